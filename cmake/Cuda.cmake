@@ -1,0 +1,1 @@
+set(SATRAP_HAVE_CUDA OFF)

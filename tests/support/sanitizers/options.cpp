@@ -1,0 +1,38 @@
+// Run-time options and suppressions of the sanitizer builds, linked into every program of them.
+// libtorch, libgomp and the system's C++ libraries are not instrumented: what happens wholly inside
+// them is not ours to report. Nothing here names a function of satrap, and nothing may.
+
+#if defined(__SANITIZE_ADDRESS__)
+
+extern "C" const char* __asan_default_options() {
+  return "detect_stack_use_after_return=1:strict_string_checks=1:detect_leaks=1:"
+         "check_initialization_order=1:abort_on_error=0";
+}
+
+extern "C" const char* __ubsan_default_options() { return "print_stacktrace=1"; }
+
+extern "C" const char* __lsan_default_suppressions() {
+  return "leak:libtorch_cpu.so\n"
+         "leak:libc10.so\n"
+         "leak:libgomp\n"
+         "leak:libmkl\n";
+}
+
+#elif defined(__SANITIZE_THREAD__)
+
+extern "C" const char* __tsan_default_options() {
+  return "halt_on_error=0:exitcode=66:second_deadlock_stack=1:report_signal_unsafe=1:"
+         "ignore_noninstrumented_modules=1";
+}
+
+extern "C" const char* __tsan_default_suppressions() {
+  return "race:libtorch_cpu.so\n"
+         "race:libc10.so\n"
+         "race:libgomp\n"
+         "called_from_lib:libtorch_cpu.so\n"
+         "called_from_lib:libc10.so\n"
+         "called_from_lib:libgomp.so\n"
+         "thread:libgomp\n";
+}
+
+#endif
