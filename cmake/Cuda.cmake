@@ -1,1 +1,76 @@
+# CUDA 13.0 for the sources under cuda/. SATRAP_CUDA: ON (stop where something is missing), OFF, or
+# AUTO (build without it, saying why). Result: SATRAP_HAVE_CUDA, and the targets Cuda::rt (headers and
+# the runtime libtorch has loaded already, so that the process has one) and Nccl::nccl.
+# nvcc is that of $CUDACXX, PATH, /usr/local/cuda or the wheel beside torch (launch/setup.sh cuda).
+# No find_package(CUDAToolkit): it does not find the wheel's unversioned libraries, which do not exist.
+set(SATRAP_CUDA OFF CACHE STRING "Build the CUDA sources: AUTO, ON or OFF")
+set_property(CACHE SATRAP_CUDA PROPERTY STRINGS AUTO ON OFF)
 set(SATRAP_HAVE_CUDA OFF)
+
+# Sets <reason> to what this machine lacks for CUDA, or to nothing, and <nvcc> to the compiler.
+function(_satrap_find_cuda nvcc reason)
+  set(${reason} "" PARENT_SCOPE)
+  if(DEFINED ENV{CUDACXX})
+    set(SATRAP_NVCC "$ENV{CUDACXX}" CACHE FILEPATH "nvcc 13.0" FORCE)
+  endif()
+  find_program(SATRAP_NVCC nvcc NO_CMAKE_SYSTEM_PATH
+    PATHS /usr/local/cuda/bin "${TORCH_NVIDIA_DIR}/cu13/bin")
+  if(NOT SATRAP_NVCC)
+    set(${reason} "no nvcc in \$CUDACXX, PATH, /usr/local/cuda/bin or ${TORCH_NVIDIA_DIR}/cu13/bin; \
+./launch/setup.sh cuda installs the wheel" PARENT_SCOPE)
+    return()
+  endif()
+  execute_process(COMMAND "${SATRAP_NVCC}" --version OUTPUT_VARIABLE text ERROR_VARIABLE text)
+  if(NOT text MATCHES "release 13\\.0,")
+    set(${reason} "CUDA 13.0 wanted, ${SATRAP_NVCC} --version says: ${text}" PARENT_SCOPE)
+  elseif(NOT TARGET Torch::cuda)
+    set(${reason} "${_torch_dir} is the set of wheels for CPUs; ./launch/setup.sh cuda installs the rest"
+        PARENT_SCOPE)
+  endif()
+  set(${nvcc} "${SATRAP_NVCC}" PARENT_SCOPE)
+endfunction()
+
+if(NOT SATRAP_CUDA)
+  return()
+endif()
+_satrap_find_cuda(_nvcc _reason)
+if(_reason)
+  if(SATRAP_CUDA STREQUAL "AUTO")
+    message(STATUS "CUDA: off (${_reason})")
+    return()
+  endif()
+  message(FATAL_ERROR "SATRAP_CUDA=${SATRAP_CUDA}: ${_reason}")
+endif()
+
+get_filename_component(_nvcc_real "${_nvcc}" REALPATH)
+cmake_path(GET _nvcc_real PARENT_PATH _cuda_bin)
+cmake_path(GET _cuda_bin PARENT_PATH _cuda_root)
+if(NOT IS_DIRECTORY "${_cuda_root}/lib64" AND EXISTS "${_cuda_root}/lib/libcudart_static.a")
+  # nvcc.profile says lib64, the wheel has lib.
+  set(CMAKE_CUDA_FLAGS "-L${_cuda_root}/lib" CACHE STRING "The wheel's nvcc needs its library folder")
+endif()
+set(CMAKE_CUDA_COMPILER "${_nvcc}" CACHE FILEPATH "")
+set(CMAKE_CUDA_ARCHITECTURES "80-real;90" CACHE STRING "SASS for sm_80 and sm_90, PTX for newer ones")
+set(CMAKE_CUDA_RUNTIME_LIBRARY None)
+enable_language(CUDA)
+# The -L above makes CMake take that folder for an implicit one, and those never enter the RPATH.
+list(REMOVE_ITEM CMAKE_CUDA_IMPLICIT_LINK_DIRECTORIES "${_cuda_root}/lib")
+foreach(_kind STANDARD EXTENSION)  # CMake before 3.26 does not know nvcc's -std=c++20.
+  if(NOT DEFINED CMAKE_CUDA20_${_kind}_COMPILE_OPTION)
+    set(CMAKE_CUDA20_${_kind}_COMPILE_OPTION "-std=c++20")
+  endif()
+endforeach()
+set(CMAKE_CUDA_STANDARD 20)
+set(CMAKE_CUDA_STANDARD_REQUIRED ON)
+set(CMAKE_CUDA_EXTENSIONS OFF)
+
+add_library(Cuda::rt SHARED IMPORTED GLOBAL)
+set_target_properties(Cuda::rt PROPERTIES
+  IMPORTED_LOCATION "${TORCH_NVIDIA_DIR}/cu13/lib/libcudart.so.13"
+  INTERFACE_INCLUDE_DIRECTORIES "${CMAKE_CUDA_TOOLKIT_INCLUDE_DIRECTORIES}")
+add_library(Nccl::nccl SHARED IMPORTED GLOBAL)
+set_target_properties(Nccl::nccl PROPERTIES
+  IMPORTED_LOCATION "${TORCH_NVIDIA_DIR}/nccl/lib/libnccl.so.2"
+  INTERFACE_INCLUDE_DIRECTORIES "${TORCH_NVIDIA_DIR}/nccl/include")
+set(SATRAP_HAVE_CUDA ON)
+message(STATUS "CUDA: ${_nvcc} ${CMAKE_CUDA_COMPILER_VERSION}, sm ${CMAKE_CUDA_ARCHITECTURES}")

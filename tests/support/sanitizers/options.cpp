@@ -20,10 +20,7 @@ extern "C" const char* __lsan_default_suppressions() {
 
 #elif defined(__SANITIZE_THREAD__)
 
-extern "C" const char* __tsan_default_options() {
-  return "halt_on_error=0:exitcode=66:second_deadlock_stack=1:report_signal_unsafe=1:"
-         "ignore_noninstrumented_modules=1";
-}
+extern "C" const char* __tsan_default_options() { return "second_deadlock_stack=1"; }
 
 extern "C" const char* __tsan_default_suppressions() {
   return "race:libtorch_cpu.so\n"

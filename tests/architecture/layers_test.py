@@ -1,0 +1,175 @@
+"""Holds every include to the layers of the project, and vendor headers to their rooms.
+
+A module includes only modules of lower layers. Headers of CUDA and NCCL are included only in cuda/,
+those of libtorch only in src/dense/, those of Gloo only in src/net/ and src/collective/.
+"""
+
+import os
+import pathlib
+import re
+import tempfile
+import unittest
+
+LAYERS = [
+    {"core"},
+    {"kernels", "net"},
+    {"backend"},
+    {"collective"},
+    {"data", "ps"},
+    {"embedding", "dense"},
+    {"trainer"},
+    {"app"},
+    {"launch"},
+]
+LEVEL = {module: level for level, modules in enumerate(LAYERS) for module in modules}
+
+# What a vendor's headers are called, and the folders they may be included in.
+VENDORS = [
+    ("CUDA", re.compile(r"(cuda|cub/|thrust/|cooperative_groups|nccl|cublas|nv|driver_types)"), ["cuda/"]),
+    ("libtorch", re.compile(r"(torch|ATen|c10|caffe2)/"), ["src/dense/"]),
+    ("Gloo", re.compile(r"gloo/"), ["src/net/", "src/collective/"]),
+]
+
+FOLDERS = ["include/satrap", "src", "cuda", "launch", "tests", "bench"]
+SUFFIXES = {".h", ".cpp", ".cu", ".cuh"}
+INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
+
+
+def sources(root):
+    for folder in FOLDERS:
+        for path in sorted((root / folder).rglob("*")):
+            if path.suffix in SUFFIXES and "samples" not in path.parts:
+                yield path
+
+
+def module_of(relative):
+    """The module a file belongs to, or None where no layer is claimed (tests/process, tests/support)."""
+    parts = pathlib.PurePosixPath(relative).parts
+    if parts[0] == "launch":
+        return "launch"
+    module = parts[2 if parts[0] == "include" else 1]
+    if parts[0] in ("tests", "bench") and module not in LEVEL:
+        return None
+    return module
+
+
+def included_module(name):
+    match = re.match(r"(?:satrap|src|cuda)/(\w+)/", name)
+    return match and match.group(1)
+
+
+def complaint(root, path, kind, name):
+    """Why this include must not be, or None."""
+    relative = path.relative_to(root).as_posix()
+    module = module_of(relative)
+    if module is not None and module not in LEVEL:
+        return f"'{module}' is not a module: the layers are {' → '.join(' | '.join(sorted(l)) for l in LAYERS)}"
+    if name.startswith("../") or "/../" in name:
+        return "leaves its folder; name the header from the top"
+    target = included_module(name)
+    if target is not None:
+        if target not in LEVEL:
+            return f"'{target}' is not a module"
+        if relative.startswith("include/") and not name.startswith("satrap/"):
+            return "a public header includes a private one"
+        if module is not None and target != module and LEVEL[target] >= LEVEL[module]:
+            return f"{module} may include only modules of lower layers, not {target}"
+        return None
+    if kind == '"' and not (path.parent / name).exists() and not (root / name).exists():
+        return "neither a header of satrap nor beside this file; vendor headers go in <>"
+    for vendor, pattern, rooms in VENDORS:
+        if pattern.match(name) and not relative.startswith(tuple(rooms)):
+            return f"headers of {vendor} only in {', '.join(rooms)}"
+    return None
+
+
+def violations(root):
+    root = pathlib.Path(root)
+    found = []
+    for path in sources(root):
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+            match = INCLUDE.match(line)
+            reason = match and complaint(root, path, *match.groups())
+            if reason:
+                found.append(f"{path.relative_to(root)}:{number}: {match.group(2)}: {reason}")
+    return found
+
+
+class CheckerTest(unittest.TestCase):
+    """The checker itself, on trees small enough to see what it must say."""
+
+    def check(self, files):
+        with tempfile.TemporaryDirectory() as folder:
+            for name, text in files.items():
+                path = pathlib.Path(folder, name)
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_text(text)
+            return violations(folder)
+
+    def assert_refused(self, name, line, reason):
+        found = self.check({name: f"\n{line}\n"})
+        self.assertEqual(len(found), 1, found)
+        self.assertTrue(found[0].startswith(f"{name}:2: "), found)
+        self.assertIn(reason, found[0])
+
+    def test_lower_layers_and_vendors_in_their_rooms_pass(self):
+        self.assertEqual([], self.check({
+            "src/ps/shard.cpp": '#include "satrap/ps/shard.h"\n#include "satrap/core/error.h"\n#include <vector>\n',
+            "src/dense/model.cpp": "#include <torch/torch.h>\n#include <ATen/ATen.h>\n",
+            "src/net/endpoint.cpp": "#include <gloo/context.h>\n",
+            "cuda/kernels/pool.cu": "#include <cub/cub.cuh>\n#include <cuda_runtime.h>\n",
+            "src/app/main.cpp": '#include "row.h"\n#include "src/app/row.h"\n',
+            "src/app/row.h": "",
+            "launch/satrap.cpp": '#include "satrap/app/run.h"\n',
+            "tests/process/kill_test.cpp": '#include "satrap/trainer/step.h"\n',
+        }))
+
+    def test_upward_include_is_refused(self):
+        self.assert_refused("src/core/log.cpp", '#include "satrap/ps/shard.h"', "core may include only")
+
+    def test_include_of_the_same_layer_is_refused(self):
+        self.assert_refused("include/satrap/data/batch.h", '#include "satrap/ps/shard.h"', "data may include only")
+
+    def test_upward_include_of_a_test_is_refused(self):
+        self.assert_refused("tests/data/csv_test.cpp", '#include "satrap/trainer/step.h"', "data may include only")
+
+    def test_private_header_of_an_upper_layer_is_refused(self):
+        self.assert_refused("src/ps/shard.cpp", '#include "src/trainer/step.h"', "ps may include only")
+
+    def test_private_header_in_a_public_one_is_refused(self):
+        self.assert_refused("include/satrap/app/run.h", '#include "src/app/row.h"', "public header")
+
+    def test_torch_outside_dense_is_refused(self):
+        self.assert_refused("src/trainer/step.cpp", "#include <ATen/core/Tensor.h>", "libtorch only in src/dense/")
+        self.assert_refused("include/satrap/dense/model.h", "#include <torch/torch.h>", "libtorch only in src/dense/")
+
+    def test_cuda_outside_its_folder_is_refused(self):
+        self.assert_refused("src/backend/cpu.cpp", "#include <cuda_runtime.h>", "CUDA only in cuda/")
+        self.assert_refused("src/collective/all.cpp", "#include <nccl.h>", "CUDA only in cuda/")
+
+    def test_gloo_outside_its_folders_is_refused(self):
+        self.assert_refused("src/ps/server.cpp", "#include <gloo/context.h>", "Gloo only in src/net/")
+
+    def test_unknown_module_is_refused(self):
+        self.assert_refused("src/utils/misc.cpp", "#include <vector>", "'utils' is not a module")
+
+    def test_relative_path_is_refused(self):
+        self.assert_refused("src/ps/shard.cpp", '#include "../core/error.h"', "leaves its folder")
+
+    def test_vendor_header_in_quotes_is_refused(self):
+        self.assert_refused("src/ps/shard.cpp", '#include "zstd.h"', "vendor headers go in <>")
+
+
+class ProjectTest(unittest.TestCase):
+    root = pathlib.Path(os.environ.get("SATRAP_SOURCE_DIR", pathlib.Path(__file__).parents[2]))
+
+    def test_every_include_follows_the_layers(self):
+        self.assertEqual([], violations(self.root))
+
+    def test_the_check_sees_the_sources(self):
+        modules = {module_of(path.relative_to(self.root).as_posix()) for path in sources(self.root)}
+        self.assertIn("core", modules)
+
+
+if __name__ == "__main__":
+    unittest.main()

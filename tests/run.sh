@@ -1,0 +1,82 @@
+#!/bin/bash
+# Sets this machine up and runs every check of the project:
+#   tests/run.sh [release|debug|asan|tsan|cuda|tidy|all]...      (default: all = release asan tsan tidy)
+# A preset is built and its tests are run; tidy is clang-tidy. Every stage is run even where one before
+# it failed. The last line counts the tests of all stages; the exit status is 0 only if none failed.
+set -uo pipefail
+cd "$(dirname "$0")/.."
+
+jobs=${SATRAP_JOBS:-$(nproc)}
+passed=0 failed=0 skipped=0
+times=()
+
+count() {
+  passed=$((passed + $1)) failed=$((failed + $2)) skipped=$((skipped + $3))
+}
+
+# ThreadSanitizer of GCC 12 and 13 stops where the kernel randomises addresses by more than 28 bits.
+without_aslr() {
+  if setarch -R true 2> /dev/null; then setarch -R "$@"; else "$@"; fi
+}
+
+# run_preset NAME: configure, build, ctest, count.
+run_preset() {
+  local preset=$1 wrap=env junit="build/$1/junit.xml" status counts
+  [ "$preset" != tsan ] || wrap=without_aslr
+  if ! { cmake --preset "$preset" && $wrap cmake --build --preset "$preset" -j "$jobs"; }; then
+    echo "$preset: does not build"
+    count 0 1 0
+    return
+  fi
+  times+=("$preset build: $((SECONDS - started)) s")
+  started=$SECONDS
+  rm -f "$junit"
+  $wrap ctest --preset "$preset" -j "$jobs" --output-junit "$PWD/$junit" --quiet
+  status=$?
+  counts=$(python3 tests/support/junit_counts.py "$junit" "$status") || counts="0 1 0"
+  count $counts
+  times+=("$preset tests: $((SECONDS - started)) s")
+}
+
+# clang-tidy over our sources, except where one file with torch's headers costs half a minute.
+run_tidy() {
+  cmake --preset release > /dev/null || return
+  git ls-files 'src/*.cpp' 'launch/*.cpp' ':!src/dense/*' |
+    xargs -r -n 1 -P "$jobs" clang-tidy-19 --quiet -p build/release \
+      --extra-arg=-Wno-unknown-warning-option 2> /dev/null
+}
+
+stages=()
+for stage in "${@:-all}"; do
+  case $stage in
+    all) stages+=(release asan tsan tidy) ;;
+    release | debug | asan | tsan | cuda | tidy) stages+=("$stage") ;;
+    *)
+      echo "usage: tests/run.sh [release|debug|asan|tsan|cuda|tidy|all]..." >&2
+      exit 2
+      ;;
+  esac
+done
+
+setup=test
+[[ " ${stages[*]} " != *" cuda "* ]] || setup=cuda
+started=$SECONDS
+./launch/setup.sh $setup || exit 1
+times+=("setup: $((SECONDS - started)) s")
+
+for stage in "${stages[@]}"; do
+  echo "=== $stage"
+  started=$SECONDS
+  if [ "$stage" = tidy ]; then
+    if run_tidy; then count 1 0 0; else count 0 1 0; fi
+    times+=("tidy: $((SECONDS - started)) s")
+  else
+    run_preset "$stage"
+  fi
+done
+
+echo "=== time"
+printf '%s\n' "${times[@]}" "all: $SECONDS s"
+echo
+echo "$passed passed, $failed failed, $skipped skipped"
+[ "$failed" = 0 ] && [ "$passed" != 0 ]
