@@ -57,7 +57,7 @@ function(satrap_tests name)
     endif()
     gtest_discover_tests(${name}_tests
       WORKING_DIRECTORY "${PROJECT_BINARY_DIR}/tests"
-      DISCOVERY_TIMEOUT 300
+      TEST_PREFIX ${name}. DISCOVERY_TIMEOUT 300
       PROPERTIES LABELS ${name} TIMEOUT 600 ENVIRONMENT OMP_NUM_THREADS=1)
   endif()
 

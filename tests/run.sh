@@ -26,6 +26,7 @@ run_preset() {
   if ! { cmake --preset "$preset" && $wrap cmake --build --preset "$preset" -j "$jobs"; }; then
     echo "$preset: does not build"
     count 0 1 0
+    times+=("$preset build: $((SECONDS - started)) s")
     return
   fi
   times+=("$preset build: $((SECONDS - started)) s")

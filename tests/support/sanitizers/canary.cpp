@@ -19,7 +19,7 @@ int race() {
 
 int use_after_free() {
   auto owner = std::make_unique<int>(1);
-  const int* gone = owner.get();
+  const int* volatile gone = owner.get();
   owner.reset();
   return *gone;
 }
