@@ -1,0 +1,58 @@
+#pragma once
+
+#include <sstream>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+namespace satrap {
+
+/// What kind of thing went wrong. Decides the exit status of the programs (see exit_status).
+enum class ErrorCode {
+  kInternal,       // a bug in satrap: a broken precondition or invariant
+  kInvalidConfig,  // the configuration or the command line
+  kInvalidData,    // the content of the training data
+  kIo,             // files, disks, pipes
+  kCorrupt,        // a checkpoint or file whose content does not match its checksum or format
+  kDiverged,       // training produced too many non-finite values
+  kUnavailable,    // something this build or machine does not have
+};
+
+/// The exception of satrap. Its message names the thing, the rule and the value, and file:line of
+/// the user's input where there is one; it is shown to the user as it is.
+class Error : public std::runtime_error {
+ public:
+  Error(ErrorCode code, const std::string& message) : std::runtime_error(message), code_(code) {}
+  ErrorCode code() const { return code_; }
+
+ private:
+  ErrorCode code_;
+};
+
+/// Exit status of a program that ends with `code`: 2 for what the user wrote (configuration,
+/// command line), 1 for everything else.
+int exit_status(ErrorCode code);
+
+/// Concatenates its arguments as text: concat("dim must be positive, got ", dim).
+template <class... Args>
+std::string concat(Args&&... args) {
+  std::ostringstream out;
+  static_cast<void>((out << ... << std::forward<Args>(args)));
+  return std::move(out).str();
+}
+
+[[noreturn]] void check_failed(const char* file,
+                               int line,
+                               const char* condition,
+                               const std::string& message);
+
+}  // namespace satrap
+
+/// Throws Error(kInternal) with file:line and the message made of the remaining arguments when the
+/// condition is false. For broken preconditions and invariants, never for the user's input.
+#define SATRAP_CHECK(condition, ...)                                                         \
+  do {                                                                                       \
+    if (!(condition)) {                                                                      \
+      ::satrap::check_failed(__FILE__, __LINE__, #condition, ::satrap::concat(__VA_ARGS__)); \
+    }                                                                                        \
+  } while (false)
