@@ -1,0 +1,53 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "satrap/data/batch.h"
+
+namespace satrap::data {
+
+/// Where a stream of batches stands: enough to continue it. `batches` counts the batches handed out
+/// in this epoch. `next_row` is the number (within the epoch, over all ranks) of the first row that
+/// was not handed out; 0 if unknown, as with a shuffle buffer: then the earlier batches are read
+/// again, which gives the same result later.
+struct DataPosition {
+  std::int64_t epoch = 0;
+  std::int64_t batches = 0;
+  std::int64_t next_row = 0;
+  friend bool operator==(const DataPosition&, const DataPosition&) = default;
+};
+
+/// What reading has met so far.
+struct ReadStats {
+  std::int64_t rows = 0;        // good rows handed out
+  std::int64_t bad_rows = 0;    // rows skipped
+  std::int64_t bytes = 0;       // read from the files (compressed size)
+  std::int64_t total_bytes = 0; // of all files of an epoch; 0 if unknown (standard input)
+};
+
+/// A stream of batches over some epochs of the data. Used by one thread at a time; it may run threads
+/// of its own, which its destructor stops and joins.
+class BatchSource {
+ public:
+  virtual ~BatchSource() = default;
+
+  /// Fills `batch` with the next rows; blocks until they are read. False at the end of the last
+  /// epoch. Every batch has the configured number of rows except the last of an epoch, which may be
+  /// shorter (never empty). Throws Error(kInvalidData) or Error(kIo) as the readers do.
+  virtual bool next(Batch& batch) = 0;
+
+  /// The position after the last batch handed out: opening a source there continues with the next.
+  virtual DataPosition position() const = 0;
+
+  /// Thread-safe.
+  virtual ReadStats stats() const = 0;
+
+  /// Number of rows of one epoch if it is known without reading the data, else 0 (for ETA).
+  virtual std::int64_t rows_per_epoch() const { return 0; }
+
+  /// Makes a blocked or later next() return false soon. Thread-safe.
+  virtual void close() = 0;
+};
+
+}  // namespace satrap::data

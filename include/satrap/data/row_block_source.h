@@ -1,0 +1,60 @@
+#pragma once
+
+#include <cstdint>
+
+#include "satrap/data/batch_source.h"
+#include "satrap/data/row_block.h"
+
+namespace satrap::data {
+
+/// Which rows belong to this rank: turns of `rows_per_turn` rows (the batch size of a rank) go round
+/// the ranks, so that every row has exactly one rank and the ranks read the same part of the data at
+/// the same time. Rows are numbered from 0 in each epoch, over all files and ranks; a file's row is a
+/// line (bad and blank ones included), so that foreign rows need counting but no parsing.
+struct RowSplit {
+  std::int64_t rank = 0;
+  std::int64_t world_size = 1;
+  std::int64_t rows_per_turn = 1;
+
+  bool owns(std::int64_t row) const {
+    return world_size == 1 || (row / rows_per_turn) % world_size == rank;
+  }
+  /// Number of rows from `row` on that share its owner: `row` .. `row` + run(row) - 1.
+  std::int64_t run(std::int64_t row) const {
+    return world_size == 1 ? INT64_MAX - row : rows_per_turn - row % rows_per_turn;
+  }
+};
+
+/// One pass over the rows of one epoch.
+struct RowPass {
+  std::int64_t epoch = 0;
+  std::int64_t first_row = 0;  // rows with a smaller number are left out
+  std::int64_t max_rows = 0;   // rows from this number on are left out; 0: none
+  RowSplit split;              // and so are rows of other ranks
+  std::int64_t num_threads = 1;  // the producer may use; at least 1
+};
+
+/// Produces the rows of one pass, in the order of their numbers, the same ones in every pass with the
+/// same arguments. How they are cut into blocks is the producer's choice (a thousand or several
+/// thousand rows is good). Used by one thread at a time; the producer may run threads of its own,
+/// which its destructor stops and joins.
+class RowBlockSource {
+ public:
+  virtual ~RowBlockSource() = default;
+
+  /// Fills `block` (reusing its memory) with the next rows, at least one. Blocks until they are
+  /// there. False, and an empty block, at the end of the pass or after close(). Throws
+  /// Error(kInvalidData) or Error(kIo).
+  virtual bool next(RowBlock& block) = 0;
+
+  /// Number of rows of the whole epoch (all ranks) if known without reading, else 0.
+  virtual std::int64_t rows_per_epoch() const { return 0; }
+
+  /// bad_rows, bytes and total_bytes of this pass so far; `rows` is left 0. Thread-safe.
+  virtual ReadStats stats() const { return {}; }
+
+  /// Makes a blocked or later next() return false soon. Thread-safe.
+  virtual void close() {}
+};
+
+}  // namespace satrap::data
