@@ -1,0 +1,111 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "satrap/core/config.h"
+#include "satrap/data/synthetic.h"
+
+namespace satrap::data {
+
+/// How the label of a row is made from a column.
+struct LabelConfig {
+  std::string column = "label";
+  std::vector<std::string> positive = {};  // texts that mean 1; empty: the column holds numbers
+  std::vector<std::string> negative = {};  // texts that mean 0; empty: any that is not positive
+  std::vector<double> threshold = {};      // numbers from this one on mean 1; empty: 0 and 1 only
+  void visit(ConfigVisitor& v);
+};
+
+/// A number that becomes one input of the dense network, or two with a missing indicator. A name
+/// like "I1..I13" stands for thirteen of them.
+struct NumericConfig {
+  std::string name = "";                // of the input; empty: that of the column
+  std::string column = "";              // empty: that of the input
+  std::string transform = "none";       // none | log1p | zscore | log1p_zscore
+  std::vector<double> clip = {};        // [low, high] of the value as read; empty: none
+  double fill = 0.0;                    // what a missing value becomes, after the transform
+  bool missing_indicator = false;       // adds an input that is 1 where the value is missing
+  void visit(ConfigVisitor& v);
+};
+
+/// Ranges of a number that become the ids 0, 1, 2 ... of a feature.
+struct BucketConfig {
+  std::int64_t quantiles = 0;           // this many ranges of about equal share; 0: none
+  std::vector<double> boundaries = {};  // ascending; range i holds the values from boundary i-1 on
+  void visit(ConfigVisitor& v);
+  bool any() const { return quantiles > 0 || !boundaries.empty(); }
+};
+
+/// A categorical input: a bag or sequence of ids. A name like "C1..C26" stands for 26 of them.
+struct FeatureConfig {
+  std::string name = "";              // empty: that of the column
+  std::string column = "";            // empty: that of the feature
+  std::string type = "string";        // string | int | hex
+  std::string separator = "";         // between the ids of a bag; empty: one id
+  std::string weight_separator = "";  // between an id and its weight; empty: no weights
+  std::int64_t max_length = 0;        // ids kept of a bag; 0: all
+  std::string keep = "first";         // first | last: which ids of a bag that is too long
+  std::string missing = "empty";      // empty | own_id: what a missing value becomes
+  BucketConfig buckets;               // the column is a number, cut into ranges
+  void visit(ConfigVisitor& v);
+};
+
+/// What the columns of a text file mean. `missing` and empty fields are missing values.
+struct SchemaConfig {
+  std::string delimiter = ",";
+  std::string quote = "\"";           // empty: quotes have no meaning
+  bool header = true;
+  std::vector<std::string> columns = {};  // names, for files without a header
+  bool trim = true;                   // drop spaces around a field
+  std::vector<std::string> missing = {};
+  LabelConfig label;
+  std::vector<NumericConfig> numeric;
+  std::vector<FeatureConfig> features;
+  void visit(ConfigVisitor& v);
+};
+
+/// The files of training or evaluation.
+struct FilesConfig {
+  std::vector<std::string> path = {};  // files, globs, or "-" for standard input
+  std::int64_t max_rows = 0;           // read only the first rows; 0: all
+  void visit(ConfigVisitor& v);
+};
+
+/// Section `data` of the job configuration.
+struct DataConfig {
+  std::string schema_name = "";  // "criteo", a path, or empty for the inline `schema`
+  SchemaConfig schema;
+  std::string format = "auto";  // auto | criteo | csv | synthetic
+  FilesConfig train, eval;
+  std::int64_t batch_size = 2048;  // of a step, over all ranks
+  std::int64_t reader_threads = 0;
+  std::int64_t shuffle_rows = 0;
+  std::string on_bad_row = "skip";  // skip | stop
+  std::int64_t max_bad_rows = 0;
+  std::int64_t fit_rows = 1'000'000;
+  SyntheticConfig synthetic;
+  void visit(ConfigVisitor& v);
+
+  /// The format in force: criteo, csv or synthetic.
+  std::string resolved_format() const;
+
+  /// True if there is something to evaluate on.
+  bool has_eval() const;
+};
+
+/// The built-in schema of the Criteo click logs (Kaggle's and the 24 daily files): tab-separated,
+/// no header: label, I1..I13 (signed log1p), C1..C26 (hex).
+SchemaConfig criteo_schema();
+
+/// If `schema` names a file, reads it (path relative to `config_dir`, the folder of the job's
+/// configuration) into config.schema and empties schema_name, so that the dumped configuration
+/// stands alone. Throws Error(kInvalidConfig).
+void inline_schema_file(DataConfig& config, const std::string& config_dir);
+
+/// Checks the rules that tie fields together, opens no file. Throws Error(kInvalidConfig) starting
+/// with the place of the value ("train.yaml:12: ") where `origins` knows it.
+void validate(const DataConfig& config, const ConfigOrigins& origins = {});
+
+}  // namespace satrap::data

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "satrap/data/batch_source.h"
+#include "satrap/data/config.h"
+#include "satrap/data/row_block_source.h"
+#include "satrap/data/schema.h"
+#include "satrap/data/transforms.h"
+
+namespace satrap::data {
+
+enum class Role { kTrain, kEval };
+
+struct ReadOptions {
+  std::int64_t seed = 1;
+  std::int64_t rank = 0;
+  std::int64_t world_size = 1;
+  std::int64_t epochs = 1;
+  std::int64_t batch_size = 0;  // of this rank; 0: the configured one divided by world_size
+  std::int64_t prefetch_batches = 4;
+  DataPosition start;  // as position() of an earlier source with the same options
+};
+
+/// Opens the stream of batches of training or evaluation data. Rows are in the order of the files,
+/// or, for training with shuffle_rows > 0, mixed by a shuffle buffer that depends on (seed, rank,
+/// epoch) alone. Reading, parsing and batching go on in threads ahead of next(). Throws
+/// Error(kIo | kInvalidData | kInvalidConfig) if the files cannot be used (found missing or
+/// truncated later: next() throws).
+std::unique_ptr<BatchSource> open_batches(const DataConfig& config, const Schema& schema,
+                                          const FittedTransforms& transforms, Role role,
+                                          const ReadOptions& options);
+
+/// The raw rows of one pass. Reports bad rows to the log.
+std::unique_ptr<RowBlockSource> open_rows(const DataConfig& config, const Schema& schema, Role role,
+                                          const RowPass& pass);
+
+/// The transforms of a job: fitted on the first `fit_rows` rows of the training data if the schema
+/// needs it.
+FittedTransforms fit_transforms(const DataConfig& config, const Schema& schema, std::int64_t seed);
+
+}  // namespace satrap::data

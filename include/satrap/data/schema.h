@@ -1,0 +1,67 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "satrap/data/config.h"
+
+namespace satrap::data {
+
+/// A categorical input of the model, in the order of Batch.
+struct SchemaFeature {
+  std::string name;
+  std::int64_t max_length = 0;  // ids of a bag at most; 0: no limit
+};
+
+/// The meaning of the columns, worked out: what comes out of the files (RowBlock), what goes into the
+/// model (Batch), and how the one becomes the other.
+struct Schema {
+  /// The inputs of the model.
+  std::vector<SchemaFeature> features;
+  std::vector<std::string> numeric_names;  // "age", and "age.missing" for its indicator
+  bool weighted = false;                   // Batch::id_weights is filled
+
+  std::int64_t num_features() const { return static_cast<std::int64_t>(features.size()); }
+  std::int64_t num_numeric_outputs() const {
+    return static_cast<std::int64_t>(numeric_names.size());
+  }
+
+  /// Columns of RowBlock::numeric: each column of the file once, however many use it.
+  std::vector<std::string> raw_numeric;
+
+  /// Columns of RowBlock::bags.
+  struct IdColumn {
+    std::int64_t feature = 0;  // in `features`
+    FeatureConfig config;
+  };
+  std::vector<IdColumn> id_columns;
+
+  /// Inputs of the dense network made of one number.
+  struct NumericInput {
+    std::int64_t raw = 0;     // in raw_numeric
+    std::int64_t output = 0;  // in numeric_names; the indicator, if any, is the one after it
+    NumericConfig config;
+  };
+  std::vector<NumericInput> numeric_inputs;
+
+  /// Features made of the ranges of a number.
+  struct Bucketed {
+    std::int64_t raw = 0;
+    std::int64_t feature = 0;
+    FeatureConfig config;
+  };
+  std::vector<Bucketed> bucketed;
+
+  /// How the text is to be read; `numeric` and `features` have their ranges ("C1..C26") expanded.
+  SchemaConfig text;
+
+  /// True if some transform depends on the data (z-scores, quantiles).
+  bool needs_fit() const;
+};
+
+/// The schema of a validated configuration whose schema file has been read (inline_schema_file).
+/// Throws Error(kInvalidConfig).
+Schema resolve_schema(const DataConfig& config);
+
+}  // namespace satrap::data
