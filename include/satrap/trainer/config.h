@@ -1,0 +1,64 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+
+#include "satrap/core/config.h"
+#include "satrap/data/config.h"
+#include "satrap/dense/config.h"
+#include "satrap/embedding/config.h"
+#include "satrap/trainer/interval.h"
+
+namespace satrap::trainer {
+
+/// `train` of the configuration.
+struct TrainConfig {
+  std::string mode = "hybrid";        // sync | hybrid
+  std::int64_t staleness = 4;         // τ of hybrid
+  bool deterministic = false;         // lookups of step t read exactly E_{t-1-τ}
+  std::string precision = "auto";     // auto | fp32 | bf16
+  std::int64_t epochs = 1;
+  std::int64_t max_steps = 0;         // 0: until the data ends
+  std::int64_t threads = 0;           // 0: one per CPU
+  std::int64_t prefetch_batches = 4;  // planned ahead of the lookups
+  std::int64_t max_nonfinite_steps = 10;
+  std::int64_t metric_window = 100'000;  // examples of the progressive validation
+  std::string report_every = "10s";
+  std::string eval_every = "never";
+  void visit(ConfigVisitor& v);
+
+  /// The bound in force: 0 in sync mode.
+  std::int64_t staleness_bound() const { return mode == "sync" ? 0 : staleness; }
+};
+
+/// `checkpoint` of the configuration.
+struct CheckpointConfig {
+  std::string every = "10min";
+  std::int64_t keep = 3;
+  void visit(ConfigVisitor& v);
+};
+
+/// The whole configuration file of a job.
+struct JobConfig {
+  std::string run_dir;
+  std::string device = "auto";
+  std::int64_t seed = 1;
+  data::DataConfig data;
+  std::map<std::string, embedding::TableConfig> tables;
+  std::map<std::string, embedding::FeatureConfig> features;
+  dense::ModelConfig model;
+  dense::DenseOptimizerConfig dense_optimizer;
+  TrainConfig train;
+  CheckpointConfig checkpoint;
+  void visit(ConfigVisitor& v);
+
+  /// Rules that tie several fields together. Throws Error(kInvalidConfig), with the place of the
+  /// value where `origins` knows it.
+  void validate(const ConfigOrigins& origins) const;
+};
+
+/// Reads, completes and validates a job file.
+JobConfig load_job(const std::string& path, const std::vector<std::string>& overrides);
+
+}  // namespace satrap::trainer

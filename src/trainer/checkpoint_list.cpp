@@ -1,0 +1,65 @@
+#include <algorithm>
+#include <filesystem>
+
+#include "checkpoint_format.h"
+#include "checkpoint_reader.h"
+#include "satrap/core/error.h"
+#include "satrap/trainer/checkpoint.h"
+
+namespace satrap::trainer {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool is_checkpoint(const fs::path& path) {
+  return path.filename().string().starts_with("step-") && fs::is_directory(path);
+}
+
+fs::path without_trailing_slash(const std::string& directory) {
+  fs::path path(directory);
+  return path.has_filename() ? path : path.parent_path();
+}
+
+}  // namespace
+
+std::vector<std::string> checkpoint_paths(const std::string& directory) {
+  fs::path path = without_trailing_slash(directory);
+  if (is_checkpoint(path)) return {path.string()};
+  if (fs::is_directory(path / "checkpoints")) path /= "checkpoints";
+  std::vector<std::string> paths;
+  if (!fs::is_directory(path)) return paths;
+  for (const auto& entry : fs::directory_iterator(path)) {
+    if (is_checkpoint(entry.path())) paths.push_back(entry.path().string());
+  }
+  std::sort(paths.begin(), paths.end());  // names sort by step
+  return paths;
+}
+
+std::string find_checkpoint(const std::string& directory) {
+  const std::vector<std::string> paths = checkpoint_paths(directory);
+  return paths.empty() ? "" : paths.back();
+}
+
+std::vector<CheckpointInfo> list_checkpoints(const std::string& directory) {
+  std::vector<CheckpointInfo> all;
+  for (const std::string& path : checkpoint_paths(directory)) {
+    CheckpointInfo& info = all.emplace_back();
+    info.path = path;
+    try {
+      const Manifest manifest = Manifest::read(path);
+      info.step = manifest.step;
+      info.epoch = manifest.position.epoch;
+      info.batches = manifest.position.batches;
+      info.examples = manifest.examples;
+      for (const auto& table : manifest.tables) info.rows += table.rows;
+      for (const auto& [name, file] : manifest.files) info.bytes += file.bytes;
+      info.created = manifest.created;
+      info.metrics = manifest.metrics;
+    } catch (const Error& error) {
+      info.problem = error.what();
+    }
+  }
+  return all;
+}
+
+}  // namespace satrap::trainer

@@ -1,0 +1,194 @@
+#include "checkpoint_writer.h"
+
+#include <fcntl.h>
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+#include <stdio.h>
+
+#include <chrono>
+#include <filesystem>
+#include <span>
+
+#include "checkpoint_format.h"
+#include "checkpoint_reader.h"
+#include "satrap/core/error.h"
+#include "satrap/core/file.h"
+#include "satrap/core/log.h"
+#include "satrap/core/thread_name.h"
+
+namespace satrap::trainer {
+namespace {
+
+std::span<const std::byte> bytes_of(const std::vector<float>& values) {
+  return std::as_bytes(std::span(values));
+}
+
+/// Writes the files of one checkpoint and notes them in its manifest.
+class DirectoryWriter {
+ public:
+  explicit DirectoryWriter(std::string directory) : directory_(std::move(directory)) {
+    remove_all(directory_);
+    ensure_directory(directory_);
+  }
+
+  template <class Fill>
+  void file(const std::string& name, Fill&& fill) {
+    FileWriter writer(directory_ + "/" + name);
+    fill(writer);
+    writer.finish();
+    manifest.files[name] = {writer.bytes_written(), to_hex(writer.checksum())};
+  }
+
+  void finish() {
+    FileWriter writer(directory_ + "/" + kManifestFile);
+    const std::string json = manifest.to_json();
+    writer.write(std::as_bytes(std::span(json)));
+    writer.finish();
+    fsync_directory(directory_);
+  }
+
+  Manifest manifest;
+
+ private:
+  std::string directory_;
+};
+
+void write_tables(CheckpointContent& content, DirectoryWriter& out) {
+  for (std::size_t i = 0; i < content.tables.size(); ++i) {
+    ps::TableSnapshot& snapshot = *content.tables[i];
+    const std::string name = fmt::format("table-{}.bin", i);
+    std::int64_t rows = 0;
+    out.file(name, [&](FileWriter& file) {
+      rows = snapshot.write([&](std::span<const std::byte> block) { file.write(block); });
+    });
+    const ps::TableSpec& spec = snapshot.spec();
+    out.manifest.tables.push_back({spec.name, name, spec.dim, snapshot.row_bytes(), rows});
+    content.tables[i].reset();  // rows change freely from here on
+  }
+}
+
+void write_dense(const CheckpointContent& content, DirectoryWriter& out) {
+  out.file(kDenseFile, [&](FileWriter& file) {
+    for (const auto& tensor : content.dense) {
+      out.manifest.dense.push_back({tensor.name, tensor.shape});
+      file.write(bytes_of(tensor.values));
+    }
+  });
+}
+
+void write_pending(const CheckpointContent& content, DirectoryWriter& out) {
+  out.file(kPendingFile, [&](FileWriter& file) {
+    for (const PendingLookup& lookup : content.pending) {
+      out.manifest.pending.push_back({lookup.step, lookup.read_version, std::ssize(lookup.pooled),
+                                      std::ssize(lookup.mask)});
+      file.write(bytes_of(lookup.pooled));
+      file.write(bytes_of(lookup.mask));
+    }
+  });
+}
+
+/// Renames in one atomic step, also over an older checkpoint of the same step (which a run that was
+/// resumed before it and trained on replaces).
+void publish_directory(const std::string& temporary, const std::string& path) {
+  if (renameat2(AT_FDCWD, temporary.c_str(), AT_FDCWD, path.c_str(), RENAME_EXCHANGE) == 0) {
+    remove_all(temporary);  // now the older one
+    return;
+  }
+  rename_atomic(temporary, path);
+}
+
+void remove_oldest(const std::string& directory, std::int64_t keep) {
+  const std::vector<std::string> all = checkpoint_paths(directory);
+  for (std::int64_t i = 0; i + keep < std::ssize(all); ++i) {
+    // Renamed first: a half-removed checkpoint is never found under a final name.
+    const std::filesystem::path path = all[static_cast<std::size_t>(i)];
+    const std::string doomed = directory + "/" + kTemporaryPrefix + path.filename().string();
+    rename_atomic(path.string(), doomed);
+    remove_all(doomed);
+  }
+}
+
+}  // namespace
+
+void CheckpointContent::capture(Model& model) {
+  for (const dense::DenseNetwork::NamedTensor& tensor : model.network->state()) {
+    dense.push_back({tensor.name, tensor.shape, {tensor.values.begin(), tensor.values.end()}});
+  }
+  for (auto& table : model.tables) {
+    tables.push_back(std::make_unique<ps::TableSnapshot>(*table, step));
+  }
+}
+
+CheckpointWriter::CheckpointWriter(std::string directory, std::int64_t keep)
+    : directory_(std::move(directory)), keep_(keep) {
+  ensure_directory(directory_);
+  for (const std::string& name : list_directory(directory_)) {
+    if (name.starts_with(kTemporaryPrefix)) remove_all(directory_ + "/" + name);
+  }
+}
+
+CheckpointWriter::~CheckpointWriter() {
+  try {
+    wait();
+  } catch (const std::exception& error) {
+    log_error("checkpoint: {}", error.what());
+  }
+}
+
+void CheckpointWriter::start(std::unique_ptr<CheckpointContent> content) {
+  wait();
+  thread_ = std::thread([this, content = std::move(content)] {
+    set_thread_name("checkpoint");
+    try {
+      publish(*content);
+    } catch (...) {
+      error_ = std::current_exception();
+    }
+  });
+}
+
+void CheckpointWriter::wait() {
+  if (thread_.joinable()) thread_.join();
+  if (error_) std::rethrow_exception(std::exchange(error_, nullptr));
+}
+
+void CheckpointWriter::publish(CheckpointContent& content) {
+  const std::string name = checkpoint_name(content.step);
+  const std::string temporary = directory_ + "/" + kTemporaryPrefix + name;
+  try {
+    DirectoryWriter out(temporary);
+    out.manifest.version = SATRAP_VERSION;
+    out.manifest.created =
+        fmt::format("{:%Y-%m-%dT%H:%M:%SZ}",
+                    fmt::gmtime(std::chrono::system_clock::to_time_t(
+                        std::chrono::system_clock::now())));
+    out.manifest.step = content.step;
+    out.manifest.examples = content.examples;
+    out.manifest.nonfinite_steps = content.nonfinite_steps;
+    out.manifest.position = content.position;
+    out.manifest.metrics = content.metrics;
+    write_tables(content, out);
+    write_dense(content, out);
+    write_pending(content, out);
+    out.file(kTransformsFile, [&](FileWriter& file) {
+      file.write(std::as_bytes(std::span(content.transforms_json)));
+    });
+    out.finish();
+    const std::string path = directory_ + "/" + name;
+    publish_directory(temporary, path);
+    fsync_directory(directory_);
+    last_path_ = path;
+    log_info("checkpoint: step {} written to {}", content.step, path);
+  } catch (const Error& error) {
+    std::error_code ignored;
+    std::filesystem::remove_all(temporary, ignored);
+    const std::string newest = find_checkpoint(directory_);
+    throw Error(error.code(),
+                concat("checkpoint of step ", content.step, " failed: ", error.what(),
+                       newest.empty() ? "; there is no earlier one"
+                                      : "; the newest one is " + newest));
+  }
+  remove_oldest(directory_, keep_);
+}
+
+}  // namespace satrap::trainer

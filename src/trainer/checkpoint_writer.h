@@ -1,0 +1,66 @@
+#pragma once
+
+#include <cstdint>
+#include <exception>
+#include <map>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "embedding_stage.h"
+#include "model.h"
+#include "satrap/ps/table_snapshot.h"
+
+namespace satrap::trainer {
+
+/// A consistent cut of a job after one step, taken in milliseconds while nothing is trained: small
+/// parts are copied, tables are snapshots that copy a row aside before it changes.
+struct CheckpointContent {
+  std::int64_t step = 0, examples = 0, nonfinite_steps = 0;
+  data::DataPosition position;
+  std::map<std::string, double> metrics;
+  std::string transforms_json;
+  std::vector<PendingLookup> pending;
+  std::vector<std::unique_ptr<ps::TableSnapshot>> tables;
+
+  struct Tensor {
+    std::string name;
+    std::vector<std::int64_t> shape;
+    std::vector<float> values;
+  };
+  std::vector<Tensor> dense;
+
+  /// Copies the dense state and starts the snapshots. The model must stand at the end of `step`.
+  void capture(Model& model);
+};
+
+/// Publishes checkpoints in `directory`: each is written under a temporary name with checksums,
+/// synced, then renamed; only then are the oldest removed until `keep` are left. A failure leaves the
+/// published ones as they are.
+class CheckpointWriter {
+ public:
+  /// Creates `directory` and removes unfinished checkpoints of a run that was killed.
+  CheckpointWriter(std::string directory, std::int64_t keep);
+  ~CheckpointWriter();  // waits for the checkpoint in progress; its error is logged
+
+  /// Writes in the background. Waits for the one before it first, and rethrows its error.
+  void start(std::unique_ptr<CheckpointContent> content);
+
+  /// Waits until all is published; rethrows the error of the last one.
+  void wait();
+
+  /// Path of the newest published one of this writer, "" if none. After wait().
+  const std::string& last_path() const { return last_path_; }
+
+ private:
+  void publish(CheckpointContent& content);
+
+  const std::string directory_;
+  const std::int64_t keep_;
+  std::thread thread_;
+  std::exception_ptr error_;
+  std::string last_path_;
+};
+
+}  // namespace satrap::trainer

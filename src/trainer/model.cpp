@@ -1,0 +1,56 @@
+#include "model.h"
+
+#include "satrap/embedding/config.h"
+
+namespace satrap::trainer {
+namespace {
+
+dense::InputShape input_shape(const data::Schema& schema,
+                              const std::vector<embedding::FeatureSpec>& features,
+                              const std::vector<std::unique_ptr<ps::Table>>& tables,
+                              const embedding::EmbeddingWorker& worker) {
+  dense::InputShape shape;
+  shape.num_numeric = schema.num_numeric_outputs() + worker.mask_width();
+  for (const embedding::FeatureSpec& feature : features) {
+    const std::int64_t dim = tables[static_cast<std::size_t>(feature.table)]->spec().dim;
+    for (std::int64_t i = 0; i < feature.max_length; ++i) shape.field_widths.push_back(dim);
+  }
+  return shape;
+}
+
+}  // namespace
+
+dense::Precision resolve_precision(const TrainConfig& config) {
+  return config.precision == "bf16" ? dense::Precision::kBf16 : dense::Precision::kFp32;
+}
+
+Model::Model(const JobConfig& config, const data::Schema& schema, ThreadPool& pool) {
+  const auto seed = static_cast<std::uint64_t>(config.seed);
+  const embedding::ResolvedSpecs specs =
+      embedding::resolve_specs(config.tables, config.features, schema.features,
+                               dense::needs_first_order(config.model.type) ? 1 : 0);
+  std::vector<ps::Table*> pointers;
+  for (const ps::TableSpec& spec : specs.tables) {
+    tables.push_back(std::make_unique<ps::Table>(spec, seed));
+    pointers.push_back(tables.back().get());
+  }
+  worker = std::make_unique<embedding::EmbeddingWorker>(specs.features, pointers, pool);
+  network = dense::DenseNetwork::create(config.model, config.dense_optimizer,
+                                        resolve_precision(config.train),
+                                        input_shape(schema, specs.features, tables, *worker), seed,
+                                        pool);
+}
+
+std::int64_t Model::num_rows() const {
+  std::int64_t rows = 0;
+  for (const auto& table : tables) rows += table->num_rows();
+  return rows;
+}
+
+std::int64_t Model::table_bytes() const {
+  std::int64_t bytes = 0;
+  for (const auto& table : tables) bytes += table->resident_bytes();
+  return bytes;
+}
+
+}  // namespace satrap::trainer

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "satrap/core/thread_pool.h"
+#include "satrap/data/schema.h"
+#include "satrap/dense/dense_network.h"
+#include "satrap/embedding/embedding_worker.h"
+#include "satrap/ps/table.h"
+#include "satrap/trainer/config.h"
+
+namespace satrap::trainer {
+
+/// Everything that is trained: the embedding tables and the dense network of a job, with the worker
+/// between them. Built from the configuration and the resolved schema; contents are those of step 0
+/// until a checkpoint is loaded.
+struct Model {
+  Model(const JobConfig& config, const data::Schema& schema, ThreadPool& pool);
+
+  std::vector<std::unique_ptr<ps::Table>> tables;  // by TableId
+  std::unique_ptr<embedding::EmbeddingWorker> worker;
+  std::unique_ptr<dense::DenseNetwork> network;
+
+  std::int64_t num_rows() const;
+  std::int64_t table_bytes() const;
+};
+
+/// The precision in force: `auto` is fp32 on CPUs, where bf16 GEMM is slower without AMX.
+dense::Precision resolve_precision(const TrainConfig& config);
+
+}  // namespace satrap::trainer

@@ -1,0 +1,177 @@
+#include "reporter.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "satrap/core/resource.h"
+#include "stages.h"
+
+namespace satrap::trainer {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+/// JSON has no NaN: undefined is null.
+Json number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
+
+Json metrics_json(const Metrics& m) {
+  return {{"loss", number(m.logloss)},
+          {"auc", number(m.auc)},
+          {"ne", number(m.ne)},
+          {"calibration", number(m.calibration)}};
+}
+
+Json evaluation_json(const Evaluation& e) {
+  return {{"examples", e.examples},
+          {"auc", number(e.auc)},
+          {"logloss", number(e.logloss)},
+          {"ne", number(e.ne)},
+          {"calibration", number(e.calibration)}};
+}
+
+double mean_staleness(const std::vector<std::int64_t>& histogram) {
+  double sum = 0.0, count = 0.0;
+  for (std::size_t s = 0; s < histogram.size(); ++s) {
+    sum += static_cast<double>(s) * static_cast<double>(histogram[s]);
+    count += static_cast<double>(histogram[s]);
+  }
+  return count > 0.0 ? sum / count : 0.0;
+}
+
+std::int64_t max_staleness(const std::vector<std::int64_t>& histogram) {
+  for (std::int64_t s = std::ssize(histogram); s-- > 0;) {
+    if (histogram[static_cast<std::size_t>(s)] > 0) return s;
+  }
+  return 0;
+}
+
+}  // namespace
+
+Reporter::Reporter(Sources sources, const TrainOptions& options, std::int64_t examples)
+    : sources_(sources),
+      options_(options),
+      window_(sources.config.train.metric_window),
+      examples_(examples),
+      start_(std::chrono::steady_clock::now()) {
+  initial_progress_ = std::max(0.0, progress());
+}
+
+void Reporter::add(std::span<const float> probabilities, std::span<const float> labels) {
+  window_.add(probabilities, labels);
+  examples_ += std::ssize(labels);
+  examples_here_ += std::ssize(labels);
+}
+
+double Reporter::seconds() const {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+}
+
+double Reporter::progress() const {
+  const TrainConfig& train = sources_.config.train;
+  double share = -1.0;
+  const data::ReadStats stats = sources_.data.stats();
+  const auto epochs = static_cast<double>(train.epochs);
+  if (const std::int64_t rows = sources_.data.rows_per_epoch(); rows > 0) {
+    share = static_cast<double>(examples_) / (static_cast<double>(rows) * epochs);
+  } else if (stats.total_bytes > 0) {
+    share = static_cast<double>(stats.bytes) / (static_cast<double>(stats.total_bytes) * epochs);
+  }
+  if (train.max_steps > 0) {
+    share = std::max(share, static_cast<double>(step_) / static_cast<double>(train.max_steps));
+  }
+  return std::min(share, 1.0);
+}
+
+void Reporter::report(std::int64_t step) {
+  step_ = step;
+  const double now = seconds();
+  const double wait = sources_.timers.seconds(kStageWait);
+  const double elapsed = std::max(now - last_seconds_, 1e-9);
+  const Metrics window = window_.compute();
+  const auto histogram = sources_.stage.staleness_histogram();
+
+  Report report;
+  report.step = step;
+  report.examples = examples_;
+  report.seconds = now;
+  report.examples_per_second =
+      static_cast<double>(examples_here_ - last_examples_here_) / elapsed;
+  report.loss = window.logloss;
+  report.auc = window.auc;
+  report.ne = window.ne;
+  report.calibration = window.calibration;
+  report.progress = progress();
+  if (report.progress > initial_progress_) {
+    const double rate = (report.progress - initial_progress_) / now;
+    report.eta_seconds = (1.0 - report.progress) / rate;
+  }
+  report.wait_share = std::min(1.0, (wait - last_wait_seconds_) / elapsed);
+  report.mean_staleness = mean_staleness(histogram);
+  last_seconds_ = now;
+  last_wait_seconds_ = wait;
+  last_examples_here_ = examples_here_;
+
+  Json line = {{"step", step}, {"examples", examples_}, {"seconds", now}};
+  line["examples_per_second"] = report.examples_per_second;
+  line["train"] = metrics_json(window);
+  line["wait_share"] = report.wait_share;
+  line["staleness"] = {{"mean", report.mean_staleness}, {"max", max_staleness(histogram)}};
+  line["rows"] = sources_.model.num_rows();
+  line["resident_bytes"] = resident_bytes();
+  sources_.directory.append_metrics(line);
+  if (options_.on_report) options_.on_report(report);
+}
+
+void Reporter::report_evaluation(std::int64_t step, const Evaluation& evaluation) {
+  evaluation_ = evaluation;
+  sources_.directory.append_metrics(
+      {{"step", step}, {"examples", examples_}, {"eval", evaluation_json(evaluation)}});
+}
+
+std::map<std::string, double> Reporter::metrics() const {
+  const Metrics window = window_.compute();
+  std::map<std::string, double> all = {
+      {"train.loss", window.logloss}, {"train.auc", window.auc}, {"train.ne", window.ne}};
+  if (evaluation_) {
+    all["eval.auc"] = evaluation_->auc;
+    all["eval.logloss"] = evaluation_->logloss;
+  }
+  return all;
+}
+
+void Reporter::write_summary(std::int64_t step, bool finished, bool resumed) {
+  const auto histogram = sources_.stage.staleness_histogram();
+  const data::ReadStats read = sources_.data.stats();
+  const double total = training_seconds_;
+  Json summary = {{"finished", finished},
+                  {"step", step},
+                  {"examples", examples_},
+                  {"seconds", total},
+                  {"examples_per_second", static_cast<double>(examples_here_) / std::max(total, 1e-9)},
+                  {"train", metrics_json(window_.compute())}};
+  if (evaluation_) summary["eval"] = evaluation_json(*evaluation_);
+  summary["mode"] = sources_.config.train.mode;
+  summary["staleness"] = {{"bound", sources_.config.train.staleness_bound()},
+                          {"max", max_staleness(histogram)},
+                          {"mean", mean_staleness(histogram)},
+                          {"histogram", histogram}};
+  Json stages = Json::object();
+  for (std::size_t s = 0; s < kNumStages; ++s) {
+    stages[kStageNames[s]] = sources_.timers.seconds(s);
+  }
+  summary["stage_seconds"] = stages;
+  summary["rows"] = sources_.model.num_rows();
+  summary["table_bytes"] = sources_.model.table_bytes();
+  summary["resident_bytes"] = resident_bytes();
+  summary["cpu_seconds"] = cpu_seconds();
+  summary["bad_rows"] = read.bad_rows;
+  summary["nonfinite_steps"] = nonfinite_steps_;
+  summary["resumed"] = resumed;
+  summary["seed"] = sources_.config.seed;
+  summary["deterministic"] = sources_.config.train.deterministic;
+  summary["version"] = SATRAP_VERSION;
+  summary["device"] = "cpu";
+  sources_.directory.write_summary(summary);
+}
+
+}  // namespace satrap::trainer

@@ -1,0 +1,74 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <span>
+
+#include <nlohmann/json.hpp>
+
+#include "embedding_stage.h"
+#include "model.h"
+#include "run_directory.h"
+#include "satrap/core/stage_timer.h"
+#include "satrap/data/batch_source.h"
+#include "satrap/trainer/metrics.h"
+#include "satrap/trainer/trainer.h"
+
+namespace satrap::trainer {
+
+/// Collects what training shows of itself and writes it: reports to the user and metrics.jsonl, and
+/// summary.json at the end. Used by the dense thread.
+class Reporter {
+ public:
+  struct Sources {  // what the numbers are taken from; all outlive the reporter
+    const JobConfig& config;
+    const Model& model;
+    const data::BatchSource& data;
+    const EmbeddingStage& stage;
+    const StageTimers& timers;
+    RunDirectory& directory;
+  };
+
+  /// `examples`: trained on before this process.
+  Reporter(Sources sources, const TrainOptions& options, std::int64_t examples);
+
+  /// A finished step: predictions made before its update, and its loss.
+  void add(std::span<const float> probabilities, std::span<const float> labels);
+  void add_nonfinite() { ++nonfinite_steps_; }
+
+  /// Training is over: `seconds` of the summary ends here, whatever evaluation follows.
+  void end_training() { training_seconds_ = seconds(); }
+
+  /// Reports and appends to metrics.jsonl.
+  void report(std::int64_t step);
+  void report_evaluation(std::int64_t step, const Evaluation& evaluation);
+  void write_summary(std::int64_t step, bool finished, bool resumed);
+
+  /// Current metrics by name, for a checkpoint's manifest.
+  std::map<std::string, double> metrics() const;
+  std::int64_t examples() const { return examples_; }
+  std::int64_t nonfinite_steps() const { return nonfinite_steps_; }
+  void restore_nonfinite_steps(std::int64_t steps) { nonfinite_steps_ = steps; }
+
+ private:
+  double progress() const;  // of the whole job; negative: unknown
+  double seconds() const;
+
+  Sources sources_;
+  const TrainOptions& options_;
+  WindowedMetrics window_;
+  std::optional<Evaluation> evaluation_;
+  std::int64_t examples_;               // in all
+  std::int64_t examples_here_ = 0;      // by this process
+  std::int64_t nonfinite_steps_ = 0;
+  std::chrono::steady_clock::time_point start_;
+  double initial_progress_ = 0.0;
+  double training_seconds_ = 0.0;       // once training is over
+  double last_seconds_ = 0.0;           // at the last report
+  double last_wait_seconds_ = 0.0;
+  std::int64_t last_examples_here_ = 0;
+  std::int64_t step_ = 0;
+};
+
+}  // namespace satrap::trainer

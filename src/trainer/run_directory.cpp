@@ -1,0 +1,62 @@
+#include "run_directory.h"
+
+#include <array>
+#include <filesystem>
+#include <sstream>
+
+#include "satrap/core/error.h"
+#include "satrap/core/file.h"
+
+namespace satrap::trainer {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::array kFiles = {"config.yaml", "metrics.jsonl", "summary.json", "checkpoints"};
+
+/// Lines of a metrics file up to `step`; a torn last line (of a killed run) is dropped.
+std::string lines_up_to(const std::string& path, std::int64_t step) {
+  std::ifstream file(path);
+  std::string kept;
+  for (std::string line; std::getline(file, line);) {
+    const auto json = nlohmann::json::parse(line, nullptr, false);
+    if (json.is_discarded() || !json.contains("step") || json["step"] > step) continue;
+    kept += line + "\n";
+  }
+  return kept;
+}
+
+}  // namespace
+
+RunDirectory::RunDirectory(const JobConfig& config, Mode mode) : root_(config.run_dir) {
+  ensure_directory(root_);
+  for (const char* name : kFiles) {
+    if (mode == Mode::kResume || !fs::exists(path(name))) continue;
+    if (mode == Mode::kFresh) {
+      throw Error(ErrorCode::kInvalidConfig,
+                  concat("run_dir: '", root_, "' holds an earlier run (", name,
+                         "): continue it with --resume, remove it with --overwrite, or choose "
+                         "another run_dir"));
+    }
+    remove_all(path(name));
+  }
+  write_file_atomic(path("config.yaml"), dump_config(config));
+}
+
+void RunDirectory::open_metrics(std::int64_t step) {
+  const std::string name = path("metrics.jsonl");
+  if (fs::exists(name)) write_file_atomic(name, lines_up_to(name, step));
+  metrics_.open(name, std::ios::app);
+  if (!metrics_) throw Error(ErrorCode::kIo, name + ": cannot be opened for writing");
+}
+
+void RunDirectory::append_metrics(const nlohmann::ordered_json& line) {
+  metrics_ << line.dump() << '\n' << std::flush;
+  if (!metrics_) throw Error(ErrorCode::kIo, path("metrics.jsonl") + ": cannot be written");
+}
+
+void RunDirectory::write_summary(const nlohmann::ordered_json& summary) {
+  write_file_atomic(path("summary.json"), summary.dump(2) + "\n");
+}
+
+}  // namespace satrap::trainer
