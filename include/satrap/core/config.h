@@ -1,0 +1,184 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace satrap {
+
+/// How a config struct describes itself. Each struct lists its fields once, with their rules and
+/// documentation; loading, dumping, `config explain` and "did you mean" all follow from that list:
+///
+///   struct OptimizerConfig {
+///     std::string type = "adagrad";
+///     double lr = 0.02;
+///     void visit(ConfigVisitor& v) {
+///       v.field("type", type, "Row optimizer.", {.one_of = {"sgd", "adagrad"}});
+///       v.field("lr", lr, "Learning rate.", {.min = 0, .min_exclusive = true});
+///     }
+///   };
+///
+/// Rules of a single field are checked here, with the file:line of the value. Rules that tie
+/// several fields together belong into a validate() of the struct's module.
+struct FieldRule {
+  std::vector<std::string> one_of = {};  // allowed strings; empty: any
+  double min = -1e308;                   // numbers, and each element of a list of numbers
+  double max = 1e308;
+  bool min_exclusive = false;
+  bool required = false;  // must be written by the user
+};
+
+class ConfigVisitor;
+
+template <class T>
+concept ConfigStruct = requires(T value, ConfigVisitor& visitor) { value.visit(visitor); };
+
+class ConfigVisitor {
+ public:
+  virtual ~ConfigVisitor() = default;
+
+  /// A scalar or a list of scalars. A list field also takes a single scalar (a list of one).
+  virtual void field(std::string_view name, bool& value, std::string_view doc) = 0;
+  virtual void field(std::string_view name,
+                     std::int64_t& value,
+                     std::string_view doc,
+                     const FieldRule& rule = {}) = 0;
+  virtual void field(std::string_view name,
+                     double& value,
+                     std::string_view doc,
+                     const FieldRule& rule = {}) = 0;
+  virtual void field(std::string_view name,
+                     std::string& value,
+                     std::string_view doc,
+                     const FieldRule& rule = {}) = 0;
+  virtual void field(std::string_view name,
+                     std::vector<std::int64_t>& value,
+                     std::string_view doc,
+                     const FieldRule& rule = {}) = 0;
+  virtual void field(std::string_view name,
+                     std::vector<double>& value,
+                     std::string_view doc,
+                     const FieldRule& rule = {}) = 0;
+  virtual void field(std::string_view name,
+                     std::vector<std::string>& value,
+                     std::string_view doc,
+                     const FieldRule& rule = {}) = 0;
+
+  /// A nested struct: a mapping in the file.
+  template <ConfigStruct T>
+  void section(std::string_view name, T& value, std::string_view doc) {
+    if (!enter_section(name, doc)) return;
+    value.visit(*this);
+    leave_section();
+  }
+
+  /// A nested struct with named presets: `name: preset` or `name: {fields}`. `preset` becomes empty
+  /// when the user wrote a mapping and keeps its default when the user wrote nothing; the fields
+  /// are read only when it is empty. Which presets there are is for the struct's module to check.
+  template <ConfigStruct T>
+  void section_or_preset(std::string_view name,
+                         std::string& preset,
+                         T& value,
+                         std::string_view doc) {
+    if (!enter_section_or_preset(name, preset, doc)) return;
+    value.visit(*this);
+    leave_section();
+  }
+
+  /// A list of structs. A list written by the user replaces the default one.
+  template <ConfigStruct T>
+  void list(std::string_view name, std::vector<T>& values, std::string_view doc) {
+    auto size = static_cast<std::int64_t>(values.size());
+    if (enter_list(name, size, doc)) values.clear();
+    values.resize(static_cast<std::size_t>(size));
+    for (std::int64_t i = 0; i < size; ++i) {
+      enter_element(i);
+      values[static_cast<std::size_t>(i)].visit(*this);
+      leave_section();
+    }
+    leave_list();
+  }
+
+  /// Structs by name. The entry `default` (always present afterwards) is read first, and every
+  /// other entry starts as a copy of it.
+  template <ConfigStruct T>
+  void named(std::string_view name, std::map<std::string, T>& values, std::string_view doc) {
+    std::vector<std::string> keys;
+    for (const auto& [key, unused] : values) keys.push_back(key);
+    keys = enter_named(name, keys, doc);
+    T& fallback = values["default"];
+    visit_entry("default", fallback);
+    for (const std::string& key : keys) {
+      if (key == "default") continue;
+      visit_entry(key, values.try_emplace(key, fallback).first->second);
+    }
+    leave_named();
+  }
+
+ protected:
+  // True: visit the fields, then leave_section. False: nothing to visit.
+  virtual bool enter_section(std::string_view name, std::string_view doc) = 0;
+  virtual bool enter_section_or_preset(std::string_view name,
+                                       std::string& preset,
+                                       std::string_view doc) = 0;
+  virtual void leave_section() = 0;
+  // Sets `size` to the number of elements to visit. True: all of them new.
+  virtual bool enter_list(std::string_view name, std::int64_t& size, std::string_view doc) = 0;
+  virtual void enter_element(std::int64_t index) = 0;
+  virtual void leave_list() = 0;
+  virtual std::vector<std::string> enter_named(std::string_view name,
+                                               const std::vector<std::string>& keys,
+                                               std::string_view doc) = 0;
+  virtual bool enter_entry(const std::string& key) = 0;
+  virtual void leave_named() = 0;
+
+ private:
+  template <ConfigStruct T>
+  void visit_entry(const std::string& key, T& value) {
+    if (!enter_entry(key)) return;
+    value.visit(*this);
+    leave_section();
+  }
+};
+
+/// Where a value came from, for messages of later validation: "train.yaml:12", or
+/// "command line: train.mode=hybrid". Keyed by dotted path; has the values and sections that the
+/// user wrote, not those left at their defaults.
+using ConfigOrigins = std::map<std::string, std::string>;
+
+/// Fills `config` from a YAML file and `key.path=value` overrides, which win over the file. An
+/// empty `path` means no file, an empty file means all defaults.
+///
+/// The value of an override is a YAML flow collection or quoted scalar where it begins like one
+/// ("[", "{", a quote), otherwise plain text, so that `data.train.path=*.gz` needs no quoting. A
+/// mapping is merged key by key, anything else replaces. A part of the key path may be the index of
+/// an existing list element or the name of an entry: `features.0.dim=8`, `tables.user.dim=8`.
+///
+/// Throws Error(kInvalidConfig) with one line for *every* problem, each with its file:line: a file
+/// that cannot be read or parsed, an unknown key (with the nearest known one), a wrong type, a
+/// duplicate key, a value that breaks its rule, a required value that is missing. `config` is then
+/// as it was.
+template <ConfigStruct T>
+ConfigOrigins load_config(T& config,
+                          const std::string& path,
+                          const std::vector<std::string>& overrides = {});
+
+/// The whole config as YAML text that load_config reads back to the same values.
+template <ConfigStruct T>
+std::string dump_config(T config);
+
+/// Documentation of one key (dotted path; list indices and names of named entries may be left out
+/// or given as `*`) or of a whole section; with an empty path, of everything: type, default, rule,
+/// text. Throws Error(kInvalidConfig) with the nearest known key when there is none.
+template <ConfigStruct T>
+std::string explain_config(const std::string& path);
+
+/// The element of `known` nearest to `word` by edit distance, or "" if none is near enough to be a
+/// likely typo.
+std::string nearest(std::string_view word, const std::vector<std::string>& known);
+
+}  // namespace satrap
+
+#include "satrap/core/config_impl.h"  // the templates above, over the visitors declared there

@@ -1,0 +1,250 @@
+#include <algorithm>
+#include <span>
+#include <type_traits>
+
+#include "satrap/core/config.h"
+#include "satrap/core/error.h"
+#include "src/core/config_node.h"
+#include "src/core/config_rule.h"
+
+namespace satrap::config_detail {
+namespace {
+
+struct Entry {
+  std::string path;
+  std::string facts;  // "integer, default 4, >= 0"
+  std::string doc;
+};
+
+std::string text_of(bool value) { return value ? "true" : "false"; }
+std::string text_of(std::int64_t value) { return std::to_string(value); }
+std::string text_of(double value) { return format_number(value); }
+std::string text_of(const std::string& value) { return quote_string(value); }
+
+template <class T>
+std::string text_of(const std::vector<T>& values) {
+  std::string text;
+  for (const T& value : values) {
+    if (!text.empty()) text += ", ";
+    text += text_of(value);
+  }
+  return "[" + text + "]";
+}
+
+const char* type_name(const bool&) { return "true or false"; }
+const char* type_name(const std::int64_t&) { return "integer"; }
+const char* type_name(const double&) { return "number"; }
+const char* type_name(const std::string&) { return "string"; }
+const char* type_name(const std::vector<std::int64_t>&) { return "list of integers"; }
+const char* type_name(const std::vector<double>&) { return "list of numbers"; }
+const char* type_name(const std::vector<std::string>&) { return "list of strings"; }
+
+using Parts = std::span<const std::string>;
+
+// Whether `asked` names `pattern` or a section around it. A `*` of the pattern stands for nothing
+// or a `*`, or with `names` for any one part of what is asked.
+bool matches(Parts pattern, Parts asked, bool names) {
+  if (asked.empty()) return true;
+  if (pattern.empty()) return false;
+  const Parts rest = pattern.subspan(1);
+  if (pattern[0] != "*") return pattern[0] == asked[0] && matches(rest, asked.subspan(1), names);
+  const bool takes = names || asked[0] == "*";
+  return (takes && matches(rest, asked.subspan(1), names)) || matches(rest, asked, names);
+}
+
+// `pattern` as somebody who wrote `asked` may have meant it: names in place of each `*`, or no `*`.
+std::string as_asked(const std::string& pattern, const std::string& asked) {
+  const std::vector<std::string> pattern_parts = split_path(pattern);
+  const std::vector<std::string> asked_parts = split_path(asked);
+  const bool aligned = pattern_parts.size() == asked_parts.size();
+  std::string path;
+  for (std::size_t i = 0; i < pattern_parts.size(); ++i) {
+    const bool star = pattern_parts[i] == "*";
+    if (star && aligned) path = join_path(path, asked_parts[i]);
+    if (!star) path = join_path(path, pattern_parts[i]);
+  }
+  return path;
+}
+
+}  // namespace
+
+class Explainer::Impl {
+ public:
+  template <class T>
+  void field(std::string_view name, const T& value, std::string_view doc, const FieldRule& rule) {
+    std::string facts = type_name(value);
+    facts += rule.required ? ", required" : ", default " + text_of(value);
+    const std::string rule_text = describe_rule(rule);
+    if (!rule_text.empty()) facts += ", " + rule_text;
+    add(name, facts, doc);
+  }
+
+  void add(std::string_view name, const std::string& facts, std::string_view doc) {
+    if (hidden_ > 0) return;
+    entries_.push_back({join_path(path(), name), facts, std::string(doc)});
+  }
+
+  void enter(std::string_view name, const std::string& facts, std::string_view doc) {
+    add(name, facts, doc);
+    path_.emplace_back(name);
+  }
+
+  // Elements of a default list are not documented, only the fresh one after them.
+  void enter_list(std::string_view name, std::int64_t& size, std::string_view doc) {
+    enter(name, "list of sections", doc);
+    documented_elements_.push_back(size++);
+  }
+
+  void enter_element(std::int64_t index) {
+    hides_.push_back(index != documented_elements_.back());
+    if (hides_.back()) ++hidden_;
+    path_.emplace_back("*");
+    in_element_.push_back(path_.size());
+  }
+
+  void leave_section() {
+    if (!in_element_.empty() && in_element_.back() == path_.size()) {
+      in_element_.pop_back();
+      if (hides_.back()) --hidden_;
+      hides_.pop_back();
+    }
+    path_.pop_back();
+  }
+
+  void leave_list() {
+    documented_elements_.pop_back();
+    path_.pop_back();
+  }
+
+  void leave_named() { path_.pop_back(); }
+
+  void enter_default_entry() { path_.emplace_back("*"); }
+
+  std::vector<std::string> keys() const {
+    std::vector<std::string> paths;
+    for (const Entry& entry : entries_) paths.push_back(entry.path);
+    return paths;
+  }
+
+  std::string explain(const std::string& asked) const {
+    // "tables.dim" is first of all the key `dim` of every table, then the table named `dim`.
+    std::string text = matching(asked, false);
+    if (text.empty()) text = matching(asked, true);
+    if (!text.empty()) return text;
+    std::vector<std::string> candidates;
+    for (const Entry& entry : entries_) candidates.push_back(as_asked(entry.path, asked));
+    const std::string near = nearest(asked, candidates);
+    throw Error(ErrorCode::kInvalidConfig,
+                concat(asked, ": unknown key", near.empty() ? "" : "; did you mean " + near + "?"));
+  }
+
+ private:
+  std::string matching(const std::string& asked, bool names) const {
+    const std::vector<std::string> asked_parts = split_path(asked);
+    std::string text;
+    for (const Entry& entry : entries_) {
+      if (!matches(split_path(entry.path), asked_parts, names)) continue;
+      text += concat(entry.path, " (", entry.facts, ")\n    ", entry.doc, "\n");
+    }
+    return text;
+  }
+
+  std::string path() const {
+    std::string path;
+    for (const std::string& part : path_) path = join_path(path, part);
+    return path;
+  }
+
+  std::vector<Entry> entries_;
+  std::vector<std::string> path_;
+  std::vector<std::int64_t> documented_elements_;  // of the open lists
+  std::vector<std::size_t> in_element_;            // depth of the open elements
+  std::vector<bool> hides_;                        // of the open elements
+  int hidden_ = 0;                                 // how many of them hide
+};
+
+Explainer::Explainer() : impl_(std::make_unique<Impl>()) {}
+Explainer::~Explainer() = default;
+
+std::vector<std::string> Explainer::keys() const { return impl_->keys(); }
+std::string Explainer::explain(const std::string& path) const { return impl_->explain(path); }
+
+void Explainer::field(std::string_view name, bool& value, std::string_view doc) {
+  impl_->field(name, value, doc, {});
+}
+void Explainer::field(std::string_view name,
+                      std::int64_t& value,
+                      std::string_view doc,
+                      const FieldRule& rule) {
+  impl_->field(name, value, doc, rule);
+}
+void Explainer::field(std::string_view name,
+                      double& value,
+                      std::string_view doc,
+                      const FieldRule& rule) {
+  impl_->field(name, value, doc, rule);
+}
+void Explainer::field(std::string_view name,
+                      std::string& value,
+                      std::string_view doc,
+                      const FieldRule& rule) {
+  impl_->field(name, value, doc, rule);
+}
+void Explainer::field(std::string_view name,
+                      std::vector<std::int64_t>& value,
+                      std::string_view doc,
+                      const FieldRule& rule) {
+  impl_->field(name, value, doc, rule);
+}
+void Explainer::field(std::string_view name,
+                      std::vector<double>& value,
+                      std::string_view doc,
+                      const FieldRule& rule) {
+  impl_->field(name, value, doc, rule);
+}
+void Explainer::field(std::string_view name,
+                      std::vector<std::string>& value,
+                      std::string_view doc,
+                      const FieldRule& rule) {
+  impl_->field(name, value, doc, rule);
+}
+
+bool Explainer::enter_section(std::string_view name, std::string_view doc) {
+  impl_->enter(name, "section", doc);
+  return true;
+}
+
+bool Explainer::enter_section_or_preset(std::string_view name,
+                                        std::string& preset,
+                                        std::string_view doc) {
+  const std::string fallback = preset.empty() ? "" : ", default " + preset;
+  impl_->enter(name, "name of a preset or section" + fallback, doc);
+  return true;
+}
+
+void Explainer::leave_section() { impl_->leave_section(); }
+
+bool Explainer::enter_list(std::string_view name, std::int64_t& size, std::string_view doc) {
+  impl_->enter_list(name, size, doc);
+  return false;
+}
+
+void Explainer::enter_element(std::int64_t index) { impl_->enter_element(index); }
+void Explainer::leave_list() { impl_->leave_list(); }
+
+std::vector<std::string> Explainer::enter_named(std::string_view name,
+                                                const std::vector<std::string>& keys,
+                                                std::string_view doc) {
+  impl_->enter(name, "sections by name; `default` is the base of the others", doc);
+  return keys;
+}
+
+bool Explainer::enter_entry(const std::string& key) {
+  if (key != "default") return false;
+  impl_->enter_default_entry();
+  return true;
+}
+
+void Explainer::leave_named() { impl_->leave_named(); }
+
+}  // namespace satrap::config_detail

@@ -1,0 +1,276 @@
+#include "src/core/config_node.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <cstdio>
+#include <cstring>
+#include <memory>
+#include <utility>
+
+#include <yaml-cpp/yaml.h>
+
+#include "satrap/core/error.h"
+
+namespace satrap::config_detail {
+
+const Node* Node::find(std::string_view key) const {
+  const auto found = std::find(keys.begin(), keys.end(), key);
+  return found == keys.end() ? nullptr : &children[static_cast<std::size_t>(found - keys.begin())];
+}
+
+Node* Node::find(std::string_view key) { return const_cast<Node*>(std::as_const(*this).find(key)); }
+
+void Problems::add(const Source& source, const std::string& path, const std::string& what) {
+  std::string text = source.text;
+  if (!path.empty()) text += ": " + path;
+  problems_.push_back({source.line, text + ": " + what});
+}
+
+void Problems::throw_if_any() {
+  if (problems_.empty()) return;
+  // The file from top to bottom, then the command line.
+  const auto rank = [](const Problem& p) { return p.line == 0 ? INT64_MAX : p.line; };
+  std::stable_sort(problems_.begin(), problems_.end(),
+                   [&](const Problem& a, const Problem& b) { return rank(a) < rank(b); });
+  std::string text;
+  for (const Problem& problem : problems_) {
+    if (!text.empty()) text += '\n';
+    text += problem.text;
+  }
+  throw Error(ErrorCode::kInvalidConfig, text);
+}
+
+std::string join_path(const std::string& parent, std::string_view name) {
+  std::string path = parent;
+  if (!path.empty()) path += '.';
+  return path.append(name);
+}
+
+std::vector<std::string> split_path(std::string_view path) {
+  std::vector<std::string> parts;
+  while (!path.empty()) {
+    const std::size_t dot = path.find('.');
+    parts.emplace_back(path.substr(0, dot));
+    if (dot == std::string_view::npos) break;
+    path.remove_prefix(dot + 1);
+    if (path.empty()) parts.emplace_back();  // "a." has an empty last part
+  }
+  return parts;
+}
+
+namespace {
+
+std::string read_text(const std::string& path) {
+  const auto fail = [&] {
+    throw Error(ErrorCode::kInvalidConfig, concat("cannot read ", path, ": ", strerror(errno)));
+  };
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "rb"),
+                                                             &std::fclose);
+  if (!file) fail();
+  std::string text;
+  char buffer[1 << 16];
+  while (const std::size_t size = std::fread(buffer, 1, sizeof(buffer), file.get())) {
+    text.append(buffer, size);
+  }
+  if (std::ferror(file.get()) != 0) fail();
+  return text;
+}
+
+// Turns yaml-cpp's nodes into ours. Aliases are copied, so their total is bounded.
+class Converter {
+ public:
+  // Lines are those of `file`, or everything comes from `command_line`.
+  Converter(std::string file, const Source* command_line, Problems& problems)
+      : file_(std::move(file)), command_line_(command_line), problems_(problems) {}
+
+  Node convert(const YAML::Node& yaml, const Source& source, const std::string& path, int depth) {
+    constexpr int kMaxDepth = 64;
+    constexpr std::int64_t kMaxNodes = 1'000'000;
+    Node node;
+    node.source = source;
+    if (depth > kMaxDepth || ++num_nodes_ > kMaxNodes) {
+      if (!std::exchange(too_large_, true)) problems_.add(source, path, "nested too deep, or huge");
+      return node;
+    }
+    if (yaml.IsScalar()) {
+      node.kind = Node::Kind::kScalar;
+      node.text = yaml.Scalar();
+      // The tag of a plain scalar is "?", of a quoted one "!".
+      node.quoted = yaml.Tag() == "!" || yaml.Tag() == "tag:yaml.org,2002:str";
+    } else if (yaml.IsSequence()) {
+      node.kind = Node::Kind::kList;
+      for (const YAML::Node& element : yaml) {
+        const std::string child_path = join_path(path, std::to_string(node.children.size()));
+        node.children.push_back(convert(element, source_of(element), child_path, depth + 1));
+      }
+    } else if (yaml.IsMap()) {
+      node.kind = Node::Kind::kMap;
+      for (const auto& entry : yaml) add_entry(node, entry.first, entry.second, path, depth);
+    }
+    return node;
+  }
+
+  Source source_of(const YAML::Node& yaml) const {
+    if (command_line_ != nullptr) return *command_line_;
+    const std::int64_t line = yaml.Mark().line + 1;
+    return {concat(file_, ":", line), line};
+  }
+
+ private:
+  void add_entry(Node& node,
+                 const YAML::Node& key,
+                 const YAML::Node& value,
+                 const std::string& path,
+                 int depth) {
+    const Source source = source_of(key);
+    if (!key.IsScalar()) {
+      problems_.add(source, path, "a key must be a plain name");
+      return;
+    }
+    const std::string child_path = join_path(path, key.Scalar());
+    if (const Node* first = node.find(key.Scalar())) {
+      problems_.add(source, child_path, "duplicate key, first at " + first->source.text);
+      return;
+    }
+    node.keys.push_back(key.Scalar());
+    node.children.push_back(convert(value, source, child_path, depth + 1));
+  }
+
+  const std::string file_;
+  const Source* const command_line_;
+  Problems& problems_;
+  std::int64_t num_nodes_ = 0;
+  bool too_large_ = false;
+};
+
+// What yaml-cpp says about a syntax error, with help for the usual one.
+std::string explain_syntax_error(const YAML::Exception& error) {
+  std::string text = "not valid YAML: " + error.msg;
+  if (error.msg.find("anchor") != std::string::npos) {
+    text += " (a value that begins with * or & needs quotes)";
+  }
+  return text;
+}
+
+bool is_null_word(std::string_view text) {
+  return text == "~" || text == "null" || text == "Null" || text == "NULL";
+}
+
+// The value of an override.
+Node parse_value(const std::string& text,
+                 const Source& source,
+                 const std::string& path,
+                 Problems& problems) {
+  Node node;
+  node.source = source;
+  if (text.empty() || std::string_view("[{\"'").find(text.front()) == std::string_view::npos) {
+    if (is_null_word(text)) return node;
+    node.kind = Node::Kind::kScalar;
+    node.text = text;
+    return node;
+  }
+  try {
+    return Converter("", &source, problems).convert(YAML::Load(text), source, path, 0);
+  } catch (const YAML::Exception& error) {
+    problems.add(source, "", explain_syntax_error(error));
+    return node;
+  }
+}
+
+void merge(Node& into, Node&& from) {
+  if (into.kind != Node::Kind::kMap || from.kind != Node::Kind::kMap) {
+    into = std::move(from);
+    return;
+  }
+  for (std::size_t i = 0; i < from.keys.size(); ++i) {
+    if (Node* existing = into.find(from.keys[i])) {
+      merge(*existing, std::move(from.children[i]));
+    } else {
+      into.keys.push_back(std::move(from.keys[i]));
+      into.children.push_back(std::move(from.children[i]));
+    }
+  }
+}
+
+// The child `part` of `node`, made if need be. Null: there can be none, and the problem is noted.
+Node* descend(Node& node,
+              const std::string& part,
+              const std::string& path,
+              const Source& source,
+              Problems& problems) {
+  if (node.kind == Node::Kind::kList) {
+    std::size_t index = 0;
+    const char* end = part.data() + part.size();
+    const auto parsed = std::from_chars(part.data(), end, index);
+    if (parsed.ec == std::errc() && parsed.ptr == end && index < node.children.size()) {
+      return &node.children[index];
+    }
+    problems.add(source, path,
+                 concat("a list of ", node.children.size(), " (", node.source.text,
+                        ") has no element ", part));
+    return nullptr;
+  }
+  if (node.kind == Node::Kind::kScalar) {
+    problems.add(source, path,
+                 concat("is the value \"", node.text, "\" (", node.source.text, "), so ", part,
+                        " cannot be set in it"));
+    return nullptr;
+  }
+  if (node.kind == Node::Kind::kNull) {
+    node.kind = Node::Kind::kMap;
+    if (node.source.text.empty()) node.source = source;
+  }
+  if (Node* child = node.find(part)) return child;
+  node.keys.push_back(part);
+  node.children.push_back({.source = source});
+  return &node.children.back();
+}
+
+}  // namespace
+
+Node parse_file(const std::string& path, Problems& problems) {
+  const std::string text = read_text(path);
+  try {
+    const std::vector<YAML::Node> documents = YAML::LoadAll(text);
+    Node root;
+    root.source = {path, 1};
+    if (documents.empty()) return root;
+    Converter converter(path, nullptr, problems);
+    if (documents.size() > 1) {
+      problems.add(converter.source_of(documents[1]), "",
+                   concat("one YAML document expected, got ", documents.size()));
+    }
+    root = converter.convert(documents[0], root.source, "", 0);
+    if (root.kind == Node::Kind::kScalar || root.kind == Node::Kind::kList) {
+      problems.add(converter.source_of(documents[0]), "", "expected lines of the form key: value");
+      root = {.source = root.source};
+    }
+    return root;
+  } catch (const YAML::Exception& error) {
+    throw Error(ErrorCode::kInvalidConfig,
+                concat(path, ":", error.mark.line + 1, ": ", explain_syntax_error(error)));
+  }
+}
+
+void apply_override(Node& root, const std::string& text, Problems& problems) {
+  const Source source{"command line: " + text, 0};
+  const std::size_t equals = text.find('=');
+  const std::string key = text.substr(0, equals);
+  const std::vector<std::string> parts = split_path(key);
+  if (equals == std::string::npos || parts.empty() ||
+      std::find(parts.begin(), parts.end(), "") != parts.end()) {
+    problems.add(source, "", "expected key.path=value");
+    return;
+  }
+  Node* node = &root;
+  std::string path;
+  for (const std::string& part : parts) {
+    node = descend(*node, part, path, source, problems);
+    if (node == nullptr) return;
+    path = join_path(path, part);
+  }
+  merge(*node, parse_value(text.substr(equals + 1), source, path, problems));
+}
+
+}  // namespace satrap::config_detail

@@ -1,0 +1,388 @@
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <type_traits>
+
+#include "satrap/core/config.h"
+#include "satrap/core/error.h"
+#include "src/core/config_node.h"
+#include "src/core/config_rule.h"
+
+namespace satrap::config_detail {
+namespace {
+
+// What a node looks like to its user, as the end of "expected an integer, got ...".
+std::string describe(const Node& node) {
+  switch (node.kind) {
+    case Node::Kind::kNull:
+      return "nothing";
+    case Node::Kind::kScalar:
+      return "\"" + node.text + "\"";
+    case Node::Kind::kList:
+      return "a list";
+    case Node::Kind::kMap:
+      return "a section";
+  }
+  return "";
+}
+
+std::string expected(const char* what, const Node& node) {
+  return concat("expected ", what, ", got ", describe(node));
+}
+
+template <class Number>
+std::errc parse_number(const std::string& text, Number& value) {
+  const char* end = text.data() + text.size();
+  const char* begin = text.data();
+  if (text.size() > 1 && text[0] == '+' && text[1] != '-') ++begin;
+  const auto result = std::from_chars(begin, end, value);
+  if (result.ec == std::errc() && result.ptr != end) return std::errc::invalid_argument;
+  return result.ec;
+}
+
+// parse(node, value): an empty string, or what is wrong with the node.
+std::string parse(const Node& node, bool& value) {
+  const bool is_true = node.text == "true";
+  if (node.kind != Node::Kind::kScalar || node.quoted || (!is_true && node.text != "false")) {
+    return expected("true or false", node);
+  }
+  value = is_true;
+  return "";
+}
+
+std::string parse(const Node& node, std::int64_t& value) {
+  if (node.kind != Node::Kind::kScalar || node.quoted) return expected("an integer", node);
+  const std::errc status = parse_number(node.text, value);
+  if (status == std::errc::result_out_of_range) {
+    return expected("an integer", node) + ", which does not fit into 64 bits";
+  }
+  return status == std::errc() ? "" : expected("an integer", node);
+}
+
+std::string parse(const Node& node, double& value) {
+  if (node.kind != Node::Kind::kScalar || node.quoted) return expected("a number", node);
+  const std::errc status = parse_number(node.text, value);
+  if (status == std::errc::result_out_of_range ||
+      (status == std::errc() && !std::isfinite(value))) {
+    return expected("a finite number", node);
+  }
+  return status == std::errc() ? "" : expected("a number", node);
+}
+
+std::string parse(const Node& node, std::string& value) {
+  if (node.kind != Node::Kind::kScalar) return expected("a string", node);
+  value = node.text;
+  return "";
+}
+
+// One open section, list, or map of named entries.
+struct Frame {
+  const Node* node;  // null: the user wrote nothing
+  std::string path;
+  const Node* base;        // the `default` entry this one starts as; null: none
+  bool may_be_incomplete;  // required fields may be missing
+  std::vector<std::string> known = {};
+};
+
+}  // namespace
+
+class Reader::Impl {
+ public:
+  Impl(const std::string& path,
+       const std::vector<std::string>& overrides,
+       std::vector<std::string> known_keys)
+      : known_keys_(std::move(known_keys)) {
+    root_.source = {path.empty() ? "command line" : path, path.empty() ? 0 : 1};
+    if (!path.empty()) root_ = parse_file(path, problems_);
+    for (const std::string& text : overrides) apply_override(root_, text, problems_);
+    frames_.push_back({&root_, "", nullptr, false});
+  }
+
+  ConfigOrigins finish() {
+    check_unknown_keys();
+    problems_.throw_if_any();
+    return std::move(origins_);
+  }
+
+  template <class T>
+  void field(std::string_view name, T& value, const FieldRule& rule) {
+    const Node* node = take(name);
+    const std::string path = join_path(top().path, name);
+    if (node == nullptr) {
+      if (rule.required && !is_optional(name))
+        problems_.add(where(), path, "required, but missing");
+      return;
+    }
+    read(*node, path, value, rule);
+  }
+
+  template <class T>
+  void read(const Node& node, const std::string& path, T& value, const FieldRule& rule) {
+    T parsed{};
+    std::string problem = parse(node, parsed);
+    if (problem.empty()) problem = broken_rule(parsed, rule);
+    if (problem.empty()) {
+      value = std::move(parsed);
+    } else {
+      problems_.add(node.source, path, problem);
+    }
+  }
+
+  template <class T>
+  void read(const Node& node,
+            const std::string& path,
+            std::vector<T>& values,
+            const FieldRule& rule) {
+    std::vector<T> parsed;
+    if (node.kind == Node::Kind::kScalar) {
+      parsed.emplace_back();
+      read(node, path, parsed.back(), rule);
+    } else if (node.kind == Node::Kind::kList) {
+      for (const Node& element : node.children) {
+        const std::string element_path = join_path(path, std::to_string(parsed.size()));
+        parsed.emplace_back();
+        read(element, element_path, parsed.back(), rule);
+      }
+    } else {
+      problems_.add(node.source, path, expected("a list", node));
+    }
+    values = std::move(parsed);
+  }
+
+  bool enter_section(std::string_view name) {
+    const Node* base = top().base == nullptr ? nullptr : top().base->find(name);
+    const Node* node = take(name);
+    const std::string path = join_path(top().path, name);
+    return enter(node, path, base, top().may_be_incomplete);
+  }
+
+  bool enter_section_or_preset(std::string_view name, std::string& preset) {
+    const Node* node = peek(name);
+    if (node != nullptr && node->kind == Node::Kind::kScalar) {
+      take(name);
+      preset = node->text;
+      return false;
+    }
+    if (node != nullptr) preset.clear();
+    if (!preset.empty()) {  // the default one
+      take(name);
+      return false;
+    }
+    return enter_section(name);
+  }
+
+  void leave_section() {
+    check_unknown_keys();
+    frames_.pop_back();
+  }
+
+  bool enter_list(std::string_view name, std::int64_t& size) {
+    const Node* node = take(name);
+    const std::string path = join_path(top().path, name);
+    if (node != nullptr && node->kind == Node::Kind::kList) {
+      frames_.push_back({node, path, nullptr, top().may_be_incomplete});
+      size = static_cast<std::int64_t>(node->children.size());
+      return true;
+    }
+    if (node != nullptr && node->kind == Node::Kind::kMap) {
+      // Overrides of elements of the default list: keys are indices.
+      check_indices(*node, path, size);
+    } else if (node != nullptr && node->kind == Node::Kind::kScalar) {
+      problems_.add(node->source, path, expected("a list", *node));
+      node = nullptr;
+    }
+    frames_.push_back({node, path, nullptr, true});
+    return false;
+  }
+
+  void enter_element(std::int64_t index) {
+    const Frame& list = top();
+    const Node* node = nullptr;
+    const std::string name = std::to_string(index);
+    if (list.node != nullptr && list.node->kind == Node::Kind::kList) {
+      node = &list.node->children[static_cast<std::size_t>(index)];
+    } else if (list.node != nullptr) {
+      node = list.node->find(name);
+    }
+    const std::string path = join_path(list.path, name);
+    if (!enter(node, path, nullptr, list.may_be_incomplete)) {
+      frames_.push_back({nullptr, path, nullptr, true});  // an element is visited in any case
+    }
+  }
+
+  std::vector<std::string> enter_named(std::string_view name,
+                                       const std::vector<std::string>& keys) {
+    const Node* node = take(name);
+    const std::string path = join_path(top().path, name);
+    if (node != nullptr && node->kind != Node::Kind::kMap) {
+      if (node->kind != Node::Kind::kNull) {
+        problems_.add(node->source, path, expected("a section of named entries", *node));
+      }
+      node = nullptr;
+    }
+    std::vector<std::string> all = keys;
+    if (node != nullptr) {
+      for (const std::string& key : node->keys) {
+        if (std::find(all.begin(), all.end(), key) == all.end()) all.push_back(key);
+      }
+    }
+    const Node* base = node == nullptr ? nullptr : node->find("default");
+    frames_.push_back({node, path, base, top().may_be_incomplete});
+    return all;
+  }
+
+  bool enter_entry(const std::string& key) {
+    const Frame& named = top();
+    const Node* node = named.node == nullptr ? nullptr : named.node->find(key);
+    // Entries the user did not write are complete by themselves; `default` only helps others.
+    const bool may_be_incomplete = node == nullptr || key == "default" || named.may_be_incomplete;
+    return enter(node, join_path(named.path, key), named.base, may_be_incomplete);
+  }
+
+  void leave() { frames_.pop_back(); }
+
+ private:
+  Frame& top() { return frames_.back(); }
+
+  // Place of the open section, for what is missing in it.
+  const Source& where() const {
+    for (std::size_t i = frames_.size(); i-- > 0;) {
+      if (frames_[i].node != nullptr) return frames_[i].node->source;
+    }
+    return root_.source;
+  }
+
+  const Node* peek(std::string_view name) {
+    return top().node == nullptr ? nullptr : top().node->find(name);
+  }
+
+  // The value of `name` in the open section, which thereby is a known key.
+  const Node* take(std::string_view name) {
+    top().known.emplace_back(name);
+    const Node* node = peek(name);
+    if (node != nullptr) origins_[join_path(top().path, name)] = node->source.text;
+    return node;
+  }
+
+  bool is_optional(std::string_view name) {
+    return top().may_be_incomplete || (top().base != nullptr && top().base->find(name) != nullptr);
+  }
+
+  bool enter(const Node* node, const std::string& path, const Node* base, bool may_be_incomplete) {
+    if (node != nullptr && node->kind != Node::Kind::kMap && node->kind != Node::Kind::kNull) {
+      problems_.add(node->source, path, expected("a section", *node));
+      return false;
+    }
+    if (node != nullptr) origins_[path] = node->source.text;
+    frames_.push_back({node, path, base, may_be_incomplete});
+    return true;
+  }
+
+  void check_indices(const Node& node, const std::string& path, std::int64_t size) {
+    for (std::size_t i = 0; i < node.keys.size(); ++i) {
+      std::int64_t index = -1;
+      if (parse_number(node.keys[i], index) != std::errc() || index < 0 || index >= size) {
+        problems_.add(node.children[i].source, path,
+                      concat("a list of ", size, " has no element ", node.keys[i]));
+      }
+    }
+  }
+
+  void check_unknown_keys() {
+    const Frame& frame = top();
+    if (frame.node == nullptr) return;
+    for (std::size_t i = 0; i < frame.node->keys.size(); ++i) {
+      const std::string& key = frame.node->keys[i];
+      if (std::find(frame.known.begin(), frame.known.end(), key) != frame.known.end()) continue;
+      problems_.add(frame.node->children[i].source, join_path(frame.path, key),
+                    "unknown key" + suggestion(frame, key));
+    }
+  }
+
+  std::string suggestion(const Frame& frame, const std::string& key) const {
+    const auto did_you_mean = [](const std::string& path) {
+      return "; did you mean " + path + "?";
+    };
+    const std::string sibling = nearest(key, frame.known);
+    if (!sibling.empty()) return did_you_mean(join_path(frame.path, sibling));
+    for (const std::string& known : known_keys_) {
+      if (split_path(known).back() == key) return did_you_mean(known);
+    }
+    std::string text = "; known here:";
+    for (const std::string& known : frame.known) text += " " + known;
+    return text;
+  }
+
+  const std::vector<std::string> known_keys_;
+  Problems problems_;
+  ConfigOrigins origins_;
+  Node root_;
+  std::vector<Frame> frames_;
+};
+
+Reader::Reader(const std::string& path,
+               const std::vector<std::string>& overrides,
+               std::vector<std::string> known_keys)
+    : impl_(std::make_unique<Impl>(path, overrides, std::move(known_keys))) {}
+Reader::~Reader() = default;
+
+ConfigOrigins Reader::finish() { return impl_->finish(); }
+
+void Reader::field(std::string_view name, bool& value, std::string_view) {
+  impl_->field(name, value, {});
+}
+void Reader::field(std::string_view name,
+                   std::int64_t& value,
+                   std::string_view,
+                   const FieldRule& rule) {
+  impl_->field(name, value, rule);
+}
+void Reader::field(std::string_view name, double& value, std::string_view, const FieldRule& rule) {
+  impl_->field(name, value, rule);
+}
+void Reader::field(std::string_view name,
+                   std::string& value,
+                   std::string_view,
+                   const FieldRule& rule) {
+  impl_->field(name, value, rule);
+}
+void Reader::field(std::string_view name,
+                   std::vector<std::int64_t>& value,
+                   std::string_view,
+                   const FieldRule& rule) {
+  impl_->field(name, value, rule);
+}
+void Reader::field(std::string_view name,
+                   std::vector<double>& value,
+                   std::string_view,
+                   const FieldRule& rule) {
+  impl_->field(name, value, rule);
+}
+void Reader::field(std::string_view name,
+                   std::vector<std::string>& value,
+                   std::string_view,
+                   const FieldRule& rule) {
+  impl_->field(name, value, rule);
+}
+
+bool Reader::enter_section(std::string_view name, std::string_view) {
+  return impl_->enter_section(name);
+}
+bool Reader::enter_section_or_preset(std::string_view name, std::string& preset, std::string_view) {
+  return impl_->enter_section_or_preset(name, preset);
+}
+void Reader::leave_section() { impl_->leave_section(); }
+bool Reader::enter_list(std::string_view name, std::int64_t& size, std::string_view) {
+  return impl_->enter_list(name, size);
+}
+void Reader::enter_element(std::int64_t index) { impl_->enter_element(index); }
+void Reader::leave_list() { impl_->leave(); }
+std::vector<std::string> Reader::enter_named(std::string_view name,
+                                             const std::vector<std::string>& keys,
+                                             std::string_view) {
+  return impl_->enter_named(name, keys);
+}
+bool Reader::enter_entry(const std::string& key) { return impl_->enter_entry(key); }
+void Reader::leave_named() { impl_->leave(); }
+
+}  // namespace satrap::config_detail

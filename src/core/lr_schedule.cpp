@@ -1,0 +1,57 @@
+#include "satrap/core/lr_schedule.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
+#include "satrap/core/error.h"
+
+namespace satrap {
+
+void LrSchedule::visit(ConfigVisitor& v) {
+  v.field("warmup_steps", warmup_steps,
+          "Steps over which the rate rises linearly to its full value.", {.min = 0});
+  v.field("decay", decay, "What the rate does after the warm-up.",
+          {.one_of = {"constant", "linear", "cosine", "exponential"}});
+  v.field(
+      "decay_steps", decay_steps,
+      "Steps after the warm-up until the rate is 0 (linear, cosine) or multiplied by decay_rate "
+      "(exponential).",
+      {.min = 0});
+  v.field("decay_rate", decay_rate, "Factor of the exponential decay for every decay_steps.",
+          {.min = 0, .max = 1, .min_exclusive = true});
+  v.field("min_factor", min_factor,
+          "After the warm-up the factor on the rate never falls below this.", {.min = 0, .max = 1});
+}
+
+void LrSchedule::validate(const std::string& where) const {
+  if (decay != "constant" && decay_steps <= 0) {
+    throw Error(ErrorCode::kInvalidConfig,
+                concat(where, ": decay: ", decay, " needs decay_steps > 0, got ", decay_steps));
+  }
+  if (decay == "constant" && decay_steps > 0) {
+    throw Error(ErrorCode::kInvalidConfig,
+                concat(where, ": decay_steps: ", decay_steps,
+                       " has no effect while decay is constant; set decay to linear, cosine or "
+                       "exponential"));
+  }
+}
+
+double LrSchedule::factor(std::int64_t step) const {
+  if (step < warmup_steps) return static_cast<double>(step) / static_cast<double>(warmup_steps);
+  if (decay == "constant") return 1;
+  const double progress =
+      static_cast<double>(step - warmup_steps) / static_cast<double>(decay_steps);
+  const double until_end = std::min(progress, 1.0);
+  double factor = 0;
+  if (decay == "linear") {
+    factor = 1 - until_end;
+  } else if (decay == "cosine") {
+    factor = (1 + std::cos(std::numbers::pi * until_end)) / 2;
+  } else {
+    factor = std::pow(decay_rate, progress);
+  }
+  return std::max(factor, min_factor);
+}
+
+}  // namespace satrap
