@@ -1,0 +1,60 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "satrap/core/config.h"
+#include "satrap/core/lr_schedule.h"
+
+namespace satrap::dense {
+
+/// Number format of the operands of matrix products; parameters, gradients, optimizer state and sums
+/// are fp32 always. kBf16 rounds the operands and the product (what autocast does). It is slower than
+/// kFp32 on CPUs without AMX.
+enum class Precision { kFp32, kBf16 };
+
+/// `model` of the configuration. A field that the model does not use must keep its default.
+struct ModelConfig {
+  std::string type = "dlrm";
+  std::vector<std::int64_t> bottom = {512, 256, 64};   // dlrm, ffnn: tower of the numeric input
+  std::vector<std::int64_t> sparse = {};               // ffnn: tower of the pooled input
+  std::vector<std::int64_t> top = {512, 256};          // dlrm, ffnn
+  std::vector<std::int64_t> hidden = {400, 400, 400};  // deepfm, dcn_v2: the deep tower
+  std::int64_t cross_layers = 3;                       // dcn_v2
+  std::string activation = "relu";                     // ffnn: none | relu
+  bool batch_norm = false;                             // ffnn: in the two towers
+  double dropout = 0.0;                                // all but logistic
+
+  void visit(ConfigVisitor& v);
+
+  /// Throws Error(kInvalidConfig) if fields contradict each other or the model does not use one.
+  void validate() const;
+};
+
+/// Whether a row of a table starts with a first-order weight in front of its `dim` factors, which
+/// makes it dim + 1 wide.
+bool needs_first_order(const std::string& model_type);
+
+/// Whether every id has one weight and nothing else: tables of dim 1.
+bool needs_dim_one(const std::string& model_type);
+
+/// `dense_optimizer` of the configuration; each as torch.optim's of that name.
+struct DenseOptimizerConfig {
+  std::string type = "adam";  // sgd | adagrad | adam | adamw
+  double lr = 0.001;
+  double momentum = 0.0;             // sgd
+  double weight_decay = 0.0;         // L2 added to the gradient; decoupled for adamw
+  double beta1 = 0.9, beta2 = 0.999;  // adam, adamw
+  double eps = 1e-8;                 // adagrad, adam, adamw
+  double initial_accumulator = 0.0;  // adagrad
+  double clip_norm = 0.0;            // 0: no clipping
+  LrSchedule schedule;
+
+  void visit(ConfigVisitor& v);
+
+  /// As ModelConfig::validate.
+  void validate() const;
+};
+
+}  // namespace satrap::dense

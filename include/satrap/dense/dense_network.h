@@ -1,0 +1,92 @@
+#pragma once
+
+#include <cstdint>
+#include <iosfwd>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "satrap/core/thread_pool.h"
+#include "satrap/dense/config.h"
+
+namespace satrap::dense {
+
+/// Shapes the network is built for. Field: one vector among the pooled embeddings (a sequence of
+/// length L gives L fields).
+struct InputShape {
+  std::int64_t num_numeric = 0;             // columns of the numeric input, sequence masks included
+  std::vector<std::int64_t> field_widths;   // of the pooled input, in order; first-order weight included
+  std::int64_t pooled_width() const;
+};
+
+/// One batch for the dense network; host memory, row-major, borrowed for the call.
+struct DenseInput {
+  std::int64_t num_rows = 0;
+  std::span<const float> numeric;  // [num_rows, num_numeric]
+  std::span<const float> pooled;   // [num_rows, pooled_width]
+  std::span<const float> labels;   // [num_rows], in [0, 1]; may be empty for predict
+  std::int64_t step = 0;           // of training, from 1; chooses the dropout mask, unused without
+};
+
+/// What forward_backward found.
+struct DenseResult {
+  double loss = 0.0;       // mean binary cross-entropy over the batch
+  double grad_norm = 0.0;  // L2 norm of the dense gradient, before clipping
+  bool finite = true;      // loss, dense gradient and embedding gradient are all finite
+};
+
+/// The dense network with its optimizer, on libtorch (which no header of satrap shows). The loss is
+/// the mean binary cross-entropy with logits over the batch.
+///
+/// A batch is computed in pieces of a fixed number of rows (kPieceRows), dealt to at most kMaxLanes
+/// lanes that run in parallel on the pool, each on one thread; the gradients of the lanes are added in
+/// order. With batch normalisation the batch is one piece, and its matrix products are divided.
+/// Results therefore do not depend on the number of threads. Nothing is allocated once the largest
+/// batch has been seen. Calls come from one thread at a time, none of them inside a loop of the pool.
+class DenseNetwork {
+ public:
+  static constexpr std::int64_t kPieceRows = 512;
+  static constexpr std::int64_t kMaxLanes = 16;  // each has a gradient of its own in memory
+
+  /// Throws Error(kInvalidConfig) if the model cannot take these shapes, saying why. Parameters are
+  /// initialised from `seed` alone.
+  static std::unique_ptr<DenseNetwork> create(const ModelConfig& model,
+                                              const DenseOptimizerConfig& optimizer,
+                                              Precision precision, const InputShape& shape,
+                                              std::uint64_t seed, ThreadPool& pool);
+  virtual ~DenseNetwork() = default;
+
+  /// Gradients of this batch, kept inside until apply(). If the result is not finite the outputs are
+  /// worthless and apply() must not follow. The running statistics of batch normalisation change in
+  /// apply(). num_rows must be positive.
+  virtual DenseResult forward_backward(const DenseInput& input,
+                                       std::span<float> probabilities,   // [num_rows] out
+                                       std::span<float> grad_pooled) = 0;  // [num_rows, pooled_width]
+
+  /// Clips the gradient and applies the optimizer with the learning rate of `step` (from 1).
+  virtual void apply(std::int64_t step) = 0;
+
+  /// Probabilities in evaluation mode.
+  virtual void predict(const DenseInput& input, std::span<float> probabilities) = 0;
+
+  /// The gradient of the last forward_backward, flat, for a collective to average; valid until the
+  /// next one.
+  virtual std::span<float> gradient() = 0;  // [num_parameters]
+
+  virtual std::int64_t num_parameters() const = 0;
+
+  /// Everything needed to continue: parameters, batch-norm statistics, optimizer state, by name, in a
+  /// fixed order. The spans stay valid for the network's lifetime and may be written to restore.
+  struct NamedTensor {
+    std::string name;                 // "bottom.0.weight", "adam.exp_avg", …
+    std::vector<std::int64_t> shape;
+    std::span<float> values;
+  };
+  virtual std::vector<NamedTensor> state() = 0;
+};
+
+/// One line for `satrap doctor`: version, BLAS, CPU capability of libtorch.
+std::string describe_libtorch();
+
+}  // namespace satrap::dense

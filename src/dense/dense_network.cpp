@@ -1,0 +1,233 @@
+#include "satrap/dense/dense_network.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "satrap/core/error.h"
+#include "satrap/core/hash.h"
+#include "src/dense/model.h"
+#include "src/dense/ops.h"
+#include "src/dense/optimizer.h"
+#include "src/dense/reduce.h"
+
+namespace satrap::dense {
+namespace {
+
+class Network : public DenseNetwork {
+ public:
+  Network(const ModelConfig& model, const DenseOptimizerConfig& optimizer, Precision precision,
+          const InputShape& shape, std::uint64_t seed, ThreadPool& pool)
+      : shape_(shape),
+        pooled_width_(shape.pooled_width()),
+        optimizer_config_(optimizer),
+        precision_(precision),
+        dropout_seed_(hash64(seed, 0xD50)),
+        pool_(pool) {
+    logits_ = layout_.add_scratch(1);
+    dlogits_ = layout_.add_scratch(1);
+    model_ = make_model(model, shape, layout_);
+    parameters_ = AlignedBuffer(layout_.num_parameters());
+    buffers_ = AlignedBuffer(layout_.num_buffer_values());
+    next_buffers_ = AlignedBuffer(layout_.num_buffer_values());
+    gradient_ = AlignedBuffer(layout_.num_parameters());
+    layout_.initialize(seed, parameters_.span(), buffers_.span());
+    optimizer_ = std::make_unique<Optimizer>(optimizer, layout_.num_parameters());
+  }
+
+  DenseResult forward_backward(const DenseInput& input, std::span<float> probabilities,
+                               std::span<float> grad_pooled) override;
+  void apply(std::int64_t step) override;
+  void predict(const DenseInput& input, std::span<float> probabilities) override;
+
+  std::span<float> gradient() override { return gradient_.span(); }
+  std::int64_t num_parameters() const override { return layout_.num_parameters(); }
+  std::vector<NamedTensor> state() override;
+
+ private:
+  // What one lane adds to the result.
+  struct Lane {
+    std::unique_ptr<Pass> pass;
+    double loss = 0.0;
+    bool finite = true;
+  };
+
+  void check_shapes(const DenseInput& input, std::size_t num_probabilities) const;
+  std::int64_t prepare_lanes(std::int64_t num_rows, bool whole_batch);
+  // Calls run(lane, first_row, num_rows, first_of_lane) for every piece, lanes in parallel.
+  template <class Run>
+  void for_each_piece(std::int64_t num_rows, bool whole_batch, const Run& run);
+  ModelInput rows_of(const DenseInput& input, std::int64_t first, std::int64_t count) const;
+
+  const InputShape shape_;
+  const std::int64_t pooled_width_;
+  const DenseOptimizerConfig optimizer_config_;
+  const Precision precision_;
+  const std::uint64_t dropout_seed_;
+  ThreadPool& pool_;
+  Layout layout_;
+  ScratchId logits_, dlogits_;
+  std::unique_ptr<Model> model_;
+  AlignedBuffer parameters_, buffers_, gradient_;
+  AlignedBuffer next_buffers_;  // of the last forward_backward, if it is applied
+  std::unique_ptr<Optimizer> optimizer_;
+  std::int64_t lane_rows_ = 0;  // most rows of a piece the lanes have room for
+  std::vector<Lane> lanes_;
+};
+
+void Network::check_shapes(const DenseInput& input, std::size_t num_probabilities) const {
+  const auto rows = static_cast<std::size_t>(input.num_rows);
+  SATRAP_CHECK(input.num_rows >= 0, "num_rows is ", input.num_rows);
+  SATRAP_CHECK(input.numeric.size() == rows * static_cast<std::size_t>(shape_.num_numeric),
+               "numeric input: ", rows, " rows of ", shape_.num_numeric, " wanted, got ",
+               input.numeric.size(), " values");
+  SATRAP_CHECK(input.pooled.size() == rows * static_cast<std::size_t>(pooled_width_),
+               "pooled input: ", rows, " rows of ", pooled_width_, " wanted, got ",
+               input.pooled.size(), " values");
+  SATRAP_CHECK(num_probabilities == rows, "probabilities: ", rows, " wanted, got ",
+               num_probabilities);
+}
+
+// Makes room for the pieces of the batch and returns the number of lanes.
+std::int64_t Network::prepare_lanes(std::int64_t num_rows, bool whole_batch) {
+  const std::int64_t piece_rows = whole_batch ? num_rows : std::min(num_rows, kPieceRows);
+  const std::int64_t num_lanes =
+      whole_batch ? 1 : std::min(kMaxLanes, (num_rows + kPieceRows - 1) / kPieceRows);
+  if (piece_rows > lane_rows_) {
+    lanes_.clear();
+    lane_rows_ = piece_rows;
+  }
+  while (std::ssize(lanes_) < num_lanes) {
+    lanes_.emplace_back().pass = std::make_unique<Pass>(layout_, parameters_.data(),
+                                                        buffers_.data(), lane_rows_, precision_);
+  }
+  return num_lanes;
+}
+
+template <class Run>
+void Network::for_each_piece(std::int64_t num_rows, bool whole_batch, const Run& run) {
+  const std::int64_t num_lanes = prepare_lanes(num_rows, whole_batch);
+  if (whole_batch) {
+    use_one_thread();
+    lanes_[0].pass->gemm().set_pool(&pool_);
+    run(lanes_[0], 0, num_rows, true);
+    lanes_[0].pass->gemm().set_pool(nullptr);
+    return;
+  }
+  const std::int64_t num_pieces = (num_rows + kPieceRows - 1) / kPieceRows;
+  pool_.parallel_for(num_lanes, [&](std::int64_t lane) {
+    use_one_thread();
+    const std::int64_t begin = num_pieces * lane / num_lanes;
+    const std::int64_t end = num_pieces * (lane + 1) / num_lanes;
+    for (std::int64_t piece = begin; piece < end; ++piece) {
+      const std::int64_t first = piece * kPieceRows;
+      run(lanes_[static_cast<std::size_t>(lane)], first, std::min(kPieceRows, num_rows - first),
+          piece == begin);
+    }
+  });
+}
+
+ModelInput Network::rows_of(const DenseInput& input, std::int64_t first,
+                            std::int64_t count) const {
+  return {.numeric = {input.numeric.data() + first * shape_.num_numeric, count, shape_.num_numeric},
+          .pooled = {input.pooled.data() + first * pooled_width_, count, pooled_width_}};
+}
+
+DenseResult Network::forward_backward(const DenseInput& input, std::span<float> probabilities,
+                                      std::span<float> grad_pooled) {
+  check_shapes(input, probabilities.size());
+  SATRAP_CHECK(input.num_rows > 0, "a batch without rows has no mean loss");
+  SATRAP_CHECK(input.labels.size() == probabilities.size(), "labels: ", input.num_rows,
+               " wanted, got ", input.labels.size());
+  SATRAP_CHECK(grad_pooled.size() == input.pooled.size(), "grad_pooled: ", input.pooled.size(),
+               " values wanted, got ", grad_pooled.size());
+  const float factor = 1.0F / static_cast<float>(input.num_rows);
+  for_each_piece(input.num_rows, model_->needs_whole_batch(),
+                 [&](Lane& lane, std::int64_t first, std::int64_t count, bool first_of_lane) {
+                   Pass& pass = *lane.pass;
+                   pass.begin({.first_row = first,
+                               .num_rows = count,
+                               .training = true,
+                               .accumulate = !first_of_lane,
+                               .dropout_seed = hash64(dropout_seed_,
+                                                      static_cast<std::uint64_t>(input.step))});
+                   const ModelInput rows = rows_of(input, first, count);
+                   const Matrix logits = pass.scratch(logits_), dlogits = pass.scratch(dlogits_);
+                   const Matrix dpooled(grad_pooled.data() + first * pooled_width_, count,
+                                        pooled_width_);
+                   model_->forward(pass, rows, logits);
+                   const double loss =
+                       binary_cross_entropy(logits, input.labels.data() + first, factor,
+                                            probabilities.data() + first, dlogits);
+                   model_->backward(pass, rows, dlogits, dpooled);
+                   lane.loss = loss + (first_of_lane ? 0.0 : lane.loss);
+                   lane.finite = all_finite(dpooled) && (first_of_lane || lane.finite);
+                 });
+
+  std::vector<const float*> parts;
+  DenseResult result;
+  for (std::int64_t i = 0; i < prepare_lanes(input.num_rows, model_->needs_whole_batch()); ++i) {
+    const Lane& lane = lanes_[static_cast<std::size_t>(i)];
+    parts.push_back(lane.pass->gradients().data());
+    result.loss += lane.loss;
+    result.finite = result.finite && lane.finite;
+  }
+  result.loss /= static_cast<double>(input.num_rows);
+  result.grad_norm = std::sqrt(sum_parts(parts, gradient_.span(), pool_));
+  result.finite = result.finite && std::isfinite(result.loss) && std::isfinite(result.grad_norm);
+  std::ranges::copy(lanes_[0].pass->new_buffers().span(), next_buffers_.data());
+  return result;
+}
+
+void Network::apply(std::int64_t step) {
+  float scale = 1.0F;
+  if (optimizer_config_.clip_norm > 0.0) {
+    // As torch.nn.utils.clip_grad_norm_. The gradient may have been averaged with others' since.
+    const double norm = std::sqrt(sum_of_squares(gradient_.span(), pool_));
+    scale = static_cast<float>(std::min(1.0, optimizer_config_.clip_norm / (norm + 1e-6)));
+  }
+  const double lr = optimizer_config_.lr * optimizer_config_.schedule.factor(step);
+  optimizer_->apply(parameters_.span(), gradient_.span(), scale, lr, pool_);
+  std::ranges::copy(next_buffers_.span(), buffers_.data());
+}
+
+void Network::predict(const DenseInput& input, std::span<float> probabilities) {
+  check_shapes(input, probabilities.size());
+  if (input.num_rows == 0) return;
+  for_each_piece(input.num_rows, /*whole_batch=*/false,
+                 [&](Lane& lane, std::int64_t first, std::int64_t count, bool) {
+                   lane.pass->begin({.first_row = first, .num_rows = count, .training = false});
+                   const Matrix logits = lane.pass->scratch(logits_);
+                   model_->forward(*lane.pass, rows_of(input, first, count), logits);
+                   sigmoid(logits, probabilities.data() + first);
+                 });
+}
+
+std::vector<DenseNetwork::NamedTensor> Network::state() {
+  std::vector<NamedTensor> state;
+  for (const Parameter& p : layout_.parameters()) {
+    state.push_back({p.name, p.shape, {parameters_.data() + p.offset,
+                                       static_cast<std::size_t>(p.size())}});
+  }
+  for (const Buffer& b : layout_.buffers()) {
+    state.push_back({b.name, {b.size}, {buffers_.data() + b.offset,
+                                        static_cast<std::size_t>(b.size)}});
+  }
+  for (const Optimizer::State& s : optimizer_->state()) {
+    state.push_back({s.name, {std::ssize(s.values)}, s.values});
+  }
+  return state;
+}
+
+}  // namespace
+
+std::unique_ptr<DenseNetwork> DenseNetwork::create(const ModelConfig& model,
+                                                   const DenseOptimizerConfig& optimizer,
+                                                   Precision precision, const InputShape& shape,
+                                                   std::uint64_t seed, ThreadPool& pool) {
+  model.validate();
+  optimizer.validate();
+  return std::make_unique<Network>(model, optimizer, precision, shape, seed, pool);
+}
+
+}  // namespace satrap::dense

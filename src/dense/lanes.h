@@ -1,0 +1,46 @@
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+
+namespace satrap::dense {
+
+/// Sixteen floats that the compiler keeps in vector registers; sums over lanes have a fixed order,
+/// which a plain loop over a float sum would forbid it to vectorise.
+inline constexpr std::int64_t kLanes = 16;
+using Lanes = float __attribute__((vector_size(64), aligned(4), may_alias));
+
+inline Lanes load(const float* p) { return *reinterpret_cast<const Lanes*>(p); }
+inline void store(float* p, Lanes v) { *reinterpret_cast<Lanes*>(p) = v; }
+
+inline float sum(const Lanes& v) {
+  float a[kLanes];
+  store(a, v);
+  for (std::int64_t step = kLanes / 2; step > 0; step /= 2) {
+    for (std::int64_t l = 0; l < step; ++l) a[l] += a[l + step];
+  }
+  return a[0];
+}
+
+inline float dot(const float* a, const float* b, std::int64_t n) {
+  Lanes acc0{}, acc1{};
+  std::int64_t i = 0;
+  for (; i + 2 * kLanes <= n; i += 2 * kLanes) {
+    acc0 += load(a + i) * load(b + i);
+    acc1 += load(a + i + kLanes) * load(b + i + kLanes);
+  }
+  float total = sum(acc0 + acc1);
+  for (; i < n; ++i) total += a[i] * b[i];
+  return total;
+}
+
+inline float sum(const float* a, std::int64_t n) {
+  Lanes acc{};
+  std::int64_t i = 0;
+  for (; i + kLanes <= n; i += kLanes) acc += load(a + i);
+  float total = sum(acc);
+  for (; i < n; ++i) total += a[i];
+  return total;
+}
+
+}  // namespace satrap::dense

@@ -1,0 +1,131 @@
+#include "src/dense/layers.h"
+
+#include <algorithm>
+
+#include "satrap/core/error.h"
+#include "satrap/core/hash.h"
+#include "src/dense/ops.h"
+
+namespace satrap::dense {
+
+Linear::Linear(Layout& layout, const std::string& name, std::int64_t in, std::int64_t out,
+               bool relu)
+    : in_(in),
+      out_(out),
+      relu_(relu),
+      weight_(layout.add_parameter(name + ".weight", {out, in}, in)),
+      bias_(layout.add_parameter(name + ".bias", {out}, in)) {}
+
+void Linear::forward(Pass& pass, ConstMatrix x, Matrix y) const {
+  const float* bias = pass.value(bias_).data;
+  if (out_ == 1 && !relu_) {
+    dot_rows(x, pass.value(weight_).data, bias, y, /*add=*/false);
+    return;
+  }
+  pass.gemm().multiply_nt(x, pass.value(weight_), y);
+  add_bias(y, bias, relu_);
+}
+
+void Linear::backward(Pass& pass, ConstMatrix x, ConstMatrix y, Matrix dy, Matrix dx) const {
+  const ConstMatrix weight = pass.value(weight_);
+  float* dbias = pass.gradient(bias_).data;
+  if (out_ == 1 && !relu_) {
+    dot_rows_backward(x, weight.data, dy, dx, pass.gradient(weight_).data, dbias,
+                      pass.accumulate());
+    return;
+  }
+  if (relu_) {
+    relu_backward_sum_columns(y, dy, dbias, pass.accumulate());
+  } else {
+    sum_columns(dy, dbias, pass.accumulate());
+  }
+  pass.gemm().multiply_tn(dy, x, pass.gradient(weight_), pass.accumulate());
+  if (dx.data != nullptr) pass.gemm().multiply_nn(dy, weight, dx);
+}
+
+BatchNorm::BatchNorm(Layout& layout, const std::string& name, std::int64_t width, bool relu)
+    : relu_(relu),
+      weight_(layout.add_parameter(name + ".weight", {width}, 0, 1.0F)),
+      bias_(layout.add_parameter(name + ".bias", {width}, 0, 0.0F)),
+      running_mean_(layout.add_buffer(name + ".running_mean", width, 0.0F)),
+      running_var_(layout.add_buffer(name + ".running_var", width, 1.0F)),
+      xhat_(layout.add_scratch(width)),
+      invstd_(layout.add_scratch(width, 1)) {}
+
+void BatchNorm::forward(Pass& pass, Matrix x) const {
+  const BatchNormArgs args{pass.value(weight_).data, pass.value(bias_).data,
+                           pass.buffer(running_mean_), pass.buffer(running_var_)};
+  if (pass.training()) {
+    batch_norm(x, args, pass.scratch(xhat_), pass.scratch(invstd_).data,
+               pass.new_buffer(running_mean_), pass.new_buffer(running_var_));
+  } else {
+    batch_norm_eval(x, args);
+  }
+  if (relu_) relu(x);
+}
+
+void BatchNorm::backward(Pass& pass, ConstMatrix y, Matrix dy) const {
+  if (relu_) relu_backward(y, dy);
+  batch_norm_backward(pass.scratch(xhat_), pass.scratch(invstd_).data, pass.value(weight_).data, dy,
+                      pass.gradient(weight_).data, pass.gradient(bias_).data, pass.accumulate());
+}
+
+Mlp::Mlp(Layout& layout, const std::string& name, std::int64_t in,
+         std::vector<std::int64_t> widths, const MlpOptions& options)
+    : in_(in) {
+  std::int64_t width = in, widest = 0;
+  for (std::size_t i = 0; i < widths.size(); ++i) {
+    const bool last = i + 1 == widths.size();
+    const bool relu = last ? options.relu_last : options.relu;
+    const std::string layer = name + "." + std::to_string(i);
+    layers_.push_back(
+        {.linear = Linear(layout, layer, width, widths[i], relu && !options.batch_norm),
+         .batch_norm = std::nullopt,
+         .dropout = relu && !last ? options.dropout : 0.0,
+         .output = last ? ScratchId{} : layout.add_scratch(widths[i]),
+         .dropout_stream = static_cast<std::uint64_t>(layout.num_parameters())});
+    if (options.batch_norm) {
+      layers_.back().batch_norm.emplace(layout, layer + ".batch_norm", widths[i], relu);
+    }
+    width = widths[i];
+    if (!last) widest = std::max(widest, width);
+  }
+  if (widest > 0) {
+    for (ScratchId& delta : delta_) delta = layout.add_scratch(widest);
+  }
+}
+
+std::int64_t Mlp::out() const { return layers_.empty() ? in_ : layers_.back().linear.out(); }
+
+void Mlp::forward(Pass& pass, ConstMatrix x, Matrix out) const {
+  SATRAP_CHECK(!layers_.empty(), "an MLP without layers computes nothing");
+  for (const Layer& layer : layers_) {
+    const Matrix y = &layer == &layers_.back() ? out : pass.scratch(layer.output);
+    layer.linear.forward(pass, x, y);
+    if (layer.batch_norm) layer.batch_norm->forward(pass, y);
+    if (layer.dropout > 0.0 && pass.training()) {
+      dropout(y, layer.dropout, hash64(pass.dropout_seed(), layer.dropout_stream),
+              pass.first_row());
+    }
+    x = y;
+  }
+}
+
+void Mlp::backward(Pass& pass, ConstMatrix x, ConstMatrix out, Matrix dout, Matrix dx) const {
+  ConstMatrix y = out;
+  Matrix dy = dout;
+  for (std::size_t i = layers_.size(); i-- > 0;) {
+    const Layer& layer = layers_[i];
+    const ConstMatrix input = i == 0 ? x : pass.scratch(layers_[i - 1].output);
+    const Matrix dinput =
+        i == 0 ? dx : Matrix(pass.scratch(delta_[i % 2]).data, input.rows, input.cols);
+    // A dropped element of y is zero, and so its gradient is masked together with the ReLU's.
+    if (layer.dropout > 0.0) scale(dy, static_cast<float>(1.0 / (1.0 - layer.dropout)));
+    if (layer.batch_norm) layer.batch_norm->backward(pass, y, dy);
+    layer.linear.backward(pass, input, y, dy, dinput);
+    y = input;
+    dy = dinput;
+  }
+}
+
+}  // namespace satrap::dense

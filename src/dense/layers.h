@@ -1,0 +1,82 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "src/dense/matrix.h"
+#include "src/dense/parameters.h"
+#include "src/dense/pass.h"
+
+namespace satrap::dense {
+
+/// y = x W^T + b, torch's nn.Linear, with an optional ReLU on it. W is [out, in].
+class Linear {
+ public:
+  Linear(Layout& layout, const std::string& name, std::int64_t in, std::int64_t out, bool relu);
+
+  std::int64_t in() const { return in_; }
+  std::int64_t out() const { return out_; }
+
+  void forward(Pass& pass, ConstMatrix x, Matrix y) const;
+
+  /// `dy` is the gradient of y, and is changed; dx.data null: not wanted.
+  void backward(Pass& pass, ConstMatrix x, ConstMatrix y, Matrix dy, Matrix dx) const;
+
+ private:
+  std::int64_t in_, out_;
+  bool relu_;
+  ParameterId weight_, bias_;
+};
+
+/// torch's nn.BatchNorm1d with its default momentum and eps, in place, with an optional ReLU on it.
+class BatchNorm {
+ public:
+  BatchNorm(Layout& layout, const std::string& name, std::int64_t width, bool relu);
+  void forward(Pass& pass, Matrix x) const;
+  /// `y` is what forward left in x; `dy` becomes the gradient of x.
+  void backward(Pass& pass, ConstMatrix y, Matrix dy) const;
+
+ private:
+  bool relu_;
+  ParameterId weight_, bias_;
+  BufferId running_mean_, running_var_;
+  ScratchId xhat_, invstd_;
+};
+
+struct MlpOptions {
+  bool relu = true;        // after every layer but the last
+  bool relu_last = true;   // after the last
+  bool batch_norm = false; // after every linear layer, before its ReLU
+  double dropout = 0.0;    // after every ReLU but the last layer's
+};
+
+/// Linear layers one behind the other, named `name`.0, `name`.1, ...
+class Mlp {
+ public:
+  Mlp(Layout& layout, const std::string& name, std::int64_t in, std::vector<std::int64_t> widths,
+      const MlpOptions& options);
+
+  bool empty() const { return layers_.empty(); }
+  std::int64_t in() const { return in_; }
+  std::int64_t out() const;  // in() if there is no layer
+
+  /// Not for an empty one.
+  void forward(Pass& pass, ConstMatrix x, Matrix out) const;
+  /// `out` as forward left it; `dout` is changed; dx.data null: not wanted.
+  void backward(Pass& pass, ConstMatrix x, ConstMatrix out, Matrix dout, Matrix dx) const;
+
+ private:
+  struct Layer {
+    Linear linear;
+    std::optional<BatchNorm> batch_norm;
+    double dropout;
+    ScratchId output;  // of every layer but the last
+    std::uint64_t dropout_stream;
+  };
+  std::int64_t in_;
+  std::vector<Layer> layers_;
+  ScratchId delta_[2] = {};  // gradients of outputs, alternating
+};
+
+}  // namespace satrap::dense

@@ -1,0 +1,47 @@
+#include "src/dense/model.h"
+
+#include <numeric>
+
+#include "satrap/core/error.h"
+
+namespace satrap::dense {
+
+std::int64_t InputShape::pooled_width() const {
+  return std::accumulate(field_widths.begin(), field_widths.end(), std::int64_t{0});
+}
+
+std::int64_t equal_field_width(const std::string& model, const InputShape& shape) {
+  if (shape.field_widths.empty()) {
+    throw Error(ErrorCode::kInvalidConfig,
+                concat("model '", model, "' needs at least one categorical feature, got none"));
+  }
+  const std::int64_t width = shape.field_widths.front();
+  for (std::size_t i = 0; i < shape.field_widths.size(); ++i) {
+    if (shape.field_widths[i] == width) continue;
+    throw Error(ErrorCode::kInvalidConfig,
+                concat("model '", model, "' needs tables of one dim: field 0 is ", width,
+                       " wide, field ", i, " is ", shape.field_widths[i]));
+  }
+  return width;
+}
+
+std::vector<std::int64_t> append(std::vector<std::int64_t> widths, std::int64_t last) {
+  widths.push_back(last);
+  return widths;
+}
+
+std::unique_ptr<Model> make_model(const ModelConfig& config, const InputShape& shape,
+                                  Layout& layout) {
+  if (shape.num_numeric == 0 && shape.field_widths.empty()) {
+    throw Error(ErrorCode::kInvalidConfig,
+                concat("model '", config.type, "' has no input: no numeric column, no feature"));
+  }
+  if (config.type == "logistic") return make_logistic(config, shape, layout);
+  if (config.type == "deepfm") return make_deepfm(config, shape, layout);
+  if (config.type == "dcn_v2") return make_dcn_v2(config, shape, layout);
+  if (config.type == "dlrm") return make_dlrm(config, shape, layout);
+  if (config.type == "ffnn") return make_ffnn(config, shape, layout);
+  throw Error(ErrorCode::kInvalidConfig, concat("unknown model type '", config.type, "'"));
+}
+
+}  // namespace satrap::dense

@@ -1,0 +1,53 @@
+#pragma once
+
+#include <memory>
+
+#include "satrap/dense/config.h"
+#include "satrap/dense/dense_network.h"
+#include "src/dense/matrix.h"
+#include "src/dense/parameters.h"
+#include "src/dense/pass.h"
+
+namespace satrap::dense {
+
+/// Rows of a batch as a model sees them.
+struct ModelInput {
+  ConstMatrix numeric;  // [rows, num_numeric]
+  ConstMatrix pooled;   // [rows, pooled_width]
+};
+
+/// The formula of a network: what goes through which layer, and back. Has no state of its own; the
+/// numbers are in the Pass.
+class Model {
+ public:
+  virtual ~Model() = default;
+
+  virtual void forward(Pass& pass, const ModelInput& input, Matrix logits) const = 0;  // [rows, 1]
+
+  /// After forward on the same pass and input. Gradients of parameters go to the pass. `dlogits` may
+  /// be changed.
+  virtual void backward(Pass& pass, const ModelInput& input, Matrix dlogits,
+                        Matrix dpooled) const = 0;
+
+  /// The rows of a batch depend on each other in training (batch normalisation).
+  virtual bool needs_whole_batch() const { return false; }
+};
+
+/// Throws Error(kInvalidConfig) if the model cannot take the shape. What it consists of is added to
+/// `layout`.
+std::unique_ptr<Model> make_model(const ModelConfig& config, const InputShape& shape,
+                                  Layout& layout);
+
+std::unique_ptr<Model> make_logistic(const ModelConfig&, const InputShape&, Layout&);
+std::unique_ptr<Model> make_deepfm(const ModelConfig&, const InputShape&, Layout&);
+std::unique_ptr<Model> make_dcn_v2(const ModelConfig&, const InputShape&, Layout&);
+std::unique_ptr<Model> make_dlrm(const ModelConfig&, const InputShape&, Layout&);
+std::unique_ptr<Model> make_ffnn(const ModelConfig&, const InputShape&, Layout&);
+
+/// The width all fields of the shape have; throws Error(kInvalidConfig) naming the first other one.
+std::int64_t equal_field_width(const std::string& model, const InputShape& shape);
+
+/// {...widths, last}
+std::vector<std::int64_t> append(std::vector<std::int64_t> widths, std::int64_t last);
+
+}  // namespace satrap::dense

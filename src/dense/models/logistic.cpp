@@ -1,0 +1,42 @@
+#include "satrap/core/error.h"
+#include "src/dense/model.h"
+#include "src/dense/ops.h"
+
+namespace satrap::dense {
+namespace {
+
+/// Logistic regression: every table holds one weight per id, so the logit is the sum of all pooled
+/// columns, plus a linear function of the numeric ones.
+class Logistic : public Model {
+ public:
+  Logistic(const InputShape& shape, Layout& layout)
+      : weight_(layout.add_parameter("linear.weight", {1, shape.num_numeric}, shape.num_numeric)),
+        bias_(layout.add_parameter("linear.bias", {1}, shape.num_numeric)) {}
+
+  void forward(Pass& pass, const ModelInput& input, Matrix logits) const override {
+    dot_rows(input.numeric, pass.value(weight_).data, pass.value(bias_).data, logits, false);
+    sum_row(input.pooled, logits, /*add=*/true);
+  }
+
+  void backward(Pass& pass, const ModelInput& input, Matrix dlogits,
+                Matrix dpooled) const override {
+    dot_rows_backward(input.numeric, pass.value(weight_).data, dlogits, Matrix(),
+                      pass.gradient(weight_).data, pass.gradient(bias_).data, pass.accumulate());
+    sum_row_backward(dlogits, dpooled);
+  }
+
+ private:
+  ParameterId weight_, bias_;
+};
+
+}  // namespace
+
+std::unique_ptr<Model> make_logistic(const ModelConfig&, const InputShape& shape, Layout& layout) {
+  if (!shape.field_widths.empty() && equal_field_width("logistic", shape) != 1) {
+    throw Error(ErrorCode::kInvalidConfig,
+                concat("model 'logistic' needs tables of dim 1, got ", shape.field_widths[0]));
+  }
+  return std::make_unique<Logistic>(shape, layout);
+}
+
+}  // namespace satrap::dense

@@ -1,0 +1,56 @@
+#include "src/dense/parameters.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "satrap/core/hash.h"
+
+namespace satrap::dense {
+
+std::int64_t Parameter::size() const {
+  std::int64_t size = 1;
+  for (const std::int64_t extent : shape) size *= extent;
+  return size;
+}
+
+ParameterId Layout::add_parameter(std::string name, std::vector<std::int64_t> shape,
+                                  std::int64_t fan_in, float constant) {
+  parameters_.push_back({std::move(name), num_parameters_, std::move(shape), fan_in, constant});
+  num_parameters_ += parameters_.back().size();
+  return parameters_.size() - 1;
+}
+
+BufferId Layout::add_buffer(std::string name, std::int64_t size, float initial) {
+  buffers_.push_back({std::move(name), num_buffer_values_, size, initial});
+  num_buffer_values_ += size;
+  return buffers_.size() - 1;
+}
+
+ScratchId Layout::add_scratch(std::int64_t cols, std::int64_t fixed_rows) {
+  scratch_.push_back({cols, fixed_rows});
+  return scratch_.size() - 1;
+}
+
+void Layout::initialize(std::uint64_t seed, std::span<float> parameters,
+                        std::span<float> buffers) const {
+  for (std::size_t i = 0; i < parameters_.size(); ++i) {
+    const Parameter& p = parameters_[i];
+    const std::span<float> values = parameters.subspan(static_cast<std::size_t>(p.offset),
+                                                       static_cast<std::size_t>(p.size()));
+    if (p.fan_in == 0) {
+      std::fill(values.begin(), values.end(), p.constant);
+      continue;
+    }
+    const RandomStream random{hash64(seed, 0xDE45E, i)};
+    const float bound = 1.0F / std::sqrt(static_cast<float>(p.fan_in));
+    for (std::size_t n = 0; n < values.size(); ++n) {
+      values[n] = (2.0F * random.uniform(n) - 1.0F) * bound;
+    }
+  }
+  for (const Buffer& b : buffers_) {
+    std::fill_n(buffers.begin() + b.offset, b.size, b.initial);
+  }
+}
+
+}  // namespace satrap::dense

@@ -1,0 +1,66 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace satrap::dense {
+
+/// A named range of the flat parameter buffer. A vector has one row.
+struct Parameter {
+  std::string name;
+  std::int64_t offset = 0;
+  std::vector<std::int64_t> shape;
+  /// Initial values: uniform in [-1/sqrt(fan_in), 1/sqrt(fan_in)), which is the default of PyTorch's
+  /// nn.Linear for weight and bias alike; or, if fan_in is 0, the constant.
+  std::int64_t fan_in = 0;
+  float constant = 0.0F;
+
+  std::int64_t size() const;
+};
+
+/// Values outside the parameters that training changes: the running statistics of a batch
+/// normalisation. `offset` into their own flat buffer.
+struct Buffer {
+  std::string name;
+  std::int64_t offset = 0;
+  std::int64_t size = 0;
+  float initial = 0.0F;
+};
+
+using ParameterId = std::size_t;
+using BufferId = std::size_t;
+using ScratchId = std::size_t;
+
+/// What a model consists of, collected while its layers are constructed: parameters and buffers, one
+/// behind the other in flat memory, and the matrices a pass over rows needs (width of each).
+class Layout {
+ public:
+  ParameterId add_parameter(std::string name, std::vector<std::int64_t> shape, std::int64_t fan_in,
+                            float constant = 0.0F);
+  BufferId add_buffer(std::string name, std::int64_t size, float initial);
+  /// A matrix of `cols` columns with as many rows as the pass, or of `fixed_rows` rows if given.
+  ScratchId add_scratch(std::int64_t cols, std::int64_t fixed_rows = 0);
+
+  struct Scratch {
+    std::int64_t cols, fixed_rows;
+  };
+  const std::vector<Parameter>& parameters() const { return parameters_; }
+  const std::vector<Buffer>& buffers() const { return buffers_; }
+  const std::vector<Scratch>& scratch() const { return scratch_; }
+  std::int64_t num_parameters() const { return num_parameters_; }
+  std::int64_t num_buffer_values() const { return num_buffer_values_; }
+
+  /// Fills both from the seed alone.
+  void initialize(std::uint64_t seed, std::span<float> parameters, std::span<float> buffers) const;
+
+ private:
+  std::vector<Parameter> parameters_;
+  std::vector<Buffer> buffers_;
+  std::vector<Scratch> scratch_;
+  std::int64_t num_parameters_ = 0;
+  std::int64_t num_buffer_values_ = 0;
+};
+
+}  // namespace satrap::dense
