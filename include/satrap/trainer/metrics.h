@@ -1,0 +1,58 @@
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <vector>
+
+namespace satrap::trainer {
+
+/// How well predicted probabilities p match labels y of 0 and 1. What is undefined is NaN (null in
+/// JSON files): everything without examples, `auc` and `ne` with one class only, `calibration`
+/// without positives. A p that is NaN makes everything NaN.
+struct Metrics {
+  static constexpr double kUndefined = std::numeric_limits<double>::quiet_NaN();
+
+  std::int64_t examples = 0;
+  double auc = kUndefined;      // exact, ties count half
+  double logloss = kUndefined;  // mean of -log(p) or -log(1 - p), p clipped (see kClip)
+  double ne = kUndefined;       // normalised entropy (He et al. 2014, "Practical lessons from
+                                // predicting clicks on ads", eq. 3): logloss over that of always
+                                // predicting the mean label of these examples; below 1 is better
+  double calibration = kUndefined;  // mean p / mean label; 1 is right
+};
+
+/// Probabilities are clipped to [kClip, 1 - kClip] for the logloss, which is thus at most 15.95 per
+/// example. 1 - kClip is representable in float.
+inline constexpr float kClip = 0x1.0p-23F;  // 1.2e-7
+
+/// Metrics of a set of examples.
+Metrics compute_metrics(std::span<const float> probabilities, std::span<const float> labels);
+
+/// Keeps all examples added (8 bytes each): for evaluation. One thread at a time.
+class MetricAccumulator {
+ public:
+  void add(std::span<const float> probabilities, std::span<const float> labels);
+  Metrics compute() const;
+
+ private:
+  std::vector<float> probabilities_, labels_;
+};
+
+/// Keeps the last `capacity` examples (8 bytes each): for progressive validation, where every
+/// example is predicted before it is trained on. Adding copies; the work is done by compute(). One
+/// thread at a time.
+class WindowedMetrics {
+ public:
+  explicit WindowedMetrics(std::int64_t capacity);  // >= 1
+
+  void add(std::span<const float> probabilities, std::span<const float> labels);
+  Metrics compute() const;
+
+ private:
+  std::size_t capacity_;
+  std::size_t next_ = 0;  // place of the oldest example once the window is full
+  std::vector<float> probabilities_, labels_;  // grow to [capacity_], then a ring
+};
+
+}  // namespace satrap::trainer

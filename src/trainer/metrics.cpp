@@ -1,0 +1,84 @@
+#include "satrap/trainer/metrics.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "satrap/core/auc.h"
+#include "satrap/core/error.h"
+
+namespace satrap::trainer {
+namespace {
+
+/// Logloss of always predicting the mean label: its entropy. 0 with one class only.
+double entropy(double mean_label) {
+  if (mean_label <= 0.0 || mean_label >= 1.0) return 0.0;
+  return -mean_label * std::log(mean_label) - (1.0 - mean_label) * std::log1p(-mean_label);
+}
+
+void check_sizes(std::span<const float> probabilities, std::span<const float> labels) {
+  SATRAP_CHECK(probabilities.size() == labels.size(), "metrics of ", probabilities.size(),
+               " predictions and ", labels.size(), " labels");
+}
+
+}  // namespace
+
+Metrics compute_metrics(std::span<const float> probabilities, std::span<const float> labels) {
+  check_sizes(probabilities, labels);
+  Metrics metrics;
+  metrics.examples = std::ssize(labels);
+  if (labels.empty()) return metrics;
+
+  double sum_loss = 0.0, sum_probabilities = 0.0, sum_labels = 0.0;
+  for (std::size_t i = 0; i < labels.size(); ++i) {
+    SATRAP_CHECK(labels[i] == 0.0F || labels[i] == 1.0F, "label ", i, " is ", labels[i]);
+    const float p = probabilities[i];
+    const auto clipped = static_cast<double>(std::clamp(p, kClip, 1.0F - kClip));
+    sum_loss -= std::log(labels[i] == 1.0F ? clipped : 1.0 - clipped);
+    sum_probabilities += static_cast<double>(p);
+    sum_labels += static_cast<double>(labels[i]);
+  }
+  const auto examples = static_cast<double>(labels.size());
+  metrics.logloss = sum_loss / examples;
+  metrics.auc = auc(probabilities, labels);
+  const double base = entropy(sum_labels / examples);
+  if (base > 0.0) metrics.ne = metrics.logloss / base;
+  if (sum_labels > 0.0) metrics.calibration = sum_probabilities / sum_labels;
+  return metrics;
+}
+
+void MetricAccumulator::add(std::span<const float> probabilities, std::span<const float> labels) {
+  check_sizes(probabilities, labels);
+  probabilities_.insert(probabilities_.end(), probabilities.begin(), probabilities.end());
+  labels_.insert(labels_.end(), labels.begin(), labels.end());
+}
+
+Metrics MetricAccumulator::compute() const { return compute_metrics(probabilities_, labels_); }
+
+WindowedMetrics::WindowedMetrics(std::int64_t capacity)
+    : capacity_(static_cast<std::size_t>(capacity)) {
+  SATRAP_CHECK(capacity >= 1, "metric window must hold at least one example, got ", capacity);
+}
+
+void WindowedMetrics::add(std::span<const float> probabilities, std::span<const float> labels) {
+  check_sizes(probabilities, labels);
+  if (labels.size() > capacity_) {
+    probabilities = probabilities.last(capacity_);
+    labels = labels.last(capacity_);
+  }
+  const std::size_t growth = std::min(labels.size(), capacity_ - labels_.size());
+  const auto append = [&](std::vector<float>& ring, std::span<const float> values) {
+    ring.insert(ring.end(), values.begin(), values.begin() + static_cast<std::ptrdiff_t>(growth));
+    // What does not fit replaces the oldest, in at most two pieces.
+    const std::span<const float> rest = values.subspan(growth);
+    const std::size_t until_end = std::min(rest.size(), capacity_ - next_);
+    std::ranges::copy(rest.first(until_end), ring.begin() + static_cast<std::ptrdiff_t>(next_));
+    std::ranges::copy(rest.subspan(until_end), ring.begin());
+  };
+  append(probabilities_, probabilities);
+  append(labels_, labels);
+  next_ = (next_ + labels.size() - growth) % capacity_;
+}
+
+Metrics WindowedMetrics::compute() const { return compute_metrics(probabilities_, labels_); }
+
+}  // namespace satrap::trainer
