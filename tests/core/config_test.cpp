@@ -1,7 +1,5 @@
 #include "satrap/core/config.h"
 
-#include <cstdio>
-#include <filesystem>
 #include <fstream>
 #include <string>
 #include <vector>
@@ -11,6 +9,7 @@
 
 #include "satrap/core/error.h"
 #include "satrap/core/hash.h"
+#include "tests/support/temporary_directory.h"
 
 namespace satrap {
 namespace {
@@ -98,11 +97,6 @@ struct JobConfig {
 // A file that is there for one test, named train.yaml in the messages.
 class Config : public ::testing::Test {
  protected:
-  Config() : directory_(std::filesystem::temp_directory_path() / unique_name()) {
-    std::filesystem::create_directory(directory_);
-  }
-  ~Config() override { std::filesystem::remove_all(directory_); }
-
   JobConfig load(const std::string& text, const std::vector<std::string>& overrides = {}) {
     JobConfig config;
     origins_ = load_config(config, write(text), overrides);
@@ -122,13 +116,13 @@ class Config : public ::testing::Test {
   }
 
   std::string write(const std::string& text) {
-    const std::string path = directory_ / "train.yaml";
+    const std::string path = directory_.path() + "/train.yaml";
     std::ofstream(path, std::ios::binary) << text;
     return path;
   }
 
   std::string without_directory(std::string text) const {
-    const std::string prefix = directory_.string() + "/";
+    const std::string prefix = directory_.path() + "/";
     for (std::size_t at; (at = text.find(prefix)) != std::string::npos;) {
       text.erase(at, prefix.size());
     }
@@ -138,12 +132,7 @@ class Config : public ::testing::Test {
   ConfigOrigins origins_;
 
  private:
-  static std::string unique_name() {
-    const auto* test = ::testing::UnitTest::GetInstance()->current_test_info();
-    return std::string("satrap_config_") + test->name() + "_" + std::to_string(getpid());
-  }
-
-  const std::filesystem::path directory_;
+  TemporaryDirectory directory_;
 };
 
 TEST_F(Config, EmptyFileMeansDefaults) {

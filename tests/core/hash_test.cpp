@@ -1,6 +1,8 @@
 #include "satrap/core/hash.h"
 
+#include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <unordered_set>
 
@@ -30,6 +32,19 @@ TEST(HashBytes, MatchesPublishedXxh3) {
   EXPECT_NE(hash_bytes("a"), hash_bytes("b"));
   EXPECT_EQ(hash_bytes(std::string(1000, 'x')), hash_bytes(std::string(1000, 'x')));
   EXPECT_NE(hash_bytes(std::string_view("a\0", 2)), hash_bytes("a"));
+}
+
+TEST(RunningHash, IsTheHashOfTheWholeHoweverItIsCut) {
+  const std::string whole(1000, 'x');
+  const std::span<const std::byte> bytes = std::as_bytes(std::span(whole));
+  RunningHash hash;
+  EXPECT_EQ(hash.digest(), hash_bytes(""));
+  hash.update(bytes.first(1));
+  hash.update(bytes.subspan(1, 0));
+  hash.update(bytes.subspan(1, 700));
+  EXPECT_EQ(hash.digest(), hash_bytes(whole.substr(0, 701)));
+  hash.update(bytes.subspan(701));
+  EXPECT_EQ(hash.digest(), hash_bytes(whole));
 }
 
 TEST(RandomStream, DrawsAreAPureFunctionOfStreamAndCounter) {

@@ -1,7 +1,9 @@
 #pragma once
 
-#include <bit>
+#include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <span>
 #include <string_view>
 
 namespace satrap {
@@ -22,6 +24,19 @@ constexpr std::uint64_t hash64(std::uint64_t first, std::uint64_t second, Rest..
 
 /// XXH3 of bytes: ids of strings, checksums of files.
 std::uint64_t hash_bytes(std::string_view bytes);
+
+/// hash_bytes of a whole that comes in pieces.
+class RunningHash {
+ public:
+  RunningHash();
+  ~RunningHash();
+  void update(std::span<const std::byte> bytes);
+  std::uint64_t digest() const;  // of everything so far
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
 
 /// Counter-based random numbers: the n-th draw of a stream is a pure function of (stream, n), so
 /// that threads, shards and devices can draw them in any order. `stream` is a hash of the seeds.
