@@ -1,0 +1,52 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "satrap/core/ids.h"
+#include "satrap/ps/row.h"
+
+namespace satrap::embedding {
+
+/// What one batch needs of the embedding tables, found once, ahead of the step: its unique keys,
+/// where each occurs, and the addresses of their rows. Reused from step to step without allocating.
+///
+/// Id i is the i-th id of the batch (feature-major, in the order of the data); those beyond a
+/// sequence's max_length are left out. Unique keys ascend, so they are grouped by table, and within
+/// a table by partition. Occurrence j is the j-th id in the order of (key, position): the
+/// occurrences of unique key u are [segments[u], segments[u + 1]), and this order is the order of
+/// every sum.
+struct Plan {
+  /// Unique keys [begin, end) of one partition of one table: the unit of exclusive access to rows.
+  struct Range {
+    TableId table;
+    std::int64_t partition;
+    std::int64_t begin, end;
+  };
+
+  std::int64_t num_rows = 0;  // of the batch
+
+  // Per id, in the order of the batch: what the forward pass reads.
+  std::vector<std::int32_t> unique_of;  // [num_ids] number of its key; -1: left out
+  std::vector<float> coefficient;       // [num_ids] its weight in the pooled output
+
+  // Per unique key.
+  std::vector<Key> keys;               // [num_unique] ascending
+  std::vector<ps::RowPointer> rows;    // [num_unique]
+  std::vector<std::int64_t> segments;  // [num_unique + 1] into the occurrences
+
+  // Per occurrence, in the order of keys: what the backward pass reads.
+  std::vector<std::int32_t> occurrences;      // [num_occurrences] number of the id
+  std::vector<std::uint32_t> output_offset;   // [num_occurrences] where its vector is in the pooled
+                                              // output, in floats from the start
+  std::vector<float> occurrence_coefficient;  // [num_occurrences] as coefficient
+
+  std::vector<Range> ranges;               // in key order
+  std::vector<std::int64_t> update_units;  // [num_units + 1] into ranges: consecutive ranges of
+                                           // about the same work, for the threads to share
+
+  std::int64_t num_unique() const { return static_cast<std::int64_t>(keys.size()); }
+  std::int64_t num_occurrences() const { return static_cast<std::int64_t>(occurrences.size()); }
+};
+
+}  // namespace satrap::embedding

@@ -1,0 +1,125 @@
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+
+#include "satrap/kernels/dims.h"
+
+namespace satrap {
+
+/// Rows to gather: the weights of the row of id i are at rows[unique_of[i]] + weights_offset.
+struct GatherSource {
+  const std::byte* const* rows;   // [num_unique]
+  std::int64_t weights_offset;    // bytes
+  const std::int32_t* unique_of;  // [num_ids]
+  const float* coefficient;       // [num_ids]
+};
+
+/// How many ids ahead of its use a row is asked for: as many as keep about twenty lines in flight.
+template <class Dim>
+constexpr std::int64_t gather_distance(Dim dim) {
+  return std::clamp<std::int64_t>(1280 / (static_cast<std::int64_t>(dim) * 4 + kCacheLine), 2, 16);
+}
+
+/// out = Σ coefficient(i) * vector(i) for i in [begin, end), in order, by fused multiply-adds from
+/// 0; zeros if there is none. Writes `out` once when the width is fixed: the sum stays in
+/// registers.
+template <class Dim, class Vector, class Coefficient>
+inline void weighted_sum(std::int64_t begin,
+                         std::int64_t end,
+                         Vector&& vector,
+                         Coefficient&& coefficient,
+                         float* __restrict out,
+                         Dim dim) {
+  if constexpr (std::is_same_v<Dim, std::int64_t>) {
+    for (std::int64_t d = 0; d < dim; ++d) out[d] = 0.0F;
+    for (std::int64_t i = begin; i < end; ++i) {
+      const float* __restrict v = vector(i);
+      const float c = coefficient(i);
+      for (std::int64_t d = 0; d < dim; ++d) out[d] = std::fma(c, v[d], out[d]);
+    }
+  } else {
+    float sum[dim];
+    for (std::int64_t d = 0; d < dim; ++d) sum[d] = 0.0F;
+    for (std::int64_t i = begin; i < end; ++i) {
+      const float* v = vector(i);
+      const float c = coefficient(i);
+      for (std::int64_t d = 0; d < dim; ++d) sum[d] = std::fma(c, v[d], sum[d]);
+    }
+    for (std::int64_t d = 0; d < dim; ++d) out[d] = sum[d];
+  }
+}
+
+/// Pools consecutive bags of one feature: out[b] = Σ coefficient[i] * weights(i) over the ids i of
+/// bag b, as weighted_sum.
+template <class Dim>
+inline void pool_bags(const GatherSource& source,
+                      const std::int64_t* offsets,  // [num_bags + 1] into the ids
+                      std::int64_t num_bags,
+                      float* out,  // [num_bags] vectors of dim, out_stride floats apart
+                      std::int64_t out_stride,
+                      Dim dim) {
+  const std::int64_t end = offsets[num_bags];
+  const std::int64_t distance = gather_distance(dim);
+  const std::int64_t row_bytes = static_cast<std::int64_t>(dim) * 4;
+  const auto weights = [&](std::int64_t i) {
+    return reinterpret_cast<const float*>(source.rows[source.unique_of[i]] + source.weights_offset);
+  };
+  for (std::int64_t i = offsets[0]; i < std::min(offsets[0] + distance, end); ++i) {
+    prefetch_read(weights(i), row_bytes);
+  }
+  for (std::int64_t b = 0; b < num_bags; ++b) {
+    weighted_sum(
+        offsets[b], offsets[b + 1],
+        [&](std::int64_t i) {
+          if (i + distance < end) prefetch_read(weights(i + distance), row_bytes);
+          return weights(i);
+        },
+        [&](std::int64_t i) { return source.coefficient[i]; }, out + b * out_stride, dim);
+  }
+}
+
+/// out[i] = coefficient * weights of each of `num_ids` ids from `first_id` on: the elements of a
+/// sequence, one vector after the other.
+template <class Dim>
+inline void scale_rows(const GatherSource& source,
+                       std::int64_t first_id,
+                       std::int64_t num_ids,
+                       float* __restrict out,
+                       Dim dim) {
+  for (std::int64_t i = first_id; i < first_id + num_ids; ++i, out += dim) {
+    const auto* weights =
+        reinterpret_cast<const float*>(source.rows[source.unique_of[i]] + source.weights_offset);
+    const float c = source.coefficient[i];
+    for (std::int64_t d = 0; d < dim; ++d) out[d] = std::fma(c, weights[d], 0.0F);
+  }
+}
+
+/// The gradient of one row: out = Σ coefficient[j] * grad[offset[j] ...] over its occurrences j in
+/// [begin, end), in order, by fused multiply-adds from 0. `horizon` >= end is the number of
+/// occurrences that may be read ahead for.
+template <class Dim>
+inline void reduce_segment(const float* grad,            // the gradient of the pooled output
+                           const std::uint32_t* offset,  // [horizon] floats into grad
+                           const float* coefficient,     // [horizon]
+                           std::int64_t begin,
+                           std::int64_t end,
+                           std::int64_t horizon,
+                           float* __restrict out,  // [dim]
+                           Dim dim) {
+  const std::int64_t distance = gather_distance(dim);
+  const std::int64_t row_bytes = static_cast<std::int64_t>(dim) * 4;
+  weighted_sum(
+      begin, end,
+      [&](std::int64_t j) {
+        const std::int64_t ahead = std::min(j + distance, horizon - 1);
+        prefetch_read(grad + offset[ahead], row_bytes);
+        return grad + offset[j];
+      },
+      [&](std::int64_t j) { return coefficient[j]; }, out, dim);
+}
+
+}  // namespace satrap

@@ -1,0 +1,60 @@
+#pragma once
+
+#include <cstdint>
+
+namespace satrap {
+
+enum class RowOptimizerType { kSgd, kAdagrad, kRowwiseAdagrad, kAdam, kFtrl };
+
+/// The optimizer of a table's rows, as plain numbers that kernels take by value.
+/// g is the gradient of the row summed over the global batch, w its weights, t the step (from 1),
+/// f the factor of the learning rate schedule at t, lr = RowOptimizer::lr * f.
+/// Only rows that occur in a batch are touched ("lazy"), weight decay included.
+///
+///  all             g += wd * w
+///  sgd             w -= lr * g
+///  adagrad         n += g^2;         w -= lr * g / (sqrt(n) + eps)     (per element)
+///  rowwise_adagrad n += mean(g^2);   w -= lr * g / (sqrt(n) + eps)     (one n per row)
+///  adam            m = b1 m + (1-b1) g;  v = b2 v + (1-b2) g^2;
+///                  w -= lr * sqrt(1-b2^t)/(1-b1^t) * m / (sqrt(v) + eps)
+///                  (lazy Adam: t is the global step, rows that do not occur keep m and v; as
+///                  torch.optim.SparseAdam)
+///  ftrl            FTRL-proximal (McMahan et al. 2013, Algorithm 1), a = RowOptimizer::lr:
+///                  z += f * g - (sqrt(n + g^2) - sqrt(n)) / a * w;  n += g^2;
+///                  w = 0 if |z| <= l1, else (sign(z) * l1 - z) / ((beta + sqrt(n)) / a + l2)
+///                  The schedule scales the gradient instead of a, so that a change of f moves no
+///                  weight by itself; with l1 = l2 = 0 this is w -= f * a * g / (beta + sqrt(n)).
+///
+/// State behind the weights: sgd none; adagrad n [dim]; rowwise_adagrad n [1]; adam m [dim], v
+/// [dim]; ftrl z [dim], n [dim]. n starts at initial_accumulator, m and v at 0; ftrl's z starts at
+/// -(w * ((beta + sqrt(n)) / a + l2) + sign(w) * l1), which makes w the weight that z stands for.
+struct RowOptimizer {
+  RowOptimizerType type = RowOptimizerType::kAdagrad;
+  float lr = 0.02F;  // before the schedule
+  float weight_decay = 0.0F;
+  float eps = 1e-8F;
+  float initial_accumulator = 0.0F;                        // n of adagrad, rowwise_adagrad, ftrl
+  float beta1 = 0.9F, beta2 = 0.999F;                      // adam
+  float ftrl_beta = 1.0F, ftrl_l1 = 0.0F, ftrl_l2 = 0.0F;  // ftrl
+
+  /// Floats of optimizer state behind `dim` weights.
+  std::int64_t state_floats(std::int64_t dim) const;
+
+  /// Fills the state of a row whose weights have just been initialised.
+  void initialize_state(const float* weights,  // [dim]
+                        float* state,          // [state_floats(dim)] out
+                        std::int64_t dim) const;
+};
+
+/// What the optimizer is in one step: everything that is the same for all rows.
+struct RowStep {
+  RowStep(const RowOptimizer& optimizer, double schedule_factor, std::int64_t step);
+
+  float lr;      // with the schedule; adam: with the bias correction
+  float factor;  // of the schedule (ftrl)
+  float weight_decay, eps;
+  float beta1, one_minus_beta1, beta2, one_minus_beta2;  // adam
+  float ftrl_inverse_lr, ftrl_beta, ftrl_l1, ftrl_l2;    // ftrl
+};
+
+}  // namespace satrap

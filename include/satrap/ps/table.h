@@ -1,0 +1,105 @@
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <memory>
+#include <mutex>
+#include <span>
+
+#include "satrap/ps/row.h"
+#include "satrap/ps/table_spec.h"
+
+namespace satrap::ps {
+
+/// The rows of one table in this process: flat memory, no allocation per row, no long pause when it
+/// grows. Rows are divided by the top bits of the mixed id into kPartitions partitions, each with
+/// its own open-addressing index (4 bytes a slot: 8 bits of tag, 24 of row number) and arena (slabs
+/// of doubling size). Partitions reach the size at which they grow at different moments, so that no
+/// single step pays for the growth of the whole table.
+///
+/// Thread rules: find_or_insert by one thread at a time per partition; update_partition by one
+/// thread at a time per partition. The two, and find, may run at the same time: rows never move, an
+/// insert touches no existing row, an update touches no key. Reading the weights of rows that are
+/// being updated is the caller's to avoid.
+class Table {
+ public:
+  static constexpr int kPartitionBits = 6;
+  static constexpr std::int64_t kPartitions = std::int64_t{1} << kPartitionBits;
+
+  Table(TableSpec spec, std::uint64_t seed);
+  ~Table();
+  Table(const Table&) = delete;
+  Table& operator=(const Table&) = delete;
+
+  const TableSpec& spec() const { return spec_; }
+  std::int64_t stride_bytes() const { return stride_bytes_; }  // of a row, header included
+  /// Bytes of a row that mean something, header included: what a snapshot has per row.
+  std::int64_t row_bytes() const { return row_bytes_; }
+
+  static std::int64_t partition_of(Key key) {
+    return static_cast<std::int64_t>(mixed_id_of(key) >> (kIdBits - kPartitionBits));
+  }
+
+  /// Rows of `keys`, of any partitions (fastest when they ascend); missing ones are created and
+  /// initialised. Throws Error(kUnavailable) when memory is out or a partition is full (2^24 rows).
+  void find_or_insert(std::span<const Key> keys,    // [n]
+                      std::span<RowPointer> rows);  // [n] out
+
+  /// As find_or_insert, but nullptr for missing rows, and nothing is created.
+  void find(std::span<const Key> keys, std::span<RowPointer> rows) const;
+
+  /// Writes a row of `key` as find_or_insert would create it: header, weights, state.
+  void initialize_row(Key key, RowPointer row) const;  // [row_bytes()] out
+
+  /// Runs the optimizer: update(i, rows[i]) for each of `rows`, which all belong to `partition`,
+  /// may change that row's weights and state and nothing else of the table. Sets last_step and
+  /// count. While a snapshot is being written, rows it has not reached are copied aside before they
+  /// change.
+  template <class Update>
+  void update_partition(std::int64_t partition,
+                        std::int64_t step,  // from 1
+                        std::span<const RowPointer> rows,
+                        Update&& update) {
+    for (std::size_t begin = 0; begin < rows.size(); begin += kRowsPerLock) {
+      const std::size_t end = std::min(rows.size(), begin + kRowsPerLock);
+      const auto lock = lock_for_update(partition, rows.subspan(begin, end - begin));
+      for (std::size_t i = begin; i < end; ++i) {
+        update(static_cast<std::int64_t>(i), rows[i]);
+        RowHeader& header = header_of(rows[i]);
+        header.last_step = static_cast<std::uint32_t>(step);
+        header.count += header.count != std::numeric_limits<std::uint32_t>::max();
+      }
+    }
+  }
+
+  /// Adds rows as TableSnapshot wrote them, perhaps under another table number. Their keys must be
+  /// new to the table; throws Error(kCorrupt) otherwise. Nothing else may use the table meanwhile.
+  void restore(std::span<const std::byte> rows);  // [n, row_bytes()]
+
+  /// Calls visit for every row, in no particular order. Nothing else may use the table meanwhile.
+  void for_each_row(const std::function<void(const std::byte* row)>& visit) const;
+
+  std::int64_t num_rows() const;        // thread-safe
+  std::int64_t resident_bytes() const;  // of rows, slabs and index; thread-safe
+
+ private:
+  friend class TableSnapshot;
+  struct Partition;
+  static constexpr std::size_t kRowsPerLock = 64;
+
+  std::unique_lock<std::mutex> lock_for_update(std::int64_t partition,
+                                               std::span<const RowPointer> rows);
+  Partition& partition_with(Key key) const;
+  RowPointer find_or_insert_one(Key key);
+  RowPointer append_row(Partition& partition, Key key);
+
+  const TableSpec spec_;
+  const std::uint64_t table_seed_;
+  const std::int64_t row_bytes_;
+  const std::int64_t stride_bytes_;
+  const std::unique_ptr<Partition[]> partitions_;  // [kPartitions]
+};
+
+}  // namespace satrap::ps

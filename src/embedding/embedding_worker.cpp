@@ -1,0 +1,195 @@
+#include "satrap/embedding/embedding_worker.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "satrap/core/error.h"
+#include "satrap/kernels/pool.h"
+#include "satrap/kernels/row_update.h"
+#include "src/embedding/feature_layout.h"
+#include "src/embedding/planner.h"
+
+namespace satrap::embedding {
+namespace {
+
+constexpr std::int64_t kRowsPerBlock = 128;  // of the batch: the unit of work of the forward pass
+
+std::size_t index(std::int64_t i) { return static_cast<std::size_t>(i); }
+
+}  // namespace
+
+class EmbeddingWorker::Impl {
+ public:
+  Impl(const std::vector<FeatureSpec>& features, std::vector<ps::Table*> tables, ThreadPool& pool)
+      : layout_(features, tables), tables_(tables), pool_(pool), planner_(layout_, tables_, pool_) {
+    for (const ps::Table* table : tables_) max_dim_ = std::max(max_dim_, table->spec().dim);
+  }
+
+  const FeatureLayout& layout() const { return layout_; }
+  Planner& planner() { return planner_; }
+
+  void forward(const Plan& plan, const data::Batch& batch, float* pooled, float* mask) const {
+    const std::int64_t num_blocks = (plan.num_rows + kRowsPerBlock - 1) / kRowsPerBlock;
+    pool_.parallel_for(num_blocks, [&](std::int64_t block) {
+      const std::int64_t begin = block * kRowsPerBlock;
+      const std::int64_t end = std::min(plan.num_rows, begin + kRowsPerBlock);
+      forward_rows(plan, batch, begin, end, pooled, mask);
+    });
+  }
+
+  void backward(const Plan& plan, const float* grad, std::int64_t step) {
+    steps_.clear();
+    for (const ps::Table* table : tables_) {
+      const ps::TableSpec& spec = table->spec();
+      steps_.emplace_back(spec.optimizer, spec.schedule.factor(step), step);
+    }
+    const std::int64_t num_units = std::ssize(plan.update_units) - 1;
+    row_gradients_.resize(index(num_units * max_dim_));
+    pool_.parallel_for(num_units, [&](std::int64_t unit) {
+      for (std::int64_t r = plan.update_units[index(unit)]; r < plan.update_units[index(unit + 1)];
+           ++r) {
+        const Plan::Range& range = plan.ranges[index(r)];
+        const ps::TableSpec& spec = tables_[static_cast<std::size_t>(range.table)]->spec();
+        with_optimizer(spec.optimizer.type, [&](auto type) {
+          with_dim(spec.dim, [&](auto dim) {
+            update_range<type()>(plan, range, grad, step, row_gradients_.data() + unit * max_dim_,
+                                 dim);
+          });
+        });
+      }
+    });
+  }
+
+ private:
+  void forward_rows(const Plan& plan,
+                    const data::Batch& batch,
+                    std::int64_t begin,
+                    std::int64_t end,
+                    float* pooled,
+                    float* mask) const {
+    const GatherSource source{plan.rows.data(), sizeof(ps::RowHeader), plan.unique_of.data(),
+                              plan.coefficient.data()};
+    for (std::size_t f = 0; f < layout_.features.size(); ++f) {
+      const PlacedFeature& feature = layout_.features[f];
+      const std::int64_t* offsets =
+          batch.offsets.data() + static_cast<std::int64_t>(f) * plan.num_rows;
+      float* out = pooled + feature.column;
+      with_dim(feature.dim, [&](auto dim) {
+        if (feature.spec.pooling == Pooling::kSequence) {
+          forward_sequences(source, feature, offsets, begin, end, out, mask, dim);
+        } else {
+          pool_bags(source, offsets + begin, end - begin, out + begin * layout_.output_width,
+                    layout_.output_width, dim);
+        }
+      });
+    }
+  }
+
+  template <class Dim>
+  void forward_sequences(const GatherSource& source,
+                         const PlacedFeature& feature,
+                         const std::int64_t* offsets,
+                         std::int64_t begin,
+                         std::int64_t end,
+                         float* out,
+                         float* mask,
+                         Dim dim) const {
+    const std::int64_t max_length = feature.spec.max_length;
+    for (std::int64_t r = begin; r < end; ++r) {
+      const std::int64_t length = std::min(offsets[r + 1] - offsets[r], max_length);
+      float* row_out = out + r * layout_.output_width;
+      // Each element is a bag of one id.
+      scale_rows(source, offsets[r], length, row_out, dim);
+      std::fill(row_out + length * dim, row_out + feature.width, 0.0F);
+      float* row_mask = mask + r * layout_.mask_width + feature.mask_column;
+      std::fill_n(row_mask, length, 1.0F);
+      std::fill_n(row_mask + length, max_length - length, 0.0F);
+    }
+  }
+
+  template <RowOptimizerType kType, class Dim>
+  void update_range(const Plan& plan,
+                    const Plan::Range& range,
+                    const float* grad,
+                    std::int64_t step,
+                    float* row_gradient,
+                    Dim dim) {
+    ps::Table& table = *tables_[static_cast<std::size_t>(range.table)];
+    const RowStep& row_step = steps_[static_cast<std::size_t>(range.table)];
+    const std::int64_t distance = gather_distance(dim);
+    const std::int64_t row_bytes = table.row_bytes();
+    const std::int64_t num_unique = plan.num_unique();
+    const auto rows =
+        std::span(plan.rows).subspan(index(range.begin), index(range.end - range.begin));
+    table.update_partition(range.partition, step, rows, [&](std::int64_t i, ps::RowPointer row) {
+      const std::int64_t u = range.begin + i;
+      if (u + distance < num_unique) prefetch_write(plan.rows[index(u + distance)], row_bytes);
+      reduce_segment(grad, plan.output_offset.data(), plan.occurrence_coefficient.data(),
+                     plan.segments[index(u)], plan.segments[index(u + 1)], plan.num_occurrences(),
+                     row_gradient, dim);
+      float* weights = ps::weights_of(row);
+      update_row<kType>(row_step, weights, weights + dim, row_gradient, dim);
+    });
+  }
+
+  const FeatureLayout layout_;
+  const std::vector<ps::Table*> tables_;
+  ThreadPool& pool_;
+  Planner planner_;
+  std::int64_t max_dim_ = 0;
+  // Of backward, reused from step to step.
+  std::vector<RowStep> steps_;        // [num_tables]
+  std::vector<float> row_gradients_;  // [num_units, max_dim]
+};
+
+EmbeddingWorker::EmbeddingWorker(std::vector<FeatureSpec> features,
+                                 std::vector<ps::Table*> tables,
+                                 ThreadPool& pool)
+    : impl_(std::make_unique<Impl>(features, std::move(tables), pool)) {}
+
+EmbeddingWorker::~EmbeddingWorker() = default;
+
+std::int64_t EmbeddingWorker::output_width() const { return impl_->layout().output_width; }
+std::int64_t EmbeddingWorker::mask_width() const { return impl_->layout().mask_width; }
+
+std::int64_t EmbeddingWorker::column_of(std::int64_t feature) const {
+  return impl_->layout().features[index(feature)].column;
+}
+
+std::int64_t EmbeddingWorker::width_of(std::int64_t feature) const {
+  return impl_->layout().features[index(feature)].width;
+}
+
+void EmbeddingWorker::plan(const data::Batch& batch, Plan& plan) {
+  impl_->planner().plan(batch, plan);
+}
+
+void EmbeddingWorker::plan_without_insert(const data::Batch& batch,
+                                          Plan& plan,
+                                          std::vector<std::byte>& missing) const {
+  impl_->planner().plan_without_insert(batch, plan, missing);
+}
+
+void EmbeddingWorker::forward(const Plan& plan,
+                              const data::Batch& batch,
+                              std::span<float> pooled,
+                              std::span<float> mask) const {
+  SATRAP_CHECK(batch.num_rows == plan.num_rows && batch.ids.size() == plan.unique_of.size(),
+               "forward of a batch of ", batch.num_rows, " rows with the plan of another");
+  SATRAP_CHECK(pooled.size() == index(plan.num_rows * output_width()), "pooled output of ",
+               pooled.size(), " floats for ", plan.num_rows, " rows of ", output_width());
+  SATRAP_CHECK(mask.size() == index(plan.num_rows * mask_width()), "mask of ", mask.size(),
+               " floats for ", plan.num_rows, " rows of ", mask_width());
+  impl_->forward(plan, batch, pooled.data(), mask.data());
+}
+
+void EmbeddingWorker::backward(const Plan& plan,
+                               std::span<const float> grad_pooled,
+                               std::int64_t step) {
+  SATRAP_CHECK(grad_pooled.size() == index(plan.num_rows * output_width()), "gradient of ",
+               grad_pooled.size(), " floats for ", plan.num_rows, " rows of ", output_width());
+  SATRAP_CHECK(step >= 1 && step <= std::int64_t{0xFFFFFFFF}, "step ", step);
+  impl_->backward(plan, grad_pooled.data(), step);
+}
+
+}  // namespace satrap::embedding

@@ -1,0 +1,29 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "satrap/embedding/feature_spec.h"
+#include "satrap/ps/table.h"
+
+namespace satrap::embedding {
+
+/// One feature with its place in the outputs.
+struct PlacedFeature {
+  FeatureSpec spec;
+  std::int64_t dim = 0;
+  std::int64_t column = 0;       // first, in the pooled output
+  std::int64_t width = 0;        // columns
+  std::int64_t mask_column = 0;  // first, in the mask; sequences only
+};
+
+/// The features in the order of the batch, and the widths of the outputs.
+struct FeatureLayout {
+  std::vector<PlacedFeature> features;
+  std::int64_t output_width = 0;
+  std::int64_t mask_width = 0;
+
+  FeatureLayout(const std::vector<FeatureSpec>& specs, const std::vector<ps::Table*>& tables);
+};
+
+}  // namespace satrap::embedding

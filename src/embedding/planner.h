@@ -1,0 +1,70 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "satrap/core/thread_pool.h"
+#include "satrap/data/batch.h"
+#include "satrap/embedding/plan.h"
+#include "satrap/kernels/sort_unique.h"
+#include "satrap/ps/table.h"
+#include "src/embedding/feature_layout.h"
+
+namespace satrap::embedding {
+
+/// Makes plans. The ids become (key, position) pairs grouped by table; large tables are split into
+/// buckets by the highest bits of the key, so that each bucket is sorted, made unique and looked up
+/// by one thread, in its cache. A bucket holds whole partitions, so lookups need no coordination.
+/// Neither the buckets nor anything else depends on the number of threads. Keeps its buffers; one
+/// call at a time.
+class Planner {
+ public:
+  Planner(const FeatureLayout& layout, std::vector<ps::Table*> tables, ThreadPool& pool);
+
+  void plan(const data::Batch& batch, Plan& plan);
+  void plan_without_insert(const data::Batch& batch, Plan& plan, std::vector<std::byte>& missing);
+
+ private:
+  static constexpr int kMaxBucketBits = ps::Table::kPartitionBits;
+  static constexpr std::size_t kMaxBuckets = std::size_t{1} << kMaxBucketBits;
+
+  /// Consecutive rows of one feature: the unit of work on ids.
+  struct Chunk {
+    std::size_t feature;
+    std::int64_t row_begin, row_end;
+    std::int64_t item_begin;                             // its first pair
+    int bucket_bits;                                     // of its table
+    std::array<std::int64_t, kMaxBuckets> bucket_items;  // number; then: place of the next pair
+  };
+  /// The pairs of some consecutive partitions of one table: the unit of work on keys.
+  struct Bucket {
+    TableId table;
+    std::span<KeyOccurrence> items, scratch;
+    DistinctCounts counts;
+    std::int64_t unique_begin, occurrence_begin, range_begin;
+    std::int64_t num_missing;
+  };
+
+  void make_unique(const data::Batch& batch, Plan& plan);
+  void make_chunks(const data::Batch& batch);
+  std::int64_t num_items(const data::Batch& batch, const Chunk& chunk) const;
+  void make_items(const data::Batch& batch, Chunk& chunk, Plan& plan);
+  void make_buckets();
+  void scatter(Chunk& chunk);
+  void emit(const Bucket& bucket, Plan& plan) const;
+  static void make_update_units(Plan& plan);
+
+  const FeatureLayout& layout_;
+  const std::vector<ps::Table*> tables_;
+  ThreadPool& pool_;
+  std::vector<std::vector<std::size_t>> features_of_table_;  // ascending
+  std::vector<Chunk> chunks_;                                // by table, feature, row
+  std::vector<std::size_t> first_chunk_of_table_;            // [num_tables + 1]
+  std::vector<Bucket> buckets_;                              // by key
+  std::vector<KeyOccurrence> items_, other_items_;
+};
+
+}  // namespace satrap::embedding

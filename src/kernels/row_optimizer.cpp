@@ -1,0 +1,70 @@
+#include "satrap/kernels/row_optimizer.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "satrap/core/error.h"
+
+namespace satrap {
+
+std::int64_t RowOptimizer::state_floats(std::int64_t dim) const {
+  switch (type) {
+    case RowOptimizerType::kSgd:
+      return 0;
+    case RowOptimizerType::kAdagrad:
+      return dim;
+    case RowOptimizerType::kRowwiseAdagrad:
+      return 1;
+    case RowOptimizerType::kAdam:
+    case RowOptimizerType::kFtrl:
+      return 2 * dim;
+  }
+  SATRAP_CHECK(false, "row optimizer type ", static_cast<int>(type));
+}
+
+void RowOptimizer::initialize_state(const float* weights, float* state, std::int64_t dim) const {
+  switch (type) {
+    case RowOptimizerType::kSgd:
+      break;
+    case RowOptimizerType::kAdagrad:
+    case RowOptimizerType::kRowwiseAdagrad:
+      std::fill_n(state, state_floats(dim), initial_accumulator);
+      break;
+    case RowOptimizerType::kAdam:
+      std::fill_n(state, 2 * dim, 0.0F);
+      break;
+    case RowOptimizerType::kFtrl: {
+      const float curvature = (ftrl_beta + std::sqrt(initial_accumulator)) / lr + ftrl_l2;
+      for (std::int64_t d = 0; d < dim; ++d) {
+        const float w = weights[d];
+        state[d] = w == 0.0F ? 0.0F : -std::fma(w, curvature, std::copysign(ftrl_l1, w));
+      }
+      std::fill_n(state + dim, dim, initial_accumulator);
+      break;
+    }
+  }
+}
+
+RowStep::RowStep(const RowOptimizer& optimizer, double schedule_factor, std::int64_t step)
+    : lr(static_cast<float>(static_cast<double>(optimizer.lr) * schedule_factor)),
+      factor(static_cast<float>(schedule_factor)),
+      weight_decay(optimizer.weight_decay),
+      eps(optimizer.eps),
+      beta1(optimizer.beta1),
+      one_minus_beta1(1.0F - optimizer.beta1),
+      beta2(optimizer.beta2),
+      one_minus_beta2(1.0F - optimizer.beta2),
+      ftrl_inverse_lr(1.0F / optimizer.lr),
+      ftrl_beta(optimizer.ftrl_beta),
+      ftrl_l1(optimizer.ftrl_l1),
+      ftrl_l2(optimizer.ftrl_l2) {
+  if (optimizer.type == RowOptimizerType::kAdam) {
+    const auto t = static_cast<double>(step);
+    const double correction1 = 1.0 - std::pow(static_cast<double>(optimizer.beta1), t);
+    const double correction2 = 1.0 - std::pow(static_cast<double>(optimizer.beta2), t);
+    lr = static_cast<float>(static_cast<double>(optimizer.lr) * schedule_factor *
+                            std::sqrt(correction2) / correction1);
+  }
+}
+
+}  // namespace satrap

@@ -1,0 +1,178 @@
+#include "satrap/ps/table.h"
+
+#include <cstring>
+#include <utility>
+
+#include "satrap/core/error.h"
+#include "src/ps/partition.h"
+
+namespace satrap::ps {
+namespace {
+
+constexpr std::int64_t kStrideMultiple = 16;
+constexpr std::size_t kLookupBlock = 32;  // keys looked up in turn, so that their misses overlap
+
+/// How full a partition's index may get before it doubles. A partition holds 1/64 of the rows,
+/// almost exactly: with the same limit they would all grow within the same few steps.
+double max_load_of(std::int64_t partition) {
+  return 0.55 + 0.30 * static_cast<double>(partition) / static_cast<double>(Table::kPartitions);
+}
+
+std::int64_t bytes_of_row(const TableSpec& spec) {
+  SATRAP_CHECK(spec.dim > 0, "table '", spec.name, "': dim must be positive, got ", spec.dim);
+  const std::int64_t floats = spec.dim + spec.optimizer.state_floats(spec.dim);
+  return static_cast<std::int64_t>(sizeof(RowHeader)) +
+         floats * static_cast<std::int64_t>(sizeof(float));
+}
+
+}  // namespace
+
+Table::Table(TableSpec spec, std::uint64_t seed)
+    : spec_(std::move(spec)),
+      table_seed_(RowInit::table_seed(seed, spec_.name)),
+      row_bytes_(bytes_of_row(spec_)),
+      stride_bytes_((row_bytes_ + kStrideMultiple - 1) / kStrideMultiple * kStrideMultiple),
+      partitions_(new Partition[kPartitions]) {
+  for (std::int64_t p = 0; p < kPartitions; ++p) {
+    partitions_[static_cast<std::size_t>(p)].arena.set_stride(stride_bytes_);
+    partitions_[static_cast<std::size_t>(p)].index.set_max_load(max_load_of(p));
+  }
+}
+
+Table::~Table() = default;
+
+Table::Partition& Table::partition_with(Key key) const {
+  return partitions_[static_cast<std::size_t>(partition_of(key))];
+}
+
+void Table::find_or_insert(std::span<const Key> keys, std::span<RowPointer> rows) {
+  SATRAP_CHECK(keys.size() == rows.size(), keys.size(), " keys, ", rows.size(), " rows");
+  for (std::size_t begin = 0; begin < keys.size(); begin += kLookupBlock) {
+    const std::size_t end = std::min(keys.size(), begin + kLookupBlock);
+    for (std::size_t i = begin; i < end; ++i) partition_with(keys[i]).index.prefetch(keys[i]);
+    for (std::size_t i = begin; i < end; ++i) {
+      const Partition& partition = partition_with(keys[i]);
+      rows[i] = partition.index.candidate(keys[i], partition.arena);
+      __builtin_prefetch(rows[i]);
+    }
+    for (std::size_t i = begin; i < end; ++i) {
+      if (rows[i] == nullptr || header_of(rows[i]).key != keys[i]) {
+        rows[i] = find_or_insert_one(keys[i]);
+      }
+    }
+  }
+}
+
+void Table::find(std::span<const Key> keys, std::span<RowPointer> rows) const {
+  SATRAP_CHECK(keys.size() == rows.size(), keys.size(), " keys, ", rows.size(), " rows");
+  for (std::size_t begin = 0; begin < keys.size();) {
+    Partition& partition = partition_with(keys[begin]);
+    std::size_t end = begin;
+    const std::lock_guard lock(partition.index_mutex);
+    while (end < keys.size() && end < begin + kLookupBlock &&
+           &partition_with(keys[end]) == &partition) {
+      partition.index.prefetch(keys[end++]);
+    }
+    for (std::size_t i = begin; i < end; ++i) {
+      rows[i] = partition.index.candidate(keys[i], partition.arena);
+      __builtin_prefetch(rows[i]);
+    }
+    for (std::size_t i = begin; i < end; ++i) {
+      if (rows[i] != nullptr && header_of(rows[i]).key != keys[i]) {
+        rows[i] = partition.index.find(keys[i], partition.arena);
+      }
+    }
+    begin = end;
+  }
+}
+
+RowPointer Table::find_or_insert_one(Key key) {
+  Partition& partition = partition_with(key);
+  if (const RowPointer row = partition.index.find(key, partition.arena)) return row;
+  return append_row(partition, key);
+}
+
+RowPointer Table::append_row(Partition& partition, Key key) {
+  const std::lock_guard lock(partition.index_mutex);
+  const std::int64_t number = partition.num_rows.load(std::memory_order_relaxed);
+  if (number == RowArena::kMaxRows) {
+    throw Error(ErrorCode::kUnavailable, concat("table '", spec_.name, "' is full: one of its ",
+                                                kPartitions, " partitions has ", number, " rows"));
+  }
+  partition.index.reserve_one_more(number, partition.arena);
+  const RowPointer row = partition.arena.add(number);
+  initialize_row(key, row);
+  partition.index.insert(key, number);
+  partition.num_slots.store(partition.index.num_slots(), std::memory_order_relaxed);
+  partition.num_rows.store(number + 1, std::memory_order_release);
+  return row;
+}
+
+void Table::initialize_row(Key key, RowPointer row) const {
+  header_of(row) = {.key = key, .last_step = 0, .count = 0};
+  float* weights = weights_of(row);
+  spec_.init.fill(table_seed_, key, {weights, static_cast<std::size_t>(spec_.dim)});
+  spec_.optimizer.initialize_state(weights, weights + spec_.dim, spec_.dim);
+}
+
+std::unique_lock<std::mutex> Table::lock_for_update(std::int64_t partition_number,
+                                                    std::span<const RowPointer> rows) {
+  Partition& partition = partitions_[static_cast<std::size_t>(partition_number)];
+  std::unique_lock lock(partition.rows_mutex);
+  if (partition.snapshot == nullptr) return lock;
+  Partition::Snapshot& snapshot = *partition.snapshot;
+  for (const RowPointer row : rows) {
+    const std::uint32_t last_step = header_of(row).last_step;
+    if (last_step == 0 || last_step > snapshot.step) continue;
+    if (partition.arena.number_of(row, snapshot.end) < snapshot.cursor) continue;
+    snapshot.aside.insert(snapshot.aside.end(), row, row + row_bytes_);
+  }
+  return lock;
+}
+
+void Table::restore(std::span<const std::byte> rows) {
+  SATRAP_CHECK(rows.size() % static_cast<std::size_t>(row_bytes_) == 0, "table '", spec_.name,
+               "': ", rows.size(), " bytes are no whole number of rows of ", row_bytes_);
+  for (const std::byte* from = rows.data(); from != rows.data() + rows.size(); from += row_bytes_) {
+    RowHeader header;
+    std::memcpy(&header, from, sizeof(header));
+    const std::uint64_t table_bits = static_cast<std::uint64_t>(spec_.id) << kIdBits;
+    header.key = static_cast<Key>(table_bits | mixed_id_of(header.key));
+    Partition& partition = partition_with(header.key);
+    if (partition.index.find(header.key, partition.arena) != nullptr) {
+      throw Error(ErrorCode::kCorrupt,
+                  concat("table '", spec_.name, "': two rows for id ", id_of(header.key)));
+    }
+    const RowPointer row = append_row(partition, header.key);
+    std::memcpy(row, from, static_cast<std::size_t>(row_bytes_));
+    header_of(row) = header;
+  }
+}
+
+void Table::for_each_row(const std::function<void(const std::byte* row)>& visit) const {
+  for (std::int64_t p = 0; p < kPartitions; ++p) {
+    const Partition& partition = partitions_[static_cast<std::size_t>(p)];
+    const std::int64_t num_rows = partition.num_rows.load(std::memory_order_acquire);
+    for (std::int64_t i = 0; i < num_rows; ++i) visit(partition.arena.row(i));
+  }
+}
+
+std::int64_t Table::num_rows() const {
+  std::int64_t sum = 0;
+  for (std::int64_t p = 0; p < kPartitions; ++p) {
+    sum += partitions_[static_cast<std::size_t>(p)].num_rows.load(std::memory_order_relaxed);
+  }
+  return sum;
+}
+
+std::int64_t Table::resident_bytes() const {
+  std::int64_t sum = 0;
+  for (std::int64_t p = 0; p < kPartitions; ++p) {
+    const Partition& partition = partitions_[static_cast<std::size_t>(p)];
+    sum += partition.arena.resident_bytes(partition.num_rows.load(std::memory_order_relaxed)) +
+           RowIndex::resident_bytes(partition.num_slots.load(std::memory_order_relaxed));
+  }
+  return sum + static_cast<std::int64_t>(sizeof(Partition)) * kPartitions;
+}
+
+}  // namespace satrap::ps

@@ -1,0 +1,82 @@
+#include "satrap/ps/table_snapshot.h"
+
+#include <algorithm>
+#include <memory>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "satrap/core/error.h"
+#include "src/ps/partition.h"
+
+namespace satrap::ps {
+namespace {
+
+// Updates of a partition wait for at most the copy of one block.
+constexpr std::int64_t kBlockBytes = std::int64_t{256} << 10;
+
+}  // namespace
+
+TableSnapshot::TableSnapshot(Table& table, std::int64_t step) : table_(table), step_(step) {
+  for (std::int64_t p = 0; p < Table::kPartitions; ++p) {
+    Table::Partition& partition = table_.partitions_[static_cast<std::size_t>(p)];
+    auto snapshot = std::make_unique<Table::Partition::Snapshot>();
+    snapshot->step = step;
+    snapshot->end = partition.num_rows.load(std::memory_order_acquire);
+    max_rows_ += snapshot->end;
+    const std::lock_guard lock(partition.rows_mutex);
+    SATRAP_CHECK(partition.snapshot == nullptr, "table '", table_.spec().name,
+                 "': a second snapshot before the first has ended");
+    partition.snapshot = std::move(snapshot);
+  }
+}
+
+TableSnapshot::~TableSnapshot() {
+  for (std::int64_t p = 0; p < Table::kPartitions; ++p) {
+    Table::Partition& partition = table_.partitions_[static_cast<std::size_t>(p)];
+    const std::lock_guard lock(partition.rows_mutex);
+    partition.snapshot.reset();
+  }
+}
+
+std::int64_t TableSnapshot::write(
+    const std::function<void(std::span<const std::byte> rows)>& sink) {
+  const std::int64_t rows_per_block =
+      std::max<std::int64_t>(1, kBlockBytes / table_.stride_bytes());
+  std::vector<std::byte> block, aside;
+  block.reserve(static_cast<std::size_t>(rows_per_block * table_.row_bytes()));
+  std::int64_t bytes = 0;
+  const auto hand_out = [&](const std::vector<std::byte>& rows) {
+    if (rows.empty()) return;
+    bytes += static_cast<std::int64_t>(rows.size());
+    sink(rows);
+  };
+  for (std::int64_t p = 0; p < Table::kPartitions; ++p) {
+    Table::Partition& partition = table_.partitions_[static_cast<std::size_t>(p)];
+    for (bool done = false; !done;) {
+      block.clear();
+      aside.clear();
+      {
+        const std::lock_guard lock(partition.rows_mutex);
+        SATRAP_CHECK(partition.snapshot != nullptr, "table '", table_.spec().name,
+                     "': a snapshot is written once");
+        Table::Partition::Snapshot& snapshot = *partition.snapshot;
+        const std::int64_t stop = std::min(snapshot.end, snapshot.cursor + rows_per_block);
+        for (; snapshot.cursor < stop; ++snapshot.cursor) {
+          const RowPointer row = partition.arena.row(snapshot.cursor);
+          const std::uint32_t last_step = header_of(row).last_step;
+          if (last_step == 0 || last_step > step_) continue;
+          block.insert(block.end(), row, row + table_.row_bytes());
+        }
+        std::swap(aside, snapshot.aside);
+        done = snapshot.cursor == snapshot.end;
+        if (done) partition.snapshot.reset();
+      }
+      hand_out(block);
+      hand_out(aside);
+    }
+  }
+  return bytes / table_.row_bytes();
+}
+
+}  // namespace satrap::ps

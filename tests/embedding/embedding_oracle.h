@@ -1,0 +1,157 @@
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <map>
+#include <span>
+#include <vector>
+
+#include "satrap/data/batch.h"
+#include "satrap/embedding/feature_spec.h"
+#include "satrap/kernels/row_update.h"
+#include "satrap/ps/table.h"
+
+namespace satrap::embedding {
+
+/// Embedding tables and their training written as the definition says, one id at a time, without
+/// plans: a map from key to row. Adds in the same order as EmbeddingWorker, so the floats are the
+/// same to the bit.
+class EmbeddingOracle {
+ public:
+  struct Row {
+    std::vector<float> weights, state;
+  };
+
+  EmbeddingOracle(std::vector<FeatureSpec> features, const std::vector<ps::Table*>& tables)
+      : features_(std::move(features)), tables_(tables) {}
+
+  std::map<Key, Row>& rows() { return rows_; }
+
+  /// [num_rows][output columns]
+  std::vector<float> forward(const data::Batch& batch) {
+    std::vector<float> out;
+    for (std::int64_t r = 0; r < batch.num_rows; ++r) {
+      for (std::size_t f = 0; f < features_.size(); ++f) {
+        const std::vector<float> pooled = pool(batch, f, r);
+        out.insert(out.end(), pooled.begin(), pooled.end());
+      }
+    }
+    return out;
+  }
+
+  std::vector<float> mask(const data::Batch& batch) const {
+    std::vector<float> out;
+    for (std::int64_t r = 0; r < batch.num_rows; ++r) {
+      for (std::size_t f = 0; f < features_.size(); ++f) {
+        if (features_[f].pooling != Pooling::kSequence) continue;
+        const std::int64_t begin = batch.offsets[offset_index(batch, f, r)];
+        const std::int64_t end = batch.offsets[offset_index(batch, f, r) + 1];
+        for (std::int64_t i = 0; i < features_[f].max_length; ++i) {
+          out.push_back(begin + i < end ? 1.0F : 0.0F);
+        }
+      }
+    }
+    return out;
+  }
+
+  void backward(const data::Batch& batch, std::span<const float> grad, std::int64_t step) {
+    std::map<Key, std::vector<float>> sums;
+    std::size_t width = 0;
+    for (const FeatureSpec& f : features_)
+      width += dim_of(f) * static_cast<std::size_t>(f.max_length);
+    std::size_t column = 0;
+    for (std::size_t f = 0; f < features_.size(); ++f) {
+      const FeatureSpec& feature = features_[f];
+      const std::size_t dim = dim_of(feature);
+      for (std::int64_t r = 0; r < batch.num_rows; ++r) {
+        const std::vector<float> coefficients = coefficients_of(batch, f, r);
+        const auto first = static_cast<std::size_t>(batch.offsets[offset_index(batch, f, r)]);
+        for (std::size_t i = 0; i < coefficients.size(); ++i) {
+          std::vector<float>& sum = sums[make_key(feature.table, batch.ids[first + i])];
+          sum.resize(dim);
+          const std::size_t element = feature.pooling == Pooling::kSequence ? i : 0;
+          const std::size_t from = static_cast<std::size_t>(r) * width + column + element * dim;
+          for (std::size_t d = 0; d < dim; ++d) {
+            sum[d] = std::fma(coefficients[i], grad[from + d], sum[d]);
+          }
+        }
+      }
+      column += dim * static_cast<std::size_t>(feature.max_length);
+    }
+    for (auto& [key, sum] : sums) {
+      const ps::TableSpec& spec = tables_[static_cast<std::size_t>(table_of(key))]->spec();
+      const RowStep row_step(spec.optimizer, spec.schedule.factor(step), step);
+      Row& row = row_of(key);
+      with_optimizer(spec.optimizer.type, [&](auto type) {
+        update_row<type()>(row_step, row.weights.data(), row.state.data(), sum.data(), spec.dim);
+      });
+    }
+  }
+
+ private:
+  static std::size_t offset_index(const data::Batch& batch, std::size_t f, std::int64_t r) {
+    return f * static_cast<std::size_t>(batch.num_rows) + static_cast<std::size_t>(r);
+  }
+  std::size_t dim_of(const FeatureSpec& feature) const {
+    return static_cast<std::size_t>(tables_[static_cast<std::size_t>(feature.table)]->spec().dim);
+  }
+
+  Row& row_of(Key key) {
+    const auto [it, is_new] = rows_.try_emplace(key);
+    if (is_new) {
+      const ps::Table& table = *tables_[static_cast<std::size_t>(table_of(key))];
+      std::vector<float> memory(static_cast<std::size_t>(table.row_bytes()) / sizeof(float));
+      const auto row = reinterpret_cast<ps::RowPointer>(memory.data());
+      table.initialize_row(key, row);
+      const float* weights = ps::weights_of(row);
+      it->second.weights.assign(weights, weights + table.spec().dim);
+      it->second.state.assign(weights + table.spec().dim,
+                              static_cast<const float*>(memory.data() + memory.size()));
+    }
+    return it->second;
+  }
+
+  std::vector<float> coefficients_of(const data::Batch& batch,
+                                     std::size_t f,
+                                     std::int64_t r) const {
+    const FeatureSpec& feature = features_[f];
+    std::vector<float> w;
+    for (std::int64_t i = batch.offsets[offset_index(batch, f, r)];
+         i < batch.offsets[offset_index(batch, f, r) + 1]; ++i) {
+      w.push_back(batch.id_weights.empty() ? 1.0F : batch.id_weights[static_cast<std::size_t>(i)]);
+    }
+    if (feature.pooling == Pooling::kSequence) {
+      if (std::ssize(w) > feature.max_length)
+        w.resize(static_cast<std::size_t>(feature.max_length));
+      return w;
+    }
+    if (feature.pooling == Pooling::kSum) return w;
+    float sum = 0.0F;
+    for (const float x : w) sum += feature.pooling == Pooling::kMean ? x : x * x;
+    if (feature.pooling == Pooling::kSqrtN) sum = std::sqrt(sum);
+    const float scale = sum == 0.0F ? 0.0F : 1.0F / sum;
+    for (float& x : w) x *= scale;
+    return w;
+  }
+
+  std::vector<float> pool(const data::Batch& batch, std::size_t f, std::int64_t r) {
+    const FeatureSpec& feature = features_[f];
+    const std::size_t dim = dim_of(feature);
+    std::vector<float> out(dim * static_cast<std::size_t>(feature.max_length));
+    const std::vector<float> coefficients = coefficients_of(batch, f, r);
+    const auto first = static_cast<std::size_t>(batch.offsets[offset_index(batch, f, r)]);
+    for (std::size_t i = 0; i < coefficients.size(); ++i) {
+      const Row& row = row_of(make_key(feature.table, batch.ids[first + i]));
+      float* to = out.data() + (feature.pooling == Pooling::kSequence ? i * dim : 0);
+      for (std::size_t d = 0; d < dim; ++d)
+        to[d] = std::fma(coefficients[i], row.weights[d], to[d]);
+    }
+    return out;
+  }
+
+  const std::vector<FeatureSpec> features_;
+  const std::vector<ps::Table*> tables_;
+  std::map<Key, Row> rows_;
+};
+
+}  // namespace satrap::embedding

@@ -1,0 +1,288 @@
+#include "satrap/embedding/embedding_worker.h"
+
+#include <atomic>
+#include <cstring>
+#include <limits>
+#include <random>
+#include <thread>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "satrap/core/error.h"
+#include "tests/embedding/embedding_oracle.h"
+
+namespace satrap::embedding {
+namespace {
+
+using ::testing::ElementsAre;
+
+ps::TableSpec table_spec(std::int64_t id,
+                         std::int64_t dim,
+                         RowOptimizerType type = RowOptimizerType::kAdagrad) {
+  ps::TableSpec spec;
+  spec.name = concat("t", id);
+  spec.id = static_cast<TableId>(id);
+  spec.dim = dim;
+  spec.optimizer.type = type;
+  spec.optimizer.lr = 0.1F;
+  return spec;
+}
+
+/// Tables, a worker over them and the oracle, with the buffers of one step.
+struct Training {
+  Training(std::vector<ps::TableSpec> specs,
+           std::vector<FeatureSpec> features,
+           std::int64_t num_threads = 1)
+      : pool(num_threads) {
+    for (ps::TableSpec& spec : specs) {
+      tables.push_back(std::make_unique<ps::Table>(std::move(spec), 7));
+      pointers.push_back(tables.back().get());
+    }
+    worker = std::make_unique<EmbeddingWorker>(features, pointers, pool);
+    oracle = std::make_unique<EmbeddingOracle>(features, pointers);
+  }
+
+  void forward(const data::Batch& batch) {
+    // Not a number wherever the worker forgets to write.
+    constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+    pooled.assign(static_cast<std::size_t>(batch.num_rows * worker->output_width()), kNan);
+    mask.assign(static_cast<std::size_t>(batch.num_rows * worker->mask_width()), kNan);
+    worker->forward(plan, batch, pooled, mask);
+  }
+
+  /// Forward and backward of a batch with gradients that depend on `step` only.
+  void step(const data::Batch& batch, std::int64_t step_number) {
+    worker->plan(batch, plan);
+    forward(batch);
+    std::minstd_rand random(static_cast<unsigned>(step_number));
+    grad.resize(pooled.size());
+    for (float& g : grad) g = std::uniform_real_distribution(-1.0F, 1.0F)(random);
+    worker->backward(plan, grad, step_number);
+  }
+
+  void expect_rows_equal_oracle() {
+    std::int64_t num_rows = 0;
+    for (const ps::Table* table : pointers) {
+      num_rows += table->num_rows();
+      table->for_each_row([&](const std::byte* row) {
+        ps::RowHeader header;
+        std::memcpy(&header, row, sizeof(header));
+        const auto it = oracle->rows().find(header.key);
+        ASSERT_NE(it, oracle->rows().end());
+        std::vector<float> expected = it->second.weights;
+        expected.insert(expected.end(), it->second.state.begin(), it->second.state.end());
+        const float* values = ps::weights_of(row);
+        EXPECT_EQ(std::vector(values, values + expected.size()), expected);
+      });
+    }
+    EXPECT_EQ(num_rows, static_cast<std::int64_t>(oracle->rows().size()));
+  }
+
+  ThreadPool pool;
+  std::vector<std::unique_ptr<ps::Table>> tables;
+  std::vector<ps::Table*> pointers;
+  std::unique_ptr<EmbeddingWorker> worker;
+  std::unique_ptr<EmbeddingOracle> oracle;
+  Plan plan;
+  std::vector<float> pooled, mask, grad;
+};
+
+/// bags[f][r]: ids of feature f in row r.
+data::Batch batch_of(const std::vector<std::vector<std::vector<std::uint64_t>>>& bags) {
+  data::Batch batch;
+  batch.num_features = std::ssize(bags);
+  batch.num_rows = std::ssize(bags.front());
+  batch.offsets = {0};
+  for (const auto& feature : bags) {
+    for (const auto& bag : feature) {
+      batch.ids.insert(batch.ids.end(), bag.begin(), bag.end());
+      batch.offsets.push_back(std::ssize(batch.ids));
+    }
+  }
+  batch.labels.resize(static_cast<std::size_t>(batch.num_rows));
+  return batch;
+}
+
+data::Batch random_batch(std::mt19937_64& random,
+                         std::int64_t num_features,
+                         std::int64_t num_rows,
+                         std::int64_t max_bag,
+                         std::uint64_t num_ids,
+                         bool weighted) {
+  std::vector<std::vector<std::vector<std::uint64_t>>> bags(
+      static_cast<std::size_t>(num_features),
+      std::vector<std::vector<std::uint64_t>>(static_cast<std::size_t>(num_rows)));
+  for (auto& feature : bags) {
+    for (auto& bag : feature) {
+      bag.resize(random() % static_cast<std::uint64_t>(max_bag + 1));
+      // Half of the ids are among a few hot ones; the rest reaches ids that need folding.
+      for (auto& id : bag) id = random() % 2 == 0 ? random() % 3 : (random() % num_ids) << 40;
+    }
+  }
+  data::Batch batch = batch_of(bags);
+  if (weighted) {
+    for (std::size_t i = 0; i < batch.ids.size(); ++i) {
+      batch.id_weights.push_back(static_cast<float>(random() % 5) - 1.0F);
+    }
+  }
+  return batch;
+}
+
+FeatureSpec feature(int table, Pooling pooling = Pooling::kSum, std::int64_t max_length = 1) {
+  return {.name = "f",
+          .table = static_cast<TableId>(table),
+          .pooling = pooling,
+          .max_length = max_length};
+}
+
+TEST(EmbeddingWorker, SumsTheRowsOfABag) {
+  ps::TableSpec spec = table_spec(0, 2, RowOptimizerType::kSgd);
+  spec.init = {.type = ps::InitType::kConstant, .scale = 1.0F};
+  Training s({spec}, {feature(0)});
+  const data::Batch batch = batch_of({{{5}, {}, {5, 6, 5}}});
+  s.worker->plan(batch, s.plan);
+  s.forward(batch);
+  EXPECT_THAT(s.pooled, ElementsAre(1, 1, 0, 0, 3, 3));
+
+  // Row 5 gets the gradient of row 0 once and that of row 2 twice; lr is 0.1.
+  s.worker->backward(s.plan, std::vector<float>{1, 2, 100, 100, 10, 20}, 1);
+  s.forward(batch);
+  EXPECT_THAT(s.pooled,
+              ElementsAre(testing::FloatEq(-1.1F), testing::FloatEq(-3.2F), 0, 0,
+                          testing::FloatEq(2 * -1.1F + 0.0F), testing::FloatEq(2 * -3.2F - 1.0F)));
+}
+
+TEST(EmbeddingWorker, PlanListsUniqueKeysAndTheirOccurrencesInOrder) {
+  Training s({table_spec(0, 4), table_spec(1, 8)}, {feature(1), feature(0), feature(1)});
+  const data::Batch batch = batch_of({{{9}, {9, 4}}, {{9}, {}}, {{4}, {9}}});
+  s.worker->plan(batch, s.plan);
+  const Plan& plan = s.plan;
+  ASSERT_EQ(plan.num_unique(), 3);
+  EXPECT_EQ(plan.keys[0], make_key(TableId{0}, 9));
+  EXPECT_TRUE(std::is_sorted(plan.keys.begin(), plan.keys.end()));
+  const bool nine_first = make_key(TableId{1}, 9) < make_key(TableId{1}, 4);
+  const std::vector<std::int32_t> nines = {0, 1, 5}, fours = {2, 4};
+  std::vector<std::int32_t> expected = {3};
+  for (const auto* part : {nine_first ? &nines : &fours, nine_first ? &fours : &nines}) {
+    expected.insert(expected.end(), part->begin(), part->end());
+  }
+  EXPECT_EQ(plan.occurrences, expected);
+  EXPECT_EQ(plan.segments.back(), 6);
+  EXPECT_EQ(plan.ranges.size(), 3U);
+  EXPECT_EQ(plan.update_units.front(), 0);
+  EXPECT_EQ(plan.update_units.back(), 3);
+}
+
+TEST(EmbeddingWorker, EmptyBatchMakesNoRows) {
+  Training s({table_spec(0, 4)}, {feature(0), feature(0)});
+  for (const data::Batch& batch : {batch_of({{{}, {}}, {{}, {}}}), batch_of({{}, {}})}) {
+    s.step(batch, 1);
+    EXPECT_EQ(s.plan.num_unique(), 0);
+    EXPECT_EQ(s.pooled, std::vector<float>(s.pooled.size(), 0.0F));
+  }
+  EXPECT_EQ(s.tables[0]->num_rows(), 0);
+}
+
+struct RandomCase {
+  RowOptimizerType optimizer;
+  std::int64_t dim;
+  bool weighted;
+  std::int64_t num_rows, max_bag;
+  std::uint64_t num_ids;
+};
+
+class EmbeddingWorkerAgainstOracle : public testing::TestWithParam<RandomCase> {};
+
+TEST_P(EmbeddingWorkerAgainstOracle, GivesTheSameBits) {
+  const RandomCase c = GetParam();
+  std::vector<ps::TableSpec> specs = {table_spec(0, c.dim, c.optimizer), table_spec(1, 8),
+                                      table_spec(2, 3, c.optimizer)};
+  specs[0].optimizer.weight_decay = 0.01F;
+  specs[0].init = {.type = ps::InitType::kNormal, .scale = 0.1F};
+  const std::vector<FeatureSpec> features = {
+      feature(0, Pooling::kSum),   feature(1, Pooling::kMean), feature(0, Pooling::kSequence, 4),
+      feature(2, Pooling::kSqrtN), feature(0, Pooling::kMean), feature(2, Pooling::kSequence, 1)};
+  for (const std::int64_t num_threads : {1, 3}) {
+    Training s(specs, features, num_threads);
+    std::mt19937_64 random(11);
+    for (std::int64_t step = 1; step <= 4; ++step) {
+      const data::Batch batch =
+          random_batch(random, std::ssize(features), c.num_rows, c.max_bag, c.num_ids, c.weighted);
+      s.step(batch, step);
+      ASSERT_EQ(s.pooled, s.oracle->forward(batch)) << "step " << step;
+      ASSERT_EQ(s.mask, s.oracle->mask(batch));
+      s.oracle->backward(batch, s.grad, step);
+    }
+    s.expect_rows_equal_oracle();
+  }
+}
+
+using enum RowOptimizerType;
+INSTANTIATE_TEST_SUITE_P(
+    Cases,
+    EmbeddingWorkerAgainstOracle,
+    testing::Values(RandomCase{kSgd, 16, false, 37, 5, 100},
+                    RandomCase{kAdagrad, 64, true, 129, 3, 50},
+                    RandomCase{kRowwiseAdagrad, 17, true, 20, 8, 1000},
+                    RandomCase{kAdam, 32, false, 64, 2, 9},
+                    RandomCase{kFtrl, 5, true, 300, 3, 200},
+                    RandomCase{kAdagrad, 1, false, 1, 2000, 5},    // long bags of few ids
+                    RandomCase{kSgd, 8, true, 2000, 12, 50000}));  // tables in several buckets
+
+TEST(EmbeddingWorker, PlanningWithoutInsertLeavesTablesAsTheyAre) {
+  Training s({table_spec(0, 4), table_spec(1, 6)}, {feature(0), feature(1, Pooling::kMean)});
+  const data::Batch known = batch_of({{{1}, {2}}, {{1}, {}}});
+  s.step(known, 1);
+  const data::Batch mixed = batch_of({{{1, 77}, {78}}, {{1, 79, 79}, {80}}});
+  std::vector<std::byte> missing;
+  s.worker->plan_without_insert(mixed, s.plan, missing);
+  EXPECT_EQ(s.tables[0]->num_rows(), 2);
+  EXPECT_EQ(s.tables[1]->num_rows(), 1);
+  s.forward(mixed);
+  const std::vector<float> without = s.pooled;
+  s.worker->plan(mixed, s.plan);
+  s.forward(mixed);
+  EXPECT_EQ(without, s.pooled);
+  EXPECT_EQ(s.tables[0]->num_rows(), 4);
+}
+
+TEST(EmbeddingWorker, PlansOfLaterBatchesMayBeMadeDuringForwardAndBackward) {
+  const std::vector<ps::TableSpec> specs = {table_spec(0, 16), table_spec(1, 8)};
+  const std::vector<FeatureSpec> features = {feature(0), feature(1), feature(0, Pooling::kMean)};
+  constexpr std::int64_t kSteps = 30;
+  std::mt19937_64 random(5);
+  std::vector<data::Batch> batches;
+  for (std::int64_t i = 0; i < kSteps; ++i) {
+    batches.push_back(random_batch(random, 3, 64, 3, 3000, false));
+  }
+  Training ahead(specs, features, 2);
+  std::vector<Plan> plans(kSteps);
+  std::atomic<std::int64_t> planned = 0;
+  std::thread planner([&] {
+    for (std::int64_t i = 0; i < kSteps; ++i) {
+      ahead.worker->plan(batches[static_cast<std::size_t>(i)], plans[static_cast<std::size_t>(i)]);
+      planned.store(i + 1);
+      planned.notify_one();
+    }
+  });
+  Training serial(specs, features, 1);
+  for (std::int64_t i = 0; i < kSteps; ++i) {
+    const data::Batch& batch = batches[static_cast<std::size_t>(i)];
+    serial.step(batch, i + 1);
+    for (std::int64_t seen = planned.load(); seen <= i; seen = planned.load()) planned.wait(seen);
+    std::swap(ahead.plan, plans[static_cast<std::size_t>(i)]);
+    ahead.forward(batch);
+    ASSERT_EQ(ahead.pooled, serial.pooled);
+    ahead.worker->backward(ahead.plan, serial.grad, i + 1);
+  }
+  planner.join();
+}
+
+TEST(EmbeddingWorker, RefusesABatchOfAnotherShape) {
+  Training s({table_spec(0, 4)}, {feature(0), feature(0)});
+  EXPECT_THROW(s.worker->plan(batch_of({{{1}}}), s.plan), Error);
+}
+
+}  // namespace
+}  // namespace satrap::embedding
