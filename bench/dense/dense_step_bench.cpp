@@ -1,12 +1,11 @@
 // One dense training step (forward, backward, Adam) at the shapes the peers are measured at, batch
 // 2048. Reported: examples/s, and CPU time of all threads per example.
 
-#include <time.h>
-
 #include <cstdint>
 #include <vector>
 
 #include <benchmark/benchmark.h>
+#include <time.h>
 
 #include "satrap/core/hash.h"
 #include "satrap/core/thread_pool.h"
@@ -30,7 +29,9 @@ std::vector<float> uniform(std::uint64_t stream, std::int64_t size, float scale)
   return values;
 }
 
-void step(benchmark::State& state, const ModelConfig& model, std::int64_t width,
+void step(benchmark::State& state,
+          const ModelConfig& model,
+          std::int64_t width,
           Precision precision = Precision::kFp32) {
   ThreadPool pool(state.range(0));
   const InputShape shape{.num_numeric = kNumeric,

@@ -8,8 +8,8 @@
 
 namespace satrap::dense {
 
-/// Floats at a 64-byte boundary, zero at first. Matrix products are faster there, and their last bits
-/// may depend on the alignment.
+/// Floats at a 64-byte boundary, zero at first. Matrix products are faster there, and their last
+/// bits may depend on the alignment.
 class AlignedBuffer {
  public:
   AlignedBuffer() = default;

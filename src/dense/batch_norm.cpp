@@ -10,7 +10,11 @@ constexpr float kEps = 1e-5F;
 
 // Column sums are taken in double: a column is the whole batch, and its mean must not depend on how
 // far its values are from zero.
-void batch_norm(Matrix x, const BatchNormArgs& args, Matrix xhat, float* invstd, float* new_mean,
+void batch_norm(Matrix x,
+                const BatchNormArgs& args,
+                Matrix xhat,
+                float* invstd,
+                float* new_mean,
                 float* new_var) {
   const double n = static_cast<double>(x.rows);
   for (std::int64_t c = 0; c < x.cols; ++c) {
@@ -28,7 +32,8 @@ void batch_norm(Matrix x, const BatchNormArgs& args, Matrix xhat, float* invstd,
       xhat.row(r)[c] = normal;
       x.row(r)[c] = normal * args.weight[c] + args.bias[c];
     }
-    new_mean[c] = args.running_mean[c] + kMomentum * (static_cast<float>(mean) - args.running_mean[c]);
+    new_mean[c] =
+        args.running_mean[c] + kMomentum * (static_cast<float>(mean) - args.running_mean[c]);
     new_var[c] = args.running_var[c];
     if (x.rows > 1) {
       const float unbiased = static_cast<float>(squares / (n - 1.0));
@@ -47,8 +52,13 @@ void batch_norm_eval(Matrix x, const BatchNormArgs& args) {
 }
 
 // dx = weight * invstd * (dy - mean(dy) - xhat * mean(dy * xhat))
-void batch_norm_backward(ConstMatrix xhat, const float* invstd, const float* weight, Matrix dy,
-                         float* dweight, float* dbias, bool accumulate) {
+void batch_norm_backward(ConstMatrix xhat,
+                         const float* invstd,
+                         const float* weight,
+                         Matrix dy,
+                         float* dweight,
+                         float* dbias,
+                         bool accumulate) {
   const double n = static_cast<double>(dy.rows);
   for (std::int64_t c = 0; c < dy.cols; ++c) {
     double total = 0.0, along = 0.0;

@@ -9,7 +9,10 @@ namespace {
 
 // A field of `section` that only some types use must have its default for all others. "Changed" is
 // all that can be known: a resolved config writes every field, and must load again.
-void check_used(const char* section, const std::string& type, const char* field, bool changed,
+void check_used(const char* section,
+                const std::string& type,
+                const char* field,
+                bool changed,
                 const std::vector<std::string>& users) {
   if (!changed || std::find(users.begin(), users.end(), type) != users.end()) return;
   std::string list;
@@ -24,15 +27,17 @@ bool needs_first_order(const std::string& model_type) { return model_type == "de
 bool needs_dim_one(const std::string& model_type) { return model_type == "logistic"; }
 
 void ModelConfig::visit(ConfigVisitor& v) {
-  v.field("type", type,
-          "Dense network. logistic: sum of one weight per id plus a linear function of the numbers. "
-          "deepfm: factorization machine beside an MLP. dcn_v2: cross layers beside an MLP. dlrm: "
-          "dot products of embeddings and a bottom MLP, then a top MLP. ffnn: PERSIA's tower.",
-          {.one_of = {"logistic", "deepfm", "dcn_v2", "dlrm", "ffnn"}});
-  v.field("bottom", bottom,
-          "dlrm, ffnn: widths of the layers over the numeric input. dlrm appends a layer as wide as "
-          "an embedding unless the last one is. Without numeric input there is no bottom.",
-          {.min = 1});
+  v.field(
+      "type", type,
+      "Dense network. logistic: sum of one weight per id plus a linear function of the numbers. "
+      "deepfm: factorization machine beside an MLP. dcn_v2: cross layers beside an MLP. dlrm: "
+      "dot products of embeddings and a bottom MLP, then a top MLP. ffnn: PERSIA's tower.",
+      {.one_of = {"logistic", "deepfm", "dcn_v2", "dlrm", "ffnn"}});
+  v.field(
+      "bottom", bottom,
+      "dlrm, ffnn: widths of the layers over the numeric input. dlrm appends a layer as wide as "
+      "an embedding unless the last one is. Without numeric input there is no bottom.",
+      {.min = 1});
   v.field("sparse", sparse, "ffnn: widths of the layers over the pooled embeddings.", {.min = 1});
   v.field("top", top,
           "dlrm, ffnn: widths of the layers over everything joined; a last layer of 1 is added.",
@@ -41,13 +46,15 @@ void ModelConfig::visit(ConfigVisitor& v) {
   v.field("cross_layers", cross_layers, "dcn_v2: number of cross layers.", {.min = 0});
   v.field("activation", activation, "ffnn: after every layer but the last.",
           {.one_of = {"none", "relu"}});
-  v.field("batch_norm", batch_norm,
-          "ffnn: batch normalisation after each linear layer of `bottom` and `sparse`. The rows of a "
-          "batch are then computed together.");
-  v.field("dropout", dropout,
-          "Probability that an output of a hidden layer is zeroed in training; after each ReLU that "
-          "another layer of the same tower follows.",
-          {.min = 0.0, .max = 0.99});
+  v.field(
+      "batch_norm", batch_norm,
+      "ffnn: batch normalisation after each linear layer of `bottom` and `sparse`. The rows of a "
+      "batch are then computed together.");
+  v.field(
+      "dropout", dropout,
+      "Probability that an output of a hidden layer is zeroed in training; after each ReLU that "
+      "another layer of the same tower follows.",
+      {.min = 0.0, .max = 0.99});
 }
 
 void ModelConfig::validate() const {
@@ -75,20 +82,22 @@ void DenseOptimizerConfig::visit(ConfigVisitor& v) {
   v.field("lr", lr, "Learning rate, before the schedule.", {.min = 0.0, .min_exclusive = true});
   v.field("momentum", momentum, "sgd: momentum (no dampening, not Nesterov's).",
           {.min = 0.0, .max = 1.0});
-  v.field("weight_decay", weight_decay,
-          "L2 penalty added to the gradient; adamw: decoupled, lr * weight_decay of every parameter "
-          "per step.",
-          {.min = 0.0});
+  v.field(
+      "weight_decay", weight_decay,
+      "L2 penalty added to the gradient; adamw: decoupled, lr * weight_decay of every parameter "
+      "per step.",
+      {.min = 0.0});
   v.field("beta1", beta1, "adam, adamw: decay of the mean of gradients.", {.min = 0.0, .max = 1.0});
   v.field("beta2", beta2, "adam, adamw: decay of the mean of squares.", {.min = 0.0, .max = 1.0});
   v.field("eps", eps, "adagrad, adam, adamw: added to the root in the denominator.",
           {.min = 0.0, .min_exclusive = true});
   v.field("initial_accumulator", initial_accumulator, "adagrad: where its sum of squares starts.",
           {.min = 0.0});
-  v.field("clip_norm", clip_norm,
-          "Largest L2 norm of the gradient of all dense parameters together; a longer one is scaled "
-          "down. 0: no clipping.",
-          {.min = 0.0});
+  v.field(
+      "clip_norm", clip_norm,
+      "Largest L2 norm of the gradient of all dense parameters together; a longer one is scaled "
+      "down. 0: no clipping.",
+      {.min = 0.0});
   v.section("schedule", schedule, "How the learning rate changes over the steps.");
 }
 

@@ -16,8 +16,12 @@ namespace {
 
 class Network : public DenseNetwork {
  public:
-  Network(const ModelConfig& model, const DenseOptimizerConfig& optimizer, Precision precision,
-          const InputShape& shape, std::uint64_t seed, ThreadPool& pool)
+  Network(const ModelConfig& model,
+          const DenseOptimizerConfig& optimizer,
+          Precision precision,
+          const InputShape& shape,
+          std::uint64_t seed,
+          ThreadPool& pool)
       : shape_(shape),
         pooled_width_(shape.pooled_width()),
         optimizer_config_(optimizer),
@@ -35,7 +39,8 @@ class Network : public DenseNetwork {
     optimizer_ = std::make_unique<Optimizer>(optimizer, layout_.num_parameters());
   }
 
-  DenseResult forward_backward(const DenseInput& input, std::span<float> probabilities,
+  DenseResult forward_backward(const DenseInput& input,
+                               std::span<float> probabilities,
                                std::span<float> grad_pooled) override;
   void apply(std::int64_t step) override;
   void predict(const DenseInput& input, std::span<float> probabilities) override;
@@ -127,13 +132,13 @@ void Network::for_each_piece(std::int64_t num_rows, bool whole_batch, const Run&
   });
 }
 
-ModelInput Network::rows_of(const DenseInput& input, std::int64_t first,
-                            std::int64_t count) const {
+ModelInput Network::rows_of(const DenseInput& input, std::int64_t first, std::int64_t count) const {
   return {.numeric = {input.numeric.data() + first * shape_.num_numeric, count, shape_.num_numeric},
           .pooled = {input.pooled.data() + first * pooled_width_, count, pooled_width_}};
 }
 
-DenseResult Network::forward_backward(const DenseInput& input, std::span<float> probabilities,
+DenseResult Network::forward_backward(const DenseInput& input,
+                                      std::span<float> probabilities,
                                       std::span<float> grad_pooled) {
   check_shapes(input, probabilities.size());
   SATRAP_CHECK(input.num_rows > 0, "a batch without rows has no mean loss");
@@ -142,27 +147,25 @@ DenseResult Network::forward_backward(const DenseInput& input, std::span<float> 
   SATRAP_CHECK(grad_pooled.size() == input.pooled.size(), "grad_pooled: ", input.pooled.size(),
                " values wanted, got ", grad_pooled.size());
   const float factor = 1.0F / static_cast<float>(input.num_rows);
-  for_each_piece(input.num_rows, model_->needs_whole_batch(),
-                 [&](Lane& lane, std::int64_t first, std::int64_t count, bool first_of_lane) {
-                   Pass& pass = *lane.pass;
-                   pass.begin({.first_row = first,
-                               .num_rows = count,
-                               .training = true,
-                               .accumulate = !first_of_lane,
-                               .dropout_seed = hash64(dropout_seed_,
-                                                      static_cast<std::uint64_t>(input.step))});
-                   const ModelInput rows = rows_of(input, first, count);
-                   const Matrix logits = pass.scratch(logits_), dlogits = pass.scratch(dlogits_);
-                   const Matrix dpooled(grad_pooled.data() + first * pooled_width_, count,
-                                        pooled_width_);
-                   model_->forward(pass, rows, logits);
-                   const double loss =
-                       binary_cross_entropy(logits, input.labels.data() + first, factor,
-                                            probabilities.data() + first, dlogits);
-                   model_->backward(pass, rows, dlogits, dpooled);
-                   lane.loss = loss + (first_of_lane ? 0.0 : lane.loss);
-                   lane.finite = all_finite(dpooled) && (first_of_lane || lane.finite);
-                 });
+  for_each_piece(
+      input.num_rows, model_->needs_whole_batch(),
+      [&](Lane& lane, std::int64_t first, std::int64_t count, bool first_of_lane) {
+        Pass& pass = *lane.pass;
+        pass.begin({.first_row = first,
+                    .num_rows = count,
+                    .training = true,
+                    .accumulate = !first_of_lane,
+                    .dropout_seed = hash64(dropout_seed_, static_cast<std::uint64_t>(input.step))});
+        const ModelInput rows = rows_of(input, first, count);
+        const Matrix logits = pass.scratch(logits_), dlogits = pass.scratch(dlogits_);
+        const Matrix dpooled(grad_pooled.data() + first * pooled_width_, count, pooled_width_);
+        model_->forward(pass, rows, logits);
+        const double loss = binary_cross_entropy(logits, input.labels.data() + first, factor,
+                                                 probabilities.data() + first, dlogits);
+        model_->backward(pass, rows, dlogits, dpooled);
+        lane.loss = loss + (first_of_lane ? 0.0 : lane.loss);
+        lane.finite = all_finite(dpooled) && (first_of_lane || lane.finite);
+      });
 
   std::vector<const float*> parts;
   DenseResult result;
@@ -206,12 +209,12 @@ void Network::predict(const DenseInput& input, std::span<float> probabilities) {
 std::vector<DenseNetwork::NamedTensor> Network::state() {
   std::vector<NamedTensor> state;
   for (const Parameter& p : layout_.parameters()) {
-    state.push_back({p.name, p.shape, {parameters_.data() + p.offset,
-                                       static_cast<std::size_t>(p.size())}});
+    state.push_back(
+        {p.name, p.shape, {parameters_.data() + p.offset, static_cast<std::size_t>(p.size())}});
   }
   for (const Buffer& b : layout_.buffers()) {
-    state.push_back({b.name, {b.size}, {buffers_.data() + b.offset,
-                                        static_cast<std::size_t>(b.size)}});
+    state.push_back(
+        {b.name, {b.size}, {buffers_.data() + b.offset, static_cast<std::size_t>(b.size)}});
   }
   for (const Optimizer::State& s : optimizer_->state()) {
     state.push_back({s.name, {std::ssize(s.values)}, s.values});
@@ -223,8 +226,10 @@ std::vector<DenseNetwork::NamedTensor> Network::state() {
 
 std::unique_ptr<DenseNetwork> DenseNetwork::create(const ModelConfig& model,
                                                    const DenseOptimizerConfig& optimizer,
-                                                   Precision precision, const InputShape& shape,
-                                                   std::uint64_t seed, ThreadPool& pool) {
+                                                   Precision precision,
+                                                   const InputShape& shape,
+                                                   std::uint64_t seed,
+                                                   ThreadPool& pool) {
   model.validate();
   optimizer.validate();
   return std::make_unique<Network>(model, optimizer, precision, shape, seed, pool);

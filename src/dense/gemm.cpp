@@ -12,15 +12,29 @@
 
 // The Fortran BLAS interface, which libtorch_cpu exports. Called directly because a product through
 // at::mm_out costs 4 to 5 µs in dispatch and tensor views, some 2 % of a DLRM step.
-extern "C" void sgemm_(const char* transa, const char* transb, const int* m, const int* n,
-                       const int* k, const float* alpha, const float* a, const int* lda,
-                       const float* b, const int* ldb, const float* beta, float* c, const int* ldc);
+extern "C" void sgemm_(const char* transa,
+                       const char* transb,
+                       const int* m,
+                       const int* n,
+                       const int* k,
+                       const float* alpha,
+                       const float* a,
+                       const int* lda,
+                       const float* b,
+                       const int* ldb,
+                       const float* beta,
+                       float* c,
+                       const int* ldc);
 
 namespace satrap::dense {
 namespace {
 
 // c (+)= op(a) op(b), row-major: the column-major BLAS computes the transposed product.
-void multiply_fp32(ConstMatrix a, bool transpose_a, ConstMatrix b, bool transpose_b, Matrix c,
+void multiply_fp32(ConstMatrix a,
+                   bool transpose_a,
+                   ConstMatrix b,
+                   bool transpose_b,
+                   Matrix c,
                    bool accumulate) {
   const int m = static_cast<int>(c.cols), n = static_cast<int>(c.rows);
   const int k = static_cast<int>(transpose_a ? a.rows : a.cols);
@@ -36,7 +50,11 @@ at::Tensor tensor_of(ConstMatrix m) {
   return at::from_blob(const_cast<float*>(m.data), {m.rows, m.cols}, {m.stride, 1}, at::kFloat);
 }
 
-void multiply_bf16(ConstMatrix a, bool transpose_a, ConstMatrix b, bool transpose_b, Matrix c,
+void multiply_bf16(ConstMatrix a,
+                   bool transpose_a,
+                   ConstMatrix b,
+                   bool transpose_b,
+                   Matrix c,
                    bool accumulate) {
   const c10::InferenceMode no_autograd;
   at::Tensor left = tensor_of(a).to(at::kBFloat16), right = tensor_of(b).to(at::kBFloat16);
@@ -57,7 +75,11 @@ void use_one_thread() {
   if (at::get_num_threads() != 1) at::set_num_threads(1);
 }
 
-void Gemm::multiply(ConstMatrix a, bool transpose_a, ConstMatrix b, bool transpose_b, Matrix c,
+void Gemm::multiply(ConstMatrix a,
+                    bool transpose_a,
+                    ConstMatrix b,
+                    bool transpose_b,
+                    Matrix c,
                     bool accumulate) const {
   const auto block = [&](ConstMatrix a_part, Matrix c_part) {
     if (precision_ == Precision::kBf16) {

@@ -6,12 +6,12 @@
 
 namespace satrap::dense {
 
-/// The three matrix products of a linear layer y = x W^T, by the BLAS inside libtorch, on the calling
-/// thread alone. With kBf16 the operands are rounded to bf16 and so is the product (what autocast
-/// does); sums are fp32.
+/// The three matrix products of a linear layer y = x W^T, by the BLAS inside libtorch, on the
+/// calling thread alone. With kBf16 the operands are rounded to bf16 and so is the product (what
+/// autocast does); sums are fp32.
 ///
-/// With a pool, the rows of the result are computed in blocks of a fixed size, in parallel; only for
-/// callers that are not themselves inside a loop of the pool.
+/// With a pool, the rows of the result are computed in blocks of a fixed size, in parallel; only
+/// for callers that are not themselves inside a loop of the pool.
 class Gemm {
  public:
   explicit Gemm(Precision precision) : precision_(precision) {}
@@ -19,19 +19,25 @@ class Gemm {
 
   void multiply_nt(ConstMatrix x, ConstMatrix w, Matrix y) const;    // y[n,m] = x[n,k] w[m,k]^T
   void multiply_nn(ConstMatrix dy, ConstMatrix w, Matrix dx) const;  // dx[n,k] = dy[n,m] w[m,k]
-  void multiply_tn(ConstMatrix dy, ConstMatrix x, Matrix dw,
+  void multiply_tn(ConstMatrix dy,
+                   ConstMatrix x,
+                   Matrix dw,
                    bool accumulate) const;  // dw[m,k] (+)= dy[n,m]^T x[n,k]
 
  private:
-  void multiply(ConstMatrix a, bool transpose_a, ConstMatrix b, bool transpose_b, Matrix c,
+  void multiply(ConstMatrix a,
+                bool transpose_a,
+                ConstMatrix b,
+                bool transpose_b,
+                Matrix c,
                 bool accumulate) const;
 
   Precision precision_;
   ThreadPool* pool_ = nullptr;
 };
 
-/// Makes libtorch and its BLAS compute on the calling thread alone from now on (a setting per thread,
-/// cheap when already made).
+/// Makes libtorch and its BLAS compute on the calling thread alone from now on (a setting per
+/// thread, cheap when already made).
 void use_one_thread();
 
 }  // namespace satrap::dense

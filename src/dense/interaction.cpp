@@ -22,15 +22,22 @@ struct Shape {
       : n(n_), width(width_), n_padded(padded(n_)), width_padded(padded(width_)) {}
 };
 
-const float* vector_of(ConstMatrix first, ConstMatrix rest, std::int64_t width, std::int64_t r,
+const float* vector_of(ConstMatrix first,
+                       ConstMatrix rest,
+                       std::int64_t width,
+                       std::int64_t r,
                        std::int64_t i) {
   const std::int64_t has_first = first.cols > 0 ? 1 : 0;
   return i < has_first ? first.row(r) : rest.row(r) + (i - has_first) * width;
 }
 
 // acc[t] = sum over k of a[t, k] * b[k, 0..15], for kTile rows of a.
-inline void multiply_tile(const float* a, std::int64_t a_stride, const float* b,
-                          std::int64_t b_stride, std::int64_t k, Lanes (&acc)[kTile]) {
+inline void multiply_tile(const float* a,
+                          std::int64_t a_stride,
+                          const float* b,
+                          std::int64_t b_stride,
+                          std::int64_t k,
+                          Lanes (&acc)[kTile]) {
   for (Lanes& v : acc) v = Lanes{};
   for (std::int64_t i = 0; i < k; ++i) {
     const Lanes right = load(b + i * b_stride);
@@ -46,11 +53,14 @@ std::int64_t dot_interaction_work(std::int64_t n, std::int64_t width) {
          n * (n - 1) / 2 + kLanes;
 }
 
-void dot_interaction(ConstMatrix first, ConstMatrix rest, std::int64_t width, float* work,
+void dot_interaction(ConstMatrix first,
+                     ConstMatrix rest,
+                     std::int64_t width,
+                     float* work,
                      Matrix out) {
   const Shape s((first.cols > 0 ? 1 : 0) + rest.cols / width, width);
-  float* const z = work;                                      // [tiled(n), width_padded]
-  float* const zt = z + tiled(s.n) * s.width_padded;      // [width, n_padded]
+  float* const z = work;                                     // [tiled(n), width_padded]
+  float* const zt = z + tiled(s.n) * s.width_padded;         // [width, n_padded]
   float* const products = zt + s.width_padded * s.n_padded;  // [tiled(n), n_padded]
   float* const line = products + tiled(s.n) * s.n_padded;    // the triangle of a row, and slack
   std::fill(work, products, 0.0F);
@@ -80,12 +90,17 @@ void dot_interaction(ConstMatrix first, ConstMatrix rest, std::int64_t width, fl
   }
 }
 
-void dot_interaction_backward(ConstMatrix first, ConstMatrix rest, std::int64_t width,
-                              ConstMatrix dout, float* work, Matrix dfirst, Matrix drest) {
+void dot_interaction_backward(ConstMatrix first,
+                              ConstMatrix rest,
+                              std::int64_t width,
+                              ConstMatrix dout,
+                              float* work,
+                              Matrix dfirst,
+                              Matrix drest) {
   const std::int64_t has_first = first.cols > 0 ? 1 : 0;
   const Shape s(has_first + rest.cols / width, width);
-  float* const z = work;                               // [n, width_padded]
-  float* const symmetric = z + s.n * s.width_padded;   // [tiled(n), n_padded], zero diagonal
+  float* const z = work;                              // [n, width_padded]
+  float* const symmetric = z + s.n * s.width_padded;  // [tiled(n), n_padded], zero diagonal
   std::fill_n(work, s.n * s.width_padded + tiled(s.n) * s.n_padded, 0.0F);
   for (std::int64_t r = 0; r < rest.rows; ++r) {
     const float* d = dout.row(r);

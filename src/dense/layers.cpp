@@ -8,7 +8,10 @@
 
 namespace satrap::dense {
 
-Linear::Linear(Layout& layout, const std::string& name, std::int64_t in, std::int64_t out,
+Linear::Linear(Layout& layout,
+               const std::string& name,
+               std::int64_t in,
+               std::int64_t out,
                bool relu)
     : in_(in),
       out_(out),
@@ -70,8 +73,11 @@ void BatchNorm::backward(Pass& pass, ConstMatrix y, Matrix dy) const {
                       pass.gradient(weight_).data, pass.gradient(bias_).data, pass.accumulate());
 }
 
-Mlp::Mlp(Layout& layout, const std::string& name, std::int64_t in,
-         std::vector<std::int64_t> widths, const MlpOptions& options)
+Mlp::Mlp(Layout& layout,
+         const std::string& name,
+         std::int64_t in,
+         std::vector<std::int64_t> widths,
+         const MlpOptions& options)
     : in_(in) {
   std::int64_t width = in, widest = 0;
   for (std::size_t i = 0; i < widths.size(); ++i) {

@@ -45,16 +45,19 @@ class BatchNorm {
 };
 
 struct MlpOptions {
-  bool relu = true;        // after every layer but the last
-  bool relu_last = true;   // after the last
-  bool batch_norm = false; // after every linear layer, before its ReLU
-  double dropout = 0.0;    // after every ReLU but the last layer's
+  bool relu = true;         // after every layer but the last
+  bool relu_last = true;    // after the last
+  bool batch_norm = false;  // after every linear layer, before its ReLU
+  double dropout = 0.0;     // after every ReLU but the last layer's
 };
 
 /// Linear layers one behind the other, named `name`.0, `name`.1, ...
 class Mlp {
  public:
-  Mlp(Layout& layout, const std::string& name, std::int64_t in, std::vector<std::int64_t> widths,
+  Mlp(Layout& layout,
+      const std::string& name,
+      std::int64_t in,
+      std::vector<std::int64_t> widths,
       const MlpOptions& options);
 
   bool empty() const { return layers_.empty(); }

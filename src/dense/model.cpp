@@ -30,7 +30,8 @@ std::vector<std::int64_t> append(std::vector<std::int64_t> widths, std::int64_t 
   return widths;
 }
 
-std::unique_ptr<Model> make_model(const ModelConfig& config, const InputShape& shape,
+std::unique_ptr<Model> make_model(const ModelConfig& config,
+                                  const InputShape& shape,
                                   Layout& layout) {
   if (shape.num_numeric == 0 && shape.field_widths.empty()) {
     throw Error(ErrorCode::kInvalidConfig,

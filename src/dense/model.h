@@ -24,9 +24,11 @@ class Model {
 
   virtual void forward(Pass& pass, const ModelInput& input, Matrix logits) const = 0;  // [rows, 1]
 
-  /// After forward on the same pass and input. Gradients of parameters go to the pass. `dlogits` may
-  /// be changed.
-  virtual void backward(Pass& pass, const ModelInput& input, Matrix dlogits,
+  /// After forward on the same pass and input. Gradients of parameters go to the pass. `dlogits`
+  /// may be changed.
+  virtual void backward(Pass& pass,
+                        const ModelInput& input,
+                        Matrix dlogits,
                         Matrix dpooled) const = 0;
 
   /// The rows of a batch depend on each other in training (batch normalisation).
@@ -35,7 +37,8 @@ class Model {
 
 /// Throws Error(kInvalidConfig) if the model cannot take the shape. What it consists of is added to
 /// `layout`.
-std::unique_ptr<Model> make_model(const ModelConfig& config, const InputShape& shape,
+std::unique_ptr<Model> make_model(const ModelConfig& config,
+                                  const InputShape& shape,
                                   Layout& layout);
 
 std::unique_ptr<Model> make_logistic(const ModelConfig&, const InputShape&, Layout&);

@@ -89,8 +89,13 @@ void dot_rows(ConstMatrix x, const float* w, const float* bias, Matrix y, bool a
   }
 }
 
-void dot_rows_backward(ConstMatrix x, const float* w, ConstMatrix dy, Matrix dx, float* dw,
-                       float* db, bool accumulate) {
+void dot_rows_backward(ConstMatrix x,
+                       const float* w,
+                       ConstMatrix dy,
+                       Matrix dx,
+                       float* dw,
+                       float* db,
+                       bool accumulate) {
   if (!accumulate) {
     std::fill_n(dw, x.cols, 0.0F);
     *db = 0.0F;
@@ -156,7 +161,10 @@ void fm(ConstMatrix pooled, std::int64_t width, Matrix factors, Matrix y) {
   }
 }
 
-void fm_backward(ConstMatrix pooled, std::int64_t width, ConstMatrix dfactors, ConstMatrix dy,
+void fm_backward(ConstMatrix pooled,
+                 std::int64_t width,
+                 ConstMatrix dfactors,
+                 ConstMatrix dy,
                  Matrix dpooled) {
   const std::int64_t k = width - 1, fields = pooled.cols / width;
   for (std::int64_t r = 0; r < pooled.rows; ++r) {
@@ -212,8 +220,11 @@ void sigmoid(ConstMatrix logits, float* probabilities) {
   }
 }
 
-double binary_cross_entropy(ConstMatrix logits, const float* labels, float factor,
-                            float* probabilities, Matrix dlogits) {
+double binary_cross_entropy(ConstMatrix logits,
+                            const float* labels,
+                            float factor,
+                            float* probabilities,
+                            Matrix dlogits) {
   double loss = 0.0;
   for (std::int64_t r = 0; r < logits.rows; ++r) {
     const float z = *logits.row(r), label = labels[r];

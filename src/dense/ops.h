@@ -6,9 +6,9 @@
 
 namespace satrap::dense {
 
-// The element-wise and reducing operations of the models, forward and backward. Together with gemm.h
-// they are all that touches numbers; layers and models only say what goes where.
-// Unless said otherwise outputs are overwritten, and `accumulate` adds to gradients of parameters.
+// The element-wise and reducing operations of the models, forward and backward. Together with
+// gemm.h they are all that touches numbers; layers and models only say what goes where. Unless said
+// otherwise outputs are overwritten, and `accumulate` adds to gradients of parameters.
 
 /// y += bias (per column), then max(y, 0) if `relu`. NaN stays NaN.
 void add_bias(Matrix y, const float* bias, bool relu);
@@ -33,8 +33,13 @@ void scale(Matrix dy, float factor);
 /// A linear layer of one output: y[r] = x[r] . w + bias, or += if `add`.
 void dot_rows(ConstMatrix x, const float* w, const float* bias, Matrix y, bool add);
 /// Its backward: dx[r] = dy[r] w (unless dx.data is null), dw (+)= sum dy[r] x[r], db likewise.
-void dot_rows_backward(ConstMatrix x, const float* w, ConstMatrix dy, Matrix dx, float* dw,
-                       float* db, bool accumulate);
+void dot_rows_backward(ConstMatrix x,
+                       const float* w,
+                       ConstMatrix dy,
+                       Matrix dx,
+                       float* dw,
+                       float* db,
+                       bool accumulate);
 
 void fill(Matrix to, float value);
 void copy(ConstMatrix from, Matrix to);
@@ -44,21 +49,32 @@ void add(ConstMatrix from, Matrix to);  // to += from
 void sum_row(ConstMatrix x, Matrix y, bool add);
 void sum_row_backward(ConstMatrix dy, Matrix dx);
 
-/// DLRM's interaction. The vectors of a row are `first` (if not empty) and then the fields of `rest`,
-/// all `width` wide; out = the dot products of every two different ones, in the order of
+/// DLRM's interaction. The vectors of a row are `first` (if not empty) and then the fields of
+/// `rest`, all `width` wide; out = the dot products of every two different ones, in the order of
 /// torch.tril_indices(n, n, -1). `work` holds at least dot_interaction_work(n, width) floats.
 std::int64_t dot_interaction_work(std::int64_t num_vectors, std::int64_t width);
-void dot_interaction(ConstMatrix first, ConstMatrix rest, std::int64_t width, float* work,
+void dot_interaction(ConstMatrix first,
+                     ConstMatrix rest,
+                     std::int64_t width,
+                     float* work,
                      Matrix out);
 /// Gradients of both inputs; that of `first` is added.
-void dot_interaction_backward(ConstMatrix first, ConstMatrix rest, std::int64_t width,
-                              ConstMatrix dout, float* work, Matrix dfirst, Matrix drest);
+void dot_interaction_backward(ConstMatrix first,
+                              ConstMatrix rest,
+                              std::int64_t width,
+                              ConstMatrix dout,
+                              float* work,
+                              Matrix dfirst,
+                              Matrix drest);
 
 /// DeepFM's two cheap terms. A field of `pooled` is [weight, v_1 ... v_k], width = k + 1:
 /// y[r] += sum_f weight_f + 0.5 sum_j ((sum_f v_fj)^2 - sum_f v_fj^2); the v go to `factors`
 /// [rows, fields * k] as the deep tower's input.
 void fm(ConstMatrix pooled, std::int64_t width, Matrix factors, Matrix y);
-void fm_backward(ConstMatrix pooled, std::int64_t width, ConstMatrix dfactors, ConstMatrix dy,
+void fm_backward(ConstMatrix pooled,
+                 std::int64_t width,
+                 ConstMatrix dfactors,
+                 ConstMatrix dy,
                  Matrix dpooled);
 
 /// DCN-v2's cross: next = x0 * (u + bias) + x; u becomes u + bias, kept for the backward pass.
@@ -76,17 +92,29 @@ struct BatchNormArgs {
   const float* running_mean;
   const float* running_var;
 };
-void batch_norm(Matrix x, const BatchNormArgs& args, Matrix xhat, float* invstd, float* new_mean,
+void batch_norm(Matrix x,
+                const BatchNormArgs& args,
+                Matrix xhat,
+                float* invstd,
+                float* new_mean,
                 float* new_var);
 void batch_norm_eval(Matrix x, const BatchNormArgs& args);
-void batch_norm_backward(ConstMatrix xhat, const float* invstd, const float* weight, Matrix dy,
-                         float* dweight, float* dbias, bool accumulate);
+void batch_norm_backward(ConstMatrix xhat,
+                         const float* invstd,
+                         const float* weight,
+                         Matrix dy,
+                         float* dweight,
+                         float* dbias,
+                         bool accumulate);
 
 /// probabilities = sigmoid(logits).
 void sigmoid(ConstMatrix logits, float* probabilities);
 /// Binary cross-entropy with logits: returns the sum over rows; dlogits = (p - label) * factor.
-double binary_cross_entropy(ConstMatrix logits, const float* labels, float factor,
-                            float* probabilities, Matrix dlogits);
+double binary_cross_entropy(ConstMatrix logits,
+                            const float* labels,
+                            float factor,
+                            float* probabilities,
+                            Matrix dlogits);
 
 /// No value is infinite or NaN.
 bool all_finite(ConstMatrix x);

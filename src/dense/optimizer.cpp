@@ -36,8 +36,11 @@ std::vector<Optimizer::State> Optimizer::state() {
   return state;
 }
 
-void Optimizer::apply(std::span<float> parameters, std::span<const float> gradient,
-                      float gradient_scale, double lr, ThreadPool& pool) {
+void Optimizer::apply(std::span<float> parameters,
+                      std::span<const float> gradient,
+                      float gradient_scale,
+                      double lr,
+                      ThreadPool& pool) {
   *num_updates_.data() += 1.0F;
   const std::int64_t size = std::ssize(parameters);
   pool.parallel_for((size + kChunk - 1) / kChunk, [&](std::int64_t i) {
@@ -47,8 +50,12 @@ void Optimizer::apply(std::span<float> parameters, std::span<const float> gradie
 }
 
 // The order of operations is that of torch's single-tensor implementations.
-void Optimizer::update_range(float* __restrict p, const float* __restrict g, std::int64_t begin,
-                             std::int64_t end, float scale, double lr) {
+void Optimizer::update_range(float* __restrict p,
+                             const float* __restrict g,
+                             std::int64_t begin,
+                             std::int64_t end,
+                             float scale,
+                             double lr) {
   const float decay = static_cast<float>(config_.weight_decay);
   const float rate = static_cast<float>(lr), eps = static_cast<float>(config_.eps);
   float* __restrict first = first_.data();

@@ -12,15 +12,18 @@
 
 namespace satrap::dense {
 
-/// A torch.optim optimizer over one flat buffer of parameters. Element by element, so that the pool's
-/// size does not matter.
+/// A torch.optim optimizer over one flat buffer of parameters. Element by element, so that the
+/// pool's size does not matter.
 class Optimizer {
  public:
   Optimizer(const DenseOptimizerConfig& config, std::int64_t num_parameters);
 
   /// One update with `gradient_scale * gradient`. Counts its calls (Adam's bias correction).
-  void apply(std::span<float> parameters, std::span<const float> gradient, float gradient_scale,
-             double lr, ThreadPool& pool);
+  void apply(std::span<float> parameters,
+             std::span<const float> gradient,
+             float gradient_scale,
+             double lr,
+             ThreadPool& pool);
 
   /// State by name: the number of updates, and what the formula keeps per parameter.
   struct State {
@@ -30,12 +33,16 @@ class Optimizer {
   std::vector<State> state();
 
  private:
-  void update_range(float* p, const float* g, std::int64_t begin, std::int64_t end, float scale,
+  void update_range(float* p,
+                    const float* g,
+                    std::int64_t begin,
+                    std::int64_t end,
+                    float scale,
                     double lr);
 
   DenseOptimizerConfig config_;
   bool uses_first_, uses_second_;
-  AlignedBuffer num_updates_;     // one float: exact up to 2^24, where the bias correction is long 1
+  AlignedBuffer num_updates_;  // one float: exact up to 2^24, where the bias correction is long 1
   AlignedBuffer first_, second_;  // momentum or mean; sum or mean of squares
 };
 

@@ -14,8 +14,10 @@ std::int64_t Parameter::size() const {
   return size;
 }
 
-ParameterId Layout::add_parameter(std::string name, std::vector<std::int64_t> shape,
-                                  std::int64_t fan_in, float constant) {
+ParameterId Layout::add_parameter(std::string name,
+                                  std::vector<std::int64_t> shape,
+                                  std::int64_t fan_in,
+                                  float constant) {
   parameters_.push_back({std::move(name), num_parameters_, std::move(shape), fan_in, constant});
   num_parameters_ += parameters_.back().size();
   return parameters_.size() - 1;
@@ -32,12 +34,13 @@ ScratchId Layout::add_scratch(std::int64_t cols, std::int64_t fixed_rows) {
   return scratch_.size() - 1;
 }
 
-void Layout::initialize(std::uint64_t seed, std::span<float> parameters,
+void Layout::initialize(std::uint64_t seed,
+                        std::span<float> parameters,
                         std::span<float> buffers) const {
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
     const Parameter& p = parameters_[i];
-    const std::span<float> values = parameters.subspan(static_cast<std::size_t>(p.offset),
-                                                       static_cast<std::size_t>(p.size()));
+    const std::span<float> values =
+        parameters.subspan(static_cast<std::size_t>(p.offset), static_cast<std::size_t>(p.size()));
     if (p.fan_in == 0) {
       std::fill(values.begin(), values.end(), p.constant);
       continue;

@@ -12,8 +12,8 @@ struct Parameter {
   std::string name;
   std::int64_t offset = 0;
   std::vector<std::int64_t> shape;
-  /// Initial values: uniform in [-1/sqrt(fan_in), 1/sqrt(fan_in)), which is the default of PyTorch's
-  /// nn.Linear for weight and bias alike; or, if fan_in is 0, the constant.
+  /// Initial values: uniform in [-1/sqrt(fan_in), 1/sqrt(fan_in)), which is the default of
+  /// PyTorch's nn.Linear for weight and bias alike; or, if fan_in is 0, the constant.
   std::int64_t fan_in = 0;
   float constant = 0.0F;
 
@@ -33,11 +33,13 @@ using ParameterId = std::size_t;
 using BufferId = std::size_t;
 using ScratchId = std::size_t;
 
-/// What a model consists of, collected while its layers are constructed: parameters and buffers, one
-/// behind the other in flat memory, and the matrices a pass over rows needs (width of each).
+/// What a model consists of, collected while its layers are constructed: parameters and buffers,
+/// one behind the other in flat memory, and the matrices a pass over rows needs (width of each).
 class Layout {
  public:
-  ParameterId add_parameter(std::string name, std::vector<std::int64_t> shape, std::int64_t fan_in,
+  ParameterId add_parameter(std::string name,
+                            std::vector<std::int64_t> shape,
+                            std::int64_t fan_in,
                             float constant = 0.0F);
   BufferId add_buffer(std::string name, std::int64_t size, float initial);
   /// A matrix of `cols` columns with as many rows as the pass, or of `fixed_rows` rows if given.

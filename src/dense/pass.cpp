@@ -16,8 +16,11 @@ MatrixView<T> view(T* base, const Parameter& p) {
 
 }  // namespace
 
-Pass::Pass(const Layout& layout, const float* parameters, const float* buffers,
-           std::int64_t max_rows, Precision precision)
+Pass::Pass(const Layout& layout,
+           const float* parameters,
+           const float* buffers,
+           std::int64_t max_rows,
+           Precision precision)
     : layout_(layout),
       parameters_(parameters),
       buffers_(buffers),

@@ -15,7 +15,10 @@ namespace satrap::dense {
 /// from step to step; nothing is allocated in a pass.
 class Pass {
  public:
-  Pass(const Layout& layout, const float* parameters, const float* buffers, std::int64_t max_rows,
+  Pass(const Layout& layout,
+       const float* parameters,
+       const float* buffers,
+       std::int64_t max_rows,
        Precision precision);
 
   /// Begins rows [first_row, first_row + num_rows) of a batch.
@@ -23,7 +26,7 @@ class Pass {
     std::int64_t first_row = 0;
     std::int64_t num_rows = 0;
     bool training = false;
-    bool accumulate = false;        // gradients are added to those of the rows before
+    bool accumulate = false;         // gradients are added to those of the rows before
     std::uint64_t dropout_seed = 0;  // of the step
   };
   void begin(const Begin& begin) { begin_ = begin; }
@@ -34,11 +37,11 @@ class Pass {
   bool accumulate() const { return begin_.accumulate; }
   std::uint64_t dropout_seed() const { return begin_.dropout_seed; }
 
-  ConstMatrix value(ParameterId id) const;    // [shape[0], shape[1]], or [1, size] for a vector
-  Matrix gradient(ParameterId id);            // likewise
-  const float* buffer(BufferId id) const;     // as they were before the step
-  float* new_buffer(BufferId id);             // what they become if the step is applied
-  Matrix scratch(ScratchId id);               // [rows(), cols]
+  ConstMatrix value(ParameterId id) const;  // [shape[0], shape[1]], or [1, size] for a vector
+  Matrix gradient(ParameterId id);          // likewise
+  const float* buffer(BufferId id) const;   // as they were before the step
+  float* new_buffer(BufferId id);           // what they become if the step is applied
+  Matrix scratch(ScratchId id);             // [rows(), cols]
 
   const AlignedBuffer& gradients() const { return gradients_; }
   const AlignedBuffer& new_buffers() const { return new_buffers_; }

@@ -39,8 +39,7 @@ double sum_over_chunks(std::int64_t size, ThreadPool& pool, const Chunk& chunk) 
 
 }  // namespace
 
-double sum_parts(const std::vector<const float*>& parts, std::span<float> total,
-                 ThreadPool& pool) {
+double sum_parts(const std::vector<const float*>& parts, std::span<float> total, ThreadPool& pool) {
   return sum_over_chunks(std::ssize(total), pool, [&](std::int64_t first, std::int64_t count) {
     float* __restrict out = total.data() + first;
     std::copy_n(parts[0] + first, count, out);

@@ -9,9 +9,9 @@
 
 namespace satrap::dense {
 
-/// Number format of the operands of matrix products; parameters, gradients, optimizer state and sums
-/// are fp32 always. kBf16 rounds the operands and the product (what autocast does). It is slower than
-/// kFp32 on CPUs without AMX.
+/// Number format of the operands of matrix products; parameters, gradients, optimizer state and
+/// sums are fp32 always. kBf16 rounds the operands and the product (what autocast does). It is
+/// slower than kFp32 on CPUs without AMX.
 enum class Precision { kFp32, kBf16 };
 
 /// `model` of the configuration. A field that the model does not use must keep its default.
@@ -43,13 +43,13 @@ bool needs_dim_one(const std::string& model_type);
 struct DenseOptimizerConfig {
   std::string type = "adam";  // sgd | adagrad | adam | adamw
   double lr = 0.001;
-  double momentum = 0.0;             // sgd
-  double weight_decay = 0.0;         // L2 added to the gradient; decoupled for adamw
+  double momentum = 0.0;              // sgd
+  double weight_decay = 0.0;          // L2 added to the gradient; decoupled for adamw
   double beta1 = 0.9, beta2 = 0.999;  // adam, adamw
-  double eps = 1e-8;                 // adagrad, adam, adamw
-  double initial_accumulator = 0.0;  // adagrad
-  double clip_norm = 0.0;            // 0: no clipping
-  LrSchedule schedule;
+  double eps = 1e-8;                  // adagrad, adam, adamw
+  double initial_accumulator = 0.0;   // adagrad
+  double clip_norm = 0.0;             // 0: no clipping
+  LrSchedule schedule = {};
 
   void visit(ConfigVisitor& v);
 

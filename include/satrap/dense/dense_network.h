@@ -15,8 +15,9 @@ namespace satrap::dense {
 /// Shapes the network is built for. Field: one vector among the pooled embeddings (a sequence of
 /// length L gives L fields).
 struct InputShape {
-  std::int64_t num_numeric = 0;             // columns of the numeric input, sequence masks included
-  std::vector<std::int64_t> field_widths;   // of the pooled input, in order; first-order weight included
+  std::int64_t num_numeric = 0;  // columns of the numeric input, sequence masks included
+  std::vector<std::int64_t>
+      field_widths;  // of the pooled input, in order; first-order weight included
   std::int64_t pooled_width() const;
 };
 
@@ -40,10 +41,11 @@ struct DenseResult {
 /// the mean binary cross-entropy with logits over the batch.
 ///
 /// A batch is computed in pieces of a fixed number of rows (kPieceRows), dealt to at most kMaxLanes
-/// lanes that run in parallel on the pool, each on one thread; the gradients of the lanes are added in
-/// order. With batch normalisation the batch is one piece, and its matrix products are divided.
+/// lanes that run in parallel on the pool, each on one thread; the gradients of the lanes are added
+/// in order. With batch normalisation the batch is one piece, and its matrix products are divided.
 /// Results therefore do not depend on the number of threads. Nothing is allocated once the largest
-/// batch has been seen. Calls come from one thread at a time, none of them inside a loop of the pool.
+/// batch has been seen. Calls come from one thread at a time, none of them inside a loop of the
+/// pool.
 class DenseNetwork {
  public:
   static constexpr std::int64_t kPieceRows = 512;
@@ -53,16 +55,19 @@ class DenseNetwork {
   /// initialised from `seed` alone.
   static std::unique_ptr<DenseNetwork> create(const ModelConfig& model,
                                               const DenseOptimizerConfig& optimizer,
-                                              Precision precision, const InputShape& shape,
-                                              std::uint64_t seed, ThreadPool& pool);
+                                              Precision precision,
+                                              const InputShape& shape,
+                                              std::uint64_t seed,
+                                              ThreadPool& pool);
   virtual ~DenseNetwork() = default;
 
-  /// Gradients of this batch, kept inside until apply(). If the result is not finite the outputs are
-  /// worthless and apply() must not follow. The running statistics of batch normalisation change in
-  /// apply(). num_rows must be positive.
-  virtual DenseResult forward_backward(const DenseInput& input,
-                                       std::span<float> probabilities,   // [num_rows] out
-                                       std::span<float> grad_pooled) = 0;  // [num_rows, pooled_width]
+  /// Gradients of this batch, kept inside until apply(). If the result is not finite the outputs
+  /// are worthless and apply() must not follow. The running statistics of batch normalisation
+  /// change in apply(). num_rows must be positive.
+  virtual DenseResult forward_backward(
+      const DenseInput& input,
+      std::span<float> probabilities,     // [num_rows] out
+      std::span<float> grad_pooled) = 0;  // [num_rows, pooled_width]
 
   /// Clips the gradient and applies the optimizer with the learning rate of `step` (from 1).
   virtual void apply(std::int64_t step) = 0;
@@ -76,10 +81,10 @@ class DenseNetwork {
 
   virtual std::int64_t num_parameters() const = 0;
 
-  /// Everything needed to continue: parameters, batch-norm statistics, optimizer state, by name, in a
-  /// fixed order. The spans stay valid for the network's lifetime and may be written to restore.
+  /// Everything needed to continue: parameters, batch-norm statistics, optimizer state, by name, in
+  /// a fixed order. The spans stay valid for the network's lifetime and may be written to restore.
   struct NamedTensor {
-    std::string name;                 // "bottom.0.weight", "adam.exp_avg", …
+    std::string name;  // "bottom.0.weight", "adam.exp_avg", …
     std::vector<std::int64_t> shape;
     std::span<float> values;
   };

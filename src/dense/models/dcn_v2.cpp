@@ -88,7 +88,8 @@ class DcnV2 : public Model {
 
 }  // namespace
 
-std::unique_ptr<Model> make_dcn_v2(const ModelConfig& config, const InputShape& shape,
+std::unique_ptr<Model> make_dcn_v2(const ModelConfig& config,
+                                   const InputShape& shape,
                                    Layout& layout) {
   return std::make_unique<DcnV2>(config, shape, layout);
 }

@@ -15,7 +15,10 @@ class DeepFm : public Model {
       : width_(width),
         num_numeric_(shape.num_numeric),
         num_factors_(std::ssize(shape.field_widths) * (width - 1)),
-        deep_(layout, "deep", num_numeric_ + num_factors_, append(config.hidden, 1),
+        deep_(layout,
+              "deep",
+              num_numeric_ + num_factors_,
+              append(config.hidden, 1),
               {.relu_last = false, .dropout = config.dropout}),
         x_(layout.add_scratch(num_numeric_ + num_factors_)),
         dx_(layout.add_scratch(num_numeric_ + num_factors_)),
@@ -36,7 +39,9 @@ class DeepFm : public Model {
     add(pass.scratch(linear_out_), logits);
   }
 
-  void backward(Pass& pass, const ModelInput& input, Matrix dlogits,
+  void backward(Pass& pass,
+                const ModelInput& input,
+                Matrix dlogits,
                 Matrix dpooled) const override {
     const Matrix dx = pass.scratch(dx_);
     deep_.backward(pass, pass.scratch(x_), ConstMatrix(), dlogits, dx);
@@ -53,13 +58,15 @@ class DeepFm : public Model {
 
 }  // namespace
 
-std::unique_ptr<Model> make_deepfm(const ModelConfig& config, const InputShape& shape,
+std::unique_ptr<Model> make_deepfm(const ModelConfig& config,
+                                   const InputShape& shape,
                                    Layout& layout) {
   const std::int64_t width = equal_field_width("deepfm", shape);
   if (width < 2) {
     throw Error(ErrorCode::kInvalidConfig,
                 concat("model 'deepfm' needs a first-order weight and at least one factor per id, "
-                       "got vectors of width ", width));
+                       "got vectors of width ",
+                       width));
   }
   return std::make_unique<DeepFm>(config, shape, width, layout);
 }

@@ -17,9 +17,15 @@ class Dlrm : public Model {
         bottom_width_(shape.num_numeric > 0 ? width : 0),
         num_vectors_((bottom_width_ > 0 ? 1 : 0) + std::ssize(shape.field_widths)),
         num_products_(num_vectors_ * (num_vectors_ - 1) / 2),
-        bottom_(layout, "bottom", shape.num_numeric, bottom_widths(config, shape, width),
+        bottom_(layout,
+                "bottom",
+                shape.num_numeric,
+                bottom_widths(config, shape, width),
                 {.dropout = config.dropout}),
-        top_(layout, "top", bottom_width_ + num_products_, append(config.top, 1),
+        top_(layout,
+             "top",
+             bottom_width_ + num_products_,
+             append(config.top, 1),
              {.relu_last = false, .dropout = config.dropout}),
         interaction_(layout.add_scratch(bottom_width_ + num_products_)),
         dinteraction_(layout.add_scratch(bottom_width_ + num_products_)),
@@ -35,7 +41,9 @@ class Dlrm : public Model {
     top_.forward(pass, x, logits);
   }
 
-  void backward(Pass& pass, const ModelInput& input, Matrix dlogits,
+  void backward(Pass& pass,
+                const ModelInput& input,
+                Matrix dlogits,
                 Matrix dpooled) const override {
     const Matrix x = pass.scratch(interaction_), dx = pass.scratch(dinteraction_);
     const Matrix b = x.columns(0, bottom_width_), db = dx.columns(0, bottom_width_);
@@ -47,7 +55,8 @@ class Dlrm : public Model {
 
  private:
   static std::vector<std::int64_t> bottom_widths(const ModelConfig& config,
-                                                 const InputShape& shape, std::int64_t width) {
+                                                 const InputShape& shape,
+                                                 std::int64_t width) {
     if (shape.num_numeric == 0) return {};
     if (!config.bottom.empty() && config.bottom.back() == width) return config.bottom;
     return append(config.bottom, width);
@@ -60,12 +69,14 @@ class Dlrm : public Model {
 
 }  // namespace
 
-std::unique_ptr<Model> make_dlrm(const ModelConfig& config, const InputShape& shape,
+std::unique_ptr<Model> make_dlrm(const ModelConfig& config,
+                                 const InputShape& shape,
                                  Layout& layout) {
   const std::int64_t width = equal_field_width("dlrm", shape);
   if (shape.num_numeric == 0 && shape.field_widths.size() == 1) {
-    throw Error(ErrorCode::kInvalidConfig,
-                "model 'dlrm' needs two vectors to interact, got one feature and no numeric column");
+    throw Error(
+        ErrorCode::kInvalidConfig,
+        "model 'dlrm' needs two vectors to interact, got one feature and no numeric column");
   }
   return std::make_unique<Dlrm>(config, shape, width, layout);
 }

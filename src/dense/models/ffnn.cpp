@@ -14,13 +14,20 @@ class Ffnn : public Model {
  public:
   Ffnn(const ModelConfig& config, const InputShape& shape, Layout& layout)
       : batch_norm_(config.batch_norm),
-        sparse_(layout, "sparse", shape.pooled_width(),
+        sparse_(layout,
+                "sparse",
+                shape.pooled_width(),
                 shape.field_widths.empty() ? std::vector<std::int64_t>{} : config.sparse,
                 tower_options(config)),
-        bottom_(layout, "bottom", shape.num_numeric,
+        bottom_(layout,
+                "bottom",
+                shape.num_numeric,
                 shape.num_numeric == 0 ? std::vector<std::int64_t>{} : config.bottom,
                 tower_options(config)),
-        top_(layout, "top", sparse_.out() + bottom_.out(), append(config.top, 1),
+        top_(layout,
+             "top",
+             sparse_.out() + bottom_.out(),
+             append(config.top, 1),
              {.relu = has_relu(config), .relu_last = false, .dropout = config.dropout}),
         joined_(layout.add_scratch(top_.in())),
         djoined_(layout.add_scratch(top_.in())) {}
@@ -36,7 +43,9 @@ class Ffnn : public Model {
     top_.forward(pass, joined, logits);
   }
 
-  void backward(Pass& pass, const ModelInput& input, Matrix dlogits,
+  void backward(Pass& pass,
+                const ModelInput& input,
+                Matrix dlogits,
                 Matrix dpooled) const override {
     const Matrix joined = pass.scratch(joined_), djoined = pass.scratch(djoined_);
     top_.backward(pass, joined, ConstMatrix(), dlogits, djoined);
@@ -75,7 +84,8 @@ class Ffnn : public Model {
 
 }  // namespace
 
-std::unique_ptr<Model> make_ffnn(const ModelConfig& config, const InputShape& shape,
+std::unique_ptr<Model> make_ffnn(const ModelConfig& config,
+                                 const InputShape& shape,
                                  Layout& layout) {
   return std::make_unique<Ffnn>(config, shape, layout);
 }

@@ -18,7 +18,9 @@ class Logistic : public Model {
     sum_row(input.pooled, logits, /*add=*/true);
   }
 
-  void backward(Pass& pass, const ModelInput& input, Matrix dlogits,
+  void backward(Pass& pass,
+                const ModelInput& input,
+                Matrix dlogits,
                 Matrix dpooled) const override {
     dot_rows_backward(input.numeric, pass.value(weight_).data, dlogits, Matrix(),
                       pass.gradient(weight_).data, pass.gradient(bias_).data, pass.accumulate());
