@@ -1,0 +1,46 @@
+#pragma once
+
+#include <charconv>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <system_error>
+
+namespace satrap {
+
+/// A whole text as a number, whatever the locale: digits and a "-" for integers, the usual forms
+/// for floats ("1", "-.5", "1e-3", "nan"). Empty: not such a number, or it does not fit T.
+template <class T>
+std::optional<T> parse_number(std::string_view text) {
+  T value{};
+  const char* end = text.data() + text.size();
+  const auto result = std::from_chars(text.data(), end, value);
+  if (result.ec != std::errc() || result.ptr != end) return std::nullopt;
+  return value;
+}
+
+/// As parse_number of an integer, in hexadecimal without a prefix: "68fd1e64".
+template <class T>
+std::optional<T> parse_hex(std::string_view text) {
+  T value{};
+  const char* end = text.data() + text.size();
+  constexpr int kBase = 16;
+  const auto result = std::from_chars(text.data(), end, value, kBase);
+  if (result.ec != std::errc() || result.ptr != end) return std::nullopt;
+  return value;
+}
+
+/// "8GiB", "1.5 MB", "100": bytes, with units of 1000 (kB, MB, GB, TB) or 1024 (KiB, MiB, GiB, TiB)
+/// in any case. Throws Error(kInvalidConfig) for anything else, and beyond 2^63.
+std::int64_t parse_bytes(std::string_view text);
+
+/// "10min", "30s", "1h30min", "500ms", "1.5 d": seconds. Units: ms, s, min (or m), h, d; only "0"
+/// needs none. Throws Error(kInvalidConfig) for anything else.
+double parse_duration(std::string_view text);
+
+std::string format_bytes(std::int64_t bytes);  // "512B", "1.50KiB", "8.00GiB"
+std::string format_duration(double seconds);   // "850ms", "12.3s", "3min20s", "2h05min", "3d04h"
+std::string format_count(double count);        // "999", "1.23M", "45.6k", "7.89B"
+
+}  // namespace satrap
