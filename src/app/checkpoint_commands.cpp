@@ -1,0 +1,71 @@
+#include <memory>
+#include <optional>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include "checkpoint_paths.h"
+#include "commands.h"
+#include "output.h"
+#include "satrap/core/error.h"
+#include "satrap/trainer/checkpoint.h"
+
+namespace satrap::app {
+namespace {
+
+int list(const std::string& path) {
+  std::string text = fmt::format("{:>10} {:>6} {:>12} {:>12} {:>10}  {:20}  {}\n", "step", "epoch",
+                                 "examples", "rows", "MiB", "created", "path");
+  for (const trainer::CheckpointInfo& c : checkpoints_of(path)) {
+    if (!c.problem.empty()) {
+      text += fmt::format("{:>10} {}: {}\n", "unreadable", c.path, c.problem);
+      continue;
+    }
+    text += fmt::format("{:10} {:6} {:12} {:12} {:10.1f}  {:20}  {}\n", c.step, c.epoch, c.examples,
+                        c.rows, static_cast<double>(c.bytes) / (1 << 20), c.created, c.path);
+    std::string metrics;
+    for (const auto& [name, value] : c.metrics) metrics += fmt::format(" {}={:.5f}", name, value);
+    if (!metrics.empty()) text += fmt::format("{:10}{}\n", "", metrics);
+  }
+  print(text);
+  return 0;
+}
+
+/// All are checked, so that one run shows which are good; the first fault is the result.
+int verify(const std::string& path) {
+  std::optional<Error> first_fault;
+  for (const trainer::CheckpointInfo& checkpoint : checkpoints_of(path)) {
+    try {
+      const std::string digest = trainer::verify_checkpoint(checkpoint.path);
+      print(fmt::format("{}: ok, digest {}\n", checkpoint.path, digest));
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::kCorrupt) throw;
+      print(fmt::format("{}: corrupt\n", checkpoint.path));
+      if (!first_fault) first_fault = error;
+    }
+  }
+  if (first_fault) throw *first_fault;
+  return 0;
+}
+
+}  // namespace
+
+void add_checkpoint_commands(CLI::App& program, Action& chosen) {
+  CLI::App* group = program.add_subcommand("checkpoint", "List and verify checkpoints");
+  group->require_subcommand(1);
+
+  CLI::App* ls = group->add_subcommand("ls", "List checkpoints, oldest first");
+  auto listed = std::make_shared<std::string>();
+  ls->add_option("DIR", *listed, "A run directory or its checkpoints/")->required()->type_name("");
+  ls->callback([&chosen, listed] { chosen = [listed] { return list(*listed); }; });
+
+  CLI::App* check = group->add_subcommand(
+      "verify", "Read everything, compare with the checksums, print a digest of the content");
+  auto verified = std::make_shared<std::string>();
+  check->add_option("DIR", *verified, "A checkpoint, or a run directory: all of its checkpoints")
+      ->required()
+      ->type_name("");
+  check->callback([&chosen, verified] { chosen = [verified] { return verify(*verified); }; });
+}
+
+}  // namespace satrap::app

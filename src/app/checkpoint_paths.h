@@ -1,0 +1,17 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "satrap/trainer/checkpoint.h"
+
+namespace satrap::app {
+
+/// The checkpoints a user means by `path`: itself if it is one, else all of a run directory or of a
+/// `checkpoints` directory, oldest first; never empty. Throws Error(kIo) if there is none.
+std::vector<trainer::CheckpointInfo> checkpoints_of(const std::string& path);
+
+/// Path of the newest of them.
+std::string newest_checkpoint(const std::string& path);
+
+}  // namespace satrap::app

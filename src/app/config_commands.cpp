@@ -1,0 +1,51 @@
+#include <memory>
+
+#include <CLI/CLI.hpp>
+
+#include "commands.h"
+#include "job_arguments.h"
+#include "output.h"
+#include "satrap/core/config.h"
+
+namespace satrap::app {
+
+void add_config_commands(CLI::App& program, Action& chosen) {
+  CLI::App* group = program.add_subcommand("config", "Check, print and explain configurations");
+  group->require_subcommand(1);
+
+  CLI::App* check = group->add_subcommand("check", "Say whether a job's configuration is valid");
+  auto checked = std::make_shared<JobArguments>();
+  checked->add_to(*check);
+  check->callback([&chosen, checked] {
+    chosen = [checked] {
+      checked->load();
+      print(checked->config + ": ok\n");
+      return 0;
+    };
+  });
+
+  CLI::App* dump = group->add_subcommand(
+      "dump", "Print the whole configuration of a job as YAML, defaults and overrides included");
+  auto dumped = std::make_shared<JobArguments>();
+  dumped->add_to(*dump);
+  dump->callback([&chosen, dumped] {
+    chosen = [dumped] {
+      print(dump_config(dumped->load()));
+      return 0;
+    };
+  });
+
+  CLI::App* explain = group->add_subcommand(
+      "explain", "Print what a key or a section means, its type, default and rule");
+  auto key = std::make_shared<std::string>();
+  explain->add_option("KEY", *key, "Dotted path such as train.mode; none: every key")
+      ->type_name("");
+  explain->callback([&chosen, key] {
+    chosen = [key] {
+      print(explain_config<trainer::JobConfig>(*key));
+      return 0;
+    };
+  });
+}
+
+}  // namespace satrap::app

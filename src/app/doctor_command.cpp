@@ -1,0 +1,76 @@
+#include <string>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include "commands.h"
+#include "machine.h"
+#include "output.h"
+#include "satrap/core/resource.h"
+#include "satrap/dense/dense_network.h"
+
+namespace satrap::app {
+namespace {
+
+double gib(std::int64_t bytes) { return static_cast<double>(bytes) / (1 << 30); }
+
+std::string line(const char* name, const std::string& text) {
+  return fmt::format("{:10} {}\n", name, text);
+}
+
+std::string describe_threads(const Machine& machine) {
+  std::string text = fmt::format("{} by default (train.threads); {} of {} CPUs usable", num_cpus(),
+                                 machine.usable_cpus, machine.online_cpus);
+  if (machine.cpu_quota > 0.0) {
+    text += fmt::format(", control group allows the time of {:.1f}", machine.cpu_quota);
+  }
+  return text;
+}
+
+std::string describe_memory(const Machine& machine) {
+  std::string text = fmt::format("{:.1f} GiB, {:.1f} GiB available", gib(machine.memory_bytes),
+                                 gib(machine.available_bytes));
+  if (machine.memory_limit_bytes > 0) {
+    text += fmt::format(", control group allows {:.1f} GiB", gib(machine.memory_limit_bytes));
+  }
+  return text;
+}
+
+std::string describe_build(const Build& build) {
+  std::string text = fmt::format("{}, {}, for {}", build.compiler, build.type, build.instructions);
+  if (!build.sanitizers.empty()) text += fmt::format(", sanitizers: {}", build.sanitizers);
+  if (!build.missing.empty()) {
+    text += fmt::format("; this CPU lacks {}: build on this machine", build.missing);
+  }
+  return text;
+}
+
+int doctor() {
+  const Machine machine = inspect_machine();
+  const Build build = inspect_build();
+  std::string text = line("satrap", SATRAP_VERSION);
+  text += line("build", describe_build(build));
+  text += line("cpu", machine.cpu);
+  text += line("features", machine.cpu_features);
+  text += line("threads", describe_threads(machine));
+  text += line("memory", describe_memory(machine));
+  text += line("libc", machine.libc);
+  text += line("libtorch", dense::describe_libtorch());
+  text += line("precision", "auto picks fp32: on CPUs without AMX bf16 matrix products are slower");
+  text += line("device", "cpu");
+  text += line("cuda", "off: satrap " SATRAP_VERSION " has no GPU code; `device: auto` is cpu");
+  text +=
+      line("network", "off: satrap " SATRAP_VERSION " trains in one process, without Gloo or NCCL");
+  print(text);
+  return 0;
+}
+
+}  // namespace
+
+void add_doctor_command(CLI::App& program, Action& chosen) {
+  CLI::App* command =
+      program.add_subcommand("doctor", "What this build and this machine can do, and what is off");
+  command->callback([&chosen] { chosen = doctor; });
+}
+
+}  // namespace satrap::app

@@ -1,0 +1,25 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "satrap/trainer/config.h"
+
+namespace CLI {
+class App;
+}
+
+namespace satrap::app {
+
+/// CONFIG [key.path=value ...]: the arguments of every command that works on a job.
+struct JobArguments {
+  std::string config;
+  std::vector<std::string> overrides;
+
+  void add_to(CLI::App& command);
+
+  /// Reads and validates the job. Throws Error(kInvalidConfig).
+  trainer::JobConfig load() const { return trainer::load_job(config, overrides); }
+};
+
+}  // namespace satrap::app

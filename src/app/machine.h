@@ -1,0 +1,32 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace satrap::app {
+
+/// What this machine offers to this process, for `satrap doctor`. "" and 0: could not be found out.
+struct Machine {
+  std::string cpu;               // "Intel(R) Xeon(R) …"
+  std::string cpu_features;      // those that matter here, separated by spaces
+  std::int64_t online_cpus = 0;  // of the machine
+  std::int64_t usable_cpus = 0;  // that this process may run on
+  double cpu_quota = 0.0;        // CPUs the control group allows; 0: no limit
+  std::int64_t memory_bytes = 0;
+  std::int64_t available_bytes = 0;
+  std::int64_t memory_limit_bytes = 0;  // of the control group; 0: no limit
+  std::string libc;
+};
+Machine inspect_machine();
+
+/// How this program was compiled.
+struct Build {
+  std::string compiler;      // "GCC 12.2.0"
+  std::string type;          // "optimised, assertions off", …
+  std::string instructions;  // the widest vector instructions the compiler was allowed to use
+  std::string missing;       // those among them that this CPU lacks; "": none
+  std::string sanitizers;    // "": none
+};
+Build inspect_build();
+
+}  // namespace satrap::app

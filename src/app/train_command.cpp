@@ -1,0 +1,102 @@
+#include <csignal>
+#include <memory>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include "checkpoint_paths.h"
+#include "commands.h"
+#include "job_arguments.h"
+#include "output.h"
+#include "satrap/core/log.h"
+#include "satrap/trainer/trainer.h"
+#include "stop_signals.h"
+#include "training_display.h"
+
+namespace satrap::app {
+namespace {
+
+struct TrainArguments {
+  JobArguments job;
+  trainer::TrainOptions options;
+};
+
+int train(const TrainArguments& arguments) {
+  const trainer::JobConfig config = arguments.job.load();
+  const StopSignals signals;
+  trainer::TrainOptions options = arguments.options;
+  if (!options.resume_from.empty()) options.resume_from = newest_checkpoint(options.resume_from);
+  options.stop = &signals.stop();
+  trainer::TrainOutcome outcome;
+  {
+    TrainingDisplay display;
+    options.on_report = [&](const trainer::Report& report) { display.show(report); };
+    outcome = trainer::train(config, options);
+  }
+  if (outcome.finished) {
+    print(describe_summary(outcome.summary_path));
+    return 0;
+  }
+  const int number = signals.signal_number();
+  log_info("stopped by {}; `satrap train {} --resume` continues from {}",
+           number == SIGINT ? "SIGINT" : "SIGTERM", arguments.job.config, outcome.last_checkpoint);
+  return 128 + number;
+}
+
+struct EvalArguments {
+  JobArguments job;
+  std::string checkpoint;
+};
+
+int eval(const EvalArguments& arguments) {
+  const trainer::JobConfig config = arguments.job.load();
+  const StopSignals signals;
+  const std::string checkpoint = newest_checkpoint(arguments.checkpoint);
+  const trainer::Evaluation result = trainer::evaluate(config, checkpoint, &signals.stop());
+  if (signals.stop()) return 128 + signals.signal_number();
+  print(fmt::format(
+      "checkpoint   {}\nexamples     {}\nauc          {:.6f}\nlogloss      {:.6f}\n"
+      "ne           {:.6f}\ncalibration  {:.6f}\n",
+      checkpoint, result.examples, result.auc, result.logloss, result.ne, result.calibration));
+  return 0;
+}
+
+}  // namespace
+
+void add_train_command(CLI::App& program, Action& chosen) {
+  CLI::App* command = program.add_subcommand("train", "Train a model");
+  auto arguments = std::make_shared<TrainArguments>();
+  arguments->job.add_to(*command);
+  CLI::Option* resume = command->add_flag(
+      "--resume", arguments->options.resume,
+      "Continue from the newest checkpoint of the run directory; start afresh if it has none");
+  CLI::Option* resume_from =
+      command->add_option("--resume-from", arguments->options.resume_from,
+                          "Continue from this checkpoint, or the newest of this run directory");
+  resume_from->type_name("DIR")->excludes(resume);
+  command
+      ->add_flag("--overwrite", arguments->options.overwrite,
+                 "Remove what an earlier run left in the run directory")
+      ->excludes(resume)
+      ->excludes(resume_from);
+  command->footer(
+      "SIGINT or SIGTERM: the job writes a checkpoint and exits with 130 or 143; a second one "
+      "ends\n"
+      "it at once.");
+  command->callback([&chosen, arguments] { chosen = [arguments] { return train(*arguments); }; });
+}
+
+void add_eval_command(CLI::App& program, Action& chosen) {
+  CLI::App* command =
+      program.add_subcommand("eval", "Metrics of a checkpoint on a job's evaluation data");
+  auto arguments = std::make_shared<EvalArguments>();
+  arguments->job.add_to(*command);
+  command
+      ->add_option("--checkpoint", arguments->checkpoint,
+                   "A checkpoint, or a run directory: its newest")
+      ->required()
+      ->type_name("DIR");
+  command->callback([&chosen, arguments] { chosen = [arguments] { return eval(*arguments); }; });
+}
+
+}  // namespace satrap::app

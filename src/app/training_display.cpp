@@ -1,0 +1,80 @@
+#include "training_display.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "satrap/core/error.h"
+#include "satrap/core/file.h"
+#include "satrap/core/log.h"
+#include "satrap/core/text.h"
+
+namespace satrap::app {
+namespace {
+
+std::string metric(double value, const char* format) {
+  return std::isfinite(value) ? fmt::format(fmt::runtime(format), value) : "-";
+}
+
+std::string share_text(double share) {
+  return share < 0.0 ? "" : fmt::format("{:3.0f}%", std::floor(100.0 * share));
+}
+
+/// "[#####.....]", or nothing for an unknown share.
+std::string bar(double share) {
+  constexpr int kWidth = 20;
+  if (share < 0.0) return "";
+  const int done = std::clamp(static_cast<int>(share * kWidth), 0, kWidth);
+  return fmt::format("[{:.<{}}] ", std::string(static_cast<std::size_t>(done), '#'), kWidth);
+}
+
+/// The numbers of a report, most wanted first: a narrow terminal cuts the end.
+std::string numbers(const trainer::Report& r) {
+  std::string text = fmt::format("step {}  {} examples/s  loss {}  auc {}", r.step,
+                                 format_count(r.examples_per_second), metric(r.loss, "{:.4f}"),
+                                 metric(r.auc, "{:.4f}"));
+  if (r.eta_seconds >= 0.0) text += "  eta " + format_duration(r.eta_seconds);
+  return text + fmt::format("  wait {:.0f}%", 100.0 * r.wait_share);
+}
+
+}  // namespace
+
+void TrainingDisplay::show(const trainer::Report& report) {
+  const std::string share = share_text(report.progress);
+  if (line_.is_visible()) {
+    line_.show(bar(report.progress) + share + (share.empty() ? "" : "  ") + numbers(report));
+    return;
+  }
+  log_info("{}{}{}  ne {}  staleness {:.2f}", share, share.empty() ? "" : "  ", numbers(report),
+           metric(report.ne, "{:.4f}"), report.mean_staleness);
+}
+
+std::string describe_summary(const std::string& summary_path) {
+  using Json = nlohmann::json;
+  const Json summary = Json::parse(read_file(summary_path), nullptr, false);
+  if (summary.is_discarded()) {
+    throw Error(ErrorCode::kCorrupt, summary_path + ": is not JSON");
+  }
+  const auto number = [&](const char* pointer, const char* format) {
+    const Json::json_pointer at(pointer);
+    return summary.contains(at) && summary[at].is_number()
+               ? metric(summary[at].get<double>(), format)
+               : std::string("-");
+  };
+  std::string text = fmt::format("trained     {} steps, {} examples in {} ({} examples/s)\n",
+                                 number("/step", "{:.0f}"), number("/examples", "{:.0f}"),
+                                 format_duration(summary.value("seconds", 0.0)),
+                                 number("/examples_per_second", "{:.0f}"));
+  text += fmt::format("train       loss {}  auc {}  ne {}\n", number("/train/loss", "{:.5f}"),
+                      number("/train/auc", "{:.5f}"), number("/train/ne", "{:.4f}"));
+  if (summary.contains("eval")) {
+    text += fmt::format("eval        auc {}  logloss {}  ne {}  calibration {}\n",
+                        number("/eval/auc", "{:.5f}"), number("/eval/logloss", "{:.5f}"),
+                        number("/eval/ne", "{:.4f}"), number("/eval/calibration", "{:.4f}"));
+  }
+  return text + fmt::format("summary     {}\n", summary_path);
+}
+
+}  // namespace satrap::app

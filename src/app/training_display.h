@@ -1,0 +1,24 @@
+#pragma once
+
+#include <string>
+
+#include "satrap/core/progress_line.h"
+#include "satrap/trainer/trainer.h"
+
+namespace satrap::app {
+
+/// Shows how training goes, on stderr: a line that is rewritten where that is a terminal, a log
+/// message per report elsewhere. Used by the thread of train().
+class TrainingDisplay {
+ public:
+  void show(const trainer::Report& report);
+
+ private:
+  ProgressLine line_;
+};
+
+/// The last thing a job says: its result on a few lines, from summary.json. Throws Error(kIo |
+/// kCorrupt).
+std::string describe_summary(const std::string& summary_path);
+
+}  // namespace satrap::app
