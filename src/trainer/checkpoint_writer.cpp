@@ -55,15 +55,15 @@ class DirectoryWriter {
 
 void write_tables(CheckpointContent& content, DirectoryWriter& out) {
   for (std::size_t i = 0; i < content.tables.size(); ++i) {
-    ps::TableSnapshot& snapshot = *content.tables[i];
+    const ps::Table& table = *content.tables[i].table;
     const std::string name = fmt::format("table-{}.bin", i);
     std::int64_t rows = 0;
     out.file(name, [&](FileWriter& file) {
-      rows = snapshot.write([&](std::span<const std::byte> block) { file.write(block); });
+      rows = content.tables[i].snapshot->write([&](std::span<const std::byte> block) { file.write(block); });
     });
-    const ps::TableSpec& spec = snapshot.spec();
-    out.manifest.tables.push_back({spec.name, name, spec.dim, snapshot.row_bytes(), rows});
-    content.tables[i].reset();  // rows change freely from here on
+    out.manifest.tables.push_back(
+        {table.spec().name, name, table.spec().dim, table.row_bytes(), rows});
+    content.tables[i].snapshot.reset();  // no more copying aside
   }
 }
 
@@ -115,7 +115,7 @@ void CheckpointContent::capture(Model& model) {
     dense.push_back({tensor.name, tensor.shape, {tensor.values.begin(), tensor.values.end()}});
   }
   for (auto& table : model.tables) {
-    tables.push_back(std::make_unique<ps::TableSnapshot>(*table, step));
+    tables.push_back({table.get(), std::make_unique<ps::TableSnapshot>(*table, step)});
   }
 }
 

@@ -22,7 +22,12 @@ struct CheckpointContent {
   std::map<std::string, double> metrics;
   std::string transforms_json;
   std::vector<PendingLookup> pending;
-  std::vector<std::unique_ptr<ps::TableSnapshot>> tables;
+
+  struct Table {
+    const ps::Table* table;
+    std::unique_ptr<ps::TableSnapshot> snapshot;
+  };
+  std::vector<Table> tables;
 
   struct Tensor {
     std::string name;

@@ -5,6 +5,22 @@
 #include "satrap/core/error.h"
 
 namespace satrap::trainer {
+namespace {
+
+/// Puts the place of a value in front of a message that begins with its path ("model.top: ...").
+template <class Body>
+void with_place(const ConfigOrigins& origins, Body&& body) {
+  try {
+    body();
+  } catch (const Error& error) {
+    const std::string message = error.what();
+    const auto origin = origins.find(message.substr(0, message.find(':')));
+    if (origin == origins.end()) throw;
+    throw Error(error.code(), concat(origin->second, ": ", message));
+  }
+}
+
+}  // namespace
 
 void TrainConfig::visit(ConfigVisitor& v) {
   v.field("mode", mode,
@@ -77,8 +93,11 @@ void JobConfig::validate(const ConfigOrigins& origins) const {
                 concat(at("train.eval_every"), ": there is no evaluation data (data.eval)"));
   }
   data::validate(data, origins);
-  dense::validate(model, dense_optimizer, origins);
-  embedding::validate(tables, features, origins);
+  with_place(origins, [&] { model.validate(); });
+  with_place(origins, [&] { dense_optimizer.validate(); });
+  for (const auto& [name, table] : tables) {
+    with_place(origins, [&] { table.validate("tables." + name); });
+  }
 }
 
 JobConfig load_job(const std::string& path, const std::vector<std::string>& overrides) {

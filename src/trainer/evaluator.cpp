@@ -46,7 +46,8 @@ Evaluation evaluate_model(const JobConfig& config, const data::Schema& schema,
     model.network->predict({.num_rows = batch.num_rows,
                             .numeric = join_numeric(batch, mask, joined),
                             .pooled = pooled,
-                            .labels = {}},
+                            .labels = {},
+                            .step = 0},
                            probabilities);
     metrics.add(probabilities, batch.labels);
   }

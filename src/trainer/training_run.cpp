@@ -136,7 +136,8 @@ void TrainingRun::step(Work& work) {
     result = model_.network->forward_backward({.num_rows = work.batch.num_rows,
                                                .numeric = numeric,
                                                .pooled = work.pooled,
-                                               .labels = work.batch.labels},
+                                               .labels = work.batch.labels,
+                                               .step = work.step},
                                               work.probabilities, work.grad_pooled);
   }
   step_ = work.step;

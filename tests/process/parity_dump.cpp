@@ -1,0 +1,241 @@
+// Trains the cases of a job that pytorch_parity_test.py has written, and writes down what the weights
+// were before and after, for the script to compare with what PyTorch makes of the same numbers.
+//
+//   parity_dump JOB.yaml      (input and output lie beside the job)
+//
+// A job has `steps` batches of `rows` rows: files batch<step>.{labels,numeric,offsets,ids,weights},
+// raw, laid out as data::Batch. Of every case, <case>.f32 holds the tensors that <case>.json lists.
+
+#include <cstddef>
+#include <fstream>
+#include <iostream>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "satrap/core/config.h"
+#include "satrap/core/error.h"
+#include "satrap/core/file.h"
+#include "satrap/core/thread_pool.h"
+#include "satrap/data/batch.h"
+#include "satrap/data/schema.h"
+#include "satrap/dense/dense_network.h"
+#include "satrap/embedding/config.h"
+#include "satrap/embedding/embedding_worker.h"
+#include "satrap/ps/table.h"
+
+namespace satrap {
+namespace {
+
+struct ParityFeature {
+  std::string name;
+  std::int64_t max_length = 0;
+  void visit(ConfigVisitor& v) {
+    v.field("name", name, "");
+    v.field("max_length", max_length, "");
+  }
+};
+
+struct ParityCase {
+  std::string name;
+  std::map<std::string, embedding::TableConfig> tables;
+  std::map<std::string, embedding::FeatureConfig> features;
+  dense::ModelConfig model;
+  dense::DenseOptimizerConfig dense_optimizer;
+  void visit(ConfigVisitor& v) {
+    v.field("name", name, "");
+    v.named("tables", tables, "");
+    v.named("features", features, "");
+    v.section("model", model, "");
+    v.section("dense_optimizer", dense_optimizer, "");
+  }
+};
+
+struct ParityJob {
+  std::int64_t steps = 0, rows = 0, num_numeric = 0, num_ids = 0, threads = 1, seed = 1;
+  std::vector<ParityFeature> features;
+  std::vector<ParityCase> cases;
+  void visit(ConfigVisitor& v) {
+    v.field("steps", steps, "");
+    v.field("rows", rows, "");
+    v.field("num_numeric", num_numeric, "");
+    v.field("num_ids", num_ids, "");
+    v.field("threads", threads, "");
+    v.field("seed", seed, "");
+    v.list("features", features, "");
+    v.list("cases", cases, "");
+  }
+};
+
+template <class T>
+std::vector<T> read_all(const std::string& path) {
+  std::ifstream file(path, std::ios::binary | std::ios::ate);
+  if (!file) throw Error(ErrorCode::kIo, concat("cannot read ", path));
+  const std::streamsize bytes = file.tellg();
+  std::vector<T> values(static_cast<std::size_t>(bytes) / sizeof(T));
+  file.seekg(0).read(reinterpret_cast<char*>(values.data()), bytes);
+  return values;
+}
+
+std::vector<data::Batch> read_batches(const ParityJob& job, const std::string& folder) {
+  std::vector<data::Batch> batches;
+  for (std::int64_t step = 1; step <= job.steps; ++step) {
+    const std::string stem = concat(folder, "/batch", step);
+    data::Batch& batch = batches.emplace_back();
+    batch.num_rows = job.rows;
+    batch.num_features = std::ssize(job.features);
+    batch.num_numeric = job.num_numeric;
+    batch.labels = read_all<float>(stem + ".labels");
+    batch.numeric = read_all<float>(stem + ".numeric");
+    batch.offsets = read_all<std::int64_t>(stem + ".offsets");
+    batch.ids = read_all<std::uint64_t>(stem + ".ids");
+    batch.id_weights = read_all<float>(stem + ".weights");
+  }
+  return batches;
+}
+
+/// Tensors one behind the other in a file, listed in another.
+class Dump {
+ public:
+  explicit Dump(const std::string& stem) : stem_(stem), values_(stem + ".f32") {}
+
+  void add(const std::string& name, const std::vector<std::int64_t>& shape,
+           std::span<const float> values) {
+    list_.push_back({{"name", name}, {"shape", shape}});
+    values_.write(std::as_bytes(values));
+  }
+  void finish() {
+    values_.finish();
+    FileWriter list(stem_ + ".json");
+    list.write(list_.dump());
+    list.finish();
+  }
+
+ private:
+  std::string stem_;
+  FileWriter values_;
+  nlohmann::json list_ = nlohmann::json::array();
+};
+
+class CaseRun {
+ public:
+  CaseRun(const ParityJob& job, const ParityCase& c, const std::string& folder)
+      : job_(job), pool_(job.threads), dump_(folder + "/" + c.name) {
+    std::vector<data::SchemaFeature> schema_features;
+    for (const ParityFeature& f : job.features) {
+      schema_features.push_back({.name = f.name, .max_length = f.max_length});
+    }
+    embedding::ResolvedSpecs specs =
+        embedding::resolve_specs(c.tables, c.features, schema_features,
+                                 dense::needs_first_order(c.model.type) ? 1 : 0);
+    const auto seed = static_cast<std::uint64_t>(job.seed);
+    std::vector<ps::Table*> pointers;
+    for (const ps::TableSpec& spec : specs.tables) {
+      pointers.push_back(tables_.emplace_back(std::make_unique<ps::Table>(spec, seed)).get());
+    }
+    dense::InputShape shape;
+    for (const embedding::FeatureSpec& f : specs.features) {
+      const std::int64_t dim = specs.tables[static_cast<std::size_t>(f.table)].dim;
+      for (std::int64_t i = 0; i < f.max_length; ++i) shape.field_widths.push_back(dim);
+    }
+    worker_ = std::make_unique<embedding::EmbeddingWorker>(specs.features, pointers, pool_);
+    shape.num_numeric = job.num_numeric + worker_->mask_width();
+    network_ = dense::DenseNetwork::create(c.model, c.dense_optimizer, dense::Precision::kFp32,
+                                           shape, seed, pool_);
+  }
+
+  void run(const std::vector<data::Batch>& batches) {
+    dump_state("initial");
+    std::vector<float> losses, norms;
+    for (std::int64_t step = 1; step <= job_.steps; ++step) {
+      const dense::DenseResult result = train(batches[static_cast<std::size_t>(step - 1)], step);
+      SATRAP_CHECK(result.finite, "step ", step, " is not finite");
+      losses.push_back(static_cast<float>(result.loss));
+      norms.push_back(static_cast<float>(result.grad_norm));
+    }
+    dump_.add("losses", {job_.steps}, losses);
+    dump_.add("norms", {job_.steps}, norms);
+    dump_.add("probabilities", {job_.rows}, probabilities_);
+    dump_state("final");
+    dump_.finish();
+  }
+
+ private:
+  dense::DenseResult train(const data::Batch& batch, std::int64_t step) {
+    const std::int64_t width = worker_->output_width(), masks = worker_->mask_width();
+    const auto size = [&](std::int64_t w) { return static_cast<std::size_t>(batch.num_rows * w); };
+    std::vector<float> pooled(size(width)), grad_pooled(size(width)), mask(size(masks));
+    worker_->plan(batch, plan_);
+    worker_->forward(plan_, batch, pooled, mask);
+    std::vector<float> numeric;
+    for (std::int64_t r = 0; r < batch.num_rows; ++r) {
+      const auto append = [&](const std::vector<float>& from, std::int64_t w) {
+        numeric.insert(numeric.end(), from.begin() + r * w, from.begin() + (r + 1) * w);
+      };
+      append(batch.numeric, batch.num_numeric);
+      append(mask, masks);
+    }
+    probabilities_.resize(size(1));
+    const dense::DenseResult result = network_->forward_backward(
+        {batch.num_rows, numeric, pooled, batch.labels, step}, probabilities_, grad_pooled);
+    network_->apply(step);
+    worker_->backward(plan_, grad_pooled, step);
+    return result;
+  }
+
+  // Rows that training has not created yet are written as they would start.
+  void dump_state(const std::string& when) {
+    for (const auto& tensor : network_->state()) {
+      dump_.add(when + "/" + tensor.name, tensor.shape, tensor.values);
+    }
+    for (const auto& table : tables_) {
+      std::vector<float> rows;
+      std::vector<std::byte> initial(static_cast<std::size_t>(table->row_bytes()));
+      for (std::int64_t id = 0; id < job_.num_ids; ++id) {
+        const Key key = make_key(table->spec().id, static_cast<std::uint64_t>(id));
+        ps::RowPointer row = nullptr;
+        table->find({&key, 1}, {&row, 1});
+        if (row == nullptr) {
+          row = initial.data();
+          table->initialize_row(key, row);
+        }
+        rows.insert(rows.end(), ps::weights_of(row), ps::weights_of(row) + table->spec().dim);
+      }
+      dump_.add(when + "/table/" + table->spec().name, {job_.num_ids, table->spec().dim}, rows);
+    }
+  }
+
+  const ParityJob& job_;
+  ThreadPool pool_;
+  Dump dump_;
+  std::vector<std::unique_ptr<ps::Table>> tables_;
+  std::unique_ptr<embedding::EmbeddingWorker> worker_;
+  std::unique_ptr<dense::DenseNetwork> network_;
+  embedding::Plan plan_;
+  std::vector<float> probabilities_;
+};
+
+void run_job(const std::string& path) {
+  ParityJob job;
+  load_config(job, path);
+  const std::string folder = path.substr(0, path.rfind('/'));
+  const std::vector<data::Batch> batches = read_batches(job, folder);
+  for (const ParityCase& c : job.cases) CaseRun(job, c, folder).run(batches);
+}
+
+}  // namespace
+}  // namespace satrap
+
+int main(int argc, char** argv) {
+  try {
+    SATRAP_CHECK(argc == 2, "usage: parity_dump JOB.yaml");
+    satrap::run_job(argv[1]);
+    return 0;
+  } catch (const std::exception& error) {
+    std::cerr << error.what() << '\n';
+    return 1;
+  }
+}

@@ -1,0 +1,407 @@
+"""Same answer as PyTorch: for every model, dense optimizer and row optimizer, ten training steps from
+the same weights give the same losses, probabilities, parameters and embedding rows to 1e-4 relative,
+in fp32.
+
+The other side of the comparison is written here with nn.Module, autograd and torch.optim alone; of
+row optimizers, SGD, Adagrad and Adam are torch's for sparse gradients (Adam: SparseAdam), row-wise
+Adagrad and FTRL-proximal are written out from their papers.
+"""
+import itertools
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+import numpy as np
+import torch
+from torch import nn
+
+STEPS, ROWS, NUM_NUMERIC, NUM_IDS, SEQUENCE = 10, 600, 5, 40, 3
+TOLERANCE = 1e-4
+FEATURES = ["bag", "mean", "sqrtn", "twin", "series"]  # twin shares the table of bag
+POOLING = {"bag": "sum", "mean": "mean", "sqrtn": "sqrtn", "twin": "sum", "series": "sequence"}
+TABLE = {"bag": "bag", "mean": "mean", "sqrtn": "sqrtn", "twin": "bag", "series": "series"}
+NUM_FIELDS = len(FEATURES) - 1 + SEQUENCE
+NUM_INPUTS = NUM_NUMERIC + SEQUENCE  # the mask of the sequence is numeric input
+
+MODELS = {
+    "logistic": dict(type="logistic"),
+    "deepfm": dict(type="deepfm", hidden=[24, 16]),
+    "dcn_v2": dict(type="dcn_v2", hidden=[24, 16], cross_layers=3),
+    "dlrm": dict(type="dlrm", bottom=[24, 16], top=[32, 16]),
+    "ffnn": dict(type="ffnn", bottom=[], sparse=[], top=[48, 24, 12]),
+    "persia": dict(type="ffnn", bottom=[16], sparse=[32], top=[24, 12], activation="none",
+                   batch_norm=True),
+}
+DIMS = {"logistic": 1, "deepfm": 6, "dlrm": 20}  # else a different one per table
+MIXED_DIMS = {"bag": 4, "mean": 7, "sqrtn": 16, "series": 3}
+DENSE_OPTIMIZERS = {
+    "sgd": dict(type="sgd", lr=0.1),
+    "momentum": dict(type="sgd", lr=0.05, momentum=0.9, weight_decay=0.01),
+    "adagrad": dict(type="adagrad", lr=0.02, initial_accumulator=0.01, eps=1e-6),
+    "adam": dict(type="adam", lr=0.005, beta1=0.8, beta2=0.99, eps=1e-4),
+    "adamw": dict(type="adamw", lr=0.005, weight_decay=0.1, eps=1e-4),
+}
+ROW_OPTIMIZERS = {
+    "sgd": dict(type="sgd", lr=0.5),
+    "adagrad": dict(type="adagrad", lr=0.02, initial_accumulator=0.01, eps=1e-6),
+    "rowwise_adagrad": dict(type="rowwise_adagrad", lr=0.02, initial_accumulator=0.01, eps=1e-6),
+    "adam": dict(type="adam", lr=0.005, beta1=0.8, beta2=0.99, eps=1e-4),
+    "ftrl": dict(type="ftrl", lr=0.1, beta=0.5, l1=0.001, l2=0.01, initial_accumulator=0.01),
+}
+
+
+def cases():
+    for model, dense, row in itertools.product(MODELS, DENSE_OPTIMIZERS, ROW_OPTIMIZERS):
+        yield f"{model}-{dense}-{row}", model, dict(DENSE_OPTIMIZERS[dense]), ROW_OPTIMIZERS[row]
+    for model in MODELS:
+        yield (f"{model}-clipped", model, dict(DENSE_OPTIMIZERS["momentum"], clip_norm=0.05),
+               ROW_OPTIMIZERS["sgd"])
+        yield (f"{model}-scheduled", model,
+               dict(DENSE_OPTIMIZERS["adam"], schedule=dict(warmup_steps=4)),
+               dict(ROW_OPTIMIZERS["sgd"], schedule=dict(warmup_steps=4)))
+
+
+def dims_of(model):
+    return {t: DIMS.get(model, d) for t, d in MIXED_DIMS.items()}
+
+
+# ------------------------------------------------------------------------------------------ models
+class Mlp(nn.Module):
+    def __init__(self, name, widths, relu=True, relu_last=False, batch_norm=False):
+        super().__init__()
+        self.layers = nn.ModuleList(nn.Linear(a, b) for a, b in zip(widths, widths[1:]))
+        self.norms = nn.ModuleList(nn.BatchNorm1d(b) for b in widths[1:]) if batch_norm else None
+        self.relu, self.relu_last = relu, relu_last
+        self.named = {}
+        for i, layer in enumerate(self.layers):
+            self.named[f"{name}.{i}"] = layer
+            if batch_norm:
+                self.named[f"{name}.{i}.batch_norm"] = self.norms[i]
+
+    def forward(self, x):
+        for i, layer in enumerate(self.layers):
+            x = layer(x)
+            if self.norms:
+                x = self.norms[i](x)
+            if self.relu_last if i + 1 == len(self.layers) else self.relu:
+                x = torch.relu(x)
+        return x
+
+
+class Logistic(nn.Module):
+    def __init__(self, config, dims):
+        super().__init__()
+        self.linear = nn.Linear(NUM_INPUTS, 1)
+        self.named = {"linear": self.linear}
+
+    def forward(self, numeric, fields):
+        return self.linear(numeric)[:, 0] + torch.cat(fields, 1).sum(1)
+
+
+class DeepFm(nn.Module):
+    def __init__(self, config, dims):
+        super().__init__()
+        k = dims["bag"]
+        self.linear = nn.Linear(NUM_INPUTS, 1)
+        self.deep = Mlp("deep", [NUM_INPUTS + NUM_FIELDS * k, *config["hidden"], 1])
+        self.named = {"linear": self.linear, **self.deep.named}
+
+    def forward(self, numeric, fields):
+        e = torch.stack(fields, 1)
+        first, v = e[:, :, 0].sum(1), e[:, :, 1:]
+        total = v.sum(1)
+        second = 0.5 * (total * total - (v * v).sum(1)).sum(1)
+        deep = self.deep(torch.cat([numeric, v.flatten(1)], 1))[:, 0]
+        return deep + self.linear(numeric)[:, 0] + first + second
+
+
+class DcnV2(nn.Module):
+    def __init__(self, config, dims):
+        super().__init__()
+        n = NUM_INPUTS + sum(dims[TABLE[f]] for f in FEATURES[:-1]) + SEQUENCE * dims["series"]
+        self.cross = nn.ModuleList(nn.Linear(n, n) for _ in range(config["cross_layers"]))
+        self.deep = Mlp("deep", [n, *config["hidden"]], relu_last=True)
+        self.final = nn.Linear(n + config["hidden"][-1], 1)
+        self.named = {"final": self.final, **self.deep.named}
+        self.named.update({f"cross.{i}": layer for i, layer in enumerate(self.cross)})
+
+    def forward(self, numeric, fields):
+        x0 = x = torch.cat([numeric, *fields], 1)
+        for layer in self.cross:
+            x = x0 * layer(x) + x
+        return self.final(torch.cat([x, self.deep(x0)], 1))[:, 0]
+
+
+class Dlrm(nn.Module):
+    def __init__(self, config, dims):
+        super().__init__()
+        d, n = dims["bag"], NUM_FIELDS + 1
+        self.bottom = Mlp("bottom", [NUM_INPUTS, *config["bottom"], d], relu_last=True)
+        self.top = Mlp("top", [d + n * (n - 1) // 2, *config["top"], 1])
+        self.named = {**self.bottom.named, **self.top.named}
+        self.pairs = torch.tril_indices(n, n, -1)
+
+    def forward(self, numeric, fields):
+        b = self.bottom(numeric)
+        z = torch.stack([b, *fields], 1)
+        products = torch.bmm(z, z.transpose(1, 2))[:, self.pairs[0], self.pairs[1]]
+        return self.top(torch.cat([b, products], 1))[:, 0]
+
+
+class Ffnn(nn.Module):
+    """PERSIA's adult-income model (examples/src/adult-income/model.py) for its `persia` config."""
+
+    def __init__(self, config, dims):
+        super().__init__()
+        n = sum(dims[TABLE[f]] for f in FEATURES[:-1]) + SEQUENCE * dims["series"]
+        relu = config.get("activation", "relu") == "relu"
+        tower = dict(relu=relu, relu_last=relu, batch_norm=config.get("batch_norm", False))
+        self.sparse = Mlp("sparse", [n, *config["sparse"]], **tower)
+        self.bottom = Mlp("bottom", [NUM_INPUTS, *config["bottom"]], **tower)
+        joined = ([n] + config["sparse"])[-1] + ([NUM_INPUTS] + config["bottom"])[-1]
+        self.top = Mlp("top", [joined, *config["top"], 1], relu=relu)
+        self.named = {**self.sparse.named, **self.bottom.named, **self.top.named}
+
+    def forward(self, numeric, fields):
+        x = torch.cat([self.sparse(torch.cat(fields, 1)), self.bottom(numeric)], 1)
+        return self.top(x)[:, 0]
+
+
+CLASSES = dict(logistic=Logistic, deepfm=DeepFm, dcn_v2=DcnV2, dlrm=Dlrm, ffnn=Ffnn)
+
+
+# -------------------------------------------------------------------------------------- optimizers
+class RowwiseAdagrad:
+    """One accumulator per row: the mean of the squared gradient (FBGEMM's EXACT_ROWWISE_ADAGRAD)."""
+
+    def __init__(self, tables, lr, initial_accumulator, eps):
+        self.tables, self.lr, self.eps = tables, lr, eps
+        self.sums = [torch.full((len(t),), initial_accumulator) for t in tables]
+
+    @torch.no_grad()
+    def step(self):
+        for table, sums in zip(self.tables, self.sums):
+            grad = table.grad.coalesce()
+            rows, g = grad.indices()[0], grad.values()
+            sums[rows] += (g * g).mean(1)
+            table[rows] -= self.lr * g / (sums[rows].sqrt() + self.eps)[:, None]
+
+
+class Ftrl:
+    """McMahan et al. 2013, Algorithm 1; z starts so that the weights are the initial ones."""
+
+    def __init__(self, tables, lr, beta, l1, l2, initial_accumulator):
+        self.tables, self.alpha, self.beta, self.l1, self.l2 = tables, lr, beta, l1, l2
+        self.n = [torch.full_like(t, initial_accumulator) for t in tables]
+        self.z = [(-(t * ((beta + n.sqrt()) / lr + l2) + t.sign() * l1)).detach()
+                  for t, n in zip(tables, self.n)]
+
+    @torch.no_grad()
+    def step(self):
+        for table, n, z in zip(self.tables, self.n, self.z):
+            grad = table.grad.coalesce()
+            rows, g = grad.indices()[0], grad.values()
+            sigma = ((n[rows] + g * g).sqrt() - n[rows].sqrt()) / self.alpha
+            z[rows] += g - sigma * table[rows]
+            n[rows] += g * g
+            w = -(z[rows] - z[rows].sign() * self.l1) / (
+                (self.beta + n[rows].sqrt()) / self.alpha + self.l2)
+            table[rows] = torch.where(z[rows].abs() <= self.l1, torch.zeros_like(w), w)
+
+
+def row_optimizer(tables, config):
+    config = {k: v for k, v in config.items() if k != "schedule"}
+    kind, lr = config.pop("type"), config.pop("lr")
+    if kind == "sgd":
+        return torch.optim.SGD(tables, lr=lr)
+    if kind == "adagrad":
+        return torch.optim.Adagrad(tables, lr=lr, eps=config["eps"],
+                                   initial_accumulator_value=config["initial_accumulator"])
+    if kind == "adam":
+        return torch.optim.SparseAdam(tables, lr=lr, betas=(config["beta1"], config["beta2"]),
+                                      eps=config["eps"])
+    return {"rowwise_adagrad": RowwiseAdagrad, "ftrl": Ftrl}[kind](tables, lr=lr, **config)
+
+
+def dense_optimizer(parameters, config):
+    betas = (config.get("beta1", 0.9), config.get("beta2", 0.999))
+    common = dict(lr=config["lr"], weight_decay=config.get("weight_decay", 0.0))
+    if config["type"] == "sgd":
+        return torch.optim.SGD(parameters, momentum=config.get("momentum", 0.0), **common)
+    if config["type"] == "adagrad":
+        return torch.optim.Adagrad(parameters, eps=config["eps"],
+                                   initial_accumulator_value=config["initial_accumulator"], **common)
+    kind = dict(adam=torch.optim.Adam, adamw=torch.optim.AdamW)[config["type"]]
+    return kind(parameters, betas=betas, eps=config["eps"], **common)
+
+
+def warmup(optimizer, config):
+    steps = config.get("schedule", {}).get("warmup_steps", 0)
+    if steps:
+        return torch.optim.lr_scheduler.LambdaLR(optimizer, lambda i: min(1.0, (i + 1) / steps))
+    return None
+
+
+# ------------------------------------------------------------------------------------- input, tables
+def make_batch(rng):
+    """Bags of 0 to 4 ids (few ids, so many repeat), weights, numbers and labels."""
+    lengths = rng.integers(0, 5, (len(FEATURES), ROWS))
+    offsets = np.concatenate([[0], np.cumsum(lengths.reshape(-1))]).astype(np.int64)
+    # Squared: small ids are frequent, and some of the largest do not occur in every batch.
+    ids = (NUM_IDS * rng.random(offsets[-1]) ** 3).astype(np.uint64)
+    weights = rng.uniform(0.5, 2.0, len(ids)).astype(np.float32)
+    numeric = rng.standard_normal((ROWS, NUM_NUMERIC)).astype(np.float32)
+    labels = (rng.random(ROWS) < 0.3).astype(np.float32)
+    return dict(labels=labels, numeric=numeric, offsets=offsets, ids=ids, weights=weights)
+
+
+def fields_of(batch, tables):
+    """One [ROWS, dim] tensor per field, from embedding lookups with sparse gradients; and the mask."""
+    fields, mask = [], torch.zeros(ROWS, SEQUENCE)
+    for f, name in enumerate(FEATURES):
+        offsets = batch["offsets"][f * ROWS:(f + 1) * ROWS + 1]
+        ids = torch.from_numpy(batch["ids"][offsets[0]:offsets[-1]].astype(np.int64))
+        w = torch.from_numpy(batch["weights"][offsets[0]:offsets[-1]])
+        row_of = torch.from_numpy(np.repeat(np.arange(ROWS), np.diff(offsets)))
+        table = tables[TABLE[name]]
+        vectors = nn.functional.embedding(ids, table, sparse=True) * w[:, None]
+        if POOLING[name] == "sequence":
+            position = torch.arange(len(ids)) - torch.from_numpy(offsets[:-1] - offsets[0])[row_of]
+            for i in range(SEQUENCE):
+                at = position == i
+                fields.append(torch.zeros(ROWS, table.shape[1]).index_add(0, row_of[at], vectors[at]))
+                mask[row_of[at], i] = 1.0
+            continue
+        pooled = torch.zeros(ROWS, table.shape[1]).index_add(0, row_of, vectors)
+        if POOLING[name] == "mean":
+            total = torch.zeros(ROWS).index_add(0, row_of, w)
+            pooled = pooled / torch.where(total == 0, 1.0, total)[:, None]
+        elif POOLING[name] == "sqrtn":
+            total = torch.zeros(ROWS).index_add(0, row_of, w * w)
+            pooled = pooled / torch.where(total == 0, 1.0, total).sqrt()[:, None]
+        fields.append(pooled)
+    return fields, mask
+
+
+# ---------------------------------------------------------------------------------------- comparison
+def read_dump(stem):
+    values, at, tensors = np.fromfile(stem + ".f32", np.float32), 0, {}
+    with open(stem + ".json") as file:
+        for entry in json.load(file):
+            size = int(np.prod(entry["shape"]))
+            tensors[entry["name"]] = torch.from_numpy(
+                values[at:at + size].reshape(entry["shape"]).copy())
+            at += size
+    assert at == len(values), stem
+    return tensors
+
+
+def load_initial(module, dump):
+    """Copies the dumped weights into the module; every dumped one must find its place."""
+    left = {n[len("initial/"):] for n in dump if n.startswith("initial/")}
+    left = {n for n in left if not n.startswith(("table/", "sgd.", "adagrad.", "adam.", "adamw."))}
+    for name, layer in module.named.items():
+        for key, value in layer.state_dict(keep_vars=True).items():
+            if key == "num_batches_tracked":
+                continue
+            value.data.copy_(dump[f"initial/{name}.{key}"])
+            left.remove(f"{name}.{key}")
+    assert not left, f"no counterpart in PyTorch: {left}"
+
+
+def error_of(ours, theirs):
+    """Largest difference relative to the value, or to the tensor's root mean square if larger."""
+    theirs = theirs.detach().reshape(ours.shape)
+    scale = torch.maximum(theirs.abs(), theirs.square().mean().sqrt())
+    return ((ours - theirs).abs() / scale.clamp_min(1e-30)).max().item()
+
+
+def run_case(name, model, dense, row, batches, dump):
+    config = MODELS[model]
+    module = CLASSES[config["type"]](config, dims_of(model))
+    load_initial(module, dump)
+    tables = {t: dump[f"initial/table/{t}"].clone().requires_grad_() for t in MIXED_DIMS}
+    parameters = list(module.parameters())
+    dense_opt = dense_optimizer(parameters, dense)
+    row_opt = row_optimizer(list(tables.values()), row)
+    schedules = [s for s in (warmup(dense_opt, dense), warmup(row_opt, row)) if s]
+    losses, norms = [], []
+    for batch in batches:
+        for tensor in [*parameters, *tables.values()]:
+            tensor.grad = None
+        fields, mask = fields_of(batch, tables)
+        logits = module(torch.cat([torch.from_numpy(batch["numeric"]), mask], 1), fields)
+        labels = torch.from_numpy(batch["labels"])
+        loss = nn.functional.binary_cross_entropy_with_logits(logits, labels)
+        loss.backward()
+        limit = dense.get("clip_norm", float("inf"))
+        norms.append(nn.utils.clip_grad_norm_(parameters, limit))
+        dense_opt.step()
+        row_opt.step()
+        for schedule in schedules:
+            schedule.step()
+        losses.append(loss.detach())
+
+    errors = {"losses": error_of(dump["losses"], torch.stack(losses)),
+              "norms": error_of(dump["norms"], torch.stack(norms)),
+              "probabilities": error_of(dump["probabilities"], torch.sigmoid(logits))}
+    moved = 0.0
+    for layer_name, layer in module.named.items():
+        for key, value in layer.state_dict().items():
+            if key == "num_batches_tracked":
+                continue
+            ours = dump[f"final/{layer_name}.{key}"]
+            errors[f"{layer_name}.{key}"] = error_of(ours, value)
+            moved = max(moved, error_of(ours, dump[f"initial/{layer_name}.{key}"]))
+    for table, value in tables.items():
+        errors[f"table/{table}"] = error_of(dump[f"final/table/{table}"], value)
+        change = error_of(dump[f"final/table/{table}"], dump[f"initial/table/{table}"])
+        assert change > 0.01, f"{name}: table {table} has hardly moved ({change}): nothing is tested"
+    assert moved > 0.01, f"{name}: the network has hardly moved ({moved}): nothing is tested"
+    return errors
+
+
+def write_job(folder, batches):
+    job = dict(steps=STEPS, rows=ROWS, num_numeric=NUM_NUMERIC, num_ids=NUM_IDS, threads=2,
+               features=[dict(name=f, max_length=SEQUENCE if f == "series" else 0)
+                         for f in FEATURES], cases=[])
+    for name, model, dense, row in cases():
+        tables = {t: dict(dim=d, optimizer=row, init=dict(type="uniform", scale=0.3))
+                  for t, d in dims_of(model).items()}
+        features = {f: dict(table=TABLE[f], pooling=POOLING[f]) for f in FEATURES}
+        job["cases"].append(dict(name=name, tables=tables, features=features,
+                                 model=MODELS[model], dense_optimizer=dense))
+    with open(f"{folder}/job.yaml", "w") as file:
+        json.dump(job, file)  # JSON is YAML
+    for step, batch in enumerate(batches, 1):
+        for part, values in batch.items():
+            values.tofile(f"{folder}/batch{step}.{part}")
+
+
+def main():
+    torch.set_num_threads(1)
+    program = os.path.join(os.environ["SATRAP_BUILD_DIR"], "tests", "parity_dump")
+    rng = np.random.default_rng(20)
+    batches = [make_batch(rng) for _ in range(STEPS)]
+    worst, failures, count = (0.0, ""), [], 0
+    with tempfile.TemporaryDirectory() as folder:
+        write_job(folder, batches)
+        subprocess.run([program, f"{folder}/job.yaml"], check=True)
+        for name, model, dense, row in cases():
+            errors = run_case(name, model, dense, row, batches, read_dump(f"{folder}/{name}"))
+            tensor = max(errors, key=errors.get)
+            worst = max(worst, (errors[tensor], f"{name}: {tensor}"))
+            count += 1
+            if not errors[tensor] <= TOLERANCE:
+                failures.append(f"{name}: " + ", ".join(
+                    f"{t} {e:.1e}" for t, e in errors.items() if not e <= TOLERANCE))
+    print(f"{count} cases of {STEPS} steps, largest relative error {worst[0]:.1e} ({worst[1]})")
+    if failures:
+        print(f"{len(failures)} differ by more than {TOLERANCE}:", *failures, sep="\n  ")
+        sys.exit(1)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,260 @@
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <fstream>
+#include <map>
+
+#include "satrap/core/error.h"
+#include "satrap/data/loader.h"
+#include "satrap/trainer/checkpoint.h"
+#include "satrap/trainer/trainer.h"
+#include "src/trainer/checkpoint_writer.h"
+#include "src/trainer/evaluator.h"
+#include "src/trainer/model.h"
+#include "src/trainer/work.h"
+#include "tests/trainer/tiny_job.h"
+
+namespace satrap::trainer {
+namespace {
+
+using nlohmann::json;
+
+json summary_of(const TrainOutcome& outcome) {
+  std::ifstream file(outcome.summary_path);
+  return json::parse(file);
+}
+
+/// The definition of hybrid(τ), one step after the other: the lookup of step t reads exactly
+/// E_{t-1-τ}. Returns the digest of the final state, as a checkpoint.
+std::string train_sequentially(const JobConfig& config) {
+  ThreadPool pool(1);
+  const data::Schema schema = data::resolve_schema(config.data);
+  const auto transforms = data::fit_transforms(config.data, schema, config.seed);
+  Model model(config, schema, pool);
+  data::ReadOptions read;
+  read.seed = config.seed;
+  read.batch_size = config.data.batch_size;
+  const auto source =
+      data::open_batches(config.data, schema, transforms, data::Role::kTrain, read);
+
+  std::vector<std::unique_ptr<Work>> works;
+  for (auto work = std::make_unique<Work>(); source->next(work->batch);
+       work = std::make_unique<Work>()) {
+    work->step = std::ssize(works) + 1;
+    work->position = source->position();
+    model.worker->plan(work->batch, work->plan);
+    works.push_back(std::move(work));
+  }
+  const auto look_up = [&](Work& work) {
+    const auto rows = static_cast<std::size_t>(work.batch.num_rows);
+    work.pooled.resize(rows * static_cast<std::size_t>(model.worker->output_width()));
+    work.mask.resize(rows * static_cast<std::size_t>(model.worker->mask_width()));
+    work.grad_pooled.resize(work.pooled.size());
+    work.probabilities.resize(rows);
+    model.worker->forward(work.plan, work.batch, work.pooled, work.mask);
+  };
+  const std::int64_t staleness = config.train.staleness_bound();
+  const std::int64_t steps = std::ssize(works);
+  const auto work_of = [&](std::int64_t step) -> Work& {
+    return *works[static_cast<std::size_t>(step - 1)];
+  };
+  for (std::int64_t t = 1; t <= std::min(staleness + 1, steps); ++t) look_up(work_of(t));  // E_0
+  for (std::int64_t t = 1; t <= steps; ++t) {
+    Work& work = work_of(t);
+    model.network->forward_backward({.num_rows = work.batch.num_rows,
+                                     .numeric = join_numeric(work.batch, work.mask, work.numeric),
+                                     .pooled = work.pooled,
+                                     .labels = work.batch.labels,
+                                     .step = t},
+                                    work.probabilities, work.grad_pooled);
+    model.network->apply(t);
+    model.worker->backward(work.plan, work.grad_pooled, t);                // E_t
+    if (t + 1 + staleness <= steps) look_up(work_of(t + 1 + staleness));  // reads E_t
+  }
+
+  const TemporaryDirectory directory;
+  CheckpointWriter writer(directory.path() + "/checkpoints", 1);
+  auto content = std::make_unique<CheckpointContent>();
+  content->step = steps;
+  content->position = works.back()->position;
+  content->transforms_json = transforms.to_json(schema);
+  content->capture(model);
+  writer.start(std::move(content));
+  writer.wait();
+  return verify_checkpoint(writer.last_path());
+}
+
+class Pipeline : public testing::TestWithParam<std::int64_t> {};
+INSTANTIATE_TEST_SUITE_P(Staleness, Pipeline, testing::Values(0, 1, 4, 16, 100),
+                         testing::PrintToStringParamName());
+
+TEST_P(Pipeline, DeterministicTrainingEqualsTheSequentialDefinitionBitForBit) {
+  const TemporaryDirectory directory;
+  JobConfig config = tiny_job(directory.path() + "/run");
+  config.train.staleness = GetParam();
+  const std::string expected = train_sequentially(config);
+  for (const std::int64_t threads : {1, 2}) {
+    config.train.threads = threads;
+    const TrainOutcome outcome = train(config, {.overwrite = true});
+    EXPECT_TRUE(outcome.finished);
+    EXPECT_EQ(verify_checkpoint(outcome.last_checkpoint), expected) << threads << " threads";
+  }
+}
+
+TEST_P(Pipeline, DeterministicLookupsReadExactlyTheBoundBehind) {
+  const TemporaryDirectory directory;
+  JobConfig config = tiny_job(directory.path() + "/run");
+  config.train.staleness = GetParam();
+  const std::int64_t steps = 40;
+  const json summary = summary_of(train(config, {}));
+  ASSERT_EQ(summary["step"], steps);
+  // Step t is min(t - 1, τ) behind: there is nothing older than E_0.
+  std::vector<std::int64_t> expected(static_cast<std::size_t>(GetParam() + 1), 0);
+  for (std::int64_t t = 1; t <= steps; ++t) {
+    ++expected[static_cast<std::size_t>(std::min(t - 1, GetParam()))];
+  }
+  EXPECT_EQ(summary["staleness"]["histogram"].get<std::vector<std::int64_t>>(), expected);
+}
+
+TEST_P(Pipeline, FreeRunningLookupsStayWithinTheBound) {
+  const TemporaryDirectory directory;
+  JobConfig config = tiny_job(directory.path() + "/run");
+  config.train.staleness = GetParam();
+  config.train.deterministic = false;
+  const json summary = summary_of(train(config, {}));
+  EXPECT_LE(summary["staleness"]["max"].get<std::int64_t>(), GetParam());
+  std::int64_t lookups = 0;
+  for (const auto& count : summary["staleness"]["histogram"]) lookups += count.get<std::int64_t>();
+  EXPECT_EQ(lookups, 40);
+}
+
+TEST_P(Pipeline, StoppedAndResumedRunEndsWithTheBitsOfAnUndisturbedOne) {
+  const TemporaryDirectory directory;
+  JobConfig config = tiny_job(directory.path() + "/undisturbed");
+  config.train.staleness = GetParam();
+  config.train.eval_every = "7 steps";
+  const std::string expected = verify_checkpoint(train(config, {}).last_checkpoint);
+
+  config.run_dir = directory.path() + "/disturbed";
+  config.train.report_every = "1 steps";
+  bool finished = false;
+  int stops = 0;
+  for (std::int64_t next_stop = 3; !finished; next_stop += 11) {
+    std::atomic<bool> stop = false;
+    TrainOptions options;
+    options.resume = true;
+    options.stop = &stop;
+    options.on_report = [&](const Report& report) { stop = report.step >= next_stop; };
+    finished = train(config, options).finished;
+    stops += finished ? 0 : 1;
+  }
+  EXPECT_GE(stops, 3);
+  const auto checkpoints = list_checkpoints(config.run_dir);
+  ASSERT_FALSE(checkpoints.empty());
+  EXPECT_EQ(checkpoints.back().step, 40);
+  EXPECT_EQ(verify_checkpoint(checkpoints.back().path), expected);
+}
+
+TEST(Trainer, SyncIsHybridWithBoundZero) {
+  const TemporaryDirectory directory;
+  JobConfig config = tiny_job(directory.path() + "/sync");
+  config.train.mode = "sync";
+  const std::string sync = verify_checkpoint(train(config, {}).last_checkpoint);
+  config.run_dir = directory.path() + "/hybrid";
+  config.train.mode = "hybrid";
+  config.train.staleness = 0;
+  EXPECT_EQ(verify_checkpoint(train(config, {}).last_checkpoint), sync);
+}
+
+TEST(Trainer, CheckpointsTakenWhileTrainingDoNotChangeTheResult) {
+  const TemporaryDirectory directory;
+  JobConfig config = tiny_job(directory.path() + "/without");
+  const std::string expected = verify_checkpoint(train(config, {}).last_checkpoint);
+  config.run_dir = directory.path() + "/with";
+  config.checkpoint.every = "3 steps";
+  EXPECT_EQ(verify_checkpoint(train(config, {}).last_checkpoint), expected);
+}
+
+TEST(Trainer, EveryCheckpointOfARunContinuesToTheSameBits) {
+  const TemporaryDirectory directory;
+  JobConfig config = tiny_job(directory.path() + "/run");
+  config.checkpoint.every = "9 steps";
+  config.checkpoint.keep = 100;
+  const std::string expected = verify_checkpoint(train(config, {}).last_checkpoint);
+  const auto checkpoints = list_checkpoints(config.run_dir);
+  ASSERT_EQ(checkpoints.size(), 5U);  // 9, 18, 27, 36 and the last
+  config.run_dir = directory.path() + "/continued";
+  for (const CheckpointInfo& checkpoint : checkpoints) {
+    TrainOptions options;
+    options.resume_from = checkpoint.path;
+    const TrainOutcome outcome = train(config, options);
+    EXPECT_EQ(verify_checkpoint(outcome.last_checkpoint), expected) << checkpoint.path;
+  }
+}
+
+TEST(Trainer, KeepsOnlyTheNewestCheckpoints) {
+  const TemporaryDirectory directory;
+  JobConfig config = tiny_job(directory.path() + "/run");
+  config.checkpoint.every = "5 steps";
+  config.checkpoint.keep = 2;
+  train(config, {});
+  const auto checkpoints = list_checkpoints(config.run_dir);
+  ASSERT_EQ(checkpoints.size(), 2U);
+  EXPECT_EQ(checkpoints[0].step, 35);
+  EXPECT_EQ(checkpoints[1].step, 40);
+}
+
+TEST(Trainer, TrainsOverSeveralEpochs) {
+  const TemporaryDirectory directory;
+  JobConfig config = tiny_job(directory.path() + "/run");
+  config.train.epochs = 3;
+  const json summary = summary_of(train(config, {}));
+  EXPECT_EQ(summary["step"], 120);
+  EXPECT_EQ(summary["examples"], 120 * 64);
+}
+
+TEST(Trainer, StopsAfterMaxSteps) {
+  const TemporaryDirectory directory;
+  JobConfig config = tiny_job(directory.path() + "/run");
+  config.train.max_steps = 7;
+  EXPECT_EQ(summary_of(train(config, {}))["step"], 7);
+}
+
+TEST(Trainer, RefusesARunDirectoryInUseUnlessToldToOverwrite) {
+  const TemporaryDirectory directory;
+  JobConfig config = tiny_job(directory.path() + "/run");
+  config.train.max_steps = 2;
+  train(config, {});
+  EXPECT_THROW(train(config, {}), Error);
+  EXPECT_TRUE(train(config, {.overwrite = true}).finished);
+}
+
+TEST(Trainer, EndsARunThatDiverges) {
+  const TemporaryDirectory directory;
+  JobConfig config = tiny_job(directory.path() + "/run");
+  config.dense_optimizer.type = "sgd";
+  config.dense_optimizer.lr = 1e30;
+  config.train.max_nonfinite_steps = 3;
+  try {
+    train(config, {});
+    FAIL() << "should have thrown";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kDiverged);
+    EXPECT_NE(std::string(error.what()).find("3 steps"), std::string::npos) << error.what();
+  }
+}
+
+TEST(Trainer, EvaluatingACheckpointGivesTheMetricsOfTheSummary) {
+  const TemporaryDirectory directory;
+  JobConfig config = tiny_job(directory.path() + "/run");
+  const TrainOutcome outcome = train(config, {});
+  const json summary = summary_of(outcome);
+  const Evaluation evaluation = evaluate(config, outcome.last_checkpoint, nullptr);
+  EXPECT_EQ(evaluation.auc, summary["eval"]["auc"].get<double>());
+  EXPECT_EQ(evaluation.logloss, summary["eval"]["logloss"].get<double>());
+  EXPECT_EQ(evaluation.examples, 512);
+  EXPECT_GT(evaluation.auc, 0.55);  // it has learnt something
+}
+
+}  // namespace
+}  // namespace satrap::trainer
