@@ -30,7 +30,7 @@ struct RowPass {
   std::int64_t epoch = 0;
   std::int64_t first_row = 0;  // rows with a smaller number are left out
   std::int64_t max_rows = 0;   // rows from this number on are left out; 0: none
-  RowSplit split;              // and so are rows of other ranks
+  RowSplit split = {};         // and so are rows of other ranks
   std::int64_t num_threads = 1;  // the producer may use; at least 1
 };
 
