@@ -1,11 +1,11 @@
-#include "zipf_sampler.h"
+#include "src/data/zipf_sampler.h"
 
 #include <algorithm>
 #include <cmath>
 
-#include "portable_math.h"
 #include "satrap/core/error.h"
 #include "satrap/core/hash.h"
+#include "src/data/portable_math.h"
 
 namespace satrap::data {
 namespace {
