@@ -9,7 +9,7 @@ cd "$(dirname "$0")/.."
 
 torch=2.11.0
 packages=(g++ cmake ninja-build ccache git ca-certificates python3 python3-venv
-  libbenchmark-dev libcli11-dev libfmt-dev libgmock-dev libgtest-dev libspdlog-dev libxxhash-dev
+  libbenchmark-dev libcli11-dev libfmt-dev libgloo-dev libgmock-dev libgtest-dev libspdlog-dev libxxhash-dev
   libyaml-cpp-dev libzstd-dev nlohmann-json3-dev zlib1g-dev)
 test_packages=(clang-format-19 clang-tidy-19 gzip zstd)
 # What libtorch_cpu.so is linked with, and no more: enough for C++ programs, not for Python.

@@ -1,7 +1,8 @@
 """Holds every include to the layers of the project, and vendor headers to their rooms.
 
 A module includes only modules of lower layers. Headers of CUDA and NCCL are included only in cuda/,
-those of libtorch only in src/dense/, those of Gloo only in src/net/ and src/collective/.
+those of libtorch only in src/dense/, those of Gloo only in src/net/ and src/collective/, and in the
+tests and benchmarks of net, which hold our transport against Gloo itself.
 """
 
 import os
@@ -27,7 +28,7 @@ LEVEL = {module: level for level, modules in enumerate(LAYERS) for module in mod
 VENDORS = [
     ("CUDA", re.compile(r"(cuda|cub/|thrust/|cooperative_groups|nccl|cublas|nv|driver_types)"), ["cuda/"]),
     ("libtorch", re.compile(r"(torch|ATen|c10|caffe2)/"), ["src/dense/"]),
-    ("Gloo", re.compile(r"gloo/"), ["src/net/", "src/collective/"]),
+    ("Gloo", re.compile(r"gloo/"), ["src/net/", "src/collective/", "tests/net/", "bench/net/"]),
 ]
 
 FOLDERS = ["include/satrap", "src", "cuda", "launch", "tests", "bench"]

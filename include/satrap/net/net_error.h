@@ -1,0 +1,35 @@
+#pragma once
+
+#include <string>
+
+#include "satrap/core/error.h"
+
+namespace satrap::net {
+
+/// What went wrong between two processes.
+enum class NetFailure {
+  kTimeout,   // a deadline passed; a connection on which it passed is closed with it
+  kClosed,    // the peer died, hung or hung up, or this side has closed the connection
+  kRefused,   // the peer answered, and does not want us: wrong token, version or name
+  kProtocol,  // the peer sent something no peer of ours sends
+  kRemote,    // the peer received the request and could not do it; the connection is fine
+};
+
+/// The Error of everything that concerns another process. Its code is kIo.
+class NetError : public Error {
+ public:
+  NetError(NetFailure failure, const std::string& message)
+      : Error(ErrorCode::kIo, message), failure_(failure) {}
+  NetFailure failure() const { return failure_; }
+
+  /// Whether the same request may succeed on a new connection.
+  bool is_connection_lost() const {
+    return failure_ == NetFailure::kTimeout || failure_ == NetFailure::kClosed ||
+           failure_ == NetFailure::kProtocol;
+  }
+
+ private:
+  NetFailure failure_;
+};
+
+}  // namespace satrap::net

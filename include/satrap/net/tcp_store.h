@@ -1,0 +1,54 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "satrap/net/store.h"
+
+namespace satrap::net {
+
+/// The process that holds the values of TcpStores: the launcher, or rank 0. One thread serves all
+/// clients. The first thing a client says is the job's token; without it the connection is closed,
+/// after a line that says why, before anything else is read. What is malformed or too large closes
+/// that connection only.
+class TcpStoreServer {
+ public:
+  /// Listens on `host` (a name, an address, or the name of a network interface) and `port` (0: any
+  /// free one). Throws NetError(kRefused) when it cannot.
+  TcpStoreServer(const std::string& host, std::int64_t port, std::string token);
+  ~TcpStoreServer();  // closes all connections; joins
+  TcpStoreServer(const TcpStoreServer&) = delete;
+  TcpStoreServer& operator=(const TcpStoreServer&) = delete;
+
+  std::int64_t port() const;
+
+  /// "tcp://address:port", for open_store.
+  const std::string& url() const;
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+/// A store in another process. A broken connection is made anew by the next call; a call that was
+/// under way when it broke is repeated, except add, which throws NetError(kClosed).
+class TcpStore : public Store {
+ public:
+  /// Tries until the deadline to reach a server that may not have started yet. Throws
+  /// NetError(kTimeout), or NetError(kRefused) as soon as a server refuses the token.
+  TcpStore(std::string host, std::int64_t port, std::string token, Deadline deadline);
+  ~TcpStore() override;
+
+  void set(const std::string& key, const std::string& value) override;
+  std::optional<std::string> get(const std::string& key) override;
+  std::string wait(const std::string& key, Deadline deadline) override;
+  std::int64_t add(const std::string& key, std::int64_t amount) override;
+  void erase(const std::string& key) override;
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace satrap::net

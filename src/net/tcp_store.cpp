@@ -1,0 +1,146 @@
+#include "satrap/net/tcp_store.h"
+
+#include <chrono>
+#include <mutex>
+#include <thread>
+#include <utility>
+
+#include "satrap/core/error.h"
+#include "satrap/core/text.h"
+#include "satrap/net/net_error.h"
+#include "src/net/bytes.h"
+#include "src/net/socket.h"
+#include "src/net/store_protocol.h"
+
+namespace satrap::net {
+
+using store_protocol::Op;
+using store_protocol::Status;
+
+namespace {
+
+constexpr std::int64_t kCallTimeoutMs = 30'000;
+
+ByteWriter request(Op op, const std::string& key) {
+  SATRAP_CHECK(!key.empty() && static_cast<std::int64_t>(key.size()) <= Store::kMaxKeyBytes,
+               "store key of ", key.size(), " bytes: ", key);
+  ByteWriter writer;
+  writer.put(static_cast<std::uint8_t>(op)).put_text(key);
+  return writer;
+}
+
+struct Answer {
+  Status status;
+  std::string text;
+};
+
+Answer ask(FrameSocket& socket, const std::string& message, Deadline deadline) {
+  socket.wait_send(message, deadline);
+  const std::string frame = socket.wait_receive(deadline);
+  ByteReader reader(frame);
+  const Status status{reader.get<std::uint8_t>()};
+  return {status, reader.get_text()};
+}
+
+}  // namespace
+
+class TcpStore::Impl {
+ public:
+  Impl(std::string host, std::int64_t port, std::string token)
+      : host_(std::move(host)), port_(port), token_(std::move(token)) {}
+
+  // A connection that has shown the token; tried again and again while nobody listens there.
+  FrameSocket connect(Deadline deadline) const {
+    constexpr auto kRetry = std::chrono::milliseconds(20);
+    for (;;) {
+      try {
+        FrameSocket socket(connect_tcp(host_, port_, deadline), store_protocol::kMaxFrameBytes);
+        const Answer answer = ask(
+            socket, ByteWriter().put(store_protocol::kMagic).put_text(token_).bytes(), deadline);
+        if (answer.status == Status::kOk) return socket;
+        throw NetError(NetFailure::kRefused, concat(name(), " refused us: ", answer.text));
+      } catch (const NetError& error) {
+        if (error.failure() != NetFailure::kClosed) throw;
+        if (deadline.has_passed()) {
+          throw NetError(NetFailure::kTimeout, concat(name(), " not reached: ", error.what()));
+        }
+      }
+      std::this_thread::sleep_for(kRetry);
+    }
+  }
+
+  void open(Deadline deadline) {
+    const std::lock_guard lock(mutex_);
+    socket_ = std::make_unique<FrameSocket>(connect(deadline));
+  }
+
+  // One exchange on the shared connection.
+  Answer call(const std::string& message, bool may_repeat) {
+    const std::lock_guard lock(mutex_);
+    const Deadline deadline = Deadline::after_ms(kCallTimeoutMs);
+    for (bool again = may_repeat;; again = false) {
+      try {
+        if (!socket_) socket_ = std::make_unique<FrameSocket>(connect(deadline));
+        return ask(*socket_, message, deadline);
+      } catch (const NetError& error) {
+        socket_.reset();
+        if (!again || error.failure() != NetFailure::kClosed) throw;
+      }
+    }
+  }
+
+  std::string name() const { return concat("store tcp://", host_, ":", port_); }
+
+ private:
+  const std::string host_;
+  const std::int64_t port_;
+  const std::string token_;
+  std::mutex mutex_;
+  std::unique_ptr<FrameSocket> socket_;
+};
+
+TcpStore::TcpStore(std::string host, std::int64_t port, std::string token, Deadline deadline)
+    : impl_(std::make_unique<Impl>(std::move(host), port, std::move(token))) {
+  impl_->open(deadline);
+}
+TcpStore::~TcpStore() = default;
+
+void TcpStore::set(const std::string& key, const std::string& value) {
+  SATRAP_CHECK(static_cast<std::int64_t>(value.size()) <= kMaxValueBytes, "store value of '", key,
+               "' has ", value.size(), " bytes");
+  impl_->call(request(Op::kSet, key).put_text(value).bytes(), true);
+}
+
+std::optional<std::string> TcpStore::get(const std::string& key) {
+  Answer answer = impl_->call(request(Op::kGet, key).bytes(), true);
+  if (answer.status != Status::kOk) return std::nullopt;
+  return std::move(answer.text);
+}
+
+// On a connection of its own, so that other threads can go on setting meanwhile.
+std::string TcpStore::wait(const std::string& key, Deadline deadline) {
+  constexpr std::int64_t kAnswerMs = 5000;  // for the server's own "timed out" to arrive
+  for (;;) {
+    try {
+      FrameSocket socket = impl_->connect(deadline);
+      const std::int64_t timeout_ms = deadline.remaining_ms();
+      Answer answer = ask(socket, request(Op::kWait, key).put(timeout_ms).bytes(),
+                          Deadline::after_ms(timeout_ms + kAnswerMs));
+      if (answer.status == Status::kOk) return std::move(answer.text);
+      throw NetError(NetFailure::kTimeout, concat("nobody has set '", key, "' in ", impl_->name()));
+    } catch (const NetError& error) {
+      if (error.failure() != NetFailure::kClosed) throw;
+    }
+  }
+}
+
+std::int64_t TcpStore::add(const std::string& key, std::int64_t amount) {
+  const Answer answer = impl_->call(request(Op::kAdd, key).put(amount).bytes(), false);
+  return parse_number<std::int64_t>(answer.text).value_or(0);
+}
+
+void TcpStore::erase(const std::string& key) {
+  impl_->call(request(Op::kErase, key).bytes(), true);
+}
+
+}  // namespace satrap::net
