@@ -1,0 +1,56 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+namespace satrap::net {
+
+struct EndpointOptions {
+  /// Where this process listens and from where it connects: the name of a network interface, an
+  /// address or a host name. Nobody outside can reach the default.
+  std::string interface = "127.0.0.1";
+
+  /// Secret of the job. Peers that do not show it are refused. Gloo's own connections carry no
+  /// proof and no encryption: the network between the processes of a job must be private.
+  std::string token;
+
+  /// Gloo's event threads; connections are spread over them. One moves about 3 GB/s.
+  std::int64_t num_devices = 1;
+
+  /// A heartbeat goes out this often on every connection ...
+  std::int64_t heartbeat_interval_ms = 1000;
+  /// ... and a peer from which nothing came for this long counts as hung: its connection is closed.
+  std::int64_t heartbeat_timeout_ms = 10'000;
+
+  /// XXH3 over every request and reply, checked by the receiver. TCP's own checksum is weak; the
+  /// cost is about 0.05 ns a byte on each side.
+  bool checksum = false;
+};
+
+/// This process in the network: Gloo's devices, the thread that watches all connections for peers
+/// that died or hang, and memory that is reused from message to message. Servers, connections and
+/// collectives are made of one and keep it alive.
+///
+/// Making one sets SIGPIPE to be ignored in this process, where it still has its default action:
+/// Gloo writes to sockets whose peer may be gone.
+class Endpoint {
+ public:
+  /// Throws Error(kInvalidConfig) for an interface that is not there, Error(kUnavailable) where
+  /// this program is linked with another Gloo than libgloo.so.
+  explicit Endpoint(EndpointOptions options);
+  ~Endpoint();
+  Endpoint(const Endpoint&) = delete;
+  Endpoint& operator=(const Endpoint&) = delete;
+
+  const EndpointOptions& options() const;
+  const std::string& address() const;  // numeric, of the interface
+
+  class Impl;  // of this module and of collective
+  const std::shared_ptr<Impl>& impl() const { return impl_; }
+
+ private:
+  std::shared_ptr<Impl> impl_;
+};
+
+}  // namespace satrap::net

@@ -1,0 +1,45 @@
+#include "src/net/buffer_pool.h"
+
+#include <bit>
+#include <new>
+#include <utility>
+
+namespace satrap::net {
+namespace {
+
+constexpr std::uint64_t kMinBytes = 4096;
+constexpr std::size_t kAlignment = 64;
+
+std::size_t size_class(std::uint64_t bytes) {
+  return static_cast<std::size_t>(std::bit_width(std::max(bytes, kMinBytes) - 1));
+}
+
+}  // namespace
+
+PooledMemory BufferPool::take(std::int64_t bytes) {
+  const std::size_t k = size_class(static_cast<std::uint64_t>(bytes));
+  const std::int64_t capacity = std::int64_t{1} << k;
+  {
+    const std::lock_guard lock(mutex_);
+    if (!free_[k].empty()) {
+      PooledMemory memory = std::move(free_[k].back());
+      free_[k].pop_back();
+      kept_bytes_ -= capacity;
+      return memory;
+    }
+  }
+  auto* data =
+      static_cast<std::byte*>(std::aligned_alloc(kAlignment, static_cast<std::size_t>(capacity)));
+  if (data == nullptr) throw std::bad_alloc();
+  return {data, capacity};
+}
+
+void BufferPool::give_back(PooledMemory memory) {
+  if (memory.data() == nullptr) return;
+  const std::lock_guard lock(mutex_);
+  if (kept_bytes_ + memory.capacity() > kMaxKeptBytes) return;
+  kept_bytes_ += memory.capacity();
+  free_[size_class(static_cast<std::uint64_t>(memory.capacity()))].push_back(std::move(memory));
+}
+
+}  // namespace satrap::net

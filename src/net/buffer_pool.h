@@ -1,0 +1,46 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+namespace satrap::net {
+
+/// Memory for messages: aligned to 64 bytes, not initialised, of 2^k bytes.
+class PooledMemory {
+ public:
+  PooledMemory() = default;
+  PooledMemory(std::byte* data, std::int64_t capacity) : data_(data), capacity_(capacity) {}
+
+  std::byte* data() const { return data_.get(); }
+  std::int64_t capacity() const { return capacity_; }
+
+ private:
+  struct Free {
+    void operator()(std::byte* data) const { std::free(data); }
+  };
+  std::unique_ptr<std::byte[], Free> data_;
+  std::int64_t capacity_ = 0;
+};
+
+/// Keeps returned memory for the next message of its size class, up to kMaxKeptBytes in all.
+/// Thread-safe.
+class BufferPool {
+ public:
+  static constexpr std::int64_t kMaxKeptBytes = std::int64_t{256} << 20;
+
+  /// Throws std::bad_alloc.
+  PooledMemory take(std::int64_t bytes);
+  void give_back(PooledMemory memory);
+
+ private:
+  std::mutex mutex_;
+  std::array<std::vector<PooledMemory>, 64> free_;  // by log2 of the capacity
+  std::int64_t kept_bytes_ = 0;
+};
+
+}  // namespace satrap::net

@@ -1,0 +1,214 @@
+#include "src/net/gloo_mesh.h"
+
+#include <algorithm>
+#include <atomic>
+#include <exception>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <dlfcn.h>
+#include <gloo/transport/tcp/context.h>
+#include <gloo/transport/tcp/device.h>
+#include <gloo/transport/tcp/pair.h>
+#include <gloo/transport/tcp/unbound_buffer.h>
+
+#include "satrap/core/error.h"
+#include "satrap/core/thread_name.h"
+#include "satrap/net/net_error.h"
+
+namespace satrap::net {
+namespace {
+
+namespace tcp = gloo::transport::tcp;
+
+void name_event_thread() {
+  static thread_local const bool kNamed = [] {
+    set_thread_name("net-gloo");
+    return true;
+  }();
+  static_cast<void>(kNamed);
+}
+
+std::string text_of(const std::exception_ptr& error) {
+  try {
+    std::rethrow_exception(error);
+  } catch (const std::exception& e) {
+    return e.what();
+  } catch (...) {
+    return "unknown error";
+  }
+}
+
+// What the event thread may still need while the pair is being destroyed by another one.
+struct PairEvents {
+  GlooMesh::OnDown on_down;
+  int peer;
+  std::atomic<bool> is_closed{false};
+  std::atomic<bool> was_told{false};
+  std::string reason{};  // written before is_closed
+};
+
+class SafePair final : public tcp::Pair {
+ public:
+  SafePair(tcp::Context* context,
+           tcp::Device* device,
+           int peer,
+           std::chrono::milliseconds timeout,
+           std::shared_ptr<PairEvents> events)
+      : tcp::Pair(context, device, peer, timeout), events_(std::move(events)) {}
+
+  // While this is still a SafePair: Gloo's destructor closes too, but by then handleEvents is its
+  // own.
+  ~SafePair() override { close(); }
+
+  bool is_connected() {
+    const std::lock_guard lock(m_);
+    return state_ == CONNECTED;
+  }
+
+  void handleEvents(int events) override {
+    name_event_thread();
+    const std::shared_ptr<PairEvents> shared = events_;  // the pair may be gone when Gloo returns
+    try {
+      tcp::Pair::handleEvents(events);
+    } catch (const std::exception& error) {
+      // Thrown by Gloo's checks of what the peer sent; its lock is free again.
+      signalExceptionExternal(std::string("the peer broke Gloo's protocol: ") + error.what());
+    }
+    if (shared->is_closed && !shared->was_told.exchange(true)) {
+      shared->on_down(shared->peer, shared->reason);
+    }
+  }
+
+  // Gloo holds m_ while it calls the three functions below.
+
+  void changeState(state next) noexcept override {
+    tcp::Pair::changeState(next);
+    if (next != CLOSED || events_->is_closed) return;
+    events_->reason = ex_ ? text_of(ex_) : "closed";
+    if (!ex_) events_->was_told = true;  // close(): by us
+    events_->is_closed = true;
+  }
+
+  bool read() override {
+    if (tcp::Pair::read()) return true;
+    if (state_ == CONNECTED && rx_.nread >= sizeof(rx_.preamble)) {
+      const bool is_bound = rx_.getOpcode() == tcp::Op::SEND_BUFFER && rx_.buf == nullptr;
+      if (is_bound || is_gone(rx_)) signalException("data for a buffer that is not there");
+    }
+    return false;
+  }
+
+  bool write(tcp::Op& op) override {
+    if (tcp::Pair::write(op)) return true;
+    if (state_ == CONNECTED && is_gone(op))
+      signalException("a buffer was destroyed while it was sent");
+    return false;
+  }
+
+ private:
+  static bool is_gone(const tcp::Op& op) {
+    return op.ubuf && !gloo::NonOwningPtr<tcp::UnboundBuffer>(op.ubuf);
+  }
+
+  const std::shared_ptr<PairEvents> events_;
+};
+
+class SafeContext final : public tcp::Context {
+ public:
+  SafeContext(std::shared_ptr<tcp::Device> device, int me, int count, GlooMesh::OnDown on_down)
+      : tcp::Context(std::move(device), me, count), on_down_(std::move(on_down)) {}
+
+  std::unique_ptr<gloo::transport::Pair>& createPair(int peer) override {
+    auto events = std::make_shared<PairEvents>(on_down_, peer);
+    auto& pair = pairs_[static_cast<std::size_t>(peer)];
+    pair = std::make_unique<SafePair>(this, device_.get(), peer, getTimeout(), std::move(events));
+    return pair;
+  }
+
+  SafePair& pair(int peer) {
+    return static_cast<SafePair&>(*pairs_[static_cast<std::size_t>(peer)]);
+  }
+
+ private:
+  const GlooMesh::OnDown on_down_;
+};
+
+SafeContext& safe(tcp::Context& context) { return static_cast<SafeContext&>(context); }
+
+}  // namespace
+
+std::shared_ptr<GlooDevice> make_gloo_device(const std::string& address) {
+  try {
+    return std::make_shared<tcp::Device>(tcp::CreateDeviceAttr(tcp::attr(address.c_str())));
+  } catch (const std::exception& error) {
+    throw Error(ErrorCode::kUnavailable,
+                concat("Gloo cannot use address ", address, ": ", error.what()));
+  }
+}
+
+GlooMesh::GlooMesh(std::shared_ptr<GlooDevice> device,
+                   int rank,
+                   int size,
+                   Deadline deadline,
+                   OnDown on_down)
+    : rank_(rank), size_(size) {
+  try {
+    context_ = std::make_shared<SafeContext>(std::move(device), rank, size, std::move(on_down));
+    // A pair waits five times its timeout for its peer.
+    constexpr std::int64_t kGlooFactor = 5;
+    context_->setTimeout(std::chrono::milliseconds(
+        std::max<std::int64_t>(1, deadline.remaining_ms() / kGlooFactor)));
+    for (int peer = 0; peer < size; ++peer) {
+      if (peer != rank) context_->createPair(peer);
+    }
+  } catch (const std::exception& error) {
+    throw NetError(NetFailure::kClosed, concat("Gloo cannot listen: ", error.what()));
+  }
+}
+
+GlooMesh::~GlooMesh() { close(); }
+
+std::string GlooMesh::address_for(int peer) const {
+  const std::vector<char> bytes = context_->getPair(peer)->address().bytes();
+  return {bytes.begin(), bytes.end()};
+}
+
+void GlooMesh::connect(int peer, const std::string& address) {
+  try {
+    context_->getPair(peer)->connect(std::vector<char>(address.begin(), address.end()));
+  } catch (const std::exception& error) {
+    const bool is_late = std::string_view(error.what()).find("imeout") != std::string_view::npos;
+    throw NetError(is_late ? NetFailure::kTimeout : NetFailure::kClosed,
+                   concat("Gloo connection not made: ", error.what()));
+  }
+  if (!safe(*context_).pair(peer).is_connected()) {
+    throw NetError(NetFailure::kClosed, "Gloo connection closed while it was made");
+  }
+}
+
+std::unique_ptr<GlooBuffer> GlooMesh::make_buffer(void* memory, std::int64_t bytes) const {
+  return context_->createUnboundBuffer(memory, static_cast<std::size_t>(bytes));
+}
+
+void GlooMesh::close() noexcept {
+  for (int peer = 0; peer < size_ && context_; ++peer) {
+    if (peer != rank_) safe(*context_).pair(peer).close();
+  }
+}
+
+void check_gloo_is_ours() {
+  Dl_info info{};
+  const auto* function = reinterpret_cast<const void*>(&tcp::CreateDevice);
+  if (dladdr(function, &info) == 0 || info.dli_fname == nullptr ||
+      std::string_view(info.dli_fname).find("libgloo") == std::string_view::npos) {
+    throw Error(
+        ErrorCode::kUnavailable,
+        concat("Gloo resolves to ", info.dli_fname ? info.dli_fname : "nothing",
+               " instead of libgloo.so: another library that carries its own Gloo was linked "
+               "in front of it (see cmake/Dependencies.cmake)"));
+  }
+}
+
+}  // namespace satrap::net

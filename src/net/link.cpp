@@ -1,0 +1,140 @@
+#include "src/net/link.h"
+
+#include <algorithm>
+#include <chrono>
+#include <exception>
+#include <utility>
+
+#include "satrap/core/error.h"
+
+namespace satrap::net {
+
+void Breaker::trip(NetFailure failure, const std::string& reason) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (is_tripped_) return;
+    failure_ = failure;
+    reason_ = reason;
+    is_tripped_.store(true, std::memory_order_release);
+    for (GlooBuffer* buffer : buffers_) {
+      buffer->abortWaitRecv();
+      buffer->abortWaitSend();
+    }
+  }
+  if (on_trip_) on_trip_();
+}
+
+NetError Breaker::error() const {
+  const std::lock_guard lock(mutex_);
+  return {failure_, reason_};
+}
+
+void Breaker::check() const {
+  if (is_tripped()) throw error();
+}
+
+void Breaker::add(GlooBuffer* buffer) {
+  const std::lock_guard lock(mutex_);
+  buffers_.push_back(buffer);
+  if (is_tripped_) {
+    buffer->abortWaitRecv();
+    buffer->abortWaitSend();
+  }
+}
+
+void Breaker::remove(GlooBuffer* buffer) {
+  const std::lock_guard lock(mutex_);
+  const auto found = std::find(buffers_.rbegin(), buffers_.rend(), buffer);
+  *found = buffers_.back();
+  buffers_.pop_back();
+}
+
+Link::Link(std::shared_ptr<GlooDevice> device,
+           int rank,
+           int size,
+           Deadline setup_deadline,
+           std::function<void()> on_trip)
+    : breaker_(std::make_shared<Breaker>(std::move(on_trip))),
+      mesh_(std::move(device),
+            rank,
+            size,
+            setup_deadline,
+            [breaker = breaker_](int peer, const std::string& reason) {
+              breaker->trip(NetFailure::kClosed, concat("peer ", peer, ": ", reason));
+            }) {}
+
+void Link::close(NetFailure failure, const std::string& reason) noexcept {
+  breaker_->trip(failure, reason);
+  mesh_.close();
+}
+
+LinkBuffer::LinkBuffer(std::shared_ptr<Link> link, void* memory, std::int64_t bytes)
+    : link_(std::move(link)), buffer_(link_->mesh().make_buffer(memory, bytes)) {
+  link_->breaker()->add(buffer_.get());
+}
+
+LinkBuffer::~LinkBuffer() {
+  if (is_receiving_ || is_sending_) {
+    link_->close(NetFailure::kClosed, "a transfer was given up");
+  }
+  link_->breaker()->remove(buffer_.get());
+}
+
+void LinkBuffer::post_receive(int peer,
+                              std::uint64_t slot,
+                              std::int64_t offset,
+                              std::int64_t bytes) {
+  SATRAP_CHECK(!is_receiving_, "slot ", slot, ": a receive is posted already");
+  link_->breaker()->check();
+  is_receiving_ = true;  // also if it throws: what Gloo has done by then is not known
+  try {
+    buffer_->recv(peer, slot, static_cast<std::size_t>(offset), static_cast<std::size_t>(bytes));
+  } catch (const std::exception& error) {
+    link_->breaker()->trip(NetFailure::kClosed, error.what());
+    throw link_->breaker()->error();
+  }
+}
+
+void LinkBuffer::post_send(int peer, std::uint64_t slot, std::int64_t offset, std::int64_t bytes) {
+  SATRAP_CHECK(!is_sending_, "slot ", slot, ": a send is under way already");
+  link_->breaker()->check();
+  is_sending_ = true;
+  try {
+    buffer_->send(peer, slot, static_cast<std::size_t>(offset), static_cast<std::size_t>(bytes));
+  } catch (const std::exception& error) {
+    link_->breaker()->trip(NetFailure::kClosed, error.what());
+    throw link_->breaker()->error();
+  }
+}
+
+void LinkBuffer::wait_receive(Deadline deadline) {
+  SATRAP_CHECK(is_receiving_, "no receive is posted");
+  try {
+    const std::chrono::milliseconds timeout(deadline.remaining_ms());
+    if (buffer_->waitRecv(nullptr, timeout)) {
+      is_receiving_ = false;
+      return;
+    }
+  } catch (const std::exception& error) {
+    link_->breaker()->trip(deadline.has_passed() ? NetFailure::kTimeout : NetFailure::kClosed,
+                           error.what());
+  }
+  throw link_->breaker()->error();
+}
+
+void LinkBuffer::wait_send(Deadline deadline) {
+  SATRAP_CHECK(is_sending_, "no send is under way");
+  try {
+    const std::chrono::milliseconds timeout(deadline.remaining_ms());
+    if (buffer_->waitSend(nullptr, timeout)) {
+      is_sending_ = false;
+      return;
+    }
+  } catch (const std::exception& error) {
+    link_->breaker()->trip(deadline.has_passed() ? NetFailure::kTimeout : NetFailure::kClosed,
+                           error.what());
+  }
+  throw link_->breaker()->error();
+}
+
+}  // namespace satrap::net

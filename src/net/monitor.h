@@ -1,0 +1,70 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <list>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "satrap/net/deadline.h"
+#include "satrap/net/net_error.h"
+#include "src/net/poller.h"
+#include "src/net/socket.h"
+
+namespace satrap::net {
+
+/// Watches the control sockets of all connections of a process from one thread, "net-monitor". A
+/// control socket stands beside each Gloo connection from the handshake on, for what must not wait
+/// behind bulk data: heartbeats, a last word, and the end of the stream that the kernel sends when
+/// a process dies.
+class Monitor {
+ public:
+  /// Called at most once, on the monitor's thread: the peer is gone. Must not block.
+  using OnDown = std::function<void(NetFailure failure, const std::string& reason)>;
+
+  Monitor(std::int64_t heartbeat_interval_ms, std::int64_t heartbeat_timeout_ms);
+  ~Monitor();  // joins
+  Monitor(const Monitor&) = delete;
+  Monitor& operator=(const Monitor&) = delete;
+
+  /// One socket under watch. Destroying it ends the watch and closes the socket; once the
+  /// destructor has returned, on_down is not running and will not run. (So on_down must not destroy
+  /// it.)
+  class Watch;
+  std::unique_ptr<Watch> watch(FrameSocket socket, OnDown on_down);
+
+ private:
+  struct Entry;
+
+  void run();
+  void serve(Entry& entry, short events);
+
+  const std::chrono::milliseconds interval_, timeout_;
+  WakeUp wake_;
+  std::atomic<bool> stop_{false};
+  std::mutex mutex_;  // held while on_down runs
+  std::list<std::shared_ptr<Entry>> entries_;
+  std::thread thread_;
+};
+
+class Monitor::Watch {
+ public:
+  Watch(Monitor& monitor, std::shared_ptr<Entry> entry)
+      : monitor_(monitor), entry_(std::move(entry)) {}
+  ~Watch();
+  Watch(const Watch&) = delete;
+  Watch& operator=(const Watch&) = delete;
+
+  /// Tells the peer why this side is about to close, as far as the socket takes it without waiting.
+  void say_goodbye(const std::string& reason);
+
+ private:
+  Monitor& monitor_;
+  const std::shared_ptr<Entry> entry_;
+};
+
+}  // namespace satrap::net
