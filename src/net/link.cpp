@@ -84,8 +84,8 @@ void LinkBuffer::post_receive(int peer,
                               std::uint64_t slot,
                               std::int64_t offset,
                               std::int64_t bytes) {
-  SATRAP_CHECK(!is_receiving_, "slot ", slot, ": a receive is posted already");
   link_->breaker()->check();
+  SATRAP_CHECK(!is_receiving_, "slot ", slot, ": a receive is posted already");
   is_receiving_ = true;  // also if it throws: what Gloo has done by then is not known
   try {
     buffer_->recv(peer, slot, static_cast<std::size_t>(offset), static_cast<std::size_t>(bytes));
@@ -96,8 +96,8 @@ void LinkBuffer::post_receive(int peer,
 }
 
 void LinkBuffer::post_send(int peer, std::uint64_t slot, std::int64_t offset, std::int64_t bytes) {
-  SATRAP_CHECK(!is_sending_, "slot ", slot, ": a send is under way already");
   link_->breaker()->check();
+  SATRAP_CHECK(!is_sending_, "slot ", slot, ": a send is under way already");
   is_sending_ = true;
   try {
     buffer_->send(peer, slot, static_cast<std::size_t>(offset), static_cast<std::size_t>(bytes));

@@ -1,0 +1,97 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "satrap/net/deadline.h"
+#include "satrap/net/endpoint.h"
+#include "satrap/net/net_error.h"
+#include "satrap/net/request.h"
+#include "satrap/net/store.h"
+
+namespace satrap::net {
+
+/// An answer under way. Movable; waited for by one thread. Destroying it unwaited waits.
+class Ticket {
+ public:
+  Ticket();
+  Ticket(Ticket&&) noexcept;
+  Ticket& operator=(Ticket&&) noexcept;
+  ~Ticket();
+
+  /// Blocks until the answer is in its place, at most until the deadline of the call, and returns
+  /// its bytes: the front of the caller's memory, or memory of the ticket's that lives as long as
+  /// it. Throws NetError: kRemote if the server could not do it (the connection goes on); anything
+  /// else means that the connection is closed. After it returns or throws, nobody touches the
+  /// caller's memory any more. A second call returns or throws the same.
+  std::span<const std::byte> wait();
+
+  struct State;
+  explicit Ticket(std::unique_ptr<State> state);
+
+ private:
+  std::unique_ptr<State> state_;
+};
+
+struct CallOptions {
+  RequestTag tag{};
+
+  /// Requests of a connection with this flag are handled one after the other, in the order in which
+  /// they were sent; others by whichever worker is free.
+  bool ordered = false;
+};
+
+/// The client's end of a connection to a Server: requests and answers, many under way at a time.
+///
+/// Thread-safe. A connection ends when its peer dies (all waits throw within milliseconds), hangs
+/// (within the endpoint's heartbeat timeout), breaks the protocol, or misses a deadline: Gloo can
+/// give up a transfer only with the connection. It never comes back; see ReconnectingClient.
+class Connection {
+ public:
+  /// Finds server `server` of the store and connects. Until the deadline it waits for the server to
+  /// appear and tries again when an attempt fails, each time afresh. Throws NetError: kTimeout, or
+  /// kRefused as soon as the server refuses us, with its reason. `name` is for the server's log.
+  Connection(const Endpoint& endpoint,
+             Store& store,
+             const std::string& server,
+             const std::string& name,
+             Deadline deadline);
+  ~Connection();  // closes; tickets not waited for throw kClosed
+  Connection(Connection&&) noexcept;
+  Connection& operator=(Connection&&) noexcept;
+
+  /// Sends a request whose answer has at most reply.size() bytes and is received straight into that
+  /// memory, which must live until the ticket has been waited for. The request's memory must not be
+  /// written to until then. Blocks while max_in_flight() requests are unanswered, at most until the
+  /// deadline, by which the answer must be there too.
+  /// Throws as Ticket::wait, and Error(kInternal) for a request larger than max_request_bytes().
+  Ticket call(Op op,
+              const RequestBuffer& request,
+              std::span<std::byte> reply,
+              Deadline deadline,
+              const CallOptions& options = {});
+
+  /// As call, for an answer of any size, received into memory of the ticket. Beyond 4 KiB it costs
+  /// one more trip over the network.
+  Ticket call_for_any_size(Op op,
+                           const RequestBuffer& request,
+                           Deadline deadline,
+                           const CallOptions& options = {});
+
+  /// Closes at once: all waits throw kClosed.
+  void close(const std::string& reason);
+
+  bool is_open() const;
+  std::int64_t max_in_flight() const;      // what the server allows
+  std::int64_t max_request_bytes() const;  // likewise
+
+  class Core;
+
+ private:
+  std::shared_ptr<Core> core_;
+};
+
+}  // namespace satrap::net

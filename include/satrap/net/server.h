@@ -1,0 +1,108 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "satrap/net/endpoint.h"
+#include "satrap/net/request.h"
+#include "satrap/net/store.h"
+
+namespace satrap::net {
+
+/// One request at the server, and the way to answer it. Whoever has it may keep it, pass it on, and
+/// answer from any thread; while it lives, its client has one request less to send. If it is
+/// destroyed without an answer, the client gets an error. Answers to clients that are gone are
+/// dropped.
+class ServerCall {
+ public:
+  struct State;
+  explicit ServerCall(std::unique_ptr<State> state);
+  ~ServerCall();
+  ServerCall(const ServerCall&) = delete;
+  ServerCall& operator=(const ServerCall&) = delete;
+
+  Op op() const;
+  const RequestTag& tag() const;
+  const std::string& client_name() const;
+  std::span<const std::byte> payload() const;  // aligned to 64 bytes
+
+  /// The most an answer may have; -1: any size up to 4 GiB.
+  std::int64_t reply_capacity() const;
+
+  /// Memory for an answer of `bytes`, not initialised, aligned to 64 bytes; sent by send(). Throws
+  /// NetError(kProtocol) if the client has less room. Call it once.
+  std::span<std::byte> reply_space(std::int64_t bytes);
+  void send();
+
+  /// reply_space and send of a copy.
+  void reply(std::span<const std::byte> bytes);
+  /// Answers that it could not be done: the client gets NetError(kRemote) with this text.
+  void fail(const std::string& message);
+
+ private:
+  std::unique_ptr<State> state_;
+};
+
+struct ServerOptions {
+  /// Threads that run handlers. 0: a handler runs on the thread that reads its connection and must
+  /// hand over whatever takes long.
+  std::int64_t num_workers = 0;
+
+  /// Requests a client may have unanswered, and receives posted for each.
+  std::int64_t max_in_flight = 16;
+
+  /// Requests up to this size arrive in memory that waits for them (max_in_flight + 1 such slots
+  /// per connection); larger ones are announced first, and cost one more trip over the network.
+  std::int64_t slot_bytes = 512 << 10;
+
+  /// Larger requests are refused before memory is taken for them.
+  std::int64_t max_request_bytes = std::int64_t{1} << 30;
+
+  std::int64_t max_connections = 1024;
+
+  /// For a client to say who it is, and then to stand up its end of the connection.
+  std::int64_t setup_timeout_ms = 10'000;
+};
+
+/// Takes connections and passes their requests to a handler.
+///
+/// A connection begins on a TCP socket of our own, where the client shows the job's token, says
+/// which server it wants, and gets the limits; only then Gloo's connection is made, whose first
+/// message proves that it belongs to the same client. A client that is refused is told why; one
+/// that sends anything malformed, oversized or out of turn loses its connection, with a warning in
+/// the log, and nobody else notices.
+///
+/// Threads: one that accepts ("net-accept"), one per connection ("net-read"), num_workers
+/// ("net-work-N").
+class Server {
+ public:
+  /// An exception of the handler becomes the client's error.
+  using Handler = std::function<void(std::unique_ptr<ServerCall>)>;
+
+  /// Listens, and then publishes its address in the store under `name`, replacing an earlier one.
+  Server(const Endpoint& endpoint,
+         Store& store,
+         const std::string& name,
+         ServerOptions options,
+         Handler handler);
+
+  /// Closes all connections; joins. No handler is running after it. Calls kept elsewhere stay valid
+  /// and their answers are dropped.
+  ~Server();
+  Server(const Server&) = delete;
+  Server& operator=(const Server&) = delete;
+
+  /// "address port", as in the store.
+  const std::string& address() const;
+  std::int64_t num_connections() const;
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace satrap::net

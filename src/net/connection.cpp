@@ -1,0 +1,94 @@
+#include "satrap/net/connection.h"
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
+#include <utility>
+
+#include "satrap/core/error.h"
+#include "src/net/connection_core.h"
+
+namespace satrap::net {
+namespace {
+
+// How long one attempt may take: a server that died while we connected must not cost all the time
+// there is.
+constexpr std::int64_t kAttemptMs = 5000;
+
+// Proves to the server that the Gloo connection and the control socket belong together.
+void open(const Endpoint& endpoint,
+          const std::shared_ptr<Connection::Core>& core,
+          Deadline deadline) {
+  const RequestBuffer nonce(endpoint, {std::as_bytes(std::span(core->nonce()))});
+  const std::span<std::byte> nothing;
+  Ticket(std::make_unique<Ticket::State>(core, kOpenOp, nonce, nothing, deadline, CallOptions{}))
+      .wait();
+}
+
+}  // namespace
+
+Connection::Connection(const Endpoint& endpoint,
+                       Store& store,
+                       const std::string& server,
+                       const std::string& name,
+                       Deadline deadline) {
+  auto pause = std::chrono::milliseconds(1);
+  constexpr auto kMaxPause = std::chrono::milliseconds(200);
+  for (;;) {
+    const std::string address = store.wait(address_key(server), deadline);
+    try {
+      const Deadline attempt = deadline.at_most_ms(kAttemptMs);
+      auto core = std::make_shared<Core>(endpoint.impl(), address, server, name, attempt);
+      open(endpoint, core, attempt);
+      core_ = std::move(core);
+      return;
+    } catch (const NetError& error) {
+      if (error.failure() == NetFailure::kRefused) throw;
+      if (deadline.has_passed()) {
+        throw NetError(NetFailure::kTimeout,
+                       concat("server '", server, "' not reached: ", error.what()));
+      }
+    }
+    std::this_thread::sleep_for(std::min<std::chrono::nanoseconds>(
+        pause, std::chrono::milliseconds(deadline.remaining_ms())));
+    pause = std::min(2 * pause, kMaxPause);
+  }
+}
+
+Connection::~Connection() {
+  if (core_) core_->close("done");
+}
+Connection::Connection(Connection&&) noexcept = default;
+Connection& Connection::operator=(Connection&& other) noexcept {
+  std::swap(core_, other.core_);
+  return *this;
+}
+
+Ticket Connection::call(Op op,
+                        const RequestBuffer& request,
+                        std::span<std::byte> reply,
+                        Deadline deadline,
+                        const CallOptions& options) {
+  SATRAP_CHECK(static_cast<std::int64_t>(request.payload().size()) <= max_request_bytes(),
+               "a request of ", request.payload().size(), " bytes, the server takes ",
+               max_request_bytes());
+  return Ticket(std::make_unique<Ticket::State>(core_, op, request, reply, deadline, options));
+}
+
+Ticket Connection::call_for_any_size(Op op,
+                                     const RequestBuffer& request,
+                                     Deadline deadline,
+                                     const CallOptions& options) {
+  SATRAP_CHECK(static_cast<std::int64_t>(request.payload().size()) <= max_request_bytes(),
+               "a request of ", request.payload().size(), " bytes, the server takes ",
+               max_request_bytes());
+  return Ticket(
+      std::make_unique<Ticket::State>(core_, op, request, std::nullopt, deadline, options));
+}
+
+void Connection::close(const std::string& reason) { core_->close(reason); }
+bool Connection::is_open() const { return !core_->link().breaker()->is_tripped(); }
+std::int64_t Connection::max_in_flight() const { return core_->limits().max_in_flight; }
+std::int64_t Connection::max_request_bytes() const { return core_->limits().max_request_bytes; }
+
+}  // namespace satrap::net

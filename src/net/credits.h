@@ -1,0 +1,57 @@
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "satrap/net/deadline.h"
+#include "satrap/net/net_error.h"
+#include "src/net/link.h"
+
+namespace satrap::net {
+
+/// The slots of a connection that no request occupies. Thread-safe. Outlives the connection where
+/// the breaker's thread still has it.
+class Credits {
+ public:
+  void fill(std::int64_t count) {
+    const std::lock_guard lock(mutex_);
+    for (std::int64_t i = count; i-- > 0;) free_.push_back(static_cast<std::uint32_t>(i));
+  }
+
+  /// A free slot, waited for until the deadline or until the link breaks.
+  std::uint32_t take(const Breaker& breaker, Deadline deadline) {
+    std::unique_lock lock(mutex_);
+    const bool in_time = changed_.wait_until(
+        lock, deadline.at(), [&] { return !free_.empty() || breaker.is_tripped(); });
+    breaker.check();
+    if (!in_time) {
+      throw NetError(NetFailure::kTimeout,
+                     "the server has answered none of the requests under way");
+    }
+    const std::uint32_t slot = free_.back();
+    free_.pop_back();
+    return slot;
+  }
+
+  void give_back(std::uint32_t slot) {
+    const std::lock_guard lock(mutex_);
+    free_.push_back(slot);
+    changed_.notify_one();
+  }
+
+  /// Wakes all who wait, after the link broke.
+  void wake() {
+    const std::lock_guard lock(mutex_);
+    changed_.notify_all();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::vector<std::uint32_t> free_;
+};
+
+}  // namespace satrap::net

@@ -1,0 +1,143 @@
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "satrap/core/error.h"
+#include "satrap/core/hash.h"
+#include "satrap/core/log.h"
+#include "src/net/session.h"
+
+namespace satrap::net {
+namespace {
+
+// For the send of the answer before to end, whose last byte the client has read already.
+constexpr std::int64_t kSendTailMs = 10'000;
+
+void finish_send(const std::unique_ptr<LinkBuffer>& buffer) {
+  if (buffer && buffer->is_sending()) buffer->wait_send(Deadline::after_ms(kSendTailMs));
+}
+
+}  // namespace
+
+ServerCall::State::~State() {
+  if (!is_answered) fail("the server dropped the request");
+  session->recycle(request);
+}
+
+std::span<std::byte> ServerCall::State::reply_space(std::int64_t bytes) {
+  const std::int64_t capacity = request.header.reply_capacity;
+  const std::int64_t limit = capacity == kAnySize ? kMaxReplyBytes : capacity;
+  SATRAP_CHECK(reply_bytes < 0 && !is_answered, "a second answer to one request");
+  if (bytes < 0 || bytes > limit) {
+    throw NetError(NetFailure::kProtocol,
+                   concat("an answer of ", bytes, " bytes, the client has room for ", limit));
+  }
+  Session::ReplySlot& slot = session->reply_slots_[request.header.slot];
+  const std::lock_guard lock(slot.mutex);
+  BufferPool& pool = session->endpoint_->pool;
+  try {
+    finish_send(slot.header_buffer);
+    finish_send(slot.payload_buffer);
+  } catch (const NetError&) {
+    // The connection has ended. The handler may still write its answer; send() will drop it.
+  }
+  constexpr std::int64_t kHeaderBytes = kReplyHeaderBytes + kInlineReplyBytes;
+  if (slot.header.data() == nullptr) {
+    slot.header = pool.take(kHeaderBytes);
+    slot.header_buffer =
+        std::make_unique<LinkBuffer>(session->link_, slot.header.data(), kHeaderBytes);
+  }
+  reply_bytes = bytes;
+  if (!has_posted_payload() && bytes <= kInlineReplyBytes) {
+    space = {slot.header.data() + kReplyHeaderBytes, static_cast<std::size_t>(bytes)};
+    return space;
+  }
+  if (slot.payload.capacity() < bytes || slot.payload.data() == nullptr) {
+    slot.payload_buffer.reset();
+    pool.give_back(std::move(slot.payload));
+    slot.payload = {};
+    slot.payload = pool.take(bytes);
+    slot.payload_buffer =
+        std::make_unique<LinkBuffer>(session->link_, slot.payload.data(), slot.payload.capacity());
+  }
+  space = {slot.payload.data(), static_cast<std::size_t>(bytes)};
+  return space;
+}
+
+void ServerCall::State::send(ReplyStatus status, std::int64_t bytes) {
+  is_answered = true;
+  Session::ReplySlot& slot = session->reply_slots_[request.header.slot];
+  const std::lock_guard lock(slot.mutex);
+  const bool has_checksum = session->endpoint_->options.checksum && status == ReplyStatus::kOk;
+  ReplyHeader header{};
+  header.magic = kMagic;
+  header.request_id = request.header.request_id;
+  header.payload_bytes = bytes;
+  header.status = status;
+  if (has_checksum) {
+    header.flags = kHasChecksum;
+    header.checksum = hash_bytes({reinterpret_cast<const char*>(space.data()), space.size()});
+  }
+  std::memset(slot.header.data(), 0, kReplyHeaderBytes);
+  std::memcpy(slot.header.data(), &header, sizeof(header));
+  const bool is_inline =
+      status != ReplyStatus::kOk || (!has_posted_payload() && bytes <= kInlineReplyBytes);
+  const std::int64_t payload_bytes = status == ReplyStatus::kOk ? bytes : 0;
+  slot.is_busy = false;  // the client may use the slot again as soon as it has the last byte
+  try {
+    slot.header_buffer->post_send(kClientRank, kReplySlot + request.header.slot, 0,
+                                  kReplyHeaderBytes + (is_inline ? bytes : 0));
+    if (has_posted_payload() || !is_inline) {
+      slot.payload_buffer->post_send(kClientRank, kReplyPayloadSlot + request.header.slot, 0,
+                                     payload_bytes);
+    }
+  } catch (const NetError& error) {
+    log_debug("answer to '{}' dropped: {}", session->client_, error.what());
+  }
+}
+
+void ServerCall::State::fail(const std::string& message) noexcept {
+  try {
+    if (reply_bytes < 0) reply_space(0);
+    const auto bytes = std::min(static_cast<std::int64_t>(message.size()), kInlineReplyBytes);
+    Session::ReplySlot& slot = session->reply_slots_[request.header.slot];
+    std::memcpy(slot.header.data() + kReplyHeaderBytes, message.data(),
+                static_cast<std::size_t>(bytes));
+    send(ReplyStatus::kFailed, bytes);
+  } catch (const std::exception& error) {
+    is_answered = true;
+    log_warning("no answer to '{}' possible: {}", session->client_, error.what());
+    session->close(error.what());
+  }
+}
+
+ServerCall::ServerCall(std::unique_ptr<State> state) : state_(std::move(state)) {}
+ServerCall::~ServerCall() = default;
+
+Op ServerCall::op() const { return state_->request.header.op; }
+const RequestTag& ServerCall::tag() const { return state_->request.header.tag; }
+const std::string& ServerCall::client_name() const { return state_->session->client(); }
+std::span<const std::byte> ServerCall::payload() const { return state_->request.payload; }
+std::int64_t ServerCall::reply_capacity() const { return state_->request.header.reply_capacity; }
+
+std::span<std::byte> ServerCall::reply_space(std::int64_t bytes) {
+  return state_->reply_space(bytes);
+}
+
+void ServerCall::send() {
+  SATRAP_CHECK(state_->reply_bytes >= 0 && !state_->is_answered, "nothing to send");
+  state_->send(ReplyStatus::kOk, state_->reply_bytes);
+}
+
+void ServerCall::reply(std::span<const std::byte> bytes) {
+  const std::span<std::byte> space = reply_space(static_cast<std::int64_t>(bytes.size()));
+  if (!bytes.empty()) std::memcpy(space.data(), bytes.data(), bytes.size());
+  send();
+}
+
+void ServerCall::fail(const std::string& message) {
+  SATRAP_CHECK(!state_->is_answered, "a second answer to one request");
+  state_->fail(message);
+}
+
+}  // namespace satrap::net

@@ -1,0 +1,227 @@
+#include "src/net/session.h"
+
+#include <array>
+#include <cstring>
+#include <new>
+#include <random>
+#include <string_view>
+#include <utility>
+
+#include "satrap/core/error.h"
+#include "satrap/core/hash.h"
+#include "satrap/core/log.h"
+#include "src/net/bytes.h"
+#include "src/net/token.h"
+
+namespace satrap::net {
+namespace {
+
+// Gloo waits in milliseconds from now; a wait that the breaker ends needs no other end.
+Deadline never() {
+  constexpr std::int64_t kYearMs = std::int64_t{365} * 24 * 3600 * 1000;
+  return Deadline::after_ms(kYearMs);
+}
+
+std::string random_nonce() {
+  std::random_device device;
+  std::array<std::uint32_t, 4> words{};
+  for (std::uint32_t& word : words) word = device();
+  return {reinterpret_cast<const char*>(words.data()), sizeof(words)};
+}
+
+std::string_view text_of(std::span<const std::byte> bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+}  // namespace
+
+Session::Session(std::shared_ptr<Endpoint::Impl> endpoint,
+                 const ServerOptions& options,
+                 std::string client)
+    : endpoint_(std::move(endpoint)),
+      options_(options),
+      client_(std::move(client)),
+      nonce_(random_nonce()),
+      setup_deadline_(Deadline::after_ms(options.setup_timeout_ms)),
+      ring_(std::make_shared<Ring>()),
+      link_(std::make_shared<Link>(endpoint_->next_device(),
+                                   kServerRank,
+                                   2,
+                                   setup_deadline_,
+                                   [ring = ring_] {
+                                     const std::lock_guard lock(ring->mutex);
+                                     ring->changed.notify_all();
+                                   })),
+      reply_slots_(static_cast<std::size_t>(options.max_in_flight)) {}
+
+Session::~Session() {
+  close("session ended");
+  ring_buffers_.clear();
+  for (PooledMemory& memory : ring_memory_) endpoint_->pool.give_back(std::move(memory));
+  for (ReplySlot& slot : reply_slots_) {
+    slot.header_buffer.reset();
+    slot.payload_buffer.reset();
+    endpoint_->pool.give_back(std::move(slot.header));
+    endpoint_->pool.give_back(std::move(slot.payload));
+  }
+}
+
+void Session::close(const std::string& reason) {
+  std::unique_ptr<Monitor::Watch> watch;
+  {
+    const std::lock_guard lock(watch_mutex_);
+    watch = std::move(watch_);
+  }
+  if (watch) watch->say_goodbye(reason);
+  watch.reset();
+  link_->close(NetFailure::kClosed, reason);
+}
+
+void Session::run(FrameSocket control, const std::string& gloo_address, const Dispatch& dispatch) {
+  greet(std::move(control), gloo_address);
+  open_ring();
+  Received first = receive(setup_deadline_);
+  expect_open(first);
+  auto opened = std::make_unique<ServerCall::State>(shared_from_this(), std::move(first));
+  ServerCall(std::move(opened)).reply({});
+  for (;;) {
+    Received request = receive(never());
+    const bool ordered = (request.header.flags & kOrdered) != 0;
+    const bool is_reserved = request.header.op >= kFirstReservedOp;
+    auto call = std::make_unique<ServerCall>(
+        std::make_unique<ServerCall::State>(shared_from_this(), std::move(request)));
+    if (is_reserved) {
+      call->fail(concat("unknown operation ", call->op()));
+    } else {
+      dispatch(std::move(call), ordered);
+    }
+  }
+}
+
+void Session::greet(FrameSocket control, const std::string& gloo_address) {
+  control.wait_send(ByteWriter()
+                        .put(static_cast<std::uint8_t>(HelloStatus::kAccepted))
+                        .put(options_.max_in_flight)
+                        .put(options_.slot_bytes)
+                        .put(options_.max_request_bytes)
+                        .put_text(nonce_)
+                        .put_text(link_->mesh().address_for(kClientRank))
+                        .bytes(),
+                    setup_deadline_);
+  // The client's end of the control socket tells us if it dies while Gloo still waits for it.
+  control.set_max_frame_bytes(kMaxControlBytes);
+  {
+    const std::lock_guard lock(watch_mutex_);
+    watch_ = endpoint_->monitor.watch(
+        std::move(control),
+        [breaker = link_->breaker()](NetFailure failure, const std::string& reason) {
+          breaker->trip(failure, reason);
+        });
+  }
+  link_->mesh().connect(kClientRank, gloo_address);
+}
+
+void Session::open_ring() {
+  for (std::int64_t i = 0; i <= options_.max_in_flight; ++i) {
+    ring_memory_.push_back(endpoint_->pool.take(options_.slot_bytes));
+    ring_buffers_.push_back(
+        std::make_unique<LinkBuffer>(link_, ring_memory_.back().data(), options_.slot_bytes));
+    post(ring_buffers_.size() - 1);
+  }
+}
+
+void Session::post(std::size_t ring_slot) {
+  const std::lock_guard in_order(post_mutex_);
+  ring_buffers_[ring_slot]->post_receive(kClientRank, kRequestSlot, 0, options_.slot_bytes);
+  const std::lock_guard lock(ring_->mutex);
+  ring_->posted.push_back(ring_slot);
+  ring_->changed.notify_all();
+}
+
+void Session::recycle(Received& request) {
+  endpoint_->pool.give_back(std::move(request.bulk));
+  if (!request.ring_slot) return;
+  try {
+    post(*request.ring_slot);
+  } catch (const NetError&) {
+    // The connection has ended; the reading thread says why.
+  }
+}
+
+Session::Received Session::receive(Deadline deadline) {
+  Received request;
+  {
+    std::unique_lock lock(ring_->mutex);
+    ring_->changed.wait_until(lock, deadline.at(), [&] {
+      return !ring_->posted.empty() || link_->breaker()->is_tripped();
+    });
+    link_->breaker()->check();
+    request.ring_slot = ring_->posted.front();
+    ring_->posted.pop_front();
+  }
+  ring_buffers_[*request.ring_slot]->wait_receive(deadline);
+  const std::byte* memory = ring_memory_[*request.ring_slot].data();
+  std::memcpy(&request.header, memory, sizeof(request.header));
+  check_header(request.header);
+  occupy_reply_slot(request.header);
+  const auto bytes = static_cast<std::size_t>(request.header.payload_bytes);
+  if (kRequestHeaderBytes + request.header.payload_bytes > options_.slot_bytes) {
+    receive_bulk(request);
+  } else {
+    request.payload = {memory + kRequestHeaderBytes, bytes};
+  }
+  if ((request.header.flags & kHasChecksum) != 0 &&
+      hash_bytes(text_of(request.payload)) != request.header.checksum) {
+    throw NetError(NetFailure::kProtocol, "a request's bytes do not match its checksum");
+  }
+  return request;
+}
+
+void Session::check_header(const RequestHeader& header) const {
+  if (header.magic != kMagic) throw NetError(NetFailure::kProtocol, "not a request");
+  if (header.payload_bytes < 0 || header.payload_bytes > options_.max_request_bytes) {
+    throw NetError(NetFailure::kProtocol,
+                   concat("a request of ", header.payload_bytes, " bytes, allowed are ",
+                          options_.max_request_bytes));
+  }
+  if (header.slot >= reply_slots_.size()) {
+    throw NetError(NetFailure::kProtocol,
+                   concat("slot ", header.slot, " of ", reply_slots_.size()));
+  }
+  if (header.reply_capacity < kAnySize) {
+    throw NetError(NetFailure::kProtocol, concat("room for ", header.reply_capacity, " bytes"));
+  }
+}
+
+void Session::occupy_reply_slot(const RequestHeader& header) {
+  ReplySlot& slot = reply_slots_[header.slot];
+  const std::lock_guard lock(slot.mutex);
+  if (slot.is_busy) {
+    throw NetError(NetFailure::kProtocol, concat("two requests at once in slot ", header.slot));
+  }
+  slot.is_busy = true;
+}
+
+// The reading thread waits for it: whatever else the client sends comes behind it anyway.
+void Session::receive_bulk(Received& request) {
+  const std::int64_t bytes = request.header.payload_bytes;
+  try {
+    request.bulk = endpoint_->pool.take(bytes);
+  } catch (const std::bad_alloc&) {
+    throw NetError(NetFailure::kProtocol, concat("no memory for a request of ", bytes, " bytes"));
+  }
+  LinkBuffer buffer(link_, request.bulk.data(), bytes);
+  buffer.post_receive(kClientRank, kBulkSlot + request.header.slot, 0, bytes);
+  post(*std::exchange(request.ring_slot, std::nullopt));
+  buffer.wait_receive(never());
+  request.payload = {request.bulk.data(), static_cast<std::size_t>(bytes)};
+}
+
+void Session::expect_open(const Received& request) {
+  if (request.header.op != kOpenOp || !tokens_match(text_of(request.payload), nonce_)) {
+    throw NetError(NetFailure::kRefused,
+                   "the Gloo connection is not of the client that said hello");
+  }
+}
+
+}  // namespace satrap::net

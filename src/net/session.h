@@ -1,0 +1,113 @@
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "satrap/net/server.h"
+#include "src/net/endpoint_impl.h"
+#include "src/net/link.h"
+#include "src/net/wire.h"
+
+namespace satrap::net {
+
+/// The server's end of one connection, shared by the thread that reads it and by the calls that
+/// came over it.
+class Session : public std::enable_shared_from_this<Session> {
+ public:
+  /// Takes a request that is complete and well-formed. On the reading thread.
+  using Dispatch = std::function<void(std::unique_ptr<ServerCall>, bool ordered)>;
+
+  /// Listens for the client's Gloo connection. Throws NetError.
+  Session(std::shared_ptr<Endpoint::Impl> endpoint,
+          const ServerOptions& options,
+          std::string client);
+  ~Session();
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
+
+  /// Stands up this end and answers the client's greeting (see wire.h), then reads requests until
+  /// the connection ends. Throws what ended it: a NetError.
+  void run(FrameSocket control, const std::string& gloo_address, const Dispatch& dispatch);
+
+  /// Ends the connection; run() throws.
+  void close(const std::string& reason);
+
+  const std::string& client() const { return client_; }
+
+ private:
+  friend struct ServerCall::State;
+
+  // A message's memory: a slot of the ring, or a buffer of its own for a large one.
+  struct Received {
+    RequestHeader header{};
+    std::optional<std::size_t> ring_slot;
+    PooledMemory bulk;
+    std::span<const std::byte> payload;
+  };
+
+  struct ReplySlot {
+    std::mutex mutex;  // one reply at a time; the next may begin while the last one's send returns
+    bool is_busy = false;
+    PooledMemory header, payload;
+    std::unique_ptr<LinkBuffer> header_buffer, payload_buffer;
+  };
+
+  void greet(FrameSocket control, const std::string& gloo_address);
+  void open_ring();
+  Received receive(Deadline deadline);
+  void check_header(const RequestHeader& header) const;
+  void receive_bulk(Received& request);
+  void occupy_reply_slot(const RequestHeader& header);
+  void expect_open(const Received& request);
+  void post(std::size_t ring_slot);
+  void recycle(Received& request);  // the memory of a request that has been dealt with
+
+  const std::shared_ptr<Endpoint::Impl> endpoint_;
+  const ServerOptions options_;
+  const std::string client_;
+  const std::string nonce_;
+  const Deadline setup_deadline_;
+
+  struct Ring {  // outlives the session where the breaker still wakes its reader
+    std::mutex mutex;
+    std::condition_variable changed;
+    std::deque<std::size_t> posted;  // in the order in which messages arrive
+  };
+  const std::shared_ptr<Ring> ring_;
+  const std::shared_ptr<Link> link_;
+  std::mutex post_mutex_;  // Gloo's order of the receives is that of ring_->posted
+  std::mutex watch_mutex_;
+  std::unique_ptr<Monitor::Watch> watch_;
+  std::vector<PooledMemory> ring_memory_;
+  std::vector<std::unique_ptr<LinkBuffer>> ring_buffers_;
+  std::vector<ReplySlot> reply_slots_;
+};
+
+struct ServerCall::State {
+  std::shared_ptr<Session> session;
+  Session::Received request;
+  std::span<std::byte> space{};
+  std::int64_t reply_bytes = -1;  // of reply_space
+  bool is_answered = false;
+
+  State(std::shared_ptr<Session> of, Session::Received received)
+      : session(std::move(of)), request(std::move(received)) {}
+  ~State();
+  State(const State&) = delete;
+  State& operator=(const State&) = delete;
+
+  std::span<std::byte> reply_space(std::int64_t bytes);
+  void send(ReplyStatus status, std::int64_t bytes);
+  void fail(const std::string& message) noexcept;
+  bool has_posted_payload() const { return request.header.reply_capacity > kInlineReplyBytes; }
+};
+
+}  // namespace satrap::net
