@@ -234,13 +234,12 @@ class Server::Impl {
     }
   }
 
-  // The handler may pass the call on before it throws; then the call's end answers the client.
   void handle(std::unique_ptr<ServerCall> call) {
     try {
-      handler_(std::move(call));
+      handler_(call);
     } catch (const std::exception& error) {
       log_warning("server '{}': a handler failed: {}", name_, error.what());
-      if (call) call->fail(error.what());
+      if (call && !call->is_answered()) call->fail(error.what());
     }
   }
 

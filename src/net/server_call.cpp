@@ -135,6 +135,8 @@ void ServerCall::reply(std::span<const std::byte> bytes) {
   send();
 }
 
+bool ServerCall::is_answered() const { return state_->is_answered; }
+
 void ServerCall::fail(const std::string& message) {
   SATRAP_CHECK(!state_->is_answered, "a second answer to one request");
   state_->fail(message);

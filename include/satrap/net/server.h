@@ -40,8 +40,11 @@ class ServerCall {
 
   /// reply_space and send of a copy.
   void reply(std::span<const std::byte> bytes);
-  /// Answers that it could not be done: the client gets NetError(kRemote) with this text.
+  /// Answers that it could not be done: the client gets NetError(kRemote) with this text, of which
+  /// 4 KiB are kept.
   void fail(const std::string& message);
+
+  bool is_answered() const;
 
  private:
   std::unique_ptr<State> state_;
@@ -80,8 +83,9 @@ struct ServerOptions {
 /// ("net-work-N").
 class Server {
  public:
-  /// An exception of the handler becomes the client's error.
-  using Handler = std::function<void(std::unique_ptr<ServerCall>)>;
+  /// Answers the call, or moves it away to be answered later. An exception becomes the client's
+  /// error if the call is still there.
+  using Handler = std::function<void(std::unique_ptr<ServerCall>& call)>;
 
   /// Listens, and then publishes its address in the store under `name`, replacing an earlier one.
   Server(const Endpoint& endpoint,

@@ -1,0 +1,85 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "satrap/net/connection.h"
+#include "satrap/net/deadline.h"
+#include "satrap/net/endpoint.h"
+#include "satrap/net/request.h"
+#include "satrap/net/store.h"
+
+namespace satrap::net {
+
+/// A connection to a server that is made anew when it breaks: the server's process was killed and
+/// started again, it hung, the link went down. Requests that were not answered are then sent again,
+/// in their order, with the number they had (RequestTag::client and sequence), so that the server
+/// can apply each once. Nothing is ever given up before its deadline, and nothing is dropped
+/// silently.
+///
+/// Thread-safe. It notices a broken connection when somebody waits or calls.
+class ReconnectingClient {
+ public:
+  /// `attempt_ms`: how long a request may stay unanswered on one connection before the connection
+  /// is taken for broken; so shorter than the deadlines of calls. Connects with the first call.
+  ReconnectingClient(const Endpoint& endpoint,
+                     std::shared_ptr<Store> store,
+                     std::string server,
+                     std::string name,
+                     std::int32_t rank,
+                     std::int64_t attempt_ms);
+  ~ReconnectingClient();  // requests not waited for throw kClosed
+  ReconnectingClient(const ReconnectingClient&) = delete;
+  ReconnectingClient& operator=(const ReconnectingClient&) = delete;
+
+  /// A request under way. Waited for by one thread; destroying it unwaited waits.
+  class Pending;
+
+  /// As Connection::call; blocks while as many answers as the server allows requests have not been
+  /// waited for. A buffer is of one call at a time. Without `reply` as call_for_any_size. `step`
+  /// goes into the tag.
+  std::unique_ptr<Pending> call(Op op,
+                                std::int64_t step,
+                                const RequestBuffer& request,
+                                std::span<std::byte> reply,
+                                Deadline deadline,
+                                bool ordered = false);
+  std::unique_ptr<Pending> call_for_any_size(Op op,
+                                             std::int64_t step,
+                                             const RequestBuffer& request,
+                                             Deadline deadline,
+                                             bool ordered = false);
+
+  std::uint64_t client_id() const;      // RequestTag::client of all its requests
+  std::int64_t num_reconnects() const;  // connections made, less the first
+  void close_connection();              // as if it had broken, for tests
+
+ private:
+  class Impl;
+  std::shared_ptr<Impl> impl_;
+};
+
+class ReconnectingClient::Pending {
+ public:
+  ~Pending();
+  Pending(const Pending&) = delete;
+  Pending& operator=(const Pending&) = delete;
+
+  /// As Ticket::wait, over as many connections as it takes; called once. Throws NetError: kTimeout
+  /// at the deadline, kRefused if the server refuses us, kRemote if it could not do it.
+  std::span<const std::byte> wait();
+
+ private:
+  friend class Impl;
+  struct Request;
+  explicit Pending(std::shared_ptr<Impl> impl, std::shared_ptr<Request> request);
+
+  const std::shared_ptr<Impl> impl_;
+  const std::shared_ptr<Request> request_;
+  bool is_waited_ = false;
+};
+
+}  // namespace satrap::net

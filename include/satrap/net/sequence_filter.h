@@ -1,0 +1,61 @@
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <set>
+
+#include "satrap/net/deadline.h"
+#include "satrap/net/request.h"
+
+namespace satrap::net {
+
+/// Lets a server apply each request once, however often a client sends it: remembers per client
+/// which sequence numbers have been applied. A client numbers its requests 1, 2, 3, ...; they may
+/// be applied in any order, and what lies more than a few numbers behind costs no memory.
+/// Thread-safe.
+///
+///   if (filter.begin(tag, deadline)) {   // else: applied before, only the answer was lost
+///     apply(request);
+///     filter.finish(tag);                // or abandon(tag) if it was not applied after all
+///   }
+class SequenceFilter {
+ public:
+  /// Clients remembered; when more come, the one that has been silent longest is forgotten.
+  explicit SequenceFilter(std::int64_t max_clients = 4096);
+
+  /// Whether the request is to be applied now, by the caller. False: it has been. If another thread
+  /// is applying it, waits until that one is done; NetError(kTimeout) at the deadline.
+  bool begin(const RequestTag& tag, Deadline deadline);
+
+  void finish(const RequestTag& tag);
+  void abandon(const RequestTag& tag);  // a repetition will be applied
+
+  /// The client will send nothing any more.
+  void forget(std::uint64_t client);
+
+  /// Sequence numbers of `client` up to which all have been applied.
+  std::uint64_t applied_up_to(std::uint64_t client) const;
+
+  std::int64_t num_clients() const;
+
+ private:
+  struct Client {
+    std::uint64_t all_up_to = 0;
+    std::set<std::uint64_t> beyond;  // applied, out of order
+    std::set<std::uint64_t> under_way;
+    std::uint64_t last_use = 0;
+  };
+
+  Client& client_of(const RequestTag& tag);
+  void make_room();
+
+  const std::int64_t max_clients_;
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  std::map<std::uint64_t, Client> clients_;
+  std::uint64_t num_uses_ = 0;
+};
+
+}  // namespace satrap::net

@@ -1,0 +1,258 @@
+#include "satrap/net/reconnecting_client.h"
+
+#include <condition_variable>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <random>
+#include <utility>
+
+#include "satrap/core/error.h"
+#include "satrap/core/log.h"
+
+namespace satrap::net {
+
+// One request until it has been waited for. Guarded by Impl's mutex, but for `ticket`'s waiting.
+struct ReconnectingClient::Pending::Request {
+  Op op;
+  RequestBuffer buffer;
+  std::optional<std::span<std::byte>> reply;
+  Deadline deadline;
+  CallOptions options;
+  std::shared_ptr<Ticket> ticket{};  // on the connection of `generation`
+  std::int64_t generation = 0;
+};
+
+class ReconnectingClient::Impl : public std::enable_shared_from_this<Impl> {
+ public:
+  using Request = Pending::Request;
+
+  Impl(const Endpoint& endpoint,
+       std::shared_ptr<Store> store,
+       std::string server,
+       std::string name,
+       std::int32_t rank,
+       std::int64_t attempt_ms)
+      : endpoint_(endpoint),
+        store_(std::move(store)),
+        server_(std::move(server)),
+        name_(std::move(name)),
+        rank_(rank),
+        attempt_ms_(attempt_ms) {
+    std::random_device device;
+    while (id == 0) id = (std::uint64_t{device()} << 32) | device();
+  }
+
+  std::unique_ptr<Pending> call(Op op,
+                                std::int64_t step,
+                                const RequestBuffer& buffer,
+                                std::optional<std::span<std::byte>> reply,
+                                Deadline deadline,
+                                bool ordered) {
+    std::unique_lock lock(mutex_);
+    const auto has_room = [this] {
+      return is_ended_ || !connection_ ||
+             static_cast<std::int64_t>(unanswered_.size()) < connection_->max_in_flight();
+    };
+    if (!changed_.wait_until(lock, deadline.at(), has_room)) {
+      throw NetError(NetFailure::kTimeout,
+                     concat("'", name_, "': nobody has waited for the answers of the ",
+                            unanswered_.size(), " requests under way"));
+    }
+    SATRAP_CHECK(!is_ended_, "a call of a client that has ended");
+    if (!connection_) reconnect(deadline);
+    const auto bytes = static_cast<std::int64_t>(buffer.payload().size());
+    SATRAP_CHECK(bytes <= connection_->max_request_bytes(), "a request of ", bytes,
+                 " bytes, the server takes ", connection_->max_request_bytes());
+    CallOptions options{{id, next_sequence_, step, rank_}, ordered};
+    auto request = std::make_shared<Request>(Request{op, buffer, reply, deadline, options});
+    unanswered_.emplace(next_sequence_++, request);
+    try {
+      send(*request);
+    } catch (const NetError& error) {
+      // Sent again by whoever waits first.
+      log_debug("'{}' to '{}': {}", name_, server_, error.what());
+    }
+    return std::unique_ptr<Pending>(new Pending(shared_from_this(), std::move(request)));
+  }
+
+  std::span<const std::byte> wait(Request& request) {
+    for (;;) {
+      std::shared_ptr<Ticket> ticket;
+      std::int64_t generation = 0;
+      {
+        const std::lock_guard lock(mutex_);
+        ticket = request.ticket;
+        generation = request.generation;
+      }
+      try {
+        if (ticket) {
+          const std::span<const std::byte> reply = ticket->wait();
+          if (is_answered(request, generation)) return reply;
+          continue;
+        }
+      } catch (const NetError& error) {
+        if (!error.is_connection_lost() || request.deadline.has_passed()) {
+          give_up(request);
+          throw;
+        }
+        log_info("'{}': connection lost: {}", name_, error.what());
+      }
+      ticket.reset();
+      try {
+        renew(generation, request.deadline);
+      } catch (const NetError&) {
+        give_up(request);
+        throw;
+      }
+    }
+  }
+
+  // Nobody waits for what is left; its memory is the caller's again.
+  void end() {
+    const std::lock_guard lock(mutex_);
+    is_ended_ = true;
+    connection_.reset();
+    changed_.notify_all();
+  }
+
+  void close_connection() {
+    const std::lock_guard lock(mutex_);
+    if (connection_) connection_->close("asked to");
+  }
+
+  std::int64_t num_reconnects() {
+    const std::lock_guard lock(mutex_);
+    return generation_ > 0 ? generation_ - 1 : 0;
+  }
+
+  std::uint64_t id = 0;
+
+ private:
+  // Strikes the request off, unless another thread has meanwhile sent it again on a new connection:
+  // then the answer will be written once more, and has to be waited for once more.
+  bool is_answered(const Request& request, std::int64_t generation) {
+    const std::lock_guard lock(mutex_);
+    if (request.generation != generation) return false;
+    unanswered_.erase(request.options.tag.sequence);
+    changed_.notify_all();
+    return true;
+  }
+
+  // Strikes the request off; when it returns, nothing writes to its reply any more.
+  void give_up(Request& request) {
+    std::shared_ptr<Ticket> ticket;
+    const std::lock_guard lock(mutex_);
+    unanswered_.erase(request.options.tag.sequence);
+    changed_.notify_all();
+    ticket = std::exchange(request.ticket, nullptr);
+    if (ticket && request.deadline.has_passed() && connection_)
+      connection_->close("a deadline passed");
+  }
+
+  // Holding the mutex. One attempt to send a request on the connection there is.
+  void send(Request& request) {
+    request.generation = generation_;
+    request.ticket.reset();
+    const Deadline attempt = request.deadline.at_most_ms(attempt_ms_);
+    request.ticket = std::make_shared<Ticket>(
+        request.reply
+            ? connection_->call(request.op, request.buffer, *request.reply, attempt,
+                                request.options)
+            : connection_->call_for_any_size(request.op, request.buffer, attempt, request.options));
+  }
+
+  // A new connection in place of that of `generation`, unless somebody has made one already, and
+  // everything that is unanswered sent over it.
+  void renew(std::int64_t generation, Deadline deadline) {
+    const std::lock_guard lock(mutex_);
+    if (is_ended_) throw NetError(NetFailure::kClosed, "the client has ended");
+    if (generation != generation_) return;
+    reconnect(deadline);
+    for (auto& [sequence, request] : unanswered_) {
+      try {
+        send(*request);
+      } catch (const NetError& error) {
+        log_debug("'{}' to '{}', again: {}", name_, server_, error.what());
+        return;  // broken again; whoever waits comes back here
+      }
+    }
+  }
+
+  void reconnect(Deadline deadline) {
+    if (connection_) connection_->close("to be made anew");
+    connection_.emplace(endpoint_, *store_, server_, name_, deadline);
+    ++generation_;
+    if (generation_ > 1) log_info("'{}': connected to '{}' again", name_, server_);
+  }
+
+  const Endpoint& endpoint_;
+  const std::shared_ptr<Store> store_;
+  const std::string server_, name_;
+  const std::int32_t rank_;
+  const std::int64_t attempt_ms_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool is_ended_ = false;
+  std::optional<Connection> connection_;
+  std::int64_t generation_ = 0;
+  std::uint64_t next_sequence_ = 1;
+  std::map<std::uint64_t, std::shared_ptr<Request>> unanswered_;
+};
+
+ReconnectingClient::Pending::Pending(std::shared_ptr<Impl> impl, std::shared_ptr<Request> request)
+    : impl_(std::move(impl)), request_(std::move(request)) {}
+
+ReconnectingClient::Pending::~Pending() {
+  if (is_waited_) return;
+  try {
+    wait();
+  } catch (const std::exception& error) {
+    log_debug("an answer nobody waited for: {}", error.what());
+  }
+}
+
+std::span<const std::byte> ReconnectingClient::Pending::wait() {
+  SATRAP_CHECK(!is_waited_, "a second wait for one answer");
+  is_waited_ = true;
+  return impl_->wait(*request_);
+}
+
+ReconnectingClient::ReconnectingClient(const Endpoint& endpoint,
+                                       std::shared_ptr<Store> store,
+                                       std::string server,
+                                       std::string name,
+                                       std::int32_t rank,
+                                       std::int64_t attempt_ms)
+    : impl_(std::make_shared<Impl>(endpoint,
+                                   std::move(store),
+                                   std::move(server),
+                                   std::move(name),
+                                   rank,
+                                   attempt_ms)) {}
+
+ReconnectingClient::~ReconnectingClient() { impl_->end(); }
+
+std::unique_ptr<ReconnectingClient::Pending> ReconnectingClient::call(Op op,
+                                                                      std::int64_t step,
+                                                                      const RequestBuffer& request,
+                                                                      std::span<std::byte> reply,
+                                                                      Deadline deadline,
+                                                                      bool ordered) {
+  return impl_->call(op, step, request, reply, deadline, ordered);
+}
+
+std::unique_ptr<ReconnectingClient::Pending> ReconnectingClient::call_for_any_size(
+    Op op,
+    std::int64_t step,
+    const RequestBuffer& request,
+    Deadline deadline,
+    bool ordered) {
+  return impl_->call(op, step, request, std::nullopt, deadline, ordered);
+}
+
+std::uint64_t ReconnectingClient::client_id() const { return impl_->id; }
+std::int64_t ReconnectingClient::num_reconnects() const { return impl_->num_reconnects(); }
+void ReconnectingClient::close_connection() { impl_->close_connection(); }
+
+}  // namespace satrap::net
