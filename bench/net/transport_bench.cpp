@@ -236,8 +236,6 @@ void run_net(const std::string& folder,
   const Endpoint endpoint{EndpointOptions{}};
   Connection connection(endpoint, store, "bench", "client", soon());
   start();
-  std::array<std::vector<std::byte>, kDepth> replies;
-  for (auto& reply : replies) reply = memory(shape.message_bytes);
   std::deque<Ticket> under_way;
   for (std::int64_t i = 0; i < 2 * exchanges; ++i) {
     if (under_way.size() == 2 * kDepth) {
@@ -246,8 +244,8 @@ void run_net(const std::string& folder,
     }
     const Op op = i % 2 == 0 ? kPull : kPush;
     const RequestBuffer request(endpoint, shape.request_bytes(op));
-    const std::span<std::byte> reply(replies[static_cast<std::size_t>(i / 2) % kDepth]);
-    under_way.push_back(connection.call(op, request, op == kPull ? reply : reply.first(0), soon()));
+    const std::int64_t expected = op == kPull ? shape.message_bytes : 0;
+    under_way.push_back(connection.call_for_any_size(op, request, soon(), {{}, false, expected}));
   }
   for (Ticket& ticket : under_way) ticket.wait();
 }

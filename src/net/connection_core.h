@@ -77,6 +77,7 @@ struct Ticket::State {
   std::span<const std::byte> wait();
 
  private:
+  void post_receives(const CallOptions& options);
   void send(Op op, const CallOptions& options);
   std::span<const std::byte> receive();
   std::span<const std::byte> receive_any_size(const ReplyHeader& header);
@@ -92,9 +93,14 @@ struct Ticket::State {
   bool is_done_ = false;
   std::optional<NetError> error_;
   std::span<const std::byte> reply_;
-  PooledMemory own_memory_;
+  // The header's memory and buffer: the slot's, or own ones where a large answer is expected with
+  // it.
+  std::int64_t inline_bytes_ = kInlineReplyBytes;
+  std::byte* header_ = nullptr;
+  LinkBuffer* header_buffer_ = nullptr;
+  PooledMemory own_header_, own_payload_;
   // Last, so that they go first: each ends its use of the memory above.
-  std::unique_ptr<LinkBuffer> request_buffer_, bulk_buffer_, payload_buffer_;
+  std::unique_ptr<LinkBuffer> own_header_buffer_, request_buffer_, bulk_buffer_, payload_buffer_;
 };
 
 }  // namespace satrap::net

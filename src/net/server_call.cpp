@@ -13,11 +13,24 @@ namespace {
 // For the send of the answer before to end, whose last byte the client has read already.
 constexpr std::int64_t kSendTailMs = 10'000;
 
-void finish_send(const std::unique_ptr<LinkBuffer>& buffer) {
-  if (buffer && buffer->is_sending()) buffer->wait_send(Deadline::after_ms(kSendTailMs));
-}
-
 }  // namespace
+
+void Session::prepare(Outgoing& outgoing, std::int64_t bytes) {
+  try {
+    if (outgoing.buffer && outgoing.buffer->is_sending()) {
+      outgoing.buffer->wait_send(Deadline::after_ms(kSendTailMs));
+    }
+  } catch (const NetError&) {
+    // The connection has ended. The handler may still write its answer; send() will drop it.
+  }
+  if (outgoing.memory.data() != nullptr && outgoing.memory.capacity() >= bytes) return;
+  outgoing.buffer.reset();
+  endpoint_->pool.give_back(std::move(outgoing.memory));
+  outgoing.memory = {};
+  outgoing.memory = endpoint_->pool.take(bytes);
+  outgoing.buffer =
+      std::make_unique<LinkBuffer>(link_, outgoing.memory.data(), outgoing.memory.capacity());
+}
 
 ServerCall::State::~State() {
   if (!is_answered) fail("the server dropped the request");
@@ -34,33 +47,17 @@ std::span<std::byte> ServerCall::State::reply_space(std::int64_t bytes) {
   }
   Session::ReplySlot& slot = session->reply_slots_[request.header.slot];
   const std::lock_guard lock(slot.mutex);
-  BufferPool& pool = session->endpoint_->pool;
-  try {
-    finish_send(slot.header_buffer);
-    finish_send(slot.payload_buffer);
-  } catch (const NetError&) {
-    // The connection has ended. The handler may still write its answer; send() will drop it.
-  }
-  constexpr std::int64_t kHeaderBytes = kReplyHeaderBytes + kInlineReplyBytes;
-  if (slot.header.data() == nullptr) {
-    slot.header = pool.take(kHeaderBytes);
-    slot.header_buffer =
-        std::make_unique<LinkBuffer>(session->link_, slot.header.data(), kHeaderBytes);
-  }
   reply_bytes = bytes;
-  if (!has_posted_payload() && bytes <= kInlineReplyBytes) {
-    space = {slot.header.data() + kReplyHeaderBytes, static_cast<std::size_t>(bytes)};
-    return space;
+  std::byte* memory = nullptr;
+  if (fits_inline(bytes)) {
+    session->prepare(slot.header, kReplyHeaderBytes + std::max(bytes, kInlineReplyBytes));
+    memory = slot.header.memory.data() + kReplyHeaderBytes;
+  } else {
+    session->prepare(slot.header, kReplyHeaderBytes + kInlineReplyBytes);
+    session->prepare(slot.payload, bytes);
+    memory = slot.payload.memory.data();
   }
-  if (slot.payload.capacity() < bytes || slot.payload.data() == nullptr) {
-    slot.payload_buffer.reset();
-    pool.give_back(std::move(slot.payload));
-    slot.payload = {};
-    slot.payload = pool.take(bytes);
-    slot.payload_buffer =
-        std::make_unique<LinkBuffer>(session->link_, slot.payload.data(), slot.payload.capacity());
-  }
-  space = {slot.payload.data(), static_cast<std::size_t>(bytes)};
+  space = {memory, static_cast<std::size_t>(bytes)};
   return space;
 }
 
@@ -78,17 +75,16 @@ void ServerCall::State::send(ReplyStatus status, std::int64_t bytes) {
     header.flags = kHasChecksum;
     header.checksum = hash_bytes({reinterpret_cast<const char*>(space.data()), space.size()});
   }
-  std::memset(slot.header.data(), 0, kReplyHeaderBytes);
-  std::memcpy(slot.header.data(), &header, sizeof(header));
-  const bool is_inline =
-      status != ReplyStatus::kOk || (!has_posted_payload() && bytes <= kInlineReplyBytes);
+  std::memset(slot.header.memory.data(), 0, kReplyHeaderBytes);
+  std::memcpy(slot.header.memory.data(), &header, sizeof(header));
+  const bool is_inline = status != ReplyStatus::kOk || fits_inline(bytes);
   const std::int64_t payload_bytes = status == ReplyStatus::kOk ? bytes : 0;
   slot.is_busy = false;  // the client may use the slot again as soon as it has the last byte
   try {
-    slot.header_buffer->post_send(kClientRank, kReplySlot + request.header.slot, 0,
+    slot.header.buffer->post_send(kClientRank, kReplySlot + request.header.slot, 0,
                                   kReplyHeaderBytes + (is_inline ? bytes : 0));
     if (has_posted_payload() || !is_inline) {
-      slot.payload_buffer->post_send(kClientRank, kReplyPayloadSlot + request.header.slot, 0,
+      slot.payload.buffer->post_send(kClientRank, kReplyPayloadSlot + request.header.slot, 0,
                                      payload_bytes);
     }
   } catch (const NetError& error) {
@@ -101,7 +97,7 @@ void ServerCall::State::fail(const std::string& message) noexcept {
     if (reply_bytes < 0) reply_space(0);
     const auto bytes = std::min(static_cast<std::int64_t>(message.size()), kInlineReplyBytes);
     Session::ReplySlot& slot = session->reply_slots_[request.header.slot];
-    std::memcpy(slot.header.data() + kReplyHeaderBytes, message.data(),
+    std::memcpy(slot.header.memory.data() + kReplyHeaderBytes, message.data(),
                 static_cast<std::size_t>(bytes));
     send(ReplyStatus::kFailed, bytes);
   } catch (const std::exception& error) {

@@ -59,10 +59,10 @@ Session::~Session() {
   ring_buffers_.clear();
   for (PooledMemory& memory : ring_memory_) endpoint_->pool.give_back(std::move(memory));
   for (ReplySlot& slot : reply_slots_) {
-    slot.header_buffer.reset();
-    slot.payload_buffer.reset();
-    endpoint_->pool.give_back(std::move(slot.header));
-    endpoint_->pool.give_back(std::move(slot.payload));
+    for (Outgoing* outgoing : {&slot.header, &slot.payload}) {
+      outgoing->buffer.reset();
+      endpoint_->pool.give_back(std::move(outgoing->memory));
+    }
   }
 }
 
@@ -188,8 +188,9 @@ void Session::check_header(const RequestHeader& header) const {
     throw NetError(NetFailure::kProtocol,
                    concat("slot ", header.slot, " of ", reply_slots_.size()));
   }
-  if (header.reply_capacity < kAnySize) {
-    throw NetError(NetFailure::kProtocol, concat("room for ", header.reply_capacity, " bytes"));
+  if (header.reply_capacity < kAnySize || header.inline_bytes < kInlineReplyBytes) {
+    throw NetError(NetFailure::kProtocol, concat("room for ", header.reply_capacity, " bytes and ",
+                                                 header.inline_bytes, " inline"));
   }
 }
 

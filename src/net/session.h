@@ -53,12 +53,19 @@ class Session : public std::enable_shared_from_this<Session> {
     std::span<const std::byte> payload;
   };
 
+  // Memory to send from, kept from reply to reply.
+  struct Outgoing {
+    PooledMemory memory;
+    std::unique_ptr<LinkBuffer> buffer;
+  };
   struct ReplySlot {
     std::mutex mutex;  // one reply at a time; the next may begin while the last one's send returns
     bool is_busy = false;
-    PooledMemory header, payload;
-    std::unique_ptr<LinkBuffer> header_buffer, payload_buffer;
+    Outgoing header, payload;
   };
+
+  // Makes it hold at least `bytes`, after what was sent from it before.
+  void prepare(Outgoing& outgoing, std::int64_t bytes);
 
   void greet(FrameSocket control, const std::string& gloo_address);
   void open_ring();
@@ -108,6 +115,9 @@ struct ServerCall::State {
   void send(ReplyStatus status, std::int64_t bytes);
   void fail(const std::string& message) noexcept;
   bool has_posted_payload() const { return request.header.reply_capacity > kInlineReplyBytes; }
+  bool fits_inline(std::int64_t bytes) const {
+    return !has_posted_payload() && bytes <= request.header.inline_bytes;
+  }
 };
 
 }  // namespace satrap::net

@@ -40,18 +40,33 @@ Ticket::State::State(std::shared_ptr<Connection::Core> connection,
   }
 }
 
-// Receives first, then the request: the answer always finds its place ready.
-void Ticket::State::send(Op op, const CallOptions& options) {
+void Ticket::State::post_receives(const CallOptions& options) {
   const std::shared_ptr<Link>& link = core_->link_;
-  LinkBuffer& header_buffer = *core_->reply_header_buffers_[slot_];
-  header_buffer.post_receive(kServerRank, kReplySlot + slot_, 0,
-                             kReplyHeaderBytes + kInlineReplyBytes);
+  if (!destination_ && options.expected_reply_bytes > kInlineReplyBytes) {
+    inline_bytes_ = std::min(options.expected_reply_bytes, kMaxReplyBytes);
+    own_header_ = core_->endpoint_->pool.take(kReplyHeaderBytes + inline_bytes_);
+    own_header_buffer_ =
+        std::make_unique<LinkBuffer>(link, own_header_.data(), kReplyHeaderBytes + inline_bytes_);
+    header_ = own_header_.data();
+    header_buffer_ = own_header_buffer_.get();
+  } else {
+    header_ = core_->reply_headers_[slot_].data();
+    header_buffer_ = core_->reply_header_buffers_[slot_].get();
+  }
+  header_buffer_->post_receive(kServerRank, kReplySlot + slot_, 0,
+                               kReplyHeaderBytes + inline_bytes_);
   if (destination_ && size_of(*destination_) > kInlineReplyBytes) {
     const std::int64_t bytes = size_of(*destination_);
     payload_buffer_ = std::make_unique<LinkBuffer>(link, destination_->data(), bytes);
     payload_buffer_->post_receive(kServerRank, kReplyPayloadSlot + slot_, 0, bytes);
   }
+}
 
+// Receives first, then the request: the answer always finds its place ready.
+void Ticket::State::send(Op op, const CallOptions& options) {
+  SATRAP_CHECK(request_.memory() != nullptr, "a request needs a buffer, if only of 0 bytes");
+  post_receives(options);
+  const std::shared_ptr<Link>& link = core_->link_;
   const bool has_checksum = core_->endpoint_->options.checksum;
   const std::span<const std::byte> payload = request_.payload();
   RequestHeader header{};
@@ -59,12 +74,12 @@ void Ticket::State::send(Op op, const CallOptions& options) {
   header.request_id = id_;
   header.payload_bytes = size_of(payload);
   header.reply_capacity = destination_ ? size_of(*destination_) : kAnySize;
+  header.inline_bytes = inline_bytes_;
   header.checksum = has_checksum ? checksum_of(payload) : 0;
   header.op = op;
   header.slot = slot_;
   header.flags = (options.ordered ? kOrdered : 0U) | (has_checksum ? kHasChecksum : 0U);
   header.tag = options.tag;
-  SATRAP_CHECK(request_.memory() != nullptr, "a request needs a buffer, if only of 0 bytes");
   std::byte* memory = request_.memory()->memory.data();
   std::memset(memory, 0, kRequestHeaderBytes);
   std::memcpy(memory, &header, sizeof(header));
@@ -85,7 +100,8 @@ Ticket::State::~State() {
   } catch (const std::exception& error) {
     log_debug("an answer nobody waited for: {}", error.what());
   }
-  if (own_memory_.data() != nullptr) core_->endpoint_->pool.give_back(std::move(own_memory_));
+  core_->endpoint_->pool.give_back(std::move(own_header_));
+  core_->endpoint_->pool.give_back(std::move(own_payload_));
 }
 
 std::span<const std::byte> Ticket::State::wait() {
@@ -108,14 +124,13 @@ std::span<const std::byte> Ticket::State::wait() {
 std::span<const std::byte> Ticket::State::receive() {
   // The payload follows the header: waiting for it first wakes this thread once.
   if (payload_buffer_) payload_buffer_->wait_receive(deadline_);
-  core_->reply_header_buffers_[slot_]->wait_receive(deadline_);
+  header_buffer_->wait_receive(deadline_);
   request_buffer_->wait_send(deadline_);
   if (bulk_buffer_) bulk_buffer_->wait_send(deadline_);
 
-  const std::byte* memory = core_->reply_headers_[slot_].data();
-  const std::byte* inlined = memory + kReplyHeaderBytes;
+  const std::byte* inlined = header_ + kReplyHeaderBytes;
   ReplyHeader header{};
-  std::memcpy(&header, memory, sizeof(header));
+  std::memcpy(&header, header_, sizeof(header));
   const std::int64_t capacity = destination_ ? size_of(*destination_) : kMaxReplyBytes;
   if (header.magic != kMagic || header.request_id != id_ || header.payload_bytes < 0 ||
       header.payload_bytes > (header.status == ReplyStatus::kOk ? capacity : kInlineReplyBytes)) {
@@ -130,15 +145,17 @@ std::span<const std::byte> Ticket::State::receive() {
   }
   if (payload_buffer_) {
     payload = destination_->first(bytes);
-  } else if (header.payload_bytes > kInlineReplyBytes) {
+  } else if (header.payload_bytes > inline_bytes_) {
     payload = receive_any_size(header);
   } else if (destination_) {
     if (bytes > 0) std::memcpy(destination_->data(), inlined, bytes);
     payload = destination_->first(bytes);
+  } else if (own_header_buffer_) {
+    payload = {inlined, bytes};
   } else {
-    own_memory_ = core_->endpoint_->pool.take(header.payload_bytes);
-    std::memcpy(own_memory_.data(), inlined, bytes);
-    payload = {own_memory_.data(), bytes};
+    own_payload_ = core_->endpoint_->pool.take(header.payload_bytes);
+    std::memcpy(own_payload_.data(), inlined, bytes);
+    payload = {own_payload_.data(), bytes};
   }
   check_payload(header, payload);
   core_->credits_->give_back(slot_);
@@ -146,12 +163,12 @@ std::span<const std::byte> Ticket::State::receive() {
 }
 
 std::span<const std::byte> Ticket::State::receive_any_size(const ReplyHeader& header) {
-  own_memory_ = core_->endpoint_->pool.take(header.payload_bytes);
+  own_payload_ = core_->endpoint_->pool.take(header.payload_bytes);
   payload_buffer_ =
-      std::make_unique<LinkBuffer>(core_->link_, own_memory_.data(), header.payload_bytes);
+      std::make_unique<LinkBuffer>(core_->link_, own_payload_.data(), header.payload_bytes);
   payload_buffer_->post_receive(kServerRank, kReplyPayloadSlot + slot_, 0, header.payload_bytes);
   payload_buffer_->wait_receive(deadline_);
-  return {own_memory_.data(), static_cast<std::size_t>(header.payload_bytes)};
+  return {own_payload_.data(), static_cast<std::size_t>(header.payload_bytes)};
 }
 
 void Ticket::State::check_payload(const ReplyHeader& header,

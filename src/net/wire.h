@@ -20,9 +20,9 @@ namespace satrap::net {
 // payload. If they exceed the server's slot_bytes, the header goes alone and the payload follows on
 // kBulkSlot + slot, for which the server posts a receive when it has seen the header.
 // A reply is one message on kReplySlot + slot: ReplyHeader, padded to kReplyHeaderBytes, and up to
-// kInlineReplyBytes of payload or of the error's text. A longer payload, and *every* payload of a
-// call for which the client has posted a receive (reply_capacity > kInlineReplyBytes; empty on
-// errors), is a message of its own on kReplyPayloadSlot + slot, sent behind the header.
+// RequestHeader::inline_bytes of payload, or the error's text. A longer payload, and *every*
+// payload of a call for which the client has posted a receive (reply_capacity > kInlineReplyBytes;
+// empty on errors), is a message of its own on kReplyPayloadSlot + slot, sent behind the header.
 
 inline constexpr std::uint64_t kMagic = 0x31304E5041525453;  // changes with the format
 inline constexpr Op kOpenOp = kFirstReservedOp;
@@ -37,7 +37,7 @@ inline constexpr std::uint64_t kBulkSlot = std::uint64_t{3} << 32;
 
 inline constexpr std::int64_t kRequestHeaderBytes = 128;
 inline constexpr std::int64_t kReplyHeaderBytes = 64;
-inline constexpr std::int64_t kInlineReplyBytes = 4096;
+inline constexpr std::int64_t kInlineReplyBytes = 4096;  // at least; also the longest error text
 inline constexpr std::int64_t kMaxReplyBytes = std::int64_t{4} << 30;
 inline constexpr std::int64_t kMaxHelloBytes = 8192;
 inline constexpr std::int64_t kMaxControlBytes = 1024;
@@ -53,7 +53,8 @@ struct RequestHeader {
   std::uint64_t request_id;  // of the connection, from 1
   std::int64_t payload_bytes;
   std::int64_t reply_capacity;
-  std::uint64_t checksum;  // XXH3 of the payload, if kHasChecksum
+  std::int64_t inline_bytes;  // of payload that fit into the message with the reply's header
+  std::uint64_t checksum;     // XXH3 of the payload, if kHasChecksum
   std::uint32_t op;
   std::uint32_t slot;  // below max_in_flight, of one unanswered request at a time
   std::uint32_t flags;

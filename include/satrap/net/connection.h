@@ -42,6 +42,10 @@ struct CallOptions {
   /// Requests of a connection with this flag are handled one after the other, in the order in which
   /// they were sent; others by whichever worker is free.
   bool ordered = false;
+
+  /// For call_for_any_size: answers up to this size need no further trip over the network, and are
+  /// the cheapest there are (one message of Gloo; an answer into the caller's memory takes two).
+  std::int64_t expected_reply_bytes = 4096;
 };
 
 /// The client's end of a connection to a Server: requests and answers, many under way at a time.
