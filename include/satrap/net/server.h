@@ -55,12 +55,13 @@ struct ServerOptions {
   /// hand over whatever takes long.
   std::int64_t num_workers = 0;
 
-  /// Requests a client may have unanswered, and receives posted for each.
-  std::int64_t max_in_flight = 16;
+  /// Requests a client may have unanswered. They use their slots in turn, so more than are needed cost
+  /// cache misses (measured: a quarter of the throughput for 16 instead of 8).
+  std::int64_t max_in_flight = 8;
 
   /// Requests up to this size arrive in memory that waits for them (max_in_flight + 1 such slots
   /// per connection); larger ones are announced first, and cost one more trip over the network.
-  std::int64_t slot_bytes = 512 << 10;
+  std::int64_t slot_bytes = 2 << 20;
 
   /// Larger requests are refused before memory is taken for them.
   std::int64_t max_request_bytes = std::int64_t{1} << 30;

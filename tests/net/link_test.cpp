@@ -1,0 +1,235 @@
+// What Gloo does to a process whose peer is broken, dead or hostile, met by Link, one test per case
+// measured on Gloo as it comes (the letters are those of src/net/README.md). Peers are raw Gloo.
+#include "src/net/link.h"
+
+#include <cstring>
+
+#include <gloo/transport/tcp/address.h>
+#include <netinet/in.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+
+#include "src/net/socket.h"
+#include "tests/net/fixture.h"
+
+namespace satrap::net {
+namespace {
+
+double cpu_seconds() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return static_cast<double>(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
+         1e-6 * static_cast<double>(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
+}
+
+class LinkTest : public testing::Test {
+ protected:
+  LinkTest() {
+    std::thread peer([&] { peer_->mesh().connect(0, link_->mesh().address_for(1)); });
+    link_->mesh().connect(1, peer_->mesh().address_for(0));
+    peer.join();
+  }
+  ~LinkTest() override {
+    link_->close(NetFailure::kClosed, "test over");
+    peer_->close(NetFailure::kClosed, "test over");
+  }
+
+  std::unique_ptr<LinkBuffer> ours(Bytes& bytes) {
+    return std::make_unique<LinkBuffer>(link_, bytes.data(),
+                                        static_cast<std::int64_t>(bytes.size()));
+  }
+  std::unique_ptr<GlooBuffer> theirs(Bytes& bytes) {
+    return peer_->mesh().make_buffer(bytes.data(), static_cast<std::int64_t>(bytes.size()));
+  }
+  void expect_down(const char* reason) {
+    ASSERT_TRUE(eventually([&] { return link_->breaker()->is_tripped(); }));
+    EXPECT_NE(std::string(link_->breaker()->error().what()).find(reason), std::string::npos)
+        << link_->breaker()->error().what();
+  }
+
+  std::shared_ptr<Link> link_ = std::make_shared<Link>(make_gloo_device("127.0.0.1"), 0, 2, soon());
+  std::shared_ptr<Link> peer_ = std::make_shared<Link>(make_gloo_device("127.0.0.1"), 1, 2, soon());
+};
+
+TEST_F(LinkTest, MessagesArriveInOrderIntoThePostedMemory) {
+  Bytes first = some_bytes(100, 1), second = some_bytes(50, 2), a(100), b(100);
+  const auto in_a = ours(a), in_b = ours(b);
+  in_a->post_receive(1, 5, 0, 100);
+  in_b->post_receive(1, 5, 0, 100);
+  const auto out_first = theirs(first), out_second = theirs(second);
+  out_first->send(0, 5);
+  out_second->send(0, 5);
+  in_b->wait_receive(soon());
+  in_a->wait_receive(soon());
+  EXPECT_EQ(a, first);
+  EXPECT_TRUE(std::equal(second.begin(), second.end(), b.begin()));
+}
+
+// A, B: posted receive or unmatched send, peer goes.
+TEST_F(LinkTest, CaseAB_WaitsEndWhenThePeerCloses) {
+  Bytes in(64), out(64);
+  const auto receiving = ours(in), sending = ours(out);
+  receiving->post_receive(1, 1, 0, 64);
+  sending->post_send(1, 2, 0, 64);
+  peer_->mesh().close();
+  const auto begin = std::chrono::steady_clock::now();
+  EXPECT_EQ(failure_of([&] { receiving->wait_receive(soon()); }), NetFailure::kClosed);
+  EXPECT_EQ(failure_of([&] { sending->wait_send(soon()); }), NetFailure::kClosed);
+  EXPECT_LT(seconds_since(begin), 10.0);
+}
+
+// C: Gloo leaves the sender waiting for its whole timeout when the peer goes while bytes are
+// moving.
+TEST_F(LinkTest, CaseC_SendUnderWayEndsWhenThePeerCloses) {
+  Bytes out(256 << 20);
+  Bytes in(out.size());
+  auto receiving = theirs(in);
+  receiving->recv(0, 1);
+  const auto sending = ours(out);
+  sending->post_send(1, 1, 0, static_cast<std::int64_t>(out.size()));
+  peer_->mesh().close();
+  const auto begin = std::chrono::steady_clock::now();
+  EXPECT_EQ(failure_of([&] { sending->wait_send(Deadline::after_ms(60'000)); }),
+            NetFailure::kClosed);
+  EXPECT_LT(seconds_since(begin), 20.0);
+}
+
+// D: likewise the receiver. Here the link is cut in mid-message: the sender closes after a part.
+TEST_F(LinkTest, CaseD_ReceiveUnderWayEndsWhenThePeerCloses) {
+  Bytes in(256 << 20);
+  Bytes out(in.size(), std::byte{7});
+  const auto receiving = ours(in);
+  receiving->post_receive(1, 1, 0, static_cast<std::int64_t>(in.size()));
+  auto sending = theirs(out);
+  sending->send(0, 1);
+  ASSERT_TRUE(
+      eventually([&] { return *const_cast<volatile std::byte*>(in.data()) == std::byte{7}; }));
+  peer_->mesh().close();
+  EXPECT_EQ(failure_of([&] { receiving->wait_receive(Deadline::after_ms(60'000)); }),
+            NetFailure::kClosed);
+}
+
+// F: a hung peer looks like a slow one; the deadline decides, and takes the link with it.
+TEST_F(LinkTest, CaseF_DeadlineBreaksTheLinkAndWakesEverybody) {
+  Bytes a(64), b(64);
+  const auto first = ours(a), second = ours(b);
+  first->post_receive(1, 1, 0, 64);
+  second->post_receive(1, 2, 0, 64);
+  std::optional<NetFailure> other;
+  std::thread waiting([&] { other = failure_of([&] { second->wait_receive(soon()); }); });
+  EXPECT_EQ(failure_of([&] { first->wait_receive(Deadline::after_ms(30)); }), NetFailure::kTimeout);
+  waiting.join();
+  EXPECT_EQ(other, NetFailure::kTimeout);
+  EXPECT_EQ(failure_of([&] { second->post_send(1, 1, 0, 64); }), NetFailure::kTimeout);
+}
+
+// I: Gloo calls std::terminate when a peer sends more than the posted receive has room for.
+TEST_F(LinkTest, CaseI_OversizedMessageClosesTheLinkAndWritesNothing) {
+  Bytes in(64), behind(64);
+  const auto receiving = ours(in);
+  receiving->post_receive(1, 1, 0, 64);
+  Bytes out(128, std::byte{7});
+  const auto sending = theirs(out);
+  sending->send(0, 1);
+  EXPECT_EQ(failure_of([&] { receiving->wait_receive(soon()); }), NetFailure::kClosed);
+  expect_down("broke Gloo's protocol");
+  EXPECT_EQ(in, Bytes(64)) << "no byte of it was taken";
+}
+
+// J: Gloo's event thread spins for ever on a message whose buffer is gone.
+TEST_F(LinkTest, CaseJ_BufferDestroyedBehindOurBackClosesTheLinkInsteadOfSpinning) {
+  Bytes in(64), out(64);
+  link_->mesh().make_buffer(in.data(), 64)->recv(1, 1);  // posted, and destroyed at once
+  const auto sending = theirs(out);
+  sending->send(0, 1);
+  expect_down("a buffer that is not there");
+  const double cpu = cpu_seconds();
+  const auto begin = std::chrono::steady_clock::now();
+  while (seconds_since(begin) < 0.3) std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  EXPECT_LT(cpu_seconds() - cpu, 0.25);
+}
+
+TEST_F(LinkTest, CaseJ_DestroyingOurBufferWithAPostedReceiveClosesTheLinkFirst) {
+  auto in = std::make_unique<Bytes>(64);
+  ours(*in)->post_receive(1, 1, 0, 64);
+  EXPECT_TRUE(link_->breaker()->is_tripped());
+  in.reset();  // sanitizers see a write that comes after all
+  Bytes out(64);
+  const auto sending = theirs(out);
+  EXPECT_ANY_THROW({
+    sending->send(0, 1);
+    sending->waitSend(std::chrono::seconds(30));
+  });
+}
+
+TEST_F(LinkTest, CaseJ_SendBufferDestroyedBehindOurBackClosesTheLinkInsteadOfSpinning) {
+  Bytes in(256 << 20), out(256 << 20);
+  const auto receiving = theirs(in);
+  receiving->recv(0, 1);
+  link_->mesh().make_buffer(out.data(), static_cast<std::int64_t>(out.size()))->send(1, 1);
+  expect_down("destroyed while it was sent");
+}
+
+// Bytes that are no Gloo message at all, from somebody who reached the port in time.
+TEST(LinkSetup, GarbageOnGloosPortFailsThatConnectionOnly) {
+  for (const std::size_t length : {std::size_t{10}, std::size_t{48}, std::size_t{100'000}}) {
+    Link link(make_gloo_device("127.0.0.1"), 0, 2, Deadline::after_ms(1500));
+    const std::string address = link.mesh().address_for(1);
+    const gloo::transport::tcp::Address parsed(std::vector<char>(address.begin(), address.end()));
+    const sockaddr_storage storage = parsed.getSockaddr();
+    const auto port = ntohs(reinterpret_cast<const sockaddr_in*>(&storage)->sin_port);
+    const Fd stranger = connect_tcp("127.0.0.1", port, soon());
+    // An opcode "unbound data" for a slot that nobody has posted, or noise; then the end.
+    Bytes noise = some_bytes(length);
+    if (length == 48) {
+      const std::uint64_t words[6] = {48 + 8, 1, 77, 0, 8, 0};
+      std::memcpy(noise.data(), words, 48);
+    }
+    ASSERT_EQ(send(stranger.get(), noise.data(), noise.size(), MSG_NOSIGNAL),
+              static_cast<ssize_t>(noise.size()));
+    shutdown(stranger.get(), SHUT_WR);
+    EXPECT_TRUE(eventually([&] { return link.breaker()->is_tripped(); })) << length;
+  }
+}
+
+TEST(LinkSetup, PeerThatNeverComesEndsAtTheDeadline) {
+  Link link(make_gloo_device("127.0.0.1"), 0, 2, Deadline::after_ms(100));
+  std::string address;
+  {
+    Link gone(make_gloo_device("127.0.0.1"), 1, 2, soon());
+    address = gone.mesh().address_for(0);
+  }
+  const auto failure = failure_of([&] { link.mesh().connect(1, address); });
+  EXPECT_TRUE(failure == NetFailure::kTimeout || failure == NetFailure::kClosed);
+}
+
+TEST(LinkSetup, GlooIsThatOfLibgloo) { EXPECT_NO_THROW(check_gloo_is_ours()); }
+
+// L: in a mesh of three, the death of one ends the waits of both others, for each other too.
+TEST(LinkSetup, CaseL_DeathOfOneOfThreeEndsAllWaits) {
+  std::vector<std::shared_ptr<Link>> links;
+  for (int rank = 0; rank < 3; ++rank) {
+    links.push_back(std::make_shared<Link>(make_gloo_device("127.0.0.1"), rank, 3, soon()));
+  }
+  std::vector<std::thread> threads;
+  for (int rank = 0; rank < 3; ++rank) {
+    threads.emplace_back([&, rank] {
+      for (int peer = 0; peer < 3; ++peer) {
+        if (peer == rank) continue;
+        links[static_cast<std::size_t>(rank)]->mesh().connect(
+            peer, links[static_cast<std::size_t>(peer)]->mesh().address_for(rank));
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  Bytes memory(64);
+  LinkBuffer buffer(links[0], memory.data(), 64);
+  buffer.post_receive(1, 1, 0, 64);  // from 1, which is well
+  links[2]->mesh().close();
+  EXPECT_EQ(failure_of([&] { buffer.wait_receive(soon()); }), NetFailure::kClosed);
+  EXPECT_TRUE(eventually([&] { return links[1]->breaker()->is_tripped(); }));
+  for (const auto& link : links) link->close(NetFailure::kClosed, "test over");
+}
+
+}  // namespace
+}  // namespace satrap::net

@@ -1,0 +1,85 @@
+#include "satrap/net/payload_codec.h"
+
+#include <bit>
+#include <cmath>
+#include <limits>
+#include <random>
+
+#include "tests/net/fixture.h"
+
+namespace satrap::net {
+namespace {
+
+std::vector<float> there_and_back(FloatEncoding encoding, const std::vector<float>& values) {
+  const auto count = static_cast<std::int64_t>(values.size());
+  Bytes bytes(static_cast<std::size_t>(encoded_bytes(encoding, count)));
+  encode_floats(encoding, values, bytes);
+  std::vector<float> back(values.size());
+  decode_floats(encoding, bytes, back);
+  return back;
+}
+
+TEST(PayloadCodec, ValuesThatFitComeBackAsTheyWere) {
+  const std::vector<float> values{
+      0.0F, -0.0F, 1.0F, -1.5F, 0.0078125F, 240.0F, std::numeric_limits<float>::infinity()};
+  for (const auto encoding : {FloatEncoding::kFp32, FloatEncoding::kBf16, FloatEncoding::kFp16}) {
+    const auto back = there_and_back(encoding, values);
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      EXPECT_EQ(std::bit_cast<std::uint32_t>(back[i]), std::bit_cast<std::uint32_t>(values[i]));
+    }
+    EXPECT_TRUE(there_and_back(encoding, {}).empty());
+    EXPECT_TRUE(std::isnan(there_and_back(encoding, {std::nanf("")})[0]));
+  }
+}
+
+TEST(PayloadCodec, RoundingIsToNearestEven) {
+  // Halfway between 1 and the next bf16 (1 + 2^-7) goes to 1, whose last bit is 0; the next halfway
+  // up.
+  const std::vector<float> halfway{1.0F + 0x1p-8F, 1.0F + 3 * 0x1p-8F, 1.0F + 0x1.02p-8F};
+  EXPECT_EQ(there_and_back(FloatEncoding::kBf16, halfway),
+            (std::vector<float>{1.0F, 1.0F + 0x1p-6F, 1.0F + 0x1p-7F}));
+  EXPECT_EQ(there_and_back(FloatEncoding::kFp16, {1.0F + 0x1p-11F, 1.0F + 3 * 0x1p-11F, 65520.0F}),
+            (std::vector<float>{1.0F, 1.0F + 0x1p-9F, std::numeric_limits<float>::infinity()}));
+}
+
+TEST(PayloadCodec, ErrorIsWithinHalfAUnitOfTheLastPlace) {
+  std::mt19937 random(5);
+  std::normal_distribution<float> normal(0.0F, 10.0F);
+  std::vector<float> values(1000);
+  for (float& value : values) value = normal(random);
+  const auto bf16 = there_and_back(FloatEncoding::kBf16, values);
+  const auto fp16 = there_and_back(FloatEncoding::kFp16, values);
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    EXPECT_LE(std::abs(bf16[i] - values[i]), std::abs(values[i]) * 0x1p-8F);
+    EXPECT_LE(std::abs(fp16[i] - values[i]), std::abs(values[i]) * 0x1p-11F + 0x1p-25F);
+  }
+}
+
+TEST(PayloadCodec, SizesThatDoNotFitAreABug) {
+  std::vector<float> values(3);
+  Bytes bytes(7);
+  EXPECT_THROW(encode_floats(FloatEncoding::kBf16, values, bytes), Error);
+  EXPECT_THROW(decode_floats(FloatEncoding::kFp32, bytes, values), Error);
+}
+
+TEST(PayloadCodec, CompressedBytesComeBack) {
+  Bytes zeros(100'000);
+  const Bytes frame = compress(zeros, 1);
+  EXPECT_LT(frame.size(), 200U);
+  EXPECT_EQ(decompress(frame, 100'000), zeros);
+  EXPECT_TRUE(decompress(compress({}, 3), 0).empty());
+  const Bytes noise = some_bytes(1000);
+  EXPECT_EQ(decompress(compress(noise, 1), 1000), noise);
+}
+
+TEST(PayloadCodec, DamagedOrTooLargeFramesAreRefused) {
+  const Bytes frame = compress(some_bytes(1000), 1);
+  EXPECT_EQ(failure_of([&] { decompress(frame, 999); }), NetFailure::kProtocol);
+  EXPECT_EQ(failure_of([&] { decompress(std::span(frame).first(frame.size() / 2), 1000); }),
+            NetFailure::kProtocol);
+  EXPECT_EQ(failure_of([&] { decompress(some_bytes(100), 1000); }), NetFailure::kProtocol);
+  EXPECT_EQ(failure_of([&] { decompress({}, 1000); }), NetFailure::kProtocol);
+}
+
+}  // namespace
+}  // namespace satrap::net

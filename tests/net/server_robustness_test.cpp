@@ -1,0 +1,260 @@
+// What a server does about peers that do not behave: it refuses them, logs, and serves everybody
+// else.
+#include <cstring>
+#include <deque>
+#include <functional>
+
+#include <sys/socket.h>
+
+#include "src/net/bytes.h"
+#include "src/net/connection_core.h"
+#include "src/net/link.h"
+#include "src/net/socket.h"
+#include "src/net/wire.h"
+#include "tests/net/fixture.h"
+
+namespace satrap::net {
+namespace {
+
+/// A client that has come through the handshake and then sends what it likes.
+class Rogue {
+ public:
+  Rogue(const Server& server, const Endpoint& endpoint)
+      : link_(std::make_shared<Link>(make_gloo_device("127.0.0.1"), kClientRank, 2, soon())) {
+    const std::string& address = server.address();
+    const std::int64_t port = std::stoll(address.substr(address.rfind(' ') + 1));
+    control_ =
+        std::make_unique<FrameSocket>(connect_tcp("127.0.0.1", port, soon()), kMaxHelloBytes);
+    control_->wait_send(ByteWriter()
+                            .put(kMagic)
+                            .put_text(endpoint.options().token)
+                            .put_text(std::string("shard"))
+                            .put_text(std::string("rogue"))
+                            .put_text(link_->mesh().address_for(kServerRank))
+                            .bytes(),
+                        soon());
+    const std::string answer = control_->wait_receive(soon());
+    ByteReader reader(answer);
+    EXPECT_EQ(reader.get<std::uint8_t>(), static_cast<std::uint8_t>(HelloStatus::kAccepted));
+    for (int i = 0; i < 3; ++i) reader.get<std::int64_t>();
+    nonce_ = reader.get_text();
+    link_->mesh().connect(kServerRank, reader.get_text());
+  }
+  ~Rogue() { link_->close(NetFailure::kClosed, "test over"); }
+
+  const std::string& nonce() const { return nonce_; }
+
+  static RequestHeader header(std::int64_t payload_bytes) {
+    RequestHeader header{};
+    header.magic = kMagic;
+    header.request_id = 1;
+    header.payload_bytes = payload_bytes;
+    header.inline_bytes = kInlineReplyBytes;
+    header.op = 1;
+    return header;
+  }
+
+  void open() {
+    RequestHeader hello = header(static_cast<std::int64_t>(nonce_.size()));
+    hello.op = kOpenOp;
+    Bytes reply(kReplyHeaderBytes + kInlineReplyBytes);
+    LinkBuffer buffer(link_, reply.data(), static_cast<std::int64_t>(reply.size()));
+    buffer.post_receive(kServerRank, kReplySlot, 0, static_cast<std::int64_t>(reply.size()));
+    send(hello, nonce_);
+    buffer.wait_receive(soon());
+  }
+
+  void send(const RequestHeader& header, const std::string& payload) {
+    auto& message = messages_.emplace_back(kRequestHeaderBytes + payload.size());
+    std::memcpy(message.data(), &header, sizeof(header));
+    std::memcpy(message.data() + kRequestHeaderBytes, payload.data(), payload.size());
+    send_raw(message, kRequestSlot);
+  }
+  void send_raw(Bytes& message, std::uint64_t slot) {
+    const auto bytes = static_cast<std::int64_t>(message.size());
+    sends_.push_back(std::make_unique<LinkBuffer>(link_, message.data(), bytes));
+    sends_.back()->post_send(kServerRank, slot, 0, bytes);
+  }
+
+  bool is_dropped() {
+    return eventually([&] { return link_->breaker()->is_tripped(); });
+  }
+
+ private:
+  std::shared_ptr<Link> link_;
+  std::unique_ptr<FrameSocket> control_;
+  std::string nonce_;
+  std::deque<Bytes> messages_;
+  std::vector<std::unique_ptr<LinkBuffer>> sends_;
+};
+
+class RobustnessTest : public NetTest {
+ protected:
+  RobustnessTest() {
+    ServerOptions small;
+    small.slot_bytes = 4096;
+    small.max_request_bytes = 1 << 20;
+    small.max_in_flight = 2;
+    small.setup_timeout_ms = 1500;
+    server_ = serve(
+        [this](std::unique_ptr<ServerCall>& call) {
+          if (call->op() == 2) {
+            kept_ = std::move(call);
+          } else {
+            echo(call);
+          }
+        },
+        small);
+    good_ = std::make_unique<Connection>(connect());
+  }
+
+  // The server is as it was for others, connected before or after.
+  void expect_unharmed() {
+    Ticket before = good_->call_for_any_size(1, request(1), soon());
+    EXPECT_EQ(before.wait().size(), 8U);
+    Connection fresh = connect();
+    Ticket after = fresh.call_for_any_size(1, request(1), soon());
+    EXPECT_EQ(after.wait().size(), 8U);
+  }
+
+  void expect_dropped(const std::function<void(Rogue&)>& misbehave) {
+    Rogue rogue(*server_, client_end_);
+    rogue.open();
+    try {
+      misbehave(rogue);
+    } catch (const NetError&) {
+      // Dropped while it was still at it.
+    }
+    EXPECT_TRUE(rogue.is_dropped());
+    expect_unharmed();
+  }
+
+  std::unique_ptr<ServerCall> kept_;
+  std::unique_ptr<Server> server_;
+  std::unique_ptr<Connection> good_;
+};
+
+TEST_F(RobustnessTest, GarbageInsteadOfARequest) {
+  Bytes noise = some_bytes(1000);
+  expect_dropped([&](Rogue& rogue) { rogue.send_raw(noise, kRequestSlot); });
+}
+
+TEST_F(RobustnessTest, MessageLargerThanTheSlot) {
+  Bytes large = some_bytes(4097);
+  expect_dropped([&](Rogue& rogue) { rogue.send_raw(large, kRequestSlot); });
+}
+
+TEST_F(RobustnessTest, AnnouncedSizeBeyondTheLimit) {
+  expect_dropped([](Rogue& rogue) { rogue.send(Rogue::header((1 << 20) + 1), ""); });
+  expect_dropped([](Rogue& rogue) { rogue.send(Rogue::header(-1), ""); });
+  expect_dropped([](Rogue& rogue) { rogue.send(Rogue::header(std::int64_t{1} << 62), ""); });
+}
+
+TEST_F(RobustnessTest, MoreBulkDataThanAnnounced) {
+  Bytes bulk(20'000);
+  expect_dropped([&](Rogue& rogue) {
+    rogue.send(Rogue::header(10'000), "");
+    rogue.send_raw(bulk, kBulkSlot);
+  });
+}
+
+TEST_F(RobustnessTest, SlotThatDoesNotExist) {
+  RequestHeader header = Rogue::header(0);
+  header.slot = 2;
+  expect_dropped([&](Rogue& rogue) { rogue.send(header, ""); });
+}
+
+TEST_F(RobustnessTest, RoomForAnAnswerThatMakesNoSense) {
+  RequestHeader header = Rogue::header(0);
+  header.reply_capacity = -2;
+  expect_dropped([&](Rogue& rogue) { rogue.send(header, ""); });
+  header.reply_capacity = 0;
+  header.inline_bytes = -1;
+  expect_dropped([&](Rogue& rogue) { rogue.send(header, ""); });
+}
+
+TEST_F(RobustnessTest, TwoRequestsInOneSlot) {
+  RequestHeader header = Rogue::header(0);
+  header.op = 2;
+  expect_dropped([&](Rogue& rogue) {
+    rogue.send(header, "");
+    rogue.send(header, "");
+  });
+}
+
+TEST_F(RobustnessTest, BytesThatDoNotMatchTheirChecksum) {
+  RequestHeader header = Rogue::header(3);
+  header.flags = kHasChecksum;
+  header.checksum = 1;
+  expect_dropped([&](Rogue& rogue) { rogue.send(header, "abc"); });
+}
+
+TEST_F(RobustnessTest, DataForASlotWhereNothingIsPosted) {
+  // Gloo holds it back at the sender: the server sees an announcement and nothing else.
+  Bytes bytes(100);
+  Rogue rogue(*server_, client_end_);
+  rogue.open();
+  rogue.send_raw(bytes, 12345);
+  expect_unharmed();
+}
+
+TEST_F(RobustnessTest, GlooConnectionThatDoesNotKnowTheNonceIsRefused) {
+  for (const std::string& nonce : {std::string(), std::string(16, 'x'), std::string(17, 'x')}) {
+    Rogue rogue(*server_, client_end_);
+    RequestHeader hello = Rogue::header(static_cast<std::int64_t>(nonce.size()));
+    hello.op = kOpenOp;
+    rogue.send(hello, nonce);
+    EXPECT_TRUE(rogue.is_dropped());
+  }
+  Rogue hasty(*server_, client_end_);
+  hasty.send(Rogue::header(0), "");
+  EXPECT_TRUE(hasty.is_dropped());
+  expect_unharmed();
+}
+
+TEST_F(RobustnessTest, ClientThatNeverOpensIsDroppedAfterTheSetupTimeout) {
+  Rogue silent(*server_, client_end_);
+  EXPECT_TRUE(silent.is_dropped());
+  expect_unharmed();
+}
+
+TEST_F(RobustnessTest, ReservedOperationIsAnErrorOfThatRequestOnly) {
+  Ticket ticket = good_->call_for_any_size(kFirstReservedOp + 7, request(1), soon());
+  EXPECT_EQ(failure_of([&] { ticket.wait(); }), NetFailure::kRemote);
+  expect_unharmed();
+}
+
+TEST_F(RobustnessTest, GarbageSilenceAndOversizedFramesAtTheDoor) {
+  const std::string& address = server_->address();
+  const std::int64_t port = std::stoll(address.substr(address.rfind(' ') + 1));
+  const auto stranger = [&] {
+    return FrameSocket(connect_tcp("127.0.0.1", port, soon()), 1 << 20);
+  };
+  const auto is_dropped = [](FrameSocket& socket) {
+    return failure_of([&] {
+             for (;;) socket.wait_receive(soon());
+           }) == NetFailure::kClosed;
+  };
+  FrameSocket garbage = stranger(), huge = stranger(), silent = stranger();
+  garbage.wait_send(std::string(300, 'x'), soon());
+  EXPECT_TRUE(is_dropped(garbage));
+  const std::uint32_t length = 0x7FFFFFFF;
+  ASSERT_EQ(write(huge.fd(), &length, sizeof(length)), 4);
+  EXPECT_TRUE(is_dropped(huge));
+  // Through the door, with an address that is none.
+  FrameSocket liar = stranger();
+  liar.wait_send(ByteWriter()
+                     .put(kMagic)
+                     .put_text(client_end_.options().token)
+                     .put_text(std::string("shard"))
+                     .put_text(std::string("liar"))
+                     .put_text(std::string("nowhere"))
+                     .bytes(),
+                 soon());
+  EXPECT_TRUE(is_dropped(liar));
+  EXPECT_TRUE(is_dropped(silent)) << "after the setup timeout";
+  expect_unharmed();
+}
+
+}  // namespace
+}  // namespace satrap::net
