@@ -12,11 +12,11 @@ namespace satrap::net {
 namespace {
 
 // What every store must do, for each kind.
-class StoreTest : public testing::TestWithParam<const char*> {
+class StoreTest : public testing::TestWithParam<std::string> {
  protected:
   // Another process's view of the same store.
   std::shared_ptr<Store> open() {
-    const bool is_file = GetParam() == std::string("File");
+    const bool is_file = GetParam() == "File";
     return open_store(is_file ? "file://" + folder_.path() + "/store" : server_.url(), "secret",
                       soon());
   }
@@ -24,10 +24,9 @@ class StoreTest : public testing::TestWithParam<const char*> {
   TcpStoreServer server_{"127.0.0.1", 0, "secret"};
 };
 
-INSTANTIATE_TEST_SUITE_P(Kind,
-                         StoreTest,
-                         testing::Values("File", "Tcp"),
-                         testing::PrintToStringParamName());
+INSTANTIATE_TEST_SUITE_P(Kind, StoreTest, testing::Values("File", "Tcp"), [](const auto& kind) {
+  return kind.param;
+});
 
 TEST_P(StoreTest, ValuesAreSeenByOthersReplacedAndErased) {
   const auto a = open(), b = open();

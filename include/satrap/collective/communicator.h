@@ -1,0 +1,54 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "satrap/net/deadline.h"
+#include "satrap/net/endpoint.h"
+#include "satrap/net/net_error.h"
+#include "satrap/net/store.h"
+
+namespace satrap::collective {
+
+/// The ranks of a job that work in step. Every rank calls the same functions in the same order with
+/// the same sizes; each call blocks until its part is done.
+///
+/// They throw net::NetError: kTimeout at the deadline, kClosed when a rank has died or left, which
+/// every rank learns within milliseconds. After that the communicator is of no use any more, and
+/// the ranks make another one under another name. One thread at a time.
+class Communicator {
+ public:
+  virtual ~Communicator() = default;
+
+  virtual std::int64_t rank() const = 0;
+  virtual std::int64_t size() const = 0;
+
+  /// Replaces values[i] on every rank by the sum over the ranks, added in the order of the ranks
+  /// ((v0 + v1) + v2 ...): the same bits on every rank, in every run, wherever a value stands.
+  virtual void all_reduce_sum(std::span<float> values, net::Deadline deadline) = 0;
+  virtual void all_reduce_sum(std::span<double> values, net::Deadline deadline) = 0;
+
+  /// Replaces the bytes on every rank by those of `root`.
+  virtual void broadcast(std::span<std::byte> bytes, std::int64_t root, net::Deadline deadline) = 0;
+
+  /// Returns when every rank has called it.
+  virtual void barrier(net::Deadline deadline) = 0;
+};
+
+/// The only rank of its group: every call returns at once.
+std::unique_ptr<Communicator> make_single_communicator();
+
+/// Meets the other ranks in the store under `name`, which must be fresh: of the job's attempt and
+/// of this group (a second group under a name is refused, with NetError(kRefused)). Over Gloo, a
+/// connection between every two ranks. Throws NetError when they are not all there by the deadline.
+std::unique_ptr<Communicator> make_gloo_communicator(const net::Endpoint& endpoint,
+                                                     net::Store& store,
+                                                     const std::string& name,
+                                                     std::int64_t rank,
+                                                     std::int64_t size,
+                                                     net::Deadline deadline);
+
+}  // namespace satrap::collective

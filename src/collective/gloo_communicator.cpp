@@ -1,0 +1,226 @@
+#include <algorithm>
+#include <cstring>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "satrap/collective/communicator.h"
+#include "satrap/core/error.h"
+#include "src/net/bytes.h"
+#include "src/net/endpoint_impl.h"
+#include "src/net/link.h"
+
+namespace satrap::collective {
+namespace {
+
+using net::Deadline;
+using net::Link;
+using net::LinkBuffer;
+using net::NetError;
+using net::NetFailure;
+
+// Every transfer of a call has the same slot; Gloo keeps the order within it. The number of the
+// call is part of it, so that ranks that are out of step meet a timeout and not each other's bytes.
+constexpr std::uint64_t kHelloSlot = 1;
+constexpr std::uint64_t kFirstCallSlot = 16;
+
+class GlooCommunicator final : public Communicator {
+ public:
+  GlooCommunicator(const net::Endpoint& endpoint,
+                   net::Store& store,
+                   const std::string& name,
+                   std::int64_t rank,
+                   std::int64_t size,
+                   Deadline deadline)
+      : endpoint_(endpoint.impl()),
+        rank_(static_cast<int>(rank)),
+        size_(static_cast<int>(size)),
+        link_(std::make_shared<Link>(endpoint_->next_device(), rank_, size_, deadline)) {
+    meet(store, "collective/" + name, deadline);
+  }
+
+  ~GlooCommunicator() override { link_->close(NetFailure::kClosed, "communicator closed"); }
+
+  std::int64_t rank() const override { return rank_; }
+  std::int64_t size() const override { return size_; }
+
+  void all_reduce_sum(std::span<float> values, Deadline deadline) override {
+    all_reduce(values, deadline);
+  }
+  void all_reduce_sum(std::span<double> values, Deadline deadline) override {
+    all_reduce(values, deadline);
+  }
+
+  void broadcast(std::span<std::byte> bytes, std::int64_t root, Deadline deadline) override {
+    SATRAP_CHECK(root >= 0 && root < size_, "broadcast from rank ", root, " of ", size_);
+    Transfers transfers(*this);
+    if (root == rank_) {
+      for (int peer = 0; peer < size_; ++peer) {
+        if (peer != rank_) transfers.send(peer, bytes);
+      }
+    } else {
+      transfers.receive(static_cast<int>(root), bytes);
+    }
+    transfers.wait(deadline);
+  }
+
+  void barrier(Deadline deadline) override {
+    Transfers transfers(*this);
+    std::byte mine{};
+    std::vector<std::byte> theirs(static_cast<std::size_t>(size_));
+    for (int peer = 0; peer < size_; ++peer) {
+      if (peer == rank_) continue;
+      transfers.receive(peer, std::span(theirs).subspan(static_cast<std::size_t>(peer), 1));
+      transfers.send(peer, {&mine, 1});
+    }
+    transfers.wait(deadline);
+  }
+
+ private:
+  // The sends and receives of one phase of a call.
+  class Transfers {
+   public:
+    explicit Transfers(GlooCommunicator& communicator)
+        : communicator_(communicator), slot_(communicator.next_slot_++) {}
+
+    void send(int peer, std::span<std::byte> bytes) {
+      if (bytes.empty()) return;
+      const auto size = static_cast<std::int64_t>(bytes.size());
+      sends_.push_back(std::make_unique<LinkBuffer>(communicator_.link_, bytes.data(), size));
+      sends_.back()->post_send(peer, slot_, 0, size);
+    }
+    void receive(int peer, std::span<std::byte> bytes) {
+      if (bytes.empty()) return;
+      const auto size = static_cast<std::int64_t>(bytes.size());
+      receives_.push_back(std::make_unique<LinkBuffer>(communicator_.link_, bytes.data(), size));
+      receives_.back()->post_receive(peer, slot_, 0, size);
+    }
+    void wait(Deadline deadline) {
+      for (const auto& receive : receives_) receive->wait_receive(deadline);
+      for (const auto& send : sends_) send->wait_send(deadline);
+    }
+
+   private:
+    GlooCommunicator& communicator_;
+    const std::uint64_t slot_;
+    std::vector<std::unique_ptr<LinkBuffer>> sends_, receives_;
+  };
+
+  // Addresses go through the store, with a nonce; then every connection proves to be of the rank
+  // that wrote it. The higher rank of two waits for the lower in turn, so no two wait for each
+  // other.
+  void meet(net::Store& store, const std::string& key, Deadline deadline) {
+    if (store.add(concat(key, "/joined/", rank_), 1) != 1) {
+      throw NetError(NetFailure::kRefused,
+                     concat("rank ", rank_, " has joined '", key, "' before"));
+    }
+    const std::string nonce = random_nonce();
+    net::ByteWriter mine;
+    mine.put_text(nonce);
+    for (int peer = 0; peer < size_; ++peer) {
+      mine.put_text(peer == rank_ ? std::string() : link_->mesh().address_for(peer));
+    }
+    store.set(concat(key, "/", rank_), mine.bytes());
+
+    for (int peer = 0; peer < size_; ++peer) {
+      if (peer == rank_) continue;
+      const std::string theirs = store.wait(concat(key, "/", peer), deadline);
+      net::ByteReader reader(theirs);
+      std::string expected = reader.get_text(), address;
+      for (int i = 0; i <= rank_; ++i) address = reader.get_text();
+      link_->mesh().connect(peer, address);
+      greet(peer, nonce, expected, deadline);
+    }
+  }
+
+  void greet(int peer, std::string mine, const std::string& expected, Deadline deadline) {
+    std::string received(expected.size(), '\0');
+    const auto bytes = static_cast<std::int64_t>(expected.size());
+    LinkBuffer in(link_, received.data(), bytes), out(link_, mine.data(), bytes);
+    in.post_receive(peer, kHelloSlot, 0, bytes);
+    out.post_send(peer, kHelloSlot, 0, bytes);
+    in.wait_receive(deadline);
+    out.wait_send(deadline);
+    if (received != expected) {
+      link_->close(NetFailure::kProtocol, "the Gloo connection is of somebody else");
+      link_->breaker()->check();
+    }
+  }
+
+  static std::string random_nonce() {
+    std::random_device device;
+    std::string nonce;
+    for (int i = 0; i < 4; ++i) {
+      const std::uint32_t word = device();
+      nonce.append(reinterpret_cast<const char*>(&word), sizeof(word));
+    }
+    return nonce;
+  }
+
+  // Each rank sums one slice of the values of all, in the order of the ranks, and hands the sums
+  // out. Every value crosses each rank's wire twice, less one part in size().
+  template <class T>
+  void all_reduce(std::span<T> values, Deadline deadline) {
+    const std::size_t ranks = static_cast<std::size_t>(size_);
+    const auto slice = [&](std::size_t of) {
+      const std::size_t begin = values.size() * of / ranks;
+      return values.subspan(begin, values.size() * (of + 1) / ranks - begin);
+    };
+    const auto me = static_cast<std::size_t>(rank_);
+    const std::span<T> mine = slice(me);
+    const std::size_t slice_bytes = mine.size_bytes();
+    constexpr std::size_t kAlignment = 64;
+    const std::size_t stride = (slice_bytes + kAlignment - 1) / kAlignment * kAlignment;
+    if (scratch_.size() < stride * (ranks + 1)) scratch_.resize(stride * (ranks + 1));
+    const auto part = [&](std::size_t of) {
+      return std::span(reinterpret_cast<T*>(scratch_.data() + stride * of), mine.size());
+    };
+    {
+      Transfers gather(*this);
+      for (std::size_t peer = 0; peer < ranks; ++peer) {
+        if (peer == me) continue;
+        gather.receive(static_cast<int>(peer), std::as_writable_bytes(part(peer)));
+        gather.send(static_cast<int>(peer), std::as_writable_bytes(slice(peer)));
+      }
+      gather.wait(deadline);
+    }
+    const std::span<T> sum = part(ranks);
+    for (std::size_t of = 0; of < ranks; ++of) {
+      const std::span<const T> term = of == me ? std::span<const T>(mine) : part(of);
+      if (of == 0) {
+        std::copy(term.begin(), term.end(), sum.begin());
+      } else {
+        for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += term[i];
+      }
+    }
+    std::copy(sum.begin(), sum.end(), mine.begin());
+    Transfers spread(*this);
+    for (std::size_t peer = 0; peer < ranks; ++peer) {
+      if (peer == me) continue;
+      spread.receive(static_cast<int>(peer), std::as_writable_bytes(slice(peer)));
+      spread.send(static_cast<int>(peer), std::as_writable_bytes(mine));
+    }
+    spread.wait(deadline);
+  }
+
+  const std::shared_ptr<net::Endpoint::Impl> endpoint_;
+  const int rank_, size_;
+  const std::shared_ptr<Link> link_;
+  std::uint64_t next_slot_ = kFirstCallSlot;
+  std::vector<std::byte> scratch_;
+};
+
+}  // namespace
+
+std::unique_ptr<Communicator> make_gloo_communicator(const net::Endpoint& endpoint,
+                                                     net::Store& store,
+                                                     const std::string& name,
+                                                     std::int64_t rank,
+                                                     std::int64_t size,
+                                                     Deadline deadline) {
+  SATRAP_CHECK(rank >= 0 && rank < size, "rank ", rank, " of ", size);
+  return std::make_unique<GlooCommunicator>(endpoint, store, name, rank, size, deadline);
+}
+
+}  // namespace satrap::collective

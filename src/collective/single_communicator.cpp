@@ -1,0 +1,25 @@
+#include "satrap/collective/communicator.h"
+#include "satrap/core/error.h"
+
+namespace satrap::collective {
+namespace {
+
+class SingleCommunicator final : public Communicator {
+ public:
+  std::int64_t rank() const override { return 0; }
+  std::int64_t size() const override { return 1; }
+  void all_reduce_sum(std::span<float>, net::Deadline) override {}
+  void all_reduce_sum(std::span<double>, net::Deadline) override {}
+  void broadcast(std::span<std::byte>, std::int64_t root, net::Deadline) override {
+    SATRAP_CHECK(root == 0, "broadcast from rank ", root, " of 1");
+  }
+  void barrier(net::Deadline) override {}
+};
+
+}  // namespace
+
+std::unique_ptr<Communicator> make_single_communicator() {
+  return std::make_unique<SingleCommunicator>();
+}
+
+}  // namespace satrap::collective

@@ -1,0 +1,216 @@
+#include "satrap/collective/communicator.h"
+
+#include <atomic>
+#include <bit>
+#include <chrono>
+#include <cmath>
+#include <cstring>
+#include <functional>
+#include <optional>
+#include <random>
+#include <thread>
+#include <vector>
+
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include "satrap/net/file_store.h"
+#include "tests/support/peer_process.h"
+#include "tests/support/temporary_directory.h"
+
+namespace satrap::collective {
+namespace {
+
+using net::Deadline;
+using net::NetError;
+using net::NetFailure;
+
+Deadline soon() { return Deadline::after_ms(60'000); }
+
+std::optional<NetFailure> failure_of(const std::function<void()>& action) {
+  try {
+    action();
+  } catch (const NetError& error) {
+    return error.failure();
+  }
+  return std::nullopt;
+}
+
+// Runs `body` as every rank of a group, each in a thread, with an endpoint of its own.
+class GroupTest : public testing::TestWithParam<int> {
+ protected:
+  void run(int size, const std::function<void(Communicator&)>& body) {
+    const std::string name = std::to_string(num_groups_++);
+    std::vector<std::thread> threads;
+    for (int rank = 0; rank < size; ++rank) {
+      threads.emplace_back([&, rank] {
+        const net::Endpoint endpoint{net::EndpointOptions{}};
+        const auto communicator =
+            size == 1 ? make_single_communicator()
+                      : make_gloo_communicator(endpoint, store_, name, rank, size, soon());
+        body(*communicator);
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+  }
+
+  TemporaryDirectory folder_;
+  net::FileStore store_{folder_.path()};
+  int num_groups_ = 0;
+};
+
+INSTANTIATE_TEST_SUITE_P(Ranks,
+                         GroupTest,
+                         testing::Values(1, 2, 3, 5),
+                         testing::PrintToStringParamName());
+
+TEST_P(GroupTest, SumOfSmallNumbersIsRightForEveryLength) {
+  const int size = GetParam();
+  run(size, [&](Communicator& group) {
+    EXPECT_EQ(group.size(), size);
+    for (const std::size_t length : {0U, 1U, 2U, 3U, 4U, 7U, 1000U}) {
+      std::vector<float> values(length);
+      std::vector<double> doubles(length);
+      for (std::size_t i = 0; i < length; ++i) {
+        values[i] = static_cast<float>(i + 1) * static_cast<float>(group.rank() + 1);
+        doubles[i] = values[i];
+      }
+      group.all_reduce_sum(values, soon());
+      group.all_reduce_sum(doubles, soon());
+      const auto ranks = static_cast<float>(size * (size + 1) / 2);
+      for (std::size_t i = 0; i < length; ++i) {
+        ASSERT_EQ(values[i], static_cast<float>(i + 1) * ranks);
+        ASSERT_EQ(doubles[i], values[i]);
+      }
+    }
+  });
+}
+
+TEST_P(GroupTest, SumHasTheBitsOfAddingInTheOrderOfTheRanks) {
+  const int size = GetParam();
+  constexpr std::size_t kLength = 100'003;
+  std::vector<std::vector<float>> inputs(static_cast<std::size_t>(size));
+  std::mt19937 random(11);
+  std::normal_distribution<float> normal(0.0F, 1.0F);
+  for (auto& input : inputs) {
+    for (std::size_t i = 0; i < kLength; ++i)
+      input.push_back(std::exp(8 * normal(random)) * normal(random));
+  }
+  std::vector<float> expected = inputs[0];
+  for (std::size_t r = 1; r < inputs.size(); ++r) {
+    for (std::size_t i = 0; i < kLength; ++i) expected[i] += inputs[r][i];
+  }
+  std::atomic<int> equal{0};
+  run(size, [&](Communicator& group) {
+    for (int repeat = 0; repeat < 3; ++repeat) {
+      std::vector<float> values = inputs[static_cast<std::size_t>(group.rank())];
+      group.all_reduce_sum(values, soon());
+      if (std::memcmp(values.data(), expected.data(), kLength * sizeof(float)) == 0) ++equal;
+    }
+  });
+  EXPECT_EQ(equal, 3 * size);
+}
+
+TEST_P(GroupTest, BroadcastComesFromAnyRoot) {
+  const int size = GetParam();
+  run(size, [&](Communicator& group) {
+    for (int root = 0; root < size; ++root) {
+      std::vector<std::byte> bytes(1000, static_cast<std::byte>(group.rank() + 1));
+      group.broadcast(bytes, root, soon());
+      EXPECT_EQ(bytes, std::vector<std::byte>(1000, static_cast<std::byte>(root + 1)));
+      group.broadcast({}, root, soon());
+    }
+    EXPECT_THROW(group.broadcast({}, size, soon()), Error);
+  });
+}
+
+TEST_P(GroupTest, NobodyLeavesABarrierBeforeAllHaveCome) {
+  const int size = GetParam();
+  std::atomic<int> arrived{0};
+  run(size, [&](Communicator& group) {
+    for (int round = 1; round <= 20; ++round) {
+      ++arrived;
+      group.barrier(soon());
+      EXPECT_GE(arrived, round * size);
+      group.barrier(soon());
+    }
+  });
+}
+
+using FaultTest = GroupTest;
+
+TEST_F(FaultTest, RankThatLeavesEndsTheWaitsOfAll) {
+  std::atomic<int> closed{0};
+  run(3, [&](Communicator& group) {
+    group.barrier(soon());
+    if (group.rank() == 1) return;
+    std::vector<float> values(1000);
+    if (failure_of([&] { group.all_reduce_sum(values, soon()); }) == NetFailure::kClosed) ++closed;
+    if (failure_of([&] { group.barrier(soon()); }) == NetFailure::kClosed) ++closed;
+  });
+  EXPECT_EQ(closed, 4);
+}
+
+TEST_F(FaultTest, RankThatDoesNotComeEndsTheWaitAtTheDeadline) {
+  std::atomic<int> failed{0};
+  std::atomic<bool> is_over{false};
+  run(2, [&](Communicator& group) {
+    if (group.rank() == 1) {
+      while (!is_over) std::this_thread::yield();
+      return;
+    }
+    if (failure_of([&] { group.barrier(Deadline::after_ms(50)); }) == NetFailure::kTimeout)
+      ++failed;
+    is_over = true;
+  });
+  EXPECT_EQ(failed, 1);
+}
+
+TEST_F(FaultTest, DifferentSizesAreAnErrorOnBothSides) {
+  std::atomic<int> failed{0};
+  run(2, [&](Communicator& group) {
+    std::vector<float> values(group.rank() == 0 ? 100 : 200);
+    if (failure_of([&] { group.all_reduce_sum(values, Deadline::after_ms(2000)); })) ++failed;
+  });
+  EXPECT_EQ(failed, 2);
+}
+
+TEST_F(FaultTest, MissingRankAtTheMeetingEndsAtTheDeadline) {
+  const net::Endpoint endpoint{net::EndpointOptions{}};
+  EXPECT_EQ(failure_of([&] {
+              make_gloo_communicator(endpoint, store_, "half", 0, 2, Deadline::after_ms(50));
+            }),
+            NetFailure::kTimeout);
+  EXPECT_EQ(failure_of([&] { make_gloo_communicator(endpoint, store_, "half", 0, 2, soon()); }),
+            NetFailure::kRefused)
+      << "a name is used once";
+}
+
+// Another process as rank 1 of 2: comes to a barrier, and then to nothing any more.
+void run_rank(const std::string& folder) {
+  net::FileStore store(folder);
+  const net::Endpoint endpoint{net::EndpointOptions{}};
+  const auto group = make_gloo_communicator(endpoint, store, "pair", 1, 2, soon());
+  group->barrier(soon());
+  store.wait("end", soon());
+}
+const PeerRole kRank("rank", run_rank);
+
+TEST_F(FaultTest, KilledRankEndsTheWaitOfTheOtherLongBeforeTheDeadline) {
+  PeerProcess other("rank", folder_.path());
+  const net::Endpoint endpoint{net::EndpointOptions{}};
+  const auto group = make_gloo_communicator(endpoint, store_, "pair", 0, 2, soon());
+  group->barrier(soon());
+  std::vector<float> values(1 << 20);
+  std::optional<NetFailure> failure;
+  std::thread waiting(
+      [&] { failure = failure_of([&] { group->all_reduce_sum(values, soon()); }); });
+  other.send(SIGKILL);
+  const auto begin = std::chrono::steady_clock::now();
+  waiting.join();
+  EXPECT_EQ(failure, NetFailure::kClosed);
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(20));
+}
+
+}  // namespace
+}  // namespace satrap::collective
