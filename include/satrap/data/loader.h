@@ -20,7 +20,7 @@ struct ReadOptions {
   std::int64_t epochs = 1;
   std::int64_t batch_size = 0;  // of this rank; 0: the configured one divided by world_size
   std::int64_t prefetch_batches = 4;
-  DataPosition start;  // as position() of an earlier source with the same options
+  DataPosition start = {};  // as position() of an earlier source with the same options
 };
 
 /// Opens the stream of batches of training or evaluation data. Rows are in the order of the files,
