@@ -2,13 +2,13 @@
 //
 //   data_reader_bench --benchmark_filter=Parse    # one core: rows per second of the parser alone
 
-#include <benchmark/benchmark.h>
-#include <zlib.h>
-
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <string>
+
+#include <benchmark/benchmark.h>
+#include <zlib.h>
 
 #include "satrap/core/hash.h"
 #include "satrap/data/loader.h"
@@ -81,7 +81,8 @@ DataConfig criteo(const std::string& path) {
 }
 
 void count_rows(benchmark::State& state, std::int64_t rows) {
-  state.counters["rows/s"] = benchmark::Counter(static_cast<double>(rows), benchmark::Counter::kIsRate);
+  state.counters["rows/s"] =
+      benchmark::Counter(static_cast<double>(rows), benchmark::Counter::kIsRate);
 }
 
 void BM_Cut(benchmark::State& state) {
@@ -130,9 +131,9 @@ void read_batches(benchmark::State& state, const std::string& path, std::int64_t
 void BM_BatchesPlain(benchmark::State& state) { read_batches(state, files().plain(), 0); }
 void BM_BatchesGzip(benchmark::State& state) { read_batches(state, files().gzip(), 0); }
 void BM_BatchesShuffled(benchmark::State& state) { read_batches(state, files().plain(), 50'000); }
-BENCHMARK(BM_BatchesPlain)->Unit(benchmark::kMillisecond)->UseRealTime();
-BENCHMARK(BM_BatchesGzip)->Unit(benchmark::kMillisecond)->UseRealTime();
-BENCHMARK(BM_BatchesShuffled)->Unit(benchmark::kMillisecond)->UseRealTime();
+BENCHMARK(BM_BatchesPlain)->Unit(benchmark::kMillisecond)->MeasureProcessCPUTime();
+BENCHMARK(BM_BatchesGzip)->Unit(benchmark::kMillisecond)->MeasureProcessCPUTime();
+BENCHMARK(BM_BatchesShuffled)->Unit(benchmark::kMillisecond)->MeasureProcessCPUTime();
 
 }  // namespace
 }  // namespace satrap::data
