@@ -7,6 +7,7 @@
 #include <ATen/ops/from_blob.h>
 #include <ATen/ops/mm.h>
 #include <c10/core/InferenceMode.h>
+#include <c10/util/Exception.h>
 
 #include "satrap/core/error.h"
 
@@ -58,14 +59,18 @@ void multiply_bf16(ConstMatrix a,
                    bool transpose_b,
                    Matrix c,
                    bool accumulate) {
-  const c10::InferenceMode no_autograd;
-  at::Tensor left = tensor_of(a).to(at::kBFloat16), right = tensor_of(b).to(at::kBFloat16);
-  at::Tensor product = at::mm(transpose_a ? left.t() : left, transpose_b ? right.t() : right);
-  at::Tensor out = tensor_of(c);
-  if (accumulate) {
-    out.add_(product);
-  } else {
-    out.copy_(product);
+  try {
+    const c10::InferenceMode no_autograd;
+    at::Tensor left = tensor_of(a).to(at::kBFloat16), right = tensor_of(b).to(at::kBFloat16);
+    at::Tensor product = at::mm(transpose_a ? left.t() : left, transpose_b ? right.t() : right);
+    at::Tensor out = tensor_of(c);
+    if (accumulate) {
+      out.add_(product);
+    } else {
+      out.copy_(product);
+    }
+  } catch (const c10::Error& error) {
+    throw Error(ErrorCode::kInternal, concat("libtorch: ", error.what_without_backtrace()));
   }
 }
 
@@ -93,8 +98,9 @@ void use_one_thread() {
   if (at::get_num_threads() != 1) at::set_num_threads(1);
 }
 
-// MKL is 10 to 80 % slower where the columns of the result are not whole vectors: DLRM's interaction
-// is 367 wide, its numeric input 13. Where the rows are, the transposed product is faster.
+// MKL is 10 to 80 % slower where the columns of the result are not whole vectors: DLRM's
+// interaction is 367 wide, its numeric input 13. Where the rows are, the transposed product is
+// faster.
 void Gemm::multiply_transposed(ConstMatrix a,
                                bool transpose_a,
                                ConstMatrix b,
