@@ -92,6 +92,11 @@ class Usage(CliTest):
             self.fail_with(2, "train", "x.yaml", "--overwrite", "--resume-from", "run"),
             "--overwrite", "--resume-from")
 
+    def test_an_option_that_needs_another(self):
+        self.assert_words(
+            self.fail_with(2, "data", "generate", "--out", "-", "--eval-rows", "5"),
+            "--eval-rows", "--eval-out")
+
     def test_numbers_that_are_none(self):
         self.assert_words(
             self.fail_with(2, "data", "generate", "--rows", "many", "--out", "-"), "command line", "rows", "many")

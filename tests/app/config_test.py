@@ -101,10 +101,30 @@ class Check(ConfigTest):
         error = self.broken("mode: hybrid", "mode: sync")
         self.assert_words(error, f"job.yaml:{self.line_of('mode: sync')}", "staleness", "sync")
 
-    def test_dlrm_needs_its_bottom_to_end_with_the_embedding_dim(self):
+    def test_fields_that_the_model_or_optimizer_does_not_use(self):
+        for override, words in [("model.hidden=[8]", ["model.hidden", "dlrm"]),
+                                ("dense_optimizer.momentum=0.9", ["momentum", "adam"]),
+                                ("tables.default.optimizer.l1=0.5", ["l1", "adagrad"])]:
+            with self.subTest(override=override):
+                error = self.fail_with(2, "config", "check", self.config, override)
+                self.assert_words(error, *words)
+
+    def test_tables_that_do_not_fit_the_model(self):
+        text = self.text.replace("{type: dlrm, bottom: [16, 4], top: [16]}", "{type: logistic}")
+        config = self.write("logistic.yaml", text)
+        self.assert_words(self.fail_with(2, "config", "check", config), "logistic", "dim", "1", "4")
+        self.succeed("config", "check", config, "tables.default.dim=1")
+        self.assert_words(self.fail_with(2, "config", "check", self.config, "tables.C3.dim=8"),
+                          "C3", "dlrm", "dim", "8", "4")
+
+    def test_features_and_tables_that_do_not_exist(self):
+        for override in ["features.C27.pooling=sum", "tables.C27.dim=4"]:
+            self.assert_words(self.fail_with(2, "config", "check", self.config, override), "C27")
+
+    def test_a_job_that_cannot_start_leaves_nothing(self):
         self.generate("t.tsv", 200, "--eval-rows", 100, "--eval-out", self.dir / "e.tsv")
-        error = self.fail_with(2, "train", self.config, "model.bottom=[16, 5]")
-        self.assert_words(error, "bottom", "4", "5")
+        self.fail_with(2, "train", self.config, "tables.C27.dim=4")
+        self.succeed("train", self.config)  # without --overwrite
 
     def test_evaluation_at_intervals_needs_evaluation_data(self):
         text = "\n".join(line for line in self.text.splitlines() if "eval:" not in line)

@@ -18,7 +18,7 @@ class Data(CliTest):
 
     def test_a_pattern_without_files(self):
         error = self.fail_with(1, "train", self.job(rows=100), f"data.train.path={self.dir}/day_*.gz")
-        self.assert_words(error, "day_*.gz", "no file")
+        self.assert_words(error, "day_*.gz", "no data file")
 
     def test_a_missing_evaluation_file_is_found_before_training(self):
         error = self.fail_with(1, "train", self.job(rows=100), "data.eval.path=/no/such/file.tsv")
@@ -257,14 +257,24 @@ class BrokenCheckpoints(CliTest):
         self.assertFalse(unfinished.exists(), "what a crash left is removed")
 
     def test_a_checkpoint_of_another_model(self):
-        for override, words in [("tables.default.dim=8", ["dim", "8", "4"]),
+        for override, words in [("tables.default.dim=8", ["c1", "8", "4"]),
                                 ("model.top=[32]", ["top"]),
-                                ("tables.default.optimizer.type=adam", ["adam"])]:
+                                ("tables.default.optimizer.type=adam", ["c1", "optimizer"]),
+                                ("tables.default.optimizer.type=rowwise_adagrad",  # the same size
+                                 ["c1", "optimizer"]),
+                                ("dense_optimizer.type=adagrad", ["adam", "optimizer"])]:
             with self.subTest(override=override):
                 extra = ["model.bottom=[16, 8]"] if "dim" in override else []
                 error = self.fail_with(2, "eval", self.config, override, *extra, "--checkpoint",
                                        self.newest)
                 self.assert_words(error, *words)
+
+    def test_going_back_to_an_older_checkpoint_of_the_same_run(self):
+        self.succeed("train", self.config, "--resume-from", self.previous, "train.max_steps=25")
+        self.assertIn("step-000000000025", self.checkpoints())
+        # What is newest now is where the run went on from there, not what it left behind.
+        self.succeed("train", self.config, "--resume", "train.max_steps=26")
+        self.assertEqual(self.checkpoints()[-1], "step-000000000026")
 
     def test_directories_without_a_checkpoint(self):
         (self.dir / "nothing").mkdir()
@@ -274,6 +284,25 @@ class BrokenCheckpoints(CliTest):
                             ("train", self.config, "--resume-from", place,
                              f"run_dir={self.dir}/second")]:
                 self.assert_words(self.fail_with(1, *command), str(place), "checkpoint")
+
+
+class OneClass(CliTest):
+    def test_rows_without_a_click(self):
+        """AUC and NE are undefined: null in files, a dash for people, and no reason to fail."""
+        job = self.job(rows=1000)
+        for name in ["train.tsv", "eval.tsv"]:
+            rows = (self.dir / name).read_text().splitlines(keepends=True)
+            self.write(name, "".join("0" + row[1:] for row in rows))
+        done = self.succeed("train", job)
+        self.assertRegex(done.stdout, r"(?m)^eval .*auc +-")
+        self.assertIsNone(json.loads((self.dir / "run" / "summary.json").read_text())["eval"]["auc"])
+        for line in (self.dir / "run" / "metrics.jsonl").read_text().splitlines():
+            self.assertNotIn("NaN", line)
+            json.loads(line)
+        self.succeed("checkpoint", "verify", self.dir / "run")
+        self.assertNotIn("unreadable", self.succeed("checkpoint", "ls", self.dir / "run").stdout)
+        self.succeed("eval", job, "--checkpoint", self.dir / "run")
+        self.succeed("train", job, "--resume", "train.epochs=2")
 
 
 class Divergence(CliTest):
@@ -289,7 +318,7 @@ class Memory(CliTest):
     def test_no_memory_is_one_line(self):
         job = self.job(rows=3000)
         limit = 1536 << 20  # libtorch alone maps most of this
-        done = satrap("train", job, "tables.default.dim=4000000", "model={type: logistic}",
+        done = satrap("train", job, "tables.default.dim=65536",
                       preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (limit, limit)))
         self.assertEqual(done.returncode, 1, done.stderr)
         self.assertRegex(done.stderr.splitlines()[-1], r"^error: .*memory")

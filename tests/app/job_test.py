@@ -73,14 +73,15 @@ class Look(CliTest):
 
     def test_stats(self):
         text = self.succeed("data", "stats", self.job(rows=400)).stdout
-        self.assert_words(text, "label", "I1", "C26", "400")
+        self.assert_words(text, "positive", "I1", "C26", "400 rows")
 
     def test_stats_of_the_evaluation_data(self):
         job = self.job(rows=400)
         (self.dir / "eval.tsv").write_text("".join(
             (self.dir / "train.tsv").read_text().splitlines(keepends=True)[:123]))
-        self.assertIn("123", self.succeed("data", "stats", job, "--eval").stdout)
-        self.assertNotIn("123 ", self.succeed("data", "stats", job).stdout.split("\n")[0])
+        self.assertIn("123 rows", self.succeed("data", "stats", job, "--eval").stdout)
+        self.assertIn("400 rows", self.succeed("data", "stats", job).stdout)
+        self.assertIn("50 rows", self.succeed("data", "stats", job, "--rows", 50).stdout)
 
 
 class Train(CliTest):

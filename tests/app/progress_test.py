@@ -51,10 +51,12 @@ class Progress(CliTest):
         plain = without_escapes(shown)
         states = [state for state in re.split(r"[\r\n]+", plain) if "examples/s" in state]
         self.assertGreaterEqual(len(states), 5)
-        for word in [r"\d+ ?%", r"loss +\d\.\d+", r"(?i)auc", r"(?i)eta", r"(?i)wait"]:
-            self.assertRegex(states[-2], word)
-        rows = [line for line in plain.split("\n") if "examples/s" in line]
-        self.assertLessEqual(len(rows), 4, "one line, not one per report")
+        for word in [r"\d+ ?%", r"loss +\d\.\d+", r"(?i)auc", r"(?i)wait"]:
+            self.assertRegex(states[-1], word)
+        self.assertTrue([state for state in states if "eta" in state])
+        left = [row.split("\r")[-1] for row in plain.split("\r\n")]  # not overwritten
+        self.assertFalse([row for row in left if "eta" in row], "no line per report")
+        self.assertTrue([row for row in left if "checkpoint" in row], "the log stays")
         self.assertIn("summary.json", self.stdout)
 
     def test_it_never_wraps(self):
