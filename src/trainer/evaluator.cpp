@@ -7,7 +7,8 @@
 
 namespace satrap::trainer {
 
-std::span<const float> join_numeric(const data::Batch& batch, std::span<const float> mask,
+std::span<const float> join_numeric(const data::Batch& batch,
+                                    std::span<const float> mask,
                                     std::vector<float>& joined) {
   if (mask.empty()) return batch.numeric;
   const auto rows = static_cast<std::size_t>(batch.num_rows);
@@ -22,8 +23,10 @@ std::span<const float> join_numeric(const data::Batch& batch, std::span<const fl
   return joined;
 }
 
-Evaluation evaluate_model(const JobConfig& config, const data::Schema& schema,
-                          const data::FittedTransforms& transforms, Model& model,
+Evaluation evaluate_model(const JobConfig& config,
+                          const data::Schema& schema,
+                          const data::FittedTransforms& transforms,
+                          Model& model,
                           const std::atomic<bool>* stop) {
   data::ReadOptions options;
   options.seed = config.seed;

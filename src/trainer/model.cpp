@@ -35,10 +35,9 @@ Model::Model(const JobConfig& config, const data::Schema& schema, ThreadPool& po
     pointers.push_back(tables.back().get());
   }
   worker = std::make_unique<embedding::EmbeddingWorker>(specs.features, pointers, pool);
-  network = dense::DenseNetwork::create(config.model, config.dense_optimizer,
-                                        resolve_precision(config.train),
-                                        input_shape(schema, specs.features, tables, *worker), seed,
-                                        pool);
+  network = dense::DenseNetwork::create(
+      config.model, config.dense_optimizer, resolve_precision(config.train),
+      input_shape(schema, specs.features, tables, *worker), seed, pool);
 }
 
 std::int64_t Model::num_rows() const {
