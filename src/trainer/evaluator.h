@@ -16,6 +16,7 @@ Evaluation evaluate_model(const JobConfig& config,
                           const data::Schema& schema,
                           const data::FittedTransforms& transforms,
                           Model& model,
+                          ThreadPool& pool,
                           const std::atomic<bool>* stop);
 
 /// The numeric input of the dense network: the batch's numbers, then the sequence masks. Fills and

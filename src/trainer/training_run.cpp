@@ -166,7 +166,7 @@ void TrainingRun::evaluate() {
   if (evaluated_step_ == step_) return;
   settle();
   const Evaluation evaluation =
-      evaluate_model(config_, schema_, transforms_, model_, options_.stop);
+      evaluate_model(config_, schema_, transforms_, model_, pool_, options_.stop);
   if (stop_requested()) return;  // of a part of the data
   reporter_->report_evaluation(step_, evaluation);
   evaluated_step_ = step_;
@@ -209,7 +209,7 @@ Evaluation evaluate(const JobConfig& config,
   const auto transforms = data::FittedTransforms::from_json(read_transforms(path), schema);
   Model model(config, schema, pool);
   load_checkpoint(path, model);
-  return evaluate_model(config, schema, transforms, model, stop);
+  return evaluate_model(config, schema, transforms, model, pool, stop);
 }
 
 }  // namespace satrap::trainer
