@@ -1,4 +1,5 @@
 """What the end-to-end tests of the `satrap` program share: running it, small data, small jobs."""
+import functools
 import os
 import pathlib
 import re
@@ -81,10 +82,9 @@ class CliTest(unittest.TestCase):
         return path
 
     def job(self, rows=3000, **edits):
-        """A job file on freshly generated data. Edits replace text in JOB."""
-        train = self.generate("train.tsv", rows, "--scale", "0.001", "--seed", "1")
-        held_out = self.dir / "eval.tsv"
-        shutil.copy(train, held_out)
+        """A job file and its data. Edits replace text in JOB."""
+        train = self.write("train.tsv", "".join(click_log()[:rows]))
+        held_out = self.write("eval.tsv", train.read_text())
         text = JOB.format(run_dir=self.dir / "run", train=train, eval=held_out)
         for old, new in edits.items():
             self.assertIn(old, text)
@@ -99,6 +99,14 @@ class CliTest(unittest.TestCase):
     def digest(self, checkpoint):
         done = self.succeed("checkpoint", "verify", checkpoint)
         return re.search(r"digest ([0-9a-f]+)", done.stdout).group(1)
+
+
+@functools.cache
+def click_log():
+    """Rows to train on; made once, because starting the program takes longer than anything here."""
+    done = satrap("data", "generate", "--rows", 6000, "--scale", "0.001", "--out", "-")
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines(keepends=True)
 
 
 def without_escapes(text):

@@ -111,7 +111,8 @@ class Train(CliTest):
         version = self.succeed("--version").stdout.split()[1]
         self.assertEqual(summary["version"], version)
 
-        steps = [json.loads(line)["step"] for line in (run / "metrics.jsonl").open()]
+        lines = (run / "metrics.jsonl").read_text().splitlines()
+        steps = [json.loads(line)["step"] for line in lines]
         self.assertEqual(steps, sorted(steps))
         self.assertEqual(steps[-1], 30)
         self.assertEqual((run / "config.yaml").read_text(), self.succeed("config", "dump", job).stdout)

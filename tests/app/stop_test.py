@@ -22,6 +22,18 @@ def is_pending(pid, number):
     return any(int(mask, 16) >> (number - 1) & 1 for mask in masks)
 
 
+def cpu_ticks(pid):
+    fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+    return int(fields[11]) + int(fields[12])
+
+
+def is_idle(pid):
+    """Whether half a second goes by with next to no work done."""
+    before = cpu_ticks(pid)
+    time.sleep(0.5)
+    return cpu_ticks(pid) - before <= 1
+
+
 class Stop(CliTest):
     def start(self, job, *args, **kwargs):
         """Starts an endless job and returns once it has reported a step."""
@@ -67,8 +79,8 @@ class Stop(CliTest):
         self.succeed("train", job, *ENDLESS, until, f"run_dir={self.dir / 'whole'}")
         self.assertEqual(*(self.digest(self.dir / run / "checkpoints" / self.checkpoints(run)[-1])
                            for run in ("run", "whole")))
-        lines = [json.loads(line) for line in (self.dir / "run" / "metrics.jsonl").open()]
-        steps = [line["step"] for line in lines]
+        lines = (self.dir / "run" / "metrics.jsonl").read_text().splitlines()
+        steps = [json.loads(line)["step"] for line in lines]
         self.assertEqual(steps, sorted(steps), "metrics go on where they ended")
 
     def test_sigint(self):
@@ -134,12 +146,13 @@ class Stop(CliTest):
         for line in program.stderr:
             if b"examples/s" in line:
                 break
+        self.wait_until(lambda: is_idle(program.pid))  # it has used up all the rows
         program.send_signal(signal.SIGTERM)
+        status = program.wait(TIMEOUT_S)  # with standard input still open
         error = program.stderr.read()
-        self.assertEqual(program.wait(TIMEOUT_S), 143, error)
-        program.stdin.close()
-        program.stdout.close()
-        program.stderr.close()
+        for pipe in [program.stdin, program.stdout, program.stderr]:
+            pipe.close()
+        self.assertEqual(status, 143, error)
         self.succeed("checkpoint", "verify", self.dir / "run")
 
 
