@@ -356,7 +356,7 @@ class RandomRows {
   }
   std::string hex() {
     std::ostringstream text;
-    text << std::hex << below(1ULL << (4 * below(17)));
+    text << std::hex << (below(UINT64_MAX) >> (4 * below(16)));
     return pick({"", "68fd1e64", "FFFFFFFF", "0", "deadbeefdeadbeef", "12345678901234567",
                  "1234567g", "68fd1e64 ", "0x10", text.str(), text.str()});
   }
