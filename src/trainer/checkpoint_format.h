@@ -60,6 +60,7 @@ inline constexpr const char* kDenseFile = "dense.bin";
 inline constexpr const char* kPendingFile = "pending.bin";
 inline constexpr const char* kTransformsFile = "transforms.json";
 inline constexpr const char* kTemporaryPrefix = ".tmp-";
+inline constexpr const char* kAbandonedPrefix = "abandoned-";
 
 std::string checkpoint_name(std::int64_t step);  // "step-000000001000"
 std::string to_hex(std::uint64_t value);

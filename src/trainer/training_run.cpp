@@ -49,10 +49,8 @@ TrainingRun::TrainingRun(const JobConfig& config, const TrainOptions& options)
       schema_(data::resolve_schema(config.data)),
       transforms_(prepare_transforms(config, schema_, checkpoint_to_resume_)),
       model_(config, schema_, pool_),
-      checkpoints_(directory_.checkpoints(), config.checkpoint.keep),
       timers_(kNumStages) {
   if (!checkpoint_to_resume_.empty()) restore(checkpoint_to_resume_);
-  directory_.open_metrics(step_);
 }
 
 void TrainingRun::restore(const std::string& checkpoint) {
@@ -91,12 +89,24 @@ void TrainingRun::open_pipeline() {
       Reporter::Sources{config_, model_, *source_, *stage_, timers_, directory_}, options_,
       restored_examples_);
   reporter_->restore_nonfinite_steps(restored_nonfinite_steps_);
+}
+
+void TrainingRun::start_planner() {
   planner_ = std::make_unique<Planner>(*source_, *model_.worker, *stage_, timers_, step_ + 1,
                                        config_.train.max_steps);
 }
 
+void TrainingRun::begin_directory() {
+  directory_.begin(step_);
+  checkpoints_ =
+      std::make_unique<CheckpointWriter>(directory_.checkpoints(), config_.checkpoint.keep);
+  checkpoints_->set_newer_aside(step_);
+}
+
 TrainOutcome TrainingRun::run() {
   open_pipeline();
+  begin_directory();
+  start_planner();
   IntervalClock report_clock(Interval::parse(config_.train.report_every, "train.report_every"));
   IntervalClock eval_clock(Interval::parse(config_.train.eval_every, "train.eval_every"));
   IntervalClock checkpoint_clock(Interval::parse(config_.checkpoint.every, "checkpoint.every"));
@@ -121,7 +131,8 @@ TrainOutcome TrainingRun::run() {
   reporter_->report(step_);
   if (finished && config_.data.has_eval()) evaluate();
   start_checkpoint();
-  checkpoints_.wait();
+  checkpoints_->wait();
+  if (evaluated_step_ == step_) checkpoints_->update_metrics(step_, reporter_->metrics());
   reporter_->write_summary(step_, finished, resumed_step_ >= 0);
   planner_.reset();
   return {finished, directory_.path("summary.json"), find_checkpoint(directory_.checkpoints())};
@@ -178,7 +189,7 @@ void TrainingRun::evaluate() {
 
 void TrainingRun::start_checkpoint() {
   if (checkpointed_step_ == step_) return;
-  checkpoints_.wait();  // one at a time: the snapshots of the one before are done
+  checkpoints_->wait();  // one at a time: the snapshots of the one before are done
   settle();
   auto content = std::make_unique<CheckpointContent>();
   content->step = step_;
@@ -189,7 +200,7 @@ void TrainingRun::start_checkpoint() {
   content->transforms_json = transforms_.to_json(schema_);
   if (config_.train.deterministic) content->pending = stage_->pending_lookups(step_);
   content->capture(model_);
-  checkpoints_.start(std::move(content));
+  checkpoints_->start(std::move(content));
   checkpointed_step_ = step_;
 }
 

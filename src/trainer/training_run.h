@@ -23,6 +23,8 @@ class TrainingRun {
  private:
   void restore(const std::string& checkpoint);
   void open_pipeline();
+  void begin_directory();
+  void start_planner();
 
   /// One step of the dense network, from a finished lookup to a submitted gradient.
   void step(Work& work);
@@ -42,7 +44,7 @@ class TrainingRun {
   const data::Schema schema_;
   const data::FittedTransforms transforms_;
   Model model_;
-  CheckpointWriter checkpoints_;
+  std::unique_ptr<CheckpointWriter> checkpoints_;
   StageTimers timers_;
 
   std::int64_t step_ = 0;           // the last one finished

@@ -255,7 +255,7 @@ class BrokenCheckpoints(CliTest):
     def test_an_unfinished_checkpoint_does_not_count(self):
         unfinished = self.newest.parent / ".tmp-step-000000000999"
         shutil.copytree(self.newest, unfinished)
-        self.assertNotIn("999", self.succeed("checkpoint", "ls", self.dir / "run").stdout)
+        self.assertNotIn("step-000000000999", self.succeed("checkpoint", "ls", self.dir / "run").stdout)
         self.succeed("train", self.config, "--resume", "train.epochs=2")
         self.assertFalse(unfinished.exists(), "what a crash left is removed")
 
