@@ -272,6 +272,12 @@ class BrokenCheckpoints(CliTest):
                                        self.newest)
                 self.assert_words(error, *words)
 
+    def test_row_optimizers_whose_state_has_the_same_size(self):
+        self.succeed("train", self.config, "tables.default.optimizer.type=adam", "--overwrite")
+        error = self.fail_with(2, "train", self.config, "tables.default.optimizer.type=ftrl",
+                               "--resume", "train.epochs=2")
+        self.assert_words(error, "adam", "ftrl")
+
     def test_going_back_to_an_older_checkpoint_of_the_same_run(self):
         self.succeed("train", self.config, "--resume-from", self.previous, "train.max_steps=25")
         self.assertIn("step-000000000025", self.checkpoints())
