@@ -113,20 +113,17 @@ TrainOutcome TrainingRun::run() {
 
   const auto next_work = [&] {
     const ScopedStage timer(timers_, kStageWait);
-    return stage_->take_looked_up();
+    return stage_->take_looked_up(options_.stop);
   };
-  bool finished = true;
   while (Work* work = next_work()) {
     step(*work);
     if (report_clock.due(step_)) reporter_->report(step_);
     if (eval_clock.due(step_)) evaluate();
     if (checkpoint_clock.due(step_)) start_checkpoint();
-    if (stop_requested()) {
-      finished = false;
-      break;
-    }
+    if (stop_requested()) break;
   }
-  settle();
+  const bool finished = stage_->all_looked_up_and_applied();
+  settle_within_grace();
   reporter_->end_training();
   reporter_->report(step_);
   if (finished && config_.data.has_eval()) evaluate();
@@ -136,6 +133,18 @@ TrainOutcome TrainingRun::run() {
   reporter_->write_summary(step_, finished, resumed_step_ >= 0);
   planner_.reset();
   return {finished, directory_.path("summary.json"), find_checkpoint(directory_.checkpoints())};
+}
+
+void TrainingRun::settle_within_grace() {
+  constexpr std::chrono::seconds kGrace(2);
+  if (stage_->wait_applied_for(step_, kGrace)) return;
+  // Deterministic hybrid looks up steps to come before it applies the last updates, and their input
+  // is not coming.
+  log_warning(
+      "stopped while waiting for input: the lookups of the next steps are not made, so that "
+      "a resumed run may differ from an undisturbed one");
+  source_->close();
+  settle();
 }
 
 void TrainingRun::step(Work& work) {

@@ -32,6 +32,9 @@ class TrainingRun {
   /// Everything of steps <= step_ is applied and nothing later is: the model is W_step, E_step.
   void settle() { stage_->wait_applied(step_); }
 
+  /// As settle, at the end of the run: does not wait for input that is not coming.
+  void settle_within_grace();
+
   void evaluate();
   void start_checkpoint();
   bool stop_requested() const { return options_.stop != nullptr && options_.stop->load(); }
