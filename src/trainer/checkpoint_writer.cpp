@@ -62,8 +62,9 @@ void write_tables(CheckpointContent& content, DirectoryWriter& out) {
       rows = content.tables[i].snapshot->write(
           [&](std::span<const std::byte> block) { file.write(block); });
     });
-    out.manifest.tables.push_back(
-        {table.spec().name, name, table.spec().dim, table.row_bytes(), rows});
+    out.manifest.tables.push_back({table.spec().name, name,
+                                   optimizer_name(table.spec().optimizer.type), table.spec().dim,
+                                   table.row_bytes(), rows});
     content.tables[i].snapshot.reset();  // no more copying aside
   }
 }

@@ -122,11 +122,12 @@ TrainOutcome TrainingRun::run() {
     if (checkpoint_clock.due(step_)) start_checkpoint();
     if (stop_requested()) break;
   }
-  const bool finished = stage_->all_looked_up_and_applied();
+  bool finished = stage_->all_looked_up_and_applied();
   settle_within_grace();
   reporter_->end_training();
   reporter_->report(step_);
   if (finished && config_.data.has_eval()) evaluate();
+  finished = finished && !stop_requested();  // it may have cut the evaluation short
   start_checkpoint();
   checkpoints_->wait();
   if (evaluated_step_ == step_) checkpoints_->update_metrics(step_, reporter_->metrics());
