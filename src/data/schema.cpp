@@ -42,11 +42,11 @@ SchemaConfig synthetic_schema(const SyntheticConfig& config) {
   return schema;
 }
 
+/// Place of `name` in `names`; added at the end if it is not there.
 std::int64_t index_of(const std::string& name, std::vector<std::string>& names) {
-  const auto found = std::find(names.begin(), names.end(), name);
-  if (found == names.end()) names.push_back(name);
-  return found == names.end() ? static_cast<std::int64_t>(names.size()) - 1
-                              : static_cast<std::int64_t>(found - names.begin());
+  const auto index = std::find(names.begin(), names.end(), name) - names.begin();
+  if (index == static_cast<std::ptrdiff_t>(names.size())) names.push_back(name);
+  return static_cast<std::int64_t>(index);
 }
 
 void check_unique(std::vector<std::string> names, const std::string& what) {

@@ -1,13 +1,13 @@
 #include "checkpoint_writer.h"
 
+#include <chrono>
+#include <filesystem>
+#include <span>
+
 #include <fcntl.h>
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <stdio.h>
-
-#include <chrono>
-#include <filesystem>
-#include <span>
 
 #include "checkpoint_format.h"
 #include "checkpoint_reader.h"
@@ -59,10 +59,12 @@ void write_tables(CheckpointContent& content, DirectoryWriter& out) {
     const std::string name = fmt::format("table-{}.bin", i);
     std::int64_t rows = 0;
     out.file(name, [&](FileWriter& file) {
-      rows = content.tables[i].snapshot->write([&](std::span<const std::byte> block) { file.write(block); });
+      rows = content.tables[i].snapshot->write(
+          [&](std::span<const std::byte> block) { file.write(block); });
     });
-    out.manifest.tables.push_back(
-        {table.spec().name, name, table.spec().dim, table.row_bytes(), rows});
+    out.manifest.tables.push_back({table.spec().name, name,
+                                   optimizer_name(table.spec().optimizer.type), table.spec().dim,
+                                   table.row_bytes(), rows});
     content.tables[i].snapshot.reset();  // no more copying aside
   }
 }
@@ -79,8 +81,8 @@ void write_dense(const CheckpointContent& content, DirectoryWriter& out) {
 void write_pending(const CheckpointContent& content, DirectoryWriter& out) {
   out.file(kPendingFile, [&](FileWriter& file) {
     for (const PendingLookup& lookup : content.pending) {
-      out.manifest.pending.push_back({lookup.step, lookup.read_version, std::ssize(lookup.pooled),
-                                      std::ssize(lookup.mask)});
+      out.manifest.pending.push_back(
+          {lookup.step, lookup.read_version, std::ssize(lookup.pooled), std::ssize(lookup.mask)});
       file.write(bytes_of(lookup.pooled));
       file.write(bytes_of(lookup.mask));
     }
@@ -95,6 +97,12 @@ void publish_directory(const std::string& temporary, const std::string& path) {
     return;
   }
   rename_atomic(temporary, path);
+}
+
+void remove_abandoned(const std::string& directory) {
+  for (const std::string& name : list_directory(directory)) {
+    if (name.starts_with(kAbandonedPrefix)) remove_all(directory + "/" + name);
+  }
 }
 
 void remove_oldest(const std::string& directory, std::int64_t keep) {
@@ -135,6 +143,27 @@ CheckpointWriter::~CheckpointWriter() {
   }
 }
 
+void CheckpointWriter::set_newer_aside(std::int64_t step) {
+  for (const std::string& path : checkpoint_paths(directory_)) {
+    const std::string name = std::filesystem::path(path).filename().string();
+    if (name <= checkpoint_name(step)) continue;
+    const std::string aside = concat(directory_, "/", kAbandonedPrefix, name);
+    remove_all(aside);
+    rename_atomic(path, aside);
+    log_warning("checkpoint {} is later than step {}, from where the run continues: renamed to {}",
+                path, step, aside);
+  }
+}
+
+void CheckpointWriter::update_metrics(std::int64_t step,
+                                      const std::map<std::string, double>& metrics) {
+  const std::string path = directory_ + "/" + checkpoint_name(step);
+  if (!std::filesystem::exists(path)) return;
+  Manifest manifest = Manifest::read(path);
+  manifest.metrics = metrics;
+  write_file_atomic(path + "/" + kManifestFile, manifest.to_json());
+}
+
 void CheckpointWriter::start(std::unique_ptr<CheckpointContent> content) {
   wait();
   thread_ = std::thread([this, content = std::move(content)] {
@@ -158,10 +187,9 @@ void CheckpointWriter::publish(CheckpointContent& content) {
   try {
     DirectoryWriter out(temporary);
     out.manifest.version = SATRAP_VERSION;
-    out.manifest.created =
-        fmt::format("{:%Y-%m-%dT%H:%M:%SZ}",
-                    fmt::gmtime(std::chrono::system_clock::to_time_t(
-                        std::chrono::system_clock::now())));
+    out.manifest.created = fmt::format(
+        "{:%Y-%m-%dT%H:%M:%SZ}",
+        fmt::gmtime(std::chrono::system_clock::to_time_t(std::chrono::system_clock::now())));
     out.manifest.step = content.step;
     out.manifest.examples = content.examples;
     out.manifest.nonfinite_steps = content.nonfinite_steps;
@@ -177,16 +205,16 @@ void CheckpointWriter::publish(CheckpointContent& content) {
     const std::string path = directory_ + "/" + name;
     publish_directory(temporary, path);
     fsync_directory(directory_);
+    remove_abandoned(directory_);
     last_path_ = path;
     log_info("checkpoint: step {} written to {}", content.step, path);
   } catch (const Error& error) {
     std::error_code ignored;
     std::filesystem::remove_all(temporary, ignored);
     const std::string newest = find_checkpoint(directory_);
-    throw Error(error.code(),
-                concat("checkpoint of step ", content.step, " failed: ", error.what(),
-                       newest.empty() ? "; there is no earlier one"
-                                      : "; the newest one is " + newest));
+    throw Error(error.code(), concat("checkpoint of step ", content.step, " failed: ", error.what(),
+                                     newest.empty() ? "; there is no earlier one"
+                                                    : "; the newest one is " + newest));
   }
   remove_oldest(directory_, keep_);
 }

@@ -8,7 +8,8 @@
 
 namespace satrap::trainer {
 
-EmbeddingStage::EmbeddingStage(embedding::EmbeddingWorker& worker, Options options,
+EmbeddingStage::EmbeddingStage(embedding::EmbeddingWorker& worker,
+                               Options options,
                                StageTimers& timers)
     : worker_(worker),
       options_(std::move(options)),
@@ -32,9 +33,7 @@ EmbeddingStage::~EmbeddingStage() {
 
 bool EmbeddingStage::submit_planned(Work* work) {
   std::unique_lock lock(mutex_);
-  changed_.wait(lock, [&] {
-    return stopped_ || std::ssize(planned_) < options_.planned_capacity;
-  });
+  changed_.wait(lock, [&] { return stopped_ || std::ssize(planned_) < options_.planned_capacity; });
   if (stopped_) return false;
   planned_.push_back(work);
   changed_.notify_all();
@@ -71,9 +70,13 @@ void EmbeddingStage::fail(std::exception_ptr error) {
 
 // --------------------------------------------------------------------------------- dense side
 
-Work* EmbeddingStage::take_looked_up() {
+Work* EmbeddingStage::take_looked_up(const std::atomic<bool>* stop) {
+  constexpr std::chrono::milliseconds kPoll(50);  // a signal cannot notify
   std::unique_lock lock(mutex_);
-  changed_.wait(lock, [&] { return stopped_ || ended_ || !looked_up_.empty(); });
+  const auto ready = [&] { return stopped_ || ended_ || !looked_up_.empty(); };
+  while (!changed_.wait_for(lock, kPoll, ready)) {
+    if (stop != nullptr && stop->load()) return nullptr;
+  }
   if (error_) std::rethrow_exception(error_);
   if (stopped_ || looked_up_.empty()) return nullptr;
   Work* work = looked_up_.front();
@@ -92,6 +95,19 @@ void EmbeddingStage::wait_applied(std::int64_t step) {
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [&] { return stopped_ || last_applied_ >= step; });
   if (error_) std::rethrow_exception(error_);
+}
+
+bool EmbeddingStage::all_looked_up_and_applied() const {
+  std::lock_guard lock(mutex_);
+  return ended_ && looked_up_.empty();
+}
+
+bool EmbeddingStage::wait_applied_for(std::int64_t step, std::chrono::milliseconds time) {
+  std::unique_lock lock(mutex_);
+  const bool applied =
+      changed_.wait_for(lock, time, [&] { return stopped_ || last_applied_ >= step; });
+  if (error_) std::rethrow_exception(error_);
+  return applied;
 }
 
 std::vector<PendingLookup> EmbeddingStage::pending_lookups(std::int64_t step) {
@@ -164,8 +180,8 @@ void EmbeddingStage::look_up(Work* work) {
   work->pooled.resize(rows * static_cast<std::size_t>(worker_.output_width()));
   work->mask.resize(rows * static_cast<std::size_t>(worker_.mask_width()));
   if (auto restored = restored_.extract(work->step)) {
-    SATRAP_CHECK(restored.mapped().pooled.size() == work->pooled.size(),
-                 "restored lookup of step ", work->step, " has another shape than its batch");
+    SATRAP_CHECK(restored.mapped().pooled.size() == work->pooled.size(), "restored lookup of step ",
+                 work->step, " has another shape than its batch");
     work->read_version = restored.mapped().read_version;
     work->pooled = std::move(restored.mapped().pooled);
     work->mask = std::move(restored.mapped().mask);
