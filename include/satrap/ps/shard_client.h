@@ -1,0 +1,135 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "satrap/core/ids.h"
+#include "satrap/net/endpoint.h"
+#include "satrap/net/payload_codec.h"
+#include "satrap/net/store.h"
+#include "satrap/ps/row.h"
+#include "satrap/ps/shard_job.h"
+#include "satrap/ps/table_spec.h"
+
+namespace satrap::ps {
+
+/// Weights or gradients of the rows of one step, as they travel: memory per shard, received into
+/// and sent from in place. Belongs to one step at a time and is reused from step to step; while a
+/// pull, lookup or push with it is under way, in the client's hands.
+class StepRows {
+ public:
+  StepRows();
+  ~StepRows();
+  StepRows(StepRows&&) noexcept;
+  StepRows& operator=(StepRows&&) noexcept;
+
+  /// Of wait(): weights()[u] has the weights of the u-th key, [dim] floats of its table, valid
+  /// until the next pull or lookup with this object.
+  std::span<const float* const> weights() const;  // [num_keys]
+
+  /// Of prepare_push(): where the gradient of the u-th key is to be written, [dim] floats.
+  std::span<float* const> gradients() const;  // [num_keys]
+
+  /// Of wait(), for a pull: v of the E_v that was read, the smallest over the shards.
+  std::int64_t read_version() const;
+
+  struct State;
+  State& state() { return *state_; }
+
+ private:
+  std::unique_ptr<State> state_;
+};
+
+/// One rank's way to all shards of a job: keys are divided by shard_of, a request per shard and
+/// step goes out, answers are received in place. Every request is answered within its deadline or
+/// throws net::NetError; broken connections are made anew and what was not answered is sent again,
+/// and applied once. A shard that was started again has none of the job's rows: its answers are an
+/// error that says so, and the job has to start from a checkpoint.
+///
+/// Thread rules: pull(), wait() and lookup() from one thread each; prepare_push() and push() from
+/// one other thread; the rest from any. pull() and push() use connections of their own, so that
+/// pulls which the bound makes wait never hold up a push.
+class ShardClient {
+ public:
+  struct Options {
+    std::int64_t rank = 0;
+    std::int64_t num_shards = 1;
+
+    /// Of weights and gradients on the wire; rows themselves stay as they are.
+    net::FloatEncoding encoding = net::FloatEncoding::kFp32;
+
+    /// For one request, waiting for other ranks included: how long nobody may make progress.
+    std::int64_t timeout_ms = 600'000;
+
+    /// An unanswered connection is taken for broken after this time.
+    std::int64_t attempt_ms = 60'000;
+  };
+
+  /// `tables[i]` has TableId i; all ranks and shards have the same, which is checked. Finds the
+  /// shards in the store as "shard/<number>" (server names); waits for them up to timeout_ms.
+  ShardClient(const net::Endpoint& endpoint,
+              std::shared_ptr<net::Store> store,
+              std::vector<TableSpec> tables,
+              std::uint64_t seed,
+              Options options);
+  ~ShardClient();
+
+  /// Rank 0, once, before any rank pulls: every shard forgets what it had and takes the job's rows.
+  /// Blocks until all have.
+  void begin(const ShardJob& job);
+
+  /// The other ranks, with the session that rank 0 drew.
+  void join(std::uint64_t session);
+
+  // ---- steps; each rank sends one pull and one push for every step from first_step on, in order.
+
+  /// Asks for the rows of `keys`, ascending and unique; missing ones are created. `keys` may be
+  /// empty (the step counts all the same). Returns at once; wait() waits. At most max_pulls() may
+  /// be under way.
+  void pull(std::int64_t step, std::span<const Key> keys, StepRows& rows);
+
+  /// Waits for the answers of the oldest pull, which must be of `rows`.
+  void wait(StepRows& rows);
+
+  /// Lays out the memory for the gradients of the keys pulled with `rows`.
+  void prepare_push(StepRows& rows);
+
+  /// Sends the gradients of `step`, which the shards then apply when it is their turn. `skip`:
+  /// there is none (the step was not finite); the memory is not sent. Blocks until every shard has
+  /// taken them.
+  void push(std::int64_t step, StepRows& rows, bool skip);
+
+  /// This rank will pull no step after `step`: deterministic updates need not wait for its pulls.
+  void end_pulls(std::int64_t step);
+
+  /// Blocks until all shards have applied all updates up to `step`.
+  void wait_applied(std::int64_t step);
+
+  // ---- outside of steps
+
+  /// As pull and wait, of whatever the rows are now; missing ones are not created but read as they
+  /// would be.
+  void lookup(std::span<const Key> keys, StepRows& rows);
+
+  /// A consistent copy of the rows as of `step`, which must have been applied and no later one:
+  /// taken by begin_snapshot, in milliseconds; written to `directory`, on a file system that all
+  /// shards see, by write_snapshot, which blocks while steps go on. Returns the files of all
+  /// shards.
+  void begin_snapshot(std::int64_t step);
+  std::vector<SnapshotFile> write_snapshot(const std::string& directory);
+
+  std::vector<ShardStats> stats();  // [num_shards]
+
+  std::int64_t max_pulls() const;
+  std::int64_t num_reconnects() const;
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace satrap::ps

@@ -1,0 +1,65 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace satrap::ps {
+
+/// How the updates of a job are ordered on a shard. E_t: the rows after all updates of steps <= t.
+struct ShardJob {
+  /// Number of this start of the job, drawn by rank 0. Requests of any other are refused, so that
+  /// what processes of an earlier start still send does no harm.
+  std::uint64_t session = 0;
+
+  std::int64_t num_ranks = 1;
+
+  /// async: pulls are answered at once, and every push is applied as it arrives. Otherwise the
+  /// gradients of a step are summed over the ranks, in their order, before the optimizer sees them,
+  /// and steps are applied in order.
+  bool async = false;
+
+  /// τ: the pull of step t is answered once E_{t-1-τ} is there. Without a meaning for async.
+  std::int64_t staleness = 0;
+
+  /// The pull of step t reads exactly E_{t-1-τ}: updates of step u wait for the pulls of all ranks
+  /// up to step u + τ. Not with async.
+  bool deterministic = false;
+
+  std::int64_t first_step = 1;
+
+  /// Files of rows to start from, as write_snapshot leaves them, of any number of shards; empty:
+  /// no row exists yet. A shard takes from each file what is its own.
+  struct RowFile {
+    std::string path;
+    std::int32_t table = 0;  // number
+    std::int64_t row_bytes = 0;
+    std::int64_t bytes = 0;
+    std::string xxh3;  // hex, of the whole file
+  };
+  std::vector<RowFile> row_files = {};
+};
+
+/// What a shard has to tell of itself.
+struct ShardStats {
+  std::int64_t rows = 0;
+  std::int64_t table_bytes = 0;
+  std::int64_t resident_bytes = 0;  // of the process
+  double cpu_seconds = 0.0;         // of the process
+  std::int64_t applied_step = 0;    // all updates up to it
+  std::int64_t repeated_requests = 0;
+
+  /// histogram[s]: pulls answered from rows that were s updates behind sync, at the worker most
+  /// behind. In async mode there is no bound; the last entry counts everything from its number on.
+  std::vector<std::int64_t> staleness_histogram = {};
+};
+
+/// A file of rows that a shard has written.
+struct SnapshotFile {
+  std::int32_t table = 0;
+  std::string name;  // within the checkpoint's directory
+  std::int64_t rows = 0, row_bytes = 0, bytes = 0;
+  std::string xxh3;  // hex
+};
+
+}  // namespace satrap::ps
