@@ -8,23 +8,28 @@
 #include "satrap/kernels/row_update.h"
 #include "src/embedding/feature_layout.h"
 #include "src/embedding/planner.h"
+#include "src/embedding/pool_rows.h"
 
 namespace satrap::embedding {
 namespace {
 
-constexpr std::int64_t kRowsPerBlock = 128;  // of the batch: the unit of work of the forward pass
-
 std::size_t index(std::int64_t i) { return static_cast<std::size_t>(i); }
+
+std::vector<ps::TableSpec> specs_of(const std::vector<ps::Table*>& tables) {
+  std::vector<ps::TableSpec> specs;
+  for (const ps::Table* table : tables) specs.push_back(table->spec());
+  return specs;
+}
 
 }  // namespace
 
 class EmbeddingWorker::Impl {
  public:
   Impl(const std::vector<FeatureSpec>& features, std::vector<ps::Table*> tables, ThreadPool& pool)
-      : layout_(features, tables),
+      : layout_(features, specs_of(tables)),
         tables_(std::move(tables)),
         pool_(pool),
-        planner_(layout_, tables_, pool_) {
+        planner_(layout_, std::ssize(tables_), tables_, pool_) {
     for (const ps::Table* table : tables_) max_dim_ = std::max(max_dim_, table->spec().dim);
   }
 
@@ -32,12 +37,7 @@ class EmbeddingWorker::Impl {
   Planner& planner() { return planner_; }
 
   void forward(const Plan& plan, const data::Batch& batch, float* pooled, float* mask) const {
-    const std::int64_t num_blocks = (plan.num_rows + kRowsPerBlock - 1) / kRowsPerBlock;
-    pool_.parallel_for(num_blocks, [&](std::int64_t block) {
-      const std::int64_t begin = block * kRowsPerBlock;
-      const std::int64_t end = std::min(plan.num_rows, begin + kRowsPerBlock);
-      forward_rows(plan, batch, begin, end, pooled, mask);
-    });
+    pool_rows(layout_, plan, batch, plan.rows.data(), sizeof(ps::RowHeader), pooled, mask, pool_);
   }
 
   void backward(const Plan& plan, const float* grad, std::int64_t step) {
@@ -64,52 +64,6 @@ class EmbeddingWorker::Impl {
   }
 
  private:
-  void forward_rows(const Plan& plan,
-                    const data::Batch& batch,
-                    std::int64_t begin,
-                    std::int64_t end,
-                    float* pooled,
-                    float* mask) const {
-    const GatherSource source{plan.rows.data(), sizeof(ps::RowHeader), plan.unique_of.data(),
-                              plan.coefficient.data()};
-    for (std::size_t f = 0; f < layout_.features.size(); ++f) {
-      const PlacedFeature& feature = layout_.features[f];
-      const std::int64_t* offsets =
-          batch.offsets.data() + static_cast<std::int64_t>(f) * plan.num_rows;
-      float* out = pooled + feature.column;
-      with_dim(feature.dim, [&](auto dim) {
-        if (feature.spec.pooling == Pooling::kSequence) {
-          forward_sequences(source, feature, offsets, begin, end, out, mask, dim);
-        } else {
-          pool_bags(source, offsets + begin, end - begin, out + begin * layout_.output_width,
-                    layout_.output_width, dim);
-        }
-      });
-    }
-  }
-
-  template <class Dim>
-  void forward_sequences(const GatherSource& source,
-                         const PlacedFeature& feature,
-                         const std::int64_t* offsets,
-                         std::int64_t begin,
-                         std::int64_t end,
-                         float* out,
-                         float* mask,
-                         Dim dim) const {
-    const std::int64_t max_length = feature.spec.max_length;
-    for (std::int64_t r = begin; r < end; ++r) {
-      const std::int64_t length = std::min(offsets[r + 1] - offsets[r], max_length);
-      float* row_out = out + r * layout_.output_width;
-      // Each element is a bag of one id.
-      scale_rows(source, offsets[r], length, row_out, dim);
-      std::fill(row_out + length * dim, row_out + feature.width, 0.0F);
-      float* row_mask = mask + r * layout_.mask_width + feature.mask_column;
-      std::fill_n(row_mask, length, 1.0F);
-      std::fill_n(row_mask + length, max_length - length, 0.0F);
-    }
-  }
-
   template <RowOptimizerType kType, class Dim>
   void update_range(const Plan& plan,
                     const Plan::Range& range,

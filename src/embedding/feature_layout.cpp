@@ -5,14 +5,14 @@
 namespace satrap::embedding {
 
 FeatureLayout::FeatureLayout(const std::vector<FeatureSpec>& specs,
-                             const std::vector<ps::Table*>& tables) {
+                             const std::vector<ps::TableSpec>& tables) {
   for (const FeatureSpec& spec : specs) {
     const auto table = static_cast<std::size_t>(spec.table);
     SATRAP_CHECK(table < tables.size(), "feature '", spec.name, "': no table number ", table);
     SATRAP_CHECK(
         spec.max_length >= 1 && (spec.pooling == Pooling::kSequence || spec.max_length == 1),
         "feature '", spec.name, "': max_length ", spec.max_length);
-    PlacedFeature feature{.spec = spec, .dim = tables[table]->spec().dim};
+    PlacedFeature feature{.spec = spec, .dim = tables[table].dim};
     feature.column = output_width;
     feature.width = feature.dim * spec.max_length;
     feature.mask_column = mask_width;

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "satrap/embedding/feature_spec.h"
-#include "satrap/ps/table.h"
+#include "satrap/ps/table_spec.h"
 
 namespace satrap::embedding {
 
@@ -23,7 +23,7 @@ struct FeatureLayout {
   std::int64_t output_width = 0;
   std::int64_t mask_width = 0;
 
-  FeatureLayout(const std::vector<FeatureSpec>& specs, const std::vector<ps::Table*>& tables);
+  FeatureLayout(const std::vector<FeatureSpec>& specs, const std::vector<ps::TableSpec>& tables);
 };
 
 }  // namespace satrap::embedding

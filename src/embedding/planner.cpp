@@ -41,8 +41,14 @@ void check(const data::Batch& batch, const FeatureLayout& layout) {
 
 }  // namespace
 
-Planner::Planner(const FeatureLayout& layout, std::vector<ps::Table*> tables, ThreadPool& pool)
-    : layout_(layout), tables_(std::move(tables)), pool_(pool), features_of_table_(tables_.size()) {
+Planner::Planner(const FeatureLayout& layout,
+                 std::int64_t num_tables,
+                 std::vector<ps::Table*> tables,
+                 ThreadPool& pool)
+    : layout_(layout),
+      tables_(std::move(tables)),
+      pool_(pool),
+      features_of_table_(index(num_tables)) {
   for (std::size_t f = 0; f < layout_.features.size(); ++f) {
     features_of_table_[static_cast<std::size_t>(layout_.features[f].spec.table)].push_back(f);
   }
@@ -57,6 +63,12 @@ void Planner::plan(const data::Batch& batch, Plan& plan) {
         std::span(plan.keys).subspan(index(bucket.unique_begin), index(bucket.counts.keys)),
         std::span(plan.rows).subspan(index(bucket.unique_begin), index(bucket.counts.keys)));
   });
+  make_update_units(plan);
+}
+
+void Planner::plan_keys(const data::Batch& batch, Plan& plan) {
+  make_unique(batch, plan);
+  pool_.parallel_for(std::ssize(buckets_), [&](std::int64_t b) { emit(buckets_[index(b)], plan); });
   make_update_units(plan);
 }
 
@@ -208,7 +220,7 @@ void Planner::make_items(const data::Batch& batch, Chunk& chunk, Plan& plan) {
 
 void Planner::make_buckets() {
   buckets_.clear();
-  for (std::size_t t = 0; t < tables_.size(); ++t) {
+  for (std::size_t t = 0; t < features_of_table_.size(); ++t) {
     const std::size_t first = first_chunk_of_table_[t], last = first_chunk_of_table_[t + 1];
     if (first == last) continue;
     std::int64_t place = chunks_[first].item_begin;

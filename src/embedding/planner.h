@@ -22,9 +22,14 @@ namespace satrap::embedding {
 /// call at a time.
 class Planner {
  public:
-  Planner(const FeatureLayout& layout, std::vector<ps::Table*> tables, ThreadPool& pool);
+  /// `tables` may be empty for plan_keys alone.
+  Planner(const FeatureLayout& layout,
+          std::int64_t num_tables,
+          std::vector<ps::Table*> tables,
+          ThreadPool& pool);
 
   void plan(const data::Batch& batch, Plan& plan);
+  void plan_keys(const data::Batch& batch, Plan& plan);  // all but the rows
   void plan_without_insert(const data::Batch& batch, Plan& plan, std::vector<std::byte>& missing);
 
  private:

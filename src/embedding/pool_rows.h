@@ -1,0 +1,24 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "satrap/core/thread_pool.h"
+#include "satrap/data/batch.h"
+#include "satrap/embedding/plan.h"
+#include "src/embedding/feature_layout.h"
+
+namespace satrap::embedding {
+
+/// The forward pass: gathers the weights of the plan's rows and pools them into the dense network's
+/// input, wherever the rows are.
+void pool_rows(const FeatureLayout& layout,
+               const Plan& plan,
+               const data::Batch& batch,
+               const std::byte* const* rows,  // [num_unique]
+               std::int64_t weights_offset,   // bytes from the start of a row
+               float* pooled,                 // [num_rows, output_width] out
+               float* mask,                   // [num_rows, mask_width] out
+               ThreadPool& pool);
+
+}  // namespace satrap::embedding
