@@ -40,7 +40,9 @@ class GlooCommunicator final : public Communicator {
     meet(store, "collective/" + name, deadline);
   }
 
-  ~GlooCommunicator() override { link_->close(NetFailure::kClosed, "communicator closed"); }
+  ~GlooCommunicator() override { GlooCommunicator::close(); }
+
+  void close() override { link_->close(NetFailure::kClosed, "communicator closed"); }
 
   std::int64_t rank() const override { return rank_; }
   std::int64_t size() const override { return size_; }

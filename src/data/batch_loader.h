@@ -32,6 +32,7 @@ class BatchLoader : public BatchSource {
     /// otherwise (shuffled) the rows of earlier batches have to be read again.
     bool ordered = true;
     std::int64_t rows_per_epoch = 0;  // 0: unknown
+    bool may_be_empty = false;        // an epoch without rows is no error: other ranks have them
   };
 
   /// Opens the pass of an epoch that begins at `first_row`.

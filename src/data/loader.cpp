@@ -156,6 +156,7 @@ std::unique_ptr<BatchSource> open_batches(const DataConfig& config,
           .start = options.start,
           .ordered = shuffle_rows == 0,
           .rows_per_epoch = opener->num_rows(),
+          .may_be_empty = options.world_size > 1,
       });
 }
 

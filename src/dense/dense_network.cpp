@@ -141,17 +141,23 @@ DenseResult Network::forward_backward(const DenseInput& input,
                                       std::span<float> probabilities,
                                       std::span<float> grad_pooled) {
   check_shapes(input, probabilities.size());
-  SATRAP_CHECK(input.num_rows > 0, "a batch without rows has no mean loss");
+  const std::int64_t loss_rows = input.loss_rows > 0 ? input.loss_rows : input.num_rows;
+  SATRAP_CHECK(loss_rows > 0, "a batch without rows has no mean loss");
   SATRAP_CHECK(input.labels.size() == probabilities.size(), "labels: ", input.num_rows,
                " wanted, got ", input.labels.size());
   SATRAP_CHECK(grad_pooled.size() == input.pooled.size(), "grad_pooled: ", input.pooled.size(),
                " values wanted, got ", grad_pooled.size());
-  const float factor = 1.0F / static_cast<float>(input.num_rows);
+  if (input.num_rows == 0) {
+    std::ranges::fill(gradient_.span(), 0.0F);
+    std::ranges::copy(buffers_.span(), next_buffers_.data());
+    return {};
+  }
+  const float factor = 1.0F / static_cast<float>(loss_rows);
   for_each_piece(
       input.num_rows, model_->needs_whole_batch(),
       [&](Lane& lane, std::int64_t first, std::int64_t count, bool first_of_lane) {
         Pass& pass = *lane.pass;
-        pass.begin({.first_row = first,
+        pass.begin({.first_row = input.first_row + first,
                     .num_rows = count,
                     .training = true,
                     .accumulate = !first_of_lane,

@@ -14,14 +14,14 @@ constexpr std::int64_t kStrideMultiple = 16;
 // so that the misses of several keys overlap.
 constexpr std::size_t kLookupDistance = 16;
 
-std::int64_t bytes_of_row(const TableSpec& spec) {
+}  // namespace
+
+std::int64_t Table::bytes_of_row(const TableSpec& spec) {
   SATRAP_CHECK(spec.dim > 0, "table '", spec.name, "': dim must be positive, got ", spec.dim);
   const std::int64_t floats = spec.dim + spec.optimizer.state_floats(spec.dim);
   return static_cast<std::int64_t>(sizeof(RowHeader)) +
          floats * static_cast<std::int64_t>(sizeof(float));
 }
-
-}  // namespace
 
 Table::Table(TableSpec spec, std::uint64_t seed)
     : spec_(std::move(spec)),

@@ -1,5 +1,6 @@
 #include "checkpoint_format.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -14,23 +15,22 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr int kFormat = 1;
+constexpr int kFormat = 2;
 
 Json body_of(const Manifest& m) {
-  Json json = {{"format", kFormat},
-               {"version", m.version},
-               {"created", m.created},
-               {"step", m.step},
-               {"epoch", m.position.epoch},
-               {"batches", m.position.batches},
-               {"next_row", m.position.next_row},
-               {"examples", m.examples},
-               {"nonfinite_steps", m.nonfinite_steps},
+  Json json = {{"format", kFormat},      {"version", m.version},
+               {"created", m.created},   {"step", m.step},
+               {"examples", m.examples}, {"nonfinite_steps", m.nonfinite_steps},
                {"metrics", m.metrics}};
+  json["positions"] = Json::array();
+  for (const data::DataPosition& p : m.positions) {
+    json["positions"].push_back(
+        {{"epoch", p.epoch}, {"batches", p.batches}, {"next_row", p.next_row}});
+  }
   json["tables"] = Json::array();
   for (const auto& t : m.tables) {
     json["tables"].push_back({{"name", t.name},
-                              {"file", t.file},
+                              {"files", t.files},
                               {"optimizer", t.optimizer},
                               {"dim", t.dim},
                               {"row_bytes", t.row_bytes},
@@ -38,13 +38,6 @@ Json body_of(const Manifest& m) {
   }
   json["dense"] = Json::array();
   for (const auto& t : m.dense) json["dense"].push_back({{"name", t.name}, {"shape", t.shape}});
-  json["pending"] = Json::array();
-  for (const auto& p : m.pending) {
-    json["pending"].push_back({{"step", p.step},
-                               {"read_version", p.read_version},
-                               {"pooled", p.pooled},
-                               {"mask", p.mask}});
-  }
   json["files"] = Json::object();
   for (const auto& [name, f] : m.files) {
     json["files"][name] = {{"bytes", f.bytes}, {"xxh3", f.xxh3}};
@@ -57,20 +50,19 @@ Manifest parse(const Json& json) {
   m.version = json.at("version");
   m.created = json.at("created");
   m.step = json.at("step");
-  m.position = {json.at("epoch"), json.at("batches"), json.at("next_row")};
+  for (const Json& p : json.at("positions")) {
+    m.positions.push_back({p.at("epoch"), p.at("batches"), p.at("next_row")});
+  }
   m.examples = json.at("examples");
   m.nonfinite_steps = json.at("nonfinite_steps");
   for (const auto& [name, value] : json.at("metrics").items()) {
     if (value.is_number()) m.metrics[name] = value;  // null: undefined then
   }
   for (const Json& t : json.at("tables")) {
-    m.tables.push_back({t.at("name"), t.at("file"), t.at("optimizer"), t.at("dim"),
+    m.tables.push_back({t.at("name"), t.at("optimizer"), t.at("files"), t.at("dim"),
                         t.at("row_bytes"), t.at("rows")});
   }
   for (const Json& t : json.at("dense")) m.dense.push_back({t.at("name"), t.at("shape")});
-  for (const Json& p : json.at("pending")) {
-    m.pending.push_back({p.at("step"), p.at("read_version"), p.at("pooled"), p.at("mask")});
-  }
   for (const auto& [name, f] : json.at("files").items()) {
     m.files[name] = {f.at("bytes"), f.at("xxh3")};
   }
@@ -113,6 +105,23 @@ Manifest Manifest::read(const std::string& directory) {
     throw Error(ErrorCode::kCorrupt, concat(path, ": not a manifest: ", error.what()));
   }
 }
+
+data::DataPosition Manifest::position_of(std::int64_t rank, std::int64_t num_ranks) const {
+  const auto old_ranks = std::ssize(positions);
+  if (num_ranks == old_ranks) return positions[static_cast<std::size_t>(rank)];
+  data::DataPosition position = positions.front();
+  for (const data::DataPosition& p : positions) {
+    if (p.epoch > position.epoch) position = p;
+    if (p.epoch < position.epoch) continue;
+    position.batches = std::max(position.batches, p.batches);
+    position.next_row = std::max(position.next_row, p.next_row);
+  }
+  // Batches are of a rank: as many rows of all are that many more batches of fewer ranks.
+  position.batches = position.batches * old_ranks / num_ranks;
+  return position;
+}
+
+std::string pending_file(std::int64_t rank) { return fmt::format("pending-{}.bin", rank); }
 
 std::string optimizer_name(RowOptimizerType type) {
   switch (type) {

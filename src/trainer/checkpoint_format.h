@@ -18,8 +18,10 @@ namespace satrap::trainer {
 ///   manifest.json    everything below, and the size and XXH3 of every other file; has its own
 ///                    checksum, written last
 ///   dense.bin        the dense tensors (parameters, statistics, optimizer state), fp32, in order
-///   table-<i>.bin    the rows of one table: key, last_step, count, weights, optimizer state
-///   pending.bin      lookups already done for later steps (deterministic hybrid), fp32
+///   table-<i>….bin   rows of one table (one file per shard): key, last_step, count, weights,
+///                    optimizer state
+///   pending-<r>.bin  lookups that rank r has already done for later steps (deterministic hybrid):
+///                    step, version read, numbers of pooled and mask floats (8 bytes each), floats
 ///   transforms.json  the fitted numeric transforms
 ///
 /// Numbers are little-endian.
@@ -29,7 +31,8 @@ struct Manifest {
     std::string xxh3;  // hex
   };
   struct Table {
-    std::string name, file, optimizer;
+    std::string name, optimizer;
+    std::vector<std::string> files;
     std::int64_t dim = 0, row_bytes = 0, rows = 0;
   };
   struct Tensor {
@@ -37,32 +40,31 @@ struct Manifest {
     std::vector<std::int64_t> shape;
     std::int64_t size() const;
   };
-  struct Pending {
-    std::int64_t step = 0, read_version = 0, pooled = 0, mask = 0;  // floats
-  };
-
   std::string created, version;
   std::int64_t step = 0, examples = 0, nonfinite_steps = 0;
-  data::DataPosition position;
+  std::vector<data::DataPosition> positions;  // [num_ranks]
   std::map<std::string, double> metrics;
   std::vector<Table> tables;
   std::vector<Tensor> dense;
-  std::vector<Pending> pending;
   std::map<std::string, File> files;
 
   std::string to_json() const;
 
   /// Reads and checks `directory`/manifest.json. Throws Error(kCorrupt).
   static Manifest read(const std::string& directory);
+
+  /// Where rank `rank` of `num_ranks` continues: where it stopped, or, with another number of
+  /// ranks, behind the last row that any of them has had.
+  data::DataPosition position_of(std::int64_t rank, std::int64_t num_ranks) const;
 };
 
 inline constexpr const char* kManifestFile = "manifest.json";
 inline constexpr const char* kDenseFile = "dense.bin";
-inline constexpr const char* kPendingFile = "pending.bin";
 inline constexpr const char* kTransformsFile = "transforms.json";
 inline constexpr const char* kTemporaryPrefix = ".tmp-";
 inline constexpr const char* kAbandonedPrefix = "abandoned-";
 
+std::string pending_file(std::int64_t rank);
 std::string optimizer_name(RowOptimizerType type);  // as in the configuration
 std::string checkpoint_name(std::int64_t step);     // "step-000000001000"
 std::string to_hex(std::uint64_t value);

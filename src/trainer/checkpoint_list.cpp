@@ -48,8 +48,9 @@ std::vector<CheckpointInfo> list_checkpoints(const std::string& directory) {
     try {
       const Manifest manifest = Manifest::read(path);
       info.step = manifest.step;
-      info.epoch = manifest.position.epoch;
-      info.batches = manifest.position.batches;
+      const data::DataPosition position = manifest.position_of(0, 1);
+      info.epoch = position.epoch;
+      info.batches = position.batches;
       info.examples = manifest.examples;
       for (const auto& table : manifest.tables) info.rows += table.rows;
       for (const auto& [name, file] : manifest.files) info.bytes += file.bytes;

@@ -1,13 +1,16 @@
 #include "checkpoint_reader.h"
 
 #include <algorithm>
+#include <array>
+#include <cstring>
 #include <filesystem>
-#include <functional>
-#include <span>
+#include <set>
+#include <utility>
 
 #include "satrap/core/error.h"
 #include "satrap/core/file.h"
 #include "satrap/core/hash.h"
+#include "satrap/ps/table.h"
 
 namespace satrap::trainer {
 namespace {
@@ -63,35 +66,33 @@ std::vector<float> read_floats(const std::string& checkpoint,
   return values;
 }
 
-std::int64_t rows_per_block(const Manifest::Table& table) {
-  return std::max<std::int64_t>(1, kBlockBytes / table.row_bytes) * table.row_bytes;
+std::int64_t rows_per_block(std::int64_t row_bytes) {
+  return std::max<std::int64_t>(1, kBlockBytes / row_bytes) * row_bytes;
 }
 
-void load_tables(const std::string& checkpoint, const Manifest& manifest, Model& model) {
-  if (manifest.tables.size() != model.tables.size()) {
-    throw Error(ErrorCode::kInvalidConfig,
-                concat(checkpoint, ": has ", manifest.tables.size(), " tables, the configuration ",
-                       model.tables.size()));
+void check_tables(const std::string& checkpoint, const Manifest& manifest, const Model& model) {
+  const std::vector<ps::TableSpec>& specs = model.specs.tables;
+  if (manifest.tables.size() != specs.size()) {
+    throw Error(ErrorCode::kInvalidConfig, concat(checkpoint, ": has ", manifest.tables.size(),
+                                                  " tables, the configuration ", specs.size()));
   }
-  for (std::size_t i = 0; i < model.tables.size(); ++i) {
+  for (std::size_t i = 0; i < specs.size(); ++i) {
     const Manifest::Table& saved = manifest.tables[i];
-    ps::Table& table = *model.tables[i];
-    const std::string optimizer = optimizer_name(table.spec().optimizer.type);
-    if (saved.name == table.spec().name && saved.optimizer != optimizer) {
+    const ps::TableSpec& spec = specs[i];
+    const std::int64_t row_bytes = ps::Table::bytes_of_row(spec);
+    const std::string optimizer = optimizer_name(spec.optimizer.type);
+    if (saved.name == spec.name && saved.optimizer != optimizer) {
       throw Error(ErrorCode::kInvalidConfig,
                   concat(checkpoint, ": table '", saved.name, "' was trained with optimizer ",
                          saved.optimizer, ", the configuration says ", optimizer));
     }
-    if (saved.name != table.spec().name || saved.dim != table.spec().dim ||
-        saved.row_bytes != table.row_bytes()) {
-      throw Error(ErrorCode::kInvalidConfig,
-                  concat(checkpoint, ": table '", saved.name, "' with rows of ", saved.dim,
-                         " weights (", saved.row_bytes,
-                         " bytes with optimizer state); the configuration has '", table.spec().name,
-                         "' with ", table.spec().dim, " (", table.row_bytes(), " bytes)"));
+    if (saved.name != spec.name || saved.dim != spec.dim || saved.row_bytes != row_bytes) {
+      throw Error(
+          ErrorCode::kInvalidConfig,
+          concat(checkpoint, ": table '", saved.name, "' with rows of ", saved.dim, " weights (",
+                 saved.row_bytes, " bytes with optimizer state); the configuration has '",
+                 spec.name, "' with ", spec.dim, " (", row_bytes, " bytes)"));
     }
-    read_checked(checkpoint, saved.file, manifest, rows_per_block(saved),
-                 [&](std::span<const std::byte> rows) { table.restore(rows); });
   }
 }
 
@@ -118,18 +119,36 @@ void load_dense(const std::string& checkpoint, const Manifest& manifest, Model& 
   }
 }
 
-std::vector<PendingLookup> read_pending(const std::string& checkpoint, const Manifest& manifest) {
-  std::int64_t total = 0;
-  for (const auto& p : manifest.pending) total += p.pooled + p.mask;
-  const std::vector<float> values = read_floats(checkpoint, kPendingFile, manifest, total);
+std::vector<PendingLookup> read_pending(const std::string& checkpoint,
+                                        const Manifest& manifest,
+                                        std::int64_t rank) {
+  const std::string name = pending_file(rank);
   std::vector<PendingLookup> pending;
-  auto next = values.begin();
-  for (const auto& p : manifest.pending) {
-    pending.push_back({p.step,
-                       p.read_version,
-                       {next, next + p.pooled},
-                       {next + p.pooled, next + p.pooled + p.mask}});
-    next += p.pooled + p.mask;
+  if (!manifest.files.contains(name)) return pending;
+  std::vector<std::byte> bytes;
+  read_checked(checkpoint, name, manifest, kBlockBytes, [&](std::span<const std::byte> block) {
+    bytes.insert(bytes.end(), block.begin(), block.end());
+  });
+  std::span<const std::byte> rest = bytes;
+  const auto take = [&](void* out, std::size_t size) {
+    if (rest.size() < size) {
+      throw Error(ErrorCode::kCorrupt, concat(checkpoint, "/", name, ": ends within a lookup"));
+    }
+    if (size > 0) std::memcpy(out, rest.data(), size);
+    rest = rest.subspan(size);
+  };
+  while (!rest.empty()) {
+    std::array<std::int64_t, 4> header{};
+    take(header.data(), sizeof(header));
+    const auto floats = [&](std::int64_t count) {
+      const auto size = static_cast<std::size_t>(std::clamp<std::int64_t>(
+          count, 0, static_cast<std::int64_t>(rest.size() / sizeof(float)) + 1));
+      std::vector<float> values(size);
+      take(values.data(), size * sizeof(float));
+      return values;
+    };
+    std::vector<float> pooled = floats(header[2]);
+    pending.push_back({header[0], header[1], std::move(pooled), floats(header[3])});
   }
   return pending;
 }
@@ -157,30 +176,36 @@ auto offering_previous(const std::string& checkpoint, Body&& body) {
   }
 }
 
+using Block = std::span<const std::byte>;
+
+std::uint64_t hash_of(Block bytes) {
+  return hash_bytes({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+}
+
 std::string digest_of(const std::string& checkpoint) {
   const Manifest manifest = Manifest::read(checkpoint);
   std::uint64_t digest = hash64(static_cast<std::uint64_t>(manifest.step));
-  for (const auto& [name, file] : manifest.files) {
-    const auto table = std::find_if(manifest.tables.begin(), manifest.tables.end(),
-                                    [&](const auto& t) { return t.file == name; });
-    if (table == manifest.tables.end()) {
-      std::uint64_t hash = hash_bytes(name);
-      read_checked(checkpoint, name, manifest, kBlockBytes, [&](std::span<const std::byte> block) {
-        hash =
-            hash64(hash, hash_bytes({reinterpret_cast<const char*>(block.data()), block.size()}));
+  std::set<std::string> row_files;
+  for (const Manifest::Table& table : manifest.tables) {
+    // A sum: neither the order of the rows counts, nor how they are divided among files.
+    std::uint64_t rows = hash_bytes(table.name);
+    const auto row_bytes = static_cast<std::size_t>(table.row_bytes);
+    for (const std::string& name : table.files) {
+      row_files.insert(name);
+      read_rows(checkpoint, name, manifest, table.row_bytes, [&](Block block) {
+        for (std::size_t at = 0; at + row_bytes <= block.size(); at += row_bytes) {
+          rows += hash_of(block.subspan(at, row_bytes));
+        }
       });
-      digest = hash64(digest, hash);
-      continue;
     }
-    std::uint64_t rows = hash_bytes(table->name);  // a sum: the order of the rows does not count
-    read_checked(
-        checkpoint, name, manifest, rows_per_block(*table), [&](std::span<const std::byte> block) {
-          const auto row_bytes = static_cast<std::size_t>(table->row_bytes);
-          for (std::size_t at = 0; at + row_bytes <= block.size(); at += row_bytes) {
-            rows += hash_bytes({reinterpret_cast<const char*>(block.data()) + at, row_bytes});
-          }
-        });
     digest = hash64(digest, rows);
+  }
+  for (const auto& [name, file] : manifest.files) {
+    if (row_files.contains(name)) continue;
+    std::uint64_t hash = hash_bytes(name);
+    read_checked(checkpoint, name, manifest, kBlockBytes,
+                 [&](Block block) { hash = hash64(hash, hash_of(block)); });
+    digest = hash64(digest, hash);
   }
   return to_hex(digest);
 }
@@ -199,13 +224,27 @@ std::string read_transforms(const std::string& checkpoint) {
   });
 }
 
-RestoredState load_checkpoint(const std::string& checkpoint, Model& model) {
+void read_rows(const std::string& checkpoint,
+               const std::string& name,
+               const Manifest& manifest,
+               std::int64_t row_bytes,
+               const std::function<void(std::span<const std::byte> rows)>& take) {
+  read_checked(checkpoint, name, manifest, rows_per_block(row_bytes), take);
+}
+
+RestoredState load_checkpoint(const std::string& checkpoint,
+                              Model& model,
+                              std::int64_t rank,
+                              std::int64_t num_ranks) {
   return offering_previous(checkpoint, [&] {
     RestoredState state;
     state.manifest = Manifest::read(checkpoint);
-    load_tables(checkpoint, state.manifest, model);
+    check_tables(checkpoint, state.manifest, model);
+    model.store->begin(checkpoint, &state.manifest);
     load_dense(checkpoint, state.manifest, model);
-    state.pending = read_pending(checkpoint, state.manifest);
+    if (std::ssize(state.manifest.positions) == num_ranks) {
+      state.pending = read_pending(checkpoint, state.manifest, rank);
+    }
     return state;
   });
 }

@@ -1,5 +1,8 @@
 #pragma once
 
+#include <cstddef>
+#include <functional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -18,10 +21,23 @@ struct RestoredState {
 /// The fitted transforms of a checkpoint (JSON); needed before the model can be built.
 std::string read_transforms(const std::string& checkpoint);
 
-/// Fills a freshly built model. Throws Error(kCorrupt) naming the file whose content does not match
-/// (and the newest intact checkpoint beside it), Error(kInvalidConfig) if the checkpoint belongs to
-/// a model of other tables or shapes, naming the first difference. The model is then unusable.
-RestoredState load_checkpoint(const std::string& checkpoint, Model& model);
+/// Fills a freshly built model; all ranks call it. `rank` of `num_ranks`: whose pending lookups are
+/// wanted; there are none for another number of ranks than wrote the checkpoint. Throws
+/// Error(kCorrupt) naming the file whose content does not match (and the newest intact checkpoint
+/// beside it), Error(kInvalidConfig) if the checkpoint belongs to a model of other tables or
+/// shapes, naming the first difference. The model is then unusable.
+RestoredState load_checkpoint(const std::string& checkpoint,
+                              Model& model,
+                              std::int64_t rank = 0,
+                              std::int64_t num_ranks = 1);
+
+/// Rows of one table file, block by block; at the end the checksum is compared. Throws
+/// Error(kCorrupt).
+void read_rows(const std::string& checkpoint,
+               const std::string& name,
+               const Manifest& manifest,
+               std::int64_t row_bytes,
+               const std::function<void(std::span<const std::byte> rows)>& take);
 
 /// Paths of the published checkpoints under a run directory or its checkpoints/, oldest first; of
 /// the directory itself if it is a checkpoint.

@@ -1,5 +1,7 @@
 #include "checkpoint_writer.h"
 
+#include <algorithm>
+#include <array>
 #include <chrono>
 #include <filesystem>
 #include <span>
@@ -15,6 +17,7 @@
 #include "satrap/core/file.h"
 #include "satrap/core/log.h"
 #include "satrap/core/thread_name.h"
+#include "satrap/ps/table.h"
 
 namespace satrap::trainer {
 namespace {
@@ -23,13 +26,12 @@ std::span<const std::byte> bytes_of(const std::vector<float>& values) {
   return std::as_bytes(std::span(values));
 }
 
-/// Writes the files of one checkpoint and notes them in its manifest.
+/// Writes the files of one checkpoint, whose directory is there, and notes them in its manifest.
 class DirectoryWriter {
  public:
-  explicit DirectoryWriter(std::string directory) : directory_(std::move(directory)) {
-    remove_all(directory_);
-    ensure_directory(directory_);
-  }
+  explicit DirectoryWriter(std::string directory) : directory_(std::move(directory)) {}
+
+  const std::string& directory() const { return directory_; }
 
   template <class Fill>
   void file(const std::string& name, Fill&& fill) {
@@ -37,6 +39,20 @@ class DirectoryWriter {
     fill(writer);
     writer.finish();
     manifest.files[name] = {writer.bytes_written(), to_hex(writer.checksum())};
+  }
+
+  /// A file that somebody else has written.
+  void adopt(const std::string& name) {
+    const std::string path = directory_ + "/" + name;
+    const auto size = static_cast<std::int64_t>(std::filesystem::file_size(path));
+    FileReader reader(path);
+    std::vector<std::byte> block(std::size_t{1} << 20);
+    for (std::int64_t left = size; left > 0;) {
+      const auto count = std::min(left, std::ssize(block));
+      reader.read(std::span(block).first(static_cast<std::size_t>(count)));
+      left -= count;
+    }
+    manifest.files[name] = {size, to_hex(reader.checksum())};
   }
 
   void finish() {
@@ -53,20 +69,26 @@ class DirectoryWriter {
   std::string directory_;
 };
 
+std::string temporary_path(const std::string& directory, std::int64_t step) {
+  return directory + "/" + kTemporaryPrefix + checkpoint_name(step);
+}
+
 void write_tables(CheckpointContent& content, DirectoryWriter& out) {
-  for (std::size_t i = 0; i < content.tables.size(); ++i) {
-    const ps::Table& table = *content.tables[i].table;
-    const std::string name = fmt::format("table-{}.bin", i);
-    std::int64_t rows = 0;
-    out.file(name, [&](FileWriter& file) {
-      rows = content.tables[i].snapshot->write(
-          [&](std::span<const std::byte> block) { file.write(block); });
-    });
-    out.manifest.tables.push_back({table.spec().name, name,
-                                   optimizer_name(table.spec().optimizer.type), table.spec().dim,
-                                   table.row_bytes(), rows});
-    content.tables[i].snapshot.reset();  // no more copying aside
+  for (const ps::TableSpec& spec : content.tables) {
+    out.manifest.tables.push_back({.name = spec.name,
+                                   .optimizer = optimizer_name(spec.optimizer.type),
+                                   .files = {},
+                                   .dim = spec.dim,
+                                   .row_bytes = ps::Table::bytes_of_row(spec),
+                                   .rows = 0});
   }
+  for (const ps::SnapshotFile& file : content.rows->write(out.directory())) {
+    Manifest::Table& table = out.manifest.tables[static_cast<std::size_t>(file.table)];
+    table.files.push_back(file.name);
+    table.rows += file.rows;
+    out.manifest.files[file.name] = {file.bytes, file.xxh3};
+  }
+  content.rows.reset();  // no more copying aside
 }
 
 void write_dense(const CheckpointContent& content, DirectoryWriter& out) {
@@ -78,15 +100,14 @@ void write_dense(const CheckpointContent& content, DirectoryWriter& out) {
   });
 }
 
-void write_pending(const CheckpointContent& content, DirectoryWriter& out) {
-  out.file(kPendingFile, [&](FileWriter& file) {
-    for (const PendingLookup& lookup : content.pending) {
-      out.manifest.pending.push_back(
-          {lookup.step, lookup.read_version, std::ssize(lookup.pooled), std::ssize(lookup.mask)});
-      file.write(bytes_of(lookup.pooled));
-      file.write(bytes_of(lookup.mask));
-    }
-  });
+void write_lookups(const std::vector<PendingLookup>& pending, FileWriter& file) {
+  for (const PendingLookup& lookup : pending) {
+    const std::array<std::int64_t, 4> header = {lookup.step, lookup.read_version,
+                                                std::ssize(lookup.pooled), std::ssize(lookup.mask)};
+    file.write(std::as_bytes(std::span(header)));
+    file.write(bytes_of(lookup.pooled));
+    file.write(bytes_of(lookup.mask));
+  }
 }
 
 /// Renames in one atomic step, also over an older checkpoint of the same step (which a run that was
@@ -122,9 +143,17 @@ void CheckpointContent::capture(Model& model) {
   for (const dense::DenseNetwork::NamedTensor& tensor : model.network->state()) {
     dense.push_back({tensor.name, tensor.shape, {tensor.values.begin(), tensor.values.end()}});
   }
-  for (auto& table : model.tables) {
-    tables.push_back({table.get(), std::make_unique<ps::TableSnapshot>(*table, step)});
-  }
+  tables = model.specs.tables;
+  rows = model.store->take_snapshot(step);
+}
+
+void write_pending(const std::string& directory,
+                   std::int64_t step,
+                   std::int64_t rank,
+                   const std::vector<PendingLookup>& pending) {
+  FileWriter file(temporary_path(directory, step) + "/" + pending_file(rank));
+  write_lookups(pending, file);
+  file.finish();
 }
 
 CheckpointWriter::CheckpointWriter(std::string directory, std::int64_t keep)
@@ -164,6 +193,12 @@ void CheckpointWriter::update_metrics(std::int64_t step,
   write_file_atomic(path + "/" + kManifestFile, manifest.to_json());
 }
 
+void CheckpointWriter::prepare(std::int64_t step) {
+  const std::string path = temporary_path(directory_, step);
+  remove_all(path);
+  ensure_directory(path);
+}
+
 void CheckpointWriter::start(std::unique_ptr<CheckpointContent> content) {
   wait();
   thread_ = std::thread([this, content = std::move(content)] {
@@ -183,8 +218,9 @@ void CheckpointWriter::wait() {
 
 void CheckpointWriter::publish(CheckpointContent& content) {
   const std::string name = checkpoint_name(content.step);
-  const std::string temporary = directory_ + "/" + kTemporaryPrefix + name;
+  const std::string temporary = temporary_path(directory_, content.step);
   try {
+    if (content.positions.size() == 1) prepare(content.step);
     DirectoryWriter out(temporary);
     out.manifest.version = SATRAP_VERSION;
     out.manifest.created = fmt::format(
@@ -193,11 +229,14 @@ void CheckpointWriter::publish(CheckpointContent& content) {
     out.manifest.step = content.step;
     out.manifest.examples = content.examples;
     out.manifest.nonfinite_steps = content.nonfinite_steps;
-    out.manifest.position = content.position;
+    out.manifest.positions = content.positions;
     out.manifest.metrics = content.metrics;
     write_tables(content, out);
     write_dense(content, out);
-    write_pending(content, out);
+    out.file(pending_file(0), [&](FileWriter& file) { write_lookups(content.pending, file); });
+    for (std::int64_t rank = 1; rank < std::ssize(content.positions); ++rank) {
+      out.adopt(pending_file(rank));
+    }
     out.file(kTransformsFile, [&](FileWriter& file) {
       file.write(std::as_bytes(std::span(content.transforms_json)));
     });

@@ -10,7 +10,6 @@
 
 #include "embedding_stage.h"
 #include "model.h"
-#include "satrap/ps/table_snapshot.h"
 
 namespace satrap::trainer {
 
@@ -18,16 +17,13 @@ namespace satrap::trainer {
 /// parts are copied, tables are snapshots that copy a row aside before it changes.
 struct CheckpointContent {
   std::int64_t step = 0, examples = 0, nonfinite_steps = 0;
-  data::DataPosition position;
+  std::vector<data::DataPosition> positions;  // [num_ranks]
   std::map<std::string, double> metrics;
   std::string transforms_json;
   std::vector<PendingLookup> pending;
 
-  struct Table {
-    const ps::Table* table;
-    std::unique_ptr<ps::TableSnapshot> snapshot;
-  };
-  std::vector<Table> tables;
+  std::vector<ps::TableSpec> tables;
+  std::unique_ptr<RowsSnapshot> rows;
 
   struct Tensor {
     std::string name;
@@ -43,6 +39,12 @@ struct CheckpointContent {
 /// Publishes checkpoints in `directory`: each is written under a temporary name with checksums,
 /// synced, then renamed; only then are the oldest removed until `keep` are left. A failure leaves
 /// the published ones as they are.
+/// What a rank other than the chief adds to a prepared checkpoint.
+void write_pending(const std::string& directory,  // of all checkpoints
+                   std::int64_t step,
+                   std::int64_t rank,
+                   const std::vector<PendingLookup>& pending);
+
 class CheckpointWriter {
  public:
   /// Creates `directory` and removes unfinished checkpoints of a run that was killed.
@@ -56,6 +58,10 @@ class CheckpointWriter {
   /// Metrics found after the checkpoint of `step` was published, which are added to its manifest.
   /// After wait(). Does nothing if there is no such checkpoint.
   void update_metrics(std::int64_t step, const std::map<std::string, double>& metrics);
+
+  /// For a job of several ranks: makes the place where the checkpoint of `step` will be written, so
+  /// that the others can put their pending lookups there. After wait().
+  void prepare(std::int64_t step);
 
   /// Writes in the background. Waits for the one before it first, and rethrows its error.
   void start(std::unique_ptr<CheckpointContent> content);

@@ -3,6 +3,7 @@
 #include <filesystem>
 
 #include "satrap/core/error.h"
+#include "satrap/core/text.h"
 #include "src/trainer/model.h"
 
 namespace satrap::trainer {
@@ -26,8 +27,9 @@ void with_place(const ConfigOrigins& origins, Body&& body) {
 void TrainConfig::visit(ConfigVisitor& v) {
   v.field("mode", mode,
           "sync: every lookup sees all earlier updates. hybrid: embeddings are trained "
-          "asynchronously, within the staleness bound; the dense network as in sync.",
-          {.one_of = {"sync", "hybrid"}});
+          "asynchronously, within the staleness bound; the dense network as in sync. async: nobody "
+          "waits for anybody, the dense parameters are on the shards too; for comparison.",
+          {.one_of = {"sync", "hybrid", "async"}});
   v.field(
       "staleness", staleness,
       "Bound of hybrid: the lookups of step t see at least all updates of steps <= t-1-staleness.",
@@ -59,6 +61,32 @@ void TrainConfig::visit(ConfigVisitor& v) {
           "How often the evaluation data is scored during training, besides at the end.");
 }
 
+void EmbeddingConfig::visit(ConfigVisitor& v) {
+  v.field(
+      "store", store,
+      "Where the rows live. embedded: in the trainer's process. ps: on parameter-server shards, "
+      "which satrap-run --ps starts; needed for several ranks.",
+      {.one_of = {"embedded", "ps"}});
+  v.field("wire", wire,
+          "How weights and gradients travel between ranks and shards. bf16 and fp16 halve the "
+          "bytes and round to nearest; rows and optimizer state stay fp32.",
+          {.one_of = {"fp32", "bf16", "fp16"}});
+}
+
+void ClusterOptions::visit(ConfigVisitor& v) {
+  v.field("timeout", timeout,
+          "How long a rank waits for other ranks or shards before it gives up with an error.");
+  v.field("heartbeat", heartbeat,
+          "A process from which nothing was heard for this long counts as hung.");
+}
+
+std::int64_t ClusterOptions::timeout_ms() const {
+  return static_cast<std::int64_t>(1e3 * parse_duration(timeout));
+}
+std::int64_t ClusterOptions::heartbeat_ms() const {
+  return static_cast<std::int64_t>(1e3 * parse_duration(heartbeat));
+}
+
 void CheckpointConfig::visit(ConfigVisitor& v) {
   v.field("every", every,
           "How often a checkpoint is written, besides at the end: '1000 steps', '10min', never.");
@@ -75,8 +103,10 @@ void JobConfig::visit(ConfigVisitor& v) {
   v.named("features", features, "Categorical features; `default` holds for those not named.");
   v.section("model", model, "The dense network.");
   v.section("dense_optimizer", dense_optimizer, "Optimizer of the dense network.");
+  v.section("embedding", embedding, "The embedding rows.");
   v.section("train", train, "How to train.");
   v.section("checkpoint", checkpoint, "Checkpoints.");
+  v.section("cluster", cluster, "Several processes.");
 }
 
 void JobConfig::validate(const ConfigOrigins& origins) const {
@@ -91,6 +121,25 @@ void JobConfig::validate(const ConfigOrigins& origins) const {
     throw Error(ErrorCode::kInvalidConfig,
                 concat(at("train.staleness"), ": mode sync has no staleness, got ", train.staleness,
                        "; write mode: hybrid or leave it out"));
+  }
+  for (const auto& [key, text] : {std::pair{"cluster.timeout", cluster.timeout},
+                                  std::pair{"cluster.heartbeat", cluster.heartbeat}}) {
+    if (!(parse_duration(text) > 0.0)) {
+      throw Error(ErrorCode::kInvalidConfig,
+                  concat(at(key), ": must be longer than nothing, got '", text, "'"));
+    }
+  }
+  if (embedding.store != "ps" && embedding.wire != "fp32") {
+    throw Error(ErrorCode::kInvalidConfig,
+                concat(at("embedding.wire"), ": only with store: ps, got ", embedding.wire));
+  }
+  if (train.is_async() && embedding.store != "ps") {
+    throw Error(ErrorCode::kInvalidConfig,
+                concat(at("train.mode"), ": async needs embedding.store: ps"));
+  }
+  if (train.is_async() && train.deterministic) {
+    throw Error(ErrorCode::kInvalidConfig,
+                concat(at("train.deterministic"), ": async cannot be deterministic"));
   }
   if (train.eval_every != "never" && !data.has_eval()) {
     throw Error(ErrorCode::kInvalidConfig,

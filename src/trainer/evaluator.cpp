@@ -23,42 +23,42 @@ std::span<const float> join_numeric(const data::Batch& batch,
   return joined;
 }
 
-Evaluation evaluate_model(const JobConfig& config,
-                          const data::Schema& schema,
-                          const data::FittedTransforms& transforms,
-                          Model& model,
-                          ThreadPool& pool,
-                          const std::atomic<bool>* stop) {
+std::optional<Evaluation> evaluate_model(const JobConfig& config,
+                                         const data::Schema& schema,
+                                         const data::FittedTransforms& transforms,
+                                         Model& model,
+                                         const Cluster& cluster,
+                                         RankGroup& ranks,
+                                         const std::atomic<bool>* stop) {
   data::ReadOptions options;
   options.seed = config.seed;
-  options.batch_size = config.data.batch_size;
+  options.rank = cluster.rank();
+  options.world_size = cluster.size();
   const auto source =
       data::open_batches(config.data, schema, transforms, data::Role::kEval, options);
-
-  // Its own worker: the model's may be planning later steps at this moment.
-  const auto worker = model.make_worker(pool);
-  MetricAccumulator metrics;
+  const auto reader = model.store->make_reader();
   data::Batch batch;
-  embedding::Plan plan;
-  std::vector<std::byte> missing;
-  std::vector<float> pooled, mask, joined, probabilities;
-  while ((stop == nullptr || !stop->load()) && source->next(batch)) {
-    const auto rows = static_cast<std::size_t>(batch.num_rows);
-    worker->plan_without_insert(batch, plan, missing);
-    pooled.resize(rows * static_cast<std::size_t>(worker->output_width()));
-    mask.resize(rows * static_cast<std::size_t>(worker->mask_width()));
-    worker->forward(plan, batch, pooled, mask);
-    probabilities.resize(rows);
+  std::vector<float> pooled, mask, joined, probabilities, all_probabilities, all_labels;
+  const auto stopped = [&] { return stop != nullptr && stop->load(); };
+  while (!stopped() && source->next(batch)) {
+    reader->look_up(batch, pooled, mask);
+    probabilities.resize(static_cast<std::size_t>(batch.num_rows));
     model.network->predict({.num_rows = batch.num_rows,
                             .numeric = join_numeric(batch, mask, joined),
                             .pooled = pooled,
                             .labels = {},
                             .step = 0},
                            probabilities);
-    metrics.add(probabilities, batch.labels);
+    all_probabilities.insert(all_probabilities.end(), probabilities.begin(), probabilities.end());
+    all_labels.insert(all_labels.end(), batch.labels.begin(), batch.labels.end());
   }
-  const Metrics result = metrics.compute();
-  return {result.examples, result.auc, result.logloss, result.ne, result.calibration};
+  if (ranks.any(stopped())) return std::nullopt;
+  const std::vector<float> labels = ranks.gather(all_labels);
+  if (labels.empty()) {
+    throw Error(ErrorCode::kInvalidData, "no row of the evaluation data can be used");
+  }
+  const Metrics result = compute_metrics(ranks.gather(all_probabilities), labels);
+  return Evaluation{result.examples, result.auc, result.logloss, result.ne, result.calibration};
 }
 
 }  // namespace satrap::trainer

@@ -1,6 +1,10 @@
 #include "model.h"
 
+#include <utility>
+
 #include "satrap/embedding/config.h"
+#include "shards_store.h"
+#include "tables_store.h"
 
 namespace satrap::trainer {
 namespace {
@@ -36,35 +40,26 @@ void check_model(const JobConfig& config) {
   dense::check_model(config.model, input_shape(schema, resolve(config, schema)));
 }
 
-Model::Model(const JobConfig& config, const data::Schema& schema, ThreadPool& pool) {
-  const auto seed = static_cast<std::uint64_t>(config.seed);
-  const embedding::ResolvedSpecs specs = resolve(config, schema);
-  for (const ps::TableSpec& spec : specs.tables) {
-    tables.push_back(std::make_unique<ps::Table>(spec, seed));
+EmbeddingSpecs embedding_specs(const JobConfig& config, const data::Schema& schema) {
+  embedding::ResolvedSpecs specs = resolve(config, schema);
+  return {.tables = std::move(specs.tables),
+          .features = std::move(specs.features),
+          .seed = static_cast<std::uint64_t>(config.seed)};
+}
+
+Model::Model(const JobConfig& config,
+             const data::Schema& schema,
+             Cluster& cluster,
+             ThreadPool& pool)
+    : specs(embedding_specs(config, schema)) {
+  if (config.embedding.store == "ps") {
+    store = std::make_unique<ShardsStore>(specs, config, cluster, pool);
+  } else {
+    store = std::make_unique<TablesStore>(specs, pool);
   }
-  features = specs.features;
-  worker = make_worker(pool);
-  network = dense::DenseNetwork::create(config.model, config.dense_optimizer,
-                                        resolve_precision(config.train), input_shape(schema, specs),
-                                        seed, pool);
-}
-
-std::unique_ptr<embedding::EmbeddingWorker> Model::make_worker(ThreadPool& pool) const {
-  std::vector<ps::Table*> pointers;
-  for (const auto& table : tables) pointers.push_back(table.get());
-  return std::make_unique<embedding::EmbeddingWorker>(features, std::move(pointers), pool);
-}
-
-std::int64_t Model::num_rows() const {
-  std::int64_t rows = 0;
-  for (const auto& table : tables) rows += table->num_rows();
-  return rows;
-}
-
-std::int64_t Model::table_bytes() const {
-  std::int64_t bytes = 0;
-  for (const auto& table : tables) bytes += table->resident_bytes();
-  return bytes;
+  network = dense::DenseNetwork::create(
+      config.model, config.dense_optimizer, resolve_precision(config.train),
+      input_shape(schema, resolve(config, schema)), specs.seed, pool);
 }
 
 }  // namespace satrap::trainer

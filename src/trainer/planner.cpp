@@ -5,13 +5,12 @@
 
 namespace satrap::trainer {
 
-Planner::Planner(data::BatchSource& source,
-                 embedding::EmbeddingWorker& worker,
+Planner::Planner(GlobalBatches& batches,
                  EmbeddingStage& stage,
                  StageTimers& timers,
                  std::int64_t first_step,
                  std::int64_t last_step)
-    : source_(source), worker_(worker), stage_(stage), timers_(timers) {
+    : batches_(batches), stage_(stage), timers_(timers) {
   thread_ = std::thread([this, first_step, last_step] {
     set_thread_name("planner");
     try {
@@ -25,7 +24,7 @@ Planner::Planner(data::BatchSource& source,
 
 Planner::~Planner() {
   stage_.stop();
-  source_.close();
+  batches_.close();
   thread_.join();
 }
 
@@ -33,15 +32,11 @@ void Planner::run(std::int64_t first_step, std::int64_t last_step) {
   for (std::int64_t step = first_step; last_step == 0 || step <= last_step; ++step) {
     Work* work = stage_.take_free();
     if (work == nullptr) return;
-    {
-      const ScopedStage timer(timers_, kStageRead);
-      if (!source_.next(work->batch)) return;
-    }
+    if (!batches_.next(work->batch, work->shares)) return;
     work->step = step;
-    work->position = source_.position();
     {
       const ScopedStage timer(timers_, kStagePlan);
-      worker_.plan(work->batch, work->plan);
+      stage_.plan(*work);
     }
     if (!stage_.submit_planned(work)) return;
   }

@@ -4,9 +4,8 @@
 #include <thread>
 
 #include "embedding_stage.h"
+#include "global_batches.h"
 #include "satrap/core/stage_timer.h"
-#include "satrap/data/batch_source.h"
-#include "satrap/embedding/embedding_worker.h"
 
 namespace satrap::trainer {
 
@@ -15,19 +14,17 @@ namespace satrap::trainer {
 class Planner {
  public:
   /// Starts with `first_step`; ends after `last_step` (0: with the data). All outlive the planner.
-  Planner(data::BatchSource& source,
-          embedding::EmbeddingWorker& worker,
+  Planner(GlobalBatches& batches,
           EmbeddingStage& stage,
           StageTimers& timers,
           std::int64_t first_step,
           std::int64_t last_step);
-  ~Planner();  // stops the stage, closes the source and joins
+  ~Planner();  // stops the stage, closes the batches and joins
 
  private:
   void run(std::int64_t first_step, std::int64_t last_step);
 
-  data::BatchSource& source_;
-  embedding::EmbeddingWorker& worker_;
+  GlobalBatches& batches_;
   EmbeddingStage& stage_;
   StageTimers& timers_;
   std::thread thread_;

@@ -56,10 +56,12 @@ Reporter::Reporter(Sources sources, const TrainOptions& options, std::int64_t ex
   initial_progress_ = std::max(0.0, progress());
 }
 
-void Reporter::add(std::span<const float> probabilities, std::span<const float> labels) {
+void Reporter::add(std::span<const float> probabilities,
+                   std::span<const float> labels,
+                   std::int64_t global_rows) {
   window_.add(probabilities, labels);
-  examples_ += std::ssize(labels);
-  examples_here_ += std::ssize(labels);
+  examples_ += global_rows;
+  examples_here_ += global_rows;
 }
 
 double Reporter::seconds() const {
@@ -115,15 +117,16 @@ void Reporter::report(std::int64_t step) {
   line["train"] = metrics_json(window);
   line["wait_share"] = report.wait_share;
   line["staleness"] = {{"mean", report.mean_staleness}, {"max", max_staleness(histogram)}};
-  line["rows"] = sources_.model.num_rows();
+  line["rows"] = sources_.store.size().rows;
   line["resident_bytes"] = resident_bytes();
-  sources_.directory.append_metrics(line);
+  sources_.directory->append_metrics(line);
   if (options_.on_report) options_.on_report(report);
 }
 
 void Reporter::report_evaluation(std::int64_t step, const Evaluation& evaluation) {
   evaluation_ = evaluation;
-  sources_.directory.append_metrics(
+  if (sources_.directory == nullptr) return;
+  sources_.directory->append_metrics(
       {{"step", step}, {"examples", examples_}, {"eval", evaluation_json(evaluation)}});
 }
 
@@ -160,8 +163,9 @@ void Reporter::write_summary(std::int64_t step, bool finished, bool resumed) {
     stages[kStageNames[s]] = sources_.timers.seconds(s);
   }
   summary["stage_seconds"] = stages;
-  summary["rows"] = sources_.model.num_rows();
-  summary["table_bytes"] = sources_.model.table_bytes();
+  const EmbeddingStore::Size size = sources_.store.size();
+  summary["rows"] = size.rows;
+  summary["table_bytes"] = size.bytes;
   summary["resident_bytes"] = resident_bytes();
   summary["cpu_seconds"] = cpu_seconds();
   summary["bad_rows"] = read.bad_rows;
@@ -171,7 +175,9 @@ void Reporter::write_summary(std::int64_t step, bool finished, bool resumed) {
   summary["deterministic"] = sources_.config.train.deterministic;
   summary["version"] = SATRAP_VERSION;
   summary["device"] = "cpu";
-  sources_.directory.write_summary(summary);
+  summary["ranks"] = sources_.cluster.size();
+  summary["shards"] = sources_.cluster.config().num_shards;
+  sources_.directory->write_summary(summary);
 }
 
 }  // namespace satrap::trainer

@@ -17,24 +17,29 @@
 
 namespace satrap::trainer {
 
-/// Collects what training shows of itself and writes it: reports to the user and metrics.jsonl, and
-/// summary.json at the end. Used by the dense thread.
+/// Collects what training shows of itself; the chief's writes it: reports to the user and
+/// metrics.jsonl, and summary.json at the end. Counts are of all ranks; training metrics, stage
+/// times and memory are of this one. Used by the dense thread.
 class Reporter {
  public:
   struct Sources {  // what the numbers are taken from; all outlive the reporter
     const JobConfig& config;
-    const Model& model;
+    EmbeddingStore& store;
     const data::BatchSource& data;
     const EmbeddingStage& stage;
     const StageTimers& timers;
-    RunDirectory& directory;
+    RunDirectory* directory;  // of the chief; the other ranks write nothing
+    const Cluster& cluster;
   };
 
   /// `examples`: trained on before this process.
   Reporter(Sources sources, const TrainOptions& options, std::int64_t examples);
 
-  /// A finished step: predictions made before its update, and its loss.
-  void add(std::span<const float> probabilities, std::span<const float> labels);
+  /// A finished step: this rank's predictions, made before its update, and the number of rows of
+  /// all ranks.
+  void add(std::span<const float> probabilities,
+           std::span<const float> labels,
+           std::int64_t global_rows);
   void add_nonfinite() { ++nonfinite_steps_; }
 
   /// Training is over: `seconds` of the summary ends here, whatever evaluation follows.

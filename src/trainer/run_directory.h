@@ -26,6 +26,9 @@ class RunDirectory {
 
   std::string path(const std::string& name) const { return root_ + "/" + name; }
   std::string checkpoints() const { return path("checkpoints"); }
+  static std::string checkpoints_of(const JobConfig& config) {
+    return config.run_dir + "/checkpoints";
+  }
 
   /// Appends one line and flushes it.
   void append_metrics(const nlohmann::ordered_json& line);

@@ -1,5 +1,7 @@
 #include "training_run.h"
 
+#include <nlohmann/json.hpp>
+
 #include "satrap/core/error.h"
 #include "satrap/core/log.h"
 #include "satrap/core/resource.h"
@@ -29,111 +31,142 @@ std::int64_t num_threads(const TrainConfig& config) {
   return config.threads > 0 ? config.threads : num_cpus();
 }
 
-data::FittedTransforms prepare_transforms(const JobConfig& config,
-                                          const data::Schema& schema,
-                                          const std::string& checkpoint) {
-  if (!checkpoint.empty()) {
-    return data::FittedTransforms::from_json(read_transforms(checkpoint), schema);
-  }
-  return data::fit_transforms(config.data, schema, config.seed);
-}
-
 }  // namespace
 
 TrainingRun::TrainingRun(const JobConfig& config, const TrainOptions& options)
     : config_(config),
       options_(options),
-      checkpoint_to_resume_(checkpoint_to_resume(config, options)),
-      directory_(config, mode_of(options)),
+      cluster_(config, options.cluster),
       pool_(num_threads(config.train)),
       schema_(data::resolve_schema(config.data)),
-      transforms_(prepare_transforms(config, schema_, checkpoint_to_resume_)),
-      model_(config, schema_, pool_),
-      timers_(kNumStages) {
-  if (!checkpoint_to_resume_.empty()) restore(checkpoint_to_resume_);
+      start_(begin()),
+      transforms_(data::FittedTransforms::from_json(start_.transforms, schema_)),
+      model_(config, schema_, cluster_, pool_),
+      timers_(kNumStages),
+      ranks_(cluster_, timers_),
+      report_clock_(Interval::parse(config.train.report_every, "train.report_every")),
+      eval_clock_(Interval::parse(config.train.eval_every, "train.eval_every")),
+      checkpoint_clock_(Interval::parse(config.checkpoint.every, "checkpoint.every")) {
+  if (start_.checkpoint.empty()) {
+    model_.store->begin("", nullptr);
+  } else {
+    restore();
+  }
 }
 
-void TrainingRun::restore(const std::string& checkpoint) {
-  RestoredState state = load_checkpoint(checkpoint, model_);
-  step_ = resumed_step_ = checkpointed_step_ = state.manifest.step;
-  position_ = state.manifest.position;
-  restored_examples_ = state.manifest.examples;
-  restored_nonfinite_steps_ = state.manifest.nonfinite_steps;
+TrainingRun::Start TrainingRun::begin() {
+  using Json = nlohmann::json;
+  Json json;
+  if (cluster_.is_chief()) {
+    const std::string checkpoint = checkpoint_to_resume(config_, options_);
+    directory_.emplace(config_, mode_of(options_));
+    json["checkpoint"] = checkpoint;
+    json["transforms"] =
+        checkpoint.empty()
+            ? data::fit_transforms(config_.data, schema_, config_.seed).to_json(schema_)
+            : read_transforms(checkpoint);
+  }
+  json = Json::parse(cluster_.share(json.dump()));
+  return {json["checkpoint"], json["transforms"]};
+}
+
+void TrainingRun::restore() {
+  RestoredState state =
+      load_checkpoint(start_.checkpoint, model_, cluster_.rank(), cluster_.size());
+  const Manifest& manifest = state.manifest;
+  step_ = resumed_step_ = checkpointed_step_ = manifest.step;
+  start_position_ = manifest.position_of(cluster_.rank(), cluster_.size());
+  positions_ = manifest.positions;
+  restored_examples_ = manifest.examples;
+  restored_nonfinite_steps_ = manifest.nonfinite_steps;
   if (config_.train.deterministic) pending_ = std::move(state.pending);
-  log_info("resumed from {} (step {}, {} examples)", checkpoint, step_, restored_examples_);
+  log_info("resumed from {} (step {}, {} examples)", start_.checkpoint, step_, restored_examples_);
 }
 
 void TrainingRun::open_pipeline() {
   data::ReadOptions read;
   read.seed = config_.seed;
-  read.batch_size = config_.data.batch_size;
+  read.rank = cluster_.rank();
+  read.world_size = cluster_.size();
   read.epochs = config_.train.epochs;
-  read.start = position_;
+  read.start = start_position_;
   source_ = data::open_batches(config_.data, schema_, transforms_, data::Role::kTrain, read);
+  batches_ = std::make_unique<GlobalBatches>(
+      *source_, schema_, start_position_, cluster_.make_communicator("planner"), cluster_, timers_);
 
   const std::int64_t staleness = config_.train.staleness_bound();
-  stage_ = std::make_unique<EmbeddingStage>(
-      *model_.worker,
-      EmbeddingStage::Options{.first_step = step_ + 1,
-                              .staleness = staleness,
-                              .deterministic = config_.train.deterministic,
-                              .planned_capacity = config_.train.prefetch_batches,
-                              .restored = std::move(pending_)},
-      timers_);
+  stage_ = model_.store->make_stage({.first_step = step_ + 1,
+                                     .staleness = staleness,
+                                     .deterministic = config_.train.deterministic,
+                                     .planned_capacity = config_.train.prefetch_batches,
+                                     .restored = std::move(pending_)},
+                                    timers_);
   const std::int64_t num_works =
       EmbeddingStage::max_in_flight(config_.train.prefetch_batches, staleness);
   for (std::int64_t i = 0; i < num_works; ++i) {
     stage_->add_free(works_.emplace_back(std::make_unique<Work>()).get());
   }
   reporter_ = std::make_unique<Reporter>(
-      Reporter::Sources{config_, model_, *source_, *stage_, timers_, directory_}, options_,
-      restored_examples_);
+      Reporter::Sources{config_, *model_.store, *source_, *stage_, timers_,
+                        directory_ ? &*directory_ : nullptr, cluster_},
+      options_, restored_examples_);
   reporter_->restore_nonfinite_steps(restored_nonfinite_steps_);
 }
 
 void TrainingRun::start_planner() {
-  planner_ = std::make_unique<Planner>(*source_, *model_.worker, *stage_, timers_, step_ + 1,
-                                       config_.train.max_steps);
+  planner_ =
+      std::make_unique<Planner>(*batches_, *stage_, timers_, step_ + 1, config_.train.max_steps);
 }
 
 void TrainingRun::begin_directory() {
-  directory_.begin(step_);
+  if (!cluster_.is_chief()) return;
+  directory_->begin(step_);
   checkpoints_ =
-      std::make_unique<CheckpointWriter>(directory_.checkpoints(), config_.checkpoint.keep);
+      std::make_unique<CheckpointWriter>(directory_->checkpoints(), config_.checkpoint.keep);
   checkpoints_->set_newer_aside(step_);
 }
 
 TrainOutcome TrainingRun::run() {
   open_pipeline();
   begin_directory();
+  ranks_.copy_from_chief(*model_.network);
   start_planner();
-  IntervalClock report_clock(Interval::parse(config_.train.report_every, "train.report_every"));
-  IntervalClock eval_clock(Interval::parse(config_.train.eval_every, "train.eval_every"));
-  IntervalClock checkpoint_clock(Interval::parse(config_.checkpoint.every, "checkpoint.every"));
 
+  // Several ranks stop together, by their votes.
+  const std::atomic<bool>* stop = cluster_.size() == 1 ? options_.stop : nullptr;
   const auto next_work = [&] {
     const ScopedStage timer(timers_, kStageWait);
-    return stage_->take_looked_up(options_.stop);
+    return stage_->take_looked_up(stop);
   };
+  bool stopped = false;
   while (Work* work = next_work()) {
-    step(*work);
-    if (report_clock.due(step_)) reporter_->report(step_);
-    if (eval_clock.due(step_)) evaluate();
-    if (checkpoint_clock.due(step_)) start_checkpoint();
-    if (stop_requested()) break;
+    const StepVotes votes = step(*work);
+    if (cluster_.is_chief() && report_clock_.due(step_)) reporter_->report(step_);
+    if (votes.evaluate) evaluate();
+    if (votes.checkpoint) start_checkpoint();
+    stopped = votes.stop;
+    if (stopped) break;
   }
-  bool finished = stage_->all_looked_up_and_applied();
+  const bool finished = !stopped && stage_->all_looked_up_and_applied();
   settle_within_grace();
+  finish(finished);
+  planner_.reset();
+  if (!cluster_.is_chief()) return {finished, false, "", ""};
+  return {finished && !stop_requested(), true, directory_->path("summary.json"),
+          find_checkpoint(directory_->checkpoints())};
+}
+
+/// The last evaluation, checkpoint and summary.
+void TrainingRun::finish(bool finished) {
   reporter_->end_training();
-  reporter_->report(step_);
+  if (cluster_.is_chief()) reporter_->report(step_);
   if (finished && config_.data.has_eval()) evaluate();
-  finished = finished && !stop_requested();  // it may have cut the evaluation short
   start_checkpoint();
+  if (!cluster_.is_chief()) return;
   checkpoints_->wait();
   if (evaluated_step_ == step_) checkpoints_->update_metrics(step_, reporter_->metrics());
-  reporter_->write_summary(step_, finished, resumed_step_ >= 0);
-  planner_.reset();
-  return {finished, directory_.path("summary.json"), find_checkpoint(directory_.checkpoints())};
+  // A signal may have cut the evaluation short.
+  reporter_->write_summary(step_, finished && !stop_requested(), resumed_step_ >= 0);
 }
 
 void TrainingRun::settle_within_grace() {
@@ -148,7 +181,7 @@ void TrainingRun::settle_within_grace() {
   settle();
 }
 
-void TrainingRun::step(Work& work) {
+StepVotes TrainingRun::step(Work& work) {
   const std::span<const float> numeric = join_numeric(work.batch, work.mask, work.numeric);
   work.probabilities.resize(work.batch.labels.size());
   work.grad_pooled.resize(work.pooled.size());
@@ -159,22 +192,37 @@ void TrainingRun::step(Work& work) {
                                                .numeric = numeric,
                                                .pooled = work.pooled,
                                                .labels = work.batch.labels,
-                                               .step = work.step},
+                                               .step = work.step,
+                                               .loss_rows = work.shares.global_rows,
+                                               .first_row = work.shares.first_row},
                                               work.probabilities, work.grad_pooled);
   }
   step_ = work.step;
-  position_ = work.position;
-  work.skip_update = !result.finite;
-  if (result.finite) reporter_->add(work.probabilities, work.batch.labels);
+  positions_ = work.shares.positions;
+  StepVotes mine{.nonfinite = !result.finite, .stop = stop_requested()};
+  if (cluster_.is_chief()) {
+    mine.checkpoint = checkpoint_clock_.due(step_);
+    mine.evaluate = eval_clock_.due(step_);
+  }
+  const StepVotes votes = ranks_.reduce(model_.network->gradient(), mine);
+  work.skip_update = votes.nonfinite;
+  if (!votes.nonfinite) {
+    reporter_->add(work.probabilities, work.batch.labels, work.shares.global_rows);
+  }
   stage_->submit_gradient(&work);  // the embedding update runs beside the dense one
-  if (result.finite) {
+  if (votes.nonfinite) {
+    refuse(result.loss);
+  } else {
     const ScopedStage timer(timers_, kStageDense);
     model_.network->apply(step_);
-    return;
   }
+  return votes;
+}
+
+void TrainingRun::refuse(double loss) {
   reporter_->add_nonfinite();
   log_warning("step {}: loss or gradient is not finite (loss {}); nothing was updated", step_,
-              result.loss);
+              loss);
   if (reporter_->nonfinite_steps() >= config_.train.max_nonfinite_steps) {
     throw Error(ErrorCode::kDiverged, concat("training diverged: ", reporter_->nonfinite_steps(),
                                              " steps with a loss or gradient that is not finite "
@@ -186,32 +234,45 @@ void TrainingRun::step(Work& work) {
 void TrainingRun::evaluate() {
   if (evaluated_step_ == step_) return;
   settle();
-  const Evaluation evaluation =
-      evaluate_model(config_, schema_, transforms_, model_, pool_, options_.stop);
-  if (stop_requested()) return;  // of a part of the data
-  reporter_->report_evaluation(step_, evaluation);
+  ranks_.copy_from_chief(*model_.network);  // running statistics are of each rank's own batches
+  const std::optional<Evaluation> evaluation =
+      evaluate_model(config_, schema_, transforms_, model_, cluster_, ranks_, options_.stop);
+  if (!evaluation) return;  // of a part of the data
+  reporter_->report_evaluation(step_, *evaluation);
   evaluated_step_ = step_;
+  if (!cluster_.is_chief()) return;
   log_info(
       "eval at step {}: auc {:.5f}, logloss {:.5f}, ne {:.4f}, calibration {:.4f} over {} examples",
-      step_, evaluation.auc, evaluation.logloss, evaluation.ne, evaluation.calibration,
-      evaluation.examples);
+      step_, evaluation->auc, evaluation->logloss, evaluation->ne, evaluation->calibration,
+      evaluation->examples);
 }
 
+/// All ranks: the chief's rows, dense state and data positions, and everybody's lookups ahead.
 void TrainingRun::start_checkpoint() {
   if (checkpointed_step_ == step_) return;
-  checkpoints_->wait();  // one at a time: the snapshots of the one before are done
+  checkpointed_step_ = step_;
+  if (cluster_.is_chief()) checkpoints_->wait();  // one at a time: its snapshots are done
   settle();
+  std::vector<PendingLookup> pending;
+  if (config_.train.deterministic) pending = stage_->pending_lookups(step_);
+  if (cluster_.size() > 1) {
+    const std::string directory = RunDirectory::checkpoints_of(config_);
+    if (cluster_.is_chief()) checkpoints_->prepare(step_);
+    ranks_.barrier();
+    if (!cluster_.is_chief()) write_pending(directory, step_, cluster_.rank(), pending);
+    ranks_.barrier();
+  }
+  if (!cluster_.is_chief()) return;
   auto content = std::make_unique<CheckpointContent>();
   content->step = step_;
-  content->position = position_;
+  content->positions = positions_;
   content->examples = reporter_->examples();
   content->nonfinite_steps = reporter_->nonfinite_steps();
   content->metrics = reporter_->metrics();
   content->transforms_json = transforms_.to_json(schema_);
-  if (config_.train.deterministic) content->pending = stage_->pending_lookups(step_);
+  content->pending = std::move(pending);
   content->capture(model_);
   checkpoints_->start(std::move(content));
-  checkpointed_step_ = step_;
 }
 
 // ------------------------------------------------------------------------------ entry points
@@ -225,12 +286,18 @@ Evaluation evaluate(const JobConfig& config,
                     const std::atomic<bool>* stop) {
   const std::string path = find_checkpoint(checkpoint);
   if (path.empty()) throw Error(ErrorCode::kIo, concat("no checkpoint in '", checkpoint, "'"));
+  JobConfig alone = config;  // this process reads the rows itself
+  alone.embedding = {};
   ThreadPool pool(num_threads(config.train));
   const data::Schema schema = data::resolve_schema(config.data);
   const auto transforms = data::FittedTransforms::from_json(read_transforms(path), schema);
-  Model model(config, schema, pool);
+  Cluster cluster(alone, {});
+  StageTimers timers(kNumStages);
+  RankGroup ranks(cluster, timers);
+  Model model(alone, schema, cluster, pool);
   load_checkpoint(path, model);
-  return evaluate_model(config, schema, transforms, model, pool, stop);
+  return evaluate_model(alone, schema, transforms, model, cluster, ranks, stop)
+      .value_or(Evaluation{});
 }
 
 }  // namespace satrap::trainer

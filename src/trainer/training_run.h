@@ -1,33 +1,48 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "checkpoint_reader.h"
 #include "checkpoint_writer.h"
+#include "cluster.h"
 #include "evaluator.h"
+#include "global_batches.h"
 #include "model.h"
 #include "planner.h"
+#include "rank_group.h"
 #include "reporter.h"
 #include "run_directory.h"
+#include "satrap/trainer/interval.h"
 
 namespace satrap::trainer {
 
 /// One call of train(): owns the model and the stages, and runs the dense stage on the calling
-/// thread. The walk of a batch is in step(); what may happen between two steps is in run().
+/// thread. The walk of a batch is in step(); what may happen between two steps is in run(). Of
+/// several ranks each runs one, in step with the others; the chief's writes the run directory.
 class TrainingRun {
  public:
   TrainingRun(const JobConfig& config, const TrainOptions& options);
   TrainOutcome run();
 
  private:
-  void restore(const std::string& checkpoint);
+  /// What the chief tells all ranks at the start of the job.
+  struct Start {
+    std::string checkpoint;  // to continue from; "": none
+    std::string transforms;  // JSON
+  };
+  Start begin();
+
+  void restore();
   void open_pipeline();
   void begin_directory();
   void start_planner();
 
   /// One step of the dense network, from a finished lookup to a submitted gradient.
-  void step(Work& work);
+  StepVotes step(Work& work);
+  void refuse(double loss);
 
   /// Everything of steps <= step_ is applied and nothing later is: the model is W_step, E_step.
   void settle() { stage_->wait_applied(step_); }
@@ -37,30 +52,36 @@ class TrainingRun {
 
   void evaluate();
   void start_checkpoint();
+  void finish(bool finished);
   bool stop_requested() const { return options_.stop != nullptr && options_.stop->load(); }
 
   const JobConfig& config_;
   const TrainOptions& options_;
-  const std::string checkpoint_to_resume_;
-  RunDirectory directory_;
+  Cluster cluster_;
+  std::optional<RunDirectory> directory_;  // of the chief
   ThreadPool pool_;
   const data::Schema schema_;
+  const Start start_;
   const data::FittedTransforms transforms_;
   Model model_;
-  std::unique_ptr<CheckpointWriter> checkpoints_;
+  std::unique_ptr<CheckpointWriter> checkpoints_;  // of the chief
   StageTimers timers_;
+  RankGroup ranks_;
 
   std::int64_t step_ = 0;           // the last one finished
   std::int64_t resumed_step_ = -1;  // -1: not resumed
   std::int64_t evaluated_step_ = -1;
   std::int64_t checkpointed_step_ = -1;
-  data::DataPosition position_;  // after it
+  std::vector<data::DataPosition> positions_;  // [num_ranks] after it
+  data::DataPosition start_position_;
   std::int64_t restored_examples_ = 0, restored_nonfinite_steps_ = 0;
   std::vector<PendingLookup> pending_;
+  IntervalClock report_clock_, eval_clock_, checkpoint_clock_;
 
   // Opened last and closed first: threads that use the above.
   std::vector<std::unique_ptr<Work>> works_;
   std::unique_ptr<data::BatchSource> source_;
+  std::unique_ptr<GlobalBatches> batches_;
   std::unique_ptr<EmbeddingStage> stage_;
   std::unique_ptr<Reporter> reporter_;
   std::unique_ptr<Planner> planner_;

@@ -6,17 +6,26 @@
 #include "satrap/data/batch.h"
 #include "satrap/data/batch_source.h"
 #include "satrap/embedding/plan.h"
+#include "satrap/ps/shard_client.h"
 
 namespace satrap::trainer {
+
+/// What all ranks have of a step's global batch.
+struct RankShares {
+  std::int64_t global_rows = 0;               // of all ranks
+  std::int64_t first_row = 0;                 // rows of the ranks before this one
+  std::vector<data::DataPosition> positions;  // [num_ranks] after this step's batches
+};
 
 /// One step on its way through the trainer: read and planned (planner thread), looked up (embedding
 /// thread), trained on (dense thread), updated (embedding thread), and back to the planner, which
 /// reuses its memory. Owned by the pipeline; in the hands of one stage at a time.
 struct Work {
-  std::int64_t step = 0;        // from 1
-  data::DataPosition position;  // after this batch
-  data::Batch batch;
+  std::int64_t step = 0;  // from 1
+  data::Batch batch;      // of this rank; may be empty if other ranks have rows
+  RankShares shares;
   embedding::Plan plan;
+  ps::StepRows rows;  // weights from, gradients for parameter-server shards
 
   // Looked up. E_v: the embedding state after all updates of step v and no later one.
   std::int64_t read_version = 0;  // v of the state that the lookup read (at least)

@@ -36,6 +36,10 @@ class Communicator {
 
   /// Returns when every rank has called it.
   virtual void barrier(net::Deadline deadline) = 0;
+
+  /// From any thread: a call under way, here or on another rank, throws kClosed, and so does every
+  /// later one.
+  virtual void close() = 0;
 };
 
 /// The only rank of its group: every call returns at once.

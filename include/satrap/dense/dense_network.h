@@ -32,11 +32,15 @@ struct DenseInput {
   std::span<const float> pooled;   // [num_rows, pooled_width]
   std::span<const float> labels;   // [num_rows], in [0, 1]; may be empty for predict
   std::int64_t step = 0;           // of training, from 1; chooses the dropout mask, unused without
+
+  // Of a rank's share of a global batch:
+  std::int64_t loss_rows = 0;  // rows whose mean the loss is, for the gradients; 0: num_rows
+  std::int64_t first_row = 0;  // number of the first one in the global batch, for the dropout mask
 };
 
 /// What forward_backward found.
 struct DenseResult {
-  double loss = 0.0;       // mean binary cross-entropy over the batch
+  double loss = 0.0;       // mean binary cross-entropy over these rows
   double grad_norm = 0.0;  // L2 norm of the dense gradient, before clipping
   bool finite = true;      // loss, dense gradient and embedding gradient are all finite
 };
@@ -66,7 +70,7 @@ class DenseNetwork {
 
   /// Gradients of this batch, kept inside until apply(). If the result is not finite the outputs
   /// are worthless and apply() must not follow. The running statistics of batch normalisation
-  /// change in apply(). num_rows must be positive.
+  /// change in apply(). num_rows may be 0 if loss_rows is not: all gradients are then 0.
   virtual DenseResult forward_backward(
       const DenseInput& input,
       std::span<float> probabilities,     // [num_rows] out

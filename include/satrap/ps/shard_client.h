@@ -124,6 +124,9 @@ class ShardClient {
 
   std::vector<ShardStats> stats();  // [num_shards]
 
+  /// From any thread: everything under way, and every later call, throws net::NetError (kClosed).
+  void close(const std::string& reason);
+
   std::int64_t max_pulls() const;
   std::int64_t num_reconnects() const;
 

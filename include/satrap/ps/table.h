@@ -38,6 +38,7 @@ class Table {
   std::int64_t stride_bytes() const { return stride_bytes_; }  // of a row, header included
   /// Bytes of a row that mean something, header included: what a snapshot has per row.
   std::int64_t row_bytes() const { return row_bytes_; }
+  static std::int64_t bytes_of_row(const TableSpec& spec);
 
   static std::int64_t partition_of(Key key) {
     return static_cast<std::int64_t>(mixed_id_of(key) >> (kIdBits - kPartitionBits));

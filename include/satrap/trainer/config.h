@@ -14,7 +14,7 @@ namespace satrap::trainer {
 
 /// `train` of the configuration.
 struct TrainConfig {
-  std::string mode = "hybrid";     // sync | hybrid
+  std::string mode = "hybrid";     // sync | hybrid | async
   std::int64_t staleness = 4;      // τ of hybrid
   bool deterministic = false;      // lookups of step t read exactly E_{t-1-τ}
   std::string precision = "auto";  // auto | fp32 | bf16
@@ -28,8 +28,26 @@ struct TrainConfig {
   std::string eval_every = "never";
   void visit(ConfigVisitor& v);
 
-  /// The bound in force: 0 in sync mode.
+  /// The bound in force: 0 in sync mode; async has none.
   std::int64_t staleness_bound() const { return mode == "sync" ? 0 : staleness; }
+  bool is_async() const { return mode == "async"; }
+};
+
+/// `embedding` of the configuration.
+struct EmbeddingConfig {
+  std::string store = "embedded";  // embedded | ps
+  std::string wire = "fp32";       // fp32 | bf16 | fp16
+  void visit(ConfigVisitor& v);
+};
+
+/// `cluster` of the configuration.
+struct ClusterOptions {
+  std::string timeout = "10min";
+  std::string heartbeat = "10s";
+  void visit(ConfigVisitor& v);
+
+  std::int64_t timeout_ms() const;
+  std::int64_t heartbeat_ms() const;
 };
 
 /// `checkpoint` of the configuration.
@@ -49,8 +67,10 @@ struct JobConfig {
   std::map<std::string, embedding::FeatureConfig> features;
   dense::ModelConfig model;
   dense::DenseOptimizerConfig dense_optimizer;
+  EmbeddingConfig embedding;
   TrainConfig train;
   CheckpointConfig checkpoint;
+  ClusterOptions cluster;
   void visit(ConfigVisitor& v);
 
   /// Rules that tie several fields together. Throws Error(kInvalidConfig), with the place of the

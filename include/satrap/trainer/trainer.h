@@ -5,6 +5,7 @@
 #include <functional>
 #include <string>
 
+#include "satrap/trainer/cluster_config.h"
 #include "satrap/trainer/config.h"
 #include "satrap/trainer/metrics.h"
 
@@ -25,6 +26,7 @@ struct Report {
 };
 
 struct TrainOptions {
+  ClusterConfig cluster = {};    // this process among those of the job
   bool resume = false;           // continue from the newest checkpoint of the run directory, if any
   std::string resume_from = {};  // continue from this checkpoint
   bool overwrite = false;        // remove what an earlier run left in the run directory
@@ -33,12 +35,14 @@ struct TrainOptions {
 };
 
 struct TrainOutcome {
-  bool finished = false;  // false: stopped by `stop`
+  bool finished = false;  // false: stopped by `stop`, here or on another rank
+  bool is_chief = true;   // the paths below are of the chief
   std::string summary_path;
   std::string last_checkpoint;
 };
 
-/// Trains a job: writes config.yaml, metrics.jsonl, checkpoints/ and summary.json to its run
+/// Trains a job, in this process or as one rank of several, which all call it with the same
+/// configuration: writes config.yaml, metrics.jsonl, checkpoints/ and summary.json to its run
 /// directory. Blocks until the data ends, max_steps is reached or stop is set. Throws Error; the
 /// run directory then holds the last published checkpoint and no half-written one under a final
 /// name.

@@ -1,0 +1,68 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "checkpoint_format.h"
+#include "embedding_stage.h"
+#include "satrap/core/stage_timer.h"
+#include "satrap/data/batch.h"
+#include "satrap/embedding/feature_spec.h"
+#include "satrap/ps/shard_job.h"
+#include "satrap/ps/table_spec.h"
+
+namespace satrap::trainer {
+
+/// The tables and features of a job.
+struct EmbeddingSpecs {
+  std::vector<ps::TableSpec> tables;  // by TableId
+  std::vector<embedding::FeatureSpec> features;
+  std::uint64_t seed = 0;
+};
+
+/// The rows as they were at the end of a step, to be written while training goes on.
+class RowsSnapshot {
+ public:
+  virtual ~RowsSnapshot() = default;
+
+  /// Writes the files of all tables to `directory`. To be called once, from any one thread.
+  virtual std::vector<ps::SnapshotFile> write(const std::string& directory) = 0;
+};
+
+/// Lookups outside of training: of the rows as they are, without creating any. One thread at a
+/// time.
+class RowReader {
+ public:
+  virtual ~RowReader() = default;
+  virtual void look_up(const data::Batch& batch,
+                       std::vector<float>& pooled,     // resized to [num_rows, output_width]
+                       std::vector<float>& mask) = 0;  // resized to [num_rows, mask_width]
+};
+
+/// Where the rows of a job live: what differs between tables in this process and tables on shards.
+class EmbeddingStore {
+ public:
+  virtual ~EmbeddingStore() = default;
+
+  /// Before anything else: takes the rows of a checkpoint whose `manifest` fits the tables, or none
+  /// at all (nullptr). Blocks. All ranks call it.
+  virtual void begin(const std::string& checkpoint, const Manifest* manifest) = 0;
+
+  virtual std::unique_ptr<EmbeddingStage> make_stage(EmbeddingStage::Options options,
+                                                     StageTimers& timers) = 0;
+  virtual std::unique_ptr<RowReader> make_reader() = 0;
+
+  /// When the updates of all steps up to `step`, and no later one, have been applied; takes
+  /// milliseconds.
+  virtual std::unique_ptr<RowsSnapshot> take_snapshot(std::int64_t step) = 0;
+
+  struct Size {
+    std::int64_t rows = 0;
+    std::int64_t bytes = 0;  // of rows and indexes
+  };
+  virtual Size size() = 0;
+};
+
+}  // namespace satrap::trainer

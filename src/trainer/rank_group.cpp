@@ -1,0 +1,66 @@
+#include "rank_group.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "stages.h"
+
+namespace satrap::trainer {
+namespace {
+
+constexpr std::size_t kNumVotes = 4;
+
+}  // namespace
+
+RankGroup::RankGroup(Cluster& cluster, StageTimers& timers)
+    : cluster_(cluster), timers_(timers), group_(cluster.make_communicator("dense")) {}
+
+StepVotes RankGroup::reduce(std::span<float> gradient, const StepVotes& mine) {
+  if (cluster_.size() == 1) return mine;
+  const ScopedStage timer(timers_, kStageAllreduce);
+  message_.resize(gradient.size() + kNumVotes);
+  std::ranges::copy(gradient, message_.begin());
+  const auto votes = std::span(message_).last(kNumVotes);
+  votes[0] = mine.nonfinite ? 1.0F : 0.0F;
+  votes[1] = mine.stop ? 1.0F : 0.0F;
+  votes[2] = mine.checkpoint ? 1.0F : 0.0F;
+  votes[3] = mine.evaluate ? 1.0F : 0.0F;
+  group_->all_reduce_sum(std::span(message_), cluster_.deadline());
+  std::copy_n(message_.begin(), gradient.size(), gradient.begin());
+  return {votes[0] > 0.0F, votes[1] > 0.0F, votes[2] > 0.0F, votes[3] > 0.0F};
+}
+
+void RankGroup::copy_from_chief(dense::DenseNetwork& network) {
+  if (cluster_.size() == 1) return;
+  for (dense::DenseNetwork::NamedTensor& tensor : network.state()) {
+    group_->broadcast(std::as_writable_bytes(tensor.values), 0, cluster_.deadline());
+  }
+}
+
+std::vector<float> RankGroup::gather(std::span<const float> values) {
+  if (cluster_.size() == 1) return {values.begin(), values.end()};
+  std::vector<double> sizes(static_cast<std::size_t>(cluster_.size()), 0.0);
+  const auto me = static_cast<std::size_t>(cluster_.rank());
+  sizes[me] = static_cast<double>(values.size());
+  group_->all_reduce_sum(std::span(sizes), cluster_.deadline());
+  std::size_t begin = 0, total = 0;
+  for (std::size_t r = 0; r < sizes.size(); ++r) {
+    if (r < me) begin += static_cast<std::size_t>(sizes[r]);
+    total += static_cast<std::size_t>(sizes[r]);
+  }
+  std::vector<float> all(total, 0.0F);
+  std::ranges::copy(values, all.begin() + static_cast<std::ptrdiff_t>(begin));
+  group_->all_reduce_sum(std::span(all), cluster_.deadline());
+  return all;
+}
+
+bool RankGroup::any(bool mine) {
+  if (cluster_.size() == 1) return mine;
+  double count = mine ? 1.0 : 0.0;
+  group_->all_reduce_sum(std::span(&count, 1), cluster_.deadline());
+  return count > 0.0;
+}
+
+void RankGroup::barrier() { group_->barrier(cluster_.deadline()); }
+
+}  // namespace satrap::trainer

@@ -1,0 +1,49 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "cluster.h"
+#include "satrap/collective/communicator.h"
+#include "satrap/core/stage_timer.h"
+#include "satrap/dense/dense_network.h"
+
+namespace satrap::trainer {
+
+/// What ranks say to each other with every step. Any rank may ask for one of these; after the step
+/// all know whether somebody has.
+struct StepVotes {
+  bool nonfinite = false;   // this step must not be applied
+  bool stop = false;        // end the run after this step
+  bool checkpoint = false;  // write one after this step
+  bool evaluate = false;
+};
+
+/// The dense stages of all ranks, in step. Every call is made by all ranks in the same order; a
+/// rank alone returns at once. One thread.
+class RankGroup {
+ public:
+  RankGroup(Cluster& cluster, StageTimers& timers);
+
+  /// Sums the gradient over the ranks, in their order, and the votes with it.
+  StepVotes reduce(std::span<float> gradient, const StepVotes& mine);
+
+  /// The chief's parameters, statistics and optimizer state for everybody.
+  void copy_from_chief(dense::DenseNetwork& network);
+
+  /// `values` of all ranks, one rank after the other.
+  std::vector<float> gather(std::span<const float> values);
+
+  bool any(bool mine);
+  void barrier();
+
+ private:
+  Cluster& cluster_;
+  StageTimers& timers_;
+  const std::unique_ptr<collective::Communicator> group_;
+  std::vector<float> message_;
+};
+
+}  // namespace satrap::trainer

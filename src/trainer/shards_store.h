@@ -1,0 +1,37 @@
+#pragma once
+
+#include <memory>
+
+#include "cluster.h"
+#include "embedding_store.h"
+#include "satrap/core/thread_pool.h"
+#include "satrap/embedding/remote_embedding_worker.h"
+#include "satrap/ps/shard_client.h"
+
+namespace satrap::trainer {
+
+/// Tables on the parameter-server shards of a cluster, which all its ranks share.
+class ShardsStore final : public EmbeddingStore {
+ public:
+  ShardsStore(const EmbeddingSpecs& specs,
+              const JobConfig& job,
+              Cluster& cluster,
+              ThreadPool& pool);
+
+  void begin(const std::string& checkpoint, const Manifest* manifest) override;
+  std::unique_ptr<EmbeddingStage> make_stage(EmbeddingStage::Options options,
+                                             StageTimers& timers) override;
+  std::unique_ptr<RowReader> make_reader() override;
+  std::unique_ptr<RowsSnapshot> take_snapshot(std::int64_t step) override;
+  Size size() override;
+
+ private:
+  const EmbeddingSpecs specs_;
+  const TrainConfig train_;
+  Cluster& cluster_;
+  ThreadPool& pool_;
+  embedding::RemoteEmbeddingWorker worker_;
+  ps::ShardClient client_;
+};
+
+}  // namespace satrap::trainer

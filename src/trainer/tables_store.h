@@ -1,0 +1,36 @@
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "embedding_store.h"
+#include "satrap/core/thread_pool.h"
+#include "satrap/embedding/embedding_worker.h"
+#include "satrap/ps/table.h"
+
+namespace satrap::trainer {
+
+/// Tables in this process, which kernels work on in place.
+class TablesStore final : public EmbeddingStore {
+ public:
+  TablesStore(const EmbeddingSpecs& specs, ThreadPool& pool);
+
+  void begin(const std::string& checkpoint, const Manifest* manifest) override;
+  std::unique_ptr<EmbeddingStage> make_stage(EmbeddingStage::Options options,
+                                             StageTimers& timers) override;
+  std::unique_ptr<RowReader> make_reader() override;
+  std::unique_ptr<RowsSnapshot> take_snapshot(std::int64_t step) override;
+  Size size() override;
+
+  embedding::EmbeddingWorker& worker() { return *worker_; }
+
+ private:
+  std::unique_ptr<embedding::EmbeddingWorker> make_worker() const;
+
+  const EmbeddingSpecs specs_;
+  ThreadPool& pool_;
+  std::vector<std::unique_ptr<ps::Table>> tables_;  // by TableId
+  std::unique_ptr<embedding::EmbeddingWorker> worker_;
+};
+
+}  // namespace satrap::trainer
