@@ -181,6 +181,11 @@ class ShardClient::Impl {
     return sum;
   }
 
+  void stop() {
+    for (const auto& client : pulls_) client->end();
+    for (const auto& client : others_) client->end();
+  }
+
   void close_connections() {
     for (const auto& client : pulls_) client->close_connection();
     for (const auto& client : others_) client->close_connection();
@@ -359,5 +364,7 @@ std::vector<SnapshotFile> ShardClient::write_snapshot(const std::string& directo
 std::vector<ShardStats> ShardClient::stats() { return impl_->stats(); }
 std::int64_t ShardClient::max_pulls() const { return kMaxInFlight; }
 std::int64_t ShardClient::num_reconnects() const { return impl_->num_reconnects(); }
+void ShardClient::stop() { impl_->stop(); }
+void ShardClient::close_connections() { impl_->close_connections(); }
 
 }  // namespace satrap::ps

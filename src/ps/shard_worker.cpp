@@ -160,9 +160,9 @@ void ShardWorker::end_what_waits() {
 }
 
 void ShardWorker::read(OpenStep& step) {
-  if (before_request_) before_request_();
   const std::int64_t rank = step.rank, number = step.step;
   try {
+    if (before_request_) before_request_();
     for (std::int64_t t = 0; t < job_->layout.num_tables(); ++t) {
       const DividedKeys::Range range = step.keys.part(t, number_);
       if (range.begin == range.end) continue;
@@ -181,8 +181,8 @@ void ShardWorker::read(OpenStep& step) {
 }
 
 void ShardWorker::look_up_now(RowRequest& request) {
-  if (before_request_) before_request_();
   try {
+    if (before_request_) before_request_();
     for (std::int64_t t = 0; t < job_->layout.num_tables(); ++t) {
       const DividedKeys::Range range = request.keys.part(t, number_);
       if (range.begin == range.end) continue;
@@ -211,10 +211,10 @@ void ShardWorker::apply_next() {
 
 /// One update of the rows by the gradients that ranks have pushed for the same step.
 void ShardWorker::apply(std::span<OpenStep* const> steps) {
-  if (before_request_) before_request_();
   const std::int64_t number = steps.front()->step;
   const std::int64_t mark = std::max(number, least_mark_);
   try {
+    if (before_request_) before_request_();
     for (std::int64_t t = 0; t < job_->layout.num_tables(); ++t) {
       Table& table = *job_->tables[index(t)];
       gradients_.clear();

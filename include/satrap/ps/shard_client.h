@@ -127,6 +127,12 @@ class ShardClient {
   std::int64_t max_pulls() const;
   std::int64_t num_reconnects() const;
 
+  /// Ends all waiting: what is under way, and what is asked from now on, throws net::NetError
+  /// (kClosed). For a process that goes down while other threads wait for shards. From any thread.
+  void stop();
+
+  void close_connections();  // as if they had broken, for tests
+
  private:
   class Impl;
   std::unique_ptr<Impl> impl_;
