@@ -1,5 +1,6 @@
 #include "satrap/net/reconnecting_client.h"
 
+#include <atomic>
 #include <condition_variable>
 #include <map>
 #include <mutex>
@@ -59,7 +60,7 @@ class ReconnectingClient::Impl : public std::enable_shared_from_this<Impl> {
                      concat("'", name_, "': nobody has waited for the answers of the ",
                             unanswered_.size(), " requests under way"));
     }
-    SATRAP_CHECK(!is_ended_, "a call of a client that has ended");
+    throw_if_ended();
     if (!connection_) reconnect(deadline);
     const auto bytes = static_cast<std::int64_t>(buffer.payload().size());
     SATRAP_CHECK(bytes <= connection_->max_request_bytes(), "a request of ", bytes,
@@ -108,10 +109,9 @@ class ReconnectingClient::Impl : public std::enable_shared_from_this<Impl> {
     }
   }
 
-  // Nobody waits for what is left; its memory is the caller's again.
   void end() {
+    is_ended_ = true;  // a connection that is being made ends with its attempt
     const std::lock_guard lock(mutex_);
-    is_ended_ = true;
     connection_.reset();
     changed_.notify_all();
   }
@@ -166,7 +166,7 @@ class ReconnectingClient::Impl : public std::enable_shared_from_this<Impl> {
   // everything that is unanswered sent over it.
   void renew(std::int64_t generation, Deadline deadline) {
     const std::lock_guard lock(mutex_);
-    if (is_ended_) throw NetError(NetFailure::kClosed, "the client has ended");
+    throw_if_ended();
     if (generation != generation_) return;
     reconnect(deadline);
     for (auto& [sequence, request] : unanswered_) {
@@ -181,10 +181,27 @@ class ReconnectingClient::Impl : public std::enable_shared_from_this<Impl> {
 
   void reconnect(Deadline deadline) {
     if (connection_) connection_->close("to be made anew");
-    connection_.emplace(endpoint_, *store_, server_, name_, deadline);
+    for (;;) {
+      try {
+        connection_.emplace(endpoint_, *store_, server_, name_, deadline.at_most_ms(kConnectMs));
+        break;
+      } catch (const NetError& error) {
+        throw_if_ended();
+        if (error.failure() != NetFailure::kTimeout || deadline.has_passed()) throw;
+      }
+    }
     ++generation_;
     if (generation_ > 1) log_info("'{}': connected to '{}' again", name_, server_);
   }
+
+  void throw_if_ended() const {
+    if (is_ended_) {
+      throw NetError(NetFailure::kClosed, concat("'", name_, "' to '", server_, "' has ended"));
+    }
+  }
+
+  // Between two looks at whether the client has ended.
+  static constexpr std::int64_t kConnectMs = 5000;
 
   const Endpoint& endpoint_;
   const std::shared_ptr<Store> store_;
@@ -193,7 +210,7 @@ class ReconnectingClient::Impl : public std::enable_shared_from_this<Impl> {
   const std::int64_t attempt_ms_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  bool is_ended_ = false;
+  std::atomic<bool> is_ended_ = false;
   std::optional<Connection> connection_;
   std::int64_t generation_ = 0;
   std::uint64_t next_sequence_ = 1;
@@ -254,5 +271,6 @@ std::unique_ptr<ReconnectingClient::Pending> ReconnectingClient::call_for_any_si
 std::uint64_t ReconnectingClient::client_id() const { return impl_->id; }
 std::int64_t ReconnectingClient::num_reconnects() const { return impl_->num_reconnects(); }
 void ReconnectingClient::close_connection() { impl_->close_connection(); }
+void ReconnectingClient::end() { impl_->end(); }
 
 }  // namespace satrap::net

@@ -16,7 +16,8 @@ namespace satrap::ps {
 /// them together with the snapshot's progress; they are separate so that planning never waits for
 /// updates.
 struct Table::Partition {
-  Partition(std::int64_t number, std::int64_t stride_bytes) : index(number), arena(stride_bytes) {}
+  Partition(std::int64_t number, std::int64_t num_shards, std::int64_t stride_bytes)
+      : index(number, num_shards), arena(stride_bytes) {}
 
   // Changed by the one inserting thread, with the mutex held; read by it without, by find with it.
   std::mutex index_mutex;

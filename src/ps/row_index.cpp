@@ -17,7 +17,8 @@ std::int64_t bytes_of(std::int64_t num_slots) {
 
 }  // namespace
 
-RowIndex::RowIndex(std::int64_t partition) : partition_(partition) {
+RowIndex::RowIndex(std::int64_t partition, std::int64_t num_shards)
+    : partition_(partition), num_shards_(num_shards) {
   segments_.push_back(make_segment(kFirstSlots, 0, 0));
   directory_.push_back(segments_.back().get());
   resident_bytes_ = bytes_of(kFirstSlots);
@@ -58,14 +59,15 @@ void RowIndex::for_each_slot(const Segment& segment, const RowArena& arena, Visi
 }
 
 void RowIndex::grow(Key key, const RowArena& arena) {
-  Segment& full = segment_of(key);
-  const std::size_t prefix = prefix_of(key, full.prefix_bits);
+  Segment& full = segment_of(position_of(key));
+  const std::size_t prefix = prefix_of(position_of(key), full.prefix_bits);
   segments_.reserve(segments_.size() + 1);
   const auto owner = std::find_if(segments_.begin(), segments_.end(),
                                   [&](const auto& segment) { return segment.get() == &full; });
   if (full.num_slots < kMaxSlots || full.prefix_bits == kMaxPrefixBits) {
     std::unique_ptr<Segment> larger = make_segment(2 * full.num_slots, full.prefix_bits, prefix);
-    for_each_slot(full, arena, [&](Key k, std::uint32_t slot) { larger->insert(k, slot); });
+    for_each_slot(full, arena,
+                  [&](Key k, std::uint32_t slot) { larger->insert(position_of(k), slot); });
     resident_bytes_ += bytes_of(full.num_slots);
     point_directory(prefix, full.prefix_bits, larger.get());
     *owner = std::move(larger);
@@ -82,7 +84,8 @@ void RowIndex::grow(Key key, const RowArena& arena) {
     directory_bits_ = bits;
   }
   for_each_slot(full, arena, [&](Key k, std::uint32_t slot) {
-    (prefix_of(k, bits) == 2 * prefix ? *low : *high).insert(k, slot);
+    const std::uint64_t position = position_of(k);
+    (prefix_of(position, bits) == 2 * prefix ? *low : *high).insert(position, slot);
   });
   resident_bytes_ += bytes_of(full.num_slots);
   point_directory(2 * prefix, bits, low.get());

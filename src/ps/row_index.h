@@ -14,9 +14,9 @@
 namespace satrap::ps {
 
 /// Key -> row number for one partition: open addressing with linear probing over slots of 4 bytes,
-/// 8 bits of tag and 24 of row number. The place comes from the highest bits of the mixed id that
-/// the partitions do not share, so ascending keys walk the index in order; the tag from the lowest.
-/// A tag that matches is confirmed by the key in the row's header.
+/// 8 bits of tag and 24 of row number. The place comes from the highest bits of the key's position
+/// in its shard that the partitions do not share, so ascending keys walk the index in order; the
+/// tag from the lowest of the key. A tag that matches is confirmed by the key in the row's header.
 ///
 /// Slots are in segments by the first of those bits (extendible hashing, Fagin et al. 1979): a
 /// segment doubles until it has kMaxSlots and is split in two from then on, so no insert ever moves
@@ -28,12 +28,13 @@ class RowIndex {
   static constexpr std::int64_t kMaxSlots = std::int64_t{1} << 17;
 
   /// Of partition number `partition`, which only decides at which loads segments are full.
-  explicit RowIndex(std::int64_t partition);
+  RowIndex(std::int64_t partition, std::int64_t num_shards);
 
   /// Row of `key`, or nullptr.
   RowPointer find(Key key, const RowArena& arena) const {
-    const Segment& segment = segment_of(key);
-    for (std::int64_t place = segment.place_of(key);; place = segment.after(place)) {
+    const std::uint64_t position = position_of(key);
+    const Segment& segment = segment_of(position);
+    for (std::int64_t place = segment.place_of(position);; place = segment.after(place)) {
       const std::uint32_t slot = segment.slots[place];
       if (slot == 0) return nullptr;
       if ((slot ^ tag_of(key)) > kRowMask) continue;
@@ -46,12 +47,14 @@ class RowIndex {
   /// slot, candidate() is the first row whose tag matches (and which is most probably the one), or
   /// nullptr.
   void prefetch(Key key) const {
-    const Segment& segment = segment_of(key);
-    __builtin_prefetch(segment.slots + segment.place_of(key));
+    const std::uint64_t position = position_of(key);
+    const Segment& segment = segment_of(position);
+    __builtin_prefetch(segment.slots + segment.place_of(position));
   }
   RowPointer candidate(Key key, const RowArena& arena) const {
-    const Segment& segment = segment_of(key);
-    for (std::int64_t place = segment.place_of(key);; place = segment.after(place)) {
+    const std::uint64_t position = position_of(key);
+    const Segment& segment = segment_of(position);
+    for (std::int64_t place = segment.place_of(position);; place = segment.after(place)) {
       const std::uint32_t slot = segment.slots[place];
       if (slot == 0) return nullptr;
       if ((slot ^ tag_of(key)) <= kRowMask) return arena.row((slot & kRowMask) - 1);
@@ -61,12 +64,14 @@ class RowIndex {
   /// Makes room for `key`. `arena` has the rows that the index knows. Throws Error(kUnavailable)
   /// when there is no memory; the index is then as before.
   void reserve(Key key, const RowArena& arena) {
-    while (segment_of(key).num_rows >= segment_of(key).max_rows) grow(key, arena);
+    const std::uint64_t position = position_of(key);
+    while (segment_of(position).num_rows >= segment_of(position).max_rows) grow(key, arena);
   }
 
   /// Adds a key that is missing, after reserve(key).
   void insert(Key key, std::int64_t row_number) {
-    segment_of(key).insert(key, tag_of(key) | static_cast<std::uint32_t>(row_number + 1));
+    const std::uint64_t position = position_of(key);
+    segment_of(position).insert(position, tag_of(key) | static_cast<std::uint32_t>(row_number + 1));
   }
 
   std::int64_t resident_bytes() const { return resident_bytes_; }
@@ -74,26 +79,25 @@ class RowIndex {
  private:
   static constexpr int kRowBits = 24;
   static constexpr std::uint32_t kRowMask = (std::uint32_t{1} << kRowBits) - 1;
-  static constexpr int kFirstBit = 64 - kIdBits + Table::kPartitionBits;
+  static constexpr int kFirstBit = Table::kPartitionBits;
   static constexpr int kMaxPrefixBits = 12;  // enough for 2^24 rows; then segments double again
 
   struct Segment {
     std::uint32_t* slots = nullptr;
     std::int64_t num_slots = 0;  // a power of two
-    int left_shift = 0;          // of a key: removes what all keys of the segment share
+    int left_shift = 0;          // of a position: removes what all keys of the segment share
     int right_shift = 0;         // then: leaves log2(num_slots) bits
     int prefix_bits = 0;         // beyond the partition's
     std::int64_t num_rows = 0;
     std::int64_t max_rows = 0;
     MemoryBlock block;
 
-    std::int64_t place_of(Key key) const {
-      return static_cast<std::int64_t>((static_cast<std::uint64_t>(key) << left_shift) >>
-                                       right_shift);
+    std::int64_t place_of(std::uint64_t position) const {
+      return static_cast<std::int64_t>((position << left_shift) >> right_shift);
     }
     std::int64_t after(std::int64_t place) const { return (place + 1) & (num_slots - 1); }
-    void insert(Key key, std::uint32_t slot) {
-      std::int64_t place = place_of(key);
+    void insert(std::uint64_t position, std::uint32_t slot) {
+      std::int64_t place = place_of(position);
       while (slots[place] != 0) place = after(place);
       slots[place] = slot;
       ++num_rows;
@@ -103,11 +107,14 @@ class RowIndex {
   static std::uint32_t tag_of(Key key) {
     return static_cast<std::uint32_t>(static_cast<std::uint64_t>(key)) << kRowBits;
   }
-  /// The first `bits` bits of a key that belong to this index.
-  static std::size_t prefix_of(Key key, int bits) {
-    return ((static_cast<std::uint64_t>(key) << kFirstBit) >> 1) >> (63 - bits);
+  /// The first `bits` bits of a position that belong to this index.
+  static std::size_t prefix_of(std::uint64_t position, int bits) {
+    return ((position << kFirstBit) >> 1) >> (63 - bits);
   }
-  Segment& segment_of(Key key) const { return *directory_[prefix_of(key, directory_bits_)]; }
+  std::uint64_t position_of(Key key) const { return position_in_shard(key, num_shards_); }
+  Segment& segment_of(std::uint64_t position) const {
+    return *directory_[prefix_of(position, directory_bits_)];
+  }
 
   std::unique_ptr<Segment> make_segment(std::int64_t num_slots,
                                         int prefix_bits,
@@ -118,6 +125,7 @@ class RowIndex {
   static void for_each_slot(const Segment& segment, const RowArena& arena, Visit&& visit);
 
   const std::int64_t partition_;
+  const std::int64_t num_shards_;
   int directory_bits_ = 0;
   std::vector<Segment*> directory_;  // [2^directory_bits_], neighbours may be the same segment
   std::vector<std::unique_ptr<Segment>> segments_;

@@ -23,13 +23,16 @@ std::int64_t Table::bytes_of_row(const TableSpec& spec) {
          floats * static_cast<std::int64_t>(sizeof(float));
 }
 
-Table::Table(TableSpec spec, std::uint64_t seed)
+Table::Table(TableSpec spec, std::uint64_t seed, std::int64_t num_shards)
     : spec_(std::move(spec)),
       table_seed_(RowInit::table_seed(seed, spec_.name)),
+      num_shards_(num_shards),
       row_bytes_(bytes_of_row(spec_)),
       stride_bytes_((row_bytes_ + kStrideMultiple - 1) / kStrideMultiple * kStrideMultiple) {
+  SATRAP_CHECK(num_shards >= 1, "table '", spec_.name, "': ", num_shards, " shards");
   for (std::int64_t p = 0; p < kPartitions; ++p) {
-    partitions_[static_cast<std::size_t>(p)] = std::make_unique<Partition>(p, stride_bytes_);
+    partitions_[static_cast<std::size_t>(p)] =
+        std::make_unique<Partition>(p, num_shards, stride_bytes_);
   }
 }
 
@@ -39,7 +42,9 @@ Table::Partition& Table::partition_at(std::int64_t number) const {
   return *partitions_[static_cast<std::size_t>(number)];
 }
 
-Table::Partition& Table::partition_with(Key key) const { return partition_at(partition_of(key)); }
+Table::Partition& Table::partition_with(Key key) const {
+  return partition_at(partition_of(key, num_shards_));
+}
 
 void Table::find_or_insert(std::span<const Key> keys, std::span<RowPointer> rows) {
   SATRAP_CHECK(keys.size() == rows.size(), keys.size(), " keys, ", rows.size(), " rows");

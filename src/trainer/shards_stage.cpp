@@ -43,7 +43,7 @@ void ShardsStage::stop() {
     has_ended = ended_;
   }
   EmbeddingStage::stop();
-  if (!has_ended) client_.close("the trainer has stopped");
+  if (!has_ended) client_.stop();
 }
 
 void ShardsStage::run(void (ShardsStage::*loop)()) {

@@ -57,6 +57,9 @@ class ReconnectingClient {
   std::int64_t num_reconnects() const;  // connections made, less the first
   void close_connection();              // as if it had broken, for tests
 
+  /// All waits and calls throw kClosed, those under way within seconds, and from then on.
+  void end();
+
  private:
   class Impl;
   std::shared_ptr<Impl> impl_;

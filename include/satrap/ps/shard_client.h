@@ -124,11 +124,14 @@ class ShardClient {
 
   std::vector<ShardStats> stats();  // [num_shards]
 
-  /// From any thread: everything under way, and every later call, throws net::NetError (kClosed).
-  void close(const std::string& reason);
-
   std::int64_t max_pulls() const;
   std::int64_t num_reconnects() const;
+
+  /// Ends all waiting: what is under way, and what is asked from now on, throws net::NetError
+  /// (kClosed). For a process that goes down while other threads wait for shards. From any thread.
+  void stop();
+
+  void close_connections();  // as if they had broken, for tests
 
  private:
   class Impl;

@@ -10,15 +10,17 @@
 #include <span>
 
 #include "satrap/ps/row.h"
+#include "satrap/ps/sharding.h"
 #include "satrap/ps/table_spec.h"
 
 namespace satrap::ps {
 
-/// The rows of one table in this process: flat memory, no allocation per row, no long pause when it
-/// grows. Rows are divided by the top bits of the mixed id into kPartitions partitions, each with
-/// its own open-addressing index (4 bytes a slot: 8 bits of tag, 24 of row number) and arena (slabs
-/// of doubling size). Partitions reach the size at which they grow at different moments, so that no
-/// single step pays for the growth of the whole table.
+/// The rows of one table in this process (all of them, or those of one shard of several): flat
+/// memory, no allocation per row, no long pause when it grows. Rows are divided by the top bits of
+/// their position in the shard into kPartitions partitions, each with its own open-addressing index
+/// (4 bytes a slot: 8 bits of tag, 24 of row number) and arena (slabs of doubling size). Partitions
+/// reach the size at which they grow at different moments, so that no single step pays for the
+/// growth of the whole table.
 ///
 /// Thread rules: find_or_insert by one thread at a time per partition; update_partition by one
 /// thread at a time per partition. The two, and find, may run at the same time: rows never move, an
@@ -29,7 +31,8 @@ class Table {
   static constexpr int kPartitionBits = 6;
   static constexpr std::int64_t kPartitions = std::int64_t{1} << kPartitionBits;
 
-  Table(TableSpec spec, std::uint64_t seed);
+  /// With several shards, all keys are of the same one (shard_of); which one makes no difference.
+  Table(TableSpec spec, std::uint64_t seed, std::int64_t num_shards = 1);
   ~Table();
   Table(const Table&) = delete;
   Table& operator=(const Table&) = delete;
@@ -40,8 +43,9 @@ class Table {
   std::int64_t row_bytes() const { return row_bytes_; }
   static std::int64_t bytes_of_row(const TableSpec& spec);
 
-  static std::int64_t partition_of(Key key) {
-    return static_cast<std::int64_t>(mixed_id_of(key) >> (kIdBits - kPartitionBits));
+  /// Ascends with the key, among those of one table and shard.
+  static std::int64_t partition_of(Key key, std::int64_t num_shards = 1) {
+    return static_cast<std::int64_t>(position_in_shard(key, num_shards) >> (64 - kPartitionBits));
   }
 
   /// Rows of `keys`, of any partitions (fastest when they ascend); missing ones are created and
@@ -100,6 +104,7 @@ class Table {
 
   const TableSpec spec_;
   const std::uint64_t table_seed_;
+  const std::int64_t num_shards_;
   const std::int64_t row_bytes_;
   const std::int64_t stride_bytes_;
   std::array<std::unique_ptr<Partition>, kPartitions> partitions_;

@@ -1,0 +1,197 @@
+#include "src/ps/row_work.h"
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+#include <optional>
+
+#include "satrap/core/error.h"
+#include "satrap/kernels/dims.h"
+#include "satrap/kernels/pool.h"
+#include "satrap/kernels/row_update.h"
+
+namespace satrap::ps {
+namespace {
+
+constexpr std::size_t kRowsPerBlock = 512;  // found, then copied while they are in the cache
+
+std::size_t index(std::int64_t i) { return static_cast<std::size_t>(i); }
+
+/// Copies the weights of `rows` to `out`, one behind the other.
+void gather(std::span<const RowPointer> rows, std::int64_t num_floats, float* out) {
+  with_dim(num_floats, [&](auto dim) {
+    constexpr std::size_t kAhead = 8;
+    const std::int64_t bytes = dim * static_cast<std::int64_t>(sizeof(float));
+    for (std::size_t i = 0; i < rows.size(); ++i, out += dim) {
+      if (i + kAhead < rows.size()) prefetch_read(weights_of(rows[i + kAhead]), bytes);
+      std::memcpy(out, weights_of(rows[i]), index(bytes));
+    }
+  });
+}
+
+/// The rows [begin, end) of an ascending list that belong to the partition of row `begin`.
+std::size_t end_of_partition(std::span<const Key> keys, std::size_t begin, std::int64_t shards) {
+  const std::int64_t partition = Table::partition_of(keys[begin], shards);
+  std::size_t end = begin + 1;
+  while (end < keys.size() && Table::partition_of(keys[end], shards) == partition) ++end;
+  return end;
+}
+
+}  // namespace
+
+void RowWork::read(Table& table,
+                   std::span<const Key> keys,
+                   std::span<RowPointer> rows,
+                   net::FloatEncoding encoding,
+                   std::byte* out) {
+  const std::int64_t dim = table.spec().dim;
+  for (std::size_t begin = 0; begin < keys.size(); begin += kRowsPerBlock) {
+    const std::size_t size = std::min(kRowsPerBlock, keys.size() - begin);
+    const auto block = rows.subspan(begin, size);
+    table.find_or_insert(keys.subspan(begin, size), block);
+    const std::int64_t num_floats = static_cast<std::int64_t>(size) * dim;
+    const std::int64_t bytes = net::encoded_bytes(encoding, num_floats);
+    if (encoding == net::FloatEncoding::kFp32) {
+      gather(block, dim, reinterpret_cast<float*>(out));
+    } else {
+      floats_.resize(std::max(floats_.size(), index(num_floats)));
+      gather(block, dim, floats_.data());
+      net::encode_floats(encoding, std::span(floats_).first(index(num_floats)),
+                         {out, index(bytes)});
+    }
+    out += bytes;
+  }
+}
+
+void RowWork::look_up(const Table& table,
+                      std::span<const Key> keys,
+                      net::FloatEncoding encoding,
+                      std::byte* out) {
+  const std::int64_t dim = table.spec().dim;
+  const std::int64_t bytes = net::encoded_bytes(encoding, dim);
+  found_.resize(kRowsPerBlock);
+  missing_.resize(index(table.row_bytes()));
+  for (std::size_t begin = 0; begin < keys.size(); begin += kRowsPerBlock) {
+    const std::size_t size = std::min(kRowsPerBlock, keys.size() - begin);
+    table.find(keys.subspan(begin, size), std::span(found_).first(size));
+    for (std::size_t i = 0; i < size; ++i, out += bytes) {
+      RowPointer row = found_[i];
+      if (row == nullptr) {
+        row = missing_.data();
+        table.initialize_row(keys[begin + i], row);
+      }
+      net::encode_floats(encoding, {weights_of(row), index(dim)}, {out, index(bytes)});
+    }
+  }
+}
+
+namespace {
+
+/// One rank, fp32: straight from what was received.
+template <RowOptimizerType kType, class Dim>
+void update_rows(Table& table,
+                 std::int64_t num_shards,
+                 const RowWork::Gradients& gradients,
+                 const RowStep& row_step,
+                 std::int64_t mark,
+                 Dim dim) {
+  const auto* values = reinterpret_cast<const float*>(gradients.values);
+  const auto distance = index(gather_distance(dim));
+  const std::int64_t row_bytes = table.row_bytes();
+  const auto rows = gradients.rows;
+  for (std::size_t begin = 0; begin < rows.size();) {
+    const std::size_t end = end_of_partition(gradients.keys, begin, num_shards);
+    const std::int64_t partition = Table::partition_of(gradients.keys[begin], num_shards);
+    table.update_partition(partition, mark, rows.subspan(begin, end - begin),
+                           [&](std::int64_t i, RowPointer row) {
+                             const std::size_t at = begin + index(i);
+                             if (at + distance < rows.size()) {
+                               prefetch_write(rows[at + distance], row_bytes);
+                             }
+                             float* weights = weights_of(row);
+                             const float* gradient = values + static_cast<std::int64_t>(at) * dim;
+                             update_row<kType>(row_step, weights, weights + dim, gradient, dim);
+                           });
+    begin = end;
+  }
+}
+
+}  // namespace
+
+void RowWork::update(Table& table,
+                     std::int64_t num_shards,
+                     std::span<const Gradients> ranks,
+                     std::int64_t step,
+                     std::int64_t mark) {
+  const TableSpec& spec = table.spec();
+  const RowStep row_step(spec.optimizer, spec.schedule.factor(step), step);
+  const bool in_place = ranks.size() == 1 && ranks[0].encoding == net::FloatEncoding::kFp32;
+  constexpr std::size_t kMerged = 64;  // rows at a time
+  const std::size_t dim_size = index(spec.dim);
+  if (!in_place) {
+    floats_.resize(std::max(floats_.size(), (kMerged + 1) * dim_size));
+    gradients_.resize(kMerged);
+    merged_.resize(kMerged);
+  }
+  at_.assign(ranks.size(), 0);
+
+  with_optimizer(spec.optimizer.type, [&](auto type) {
+    with_dim(spec.dim, [&](auto dim) {
+      if (in_place) {
+        update_rows<type()>(table, num_shards, ranks[0], row_step, mark, dim);
+        return;
+      }
+      float* const decoded = floats_.data() + kMerged * dim_size;
+      const auto gradient_at = [&](std::size_t rank, std::size_t at, float* memory) {
+        const std::int64_t bytes = net::encoded_bytes(ranks[rank].encoding, spec.dim);
+        const std::byte* from = ranks[rank].values + static_cast<std::int64_t>(at) * bytes;
+        if (ranks[rank].encoding == net::FloatEncoding::kFp32) {
+          return reinterpret_cast<const float*>(from);
+        }
+        net::decode_floats(ranks[rank].encoding, {from, index(bytes)}, {memory, dim_size});
+        return static_cast<const float*>(memory);
+      };
+      const auto next_key = [&]() -> std::optional<Key> {
+        std::optional<Key> least;
+        for (std::size_t r = 0; r < ranks.size(); ++r) {
+          if (at_[r] == ranks[r].keys.size()) continue;
+          const Key key = ranks[r].keys[at_[r]];
+          if (!least || key < *least) least = key;
+        }
+        return least;
+      };
+      std::optional<Key> key = next_key();
+      while (key) {
+        const std::int64_t partition = Table::partition_of(*key, num_shards);
+        std::size_t size = 0;
+        for (; key && size < kMerged && Table::partition_of(*key, num_shards) == partition;
+             key = next_key(), ++size) {
+          float* const sum = floats_.data() + size * dim_size;
+          const float* gradient = nullptr;
+          for (std::size_t r = 0; r < ranks.size(); ++r) {
+            if (at_[r] == ranks[r].keys.size() || ranks[r].keys[at_[r]] != *key) continue;
+            if (gradient == nullptr) {
+              merged_[size] = ranks[r].rows[at_[r]];
+              prefetch_write(merged_[size], table.row_bytes());
+              gradient = gradient_at(r, at_[r], sum);
+            } else {
+              if (gradient != sum) std::copy_n(gradient, dim_size, sum);
+              const float* more = gradient_at(r, at_[r], decoded);
+              for (std::int64_t d = 0; d < dim; ++d) sum[d] += more[d];
+              gradient = sum;
+            }
+            ++at_[r];
+          }
+          gradients_[size] = gradient;
+        }
+        table.update_partition(
+            partition, mark, std::span(merged_).first(size), [&](std::int64_t i, RowPointer row) {
+              float* weights = weights_of(row);
+              update_row<type()>(row_step, weights, weights + dim, gradients_[index(i)], dim);
+            });
+      }
+    });
+  });
+}
+
+}  // namespace satrap::ps

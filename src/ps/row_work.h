@@ -1,0 +1,56 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "satrap/core/ids.h"
+#include "satrap/net/payload_codec.h"
+#include "satrap/ps/row.h"
+#include "satrap/ps/table.h"
+
+namespace satrap::ps {
+
+/// Copies weights into answers and sums gradients into rows, for one worker. Keeps its buffers.
+class RowWork {
+ public:
+  /// Finds or creates the rows of `keys`, ascending, and writes their weights, encoded.
+  void read(Table& table,
+            std::span<const Key> keys,   // [n]
+            std::span<RowPointer> rows,  // [n] out
+            net::FloatEncoding encoding,
+            std::byte* out);  // [n, dim] encoded, out
+
+  /// As read, but a missing row is not created: what it would start with is written.
+  void look_up(const Table& table,
+               std::span<const Key> keys,
+               net::FloatEncoding encoding,
+               std::byte* out);
+
+  /// What one rank has to say in a step about rows of one table: keys ascend.
+  struct Gradients {
+    std::span<const Key> keys;         // [n]
+    std::span<const RowPointer> rows;  // [n]
+    net::FloatEncoding encoding = net::FloatEncoding::kFp32;
+    const std::byte* values = nullptr;  // [n, dim] encoded
+  };
+
+  /// Sums the gradients of equal keys in the order of `ranks` and applies the table's optimizer
+  /// once to each row, with the learning rate of `step`. The rows get `mark` as their last step.
+  void update(Table& table,
+              std::int64_t num_shards,
+              std::span<const Gradients> ranks,
+              std::int64_t step,
+              std::int64_t mark);
+
+ private:
+  std::vector<RowPointer> found_;
+  std::vector<std::byte> missing_;
+  std::vector<float> floats_;            // of one block of rows
+  std::vector<const float*> gradients_;  // likewise
+  std::vector<RowPointer> merged_;       // likewise
+  std::vector<std::size_t> at_;          // [num_ranks]
+};
+
+}  // namespace satrap::ps

@@ -1,0 +1,213 @@
+#include "src/ps/running_job.h"
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+#include <utility>
+
+#include "satrap/core/error.h"
+#include "satrap/core/log.h"
+#include "satrap/core/resource.h"
+
+namespace satrap::ps {
+namespace {
+
+constexpr std::int64_t kHistogramWithoutBound = 256;
+
+void write_prefix(std::span<std::byte> reply, std::int64_t read_version) {
+  const ReplyPrefix prefix{.read_version = read_version, .padding = {}};
+  std::memcpy(reply.data(), &prefix, sizeof(prefix));
+}
+
+void lower(std::atomic<std::int64_t>& value, std::int64_t to) {
+  std::int64_t seen = value.load(std::memory_order_relaxed);
+  while (to < seen && !value.compare_exchange_weak(seen, to)) {
+  }
+}
+
+}  // namespace
+
+void answer_with_copy(net::ServerCall& call, std::span<const std::byte> answer) {
+  try {
+    call.reply(answer);
+  } catch (const std::exception& error) {
+    if (!call.is_answered()) call.fail(error.what());
+  }
+}
+
+RunningJob::RunningJob(ShardJob config_in,
+                       const std::vector<TableSpec>& specs,
+                       std::uint64_t seed,
+                       ShardLayout layout_in,
+                       bool enforce_bound_in,
+                       std::function<void()> on_failure)
+    : config(std::move(config_in)),
+      layout(std::move(layout_in)),
+      enforce_bound(enforce_bound_in),
+      on_failure_(std::move(on_failure)),
+      applied_(static_cast<std::size_t>(layout.num_workers)) {
+  for (const TableSpec& spec : specs) {
+    tables.push_back(std::make_unique<Table>(spec, seed, layout.num_shards));
+  }
+  for (auto& applied : applied_) applied = config.first_step - 1;
+  const bool is_bound = !config.async && enforce_bound;
+  for (std::int64_t r = 0; r < config.num_ranks; ++r) {
+    auto& rank = *ranks_.emplace_back(std::make_unique<Rank>());
+    rank.last_pulled = rank.last_pushed = config.first_step - 1;
+    rank.end_of_pulls = std::numeric_limits<std::int64_t>::max();
+    rank.open.resize(static_cast<std::size_t>(Limits::open_steps(config)));
+    rank.staleness_histogram.resize(
+        static_cast<std::size_t>(is_bound ? config.staleness + 1 : kHistogramWithoutBound));
+  }
+}
+
+RunningJob::Rank& RunningJob::rank_of(const net::RequestTag& tag) {
+  if (tag.rank < 0 || tag.rank >= config.num_ranks) {
+    throw Error(ErrorCode::kInvalidData,
+                concat("rank ", tag.rank, " of a job of ", config.num_ranks));
+  }
+  return *ranks_[static_cast<std::size_t>(tag.rank)];
+}
+
+OpenStep& RunningJob::slot_of(Rank& rank, std::int64_t step) {
+  auto& slot = rank.open[static_cast<std::size_t>(step) % rank.open.size()];
+  if (!slot) slot = std::make_unique<OpenStep>();
+  return *slot;
+}
+
+// -------------------------------------------------------------------------------- the end of it
+
+void RunningJob::fail(const std::string& message) {
+  std::vector<Waiter> waiters;
+  {
+    const std::lock_guard lock(mutex_);
+    if (has_failed_) return;
+    failure_ = message;
+    has_failed_ = true;
+    waiters = std::exchange(waiters_, {});
+  }
+  for (Waiter& waiter : waiters) waiter.call->fail(message);
+  on_failure_();
+}
+
+std::string RunningJob::failure() {
+  const std::lock_guard lock(mutex_);
+  return failure_;
+}
+
+void RunningJob::throw_if_failed() {
+  if (has_failed_) throw Error(ErrorCode::kUnavailable, failure());
+}
+
+// ----------------------------------------------------------------------------- workers' reports
+
+void RunningJob::finish_part_of_pull(OpenStep& step, std::int64_t read_version) {
+  lower(step.read_version, read_version);
+  if (step.parts_left.fetch_sub(1) != 1) return;
+  const std::int64_t version = step.read_version;
+  const std::span<std::byte> reply = step.reply;
+  std::unique_ptr<net::ServerCall> call, repeated;
+  {
+    Rank& rank = *ranks_[static_cast<std::size_t>(step.rank)];
+    const std::lock_guard lock(rank.mutex);
+    call = std::move(step.pull_call);
+    repeated = std::move(step.repeated_call);
+    if (!has_failed_) {
+      write_prefix(reply, version);
+      auto& histogram = rank.staleness_histogram;
+      const std::int64_t last = std::ssize(histogram) - 1;
+      ++histogram[static_cast<std::size_t>(
+          std::clamp<std::int64_t>(step.step - 1 - version, 0, last))];
+      if (config.deterministic) step.kept_answer.assign(reply.begin(), reply.end());
+      step.state = OpenStep::State::kPulled;
+    }
+  }
+  if (has_failed_) {
+    call->fail(failure());
+    if (repeated) repeated->fail(failure());
+    return;
+  }
+  if (repeated) answer_with_copy(*repeated, reply);
+  call->send();
+}
+
+void RunningJob::finish_part_of_push(OpenStep& step) {
+  if (step.parts_left.fetch_sub(1) != 1) return;
+  std::unique_ptr<net::ServerCall> call;  // its memory goes back to the transport, outside the lock
+  Rank& rank = *ranks_[static_cast<std::size_t>(step.rank)];
+  const std::lock_guard lock(rank.mutex);
+  call = std::move(step.push_call);
+  rank.held_pushes -= call != nullptr;
+  step.state = OpenStep::State::kFree;
+}
+
+void RunningJob::finish_part_of_request(RowRequest& request, std::int64_t read_version) {
+  lower(request.read_version, read_version);
+  if (request.parts_left.fetch_sub(1) != 1) return;
+  if (has_failed_) {
+    request.call->fail(failure());
+    return;
+  }
+  write_prefix(request.reply, request.read_version);
+  request.call->send();
+}
+
+void RunningJob::note_applied(std::int64_t worker, std::int64_t step) {
+  applied_[static_cast<std::size_t>(worker)] = step;
+  if (num_waiters_ > 0) answer_waiters();
+}
+
+// ------------------------------------------------------------------------------------- progress
+
+std::int64_t RunningJob::applied() const {
+  std::int64_t least = std::numeric_limits<std::int64_t>::max();
+  for (const auto& applied : applied_) least = std::min(least, applied.load());
+  return least;
+}
+
+void RunningJob::wait_applied(std::int64_t step, std::unique_ptr<net::ServerCall>& call) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (has_failed_) throw Error(ErrorCode::kUnavailable, failure_);
+    waiters_.push_back({step, std::move(call)});
+    ++num_waiters_;  // before applied() is looked at: a worker sees the one or we the other
+  }
+  answer_waiters();
+}
+
+void RunningJob::answer_waiters() {
+  std::vector<std::unique_ptr<net::ServerCall>> done;
+  {
+    const std::lock_guard lock(mutex_);
+    const std::int64_t step = applied();
+    std::erase_if(waiters_, [&](Waiter& waiter) {
+      if (waiter.step > step) return false;
+      done.push_back(std::move(waiter.call));
+      --num_waiters_;
+      return true;
+    });
+  }
+  for (auto& call : done) call->reply({});
+}
+
+ShardStats RunningJob::stats() {
+  ShardStats stats;
+  for (const auto& table : tables) {
+    stats.rows += table->num_rows();
+    stats.table_bytes += table->resident_bytes();
+  }
+  stats.resident_bytes = resident_bytes();
+  stats.cpu_seconds = cpu_seconds();
+  stats.applied_step = applied();
+  stats.repeated_requests = num_repeated;
+  for (const auto& rank : ranks_) {
+    const std::lock_guard lock(rank->mutex);
+    stats.staleness_histogram.resize(rank->staleness_histogram.size());
+    for (std::size_t s = 0; s < rank->staleness_histogram.size(); ++s) {
+      stats.staleness_histogram[s] += rank->staleness_histogram[s];
+    }
+  }
+  return stats;
+}
+
+}  // namespace satrap::ps

@@ -1,0 +1,301 @@
+#include "src/ps/shard.h"
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+#include <utility>
+
+#include "satrap/core/error.h"
+#include "satrap/core/log.h"
+#include "satrap/core/thread_name.h"
+#include "satrap/net/net_error.h"
+
+namespace satrap::ps {
+namespace {
+
+using State = OpenStep::State;
+
+constexpr std::int64_t kMaxStep = 0xFFFFFFFF;  // of RowHeader::last_step
+
+template <class... Parts>
+[[noreturn]] void refuse(Parts&&... parts) {
+  throw Error(ErrorCode::kInvalidData, concat(std::forward<Parts>(parts)...));
+}
+
+RequestPrefix prefix_of(const net::ServerCall& call) {
+  RequestPrefix prefix;
+  if (call.payload().size() < sizeof(prefix)) {
+    refuse("a request of ", call.payload().size(), " bytes, the shortest has ", sizeof(prefix));
+  }
+  std::memcpy(&prefix, call.payload().data(), sizeof(prefix));
+  if (prefix.encoding > net::FloatEncoding::kFp16) {
+    refuse("unknown encoding ", static_cast<int>(prefix.encoding));
+  }
+  return prefix;
+}
+
+std::span<const std::byte> body_of(const net::ServerCall& call) {
+  return call.payload().subspan(sizeof(RequestPrefix));
+}
+
+std::span<const Key> keys_of(const net::ServerCall& call) {
+  const std::span<const std::byte> body = body_of(call);
+  if (body.size() % sizeof(Key) != 0) refuse(body.size(), " bytes are no whole number of keys");
+  return {reinterpret_cast<const Key*>(body.data()), body.size() / sizeof(Key)};
+}
+
+std::int64_t reply_bytes(net::FloatEncoding encoding, const DividedKeys& keys) {
+  return static_cast<std::int64_t>(sizeof(ReplyPrefix)) +
+         net::encoded_bytes(encoding, keys.num_values());
+}
+
+ShardLayout layout_of(const std::vector<TableSpec>& tables, const ShardServerOptions& options) {
+  ShardLayout layout{options.shard, options.num_shards, options.num_workers};
+  for (const TableSpec& table : tables) layout.dims.push_back(table.dim);
+  return layout;
+}
+
+}  // namespace
+
+Shard::Shard(std::vector<TableSpec> tables, std::uint64_t seed, ShardServerOptions options)
+    : tables_(std::move(tables)),
+      seed_(seed),
+      options_(std::move(options)),
+      table_lines_(describe_tables(tables_, seed_, options_.num_shards)),
+      layout_(layout_of(tables_, options_)) {
+  SATRAP_CHECK(options_.shard >= 0 && options_.shard < options_.num_shards, "shard ",
+               options_.shard, " of ", options_.num_shards);
+  SATRAP_CHECK(options_.num_workers >= 1 && options_.num_workers <= Table::kPartitions,
+               options_.num_workers, " workers for ", Table::kPartitions, " partitions");
+  for (std::int64_t w = 0; w < options_.num_workers; ++w) {
+    workers_.push_back(std::make_unique<ShardWorker>(w, options_.before_request));
+  }
+  control_thread_ = std::thread([this] { run_control(); });
+}
+
+Shard::~Shard() {
+  {
+    const std::lock_guard lock(mutex_);
+    if (begin_) begin_->is_abandoned = true;
+    if (job_) job_->is_abandoned = true;
+  }
+  control_.close();
+  control_thread_.join();
+  if (worked_job_) {
+    worked_job_->fail(concat("shard ", options_.shard, " has ended"));
+    run_on_workers([](ShardWorker& worker) { worker.set_job(nullptr); });
+  }
+  workers_.clear();
+}
+
+void Shard::handle(Call& call) {
+  const auto op = static_cast<ShardOp>(call->op());
+  if (op == ShardOp::kBegin) return begin(call);
+  if (op == ShardOp::kJoin) return join(call);
+  if (op > ShardOp::kStats || op < ShardOp::kBegin) refuse("unknown operation ", call->op());
+  const RequestPrefix prefix = prefix_of(*call);
+  const std::shared_ptr<RunningJob> job = job_of(prefix.session);
+  const std::shared_lock gate(job->gate);
+  job->throw_if_failed();
+  job->rank_of(call->tag());
+  switch (op) {
+    case ShardOp::kPull:
+      return pull(*job, prefix, call);
+    case ShardOp::kPush:
+      return push(*job, prefix, call);
+    case ShardOp::kEndPulls:
+      return end_pulls(*job, call);
+    case ShardOp::kWaitApplied:
+      return job->wait_applied(call->tag().step, call);
+    case ShardOp::kLookup:
+      return look_up(*job, prefix, call);
+    case ShardOp::kBeginSnapshot:
+      return begin_snapshot(job, call);
+    case ShardOp::kWriteSnapshot:
+      return write_snapshot(job, call);
+    case ShardOp::kStats: {
+      const std::string text = to_json(job->stats());
+      return call->reply(std::as_bytes(std::span(text)));
+    }
+    case ShardOp::kBegin:
+    case ShardOp::kJoin:
+      return;
+  }
+}
+
+std::shared_ptr<RunningJob> Shard::job_of(std::uint64_t session) {
+  const std::lock_guard lock(mutex_);
+  if (job_ && job_->config.session == session) return job_;
+  if (!begin_) {
+    throw Error(ErrorCode::kUnavailable,
+                concat("shard ", options_.shard,
+                       " has no job: it was started again, and the rows that it had are gone"));
+  }
+  if (begin_->job.session == session) {
+    throw Error(ErrorCode::kUnavailable, concat("shard ", options_.shard,
+                                                begin_->is_done ? " could not begin the job: "
+                                                                : " is still beginning the job",
+                                                begin_->error));
+  }
+  throw Error(ErrorCode::kUnavailable, concat("shard ", options_.shard,
+                                              " works for another start "
+                                              "of the job: this one has been replaced"));
+}
+
+void Shard::run_on_workers(const std::function<void(ShardWorker&)>& action) {
+  struct Done {
+    std::mutex mutex;
+    std::condition_variable changed;
+    std::size_t left;
+  };
+  const auto done = std::make_shared<Done>();
+  done->left = workers_.size();
+  {
+    const std::lock_guard lock(action_mutex_);
+    for (auto& worker : workers_) {
+      worker->run([done, &action](ShardWorker& self) {
+        action(self);
+        const std::lock_guard inner(done->mutex);
+        --done->left;
+        done->changed.notify_one();
+      });
+    }
+  }
+  std::unique_lock lock(done->mutex);
+  done->changed.wait(lock, [&] { return done->left == 0; });
+}
+
+void Shard::run_control() {
+  set_thread_name("ps-control");
+  while (const auto task = control_.pop()) (*task)();
+}
+
+// ---------------------------------------------------------------------------------- pull and push
+
+void Shard::pull(RunningJob& job, const RequestPrefix& prefix, Call& call) {
+  const std::span<const Key> keys = keys_of(*call);
+  const std::int64_t number = call->tag().step;
+  RunningJob::Rank& rank = job.rank_of(call->tag());
+  const std::lock_guard lock(rank.mutex);
+  OpenStep& step = job.slot_of(rank, std::max<std::int64_t>(number, 0));
+  if (number <= rank.last_pulled) {
+    ++job.num_repeated;
+    if (step.step != number) refuse("pull of step ", number, ", which is over");
+    return repeat_pull(job, step, keys, call);
+  }
+  if (number != rank.last_pulled + 1 || number > kMaxStep) {
+    refuse("pull of step ", number, ", expected is step ", rank.last_pulled + 1);
+  }
+  if (number > rank.end_of_pulls) {
+    refuse("pull of step ", number, " after the last one, of step ", rank.end_of_pulls);
+  }
+  if (step.state != State::kFree) {
+    refuse("pull of step ", number, ": ", rank.open.size(), " steps are open already");
+  }
+  step.keys.assign(layout_, keys);
+  step.rows.resize(keys.size());
+  step.reply = call->reply_space(reply_bytes(prefix.encoding, step.keys));
+  step.rank = call->tag().rank;
+  step.step = number;
+  step.pull_encoding = prefix.encoding;
+  step.read_version = std::numeric_limits<std::int64_t>::max();
+  step.parts_left = layout_.num_workers;
+  step.pull_call = std::move(call);
+  step.state = State::kPulling;
+  rank.last_pulled = number;
+  for (auto& worker : workers_) worker->pull(step);
+}
+
+/// With the rank's mutex. The answer was lost, or is still to come.
+void Shard::repeat_pull(RunningJob& job, OpenStep& step, std::span<const Key> keys, Call& call) {
+  if (step.keys.keys().size() != keys.size() ||
+      !std::equal(keys.begin(), keys.end(), step.keys.keys().begin())) {
+    refuse("a second pull of step ", step.step, ", of other keys");
+  }
+  if (step.state == State::kPulling) {
+    step.repeated_call = std::move(call);
+  } else if (step.state != State::kPulled) {
+    refuse("pull of step ", step.step, ", whose gradients have come");
+  } else if (job.config.deterministic) {
+    call->reply(step.kept_answer);
+  } else {
+    auto request = std::make_shared<RowRequest>();
+    request->keys = step.keys;
+    request->encoding = step.pull_encoding;
+    request->reply = call->reply_space(reply_bytes(step.pull_encoding, step.keys));
+    request->call = std::move(call);
+    send_to_workers(std::move(request));
+  }
+}
+
+void Shard::look_up(RunningJob&, const RequestPrefix& prefix, Call& call) {
+  auto request = std::make_shared<RowRequest>();
+  request->keys.assign(layout_, keys_of(*call));
+  request->encoding = prefix.encoding;
+  request->reply = call->reply_space(reply_bytes(prefix.encoding, request->keys));
+  request->call = std::move(call);
+  send_to_workers(std::move(request));
+}
+
+void Shard::send_to_workers(std::shared_ptr<RowRequest> request) {
+  request->read_version = std::numeric_limits<std::int64_t>::max();
+  request->parts_left = layout_.num_workers;
+  for (auto& worker : workers_) worker->look_up(request);
+}
+
+void Shard::push(RunningJob& job, const RequestPrefix& prefix, Call& call) {
+  const std::int64_t number = call->tag().step;
+  const std::span<const std::byte> body = body_of(*call);
+  RunningJob::Rank& rank = job.rank_of(call->tag());
+  const std::lock_guard lock(rank.mutex);
+  if (number >= job.config.first_step && number <= rank.last_pushed) {
+    ++job.num_repeated;
+    return call->reply({});
+  }
+  if (number != rank.last_pushed + 1) {
+    refuse("push of step ", number, ", expected is step ", rank.last_pushed + 1);
+  }
+  OpenStep& step = job.slot_of(rank, number);
+  if (step.step != number || step.state != State::kPulled) {
+    refuse("push of step ", number, ", whose pull has not been answered");
+  }
+  const bool skip = (prefix.flags & kSkip) != 0;
+  const std::int64_t expected =
+      skip ? 0 : net::encoded_bytes(prefix.encoding, step.keys.num_values());
+  if (std::ssize(body) != expected) {
+    refuse("push of step ", number, ": ", body.size(), " bytes of gradients for ",
+           step.keys.keys().size(), " keys, expected are ", expected);
+  }
+  const bool is_held = !skip && rank.held_pushes < RunningJob::Limits::kHeldPushes;
+  step.gradients = body.data();
+  if (!is_held && !skip) {
+    step.copied_gradients.assign(body.begin(), body.end());
+    step.gradients = step.copied_gradients.data();
+  }
+  step.push_encoding = prefix.encoding;
+  step.skip = skip;
+  step.parts_left = layout_.num_workers;
+  call->reply({});
+  step.state = State::kPushed;
+  rank.last_pushed = number;
+  if (is_held) {
+    ++rank.held_pushes;
+    step.push_call = std::move(call);
+  }
+  for (auto& worker : workers_) worker->push(step);
+}
+
+void Shard::end_pulls(RunningJob& job, Call& call) {
+  const std::int64_t number = call->tag().step;
+  RunningJob::Rank& rank = job.rank_of(call->tag());
+  const std::lock_guard lock(rank.mutex);
+  if (number < rank.last_pulled) {
+    refuse("pulls end with step ", number, ", step ", rank.last_pulled, " has been pulled");
+  }
+  if (number > rank.end_of_pulls) refuse("pulls have ended with step ", rank.end_of_pulls);
+  rank.end_of_pulls = number;
+  for (auto& worker : workers_) worker->end_pulls(call->tag().rank, number);
+  call->reply({});
+}
+
+}  // namespace satrap::ps

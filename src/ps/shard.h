@@ -1,0 +1,88 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "satrap/core/bounded_queue.h"
+#include "satrap/net/server.h"
+#include "satrap/ps/shard_server.h"
+#include "satrap/ps/table_spec.h"
+#include "src/ps/running_job.h"
+#include "src/ps/shard_messages.h"
+#include "src/ps/shard_worker.h"
+
+namespace satrap::ps {
+
+/// A shard behind its transport: takes requests, checks everything in them, and divides them among
+/// workers. What is wrong with a request is the answer to it and changes nothing.
+class Shard {
+ public:
+  Shard(std::vector<TableSpec> tables, std::uint64_t seed, ShardServerOptions options);
+  ~Shard();  // ends the job; joins
+  Shard(const Shard&) = delete;
+  Shard& operator=(const Shard&) = delete;
+
+  /// Answers the call or keeps it. An exception is the answer too. Never waits for another request;
+  /// from any thread.
+  void handle(std::unique_ptr<net::ServerCall>& call);
+
+ private:
+  /// A begin, from the request to its answer, which repetitions get too. Guarded by mutex_.
+  struct Begin {
+    ShardJob job;
+    net::RequestTag tag;
+    bool is_done = false;
+    std::string error;
+    std::vector<std::unique_ptr<net::ServerCall>> calls;
+    std::atomic<bool> is_abandoned = false;
+  };
+  using Call = std::unique_ptr<net::ServerCall>;
+
+  void begin(Call& call);
+  void join(Call& call);
+  void pull(RunningJob& job, const RequestPrefix& prefix, Call& call);
+  void repeat_pull(RunningJob& job, OpenStep& step, std::span<const Key> keys, Call& call);
+  void push(RunningJob& job, const RequestPrefix& prefix, Call& call);
+  void end_pulls(RunningJob& job, Call& call);
+  void look_up(RunningJob& job, const RequestPrefix& prefix, Call& call);
+  void begin_snapshot(const std::shared_ptr<RunningJob>& job, Call& call);
+  void write_snapshot(const std::shared_ptr<RunningJob>& job, Call& call);
+
+  void check_tables(const std::vector<std::string>& lines) const;
+  void check_job(const ShardJob& job) const;
+  std::shared_ptr<RunningJob> job_of(std::uint64_t session);
+  void send_to_workers(std::shared_ptr<RowRequest> request);
+  void run_on_workers(const std::function<void(ShardWorker&)>& action);  // and waits
+
+  // On the thread for what takes long.
+  void run_control();
+  void start_job(Begin& begin);
+  void load_rows(const Begin& begin, RunningJob& job) const;
+  void write_files(RunningJob& job, const std::string& directory);
+
+  const std::vector<TableSpec> tables_;
+  const std::uint64_t seed_;
+  const ShardServerOptions options_;
+  const std::vector<std::string> table_lines_;
+  ShardLayout layout_;
+
+  std::mutex mutex_;
+  std::shared_ptr<RunningJob> job_;       // that requests are for
+  std::shared_ptr<Begin> begin_;          // the last one
+  std::set<std::uint64_t> old_sessions_;  // never again
+
+  std::mutex action_mutex_;  // actions come to all workers in the same order
+  std::vector<std::unique_ptr<ShardWorker>> workers_;
+  std::shared_ptr<RunningJob> worked_job_;  // the workers'; of the control thread
+  // Holds more than all clients may have unanswered: nobody waits to put something in.
+  BoundedQueue<std::function<void()>> control_{std::size_t{1} << 16};
+  std::thread control_thread_;
+};
+
+}  // namespace satrap::ps

@@ -1,0 +1,315 @@
+// The parts of Shard that are not steps: begin and join, loading, snapshots.
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "satrap/core/error.h"
+#include "satrap/core/file.h"
+#include "satrap/core/log.h"
+#include "src/ps/shard.h"
+
+namespace satrap::ps {
+namespace {
+
+constexpr std::int64_t kMaxRanks = 1 << 14;
+constexpr std::int64_t kMaxStaleness = 1 << 20;
+constexpr std::int64_t kMaxStep = 0xFFFFFFFF;
+constexpr std::int64_t kLoadBlockBytes = 1 << 20;
+
+[[noreturn]] void invalid(const std::string& message) {
+  throw Error(ErrorCode::kInvalidData, message);
+}
+
+bool is_same(const net::RequestTag& a, const net::RequestTag& b) {
+  return a.client == b.client && a.sequence == b.sequence;
+}
+
+std::string to_hex(std::uint64_t value) { return fmt::format("{:016x}", value); }
+
+void answer_all(std::vector<std::unique_ptr<net::ServerCall>>& calls,
+                const std::string& error,
+                std::string_view answer) {
+  for (auto& call : std::exchange(calls, {})) {
+    if (!error.empty()) {
+      call->fail(error);
+    } else {
+      answer_with_copy(*call, std::as_bytes(std::span(answer)));
+    }
+  }
+}
+
+/// Where the workers meet: the last one acts while the others stand still.
+class Meeting {
+ public:
+  explicit Meeting(std::size_t size) : left_(size) {}
+
+  void meet(const std::function<void()>& act) {
+    std::unique_lock lock(mutex_);
+    if (--left_ == 0) {
+      act();
+      changed_.notify_all();
+    } else {
+      changed_.wait(lock, [this] { return left_ == 0; });
+    }
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::size_t left_;
+};
+
+}  // namespace
+
+// ------------------------------------------------------------------------------- begin and join
+
+void Shard::check_tables(const std::vector<std::string>& lines) const {
+  const std::string difference = first_difference(lines, table_lines_);
+  if (difference.empty()) return;
+  throw Error(ErrorCode::kInvalidConfig,
+              concat("shard ", options_.shard, " is of another configuration: ", difference));
+}
+
+void Shard::check_job(const ShardJob& job) const {
+  if (job.session == 0) invalid("session 0");
+  if (job.num_ranks < 1 || job.num_ranks > kMaxRanks) {
+    invalid(concat(job.num_ranks, " ranks, allowed are 1 to ", kMaxRanks));
+  }
+  if (job.staleness < 0 || job.staleness > kMaxStaleness) {
+    invalid(concat("staleness ", job.staleness, ", allowed are 0 to ", kMaxStaleness));
+  }
+  if (job.async && job.deterministic) invalid("async is never deterministic");
+  if (job.first_step < 1 || job.first_step > kMaxStep) {
+    invalid(concat("first step ", job.first_step, ", allowed are 1 to ", kMaxStep));
+  }
+  for (const ShardJob::RowFile& file : job.row_files) {
+    if (file.table < 0 || file.table >= layout_.num_tables()) {
+      invalid(concat(file.path, ": of table ", file.table, ", there are ", layout_.num_tables()));
+    }
+  }
+}
+
+void Shard::begin(Call& call) {
+  BeginMessage message = parse_begin(call->payload());
+  check_tables(message.tables);
+  check_job(message.job);
+  const std::uint64_t session = message.job.session;
+  const std::lock_guard lock(mutex_);
+  if (begin_ && begin_->job.session == session) {
+    if (!is_same(begin_->tag, call->tag())) invalid("a second begin of the same session");
+    begin_->calls.push_back(std::move(call));
+    if (begin_->is_done) answer_all(begin_->calls, begin_->error, {});
+    return;
+  }
+  if (old_sessions_.contains(session)) invalid("this start of the job has been replaced");
+  if (begin_) {
+    old_sessions_.insert(begin_->job.session);
+    begin_->is_abandoned = true;
+  }
+  if (job_) job_->is_abandoned = true;
+  job_.reset();
+  begin_ = std::make_shared<Begin>();
+  begin_->job = std::move(message.job);
+  begin_->tag = call->tag();
+  begin_->calls.push_back(std::move(call));
+  control_.push([this, begin = begin_] {
+    std::string error;
+    try {
+      start_job(*begin);
+    } catch (const std::exception& failure) {
+      error = failure.what();
+      log_error("shard {}: cannot begin the job: {}", options_.shard, error);
+    }
+    const std::lock_guard inner(mutex_);
+    begin->is_done = true;
+    begin->error = error;
+    if (error.empty() && begin_ == begin) job_ = worked_job_;
+    answer_all(begin->calls, error, {});
+  });
+}
+
+void Shard::join(Call& call) {
+  const JoinMessage message = parse_join(call->payload());
+  check_tables(message.tables);
+  const std::shared_ptr<RunningJob> job = job_of(message.session);
+  job->rank_of(call->tag());
+  call->reply({});
+}
+
+void Shard::start_job(Begin& begin) {
+  if (worked_job_) {
+    worked_job_->fail(
+        concat("shard ", options_.shard, " works for another start of the job: this one ends"));
+    // What was being taken in is in the workers' queues once the gate has been had alone.
+    const std::unique_lock gate(worked_job_->gate);
+    run_on_workers([](ShardWorker& worker) { worker.set_job(nullptr); });
+  }
+  worked_job_.reset();  // before there is memory for the next
+  auto job = std::make_shared<RunningJob>(begin.job, tables_, seed_, layout_,
+                                          options_.enforce_bound, [this] {
+                                            for (auto& worker : workers_) worker->wake();
+                                          });
+  load_rows(begin, *job);
+  worked_job_ = job;
+  run_on_workers([&](ShardWorker& worker) { worker.set_job(job.get()); });
+  log_info("shard {}: job begins at step {} with {} rows", options_.shard, begin.job.first_step,
+           job->stats().rows);
+}
+
+void Shard::load_rows(const Begin& begin, RunningJob& job) const {
+  std::vector<std::byte> block, own;
+  for (const ShardJob::RowFile& file : begin.job.row_files) {
+    Table& table = *job.tables[static_cast<std::size_t>(file.table)];
+    const std::int64_t row_bytes = table.row_bytes();
+    if (file.row_bytes != row_bytes || file.bytes % row_bytes != 0) {
+      throw Error(ErrorCode::kInvalidConfig,
+                  concat(file.path, ": ", file.bytes, " bytes in rows of ", file.row_bytes,
+                         ", table '", table.spec().name, "' has rows of ", row_bytes));
+    }
+    FileReader reader(file.path);
+    if (reader.size() != file.bytes) {
+      throw Error(ErrorCode::kCorrupt, concat(file.path, ": ", reader.size(),
+                                              " bytes, the checkpoint says ", file.bytes));
+    }
+    const std::int64_t per_block = std::max<std::int64_t>(1, kLoadBlockBytes / row_bytes);
+    block.resize(static_cast<std::size_t>(per_block * row_bytes));
+    while (!reader.at_end()) {
+      if (begin.is_abandoned) {
+        throw Error(ErrorCode::kUnavailable, "this start of the job has been replaced");
+      }
+      const auto size = static_cast<std::size_t>(
+          std::min(std::ssize(block), reader.size() - reader.bytes_read()));
+      reader.read(std::span(block).first(size));
+      own.clear();
+      for (std::size_t at = 0; at < size; at += static_cast<std::size_t>(row_bytes)) {
+        RowHeader header;
+        std::memcpy(&header, block.data() + at, sizeof(header));
+        if (shard_of(header.key, layout_.num_shards) != layout_.shard) continue;
+        // An asynchronous run may have marked rows with later steps than the one it ended with.
+        header.last_step = static_cast<std::uint32_t>(std::clamp<std::int64_t>(
+            header.last_step, 0, std::max<std::int64_t>(1, begin.job.first_step - 1)));
+        std::memcpy(block.data() + at, &header, sizeof(header));
+        const auto row = std::span(block).subspan(at, static_cast<std::size_t>(row_bytes));
+        own.insert(own.end(), row.begin(), row.end());
+      }
+      table.restore(own);
+    }
+    if (to_hex(reader.checksum()) != file.xxh3) {
+      throw Error(ErrorCode::kCorrupt, concat(file.path, ": checksum does not match its content"));
+    }
+  }
+}
+
+// -------------------------------------------------------------------------------------- snapshots
+
+void Shard::begin_snapshot(const std::shared_ptr<RunningJob>& job, Call& call) {
+  const std::int64_t step = call->tag().step;
+  const std::lock_guard lock(job->snapshot_mutex);
+  if (job->snapshot && is_same(job->snapshot->begin_tag, call->tag())) {
+    if (job->snapshot->is_taken) return call->reply({});
+    job->snapshot->begin_calls.push_back(std::move(call));
+    return;
+  }
+  if (job->snapshot && (!job->snapshot->is_taken || job->snapshot->is_writing)) {
+    invalid(concat("a snapshot of step ", step, " before that of step ", job->snapshot->step,
+                   " has been written"));
+  }
+  job->snapshot.reset();
+  job->snapshot = std::make_unique<RunningJob::Snapshot>();
+  job->snapshot->step = step;
+  job->snapshot->begin_tag = call->tag();
+  job->snapshot->begin_calls.push_back(std::move(call));
+  const auto take = [job] {
+    const std::lock_guard inner(job->snapshot_mutex);
+    RunningJob::Snapshot& snapshot = *job->snapshot;
+    std::string error;
+    try {
+      const std::int64_t applied = job->applied();
+      if (applied != snapshot.step && !job->config.async) {
+        invalid(concat("a snapshot of step ", snapshot.step, ", the rows are of step ", applied));
+      }
+      const std::int64_t mark = job->config.async ? job->highest_mark.load() : snapshot.step;
+      for (auto& table : job->tables) {
+        snapshot.tables.push_back(std::make_unique<TableSnapshot>(*table, mark));
+      }
+      snapshot.is_taken = true;
+    } catch (const std::exception& failure) {
+      error = failure.what();
+    }
+    answer_all(snapshot.begin_calls, error, {});
+    if (!snapshot.is_taken) job->snapshot.reset();
+  };
+  const auto meeting = std::make_shared<Meeting>(workers_.size());
+  const std::lock_guard inner(action_mutex_);
+  for (auto& worker : workers_) {
+    worker->run([job, meeting, take](ShardWorker& self) {
+      std::int64_t seen = job->highest_mark;
+      while (seen < self.highest_mark() &&
+             !job->highest_mark.compare_exchange_weak(seen, self.highest_mark())) {
+      }
+      meeting->meet(take);
+      if (job->config.async) self.raise_mark(job->highest_mark);
+    });
+  }
+}
+
+void Shard::write_snapshot(const std::shared_ptr<RunningJob>& job, Call& call) {
+  const std::span<const std::byte> body = call->payload().subspan(sizeof(RequestPrefix));
+  const std::string directory(reinterpret_cast<const char*>(body.data()), body.size());
+  const std::lock_guard lock(job->snapshot_mutex);
+  RunningJob::Snapshot* snapshot = job->snapshot.get();
+  if (snapshot == nullptr || !snapshot->is_taken) invalid("no snapshot has begun");
+  const bool is_repeated = is_same(snapshot->write_tag, call->tag());
+  if (is_repeated && snapshot->is_written) {
+    snapshot->write_calls.push_back(std::move(call));
+    return answer_all(snapshot->write_calls, snapshot->error, snapshot->files);
+  }
+  if (!is_repeated && (snapshot->is_writing || snapshot->is_written)) {
+    invalid(concat("the snapshot of step ", snapshot->step, " is written once"));
+  }
+  snapshot->write_calls.push_back(std::move(call));
+  if (is_repeated) return;
+  snapshot->write_tag = snapshot->write_calls.back()->tag();
+  snapshot->is_writing = true;
+  control_.push([this, job, directory] { write_files(*job, directory); });
+}
+
+void Shard::write_files(RunningJob& job, const std::string& directory) {
+  RunningJob::Snapshot& snapshot = *job.snapshot;  // stays while is_writing
+  std::vector<SnapshotFile> files;
+  std::string error;
+  try {
+    for (std::size_t t = 0; t < snapshot.tables.size(); ++t) {
+      SnapshotFile& file = files.emplace_back();
+      file.table = static_cast<std::int32_t>(t);
+      file.name = concat("table-", t, ".shard-", options_.shard, ".bin");
+      file.row_bytes = job.tables[t]->row_bytes();
+      FileWriter writer(concat(directory, "/", file.name));
+      file.rows = snapshot.tables[t]->write([&](std::span<const std::byte> rows) {
+        if (job.is_abandoned || job.has_failed()) {
+          throw Error(ErrorCode::kUnavailable, "the job has ended");
+        }
+        writer.write(rows);
+      });
+      writer.finish();
+      file.bytes = writer.bytes_written();
+      file.xxh3 = to_hex(writer.checksum());
+      snapshot.tables[t].reset();  // no more copying aside
+    }
+    fsync_directory(directory);
+  } catch (const std::exception& failure) {
+    error = concat("shard ", options_.shard, ": ", failure.what());
+  }
+  snapshot.tables.clear();
+  const std::lock_guard lock(job.snapshot_mutex);
+  snapshot.is_writing = false;
+  snapshot.is_written = true;
+  snapshot.error = error;
+  snapshot.files = to_json(files);
+  answer_all(snapshot.write_calls, error, snapshot.files);
+}
+
+}  // namespace satrap::ps

@@ -1,0 +1,191 @@
+#include "src/ps/shard_messages.h"
+
+#include <algorithm>
+#include <limits>
+#include <sstream>
+
+#include <nlohmann/json.hpp>
+
+#include "satrap/core/error.h"
+
+namespace satrap::ps {
+namespace {
+
+using nlohmann::json;
+
+const char* name_of(InitType type) {
+  switch (type) {
+    case InitType::kUniform:
+      return "uniform";
+    case InitType::kNormal:
+      return "normal";
+    case InitType::kConstant:
+      return "constant";
+  }
+  return "unknown";
+}
+
+const char* name_of(RowOptimizerType type) {
+  switch (type) {
+    case RowOptimizerType::kSgd:
+      return "sgd";
+    case RowOptimizerType::kAdagrad:
+      return "adagrad";
+    case RowOptimizerType::kRowwiseAdagrad:
+      return "rowwise_adagrad";
+    case RowOptimizerType::kAdam:
+      return "adam";
+    case RowOptimizerType::kFtrl:
+      return "ftrl";
+  }
+  return "unknown";
+}
+
+std::string describe(const TableSpec& table) {
+  std::ostringstream out;
+  out.precision(std::numeric_limits<double>::max_digits10);
+  const RowOptimizer& o = table.optimizer;
+  const LrSchedule& s = table.schedule;
+  out << "table " << static_cast<int>(table.id) << " '" << table.name << "': dim " << table.dim
+      << ", init " << name_of(table.init.type) << " " << table.init.scale << ", optimizer "
+      << name_of(o.type) << " (lr " << o.lr << ", weight_decay " << o.weight_decay << ", eps "
+      << o.eps << ", initial_accumulator " << o.initial_accumulator << ", beta1 " << o.beta1
+      << ", beta2 " << o.beta2 << ", ftrl_beta " << o.ftrl_beta << ", l1 " << o.ftrl_l1 << ", l2 "
+      << o.ftrl_l2 << "), schedule " << s.decay << " (warmup_steps " << s.warmup_steps
+      << ", decay_steps " << s.decay_steps << ", decay_rate " << s.decay_rate << ", min_factor "
+      << s.min_factor << ")";
+  return out.str();
+}
+
+template <class Parse>
+auto parsed(const char* what, std::span<const std::byte> text, Parse&& parse) {
+  try {
+    const auto* begin = reinterpret_cast<const char*>(text.data());
+    return parse(json::parse(begin, begin + text.size()));
+  } catch (const json::exception& error) {
+    throw Error(ErrorCode::kInvalidData, concat("not a ", what, " message: ", error.what()));
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> describe_tables(const std::vector<TableSpec>& tables,
+                                         std::uint64_t seed,
+                                         std::int64_t num_shards) {
+  std::vector<std::string> lines{concat("seed ", seed), concat("number of shards ", num_shards),
+                                 concat("number of tables ", tables.size())};
+  for (const TableSpec& table : tables) lines.push_back(describe(table));
+  return lines;
+}
+
+std::string first_difference(const std::vector<std::string>& ranks,
+                             const std::vector<std::string>& shards) {
+  const auto line = [](const std::vector<std::string>& lines, std::size_t i) {
+    return i < lines.size() ? lines[i] : std::string("nothing");
+  };
+  for (std::size_t i = 0; i < std::max(ranks.size(), shards.size()); ++i) {
+    if (line(ranks, i) == line(shards, i)) continue;
+    return concat("the rank has ", line(ranks, i), "; the shard has ", line(shards, i));
+  }
+  return {};
+}
+
+std::string to_json(const BeginMessage& message) {
+  const ShardJob& job = message.job;
+  json files = json::array();
+  for (const ShardJob::RowFile& file : job.row_files) {
+    files.push_back({{"path", file.path},
+                     {"table", file.table},
+                     {"row_bytes", file.row_bytes},
+                     {"bytes", file.bytes},
+                     {"xxh3", file.xxh3}});
+  }
+  return json{{"session", job.session},
+              {"num_ranks", job.num_ranks},
+              {"async", job.async},
+              {"staleness", job.staleness},
+              {"deterministic", job.deterministic},
+              {"first_step", job.first_step},
+              {"row_files", files},
+              {"tables", message.tables}}
+      .dump();
+}
+
+BeginMessage parse_begin(std::span<const std::byte> text) {
+  return parsed("begin", text, [](const json& in) {
+    BeginMessage message;
+    ShardJob& job = message.job;
+    in.at("session").get_to(job.session);
+    in.at("num_ranks").get_to(job.num_ranks);
+    in.at("async").get_to(job.async);
+    in.at("staleness").get_to(job.staleness);
+    in.at("deterministic").get_to(job.deterministic);
+    in.at("first_step").get_to(job.first_step);
+    for (const json& file : in.at("row_files")) {
+      job.row_files.push_back({file.at("path"), file.at("table"), file.at("row_bytes"),
+                               file.at("bytes"), file.at("xxh3")});
+    }
+    in.at("tables").get_to(message.tables);
+    return message;
+  });
+}
+
+std::string to_json(const JoinMessage& message) {
+  return json{{"session", message.session}, {"tables", message.tables}}.dump();
+}
+
+JoinMessage parse_join(std::span<const std::byte> text) {
+  return parsed("join", text,
+                [](const json& in) { return JoinMessage{in.at("session"), in.at("tables")}; });
+}
+
+std::string to_json(const ShardStats& stats) {
+  return json{{"rows", stats.rows},
+              {"table_bytes", stats.table_bytes},
+              {"resident_bytes", stats.resident_bytes},
+              {"cpu_seconds", stats.cpu_seconds},
+              {"applied_step", stats.applied_step},
+              {"repeated_requests", stats.repeated_requests},
+              {"staleness_histogram", stats.staleness_histogram}}
+      .dump();
+}
+
+ShardStats parse_stats(std::span<const std::byte> text) {
+  return parsed("statistics", text, [](const json& in) {
+    ShardStats stats;
+    in.at("rows").get_to(stats.rows);
+    in.at("table_bytes").get_to(stats.table_bytes);
+    in.at("resident_bytes").get_to(stats.resident_bytes);
+    in.at("cpu_seconds").get_to(stats.cpu_seconds);
+    in.at("applied_step").get_to(stats.applied_step);
+    in.at("repeated_requests").get_to(stats.repeated_requests);
+    in.at("staleness_histogram").get_to(stats.staleness_histogram);
+    return stats;
+  });
+}
+
+std::string to_json(const std::vector<SnapshotFile>& files) {
+  json out = json::array();
+  for (const SnapshotFile& file : files) {
+    out.push_back({{"table", file.table},
+                   {"name", file.name},
+                   {"rows", file.rows},
+                   {"row_bytes", file.row_bytes},
+                   {"bytes", file.bytes},
+                   {"xxh3", file.xxh3}});
+  }
+  return out.dump();
+}
+
+std::vector<SnapshotFile> parse_snapshot_files(std::span<const std::byte> text) {
+  return parsed("snapshot", text, [](const json& in) {
+    std::vector<SnapshotFile> files;
+    for (const json& file : in) {
+      files.push_back({file.at("table"), file.at("name"), file.at("rows"), file.at("row_bytes"),
+                       file.at("bytes"), file.at("xxh3")});
+    }
+    return files;
+  });
+}
+
+}  // namespace satrap::ps

@@ -1,0 +1,58 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "satrap/net/payload_codec.h"
+#include "satrap/net/request.h"
+
+namespace satrap::ps {
+
+// What travels between a ShardClient and a ShardServer. Rank and step are in the request's tag.
+//
+//   begin, join      JSON, see shard_messages.h
+//   pull, lookup     RequestPrefix, keys: [num_keys] ascending, all of this shard
+//                    answer: ReplyPrefix, weights: table by table [num_keys of it, dim], encoded
+//   push             RequestPrefix, gradients in the layout of the pull's answer; or kSkip, nothing
+//   end_pulls, wait_applied, begin_snapshot, stats    RequestPrefix
+//   write_snapshot   RequestPrefix, path of the folder
+//   answers of stats and write_snapshot are JSON, all others are empty
+enum class ShardOp : net::Op {
+  kBegin = 1,
+  kJoin,
+  kPull,
+  kPush,
+  kEndPulls,
+  kWaitApplied,
+  kLookup,
+  kBeginSnapshot,
+  kWriteSnapshot,
+  kStats,
+};
+
+inline constexpr net::Op op_of(ShardOp op) { return static_cast<net::Op>(op); }
+
+enum RequestFlags : std::uint32_t { kSkip = 1 };
+
+/// As long as the alignment of payloads, so that what follows has it too.
+struct RequestPrefix {
+  std::uint64_t session;
+  net::FloatEncoding encoding;
+  std::uint8_t reserved[3];
+  std::uint32_t flags;
+  std::uint8_t padding[48];
+};
+static_assert(sizeof(RequestPrefix) == 64);
+
+struct ReplyPrefix {
+  std::int64_t read_version;
+  std::uint8_t padding[56];
+};
+static_assert(sizeof(ReplyPrefix) == 64);
+
+/// Requests a client may have unanswered on one connection.
+inline constexpr std::int64_t kMaxInFlight = 8;
+
+inline std::string shard_name(std::int64_t shard) { return "shard/" + std::to_string(shard); }
+
+}  // namespace satrap::ps

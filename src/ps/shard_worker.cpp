@@ -1,0 +1,240 @@
+#include "src/ps/shard_worker.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "satrap/core/error.h"
+#include "satrap/core/log.h"
+#include "satrap/core/thread_name.h"
+
+namespace satrap::ps {
+namespace {
+
+std::size_t index(std::int64_t i) { return static_cast<std::size_t>(i); }
+
+/// Keys and rows of one worker's part of a table.
+template <class T>
+auto part_of(std::span<T> all, DividedKeys::Range range) {
+  return all.subspan(index(range.begin), index(range.end - range.begin));
+}
+
+}  // namespace
+
+ShardWorker::ShardWorker(std::int64_t number, std::function<void()> before_request)
+    : number_(number), before_request_(std::move(before_request)), thread_([this] { work(); }) {}
+
+ShardWorker::~ShardWorker() {
+  {
+    const std::lock_guard lock(mutex_);
+    stop_ = true;
+    changed_.notify_one();
+  }
+  thread_.join();
+}
+
+void ShardWorker::add(Item item) {
+  const std::lock_guard lock(mutex_);
+  inbox_.push_back(std::move(item));
+  changed_.notify_one();
+}
+
+void ShardWorker::pull(OpenStep& step) { add({.kind = Kind::kPull, .step = &step}); }
+void ShardWorker::push(OpenStep& step) { add({.kind = Kind::kPush, .step = &step}); }
+void ShardWorker::end_pulls(std::int64_t rank, std::int64_t step) {
+  add({.kind = Kind::kEndPulls, .rank = rank, .number = step});
+}
+void ShardWorker::look_up(std::shared_ptr<RowRequest> request) {
+  add({.kind = Kind::kLookUp, .request = std::move(request)});
+}
+void ShardWorker::run(std::function<void(ShardWorker&)> action) {
+  add({.kind = Kind::kAction, .action = std::move(action)});
+}
+void ShardWorker::wake() { add({}); }
+
+// ---------------------------------------------------------------------------------- the thread
+
+void ShardWorker::work() {
+  set_thread_name(concat("ps-work-", number_));
+  std::vector<Item> items;
+  for (;;) {
+    {
+      std::unique_lock lock(mutex_);
+      changed_.wait(lock, [this] { return stop_ || !inbox_.empty(); });
+      if (inbox_.empty()) return;
+      std::swap(items, inbox_);
+    }
+    for (Item& item : items) {
+      try {
+        take(item);
+        advance();
+      } catch (const std::exception& error) {
+        if (job_ == nullptr) {
+          log_error("shard: {}", error.what());
+        } else {
+          log_error("shard: the job ends: {}", error.what());
+          job_->fail(error.what());
+          end_what_waits();
+        }
+      }
+    }
+    items.clear();
+  }
+}
+
+void ShardWorker::take(Item& item) {
+  switch (item.kind) {
+    case Kind::kPull:
+      waiting_.push_back(item.step);
+      return;
+    case Kind::kPush:
+      if (job_->has_failed()) return job_->finish_part_of_push(*item.step);
+      if (job_->config.async) {
+        OpenStep& step = *item.step;
+        const std::int64_t rank = step.rank, number = step.step;
+        apply({&item.step, 1});
+        clock_->note_pushed(rank, number);
+        job_->note_applied(number_, clock_->applied());
+      } else {
+        clock_->note_pushed(item.step->rank, item.step->step);
+        pushed(item.step->rank, item.step->step) = item.step;
+      }
+      return;
+    case Kind::kEndPulls:
+      if (!job_->has_failed()) clock_->note_last_read(item.rank, item.number);
+      return;
+    case Kind::kLookUp:
+      look_up_now(*item.request);
+      item.request.reset();
+      return;
+    case Kind::kAction:
+      item.action(*this);
+      return;
+    case Kind::kWake:
+      return;
+  }
+}
+
+void ShardWorker::set_job(RunningJob* job) {
+  if (job_ != nullptr) end_what_waits();
+  job_ = job;
+  clock_.reset();
+  least_mark_ = highest_mark_ = 0;
+  if (job == nullptr) return;
+  const ShardJob& config = job->config;
+  clock_.emplace(StepClock::Rules{config.num_ranks, config.async, config.staleness,
+                                  config.deterministic, config.first_step, job->enforce_bound});
+  highest_mark_ = config.first_step - 1;
+  pushed_.assign(index(config.num_ranks * RunningJob::Limits::open_steps(config)), nullptr);
+}
+
+OpenStep*& ShardWorker::pushed(std::int64_t rank, std::int64_t step) {
+  const std::int64_t size = RunningJob::Limits::open_steps(job_->config);
+  return pushed_[index(rank * size + step % size)];
+}
+
+/// Does everything that the clock allows. An update that is due goes first, for it makes what is
+/// read newer; then the pulls that wait, so that ranks get on.
+void ShardWorker::advance() {
+  if (job_ == nullptr) return;
+  if (job_->has_failed()) return end_what_waits();
+  for (bool goes_on = true; goes_on;) {
+    goes_on = clock_->may_apply();
+    if (goes_on) apply_next();
+    for (std::size_t i = 0; i < waiting_.size();) {
+      if (!clock_->may_read(waiting_[i]->step)) {
+        ++i;
+        continue;
+      }
+      OpenStep* const step = waiting_[i];
+      waiting_.erase(waiting_.begin() + static_cast<std::ptrdiff_t>(i));
+      read(*step);
+      goes_on = true;
+    }
+  }
+}
+
+void ShardWorker::end_what_waits() {
+  for (OpenStep* step : std::exchange(waiting_, {})) {
+    job_->finish_part_of_pull(*step, clock_->applied());
+  }
+}
+
+void ShardWorker::read(OpenStep& step) {
+  const std::int64_t rank = step.rank, number = step.step;
+  try {
+    if (before_request_) before_request_();
+    for (std::int64_t t = 0; t < job_->layout.num_tables(); ++t) {
+      const DividedKeys::Range range = step.keys.part(t, number_);
+      if (range.begin == range.end) continue;
+      Table& table = *job_->tables[index(t)];
+      const std::int64_t value = step.keys.value_begin(t, range.begin, table.spec().dim);
+      std::byte* const out =
+          step.reply.data() + sizeof(ReplyPrefix) + net::encoded_bytes(step.pull_encoding, value);
+      rows_.read(table, part_of(step.keys.keys(), range), part_of(std::span(step.rows), range),
+                 step.pull_encoding, out);
+    }
+    clock_->note_read(rank, number);
+  } catch (const std::exception& error) {
+    job_->fail(concat("pull of step ", number, ": ", error.what()));
+  }
+  job_->finish_part_of_pull(step, clock_->applied());
+}
+
+void ShardWorker::look_up_now(RowRequest& request) {
+  try {
+    if (before_request_) before_request_();
+    for (std::int64_t t = 0; t < job_->layout.num_tables(); ++t) {
+      const DividedKeys::Range range = request.keys.part(t, number_);
+      if (range.begin == range.end) continue;
+      const Table& table = *job_->tables[index(t)];
+      const std::int64_t value = request.keys.value_begin(t, range.begin, table.spec().dim);
+      rows_.look_up(
+          table, part_of(request.keys.keys(), range), request.encoding,
+          request.reply.data() + sizeof(ReplyPrefix) + net::encoded_bytes(request.encoding, value));
+    }
+  } catch (const std::exception& error) {
+    job_->fail(concat("lookup: ", error.what()));
+  }
+  job_->finish_part_of_request(request, clock_->applied());
+}
+
+void ShardWorker::apply_next() {
+  const std::int64_t step = clock_->applied() + 1;
+  due_.clear();
+  for (std::int64_t rank = 0; rank < job_->config.num_ranks; ++rank) {
+    due_.push_back(std::exchange(pushed(rank, step), nullptr));
+  }
+  apply(due_);
+  clock_->note_applied();
+  job_->note_applied(number_, step);
+}
+
+/// One update of the rows by the gradients that ranks have pushed for the same step.
+void ShardWorker::apply(std::span<OpenStep* const> steps) {
+  const std::int64_t number = steps.front()->step;
+  const std::int64_t mark = std::max(number, least_mark_);
+  try {
+    if (before_request_) before_request_();
+    for (std::int64_t t = 0; t < job_->layout.num_tables(); ++t) {
+      Table& table = *job_->tables[index(t)];
+      gradients_.clear();
+      for (OpenStep* step : steps) {
+        const DividedKeys::Range range = step->keys.part(t, number_);
+        if (step->skip || range.begin == range.end) continue;
+        const std::int64_t value = step->keys.value_begin(t, range.begin, table.spec().dim);
+        gradients_.push_back({part_of(step->keys.keys(), range),
+                              part_of(std::span<const RowPointer>(step->rows), range),
+                              step->push_encoding,
+                              step->gradients + net::encoded_bytes(step->push_encoding, value)});
+      }
+      if (gradients_.empty()) continue;
+      rows_.update(table, job_->layout.num_shards, gradients_, number, mark);
+      highest_mark_ = std::max(highest_mark_, mark);
+    }
+  } catch (const std::exception& error) {
+    job_->fail(concat("update of step ", number, ": ", error.what()));
+  }
+  for (OpenStep* step : steps) job_->finish_part_of_push(*step);
+}
+
+}  // namespace satrap::ps

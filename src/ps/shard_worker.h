@@ -1,0 +1,89 @@
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <vector>
+
+#include "src/ps/row_work.h"
+#include "src/ps/running_job.h"
+#include "src/ps/step_clock.h"
+
+namespace satrap::ps {
+
+/// A thread of a shard ("ps-work-N") and the partitions that it alone works on. What it is given it
+/// does in the order in which it comes, but pulls and updates when its clock lets it. What is in
+/// its queue is bounded by the steps that ranks may have open.
+class ShardWorker {
+ public:
+  /// `before_request` may be empty.
+  ShardWorker(std::int64_t number, std::function<void()> before_request);
+  ~ShardWorker();  // does what has come, then joins
+  ShardWorker(const ShardWorker&) = delete;
+  ShardWorker& operator=(const ShardWorker&) = delete;
+
+  // ---- from any thread
+  void pull(OpenStep& step);
+  void push(OpenStep& step);
+  void end_pulls(std::int64_t rank, std::int64_t step);
+  void look_up(std::shared_ptr<RowRequest> request);
+  void run(std::function<void(ShardWorker&)> action);
+  void wake();  // to see that the job has failed
+
+  // ---- on its own thread, from an action
+  /// Works for `job` from now on; nullptr: for none. What waits for the job before, which must have
+  /// failed, is ended.
+  void set_job(RunningJob* job);
+
+  /// Rows that are updated from now on get a last_step above that of `mark`.
+  void raise_mark(std::int64_t mark) { least_mark_ = mark + 1; }
+  std::int64_t highest_mark() const { return highest_mark_; }
+  std::int64_t applied() const { return clock_ ? clock_->applied() : 0; }
+
+ private:
+  enum class Kind { kPull, kPush, kEndPulls, kLookUp, kAction, kWake };
+  struct Item {
+    Kind kind = Kind::kWake;
+    OpenStep* step = nullptr;
+    std::int64_t rank = 0, number = 0;
+    std::shared_ptr<RowRequest> request = nullptr;
+    std::function<void(ShardWorker&)> action = nullptr;
+  };
+
+  void add(Item item);
+  void work();
+  void take(Item& item);
+  void advance();
+  void end_what_waits();
+  void read(OpenStep& step);
+  void look_up_now(RowRequest& request);
+  void apply_next();
+  void apply(std::span<OpenStep* const> steps);
+  OpenStep*& pushed(std::int64_t rank, std::int64_t step);
+
+  const std::int64_t number_;
+  const std::function<void()> before_request_;
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::vector<Item> inbox_;
+  bool stop_ = false;
+
+  // Of its own thread.
+  RunningJob* job_ = nullptr;
+  std::optional<StepClock> clock_;
+  std::vector<OpenStep*> waiting_;  // pulls, in the order in which they came
+  std::vector<OpenStep*> pushed_;   // [num_ranks, open steps], by step modulo
+  std::vector<OpenStep*> due_;
+  std::vector<RowWork::Gradients> gradients_;
+  std::int64_t least_mark_ = 0, highest_mark_ = 0;
+  RowWork rows_;
+
+  std::thread thread_;  // last: starts when everything above exists
+};
+
+}  // namespace satrap::ps

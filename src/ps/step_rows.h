@@ -1,0 +1,60 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "satrap/net/payload_codec.h"
+#include "satrap/net/reconnecting_client.h"
+#include "satrap/net/request.h"
+#include "satrap/ps/shard_client.h"
+
+namespace satrap::ps {
+
+/// Bytes on a boundary of 64 that are not initialised and never shrink.
+class AlignedBytes {
+ public:
+  std::span<std::byte> resize(std::size_t bytes) {
+    constexpr std::size_t kAlignment = 64;
+    if (bytes > capacity_) {
+      const std::size_t wanted = (bytes + bytes / 4 + kAlignment) / kAlignment * kAlignment;
+      data_.reset(static_cast<std::byte*>(std::aligned_alloc(kAlignment, wanted)));
+      capacity_ = data_ ? wanted : 0;
+      if (!data_) throw std::bad_alloc();
+    }
+    size_ = bytes;
+    return span();
+  }
+  std::span<std::byte> span() const { return {data_.get(), size_}; }
+
+ private:
+  struct Free {
+    void operator()(std::byte* data) const { std::free(data); }
+  };
+  std::unique_ptr<std::byte[], Free> data_;
+  std::size_t capacity_ = 0, size_ = 0;
+};
+
+struct StepRows::State {
+  /// The part of one shard. Its keys are `num_tables` stretches of the keys of the step; weights
+  /// and gradients travel in that order, without gaps.
+  struct Shard {
+    std::int64_t num_keys = 0, num_values = 0;  // values: floats
+    AlignedBytes reply;                         // ReplyPrefix, then weights
+    std::vector<float> decoded;                 // weights, unless they travel as fp32
+    net::RequestBuffer push;                    // RequestPrefix, then gradients
+    std::vector<float> to_encode;               // gradients, likewise
+    std::unique_ptr<net::ReconnectingClient::Pending> pending;
+  };
+  std::vector<Shard> shards;            // [num_shards]
+  std::vector<std::int64_t> stretches;  // [num_tables, num_shards + 1]: numbers of keys
+  std::vector<const float*> weights;    // [num_keys]
+  std::vector<float*> gradients;        // [num_keys]
+  std::int64_t read_version = 0;
+  bool is_under_way = false;
+};
+
+}  // namespace satrap::ps
