@@ -19,6 +19,11 @@ void add_eval_command(CLI::App& program, Action& chosen);
 void add_data_commands(CLI::App& program, Action& chosen);
 void add_config_commands(CLI::App& program, Action& chosen);
 void add_checkpoint_commands(CLI::App& program, Action& chosen);
+void add_ps_command(CLI::App& program, Action& chosen);
+void add_store_command(CLI::App& program, Action& chosen);
 void add_doctor_command(CLI::App& program, Action& chosen);
+
+/// The arguments of `satrap ps`, for a program that does nothing else.
+void add_ps_arguments(CLI::App& command, Action& chosen);
 
 }  // namespace satrap::app

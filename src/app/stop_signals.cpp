@@ -64,6 +64,7 @@ void StopSignals::watch() {
     if (stop_) die_of(signal);
     signal_number_ = signal;
     stop_ = true;
+    stop_.notify_all();
   }
 }
 

@@ -21,6 +21,9 @@ class StopSignals {
 
   const std::atomic<bool>& stop() const { return stop_; }
 
+  /// Blocks until a signal comes.
+  void wait() const { stop_.wait(false); }
+
   /// Number of the signal that came first, 0: none yet.
   int signal_number() const { return signal_number_; }
 

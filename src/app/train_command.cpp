@@ -27,6 +27,7 @@ int train(const TrainArguments& arguments) {
   trainer::TrainOptions options = arguments.options;
   if (!options.resume_from.empty()) options.resume_from = newest_checkpoint(options.resume_from);
   options.stop = &signals.stop();
+  options.cluster = trainer::ClusterConfig::from_environment();
   trainer::TrainOutcome outcome;
   {
     TrainingDisplay display;
@@ -34,10 +35,11 @@ int train(const TrainArguments& arguments) {
     outcome = trainer::train(config, options);
   }
   if (outcome.finished) {
-    print(describe_summary(outcome.summary_path));
+    if (outcome.is_chief) print(describe_summary(outcome.summary_path));
     return 0;
   }
-  const int number = signals.signal_number();
+  const int number = signals.stop() ? signals.signal_number() : SIGTERM;  // or of another rank
+  if (!outcome.is_chief) return 128 + number;
   log_info("stopped by {}; `satrap train {} --resume` continues from {}",
            number == SIGINT ? "SIGINT" : "SIGTERM", arguments.job.config, outcome.last_checkpoint);
   return 128 + number;

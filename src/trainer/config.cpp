@@ -4,26 +4,9 @@
 
 #include "satrap/core/error.h"
 #include "satrap/core/text.h"
-#include "src/trainer/model.h"
+#include "src/trainer/config_place.h"
 
 namespace satrap::trainer {
-namespace {
-
-/// Puts the place of a value in front of a message that begins with its path ("model.top: ...").
-template <class Body>
-void with_place(const ConfigOrigins& origins, Body&& body) {
-  try {
-    body();
-  } catch (const Error& error) {
-    const std::string message = error.what();
-    const auto origin = origins.find(message.substr(0, message.find(':')));
-    if (origin == origins.end()) throw;
-    throw Error(error.code(), concat(origin->second, ": ", message));
-  }
-}
-
-}  // namespace
-
 void TrainConfig::visit(ConfigVisitor& v) {
   v.field("mode", mode,
           "sync: every lookup sees all earlier updates. hybrid: embeddings are trained "
@@ -154,12 +137,13 @@ void JobConfig::validate(const ConfigOrigins& origins) const {
       name == "default" ? table.validate(path) : table.validate(path, tables.at("default"));
     });
   }
-  with_place(origins, [&] { check_model(*this); });
 }
 
-JobConfig load_job(const std::string& path, const std::vector<std::string>& overrides) {
+JobConfig read_job(const std::string& path,
+                   const std::vector<std::string>& overrides,
+                   ConfigOrigins& origins) {
   JobConfig config;
-  const ConfigOrigins origins = load_config(config, path, overrides);
+  origins = load_config(config, path, overrides);
   data::inline_schema_file(config.data, std::filesystem::path(path).parent_path().string());
   config.validate(origins);
   return config;

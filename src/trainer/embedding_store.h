@@ -9,18 +9,10 @@
 #include "embedding_stage.h"
 #include "satrap/core/stage_timer.h"
 #include "satrap/data/batch.h"
-#include "satrap/embedding/feature_spec.h"
 #include "satrap/ps/shard_job.h"
-#include "satrap/ps/table_spec.h"
+#include "specs.h"
 
 namespace satrap::trainer {
-
-/// The tables and features of a job.
-struct EmbeddingSpecs {
-  std::vector<ps::TableSpec> tables;  // by TableId
-  std::vector<embedding::FeatureSpec> features;
-  std::uint64_t seed = 0;
-};
 
 /// The rows as they were at the end of a step, to be written while training goes on.
 class RowsSnapshot {

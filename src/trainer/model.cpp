@@ -1,20 +1,13 @@
 #include "model.h"
 
-#include <utility>
-
-#include "satrap/embedding/config.h"
+#include "config_place.h"
 #include "shards_store.h"
 #include "tables_store.h"
 
 namespace satrap::trainer {
 namespace {
 
-embedding::ResolvedSpecs resolve(const JobConfig& config, const data::Schema& schema) {
-  return embedding::resolve_specs(config.tables, config.features, schema.features,
-                                  dense::needs_first_order(config.model.type) ? 1 : 0);
-}
-
-dense::InputShape input_shape(const data::Schema& schema, const embedding::ResolvedSpecs& specs) {
+dense::InputShape input_shape(const data::Schema& schema, const EmbeddingSpecs& specs) {
   dense::InputShape shape;
   shape.num_numeric = schema.num_numeric_outputs();
   for (const embedding::FeatureSpec& feature : specs.features) {
@@ -29,22 +22,22 @@ dense::InputShape input_shape(const data::Schema& schema, const embedding::Resol
   return shape;
 }
 
+void check_model(const JobConfig& config) {
+  const data::Schema schema = data::resolve_schema(config.data);
+  dense::check_model(config.model, input_shape(schema, embedding_specs(config, schema)));
+}
+
 }  // namespace
+
+JobConfig load_job(const std::string& path, const std::vector<std::string>& overrides) {
+  ConfigOrigins origins;
+  JobConfig config = read_job(path, overrides, origins);
+  with_place(origins, [&] { check_model(config); });
+  return config;
+}
 
 dense::Precision resolve_precision(const TrainConfig& config) {
   return config.precision == "bf16" ? dense::Precision::kBf16 : dense::Precision::kFp32;
-}
-
-void check_model(const JobConfig& config) {
-  const data::Schema schema = data::resolve_schema(config.data);
-  dense::check_model(config.model, input_shape(schema, resolve(config, schema)));
-}
-
-EmbeddingSpecs embedding_specs(const JobConfig& config, const data::Schema& schema) {
-  embedding::ResolvedSpecs specs = resolve(config, schema);
-  return {.tables = std::move(specs.tables),
-          .features = std::move(specs.features),
-          .seed = static_cast<std::uint64_t>(config.seed)};
 }
 
 Model::Model(const JobConfig& config,
@@ -57,9 +50,9 @@ Model::Model(const JobConfig& config,
   } else {
     store = std::make_unique<TablesStore>(specs, pool);
   }
-  network = dense::DenseNetwork::create(
-      config.model, config.dense_optimizer, resolve_precision(config.train),
-      input_shape(schema, resolve(config, schema)), specs.seed, pool);
+  network = dense::DenseNetwork::create(config.model, config.dense_optimizer,
+                                        resolve_precision(config.train), input_shape(schema, specs),
+                                        specs.seed, pool);
 }
 
 }  // namespace satrap::trainer

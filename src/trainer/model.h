@@ -23,13 +23,6 @@ struct Model {
   std::unique_ptr<dense::DenseNetwork> network;
 };
 
-/// Throws Error(kInvalidConfig) if features, tables and model of a job do not fit together. Reads
-/// no data.
-void check_model(const JobConfig& config);
-
-/// The tables and features of a job.
-EmbeddingSpecs embedding_specs(const JobConfig& config, const data::Schema& schema);
-
 /// The precision in force: `auto` is fp32 on CPUs, where bf16 GEMM is slower without AMX.
 dense::Precision resolve_precision(const TrainConfig& config);
 

@@ -25,9 +25,9 @@ struct ReadOptions {
 
 /// Opens the stream of batches of training or evaluation data. Rows are in the order of the files,
 /// or, for training with shuffle_rows > 0, mixed by a shuffle buffer that depends on (seed, rank,
-/// epoch) alone. One of several ranks may get no rows at all. Reading, parsing and batching go on in threads ahead of next(). Throws
-/// Error(kIo | kInvalidData | kInvalidConfig) if the files cannot be used (found missing or
-/// truncated later: next() throws).
+/// epoch) alone. One of several ranks may get no rows at all. Reading, parsing and batching go on
+/// in threads ahead of next(). Throws Error(kIo | kInvalidData | kInvalidConfig) if the files
+/// cannot be used (found missing or truncated later: next() throws).
 std::unique_ptr<BatchSource> open_batches(const DataConfig& config,
                                           const Schema& schema,
                                           const FittedTransforms& transforms,

@@ -73,12 +73,18 @@ struct JobConfig {
   ClusterOptions cluster;
   void visit(ConfigVisitor& v);
 
-  /// Rules that tie several fields together. Throws Error(kInvalidConfig), with the place of the
-  /// value where `origins` knows it.
+  /// Rules that tie several fields together, but check_model. Throws Error(kInvalidConfig), with
+  /// the place of the value where `origins` knows it.
   void validate(const ConfigOrigins& origins) const;
 };
 
 /// Reads, completes and validates a job file.
 JobConfig load_job(const std::string& path, const std::vector<std::string>& overrides);
+
+/// As load_job, but for whether the model fits the features, which takes libtorch to find out: for
+/// parameter-server shards.
+JobConfig read_job(const std::string& path,
+                   const std::vector<std::string>& overrides,
+                   ConfigOrigins& origins);
 
 }  // namespace satrap::trainer
