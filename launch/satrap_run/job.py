@@ -49,6 +49,7 @@ class Job:
         self._finished = True
         if await self._start():
             await self._watch()
+        await self._node.end_store()
 
     async def _start(self):
         """False, with a failure, if there is no store to start with."""
@@ -56,8 +57,6 @@ class Job:
             store = await self._open_store()
         except (OSError, TimeoutError) as error:
             self._fail(Failure(f"no store: {error or f'silent for {STORE_START_S:g} s'}", 1, False))
-            self._node.kill()
-            await self._node.wait_until_nothing_runs()
             return False
         address = self._options.master_addr or "127.0.0.1"
         self._tell_all({"do": "start", "attempt": Attempt(
@@ -70,7 +69,7 @@ class Job:
         return await self._node.start_store(self._number, self._options.master_addr, STORE_START_S)
 
     async def _watch(self):
-        """Until nothing of the attempt runs on any node."""
+        """Until no rank and no shard runs on any node."""
         with_ranks, busy = set(self._nodes), set(self._nodes)
         while busy:
             node, message = await self._messages.get()

@@ -57,9 +57,10 @@ class Launcher:
     async def _end(self, work):
         """No process stays, whatever happened."""
         self._node.kill()
-        await self._node.wait_until_nothing_runs()
         work.cancel()
         await asyncio.wait({work})
+        self._node.kill()
+        await self._node.wait_until_nothing_runs()
         self._output.close()
 
     # Node 0

@@ -20,7 +20,7 @@ class Node:
 
     failed       a process ended that should not have: what, status, restart (may it be tried again)
     ranks_ended  no rank runs any more; finished: all have ended with 0
-    ended        nothing runs any more
+    ended        no shard runs either
     """
 
     def __init__(self, options, token, log_dir, output, report):
@@ -59,6 +59,12 @@ class Node:
         self._store_url = url
         return await asyncio.wait_for(url, timeout_s)
 
+    async def end_store(self):
+        """The store goes last: shards of any node may look things up while they end."""
+        self._ending = True
+        self._signal(self._running("store"), signal.SIGTERM, FAILED_GRACE_S)
+        await self.wait_until_nothing_runs()
+
     def kill(self):
         for process in self._running():
             process.kill()
@@ -85,7 +91,6 @@ class Node:
         self._processes = []
         self._files = {}
         self._store_url = None
-        self._store_told = False
         self._rank_signal = None  # what the ranks have been told to stop with
         self._stopping_shards = False
         self._failures = []
@@ -141,7 +146,7 @@ class Node:
 
     def _end(self):
         self._ending = True
-        self._signal(self._running(), signal.SIGTERM, FAILED_GRACE_S)
+        self._signal(self._running("rank") + self._running("shard"), signal.SIGTERM, FAILED_GRACE_S)
         self._report_progress()
 
     def _signal(self, processes, number, grace_s):
@@ -201,17 +206,8 @@ class Node:
             self._report({"event": "ranks_ended",
                           "finished": all(process.status == 0 for process in ranks)})
         if self._ranks_reported and not self._running("shard") and not self._end_reported:
-            self._end_store()
-            if not self._running():
-                self._end_reported = True
-                self._report({"event": "ended"})
-
-    def _end_store(self):
-        """The store goes last: shards may look things up while they end."""
-        stores = self._running("store")
-        if stores and (self._stopping_shards or self._ending) and not self._store_told:
-            self._store_told = True
-            self._signal(stores, signal.SIGTERM, FAILED_GRACE_S)
+            self._end_reported = True
+            self._report({"event": "ended"})
 
     def _close_files(self, name):
         streams, log = self._files[name]
