@@ -51,7 +51,8 @@ def meet_shards():
     deadline = time.monotonic() + 60
     wanted = int(os.environ["SATRAP_SHARDS"])
     while True:
-        diary = [json.loads(line) for line in (FOLDER / "diary").read_text().splitlines()]
+        text = (FOLDER / "diary").read_text()
+        diary = [json.loads(line) for line in text[:text.rfind("\n") + 1].splitlines()]
         ready = {e["who"] for e in diary if e["who"].startswith("shard") and e["attempt"] == ATTEMPT
                  and e["event"] == "waits"}
         if len(ready) >= wanted:
