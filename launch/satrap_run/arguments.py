@@ -40,7 +40,8 @@ exit status
 
 several nodes
   Start satrap-run once on each, with the same arguments but for --node-rank, and with the same
-  secret in SATRAP_TOKEN. The launchers meet at --master-addr:--master-port, a private network.
+  secret in SATRAP_TOKEN. The launchers meet at --master-addr:--master-port, in a private network.
+  Shards and ranks listen on the interface by which this node reaches node 0, or SATRAP_INTERFACE.
     export SATRAP_TOKEN=...       # for example of: head -c 16 /dev/urandom | od -An -tx1 | tr -d ' \\n'
     satrap-run --ps 4 --nproc-per-node 2 --nnodes 2 --node-rank I --master-addr A --master-port P job.yaml
   launch/slurm/satrap.sbatch does this under Slurm.
@@ -80,6 +81,7 @@ class Options:
     ps_workers: int | None
     ps_only: bool
     token: str | None  # of the environment
+    interface: str | None  # where processes listen, SATRAP_INTERFACE; None: what they do by themselves
     train_program: str
     ps_program: str
 
@@ -187,6 +189,6 @@ def parse(argv, environment):
         nproc=0 if given.ps_only else given.nproc_per_node, nnodes=given.nnodes,
         node_rank=given.node_rank, master_addr=given.master_addr, master_port=given.master_port,
         join_timeout=given.join_timeout, max_restarts=given.max_restarts, grace=given.grace,
-        log_dir=given.log_dir, ps_workers=given.ps_workers, ps_only=given.ps_only, token=token,
+        interface=environment.get("SATRAP_INTERFACE") or None, log_dir=given.log_dir, ps_workers=given.ps_workers, ps_only=given.ps_only, token=token,
         train_program=find_program("satrap", given.bin_dir, parser),
         ps_program=find_program("satrap-ps", given.bin_dir, parser) if given.ps else "")

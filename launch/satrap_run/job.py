@@ -20,10 +20,10 @@ class Failure:
 class Job:
     """messages: a queue of (node, message) of all nodes. tell(node, command): sends one to a node."""
 
-    def __init__(self, options, run_id, file_store, node, messages, tell, say):
+    def __init__(self, options, run_id, make_store, node, messages, tell, say):
         self._options = options
         self._run_id = run_id
-        self._file_store = file_store  # a URL; None: a store is served for each attempt
+        self._make_store = make_store  # makes an empty file store; None: one is served instead
         self._node = node  # this one
         self._messages, self._tell, self._say = messages, tell, say
         self._nodes = list(range(options.nnodes))
@@ -64,8 +64,9 @@ class Job:
         return True
 
     async def _open_store(self):
-        if self._file_store is not None:
-            return self._file_store
+        """Every attempt has a store of its own, so that it finds nothing of processes now dead."""
+        if self._make_store is not None:
+            return self._make_store(self._number)
         return await self._node.start_store(self._number, self._options.master_addr, STORE_START_S)
 
     async def _watch(self):

@@ -14,7 +14,7 @@ import tempfile
 
 from .arguments import USAGE_STATUS, parse
 from .job import Job
-from .members import JoinError, Members, join, received_command
+from .members import JoinError, Members, join, received_command, resolve
 from .node import Node
 from .output import Output
 from .process import CAUGHT
@@ -70,6 +70,8 @@ class Launcher:
         members = Members(options, lambda node, message: self._messages.put_nowait((node, message)))
         with contextlib.ExitStack() as stack:
             try:
+                if options.master_addr is not None:
+                    options.interface = options.interface or resolve(options.master_addr, 0)[4][0]
                 if options.nnodes > 1:
                     await members.gather(say)
                 run_id = secrets.token_hex(4)
@@ -84,12 +86,17 @@ class Launcher:
                 await members.close()
 
     def _file_store(self, stack):
-        """A folder that only this user can read; None where other machines have to reach the store."""
+        """Makes folders that only this user can read; None where other machines have to look up."""
         if self._options.master_addr is not None:
             return None
-        folder = tempfile.mkdtemp(prefix="satrap-run-")
+        folder = pathlib.Path(tempfile.mkdtemp(prefix="satrap-run-"))
         stack.callback(shutil.rmtree, folder, ignore_errors=True)
-        return f"file://{folder}"
+
+        def make(attempt):
+            store = folder / f"attempt-{attempt}"
+            store.mkdir(mode=0o700)
+            return f"file://{store}"
+        return make
 
     def _tell(self, members, node, command):
         if node != 0:
@@ -100,10 +107,9 @@ class Launcher:
             self._export(command["attempt"])
 
     def _export(self, attempt):
-        """The variables that a rank needs to find the shards."""
+        """The variables that a rank needs to find the shards. Attempts of ranks are not counted here."""
         values = {"SATRAP_STORE": attempt.store, "SATRAP_TOKEN": self._token,
-                  "SATRAP_ATTEMPT": attempt.number, "SATRAP_SHARDS": self._options.ps,
-                  "SATRAP_RUN_PID": os.getpid()}
+                  "SATRAP_SHARDS": self._options.ps, "SATRAP_RUN_PID": os.getpid()}
         self._output.end_stdout("".join(f"export {name}={shlex.quote(str(value))}\n"
                                         for name, value in values.items()))
 
@@ -111,6 +117,7 @@ class Launcher:
 
     async def _follow(self):
         channel = await join(self._options)
+        self._options.interface = self._options.interface or channel.local_address
         self._report = channel.send
         self._running = True
         try:

@@ -48,6 +48,7 @@ class Channel:
 
     def __init__(self, reader, writer):
         self._reader, self._writer = reader, writer
+        self.local_address = writer.get_extra_info("sockname")[0]
         notice_dead_hosts(writer.get_extra_info("socket"))
 
     def send(self, message):

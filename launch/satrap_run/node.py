@@ -103,7 +103,7 @@ class Node:
         try:
             for shard in self._options.local_shards():
                 self._launch("shard", shard, shard_command(self._options, shard),
-                             shard_variables(attempt, self._token))
+                             shard_variables(self._options, attempt, self._token))
             for local_rank in range(self._options.nproc):
                 self._launch("rank", self._options.node_rank * self._options.nproc + local_rank,
                              rank_command(self._options, attempt.number),

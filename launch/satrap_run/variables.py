@@ -39,9 +39,12 @@ def later_flags(flags):
     return kept
 
 
-def shard_variables(attempt, token):
-    return {"SATRAP_STORE": attempt.store, "SATRAP_TOKEN": token,
-            "SATRAP_ATTEMPT": str(attempt.number)}
+def shard_variables(options, attempt, token):
+    values = {"SATRAP_STORE": attempt.store, "SATRAP_TOKEN": token,
+              "SATRAP_ATTEMPT": str(attempt.number), "TORCHELASTIC_RUN_ID": attempt.run_id}
+    if options.interface is not None:
+        values["SATRAP_INTERFACE"] = options.interface
+    return values
 
 
 def rank_variables(options, attempt, token, local_rank):
@@ -55,7 +58,8 @@ def rank_variables(options, attempt, token, local_rank):
         "MASTER_ADDR": attempt.master_addr, "MASTER_PORT": attempt.master_port,
         "TORCHELASTIC_RESTART_COUNT": attempt.number,
         "TORCHELASTIC_MAX_RESTARTS": options.max_restarts,
-        "TORCHELASTIC_RUN_ID": attempt.run_id, "TORCHELASTIC_USE_AGENT_STORE": False,
+        "TORCHELASTIC_USE_AGENT_STORE": False,
         "SATRAP_SHARDS": options.ps,
     }
-    return {name: str(value) for name, value in values.items()} | shard_variables(attempt, token)
+    return ({name: str(value) for name, value in values.items()}
+            | shard_variables(options, attempt, token))

@@ -56,6 +56,8 @@ class Nodes(NodesTest):
             self.assertEqual(env["MASTER_ADDR"], "127.0.0.1")
         self.assertEqual(ranks, {0: ["4", "0", "0", "3"], 1: ["4", "1", "0", "3"],
                                  2: ["4", "0", "1", "3"], 3: ["4", "1", "1", "3"]})
+        interfaces = {e["env"]["SATRAP_INTERFACE"] for e in self.diary(event="started") if e["who"] != "store"}
+        self.assertEqual(interfaces, {"127.0.0.1"})
         parents = {e["who"]: e["parent"] for e in self.diary(event="started")}
         self.assertEqual({who for who, parent in parents.items() if parent == jobs[0].pid},
                          {"store", "rank-0", "rank-1", "shard-0", "shard-2"})
@@ -173,7 +175,7 @@ class Nodes(NodesTest):
 
 
 class PsOnly(NodesTest):
-    VARIABLES = ["SATRAP_STORE", "SATRAP_TOKEN", "SATRAP_ATTEMPT", "SATRAP_SHARDS", "SATRAP_RUN_PID"]
+    VARIABLES = ["SATRAP_STORE", "SATRAP_TOKEN", "SATRAP_SHARDS", "SATRAP_RUN_PID"]
 
     def test_variables_for_ranks_and_an_end_on_sigterm(self):
         del self.env["SATRAP_TOKEN"]
@@ -184,7 +186,7 @@ class PsOnly(NodesTest):
         self.assertEqual(values["SATRAP_RUN_PID"], str(job.pid))
         self.wait_for("waits", "shard-0", "shard-1")
         shard = self.diary("shard-0", "started")[0]["env"]
-        self.assertEqual([shard[name] for name in self.VARIABLES[:3]], [values[n] for n in self.VARIABLES[:3]])
+        self.assertEqual([shard[name] for name in self.VARIABLES[:2]], [values[n] for n in self.VARIABLES[:2]])
         self.assertEqual(self.diary("rank-0"), [])
         job.terminate()
         self.end(job, 0)
@@ -241,8 +243,14 @@ class Torchrun(NodesTest):
             self.assertGreater(len(names), 15)
             self.assertEqual([name for name in names if name not in ours], [])
             for name in [*[n for n in names if re.match("[A-Z_]*RANK$|.*WORLD_SIZE", n)], "ROLE_NAME",
-                         "TORCHELASTIC_RESTART_COUNT", "SATRAP_SHARDS", "SATRAP_ATTEMPT"]:
+                         "TORCHELASTIC_RESTART_COUNT", "SATRAP_SHARDS"]:
                 self.assertEqual(ours[name], their[name], name)
+
+    def test_ranks_that_torchrun_restarts_count_their_attempts_themselves(self):
+        job = self.start_job("--ps-only", "--ps", 1, "job.yaml")
+        self.assertNotIn("SATRAP_ATTEMPT", job.stdout.read())
+        job.terminate()
+        self.end(job, 0)
 
 
 class Slurm(NodesTest):
