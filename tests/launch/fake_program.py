@@ -83,7 +83,7 @@ def wait_for_signal(status_of_signal=lambda number: 128 + number, before_end=lam
 
 
 note("started", argv=sys.argv[1:], env=dict(os.environ), parent=os.getppid(),
-     group=os.getpgrp(), stdin=sys.stdin.read() if NAME != "config" else "")
+     group=os.getpgrp(), stdin=sys.stdin.read() if "SATRAP_STORE" in os.environ else "")
 script = FOLDER / f"{NAME}.py"
 if script.exists():
     exec(compile(script.read_text(), str(script), "exec"))  # noqa: S102
