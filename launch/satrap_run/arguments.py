@@ -1,0 +1,194 @@
+"""What the user wants: options, their rules, the help."""
+import argparse
+import dataclasses
+import os
+import pathlib
+import shutil
+import sys
+
+USAGE_STATUS = 2  # as of every program of satrap: wrong usage or configuration
+MIN_TOKEN_CHARS = 16
+
+DESCRIPTION = """\
+Starts a satrap job of many processes and sees it through: N parameter-server shards
+(`satrap-ps CONFIG --shard I --shards N`) and M ranks on each node (`satrap train CONFIG`).
+
+  satrap-run --ps 2 --nproc-per-node 2 job.yaml
+  satrap-run --ps 2 --nproc-per-node 2 --max-restarts 3 job.yaml train.epochs=2 -- --overwrite
+"""
+
+EPILOG = """\
+output
+  Lines of all processes appear on standard error behind the name of their process; rank 0's
+  standard output passes through to standard output. DIR/attempt-0/rank-0.log, .../shard-1.log hold
+  everything one process wrote. Standard input of all processes is empty.
+
+failures
+  A process that ends with a status other than 0, or a shard that ends while ranks run, ends the
+  attempt: all others get SIGTERM, and SIGKILL after 3 s. Then the next attempt starts with
+  `train --resume`, from the last checkpoint, at most --max-restarts times. Status 2, a wrong
+  configuration, is never tried again. --resume, --resume-from and --overwrite behind `--` are for
+  attempt 0 only.
+
+stopping
+  Ctrl-C or SIGTERM: ranks get the signal, write a checkpoint and end; then shards end. A second
+  signal kills everything at once. If the launcher itself is killed, its processes die with it.
+
+exit status
+  0 when all ranks have finished; 128 + signal when stopped by one; otherwise the status of the
+  process that failed first (128 + signal if it was killed); 2 wrong usage or configuration.
+
+several nodes
+  Start satrap-run once on each, with the same arguments but for --node-rank, and with the same
+  secret in SATRAP_TOKEN. The launchers meet at --master-addr:--master-port, in a private network.
+  Shards and ranks listen on the interface by which this node reaches node 0, or SATRAP_INTERFACE.
+    export SATRAP_TOKEN=...       # for example of: head -c 16 /dev/urandom | od -An -tx1 | tr -d ' \\n'
+    satrap-run --ps 4 --nproc-per-node 2 --nnodes 2 --node-rank I --master-addr A --master-port P job.yaml
+  launch/slurm/satrap.sbatch does this under Slurm.
+
+ranks started by torchrun, Slurm or Kubernetes
+  --ps-only starts the shards and prints the variables that ranks need:
+    eval "$(satrap-run --ps-only --ps 2 job.yaml &)"
+    torchrun --no-python --nproc-per-node 2 satrap train job.yaml
+    kill $SATRAP_RUN_PID
+  For ranks on other machines add --master-addr, this machine's address in the private network.
+"""
+
+
+class Parser(argparse.ArgumentParser):
+    def error(self, message):
+        if message.startswith("unrecognized arguments"):
+            message += "; flags of `satrap train` go behind `--`"
+        print(f"error: {message}; see `satrap-run --help`", file=sys.stderr)
+        raise SystemExit(USAGE_STATUS)
+
+
+@dataclasses.dataclass
+class Options:
+    config: str
+    settings: list  # key.path=value
+    train_flags: list  # what stood behind `--`
+    ps: int
+    nproc: int
+    nnodes: int
+    node_rank: int
+    master_addr: str | None
+    master_port: int
+    join_timeout: float
+    max_restarts: int
+    grace: float
+    log_dir: str | None
+    ps_workers: int | None
+    ps_only: bool
+    token: str | None  # of the environment
+    interface: str | None  # where processes listen, SATRAP_INTERFACE; None: what they do by themselves
+    train_program: str
+    ps_program: str
+
+    @property
+    def world_size(self):
+        return self.nnodes * self.nproc
+
+    def shape(self):
+        """What the launchers of all nodes must agree on."""
+        return {"--nnodes": self.nnodes, "--nproc-per-node": self.nproc, "--ps": self.ps,
+                "--max-restarts": self.max_restarts, "--ps-only": self.ps_only}
+
+    def local_shards(self):
+        """Shards are dealt out to the nodes in turn."""
+        return range(self.node_rank, self.ps, self.nnodes)
+
+
+def count(minimum):
+    def parse(text):
+        number = int(text)
+        if number < minimum:
+            raise argparse.ArgumentTypeError(f"must be at least {minimum}, got {number}")
+        return number
+    parse.__name__ = "number"  # as argparse's messages call it
+    return parse
+
+
+def seconds(text):
+    number = float(text)
+    if not 0 <= number < float("inf"):
+        raise argparse.ArgumentTypeError(f"must be 0 or more seconds, got {text}")
+    return number
+
+
+def make_parser():
+    parser = Parser(
+        prog="satrap-run", allow_abbrev=False, description=DESCRIPTION, epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        usage="satrap-run [options] CONFIG [key.path=value ...] [-- flags of satrap train]")
+    parser.add_argument("config", metavar="CONFIG", help="the job, a YAML file")
+    parser.add_argument("settings", metavar="key.path=value", nargs="*",
+                        help="each wins over the file, for shards and ranks alike")
+    add = parser.add_argument
+    add("--ps", type=count(0), default=0, metavar="N",
+        help="parameter-server shards of the job, over all nodes (default 0)")
+    add("--nproc-per-node", type=count(1), default=1, metavar="M", help="ranks per node (default 1)")
+    add("--max-restarts", type=count(0), default=0, metavar="R",
+        help="how often a failed job starts again (default 0)")
+    add("--grace", type=seconds, default=60.0, metavar="S",
+        help="seconds that ranks have for their checkpoint after Ctrl-C or SIGTERM (default 60)")
+    add("--log-dir", metavar="DIR", help="log files (default: logs in the job's run_dir)")
+    add("--bin-dir", metavar="DIR",
+        help="folder of satrap and satrap-ps (default: beside this program, its build, or PATH)")
+    add("--ps-workers", type=count(1), metavar="W", help="worker threads of a shard")
+    add("--ps-only", action="store_true",
+        help="start only shards; print the variables for ranks started by others")
+    add("--nnodes", type=count(1), default=1, metavar="K", help="nodes of the job (default 1)")
+    add("--node-rank", type=count(0), default=0, metavar="I", help="number of this node, from 0")
+    add("--master-addr", metavar="A", help="address of node 0 in the private network")
+    add("--master-port", type=count(1), default=29400, metavar="P",
+        help="port at which the launchers meet (default 29400)")
+    add("--join-timeout", type=seconds, default=300.0, metavar="S",
+        help="seconds to wait for the launchers of the other nodes (default 300)")
+    return parser
+
+
+def find_program(name, bin_dir, parser):
+    launch = pathlib.Path(__file__).resolve().parent.parent
+    places = [pathlib.Path(bin_dir)] if bin_dir else [launch, launch.parent / "build/release/bin"]
+    for place in places:
+        path = place / name
+        if path.is_file() and os.access(path, os.X_OK):
+            return str(path.absolute())
+    found = None if bin_dir else shutil.which(name)
+    if found is None:
+        where = ", ".join(map(str, places)) + ("" if bin_dir else " or PATH")
+        parser.error(f"no program '{name}' in {where} (--bin-dir)")
+    return found
+
+
+def parse(argv, environment):
+    """Options of a command line; SystemExit(2) with a line `error: …` for a wrong one."""
+    split = argv.index("--") if "--" in argv else len(argv)
+    parser = make_parser()
+    given = parser.parse_intermixed_args(argv[:split])
+    for setting in given.settings:
+        if "=" not in setting:
+            parser.error(f"'{setting}': neither an option nor key.path=value")
+    if given.ps_only and given.ps == 0:
+        parser.error("--ps-only needs --ps N with at least one shard")
+    if given.ps_only and given.max_restarts > 0:
+        parser.error("--max-restarts restarts ranks, --ps-only has none: ranks would not find new shards")
+    if given.node_rank >= given.nnodes:
+        parser.error(f"--node-rank {given.node_rank}: nodes are 0 to {given.nnodes - 1} (--nnodes)")
+    token = environment.get("SATRAP_TOKEN") or None
+    if given.nnodes > 1:
+        if given.master_addr is None:
+            parser.error("--nnodes above 1 needs --master-addr, the address of node 0")
+        if token is None:
+            parser.error("several nodes need the same secret in the environment variable SATRAP_TOKEN")
+    if token is not None and len(token) < MIN_TOKEN_CHARS:
+        parser.error(f"SATRAP_TOKEN has {len(token)} characters: too easy to guess, take {MIN_TOKEN_CHARS}")
+    return Options(
+        config=given.config, settings=given.settings, train_flags=argv[split + 1:], ps=given.ps,
+        nproc=0 if given.ps_only else given.nproc_per_node, nnodes=given.nnodes,
+        node_rank=given.node_rank, master_addr=given.master_addr, master_port=given.master_port,
+        join_timeout=given.join_timeout, max_restarts=given.max_restarts, grace=given.grace,
+        interface=environment.get("SATRAP_INTERFACE") or None, log_dir=given.log_dir, ps_workers=given.ps_workers, ps_only=given.ps_only, token=token,
+        train_program=find_program("satrap", given.bin_dir, parser),
+        ps_program=find_program("satrap-ps", given.bin_dir, parser) if given.ps else "")

@@ -1,0 +1,138 @@
+"""Attempts, failures, restarts, the exit status. Runs on node 0 and tells all nodes what to do."""
+import asyncio
+import dataclasses
+import socket
+
+from .node import USAGE_STATUS
+from .variables import Attempt
+
+STORE_START_S = 30.0
+
+
+@dataclasses.dataclass
+class Failure:
+    what: str
+    status: int
+    restart: bool
+    log: str | None = None
+
+
+class Job:
+    """messages: a queue of (node, message) of all nodes. tell(node, command): sends one to a node."""
+
+    def __init__(self, options, run_id, make_store, node, messages, tell, say):
+        self._options = options
+        self._run_id = run_id
+        self._make_store = make_store  # makes an empty file store; None: one is served instead
+        self._node = node  # this one
+        self._messages, self._tell, self._say = messages, tell, say
+        self._nodes = list(range(options.nnodes))
+        self._stop = None  # (signal that came, signal that the ranks get)
+        self._number = 0
+        self._failure = None
+        self._finished = True
+
+    async def run(self):
+        """The exit status of the job."""
+        while True:
+            await self._attempt()
+            if self._failure is None and self._stop is None:
+                return 0
+            if self._failure is None:
+                return 0 if self._finished or self._options.ps_only else 128 + self._stop[0]
+            if not self._may_restart():
+                return self._failure.status
+            self._number += 1
+
+    async def _attempt(self):
+        self._failure = None
+        self._finished = True
+        if await self._start():
+            await self._watch()
+        await self._node.end_store()
+
+    async def _start(self):
+        """False, with a failure, if there is no store to start with."""
+        try:
+            store = await self._open_store()
+        except (OSError, TimeoutError) as error:
+            self._fail(Failure(f"no store: {error or f'silent for {STORE_START_S:g} s'}", 1, False))
+            return False
+        address = self._options.master_addr or "127.0.0.1"
+        self._tell_all({"do": "start", "attempt": Attempt(
+            self._number, self._run_id, store, address, free_port(address))})
+        return True
+
+    async def _open_store(self):
+        """Every attempt has a store of its own, so that it finds nothing of processes now dead."""
+        if self._make_store is not None:
+            return self._make_store(self._number)
+        return await self._node.start_store(self._number, self._options.master_addr, STORE_START_S)
+
+    async def _watch(self):
+        """Until no rank and no shard runs on any node."""
+        with_ranks, busy = set(self._nodes), set(self._nodes)
+        while busy:
+            node, message = await self._messages.get()
+            match message.get("event"):
+                case "failed":
+                    self._fail(Failure(message["what"], message["status"], message["restart"],
+                                       message.get("log")))
+                case "ranks_ended":
+                    with_ranks.discard(node)
+                    self._finished = self._finished and message["finished"]
+                    if not with_ranks:
+                        self._tell_all({"do": "stop_shards"})
+                case "ended":
+                    busy.discard(node)
+                case "signal":
+                    self._stop_by(message["number"], message["pass_on"])
+                case "lost":
+                    self._nodes.remove(node)
+                    with_ranks.discard(node)
+                    busy.discard(node)
+                    self._fail(Failure(f"the launcher of node {node} is gone", 1, False))
+
+    def _stop_by(self, number, pass_on):
+        if self._stop is None:
+            self._stop = (number, pass_on)
+            self._tell_all({"do": "stop_ranks", "signal": pass_on})
+
+    def _fail(self, failure):
+        if self._failure is not None:
+            return
+        self._failure = failure
+        text = failure.what
+        if self._may_restart():
+            text += (f"; attempt {self._number + 1} of {self._options.max_restarts} starts from the "
+                     "last checkpoint")
+        else:
+            text += f"; the job ends{self._why_no_restart()}"
+        self._say(text + (f"; its log: {failure.log}" if failure.log else ""))
+        self._tell_all({"do": "end"})
+
+    def _may_restart(self):
+        return (self._failure.restart and self._stop is None
+                and self._number < self._options.max_restarts)
+
+    def _why_no_restart(self):
+        if self._failure.status == USAGE_STATUS and not self._failure.restart:
+            return ": its configuration is wrong"
+        if self._options.max_restarts and self._number == self._options.max_restarts:
+            return f": --max-restarts {self._number} reached"
+        return ""
+
+    def _tell_all(self, command):
+        for node in self._nodes:
+            self._tell(node, command)
+
+
+def free_port(host):
+    """A port for what the ranks may want to open at MASTER_ADDR; nothing of satrap does."""
+    for address in (host, ""):
+        try:
+            with socket.create_server((address, 0)) as server:
+                return server.getsockname()[1]
+        except OSError:
+            continue
+    return 0

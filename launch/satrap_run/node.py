@@ -1,0 +1,220 @@
+"""The processes of one attempt on this node."""
+import asyncio
+import pathlib
+import shlex
+import signal
+import subprocess
+
+from .output import LogFile, Stream, TerminalStream
+from .process import Process, signal_name
+from .variables import rank_command, rank_variables, shard_command, shard_variables
+
+USAGE_STATUS = 2
+FAILED_GRACE_S = 3.0  # of what still runs in an attempt that has failed
+SHARD_GRACE_S = 10.0  # of shards whose ranks have ended
+SETTLE_S = 0.05  # so that the death of a shard is not mistaken for the error it causes in a rank
+
+
+class Node:
+    """Starts, stops and watches. What happens is told to `report`, as the messages of members.py:
+
+    failed       a process ended that should not have: what, status, restart (may it be tried again)
+    ranks_ended  no rank runs any more; finished: all have ended with 0
+    ended        no shard runs either
+    """
+
+    def __init__(self, options, token, log_dir, output, report):
+        self._options = options
+        self._token = token
+        self._log_dir = pathlib.Path(log_dir)
+        self._output = output
+        self._report = report
+        self._loop = asyncio.get_running_loop()
+        self._begin(0)
+
+    def handle(self, command):
+        """A command of job.py."""
+        match command["do"]:
+            case "start":
+                self._start(command["attempt"])
+            case "stop_ranks":
+                self._stop_ranks(command["signal"])
+            case "stop_shards":
+                self._stop_shards()
+            case "end":
+                self._end()
+
+    async def start_store(self, attempt, host, timeout_s):
+        """Starts `satrap store` for an attempt; its URL. OSError or TimeoutError without one."""
+        self._begin(attempt)
+        url = self._loop.create_future()
+
+        def on_line(line):
+            if not url.done() and "://" in line:
+                url.set_result(line.strip())
+
+        self._launch("store", None, [self._options.train_program, "store", "--host", host,
+                                     "--port", "0"],
+                     {"SATRAP_TOKEN": self._token}, on_line)
+        self._store_url = url
+        return await asyncio.wait_for(url, timeout_s)
+
+    async def end_store(self):
+        """The store goes last: shards of any node may look things up while they end."""
+        self._ending = True
+        self._signal(self._running("store"), signal.SIGTERM, FAILED_GRACE_S)
+        await self.wait_until_nothing_runs()
+
+    def kill(self):
+        for process in self._running():
+            process.kill()
+
+    async def wait_until_nothing_runs(self):
+        while self._running():
+            await asyncio.sleep(0.005)
+
+    @property
+    def has_processes(self):
+        return bool(self._running())
+
+    def fit_terminal(self):
+        for streams, _ in self._files.values():
+            for stream in streams:
+                if isinstance(stream, TerminalStream):
+                    stream.fit()
+
+    # Starting
+
+    def _begin(self, number):
+        """Forgets the attempt before, of which nothing runs any more."""
+        self._number = number
+        self._processes = []
+        self._files = {}
+        self._store_url = None
+        self._rank_signal = None  # what the ranks have been told to stop with
+        self._stopping_shards = False
+        self._failures = []
+        self._ranks_reported = self._end_reported = False
+        self._ending = False
+
+    def _start(self, attempt):
+        if attempt.number != self._number:
+            self._begin(attempt.number)
+        try:
+            for shard in self._options.local_shards():
+                self._launch("shard", shard, shard_command(self._options, shard),
+                             shard_variables(self._options, attempt, self._token))
+            for local_rank in range(self._options.nproc):
+                self._launch("rank", self._options.node_rank * self._options.nproc + local_rank,
+                             rank_command(self._options, attempt.number),
+                             rank_variables(self._options, attempt, self._token, local_rank))
+        except (OSError, subprocess.SubprocessError) as error:
+            self._report({"event": "failed", "what": f"a process cannot be started: {error}",
+                          "status": 126, "restart": False})
+        self._report_progress()  # there may be nothing to run
+
+    def _launch(self, kind, number, command, variables, on_line=None):
+        name = kind if number is None else f"{kind} {number}"
+        file_name = name.replace(" ", "-") + ".log"
+        log = LogFile(self._log_dir / f"attempt-{self._number}" / file_name, shlex.join(command),
+                      self._output.say)
+        make = TerminalStream if name == "rank 0" and self._output.is_terminal else Stream
+        out = Stream(self._loop, self._output, kind, name, log, name == "rank 0", on_line)
+        err = make(self._loop, self._output, kind, name, log)
+        self._files[name] = ([out, err], log)
+        try:
+            self._processes.append(Process(self._loop, kind, number, command, variables,
+                                           out.write_fd, err.write_fd, self._on_exit))
+        except (OSError, subprocess.SubprocessError):
+            self._close_files(name)
+            raise
+        finally:
+            out.close_write_end()
+            err.close_write_end()
+
+    # Stopping
+
+    def _stop_ranks(self, number):
+        self._rank_signal = number
+        self._signal(self._running("rank"), number, self._options.grace)
+        self._report_progress()
+
+    def _stop_shards(self):
+        self._stopping_shards = True
+        self._signal(self._running("shard"), signal.SIGTERM, SHARD_GRACE_S)
+        self._report_progress()
+
+    def _end(self):
+        self._ending = True
+        self._signal(self._running("rank") + self._running("shard"), signal.SIGTERM, FAILED_GRACE_S)
+        self._report_progress()
+
+    def _signal(self, processes, number, grace_s):
+        for process in processes:
+            process.send(number)
+        self._loop.call_later(grace_s, self._kill_late, processes, number, grace_s)
+
+    def _kill_late(self, processes, number, grace_s):
+        for process in processes:
+            if process.running:
+                self._output.say(f"{process.name} (pid {process.pid}) has not ended {grace_s:g} s after "
+                                 f"{signal_name(number)} and is killed")
+                process.kill()
+
+    # Ends
+
+    def _on_exit(self, process):
+        self._close_files(process.name)
+        if process.kind == "store" and not self._store_url.done():
+            self._store_url.set_exception(ChildProcessError(process.describe_end()))
+        if not self._was_expected(process):
+            if not self._failures:
+                self._loop.call_later(SETTLE_S, self._report_failure, self._number)
+            self._failures.append(process)
+        self._report_progress()
+
+    def _was_expected(self, process):
+        if self._ending or process.killed_by_us:
+            return True
+        if process.kind == "rank":
+            stopped = (0, 128 + self._rank_signal) if self._rank_signal else (0,)
+            return process.exit_status() in stopped
+        if self._stopping_shards and process.exit_status() not in (0, 128 + signal.SIGTERM):
+            self._output.say(f"{process.describe_end()} after all ranks had ended")
+        return self._stopping_shards
+
+    def _report_failure(self, number):
+        """Of several processes that ended together: the one that explains the others."""
+        if number != self._number:
+            return
+        refused = [p for p in self._failures if p.status == USAGE_STATUS]
+        killed = [p for p in self._failures if p.status < 0]
+        cause = (refused or killed or self._failures)[0]
+        log = self._files[cause.name][1].path
+        self._report({"event": "failed", "what": cause.describe_end(), "log": str(log),
+                      "status": cause.exit_status() or 1, "restart": not refused})
+        self._failures = []
+        self._report_progress()
+
+    def _report_progress(self):
+        if self._failures:
+            return  # first the failure, then its consequences
+        may_end = not self._options.ps_only or self._rank_signal is not None or self._ending
+        if not self._running("rank") and may_end and not self._ranks_reported:
+            self._ranks_reported = True
+            ranks = [process for process in self._processes if process.kind == "rank"]
+            self._report({"event": "ranks_ended",
+                          "finished": all(process.status == 0 for process in ranks)})
+        if self._ranks_reported and not self._running("shard") and not self._end_reported:
+            self._end_reported = True
+            self._report({"event": "ended"})
+
+    def _close_files(self, name):
+        streams, log = self._files[name]
+        for stream in streams:
+            stream.finish()
+        log.close()
+
+    def _running(self, kind=None):
+        return [process for process in self._processes
+                if process.running and kind in (None, process.kind)]

@@ -1,0 +1,65 @@
+"""Command line and environment of each process of a job."""
+import dataclasses
+
+ATTEMPT_0_FLAGS = ("--resume", "--overwrite", "--resume-from")
+
+
+@dataclasses.dataclass
+class Attempt:
+    """What all processes of an attempt are told; node 0 makes it, the others get it from there."""
+    number: int
+    run_id: str
+    store: str  # a URL
+    master_addr: str
+    master_port: int
+
+
+def shard_command(options, shard):
+    workers = [] if options.ps_workers is None else ["--workers", str(options.ps_workers)]
+    return [options.ps_program, options.config, "--shard", str(shard), "--shards", str(options.ps),
+            *workers, *options.settings]
+
+
+def rank_command(options, attempt):
+    flags = options.train_flags
+    if attempt > 0:
+        flags = [*later_flags(flags), "--resume"]
+    return [options.train_program, "train", options.config, *options.settings, *flags]
+
+
+def later_flags(flags):
+    """Flags without those that say how attempt 0 starts."""
+    kept = []
+    words = iter(flags)
+    for word in words:
+        if word.split("=")[0] not in ATTEMPT_0_FLAGS:
+            kept.append(word)
+        elif word == "--resume-from":
+            next(words, None)  # its value
+    return kept
+
+
+def shard_variables(options, attempt, token):
+    values = {"SATRAP_STORE": attempt.store, "SATRAP_TOKEN": token,
+              "SATRAP_ATTEMPT": str(attempt.number), "TORCHELASTIC_RUN_ID": attempt.run_id}
+    if options.interface is not None:
+        values["SATRAP_INTERFACE"] = options.interface
+    return values
+
+
+def rank_variables(options, attempt, token, local_rank):
+    """torchrun's variables, and ours. Who opens a c10d store at MASTER_PORT hosts it on rank 0."""
+    rank = options.node_rank * options.nproc + local_rank
+    values = {
+        "RANK": rank, "LOCAL_RANK": local_rank, "GROUP_RANK": options.node_rank,
+        "WORLD_SIZE": options.world_size, "LOCAL_WORLD_SIZE": options.nproc,
+        "GROUP_WORLD_SIZE": options.nnodes,
+        "ROLE_NAME": "default", "ROLE_RANK": rank, "ROLE_WORLD_SIZE": options.world_size,
+        "MASTER_ADDR": attempt.master_addr, "MASTER_PORT": attempt.master_port,
+        "TORCHELASTIC_RESTART_COUNT": attempt.number,
+        "TORCHELASTIC_MAX_RESTARTS": options.max_restarts,
+        "TORCHELASTIC_USE_AGENT_STORE": False,
+        "SATRAP_SHARDS": options.ps,
+    }
+    return ({name: str(value) for name, value in values.items()}
+            | shard_variables(options, attempt, token))
