@@ -25,6 +25,11 @@ void check(const JobConfig& job, const ClusterConfig& config) {
                 concat("embedding.store: embedded keeps the tables in one process, but there are ",
                        config.num_ranks, " ranks; write store: ps"));
   }
+  if (!on_shards && config.num_shards > 0) {
+    throw Error(ErrorCode::kInvalidConfig,
+                concat("embedding.store: embedded leaves the ", config.num_shards,
+                       " shards of this job without work; write store: ps, or start none"));
+  }
   if (on_shards && (config.num_shards < 1 || config.store.empty())) {
     throw Error(ErrorCode::kInvalidConfig,
                 "embedding.store: ps needs shards: start the job with `satrap-run --ps N`, or set "

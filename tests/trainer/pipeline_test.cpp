@@ -12,6 +12,7 @@
 #include "src/trainer/checkpoint_writer.h"
 #include "src/trainer/evaluator.h"
 #include "src/trainer/model.h"
+#include "src/trainer/tables_store.h"
 #include "src/trainer/work.h"
 #include "tests/trainer/tiny_job.h"
 
@@ -31,7 +32,9 @@ std::string train_sequentially(const JobConfig& config) {
   ThreadPool pool(1);
   const data::Schema schema = data::resolve_schema(config.data);
   const auto transforms = data::fit_transforms(config.data, schema, config.seed);
-  Model model(config, schema, pool);
+  Cluster alone(config, {});
+  Model model(config, schema, alone, pool);
+  embedding::EmbeddingWorker& worker = static_cast<TablesStore&>(*model.store).worker();
   data::ReadOptions read;
   read.seed = config.seed;
   read.batch_size = config.data.batch_size;
@@ -41,17 +44,17 @@ std::string train_sequentially(const JobConfig& config) {
   for (auto work = std::make_unique<Work>(); source->next(work->batch);
        work = std::make_unique<Work>()) {
     work->step = std::ssize(works) + 1;
-    work->position = source->position();
-    model.worker->plan(work->batch, work->plan);
+    work->shares.positions = {source->position()};
+    worker.plan(work->batch, work->plan);
     works.push_back(std::move(work));
   }
   const auto look_up = [&](Work& work) {
     const auto rows = static_cast<std::size_t>(work.batch.num_rows);
-    work.pooled.resize(rows * static_cast<std::size_t>(model.worker->output_width()));
-    work.mask.resize(rows * static_cast<std::size_t>(model.worker->mask_width()));
+    work.pooled.resize(rows * static_cast<std::size_t>(worker.output_width()));
+    work.mask.resize(rows * static_cast<std::size_t>(worker.mask_width()));
     work.grad_pooled.resize(work.pooled.size());
     work.probabilities.resize(rows);
-    model.worker->forward(work.plan, work.batch, work.pooled, work.mask);
+    worker.forward(work.plan, work.batch, work.pooled, work.mask);
   };
   const std::int64_t staleness = config.train.staleness_bound();
   const std::int64_t steps = std::ssize(works);
@@ -68,7 +71,7 @@ std::string train_sequentially(const JobConfig& config) {
                                      .step = t},
                                     work.probabilities, work.grad_pooled);
     model.network->apply(t);
-    model.worker->backward(work.plan, work.grad_pooled, t);               // E_t
+    worker.backward(work.plan, work.grad_pooled, t);                      // E_t
     if (t + 1 + staleness <= steps) look_up(work_of(t + 1 + staleness));  // reads E_t
   }
 
@@ -76,7 +79,7 @@ std::string train_sequentially(const JobConfig& config) {
   CheckpointWriter writer(directory.path() + "/checkpoints", 1);
   auto content = std::make_unique<CheckpointContent>();
   content->step = steps;
-  content->position = works.back()->position;
+  content->positions = works.back()->shares.positions;
   content->transforms_json = transforms.to_json(schema);
   content->capture(model);
   writer.start(std::move(content));

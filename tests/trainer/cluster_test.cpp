@@ -1,0 +1,246 @@
+#include <atomic>
+#include <cmath>
+#include <fstream>
+#include <random>
+#include <thread>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "satrap/core/error.h"
+#include "satrap/trainer/checkpoint.h"
+#include "tests/trainer/tiny_cluster.h"
+#include "tests/trainer/tiny_job.h"
+
+namespace satrap::trainer {
+namespace {
+
+using nlohmann::json;
+using ::testing::HasSubstr;
+
+json summary_of(const TrainOutcome& outcome) {
+  std::ifstream file(outcome.summary_path);
+  return json::parse(file);
+}
+
+std::string digest_of(const TrainOutcome& outcome) {
+  return verify_checkpoint(outcome.last_checkpoint);
+}
+
+std::vector<float> dense_of(const TrainOutcome& outcome) {
+  std::ifstream file(outcome.last_checkpoint + "/dense.bin", std::ios::binary);
+  std::vector<char> bytes((std::istreambuf_iterator<char>(file)), {});
+  std::vector<float> values(bytes.size() / sizeof(float));
+  std::memcpy(values.data(), bytes.data(), values.size() * sizeof(float));
+  return values;
+}
+
+class ClusterTest : public testing::Test {
+ protected:
+  std::string directory(const std::string& name) const { return directory_.path() + "/" + name; }
+
+  JobConfig job(const std::string& name) const { return tiny_job(directory(name)); }
+
+  const TemporaryDirectory directory_;
+};
+
+TEST_F(ClusterTest, SyncOnAnyNumberOfShardsHasTheBitsOfOneProcess) {
+  JobConfig alone = job("alone");
+  alone.train.mode = "sync";
+  const std::string expected = digest_of(train(alone, {}));
+  for (std::int64_t shards = 1; shards <= 3; ++shards) {
+    JobConfig config = alone;
+    config.run_dir = directory(concat("shards-", shards));
+    EXPECT_EQ(digest_of(TinyCluster(config, shards, 1).train()), expected) << shards << " shards";
+  }
+}
+
+TEST_F(ClusterTest, DeterministicHybridOnAnyNumberOfShardsHasTheBitsOfOneProcess) {
+  for (const std::int64_t staleness : {1, 4, 100}) {
+    JobConfig alone = job(concat("alone-", staleness));
+    alone.train.staleness = staleness;
+    const std::string expected = digest_of(train(alone, {}));
+    for (std::int64_t shards = 1; shards <= 3; ++shards) {
+      JobConfig config = alone;
+      config.run_dir = directory(concat("shards-", shards, "-", staleness));
+      EXPECT_EQ(digest_of(TinyCluster(config, shards, 1).train()), expected)
+          << shards << " shards, staleness " << staleness;
+    }
+  }
+}
+
+TEST_F(ClusterTest, RanksThatShareAGlobalBatchTrainAsOneDoes) {
+  JobConfig config = job("one");
+  config.train.mode = "sync";
+  config.data.synthetic.rows = 64 * 200;
+  config.model.dropout = 0.1;
+  const TrainOutcome one = TinyCluster(config, 2, 1).train();
+  for (std::int64_t ranks = 2; ranks <= 4; ranks += 2) {
+    config.run_dir = directory(concat("ranks-", ranks));
+    const TrainOutcome several = TinyCluster(config, 2, ranks).train();
+    EXPECT_EQ(summary_of(several)["step"], 200);
+    EXPECT_EQ(summary_of(several)["examples"], 64 * 200);
+    const std::vector<float> expected = dense_of(one), actual = dense_of(several);
+    ASSERT_EQ(actual.size(), expected.size());
+    double largest = 0.0;
+    for (std::size_t i = 0; i < expected.size(); ++i) {
+      largest = std::max(largest, static_cast<double>(std::abs(actual[i] - expected[i])));
+    }
+    EXPECT_LT(largest, 1e-5) << ranks << " ranks";
+    EXPECT_NEAR(summary_of(several)["eval"]["auc"], summary_of(one)["eval"]["auc"], 1e-4);
+  }
+}
+
+TEST_F(ClusterTest, SeveralRanksInDeterministicHybridRepeatTheirBits) {
+  JobConfig config = job("first");
+  const std::string expected = digest_of(TinyCluster(config, 1, 3).train());
+  for (std::int64_t shards = 1; shards <= 3; ++shards) {
+    config.run_dir = directory(concat("again-", shards));
+    EXPECT_EQ(digest_of(TinyCluster(config, shards, 3).train()), expected) << shards << " shards";
+  }
+}
+
+TEST_F(ClusterTest, RowsThatDoNotDivideEvenlyAreAllTrainedOnOnce) {
+  JobConfig config = job("uneven");
+  config.data.synthetic.rows = 64 * 3 + 9;  // the second rank has none of the last batch
+  config.train.epochs = 3;
+  const json summary = summary_of(TinyCluster(config, 2, 2).train());
+  EXPECT_EQ(summary["examples"], 3 * (64 * 3 + 9));
+  EXPECT_EQ(summary["step"], 3 * 4);
+  EXPECT_EQ(summary["eval"]["examples"], 512);
+}
+
+TEST_F(ClusterTest, ARestartOnFreshShardsEndsWithTheSameBits) {
+  JobConfig config = job("undisturbed");
+  config.checkpoint.every = "7 steps";
+  for (const std::int64_t ranks : {1, 2}) {
+    config.run_dir = directory(concat("undisturbed-", ranks));
+    config.train.max_steps = 0;
+    const std::string expected = digest_of(TinyCluster(config, 2, ranks).train());
+
+    config.run_dir = directory(concat("disturbed-", ranks));
+    TinyCluster cluster(config, 2, ranks);
+    std::atomic<bool> stop = false;
+    std::atomic<int> requests = 0;
+    cluster.start_shards([&] { stop = ++requests > 60; });
+    const TrainOutcome stopped = cluster.train({.stop = &stop});
+    EXPECT_FALSE(stopped.finished);
+    cluster.start_shards();
+    const TrainOutcome resumed = cluster.train({.resume = true});
+    EXPECT_TRUE(resumed.finished);
+    EXPECT_EQ(digest_of(resumed), expected) << ranks << " ranks";
+  }
+}
+
+TEST_F(ClusterTest, ACheckpointContinuesOnOtherNumbersOfShardsAndRanks) {
+  JobConfig config = job("run");
+  config.train.mode = "sync";
+  config.train.max_steps = 20;
+  const TrainOutcome first = TinyCluster(config, 3, 2).train();
+  config.train.max_steps = 0;
+  const std::string expected = [&] {
+    JobConfig whole = config;
+    whole.run_dir = directory("whole");
+    return summary_of(TinyCluster(whole, 1, 1).train())["eval"]["auc"].dump();
+  }();
+  struct Shape {
+    std::int64_t shards, ranks;
+  };
+  for (const Shape shape : {Shape{1, 1}, Shape{2, 1}, Shape{4, 4}}) {
+    JobConfig other = config;
+    other.run_dir = directory(concat("other-", shape.shards, "-", shape.ranks));
+    const TrainOutcome outcome =
+        TinyCluster(other, shape.shards, shape.ranks).train({.resume_from = first.last_checkpoint});
+    EXPECT_TRUE(outcome.finished);
+    EXPECT_EQ(summary_of(outcome)["step"], 40);
+    EXPECT_NEAR(summary_of(outcome)["eval"]["auc"].get<double>(), std::stod(expected), 1e-4);
+  }
+  // Also without shards.
+  config.run_dir = directory("embedded");
+  const TrainOutcome outcome = train(config, {.resume_from = first.last_checkpoint});
+  EXPECT_NEAR(summary_of(outcome)["eval"]["auc"].get<double>(), std::stod(expected), 1e-4);
+}
+
+TEST_F(ClusterTest, StalenessNeverPassesTheBoundAndIsInTheSummary) {
+  for (const std::int64_t bound : {0, 1, 4, 16}) {
+    JobConfig config = job(concat("bound-", bound));
+    config.train.deterministic = false;
+    config.train.staleness = bound;
+    TinyCluster cluster(config, 2, 2);
+    std::atomic<unsigned> seed = 1;
+    cluster.start_shards([&] {  // slow at random: up to 2 ms
+      std::minstd_rand random(seed.fetch_add(1));
+      const auto end =
+          std::chrono::steady_clock::now() + std::chrono::microseconds(random() % 2000);
+      while (std::chrono::steady_clock::now() < end) std::this_thread::yield();
+    });
+    const json staleness = summary_of(cluster.train())["staleness"];
+    EXPECT_EQ(staleness["bound"], bound);
+    EXPECT_LE(staleness["max"].get<std::int64_t>(), bound);
+    EXPECT_EQ(staleness["histogram"].size(), static_cast<std::size_t>(bound + 1));
+    std::int64_t lookups = 0;
+    for (const json& count : staleness["histogram"]) lookups += count.get<std::int64_t>();
+    EXPECT_EQ(lookups, 40);
+  }
+}
+
+TEST_F(ClusterTest, SeveralRanksCannotShareEmbeddedTables) {
+  JobConfig config = job("embedded");
+  TrainOptions options;
+  options.cluster.num_ranks = 2;
+  options.cluster.store = "file:///nowhere";
+  try {
+    train(config, options);
+    FAIL() << "no error";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kInvalidConfig);
+    EXPECT_THAT(error.what(), HasSubstr("embedding.store: embedded"));
+    EXPECT_THAT(error.what(), HasSubstr("2 ranks"));
+  }
+}
+
+TEST_F(ClusterTest, ARankThatDiesEndsTheOthersWithAnError) {
+  JobConfig config = job("dies");
+  config.data.synthetic.rows = 64 * 4000;
+  config.model.top = {17};
+  TinyCluster cluster(config, 1, 2);
+  cluster.job().train.max_nonfinite_steps = 1;
+  cluster.job().dense_optimizer.lr = 1e38;  // the job diverges, on all ranks
+  EXPECT_THROW(cluster.train(), Error);
+}
+
+TEST(ClusterConfig, ReadsTheVariablesOfTorchrun) {
+  const std::map<std::string, std::string> variables = {{"RANK", "3"},
+                                                        {"WORLD_SIZE", "8"},
+                                                        {"TORCHELASTIC_RUN_ID", "abc"},
+                                                        {"TORCHELASTIC_RESTART_COUNT", "2"},
+                                                        {"SATRAP_STORE", "file:///x"},
+                                                        {"SATRAP_SHARDS", "4"}};
+  const auto lookup = [&](const std::string& name) -> std::optional<std::string> {
+    const auto it = variables.find(name);
+    return it == variables.end() ? std::nullopt : std::optional(it->second);
+  };
+  const ClusterConfig config = ClusterConfig::from(lookup);
+  EXPECT_EQ(config.rank, 3);
+  EXPECT_EQ(config.num_ranks, 8);
+  EXPECT_EQ(config.num_shards, 4);
+  EXPECT_EQ(config.job, "job-abc/attempt-2/");
+}
+
+TEST(ClusterConfig, RefusesNumbersThatAreNone) {
+  const auto with = [](const std::string& name, const std::string& value) {
+    return ClusterConfig::from([=](const std::string& asked) -> std::optional<std::string> {
+      return asked == name ? std::optional(value) : std::nullopt;
+    });
+  };
+  EXPECT_THROW(with("RANK", "one"), Error);
+  EXPECT_THROW(with("RANK", "-1"), Error);
+  EXPECT_THROW(with("RANK", "1"), Error);        // of 1
+  EXPECT_THROW(with("WORLD_SIZE", "2"), Error);  // no store
+  EXPECT_THROW(with("WORLD_SIZE", "0"), Error);
+  EXPECT_EQ(with("HOME", "x").num_ranks, 1);
+}
+
+}  // namespace
+}  // namespace satrap::trainer

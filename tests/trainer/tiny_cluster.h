@@ -1,0 +1,86 @@
+#pragma once
+
+#include <exception>
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "satrap/data/schema.h"
+#include "satrap/net/endpoint.h"
+#include "satrap/net/file_store.h"
+#include "satrap/ps/shard_server.h"
+#include "satrap/trainer/trainer.h"
+#include "src/trainer/specs.h"
+#include "tests/support/temporary_directory.h"
+
+namespace satrap::trainer {
+
+/// Shards and ranks of one job, all in this process.
+class TinyCluster {
+ public:
+  TinyCluster(const JobConfig& job, std::int64_t num_shards, std::int64_t num_ranks)
+      : job_(job), num_ranks_(num_ranks), num_shards_(num_shards) {
+    job_.embedding.store = "ps";
+    job_.cluster.timeout = "60s";
+    start_shards();
+  }
+
+  /// A fresh set of shards, as after a kill of all of them.
+  void start_shards(const std::function<void()>& before_request = {}) {
+    shards_.clear();
+    const EmbeddingSpecs specs = embedding_specs(job_, data::resolve_schema(job_.data));
+    for (std::int64_t s = 0; s < num_shards_; ++s) {
+      shards_.push_back(std::make_unique<ps::ShardServer>(
+          endpoint_, store_, specs.tables, specs.seed,
+          ps::ShardServerOptions{.shard = s,
+                                 .num_shards = num_shards_,
+                                 .num_workers = s + 1,
+                                 .before_request = before_request}));
+    }
+  }
+
+  JobConfig& job() { return job_; }
+
+  /// All ranks, a thread each. Returns the chief's outcome; rethrows the first rank's error.
+  TrainOutcome train(const TrainOptions& options = {}) {
+    ++num_starts_;
+    std::vector<TrainOutcome> outcomes(static_cast<std::size_t>(num_ranks_));
+    std::vector<std::exception_ptr> errors(outcomes.size());
+    std::vector<std::thread> threads;
+    for (std::int64_t r = 0; r < num_ranks_; ++r) {
+      threads.emplace_back([&, r] {
+        const auto i = static_cast<std::size_t>(r);
+        try {
+          TrainOptions mine = options;
+          mine.cluster = {.rank = r,
+                          .num_ranks = num_ranks_,
+                          .num_shards = num_shards_,
+                          .store = "file://" + directory_.path() + "/store",
+                          .token = "",
+                          .job = "start-" + std::to_string(num_starts_) + "/"};
+          outcomes[i] = trainer::train(job_, mine);
+        } catch (...) {
+          errors[i] = std::current_exception();
+        }
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+    for (const std::exception_ptr& error : errors) {
+      if (error) std::rethrow_exception(error);
+    }
+    return outcomes.front();
+  }
+
+ private:
+  JobConfig job_;
+  const std::int64_t num_ranks_, num_shards_;
+  std::int64_t num_starts_ = 0;
+  const TemporaryDirectory directory_;
+  net::Endpoint endpoint_{{}};
+  net::FileStore store_{directory_.path() + "/store"};
+  std::vector<std::unique_ptr<ps::ShardServer>> shards_;
+};
+
+}  // namespace satrap::trainer
