@@ -47,6 +47,7 @@ class Reporter {
 
   /// Reports and appends to metrics.jsonl.
   void report(std::int64_t step);
+  bool has_reported(std::int64_t step) const { return step_ == step && last_seconds_ > 0.0; }
   void report_evaluation(std::int64_t step, const Evaluation& evaluation);
   void write_summary(std::int64_t step, bool finished, bool resumed);
 

@@ -159,7 +159,7 @@ TrainOutcome TrainingRun::run() {
 /// The last evaluation, checkpoint and summary.
 void TrainingRun::finish(bool finished) {
   reporter_->end_training();
-  if (cluster_.is_chief()) reporter_->report(step_);
+  if (cluster_.is_chief() && !reporter_->has_reported(step_)) reporter_->report(step_);
   if (finished && config_.data.has_eval()) evaluate();
   start_checkpoint();
   if (!cluster_.is_chief()) return;
