@@ -139,6 +139,12 @@ SafeContext& safe(tcp::Context& context) { return static_cast<SafeContext&>(cont
 
 }  // namespace
 
+bool is_gloo_timeout(const std::exception& error) {
+  const std::string_view text = error.what();
+  return text.find("imeout") != std::string_view::npos ||   // of the application, of connecting
+         text.find("Timed out") != std::string_view::npos;  // of this wait
+}
+
 std::shared_ptr<GlooDevice> make_gloo_device(const std::string& address) {
   try {
     return std::make_shared<tcp::Device>(tcp::CreateDeviceAttr(tcp::attr(address.c_str())));
@@ -179,8 +185,7 @@ void GlooMesh::connect(int peer, const std::string& address) {
   try {
     context_->getPair(peer)->connect(std::vector<char>(address.begin(), address.end()));
   } catch (const std::exception& error) {
-    const bool is_late = std::string_view(error.what()).find("imeout") != std::string_view::npos;
-    throw NetError(is_late ? NetFailure::kTimeout : NetFailure::kClosed,
+    throw NetError(is_gloo_timeout(error) ? NetFailure::kTimeout : NetFailure::kClosed,
                    concat("Gloo connection not made: ", error.what()));
   }
   if (!safe(*context_).pair(peer).is_connected()) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <memory>
 #include <string>
@@ -31,6 +32,10 @@ namespace satrap::net {
 /// One event thread per device, named "net-gloo".
 using GlooDevice = gloo::transport::tcp::Device;
 using GlooBuffer = gloo::transport::UnboundBuffer;
+
+/// Whether a wait of Gloo's threw because somebody's time was up. Its exceptions differ by text
+/// only.
+bool is_gloo_timeout(const std::exception& error);
 
 /// A device bound to a numeric address. Throws Error(kUnavailable) if Gloo cannot.
 std::shared_ptr<GlooDevice> make_gloo_device(const std::string& address);

@@ -8,6 +8,15 @@
 #include "satrap/core/error.h"
 
 namespace satrap::net {
+namespace {
+
+// A deadline that passes in one wait ends all other waits of Gloo's context with it. Whichever of
+// them comes first breaks the link, and the reason must be the same.
+NetFailure failure_of(const std::exception& error) {
+  return is_gloo_timeout(error) ? NetFailure::kTimeout : NetFailure::kClosed;
+}
+
+}  // namespace
 
 void Breaker::trip(NetFailure failure, const std::string& reason) {
   {
@@ -109,6 +118,7 @@ void LinkBuffer::post_send(int peer, std::uint64_t slot, std::int64_t offset, st
 
 void LinkBuffer::wait_receive(Deadline deadline) {
   SATRAP_CHECK(is_receiving_, "no receive is posted");
+  link_->breaker()->check();  // Gloo's buffers forget an abort with the first wait that it ends
   try {
     const std::chrono::milliseconds timeout(deadline.remaining_ms());
     if (buffer_->waitRecv(nullptr, timeout)) {
@@ -116,14 +126,14 @@ void LinkBuffer::wait_receive(Deadline deadline) {
       return;
     }
   } catch (const std::exception& error) {
-    link_->breaker()->trip(deadline.has_passed() ? NetFailure::kTimeout : NetFailure::kClosed,
-                           error.what());
+    link_->breaker()->trip(failure_of(error), error.what());
   }
   throw link_->breaker()->error();
 }
 
 void LinkBuffer::wait_send(Deadline deadline) {
   SATRAP_CHECK(is_sending_, "no send is under way");
+  link_->breaker()->check();  // Gloo's buffers forget an abort with the first wait that it ends
   try {
     const std::chrono::milliseconds timeout(deadline.remaining_ms());
     if (buffer_->waitSend(nullptr, timeout)) {
@@ -131,8 +141,7 @@ void LinkBuffer::wait_send(Deadline deadline) {
       return;
     }
   } catch (const std::exception& error) {
-    link_->breaker()->trip(deadline.has_passed() ? NetFailure::kTimeout : NetFailure::kClosed,
-                           error.what());
+    link_->breaker()->trip(failure_of(error), error.what());
   }
   throw link_->breaker()->error();
 }

@@ -135,12 +135,16 @@ TEST_F(ConnectionTest, LongErrorIsCutAndDroppedRequestIsAnError) {
 TEST_F(ConnectionTest, CallsMayBeAnsweredLaterInAnyOrderFromAnyThread) {
   std::mutex mutex;
   std::deque<std::unique_ptr<ServerCall>> kept;
-  const auto server = serve([&](std::unique_ptr<ServerCall>& call) {
-    const std::lock_guard lock(mutex);
-    kept.push_back(std::move(call));
-  });
-  Connection connection = connect();
   constexpr int kCalls = 10;
+  ServerOptions ten;
+  ten.max_in_flight = kCalls;
+  const auto server = serve(
+      [&](std::unique_ptr<ServerCall>& call) {
+        const std::lock_guard lock(mutex);
+        kept.push_back(std::move(call));
+      },
+      ten);
+  Connection connection = connect();
   std::vector<Ticket> tickets;
   for (int i = 0; i < kCalls; ++i) {
     tickets.push_back(connection.call_for_any_size(1, request(some_bytes(10'000, i)), soon()));
@@ -211,7 +215,7 @@ TEST_F(ConnectionTest, OrderedRequestsAreHandledInTheirOrder) {
   std::deque<Ticket> tickets;
   constexpr std::uint64_t kCalls = 500;
   for (std::uint64_t i = 0; i < kCalls; ++i) {
-    if (tickets.size() == 16) {
+    if (static_cast<std::int64_t>(tickets.size()) == connection.max_in_flight()) {
       tickets.front().wait();
       tickets.pop_front();
     }
