@@ -168,7 +168,7 @@ class GlooCommunicator final : public Communicator {
       net::ByteReader reader(theirs);
       std::string expected = reader.get_text(), address;
       for (int i = 0; i <= rank_; ++i) address = reader.get_text();
-      link_->mesh().connect(peer, address);
+      link_->connect(peer, address);
       greet(peer, nonce, expected, deadline);
     }
   }

@@ -24,7 +24,7 @@ void Breaker::trip(NetFailure failure, const std::string& reason) {
     if (is_tripped_) return;
     failure_ = failure;
     reason_ = reason;
-    is_tripped_.store(true, std::memory_order_release);
+    is_tripped_ = true;
     for (GlooBuffer* buffer : buffers_) {
       buffer->abortWaitRecv();
       buffer->abortWaitSend();
@@ -71,6 +71,25 @@ Link::Link(std::shared_ptr<GlooDevice> device,
             [breaker = breaker_](int peer, const std::string& reason) {
               breaker->trip(NetFailure::kClosed, concat("peer ", peer, ": ", reason));
             }) {}
+
+void Link::connect(int peer, const std::string& address) {
+  is_connecting_ =
+      true;  // before the look at the breaker: whoever trips it after that looks at this
+  try {
+    breaker_->check();
+    mesh_.connect(peer, address);
+  } catch (const NetError&) {
+    is_connecting_ = false;
+    breaker_->check();  // the reason, rather than what it did to Gloo
+    throw;
+  }
+  is_connecting_ = false;
+}
+
+void Link::break_off(NetFailure failure, const std::string& reason) noexcept {
+  breaker_->trip(failure, reason);
+  if (is_connecting_) mesh_.close();
+}
 
 void Link::close(NetFailure failure, const std::string& reason) noexcept {
   breaker_->trip(failure, reason);
