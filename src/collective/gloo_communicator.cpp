@@ -47,8 +47,10 @@ class GlooCommunicator final : public Communicator {
 
   ~GlooCommunicator() override {
     if (std::uncaught_exceptions() == num_exceptions_) leave();
-    link_->close(NetFailure::kClosed, "communicator closed");
+    GlooCommunicator::close();
   }
+
+  void close() override { link_->close(NetFailure::kClosed, "communicator closed"); }
 
   std::int64_t rank() const override { return rank_; }
   std::int64_t size() const override { return size_; }

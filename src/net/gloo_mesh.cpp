@@ -203,16 +203,20 @@ void GlooMesh::close() noexcept {
   }
 }
 
-void check_gloo_is_ours() {
+std::string gloo_path() {
   Dl_info info{};
   const auto* function = reinterpret_cast<const void*>(&tcp::CreateDevice);
-  if (dladdr(function, &info) == 0 || info.dli_fname == nullptr ||
-      std::string_view(info.dli_fname).find("libgloo") == std::string_view::npos) {
-    throw Error(
-        ErrorCode::kUnavailable,
-        concat("Gloo resolves to ", info.dli_fname ? info.dli_fname : "nothing",
-               " instead of libgloo.so: another library that carries its own Gloo was linked "
-               "in front of it (see cmake/Dependencies.cmake)"));
+  if (dladdr(function, &info) == 0 || info.dli_fname == nullptr) return "unknown";
+  return info.dli_fname;
+}
+
+void check_gloo_is_ours() {
+  const std::string path = gloo_path();
+  if (path.find("libgloo") == std::string::npos) {
+    throw Error(ErrorCode::kUnavailable,
+                concat("Gloo resolves to ", path,
+                       " instead of libgloo.so: another library that carries its own Gloo was "
+                       "linked in front of it (see cmake/Dependencies.cmake)"));
   }
 }
 

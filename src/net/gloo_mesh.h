@@ -80,6 +80,9 @@ class GlooMesh {
   std::shared_ptr<gloo::transport::tcp::Context> context_;
 };
 
+/// The file that this program's calls of Gloo end in.
+std::string gloo_path();
+
 /// Throws Error(kUnavailable) unless this program's calls of Gloo end in libgloo.so: libtorch
 /// carries another version under the same names, and serves them all if it was linked first.
 void check_gloo_is_ours();

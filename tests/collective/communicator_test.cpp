@@ -210,6 +210,24 @@ TEST_F(FaultTest, RankThatEndsFirstCutsNobodysLastCallShort) {
   EXPECT_EQ(whole, 3 * kRounds);
 }
 
+TEST_F(FaultTest, CloseFromAnotherThreadEndsTheCallOfEveryRank) {
+  std::atomic<int> closed{0}, waiting{0};
+  run(2, [&](Communicator& group) {
+    std::thread closer([&] {
+      while (waiting < 2) std::this_thread::yield();
+      if (group.rank() == 0) group.close();
+    });
+    ++waiting;
+    std::byte byte{};
+    // Each waits for the other to send.
+    const auto wait = [&] { group.broadcast({&byte, 1}, 1 - group.rank(), soon()); };
+    if (failure_of(wait) == NetFailure::kClosed) ++closed;
+    if (failure_of(wait) == NetFailure::kClosed) ++closed;
+    closer.join();
+  });
+  EXPECT_EQ(closed, 4);
+}
+
 TEST_F(FaultTest, MissingRankAtTheMeetingEndsAtTheDeadline) {
   const net::Endpoint endpoint{net::EndpointOptions{}};
   EXPECT_EQ(failure_of([&] {

@@ -286,6 +286,26 @@ TEST_F(ConnectionTest, MissedDeadlineClosesTheConnectionAndFreesTheMemory) {
   for (auto& call : kept) call->reply(some_bytes(100'000));  // into the void
 }
 
+// Gloo closes every connection of a context when one wait in it runs out of time.
+TEST_F(ConnectionTest, MissedDeadlineLeavesOtherConnectionsAlone) {
+  Gate gate;
+  ServerOptions with_workers;
+  with_workers.num_workers = 2;
+  const auto server = serve(
+      [&](std::unique_ptr<ServerCall>& call) {
+        if (call->op() == 2) gate.wait();
+        echo(call);
+      },
+      with_workers);
+  Connection late = connect(), other = connect();
+  Ticket under_way = other.call_for_any_size(2, request(1), soon());
+  Ticket missed = late.call_for_any_size(2, request(1), Deadline::after_ms(30));
+  EXPECT_EQ(failure_of([&] { missed.wait(); }), NetFailure::kTimeout);
+  gate.open();
+  EXPECT_EQ(under_way.wait().size(), 8U);
+  EXPECT_EQ(other.call_for_any_size(1, request(1), soon()).wait().size(), 8U);
+}
+
 TEST_F(ConnectionTest, TooLargeRequestIsABugOfTheCallerAndNotSent) {
   ServerOptions small;
   small.max_request_bytes = 1000;
@@ -379,14 +399,26 @@ TEST_F(ConnectionTest, ConnectionsBeyondTheLimitAreRefused) {
   EXPECT_EQ(failure_of([&] { connect(); }), NetFailure::kRefused);
 }
 
-TEST(Endpoint, InterfaceMayBeNamedAndSigpipeIsIgnored) {
+TEST(Endpoint, InterfaceMayBeNamed) {
   EndpointOptions options;
   options.interface = "lo";
-  const Endpoint endpoint(options);
-  EXPECT_EQ(endpoint.address(), "127.0.0.1");
-  struct sigaction action{};
-  sigaction(SIGPIPE, nullptr, &action);
-  EXPECT_EQ(action.sa_handler, SIG_IGN);
+  EXPECT_EQ(Endpoint(options).address(), "127.0.0.1");
+}
+
+// Gloo's write to a peer that has gone would end the process.
+TEST(Endpoint, SigpipeIsIgnoredUnlessTheProgramHandlesIt) {
+  const auto action_after = [](void (*before)(int)) {
+    signal(SIGPIPE, before);
+    const Endpoint endpoint{EndpointOptions{}};
+    return signal(SIGPIPE, SIG_IGN);
+  };
+  EXPECT_EQ(action_after(SIG_DFL), SIG_IGN);
+  const auto handler = [](int) {};
+  EXPECT_EQ(action_after(handler), +handler);
+}
+
+TEST(Endpoint, GlooIsThatOfLibgloo) {
+  EXPECT_TRUE(describe_gloo().starts_with("/")) << describe_gloo();
 }
 
 TEST(Endpoint, UnknownInterfaceIsRefused) {

@@ -207,8 +207,6 @@ TEST(LinkSetup, PeerThatNeverComesEndsAtTheDeadline) {
   EXPECT_TRUE(failure == NetFailure::kTimeout || failure == NetFailure::kClosed);
 }
 
-TEST(LinkSetup, GlooIsThatOfLibgloo) { EXPECT_NO_THROW(check_gloo_is_ours()); }
-
 // L: in a mesh of three, the death of one ends the waits of both others, for each other too.
 TEST(LinkSetup, CaseL_DeathOfOneOfThreeEndsAllWaits) {
   std::vector<std::shared_ptr<Link>> links;

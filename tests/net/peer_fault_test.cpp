@@ -116,6 +116,14 @@ TEST_F(PeerFaultTest, StoppedServerCountsAsHungAfterTheHeartbeatTimeout) {
   EXPECT_TRUE(connect().is_open()) << "it lives, and takes new connections";
 }
 
+TEST_F(PeerFaultTest, StoppedClientLosesItsConnectionAfterTheHeartbeatTimeout) {
+  const Server server(endpoint_, *store_, "shard", {}, echo);
+  PeerProcess client("client", folder_.path());
+  ASSERT_TRUE(eventually([&] { return server.num_connections() == 1; }));
+  client.send(SIGSTOP);
+  EXPECT_TRUE(eventually([&] { return server.num_connections() == 0; }));
+}
+
 TEST_F(PeerFaultTest, StopShorterThanTheTimeoutIsNoticedByNobody) {
   PeerProcess server("server", folder_.path());
   Connection connection = connect();

@@ -154,6 +154,18 @@ TEST_F(RobustnessTest, AnnouncedSizeBeyondTheLimit) {
   expect_dropped([](Rogue& rogue) { rogue.send(Rogue::header(std::int64_t{1} << 62), ""); });
 }
 
+TEST_F(NetTest, RequestThereIsNoMemoryForEndsItsConnectionOnly) {
+  ServerOptions boundless;
+  boundless.max_request_bytes = std::int64_t{1} << 62;
+  const auto server = serve(echo, boundless);
+  Connection good = connect();
+  Rogue rogue(*server, client_end_);
+  rogue.open();
+  rogue.send(Rogue::header(std::int64_t{1} << 61), "");
+  EXPECT_TRUE(rogue.is_dropped());
+  EXPECT_EQ(good.call_for_any_size(1, request(1), soon()).wait().size(), 8U);
+}
+
 TEST_F(RobustnessTest, MoreBulkDataThanAnnounced) {
   Bytes bulk(20'000);
   expect_dropped([&](Rogue& rogue) {

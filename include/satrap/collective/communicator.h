@@ -40,9 +40,13 @@ class Communicator {
 
   /// Returns when every rank has called it.
   virtual void barrier(net::Deadline deadline) = 0;
+
+  /// From any thread: a call under way, here or on another rank, throws kClosed, and so does every
+  /// later one.
+  virtual void close() = 0;
 };
 
-/// The only rank of its group: every call returns at once.
+/// The only rank of its group: every call returns at once, and there is nothing to close.
 std::unique_ptr<Communicator> make_single_communicator();
 
 /// Meets the other ranks in the store under `name`, which must be fresh: of the job's attempt and
