@@ -56,7 +56,9 @@ class SafePair final : public tcp::Pair {
            int peer,
            std::chrono::milliseconds timeout,
            std::shared_ptr<PairEvents> events)
-      : tcp::Pair(context, device, peer, timeout), events_(std::move(events)) {}
+      : tcp::Pair(context, device, peer, timeout), events_(std::move(events)) {
+    is_made_.store(true, std::memory_order_release);
+  }
 
   // While this is still a SafePair: Gloo's destructor closes too, but by then handleEvents is its
   // own.
@@ -68,6 +70,9 @@ class SafePair final : public tcp::Pair {
   }
 
   void handleEvents(int events) override {
+    // Gloo's constructor listens already, so a stranger may come before ours is done. Epoll repeats
+    // the event.
+    if (!is_made_.load(std::memory_order_acquire)) return;
     name_event_thread();
     const std::shared_ptr<PairEvents> shared = events_;  // the pair may be gone when Gloo returns
     try {
@@ -113,6 +118,7 @@ class SafePair final : public tcp::Pair {
   }
 
   const std::shared_ptr<PairEvents> events_;
+  std::atomic<bool> is_made_{false};
 };
 
 class SafeContext final : public tcp::Context {
@@ -139,8 +145,7 @@ SafeContext& safe(tcp::Context& context) { return static_cast<SafeContext&>(cont
 
 }  // namespace
 
-bool is_gloo_timeout(const std::exception& error) {
-  const std::string_view text = error.what();
+bool is_gloo_timeout(std::string_view text) {
   return text.find("imeout") != std::string_view::npos ||   // of the application, of connecting
          text.find("Timed out") != std::string_view::npos;  // of this wait
 }
@@ -185,7 +190,7 @@ void GlooMesh::connect(int peer, const std::string& address) {
   try {
     context_->getPair(peer)->connect(std::vector<char>(address.begin(), address.end()));
   } catch (const std::exception& error) {
-    throw NetError(is_gloo_timeout(error) ? NetFailure::kTimeout : NetFailure::kClosed,
+    throw NetError(is_gloo_timeout(error.what()) ? NetFailure::kTimeout : NetFailure::kClosed,
                    concat("Gloo connection not made: ", error.what()));
   }
   if (!safe(*context_).pair(peer).is_connected()) {

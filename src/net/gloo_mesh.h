@@ -1,10 +1,10 @@
 #pragma once
 
 #include <cstdint>
-#include <exception>
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include <gloo/transport/unbound_buffer.h>
 
@@ -33,9 +33,8 @@ namespace satrap::net {
 using GlooDevice = gloo::transport::tcp::Device;
 using GlooBuffer = gloo::transport::UnboundBuffer;
 
-/// Whether a wait of Gloo's threw because somebody's time was up. Its exceptions differ by text
-/// only.
-bool is_gloo_timeout(const std::exception& error);
+/// Whether this is the text of an exception of Gloo's that says that somebody's time was up.
+bool is_gloo_timeout(std::string_view text);
 
 /// A device bound to a numeric address. Throws Error(kUnavailable) if Gloo cannot.
 std::shared_ptr<GlooDevice> make_gloo_device(const std::string& address);

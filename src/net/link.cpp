@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <exception>
+#include <string_view>
 #include <utility>
 
 #include "satrap/core/error.h"
@@ -10,10 +11,10 @@
 namespace satrap::net {
 namespace {
 
-// A deadline that passes in one wait ends all other waits of Gloo's context with it. Whichever of
-// them comes first breaks the link, and the reason must be the same.
-NetFailure failure_of(const std::exception& error) {
-  return is_gloo_timeout(error) ? NetFailure::kTimeout : NetFailure::kClosed;
+// A deadline that passes in one wait ends all other waits of Gloo's context with it, and the
+// connections, and any of those may be heard of first.
+NetFailure failure_of(std::string_view reason) {
+  return is_gloo_timeout(reason) ? NetFailure::kTimeout : NetFailure::kClosed;
 }
 
 }  // namespace
@@ -69,7 +70,7 @@ Link::Link(std::shared_ptr<GlooDevice> device,
             size,
             setup_deadline,
             [breaker = breaker_](int peer, const std::string& reason) {
-              breaker->trip(NetFailure::kClosed, concat("peer ", peer, ": ", reason));
+              breaker->trip(failure_of(reason), concat("peer ", peer, ": ", reason));
             }) {}
 
 void Link::connect(int peer, const std::string& address) {
@@ -135,6 +136,14 @@ void LinkBuffer::post_send(int peer, std::uint64_t slot, std::int64_t offset, st
   }
 }
 
+// The wait whose time was up says so, whatever its end was first seen as elsewhere: the peer may
+// have noticed, and hung up, before this thread ran again.
+void LinkBuffer::fail(Deadline deadline) const {
+  const NetError error = link_->breaker()->error();
+  if (error.failure() == NetFailure::kTimeout || !deadline.has_passed()) throw error;
+  throw NetError(NetFailure::kTimeout, concat("a deadline passed; then: ", error.what()));
+}
+
 void LinkBuffer::wait_receive(Deadline deadline) {
   SATRAP_CHECK(is_receiving_, "no receive is posted");
   link_->breaker()->check();  // Gloo's buffers forget an abort with the first wait that it ends
@@ -145,9 +154,9 @@ void LinkBuffer::wait_receive(Deadline deadline) {
       return;
     }
   } catch (const std::exception& error) {
-    link_->breaker()->trip(failure_of(error), error.what());
+    link_->breaker()->trip(failure_of(error.what()), error.what());
   }
-  throw link_->breaker()->error();
+  fail(deadline);
 }
 
 void LinkBuffer::wait_send(Deadline deadline) {
@@ -160,9 +169,9 @@ void LinkBuffer::wait_send(Deadline deadline) {
       return;
     }
   } catch (const std::exception& error) {
-    link_->breaker()->trip(failure_of(error), error.what());
+    link_->breaker()->trip(failure_of(error.what()), error.what());
   }
-  throw link_->breaker()->error();
+  fail(deadline);
 }
 
 }  // namespace satrap::net

@@ -81,7 +81,7 @@ class Link {
 /// and outlives this object. Destroying it while Gloo may still use the memory closes the link
 /// first, so the one thing Gloo cannot bear (a posted receive whose buffer is gone) does not
 /// happen. Waits throw NetError: kTimeout at the deadline, which breaks the link, or what broke the
-/// link.
+/// link. (Waits that the deadline of another one ends: kTimeout or kClosed.)
 class LinkBuffer {
  public:
   LinkBuffer(std::shared_ptr<Link> link, void* memory, std::int64_t bytes);
@@ -102,6 +102,8 @@ class LinkBuffer {
   bool is_sending() const { return is_sending_; }
 
  private:
+  [[noreturn]] void fail(Deadline deadline) const;
+
   const std::shared_ptr<Link> link_;
   const std::unique_ptr<GlooBuffer> buffer_;
   bool is_receiving_ = false;
