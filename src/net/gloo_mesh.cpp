@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <exception>
+#include <mutex>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -78,15 +79,19 @@ class SafePair final : public tcp::Pair {
     try {
       tcp::Pair::handleEvents(events);
     } catch (const std::exception& error) {
-      // Thrown by Gloo's checks of what the peer sent; its lock is free again.
-      signalExceptionExternal(std::string("the peer broke Gloo's protocol: ") + error.what());
+      // From Gloo's connecting; its lock is free again. Who holds it may be waiting for this
+      // thread.
+      const std::unique_lock lock(m_, std::try_to_lock);
+      if (lock) signalException(broken(error));
     }
     if (shared->is_closed && !shared->was_told.exchange(true)) {
       shared->on_down(shared->peer, shared->reason);
     }
   }
 
-  // Gloo holds m_ while it calls the three functions below.
+  // Gloo holds m_ while it calls the three functions below. What its checks of the peer's messages
+  // throw is caught there, and not behind it: another thread may then hold m_, and close the pair,
+  // for which it waits for the event thread.
 
   void changeState(state next) noexcept override {
     tcp::Pair::changeState(next);
@@ -97,7 +102,11 @@ class SafePair final : public tcp::Pair {
   }
 
   bool read() override {
-    if (tcp::Pair::read()) return true;
+    try {
+      if (tcp::Pair::read()) return true;
+    } catch (const std::exception& error) {
+      signalException(broken(error));
+    }
     if (state_ == CONNECTED && rx_.nread >= sizeof(rx_.preamble)) {
       const bool is_bound = rx_.getOpcode() == tcp::Op::SEND_BUFFER && rx_.buf == nullptr;
       if (is_bound || is_gone(rx_)) signalException("data for a buffer that is not there");
@@ -106,13 +115,21 @@ class SafePair final : public tcp::Pair {
   }
 
   bool write(tcp::Op& op) override {
-    if (tcp::Pair::write(op)) return true;
-    if (state_ == CONNECTED && is_gone(op))
+    try {
+      if (tcp::Pair::write(op)) return true;
+    } catch (const std::exception& error) {
+      signalException(broken(error));
+    }
+    if (state_ == CONNECTED && is_gone(op)) {
       signalException("a buffer was destroyed while it was sent");
+    }
     return false;
   }
 
  private:
+  static std::string broken(const std::exception& error) {
+    return std::string("the peer broke Gloo's protocol: ") + error.what();
+  }
   static bool is_gone(const tcp::Op& op) {
     return op.ubuf && !gloo::NonOwningPtr<tcp::UnboundBuffer>(op.ubuf);
   }

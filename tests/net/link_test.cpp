@@ -2,6 +2,7 @@
 // measured on Gloo as it comes (the letters are those of src/net/README.md). Peers are raw Gloo.
 #include "src/net/link.h"
 
+#include <csignal>
 #include <cstring>
 #include <map>
 
@@ -29,13 +30,17 @@ double cpu_seconds() {
 class LinkTest : public testing::Test {
  protected:
   LinkTest() {
+    signal(SIGPIPE, SIG_IGN);  // as an Endpoint does
     // Both before either connects: a pair that is connected has another address.
     const std::string ours = link_->mesh().address_for(1), theirs = peer_->mesh().address_for(0);
     std::thread peer([&] { peer_->mesh().connect(0, ours); });
     link_->mesh().connect(1, theirs);
     peer.join();
   }
-  ~LinkTest() override {
+  ~LinkTest() override { end(); }
+
+  // Before the memory of transfers goes that nobody has waited for.
+  void end() {
     link_->close(NetFailure::kClosed, "test over");
     peer_->close(NetFailure::kClosed, "test over");
   }
@@ -100,6 +105,7 @@ TEST_F(LinkTest, CaseC_SendUnderWayEndsWhenThePeerCloses) {
   EXPECT_EQ(failure_of([&] { sending->wait_send(Deadline::after_ms(60'000)); }),
             NetFailure::kClosed);
   EXPECT_LT(seconds_since(begin), 20.0);
+  end();
 }
 
 // D: likewise the receiver. Here the link is cut in mid-message: the sender closes after a part.
@@ -114,6 +120,7 @@ TEST_F(LinkTest, CaseD_ReceiveUnderWayEndsWhenThePeerCloses) {
   peer_->mesh().close();
   EXPECT_EQ(failure_of([&] { receiving->wait_receive(Deadline::after_ms(60'000)); }),
             NetFailure::kClosed);
+  end();
 }
 
 // F: a hung peer looks like a slow one; the deadline decides, and takes the link with it.
@@ -141,6 +148,28 @@ TEST_F(LinkTest, CaseI_OversizedMessageClosesTheLinkAndWritesNothing) {
   EXPECT_EQ(failure_of([&] { receiving->wait_receive(soon()); }), NetFailure::kClosed);
   expect_down("broke Gloo's protocol");
   EXPECT_EQ(in, Bytes(64)) << "no byte of it was taken";
+  end();
+}
+
+// I, while this side closes: the event thread must not wait for a lock whose owner waits for it.
+TEST(LinkSetup, CaseI_OversizedMessageWhileTheLinkIsClosedDoesNotDeadlock) {
+  signal(SIGPIPE, SIG_IGN);
+  for (int round = 0; round < 100; ++round) {
+    const auto link = std::make_shared<Link>(make_gloo_device("127.0.0.1"), 0, 2, soon());
+    const auto peer = std::make_shared<Link>(make_gloo_device("127.0.0.1"), 1, 2, soon());
+    const std::string ours = link->mesh().address_for(1), theirs = peer->mesh().address_for(0);
+    std::thread connecting([&] { peer->mesh().connect(0, ours); });
+    link->mesh().connect(1, theirs);
+    connecting.join();
+    Bytes in(64), out(128);
+    const auto sending = peer->mesh().make_buffer(out.data(), 128);
+    LinkBuffer receiving(link, in.data(), 64);
+    receiving.post_receive(1, 1, 0, 64);
+    sending->send(0, 1);
+    for (int i = 0; i < round; ++i) std::this_thread::yield();  // another moment each time
+    link->close(NetFailure::kClosed, "test over");
+    peer->close(NetFailure::kClosed, "test over");
+  }
 }
 
 // J: Gloo's event thread spins for ever on a message whose buffer is gone.
@@ -154,6 +183,7 @@ TEST_F(LinkTest, CaseJ_BufferDestroyedBehindOurBackClosesTheLinkInsteadOfSpinnin
   const auto begin = std::chrono::steady_clock::now();
   while (seconds_since(begin) < 0.3) std::this_thread::sleep_for(std::chrono::milliseconds(50));
   EXPECT_LT(cpu_seconds() - cpu, 0.25);
+  end();
 }
 
 TEST_F(LinkTest, CaseJ_DestroyingOurBufferWithAPostedReceiveClosesTheLinkFirst) {
@@ -165,6 +195,7 @@ TEST_F(LinkTest, CaseJ_DestroyingOurBufferWithAPostedReceiveClosesTheLinkFirst) 
   Bytes out(64);
   const auto sending = theirs(out);
   EXPECT_ANY_THROW(sending->send(0, 1));
+  end();
 }
 
 TEST_F(LinkTest, CaseJ_SendBufferDestroyedBehindOurBackClosesTheLinkInsteadOfSpinning) {
@@ -173,6 +204,7 @@ TEST_F(LinkTest, CaseJ_SendBufferDestroyedBehindOurBackClosesTheLinkInsteadOfSpi
   receiving->recv(0, 1);
   link_->mesh().make_buffer(out.data(), static_cast<std::int64_t>(out.size()))->send(1, 1);
   expect_down("destroyed while it was sent");
+  end();
 }
 
 // Bytes that are no Gloo message at all, from somebody who reached the port in time.
@@ -210,6 +242,7 @@ TEST(LinkSetup, PeerThatNeverComesEndsAtTheDeadline) {
 
 // L: in a mesh of three, the death of one ends the waits of both others, for each other too.
 TEST(LinkSetup, CaseL_DeathOfOneOfThreeEndsAllWaits) {
+  signal(SIGPIPE, SIG_IGN);
   std::vector<std::shared_ptr<Link>> links;
   for (int rank = 0; rank < 3; ++rank) {
     links.push_back(std::make_shared<Link>(make_gloo_device("127.0.0.1"), rank, 3, soon()));

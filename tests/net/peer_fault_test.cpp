@@ -105,7 +105,7 @@ TEST_F(PeerFaultTest, StoppedServerCountsAsHungAfterTheHeartbeatTimeout) {
   Connection connection = connect();
   Ticket waiting = connection.call_for_any_size(1, request(1), soon());
   waiting.wait();
-  server.send(SIGSTOP);
+  server.stop();
   Ticket hung = connection.call_for_any_size(1, request(1), Deadline::after_ms(120'000));
   const auto begin = std::chrono::steady_clock::now();
   EXPECT_NE(message_of([&] { hung.wait(); }).find("nothing heard"), std::string::npos);
@@ -119,14 +119,14 @@ TEST_F(PeerFaultTest, StoppedClientLosesItsConnectionAfterTheHeartbeatTimeout) {
   const Server server(endpoint_, *store_, "shard", {}, echo);
   PeerProcess client("client", folder_.path());
   ASSERT_TRUE(eventually([&] { return server.num_connections() == 1; }));
-  client.send(SIGSTOP);
+  client.stop();
   EXPECT_TRUE(eventually([&] { return server.num_connections() == 0; }));
 }
 
 TEST_F(PeerFaultTest, StopShorterThanTheTimeoutIsNoticedByNobody) {
   PeerProcess server("server", folder_.path());
   Connection connection = connect();
-  server.send(SIGSTOP);
+  server.stop();
   Ticket ticket = connection.call_for_any_size(1, request(1), soon());
   std::this_thread::sleep_for(std::chrono::milliseconds(300));
   server.send(SIGCONT);
