@@ -156,19 +156,25 @@ TEST(LinkSetup, CaseI_OversizedMessageWhileTheLinkIsClosedDoesNotDeadlock) {
   signal(SIGPIPE, SIG_IGN);
   const auto our_device = make_gloo_device("127.0.0.1"),
              their_device = make_gloo_device("127.0.0.1");
-  for (int round = 0; round < 30; ++round) {
+  for (int round = 0; round < 60; ++round) {
     const auto link = std::make_shared<Link>(our_device, 0, 2, soon());
     const auto peer = std::make_shared<Link>(their_device, 1, 2, soon());
     const std::string ours = link->mesh().address_for(1), theirs = peer->mesh().address_for(0);
     std::thread connecting([&] { peer->mesh().connect(0, ours); });
     link->mesh().connect(1, theirs);
     connecting.join();
-    Bytes in(64), out(128);
-    const auto sending = peer->mesh().make_buffer(out.data(), 128);
-    LinkBuffer receiving(link, in.data(), 64);
-    receiving.post_receive(1, 1, 0, 64);
-    sending->send(0, 1);
-    for (int i = 0; i < round; ++i) std::this_thread::yield();  // another moment each time
+    // The event thread is still busy with the first when the second is looked at: this thread comes
+    // to wait for the lock in between.
+    Bytes in(1 << 20), out(1 << 20, std::byte{7});
+    const auto first = peer->mesh().make_buffer(out.data(), 1 << 20);
+    const auto second = peer->mesh().make_buffer(out.data(), 128);
+    LinkBuffer large(link, in.data(), 1 << 20), small(link, in.data(), 64);
+    large.post_receive(1, 1, 0, 1 << 20);
+    small.post_receive(1, 2, 0, 64);
+    first->send(0, 1);
+    second->send(0, 2);
+    ASSERT_TRUE(eventually([&] { return peek(in.data()) == std::byte{7}; }));
+    for (int i = 0; i < round; ++i) static_cast<void>(peek(in.data()));
     link->close(NetFailure::kClosed, "test over");
     peer->close(NetFailure::kClosed, "test over");
   }
