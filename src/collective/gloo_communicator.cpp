@@ -8,6 +8,7 @@
 
 #include "satrap/collective/communicator.h"
 #include "satrap/core/error.h"
+#include "satrap/core/log.h"
 #include "src/net/bytes.h"
 #include "src/net/endpoint_impl.h"
 #include "src/net/link.h"
@@ -111,8 +112,9 @@ class GlooCommunicator final : public Communicator {
   void leave() noexcept {
     try {
       meet_all(kLeaveSlot, Deadline::after_ms(kLeaveMs));
-    } catch (const std::exception&) {
+    } catch (const std::exception& error) {
       // Somebody has closed before us, or is out of step.
+      log_debug("communicator closed alone: {}", error.what());
     }
   }
 

@@ -142,8 +142,8 @@ void Session::recycle(Received& request) {
   if (!request.ring_slot) return;
   try {
     post(*request.ring_slot);
-  } catch (const NetError&) {
-    // The connection has ended; the reading thread says why.
+  } catch (const NetError& error) {
+    log_debug("'{}' gets no more memory: {}", client_, error.what());  // its connection has ended
   }
 }
 
