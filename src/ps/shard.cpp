@@ -180,7 +180,9 @@ void Shard::pull(RunningJob& job, const RequestPrefix& prefix, Call& call) {
   OpenStep& step = job.slot_of(rank, std::max<std::int64_t>(number, 0));
   if (number <= rank.last_pulled) {
     ++job.num_repeated;
-    if (step.step != number) refuse("pull of step ", number, ", which is over");
+    if (number < job.config.first_step || step.step != number) {
+      refuse("pull of step ", number, ", which is over");
+    }
     return repeat_pull(job, step, keys, call);
   }
   if (number != rank.last_pulled + 1 || number > kMaxStep) {
