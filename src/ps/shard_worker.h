@@ -79,7 +79,7 @@ class ShardWorker {
   std::vector<OpenStep*> waiting_;  // pulls, in the order in which they came
   std::vector<OpenStep*> pushed_;   // [num_ranks, open steps], by step modulo
   std::vector<OpenStep*> due_;
-  std::vector<RowWork::Gradients> gradients_;
+  std::vector<RowGradients> gradients_;
   std::int64_t least_mark_ = 0, highest_mark_ = 0;
   RowWork rows_;
 
