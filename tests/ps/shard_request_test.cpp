@@ -283,7 +283,7 @@ TEST_F(ShardRequests, GarbageLeavesTheShardServing) {
     }
     if (random() % 4 == 0) payload.resize(random() % (payload.size() + 1));
     if (random() % 8 == 0) payload.resize(payload.size() + random() % 100'000);
-    const auto op = static_cast<ShardOp>(random() % 12);
+    const auto op = static_cast<ShardOp>(random() % 16);
     const auto step = static_cast<std::int64_t>(random() % 8 ? random() % 4 : random());
     // Lookups and statistics change nothing, so they may be of a rank that there is.
     const bool is_harmless = op == ShardOp::kLookup || op == ShardOp::kStats;
