@@ -55,8 +55,8 @@ struct ServerOptions {
   /// hand over whatever takes long.
   std::int64_t num_workers = 0;
 
-  /// Requests a client may have unanswered. They use their slots in turn, so more than are needed cost
-  /// cache misses (measured: a quarter of the throughput for 16 instead of 8).
+  /// Requests a client may have unanswered. They use their slots in turn, so more than are needed
+  /// cost cache misses (measured: a quarter of the throughput for 16 instead of 8).
   std::int64_t max_in_flight = 8;
 
   /// Requests up to this size arrive in memory that waits for them (max_in_flight + 1 such slots
