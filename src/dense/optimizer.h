@@ -32,6 +32,9 @@ class Optimizer {
     std::span<float> values;
   };
   std::vector<State> state();
+  std::span<float> first() { return first_.span(); }
+  std::span<float> second() { return second_.span(); }
+  float* num_updates() { return optimizer_.is_adam() ? num_updates_.data() : nullptr; }
 
  private:
   const DenseOptimizer optimizer_;
