@@ -64,7 +64,8 @@ struct Lane {
   unsigned index = 0;  // within the block
   bool ended = false;
   Meeting* meeting = nullptr;  // the last one, still to be left
-  std::string waits_for;       // empty: runnable
+  const char* waits_for = "";  // name of the collective
+  std::source_location waits_at;
 };
 
 class Block;
@@ -102,7 +103,6 @@ class Block {
       lane.index = i;
       lane.ended = false;
       lane.meeting = nullptr;
-      lane.waits_for.clear();
       runnable_.push_back(i);
     }
     num_alive_ = dim.count();
@@ -124,16 +124,19 @@ class Block {
     const std::uint32_t bit = std::uint32_t{1} << me.place.lane;
     leave_meeting(me);
     if ((mask & bit) == 0) {
-      fail(std::string(name_of(kind)) + " with mask " + hex(mask) + ", which leaves out its caller",
+      note(std::string(name_of(kind)) + " with mask " + hex(mask) + ", which leaves out its caller",
            where);
+      stop();
     }
     if ((mask & ~existing(me.index / kWarpSize)) != 0) {
-      fail(std::string(name_of(kind)) + " with mask " + hex(mask) + ", beyond the block", where);
+      note(std::string(name_of(kind)) + " with mask " + hex(mask) + ", beyond the block", where);
+      stop();
     }
     if ((mask & warp.ended) != 0) {
-      fail(std::string(name_of(kind)) + " waits for lanes " + hex(mask & warp.ended) +
+      note(std::string(name_of(kind)) + " waits for lanes " + hex(mask & warp.ended) +
                ", which have ended",
            where);
+      stop();
     }
     Meeting& meeting = join(warp, kind, mask, bit, where);
     meeting.values[me.place.lane] = value;
@@ -144,20 +147,22 @@ class Block {
       // The one who came last has no right to go on first.
       preempt();
     } else {
-      wait(std::string(name_of(kind)) + " at " + text(where));
+      wait(name_of(kind), where);
     }
     return std::span<const std::uint64_t, kWarpSize>(meeting.values);
   }
 
   int barrier(bool predicate, std::source_location where) {
     if (num_alive_ != launch_.block.count()) {
-      fail("__syncthreads after lanes of the block have ended", where);
+      note("__syncthreads after lanes of the block have ended", where);
+      stop();
     }
     if (at_barrier_ == 0) {
       barrier_where_ = where;
       barrier_count_ = 0;
     } else if (barrier_where_.line() != where.line() || barrier_where_.column() != where.column()) {
-      fail("__syncthreads, while other lanes wait in the one at " + text(barrier_where_), where);
+      note("__syncthreads, while other lanes wait in the one at " + text(barrier_where_), where);
+      stop();
     }
     barrier_count_ += predicate ? 1 : 0;
     if (++at_barrier_ == num_alive_) {
@@ -168,7 +173,7 @@ class Block {
       }
       preempt();
     } else {
-      wait("__syncthreads at " + text(where));
+      wait("__syncthreads", where);
     }
     return barrier_result_;
   }
@@ -179,8 +184,12 @@ class Block {
     yield();
   }
 
-  [[noreturn]] void fail(const std::string& what, std::source_location where) {
+  /// What the running lane did wrong. stop() must follow, in a statement of its own: nothing that
+  /// owns memory may be alive on the stack that it abandons.
+  void note(const std::string& what, std::source_location where) {
     failure_ = describe(lane()) + ": " + what + " (" + text(where) + ")";
+  }
+  [[noreturn]] void stop() {
     yield();
     __builtin_unreachable();
   }
@@ -197,11 +206,15 @@ class Block {
     for (const Meeting& meeting : warp.meetings) {
       const bool waiting = meeting.arrived != 0 && meeting.to_leave == 0;
       if (waiting && (meeting.mask & warp.ended) != 0) {
-        fail(std::string("ended, while lanes wait for it in ") + name_of(meeting.kind),
+        note(std::string("ended, while lanes wait for it in ") + name_of(meeting.kind),
              meeting.where);
+        stop();
       }
     }
-    if (at_barrier_ != 0) fail("ended, while lanes wait for it in __syncthreads", barrier_where_);
+    if (at_barrier_ != 0) {
+      note("ended, while lanes wait for it in __syncthreads", barrier_where_);
+      stop();
+    }
     yield();
   }
 
@@ -238,15 +251,15 @@ class Block {
 
   void yield() { Fiber::switch_between(running_->fiber, main_); }
 
-  void wait(std::string what) {
-    lane().waits_for = std::move(what);
+  void wait(const char* what, std::source_location where) {
+    lane().waits_for = what;
+    lane().waits_at = where;
     yield();
   }
 
   void wake(unsigned first, std::uint32_t lanes) {
     for (; lanes != 0; lanes &= lanes - 1) {
       const unsigned index = first + static_cast<unsigned>(__builtin_ctz(lanes));
-      pool()[index]->waits_for.clear();
       runnable_.push_back(index);
     }
   }
@@ -259,10 +272,11 @@ class Block {
     for (Meeting& meeting : warp.meetings) {
       if (meeting.to_leave != 0 || meeting.arrived == 0 || (meeting.mask & mask) == 0) continue;
       if (meeting.mask != mask || meeting.kind != kind) {
-        fail(std::string(name_of(kind)) + " with mask " + hex(mask) + ", while lanes wait in " +
+        note(std::string(name_of(kind)) + " with mask " + hex(mask) + ", while lanes wait in " +
                  name_of(meeting.kind) + " at " + text(meeting.where) + " with mask " +
                  hex(meeting.mask),
              where);
+        stop();
       }
       meeting.arrived |= bit;
       return meeting;
@@ -295,7 +309,9 @@ class Block {
   std::string stuck() const {
     for (unsigned i = 0; i < launch_.block.count(); ++i) {
       const Lane& lane = *pool()[i];
-      if (!lane.ended) return describe(lane) + ": waits for ever in " + lane.waits_for;
+      if (!lane.ended)
+        return describe(lane) + ": waits for ever in " + lane.waits_for + " at " +
+               text(lane.waits_at);
     }
     return launch_.name + ": stuck";
   }
@@ -375,6 +391,9 @@ void preempt() { current->preempt(); }
 
 std::byte* dynamic_shared() { return current->dynamic_shared(); }
 
-void fail(const std::string& what, std::source_location where) { current->fail(what, where); }
+void fail(const char* what, std::source_location where) {
+  current->note(what, where);
+  current->stop();
+}
 
 }  // namespace simt

@@ -88,6 +88,6 @@ void preempt();
 std::byte* dynamic_shared();
 
 /// Ends the launch with a Fault.
-[[noreturn]] void fail(const std::string& what, std::source_location where);
+[[noreturn]] void fail(const char* what, std::source_location where);
 
 }  // namespace simt

@@ -203,7 +203,7 @@ TEST(SimtFault, MaskWithoutItsCallerIsReported) {
 TEST(SimtFault, ShuffleFromOutsideOfTheMaskIsReported) {
   EXPECT_THAT(
       [] { run(1, 32, [] { __shfl_sync(threadIdx.x < 16 ? 0xFFFFU : 0xFFFF0000U, 1, 0); }); },
-      ThrowsMessage<simt::Fault>(HasSubstr("reads lane 0, which is not in its mask")));
+      ThrowsMessage<simt::Fault>(HasSubstr("reads a lane that is not in its mask")));
 }
 
 TEST(SimtFault, CollectiveWithALaneThatEndedIsReported) {

@@ -63,8 +63,7 @@ T from_bits(std::uint64_t bits) {
 template <class T>
 T shuffle(std::uint32_t mask, T value, int source, std::source_location where) {
   const auto values = exchange(Collective::kShuffle, mask, to_bits(value), where);
-  if ((mask >> source & 1U) == 0)
-    fail("__shfl_sync reads lane " + std::to_string(source) + ", which is not in its mask", where);
+  if ((mask >> source & 1U) == 0) fail("__shfl_sync reads a lane that is not in its mask", where);
   return from_bits<T>(values[static_cast<std::size_t>(source)]);
 }
 
