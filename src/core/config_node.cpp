@@ -24,19 +24,16 @@ Node* Node::find(std::string_view key) { return const_cast<Node*>(std::as_const(
 void Problems::add(const Source& source, const std::string& path, const std::string& what) {
   std::string text = source.text;
   if (!path.empty()) text += ": " + path;
-  problems_.push_back({source.line, text + ": " + what});
+  const std::int64_t rank = source.line == 0 ? INT64_MAX : source.line;
+  problems_.emplace(rank, text + ": " + what);
 }
 
-void Problems::throw_if_any() {
+void Problems::throw_if_any() const {
   if (problems_.empty()) return;
-  // The file from top to bottom, then the command line.
-  const auto rank = [](const Problem& p) { return p.line == 0 ? INT64_MAX : p.line; };
-  std::stable_sort(problems_.begin(), problems_.end(),
-                   [&](const Problem& a, const Problem& b) { return rank(a) < rank(b); });
   std::string text;
-  for (const Problem& problem : problems_) {
+  for (const auto& [rank, problem] : problems_) {
     if (!text.empty()) text += '\n';
-    text += problem.text;
+    text += problem;
   }
   throw Error(ErrorCode::kInvalidConfig, text);
 }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -33,14 +34,10 @@ struct Node {
 class Problems {
  public:
   void add(const Source& source, const std::string& path, const std::string& what);
-  void throw_if_any();  // Error(kInvalidConfig), one line per problem
+  void throw_if_any() const;  // Error(kInvalidConfig), one line per problem
 
  private:
-  struct Problem {
-    std::int64_t line;
-    std::string text;
-  };
-  std::vector<Problem> problems_;
+  std::multimap<std::int64_t, std::string> problems_;  // by line; the command line's are last
 };
 
 /// "a.b" and "c" give "a.b.c"; the root's path is empty.

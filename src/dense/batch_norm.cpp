@@ -1,15 +1,46 @@
+#include <algorithm>
 #include <cmath>
 
 #include "src/dense/ops.h"
 
+// Columns are worked on a block at a time, so that rows are read in whole cache lines. Sums are
+// taken in double: a column is the whole batch, and its mean may be far from zero.
+
 namespace satrap::dense {
 namespace {
+
 constexpr float kMomentum = 0.1F;
 constexpr float kEps = 1e-5F;
+constexpr std::int64_t kBlock = 16;
+
+// Calls block(first column, number of columns) for all columns.
+template <class Block>
+void for_column_blocks(std::int64_t cols, const Block& block) {
+  for (std::int64_t c = 0; c < cols; c += kBlock) block(c, std::min(kBlock, cols - c));
+}
+
+struct Moments {
+  double mean[kBlock] = {};
+  double squares[kBlock] = {};  // sum of squared distances from the mean
+};
+
+Moments moments_of(ConstMatrix x) {
+  Moments m;
+  for (std::int64_t r = 0; r < x.rows; ++r) {
+    for (std::int64_t c = 0; c < x.cols; ++c) m.mean[c] += static_cast<double>(x.row(r)[c]);
+  }
+  for (std::int64_t c = 0; c < x.cols; ++c) m.mean[c] /= static_cast<double>(x.rows);
+  for (std::int64_t r = 0; r < x.rows; ++r) {
+    for (std::int64_t c = 0; c < x.cols; ++c) {
+      const double distance = static_cast<double>(x.row(r)[c]) - m.mean[c];
+      m.squares[c] += distance * distance;
+    }
+  }
+  return m;
+}
+
 }  // namespace
 
-// Column sums are taken in double: a column is the whole batch, and its mean must not depend on how
-// far its values are from zero.
 void batch_norm(Matrix x,
                 const BatchNormArgs& args,
                 Matrix xhat,
@@ -17,38 +48,44 @@ void batch_norm(Matrix x,
                 float* new_mean,
                 float* new_var) {
   const double n = static_cast<double>(x.rows);
-  for (std::int64_t c = 0; c < x.cols; ++c) {
-    double total = 0.0;
-    for (std::int64_t r = 0; r < x.rows; ++r) total += static_cast<double>(x.row(r)[c]);
-    const double mean = total / n;
-    double squares = 0.0;
+  for_column_blocks(x.cols, [&](std::int64_t first, std::int64_t count) {
+    const Moments m = moments_of(x.columns(first, count));
+    float mean[kBlock];
+    for (std::int64_t i = 0; i < count; ++i) {
+      const std::int64_t c = first + i;
+      mean[i] = static_cast<float>(m.mean[i]);
+      invstd[c] = static_cast<float>(1.0 / std::sqrt(m.squares[i] / n + static_cast<double>(kEps)));
+      new_mean[c] = args.running_mean[c] + kMomentum * (mean[i] - args.running_mean[c]);
+      new_var[c] = args.running_var[c];
+      if (x.rows > 1) {
+        const auto unbiased = static_cast<float>(m.squares[i] / (n - 1.0));
+        new_var[c] += kMomentum * (unbiased - args.running_var[c]);
+      }
+    }
     for (std::int64_t r = 0; r < x.rows; ++r) {
-      const double d = static_cast<double>(x.row(r)[c]) - mean;
-      squares += d * d;
+      float* row = x.row(r) + first;
+      float* normal = xhat.row(r) + first;
+      for (std::int64_t i = 0; i < count; ++i) {
+        normal[i] = (row[i] - mean[i]) * invstd[first + i];
+        row[i] = normal[i] * args.weight[first + i] + args.bias[first + i];
+      }
     }
-    invstd[c] = static_cast<float>(1.0 / std::sqrt(squares / n + static_cast<double>(kEps)));
-    for (std::int64_t r = 0; r < x.rows; ++r) {
-      const float normal = (x.row(r)[c] - static_cast<float>(mean)) * invstd[c];
-      xhat.row(r)[c] = normal;
-      x.row(r)[c] = normal * args.weight[c] + args.bias[c];
-    }
-    new_mean[c] =
-        args.running_mean[c] + kMomentum * (static_cast<float>(mean) - args.running_mean[c]);
-    new_var[c] = args.running_var[c];
-    if (x.rows > 1) {
-      const float unbiased = static_cast<float>(squares / (n - 1.0));
-      new_var[c] += kMomentum * (unbiased - args.running_var[c]);
-    }
-  }
+  });
 }
 
 void batch_norm_eval(Matrix x, const BatchNormArgs& args) {
-  for (std::int64_t c = 0; c < x.cols; ++c) {
-    const float factor = args.weight[c] / std::sqrt(args.running_var[c] + kEps);
-    for (std::int64_t r = 0; r < x.rows; ++r) {
-      x.row(r)[c] = (x.row(r)[c] - args.running_mean[c]) * factor + args.bias[c];
+  for_column_blocks(x.cols, [&](std::int64_t first, std::int64_t count) {
+    float factor[kBlock];
+    for (std::int64_t i = 0; i < count; ++i) {
+      factor[i] = args.weight[first + i] / std::sqrt(args.running_var[first + i] + kEps);
     }
-  }
+    for (std::int64_t r = 0; r < x.rows; ++r) {
+      float* row = x.row(r) + first;
+      for (std::int64_t i = 0; i < count; ++i) {
+        row[i] = (row[i] - args.running_mean[first + i]) * factor[i] + args.bias[first + i];
+      }
+    }
+  });
 }
 
 // dx = weight * invstd * (dy - mean(dy) - xhat * mean(dy * xhat))
@@ -60,21 +97,32 @@ void batch_norm_backward(ConstMatrix xhat,
                          float* dbias,
                          bool accumulate) {
   const double n = static_cast<double>(dy.rows);
-  for (std::int64_t c = 0; c < dy.cols; ++c) {
-    double total = 0.0, along = 0.0;
+  for_column_blocks(dy.cols, [&](std::int64_t first, std::int64_t count) {
+    double total[kBlock] = {}, along[kBlock] = {};
     for (std::int64_t r = 0; r < dy.rows; ++r) {
-      const double d = static_cast<double>(dy.row(r)[c]);
-      total += d;
-      along += d * static_cast<double>(xhat.row(r)[c]);
+      for (std::int64_t i = 0; i < count; ++i) {
+        const double d = static_cast<double>(dy.row(r)[first + i]);
+        total[i] += d;
+        along[i] += d * static_cast<double>(xhat.row(r)[first + i]);
+      }
     }
-    const float mean = static_cast<float>(total / n), mean_along = static_cast<float>(along / n);
+    float mean[kBlock], mean_along[kBlock], factor[kBlock];
+    for (std::int64_t i = 0; i < count; ++i) {
+      const std::int64_t c = first + i;
+      mean[i] = static_cast<float>(total[i] / n);
+      mean_along[i] = static_cast<float>(along[i] / n);
+      factor[i] = weight[c] * invstd[c];
+      dweight[c] = static_cast<float>(along[i]) + (accumulate ? dweight[c] : 0.0F);
+      dbias[c] = static_cast<float>(total[i]) + (accumulate ? dbias[c] : 0.0F);
+    }
     for (std::int64_t r = 0; r < dy.rows; ++r) {
-      float& d = dy.row(r)[c];
-      d = weight[c] * invstd[c] * (d - mean - xhat.row(r)[c] * mean_along);
+      float* d = dy.row(r) + first;
+      const float* normal = xhat.row(r) + first;
+      for (std::int64_t i = 0; i < count; ++i) {
+        d[i] = factor[i] * (d[i] - mean[i] - normal[i] * mean_along[i]);
+      }
     }
-    dweight[c] = static_cast<float>(along) + (accumulate ? dweight[c] : 0.0F);
-    dbias[c] = static_cast<float>(total) + (accumulate ? dbias[c] : 0.0F);
-  }
+  });
 }
 
 }  // namespace satrap::dense

@@ -2,6 +2,7 @@
 
 #include "satrap/core/thread_pool.h"
 #include "satrap/dense/config.h"
+#include "src/dense/aligned_buffer.h"
 #include "src/dense/matrix.h"
 
 namespace satrap::dense {
@@ -17,12 +18,12 @@ class Gemm {
   explicit Gemm(Precision precision) : precision_(precision) {}
   void set_pool(ThreadPool* pool) { pool_ = pool; }
 
-  void multiply_nt(ConstMatrix x, ConstMatrix w, Matrix y) const;    // y[n,m] = x[n,k] w[m,k]^T
-  void multiply_nn(ConstMatrix dy, ConstMatrix w, Matrix dx) const;  // dx[n,k] = dy[n,m] w[m,k]
+  void multiply_nt(ConstMatrix x, ConstMatrix w, Matrix y);    // y[n,m] = x[n,k] w[m,k]^T
+  void multiply_nn(ConstMatrix dy, ConstMatrix w, Matrix dx);  // dx[n,k] = dy[n,m] w[m,k]
   void multiply_tn(ConstMatrix dy,
                    ConstMatrix x,
                    Matrix dw,
-                   bool accumulate) const;  // dw[m,k] (+)= dy[n,m]^T x[n,k]
+                   bool accumulate);  // dw[m,k] (+)= dy[n,m]^T x[n,k]
 
  private:
   void multiply(ConstMatrix a,
@@ -30,10 +31,17 @@ class Gemm {
                 ConstMatrix b,
                 bool transpose_b,
                 Matrix c,
-                bool accumulate) const;
+                bool accumulate);
+  void multiply_transposed(ConstMatrix a,
+                           bool transpose_a,
+                           ConstMatrix b,
+                           bool transpose_b,
+                           Matrix c,
+                           bool accumulate);
 
   Precision precision_;
   ThreadPool* pool_ = nullptr;
+  AlignedBuffer transposed_;  // grows to the largest result that needs it
 };
 
 /// Makes libtorch and its BLAS compute on the calling thread alone from now on (a setting per

@@ -18,8 +18,11 @@ std::int64_t tiled(std::int64_t n) { return (n + kTile - 1) / kTile * kTile; }
 
 struct Shape {
   std::int64_t n, width, n_padded, width_padded;
-  Shape(std::int64_t n_, std::int64_t width_)
-      : n(n_), width(width_), n_padded(padded(n_)), width_padded(padded(width_)) {}
+  Shape(std::int64_t num_vectors, std::int64_t vector_width)
+      : n(num_vectors),
+        width(vector_width),
+        n_padded(padded(num_vectors)),
+        width_padded(padded(vector_width)) {}
 };
 
 const float* vector_of(ConstMatrix first,

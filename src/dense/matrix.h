@@ -14,10 +14,10 @@ struct MatrixView {
   std::int64_t stride = 0;
 
   MatrixView() = default;
-  MatrixView(T* data_, std::int64_t rows_, std::int64_t cols_)
-      : MatrixView(data_, rows_, cols_, cols_) {}
-  MatrixView(T* data_, std::int64_t rows_, std::int64_t cols_, std::int64_t stride_)
-      : data(data_), rows(rows_), cols(cols_), stride(stride_) {}
+  MatrixView(T* begin, std::int64_t num_rows, std::int64_t num_cols)
+      : MatrixView(begin, num_rows, num_cols, num_cols) {}
+  MatrixView(T* begin, std::int64_t num_rows, std::int64_t num_cols, std::int64_t row_stride)
+      : data(begin), rows(num_rows), cols(num_cols), stride(row_stride) {}
 
   T* row(std::int64_t r) const { return data + r * stride; }
   bool empty() const { return rows == 0 || cols == 0; }

@@ -139,25 +139,45 @@ void sum_row_backward(ConstMatrix dy, Matrix dx) {
   for (std::int64_t r = 0; r < dx.rows; ++r) std::fill_n(dx.row(r), dx.cols, *dy.row(r));
 }
 
+namespace {
+
+// sum over j of (sum_f v[f, j])^2 - sum_f v[f, j]^2.
+float second_order(const float* v, std::int64_t fields, std::int64_t k) {
+  Lanes result{};
+  std::int64_t j = 0;
+  for (; j + kLanes <= k; j += kLanes) {
+    Lanes total{}, squares{};
+    for (std::int64_t f = 0; f < fields; ++f) {
+      const Lanes x = load(v + f * k + j);
+      total += x;
+      squares += x * x;
+    }
+    result += total * total - squares;
+  }
+  float rest = 0.0F;
+  for (; j < k; ++j) {
+    float total = 0.0F, squares = 0.0F;
+    for (std::int64_t f = 0; f < fields; ++f) {
+      total += v[f * k + j];
+      squares += v[f * k + j] * v[f * k + j];
+    }
+    rest += total * total - squares;
+  }
+  return sum(result) + rest;
+}
+
+}  // namespace
+
 void fm(ConstMatrix pooled, std::int64_t width, Matrix factors, Matrix y) {
   const std::int64_t k = width - 1, fields = pooled.cols / width;
   for (std::int64_t r = 0; r < pooled.rows; ++r) {
     const float* row = pooled.row(r);
-    float first_order = 0.0F, second_order = 0.0F;
+    float first_order = 0.0F;
     for (std::int64_t f = 0; f < fields; ++f) {
       first_order += row[f * width];
       std::copy_n(row + f * width + 1, k, factors.row(r) + f * k);
     }
-    const float* v = factors.row(r);
-    for (std::int64_t j = 0; j < k; ++j) {
-      float total = 0.0F, squares = 0.0F;
-      for (std::int64_t f = 0; f < fields; ++f) {
-        total += v[f * k + j];
-        squares += v[f * k + j] * v[f * k + j];
-      }
-      second_order += total * total - squares;
-    }
-    *y.row(r) += first_order + 0.5F * second_order;
+    *y.row(r) += first_order + 0.5F * second_order(factors.row(r), fields, k);
   }
 }
 

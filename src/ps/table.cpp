@@ -10,7 +10,9 @@ namespace satrap::ps {
 namespace {
 
 constexpr std::int64_t kStrideMultiple = 16;
-constexpr std::size_t kLookupBlock = 32;  // keys looked up in turn, so that their misses overlap
+// Keys between the steps of a lookup (ask for the slot; read it and ask for the row; read the row),
+// so that the misses of several keys overlap.
+constexpr std::size_t kLookupDistance = 16;
 
 /// How full a partition's index may get before it doubles. A partition holds 1/64 of the rows,
 /// almost exactly: with the same limit they would all grow within the same few steps.
@@ -47,17 +49,17 @@ Table::Partition& Table::partition_with(Key key) const {
 
 void Table::find_or_insert(std::span<const Key> keys, std::span<RowPointer> rows) {
   SATRAP_CHECK(keys.size() == rows.size(), keys.size(), " keys, ", rows.size(), " rows");
-  for (std::size_t begin = 0; begin < keys.size(); begin += kLookupBlock) {
-    const std::size_t end = std::min(keys.size(), begin + kLookupBlock);
-    for (std::size_t i = begin; i < end; ++i) partition_with(keys[i]).index.prefetch(keys[i]);
-    for (std::size_t i = begin; i < end; ++i) {
-      const Partition& partition = partition_with(keys[i]);
-      rows[i] = partition.index.candidate(keys[i], partition.arena);
-      __builtin_prefetch(rows[i]);
+  const std::size_t size = keys.size();
+  for (std::size_t i = 0; i < size + 2 * kLookupDistance; ++i) {
+    if (i < size) partition_with(keys[i]).index.prefetch(keys[i]);
+    if (const std::size_t j = i - kLookupDistance; j < size) {
+      const Partition& partition = partition_with(keys[j]);
+      rows[j] = partition.index.candidate(keys[j], partition.arena);
+      __builtin_prefetch(rows[j]);
     }
-    for (std::size_t i = begin; i < end; ++i) {
-      if (rows[i] == nullptr || header_of(rows[i]).key != keys[i]) {
-        rows[i] = find_or_insert_one(keys[i]);
+    if (const std::size_t j = i - 2 * kLookupDistance; j < size) {
+      if (rows[j] == nullptr || header_of(rows[j]).key != keys[j]) {
+        rows[j] = find_or_insert_one(keys[j]);
       }
     }
   }
@@ -67,9 +69,9 @@ void Table::find(std::span<const Key> keys, std::span<RowPointer> rows) const {
   SATRAP_CHECK(keys.size() == rows.size(), keys.size(), " keys, ", rows.size(), " rows");
   for (std::size_t begin = 0; begin < keys.size();) {
     Partition& partition = partition_with(keys[begin]);
-    std::size_t end = begin;
     const std::lock_guard lock(partition.index_mutex);
-    while (end < keys.size() && end < begin + kLookupBlock &&
+    std::size_t end = begin;
+    while (end < std::min(keys.size(), begin + 2 * kLookupDistance) &&
            &partition_with(keys[end]) == &partition) {
       partition.index.prefetch(keys[end++]);
     }

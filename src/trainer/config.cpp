@@ -96,7 +96,10 @@ void JobConfig::validate(const ConfigOrigins& origins) const {
   with_place(origins, [&] { model.validate(); });
   with_place(origins, [&] { dense_optimizer.validate(); });
   for (const auto& [name, table] : tables) {
-    with_place(origins, [&] { table.validate("tables." + name); });
+    with_place(origins, [&] {
+      const std::string path = "tables." + name;
+      name == "default" ? table.validate(path) : table.validate(path, tables.at("default"));
+    });
   }
 }
 

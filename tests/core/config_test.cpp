@@ -501,6 +501,25 @@ TEST(ExplainConfig, DocumentsAFreshElementNotTheDefaultOnes) {
             "columns.*.kind (string, default id, one of: id, number)\n    What it holds.\n");
 }
 
+struct NamedColumns {
+  std::map<std::string, ColumnConfig> columns;
+  void visit(ConfigVisitor& v) { v.named("columns", columns, "Columns."); }
+};
+
+TEST_F(Config, DefaultMayHoldWhatIsRequiredOfTheEntries) {
+  NamedColumns config;
+  load_config(config, write(""));
+  load_config(config, write("columns: {default: {name: x}, a: {kind: number}}\n"));
+  EXPECT_EQ(config.columns.at("a"), (ColumnConfig{"x", "number"}));
+  try {
+    load_config(config, write("columns:\n  default: {kind: id}\n  b: {kind: number}\n"));
+    FAIL() << "did not throw";
+  } catch (const Error& error) {
+    EXPECT_EQ(without_directory(error.what()),
+              "train.yaml:3: columns.b.name: required, but missing");
+  }
+}
+
 TEST(Nearest, FindsTyposAndAbbreviationsOnly) {
   const std::vector<std::string> known = {"batch_size", "optimizer", "lr", "epochs"};
   EXPECT_EQ(nearest("batchsize", known), "batch_size");

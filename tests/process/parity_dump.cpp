@@ -1,5 +1,6 @@
-// Trains the cases of a job that pytorch_parity_test.py has written, and writes down what the weights
-// were before and after, for the script to compare with what PyTorch makes of the same numbers.
+// Trains the cases of a job that pytorch_parity_test.py has written, and writes down what the
+// weights were before and after, for the script to compare with what PyTorch makes of the same
+// numbers.
 //
 //   parity_dump JOB.yaml      (input and output lie beside the job)
 //
@@ -102,7 +103,8 @@ class Dump {
  public:
   explicit Dump(const std::string& stem) : stem_(stem), values_(stem + ".f32") {}
 
-  void add(const std::string& name, const std::vector<std::int64_t>& shape,
+  void add(const std::string& name,
+           const std::vector<std::int64_t>& shape,
            std::span<const float> values) {
     list_.push_back({{"name", name}, {"shape", shape}});
     values_.write(std::as_bytes(values));
@@ -128,9 +130,8 @@ class CaseRun {
     for (const ParityFeature& f : job.features) {
       schema_features.push_back({.name = f.name, .max_length = f.max_length});
     }
-    embedding::ResolvedSpecs specs =
-        embedding::resolve_specs(c.tables, c.features, schema_features,
-                                 dense::needs_first_order(c.model.type) ? 1 : 0);
+    embedding::ResolvedSpecs specs = embedding::resolve_specs(
+        c.tables, c.features, schema_features, dense::needs_first_order(c.model.type) ? 1 : 0);
     const auto seed = static_cast<std::uint64_t>(job.seed);
     std::vector<ps::Table*> pointers;
     for (const ps::TableSpec& spec : specs.tables) {

@@ -44,11 +44,11 @@ DENSE_OPTIMIZERS = {
     "adamw": dict(type="adamw", lr=0.005, weight_decay=0.1, eps=1e-4),
 }
 ROW_OPTIMIZERS = {
-    "sgd": dict(type="sgd", lr=0.5),
-    "adagrad": dict(type="adagrad", lr=0.02, initial_accumulator=0.01, eps=1e-6),
-    "rowwise_adagrad": dict(type="rowwise_adagrad", lr=0.02, initial_accumulator=0.01, eps=1e-6),
+    "sgd": dict(type="sgd", lr=2.0),
+    "adagrad": dict(type="adagrad", lr=0.02, initial_accumulator=1e-6, eps=1e-5),
+    "rowwise_adagrad": dict(type="rowwise_adagrad", lr=0.02, initial_accumulator=1e-6, eps=1e-5),
     "adam": dict(type="adam", lr=0.005, beta1=0.8, beta2=0.99, eps=1e-4),
-    "ftrl": dict(type="ftrl", lr=0.1, beta=0.5, l1=0.001, l2=0.01, initial_accumulator=0.01),
+    "ftrl": dict(type="ftrl", lr=0.5, beta=0.5, l1=1e-4, l2=0.01, initial_accumulator=0.01),
 }
 
 
@@ -358,8 +358,8 @@ def run_case(name, model, dense, row, batches, dump):
     for table, value in tables.items():
         errors[f"table/{table}"] = error_of(dump[f"final/table/{table}"], value)
         change = error_of(dump[f"final/table/{table}"], dump[f"initial/table/{table}"])
-        assert change > 0.01, f"{name}: table {table} has hardly moved ({change}): nothing is tested"
-    assert moved > 0.01, f"{name}: the network has hardly moved ({moved}): nothing is tested"
+        assert change > 20 * TOLERANCE, f"{name}: table {table} has hardly moved ({change}): nothing is tested"
+    assert moved > 20 * TOLERANCE, f"{name}: the network has hardly moved ({moved}): nothing is tested"
     return errors
 
 
@@ -382,6 +382,7 @@ def write_job(folder, batches):
 
 def main():
     torch.set_num_threads(1)
+    torch.sparse.check_sparse_tensor_invariants.disable()  # as by default, but said
     program = os.path.join(os.environ["SATRAP_BUILD_DIR"], "tests", "parity_dump")
     rng = np.random.default_rng(20)
     batches = [make_batch(rng) for _ in range(STEPS)]

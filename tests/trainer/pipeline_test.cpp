@@ -3,6 +3,7 @@
 #include <atomic>
 #include <fstream>
 #include <map>
+#include <nlohmann/json.hpp>
 
 #include "satrap/core/error.h"
 #include "satrap/data/loader.h"

@@ -14,8 +14,9 @@ namespace satrap {
 template <class T>
 std::optional<T> parse_number(std::string_view text) {
   T value{};
-  const char* end = text.data() + text.size();
-  const auto result = std::from_chars(text.data(), end, value);
+  const char* const begin = text.data();
+  const char* const end = begin + text.size();
+  const auto result = std::from_chars(begin, end, value);
   if (result.ec != std::errc() || result.ptr != end) return std::nullopt;
   return value;
 }
@@ -24,9 +25,10 @@ std::optional<T> parse_number(std::string_view text) {
 template <class T>
 std::optional<T> parse_hex(std::string_view text) {
   T value{};
-  const char* end = text.data() + text.size();
+  const char* const begin = text.data();
+  const char* const end = begin + text.size();
   constexpr int kBase = 16;
-  const auto result = std::from_chars(text.data(), end, value, kBase);
+  const auto result = std::from_chars(begin, end, value, kBase);
   if (result.ec != std::errc() || result.ptr != end) return std::nullopt;
   return value;
 }

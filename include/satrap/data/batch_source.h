@@ -20,14 +20,14 @@ struct DataPosition {
 
 /// What reading has met so far.
 struct ReadStats {
-  std::int64_t rows = 0;        // good rows handed out
-  std::int64_t bad_rows = 0;    // rows skipped
-  std::int64_t bytes = 0;       // read from the files (compressed size)
-  std::int64_t total_bytes = 0; // of all files of an epoch; 0 if unknown (standard input)
+  std::int64_t rows = 0;         // good rows handed out
+  std::int64_t bad_rows = 0;     // rows skipped
+  std::int64_t bytes = 0;        // read from the files (compressed size)
+  std::int64_t total_bytes = 0;  // of all files of an epoch; 0 if unknown (standard input)
 };
 
-/// A stream of batches over some epochs of the data. Used by one thread at a time; it may run threads
-/// of its own, which its destructor stops and joins.
+/// A stream of batches over some epochs of the data. Used by one thread at a time; it may run
+/// threads of its own, which its destructor stops and joins.
 class BatchSource {
  public:
   virtual ~BatchSource() = default;

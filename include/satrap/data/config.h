@@ -21,12 +21,12 @@ struct LabelConfig {
 /// A number that becomes one input of the dense network, or two with a missing indicator. A name
 /// like "I1..I13" stands for thirteen of them.
 struct NumericConfig {
-  std::string name = "";                // of the input; empty: that of the column
-  std::string column = "";              // empty: that of the input
-  std::string transform = "none";       // none | log1p | zscore | log1p_zscore
-  std::vector<double> clip = {};        // [low, high] of the value as read; empty: none
-  double fill = 0.0;                    // what a missing value becomes, after the transform
-  bool missing_indicator = false;       // adds an input that is 1 where the value is missing
+  std::string name = "";           // of the input; empty: that of the column
+  std::string column = "";         // empty: that of the input
+  std::string transform = "none";  // none | log1p | zscore | log1p_zscore
+  std::vector<double> clip = {};   // [low, high] of the value as read; empty: none
+  double fill = 0.0;               // what a missing value becomes, after the transform
+  bool missing_indicator = false;  // adds an input that is 1 where the value is missing
   void visit(ConfigVisitor& v);
 };
 
@@ -55,10 +55,10 @@ struct FeatureConfig {
 /// What the columns of a text file mean. `missing` and empty fields are missing values.
 struct SchemaConfig {
   std::string delimiter = ",";
-  std::string quote = "\"";           // empty: quotes have no meaning
+  std::string quote = "\"";  // empty: quotes have no meaning
   bool header = true;
   std::vector<std::string> columns = {};  // names, for files without a header
-  bool trim = true;                   // drop spaces around a field
+  bool trim = true;                       // drop spaces around a field
   std::vector<std::string> missing = {};
   LabelConfig label;
   std::vector<NumericConfig> numeric;

@@ -7,17 +7,22 @@
 
 namespace satrap::data {
 
-/// The first `num_rows` rows as they were understood, one column per line of each row: numbers,
-/// ids in the notation of their type (a string's as its hash), weights. Blanks are shown as "-".
-std::string describe_head(const DataConfig& config, const Schema& schema, Role role,
+/// The first `num_rows` rows as they were understood, before numeric transforms: label, numbers,
+/// and ids in the notation of their type (of a string its hash), with weights. "-": missing, or an
+/// empty bag.
+std::string describe_head(const DataConfig& config,
+                          const Schema& schema,
+                          Role role,
                           std::int64_t num_rows);
 
-/// Statistics per column over all rows (or the first `max_rows`): share of missing values; for
-/// numbers minimum, mean, standard deviation, maximum; for ids their number per row, how many
-/// distinct ones there are (exact up to 65,536, from then on a HyperLogLog estimate, standard error
-/// 0.8 %) and the most frequent ones (exact while distinct ids are counted exactly); the share of
-/// positive labels; bad rows.
-std::string describe_stats(const DataConfig& config, const Schema& schema, Role role,
+/// Statistics per column over all rows (or the first `max_rows`; 0: all): share of missing values;
+/// of numbers minimum, mean, standard deviation and maximum; of ids how many there are per row, how
+/// many different ones (exact up to 65,536, then an estimate with standard error 0.8 %, marked "~")
+/// and the most frequent ones (while they are counted exactly); and the share of positive labels,
+/// rows and bad rows.
+std::string describe_stats(const DataConfig& config,
+                           const Schema& schema,
+                           Role role,
                            std::int64_t max_rows);
 
 }  // namespace satrap::data

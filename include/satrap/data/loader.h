@@ -20,7 +20,7 @@ struct ReadOptions {
   std::int64_t epochs = 1;
   std::int64_t batch_size = 0;  // of this rank; 0: the configured one divided by world_size
   std::int64_t prefetch_batches = 4;
-  DataPosition start;  // as position() of an earlier source with the same options
+  DataPosition start = {};  // as position() of an earlier source with the same options
 };
 
 /// Opens the stream of batches of training or evaluation data. Rows are in the order of the files,
@@ -28,12 +28,16 @@ struct ReadOptions {
 /// epoch) alone. Reading, parsing and batching go on in threads ahead of next(). Throws
 /// Error(kIo | kInvalidData | kInvalidConfig) if the files cannot be used (found missing or
 /// truncated later: next() throws).
-std::unique_ptr<BatchSource> open_batches(const DataConfig& config, const Schema& schema,
-                                          const FittedTransforms& transforms, Role role,
+std::unique_ptr<BatchSource> open_batches(const DataConfig& config,
+                                          const Schema& schema,
+                                          const FittedTransforms& transforms,
+                                          Role role,
                                           const ReadOptions& options);
 
 /// The raw rows of one pass. Reports bad rows to the log.
-std::unique_ptr<RowBlockSource> open_rows(const DataConfig& config, const Schema& schema, Role role,
+std::unique_ptr<RowBlockSource> open_rows(const DataConfig& config,
+                                          const Schema& schema,
+                                          Role role,
                                           const RowPass& pass);
 
 /// The transforms of a job: fitted on the first `fit_rows` rows of the training data if the schema

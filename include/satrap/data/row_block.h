@@ -6,8 +6,8 @@
 namespace satrap::data {
 
 /// Raw values of consecutive rows, as a parser or the generator produced them: before numeric
-/// transforms, and before rows are grouped into batches. Columnar, so that batches are cut out of it
-/// by copying ranges. Column order is the schema's.
+/// transforms, and before rows are grouped into batches. Columnar, so that batches are cut out of
+/// it by copying ranges. Column order is the schema's.
 struct RowBlock {
   /// The ids of one categorical column: one bag per row.
   struct Bags {
@@ -17,12 +17,12 @@ struct RowBlock {
   };
 
   std::int64_t num_rows = 0;
-  std::int64_t first_row = 0;                // number of the first row within the epoch (all ranks)
-  std::vector<std::int64_t> row_numbers;     // [num_rows] ascending, number of each row within the
-                                             // epoch; empty: first_row, first_row + 1, ...
-  std::vector<float> labels;                 // [num_rows], 0 or 1
-  std::vector<std::vector<float>> numeric;   // [num_numeric][num_rows]; NaN: missing
-  std::vector<Bags> bags;                    // [num_id_columns]
+  std::int64_t first_row = 0;               // number of the first row within the epoch (all ranks)
+  std::vector<std::int64_t> row_numbers;    // [num_rows] ascending, number of each row within the
+                                            // epoch; empty: first_row, first_row + 1, ...
+  std::vector<float> labels;                // [num_rows], 0 or 1
+  std::vector<std::vector<float>> numeric;  // [num_numeric][num_rows]; NaN: missing
+  std::vector<Bags> bags;                   // [num_id_columns]
 
   /// Empties the block for reuse, keeping the memory, with the given numbers of columns.
   void clear(std::int64_t num_numeric, std::int64_t num_id_columns);

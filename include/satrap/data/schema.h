@@ -14,8 +14,8 @@ struct SchemaFeature {
   std::int64_t max_length = 0;  // ids of a bag at most; 0: no limit
 };
 
-/// The meaning of the columns, worked out: what comes out of the files (RowBlock), what goes into the
-/// model (Batch), and how the one becomes the other.
+/// The meaning of the columns, worked out: what comes out of the files (RowBlock), what goes into
+/// the model (Batch), and how the one becomes the other.
 struct Schema {
   /// The inputs of the model.
   std::vector<SchemaFeature> features;

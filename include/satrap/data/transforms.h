@@ -16,8 +16,8 @@ struct FittedTransforms {
     double mean = 0.0;
     double stddev = 1.0;
   };
-  std::vector<Scale> scales;                     // [schema.numeric_inputs]; identity unless z-score
-  std::vector<std::vector<double>> boundaries;   // [schema.bucketed], ascending, no duplicates
+  std::vector<Scale> scales;                    // [schema.numeric_inputs]; identity unless z-score
+  std::vector<std::vector<double>> boundaries;  // [schema.bucketed], ascending, no duplicates
 
   /// JSON text by names of inputs and features, and back. from_json throws Error(kCorrupt) if the
   /// text is not what to_json wrote for a schema with these inputs.
@@ -33,7 +33,9 @@ FittedTransforms fixed_transforms(const Schema& schema);
 /// values left out; quantiles are those of a sample of up to 200,000 values of each column, drawn
 /// with `seed`. The result depends on the rows and the seed alone. Throws Error(kInvalidData) if
 /// there are no rows.
-FittedTransforms fit_transforms(const Schema& schema, RowBlockSource& rows, std::int64_t max_rows,
+FittedTransforms fit_transforms(const Schema& schema,
+                                RowBlockSource& rows,
+                                std::int64_t max_rows,
                                 std::uint64_t seed);
 
 /// log(1 + |x|) with the sign of x.

@@ -22,7 +22,7 @@ struct RowOptimizerConfig {
   double initial_accumulator = 0.0;
   double beta1 = 0.9, beta2 = 0.999;
   double beta = 1.0, l1 = 0.0, l2 = 0.0;
-  LrSchedule schedule;
+  LrSchedule schedule = {};
   void visit(ConfigVisitor& v);
 };
 

@@ -26,10 +26,10 @@ struct Report {
 
 struct TrainOptions {
   bool resume = false;        // continue from the newest checkpoint of the run directory, if any
-  std::string resume_from;    // continue from this checkpoint
+  std::string resume_from = {};// continue from this checkpoint
   bool overwrite = false;     // remove what an earlier run left in the run directory
   const std::atomic<bool>* stop = nullptr;  // set by a signal handler: checkpoint and return
-  std::function<void(const Report&)> on_report;  // may be empty
+  std::function<void(const Report&)> on_report = {};  // may be empty
 };
 
 struct TrainOutcome {

@@ -1,0 +1,139 @@
+// How fast text becomes rows and batches, with files in the page cache.
+//
+//   data_reader_bench --benchmark_filter=Parse    # one core: rows per second of the parser alone
+
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include <benchmark/benchmark.h>
+#include <zlib.h>
+
+#include "satrap/core/hash.h"
+#include "satrap/data/loader.h"
+#include "src/data/line_cutter.h"
+#include "src/data/row_parser.h"
+
+namespace satrap::data {
+namespace {
+
+constexpr std::int64_t kRows = 200'000;
+
+/// A log with the shape of Criteo Kaggle: blanks, small counts, 8 hex digits.
+std::string criteo_text(std::int64_t num_rows) {
+  const RandomStream random{42};
+  std::uint64_t draw = 0;
+  std::string text;
+  char field[32];
+  for (std::int64_t r = 0; r < num_rows; ++r) {
+    text += random.uniform(draw++) < 0.25F ? '1' : '0';
+    for (int i = 0; i < 13; ++i) {
+      text += '\t';
+      const float u = random.uniform(draw++);
+      if (u < 0.2F) continue;
+      const std::uint64_t digits = random.below(draw++, 4) + 1;
+      const std::uint64_t bound = digits == 1 ? 10 : digits == 2 ? 100 : digits == 3 ? 1000 : 10000;
+      text += std::to_string(random.below(draw++, bound));
+    }
+    for (int i = 0; i < 26; ++i) {
+      text += '\t';
+      if (random.uniform(draw++) < 0.1F) continue;
+      std::snprintf(field, sizeof(field), "%08x", static_cast<unsigned>(random.bits(draw++)));
+      text += field;
+    }
+    text += '\n';
+  }
+  return text;
+}
+
+/// Files in the temporary folder, written once per process.
+class Files {
+ public:
+  Files() : folder_(std::filesystem::temp_directory_path() / "satrap_reader_bench") {
+    std::filesystem::create_directories(folder_);
+    const std::string text = criteo_text(kRows);
+    std::ofstream(plain(), std::ios::binary) << text;
+    gzFile packed = gzopen(gzip().c_str(), "wb6");
+    gzwrite(packed, text.data(), static_cast<unsigned>(text.size()));
+    gzclose(packed);
+  }
+  ~Files() { std::filesystem::remove_all(folder_); }
+
+  std::string plain() const { return (folder_ / "log.tsv").string(); }
+  std::string gzip() const { return (folder_ / "log.tsv.gz").string(); }
+
+ private:
+  std::filesystem::path folder_;
+};
+
+const Files& files() {
+  static const Files kFiles;
+  return kFiles;
+}
+
+DataConfig criteo(const std::string& path) {
+  DataConfig config;
+  config.schema_name = "criteo";
+  config.train.path = {path};
+  config.reader_threads = 1;
+  return config;
+}
+
+void count_rows(benchmark::State& state, std::int64_t rows) {
+  state.counters["rows/s"] =
+      benchmark::Counter(static_cast<double>(rows), benchmark::Counter::kIsRate);
+}
+
+void BM_Cut(benchmark::State& state) {
+  const Schema schema = resolve_schema(criteo(files().plain()));
+  std::int64_t rows = 0;
+  for (auto _ : state) {
+    LineCutter cutter(schema, {files().plain()}, {}, {});
+    TextBlock block;
+    while (cutter.next(block)) rows += block.num_lines;
+  }
+  count_rows(state, rows);
+}
+BENCHMARK(BM_Cut)->Unit(benchmark::kMillisecond);
+
+void BM_Parse(benchmark::State& state) {
+  const Schema schema = resolve_schema(criteo(files().plain()));
+  LineCutter cutter(schema, {files().plain()}, {}, {});
+  TextBlock text;
+  cutter.next(text);
+  RowParser parser(schema, {});
+  RowBlock block;
+  BadRows bad;
+  std::int64_t rows = 0;
+  for (auto _ : state) {
+    parser.parse(text, block, bad);
+    rows += block.num_rows;
+  }
+  count_rows(state, rows);
+}
+BENCHMARK(BM_Parse)->Unit(benchmark::kMicrosecond);
+
+/// Everything on the way to a batch. Run it under `taskset -c 0` for the rate of one core.
+void read_batches(benchmark::State& state, const std::string& path, std::int64_t shuffle_rows) {
+  DataConfig config = criteo(path);
+  config.shuffle_rows = shuffle_rows;
+  const Schema schema = resolve_schema(config);
+  std::int64_t rows = 0;
+  for (auto _ : state) {
+    const auto batches =
+        open_batches(config, schema, fixed_transforms(schema), Role::kTrain, {.batch_size = 2048});
+    Batch batch;
+    while (batches->next(batch)) rows += batch.num_rows;
+  }
+  count_rows(state, rows);
+}
+void BM_BatchesPlain(benchmark::State& state) { read_batches(state, files().plain(), 0); }
+void BM_BatchesGzip(benchmark::State& state) { read_batches(state, files().gzip(), 0); }
+void BM_BatchesShuffled(benchmark::State& state) { read_batches(state, files().plain(), 50'000); }
+BENCHMARK(BM_BatchesPlain)->Unit(benchmark::kMillisecond)->MeasureProcessCPUTime();
+BENCHMARK(BM_BatchesGzip)->Unit(benchmark::kMillisecond)->MeasureProcessCPUTime();
+BENCHMARK(BM_BatchesShuffled)->Unit(benchmark::kMillisecond)->MeasureProcessCPUTime();
+
+}  // namespace
+}  // namespace satrap::data

@@ -1,0 +1,119 @@
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "satrap/core/thread_pool.h"
+#include "satrap/data/batch.h"
+#include "satrap/embedding/embedding_worker.h"
+
+namespace satrap::embedding {
+
+/// The axes that the benchmarks of the embedding path share.
+struct Shape {
+  std::string name;
+  std::vector<std::uint64_t> cardinalities;  // of the features, each with its own table
+  std::int64_t ids_per_bag;
+  std::int64_t dim;
+
+  std::int64_t ids_per_row() const { return std::ssize(cardinalities) * ids_per_bag; }
+};
+
+inline const std::vector<std::uint64_t> kKaggleCardinalities = {
+    1460, 583,   10131227, 2202608, 305,  24,   12517, 633,     3,  93145, 5683,   8351593, 3194,
+    27,   14992, 5461306,  10,      5652, 2173, 4,     7046547, 18, 15,    286181, 105,     142572};
+
+/// 26 ids of one row each, as in Criteo Kaggle (tables cut at 1 M rows, as the peers').
+inline Shape kaggle_shape(std::int64_t dim) {
+  Shape shape{"dlrm_kaggle", kKaggleCardinalities, 1, dim};
+  for (std::uint64_t& c : shape.cardinalities) c = std::min<std::uint64_t>(c, 1'000'000);
+  return shape;
+}
+
+/// 26 bags of 10 ids, 2 M rows together: far more bytes than the caches hold.
+inline Shape bound_shape(std::int64_t dim) {
+  return {"embedding_bound", std::vector<std::uint64_t>(26, 76'923), 10, dim};
+}
+
+/// Ranks are bounded Zipf (s = 0.95, by the inverse of the continuous distribution function), as
+/// the peers' batches.
+inline data::Batch zipf_batch(const Shape& shape, std::int64_t num_rows, std::mt19937_64& random) {
+  constexpr double kExponent = 0.95;
+  data::Batch batch;
+  batch.num_rows = num_rows;
+  batch.num_features = std::ssize(shape.cardinalities);
+  batch.labels.resize(static_cast<std::size_t>(num_rows));
+  batch.offsets = {0};
+  std::uniform_real_distribution<double> uniform;
+  for (const std::uint64_t cardinality : shape.cardinalities) {
+    const double top = std::pow(static_cast<double>(cardinality + 1), 1 - kExponent) - 1;
+    for (std::int64_t r = 0; r < num_rows; ++r) {
+      for (std::int64_t i = 0; i < shape.ids_per_bag; ++i) {
+        const double rank = std::pow(uniform(random) * top + 1, 1 / (1 - kExponent)) - 1;
+        batch.ids.push_back(std::min(static_cast<std::uint64_t>(rank), cardinality - 1));
+      }
+      batch.offsets.push_back(std::ssize(batch.ids));
+    }
+  }
+  return batch;
+}
+
+/// Tables with all their rows, a worker, and some batches to take in turn.
+class Workload {
+ public:
+  Workload(const Shape& shape,
+           RowOptimizerType optimizer,
+           std::int64_t num_rows,
+           std::int64_t num_batches,
+           std::int64_t num_threads)
+      : pool_(num_threads), plans(static_cast<std::size_t>(num_batches)) {
+    std::vector<FeatureSpec> features;
+    std::vector<ps::Table*> pointers;
+    for (std::size_t f = 0; f < shape.cardinalities.size(); ++f) {
+      ps::TableSpec spec;
+      spec.name = "C" + std::to_string(f + 1);
+      spec.id = static_cast<TableId>(f);
+      spec.dim = shape.dim;
+      spec.optimizer.type = optimizer;
+      features.push_back({.name = spec.name, .table = spec.id});
+      tables.push_back(std::make_unique<ps::Table>(spec, 1));
+      pointers.push_back(tables.back().get());
+      fill(*tables.back(), shape.cardinalities[f]);
+    }
+    worker = std::make_unique<EmbeddingWorker>(features, pointers, pool_);
+    std::mt19937_64 random(1);
+    for (Plan& plan : plans) {
+      batches.push_back(zipf_batch(shape, num_rows, random));
+      worker->plan(batches.back(), plan);
+    }
+    pooled.resize(static_cast<std::size_t>(num_rows * worker->output_width()));
+    grad.resize(pooled.size());
+    for (float& g : grad) g = std::uniform_real_distribution(-1e-3F, 1e-3F)(random);
+  }
+
+ private:
+  static void fill(ps::Table& table, std::uint64_t cardinality) {
+    std::vector<Key> keys;
+    std::vector<ps::RowPointer> rows;
+    for (std::uint64_t id = 0; id < cardinality; ++id) {
+      keys.push_back(make_key(table.spec().id, id));
+    }
+    rows.resize(keys.size());
+    table.find_or_insert(keys, rows);
+  }
+
+  ThreadPool pool_;
+
+ public:
+  std::vector<std::unique_ptr<ps::Table>> tables;
+  std::unique_ptr<EmbeddingWorker> worker;
+  std::vector<data::Batch> batches;
+  std::vector<Plan> plans;
+  std::vector<float> pooled, grad;
+};
+
+}  // namespace satrap::embedding

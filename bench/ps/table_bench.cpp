@@ -1,0 +1,129 @@
+// Tables: lookups of known keys, insertion, the longest stall of a growing table, bytes per row,
+// and what a snapshot costs.
+
+#include <algorithm>
+#include <chrono>
+#include <random>
+#include <vector>
+
+#include <benchmark/benchmark.h>
+
+#include "satrap/ps/table.h"
+#include "satrap/ps/table_snapshot.h"
+
+namespace satrap::ps {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+TableSpec spec_of(std::int64_t dim) {
+  TableSpec spec;
+  spec.name = "t";
+  spec.dim = dim;
+  return spec;
+}
+
+std::vector<Key> sorted_keys(std::mt19937_64& random, std::int64_t count, std::uint64_t num_ids) {
+  std::vector<Key> keys;
+  for (std::int64_t i = 0; i < count; ++i) keys.push_back(make_key(TableId{0}, random() % num_ids));
+  std::sort(keys.begin(), keys.end());
+  keys.erase(std::unique(keys.begin(), keys.end()), keys.end());
+  return keys;
+}
+
+void fill(Table& table, std::uint64_t num_rows) {
+  std::vector<Key> keys;
+  for (std::uint64_t id = 0; id < num_rows; ++id) keys.push_back(make_key(TableId{0}, id));
+  std::vector<RowPointer> rows(keys.size());
+  table.find_or_insert(keys, rows);
+}
+
+/// Batches of sorted unique keys that are all there.
+void find_known(benchmark::State& state) {
+  constexpr std::uint64_t kRows = 2'000'000;
+  Table table(spec_of(state.range(0)), 1);
+  fill(table, kRows);
+  std::mt19937_64 random(1);
+  std::vector<std::vector<Key>> batches;
+  for (int i = 0; i < 32; ++i) batches.push_back(sorted_keys(random, state.range(1), kRows));
+  std::vector<RowPointer> rows(static_cast<std::size_t>(state.range(1)));
+  std::int64_t keys = 0;
+  for (auto _ : state) {
+    const auto& batch = batches[static_cast<std::size_t>(state.iterations()) % batches.size()];
+    table.find_or_insert(batch, std::span(rows).first(batch.size()));
+    keys += std::ssize(batch);
+  }
+  state.SetItemsProcessed(keys);
+}
+BENCHMARK(find_known)->ArgNames({"dim", "keys"})->ArgsProduct({{16, 64}, {1024, 16384, 262144}});
+
+/// Grows a table from nothing in steps of 2048 new ids; the longest step is the stall that growth
+/// may cause.
+void grow(benchmark::State& state) {
+  const std::int64_t num_rows = state.range(1);
+  double longest_ms = 0, bytes_per_row = 0, stride = 0;
+  for (auto _ : state) {
+    Table table(spec_of(state.range(0)), 1);
+    std::vector<Key> keys(2048);
+    std::vector<RowPointer> rows(keys.size());
+    for (std::int64_t first = 0; first < num_rows; first += std::ssize(keys)) {
+      for (std::size_t i = 0; i < keys.size(); ++i) {
+        keys[i] = make_key(TableId{0}, static_cast<std::uint64_t>(first) + i);
+      }
+      std::sort(keys.begin(), keys.end());
+      const auto begin = Clock::now();
+      table.find_or_insert(keys, rows);
+      const std::chrono::duration<double, std::milli> took = Clock::now() - begin;
+      longest_ms = std::max(longest_ms, took.count());
+    }
+    bytes_per_row =
+        static_cast<double>(table.resident_bytes()) / static_cast<double>(table.num_rows());
+    stride = static_cast<double>(table.stride_bytes());
+  }
+  state.SetItemsProcessed(state.iterations() * num_rows);
+  state.counters["longest_step_ms"] = longest_ms;
+  state.counters["bytes_per_row"] = bytes_per_row;
+  state.counters["of_stride+16"] = bytes_per_row / (stride + 16);
+}
+BENCHMARK(grow)
+    ->ArgNames({"dim", "rows"})
+    ->Args({16, 1 << 20})
+    ->Args({16, 50'000'000})
+    ->Args({64, 1 << 20})
+    ->Iterations(1)
+    ->Unit(benchmark::kMillisecond);
+
+/// Beginning a snapshot (the pause of training), and reading all rows for it.
+void snapshot(benchmark::State& state) {
+  Table table(spec_of(16), 1);
+  constexpr std::uint64_t kRows = 4'000'000;
+  fill(table, kRows);
+  std::vector<Key> keys;
+  for (std::uint64_t id = 0; id < kRows; ++id) keys.push_back(make_key(TableId{0}, id));
+  std::sort(keys.begin(), keys.end());
+  std::vector<RowPointer> rows(keys.size());
+  table.find_or_insert(keys, rows);
+  for (std::size_t begin = 0; begin < keys.size();) {
+    const std::int64_t partition = Table::partition_of(keys[begin]);
+    std::size_t end = begin;
+    while (end < keys.size() && Table::partition_of(keys[end]) == partition) ++end;
+    table.update_partition(partition, 1, std::span(rows).subspan(begin, end - begin),
+                           [](auto, auto) {});
+    begin = end;
+  }
+  double begin_ms = 0;
+  std::int64_t bytes = 0;
+  for (auto _ : state) {
+    const auto begin = Clock::now();
+    TableSnapshot taken(table, 1);
+    const std::chrono::duration<double, std::milli> took = Clock::now() - begin;
+    begin_ms = std::max(begin_ms, took.count());
+    taken.write([&](std::span<const std::byte> block) { bytes += std::ssize(block); });
+  }
+  state.SetBytesProcessed(bytes);
+  state.counters["begin_ms"] = begin_ms;
+}
+BENCHMARK(snapshot)->Unit(benchmark::kMillisecond);
+
+}  // namespace
+}  // namespace satrap::ps

@@ -1,0 +1,141 @@
+#include "src/data/batch_assembler.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "satrap/core/error.h"
+#include "src/data/row_parser.h"
+
+namespace satrap::data {
+
+BatchAssembler::BatchAssembler(const Schema& schema, const FittedTransforms& transforms)
+    : schema_(schema),
+      scales_(transforms.scales),
+      id_column_of_feature_(schema.features.size(), -1),
+      bucketed_of_feature_(schema.features.size(), -1) {
+  SATRAP_CHECK(transforms.scales.size() == schema.numeric_inputs.size() &&
+                   transforms.boundaries.size() == schema.bucketed.size(),
+               "the transforms are those of another schema");
+  for (const std::vector<double>& boundaries : transforms.boundaries) {
+    std::vector<float>& rounded = boundaries_.emplace_back();
+    for (const double boundary : boundaries) rounded.push_back(static_cast<float>(boundary));
+  }
+  for (std::size_t i = 0; i < schema.id_columns.size(); ++i) {
+    id_column_of_feature_[static_cast<std::size_t>(schema.id_columns[i].feature)] =
+        static_cast<std::int64_t>(i);
+  }
+  for (std::size_t i = 0; i < schema.bucketed.size(); ++i) {
+    bucketed_of_feature_[static_cast<std::size_t>(schema.bucketed[i].feature)] =
+        static_cast<std::int64_t>(i);
+  }
+}
+
+void BatchAssembler::assemble(std::span<const RowPiece> pieces, Batch& batch) const {
+  batch.num_rows = 0;
+  batch.num_features = schema_.num_features();
+  batch.num_numeric = schema_.num_numeric_outputs();
+  batch.labels.clear();
+  for (const RowPiece& piece : pieces) {
+    batch.num_rows += piece.end - piece.begin;
+    batch.labels.insert(batch.labels.end(), piece.block->labels.begin() + piece.begin,
+                        piece.block->labels.begin() + piece.end);
+  }
+  batch.numeric.resize(static_cast<std::size_t>(batch.num_rows * batch.num_numeric));
+  for (std::size_t i = 0; i < schema_.numeric_inputs.size(); ++i) {
+    add_numeric(schema_.numeric_inputs[i], scales_[i], pieces, batch);
+  }
+  batch.offsets.resize(static_cast<std::size_t>(batch.num_features * batch.num_rows) + 1);
+  batch.offsets[0] = 0;
+  batch.ids.clear();
+  batch.id_weights.clear();
+  for (std::int64_t f = 0; f < batch.num_features; ++f) {
+    const std::int64_t column = id_column_of_feature_[static_cast<std::size_t>(f)];
+    if (column >= 0) {
+      add_bags(column, f, pieces, batch);
+    } else {
+      add_buckets(static_cast<std::size_t>(bucketed_of_feature_[static_cast<std::size_t>(f)]),
+                  pieces, batch);
+    }
+  }
+}
+
+void BatchAssembler::add_numeric(const Schema::NumericInput& input,
+                                 const FittedTransforms::Scale& scale,
+                                 std::span<const RowPiece> pieces,
+                                 Batch& batch) const {
+  const NumericConfig& config = input.config;
+  const bool clipped = !config.clip.empty();
+  const bool logged = config.transform.starts_with("log1p");
+  const bool scaled = config.transform.ends_with("zscore");
+  const float low = clipped ? static_cast<float>(config.clip[0]) : 0.0F;
+  const float high = clipped ? static_cast<float>(config.clip[1]) : 0.0F;
+  const auto fill = static_cast<float>(config.fill);
+  const auto stride = static_cast<std::size_t>(batch.num_numeric);
+  float* out = batch.numeric.data() + input.output;
+  for (const RowPiece& piece : pieces) {
+    const float* const values = piece.block->numeric[static_cast<std::size_t>(input.raw)].data();
+    for (std::int64_t r = piece.begin; r < piece.end; ++r, out += stride) {
+      float x = values[r];
+      const bool missing = std::isnan(x);
+      if (config.missing_indicator) out[1] = missing ? 1.0F : 0.0F;
+      if (missing) {
+        out[0] = fill;
+        continue;
+      }
+      if (clipped) x = std::clamp(x, low, high);
+      if (logged) x = signed_log1p(x);
+      if (scaled) {
+        x = static_cast<float>((static_cast<double>(x) - scale.mean) / scale.stddev);
+      }
+      out[0] = x;
+    }
+  }
+}
+
+void BatchAssembler::add_bags(std::int64_t column,
+                              std::int64_t feature,
+                              std::span<const RowPiece> pieces,
+                              Batch& batch) const {
+  std::int64_t* offsets = batch.offsets.data() + feature * batch.num_rows;
+  for (const RowPiece& piece : pieces) {
+    const RowBlock::Bags& bags = piece.block->bags[static_cast<std::size_t>(column)];
+    const std::int64_t begin = bags.offsets[static_cast<std::size_t>(piece.begin)];
+    const std::int64_t end = bags.offsets[static_cast<std::size_t>(piece.end)];
+    const std::int64_t shift = static_cast<std::int64_t>(batch.ids.size()) - begin;
+    for (std::int64_t r = piece.begin; r < piece.end; ++r) {
+      *++offsets = bags.offsets[static_cast<std::size_t>(r) + 1] + shift;
+    }
+    batch.ids.insert(batch.ids.end(), bags.ids.begin() + begin, bags.ids.begin() + end);
+    if (!schema_.weighted) continue;
+    if (bags.weights.empty()) {
+      batch.id_weights.resize(batch.ids.size(), 1.0F);
+    } else {
+      batch.id_weights.insert(batch.id_weights.end(), bags.weights.begin() + begin,
+                              bags.weights.begin() + end);
+    }
+  }
+}
+
+void BatchAssembler::add_buckets(std::size_t bucketed,
+                                 std::span<const RowPiece> pieces,
+                                 Batch& batch) const {
+  const Schema::Bucketed& feature = schema_.bucketed[bucketed];
+  const std::vector<float>& boundaries = boundaries_[bucketed];
+  const bool own_id = feature.config.missing == "own_id";
+  std::int64_t* offsets = batch.offsets.data() + feature.feature * batch.num_rows;
+  for (const RowPiece& piece : pieces) {
+    const float* const values = piece.block->numeric[static_cast<std::size_t>(feature.raw)].data();
+    for (std::int64_t r = piece.begin; r < piece.end; ++r) {
+      if (!std::isnan(values[r])) {
+        const auto range = std::upper_bound(boundaries.begin(), boundaries.end(), values[r]);
+        batch.ids.push_back(static_cast<std::uint64_t>(range - boundaries.begin()));
+      } else if (own_id) {
+        batch.ids.push_back(kMissingId);
+      }
+      *++offsets = static_cast<std::int64_t>(batch.ids.size());
+    }
+  }
+  if (schema_.weighted) batch.id_weights.resize(batch.ids.size(), 1.0F);
+}
+
+}  // namespace satrap::data

@@ -1,0 +1,48 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "satrap/data/batch.h"
+#include "satrap/data/row_block.h"
+#include "satrap/data/schema.h"
+#include "satrap/data/transforms.h"
+
+namespace satrap::data {
+
+/// Rows begin .. end - 1 of a block.
+struct RowPiece {
+  const RowBlock* block = nullptr;
+  std::int64_t begin = 0;
+  std::int64_t end = 0;
+};
+
+/// Makes batches of pieces of row blocks: applies the numeric transforms and lays the ids out
+/// feature by feature. One thread at a time; the schema must outlive it.
+class BatchAssembler {
+ public:
+  BatchAssembler(const Schema& schema, const FittedTransforms& transforms);
+
+  /// Replaces `batch` by the rows of `pieces`, in order.
+  void assemble(std::span<const RowPiece> pieces, Batch& batch) const;
+
+ private:
+  void add_numeric(const Schema::NumericInput& input,
+                   const FittedTransforms::Scale& scale,
+                   std::span<const RowPiece> pieces,
+                   Batch& batch) const;
+  void add_bags(std::int64_t column,
+                std::int64_t feature,
+                std::span<const RowPiece> pieces,
+                Batch& batch) const;
+  void add_buckets(std::size_t bucketed, std::span<const RowPiece> pieces, Batch& batch) const;
+
+  const Schema& schema_;
+  std::vector<FittedTransforms::Scale> scales_;     // [schema.numeric_inputs]
+  std::vector<std::vector<float>> boundaries_;      // [schema.bucketed]
+  std::vector<std::int64_t> id_column_of_feature_;  // -1: made of a number
+  std::vector<std::int64_t> bucketed_of_feature_;   // -1: made of ids
+};
+
+}  // namespace satrap::data

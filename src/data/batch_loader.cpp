@@ -1,0 +1,166 @@
+#include "src/data/batch_loader.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "satrap/core/error.h"
+#include "satrap/core/thread_name.h"
+
+namespace satrap::data {
+
+BatchLoader::BatchLoader(Schema schema,
+                         const FittedTransforms& transforms,
+                         OpenPass open,
+                         std::function<std::string()> no_rows,
+                         const Options& options)
+    : schema_(std::move(schema)),
+      assembler_(schema_, transforms),
+      open_(std::move(open)),
+      no_rows_(std::move(no_rows)),
+      options_(options),
+      ready_(static_cast<std::size_t>(options.prefetch_batches)),
+      spare_(static_cast<std::size_t>(options.prefetch_batches) + 2),
+      position_(options.start) {
+  SATRAP_CHECK(options.batch_size >= 1, "batch_size must be positive, got ", options.batch_size);
+  SATRAP_CHECK(options.prefetch_batches >= 1, "prefetch_batches must be positive, got ",
+               options.prefetch_batches);
+  thread_ = std::thread([this] { run(); });
+}
+
+BatchLoader::~BatchLoader() {
+  close();
+  thread_.join();
+}
+
+void BatchLoader::run() {
+  set_thread_name("data-batch");
+  try {
+    for (std::int64_t epoch = options_.start.epoch; epoch < options_.epochs; ++epoch) {
+      if (!run_epoch(epoch)) break;
+    }
+  } catch (...) {
+    std::lock_guard lock(mutex_);
+    error_ = std::current_exception();
+  }
+  ready_.close();
+}
+
+/// Hands out the batches of one epoch, or what is left of it at the start. False once closed.
+bool BatchLoader::run_epoch(std::int64_t epoch) {
+  DataPosition after = epoch == options_.start.epoch ? options_.start : DataPosition{epoch, 0, 0};
+  if (!options_.ordered) after.next_row = 0;
+  std::int64_t to_skip = after.next_row == 0 ? after.batches * options_.batch_size : 0;
+  const bool from_beginning = after.next_row == 0;
+  if (!start_pass(open_(epoch, after.next_row))) return false;
+
+  std::vector<std::unique_ptr<RowBlock>> used;  // `pieces` point into them, and into no others
+  std::vector<std::unique_ptr<RowBlock>> unused;
+  std::vector<RowPiece> pieces;  // of the batch that is being collected
+  std::int64_t collected = 0;
+  bool any_rows = false;
+  while (true) {
+    if (unused.empty()) unused.push_back(std::make_unique<RowBlock>());
+    if (!pass_->next(*unused.back())) break;
+    any_rows = true;
+    used.push_back(std::move(unused.back()));
+    unused.pop_back();
+    const RowBlock& block = *used.back();
+
+    std::int64_t row = std::min(to_skip, block.num_rows);
+    to_skip -= row;
+    while (row < block.num_rows) {
+      const std::int64_t end = std::min(row + options_.batch_size - collected, block.num_rows);
+      pieces.push_back({&block, row, end});
+      collected += end - row;
+      row = end;
+      if (options_.ordered) after.next_row = block.row_number(end - 1) + 1;
+      if (collected < options_.batch_size) continue;
+      ++after.batches;
+      if (!emit(pieces, after)) return false;
+      pieces.clear();
+      collected = 0;
+      std::move(used.begin(), used.end() - 1, std::back_inserter(unused));
+      used.erase(used.begin(), used.end() - 1);
+    }
+    if (pieces.empty()) {
+      unused.push_back(std::move(used.back()));
+      used.pop_back();
+    }
+  }
+  if (!any_rows && from_beginning) {
+    std::lock_guard lock(mutex_);
+    if (!closed_) throw Error(ErrorCode::kInvalidData, no_rows_());
+  }
+  ++after.batches;
+  if (!pieces.empty() && !emit(pieces, after)) return false;
+  end_pass();
+  return true;
+}
+
+bool BatchLoader::start_pass(std::unique_ptr<RowBlockSource> pass) {
+  std::lock_guard lock(mutex_);
+  if (closed_) return false;
+  pass_ = std::move(pass);
+  return true;
+}
+
+void BatchLoader::end_pass() {
+  std::unique_ptr<RowBlockSource> ended;  // its threads are joined outside of the lock
+  std::lock_guard lock(mutex_);
+  const ReadStats stats = pass_->stats();
+  finished_passes_.bytes += stats.bytes;
+  finished_passes_.total_bytes = stats.total_bytes;
+  finished_passes_.bad_rows = stats.bad_rows;
+  ended = std::move(pass_);
+}
+
+bool BatchLoader::emit(const std::vector<RowPiece>& pieces, const DataPosition& after) {
+  std::unique_ptr<Item> item = spare_.try_pop().value_or(nullptr);
+  if (!item) item = std::make_unique<Item>();
+  assembler_.assemble(pieces, item->batch);
+  item->after = after;
+  return ready_.push(std::move(item));
+}
+
+bool BatchLoader::next(Batch& batch) {
+  {
+    std::lock_guard lock(mutex_);
+    if (closed_) return false;
+  }
+  std::optional<std::unique_ptr<Item>> item = ready_.pop();
+  std::lock_guard lock(mutex_);
+  if (closed_) return false;
+  if (!item) {
+    if (error_) std::rethrow_exception(error_);
+    return false;
+  }
+  std::swap(batch, (*item)->batch);
+  position_ = (*item)->after;
+  rows_.fetch_add(batch.num_rows, std::memory_order_relaxed);
+  spare_.push(std::move(*item));
+  return true;
+}
+
+/// `bad_rows` of a pass counts those of earlier passes too: they share one policy.
+ReadStats BatchLoader::stats() const {
+  std::lock_guard lock(mutex_);
+  ReadStats stats = finished_passes_;
+  if (pass_) {
+    const ReadStats pass = pass_->stats();
+    stats.bytes += pass.bytes;
+    stats.total_bytes = pass.total_bytes;
+    stats.bad_rows = pass.bad_rows;
+  }
+  stats.rows = rows_.load(std::memory_order_relaxed);
+  return stats;
+}
+
+void BatchLoader::close() {
+  std::lock_guard lock(mutex_);
+  closed_ = true;
+  if (pass_) pass_->close();
+  ready_.close();
+  spare_.close();
+}
+
+}  // namespace satrap::data

@@ -1,0 +1,86 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "satrap/core/bounded_queue.h"
+#include "satrap/data/batch_source.h"
+#include "satrap/data/row_block_source.h"
+#include "satrap/data/schema.h"
+#include "satrap/data/transforms.h"
+#include "src/data/batch_assembler.h"
+
+namespace satrap::data {
+
+/// Cuts the rows of some epochs into batches, in a thread of its own that stays up to
+/// prefetch_batches ahead of next().
+class BatchLoader : public BatchSource {
+ public:
+  struct Options {
+    std::int64_t batch_size = 1;
+    std::int64_t epochs = 1;
+    std::int64_t prefetch_batches = 4;
+    DataPosition start;
+    /// Rows come in the order of their numbers, so that a pass may begin at start.next_row;
+    /// otherwise (shuffled) the rows of earlier batches have to be read again.
+    bool ordered = true;
+    std::int64_t rows_per_epoch = 0;  // 0: unknown
+  };
+
+  /// Opens the pass of an epoch that begins at `first_row`.
+  using OpenPass =
+      std::function<std::unique_ptr<RowBlockSource>(std::int64_t epoch, std::int64_t first_row)>;
+
+  /// `no_rows` makes the message of the error that an epoch without rows is.
+  BatchLoader(Schema schema,
+              const FittedTransforms& transforms,
+              OpenPass open,
+              std::function<std::string()> no_rows,
+              const Options& options);
+  ~BatchLoader() override;
+
+  bool next(Batch& batch) override;
+  DataPosition position() const override { return position_; }
+  ReadStats stats() const override;
+  std::int64_t rows_per_epoch() const override { return options_.rows_per_epoch; }
+  void close() override;
+
+ private:
+  struct Item {
+    Batch batch;
+    DataPosition after;
+  };
+
+  void run();
+  bool run_epoch(std::int64_t epoch);
+  bool start_pass(std::unique_ptr<RowBlockSource> pass);
+  void end_pass();
+  bool emit(const std::vector<RowPiece>& pieces, const DataPosition& after);
+
+  const Schema schema_;
+  const BatchAssembler assembler_;
+  const OpenPass open_;
+  const std::function<std::string()> no_rows_;
+  const Options options_;
+
+  mutable std::mutex mutex_;
+  std::unique_ptr<RowBlockSource> pass_;  // changed by the loader's thread, under the mutex
+  ReadStats finished_passes_;
+  bool closed_ = false;
+  std::exception_ptr error_;  // what ended the loader's thread early
+
+  BoundedQueue<std::unique_ptr<Item>> ready_;
+  BoundedQueue<std::unique_ptr<Item>> spare_;
+  DataPosition position_;
+  std::atomic<std::int64_t> rows_{0};
+  std::thread thread_;
+};
+
+}  // namespace satrap::data

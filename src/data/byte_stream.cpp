@@ -1,0 +1,274 @@
+#include "src/data/byte_stream.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zlib.h>
+#include <zstd.h>
+
+#include "satrap/core/error.h"
+
+namespace satrap::data {
+namespace {
+
+constexpr std::size_t kInputBytes = std::size_t{256} << 10;
+constexpr int kPollMs = 100;  // how long a cancelled reader of a pipe may still wait
+
+std::string shown(const std::string& path) { return path == "-" ? "standard input" : path; }
+
+/// An open file descriptor whose first bytes can be looked at before they are read.
+class RawFile {
+ public:
+  RawFile(const std::string& path,
+          std::atomic<std::int64_t>& bytes_read,
+          const std::atomic<bool>& cancelled)
+      : name_(shown(path)), bytes_read_(bytes_read), cancelled_(cancelled) {
+    fd_ = path == "-" ? ::dup(STDIN_FILENO) : ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    if (fd_ < 0) fail("cannot open");
+    struct stat info{};
+    if (::fstat(fd_, &info) != 0) fail("cannot examine");
+    if (S_ISDIR(info.st_mode)) {
+      ::close(fd_);
+      throw Error(ErrorCode::kIo, concat("'", name_, "' is a directory, a file is wanted"));
+    }
+    regular_ = S_ISREG(info.st_mode);
+    if (regular_) ::posix_fadvise(fd_, 0, 0, POSIX_FADV_SEQUENTIAL);
+  }
+  ~RawFile() { ::close(fd_); }
+  RawFile(const RawFile&) = delete;
+  RawFile& operator=(const RawFile&) = delete;
+
+  /// The first bytes, fewer only if the file is shorter.
+  std::string_view peek() {
+    while (head_.size() < 8) {
+      char buffer[8];
+      const std::size_t n = read_fd(buffer, 8 - head_.size());
+      if (n == 0) break;
+      head_.append(buffer, n);
+    }
+    return head_;
+  }
+
+  std::size_t read(char* out, std::size_t size) {
+    if (head_given_ < head_.size()) {
+      const std::size_t n = std::min(size, head_.size() - head_given_);
+      std::memcpy(out, head_.data() + head_given_, n);
+      head_given_ += n;
+      return n;
+    }
+    return read_fd(out, size);
+  }
+
+  const std::string& name() const { return name_; }
+  bool cancelled() const { return cancelled_.load(std::memory_order_relaxed); }
+
+ private:
+  std::size_t read_fd(char* out, std::size_t size) {
+    while (!regular_) {
+      if (cancelled()) return 0;
+      pollfd waiting{.fd = fd_, .events = POLLIN, .revents = 0};
+      if (::poll(&waiting, 1, kPollMs) > 0) break;
+    }
+    while (true) {
+      const ssize_t n = ::read(fd_, out, size);
+      if (n >= 0) {
+        bytes_read_.fetch_add(n, std::memory_order_relaxed);
+        return static_cast<std::size_t>(n);
+      }
+      if (errno != EINTR) fail("cannot read");
+    }
+  }
+
+  [[noreturn]] void fail(const char* what) {
+    const int reason = errno;
+    if (fd_ >= 0) ::close(fd_);
+    fd_ = -1;
+    throw Error(ErrorCode::kIo, concat(what, " '", name_, "': ", std::strerror(reason)));
+  }
+
+  std::string name_;
+  std::atomic<std::int64_t>& bytes_read_;
+  const std::atomic<bool>& cancelled_;
+  int fd_ = -1;
+  bool regular_ = false;
+  std::string head_;
+  std::size_t head_given_ = 0;
+};
+
+class PlainStream : public ByteStream {
+ public:
+  explicit PlainStream(std::unique_ptr<RawFile> file) : file_(std::move(file)) {}
+  std::size_t read(char* out, std::size_t size) override { return file_->read(out, size); }
+
+ private:
+  std::unique_ptr<RawFile> file_;
+};
+
+class GzipStream : public ByteStream {
+ public:
+  explicit GzipStream(std::unique_ptr<RawFile> file) : file_(std::move(file)), input_(kInputBytes) {
+    SATRAP_CHECK(inflateInit2(&zlib_, 15 + 16) == Z_OK, "zlib does not start");
+  }
+  ~GzipStream() override { inflateEnd(&zlib_); }
+
+  std::size_t read(char* out, std::size_t size) override {
+    zlib_.next_out = reinterpret_cast<Bytef*>(out);
+    zlib_.avail_out = static_cast<uInt>(std::min(size, kInputBytes));
+    const std::size_t wanted = zlib_.avail_out;
+    while (zlib_.avail_out == wanted) {
+      if (zlib_.avail_in == 0 && !refill()) {
+        if (!member_ended_ && !file_->cancelled()) {
+          throw Error(ErrorCode::kInvalidData,
+                      concat("'", file_->name(), "': the gzip data end before their end mark; the ",
+                             "file is truncated"));
+        }
+        return 0;
+      }
+      if (member_ended_ && !start_next_member()) continue;
+      const int status = inflate(&zlib_, Z_NO_FLUSH);
+      if (status == Z_STREAM_END) {
+        member_ended_ = true;
+      } else if (status != Z_OK && status != Z_BUF_ERROR) {
+        throw Error(ErrorCode::kInvalidData,
+                    concat("'", file_->name(), "': damaged gzip data: ",
+                           zlib_.msg != nullptr ? zlib_.msg : "unknown error"));
+      }
+    }
+    return wanted - zlib_.avail_out;
+  }
+
+ private:
+  bool refill() {
+    const std::size_t n = file_->read(input_.data(), input_.size());
+    zlib_.next_in = reinterpret_cast<Bytef*>(input_.data());
+    zlib_.avail_in = static_cast<uInt>(n);
+    return n > 0;
+  }
+
+  // Between members there may be zero padding (tape blocks), which gzip ignores too. False: the
+  // input at hand was all padding.
+  bool start_next_member() {
+    while (zlib_.avail_in > 0 && *zlib_.next_in == 0) {
+      ++zlib_.next_in;
+      --zlib_.avail_in;
+    }
+    if (zlib_.avail_in == 0) return false;
+    SATRAP_CHECK(inflateReset(&zlib_) == Z_OK, "zlib does not restart");
+    member_ended_ = false;
+    return true;
+  }
+
+  std::unique_ptr<RawFile> file_;
+  std::vector<char> input_;
+  z_stream zlib_{};
+  bool member_ended_ = false;
+};
+
+class ZstdStream : public ByteStream {
+ public:
+  explicit ZstdStream(std::unique_ptr<RawFile> file)
+      : file_(std::move(file)), input_(ZSTD_DStreamInSize()), zstd_(ZSTD_createDStream()) {
+    SATRAP_CHECK(zstd_ != nullptr, "zstd does not start");
+    // Frames of `zstd --long=31` too.
+    ZSTD_DCtx_setParameter(zstd_, ZSTD_d_windowLogMax, 31);
+  }
+  ~ZstdStream() override { ZSTD_freeDStream(zstd_); }
+
+  std::size_t read(char* out, std::size_t size) override {
+    ZSTD_outBuffer output{out, size, 0};
+    while (output.pos == 0) {
+      // After a full output buffer zstd may hold more, without needing input.
+      if (at_hand_.pos == at_hand_.size && !more_inside_) {
+        at_hand_ = {input_.data(), file_->read(input_.data(), input_.size()), 0};
+        if (at_hand_.size == 0) {
+          if (!frame_ended_ && !file_->cancelled()) {
+            throw Error(ErrorCode::kInvalidData,
+                        concat("'", file_->name(), "': the zstd data end within a frame; the file ",
+                               "is truncated"));
+          }
+          return 0;
+        }
+      }
+      const std::size_t status = ZSTD_decompressStream(zstd_, &output, &at_hand_);
+      if (ZSTD_isError(status) != 0U) {
+        throw Error(
+            ErrorCode::kInvalidData,
+            concat("'", file_->name(), "': damaged zstd data: ", ZSTD_getErrorName(status)));
+      }
+      frame_ended_ = status == 0;
+      more_inside_ = output.pos == output.size && !frame_ended_;
+    }
+    return output.pos;
+  }
+
+ private:
+  std::unique_ptr<RawFile> file_;
+  std::vector<char> input_;
+  ZSTD_DStream* zstd_;
+  ZSTD_inBuffer at_hand_{nullptr, 0, 0};
+  bool frame_ended_ = false;
+  bool more_inside_ = false;
+};
+
+bool starts_with(std::string_view text, std::string_view magic) {
+  return text.substr(0, magic.size()) == magic;
+}
+bool ends_with(std::string_view text, std::string_view suffix) {
+  return text.size() >= suffix.size() && text.substr(text.size() - suffix.size()) == suffix;
+}
+
+/// Name of a format that is certainly not text, or nullptr.
+const char* foreign_format(std::string_view head) {
+  if (starts_with(head, "PAR1")) return "a Parquet";
+  if (starts_with(head, "BZh")) return "a bzip2";
+  if (starts_with(head,
+                  "\xFD"
+                  "7zXZ")) {
+    return "an xz";
+  }
+  if (starts_with(head, "PK\x03\x04")) return "a zip";
+  return nullptr;
+}
+
+}  // namespace
+
+std::unique_ptr<ByteStream> open_byte_stream(const std::string& path,
+                                             std::atomic<std::int64_t>& bytes_read,
+                                             const std::atomic<bool>& cancelled) {
+  auto file = std::make_unique<RawFile>(path, bytes_read, cancelled);
+  const std::string_view head = file->peek();
+  if (head.empty() && !cancelled.load()) {
+    throw Error(ErrorCode::kIo, concat("'", file->name(), "' is empty"));
+  }
+  const bool gzip = starts_with(head, "\x1F\x8B");
+  const bool zstd = starts_with(head, "\x28\xB5\x2F\xFD") ||
+                    // a skippable frame, as pzstd writes first: 0x184D2A5?
+                    (head.size() >= 4 && (head[0] & '\xF0') == '\x50' &&
+                     head.substr(1, 3) == std::string_view("\x2A\x4D\x18"));
+  if (ends_with(path, ".gz") && !gzip) {
+    throw Error(ErrorCode::kInvalidData,
+                concat("'", path, "' is named .gz but does not hold gzip data"));
+  }
+  if (ends_with(path, ".zst") && !zstd) {
+    throw Error(ErrorCode::kInvalidData,
+                concat("'", path, "' is named .zst but does not hold zstd data"));
+  }
+  if (const char* format = foreign_format(head)) {
+    throw Error(ErrorCode::kInvalidData,
+                concat("'", file->name(), "' is ", format,
+                       " file; what can be read is text, plain or packed by gzip or zstd"));
+  }
+  if (gzip) return std::make_unique<GzipStream>(std::move(file));
+  if (zstd) return std::make_unique<ZstdStream>(std::move(file));
+  return std::make_unique<PlainStream>(std::move(file));
+}
+
+}  // namespace satrap::data

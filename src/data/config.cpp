@@ -1,0 +1,151 @@
+#include "satrap/data/config.h"
+
+#include <filesystem>
+
+#include "satrap/core/error.h"
+
+namespace satrap::data {
+
+void LabelConfig::visit(ConfigVisitor& v) {
+  v.field("column", column, "Column of the label.");
+  v.field("positive", positive,
+          "Texts that mean 1, such as \">50K\". Empty: the column holds numbers.");
+  v.field("negative", negative,
+          "Texts that mean 0; any other makes the row a bad one. Empty: whatever is not positive.");
+  v.field("threshold", threshold,
+          "Numbers from this one on mean 1, smaller ones 0. Empty: only 0 and 1 are labels.");
+}
+
+void NumericConfig::visit(ConfigVisitor& v) {
+  v.field("name", name,
+          "Name of the input; by default that of the column. I1..I13 stands for thirteen inputs.");
+  v.field("column", column, "Column of the file; by default the name.");
+  v.field(
+      "transform", transform,
+      "log1p: log(1 + |x|) with the sign of x. zscore: (x - mean) / standard deviation, both of "
+      "the training data. log1p_zscore: one after the other.",
+      {.one_of = {"none", "log1p", "zscore", "log1p_zscore"}});
+  v.field("clip", clip, "[low, high]: limits of the value, before the transform. Empty: none.");
+  v.field("fill", fill, "What a missing value becomes, after the transform.");
+  v.field("missing_indicator", missing_indicator,
+          "Adds an input that is 1 where the value is missing and 0 elsewhere.");
+}
+
+void BucketConfig::visit(ConfigVisitor& v) {
+  v.field("quantiles", quantiles,
+          "Cut the number into this many ranges of about equal share of the training data. 0: do "
+          "not.",
+          {.min = 0, .max = 1e6});
+  v.field(
+      "boundaries", boundaries,
+      "Ascending: range 0 holds the values below the first, range i those from boundary i-1 on.");
+}
+
+void FeatureConfig::visit(ConfigVisitor& v) {
+  v.field("name", name,
+          "Name of the feature; by default that of the column. C1..C26 stands for 26 features.");
+  v.field("column", column, "Column of the file; by default the name.");
+  v.field("type", type,
+          "How an id is written: string (any text, hashed), int (64 bits), hex (up to 16 digits).",
+          {.one_of = {"string", "int", "hex"}});
+  v.field("separator", separator,
+          "Character between the ids of a bag. Empty: the field is one id.");
+  v.field("weight_separator", weight_separator,
+          "Character between an id and its weight, as in 17:0.5. Empty: no weights.");
+  v.field("max_length", max_length, "Keep at most this many ids of a bag. 0: all.", {.min = 0});
+  v.field("keep", keep, "Which ids of a bag that is too long.", {.one_of = {"first", "last"}});
+  v.field("missing", missing, "What a missing value becomes: an empty bag, or an id of its own.",
+          {.one_of = {"empty", "own_id"}});
+  v.section("buckets", buckets, "Makes the feature of a number, cut into ranges.");
+}
+
+void SchemaConfig::visit(ConfigVisitor& v) {
+  v.field("delimiter", delimiter, "Character between columns; \\t for tab.");
+  v.field("quote", quote, "Character around fields that hold a delimiter. Empty: none.");
+  v.field("header", header, "The first line of every file names the columns.");
+  v.field("columns", columns,
+          "Names of the columns, for files without a header. Empty: they are numbered from 0.");
+  v.field("trim", trim, "Drop spaces around fields.");
+  v.field("missing", missing, "Texts that mean a missing value, besides the empty one.");
+  v.section("label", label, "Where the label is.");
+  v.list("numeric", numeric, "Numbers that go into the dense network.");
+  v.list("features", features, "Categorical inputs: bags or sequences of ids.");
+}
+
+void FilesConfig::visit(ConfigVisitor& v) {
+  v.field("path", path,
+          "Files or globs, plain, gzip or zstd. The matches of a glob are read in natural order "
+          "(day_2 before day_10). \"-\": standard input.");
+  v.field("max_rows", max_rows, "Read only the first rows (lines). 0: all.", {.min = 0});
+}
+
+void DataConfig::visit(ConfigVisitor& v) {
+  v.section_or_preset("schema", schema_name, schema,
+                      "What the columns mean: criteo, a YAML file (path relative to this one) with "
+                      "the keys of this section, or the section itself.");
+  v.field(
+      "format", format,
+      "criteo: tab-separated Criteo click logs. csv: any delimited text. synthetic: rows made up "
+      "on the fly. auto: criteo with schema criteo, else csv.",
+      {.one_of = {"auto", "criteo", "csv", "synthetic"}});
+  v.section("train", train, "The training data.");
+  v.section("eval", eval, "The evaluation data.");
+  v.field("batch_size", batch_size, "Rows of a step, over all ranks.", {.min = 1});
+  v.field("reader_threads", reader_threads, "Threads that parse. 0: one per four CPUs.",
+          {.min = 0, .max = 1024});
+  v.field("shuffle_rows", shuffle_rows,
+          "Mix the training rows within a buffer of this many. 0: the order of the files.",
+          {.min = 0});
+  v.field("on_bad_row", on_bad_row, "What a row that cannot be parsed does.",
+          {.one_of = {"skip", "stop"}});
+  v.field("max_bad_rows", max_bad_rows, "End the run at more skipped rows than this. 0: never.",
+          {.min = 0});
+  v.field("fit_rows", fit_rows,
+          "Number of training rows that z-scores and quantiles are fitted on. 0: all.", {.min = 0});
+  v.section("synthetic", synthetic, "The made-up click log of format synthetic.");
+}
+
+std::string DataConfig::resolved_format() const {
+  if (format != "auto") return format;
+  return schema_name == "criteo" ? "criteo" : "csv";
+}
+
+bool DataConfig::has_eval() const {
+  return resolved_format() == "synthetic" ? synthetic.eval_rows > 0 : !eval.path.empty();
+}
+
+SchemaConfig criteo_schema() {
+  SchemaConfig schema;
+  schema.delimiter = "\t";
+  schema.quote = "";
+  schema.header = false;
+  schema.columns = {"label"};
+  for (int i = 1; i <= 13; ++i) schema.columns.push_back(concat("I", i));
+  for (int i = 1; i <= 26; ++i) schema.columns.push_back(concat("C", i));
+  NumericConfig integers;
+  integers.name = "I1..I13";
+  integers.transform = "log1p";
+  schema.numeric = {integers};
+  FeatureConfig ids;
+  ids.name = "C1..C26";
+  ids.type = "hex";
+  schema.features = {ids};
+  return schema;
+}
+
+void inline_schema_file(DataConfig& config, const std::string& config_dir) {
+  if (config.schema_name.empty() || config.schema_name == "criteo") return;
+  const std::string path =
+      (std::filesystem::path(config_dir) / config.schema_name).lexically_normal().string();
+  if (!std::filesystem::is_regular_file(path)) {
+    throw Error(ErrorCode::kInvalidConfig,
+                concat("data.schema: '", config.schema_name,
+                       "' is neither the built-in schema criteo ", "nor a file ('", path, "')"));
+  }
+  SchemaConfig schema;
+  load_config(schema, path);
+  config.schema = std::move(schema);
+  config.schema_name.clear();
+}
+
+}  // namespace satrap::data

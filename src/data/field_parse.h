@@ -1,0 +1,91 @@
+#pragma once
+
+#include <bit>
+#include <charconv>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <string_view>
+
+namespace satrap::data {
+
+/// Parsers of single fields, and the byte tricks behind them. Little-endian machines only.
+static_assert(std::endian::native == std::endian::little);
+
+inline std::uint64_t load8(const char* p) {
+  std::uint64_t word;
+  std::memcpy(&word, p, sizeof(word));
+  return word;
+}
+
+inline constexpr std::uint64_t kEveryByte = 0x0101010101010101ULL;
+inline constexpr std::uint64_t kHighBits = 0x8080808080808080ULL;
+
+/// The lowest set bit is the high bit of the first zero byte; 0 if there is none. Bits above the
+/// lowest may be wrong.
+constexpr std::uint64_t zero_bytes(std::uint64_t word) {
+  return (word - kEveryByte) & ~word & kHighBits;
+}
+
+/// The first `delimiter` or '\n' from p on; one must be there. Reads up to 7 bytes beyond it.
+inline const char* find_field_end(const char* p, char delimiter) {
+  const std::uint64_t delimiters = kEveryByte * static_cast<unsigned char>(delimiter);
+  constexpr std::uint64_t kNewlines = kEveryByte * '\n';
+  while (true) {
+    const std::uint64_t word = load8(p);
+    const std::uint64_t found = zero_bytes(word ^ delimiters) | zero_bytes(word ^ kNewlines);
+    if (found != 0) return p + std::countr_zero(found) / 8;
+    p += 8;
+  }
+}
+
+/// Eight hex digits, either case, as a number. False if one of the bytes is none.
+inline bool hex8_of(const char* p, std::uint64_t& value) {
+  const std::uint64_t word = load8(p);
+  const std::uint64_t digit = word ^ (kEveryByte * '0');                            // 0 ... 9
+  const std::uint64_t letter = (word | (kEveryByte * 0x20)) ^ (kEveryByte * 0x60);  // 1 ... 6
+  if ((word & kHighBits) != 0) return false;  // so no addition below carries into the next byte
+  const std::uint64_t not_digit = digit + kEveryByte * (0x80 - 10);
+  const std::uint64_t is_letter =
+      ~(letter + kEveryByte * (0x80 - 7)) & (letter + kEveryByte * 0x7F);
+  if (((~not_digit | is_letter) & kHighBits) != kHighBits) return false;
+  std::uint64_t nibbles = (word & (kEveryByte * 0x0F)) + ((word >> 6) & kEveryByte) * 9;
+  nibbles = __builtin_bswap64(nibbles);
+  nibbles = (nibbles | (nibbles >> 4)) & 0x00FF00FF00FF00FFULL;
+  nibbles = (nibbles | (nibbles >> 8)) & 0x0000FFFF0000FFFFULL;
+  value = (nibbles | (nibbles >> 16)) & 0xFFFFFFFFULL;
+  return true;
+}
+
+/// 1 to 16 hex digits, with or without 0x.
+inline bool hex_of(std::string_view text, std::uint64_t& value) {
+  if (text.starts_with("0x") || text.starts_with("0X")) text.remove_prefix(2);
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, 16);
+  return error == std::errc{} && end == text.data() + text.size();
+}
+
+/// An unsigned 64-bit number, or a negative signed one (as its two's complement).
+inline bool int_of(std::string_view text, std::uint64_t& value) {
+  const char* const text_end = text.data() + text.size();
+  if (text.starts_with('-')) {
+    std::int64_t negative = 0;
+    const auto [end, error] = std::from_chars(text.data(), text_end, negative);
+    value = static_cast<std::uint64_t>(negative);
+    return error == std::errc{} && end == text_end;
+  }
+  const auto [end, error] = std::from_chars(text.data(), text_end, value);
+  return error == std::errc{} && end == text_end;
+}
+
+/// A finite decimal number: the nearest double, rounded to float.
+inline bool number_of(std::string_view text, float& value) {
+  const char* const text_end = text.data() + text.size();
+  if (text.starts_with('+')) text.remove_prefix(1);
+  double wide = 0;
+  const auto [end, error] = std::from_chars(text.data(), text_end, wide);
+  if (error != std::errc{} || end != text_end) return false;
+  value = static_cast<float>(wide);
+  return std::isfinite(value);
+}
+
+}  // namespace satrap::data

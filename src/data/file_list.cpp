@@ -1,0 +1,104 @@
+#include "src/data/file_list.h"
+
+#include <algorithm>
+#include <cctype>
+#include <cerrno>
+#include <cstring>
+#include <string_view>
+
+#include <glob.h>
+#include <sys/stat.h>
+
+#include "satrap/core/error.h"
+
+namespace satrap::data {
+namespace {
+
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+/// The run of digits at `at`, without leading zeros; moves `at` behind it.
+std::string_view take_number(const std::string& text, std::size_t& at) {
+  while (at < text.size() && text[at] == '0') ++at;
+  const std::size_t begin = at;
+  while (at < text.size() && is_digit(text[at])) ++at;
+  return std::string_view(text).substr(begin, at - begin);
+}
+
+std::vector<std::string> matches_of(const std::string& pattern) {
+  glob_t found{};
+  std::vector<std::string> matches;
+  if (::glob(pattern.c_str(), GLOB_NOSORT | GLOB_TILDE, nullptr, &found) == 0) {
+    matches.assign(found.gl_pathv, found.gl_pathv + found.gl_pathc);
+  }
+  ::globfree(&found);
+  std::sort(matches.begin(), matches.end(), natural_less);
+  return matches;
+}
+
+void add_file(const std::string& path, FileList& files) {
+  struct stat info{};
+  if (::stat(path.c_str(), &info) != 0) {
+    throw Error(ErrorCode::kIo, concat("data file '", path, "': ", std::strerror(errno)));
+  }
+  if (S_ISDIR(info.st_mode)) {
+    throw Error(ErrorCode::kIo,
+                concat("data file '", path, "' is a directory; to read the files in it write '",
+                       path, path.ends_with('/') ? "*'" : "/*'"));
+  }
+  if (S_ISREG(info.st_mode)) {
+    if (info.st_size == 0) throw Error(ErrorCode::kIo, concat("data file '", path, "' is empty"));
+    files.total_bytes += info.st_size;
+  } else {
+    files.rereadable = false;
+  }
+  files.paths.push_back(path);
+}
+
+}  // namespace
+
+bool natural_less(const std::string& a, const std::string& b) {
+  std::size_t i = 0;
+  std::size_t j = 0;
+  while (i < a.size() && j < b.size()) {
+    if (is_digit(a[i]) && is_digit(b[j])) {
+      const std::string_view x = take_number(a, i);
+      const std::string_view y = take_number(b, j);
+      if (x.size() != y.size()) return x.size() < y.size();
+      if (x != y) return x < y;
+    } else {
+      if (a[i] != b[j]) return a[i] < b[j];
+      ++i;
+      ++j;
+    }
+  }
+  const bool a_ended = i == a.size();
+  const bool b_ended = j == b.size();
+  return a_ended && b_ended ? a < b : a_ended && !b_ended;
+}
+
+FileList list_files(const std::vector<std::string>& patterns) {
+  FileList files;
+  for (const std::string& pattern : patterns) {
+    if (pattern == "-") {
+      if (patterns.size() > 1) {
+        throw Error(ErrorCode::kInvalidConfig,
+                    "standard input ('-') cannot be combined with other data files");
+      }
+      return {.paths = {"-"}, .total_bytes = 0, .rereadable = false};
+    }
+    struct stat info{};
+    if (::stat(pattern.c_str(), &info) == 0 || pattern.find_first_of("*?[") == std::string::npos) {
+      add_file(pattern, files);
+      continue;
+    }
+    const std::vector<std::string> matches = matches_of(pattern);
+    if (matches.empty()) {
+      throw Error(ErrorCode::kIo, concat("no data file matches '", pattern, "'"));
+    }
+    for (const std::string& path : matches) add_file(path, files);
+  }
+  if (!files.rereadable) files.total_bytes = 0;
+  return files;
+}
+
+}  // namespace satrap::data

@@ -1,0 +1,24 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace satrap::data {
+
+/// The files of one epoch, in reading order.
+struct FileList {
+  std::vector<std::string> paths;
+  std::int64_t total_bytes = 0;  // 0 if unknown, as for standard input
+  bool rereadable = true;        // false with standard input or a pipe: one pass only
+};
+
+/// Expands `patterns` in order. A pattern is "-" (standard input, only alone), the name of an
+/// existing file, or a glob; the matches of a glob are sorted naturally: day_2 before day_10.
+/// Throws Error(kIo) for a missing file, a glob without a match, a directory, an empty file.
+FileList list_files(const std::vector<std::string>& patterns);
+
+/// Natural order: runs of digits compare as numbers.
+bool natural_less(const std::string& a, const std::string& b);
+
+}  // namespace satrap::data

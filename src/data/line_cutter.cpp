@@ -1,0 +1,145 @@
+#include "src/data/line_cutter.h"
+
+#include <algorithm>
+#include <cstring>
+#include <string_view>
+#include <utility>
+
+#include "satrap/core/error.h"
+#include "src/data/row_layout.h"
+
+namespace satrap::data {
+
+void TextBlock::reserve(std::int64_t bytes, std::int64_t kept) {
+  if (bytes <= capacity) return;
+  auto larger = std::make_unique_for_overwrite<char[]>(static_cast<std::size_t>(bytes + kPadding));
+  if (kept > 0) std::memcpy(larger.get(), buffer.get(), static_cast<std::size_t>(kept));
+  // What lies behind the text is read eight bytes at a time, never used.
+  std::memset(larger.get() + kept, 0, static_cast<std::size_t>(bytes + kPadding - kept));
+  buffer = std::move(larger);
+  capacity = bytes;
+}
+
+std::int64_t count_newlines(const char* begin, const char* end) {
+  // Bytes count up in bytes, 64 side by side, as vector instructions like it, for at most 255
+  // rounds.
+  constexpr std::ptrdiff_t kWidth = 64;
+  std::int64_t total = 0;
+  while (end - begin >= kWidth) {
+    const std::ptrdiff_t rounds = std::min<std::ptrdiff_t>((end - begin) / kWidth, 255);
+    std::uint8_t counts[kWidth] = {};
+    for (std::ptrdiff_t i = 0; i < rounds; ++i, begin += kWidth) {
+      for (std::ptrdiff_t j = 0; j < kWidth; ++j) {
+        counts[j] = static_cast<std::uint8_t>(counts[j] + (begin[j] == '\n' ? 1 : 0));
+      }
+    }
+    for (const std::uint8_t count : counts) total += count;
+  }
+  return total + std::count(begin, end, '\n');
+}
+
+LineCutter::LineCutter(const Schema& schema,
+                       std::vector<std::string> paths,
+                       const RowPass& pass,
+                       const Limits& limits)
+    : schema_(schema), paths_(std::move(paths)), pass_(pass), limits_(limits) {}
+
+bool LineCutter::next(TextBlock& block) {
+  while (cut(block)) {
+    if (wanted(block)) return true;
+  }
+  return false;
+}
+
+bool LineCutter::wanted(const TextBlock& block) const {
+  const std::int64_t end = block.first_row + block.num_lines;
+  if (block.num_lines == 0 || end <= pass_.first_row) return false;
+  const bool one_owner = pass_.split.run(block.first_row) >= block.num_lines;
+  return !one_owner || pass_.split.owns(block.first_row);
+}
+
+bool LineCutter::cut(TextBlock& block) {
+  if (cancelled_ || (pass_.max_rows > 0 && next_row_ >= pass_.max_rows)) return false;
+  if (!stream_) {
+    if (next_path_ == paths_.size()) return false;
+    open_file();
+  }
+  block.reserve(limits_.block_bytes, 0);
+  block.reserve(static_cast<std::int64_t>(carry_.size()) + 1, 0);
+  if (!carry_.empty()) std::memcpy(block.buffer.get(), carry_.data(), carry_.size());
+  std::int64_t size = static_cast<std::int64_t>(carry_.size());
+  carry_.clear();
+
+  // Fill until the block is full and holds the end of a line, one byte kept for a last '\n'.
+  bool at_end = false;
+  std::int64_t searched = 0;  // no '\n' before
+  const char* last = nullptr;
+  while (true) {
+    while (size < block.capacity - 1 && !at_end) {
+      const std::size_t n = stream_->read(block.buffer.get() + size,
+                                          static_cast<std::size_t>(block.capacity - 1 - size));
+      at_end = n == 0;
+      size += static_cast<std::int64_t>(n);
+    }
+    last = static_cast<const char*>(
+        memrchr(block.buffer.get() + searched, '\n', static_cast<std::size_t>(size - searched)));
+    if (last != nullptr || at_end) break;
+    searched = size;
+    if (size >= limits_.line_bytes) {
+      throw Error(ErrorCode::kInvalidData,
+                  concat(*file_, ":", next_file_line_, ": no end of line in ", size,
+                         " bytes; is this a text file?"));
+    }
+    block.reserve(block.capacity * 2, size);
+  }
+  if (cancelled_) return false;
+
+  block.begin = 0;
+  if (at_end) {
+    stream_.reset();
+    if (size > 0 && block.buffer[static_cast<std::size_t>(size - 1)] != '\n') {
+      block.buffer[static_cast<std::size_t>(size++)] = '\n';
+    }
+    block.end = size;
+  } else {
+    block.end = last + 1 - block.buffer.get();
+    carry_.assign(block.buffer.get() + block.end, block.buffer.get() + size);
+  }
+  if (!layout_) begin_file(block);
+  block.file = file_;
+  block.layout = layout_;
+  block.first_row = next_row_;
+  block.file_line = next_file_line_;
+  block.num_lines = count_newlines(block.text_begin(), block.text_end());
+  next_row_ += block.num_lines;
+  next_file_line_ += block.num_lines;
+  return true;
+}
+
+void LineCutter::open_file() {
+  const std::string& path = paths_[next_path_++];
+  file_ = std::make_shared<const std::string>(path == "-" ? "standard input" : path);
+  layout_.reset();
+  next_file_line_ = 1;
+  carry_.clear();
+  stream_ = open_byte_stream(path, bytes_read_, cancelled_);
+}
+
+/// Looks at the first line of a file: its header, or how many columns there are.
+void LineCutter::begin_file(TextBlock& block) {
+  constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+  std::string_view text(block.text_begin(), static_cast<std::size_t>(block.end - block.begin));
+  if (text.empty()) throw Error(ErrorCode::kIo, concat("'", *file_, "' holds no data"));
+  if (text.starts_with(kByteOrderMark)) {
+    block.begin += static_cast<std::int64_t>(kByteOrderMark.size());
+    text.remove_prefix(kByteOrderMark.size());
+  }
+  const std::size_t line_end = text.find('\n');
+  layout_ = std::make_shared<const RowLayout>(schema_, text.substr(0, line_end), *file_);
+  if (schema_.text.header) {
+    block.begin += static_cast<std::int64_t>(line_end) + 1;
+    next_file_line_ = 2;
+  }
+}
+
+}  // namespace satrap::data

@@ -1,0 +1,67 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "satrap/data/row_block_source.h"
+#include "satrap/data/schema.h"
+#include "src/data/byte_stream.h"
+#include "src/data/text_block.h"
+
+namespace satrap::data {
+
+/// Cuts the files of a pass into blocks of whole lines, numbers the lines, and drops blocks in
+/// which nothing belongs to the pass. One thread at a time, apart from cancel() and the counter.
+class LineCutter {
+ public:
+  struct Limits {
+    std::int64_t block_bytes = std::int64_t{256} << 10;
+    std::int64_t line_bytes = std::int64_t{64} << 20;
+  };
+
+  /// `schema` must outlive the cutter.
+  LineCutter(const Schema& schema,
+             std::vector<std::string> paths,
+             const RowPass& pass,
+             const Limits& limits);
+
+  /// Fills `block`, reusing its buffer. False at the end. Throws as ByteStream, and
+  /// Error(kInvalidData) for a line beyond the limit, Error(kInvalidConfig) if a file's columns do
+  /// not fit the schema.
+  bool next(TextBlock& block);
+
+  /// A waiting read of a pipe ends; next() returns false. Thread-safe.
+  void cancel() { cancelled_ = true; }
+
+  /// Bytes read from the disk so far. Thread-safe.
+  std::int64_t bytes_read() const { return bytes_read_.load(std::memory_order_relaxed); }
+
+ private:
+  bool cut(TextBlock& block);
+  void open_file();
+  void begin_file(TextBlock& block);
+  bool wanted(const TextBlock& block) const;
+
+  const Schema& schema_;
+  const std::vector<std::string> paths_;
+  const RowPass pass_;
+  const Limits limits_;
+  std::atomic<std::int64_t> bytes_read_{0};
+  std::atomic<bool> cancelled_{false};
+
+  std::size_t next_path_ = 0;
+  std::unique_ptr<ByteStream> stream_;  // of the current file; null: open the next one
+  std::shared_ptr<const std::string> file_;
+  std::shared_ptr<const RowLayout> layout_;  // null until the first line of the file is there
+  std::vector<char> carry_;                  // beginning of a line whose end is not read yet
+  std::int64_t next_row_ = 0;
+  std::int64_t next_file_line_ = 1;
+};
+
+/// Number of '\n' in [begin, end).
+std::int64_t count_newlines(const char* begin, const char* end);
+
+}  // namespace satrap::data

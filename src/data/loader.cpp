@@ -1,0 +1,178 @@
+#include "satrap/data/loader.h"
+
+#include <algorithm>
+#include <functional>
+#include <utility>
+
+#include "satrap/core/error.h"
+#include "satrap/core/hash.h"
+#include "satrap/core/log.h"
+#include "satrap/core/resource.h"
+#include "src/data/batch_loader.h"
+#include "src/data/file_list.h"
+#include "src/data/generated_rows.h"
+#include "src/data/shuffled_rows.h"
+#include "src/data/text_rows.h"
+
+namespace satrap::data {
+namespace {
+
+constexpr std::int64_t kCpusPerReader = 4;
+constexpr std::uint64_t kShuffleStream = 0x73687566666C65;  // keeps the draws apart from others'
+constexpr std::uint64_t kFitStream = 0x666974;
+
+const FilesConfig& files_of(const DataConfig& config, Role role) {
+  return role == Role::kTrain ? config.train : config.eval;
+}
+
+std::string name_of(Role role) { return role == Role::kTrain ? "training" : "evaluation"; }
+
+std::int64_t num_readers(const DataConfig& config) {
+  if (config.reader_threads > 0) return config.reader_threads;
+  return std::max<std::int64_t>(1, num_cpus() / kCpusPerReader);
+}
+
+std::shared_ptr<BadRowPolicy> bad_row_policy(const DataConfig& config) {
+  return std::make_shared<BadRowPolicy>(config.on_bad_row == "stop", config.max_bad_rows,
+                                        [](const std::string& line) { log_warning("{}", line); });
+}
+
+/// Opens passes over the data of one role.
+class PassOpener {
+ public:
+  PassOpener(const DataConfig& config, Role role, std::shared_ptr<BadRowPolicy> bad_rows)
+      : role_(role), max_rows_(files_of(config, role).max_rows), bad_rows_(std::move(bad_rows)) {
+    if (config.resolved_format() == "synthetic") {
+      synthetic_ = config.synthetic;
+      offset_ = role == Role::kTrain ? 0 : config.synthetic.rows;
+      num_rows_ = role == Role::kTrain ? config.synthetic.rows : config.synthetic.eval_rows;
+      generated_ = true;
+      return;
+    }
+    const FilesConfig& files = files_of(config, role);
+    if (files.path.empty()) {
+      throw Error(ErrorCode::kInvalidConfig,
+                  concat("data.", role == Role::kTrain ? "train" : "eval", ".path: is not set"));
+    }
+    files_ = list_files(files.path);
+  }
+
+  /// `schema` must outlive the pass.
+  std::unique_ptr<RowBlockSource> open(const Schema& schema, RowPass pass) const {
+    pass.max_rows = pass.max_rows > 0 && max_rows_ > 0 ? std::min(pass.max_rows, max_rows_)
+                                                       : std::max(pass.max_rows, max_rows_);
+    if (generated_) return std::make_unique<GeneratedRows>(synthetic_, offset_, num_rows_, pass);
+    return std::make_unique<TextRows>(schema, files_, pass, bad_rows_);
+  }
+
+  /// Throws Error(kInvalidConfig) if the data cannot be read more than once.
+  void require_rereadable(const std::string& purpose) const {
+    if (generated_ || files_.rereadable) return;
+    throw Error(ErrorCode::kInvalidConfig,
+                concat(name_of(role_), " data from '", files_.paths.front(),
+                       "' can be read only once, which does not go with ", purpose));
+  }
+
+  /// Rows of an epoch if known, else 0.
+  std::int64_t num_rows() const {
+    if (!generated_) return 0;
+    return max_rows_ > 0 ? std::min(max_rows_, num_rows_) : num_rows_;
+  }
+
+  std::string no_rows_message() const {
+    if (generated_) return concat("data.synthetic: no rows for the ", name_of(role_), " data");
+    std::string message =
+        concat("no row of the ", name_of(role_), " data can be used ('", files_.paths.front(), "'",
+               files_.paths.size() > 1 ? " and others" : "", ")");
+    if (bad_rows_->count() > 0) {
+      message += concat(": ", bad_rows_->count(), " bad rows; the first: ", bad_rows_->first());
+    }
+    return message;
+  }
+
+ private:
+  Role role_;
+  std::int64_t max_rows_ = 0;
+  std::shared_ptr<BadRowPolicy> bad_rows_;
+  FileList files_;
+  bool generated_ = false;
+  SyntheticConfig synthetic_;
+  std::int64_t offset_ = 0;
+  std::int64_t num_rows_ = 0;
+};
+
+/// The rows of a pass together with the schema they refer to.
+class OwningRows : public RowBlockSource {
+ public:
+  OwningRows(const DataConfig& config, const Schema& schema, Role role, const RowPass& pass)
+      : schema_(schema),
+        rows_(PassOpener(config, role, bad_row_policy(config)).open(schema_, pass)) {}
+
+  bool next(RowBlock& block) override { return rows_->next(block); }
+  std::int64_t rows_per_epoch() const override { return rows_->rows_per_epoch(); }
+  ReadStats stats() const override { return rows_->stats(); }
+  void close() override { rows_->close(); }
+
+ private:
+  const Schema schema_;
+  const std::unique_ptr<RowBlockSource> rows_;
+};
+
+}  // namespace
+
+std::unique_ptr<BatchSource> open_batches(const DataConfig& config,
+                                          const Schema& schema,
+                                          const FittedTransforms& transforms,
+                                          Role role,
+                                          const ReadOptions& options) {
+  const auto opener = std::make_shared<const PassOpener>(config, role, bad_row_policy(config));
+  if (options.epochs - options.start.epoch > 1) opener->require_rereadable("several epochs");
+  if (options.start.batches > 0) opener->require_rereadable("resuming in the middle");
+
+  const std::int64_t batch_size =
+      options.batch_size > 0 ? options.batch_size
+                             : std::max<std::int64_t>(1, config.batch_size / options.world_size);
+  const std::int64_t shuffle_rows = role == Role::kTrain ? config.shuffle_rows : 0;
+  const RowSplit split{
+      .rank = options.rank, .world_size = options.world_size, .rows_per_turn = batch_size};
+  const auto shared_schema = std::make_shared<const Schema>(schema);
+  const auto open = [=, num_threads = num_readers(config)](
+                        std::int64_t epoch,
+                        std::int64_t first_row) -> std::unique_ptr<RowBlockSource> {
+    std::unique_ptr<RowBlockSource> rows = opener->open(
+        *shared_schema,
+        {.epoch = epoch, .first_row = first_row, .split = split, .num_threads = num_threads});
+    if (shuffle_rows == 0) return rows;
+    const std::uint64_t stream =
+        hash64(kShuffleStream, static_cast<std::uint64_t>(options.seed), epoch, options.rank);
+    return std::make_unique<ShuffledRows>(std::move(rows), shuffle_rows, RandomStream{stream});
+  };
+  return std::make_unique<BatchLoader>(
+      schema, transforms, open, [opener] { return opener->no_rows_message(); },
+      BatchLoader::Options{
+          .batch_size = batch_size,
+          .epochs = options.epochs,
+          .prefetch_batches = options.prefetch_batches,
+          .start = options.start,
+          .ordered = shuffle_rows == 0,
+          .rows_per_epoch = opener->num_rows(),
+      });
+}
+
+std::unique_ptr<RowBlockSource> open_rows(const DataConfig& config,
+                                          const Schema& schema,
+                                          Role role,
+                                          const RowPass& pass) {
+  return std::make_unique<OwningRows>(config, schema, role, pass);
+}
+
+FittedTransforms fit_transforms(const DataConfig& config, const Schema& schema, std::int64_t seed) {
+  if (!schema.needs_fit()) return fixed_transforms(schema);
+  const PassOpener opener(config, Role::kTrain, bad_row_policy(config));
+  opener.require_rereadable("z-scores and quantiles, which are fitted before training");
+  const auto rows = opener.open(schema, {.num_threads = num_readers(config)});
+  return fit_transforms(schema, *rows, config.fit_rows,
+                        hash64(kFitStream, static_cast<std::uint64_t>(seed)));
+}
+
+}  // namespace satrap::data

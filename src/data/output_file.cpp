@@ -1,0 +1,75 @@
+#include "src/data/output_file.h"
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+
+#include <unistd.h>
+
+#include "satrap/core/error.h"
+
+namespace satrap::data {
+namespace {
+
+[[noreturn]] void fail(const std::string& path, const char* what) {
+  const int error = errno;
+  const std::string name = path == "-" ? "standard output" : path;
+  throw Error(ErrorCode::kIo, concat(name, ": ", what, ": ", std::strerror(error)));
+}
+
+/// True for what a rename would destroy instead of fill.
+bool is_pipe_or_device(const std::string& path) {
+  std::error_code ignored;
+  const std::filesystem::file_status status = std::filesystem::status(path, ignored);
+  return std::filesystem::exists(status) && std::filesystem::is_other(status);
+}
+
+}  // namespace
+
+OutputFile::OutputFile(const std::string& path)
+    : path_(path), temporary_path_(concat(path, ".", ::getpid(), ".tmp")) {
+  if (path == "-") {
+    stream_.reset(stdout);
+  } else if (is_pipe_or_device(path)) {
+    stream_.reset(std::fopen(path.c_str(), "wb"));
+    if (!stream_) fail(path_, "cannot be opened");
+  } else {
+    if (std::filesystem::is_directory(path)) {
+      errno = EISDIR;
+      fail(path_, "cannot be written");
+    }
+    file_.emplace(temporary_path_);
+  }
+}
+
+OutputFile::~OutputFile() {
+  if (!file_) return;
+  file_.reset();
+  std::error_code ignored;
+  std::filesystem::remove(temporary_path_, ignored);
+}
+
+void OutputFile::CloseStream::operator()(std::FILE* stream) const {
+  if (stream != stdout) std::fclose(stream);
+}
+
+void OutputFile::write(std::string_view bytes) {
+  if (file_) {
+    file_->write(bytes);
+  } else if (std::fwrite(bytes.data(), 1, bytes.size(), stream_.get()) != bytes.size()) {
+    fail(path_, "cannot be written");
+  }
+  bytes_written_ += std::ssize(bytes);
+}
+
+void OutputFile::finish() {
+  if (!file_) {
+    if (std::fflush(stream_.get()) != 0) fail(path_, "cannot be written");
+    return;
+  }
+  file_->finish();
+  rename_atomic(temporary_path_, path_);
+  file_.reset();
+}
+
+}  // namespace satrap::data

@@ -1,0 +1,145 @@
+#include "src/data/row_layout.h"
+
+#include <algorithm>
+
+#include "satrap/core/config.h"
+#include "satrap/core/error.h"
+
+namespace satrap::data {
+namespace {
+
+std::vector<std::string> column_names(const SchemaConfig& text, std::string_view first_line) {
+  if (!text.columns.empty()) return text.columns;
+  std::vector<std::string> names = split_line(text, first_line);
+  if (!text.header) {
+    for (std::size_t i = 0; i < names.size(); ++i) names[i] = std::to_string(i);
+  }
+  return names;
+}
+
+/// Finds columns by name, with an error that helps.
+class ColumnFinder {
+ public:
+  ColumnFinder(const std::vector<std::string>& names,
+               const SchemaConfig& text,
+               const std::string& file)
+      : names_(names), text_(text), file_(file) {}
+
+  std::size_t find(const std::string& column, const std::string& user) const {
+    const auto found = std::find(names_.begin(), names_.end(), column);
+    if (found == names_.end()) fail(column, user);
+    if (std::find(found + 1, names_.end(), column) != names_.end()) {
+      throw Error(ErrorCode::kInvalidConfig, concat(file_, ":1: two columns are named '", column,
+                                                    "', which ", user, " reads"));
+    }
+    return static_cast<std::size_t>(found - names_.begin());
+  }
+
+ private:
+  [[noreturn]] void fail(const std::string& column, const std::string& user) const {
+    if (!text_.header && text_.columns.empty()) {
+      throw Error(ErrorCode::kInvalidConfig,
+                  concat(file_, ":1: ", user, " reads column '", column,
+                         "'; without a header and without `columns`, columns are numbered from 0 ",
+                         "and this file has 0 to ", names_.size() - 1));
+    }
+    std::string message =
+        concat(file_, ":1: there is no column '", column, "', which ", user, " reads");
+    const std::string guess = nearest(column, names_);
+    if (!guess.empty()) {
+      message += concat("; did you mean '", guess, "'?");
+    } else if (text_.header) {
+      message += concat("; the header has ", names_.size(), " columns, the first is '",
+                        names_.front(), "'");
+    }
+    throw Error(ErrorCode::kInvalidConfig, message);
+  }
+
+  const std::vector<std::string>& names_;
+  const SchemaConfig& text_;
+  const std::string& file_;
+};
+
+/// The parser of a column with a single consumer.
+RowLayout::Kind fast_kind(const Schema& schema, const RowLayout::Consumer& consumer) {
+  using Kind = RowLayout::Kind;
+  if (consumer.kind == Kind::kLabel) {
+    const LabelConfig& label = schema.text.label;
+    return label.positive.empty() && label.threshold.empty() ? Kind::kLabel : Kind::kGeneral;
+  }
+  if (consumer.kind == Kind::kNumber) return Kind::kNumber;
+  const FeatureConfig& feature =
+      schema.id_columns[static_cast<std::size_t>(consumer.target)].config;
+  const bool single = feature.separator.empty() && feature.weight_separator.empty();
+  if (single && feature.type == "int") return Kind::kInt;
+  if (single && feature.type == "hex") return Kind::kHex;
+  return Kind::kGeneral;
+}
+
+}  // namespace
+
+RowLayout::RowLayout(const Schema& schema, std::string_view first_line, const std::string& file) {
+  const std::vector<std::string> names = column_names(schema.text, first_line);
+  columns_.resize(names.size());
+  for (std::size_t i = 0; i < names.size(); ++i) columns_[i].name = names[i];
+
+  const ColumnFinder finder(names, schema.text, file);
+  const auto add = [&](const std::string& column, const std::string& user, Consumer consumer) {
+    columns_[finder.find(column, user)].consumers.push_back(consumer);
+  };
+  add(schema.text.label.column, "the label", {Kind::kLabel, 0});
+  for (std::size_t i = 0; i < schema.raw_numeric.size(); ++i) {
+    add(schema.raw_numeric[i], "a number", {Kind::kNumber, static_cast<std::int64_t>(i)});
+  }
+  for (std::size_t i = 0; i < schema.id_columns.size(); ++i) {
+    const FeatureConfig& feature = schema.id_columns[i].config;
+    add(feature.column, concat("feature '", feature.name, "'"),
+        {Kind::kInt, static_cast<std::int64_t>(i)});
+  }
+
+  // The fast parsers know no token but the empty one: a token such as "-1" needs the general one.
+  const bool tokens = std::any_of(
+      schema.text.missing.begin(), schema.text.missing.end(), [](const std::string& token) {
+        return token.find_first_not_of("0123456789abcdefABCDEF+-") == std::string::npos;
+      });
+  for (Column& column : columns_) {
+    if (column.consumers.empty()) continue;
+    column.target = column.consumers.front().target;
+    column.kind = column.consumers.size() == 1 && !tokens
+                      ? fast_kind(schema, column.consumers.front())
+                      : Kind::kGeneral;
+  }
+}
+
+std::vector<std::string> split_line(const SchemaConfig& text, std::string_view line) {
+  if (line.ends_with('\r')) line.remove_suffix(1);
+  const char delimiter = text.delimiter.front();
+  const char quote = text.quote.empty() ? '\0' : text.quote.front();
+  const auto blank = [&](char c) { return text.trim && (c == ' ' || c == '\t') && c != delimiter; };
+  std::vector<std::string> fields;
+  std::size_t at = 0;
+  while (true) {
+    while (at < line.size() && blank(line[at])) ++at;
+    std::string field;
+    if (quote != '\0' && at < line.size() && line[at] == quote) {
+      for (++at; at < line.size(); ++at) {
+        if (line[at] == quote) {
+          if (at + 1 == line.size() || line[at + 1] != quote) break;
+          ++at;
+        }
+        field += line[at];
+      }
+      at = std::min(line.find(delimiter, at), line.size());
+    } else {
+      const std::size_t end = std::min(line.find(delimiter, at), line.size());
+      field = line.substr(at, end - at);
+      while (!field.empty() && blank(field.back())) field.pop_back();
+      at = end;
+    }
+    fields.push_back(std::move(field));
+    if (at == line.size()) return fields;
+    ++at;
+  }
+}
+
+}  // namespace satrap::data

@@ -1,0 +1,123 @@
+#include "satrap/data/schema.h"
+
+#include <algorithm>
+
+#include "satrap/core/error.h"
+#include "src/data/column_range.h"
+
+namespace satrap::data {
+namespace {
+
+/// Adds one copy of `config` per column it stands for, name and column filled in.
+template <class Config>
+void expand(const Config& config, const std::string& where, std::vector<Config>& expanded) {
+  const std::vector<std::string> names =
+      expand_range(config.name.empty() ? config.column : config.name);
+  const std::vector<std::string> columns =
+      expand_range(config.column.empty() ? config.name : config.column);
+  if (names.size() != columns.size()) {
+    throw Error(ErrorCode::kInvalidConfig,
+                concat(where, ": name '", config.name, "' stands for ", names.size(),
+                       " inputs but column '", config.column, "' for ", columns.size()));
+  }
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    expanded.push_back(config);
+    expanded.back().name = names[i];
+    expanded.back().column = columns[i];
+  }
+}
+
+std::string one_character(const std::string& text) { return text == "\\t" ? "\t" : text; }
+
+SchemaConfig synthetic_schema(const SyntheticConfig& config) {
+  SchemaConfig schema = criteo_schema();
+  schema.columns = {"label"};
+  schema.numeric.front().name = concat("I1..I", config.num_numeric);
+  schema.features.front().name = concat("C1..C", config.num_features());
+  if (config.num_numeric == 0) schema.numeric.clear();
+  for (std::int64_t i = 1; i <= config.num_numeric; ++i) schema.columns.push_back(concat("I", i));
+  for (std::int64_t i = 1; i <= config.num_features(); ++i) {
+    schema.columns.push_back(concat("C", i));
+  }
+  return schema;
+}
+
+/// Place of `name` in `names`; added at the end if it is not there.
+std::int64_t index_of(const std::string& name, std::vector<std::string>& names) {
+  const auto index = std::find(names.begin(), names.end(), name) - names.begin();
+  if (index == static_cast<std::ptrdiff_t>(names.size())) names.push_back(name);
+  return static_cast<std::int64_t>(index);
+}
+
+void check_unique(std::vector<std::string> names, const std::string& what) {
+  std::sort(names.begin(), names.end());
+  const auto twice = std::adjacent_find(names.begin(), names.end());
+  if (twice != names.end()) {
+    throw Error(ErrorCode::kInvalidConfig,
+                concat("data.schema: two ", what, " are named '", *twice, "'"));
+  }
+}
+
+}  // namespace
+
+bool Schema::needs_fit() const {
+  const auto has_zscore = [](const NumericInput& input) {
+    return input.config.transform == "zscore" || input.config.transform == "log1p_zscore";
+  };
+  const auto has_quantiles = [](const Bucketed& feature) {
+    return feature.config.buckets.quantiles > 0;
+  };
+  return std::any_of(numeric_inputs.begin(), numeric_inputs.end(), has_zscore) ||
+         std::any_of(bucketed.begin(), bucketed.end(), has_quantiles);
+}
+
+Schema resolve_schema(const DataConfig& config) {
+  const std::string format = config.resolved_format();
+  Schema schema;
+  schema.text = format == "synthetic" ? synthetic_schema(config.synthetic)
+                : format == "criteo"  ? criteo_schema()
+                                      : config.schema;
+  SATRAP_CHECK(format != "csv" || config.schema_name.empty(), "schema file '", config.schema_name,
+               "' is not read yet");
+  schema.text.delimiter = one_character(schema.text.delimiter);
+
+  std::vector<NumericConfig> numeric;
+  for (const NumericConfig& input : schema.text.numeric) {
+    expand(input, "data.schema.numeric", numeric);
+  }
+  std::vector<FeatureConfig> features;
+  for (const FeatureConfig& feature : schema.text.features) {
+    expand(feature, "data.schema.features", features);
+  }
+  schema.text.numeric = numeric;
+  schema.text.features = features;
+
+  for (const NumericConfig& input : numeric) {
+    schema.numeric_inputs.push_back({.raw = index_of(input.column, schema.raw_numeric),
+                                     .output = schema.num_numeric_outputs(),
+                                     .config = input});
+    schema.numeric_names.push_back(input.name);
+    if (input.missing_indicator) schema.numeric_names.push_back(input.name + ".missing");
+  }
+  for (FeatureConfig& feature : features) {
+    const std::int64_t index = schema.num_features();
+    schema.features.push_back({feature.name, feature.max_length});
+    if (feature.buckets.any()) {
+      schema.bucketed.push_back({.raw = index_of(feature.column, schema.raw_numeric),
+                                 .feature = index,
+                                 .config = feature});
+      continue;
+    }
+    feature.separator = one_character(feature.separator);
+    schema.weighted = schema.weighted || !feature.weight_separator.empty();
+    schema.id_columns.push_back({.feature = index, .config = feature});
+  }
+
+  check_unique(schema.numeric_names, "numeric inputs");
+  std::vector<std::string> names;
+  for (const SchemaFeature& feature : schema.features) names.push_back(feature.name);
+  check_unique(std::move(names), "features");
+  return schema;
+}
+
+}  // namespace satrap::data

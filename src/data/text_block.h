@@ -1,0 +1,33 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+namespace satrap::data {
+
+class RowLayout;
+
+/// Some whole lines of one file. The text ends with '\n' and kPadding bytes behind it may be read.
+struct TextBlock {
+  static constexpr std::int64_t kPadding = 64;
+
+  std::unique_ptr<char[]> buffer;  // [capacity + kPadding]
+  std::int64_t capacity = 0;
+  std::int64_t begin = 0;  // of the text within the buffer
+  std::int64_t end = 0;
+
+  std::int64_t num_lines = 0;
+  std::int64_t first_row = 0;  // number of the first line within the epoch
+  std::int64_t file_line = 0;  // and within the file, from 1
+  std::shared_ptr<const std::string> file;
+  std::shared_ptr<const RowLayout> layout;  // of this file's columns
+
+  const char* text_begin() const { return buffer.get() + begin; }
+  const char* text_end() const { return buffer.get() + end; }
+
+  /// Makes room for `bytes`, keeping the first `kept` bytes of the buffer.
+  void reserve(std::int64_t bytes, std::int64_t kept);
+};
+
+}  // namespace satrap::data

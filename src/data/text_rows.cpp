@@ -1,0 +1,117 @@
+#include "src/data/text_rows.h"
+
+#include <utility>
+
+#include "satrap/core/error.h"
+#include "satrap/core/thread_name.h"
+
+namespace satrap::data {
+
+BadRowPolicy::BadRowPolicy(bool stop, std::int64_t max_bad_rows, Log log)
+    : stop_(stop), max_bad_rows_(max_bad_rows), log_(std::move(log)) {}
+
+void BadRowPolicy::add(const BadRows& bad) {
+  if (bad.count == 0) return;
+  if (first_.empty()) first_ = bad.messages.front();
+  const std::int64_t count = count_.fetch_add(bad.count, std::memory_order_relaxed) + bad.count;
+  if (stop_) throw Error(ErrorCode::kInvalidData, bad.messages.front());
+  for (const std::string& message : bad.messages) {
+    if (num_shown_ == static_cast<std::int64_t>(BadRows::kMaxMessages)) break;
+    ++num_shown_;
+    log_(concat("bad row skipped: ", message));
+    if (num_shown_ == static_cast<std::int64_t>(BadRows::kMaxMessages)) {
+      log_("further bad rows are counted without being shown");
+    }
+  }
+  if (max_bad_rows_ > 0 && count > max_bad_rows_) {
+    throw Error(ErrorCode::kInvalidData, concat("more than data.max_bad_rows = ", max_bad_rows_,
+                                                " bad rows; the first: ", first_));
+  }
+}
+
+TextRows::TextRows(const Schema& schema,
+                   const FileList& files,
+                   const RowPass& pass,
+                   std::shared_ptr<BadRowPolicy> bad_rows,
+                   const LineCutter::Limits& limits)
+    : cutter_(schema, files.paths, pass, limits),
+      total_bytes_(files.total_bytes),
+      bad_rows_(std::move(bad_rows)),
+      jobs_(2 * pass.num_threads + 2),
+      cut_(static_cast<std::size_t>(2 * pass.num_threads + 2)) {
+  SATRAP_CHECK(pass.num_threads >= 1, "num_threads must be positive, got ", pass.num_threads);
+  threads_.emplace_back([this] { cut_blocks(); });
+  for (std::int64_t i = 0; i < pass.num_threads; ++i) {
+    threads_.emplace_back([this, &schema, pass] { parse_blocks(schema, pass); });
+  }
+}
+
+TextRows::~TextRows() {
+  close();
+  for (std::thread& thread : threads_) thread.join();
+}
+
+void TextRows::cut_blocks() {
+  set_thread_name("data-cut");
+  while (Jobs::Numbered* const numbered = jobs_.acquire()) {
+    Job& job = numbered->job;
+    try {
+      job.end = !cutter_.next(job.text);
+    } catch (...) {
+      job.error = std::current_exception();
+    }
+    if (job.end || job.error) {
+      jobs_.deliver(numbered);
+      break;
+    }
+    if (!cut_.push(numbered)) break;
+  }
+  cut_.close();
+}
+
+void TextRows::parse_blocks(const Schema& schema, const RowPass& pass) {
+  set_thread_name("data-parse");
+  RowParser parser(schema, pass);
+  while (const auto numbered = cut_.pop()) {
+    Job& job = (*numbered)->job;
+    try {
+      parser.parse(job.text, job.rows, job.bad);
+    } catch (...) {
+      job.error = std::current_exception();
+    }
+    jobs_.deliver(*numbered);
+  }
+}
+
+bool TextRows::next(RowBlock& block) {
+  while (!ended_) {
+    Jobs::Numbered* const numbered = jobs_.take();
+    if (numbered == nullptr || numbered->job.end) break;
+    Job& job = numbered->job;
+    ended_ = true;  // should one of these throw
+    if (job.error) std::rethrow_exception(job.error);
+    bad_rows_->add(job.bad);
+    ended_ = false;
+    std::swap(block, job.rows);
+    jobs_.release(numbered);
+    if (block.num_rows > 0) return true;
+  }
+  ended_ = true;
+  block.num_rows = 0;
+  return false;
+}
+
+ReadStats TextRows::stats() const {
+  return {.rows = 0,
+          .bad_rows = bad_rows_->count(),
+          .bytes = cutter_.bytes_read(),
+          .total_bytes = total_bytes_};
+}
+
+void TextRows::close() {
+  cutter_.cancel();
+  jobs_.close();
+  cut_.close();
+}
+
+}  // namespace satrap::data

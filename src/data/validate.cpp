@@ -1,0 +1,141 @@
+#include <algorithm>
+#include <cmath>
+
+#include "satrap/core/error.h"
+#include "satrap/data/config.h"
+#include "satrap/data/schema.h"
+
+namespace satrap::data {
+namespace {
+
+/// Collects where a rule was broken: "train.yaml:12: data.schema.quote: ...".
+class Checker {
+ public:
+  explicit Checker(const ConfigOrigins& origins) : origins_(origins) {}
+
+  void require(bool holds, const std::string& key, const std::string& rule) const {
+    if (holds) return;
+    const auto origin = origins_.find(key);
+    throw Error(ErrorCode::kInvalidConfig, origin == origins_.end()
+                                               ? concat(key, ": ", rule)
+                                               : concat(origin->second, ": ", key, ": ", rule));
+  }
+
+ private:
+  const ConfigOrigins& origins_;
+};
+
+bool is_character(const std::string& text) {
+  return (text.size() == 1 && text != "\n" && text != "\r") || text == "\\t";
+}
+
+void check_numeric(const Checker& check, const NumericConfig& input, const std::string& key) {
+  check.require(!input.name.empty() || !input.column.empty(), key, "has neither name nor column");
+  check.require(input.clip.empty() || (input.clip.size() == 2 && input.clip[0] <= input.clip[1]),
+                key + ".clip", "wants two numbers, [low, high]");
+  check.require(std::isfinite(input.fill), key + ".fill", "must be finite");
+}
+
+void check_feature(const Checker& check, const FeatureConfig& feature, const std::string& key) {
+  check.require(!feature.name.empty() || !feature.column.empty(), key,
+                "has neither name nor column");
+  check.require(feature.separator.empty() || is_character(feature.separator), key + ".separator",
+                concat("wants one character, got '", feature.separator, "'"));
+  check.require(feature.weight_separator.empty() || (is_character(feature.weight_separator) &&
+                                                     feature.weight_separator != feature.separator),
+                key + ".weight_separator", "wants one character, another than separator");
+  check.require(feature.keep == "first" || feature.max_length > 0, key + ".keep",
+                "has a meaning only with max_length");
+  check.require(feature.max_length == 0 || !feature.separator.empty(), key + ".max_length",
+                "has a meaning only with a separator");
+  const BucketConfig& buckets = feature.buckets;
+  if (!buckets.any()) return;
+  check.require(buckets.quantiles == 0 || buckets.boundaries.empty(), key + ".buckets",
+                "wants either quantiles or boundaries");
+  check.require(buckets.quantiles != 1, key + ".buckets.quantiles", "must be at least 2");
+  check.require(std::is_sorted(buckets.boundaries.begin(), buckets.boundaries.end(),
+                               [](double a, double b) { return a <= b; }),
+                key + ".buckets.boundaries", "must be ascending");
+  check.require(
+      feature.type == "string" && feature.separator.empty() && feature.weight_separator.empty(),
+      key + ".buckets", "a feature made of a number has no type and no separators");
+}
+
+void check_schema(const Checker& check, const SchemaConfig& schema) {
+  const std::string key = "data.schema";
+  check.require(is_character(schema.delimiter), key + ".delimiter",
+                concat("wants one character, got '", schema.delimiter, "'"));
+  check.require(schema.quote.empty() || (is_character(schema.quote) && schema.quote != "\\t" &&
+                                         schema.quote != schema.delimiter),
+                key + ".quote", "wants one character, another than delimiter, or none");
+  check.require(!schema.header || schema.columns.empty(), key + ".columns",
+                "is for files without a header; add header: false");
+  check.require(schema.label.positive.empty() || schema.label.threshold.empty(), key + ".label",
+                "wants either positive or threshold");
+  check.require(schema.label.negative.empty() || !schema.label.positive.empty(),
+                key + ".label.negative", "has a meaning only with positive");
+  check.require(schema.label.threshold.size() <= 1, key + ".label.threshold", "wants one number");
+  check.require(!schema.numeric.empty() || !schema.features.empty(), key,
+                "has neither numeric nor features: nothing to learn from");
+  for (std::size_t i = 0; i < schema.numeric.size(); ++i) {
+    check_numeric(check, schema.numeric[i], concat(key, ".numeric.", i));
+  }
+  for (std::size_t i = 0; i < schema.features.size(); ++i) {
+    check_feature(check, schema.features[i], concat(key, ".features.", i));
+  }
+}
+
+void check_files(const Checker& check, const DataConfig& config) {
+  const auto uses_stdin = [](const FilesConfig& files) {
+    return std::find(files.path.begin(), files.path.end(), "-") != files.path.end();
+  };
+  check.require(!config.train.path.empty(), "data.train.path", "is not set");
+  for (const FilesConfig* files : {&config.train, &config.eval}) {
+    const std::string key = files == &config.train ? "data.train.path" : "data.eval.path";
+    check.require(std::find(files->path.begin(), files->path.end(), "") == files->path.end(), key,
+                  "has an empty name");
+    check.require(!uses_stdin(*files) || files->path.size() == 1, key,
+                  "standard input ('-') cannot be combined with other files");
+  }
+  check.require(!uses_stdin(config.train) || !uses_stdin(config.eval), "data.eval.path",
+                "standard input ('-') is taken by data.train.path");
+}
+
+void check_synthetic(const Checker& check, const DataConfig& config) {
+  config.synthetic.validate("data.synthetic");
+  const bool criteo_shape =
+      config.synthetic.num_numeric == 13 && config.synthetic.num_features() == 26;
+  const bool inline_schema = !config.schema.numeric.empty() || !config.schema.features.empty();
+  check.require(
+      config.schema_name.empty() ? !inline_schema : config.schema_name == "criteo" && criteo_shape,
+      "data.schema",
+      concat("a synthetic log has its own columns, I1..I", config.synthetic.num_numeric,
+             " and C1..C", config.synthetic.num_features()));
+  check.require(config.train.path.empty(), "data.train.path",
+                "has no meaning with format synthetic");
+  check.require(config.eval.path.empty(), "data.eval.path", "has no meaning with format synthetic");
+}
+
+}  // namespace
+
+void validate(const DataConfig& config, const ConfigOrigins& origins) {
+  const Checker check(origins);
+  const std::string format = config.resolved_format();
+  if (format == "synthetic") {
+    check_synthetic(check, config);
+  } else {
+    check_files(check, config);
+    if (format == "csv") {
+      check.require(config.schema_name.empty(), "data.schema",
+                    concat("'", config.schema_name, "' does not go with format csv"));
+      check_schema(check, config.schema);
+    } else {
+      const bool inline_schema = !config.schema.numeric.empty() || !config.schema.features.empty();
+      check.require(config.schema_name == "criteo" || !inline_schema, "data.schema",
+                    "format criteo has its own schema; for another one use format csv");
+    }
+  }
+  resolve_schema(config);  // names that clash, ranges that do not match
+}
+
+}  // namespace satrap::data

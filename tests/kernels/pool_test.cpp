@@ -1,0 +1,118 @@
+#include "satrap/kernels/pool.h"
+
+#include <cmath>
+#include <random>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace satrap {
+namespace {
+
+using ::testing::ElementsAre;
+
+/// Rows with 16 bytes in front of their weights, as tables have them.
+struct Rows {
+  Rows(std::int64_t num_rows, std::int64_t dim, unsigned seed)
+      : memory(static_cast<std::size_t>(num_rows * (dim + 4))) {
+    std::mt19937 random(seed);
+    for (float& x : memory) x = std::normal_distribution<float>()(random);
+    for (std::int64_t i = 0; i < num_rows; ++i) {
+      pointers.push_back(reinterpret_cast<const std::byte*>(memory.data() + i * (dim + 4)));
+    }
+  }
+  const float* weights(std::int32_t row) const {
+    return reinterpret_cast<const float*>(pointers[static_cast<std::size_t>(row)] + 16);
+  }
+  std::vector<float> memory;
+  std::vector<const std::byte*> pointers;
+};
+
+TEST(PoolBags, SumsWeightedRowsAndZeroesEmptyBags) {
+  Rows rows(2, 1, 1);
+  rows.memory[4] = 10.0F;
+  rows.memory[9] = 100.0F;
+  const std::vector<std::int32_t> unique_of = {0, 1, 1};
+  const std::vector<float> coefficient = {1.0F, 2.0F, 0.5F};
+  const std::vector<std::int64_t> offsets = {0, 2, 2, 3};
+  std::vector<float> out(6, -1.0F);  // stride 2: the second column belongs to somebody else
+  pool_bags({rows.pointers.data(), 16, unique_of.data(), coefficient.data()}, offsets.data(), 3,
+            out.data(), 2, std::int64_t{1});
+  EXPECT_THAT(out, ElementsAre(210, -1, 0, -1, 50, -1));
+}
+
+class PoolKernels : public testing::TestWithParam<std::int64_t> {};
+
+TEST_P(PoolKernels, AgreeWithPlainLoopsToTheBit) {
+  const std::int64_t dim = GetParam();
+  std::mt19937 random(3);
+  const Rows rows(40, dim, 2);
+  std::vector<std::int64_t> offsets = {5};  // ids before and after belong to other features
+  for (int b = 0; b < 50; ++b) offsets.push_back(offsets.back() + random() % 7);
+  offsets.push_back(offsets.back() + 300);
+  const auto num_bags = static_cast<std::int64_t>(offsets.size()) - 1;
+  std::vector<std::int32_t> unique_of;
+  std::vector<float> coefficient;
+  for (std::int64_t i = 0; i < offsets.back() + 3; ++i) {
+    unique_of.push_back(static_cast<std::int32_t>(random() % 40));
+    coefficient.push_back(static_cast<float>(random() % 5) - 2.0F);
+  }
+  std::vector<float> expected(static_cast<std::size_t>(num_bags * dim));
+  for (std::int64_t b = 0; b < num_bags; ++b) {
+    for (std::int64_t i = offsets[static_cast<std::size_t>(b)];
+         i < offsets[static_cast<std::size_t>(b) + 1]; ++i) {
+      for (std::int64_t d = 0; d < dim; ++d) {
+        float& sum = expected[static_cast<std::size_t>(b * dim + d)];
+        sum = std::fma(coefficient[static_cast<std::size_t>(i)],
+                       rows.weights(unique_of[static_cast<std::size_t>(i)])[d], sum);
+      }
+    }
+  }
+  const GatherSource source{rows.pointers.data(), 16, unique_of.data(), coefficient.data()};
+  std::vector<float> out(expected.size(), NAN);
+  with_dim(dim, [&](auto width) {
+    pool_bags(source, offsets.data(), num_bags, out.data(), dim, width);
+  });
+  EXPECT_EQ(out, expected);
+
+  // The same sums as gradients: occurrences at any place of a dense array.
+  std::vector<float> grad(1000 + static_cast<std::size_t>(dim));
+  for (float& g : grad) g = std::normal_distribution<float>()(random);
+  std::vector<std::uint32_t> places;
+  for (std::size_t j = 0; j < coefficient.size(); ++j) {
+    places.push_back(static_cast<std::uint32_t>(random() % 1000));
+  }
+  std::vector<float> sum(static_cast<std::size_t>(dim)), reduced(sum.size(), NAN);
+  for (std::size_t j = 7; j < 57; ++j) {
+    for (std::size_t d = 0; d < sum.size(); ++d) {
+      sum[d] = std::fma(coefficient[j], grad[places[j] + d], sum[d]);
+    }
+  }
+  with_dim(dim, [&](auto width) {
+    reduce_segment(grad.data(), places.data(), coefficient.data(), 7, 57, std::ssize(places),
+                   reduced.data(), width);
+  });
+  EXPECT_EQ(reduced, sum);
+}
+
+TEST_P(PoolKernels, SequencesKeepTheirElementsApart) {
+  const std::int64_t dim = GetParam();
+  const Rows rows(3, dim, 2);
+  const std::vector<std::int32_t> unique_of = {-1, 2, 0, -1};
+  const std::vector<float> coefficient = {9.0F, 2.0F, -1.0F, 9.0F};
+  std::vector<float> out(static_cast<std::size_t>(2 * dim));
+  with_dim(dim, [&](auto width) {
+    scale_rows({rows.pointers.data(), 16, unique_of.data(), coefficient.data()}, 1, 2, out.data(),
+               width);
+  });
+  for (std::int64_t d = 0; d < dim; ++d) {
+    EXPECT_EQ(out[static_cast<std::size_t>(d)], 2.0F * rows.weights(2)[d]);
+    EXPECT_EQ(out[static_cast<std::size_t>(dim + d)], -rows.weights(0)[d]);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Dims, PoolKernels, testing::Values(1, 4, 8, 16, 17, 32, 64, 100));
+
+}  // namespace
+}  // namespace satrap
