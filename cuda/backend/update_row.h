@@ -181,7 +181,7 @@ struct RowUpdate<RowOptimizerType::kRowwiseAdagrad, kQuads> {
     group.sync();
     const float total = ((eight[0] + eight[4]) + (eight[2] + eight[6])) +
                         ((eight[1] + eight[5]) + (eight[3] + eight[7]));
-    group.sync();  // before the next row writes there
+    // The next row's squares are written beside what is read here, and its sums after a barrier.
     return total;
   }
 };

@@ -18,8 +18,8 @@ struct CacheSize {
   std::int64_t num_sets = 0;
   std::int64_t overflow_rows = 0;
 
-  std::int64_t num_slots() const { return num_sets * kWays; }
-  std::int64_t total_slots() const { return num_slots() + overflow_rows; }
+  constexpr std::int64_t num_slots() const { return num_sets * kWays; }
+  constexpr std::int64_t total_slots() const { return num_slots() + overflow_rows; }
   std::int64_t bytes(const RowLayout& layout) const;
 
   /// The largest cache of at most memory_bytes. Throws Error(kInvalidConfig) with the arithmetic
