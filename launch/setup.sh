@@ -1,8 +1,9 @@
 #!/bin/bash
 # Installs what satrap needs on Debian 12 or Ubuntu 24.04, as root or with sudo:
 #   launch/setup.sh run    compiler, libraries, and .venv with the wheels that programs run with
-#   launch/setup.sh test   also clang-format and clang-tidy, and a .venv in which `import torch` works
-#   launch/setup.sh cuda   also nvcc 13.0, as wheels
+#   launch/setup.sh test   also clang-format and clang-tidy, a .venv in which `import torch` works, and
+#                          nvcc 13.0 as wheels: what cuda/ is compiled with on every machine
+#   launch/setup.sh cuda   the same
 # Only what is missing is installed: run again, it does nothing and needs no network.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -72,7 +73,7 @@ case $mode in
   test | cuda)
     install_packages "${packages[@]}" "${test_packages[@]}"
     install_wheels test "${test_wheels[@]}"
-    [ "$mode" = test ] || install_wheels cuda --no-deps "${cuda_wheels[@]}"
+    install_wheels cuda --no-deps "${cuda_wheels[@]}"
     ;;
   *) die "usage: launch/setup.sh [run|test|cuda]" ;;
 esac
