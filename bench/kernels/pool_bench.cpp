@@ -53,17 +53,19 @@ void random_row_read(benchmark::State& state) {
   const Rows rows(dim);
   const std::int64_t bytes = 4 * dim;
   std::int64_t first = 0;
-  float sum[16] = {};
+  std::vector<float> sum(static_cast<std::size_t>(dim));
   for (auto _ : state) {
     std::byte* const* pointers = rows.pointers.data() + first;
-    for (std::int64_t i = 0; i + distance < kIds; ++i) {
-      prefetch_read(pointers[i + distance] + kHeaderBytes, bytes);
-      const auto* values = reinterpret_cast<const float*>(pointers[i] + kHeaderBytes);
-      for (std::int64_t d = 0; d < dim; d += 16) {
-        for (std::int64_t j = 0; j < 16; ++j) sum[j] += values[d + j];
-      }
-    }
-    benchmark::DoNotOptimize(sum);
+    with_dim(dim, [&](auto width) {
+      weighted_sum(
+          0, kIds - distance,
+          [&](std::int64_t i) {
+            prefetch_read(pointers[i + distance] + kHeaderBytes, bytes);
+            return reinterpret_cast<const float*>(pointers[i] + kHeaderBytes);
+          },
+          [](std::int64_t) { return 1.0F; }, sum.data(), width);
+    });
+    benchmark::DoNotOptimize(sum.data());
     first = (first + kIds) % std::ssize(rows.pointers);
   }
   state.SetBytesProcessed(state.iterations() * kIds * bytes);

@@ -1,5 +1,6 @@
 #include <array>
 #include <memory>
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -7,16 +8,16 @@
 #include <fmt/format.h>
 
 #include "commands.h"
-#include "generate.h"
 #include "job_arguments.h"
 #include "output.h"
 #include "satrap/core/config.h"
 #include "satrap/core/error.h"
-#include "satrap/core/file.h"
 #include "satrap/core/log.h"
 #include "satrap/core/resource.h"
+#include "satrap/core/text.h"
 #include "satrap/data/inspect.h"
 #include "satrap/data/schema.h"
+#include "satrap/data/synthetic_tsv.h"
 
 namespace satrap::app {
 namespace {
@@ -47,40 +48,23 @@ constexpr std::array kSettingOptions = {
     SettingOption{"--new-id-rate", "new_id_rate", "Share of ids never seen before (default 0)"},
 };
 
-/// A Criteo file has 13 numbers and 26 single ids.
-void check_fits_criteo(const data::SyntheticConfig& config) {
-  const auto fail = [](const std::string& what) {
-    throw Error(ErrorCode::kInvalidConfig,
-                what + "; train with data.format=synthetic for data of another shape");
-  };
-  if (config.num_numeric != 13) fail("num_numeric: a Criteo file has 13 numbers");
-  if (config.num_features() != 26) fail("cardinalities: a Criteo file has 26 categorical columns");
-  for (const std::int64_t most : config.max_ids) {
-    if (most != 1) fail("max_ids: a Criteo file has one id per feature");
-  }
-}
-
 void generate_file(const data::SyntheticGenerator& generator,
                    std::int64_t first_row,
                    std::int64_t num_rows,
-                   ThreadPool& pool,
-                   const std::string& path) {
-  data::BestReachable best;
-  if (path == "-") {
-    best = generate_criteo(generator, first_row, num_rows, pool, print);
-  } else {
-    FileWriter file(path);
-    best = generate_criteo(generator, first_row, num_rows, pool,
-                           [&](std::string_view text) { file.write(text); });
-    file.finish();
-  }
-  const std::string report =
-      fmt::format("{}: {} rows, base rate {:.4f}, best reachable auc {:.5f}, logloss {:.5f}\n",
-                  path, num_rows, best.base_rate, best.auc, best.logloss);
+                   const std::string& path,
+                   std::int64_t threads) {
+  const data::WrittenLog log =
+      data::write_criteo_tsv(generator, first_row, num_rows, path, threads);
+  const std::string report = fmt::format(
+      "{}: {} rows, {}, {} ids, base rate {:.4f}; best reachable auc {:.5f}, logloss {:.5f}", path,
+      num_rows, format_bytes(log.bytes),
+      format_count(static_cast<double>(
+          std::accumulate(log.distinct_ids.begin(), log.distinct_ids.end(), std::int64_t{0}))),
+      log.best.base_rate, log.best.auc, log.best.logloss);
   if (path == "-") {  // standard output has the rows
-    log_info("{}", report.substr(0, report.size() - 1));
+    log_info("{}", report);
   } else {
-    print(report);
+    print(report + "\n");
   }
 }
 
@@ -90,12 +74,12 @@ int generate(const GenerateArguments& arguments) {
   settings.insert(settings.end(), arguments.settings.begin(), arguments.settings.end());
   load_config(config, "/dev/null", settings);  // nothing but the command line
   config.validate("data generate");
-  check_fits_criteo(config);
+  data::check_criteo_shape(config, "data generate");
   const data::SyntheticGenerator generator(config);
-  ThreadPool pool(arguments.threads > 0 ? arguments.threads : num_cpus());
-  generate_file(generator, 0, config.rows, pool, arguments.out);
+  const std::int64_t threads = arguments.threads > 0 ? arguments.threads : num_cpus();
+  generate_file(generator, 0, config.rows, arguments.out, threads);
   if (!arguments.eval_out.empty()) {
-    generate_file(generator, config.rows, config.eval_rows, pool, arguments.eval_out);
+    generate_file(generator, config.rows, config.eval_rows, arguments.eval_out, threads);
   }
   return 0;
 }
@@ -105,26 +89,29 @@ void add_generate(CLI::App& group, Action& chosen) {
                                            "Write a made-up click log in Criteo's format whose "
                                            "best reachable AUC and logloss are known");
   auto arguments = std::make_shared<GenerateArguments>();
-  command->add_option("--out", arguments->out, "Where the rows go; -: standard output")
+  command
+      ->add_option(
+          "--out", arguments->out,
+          "Where the rows go: a file, compressed if named .gz or .zst, or -: standard output")
       ->required()
       ->type_name("FILE");
-  command
-      ->add_option("--eval-out", arguments->eval_out,
-                   "Where eval_rows further rows of the same teacher go; nowhere if left out")
-      ->type_name("FILE");
+  CLI::Option* eval_out = command->add_option(
+      "--eval-out", arguments->eval_out,
+      "Where eval_rows further rows of the same teacher go; nowhere if left out");
+  eval_out->type_name("FILE");
   command->add_option("--threads", arguments->threads, "0: one per CPU")
       ->check(CLI::Range(0, 1024))
       ->type_name("N");
   for (const SettingOption& option : kSettingOptions) {
     const std::string setting = option.setting;
-    command
-        ->add_option_function<std::string>(
-            option.name,
-            [arguments, setting](const std::string& value) {
-              arguments->options.push_back(setting + "=" + value);
-            },
-            option.text)
-        ->type_name("VALUE");
+    CLI::Option* added = command->add_option_function<std::string>(
+        option.name,
+        [arguments, setting](const std::string& value) {
+          arguments->options.push_back(setting + "=" + value);
+        },
+        option.text);
+    added->type_name("VALUE");
+    if (setting == "eval_rows") added->needs(eval_out);
   }
   command
       ->add_option("SETTINGS", arguments->settings,

@@ -6,6 +6,7 @@
 #include "commands.h"
 #include "machine.h"
 #include "output.h"
+#include "satrap/core/error.h"
 #include "satrap/core/resource.h"
 #include "satrap/dense/dense_network.h"
 
@@ -25,6 +26,13 @@ std::string describe_threads(const Machine& machine) {
     text += fmt::format(", control group allows the time of {:.1f}", machine.cpu_quota);
   }
   return text;
+}
+
+std::string describe_precision(const Machine& machine) {
+  const bool amx = machine.cpu_features.find("amx_bf16") != std::string::npos;
+  return concat(
+      "auto picks fp32: bf16 matrix products are faster only on CPUs with AMX, which this one ",
+      amx ? "has: try train.precision=bf16" : "lacks");
 }
 
 std::string describe_memory(const Machine& machine) {
@@ -55,8 +63,8 @@ int doctor() {
   text += line("threads", describe_threads(machine));
   text += line("memory", describe_memory(machine));
   text += line("libc", machine.libc);
-  text += line("libtorch", dense::describe_libtorch());
-  text += line("precision", "auto picks fp32: on CPUs without AMX bf16 matrix products are slower");
+  text += line("torch", dense::describe_libtorch());
+  text += line("precision", describe_precision(machine));
   text += line("device", "cpu");
   text += line("cuda", "off: satrap " SATRAP_VERSION " has no GPU code; `device: auto` is cpu");
   text +=

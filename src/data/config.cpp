@@ -80,9 +80,11 @@ void FilesConfig::visit(ConfigVisitor& v) {
 }
 
 void DataConfig::visit(ConfigVisitor& v) {
-  v.section_or_preset("schema", schema_name, schema,
-                      "What the columns mean: criteo, a YAML file (path relative to this one) with "
-                      "the keys of this section, or the section itself.");
+  v.section_or_preset(
+      "schema", schema_name, schema,
+      "What the columns mean: criteo, a YAML file (path relative to this one, or to the "
+      "working directory) with "
+      "the keys of this section, or the section itself.");
   v.field(
       "format", format,
       "criteo: tab-separated Criteo click logs. csv: any delimited text. synthetic: rows made up "
@@ -135,12 +137,12 @@ SchemaConfig criteo_schema() {
 
 void inline_schema_file(DataConfig& config, const std::string& config_dir) {
   if (config.schema_name.empty() || config.schema_name == "criteo") return;
-  const std::string path =
-      (std::filesystem::path(config_dir) / config.schema_name).lexically_normal().string();
+  std::string path = (std::filesystem::path(config_dir) / config.schema_name).lexically_normal();
+  if (!std::filesystem::is_regular_file(path)) path = config.schema_name;
   if (!std::filesystem::is_regular_file(path)) {
     throw Error(ErrorCode::kInvalidConfig,
                 concat("data.schema: '", config.schema_name,
-                       "' is neither the built-in schema criteo ", "nor a file ('", path, "')"));
+                       "' is neither the built-in schema criteo nor a file"));
   }
   SchemaConfig schema;
   load_config(schema, path);

@@ -311,11 +311,11 @@ bool RowParser::parse_bag(std::int64_t target,
       const std::size_t end = field.find(feature.separator.front());
       element = field.substr(0, end);
       field = end == std::string_view::npos ? std::string_view{} : field.substr(end + 1);
+      while (trim_ && element.starts_with(' ')) element.remove_prefix(1);
+      while (trim_ && element.ends_with(' ')) element.remove_suffix(1);
     } else {
       field = {};
     }
-    while (trim_ && element.starts_with(' ')) element.remove_prefix(1);
-    while (trim_ && element.ends_with(' ')) element.remove_suffix(1);
     float weight = 1.0F;
     if (!feature.weight_separator.empty()) {
       const std::size_t colon = element.rfind(feature.weight_separator.front());

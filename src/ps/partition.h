@@ -16,12 +16,14 @@ namespace satrap::ps {
 /// them together with the snapshot's progress; they are separate so that planning never waits for
 /// updates.
 struct Table::Partition {
+  Partition(std::int64_t number, std::int64_t stride_bytes) : index(number), arena(stride_bytes) {}
+
   // Changed by the one inserting thread, with the mutex held; read by it without, by find with it.
   std::mutex index_mutex;
   RowIndex index;
   RowArena arena;
   std::atomic<std::int64_t> num_rows = 0;  // rows below it are complete
-  std::atomic<std::int64_t> num_slots = 0;
+  std::atomic<std::int64_t> index_bytes = 0;
 
   /// A snapshot under way: rows [cursor, end) with 1 <= last_step <= step are still to be written.
   struct Snapshot {

@@ -17,8 +17,7 @@ class RowArena {
  public:
   static constexpr std::int64_t kMaxRows = (std::int64_t{1} << 24) - 1;
 
-  /// Before the first row.
-  void set_stride(std::int64_t stride_bytes) { stride_bytes_ = stride_bytes; }
+  explicit RowArena(std::int64_t stride_bytes) : stride_bytes_(stride_bytes) {}
 
   /// Address of row `number`, whose slab exists.
   RowPointer row(std::int64_t number) const {
@@ -75,7 +74,7 @@ class RowArena {
   static std::int64_t first_row(std::size_t slab) { return (kFirstSlab << slab) - kFirstSlab; }
   std::int64_t slab_bytes(std::size_t slab) const { return (kFirstSlab << slab) * stride_bytes_; }
 
-  std::int64_t stride_bytes_ = 0;
+  const std::int64_t stride_bytes_;
   std::array<MemoryBlock, kMaxSlabs> slabs_;
 };
 

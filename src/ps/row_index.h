@@ -1,6 +1,10 @@
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <vector>
 
 #include "satrap/core/ids.h"
 #include "satrap/ps/table.h"
@@ -13,16 +17,24 @@ namespace satrap::ps {
 /// 8 bits of tag and 24 of row number. The place comes from the highest bits of the mixed id that
 /// the partitions do not share, so ascending keys walk the index in order; the tag from the lowest.
 /// A tag that matches is confirmed by the key in the row's header.
+///
+/// Slots are in segments by the first of those bits (extendible hashing, Fagin et al. 1979): a
+/// segment doubles until it has kMaxSlots and is split in two from then on, so no insert ever moves
+/// more than about a hundred thousand slots. Each segment is full at a load of its own, between
+/// 0.55 and 0.85: ids are spread so evenly that all segments of a table would else grow within the
+/// same few steps.
 class RowIndex {
  public:
-  /// The index grows when more than `max_load` of its slots would be taken. Before the first key.
-  void set_max_load(double max_load) { max_load_ = max_load; }
+  static constexpr std::int64_t kMaxSlots = std::int64_t{1} << 17;
+
+  /// Of partition number `partition`, which only decides at which loads segments are full.
+  explicit RowIndex(std::int64_t partition);
 
   /// Row of `key`, or nullptr.
   RowPointer find(Key key, const RowArena& arena) const {
-    if (num_slots_ == 0) return nullptr;
-    for (std::int64_t place = place_of(key);; place = (place + 1) & (num_slots_ - 1)) {
-      const std::uint32_t slot = slots()[place];
+    const Segment& segment = segment_of(key);
+    for (std::int64_t place = segment.place_of(key);; place = segment.after(place)) {
+      const std::uint32_t slot = segment.slots[place];
       if (slot == 0) return nullptr;
       if ((slot ^ tag_of(key)) > kRowMask) continue;
       const RowPointer row = arena.row((slot & kRowMask) - 1);
@@ -34,58 +46,82 @@ class RowIndex {
   /// slot, candidate() is the first row whose tag matches (and which is most probably the one), or
   /// nullptr.
   void prefetch(Key key) const {
-    if (num_slots_ != 0) __builtin_prefetch(slots() + place_of(key));
+    const Segment& segment = segment_of(key);
+    __builtin_prefetch(segment.slots + segment.place_of(key));
   }
   RowPointer candidate(Key key, const RowArena& arena) const {
-    if (num_slots_ == 0) return nullptr;
-    for (std::int64_t place = place_of(key);; place = (place + 1) & (num_slots_ - 1)) {
-      const std::uint32_t slot = slots()[place];
+    const Segment& segment = segment_of(key);
+    for (std::int64_t place = segment.place_of(key);; place = segment.after(place)) {
+      const std::uint32_t slot = segment.slots[place];
       if (slot == 0) return nullptr;
       if ((slot ^ tag_of(key)) <= kRowMask) return arena.row((slot & kRowMask) - 1);
     }
   }
 
-  /// Makes room for one more than `num_rows` rows: the first `num_rows` of `arena` are what the
-  /// index holds. Throws Error(kUnavailable) when there is no memory; the index is then as before.
-  void reserve_one_more(std::int64_t num_rows, const RowArena& arena) {
-    if (num_rows < max_rows_) return;
-    grow(num_rows, arena);
+  /// Makes room for `key`. `arena` has the rows that the index knows. Throws Error(kUnavailable)
+  /// when there is no memory; the index is then as before.
+  void reserve(Key key, const RowArena& arena) {
+    while (segment_of(key).num_rows >= segment_of(key).max_rows) grow(key, arena);
   }
 
-  /// Adds a key that is missing, after reserve_one_more.
+  /// Adds a key that is missing, after reserve(key).
   void insert(Key key, std::int64_t row_number) {
-    std::int64_t place = place_of(key);
-    while (slots()[place] != 0) place = (place + 1) & (num_slots_ - 1);
-    slots()[place] = tag_of(key) | static_cast<std::uint32_t>(row_number + 1);
+    segment_of(key).insert(key, tag_of(key) | static_cast<std::uint32_t>(row_number + 1));
   }
 
-  std::int64_t num_slots() const { return num_slots_; }
-
-  /// Memory of an index of `num_slots`, which are touched all over.
-  static std::int64_t resident_bytes(std::int64_t num_slots) {
-    const std::int64_t bytes = num_slots * static_cast<std::int64_t>(sizeof(std::uint32_t));
-    return MemoryBlock::resident_bytes(bytes, bytes);
-  }
+  std::int64_t resident_bytes() const { return resident_bytes_; }
 
  private:
   static constexpr int kRowBits = 24;
   static constexpr std::uint32_t kRowMask = (std::uint32_t{1} << kRowBits) - 1;
-  static constexpr int kFirstPlaceBit = 64 - kIdBits + Table::kPartitionBits;
+  static constexpr int kFirstBit = 64 - kIdBits + Table::kPartitionBits;
+  static constexpr int kMaxPrefixBits = 12;  // enough for 2^24 rows; then segments double again
 
-  std::uint32_t* slots() const { return reinterpret_cast<std::uint32_t*>(block_.data()); }
-  std::int64_t place_of(Key key) const {
-    return static_cast<std::int64_t>((static_cast<std::uint64_t>(key) << kFirstPlaceBit) >> shift_);
-  }
+  struct Segment {
+    std::uint32_t* slots = nullptr;
+    std::int64_t num_slots = 0;  // a power of two
+    int left_shift = 0;          // of a key: removes what all keys of the segment share
+    int right_shift = 0;         // then: leaves log2(num_slots) bits
+    int prefix_bits = 0;         // beyond the partition's
+    std::int64_t num_rows = 0;
+    std::int64_t max_rows = 0;
+    MemoryBlock block;
+
+    std::int64_t place_of(Key key) const {
+      return static_cast<std::int64_t>((static_cast<std::uint64_t>(key) << left_shift) >>
+                                       right_shift);
+    }
+    std::int64_t after(std::int64_t place) const { return (place + 1) & (num_slots - 1); }
+    void insert(Key key, std::uint32_t slot) {
+      std::int64_t place = place_of(key);
+      while (slots[place] != 0) place = after(place);
+      slots[place] = slot;
+      ++num_rows;
+    }
+  };
+
   static std::uint32_t tag_of(Key key) {
     return static_cast<std::uint32_t>(static_cast<std::uint64_t>(key)) << kRowBits;
   }
-  void grow(std::int64_t num_rows, const RowArena& arena);
+  /// The first `bits` bits of a key that belong to this index.
+  static std::size_t prefix_of(Key key, int bits) {
+    return ((static_cast<std::uint64_t>(key) << kFirstBit) >> 1) >> (63 - bits);
+  }
+  Segment& segment_of(Key key) const { return *directory_[prefix_of(key, directory_bits_)]; }
 
-  double max_load_ = 0.7;
-  MemoryBlock block_;
-  std::int64_t num_slots_ = 0;  // a power of two, or 0
-  std::int64_t max_rows_ = 0;   // held without growing
-  int shift_ = 0;               // 64 - log2(num_slots_)
+  std::unique_ptr<Segment> make_segment(std::int64_t num_slots,
+                                        int prefix_bits,
+                                        std::size_t prefix) const;
+  void grow(Key key, const RowArena& arena);
+  void point_directory(std::size_t prefix, int prefix_bits, Segment* segment);
+  template <class Visit>
+  static void for_each_slot(const Segment& segment, const RowArena& arena, Visit&& visit);
+
+  const std::int64_t partition_;
+  int directory_bits_ = 0;
+  std::vector<Segment*> directory_;  // [2^directory_bits_], neighbours may be the same segment
+  std::vector<std::unique_ptr<Segment>> segments_;
+  std::int64_t resident_bytes_ = 0;
 };
 
 }  // namespace satrap::ps

@@ -14,12 +14,6 @@ constexpr std::int64_t kStrideMultiple = 16;
 // so that the misses of several keys overlap.
 constexpr std::size_t kLookupDistance = 16;
 
-/// How full a partition's index may get before it doubles. A partition holds 1/64 of the rows,
-/// almost exactly: with the same limit they would all grow within the same few steps.
-double max_load_of(std::int64_t partition) {
-  return 0.55 + 0.30 * static_cast<double>(partition) / static_cast<double>(Table::kPartitions);
-}
-
 std::int64_t bytes_of_row(const TableSpec& spec) {
   SATRAP_CHECK(spec.dim > 0, "table '", spec.name, "': dim must be positive, got ", spec.dim);
   const std::int64_t floats = spec.dim + spec.optimizer.state_floats(spec.dim);
@@ -33,19 +27,19 @@ Table::Table(TableSpec spec, std::uint64_t seed)
     : spec_(std::move(spec)),
       table_seed_(RowInit::table_seed(seed, spec_.name)),
       row_bytes_(bytes_of_row(spec_)),
-      stride_bytes_((row_bytes_ + kStrideMultiple - 1) / kStrideMultiple * kStrideMultiple),
-      partitions_(new Partition[kPartitions]) {
+      stride_bytes_((row_bytes_ + kStrideMultiple - 1) / kStrideMultiple * kStrideMultiple) {
   for (std::int64_t p = 0; p < kPartitions; ++p) {
-    partitions_[static_cast<std::size_t>(p)].arena.set_stride(stride_bytes_);
-    partitions_[static_cast<std::size_t>(p)].index.set_max_load(max_load_of(p));
+    partitions_[static_cast<std::size_t>(p)] = std::make_unique<Partition>(p, stride_bytes_);
   }
 }
 
 Table::~Table() = default;
 
-Table::Partition& Table::partition_with(Key key) const {
-  return partitions_[static_cast<std::size_t>(partition_of(key))];
+Table::Partition& Table::partition_at(std::int64_t number) const {
+  return *partitions_[static_cast<std::size_t>(number)];
 }
+
+Table::Partition& Table::partition_with(Key key) const { return partition_at(partition_of(key)); }
 
 void Table::find_or_insert(std::span<const Key> keys, std::span<RowPointer> rows) {
   SATRAP_CHECK(keys.size() == rows.size(), keys.size(), " keys, ", rows.size(), " rows");
@@ -101,11 +95,11 @@ RowPointer Table::append_row(Partition& partition, Key key) {
     throw Error(ErrorCode::kUnavailable, concat("table '", spec_.name, "' is full: one of its ",
                                                 kPartitions, " partitions has ", number, " rows"));
   }
-  partition.index.reserve_one_more(number, partition.arena);
+  partition.index.reserve(key, partition.arena);
   const RowPointer row = partition.arena.add(number);
   initialize_row(key, row);
   partition.index.insert(key, number);
-  partition.num_slots.store(partition.index.num_slots(), std::memory_order_relaxed);
+  partition.index_bytes.store(partition.index.resident_bytes(), std::memory_order_relaxed);
   partition.num_rows.store(number + 1, std::memory_order_release);
   return row;
 }
@@ -119,7 +113,7 @@ void Table::initialize_row(Key key, RowPointer row) const {
 
 std::unique_lock<std::mutex> Table::lock_for_update(std::int64_t partition_number,
                                                     std::span<const RowPointer> rows) {
-  Partition& partition = partitions_[static_cast<std::size_t>(partition_number)];
+  Partition& partition = partition_at(partition_number);
   std::unique_lock lock(partition.rows_mutex);
   if (partition.snapshot == nullptr) return lock;
   Partition::Snapshot& snapshot = *partition.snapshot;
@@ -153,7 +147,7 @@ void Table::restore(std::span<const std::byte> rows) {
 
 void Table::for_each_row(const std::function<void(const std::byte* row)>& visit) const {
   for (std::int64_t p = 0; p < kPartitions; ++p) {
-    const Partition& partition = partitions_[static_cast<std::size_t>(p)];
+    const Partition& partition = partition_at(p);
     const std::int64_t num_rows = partition.num_rows.load(std::memory_order_acquire);
     for (std::int64_t i = 0; i < num_rows; ++i) visit(partition.arena.row(i));
   }
@@ -162,7 +156,7 @@ void Table::for_each_row(const std::function<void(const std::byte* row)>& visit)
 std::int64_t Table::num_rows() const {
   std::int64_t sum = 0;
   for (std::int64_t p = 0; p < kPartitions; ++p) {
-    sum += partitions_[static_cast<std::size_t>(p)].num_rows.load(std::memory_order_relaxed);
+    sum += partition_at(p).num_rows.load(std::memory_order_relaxed);
   }
   return sum;
 }
@@ -170,9 +164,9 @@ std::int64_t Table::num_rows() const {
 std::int64_t Table::resident_bytes() const {
   std::int64_t sum = 0;
   for (std::int64_t p = 0; p < kPartitions; ++p) {
-    const Partition& partition = partitions_[static_cast<std::size_t>(p)];
+    const Partition& partition = partition_at(p);
     sum += partition.arena.resident_bytes(partition.num_rows.load(std::memory_order_relaxed)) +
-           RowIndex::resident_bytes(partition.num_slots.load(std::memory_order_relaxed));
+           partition.index_bytes.load(std::memory_order_relaxed);
   }
   return sum + static_cast<std::int64_t>(sizeof(Partition)) * kPartitions;
 }

@@ -19,7 +19,7 @@ constexpr std::int64_t kBlockBytes = std::int64_t{256} << 10;
 
 TableSnapshot::TableSnapshot(Table& table, std::int64_t step) : table_(table), step_(step) {
   for (std::int64_t p = 0; p < Table::kPartitions; ++p) {
-    Table::Partition& partition = table_.partitions_[static_cast<std::size_t>(p)];
+    Table::Partition& partition = table_.partition_at(p);
     auto snapshot = std::make_unique<Table::Partition::Snapshot>();
     snapshot->step = step;
     snapshot->end = partition.num_rows.load(std::memory_order_acquire);
@@ -33,7 +33,7 @@ TableSnapshot::TableSnapshot(Table& table, std::int64_t step) : table_(table), s
 
 TableSnapshot::~TableSnapshot() {
   for (std::int64_t p = 0; p < Table::kPartitions; ++p) {
-    Table::Partition& partition = table_.partitions_[static_cast<std::size_t>(p)];
+    Table::Partition& partition = table_.partition_at(p);
     const std::lock_guard lock(partition.rows_mutex);
     partition.snapshot.reset();
   }
@@ -52,7 +52,7 @@ std::int64_t TableSnapshot::write(
     sink(rows);
   };
   for (std::int64_t p = 0; p < Table::kPartitions; ++p) {
-    Table::Partition& partition = table_.partitions_[static_cast<std::size_t>(p)];
+    Table::Partition& partition = table_.partition_at(p);
     for (bool done = false; !done;) {
       block.clear();
       aside.clear();

@@ -1,10 +1,10 @@
 #include "checkpoint_format.h"
 
-#include <fmt/format.h>
-
 #include <filesystem>
 #include <fstream>
 #include <sstream>
+
+#include <fmt/format.h>
 
 #include "satrap/core/error.h"
 #include "satrap/core/hash.h"
@@ -17,14 +17,10 @@ using Json = nlohmann::ordered_json;
 constexpr int kFormat = 1;
 
 Json body_of(const Manifest& m) {
-  Json json = {{"format", kFormat},
-               {"version", m.version},
-               {"created", m.created},
-               {"step", m.step},
-               {"epoch", m.position.epoch},
-               {"batches", m.position.batches},
-               {"examples", m.examples},
-               {"nonfinite_steps", m.nonfinite_steps},
+  Json json = {{"format", kFormat},         {"version", m.version},
+               {"created", m.created},      {"step", m.step},
+               {"epoch", m.position.epoch}, {"batches", m.position.batches},
+               {"examples", m.examples},    {"nonfinite_steps", m.nonfinite_steps},
                {"metrics", m.metrics}};
   json["tables"] = Json::array();
   for (const auto& t : m.tables) {

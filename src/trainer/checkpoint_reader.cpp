@@ -15,7 +15,9 @@ namespace {
 constexpr std::int64_t kBlockBytes = 1 << 20;
 
 /// Reads a file of a checkpoint from front to back in blocks, then compares size and checksum.
-void read_checked(const std::string& checkpoint, const std::string& name, const Manifest& manifest,
+void read_checked(const std::string& checkpoint,
+                  const std::string& name,
+                  const Manifest& manifest,
                   std::int64_t block_bytes,
                   const std::function<void(std::span<const std::byte>)>& take) {
   const std::string path = checkpoint + "/" + name;
@@ -31,7 +33,8 @@ void read_checked(const std::string& checkpoint, const std::string& name, const 
                 concat(path, ": ", size, " bytes, the manifest says ", entry->second.bytes));
   }
   FileReader file(path);
-  std::vector<std::byte> block(static_cast<std::size_t>(std::min(block_bytes, std::max<std::int64_t>(size, 1))));
+  std::vector<std::byte> block(
+      static_cast<std::size_t>(std::min(block_bytes, std::max<std::int64_t>(size, 1))));
   for (std::int64_t done = 0; done < size;) {
     const auto count = static_cast<std::size_t>(std::min(block_bytes, size - done));
     file.read(std::span(block).first(count));
@@ -43,8 +46,10 @@ void read_checked(const std::string& checkpoint, const std::string& name, const 
   }
 }
 
-std::vector<float> read_floats(const std::string& checkpoint, const std::string& name,
-                               const Manifest& manifest, std::int64_t expected) {
+std::vector<float> read_floats(const std::string& checkpoint,
+                               const std::string& name,
+                               const Manifest& manifest,
+                               std::int64_t expected) {
   std::vector<float> values;
   values.reserve(static_cast<std::size_t>(expected));
   read_checked(checkpoint, name, manifest, kBlockBytes, [&](std::span<const std::byte> block) {
@@ -75,9 +80,9 @@ void load_tables(const std::string& checkpoint, const Manifest& manifest, Model&
         saved.row_bytes != table.row_bytes()) {
       throw Error(ErrorCode::kInvalidConfig,
                   concat(checkpoint, ": table '", saved.name, "' with rows of ", saved.dim,
-                         " weights (", saved.row_bytes, " bytes with optimizer state); the configuration has '",
-                         table.spec().name, "' with ", table.spec().dim, " (", table.row_bytes(),
-                         " bytes)"));
+                         " weights (", saved.row_bytes,
+                         " bytes with optimizer state); the configuration has '", table.spec().name,
+                         "' with ", table.spec().dim, " (", table.row_bytes(), " bytes)"));
     }
     read_checked(checkpoint, saved.file, manifest, rows_per_block(saved),
                  [&](std::span<const std::byte> rows) { table.restore(rows); });
@@ -114,7 +119,9 @@ std::vector<PendingLookup> read_pending(const std::string& checkpoint, const Man
   std::vector<PendingLookup> pending;
   auto next = values.begin();
   for (const auto& p : manifest.pending) {
-    pending.push_back({p.step, p.read_version, {next, next + p.pooled},
+    pending.push_back({p.step,
+                       p.read_version,
+                       {next, next + p.pooled},
                        {next + p.pooled, next + p.pooled + p.mask}});
     next += p.pooled + p.mask;
   }
@@ -153,18 +160,20 @@ std::string digest_of(const std::string& checkpoint) {
     if (table == manifest.tables.end()) {
       std::uint64_t hash = hash_bytes(name);
       read_checked(checkpoint, name, manifest, kBlockBytes, [&](std::span<const std::byte> block) {
-        hash = hash64(hash, hash_bytes({reinterpret_cast<const char*>(block.data()), block.size()}));
+        hash =
+            hash64(hash, hash_bytes({reinterpret_cast<const char*>(block.data()), block.size()}));
       });
       digest = hash64(digest, hash);
       continue;
     }
     std::uint64_t rows = hash_bytes(table->name);  // a sum: the order of the rows does not count
-    read_checked(checkpoint, name, manifest, rows_per_block(*table), [&](std::span<const std::byte> block) {
-      const auto row_bytes = static_cast<std::size_t>(table->row_bytes);
-      for (std::size_t at = 0; at + row_bytes <= block.size(); at += row_bytes) {
-        rows += hash_bytes({reinterpret_cast<const char*>(block.data()) + at, row_bytes});
-      }
-    });
+    read_checked(
+        checkpoint, name, manifest, rows_per_block(*table), [&](std::span<const std::byte> block) {
+          const auto row_bytes = static_cast<std::size_t>(table->row_bytes);
+          for (std::size_t at = 0; at + row_bytes <= block.size(); at += row_bytes) {
+            rows += hash_bytes({reinterpret_cast<const char*>(block.data()) + at, row_bytes});
+          }
+        });
     digest = hash64(digest, rows);
   }
   return to_hex(digest);
@@ -176,9 +185,10 @@ std::string read_transforms(const std::string& checkpoint) {
   return offering_previous(checkpoint, [&] {
     const Manifest manifest = Manifest::read(checkpoint);
     std::string text;
-    read_checked(checkpoint, kTransformsFile, manifest, kBlockBytes, [&](std::span<const std::byte> block) {
-      text.append(reinterpret_cast<const char*>(block.data()), block.size());
-    });
+    read_checked(checkpoint, kTransformsFile, manifest, kBlockBytes,
+                 [&](std::span<const std::byte> block) {
+                   text.append(reinterpret_cast<const char*>(block.data()), block.size());
+                 });
     return text;
   });
 }

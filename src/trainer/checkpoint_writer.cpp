@@ -1,13 +1,13 @@
 #include "checkpoint_writer.h"
 
+#include <chrono>
+#include <filesystem>
+#include <span>
+
 #include <fcntl.h>
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <stdio.h>
-
-#include <chrono>
-#include <filesystem>
-#include <span>
 
 #include "checkpoint_format.h"
 #include "checkpoint_reader.h"
@@ -59,7 +59,8 @@ void write_tables(CheckpointContent& content, DirectoryWriter& out) {
     const std::string name = fmt::format("table-{}.bin", i);
     std::int64_t rows = 0;
     out.file(name, [&](FileWriter& file) {
-      rows = content.tables[i].snapshot->write([&](std::span<const std::byte> block) { file.write(block); });
+      rows = content.tables[i].snapshot->write(
+          [&](std::span<const std::byte> block) { file.write(block); });
     });
     out.manifest.tables.push_back(
         {table.spec().name, name, table.spec().dim, table.row_bytes(), rows});
@@ -79,8 +80,8 @@ void write_dense(const CheckpointContent& content, DirectoryWriter& out) {
 void write_pending(const CheckpointContent& content, DirectoryWriter& out) {
   out.file(kPendingFile, [&](FileWriter& file) {
     for (const PendingLookup& lookup : content.pending) {
-      out.manifest.pending.push_back({lookup.step, lookup.read_version, std::ssize(lookup.pooled),
-                                      std::ssize(lookup.mask)});
+      out.manifest.pending.push_back(
+          {lookup.step, lookup.read_version, std::ssize(lookup.pooled), std::ssize(lookup.mask)});
       file.write(bytes_of(lookup.pooled));
       file.write(bytes_of(lookup.mask));
     }
@@ -158,10 +159,9 @@ void CheckpointWriter::publish(CheckpointContent& content) {
   try {
     DirectoryWriter out(temporary);
     out.manifest.version = SATRAP_VERSION;
-    out.manifest.created =
-        fmt::format("{:%Y-%m-%dT%H:%M:%SZ}",
-                    fmt::gmtime(std::chrono::system_clock::to_time_t(
-                        std::chrono::system_clock::now())));
+    out.manifest.created = fmt::format(
+        "{:%Y-%m-%dT%H:%M:%SZ}",
+        fmt::gmtime(std::chrono::system_clock::to_time_t(std::chrono::system_clock::now())));
     out.manifest.step = content.step;
     out.manifest.examples = content.examples;
     out.manifest.nonfinite_steps = content.nonfinite_steps;
@@ -183,10 +183,9 @@ void CheckpointWriter::publish(CheckpointContent& content) {
     std::error_code ignored;
     std::filesystem::remove_all(temporary, ignored);
     const std::string newest = find_checkpoint(directory_);
-    throw Error(error.code(),
-                concat("checkpoint of step ", content.step, " failed: ", error.what(),
-                       newest.empty() ? "; there is no earlier one"
-                                      : "; the newest one is " + newest));
+    throw Error(error.code(), concat("checkpoint of step ", content.step, " failed: ", error.what(),
+                                     newest.empty() ? "; there is no earlier one"
+                                                    : "; the newest one is " + newest));
   }
   remove_oldest(directory_, keep_);
 }

@@ -41,8 +41,8 @@ struct CheckpointContent {
 };
 
 /// Publishes checkpoints in `directory`: each is written under a temporary name with checksums,
-/// synced, then renamed; only then are the oldest removed until `keep` are left. A failure leaves the
-/// published ones as they are.
+/// synced, then renamed; only then are the oldest removed until `keep` are left. A failure leaves
+/// the published ones as they are.
 class CheckpointWriter {
  public:
   /// Creates `directory` and removes unfinished checkpoints of a run that was killed.

@@ -27,12 +27,14 @@ void TrainConfig::visit(ConfigVisitor& v) {
           "sync: every lookup sees all earlier updates. hybrid: embeddings are trained "
           "asynchronously, within the staleness bound; the dense network as in sync.",
           {.one_of = {"sync", "hybrid"}});
-  v.field("staleness", staleness,
-          "Bound of hybrid: the lookups of step t see at least all updates of steps <= t-1-staleness.",
-          {.min = 0, .max = 1024});
-  v.field("deterministic", deterministic,
-          "The same command gives the same bits, also after a crash and --resume: the lookups of step "
-          "t see exactly the updates of steps <= t-1-staleness.");
+  v.field(
+      "staleness", staleness,
+      "Bound of hybrid: the lookups of step t see at least all updates of steps <= t-1-staleness.",
+      {.min = 0, .max = 1024});
+  v.field(
+      "deterministic", deterministic,
+      "The same command gives the same bits, also after a crash and --resume: the lookups of step "
+      "t see exactly the updates of steps <= t-1-staleness.");
   v.field("precision", precision,
           "Of the dense network's matrix products; weights and optimizer are fp32. auto: fp32 on "
           "CPUs.",
@@ -57,7 +59,8 @@ void TrainConfig::visit(ConfigVisitor& v) {
 }
 
 void CheckpointConfig::visit(ConfigVisitor& v) {
-  v.field("every", every, "How often a checkpoint is written, besides at the end: '1000 steps', '10min', never.");
+  v.field("every", every,
+          "How often a checkpoint is written, besides at the end: '1000 steps', '10min', never.");
   v.field("keep", keep, "Number of checkpoints kept.", {.min = 1});
 }
 

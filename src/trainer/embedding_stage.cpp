@@ -8,7 +8,8 @@
 
 namespace satrap::trainer {
 
-EmbeddingStage::EmbeddingStage(embedding::EmbeddingWorker& worker, Options options,
+EmbeddingStage::EmbeddingStage(embedding::EmbeddingWorker& worker,
+                               Options options,
                                StageTimers& timers)
     : worker_(worker),
       options_(std::move(options)),
@@ -32,9 +33,7 @@ EmbeddingStage::~EmbeddingStage() {
 
 bool EmbeddingStage::submit_planned(Work* work) {
   std::unique_lock lock(mutex_);
-  changed_.wait(lock, [&] {
-    return stopped_ || std::ssize(planned_) < options_.planned_capacity;
-  });
+  changed_.wait(lock, [&] { return stopped_ || std::ssize(planned_) < options_.planned_capacity; });
   if (stopped_) return false;
   planned_.push_back(work);
   changed_.notify_all();
@@ -164,8 +163,8 @@ void EmbeddingStage::look_up(Work* work) {
   work->pooled.resize(rows * static_cast<std::size_t>(worker_.output_width()));
   work->mask.resize(rows * static_cast<std::size_t>(worker_.mask_width()));
   if (auto restored = restored_.extract(work->step)) {
-    SATRAP_CHECK(restored.mapped().pooled.size() == work->pooled.size(),
-                 "restored lookup of step ", work->step, " has another shape than its batch");
+    SATRAP_CHECK(restored.mapped().pooled.size() == work->pooled.size(), "restored lookup of step ",
+                 work->step, " has another shape than its batch");
     work->read_version = restored.mapped().read_version;
     work->pooled = std::move(restored.mapped().pooled);
     work->mask = std::move(restored.mapped().mask);

@@ -27,15 +27,17 @@ struct PendingLookup {
 /// The thread that owns the embedding tables' contents: it runs every lookup and every update, and
 /// decides their order. That order *is* the training mode. With bound τ (0: sync):
 ///
-///  - the lookup of step t starts once all updates of steps <= t-1-τ have been applied: the bound is
+///  - the lookup of step t starts once all updates of steps <= t-1-τ have been applied: the bound
+///  is
 ///    enforced here, where rows are read, whatever the speed of the other stages;
-///  - deterministic: no update later than t-1-τ is applied before it, so it reads exactly E_{t-1-τ};
+///  - deterministic: no update later than t-1-τ is applied before it, so it reads exactly
+///  E_{t-1-τ};
 ///    otherwise updates are applied as they arrive, unless the dense stage has nothing to do;
 ///  - updates are applied in the order of their steps.
 ///
 /// A lookup or an update runs on this thread and the pool; never two of them at once. Steps come in
-/// order from `submit_planned` and from `submit_gradient`. Errors of this thread, and those given to
-/// fail(), are rethrown by take_looked_up and the wait functions. Functions are thread-safe.
+/// order from `submit_planned` and from `submit_gradient`. Errors of this thread, and those given
+/// to fail(), are rethrown by take_looked_up and the wait functions. Functions are thread-safe.
 class EmbeddingStage {
  public:
   struct Options {
@@ -62,8 +64,8 @@ class EmbeddingStage {
   void fail(std::exception_ptr error);
 
   // Dense side.
-  Work* take_looked_up();             // blocks; nullptr: all steps are done
-  void submit_gradient(Work* work);   // in step order
+  Work* take_looked_up();                // blocks; nullptr: all steps are done
+  void submit_gradient(Work* work);      // in step order
   void wait_applied(std::int64_t step);  // until all updates of steps <= `step` are applied
 
   /// Lookups done for steps after `step`; call after wait_applied(step), before the gradient of

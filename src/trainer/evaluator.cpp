@@ -7,7 +7,8 @@
 
 namespace satrap::trainer {
 
-std::span<const float> join_numeric(const data::Batch& batch, std::span<const float> mask,
+std::span<const float> join_numeric(const data::Batch& batch,
+                                    std::span<const float> mask,
                                     std::vector<float>& joined) {
   if (mask.empty()) return batch.numeric;
   const auto rows = static_cast<std::size_t>(batch.num_rows);
@@ -22,8 +23,11 @@ std::span<const float> join_numeric(const data::Batch& batch, std::span<const fl
   return joined;
 }
 
-Evaluation evaluate_model(const JobConfig& config, const data::Schema& schema,
-                          const data::FittedTransforms& transforms, Model& model,
+Evaluation evaluate_model(const JobConfig& config,
+                          const data::Schema& schema,
+                          const data::FittedTransforms& transforms,
+                          Model& model,
+                          ThreadPool& pool,
                           const std::atomic<bool>* stop) {
   data::ReadOptions options;
   options.seed = config.seed;
@@ -31,6 +35,8 @@ Evaluation evaluate_model(const JobConfig& config, const data::Schema& schema,
   const auto source =
       data::open_batches(config.data, schema, transforms, data::Role::kEval, options);
 
+  // Its own worker: the model's may be planning later steps at this moment.
+  const auto worker = model.make_worker(pool);
   MetricAccumulator metrics;
   data::Batch batch;
   embedding::Plan plan;
@@ -38,10 +44,10 @@ Evaluation evaluate_model(const JobConfig& config, const data::Schema& schema,
   std::vector<float> pooled, mask, joined, probabilities;
   while ((stop == nullptr || !stop->load()) && source->next(batch)) {
     const auto rows = static_cast<std::size_t>(batch.num_rows);
-    model.worker->plan_without_insert(batch, plan, missing);
-    pooled.resize(rows * static_cast<std::size_t>(model.worker->output_width()));
-    mask.resize(rows * static_cast<std::size_t>(model.worker->mask_width()));
-    model.worker->forward(plan, batch, pooled, mask);
+    worker->plan_without_insert(batch, plan, missing);
+    pooled.resize(rows * static_cast<std::size_t>(worker->output_width()));
+    mask.resize(rows * static_cast<std::size_t>(worker->mask_width()));
+    worker->forward(plan, batch, pooled, mask);
     probabilities.resize(rows);
     model.network->predict({.num_rows = batch.num_rows,
                             .numeric = join_numeric(batch, mask, joined),

@@ -23,8 +23,10 @@ Interval Interval::parse(const std::string& text, const std::string& where) {
   }
   if (interval.seconds <= 0.0) {
     throw Error(ErrorCode::kInvalidConfig,
-                concat(where, ": expected an interval such as '500 steps', '10min', '30s' or "
-                              "'never', got '", text, "'"));
+                concat(where,
+                       ": expected an interval such as '500 steps', '10min', '30s' or "
+                       "'never', got '",
+                       text, "'"));
   }
   return interval;
 }

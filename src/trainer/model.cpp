@@ -29,16 +29,20 @@ Model::Model(const JobConfig& config, const data::Schema& schema, ThreadPool& po
   const embedding::ResolvedSpecs specs =
       embedding::resolve_specs(config.tables, config.features, schema.features,
                                dense::needs_first_order(config.model.type) ? 1 : 0);
-  std::vector<ps::Table*> pointers;
   for (const ps::TableSpec& spec : specs.tables) {
     tables.push_back(std::make_unique<ps::Table>(spec, seed));
-    pointers.push_back(tables.back().get());
   }
-  worker = std::make_unique<embedding::EmbeddingWorker>(specs.features, pointers, pool);
+  features = specs.features;
+  worker = make_worker(pool);
   network = dense::DenseNetwork::create(config.model, config.dense_optimizer,
                                         resolve_precision(config.train),
-                                        input_shape(schema, specs.features, tables, *worker), seed,
-                                        pool);
+                                        input_shape(schema, features, tables, *worker), seed, pool);
+}
+
+std::unique_ptr<embedding::EmbeddingWorker> Model::make_worker(ThreadPool& pool) const {
+  std::vector<ps::Table*> pointers;
+  for (const auto& table : tables) pointers.push_back(table.get());
+  return std::make_unique<embedding::EmbeddingWorker>(features, std::move(pointers), pool);
 }
 
 std::int64_t Model::num_rows() const {

@@ -19,9 +19,14 @@ namespace satrap::trainer {
 struct Model {
   Model(const JobConfig& config, const data::Schema& schema, ThreadPool& pool);
 
+  std::vector<embedding::FeatureSpec> features;
   std::vector<std::unique_ptr<ps::Table>> tables;  // by TableId
   std::unique_ptr<embedding::EmbeddingWorker> worker;
   std::unique_ptr<dense::DenseNetwork> network;
+
+  /// Another worker over the same tables, for a thread that must not share the plan buffers of
+  /// `worker`. The model outlives it.
+  std::unique_ptr<embedding::EmbeddingWorker> make_worker(ThreadPool& pool) const;
 
   std::int64_t num_rows() const;
   std::int64_t table_bytes() const;

@@ -5,8 +5,11 @@
 
 namespace satrap::trainer {
 
-Planner::Planner(data::BatchSource& source, embedding::EmbeddingWorker& worker,
-                 EmbeddingStage& stage, StageTimers& timers, std::int64_t first_step,
+Planner::Planner(data::BatchSource& source,
+                 embedding::EmbeddingWorker& worker,
+                 EmbeddingStage& stage,
+                 StageTimers& timers,
+                 std::int64_t first_step,
                  std::int64_t last_step)
     : source_(source), worker_(worker), stage_(stage), timers_(timers) {
   thread_ = std::thread([this, first_step, last_step] {

@@ -15,8 +15,12 @@ namespace satrap::trainer {
 class Planner {
  public:
   /// Starts with `first_step`; ends after `last_step` (0: with the data). All outlive the planner.
-  Planner(data::BatchSource& source, embedding::EmbeddingWorker& worker, EmbeddingStage& stage,
-          StageTimers& timers, std::int64_t first_step, std::int64_t last_step);
+  Planner(data::BatchSource& source,
+          embedding::EmbeddingWorker& worker,
+          EmbeddingStage& stage,
+          StageTimers& timers,
+          std::int64_t first_step,
+          std::int64_t last_step);
   ~Planner();  // stops the stage, closes the source and joins
 
  private:

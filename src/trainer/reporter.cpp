@@ -94,8 +94,7 @@ void Reporter::report(std::int64_t step) {
   report.step = step;
   report.examples = examples_;
   report.seconds = now;
-  report.examples_per_second =
-      static_cast<double>(examples_here_ - last_examples_here_) / elapsed;
+  report.examples_per_second = static_cast<double>(examples_here_ - last_examples_here_) / elapsed;
   report.loss = window.logloss;
   report.auc = window.auc;
   report.ne = window.ne;
@@ -143,12 +142,13 @@ void Reporter::write_summary(std::int64_t step, bool finished, bool resumed) {
   const auto histogram = sources_.stage.staleness_histogram();
   const data::ReadStats read = sources_.data.stats();
   const double total = training_seconds_;
-  Json summary = {{"finished", finished},
-                  {"step", step},
-                  {"examples", examples_},
-                  {"seconds", total},
-                  {"examples_per_second", static_cast<double>(examples_here_) / std::max(total, 1e-9)},
-                  {"train", metrics_json(window_.compute())}};
+  Json summary = {
+      {"finished", finished},
+      {"step", step},
+      {"examples", examples_},
+      {"seconds", total},
+      {"examples_per_second", static_cast<double>(examples_here_) / std::max(total, 1e-9)},
+      {"train", metrics_json(window_.compute())}};
   if (evaluation_) summary["eval"] = evaluation_json(*evaluation_);
   summary["mode"] = sources_.config.train.mode;
   summary["staleness"] = {{"bound", sources_.config.train.staleness_bound()},

@@ -59,13 +59,13 @@ class Reporter {
   const TrainOptions& options_;
   WindowedMetrics window_;
   std::optional<Evaluation> evaluation_;
-  std::int64_t examples_;               // in all
-  std::int64_t examples_here_ = 0;      // by this process
+  std::int64_t examples_;           // in all
+  std::int64_t examples_here_ = 0;  // by this process
   std::int64_t nonfinite_steps_ = 0;
   std::chrono::steady_clock::time_point start_;
   double initial_progress_ = 0.0;
-  double training_seconds_ = 0.0;       // once training is over
-  double last_seconds_ = 0.0;           // at the last report
+  double training_seconds_ = 0.0;  // once training is over
+  double last_seconds_ = 0.0;      // at the last report
   double last_wait_seconds_ = 0.0;
   std::int64_t last_examples_here_ = 0;
   std::int64_t step_ = 0;

@@ -15,7 +15,7 @@ enum Stage : std::size_t {
   kNumStages,
 };
 
-inline constexpr const char* kStageNames[kNumStages] = {"read",     "plan", "forward", "dense",
-                                                        "backward", "wait"};
+inline constexpr const char* kStageNames[kNumStages] = {"read",  "plan",     "forward",
+                                                        "dense", "backward", "wait"};
 
 }  // namespace satrap::trainer

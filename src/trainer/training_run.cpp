@@ -29,7 +29,8 @@ std::int64_t num_threads(const TrainConfig& config) {
   return config.threads > 0 ? config.threads : num_cpus();
 }
 
-data::FittedTransforms prepare_transforms(const JobConfig& config, const data::Schema& schema,
+data::FittedTransforms prepare_transforms(const JobConfig& config,
+                                          const data::Schema& schema,
                                           const std::string& checkpoint) {
   if (!checkpoint.empty()) {
     return data::FittedTransforms::from_json(read_transforms(checkpoint), schema);
@@ -154,11 +155,10 @@ void TrainingRun::step(Work& work) {
   log_warning("step {}: loss or gradient is not finite (loss {}); nothing was updated", step_,
               result.loss);
   if (reporter_->nonfinite_steps() >= config_.train.max_nonfinite_steps) {
-    throw Error(ErrorCode::kDiverged,
-                concat("training diverged: ", reporter_->nonfinite_steps(),
-                       " steps with a loss or gradient that is not finite "
-                       "(train.max_nonfinite_steps), the last one step ",
-                       step_));
+    throw Error(ErrorCode::kDiverged, concat("training diverged: ", reporter_->nonfinite_steps(),
+                                             " steps with a loss or gradient that is not finite "
+                                             "(train.max_nonfinite_steps), the last one step ",
+                                             step_));
   }
 }
 
@@ -166,13 +166,14 @@ void TrainingRun::evaluate() {
   if (evaluated_step_ == step_) return;
   settle();
   const Evaluation evaluation =
-      evaluate_model(config_, schema_, transforms_, model_, options_.stop);
+      evaluate_model(config_, schema_, transforms_, model_, pool_, options_.stop);
   if (stop_requested()) return;  // of a part of the data
   reporter_->report_evaluation(step_, evaluation);
   evaluated_step_ = step_;
-  log_info("eval at step {}: auc {:.5f}, logloss {:.5f}, ne {:.4f}, calibration {:.4f} over {} examples",
-           step_, evaluation.auc, evaluation.logloss, evaluation.ne, evaluation.calibration,
-           evaluation.examples);
+  log_info(
+      "eval at step {}: auc {:.5f}, logloss {:.5f}, ne {:.4f}, calibration {:.4f} over {} examples",
+      step_, evaluation.auc, evaluation.logloss, evaluation.ne, evaluation.calibration,
+      evaluation.examples);
 }
 
 void TrainingRun::start_checkpoint() {
@@ -198,7 +199,8 @@ TrainOutcome train(const JobConfig& config, const TrainOptions& options) {
   return TrainingRun(config, options).run();
 }
 
-Evaluation evaluate(const JobConfig& config, const std::string& checkpoint,
+Evaluation evaluate(const JobConfig& config,
+                    const std::string& checkpoint,
                     const std::atomic<bool>* stop) {
   const std::string path = find_checkpoint(checkpoint);
   if (path.empty()) throw Error(ErrorCode::kIo, concat("no checkpoint in '", checkpoint, "'"));
@@ -207,7 +209,7 @@ Evaluation evaluate(const JobConfig& config, const std::string& checkpoint,
   const auto transforms = data::FittedTransforms::from_json(read_transforms(path), schema);
   Model model(config, schema, pool);
   load_checkpoint(path, model);
-  return evaluate_model(config, schema, transforms, model, stop);
+  return evaluate_model(config, schema, transforms, model, pool, stop);
 }
 
 }  // namespace satrap::trainer

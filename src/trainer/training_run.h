@@ -45,11 +45,11 @@ class TrainingRun {
   CheckpointWriter checkpoints_;
   StageTimers timers_;
 
-  std::int64_t step_ = 0;          // the last one finished
-  std::int64_t resumed_step_ = -1; // -1: not resumed
+  std::int64_t step_ = 0;           // the last one finished
+  std::int64_t resumed_step_ = -1;  // -1: not resumed
   std::int64_t evaluated_step_ = -1;
   std::int64_t checkpointed_step_ = -1;
-  data::DataPosition position_;    // after it
+  data::DataPosition position_;  // after it
   std::int64_t restored_examples_ = 0, restored_nonfinite_steps_ = 0;
   std::vector<PendingLookup> pending_;
 

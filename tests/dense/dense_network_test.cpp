@@ -56,6 +56,28 @@ TEST_P(EveryModel, GivesTheSameBitsWithOneAndTwoAndFiveThreads) {
   EXPECT_EQ(one, train(GetParam(), 5));
 }
 
+TEST_P(EveryModel, GivesTheSameBitsWhereverTheInputLies) {
+  ThreadPool pool(1);
+  const auto network = make_network(GetParam(), pool);
+  Batch batch(GetParam().shape, 600, 1);
+  batch.run(*network);
+  const std::vector<float> gradient(network->gradient().begin(), network->gradient().end());
+  for (const std::size_t offset : {1U, 2U, 5U, 8U}) {
+    const auto shifted = [&](std::vector<float> values) {
+      values.insert(values.begin(), offset, 0.0F);
+      return values;
+    };
+    const std::vector<float> numeric = shifted(batch.numeric), pooled = shifted(batch.pooled);
+    std::vector<float> probabilities(600), grad = shifted(batch.grad_pooled);
+    network->forward_backward({600, std::span(numeric).subspan(offset),
+                               std::span(pooled).subspan(offset), batch.labels, 1},
+                              probabilities, std::span(grad).subspan(offset));
+    EXPECT_EQ(probabilities, batch.probabilities);
+    EXPECT_EQ(grad, shifted(batch.grad_pooled));
+    EXPECT_TRUE(std::ranges::equal(network->gradient(), gradient));
+  }
+}
+
 TEST_P(EveryModel, LearnsALabelItIsShown) {
   ThreadPool pool(2);
   const auto network = make_network(GetParam(), pool, optimizer_of("adam", 0.02));

@@ -8,8 +8,7 @@ namespace satrap::ps {
 namespace {
 
 TEST(RowArena, AddressesAndNumbersAreInverse) {
-  RowArena arena;
-  arena.set_stride(48);
+  RowArena arena(48);
   std::vector<RowPointer> rows;
   constexpr std::int64_t kRows = 40'000;  // beyond the size from which slabs are mapped
   for (std::int64_t i = 0; i < kRows; ++i) {
@@ -26,8 +25,7 @@ TEST(RowArena, AddressesAndNumbersAreInverse) {
 }
 
 TEST(RowArena, CountsTheBytesItTouches) {
-  RowArena arena;
-  arena.set_stride(1024);
+  RowArena arena(1024);
   EXPECT_EQ(arena.resident_bytes(0), 0);
   EXPECT_EQ(arena.resident_bytes(1), 8 * 1024);
   EXPECT_EQ(arena.resident_bytes(8), 8 * 1024);

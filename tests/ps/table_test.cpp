@@ -106,6 +106,28 @@ TEST(Table, KeysThatCollideInTheIndexAreDistinctRows) {
   EXPECT_EQ(insert(table, keys), rows);
 }
 
+TEST(Table, OnePartitionHoldsManyRows) {
+  Table table(spec_of(1, RowOptimizerType::kSgd), 1);
+  std::mt19937_64 random(2);
+  std::vector<Key> keys;  // enough for the index to consist of several segments
+  for (int i = 0; i < 400'000; ++i) {
+    const std::uint64_t rest = random() >> (64 - kIdBits + Table::kPartitionBits);
+    const std::uint64_t id = (std::uint64_t{21} << (kIdBits - Table::kPartitionBits)) | rest;
+    keys.push_back(static_cast<Key>((std::uint64_t{3} << kIdBits) | id));
+  }
+  std::vector<RowPointer> rows;
+  for (auto part = keys.begin(); part != keys.end(); part += 10'000) {
+    const auto inserted = insert(table, {part, part + 10'000});
+    rows.insert(rows.end(), inserted.begin(), inserted.end());
+  }
+  EXPECT_EQ(table.num_rows(), 400'000);
+  EXPECT_EQ(insert(table, keys), rows);
+  for (std::size_t i = 0; i < keys.size(); ++i) ASSERT_EQ(header_of(rows[i]).key, keys[i]);
+  std::vector<RowPointer> missing(1);
+  table.find(std::vector{static_cast<Key>(static_cast<std::uint64_t>(keys[0]) ^ 1)}, missing);
+  EXPECT_EQ(missing[0], nullptr);
+}
+
 TEST(Table, UpdateSeesEachRowOnceAndStampsIt) {
   Table table(spec_of(1, RowOptimizerType::kSgd), 1);
   std::vector<Key> keys;

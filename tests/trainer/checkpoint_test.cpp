@@ -1,10 +1,10 @@
 #include "satrap/trainer/checkpoint.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <filesystem>
 #include <fstream>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
 #include "satrap/core/error.h"
@@ -70,7 +70,8 @@ TEST_F(Checkpoint, ListsStepsPositionsAndSizes) {
   EXPECT_GT(all[1].rows, 100);
   std::int64_t bytes = 0;
   for (const auto& file : fs::directory_iterator(path(10))) {
-    if (file.path().filename() != "manifest.json") bytes += static_cast<std::int64_t>(file.file_size());
+    if (file.path().filename() != "manifest.json")
+      bytes += static_cast<std::int64_t>(file.file_size());
   }
   EXPECT_EQ(all[1].bytes, bytes);
 }
@@ -96,7 +97,8 @@ TEST_F(Checkpoint, AFlippedBitInAnyFileIsFoundNamedAndRefused) {
 TEST_F(Checkpoint, ATruncatedFileIsFoundNamedAndRefused) {
   const std::string file = path(10) + "/dense.bin";
   fs::resize_file(file, fs::file_size(file) - 4);
-  EXPECT_THAT(resume_error(), AllOf(HasSubstr("dense.bin"), HasSubstr("bytes"), HasSubstr(path(5))));
+  EXPECT_THAT(resume_error(),
+              AllOf(HasSubstr("dense.bin"), HasSubstr("bytes"), HasSubstr(path(5))));
 }
 
 TEST_F(Checkpoint, AMissingFileIsFoundNamedAndRefused) {

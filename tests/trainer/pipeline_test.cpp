@@ -1,8 +1,8 @@
-#include <gtest/gtest.h>
-
 #include <atomic>
 #include <fstream>
 #include <map>
+
+#include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
 #include "satrap/core/error.h"
@@ -35,8 +35,7 @@ std::string train_sequentially(const JobConfig& config) {
   data::ReadOptions read;
   read.seed = config.seed;
   read.batch_size = config.data.batch_size;
-  const auto source =
-      data::open_batches(config.data, schema, transforms, data::Role::kTrain, read);
+  const auto source = data::open_batches(config.data, schema, transforms, data::Role::kTrain, read);
 
   std::vector<std::unique_ptr<Work>> works;
   for (auto work = std::make_unique<Work>(); source->next(work->batch);
@@ -69,7 +68,7 @@ std::string train_sequentially(const JobConfig& config) {
                                      .step = t},
                                     work.probabilities, work.grad_pooled);
     model.network->apply(t);
-    model.worker->backward(work.plan, work.grad_pooled, t);                // E_t
+    model.worker->backward(work.plan, work.grad_pooled, t);               // E_t
     if (t + 1 + staleness <= steps) look_up(work_of(t + 1 + staleness));  // reads E_t
   }
 
@@ -86,7 +85,9 @@ std::string train_sequentially(const JobConfig& config) {
 }
 
 class Pipeline : public testing::TestWithParam<std::int64_t> {};
-INSTANTIATE_TEST_SUITE_P(Staleness, Pipeline, testing::Values(0, 1, 4, 16, 100),
+INSTANTIATE_TEST_SUITE_P(Staleness,
+                         Pipeline,
+                         testing::Values(0, 1, 4, 16, 100),
                          testing::PrintToStringParamName());
 
 TEST_P(Pipeline, DeterministicTrainingEqualsTheSequentialDefinitionBitForBit) {

@@ -99,9 +99,9 @@ struct DataConfig {
 /// no header: label, I1..I13 (signed log1p), C1..C26 (hex).
 SchemaConfig criteo_schema();
 
-/// If `schema` names a file, reads it (path relative to `config_dir`, the folder of the job's
-/// configuration) into config.schema and empties schema_name, so that the dumped configuration
-/// stands alone. Throws Error(kInvalidConfig).
+/// If `schema` names a file (path relative to `config_dir`, the folder of the job's configuration,
+/// or to the working directory), reads it into config.schema and empties schema_name, so that the
+/// dumped configuration stands alone. Throws Error(kInvalidConfig).
 void inline_schema_file(DataConfig& config, const std::string& config_dir);
 
 /// Checks the rules that tie fields together, opens no file. Throws Error(kInvalidConfig) starting

@@ -10,8 +10,8 @@
 namespace satrap::dense {
 
 /// Number format of the operands of matrix products; parameters, gradients, optimizer state and
-/// sums are fp32 always. kBf16 rounds the operands and the product (what autocast does). It is
-/// slower than kFp32 on CPUs without AMX.
+/// sums are fp32 always. kBf16 rounds the operands and the product (what autocast does). It is the
+/// faster one only on CPUs that multiply bf16 at a higher rate than fp32 (AMX; AMD since Zen 4).
 enum class Precision { kFp32, kBf16 };
 
 /// `model` of the configuration. A field that the model does not use must keep its default.

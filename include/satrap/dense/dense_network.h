@@ -43,8 +43,8 @@ struct DenseResult {
 /// A batch is computed in pieces of a fixed number of rows (kPieceRows), dealt to at most kMaxLanes
 /// lanes that run in parallel on the pool, each on one thread; the gradients of the lanes are added
 /// in order. With batch normalisation the batch is one piece, and its matrix products are divided.
-/// Results therefore do not depend on the number of threads. Nothing is allocated once the largest
-/// batch has been seen. Calls come from one thread at a time, none of them inside a loop of the
+/// Results therefore do not depend on the number of threads. Working memory is kept and grows with
+/// the largest batch only. Calls come from one thread at a time, none of them inside a loop of the
 /// pool.
 class DenseNetwork {
  public:

@@ -88,13 +88,22 @@ template <class Dim>
 inline void scale_rows(const GatherSource& source,
                        std::int64_t first_id,
                        std::int64_t num_ids,
-                       float* __restrict out,
+                       float* __restrict out,  // [num_ids, dim]
                        Dim dim) {
-  for (std::int64_t i = first_id; i < first_id + num_ids; ++i, out += dim) {
-    const auto* weights =
-        reinterpret_cast<const float*>(source.rows[source.unique_of[i]] + source.weights_offset);
+  const std::int64_t end = first_id + num_ids;
+  const std::int64_t distance = gather_distance(dim);
+  const std::int64_t row_bytes = static_cast<std::int64_t>(dim) * 4;
+  const auto weights = [&](std::int64_t i) {
+    return reinterpret_cast<const float*>(source.rows[source.unique_of[i]] + source.weights_offset);
+  };
+  for (std::int64_t i = first_id; i < std::min(first_id + distance, end); ++i) {
+    prefetch_read(weights(i), row_bytes);
+  }
+  for (std::int64_t i = first_id; i < end; ++i, out += dim) {
+    if (i + distance < end) prefetch_read(weights(i + distance), row_bytes);
+    const float* w = weights(i);
     const float c = source.coefficient[i];
-    for (std::int64_t d = 0; d < dim; ++d) out[d] = std::fma(c, weights[d], 0.0F);
+    for (std::int64_t d = 0; d < dim; ++d) out[d] = std::fma(c, w[d], 0.0F);
   }
 }
 

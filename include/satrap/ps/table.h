@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <limits>
@@ -91,6 +92,7 @@ class Table {
 
   std::unique_lock<std::mutex> lock_for_update(std::int64_t partition,
                                                std::span<const RowPointer> rows);
+  Partition& partition_at(std::int64_t number) const;
   Partition& partition_with(Key key) const;
   RowPointer find_or_insert_one(Key key);
   RowPointer append_row(Partition& partition, Key key);
@@ -99,7 +101,7 @@ class Table {
   const std::uint64_t table_seed_;
   const std::int64_t row_bytes_;
   const std::int64_t stride_bytes_;
-  const std::unique_ptr<Partition[]> partitions_;  // [kPartitions]
+  std::array<std::unique_ptr<Partition>, kPartitions> partitions_;
 };
 
 }  // namespace satrap::ps

@@ -14,10 +14,10 @@ namespace satrap::trainer {
 
 /// `train` of the configuration.
 struct TrainConfig {
-  std::string mode = "hybrid";        // sync | hybrid
-  std::int64_t staleness = 4;         // τ of hybrid
-  bool deterministic = false;         // lookups of step t read exactly E_{t-1-τ}
-  std::string precision = "auto";     // auto | fp32 | bf16
+  std::string mode = "hybrid";     // sync | hybrid
+  std::int64_t staleness = 4;      // τ of hybrid
+  bool deterministic = false;      // lookups of step t read exactly E_{t-1-τ}
+  std::string precision = "auto";  // auto | fp32 | bf16
   std::int64_t epochs = 1;
   std::int64_t max_steps = 0;         // 0: until the data ends
   std::int64_t threads = 0;           // 0: one per CPU

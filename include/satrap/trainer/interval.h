@@ -8,8 +8,8 @@ namespace satrap::trainer {
 
 /// "every so often", as the configuration says it: "500 steps", "10min" (any duration), or "never".
 struct Interval {
-  std::int64_t steps = 0;    // > 0: by steps
-  double seconds = 0.0;      // > 0: by time
+  std::int64_t steps = 0;  // > 0: by steps
+  double seconds = 0.0;    // > 0: by time
 
   /// Throws Error(kInvalidConfig) starting with `where` for anything else.
   static Interval parse(const std::string& text, const std::string& where);

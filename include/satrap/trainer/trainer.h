@@ -14,33 +14,34 @@ namespace satrap::trainer {
 struct Report {
   std::int64_t step = 0;
   std::int64_t examples = 0;
-  double seconds = 0.0;               // since the start of training in this process
-  double examples_per_second = 0.0;   // since the last report
-  double loss = 0.0;                  // mean over the window
+  double seconds = 0.0;                           // since the start of training in this process
+  double examples_per_second = 0.0;               // since the last report
+  double loss = 0.0;                              // mean over the window
   double auc = 0.0, ne = 0.0, calibration = 0.0;  // windowed; NaN where undefined
-  double progress = -1.0;             // share of the whole job in [0, 1]; negative: unknown
-  double eta_seconds = -1.0;          // negative: unknown
-  double wait_share = 0.0;            // share of time the dense step waited for its input
+  double progress = -1.0;     // share of the whole job in [0, 1]; negative: unknown
+  double eta_seconds = -1.0;  // negative: unknown
+  double wait_share = 0.0;    // share of time the dense step waited for its input
   double mean_staleness = 0.0;
 };
 
 struct TrainOptions {
-  bool resume = false;        // continue from the newest checkpoint of the run directory, if any
-  std::string resume_from = {};// continue from this checkpoint
-  bool overwrite = false;     // remove what an earlier run left in the run directory
+  bool resume = false;           // continue from the newest checkpoint of the run directory, if any
+  std::string resume_from = {};  // continue from this checkpoint
+  bool overwrite = false;        // remove what an earlier run left in the run directory
   const std::atomic<bool>* stop = nullptr;  // set by a signal handler: checkpoint and return
   std::function<void(const Report&)> on_report = {};  // may be empty
 };
 
 struct TrainOutcome {
-  bool finished = false;          // false: stopped by `stop`
+  bool finished = false;  // false: stopped by `stop`
   std::string summary_path;
   std::string last_checkpoint;
 };
 
 /// Trains a job: writes config.yaml, metrics.jsonl, checkpoints/ and summary.json to its run
-/// directory. Blocks until the data ends, max_steps is reached or stop is set. Throws Error; the run
-/// directory then holds the last published checkpoint and no half-written one under a final name.
+/// directory. Blocks until the data ends, max_steps is reached or stop is set. Throws Error; the
+/// run directory then holds the last published checkpoint and no half-written one under a final
+/// name.
 TrainOutcome train(const JobConfig& config, const TrainOptions& options);
 
 /// Metrics of a checkpoint on the job's evaluation data.
@@ -48,7 +49,8 @@ struct Evaluation {
   std::int64_t examples = 0;
   double auc = 0.0, logloss = 0.0, ne = 0.0, calibration = 0.0;
 };
-Evaluation evaluate(const JobConfig& config, const std::string& checkpoint,
+Evaluation evaluate(const JobConfig& config,
+                    const std::string& checkpoint,
                     const std::atomic<bool>* stop);
 
 }  // namespace satrap::trainer

@@ -1,0 +1,148 @@
+"""The command line of `satrap`: help, version, usage errors, and where the output goes."""
+import os
+import subprocess
+import unittest
+
+from cli import SATRAP, TIMEOUT_S, CliTest, satrap
+
+COMMANDS = [
+    ("train",),
+    ("eval",),
+    ("data",),
+    ("data", "generate"),
+    ("data", "head"),
+    ("data", "stats"),
+    ("config",),
+    ("config", "check"),
+    ("config", "dump"),
+    ("config", "explain"),
+    ("checkpoint",),
+    ("checkpoint", "ls"),
+    ("checkpoint", "verify"),
+    ("doctor",),
+]
+NOT_YET = ["predict", "export", "ps", "reshard", "prepare"]
+
+
+class Help(CliTest):
+    def test_every_command_has_help_on_standard_output(self):
+        for command in [(), *COMMANDS]:
+            with self.subTest(command=command):
+                done = self.succeed(*command, "--help")
+                self.assertEqual(done.stderr, "")
+                self.assertIn("--help", done.stdout)
+                self.assertEqual(self.succeed(*command, "-h").stdout, done.stdout)
+
+    def test_the_first_page_lists_every_command(self):
+        page = self.succeed("--help").stdout
+        for name in sorted({command[0] for command in COMMANDS}):
+            self.assertRegex(page, rf"(?m)^\s+{name}\s+\S")
+
+    def test_groups_list_their_commands(self):
+        for group, name in (command for command in COMMANDS if len(command) == 2):
+            self.assertRegex(self.succeed(group, "--help").stdout, rf"(?m)^\s+{name}\s+\S")
+
+    def test_what_does_not_exist_is_not_offered(self):
+        for command in [(), ("data",), ("checkpoint",)]:
+            page = self.succeed(*command, "--help").stdout
+            for name in NOT_YET:
+                self.assertNotRegex(page, rf"(?m)^\s+{name}\s")
+        for name in NOT_YET[:3]:
+            self.fail_with(2, name)
+
+    def test_train_documents_its_options(self):
+        page = self.succeed("train", "--help").stdout
+        for option in ["CONFIG", "--resume", "--resume-from", "--overwrite", "key.path=value"]:
+            self.assertIn(option, page)
+
+    def test_version(self):
+        self.assertRegex(self.succeed("--version").stdout, r"^satrap \d+\.\d+\.\d+\n$")
+
+
+class Usage(CliTest):
+    def test_nothing_to_do(self):
+        self.assert_words(self.fail_with(2), "subcommand", "satrap --help")
+
+    def test_a_group_wants_a_command(self):
+        for group in ["data", "config", "checkpoint"]:
+            self.assert_words(self.fail_with(2, group), f"satrap {group} --help")
+
+    def test_unknown_command_suggests_the_nearest(self):
+        self.assert_words(self.fail_with(2, "trian", "x.yaml"), "'trian'", "'train'")
+        self.assert_words(self.fail_with(2, "config", "dmup"), "'dmup'", "'dump'")
+
+    def test_unknown_option(self):
+        self.assert_words(self.fail_with(2, "train", "x.yaml", "--resum"), "--resum",
+                          "satrap train --help")
+
+    def test_missing_arguments(self):
+        self.assert_words(self.fail_with(2, "train"), "CONFIG", "required")
+        self.assert_words(self.fail_with(2, "eval", "x.yaml"), "--checkpoint", "required")
+        self.assert_words(self.fail_with(2, "checkpoint", "ls"), "DIR", "required")
+        self.assert_words(self.fail_with(2, "data", "generate", "--rows", "5"), "--out", "required")
+
+    def test_options_that_exclude_each_other(self):
+        self.assert_words(
+            self.fail_with(2, "train", "x.yaml", "--resume", "--overwrite"),
+            "--resume", "--overwrite")
+        self.assert_words(
+            self.fail_with(2, "train", "x.yaml", "--resume", "--resume-from", "run"),
+            "--resume", "--resume-from")
+        self.assert_words(
+            self.fail_with(2, "train", "x.yaml", "--overwrite", "--resume-from", "run"),
+            "--overwrite", "--resume-from")
+
+    def test_an_option_that_needs_another(self):
+        self.assert_words(
+            self.fail_with(2, "data", "generate", "--out", "-", "--eval-rows", "5"),
+            "--eval-rows", "--eval-out")
+
+    def test_numbers_that_are_none(self):
+        self.assert_words(
+            self.fail_with(2, "data", "generate", "--rows", "many", "--out", "-"), "command line", "rows", "many")
+
+
+class Output(CliTest):
+    def test_a_full_standard_output_is_an_error(self):
+        with open("/dev/full", "w") as full:
+            self.assert_words(self.fail_with(1, "doctor", stdout=full), "standard output",
+                              "no space left")
+
+    def test_a_closed_pipe_is_an_error_and_no_crash(self):
+        reader, writer = os.pipe()
+        os.close(reader)
+        self.assert_words(self.fail_with(1, "config", "explain", stdout=writer), "standard output",
+                          "broken pipe")
+        os.close(writer)
+
+    def test_a_closed_pipe_ends_the_generator(self):
+        program = subprocess.Popen(
+            [SATRAP, "data", "generate", "--rows", "100000000", "--out", "-"],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        program.stdout.readline()
+        program.stdout.close()
+        error = program.stderr.read()
+        program.stderr.close()
+        self.assertEqual(program.wait(TIMEOUT_S), 1)
+        self.assert_words(error, "error: ", "broken pipe")
+
+
+class Doctor(CliTest):
+    def test_doctor_tells_what_is_on_and_what_is_off(self):
+        page = self.succeed("doctor").stdout
+        for name in ["satrap", "build", "cpu", "threads", "memory", "torch", "precision",
+                     "device", "cuda"]:
+            self.assertRegex(page, rf"(?m)^{name}\s+\S")
+        self.assertRegex(page, r"(?m)^precision .*(fp32|bf16)")
+        self.assertRegex(page, r"(?m)^torch .*2\.11")
+        self.assertRegex(page, r"(?m)^cuda\s+off: \S")
+
+    def test_doctor_counts_the_cpus_it_may_use(self):
+        cpu = min(os.sched_getaffinity(0))
+        done = satrap("doctor", preexec_fn=lambda: os.sched_setaffinity(0, {cpu}))
+        self.assertEqual(done.returncode, 0)
+        self.assertRegex(done.stdout, r"(?m)^threads\s+1 by default")
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

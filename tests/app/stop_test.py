@@ -1,0 +1,160 @@
+"""Signals: the first one ends a job with a checkpoint, from which it continues; the second one at once."""
+import json
+import os
+import pathlib
+import re
+import signal
+import subprocess
+import time
+import unittest
+
+from cli import SATRAP, TIMEOUT_S, CliTest
+
+ENDLESS = ["train.epochs=1000000"]
+
+
+def threads_of(pid):
+    return [path.read_text().strip() for path in pathlib.Path(f"/proc/{pid}/task").glob("*/comm")]
+
+
+def is_pending(pid, number):
+    masks = re.findall(r"(?:SigPnd|ShdPnd):\s*(\w+)", pathlib.Path(f"/proc/{pid}/status").read_text())
+    return any(int(mask, 16) >> (number - 1) & 1 for mask in masks)
+
+
+def cpu_ticks(pid):
+    fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+    return int(fields[11]) + int(fields[12])
+
+
+def is_idle(pid):
+    """Whether half a second goes by with next to no work done."""
+    before = cpu_ticks(pid)
+    time.sleep(0.5)
+    return cpu_ticks(pid) - before <= 1
+
+
+class Stop(CliTest):
+    def start(self, job, *args, **kwargs):
+        """Starts an endless job and returns once it has reported a step."""
+        program = subprocess.Popen([SATRAP, "train", job, *ENDLESS, *args], stdin=subprocess.DEVNULL,
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **kwargs)
+        self.addCleanup(program.stdout.close)
+        self.addCleanup(program.stderr.close)
+        self.addCleanup(program.kill)
+        self.log = []
+        for line in program.stderr:
+            self.log.append(line)
+            if "examples/s" in line:
+                return program
+        self.fail(f"no report: {self.log}")
+
+    def end(self, program):
+        """Exit status; everything it said is then in self.log."""
+        self.log.append(program.stderr.read())
+        return program.wait(TIMEOUT_S)
+
+    def wait_until(self, condition):
+        deadline = time.monotonic() + TIMEOUT_S
+        while not condition():
+            self.assertLess(time.monotonic(), deadline)
+            time.sleep(0.01)
+
+    def stop_with(self, number, status):
+        job = self.job(rows=1000)
+        program = self.start(job)
+        program.send_signal(number)
+        self.assertEqual(self.end(program), status, self.log)
+        self.assertIn("--resume", "".join(self.log))
+        newest = self.dir / "run" / "checkpoints" / self.checkpoints()[-1]
+        self.digest(newest)
+        summary = json.loads((self.dir / "run" / "summary.json").read_text())
+        self.assertEqual(newest.name, f"step-{summary['step']:012}")
+        return job, summary["step"]
+
+    def test_sigterm_then_resume_ends_as_if_nothing_had_happened(self):
+        job, step = self.stop_with(signal.SIGTERM, 143)
+        until = f"train.max_steps={step + 15}"
+        self.succeed("train", job, *ENDLESS, until, "--resume")
+        self.succeed("train", job, *ENDLESS, until, f"run_dir={self.dir / 'whole'}")
+        self.assertEqual(*(self.digest(self.dir / run / "checkpoints" / self.checkpoints(run)[-1])
+                           for run in ("run", "whole")))
+        lines = (self.dir / "run" / "metrics.jsonl").read_text().splitlines()
+        steps = [json.loads(line)["step"] for line in lines]
+        self.assertEqual(steps, sorted(steps), "metrics go on where they ended")
+
+    def test_sigint(self):
+        self.stop_with(signal.SIGINT, 130)
+
+    def test_stopped_twice_in_a_row(self):
+        job, first = self.stop_with(signal.SIGTERM, 143)
+        program = self.start(job, "--resume")
+        program.send_signal(signal.SIGTERM)
+        self.assertEqual(self.end(program), 143, self.log)
+        self.assertGreater(int(self.checkpoints()[-1][5:]), first)
+
+    def test_a_second_signal_ends_it_at_once(self):
+        # Standard error is a pipe that is full and that nobody reads: the job cannot end by itself.
+        reader, writer = os.pipe()
+        os.set_blocking(writer, False)
+        try:
+            while True:
+                os.write(writer, b"x" * 4096)
+        except BlockingIOError:
+            os.set_blocking(writer, True)
+        program = subprocess.Popen([SATRAP, "train", self.job(rows=1000), *ENDLESS],
+                                   stdout=subprocess.DEVNULL, stderr=writer)
+        self.addCleanup(program.kill)
+        self.wait_until(lambda: "signals" in threads_of(program.pid))
+        program.send_signal(signal.SIGTERM)
+        self.wait_until(lambda: not is_pending(program.pid, signal.SIGTERM))
+        self.assertIsNone(program.poll(), "the first signal does not end it")
+        program.send_signal(signal.SIGTERM)
+        self.assertEqual(program.wait(TIMEOUT_S), -signal.SIGTERM)
+        os.close(reader)
+        os.close(writer)
+
+    def test_kill_leaves_only_whole_checkpoints(self):
+        job = self.job(rows=1000)
+        program = self.start(job, "checkpoint.every=1 steps")
+        program.kill()
+        self.assertEqual(self.end(program), -signal.SIGKILL)
+        self.succeed("checkpoint", "verify", self.dir / "run")
+        step = int(self.checkpoints()[-1][5:])
+        self.succeed("train", job, *ENDLESS, f"train.max_steps={step + 3}", "--resume")
+        self.assertEqual(int(self.checkpoints()[-1][5:]), step + 3)
+
+    def test_an_ignored_signal_stays_ignored(self):
+        job = self.job(rows=1000)
+        program = self.start(
+            job, preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_IGN))
+        program.send_signal(signal.SIGINT)
+        for _ in range(20):
+            self.assertNotEqual(program.stderr.readline(), "")  # it goes on reporting
+        program.send_signal(signal.SIGTERM)
+        self.assertEqual(self.end(program), 143)
+
+    def test_waiting_for_input_does_not_keep_it_from_stopping(self):
+        job = self.job(rows=1000)
+        program = subprocess.Popen(
+            [SATRAP, "train", job, "data.train.path=-"], stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self.addCleanup(program.kill)
+        rows = (self.dir / "train.tsv").read_bytes()
+        program.stdin.write(rows)  # and no end of file
+        program.stdin.flush()
+        for line in program.stderr:
+            if b"examples/s" in line:
+                break
+        self.wait_until(lambda: is_idle(program.pid))  # it has used up all the rows
+        program.send_signal(signal.SIGTERM)
+        status = program.wait(TIMEOUT_S)  # with standard input still open
+        error = program.stderr.read()
+        for pipe in [program.stdin, program.stdout, program.stderr]:
+            pipe.close()
+        self.assertEqual(status, 143, error)
+        self.succeed("checkpoint", "verify", self.dir / "run")
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

@@ -1,0 +1,104 @@
+#include "src/data/byte_stream.h"
+
+#include "satrap/core/hash.h"
+#include "tests/data/text_files.h"
+
+namespace satrap::data {
+namespace {
+
+class ByteStreamTest : public FilesTest {
+ protected:
+  std::string read_all(const std::string& path, std::size_t chunk = 1000) {
+    const auto stream = open_byte_stream(path, bytes_read_, cancelled_);
+    std::string text;
+    std::string buffer(chunk, '\0');
+    while (const std::size_t n = stream->read(buffer.data(), chunk)) text.append(buffer, 0, n);
+    return text;
+  }
+
+  std::atomic<std::int64_t> bytes_read_{0};
+  std::atomic<bool> cancelled_{false};
+};
+
+/// Text that packs to about a third.
+std::string long_text(std::size_t bytes) {
+  std::string text;
+  for (std::uint64_t i = 0; text.size() < bytes; ++i) {
+    text += std::to_string(hash64(i) % 100'000) + "\n";
+  }
+  return text;
+}
+
+TEST_F(ByteStreamTest, ReadsAPlainFile) {
+  EXPECT_EQ(read_all(write("a", "one\ntwo")), "one\ntwo");
+  EXPECT_EQ(bytes_read_, 7);
+}
+
+TEST_F(ByteStreamTest, ReadsGzipWhateverItsName) {
+  const std::string text = long_text(2'000'000);
+  const std::string packed = gzip(text);
+  EXPECT_EQ(read_all(write("a.gz", packed)), text);
+  EXPECT_EQ(read_all(write("a.txt", packed), 1'000'000), text);
+  EXPECT_EQ(bytes_read_, static_cast<std::int64_t>(2 * packed.size()));
+}
+
+TEST_F(ByteStreamTest, ReadsSeveralGzipMembersAndZeroPadding) {
+  const std::string packed = gzip("one\n") + gzip("") + gzip("two\n") + std::string(5000, '\0');
+  EXPECT_EQ(read_all(write("a.gz", packed)), "one\ntwo\n");
+}
+
+TEST_F(ByteStreamTest, ReadsSeveralZstdFrames) {
+  const std::string text = long_text(2'000'000);
+  EXPECT_EQ(read_all(write("a.zst", zstd(text) + zstd("") + zstd("two\n"))), text + "two\n");
+}
+
+TEST_F(ByteStreamTest, RefusesTruncatedGzipAndNamesTheFile) {
+  const std::string packed = gzip(long_text(1'000'000));
+  for (const std::size_t size : {packed.size() - 1, packed.size() / 2, std::size_t{15}}) {
+    const std::string path = write("a.gz", packed.substr(0, size));
+    const std::string message = error_of([&] { read_all(path); });
+    EXPECT_TRUE(contains(message, path)) << message;
+    EXPECT_TRUE(contains(message, "truncated")) << message;
+  }
+}
+
+TEST_F(ByteStreamTest, RefusesTruncatedZstdAndNamesTheFile) {
+  const std::string packed = zstd(long_text(1'000'000));
+  for (const std::size_t size : {packed.size() - 1, packed.size() / 2, std::size_t{15}}) {
+    const std::string path = write("a.zst", packed.substr(0, size));
+    const std::string message = error_of([&] { read_all(path); });
+    EXPECT_TRUE(contains(message, path)) << message;
+    EXPECT_TRUE(contains(message, "truncated")) << message;
+  }
+}
+
+TEST_F(ByteStreamTest, RefusesDamagedData) {
+  std::string packed = gzip(long_text(100'000));
+  packed[packed.size() / 2] ^= 0x55;
+  EXPECT_TRUE(contains(error_of([&] { read_all(write("a.gz", packed)); }), "damaged gzip"));
+  packed = gzip("one\n") + "rubbish";
+  EXPECT_TRUE(contains(error_of([&] { read_all(write("b.gz", packed)); }), "damaged gzip"));
+  packed = zstd("one\n") + "rubbish";
+  EXPECT_TRUE(contains(error_of([&] { read_all(write("c.zst", packed)); }), "damaged zstd"));
+}
+
+TEST_F(ByteStreamTest, RefusesWhatTheNamePromisesInVain) {
+  EXPECT_TRUE(contains(error_of([&] { read_all(write("a.gz", "plain")); }), "named .gz"));
+  EXPECT_TRUE(contains(error_of([&] { read_all(write("a.zst", "plain")); }), "named .zst"));
+}
+
+TEST_F(ByteStreamTest, RefusesFormatsThatAreNotText) {
+  EXPECT_TRUE(contains(error_of([&] { read_all(write("a", "PAR1....")); }), "is a Parquet file"));
+}
+
+TEST_F(ByteStreamTest, RefusesMissingAndEmptyFilesAndFolders) {
+  const auto message = [&](const std::string& path) {
+    return error_of([&] { read_all(path); }, ErrorCode::kIo);
+  };
+  EXPECT_TRUE(contains(message(path_of("none")), "No such file"));
+  EXPECT_TRUE(contains(message(write("empty", "")), "is empty"));
+  EXPECT_TRUE(contains(message(path_of("")), "is a directory"));
+}
+
+}  // namespace
+}  // namespace satrap::data

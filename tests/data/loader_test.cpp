@@ -1,0 +1,276 @@
+#include "satrap/data/loader.h"
+
+#include <algorithm>
+#include <set>
+
+#include "satrap/core/hash.h"
+#include "satrap/core/log.h"
+#include "tests/data/text_files.h"
+
+namespace satrap::data {
+namespace {
+
+/// Rows whose id is the row's number.
+class LoaderTest : public FilesTest {
+ protected:
+  LoaderTest() { set_log_level(LogLevel::kOff); }
+  ~LoaderTest() override { set_log_level(LogLevel::kInfo); }
+
+  DataConfig config_of(std::int64_t num_rows, std::int64_t batch_size) {
+    std::string text = "y,n,f\n";
+    for (std::int64_t r = 0; r < num_rows; ++r) {
+      text += std::to_string(r % 2) + ",1," + std::to_string(r) + "\n";
+    }
+    DataConfig config = csv_config(write("log.csv", text), {"n"}, {"f"});
+    config.eval.path = config.train.path;
+    config.schema.features[0].type = "int";
+    config.batch_size = batch_size;
+    config.reader_threads = 2;
+    return config;
+  }
+
+  static std::unique_ptr<BatchSource> open(const DataConfig& config,
+                                           const ReadOptions& options = {},
+                                           Role role = Role::kTrain) {
+    const Schema schema = resolve_schema(config);
+    return open_batches(config, schema, fixed_transforms(schema), role, options);
+  }
+
+  using Batches = std::vector<std::vector<std::uint64_t>>;
+
+  /// The ids of each batch.
+  static Batches ids_of(BatchSource& source) {
+    Batches batches;
+    Batch batch;
+    while (source.next(batch)) batches.push_back(batch.ids);
+    return batches;
+  }
+  static Batches read(const DataConfig& config,
+                      const ReadOptions& options = {},
+                      Role role = Role::kTrain) {
+    return ids_of(*open(config, options, role));
+  }
+
+  static Batches numbered(std::uint64_t end, std::uint64_t batch_size) {
+    Batches batches;
+    for (std::uint64_t row = 0; row < end; ++row) {
+      if (row % batch_size == 0) batches.emplace_back();
+      batches.back().push_back(row);
+    }
+    return batches;
+  }
+};
+
+TEST_F(LoaderTest, ABatchIsLaidOutFeatureByFeature) {
+  DataConfig config = csv_config(write("log.csv",
+                                       "y,a,b,bag,one\n"
+                                       "1,1,10,3|4,x\n"
+                                       "0,2,20,,\n"
+                                       "0,3,,5,x\n"),
+                                 {"a", "b"}, {"bag", "one"});
+  config.schema.features[0].type = "int";
+  config.schema.features[0].separator = "|";
+  const auto source = open(config, {.batch_size = 2});
+  Batch batch;
+  ASSERT_TRUE(source->next(batch));
+  const std::uint64_t x = hash_bytes("x");
+  EXPECT_EQ(batch.num_rows, 2);
+  EXPECT_EQ(batch.labels, (std::vector<float>{1, 0}));
+  EXPECT_EQ(batch.numeric, (std::vector<float>{1, 10, 2, 20}));
+  EXPECT_EQ(batch.offsets, (std::vector<std::int64_t>{0, 2, 2, 3, 3}));
+  EXPECT_EQ(batch.ids, (std::vector<std::uint64_t>{3, 4, x}));
+  EXPECT_TRUE(batch.id_weights.empty());
+  ASSERT_TRUE(source->next(batch));
+  EXPECT_EQ(batch.num_rows, 1);
+  EXPECT_EQ(batch.labels, std::vector<float>{0});
+  EXPECT_EQ(batch.numeric, (std::vector<float>{3, 0}));
+  EXPECT_EQ(batch.offsets, (std::vector<std::int64_t>{0, 1, 2}));
+  EXPECT_EQ(batch.ids, (std::vector<std::uint64_t>{5, x}));
+  EXPECT_FALSE(source->next(batch));
+}
+
+TEST_F(LoaderTest, OneWeightedFeatureGivesWeightsToAll) {
+  DataConfig config = csv_config(write("log.csv", "y,a,b\n1,1:0.5 2,7\n0,,8\n"), {}, {"a", "b"});
+  config.schema.features[0].separator = " ";
+  config.schema.features[0].weight_separator = ":";
+  Batch batch;
+  open(config)->next(batch);
+  EXPECT_EQ(batch.offsets, (std::vector<std::int64_t>{0, 2, 2, 3, 4}));
+  EXPECT_EQ(batch.id_weights, (std::vector<float>{0.5, 1, 1, 1}));
+}
+
+TEST_F(LoaderTest, EveryBatchIsFullExceptTheLastOfAnEpoch) {
+  for (const std::int64_t batch_size : {1, 7, 100, 250, 1000}) {
+    const DataConfig config = config_of(250, batch_size);
+    Batches expected = numbered(250, static_cast<std::uint64_t>(batch_size));
+    EXPECT_EQ(read(config), expected) << batch_size;
+    const Batches once = expected;
+    expected.insert(expected.end(), once.begin(), once.end());
+    EXPECT_EQ(read(config, {.epochs = 2}), expected) << batch_size;
+  }
+}
+
+TEST_F(LoaderTest, PositionCountsBatchesAndEpochs) {
+  const auto source = open(config_of(25, 10), {.epochs = 2});
+  Batch batch;
+  EXPECT_EQ(source->position(), (DataPosition{0, 0, 0}));
+  source->next(batch);
+  EXPECT_EQ(source->position(), (DataPosition{0, 1, 10}));
+  source->next(batch);
+  source->next(batch);
+  EXPECT_EQ(source->position(), (DataPosition{0, 3, 25}));
+  source->next(batch);
+  EXPECT_EQ(source->position(), (DataPosition{1, 1, 10}));
+}
+
+TEST_F(LoaderTest, OpeningAtAPositionContinuesExactly) {
+  DataConfig config = config_of(0, 10);
+  std::string text = "y,n,f\n";  // with bad and blank rows in between
+  for (int r = 0; r < 205; ++r) {
+    text += r % 17 == 5 ? "1,bad,7\n" : r % 23 == 2 ? "\n" : "0,1," + std::to_string(r) + "\n";
+  }
+  config.train.path = {write("bad.csv", text)};
+  for (const std::int64_t shuffle_rows : {0, 50}) {
+    config.shuffle_rows = shuffle_rows;
+    const Batches all = read(config, {.epochs = 3});
+    const auto source = open(config, {.epochs = 3});
+    Batch batch;
+    for (std::size_t done = 1; source->next(batch); ++done) {
+      const Batches rest(all.begin() + static_cast<std::ptrdiff_t>(done), all.end());
+      ReadOptions options{.epochs = 3, .start = source->position()};
+      EXPECT_EQ(read(config, options), rest) << done;
+      options.start.next_row = 0;  // as from a checkpoint that does not have it
+      EXPECT_EQ(read(config, options), rest) << done;
+    }
+  }
+}
+
+TEST_F(LoaderTest, ShufflingDependsOnSeedAndEpoch) {
+  DataConfig config = config_of(100, 100);
+  config.shuffle_rows = 100;
+  const Batches both = read(config, {.epochs = 2});
+  EXPECT_NE(both[0], both[1]);
+  EXPECT_EQ(read(config, {.epochs = 2}), both);
+  EXPECT_NE(read(config, {.seed = 2}), Batches{both[0]});
+  std::vector<std::uint64_t> sorted = both[1];
+  std::sort(sorted.begin(), sorted.end());
+  EXPECT_EQ(Batches{sorted}, numbered(100, 100));
+}
+
+TEST_F(LoaderTest, EvaluationIsNeverShuffled) {
+  DataConfig config = config_of(100, 30);
+  config.shuffle_rows = 100;
+  EXPECT_EQ(read(config, {}, Role::kEval), numbered(100, 30));
+}
+
+TEST_F(LoaderTest, RanksShareTheGlobalBatch) {
+  const DataConfig config = config_of(50, 12);
+  std::set<std::uint64_t> seen;
+  for (std::int64_t rank = 0; rank < 3; ++rank) {
+    const Batches batches = read(config, {.rank = rank, .world_size = 3});
+    // Global batch b holds rows 12 b .. 12 b + 11, four of them of each rank, in order.
+    for (std::size_t b = 0; b < batches.size(); ++b) {
+      for (std::size_t i = 0; i < batches[b].size(); ++i) {
+        EXPECT_EQ(batches[b][i], 12 * b + 4 * static_cast<std::size_t>(rank) + i);
+        EXPECT_TRUE(seen.insert(batches[b][i]).second);
+      }
+    }
+  }
+  EXPECT_EQ(seen.size(), 50U);
+}
+
+TEST_F(LoaderTest, ALimitOfRowsHoldsForEachEpoch) {
+  DataConfig config = config_of(100, 10);
+  config.train.max_rows = 25;
+  EXPECT_EQ(read(config), numbered(25, 10));
+  EXPECT_EQ(read(config, {.epochs = 2}).size(), 6U);
+}
+
+TEST_F(LoaderTest, StatsCountRowsBytesAndBadRows) {
+  DataConfig config = csv_config(write("log.csv", "y,f\n1,a\nx,a\n0,b\n"), {}, {"f"});
+  const auto source = open(config, {.epochs = 2});
+  ids_of(*source);
+  const ReadStats stats = source->stats();
+  EXPECT_EQ(stats.rows, 4);
+  EXPECT_EQ(stats.bad_rows, 2);
+  EXPECT_EQ(stats.bytes, 32);
+  EXPECT_EQ(stats.total_bytes, 16);
+}
+
+TEST_F(LoaderTest, DataWithoutAUsableRowAreAnErrorThatSaysWhy) {
+  DataConfig config = csv_config(write("log.csv", "y,f\n7,a\n8,a\n"), {}, {"f"});
+  const std::string message = error_of([&] { read(config); });
+  EXPECT_TRUE(contains(message, "2 bad rows; the first: " + path_of("log.csv") + ":2: column 'y'"))
+      << message;
+  config = csv_config(write("log.csv", "y,f\n"), {}, {"f"});
+  EXPECT_TRUE(contains(error_of([&] { read(config); }), "no row of the training data"));
+}
+
+TEST_F(LoaderTest, AMissingFileIsAnErrorAtOnce) {
+  const DataConfig config = csv_config(path_of("none.csv"), {}, {"f"});
+  error_of([&] { open(config); }, ErrorCode::kIo);
+}
+
+TEST_F(LoaderTest, AnErrorComesAfterTheBatchesBeforeIt) {
+  DataConfig config = csv_config(write("log.csv", "y,f\n1,a\n1,b\n"), {}, {"f"});
+  config.train.path.push_back(write("log2.csv", "y,g\n1,a\n"));
+  const auto source = open(config, {.batch_size = 1});
+  Batch batch;
+  EXPECT_TRUE(source->next(batch));
+  EXPECT_TRUE(source->next(batch));
+  EXPECT_TRUE(contains(error_of([&] { source->next(batch); }, ErrorCode::kInvalidConfig),
+                       "there is no column 'f'"));
+}
+
+TEST_F(LoaderTest, StandardInputGoesRoundOnce) {
+  DataConfig config = csv_config("-", {}, {"f"});
+  EXPECT_TRUE(contains(error_of([&] { open(config, {.epochs = 2}); }, ErrorCode::kInvalidConfig),
+                       "can be read only once"));
+  EXPECT_TRUE(
+      contains(error_of([&] { open(config, {.start = {0, 3, 30}}); }, ErrorCode::kInvalidConfig),
+               "resuming in the middle"));
+  config.schema.numeric.emplace_back().name = "n";
+  config.schema.numeric[0].transform = "zscore";
+  EXPECT_TRUE(contains(error_of([&] { fit_transforms(config, resolve_schema(config), 1); },
+                                ErrorCode::kInvalidConfig),
+                       "fitted before training"));
+}
+
+TEST_F(LoaderTest, CloseEndsTheStream) {
+  const auto source = open(config_of(1000, 1));
+  Batch batch;
+  EXPECT_TRUE(source->next(batch));
+  source->close();
+  EXPECT_FALSE(source->next(batch));
+}
+
+TEST_F(LoaderTest, TransformsAreFittedOnTheTrainingData) {
+  DataConfig config = csv_config(write("train.csv", "y,n\n1,1\n0,3\n1,5\n"), {"n"}, {});
+  config.eval.path = {write("eval.csv", "y,n\n1,100\n")};
+  config.schema.numeric[0].transform = "zscore";
+  const Schema schema = resolve_schema(config);
+  EXPECT_EQ(fit_transforms(config, schema, 1).scales[0].mean, 3.0);
+  config.fit_rows = 2;
+  const FittedTransforms transforms = fit_transforms(config, schema, 1);
+  EXPECT_EQ(transforms.scales[0].mean, 2.0);
+  Batch batch;
+  ASSERT_TRUE(open_batches(config, schema, transforms, Role::kEval, {})->next(batch));
+  EXPECT_EQ(batch.numeric, std::vector<float>{98});
+}
+
+TEST_F(LoaderTest, SyntheticRowsNeedNoFile) {
+  DataConfig config;
+  config.format = "synthetic";
+  config.synthetic.rows = 2500;
+  config.synthetic.eval_rows = 100;
+  config.synthetic.cardinalities = {100, 1000};
+  config.batch_size = 1000;
+  const auto source = open(config);
+  EXPECT_EQ(source->rows_per_epoch(), 2500);
+  EXPECT_EQ(ids_of(*source).size(), 3U);
+  const auto eval = open(config, {}, Role::kEval);
+  EXPECT_EQ(ids_of(*eval)[0].size(), 200U);
+}
+
+}  // namespace
+}  // namespace satrap::data

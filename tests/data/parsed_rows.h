@@ -1,0 +1,74 @@
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "satrap/data/row_block_source.h"
+#include "satrap/data/schema.h"
+#include "src/data/text_rows.h"
+
+namespace satrap::data {
+
+/// One row, easy to compare and to print. A missing number is the text "-".
+struct ParsedRow {
+  std::int64_t number = 0;
+  float label = 0;
+  std::vector<std::string> numeric;
+  std::vector<std::vector<std::uint64_t>> bags;
+  std::vector<std::vector<float>> weights;
+  friend bool operator==(const ParsedRow&, const ParsedRow&) = default;
+};
+
+inline std::string show(float value) { return std::isnan(value) ? "-" : std::to_string(value); }
+
+inline void append_rows(const RowBlock& block, std::vector<ParsedRow>& rows) {
+  for (std::int64_t r = 0; r < block.num_rows; ++r) {
+    const auto at = static_cast<std::size_t>(r);
+    ParsedRow& row = rows.emplace_back();
+    row.number = block.row_number(r);
+    row.label = block.labels[at];
+    for (const std::vector<float>& column : block.numeric) row.numeric.push_back(show(column[at]));
+    for (const RowBlock::Bags& bags : block.bags) {
+      const auto begin = static_cast<std::ptrdiff_t>(bags.offsets[at]);
+      const auto end = static_cast<std::ptrdiff_t>(bags.offsets[at + 1]);
+      row.bags.emplace_back(bags.ids.begin() + begin, bags.ids.begin() + end);
+      row.weights.emplace_back();
+      if (!bags.weights.empty()) {
+        row.weights.back().assign(bags.weights.begin() + begin, bags.weights.begin() + end);
+      }
+    }
+  }
+}
+
+inline std::vector<ParsedRow> all_rows(RowBlockSource& source) {
+  std::vector<ParsedRow> rows;
+  RowBlock block;
+  while (source.next(block)) append_rows(block, rows);
+  return rows;
+}
+
+/// What came of reading text files in one pass.
+struct ReadResult {
+  std::vector<ParsedRow> rows;
+  std::vector<std::string> bad;  // what was shown of bad rows
+  std::int64_t num_bad = 0;
+};
+
+inline ReadResult read_text(const DataConfig& config,
+                            const RowPass& pass = {},
+                            const LineCutter::Limits& limits = {}) {
+  const Schema schema = resolve_schema(config);
+  ReadResult result;
+  const auto policy =
+      std::make_shared<BadRowPolicy>(config.on_bad_row == "stop", config.max_bad_rows,
+                                     [&](const std::string& line) { result.bad.push_back(line); });
+  TextRows rows(schema, list_files(config.train.path), pass, policy, limits);
+  result.rows = all_rows(rows);
+  result.num_bad = policy->count();
+  return result;
+}
+
+}  // namespace satrap::data

@@ -1,0 +1,472 @@
+#include "src/data/row_parser.h"
+
+#include <sstream>
+
+#include "satrap/core/hash.h"
+#include "tests/data/parsed_rows.h"
+#include "tests/data/text_files.h"
+
+namespace satrap::data {
+namespace {
+
+using Ids = std::vector<std::uint64_t>;
+using Texts = std::vector<std::string>;
+
+std::string repeat(const std::string& text, int times) {
+  std::string all;
+  for (int i = 0; i < times; ++i) all += text;
+  return all;
+}
+
+// ------------------------------------------------------------------------------ Criteo
+
+class CriteoReader : public FilesTest {
+ protected:
+  ReadResult read(const std::string& text) {
+    DataConfig config;
+    config.schema_name = "criteo";
+    config.train.path = {write("log.tsv", text)};
+    return read_text(config);
+  }
+};
+
+TEST_F(CriteoReader, ReadsLabelIntegersAndHexIds) {
+  const ReadResult result = read("1\t5\t-3" + repeat("\t7", 11) + "\t68fd1e64" +
+                                 repeat("\t0000000A", 24) + "\tffffffff\n");
+  ASSERT_EQ(result.rows.size(), 1U);
+  const ParsedRow& row = result.rows[0];
+  EXPECT_EQ(row.label, 1.0F);
+  EXPECT_EQ(row.numeric[0], show(5));
+  EXPECT_EQ(row.numeric[1], show(-3));
+  EXPECT_EQ(row.numeric[12], show(7));
+  EXPECT_EQ(row.bags[0], Ids{0x68FD1E64});
+  EXPECT_EQ(row.bags[24], Ids{10});
+  EXPECT_EQ(row.bags[25], Ids{0xFFFFFFFF});
+}
+
+TEST_F(CriteoReader, BlankIntegerIsMissingAndBlankIdAnEmptyBag) {
+  const ReadResult result = read("0" + repeat("\t", 39) + "\n");
+  ASSERT_EQ(result.rows.size(), 1U);
+  EXPECT_EQ(result.rows[0].numeric, Texts(13, "-"));
+  EXPECT_EQ(result.rows[0].bags, std::vector<Ids>(26));
+}
+
+TEST_F(CriteoReader, ReadsWindowsLineEndsAndALastLineWithoutOne) {
+  const std::string line = "1" + repeat("\t1", 13) + repeat("\t000000ff", 25);
+  const ReadResult result = read(line + "\t\r\n" + line + "\t000000aa\r\n" + line + "\t000000bb");
+  ASSERT_EQ(result.rows.size(), 3U);
+  EXPECT_EQ(result.rows[0].bags[25], Ids{});
+  EXPECT_EQ(result.rows[1].bags[25], Ids{0xAA});
+  EXPECT_EQ(result.rows[2].bags[25], Ids{0xBB});
+}
+
+TEST_F(CriteoReader, ABadRowIsNamedByFileLineAndColumn) {
+  const std::string good = "0" + repeat("\t", 39) + "\n";
+  const ReadResult result =
+      read(good + "0\t\t\tx" + repeat("\t", 36) + "\n" + good + "2" + repeat("\t", 39) + "\n" +
+           "0" + repeat("\t", 38) + "xyz\t\n" + repeat("\t", 39) + "\n");
+  EXPECT_EQ(result.rows.size(), 2U);
+  const std::string file = "bad row skipped: " + path_of("log.tsv");
+  EXPECT_EQ(result.bad, (Texts{file + ":2: column 'I3': expected a number, got \"x\"",
+                               file + ":4: column 'label': expected 0 or 1, got \"2\"",
+                               file + ":5: column 'C25': expected up to 16 hex digits, got \"xyz\"",
+                               file + ":6: column 'label': the label is missing"}));
+  EXPECT_EQ(result.num_bad, 4);
+}
+
+TEST_F(CriteoReader, AWrongNumberOfColumnsIsSaidRatherThanWhatItLeadsTo) {
+  // The unlabelled file of Kaggle: what should be the label is a number.
+  const ReadResult result = read("17" + repeat("\t", 38) + "\n" + "0" + repeat("\t", 40) + "\nx\n");
+  const std::string file = "bad row skipped: " + path_of("log.tsv");
+  EXPECT_EQ(result.bad, (Texts{file + ":1: expected 40 columns, got 39",
+                               file + ":2: expected 40 columns, got 41",
+                               file + ":3: expected 40 columns, got 1"}));
+}
+
+TEST_F(CriteoReader, WhatABadRowLeftBehindIsInNoOtherRow) {
+  const std::string ids = repeat("\t000000ff", 25);
+  const ReadResult result = read("1" + repeat("\t1", 13) + ids + "\tbad!\n" + "0" +
+                                 repeat("\t", 13) + repeat("\t", 26) + "\n");
+  ASSERT_EQ(result.rows.size(), 1U);
+  EXPECT_EQ(result.rows[0].bags, std::vector<Ids>(26));
+  EXPECT_EQ(result.rows[0].number, 1);
+}
+
+// --------------------------------------------------------------------------------- CSV
+
+class CsvReader : public FilesTest {
+ protected:
+  ReadResult read(const std::string& text) {
+    config_.train.path = {write("log.csv", text)};
+    return read_text(config_);
+  }
+  std::string shown(int line, const std::string& message) {
+    return "bad row skipped: " + path_of("log.csv") + ":" + std::to_string(line) + ": " + message;
+  }
+
+  DataConfig config_ = csv_config("", {"n"}, {"f"});
+};
+
+TEST_F(CsvReader, ColumnsAreFoundByTheirNamesInEachFile) {
+  config_.train.path = {write("1", "y,n,f\n1,2,a\n"), write("2", "f,other,n,y\nb,?,3,0\n")};
+  const ReadResult result = read_text(config_);
+  ASSERT_EQ(result.rows.size(), 2U);
+  EXPECT_EQ(result.rows[0].numeric, Texts{show(2)});
+  EXPECT_EQ(result.rows[0].bags[0], Ids{hash_bytes("a")});
+  EXPECT_EQ(result.rows[1].numeric, Texts{show(3)});
+  EXPECT_EQ(result.rows[1].bags[0], Ids{hash_bytes("b")});
+  EXPECT_EQ(result.rows[1].label, 0.0F);
+  EXPECT_EQ(result.rows[1].number, 1);
+}
+
+TEST_F(CsvReader, AnUnknownColumnComesWithTheNearestName) {
+  const std::string message =
+      error_of([&] { read("click,n,f\n1,2,a\n"); }, ErrorCode::kInvalidConfig);
+  EXPECT_TRUE(contains(message, "log.csv:1: there is no column 'y', which the label reads"))
+      << message;
+  config_.schema.label.column = "clik";
+  EXPECT_TRUE(contains(error_of([&] { read("click,n,f\n1,2,a\n"); }, ErrorCode::kInvalidConfig),
+                       "did you mean 'click'?"));
+}
+
+TEST_F(CsvReader, AColumnThatIsThereTwiceIsAmbiguous) {
+  EXPECT_TRUE(contains(error_of([&] { read("y,n,f,n\n1,2,a,3\n"); }, ErrorCode::kInvalidConfig),
+                       "two columns are named 'n'"));
+}
+
+TEST_F(CsvReader, WithoutHeaderAndNamesColumnsAreNumbered) {
+  config_.schema.header = false;
+  config_.schema.label.column = "2";
+  config_.schema.numeric[0].column = "0";
+  config_.schema.features[0].column = "1";
+  const ReadResult result = read("5,a,1\n");
+  ASSERT_EQ(result.rows.size(), 1U);
+  EXPECT_EQ(result.rows[0].numeric, Texts{show(5)});
+  EXPECT_EQ(result.rows[0].label, 1.0F);
+  config_.schema.label.column = "3";
+  EXPECT_TRUE(contains(error_of([&] { read("5,a,1\n"); }, ErrorCode::kInvalidConfig),
+                       "this file has 0 to 2"));
+}
+
+TEST_F(CsvReader, QuotesHoldDelimitersAndDoubledQuotes) {
+  const ReadResult result = read(
+      "\"y\",\"n\",f\n1,\"2.5\",\"a,b\"\n0, \"3\" ,\"say \"\"hi\"\"\"\n1,,\"\"\"\"\r\n0,4,\"\"\n");
+  ASSERT_EQ(result.rows.size(), 4U) << result.bad[0];
+  EXPECT_EQ(result.rows[0].numeric, Texts{show(2.5)});
+  EXPECT_EQ(result.rows[0].bags[0], Ids{hash_bytes("a,b")});
+  EXPECT_EQ(result.rows[1].numeric, Texts{show(3)});
+  EXPECT_EQ(result.rows[1].bags[0], Ids{hash_bytes("say \"hi\"")});
+  EXPECT_EQ(result.rows[2].bags[0], Ids{hash_bytes("\"")});
+  EXPECT_EQ(result.rows[3].bags[0], Ids{});
+}
+
+TEST_F(CsvReader, AQuoteThatIsNotClosedOnItsLineIsRefused) {
+  const ReadResult result = read("y,n,f\n1,2,\"a\nb\"\n1,2,\"a\" b\n1,2,c\n");
+  EXPECT_EQ(result.rows.size(), 1U);
+  EXPECT_EQ(result.bad[0], shown(2,
+                                 "column 'f': a quote is not closed on its line (line ends "
+                                 "within quotes are not read)"));
+  EXPECT_EQ(result.bad[2], shown(4, "column 'f': text behind a closing quote"));
+}
+
+TEST_F(CsvReader, QuotesMayHaveNoMeaning) {
+  config_.schema.quote = "";
+  EXPECT_EQ(read("y,n,f\n1,2,\"a\n").rows[0].bags[0], Ids{hash_bytes("\"a")});
+}
+
+TEST_F(CsvReader, SpacesAroundFieldsAreDroppedUnlessWanted) {
+  EXPECT_EQ(read("y, n, f\n1, 2 , a b \n").rows[0].bags[0], Ids{hash_bytes("a b")});
+  config_.schema.trim = false;
+  EXPECT_EQ(read("y,n,f\n1,2, a b \n").rows[0].bags[0], Ids{hash_bytes(" a b ")});
+}
+
+TEST_F(CsvReader, BlankLinesAreSkippedButNumbered) {
+  const ReadResult result = read("y,n,f\n\n1,2,a\n\r\n0,3,b\n\n");
+  ASSERT_EQ(result.rows.size(), 2U);
+  EXPECT_EQ(result.rows[0].number, 1);
+  EXPECT_EQ(result.rows[1].number, 3);
+  EXPECT_EQ(result.num_bad, 0);
+}
+
+TEST_F(CsvReader, AByteOrderMarkIsNotPartOfTheHeader) {
+  EXPECT_EQ(read("\xEF\xBB\xBFy,n,f\n1,2,a\n").rows.size(), 1U);
+}
+
+TEST_F(CsvReader, AFileMayHoldNothingButItsHeader) {
+  EXPECT_EQ(read("y,n,f\n").rows.size(), 0U);
+  EXPECT_EQ(read("y,n,f").rows.size(), 0U);
+}
+
+TEST_F(CsvReader, TokensForMissingValuesAreTheUsersChoice) {
+  config_.schema.missing = {"?", "-1"};
+  const ReadResult result = read("y,n,f\n1,?,?\n1,-1,x\n1,-2,-1\n");
+  ASSERT_EQ(result.rows.size(), 3U);
+  EXPECT_EQ(result.rows[0].numeric, Texts{"-"});
+  EXPECT_EQ(result.rows[0].bags[0], Ids{});
+  EXPECT_EQ(result.rows[1].numeric, Texts{"-"});
+  EXPECT_EQ(result.rows[2].numeric, Texts{show(-2)});
+  EXPECT_EQ(result.rows[2].bags[0], Ids{});
+}
+
+TEST_F(CsvReader, AMissingIdMayHaveAnIdOfItsOwn) {
+  for (const char* type : {"string", "int", "hex"}) {
+    config_.schema.features[0].type = type;
+    config_.schema.features[0].missing = "own_id";
+    const ReadResult result = read("y,n,f\n1,2,\n1,2,7\n");
+    EXPECT_EQ(result.rows[0].bags[0], Ids{kMissingId}) << type;
+    EXPECT_EQ(result.rows[1].bags[0].size(), 1U) << type;
+  }
+}
+
+TEST_F(CsvReader, ALabelMayBeOneOfSomeTexts) {
+  config_.schema.label.positive = {">50K", ">50K."};
+  ReadResult result = read("y,n,f\n>50K.,1,a\n<=50K,1,a\n>50K,1,a\n");
+  EXPECT_EQ(result.rows[0].label, 1.0F);
+  EXPECT_EQ(result.rows[1].label, 0.0F);
+  EXPECT_EQ(result.rows[2].label, 1.0F);
+  config_.schema.label.negative = {"<=50K"};
+  result = read("y,n,f\n<=50K,1,a\n50K,1,a\n");
+  EXPECT_EQ(result.rows.size(), 1U);
+  EXPECT_EQ(result.bad[0], shown(3,
+                                 "column 'y': not among the label's positive and negative "
+                                 "texts, got \"50K\""));
+}
+
+TEST_F(CsvReader, ALabelMayBeANumberWithAThreshold) {
+  config_.schema.label.threshold = {4};
+  const ReadResult result = read("y,n,f\n3.5,1,a\n4.0,1,a\nx,1,a\n");
+  ASSERT_EQ(result.rows.size(), 2U);
+  EXPECT_EQ(result.rows[0].label, 0.0F);
+  EXPECT_EQ(result.rows[1].label, 1.0F);
+}
+
+TEST_F(CsvReader, IntegerIdsHaveSixtyFourBits) {
+  config_.schema.features[0].type = "int";
+  const ReadResult result =
+      read("y,n,f\n1,2,18446744073709551615\n1,2,-1\n1,2,18446744073709551616\n1,2,1.5\n");
+  ASSERT_EQ(result.rows.size(), 2U);
+  EXPECT_EQ(result.rows[0].bags[0], Ids{UINT64_MAX});
+  EXPECT_EQ(result.rows[1].bags[0], Ids{UINT64_MAX});
+  EXPECT_EQ(result.bad[1], shown(5, "column 'f': expected an integer of 64 bits, got \"1.5\""));
+}
+
+TEST_F(CsvReader, ABagHasASeparator) {
+  config_.schema.features[0].type = "int";
+  config_.schema.features[0].separator = "|";
+  const ReadResult result = read("y,n,f\n1,2,3|1|2\n1,2,\n1,2,|5||\n1,2,6| 7\n1,2,8|x\n");
+  ASSERT_EQ(result.rows.size(), 4U);
+  EXPECT_EQ(result.rows[0].bags[0], (Ids{3, 1, 2}));
+  EXPECT_EQ(result.rows[1].bags[0], Ids{});
+  EXPECT_EQ(result.rows[2].bags[0], Ids{5});
+  EXPECT_EQ(result.rows[3].bags[0], (Ids{6, 7}));
+  EXPECT_EQ(result.bad[0], shown(6, "column 'f': expected an integer of 64 bits, got \"x\""));
+}
+
+TEST_F(CsvReader, ALongSequenceKeepsItsFirstOrLastIds) {
+  FeatureConfig& feature = config_.schema.features[0];
+  feature = {.name = "f", .type = "int", .separator = " ", .max_length = 2, .buckets = {}};
+  EXPECT_EQ(read("y,n,f\n1,2,1 2 3 4\n").rows[0].bags[0], (Ids{1, 2}));
+  feature.keep = "last";
+  const ReadResult result = read("y,n,f\n1,2,1 2 3 4\n1,2,5\n1,2,6 7 8\n");
+  EXPECT_EQ(result.rows[0].bags[0], (Ids{3, 4}));
+  EXPECT_EQ(result.rows[1].bags[0], Ids{5});
+  EXPECT_EQ(result.rows[2].bags[0], (Ids{7, 8}));
+}
+
+TEST_F(CsvReader, IdsMayHaveWeights) {
+  FeatureConfig& feature = config_.schema.features[0];
+  feature = {.name = "f",
+             .type = "int",
+             .separator = "|",
+             .weight_separator = ":",
+             .max_length = 2,
+             .keep = "last",
+             .buckets = {}};
+  const ReadResult result = read("y,n,f\n1,2,1:0.5|2|3:-2\n1,2,\n1,2,4:0\n1,2,5:x\n");
+  ASSERT_EQ(result.rows.size(), 3U);
+  EXPECT_EQ(result.rows[0].bags[0], (Ids{2, 3}));
+  EXPECT_EQ(result.rows[0].weights[0], (std::vector<float>{1, -2}));
+  EXPECT_EQ(result.rows[2].weights[0], std::vector<float>{0});
+  EXPECT_EQ(result.bad[0], shown(5, "column 'f': expected a number as the weight, got \"5:x\""));
+}
+
+TEST_F(CsvReader, ABagMayHaveAnyLength) {
+  config_.schema.features[0].type = "int";
+  config_.schema.features[0].separator = "|";
+  std::string text = "y,n,f\n1,2,0";
+  for (int i = 1; i < 5000; ++i) text += "|" + std::to_string(i);
+  const ReadResult result = read(text + "\n1,2,9\n");
+  ASSERT_EQ(result.rows.size(), 2U);
+  EXPECT_EQ(result.rows[0].bags[0].size(), 5000U);
+  EXPECT_EQ(result.rows[0].bags[0].back(), 4999U);
+  EXPECT_EQ(result.rows[1].bags[0], Ids{9});
+}
+
+TEST_F(CsvReader, OneColumnMayFeedSeveralInputs) {
+  config_ = csv_config("", {"n"}, {"n"});
+  config_.schema.features[0].type = "int";
+  const ReadResult result = read("y,n\n1,7\n0,\n");
+  ASSERT_EQ(result.rows.size(), 2U);
+  EXPECT_EQ(result.rows[0].numeric, Texts{show(7)});
+  EXPECT_EQ(result.rows[0].bags[0], Ids{7});
+  EXPECT_EQ(result.rows[1].bags[0], Ids{});
+}
+
+TEST_F(CsvReader, ALongFieldIsCutInItsMessage) {
+  EXPECT_EQ(read("y,n,f\n1," + std::string(1000, 'x') + ",a\n").bad[0],
+            shown(2, "column 'n': expected a number, got \"" + std::string(40, 'x') + "...\""));
+}
+
+// ------------------------------------------------------------- against a slow obvious parser
+
+/// Rows of text and what they mean, drawn from a seed: every kind of field, well and badly formed.
+class RandomRows {
+ public:
+  explicit RandomRows(std::uint64_t seed) : random_{seed} {}
+
+  std::uint64_t below(std::uint64_t bound) { return random_.below(draws_++, bound); }
+
+  std::string pick(const Texts& texts) { return texts[below(texts.size())]; }
+
+  std::string number() {
+    return pick({"",
+                 "0",
+                 "1",
+                 "-3",
+                 "12345",
+                 "999999999999999999",
+                 "1234567890123456789012",
+                 "1.5",
+                 "-0.125",
+                 "1e3",
+                 "1e-50",
+                 "+4",
+                 " 7 ",
+                 "-",
+                 "x",
+                 "1e99",
+                 "0x1",
+                 "12 3",
+                 std::to_string(below(100'000)),
+                 std::to_string(below(1'000'000'000))});
+  }
+  std::string integer() {
+    return pick({"", "0", "18446744073709551615", "18446744073709551616", "-5", "007", "a", "1.0",
+                 " 8", std::to_string(below(UINT64_MAX))});
+  }
+  std::string hex() {
+    std::ostringstream text;
+    text << std::hex << (below(UINT64_MAX) >> (4 * below(16)));
+    return pick({"", "68fd1e64", "FFFFFFFF", "0", "deadbeefdeadbeef", "12345678901234567",
+                 "1234567g", "68fd1e64 ", "0x10", text.str(), text.str()});
+  }
+  std::string label() { return pick({"0", "1", "0", "1", "1.0", "2", "", "no"}); }
+
+ private:
+  RandomStream random_;
+  std::uint64_t draws_ = 0;
+};
+
+std::string trimmed(std::string text) {
+  while (!text.empty() && text.front() == ' ') text.erase(0, 1);
+  while (!text.empty() && text.back() == ' ') text.pop_back();
+  return text;
+}
+
+/// False: a bad field.
+bool slow_number(const std::string& text, std::string& shown) {
+  shown = "-";
+  if (text.empty()) return true;
+  if (text.find_first_not_of("0123456789+-.e") != std::string::npos) return false;
+  char* end = nullptr;
+  const auto value = static_cast<float>(std::strtod(text.c_str(), &end));
+  shown = show(value);
+  return end == text.c_str() + text.size() && std::isfinite(value);
+}
+
+bool slow_id(const std::string& text, int base, Ids& ids) {
+  ids.clear();
+  if (text.empty()) return true;
+  const bool prefixed = base == 16 && text.starts_with("0x");
+  std::string digits = prefixed ? text.substr(2) : text;
+  const bool negative = base == 10 && digits.starts_with("-");
+  if (negative) digits.erase(0, 1);
+  const char* allowed = base == 16 ? "0123456789abcdefABCDEF" : "0123456789";
+  if (digits.empty() || digits.find_first_not_of(allowed) != std::string::npos) return false;
+  unsigned __int128 value = 0;
+  for (const char c : digits) {
+    const int digit = c <= '9' ? c - '0' : (c | 0x20) - 'a' + 10;
+    value = value * static_cast<unsigned>(base) + static_cast<unsigned>(digit);
+    if (value > UINT64_MAX) return false;
+  }
+  const auto id = static_cast<std::uint64_t>(value);
+  ids.push_back(negative ? 0 - id : id);
+  return true;
+}
+
+class RandomText : public FilesTest, public testing::WithParamInterface<int> {};
+
+TEST_P(RandomText, IsReadAsByASlowObviousParser) {
+  RandomRows random(static_cast<std::uint64_t>(GetParam()));
+  const char delimiter = "\t,|"[GetParam() % 3];
+  DataConfig config = csv_config("", {"a", "b"}, {"i", "h", "s"});
+  config.schema.delimiter = std::string(1, delimiter);
+  config.schema.header = false;
+  config.schema.columns = {"a", "unused", "i", "y", "h", "b", "s"};
+  config.schema.features[0].type = "int";
+  config.schema.features[1].type = "hex";
+
+  std::string text;
+  std::vector<ParsedRow> expected;
+  std::int64_t num_bad = 0;
+  constexpr std::int64_t kRows = 3000;
+  for (std::int64_t r = 0; r < kRows; ++r) {
+    ParsedRow row{.number = r, .label = 0, .numeric = {"", ""}, .bags = {}, .weights = {}};
+    row.bags.resize(3);
+    row.weights.resize(3);
+    Texts fields = {random.number(),
+                    random.pick({"", "junk", "1"}),
+                    random.integer(),
+                    random.label(),
+                    random.hex(),
+                    random.number(),
+                    random.pick({"", "a", "word word", "longer than eight bytes"})};
+    // Spaces within quotes belong to the field.
+    std::vector<bool> quoted(8);
+    Texts values = fields;
+    for (std::size_t f = 0; f < fields.size(); ++f) {
+      quoted[f] = random.below(10) == 0;
+      if (!quoted[f]) values[f] = trimmed(fields[f]);
+    }
+    bool good = slow_number(values[0], row.numeric[0]) && slow_number(values[5], row.numeric[1]) &&
+                slow_id(values[2], 10, row.bags[0]) && slow_id(values[4], 16, row.bags[1]) &&
+                (values[3] == "0" || values[3] == "1" || values[3] == "1.0");
+    row.label = values[3].starts_with("1") ? 1.0F : 0.0F;
+    if (!values[6].empty()) row.bags[2] = {hash_bytes(values[6])};
+    const std::uint64_t shift = random.below(20);
+    if (shift == 0) fields.pop_back();
+    if (shift == 1) fields.push_back("more");
+    good = good && shift > 1;
+    for (std::size_t f = 0; f < fields.size(); ++f) {
+      if (f > 0) text += delimiter;
+      text += quoted[f] ? "\"" + fields[f] + "\"" : fields[f];
+    }
+    text += random.below(8) == 0 ? "\r\n" : "\n";
+    if (good) expected.push_back(row);
+    num_bad += good ? 0 : 1;
+  }
+  config.train.path = {write("random.txt", text)};
+  LineCutter::Limits limits;
+  limits.block_bytes = 64 + 100 * GetParam();
+  const ReadResult result = read_text(config, {.num_threads = 2}, limits);
+  EXPECT_EQ(result.num_bad, num_bad);
+  ASSERT_EQ(result.rows.size(), expected.size());
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    ASSERT_TRUE(result.rows[i] == expected[i]) << "row " << expected[i].number;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Seeds, RandomText, testing::Range(0, 9));
+
+}  // namespace
+}  // namespace satrap::data

@@ -1,0 +1,212 @@
+#include "satrap/data/transforms.h"
+
+#include <cmath>
+#include <limits>
+
+#include "src/data/batch_assembler.h"
+#include "src/data/row_parser.h"
+#include "tests/data/text_files.h"
+
+namespace satrap::data {
+namespace {
+
+constexpr float kMissing = std::numeric_limits<float>::quiet_NaN();
+
+/// One block of one number per row.
+class OneColumn : public RowBlockSource {
+ public:
+  explicit OneColumn(std::vector<float> values) : values_(std::move(values)) {}
+
+  bool next(RowBlock& block) override {
+    block.clear(1, 0);
+    if (given_ || values_.empty()) return false;
+    given_ = true;
+    block.num_rows = static_cast<std::int64_t>(values_.size());
+    block.labels.assign(values_.size(), 0.0F);
+    block.numeric[0] = values_;
+    return true;
+  }
+
+ private:
+  std::vector<float> values_;
+  bool given_ = false;
+};
+
+Schema schema_of(const NumericConfig& input) {
+  DataConfig config = csv_config("x", {}, {});
+  config.schema.numeric = {input};
+  return resolve_schema(config);
+}
+
+Schema schema_of(const FeatureConfig& feature) {
+  DataConfig config = csv_config("x", {}, {});
+  config.schema.features = {feature};
+  return resolve_schema(config);
+}
+
+Batch batch_of(const Schema& schema,
+               const FittedTransforms& transforms,
+               const std::vector<float>& values) {
+  RowBlock block;
+  OneColumn(values).next(block);
+  const RowPiece piece{&block, 0, block.num_rows};
+  Batch batch;
+  BatchAssembler(schema, transforms).assemble({&piece, 1}, batch);
+  return batch;
+}
+
+FittedTransforms fit(const Schema& schema,
+                     const std::vector<float>& values,
+                     std::int64_t max_rows = 0) {
+  OneColumn rows(values);
+  return fit_transforms(schema, rows, max_rows, 1);
+}
+
+NumericConfig input_with(const std::string& transform) {
+  NumericConfig input;
+  input.name = "n";
+  input.transform = transform;
+  return input;
+}
+
+FeatureConfig range_feature(std::int64_t quantiles, std::vector<double> boundaries) {
+  FeatureConfig feature;
+  feature.name = "f";
+  feature.buckets = {.quantiles = quantiles, .boundaries = std::move(boundaries)};
+  return feature;
+}
+
+TEST(Transforms, SignedLog1pIsOddAndGoesThroughZero) {
+  EXPECT_EQ(signed_log1p(0.0F), 0.0F);
+  EXPECT_FLOAT_EQ(signed_log1p(std::exp(1.0F) - 1.0F), 1.0F);
+  EXPECT_EQ(signed_log1p(-3.0F), -signed_log1p(3.0F));
+}
+
+TEST(Transforms, NoneAndLog1pNeedNoData) {
+  const Schema schema = schema_of(input_with("log1p"));
+  const Batch batch = batch_of(schema, fixed_transforms(schema), {0, -1, kMissing});
+  EXPECT_EQ(batch.numeric, (std::vector<float>{0, signed_log1p(-1), 0}));
+}
+
+TEST(Transforms, ClipComesFirstAndFillLast) {
+  NumericConfig input = input_with("log1p");
+  input.clip = {0, 10};
+  input.fill = -7;
+  const Schema schema = schema_of(input);
+  const Batch batch = batch_of(schema, fixed_transforms(schema), {-5, 20, kMissing});
+  EXPECT_EQ(batch.numeric, (std::vector<float>{0, signed_log1p(10), -7}));
+}
+
+TEST(Transforms, AnIndicatorSaysWhereAValueIsMissing) {
+  NumericConfig input = input_with("none");
+  input.missing_indicator = true;
+  const Schema schema = schema_of(input);
+  const Batch batch = batch_of(schema, fixed_transforms(schema), {4, kMissing});
+  EXPECT_EQ(batch.num_numeric, 2);
+  EXPECT_EQ(batch.numeric, (std::vector<float>{4, 0, 0, 1}));
+}
+
+TEST(Transforms, AZScoreHasMeanZeroAndDeviationOne) {
+  const Schema schema = schema_of(input_with("zscore"));
+  const std::vector<float> values = {1, 3, kMissing, 5, 7};  // mean 4, variance 5
+  const FittedTransforms transforms = fit(schema, values);
+  EXPECT_DOUBLE_EQ(transforms.scales[0].mean, 4.0);
+  EXPECT_DOUBLE_EQ(transforms.scales[0].stddev, std::sqrt(5.0));
+  const Batch batch = batch_of(schema, transforms, values);
+  EXPECT_FLOAT_EQ(batch.numeric[0], static_cast<float>(-3.0 / std::sqrt(5.0)));
+  EXPECT_EQ(batch.numeric[2], 0.0F);
+}
+
+TEST(Transforms, AZScoreMayFollowALogarithm) {
+  const Schema schema = schema_of(input_with("log1p_zscore"));
+  const float e = std::exp(1.0F);
+  const FittedTransforms transforms = fit(schema, {0, e * e - 1});  // 0 and 2 after log1p
+  EXPECT_NEAR(transforms.scales[0].mean, 1.0, 1e-6);
+  EXPECT_NEAR(transforms.scales[0].stddev, 1.0, 1e-6);
+}
+
+TEST(Transforms, AConstantColumnIsNotDividedByZero) {
+  const Schema schema = schema_of(input_with("zscore"));
+  EXPECT_EQ(batch_of(schema, fit(schema, {5, 5, 5}), {5, 6}).numeric, (std::vector<float>{0, 1}));
+  EXPECT_EQ(batch_of(schema, fit(schema, {kMissing}), {5, kMissing}).numeric,
+            (std::vector<float>{5, 0}));
+}
+
+TEST(Transforms, OnlyTheFirstRowsAreFitted) {
+  const Schema schema = schema_of(input_with("zscore"));
+  EXPECT_EQ(fit(schema, {1, 3, 1000}, 2).scales[0].mean, 2.0);
+  EXPECT_TRUE(contains(error_of([&] { fit(schema, {}); }), "no rows to fit"));
+}
+
+TEST(Buckets, BoundariesBelongToTheRangeAbove) {
+  const Schema schema = schema_of(range_feature(0, {0, 0.1, 10}));
+  const Batch batch =
+      batch_of(schema, fixed_transforms(schema), {-1, 0, 0.05F, 0.1F, kMissing, 10, 1e9F});
+  EXPECT_EQ(batch.ids, (std::vector<std::uint64_t>{0, 1, 1, 2, 3, 3}));
+  EXPECT_EQ(batch.offsets, (std::vector<std::int64_t>{0, 1, 2, 3, 4, 4, 5, 6}));
+}
+
+TEST(Buckets, AMissingNumberMayHaveAnIdOfItsOwn) {
+  FeatureConfig feature = range_feature(0, {0});
+  feature.missing = "own_id";
+  const Schema schema = schema_of(feature);
+  EXPECT_EQ(batch_of(schema, fixed_transforms(schema), {1, kMissing}).ids,
+            (std::vector<std::uint64_t>{1, kMissingId}));
+}
+
+TEST(Buckets, QuantilesHoldEqualShares) {
+  const Schema schema = schema_of(range_feature(4, {}));
+  std::vector<float> values;
+  for (int i = 0; i < 1000; ++i) values.push_back(static_cast<float>(i * 7919 % 1000));
+  const FittedTransforms transforms = fit(schema, values);
+  EXPECT_EQ(transforms.boundaries[0], (std::vector<double>{250, 500, 750}));
+  std::vector<int> counts(4);
+  for (const std::uint64_t id : batch_of(schema, transforms, values).ids) {
+    ++counts[static_cast<std::size_t>(id)];
+  }
+  EXPECT_EQ(counts, (std::vector<int>{250, 250, 250, 250}));
+}
+
+TEST(Buckets, AFrequentValueIsOneRange) {
+  const Schema schema = schema_of(range_feature(10, {}));
+  std::vector<float> values(900, 0.0F);
+  for (int i = 1; i <= 100; ++i) values.push_back(static_cast<float>(i));
+  EXPECT_EQ(fit(schema, values).boundaries[0], std::vector<double>{1});
+  EXPECT_TRUE(fit(schema, {kMissing}).boundaries[0].empty());
+}
+
+TEST(Buckets, QuantilesOfManyRowsComeFromASample) {
+  const Schema schema = schema_of(range_feature(2, {}));
+  std::vector<float> values;
+  for (int i = 0; i < 1'000'000; ++i) values.push_back(static_cast<float>(i % 10'007));
+  const FittedTransforms transforms = fit(schema, values);
+  EXPECT_NEAR(transforms.boundaries[0][0], 5003.0, 60.0);  // 2.5 standard errors
+  EXPECT_EQ(transforms.boundaries, fit(schema, values).boundaries);
+}
+
+TEST(FittedTransformsTest, ComeBackFromJsonBitForBit) {
+  DataConfig config = csv_config("x", {"a", "b"}, {"r", "s"});
+  config.schema.numeric[0].transform = "zscore";
+  config.schema.features[0].buckets.quantiles = 3;
+  const Schema schema = resolve_schema(config);
+  FittedTransforms transforms;
+  transforms.scales = {{.mean = 1.0 / 3.0, .stddev = 1e-7}, {}};
+  transforms.boundaries = {{-0.1, 1e300}};
+  const FittedTransforms again = FittedTransforms::from_json(transforms.to_json(schema), schema);
+  EXPECT_EQ(again.scales[0].mean, transforms.scales[0].mean);
+  EXPECT_EQ(again.scales[0].stddev, transforms.scales[0].stddev);
+  EXPECT_EQ(again.scales[1].stddev, 1.0);
+  EXPECT_EQ(again.boundaries, transforms.boundaries);
+}
+
+TEST(FittedTransformsTest, ThoseOfAnotherSchemaAreRefused) {
+  const Schema schema = schema_of(input_with("zscore"));
+  for (const char* text : {"", "{}", "[1]", R"({"scales": {"n": {"mean": 1}}})",
+                           R"({"scales": {"n": {"mean": 1, "stddev": 0}}})",
+                           R"({"scales": {"m": {"mean": 1, "stddev": 1}}})"}) {
+    error_of([&] { FittedTransforms::from_json(text, schema); }, ErrorCode::kCorrupt);
+  }
+}
+
+}  // namespace
+}  // namespace satrap::data
