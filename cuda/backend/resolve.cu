@@ -147,7 +147,7 @@ __device__ void admit(const CacheView& cache,
 }
 
 /// One warp per tile of kTileRuns sets that the batch wants something of.
-__global__ void __launch_bounds__(kThreads, 12)
+__global__ void __launch_bounds__(kThreads, 8)
     resolve_sets(CacheView cache, PlanView plan, ResolveArguments arguments, MissView misses) {
   const std::int64_t num_runs = plan.counts->set_runs;
   const std::int64_t num_tiles = (num_runs + kTileRuns - 1) / kTileRuns;
