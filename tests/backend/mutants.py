@@ -1,6 +1,6 @@
 """Breaks the kernels on purpose, one line at a time, and sees the tests of the executor notice.
 
-Usage: mutants.py BUILD_DIR, of a build that has backend_simt_tests. A mutant is a replacement in one
+Usage: mutants.py BUILD_DIR [FIRST], of a build that has backend_simt_tests. A mutant is a replacement in one
 file of cuda/backend; the sources that it concerns are compiled from a copy and linked before the
 rest. A mutant that its test does not catch is a failure, as is one whose line is no longer there.
 """
@@ -118,7 +118,7 @@ def build_mutant(build, folder, mutant, commands, link):
             arguments[-1] = str(overlay / source)
         compiler = next(i for i, a in enumerate(arguments) if not a.endswith("ccache"))
         arguments[compiler + 1:compiler + 1] = [f"-I{folder}"]
-        arguments += ["-O1", "-Wno-error", "-w"]
+        arguments += ["-O0", "-w"]
         subprocess.run(arguments, cwd=build, check=True, capture_output=True, text=True)
     program = folder / "mutant"
     command = link.replace("-o tests/backend_simt_tests", f"-o {program} {' '.join(objects)}")
@@ -144,8 +144,9 @@ def verdict(program, test):
 def main():
     build = pathlib.Path(sys.argv[1]).resolve()
     commands, link = compile_commands(build), link_command(build)
+    mutants = MUTANTS[int(sys.argv[2]) if len(sys.argv) > 2 else 0:]
     survivors = 0
-    for mutant in MUTANTS:
+    for mutant in mutants:
         name, file, _, _, test, _ = mutant
         with tempfile.TemporaryDirectory() as folder:
             try:
@@ -154,7 +155,7 @@ def main():
                 sys.exit(f"{name} ({file}) does not build:\n{error.stderr}")
         survivors += seen is None
         print(f"{'SURVIVES' if seen is None else 'caught  '} {name} | {test} | {seen}", flush=True)
-    print(f"{len(MUTANTS) - survivors} of {len(MUTANTS)} mutants caught")
+    print(f"{len(mutants) - survivors} of {len(mutants)} mutants caught")
     sys.exit(survivors != 0)
 
 
