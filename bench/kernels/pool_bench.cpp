@@ -21,7 +21,7 @@ constexpr std::int64_t kBagSize = 8;
 
 /// Rows of [header | dim weights | dim floats of state] on huge pages, as a table has them.
 struct Rows {
-  explicit Rows(std::int64_t dim) : stride(kHeaderBytes + 2 * 4 * dim) {
+  explicit Rows(std::int64_t dim) : stride(kHeaderBytes + std::int64_t{2} * 4 * dim) {
     memory = static_cast<std::byte*>(
         mmap(nullptr, kMemoryBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
     madvise(memory, kMemoryBytes, MADV_HUGEPAGE);

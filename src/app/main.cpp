@@ -36,7 +36,7 @@ const CLI::App& deepest_command(const CLI::App& program) {
 }
 
 std::string full_name(const CLI::App& command) {
-  const std::string name = command.get_name();
+  const std::string& name = command.get_name();
   return command.get_parent() == nullptr ? name : full_name(*command.get_parent()) + " " + name;
 }
 

@@ -63,8 +63,10 @@ std::string describe_summary(const std::string& summary_path) {
                ? metric(summary[at].get<double>(), format)
                : std::string("-");
   };
-  std::string text = fmt::format("trained     {} steps, {} examples in {} ({} examples/s)\n",
+  // Steps and examples are those of the whole job, the time is this process's.
+  std::string text = fmt::format("trained     {} steps, {} examples{} in {} ({} examples/s)\n",
                                  number("/step", "{:.0f}"), number("/examples", "{:.0f}"),
+                                 summary.value("resumed", false) ? "; resumed, and finished" : "",
                                  format_duration(summary.value("seconds", 0.0)),
                                  number("/examples_per_second", "{:.0f}"));
   text += fmt::format("train       loss {}  auc {}  ne {}\n", number("/train/loss", "{:.5f}"),

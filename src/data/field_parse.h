@@ -64,26 +64,27 @@ inline bool hex_of(std::string_view text, std::uint64_t& value) {
   return error == std::errc{} && end == text.data() + text.size();
 }
 
+/// The whole text as a number in the notation of std::from_chars.
+template <class Number>
+bool whole_of(std::string_view text, Number& value) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return error == std::errc{} && end == text.data() + text.size();
+}
+
 /// An unsigned 64-bit number, or a negative signed one (as its two's complement).
 inline bool int_of(std::string_view text, std::uint64_t& value) {
-  const char* const text_end = text.data() + text.size();
-  if (text.starts_with('-')) {
-    std::int64_t negative = 0;
-    const auto [end, error] = std::from_chars(text.data(), text_end, negative);
-    value = static_cast<std::uint64_t>(negative);
-    return error == std::errc{} && end == text_end;
-  }
-  const auto [end, error] = std::from_chars(text.data(), text_end, value);
-  return error == std::errc{} && end == text_end;
+  if (!text.starts_with('-')) return whole_of(text, value);
+  std::int64_t negative = 0;
+  if (!whole_of(text, negative)) return false;
+  value = static_cast<std::uint64_t>(negative);
+  return true;
 }
 
 /// A finite decimal number: the nearest double, rounded to float.
 inline bool number_of(std::string_view text, float& value) {
-  const char* const text_end = text.data() + text.size();
-  if (text.starts_with('+')) text.remove_prefix(1);
+  if (text.starts_with('+') && !text.starts_with("+-")) text.remove_prefix(1);
   double wide = 0;
-  const auto [end, error] = std::from_chars(text.data(), text_end, wide);
-  if (error != std::errc{} || end != text_end) return false;
+  if (!whole_of(text, wide)) return false;
   value = static_cast<float>(wide);
   return std::isfinite(value);
 }

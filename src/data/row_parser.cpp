@@ -145,8 +145,9 @@ const char* RowParser::parse_row(const char* p, RowBlock& rows) {
         }
         break;
       case Kind::kLabel:
-        rows.labels[row_] = static_cast<float>(*q - '0');
-        done = (*q == '0' || *q == '1') && at_end(++q);
+        rows.labels[row_] = static_cast<float>(*p - '0');
+        ++q;
+        done = (*p == '0' || *p == '1') && at_end(q);
         break;
       case Kind::kNumber: {
         const bool negative = *q == '-';

@@ -10,6 +10,15 @@ std::int64_t InputShape::pooled_width() const {
   return std::accumulate(field_widths.begin(), field_widths.end(), std::int64_t{0});
 }
 
+namespace {
+
+std::string field_name(const InputShape& shape, std::size_t field) {
+  return field < shape.field_names.size() ? concat("'", shape.field_names[field], "'")
+                                          : concat("field ", field);
+}
+
+}  // namespace
+
 std::int64_t equal_field_width(const std::string& model, const InputShape& shape) {
   if (shape.field_widths.empty()) {
     throw Error(ErrorCode::kInvalidConfig,
@@ -18,9 +27,10 @@ std::int64_t equal_field_width(const std::string& model, const InputShape& shape
   const std::int64_t width = shape.field_widths.front();
   for (std::size_t i = 0; i < shape.field_widths.size(); ++i) {
     if (shape.field_widths[i] == width) continue;
-    throw Error(ErrorCode::kInvalidConfig,
-                concat("model '", model, "' needs tables of one dim: field 0 is ", width,
-                       " wide, field ", i, " is ", shape.field_widths[i]));
+    throw Error(
+        ErrorCode::kInvalidConfig,
+        concat("model '", model, "' needs tables of one dim: ", field_name(shape, 0), " is ", width,
+               " wide, ", field_name(shape, i), " is ", shape.field_widths[i]));
   }
   return width;
 }
@@ -28,6 +38,11 @@ std::int64_t equal_field_width(const std::string& model, const InputShape& shape
 std::vector<std::int64_t> append(std::vector<std::int64_t> widths, std::int64_t last) {
   widths.push_back(last);
   return widths;
+}
+
+void check_model(const ModelConfig& model, const InputShape& shape) {
+  Layout layout;
+  make_model(model, shape, layout);
 }
 
 std::unique_ptr<Model> make_model(const ModelConfig& config,

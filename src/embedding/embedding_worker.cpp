@@ -21,7 +21,10 @@ std::size_t index(std::int64_t i) { return static_cast<std::size_t>(i); }
 class EmbeddingWorker::Impl {
  public:
   Impl(const std::vector<FeatureSpec>& features, std::vector<ps::Table*> tables, ThreadPool& pool)
-      : layout_(features, tables), tables_(tables), pool_(pool), planner_(layout_, tables_, pool_) {
+      : layout_(features, tables),
+        tables_(std::move(tables)),
+        pool_(pool),
+        planner_(layout_, tables_, pool_) {
     for (const ps::Table* table : tables_) max_dim_ = std::max(max_dim_, table->spec().dim);
   }
 
@@ -142,7 +145,7 @@ class EmbeddingWorker::Impl {
   std::vector<float> row_gradients_;  // [num_units, max_dim]
 };
 
-EmbeddingWorker::EmbeddingWorker(std::vector<FeatureSpec> features,
+EmbeddingWorker::EmbeddingWorker(const std::vector<FeatureSpec>& features,
                                  std::vector<ps::Table*> tables,
                                  ThreadPool& pool)
     : impl_(std::make_unique<Impl>(features, std::move(tables), pool)) {}

@@ -17,15 +17,21 @@ using Json = nlohmann::ordered_json;
 constexpr int kFormat = 1;
 
 Json body_of(const Manifest& m) {
-  Json json = {{"format", kFormat},         {"version", m.version},
-               {"created", m.created},      {"step", m.step},
-               {"epoch", m.position.epoch}, {"batches", m.position.batches},
-               {"examples", m.examples},    {"nonfinite_steps", m.nonfinite_steps},
+  Json json = {{"format", kFormat},
+               {"version", m.version},
+               {"created", m.created},
+               {"step", m.step},
+               {"epoch", m.position.epoch},
+               {"batches", m.position.batches},
+               {"next_row", m.position.next_row},
+               {"examples", m.examples},
+               {"nonfinite_steps", m.nonfinite_steps},
                {"metrics", m.metrics}};
   json["tables"] = Json::array();
   for (const auto& t : m.tables) {
     json["tables"].push_back({{"name", t.name},
                               {"file", t.file},
+                              {"optimizer", t.optimizer},
                               {"dim", t.dim},
                               {"row_bytes", t.row_bytes},
                               {"rows", t.rows}});
@@ -51,14 +57,15 @@ Manifest parse(const Json& json) {
   m.version = json.at("version");
   m.created = json.at("created");
   m.step = json.at("step");
-  m.position = {json.at("epoch"), json.at("batches")};
+  m.position = {json.at("epoch"), json.at("batches"), json.at("next_row")};
   m.examples = json.at("examples");
   m.nonfinite_steps = json.at("nonfinite_steps");
   for (const auto& [name, value] : json.at("metrics").items()) {
     if (value.is_number()) m.metrics[name] = value;  // null: undefined then
   }
   for (const Json& t : json.at("tables")) {
-    m.tables.push_back({t.at("name"), t.at("file"), t.at("dim"), t.at("row_bytes"), t.at("rows")});
+    m.tables.push_back({t.at("name"), t.at("file"), t.at("optimizer"), t.at("dim"),
+                        t.at("row_bytes"), t.at("rows")});
   }
   for (const Json& t : json.at("dense")) m.dense.push_back({t.at("name"), t.at("shape")});
   for (const Json& p : json.at("pending")) {
@@ -105,6 +112,22 @@ Manifest Manifest::read(const std::string& directory) {
   } catch (const nlohmann::json::exception& error) {
     throw Error(ErrorCode::kCorrupt, concat(path, ": not a manifest: ", error.what()));
   }
+}
+
+std::string optimizer_name(RowOptimizerType type) {
+  switch (type) {
+    case RowOptimizerType::kSgd:
+      return "sgd";
+    case RowOptimizerType::kAdagrad:
+      return "adagrad";
+    case RowOptimizerType::kRowwiseAdagrad:
+      return "rowwise_adagrad";
+    case RowOptimizerType::kAdam:
+      return "adam";
+    case RowOptimizerType::kFtrl:
+      return "ftrl";
+  }
+  return "unknown";
 }
 
 std::string checkpoint_name(std::int64_t step) { return fmt::format("step-{:012}", step); }

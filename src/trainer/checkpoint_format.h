@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "satrap/data/batch_source.h"
+#include "satrap/kernels/row_optimizer.h"
 #include "satrap/trainer/checkpoint.h"
 
 namespace satrap::trainer {
@@ -28,7 +29,7 @@ struct Manifest {
     std::string xxh3;  // hex
   };
   struct Table {
-    std::string name, file;
+    std::string name, file, optimizer;
     std::int64_t dim = 0, row_bytes = 0, rows = 0;
   };
   struct Tensor {
@@ -60,8 +61,10 @@ inline constexpr const char* kDenseFile = "dense.bin";
 inline constexpr const char* kPendingFile = "pending.bin";
 inline constexpr const char* kTransformsFile = "transforms.json";
 inline constexpr const char* kTemporaryPrefix = ".tmp-";
+inline constexpr const char* kAbandonedPrefix = "abandoned-";
 
-std::string checkpoint_name(std::int64_t step);  // "step-000000001000"
+std::string optimizer_name(RowOptimizerType type);  // as in the configuration
+std::string checkpoint_name(std::int64_t step);     // "step-000000001000"
 std::string to_hex(std::uint64_t value);
 
 }  // namespace satrap::trainer

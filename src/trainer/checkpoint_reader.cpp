@@ -76,6 +76,12 @@ void load_tables(const std::string& checkpoint, const Manifest& manifest, Model&
   for (std::size_t i = 0; i < model.tables.size(); ++i) {
     const Manifest::Table& saved = manifest.tables[i];
     ps::Table& table = *model.tables[i];
+    const std::string optimizer = optimizer_name(table.spec().optimizer.type);
+    if (saved.name == table.spec().name && saved.optimizer != optimizer) {
+      throw Error(ErrorCode::kInvalidConfig,
+                  concat(checkpoint, ": table '", saved.name, "' was trained with optimizer ",
+                         saved.optimizer, ", the configuration says ", optimizer));
+    }
     if (saved.name != table.spec().name || saved.dim != table.spec().dim ||
         saved.row_bytes != table.row_bytes()) {
       throw Error(ErrorCode::kInvalidConfig,

@@ -62,8 +62,9 @@ void write_tables(CheckpointContent& content, DirectoryWriter& out) {
       rows = content.tables[i].snapshot->write(
           [&](std::span<const std::byte> block) { file.write(block); });
     });
-    out.manifest.tables.push_back(
-        {table.spec().name, name, table.spec().dim, table.row_bytes(), rows});
+    out.manifest.tables.push_back({table.spec().name, name,
+                                   optimizer_name(table.spec().optimizer.type), table.spec().dim,
+                                   table.row_bytes(), rows});
     content.tables[i].snapshot.reset();  // no more copying aside
   }
 }
@@ -96,6 +97,12 @@ void publish_directory(const std::string& temporary, const std::string& path) {
     return;
   }
   rename_atomic(temporary, path);
+}
+
+void remove_abandoned(const std::string& directory) {
+  for (const std::string& name : list_directory(directory)) {
+    if (name.starts_with(kAbandonedPrefix)) remove_all(directory + "/" + name);
+  }
 }
 
 void remove_oldest(const std::string& directory, std::int64_t keep) {
@@ -134,6 +141,27 @@ CheckpointWriter::~CheckpointWriter() {
   } catch (const std::exception& error) {
     log_error("checkpoint: {}", error.what());
   }
+}
+
+void CheckpointWriter::set_newer_aside(std::int64_t step) {
+  for (const std::string& path : checkpoint_paths(directory_)) {
+    const std::string name = std::filesystem::path(path).filename().string();
+    if (name <= checkpoint_name(step)) continue;
+    const std::string aside = concat(directory_, "/", kAbandonedPrefix, name);
+    remove_all(aside);
+    rename_atomic(path, aside);
+    log_warning("checkpoint {} is later than step {}, from where the run continues: renamed to {}",
+                path, step, aside);
+  }
+}
+
+void CheckpointWriter::update_metrics(std::int64_t step,
+                                      const std::map<std::string, double>& metrics) {
+  const std::string path = directory_ + "/" + checkpoint_name(step);
+  if (!std::filesystem::exists(path)) return;
+  Manifest manifest = Manifest::read(path);
+  manifest.metrics = metrics;
+  write_file_atomic(path + "/" + kManifestFile, manifest.to_json());
 }
 
 void CheckpointWriter::start(std::unique_ptr<CheckpointContent> content) {
@@ -177,6 +205,7 @@ void CheckpointWriter::publish(CheckpointContent& content) {
     const std::string path = directory_ + "/" + name;
     publish_directory(temporary, path);
     fsync_directory(directory_);
+    remove_abandoned(directory_);
     last_path_ = path;
     log_info("checkpoint: step {} written to {}", content.step, path);
   } catch (const Error& error) {

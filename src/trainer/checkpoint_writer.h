@@ -49,6 +49,14 @@ class CheckpointWriter {
   CheckpointWriter(std::string directory, std::int64_t keep);
   ~CheckpointWriter();  // waits for the checkpoint in progress; its error is logged
 
+  /// The run continues from `step`: checkpoints of later steps are no longer its past. They are
+  /// renamed to abandoned-step-..., and removed once the first new one is published.
+  void set_newer_aside(std::int64_t step);
+
+  /// Metrics found after the checkpoint of `step` was published, which are added to its manifest.
+  /// After wait(). Does nothing if there is no such checkpoint.
+  void update_metrics(std::int64_t step, const std::map<std::string, double>& metrics);
+
   /// Writes in the background. Waits for the one before it first, and rethrows its error.
   void start(std::unique_ptr<CheckpointContent> content);
 

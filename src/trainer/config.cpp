@@ -3,6 +3,7 @@
 #include <filesystem>
 
 #include "satrap/core/error.h"
+#include "src/trainer/model.h"
 
 namespace satrap::trainer {
 namespace {
@@ -104,6 +105,7 @@ void JobConfig::validate(const ConfigOrigins& origins) const {
       name == "default" ? table.validate(path) : table.validate(path, tables.at("default"));
     });
   }
+  with_place(origins, [&] { check_model(*this); });
 }
 
 JobConfig load_job(const std::string& path, const std::vector<std::string>& overrides) {

@@ -70,9 +70,13 @@ void EmbeddingStage::fail(std::exception_ptr error) {
 
 // --------------------------------------------------------------------------------- dense side
 
-Work* EmbeddingStage::take_looked_up() {
+Work* EmbeddingStage::take_looked_up(const std::atomic<bool>* stop) {
+  constexpr std::chrono::milliseconds kPoll(50);  // a signal cannot notify
   std::unique_lock lock(mutex_);
-  changed_.wait(lock, [&] { return stopped_ || ended_ || !looked_up_.empty(); });
+  const auto ready = [&] { return stopped_ || ended_ || !looked_up_.empty(); };
+  while (!changed_.wait_for(lock, kPoll, ready)) {
+    if (stop != nullptr && stop->load()) return nullptr;
+  }
   if (error_) std::rethrow_exception(error_);
   if (stopped_ || looked_up_.empty()) return nullptr;
   Work* work = looked_up_.front();
@@ -91,6 +95,19 @@ void EmbeddingStage::wait_applied(std::int64_t step) {
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [&] { return stopped_ || last_applied_ >= step; });
   if (error_) std::rethrow_exception(error_);
+}
+
+bool EmbeddingStage::all_looked_up_and_applied() const {
+  std::lock_guard lock(mutex_);
+  return ended_ && looked_up_.empty();
+}
+
+bool EmbeddingStage::wait_applied_for(std::int64_t step, std::chrono::milliseconds time) {
+  std::unique_lock lock(mutex_);
+  const bool applied =
+      changed_.wait_for(lock, time, [&] { return stopped_ || last_applied_ >= step; });
+  if (error_) std::rethrow_exception(error_);
+  return applied;
 }
 
 std::vector<PendingLookup> EmbeddingStage::pending_lookups(std::int64_t step) {

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
@@ -64,9 +66,12 @@ class EmbeddingStage {
   void fail(std::exception_ptr error);
 
   // Dense side.
-  Work* take_looked_up();                // blocks; nullptr: all steps are done
-  void submit_gradient(Work* work);      // in step order
+  Work* take_looked_up(const std::atomic<bool>* stop);  // blocks; nullptr: all steps are done
+  void submit_gradient(Work* work);                     // in step order
   void wait_applied(std::int64_t step);  // until all updates of steps <= `step` are applied
+  bool wait_applied_for(std::int64_t step, std::chrono::milliseconds time);  // false: not yet
+
+  bool all_looked_up_and_applied() const;  // the data has ended, and so has this stage
 
   /// Lookups done for steps after `step`; call after wait_applied(step), before the gradient of
   /// step + 1 is submitted. In deterministic mode these are exactly the steps up to step + τ (fewer

@@ -32,6 +32,10 @@ struct Model {
   std::int64_t table_bytes() const;
 };
 
+/// Throws Error(kInvalidConfig) if features, tables and model of a job do not fit together. Reads
+/// no data.
+void check_model(const JobConfig& config);
+
 /// The precision in force: `auto` is fp32 on CPUs, where bf16 GEMM is slower without AMX.
 dense::Precision resolve_precision(const TrainConfig& config);
 

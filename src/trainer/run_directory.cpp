@@ -28,22 +28,25 @@ std::string lines_up_to(const std::string& path, std::int64_t step) {
 
 }  // namespace
 
-RunDirectory::RunDirectory(const JobConfig& config, Mode mode) : root_(config.run_dir) {
+RunDirectory::RunDirectory(const JobConfig& config, Mode mode)
+    : config_(config), mode_(mode), root_(config.run_dir) {
   ensure_directory(root_);
+  if (mode_ != Mode::kFresh) return;
   for (const char* name : kFiles) {
-    if (mode == Mode::kResume || !fs::exists(path(name))) continue;
-    if (mode == Mode::kFresh) {
-      throw Error(ErrorCode::kInvalidConfig,
-                  concat("run_dir: '", root_, "' holds an earlier run (", name,
-                         "): continue it with --resume, remove it with --overwrite, or choose "
-                         "another run_dir"));
-    }
-    remove_all(path(name));
+    if (!fs::exists(path(name))) continue;
+    throw Error(
+        ErrorCode::kInvalidConfig,
+        concat("run_dir: '", root_, "' holds an earlier run (", name,
+               "): continue it with --resume, remove it with --overwrite, or choose another "
+               "run_dir"));
   }
-  write_file_atomic(path("config.yaml"), dump_config(config));
 }
 
-void RunDirectory::open_metrics(std::int64_t step) {
+void RunDirectory::begin(std::int64_t step) {
+  for (const char* name : kFiles) {
+    if (mode_ == Mode::kOverwrite) remove_all(path(name));
+  }
+  write_file_atomic(path("config.yaml"), dump_config(config_));
   const std::string name = path("metrics.jsonl");
   if (fs::exists(name)) write_file_atomic(name, lines_up_to(name, step));
   metrics_.open(name, std::ios::app);

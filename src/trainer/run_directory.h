@@ -15,16 +15,17 @@ class RunDirectory {
  public:
   enum class Mode { kFresh, kOverwrite, kResume };
 
-  /// kFresh refuses a directory that holds an earlier run; kOverwrite removes that run's files (and
-  /// nothing else); kResume keeps them. Throws Error(kIo | kInvalidConfig).
+  /// Makes sure that the directory can be written to, and changes nothing else in it. kFresh
+  /// refuses one that holds an earlier run. Throws Error(kIo | kInvalidConfig).
   RunDirectory(const JobConfig& config, Mode mode);
+
+  /// The run begins: kOverwrite removes the files of the run before (and nothing else); config.yaml
+  /// is written, and metrics.jsonl opened for appending, without the lines of steps after `step`
+  /// (written by a run that is now continued from `step`).
+  void begin(std::int64_t step);
 
   std::string path(const std::string& name) const { return root_ + "/" + name; }
   std::string checkpoints() const { return path("checkpoints"); }
-
-  /// Opens metrics.jsonl for appending, without the lines of steps after `step` (written by a run
-  /// that is now continued from `step`).
-  void open_metrics(std::int64_t step);
 
   /// Appends one line and flushes it.
   void append_metrics(const nlohmann::ordered_json& line);
@@ -33,7 +34,9 @@ class RunDirectory {
   void write_summary(const nlohmann::ordered_json& summary);
 
  private:
-  std::string root_;
+  const JobConfig& config_;
+  const Mode mode_;
+  const std::string root_;
   std::ofstream metrics_;
 };
 

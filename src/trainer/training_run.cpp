@@ -49,10 +49,8 @@ TrainingRun::TrainingRun(const JobConfig& config, const TrainOptions& options)
       schema_(data::resolve_schema(config.data)),
       transforms_(prepare_transforms(config, schema_, checkpoint_to_resume_)),
       model_(config, schema_, pool_),
-      checkpoints_(directory_.checkpoints(), config.checkpoint.keep),
       timers_(kNumStages) {
   if (!checkpoint_to_resume_.empty()) restore(checkpoint_to_resume_);
-  directory_.open_metrics(step_);
 }
 
 void TrainingRun::restore(const std::string& checkpoint) {
@@ -91,40 +89,63 @@ void TrainingRun::open_pipeline() {
       Reporter::Sources{config_, model_, *source_, *stage_, timers_, directory_}, options_,
       restored_examples_);
   reporter_->restore_nonfinite_steps(restored_nonfinite_steps_);
+}
+
+void TrainingRun::start_planner() {
   planner_ = std::make_unique<Planner>(*source_, *model_.worker, *stage_, timers_, step_ + 1,
                                        config_.train.max_steps);
 }
 
+void TrainingRun::begin_directory() {
+  directory_.begin(step_);
+  checkpoints_ =
+      std::make_unique<CheckpointWriter>(directory_.checkpoints(), config_.checkpoint.keep);
+  checkpoints_->set_newer_aside(step_);
+}
+
 TrainOutcome TrainingRun::run() {
   open_pipeline();
+  begin_directory();
+  start_planner();
   IntervalClock report_clock(Interval::parse(config_.train.report_every, "train.report_every"));
   IntervalClock eval_clock(Interval::parse(config_.train.eval_every, "train.eval_every"));
   IntervalClock checkpoint_clock(Interval::parse(config_.checkpoint.every, "checkpoint.every"));
 
   const auto next_work = [&] {
     const ScopedStage timer(timers_, kStageWait);
-    return stage_->take_looked_up();
+    return stage_->take_looked_up(options_.stop);
   };
-  bool finished = true;
   while (Work* work = next_work()) {
     step(*work);
     if (report_clock.due(step_)) reporter_->report(step_);
     if (eval_clock.due(step_)) evaluate();
     if (checkpoint_clock.due(step_)) start_checkpoint();
-    if (stop_requested()) {
-      finished = false;
-      break;
-    }
+    if (stop_requested()) break;
   }
-  settle();
+  bool finished = stage_->all_looked_up_and_applied();
+  settle_within_grace();
   reporter_->end_training();
   reporter_->report(step_);
   if (finished && config_.data.has_eval()) evaluate();
+  finished = finished && !stop_requested();  // it may have cut the evaluation short
   start_checkpoint();
-  checkpoints_.wait();
+  checkpoints_->wait();
+  if (evaluated_step_ == step_) checkpoints_->update_metrics(step_, reporter_->metrics());
   reporter_->write_summary(step_, finished, resumed_step_ >= 0);
   planner_.reset();
   return {finished, directory_.path("summary.json"), find_checkpoint(directory_.checkpoints())};
+}
+
+void TrainingRun::settle_within_grace() {
+  constexpr std::chrono::seconds kGrace(2);
+  if (stage_->wait_applied_for(step_, kGrace)) return;
+  // Deterministic hybrid looks up steps to come before it applies the last updates, and their input
+  // is not coming.
+  log_warning(
+      "stopped while waiting for input: the lookups of the next steps are not made, so that "
+      "a resumed run may differ from an undisturbed one");
+  source_->close();
+  settle();
 }
 
 void TrainingRun::step(Work& work) {
@@ -178,7 +199,7 @@ void TrainingRun::evaluate() {
 
 void TrainingRun::start_checkpoint() {
   if (checkpointed_step_ == step_) return;
-  checkpoints_.wait();  // one at a time: the snapshots of the one before are done
+  checkpoints_->wait();  // one at a time: the snapshots of the one before are done
   settle();
   auto content = std::make_unique<CheckpointContent>();
   content->step = step_;
@@ -189,7 +210,7 @@ void TrainingRun::start_checkpoint() {
   content->transforms_json = transforms_.to_json(schema_);
   if (config_.train.deterministic) content->pending = stage_->pending_lookups(step_);
   content->capture(model_);
-  checkpoints_.start(std::move(content));
+  checkpoints_->start(std::move(content));
   checkpointed_step_ = step_;
 }
 

@@ -23,12 +23,17 @@ class TrainingRun {
  private:
   void restore(const std::string& checkpoint);
   void open_pipeline();
+  void begin_directory();
+  void start_planner();
 
   /// One step of the dense network, from a finished lookup to a submitted gradient.
   void step(Work& work);
 
   /// Everything of steps <= step_ is applied and nothing later is: the model is W_step, E_step.
   void settle() { stage_->wait_applied(step_); }
+
+  /// As settle, at the end of the run: does not wait for input that is not coming.
+  void settle_within_grace();
 
   void evaluate();
   void start_checkpoint();
@@ -42,7 +47,7 @@ class TrainingRun {
   const data::Schema schema_;
   const data::FittedTransforms transforms_;
   Model model_;
-  CheckpointWriter checkpoints_;
+  std::unique_ptr<CheckpointWriter> checkpoints_;
   StageTimers timers_;
 
   std::int64_t step_ = 0;           // the last one finished

@@ -204,7 +204,7 @@ class Dump(ConfigTest):
             self.assertRegex(text, rf"(?m)^\s*{key}: ")
 
     def test_a_schema_file_is_inlined(self):
-        schema = self.write("schema.yaml", "label: {column: y}\nfeatures: [{name: a}]\n")
+        schema = self.write("schema.yaml", "label: {column: y}\nfeatures: [{name: a}, {name: b}]\n")
         text = self.succeed("config", "dump", self.config, f"data.schema={schema}",
                             "data.format=csv").stdout
         self.assertIn("column: \"y\"", text.replace("column: y\n", 'column: "y"\n'))

@@ -255,7 +255,7 @@ class BrokenCheckpoints(CliTest):
     def test_an_unfinished_checkpoint_does_not_count(self):
         unfinished = self.newest.parent / ".tmp-step-000000000999"
         shutil.copytree(self.newest, unfinished)
-        self.assertNotIn("999", self.succeed("checkpoint", "ls", self.dir / "run").stdout)
+        self.assertNotIn("step-000000000999", self.succeed("checkpoint", "ls", self.dir / "run").stdout)
         self.succeed("train", self.config, "--resume", "train.epochs=2")
         self.assertFalse(unfinished.exists(), "what a crash left is removed")
 
@@ -271,6 +271,12 @@ class BrokenCheckpoints(CliTest):
                 error = self.fail_with(2, "eval", self.config, override, *extra, "--checkpoint",
                                        self.newest)
                 self.assert_words(error, *words)
+
+    def test_row_optimizers_whose_state_has_the_same_size(self):
+        self.succeed("train", self.config, "tables.default.optimizer.type=adam", "--overwrite")
+        error = self.fail_with(2, "train", self.config, "tables.default.optimizer.type=ftrl",
+                               "--resume", "train.epochs=2")
+        self.assert_words(error, "adam", "ftrl")
 
     def test_going_back_to_an_older_checkpoint_of_the_same_run(self):
         self.succeed("train", self.config, "--resume-from", self.previous, "train.max_steps=25")

@@ -78,7 +78,7 @@ TEST(FieldParse, ANumberIsFinite) {
   EXPECT_EQ(value, 0.25F);
   EXPECT_TRUE(number_of("1e-300", value));
   EXPECT_EQ(value, 0.0F);
-  for (const char* text : {"", "nan", "inf", "-inf", "1e39", "1,5", "1.5x", "--1", "."}) {
+  for (const char* text : {"", "nan", "inf", "-inf", "1e39", "1,5", "1.5x", "--1", "+-1", "."}) {
     EXPECT_FALSE(number_of(text, value)) << text;
   }
 }

@@ -70,7 +70,7 @@ class SharedSamples : public testing::Test {
 };
 
 #define SATRAP_NEEDS(path) \
-  if (!exists_) GTEST_SKIP() << path << " is not there"
+  if (!exists_) GTEST_SKIP() << (path) << " is not there"
 
 TEST_F(SharedSamples, CriteoKagglePlainAndGzip) {
   DataConfig config;

@@ -97,7 +97,7 @@ TEST(TableSnapshot, LeavesOutRowsThatWereNeverUpdated) {
   TableSnapshot snapshot(table, 1);
   EXPECT_EQ(snapshot.max_rows(), 2);
   Content content;
-  EXPECT_EQ(snapshot.write([&](auto rows_) { add_rows(content, rows_, table.row_bytes()); }), 1);
+  EXPECT_EQ(snapshot.write([&](auto saved) { add_rows(content, saved, table.row_bytes()); }), 1);
   EXPECT_EQ(content, content_of(table));
 }
 

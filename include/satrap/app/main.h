@@ -8,8 +8,8 @@ namespace satrap::app {
 ///   2        the configuration or the command line is wrong
 ///   128 + n  a job was stopped by signal n (SIGINT, SIGTERM) and has written a checkpoint
 /// Results go to standard output, everything else to standard error; an error is a line
-/// `error: …`, one for each problem of a configuration. Sets what belongs to the whole process
-/// (signals, allocator): call it once, from the main thread, before there are others.
+/// `error: …`, one for each problem of a configuration. Sets how the process treats signals:
+/// call it once, from the main thread, before there are others.
 int main(int argc, char** argv);
 
 }  // namespace satrap::app

@@ -18,8 +18,12 @@ struct InputShape {
   std::int64_t num_numeric = 0;  // columns of the numeric input, sequence masks included
   std::vector<std::int64_t>
       field_widths;  // of the pooled input, in order; first-order weight included
+  std::vector<std::string> field_names = {};  // for messages; empty, or one per field
   std::int64_t pooled_width() const;
 };
+
+/// Throws Error(kInvalidConfig) if the model cannot take these shapes, saying why.
+void check_model(const ModelConfig& model, const InputShape& shape);
 
 /// One batch for the dense network; host memory, row-major, borrowed for the call.
 struct DenseInput {
@@ -51,8 +55,7 @@ class DenseNetwork {
   static constexpr std::int64_t kPieceRows = 512;
   static constexpr std::int64_t kMaxLanes = 16;  // each has a gradient of its own in memory
 
-  /// Throws Error(kInvalidConfig) if the model cannot take these shapes, saying why. Parameters are
-  /// initialised from `seed` alone.
+  /// Throws as check_model does. Parameters are initialised from `seed` alone.
   static std::unique_ptr<DenseNetwork> create(const ModelConfig& model,
                                               const DenseOptimizerConfig& optimizer,
                                               Precision precision,

@@ -28,7 +28,7 @@ namespace satrap::embedding {
 class EmbeddingWorker {
  public:
   /// `tables[i]` has TableId i. All outlive the worker.
-  EmbeddingWorker(std::vector<FeatureSpec> features,
+  EmbeddingWorker(const std::vector<FeatureSpec>& features,
                   std::vector<ps::Table*> tables,
                   ThreadPool& pool);
   ~EmbeddingWorker();

@@ -1,0 +1,38 @@
+"""The configurations in README.md are valid, and its commands exist."""
+import os
+import pathlib
+import re
+import unittest
+
+from cli import CliTest
+
+SOURCE = pathlib.Path(os.environ.get("SATRAP_SOURCE_DIR") or ".")
+README = (SOURCE / "README.md").read_text()
+
+
+class Readme(CliTest):
+    def test_configurations_are_valid(self):
+        blocks = re.findall(r"```yaml\n(.*?)```", README, re.S)
+        blocks += re.findall(r"<< 'YAML'\n(.*?)\nYAML\n", README, re.S)
+        self.assertGreaterEqual(len(blocks), 3)
+        for block in blocks:
+            if "run_dir" not in block:  # a part of a job
+                block = f"run_dir: {self.dir}/run\nmodel: {{type: deepfm}}\n" + block.replace(
+                    "data:\n", "data:\n  train: {path: train.csv}\n")
+            with self.subTest(block=block):
+                self.succeed("config", "check", self.write("job.yaml", block))
+
+    def test_commands_exist(self):
+        commands = set(re.findall(r"satrap ((?:data|config|checkpoint) [a-z]+|train|eval|doctor)", README))
+        self.assertGreaterEqual(len(commands), 8)
+        for command in commands:
+            self.succeed(*command.split(), "--help")
+
+    def test_links_lead_somewhere(self):
+        for page in ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md"]:
+            for link in re.findall(r"\]\(([^)#:]+)\)", (SOURCE / page).read_text()):
+                self.assertTrue((SOURCE / link).exists(), f"{page}: {link}")
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
