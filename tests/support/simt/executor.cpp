@@ -62,7 +62,7 @@ struct Lane {
   Fiber fiber;
   Place place;
   unsigned index = 0;  // within the block
-  bool ended = false;
+  bool ended = true;
   Meeting* meeting = nullptr;  // the last one, still to be left
   const char* waits_for = "";  // name of the collective
   std::source_location waits_at;
@@ -85,7 +85,9 @@ class Block {
         shared_(launch.shared_bytes + 2 * kGuardBytes),
         warps_((launch.block.count() + kWarpSize - 1) / kWarpSize) {
     while (pool().size() < launch.block.count()) {
-      pool().push_back(std::make_unique<Lane>([] { current->lane_main(); }));
+      pool().push_back(std::make_unique<Lane>([] {
+        for (;;) current->lane_main();
+      }));
     }
   }
 
@@ -97,7 +99,7 @@ class Block {
     at_barrier_ = 0;
     for (unsigned i = 0; i < dim.count(); ++i) {
       Lane& lane = *pool()[i];
-      lane.fiber.restart();
+      if (!lane.ended) lane.fiber.restart();  // a Fault left it in the middle of something
       lane.place = {Dim3(i % dim.x, i / dim.x % dim.y, i / (dim.x * dim.y)), index, dim,
                     launch_.grid, static_cast<int>(i % kWarpSize)};
       lane.index = i;
@@ -194,12 +196,12 @@ class Block {
     __builtin_unreachable();
   }
 
-  /// Of one lane, on its fiber.
+  /// Of one lane, on its fiber: the kernel, from its start to the switch at which the next block
+  /// finds the fiber.
   void lane_main() {
     kernel_();
     Lane& me = lane();
     leave_meeting(me);
-    me.ended = true;
     --num_alive_;
     Warp& warp = warps_[me.index / kWarpSize];
     warp.ended |= std::uint32_t{1} << me.place.lane;
@@ -215,6 +217,7 @@ class Block {
       note("ended, while lanes wait for it in __syncthreads", barrier_where_);
       stop();
     }
+    me.ended = true;
     yield();
   }
 
