@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include <gtest/gtest.h>
 
 #include "satrap/backend/plan.h"
@@ -265,6 +267,34 @@ TEST(DeviceBackward, TheHottestKeyIsSummedInGroups) {
   }
   for (const auto optimizer : {RowOptimizerType::kSgd, RowOptimizerType::kRowwiseAdagrad}) {
     check_backward(batch, {.optimizer = optimizer});
+  }
+}
+
+TEST(DeviceBackward, AKeyThatOccursAHundredThousandTimes) {
+  SATRAP_NEEDS_DEVICE();
+  // 1900 chunks in 30 groups: nobody sums more than kChunk vectors.
+  HostBatch batch;
+  batch.num_rows = 122;
+  batch.dim = 8;
+  batch.poolings = {BagPooling::kSqrtN};
+  batch.max_lengths = {1};
+  const Key hot = make_key(TableId{1}, 5);
+  for (std::int64_t row = 0; row < batch.num_rows; ++row) {
+    for (std::uint64_t i = 0; i < 1000; ++i) {
+      batch.keys.push_back(i % 333 == 0 ? make_key(TableId{}, i) : hot);
+    }
+    batch.offsets.push_back(batch.num_ids());
+  }
+  ASSERT_GT(std::count(batch.keys.begin(), batch.keys.end(), hot), 100'000);
+  check_backward(batch, {.optimizer = RowOptimizerType::kAdagrad, .grad = FloatType::kBFloat16});
+}
+
+TEST(DeviceBackward, EveryDegreeOfDuplicates) {
+  SATRAP_NEEDS_DEVICE();
+  for (const std::int64_t percent : kDuplicatePercents) {
+    SCOPED_TRACE(percent);
+    check_backward(batch_with_duplicates(3989, percent, 12, static_cast<std::uint64_t>(percent)),
+                   {.optimizer = RowOptimizerType::kAdam, .some_missing = percent < 50});
   }
 }
 

@@ -1,8 +1,11 @@
 """Breaks the kernels on purpose, one line at a time, and sees the tests of the executor notice.
 
-Usage: mutants.py BUILD_DIR [FIRST], of a build that has backend_simt_tests. A mutant is a replacement in one
-file of cuda/backend; the sources that it concerns are compiled from a copy and linked before the
-rest. A mutant that its test does not catch is a failure, as is one whose line is no longer there.
+Usage: mutants.py BUILD_DIR [PART_OF_NAME]    with a build that has backend_simt_tests
+       mutants.py --table                     the mutants as a table, for README.md beside this file
+
+A mutant is a replacement in one file of cuda/backend; the sources that it concerns are compiled from a
+copy and linked before the rest. A mutant that its test does not catch is a failure, as is one whose
+line is no longer there, or that README.md does not list.
 """
 
 import json
@@ -51,7 +54,7 @@ MUTANTS = [
      "DeviceResolve.TheOldestUnpinnedRowGoesFirst", ["resolve.cu"]),
     ("overflow rows of two tiles are the same", "resolve.cu",
      "static_cast<std::int64_t>(before.c) + ordinal", "static_cast<std::int64_t>(ordinal)",
-     "DeviceResolve.EqualsTheHostOverManyBatches", ["resolve.cu"]),
+     "DeviceResolve.WhereAllSetsAreFullOfPinnedRowsNothingIsAdmitted", ["resolve.cu"]),
     ("frequency is ignored", "resolve.cu",
      "candidate && frequency == least", "candidate",
      "DeviceResolve.TheRarestRowGoesFirst", ["resolve.cu"]),
@@ -141,10 +144,21 @@ def verdict(program, test):
     return fault.group(1)[:100] if fault else "wrong result" if result.returncode == 1 else "crash"
 
 
+def table():
+    return "| broken | in | caught by |\n|---|---|---|\n" + "".join(
+        f"| {name} | `{file}` | `{test}` |\n" for name, file, _, _, test, _ in MUTANTS)
+
+
 def main():
+    if sys.argv[1:] == ["--table"]:
+        print(table(), end="")
+        return
+    if table() not in (pathlib.Path(__file__).parent / "README.md").read_text():
+        sys.exit("tests/backend/README.md does not hold the table that --table prints")
     build = pathlib.Path(sys.argv[1]).resolve()
+    part = sys.argv[2] if len(sys.argv) > 2 else ""
+    mutants = [mutant for mutant in MUTANTS if part in mutant[0]]
     commands, link = compile_commands(build), link_command(build)
-    mutants = MUTANTS[int(sys.argv[2]) if len(sys.argv) > 2 else 0:]
     survivors = 0
     for mutant in mutants:
         name, file, _, _, test, _ = mutant
@@ -156,7 +170,7 @@ def main():
         survivors += seen is None
         print(f"{'SURVIVES' if seen is None else 'caught  '} {name} | {test} | {seen}", flush=True)
     print(f"{len(mutants) - survivors} of {len(mutants)} mutants caught")
-    sys.exit(survivors != 0)
+    sys.exit(survivors != 0 or not mutants)
 
 
 if __name__ == "__main__":

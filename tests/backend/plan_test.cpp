@@ -157,6 +157,14 @@ TEST(DevicePlan, EqualsTheHostOnRandomBatches) {
   }
 }
 
+TEST(DevicePlan, EqualsTheHostForEveryDegreeOfDuplicates) {
+  SATRAP_NEEDS_DEVICE();
+  for (const std::int64_t percent : kDuplicatePercents) {
+    SCOPED_TRACE(percent);
+    check_plan(batch_with_duplicates(3989, percent, 4, static_cast<std::uint64_t>(percent)));
+  }
+}
+
 TEST(DevicePlan, IsReusedForSmallerBatches) {
   SATRAP_NEEDS_DEVICE();
   const BatchShape shape{.num_rows = 20, .max_bag = 9};

@@ -178,6 +178,15 @@ TEST(DevicePoolForward, LongBagsBesideEmptyOnes) {
   check_pool(batch, {}, false, 4);
 }
 
+TEST(DevicePoolForward, EveryDegreeOfDuplicates) {
+  SATRAP_NEEDS_DEVICE();
+  for (const std::int64_t percent : kDuplicatePercents) {
+    SCOPED_TRACE(percent);
+    const auto seed = static_cast<std::uint64_t>(percent);
+    check_pool(batch_with_duplicates(3989, percent, 12, seed), {}, percent < 50, seed);
+  }
+}
+
 TEST(DevicePoolForward, EmptyBatchGivesZeros) {
   SATRAP_NEEDS_DEVICE();
   HostBatch batch;

@@ -95,6 +95,39 @@ inline HostBatch random_batch(const BatchShape& shape, std::uint64_t seed) {
   return batch;
 }
 
+/// At most num_ids ids in three features of bags of 0 to 2000, of which about duplicate_percent
+/// have come before; 100: all are the same.
+inline HostBatch batch_with_duplicates(std::int64_t num_ids,
+                                       std::int64_t duplicate_percent,
+                                       std::int64_t dim,
+                                       std::uint64_t seed) {
+  Random random(seed);
+  HostBatch batch;
+  batch.num_rows = 7;
+  batch.dim = dim;
+  batch.poolings = {backend::BagPooling::kSum, backend::BagPooling::kMean,
+                    backend::BagPooling::kSqrtN};
+  batch.max_lengths = {1, 1, 1};
+  const std::int64_t num_bags = batch.num_features() * batch.num_rows;
+  while (static_cast<std::int64_t>(batch.offsets.size()) <= num_bags) {
+    // The first bag is as long as bags get.
+    const std::int64_t wanted = batch.num_ids() == 0 ? 2000 : random.below(300);
+    const std::int64_t length = std::min(wanted, num_ids - batch.num_ids());
+    for (std::int64_t i = 0; i < length; ++i) {
+      const std::int64_t before = batch.num_ids();
+      const bool again = before > 0 && random.below(100) < duplicate_percent;
+      batch.keys.push_back(
+          again ? batch.keys[static_cast<std::size_t>(random.below(before))]
+                : make_key(static_cast<TableId>(before % 3), static_cast<std::uint64_t>(before)));
+    }
+    batch.offsets.push_back(batch.num_ids());
+  }
+  return batch;
+}
+
+/// From hardly any to nothing but duplicates, for tests that go through them all.
+inline constexpr std::int64_t kDuplicatePercents[] = {1, 25, 50, 90, 99, 100};
+
 /// The batch on the device.
 class DeviceBatch {
  public:

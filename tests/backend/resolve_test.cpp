@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include <gtest/gtest.h>
 
 #include "satrap/backend/cache.h"
@@ -162,6 +164,41 @@ TEST(DeviceResolve, PinnedRowsStayAndOverflowTakesTheRest) {
     EXPECT_TRUE(found.writeback_keys.empty());
     twins.compare_bookkeeping(EvictionPolicy::kLru);
   });
+}
+
+TEST(DeviceResolve, WhereAllSetsAreFullOfPinnedRowsNothingIsAdmitted) {
+  SATRAP_NEEDS_DEVICE();
+  for (const auto policy : {EvictionPolicy::kLru, EvictionPolicy::kLfu}) {
+    for_each_schedule([&] {
+      Twins twins({9, 70}, policy, 2000);
+      const auto filled = twins.resolve(batch_of(range(0, 1000)), {.batch = 1, .max_overflow = 5});
+      ASSERT_EQ(filled.overflows, 1000 - 9 * 32) << "every set is full";
+      const auto found = twins.resolve(batch_of(range(2000, 2101)),
+                                       {.batch = 2, .first_overflow = 5, .max_overflow = 65});
+      EXPECT_EQ(found.hits, 0);
+      EXPECT_EQ(found.overflows, 101);
+      EXPECT_EQ(found.overflow_keys.size(), 65);
+      EXPECT_EQ(std::count(found.slots.begin(), found.slots.end(), -1), 101 - 65);
+      EXPECT_TRUE(found.writeback_keys.empty());
+      twins.compare_bookkeeping(policy);
+    });
+  }
+}
+
+TEST(DeviceResolve, EqualsTheHostForEveryDegreeOfDuplicates) {
+  SATRAP_NEEDS_DEVICE();
+  for (const std::int64_t percent : kDuplicatePercents) {
+    SCOPED_TRACE(percent);
+    for_each_schedule([&] {
+      Twins twins({31, 300}, EvictionPolicy::kLfu, 3989);
+      for (std::uint32_t b = 1; b <= 3; ++b) {
+        const auto batch = batch_with_duplicates(b == 2 ? 100 : 3989, percent, 4,
+                                                 static_cast<std::uint64_t>(percent) + b);
+        twins.dirty(twins.resolve(batch, {.batch = b, .completed = b - 1, .max_overflow = 300}));
+      }
+      twins.compare_bookkeeping(EvictionPolicy::kLfu);
+    });
+  }
 }
 
 TEST(DeviceResolve, RowsThatTheBatchNeedsAreNotItsVictims) {
