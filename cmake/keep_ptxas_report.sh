@@ -1,6 +1,6 @@
 #!/bin/bash
 # Compiler launcher for CUDA: runs the command, and keeps its messages beside the object file as
-# x.o.ptxas, where tests/architecture/registers_test.py finds how many registers each kernel takes.
+# x.o.ptxas, where tests/backend/registers_test.py finds how many registers each kernel takes.
 object=
 for ((i = 1; i < $#; ++i)); do
   if [ "${!i}" = -o ]; then

@@ -66,10 +66,8 @@ for stage in "${@:-all}"; do
   esac
 done
 
-setup=test
-[[ " ${stages[*]} " != *" cuda "* ]] || setup=cuda
 started=$SECONDS
-./launch/setup.sh $setup || exit 1
+./launch/setup.sh test || exit 1
 times+=("setup: $((SECONDS - started)) s")
 
 for stage in "${stages[@]}"; do

@@ -10,10 +10,10 @@
 #include "satrap/backend/operations.h"
 
 /// The segment reduction of the backward pass, and what is done with each key's gradient: `Sink` is
-/// called once per key it takes, by the group of lanes
-/// that holds the sum. Two passes: a key with at most kChunk occurrences is summed and finished by
-/// one group; chunks and groups of longer ones are summed to memory first, so that no key, however
-/// hot, is more than kChunk rows of work for anybody, and a last pass adds their sums up.
+/// called once per key it takes, by the group of lanes that holds the sum. A key with at most
+/// kChunk occurrences is summed and finished by one group. Chunks and groups of longer ones are
+/// summed to memory first, and a last pass adds those sums up: up to kChunk^3 occurrences of a key,
+/// nobody has more than kChunk vectors to sum.
 namespace satrap::backend {
 
 /// Sums the gradient over occurrences [begin, end) in order: quads l + k * group.size in lane l.
@@ -83,8 +83,8 @@ __global__ void __launch_bounds__(kThreads, kQuads <= 2 ? 8 : 4)
   const std::int64_t num_chunks = plan.counts->chunks;
   for (std::int64_t c = global_group(lanes.log2_lanes); c < num_chunks;
        c += num_groups(lanes.log2_lanes)) {
-    std::int64_t l = 0,
-                 end = plan.counts->longs;  // the last segment whose chunks begin at or before c
+    // The last segment whose chunks begin at or before c.
+    std::int64_t l = 0, end = plan.counts->longs;
     while (end - l > 1) {
       const std::int64_t middle = (l + end) / 2;
       (plan.long_chunks[middle] <= c ? l : end) = middle;

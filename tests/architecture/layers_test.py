@@ -1,7 +1,8 @@
 """Holds every include to the layers of the project, and vendor headers to their rooms.
 
-A module includes only modules of lower layers. Headers of CUDA and NCCL are included only in cuda/ (and in the executor that stands in for them),
-those of libtorch only in src/dense/, those of Gloo only in src/net/ and src/collective/.
+A module includes only modules of lower layers. Headers of CUDA and NCCL are included only in cuda/
+and in the executor that stands in for the device, those of libtorch only in src/dense/, those of Gloo only
+in src/net/ and src/collective/.
 """
 
 import os

@@ -6,19 +6,19 @@
 #include "satrap/backend/views.h"
 
 /// The device operations of the embedding path. Common to all:
-///  - They queue kernels on `stream` and return; nothing waits for the device, nothing is
-///  allocated.
-///    Counts stay on the device, and kernels read them there. What an operation reads must be
-///    complete in stream order; what it writes is so afterwards.
-///  - They are deterministic: the same input gives the same bits, whatever the schedule. There is
-///  no
-///    floating-point atomic, and sums run in the order said. Multiplications and additions are
-///    fused exactly where the formula says fma, so device, executor and CPU agree bit for bit.
-///  - Preconditions on device memory (ascending offsets, slots in range) are not checked.
-///  - A failing CUDA call throws Error(kUnavailable) with its name and reason; a wrong argument
-///  that
-///    the host can see throws Error(kInternal).
-/// Empty batches (num_ids == 0, num_rows == 0) are allowed everywhere.
+///
+/// They queue kernels on `stream` and return; nothing waits for the device, nothing is allocated.
+/// Counts stay on the device, and kernels read them there. What an operation reads must be complete
+/// in stream order; what it writes is so afterwards.
+///
+/// They are deterministic: the same input gives the same bits, whatever the schedule. There is no
+/// floating-point atomic, and sums run in the order said. Multiplications and additions are fused
+/// exactly where the formula says fma, so device, executor and CPU agree bit for bit.
+///
+/// Preconditions on device memory (ascending offsets, slots in range, zeros in the padding of rows
+/// and of gradients) are not checked. A failing CUDA call throws Error(kUnavailable) with its name
+/// and reason; a wrong argument that the host can see throws Error(kInternal). Empty batches
+/// (num_ids == 0, num_rows == 0) are allowed everywhere.
 namespace satrap::backend {
 
 /// Order of the sum over a key's occurrences: consecutive chunks of kChunk, counted from the key's
