@@ -24,8 +24,7 @@ mkdir -p "$out"
   for tool in memcheck racecheck; do
     if command -v compute-sanitizer > /dev/null; then
       echo "== compute-sanitizer $tool"
-      compute-sanitizer --tool "$tool" --error-exitcode 9 "$build/tests/backend_tests" \
-        --gtest_filter='-*HotKeys*:*EveryOptimizerAndDim*'
+      compute-sanitizer --tool "$tool" --error-exitcode 9 "$build/tests/backend_tests"
     else
       echo "== compute-sanitizer $tool: not installed, NOT RUN"
     fi

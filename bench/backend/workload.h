@@ -175,9 +175,6 @@ struct Workload {
   }
 
   void prefill() {
-    Axes resident;
-    resident.pooling = 1;
-    resident.dim = axes.dim;
     const std::int64_t wanted = size.num_slots() * axes.load_percent / 100;
     backend::Plan plan(kIds, layout, kIds);
     for (std::int64_t begin = wanted; begin > 0; begin -= std::min(begin, kIds)) {

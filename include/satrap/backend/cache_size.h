@@ -20,6 +20,7 @@ struct CacheSize {
 
   constexpr std::int64_t num_slots() const { return num_sets * kWays; }
   constexpr std::int64_t total_slots() const { return num_slots() + overflow_rows; }
+  /// Without what aligning the parts of the cache's arena adds: less than 2 KiB.
   std::int64_t bytes(const RowLayout& layout) const;
 
   /// The largest cache of at most memory_bytes. Throws Error(kInvalidConfig) with the arithmetic

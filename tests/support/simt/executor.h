@@ -16,9 +16,9 @@
 ///
 /// Reported as Fault: collectives whose mask does not name the caller, differs between the lanes or
 /// names a lane that has ended; barriers of which a lane of the block stays away, or that are not
-/// the same barrier; traps; use of shared memory beyond its size (guard zones around dynamic shared
-/// memory; DEVICE_CHECKed arrays and AddressSanitizer for the static one). Shared memory is filled
-/// with a pattern that is NaN as a float before each block.
+/// the same barrier; traps; writes beyond dynamic shared memory, by guard zones around it. Use of
+/// static shared memory beyond its size is AddressSanitizer's to report. Dynamic shared memory is
+/// filled with a pattern that is NaN as a float before each block.
 ///
 /// Not modelled: weak memory order (fences do nothing), lock-step execution, timing, concurrent
 /// blocks. A kernel that spins on another block is not for this executor, nor for us.

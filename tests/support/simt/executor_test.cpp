@@ -266,6 +266,19 @@ TEST(SimtFault, WriteBehindDynamicSharedMemoryIsReported) {
   EXPECT_THAT([&] { write(64); }, ThrowsMessage<simt::Fault>(HasSubstr("64 bytes of dynamic")));
 }
 
+#if defined(__SANITIZE_ADDRESS__)
+TEST(SimtFaultDeathTest, WriteBehindStaticSharedMemoryIsReported) {
+  const auto write = [](unsigned at) {
+    run(1, 32, [at] {
+      static __shared__ float s[32];
+      atomicAdd(s + threadIdx.x + at, 1.0F);
+    });
+  };
+  EXPECT_NO_THROW(write(0));
+  EXPECT_DEATH(write(1), "global-buffer-overflow");
+}
+#endif
+
 TEST(SimtFault, DynamicSharedMemoryStartsAsNan) {
   run(
       2, 32,
