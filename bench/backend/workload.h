@@ -33,7 +33,7 @@ struct Axes {
 /// The reference load has 8192 rows of 40 features with 5 ids: 1.64 M ids. Other poolings keep
 /// their number. With ids drawn uniformly from 590 000, about 553 000 are distinct.
 inline constexpr std::int64_t kRows = 8192;
-inline constexpr std::int64_t kIds = 8192 * 40 * 5;
+inline constexpr std::int64_t kIds = kRows * 40 * 5;
 inline constexpr std::int64_t kDistinctIds = 590'000;
 inline constexpr int kBatches = 4;  // that take turns: none is in the L2 when its turn comes
 
@@ -280,7 +280,7 @@ inline void apply_axes(benchmark::internal::Benchmark* benchmark, bool optimizer
   benchmark->ArgNames({"dim", "w", "opt", "zipf", "pool", "hit", "load"});
   benchmark->UseManualTime()->Unit(benchmark::kMicrosecond)->Repetitions(5)->Iterations(20);
   benchmark->ReportAggregatesOnly(true);
-  const auto add = [&](std::vector<std::int64_t> args) { benchmark->Args(args); };
+  const auto add = [&](const std::vector<std::int64_t>& args) { benchmark->Args(args); };
   for (const std::int64_t dim : {8, 16, 32, 64, 128, 256}) add({dim, 0, 1, 0, 5, 100, 90});
   for (const std::int64_t type : {1, 2}) add({64, type, 1, 0, 5, 100, 90});
   for (const std::int64_t zipf : {105, 120}) add({64, 0, 1, zipf, 5, 100, 90});

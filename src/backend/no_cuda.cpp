@@ -16,10 +16,10 @@ std::string why_unavailable() { return kReason; }
 DeviceInfo device_info() { refuse(); }
 
 Stream::Stream(Priority) { refuse(); }
-Stream::~Stream() = default;
+Stream::~Stream() {}
 void Stream::wait_until_idle() const { refuse(); }
 Event::Event(bool) { refuse(); }
-Event::~Event() = default;
+Event::~Event() {}
 void Event::record(StreamRef) { refuse(); }
 void Event::hold_back(StreamRef) const { refuse(); }
 bool Event::is_reached() const { refuse(); }
@@ -27,7 +27,7 @@ void Event::wait_until_reached() const { refuse(); }
 double Event::milliseconds_between(const Event&, const Event&) { refuse(); }
 
 Memory::Memory(Place, std::int64_t, const char*) { refuse(); }
-Memory::~Memory() = default;
+Memory::~Memory() {}
 Memory::Memory(Memory&&) noexcept {}
 Memory& Memory::operator=(Memory&&) noexcept { return *this; }
 void copy(void*, const void*, std::int64_t, StreamRef) { refuse(); }

@@ -32,7 +32,8 @@ class Fault : public std::runtime_error {
 
 struct Dim3 {
   unsigned x = 1, y = 1, z = 1;
-  constexpr Dim3(unsigned x_ = 1, unsigned y_ = 1, unsigned z_ = 1) : x(x_), y(y_), z(z_) {}
+  constexpr Dim3(unsigned size_x = 1, unsigned size_y = 1, unsigned size_z = 1)
+      : x(size_x), y(size_y), z(size_z) {}
   constexpr unsigned count() const { return x * y * z; }
 };
 

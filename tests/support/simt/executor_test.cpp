@@ -236,9 +236,9 @@ TEST(SimtFault, BarriersAtDifferentPlacesAreReported) {
   const auto two_barriers = [] {
     if (threadIdx.x < 32) {
       __syncthreads();
-    } else {
-      __syncthreads();
+      return;
     }
+    __syncthreads();
   };
   EXPECT_THAT([&] { run(1, 64, two_barriers); },
               ThrowsMessage<simt::Fault>(HasSubstr("while other lanes wait in the one at")));
