@@ -82,7 +82,7 @@ class SafePair final : public tcp::Pair {
       // From Gloo's connecting; its lock is free again. Who holds it may be waiting for this
       // thread.
       const std::unique_lock lock(m_, std::try_to_lock);
-      if (lock) signalException(broken(error));
+      if (lock) fail(broken(error));
     }
     if (shared->is_closed && !shared->was_told.exchange(true)) {
       shared->on_down(shared->peer, shared->reason);
@@ -102,31 +102,37 @@ class SafePair final : public tcp::Pair {
   }
 
   bool read() override {
+    if (state_ == CLOSED) return false;  // perhaps by write(), just now: the descriptor is gone
     try {
       if (tcp::Pair::read()) return true;
     } catch (const std::exception& error) {
-      signalException(broken(error));
+      fail(broken(error));
     }
     if (state_ == CONNECTED && rx_.nread >= sizeof(rx_.preamble)) {
       const bool is_bound = rx_.getOpcode() == tcp::Op::SEND_BUFFER && rx_.buf == nullptr;
-      if (is_bound || is_gone(rx_)) signalException("data for a buffer that is not there");
+      if (is_bound || is_gone(rx_)) fail("data for a buffer that is not there");
     }
     return false;
   }
 
   bool write(tcp::Op& op) override {
+    if (state_ == CLOSED) return false;
     try {
       if (tcp::Pair::write(op)) return true;
     } catch (const std::exception& error) {
-      signalException(broken(error));
+      fail(broken(error));
     }
     if (state_ == CONNECTED && is_gone(op)) {
-      signalException("a buffer was destroyed while it was sent");
+      fail("a buffer was destroyed while it was sent");
     }
     return false;
   }
 
  private:
+  // Gloo's signalException must not be called twice. Holds m_.
+  void fail(const std::string& reason) {
+    if (!ex_ && state_ != CLOSED) signalException(reason);
+  }
   static std::string broken(const std::exception& error) {
     return std::string("the peer broke Gloo's protocol: ") + error.what();
   }

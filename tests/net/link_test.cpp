@@ -206,9 +206,13 @@ TEST_F(LinkTest, CaseJ_DestroyingOurBufferWithAPostedReceiveClosesTheLinkFirst) 
   end();
 }
 
+// The same event then has data to read, from a connection that is closed already.
 TEST_F(LinkTest, CaseJ_SendBufferDestroyedBehindOurBackClosesTheLinkInsteadOfSpinning) {
-  Bytes in(kManyBytes), out(kManyBytes);
-  const auto receiving = theirs(in);
+  Bytes in(kManyBytes), out(kManyBytes), back_in(kManyBytes), back_out(kManyBytes);
+  const auto receiving = theirs(in), sending = theirs(back_out);
+  const auto receiving_back = ours(back_in);
+  receiving_back->post_receive(1, 2, 0, static_cast<std::int64_t>(back_in.size()));
+  sending->send(0, 2);
   receiving->recv(0, 1);
   link_->mesh().make_buffer(out.data(), static_cast<std::int64_t>(out.size()))->send(1, 1);
   expect_down("destroyed while it was sent");
