@@ -12,6 +12,8 @@ COMMANDS = [
     ("data", "generate"),
     ("data", "head"),
     ("data", "stats"),
+    ("ps",),
+    ("store",),
     ("config",),
     ("config", "check"),
     ("config", "dump"),
@@ -21,7 +23,7 @@ COMMANDS = [
     ("checkpoint", "verify"),
     ("doctor",),
 ]
-NOT_YET = ["predict", "export", "ps", "reshard", "prepare"]
+NOT_YET = ["predict", "export", "reshard", "prepare"]
 
 
 class Help(CliTest):
@@ -49,6 +51,21 @@ class Help(CliTest):
                 self.assertNotRegex(page, rf"(?m)^\s+{name}\s")
         for name in NOT_YET[:3]:
             self.fail_with(2, name)
+
+    def test_the_shard_program_is_the_command_ps(self):
+        program = os.path.join(os.path.dirname(SATRAP), "satrap-ps")
+        done = subprocess.run([program, "--help"], capture_output=True, text=True, check=True)
+        for option in ["--shard ", "--shards ", "--workers ", "SATRAP_STORE"]:
+            self.assertIn(option, done.stdout)
+            self.assertIn(option, self.succeed("ps", "--help").stdout)
+        needed = subprocess.run(["ldd", program], capture_output=True, text=True, check=True).stdout
+        self.assertNotIn("torch", needed)
+        self.assertNotIn("cuda", needed)
+
+    def test_a_shard_says_what_it_misses(self):
+        job = self.write("job.yaml", "run_dir: x\ndata: {schema: criteo, train: {path: a.tsv}}\nmodel: {type: ffnn}\n")
+        self.assertIn("SATRAP_STORE", self.fail_with(2, "ps", job, "--shard", "0", "--shards", "1"))
+        self.assertIn("--shard", self.fail_with(2, "ps", job, "--shard", "1", "--shards", "1"))
 
     def test_train_documents_its_options(self):
         page = self.succeed("train", "--help").stdout
