@@ -60,7 +60,13 @@ foreach(_kind STANDARD EXTENSION)  # CMake before 3.26 does not know nvcc's -std
     set(CMAKE_CUDA20_${_kind}_COMPILE_OPTION "-std=c++20")
   endif()
 endforeach()
+set(CMAKE_CUDA_COMPILER_LAUNCHER "${PROJECT_SOURCE_DIR}/cmake/keep_ptxas_report.sh"
+  ${CMAKE_CUDA_COMPILER_LAUNCHER})
 set(CMAKE_CUDA_STANDARD 20)
+# Multiplications and additions are fused where fmaf is written, nowhere else, as on the host;
+# constexpr functions of the host headers (hashes, tags) are called on the device too. The launcher
+# keeps what ptxas says about registers and spills beside each object file, for registers_test.py.
+add_compile_options("$<$<COMPILE_LANGUAGE:CUDA>:-fmad=false;--expt-relaxed-constexpr;-Xptxas=-v;-lineinfo>")
 set(CMAKE_CUDA_STANDARD_REQUIRED ON)
 set(CMAKE_CUDA_EXTENSIONS OFF)
 

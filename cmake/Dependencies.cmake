@@ -34,12 +34,15 @@ _satrap_find_library(Zstd::zstd zstd.h zstd ZSTD_VERSION 1.5.4)
 # Gloo joins by a link *option*, which CMake puts before all libraries: libtorch_cpu.so exports its own
 # Gloo (another version), and whichever of the two comes first in the program serves all callers.
 # Never let a shared library of ours pull libgloo in: it would come second. satrap::net checks at run
-# time which one it got. src/net/compat holds the one header that Gloo's packages leave out.
+# time which one it got.
 find_path(GLOO_INCLUDE_DIR gloo/config.h REQUIRED)
 find_library(GLOO_LIBRARY gloo REQUIRED)
 add_library(Gloo::gloo INTERFACE IMPORTED GLOBAL)
-target_include_directories(Gloo::gloo SYSTEM INTERFACE
-  "${GLOO_INCLUDE_DIR}" "${PROJECT_SOURCE_DIR}/src/net/compat")
+target_include_directories(Gloo::gloo SYSTEM INTERFACE "${GLOO_INCLUDE_DIR}")
+# The one header that the installed ones include and packages leave out; see its comment.
+if(NOT EXISTS "${GLOO_INCLUDE_DIR}/gloo/common/memory.h")
+  target_include_directories(Gloo::gloo SYSTEM INTERFACE "${PROJECT_SOURCE_DIR}/src/net/compat")
+endif()
 target_link_options(Gloo::gloo INTERFACE
   "LINKER:--push-state,--no-as-needed" "${GLOO_LIBRARY}" "LINKER:--pop-state")
 

@@ -1,8 +1,8 @@
 #!/bin/bash
 # Installs what satrap needs on Debian 12 or Ubuntu 24.04, as root or with sudo:
 #   launch/setup.sh run    compiler, libraries, and .venv with the wheels that programs run with
-#   launch/setup.sh test   also clang-format and clang-tidy, and a .venv in which `import torch` works
-#   launch/setup.sh cuda   also nvcc 13.0, as wheels
+#   launch/setup.sh cuda   also what a build with CUDA needs: nvcc 13.0 and the libraries of torch, as wheels
+#   launch/setup.sh test   also clang-format and clang-tidy; cuda/ is compiled on every machine that tests
 # Only what is missing is installed: run again, it does nothing and needs no network.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -69,10 +69,11 @@ case $mode in
     [ "$(cat .venv/.satrap-test 2> /dev/null)" = "${test_wheels[*]}" ] ||
       install_wheels run --no-deps "${run_wheels[@]}"
     ;;
-  test | cuda)
-    install_packages "${packages[@]}" "${test_packages[@]}"
+  cuda | test)
+    [ "$mode" = cuda ] || packages+=("${test_packages[@]}")
+    install_packages "${packages[@]}"
     install_wheels test "${test_wheels[@]}"
-    [ "$mode" = test ] || install_wheels cuda --no-deps "${cuda_wheels[@]}"
+    install_wheels cuda --no-deps "${cuda_wheels[@]}"
     ;;
-  *) die "usage: launch/setup.sh [run|test|cuda]" ;;
+  *) die "usage: launch/setup.sh [run|cuda|test]" ;;
 esac

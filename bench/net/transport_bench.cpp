@@ -272,7 +272,7 @@ pid_t start_child(const std::function<void()>& body) {
   try {
     body();
   } catch (const std::exception&) {
-    // A server ends like this when its client has gone.
+    std::_Exit(0);  // a server ends like this when its client has gone
   }
   std::_Exit(0);
 }

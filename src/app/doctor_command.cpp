@@ -9,6 +9,7 @@
 #include "satrap/core/error.h"
 #include "satrap/core/resource.h"
 #include "satrap/dense/dense_network.h"
+#include "satrap/net/endpoint.h"
 
 namespace satrap::app {
 namespace {
@@ -67,8 +68,8 @@ int doctor() {
   text += line("precision", describe_precision(machine));
   text += line("device", "cpu");
   text += line("cuda", "off: satrap " SATRAP_VERSION " has no GPU code; `device: auto` is cpu");
-  text +=
-      line("network", "off: satrap " SATRAP_VERSION " trains in one process, without Gloo or NCCL");
+  text += line("gloo", net::describe_gloo());
+  text += line("network", "off: satrap " SATRAP_VERSION " trains in one process");
   print(text);
   return 0;
 }

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cstring>
+#include <exception>
 #include <random>
 #include <string>
 #include <utility>
@@ -7,6 +8,7 @@
 
 #include "satrap/collective/communicator.h"
 #include "satrap/core/error.h"
+#include "satrap/core/log.h"
 #include "src/net/bytes.h"
 #include "src/net/endpoint_impl.h"
 #include "src/net/link.h"
@@ -23,7 +25,11 @@ using net::NetFailure;
 // Every transfer of a call has the same slot; Gloo keeps the order within it. The number of the
 // call is part of it, so that ranks that are out of step meet a timeout and not each other's bytes.
 constexpr std::uint64_t kHelloSlot = 1;
+constexpr std::uint64_t kLeaveSlot = 2;
 constexpr std::uint64_t kFirstCallSlot = 16;
+
+// How long a rank that ends waits for the others to end too.
+constexpr std::int64_t kLeaveMs = 2000;
 
 class GlooCommunicator final : public Communicator {
  public:
@@ -40,7 +46,10 @@ class GlooCommunicator final : public Communicator {
     meet(store, "collective/" + name, deadline);
   }
 
-  ~GlooCommunicator() override { GlooCommunicator::close(); }
+  ~GlooCommunicator() override {
+    if (std::uncaught_exceptions() == num_exceptions_) leave();
+    GlooCommunicator::close();
+  }
 
   void close() override { link_->close(NetFailure::kClosed, "communicator closed"); }
 
@@ -56,19 +65,32 @@ class GlooCommunicator final : public Communicator {
 
   void broadcast(std::span<std::byte> bytes, std::int64_t root, Deadline deadline) override {
     SATRAP_CHECK(root >= 0 && root < size_, "broadcast from rank ", root, " of ", size_);
-    Transfers transfers(*this);
+    Transfers transfers(*this, next_slot_++);
+    // Gloo tells a receiver of more bytes than it has room for, but not of fewer.
+    std::uint64_t size = bytes.size();
+    const std::span<std::byte> size_bytes = std::as_writable_bytes(std::span(&size, 1));
     if (root == rank_) {
       for (int peer = 0; peer < size_; ++peer) {
-        if (peer != rank_) transfers.send(peer, bytes);
+        if (peer == rank_) continue;
+        transfers.send(peer, size_bytes);
+        transfers.send(peer, bytes);
       }
     } else {
+      transfers.receive(static_cast<int>(root), size_bytes);
       transfers.receive(static_cast<int>(root), bytes);
+      transfers.wait_for_first(deadline);
+      if (size != bytes.size()) {
+        fail(concat("broadcast of ", size, " bytes, rank ", rank_, " has room for ", bytes.size()));
+      }
     }
     transfers.wait(deadline);
   }
 
-  void barrier(Deadline deadline) override {
-    Transfers transfers(*this);
+  void barrier(Deadline deadline) override { meet_all(next_slot_++, deadline); }
+
+ private:
+  void meet_all(std::uint64_t slot, Deadline deadline) {
+    Transfers transfers(*this, slot);
     std::byte mine{};
     std::vector<std::byte> theirs(static_cast<std::size_t>(size_));
     for (int peer = 0; peer < size_; ++peer) {
@@ -79,12 +101,28 @@ class GlooCommunicator final : public Communicator {
     transfers.wait(deadline);
   }
 
- private:
+  [[noreturn]] void fail(const std::string& message) {
+    link_->close(NetFailure::kProtocol, message);
+    throw link_->breaker()->error();
+  }
+
+  // The end of a connection ends the waits of every rank, also for a third one, and drops what the
+  // kernel has not delivered. So no rank closes before all have come here: until then one of them
+  // may still be within its last call. Ranks that are here need nobody's bytes any more.
+  void leave() noexcept {
+    try {
+      meet_all(kLeaveSlot, Deadline::after_ms(kLeaveMs));
+    } catch (const std::exception& error) {
+      // Somebody has closed before us, or is out of step.
+      log_debug("communicator closed alone: {}", error.what());
+    }
+  }
+
   // The sends and receives of one phase of a call.
   class Transfers {
    public:
-    explicit Transfers(GlooCommunicator& communicator)
-        : communicator_(communicator), slot_(communicator.next_slot_++) {}
+    Transfers(GlooCommunicator& communicator, std::uint64_t slot)
+        : communicator_(communicator), slot_(slot) {}
 
     void send(int peer, std::span<std::byte> bytes) {
       if (bytes.empty()) return;
@@ -98,8 +136,11 @@ class GlooCommunicator final : public Communicator {
       receives_.push_back(std::make_unique<LinkBuffer>(communicator_.link_, bytes.data(), size));
       receives_.back()->post_receive(peer, slot_, 0, size);
     }
+    void wait_for_first(Deadline deadline) { receives_.front()->wait_receive(deadline); }
     void wait(Deadline deadline) {
-      for (const auto& receive : receives_) receive->wait_receive(deadline);
+      for (const auto& receive : receives_) {
+        if (receive->is_receiving()) receive->wait_receive(deadline);
+      }
       for (const auto& send : sends_) send->wait_send(deadline);
     }
 
@@ -131,7 +172,7 @@ class GlooCommunicator final : public Communicator {
       net::ByteReader reader(theirs);
       std::string expected = reader.get_text(), address;
       for (int i = 0; i <= rank_; ++i) address = reader.get_text();
-      link_->mesh().connect(peer, address);
+      link_->connect(peer, address);
       greet(peer, nonce, expected, deadline);
     }
   }
@@ -145,8 +186,7 @@ class GlooCommunicator final : public Communicator {
     in.wait_receive(deadline);
     out.wait_send(deadline);
     if (received != expected) {
-      link_->close(NetFailure::kProtocol, "the Gloo connection is of somebody else");
-      link_->breaker()->check();
+      fail("the Gloo connection is of somebody else");
     }
   }
 
@@ -179,7 +219,7 @@ class GlooCommunicator final : public Communicator {
       return std::span(reinterpret_cast<T*>(scratch_.data() + stride * of), mine.size());
     };
     {
-      Transfers gather(*this);
+      Transfers gather(*this, next_slot_++);
       for (std::size_t peer = 0; peer < ranks; ++peer) {
         if (peer == me) continue;
         gather.receive(static_cast<int>(peer), std::as_writable_bytes(part(peer)));
@@ -197,7 +237,7 @@ class GlooCommunicator final : public Communicator {
       }
     }
     std::copy(sum.begin(), sum.end(), mine.begin());
-    Transfers spread(*this);
+    Transfers spread(*this, next_slot_++);
     for (std::size_t peer = 0; peer < ranks; ++peer) {
       if (peer == me) continue;
       spread.receive(static_cast<int>(peer), std::as_writable_bytes(slice(peer)));
@@ -208,6 +248,7 @@ class GlooCommunicator final : public Communicator {
 
   const std::shared_ptr<net::Endpoint::Impl> endpoint_;
   const int rank_, size_;
+  const int num_exceptions_ = std::uncaught_exceptions();
   const std::shared_ptr<Link> link_;
   std::uint64_t next_slot_ = kFirstCallSlot;
   std::vector<std::byte> scratch_;

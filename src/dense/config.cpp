@@ -119,4 +119,20 @@ void DenseOptimizerConfig::validate() const {
   schedule.validate("dense_optimizer.schedule");
 }
 
+DenseOptimizer plain_optimizer(const DenseOptimizerConfig& config) {
+  DenseOptimizer optimizer;
+  using enum DenseOptimizerType;
+  optimizer.type = config.type == "sgd"       ? kSgd
+                   : config.type == "adagrad" ? kAdagrad
+                   : config.type == "adamw"   ? kAdamW
+                                              : kAdam;
+  optimizer.momentum = config.momentum;
+  optimizer.weight_decay = config.weight_decay;
+  optimizer.beta1 = config.beta1;
+  optimizer.beta2 = config.beta2;
+  optimizer.eps = config.eps;
+  optimizer.initial_accumulator = config.initial_accumulator;
+  return optimizer;
+}
+
 }  // namespace satrap::dense

@@ -43,6 +43,12 @@ class Network : public DenseNetwork {
                                std::span<float> probabilities,
                                std::span<float> grad_pooled) override;
   void apply(std::int64_t step) override;
+  TrainingState training_state() override {
+    return {parameters_.span(), optimizer_->first(), optimizer_->second(),
+            optimizer_->num_updates()};
+  }
+  float gradient_scale() override;
+  double learning_rate(std::int64_t step) const override;
   void predict(const DenseInput& input, std::span<float> probabilities) override;
 
   std::span<float> gradient() override { return gradient_.span(); }
@@ -188,15 +194,20 @@ DenseResult Network::forward_backward(const DenseInput& input,
   return result;
 }
 
+float Network::gradient_scale() {
+  if (optimizer_config_.clip_norm <= 0.0) return 1.0F;
+  // As torch.nn.utils.clip_grad_norm_. The gradient may have been averaged with others' since.
+  const double norm = std::sqrt(sum_of_squares(gradient_.span(), pool_));
+  return static_cast<float>(std::min(1.0, optimizer_config_.clip_norm / (norm + 1e-6)));
+}
+
+double Network::learning_rate(std::int64_t step) const {
+  return optimizer_config_.lr * optimizer_config_.schedule.factor(step);
+}
+
 void Network::apply(std::int64_t step) {
-  float scale = 1.0F;
-  if (optimizer_config_.clip_norm > 0.0) {
-    // As torch.nn.utils.clip_grad_norm_. The gradient may have been averaged with others' since.
-    const double norm = std::sqrt(sum_of_squares(gradient_.span(), pool_));
-    scale = static_cast<float>(std::min(1.0, optimizer_config_.clip_norm / (norm + 1e-6)));
-  }
-  const double lr = optimizer_config_.lr * optimizer_config_.schedule.factor(step);
-  optimizer_->apply(parameters_.span(), gradient_.span(), scale, lr, pool_);
+  optimizer_->apply(parameters_.span(), gradient_.span(), gradient_scale(), learning_rate(step),
+                    pool_);
   std::ranges::copy(next_buffers_.span(), buffers_.data());
 }
 

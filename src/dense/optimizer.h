@@ -8,6 +8,7 @@
 
 #include "satrap/core/thread_pool.h"
 #include "satrap/dense/config.h"
+#include "satrap/kernels/dense_update.h"
 #include "src/dense/aligned_buffer.h"
 
 namespace satrap::dense {
@@ -31,17 +32,13 @@ class Optimizer {
     std::span<float> values;
   };
   std::vector<State> state();
+  std::span<float> first() { return first_.span(); }
+  std::span<float> second() { return second_.span(); }
+  float* num_updates() { return optimizer_.is_adam() ? num_updates_.data() : nullptr; }
 
  private:
-  void update_range(float* p,
-                    const float* g,
-                    std::int64_t begin,
-                    std::int64_t end,
-                    float scale,
-                    double lr);
-
-  DenseOptimizerConfig config_;
-  bool uses_first_, uses_second_;
+  const DenseOptimizer optimizer_;
+  const std::string name_;
   AlignedBuffer num_updates_;  // one float: exact up to 2^24, where the bias correction is long 1
   AlignedBuffer first_, second_;  // momentum or mean; sum or mean of squares
 };

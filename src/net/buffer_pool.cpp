@@ -17,6 +17,7 @@ std::size_t size_class(std::uint64_t bytes) {
 }  // namespace
 
 PooledMemory BufferPool::take(std::int64_t bytes) {
+  if (bytes > kMaxBytes) throw std::bad_alloc();
   const std::size_t k = size_class(static_cast<std::uint64_t>(bytes));
   const std::int64_t capacity = std::int64_t{1} << k;
   {

@@ -33,6 +33,9 @@ class BufferPool {
  public:
   static constexpr std::int64_t kMaxKeptBytes = std::int64_t{256} << 20;
 
+  /// Nothing larger is asked of the system.
+  static constexpr std::int64_t kMaxBytes = std::int64_t{1} << 39;
+
   /// Throws std::bad_alloc.
   PooledMemory take(std::int64_t bytes);
   void give_back(PooledMemory memory);

@@ -38,7 +38,8 @@ class ByteReader {
   template <std::integral T>
   T get() {
     T value;
-    std::memcpy(&value, take(sizeof(T)).data(), sizeof(T));
+    const std::string_view bytes = take(sizeof(T));
+    std::memcpy(&value, bytes.data(), bytes.size());
     return value;
   }
   std::string get_text() { return std::string(take(get<std::uint32_t>())); }

@@ -69,14 +69,13 @@ void Connection::Core::handshake(const std::string& address,
   limits_.slot_bytes = reader.get<std::int64_t>();
   limits_.max_request_bytes = reader.get<std::int64_t>();
   nonce_ = reader.get_text();
-  link_->mesh().connect(kServerRank, reader.get_text());
 
   control.set_max_frame_bytes(kMaxControlBytes);
   watch_ = endpoint_->monitor.watch(
-      std::move(control),
-      [breaker = link_->breaker()](NetFailure failure, const std::string& reason) {
-        breaker->trip(failure, reason);
+      std::move(control), [link = link_.get()](NetFailure failure, const std::string& reason) {
+        link->break_off(failure, reason);  // the watch ends before the link
       });
+  link_->connect(kServerRank, reader.get_text());
 }
 
 }  // namespace satrap::net

@@ -1,6 +1,8 @@
 #include "satrap/net/endpoint.h"
 
 #include <csignal>
+#include <exception>
+#include <filesystem>
 #include <utility>
 
 #include "satrap/core/error.h"
@@ -46,5 +48,14 @@ Endpoint::Endpoint(EndpointOptions options) : impl_(std::make_shared<Impl>(std::
 Endpoint::~Endpoint() = default;
 const EndpointOptions& Endpoint::options() const { return impl_->options; }
 const std::string& Endpoint::address() const { return impl_->address; }
+
+std::string describe_gloo() {
+  try {
+    check_gloo_is_ours();
+    return std::filesystem::canonical(gloo_path()).string();
+  } catch (const std::exception& error) {
+    return concat("off: ", error.what());
+  }
+}
 
 }  // namespace satrap::net

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <exception>
+#include <mutex>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -56,7 +57,9 @@ class SafePair final : public tcp::Pair {
            int peer,
            std::chrono::milliseconds timeout,
            std::shared_ptr<PairEvents> events)
-      : tcp::Pair(context, device, peer, timeout), events_(std::move(events)) {}
+      : tcp::Pair(context, device, peer, timeout), events_(std::move(events)) {
+    is_made_.store(true, std::memory_order_release);
+  }
 
   // While this is still a SafePair: Gloo's destructor closes too, but by then handleEvents is its
   // own.
@@ -68,20 +71,27 @@ class SafePair final : public tcp::Pair {
   }
 
   void handleEvents(int events) override {
+    // Gloo's constructor listens already, so a stranger may come before ours is done. Epoll repeats
+    // the event.
+    if (!is_made_.load(std::memory_order_acquire)) return;
     name_event_thread();
     const std::shared_ptr<PairEvents> shared = events_;  // the pair may be gone when Gloo returns
     try {
       tcp::Pair::handleEvents(events);
     } catch (const std::exception& error) {
-      // Thrown by Gloo's checks of what the peer sent; its lock is free again.
-      signalExceptionExternal(std::string("the peer broke Gloo's protocol: ") + error.what());
+      // From Gloo's connecting; its lock is free again. Who holds it may be waiting for this
+      // thread.
+      const std::unique_lock lock(m_, std::try_to_lock);
+      if (lock) fail(broken(error));
     }
     if (shared->is_closed && !shared->was_told.exchange(true)) {
       shared->on_down(shared->peer, shared->reason);
     }
   }
 
-  // Gloo holds m_ while it calls the three functions below.
+  // Gloo holds m_ while it calls the three functions below. What its checks of the peer's messages
+  // throw is caught there, and not behind it: another thread may then hold m_, and close the pair,
+  // for which it waits for the event thread.
 
   void changeState(state next) noexcept override {
     tcp::Pair::changeState(next);
@@ -92,27 +102,46 @@ class SafePair final : public tcp::Pair {
   }
 
   bool read() override {
-    if (tcp::Pair::read()) return true;
+    if (state_ == CLOSED) return false;  // perhaps by write(), just now: the descriptor is gone
+    try {
+      if (tcp::Pair::read()) return true;
+    } catch (const std::exception& error) {
+      fail(broken(error));
+    }
     if (state_ == CONNECTED && rx_.nread >= sizeof(rx_.preamble)) {
       const bool is_bound = rx_.getOpcode() == tcp::Op::SEND_BUFFER && rx_.buf == nullptr;
-      if (is_bound || is_gone(rx_)) signalException("data for a buffer that is not there");
+      if (is_bound || is_gone(rx_)) fail("data for a buffer that is not there");
     }
     return false;
   }
 
   bool write(tcp::Op& op) override {
-    if (tcp::Pair::write(op)) return true;
-    if (state_ == CONNECTED && is_gone(op))
-      signalException("a buffer was destroyed while it was sent");
+    if (state_ == CLOSED) return false;
+    try {
+      if (tcp::Pair::write(op)) return true;
+    } catch (const std::exception& error) {
+      fail(broken(error));
+    }
+    if (state_ == CONNECTED && is_gone(op)) {
+      fail("a buffer was destroyed while it was sent");
+    }
     return false;
   }
 
  private:
+  // Gloo's signalException must not be called twice. Holds m_.
+  void fail(const std::string& reason) {
+    if (!ex_ && state_ != CLOSED) signalException(reason);
+  }
+  static std::string broken(const std::exception& error) {
+    return std::string("the peer broke Gloo's protocol: ") + error.what();
+  }
   static bool is_gone(const tcp::Op& op) {
     return op.ubuf && !gloo::NonOwningPtr<tcp::UnboundBuffer>(op.ubuf);
   }
 
   const std::shared_ptr<PairEvents> events_;
+  std::atomic<bool> is_made_{false};
 };
 
 class SafeContext final : public tcp::Context {
@@ -138,6 +167,11 @@ class SafeContext final : public tcp::Context {
 SafeContext& safe(tcp::Context& context) { return static_cast<SafeContext&>(context); }
 
 }  // namespace
+
+bool is_gloo_timeout(std::string_view text) {
+  return text.find("imeout") != std::string_view::npos ||   // of the application, of connecting
+         text.find("Timed out") != std::string_view::npos;  // of this wait
+}
 
 std::shared_ptr<GlooDevice> make_gloo_device(const std::string& address) {
   try {
@@ -179,8 +213,7 @@ void GlooMesh::connect(int peer, const std::string& address) {
   try {
     context_->getPair(peer)->connect(std::vector<char>(address.begin(), address.end()));
   } catch (const std::exception& error) {
-    const bool is_late = std::string_view(error.what()).find("imeout") != std::string_view::npos;
-    throw NetError(is_late ? NetFailure::kTimeout : NetFailure::kClosed,
+    throw NetError(is_gloo_timeout(error.what()) ? NetFailure::kTimeout : NetFailure::kClosed,
                    concat("Gloo connection not made: ", error.what()));
   }
   if (!safe(*context_).pair(peer).is_connected()) {
@@ -198,16 +231,20 @@ void GlooMesh::close() noexcept {
   }
 }
 
-void check_gloo_is_ours() {
+std::string gloo_path() {
   Dl_info info{};
   const auto* function = reinterpret_cast<const void*>(&tcp::CreateDevice);
-  if (dladdr(function, &info) == 0 || info.dli_fname == nullptr ||
-      std::string_view(info.dli_fname).find("libgloo") == std::string_view::npos) {
-    throw Error(
-        ErrorCode::kUnavailable,
-        concat("Gloo resolves to ", info.dli_fname ? info.dli_fname : "nothing",
-               " instead of libgloo.so: another library that carries its own Gloo was linked "
-               "in front of it (see cmake/Dependencies.cmake)"));
+  if (dladdr(function, &info) == 0 || info.dli_fname == nullptr) return "unknown";
+  return info.dli_fname;
+}
+
+void check_gloo_is_ours() {
+  const std::string path = gloo_path();
+  if (path.find("libgloo") == std::string::npos) {
+    throw Error(ErrorCode::kUnavailable,
+                concat("Gloo resolves to ", path,
+                       " instead of libgloo.so: another library that carries its own Gloo was "
+                       "linked in front of it (see cmake/Dependencies.cmake)"));
   }
 }
 

@@ -4,6 +4,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include <gloo/transport/unbound_buffer.h>
 
@@ -31,6 +32,9 @@ namespace satrap::net {
 /// One event thread per device, named "net-gloo".
 using GlooDevice = gloo::transport::tcp::Device;
 using GlooBuffer = gloo::transport::UnboundBuffer;
+
+/// Whether this is the text of an exception of Gloo's that says that somebody's time was up.
+bool is_gloo_timeout(std::string_view text);
 
 /// A device bound to a numeric address. Throws Error(kUnavailable) if Gloo cannot.
 std::shared_ptr<GlooDevice> make_gloo_device(const std::string& address);
@@ -74,6 +78,9 @@ class GlooMesh {
   const int rank_, size_;
   std::shared_ptr<gloo::transport::tcp::Context> context_;
 };
+
+/// The file that this program's calls of Gloo end in.
+std::string gloo_path();
 
 /// Throws Error(kUnavailable) unless this program's calls of Gloo end in libgloo.so: libtorch
 /// carries another version under the same names, and serves them all if it was linked first.

@@ -3,11 +3,21 @@
 #include <algorithm>
 #include <chrono>
 #include <exception>
+#include <string_view>
 #include <utility>
 
 #include "satrap/core/error.h"
 
 namespace satrap::net {
+namespace {
+
+// A deadline that passes in one wait ends all other waits of Gloo's context with it, and the
+// connections, and any of those may be heard of first.
+NetFailure failure_of(std::string_view reason) {
+  return is_gloo_timeout(reason) ? NetFailure::kTimeout : NetFailure::kClosed;
+}
+
+}  // namespace
 
 void Breaker::trip(NetFailure failure, const std::string& reason) {
   {
@@ -15,7 +25,7 @@ void Breaker::trip(NetFailure failure, const std::string& reason) {
     if (is_tripped_) return;
     failure_ = failure;
     reason_ = reason;
-    is_tripped_.store(true, std::memory_order_release);
+    is_tripped_ = true;
     for (GlooBuffer* buffer : buffers_) {
       buffer->abortWaitRecv();
       buffer->abortWaitSend();
@@ -60,8 +70,27 @@ Link::Link(std::shared_ptr<GlooDevice> device,
             size,
             setup_deadline,
             [breaker = breaker_](int peer, const std::string& reason) {
-              breaker->trip(NetFailure::kClosed, concat("peer ", peer, ": ", reason));
+              breaker->trip(failure_of(reason), concat("peer ", peer, ": ", reason));
             }) {}
+
+void Link::connect(int peer, const std::string& address) {
+  is_connecting_ =
+      true;  // before the look at the breaker: whoever trips it after that looks at this
+  try {
+    breaker_->check();
+    mesh_.connect(peer, address);
+  } catch (const NetError&) {
+    is_connecting_ = false;
+    breaker_->check();  // the reason, rather than what it did to Gloo
+    throw;
+  }
+  is_connecting_ = false;
+}
+
+void Link::break_off(NetFailure failure, const std::string& reason) noexcept {
+  breaker_->trip(failure, reason);
+  if (is_connecting_) mesh_.close();
+}
 
 void Link::close(NetFailure failure, const std::string& reason) noexcept {
   breaker_->trip(failure, reason);
@@ -107,8 +136,17 @@ void LinkBuffer::post_send(int peer, std::uint64_t slot, std::int64_t offset, st
   }
 }
 
+// The wait whose time was up says so, whatever its end was first seen as elsewhere: the peer may
+// have noticed, and hung up, before this thread ran again.
+void LinkBuffer::fail(Deadline deadline) const {
+  const NetError error = link_->breaker()->error();
+  if (error.failure() == NetFailure::kTimeout || !deadline.has_passed()) throw error;
+  throw NetError(NetFailure::kTimeout, concat("a deadline passed; then: ", error.what()));
+}
+
 void LinkBuffer::wait_receive(Deadline deadline) {
   SATRAP_CHECK(is_receiving_, "no receive is posted");
+  link_->breaker()->check();  // Gloo's buffers forget an abort with the first wait that it ends
   try {
     const std::chrono::milliseconds timeout(deadline.remaining_ms());
     if (buffer_->waitRecv(nullptr, timeout)) {
@@ -116,14 +154,14 @@ void LinkBuffer::wait_receive(Deadline deadline) {
       return;
     }
   } catch (const std::exception& error) {
-    link_->breaker()->trip(deadline.has_passed() ? NetFailure::kTimeout : NetFailure::kClosed,
-                           error.what());
+    link_->breaker()->trip(failure_of(error.what()), error.what());
   }
-  throw link_->breaker()->error();
+  fail(deadline);
 }
 
 void LinkBuffer::wait_send(Deadline deadline) {
   SATRAP_CHECK(is_sending_, "no send is under way");
+  link_->breaker()->check();  // Gloo's buffers forget an abort with the first wait that it ends
   try {
     const std::chrono::milliseconds timeout(deadline.remaining_ms());
     if (buffer_->waitSend(nullptr, timeout)) {
@@ -131,10 +169,9 @@ void LinkBuffer::wait_send(Deadline deadline) {
       return;
     }
   } catch (const std::exception& error) {
-    link_->breaker()->trip(deadline.has_passed() ? NetFailure::kTimeout : NetFailure::kClosed,
-                           error.what());
+    link_->breaker()->trip(failure_of(error.what()), error.what());
   }
-  throw link_->breaker()->error();
+  fail(deadline);
 }
 
 }  // namespace satrap::net

@@ -24,7 +24,7 @@ class Breaker {
   /// Breaks the link; the first reason stays. Wakes all waits on registered buffers.
   void trip(NetFailure failure, const std::string& reason);
 
-  bool is_tripped() const { return is_tripped_.load(std::memory_order_acquire); }
+  bool is_tripped() const { return is_tripped_; }
 
   /// The reason as an exception. Requires is_tripped().
   NetError error() const;
@@ -56,6 +56,15 @@ class Link {
        std::function<void()> on_trip = {});
 
   GlooMesh& mesh() { return mesh_; }
+  const GlooMesh& mesh() const { return mesh_; }
+
+  /// As mesh().connect(), but also ended by break_off().
+  void connect(int peer, const std::string& address);
+
+  /// Ends all waits with this reason, that of connect() too, for which alone it may block, up to
+  /// 10 ms a peer. Not for the event thread.
+  void break_off(NetFailure failure, const std::string& reason) noexcept;
+
   const std::shared_ptr<Breaker>& breaker() const { return breaker_; }
 
   /// Ends all waits with this reason, then closes the connections: from then on no memory of any
@@ -65,13 +74,14 @@ class Link {
  private:
   const std::shared_ptr<Breaker> breaker_;
   GlooMesh mesh_;
+  std::atomic<bool> is_connecting_{false};
 };
 
 /// Memory that takes part in one send and one receive at a time. The memory belongs to the caller
 /// and outlives this object. Destroying it while Gloo may still use the memory closes the link
 /// first, so the one thing Gloo cannot bear (a posted receive whose buffer is gone) does not
 /// happen. Waits throw NetError: kTimeout at the deadline, which breaks the link, or what broke the
-/// link.
+/// link. (Waits that the deadline of another one ends: kTimeout or kClosed.)
 class LinkBuffer {
  public:
   LinkBuffer(std::shared_ptr<Link> link, void* memory, std::int64_t bytes);
@@ -92,6 +102,8 @@ class LinkBuffer {
   bool is_sending() const { return is_sending_; }
 
  private:
+  [[noreturn]] void fail(Deadline deadline) const;
+
   const std::shared_ptr<Link> link_;
   const std::unique_ptr<GlooBuffer> buffer_;
   bool is_receiving_ = false;

@@ -5,6 +5,7 @@
 
 #include <poll.h>
 
+#include "satrap/core/log.h"
 #include "satrap/core/thread_name.h"
 
 namespace satrap::net {
@@ -113,8 +114,9 @@ void Monitor::Watch::say_goodbye(const std::string& reason) {
   const std::lock_guard lock(monitor_.mutex_);
   try {
     if (!entry_->is_down) entry_->socket.send(kGoodbye + reason);
-  } catch (const NetError&) {
+  } catch (const NetError& error) {
     // It will learn it from the end of the stream.
+    log_debug("no goodbye: {}", error.what());
   }
 }
 

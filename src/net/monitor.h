@@ -23,7 +23,8 @@ namespace satrap::net {
 /// a process dies.
 class Monitor {
  public:
-  /// Called at most once, on the monitor's thread: the peer is gone. Must not block.
+  /// Called at most once, on the monitor's thread: the peer is gone. Should
+  /// not block.
   using OnDown = std::function<void(NetFailure failure, const std::string& reason)>;
 
   Monitor(std::int64_t heartbeat_interval_ms, std::int64_t heartbeat_timeout_ms);

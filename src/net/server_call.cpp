@@ -20,8 +20,9 @@ void Session::prepare(Outgoing& outgoing, std::int64_t bytes) {
     if (outgoing.buffer && outgoing.buffer->is_sending()) {
       outgoing.buffer->wait_send(Deadline::after_ms(kSendTailMs));
     }
-  } catch (const NetError&) {
+  } catch (const NetError& error) {
     // The connection has ended. The handler may still write its answer; send() will drop it.
+    log_debug("answer to '{}' will be dropped: {}", client_, error.what());
   }
   if (outgoing.memory.data() != nullptr && outgoing.memory.capacity() >= bytes) return;
   outgoing.buffer.reset();

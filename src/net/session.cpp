@@ -113,12 +113,11 @@ void Session::greet(FrameSocket control, const std::string& gloo_address) {
   {
     const std::lock_guard lock(watch_mutex_);
     watch_ = endpoint_->monitor.watch(
-        std::move(control),
-        [breaker = link_->breaker()](NetFailure failure, const std::string& reason) {
-          breaker->trip(failure, reason);
+        std::move(control), [link = link_.get()](NetFailure failure, const std::string& reason) {
+          link->break_off(failure, reason);  // the watch ends before the link
         });
   }
-  link_->mesh().connect(kClientRank, gloo_address);
+  link_->connect(kClientRank, gloo_address);
 }
 
 void Session::open_ring() {
@@ -143,8 +142,8 @@ void Session::recycle(Received& request) {
   if (!request.ring_slot) return;
   try {
     post(*request.ring_slot);
-  } catch (const NetError&) {
-    // The connection has ended; the reading thread says why.
+  } catch (const NetError& error) {
+    log_debug("'{}' gets no more memory: {}", client_, error.what());  // its connection has ended
   }
 }
 

@@ -193,11 +193,9 @@ std::vector<std::string> FrameSocket::receive() {
     if (count > 0) {
       in_.append(chunk.data(), static_cast<std::size_t>(count));
       for (std::string frame; take_frame(frame);) frames.push_back(std::move(frame));
-    } else if (count == 0) {
-      at_end_ = true;
-    } else if (errno == EAGAIN) {
+    } else if (count < 0 && errno == EAGAIN) {
       break;
-    } else if (errno != EINTR) {
+    } else if (count == 0 || errno != EINTR) {
       at_end_ = true;
     }
   }

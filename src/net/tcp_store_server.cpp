@@ -203,8 +203,8 @@ class TcpStoreServer::Impl {
       client.wait.reset();
       try {
         reply(client, Status::kOk, values_[key]);
-      } catch (const NetError&) {
-        // Its own turn will find the connection broken.
+      } catch (const NetError& error) {
+        log_debug("store {}: {}", url, error.what());  // its own turn will find it broken
       }
     }
   }

@@ -2,10 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
-#include <limits>
-#include <optional>
 
-#include "satrap/core/error.h"
 #include "satrap/kernels/dims.h"
 #include "satrap/kernels/pool.h"
 #include "satrap/kernels/row_update.h"
@@ -91,7 +88,7 @@ namespace {
 template <RowOptimizerType kType, class Dim>
 void update_rows(Table& table,
                  std::int64_t num_shards,
-                 const RowWork::Gradients& gradients,
+                 const RowGradients& gradients,
                  const RowStep& row_step,
                  std::int64_t mark,
                  Dim dim) {
@@ -120,74 +117,24 @@ void update_rows(Table& table,
 
 void RowWork::update(Table& table,
                      std::int64_t num_shards,
-                     std::span<const Gradients> ranks,
+                     std::span<const RowGradients> ranks,
                      std::int64_t step,
                      std::int64_t mark) {
   const TableSpec& spec = table.spec();
   const RowStep row_step(spec.optimizer, spec.schedule.factor(step), step);
   const bool in_place = ranks.size() == 1 && ranks[0].encoding == net::FloatEncoding::kFp32;
-  constexpr std::size_t kMerged = 64;  // rows at a time
-  const std::size_t dim_size = index(spec.dim);
-  if (!in_place) {
-    floats_.resize(std::max(floats_.size(), (kMerged + 1) * dim_size));
-    gradients_.resize(kMerged);
-    merged_.resize(kMerged);
-  }
-  at_.assign(ranks.size(), 0);
-
   with_optimizer(spec.optimizer.type, [&](auto type) {
     with_dim(spec.dim, [&](auto dim) {
       if (in_place) {
         update_rows<type()>(table, num_shards, ranks[0], row_step, mark, dim);
         return;
       }
-      float* const decoded = floats_.data() + kMerged * dim_size;
-      const auto gradient_at = [&](std::size_t rank, std::size_t at, float* memory) {
-        const std::int64_t bytes = net::encoded_bytes(ranks[rank].encoding, spec.dim);
-        const std::byte* from = ranks[rank].values + static_cast<std::int64_t>(at) * bytes;
-        if (ranks[rank].encoding == net::FloatEncoding::kFp32) {
-          return reinterpret_cast<const float*>(from);
-        }
-        net::decode_floats(ranks[rank].encoding, {from, index(bytes)}, {memory, dim_size});
-        return static_cast<const float*>(memory);
-      };
-      const auto next_key = [&]() -> std::optional<Key> {
-        std::optional<Key> least;
-        for (std::size_t r = 0; r < ranks.size(); ++r) {
-          if (at_[r] == ranks[r].keys.size()) continue;
-          const Key key = ranks[r].keys[at_[r]];
-          if (!least || key < *least) least = key;
-        }
-        return least;
-      };
-      std::optional<Key> key = next_key();
-      while (key) {
-        const std::int64_t partition = Table::partition_of(*key, num_shards);
-        std::size_t size = 0;
-        for (; key && size < kMerged && Table::partition_of(*key, num_shards) == partition;
-             key = next_key(), ++size) {
-          float* const sum = floats_.data() + size * dim_size;
-          const float* gradient = nullptr;
-          for (std::size_t r = 0; r < ranks.size(); ++r) {
-            if (at_[r] == ranks[r].keys.size() || ranks[r].keys[at_[r]] != *key) continue;
-            if (gradient == nullptr) {
-              merged_[size] = ranks[r].rows[at_[r]];
-              prefetch_write(merged_[size], table.row_bytes());
-              gradient = gradient_at(r, at_[r], sum);
-            } else {
-              if (gradient != sum) std::copy_n(gradient, dim_size, sum);
-              const float* more = gradient_at(r, at_[r], decoded);
-              for (std::int64_t d = 0; d < dim; ++d) sum[d] += more[d];
-              gradient = sum;
-            }
-            ++at_[r];
-          }
-          gradients_[size] = gradient;
-        }
+      merge_.start(ranks, spec.dim, num_shards);
+      while (merge_.next_block()) {
         table.update_partition(
-            partition, mark, std::span(merged_).first(size), [&](std::int64_t i, RowPointer row) {
+            merge_.partition(), mark, merge_.rows(), [&](std::int64_t i, RowPointer row) {
               float* weights = weights_of(row);
-              update_row<type()>(row_step, weights, weights + dim, gradients_[index(i)], dim);
+              update_row<type()>(row_step, weights, weights + dim, merge_.gradient(i), dim);
             });
       }
     });

@@ -9,6 +9,7 @@
 #include "satrap/net/payload_codec.h"
 #include "satrap/ps/row.h"
 #include "satrap/ps/table.h"
+#include "src/ps/gradient_merge.h"
 
 namespace satrap::ps {
 
@@ -28,29 +29,19 @@ class RowWork {
                net::FloatEncoding encoding,
                std::byte* out);
 
-  /// What one rank has to say in a step about rows of one table: keys ascend.
-  struct Gradients {
-    std::span<const Key> keys;         // [n]
-    std::span<const RowPointer> rows;  // [n]
-    net::FloatEncoding encoding = net::FloatEncoding::kFp32;
-    const std::byte* values = nullptr;  // [n, dim] encoded
-  };
-
   /// Sums the gradients of equal keys in the order of `ranks` and applies the table's optimizer
   /// once to each row, with the learning rate of `step`. The rows get `mark` as their last step.
   void update(Table& table,
               std::int64_t num_shards,
-              std::span<const Gradients> ranks,
+              std::span<const RowGradients> ranks,
               std::int64_t step,
               std::int64_t mark);
 
  private:
   std::vector<RowPointer> found_;
   std::vector<std::byte> missing_;
-  std::vector<float> floats_;            // of one block of rows
-  std::vector<const float*> gradients_;  // likewise
-  std::vector<RowPointer> merged_;       // likewise
-  std::vector<std::size_t> at_;          // [num_ranks]
+  std::vector<float> floats_;  // weights of one block
+  GradientMerge merge_;
 };
 
 }  // namespace satrap::ps

@@ -14,13 +14,14 @@ namespace {
 
 constexpr std::int64_t kHistogramWithoutBound = 256;
 
-void write_prefix(std::span<std::byte> reply, std::int64_t read_version) {
-  const ReplyPrefix prefix{.read_version = read_version, .padding = {}};
+void write_prefix(std::span<std::byte> reply, std::int64_t read_version, double num_updates = 0.0) {
+  const ReplyPrefix prefix{.read_version = read_version, .num_updates = num_updates, .padding = {}};
   std::memcpy(reply.data(), &prefix, sizeof(prefix));
 }
 
-void lower(std::atomic<std::int64_t>& value, std::int64_t to) {
-  std::int64_t seen = value.load(std::memory_order_relaxed);
+template <class T>
+void lower(std::atomic<T>& value, T to) {
+  T seen = value.load(std::memory_order_relaxed);
   while (to < seen && !value.compare_exchange_weak(seen, to)) {
   }
 }
@@ -150,6 +151,25 @@ void RunningJob::finish_part_of_request(RowRequest& request, std::int64_t read_v
   }
   write_prefix(request.reply, request.read_version);
   request.call->send();
+}
+
+void RunningJob::finish_part_of_dense(DenseRequest& request, double num_updates) {
+  lower(request.num_updates, num_updates);
+  if (request.parts_left.fetch_sub(1) != 1) return;
+  if (request.gradient != nullptr) {
+    Rank& rank = *ranks_[static_cast<std::size_t>(request.rank)];
+    const std::lock_guard lock(rank.mutex);
+    --rank.dense_pushes_under_way;
+  }
+  if (request.call->is_answered()) return;
+  if (has_failed_) {
+    request.call->fail(failure());
+  } else if (request.gradient != nullptr) {
+    request.call->reply({});
+  } else {
+    write_prefix(request.reply, 0, request.num_updates);
+    request.call->send();
+  }
 }
 
 void RunningJob::note_applied(std::int64_t worker, std::int64_t step) {

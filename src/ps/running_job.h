@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <mutex>
 #include <shared_mutex>
@@ -16,6 +17,7 @@
 #include "satrap/ps/shard_job.h"
 #include "satrap/ps/table.h"
 #include "satrap/ps/table_snapshot.h"
+#include "src/ps/dense_part.h"
 #include "src/ps/divided_keys.h"
 #include "src/ps/shard_wire.h"
 
@@ -59,6 +61,20 @@ struct RowRequest {
   std::atomic<std::int64_t> parts_left = 0;
 };
 
+/// A pull or a push of dense parameters.
+struct DenseRequest {
+  std::unique_ptr<net::ServerCall> call;  // a push that has been answered keeps its gradient here
+  std::shared_ptr<DensePart> part;
+  std::int64_t rank = 0;
+  std::span<std::byte> reply;  // of a pull
+  bool with_state = false;
+  const float* gradient = nullptr;  // of a push
+  float scale = 1.0F;
+  double lr = 0.0;
+  std::atomic<double> num_updates = std::numeric_limits<double>::max();  // least of the workers'
+  std::atomic<std::int64_t> parts_left = 0;
+};
+
 /// What a shard has of a job from one begin to the next: tables, open steps, who waits for what.
 /// Thread-safe.
 class RunningJob {
@@ -69,6 +85,9 @@ class RunningJob {
     /// Pushes of a rank whose values stay in the memory of the transport until they are applied;
     /// those of more are copied, so that the rank's other requests get through.
     static constexpr std::int64_t kHeldPushes = 4;
+    /// Dense gradients of a rank that have been taken and not applied; the next one is taken when
+    /// it has been applied.
+    static constexpr std::int64_t kDensePushes = 2;
   };
 
   /// One rank's side.
@@ -77,6 +96,7 @@ class RunningJob {
     std::int64_t last_pulled = 0, last_pushed = 0;
     std::int64_t end_of_pulls = 0;  // no pull after this step
     std::int64_t held_pushes = 0;
+    std::int64_t last_dense_push = 0, dense_pushes_under_way = 0;
     std::vector<std::unique_ptr<OpenStep>> open;  // [open_steps], by step modulo its size
     std::vector<std::int64_t> staleness_histogram;
   };
@@ -122,7 +142,13 @@ class RunningJob {
   void finish_part_of_pull(OpenStep& step, std::int64_t read_version);
   void finish_part_of_push(OpenStep& step);
   void finish_part_of_request(RowRequest& request, std::int64_t read_version);
+  void finish_part_of_dense(DenseRequest& request, double num_updates);
   void note_applied(std::int64_t worker, std::int64_t step);
+
+  // ---- dense parameters of an async job: put once, guarded by dense_mutex
+  std::mutex dense_mutex;
+  std::shared_ptr<DensePart> dense;
+  net::RequestTag dense_tag{};  // of the put
 
   // ---- progress
   std::int64_t applied() const;

@@ -92,7 +92,7 @@ void Shard::handle(Call& call) {
   const auto op = static_cast<ShardOp>(call->op());
   if (op == ShardOp::kBegin) return begin(call);
   if (op == ShardOp::kJoin) return join(call);
-  if (op > ShardOp::kStats || op < ShardOp::kBegin) refuse("unknown operation ", call->op());
+  if (op > ShardOp::kPushDense || op < ShardOp::kBegin) refuse("unknown operation ", call->op());
   const RequestPrefix prefix = prefix_of(*call);
   const std::shared_ptr<RunningJob> job = job_of(prefix.session);
   const std::shared_lock gate(job->gate);
@@ -117,6 +117,12 @@ void Shard::handle(Call& call) {
       const std::string text = to_json(job->stats());
       return call->reply(std::as_bytes(std::span(text)));
     }
+    case ShardOp::kPutDense:
+      return put_dense(*job, call);
+    case ShardOp::kPullDense:
+      return pull_dense(*job, prefix, call);
+    case ShardOp::kPushDense:
+      return push_dense(*job, prefix, call);
     case ShardOp::kBegin:
     case ShardOp::kJoin:
       return;
@@ -180,7 +186,9 @@ void Shard::pull(RunningJob& job, const RequestPrefix& prefix, Call& call) {
   OpenStep& step = job.slot_of(rank, std::max<std::int64_t>(number, 0));
   if (number <= rank.last_pulled) {
     ++job.num_repeated;
-    if (step.step != number) refuse("pull of step ", number, ", which is over");
+    if (number < job.config.first_step || step.step != number) {
+      refuse("pull of step ", number, ", which is over");
+    }
     return repeat_pull(job, step, keys, call);
   }
   if (number != rank.last_pulled + 1 || number > kMaxStep) {

@@ -51,6 +51,9 @@ class Shard {
   void push(RunningJob& job, const RequestPrefix& prefix, Call& call);
   void end_pulls(RunningJob& job, Call& call);
   void look_up(RunningJob& job, const RequestPrefix& prefix, Call& call);
+  void put_dense(RunningJob& job, Call& call);
+  void pull_dense(RunningJob& job, const RequestPrefix& prefix, Call& call);
+  void push_dense(RunningJob& job, const RequestPrefix& prefix, Call& call);
   void begin_snapshot(const std::shared_ptr<RunningJob>& job, Call& call);
   void write_snapshot(const std::shared_ptr<RunningJob>& job, Call& call);
 

@@ -174,6 +174,81 @@ class ShardClient::Impl {
     return all;
   }
 
+  // ------------------------------------------------------------------------------------- dense
+
+  void put_dense(const DenseVectors& values, const DenseOptimizer& optimizer) {
+    const auto size = std::ssize(values.parameters);
+    SATRAP_CHECK(std::ssize(values.first) == size && std::ssize(values.second) == size, size,
+                 " parameters, ", values.first.size(), " and ", values.second.size(), " of state");
+    const DensePrefix dense{optimizer.type,     0,
+                            optimizer.momentum, optimizer.weight_decay,
+                            optimizer.beta1,    optimizer.beta2,
+                            optimizer.eps,      optimizer.initial_accumulator,
+                            values.num_updates};
+    const net::RequestBuffer prefix = plain_request();
+    const Deadline deadline = new_deadline();
+    std::vector<Pending> answers;
+    for (std::int64_t s = 0; s < options.num_shards; ++s) {
+      const auto stretch = [&](const std::vector<float>& all) {
+        return std::as_bytes(stretch_of(std::span(all), s));
+      };
+      const net::RequestBuffer request(
+          endpoint_, {prefix.payload(), std::as_bytes(std::span(&dense, 1)),
+                      stretch(values.parameters), stretch(values.first), stretch(values.second)});
+      answers.push_back(others_[index(s)]->call(op_of(ShardOp::kPutDense), 0, request,
+                                                std::span<std::byte>(), deadline));
+    }
+    wait_for(answers);
+  }
+
+  /// Parts of [num_parts, size] values, to `parts`; returns the least number of updates.
+  double pull_dense(std::span<const std::span<float>> parts) {
+    const net::RequestBuffer prefix = plain_request(parts.size() > 1 ? kWithState : 0U);
+    const Deadline deadline = new_deadline();
+    std::vector<Pending> answers;
+    for (const auto& client : others_) {
+      answers.push_back(client->call_for_any_size(op_of(ShardOp::kPullDense), 0,
+                                                  net::RequestBuffer(endpoint_, {prefix.payload()}),
+                                                  deadline));
+    }
+    double num_updates = std::numeric_limits<double>::max();
+    std::int64_t shard = 0;
+    wait_for(answers, [&](std::span<const std::byte> answer) {
+      ReplyPrefix reply;
+      const auto mine = stretch_of(parts[0], shard);
+      if (answer.size() != sizeof(reply) + parts.size() * mine.size_bytes()) {
+        throw net::NetError(net::NetFailure::kProtocol,
+                            concat("shard ", shard, " has other dense parameters: ", answer.size(),
+                                   " bytes for ", mine.size()));
+      }
+      std::memcpy(&reply, answer.data(), sizeof(reply));
+      num_updates = std::min(num_updates, reply.num_updates);
+      const std::byte* from = answer.data() + sizeof(reply);
+      for (const std::span<float> part : parts) {
+        if (!mine.empty()) std::memcpy(stretch_of(part, shard).data(), from, mine.size_bytes());
+        from += mine.size_bytes();
+      }
+      ++shard;
+    });
+    return num_updates;
+  }
+
+  void push_dense(std::int64_t step, std::span<const float> gradient, float scale, double lr) {
+    RequestPrefix prefix{};
+    prefix.session = session_;
+    prefix.scale = scale;
+    prefix.lr = lr;
+    const Deadline deadline = new_deadline();
+    std::vector<Pending> answers;
+    for (std::int64_t s = 0; s < options.num_shards; ++s) {
+      const net::RequestBuffer request(endpoint_, {std::as_bytes(std::span(&prefix, 1)),
+                                                   std::as_bytes(stretch_of(gradient, s))});
+      answers.push_back(others_[index(s)]->call(op_of(ShardOp::kPushDense), step, request,
+                                                std::span<std::byte>(), deadline));
+    }
+    wait_for(answers);
+  }
+
   std::int64_t num_reconnects() const {
     std::int64_t sum = 0;
     for (const auto& client : pulls_) sum += client->num_reconnects();
@@ -207,10 +282,18 @@ class ShardClient::Impl {
     std::memcpy(request.payload().data(), &prefix, sizeof(prefix));
   }
 
-  net::RequestBuffer plain_request() const {
+  net::RequestBuffer plain_request(std::uint32_t flags = 0) const {
     net::RequestBuffer request(endpoint_, sizeof(RequestPrefix));
-    write_prefix(request, 0);
+    write_prefix(request, flags);
     return request;
+  }
+
+  /// What shard `shard` has of dense vectors.
+  template <class T>
+  std::span<T> stretch_of(std::span<T> all, std::int64_t shard) const {
+    const auto begin = index(shard * std::ssize(all) / options.num_shards);
+    const auto end = index((shard + 1) * std::ssize(all) / options.num_shards);
+    return all.subspan(begin, end - begin);
   }
 
   /// The same request to all shards at once; `take` gets the answers in the order of shards.
@@ -362,6 +445,27 @@ std::vector<SnapshotFile> ShardClient::write_snapshot(const std::string& directo
   return impl_->write_snapshot(directory);
 }
 std::vector<ShardStats> ShardClient::stats() { return impl_->stats(); }
+void ShardClient::put_dense(const DenseVectors& values, const DenseOptimizer& optimizer) {
+  impl_->put_dense(values, optimizer);
+}
+void ShardClient::pull_dense(std::span<float> parameters) {
+  impl_->pull_dense(std::span(&parameters, 1));
+}
+ShardClient::DenseVectors ShardClient::pull_dense_state(std::int64_t num_parameters) {
+  DenseVectors values;
+  for (auto* part : {&values.parameters, &values.first, &values.second}) {
+    part->resize(index(num_parameters));
+  }
+  const std::span<float> parts[] = {values.parameters, values.first, values.second};
+  values.num_updates = impl_->pull_dense(parts);
+  return values;
+}
+void ShardClient::push_dense(std::int64_t step,
+                             std::span<const float> gradient,
+                             float scale,
+                             double lr) {
+  impl_->push_dense(step, gradient, scale, lr);
+}
 std::int64_t ShardClient::max_pulls() const { return kMaxInFlight; }
 std::int64_t ShardClient::num_reconnects() const { return impl_->num_reconnects(); }
 void ShardClient::stop() { impl_->stop(); }

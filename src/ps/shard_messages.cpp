@@ -1,9 +1,8 @@
 #include "src/ps/shard_messages.h"
 
 #include <algorithm>
-#include <limits>
-#include <sstream>
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "satrap/core/error.h"
@@ -41,20 +40,33 @@ const char* name_of(RowOptimizerType type) {
   return "unknown";
 }
 
-std::string describe(const TableSpec& table) {
-  std::ostringstream out;
-  out.precision(std::numeric_limits<double>::max_digits10);
-  const RowOptimizer& o = table.optimizer;
-  const LrSchedule& s = table.schedule;
-  out << "table " << static_cast<int>(table.id) << " '" << table.name << "': dim " << table.dim
-      << ", init " << name_of(table.init.type) << " " << table.init.scale << ", optimizer "
-      << name_of(o.type) << " (lr " << o.lr << ", weight_decay " << o.weight_decay << ", eps "
-      << o.eps << ", initial_accumulator " << o.initial_accumulator << ", beta1 " << o.beta1
-      << ", beta2 " << o.beta2 << ", ftrl_beta " << o.ftrl_beta << ", l1 " << o.ftrl_l1 << ", l2 "
-      << o.ftrl_l2 << "), schedule " << s.decay << " (warmup_steps " << s.warmup_steps
-      << ", decay_steps " << s.decay_steps << ", decay_rate " << s.decay_rate << ", min_factor "
-      << s.min_factor << ")";
-  return out.str();
+/// A line for each thing that may differ.
+void describe(const TableSpec& table, std::vector<std::string>& lines) {
+  const auto add = [&](const char* name, const auto& value) {
+    // fmt writes the shortest number that is read back as the same one.
+    lines.push_back(
+        fmt::format("table {} '{}': {} {}", static_cast<int>(table.id), table.name, name, value));
+  };
+  const RowOptimizer& optimizer = table.optimizer;
+  const LrSchedule& schedule = table.schedule;
+  add("dim", table.dim);
+  add("init", name_of(table.init.type));
+  add("init scale", table.init.scale);
+  add("optimizer", name_of(optimizer.type));
+  add("lr", optimizer.lr);
+  add("weight_decay", optimizer.weight_decay);
+  add("eps", optimizer.eps);
+  add("initial_accumulator", optimizer.initial_accumulator);
+  add("beta1", optimizer.beta1);
+  add("beta2", optimizer.beta2);
+  add("ftrl_beta", optimizer.ftrl_beta);
+  add("l1", optimizer.ftrl_l1);
+  add("l2", optimizer.ftrl_l2);
+  add("warmup_steps", schedule.warmup_steps);
+  add("decay", schedule.decay);
+  add("decay_steps", schedule.decay_steps);
+  add("decay_rate", schedule.decay_rate);
+  add("min_factor", schedule.min_factor);
 }
 
 template <class Parse>
@@ -74,7 +86,7 @@ std::vector<std::string> describe_tables(const std::vector<TableSpec>& tables,
                                          std::int64_t num_shards) {
   std::vector<std::string> lines{concat("seed ", seed), concat("number of shards ", num_shards),
                                  concat("number of tables ", tables.size())};
-  for (const TableSpec& table : tables) lines.push_back(describe(table));
+  for (const TableSpec& table : tables) describe(table, lines);
   return lines;
 }
 

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <string>
 
+#include "satrap/kernels/dense_update.h"
 #include "satrap/net/payload_codec.h"
 #include "satrap/net/request.h"
 
@@ -16,6 +17,9 @@ namespace satrap::ps {
 //   push             RequestPrefix, gradients in the layout of the pull's answer; or kSkip, nothing
 //   end_pulls, wait_applied, begin_snapshot, stats    RequestPrefix
 //   write_snapshot   RequestPrefix, path of the folder
+//   put_dense        RequestPrefix, DensePrefix, parameters, first and second state: [size] each
+//   pull_dense       RequestPrefix; answer: ReplyPrefix, parameters; with kWithState also the state
+//   push_dense       RequestPrefix, gradient: [size]
 //   answers of stats and write_snapshot are JSON, all others are empty
 enum class ShardOp : net::Op {
   kBegin = 1,
@@ -28,11 +32,14 @@ enum class ShardOp : net::Op {
   kBeginSnapshot,
   kWriteSnapshot,
   kStats,
+  kPutDense,
+  kPullDense,
+  kPushDense,
 };
 
 inline constexpr net::Op op_of(ShardOp op) { return static_cast<net::Op>(op); }
 
-enum RequestFlags : std::uint32_t { kSkip = 1 };
+enum RequestFlags : std::uint32_t { kSkip = 1, kWithState = 2 };
 
 /// As long as the alignment of payloads, so that what follows has it too.
 struct RequestPrefix {
@@ -40,15 +47,26 @@ struct RequestPrefix {
   net::FloatEncoding encoding;
   std::uint8_t reserved[3];
   std::uint32_t flags;
-  std::uint8_t padding[48];
+  double lr;    // of push_dense
+  float scale;  // of push_dense, on the gradient
+  std::uint8_t padding[36];
 };
 static_assert(sizeof(RequestPrefix) == 64);
 
 struct ReplyPrefix {
   std::int64_t read_version;
-  std::uint8_t padding[56];
+  double num_updates;  // of pull_dense
+  std::uint8_t padding[48];
 };
 static_assert(sizeof(ReplyPrefix) == 64);
+
+struct DensePrefix {
+  DenseOptimizerType type;
+  std::uint32_t reserved;
+  double momentum, weight_decay, beta1, beta2, eps, initial_accumulator;
+  double num_updates;
+};
+static_assert(sizeof(DensePrefix) == 64);
 
 /// Requests a client may have unanswered on one connection.
 inline constexpr std::int64_t kMaxInFlight = 8;

@@ -46,6 +46,9 @@ void ShardWorker::end_pulls(std::int64_t rank, std::int64_t step) {
 void ShardWorker::look_up(std::shared_ptr<RowRequest> request) {
   add({.kind = Kind::kLookUp, .request = std::move(request)});
 }
+void ShardWorker::dense(std::shared_ptr<DenseRequest> request) {
+  add({.kind = Kind::kDense, .dense = std::move(request)});
+}
 void ShardWorker::run(std::function<void(ShardWorker&)> action) {
   add({.kind = Kind::kAction, .action = std::move(action)});
 }
@@ -105,6 +108,10 @@ void ShardWorker::take(Item& item) {
     case Kind::kLookUp:
       look_up_now(*item.request);
       item.request.reset();
+      return;
+    case Kind::kDense:
+      work_on_dense(*item.dense);
+      item.dense.reset();
       return;
     case Kind::kAction:
       item.action(*this);
@@ -196,6 +203,22 @@ void ShardWorker::look_up_now(RowRequest& request) {
     job_->fail(concat("lookup: ", error.what()));
   }
   job_->finish_part_of_request(request, clock_->applied());
+}
+
+void ShardWorker::work_on_dense(DenseRequest& request) {
+  DensePart& part = *request.part;
+  try {
+    if (before_request_) before_request_();
+    if (request.gradient != nullptr) {
+      part.update(number_, request.gradient, request.scale, request.lr);
+    } else {
+      part.read(number_, request.with_state,
+                reinterpret_cast<float*>(request.reply.data() + sizeof(ReplyPrefix)));
+    }
+  } catch (const std::exception& error) {
+    job_->fail(concat("dense parameters: ", error.what()));
+  }
+  job_->finish_part_of_dense(request, part.num_updates(number_));
 }
 
 void ShardWorker::apply_next() {

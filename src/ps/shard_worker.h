@@ -31,6 +31,7 @@ class ShardWorker {
   void push(OpenStep& step);
   void end_pulls(std::int64_t rank, std::int64_t step);
   void look_up(std::shared_ptr<RowRequest> request);
+  void dense(std::shared_ptr<DenseRequest> request);
   void run(std::function<void(ShardWorker&)> action);
   void wake();  // to see that the job has failed
 
@@ -45,12 +46,13 @@ class ShardWorker {
   std::int64_t applied() const { return clock_ ? clock_->applied() : 0; }
 
  private:
-  enum class Kind { kPull, kPush, kEndPulls, kLookUp, kAction, kWake };
+  enum class Kind { kPull, kPush, kEndPulls, kLookUp, kDense, kAction, kWake };
   struct Item {
     Kind kind = Kind::kWake;
     OpenStep* step = nullptr;
     std::int64_t rank = 0, number = 0;
     std::shared_ptr<RowRequest> request = nullptr;
+    std::shared_ptr<DenseRequest> dense = nullptr;
     std::function<void(ShardWorker&)> action = nullptr;
   };
 
@@ -61,6 +63,7 @@ class ShardWorker {
   void end_what_waits();
   void read(OpenStep& step);
   void look_up_now(RowRequest& request);
+  void work_on_dense(DenseRequest& request);
   void apply_next();
   void apply(std::span<OpenStep* const> steps);
   OpenStep*& pushed(std::int64_t rank, std::int64_t step);
@@ -79,7 +82,7 @@ class ShardWorker {
   std::vector<OpenStep*> waiting_;  // pulls, in the order in which they came
   std::vector<OpenStep*> pushed_;   // [num_ranks, open steps], by step modulo
   std::vector<OpenStep*> due_;
-  std::vector<RowWork::Gradients> gradients_;
+  std::vector<RowGradients> gradients_;
   std::int64_t least_mark_ = 0, highest_mark_ = 0;
   RowWork rows_;
 

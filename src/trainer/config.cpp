@@ -120,6 +120,15 @@ void JobConfig::validate(const ConfigOrigins& origins) const {
     throw Error(ErrorCode::kInvalidConfig,
                 concat(at("train.mode"), ": async needs embedding.store: ps"));
   }
+  if (train.is_async()) {
+    const auto refuse = [&](const std::string& key, const std::string& value) {
+      if (value == "never" || !origins.contains(key)) return;
+      throw Error(ErrorCode::kInvalidConfig,
+                  concat(at(key), ": async has a state of all ranks only at its end; write never"));
+    };
+    refuse("checkpoint.every", checkpoint.every);
+    refuse("train.eval_every", train.eval_every);
+  }
   if (train.is_async() && train.deterministic) {
     throw Error(ErrorCode::kInvalidConfig,
                 concat(at("train.deterministic"), ": async cannot be deterministic"));

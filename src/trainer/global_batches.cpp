@@ -48,7 +48,7 @@ GlobalBatches::GlobalBatches(data::BatchSource& source,
       table_(static_cast<std::size_t>(cluster.size()) * kNumColumns) {}
 
 bool GlobalBatches::next(data::Batch& batch, RankShares& shares) {
-  if (cluster_.size() == 1) return next_alone(batch, shares);
+  if (!group_ || cluster_.size() == 1) return next_alone(batch, shares);
   {
     const ScopedStage timer(timers_, kStageRead);
     read_ahead();
@@ -126,7 +126,7 @@ bool GlobalBatches::hear(RankShares& shares) {
 
 void GlobalBatches::close() {
   source_.close();
-  group_->close();
+  if (group_) group_->close();
 }
 
 }  // namespace satrap::trainer

@@ -18,7 +18,8 @@ namespace satrap::trainer {
 /// thread.
 class GlobalBatches {
  public:
-  /// `source` outlives it and begins at `start`. `group`: all ranks' planners.
+  /// `source` outlives it and begins at `start`. `group`: all ranks' planners; nullptr: each for
+  /// itself.
   GlobalBatches(data::BatchSource& source,
                 const data::Schema& schema,
                 const data::DataPosition& start,

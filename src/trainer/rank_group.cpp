@@ -37,7 +37,8 @@ void RankGroup::copy_from_chief(dense::DenseNetwork& network) {
   }
 }
 
-std::vector<float> RankGroup::gather(std::span<const float> values) {
+template <class T>
+std::vector<T> RankGroup::gather_all(std::span<const T> values) {
   if (cluster_.size() == 1) return {values.begin(), values.end()};
   std::vector<double> sizes(static_cast<std::size_t>(cluster_.size()), 0.0);
   const auto me = static_cast<std::size_t>(cluster_.rank());
@@ -48,11 +49,14 @@ std::vector<float> RankGroup::gather(std::span<const float> values) {
     if (r < me) begin += static_cast<std::size_t>(sizes[r]);
     total += static_cast<std::size_t>(sizes[r]);
   }
-  std::vector<float> all(total, 0.0F);
+  std::vector<T> all(total, T{0});
   std::ranges::copy(values, all.begin() + static_cast<std::ptrdiff_t>(begin));
   group_->all_reduce_sum(std::span(all), cluster_.deadline());
   return all;
 }
+
+std::vector<float> RankGroup::gather(std::span<const float> values) { return gather_all(values); }
+std::vector<double> RankGroup::gather(std::span<const double> values) { return gather_all(values); }
 
 bool RankGroup::any(bool mine) {
   if (cluster_.size() == 1) return mine;

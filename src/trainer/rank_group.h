@@ -35,11 +35,15 @@ class RankGroup {
 
   /// `values` of all ranks, one rank after the other.
   std::vector<float> gather(std::span<const float> values);
+  std::vector<double> gather(std::span<const double> values);
 
   bool any(bool mine);
   void barrier();
 
  private:
+  template <class T>
+  std::vector<T> gather_all(std::span<const T> values);
+
   Cluster& cluster_;
   StageTimers& timers_;
   const std::unique_ptr<collective::Communicator> group_;

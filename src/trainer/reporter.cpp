@@ -154,7 +154,8 @@ void Reporter::write_summary(std::int64_t step, bool finished, bool resumed) {
       {"train", metrics_json(window_.compute())}};
   if (evaluation_) summary["eval"] = evaluation_json(*evaluation_);
   summary["mode"] = sources_.config.train.mode;
-  summary["staleness"] = {{"bound", sources_.config.train.staleness_bound()},
+  const TrainConfig& train = sources_.config.train;
+  summary["staleness"] = {{"bound", train.is_async() ? Json() : Json(train.staleness_bound())},
                           {"max", max_staleness(histogram)},
                           {"mean", mean_staleness(histogram)},
                           {"histogram", histogram}};

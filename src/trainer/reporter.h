@@ -47,12 +47,19 @@ class Reporter {
 
   /// Reports and appends to metrics.jsonl.
   void report(std::int64_t step);
+  bool has_reported(std::int64_t step) const { return step_ == step && last_seconds_ > 0.0; }
   void report_evaluation(std::int64_t step, const Evaluation& evaluation);
   void write_summary(std::int64_t step, bool finished, bool resumed);
 
   /// Current metrics by name, for a checkpoint's manifest.
   std::map<std::string, double> metrics() const;
   std::int64_t examples() const { return examples_; }
+
+  /// The true number, where it could only be estimated.
+  void set_examples(std::int64_t examples) {
+    examples_here_ += examples - examples_;
+    examples_ = examples;
+  }
   std::int64_t nonfinite_steps() const { return nonfinite_steps_; }
   void restore_nonfinite_steps(std::int64_t steps) { nonfinite_steps_ = steps; }
 

@@ -25,6 +25,8 @@ class ShardsStore final : public EmbeddingStore {
   std::unique_ptr<RowsSnapshot> take_snapshot(std::int64_t step) override;
   Size size() override;
 
+  ps::ShardClient& client() { return client_; }
+
  private:
   const EmbeddingSpecs specs_;
   const TrainConfig train_;

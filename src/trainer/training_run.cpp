@@ -1,11 +1,14 @@
 #include "training_run.h"
 
+#include <array>
+
 #include <nlohmann/json.hpp>
 
 #include "satrap/core/error.h"
 #include "satrap/core/log.h"
 #include "satrap/core/resource.h"
 #include "satrap/data/loader.h"
+#include "shards_store.h"
 #include "stages.h"
 
 namespace satrap::trainer {
@@ -129,7 +132,13 @@ void TrainingRun::begin_directory() {
 TrainOutcome TrainingRun::run() {
   open_pipeline();
   begin_directory();
-  ranks_.copy_from_chief(*model_.network);
+  if (config_.train.is_async()) {
+    async_dense_ = std::make_unique<AsyncDense>(*model_.network, config_.dense_optimizer,
+                                                static_cast<ShardsStore&>(*model_.store).client(),
+                                                ranks_, cluster_.is_chief());
+  } else {
+    ranks_.copy_from_chief(*model_.network);
+  }
   start_planner();
 
   // Several ranks stop together, by their votes.
@@ -149,6 +158,7 @@ TrainOutcome TrainingRun::run() {
   }
   const bool finished = !stopped && stage_->all_looked_up_and_applied();
   settle_within_grace();
+  if (config_.train.is_async()) end_async();
   finish(finished);
   planner_.reset();
   if (!cluster_.is_chief()) return {finished, false, "", ""};
@@ -159,7 +169,7 @@ TrainOutcome TrainingRun::run() {
 /// The last evaluation, checkpoint and summary.
 void TrainingRun::finish(bool finished) {
   reporter_->end_training();
-  if (cluster_.is_chief()) reporter_->report(step_);
+  if (cluster_.is_chief() && !reporter_->has_reported(step_)) reporter_->report(step_);
   if (finished && config_.data.has_eval()) evaluate();
   start_checkpoint();
   if (!cluster_.is_chief()) return;
@@ -167,6 +177,29 @@ void TrainingRun::finish(bool finished) {
   if (evaluated_step_ == step_) checkpoints_->update_metrics(step_, reporter_->metrics());
   // A signal may have cut the evaluation short.
   reporter_->write_summary(step_, finished && !stop_requested(), resumed_step_ >= 0);
+}
+
+/// Until now no rank has waited for another. From here on all see the same.
+void TrainingRun::end_async() {
+  async_dense_->flush();
+  ranks_.barrier();
+  async_dense_->pull_everything();
+  async_dense_.reset();
+  const double mine = static_cast<double>(reporter_->examples() - restored_examples_) /
+                      static_cast<double>(cluster_.size());
+  double examples = static_cast<double>(restored_examples_);
+  for (const double rows : ranks_.gather(std::span(&mine, 1))) examples += rows;
+  reporter_->set_examples(static_cast<std::int64_t>(examples));
+  const data::DataPosition& at = positions_.empty() ? start_position_ : positions_.front();
+  const std::array<double, 3> position = {static_cast<double>(at.epoch),
+                                          static_cast<double>(at.batches),
+                                          static_cast<double>(at.next_row)};
+  const std::vector<double> all = ranks_.gather(std::span<const double>(position));
+  positions_.clear();
+  for (std::size_t i = 0; i + 2 < all.size(); i += 3) {
+    positions_.push_back({static_cast<std::int64_t>(all[i]), static_cast<std::int64_t>(all[i + 1]),
+                          static_cast<std::int64_t>(all[i + 2])});
+  }
 }
 
 void TrainingRun::settle_within_grace() {
@@ -185,6 +218,7 @@ StepVotes TrainingRun::step(Work& work) {
   const std::span<const float> numeric = join_numeric(work.batch, work.mask, work.numeric);
   work.probabilities.resize(work.batch.labels.size());
   work.grad_pooled.resize(work.pooled.size());
+  if (async_dense_) async_dense_->refresh();
   dense::DenseResult result;
   {
     const ScopedStage timer(timers_, kStageDense);
@@ -199,6 +233,10 @@ StepVotes TrainingRun::step(Work& work) {
   }
   step_ = work.step;
   positions_ = work.shares.positions;
+  return config_.train.is_async() ? step_alone(work, result) : step_together(work, result);
+}
+
+StepVotes TrainingRun::step_together(Work& work, const dense::DenseResult& result) {
   StepVotes mine{.nonfinite = !result.finite, .stop = stop_requested()};
   if (cluster_.is_chief()) {
     mine.checkpoint = checkpoint_clock_.due(step_);
@@ -217,6 +255,21 @@ StepVotes TrainingRun::step(Work& work) {
     model_.network->apply(step_);
   }
   return votes;
+}
+
+StepVotes TrainingRun::step_alone(Work& work, const dense::DenseResult& result) {
+  work.skip_update = !result.finite;
+  // How far the others are is not known before the end; about as far, on the whole.
+  if (result.finite) {
+    reporter_->add(work.probabilities, work.batch.labels, work.batch.num_rows * cluster_.size());
+  }
+  stage_->submit_gradient(&work);
+  if (result.finite) {
+    async_dense_->push(step_);
+  } else {
+    refuse(result.loss);
+  }
+  return {.stop = stop_requested()};
 }
 
 void TrainingRun::refuse(double loss) {

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "async_dense.h"
 #include "checkpoint_reader.h"
 #include "checkpoint_writer.h"
 #include "cluster.h"
@@ -42,6 +43,8 @@ class TrainingRun {
 
   /// One step of the dense network, from a finished lookup to a submitted gradient.
   StepVotes step(Work& work);
+  StepVotes step_together(Work& work, const dense::DenseResult& result);
+  StepVotes step_alone(Work& work, const dense::DenseResult& result);  // async
   void refuse(double loss);
 
   /// Everything of steps <= step_ is applied and nothing later is: the model is W_step, E_step.
@@ -53,6 +56,7 @@ class TrainingRun {
   void evaluate();
   void start_checkpoint();
   void finish(bool finished);
+  void end_async();
   bool stop_requested() const { return options_.stop != nullptr && options_.stop->load(); }
 
   const JobConfig& config_;
@@ -83,6 +87,7 @@ class TrainingRun {
   std::unique_ptr<data::BatchSource> source_;
   std::unique_ptr<GlobalBatches> batches_;
   std::unique_ptr<EmbeddingStage> stage_;
+  std::unique_ptr<AsyncDense> async_dense_;  // in async mode
   std::unique_ptr<Reporter> reporter_;
   std::unique_ptr<Planner> planner_;
 };

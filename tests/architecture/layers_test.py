@@ -1,8 +1,9 @@
 """Holds every include to the layers of the project, and vendor headers to their rooms.
 
-A module includes only modules of lower layers. Headers of CUDA and NCCL are included only in cuda/,
-those of libtorch only in src/dense/, those of Gloo only in src/net/ and src/collective/, and in the
-tests and benchmarks of net, which hold our transport against Gloo itself.
+A module includes only modules of lower layers. Headers of CUDA and NCCL are included only in cuda/
+and in the executor that stands in for the device, those of libtorch only in src/dense/, those of Gloo only
+in src/net/ and src/collective/, and in the tests and benchmarks of net, which hold our transport against
+Gloo itself.
 """
 
 import os
@@ -26,7 +27,7 @@ LEVEL = {module: level for level, modules in enumerate(LAYERS) for module in mod
 
 # What a vendor's headers are called, and the folders they may be included in.
 VENDORS = [
-    ("CUDA", re.compile(r"(cuda|cub/|thrust/|cooperative_groups|nccl|cublas|nv|driver_types)"), ["cuda/"]),
+    ("CUDA", re.compile(r"(cuda|cub/|thrust/|cooperative_groups|nccl|cublas|nv|driver_types)"), ["cuda/", "tests/support/simt/"]),
     ("libtorch", re.compile(r"(torch|ATen|c10|caffe2)/"), ["src/dense/"]),
     ("Gloo", re.compile(r"gloo/"), ["src/net/", "src/collective/", "tests/net/", "bench/net/"]),
 ]

@@ -135,12 +135,16 @@ TEST_F(ConnectionTest, LongErrorIsCutAndDroppedRequestIsAnError) {
 TEST_F(ConnectionTest, CallsMayBeAnsweredLaterInAnyOrderFromAnyThread) {
   std::mutex mutex;
   std::deque<std::unique_ptr<ServerCall>> kept;
-  const auto server = serve([&](std::unique_ptr<ServerCall>& call) {
-    const std::lock_guard lock(mutex);
-    kept.push_back(std::move(call));
-  });
-  Connection connection = connect();
   constexpr int kCalls = 10;
+  ServerOptions ten;
+  ten.max_in_flight = kCalls;
+  const auto server = serve(
+      [&](std::unique_ptr<ServerCall>& call) {
+        const std::lock_guard lock(mutex);
+        kept.push_back(std::move(call));
+      },
+      ten);
+  Connection connection = connect();
   std::vector<Ticket> tickets;
   for (int i = 0; i < kCalls; ++i) {
     tickets.push_back(connection.call_for_any_size(1, request(some_bytes(10'000, i)), soon()));
@@ -211,7 +215,7 @@ TEST_F(ConnectionTest, OrderedRequestsAreHandledInTheirOrder) {
   std::deque<Ticket> tickets;
   constexpr std::uint64_t kCalls = 500;
   for (std::uint64_t i = 0; i < kCalls; ++i) {
-    if (tickets.size() == 16) {
+    if (static_cast<std::int64_t>(tickets.size()) == connection.max_in_flight()) {
       tickets.front().wait();
       tickets.pop_front();
     }
@@ -272,14 +276,33 @@ TEST_F(ConnectionTest, MissedDeadlineClosesTheConnectionAndFreesTheMemory) {
   const auto begin = std::chrono::steady_clock::now();
   EXPECT_EQ(failure_of([&] { late.wait(); }), NetFailure::kTimeout);
   room.reset();  // sanitizers see a write that comes after all
-  EXPECT_EQ(failure_of([&] { other.wait(); }), NetFailure::kTimeout) << "the first reason stays";
+  EXPECT_TRUE(is_lost([&] { other.wait(); }));
   EXPECT_LT(seconds_since(begin), 10.0);
   EXPECT_FALSE(connection.is_open());
-  EXPECT_EQ(failure_of([&] { connection.call_for_any_size(1, request(1), soon()); }),
-            NetFailure::kTimeout);
+  EXPECT_TRUE(is_lost([&] { connection.call_for_any_size(1, request(1), soon()); }));
   ASSERT_TRUE(eventually([&] { return server->num_connections() == 0; }));
   const std::lock_guard lock(mutex);
   for (auto& call : kept) call->reply(some_bytes(100'000));  // into the void
+}
+
+// Gloo closes every connection of a context when one wait in it runs out of time.
+TEST_F(ConnectionTest, MissedDeadlineLeavesOtherConnectionsAlone) {
+  Gate gate;
+  ServerOptions with_workers;
+  with_workers.num_workers = 2;
+  const auto server = serve(
+      [&](std::unique_ptr<ServerCall>& call) {
+        if (call->op() == 2) gate.wait();
+        echo(call);
+      },
+      with_workers);
+  Connection late = connect(), other = connect();
+  Ticket under_way = other.call_for_any_size(2, request(1), soon());
+  Ticket missed = late.call_for_any_size(2, request(1), Deadline::after_ms(30));
+  EXPECT_EQ(failure_of([&] { missed.wait(); }), NetFailure::kTimeout);
+  gate.open();
+  EXPECT_EQ(under_way.wait().size(), 8U);
+  EXPECT_EQ(other.call_for_any_size(1, request(1), soon()).wait().size(), 8U);
 }
 
 TEST_F(ConnectionTest, TooLargeRequestIsABugOfTheCallerAndNotSent) {
@@ -375,14 +398,26 @@ TEST_F(ConnectionTest, ConnectionsBeyondTheLimitAreRefused) {
   EXPECT_EQ(failure_of([&] { connect(); }), NetFailure::kRefused);
 }
 
-TEST(Endpoint, InterfaceMayBeNamedAndSigpipeIsIgnored) {
+TEST(Endpoint, InterfaceMayBeNamed) {
   EndpointOptions options;
   options.interface = "lo";
-  const Endpoint endpoint(options);
-  EXPECT_EQ(endpoint.address(), "127.0.0.1");
-  struct sigaction action{};
-  sigaction(SIGPIPE, nullptr, &action);
-  EXPECT_EQ(action.sa_handler, SIG_IGN);
+  EXPECT_EQ(Endpoint(options).address(), "127.0.0.1");
+}
+
+// Gloo's write to a peer that has gone would end the process.
+TEST(Endpoint, SigpipeIsIgnoredUnlessTheProgramHandlesIt) {
+  const auto action_after = [](void (*before)(int)) {
+    signal(SIGPIPE, before);
+    const Endpoint endpoint{EndpointOptions{}};
+    return signal(SIGPIPE, SIG_IGN);
+  };
+  EXPECT_EQ(action_after(SIG_DFL), SIG_IGN);
+  const auto handler = [](int) {};
+  EXPECT_EQ(action_after(handler), +handler);
+}
+
+TEST(Endpoint, GlooIsThatOfLibgloo) {
+  EXPECT_TRUE(describe_gloo().starts_with("/")) << describe_gloo();
 }
 
 TEST(Endpoint, UnknownInterfaceIsRefused) {

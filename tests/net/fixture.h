@@ -49,6 +49,11 @@ inline std::optional<NetFailure> failure_of(const std::function<void()>& action)
   return std::nullopt;
 }
 
+inline bool is_lost(const std::function<void()>& action) {
+  const auto failure = failure_of(action);
+  return failure == NetFailure::kTimeout || failure == NetFailure::kClosed;
+}
+
 inline std::string message_of(const std::function<void()>& action) {
   try {
     action();
@@ -56,6 +61,11 @@ inline std::string message_of(const std::function<void()>& action) {
     return error.what();
   }
   return {};
+}
+
+/// The first of bytes that another thread is receiving just now: a race, and meant.
+__attribute__((noinline, no_sanitize_thread)) inline std::byte peek(const std::byte* bytes) {
+  return *static_cast<const volatile std::byte*>(bytes);
 }
 
 inline Deadline soon() { return Deadline::after_ms(30'000); }

@@ -4,6 +4,10 @@
 #include <deque>
 #include <functional>
 
+#include <arpa/inet.h>
+#include <gloo/transport/tcp/address.h>
+#include <netinet/in.h>
+#include <poll.h>
 #include <sys/socket.h>
 
 #include "src/net/bytes.h"
@@ -19,7 +23,7 @@ namespace {
 /// A client that has come through the handshake and then sends what it likes.
 class Rogue {
  public:
-  Rogue(const Server& server, const Endpoint& endpoint)
+  Rogue(const Server& server, const Endpoint& endpoint, bool with_gloo = true)
       : link_(std::make_shared<Link>(make_gloo_device("127.0.0.1"), kClientRank, 2, soon())) {
     const std::string& address = server.address();
     const std::int64_t port = std::stoll(address.substr(address.rfind(' ') + 1));
@@ -38,7 +42,7 @@ class Rogue {
     EXPECT_EQ(reader.get<std::uint8_t>(), static_cast<std::uint8_t>(HelloStatus::kAccepted));
     for (int i = 0; i < 3; ++i) reader.get<std::int64_t>();
     nonce_ = reader.get_text();
-    link_->mesh().connect(kServerRank, reader.get_text());
+    if (with_gloo) link_->connect(kServerRank, reader.get_text());
   }
   ~Rogue() { link_->close(NetFailure::kClosed, "test over"); }
 
@@ -122,8 +126,8 @@ class RobustnessTest : public NetTest {
     rogue.open();
     try {
       misbehave(rogue);
-    } catch (const NetError&) {
-      // Dropped while it was still at it.
+    } catch (const NetError& error) {
+      SUCCEED() << "dropped while it was still at it: " << error.what();
     }
     EXPECT_TRUE(rogue.is_dropped());
     expect_unharmed();
@@ -148,6 +152,18 @@ TEST_F(RobustnessTest, AnnouncedSizeBeyondTheLimit) {
   expect_dropped([](Rogue& rogue) { rogue.send(Rogue::header((1 << 20) + 1), ""); });
   expect_dropped([](Rogue& rogue) { rogue.send(Rogue::header(-1), ""); });
   expect_dropped([](Rogue& rogue) { rogue.send(Rogue::header(std::int64_t{1} << 62), ""); });
+}
+
+TEST_F(NetTest, RequestThereIsNoMemoryForEndsItsConnectionOnly) {
+  ServerOptions boundless;
+  boundless.max_request_bytes = std::int64_t{1} << 62;
+  const auto server = serve(echo, boundless);
+  Connection good = connect();
+  Rogue rogue(*server, client_end_);
+  rogue.open();
+  rogue.send(Rogue::header(std::int64_t{1} << 61), "");
+  EXPECT_TRUE(rogue.is_dropped());
+  EXPECT_EQ(good.call_for_any_size(1, request(1), soon()).wait().size(), 8U);
 }
 
 TEST_F(RobustnessTest, MoreBulkDataThanAnnounced) {
@@ -216,6 +232,57 @@ TEST_F(RobustnessTest, ClientThatNeverOpensIsDroppedAfterTheSetupTimeout) {
   Rogue silent(*server_, client_end_);
   EXPECT_TRUE(silent.is_dropped());
   expect_unharmed();
+}
+
+// Gloo waits for a peer that does not come; it knows nothing of the control socket.
+TEST_F(NetTest, ClientThatDiesBeforeItsGlooConnectionIsGoneAtOnce) {
+  ServerOptions patient;
+  patient.setup_timeout_ms = 120'000;
+  const auto server = serve(echo, patient);
+  {
+    Rogue rogue(*server, client_end_, false);
+    EXPECT_EQ(server->num_connections(), 1);
+  }
+  EXPECT_TRUE(eventually([&] { return server->num_connections() == 0; }));
+}
+
+// Of the two ends of a connection, Gloo lets the one with the higher address connect, and the other
+// wait.
+std::string highest_gloo_address() {
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_port = 0xFFFF;
+  address.sin_addr.s_addr = inet_addr("127.0.0.1");
+  const auto bytes =
+      gloo::transport::tcp::Address(reinterpret_cast<const sockaddr*>(&address), sizeof(address))
+          .bytes();
+  return {bytes.begin(), bytes.end()};
+}
+
+TEST_F(NetTest, ServerThatDiesBeforeItsGlooConnectionEndsTheAttemptAtOnce) {
+  const Fd listener = listen_tcp("127.0.0.1", 0);
+  std::thread half_a_server([&] {
+    wait_ready(listener.get(), POLLIN, soon());
+    FrameSocket control(accept_tcp(listener), kMaxHelloBytes);
+    control.wait_receive(soon());
+    control.wait_send(ByteWriter()
+                          .put(static_cast<std::uint8_t>(HelloStatus::kAccepted))
+                          .put(std::int64_t{1})
+                          .put(std::int64_t{4096})
+                          .put(std::int64_t{4096})
+                          .put_text("nonce")
+                          .put_text(highest_gloo_address())
+                          .bytes(),
+                      soon());
+  });
+  const auto begin = std::chrono::steady_clock::now();
+  EXPECT_EQ(failure_of([&] {
+              Connection::Core(client_end_.impl(), concat("127.0.0.1 ", local_port(listener)),
+                               "shard", "test", Deadline::after_ms(120'000));
+            }),
+            NetFailure::kClosed);
+  EXPECT_LT(seconds_since(begin), 60.0);
+  half_a_server.join();
 }
 
 TEST_F(RobustnessTest, ReservedOperationIsAnErrorOfThatRequestOnly) {

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <cstring>
 #include <functional>
@@ -12,6 +14,7 @@
 #include <thread>
 #include <vector>
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "satrap/core/hash.h"
@@ -20,6 +23,7 @@
 #include "satrap/net/net_error.h"
 #include "satrap/ps/shard_client.h"
 #include "satrap/ps/shard_server.h"
+#include "satrap/ps/sharding.h"
 #include "tests/support/temporary_directory.h"
 
 namespace satrap::ps {
@@ -77,6 +81,15 @@ class Oracle {
   using Rows = std::map<Key, std::vector<float>>;  // weights, state
 
   explicit Oracle(std::vector<TableSpec> tables) : tables_(std::move(tables)) {}
+
+  /// As it arrives: rounded as it is on the wire.
+  static std::vector<float> sent(net::FloatEncoding encoding, std::vector<float> values) {
+    std::vector<std::byte> bytes(
+        static_cast<std::size_t>(net::encoded_bytes(encoding, std::ssize(values))));
+    net::encode_floats(encoding, values, bytes);
+    net::decode_floats(encoding, bytes, values);
+    return values;
+  }
 
   const TableSpec& spec_of(Key key) const {
     return tables_[static_cast<std::size_t>(table_of(key))];
@@ -154,10 +167,11 @@ inline std::vector<Oracle::Rows> expected_rows(const Oracle& oracle, const Clust
     for (std::int64_t rank = 0; rank < cluster.job.num_ranks; ++rank) {
       if (cluster.skips && cluster.skips(rank, step)) continue;
       for (const Key key : keys_of_step(rank, step, cluster.num_ids)) {
-        const std::vector<float> weights = oracle.weights(versions[read], key);
+        const std::vector<float> weights =
+            Oracle::sent(cluster.encoding, oracle.weights(versions[read], key));
         std::vector<float> gradient(weights.size());
         gradient_of(rank, step, key, weights.data(), std::ssize(weights), gradient.data());
-        oracle.add(sums, key, gradient);
+        oracle.add(sums, key, Oracle::sent(cluster.encoding, gradient));
       }
     }
     versions.push_back(versions.back());

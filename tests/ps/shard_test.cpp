@@ -1,5 +1,7 @@
 // Shards and ranks in one process, over the real transport, against a map of rows.
 
+#include <atomic>
+#include <chrono>
 #include <mutex>
 
 #include "tests/ps/shard_fixture.h"
@@ -21,17 +23,19 @@ class ManyShards : public ShardTest {
     auto clients = clients_of(cluster);
     std::mutex mutex;
     std::int64_t num_wrong = 0, num_rows = 0;
-    train_all(clients, cluster,
-              [&](std::int64_t step, const StepRows& rows, const std::vector<Key>& keys) {
-                const std::int64_t version =
-                    std::max<std::int64_t>(0, step - 1 - cluster.job.staleness);
-                const std::lock_guard lock(mutex);
-                num_wrong += rows.read_version() != version;
-                for (std::size_t u = 0; u < keys.size(); ++u, ++num_rows) {
-                  num_wrong += weights_at(rows, u, keys[u]) !=
-                               oracle.weights(versions[static_cast<std::size_t>(version)], keys[u]);
-                }
-              });
+    train_all(
+        clients, cluster,
+        [&](std::int64_t step, const StepRows& rows, const std::vector<Key>& keys) {
+          const std::int64_t version = std::max<std::int64_t>(0, step - 1 - cluster.job.staleness);
+          const std::lock_guard lock(mutex);
+          num_wrong += rows.read_version() != version;
+          for (std::size_t u = 0; u < keys.size(); ++u, ++num_rows) {
+            num_wrong +=
+                weights_at(rows, u, keys[u]) !=
+                Oracle::sent(cluster.encoding,
+                             oracle.weights(versions[static_cast<std::size_t>(version)], keys[u]));
+          }
+        });
     EXPECT_EQ(num_wrong, 0) << "of " << num_rows;
     clients[0]->wait_applied(cluster.num_steps);
     expect_rows(*clients[0], oracle, versions.back(), cluster.num_ids + 5);
@@ -57,6 +61,194 @@ TEST_F(ManyShards, EveryDivisionOfTheWorkGivesTheSameBits) {
       }
     }
   }
+}
+
+TEST_F(ManyShards, HalfPrecisionOnTheWireRoundsWhatTravelsAndNothingElse) {
+  for (const auto encoding : {net::FloatEncoding::kBf16, net::FloatEncoding::kFp16}) {
+    for (const std::int64_t num_ranks : {1, 2}) {
+      Cluster cluster{.num_shards = 2, .num_workers = 2, .job = job_of(num_ranks, 2, true)};
+      cluster.encoding = encoding;
+      const Oracle oracle(tables_);
+      const std::vector<Oracle::Rows> versions = expected_rows(oracle, cluster);
+      const auto servers = serve(2, {.num_workers = 2});
+      auto clients = clients_of(cluster);
+      train_all(clients, cluster);
+      clients[0]->wait_applied(cluster.num_steps);
+      const auto exact = client(0, 2);  // rows are fp32 as ever
+      exact->join(cluster.job.session);
+      expect_rows(*exact, oracle, versions.back(), cluster.num_ids);
+    }
+  }
+}
+
+TEST_F(ManyShards, ASkippedPushCountsAndAddsNothing) {
+  Cluster cluster{.num_shards = 2, .num_workers = 2, .job = job_of(3, 2, true)};
+  cluster.skips = [](std::int64_t rank, std::int64_t step) {
+    return step % 7 == 0 || (step % 3 == 0 && rank == 1);  // all of them, or one
+  };
+  expect_same_bits(cluster);
+}
+
+TEST_F(ManyShards, TheWorkersOfAShardMayBeAsManyAsItsPartitions) {
+  expect_same_bits({.num_shards = 2, .num_workers = 64, .job = job_of(2, 1, true)});
+}
+
+TEST_F(ManyShards, AsyncAppliesEveryPushOnce) {
+  // Gradients of whole numbers and a learning rate of 1/4: sums are exact in every order.
+  for (TableSpec& table : tables_) {
+    table.optimizer = {.type = RowOptimizerType::kSgd, .lr = 0.25F};
+    table.schedule = {};
+    table.init = {.type = InitType::kConstant, .scale = 1.0F};
+  }
+  constexpr std::int64_t kRanks = 3, kSteps = 200;
+  const auto servers = serve(2, {.num_workers = 2});
+  ShardJob job = job_of(kRanks, 0, false);
+  job.async = true;
+  auto clients = clients_of({.num_shards = 2, .job = job});
+  std::vector<std::thread> threads;
+  for (std::int64_t rank = 0; rank < kRanks; ++rank) {
+    threads.emplace_back([&, rank] {
+      ShardClient& mine = *clients[static_cast<std::size_t>(rank)];
+      StepRows rows;
+      for (std::int64_t step = 1; step <= kSteps; ++step) {
+        const std::vector<Key> keys = keys_of_step(rank, step, 20);
+        mine.pull(step, keys, rows);
+        mine.wait(rows);
+        mine.prepare_push(rows);
+        for (std::size_t u = 0; u < keys.size(); ++u) {
+          const auto dim = tables_[static_cast<std::size_t>(table_of(keys[u]))].dim;
+          std::fill_n(rows.gradients()[u], dim, static_cast<float>(rank + step % 5));
+        }
+        mine.push(step, rows, false);
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  clients[0]->wait_applied(kSteps);
+  std::map<Key, float> expected;
+  for (const Key key : all_keys(20)) expected[key] = 1.0F;
+  for (std::int64_t rank = 0; rank < kRanks; ++rank) {
+    for (std::int64_t step = 1; step <= kSteps; ++step) {
+      for (const Key key : keys_of_step(rank, step, 20)) {
+        expected[key] -= 0.25F * static_cast<float>(rank + step % 5);
+      }
+    }
+  }
+  const std::vector<Key> keys = all_keys(20);
+  StepRows rows;
+  clients[1]->lookup(keys, rows);
+  for (std::size_t u = 0; u < keys.size(); ++u) {
+    for (const float weight : weights_at(rows, u, keys[u])) ASSERT_EQ(weight, expected[keys[u]]);
+  }
+  for (const ShardStats& stats : clients[0]->stats()) {
+    EXPECT_EQ(stats.applied_step, kSteps);
+    std::int64_t num_pulls = 0;
+    for (const std::int64_t count : stats.staleness_histogram) num_pulls += count;
+    EXPECT_EQ(num_pulls, kRanks * kSteps);
+  }
+}
+
+TEST_F(ManyShards, ALookupCreatesNothingAndReadsWhatWouldBeThere) {
+  const auto servers = serve(2);
+  auto clients = clients_of({.num_shards = 2, .job = job_of(1, 0, false)});
+  const Oracle oracle(tables_);
+  expect_rows(*clients[0], oracle, {}, 50);
+  for (const ShardStats& stats : clients[0]->stats()) EXPECT_EQ(stats.rows, 0);
+  StepRows none;
+  clients[0]->lookup({}, none);
+  EXPECT_TRUE(none.weights().empty());
+}
+
+// ------------------------------------------------------------------------------------- the bound
+
+class Bound : public ShardTest {
+ protected:
+  /// Trains two ranks over two shards that are slow at random moments; returns the histogram of
+  /// what the clients saw.
+  std::map<std::int64_t, std::int64_t> staleness_seen(std::int64_t staleness,
+                                                      std::int64_t num_steps) {
+    std::atomic<std::uint64_t> draws = 0;
+    ShardServerOptions options;
+    options.num_workers = 2;
+    options.before_request = [&] {
+      const RandomStream random{99};
+      const std::uint64_t n = draws++;
+      if (random.below(n, 8) != 0) return;
+      const auto until = std::chrono::steady_clock::now() +
+                         std::chrono::microseconds(random.below(n + 1'000'000, 300));
+      while (std::chrono::steady_clock::now() < until) std::this_thread::yield();
+    };
+    const auto servers = serve(2, options);
+    Cluster cluster{.num_shards = 2, .job = job_of(2, staleness, false), .num_steps = num_steps};
+    cluster.job.session = 100 + static_cast<std::uint64_t>(staleness);
+    auto clients = clients_of(cluster);
+    std::mutex mutex;
+    std::map<std::int64_t, std::int64_t> seen;
+    train_all(clients, cluster,
+              [&](std::int64_t step, const StepRows& rows, const std::vector<Key>&) {
+                const std::lock_guard lock(mutex);
+                ++seen[step - 1 - rows.read_version()];
+              });
+    clients[0]->wait_applied(num_steps);
+    for (const ShardStats& stats : clients[0]->stats()) {
+      EXPECT_EQ(std::ssize(stats.staleness_histogram), staleness + 1);
+      std::int64_t sum = 0;
+      for (const std::int64_t count : stats.staleness_histogram) sum += count;
+      EXPECT_EQ(sum, 2 * num_steps);
+    }
+    return seen;
+  }
+};
+
+TEST_F(Bound, HoldsForTenThousandStepsOverShardsThatAreSlowAtRandom) {
+  for (const std::int64_t staleness : {0, 1, 4, 16}) {
+    std::int64_t sum = 0;
+    for (const auto& [seen, count] : staleness_seen(staleness, 2500)) {
+      EXPECT_GE(seen, 0);
+      EXPECT_LE(seen, staleness);
+      sum += count;
+      RecordProperty(concat("tau_", staleness, "_seen_", seen), std::to_string(count));
+    }
+    EXPECT_EQ(sum, 2 * 2500);
+  }
+}
+
+TEST_F(Bound, IsPassedWhenItIsNotEnforced) {
+  // What the test above would not notice if it looked at nothing: one rank runs ahead of another.
+  for (const std::int64_t staleness : {0, 1, 4, 16}) {
+    const auto servers = serve(1, {.enforce_bound = false});
+    Cluster cluster{.job = job_of(2, staleness, false)};
+    auto clients = clients_of(cluster);
+    std::int64_t largest = 0;
+    StepRows rows;
+    for (std::int64_t step = 1; step <= staleness + 2; ++step) {
+      clients[0]->pull(step, keys_of_step(0, step, 10), rows);
+      clients[0]->wait(rows);
+      largest = std::max(largest, step - 1 - rows.read_version());
+      clients[0]->push(step, rows, true);
+    }
+    EXPECT_EQ(largest, staleness + 1);
+  }
+}
+
+TEST_F(Bound, APullBeyondItWaitsForTheOtherRank) {
+  const auto servers = serve(1);
+  auto clients = clients_of({.job = job_of(2, 1, false)});
+  StepRows mine[3], others;
+  for (std::int64_t step = 1; step <= 3; ++step) {
+    clients[0]->pull(step, keys_of_step(0, step, 10), mine[step - 1]);
+  }
+  for (std::int64_t step = 1; step <= 2; ++step) {
+    clients[0]->wait(mine[step - 1]);
+    EXPECT_EQ(mine[step - 1].read_version(), 0);
+    clients[0]->push(step, mine[step - 1], true);
+  }
+  EXPECT_EQ(clients[0]->stats()[0].applied_step, 0);
+  clients[1]->pull(1, keys_of_step(1, 1, 10), others);
+  clients[1]->wait(others);
+  clients[1]->push(1, others, true);
+  clients[0]->wait(mine[2]);
+  EXPECT_EQ(mine[2].read_version(), 1);
 }
 
 }  // namespace

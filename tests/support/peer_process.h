@@ -39,6 +39,13 @@ class PeerProcess {
 
   void send(int signal) const { kill(pid_, signal); }
 
+  /// Sends SIGSTOP and waits until the process has stopped.
+  void stop() const {
+    send(SIGSTOP);
+    int status = 0;
+    waitpid(pid_, &status, WUNTRACED);
+  }
+
   /// Waits for its end: the exit status, or minus the signal that ended it.
   int wait() {
     int status = 0;

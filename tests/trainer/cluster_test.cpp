@@ -185,6 +185,33 @@ TEST_F(ClusterTest, StalenessNeverPassesTheBoundAndIsInTheSummary) {
   }
 }
 
+TEST_F(ClusterTest, AsyncTrainsOnEveryRowOnceAndEndsWithOneModel) {
+  JobConfig config = job("async");
+  config.train.mode = "async";
+  config.train.deterministic = false;
+  config.data.synthetic.rows = 64 * 400 + 9;
+  config.dense_optimizer.lr = 0.01;
+  const TrainOutcome outcome = TinyCluster(config, 2, 2).train();
+  const json summary = summary_of(outcome);
+  EXPECT_EQ(summary["examples"], 64 * 400 + 9);
+  EXPECT_GT(summary["eval"]["auc"].get<double>(), 0.6);
+  // What was evaluated is what the checkpoint has.
+  const Evaluation again = evaluate(config, outcome.last_checkpoint, nullptr);
+  EXPECT_NEAR(again.auc, summary["eval"]["auc"].get<double>(), 1e-6);
+}
+
+TEST_F(ClusterTest, AsyncOfOneRankWithoutLookaheadLearnsAsSyncDoes) {
+  JobConfig config = job("sync");
+  config.train.mode = "sync";
+  config.data.synthetic.rows = 64 * 400;
+  const double sync = summary_of(TinyCluster(config, 1, 1).train())["eval"]["auc"];
+  config.run_dir = directory("async");
+  config.train.mode = "async";
+  config.train.deterministic = false;
+  const double async = summary_of(TinyCluster(config, 1, 1).train())["eval"]["auc"];
+  EXPECT_NEAR(async, sync, 0.03);
+}
+
 TEST_F(ClusterTest, SeveralRanksCannotShareEmbeddedTables) {
   JobConfig config = job("embedded");
   TrainOptions options;

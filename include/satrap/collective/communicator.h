@@ -16,9 +16,13 @@ namespace satrap::collective {
 /// The ranks of a job that work in step. Every rank calls the same functions in the same order with
 /// the same sizes; each call blocks until its part is done.
 ///
-/// They throw net::NetError: kTimeout at the deadline, kClosed when a rank has died or left, which
-/// every rank learns within milliseconds. After that the communicator is of no use any more, and
-/// the ranks make another one under another name. One thread at a time.
+/// They throw net::NetError: kTimeout at the deadline, kClosed when a rank has died, left, or
+/// called something else, kProtocol where sizes differ; every rank learns of it, of a death within
+/// milliseconds. After that the communicator is of no use any more, and the ranks make another one
+/// under another name. One thread at a time.
+///
+/// Destroying it waits up to 2 seconds for the others to do the same, so that nobody's last call is
+/// cut short; not if it has failed, nor while an exception passes through.
 class Communicator {
  public:
   virtual ~Communicator() = default;
@@ -42,7 +46,7 @@ class Communicator {
   virtual void close() = 0;
 };
 
-/// The only rank of its group: every call returns at once.
+/// The only rank of its group: every call returns at once, and there is nothing to close.
 std::unique_ptr<Communicator> make_single_communicator();
 
 /// Meets the other ranks in the store under `name`, which must be fresh: of the job's attempt and

@@ -6,6 +6,7 @@
 
 #include "satrap/core/config.h"
 #include "satrap/core/lr_schedule.h"
+#include "satrap/kernels/dense_update.h"
 
 namespace satrap::dense {
 
@@ -56,5 +57,8 @@ struct DenseOptimizerConfig {
   /// As ModelConfig::validate.
   void validate() const;
 };
+
+/// The part of it that an update needs every time: for whoever runs it elsewhere.
+DenseOptimizer plain_optimizer(const DenseOptimizerConfig& config);
 
 }  // namespace satrap::dense

@@ -88,6 +88,19 @@ class DenseNetwork {
 
   virtual std::int64_t num_parameters() const = 0;
 
+  /// For parameters that others train, with apply() elsewhere: the flat parameters and what the
+  /// optimizer keeps per parameter (empty where it keeps nothing), in the order of gradient(), and
+  /// the number of its updates (nullptr where it does not count). May be written to.
+  struct TrainingState {
+    std::span<float> parameters, first, second;
+    float* num_updates = nullptr;
+  };
+  virtual TrainingState training_state() = 0;
+
+  /// The factor and the learning rate with which apply(step) would use the gradient.
+  virtual float gradient_scale() = 0;
+  virtual double learning_rate(std::int64_t step) const = 0;
+
   /// Everything needed to continue: parameters, batch-norm statistics, optimizer state, by name, in
   /// a fixed order. The spans stay valid for the network's lifetime and may be written to restore.
   struct NamedTensor {

@@ -53,4 +53,8 @@ class Endpoint {
   std::shared_ptr<Impl> impl_;
 };
 
+/// Where this program's calls of Gloo end: the path of the library. Or, for people, what is wrong
+/// with it, in which case no Endpoint can be made.
+std::string describe_gloo();
+
 }  // namespace satrap::net

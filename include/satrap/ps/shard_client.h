@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "satrap/core/ids.h"
+#include "satrap/kernels/dense_update.h"
 #include "satrap/net/endpoint.h"
 #include "satrap/net/payload_codec.h"
 #include "satrap/net/store.h"
@@ -123,6 +124,28 @@ class ShardClient {
   std::vector<SnapshotFile> write_snapshot(const std::string& directory);
 
   std::vector<ShardStats> stats();  // [num_shards]
+
+  // ---- async mode: the dense parameters too, divided evenly over the shards. Always fp32.
+
+  /// Flat vectors of the same size, and how often the optimizer has run. `first` and `second` are
+  /// its state, in the sense of update_dense; all of it is kept and given back, used or not.
+  struct DenseVectors {
+    std::vector<float> parameters, first, second;
+    double num_updates = 0.0;
+  };
+
+  /// One rank, once, between begin and the first pull_dense of any rank. Blocks until it is there.
+  void put_dense(const DenseVectors& values, const DenseOptimizer& optimizer);
+
+  /// What the parameters are now: [num_parameters] out.
+  void pull_dense(std::span<float> parameters);
+  /// With the optimizer's state, for a checkpoint, when nobody pushes.
+  DenseVectors pull_dense_state(std::int64_t num_parameters);
+
+  /// Applied by the shards as it arrives, once, with this factor and learning rate; `step` ascends
+  /// from push to push of a rank. Returns when all shards have taken it; a rank that is further
+  /// ahead waits until its older ones have been applied.
+  void push_dense(std::int64_t step, std::span<const float> gradient, float scale, double lr);
 
   std::int64_t max_pulls() const;
   std::int64_t num_reconnects() const;

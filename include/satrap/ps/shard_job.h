@@ -31,11 +31,11 @@ struct ShardJob {
   /// Files of rows to start from, as write_snapshot leaves them, of any number of shards; empty:
   /// no row exists yet. A shard takes from each file what is its own.
   struct RowFile {
-    std::string path;
+    std::string path = {};
     std::int32_t table = 0;  // number
     std::int64_t row_bytes = 0;
     std::int64_t bytes = 0;
-    std::string xxh3;  // hex, of the whole file
+    std::string xxh3 = {};  // hex, of the whole file
   };
   std::vector<RowFile> row_files = {};
 };

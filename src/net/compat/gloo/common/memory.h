@@ -1,9 +1,18 @@
 #pragma once
 
-// Gloo's tcp/pair.h includes this header, but Gloo's installation (Debian's and upstream's) leaves
-// it out. These are the same three templates by name and layout (one shared_ptr or weak_ptr each),
-// and the same meaning: the owner of a ShareableNonOwningPtr hands out weak references to itself,
-// and its destructor waits until no strong one is left.
+// Gloo's installed headers transport/tcp/{pair,context,unbound_buffer}.h include this one, and its
+// install rule leaves it out, in Debian's package as upstream: without it the classes that they
+// declare cannot be used at all. We derive from two of them (src/net/gloo_mesh.cpp), which is how
+// Gloo's own TLS transport is made and the one way to stop what its event thread does to a process
+// with a broken peer without shipping a changed Gloo.
+//
+// This is not Gloo's text but an implementation of the three templates that those headers name,
+// with the members that they use. It has to agree with what libgloo.so was compiled with in name,
+// in layout (one shared_ptr or weak_ptr each) and in meaning, for the objects pass between its code
+// and ours: the owner of a ShareableNonOwningPtr hands out weak references to itself, and its
+// destructor waits until no strong one is left. The static_asserts below hold the layout,
+// LinkTest.CaseJ_* the meaning. Where Gloo does install its own, that one is used
+// (cmake/Dependencies.cmake).
 
 #include <memory>
 #include <thread>
@@ -63,5 +72,9 @@ class ShareableNonOwningPtr final {
 
   friend class WeakNonOwningPtr<T>;
 };
+
+static_assert(sizeof(NonOwningPtr<int>) == sizeof(std::shared_ptr<int>));
+static_assert(sizeof(WeakNonOwningPtr<int>) == sizeof(std::weak_ptr<int>));
+static_assert(sizeof(ShareableNonOwningPtr<int>) == sizeof(std::shared_ptr<int>));
 
 }  // namespace gloo

@@ -1,0 +1,67 @@
+#include "bench/backend/workload.h"
+
+namespace satrap::bench {
+namespace {
+
+/// Bytes of the gradient and of what says where it goes: the gradient once, or once per id.
+struct GradientBytes {
+  double compulsory, algorithmic;
+};
+GradientBytes gradient_bytes(const Workload& workload, const Batch& batch) {
+  const auto n = static_cast<double>(batch.bags.num_ids);
+  const auto unique = static_cast<double>(workload.num_unique(batch));
+  const double index = n * 8 + unique * (4 + 4 + 8);
+  const auto vector = static_cast<double>(workload.layout.padded_dim * 2);
+  return {static_cast<double>(batch.vectors.bytes()) + index, n * vector + index};
+}
+
+/// Segment reduction of bf16 gradients and the optimizer. Rows are read and written.
+void backward_update(benchmark::State& state) {
+  if (skip_without_device(state)) return;
+  Workload workload(axes_of(state));
+  workload.prepare();
+  const RowStep step(workload.optimizer, 1.0, 1);
+  time_batches(
+      state, workload, [](Batch&) {},
+      [&](Batch& batch) {
+        backend::backward_update(workload.cache->view(), batch.view(),
+                                 backend::FloatType::kBFloat16, batch.vectors.data(),
+                                 workload.axes.optimizer, step, {}, workload.stream);
+      });
+  const Batch& batch = *workload.batches[0];
+  const auto unique = static_cast<double>(workload.num_unique(batch));
+  // Row-wise Adagrad's one number of state costs a sector.
+  const double state_bytes = workload.axes.optimizer == RowOptimizerType::kRowwiseAdagrad
+                                 ? 32.0
+                                 : static_cast<double>(workload.layout.state_floats * 4);
+  const double row = static_cast<double>(workload.layout.padded_dim *
+                                         backend::bytes_of(workload.layout.weight_type)) +
+                     state_bytes;
+  const GradientBytes gradient = gradient_bytes(workload, batch);
+  report(state, unique * 2 * row + gradient.compulsory, unique * 2 * row + gradient.algorithmic);
+}
+BENCHMARK(backward_update)->Apply([](auto* b) { apply_axes(b, true, false); });
+
+/// Segment reduction alone.
+void backward_gradients(benchmark::State& state) {
+  if (skip_without_device(state)) return;
+  Workload workload(axes_of(state));
+  workload.prepare();
+  const Memory out(Memory::Place::kDevice, kIds * workload.layout.padded_dim * 4, "gradients");
+  time_batches(
+      state, workload, [](Batch&) {},
+      [&](Batch& batch) {
+        backend::backward_gradients(workload.layout, batch.view(), backend::FloatType::kBFloat16,
+                                    batch.vectors.data(), reinterpret_cast<float*>(out.data()),
+                                    workload.stream);
+      });
+  const Batch& batch = *workload.batches[0];
+  const double written = static_cast<double>(workload.num_unique(batch)) *
+                         static_cast<double>(workload.layout.padded_dim) * 4;
+  const GradientBytes gradient = gradient_bytes(workload, batch);
+  report(state, written + gradient.compulsory, written + gradient.algorithmic);
+}
+BENCHMARK(backward_gradients)->Apply([](auto* b) { apply_axes(b, false, false); });
+
+}  // namespace
+}  // namespace satrap::bench

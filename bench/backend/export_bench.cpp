@@ -1,0 +1,35 @@
+#include "bench/backend/workload.h"
+
+namespace satrap::bench {
+namespace {
+
+/// Flush: lists the dirty rows of 4096 sets and copies them to staging. Half of the rows are dirty.
+void export_dirty(benchmark::State& state) {
+  if (skip_without_device(state)) return;
+  constexpr std::int64_t kSets = 4096;
+  Workload workload(axes_of(state));
+  const backend::CacheView& cache = workload.cache->view();
+  std::vector<std::uint8_t> dirty(static_cast<std::size_t>(cache.size.num_slots()));
+  for (std::size_t i = 0; i < dirty.size(); ++i) dirty[i] = i % 2;
+  backend::copy(cache.dirty, dirty.data(), cache.size.num_slots(), workload.stream);
+  const backend::SlotListBuffer list(kSets);
+  const std::int64_t max_rows = kSets * backend::CacheSize::kWays;
+  const Memory staging(Memory::Place::kDevice, max_rows * workload.layout.stride_bytes, "staging");
+  std::int64_t first = 0;
+  time_batches(
+      state, workload, [&](Batch&) { first = (first + kSets) % (cache.size.num_sets - kSets); },
+      [&](Batch&) {
+        backend::list_slots(cache, backend::ListMode::kDirty, first, kSets, list.view(),
+                            workload.stream);
+        backend::gather_rows(cache, list.view().slots, list.view().count, 0, max_rows,
+                             staging.data(), workload.stream);
+      });
+  const double rows = download_one(list.view().count);
+  const double bytes = rows * 2 * static_cast<double>(workload.layout.stride_bytes) +
+                       static_cast<double>(kSets) * 32 * 2 * 2 + rows * (8 + 4 + 8);
+  report(state, bytes, bytes);
+}
+BENCHMARK(export_dirty)->Apply([](auto* b) { apply_axes(b, false, false); });
+
+}  // namespace
+}  // namespace satrap::bench

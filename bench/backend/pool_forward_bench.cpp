@@ -1,0 +1,29 @@
+#include "bench/backend/workload.h"
+
+namespace satrap::bench {
+namespace {
+
+/// Gather and sum, bf16 out. Bytes: weights, per distinct row or per id; index and factor per id;
+/// the output.
+void pool_forward(benchmark::State& state) {
+  if (skip_without_device(state)) return;
+  Workload workload(axes_of(state));
+  workload.prepare();
+  time_batches(
+      state, workload, [](Batch&) {},
+      [&](Batch& batch) {
+        backend::pool_forward(workload.cache->view(), batch.bags, batch.view(),
+                              backend::FloatType::kBFloat16, batch.vectors.data(), workload.stream);
+      });
+  const Batch& batch = *workload.batches[0];
+  const auto n = static_cast<double>(batch.bags.num_ids);
+  const auto unique = static_cast<double>(workload.num_unique(batch));
+  const auto weights = static_cast<double>(workload.layout.padded_dim *
+                                           backend::bytes_of(workload.layout.weight_type));
+  const double rest = n * 8 + unique * 4 + static_cast<double>(batch.vectors.bytes());
+  report(state, unique * weights + rest, n * weights + rest);
+}
+BENCHMARK(pool_forward)->Apply([](auto* b) { apply_axes(b, false, false); });
+
+}  // namespace
+}  // namespace satrap::bench

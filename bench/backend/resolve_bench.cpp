@@ -1,0 +1,74 @@
+#include "bench/backend/workload.h"
+
+namespace satrap::bench {
+namespace {
+
+/// What resolve changes in a cache, saved, so that every turn finds the same hits and misses.
+class Bookkeeping {
+ public:
+  explicit Bookkeeping(const Workload& workload) : workload_(workload) {
+    const backend::CacheView& v = workload.cache->view();
+    const std::int64_t slots = v.size.num_slots();
+    parts_ = {
+        {v.tags, slots * 8}, {v.digests, slots}, {v.last_needed, slots * 4}, {v.dirty, slots}};
+    for (const Part& part : parts_) {
+      saved_.emplace_back(Memory::Place::kDevice, part.bytes, "a saved cache");
+      backend::copy(saved_.back().data(), part.data, part.bytes, workload.stream);
+    }
+  }
+  void restore() const {
+    for (std::size_t i = 0; i < parts_.size(); ++i) {
+      backend::copy(parts_[i].data, saved_[i].data(), parts_[i].bytes, workload_.stream);
+    }
+  }
+
+ private:
+  struct Part {
+    void* data;
+    std::int64_t bytes;
+  };
+  const Workload& workload_;
+  std::vector<Part> parts_;
+  std::vector<Memory> saved_;
+};
+
+/// Probe, admit, evict; with misses also the copies: victims out, new rows in, all of a row.
+void resolve(benchmark::State& state) {
+  if (skip_without_device(state)) return;
+  Workload workload(axes_of(state));
+  const backend::CacheView& cache = workload.cache->view();
+  backend::fill(cache.dirty, 1, cache.size.num_slots(), workload.stream);
+  const Bookkeeping bookkeeping(workload);
+  for (auto& batch : workload.batches) workload.build(*batch);
+  const std::int64_t max_rows = kIds;
+  const Memory staging(Memory::Place::kDevice, max_rows * workload.layout.stride_bytes, "staging");
+  const std::uint32_t number = workload.next + 1;
+  time_batches(
+      state, workload, [&](Batch&) { bookkeeping.restore(); },
+      [&](Batch& batch) {
+        workload.resolve(batch, number);
+        const backend::MissView& m = batch.misses();
+        backend::gather_rows(cache, m.writeback_slots, &m.counts->writebacks, 0, max_rows,
+                             staging.data(), workload.stream);
+        backend::commit_rows(cache, m.miss_slots, &m.counts->misses, 0, max_rows, staging.data(),
+                             workload.stream);
+      });
+  const Batch& batch = *workload.batches[0];
+  const auto counts = download_one(batch.misses().counts);
+  state.counters["unique"] = static_cast<double>(workload.num_unique(batch));
+  state.counters["misses"] = counts.misses;
+  state.counters["writebacks"] = counts.writebacks;
+  state.counters["overflows"] = counts.overflows;
+  // Per set that is touched, its digests and last_needed (read, written); per key its tag, slot,
+  // and the sector of its tag in the set; per copied row a read and a write.
+  const double unique = static_cast<double>(workload.num_unique(batch));
+  const double sets = download_one(batch.view().counts).set_runs;
+  const double bytes =
+      sets * (32 + 2 * 128 + 4) + unique * (8 + 4 + 4 + 32) +
+      (counts.misses + counts.writebacks) * 2.0 * static_cast<double>(workload.layout.stride_bytes);
+  report(state, bytes, bytes);
+}
+BENCHMARK(resolve)->Apply([](auto* b) { apply_axes(b, false, true); });
+
+}  // namespace
+}  // namespace satrap::bench

@@ -1,0 +1,297 @@
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include <benchmark/benchmark.h>
+
+#include "satrap/backend/cache.h"
+#include "satrap/backend/operations.h"
+#include "satrap/backend/plan.h"
+#include "satrap/core/hash.h"
+
+/// What the benchmarks of device operations share: the axes, batches that rotate, time by events,
+/// and bandwidth as a share of a copy measured in the same run.
+namespace satrap::bench {
+
+using backend::Memory;
+
+/// Numbers of a benchmark's arguments.
+struct Axes {
+  std::int64_t dim = 64;
+  backend::FloatType weights = backend::FloatType::kFloat32;
+  RowOptimizerType optimizer = RowOptimizerType::kAdagrad;
+  std::int64_t zipf_percent = 0;
+  std::int64_t pooling = 5;  // ids per bag
+  std::int64_t hit_percent = 100;
+  std::int64_t load_percent = 90;  // of the cache's slots that are occupied
+};
+
+/// The reference load has 8192 rows of 40 features with 5 ids: 1.64 M ids. Other poolings keep
+/// their number. With ids drawn uniformly from 590 000, about 553 000 are distinct.
+inline constexpr std::int64_t kRows = 8192;
+inline constexpr std::int64_t kIds = kRows * 40 * 5;
+inline constexpr std::int64_t kDistinctIds = 590'000;
+inline constexpr int kBatches = 4;  // that take turns: none is in the L2 when its turn comes
+
+template <class T>
+Memory on_device(const std::vector<T>& values) {
+  Memory memory(Memory::Place::kDevice, static_cast<std::int64_t>(values.size() * sizeof(T)),
+                "a benchmark's input");
+  const backend::Stream stream;
+  backend::copy(memory.data(), values.data(), memory.bytes(), stream);
+  stream.wait_until_idle();
+  return memory;
+}
+
+/// Rank of a draw u in [0, 1) among n by a power law (the continuous one, inverted).
+inline std::uint64_t zipf(double u, double exponent, double n) {
+  const double rank =
+      std::abs(exponent - 1.0) < 1e-9
+          ? std::pow(n, u)
+          : std::pow((std::pow(n, 1.0 - exponent) - 1.0) * u + 1.0, 1.0 / (1.0 - exponent));
+  return static_cast<std::uint64_t>(std::min(rank, n)) - 1;
+}
+
+/// One batch on the device with its plan.
+class Batch {
+ public:
+  Batch(const Axes& axes, const backend::RowLayout& layout, std::uint64_t seed)
+      : plan_(kIds, layout, kIds) {
+    const RandomStream random{hash64(seed)};
+    std::vector<Key> keys(kIds);
+    for (std::int64_t i = 0; i < kIds; ++i) {
+      const auto n = static_cast<std::uint64_t>(i) * 2;
+      const bool hit = random.below(n, 100) < static_cast<std::uint64_t>(axes.hit_percent);
+      const double exponent = static_cast<double>(axes.zipf_percent) / 100;
+      const std::uint64_t id = zipf(random.uniform_double(n + 1), exponent, kDistinctIds);
+      // Ids beyond the distinct ones are in no cache.
+      keys[static_cast<std::size_t>(i)] =
+          make_key(TableId{}, hit ? id : kDistinctIds * (1 + seed) + id);
+    }
+    const std::int64_t num_bags = kIds / axes.pooling;
+    const std::int64_t num_features = num_bags / kRows;
+    std::vector<std::int64_t> offsets;
+    for (std::int64_t b = 0; b <= num_features * kRows; ++b) offsets.push_back(b * axes.pooling);
+    std::vector<backend::BagFeature> features;
+    for (std::int64_t f = 0; f < num_features; ++f) {
+      features.push_back({f * kRows, f * layout.padded_dim, backend::BagPooling::kSum, 1});
+    }
+    keys.resize(static_cast<std::size_t>(offsets.back()));
+    keys_ = on_device(keys);
+    offsets_ = on_device(offsets);
+    features_ = on_device(features);
+    bags.keys = reinterpret_cast<const Key*>(keys_.data());
+    bags.offsets = reinterpret_cast<const std::int64_t*>(offsets_.data());
+    bags.features = reinterpret_cast<const backend::BagFeature*>(features_.data());
+    bags.num_ids = offsets.back();
+    bags.num_rows = kRows;
+    bags.num_features = num_features;
+    bags.num_vectors = num_features * kRows;
+    bags.row_stride = num_features * layout.padded_dim;
+    vectors = Memory(Memory::Place::kDevice, bags.num_rows * bags.row_stride * 2, "an output");
+    const backend::Stream stream;
+    backend::fill(vectors.data(), 0, vectors.bytes(), stream);
+    stream.wait_until_idle();
+  }
+  backend::PlanView view() const { return plan_.view(bags.num_ids); }
+  const backend::MissView& misses() const { return plan_.misses(); }
+
+  backend::Bags bags;
+  Memory vectors;  // output, or its gradient: bf16
+
+ private:
+  Memory keys_, offsets_, features_;
+  backend::Plan plan_;
+};
+
+template <class T>
+T download_one(const T* from) {
+  T value;
+  const backend::Stream stream;
+  backend::copy(&value, from, sizeof(T), stream);
+  stream.wait_until_idle();
+  return value;
+}
+
+/// A cache that holds the ids [0, kDistinctIds) and others up to its load, and batches for it.
+struct Workload {
+  explicit Workload(const Axes& a)
+      : axes(a), optimizer(optimizer_of(a)), layout(layout_of(a)), size(size_of(a)) {
+    cache = std::make_unique<backend::Cache>(layout, size, backend::EvictionPolicy::kLru, stream);
+    backend::fill(cache->view().rows, 0, size.total_slots() * layout.stride_bytes, stream);
+    stream.wait_until_idle();
+    prefill();
+    for (int b = 0; b < kBatches; ++b) {
+      batches.push_back(std::make_unique<Batch>(a, layout, static_cast<std::uint64_t>(b)));
+    }
+  }
+
+  void build(Batch& batch) const {
+    backend::build_plan(batch.bags, size.num_sets, layout.padded_dim, batch.view(), stream);
+  }
+  void resolve(Batch& batch, std::uint32_t number) const {
+    backend::resolve(cache->view(), batch.view(),
+                     {.batch = number, .completed = number - 1, .max_overflow = size.overflow_rows},
+                     batch.misses(), stream);
+  }
+  /// Plans and slots of all batches, once.
+  void prepare() {
+    for (auto& batch : batches) {
+      build(*batch);
+      resolve(*batch, next++);
+    }
+    stream.wait_until_idle();
+  }
+  std::int64_t num_unique(const Batch& batch) const {
+    return download_one(batch.view().counts).unique;
+  }
+
+  const Axes axes;
+  const RowOptimizer optimizer;
+  const backend::RowLayout layout;
+  const backend::CacheSize size;
+  const backend::Stream stream;
+  std::unique_ptr<backend::Cache> cache;
+  std::vector<std::unique_ptr<Batch>> batches;
+  std::uint32_t next = 1;
+
+ private:
+  static RowOptimizer optimizer_of(const Axes& axes) {
+    RowOptimizer optimizer;
+    optimizer.type = axes.optimizer;
+    return optimizer;
+  }
+  static backend::RowLayout layout_of(const Axes& axes) {
+    return backend::RowLayout::of(axes.dim, axes.weights, optimizer_of(axes));
+  }
+  static backend::CacheSize size_of(const Axes& axes) {
+    // Four times what a batch needs: rows far beyond the L2.
+    const std::int64_t slots = 4 * kDistinctIds * 100 / axes.load_percent;
+    return {slots / backend::CacheSize::kWays, kIds};
+  }
+
+  void prefill() {
+    const std::int64_t wanted = size.num_slots() * axes.load_percent / 100;
+    backend::Plan plan(kIds, layout, kIds);
+    for (std::int64_t begin = wanted; begin > 0; begin -= std::min(begin, kIds)) {
+      const std::int64_t n = std::min(begin, kIds);
+      std::vector<Key> keys;
+      for (std::int64_t i = begin - n; i < begin; ++i) {
+        // The ids that batches want come last, so that nothing evicts them.
+        const auto id = static_cast<std::uint64_t>(i);
+        keys.push_back(make_key(TableId{}, id < kDistinctIds ? id : id + 1'000'000'000));
+      }
+      const std::vector<std::int64_t> offsets{0, n};
+      const std::vector<backend::BagFeature> features{{0, 0, backend::BagPooling::kSum, 1}};
+      const Memory keys_on_device = on_device(keys), offsets_on_device = on_device(offsets),
+                   features_on_device = on_device(features);
+      backend::Bags bags;
+      bags.keys = reinterpret_cast<const Key*>(keys_on_device.data());
+      bags.offsets = reinterpret_cast<const std::int64_t*>(offsets_on_device.data());
+      bags.features = reinterpret_cast<const backend::BagFeature*>(features_on_device.data());
+      bags.num_ids = n;
+      bags.num_rows = bags.num_features = bags.num_vectors = 1;
+      bags.row_stride = layout.padded_dim;
+      backend::build_plan(bags, size.num_sets, layout.padded_dim, plan.view(n), stream);
+      backend::resolve(cache->view(), plan.view(n),
+                       {.batch = next, .completed = next - 1, .max_overflow = size.overflow_rows},
+                       plan.misses(), stream);
+      ++next;
+      stream.wait_until_idle();
+    }
+  }
+};
+
+/// Bytes per second of a copy within the device, read and write counted, best of ten of 1 GiB.
+inline double copy_rate() {
+  static const double rate = [] {
+    constexpr std::int64_t kBytes = std::int64_t{1} << 30;
+    const Memory from(Memory::Place::kDevice, kBytes, "a copy"),
+        to(Memory::Place::kDevice, kBytes, "a copy");
+    const backend::Stream stream;
+    double best = 1e9;
+    for (int i = 0; i < 10; ++i) {
+      backend::Event start(true), stop(true);
+      start.record(stream);
+      backend::copy(to.data(), from.data(), kBytes, stream);
+      stop.record(stream);
+      stop.wait_until_reached();
+      best = std::min(best, backend::Event::milliseconds_between(start, stop));
+    }
+    return 2.0 * kBytes / (best * 1e-3);
+  }();
+  return rate;
+}
+
+/// Times `work(batch)` of the workload's batches in turn, `before(batch)` not counted.
+template <class Before, class Work>
+void time_batches(benchmark::State& state, Workload& workload, Before before, Work work) {
+  std::size_t turn = 0;
+  backend::Event start(true), stop(true);
+  for (auto _ : state) {
+    Batch& batch = *workload.batches[turn++ % workload.batches.size()];
+    before(batch);
+    start.record(workload.stream);
+    work(batch);
+    stop.record(workload.stream);
+    stop.wait_until_reached();
+    state.SetIterationTime(backend::Event::milliseconds_between(start, stop) * 1e-3);
+  }
+}
+
+/// Reports bytes per iteration as GB/s and as a share of the copy. Compulsory: each distinct row
+/// once; algorithmic: once per occurrence.
+inline void report(benchmark::State& state, double compulsory_bytes, double algorithmic_bytes) {
+  using benchmark::Counter;
+  const auto rate = Counter::kIsIterationInvariantRate;
+  state.counters["compulsory_GBps"] = Counter(compulsory_bytes / 1e9, rate);
+  state.counters["algorithmic_GBps"] = Counter(algorithmic_bytes / 1e9, rate);
+  state.counters["compulsory_share"] = Counter(compulsory_bytes / copy_rate(), rate);
+  state.counters["algorithmic_share"] = Counter(algorithmic_bytes / copy_rate(), rate);
+  state.counters["copy_GBps"] = Counter(copy_rate() / 1e9);
+}
+
+/// True, and the benchmark skipped, where there is no device.
+inline bool skip_without_device(benchmark::State& state) {
+  const std::string reason = backend::why_unavailable();
+  if (!reason.empty()) state.SkipWithError(("no GPU: " + reason).c_str());
+  return !reason.empty();
+}
+
+/// Arguments in the order dim, weight type, optimizer, zipf %, pooling, hit %, load %.
+inline Axes axes_of(const benchmark::State& state) {
+  Axes axes;
+  axes.dim = state.range(0);
+  axes.weights = static_cast<backend::FloatType>(state.range(1));
+  axes.optimizer = static_cast<RowOptimizerType>(state.range(2));
+  axes.zipf_percent = state.range(3);
+  axes.pooling = state.range(4);
+  axes.hit_percent = state.range(5);
+  axes.load_percent = state.range(6);
+  return axes;
+}
+
+/// The reference load, and from it each axis on its own: all combinations would take days.
+inline void apply_axes(benchmark::internal::Benchmark* benchmark, bool optimizers, bool caches) {
+  benchmark->ArgNames({"dim", "w", "opt", "zipf", "pool", "hit", "load"});
+  benchmark->UseManualTime()->Unit(benchmark::kMicrosecond)->Repetitions(5)->Iterations(20);
+  benchmark->ReportAggregatesOnly(true);
+  const auto add = [&](const std::vector<std::int64_t>& args) { benchmark->Args(args); };
+  for (const std::int64_t dim : {8, 16, 32, 64, 128, 256}) add({dim, 0, 1, 0, 5, 100, 90});
+  for (const std::int64_t type : {1, 2}) add({64, type, 1, 0, 5, 100, 90});
+  for (const std::int64_t zipf : {105, 120}) add({64, 0, 1, zipf, 5, 100, 90});
+  for (const std::int64_t pooling : {1, 50}) add({64, 0, 1, 0, pooling, 100, 90});
+  if (optimizers) {
+    for (const std::int64_t optimizer : {0, 2, 3, 4}) add({64, 0, optimizer, 0, 5, 100, 90});
+  }
+  if (caches) {
+    for (const std::int64_t hit : {95, 80}) add({64, 0, 1, 0, 5, hit, 90});
+    for (const std::int64_t load : {50, 100}) add({64, 0, 1, 0, 5, 95, load});
+  }
+}
+
+}  // namespace satrap::bench

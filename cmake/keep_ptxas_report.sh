@@ -1,0 +1,17 @@
+#!/bin/bash
+# Compiler launcher for CUDA: runs the command, and keeps its messages beside the object file as
+# x.o.ptxas, where tests/backend/registers_test.py finds how many registers each kernel takes.
+object=
+for ((i = 1; i < $#; ++i)); do
+  if [ "${!i}" = -o ]; then
+    next=$((i + 1))
+    object=${!next}
+  fi
+done
+report=${object:-/tmp/$$}.ptxas
+"$@" 2> "$report"
+status=$?
+# What is not a report of ptxas is the user's to see.
+grep -vE '^ptxas info|bytes stack frame|^$' "$report" >&2
+[ -n "$object" ] || rm -f "$report"
+exit $status

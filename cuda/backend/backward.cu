@@ -1,0 +1,66 @@
+#include "cuda/backend/backward.h"
+#include "cuda/backend/backward_update.h"
+#include "satrap/core/error.h"
+
+namespace satrap::backend {
+
+namespace {
+
+/// The sink of shards that run the optimizer themselves: writes the gradients down.
+template <int kQuads>
+struct GradientSink {
+  float* out;
+
+  __device__ bool takes(const PlanView& /*plan*/, std::int64_t /*unique*/) const { return true; }
+  __device__ void operator()(const Group& group,
+                             RowLanes lanes,
+                             const PlanView& /*plan*/,
+                             std::int64_t unique,
+                             const float4 (&grad)[kQuads]) const {
+#pragma unroll
+    for (int k = 0; k < kQuads; ++k) {
+      const int quad = group.lane + k * group.size;
+      if (quad < lanes.quads) {
+        store_quad<FloatType::kFloat32>(out, unique * lanes.quads + quad, grad[k]);
+      }
+    }
+  }
+};
+
+}  // namespace
+
+void backward_update(const CacheView& cache,
+                     const PlanView& plan,
+                     FloatType grad_type,
+                     const void* grad,
+                     RowOptimizerType optimizer,
+                     const RowStep& step,
+                     const Rounding& rounding,
+                     StreamRef stream) {
+  const UpdateArguments arguments{cache, step, rounding};
+  using enum RowOptimizerType;
+  switch (optimizer) {
+    case kSgd:
+      return backward_update_of<kSgd>(arguments, plan, grad_type, grad, stream);
+    case kAdagrad:
+      return backward_update_of<kAdagrad>(arguments, plan, grad_type, grad, stream);
+    case kRowwiseAdagrad:
+      return backward_update_of<kRowwiseAdagrad>(arguments, plan, grad_type, grad, stream);
+    case kAdam:
+      return backward_update_of<kAdam>(arguments, plan, grad_type, grad, stream);
+    case kFtrl:
+      return backward_update_of<kFtrl>(arguments, plan, grad_type, grad, stream);
+  }
+}
+
+void backward_gradients(const RowLayout& layout,
+                        const PlanView& plan,
+                        FloatType grad_type,
+                        const void* grad,
+                        float* out,
+                        StreamRef stream) {
+  launch_backward(layout.padded_dim, plan, grad_type, grad, stream,
+                  [&](auto quads) { return GradientSink<quads()>{out}; });
+}
+
+}  // namespace satrap::backend

@@ -1,0 +1,62 @@
+#pragma once
+
+#include "cuda/backend/backward.h"
+#include "cuda/backend/update_row.h"
+
+namespace satrap::backend {
+
+/// The sink of training: runs the optimizer on the row of every key that has one.
+template <RowOptimizerType kType, int kQuads>
+struct UpdateSink {
+  RowUpdate<kType, kQuads> update;
+
+  __device__ bool takes(const PlanView& plan, std::int64_t unique) const {
+    return plan.slots[unique] >= 0;
+  }
+  __device__ void operator()(const Group& group,
+                             RowLanes lanes,
+                             const PlanView& plan,
+                             std::int64_t unique,
+                             const float4 (&grad)[kQuads]) const {
+    update(group, lanes, plan.slots[unique], plan.unique_tags[unique], grad);
+  }
+};
+
+/// backward_update of one optimizer; each is instantiated in a source file of its own.
+template <RowOptimizerType kType>
+void backward_update_of(const UpdateArguments& arguments,
+                        const PlanView& plan,
+                        FloatType grad_type,
+                        const void* grad,
+                        StreamRef stream) {
+  launch_backward(arguments.cache.layout.padded_dim, plan, grad_type, grad, stream,
+                  [&](auto quads) { return UpdateSink<kType, quads()>{{arguments}}; });
+}
+
+extern template void backward_update_of<RowOptimizerType::kSgd>(const UpdateArguments&,
+                                                                const PlanView&,
+                                                                FloatType,
+                                                                const void*,
+                                                                StreamRef);
+extern template void backward_update_of<RowOptimizerType::kAdagrad>(const UpdateArguments&,
+                                                                    const PlanView&,
+                                                                    FloatType,
+                                                                    const void*,
+                                                                    StreamRef);
+extern template void backward_update_of<RowOptimizerType::kRowwiseAdagrad>(const UpdateArguments&,
+                                                                           const PlanView&,
+                                                                           FloatType,
+                                                                           const void*,
+                                                                           StreamRef);
+extern template void backward_update_of<RowOptimizerType::kAdam>(const UpdateArguments&,
+                                                                 const PlanView&,
+                                                                 FloatType,
+                                                                 const void*,
+                                                                 StreamRef);
+extern template void backward_update_of<RowOptimizerType::kFtrl>(const UpdateArguments&,
+                                                                 const PlanView&,
+                                                                 FloatType,
+                                                                 const void*,
+                                                                 StreamRef);
+
+}  // namespace satrap::backend

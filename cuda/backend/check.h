@@ -1,0 +1,22 @@
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include "satrap/backend/device.h"
+#include "satrap/core/error.h"
+
+namespace satrap::backend {
+
+/// Throws what a CUDA call returned, unless it succeeded.
+inline void check(cudaError_t error, const char* call) {
+  if (error == cudaSuccess) return;
+  throw Error(ErrorCode::kUnavailable,
+              concat(call, ": ", cudaGetErrorName(error), " (", cudaGetErrorString(error), ")"));
+}
+
+/// For destructors: logs it instead.
+void complain(cudaError_t error, const char* call);
+
+inline cudaStream_t native(StreamRef stream) { return static_cast<cudaStream_t>(stream.handle); }
+
+}  // namespace satrap::backend

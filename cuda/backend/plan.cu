@@ -1,0 +1,176 @@
+#include <cuda_runtime.h>
+
+#include "cuda/backend/lanes.h"
+#include "cuda/backend/launch.h"
+#include "cuda/backend/sets.h"
+#include "satrap/backend/memory.h"
+#include "satrap/backend/operations.h"
+#include "src/backend/prims.h"
+
+namespace satrap::backend {
+
+namespace {
+
+constexpr std::uint64_t kUnusedTag = ~std::uint64_t{0};  // sorts behind all tags
+constexpr int kLog2BagLanes = 3;                         // lanes that share a bag
+
+/// What a bag's ids are multiplied with; weights are summed in the order of the bag.
+__device__ float scale_of(BagPooling pooling,
+                          const float* weights,
+                          std::int64_t begin,
+                          std::int64_t end) {
+  if (pooling != BagPooling::kMean && pooling != BagPooling::kSqrtN) return 1.0F;
+  float sum = weights == nullptr ? static_cast<float>(end - begin) : 0.0F;
+  if (weights != nullptr) {
+    for (std::int64_t i = begin; i < end; ++i) {
+      const float w = weights[i];
+      sum += pooling == BagPooling::kMean ? w : w * w;
+    }
+  }
+  const float divisor = pooling == BagPooling::kMean ? sum : sqrtf(sum);
+  return divisor == 0.0F ? 0.0F : 1.0F / divisor;
+}
+
+/// Per id: its tag, the vector of the output it goes to, its factor there.
+__global__ void __launch_bounds__(kThreads)
+    describe_ids(Bags bags, std::int64_t padded_dim, PlanView plan) {
+  const std::int64_t num_bags = bags.num_features * bags.num_rows;
+  const Group group(kLog2BagLanes);
+  for (std::int64_t b = global_group(kLog2BagLanes); b < num_bags; b += num_groups(kLog2BagLanes)) {
+    const std::int64_t f = b / bags.num_rows;
+    const std::int64_t row = b - f * bags.num_rows;
+    const BagFeature feature = bags.features[f];
+    const std::int64_t begin = bags.offsets[b];
+    const std::int64_t end = bags.offsets[b + 1];
+    const float scale = scale_of(feature.pooling, bags.weights, begin, end);
+    const bool sequence = feature.pooling == BagPooling::kSequence;
+    const std::int64_t target = (row * bags.row_stride + feature.column) / 4;
+    for (std::int64_t i = begin + group.lane; i < end; i += group.size) {
+      const bool used = !sequence || i - begin < feature.vectors_per_row;
+      const std::int64_t vector = sequence ? (i - begin) * (padded_dim / 4) : 0;
+      plan.id_tags[i] = used ? tag_of(bags.keys[i]) : kUnusedTag;
+      plan.id_targets[i] = used ? static_cast<std::uint32_t>(target + vector) : kNoTarget;
+      plan.coefficients[i] =
+          used ? (bags.weights == nullptr ? scale : bags.weights[i] * scale) : 0.0F;
+      plan.scratch_positions[i] = static_cast<std::uint32_t>(i);
+    }
+  }
+}
+
+/// Marks the first occurrence of every key, and of every set.
+__global__ void __launch_bounds__(kThreads) mark_heads(PlanView plan, std::int64_t num_sets) {
+  for (std::int64_t j = global_thread(); j < plan.num_ids; j += num_threads()) {
+    const std::uint64_t tag = plan.sorted_tags[j];
+    const bool first = j == 0;
+    const std::uint64_t before = first ? 0 : plan.sorted_tags[j - 1];
+    const bool head = tag != kUnusedTag && (first || tag != before);
+    const bool set_head = head && (first || set_of(tag, num_sets) != set_of(before, num_sets));
+    plan.counts2[j] = {head ? 1U : 0U, set_head ? 1U : 0U};
+  }
+}
+
+/// counts2 has become the number of keys and of sets up to each occurrence.
+__global__ void __launch_bounds__(kThreads) number_keys(PlanView plan) {
+  for (std::int64_t j = global_thread(); j < plan.num_ids; j += num_threads()) {
+    const std::uint64_t tag = plan.sorted_tags[j];
+    const std::uint32_t position = plan.positions[j];
+    if (tag == kUnusedTag) {
+      plan.unique_of[position] = -1;
+      continue;
+    }
+    const Count2 count = plan.counts2[j];
+    const Count2 before = j == 0 ? Count2{0, 0} : plan.counts2[j - 1];
+    const auto here = static_cast<std::uint32_t>(j);
+    plan.unique_of[position] = static_cast<std::int32_t>(count.a - 1);
+    plan.occurrence_targets[j] = plan.id_targets[position];
+    plan.occurrence_coefficients[j] = plan.coefficients[position];
+    if (count.a != before.a) {
+      plan.unique_tags[count.a - 1] = tag;
+      plan.segments[count.a - 1] = here;
+    }
+    if (count.b != before.b) plan.set_runs[count.b - 1] = count.a - 1;
+    const bool last = j + 1 == plan.num_ids || plan.sorted_tags[j + 1] == kUnusedTag;
+    if (last) {
+      plan.segments[count.a] = here + 1;
+      plan.set_runs[count.b] = count.a;
+      plan.counts->unique = count.a;
+      plan.counts->set_runs = count.b;
+      plan.counts->occurrences = here + 1;
+    }
+  }
+}
+
+/// A segment longer than kChunk holds an occurrence whose number is a multiple of kChunk; the first
+/// of them speaks for it. So the search for long segments looks at every kChunk-th occurrence only.
+struct LongSegment {
+  std::uint32_t unique, chunks, groups;  // chunks == 0: none begins here
+};
+
+__device__ LongSegment long_segment_at(const PlanView& plan, std::int64_t item) {
+  const std::int64_t j = item * kChunk;
+  if (j >= plan.counts->occurrences) return {0, 0, 0};
+  const std::uint32_t u = plan.counts2[j].a - 1;
+  const std::int64_t begin = plan.segments[u];
+  const std::int64_t length = plan.segments[u + 1] - begin;
+  if (length <= kChunk || j - begin >= kChunk) return {0, 0, 0};
+  const std::int64_t chunks = (length + kChunk - 1) / kChunk;
+  const std::int64_t groups = chunks > kChunk ? (chunks + kChunk - 1) / kChunk : 0;
+  return {u, static_cast<std::uint32_t>(chunks), static_cast<std::uint32_t>(groups)};
+}
+
+__global__ void __launch_bounds__(kThreads)
+    find_long_segments(PlanView plan, std::int64_t num_items) {
+  for (std::int64_t item = global_thread(); item < num_items; item += num_threads()) {
+    const LongSegment s = long_segment_at(plan, item);
+    plan.counts4[item] = {s.chunks != 0 ? 1U : 0U, s.chunks, s.groups, 0};
+  }
+}
+
+__global__ void __launch_bounds__(kThreads)
+    list_long_segments(PlanView plan, std::int64_t num_items) {
+  for (std::int64_t item = global_thread(); item < num_items; item += num_threads()) {
+    const LongSegment s = long_segment_at(plan, item);
+    const Count4 through = plan.counts4[item];
+    if (s.chunks != 0) {
+      plan.long_unique[through.a - 1] = s.unique;
+      plan.long_chunks[through.a - 1] = through.b - s.chunks;
+      plan.long_groups[through.a - 1] = through.c - s.groups;
+    }
+    if (item + 1 == num_items) {
+      plan.long_chunks[through.a] = through.b;
+      plan.long_groups[through.a] = through.c;
+      plan.counts->longs = through.a;
+      plan.counts->chunks = through.b;
+      plan.counts->groups = through.c;
+    }
+  }
+}
+
+}  // namespace
+
+void build_plan(const Bags& bags,
+                std::int64_t num_sets,
+                std::int64_t padded_dim,
+                const PlanView& plan,
+                StreamRef stream) {
+  const std::int64_t n = plan.num_ids;
+  SATRAP_CHECK(n == bags.num_ids && n <= plan.max_ids, "a plan of ", n, " ids, at most ",
+               plan.max_ids, ", for a batch of ", bags.num_ids);
+  SATRAP_CHECK(num_sets > 0, "a cache of ", num_sets, " sets");
+  fill(plan.counts, 0, sizeof(PlanCounts), stream);
+  if (n == 0) return;
+  const std::int64_t num_bags = bags.num_features * bags.num_rows;
+  launch(describe_ids, grid_for(num_bags, kThreads >> kLog2BagLanes), stream, bags, padded_dim,
+         plan);
+  sort_pairs(plan.prims_scratch, plan.prims_scratch_bytes, plan.id_tags, plan.sorted_tags,
+             plan.scratch_positions, plan.positions, n, stream);
+  launch(mark_heads, grid_for(n, kThreads), stream, plan, num_sets);
+  inclusive_sum(plan.prims_scratch, plan.prims_scratch_bytes, plan.counts2, n, stream);
+  launch(number_keys, grid_for(n, kThreads), stream, plan);
+  const std::int64_t num_items = (n + kChunk - 1) / kChunk;
+  launch(find_long_segments, grid_for(num_items, kThreads), stream, plan, num_items);
+  inclusive_sum(plan.prims_scratch, plan.prims_scratch_bytes, plan.counts4, num_items, stream);
+  launch(list_long_segments, grid_for(num_items, kThreads), stream, plan, num_items);
+}
+
+}  // namespace satrap::backend

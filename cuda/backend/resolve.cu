@@ -1,0 +1,238 @@
+#include <cuda_runtime.h>
+
+#include "cuda/backend/lanes.h"
+#include "cuda/backend/launch.h"
+#include "cuda/backend/sets.h"
+#include "satrap/backend/memory.h"
+#include "satrap/backend/operations.h"
+#include "src/backend/prims.h"
+
+namespace satrap::backend {
+
+namespace {
+
+constexpr std::uint32_t kAllLanes = 0xFFFFFFFFU;
+// Sets per warp and turn: as many counts to sum up as there are tiles, and latency to hide.
+constexpr std::int64_t kTileRuns = 8;
+
+__device__ int lane_of_warp() { return static_cast<int>(threadIdx.x % 32); }
+__device__ int lowest(std::uint32_t lanes) { return __ffs(static_cast<int>(lanes)) - 1; }
+
+/// The bookkeeping of one set, a way per lane of the warp that owns it.
+struct Set {
+  std::int64_t slot;  // of this lane's way
+  std::uint8_t digest;
+  std::uint32_t last_needed, frequency;
+
+  __device__ Set(const CacheView& cache, std::uint64_t number)
+      : slot(static_cast<std::int64_t>(number) * kWays + lane_of_warp()),
+        digest(cache.digests[slot]),
+        last_needed(cache.last_needed[slot]),
+        frequency(cache.policy == EvictionPolicy::kLfu ? cache.frequency[slot] : 0) {}
+
+  /// The way that holds the tag, or -1. Only ways whose digest fits have their tag read.
+  __device__ int find(const CacheView& cache, std::uint64_t tag) const {
+    const bool mine = digest == digest_of(tag) && cache.tags[slot] == tag;
+    return lowest(__ballot_sync(kAllLanes, mine));
+  }
+
+  __device__ void pin(std::uint32_t batch, std::uint32_t occurrences) {
+    last_needed = batch;
+    const std::uint32_t room = 0xFFFFFFFFU - frequency;
+    frequency += occurrences < room ? occurrences : room;
+  }
+
+  /// The way for a row that comes in: empty, else unpinned and first by the policy, else -1.
+  __device__ int victim(EvictionPolicy policy, std::uint32_t completed) const {
+    const std::uint32_t empty = __ballot_sync(kAllLanes, digest == 0);
+    if (empty != 0) return lowest(empty);
+    std::uint32_t candidates = __ballot_sync(kAllLanes, last_needed <= completed);
+    if (candidates == 0) return -1;
+    const bool candidate = last_needed <= completed;
+    if (policy == EvictionPolicy::kLfu) {
+      const std::uint32_t score = candidate ? frequency : 0xFFFFFFFFU;
+      const std::uint32_t least = __reduce_min_sync(kAllLanes, score);
+      candidates = __ballot_sync(kAllLanes, candidate && frequency == least);
+    }
+    const bool left = (candidates >> lane_of_warp() & 1U) != 0;
+    const std::uint32_t oldest = __reduce_min_sync(kAllLanes, left ? last_needed : 0xFFFFFFFFU);
+    return lowest(__ballot_sync(kAllLanes, left && last_needed == oldest));
+  }
+
+  __device__ void store(const CacheView& cache) const {
+    cache.last_needed[slot] = last_needed;
+    if (cache.policy == EvictionPolicy::kLfu) cache.frequency[slot] = frequency;
+  }
+};
+
+__device__ std::uint32_t occurrences_of(const PlanView& plan, std::uint32_t unique) {
+  return plan.segments[unique + 1] - plan.segments[unique];
+}
+
+/// Looks up keys [begin, end), all of one set; pins what is there. Returns how many are not.
+__device__ std::uint32_t probe(const CacheView& cache,
+                               const PlanView& plan,
+                               const ResolveArguments& arguments,
+                               Set& set,
+                               std::uint32_t begin,
+                               std::uint32_t end) {
+  std::uint32_t misses = 0;
+  for (std::uint32_t first = begin; first < end; first += 32) {
+    const std::uint32_t mine = first + threadIdx.x % 32;
+    const std::uint64_t my_tag = mine < end ? plan.unique_tags[mine] : 0;
+    const std::uint32_t count = end - first < 32 ? end - first : 32;
+    std::int32_t my_slot = -1;
+    for (std::uint32_t k = 0; k < count; ++k) {
+      const int way = set.find(cache, __shfl_sync(kAllLanes, my_tag, static_cast<int>(k)));
+      if (way < 0) continue;
+      const std::int64_t slot = set.slot - lane_of_warp() + way;
+      if (mine == first + k) my_slot = static_cast<std::int32_t>(slot);
+      if (way == lane_of_warp()) set.pin(arguments.batch, occurrences_of(plan, first + k));
+    }
+    if (mine < end) plan.slots[mine] = my_slot;
+    misses +=
+        static_cast<std::uint32_t>(__popc(__ballot_sync(kAllLanes, mine < end && my_slot < 0)));
+  }
+  return misses;
+}
+
+/// Gives the missing ones of keys [begin, end) a way each, as far as there are any, and records
+/// what that means at misses.record_*[at ...]. `tile` counts the tile's misses, writebacks and
+/// overflows.
+__device__ void admit(const CacheView& cache,
+                      const PlanView& plan,
+                      const ResolveArguments& arguments,
+                      const MissView& misses,
+                      Set& set,
+                      std::uint32_t begin,
+                      std::uint32_t end,
+                      std::uint32_t at,
+                      Count4& tile) {
+  const int lane = lane_of_warp();
+  for (std::uint32_t first = begin; first < end; first += 32) {
+    const std::uint32_t mine = first + threadIdx.x % 32;
+    const std::uint64_t my_tag = mine < end ? plan.unique_tags[mine] : 0;
+    std::uint32_t missing = __ballot_sync(kAllLanes, mine < end && plan.slots[mine] < 0);
+    for (; missing != 0; missing &= missing - 1) {
+      const int k = lowest(missing);
+      const std::uint32_t unique = first + static_cast<std::uint32_t>(k);
+      const std::uint64_t tag = __shfl_sync(kAllLanes, my_tag, k);
+      const int way = arguments.mode == ResolveMode::kTrain
+                          ? set.victim(cache.policy, arguments.completed)
+                          : -1;
+      const std::uint32_t record = at + tile.a;
+      bool saves = false;
+      if (way == lane) {
+        saves = set.digest != 0 && cache.dirty[set.slot] != 0;
+        misses.record_unique[record] = unique;
+        misses.record_slot[record] = static_cast<std::int32_t>(set.slot);
+        misses.record_ordinal[record] = saves ? static_cast<std::int32_t>(tile.b) : -1;
+        if (saves) misses.record_victim[record] = cache.tags[set.slot];
+        cache.tags[set.slot] = tag;
+        cache.dirty[set.slot] = 0;
+        set.digest = digest_of(tag);
+        cache.digests[set.slot] = set.digest;
+        set.frequency = 0;
+        set.pin(arguments.batch, occurrences_of(plan, unique));
+      } else if (way < 0 && lane == 0) {
+        misses.record_unique[record] = unique;
+        misses.record_slot[record] = -1;
+        misses.record_ordinal[record] = static_cast<std::int32_t>(tile.c);
+      }
+      ++tile.a;
+      tile.b += __any_sync(kAllLanes, saves) != 0 ? 1 : 0;
+      tile.c += way < 0 ? 1 : 0;
+    }
+  }
+}
+
+/// One warp per tile of kTileRuns sets that the batch wants something of.
+__global__ void __launch_bounds__(kThreads, 8)
+    resolve_sets(CacheView cache, PlanView plan, ResolveArguments arguments, MissView misses) {
+  const std::int64_t num_runs = plan.counts->set_runs;
+  const std::int64_t num_tiles = (num_runs + kTileRuns - 1) / kTileRuns;
+  for (std::int64_t t = global_thread() / 32; t < num_tiles; t += num_threads() / 32) {
+    const std::int64_t first_run = t * kTileRuns;
+    const std::int64_t end_run =
+        first_run + kTileRuns < num_runs ? first_run + kTileRuns : num_runs;
+    const std::uint32_t records = plan.set_runs[first_run];
+    Count4 tile{0, 0, 0, 0};
+    for (std::int64_t r = first_run; r < end_run; ++r) {
+      const std::uint32_t begin = plan.set_runs[r];
+      const std::uint32_t end = plan.set_runs[r + 1];
+      Set set(cache, set_of(plan.unique_tags[begin], cache.size.num_sets));
+      const std::uint32_t missing = probe(cache, plan, arguments, set, begin, end);
+      tile.d += end - begin - missing;
+      if (missing != 0) {
+        admit(cache, plan, arguments, misses, set, begin, end, records, tile);
+      }
+      if (arguments.mode == ResolveMode::kTrain) set.store(cache);
+    }
+    if (lane_of_warp() == 0) misses.tile_counts[t] = tile;
+  }
+  // The scan runs over as many tiles as there could be.
+  const std::int64_t max_tiles = (plan.num_ids + kTileRuns - 1) / kTileRuns;
+  for (std::int64_t t = num_tiles + global_thread(); t < max_tiles; t += num_threads()) {
+    misses.tile_counts[t] = {0, 0, 0, 0};
+  }
+}
+
+/// Moves the records of all tiles together, in their order; hands out the overflow rows.
+__global__ void __launch_bounds__(kThreads)
+    list_misses(CacheView cache, PlanView plan, ResolveArguments arguments, MissView misses) {
+  const std::int64_t num_runs = plan.counts->set_runs;
+  const std::int64_t num_tiles = (num_runs + kTileRuns - 1) / kTileRuns;
+  for (std::int64_t t = global_thread() / 32; t < num_tiles; t += num_threads() / 32) {
+    const Count4 through = misses.tile_counts[t];
+    const Count4 before = t == 0 ? Count4{0, 0, 0, 0} : misses.tile_counts[t - 1];
+    const std::uint32_t records = plan.set_runs[t * kTileRuns];
+    for (std::uint32_t i = threadIdx.x % 32; i < through.a - before.a; i += 32) {
+      const std::uint32_t unique = misses.record_unique[records + i];
+      const std::int32_t ordinal = misses.record_ordinal[records + i];
+      const Key key = key_of_tag(plan.unique_tags[unique]);
+      std::int32_t slot = misses.record_slot[records + i];
+      if (slot < 0) {
+        const std::int64_t overflow = static_cast<std::int64_t>(before.c) + ordinal;
+        if (overflow < arguments.max_overflow) {
+          slot = static_cast<std::int32_t>(cache.size.num_slots() + arguments.first_overflow +
+                                           overflow);
+          misses.overflow_keys[overflow] = key;
+        }
+      } else if (ordinal >= 0) {
+        const std::int64_t writeback = static_cast<std::int64_t>(before.b) + ordinal;
+        misses.writeback_keys[writeback] = key_of_tag(misses.record_victim[records + i]);
+        misses.writeback_slots[writeback] = slot;
+      }
+      plan.slots[unique] = slot;
+      misses.miss_keys[before.a + i] = key;
+      misses.miss_slots[before.a + i] = slot;
+    }
+    if (t + 1 == num_tiles && lane_of_warp() == 0) {
+      *misses.counts = {through.a, through.b, through.c, through.d};
+    }
+  }
+}
+
+}  // namespace
+
+void resolve(const CacheView& cache,
+             const PlanView& plan,
+             const ResolveArguments& arguments,
+             const MissView& misses,
+             StreamRef stream) {
+  SATRAP_CHECK(arguments.completed < arguments.batch, "batch ", arguments.batch,
+               " cannot be resolved once batch ", arguments.completed, " is completed");
+  SATRAP_CHECK(arguments.first_overflow >= 0 &&
+                   arguments.first_overflow + arguments.max_overflow <= cache.size.overflow_rows,
+               "overflow rows ", arguments.first_overflow, " + ", arguments.max_overflow, " of ",
+               cache.size.overflow_rows);
+  fill(misses.counts, 0, sizeof(ResolveCounts), stream);
+  if (plan.num_ids == 0) return;
+  const std::int64_t max_tiles = (plan.num_ids + kTileRuns - 1) / kTileRuns;
+  launch(resolve_sets, grid_for(max_tiles, kWarps), stream, cache, plan, arguments, misses);
+  inclusive_sum(plan.prims_scratch, plan.prims_scratch_bytes, misses.tile_counts, max_tiles,
+                stream);
+  launch(list_misses, grid_for(max_tiles, kWarps), stream, cache, plan, arguments, misses);
+}
+
+}  // namespace satrap::backend

@@ -1,0 +1,138 @@
+#include <cuda_runtime.h>
+
+#include "cuda/backend/lanes.h"
+#include "cuda/backend/launch.h"
+#include "cuda/backend/sets.h"
+#include "satrap/backend/memory.h"
+#include "satrap/backend/operations.h"
+#include "src/backend/prims.h"
+
+namespace satrap::backend {
+
+namespace {
+
+/// Which rows a copy is of.
+struct Range {
+  const std::int32_t* slots;
+  const std::uint32_t* count;
+  std::int64_t begin, max_rows;
+};
+
+/// Rows between their slots and staging, 16 bytes per lane, a row per group of lanes.
+template <bool kToStaging>
+__global__ void __launch_bounds__(kThreads)
+    move_rows(CacheView cache, Range range, uint4* staging, int log2_lanes) {
+  const Group group(log2_lanes);
+  const std::int64_t vectors = cache.layout.stride_bytes / static_cast<std::int64_t>(sizeof(uint4));
+  const std::int64_t left = static_cast<std::int64_t>(*range.count) - range.begin;
+  const std::int64_t num_rows = left < range.max_rows ? left : range.max_rows;
+  for (std::int64_t i = global_group(log2_lanes); i < num_rows; i += num_groups(log2_lanes)) {
+    const std::int64_t slot = range.slots[range.begin + i];
+    if (slot < 0) continue;
+    uint4* row = reinterpret_cast<uint4*>(cache.rows + slot * cache.layout.stride_bytes);
+    uint4* staged = staging + i * vectors;
+    for (std::int64_t v = group.lane; v < vectors; v += group.size) {
+      if constexpr (kToStaging) {
+        staged[v] = row[v];
+      } else {
+        row[v] = staged[v];
+      }
+    }
+  }
+}
+
+template <bool kToStaging>
+void copy_rows(const CacheView& cache, const Range& range, std::byte* staging, StreamRef stream) {
+  if (range.max_rows <= 0) return;
+  const int log2_lanes = row_lanes(cache.layout.stride_bytes / 4).log2_lanes;
+  launch(move_rows<kToStaging>, grid_for(range.max_rows, kThreads >> log2_lanes), stream, cache,
+         range, reinterpret_cast<uint4*>(staging), log2_lanes);
+}
+
+__device__ bool is_listed(const CacheView& cache, ListMode mode, std::int64_t slot) {
+  return cache.digests[slot] != 0 && (mode == ListMode::kAll || cache.dirty[slot] != 0);
+}
+
+/// A warp per set.
+__global__ void __launch_bounds__(kThreads) count_slots(CacheView cache,
+                                                        ListMode mode,
+                                                        std::int64_t first_set,
+                                                        std::int64_t num_sets,
+                                                        SlotList list) {
+  for (std::int64_t s = global_thread() / 32; s < num_sets; s += num_threads() / 32) {
+    const std::int64_t slot = (first_set + s) * kWays + threadIdx.x % 32;
+    const std::uint32_t listed = __ballot_sync(0xFFFFFFFFU, is_listed(cache, mode, slot));
+    if (threadIdx.x % 32 == 0)
+      list.set_counts[s] = {static_cast<std::uint32_t>(__popc(listed)), 0, 0, 0};
+  }
+}
+
+__global__ void __launch_bounds__(kThreads) write_slots(CacheView cache,
+                                                        ListMode mode,
+                                                        std::int64_t first_set,
+                                                        std::int64_t num_sets,
+                                                        SlotList list) {
+  for (std::int64_t s = global_thread() / 32; s < num_sets; s += num_threads() / 32) {
+    const std::uint32_t lane = threadIdx.x % 32;
+    const std::int64_t slot = (first_set + s) * kWays + lane;
+    const bool mine = is_listed(cache, mode, slot);
+    const std::uint32_t listed = __ballot_sync(0xFFFFFFFFU, mine);
+    const std::uint32_t before = s == 0 ? 0 : list.set_counts[s - 1].a;
+    const auto rank = static_cast<std::uint32_t>(__popc(listed & ((1U << lane) - 1U)));
+    if (mine) {
+      list.slots[before + rank] = static_cast<std::int32_t>(slot);
+      list.keys[before + rank] = key_of_tag(cache.tags[slot]);
+    }
+    if (s + 1 == num_sets && lane == 0) *list.count = list.set_counts[s].a;
+  }
+}
+
+__global__ void __launch_bounds__(kThreads) clear_dirty(CacheView cache, SlotList list) {
+  for (std::int64_t i = global_thread(); i < *list.count; i += num_threads()) {
+    cache.dirty[list.slots[i]] = 0;
+  }
+}
+
+}  // namespace
+
+void gather_rows(const CacheView& cache,
+                 const std::int32_t* slots,
+                 const std::uint32_t* count,
+                 std::int64_t begin,
+                 std::int64_t max_rows,
+                 std::byte* staging,
+                 StreamRef stream) {
+  copy_rows<true>(cache, {slots, count, begin, max_rows}, staging, stream);
+}
+
+void commit_rows(const CacheView& cache,
+                 const std::int32_t* slots,
+                 const std::uint32_t* count,
+                 std::int64_t begin,
+                 std::int64_t max_rows,
+                 const std::byte* staging,
+                 StreamRef stream) {
+  copy_rows<false>(cache, {slots, count, begin, max_rows}, const_cast<std::byte*>(staging), stream);
+}
+
+void list_slots(const CacheView& cache,
+                ListMode mode,
+                std::int64_t first_set,
+                std::int64_t num_sets,
+                const SlotList& list,
+                StreamRef stream) {
+  SATRAP_CHECK(first_set >= 0 && first_set + num_sets <= cache.size.num_sets, "sets ", first_set,
+               " + ", num_sets, " of ", cache.size.num_sets);
+  fill(list.count, 0, sizeof(std::uint32_t), stream);
+  if (num_sets == 0) return;
+  const unsigned grid = grid_for(num_sets, kWarps);
+  launch(count_slots, grid, stream, cache, mode, first_set, num_sets, list);
+  inclusive_sum(list.prims_scratch, list.prims_scratch_bytes, list.set_counts, num_sets, stream);
+  launch(write_slots, grid, stream, cache, mode, first_set, num_sets, list);
+}
+
+void mark_clean(const CacheView& cache, const SlotList& list, StreamRef stream) {
+  launch(clear_dirty, grid_for(cache.size.num_slots(), kThreads), stream, cache, list);
+}
+
+}  // namespace satrap::backend

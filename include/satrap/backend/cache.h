@@ -1,0 +1,22 @@
+#pragma once
+
+#include <cstdint>
+
+#include "satrap/backend/memory.h"
+#include "satrap/backend/views.h"
+
+namespace satrap::backend {
+
+/// Owns the memory of a cache on the device. Empty at first: `stream` must reach that before others
+/// use it. Throws Error(kUnavailable) with the arithmetic if the device has no room for it.
+class Cache {
+ public:
+  Cache(const RowLayout& layout, const CacheSize& size, EvictionPolicy policy, StreamRef stream);
+  const CacheView& view() const { return view_; }
+
+ private:
+  Arena arena_;
+  CacheView view_;
+};
+
+}  // namespace satrap::backend

@@ -1,0 +1,71 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+
+#include "satrap/backend/device.h"
+
+namespace satrap::backend {
+
+/// Owns memory of the device, or pinned memory of the host. Not initialised. Throws
+/// Error(kUnavailable), naming what it was for, how much was asked and how much there is.
+class Memory {
+ public:
+  enum class Place { kDevice, kPinnedHost };
+  Memory() = default;
+  Memory(Place place, std::int64_t bytes, const char* what);
+  ~Memory();
+  Memory(Memory&& other) noexcept;
+  Memory& operator=(Memory&& other) noexcept;
+
+  std::byte* data() const { return data_; }
+  std::int64_t bytes() const { return bytes_; }
+
+ private:
+  std::byte* data_ = nullptr;
+  std::int64_t bytes_ = 0;
+  Place place_ = Place::kDevice;
+};
+
+/// Queues a copy of `bytes` between any two places. Host memory must stay as it is until the copy
+/// is done, and be pinned for the copy to overlap with anything.
+void copy(void* to, const void* from, std::int64_t bytes, StreamRef stream);
+
+/// Queues the filling of device memory with one byte.
+void fill(void* memory, int byte, std::int64_t bytes, StreamRef stream);
+
+/// Hands out parts of one allocation, so that a step allocates nothing and streams cannot hand each
+/// other memory by accident. Parts live as long as the arena.
+class Arena {
+ public:
+  /// Every part begins at a multiple of this.
+  static constexpr std::int64_t kAlignment = 256;
+
+  Arena(Memory::Place place, std::int64_t bytes, const char* what);
+
+  /// Room for `count` T, not initialised. Throws Error(kInternal) if the arena was made too small.
+  template <class T>
+  T* take(std::int64_t count) {
+    static_assert(std::is_trivially_copyable_v<T>);
+    return static_cast<T*>(take_bytes(count * static_cast<std::int64_t>(sizeof(T))));
+  }
+  std::int64_t used_bytes() const { return used_; }
+  std::int64_t capacity_bytes() const { return memory_.bytes(); }
+
+ private:
+  void* take_bytes(std::int64_t bytes);
+
+  Memory memory_;
+  const char* what_;
+  std::int64_t used_ = 0;
+};
+
+/// How many bytes of an arena `count` T take.
+template <class T>
+constexpr std::int64_t arena_bytes(std::int64_t count) {
+  const std::int64_t bytes = count * static_cast<std::int64_t>(sizeof(T));
+  return (bytes + Arena::kAlignment - 1) / Arena::kAlignment * Arena::kAlignment;
+}
+
+}  // namespace satrap::backend

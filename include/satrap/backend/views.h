@@ -1,0 +1,148 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "satrap/backend/cache_size.h"
+#include "satrap/backend/row_layout.h"
+#include "satrap/core/ids.h"
+
+/// What kernels are given: plain structs of pointers into device memory and numbers, passed by
+/// value. Owners: Cache (cache.h), Plan (plan.h).
+namespace satrap::backend {
+
+/// Several counts that are summed together.
+struct alignas(8) Count2 {
+  std::uint32_t a, b;
+};
+struct alignas(16) Count4 {
+  std::uint32_t a, b, c, d;
+};
+
+/// How the rows of a bag become one vector; formulas: satrap/embedding/feature_spec.h.
+enum class BagPooling : std::int32_t { kSum, kMean, kSqrtN, kSequence };
+
+/// One feature of a batch: where its vectors are in the output. A pooled feature has one vector per
+/// batch row; a sequence has max_length of them, one behind the other.
+struct BagFeature {
+  std::int64_t first_vector;  // number of its first output vector: those of earlier features
+  std::int64_t column;  // where its vectors begin in a row of the output, in elements; 4 | column
+  BagPooling pooling;
+  std::int32_t vectors_per_row;  // 1; of a sequence: max_length
+};
+
+/// The ids of a batch, all of one row layout. Device memory.
+struct Bags {
+  const Key* keys = nullptr;  // [num_ids]; table numbers below kMaxTables - 1
+  const std::int64_t* offsets =
+      nullptr;                     // [num_features * num_rows + 1] into keys; by feature first
+  const float* weights = nullptr;  // [num_ids]; nullptr: all 1
+  const BagFeature* features = nullptr;  // [num_features]
+  std::int64_t num_ids = 0;
+  std::int64_t num_rows = 0;
+  std::int64_t num_features = 0;
+  std::int64_t num_vectors = 0;  // of all features
+  std::int64_t row_stride = 0;   // of the output and its gradient, in elements; 4 | row_stride
+};
+
+struct PlanCounts {
+  std::uint32_t unique;       // distinct keys
+  std::uint32_t set_runs;     // distinct sets they belong to
+  std::uint32_t occurrences;  // ids that are used: all but those beyond a sequence's max_length
+  std::uint32_t longs, chunks, groups;  // of segments longer than kChunk, see operations.h
+};
+
+/// What one batch needs: its distinct keys and where each occurs. Device memory; only num_ids is
+/// known to the host. Occurrence j is the j-th id in the order of (tag, position).
+struct PlanView {
+  std::int64_t max_ids = 0;
+  std::int64_t num_ids = 0;
+  PlanCounts* counts = nullptr;  // [1]
+
+  // Per id, in the order of the batch.
+  std::uint64_t* id_tags = nullptr;  // [max_ids]
+  std::uint32_t* id_targets =
+      nullptr;                        // [max_ids] its vector in the output, in quads; or kNoTarget
+  float* coefficients = nullptr;      // [max_ids] its factor in that vector
+  std::int32_t* unique_of = nullptr;  // [max_ids] number of its key; -1: not used
+
+  // Per occurrence.
+  std::uint64_t* sorted_tags = nullptr;         // [max_ids]
+  std::uint32_t* positions = nullptr;           // [max_ids] number of the id
+  std::uint32_t* occurrence_targets = nullptr;  // [max_ids] as id_targets
+  float* occurrence_coefficients = nullptr;     // [max_ids]
+
+  // Per distinct key, ascending by tag, hence grouped by set.
+  std::uint64_t* unique_tags = nullptr;  // [max_ids]
+  std::uint32_t* segments = nullptr;     // [max_ids + 1] its occurrences
+  std::int32_t* slots = nullptr;         // [max_ids] its slot; -1: none. Filled by resolve.
+  std::uint32_t* set_runs = nullptr;     // [max_ids + 1] first key of every set that occurs
+
+  // Segments longer than kChunk.
+  std::uint32_t* long_unique = nullptr;  // [max_longs] number of the key
+  std::uint32_t* long_chunks = nullptr;  // [max_longs + 1] its chunks
+  std::uint32_t* long_groups = nullptr;  // [max_longs + 1] its groups of chunks
+
+  // Scratch.
+  std::uint32_t* scratch_positions = nullptr;  // [max_ids]
+  Count2* counts2 = nullptr;                   // [max_ids]
+  Count4* counts4 = nullptr;                   // [max_ids / 64 + 1]
+  void* prims_scratch = nullptr;
+  std::int64_t prims_scratch_bytes = 0;
+  float* partial_sums = nullptr;  // [max_chunks, padded_dim]
+  float* group_sums = nullptr;    // [max_groups, padded_dim]
+};
+
+enum class EvictionPolicy : std::uint8_t {
+  kLru,  // the row that was needed longest ago, by batch number
+  kLfu,  // the row with the fewest occurrences since it came; of those the one needed longest ago
+};
+
+/// A set-associative cache of rows: slot = set * 32 + way.
+struct CacheView {
+  RowLayout layout;
+  CacheSize size;
+  EvictionPolicy policy = EvictionPolicy::kLru;
+  std::byte* rows = nullptr;             // [total_slots, stride_bytes]
+  std::uint64_t* tags = nullptr;         // [num_slots]
+  std::uint8_t* digests = nullptr;       // [num_slots] a byte of the tag; 0: empty
+  std::uint32_t* last_needed = nullptr;  // [num_slots] number of a batch
+  std::uint32_t* frequency = nullptr;    // [num_slots] occurrences; kept under kLfu
+  std::uint8_t* dirty = nullptr;         // [num_slots] 1: changed since it came
+};
+
+struct ResolveCounts {
+  std::uint32_t misses;
+  std::uint32_t writebacks;  // dirty rows that made room
+  std::uint32_t overflows;   // misses that found their set full of pinned rows
+  std::uint32_t hits;
+};
+
+/// What resolve found to do: rows to fetch, and rows to save before. Device memory, but for the
+/// host to read: copy counts, then as much of the lists as they say.
+struct MissView {
+  ResolveCounts* counts = nullptr;     // [1]
+  Key* miss_keys = nullptr;            // [max_ids] in the order of tags
+  std::int32_t* miss_slots = nullptr;  // [max_ids] where the row goes; -1: overflow is full
+  Key* overflow_keys = nullptr;        // [overflow_rows] key of each overflow row, from first on
+  Key* writeback_keys = nullptr;       // [max_ids]
+  std::int32_t* writeback_slots = nullptr;  // [max_ids] where the row still is
+  // Scratch.
+  Count4* tile_counts = nullptr;           // [max_ids / 8 + 1]
+  std::uint32_t* record_unique = nullptr;  // [max_ids]
+  std::int32_t* record_slot = nullptr;     // [max_ids] -1: overflow
+  std::int32_t* record_ordinal = nullptr;  // [max_ids] -1: clean victim or none
+  std::uint64_t* record_victim = nullptr;  // [max_ids] tag
+};
+
+/// Slots and their keys, in the order of slots.
+struct SlotList {
+  std::uint32_t* count = nullptr;  // [1]
+  std::int32_t* slots = nullptr;   // [capacity]
+  Key* keys = nullptr;             // [capacity]
+  Count4* set_counts = nullptr;    // scratch: [num_sets listed]
+  void* prims_scratch = nullptr;
+  std::int64_t prims_scratch_bytes = 0;
+};
+
+}  // namespace satrap::backend

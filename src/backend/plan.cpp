@@ -1,0 +1,119 @@
+#include "satrap/backend/plan.h"
+
+#include "satrap/backend/operations.h"
+#include "satrap/core/error.h"
+#include "src/backend/prims.h"
+
+namespace satrap::backend {
+
+namespace {
+
+/// Takes the parts of a plan from an arena, or, with a null one, only adds their sizes up: the same
+/// list serves both.
+struct Parts {
+  Arena* arena;
+  std::int64_t bytes = 0;
+
+  template <class T>
+  void take(T*& part, std::int64_t count) {
+    bytes += arena_bytes<T>(count);
+    if (arena != nullptr) part = arena->take<T>(count);
+  }
+};
+
+struct Sizes {
+  std::int64_t max_ids, padded_dim, max_overflow, prims_bytes;
+};
+
+std::int64_t lay_out(Arena* arena, const Sizes& sizes, PlanView& plan, MissView& misses) {
+  const std::int64_t n = sizes.max_ids;
+  // A segment of more than kChunk occurrences has fewer than two chunks per kChunk of them.
+  const std::int64_t max_longs = n / kChunk + 1;
+  const std::int64_t max_chunks = 2 * n / kChunk + 1;
+  const std::int64_t max_groups = 2 * max_chunks / kChunk + 1;
+  Parts parts{arena};
+  parts.take(plan.counts, 1);
+  parts.take(plan.id_tags, n);
+  parts.take(plan.id_targets, n);
+  parts.take(plan.coefficients, n);
+  parts.take(plan.unique_of, n);
+  parts.take(plan.sorted_tags, n);
+  parts.take(plan.positions, n);
+  parts.take(plan.occurrence_targets, n);
+  parts.take(plan.occurrence_coefficients, n);
+  parts.take(plan.unique_tags, n);
+  parts.take(plan.segments, n + 1);
+  parts.take(plan.slots, n);
+  parts.take(plan.set_runs, n + 1);
+  parts.take(plan.long_unique, max_longs);
+  parts.take(plan.long_chunks, max_longs + 1);
+  parts.take(plan.long_groups, max_longs + 1);
+  parts.take(plan.scratch_positions, n);
+  parts.take(plan.counts2, n);
+  parts.take(plan.counts4, n / kChunk + 1);
+  parts.take(plan.partial_sums, max_chunks * sizes.padded_dim);
+  parts.take(plan.group_sums, max_groups * sizes.padded_dim);
+  auto* prims_scratch = static_cast<std::byte*>(plan.prims_scratch);
+  parts.take(prims_scratch, sizes.prims_bytes);
+  plan.prims_scratch = prims_scratch;
+  plan.prims_scratch_bytes = sizes.prims_bytes;
+  plan.max_ids = n;
+
+  parts.take(misses.counts, 1);
+  parts.take(misses.miss_keys, n);
+  parts.take(misses.miss_slots, n);
+  parts.take(misses.overflow_keys, sizes.max_overflow);
+  parts.take(misses.writeback_keys, n);
+  parts.take(misses.writeback_slots, n);
+  parts.take(misses.tile_counts, n / 8 + 1);
+  parts.take(misses.record_unique, n);
+  parts.take(misses.record_slot, n);
+  parts.take(misses.record_ordinal, n);
+  parts.take(misses.record_victim, n);
+  return parts.bytes;
+}
+
+Sizes sizes_of(std::int64_t max_ids, std::int64_t padded_dim, std::int64_t max_overflow) {
+  SATRAP_CHECK(max_ids > 0 && max_ids <= 0x7FFFFFFF, "a plan for ", max_ids, " ids");
+  return {max_ids, padded_dim, max_overflow, prims_scratch_bytes(max_ids)};
+}
+
+std::int64_t bytes_of_plan(const Sizes& sizes) {
+  PlanView plan;
+  MissView misses;
+  return lay_out(nullptr, sizes, plan, misses);
+}
+
+}  // namespace
+
+Plan::Plan(std::int64_t max_ids, const RowLayout& layout, std::int64_t max_overflow)
+    : arena_(Memory::Place::kDevice,
+             bytes_of_plan(sizes_of(max_ids, layout.padded_dim, max_overflow)),
+             "the plan of a batch") {
+  lay_out(&arena_, sizes_of(max_ids, layout.padded_dim, max_overflow), view_, misses_);
+}
+
+PlanView Plan::view(std::int64_t num_ids) const {
+  SATRAP_CHECK(num_ids >= 0 && num_ids <= view_.max_ids, "a batch of ", num_ids,
+               " ids, in a plan for ", view_.max_ids);
+  PlanView view = view_;
+  view.num_ids = num_ids;
+  return view;
+}
+
+SlotListBuffer::SlotListBuffer(std::int64_t num_sets)
+    : arena_(Memory::Place::kDevice,
+             arena_bytes<std::uint32_t>(1) +
+                 arena_bytes<std::int32_t>(num_sets * CacheSize::kWays) +
+                 arena_bytes<Key>(num_sets * CacheSize::kWays) + arena_bytes<Count4>(num_sets) +
+                 arena_bytes<std::byte>(prims_scratch_bytes(num_sets)),
+             "a list of slots") {
+  view_.count = arena_.take<std::uint32_t>(1);
+  view_.slots = arena_.take<std::int32_t>(num_sets * CacheSize::kWays);
+  view_.keys = arena_.take<Key>(num_sets * CacheSize::kWays);
+  view_.set_counts = arena_.take<Count4>(num_sets);
+  view_.prims_scratch_bytes = prims_scratch_bytes(num_sets);
+  view_.prims_scratch = arena_.take<std::byte>(view_.prims_scratch_bytes);
+}
+
+}  // namespace satrap::backend

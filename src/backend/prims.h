@@ -1,0 +1,37 @@
+#pragma once
+
+#include <cstdint>
+
+#include "satrap/backend/device.h"
+#include "satrap/backend/views.h"
+
+namespace satrap::backend {
+
+/// What is taken from CUB on the device and from the standard library on the executor. `scratch`
+/// has prims_scratch_bytes(n) bytes at least; n below 2^31. Runs and selections need no primitives
+/// of their own: they fall out of one scan over several counts.
+std::int64_t prims_scratch_bytes(std::int64_t max_items);
+
+/// Sorts by key, keeping the order of equal keys.
+void sort_pairs(void* scratch,
+                std::int64_t scratch_bytes,
+                const std::uint64_t* keys,     // [n]
+                std::uint64_t* sorted_keys,    // [n] out
+                const std::uint32_t* values,   // [n]
+                std::uint32_t* sorted_values,  // [n] out
+                std::int64_t n,
+                StreamRef stream);
+
+/// Replaces every element by the sum of all up to and including it.
+void inclusive_sum(void* scratch,
+                   std::int64_t scratch_bytes,
+                   Count2* counts,
+                   std::int64_t n,
+                   StreamRef stream);
+void inclusive_sum(void* scratch,
+                   std::int64_t scratch_bytes,
+                   Count4* counts,
+                   std::int64_t n,
+                   StreamRef stream);
+
+}  // namespace satrap::backend

@@ -1,0 +1,51 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "satrap/core/ids.h"
+#include "satrap/net/payload_codec.h"
+#include "satrap/ps/row.h"
+
+namespace satrap::ps {
+
+/// What one rank has to say in a step about rows of one table: keys ascend.
+struct RowGradients {
+  std::span<const Key> keys;         // [n]
+  std::span<const RowPointer> rows;  // [n]
+  net::FloatEncoding encoding = net::FloatEncoding::kFp32;
+  const std::byte* values = nullptr;  // [n, dim] encoded
+};
+
+/// The gradients of several ranks as one list without repetitions: those of equal keys are summed
+/// in the order of the ranks. In blocks, each of rows of one partition; keeps its memory.
+class GradientMerge {
+ public:
+  void start(std::span<const RowGradients> ranks, std::int64_t dim, std::int64_t num_shards);
+
+  /// The next rows, their partition, and their gradients. False: there are no more.
+  bool next_block();
+  std::int64_t partition() const { return partition_; }
+  std::span<const RowPointer> rows() const { return std::span(rows_).first(size_); }
+  const float* gradient(std::int64_t row) const { return sums_[static_cast<std::size_t>(row)]; }
+
+ private:
+  static constexpr std::size_t kBlock = 64;
+
+  std::optional<Key> least_key() const;
+  void add_row(Key key);
+  const float* values_at(const RowGradients& rank, std::size_t at, float* decoded) const;
+
+  std::span<const RowGradients> ranks_;
+  std::int64_t dim_ = 0, num_shards_ = 1, partition_ = 0;
+  std::size_t size_ = 0;            // of the block
+  std::vector<std::size_t> next_;   // [num_ranks]
+  std::vector<RowPointer> rows_;    // [kBlock]
+  std::vector<const float*> sums_;  // [kBlock]: what was received itself, or in memory_
+  std::vector<float> memory_;       // [kBlock + 1, dim]
+};
+
+}  // namespace satrap::ps

@@ -1,0 +1,177 @@
+"""Breaks the kernels on purpose, one line at a time, and sees the tests of the executor notice.
+
+Usage: mutants.py BUILD_DIR [PART_OF_NAME]    with a build that has backend_simt_tests
+       mutants.py --table                     the mutants as a table, for README.md beside this file
+
+A mutant is a replacement in one file of cuda/backend; the sources that it concerns are compiled from a
+copy and linked before the rest. A mutant that its test does not catch is a failure, as is one whose
+line is no longer there, or that README.md does not list.
+"""
+
+import json
+import pathlib
+import re
+import shlex
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).parents[2]
+
+# What is broken, in which file, what for what, seen by which test, compiled into which sources.
+MUTANTS = [
+    ("dropped barrier: sums are taken before all squares are written", "update_row.h",
+     "          make_float4(g[k].x * g[k].x, g[k].y * g[k].y, g[k].z * g[k].z, g[k].w * g[k].w);\n    }\n    group.sync();",
+     "          make_float4(g[k].x * g[k].x, g[k].y * g[k].y, g[k].z * g[k].z, g[k].w * g[k].w);\n    }",
+     "DeviceBackward.EveryOptimizerAndDim", ["backward_rowwise_adagrad.cu"]),
+    ("dropped barrier: sums are read before they are written", "update_row.h",
+     "      eight[i] = sum;\n    }\n    group.sync();", "      eight[i] = sum;\n    }",
+     "DeviceBackward.EveryOptimizerAndDim", ["backward_rowwise_adagrad.cu"]),
+    ("dropped barrier: the row's accumulator is written before all have read it", "update_row.h",
+     "    group.sync();  // everybody has read n\n", "",
+     "DeviceBackward.EveryOptimizerAndDim", ["backward_rowwise_adagrad.cu"]),
+    ("dropped wait: an event holds nothing back", "device.cpp",
+     '  check(cudaStreamWaitEvent(native(stream), native_event(handle_), 0), "cudaStreamWaitEvent");',
+     "  static_cast<void>(stream);",
+     "DeviceRows.VictimsAreSavedBeforeTheirRowsAreOverwritten", ["device.cpp"]),
+    ("off-by-one mask: a group leaves out its last lane", "lanes.h",
+     "((1U << size) - 1U) << (warp_lane - lane)", "((1U << (size - 1)) - 1U) << (warp_lane - lane)",
+     "DevicePoolForward.EveryDim", ["pool_forward.cu"]),
+    ("off-by-one mask: a slot counts itself among those before it", "rows.cu",
+     "((1U << lane) - 1U)", "((2U << lane) - 1U)",
+     "DeviceRows.ListsOfDirtyAndOfAllSlots", ["rows.cu"]),
+    ("missing pin check: rows of unfinished batches are evicted", "resolve.cu",
+     "__ballot_sync(kAllLanes, last_needed <= completed)", "__ballot_sync(kAllLanes, true)",
+     "DeviceResolve.PinnedRowsStayAndOverflowTakesTheRest", ["resolve.cu"]),
+    ("missing pin: a row that is found is not pinned", "resolve.cu",
+     "      if (way == lane_of_warp()) set.pin(arguments.batch, occurrences_of(plan, first + k));\n", "",
+     "DeviceResolve.RowsThatTheBatchNeedsAreNotItsVictims", ["resolve.cu"]),
+    ("digest taken for the tag", "resolve.cu",
+     "digest == digest_of(tag) && cache.tags[slot] == tag", "digest == digest_of(tag)",
+     "DeviceResolve.EqualsTheHostOverManyBatches", ["resolve.cu"]),
+    ("dirty victims are not written back", "resolve.cu",
+     "set.digest != 0 && cache.dirty[set.slot] != 0", "set.digest == 0",
+     "DeviceResolve.TheOldestUnpinnedRowGoesFirst", ["resolve.cu"]),
+    ("overflow rows of two tiles are the same", "resolve.cu",
+     "static_cast<std::int64_t>(before.c) + ordinal", "static_cast<std::int64_t>(ordinal)",
+     "DeviceResolve.WhereAllSetsAreFullOfPinnedRowsNothingIsAdmitted", ["resolve.cu"]),
+    ("frequency is ignored", "resolve.cu",
+     "candidate && frequency == least", "candidate",
+     "DeviceResolve.TheRarestRowGoesFirst", ["resolve.cu"]),
+    ("a read-only batch pins", "resolve.cu",
+     "if (arguments.mode == ResolveMode::kTrain) set.store(cache);", "set.store(cache);",
+     "DeviceResolve.ReadOnlyChangesNothing", ["resolve.cu"]),
+    ("a chunk of exactly kChunk occurrences belongs to nobody", "backward.h",
+     "if (end - begin > kChunk ||", "if (end - begin >= kChunk ||",
+     "DeviceBackward.HotKeysAreSummedInChunks", ["backward.cu", "backward_adagrad.cu"]),
+    ("groups are passed over for the chunks they sum", "backward.h",
+     "grouped ? plan.long_groups : plan.long_chunks", "plan.long_chunks",
+     "DeviceBackward.TheHottestKeyIsSummedInGroups", ["backward.cu", "backward_sgd.cu"]),
+    ("multiplication and addition are rounded apart", "quad.h",
+     "fmaf(c, x.x, sum.x)", "(c * x.x + sum.x)",
+     "DevicePoolForward.EveryDim", ["pool_forward.cu"]),
+    ("stochastic rounding is dropped", "update_row.h",
+     "if (arguments.rounding.stochastic) {", "if (false) {",
+     "DeviceBackward.StochasticRoundingKeepsTheMean", ["backward_sgd.cu"]),
+    ("updated rows stay clean", "update_row.h",
+     "    if (group.lane == 0 && slot < arguments.cache.size.num_slots()) arguments.cache.dirty[slot] = 1;\n", "",
+     "DeviceBackward.EveryOptimizerAndDim", ["backward_sgd.cu"]),
+    ("a sequence runs over its end", "plan.cu",
+     "i - begin < feature.vectors_per_row", "i - begin <= feature.vectors_per_row",
+     "DevicePlan.EqualsTheHostOnRandomBatches", ["plan.cu"]),
+    ("a long segment is announced twice", "plan.cu",
+     "|| j - begin >= kChunk", "",
+     "DevicePlan.OneKeyEverywhere", ["plan.cu"]),
+    ("rows behind the end of the list are copied", "rows.cu",
+     "left < range.max_rows ? left : range.max_rows", "range.max_rows",
+     "DeviceRows.GoOutAndComeBackInChunks", ["rows.cu"]),
+]
+
+
+def compile_commands(build):
+    commands = {}
+    for entry in json.loads((build / "compile_commands.json").read_text()):
+        if "satrap_backend_simt.dir" in entry["command"]:
+            commands[pathlib.Path(entry["file"]).name] = shlex.split(entry["command"])
+    return commands
+
+
+def link_command(build):
+    lines = subprocess.run(["ninja", "-C", str(build), "-t", "commands", "backend_simt_tests"],
+                           capture_output=True, text=True, check=True).stdout.splitlines()
+    line = next(l for l in reversed(lines) if "-o tests/backend_simt_tests" in l)
+    return next(part for part in line.split("&&") if "-o tests/backend_simt_tests" in part).strip()
+
+
+def build_mutant(build, folder, mutant, commands, link):
+    _, file, old, new, _, sources = mutant
+    overlay = folder / "cuda" / "backend"
+    overlay.mkdir(parents=True)
+    text = (ROOT / "cuda" / "backend" / file).read_text()
+    if text.count(old) != 1:
+        raise ValueError(f"{text.count(old)} places in {file} read: {old}")
+    (overlay / file).write_text(text.replace(old, new))
+    objects = []
+    for source in sources:
+        arguments = list(commands[source])
+        at = arguments.index("-o") + 1
+        arguments[at] = str(folder / f"{source}.o")
+        objects.append(arguments[at])
+        if source == file:
+            arguments[-1] = str(overlay / source)
+        compiler = next(i for i, a in enumerate(arguments) if not a.endswith("ccache"))
+        arguments[compiler + 1:compiler + 1] = [f"-I{folder}"]
+        arguments += ["-O0", "-w"]
+        subprocess.run(arguments, cwd=build, check=True, capture_output=True, text=True)
+    program = folder / "mutant"
+    command = link.replace("-o tests/backend_simt_tests", f"-o {program} {' '.join(objects)}")
+    subprocess.run(command, shell=True, cwd=build, check=True, capture_output=True, text=True)
+    return program
+
+
+def verdict(program, test):
+    """How the test took it: None if it passed."""
+    try:
+        result = subprocess.run([program, f"--gtest_filter={test}"], capture_output=True, text=True,
+                                timeout=300)
+    except subprocess.TimeoutExpired:
+        return "does not end"
+    if "[==========] Running 0 tests" in result.stdout:
+        raise ValueError(f"there is no test {test}")
+    if result.returncode == 0:
+        return None
+    fault = re.search(r'description "([^"]*)"', result.stdout)
+    return fault.group(1)[:100] if fault else "wrong result" if result.returncode == 1 else "crash"
+
+
+def table():
+    return "| broken | in | caught by |\n|---|---|---|\n" + "".join(
+        f"| {name} | `{file}` | `{test}` |\n" for name, file, _, _, test, _ in MUTANTS)
+
+
+def main():
+    if sys.argv[1:] == ["--table"]:
+        print(table(), end="")
+        return
+    if table() not in (pathlib.Path(__file__).parent / "README.md").read_text():
+        sys.exit("tests/backend/README.md does not hold the table that --table prints")
+    build = pathlib.Path(sys.argv[1]).resolve()
+    part = sys.argv[2] if len(sys.argv) > 2 else ""
+    mutants = [mutant for mutant in MUTANTS if part in mutant[0]]
+    commands, link = compile_commands(build), link_command(build)
+    survivors = 0
+    for mutant in mutants:
+        name, file, _, _, test, _ = mutant
+        with tempfile.TemporaryDirectory() as folder:
+            try:
+                seen = verdict(build_mutant(build, pathlib.Path(folder), mutant, commands, link), test)
+            except subprocess.CalledProcessError as error:
+                sys.exit(f"{name} ({file}) does not build:\n{error.stderr}")
+        survivors += seen is None
+        print(f"{'SURVIVES' if seen is None else 'caught  '} {name} | {test} | {seen}", flush=True)
+    print(f"{len(mutants) - survivors} of {len(mutants)} mutants caught")
+    sys.exit(survivors != 0 or not mutants)
+
+
+if __name__ == "__main__":
+    main()

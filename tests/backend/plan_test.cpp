@@ -1,0 +1,180 @@
+#include "satrap/backend/plan.h"
+
+#include <gtest/gtest.h>
+
+#include "satrap/core/error.h"
+#include "tests/backend/host_plan.h"
+
+namespace satrap::testing {
+namespace {
+
+using backend::BagPooling;
+using backend::RowLayout;
+
+constexpr std::int64_t kSets = 7;
+
+std::uint64_t set_of(std::uint64_t tag) {
+  return static_cast<std::uint64_t>((static_cast<unsigned __int128>(tag) * kSets) >> 64);
+}
+
+/// Builds the plan on the device and compares everything with the host's.
+void check_plan(const HostBatch& batch, const backend::Plan& plan) {
+  const DeviceBatch on_device(batch);
+  const backend::PlanView view = plan.view(batch.num_ids());
+  const backend::Stream stream;
+  backend::build_plan(on_device.bags(), kSets, batch.padded_dim(), view, stream);
+  stream.wait_until_idle();
+
+  const HostPlan expected = make_host_plan(batch);
+  const backend::PlanCounts counts = download(view.counts, 1)[0];
+  ASSERT_EQ(counts.unique, expected.tags.size());
+  EXPECT_EQ(download(view.unique_tags, counts.unique), expected.tags);
+  const auto unique_of = download(view.unique_of, batch.num_ids());
+  EXPECT_EQ(std::vector<std::int64_t>(unique_of.begin(), unique_of.end()), expected.unique_of);
+  EXPECT_EQ(download(view.coefficients, batch.num_ids()), expected.coefficients);
+
+  std::vector<std::uint32_t> segments{0}, positions, targets, set_runs;
+  std::vector<float> coefficients;
+  std::vector<std::uint32_t> long_unique, long_chunks{0}, long_groups{0};
+  for (std::size_t u = 0; u < expected.tags.size(); ++u) {
+    if (u == 0 || set_of(expected.tags[u]) != set_of(expected.tags[u - 1])) {
+      set_runs.push_back(static_cast<std::uint32_t>(u));
+    }
+    for (const auto& occurrence : expected.occurrences[u]) {
+      positions.push_back(static_cast<std::uint32_t>(occurrence.id));
+      targets.push_back(static_cast<std::uint32_t>(occurrence.target / 4));
+      coefficients.push_back(occurrence.coefficient);
+    }
+    segments.push_back(static_cast<std::uint32_t>(positions.size()));
+    const auto length = static_cast<std::int64_t>(expected.occurrences[u].size());
+    if (length > backend::kChunk) {
+      const std::int64_t chunks = (length + backend::kChunk - 1) / backend::kChunk;
+      const std::int64_t groups =
+          chunks > backend::kChunk ? (chunks + backend::kChunk - 1) / backend::kChunk : 0;
+      long_unique.push_back(static_cast<std::uint32_t>(u));
+      long_chunks.push_back(long_chunks.back() + static_cast<std::uint32_t>(chunks));
+      long_groups.push_back(long_groups.back() + static_cast<std::uint32_t>(groups));
+    }
+  }
+  const auto num_used = static_cast<std::int64_t>(positions.size());
+  EXPECT_EQ(counts.occurrences, positions.size());
+  EXPECT_EQ(download(view.positions, num_used), positions);
+  EXPECT_EQ(download(view.occurrence_targets, num_used), targets);
+  EXPECT_EQ(download(view.occurrence_coefficients, num_used), coefficients);
+  ASSERT_EQ(counts.set_runs, set_runs.size());
+  ASSERT_EQ(counts.longs, long_unique.size());
+  EXPECT_EQ(counts.chunks, long_chunks.back());
+  EXPECT_EQ(counts.groups, long_groups.back());
+  EXPECT_EQ(download(view.long_unique, counts.longs), long_unique);
+  if (counts.unique == 0) return;
+  set_runs.push_back(counts.unique);
+  EXPECT_EQ(download(view.segments, counts.unique + 1), segments);
+  EXPECT_EQ(download(view.set_runs, counts.set_runs + 1), set_runs);
+  EXPECT_EQ(download(view.long_chunks, counts.longs + 1), long_chunks);
+  EXPECT_EQ(download(view.long_groups, counts.longs + 1), long_groups);
+}
+
+void check_plan(const HostBatch& batch) {
+  const RowLayout layout = RowLayout::of(batch.dim, backend::FloatType::kFloat32, RowOptimizer{});
+  const backend::Plan plan(std::max<std::int64_t>(1, batch.num_ids()), layout, 4);
+  for_each_schedule([&] { check_plan(batch, plan); });
+}
+
+TEST(DeviceTag, IsABijectionThatSpreadsTables) {
+  for (int table = 0; table < 50; ++table) {
+    const Key key = make_key(static_cast<TableId>(table), static_cast<std::uint64_t>(table) * 977);
+    EXPECT_EQ(backend::key_of_tag(backend::tag_of(key)), key);
+  }
+  const auto top = [](int table) {
+    return backend::tag_of(make_key(static_cast<TableId>(table), 5)) >> 58;
+  };
+  EXPECT_FALSE(top(0) == top(1) && top(1) == top(2) && top(2) == top(3));
+}
+
+TEST(DevicePlan, TwoBagsOfThreeKeys) {
+  SATRAP_NEEDS_DEVICE();
+  HostBatch batch;
+  batch.num_rows = 2;
+  batch.poolings = {BagPooling::kMean};
+  batch.max_lengths = {1};
+  const TableId table{};
+  batch.keys = {make_key(table, 1), make_key(table, 2), make_key(table, 1), make_key(table, 3)};
+  batch.offsets = {0, 3, 4};
+  check_plan(batch);
+}
+
+TEST(DevicePlan, EmptyBatchHasNoKeys) {
+  SATRAP_NEEDS_DEVICE();
+  HostBatch batch;
+  batch.num_rows = 3;
+  batch.poolings = {BagPooling::kSum};
+  batch.max_lengths = {1};
+  batch.offsets = {0, 0, 0, 0};
+  check_plan(batch);
+}
+
+TEST(DevicePlan, SequenceOfNothingUsed) {
+  SATRAP_NEEDS_DEVICE();
+  HostBatch batch;
+  batch.num_rows = 1;
+  batch.poolings = {BagPooling::kSequence};
+  batch.max_lengths = {1};
+  batch.keys = {make_key(TableId{}, 1), make_key(TableId{}, 1), make_key(TableId{}, 2)};
+  batch.offsets = {0, 3};
+  check_plan(batch);
+}
+
+TEST(DevicePlan, OneKeyEverywhere) {
+  SATRAP_NEEDS_DEVICE();
+  for (const std::int64_t count : {63, 64, 65, 128, 1000, 4097, 9000}) {
+    SCOPED_TRACE(count);
+    HostBatch batch;
+    batch.num_rows = 1;
+    batch.poolings = {BagPooling::kSum};
+    batch.max_lengths = {1};
+    batch.keys.assign(static_cast<std::size_t>(count), make_key(TableId{3}, 77));
+    batch.offsets = {0, count};
+    check_plan(batch);
+  }
+}
+
+TEST(DevicePlan, EqualsTheHostOnRandomBatches) {
+  SATRAP_NEEDS_DEVICE();
+  const std::vector<BagPooling> all{BagPooling::kSum, BagPooling::kMean, BagPooling::kSqrtN,
+                                    BagPooling::kSequence};
+  std::uint64_t seed = 0;
+  for (const std::int64_t max_bag : {1, 7, 400}) {
+    for (const std::int64_t distinct : {1, 30, 5000}) {
+      SCOPED_TRACE(::testing::Message() << "seed " << seed);
+      check_plan(random_batch({.num_rows = max_bag > 100 ? 3 : 23,
+                               .max_bag = max_bag,
+                               .distinct_ids = distinct,
+                               .weighted = seed % 2 == 0,
+                               .poolings = all},
+                              seed));
+      ++seed;
+    }
+  }
+}
+
+TEST(DevicePlan, EqualsTheHostForEveryDegreeOfDuplicates) {
+  SATRAP_NEEDS_DEVICE();
+  for (const std::int64_t percent : kDuplicatePercents) {
+    SCOPED_TRACE(percent);
+    check_plan(batch_with_duplicates(3989, percent, 4, static_cast<std::uint64_t>(percent)));
+  }
+}
+
+TEST(DevicePlan, IsReusedForSmallerBatches) {
+  SATRAP_NEEDS_DEVICE();
+  const BatchShape shape{.num_rows = 20, .max_bag = 9};
+  const RowLayout layout = RowLayout::of(shape.dim, backend::FloatType::kFloat32, RowOptimizer{});
+  const backend::Plan plan(500, layout, 4);
+  for (std::uint64_t seed = 0; seed < 4; ++seed) {
+    check_plan(random_batch({.num_rows = 20 - 6 * static_cast<std::int64_t>(seed)}, seed), plan);
+  }
+  EXPECT_THROW(plan.view(501), Error);
+}
+
+}  // namespace
+}  // namespace satrap::testing

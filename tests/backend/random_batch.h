@@ -1,0 +1,159 @@
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "satrap/backend/operations.h"
+#include "satrap/core/hash.h"
+#include "tests/support/device/device.h"
+
+namespace satrap::testing {
+
+/// Random numbers in the order they are asked for.
+class Random {
+ public:
+  explicit Random(std::uint64_t seed) : stream_{hash64(seed)} {}
+  std::int64_t below(std::int64_t bound) {
+    return static_cast<std::int64_t>(stream_.below(n_++, static_cast<std::uint64_t>(bound)));
+  }
+  float uniform(float low, float high) { return low + (high - low) * stream_.uniform(n_++); }
+
+ private:
+  RandomStream stream_;
+  std::uint64_t n_ = 0;
+};
+
+/// A batch on the host, and where its vectors go.
+struct HostBatch {
+  std::int64_t num_rows = 0;
+  std::int64_t dim = 4;
+  std::vector<backend::BagPooling> poolings;  // per feature
+  std::vector<std::int64_t> max_lengths;      // per feature; 1 unless a sequence
+  std::vector<std::int64_t> offsets{0};       // [num_features * num_rows + 1]
+  std::vector<Key> keys;
+  std::vector<float> weights;  // empty: all 1
+
+  std::int64_t num_ids() const { return static_cast<std::int64_t>(keys.size()); }
+  std::int64_t num_features() const { return static_cast<std::int64_t>(poolings.size()); }
+  std::int64_t padded_dim() const { return (dim + 3) / 4 * 4; }
+  std::int64_t row_stride() const {
+    std::int64_t width = 4;  // some elements that belong to no vector
+    for (const std::int64_t length : max_lengths) width += length * padded_dim();
+    return width;
+  }
+  std::vector<backend::BagFeature> features() const {
+    std::vector<backend::BagFeature> features;
+    std::int64_t vector = 0, column = 4;
+    for (std::size_t f = 0; f < poolings.size(); ++f) {
+      features.push_back({vector, column, poolings[f], static_cast<std::int32_t>(max_lengths[f])});
+      vector += num_rows * max_lengths[f];
+      column += max_lengths[f] * padded_dim();
+    }
+    return features;
+  }
+  std::int64_t num_vectors() const {
+    std::int64_t count = 0;
+    for (const std::int64_t length : max_lengths) count += num_rows * length;
+    return count;
+  }
+};
+
+struct BatchShape {
+  std::int64_t num_rows = 5;
+  std::int64_t max_bag = 6;        // ids per bag: 0 to this
+  std::int64_t distinct_ids = 40;  // ids are drawn from as many
+  std::int64_t dim = 8;
+  bool weighted = false;
+  std::vector<backend::BagPooling> poolings{backend::BagPooling::kSum};
+  std::int64_t max_length = 3;  // of sequences
+  std::int64_t num_tables = 2;
+};
+
+inline HostBatch random_batch(const BatchShape& shape, std::uint64_t seed) {
+  Random random(seed);
+  HostBatch batch;
+  batch.num_rows = shape.num_rows;
+  batch.dim = shape.dim;
+  batch.poolings = shape.poolings;
+  for (const backend::BagPooling pooling : shape.poolings) {
+    batch.max_lengths.push_back(pooling == backend::BagPooling::kSequence ? shape.max_length : 1);
+    for (std::int64_t row = 0; row < shape.num_rows; ++row) {
+      const std::int64_t length = random.below(shape.max_bag + 1);
+      for (std::int64_t i = 0; i < length; ++i) {
+        // Half of the ids are of the first few: duplicates of all degrees.
+        const std::int64_t range = random.below(2) == 0
+                                       ? shape.distinct_ids
+                                       : std::max<std::int64_t>(1, shape.distinct_ids / 20);
+        batch.keys.push_back(make_key(static_cast<TableId>(random.below(shape.num_tables)),
+                                      static_cast<std::uint64_t>(random.below(range))));
+        if (shape.weighted) batch.weights.push_back(random.uniform(-1.0F, 2.0F));
+      }
+      batch.offsets.push_back(batch.num_ids());
+    }
+  }
+  return batch;
+}
+
+/// At most num_ids ids in three features of bags of 0 to 2000, of which about duplicate_percent
+/// have come before; 100: all are the same.
+inline HostBatch batch_with_duplicates(std::int64_t num_ids,
+                                       std::int64_t duplicate_percent,
+                                       std::int64_t dim,
+                                       std::uint64_t seed) {
+  Random random(seed);
+  HostBatch batch;
+  batch.num_rows = 7;
+  batch.dim = dim;
+  batch.poolings = {backend::BagPooling::kSum, backend::BagPooling::kMean,
+                    backend::BagPooling::kSqrtN};
+  batch.max_lengths = {1, 1, 1};
+  const std::int64_t num_bags = batch.num_features() * batch.num_rows;
+  while (static_cast<std::int64_t>(batch.offsets.size()) <= num_bags) {
+    // The first bag is as long as bags get.
+    const std::int64_t wanted = batch.num_ids() == 0 ? 2000 : random.below(300);
+    const std::int64_t length = std::min(wanted, num_ids - batch.num_ids());
+    for (std::int64_t i = 0; i < length; ++i) {
+      const std::int64_t before = batch.num_ids();
+      const bool again = before > 0 && random.below(100) < duplicate_percent;
+      batch.keys.push_back(
+          again ? batch.keys[static_cast<std::size_t>(random.below(before))]
+                : make_key(static_cast<TableId>(before % 3), static_cast<std::uint64_t>(before)));
+    }
+    batch.offsets.push_back(batch.num_ids());
+  }
+  return batch;
+}
+
+/// From hardly any to nothing but duplicates, for tests that go through them all.
+inline constexpr std::int64_t kDuplicatePercents[] = {1, 25, 50, 90, 99, 100};
+
+/// The batch on the device.
+class DeviceBatch {
+ public:
+  explicit DeviceBatch(const HostBatch& batch)
+      : keys_(batch.keys),
+        offsets_(batch.offsets),
+        weights_(batch.weights),
+        features_(batch.features()) {
+    bags_.keys = keys_.data();
+    bags_.offsets = offsets_.data();
+    bags_.weights = batch.weights.empty() ? nullptr : weights_.data();
+    bags_.features = features_.data();
+    bags_.num_ids = batch.num_ids();
+    bags_.num_rows = batch.num_rows;
+    bags_.num_features = batch.num_features();
+    bags_.num_vectors = batch.num_vectors();
+    bags_.row_stride = batch.row_stride();
+  }
+  const backend::Bags& bags() const { return bags_; }
+
+ private:
+  DeviceArray<Key> keys_;
+  DeviceArray<std::int64_t> offsets_;
+  DeviceArray<float> weights_;
+  DeviceArray<backend::BagFeature> features_;
+  backend::Bags bags_;
+};
+
+}  // namespace satrap::testing

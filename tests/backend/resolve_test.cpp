@@ -1,0 +1,281 @@
+#include <algorithm>
+
+#include <gtest/gtest.h>
+
+#include "satrap/backend/cache.h"
+#include "satrap/backend/plan.h"
+#include "satrap/core/error.h"
+#include "tests/backend/host_cache.h"
+#include "tests/backend/host_plan.h"
+#include "tests/backend/host_rows.h"
+
+namespace satrap::testing {
+namespace {
+
+using backend::BagPooling;
+using backend::CacheSize;
+using backend::EvictionPolicy;
+using backend::ResolveArguments;
+using backend::ResolveMode;
+using backend::RowLayout;
+
+/// A cache on the device and its twin on the host, taken through the same batches.
+class Twins {
+ public:
+  Twins(const CacheSize& size, EvictionPolicy policy, std::int64_t max_ids)
+      : size_(size),
+        layout_(RowLayout::of(4, backend::FloatType::kFloat32, RowOptimizer{})),
+        host_(size, policy),
+        device_(layout_, size, policy, stream_),
+        plan_(max_ids, layout_, size.overflow_rows) {}
+
+  /// Resolves the batch on both and compares everything; then declares what it touched dirty.
+  HostCache::Found resolve(const HostBatch& batch, const ResolveArguments& arguments) {
+    const HostPlan expected_plan = make_host_plan(batch);
+    std::vector<std::uint32_t> occurrences;
+    for (const auto& list : expected_plan.occurrences) {
+      occurrences.push_back(static_cast<std::uint32_t>(list.size()));
+    }
+    const auto expected = host_.resolve(expected_plan.tags, occurrences, arguments);
+
+    const DeviceBatch on_device(batch);
+    const backend::PlanView view = plan_.view(batch.num_ids());
+    const backend::MissView& misses = plan_.misses();
+    backend::build_plan(on_device.bags(), size_.num_sets, layout_.padded_dim, view, stream_);
+    backend::resolve(device_.view(), view, arguments, misses, stream_);
+    stream_.wait_until_idle();
+
+    const auto counts = download(misses.counts, 1)[0];
+    EXPECT_EQ(counts.hits, expected.hits);
+    EXPECT_EQ(counts.misses, expected.miss_keys.size());
+    EXPECT_EQ(counts.writebacks, expected.writeback_keys.size());
+    EXPECT_EQ(counts.overflows, expected.overflows);
+    EXPECT_EQ(download(view.slots, static_cast<std::int64_t>(expected.slots.size())),
+              expected.slots);
+    EXPECT_EQ(download(misses.miss_keys, counts.misses), expected.miss_keys);
+    EXPECT_EQ(download(misses.miss_slots, counts.misses), expected.miss_slots);
+    EXPECT_EQ(download(misses.writeback_keys, counts.writebacks), expected.writeback_keys);
+    EXPECT_EQ(download(misses.writeback_slots, counts.writebacks), expected.writeback_slots);
+    EXPECT_EQ(
+        download(misses.overflow_keys, static_cast<std::int64_t>(expected.overflow_keys.size())),
+        expected.overflow_keys);
+    return expected;
+  }
+
+  /// Every second slot of the batch is updated.
+  void dirty(const HostCache::Found& found) {
+    auto dirty = download(device_.view().dirty, size_.num_slots());
+    for (std::size_t i = 0; i < found.slots.size(); i += 2) {
+      const std::int32_t slot = found.slots[i];
+      if (slot < 0 || slot >= size_.num_slots()) continue;
+      dirty[static_cast<std::size_t>(slot)] = 1;
+      host_.way(slot).dirty = true;
+    }
+    upload(dirty, device_.view().dirty);
+  }
+
+  void compare_bookkeeping(EvictionPolicy policy) {
+    const backend::CacheView& view = device_.view();
+    const auto digests = download(view.digests, size_.num_slots());
+    const auto tags = download(view.tags, size_.num_slots());
+    const auto last_needed = download(view.last_needed, size_.num_slots());
+    const auto frequency = download(view.frequency, size_.num_slots());
+    for (std::size_t s = 0; s < digests.size(); ++s) {
+      const HostCache::Way& way = host_.ways()[s];
+      ASSERT_EQ(digests[s] != 0, way.occupied) << "slot " << s;
+      if (!way.occupied) continue;
+      ASSERT_EQ(tags[s], way.tag) << "slot " << s;
+      ASSERT_EQ(last_needed[s], way.last_needed) << "slot " << s;
+      if (policy == EvictionPolicy::kLfu) {
+        ASSERT_EQ(frequency[s], way.frequency) << "slot " << s;
+      }
+    }
+  }
+
+  HostCache& host() { return host_; }
+  const backend::CacheView& view() const { return device_.view(); }
+
+ private:
+  CacheSize size_;
+  RowLayout layout_;
+  HostCache host_;
+  backend::Stream stream_;
+  backend::Cache device_;
+  backend::Plan plan_;
+};
+
+HostBatch batch_of(const std::vector<std::uint64_t>& ids) {
+  HostBatch batch;
+  batch.num_rows = 1;
+  batch.poolings = {BagPooling::kSum};
+  batch.max_lengths = {1};
+  for (const std::uint64_t id : ids) batch.keys.push_back(make_key(TableId{}, id));
+  batch.offsets = {0, batch.num_ids()};
+  return batch;
+}
+
+std::vector<std::uint64_t> range(std::uint64_t begin, std::uint64_t end) {
+  std::vector<std::uint64_t> ids;
+  for (std::uint64_t id = begin; id < end; ++id) ids.push_back(id);
+  return ids;
+}
+
+TEST(DeviceResolve, WhatCameInIsFoundAgain) {
+  SATRAP_NEEDS_DEVICE();
+  for_each_schedule([] {
+    Twins twins({1, 4}, EvictionPolicy::kLru, 8);
+    EXPECT_EQ(twins.resolve(batch_of({5, 7, 5}), {.batch = 1}).hits, 0);
+    EXPECT_EQ(twins.resolve(batch_of({7, 8}), {.batch = 2}).hits, 1);
+  });
+}
+
+TEST(DeviceResolve, EmptyBatchFindsNothing) {
+  SATRAP_NEEDS_DEVICE();
+  for_each_schedule([] {
+    Twins twins({2, 4}, EvictionPolicy::kLru, 8);
+    twins.resolve(batch_of({}), {.batch = 1});
+  });
+}
+
+TEST(DeviceResolve, TheOldestUnpinnedRowGoesFirst) {
+  SATRAP_NEEDS_DEVICE();
+  for_each_schedule([] {
+    Twins twins({1, 4}, EvictionPolicy::kLru, 64);
+    twins.dirty(twins.resolve(batch_of(range(0, 20)), {.batch = 1}));
+    twins.dirty(twins.resolve(batch_of(range(20, 32)), {.batch = 2, .completed = 1}));
+    const auto found =
+        twins.resolve(batch_of(range(100, 105)), {.batch = 3, .completed = 2, .max_overflow = 4});
+    EXPECT_EQ(found.overflows, 0);
+    EXPECT_FALSE(found.writeback_keys.empty());
+  });
+}
+
+TEST(DeviceResolve, PinnedRowsStayAndOverflowTakesTheRest) {
+  SATRAP_NEEDS_DEVICE();
+  for_each_schedule([] {
+    Twins twins({1, 8}, EvictionPolicy::kLru, 64);
+    twins.dirty(twins.resolve(batch_of(range(0, 32)), {.batch = 1}));
+    // Batch 1 is not completed: all 32 rows are pinned. Overflow rows 3 to 6 are this batch's.
+    const auto found = twins.resolve(batch_of(range(30, 40)),
+                                     {.batch = 2, .first_overflow = 3, .max_overflow = 4});
+    EXPECT_EQ(found.hits, 2);
+    EXPECT_EQ(found.overflows, 8);
+    EXPECT_EQ(found.overflow_keys.size(), 4);
+    EXPECT_TRUE(found.writeback_keys.empty());
+    twins.compare_bookkeeping(EvictionPolicy::kLru);
+  });
+}
+
+TEST(DeviceResolve, WhereAllSetsAreFullOfPinnedRowsNothingIsAdmitted) {
+  SATRAP_NEEDS_DEVICE();
+  for (const auto policy : {EvictionPolicy::kLru, EvictionPolicy::kLfu}) {
+    for_each_schedule([&] {
+      Twins twins({9, 70}, policy, 2000);
+      const auto filled = twins.resolve(batch_of(range(0, 1000)), {.batch = 1, .max_overflow = 5});
+      ASSERT_EQ(filled.overflows, 1000 - 9 * 32) << "every set is full";
+      const auto found = twins.resolve(batch_of(range(2000, 2101)),
+                                       {.batch = 2, .first_overflow = 5, .max_overflow = 65});
+      EXPECT_EQ(found.hits, 0);
+      EXPECT_EQ(found.overflows, 101);
+      EXPECT_EQ(found.overflow_keys.size(), 65);
+      EXPECT_EQ(std::count(found.slots.begin(), found.slots.end(), -1), 101 - 65);
+      EXPECT_TRUE(found.writeback_keys.empty());
+      twins.compare_bookkeeping(policy);
+    });
+  }
+}
+
+TEST(DeviceResolve, EqualsTheHostForEveryDegreeOfDuplicates) {
+  SATRAP_NEEDS_DEVICE();
+  for (const std::int64_t percent : kDuplicatePercents) {
+    SCOPED_TRACE(percent);
+    for_each_schedule([&] {
+      Twins twins({31, 300}, EvictionPolicy::kLfu, 3989);
+      for (std::uint32_t b = 1; b <= 3; ++b) {
+        const auto batch = batch_with_duplicates(b == 2 ? 100 : 3989, percent, 4,
+                                                 static_cast<std::uint64_t>(percent) + b);
+        twins.dirty(twins.resolve(batch, {.batch = b, .completed = b - 1, .max_overflow = 300}));
+      }
+      twins.compare_bookkeeping(EvictionPolicy::kLfu);
+    });
+  }
+}
+
+TEST(DeviceResolve, RowsThatTheBatchNeedsAreNotItsVictims) {
+  SATRAP_NEEDS_DEVICE();
+  for_each_schedule([] {
+    Twins twins({1, 64}, EvictionPolicy::kLru, 128);
+    twins.dirty(twins.resolve(batch_of(range(0, 32)), {.batch = 1}));
+    // 16 of the old rows and 40 new ones: 16 find room, 24 do not.
+    auto ids = range(0, 16);
+    const auto more = range(1000, 1040);
+    ids.insert(ids.end(), more.begin(), more.end());
+    const auto found =
+        twins.resolve(batch_of(ids), {.batch = 2, .completed = 1, .max_overflow = 64});
+    EXPECT_EQ(found.hits, 16);
+    EXPECT_EQ(found.overflows, 24);
+  });
+}
+
+TEST(DeviceResolve, TheRarestRowGoesFirst) {
+  SATRAP_NEEDS_DEVICE();
+  for_each_schedule([] {
+    Twins twins({1, 4}, EvictionPolicy::kLfu, 200);
+    auto ids = range(0, 32);
+    for (std::uint64_t id = 0; id < 32; ++id) {
+      for (std::uint64_t i = 0; i < (id * 7) % 5; ++i) ids.push_back(id);
+    }
+    twins.dirty(twins.resolve(batch_of(ids), {.batch = 1}));
+    twins.resolve(batch_of(range(50, 60)), {.batch = 2, .completed = 1, .max_overflow = 4});
+    twins.compare_bookkeeping(EvictionPolicy::kLfu);
+  });
+}
+
+TEST(DeviceResolve, ReadOnlyChangesNothing) {
+  SATRAP_NEEDS_DEVICE();
+  for_each_schedule([] {
+    Twins twins({1, 16}, EvictionPolicy::kLfu, 64);
+    twins.resolve(batch_of(range(0, 20)), {.batch = 1});
+    const auto found = twins.resolve(
+        batch_of(range(10, 30)),
+        {.mode = ResolveMode::kReadOnly, .batch = 9, .completed = 8, .max_overflow = 16});
+    EXPECT_EQ(found.hits, 10);
+    EXPECT_EQ(found.overflow_keys.size(), 10);
+    twins.compare_bookkeeping(EvictionPolicy::kLfu);
+  });
+}
+
+TEST(DeviceResolve, EqualsTheHostOverManyBatches) {
+  SATRAP_NEEDS_DEVICE();
+  for (const auto policy : {EvictionPolicy::kLru, EvictionPolicy::kLfu}) {
+    for (const std::int64_t num_sets : {1, 3, 16, 1000}) {
+      SCOPED_TRACE(::testing::Message() << num_sets << " sets, policy " << int(policy));
+      for_each_schedule([&] {
+        Twins twins({num_sets, 60}, policy, 600);
+        for (std::uint32_t b = 1; b <= 6; ++b) {
+          const auto batch = random_batch(
+              {.num_rows = 37, .max_bag = b == 4 ? 0 : 12, .distinct_ids = num_sets * 40, .dim = 4},
+              b);
+          // Batches complete two behind: their rows are pinned.
+          const auto found = twins.resolve(batch, {.batch = b,
+                                                   .completed = b > 2 ? b - 2 : 0,
+                                                   .first_overflow = b % 2 * 30,
+                                                   .max_overflow = 30});
+          twins.dirty(found);
+        }
+        twins.compare_bookkeeping(policy);
+      });
+    }
+  }
+}
+
+TEST(DeviceResolve, ArgumentsThatCannotBeAreRefused) {
+  SATRAP_NEEDS_DEVICE();
+  Twins twins({1, 4}, EvictionPolicy::kLru, 8);
+  EXPECT_THROW(twins.resolve(batch_of({1}), {.batch = 2, .completed = 2}), Error);
+  EXPECT_THROW(twins.resolve(batch_of({1}), {.batch = 2, .first_overflow = 2, .max_overflow = 3}),
+               Error);
+}
+
+}  // namespace
+}  // namespace satrap::testing

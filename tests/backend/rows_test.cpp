@@ -1,0 +1,167 @@
+#include <gtest/gtest.h>
+
+#include "satrap/backend/plan.h"
+#include "satrap/core/error.h"
+#include "tests/backend/host_rows.h"
+
+namespace satrap::testing {
+namespace {
+
+using backend::CacheSize;
+using backend::EvictionPolicy;
+using backend::FloatType;
+using backend::ListMode;
+using backend::RowLayout;
+
+RowLayout adam_layout(std::int64_t dim) {
+  RowOptimizer adam;
+  adam.type = RowOptimizerType::kAdam;
+  return RowLayout::of(dim, FloatType::kFloat32, adam);
+}
+
+TEST(DeviceRows, GoOutAndComeBackInChunks) {
+  SATRAP_NEEDS_DEVICE();
+  for (const std::int64_t dim : {4, 12, 64, 1024}) {
+    SCOPED_TRACE(dim);
+    const RowLayout layout = adam_layout(dim);
+    const CacheSize size{2, 3};
+    Random random(1);
+    const auto rows = random_rows(layout, size.total_slots(), random);
+    const auto slots = random_slots(50, size.total_slots(), true, random);
+    const std::vector<std::uint32_t> count{45};  // of the 50
+    const DeviceArray<std::int32_t> slots_on_device(slots);
+    const DeviceArray<std::uint32_t> count_on_device(count);
+    const std::int64_t kChunkRows = 16;
+    const DeviceArray<std::byte> staging(kChunkRows * layout.stride_bytes);
+    for_each_schedule([&] {
+      const backend::Stream stream;
+      const backend::Cache from(layout, size, EvictionPolicy::kLru, stream);
+      const backend::Cache to(layout, size, EvictionPolicy::kLru, stream);
+      backend::copy(from.view().rows, rows.data(), static_cast<std::int64_t>(rows.size()), stream);
+      backend::fill(to.view().rows, 0x11, static_cast<std::int64_t>(rows.size()), stream);
+      for (std::int64_t begin = 0; begin < 50; begin += kChunkRows) {
+        backend::gather_rows(from.view(), slots_on_device.data(), count_on_device.data(), begin,
+                             kChunkRows, staging.data(), stream);
+        backend::commit_rows(to.view(), slots_on_device.data(), count_on_device.data(), begin,
+                             kChunkRows, staging.data(), stream);
+      }
+      stream.wait_until_idle();
+      std::vector<std::byte> expected(rows.size(), std::byte{0x11});
+      for (std::size_t i = 0; i < 45; ++i) {
+        if (slots[i] < 0) continue;
+        std::memcpy(expected.data() + slots[i] * layout.stride_bytes,
+                    rows.data() + slots[i] * layout.stride_bytes,
+                    static_cast<std::size_t>(layout.stride_bytes));
+      }
+      ASSERT_TRUE(download(to.view().rows, static_cast<std::int64_t>(rows.size())) == expected);
+    });
+  }
+}
+
+TEST(DeviceRows, ListsOfDirtyAndOfAllSlots) {
+  SATRAP_NEEDS_DEVICE();
+  const RowLayout layout = adam_layout(4);
+  const CacheSize size{9, 1};
+  Random random(2);
+  std::vector<std::uint8_t> digests, dirty;
+  std::vector<std::uint64_t> tags;
+  for (std::int64_t s = 0; s < size.num_slots(); ++s) {
+    digests.push_back(random.below(3) == 0 ? 0 : 7);
+    dirty.push_back(random.below(2) == 0 ? 0 : 1);
+    tags.push_back(backend::tag_of(make_key(TableId{5}, static_cast<std::uint64_t>(s) + 100)));
+  }
+  for_each_schedule([&] {
+    const backend::Stream stream;
+    const backend::Cache cache(layout, size, EvictionPolicy::kLru, stream);
+    const backend::SlotListBuffer list(5);
+    stream.wait_until_idle();
+    upload(digests, cache.view().digests);
+    upload(dirty, cache.view().dirty);
+    upload(tags, cache.view().tags);
+    for (const auto mode : {ListMode::kDirty, ListMode::kAll}) {
+      for (std::int64_t first = 0; first < 9; first += 5) {
+        const std::int64_t num_sets = std::min<std::int64_t>(5, 9 - first);
+        std::vector<std::int32_t> expected;
+        std::vector<Key> keys;
+        for (std::int64_t s = first * 32; s < (first + num_sets) * 32; ++s) {
+          const auto i = static_cast<std::size_t>(s);
+          if (digests[i] == 0 || (mode == ListMode::kDirty && dirty[i] == 0)) continue;
+          expected.push_back(static_cast<std::int32_t>(s));
+          keys.push_back(backend::key_of_tag(tags[i]));
+        }
+        backend::list_slots(cache.view(), mode, first, num_sets, list.view(), stream);
+        stream.wait_until_idle();
+        ASSERT_EQ(download(list.view().count, 1)[0], expected.size());
+        ASSERT_EQ(download(list.view().slots, static_cast<std::int64_t>(expected.size())),
+                  expected);
+        ASSERT_EQ(download(list.view().keys, static_cast<std::int64_t>(keys.size())), keys);
+      }
+    }
+  });
+}
+
+TEST(DeviceRows, FlushedSlotsAreCleanAndTheOthersStayDirty) {
+  SATRAP_NEEDS_DEVICE();
+  const CacheSize size{2, 1};
+  for_each_schedule([&] {
+    const backend::Stream stream;
+    const backend::Cache cache(adam_layout(4), size, EvictionPolicy::kLru, stream);
+    const backend::SlotListBuffer list(1);
+    stream.wait_until_idle();
+    upload(std::vector<std::uint8_t>(64, 1), cache.view().digests);
+    upload(std::vector<std::uint8_t>(64, 1), cache.view().dirty);
+    upload(std::vector<std::uint64_t>(64, 1), cache.view().tags);
+    backend::list_slots(cache.view(), ListMode::kDirty, 1, 1, list.view(), stream);
+    backend::mark_clean(cache.view(), list.view(), stream);
+    stream.wait_until_idle();
+    auto expected = std::vector<std::uint8_t>(64, 1);
+    std::fill(expected.begin() + 32, expected.end(), std::uint8_t{0});
+    ASSERT_EQ(download(cache.view().dirty, 64), expected);
+  });
+}
+
+/// Victims leave on the copy stream while new rows wait for them: what every exchange of rows does.
+TEST(DeviceRows, VictimsAreSavedBeforeTheirRowsAreOverwritten) {
+  SATRAP_NEEDS_DEVICE();
+  const RowLayout layout = adam_layout(8);
+  const CacheSize size{1, 1};
+  Random random(4);
+  const auto old_rows = random_rows(layout, 33, random);
+  const auto new_rows = random_rows(layout, 33, random);
+  std::vector<std::int32_t> slots(32);
+  for (std::size_t i = 0; i < slots.size(); ++i) slots[i] = static_cast<std::int32_t>(31 - i);
+  const DeviceArray<std::int32_t> slots_on_device(slots);
+  const DeviceArray<std::uint32_t> count(std::vector<std::uint32_t>{32});
+  const DeviceArray<std::byte> fetched(new_rows);
+  const DeviceArray<std::byte> victims(32 * layout.stride_bytes);
+  for_each_schedule([&] {
+    const backend::Stream prefetch, copies;
+    backend::Event saved;
+    const backend::Cache cache(layout, size, EvictionPolicy::kLru, prefetch);
+    prefetch.wait_until_idle();
+    upload(old_rows, cache.view().rows);
+    backend::gather_rows(cache.view(), slots_on_device.data(), count.data(), 0, 32, victims.data(),
+                         copies);
+    saved.record(copies);
+    saved.hold_back(prefetch);
+    backend::commit_rows(cache.view(), slots_on_device.data(), count.data(), 0, 32, fetched.data(),
+                         prefetch);
+    prefetch.wait_until_idle();
+    copies.wait_until_idle();
+    const auto saved_rows = victims.host();
+    const auto now = download(cache.view().rows, 32 * layout.stride_bytes);
+    for (std::int64_t i = 0; i < 32; ++i) {
+      const auto stride = static_cast<std::size_t>(layout.stride_bytes);
+      const std::int64_t slot = slots[static_cast<std::size_t>(i)];
+      ASSERT_EQ(std::memcmp(saved_rows.data() + i * layout.stride_bytes,
+                            old_rows.data() + slot * layout.stride_bytes, stride),
+                0);
+      ASSERT_EQ(std::memcmp(now.data() + slot * layout.stride_bytes,
+                            new_rows.data() + i * layout.stride_bytes, stride),
+                0);
+    }
+  });
+}
+
+}  // namespace
+}  // namespace satrap::testing

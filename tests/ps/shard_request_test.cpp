@@ -1,0 +1,299 @@
+// What a shard answers to requests that its own client would never send, and to repeated ones.
+
+#include <cstring>
+
+#include "satrap/net/connection.h"
+#include "src/ps/shard_messages.h"
+#include "src/ps/shard_wire.h"
+#include "tests/ps/shard_fixture.h"
+
+namespace satrap::ps {
+namespace {
+
+using Bytes = std::vector<std::byte>;
+
+Bytes operator+(Bytes a, const Bytes& b) {
+  a.insert(a.end(), b.begin(), b.end());
+  return a;
+}
+
+template <class T>
+Bytes bytes_of(const std::vector<T>& values) {
+  Bytes bytes(values.size() * sizeof(T));
+  if (!values.empty()) std::memcpy(bytes.data(), values.data(), bytes.size());
+  return bytes;
+}
+
+Bytes bytes_of_text(const std::string& text) {
+  const auto bytes = std::as_bytes(std::span(text));
+  return {bytes.begin(), bytes.end()};
+}
+
+class ShardRequests : public ShardTest {
+ protected:
+  static constexpr std::uint64_t kSession = 5;
+
+  void SetUp() override {
+    servers_ = serve(2, {.num_workers = 2});
+    clients_ = clients_of({.num_shards = 2, .job = job_of(1, 1, true)});
+    raw_ = connect();
+  }
+
+  std::unique_ptr<net::Connection> connect() {
+    return std::make_unique<net::Connection>(client_end_, *store_, shard_name(0), "raw",
+                                             net::Deadline::after_ms(30'000));
+  }
+
+  static Bytes prefix(std::uint32_t flags = 0,
+                      std::uint64_t session = kSession,
+                      net::FloatEncoding encoding = net::FloatEncoding::kFp32) {
+    RequestPrefix value{};
+    value.session = session;
+    value.encoding = encoding;
+    value.flags = flags;
+    return bytes_of(std::vector{value});
+  }
+
+  /// The answer, or the error as text.
+  struct Answer {
+    Bytes bytes;
+    std::string error;
+  };
+  Answer ask(ShardOp op, std::int64_t step, const Bytes& payload, std::int32_t rank = 0) {
+    return ask(*raw_, op, step, payload, rank);
+  }
+  Answer ask(net::Connection& connection,
+             ShardOp op,
+             std::int64_t step,
+             const Bytes& payload,
+             std::int32_t rank = 0) {
+    net::CallOptions options;
+    options.tag = {.client = 1, .sequence = ++sequence_, .step = step, .rank = rank};
+    try {
+      net::Ticket ticket = connection.call_for_any_size(op_of(op), {client_end_, {payload}},
+                                                        net::Deadline::after_ms(30'000), options);
+      const auto answer = ticket.wait();
+      return {{answer.begin(), answer.end()}, ""};
+    } catch (const net::NetError& error) {
+      return {{}, error.what()};
+    }
+  }
+  std::string error_of(ShardOp op, std::int64_t step, const Bytes& payload, std::int32_t rank = 0) {
+    return ask(op, step, payload, rank).error;
+  }
+
+  /// Keys of shard 0, ascending.
+  std::vector<Key> own_keys(std::uint64_t num_ids) const {
+    std::vector<Key> keys = all_keys(num_ids);
+    std::erase_if(keys, [](Key key) { return shard_of(key, 2) != 0; });
+    return keys;
+  }
+  std::int64_t num_values(const std::vector<Key>& keys) const {
+    std::int64_t sum = 0;
+    for (const Key key : keys) sum += tables_[static_cast<std::size_t>(table_of(key))].dim;
+    return sum;
+  }
+
+  void expect_training_works() {
+    Cluster cluster{.num_shards = 2, .job = job_of(1, 1, true)};
+    const Oracle oracle(tables_);
+    train(*clients_[0], cluster, 0);
+    clients_[0]->wait_applied(cluster.num_steps);
+    expect_rows(*clients_[0], oracle, expected_rows(oracle, cluster).back(), cluster.num_ids);
+  }
+
+  std::vector<std::unique_ptr<ShardServer>> servers_;
+  std::vector<std::unique_ptr<ShardClient>> clients_;
+  std::unique_ptr<net::Connection> raw_;
+  std::uint64_t sequence_ = 0;
+};
+
+MATCHER_P(Has, part, "") { return arg.find(part) != std::string::npos; }
+
+TEST_F(ShardRequests, AreRefusedByWhatIsWrongWithThem) {
+  const std::vector<Key> keys = own_keys(10);
+  const Bytes good = bytes_of(keys);
+  std::vector<Key> twice = keys, descending = keys, foreign = all_keys(10);
+  twice[1] = twice[0];
+  std::swap(descending[0], descending[1]);
+  using enum ShardOp;
+  EXPECT_THAT(error_of(kPull, 1, {}), Has("a request of 0 bytes"));
+  EXPECT_THAT(error_of(kPull, 1, prefix(0, 4)), Has("another start of the job"));
+  EXPECT_THAT(error_of(kPull, 1, prefix(), 1), Has("rank 1 of a job of 1"));
+  EXPECT_THAT(error_of(kPull, 1, prefix(), -1), Has("rank -1"));
+  EXPECT_THAT(error_of(kPull, 1, prefix(0, kSession, static_cast<net::FloatEncoding>(9))),
+              Has("unknown encoding 9"));
+  EXPECT_THAT(error_of(kPull, 1, prefix() + Bytes(7)), Has("no whole number of keys"));
+  EXPECT_THAT(error_of(kPull, 1, prefix() + bytes_of(twice)), Has("do not ascend"));
+  EXPECT_THAT(error_of(kPull, 1, prefix() + bytes_of(descending)), Has("do not ascend"));
+  EXPECT_THAT(error_of(kPull, 1, prefix() + bytes_of(foreign)), Has("is of shard 1, this is"));
+  EXPECT_THAT(error_of(kPull, 1, prefix() + bytes_of(std::vector{make_key(TableId{3}, 1)})),
+              Has("a key of table 3, there are 3"));
+  EXPECT_THAT(error_of(kPull, 2, prefix() + good), Has("expected is step 1"));
+  EXPECT_THAT(error_of(kPull, -1, prefix() + good), Has("which is over"));
+  EXPECT_THAT(error_of(kPull, 0, prefix() + good), Has("which is over"));
+  EXPECT_THAT(error_of(kPush, 1, prefix()), Has("whose pull has not been answered"));
+  EXPECT_THAT(error_of(kPush, 0, prefix()), Has("expected is step 1"));
+  EXPECT_THAT(error_of(kPush, 7, prefix()), Has("expected is step 1"));
+  EXPECT_THAT(error_of(static_cast<ShardOp>(99), 1, prefix()), Has("unknown operation 99"));
+  EXPECT_THAT(error_of(kLookup, 0, prefix() + bytes_of(twice)), Has("do not ascend"));
+  EXPECT_THAT(error_of(kWriteSnapshot, 0, prefix()), Has("no snapshot has begun"));
+  EXPECT_THAT(error_of(kBeginSnapshot, 3, prefix()), Has("the rows are of step 0"));
+  EXPECT_THAT(error_of(kBegin, 0, bytes_of_text("{")), Has("not a begin message"));
+  EXPECT_THAT(error_of(kBegin, 0, bytes_of_text("[1]")), Has("not a begin message"));
+  EXPECT_THAT(error_of(kJoin, 0, bytes_of_text("{\"session\": \"x\"}")), Has("not a join"));
+  const auto lines = describe_tables(tables_, kSeed, 2);
+  const auto begin_with = [&](const std::function<void(ShardJob&)>& change) {
+    ShardJob job{.session = 900};
+    change(job);
+    return error_of(kBegin, 0, bytes_of_text(to_json(BeginMessage{job, lines})));
+  };
+  EXPECT_THAT(begin_with([](ShardJob& job) { job.num_ranks = 0; }), Has("0 ranks"));
+  EXPECT_THAT(begin_with([](ShardJob& job) { job.num_ranks = 1 << 30; }), Has("ranks, allowed"));
+  EXPECT_THAT(begin_with([](ShardJob& job) { job.staleness = -1; }), Has("staleness -1"));
+  EXPECT_THAT(begin_with([](ShardJob& job) { job.first_step = 0; }), Has("first step 0"));
+  EXPECT_THAT(begin_with([](ShardJob& job) { job.session = 0; }), Has("session 0"));
+  EXPECT_THAT(begin_with([](ShardJob& job) { job.async = job.deterministic = true; }),
+              Has("never deterministic"));
+  EXPECT_THAT(begin_with([](ShardJob& job) { job.row_files = {{.path = "x", .table = 3}}; }),
+              Has("of table 3, there are 3"));
+  EXPECT_THAT(begin_with([](ShardJob& job) { job.session = kSession; }), Has("a second begin"));
+
+  // And a pull with room for less than its answer.
+  std::vector<std::byte> little(64);
+  net::CallOptions options;
+  options.tag = {.client = 1, .sequence = ++sequence_, .step = 1, .rank = 0};
+  EXPECT_THAT(message_of([&] {
+                raw_->call(op_of(kPull), {client_end_, {prefix() + good}}, little,
+                           net::Deadline::after_ms(30'000), options)
+                    .wait();
+              }),
+              Has("the client has room for 64"));
+  expect_training_works();
+}
+
+TEST_F(ShardRequests, APushOfTheWrongSizeIsRefusedAndTheRightOneTaken) {
+  const std::vector<Key> keys = own_keys(10);
+  const auto values = static_cast<std::size_t>(num_values(keys));
+  ASSERT_EQ(ask(ShardOp::kPull, 1, prefix() + bytes_of(keys)).error, "");
+  for (const std::size_t size : {std::size_t{0}, values - 1, values + 1}) {
+    EXPECT_THAT(error_of(ShardOp::kPush, 1, prefix() + bytes_of(std::vector<float>(size))),
+                Has("bytes of gradients for"));
+  }
+  EXPECT_THAT(error_of(ShardOp::kPush, 1, prefix(kSkip) + Bytes(4)), Has("expected are 0"));
+  EXPECT_EQ(error_of(ShardOp::kPush, 1, prefix() + bytes_of(std::vector<float>(values))), "");
+}
+
+TEST_F(ShardRequests, StepsBeyondWhatARankMayHaveOpenAreRefused) {
+  // Without a bound that holds pulls back: only the shard's own limit does.
+  ShardJob job{.session = 6};
+  job.async = true;
+  clients_[0]->begin(job);
+  std::int64_t step = 1;
+  Answer answer;
+  while ((answer = ask(ShardOp::kPull, step, prefix(0, 6))).error.empty()) ASSERT_LT(step++, 1000);
+  EXPECT_THAT(answer.error, Has("64 steps are open already"));
+  EXPECT_EQ(step, 65);
+  for (std::int64_t push = 1; push < step; ++push) {
+    ASSERT_EQ(error_of(ShardOp::kPush, push, prefix(kSkip, 6)), "");
+  }
+  ASSERT_EQ(error_of(ShardOp::kWaitApplied, step - 1, prefix(0, 6)), "");
+  EXPECT_EQ(error_of(ShardOp::kPull, step, prefix(0, 6)), "");
+}
+
+TEST_F(ShardRequests, ARepeatedPullGetsTheSameBytesInDeterministicMode) {
+  const std::vector<Key> keys = own_keys(10);
+  const Bytes pull = prefix() + bytes_of(keys);
+  const Bytes gradients =
+      bytes_of(std::vector<float>(static_cast<std::size_t>(num_values(keys)), 1));
+  ASSERT_EQ(ask(ShardOp::kPull, 1, pull).error, "");
+  const Answer first = ask(ShardOp::kPull, 2, pull);
+  ASSERT_EQ(ask(ShardOp::kPush, 1, prefix() + gradients).error, "");
+  // The rows change once all pulls that read them before have been answered, and this one was.
+  ASSERT_EQ(ask(ShardOp::kWaitApplied, 1, prefix()).error, "");
+  const Answer again = ask(*connect(), ShardOp::kPull, 2, pull);
+  EXPECT_EQ(again.error, "");
+  EXPECT_EQ(again.bytes, first.bytes);
+  EXPECT_NE(ask(ShardOp::kLookup, 0, pull).bytes, first.bytes);
+  EXPECT_THAT(error_of(ShardOp::kPull, 2, prefix()), Has("of other keys"));
+  ASSERT_EQ(ask(ShardOp::kPush, 2, prefix() + gradients).error, "");
+  EXPECT_THAT(error_of(ShardOp::kPull, 2, pull), Has("whose gradients have come"));
+}
+
+TEST_F(ShardRequests, ARepeatedPullThatWaitsIsAnsweredOnTheNewConnection) {
+  ShardJob job = job_of(1, 0, false);
+  job.session = 8;
+  clients_[0]->begin(job);
+  const Bytes pull = prefix(0, 8) + bytes_of(own_keys(10));
+  ASSERT_EQ(ask(ShardOp::kPull, 1, pull).error, "");
+  auto old = connect(), fresh = connect();
+  const auto call = [&](net::Connection& connection) {
+    net::CallOptions options;
+    options.tag = {.client = 1, .sequence = 1000, .step = 2, .rank = 0};
+    return connection.call_for_any_size(op_of(ShardOp::kPull), {client_end_, {pull}},
+                                        net::Deadline::after_ms(30'000), options);
+  };
+  net::Ticket lost = call(*old);
+  net::Ticket repeated = call(*fresh);
+  old->close("lost");
+  ASSERT_EQ(ask(ShardOp::kPush, 1, prefix(kSkip, 8)).error, "");
+  EXPECT_GT(repeated.wait().size(), sizeof(ReplyPrefix));
+  EXPECT_THROW(lost.wait(), net::NetError);
+}
+
+TEST_F(ShardRequests, ARepeatedPushIsAppliedOnce) {
+  const std::vector<Key> keys = own_keys(10);
+  const auto values = static_cast<std::size_t>(num_values(keys));
+  ASSERT_EQ(ask(ShardOp::kPull, 1, prefix() + bytes_of(keys)).error, "");
+  ASSERT_EQ(ask(ShardOp::kEndPulls, 1, prefix()).error, "");
+  const Bytes push = prefix() + bytes_of(std::vector<float>(values, 1.0F));
+  for (int i = 0; i < 3; ++i) ASSERT_EQ(ask(*connect(), ShardOp::kPush, 1, push).error, "");
+  ASSERT_EQ(ask(ShardOp::kWaitApplied, 1, prefix()).error, "");
+  const Answer once = ask(ShardOp::kLookup, 0, prefix() + bytes_of(keys));
+  for (int i = 0; i < 3; ++i) ASSERT_EQ(ask(*connect(), ShardOp::kPush, 1, push).error, "");
+  EXPECT_EQ(ask(ShardOp::kLookup, 0, prefix() + bytes_of(keys)).bytes, once.bytes);
+  EXPECT_GE(parse_stats(ask(ShardOp::kStats, 0, prefix()).bytes).repeated_requests, 5);
+
+  const Oracle oracle(tables_);
+  Oracle::Rows expected;
+  Oracle::Sums sums;
+  for (const Key key : keys) {
+    oracle.add(sums, key, std::vector<float>(static_cast<std::size_t>(oracle.spec_of(key).dim), 1));
+  }
+  oracle.apply(expected, sums, 1);
+  std::vector<float> weights;
+  for (const Key key : keys) {
+    const auto row = oracle.weights(expected, key);
+    weights.insert(weights.end(), row.begin(), row.end());
+  }
+  EXPECT_EQ(Bytes(once.bytes.begin() + sizeof(ReplyPrefix), once.bytes.end()), bytes_of(weights));
+}
+
+TEST_F(ShardRequests, GarbageLeavesTheShardServing) {
+  std::mt19937_64 random(20);
+  std::int64_t num_refused = 0, num_taken = 0;
+  for (int i = 0; i < 3000; ++i) {
+    // From a request that could be right, with some bytes changed, cut or added. The rank is never
+    // that of the job, the session seldom is not.
+    Bytes payload = prefix(static_cast<std::uint32_t>(random() % 3), random() % 8 ? kSession : 1) +
+                    bytes_of(own_keys(random() % 5));
+    if (random() % 4 == 0) payload = bytes_of_text(to_json(BeginMessage{{.session = 3}, {}}));
+    for (std::uint64_t changes = random() % 4; changes > 0 && !payload.empty(); --changes) {
+      payload[random() % payload.size()] = static_cast<std::byte>(random());
+    }
+    if (random() % 4 == 0) payload.resize(random() % (payload.size() + 1));
+    if (random() % 8 == 0) payload.resize(payload.size() + random() % 100'000);
+    const auto op = static_cast<ShardOp>(random() % 16);
+    const auto step = static_cast<std::int64_t>(random() % 8 ? random() % 4 : random());
+    // Lookups and statistics change nothing, so they may be of a rank that there is.
+    const bool is_harmless = op == ShardOp::kLookup || op == ShardOp::kStats;
+    const std::int32_t rank = is_harmless ? 0 : static_cast<std::int32_t>(random() % 100) + 1;
+    ++(ask(op, step, payload, rank).error.empty() ? num_taken : num_refused);
+  }
+  EXPECT_GT(num_refused, 2000);
+  EXPECT_GT(num_taken, 20);
+  expect_training_works();
+}
+
+}  // namespace
+}  // namespace satrap::ps

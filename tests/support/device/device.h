@@ -1,0 +1,74 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "satrap/backend/memory.h"
+
+/// What tests of device operations run on: one source, linked once with the SIMT executor
+/// (device_simt.cpp) and once with the real device (device_gpu.cpp).
+namespace satrap::testing {
+
+/// Empty if tests can run; else the reason to skip them. Where SATRAP_REQUIRE_GPU=1 asks for a GPU
+/// and there is none, the reason is a failure.
+struct Readiness {
+  std::string reason;
+  bool fails = false;
+};
+Readiness device_readiness();
+
+/// Runs `check` under every schedule there is: eight on the executor, seeded; one on a device.
+void for_each_schedule(const std::function<void()>& check);
+
+/// Fewer and smaller random cases on the executor, whose lanes take their turns.
+bool is_emulated();
+
+/// A device array with the content of a vector, copied at once.
+template <class T>
+class DeviceArray {
+ public:
+  explicit DeviceArray(std::int64_t count)
+      : memory_(backend::Memory::Place::kDevice,
+                count * static_cast<std::int64_t>(sizeof(T)),
+                "a test's array"),
+        count_(count) {}
+  explicit DeviceArray(const std::vector<T>& values)
+      : DeviceArray(static_cast<std::int64_t>(values.size())) {
+    if (!values.empty()) {
+      backend::copy(memory_.data(), values.data(), memory_.bytes(), stream_);
+      stream_.wait_until_idle();
+    }
+  }
+  T* data() const { return reinterpret_cast<T*>(memory_.data()); }
+  std::vector<T> host() const { return download(data(), count_); }
+
+  static std::vector<T> download(const T* data, std::int64_t count) {
+    std::vector<T> values(static_cast<std::size_t>(count));
+    const backend::Stream stream;
+    backend::copy(values.data(), data, count * static_cast<std::int64_t>(sizeof(T)), stream);
+    stream.wait_until_idle();
+    return values;
+  }
+
+ private:
+  backend::Memory memory_;
+  std::int64_t count_;
+  backend::Stream stream_;
+};
+
+template <class T>
+std::vector<T> download(const T* data, std::int64_t count) {
+  return DeviceArray<T>::download(data, count);
+}
+
+}  // namespace satrap::testing
+
+/// First line of every test of a device operation.
+#define SATRAP_NEEDS_DEVICE()                                        \
+  do {                                                               \
+    const auto readiness = ::satrap::testing::device_readiness();    \
+    if (readiness.fails) FAIL() << readiness.reason;                 \
+    if (!readiness.reason.empty()) GTEST_SKIP() << readiness.reason; \
+  } while (false)

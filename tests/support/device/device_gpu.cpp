@@ -1,0 +1,20 @@
+#include <cstdlib>
+#include <string_view>
+
+#include "satrap/backend/device.h"
+#include "tests/support/device/device.h"
+
+namespace satrap::testing {
+
+Readiness device_readiness() {
+  const std::string reason = backend::why_unavailable();
+  if (reason.empty()) return {};
+  const char* required = std::getenv("SATRAP_REQUIRE_GPU");
+  return {"no GPU: " + reason, required != nullptr && std::string_view(required) == "1"};
+}
+
+void for_each_schedule(const std::function<void()>& check) { check(); }
+
+bool is_emulated() { return false; }
+
+}  // namespace satrap::testing

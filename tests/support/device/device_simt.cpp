@@ -1,0 +1,22 @@
+#include <gtest/gtest.h>
+
+#include "tests/support/device/device.h"
+#include "tests/support/simt/executor.h"
+
+namespace satrap::testing {
+
+Readiness device_readiness() { return {}; }
+
+void for_each_schedule(const std::function<void()>& check) {
+  for (std::uint64_t seed = 0; seed < 8; ++seed) {
+    SCOPED_TRACE(::testing::Message() << "schedule " << seed);
+    simt::set_seed(seed);
+    check();
+    if (::testing::Test::HasFatalFailure()) break;
+  }
+  simt::set_seed(0);
+}
+
+bool is_emulated() { return true; }
+
+}  // namespace satrap::testing

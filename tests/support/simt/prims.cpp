@@ -1,0 +1,51 @@
+// Stands in for cuda/backend/prims.cu: the same primitives, of the standard library.
+#include "src/backend/prims.h"
+
+#include <algorithm>
+#include <numeric>
+#include <vector>
+
+#include <cuda_runtime_api.h>
+
+#include "cuda/backend/check.h"
+
+namespace satrap::backend {
+
+std::int64_t prims_scratch_bytes(std::int64_t /*max_items*/) { return 1; }
+
+void sort_pairs(void* /*scratch*/,
+                std::int64_t /*scratch_bytes*/,
+                const std::uint64_t* keys,
+                std::uint64_t* sorted_keys,
+                const std::uint32_t* values,
+                std::uint32_t* sorted_values,
+                std::int64_t n,
+                StreamRef stream) {
+  simt::enqueue(native(stream), [=] {
+    std::vector<std::int64_t> order(static_cast<std::size_t>(n));
+    std::iota(order.begin(), order.end(), 0);
+    std::stable_sort(order.begin(), order.end(),
+                     [&](std::int64_t i, std::int64_t j) { return keys[i] < keys[j]; });
+    for (std::int64_t i = 0; i < n; ++i) {
+      sorted_keys[i] = keys[order[static_cast<std::size_t>(i)]];
+      sorted_values[i] = values[order[static_cast<std::size_t>(i)]];
+    }
+  });
+}
+
+void inclusive_sum(void*, std::int64_t, Count2* counts, std::int64_t n, StreamRef stream) {
+  simt::enqueue(native(stream), [=] {
+    std::inclusive_scan(counts, counts + n, counts,
+                        [](Count2 x, Count2 y) { return Count2{x.a + y.a, x.b + y.b}; });
+  });
+}
+
+void inclusive_sum(void*, std::int64_t, Count4* counts, std::int64_t n, StreamRef stream) {
+  simt::enqueue(native(stream), [=] {
+    std::inclusive_scan(counts, counts + n, counts, [](Count4 x, Count4 y) {
+      return Count4{x.a + y.a, x.b + y.b, x.c + y.c, x.d + y.d};
+    });
+  });
+}
+
+}  // namespace satrap::backend

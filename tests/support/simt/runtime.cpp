@@ -1,0 +1,256 @@
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <deque>
+#include <map>
+#include <memory>
+#include <random>
+#include <sstream>
+#include <vector>
+
+#include <cuda_runtime_api.h>
+#include <dlfcn.h>
+
+struct CUevent_st {
+  std::int64_t recorded = 0;   // times that a record was queued
+  std::int64_t completed = 0;  // the last of them that was reached
+  std::chrono::steady_clock::time_point time;
+};
+
+struct CUstream_st {
+  struct Work {
+    std::function<void()> run;
+    CUevent_st* awaits = nullptr;  // not before this event
+    std::int64_t generation = 0;   //   has completed so often
+    bool ready() const { return awaits == nullptr || awaits->completed >= generation; }
+  };
+  std::deque<Work> queue;
+};
+
+namespace {
+
+constexpr std::size_t kTotalBytes = std::size_t{1} << 30;
+constexpr int kMultiprocessors = 2;
+
+// One simulated device per thread: streams and the sizes of its allocations.
+struct Device {
+  CUstream_st default_stream;
+  std::vector<CUstream_st*> streams{&default_stream};
+  std::map<void*, std::size_t> allocations;
+  std::size_t allocated = 0;
+};
+
+Device& device() {
+  thread_local Device instance;
+  return instance;
+}
+
+CUstream_st& stream_of(cudaStream_t stream) {
+  return stream == nullptr ? device().default_stream : *stream;
+}
+
+/// Runs one piece of work of any stream that can go on; false if there is none.
+bool progress() {
+  std::vector<CUstream_st*> ready;
+  for (CUstream_st* stream : device().streams) {
+    if (!stream->queue.empty() && stream->queue.front().ready()) ready.push_back(stream);
+  }
+  if (ready.empty()) return false;
+  CUstream_st* stream = ready[simt::draw_stream(ready.size())];
+  const CUstream_st::Work work = std::move(stream->queue.front());
+  stream->queue.pop_front();
+  try {
+    work.run();
+  } catch (...) {  // the device is lost: what is queued will not run
+    for (CUstream_st* other : device().streams) other->queue.clear();
+    throw;
+  }
+  return true;
+}
+
+template <class Done>
+cudaError_t run_until(Done done) {
+  while (!done()) {
+    if (!progress()) throw simt::Fault("streams wait for each other for ever");
+  }
+  return cudaSuccess;
+}
+
+bool all_idle() {
+  for (const CUstream_st* stream : device().streams) {
+    if (!stream->queue.empty()) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+namespace simt {
+
+void enqueue(cudaStream_t stream, std::function<void()> work) {
+  stream_of(stream).queue.push_back({.run = std::move(work)});
+}
+
+std::string name_of_kernel(void* kernel) {
+  Dl_info info;
+  if (dladdr(kernel, &info) != 0 && info.dli_sname != nullptr) return info.dli_sname;
+  std::ostringstream out;
+  out << "kernel " << kernel;
+  return out.str();
+}
+
+std::size_t allocated_bytes() { return device().allocated; }
+
+}  // namespace simt
+
+const char* cudaGetErrorName(cudaError_t error) {
+  switch (error) {
+    case cudaSuccess:
+      return "cudaSuccess";
+    case cudaErrorInvalidValue:
+      return "cudaErrorInvalidValue";
+    case cudaErrorMemoryAllocation:
+      return "cudaErrorMemoryAllocation";
+    case cudaErrorInsufficientDriver:
+      return "cudaErrorInsufficientDriver";
+    case cudaErrorNoDevice:
+      return "cudaErrorNoDevice";
+    case cudaErrorNotReady:
+      return "cudaErrorNotReady";
+  }
+  return "cudaErrorUnknown";
+}
+const char* cudaGetErrorString(cudaError_t error) { return cudaGetErrorName(error); }
+cudaError_t cudaGetLastError() { return cudaSuccess; }
+
+cudaError_t cudaGetDeviceCount(int* count) {
+  *count = 1;
+  return cudaSuccess;
+}
+cudaError_t cudaGetDevice(int* number) {
+  *number = 0;
+  return cudaSuccess;
+}
+cudaError_t cudaSetDevice(int number) { return number == 0 ? cudaSuccess : cudaErrorInvalidValue; }
+cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr, int) {
+  *value = kMultiprocessors;
+  return cudaSuccess;
+}
+cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int) {
+  *properties = {};
+  std::snprintf(properties->name, sizeof(properties->name), "SIMT executor");
+  properties->totalGlobalMem = kTotalBytes;
+  properties->multiProcessorCount = kMultiprocessors;
+  properties->l2CacheSize = 1 << 20;
+  properties->major = 9;
+  return cudaSuccess;
+}
+cudaError_t cudaDriverGetVersion(int* version) {
+  *version = 0;
+  return cudaSuccess;
+}
+cudaError_t cudaMemGetInfo(std::size_t* free_bytes, std::size_t* total_bytes) {
+  *total_bytes = kTotalBytes;
+  *free_bytes = kTotalBytes - device().allocated;
+  return cudaSuccess;
+}
+cudaError_t cudaDeviceSynchronize() { return run_until(all_idle); }
+cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest) {
+  *least = 0;
+  *greatest = -1;
+  return cudaSuccess;
+}
+
+cudaError_t cudaMalloc(void** memory, std::size_t bytes) {
+  if (device().allocated + bytes > kTotalBytes) return cudaErrorMemoryAllocation;
+  // aligned_alloc wants whole multiples; malloc'd red zones must begin right behind the last byte.
+  if (posix_memalign(memory, 256, bytes == 0 ? 1 : bytes) != 0) return cudaErrorMemoryAllocation;
+  std::memset(*memory, 0xFE, bytes);
+  device().allocations[*memory] = bytes;
+  device().allocated += bytes;
+  return cudaSuccess;
+}
+cudaError_t cudaFree(void* memory) {
+  if (memory == nullptr) return cudaSuccess;
+  cudaDeviceSynchronize();
+  const auto found = device().allocations.find(memory);
+  if (found == device().allocations.end()) return cudaErrorInvalidValue;
+  device().allocated -= found->second;
+  device().allocations.erase(found);
+  std::free(memory);
+  return cudaSuccess;
+}
+cudaError_t cudaHostAlloc(void** memory, std::size_t bytes, unsigned) {
+  *memory = std::malloc(bytes == 0 ? 1 : bytes);
+  return *memory != nullptr ? cudaSuccess : cudaErrorMemoryAllocation;
+}
+cudaError_t cudaFreeHost(void* memory) {
+  cudaDeviceSynchronize();
+  std::free(memory);
+  return cudaSuccess;
+}
+cudaError_t cudaMemcpyAsync(void* to,
+                            const void* from,
+                            std::size_t bytes,
+                            cudaMemcpyKind,
+                            cudaStream_t stream) {
+  if (bytes != 0) simt::enqueue(stream, [=] { std::memcpy(to, from, bytes); });
+  return cudaSuccess;
+}
+cudaError_t cudaMemsetAsync(void* memory, int value, std::size_t bytes, cudaStream_t stream) {
+  if (bytes != 0) simt::enqueue(stream, [=] { std::memset(memory, value, bytes); });
+  return cudaSuccess;
+}
+
+cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned, int) {
+  *stream = new CUstream_st;
+  device().streams.push_back(*stream);
+  return cudaSuccess;
+}
+cudaError_t cudaStreamDestroy(cudaStream_t stream) {
+  run_until([&] { return stream->queue.empty(); });
+  std::erase(device().streams, stream);
+  delete stream;
+  return cudaSuccess;
+}
+cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
+  return run_until([&] { return stream_of(stream).queue.empty(); });
+}
+cudaError_t cudaStreamQuery(cudaStream_t stream) {
+  progress();
+  return stream_of(stream).queue.empty() ? cudaSuccess : cudaErrorNotReady;
+}
+cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned) {
+  stream_of(stream).queue.push_back({.run = [] {}, .awaits = event, .generation = event->recorded});
+  return cudaSuccess;
+}
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned) {
+  *event = new CUevent_st;
+  return cudaSuccess;
+}
+cudaError_t cudaEventDestroy(cudaEvent_t event) {
+  cudaDeviceSynchronize();
+  delete event;
+  return cudaSuccess;
+}
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
+  const std::int64_t generation = ++event->recorded;
+  simt::enqueue(stream, [event, generation] {
+    event->completed = generation;
+    event->time = std::chrono::steady_clock::now();
+  });
+  return cudaSuccess;
+}
+cudaError_t cudaEventSynchronize(cudaEvent_t event) {
+  return run_until([&] { return event->completed >= event->recorded; });
+}
+cudaError_t cudaEventQuery(cudaEvent_t event) {
+  progress();
+  return event->completed >= event->recorded ? cudaSuccess : cudaErrorNotReady;
+}
+cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start, cudaEvent_t stop) {
+  *milliseconds = std::chrono::duration<float, std::milli>(stop->time - start->time).count();
+  return cudaSuccess;
+}
