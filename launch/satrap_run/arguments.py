@@ -28,15 +28,17 @@ failures
   attempt: all others get SIGTERM, and SIGKILL after 3 s. Then the next attempt starts with
   `train --resume`, from the last checkpoint, at most --max-restarts times. Status 2, a wrong
   configuration, is never tried again. --resume, --resume-from and --overwrite behind `--` are for
-  attempt 0 only.
+  attempt 0 only. A rank that hangs after rank 0 has finished is killed after --grace; the job is
+  complete all the same.
 
 stopping
   Ctrl-C or SIGTERM: ranks get the signal, write a checkpoint and end; then shards end. A second
   signal kills everything at once. If the launcher itself is killed, its processes die with it.
 
 exit status
-  0 when all ranks have finished; 128 + signal when stopped by one; otherwise the status of the
-  process that failed first (128 + signal if it was killed); 2 wrong usage or configuration.
+  0 when all ranks have finished, or rank 0 has and others hang; 128 + signal when stopped by one;
+  otherwise the status of the process that failed first (128 + signal if it was killed); 2 wrong
+  usage or configuration.
 
 several nodes
   Start satrap-run once on each, with the same arguments but for --node-rank, and with the same
@@ -131,7 +133,8 @@ def make_parser():
     add("--max-restarts", type=count(0), default=0, metavar="R",
         help="how often a failed job starts again (default 0)")
     add("--grace", type=seconds, default=60.0, metavar="S",
-        help="seconds that ranks have for their checkpoint after Ctrl-C or SIGTERM (default 60)")
+        help="seconds that ranks have to end, for their checkpoint after Ctrl-C or SIGTERM, and "
+             "after rank 0 has finished (default 60)")
     add("--log-dir", metavar="DIR", help="log files (default: logs in the job's run_dir)")
     add("--bin-dir", metavar="DIR",
         help="folder of satrap and satrap-ps (default: beside this program, its build, or PATH)")

@@ -78,6 +78,8 @@ class Job:
                 case "failed":
                     self._fail(Failure(message["what"], message["status"], message["restart"],
                                        message.get("log")))
+                case "chief_finished":
+                    self._tell_all({"do": "end_late_ranks"})
                 case "ranks_ended":
                     with_ranks.discard(node)
                     self._finished = self._finished and message["finished"]

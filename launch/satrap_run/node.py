@@ -18,9 +18,10 @@ SETTLE_S = 0.05  # so that the death of a shard is not mistaken for the error it
 class Node:
     """Starts, stops and watches. What happens is told to `report`, as the messages of members.py:
 
-    failed       a process ended that should not have: what, status, restart (may it be tried again)
-    ranks_ended  no rank runs any more; finished: all have ended with 0
-    ended        no shard runs either
+    failed          a process ended that should not have: what, status, restart (may it be tried again)
+    chief_finished  rank 0 has ended with 0: the last checkpoint and the summary are written
+    ranks_ended     no rank runs any more; finished: all have ended with 0
+    ended           no shard runs either
     """
 
     def __init__(self, options, token, log_dir, output, report):
@@ -39,6 +40,8 @@ class Node:
                 self._start(command["attempt"])
             case "stop_ranks":
                 self._stop_ranks(command["signal"])
+            case "end_late_ranks":
+                self._end_late_ranks()
             case "stop_shards":
                 self._stop_shards()
             case "end":
@@ -139,6 +142,11 @@ class Node:
         self._signal(self._running("rank"), number, self._options.grace)
         self._report_progress()
 
+    def _end_late_ranks(self):
+        """They have nothing left to do: one that hangs must not keep the job from ending."""
+        self._loop.call_later(self._options.grace, self._kill_late, self._running("rank"),
+                              "rank 0 had finished", self._options.grace)
+
     def _stop_shards(self):
         self._stopping_shards = True
         self._signal(self._running("shard"), signal.SIGTERM, SHARD_GRACE_S)
@@ -152,13 +160,13 @@ class Node:
     def _signal(self, processes, number, grace_s):
         for process in processes:
             process.send(number)
-        self._loop.call_later(grace_s, self._kill_late, processes, number, grace_s)
+        self._loop.call_later(grace_s, self._kill_late, processes, signal_name(number), grace_s)
 
-    def _kill_late(self, processes, number, grace_s):
+    def _kill_late(self, processes, event, grace_s):
         for process in processes:
             if process.running:
                 self._output.say(f"{process.name} (pid {process.pid}) has not ended {grace_s:g} s after "
-                                 f"{signal_name(number)} and is killed")
+                                 f"{event} and is killed")
                 process.kill()
 
     # Ends
@@ -171,6 +179,8 @@ class Node:
             if not self._failures:
                 self._loop.call_later(SETTLE_S, self._report_failure, self._number)
             self._failures.append(process)
+        if process.name == "rank 0" and process.status == 0:
+            self._report({"event": "chief_finished"})
         self._report_progress()
 
     def _was_expected(self, process):

@@ -99,6 +99,13 @@ class Failures(LauncherTest):
         self.end(job, 0)
         self.assertEqual(self.order("ends"), ["rank-1 ends", "shard-0 ends"])
 
+    def test_a_rank_that_hangs_after_the_chief_has_finished_does_not_keep_the_job(self):
+        self.script("rank-0", "wait_for_file('go')")
+        self.script("rank-1", "ignore(signal.SIGTERM); touch('go')\nwhile True: time.sleep(1)")
+        done = self.run_job("--ps", 1, "--nproc-per-node", 2, "--grace", 0.2, "job.yaml")
+        self.assertRegex(done.stderr, r"rank 1 \(pid \d+\) has not ended 0.2 s after rank 0 had finished and is killed")
+        self.assertEqual(self.order("ends"), ["shard-0 ends"])
+
     def test_the_status_of_the_process_that_failed_first_is_that_of_the_job(self):
         self.script("rank-0", "wait_for_signal(lambda number: 9)")
         self.script("rank-1", "wait_for_file('go'); sys.exit(5)")
