@@ -232,7 +232,7 @@ void Shard::repeat_pull(RunningJob& job, OpenStep& step, std::span<const Key> ke
     request->encoding = step.pull_encoding;
     request->reply = call->reply_space(reply_bytes(step.pull_encoding, step.keys));
     request->call = std::move(call);
-    send_to_workers(std::move(request));
+    send_to_workers(request);
   }
 }
 
@@ -242,10 +242,10 @@ void Shard::look_up(RunningJob&, const RequestPrefix& prefix, Call& call) {
   request->encoding = prefix.encoding;
   request->reply = call->reply_space(reply_bytes(prefix.encoding, request->keys));
   request->call = std::move(call);
-  send_to_workers(std::move(request));
+  send_to_workers(request);
 }
 
-void Shard::send_to_workers(std::shared_ptr<RowRequest> request) {
+void Shard::send_to_workers(const std::shared_ptr<RowRequest>& request) {
   request->read_version = std::numeric_limits<std::int64_t>::max();
   request->parts_left = layout_.num_workers;
   for (auto& worker : workers_) worker->look_up(request);

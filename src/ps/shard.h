@@ -60,7 +60,7 @@ class Shard {
   void check_tables(const std::vector<std::string>& lines) const;
   void check_job(const ShardJob& job) const;
   std::shared_ptr<RunningJob> job_of(std::uint64_t session);
-  void send_to_workers(std::shared_ptr<RowRequest> request);
+  void send_to_workers(const std::shared_ptr<RowRequest>& request);
   void run_on_workers(const std::function<void(ShardWorker&)>& action);  // and waits
 
   // On the thread for what takes long.

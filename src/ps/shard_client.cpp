@@ -418,8 +418,8 @@ class ShardClient::Impl {
 };
 
 ShardClient::ShardClient(const net::Endpoint& endpoint,
-                         std::shared_ptr<net::Store> store,
-                         std::vector<TableSpec> tables,
+                         const std::shared_ptr<net::Store>& store,
+                         const std::vector<TableSpec>& tables,
                          std::uint64_t seed,
                          Options options)
     : impl_(std::make_unique<Impl>(endpoint, store, tables, seed, options)) {}

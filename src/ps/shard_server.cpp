@@ -44,7 +44,7 @@ ShardServer::ShardServer(const net::Endpoint& endpoint,
                          net::Store& store,
                          std::vector<TableSpec> tables,
                          std::uint64_t seed,
-                         ShardServerOptions options)
+                         const ShardServerOptions& options)
     : impl_(std::make_unique<Impl>(endpoint, store, std::move(tables), seed, options)) {}
 ShardServer::~ShardServer() = default;
 const std::string& ShardServer::address() const { return impl_->address(); }

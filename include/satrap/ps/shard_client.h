@@ -73,8 +73,8 @@ class ShardClient {
   /// `tables[i]` has TableId i; all ranks and shards have the same, which is checked. Finds the
   /// shards in the store as "shard/<number>" (server names); waits for them up to timeout_ms.
   ShardClient(const net::Endpoint& endpoint,
-              std::shared_ptr<net::Store> store,
-              std::vector<TableSpec> tables,
+              const std::shared_ptr<net::Store>& store,
+              const std::vector<TableSpec>& tables,
               std::uint64_t seed,
               Options options);
   ~ShardClient();

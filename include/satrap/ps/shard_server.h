@@ -39,7 +39,7 @@ class ShardServer {
               net::Store& store,
               std::vector<TableSpec> tables,
               std::uint64_t seed,
-              ShardServerOptions options);
+              const ShardServerOptions& options);
   ~ShardServer();
   ShardServer(const ShardServer&) = delete;
   ShardServer& operator=(const ShardServer&) = delete;
