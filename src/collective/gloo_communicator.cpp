@@ -133,21 +133,38 @@ class GlooCommunicator final : public Communicator {
     void receive(int peer, std::span<std::byte> bytes) {
       if (bytes.empty()) return;
       const auto size = static_cast<std::int64_t>(bytes.size());
-      receives_.push_back(std::make_unique<LinkBuffer>(communicator_.link_, bytes.data(), size));
-      receives_.back()->post_receive(peer, slot_, 0, size);
+      receives_.push_back(
+          {peer, std::make_unique<LinkBuffer>(communicator_.link_, bytes.data(), size)});
+      receives_.back().buffer->post_receive(peer, slot_, 0, size);
     }
-    void wait_for_first(Deadline deadline) { receives_.front()->wait_receive(deadline); }
+    void wait_for_first(Deadline deadline) { wait_for(receives_.front(), deadline); }
     void wait(Deadline deadline) {
-      for (const auto& receive : receives_) {
-        if (receive->is_receiving()) receive->wait_receive(deadline);
+      for (const Receive& receive : receives_) {
+        if (receive.buffer->is_receiving()) wait_for(receive, deadline);
       }
       for (const auto& send : sends_) send->wait_send(deadline);
     }
 
    private:
+    struct Receive {
+      int peer;
+      std::unique_ptr<LinkBuffer> buffer;
+    };
+
+    static void wait_for(const Receive& receive, Deadline deadline) {
+      try {
+        receive.buffer->wait_receive(deadline);
+      } catch (const NetError& error) {
+        if (error.failure() != NetFailure::kTimeout) throw;
+        throw NetError(NetFailure::kTimeout,
+                       concat("nothing came from rank ", receive.peer, " in time: ", error.what()));
+      }
+    }
+
     GlooCommunicator& communicator_;
     const std::uint64_t slot_;
-    std::vector<std::unique_ptr<LinkBuffer>> sends_, receives_;
+    std::vector<std::unique_ptr<LinkBuffer>> sends_;
+    std::vector<Receive> receives_;
   };
 
   // Addresses go through the store, with a nonce; then every connection proves to be of the rank
@@ -172,8 +189,12 @@ class GlooCommunicator final : public Communicator {
       net::ByteReader reader(theirs);
       std::string expected = reader.get_text(), address;
       for (int i = 0; i <= rank_; ++i) address = reader.get_text();
-      link_->connect(peer, address);
-      greet(peer, nonce, expected, deadline);
+      try {
+        link_->connect(peer, address);
+        greet(peer, nonce, expected, deadline);
+      } catch (const NetError& error) {
+        throw NetError(error.failure(), concat("rank ", peer, " not reached: ", error.what()));
+      }
     }
   }
 
