@@ -127,8 +127,9 @@ class GlooCommunicator final : public Communicator {
     void send(int peer, std::span<std::byte> bytes) {
       if (bytes.empty()) return;
       const auto size = static_cast<std::int64_t>(bytes.size());
-      sends_.push_back(std::make_unique<LinkBuffer>(communicator_.link_, bytes.data(), size));
-      sends_.back()->post_send(peer, slot_, 0, size);
+      sends_.push_back(
+          {peer, std::make_unique<LinkBuffer>(communicator_.link_, bytes.data(), size)});
+      sends_.back().buffer->post_send(peer, slot_, 0, size);
     }
     void receive(int peer, std::span<std::byte> bytes) {
       if (bytes.empty()) return;
@@ -137,34 +138,43 @@ class GlooCommunicator final : public Communicator {
           {peer, std::make_unique<LinkBuffer>(communicator_.link_, bytes.data(), size)});
       receives_.back().buffer->post_receive(peer, slot_, 0, size);
     }
-    void wait_for_first(Deadline deadline) { wait_for(receives_.front(), deadline); }
+    void wait_for_first(Deadline deadline) { receives_.front().wait_receive(deadline); }
     void wait(Deadline deadline) {
-      for (const Receive& receive : receives_) {
-        if (receive.buffer->is_receiving()) wait_for(receive, deadline);
+      for (const Transfer& receive : receives_) {
+        if (receive.buffer->is_receiving()) receive.wait_receive(deadline);
       }
-      for (const auto& send : sends_) send->wait_send(deadline);
+      for (const Transfer& send : sends_) send.wait_send(deadline);
     }
 
    private:
-    struct Receive {
+    struct Transfer {
       int peer;
       std::unique_ptr<LinkBuffer> buffer;
+
+      void wait_receive(Deadline deadline) const {
+        try {
+          buffer->wait_receive(deadline);
+        } catch (const NetError& error) {
+          name_late(error, concat("nothing came from rank ", peer, " in time: "));
+        }
+      }
+      void wait_send(Deadline deadline) const {
+        try {
+          buffer->wait_send(deadline);
+        } catch (const NetError& error) {
+          name_late(error, concat("rank ", peer, " took nothing in time: "));
+        }
+      }
     };
 
-    static void wait_for(const Receive& receive, Deadline deadline) {
-      try {
-        receive.buffer->wait_receive(deadline);
-      } catch (const NetError& error) {
-        if (error.failure() != NetFailure::kTimeout) throw;
-        throw NetError(NetFailure::kTimeout,
-                       concat("nothing came from rank ", receive.peer, " in time: ", error.what()));
-      }
+    [[noreturn]] static void name_late(const NetError& error, const std::string& what) {
+      if (error.failure() != NetFailure::kTimeout) throw error;
+      throw NetError(NetFailure::kTimeout, what + error.what());
     }
 
     GlooCommunicator& communicator_;
     const std::uint64_t slot_;
-    std::vector<std::unique_ptr<LinkBuffer>> sends_;
-    std::vector<Receive> receives_;
+    std::vector<Transfer> sends_, receives_;
   };
 
   // Addresses go through the store, with a nonce; then every connection proves to be of the rank
