@@ -5,6 +5,7 @@
 #include <new>
 #include <sstream>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include <CLI/CLI.hpp>
@@ -90,6 +91,10 @@ int run_program(CLI::App& program,
     return exit_status(error.code());
   } catch (const std::bad_alloc&) {
     report_error("out of memory");
+  } catch (const std::system_error& error) {
+    const bool is_thread = error.code() == std::errc::resource_unavailable_try_again;
+    report_error(
+        concat(is_thread ? "out of memory for a thread, or too many threads: " : "", error.what()));
   } catch (const std::exception& error) {
     report_error(error.what());
   }

@@ -1,9 +1,12 @@
 #include <memory>
+#include <new>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include "commands.h"
 #include "output.h"
@@ -25,7 +28,17 @@ struct PsArguments {
   trainer::ShardOptions options;
 };
 
+/// Wherever memory is missing, whoever asks: a shard that cannot keep its rows is of no more use,
+/// and a thread that cannot say so would end the process without a word. Large blocks, of rows and
+/// messages, are not asked for in this way; they are errors of the request.
+[[noreturn]] void end_without_memory() {
+  constexpr std::string_view kText = "error: out of memory\n";
+  static_cast<void>(!write(STDERR_FILENO, kText.data(), kText.size()));
+  _exit(1);
+}
+
 int serve_shard(const PsArguments& arguments) {
+  std::set_new_handler(end_without_memory);
   const StopSignals signals;
   trainer::ShardOptions options = arguments.options;
   options.cluster = trainer::ClusterConfig::from_environment();

@@ -127,27 +127,54 @@ class GlooCommunicator final : public Communicator {
     void send(int peer, std::span<std::byte> bytes) {
       if (bytes.empty()) return;
       const auto size = static_cast<std::int64_t>(bytes.size());
-      sends_.push_back(std::make_unique<LinkBuffer>(communicator_.link_, bytes.data(), size));
-      sends_.back()->post_send(peer, slot_, 0, size);
+      sends_.push_back(
+          {peer, std::make_unique<LinkBuffer>(communicator_.link_, bytes.data(), size)});
+      sends_.back().buffer->post_send(peer, slot_, 0, size);
     }
     void receive(int peer, std::span<std::byte> bytes) {
       if (bytes.empty()) return;
       const auto size = static_cast<std::int64_t>(bytes.size());
-      receives_.push_back(std::make_unique<LinkBuffer>(communicator_.link_, bytes.data(), size));
-      receives_.back()->post_receive(peer, slot_, 0, size);
+      receives_.push_back(
+          {peer, std::make_unique<LinkBuffer>(communicator_.link_, bytes.data(), size)});
+      receives_.back().buffer->post_receive(peer, slot_, 0, size);
     }
-    void wait_for_first(Deadline deadline) { receives_.front()->wait_receive(deadline); }
+    void wait_for_first(Deadline deadline) { receives_.front().wait_receive(deadline); }
     void wait(Deadline deadline) {
-      for (const auto& receive : receives_) {
-        if (receive->is_receiving()) receive->wait_receive(deadline);
+      for (const Transfer& receive : receives_) {
+        if (receive.buffer->is_receiving()) receive.wait_receive(deadline);
       }
-      for (const auto& send : sends_) send->wait_send(deadline);
+      for (const Transfer& send : sends_) send.wait_send(deadline);
     }
 
    private:
+    struct Transfer {
+      int peer;
+      std::unique_ptr<LinkBuffer> buffer;
+
+      void wait_receive(Deadline deadline) const {
+        try {
+          buffer->wait_receive(deadline);
+        } catch (const NetError& error) {
+          name_late(error, concat("nothing came from rank ", peer, " in time: "));
+        }
+      }
+      void wait_send(Deadline deadline) const {
+        try {
+          buffer->wait_send(deadline);
+        } catch (const NetError& error) {
+          name_late(error, concat("rank ", peer, " took nothing in time: "));
+        }
+      }
+    };
+
+    [[noreturn]] static void name_late(const NetError& error, const std::string& what) {
+      if (error.failure() != NetFailure::kTimeout) throw error;
+      throw NetError(NetFailure::kTimeout, what + error.what());
+    }
+
     GlooCommunicator& communicator_;
     const std::uint64_t slot_;
-    std::vector<std::unique_ptr<LinkBuffer>> sends_, receives_;
+    std::vector<Transfer> sends_, receives_;
   };
 
   // Addresses go through the store, with a nonce; then every connection proves to be of the rank
@@ -172,8 +199,12 @@ class GlooCommunicator final : public Communicator {
       net::ByteReader reader(theirs);
       std::string expected = reader.get_text(), address;
       for (int i = 0; i <= rank_; ++i) address = reader.get_text();
-      link_->connect(peer, address);
-      greet(peer, nonce, expected, deadline);
+      try {
+        link_->connect(peer, address);
+        greet(peer, nonce, expected, deadline);
+      } catch (const NetError& error) {
+        throw NetError(error.failure(), concat("rank ", peer, " not reached: ", error.what()));
+      }
     }
   }
 

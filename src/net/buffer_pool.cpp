@@ -10,6 +10,11 @@ namespace {
 constexpr std::uint64_t kMinBytes = 4096;
 constexpr std::size_t kAlignment = 64;
 
+class OutOfMemory final : public std::bad_alloc {
+ public:
+  const char* what() const noexcept override { return "out of memory for a message"; }
+};
+
 std::size_t size_class(std::uint64_t bytes) {
   return static_cast<std::size_t>(std::bit_width(std::max(bytes, kMinBytes) - 1));
 }
@@ -17,7 +22,7 @@ std::size_t size_class(std::uint64_t bytes) {
 }  // namespace
 
 PooledMemory BufferPool::take(std::int64_t bytes) {
-  if (bytes > kMaxBytes) throw std::bad_alloc();
+  if (bytes > kMaxBytes) throw OutOfMemory();
   const std::size_t k = size_class(static_cast<std::uint64_t>(bytes));
   const std::int64_t capacity = std::int64_t{1} << k;
   {
@@ -31,7 +36,7 @@ PooledMemory BufferPool::take(std::int64_t bytes) {
   }
   auto* data =
       static_cast<std::byte*>(std::aligned_alloc(kAlignment, static_cast<std::size_t>(capacity)));
-  if (data == nullptr) throw std::bad_alloc();
+  if (data == nullptr) throw OutOfMemory();
   return {data, capacity};
 }
 

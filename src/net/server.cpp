@@ -141,6 +141,8 @@ class Server::Impl {
       if (error.failure() != NetFailure::kClosed) {
         log_warning("server '{}': a connection was refused: {}", name_, error.what());
       }
+    } catch (const std::exception& error) {
+      log_error("server '{}': a connection was refused: {}", name_, error.what());
     }
     strangers_.erase(stranger);
   }
@@ -160,29 +162,41 @@ class Server::Impl {
       client = reader.get_text();
       gloo_address = reader.get_text();
     }
-    if (!refusal.empty()) {
-      socket.send(ByteWriter()
-                      .put(static_cast<std::uint8_t>(HelloStatus::kRefused))
-                      .put_text(refusal)
-                      .bytes());
-      throw NetError(NetFailure::kRefused, refusal);
+    if (!refusal.empty()) refuse(socket, refusal);
+    auto control = std::make_shared<FrameSocket>(std::move(socket));
+    try {
+      start(std::make_shared<Session>(endpoint_, options_, client), control, gloo_address);
+    } catch (const std::exception& error) {  // no memory, no thread, no descriptor
+      refuse(*control, concat("no resources for one more connection: ", error.what()));
     }
-    start(std::make_shared<Session>(endpoint_, options_, client), std::move(socket), gloo_address);
+  }
+
+  [[noreturn]] static void refuse(FrameSocket& socket, const std::string& reason) {
+    socket.send(ByteWriter()
+                    .put(static_cast<std::uint8_t>(HelloStatus::kRefused))
+                    .put_text(reason)
+                    .bytes());
+    throw NetError(NetFailure::kRefused, reason);
   }
 
   void start(std::shared_ptr<Session> session,
-             FrameSocket socket,
+             const std::shared_ptr<FrameSocket>& control,
              const std::string& gloo_address) {
     Member& member = members_.emplace_back(std::move(session));
     ++num_open_;
-    auto control = std::make_shared<FrameSocket>(std::move(socket));
-    member.thread = std::thread([this, &member, control, gloo_address] {
-      set_thread_name("net-read");
-      serve(*member.session, std::move(*control), gloo_address);
+    try {
+      member.thread = std::thread([this, &member, control, gloo_address] {
+        set_thread_name("net-read");
+        serve(*member.session, std::move(*control), gloo_address);
+        --num_open_;
+        member.is_done = true;
+        wake_.notify();
+      });
+    } catch (...) {
       --num_open_;
-      member.is_done = true;
-      wake_.notify();
-    });
+      members_.pop_back();
+      throw;
+    }
   }
 
   void serve(Session& session, FrameSocket control, const std::string& gloo_address) {
