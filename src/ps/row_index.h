@@ -30,9 +30,8 @@ class RowIndex {
   /// Of partition number `partition`, which only decides at which loads segments are full.
   RowIndex(std::int64_t partition, std::int64_t num_shards);
 
-  /// Row of `key`, or nullptr.
-  RowPointer find(Key key, const RowArena& arena) const {
-    const std::uint64_t position = position_of(key);
+  /// Row of `key`, or nullptr. `position`, here and below: position_in_shard(key).
+  RowPointer find(Key key, std::uint64_t position, const RowArena& arena) const {
     const Segment& segment = segment_of(position);
     for (std::int64_t place = segment.place_of(position);; place = segment.after(place)) {
       const std::uint32_t slot = segment.slots[place];
@@ -43,16 +42,14 @@ class RowIndex {
     }
   }
 
-  /// The two halves of find, to be done for several keys in turn: prefetch() asks for the first
-  /// slot, candidate() is the first row whose tag matches (and which is most probably the one), or
-  /// nullptr.
-  void prefetch(Key key) const {
-    const std::uint64_t position = position_of(key);
+  /// The two halves of find, to be done for several keys in turn: first_slot() is to be asked for
+  /// ahead (by the caller: GCC 12 drops calls of functions that only prefetch), candidate() is the
+  /// first row whose tag matches (and which is most probably the one), or nullptr.
+  const void* first_slot(std::uint64_t position) const {
     const Segment& segment = segment_of(position);
-    __builtin_prefetch(segment.slots + segment.place_of(position));
+    return segment.slots + segment.place_of(position);
   }
-  RowPointer candidate(Key key, const RowArena& arena) const {
-    const std::uint64_t position = position_of(key);
+  RowPointer candidate(Key key, std::uint64_t position, const RowArena& arena) const {
     const Segment& segment = segment_of(position);
     for (std::int64_t place = segment.place_of(position);; place = segment.after(place)) {
       const std::uint32_t slot = segment.slots[place];

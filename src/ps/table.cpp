@@ -42,18 +42,22 @@ Table::Partition& Table::partition_at(std::int64_t number) const {
   return *partitions_[static_cast<std::size_t>(number)];
 }
 
-Table::Partition& Table::partition_with(Key key) const {
-  return partition_at(partition_of(key, num_shards_));
+Table::Partition& Table::partition_with(std::uint64_t position) const {
+  return partition_at(partition_at_position(position));
 }
 
 void Table::find_or_insert(std::span<const Key> keys, std::span<RowPointer> rows) {
   SATRAP_CHECK(keys.size() == rows.size(), keys.size(), " keys, ", rows.size(), " rows");
   const std::size_t size = keys.size();
   for (std::size_t i = 0; i < size + 2 * kLookupDistance; ++i) {
-    if (i < size) partition_with(keys[i]).index.prefetch(keys[i]);
+    if (i < size) {
+      const std::uint64_t position = position_of(keys[i]);
+      __builtin_prefetch(partition_with(position).index.first_slot(position));
+    }
     if (const std::size_t j = i - kLookupDistance; j < size) {
-      const Partition& partition = partition_with(keys[j]);
-      rows[j] = partition.index.candidate(keys[j], partition.arena);
+      const std::uint64_t position = position_of(keys[j]);
+      const Partition& partition = partition_with(position);
+      rows[j] = partition.index.candidate(keys[j], position, partition.arena);
       __builtin_prefetch(rows[j]);
     }
     if (const std::size_t j = i - 2 * kLookupDistance; j < size) {
@@ -67,20 +71,20 @@ void Table::find_or_insert(std::span<const Key> keys, std::span<RowPointer> rows
 void Table::find(std::span<const Key> keys, std::span<RowPointer> rows) const {
   SATRAP_CHECK(keys.size() == rows.size(), keys.size(), " keys, ", rows.size(), " rows");
   for (std::size_t begin = 0; begin < keys.size();) {
-    Partition& partition = partition_with(keys[begin]);
+    Partition& partition = partition_with(position_of(keys[begin]));
     const std::lock_guard lock(partition.index_mutex);
     std::size_t end = begin;
     while (end < std::min(keys.size(), begin + 2 * kLookupDistance) &&
-           &partition_with(keys[end]) == &partition) {
-      partition.index.prefetch(keys[end++]);
+           &partition_with(position_of(keys[end])) == &partition) {
+      __builtin_prefetch(partition.index.first_slot(position_of(keys[end++])));
     }
     for (std::size_t i = begin; i < end; ++i) {
-      rows[i] = partition.index.candidate(keys[i], partition.arena);
+      rows[i] = partition.index.candidate(keys[i], position_of(keys[i]), partition.arena);
       __builtin_prefetch(rows[i]);
     }
     for (std::size_t i = begin; i < end; ++i) {
       if (rows[i] != nullptr && header_of(rows[i]).key != keys[i]) {
-        rows[i] = partition.index.find(keys[i], partition.arena);
+        rows[i] = partition.index.find(keys[i], position_of(keys[i]), partition.arena);
       }
     }
     begin = end;
@@ -88,8 +92,9 @@ void Table::find(std::span<const Key> keys, std::span<RowPointer> rows) const {
 }
 
 RowPointer Table::find_or_insert_one(Key key) {
-  Partition& partition = partition_with(key);
-  if (const RowPointer row = partition.index.find(key, partition.arena)) return row;
+  const std::uint64_t position = position_of(key);
+  Partition& partition = partition_with(position);
+  if (const RowPointer row = partition.index.find(key, position, partition.arena)) return row;
   return append_row(partition, key);
 }
 
@@ -139,8 +144,9 @@ void Table::restore(std::span<const std::byte> rows) {
     std::memcpy(&header, from, sizeof(header));
     const std::uint64_t table_bits = static_cast<std::uint64_t>(spec_.id) << kIdBits;
     header.key = static_cast<Key>(table_bits | mixed_id_of(header.key));
-    Partition& partition = partition_with(header.key);
-    if (partition.index.find(header.key, partition.arena) != nullptr) {
+    const std::uint64_t position = position_of(header.key);
+    Partition& partition = partition_with(position);
+    if (partition.index.find(header.key, position, partition.arena) != nullptr) {
       throw Error(ErrorCode::kCorrupt,
                   concat("table '", spec_.name, "': two rows for id ", id_of(header.key)));
     }

@@ -45,7 +45,7 @@ class Table {
 
   /// Ascends with the key, among those of one table and shard.
   static std::int64_t partition_of(Key key, std::int64_t num_shards = 1) {
-    return static_cast<std::int64_t>(position_in_shard(key, num_shards) >> (64 - kPartitionBits));
+    return partition_at_position(position_in_shard(key, num_shards));
   }
 
   /// Rows of `keys`, of any partitions (fastest when they ascend); missing ones are created and
@@ -97,8 +97,12 @@ class Table {
 
   std::unique_lock<std::mutex> lock_for_update(std::int64_t partition,
                                                std::span<const RowPointer> rows);
+  static std::int64_t partition_at_position(std::uint64_t position) {
+    return static_cast<std::int64_t>(position >> (64 - kPartitionBits));
+  }
+  std::uint64_t position_of(Key key) const { return position_in_shard(key, num_shards_); }
   Partition& partition_at(std::int64_t number) const;
-  Partition& partition_with(Key key) const;
+  Partition& partition_with(std::uint64_t position) const;
   RowPointer find_or_insert_one(Key key);
   RowPointer append_row(Partition& partition, Key key);
 
