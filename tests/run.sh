@@ -27,8 +27,8 @@ run_preset() {
     build=(--target backend_tests)
     select=(-L '^backend$')
   fi
-  # The launcher's tests run no program of ours: once is enough.
-  case $preset in asan | tsan) select=(-LE '^launch$') ;; esac
+  # The launcher's tests run no program of ours, and rounds of faults take long: once is enough.
+  case $preset in asan | tsan) select=(-LE '^launch$' -E '^process.cluster_faults_test$') ;; esac
   [ "$preset" != tsan ] || wrap=without_aslr
   if ! { cmake --preset "$preset" > /dev/null &&
     $wrap cmake --build --preset "$preset" "${build[@]}" -j "$jobs" -- --quiet; }; then
