@@ -27,8 +27,13 @@ run_preset() {
     build=(--target backend_tests)
     select=(-L '^backend$')
   fi
-  # The launcher's tests run no program of ours, and rounds of faults take long: once is enough.
-  case $preset in asan | tsan) select=(-LE '^launch$' -E '^process.cluster_faults_test$') ;; esac
+  # Once is enough for the launcher's tests, which run no program of ours, for those of the sources,
+  # and for rounds of faults, which take long; whole programs go through asan, their threads also
+  # through the C++ tests of tsan.
+  case $preset in
+    asan) select=(-LE '^(launch|architecture)$' -E '^process.cluster_faults_test$') ;;
+    tsan) select=(-LE '^(launch|architecture|app|process)$') ;;
+  esac
   [ "$preset" != tsan ] || wrap=without_aslr
   if ! { cmake --preset "$preset" > /dev/null &&
     $wrap cmake --build --preset "$preset" "${build[@]}" -j "$jobs" -- --quiet; }; then
