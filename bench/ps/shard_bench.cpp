@@ -96,6 +96,7 @@ void through_shards(benchmark::State& state) {
                   static_cast<std::size_t>(dim) * sizeof(float));
     }
     client.push(pushed, mine, false);
+    client.wait_pushed(mine);
     return std::ssize(mine.weights());
   };
   for (std::size_t i = 0; i < 2 * batches.size(); ++i) step();  // the rows exist

@@ -1,6 +1,7 @@
 #include "satrap/core/hash.h"
 
 #define XXH_STATIC_LINKING_ONLY  // for the size of XXH3_state_t; all functions used are stable
+#include <fmt/format.h>
 #include <xxhash.h>
 
 namespace satrap {
@@ -19,5 +20,7 @@ void RunningHash::update(std::span<const std::byte> bytes) {
 }
 
 std::uint64_t RunningHash::digest() const { return XXH3_64bits_digest(&state_->xxh3); }
+
+std::string to_hex(std::uint64_t hash) { return fmt::format("{:016x}", hash); }
 
 }  // namespace satrap

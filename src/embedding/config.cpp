@@ -1,6 +1,7 @@
 #include "satrap/embedding/config.h"
 
 #include <algorithm>
+#include <iterator>
 #include <set>
 #include <utility>
 
@@ -13,8 +14,9 @@ constexpr const char* kOwn = "own";
 constexpr const char* kDefault = "default";
 
 /// Names in the configuration, in the order of their enumerators.
-const std::vector<std::string> kOptimizers = {"sgd", "adagrad", "rowwise_adagrad", "adam", "ftrl"};
-const std::vector<std::string> kInits = {"uniform", "normal", "constant"};
+const std::vector<std::string> kOptimizers(std::begin(kRowOptimizerNames),
+                                           std::end(kRowOptimizerNames));
+const std::vector<std::string> kInits(std::begin(ps::kInitNames), std::end(ps::kInitNames));
 const std::vector<std::string> kPoolings = {"sum", "mean", "sqrtn", "sequence"};
 
 template <class Enum>

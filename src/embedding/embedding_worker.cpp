@@ -145,7 +145,7 @@ void EmbeddingWorker::backward(const Plan& plan,
                                std::int64_t step) {
   SATRAP_CHECK(grad_pooled.size() == index(plan.num_rows * output_width()), "gradient of ",
                grad_pooled.size(), " floats for ", plan.num_rows, " rows of ", output_width());
-  SATRAP_CHECK(step >= 1 && step <= std::int64_t{0xFFFFFFFF}, "step ", step);
+  SATRAP_CHECK(step >= 1 && step <= ps::kMaxStep, "step ", step);
   impl_->backward(plan, grad_pooled.data(), step);
 }
 

@@ -15,8 +15,6 @@ namespace {
 
 using State = OpenStep::State;
 
-constexpr std::int64_t kMaxStep = 0xFFFFFFFF;  // of RowHeader::last_step
-
 template <class... Parts>
 [[noreturn]] void refuse(Parts&&... parts) {
   throw Error(ErrorCode::kInvalidData, concat(std::forward<Parts>(parts)...));

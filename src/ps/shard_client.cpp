@@ -3,13 +3,13 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <functional>
 #include <limits>
 #include <utility>
 
 #include "satrap/core/error.h"
 #include "satrap/net/net_error.h"
 #include "satrap/net/reconnecting_client.h"
-#include "satrap/ps/sharding.h"
 #include "src/ps/shard_messages.h"
 #include "src/ps/shard_wire.h"
 #include "src/ps/step_rows.h"
@@ -25,14 +25,11 @@ std::span<const std::byte> bytes_of(const std::string& text) {
 
 }  // namespace
 
-StepRows::StepRows() : state_(std::make_unique<State>()) {}
-StepRows::~StepRows() = default;
-StepRows::StepRows(StepRows&&) noexcept = default;
-StepRows& StepRows::operator=(StepRows&&) noexcept = default;
-
-std::span<const float* const> StepRows::weights() const { return state_->weights; }
-std::span<float* const> StepRows::gradients() const { return state_->gradients; }
-std::int64_t StepRows::read_version() const { return state_->read_version; }
+struct ShardClient::DenseExchange::State {
+  explicit State(Impl& client_in) : client(client_in) {}
+  Impl& client;
+  std::vector<std::unique_ptr<net::ReconnectingClient::Pending>> pushes, pulls;  // [num_shards]
+};
 
 class ShardClient::Impl {
  public:
@@ -56,6 +53,7 @@ class ShardClient::Impl {
       };
       pulls_.push_back(client("pulls"));
       others_.push_back(client("pushes"));
+      dense_.push_back(client("dense"));
     }
   }
 
@@ -86,36 +84,14 @@ class ShardClient::Impl {
     SATRAP_CHECK(rows.is_under_way, "a wait for rows that have not been asked for");
     rows.is_under_way = false;
     rows.read_version = std::numeric_limits<std::int64_t>::max();
-    // All are waited for, whatever becomes of the others: their memory is written to until then.
-    std::exception_ptr error;
-    for (std::int64_t s = 0; s < options.num_shards; ++s) {
-      StepRows::State::Shard& part = rows.shards[index(s)];
-      if (!part.pending) continue;
-      try {
-        const std::span<const std::byte> reply = part.pending->wait();
-        if (reply.size() != part.reply.span().size()) {
-          throw net::NetError(net::NetFailure::kProtocol,
-                              concat("shard ", s, " answers with ", reply.size(), " bytes for ",
-                                     part.num_keys, " keys"));
-        }
-        ReplyPrefix prefix;
-        std::memcpy(&prefix, reply.data(), sizeof(prefix));
-        rows.read_version = std::min(rows.read_version, prefix.read_version);
-        if (options.encoding != net::FloatEncoding::kFp32) {
-          net::decode_floats(options.encoding, reply.subspan(sizeof(prefix)),
-                             std::span(part.decoded).first(index(part.num_values)));
-        }
-      } catch (...) {
-        if (!error) error = std::current_exception();
-      }
-      part.pending.reset();
-    }
-    if (error) std::rethrow_exception(error);
+    using Part = StepRows::State::Shard;
+    wait_for(rows.shards, &Part::pull_answer,
+             [&](Part& part, std::span<const std::byte> reply) { take_rows(rows, part, reply); });
   }
 
   void prepare_push(StepRows::State& rows) {
     rows.gradients.resize(rows.weights.size());
-    fill_pointers(rows, rows.gradients, [&](StepRows::State::Shard& part) {
+    rows.fill_pointers(rows.gradients, dims_, [&](StepRows::State::Shard& part) {
       part.push =
           net::RequestBuffer(endpoint_, static_cast<std::int64_t>(sizeof(RequestPrefix)) +
                                             net::encoded_bytes(options.encoding, part.num_values));
@@ -129,7 +105,6 @@ class ShardClient::Impl {
 
   void push(std::int64_t step, StepRows::State& rows, bool skip) {
     const Deadline deadline = new_deadline();
-    std::vector<Pending> answers;
     for (std::int64_t s = 0; s < options.num_shards; ++s) {
       StepRows::State::Shard& part = rows.shards[index(s)];
       if (skip) {
@@ -140,11 +115,14 @@ class ShardClient::Impl {
                            part.push.payload().subspan(sizeof(RequestPrefix)));
       }
       write_prefix(part.push, skip ? std::uint32_t{kSkip} : 0U);
-      answers.push_back(others_[index(s)]->call(op_of(ShardOp::kPush), step, part.push,
-                                                std::span<std::byte>(), deadline));
+      part.push_answer = others_[index(s)]->call(op_of(ShardOp::kPush), step, part.push,
+                                                 std::span<std::byte>(), deadline);
+      part.push = {};
     }
-    wait_for(answers);
-    for (StepRows::State::Shard& part : rows.shards) part.push = {};
+  }
+
+  void wait_pushed(StepRows::State& rows) {
+    wait_for(rows.shards, &StepRows::State::Shard::push_answer, kNothing);
   }
 
   void end_pulls(std::int64_t step) { ask_all(ShardOp::kEndPulls, step, plain_request()); }
@@ -186,93 +164,78 @@ class ShardClient::Impl {
                             optimizer.eps,      optimizer.initial_accumulator,
                             values.num_updates};
     const net::RequestBuffer prefix = plain_request();
-    const Deadline deadline = new_deadline();
-    std::vector<Pending> answers;
-    for (std::int64_t s = 0; s < options.num_shards; ++s) {
+    send_to_each(ShardOp::kPutDense, 0, [&](std::int64_t s) {
       const auto stretch = [&](const std::vector<float>& all) {
         return std::as_bytes(stretch_of(std::span(all), s));
       };
-      const net::RequestBuffer request(
+      return net::RequestBuffer(
           endpoint_, {prefix.payload(), std::as_bytes(std::span(&dense, 1)),
                       stretch(values.parameters), stretch(values.first), stretch(values.second)});
-      answers.push_back(others_[index(s)]->call(op_of(ShardOp::kPutDense), 0, request,
-                                                std::span<std::byte>(), deadline));
-    }
-    wait_for(answers);
-  }
-
-  /// Parts of [num_parts, size] values, to `parts`; returns the least number of updates.
-  double pull_dense(std::span<const std::span<float>> parts) {
-    const net::RequestBuffer prefix = plain_request(parts.size() > 1 ? kWithState : 0U);
-    const Deadline deadline = new_deadline();
-    std::vector<Pending> answers;
-    for (const auto& client : others_) {
-      answers.push_back(client->call_for_any_size(op_of(ShardOp::kPullDense), 0,
-                                                  net::RequestBuffer(endpoint_, {prefix.payload()}),
-                                                  deadline));
-    }
-    double num_updates = std::numeric_limits<double>::max();
-    std::int64_t shard = 0;
-    wait_for(answers, [&](std::span<const std::byte> answer) {
-      ReplyPrefix reply;
-      const auto mine = stretch_of(parts[0], shard);
-      if (answer.size() != sizeof(reply) + parts.size() * mine.size_bytes()) {
-        throw net::NetError(net::NetFailure::kProtocol,
-                            concat("shard ", shard, " has other dense parameters: ", answer.size(),
-                                   " bytes for ", mine.size()));
-      }
-      std::memcpy(&reply, answer.data(), sizeof(reply));
-      num_updates = std::min(num_updates, reply.num_updates);
-      const std::byte* from = answer.data() + sizeof(reply);
-      for (const std::span<float> part : parts) {
-        if (!mine.empty()) std::memcpy(stretch_of(part, shard).data(), from, mine.size_bytes());
-        from += mine.size_bytes();
-      }
-      ++shard;
     });
-    return num_updates;
   }
 
-  void push_dense(std::int64_t step, std::span<const float> gradient, float scale, double lr) {
+  DenseExchange exchange_dense(std::int64_t step,
+                               std::span<const float> gradient,
+                               float scale,
+                               double lr) {
     RequestPrefix prefix{};
     prefix.session = session_;
     prefix.scale = scale;
     prefix.lr = lr;
+    auto exchange = std::make_unique<DenseExchange::State>(*this);
     const Deadline deadline = new_deadline();
-    std::vector<Pending> answers;
     for (std::int64_t s = 0; s < options.num_shards; ++s) {
-      const net::RequestBuffer request(endpoint_, {std::as_bytes(std::span(&prefix, 1)),
-                                                   std::as_bytes(stretch_of(gradient, s))});
-      answers.push_back(others_[index(s)]->call(op_of(ShardOp::kPushDense), step, request,
-                                                std::span<std::byte>(), deadline));
+      const net::RequestBuffer push(endpoint_, {std::as_bytes(std::span(&prefix, 1)),
+                                                std::as_bytes(stretch_of(gradient, s))});
+      exchange->pushes.push_back(dense_[index(s)]->call(op_of(ShardOp::kPushDense), step, push,
+                                                        std::span<std::byte>(), deadline));
     }
-    wait_for(answers);
+    exchange->pulls = ask_for_dense(0, deadline);
+    return DenseExchange(std::move(exchange));
+  }
+
+  void finish(DenseExchange::State& exchange, std::span<float> parameters) {
+    wait_for(exchange.pushes, std::identity{}, kNothing);
+    take_dense(exchange.pulls, std::span(&parameters, 1));
+  }
+
+  double pull_dense_state(std::span<const std::span<float>> parts) {
+    std::vector<Pending> answers = ask_for_dense(kWithState, new_deadline());
+    return take_dense(answers, parts);
   }
 
   std::int64_t num_reconnects() const {
     std::int64_t sum = 0;
-    for (const auto& client : pulls_) sum += client->num_reconnects();
-    for (const auto& client : others_) sum += client->num_reconnects();
+    for_each_client([&](const auto& client) { sum += client.num_reconnects(); });
     return sum;
   }
 
   void stop() {
-    for (const auto& client : pulls_) client->end();
-    for (const auto& client : others_) client->end();
+    for_each_client([](auto& client) { client.end(); });
   }
 
   void close_connections() {
-    for (const auto& client : pulls_) client->close_connection();
-    for (const auto& client : others_) client->close_connection();
+    for_each_client([](auto& client) { client.close_connection(); });
   }
 
   const Options options;
 
+  static_assert(2 * kMaxDenseExchanges <= kMaxInFlight);
+
  private:
   using Deadline = net::Deadline;
+  using Bytes = std::span<const std::byte>;
+  static constexpr auto kNothing = [](auto&, Bytes) {};
   using Clients = std::vector<std::unique_ptr<net::ReconnectingClient>>;
 
   Deadline new_deadline() const { return Deadline::after_ms(options.timeout_ms); }
+
+  template <class Action>
+  void for_each_client(Action&& action) const {
+    for (const Clients* clients : {&pulls_, &others_, &dense_}) {
+      for (const auto& client : *clients) action(*client);
+    }
+  }
 
   void write_prefix(const net::RequestBuffer& request, std::uint32_t flags) const {
     RequestPrefix prefix{};
@@ -306,21 +269,51 @@ class ShardClient::Impl {
       answers.push_back(client->call_for_any_size(
           op_of(op), step, net::RequestBuffer(endpoint_, {request.payload()}), deadline));
     }
-    wait_for(answers, take);
+    wait_for(answers, std::identity{}, [&](Pending&, Bytes answer) { take(answer); });
   }
   void ask_all(ShardOp op, std::int64_t step, const net::RequestBuffer& request) {
     ask_all(op, step, request, [](std::span<const std::byte>) {});
   }
 
-  static void wait_for(std::vector<Pending>& answers) {
-    wait_for(answers, [](std::span<const std::byte>) {});
+  /// A request of its own, request_of(s), to each shard at once; answers have no content.
+  template <class RequestOf>
+  void send_to_each(ShardOp op, std::int64_t step, RequestOf&& request_of) {
+    const Deadline deadline = new_deadline();
+    std::vector<Pending> answers;
+    for (std::int64_t s = 0; s < options.num_shards; ++s) {
+      answers.push_back(others_[index(s)]->call(op_of(op), step, request_of(s),
+                                                std::span<std::byte>(), deadline));
+    }
+    wait_for(answers, std::identity{}, kNothing);
   }
-  template <class Take>
-  static void wait_for(std::vector<Pending>& answers, Take&& take) {
+
+  void take_rows(StepRows::State& rows,
+                 StepRows::State::Shard& part,
+                 std::span<const std::byte> reply) const {
+    if (reply.size() != part.reply.span().size()) {
+      throw net::NetError(
+          net::NetFailure::kProtocol,
+          concat("a shard answers with ", reply.size(), " bytes for ", part.num_keys, " keys"));
+    }
+    ReplyPrefix prefix;
+    std::memcpy(&prefix, reply.data(), sizeof(prefix));
+    rows.read_version = std::min(rows.read_version, prefix.read_version);
+    if (options.encoding == net::FloatEncoding::kFp32) return;
+    net::decode_floats(options.encoding, reply.subspan(sizeof(prefix)),
+                       std::span(part.decoded).first(index(part.num_values)));
+  }
+
+  /// Waits for the answer_of(each) in turn, for all of them whatever becomes of the others, because
+  /// their memory is written to until then; throws the first error. `take` gets the answers, with
+  /// what they belong to.
+  template <class Each, class AnswerOf, class Take>
+  static void wait_for(std::vector<Each>& all, AnswerOf answer_of, Take&& take) {
     std::exception_ptr error;
-    for (Pending& answer : answers) {
+    for (Each& each : all) {
+      Pending& answer = std::invoke(answer_of, each);
+      if (!answer) continue;
       try {
-        take(answer->wait());
+        take(each, answer->wait());
       } catch (...) {
         if (!error) error = std::current_exception();
       }
@@ -329,48 +322,36 @@ class ShardClient::Impl {
     if (error) std::rethrow_exception(error);
   }
 
-  // ------------------------------------------------------------------------------- division
-
-  /// Finds, per table, where the keys of each shard begin.
-  void divide(std::span<const Key> keys, StepRows::State& rows) const {
-    rows.shards.resize(index(options.num_shards));
-    for (StepRows::State::Shard& part : rows.shards) part.num_keys = part.num_values = 0;
-    rows.stretches.clear();
-    auto next = keys.begin();
-    for (std::size_t t = 0; t < dims_.size(); ++t) {
-      const auto end = std::partition_point(
-          next, keys.end(), [&](Key key) { return static_cast<std::size_t>(table_of(key)) <= t; });
-      for (std::int64_t s = 0; s < options.num_shards; ++s) {
-        rows.stretches.push_back(next - keys.begin());
-        const auto stop =
-            s + 1 == options.num_shards ? end : std::partition_point(next, end, [&](Key key) {
-              return shard_of(key, options.num_shards) <= s;
-            });
-        rows.shards[index(s)].num_keys += stop - next;
-        rows.shards[index(s)].num_values += (stop - next) * dims_[t];
-        next = stop;
-      }
-      rows.stretches.push_back(next - keys.begin());
+  std::vector<Pending> ask_for_dense(std::uint32_t flags, Deadline deadline) {
+    std::vector<Pending> answers;
+    for (const auto& client : dense_) {
+      answers.push_back(
+          client->call_for_any_size(op_of(ShardOp::kPullDense), 0, plain_request(flags), deadline));
     }
-    SATRAP_CHECK(next == keys.end(), "a key of table ", static_cast<int>(table_of(keys.back())),
-                 ", there are ", dims_.size());
+    return answers;
   }
 
-  /// pointers[u] = where the values of key u are, in memory that starts at base(shard).
-  template <class T, class Base>
-  void fill_pointers(StepRows::State& rows, std::vector<T*>& pointers, Base&& base) const {
-    const std::int64_t num_shards = options.num_shards;
-    for (std::int64_t s = 0; s < num_shards; ++s) {
-      T* at = base(rows.shards[index(s)]);
-      for (std::size_t t = 0; t < dims_.size(); ++t) {
-        const auto first = t * index(num_shards + 1) + index(s);
-        const std::int64_t dim = dims_[t];
-        for (std::int64_t u = rows.stretches[first]; u < rows.stretches[first + 1];
-             ++u, at += dim) {
-          pointers[index(u)] = at;
-        }
+  /// Parts of [num_parts, size] values, to `parts`; returns the least number of updates.
+  double take_dense(std::vector<Pending>& answers, std::span<const std::span<float>> parts) const {
+    double num_updates = std::numeric_limits<double>::max();
+    wait_for(answers, std::identity{}, [&](Pending& pending, Bytes answer) {
+      const std::int64_t shard = &pending - answers.data();
+      ReplyPrefix reply;
+      const auto mine = stretch_of(parts[0], shard);
+      if (answer.size() != sizeof(reply) + parts.size() * mine.size_bytes()) {
+        throw net::NetError(net::NetFailure::kProtocol,
+                            concat("shard ", shard, " has other dense parameters: ", answer.size(),
+                                   " bytes for ", mine.size()));
       }
-    }
+      std::memcpy(&reply, answer.data(), sizeof(reply));
+      num_updates = std::min(num_updates, reply.num_updates);
+      const std::byte* from = answer.data() + sizeof(reply);
+      for (const std::span<float> part : parts) {
+        if (!mine.empty()) std::memcpy(stretch_of(part, shard).data(), from, mine.size_bytes());
+        from += mine.size_bytes();
+      }
+    });
+    return num_updates;
   }
 
   void request_rows(ShardOp op,
@@ -380,9 +361,9 @@ class ShardClient::Impl {
                     StepRows::State& rows) {
     SATRAP_CHECK(!rows.is_under_way, "rows of another step are still under way");
     const Deadline deadline = new_deadline();
-    divide(keys, rows);
+    rows.divide(keys, dims_, options.num_shards);
     rows.weights.resize(keys.size());
-    fill_pointers(rows, rows.weights, [&](StepRows::State::Shard& part) -> const float* {
+    rows.fill_pointers(rows.weights, dims_, [&](StepRows::State::Shard& part) -> const float* {
       part.reply.resize(sizeof(ReplyPrefix) +
                         index(net::encoded_bytes(options.encoding, part.num_values)));
       if (options.encoding == net::FloatEncoding::kFp32) {
@@ -400,13 +381,13 @@ class ShardClient::Impl {
       write_prefix(request, 0);
       std::byte* to = request.payload().data() + sizeof(RequestPrefix);
       for (std::size_t t = 0; t < dims_.size(); ++t) {
-        const auto first = t * index(options.num_shards + 1) + index(s);
-        const auto stretch = keys.subspan(index(rows.stretches[first]),
-                                          index(rows.stretches[first + 1] - rows.stretches[first]));
+        const auto [begin, end] = rows.stretch(t, index(s));
+        const auto stretch = keys.subspan(index(begin), index(end - begin));
         if (!stretch.empty()) std::memcpy(to, stretch.data(), stretch.size_bytes());
         to += stretch.size_bytes();
       }
-      part.pending = clients[index(s)]->call(op_of(op), step, request, part.reply.span(), deadline);
+      part.pull_answer =
+          clients[index(s)]->call(op_of(op), step, request, part.reply.span(), deadline);
     }
   }
 
@@ -414,7 +395,7 @@ class ShardClient::Impl {
   const std::vector<std::string> lines_;
   std::vector<std::int64_t> dims_;
   std::atomic<std::uint64_t> session_ = 0;
-  Clients pulls_, others_;  // [num_shards]
+  Clients pulls_, others_, dense_;  // [num_shards]; each connects when first used
 };
 
 ShardClient::ShardClient(const net::Endpoint& endpoint,
@@ -435,6 +416,7 @@ void ShardClient::prepare_push(StepRows& rows) { impl_->prepare_push(rows.state(
 void ShardClient::push(std::int64_t step, StepRows& rows, bool skip) {
   impl_->push(step, rows.state(), skip);
 }
+void ShardClient::wait_pushed(StepRows& rows) { impl_->wait_pushed(rows.state()); }
 void ShardClient::end_pulls(std::int64_t step) { impl_->end_pulls(step); }
 void ShardClient::wait_applied(std::int64_t step) { impl_->wait_applied(step); }
 void ShardClient::lookup(std::span<const Key> keys, StepRows& rows) {
@@ -448,23 +430,27 @@ std::vector<ShardStats> ShardClient::stats() { return impl_->stats(); }
 void ShardClient::put_dense(const DenseVectors& values, const DenseOptimizer& optimizer) {
   impl_->put_dense(values, optimizer);
 }
-void ShardClient::pull_dense(std::span<float> parameters) {
-  impl_->pull_dense(std::span(&parameters, 1));
-}
 ShardClient::DenseVectors ShardClient::pull_dense_state(std::int64_t num_parameters) {
   DenseVectors values;
   for (auto* part : {&values.parameters, &values.first, &values.second}) {
     part->resize(index(num_parameters));
   }
   const std::span<float> parts[] = {values.parameters, values.first, values.second};
-  values.num_updates = impl_->pull_dense(parts);
+  values.num_updates = impl_->pull_dense_state(parts);
   return values;
 }
-void ShardClient::push_dense(std::int64_t step,
-                             std::span<const float> gradient,
-                             float scale,
-                             double lr) {
-  impl_->push_dense(step, gradient, scale, lr);
+ShardClient::DenseExchange ShardClient::exchange_dense(std::int64_t step,
+                                                       std::span<const float> gradient,
+                                                       float scale,
+                                                       double lr) {
+  return impl_->exchange_dense(step, gradient, scale, lr);
+}
+ShardClient::DenseExchange::DenseExchange(std::unique_ptr<State> state)
+    : state_(std::move(state)) {}
+ShardClient::DenseExchange::~DenseExchange() = default;
+ShardClient::DenseExchange::DenseExchange(DenseExchange&&) noexcept = default;
+void ShardClient::DenseExchange::wait(std::span<float> parameters) {
+  state_->client.finish(*state_, parameters);
 }
 std::int64_t ShardClient::max_pulls() const { return kMaxInFlight; }
 std::int64_t ShardClient::num_reconnects() const { return impl_->num_reconnects(); }

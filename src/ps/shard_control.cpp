@@ -4,10 +4,9 @@
 #include <cstring>
 #include <utility>
 
-#include <fmt/format.h>
-
 #include "satrap/core/error.h"
 #include "satrap/core/file.h"
+#include "satrap/core/hash.h"
 #include "satrap/core/log.h"
 #include "src/ps/shard.h"
 
@@ -16,7 +15,6 @@ namespace {
 
 constexpr std::int64_t kMaxRanks = 1 << 14;
 constexpr std::int64_t kMaxStaleness = 1 << 20;
-constexpr std::int64_t kMaxStep = 0xFFFFFFFF;
 constexpr std::int64_t kLoadBlockBytes = 1 << 20;
 
 [[noreturn]] void invalid(const std::string& message) {
@@ -26,8 +24,6 @@ constexpr std::int64_t kLoadBlockBytes = 1 << 20;
 bool is_same(const net::RequestTag& a, const net::RequestTag& b) {
   return a.client == b.client && a.sequence == b.sequence;
 }
-
-std::string to_hex(std::uint64_t value) { return fmt::format("{:016x}", value); }
 
 void answer_all(std::vector<std::unique_ptr<net::ServerCall>>& calls,
                 const std::string& error,

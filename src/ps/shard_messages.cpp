@@ -12,34 +12,6 @@ namespace {
 
 using nlohmann::json;
 
-const char* name_of(InitType type) {
-  switch (type) {
-    case InitType::kUniform:
-      return "uniform";
-    case InitType::kNormal:
-      return "normal";
-    case InitType::kConstant:
-      return "constant";
-  }
-  return "unknown";
-}
-
-const char* name_of(RowOptimizerType type) {
-  switch (type) {
-    case RowOptimizerType::kSgd:
-      return "sgd";
-    case RowOptimizerType::kAdagrad:
-      return "adagrad";
-    case RowOptimizerType::kRowwiseAdagrad:
-      return "rowwise_adagrad";
-    case RowOptimizerType::kAdam:
-      return "adam";
-    case RowOptimizerType::kFtrl:
-      return "ftrl";
-  }
-  return "unknown";
-}
-
 /// A line for each thing that may differ.
 void describe(const TableSpec& table, std::vector<std::string>& lines) {
   const auto add = [&](const char* name, const auto& value) {

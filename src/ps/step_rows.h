@@ -4,7 +4,9 @@
 #include <cstdint>
 #include <cstdlib>
 #include <memory>
+#include <new>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "satrap/net/payload_codec.h"
@@ -47,7 +49,7 @@ struct StepRows::State {
     std::vector<float> decoded;                 // weights, unless they travel as fp32
     net::RequestBuffer push;                    // RequestPrefix, then gradients
     std::vector<float> to_encode;               // gradients, likewise
-    std::unique_ptr<net::ReconnectingClient::Pending> pending;
+    std::unique_ptr<net::ReconnectingClient::Pending> pull_answer, push_answer;
   };
   std::vector<Shard> shards;            // [num_shards]
   std::vector<std::int64_t> stretches;  // [num_tables, num_shards + 1]: numbers of keys
@@ -55,6 +57,31 @@ struct StepRows::State {
   std::vector<float*> gradients;        // [num_keys]
   std::int64_t read_version = 0;
   bool is_under_way = false;
+
+  /// Finds, per table, where the keys of each shard begin. `keys` ascend.
+  void divide(std::span<const Key> keys,
+              std::span<const std::int64_t> dims,  // [num_tables]
+              std::int64_t num_shards);
+
+  /// Numbers of the keys [first, second) of a table on a shard.
+  std::pair<std::int64_t, std::int64_t> stretch(std::size_t table, std::size_t shard) const {
+    const std::size_t at = table * (shards.size() + 1) + shard;
+    return {stretches[at], stretches[at + 1]};
+  }
+
+  /// pointers[u] = where the values of key u are, in memory that starts at base(shards[s]).
+  template <class T, class Base>
+  void fill_pointers(std::vector<T*>& pointers, std::span<const std::int64_t> dims, Base&& base) {
+    for (std::size_t s = 0; s < shards.size(); ++s) {
+      T* at = base(shards[s]);
+      for (std::size_t t = 0; t < dims.size(); ++t) {
+        const auto [begin, end] = stretch(t, s);
+        for (std::int64_t u = begin; u < end; ++u, at += dims[t]) {
+          pointers[static_cast<std::size_t>(u)] = at;
+        }
+      }
+    }
+  }
 };
 
 }  // namespace satrap::ps

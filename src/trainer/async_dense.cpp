@@ -13,12 +13,11 @@ AsyncDense::AsyncDense(dense::DenseNetwork& network,
                        bool is_chief)
     : network_(network),
       client_(client),
-      gradient_(static_cast<std::size_t>(network.num_parameters())),
-      parameters_(gradient_.size()) {
+      parameters_(static_cast<std::size_t>(network.num_parameters())) {
   if (is_chief) {
     const dense::DenseNetwork::TrainingState state = network.training_state();
     const auto copy = [&](std::span<const float> values) {
-      std::vector<float> all(gradient_.size(), 0.0F);
+      std::vector<float> all(parameters_.size(), 0.0F);
       std::ranges::copy(values, all.begin());
       return all;
     };
@@ -55,25 +54,21 @@ void AsyncDense::refresh() {
   has_parameters_ = false;
 }
 
-void AsyncDense::wait_idle() {
-  std::unique_lock lock(mutex_);
-  changed_.wait(lock, [&] { return error_ || !has_gradient_; });
-  if (error_) std::rethrow_exception(error_);
-}
-
 void AsyncDense::push(std::int64_t step) {
-  wait_idle();
-  const std::span<const float> gradient = network_.gradient();
-  std::lock_guard lock(mutex_);
-  std::ranges::copy(gradient, gradient_.begin());
-  step_ = step;
-  scale_ = network_.gradient_scale();
-  lr_ = network_.learning_rate(step);
-  has_gradient_ = true;
+  std::unique_lock lock(mutex_);
+  changed_.wait(
+      lock, [&] { return error_ || std::ssize(under_way_) < ps::ShardClient::kMaxDenseExchanges; });
+  if (error_) std::rethrow_exception(error_);
+  under_way_.push_back(client_.exchange_dense(step, network_.gradient(), network_.gradient_scale(),
+                                              network_.learning_rate(step)));
   changed_.notify_all();
 }
 
-void AsyncDense::flush() { wait_idle(); }
+void AsyncDense::flush() {
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [&] { return error_ || under_way_.empty(); });
+  if (error_) std::rethrow_exception(error_);
+}
 
 void AsyncDense::pull_everything() {
   const ps::ShardClient::DenseVectors values = client_.pull_dense_state(network_.num_parameters());
@@ -85,33 +80,26 @@ void AsyncDense::pull_everything() {
 }
 
 void AsyncDense::run() {
+  std::vector<float> newer(parameters_.size());
   try {
+    std::unique_lock lock(mutex_);
     while (true) {
-      {
-        std::unique_lock lock(mutex_);
-        changed_.wait(lock, [&] { return stopped_ || has_gradient_; });
-        if (!has_gradient_) return;
-      }
-      exchange();
+      changed_.wait(lock, [&] { return stopped_ || !under_way_.empty(); });
+      if (under_way_.empty()) return;
+      ps::ShardClient::DenseExchange& oldest = under_way_.front();
+      lock.unlock();
+      oldest.wait(newer);
+      lock.lock();
+      under_way_.pop_front();
+      std::swap(parameters_, newer);
+      has_parameters_ = true;
+      changed_.notify_all();
     }
   } catch (...) {
     std::lock_guard lock(mutex_);
     error_ = std::current_exception();
     changed_.notify_all();
   }
-}
-
-/// gradient_ is this thread's while has_gradient_; parameters_ are read by refresh() under the
-/// lock.
-void AsyncDense::exchange() {
-  client_.push_dense(step_, gradient_, scale_, lr_);
-  std::vector<float> newer(parameters_.size());
-  client_.pull_dense(newer);
-  std::lock_guard lock(mutex_);
-  std::swap(parameters_, newer);
-  has_parameters_ = true;
-  has_gradient_ = false;
-  changed_.notify_all();
 }
 
 }  // namespace satrap::trainer

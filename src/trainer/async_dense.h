@@ -2,6 +2,7 @@
 
 #include <condition_variable>
 #include <cstdint>
+#include <deque>
 #include <exception>
 #include <mutex>
 #include <thread>
@@ -15,9 +16,10 @@
 namespace satrap::trainer {
 
 /// The dense network of async mode: its parameters live on the shards, which run the optimizer on
-/// whatever gradient comes, from any rank. Gradients are pushed and newer parameters pulled by a
-/// thread of its own ("dense-sync") beside the network's computation, so that nobody waits for
-/// another rank, and at most for the network to carry the gradient before.
+/// whatever gradient comes, from any rank. Gradients are sent and newer parameters come beside the
+/// network's computation, several exchanges at a time; a thread of its own ("dense-sync") waits for
+/// them. So nobody waits for another rank, and for the shards only once it is
+/// ShardClient::kMaxDenseExchanges steps ahead of them.
 class AsyncDense {
  public:
   /// All ranks; the chief's parameters become those of all. Everything outlives it.
@@ -31,7 +33,7 @@ class AsyncDense {
   /// The newest parameters that have come, if any have since the last call.
   void refresh();
 
-  /// Hands over the network's gradient of `step`.
+  /// Sends the network's gradient of `step`; blocks while too many are under way.
   void push(std::int64_t step);
 
   /// Waits until all of this rank's gradients are on the shards. Rethrows errors.
@@ -42,19 +44,15 @@ class AsyncDense {
 
  private:
   void run();
-  void exchange();
-  void wait_idle();
 
   dense::DenseNetwork& network_;
   ps::ShardClient& client_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  bool has_gradient_ = false, has_parameters_ = false, stopped_ = false;
+  std::deque<ps::ShardClient::DenseExchange> under_way_;  // the first one is being waited for
+  bool has_parameters_ = false, stopped_ = false;
   std::exception_ptr error_;
-  std::int64_t step_ = 0;  // of gradient_
-  float scale_ = 1.0F;
-  double lr_ = 0.0;
-  std::vector<float> gradient_, parameters_;
+  std::vector<float> parameters_;  // [num_parameters]
   std::thread thread_;
 };
 

@@ -53,6 +53,7 @@ Manifest parse(const Json& json) {
   for (const Json& p : json.at("positions")) {
     m.positions.push_back({p.at("epoch"), p.at("batches"), p.at("next_row")});
   }
+  if (m.positions.empty()) json.at("positions").at(0);  // throws: there is a rank
   m.examples = json.at("examples");
   m.nonfinite_steps = json.at("nonfinite_steps");
   for (const auto& [name, value] : json.at("metrics").items()) {
@@ -123,24 +124,6 @@ data::DataPosition Manifest::position_of(std::int64_t rank, std::int64_t num_ran
 
 std::string pending_file(std::int64_t rank) { return fmt::format("pending-{}.bin", rank); }
 
-std::string optimizer_name(RowOptimizerType type) {
-  switch (type) {
-    case RowOptimizerType::kSgd:
-      return "sgd";
-    case RowOptimizerType::kAdagrad:
-      return "adagrad";
-    case RowOptimizerType::kRowwiseAdagrad:
-      return "rowwise_adagrad";
-    case RowOptimizerType::kAdam:
-      return "adam";
-    case RowOptimizerType::kFtrl:
-      return "ftrl";
-  }
-  return "unknown";
-}
-
 std::string checkpoint_name(std::int64_t step) { return fmt::format("step-{:012}", step); }
-
-std::string to_hex(std::uint64_t value) { return fmt::format("{:016x}", value); }
 
 }  // namespace satrap::trainer

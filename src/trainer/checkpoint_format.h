@@ -8,7 +8,6 @@
 #include <nlohmann/json.hpp>
 
 #include "satrap/data/batch_source.h"
-#include "satrap/kernels/row_optimizer.h"
 #include "satrap/trainer/checkpoint.h"
 
 namespace satrap::trainer {
@@ -65,8 +64,6 @@ inline constexpr const char* kTemporaryPrefix = ".tmp-";
 inline constexpr const char* kAbandonedPrefix = "abandoned-";
 
 std::string pending_file(std::int64_t rank);
-std::string optimizer_name(RowOptimizerType type);  // as in the configuration
-std::string checkpoint_name(std::int64_t step);     // "step-000000001000"
-std::string to_hex(std::uint64_t value);
+std::string checkpoint_name(std::int64_t step);  // "step-000000001000"
 
 }  // namespace satrap::trainer

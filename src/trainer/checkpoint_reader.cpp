@@ -80,7 +80,7 @@ void check_tables(const std::string& checkpoint, const Manifest& manifest, const
     const Manifest::Table& saved = manifest.tables[i];
     const ps::TableSpec& spec = specs[i];
     const std::int64_t row_bytes = ps::Table::bytes_of_row(spec);
-    const std::string optimizer = optimizer_name(spec.optimizer.type);
+    const std::string optimizer = name_of(spec.optimizer.type);
     if (saved.name == spec.name && saved.optimizer != optimizer) {
       throw Error(ErrorCode::kInvalidConfig,
                   concat(checkpoint, ": table '", saved.name, "' was trained with optimizer ",

@@ -76,7 +76,7 @@ std::string temporary_path(const std::string& directory, std::int64_t step) {
 void write_tables(CheckpointContent& content, DirectoryWriter& out) {
   for (const ps::TableSpec& spec : content.tables) {
     out.manifest.tables.push_back({.name = spec.name,
-                                   .optimizer = optimizer_name(spec.optimizer.type),
+                                   .optimizer = name_of(spec.optimizer.type),
                                    .files = {},
                                    .dim = spec.dim,
                                    .row_bytes = ps::Table::bytes_of_row(spec),

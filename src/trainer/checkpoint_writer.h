@@ -20,7 +20,7 @@ struct CheckpointContent {
   std::vector<data::DataPosition> positions;  // [num_ranks]
   std::map<std::string, double> metrics;
   std::string transforms_json;
-  std::vector<PendingLookup> pending;
+  std::vector<PendingLookup> pending;  // of the chief; other ranks have left theirs in files
 
   std::vector<ps::TableSpec> tables;
   std::unique_ptr<RowsSnapshot> rows;
@@ -36,15 +36,15 @@ struct CheckpointContent {
   void capture(Model& model);
 };
 
-/// Publishes checkpoints in `directory`: each is written under a temporary name with checksums,
-/// synced, then renamed; only then are the oldest removed until `keep` are left. A failure leaves
-/// the published ones as they are.
 /// What a rank other than the chief adds to a prepared checkpoint.
 void write_pending(const std::string& directory,  // of all checkpoints
                    std::int64_t step,
                    std::int64_t rank,
                    const std::vector<PendingLookup>& pending);
 
+/// Publishes checkpoints in `directory`: each is written under a temporary name with checksums,
+/// synced, then renamed; only then are the oldest removed until `keep` are left. A failure leaves
+/// the published ones as they are.
 class CheckpointWriter {
  public:
   /// Creates `directory` and removes unfinished checkpoints of a run that was killed.

@@ -46,14 +46,6 @@ Metrics compute_metrics(std::span<const float> probabilities, std::span<const fl
   return metrics;
 }
 
-void MetricAccumulator::add(std::span<const float> probabilities, std::span<const float> labels) {
-  check_sizes(probabilities, labels);
-  probabilities_.insert(probabilities_.end(), probabilities.begin(), probabilities.end());
-  labels_.insert(labels_.end(), labels.begin(), labels.end());
-}
-
-Metrics MetricAccumulator::compute() const { return compute_metrics(probabilities_, labels_); }
-
 WindowedMetrics::WindowedMetrics(std::int64_t capacity)
     : capacity_(static_cast<std::size_t>(capacity)) {
   SATRAP_CHECK(capacity >= 1, "metric window must hold at least one example, got ", capacity);

@@ -22,6 +22,11 @@ dense::InputShape input_shape(const data::Schema& schema, const EmbeddingSpecs& 
   return shape;
 }
 
+/// `auto` is fp32 on CPUs, where bf16 GEMM is slower without AMX.
+dense::Precision resolve_precision(const TrainConfig& config) {
+  return config.precision == "bf16" ? dense::Precision::kBf16 : dense::Precision::kFp32;
+}
+
 void check_model(const JobConfig& config) {
   const data::Schema schema = data::resolve_schema(config.data);
   dense::check_model(config.model, input_shape(schema, embedding_specs(config, schema)));
@@ -34,10 +39,6 @@ JobConfig load_job(const std::string& path, const std::vector<std::string>& over
   JobConfig config = read_job(path, overrides, origins);
   with_place(origins, [&] { check_model(config); });
   return config;
-}
-
-dense::Precision resolve_precision(const TrainConfig& config) {
-  return config.precision == "bf16" ? dense::Precision::kBf16 : dense::Precision::kFp32;
 }
 
 Model::Model(const JobConfig& config,

@@ -23,7 +23,4 @@ struct Model {
   std::unique_ptr<dense::DenseNetwork> network;
 };
 
-/// The precision in force: `auto` is fp32 on CPUs, where bf16 GEMM is slower without AMX.
-dense::Precision resolve_precision(const TrainConfig& config);
-
 }  // namespace satrap::trainer

@@ -19,6 +19,7 @@ ShardsStage::ShardsStage(embedding::RemoteEmbeddingWorker& worker,
       client_(client),
       is_async_(is_async),
       last_planned_(options_.first_step - 1),
+      last_sent_(options_.first_step - 1),
       last_pushed_(options_.first_step - 1) {
   lookups_ = std::thread([this] {
     set_thread_name("embedding");
@@ -28,12 +29,17 @@ ShardsStage::ShardsStage(embedding::RemoteEmbeddingWorker& worker,
     set_thread_name("push");
     run(&ShardsStage::push_gradients);
   });
+  answers_ = std::thread([this] {
+    set_thread_name("pushed");
+    run(&ShardsStage::wait_pushed);
+  });
 }
 
 ShardsStage::~ShardsStage() {
   ShardsStage::stop();
   lookups_.join();
   pushes_.join();
+  answers_.join();
 }
 
 void ShardsStage::stop() {
@@ -94,9 +100,22 @@ void ShardsStage::wait_applied(std::int64_t step) {
   client_.wait_applied(step);
 }
 
-bool ShardsStage::wait_applied_for(std::int64_t step, std::chrono::milliseconds) {
-  // Which step is the last is agreed on by all ranks beforehand, so nothing is waited for in vain.
-  wait_applied(step);
+bool ShardsStage::wait_applied_for(std::int64_t step, std::chrono::milliseconds time) {
+  constexpr std::chrono::milliseconds kPoll(10);  // shards do not tell us by themselves
+  const auto end = std::chrono::steady_clock::now() + time;
+  std::unique_lock lock(mutex_);
+  const auto pushed = [&] { return stopped_ || last_pushed_ >= step; };
+  if (!changed_.wait_until(lock, end, pushed)) return false;
+  while (!error_ && !stopped_) {
+    lock.unlock();
+    const std::vector<ps::ShardStats> shards = client_.stats();
+    const auto is_there = [&](const ps::ShardStats& shard) { return shard.applied_step >= step; };
+    if (std::ranges::all_of(shards, is_there)) return true;
+    if (std::chrono::steady_clock::now() >= end) return false;
+    lock.lock();
+    changed_.wait_for(lock, kPoll, [&] { return stopped_; });
+  }
+  if (error_) std::rethrow_exception(error_);
   return true;
 }
 
@@ -154,22 +173,40 @@ void ShardsStage::push_gradients() {
 }
 
 void ShardsStage::push(Work* work) {
-  SATRAP_CHECK(work->step == last_pushed_ + 1, "push of step ", work->step, " after step ",
-               last_pushed_);
+  SATRAP_CHECK(work->step == last_sent_ + 1, "push of step ", work->step, " after step ",
+               last_sent_);
   client_.prepare_push(work->rows);
   if (!work->skip_update) {
     const ScopedStage timer(timers_, kStageBackward);
     worker_.reduce(work->plan, work->grad_pooled, work->rows.gradients());
   }
-  {
-    const ScopedStage timer(timers_, kStagePush);
-    client_.push(work->step, work->rows, work->skip_update);
-  }
+  client_.push(work->step, work->rows, work->skip_update);
+  last_sent_ = work->step;
   std::lock_guard lock(mutex_);
-  last_pushed_ = work->step;
-  ended_ = all_pushed();
-  free_.push_back(work);
+  sent_.push_back(work);
   changed_.notify_all();
+}
+
+void ShardsStage::wait_pushed() {
+  while (true) {
+    Work* work = nullptr;
+    {
+      std::unique_lock lock(mutex_);
+      changed_.wait(lock, [&] { return stopped_ || ended_ || !sent_.empty(); });
+      if (sent_.empty()) return;
+      work = sent_.front();
+      sent_.pop_front();
+    }
+    {
+      const ScopedStage timer(timers_, kStagePush);
+      client_.wait_pushed(work->rows);
+    }
+    std::lock_guard lock(mutex_);
+    last_pushed_ = work->step;
+    ended_ = all_pushed();
+    free_.push_back(work);
+    changed_.notify_all();
+  }
 }
 
 }  // namespace satrap::trainer

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <thread>
 
 #include "embedding_stage.h"
@@ -11,8 +12,8 @@ namespace satrap::trainer {
 
 /// Over tables on parameter-server shards, which enforce the order of lookups and updates: a step's
 /// rows are asked for as soon as it is planned, and the shards answer when the mode lets them; its
-/// gradients are pushed in the background. Two threads: "embedding" waits for rows and pools them,
-/// "push" sums gradients by key and sends them.
+/// gradients are pushed in the background. Three threads: "embedding" waits for rows and pools
+/// them, "push" sums gradients by key and sends them, "pushed" waits until the shards have them.
 class ShardsStage final : public EmbeddingStage {
  public:
   ShardsStage(embedding::RemoteEmbeddingWorker& worker,
@@ -35,14 +36,17 @@ class ShardsStage final : public EmbeddingStage {
   void look_up(Work* work);
   void push_gradients();
   void push(Work* work);
+  void wait_pushed();
   bool all_pushed() const;  // under mutex_
 
   embedding::RemoteEmbeddingWorker& worker_;
   ps::ShardClient& client_;
   const bool is_async_;
   std::int64_t last_planned_;  // step
-  std::int64_t last_pushed_;   // step
-  std::thread lookups_, pushes_;
+  std::int64_t last_sent_;     // step, of the push thread
+  std::int64_t last_pushed_;   // step that all shards have taken
+  std::deque<Work*> sent_;     // not taken yet
+  std::thread lookups_, pushes_, answers_;
 };
 
 }  // namespace satrap::trainer

@@ -14,7 +14,7 @@ enum Stage : std::size_t {
   kStageDense,      // dense thread: forward, backward, optimizer
   kStageAllreduce,  // dense thread: summing gradients over the ranks
   kStageBackward,   // embedding thread: updates; push thread: gradients of keys
-  kStagePush,       // push thread: waiting for the shards to take them
+  kStagePush,       // pushed thread: waiting for the shards to take them
   kStageWait,       // dense thread: waiting for a lookup
   kNumStages,
 };

@@ -156,9 +156,10 @@ TrainOutcome TrainingRun::run() {
     stopped = votes.stop;
     if (stopped) break;
   }
-  const bool finished = !stopped && stage_->all_looked_up_and_applied();
+  const bool reached_end = stage_->all_looked_up_and_applied();
   settle_within_grace();
   if (config_.train.is_async()) end_async();
+  const bool finished = !ranks_.any(stopped || !reached_end);
   finish(finished);
   planner_.reset();
   if (!cluster_.is_chief()) return {finished, false, "", ""};
@@ -204,6 +205,8 @@ void TrainingRun::end_async() {
 
 void TrainingRun::settle_within_grace() {
   constexpr std::chrono::seconds kGrace(2);
+  // Several ranks stop after the same step, and read files, whose end comes.
+  if (cluster_.size() > 1 || !stop_requested()) return settle();
   if (stage_->wait_applied_for(step_, kGrace)) return;
   // Deterministic hybrid looks up steps to come before it applies the last updates, and their input
   // is not coming.

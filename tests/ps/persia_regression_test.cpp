@@ -24,6 +24,7 @@ class PersiaRegression : public ShardTest {
       std::fill_n(rows.gradients()[u], dim, gradients[u]);
     }
     client.push(number, rows, false);
+    client.wait_pushed(rows);
     client.wait_applied(number);
   }
 
@@ -65,6 +66,7 @@ TEST_F(PersiaRegression, AMissingKeyConsumesItsOwnGradientAndNobodyElses) {
         std::fill_n(rows[r].gradients()[u], dim, gradients[static_cast<std::size_t>(at)]);
       }
       clients[r]->push(number, rows[r], false);
+      clients[r]->wait_pushed(rows[r]);
     }
   }
   clients[0]->wait_applied(2);

@@ -1,5 +1,7 @@
 // Dense parameters on shards, in async mode.
 
+#include <deque>
+
 #include "tests/ps/shard_fixture.h"
 
 namespace satrap::ps {
@@ -27,6 +29,17 @@ class ShardDense : public ShardTest {
     return values;
   }
 
+  /// Sends a gradient; what the parameters are after it.
+  static std::vector<float> exchange(ShardClient& client,
+                                     std::int64_t step,
+                                     const std::vector<float>& gradient,
+                                     float scale = 1.0F,
+                                     double lr = 0.1) {
+    std::vector<float> parameters(gradient.size());
+    client.exchange_dense(step, gradient, scale, lr).wait(parameters);
+    return parameters;
+  }
+
   static ShardJob async_job(std::int64_t num_ranks, std::uint64_t session = 5) {
     ShardJob job{.session = session, .num_ranks = num_ranks};
     job.async = true;
@@ -47,7 +60,7 @@ TEST_F(ShardDense, EveryOptimizerGivesTheBitsOfOneProcess) {
       only->begin(async_job(1, ++session));
       only->put_dense(expected, optimizer);
       for (std::int64_t step = 1; step <= kSteps; ++step) {
-        only->push_dense(step, gradient(kSize, step), 0.5F, 0.01);
+        exchange(*only, step, gradient(kSize, step), 0.5F, 0.01);
         update_dense(optimizer, expected.parameters.data(), gradient(kSize, step).data(),
                      expected.first.data(), expected.second.data(), 0, kSize, 0.5F, 0.01,
                      expected.num_updates += 1.0);
@@ -61,12 +74,10 @@ TEST_F(ShardDense, EveryOptimizerGivesTheBitsOfOneProcess) {
       // A checkpoint: the state put into another start of the job goes on with the same bits.
       only->begin(async_job(1, ++session));
       only->put_dense(values, optimizer);
-      only->push_dense(kSteps + 1, gradient(kSize, 0), 1.0F, 0.01);
+      const auto parameters = exchange(*only, kSteps + 1, gradient(kSize, 0), 1.0F, 0.01);
       update_dense(optimizer, expected.parameters.data(), gradient(kSize, 0).data(),
                    expected.first.data(), expected.second.data(), 0, kSize, 1.0F, 0.01,
                    expected.num_updates += 1.0);
-      std::vector<float> parameters(kSize);
-      only->pull_dense(parameters);
       EXPECT_EQ(parameters, expected.parameters);
     }
   }
@@ -86,15 +97,20 @@ TEST_F(ShardDense, PushesOfAllRanksAreAppliedOnceOverConnectionsThatBreak) {
     threads.emplace_back([&, rank] {
       ShardClient& mine = *clients[static_cast<std::size_t>(rank)];
       std::vector<float> parameters(kSize), values(kSize);
+      std::deque<ShardClient::DenseExchange> under_way;
       errors[static_cast<std::size_t>(rank)] = message_of([&] {
         for (std::int64_t step = 1; step <= kSteps; ++step) {
-          mine.pull_dense(parameters);
+          if (std::ssize(under_way) == ShardClient::kMaxDenseExchanges) {
+            under_way.front().wait(parameters);
+            under_way.pop_front();
+          }
           for (std::size_t i = 0; i < kSize; ++i) {
             values[i] = static_cast<float>((rank + 1) * (step % 3) + static_cast<int>(i % 7));
           }
           if (step % 10 == 0) mine.close_connections();
-          mine.push_dense(step, values, 1.0F, 0.25);
+          under_way.push_back(mine.exchange_dense(step, values, 1.0F, 0.25));
         }
+        for (; !under_way.empty(); under_way.pop_front()) under_way.front().wait(parameters);
       });
     });
   }
@@ -124,24 +140,21 @@ TEST_F(ShardDense, WhatIsOutOfPlaceIsRefused) {
   EXPECT_THAT(message_of([&] { only->put_dense(some_vectors(10), {}); }),
               HasSubstr("in async mode only"));
   only->begin(async_job(1, 2));
-  EXPECT_THAT(message_of([&] { only->pull_dense(parameters); }),
+  EXPECT_THAT(message_of([&] { only->pull_dense_state(10); }),
               HasSubstr("no dense parameters yet"));
-  EXPECT_THAT(message_of([&] { only->push_dense(1, parameters, 1.0F, 0.1); }),
+  EXPECT_THAT(message_of([&] { exchange(*only, 1, parameters); }),
               HasSubstr("no dense parameters yet"));
   only->put_dense(some_vectors(10), {});
   EXPECT_THAT(message_of([&] { only->put_dense(some_vectors(10), {}); }), HasSubstr("put once"));
   parameters.resize(12);
-  EXPECT_THAT(message_of([&] { only->pull_dense(parameters); }),
-              HasSubstr("other dense parameters"));
-  EXPECT_THAT(message_of([&] { only->push_dense(1, parameters, 1.0F, 0.1); }),
+  EXPECT_THAT(message_of([&] { only->pull_dense_state(12); }), HasSubstr("other dense parameters"));
+  EXPECT_THAT(message_of([&] { exchange(*only, 1, parameters); }),
               HasSubstr("a dense gradient of 6 floats, the shard has 5 parameters"));
   parameters.resize(10);
-  only->push_dense(1, parameters, 1.0F, 0.1);
-  only->pull_dense(parameters);
+  exchange(*only, 1, parameters);
   only->begin(async_job(1, 3));
   only->put_dense({}, {});  // a model without parameters
-  only->push_dense(1, {}, 1.0F, 0.1);
-  only->pull_dense({});
+  exchange(*only, 1, {});
 }
 
 }  // namespace

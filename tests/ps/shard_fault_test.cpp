@@ -70,6 +70,7 @@ TEST_F(ShardFaults, ANewStartOfTheJobEndsTheOneBefore) {
   clients[0]->pull(1, keys_of_step(0, 1, 10), rows);
   clients[0]->wait(rows);
   clients[0]->push(1, rows, true);
+  clients[0]->wait_pushed(rows);
   clients[0]->pull(2, keys_of_step(0, 2, 10), waiting);  // for rank 1, which never comes
   const auto next = client(0, 1);
   const Cluster again{.job = {.session = 77}, .num_steps = 20};
@@ -145,6 +146,7 @@ TEST_F(ShardFaults, AClientThatIsStoppedWaitsNoMore) {
   clients[0]->pull(1, {}, rows);
   clients[0]->wait(rows);
   clients[0]->push(1, rows, true);
+  clients[0]->wait_pushed(rows);
   std::string waited, pulled;
   StepRows next;
   clients[0]->pull(2, {}, next);

@@ -108,7 +108,7 @@ class ShardRequests : public ShardTest {
   std::uint64_t sequence_ = 0;
 };
 
-MATCHER_P(Has, part, "") { return arg.find(part) != std::string::npos; }
+MATCHER_P(has, part, "") { return arg.find(part) != std::string::npos; }
 
 TEST_F(ShardRequests, AreRefusedByWhatIsWrongWithThem) {
   const std::vector<Key> keys = own_keys(10);
@@ -117,47 +117,47 @@ TEST_F(ShardRequests, AreRefusedByWhatIsWrongWithThem) {
   twice[1] = twice[0];
   std::swap(descending[0], descending[1]);
   using enum ShardOp;
-  EXPECT_THAT(error_of(kPull, 1, {}), Has("a request of 0 bytes"));
-  EXPECT_THAT(error_of(kPull, 1, prefix(0, 4)), Has("another start of the job"));
-  EXPECT_THAT(error_of(kPull, 1, prefix(), 1), Has("rank 1 of a job of 1"));
-  EXPECT_THAT(error_of(kPull, 1, prefix(), -1), Has("rank -1"));
+  EXPECT_THAT(error_of(kPull, 1, {}), has("a request of 0 bytes"));
+  EXPECT_THAT(error_of(kPull, 1, prefix(0, 4)), has("another start of the job"));
+  EXPECT_THAT(error_of(kPull, 1, prefix(), 1), has("rank 1 of a job of 1"));
+  EXPECT_THAT(error_of(kPull, 1, prefix(), -1), has("rank -1"));
   EXPECT_THAT(error_of(kPull, 1, prefix(0, kSession, static_cast<net::FloatEncoding>(9))),
-              Has("unknown encoding 9"));
-  EXPECT_THAT(error_of(kPull, 1, prefix() + Bytes(7)), Has("no whole number of keys"));
-  EXPECT_THAT(error_of(kPull, 1, prefix() + bytes_of(twice)), Has("do not ascend"));
-  EXPECT_THAT(error_of(kPull, 1, prefix() + bytes_of(descending)), Has("do not ascend"));
-  EXPECT_THAT(error_of(kPull, 1, prefix() + bytes_of(foreign)), Has("is of shard 1, this is"));
+              has("unknown encoding 9"));
+  EXPECT_THAT(error_of(kPull, 1, prefix() + Bytes(7)), has("no whole number of keys"));
+  EXPECT_THAT(error_of(kPull, 1, prefix() + bytes_of(twice)), has("do not ascend"));
+  EXPECT_THAT(error_of(kPull, 1, prefix() + bytes_of(descending)), has("do not ascend"));
+  EXPECT_THAT(error_of(kPull, 1, prefix() + bytes_of(foreign)), has("is of shard 1, this is"));
   EXPECT_THAT(error_of(kPull, 1, prefix() + bytes_of(std::vector{make_key(TableId{3}, 1)})),
-              Has("a key of table 3, there are 3"));
-  EXPECT_THAT(error_of(kPull, 2, prefix() + good), Has("expected is step 1"));
-  EXPECT_THAT(error_of(kPull, -1, prefix() + good), Has("which is over"));
-  EXPECT_THAT(error_of(kPull, 0, prefix() + good), Has("which is over"));
-  EXPECT_THAT(error_of(kPush, 1, prefix()), Has("whose pull has not been answered"));
-  EXPECT_THAT(error_of(kPush, 0, prefix()), Has("expected is step 1"));
-  EXPECT_THAT(error_of(kPush, 7, prefix()), Has("expected is step 1"));
-  EXPECT_THAT(error_of(static_cast<ShardOp>(99), 1, prefix()), Has("unknown operation 99"));
-  EXPECT_THAT(error_of(kLookup, 0, prefix() + bytes_of(twice)), Has("do not ascend"));
-  EXPECT_THAT(error_of(kWriteSnapshot, 0, prefix()), Has("no snapshot has begun"));
-  EXPECT_THAT(error_of(kBeginSnapshot, 3, prefix()), Has("the rows are of step 0"));
-  EXPECT_THAT(error_of(kBegin, 0, bytes_of_text("{")), Has("not a begin message"));
-  EXPECT_THAT(error_of(kBegin, 0, bytes_of_text("[1]")), Has("not a begin message"));
-  EXPECT_THAT(error_of(kJoin, 0, bytes_of_text("{\"session\": \"x\"}")), Has("not a join"));
+              has("a key of table 3, there are 3"));
+  EXPECT_THAT(error_of(kPull, 2, prefix() + good), has("expected is step 1"));
+  EXPECT_THAT(error_of(kPull, -1, prefix() + good), has("which is over"));
+  EXPECT_THAT(error_of(kPull, 0, prefix() + good), has("which is over"));
+  EXPECT_THAT(error_of(kPush, 1, prefix()), has("whose pull has not been answered"));
+  EXPECT_THAT(error_of(kPush, 0, prefix()), has("expected is step 1"));
+  EXPECT_THAT(error_of(kPush, 7, prefix()), has("expected is step 1"));
+  EXPECT_THAT(error_of(static_cast<ShardOp>(99), 1, prefix()), has("unknown operation 99"));
+  EXPECT_THAT(error_of(kLookup, 0, prefix() + bytes_of(twice)), has("do not ascend"));
+  EXPECT_THAT(error_of(kWriteSnapshot, 0, prefix()), has("no snapshot has begun"));
+  EXPECT_THAT(error_of(kBeginSnapshot, 3, prefix()), has("the rows are of step 0"));
+  EXPECT_THAT(error_of(kBegin, 0, bytes_of_text("{")), has("not a begin message"));
+  EXPECT_THAT(error_of(kBegin, 0, bytes_of_text("[1]")), has("not a begin message"));
+  EXPECT_THAT(error_of(kJoin, 0, bytes_of_text("{\"session\": \"x\"}")), has("not a join"));
   const auto lines = describe_tables(tables_, kSeed, 2);
   const auto begin_with = [&](const std::function<void(ShardJob&)>& change) {
     ShardJob job{.session = 900};
     change(job);
     return error_of(kBegin, 0, bytes_of_text(to_json(BeginMessage{job, lines})));
   };
-  EXPECT_THAT(begin_with([](ShardJob& job) { job.num_ranks = 0; }), Has("0 ranks"));
-  EXPECT_THAT(begin_with([](ShardJob& job) { job.num_ranks = 1 << 30; }), Has("ranks, allowed"));
-  EXPECT_THAT(begin_with([](ShardJob& job) { job.staleness = -1; }), Has("staleness -1"));
-  EXPECT_THAT(begin_with([](ShardJob& job) { job.first_step = 0; }), Has("first step 0"));
-  EXPECT_THAT(begin_with([](ShardJob& job) { job.session = 0; }), Has("session 0"));
+  EXPECT_THAT(begin_with([](ShardJob& job) { job.num_ranks = 0; }), has("0 ranks"));
+  EXPECT_THAT(begin_with([](ShardJob& job) { job.num_ranks = 1 << 30; }), has("ranks, allowed"));
+  EXPECT_THAT(begin_with([](ShardJob& job) { job.staleness = -1; }), has("staleness -1"));
+  EXPECT_THAT(begin_with([](ShardJob& job) { job.first_step = 0; }), has("first step 0"));
+  EXPECT_THAT(begin_with([](ShardJob& job) { job.session = 0; }), has("session 0"));
   EXPECT_THAT(begin_with([](ShardJob& job) { job.async = job.deterministic = true; }),
-              Has("never deterministic"));
+              has("never deterministic"));
   EXPECT_THAT(begin_with([](ShardJob& job) { job.row_files = {{.path = "x", .table = 3}}; }),
-              Has("of table 3, there are 3"));
-  EXPECT_THAT(begin_with([](ShardJob& job) { job.session = kSession; }), Has("a second begin"));
+              has("of table 3, there are 3"));
+  EXPECT_THAT(begin_with([](ShardJob& job) { job.session = kSession; }), has("a second begin"));
 
   // And a pull with room for less than its answer.
   std::vector<std::byte> little(64);
@@ -168,7 +168,7 @@ TEST_F(ShardRequests, AreRefusedByWhatIsWrongWithThem) {
                            net::Deadline::after_ms(30'000), options)
                     .wait();
               }),
-              Has("the client has room for 64"));
+              has("the client has room for 64"));
   expect_training_works();
 }
 
@@ -178,9 +178,9 @@ TEST_F(ShardRequests, APushOfTheWrongSizeIsRefusedAndTheRightOneTaken) {
   ASSERT_EQ(ask(ShardOp::kPull, 1, prefix() + bytes_of(keys)).error, "");
   for (const std::size_t size : {std::size_t{0}, values - 1, values + 1}) {
     EXPECT_THAT(error_of(ShardOp::kPush, 1, prefix() + bytes_of(std::vector<float>(size))),
-                Has("bytes of gradients for"));
+                has("bytes of gradients for"));
   }
-  EXPECT_THAT(error_of(ShardOp::kPush, 1, prefix(kSkip) + Bytes(4)), Has("expected are 0"));
+  EXPECT_THAT(error_of(ShardOp::kPush, 1, prefix(kSkip) + Bytes(4)), has("expected are 0"));
   EXPECT_EQ(error_of(ShardOp::kPush, 1, prefix() + bytes_of(std::vector<float>(values))), "");
 }
 
@@ -192,7 +192,7 @@ TEST_F(ShardRequests, StepsBeyondWhatARankMayHaveOpenAreRefused) {
   std::int64_t step = 1;
   Answer answer;
   while ((answer = ask(ShardOp::kPull, step, prefix(0, 6))).error.empty()) ASSERT_LT(step++, 1000);
-  EXPECT_THAT(answer.error, Has("64 steps are open already"));
+  EXPECT_THAT(answer.error, has("64 steps are open already"));
   EXPECT_EQ(step, 65);
   for (std::int64_t push = 1; push < step; ++push) {
     ASSERT_EQ(error_of(ShardOp::kPush, push, prefix(kSkip, 6)), "");
@@ -215,9 +215,9 @@ TEST_F(ShardRequests, ARepeatedPullGetsTheSameBytesInDeterministicMode) {
   EXPECT_EQ(again.error, "");
   EXPECT_EQ(again.bytes, first.bytes);
   EXPECT_NE(ask(ShardOp::kLookup, 0, pull).bytes, first.bytes);
-  EXPECT_THAT(error_of(ShardOp::kPull, 2, prefix()), Has("of other keys"));
+  EXPECT_THAT(error_of(ShardOp::kPull, 2, prefix()), has("of other keys"));
   ASSERT_EQ(ask(ShardOp::kPush, 2, prefix() + gradients).error, "");
-  EXPECT_THAT(error_of(ShardOp::kPull, 2, pull), Has("whose gradients have come"));
+  EXPECT_THAT(error_of(ShardOp::kPull, 2, pull), has("whose gradients have come"));
 }
 
 TEST_F(ShardRequests, ARepeatedPullThatWaitsIsAnsweredOnTheNewConnection) {

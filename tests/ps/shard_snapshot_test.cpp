@@ -141,6 +141,7 @@ TEST_F(ShardSnapshot, ManyOneAfterTheOtherAlsoInAsyncMode) {
                     rows.gradients()[u]);
       }
       clients[0]->push(step, rows, false);
+      clients[0]->wait_pushed(rows);
       clients[0]->wait_applied(step);
       clients[0]->begin_snapshot(step);
       ASSERT_EQ(rows_in(clients[0]->write_snapshot(directory())),

@@ -226,6 +226,7 @@ TEST_F(Bound, IsPassedWhenItIsNotEnforced) {
       clients[0]->wait(rows);
       largest = std::max(largest, step - 1 - rows.read_version());
       clients[0]->push(step, rows, true);
+      clients[0]->wait_pushed(rows);
     }
     EXPECT_EQ(largest, staleness + 1);
   }
@@ -242,11 +243,13 @@ TEST_F(Bound, APullBeyondItWaitsForTheOtherRank) {
     clients[0]->wait(mine[step - 1]);
     EXPECT_EQ(mine[step - 1].read_version(), 0);
     clients[0]->push(step, mine[step - 1], true);
+    clients[0]->wait_pushed(mine[step - 1]);
   }
   EXPECT_EQ(clients[0]->stats()[0].applied_step, 0);
   clients[1]->pull(1, keys_of_step(1, 1, 10), others);
   clients[1]->wait(others);
   clients[1]->push(1, others, true);
+  clients[1]->wait_pushed(others);
   clients[0]->wait(mine[2]);
   EXPECT_EQ(mine[2].read_version(), 1);
 }

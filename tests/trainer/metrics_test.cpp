@@ -60,7 +60,7 @@ TEST(Metrics, OneClassLeavesRankingUndefined) {
 }
 
 TEST(Metrics, NoExamplesLeaveEverythingUndefined) {
-  for (const Metrics& m : {MetricAccumulator().compute(), WindowedMetrics(3).compute()}) {
+  for (const Metrics& m : {compute_metrics({}, {}), WindowedMetrics(3).compute()}) {
     EXPECT_EQ(m.examples, 0);
     EXPECT_TRUE(std::isnan(m.auc) && std::isnan(m.logloss) && std::isnan(m.ne) &&
                 std::isnan(m.calibration));
@@ -77,14 +77,6 @@ TEST(Metrics, RefusesWrongSizesAndFractionalLabels) {
   EXPECT_THROW(compute_metrics(Floats{.5F}, Floats{}), Error);
   EXPECT_THROW(compute_metrics(Floats{.5F}, Floats{.5F}), Error);
   EXPECT_THROW(WindowedMetrics(0), Error);
-}
-
-TEST(MetricAccumulator, CutIntoBatchesGivesTheSame) {
-  MetricAccumulator accumulator;
-  accumulator.add(Floats{.9F}, Floats{1});
-  accumulator.add(Floats{}, Floats{});
-  accumulator.add(Floats{.2F, .6F}, Floats{0, 1});
-  expect_same(accumulator.compute(), compute_metrics(Floats{.9F, .2F, .6F}, Floats{1, 0, 1}));
 }
 
 TEST(WindowedMetrics, ForgetsTheOldestExamples) {

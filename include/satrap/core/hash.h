@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 #include <string_view>
 
 namespace satrap {
@@ -37,6 +38,9 @@ class RunningHash {
   struct State;
   std::unique_ptr<State> state_;
 };
+
+/// 16 digits, as checksums are written.
+std::string to_hex(std::uint64_t hash);
 
 /// Counter-based random numbers: the n-th draw of a stream is a pure function of (stream, n), so
 /// that threads, shards and devices can draw them in any order. `stream` is a hash of the seeds.

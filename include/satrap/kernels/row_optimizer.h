@@ -6,6 +6,13 @@ namespace satrap {
 
 enum class RowOptimizerType { kSgd, kAdagrad, kRowwiseAdagrad, kAdam, kFtrl };
 
+/// As configurations and checkpoints call them, in the order of the enumerators.
+inline constexpr const char* kRowOptimizerNames[] = {"sgd", "adagrad", "rowwise_adagrad", "adam",
+                                                     "ftrl"};
+constexpr const char* name_of(RowOptimizerType type) {
+  return kRowOptimizerNames[static_cast<int>(type)];
+}
+
 /// The optimizer of a table's rows, as plain numbers that kernels take by value.
 /// g is the gradient of the row summed over the global batch, w its weights, t the step (from 1),
 /// f the factor of the learning rate schedule at t, lr = RowOptimizer::lr * f.

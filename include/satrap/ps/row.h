@@ -15,6 +15,7 @@ struct RowHeader {
   std::uint32_t count;      // number of updates (saturating)
 };
 static_assert(sizeof(RowHeader) == 16);
+inline constexpr std::int64_t kMaxStep = 0xFFFFFFFF;  // that last_step can hold
 
 /// Address of a row, and its parts.
 using RowPointer = std::byte*;

@@ -11,6 +11,11 @@ namespace satrap::ps {
 /// How a row's weights start: a pure function of the job's seed, the table's name and the id. Only
 /// exact and correctly rounded operations are used, so hosts and devices get the same bits.
 enum class InitType { kUniform, kNormal, kConstant };
+
+/// As configurations call them, in the order of the enumerators.
+inline constexpr const char* kInitNames[] = {"uniform", "normal", "constant"};
+constexpr const char* name_of(InitType type) { return kInitNames[static_cast<int>(type)]; }
+
 struct RowInit {
   InitType type = InitType::kUniform;
   float scale = 0.01F;  // uniform in [-scale, scale); standard deviation; or the constant

@@ -52,8 +52,8 @@ class StepRows {
 /// error that says so, and the job has to start from a checkpoint.
 ///
 /// Thread rules: pull(), wait() and lookup() from one thread each; prepare_push() and push() from
-/// one other thread; the rest from any. pull() and push() use connections of their own, so that
-/// pulls which the bound makes wait never hold up a push.
+/// one other thread, wait_pushed() from one; the rest from any. pull() and push() use connections
+/// of their own, so that pulls which the bound makes wait never hold up a push.
 class ShardClient {
  public:
   struct Options {
@@ -100,9 +100,13 @@ class ShardClient {
   void prepare_push(StepRows& rows);
 
   /// Sends the gradients of `step`, which the shards then apply when it is their turn. `skip`:
-  /// there is none (the step was not finite); the memory is not sent. Blocks until every shard has
-  /// taken them.
+  /// there is none (the step was not finite); the memory is not sent. Returns at once, unless too
+  /// many pushes are under way.
   void push(std::int64_t step, StepRows& rows, bool skip);
+
+  /// Waits until every shard has taken the oldest push, which must be of `rows`. Somebody has to
+  /// wait while pushes are under way: that is who notices a broken connection.
+  void wait_pushed(StepRows& rows);
 
   /// This rank will pull no step after `step`: deterministic updates need not wait for its pulls.
   void end_pulls(std::int64_t step);
@@ -134,18 +138,23 @@ class ShardClient {
     double num_updates = 0.0;
   };
 
-  /// One rank, once, between begin and the first pull_dense of any rank. Blocks until it is there.
+  /// One rank, once, between begin and the first exchange of any rank. Blocks until it is there.
   void put_dense(const DenseVectors& values, const DenseOptimizer& optimizer);
 
-  /// What the parameters are now: [num_parameters] out.
-  void pull_dense(std::span<float> parameters);
-  /// With the optimizer's state, for a checkpoint, when nobody pushes.
-  DenseVectors pull_dense_state(std::int64_t num_parameters);
+  /// A gradient on its way to the shards, and newer parameters on theirs back.
+  class DenseExchange;
 
-  /// Applied by the shards as it arrives, once, with this factor and learning rate; `step` ascends
-  /// from push to push of a rank. Returns when all shards have taken it; a rank that is further
-  /// ahead waits until its older ones have been applied.
-  void push_dense(std::int64_t step, std::span<const float> gradient, float scale, double lr);
+  /// Sends a gradient, which the shards apply as it arrives, once, with this factor and learning
+  /// rate, and asks for the parameters behind it. `step` ascends from one to the next. Returns at
+  /// once while fewer than kMaxDenseExchanges are under way; they are waited for in their order.
+  DenseExchange exchange_dense(std::int64_t step,
+                               std::span<const float> gradient,
+                               float scale,
+                               double lr);
+  static constexpr std::int64_t kMaxDenseExchanges = 4;
+
+  /// What the parameters are now, with the optimizer's state: for a checkpoint, when nobody pushes.
+  DenseVectors pull_dense_state(std::int64_t num_parameters);
 
   std::int64_t max_pulls() const;
   std::int64_t num_reconnects() const;
@@ -159,6 +168,24 @@ class ShardClient {
  private:
   class Impl;
   std::unique_ptr<Impl> impl_;
+};
+
+class ShardClient::DenseExchange {
+ public:
+  ~DenseExchange();  // waits, if nobody has
+  DenseExchange(DenseExchange&&) noexcept;
+  DenseExchange& operator=(DenseExchange&&) = delete;
+
+  /// Until the shards have taken the gradient and sent what the parameters are then, to
+  /// `parameters` [num_parameters]. Called once. A rank that is further ahead than the shards waits
+  /// for them.
+  void wait(std::span<float> parameters);
+
+ private:
+  friend class Impl;
+  struct State;
+  explicit DenseExchange(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
 };
 
 }  // namespace satrap::ps

@@ -28,7 +28,8 @@ struct TrainConfig {
   std::string eval_every = "never";
   void visit(ConfigVisitor& v);
 
-  /// The bound in force: 0 in sync mode; async has none.
+  /// The bound in force: 0 in sync mode. Async has none; there it is how many steps lookups may
+  /// run ahead.
   std::int64_t staleness_bound() const { return mode == "sync" ? 0 : staleness; }
   bool is_async() const { return mode == "async"; }
 };

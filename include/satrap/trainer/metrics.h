@@ -29,16 +29,6 @@ inline constexpr float kClip = 0x1.0p-23F;  // 1.2e-7
 /// Metrics of a set of examples.
 Metrics compute_metrics(std::span<const float> probabilities, std::span<const float> labels);
 
-/// Keeps all examples added (8 bytes each): for evaluation. One thread at a time.
-class MetricAccumulator {
- public:
-  void add(std::span<const float> probabilities, std::span<const float> labels);
-  Metrics compute() const;
-
- private:
-  std::vector<float> probabilities_, labels_;
-};
-
 /// Keeps the last `capacity` examples (8 bytes each): for progressive validation, where every
 /// example is predicted before it is trained on. Adding copies; the work is done by compute(). One
 /// thread at a time.
