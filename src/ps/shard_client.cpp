@@ -25,12 +25,6 @@ std::span<const std::byte> bytes_of(const std::string& text) {
 
 }  // namespace
 
-struct ShardClient::DenseExchange::State {
-  explicit State(Impl& client_in) : client(client_in) {}
-  Impl& client;
-  std::vector<std::unique_ptr<net::ReconnectingClient::Pending>> pushes, pulls;  // [num_shards]
-};
-
 class ShardClient::Impl {
  public:
   using Pending = std::unique_ptr<net::ReconnectingClient::Pending>;
@@ -174,34 +168,36 @@ class ShardClient::Impl {
     });
   }
 
-  DenseExchange exchange_dense(std::int64_t step,
-                               std::span<const float> gradient,
-                               float scale,
-                               double lr) {
+  void exchange_dense(std::int64_t step,
+                      std::span<const float> gradient,
+                      float scale,
+                      double lr,
+                      DenseExchange::State& exchange) {
     RequestPrefix prefix{};
     prefix.session = session_;
     prefix.scale = scale;
     prefix.lr = lr;
-    auto exchange = std::make_unique<DenseExchange::State>(*this);
     const Deadline deadline = new_deadline();
+    exchange.shards.resize(index(options.num_shards));
     for (std::int64_t s = 0; s < options.num_shards; ++s) {
       const net::RequestBuffer push(endpoint_, {std::as_bytes(std::span(&prefix, 1)),
                                                 std::as_bytes(stretch_of(gradient, s))});
-      exchange->pushes.push_back(dense_[index(s)]->call(op_of(ShardOp::kPushDense), step, push,
-                                                        std::span<std::byte>(), deadline));
+      exchange.shards[index(s)].push_answer = dense_[index(s)]->call(
+          op_of(ShardOp::kPushDense), step, push, std::span<std::byte>(), deadline);
     }
-    exchange->pulls = ask_for_dense(0, deadline);
-    return DenseExchange(std::move(exchange));
+    ask_for_dense(exchange, 1, std::ssize(gradient), deadline);
   }
 
-  void finish(DenseExchange::State& exchange, std::span<float> parameters) {
-    wait_for(exchange.pushes, std::identity{}, kNothing);
-    take_dense(exchange.pulls, std::span(&parameters, 1));
+  void wait_dense(DenseExchange::State& exchange, std::span<float> parameters) {
+    wait_for(exchange.shards, &DenseExchange::State::Shard::push_answer, kNothing);
+    take_dense(exchange, std::span(&parameters, 1));
   }
 
   double pull_dense_state(std::span<const std::span<float>> parts) {
-    std::vector<Pending> answers = ask_for_dense(kWithState, new_deadline());
-    return take_dense(answers, parts);
+    DenseExchange::State exchange;
+    exchange.shards.resize(index(options.num_shards));
+    ask_for_dense(exchange, std::ssize(parts), std::ssize(parts[0]), new_deadline());
+    return take_dense(exchange, parts);
   }
 
   std::int64_t num_reconnects() const {
@@ -251,12 +247,14 @@ class ShardClient::Impl {
     return request;
   }
 
-  /// What shard `shard` has of dense vectors.
+  /// What shard `shard` has of dense vectors: [begin, end).
+  std::pair<std::int64_t, std::int64_t> stretch_of(std::int64_t size, std::int64_t shard) const {
+    return {shard * size / options.num_shards, (shard + 1) * size / options.num_shards};
+  }
   template <class T>
   std::span<T> stretch_of(std::span<T> all, std::int64_t shard) const {
-    const auto begin = index(shard * std::ssize(all) / options.num_shards);
-    const auto end = index((shard + 1) * std::ssize(all) / options.num_shards);
-    return all.subspan(begin, end - begin);
+    const auto [begin, end] = stretch_of(std::ssize(all), shard);
+    return all.subspan(index(begin), index(end - begin));
   }
 
   /// The same request to all shards at once; `take` gets the answers in the order of shards.
@@ -322,23 +320,30 @@ class ShardClient::Impl {
     if (error) std::rethrow_exception(error);
   }
 
-  std::vector<Pending> ask_for_dense(std::uint32_t flags, Deadline deadline) {
-    std::vector<Pending> answers;
-    for (const auto& client : dense_) {
-      answers.push_back(
-          client->call_for_any_size(op_of(ShardOp::kPullDense), 0, plain_request(flags), deadline));
+  /// Parameters, and with three parts the optimizer's state.
+  void ask_for_dense(DenseExchange::State& exchange,
+                     std::int64_t num_parts,
+                     std::int64_t num_parameters,
+                     Deadline deadline) {
+    const std::uint32_t flags = num_parts > 1 ? kWithState : 0U;
+    for (std::int64_t s = 0; s < options.num_shards; ++s) {
+      DenseExchange::State::Shard& part = exchange.shards[index(s)];
+      const auto [begin, end] = stretch_of(num_parameters, s);
+      part.reply.resize(sizeof(ReplyPrefix) + index(num_parts * (end - begin)) * sizeof(float));
+      part.pull_answer = dense_[index(s)]->call(op_of(ShardOp::kPullDense), 0, plain_request(flags),
+                                                part.reply.span(), deadline);
     }
-    return answers;
   }
 
   /// Parts of [num_parts, size] values, to `parts`; returns the least number of updates.
-  double take_dense(std::vector<Pending>& answers, std::span<const std::span<float>> parts) const {
+  double take_dense(DenseExchange::State& exchange, std::span<const std::span<float>> parts) const {
+    using Part = DenseExchange::State::Shard;
     double num_updates = std::numeric_limits<double>::max();
-    wait_for(answers, std::identity{}, [&](Pending& pending, Bytes answer) {
-      const std::int64_t shard = &pending - answers.data();
+    wait_for(exchange.shards, &Part::pull_answer, [&](Part& part, Bytes answer) {
+      const std::int64_t shard = &part - exchange.shards.data();
       ReplyPrefix reply;
       const auto mine = stretch_of(parts[0], shard);
-      if (answer.size() != sizeof(reply) + parts.size() * mine.size_bytes()) {
+      if (answer.size() != part.reply.span().size()) {
         throw net::NetError(net::NetFailure::kProtocol,
                             concat("shard ", shard, " has other dense parameters: ", answer.size(),
                                    " bytes for ", mine.size()));
@@ -346,8 +351,8 @@ class ShardClient::Impl {
       std::memcpy(&reply, answer.data(), sizeof(reply));
       num_updates = std::min(num_updates, reply.num_updates);
       const std::byte* from = answer.data() + sizeof(reply);
-      for (const std::span<float> part : parts) {
-        if (!mine.empty()) std::memcpy(stretch_of(part, shard).data(), from, mine.size_bytes());
+      for (const std::span<float> values : parts) {
+        if (!mine.empty()) std::memcpy(stretch_of(values, shard).data(), from, mine.size_bytes());
         from += mine.size_bytes();
       }
     });
@@ -439,20 +444,17 @@ ShardClient::DenseVectors ShardClient::pull_dense_state(std::int64_t num_paramet
   values.num_updates = impl_->pull_dense_state(parts);
   return values;
 }
-ShardClient::DenseExchange ShardClient::exchange_dense(std::int64_t step,
-                                                       std::span<const float> gradient,
-                                                       float scale,
-                                                       double lr) {
-  return impl_->exchange_dense(step, gradient, scale, lr);
+void ShardClient::exchange_dense(std::int64_t step,
+                                 std::span<const float> gradient,
+                                 float scale,
+                                 double lr,
+                                 DenseExchange& exchange) {
+  impl_->exchange_dense(step, gradient, scale, lr, exchange.state());
 }
-ShardClient::DenseExchange::DenseExchange(std::unique_ptr<State> state)
-    : state_(std::move(state)) {}
-ShardClient::DenseExchange::~DenseExchange() = default;
-ShardClient::DenseExchange::DenseExchange(DenseExchange&&) noexcept = default;
-void ShardClient::DenseExchange::wait(std::span<float> parameters) {
-  state_->client.finish(*state_, parameters);
+void ShardClient::wait_dense(DenseExchange& exchange, std::span<float> parameters) {
+  impl_->wait_dense(exchange.state(), parameters);
 }
-std::int64_t ShardClient::max_pulls() const { return kMaxInFlight; }
+std::int64_t ShardClient::max_pulls() const { return kMaxPulls; }
 std::int64_t ShardClient::num_reconnects() const { return impl_->num_reconnects(); }
 void ShardClient::stop() { impl_->stop(); }
 void ShardClient::close_connections() { impl_->close_connections(); }

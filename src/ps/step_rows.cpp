@@ -12,6 +12,11 @@ StepRows::~StepRows() = default;
 StepRows::StepRows(StepRows&&) noexcept = default;
 StepRows& StepRows::operator=(StepRows&&) noexcept = default;
 
+DenseExchange::DenseExchange() : state_(std::make_unique<State>()) {}
+DenseExchange::~DenseExchange() = default;
+DenseExchange::DenseExchange(DenseExchange&&) noexcept = default;
+DenseExchange& DenseExchange::operator=(DenseExchange&&) noexcept = default;
+
 std::span<const float* const> StepRows::weights() const { return state_->weights; }
 std::span<float* const> StepRows::gradients() const { return state_->gradients; }
 std::int64_t StepRows::read_version() const { return state_->read_version; }

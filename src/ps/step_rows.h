@@ -40,6 +40,15 @@ class AlignedBytes {
   std::size_t capacity_ = 0, size_ = 0;
 };
 
+/// The memory and the answers of one exchange with every shard.
+struct DenseExchange::State {
+  struct Shard {
+    AlignedBytes reply;  // ReplyPrefix, then parameters and what else was asked for
+    std::unique_ptr<net::ReconnectingClient::Pending> push_answer, pull_answer;
+  };
+  std::vector<Shard> shards;  // [num_shards]
+};
+
 struct StepRows::State {
   /// The part of one shard. Its keys are `num_tables` stretches of the keys of the step; weights
   /// and gradients travel in that order, without gaps.

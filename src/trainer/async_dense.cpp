@@ -56,17 +56,17 @@ void AsyncDense::refresh() {
 
 void AsyncDense::push(std::int64_t step) {
   std::unique_lock lock(mutex_);
-  changed_.wait(
-      lock, [&] { return error_ || std::ssize(under_way_) < ps::ShardClient::kMaxDenseExchanges; });
+  changed_.wait(lock, [&] { return error_ || num_sent_ - num_answered_ < exchanges_.size(); });
   if (error_) std::rethrow_exception(error_);
-  under_way_.push_back(client_.exchange_dense(step, network_.gradient(), network_.gradient_scale(),
-                                              network_.learning_rate(step)));
+  client_.exchange_dense(step, network_.gradient(), network_.gradient_scale(),
+                         network_.learning_rate(step), exchanges_[num_sent_ % exchanges_.size()]);
+  ++num_sent_;
   changed_.notify_all();
 }
 
 void AsyncDense::flush() {
   std::unique_lock lock(mutex_);
-  changed_.wait(lock, [&] { return error_ || under_way_.empty(); });
+  changed_.wait(lock, [&] { return error_ || num_answered_ == num_sent_; });
   if (error_) std::rethrow_exception(error_);
 }
 
@@ -84,13 +84,12 @@ void AsyncDense::run() {
   try {
     std::unique_lock lock(mutex_);
     while (true) {
-      changed_.wait(lock, [&] { return stopped_ || !under_way_.empty(); });
-      if (under_way_.empty()) return;
-      ps::ShardClient::DenseExchange& oldest = under_way_.front();
+      changed_.wait(lock, [&] { return stopped_ || num_answered_ < num_sent_; });
+      if (num_answered_ == num_sent_) return;
       lock.unlock();
-      oldest.wait(newer);
+      client_.wait_dense(exchanges_[num_answered_ % exchanges_.size()], newer);
       lock.lock();
-      under_way_.pop_front();
+      ++num_answered_;
       std::swap(parameters_, newer);
       has_parameters_ = true;
       changed_.notify_all();

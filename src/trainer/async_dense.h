@@ -1,8 +1,8 @@
 #pragma once
 
+#include <array>
 #include <condition_variable>
 #include <cstdint>
-#include <deque>
 #include <exception>
 #include <mutex>
 #include <thread>
@@ -49,7 +49,8 @@ class AsyncDense {
   ps::ShardClient& client_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::deque<ps::ShardClient::DenseExchange> under_way_;  // the first one is being waited for
+  std::array<ps::DenseExchange, ps::ShardClient::kMaxDenseExchanges> exchanges_;  // in turn
+  std::uint64_t num_sent_ = 0, num_answered_ = 0;
   bool has_parameters_ = false, stopped_ = false;
   std::exception_ptr error_;
   std::vector<float> parameters_;  // [num_parameters]

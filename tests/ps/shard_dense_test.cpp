@@ -1,7 +1,5 @@
 // Dense parameters on shards, in async mode.
 
-#include <deque>
-
 #include "tests/ps/shard_fixture.h"
 
 namespace satrap::ps {
@@ -36,7 +34,9 @@ class ShardDense : public ShardTest {
                                      float scale = 1.0F,
                                      double lr = 0.1) {
     std::vector<float> parameters(gradient.size());
-    client.exchange_dense(step, gradient, scale, lr).wait(parameters);
+    DenseExchange exchange;
+    client.exchange_dense(step, gradient, scale, lr, exchange);
+    client.wait_dense(exchange, parameters);
     return parameters;
   }
 
@@ -97,20 +97,20 @@ TEST_F(ShardDense, PushesOfAllRanksAreAppliedOnceOverConnectionsThatBreak) {
     threads.emplace_back([&, rank] {
       ShardClient& mine = *clients[static_cast<std::size_t>(rank)];
       std::vector<float> parameters(kSize), values(kSize);
-      std::deque<ShardClient::DenseExchange> under_way;
+      std::vector<DenseExchange> exchanges(ShardClient::kMaxDenseExchanges);
       errors[static_cast<std::size_t>(rank)] = message_of([&] {
         for (std::int64_t step = 1; step <= kSteps; ++step) {
-          if (std::ssize(under_way) == ShardClient::kMaxDenseExchanges) {
-            under_way.front().wait(parameters);
-            under_way.pop_front();
-          }
+          DenseExchange& exchange = exchanges[step % exchanges.size()];
+          if (step > std::ssize(exchanges)) mine.wait_dense(exchange, parameters);
           for (std::size_t i = 0; i < kSize; ++i) {
             values[i] = static_cast<float>((rank + 1) * (step % 3) + static_cast<int>(i % 7));
           }
           if (step % 10 == 0) mine.close_connections();
-          under_way.push_back(mine.exchange_dense(step, values, 1.0F, 0.25));
+          mine.exchange_dense(step, values, 1.0F, 0.25, exchange);
         }
-        for (; !under_way.empty(); under_way.pop_front()) under_way.front().wait(parameters);
+        for (std::size_t i = 1; i <= exchanges.size(); ++i) {
+          mine.wait_dense(exchanges[(kSteps + i) % exchanges.size()], parameters);
+        }
       });
     });
   }

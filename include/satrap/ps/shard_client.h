@@ -45,6 +45,22 @@ class StepRows {
   std::unique_ptr<State> state_;
 };
 
+/// A gradient of the dense network on its way to the shards, and newer parameters on theirs back:
+/// memory and answers under way. Reused from exchange to exchange.
+class DenseExchange {
+ public:
+  DenseExchange();
+  ~DenseExchange();  // waits for what is under way
+  DenseExchange(DenseExchange&&) noexcept;
+  DenseExchange& operator=(DenseExchange&&) noexcept;
+
+  struct State;
+  State& state() { return *state_; }
+
+ private:
+  std::unique_ptr<State> state_;
+};
+
 /// One rank's way to all shards of a job: keys are divided by shard_of, a request per shard and
 /// step goes out, answers are received in place. Every request is answered within its deadline or
 /// throws net::NetError; broken connections are made anew and what was not answered is sent again,
@@ -141,17 +157,20 @@ class ShardClient {
   /// One rank, once, between begin and the first exchange of any rank. Blocks until it is there.
   void put_dense(const DenseVectors& values, const DenseOptimizer& optimizer);
 
-  /// A gradient on its way to the shards, and newer parameters on theirs back.
-  class DenseExchange;
+  /// Sends a gradient [num_parameters], which the shards apply as it arrives, once, with this
+  /// factor and learning rate, and asks for the parameters behind it. `step` ascends from one to
+  /// the next. Returns at once while fewer than kMaxDenseExchanges are under way.
+  void exchange_dense(std::int64_t step,
+                      std::span<const float> gradient,
+                      float scale,
+                      double lr,
+                      DenseExchange& exchange);
+  static constexpr std::int64_t kMaxDenseExchanges = 8;
 
-  /// Sends a gradient, which the shards apply as it arrives, once, with this factor and learning
-  /// rate, and asks for the parameters behind it. `step` ascends from one to the next. Returns at
-  /// once while fewer than kMaxDenseExchanges are under way; they are waited for in their order.
-  DenseExchange exchange_dense(std::int64_t step,
-                               std::span<const float> gradient,
-                               float scale,
-                               double lr);
-  static constexpr std::int64_t kMaxDenseExchanges = 4;
+  /// Waits for the oldest exchange: until the shards have taken its gradient and sent what the
+  /// parameters are then, to `parameters` [num_parameters]. A rank that is further ahead than the
+  /// shards waits for them.
+  void wait_dense(DenseExchange& exchange, std::span<float> parameters);
 
   /// What the parameters are now, with the optimizer's state: for a checkpoint, when nobody pushes.
   DenseVectors pull_dense_state(std::int64_t num_parameters);
@@ -168,24 +187,6 @@ class ShardClient {
  private:
   class Impl;
   std::unique_ptr<Impl> impl_;
-};
-
-class ShardClient::DenseExchange {
- public:
-  ~DenseExchange();  // waits, if nobody has
-  DenseExchange(DenseExchange&&) noexcept;
-  DenseExchange& operator=(DenseExchange&&) = delete;
-
-  /// Until the shards have taken the gradient and sent what the parameters are then, to
-  /// `parameters` [num_parameters]. Called once. A rank that is further ahead than the shards waits
-  /// for them.
-  void wait(std::span<float> parameters);
-
- private:
-  friend class Impl;
-  struct State;
-  explicit DenseExchange(std::unique_ptr<State> state);
-  std::unique_ptr<State> state_;
 };
 
 }  // namespace satrap::ps
