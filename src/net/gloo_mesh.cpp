@@ -13,6 +13,8 @@
 #include <gloo/transport/tcp/device.h>
 #include <gloo/transport/tcp/pair.h>
 #include <gloo/transport/tcp/unbound_buffer.h>
+#include <pthread.h>
+#include <time.h>
 
 #include "satrap/core/error.h"
 #include "satrap/core/thread_name.h"
@@ -75,6 +77,7 @@ class SafePair final : public tcp::Pair {
     // the event.
     if (!is_made_.load(std::memory_order_acquire)) return;
     name_event_thread();
+    if (!wait_for_lock()) return;
     const std::shared_ptr<PairEvents> shared = events_;  // the pair may be gone when Gloo returns
     try {
       tcp::Pair::handleEvents(events);
@@ -129,6 +132,23 @@ class SafePair final : public tcp::Pair {
   }
 
  private:
+  // Gloo leaves an event alone while another thread holds m_, and epoll repeats it at once: the
+  // event thread spins for as long as the other one sends, and takes its CPU where there are few.
+  // So it waits, but not for long: who holds m_ may be waiting for this thread, to close the pair.
+  bool wait_for_lock() {
+    constexpr std::int64_t kMaxNs = 1'000'000;
+    timespec until{};
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_nsec += kMaxNs;
+    if (until.tv_nsec >= 1'000'000'000) {
+      until.tv_nsec -= 1'000'000'000;
+      ++until.tv_sec;
+    }
+    if (pthread_mutex_clocklock(m_.native_handle(), CLOCK_MONOTONIC, &until) != 0) return false;
+    pthread_mutex_unlock(m_.native_handle());
+    return true;
+  }
+
   // Gloo's signalException must not be called twice. Holds m_.
   void fail(const std::string& reason) {
     if (!ex_ && state_ != CLOSED) signalException(reason);
