@@ -6,7 +6,7 @@
 
 Two shards run in one network namespace, two ranks in another one, joined by link_emulator (one-way
 delay in microseconds, rate in Mbit/s). Every round trains once in each mode, in turn, on the same
-generated click log; a summary.json gives examples per second, the AUC on held-out rows and the
+generated click log and from the same start, which is another one in each round; a summary.json gives examples per second, the AUC on held-out rows and the
 staleness seen. DIR gets results.jsonl (a line per run; later calls add to it), table.md and plot.svg.
 
 Ratios and AUC differences are taken within a round and their medians reported. --check makes the exit
@@ -148,7 +148,7 @@ def measure(args):
                 session = secrets.token_hex(4)
                 for mode in modes[number % len(modes):] + modes[:number % len(modes)]:
                     run_dir = args.out / "runs" / f"{session}-{mode.replace(':', '-')}"
-                    summary = train(args, mode, data, run_dir)
+                    summary = train(args, mode, [*data, f"seed={number + 1}"], run_dir)
                     record(args, {"link": link_name(delay_us, rate_mbit), "round": session, "mode": mode,
                                   "examples_per_second": summary["examples_per_second"],
                                   "auc": summary["eval"]["auc"],

@@ -29,7 +29,8 @@ failures
   `train --resume`, from the last checkpoint, at most --max-restarts times. Status 2, a wrong
   configuration, is never tried again. --resume, --resume-from and --overwrite behind `--` are for
   attempt 0 only. A rank that hangs after rank 0 has finished is killed after --grace; the job is
-  complete all the same.
+  complete all the same. A process that is stopped (SIGSTOP) for longer than --grace is killed, which
+  is a failure like any other.
 
 stopping
   Ctrl-C or SIGTERM: ranks get the signal, write a checkpoint and end; then shards end. A second
@@ -134,7 +135,7 @@ def make_parser():
         help="how often a failed job starts again (default 0)")
     add("--grace", type=seconds, default=60.0, metavar="S",
         help="seconds that ranks have to end, for their checkpoint after Ctrl-C or SIGTERM, and "
-             "after rank 0 has finished (default 60)")
+             "after rank 0 has finished; that a process may be stopped (SIGSTOP) (default 60)")
     add("--log-dir", metavar="DIR", help="log files (default: logs in the job's run_dir)")
     add("--bin-dir", metavar="DIR",
         help="folder of satrap and satrap-ps (default: beside this program, its build, or PATH)")

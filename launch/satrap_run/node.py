@@ -12,6 +12,7 @@ from .variables import rank_command, rank_variables, shard_command, shard_variab
 USAGE_STATUS = 2
 FAILED_GRACE_S = 3.0  # of what still runs in an attempt that has failed
 SHARD_GRACE_S = 10.0  # of shards whose ranks have ended
+STOPPED_LOOK_S = 1.0  # how often it is looked for processes that are stopped
 SETTLE_S = 0.05  # so that the death of a shard is not mistaken for the error it causes in a rank
 
 
@@ -95,6 +96,7 @@ class Node:
         self._files = {}
         self._store_url = None
         self._rank_signal = None  # what the ranks have been told to stop with
+        self._chief_finished = False
         self._stopping_shards = False
         self._failures = []
         self._ranks_reported = self._end_reported = False
@@ -114,6 +116,7 @@ class Node:
         except (OSError, subprocess.SubprocessError) as error:
             self._report({"event": "failed", "what": f"a process cannot be started: {error}",
                           "status": 126, "restart": False})
+        self._look_for_stopped(attempt.number)
         self._report_progress()  # there may be nothing to run
 
     def _launch(self, kind, number, command, variables, on_line=None):
@@ -144,6 +147,7 @@ class Node:
 
     def _end_late_ranks(self):
         """They have nothing left to do: one that hangs must not keep the job from ending."""
+        self._chief_finished = True
         self._loop.call_later(self._options.grace, self._kill_late, self._running("rank"),
                               "rank 0 had finished", self._options.grace)
 
@@ -168,6 +172,20 @@ class Node:
                 self._output.say(f"{process.name} (pid {process.pid}) has not ended {grace_s:g} s after "
                                  f"{event} and is killed")
                 process.kill()
+
+    def _look_for_stopped(self, number):
+        """The others notice one that is stopped only while they wait for it: nobody waits for rank 0
+        while it writes the last checkpoint."""
+        if number != self._number or not self._running():
+            return
+        may_go = (self._chief_finished or self._rank_signal is not None or self._stopping_shards
+                  or self._ending)
+        for process in self._running():
+            if process.stopped_for() >= self._options.grace:
+                self._output.say(f"{process.name} (pid {process.pid}) has been stopped for "
+                                 f"{self._options.grace:g} s and is killed")
+                process.kill() if may_go else process.send(signal.SIGKILL)
+        self._loop.call_later(STOPPED_LOOK_S, self._look_for_stopped, number)
 
     # Ends
 

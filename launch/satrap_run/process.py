@@ -2,8 +2,10 @@
 import contextlib
 import ctypes
 import os
+import pathlib
 import signal
 import subprocess
+import time
 
 LIBC = ctypes.CDLL(None, use_errno=True)
 PR_SET_PDEATHSIG = 1
@@ -36,6 +38,7 @@ class Process:
         self.number = number
         self.status = None  # as of subprocess: -signal if killed
         self.killed_by_us = False
+        self._stopped_since = None
         self._loop = loop
         self._on_exit = on_exit
         signal.pthread_sigmask(signal.SIG_BLOCK, CAUGHT)
@@ -65,6 +68,18 @@ class Process:
     def kill(self):
         self.killed_by_us = self.killed_by_us or self.running
         self.send(signal.SIGKILL)
+
+    def stopped_for(self):
+        """Seconds for which it has been seen stopped, by SIGSTOP or the like; not by a debugger."""
+        try:
+            state = pathlib.Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()[0]
+        except OSError:
+            state = "Z"
+        if state != "T":
+            self._stopped_since = None
+            return 0.0
+        self._stopped_since = self._stopped_since or time.monotonic()
+        return time.monotonic() - self._stopped_since
 
     def exit_status(self):
         """As a shell gives it."""

@@ -144,13 +144,13 @@ void LinkBuffer::fail(Deadline deadline) const {
   throw NetError(NetFailure::kTimeout, concat("a deadline passed; then: ", error.what()));
 }
 
-void LinkBuffer::wait_receive(Deadline deadline) {
-  SATRAP_CHECK(is_receiving_, "no receive is posted");
+/// `wait` waits for as long as it is told; whether it came to an end.
+template <class Wait>
+void LinkBuffer::finish(bool& is_under_way, Deadline deadline, Wait&& wait) {
   link_->breaker()->check();  // Gloo's buffers forget an abort with the first wait that it ends
   try {
-    const std::chrono::milliseconds timeout(deadline.remaining_ms());
-    if (buffer_->waitRecv(nullptr, timeout)) {
-      is_receiving_ = false;
+    if (wait(std::chrono::milliseconds(deadline.remaining_ms()))) {
+      is_under_way = false;
       return;
     }
   } catch (const std::exception& error) {
@@ -159,19 +159,15 @@ void LinkBuffer::wait_receive(Deadline deadline) {
   fail(deadline);
 }
 
+void LinkBuffer::wait_receive(Deadline deadline) {
+  SATRAP_CHECK(is_receiving_, "no receive is posted");
+  finish(is_receiving_, deadline,
+         [&](auto timeout) { return buffer_->waitRecv(nullptr, timeout); });
+}
+
 void LinkBuffer::wait_send(Deadline deadline) {
   SATRAP_CHECK(is_sending_, "no send is under way");
-  link_->breaker()->check();  // Gloo's buffers forget an abort with the first wait that it ends
-  try {
-    const std::chrono::milliseconds timeout(deadline.remaining_ms());
-    if (buffer_->waitSend(nullptr, timeout)) {
-      is_sending_ = false;
-      return;
-    }
-  } catch (const std::exception& error) {
-    link_->breaker()->trip(failure_of(error.what()), error.what());
-  }
-  fail(deadline);
+  finish(is_sending_, deadline, [&](auto timeout) { return buffer_->waitSend(nullptr, timeout); });
 }
 
 }  // namespace satrap::net

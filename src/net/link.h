@@ -102,6 +102,8 @@ class LinkBuffer {
   bool is_sending() const { return is_sending_; }
 
  private:
+  template <class Wait>
+  void finish(bool& is_under_way, Deadline deadline, Wait&& wait);
   [[noreturn]] void fail(Deadline deadline) const;
 
   const std::shared_ptr<Link> link_;

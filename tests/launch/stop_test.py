@@ -96,6 +96,36 @@ class Stop(LauncherTest):
         self.assertEqual({e["attempt"] for e in self.diary()}, {0})
 
 
+class Stopped(LauncherTest):
+    """SIGSTOP: rank 0 writes its checkpoint, rank 1 has ended, nobody waits for anybody."""
+
+    def stopped_chief(self, *args):
+        self.script("rank-1", "")
+        self.script("rank-0", "note('waits')\nif ATTEMPT == 0: wait_for_file('go')")
+        job = self.start_job("--nproc-per-node", 2, "--grace", 1.5, *args, "job.yaml")
+        chief = self.wait_for("waits", "rank-0")["rank-0"]
+        os.kill(chief, signal.SIGSTOP)
+        return job, chief
+
+    def test_for_good_is_a_failure(self):
+        job, chief = self.stopped_chief()
+        _, err = self.end(job, 137)
+        self.assertIn(f"rank 0 (pid {chief}) has been stopped for 1.5 s and is killed", err)
+        self.assertIn(f"rank 0 (pid {chief}) was killed by SIGKILL; the job ends", err)
+
+    def test_for_good_starts_the_job_again(self):
+        job, _ = self.stopped_chief("--max-restarts", 1)
+        self.end(job, 0)
+        self.assertEqual({e["attempt"] for e in self.diary(who="rank-0")}, {0, 1})
+
+    def test_for_a_while_is_nothing(self):
+        job, chief = self.stopped_chief()
+        (self.dir / "go").touch()
+        os.kill(chief, signal.SIGCONT)
+        _, err = self.end(job, 0)
+        self.assertNotIn("stopped", err)
+
+
 class Orphans(LauncherTest):
     def kill_launcher(self, script):
         self.script("rank-0", script)

@@ -19,7 +19,7 @@ ROOT = pathlib.Path(os.environ.get("SATRAP_SOURCE_DIR") or pathlib.Path(__file__
 SATRAP = pathlib.Path(os.environ["SATRAP_BIN"])
 LOG_LINES = 40  # of each process, in the report of a failure
 GDB_S = 60
-GRACE_S = 5  # of ranks that hang when all is done
+GRACE_S = 10  # of ranks that hang when all is done; longer than what is stopped for a while
 
 
 class Hang(AssertionError):
