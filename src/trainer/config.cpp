@@ -107,9 +107,17 @@ void JobConfig::validate(const ConfigOrigins& origins) const {
   }
   for (const auto& [key, text] : {std::pair{"cluster.timeout", cluster.timeout},
                                   std::pair{"cluster.heartbeat", cluster.heartbeat}}) {
-    if (!(parse_duration(text) > 0.0)) {
-      throw Error(ErrorCode::kInvalidConfig,
-                  concat(at(key), ": must be longer than nothing, got '", text, "'"));
+    double seconds = 0.0;
+    try {
+      seconds = parse_duration(text);
+    } catch (const Error&) {
+      // Said below, with its place.
+    }
+    if (!(seconds > 0.0)) {
+      throw Error(
+          ErrorCode::kInvalidConfig,
+          concat(at(key), ": expected a time above 0, such as '500ms', '30s' or '10min', got '",
+                 text, "'"));
     }
   }
   if (embedding.store != "ps" && embedding.wire != "fp32") {

@@ -110,6 +110,29 @@ class Check(ConfigTest):
         error = self.broken("mode: hybrid", "mode: sync")
         self.assert_words(error, f"job.yaml:{self.line_of('mode: sync')}", "staleness", "sync")
 
+    def test_what_only_goes_with_shards(self):
+        for overrides, words in [
+                (["embedding.wire=bf16"], ["embedding.wire", "store: ps", "bf16"]),
+                (["train.mode=async", "train.staleness=0"], ["train.mode", "embedding.store: ps"])]:
+            with self.subTest(overrides=overrides):
+                self.assert_words(self.fail_with(2, "config", "check", self.config, *overrides), *words)
+        self.succeed("config", "check", self.config, "embedding.store=ps", "embedding.wire=bf16")
+
+    def test_async_has_no_state_in_between_and_no_order(self):
+        job = ["train.mode=async", "embedding.store=ps", "train.deterministic=false",
+               "checkpoint.every=never", "train.eval_every=never"]
+        self.succeed("config", "check", self.config, *job)
+        for override in ["train.deterministic=true", "checkpoint.every=10 steps", "train.eval_every=10 steps"]:
+            with self.subTest(override=override):
+                error = self.fail_with(2, "config", "check", self.config, *job, override)
+                self.assert_words(error, override.split("=")[0], "async")
+
+    def test_times_of_the_cluster(self):
+        for override in ["cluster.timeout=0s", "cluster.heartbeat=0ms", "cluster.timeout=soon"]:
+            with self.subTest(override=override):
+                error = self.fail_with(2, "config", "check", self.config, override)
+                self.assert_words(error, *override.split("="))
+
     def test_fields_that_the_model_or_optimizer_does_not_use(self):
         for override, words in [("model.hidden=[8]", ["model.hidden", "dlrm"]),
                                 ("dense_optimizer.momentum=0.9", ["momentum", "adam"]),

@@ -36,6 +36,15 @@ std::vector<float> dense_of(const TrainOutcome& outcome) {
   return values;
 }
 
+std::string message_of(const std::exception_ptr& error) {
+  try {
+    if (error) std::rethrow_exception(error);
+    return "";
+  } catch (const std::exception& e) {
+    return e.what();
+  }
+}
+
 class ClusterTest : public testing::Test {
  protected:
   std::string directory(const std::string& name) const { return directory_.path() + "/" + name; }
@@ -200,7 +209,7 @@ TEST_F(ClusterTest, AsyncTrainsOnEveryRowOnceAndEndsWithOneModel) {
   EXPECT_NEAR(again.auc, summary["eval"]["auc"].get<double>(), 1e-6);
 }
 
-TEST_F(ClusterTest, AsyncOfOneRankWithoutLookaheadLearnsAsSyncDoes) {
+TEST_F(ClusterTest, AsyncOfOneRankLearnsAboutAsWellAsSync) {
   JobConfig config = job("sync");
   config.train.mode = "sync";
   config.data.synthetic.rows = 64 * 400;
@@ -227,14 +236,33 @@ TEST_F(ClusterTest, SeveralRanksCannotShareEmbeddedTables) {
   }
 }
 
+TEST_F(ClusterTest, AJobThatDivergesEndsOnAllRanks) {
+  JobConfig config = job("diverges");
+  config.data.synthetic.rows = 64 * 4000;
+  TinyCluster cluster(config, 1, 2);
+  cluster.job().train.max_nonfinite_steps = 1;
+  cluster.job().dense_optimizer.lr = 1e38;
+  for (const std::exception_ptr& error : cluster.try_to_train()) {
+    EXPECT_THAT(message_of(error), HasSubstr("diverged"));
+  }
+}
+
 TEST_F(ClusterTest, ARankThatDiesEndsTheOthersWithAnError) {
   JobConfig config = job("dies");
   config.data.synthetic.rows = 64 * 4000;
-  config.model.top = {17};
-  TinyCluster cluster(config, 1, 2);
-  cluster.job().train.max_nonfinite_steps = 1;
-  cluster.job().dense_optimizer.lr = 1e38;  // the job diverges, on all ranks
-  EXPECT_THROW(cluster.train(), Error);
+  config.train.report_every = "10 steps";
+  for (const char* mode : {"sync", "hybrid", "async"}) {
+    config.train.mode = mode;
+    config.train.deterministic = false;
+    config.run_dir = directory(concat("dies-", mode));
+    TinyCluster cluster(config, 2, 2);
+    cluster.job().cluster.timeout = "5s";
+    TrainOptions options;
+    options.on_report = [](const Report&) { throw Error(ErrorCode::kIo, "the disk is gone"); };
+    const std::vector<std::exception_ptr> errors = cluster.try_to_train(options);  // chief reports
+    EXPECT_THAT(message_of(errors[0]), HasSubstr("the disk is gone")) << mode;
+    EXPECT_NE(message_of(errors[1]), "") << mode;
+  }
 }
 
 TEST(ClusterConfig, ReadsTheVariablesOfTorchrun) {

@@ -45,6 +45,15 @@ class TinyCluster {
 
   /// All ranks, a thread each. Returns the chief's outcome; rethrows the first rank's error.
   TrainOutcome train(const TrainOptions& options = {}) {
+    const std::vector<std::exception_ptr> errors = try_to_train(options);
+    for (const std::exception_ptr& error : errors) {
+      if (error) std::rethrow_exception(error);
+    }
+    return outcome_;
+  }
+
+  /// As train; the error of each rank, if it has one.
+  std::vector<std::exception_ptr> try_to_train(const TrainOptions& options = {}) {
     ++num_starts_;
     std::vector<TrainOutcome> outcomes(static_cast<std::size_t>(num_ranks_));
     std::vector<std::exception_ptr> errors(outcomes.size());
@@ -67,16 +76,15 @@ class TinyCluster {
       });
     }
     for (std::thread& thread : threads) thread.join();
-    for (const std::exception_ptr& error : errors) {
-      if (error) std::rethrow_exception(error);
-    }
-    return outcomes.front();
+    outcome_ = outcomes.front();
+    return errors;
   }
 
  private:
   JobConfig job_;
   const std::int64_t num_ranks_, num_shards_;
   std::int64_t num_starts_ = 0;
+  TrainOutcome outcome_;  // the chief's
   const TemporaryDirectory directory_;
   net::Endpoint endpoint_{{}};
   net::FileStore store_{directory_.path() + "/store"};
