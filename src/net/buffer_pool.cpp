@@ -1,5 +1,6 @@
 #include "src/net/buffer_pool.h"
 
+#include <algorithm>
 #include <bit>
 #include <new>
 #include <utility>
@@ -27,6 +28,8 @@ PooledMemory BufferPool::take(std::int64_t bytes) {
   const std::int64_t capacity = std::int64_t{1} << k;
   {
     const std::lock_guard lock(mutex_);
+    used_bytes_ += capacity;
+    most_used_bytes_ = std::max(most_used_bytes_, used_bytes_);
     if (!free_[k].empty()) {
       PooledMemory memory = std::move(free_[k].back());
       free_[k].pop_back();
@@ -36,14 +39,29 @@ PooledMemory BufferPool::take(std::int64_t bytes) {
   }
   auto* data =
       static_cast<std::byte*>(std::aligned_alloc(kAlignment, static_cast<std::size_t>(capacity)));
-  if (data == nullptr) throw OutOfMemory();
+  if (data == nullptr) {
+    const std::lock_guard lock(mutex_);
+    used_bytes_ -= capacity;
+    throw OutOfMemory();
+  }
   return {data, capacity};
+}
+
+bool BufferPool::is_too_much(const PooledMemory& more) const {
+  return used_bytes_ + kept_bytes_ + more.capacity() > most_used_bytes_;
 }
 
 void BufferPool::give_back(PooledMemory memory) {
   if (memory.data() == nullptr) return;
   const std::lock_guard lock(mutex_);
-  if (kept_bytes_ + memory.capacity() > kMaxKeptBytes) return;
+  used_bytes_ -= memory.capacity();
+  // What another kind of message has left goes, the largest first.
+  for (std::size_t k = free_.size(); k-- > 0;) {
+    for (; is_too_much(memory) && !free_[k].empty(); free_[k].pop_back()) {
+      kept_bytes_ -= free_[k].back().capacity();
+    }
+  }
+  if (is_too_much(memory)) return;
   kept_bytes_ += memory.capacity();
   free_[size_class(static_cast<std::uint64_t>(memory.capacity()))].push_back(std::move(memory));
 }

@@ -27,12 +27,11 @@ class PooledMemory {
   std::int64_t capacity_ = 0;
 };
 
-/// Keeps returned memory for the next message of its size class, up to kMaxKeptBytes in all.
+/// Keeps returned memory for the next message of its size class: so much that in use and kept there
+/// is never more than has been in use at once. Fresh memory costs more than to receive into it.
 /// Thread-safe.
 class BufferPool {
  public:
-  static constexpr std::int64_t kMaxKeptBytes = std::int64_t{256} << 20;
-
   /// Nothing larger is asked of the system.
   static constexpr std::int64_t kMaxBytes = std::int64_t{1} << 39;
 
@@ -40,10 +39,17 @@ class BufferPool {
   PooledMemory take(std::int64_t bytes);
   void give_back(PooledMemory memory);
 
+  std::int64_t kept_bytes() const {
+    const std::lock_guard lock(mutex_);
+    return kept_bytes_;
+  }
+
  private:
-  std::mutex mutex_;
+  bool is_too_much(const PooledMemory& more) const;
+
+  mutable std::mutex mutex_;
   std::array<std::vector<PooledMemory>, 64> free_;  // by log2 of the capacity
-  std::int64_t kept_bytes_ = 0;
+  std::int64_t kept_bytes_ = 0, used_bytes_ = 0, most_used_bytes_ = 0;
 };
 
 }  // namespace satrap::net
