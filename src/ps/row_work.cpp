@@ -82,6 +82,43 @@ void RowWork::look_up(const Table& table,
   }
 }
 
+void RowWork::fetch(Table& table, std::span<const Key> keys, std::byte* out) {
+  constexpr std::size_t kAhead = 8;
+  const std::int64_t bytes = table.row_bytes();
+  found_.resize(kRowsPerBlock);
+  for (std::size_t begin = 0; begin < keys.size(); begin += kRowsPerBlock) {
+    const std::size_t size = std::min(kRowsPerBlock, keys.size() - begin);
+    table.find_or_insert(keys.subspan(begin, size), std::span(found_).first(size));
+    for (std::size_t i = 0; i < size; ++i, out += bytes) {
+      if (i + kAhead < size) prefetch_read(found_[i + kAhead], bytes);
+      std::memcpy(out, found_[i], index(bytes));
+    }
+  }
+}
+
+void RowWork::put(Table& table,
+                  std::int64_t num_shards,
+                  std::span<const Key> keys,
+                  const std::byte* rows,
+                  std::int64_t mark) {
+  const std::int64_t row_bytes = table.row_bytes();
+  constexpr std::size_t kHeader = sizeof(RowHeader);
+  found_.resize(kRowsPerBlock);
+  for (std::size_t begin = 0; begin < keys.size();) {
+    const auto ahead = keys.first(std::min(keys.size(), begin + kRowsPerBlock));
+    const std::size_t end = end_of_partition(ahead, begin, num_shards);
+    const auto block = std::span(found_).first(end - begin);
+    table.find_or_insert(keys.subspan(begin, end - begin), block);
+    table.update_partition(Table::partition_of(keys[begin], num_shards), mark, block,
+                           [&](std::int64_t i, RowPointer row) {
+                             std::memcpy(row + kHeader, rows + i * row_bytes + kHeader,
+                                         index(row_bytes) - kHeader);
+                           });
+    rows += std::ssize(block) * row_bytes;
+    begin = end;
+  }
+}
+
 namespace {
 
 /// One rank, fp32: straight from what was received.

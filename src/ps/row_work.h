@@ -29,6 +29,19 @@ class RowWork {
                net::FloatEncoding encoding,
                std::byte* out);
 
+  /// Finds or creates the rows of `keys`, ascending, and copies all of them.
+  void fetch(Table& table,
+             std::span<const Key> keys,  // [n]
+             std::byte* out);            // [n, row_bytes] out
+
+  /// Finds or creates the rows of `keys`, ascending, and gives them weights and state of `rows`,
+  /// whose headers are not looked at, and `mark` as their last step.
+  void put(Table& table,
+           std::int64_t num_shards,
+           std::span<const Key> keys,  // [n]
+           const std::byte* rows,      // [n, row_bytes]
+           std::int64_t mark);
+
   /// Sums the gradients of equal keys in the order of `ranks` and applies the table's optimizer
   /// once to each row, with the learning rate of `step`. The rows get `mark` as their last step.
   void update(Table& table,

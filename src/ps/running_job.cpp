@@ -149,6 +149,7 @@ void RunningJob::finish_part_of_request(RowRequest& request, std::int64_t read_v
     request.call->fail(failure());
     return;
   }
+  if (request.kind == RowRequest::Kind::kPut) return request.call->reply({});
   write_prefix(request.reply, request.read_version);
   request.call->send();
 }

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <limits>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <shared_mutex>
@@ -51,12 +52,20 @@ struct OpenStep {
   std::atomic<std::int64_t> parts_left = 0;  // of the pull, then of the push
 };
 
-/// Reads rows as they are: a lookup, or a pull that is repeated after it had been answered.
+/// Reads or overwrites rows as they are, outside of steps.
 struct RowRequest {
+  enum class Kind {
+    kLookup,  // or a pull that is repeated after it had been answered
+    kFetch,   // whole rows
+    kPut      // whole rows; has no reply
+  };
+  Kind kind = Kind::kLookup;
   std::unique_ptr<net::ServerCall> call;
-  DividedKeys keys;
+  DividedKeys keys;  // of whole rows: divided by a layout of theirs
   net::FloatEncoding encoding{};
   std::span<std::byte> reply;
+  const std::byte* rows = nullptr;  // of a put, in the request itself
+  std::int64_t step = 0;            // of a put
   std::atomic<std::int64_t> read_version = 0;
   std::atomic<std::int64_t> parts_left = 0;
 };
@@ -97,7 +106,8 @@ class RunningJob {
     std::int64_t end_of_pulls = 0;  // no pull after this step
     std::int64_t held_pushes = 0;
     std::int64_t last_dense_push = 0, dense_pushes_under_way = 0;
-    std::vector<std::unique_ptr<OpenStep>> open;  // [open_steps], by step modulo its size
+    std::map<std::uint64_t, std::uint64_t> last_puts;  // RequestTag::client: highest sequence taken
+    std::vector<std::unique_ptr<OpenStep>> open;       // [open_steps], by step modulo its size
     std::vector<std::int64_t> staleness_histogram;
   };
 
@@ -159,7 +169,8 @@ class RunningJob {
   // ---- snapshots
   std::mutex snapshot_mutex;
   std::unique_ptr<Snapshot> snapshot;
-  std::atomic<std::int64_t> highest_mark = 0;  // last_step of any row, in async mode
+  std::atomic<std::int64_t> highest_mark = 0;   // last_step of any row
+  std::atomic<std::int64_t> snapshot_mark = 0;  // of the last snapshot: what it has is up to this
 
  private:
   struct Waiter {

@@ -9,16 +9,12 @@
 #include "satrap/core/log.h"
 #include "satrap/core/thread_name.h"
 #include "satrap/net/net_error.h"
+#include "src/ps/shard_request.h"
 
 namespace satrap::ps {
 namespace {
 
 using State = OpenStep::State;
-
-template <class... Parts>
-[[noreturn]] void refuse(Parts&&... parts) {
-  throw Error(ErrorCode::kInvalidData, concat(std::forward<Parts>(parts)...));
-}
 
 RequestPrefix prefix_of(const net::ServerCall& call) {
   RequestPrefix prefix;
@@ -32,16 +28,6 @@ RequestPrefix prefix_of(const net::ServerCall& call) {
   return prefix;
 }
 
-std::span<const std::byte> body_of(const net::ServerCall& call) {
-  return call.payload().subspan(sizeof(RequestPrefix));
-}
-
-std::span<const Key> keys_of(const net::ServerCall& call) {
-  const std::span<const std::byte> body = body_of(call);
-  if (body.size() % sizeof(Key) != 0) refuse(body.size(), " bytes are no whole number of keys");
-  return {reinterpret_cast<const Key*>(body.data()), body.size() / sizeof(Key)};
-}
-
 std::int64_t reply_bytes(net::FloatEncoding encoding, const DividedKeys& keys) {
   return static_cast<std::int64_t>(sizeof(ReplyPrefix)) +
          net::encoded_bytes(encoding, keys.num_values());
@@ -53,6 +39,15 @@ ShardLayout layout_of(const std::vector<TableSpec>& tables, const ShardServerOpt
   return layout;
 }
 
+/// Of whole rows: their size in floats takes the place of the dim.
+ShardLayout row_layout_of(const std::vector<TableSpec>& tables, ShardLayout layout) {
+  layout.dims.clear();
+  for (const TableSpec& table : tables) {
+    layout.dims.push_back(Table::bytes_of_row(table) / static_cast<std::int64_t>(sizeof(float)));
+  }
+  return layout;
+}
+
 }  // namespace
 
 Shard::Shard(std::vector<TableSpec> tables, std::uint64_t seed, ShardServerOptions options)
@@ -60,7 +55,8 @@ Shard::Shard(std::vector<TableSpec> tables, std::uint64_t seed, ShardServerOptio
       seed_(seed),
       options_(std::move(options)),
       table_lines_(describe_tables(tables_, seed_, options_.num_shards)),
-      layout_(layout_of(tables_, options_)) {
+      layout_(layout_of(tables_, options_)),
+      row_layout_(row_layout_of(tables_, layout_)) {
   SATRAP_CHECK(options_.shard >= 0 && options_.shard < options_.num_shards, "shard ",
                options_.shard, " of ", options_.num_shards);
   SATRAP_CHECK(options_.num_workers >= 1 && options_.num_workers <= Table::kPartitions,
@@ -90,7 +86,7 @@ void Shard::handle(Call& call) {
   const auto op = static_cast<ShardOp>(call->op());
   if (op == ShardOp::kBegin) return begin(call);
   if (op == ShardOp::kJoin) return join(call);
-  if (op > ShardOp::kPushDense || op < ShardOp::kBegin) refuse("unknown operation ", call->op());
+  if (op > ShardOp::kPut || op < ShardOp::kBegin) refuse("unknown operation ", call->op());
   const RequestPrefix prefix = prefix_of(*call);
   const std::shared_ptr<RunningJob> job = job_of(prefix.session);
   const std::shared_lock gate(job->gate);
@@ -121,6 +117,10 @@ void Shard::handle(Call& call) {
       return pull_dense(*job, prefix, call);
     case ShardOp::kPushDense:
       return push_dense(*job, prefix, call);
+    case ShardOp::kFetch:
+      return fetch(call);
+    case ShardOp::kPut:
+      return put(*job, prefix, call);
     case ShardOp::kBegin:
     case ShardOp::kJoin:
       return;
@@ -246,7 +246,7 @@ void Shard::look_up(RunningJob&, const RequestPrefix& prefix, Call& call) {
 void Shard::send_to_workers(const std::shared_ptr<RowRequest>& request) {
   request->read_version = std::numeric_limits<std::int64_t>::max();
   request->parts_left = layout_.num_workers;
-  for (auto& worker : workers_) worker->look_up(request);
+  for (auto& worker : workers_) worker->work_on(request);
 }
 
 void Shard::push(RunningJob& job, const RequestPrefix& prefix, Call& call) {

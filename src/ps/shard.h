@@ -51,6 +51,8 @@ class Shard {
   void push(RunningJob& job, const RequestPrefix& prefix, Call& call);
   void end_pulls(RunningJob& job, Call& call);
   void look_up(RunningJob& job, const RequestPrefix& prefix, Call& call);
+  void fetch(Call& call);
+  void put(RunningJob& job, const RequestPrefix& prefix, Call& call);
   void put_dense(RunningJob& job, Call& call);
   void pull_dense(RunningJob& job, const RequestPrefix& prefix, Call& call);
   void push_dense(RunningJob& job, const RequestPrefix& prefix, Call& call);
@@ -73,7 +75,7 @@ class Shard {
   const std::uint64_t seed_;
   const ShardServerOptions options_;
   const std::vector<std::string> table_lines_;
-  ShardLayout layout_;
+  const ShardLayout layout_, row_layout_;  // of weights, of whole rows
 
   std::mutex mutex_;
   std::shared_ptr<RunningJob> job_;       // that requests are for

@@ -227,11 +227,14 @@ void Shard::begin_snapshot(const std::shared_ptr<RunningJob>& job, Call& call) {
       if (applied != snapshot.step && !job->config.async) {
         invalid(concat("a snapshot of step ", snapshot.step, ", the rows are of step ", applied));
       }
-      const std::int64_t mark = job->config.async ? job->highest_mark.load() : snapshot.step;
+      // Updates of a step get its number as their mark, but async and puts may be ahead of it.
+      const std::int64_t highest = job->highest_mark;
+      const std::int64_t mark = job->config.async ? highest : std::max(highest, snapshot.step);
       for (auto& table : job->tables) {
         snapshot.tables.push_back(std::make_unique<TableSnapshot>(*table, mark));
       }
       snapshot.is_taken = true;
+      job->snapshot_mark = mark;
     } catch (const std::exception& failure) {
       error = failure.what();
     }
@@ -247,7 +250,7 @@ void Shard::begin_snapshot(const std::shared_ptr<RunningJob>& job, Call& call) {
              !job->highest_mark.compare_exchange_weak(seen, self.highest_mark())) {
       }
       meeting->meet(take);
-      if (job->config.async) self.raise_mark(job->highest_mark);
+      self.raise_mark(job->snapshot_mark);
     });
   }
 }

@@ -3,16 +3,11 @@
 #include <cstring>
 #include <utility>
 
-#include "satrap/core/error.h"
 #include "src/ps/shard.h"
+#include "src/ps/shard_request.h"
 
 namespace satrap::ps {
 namespace {
-
-template <class... Parts>
-[[noreturn]] void refuse(Parts&&... parts) {
-  throw Error(ErrorCode::kInvalidData, concat(std::forward<Parts>(parts)...));
-}
 
 std::span<const float> floats_of(std::span<const std::byte> bytes) {
   if (bytes.size() % sizeof(float) != 0) refuse(bytes.size(), " bytes are no floats");
@@ -28,7 +23,7 @@ std::shared_ptr<DensePart> dense_of(RunningJob& job) {
 }  // namespace
 
 void Shard::put_dense(RunningJob& job, Call& call) {
-  const std::span<const std::byte> body = call->payload().subspan(sizeof(RequestPrefix));
+  const std::span<const std::byte> body = body_of(*call);
   DensePrefix prefix;
   if (body.size() < sizeof(prefix)) refuse("dense parameters of ", body.size(), " bytes");
   std::memcpy(&prefix, body.data(), sizeof(prefix));
@@ -71,7 +66,7 @@ void Shard::push_dense(RunningJob& job, const RequestPrefix& prefix, Call& call)
   const std::int64_t number = call->tag().step;
   auto request = std::make_shared<DenseRequest>();
   request->part = dense_of(job);
-  const std::span<const float> gradient = floats_of(call->payload().subspan(sizeof(prefix)));
+  const std::span<const float> gradient = floats_of(body_of(*call));
   if (std::ssize(gradient) != request->part->size()) {
     refuse("a dense gradient of ", gradient.size(), " floats, the shard has ",
            request->part->size(), " parameters");

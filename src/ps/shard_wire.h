@@ -15,12 +15,18 @@ namespace satrap::ps {
 //   pull, lookup     RequestPrefix, keys: [num_keys] ascending, all of this shard
 //                    answer: ReplyPrefix, weights: table by table [num_keys of it, dim], encoded
 //   push             RequestPrefix, gradients in the layout of the pull's answer; or kSkip, nothing
+//   fetch            RequestPrefix, keys as of a pull
+//                    answer: ReplyPrefix, whole rows: table by table [num_keys of it, row bytes]
+//   put              RequestPrefix, keys as of a pull: [RequestPrefix::num_keys], and whole rows in
+//                    the layout of the answer to a fetch
 //   end_pulls, wait_applied, begin_snapshot, stats    RequestPrefix
 //   write_snapshot   RequestPrefix, path of the folder
 //   put_dense        RequestPrefix, DensePrefix, parameters, first and second state: [size] each
 //   pull_dense       RequestPrefix; answer: ReplyPrefix, parameters; with kWithState also the state
 //   push_dense       RequestPrefix, gradient: [size]
 //   answers of stats and write_snapshot are JSON, all others are empty
+//
+// Whole rows are Table::row_bytes() each: RowHeader, weights, optimizer state; always fp32.
 enum class ShardOp : net::Op {
   kBegin = 1,
   kJoin,
@@ -35,6 +41,8 @@ enum class ShardOp : net::Op {
   kPutDense,
   kPullDense,
   kPushDense,
+  kFetch,
+  kPut,
 };
 
 inline constexpr net::Op op_of(ShardOp op) { return static_cast<net::Op>(op); }
@@ -47,9 +55,10 @@ struct RequestPrefix {
   net::FloatEncoding encoding;
   std::uint8_t reserved[3];
   std::uint32_t flags;
-  double lr;    // of push_dense
-  float scale;  // of push_dense, on the gradient
-  std::uint8_t padding[36];
+  double lr;               // of push_dense
+  float scale;             // of push_dense, on the gradient
+  std::uint32_t num_keys;  // of put
+  std::uint8_t padding[32];
 };
 static_assert(sizeof(RequestPrefix) == 64);
 

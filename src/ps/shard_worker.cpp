@@ -43,8 +43,8 @@ void ShardWorker::push(OpenStep& step) { add({.kind = Kind::kPush, .step = &step
 void ShardWorker::end_pulls(std::int64_t rank, std::int64_t step) {
   add({.kind = Kind::kEndPulls, .rank = rank, .number = step});
 }
-void ShardWorker::look_up(std::shared_ptr<RowRequest> request) {
-  add({.kind = Kind::kLookUp, .request = std::move(request)});
+void ShardWorker::work_on(std::shared_ptr<RowRequest> request) {
+  add({.kind = Kind::kRows, .request = std::move(request)});
 }
 void ShardWorker::dense(std::shared_ptr<DenseRequest> request) {
   add({.kind = Kind::kDense, .dense = std::move(request)});
@@ -105,8 +105,8 @@ void ShardWorker::take(Item& item) {
     case Kind::kEndPulls:
       if (!job_->has_failed()) clock_->note_last_read(item.rank, item.number);
       return;
-    case Kind::kLookUp:
-      look_up_now(*item.request);
+    case Kind::kRows:
+      work_on_rows(*item.request);
       item.request.reset();
       return;
     case Kind::kDense:
@@ -187,20 +187,39 @@ void ShardWorker::read(OpenStep& step) {
   job_->finish_part_of_pull(step, clock_->applied());
 }
 
-void ShardWorker::look_up_now(RowRequest& request) {
+void ShardWorker::work_on_rows(RowRequest& request) {
+  using enum RowRequest::Kind;
+  constexpr auto kFloatBytes = static_cast<std::int64_t>(sizeof(float));
+  const std::int64_t mark = std::max(request.step, least_mark_);
   try {
     if (before_request_) before_request_();
     for (std::int64_t t = 0; t < job_->layout.num_tables(); ++t) {
       const DividedKeys::Range range = request.keys.part(t, number_);
       if (range.begin == range.end) continue;
-      const Table& table = *job_->tables[index(t)];
-      const std::int64_t value = request.keys.value_begin(t, range.begin, table.spec().dim);
-      rows_.look_up(
-          table, part_of(request.keys.keys(), range), request.encoding,
-          request.reply.data() + sizeof(ReplyPrefix) + net::encoded_bytes(request.encoding, value));
+      Table& table = *job_->tables[index(t)];
+      const std::span<const Key> keys = part_of(request.keys.keys(), range);
+      const bool is_whole = request.kind != kLookup;
+      const std::int64_t value = request.keys.value_begin(
+          t, range.begin, is_whole ? table.row_bytes() / kFloatBytes : table.spec().dim);
+      switch (request.kind) {
+        case kLookup:
+          rows_.look_up(table, keys, request.encoding,
+                        request.reply.data() + sizeof(ReplyPrefix) +
+                            net::encoded_bytes(request.encoding, value));
+          break;
+        case kFetch:
+          rows_.fetch(table, keys,
+                      request.reply.data() + sizeof(ReplyPrefix) + value * kFloatBytes);
+          break;
+        case kPut:
+          rows_.put(table, job_->layout.num_shards, keys, request.rows + value * kFloatBytes, mark);
+          highest_mark_ = std::max(highest_mark_, mark);
+          break;
+      }
     }
   } catch (const std::exception& error) {
-    job_->fail(concat("lookup: ", error.what()));
+    constexpr const char* kNames[] = {"lookup", "fetch", "put"};
+    job_->fail(concat(kNames[static_cast<std::size_t>(request.kind)], ": ", error.what()));
   }
   job_->finish_part_of_request(request, clock_->applied());
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <condition_variable>
 #include <cstdint>
 #include <functional>
@@ -30,7 +31,7 @@ class ShardWorker {
   void pull(OpenStep& step);
   void push(OpenStep& step);
   void end_pulls(std::int64_t rank, std::int64_t step);
-  void look_up(std::shared_ptr<RowRequest> request);
+  void work_on(std::shared_ptr<RowRequest> request);
   void dense(std::shared_ptr<DenseRequest> request);
   void run(std::function<void(ShardWorker&)> action);
   void wake();  // to see that the job has failed
@@ -41,12 +42,12 @@ class ShardWorker {
   void set_job(RunningJob* job);
 
   /// Rows that are updated from now on get a last_step above that of `mark`.
-  void raise_mark(std::int64_t mark) { least_mark_ = mark + 1; }
+  void raise_mark(std::int64_t mark) { least_mark_ = std::min(mark + 1, kMaxStep); }
   std::int64_t highest_mark() const { return highest_mark_; }
   std::int64_t applied() const { return clock_ ? clock_->applied() : 0; }
 
  private:
-  enum class Kind { kPull, kPush, kEndPulls, kLookUp, kDense, kAction, kWake };
+  enum class Kind { kPull, kPush, kEndPulls, kRows, kDense, kAction, kWake };
   struct Item {
     Kind kind = Kind::kWake;
     OpenStep* step = nullptr;
@@ -62,7 +63,7 @@ class ShardWorker {
   void advance();
   void end_what_waits();
   void read(OpenStep& step);
-  void look_up_now(RowRequest& request);
+  void work_on_rows(RowRequest& request);
   void work_on_dense(DenseRequest& request);
   void apply_next();
   void apply(std::span<OpenStep* const> steps);

@@ -136,6 +136,25 @@ class ShardClient {
   /// would be.
   void lookup(std::span<const Key> keys, StepRows& rows);
 
+  /// Whole rows, for caches: Table::bytes_of_row of the key's table each, which are the header, the
+  /// weights and the optimizer's state. `keys` ascend and are unique; they may be empty. A request
+  /// has at most ShardServerOptions::max_request_bytes per shard. Both block until all shards have
+  /// answered and stand in no order with steps that are under way. Always fp32.
+
+  /// Reads the rows of `keys` as they are now; missing ones are created. After an error what is
+  /// in `rows` is worth nothing.
+  void fetch(std::span<const Key> keys,          // [n]
+             std::span<std::byte* const> rows);  // [n]: [bytes of a row] out
+
+  /// Overwrites weights and optimizer state of the rows of `keys`; missing ones are created. Each
+  /// row has its own key in its header. The shards count it as an update of the row at `step`, from
+  /// 1 to kMaxStep: the rows are in all snapshots that begin after it, and in none that has begun.
+  /// A put is applied once, however often its connection breaks. After an error some shards may
+  /// have taken it.
+  void put(std::int64_t step,
+           std::span<const Key> keys,                // [n]
+           std::span<const std::byte* const> rows);  // [n]: [bytes of a row]
+
   /// A consistent copy of the rows as of `step`, which must have been applied and no later one:
   /// taken by begin_snapshot, in milliseconds; written to `directory`, on a file system that all
   /// shards see, by write_snapshot, which blocks while steps go on. Returns the files of all

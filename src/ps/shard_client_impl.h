@@ -1,0 +1,175 @@
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "satrap/net/reconnecting_client.h"
+#include "satrap/ps/shard_client.h"
+#include "src/ps/shard_wire.h"
+#include "src/ps/step_rows.h"
+
+namespace satrap::ps {
+
+/// Connections to all shards, and how requests are divided among them. The functions are those of
+/// ShardClient; each group has a file of its own.
+class ShardClient::Impl {
+ public:
+  Impl(const net::Endpoint& endpoint,
+       const std::shared_ptr<net::Store>& store,
+       const std::vector<TableSpec>& tables,
+       std::uint64_t seed,
+       const Options& options_in);
+
+  void begin(const ShardJob& job);
+  void join(std::uint64_t session);
+
+  void pull(std::int64_t step, std::span<const Key> keys, StepRows::State& rows);
+  void wait(StepRows::State& rows);
+  void prepare_push(StepRows::State& rows);
+  void push(std::int64_t step, StepRows::State& rows, bool skip);
+  void wait_pushed(StepRows::State& rows);
+  void end_pulls(std::int64_t step);
+  void wait_applied(std::int64_t step);
+  void look_up(std::span<const Key> keys, StepRows::State& rows);
+
+  void fetch(std::span<const Key> keys, std::span<std::byte* const> rows);
+  void put(std::int64_t step, std::span<const Key> keys, std::span<const std::byte* const> rows);
+
+  void begin_snapshot(std::int64_t step);
+  std::vector<SnapshotFile> write_snapshot(const std::string& directory);
+  std::vector<ShardStats> stats();
+
+  void put_dense(const DenseVectors& values, const DenseOptimizer& optimizer);
+  void exchange_dense(std::int64_t step,
+                      std::span<const float> gradient,
+                      float scale,
+                      double lr,
+                      DenseExchange::State& exchange);
+  void wait_dense(DenseExchange::State& exchange, std::span<float> parameters);
+  double pull_dense_state(std::span<const std::span<float>> parts);
+
+  std::int64_t num_reconnects() const;
+  void stop();
+  void close_connections();
+
+  const Options options;
+
+  static_assert(2 * kMaxDenseExchanges <= kMaxInFlight);
+
+ private:
+  using Pending = std::unique_ptr<net::ReconnectingClient::Pending>;
+  using Deadline = net::Deadline;
+  using Bytes = std::span<const std::byte>;
+  using Clients = std::vector<std::unique_ptr<net::ReconnectingClient>>;
+  static constexpr auto kNothing = [](auto&, Bytes) {};
+
+  static std::size_t index(std::int64_t i) { return static_cast<std::size_t>(i); }
+
+  Deadline new_deadline() const { return Deadline::after_ms(options.timeout_ms); }
+
+  template <class Action>
+  void for_each_client(Action&& action) const {
+    for (const Clients* clients : {&pulls_, &others_, &dense_}) {
+      for (const auto& client : *clients) action(*client);
+    }
+  }
+
+  RequestPrefix new_prefix(std::uint32_t flags = 0) const;
+  void write_prefix(const net::RequestBuffer& request, std::uint32_t flags) const;
+  net::RequestBuffer plain_request(std::uint32_t flags = 0) const;
+
+  /// Writes the keys of a shard to `to`; returns the end of what it wrote.
+  std::byte* write_keys(const StepRows::State& rows,
+                        std::int64_t shard,
+                        std::span<const Key> keys,
+                        std::byte* to) const;
+
+  /// What shard `shard` has of dense vectors: [begin, end).
+  std::pair<std::int64_t, std::int64_t> stretch_of(std::int64_t size, std::int64_t shard) const {
+    return {shard * size / options.num_shards, (shard + 1) * size / options.num_shards};
+  }
+  template <class T>
+  std::span<T> stretch_of(std::span<T> all, std::int64_t shard) const {
+    const auto [begin, end] = stretch_of(std::ssize(all), shard);
+    return all.subspan(index(begin), index(end - begin));
+  }
+
+  /// The same request to all shards at once; `take` gets the answers in the order of shards.
+  template <class Take>
+  void ask_all(ShardOp op, std::int64_t step, const net::RequestBuffer& request, Take&& take) {
+    const Deadline deadline = new_deadline();
+    std::vector<Pending> answers;
+    for (const auto& client : others_) {
+      // A buffer is of one call at a time.
+      answers.push_back(client->call_for_any_size(
+          op_of(op), step, net::RequestBuffer(endpoint_, {request.payload()}), deadline));
+    }
+    wait_for(answers, std::identity{}, [&](Pending&, Bytes answer) { take(answer); });
+  }
+  void ask_all(ShardOp op, std::int64_t step, const net::RequestBuffer& request) {
+    ask_all(op, step, request, [](Bytes) {});
+  }
+
+  /// A request of its own, request_of(s), to each shard at once; answers have no content.
+  template <class RequestOf>
+  void send_to_each(ShardOp op, std::int64_t step, RequestOf&& request_of) {
+    const Deadline deadline = new_deadline();
+    std::vector<Pending> answers;
+    for (std::int64_t s = 0; s < options.num_shards; ++s) {
+      answers.push_back(others_[index(s)]->call(op_of(op), step, request_of(s),
+                                                std::span<std::byte>(), deadline));
+    }
+    wait_for(answers, std::identity{}, kNothing);
+  }
+
+  /// Waits for the answer_of(each) in turn, for all of them whatever becomes of the others, because
+  /// their memory is written to until then; throws the first error. `take` gets the answers, with
+  /// what they belong to.
+  template <class Each, class AnswerOf, class Take>
+  static void wait_for(std::vector<Each>& all, AnswerOf answer_of, Take&& take) {
+    std::exception_ptr error;
+    for (Each& each : all) {
+      Pending& answer = std::invoke(answer_of, each);
+      if (!answer) continue;
+      try {
+        take(each, answer->wait());
+      } catch (...) {
+        if (!error) error = std::current_exception();
+      }
+      answer.reset();
+    }
+    if (error) std::rethrow_exception(error);
+  }
+
+  void request_rows(ShardOp op,
+                    const Clients& clients,
+                    std::int64_t step,
+                    std::span<const Key> keys,
+                    StepRows::State& rows);
+  void take_rows(StepRows::State& rows, StepRows::State::Shard& part, Bytes reply) const;
+
+  /// Parameters, and with three parts the optimizer's state.
+  void ask_for_dense(DenseExchange::State& exchange,
+                     std::int64_t num_parts,
+                     std::int64_t num_parameters,
+                     Deadline deadline);
+  /// Parts of [num_parts, size] values, to `parts`; returns the least number of updates.
+  double take_dense(DenseExchange::State& exchange, std::span<const std::span<float>> parts) const;
+
+  const net::Endpoint& endpoint_;
+  const std::vector<std::string> lines_;
+  std::vector<std::int64_t> dims_;        // [num_tables]
+  std::vector<std::int64_t> row_floats_;  // [num_tables]: of a whole row
+  std::atomic<std::uint64_t> session_ = 0;
+  Clients pulls_, others_, dense_;  // [num_shards]; each connects when first used
+};
+
+}  // namespace satrap::ps

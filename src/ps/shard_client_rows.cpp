@@ -1,0 +1,95 @@
+// The part of ShardClient that moves whole rows, for caches.
+
+#include <cstring>
+
+#include "satrap/core/error.h"
+#include "satrap/net/net_error.h"
+#include "src/ps/shard_client_impl.h"
+
+namespace satrap::ps {
+namespace {
+
+using Part = StepRows::State::Shard;
+
+constexpr auto kFloatBytes = static_cast<std::int64_t>(sizeof(float));
+
+/// Calls visit(u, bytes, at) for each key u of a shard in the order of the wire: the size of its
+/// row and the place of the row, in bytes from the first one.
+template <class Visit>
+void for_each_row(const StepRows::State& parts,
+                  std::size_t shard,
+                  std::span<const std::int64_t> row_floats,
+                  Visit&& visit) {
+  std::size_t at = 0;
+  for (std::size_t t = 0; t < row_floats.size(); ++t) {
+    const auto bytes = static_cast<std::size_t>(row_floats[t] * kFloatBytes);
+    const auto [begin, end] = parts.stretch(t, shard);
+    for (std::int64_t u = begin; u < end; ++u, at += bytes) {
+      visit(static_cast<std::size_t>(u), bytes, at);
+    }
+  }
+}
+
+}  // namespace
+
+void ShardClient::Impl::fetch(std::span<const Key> keys, std::span<std::byte* const> rows) {
+  SATRAP_CHECK(keys.size() == rows.size(), keys.size(), " keys, ", rows.size(), " rows");
+  const Deadline deadline = new_deadline();
+  StepRows::State parts;
+  parts.divide(keys, row_floats_, options.num_shards);
+  for (std::int64_t s = 0; s < options.num_shards; ++s) {
+    Part& part = parts.shards[index(s)];
+    if (part.num_keys == 0) continue;
+    part.reply.resize(sizeof(ReplyPrefix) + index(part.num_values * kFloatBytes));
+    const net::RequestBuffer request(endpoint_,
+                                     static_cast<std::int64_t>(sizeof(RequestPrefix)) +
+                                         part.num_keys * static_cast<std::int64_t>(sizeof(Key)));
+    write_prefix(request, 0);
+    write_keys(parts, s, keys, request.payload().data() + sizeof(RequestPrefix));
+    part.pull_answer =
+        others_[index(s)]->call(op_of(ShardOp::kFetch), 0, request, part.reply.span(), deadline);
+  }
+  wait_for(parts.shards, &Part::pull_answer, [&](Part& part, Bytes answer) {
+    const auto shard = static_cast<std::size_t>(&part - parts.shards.data());
+    if (answer.size() != part.reply.span().size()) {
+      throw net::NetError(net::NetFailure::kProtocol,
+                          concat("shard ", shard, " answers with ", answer.size(), " bytes for ",
+                                 part.num_keys, " whole rows"));
+    }
+    const std::byte* const from = answer.data() + sizeof(ReplyPrefix);
+    for_each_row(parts, shard, row_floats_, [&](std::size_t u, std::size_t bytes, std::size_t at) {
+      std::memcpy(rows[u], from + at, bytes);
+    });
+  });
+}
+
+void ShardClient::Impl::put(std::int64_t step,
+                            std::span<const Key> keys,
+                            std::span<const std::byte* const> rows) {
+  SATRAP_CHECK(keys.size() == rows.size(), keys.size(), " keys, ", rows.size(), " rows");
+  const Deadline deadline = new_deadline();
+  StepRows::State parts;
+  parts.divide(keys, row_floats_, options.num_shards);
+  for (std::int64_t s = 0; s < options.num_shards; ++s) {
+    Part& part = parts.shards[index(s)];
+    if (part.num_keys == 0) continue;
+    const net::RequestBuffer request(endpoint_,
+                                     static_cast<std::int64_t>(sizeof(RequestPrefix)) +
+                                         part.num_keys * static_cast<std::int64_t>(sizeof(Key)) +
+                                         part.num_values * kFloatBytes);
+    RequestPrefix prefix = new_prefix();
+    prefix.num_keys = static_cast<std::uint32_t>(part.num_keys);
+    std::byte* const start = request.payload().data();
+    std::memcpy(start, &prefix, sizeof(prefix));
+    std::byte* const to = write_keys(parts, s, keys, start + sizeof(prefix));
+    for_each_row(parts, index(s), row_floats_,
+                 [&](std::size_t u, std::size_t bytes, std::size_t at) {
+                   std::memcpy(to + at, rows[u], bytes);
+                 });
+    part.push_answer = others_[index(s)]->call(op_of(ShardOp::kPut), step, request,
+                                               std::span<std::byte>(), deadline);
+  }
+  wait_for(parts.shards, &Part::push_answer, kNothing);
+}
+
+}  // namespace satrap::ps

@@ -1,0 +1,112 @@
+// The part of ShardClient that is the steps: weights and gradients of a rank's rows.
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+
+#include "satrap/core/error.h"
+#include "satrap/net/net_error.h"
+#include "src/ps/shard_client_impl.h"
+
+namespace satrap::ps {
+
+void ShardClient::Impl::pull(std::int64_t step, std::span<const Key> keys, StepRows::State& rows) {
+  request_rows(ShardOp::kPull, pulls_, step, keys, rows);
+}
+
+void ShardClient::Impl::look_up(std::span<const Key> keys, StepRows::State& rows) {
+  request_rows(ShardOp::kLookup, others_, 0, keys, rows);
+  wait(rows);
+}
+
+void ShardClient::Impl::wait(StepRows::State& rows) {
+  SATRAP_CHECK(rows.is_under_way, "a wait for rows that have not been asked for");
+  rows.is_under_way = false;
+  rows.read_version = std::numeric_limits<std::int64_t>::max();
+  using Part = StepRows::State::Shard;
+  wait_for(rows.shards, &Part::pull_answer,
+           [&](Part& part, std::span<const std::byte> reply) { take_rows(rows, part, reply); });
+}
+
+void ShardClient::Impl::prepare_push(StepRows::State& rows) {
+  rows.gradients.resize(rows.weights.size());
+  rows.fill_pointers(rows.gradients, dims_, [&](StepRows::State::Shard& part) {
+    part.push =
+        net::RequestBuffer(endpoint_, static_cast<std::int64_t>(sizeof(RequestPrefix)) +
+                                          net::encoded_bytes(options.encoding, part.num_values));
+    if (options.encoding == net::FloatEncoding::kFp32) {
+      return reinterpret_cast<float*>(part.push.payload().data() + sizeof(RequestPrefix));
+    }
+    part.to_encode.resize(std::max(part.to_encode.size(), index(part.num_values)));
+    return part.to_encode.data();
+  });
+}
+
+void ShardClient::Impl::push(std::int64_t step, StepRows::State& rows, bool skip) {
+  const Deadline deadline = new_deadline();
+  for (std::int64_t s = 0; s < options.num_shards; ++s) {
+    StepRows::State::Shard& part = rows.shards[index(s)];
+    if (skip) {
+      part.push = net::RequestBuffer(endpoint_, sizeof(RequestPrefix));
+    } else if (options.encoding != net::FloatEncoding::kFp32) {
+      net::encode_floats(options.encoding, std::span(part.to_encode).first(index(part.num_values)),
+                         part.push.payload().subspan(sizeof(RequestPrefix)));
+    }
+    write_prefix(part.push, skip ? std::uint32_t{kSkip} : 0U);
+    part.push_answer = others_[index(s)]->call(op_of(ShardOp::kPush), step, part.push,
+                                               std::span<std::byte>(), deadline);
+    part.push = {};
+  }
+}
+
+void ShardClient::Impl::wait_pushed(StepRows::State& rows) {
+  wait_for(rows.shards, &StepRows::State::Shard::push_answer, kNothing);
+}
+
+void ShardClient::Impl::take_rows(StepRows::State& rows,
+                                  StepRows::State::Shard& part,
+                                  std::span<const std::byte> reply) const {
+  if (reply.size() != part.reply.span().size()) {
+    throw net::NetError(net::NetFailure::kProtocol, concat("a shard answers with ", reply.size(),
+                                                           " bytes for ", part.num_keys, " keys"));
+  }
+  ReplyPrefix prefix;
+  std::memcpy(&prefix, reply.data(), sizeof(prefix));
+  rows.read_version = std::min(rows.read_version, prefix.read_version);
+  if (options.encoding == net::FloatEncoding::kFp32) return;
+  net::decode_floats(options.encoding, reply.subspan(sizeof(prefix)),
+                     std::span(part.decoded).first(index(part.num_values)));
+}
+
+void ShardClient::Impl::request_rows(ShardOp op,
+                                     const Clients& clients,
+                                     std::int64_t step,
+                                     std::span<const Key> keys,
+                                     StepRows::State& rows) {
+  SATRAP_CHECK(!rows.is_under_way, "rows of another step are still under way");
+  const Deadline deadline = new_deadline();
+  rows.divide(keys, dims_, options.num_shards);
+  rows.weights.resize(keys.size());
+  rows.fill_pointers(rows.weights, dims_, [&](StepRows::State::Shard& part) -> const float* {
+    part.reply.resize(sizeof(ReplyPrefix) +
+                      index(net::encoded_bytes(options.encoding, part.num_values)));
+    if (options.encoding == net::FloatEncoding::kFp32) {
+      return reinterpret_cast<const float*>(part.reply.span().data() + sizeof(ReplyPrefix));
+    }
+    part.decoded.resize(std::max(part.decoded.size(), index(part.num_values)));
+    return part.decoded.data();
+  });
+  rows.is_under_way = true;
+  for (std::int64_t s = 0; s < options.num_shards; ++s) {
+    StepRows::State::Shard& part = rows.shards[index(s)];
+    const net::RequestBuffer request(endpoint_,
+                                     static_cast<std::int64_t>(sizeof(RequestPrefix)) +
+                                         part.num_keys * static_cast<std::int64_t>(sizeof(Key)));
+    write_prefix(request, 0);
+    write_keys(rows, s, keys, request.payload().data() + sizeof(RequestPrefix));
+    part.pull_answer =
+        clients[index(s)]->call(op_of(op), step, request, part.reply.span(), deadline);
+  }
+}
+
+}  // namespace satrap::ps
