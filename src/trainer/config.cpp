@@ -111,7 +111,7 @@ void JobConfig::validate(const ConfigOrigins& origins) const {
     try {
       seconds = parse_duration(text);
     } catch (const Error&) {
-      // Said below, with its place.
+      seconds = 0.0;  // said below, with its place
     }
     if (!(seconds > 0.0)) {
       throw Error(
