@@ -9,10 +9,9 @@ namespace {
 class RowRequests : public ShardRequests {
  protected:
   static Bytes put_prefix(std::size_t num_keys) {
-    RequestPrefix value{};
-    value.session = kSession;
-    value.num_keys = static_cast<std::uint32_t>(num_keys);
-    return bytes_of(std::vector{value});
+    Bytes bytes = prefix();
+    reinterpret_cast<RequestPrefix*>(bytes.data())->num_keys = static_cast<std::uint32_t>(num_keys);
+    return bytes;
   }
 
   Bytes rows_of(const std::vector<Key>& keys, std::uint64_t version = 1) const {
