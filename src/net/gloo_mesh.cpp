@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstdint>
 #include <exception>
 #include <mutex>
 #include <string_view>
@@ -50,6 +51,9 @@ struct PairEvents {
   std::atomic<bool> is_closed{false};
   std::atomic<bool> was_told{false};
   std::string reason{};  // written before is_closed
+  // Counts what the event thread has done with the pair. Gloo lets it finish before close()
+  // returns, in a way that ThreadSanitizer does not see; the destructor reads this.
+  std::atomic<std::uint64_t> num_handled{0};
 };
 
 class SafePair final : public tcp::Pair {
@@ -65,7 +69,10 @@ class SafePair final : public tcp::Pair {
 
   // While this is still a SafePair: Gloo's destructor closes too, but by then handleEvents is its
   // own.
-  ~SafePair() override { close(); }
+  ~SafePair() override {
+    close();
+    static_cast<void>(events_->num_handled.load(std::memory_order_acquire));
+  }
 
   bool is_connected() {
     const std::lock_guard lock(m_);
@@ -77,16 +84,16 @@ class SafePair final : public tcp::Pair {
     // the event.
     if (!is_made_.load(std::memory_order_acquire)) return;
     name_event_thread();
-    if (!wait_for_lock()) return;
     const std::shared_ptr<PairEvents> shared = events_;  // the pair may be gone when Gloo returns
     try {
-      tcp::Pair::handleEvents(events);
+      if (wait_for_lock()) tcp::Pair::handleEvents(events);
     } catch (const std::exception& error) {
       // From Gloo's connecting; its lock is free again. Who holds it may be waiting for this
       // thread.
       const std::unique_lock lock(m_, std::try_to_lock);
       if (lock) fail(broken(error));
     }
+    shared->num_handled.fetch_add(1, std::memory_order_release);
     if (shared->is_closed && !shared->was_told.exchange(true)) {
       shared->on_down(shared->peer, shared->reason);
     }
