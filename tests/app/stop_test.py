@@ -134,11 +134,10 @@ class Stop(CliTest):
         program.send_signal(signal.SIGTERM)
         self.assertEqual(self.end(program), 143)
 
-    def test_waiting_for_input_does_not_keep_it_from_stopping(self):
-        job = self.job(rows=1000)
+    def check_stops_while_it_waits_for_input(self, job, *settings, **kwargs):
         program = subprocess.Popen(
-            [SATRAP, "train", job, "data.train.path=-"], stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+            [SATRAP, "train", job, "data.train.path=-", *settings], stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, **kwargs)
         self.addCleanup(program.kill)
         rows = (self.dir / "train.tsv").read_bytes()
         program.stdin.write(rows)  # and no end of file
@@ -154,6 +153,22 @@ class Stop(CliTest):
             pipe.close()
         self.assertEqual(status, 143, error)
         self.succeed("checkpoint", "verify", self.dir / "run")
+
+    def test_waiting_for_input_does_not_keep_it_from_stopping(self):
+        self.check_stops_while_it_waits_for_input(self.job(rows=1000))
+
+    def test_nor_with_rows_on_a_shard(self):
+        job = self.job(rows=1000)
+        (self.dir / "store").mkdir()
+        env = {**os.environ, "SATRAP_STORE": f"file://{self.dir}/store", "SATRAP_TOKEN": "secret",
+               "SATRAP_SHARDS": "1", "RANK": "0", "WORLD_SIZE": "1"}
+        settings = ["embedding.store=ps", "cluster.timeout=60s"]
+        shard = subprocess.Popen(
+            [os.path.join(os.path.dirname(SATRAP), "satrap-ps"), job, *settings,
+             "--shard", "0", "--shards", "1"], env=env, stderr=subprocess.DEVNULL)
+        self.addCleanup(shard.wait)
+        self.addCleanup(shard.kill)
+        self.check_stops_while_it_waits_for_input(job, *settings, env=env)
 
 
 if __name__ == "__main__":
