@@ -61,17 +61,26 @@ net::RequestBuffer ShardClient::Impl::plain_request(std::uint32_t flags) const {
   return request;
 }
 
-std::byte* ShardClient::Impl::write_keys(const StepRows::State& rows,
-                                         std::int64_t shard,
-                                         std::span<const Key> keys,
-                                         std::byte* to) const {
+net::RequestBuffer ShardClient::Impl::request_of_keys(const StepRows::State& rows,
+                                                      std::int64_t shard,
+                                                      std::span<const Key> keys,
+                                                      std::int64_t more_bytes) const {
+  const std::int64_t num_keys = rows.shards[index(shard)].num_keys;
+  net::RequestBuffer request(endpoint_, static_cast<std::int64_t>(sizeof(RequestPrefix)) +
+                                            num_keys * static_cast<std::int64_t>(sizeof(Key)) +
+                                            more_bytes);
+  RequestPrefix prefix = new_prefix();
+  prefix.num_keys = static_cast<std::uint32_t>(num_keys);
+  std::byte* to = request.payload().data();
+  std::memcpy(to, &prefix, sizeof(prefix));
+  to += sizeof(prefix);
   for (std::size_t t = 0; t < dims_.size(); ++t) {
     const auto [begin, end] = rows.stretch(t, index(shard));
     const auto stretch = keys.subspan(index(begin), index(end - begin));
     if (!stretch.empty()) std::memcpy(to, stretch.data(), stretch.size_bytes());
     to += stretch.size_bytes();
   }
-  return to;
+  return request;
 }
 
 // --------------------------------------------------------------------------------- begin and join
@@ -86,8 +95,7 @@ void ShardClient::Impl::join(std::uint64_t session) {
   ask_all(ShardOp::kJoin, 0, {endpoint_, {bytes_of(to_json(JoinMessage{session, lines_}))}});
 }
 
-// --------------------------------------------------------------------- progress, snapshots, the
-// end
+// ------------------------------------------------------------------------ progress and snapshots
 
 void ShardClient::Impl::end_pulls(std::int64_t step) {
   ask_all(ShardOp::kEndPulls, step, plain_request());
@@ -133,8 +141,7 @@ void ShardClient::Impl::close_connections() {
   for_each_client([](auto& client) { client.close_connection(); });
 }
 
-// -------------------------------------------------------------------------------- ShardClient
-// itself
+// ------------------------------------------------------------------------------------ ShardClient
 
 ShardClient::ShardClient(const net::Endpoint& endpoint,
                          const std::shared_ptr<net::Store>& store,

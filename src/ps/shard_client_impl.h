@@ -86,11 +86,11 @@ class ShardClient::Impl {
   void write_prefix(const net::RequestBuffer& request, std::uint32_t flags) const;
   net::RequestBuffer plain_request(std::uint32_t flags = 0) const;
 
-  /// Writes the keys of a shard to `to`; returns the end of what it wrote.
-  std::byte* write_keys(const StepRows::State& rows,
-                        std::int64_t shard,
-                        std::span<const Key> keys,
-                        std::byte* to) const;
+  /// A prefix, a shard's keys and room for more behind them, at the end of the payload.
+  net::RequestBuffer request_of_keys(const StepRows::State& rows,
+                                     std::int64_t shard,
+                                     std::span<const Key> keys,
+                                     std::int64_t more_bytes = 0) const;
 
   /// What shard `shard` has of dense vectors: [begin, end).
   std::pair<std::int64_t, std::int64_t> stretch_of(std::int64_t size, std::int64_t shard) const {

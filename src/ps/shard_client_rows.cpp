@@ -41,13 +41,8 @@ void ShardClient::Impl::fetch(std::span<const Key> keys, std::span<std::byte* co
     Part& part = parts.shards[index(s)];
     if (part.num_keys == 0) continue;
     part.reply.resize(sizeof(ReplyPrefix) + index(part.num_values * kFloatBytes));
-    const net::RequestBuffer request(endpoint_,
-                                     static_cast<std::int64_t>(sizeof(RequestPrefix)) +
-                                         part.num_keys * static_cast<std::int64_t>(sizeof(Key)));
-    write_prefix(request, 0);
-    write_keys(parts, s, keys, request.payload().data() + sizeof(RequestPrefix));
-    part.pull_answer =
-        others_[index(s)]->call(op_of(ShardOp::kFetch), 0, request, part.reply.span(), deadline);
+    part.pull_answer = others_[index(s)]->call(
+        op_of(ShardOp::kFetch), 0, request_of_keys(parts, s, keys), part.reply.span(), deadline);
   }
   wait_for(parts.shards, &Part::pull_answer, [&](Part& part, Bytes answer) {
     const auto shard = static_cast<std::size_t>(&part - parts.shards.data());
@@ -73,15 +68,9 @@ void ShardClient::Impl::put(std::int64_t step,
   for (std::int64_t s = 0; s < options.num_shards; ++s) {
     Part& part = parts.shards[index(s)];
     if (part.num_keys == 0) continue;
-    const net::RequestBuffer request(endpoint_,
-                                     static_cast<std::int64_t>(sizeof(RequestPrefix)) +
-                                         part.num_keys * static_cast<std::int64_t>(sizeof(Key)) +
-                                         part.num_values * kFloatBytes);
-    RequestPrefix prefix = new_prefix();
-    prefix.num_keys = static_cast<std::uint32_t>(part.num_keys);
-    std::byte* const start = request.payload().data();
-    std::memcpy(start, &prefix, sizeof(prefix));
-    std::byte* const to = write_keys(parts, s, keys, start + sizeof(prefix));
+    const std::int64_t bytes_of_rows = part.num_values * kFloatBytes;
+    const net::RequestBuffer request = request_of_keys(parts, s, keys, bytes_of_rows);
+    std::byte* const to = request.payload().last(index(bytes_of_rows)).data();
     for_each_row(parts, index(s), row_floats_,
                  [&](std::size_t u, std::size_t bytes, std::size_t at) {
                    std::memcpy(to + at, rows[u], bytes);

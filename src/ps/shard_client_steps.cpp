@@ -99,13 +99,8 @@ void ShardClient::Impl::request_rows(ShardOp op,
   rows.is_under_way = true;
   for (std::int64_t s = 0; s < options.num_shards; ++s) {
     StepRows::State::Shard& part = rows.shards[index(s)];
-    const net::RequestBuffer request(endpoint_,
-                                     static_cast<std::int64_t>(sizeof(RequestPrefix)) +
-                                         part.num_keys * static_cast<std::int64_t>(sizeof(Key)));
-    write_prefix(request, 0);
-    write_keys(rows, s, keys, request.payload().data() + sizeof(RequestPrefix));
-    part.pull_answer =
-        clients[index(s)]->call(op_of(op), step, request, part.reply.span(), deadline);
+    part.pull_answer = clients[index(s)]->call(op_of(op), step, request_of_keys(rows, s, keys),
+                                               part.reply.span(), deadline);
   }
 }
 
