@@ -58,8 +58,11 @@ void AsyncDense::push(std::int64_t step) {
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [&] { return error_ || num_sent_ - num_answered_ < exchanges_.size(); });
   if (error_) std::rethrow_exception(error_);
+  ps::DenseExchange& exchange = exchanges_[num_sent_ % exchanges_.size()];
+  lock.unlock();  // the other thread takes answers meanwhile
   client_.exchange_dense(step, network_.gradient(), network_.gradient_scale(),
-                         network_.learning_rate(step), exchanges_[num_sent_ % exchanges_.size()]);
+                         network_.learning_rate(step), exchange);
+  lock.lock();
   ++num_sent_;
   changed_.notify_all();
 }
