@@ -184,7 +184,10 @@ class Node:
             if process.stopped_for() >= self._options.grace:
                 self._output.say(f"{process.name} (pid {process.pid}) has been stopped for "
                                  f"{self._options.grace:g} s and is killed")
-                process.kill() if may_go else process.send(signal.SIGKILL)
+                if may_go:
+                    process.kill()
+                else:
+                    process.send(signal.SIGKILL)  # whose end is then a failure
         self._loop.call_later(STOPPED_LOOK_S, self._look_for_stopped, number)
 
     # Ends

@@ -1,10 +1,16 @@
 """Ctrl-C, SIGTERM, kill -9: everything ends, in the right order, and nothing is left behind."""
+import asyncio
 import os
 import pathlib
 import signal
+import subprocess
+import sys
 import unittest
 
-from launcher import LauncherTest
+from launcher import ROOT, LauncherTest
+
+sys.path.insert(0, str(ROOT / "launch"))
+from satrap_run.process import Process  # noqa: E402
 
 RANK_WAITS = "wait_for_signal()"
 ALL = ["rank-0", "rank-1", "shard-0", "shard-1"]
@@ -119,11 +125,24 @@ class Stopped(LauncherTest):
         self.assertEqual({e["attempt"] for e in self.diary(who="rank-0")}, {0, 1})
 
     def test_for_a_while_is_nothing(self):
-        job, chief = self.stopped_chief()
-        (self.dir / "go").touch()
-        os.kill(chief, signal.SIGCONT)
-        _, err = self.end(job, 0)
-        self.assertNotIn("stopped", err)
+        asyncio.run(self.stop_and_continue())
+
+    async def stop_and_continue(self):
+        process = Process(asyncio.get_running_loop(), "rank", 0, ["sleep", "1000"], {},
+                          subprocess.DEVNULL, subprocess.DEVNULL, lambda process: None)
+        try:
+            self.assertEqual(process.stopped_for(), 0)
+            process.send(signal.SIGSTOP)
+            self.wait_until(lambda: process.stopped_for() > 0.05)
+            process.send(signal.SIGCONT)
+            self.wait_until(lambda: process.stopped_for() == 0)
+            process.send(signal.SIGSTOP)
+            self.wait_until(lambda: process.stopped_for() > 0)
+            self.assertLess(process.stopped_for(), 0.05, "the time before does not count")
+        finally:
+            process.kill()
+            while process.running:
+                await asyncio.sleep(0)
 
 
 class Orphans(LauncherTest):
