@@ -1,11 +1,12 @@
 #include "satrap/dense/dense_network.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
-#include <numeric>
 
 #include "satrap/core/error.h"
 #include "satrap/core/hash.h"
+#include "src/dense/gradient_sum.h"
 #include "src/dense/model.h"
 #include "src/dense/ops.h"
 #include "src/dense/optimizer.h"
@@ -34,14 +35,15 @@ class Network : public DenseNetwork {
     parameters_ = AlignedBuffer(layout_.num_parameters());
     buffers_ = AlignedBuffer(layout_.num_buffer_values());
     next_buffers_ = AlignedBuffer(layout_.num_buffer_values());
-    gradient_ = AlignedBuffer(layout_.num_parameters());
+    gradient_ = std::make_unique<GradientSum>(layout_.num_parameters());
     layout_.initialize(seed, parameters_.span(), buffers_.span());
     optimizer_ = std::make_unique<Optimizer>(optimizer, layout_.num_parameters());
   }
 
   DenseResult forward_backward(const DenseInput& input,
                                std::span<float> probabilities,
-                               std::span<float> grad_pooled) override;
+                               std::span<float> grad_pooled,
+                               const OnGradient& on_gradient) override;
   void apply(std::int64_t step) override;
   TrainingState training_state() override {
     return {parameters_.span(), optimizer_->first(), optimizer_->second(),
@@ -51,7 +53,7 @@ class Network : public DenseNetwork {
   double learning_rate(std::int64_t step) const override;
   void predict(const DenseInput& input, std::span<float> probabilities) override;
 
-  std::span<float> gradient() override { return gradient_.span(); }
+  std::span<float> gradient() override { return gradient_->values(); }
   std::int64_t num_parameters() const override { return layout_.num_parameters(); }
   std::vector<NamedTensor> state() override;
 
@@ -65,7 +67,13 @@ class Network : public DenseNetwork {
 
   void check_shapes(const DenseInput& input, std::size_t num_probabilities) const;
   std::int64_t prepare_lanes(std::int64_t num_rows, bool whole_batch);
-  // Calls run(lane, first_row, num_rows, first_of_lane) for every piece, lanes in parallel.
+  // Rows that are computed at once.
+  struct Piece {
+    std::int64_t first, count;
+    std::int64_t lane;
+    bool is_first, is_last;  // of its lane
+  };
+  // Calls run(lane, piece) for every piece, lanes in parallel.
   template <class Run>
   void for_each_piece(std::int64_t num_rows, bool whole_batch, const Run& run);
   ModelInput rows_of(const DenseInput& input, std::int64_t first, std::int64_t count) const;
@@ -79,7 +87,8 @@ class Network : public DenseNetwork {
   Layout layout_;
   ScratchId logits_, dlogits_;
   std::unique_ptr<Model> model_;
-  AlignedBuffer parameters_, buffers_, gradient_;
+  AlignedBuffer parameters_, buffers_;
+  std::unique_ptr<GradientSum> gradient_;
   AlignedBuffer next_buffers_;  // of the last forward_backward, if it is applied
   std::unique_ptr<Optimizer> optimizer_;
   std::int64_t lane_rows_ = 0;  // most rows of a piece the lanes have room for
@@ -121,7 +130,7 @@ void Network::for_each_piece(std::int64_t num_rows, bool whole_batch, const Run&
   if (whole_batch) {
     use_one_thread();
     lanes_[0].pass->gemm().set_pool(&pool_);
-    run(lanes_[0], 0, num_rows, true);
+    run(lanes_[0], Piece{0, num_rows, 0, true, true});
     lanes_[0].pass->gemm().set_pool(nullptr);
     return;
   }
@@ -132,8 +141,9 @@ void Network::for_each_piece(std::int64_t num_rows, bool whole_batch, const Run&
     const std::int64_t end = num_pieces * (lane + 1) / num_lanes;
     for (std::int64_t piece = begin; piece < end; ++piece) {
       const std::int64_t first = piece * kPieceRows;
-      run(lanes_[static_cast<std::size_t>(lane)], first, std::min(kPieceRows, num_rows - first),
-          piece == begin);
+      run(lanes_[static_cast<std::size_t>(lane)],
+          Piece{first, std::min(kPieceRows, num_rows - first), lane, piece == begin,
+                piece + 1 == end});
     }
   });
 }
@@ -145,7 +155,8 @@ ModelInput Network::rows_of(const DenseInput& input, std::int64_t first, std::in
 
 DenseResult Network::forward_backward(const DenseInput& input,
                                       std::span<float> probabilities,
-                                      std::span<float> grad_pooled) {
+                                      std::span<float> grad_pooled,
+                                      const OnGradient& on_gradient) {
   check_shapes(input, probabilities.size());
   const std::int64_t loss_rows = input.loss_rows > 0 ? input.loss_rows : input.num_rows;
   SATRAP_CHECK(loss_rows > 0, "a batch without rows has no mean loss");
@@ -154,41 +165,47 @@ DenseResult Network::forward_backward(const DenseInput& input,
   SATRAP_CHECK(grad_pooled.size() == input.pooled.size(), "grad_pooled: ", input.pooled.size(),
                " values wanted, got ", grad_pooled.size());
   if (input.num_rows == 0) {
-    std::ranges::fill(gradient_.span(), 0.0F);
+    std::ranges::fill(gradient_->values(), 0.0F);
     std::ranges::copy(buffers_.span(), next_buffers_.data());
     return {};
   }
-  const float factor = 1.0F / static_cast<float>(loss_rows);
-  for_each_piece(
-      input.num_rows, model_->needs_whole_batch(),
-      [&](Lane& lane, std::int64_t first, std::int64_t count, bool first_of_lane) {
-        Pass& pass = *lane.pass;
-        pass.begin({.first_row = input.first_row + first,
-                    .num_rows = count,
-                    .training = true,
-                    .accumulate = !first_of_lane,
-                    .dropout_seed = hash64(dropout_seed_, static_cast<std::uint64_t>(input.step))});
-        const ModelInput rows = rows_of(input, first, count);
-        const Matrix logits = pass.scratch(logits_), dlogits = pass.scratch(dlogits_);
-        const Matrix dpooled(grad_pooled.data() + first * pooled_width_, count, pooled_width_);
-        model_->forward(pass, rows, logits);
-        const double loss = binary_cross_entropy(logits, input.labels.data() + first, factor,
-                                                 probabilities.data() + first, dlogits);
-        model_->backward(pass, rows, dlogits, dpooled);
-        lane.loss = loss + (first_of_lane ? 0.0 : lane.loss);
-        lane.finite = all_finite(dpooled) && (first_of_lane || lane.finite);
-      });
+  const bool whole_batch = model_->needs_whole_batch();
+  const auto num_lanes = static_cast<std::size_t>(prepare_lanes(input.num_rows, whole_batch));
+  const auto lanes = std::span(lanes_).first(num_lanes);
+  std::array<const float*, kMaxLanes> gradients{};
+  for (std::size_t i = 0; i < num_lanes; ++i) gradients[i] = lanes[i].pass->gradients().data();
+  gradient_->begin(std::span(gradients).first(num_lanes), on_gradient);
 
-  std::vector<const float*> parts;
+  const float factor = 1.0F / static_cast<float>(loss_rows);
+  const std::uint64_t dropout_seed = hash64(dropout_seed_, static_cast<std::uint64_t>(input.step));
+  for_each_piece(input.num_rows, whole_batch, [&](Lane& lane, const Piece& piece) {
+    Pass& pass = *lane.pass;
+    pass.begin({.first_row = input.first_row + piece.first,
+                .num_rows = piece.count,
+                .training = true,
+                .accumulate = !piece.is_first,
+                .dropout_seed = dropout_seed,
+                .sum = gradient_->is_told() && piece.is_last ? gradient_.get() : nullptr,
+                .lane = piece.lane});
+    const ModelInput rows = rows_of(input, piece.first, piece.count);
+    const Matrix logits = pass.scratch(logits_), dlogits = pass.scratch(dlogits_);
+    const Matrix dpooled(grad_pooled.data() + piece.first * pooled_width_, piece.count,
+                         pooled_width_);
+    model_->forward(pass, rows, logits);
+    const double loss = binary_cross_entropy(logits, input.labels.data() + piece.first, factor,
+                                             probabilities.data() + piece.first, dlogits);
+    model_->backward(pass, rows, dlogits, dpooled);
+    lane.loss = loss + (piece.is_first ? 0.0 : lane.loss);
+    lane.finite = all_finite(dpooled) && (piece.is_first || lane.finite);
+  });
+
   DenseResult result;
-  for (std::int64_t i = 0; i < prepare_lanes(input.num_rows, model_->needs_whole_batch()); ++i) {
-    const Lane& lane = lanes_[static_cast<std::size_t>(i)];
-    parts.push_back(lane.pass->gradients().data());
+  for (const Lane& lane : lanes) {
     result.loss += lane.loss;
     result.finite = result.finite && lane.finite;
   }
   result.loss /= static_cast<double>(input.num_rows);
-  result.grad_norm = std::sqrt(sum_parts(parts, gradient_.span(), pool_));
+  result.grad_norm = std::sqrt(gradient_->finish(pool_));
   result.finite = result.finite && std::isfinite(result.loss) && std::isfinite(result.grad_norm);
   std::ranges::copy(lanes_[0].pass->new_buffers().span(), next_buffers_.data());
   return result;
@@ -197,7 +214,7 @@ DenseResult Network::forward_backward(const DenseInput& input,
 float Network::gradient_scale() {
   if (optimizer_config_.clip_norm <= 0.0) return 1.0F;
   // As torch.nn.utils.clip_grad_norm_. The gradient may have been averaged with others' since.
-  const double norm = std::sqrt(sum_of_squares(gradient_.span(), pool_));
+  const double norm = std::sqrt(sum_of_squares(gradient_->values(), pool_));
   return static_cast<float>(std::min(1.0, optimizer_config_.clip_norm / (norm + 1e-6)));
 }
 
@@ -206,7 +223,7 @@ double Network::learning_rate(std::int64_t step) const {
 }
 
 void Network::apply(std::int64_t step) {
-  optimizer_->apply(parameters_.span(), gradient_.span(), gradient_scale(), learning_rate(step),
+  optimizer_->apply(parameters_.span(), gradient_->values(), gradient_scale(), learning_rate(step),
                     pool_);
   std::ranges::copy(next_buffers_.span(), buffers_.data());
 }
@@ -214,13 +231,12 @@ void Network::apply(std::int64_t step) {
 void Network::predict(const DenseInput& input, std::span<float> probabilities) {
   check_shapes(input, probabilities.size());
   if (input.num_rows == 0) return;
-  for_each_piece(input.num_rows, /*whole_batch=*/false,
-                 [&](Lane& lane, std::int64_t first, std::int64_t count, bool) {
-                   lane.pass->begin({.first_row = first, .num_rows = count, .training = false});
-                   const Matrix logits = lane.pass->scratch(logits_);
-                   model_->forward(*lane.pass, rows_of(input, first, count), logits);
-                   sigmoid(logits, probabilities.data() + first);
-                 });
+  for_each_piece(input.num_rows, /*whole_batch=*/false, [&](Lane& lane, const Piece& piece) {
+    lane.pass->begin({.first_row = piece.first, .num_rows = piece.count});
+    const Matrix logits = lane.pass->scratch(logits_);
+    model_->forward(*lane.pass, rows_of(input, piece.first, piece.count), logits);
+    sigmoid(logits, probabilities.data() + piece.first);
+  });
 }
 
 std::vector<DenseNetwork::NamedTensor> Network::state() {

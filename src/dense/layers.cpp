@@ -35,6 +35,7 @@ void Linear::backward(Pass& pass, ConstMatrix x, ConstMatrix y, Matrix dy, Matri
   if (out_ == 1 && !relu_) {
     dot_rows_backward(x, weight.data, dy, dx, pass.gradient(weight_).data, dbias,
                       pass.accumulate());
+    finished(pass);
     return;
   }
   if (relu_) {
@@ -43,7 +44,13 @@ void Linear::backward(Pass& pass, ConstMatrix x, ConstMatrix y, Matrix dy, Matri
     sum_columns(dy, dbias, pass.accumulate());
   }
   pass.gemm().multiply_tn(dy, x, pass.gradient(weight_), pass.accumulate());
+  finished(pass);
   if (dx.data != nullptr) pass.gemm().multiply_nn(dy, weight, dx);
+}
+
+void Linear::finished(Pass& pass) const {
+  pass.finished(bias_);
+  pass.finished(weight_);
 }
 
 BatchNorm::BatchNorm(Layout& layout, const std::string& name, std::int64_t width, bool relu)
@@ -71,6 +78,8 @@ void BatchNorm::backward(Pass& pass, ConstMatrix y, Matrix dy) const {
   if (relu_) relu_backward(y, dy);
   batch_norm_backward(pass.scratch(xhat_), pass.scratch(invstd_).data, pass.value(weight_).data, dy,
                       pass.gradient(weight_).data, pass.gradient(bias_).data, pass.accumulate());
+  pass.finished(bias_);
+  pass.finished(weight_);
 }
 
 Mlp::Mlp(Layout& layout,

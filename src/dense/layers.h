@@ -24,6 +24,8 @@ class Linear {
   void backward(Pass& pass, ConstMatrix x, ConstMatrix y, Matrix dy, Matrix dx) const;
 
  private:
+  void finished(Pass& pass) const;
+
   std::int64_t in_, out_;
   bool relu_;
   ParameterId weight_, bias_;

@@ -26,13 +26,29 @@ Pass::Pass(const Layout& layout,
       buffers_(buffers),
       gradients_(layout.num_parameters()),
       new_buffers_(layout.num_buffer_values()),
-      gemm_(precision) {
+      gemm_(precision),
+      is_finished_(layout.parameters().size()) {
   std::int64_t total = 0;
   for (const Layout::Scratch& s : layout.scratch()) {
     scratch_offset_.push_back(total);
     total += whole_lines(s.cols * (s.fixed_rows > 0 ? s.fixed_rows : max_rows));
   }
   scratch_ = AlignedBuffer(total);
+}
+
+void Pass::begin(const Begin& begin) {
+  begin_ = begin;
+  is_finished_.assign(is_finished_.size(), false);
+  first_finished_ = is_finished_.size();
+}
+
+void Pass::finished(ParameterId id) {
+  if (begin_.sum == nullptr) return;
+  is_finished_[id] = true;
+  const std::size_t before = first_finished_;
+  while (first_finished_ > 0 && is_finished_[first_finished_ - 1]) --first_finished_;
+  if (first_finished_ == before) return;
+  begin_.sum->advance(begin_.lane, layout_.parameters()[first_finished_].offset);
 }
 
 ConstMatrix Pass::value(ParameterId id) const {

@@ -5,6 +5,7 @@
 
 #include "src/dense/aligned_buffer.h"
 #include "src/dense/gemm.h"
+#include "src/dense/gradient_sum.h"
 #include "src/dense/matrix.h"
 #include "src/dense/parameters.h"
 
@@ -28,8 +29,11 @@ class Pass {
     bool training = false;
     bool accumulate = false;         // gradients are added to those of the rows before
     std::uint64_t dropout_seed = 0;  // of the step
+    // Told of gradients that are done, unless null: of the last rows of lane `lane`.
+    GradientSum* sum = nullptr;
+    std::int64_t lane = 0;
   };
-  void begin(const Begin& begin) { begin_ = begin; }
+  void begin(const Begin& begin);
 
   std::int64_t rows() const { return begin_.num_rows; }
   std::int64_t first_row() const { return begin_.first_row; }
@@ -43,6 +47,9 @@ class Pass {
   float* new_buffer(BufferId id);           // what they become if the step is applied
   Matrix scratch(ScratchId id);             // [rows(), cols]
 
+  /// By a layer that has written the gradient of this parameter, for good in this pass.
+  void finished(ParameterId id);
+
   const AlignedBuffer& gradients() const { return gradients_; }
   const AlignedBuffer& new_buffers() const { return new_buffers_; }
   Gemm& gemm() { return gemm_; }
@@ -55,6 +62,8 @@ class Pass {
   std::vector<std::int64_t> scratch_offset_;
   Gemm gemm_;
   Begin begin_;
+  std::vector<bool> is_finished_;   // by parameter
+  std::size_t first_finished_ = 0;  // from here on all are
 };
 
 }  // namespace satrap::dense

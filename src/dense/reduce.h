@@ -1,16 +1,19 @@
 #pragma once
 
+#include <cstdint>
 #include <span>
-#include <vector>
 
 #include "satrap/core/thread_pool.h"
 
 namespace satrap::dense {
 
-/// total[i] = parts[0][i] + parts[1][i] + ..., in this order; returns the sum of total[i]^2, in
-/// double and in fixed order. Not finite exactly if some total is not.
-double sum_parts(const std::vector<const float*>& parts, std::span<float> total, ThreadPool& pool);
+/// Values per unit of parallel work over the flat parameters, and per term of their sums.
+inline constexpr std::int64_t kReduceChunk = 16384;
 
+/// In double and in fixed order. Not finite exactly if some value is not.
+double sum_of_squares(const float* values, std::int64_t size);
+
+/// Likewise, the sums of chunks added in their order.
 double sum_of_squares(std::span<const float> values, ThreadPool& pool);
 
 }  // namespace satrap::dense

@@ -13,20 +13,30 @@ constexpr std::size_t kNumVotes = 4;
 }  // namespace
 
 RankGroup::RankGroup(Cluster& cluster, StageTimers& timers)
-    : cluster_(cluster), timers_(timers), group_(cluster.make_communicator("dense")) {}
+    : cluster_(cluster), timers_(timers), group_(cluster.make_communicator("dense")) {
+  if (cluster.size() > 1) reducer_.emplace(*group_, cluster.timeout_ms());
+}
+
+dense::DenseNetwork::OnGradient RankGroup::on_gradient_of(dense::DenseNetwork& network) {
+  if (!reducer_) return {};
+  return [this, &network](std::int64_t first) { reducer_->ready_from(network.gradient(), first); };
+}
 
 StepVotes RankGroup::reduce(std::span<float> gradient, const StepVotes& mine) {
   if (cluster_.size() == 1) return mine;
   const ScopedStage timer(timers_, kStageAllreduce);
-  message_.resize(gradient.size() + kNumVotes);
-  std::ranges::copy(gradient, message_.begin());
+  reducer_->wait(gradient);
+  const auto stretch = gradient.first(
+      std::min(gradient.size(), static_cast<std::size_t>(dense::DenseNetwork::kGradientStretch)));
+  message_.resize(stretch.size() + kNumVotes);
+  std::ranges::copy(stretch, message_.begin());
   const auto votes = std::span(message_).last(kNumVotes);
   votes[0] = mine.nonfinite ? 1.0F : 0.0F;
   votes[1] = mine.stop ? 1.0F : 0.0F;
   votes[2] = mine.checkpoint ? 1.0F : 0.0F;
   votes[3] = mine.evaluate ? 1.0F : 0.0F;
   group_->all_reduce_sum(std::span(message_), cluster_.deadline());
-  std::copy_n(message_.begin(), gradient.size(), gradient.begin());
+  std::copy_n(message_.begin(), stretch.size(), stretch.begin());
   return {votes[0] > 0.0F, votes[1] > 0.0F, votes[2] > 0.0F, votes[3] > 0.0F};
 }
 

@@ -2,10 +2,12 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "cluster.h"
+#include "gradient_reducer.h"
 #include "satrap/collective/communicator.h"
 #include "satrap/core/stage_timer.h"
 #include "satrap/dense/dense_network.h"
@@ -27,7 +29,11 @@ class RankGroup {
  public:
   RankGroup(Cluster& cluster, StageTimers& timers);
 
-  /// Sums the gradient over the ranks, in their order, and the votes with it.
+  /// For forward_backward: what it tells of is summed beside it, if there is another rank.
+  dense::DenseNetwork::OnGradient on_gradient_of(dense::DenseNetwork& network);
+
+  /// Sums the gradient over the ranks, in their order, and the votes with it. Returns when all is
+  /// summed.
   StepVotes reduce(std::span<float> gradient, const StepVotes& mine);
 
   /// The chief's parameters, statistics and optimizer state for everybody.
@@ -47,7 +53,8 @@ class RankGroup {
   Cluster& cluster_;
   StageTimers& timers_;
   const std::unique_ptr<collective::Communicator> group_;
-  std::vector<float> message_;
+  std::vector<float> message_;              // the first stretch of the gradient, and the votes
+  std::optional<GradientReducer> reducer_;  // of several ranks
 };
 
 }  // namespace satrap::trainer

@@ -225,14 +225,17 @@ StepVotes TrainingRun::step(Work& work) {
   dense::DenseResult result;
   {
     const ScopedStage timer(timers_, kStageDense);
-    result = model_.network->forward_backward({.num_rows = work.batch.num_rows,
-                                               .numeric = numeric,
-                                               .pooled = work.pooled,
-                                               .labels = work.batch.labels,
-                                               .step = work.step,
-                                               .loss_rows = work.shares.global_rows,
-                                               .first_row = work.shares.first_row},
-                                              work.probabilities, work.grad_pooled);
+    dense::DenseNetwork& network = *model_.network;
+    result = network.forward_backward(
+        {.num_rows = work.batch.num_rows,
+         .numeric = numeric,
+         .pooled = work.pooled,
+         .labels = work.batch.labels,
+         .step = work.step,
+         .loss_rows = work.shares.global_rows,
+         .first_row = work.shares.first_row},
+        work.probabilities, work.grad_pooled,
+        async_dense_ ? dense::DenseNetwork::OnGradient() : ranks_.on_gradient_of(network));
   }
   step_ = work.step;
   positions_ = work.shares.positions;

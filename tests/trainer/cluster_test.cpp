@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "satrap/core/error.h"
+#include "satrap/dense/dense_network.h"
 #include "satrap/trainer/checkpoint.h"
 #include "tests/trainer/tiny_cluster.h"
 #include "tests/trainer/tiny_job.h"
@@ -99,6 +100,23 @@ TEST_F(ClusterTest, RanksThatShareAGlobalBatchTrainAsOneDoes) {
     EXPECT_LT(largest, 1e-5) << ranks << " ranks";
     EXPECT_NEAR(summary_of(several)["eval"]["auc"], summary_of(one)["eval"]["auc"], 1e-4);
   }
+}
+
+TEST_F(ClusterTest, LargeDenseNetworksAreSummedInStretchesAsIfAtOnce) {
+  JobConfig config = job("one");
+  config.model.top = {600, 400};
+  config.data.synthetic.rows = 64 * 20 + 9;  // the second rank has none of the last batch
+  const TrainOutcome one = TinyCluster(config, 1, 1).train();
+  config.run_dir = directory("two");
+  const TrainOutcome two = TinyCluster(config, 1, 2).train();
+  const std::vector<float> expected = dense_of(one), actual = dense_of(two);
+  ASSERT_EQ(actual.size(), expected.size());
+  ASSERT_GT(std::ssize(actual), 3 * dense::DenseNetwork::kGradientStretch);
+  double largest = 0.0;
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    largest = std::max(largest, static_cast<double>(std::abs(actual[i] - expected[i])));
+  }
+  EXPECT_LT(largest, 1e-5);
 }
 
 TEST_F(ClusterTest, SeveralRanksInDeterministicHybridRepeatTheirBits) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <iosfwd>
 #include <memory>
 #include <span>
@@ -68,13 +69,26 @@ class DenseNetwork {
                                               ThreadPool& pool);
   virtual ~DenseNetwork() = default;
 
+  /// Told of the gradient while forward_backward still computes: gradient() from `first` on is
+  /// final, as is told of it, and not read by forward_backward any more. `first` goes down in steps
+  /// of kGradientStretch values (whole ones, from the beginning), not to 0: what was not told of is
+  /// final when forward_backward returns. Called by threads of the pool, never by two at a time; a
+  /// lane waits for it.
+  using OnGradient = std::function<void(std::int64_t first)>;
+  static constexpr std::int64_t kGradientStretch = 1 << 16;
+
   /// Gradients of this batch, kept inside until apply(). If the result is not finite the outputs
   /// are worthless and apply() must not follow. The running statistics of batch normalisation
   /// change in apply(). num_rows may be 0 if loss_rows is not: all gradients are then 0.
-  virtual DenseResult forward_backward(
-      const DenseInput& input,
-      std::span<float> probabilities,     // [num_rows] out
-      std::span<float> grad_pooled) = 0;  // [num_rows, pooled_width]
+  virtual DenseResult forward_backward(const DenseInput& input,
+                                       std::span<float> probabilities,  // [num_rows] out
+                                       std::span<float> grad_pooled,    // [num_rows, pooled_width]
+                                       const OnGradient& on_gradient) = 0;
+  DenseResult forward_backward(const DenseInput& input,
+                               std::span<float> probabilities,
+                               std::span<float> grad_pooled) {
+    return forward_backward(input, probabilities, grad_pooled, OnGradient());
+  }
 
   /// Clips the gradient and applies the optimizer with the learning rate of `step` (from 1).
   virtual void apply(std::int64_t step) = 0;

@@ -66,6 +66,8 @@ class DcnV2 : public Model {
       cross_backward(x0, pass.scratch(layer.product), d, dx0, du);
       sum_columns(du, pass.gradient(layer.bias).data, pass.accumulate());
       pass.gemm().multiply_tn(du, x, pass.gradient(layer.weight), pass.accumulate());
+      pass.finished(layer.bias);
+      pass.finished(layer.weight);
       pass.gemm().multiply_nn(du, pass.value(layer.weight), pass.scratch(dx_));
       add(pass.scratch(dx_), d);
     }

@@ -44,9 +44,9 @@ class DeepFm : public Model {
                 Matrix dlogits,
                 Matrix dpooled) const override {
     const Matrix dx = pass.scratch(dx_);
+    if (linear_) linear_->backward(pass, input.numeric, ConstMatrix(), dlogits, Matrix());
     deep_.backward(pass, pass.scratch(x_), ConstMatrix(), dlogits, dx);
     fm_backward(input.pooled, width_, dx.columns(num_numeric_, num_factors_), dlogits, dpooled);
-    if (linear_) linear_->backward(pass, input.numeric, ConstMatrix(), dlogits, Matrix());
   }
 
  private:

@@ -49,13 +49,13 @@ class Ffnn : public Model {
                 Matrix dpooled) const override {
     const Matrix joined = pass.scratch(joined_), djoined = pass.scratch(djoined_);
     top_.backward(pass, joined, ConstMatrix(), dlogits, djoined);
+    if (!bottom_.empty()) {
+      bottom_.backward(pass, input.numeric, bottom_part(joined), bottom_part(djoined), Matrix());
+    }
     if (sparse_.empty()) {
       copy(sparse_part(djoined), dpooled);
     } else {
       sparse_.backward(pass, input.pooled, sparse_part(joined), sparse_part(djoined), dpooled);
-    }
-    if (!bottom_.empty()) {
-      bottom_.backward(pass, input.numeric, bottom_part(joined), bottom_part(djoined), Matrix());
     }
   }
 

@@ -24,6 +24,8 @@ class Logistic : public Model {
                 Matrix dpooled) const override {
     dot_rows_backward(input.numeric, pass.value(weight_).data, dlogits, Matrix(),
                       pass.gradient(weight_).data, pass.gradient(bias_).data, pass.accumulate());
+    pass.finished(bias_);
+    pass.finished(weight_);
     sum_row_backward(dlogits, dpooled);
   }
 

@@ -1,0 +1,122 @@
+// forward_backward tells of the gradient while it still computes.
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include <gtest/gtest.h>
+
+#include "satrap/core/error.h"
+#include "tests/dense/network_fixture.h"
+
+namespace satrap::dense {
+namespace {
+
+constexpr std::int64_t kStretch = DenseNetwork::kGradientStretch;
+
+// Every model that has one, with a dense network of several stretches.
+std::vector<ModelCase> large_models() {
+  std::vector<ModelCase> models = all_models();
+  std::erase_if(models, [](const ModelCase& c) { return c.name == "logistic"; });
+  for (ModelCase& c : models) {
+    (c.model.type == "deepfm" || c.model.type == "dcn_v2" ? c.model.hidden : c.model.top) = {500,
+                                                                                             300};
+    if (c.model.type == "ffnn") c.model.sparse = {130};
+    if (c.name == "dcn_v2") c.shape.field_widths = {60, 100, 30};  // large cross layers
+  }
+  return models;
+}
+
+class LargeModel : public testing::TestWithParam<ModelCase> {};
+INSTANTIATE_TEST_SUITE_P(Models,
+                         LargeModel,
+                         testing::ValuesIn(large_models()),
+                         [](const auto& test) { return test.param.name; });
+
+// The bits, so that numbers that are none are equal too.
+std::vector<std::uint32_t> bits(std::span<const float> values) {
+  std::vector<std::uint32_t> result(values.size());
+  std::memcpy(result.data(), values.data(), values.size_bytes());
+  return result;
+}
+
+TEST_P(LargeModel, TellsOfTheGradientInOrderAndDoesNotTouchItAgain) {
+  // One lane; three; all of them, some with several pieces.
+  for (const std::int64_t rows : {40, 1300, 8300}) {
+    ThreadPool one(1);
+    const auto untold = make_network(GetParam(), one);
+    Batch expected(GetParam().shape, rows, 1);
+    const DenseResult result = expected.run(*untold);
+    const std::span<const float> gradient = untold->gradient();
+    ASSERT_GT(std::ssize(gradient), 2 * kStretch);
+
+    for (const std::int64_t num_threads : {1, 5}) {
+      SCOPED_TRACE(concat(rows, " rows, ", num_threads, " threads"));
+      ThreadPool pool(num_threads);
+      const auto network = make_network(GetParam(), pool);
+      Batch batch(GetParam().shape, rows, 1);
+      const float nan = std::numeric_limits<float>::quiet_NaN();
+      for (int round = 0; round < 2; ++round) {
+        std::int64_t end = std::ssize(gradient);
+        const DenseResult told = network->forward_backward(
+            batch.input(), batch.probabilities, batch.grad_pooled, [&](std::int64_t first) {
+              EXPECT_EQ(first, (end - 1) / kStretch * kStretch);
+              const auto stretch = network->gradient().subspan(
+                  static_cast<std::size_t>(first), static_cast<std::size_t>(end - first));
+              EXPECT_EQ(bits(stretch),
+                        bits(gradient.subspan(static_cast<std::size_t>(first), stretch.size())));
+              std::ranges::fill(stretch, nan);
+              end = first;
+            });
+        EXPECT_EQ(end, kStretch) << "all but the first stretch";
+        EXPECT_EQ(told.loss, result.loss);
+        EXPECT_EQ(told.grad_norm, result.grad_norm);
+        EXPECT_TRUE(told.finite);
+        EXPECT_EQ(batch.grad_pooled, expected.grad_pooled);
+        for (std::size_t i = 0; i < gradient.size(); ++i) {
+          ASSERT_EQ(std::isnan(network->gradient()[i]), static_cast<std::int64_t>(i) >= kStretch);
+        }
+        EXPECT_EQ(bits(network->gradient().first(kStretch)), bits(gradient.first(kStretch)));
+      }
+    }
+  }
+}
+
+TEST_P(LargeModel, TellsOfTheFirstBeforeTheGradientOfTheEmbeddingsIsThere) {
+  ThreadPool pool(1);
+  const auto network = make_network(GetParam(), pool);
+  Batch batch(GetParam().shape, 40, 1);
+  const std::vector<float> untouched(batch.grad_pooled.size(), 77.0F);
+  batch.grad_pooled = untouched;
+  int num_told = 0;
+  network->forward_backward(batch.input(), batch.probabilities, batch.grad_pooled,
+                            [&](std::int64_t) {
+                              if (num_told++ == 0) {
+                                EXPECT_EQ(batch.grad_pooled, untouched);
+                              }
+                            });
+  EXPECT_GT(num_told, 1);
+  EXPECT_NE(batch.grad_pooled, untouched);
+}
+
+TEST(OnGradient, SmallNetworksAndEmptySharesAreNotToldOf) {
+  ThreadPool pool(1);
+  const DenseNetwork::OnGradient unexpected = [](std::int64_t first) {
+    ADD_FAILURE() << "told from " << first;
+  };
+  for (const ModelCase& c : all_models()) {
+    const auto network = make_network(c, pool);
+    Batch batch(c.shape, 40, 1);
+    network->forward_backward(batch.input(), batch.probabilities, batch.grad_pooled, unexpected);
+  }
+  for (const ModelCase& c : large_models()) {
+    const auto network = make_network(c, pool);
+    DenseInput nothing{};
+    nothing.loss_rows = 10;
+    network->forward_backward(nothing, {}, {}, unexpected);
+    EXPECT_TRUE(std::ranges::all_of(network->gradient(), [](float g) { return g == 0.0F; }));
+  }
+}
+
+}  // namespace
+}  // namespace satrap::dense
