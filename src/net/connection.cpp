@@ -69,9 +69,7 @@ Ticket Connection::call(Op op,
                         std::span<std::byte> reply,
                         Deadline deadline,
                         const CallOptions& options) {
-  SATRAP_CHECK(static_cast<std::int64_t>(request.payload().size()) <= max_request_bytes(),
-               "a request of ", request.payload().size(), " bytes, the server takes ",
-               max_request_bytes());
+  check_size(request);
   return Ticket(std::make_unique<Ticket::State>(core_, op, request, reply, deadline, options));
 }
 
@@ -79,11 +77,18 @@ Ticket Connection::call_for_any_size(Op op,
                                      const RequestBuffer& request,
                                      Deadline deadline,
                                      const CallOptions& options) {
-  SATRAP_CHECK(static_cast<std::int64_t>(request.payload().size()) <= max_request_bytes(),
-               "a request of ", request.payload().size(), " bytes, the server takes ",
-               max_request_bytes());
+  check_size(request);
   return Ticket(
       std::make_unique<Ticket::State>(core_, op, request, std::nullopt, deadline, options));
+}
+
+void Connection::check_size(const RequestBuffer& request) const {
+  const auto bytes = static_cast<std::int64_t>(request.payload().size());
+  if (bytes <= max_request_bytes()) return;
+  throw NetError(
+      NetFailure::kRefused,
+      concat("a request of ", bytes, " bytes, and the server takes at most ", max_request_bytes(),
+             ": ask for less at a time, or share it among more servers"));
 }
 
 void Connection::close(const std::string& reason) { core_->close(reason); }

@@ -62,9 +62,7 @@ class ReconnectingClient::Impl : public std::enable_shared_from_this<Impl> {
     }
     throw_if_ended();
     if (!connection_) reconnect(deadline);
-    const auto bytes = static_cast<std::int64_t>(buffer.payload().size());
-    SATRAP_CHECK(bytes <= connection_->max_request_bytes(), "a request of ", bytes,
-                 " bytes, the server takes ", connection_->max_request_bytes());
+    connection_->check_size(buffer);
     CallOptions options{{id, next_sequence_, step, rank_}, ordered};
     auto request = std::make_shared<Request>(Request{op, buffer, reply, deadline, options});
     unanswered_.emplace(next_sequence_++, request);

@@ -305,12 +305,13 @@ TEST_F(ConnectionTest, MissedDeadlineLeavesOtherConnectionsAlone) {
   EXPECT_EQ(other.call_for_any_size(1, request(1), soon()).wait().size(), 8U);
 }
 
-TEST_F(ConnectionTest, TooLargeRequestIsABugOfTheCallerAndNotSent) {
+TEST_F(ConnectionTest, TooLargeRequestIsRefusedAndNotSent) {
   ServerOptions small;
   small.max_request_bytes = 1000;
   const auto server = serve(echo, small);
   Connection connection = connect();
-  EXPECT_THROW(connection.call_for_any_size(1, request(some_bytes(1001)), soon()), Error);
+  EXPECT_EQ(failure_of([&] { connection.call_for_any_size(1, request(some_bytes(1001)), soon()); }),
+            NetFailure::kRefused);
   EXPECT_EQ(connection.call_for_any_size(1, request(some_bytes(1000)), soon()).wait().size(),
             1000U);
 }

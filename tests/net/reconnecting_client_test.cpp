@@ -156,6 +156,22 @@ TEST_F(ReconnectTest, NoUpdateIsLostOrDoubledWhileConnectionsBreakAtRandom) {
   EXPECT_GT(client->num_reconnects(), 0);
 }
 
+TEST_F(ReconnectTest, TooLargeRequestIsRefusedAndTheNextOneIsAnswered) {
+  ServerOptions small;
+  small.max_request_bytes = 1000;
+  const auto server = serve(echo, small);
+  const auto client = this->client();
+  for (int round = 0; round < 2; ++round) {
+    EXPECT_EQ(failure_of([&] {
+                client->call_for_any_size(1, 0, request(some_bytes(1001)), soon())->wait();
+              }),
+              NetFailure::kRefused);
+    EXPECT_EQ(client->call_for_any_size(1, 0, request(some_bytes(1000)), soon())->wait().size(),
+              1000U);
+  }
+  EXPECT_EQ(client->num_reconnects(), 0);
+}
+
 TEST_F(ReconnectTest, NobodyThereEndsAtTheDeadlineOfTheCall) {
   auto server = start();
   const auto client = this->client();

@@ -70,8 +70,8 @@ class Connection {
   /// Sends a request whose answer has at most reply.size() bytes and is received straight into that
   /// memory, which must live until the ticket has been waited for. The request's memory must not be
   /// written to until then. Blocks while max_in_flight() tickets have not been waited for, at most
-  /// until the deadline, by which the answer must be there too. Throws as Ticket::wait, and
-  /// Error(kInternal) for a request larger than max_request_bytes().
+  /// until the deadline, by which the answer must be there too. Throws as Ticket::wait and
+  /// check_size.
   Ticket call(Op op,
               const RequestBuffer& request,
               std::span<std::byte> reply,
@@ -84,6 +84,9 @@ class Connection {
                            const RequestBuffer& request,
                            Deadline deadline,
                            const CallOptions& options = {});
+
+  /// Throws NetError(kRefused) for a request larger than max_request_bytes(); nothing is sent.
+  void check_size(const RequestBuffer& request) const;
 
   /// Closes at once: all waits throw kClosed.
   void close(const std::string& reason);
