@@ -3,10 +3,7 @@
 #include <bit>
 #include <cstring>
 
-#include <zstd.h>
-
 #include "satrap/core/error.h"
-#include "satrap/net/net_error.h"
 
 namespace satrap::net {
 namespace {
@@ -82,32 +79,6 @@ void decode_floats(FloatEncoding encoding, std::span<const std::byte> bytes, std
       decode(bytes.data(), out, from_fp16);
       return;
   }
-}
-
-std::vector<std::byte> compress(std::span<const std::byte> bytes, int level) {
-  std::vector<std::byte> frame(ZSTD_compressBound(bytes.size()));
-  const std::size_t size =
-      ZSTD_compress(frame.data(), frame.size(), bytes.data(), bytes.size(), level);
-  SATRAP_CHECK(ZSTD_isError(size) == 0, "zstd: ", ZSTD_getErrorName(size));
-  frame.resize(size);
-  return frame;
-}
-
-std::vector<std::byte> decompress(std::span<const std::byte> frame, std::int64_t max_bytes) {
-  const auto size = ZSTD_getFrameContentSize(frame.data(), frame.size());
-  if (size == ZSTD_CONTENTSIZE_UNKNOWN || size == ZSTD_CONTENTSIZE_ERROR) {
-    throw NetError(NetFailure::kProtocol, "compressed data without a size");
-  }
-  if (size > static_cast<unsigned long long>(max_bytes)) {
-    throw NetError(NetFailure::kProtocol,
-                   concat("compressed data of ", size, " bytes, allowed are ", max_bytes));
-  }
-  std::vector<std::byte> bytes(size);
-  const std::size_t got = ZSTD_decompress(bytes.data(), bytes.size(), frame.data(), frame.size());
-  if (ZSTD_isError(got) != 0 || got != size) {
-    throw NetError(NetFailure::kProtocol, "compressed data is damaged");
-  }
-  return bytes;
 }
 
 }  // namespace satrap::net

@@ -62,24 +62,5 @@ TEST(PayloadCodec, SizesThatDoNotFitAreABug) {
   EXPECT_THROW(decode_floats(FloatEncoding::kFp32, bytes, values), Error);
 }
 
-TEST(PayloadCodec, CompressedBytesComeBack) {
-  Bytes zeros(100'000);
-  const Bytes frame = compress(zeros, 1);
-  EXPECT_LT(frame.size(), 200U);
-  EXPECT_EQ(decompress(frame, 100'000), zeros);
-  EXPECT_TRUE(decompress(compress({}, 3), 0).empty());
-  const Bytes noise = some_bytes(1000);
-  EXPECT_EQ(decompress(compress(noise, 1), 1000), noise);
-}
-
-TEST(PayloadCodec, DamagedOrTooLargeFramesAreRefused) {
-  const Bytes frame = compress(some_bytes(1000), 1);
-  EXPECT_EQ(failure_of([&] { decompress(frame, 999); }), NetFailure::kProtocol);
-  EXPECT_EQ(failure_of([&] { decompress(std::span(frame).first(frame.size() / 2), 1000); }),
-            NetFailure::kProtocol);
-  EXPECT_EQ(failure_of([&] { decompress(some_bytes(100), 1000); }), NetFailure::kProtocol);
-  EXPECT_EQ(failure_of([&] { decompress({}, 1000); }), NetFailure::kProtocol);
-}
-
 }  // namespace
 }  // namespace satrap::net

@@ -3,7 +3,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <vector>
 
 namespace satrap::net {
 
@@ -22,12 +21,5 @@ void encode_floats(FloatEncoding encoding,
 void decode_floats(FloatEncoding encoding,
                    std::span<const std::byte> bytes,  // [encoded_bytes(encoding, n)]
                    std::span<float> out);             // [n]
-
-/// zstd frames with their content size. Level 1 to 19.
-std::vector<std::byte> compress(std::span<const std::byte> bytes, int level);
-
-/// Throws NetError(kProtocol) for what is not such a frame, or has more than max_bytes of content
-/// (before memory is taken for it).
-std::vector<std::byte> decompress(std::span<const std::byte> frame, std::int64_t max_bytes);
 
 }  // namespace satrap::net
