@@ -5,7 +5,6 @@
 #include <condition_variable>
 #include <exception>
 #include <mutex>
-#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -71,12 +70,7 @@ class ThreadPool::Impl {
 
   void start() {
     for (std::int64_t i = 0; i + 1 < num_threads_; ++i) {
-      try {
-        threads_.emplace_back([this, i] { serve(i); });
-      } catch (const std::system_error& e) {
-        throw Error(ErrorCode::kUnavailable, concat("cannot start thread ", i + 1, " of ",
-                                                    num_threads_ - 1, ": ", e.what()));
-      }
+      threads_.emplace_back([this, i] { serve(i); });
     }
   }
 

@@ -5,7 +5,9 @@
 #include <cstdint>
 #include <exception>
 #include <mutex>
+#include <new>
 #include <string_view>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -204,6 +206,10 @@ bool is_gloo_timeout(std::string_view text) {
 std::shared_ptr<GlooDevice> make_gloo_device(const std::string& address) {
   try {
     return std::make_shared<tcp::Device>(tcp::CreateDeviceAttr(tcp::attr(address.c_str())));
+  } catch (const std::bad_alloc&) {
+    throw;
+  } catch (const std::system_error&) {  // no thread to be had: not the address's fault
+    throw;
   } catch (const std::exception& error) {
     throw Error(ErrorCode::kUnavailable,
                 concat("Gloo cannot use address ", address, ": ", error.what()));

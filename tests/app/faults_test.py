@@ -332,6 +332,29 @@ class Memory(CliTest):
         self.assertEqual(done.returncode, 1, done.stderr)
         self.assertRegex(done.stderr.splitlines()[-1], r"^error: .*memory")
 
+    @unittest.skipIf(SANITIZED, "sanitizers reserve terabytes of address space")
+    def test_a_shard_that_cannot_start_for_want_of_memory_says_so(self):
+        command = [os.path.join(os.path.dirname(SATRAP), "satrap-ps"), self.job(), "--shard", "0", "--shards", "1",
+                   "embedding.store=ps"]
+        env = {**os.environ, "SATRAP_STORE": f"file://{self.dir}/store", "SATRAP_TOKEN": "t"}
+        ends = []
+        for limit in range(8 << 20, 1 << 30, 2 << 20):  # until it serves
+            shard = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=env, preexec_fn=lambda:
+                                     resource.setrlimit(resource.RLIMIT_AS, (limit, limit)))
+            with shard:
+                last = ""
+                for last in shard.stderr:
+                    if "serves at" in last:
+                        shard.terminate()
+                        break
+            if "serves at" in last:
+                break
+            if shard.returncode != 127:  # of the dynamic linker
+                ends.append(last)
+                self.assertRegex(last, "^error: out of memory", f"with {limit >> 20} MiB")
+        self.assertIn("serves at", last)
+        self.assertGreater(len(ends), 3)
+
 
 if __name__ == "__main__":
     unittest.main(verbosity=2)
