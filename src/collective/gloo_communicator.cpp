@@ -62,6 +62,9 @@ class GlooCommunicator final : public Communicator {
   void all_reduce_sum(std::span<double> values, Deadline deadline) override {
     all_reduce(values, deadline);
   }
+  std::unique_ptr<Reduction> begin_all_reduce_sum(std::span<float> values) override {
+    return std::make_unique<Sum<float>>(*this, values);
+  }
 
   void broadcast(std::span<std::byte> bytes, std::int64_t root, Deadline deadline) override {
     SATRAP_CHECK(root >= 0 && root < size_, "broadcast from rank ", root, " of ", size_);
@@ -234,47 +237,84 @@ class GlooCommunicator final : public Communicator {
   // Each rank sums one slice of the values of all, in the order of the ranks, and hands the sums
   // out. Every value crosses each rank's wire twice, less one part in size().
   template <class T>
+  class Sum final : public Reduction {
+   public:
+    Sum(GlooCommunicator& communicator, std::span<T> values)
+        : communicator_(communicator),
+          me_(static_cast<std::size_t>(communicator.rank_)),
+          num_ranks_(static_cast<std::size_t>(communicator.size_)),
+          values_(values),
+          mine_(slice(me_)),
+          scratch_(communicator.take_scratch(stride() * (num_ranks_ + 1))),
+          gather_(communicator, communicator.next_slot_++),
+          spread_(communicator, communicator.next_slot_++) {
+      for (std::size_t peer = 0; peer < num_ranks_; ++peer) {
+        if (peer == me_) continue;
+        gather_.receive(static_cast<int>(peer), std::as_writable_bytes(part(peer)));
+        gather_.send(static_cast<int>(peer), std::as_writable_bytes(slice(peer)));
+      }
+    }
+
+    void add(Deadline deadline) override {
+      gather_.wait(deadline);
+      const std::span<T> sum = part(num_ranks_);
+      for (std::size_t of = 0; of < num_ranks_; ++of) {
+        const std::span<const T> term = of == me_ ? std::span<const T>(mine_) : part(of);
+        if (of == 0) {
+          std::copy(term.begin(), term.end(), sum.begin());
+        } else {
+          for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += term[i];
+        }
+      }
+      std::copy(sum.begin(), sum.end(), mine_.begin());
+      for (std::size_t peer = 0; peer < num_ranks_; ++peer) {
+        if (peer == me_) continue;
+        spread_.receive(static_cast<int>(peer), std::as_writable_bytes(slice(peer)));
+        spread_.send(static_cast<int>(peer), std::as_writable_bytes(mine_));
+      }
+    }
+
+    void finish(Deadline deadline) override {
+      spread_.wait(deadline);
+      communicator_.free_scratch_.push_back(std::move(scratch_));
+    }
+
+   private:
+    std::span<T> slice(std::size_t of) const {
+      const std::size_t begin = values_.size() * of / num_ranks_;
+      return values_.subspan(begin, values_.size() * (of + 1) / num_ranks_ - begin);
+    }
+    std::size_t stride() const {
+      constexpr std::size_t kAlignment = 64;
+      return (mine_.size_bytes() + kAlignment - 1) / kAlignment * kAlignment;
+    }
+    // What rank `of` has for this rank's slice; of num_ranks_: the sum.
+    std::span<T> part(std::size_t of) {
+      return {reinterpret_cast<T*>(scratch_.data() + stride() * of), mine_.size()};
+    }
+
+    GlooCommunicator& communicator_;
+    const std::size_t me_, num_ranks_;
+    const std::span<T> values_, mine_;
+    std::vector<std::byte> scratch_;
+    Transfers gather_, spread_;  // before the memory goes
+  };
+
+  template <class T>
   void all_reduce(std::span<T> values, Deadline deadline) {
-    const std::size_t ranks = static_cast<std::size_t>(size_);
-    const auto slice = [&](std::size_t of) {
-      const std::size_t begin = values.size() * of / ranks;
-      return values.subspan(begin, values.size() * (of + 1) / ranks - begin);
-    };
-    const auto me = static_cast<std::size_t>(rank_);
-    const std::span<T> mine = slice(me);
-    const std::size_t slice_bytes = mine.size_bytes();
-    constexpr std::size_t kAlignment = 64;
-    const std::size_t stride = (slice_bytes + kAlignment - 1) / kAlignment * kAlignment;
-    if (scratch_.size() < stride * (ranks + 1)) scratch_.resize(stride * (ranks + 1));
-    const auto part = [&](std::size_t of) {
-      return std::span(reinterpret_cast<T*>(scratch_.data() + stride * of), mine.size());
-    };
-    {
-      Transfers gather(*this, next_slot_++);
-      for (std::size_t peer = 0; peer < ranks; ++peer) {
-        if (peer == me) continue;
-        gather.receive(static_cast<int>(peer), std::as_writable_bytes(part(peer)));
-        gather.send(static_cast<int>(peer), std::as_writable_bytes(slice(peer)));
-      }
-      gather.wait(deadline);
+    Sum<T> sum(*this, values);
+    sum.add(deadline);
+    sum.finish(deadline);
+  }
+
+  std::vector<std::byte> take_scratch(std::size_t bytes) {
+    std::vector<std::byte> scratch;
+    if (!free_scratch_.empty()) {
+      scratch = std::move(free_scratch_.back());
+      free_scratch_.pop_back();
     }
-    const std::span<T> sum = part(ranks);
-    for (std::size_t of = 0; of < ranks; ++of) {
-      const std::span<const T> term = of == me ? std::span<const T>(mine) : part(of);
-      if (of == 0) {
-        std::copy(term.begin(), term.end(), sum.begin());
-      } else {
-        for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += term[i];
-      }
-    }
-    std::copy(sum.begin(), sum.end(), mine.begin());
-    Transfers spread(*this, next_slot_++);
-    for (std::size_t peer = 0; peer < ranks; ++peer) {
-      if (peer == me) continue;
-      spread.receive(static_cast<int>(peer), std::as_writable_bytes(slice(peer)));
-      spread.send(static_cast<int>(peer), std::as_writable_bytes(mine));
-    }
-    spread.wait(deadline);
+    if (scratch.size() < bytes) scratch.resize(bytes);
+    return scratch;
   }
 
   const std::shared_ptr<net::Endpoint::Impl> endpoint_;
@@ -282,7 +322,7 @@ class GlooCommunicator final : public Communicator {
   const int num_exceptions_ = std::uncaught_exceptions();
   const std::shared_ptr<Link> link_;
   std::uint64_t next_slot_ = kFirstCallSlot;
-  std::vector<std::byte> scratch_;
+  std::vector<std::vector<std::byte>> free_scratch_;
 };
 
 }  // namespace

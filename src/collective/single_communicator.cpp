@@ -10,11 +10,20 @@ class SingleCommunicator final : public Communicator {
   std::int64_t size() const override { return 1; }
   void all_reduce_sum(std::span<float>, net::Deadline) override {}
   void all_reduce_sum(std::span<double>, net::Deadline) override {}
+  std::unique_ptr<Reduction> begin_all_reduce_sum(std::span<float>) override {
+    return std::make_unique<Nothing>();
+  }
   void broadcast(std::span<std::byte>, std::int64_t root, net::Deadline) override {
     SATRAP_CHECK(root == 0, "broadcast from rank ", root, " of 1");
   }
   void barrier(net::Deadline) override {}
   void close() override {}
+
+ private:
+  struct Nothing final : Reduction {
+    void add(net::Deadline) override {}
+    void finish(net::Deadline) override {}
+  };
 };
 
 }  // namespace

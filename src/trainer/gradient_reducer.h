@@ -2,7 +2,9 @@
 
 #include <condition_variable>
 #include <cstdint>
+#include <deque>
 #include <exception>
+#include <memory>
 #include <mutex>
 #include <span>
 #include <thread>
@@ -13,10 +15,12 @@ namespace satrap::trainer {
 
 /// Sums the dense gradient over the ranks while the rest of it is still being computed: stretches
 /// of DenseNetwork::kGradientStretch values, from the end to the beginning, in a thread of its own
-/// ("allreduce"). What is summed when has no influence on the bits (see Communicator). The first
-/// stretch is left alone: it travels with what the ranks have to say at the end of a step.
+/// ("allreduce"), several under way at a time. What is summed when has no influence on the bits
+/// (see Communicator). The first stretch is left alone: it travels with what the ranks have to say
+/// at the end of a step.
 ///
-/// Each sum may take `timeout_ms`. The communicator is this object's from ready_from() until wait() has returned.
+/// Each sum may take `timeout_ms`. The communicator is this object's from ready_from() until wait()
+/// has returned.
 class GradientReducer {
  public:
   GradientReducer(collective::Communicator& group, std::int64_t timeout_ms);
@@ -30,6 +34,7 @@ class GradientReducer {
 
  private:
   void run();
+  void advance(std::span<float> gradient, std::int64_t num_ready);
   bool has_work() const { return num_ready_ > num_summed_ && !error_; }
 
   collective::Communicator& group_;
@@ -41,6 +46,9 @@ class GradientReducer {
   std::int64_t num_ready_ = 0, num_summed_ = 0;
   bool stopped_ = false;
   std::exception_ptr error_;
+  // The thread's own.
+  std::deque<std::unique_ptr<collective::Communicator::Reduction>> under_way_;
+  std::int64_t num_begun_ = 0, num_added_ = 0, num_finished_ = 0;
   std::thread thread_;
 };
 

@@ -121,6 +121,29 @@ TEST_P(GroupTest, SumHasTheBitsOfAddingInTheOrderOfTheRanks) {
   EXPECT_EQ(equal, 3 * size);
 }
 
+TEST_P(GroupTest, SeveralSumsMayBeUnderWayWithOtherCallsBetween) {
+  const int size = GetParam();
+  constexpr std::size_t kMany = 20;
+  run(size, [&](Communicator& group) {
+    for (int repeat = 0; repeat < 3; ++repeat) {
+      std::vector<std::vector<float>> values;
+      std::vector<std::unique_ptr<Communicator::Reduction>> sums;
+      for (std::size_t i = 0; i < kMany; ++i) {
+        values.emplace_back(1000 * i + 3, static_cast<float>((group.rank() + 1) * (repeat + 1)));
+        sums.push_back(group.begin_all_reduce_sum(values.back()));
+        if (i % 7 == 3) group.barrier(soon());
+        if (i >= 5) sums[i - 5]->add(soon());  // while five more are under way
+      }
+      for (std::size_t i = kMany - 5; i < kMany; ++i) sums[i]->add(soon());
+      for (const auto& sum : sums) sum->finish(soon());
+      const int expected = (size == 1 ? 1 : size * (size + 1) / 2) * (repeat + 1);
+      for (std::size_t i = 0; i < kMany; ++i) {
+        EXPECT_EQ(values[i], std::vector<float>(1000 * i + 3, static_cast<float>(expected))) << i;
+      }
+    }
+  });
+}
+
 TEST_P(GroupTest, BroadcastComesFromAnyRoot) {
   const int size = GetParam();
   run(size, [&](Communicator& group) {
@@ -159,6 +182,25 @@ TEST_F(FaultTest, RankThatLeavesEndsTheWaitsOfAll) {
     if (failure_of([&] { group.barrier(soon()); }) == NetFailure::kClosed) ++closed;
   });
   EXPECT_EQ(closed, 4);
+}
+
+TEST_F(FaultTest, SumThatIsGivenUpEndsTheWaitsOfAll) {
+  run(3, [&](Communicator& group) {
+    std::vector<float> values(100'000);
+    auto sum = group.begin_all_reduce_sum(values);
+    if (group.rank() == 2) {
+      sum->add(soon());
+      sum.reset();
+      EXPECT_NE(failure_of([&] { group.barrier(soon()); }), std::nullopt);
+      return;
+    }
+    EXPECT_EQ(failure_of([&] {
+                sum->add(soon());
+                sum->finish(soon());
+                group.barrier(soon());
+              }),
+              NetFailure::kClosed);
+  });
 }
 
 TEST_F(FaultTest, RankThatDoesNotComeEndsTheWaitAtTheDeadlineAndIsNamed) {
