@@ -36,8 +36,8 @@ using GlooBuffer = gloo::transport::UnboundBuffer;
 /// Whether this is the text of an exception of Gloo's that says that somebody's time was up.
 bool is_gloo_timeout(std::string_view text);
 
-/// A device bound to a numeric address. Throws Error(kUnavailable) if Gloo cannot, std::bad_alloc or
-/// std::system_error where there is no memory or no thread for it.
+/// A device bound to a numeric address. Throws Error(kUnavailable) if Gloo cannot, std::bad_alloc
+/// or std::system_error where there is no memory or no thread for it.
 std::shared_ptr<GlooDevice> make_gloo_device(const std::string& address);
 
 /// `size` processes with a connection between every two, under construction or done; a Gloo
