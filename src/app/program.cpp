@@ -93,8 +93,11 @@ int run_program(CLI::App& program,
     report_error("out of memory");
   } catch (const std::system_error& error) {
     const bool is_thread = error.code() == std::errc::resource_unavailable_try_again;
-    report_error(
-        concat(is_thread ? "out of memory for a thread, or too many threads: " : "", error.what()));
+    const bool is_memory = error.code() == std::errc::not_enough_memory;
+    report_error(concat(is_thread   ? "out of memory for a thread, or too many threads: "
+                        : is_memory ? "out of memory: "
+                                    : "",
+                        error.what()));
   } catch (const std::exception& error) {
     report_error(error.what());
   }

@@ -141,6 +141,10 @@ class GlooCommunicator final : public Communicator {
           {peer, std::make_unique<LinkBuffer>(communicator_.link_, bytes.data(), size)});
       receives_.back().buffer->post_receive(peer, slot_, 0, size);
     }
+    void clear() {
+      receives_.clear();
+      sends_.clear();
+    }
     void wait_for_first(Deadline deadline) { receives_.front().wait_receive(deadline); }
     void wait(Deadline deadline) {
       for (const Transfer& receive : receives_) {
@@ -267,6 +271,7 @@ class GlooCommunicator final : public Communicator {
         }
       }
       std::copy(sum.begin(), sum.end(), mine_.begin());
+      is_added_ = true;
       for (std::size_t peer = 0; peer < num_ranks_; ++peer) {
         if (peer == me_) continue;
         spread_.receive(static_cast<int>(peer), std::as_writable_bytes(slice(peer)));
@@ -275,7 +280,9 @@ class GlooCommunicator final : public Communicator {
     }
 
     void finish(Deadline deadline) override {
+      SATRAP_CHECK(is_added_, "a sum is finished that was not added");
       spread_.wait(deadline);
+      gather_.clear();  // before its memory serves another sum
       communicator_.free_scratch_.push_back(std::move(scratch_));
     }
 
@@ -297,7 +304,8 @@ class GlooCommunicator final : public Communicator {
     const std::size_t me_, num_ranks_;
     const std::span<T> values_, mine_;
     std::vector<std::byte> scratch_;
-    Transfers gather_, spread_;  // before the memory goes
+    Transfers gather_, spread_;  // they end before the memory does
+    bool is_added_ = false;
   };
 
   template <class T>

@@ -5,6 +5,7 @@
 #include <condition_variable>
 #include <exception>
 #include <mutex>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -70,7 +71,12 @@ class ThreadPool::Impl {
 
   void start() {
     for (std::int64_t i = 0; i + 1 < num_threads_; ++i) {
-      threads_.emplace_back([this, i] { serve(i); });
+      try {
+        threads_.emplace_back([this, i] { serve(i); });
+      } catch (const std::system_error& error) {
+        throw std::system_error(error.code(),
+                                concat("thread ", i + 1, " of ", num_threads_ - 1, " of a pool"));
+      }
     }
   }
 

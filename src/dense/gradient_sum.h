@@ -3,6 +3,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <vector>
 
@@ -13,9 +14,10 @@
 namespace satrap::dense {
 
 /// The gradient of a step: those of its lanes, added in the order of the lanes, in stretches of
-/// DenseNetwork::kGradientStretch values. Where somebody is to be told, the last lane that has a
-/// stretch adds it while others still compute, from the end to the beginning; the rest is left to
-/// finish(), as is everything if nobody is. The same bits in either case. No step allocates.
+/// DenseNetwork::kGradientStretch values. Where somebody is to be told, a stretch that every lane
+/// has is added while they compute the rest, from the end to the beginning, by the lanes that come
+/// by; what is left is added by finish(), everything if nobody is to be told. The same bits in
+/// either case. No step allocates.
 class GradientSum {
  public:
   explicit GradientSum(std::int64_t num_parameters);
@@ -36,16 +38,25 @@ class GradientSum {
   std::span<float> values() { return values_.span(); }
 
  private:
+  std::int64_t num_chunks() const { return std::ssize(squares_); }
+  void add_complete_stretches();
   void add_chunk(std::int64_t chunk);
+  void tell_of(std::int64_t stretch);
 
   AlignedBuffer values_;
-  std::vector<double> squares_;                          // of every chunk
-  std::unique_ptr<std::atomic<std::int64_t>[]> counts_;  // of lanes that have a stretch
+  std::vector<double> squares_;  // of every chunk
+  struct Stretch {
+    std::atomic<std::int64_t> lanes_left;   // that do not have it yet
+    std::atomic<std::int64_t> chunks_left;  // not added yet
+  };
   std::int64_t num_stretches_;
+  std::unique_ptr<Stretch[]> stretches_;
   std::vector<const float*> lanes_;
   std::vector<std::int64_t> next_;  // of a lane: the stretch that it will have next
   const DenseNetwork::OnGradient* on_gradient_ = nullptr;
-  std::int64_t num_left_ = 0;  // stretches that are not added yet, the first ones
+  std::atomic<std::int64_t> num_free_chunks_ = 0;  // that nobody adds yet, the first ones
+  std::mutex telling_;
+  std::int64_t num_untold_ = 0;  // stretches, the first ones
 };
 
 }  // namespace satrap::dense

@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <condition_variable>
+#include <exception>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -21,6 +22,7 @@ struct ReconnectingClient::Pending::Request {
   Deadline deadline;
   CallOptions options;
   std::shared_ptr<Ticket> ticket{};  // on the connection of `generation`
+  std::exception_ptr refusal{};      // instead: it cannot be sent on any
   std::int64_t generation = 0;
 };
 
@@ -66,12 +68,7 @@ class ReconnectingClient::Impl : public std::enable_shared_from_this<Impl> {
     CallOptions options{{id, next_sequence_, step, rank_}, ordered};
     auto request = std::make_shared<Request>(Request{op, buffer, reply, deadline, options});
     unanswered_.emplace(next_sequence_++, request);
-    try {
-      send(*request);
-    } catch (const NetError& error) {
-      // Sent again by whoever waits first.
-      log_debug("'{}' to '{}': {}", name_, server_, error.what());
-    }
+    try_to_send(*request);  // else it is sent again by whoever waits first
     return std::unique_ptr<Pending>(new Pending(shared_from_this(), std::move(request)));
   }
 
@@ -83,6 +80,11 @@ class ReconnectingClient::Impl : public std::enable_shared_from_this<Impl> {
         const std::lock_guard lock(mutex_);
         ticket = request.ticket;
         generation = request.generation;
+        if (request.refusal) {
+          unanswered_.erase(request.options.tag.sequence);
+          changed_.notify_all();
+          std::rethrow_exception(request.refusal);
+        }
       }
       try {
         if (ticket) {
@@ -160,6 +162,20 @@ class ReconnectingClient::Impl : public std::enable_shared_from_this<Impl> {
             : connection_->call_for_any_size(request.op, request.buffer, attempt, request.options));
   }
 
+  // Likewise. False if the connection is lost.
+  bool try_to_send(Request& request) {
+    try {
+      send(request);
+    } catch (const NetError& error) {
+      if (error.is_connection_lost()) {
+        log_debug("'{}' to '{}': {}", name_, server_, error.what());
+        return false;
+      }
+      request.refusal = std::current_exception();
+    }
+    return true;
+  }
+
   // A new connection in place of that of `generation`, unless somebody has made one already, and
   // everything that is unanswered sent over it.
   void renew(std::int64_t generation, Deadline deadline) {
@@ -168,12 +184,7 @@ class ReconnectingClient::Impl : public std::enable_shared_from_this<Impl> {
     if (generation != generation_) return;
     reconnect(deadline);
     for (auto& [sequence, request] : unanswered_) {
-      try {
-        send(*request);
-      } catch (const NetError& error) {
-        log_debug("'{}' to '{}', again: {}", name_, server_, error.what());
-        return;  // broken again; whoever waits comes back here
-      }
+      if (!try_to_send(*request)) return;  // whoever waits comes back here
     }
   }
 

@@ -57,7 +57,7 @@ struct RequestPrefix {
   std::uint32_t flags;
   double lr;               // of push_dense
   float scale;             // of push_dense, on the gradient
-  std::uint32_t num_keys;  // of put
+  std::uint32_t num_keys;  // of requests with keys; read by put
   std::uint8_t padding[32];
 };
 static_assert(sizeof(RequestPrefix) == 64);

@@ -20,7 +20,7 @@ namespace satrap::trainer {
 /// at the end of a step.
 ///
 /// Each sum may take `timeout_ms`. The communicator is this object's from ready_from() until wait()
-/// has returned.
+/// has returned; for good once it has thrown.
 class GradientReducer {
  public:
   GradientReducer(collective::Communicator& group, std::int64_t timeout_ms);

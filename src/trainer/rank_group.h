@@ -29,7 +29,8 @@ class RankGroup {
  public:
   RankGroup(Cluster& cluster, StageTimers& timers);
 
-  /// For forward_backward: what it tells of is summed beside it, if there is another rank.
+  /// For forward_backward: what it tells of is summed beside it, if there is another rank. May be
+  /// called by any thread.
   dense::DenseNetwork::OnGradient on_gradient_of(dense::DenseNetwork& network);
 
   /// Sums the gradient over the ranks, in their order, and the votes with it. Returns when all is

@@ -172,6 +172,29 @@ TEST_F(ReconnectTest, TooLargeRequestIsRefusedAndTheNextOneIsAnswered) {
   EXPECT_EQ(client->num_reconnects(), 0);
 }
 
+TEST_F(ReconnectTest, RequestTooLargeForTheNextServerIsRefusedAndTheOthersAreAnswered) {
+  std::mutex mutex;
+  std::vector<std::unique_ptr<ServerCall>> kept;
+  auto server = serve([&](std::unique_ptr<ServerCall>& call) {
+    const std::lock_guard lock(mutex);
+    kept.push_back(std::move(call));
+  });
+  const auto client = this->client();
+  const auto large = client->call_for_any_size(1, 0, request(some_bytes(1001)), soon());
+  const auto little = client->call_for_any_size(1, 0, request(some_bytes(1000)), soon());
+  ASSERT_TRUE(eventually([&] {
+    const std::lock_guard lock(mutex);
+    return kept.size() == 2;
+  }));
+  server.reset();
+  ServerOptions small;
+  small.max_request_bytes = 1000;
+  server = serve(echo, small);
+  EXPECT_EQ(failure_of([&] { large->wait(); }), NetFailure::kRefused);
+  EXPECT_EQ(little->wait().size(), 1000U);
+  EXPECT_EQ(client->num_reconnects(), 1);
+}
+
 TEST_F(ReconnectTest, NobodyThereEndsAtTheDeadlineOfTheCall) {
   auto server = start();
   const auto client = this->client();

@@ -1,7 +1,9 @@
 #include "src/trainer/gradient_reducer.h"
 
+#include <chrono>
 #include <functional>
 #include <random>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -74,8 +76,8 @@ TEST_F(GradientReducerTest, WaitThrowsWhatHasHappenedToASumBesideTheStep) {
       group.close();
       return;
     }
-    GradientReducer reducer(group, kTimeoutMs);
     std::vector<float> gradient(3 * kStretch);
+    GradientReducer reducer(group, kTimeoutMs);
     reducer.ready_from(gradient, kStretch);
     EXPECT_THROW(reducer.wait(gradient), net::NetError);
     EXPECT_THROW(reducer.wait(gradient), net::NetError) << "and goes on doing so";

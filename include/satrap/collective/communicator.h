@@ -35,15 +35,18 @@ class Communicator {
   virtual void all_reduce_sum(std::span<float> values, net::Deadline deadline) = 0;
   virtual void all_reduce_sum(std::span<double> values, net::Deadline deadline) = 0;
 
-  /// The same in parts, so that several are under way at a time and none waits for the network
-  /// alone. All ranks begin them in the same order, also relative to other calls. Does not block.
-  /// `values` are the communicator's until finish() has returned or the reduction is destroyed,
-  /// which must happen before the communicator is; unfinished, that is the end of the communicator.
+  /// The same in parts, so that one sum travels while another is added. All ranks begin them in the
+  /// same order, also relative to other calls; then come add() and finish(), once each, both in the
+  /// order of the begins. Beginning does not block. `values` are the communicator's until finish()
+  /// has returned or the reduction is destroyed, which must happen before the communicator is;
+  /// unfinished, that is the end of the communicator.
   class Reduction {
    public:
     virtual ~Reduction() = default;
-    virtual void add(net::Deadline deadline) = 0;     // first: takes the others' values
-    virtual void finish(net::Deadline deadline) = 0;  // then: takes the others' sums
+    /// Waits for the others' values, adds them, and sends the sums.
+    virtual void add(net::Deadline deadline) = 0;
+    /// Waits for the others' sums.
+    virtual void finish(net::Deadline deadline) = 0;
   };
   virtual std::unique_ptr<Reduction> begin_all_reduce_sum(std::span<float> values) = 0;
 

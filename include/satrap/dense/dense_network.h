@@ -69,11 +69,11 @@ class DenseNetwork {
                                               ThreadPool& pool);
   virtual ~DenseNetwork() = default;
 
-  /// Told of the gradient while forward_backward still computes: gradient() from `first` on is
-  /// final, as is told of it, and not read by forward_backward any more. `first` goes down in steps
-  /// of kGradientStretch values (whole ones, from the beginning), not to 0: what was not told of is
-  /// final when forward_backward returns. Called by threads of the pool, never by two at a time; a
-  /// lane waits for it.
+  /// Called while forward_backward still computes: gradient() from `first` on is complete, and
+  /// forward_backward neither reads nor writes it again, so that the callee may. `first` is a
+  /// multiple of kGradientStretch that goes down by one stretch per call and never reaches 0: the
+  /// first stretch is complete when forward_backward returns. Called by threads of the pool, never
+  /// by two at a time; they wait for it.
   using OnGradient = std::function<void(std::int64_t first)>;
   static constexpr std::int64_t kGradientStretch = 1 << 16;
 

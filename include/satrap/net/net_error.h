@@ -10,7 +10,7 @@ namespace satrap::net {
 enum class NetFailure {
   kTimeout,   // a deadline passed; a connection on which it passed is closed with it
   kClosed,    // the peer died, hung or hung up, or this side has closed the connection
-  kRefused,   // the peer answered, and does not want us: wrong token, version or name
+  kRefused,   // the peer answered, and does not want us: wrong token, version or name, too large
   kProtocol,  // the peer sent something no peer of ours sends
   kRemote,    // the peer received the request and could not do it; the connection is fine
 };
