@@ -2,25 +2,6 @@
 #include "src/core/config_rule.h"
 
 namespace satrap::config_detail {
-namespace {
-
-std::string to_yaml(bool value) { return value ? "true" : "false"; }
-std::string to_yaml(std::int64_t value) { return std::to_string(value); }
-std::string to_yaml(double value) { return format_number(value); }
-std::string to_yaml(const std::string& value) { return quote_string(value); }
-
-template <class T>
-std::string to_yaml(const std::vector<T>& values) {
-  std::string text;
-  for (const T& value : values) {
-    if (!text.empty()) text += ", ";
-    text += to_yaml(value);
-  }
-  return "[" + text + "]";
-}
-
-}  // namespace
-
 // Begins a line with the indentation of the open sections and "key:".
 void Dumper::line(std::string_view key, const std::string& value) {
   text_.append(2 * begins_.size(), ' ');

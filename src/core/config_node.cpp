@@ -227,7 +227,10 @@ Node* descend(Node& node,
 }  // namespace
 
 Node parse_file(const std::string& path, Problems& problems) {
-  const std::string text = read_text(path);
+  return parse_text(read_text(path), path, problems);
+}
+
+Node parse_text(const std::string& text, const std::string& path, Problems& problems) {
   try {
     const std::vector<YAML::Node> documents = YAML::LoadAll(text);
     Node root;

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "satrap/core/config.h"
 
@@ -22,5 +23,20 @@ std::string format_number(double value);
 /// `text` as a YAML scalar, quoted where it would not read back as this string. With `in_list`, as
 /// an element of a flow list.
 std::string quote_string(const std::string& text);
+
+/// A value as it is written in a configuration.
+inline std::string to_yaml(bool value) { return value ? "true" : "false"; }
+inline std::string to_yaml(std::int64_t value) { return std::to_string(value); }
+inline std::string to_yaml(double value) { return format_number(value); }
+inline std::string to_yaml(const std::string& value) { return quote_string(value); }
+template <class T>
+std::string to_yaml(const std::vector<T>& values) {
+  std::string text;
+  for (const T& value : values) {
+    if (!text.empty()) text += ", ";
+    text += to_yaml(value);
+  }
+  return "[" + text + "]";
+}
 
 }  // namespace satrap::config_detail

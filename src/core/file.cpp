@@ -190,6 +190,16 @@ void rename_atomic(const std::string& from, const std::string& to) {
   fsync_directory(parent_of(to));
 }
 
+void replace_directory(const std::string& from, const std::string& to) {
+  if (::renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_EXCHANGE) != 0) {
+    if (errno == EINVAL) remove_all(to);  // a file system that cannot exchange, such as NFS
+    rename_atomic(from, to);
+    return;
+  }
+  fsync_directory(parent_of(to));
+  remove_all(from);  // now the older one
+}
+
 void fsync_directory(const std::string& path) {
   const ScopedFd directory(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (directory.get() < 0) fail_io(path, "cannot be opened", errno);

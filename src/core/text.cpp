@@ -75,7 +75,7 @@ std::string in_units(double value, double base, std::span<const char* const> uni
     ++unit;
   }
   if (unit == 0) return fmt::format("{:.0f}{}", value, units[0]);
-  return (value < 0 ? "-" : "") + three_digits(std::abs(value)) + units[unit];
+  return concat(value < 0 ? "-" : "", three_digits(std::abs(value)), units[unit]);
 }
 
 }  // namespace

@@ -4,9 +4,25 @@
 #include <cmath>
 
 #include "satrap/core/error.h"
+#include "satrap/core/grouped_auc.h"
+#include "satrap/core/hash.h"
 #include "src/data/row_parser.h"
 
 namespace satrap::data {
+
+namespace {
+
+constexpr std::uint64_t kGroupSeed = 0x67726F757073;  // "groups"
+
+/// The group of a row whose bag is this: that of all its ids, in their order.
+std::uint64_t group_of(std::span<const std::uint64_t> bag) {
+  if (bag.empty()) return kNoGroup;
+  std::uint64_t group = kGroupSeed;
+  for (const std::uint64_t id : bag) group = hash64(group, id);
+  return group == kNoGroup ? kGroupSeed : group;
+}
+
+}  // namespace
 
 BatchAssembler::BatchAssembler(const Schema& schema, const FittedTransforms& transforms)
     : schema_(schema),
@@ -21,6 +37,7 @@ BatchAssembler::BatchAssembler(const Schema& schema, const FittedTransforms& tra
     for (const double boundary : boundaries) rounded.push_back(static_cast<float>(boundary));
   }
   for (std::size_t i = 0; i < schema.id_columns.size(); ++i) {
+    if (schema.id_columns[i].feature == Schema::kGroups) continue;
     id_column_of_feature_[static_cast<std::size_t>(schema.id_columns[i].feature)] =
         static_cast<std::int64_t>(i);
   }
@@ -34,11 +51,13 @@ void BatchAssembler::assemble(std::span<const RowPiece> pieces, Batch& batch) co
   batch.num_rows = 0;
   batch.num_features = schema_.num_features();
   batch.num_numeric = schema_.num_numeric_outputs();
+  batch.num_labels = schema_.num_labels();
   batch.labels.clear();
   for (const RowPiece& piece : pieces) {
     batch.num_rows += piece.end - piece.begin;
-    batch.labels.insert(batch.labels.end(), piece.block->labels.begin() + piece.begin,
-                        piece.block->labels.begin() + piece.end);
+    const auto labels = piece.block->labels.begin();
+    batch.labels.insert(batch.labels.end(), labels + piece.begin * batch.num_labels,
+                        labels + piece.end * batch.num_labels);
   }
   batch.numeric.resize(static_cast<std::size_t>(batch.num_rows * batch.num_numeric));
   for (std::size_t i = 0; i < schema_.numeric_inputs.size(); ++i) {
@@ -56,6 +75,31 @@ void BatchAssembler::assemble(std::span<const RowPiece> pieces, Batch& batch) co
       add_buckets(static_cast<std::size_t>(bucketed_of_feature_[static_cast<std::size_t>(f)]),
                   pieces, batch);
     }
+  }
+  if (schema_.grouped) add_groups(pieces, batch);
+}
+
+void BatchAssembler::add_groups(std::span<const RowPiece> pieces, Batch& batch) const {
+  batch.groups.clear();
+  const auto add = [&](std::span<const std::int64_t> offsets,  // of consecutive rows, and the end
+                       const std::vector<std::uint64_t>& ids) {
+    for (std::size_t r = 0; r + 1 < offsets.size(); ++r) {
+      const auto begin = static_cast<std::size_t>(offsets[r]);
+      const auto end = static_cast<std::size_t>(offsets[r + 1]);
+      batch.groups.push_back(group_of(std::span(ids).subspan(begin, end - begin)));
+    }
+  };
+  if (schema_.group_feature != Schema::kGroups) {
+    const auto rows = static_cast<std::size_t>(batch.num_rows);
+    const auto feature = static_cast<std::size_t>(schema_.group_feature);
+    add(std::span(batch.offsets).subspan(feature * rows, rows + 1), batch.ids);
+    return;
+  }
+  for (const RowPiece& piece : pieces) {
+    const RowBlock::Bags& bags = piece.block->bags.back();
+    const auto begin = static_cast<std::size_t>(piece.begin);
+    const auto rows = static_cast<std::size_t>(piece.end - piece.begin);
+    add(std::span(bags.offsets).subspan(begin, rows + 1), bags.ids);
   }
 }
 

@@ -36,6 +36,7 @@ class BatchAssembler {
                 std::int64_t feature,
                 std::span<const RowPiece> pieces,
                 Batch& batch) const;
+  void add_groups(std::span<const RowPiece> pieces, Batch& batch) const;
   void add_buckets(std::size_t bucketed, std::span<const RowPiece> pieces, Batch& batch) const;
 
   const Schema& schema_;

@@ -16,6 +16,16 @@ void LabelConfig::visit(ConfigVisitor& v) {
           "Numbers from this one on mean 1, smaller ones 0. Empty: only 0 and 1 are labels.");
 }
 
+void NamedLabelConfig::visit(ConfigVisitor& v) {
+  v.field("name", name,
+          "Name of the label in logs and files, without control characters; by default that of the "
+          "column.");
+  source.visit(v);
+  v.field("weight", weight,
+          "Factor of the label's loss; the loss of a step is the weighted sum of the labels'.",
+          {.min = 1e-6, .max = 1e6});
+}
+
 void NumericConfig::visit(ConfigVisitor& v) {
   v.field("name", name,
           "Name of the input; by default that of the column. I1..I13 stands for thirteen inputs.");
@@ -67,7 +77,10 @@ void SchemaConfig::visit(ConfigVisitor& v) {
           "Names of the columns, for files without a header. Empty: they are numbered from 0.");
   v.field("trim", trim, "Drop spaces around fields.");
   v.field("missing", missing, "Texts that mean a missing value, besides the empty one.");
-  v.section("label", label, "Where the label is.");
+  v.section("label", label, "Where the label is, if there is one.");
+  v.list("labels", labels,
+         "Several labels, instead of `label`: the model predicts each of them, and its own numbers "
+         "(progress, early stopping, best checkpoint) are those of the first.");
   v.list("numeric", numeric, "Numbers that go into the dense network.");
   v.list("features", features, "Categorical inputs: bags or sequences of ids.");
 }
@@ -92,6 +105,11 @@ void DataConfig::visit(ConfigVisitor& v) {
       {.one_of = {"auto", "criteo", "csv", "synthetic"}});
   v.section("train", train, "The training data.");
   v.section("eval", eval, "The evaluation data.");
+  v.field(
+      "group_by", group_by,
+      "Feature, or other column of the data, whose values group the evaluation rows (a user, a "
+      "session) for the grouped AUC: the mean of the groups' AUCs, weighted by their rows. Rows "
+      "without a value and groups of one label do not count. Empty: none.");
   v.field("batch_size", batch_size, "Rows of a step, over all ranks.", {.min = 1});
   v.field("reader_threads", reader_threads, "Threads that parse. 0: one per four CPUs.",
           {.min = 0, .max = 1024});

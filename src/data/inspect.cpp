@@ -47,6 +47,30 @@ std::size_t longest(const Schema& schema) {
   return width;
 }
 
+/// "label 1", or of several labels "click 1, buy 0".
+std::string show_labels(const Schema& schema, const RowBlock& block, std::int64_t row) {
+  const float* const labels = block.labels.data() + row * block.num_labels;
+  if (block.num_labels == 1) return fmt::format("label {}", labels[0]);
+  std::string text;
+  for (std::size_t l = 0; l < schema.labels.size(); ++l) {
+    text += fmt::format("{}{} {}", l > 0 ? ", " : "", schema.labels[l].name, labels[l]);
+  }
+  return text;
+}
+
+/// "3.2000% positive", or of several labels "click 3.2000%, buy 0.1000% positive".
+std::string show_shares(const Schema& schema,
+                        const std::vector<std::int64_t>& num_positive,
+                        std::int64_t num_rows) {
+  std::string text;
+  for (std::size_t l = 0; l < num_positive.size(); ++l) {
+    const double share = static_cast<double>(num_positive[l]) / static_cast<double>(num_rows);
+    const std::string name = num_positive.size() > 1 ? schema.labels[l].name + " " : "";
+    text += fmt::format("{}{}{:.4f}%", l > 0 ? ", " : "", name, 100.0 * share);
+  }
+  return text + " positive";
+}
+
 /// Calls use(block, r) for the first rows, all if max_rows is 0. Returns how many there were.
 template <class Use>
 std::int64_t for_each_row(RowBlockSource& rows, std::int64_t max_rows, const Use& use) {
@@ -143,7 +167,7 @@ std::string describe_head(const DataConfig& config,
   std::string text;
   for_each_row(*rows, num_rows, [&](const RowBlock& block, std::int64_t r) {
     const auto row = static_cast<std::size_t>(r);
-    text += fmt::format("row {}: label {}\n", block.row_number(r), block.labels[row]);
+    text += fmt::format("row {}: {}\n", block.row_number(r), show_labels(schema, block, r));
     for (std::size_t i = 0; i < schema.raw_numeric.size(); ++i) {
       const float value = block.numeric[i][row];
       text += fmt::format("  {:<{}}  {}\n", schema.raw_numeric[i], width,
@@ -165,11 +189,13 @@ std::string describe_stats(const DataConfig& config,
   const auto rows = open_rows(config, schema, role, {});
   std::vector<NumberStats> numbers(schema.raw_numeric.size());
   std::vector<IdStats> ids(schema.id_columns.size());
-  std::int64_t num_positive = 0;
+  std::vector<std::int64_t> num_positive(schema.labels.size());
   const std::int64_t num_rows =
       for_each_row(*rows, max_rows, [&](const RowBlock& block, std::int64_t r) {
         const auto row = static_cast<std::size_t>(r);
-        num_positive += block.labels[row] > 0.0F ? 1 : 0;
+        for (std::size_t l = 0; l < num_positive.size(); ++l) {
+          num_positive[l] += block.labels[row * num_positive.size() + l] > 0.0F ? 1 : 0;
+        }
         for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i].add(block.numeric[i][row]);
         for (std::size_t i = 0; i < ids.size(); ++i) ids[i].add(block.bags[i], r);
       });
@@ -177,9 +203,8 @@ std::string describe_stats(const DataConfig& config,
 
   const std::size_t width = longest(schema);
   std::string text =
-      fmt::format("{} rows, {:.4f}% positive, {} bad rows\n", num_rows,
-                  100.0 * static_cast<double>(num_positive) / static_cast<double>(num_rows),
-                  rows->stats().bad_rows);
+      fmt::format("{} rows, {}, {} bad rows\n", num_rows,
+                  show_shares(schema, num_positive, num_rows), rows->stats().bad_rows);
   if (!numbers.empty()) {
     text += fmt::format("\n{:<{}} {:>9} {:>11} {:>11} {:>11} {:>11}\n", "number", width, "missing",
                         "min", "mean", "stddev", "max");

@@ -105,7 +105,8 @@ bool LineCutter::cut(TextBlock& block) {
     block.end = last + 1 - block.buffer.get();
     carry_.assign(block.buffer.get() + block.end, block.buffer.get() + size);
   }
-  if (!layout_) begin_file(block);
+  if (next_file_line_ == 1) begin_file(block);
+  if (!layout_) find_layout(block);
   block.file = file_;
   block.layout = layout_;
   block.first_row = next_row_;
@@ -125,19 +126,30 @@ void LineCutter::open_file() {
   stream_ = open_byte_stream(path, bytes_read_, cancelled_);
 }
 
-/// Looks at the first line of a file: its header, or how many columns there are.
 void LineCutter::begin_file(TextBlock& block) {
   constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
-  std::string_view text(block.text_begin(), static_cast<std::size_t>(block.end - block.begin));
+  const std::string_view text(block.text_begin(),
+                              static_cast<std::size_t>(block.end - block.begin));
   if (text.empty()) throw Error(ErrorCode::kIo, concat("'", *file_, "' holds no data"));
   if (text.starts_with(kByteOrderMark)) {
     block.begin += static_cast<std::int64_t>(kByteOrderMark.size());
-    text.remove_prefix(kByteOrderMark.size());
   }
-  const std::size_t line_end = text.find('\n');
-  layout_ = std::make_shared<const RowLayout>(schema_, text.substr(0, line_end), *file_);
+}
+
+/// Looks at the header, or else at the first line that is not blank, for how many columns there
+/// are; blank lines need no layout.
+void LineCutter::find_layout(TextBlock& block) {
+  const char* line = block.text_begin();
+  std::int64_t number = next_file_line_;
+  if (!schema_.text.header) {
+    for (; line < block.text_end() && is_blank_line(line); ++number) line += *line == '\n' ? 1 : 2;
+    if (line == block.text_end()) return;
+  }
+  const char* const end = std::find(line, block.text_end(), '\n');
+  layout_ = std::make_shared<const RowLayout>(schema_, std::string_view(line, end),
+                                              concat(*file_, ":", number));
   if (schema_.text.header) {
-    block.begin += static_cast<std::int64_t>(line_end) + 1;
+    block.begin += end + 1 - block.text_begin();
     next_file_line_ = 2;
   }
 }

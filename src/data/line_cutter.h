@@ -43,6 +43,7 @@ class LineCutter {
   bool cut(TextBlock& block);
   void open_file();
   void begin_file(TextBlock& block);
+  void find_layout(TextBlock& block);
   bool wanted(const TextBlock& block) const;
 
   const Schema& schema_;
@@ -55,7 +56,7 @@ class LineCutter {
   std::size_t next_path_ = 0;
   std::unique_ptr<ByteStream> stream_;  // of the current file; null: open the next one
   std::shared_ptr<const std::string> file_;
-  std::shared_ptr<const RowLayout> layout_;  // null until the first line of the file is there
+  std::shared_ptr<const RowLayout> layout_;  // null until a line of the file tells
   std::vector<char> carry_;                  // beginning of a line whose end is not read yet
   std::int64_t next_row_ = 0;
   std::int64_t next_file_line_ = 1;

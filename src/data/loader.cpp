@@ -25,7 +25,9 @@ const FilesConfig& files_of(const DataConfig& config, Role role) {
   return role == Role::kTrain ? config.train : config.eval;
 }
 
-std::string name_of(Role role) { return role == Role::kTrain ? "training" : "evaluation"; }
+std::string name_of(Role role) {
+  return role == Role::kTrain ? "training" : role == Role::kEval ? "evaluation" : "prediction";
+}
 
 std::int64_t num_readers(const DataConfig& config) {
   if (config.reader_threads > 0) return config.reader_threads;
@@ -135,13 +137,23 @@ std::unique_ptr<BatchSource> open_batches(const DataConfig& config,
   const std::int64_t shuffle_rows = role == Role::kTrain ? config.shuffle_rows : 0;
   const RowSplit split{
       .rank = options.rank, .world_size = options.world_size, .rows_per_turn = batch_size};
-  const auto shared_schema = std::make_shared<const Schema>(schema);
+  const bool predicts = role == Role::kPredict;
+  Schema read = schema;
+  if (predicts) {  // labels and groups need not be there
+    read.labelled = read.grouped = false;
+    std::erase_if(read.id_columns,
+                  [](const Schema::IdColumn& column) { return column.feature == Schema::kGroups; });
+  }
+  const auto shared_schema = std::make_shared<const Schema>(std::move(read));
   const auto open = [=, num_threads = num_readers(config)](
                         std::int64_t epoch,
                         std::int64_t first_row) -> std::unique_ptr<RowBlockSource> {
-    std::unique_ptr<RowBlockSource> rows = opener->open(
-        *shared_schema,
-        {.epoch = epoch, .first_row = first_row, .split = split, .num_threads = num_threads});
+    std::unique_ptr<RowBlockSource> rows =
+        opener->open(*shared_schema, {.epoch = epoch,
+                                      .first_row = first_row,
+                                      .split = split,
+                                      .num_threads = num_threads,
+                                      .keeps_every_line = predicts});
     if (shuffle_rows == 0) return rows;
     const std::uint64_t stream =
         hash64(kShuffleStream, static_cast<std::uint64_t>(options.seed), epoch, options.rank);
@@ -156,7 +168,7 @@ std::unique_ptr<BatchSource> open_batches(const DataConfig& config,
           .start = options.start,
           .ordered = shuffle_rows == 0,
           .rows_per_epoch = opener->num_rows(),
-          .may_be_empty = options.world_size > 1,
+          .may_be_empty = options.world_size > 1 || predicts,
       });
 }
 

@@ -1,4 +1,4 @@
-#include "src/data/output_file.h"
+#include "satrap/data/output_file.h"
 
 #include <cerrno>
 #include <cstring>

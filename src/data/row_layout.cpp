@@ -8,10 +8,41 @@
 namespace satrap::data {
 namespace {
 
-std::vector<std::string> column_names(const SchemaConfig& text, std::string_view first_line) {
-  if (!text.columns.empty()) return text.columns;
-  std::vector<std::string> names = split_line(text, first_line);
-  if (!text.header) {
+bool is_of_label(const Schema& schema, const std::string& column) {
+  return std::ranges::any_of(
+      schema.labels, [&](const NamedLabelConfig& label) { return label.source.column == column; });
+}
+
+bool is_of_input(const Schema& schema, const std::string& column) {
+  const auto reads = [&](const Schema::IdColumn& ids) { return ids.config.column == column; };
+  return std::ranges::count(schema.raw_numeric, column) > 0 ||
+         std::ranges::any_of(schema.id_columns, reads);
+}
+
+/// Those of `columns` that a line of so many fields has. Data to predict for may come without what
+/// only labels are made of: Criteo's test file is such a one.
+std::vector<std::string> columns_of(const Schema& schema,
+                                    std::size_t num_fields,
+                                    const std::string& place) {
+  const std::vector<std::string>& all = schema.text.columns;
+  if (schema.labelled || num_fields == all.size()) return all;
+  std::vector<std::string> inputs = all;
+  std::erase_if(inputs, [&](const std::string& column) {
+    return is_of_label(schema, column) && !is_of_input(schema, column);
+  });
+  if (num_fields == inputs.size()) return inputs;
+  throw Error(
+      ErrorCode::kInvalidConfig,
+      concat(place, ": ", num_fields, num_fields == 1 ? " column" : " columns", "; the schema has ",
+             all.size(), ", or ", inputs.size(), " without those of all labels"));
+}
+
+std::vector<std::string> column_names(const Schema& schema,
+                                      std::string_view first_line,
+                                      const std::string& place) {
+  std::vector<std::string> names = split_line(schema.text, first_line);
+  if (!schema.text.columns.empty()) return columns_of(schema, names.size(), place);
+  if (!schema.text.header) {
     for (std::size_t i = 0; i < names.size(); ++i) names[i] = std::to_string(i);
   }
   return names;
@@ -22,15 +53,15 @@ class ColumnFinder {
  public:
   ColumnFinder(const std::vector<std::string>& names,
                const SchemaConfig& text,
-               const std::string& file)
-      : names_(names), text_(text), file_(file) {}
+               const std::string& place)
+      : names_(names), text_(text), place_(place) {}
 
   std::size_t find(const std::string& column, const std::string& user) const {
     const auto found = std::find(names_.begin(), names_.end(), column);
     if (found == names_.end()) fail(column, user);
     if (std::find(found + 1, names_.end(), column) != names_.end()) {
-      throw Error(ErrorCode::kInvalidConfig, concat(file_, ":1: two columns are named '", column,
-                                                    "', which ", user, " reads"));
+      throw Error(ErrorCode::kInvalidConfig,
+                  concat(place_, ": two columns are named '", column, "', which ", user, " reads"));
     }
     return static_cast<std::size_t>(found - names_.begin());
   }
@@ -39,12 +70,12 @@ class ColumnFinder {
   [[noreturn]] void fail(const std::string& column, const std::string& user) const {
     if (!text_.header && text_.columns.empty()) {
       throw Error(ErrorCode::kInvalidConfig,
-                  concat(file_, ":1: ", user, " reads column '", column,
+                  concat(place_, ": ", user, " reads column '", column,
                          "'; without a header and without `columns`, columns are numbered from 0 ",
                          "and this file has 0 to ", names_.size() - 1));
     }
     std::string message =
-        concat(file_, ":1: there is no column '", column, "', which ", user, " reads");
+        concat(place_, ": there is no column '", column, "', which ", user, " reads");
     const std::string guess = nearest(column, names_);
     if (!guess.empty()) {
       message += concat("; did you mean '", guess, "'?");
@@ -57,14 +88,14 @@ class ColumnFinder {
 
   const std::vector<std::string>& names_;
   const SchemaConfig& text_;
-  const std::string& file_;
+  const std::string& place_;
 };
 
 /// The parser of a column with a single consumer.
 RowLayout::Kind fast_kind(const Schema& schema, const RowLayout::Consumer& consumer) {
   using Kind = RowLayout::Kind;
   if (consumer.kind == Kind::kLabel) {
-    const LabelConfig& label = schema.text.label;
+    const LabelConfig& label = schema.labels[static_cast<std::size_t>(consumer.target)].source;
     return label.positive.empty() && label.threshold.empty() ? Kind::kLabel : Kind::kGeneral;
   }
   if (consumer.kind == Kind::kNumber) return Kind::kNumber;
@@ -78,22 +109,28 @@ RowLayout::Kind fast_kind(const Schema& schema, const RowLayout::Consumer& consu
 
 }  // namespace
 
-RowLayout::RowLayout(const Schema& schema, std::string_view first_line, const std::string& file) {
-  const std::vector<std::string> names = column_names(schema.text, first_line);
+RowLayout::RowLayout(const Schema& schema, std::string_view first_line, const std::string& place) {
+  const std::vector<std::string> names = column_names(schema, first_line, place);
   columns_.resize(names.size());
   for (std::size_t i = 0; i < names.size(); ++i) columns_[i].name = names[i];
 
-  const ColumnFinder finder(names, schema.text, file);
+  const ColumnFinder finder(names, schema.text, place);
   const auto add = [&](const std::string& column, const std::string& user, Consumer consumer) {
     columns_[finder.find(column, user)].consumers.push_back(consumer);
   };
-  add(schema.text.label.column, "the label", {Kind::kLabel, 0});
+  for (std::size_t i = 0; schema.labelled && i < schema.labels.size(); ++i) {
+    const NamedLabelConfig& label = schema.labels[i];
+    add(label.source.column,
+        schema.labels.size() == 1 ? "the label" : concat("label '", label.name, "'"),
+        {Kind::kLabel, static_cast<std::int64_t>(i)});
+  }
   for (std::size_t i = 0; i < schema.raw_numeric.size(); ++i) {
     add(schema.raw_numeric[i], "a number", {Kind::kNumber, static_cast<std::int64_t>(i)});
   }
   for (std::size_t i = 0; i < schema.id_columns.size(); ++i) {
     const FeatureConfig& feature = schema.id_columns[i].config;
-    add(feature.column, concat("feature '", feature.name, "'"),
+    const bool groups = schema.id_columns[i].feature == Schema::kGroups;
+    add(feature.column, groups ? "data.group_by" : concat("feature '", feature.name, "'"),
         {Kind::kInt, static_cast<std::int64_t>(i)});
   }
 

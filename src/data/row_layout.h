@@ -18,19 +18,21 @@ class RowLayout {
 
   struct Consumer {
     Kind kind;            // kLabel, kNumber, or kInt for ids of any type
-    std::int64_t target;  // column of RowBlock::numeric or RowBlock::bags
+    std::int64_t target;  // column of RowBlock::labels, numeric or bags
   };
 
   struct Column {
     std::string name;
     Kind kind = Kind::kSkip;
-    std::int64_t target = 0;          // of kNumber, kInt, kHex
+    std::int64_t target = 0;          // of all kinds but kSkip, kGeneral
     std::vector<Consumer> consumers;  // everybody who wants the column
   };
 
-  /// `first_line` (without its '\n') is the header, or tells the number of columns. Throws
-  /// Error(kInvalidConfig), naming `file`, if a column of the schema is not there.
-  RowLayout(const Schema& schema, std::string_view first_line, const std::string& file);
+  /// `first_line` (without its '\n') is the header, or tells the number of columns: of a schema
+  /// that names them and is not `labelled`, all, or those that are left without what only labels
+  /// are made of. Throws Error(kInvalidConfig), naming `place` ("log.csv:1"), if there are others,
+  /// or if a column of the schema is not there.
+  RowLayout(const Schema& schema, std::string_view first_line, const std::string& place);
 
   const std::vector<Column>& columns() const { return columns_; }
 

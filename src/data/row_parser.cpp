@@ -33,8 +33,6 @@ const char* skip_lines(const char* p, const char* end, std::int64_t lines) {
   return p;
 }
 
-bool is_blank_line(const char* p) { return *p == '\n' || (*p == '\r' && p[1] == '\n'); }
-
 }  // namespace
 
 RowParser::RowParser(const Schema& schema, const RowPass& pass)
@@ -42,7 +40,8 @@ RowParser::RowParser(const Schema& schema, const RowPass& pass)
       pass_(pass),
       delimiter_(schema.text.delimiter.front()),
       quote_(schema.text.quote.empty() ? '\0' : schema.text.quote.front()),
-      trim_(schema.text.trim) {}
+      trim_(schema.text.trim),
+      num_labels_(schema.labels.size()) {}
 
 void RowParser::parse(const TextBlock& text, RowBlock& rows, BadRows& bad) {
   layout_ = text.layout.get();
@@ -72,6 +71,7 @@ void RowParser::parse(const TextBlock& text, RowBlock& rows, BadRows& bad) {
       const char* const line = p;
       if (is_blank_line(p)) {
         p += *p == '\n' ? 1 : 2;
+        if (pass_.keeps_every_line) add_row_without_values(row, rows);
         continue;
       }
       p = parse_row(p, rows);
@@ -85,6 +85,7 @@ void RowParser::parse(const TextBlock& text, RowBlock& rows, BadRows& bad) {
       }
       report(text, line, text.file_line + (row - text.first_row), bad);
       p = skip_lines(line, end, 1);
+      if (pass_.keeps_every_line) add_row_without_values(row, rows);
     }
   }
   finish(rows);
@@ -95,7 +96,9 @@ void RowParser::parse(const TextBlock& text, RowBlock& rows, BadRows& bad) {
 void RowParser::prepare(const TextBlock& text, RowBlock& rows) {
   const auto lines = static_cast<std::size_t>(text.num_lines);
   row_ = 0;
-  rows.labels.resize(lines);
+  rows.num_labels = schema_.num_labels();
+  rows.labels.resize(lines * num_labels_);
+  if (!schema_.labelled) std::fill(rows.labels.begin(), rows.labels.end(), 0.0F);
   rows.row_numbers.resize(lines);
   rows.numeric.resize(schema_.raw_numeric.size());
   for (std::vector<float>& column : rows.numeric) column.resize(lines);
@@ -111,10 +114,20 @@ void RowParser::prepare(const TextBlock& text, RowBlock& rows) {
   }
 }
 
+void RowParser::add_row_without_values(std::int64_t row, RowBlock& rows) {
+  std::fill_n(&label_of_row(0, rows), num_labels_, kMissing);
+  for (std::vector<float>& column : rows.numeric) column[row_] = kMissing;
+  for (std::size_t i = 0; i < rows.bags.size(); ++i) {
+    rows.bags[i].offsets[row_ + 1] = bag_sizes_[i];
+  }
+  rows.row_numbers[row_] = row;
+  ++row_;
+}
+
 void RowParser::finish(RowBlock& rows) {
   rows.num_rows = static_cast<std::int64_t>(row_);
   rows.first_row = 0;
-  rows.labels.resize(row_);
+  rows.labels.resize(row_ * num_labels_);
   rows.row_numbers.resize(row_);
   if (row_ > 0) rows.first_row = rows.row_numbers.front();
   for (std::vector<float>& column : rows.numeric) column.resize(row_);
@@ -145,7 +158,7 @@ const char* RowParser::parse_row(const char* p, RowBlock& rows) {
         }
         break;
       case Kind::kLabel:
-        rows.labels[row_] = static_cast<float>(*p - '0');
+        label_of_row(column->target, rows) = static_cast<float>(*p - '0');
         ++q;
         done = (*p == '0' || *p == '1') && at_end(q);
         break;
@@ -262,7 +275,8 @@ bool RowParser::consume(const RowLayout::Consumer& consumer,
   switch (consumer.kind) {
     case Kind::kLabel:
       if (missing) return fail(column, "the label is missing", {});
-      return parse_label(field, column, rows.labels[row_]);
+      return parse_label(schema_.labels[target].source, field, column,
+                         label_of_row(consumer.target, rows));
     case Kind::kNumber: {
       float& value = rows.numeric[target][row_];
       value = kMissing;
@@ -277,8 +291,10 @@ bool RowParser::consume(const RowLayout::Consumer& consumer,
   }
 }
 
-bool RowParser::parse_label(std::string_view field, const RowLayout::Column& column, float& label) {
-  const LabelConfig& config = schema_.text.label;
+bool RowParser::parse_label(const LabelConfig& config,
+                            std::string_view field,
+                            const RowLayout::Column& column,
+                            float& label) {
   const auto is_one_of = [&](const std::vector<std::string>& texts) {
     return std::find(texts.begin(), texts.end(), field) != texts.end();
   };

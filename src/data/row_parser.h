@@ -29,8 +29,8 @@ class RowParser {
  public:
   RowParser(const Schema& schema, const RowPass& pass);
 
-  /// Replaces `rows` and `bad`. Lines that are outside of the pass are counted and skipped, blank
-  /// ones skipped, rows with an error left out of `rows`.
+  /// Replaces `rows` and `bad`. Lines that are outside of the pass are counted and skipped; blank
+  /// ones and rows with an error are left out of `rows` unless the pass keeps every line.
   void parse(const TextBlock& text, RowBlock& rows, BadRows& bad);
 
  private:
@@ -54,7 +54,13 @@ class RowParser {
                bool missing,
                const RowLayout::Column& column,
                RowBlock& rows);
-  bool parse_label(std::string_view field, const RowLayout::Column& column, float& label);
+  bool parse_label(const LabelConfig& config,
+                   std::string_view field,
+                   const RowLayout::Column& column,
+                   float& label);
+  float& label_of_row(std::int64_t label, RowBlock& rows) const {
+    return rows.labels[row_ * num_labels_ + static_cast<std::size_t>(label)];
+  }
   bool parse_bag(std::int64_t target,
                  std::string_view field,
                  const RowLayout::Column& column,
@@ -67,6 +73,7 @@ class RowParser {
   bool is_missing(std::string_view field) const;
   bool fail(const RowLayout::Column& column, std::string_view reason, std::string_view field);
   bool fail_quotes(const RowLayout::Column& column, std::string_view reason);
+  void add_row_without_values(std::int64_t row, RowBlock& rows);
   void report(const TextBlock& text, const char* line, std::int64_t line_number, BadRows& bad);
 
   const Schema& schema_;
@@ -74,6 +81,7 @@ class RowParser {
   const char delimiter_;
   const char quote_;  // '\0': none
   const bool trim_;
+  const std::size_t num_labels_;
 
   const RowLayout* layout_ = nullptr;
   std::size_t row_ = 0;                  // rows finished

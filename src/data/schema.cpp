@@ -58,6 +58,32 @@ void check_unique(std::vector<std::string> names, const std::string& what) {
   }
 }
 
+/// The labels in their order: those of `labels`, or the one of `label`.
+std::vector<NamedLabelConfig> labels_of(const SchemaConfig& text) {
+  std::vector<NamedLabelConfig> labels = text.labels;
+  if (labels.empty()) labels.push_back({.source = text.label});
+  std::vector<std::string> names;
+  for (NamedLabelConfig& label : labels) {
+    if (label.name.empty()) label.name = label.source.column;
+    names.push_back(label.name);
+  }
+  check_unique(std::move(names), "labels");
+  return labels;
+}
+
+/// Rows are grouped by a feature as the model sees it, or by another column as it is written.
+void add_groups(const std::string& name, Schema& schema) {
+  schema.grouped = true;
+  const auto feature = std::ranges::find(schema.features, name, &SchemaFeature::name);
+  if (feature != schema.features.end()) {
+    schema.group_feature = feature - schema.features.begin();
+    return;
+  }
+  FeatureConfig column;
+  column.name = column.column = name;
+  schema.id_columns.push_back({.feature = Schema::kGroups, .config = column});
+}
+
 }  // namespace
 
 bool Schema::needs_fit() const {
@@ -80,6 +106,7 @@ Schema resolve_schema(const DataConfig& config) {
   SATRAP_CHECK(format != "csv" || config.schema_name.empty(), "schema file '", config.schema_name,
                "' is not read yet");
   schema.text.delimiter = one_character(schema.text.delimiter);
+  schema.labels = labels_of(schema.text);
 
   std::vector<NumericConfig> numeric;
   for (const NumericConfig& input : schema.text.numeric) {
@@ -112,6 +139,8 @@ Schema resolve_schema(const DataConfig& config) {
     schema.weighted = schema.weighted || !feature.weight_separator.empty();
     schema.id_columns.push_back({.feature = index, .config = feature});
   }
+
+  if (!config.group_by.empty()) add_groups(config.group_by, schema);
 
   check_unique(schema.numeric_names, "numeric inputs");
   std::vector<std::string> names;

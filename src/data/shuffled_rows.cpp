@@ -24,6 +24,7 @@ bool ShuffledRows::refill() {
   if (next_input_ < input_.num_rows) return true;
   next_input_ = 0;
   if (!rows_->next(input_)) return false;
+  num_labels_ = static_cast<std::size_t>(input_.num_labels);
   num_numeric_ = input_.numeric.size();
   num_id_columns_ = input_.bags.size();
   return true;
@@ -34,7 +35,8 @@ bool ShuffledRows::next(RowBlock& block) {
     if (num_buffered_ == static_cast<std::int64_t>(buffer_.size())) buffer_.emplace_back();
     pack(next_input_++, buffer_[static_cast<std::size_t>(num_buffered_++)]);
   }
-  block.clear(static_cast<std::int64_t>(num_numeric_), static_cast<std::int64_t>(num_id_columns_));
+  block.clear(static_cast<std::int64_t>(num_numeric_), static_cast<std::int64_t>(num_id_columns_),
+              static_cast<std::int64_t>(num_labels_));
   while (block.num_rows < kOutputRows && num_buffered_ > 0) {
     PackedRow& chosen = buffer_[static_cast<std::size_t>(
         random_.below(num_draws_++, static_cast<std::uint64_t>(num_buffered_)))];
@@ -51,7 +53,9 @@ bool ShuffledRows::next(RowBlock& block) {
 void ShuffledRows::pack(std::int64_t row, PackedRow& packed) const {
   const auto r = static_cast<std::size_t>(row);
   packed.clear();
-  packed.push_back(std::bit_cast<std::uint32_t>(input_.labels[r]));
+  for (std::size_t l = 0; l < num_labels_; ++l) {
+    packed.push_back(std::bit_cast<std::uint32_t>(input_.labels[r * num_labels_ + l]));
+  }
   for (const std::vector<float>& column : input_.numeric) {
     packed.push_back(std::bit_cast<std::uint32_t>(column[r]));
   }
@@ -72,7 +76,9 @@ void ShuffledRows::pack(std::int64_t row, PackedRow& packed) const {
 
 void ShuffledRows::unpack(const PackedRow& packed, RowBlock& block) const {
   const std::uint32_t* next = packed.data();
-  block.labels.push_back(std::bit_cast<float>(*next++));
+  for (std::size_t l = 0; l < num_labels_; ++l) {
+    block.labels.push_back(std::bit_cast<float>(*next++));
+  }
   for (std::vector<float>& column : block.numeric) {
     column.push_back(std::bit_cast<float>(*next++));
   }

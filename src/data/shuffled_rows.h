@@ -23,7 +23,7 @@ class ShuffledRows : public RowBlockSource {
   void close() override { rows_->close(); }
 
  private:
-  /// A row in one piece: label and numbers as bits, then per id column the number of ids (with
+  /// A row in one piece: labels and numbers as bits, then per id column the number of ids (with
   /// kWeighted if weights follow), the ids in two halves each, the weights. Keeps its memory when
   /// the next row takes its place.
   using PackedRow = std::vector<std::uint32_t>;
@@ -38,6 +38,7 @@ class ShuffledRows : public RowBlockSource {
 
   RowBlock input_;
   std::int64_t next_input_ = 0;  // row of input_
+  std::size_t num_labels_ = 1;
   std::size_t num_numeric_ = 0;
   std::size_t num_id_columns_ = 0;
   std::vector<PackedRow> buffer_;

@@ -7,9 +7,9 @@
 
 #include "satrap/core/error.h"
 #include "satrap/core/thread_pool.h"
+#include "satrap/data/output_file.h"
 #include "src/data/compress.h"
 #include "src/data/distinct_estimate.h"
-#include "src/data/output_file.h"
 
 namespace satrap::data {
 namespace {

@@ -8,6 +8,11 @@ namespace satrap::data {
 
 class RowLayout;
 
+/// Whether the line that begins here, and ends with '\n', holds nothing.
+inline bool is_blank_line(const char* line) {
+  return *line == '\n' || (*line == '\r' && line[1] == '\n');
+}
+
 /// Some whole lines of one file. The text ends with '\n' and kPadding bytes behind it may be read.
 struct TextBlock {
   static constexpr std::int64_t kPadding = 64;
@@ -21,7 +26,7 @@ struct TextBlock {
   std::int64_t first_row = 0;  // number of the first line within the epoch
   std::int64_t file_line = 0;  // and within the file, from 1
   std::shared_ptr<const std::string> file;
-  std::shared_ptr<const RowLayout> layout;  // of this file's columns
+  std::shared_ptr<const RowLayout> layout;  // of this file's columns; null: lines are blank
 
   const char* text_begin() const { return buffer.get() + begin; }
   const char* text_end() const { return buffer.get() + end; }

@@ -61,6 +61,46 @@ void check_feature(const Checker& check, const FeatureConfig& feature, const std
       key + ".buckets", "a feature made of a number has no type and no separators");
 }
 
+void check_label(const Checker& check, const LabelConfig& label, const std::string& key) {
+  check.require(label.positive.empty() || label.threshold.empty(), key,
+                "wants either positive or threshold");
+  check.require(label.negative.empty() || !label.positive.empty(), key + ".negative",
+                "has a meaning only with positive");
+  check.require(label.threshold.size() <= 1, key + ".threshold", "wants one number");
+}
+
+/// The name heads a column of what `predict` writes, and is a key of metrics and event files.
+void check_label_name(const Checker& check, const NamedLabelConfig& label, const std::string& key) {
+  const bool own = !label.name.empty();
+  const std::string& name = own ? label.name : label.source.column;
+  const auto is_control = [](char c) { return static_cast<unsigned char>(c) < 32 || c == 127; };
+  const auto bad = std::ranges::find_if(name, is_control);
+  const std::string place = key + (own ? ".name" : ".column");
+  check.require(!name.empty(), place, "a label without a name needs that of a column, got none");
+  if (bad == name.end()) return;
+  check.require(false, place,
+                concat("a label's name has no control characters, got the byte ",
+                       static_cast<int>(static_cast<unsigned char>(*bad)), " at place ",
+                       bad - name.begin(), own ? "" : "; give the label a `name` of its own"));
+}
+
+void check_labels(const Checker& check, const SchemaConfig& schema, const std::string& key) {
+  // "Changed" is all that can be known: a resolved config writes `label` too, and must load again.
+  check.require(schema.labels.empty() || schema.label == LabelConfig(), key + ".labels",
+                concat("stands instead of label, which reads column '", schema.label.column,
+                       "': leave one of them out"));
+  check_label(check, schema.label, key + ".label");
+  for (std::size_t i = 0; i < schema.labels.size(); ++i) {
+    check_label(check, schema.labels[i].source, concat(key, ".labels.", i));
+    check_label_name(check, schema.labels[i], concat(key, ".labels.", i));
+  }
+}
+
+/// Whether the user has written a schema of his own.
+bool is_inline(const SchemaConfig& schema) {
+  return !schema.numeric.empty() || !schema.features.empty() || !schema.labels.empty();
+}
+
 void check_schema(const Checker& check, const SchemaConfig& schema) {
   const std::string key = "data.schema";
   check.require(is_character(schema.delimiter), key + ".delimiter",
@@ -70,11 +110,7 @@ void check_schema(const Checker& check, const SchemaConfig& schema) {
                 key + ".quote", "wants one character, another than delimiter, or none");
   check.require(!schema.header || schema.columns.empty(), key + ".columns",
                 "is for files without a header; add header: false");
-  check.require(schema.label.positive.empty() || schema.label.threshold.empty(), key + ".label",
-                "wants either positive or threshold");
-  check.require(schema.label.negative.empty() || !schema.label.positive.empty(),
-                key + ".label.negative", "has a meaning only with positive");
-  check.require(schema.label.threshold.size() <= 1, key + ".label.threshold", "wants one number");
+  check_labels(check, schema, key);
   check.require(!schema.numeric.empty() || !schema.features.empty(), key,
                 "has neither numeric nor features: nothing to learn from");
   for (std::size_t i = 0; i < schema.numeric.size(); ++i) {
@@ -105,12 +141,17 @@ void check_synthetic(const Checker& check, const DataConfig& config) {
   config.synthetic.validate("data.synthetic");
   const bool criteo_shape =
       config.synthetic.num_numeric == 13 && config.synthetic.num_features() == 26;
-  const bool inline_schema = !config.schema.numeric.empty() || !config.schema.features.empty();
-  check.require(
-      config.schema_name.empty() ? !inline_schema : config.schema_name == "criteo" && criteo_shape,
-      "data.schema",
-      concat("a synthetic log has its own columns, I1..I", config.synthetic.num_numeric,
-             " and C1..C", config.synthetic.num_features()));
+  check.require(config.schema.labels.empty(), "data.schema.labels",
+                "a synthetic log has one label");
+  check.require(config.schema_name.empty() ? !is_inline(config.schema)
+                                           : config.schema_name == "criteo" && criteo_shape,
+                "data.schema",
+                concat("a synthetic log has its own columns, I1..I", config.synthetic.num_numeric,
+                       " and C1..C", config.synthetic.num_features()));
+  const bool unknown_group =
+      !config.group_by.empty() && resolve_schema(config).group_feature == Schema::kGroups;
+  check.require(!unknown_group, "data.group_by",
+                concat("a synthetic log has no feature '", config.group_by, "'"));
   check.require(config.train.path.empty(), "data.train.path",
                 "has no meaning with format synthetic");
   check.require(config.eval.path.empty(), "data.eval.path", "has no meaning with format synthetic");
@@ -130,8 +171,7 @@ void validate(const DataConfig& config, const ConfigOrigins& origins) {
                     concat("'", config.schema_name, "' does not go with format csv"));
       check_schema(check, config.schema);
     } else {
-      const bool inline_schema = !config.schema.numeric.empty() || !config.schema.features.empty();
-      check.require(config.schema_name == "criteo" || !inline_schema, "data.schema",
+      check.require(config.schema_name == "criteo" || !is_inline(config.schema), "data.schema",
                     "format criteo has its own schema; for another one use format csv");
     }
   }

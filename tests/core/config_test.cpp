@@ -14,6 +14,7 @@
 namespace satrap {
 namespace {
 
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -518,6 +519,39 @@ TEST_F(Config, DefaultMayHoldWhatIsRequiredOfTheEntries) {
     EXPECT_EQ(without_directory(error.what()),
               "train.yaml:3: columns.b.name: required, but missing");
   }
+}
+
+TEST(ConfigValues, AreListedByTheirPaths) {
+  using Values = std::vector<ConfigValue>;
+  EXPECT_EQ(
+      config_values("a: 1\nb:\n  c: [x, \"y z\"]\n  d: []\ne:\n  - f: 2\n  - f: ~\n", "x"),
+      (Values{{"a", "1"}, {"b.c", "[x, y z]"}, {"b.d", "[]"}, {"e.0.f", "2"}, {"e.1.f", ""}}));
+  EXPECT_EQ(config_values("", "x"), Values{});
+  EXPECT_THROW(config_values("a: [1", "x"), Error);
+}
+
+TEST(ConfigValues, OfADumpAreAllOfIt) {
+  JobConfig config;
+  config.schema.columns = {{"age", "number"}};
+  config.tables["user"].dim = 8;
+  std::vector<std::string> lines;
+  for (const ConfigValue& value : config_values(dump_config(config), "x")) {
+    lines.push_back(value.path + ": " + value.text);
+  }
+  EXPECT_THAT(
+      lines, ElementsAre("run_dir: runs/job", "seed: 1", "schema.separator: \t",
+                         "schema.columns.0.name: age", "schema.columns.0.kind: number",
+                         "layers: [512, 256]", "weights: []", "paths: []", "tables.default.dim: 16",
+                         "tables.default.optimizer.type: adagrad",
+                         "tables.default.optimizer.lr: 0.02", "tables.user.dim: 8",
+                         "tables.user.optimizer.type: adagrad", "tables.user.optimizer.lr: 0.02",
+                         "train.mode: sync", "train.staleness: 4", "train.deterministic: false"));
+}
+
+TEST(ConfigValues, APresetIsOneValue) {
+  JobConfig config;
+  config.schema_preset = "criteo";
+  EXPECT_EQ(config_values(dump_config(config), "x")[2], (ConfigValue{"schema", "criteo"}));
 }
 
 TEST(Nearest, FindsTyposAndAbbreviationsOnly) {

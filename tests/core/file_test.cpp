@@ -143,6 +143,16 @@ TEST_F(File, AtomicWriteThatFailsLeavesTheOldContentAndNoRest) {
   EXPECT_EQ(read_file(path("a/inside")), "kept");
 }
 
+TEST_F(File, AFullDirectoryIsReplacedAndTheNewOneNeedNotReplaceAny) {
+  for (const char* content : {"first", "second"}) {
+    ensure_directory(path("new"));
+    write_file_atomic(path("new/" + std::string(content)), content);
+    replace_directory(path("new"), path("here"));
+    EXPECT_THAT(list_directory(path("here")), ElementsAre(content));
+    EXPECT_FALSE(std::filesystem::exists(path("new")));
+  }
+}
+
 TEST_F(File, DirectoriesAreRenamedListedAndRemoved) {
   ensure_directory(path("x/y"));
   write_file_atomic(path("x/b"), "");

@@ -1,8 +1,10 @@
 #include "satrap/data/loader.h"
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 
+#include "satrap/core/grouped_auc.h"
 #include "satrap/core/hash.h"
 #include "satrap/core/log.h"
 #include "tests/data/text_files.h"
@@ -87,6 +89,49 @@ TEST_F(LoaderTest, ABatchIsLaidOutFeatureByFeature) {
   EXPECT_EQ(batch.offsets, (std::vector<std::int64_t>{0, 1, 2}));
   EXPECT_EQ(batch.ids, (std::vector<std::uint64_t>{5, x}));
   EXPECT_FALSE(source->next(batch));
+}
+
+TEST_F(LoaderTest, RowsAreGroupedByAFeatureOrByAnotherColumn) {
+  DataConfig config = csv_config(write("log.csv",
+                                       "y,n,f,bag,user\n"
+                                       "1,1,a,3|4,anna\n"
+                                       "0,2,b,4|3,ben\n"
+                                       "0,3,a,,anna\n"
+                                       "1,4,a,3|4,\n"
+                                       "1,5,,3,ben\n"),
+                                 {"n"}, {"f", "bag"});
+  config.schema.features[1].separator = "|";
+  // The first row of the same group; -1: of none.
+  const auto same_as = [&](const std::string& group_by) {
+    config.group_by = group_by;
+    std::vector<std::uint64_t> groups;
+    const auto source = open(config, {.batch_size = 2});
+    for (Batch batch; source->next(batch);) {
+      EXPECT_EQ(std::ssize(batch.groups), batch.num_rows);
+      EXPECT_EQ(batch.num_features, 2);
+      groups.insert(groups.end(), batch.groups.begin(), batch.groups.end());
+    }
+    std::vector<std::ptrdiff_t> first;
+    for (const std::uint64_t group : groups) {
+      first.push_back(group == kNoGroup ? -1 : std::ranges::find(groups, group) - groups.begin());
+    }
+    return first;
+  };
+  EXPECT_EQ(same_as("f"), (std::vector<std::ptrdiff_t>{0, 1, 0, 0, -1}));
+  EXPECT_EQ(same_as("bag"), (std::vector<std::ptrdiff_t>{0, 1, -1, 0, 4}));
+  EXPECT_EQ(same_as("user"), (std::vector<std::ptrdiff_t>{0, 1, 0, -1, 1}));
+  EXPECT_EQ(same_as("n"), (std::vector<std::ptrdiff_t>{0, 1, 2, 3, 4}));  // a number, as written
+}
+
+TEST_F(LoaderTest, AColumnToGroupByThatIsNotThereIsRefused) {
+  DataConfig config = config_of(5, 2);
+  config.group_by = "user";
+  Batch batch;
+  const std::string error = error_of([&] { open(config)->next(batch); }, ErrorCode::kInvalidConfig);
+  EXPECT_TRUE(contains(error, "no column 'user', which data.group_by reads")) << error;
+  config.group_by = "";
+  open(config)->next(batch);
+  EXPECT_TRUE(batch.groups.empty());
 }
 
 TEST_F(LoaderTest, OneWeightedFeatureGivesWeightsToAll) {
@@ -270,6 +315,29 @@ TEST_F(LoaderTest, SyntheticRowsNeedNoFile) {
   EXPECT_EQ(ids_of(*source).size(), 3U);
   const auto eval = open(config, {}, Role::kEval);
   EXPECT_EQ(ids_of(*eval)[0].size(), 200U);
+}
+
+TEST_F(LoaderTest, PredictionKeepsEveryLineAndReadsNoLabel) {
+  const std::string text = "n,f\n1,10\nx,11\n\n4,13\n";
+  DataConfig config = csv_config(write("unlabelled.csv", text), {"n"}, {"f"});
+  config.eval.path = config.train.path;
+  config.schema.features[0].type = "int";
+  config.batch_size = 3;
+  const auto source = open(config, {}, Role::kPredict);
+  Batch batch;
+  ASSERT_TRUE(source->next(batch));
+  ASSERT_EQ(batch.num_rows, 3);
+  EXPECT_EQ(batch.labels[0], 0.0F);
+  EXPECT_TRUE(std::isnan(batch.labels[1]));
+  EXPECT_TRUE(std::isnan(batch.labels[2]));
+  EXPECT_EQ(batch.offsets, (std::vector<std::int64_t>{0, 1, 1, 1}));
+  EXPECT_EQ(batch.numeric, (std::vector<float>{1, 0, 0}));
+  ASSERT_TRUE(source->next(batch));
+  ASSERT_EQ(batch.num_rows, 1);
+  EXPECT_EQ(batch.labels[0], 0.0F);
+  EXPECT_EQ(batch.ids, std::vector<std::uint64_t>{13});
+  EXPECT_FALSE(source->next(batch));
+  EXPECT_EQ(source->stats().bad_rows, 1);
 }
 
 }  // namespace

@@ -155,6 +155,24 @@ TEST_F(TextRowsTest, ALineMayBeLongerThanABlock) {
   EXPECT_EQ(read_text(config, {}, {.block_bytes = 16}).rows.size(), 2U);
 }
 
+TEST_F(TextRowsTest, AFileWithoutHeaderMayBeginWithBlocksOfBlankLines) {
+  for (const int blank : {1, 31, 32, 33, 64, 100}) {
+    DataConfig config = csv_config(
+        write("log.csv", std::string(static_cast<std::size_t>(blank), '\n') + "5,1\n6,0\n"), {"n"},
+        {});
+    config.schema.header = false;
+    config.schema.numeric[0].column = "0";
+    config.schema.label.column = "1";
+    const ReadResult result = read_text(config, {}, {.block_bytes = 33});
+    ASSERT_EQ(result.rows.size(), 2U) << blank;
+    EXPECT_EQ(result.rows[0].number, blank);
+    EXPECT_EQ(result.rows[1].numeric, std::vector<std::string>{show(6)});
+    write("blank.csv", std::string(static_cast<std::size_t>(blank), '\n'));
+    config.train.path = {path_of("blank.csv")};
+    EXPECT_TRUE(read_text(config, {}, {.block_bytes = 33}).rows.empty()) << blank;
+  }
+}
+
 TEST_F(TextRowsTest, OnlyTheFirstTenBadRowsAreShown) {
   std::string text = "y,n,f\n";
   for (int i = 0; i < 50; ++i) text += "1,x," + std::to_string(i) + "\n1,2,3\n";

@@ -4,6 +4,7 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace satrap {
@@ -168,6 +169,18 @@ ConfigOrigins load_config(T& config,
 /// The whole config as YAML text that load_config reads back to the same values.
 template <ConfigStruct T>
 std::string dump_config(T config);
+
+/// One value of a config: {"train.epochs", "1"}. A list of scalars is one value, "[a, b]"; elements
+/// of lists of structs have their index in the path.
+struct ConfigValue {
+  std::string path;
+  std::string text;
+  friend bool operator==(const ConfigValue&, const ConfigValue&) = default;
+};
+
+/// The values of what dump_config has written, in its order. Throws Error(kInvalidConfig), as
+/// load_config does, with `name` for the file's.
+std::vector<ConfigValue> config_values(const std::string& yaml, const std::string& name);
 
 /// Documentation of one key (dotted path; list indices and names of named entries may be left out
 /// or given as `*`) or of a whole section; with an empty path, of everything: type, default, rule,

@@ -91,6 +91,10 @@ void write_file_atomic(const std::string& path, std::string_view content);
 /// an empty folder, of the name `to` is replaced.
 void rename_atomic(const std::string& from, const std::string& to);
 
+/// As rename_atomic for a folder that may also take the place of a full one, which is then removed.
+/// At every moment one of the two has the name `to`.
+void replace_directory(const std::string& from, const std::string& to);
+
 /// Brings the names in a folder (files created, renamed, removed) to the disk.
 void fsync_directory(const std::string& path);
 

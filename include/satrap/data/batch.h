@@ -14,11 +14,14 @@ struct Batch {
   std::int64_t num_rows = 0;
   std::int64_t num_features = 0;
   std::int64_t num_numeric = 0;
-  std::vector<float> labels;          // [num_rows], 0 or 1
+  std::int64_t num_labels = 1;
+  std::vector<float> labels;          // [num_rows, num_labels] row-major, 0 or 1
   std::vector<float> numeric;         // [num_rows, num_numeric] row-major, transformed, finite
   std::vector<std::int64_t> offsets;  // [num_features * num_rows + 1], ascending from 0
   std::vector<std::uint64_t> ids;     // [offsets.back()]
   std::vector<float> id_weights;      // [offsets.back()], or empty: every weight is 1
+  std::vector<std::uint64_t> groups;  // [num_rows] by data.group_by, kNoGroup where the value is
+                                      // missing; empty without group_by
 };
 
 }  // namespace satrap::data

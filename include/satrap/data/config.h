@@ -16,6 +16,15 @@ struct LabelConfig {
   std::vector<std::string> negative = {};  // texts that mean 0; empty: any that is not positive
   std::vector<double> threshold = {};      // numbers from this one on mean 1; empty: 0 and 1 only
   void visit(ConfigVisitor& v);
+  friend bool operator==(const LabelConfig&, const LabelConfig&) = default;
+};
+
+/// One of several labels of a row.
+struct NamedLabelConfig {
+  std::string name = "";  // empty: that of the column; no control characters
+  LabelConfig source;     // its fields stand beside the name
+  double weight = 1.0;    // of the label's loss, in [1e-6, 1e6]
+  void visit(ConfigVisitor& v);
 };
 
 /// A number that becomes one input of the dense network, or two with a missing indicator. A name
@@ -60,7 +69,8 @@ struct SchemaConfig {
   std::vector<std::string> columns = {};  // names, for files without a header
   bool trim = true;                       // drop spaces around a field
   std::vector<std::string> missing = {};
-  LabelConfig label;
+  LabelConfig label;                          // of a model of one label
+  std::vector<NamedLabelConfig> labels = {};  // of a model of several; empty: `label`
   std::vector<NumericConfig> numeric;
   std::vector<FeatureConfig> features;
   void visit(ConfigVisitor& v);
@@ -79,6 +89,7 @@ struct DataConfig {
   SchemaConfig schema;
   std::string format = "auto";  // auto | criteo | csv | synthetic
   FilesConfig train, eval;
+  std::string group_by = "";       // feature, or column; empty: none
   std::int64_t batch_size = 2048;  // of a step, over all ranks
   std::int64_t reader_threads = 0;
   std::int64_t shuffle_rows = 0;

@@ -7,7 +7,7 @@
 
 namespace satrap::data {
 
-/// The first `num_rows` rows as they were understood, before numeric transforms: label, numbers,
+/// The first `num_rows` rows as they were understood, before numeric transforms: labels, numbers,
 /// and ids in the notation of their type (of a string its hash), with weights. "-": missing, or an
 /// empty bag.
 std::string describe_head(const DataConfig& config,
@@ -18,8 +18,8 @@ std::string describe_head(const DataConfig& config,
 /// Statistics per column over all rows (or the first `max_rows`; 0: all): share of missing values;
 /// of numbers minimum, mean, standard deviation and maximum; of ids how many there are per row, how
 /// many different ones (exact up to 65,536, then an estimate with standard error 0.8 %, marked "~")
-/// and the most frequent ones (while they are counted exactly); and the share of positive labels,
-/// rows and bad rows.
+/// and the most frequent ones (while they are counted exactly); and the share of positives of each
+/// label, rows and bad rows.
 std::string describe_stats(const DataConfig& config,
                            const Schema& schema,
                            Role role,

@@ -11,7 +11,11 @@
 
 namespace satrap::data {
 
-enum class Role { kTrain, kEval };
+/// kPredict reads the files of kEval for their inputs alone: the label's column may be missing, and
+/// no line is left out, so that the n-th row is the n-th line (of all files, headers not counted).
+/// Labels are 0, or NaN for a line without a usable row: a blank one, or a bad one, of which
+/// on_bad_row says what it does.
+enum class Role { kTrain, kEval, kPredict };
 
 struct ReadOptions {
   std::int64_t seed = 1;

@@ -17,15 +17,18 @@ struct RowBlock {
   };
 
   std::int64_t num_rows = 0;
-  std::int64_t first_row = 0;               // number of the first row within the epoch (all ranks)
-  std::vector<std::int64_t> row_numbers;    // [num_rows] ascending, number of each row within the
-                                            // epoch; empty: first_row, first_row + 1, ...
-  std::vector<float> labels;                // [num_rows], 0 or 1
+  std::int64_t first_row = 0;             // number of the first row within the epoch (all ranks)
+  std::vector<std::int64_t> row_numbers;  // [num_rows] ascending, number of each row within the
+                                          // epoch; empty: first_row, first_row + 1, ...
+  std::int64_t num_labels = 1;
+  std::vector<float> labels;                // [num_rows, num_labels] row-major, 0 or 1
   std::vector<std::vector<float>> numeric;  // [num_numeric][num_rows]; NaN: missing
   std::vector<Bags> bags;                   // [num_id_columns]
 
   /// Empties the block for reuse, keeping the memory, with the given numbers of columns.
-  void clear(std::int64_t num_numeric, std::int64_t num_id_columns);
+  void clear(std::int64_t num_numeric,
+             std::int64_t num_id_columns,
+             std::int64_t num_label_columns = 1);
 
   /// Number within the epoch of row r of the block.
   std::int64_t row_number(std::int64_t r) const {

@@ -29,10 +29,12 @@ struct RowSplit {
 /// One pass over the rows of one epoch.
 struct RowPass {
   std::int64_t epoch = 0;
-  std::int64_t first_row = 0;    // rows with a smaller number are left out
-  std::int64_t max_rows = 0;     // rows from this number on are left out; 0: none
-  RowSplit split = {};           // and so are rows of other ranks
-  std::int64_t num_threads = 1;  // the producer may use; at least 1
+  std::int64_t first_row = 0;     // rows with a smaller number are left out
+  std::int64_t max_rows = 0;      // rows from this number on are left out; 0: none
+  RowSplit split = {};            // and so are rows of other ranks
+  std::int64_t num_threads = 1;   // the producer may use; at least 1
+  bool keeps_every_line = false;  // of text: one without a usable row is a row with label NaN,
+                                  // every number missing and every bag empty
 };
 
 /// Produces the rows of one pass, in the order of their numbers, the same ones in every pass with

@@ -21,8 +21,11 @@ struct Schema {
   std::vector<SchemaFeature> features;
   std::vector<std::string> numeric_names;  // "age", and "age.missing" for its indicator
   bool weighted = false;                   // Batch::id_weights is filled
+  std::vector<NamedLabelConfig> labels;    // at least one, all named
+  bool labelled = true;                    // false: labels are not read, and need not be there
 
   std::int64_t num_features() const { return static_cast<std::int64_t>(features.size()); }
+  std::int64_t num_labels() const { return static_cast<std::int64_t>(labels.size()); }
   std::int64_t num_numeric_outputs() const {
     return static_cast<std::int64_t>(numeric_names.size());
   }
@@ -32,10 +35,15 @@ struct Schema {
 
   /// Columns of RowBlock::bags.
   struct IdColumn {
-    std::int64_t feature = 0;  // in `features`
+    std::int64_t feature = 0;  // in `features`; kGroups: read for Batch::groups alone
     FeatureConfig config;
   };
   std::vector<IdColumn> id_columns;
+
+  /// Where Batch::groups comes from: a feature, or else the id column of no feature.
+  static constexpr std::int64_t kGroups = -1;
+  bool grouped = false;
+  std::int64_t group_feature = kGroups;
 
   /// Inputs of the dense network made of one number.
   struct NumericInput {

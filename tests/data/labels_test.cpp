@@ -1,0 +1,301 @@
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "satrap/core/log.h"
+#include "satrap/data/inspect.h"
+#include "satrap/data/loader.h"
+#include "tests/data/text_files.h"
+
+namespace satrap::data {
+namespace {
+
+using Floats = std::vector<float>;
+
+/// Rows with a click, a purchase and a number.
+class LabelsTest : public FilesTest {
+ protected:
+  LabelsTest() { set_log_level(LogLevel::kOff); }
+  ~LabelsTest() override { set_log_level(LogLevel::kInfo); }
+
+  DataConfig config_of(const std::string& text) const {
+    DataConfig config;
+    config.train.path = {write("log.csv", text)};
+    config.eval.path = config.train.path;
+    config.schema.numeric.emplace_back().name = "n";
+    add_label(config, "click");
+    add_label(config, "buy");
+    return config;
+  }
+
+  static void add_label(DataConfig& config, const std::string& column) {
+    config.schema.labels.emplace_back().source.column = column;
+  }
+
+  static std::vector<Batch> read(const DataConfig& config, Role role = Role::kTrain) {
+    const Schema schema = resolve_schema(config);
+    const auto source = open_batches(config, schema, fixed_transforms(schema), role, {});
+    std::vector<Batch> batches;
+    for (Batch batch; source->next(batch);) batches.push_back(batch);
+    return batches;
+  }
+
+  static std::string refused(const DataConfig& config, const ConfigOrigins& origins = {}) {
+    return error_of([&] { validate(config, origins); }, ErrorCode::kInvalidConfig);
+  }
+};
+
+TEST_F(LabelsTest, ARowHasEveryLabelInTheOrderOfTheSchema) {
+  const DataConfig config = config_of("buy,n,click\n0,7,1\n1,8,1\n0,9,0\n");
+  const std::vector<Batch> batches = read(config);
+  ASSERT_EQ(batches.size(), 1U);
+  EXPECT_EQ(batches[0].num_rows, 3);
+  EXPECT_EQ(batches[0].num_labels, 2);
+  EXPECT_EQ(batches[0].labels, (Floats{1, 0, 1, 1, 0, 0}));
+  EXPECT_EQ(batches[0].numeric, (Floats{7, 8, 9}));
+}
+
+TEST_F(LabelsTest, BatchesAreCutBetweenRows) {
+  DataConfig config = config_of("click,buy,n\n1,0,1\n0,1,2\n1,1,3\n");
+  config.batch_size = 2;
+  const std::vector<Batch> batches = read(config);
+  ASSERT_EQ(batches.size(), 2U);
+  EXPECT_EQ(batches[0].labels, (Floats{1, 0, 0, 1}));
+  EXPECT_EQ(batches[1].labels, (Floats{1, 1}));
+}
+
+TEST_F(LabelsTest, OneColumnMayGiveSeveralLabels) {
+  DataConfig config = config_of("rating,n\n5,1\n3,2\n1,3\n");
+  config.schema.labels.resize(2);
+  config.schema.labels[0] = {.name = "liked", .source = {.column = "rating", .threshold = {3}}};
+  config.schema.labels[1] = {.name = "loved", .source = {.column = "rating", .threshold = {5}}};
+  EXPECT_EQ(read(config).at(0).labels, (Floats{1, 1, 1, 0, 0, 0}));
+}
+
+TEST_F(LabelsTest, ARowIsBadIfAnyLabelIs) {
+  const DataConfig config = config_of("click,buy,n\n1,x,1\n0,1,2\n,1,3\n1,0,4\n");
+  const std::vector<Batch> batches = read(config);
+  ASSERT_EQ(batches.size(), 1U);
+  EXPECT_EQ(batches[0].labels, (Floats{0, 1, 1, 0}));
+  EXPECT_EQ(batches[0].numeric, (Floats{2, 4}));
+}
+
+TEST_F(LabelsTest, ShufflingKeepsTheLabelsOfARowTogether) {
+  std::string text = "click,buy,n\n";
+  for (int r = 0; r < 500; ++r) {
+    text += std::to_string(r % 2) + "," + std::to_string(r % 3 == 0 ? 1 : 0) + "," +
+            std::to_string(r) + "\n";
+  }
+  DataConfig config = config_of(text);
+  config.shuffle_rows = 64;
+  config.batch_size = 500;
+  const Batch batch = read(config).at(0);
+  ASSERT_EQ(batch.num_rows, 500);
+  EXPECT_FALSE(std::is_sorted(batch.numeric.begin(), batch.numeric.end()));
+  for (std::size_t r = 0; r < 500; ++r) {
+    const int row = static_cast<int>(batch.numeric[r]);
+    EXPECT_EQ(batch.labels[2 * r], static_cast<float>(row % 2));
+    EXPECT_EQ(batch.labels[2 * r + 1], row % 3 == 0 ? 1.0F : 0.0F);
+  }
+}
+
+TEST_F(LabelsTest, PredictionReadsNoneOfThem) {
+  const std::vector<Batch> batches = read(config_of("n\n4\nx\n6\n"), Role::kPredict);
+  ASSERT_EQ(batches.size(), 1U);
+  ASSERT_EQ(batches[0].labels.size(), 6U);
+  EXPECT_EQ(batches[0].labels[0], 0.0F);
+  EXPECT_TRUE(std::isnan(batches[0].labels[2]));
+  EXPECT_TRUE(std::isnan(batches[0].labels[3]));
+  EXPECT_EQ(batches[0].labels[4], 0.0F);
+}
+
+TEST_F(LabelsTest, WithoutAHeaderPredictionMissesTheColumnsOfAllLabels) {
+  DataConfig config = config_of("4\n6\n");
+  config.schema.header = false;
+  config.schema.columns = {"click", "n", "buy"};
+  EXPECT_EQ(read(config, Role::kPredict).at(0).numeric, (Floats{4, 6}));
+}
+
+/// Rows of a file without a header to predict for, whose columns are click, n, buy, m.
+class WithoutHeader : public LabelsTest {
+ protected:
+  DataConfig file(const std::string& text) const {
+    DataConfig config = config_of(text);
+    config.schema.header = false;
+    config.schema.columns = {"click", "n", "buy", "m"};
+    config.schema.numeric.emplace_back().name = "m";
+    return config;
+  }
+
+  /// The numbers of all lines; "-" for a line without a row.
+  static std::string numbers(const DataConfig& config) {
+    std::string text;
+    for (const Batch& batch : read(config, Role::kPredict)) {
+      const std::size_t labels = batch.labels.size() / static_cast<std::size_t>(batch.num_rows);
+      const std::size_t width = batch.numeric.size() / static_cast<std::size_t>(batch.num_rows);
+      for (std::size_t i = 0; i < batch.numeric.size(); ++i) {
+        const bool usable = !std::isnan(batch.labels[i / width * labels]);
+        if (!usable && i % width > 0) continue;
+        text += usable ? std::to_string(static_cast<int>(batch.numeric[i])) : "-";
+        text += ' ';
+      }
+    }
+    return text;
+  }
+
+  static std::string refused_file(const DataConfig& config) {
+    return error_of([&] { read(config, Role::kPredict); }, ErrorCode::kInvalidConfig);
+  }
+};
+
+TEST_F(WithoutHeader, AFileHasAllLabelsOrNone) {
+  EXPECT_EQ(numbers(file("1,4,0,5\n0,6,1,7\n")), "4 5 6 7 ");
+  EXPECT_EQ(numbers(file("4,5\n6,7\n")), "4 5 6 7 ");
+}
+
+TEST_F(WithoutHeader, TheFirstLineThatIsNotBlankTellsTheColumns) {
+  const std::string lines = "4,5\n\n6,7\n";
+  EXPECT_EQ(numbers(file("\n" + lines)), "- 4 5 - 6 7 ");
+  EXPECT_EQ(numbers(file("\r\n" + lines)), "- 4 5 - 6 7 ");
+  EXPECT_EQ(numbers(file("\n\r\n\n" + lines)), "- - - 4 5 - 6 7 ");
+  EXPECT_EQ(numbers(file("\xEF\xBB\xBF\n" + lines)), "- 4 5 - 6 7 ");
+  EXPECT_EQ(numbers(file("\n1,4,0,5\n")), "- 4 5 ");
+}
+
+TEST_F(WithoutHeader, AFileOfOtherColumnsIsRefusedWithTheirNumbers) {
+  for (const char* line : {"1,4,5", "4", "1,4,0,5,6"}) {  // one label; a short line; a long one
+    const std::string error = refused_file(file(concat("\n", line, "\n4,5\n")));
+    const auto columns = std::count(line, line + std::strlen(line), ',') + 1;
+    EXPECT_TRUE(contains(error, concat("log.csv:2: ", columns, " column"))) << error;
+    EXPECT_TRUE(contains(error, "the schema has 4, or 2 without those of all labels")) << error;
+  }
+}
+
+TEST_F(WithoutHeader, ALaterLineOfOtherColumnsIsABadOne) {
+  EXPECT_EQ(numbers(file("4,5\n1,4,5\n6,7\n")), "4 5 - 6 7 ");
+}
+
+TEST_F(WithoutHeader, ALabelMadeOfAnInputIsNotMissing) {
+  DataConfig config = file("4,5\n6,7\n");
+  config.schema.labels[1] = {.name = "many", .source = {.column = "n", .threshold = {3}}};
+  config.schema.columns = {"click", "n", "m"};
+  EXPECT_EQ(numbers(config), "4 5 6 7 ");
+}
+
+TEST_F(WithoutHeader, ABlankFileHasLinesAndNoColumns) { EXPECT_EQ(numbers(file("\n\n")), "- - "); }
+
+TEST_F(WithoutHeader, NumberedColumnsAreCountedOnALineThatIsNotBlank) {
+  DataConfig config = config_of("\n1,4,0\n");
+  config.schema.header = false;
+  config.schema.labels[0].source.column = "0";
+  config.schema.labels[1].source.column = "2";
+  config.schema.numeric[0].column = "1";
+  EXPECT_EQ(read(config).at(0).labels, (Floats{1, 0}));
+  EXPECT_EQ(numbers(config), "- 4 ");
+}
+
+TEST_F(LabelsTest, ALabelIsCalledAsItsColumnUnlessItHasAName) {
+  DataConfig config = config_of("click,buy,n\n1,1,1\n");
+  config.schema.labels[1].name = "purchase";
+  const Schema schema = resolve_schema(config);
+  ASSERT_EQ(schema.num_labels(), 2);
+  EXPECT_EQ(schema.labels[0].name, "click");
+  EXPECT_EQ(schema.labels[1].name, "purchase");
+}
+
+TEST_F(LabelsTest, TheOneOfLabelIsAListOfOne) {
+  const DataConfig config = csv_config(write("log.csv", "y,n\n1,1\n0,2\n"), {"n"}, {});
+  const Schema schema = resolve_schema(config);
+  ASSERT_EQ(schema.num_labels(), 1);
+  EXPECT_EQ(schema.labels[0].name, "y");
+  EXPECT_EQ(schema.labels[0].weight, 1.0);
+  EXPECT_EQ(read(config).at(0).labels, (Floats{1, 0}));
+}
+
+TEST_F(LabelsTest, LabelAndLabelsAreNotBothWritten) {
+  DataConfig config = config_of("click,buy,n\n1,1,1\n");
+  config.schema.label.column = "y";
+  const std::string error = refused(config, {{"data.schema.labels", "job.yaml:7"}});
+  EXPECT_TRUE(error.starts_with("job.yaml:7: data.schema.labels: ")) << error;
+  EXPECT_TRUE(contains(error, "'y'")) << error;
+}
+
+TEST_F(LabelsTest, NamesAreUnique) {
+  DataConfig config = config_of("click,buy,n\n1,1,1\n");
+  config.schema.labels[1].name = "click";
+  EXPECT_TRUE(contains(refused(config), "two labels are named 'click'"));
+}
+
+TEST_F(LabelsTest, ANameIsOneWordOrMoreOfALine) {
+  DataConfig config = config_of("click,buy,n\n1,1,1\n");
+  std::string& name = config.schema.labels[1].name;
+  for (const char* fine : {"", "a third", "\xC3\xA9t\xC3\xA9", "click/buy"}) {
+    name = fine;
+    EXPECT_NO_THROW(validate(config)) << fine;
+  }
+  for (const char* broken : {"a\tb", "a\n", "\r", "\x1B[1m", "\x7F"}) {
+    name = broken;
+    const std::string error = refused(config, {{"data.schema.labels.1.name", "job.yaml:9"}});
+    EXPECT_TRUE(error.starts_with("job.yaml:9: data.schema.labels.1.name: ")) << error;
+    EXPECT_TRUE(contains(error, "control character")) << error;
+  }
+  EXPECT_TRUE(contains(refused(config), "got the byte 127 at place 0"));
+}
+
+TEST_F(LabelsTest, AColumnWhoseNameCannotBeThatOfALabelNeedsAnother) {
+  DataConfig config = config_of("click,buy,n\n1,1,1\n");
+  std::string& column = config.schema.labels[1].source.column;
+  column = "a\tb";
+  EXPECT_TRUE(contains(refused(config), "data.schema.labels.1.column: a label's name has no"));
+  column = "";
+  EXPECT_TRUE(contains(refused(config), "data.schema.labels.1.column: a label without a name"));
+  config.schema.labels[1].name = "buy";
+  column = "a\tb";
+  EXPECT_NO_THROW(validate(config));
+}
+
+TEST_F(LabelsTest, AWeightIsNeitherNothingNorEverything) {
+  const auto load = [&](const std::string& weight) {
+    NamedLabelConfig label;
+    load_config(label, write("label.yaml", "{column: click, weight: " + weight + "}\n"));
+    return label.weight;
+  };
+  EXPECT_EQ(load("1.0e-6"), 1e-6);
+  EXPECT_EQ(load("1.0e+6"), 1e6);
+  for (const char* weight : {"0.0", "-1.0", "9.0e-7", "1.1e+6", "1.0e+39"}) {
+    const std::string error = error_of([&] { load(weight); }, ErrorCode::kInvalidConfig);
+    EXPECT_TRUE(contains(error, "weight: must be >= 1e-06, <= 1e+06, got ")) << error;
+  }
+}
+
+TEST_F(LabelsTest, TheRulesOfALabelHoldForEach) {
+  DataConfig config = config_of("click,buy,n\n1,1,1\n");
+  config.schema.labels[1].source.negative = {"no"};
+  const std::string error = refused(config, {{"data.schema.labels.1.negative", "job.yaml:9"}});
+  EXPECT_TRUE(contains(error, "job.yaml:9: data.schema.labels.1.negative")) << error;
+}
+
+TEST_F(LabelsTest, AMadeUpLogHasOne) {
+  DataConfig config;
+  config.format = "synthetic";
+  add_label(config, "click");
+  EXPECT_TRUE(contains(refused(config), "data.schema.labels: a synthetic log has one label"));
+}
+
+TEST_F(LabelsTest, AMissingColumnIsNamedWithItsLabel) {
+  const DataConfig config = config_of("click,n\n1,1\n");
+  const std::string error = error_of([&] { read(config); }, ErrorCode::kInvalidConfig);
+  EXPECT_TRUE(contains(error, "no column 'buy', which label 'buy' reads")) << error;
+}
+
+TEST_F(LabelsTest, ALookAtTheDataShowsEach) {
+  const DataConfig config = config_of("click,buy,n\n1,0,1\n1,1,2\n0,0,3\n1,0,4\n");
+  const Schema schema = resolve_schema(config);
+  EXPECT_TRUE(
+      describe_head(config, schema, Role::kTrain, 1).starts_with("row 0: click 1, buy 0\n"));
+  EXPECT_TRUE(describe_stats(config, schema, Role::kTrain, 0)
+                  .starts_with("4 rows, click 75.0000%, buy 25.0000% positive, 0 bad rows\n"));
+}
+
+}  // namespace
+}  // namespace satrap::data
