@@ -23,27 +23,55 @@ void check_used(const char* section,
 
 }  // namespace
 
-bool needs_first_order(const std::string& model_type) { return model_type == "deepfm"; }
+bool needs_first_order(const std::string& model_type) {
+  return model_type == "fm" || model_type == "wide_deep" || model_type == "deepfm";
+}
 bool needs_dim_one(const std::string& model_type) { return model_type == "logistic"; }
+
+void AttendConfig::visit(ConfigVisitor& v) {
+  v.field("sequence", sequence,
+          "Feature of pooling: sequence whose elements are scored and summed.", {.required = true});
+  v.field("query", query,
+          "Feature that scores them, one vector as wide as an element: the candidate item. Best of "
+          "the same table.",
+          {.required = true});
+}
 
 void ModelConfig::visit(ConfigVisitor& v) {
   v.field(
       "type", type,
       "Dense network. logistic: sum of one weight per id plus a linear function of the numbers. "
+      "fm: factorization machine. wide_deep: the sum and linear function beside an MLP. "
       "deepfm: factorization machine beside an MLP. dcn_v2: cross layers beside an MLP. dlrm: "
-      "dot products of embeddings and a bottom MLP, then a top MLP. ffnn: PERSIA's tower.",
-      {.one_of = {"logistic", "deepfm", "dcn_v2", "dlrm", "ffnn"}});
+      "dot products of embeddings and a bottom MLP, then a top MLP. ffnn: PERSIA's tower. din: "
+      "Deep Interest Network, the candidate item attends to a sequence, then an MLP. torchscript: "
+      "a module of your own, saved by torch.jit.save.",
+      {.one_of = {"logistic", "fm", "wide_deep", "deepfm", "dcn_v2", "dlrm", "ffnn", "din",
+                  "torchscript"}});
   v.field(
       "bottom", bottom,
       "dlrm, ffnn: widths of the layers over the numeric input. dlrm appends a layer as wide as "
       "an embedding unless the last one is. Without numeric input there is no bottom.",
       {.min = 1});
   v.field("sparse", sparse, "ffnn: widths of the layers over the pooled embeddings.", {.min = 1});
-  v.field("top", top,
-          "dlrm, ffnn: widths of the layers over everything joined; a last layer of 1 is added.",
-          {.min = 1});
-  v.field("hidden", hidden, "deepfm, dcn_v2: widths of the deep tower.", {.min = 1});
+  v.field(
+      "top", top,
+      "dlrm, ffnn, din: widths of the layers over everything joined; a last layer of 1 is added.",
+      {.min = 1});
+  v.field("hidden", hidden, "wide_deep, deepfm, dcn_v2: widths of the deep tower.", {.min = 1});
   v.field("cross_layers", cross_layers, "dcn_v2: number of cross layers.", {.min = 0});
+  v.field(
+      "head", head,
+      "dlrm, ffnn, din, dcn_v2: widths of the hidden layers that each label has of its own, over "
+      "what `top` (dcn_v2: the cross layers and the deep tower) gives; a last layer of 1 is added.",
+      {.min = 1});
+  v.field("attention", attention,
+          "din: widths of the layers that score an element k for a query q from [q, k, q - k, "
+          "q * k]; a last layer of 1 is added. Scores are not normalised (no softmax).",
+          {.min = 1});
+  v.list("attend", attend,
+         "din: which feature attends to which sequence. `top` gets, of each, the elements summed "
+         "by score, and all other inputs as they are.");
   v.field("activation", activation, "ffnn: after every layer but the last.",
           {.one_of = {"none", "relu"}});
   v.field(
@@ -53,8 +81,16 @@ void ModelConfig::visit(ConfigVisitor& v) {
   v.field(
       "dropout", dropout,
       "Probability that an output of a hidden layer is zeroed in training; after each ReLU that "
-      "another layer of the same tower follows.",
+      "another layer of the same tower follows. `top` and a label's `head` are one tower, up to "
+      "the logit: what is zeroed in `top` is so for all labels, each head has draws of its own. "
+      "din: in `top` and `head` alone.",
       {.min = 0.0, .max = 0.99});
+  v.field("path", path,
+          "torchscript: file of the module, whose forward(numeric [n, numeric inputs], pooled [n, "
+          "embedding columns]) gives the logits, [n] or [n, 1], of several labels [n, labels]. Its "
+          "parameters are trained from the "
+          "values they have; it is run in evaluation mode (no dropout, buffers stay as they are). "
+          "Read again by whoever resumes or uses the checkpoint.");
 }
 
 void ModelConfig::validate() const {
@@ -64,12 +100,24 @@ void ModelConfig::validate() const {
   };
   check("bottom", bottom != defaults.bottom, {"dlrm", "ffnn"});
   check("sparse", sparse != defaults.sparse, {"ffnn"});
-  check("top", top != defaults.top, {"dlrm", "ffnn"});
-  check("hidden", hidden != defaults.hidden, {"deepfm", "dcn_v2"});
+  check("top", top != defaults.top, {"dlrm", "ffnn", "din"});
+  check("hidden", hidden != defaults.hidden, {"wide_deep", "deepfm", "dcn_v2"});
   check("cross_layers", cross_layers != defaults.cross_layers, {"dcn_v2"});
+  check("head", head != defaults.head, {"dcn_v2", "dlrm", "ffnn", "din"});
+  check("attention", attention != defaults.attention, {"din"});
+  check("attend", !attend.empty(), {"din"});
   check("activation", activation != defaults.activation, {"ffnn"});
   check("batch_norm", batch_norm != defaults.batch_norm, {"ffnn"});
-  check("dropout", dropout != defaults.dropout, {"deepfm", "dcn_v2", "dlrm", "ffnn"});
+  check("dropout", dropout != defaults.dropout,
+        {"wide_deep", "deepfm", "dcn_v2", "dlrm", "ffnn", "din"});
+  if (type == "din" && attend.empty()) {
+    throw Error(ErrorCode::kInvalidConfig,
+                "model.type: din needs model.attend, such as [{sequence: history, query: item}]");
+  }
+  check("path", path != defaults.path, {"torchscript"});
+  if (type == "torchscript" && path.empty()) {
+    throw Error(ErrorCode::kInvalidConfig, "model.path: is not set; model 'torchscript' needs it");
+  }
   if (dropout > 0.0 && activation == "none") {
     throw Error(ErrorCode::kInvalidConfig,
                 "model.dropout follows a ReLU: model.activation must not be none");

@@ -11,6 +11,7 @@
 #include "src/dense/ops.h"
 #include "src/dense/optimizer.h"
 #include "src/dense/reduce.h"
+#include "src/dense/torchscript.h"
 
 namespace satrap::dense {
 namespace {
@@ -25,12 +26,18 @@ class Network : public DenseNetwork {
           ThreadPool& pool)
       : shape_(shape),
         pooled_width_(shape.pooled_width()),
+        num_labels_(shape.num_labels()),
         optimizer_config_(optimizer),
         precision_(precision),
         dropout_seed_(hash64(seed, 0xD50)),
         pool_(pool) {
-    logits_ = layout_.add_scratch(1);
-    dlogits_ = layout_.add_scratch(1);
+    if (model.type == "torchscript" && precision == Precision::kBf16) {
+      throw Error(ErrorCode::kInvalidConfig,
+                  "train.precision: bf16 does not go with model 'torchscript', which computes as "
+                  "its module says");
+    }
+    logits_ = layout_.add_scratch(num_labels_);
+    dlogits_ = layout_.add_scratch(num_labels_);
     model_ = make_model(model, shape, layout_);
     parameters_ = AlignedBuffer(layout_.num_parameters());
     buffers_ = AlignedBuffer(layout_.num_buffer_values());
@@ -56,6 +63,9 @@ class Network : public DenseNetwork {
   std::span<float> gradient() override { return gradient_->values(); }
   std::int64_t num_parameters() const override { return layout_.num_parameters(); }
   std::vector<NamedTensor> state() override;
+  std::string to_torchscript() override {
+    return dense::to_torchscript(*model_, layout_, parameters_.span(), buffers_.span());
+  }
 
  private:
   // What one lane adds to the result.
@@ -80,6 +90,7 @@ class Network : public DenseNetwork {
 
   const InputShape shape_;
   const std::int64_t pooled_width_;
+  const std::int64_t num_labels_;
   const DenseOptimizerConfig optimizer_config_;
   const Precision precision_;
   const std::uint64_t dropout_seed_;
@@ -104,7 +115,8 @@ void Network::check_shapes(const DenseInput& input, std::size_t num_probabilitie
   SATRAP_CHECK(input.pooled.size() == rows * static_cast<std::size_t>(pooled_width_),
                "pooled input: ", rows, " rows of ", pooled_width_, " wanted, got ",
                input.pooled.size(), " values");
-  SATRAP_CHECK(num_probabilities == rows, "probabilities: ", rows, " wanted, got ",
+  const std::size_t wanted = rows * static_cast<std::size_t>(num_labels_);
+  SATRAP_CHECK(num_probabilities == wanted, "probabilities: ", wanted, " wanted, got ",
                num_probabilities);
 }
 
@@ -160,7 +172,7 @@ DenseResult Network::forward_backward(const DenseInput& input,
   check_shapes(input, probabilities.size());
   const std::int64_t loss_rows = input.loss_rows > 0 ? input.loss_rows : input.num_rows;
   SATRAP_CHECK(loss_rows > 0, "a batch without rows has no mean loss");
-  SATRAP_CHECK(input.labels.size() == probabilities.size(), "labels: ", input.num_rows,
+  SATRAP_CHECK(input.labels.size() == probabilities.size(), "labels: ", probabilities.size(),
                " wanted, got ", input.labels.size());
   SATRAP_CHECK(grad_pooled.size() == input.pooled.size(), "grad_pooled: ", input.pooled.size(),
                " values wanted, got ", grad_pooled.size());
@@ -192,8 +204,10 @@ DenseResult Network::forward_backward(const DenseInput& input,
     const Matrix dpooled(grad_pooled.data() + piece.first * pooled_width_, piece.count,
                          pooled_width_);
     model_->forward(pass, rows, logits);
-    const double loss = binary_cross_entropy(logits, input.labels.data() + piece.first, factor,
-                                             probabilities.data() + piece.first, dlogits);
+    const std::int64_t first_label = piece.first * num_labels_;
+    const double loss =
+        binary_cross_entropy(logits, input.labels.data() + first_label, shape_.label_weights.data(),
+                             factor, probabilities.data() + first_label, dlogits);
     model_->backward(pass, rows, dlogits, dpooled);
     lane.loss = loss + (piece.is_first ? 0.0 : lane.loss);
     lane.finite = all_finite(dpooled) && (piece.is_first || lane.finite);
@@ -235,7 +249,7 @@ void Network::predict(const DenseInput& input, std::span<float> probabilities) {
     lane.pass->begin({.first_row = piece.first, .num_rows = piece.count});
     const Matrix logits = lane.pass->scratch(logits_);
     model_->forward(*lane.pass, rows_of(input, piece.first, piece.count), logits);
-    sigmoid(logits, probabilities.data() + piece.first);
+    sigmoid(logits, probabilities.data() + piece.first * num_labels_);
   });
 }
 

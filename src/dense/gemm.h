@@ -1,15 +1,17 @@
 #pragma once
 
+#include <vector>
+
 #include "satrap/core/thread_pool.h"
 #include "satrap/dense/config.h"
-#include "src/dense/aligned_buffer.h"
+#include "src/dense/bf16_product.h"
+#include "src/dense/fp32_product.h"
 #include "src/dense/matrix.h"
 
 namespace satrap::dense {
 
-/// The three matrix products of a linear layer y = x W^T, by the BLAS inside libtorch, on the
-/// calling thread alone. With kBf16 the operands are rounded to bf16 and so is the product (what
-/// autocast does); sums are fp32.
+/// The three matrix products of a linear layer y = x W^T, on the calling thread alone. With kBf16
+/// the operands are rounded to bf16 and so is the product (what autocast does); sums are fp32.
 ///
 /// With a pool, the rows of the result are computed in blocks of a fixed size, in parallel; only
 /// for callers that are not themselves inside a loop of the pool.
@@ -18,7 +20,12 @@ class Gemm {
   explicit Gemm(Precision precision) : precision_(precision) {}
   void set_pool(ThreadPool* pool) { pool_ = pool; }
 
-  void multiply_nt(ConstMatrix x, ConstMatrix w, Matrix y);    // y[n,m] = x[n,k] w[m,k]^T
+  /// y[n,m] = x[n,k] w[m,k]^T, with `bias` [m], if any, and ReLU, which goes with a bias
+  void multiply_nt(ConstMatrix x,
+                   ConstMatrix w,
+                   Matrix y,
+                   const float* bias = nullptr,
+                   bool relu = false);
   void multiply_nn(ConstMatrix dy, ConstMatrix w, Matrix dx);  // dx[n,k] = dy[n,m] w[m,k]
   void multiply_tn(ConstMatrix dy,
                    ConstMatrix x,
@@ -31,17 +38,12 @@ class Gemm {
                 ConstMatrix b,
                 bool transpose_b,
                 Matrix c,
-                bool accumulate);
-  void multiply_transposed(ConstMatrix a,
-                           bool transpose_a,
-                           ConstMatrix b,
-                           bool transpose_b,
-                           Matrix c,
-                           bool accumulate);
+                const ProductEnd& end);
 
   Precision precision_;
   ThreadPool* pool_ = nullptr;
-  AlignedBuffer transposed_;  // grows to the largest result that needs it
+  std::vector<Fp32Product> fp32_;  // of each block
+  std::vector<Bf16Product> bf16_;
 };
 
 /// Makes libtorch and its BLAS compute on the calling thread alone from now on (a setting per

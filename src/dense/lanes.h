@@ -10,6 +10,9 @@ namespace satrap::dense {
 inline constexpr std::int64_t kLanes = 16;
 using Lanes = float __attribute__((vector_size(64), aligned(4), may_alias));
 
+// Where registers are narrower, passing Lanes is a matter between these inline functions alone.
+#pragma GCC diagnostic ignored "-Wpsabi"
+
 inline Lanes load(const float* p) { return *reinterpret_cast<const Lanes*>(p); }
 inline void store(float* p, Lanes v) { *reinterpret_cast<Lanes*>(p) = v; }
 

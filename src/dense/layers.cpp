@@ -25,8 +25,13 @@ void Linear::forward(Pass& pass, ConstMatrix x, Matrix y) const {
     dot_rows(x, pass.value(weight_).data, bias, y, /*add=*/false);
     return;
   }
-  pass.gemm().multiply_nt(x, pass.value(weight_), y);
-  add_bias(y, bias, relu_);
+  pass.gemm().multiply_nt(x, pass.value(weight_), y, bias, relu_);
+}
+
+std::string Linear::write(Script& script, const std::string& x) const {
+  const std::string y =
+      "torch.linear(" + x + ", " + script.parameter(weight_) + ", " + script.parameter(bias_) + ")";
+  return script.let(relu_ ? "torch.relu(" + y + ")" : y);
 }
 
 void Linear::backward(Pass& pass, ConstMatrix x, ConstMatrix y, Matrix dy, Matrix dx) const {
@@ -74,6 +79,13 @@ void BatchNorm::forward(Pass& pass, Matrix x) const {
   if (relu_) relu(x);
 }
 
+std::string BatchNorm::write(Script& script, const std::string& x) const {
+  const std::string y = "torch.batch_norm(" + x + ", " + script.parameter(weight_) + ", " +
+                        script.parameter(bias_) + ", " + script.buffer(running_mean_) + ", " +
+                        script.buffer(running_var_) + ", False, 0.1, 1e-5, False)";
+  return script.let(relu_ ? "torch.relu(" + y + ")" : y);
+}
+
 void BatchNorm::backward(Pass& pass, ConstMatrix y, Matrix dy) const {
   if (relu_) relu_backward(y, dy);
   batch_norm_backward(pass.scratch(xhat_), pass.scratch(invstd_).data, pass.value(weight_).data, dy,
@@ -88,6 +100,8 @@ Mlp::Mlp(Layout& layout,
          std::vector<std::int64_t> widths,
          const MlpOptions& options)
     : in_(in) {
+  SATRAP_CHECK(options.inputs_per_row == 1 || (!options.batch_norm && options.dropout == 0.0),
+               "several inputs per row, with batch norm or dropout");
   std::int64_t width = in, widest = 0;
   for (std::size_t i = 0; i < widths.size(); ++i) {
     const bool last = i + 1 == widths.size();
@@ -96,8 +110,8 @@ Mlp::Mlp(Layout& layout,
     layers_.push_back(
         {.linear = Linear(layout, layer, width, widths[i], relu && !options.batch_norm),
          .batch_norm = std::nullopt,
-         .dropout = relu && !last ? options.dropout : 0.0,
-         .output = last ? ScratchId{} : layout.add_scratch(widths[i]),
+         .dropout = relu && (!last || options.dropout_last) ? options.dropout : 0.0,
+         .output = last ? ScratchId{} : layout.add_scratch(widths[i] * options.inputs_per_row),
          .dropout_stream = static_cast<std::uint64_t>(layout.num_parameters())});
     if (options.batch_norm) {
       layers_.back().batch_norm.emplace(layout, layer + ".batch_norm", widths[i], relu);
@@ -106,7 +120,7 @@ Mlp::Mlp(Layout& layout,
     if (!last) widest = std::max(widest, width);
   }
   if (widest > 0) {
-    for (ScratchId& delta : delta_) delta = layout.add_scratch(widest);
+    for (ScratchId& delta : delta_) delta = layout.add_scratch(widest * options.inputs_per_row);
   }
 }
 
@@ -115,7 +129,9 @@ std::int64_t Mlp::out() const { return layers_.empty() ? in_ : layers_.back().li
 void Mlp::forward(Pass& pass, ConstMatrix x, Matrix out) const {
   SATRAP_CHECK(!layers_.empty(), "an MLP without layers computes nothing");
   for (const Layer& layer : layers_) {
-    const Matrix y = &layer == &layers_.back() ? out : pass.scratch(layer.output);
+    const Matrix y = &layer == &layers_.back()
+                         ? out
+                         : Matrix(pass.scratch(layer.output).data, x.rows, layer.linear.out());
     layer.linear.forward(pass, x, y);
     if (layer.batch_norm) layer.batch_norm->forward(pass, y);
     if (layer.dropout > 0.0 && pass.training()) {
@@ -126,12 +142,21 @@ void Mlp::forward(Pass& pass, ConstMatrix x, Matrix out) const {
   }
 }
 
+std::string Mlp::write(Script& script, std::string x) const {
+  for (const Layer& layer : layers_) {
+    x = layer.linear.write(script, x);
+    if (layer.batch_norm) x = layer.batch_norm->write(script, x);
+  }
+  return x;
+}
+
 void Mlp::backward(Pass& pass, ConstMatrix x, ConstMatrix out, Matrix dout, Matrix dx) const {
   ConstMatrix y = out;
   Matrix dy = dout;
   for (std::size_t i = layers_.size(); i-- > 0;) {
     const Layer& layer = layers_[i];
-    const ConstMatrix input = i == 0 ? x : pass.scratch(layers_[i - 1].output);
+    const ConstMatrix input =
+        i == 0 ? x : Matrix(pass.scratch(layers_[i - 1].output).data, x.rows, layer.linear.in());
     const Matrix dinput =
         i == 0 ? dx : Matrix(pass.scratch(delta_[i % 2]).data, input.rows, input.cols);
     // A dropped element of y is zero, and so its gradient is masked together with the ReLU's.

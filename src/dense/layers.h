@@ -7,8 +7,12 @@
 #include "src/dense/matrix.h"
 #include "src/dense/parameters.h"
 #include "src/dense/pass.h"
+#include "src/dense/script.h"
 
 namespace satrap::dense {
+
+/// Every layer writes its forward pass in evaluation mode to a Script: write(script, x) returns the
+/// name of y.
 
 /// y = x W^T + b, torch's nn.Linear, with an optional ReLU on it. W is [out, in].
 class Linear {
@@ -19,6 +23,7 @@ class Linear {
   std::int64_t out() const { return out_; }
 
   void forward(Pass& pass, ConstMatrix x, Matrix y) const;
+  std::string write(Script& script, const std::string& x) const;
 
   /// `dy` is the gradient of y, and is changed; dx.data null: not wanted.
   void backward(Pass& pass, ConstMatrix x, ConstMatrix y, Matrix dy, Matrix dx) const;
@@ -36,6 +41,7 @@ class BatchNorm {
  public:
   BatchNorm(Layout& layout, const std::string& name, std::int64_t width, bool relu);
   void forward(Pass& pass, Matrix x) const;
+  std::string write(Script& script, const std::string& x) const;
   /// `y` is what forward left in x; `dy` becomes the gradient of x.
   void backward(Pass& pass, ConstMatrix y, Matrix dy) const;
 
@@ -47,10 +53,13 @@ class BatchNorm {
 };
 
 struct MlpOptions {
-  bool relu = true;         // after every layer but the last
-  bool relu_last = true;    // after the last
-  bool batch_norm = false;  // after every linear layer, before its ReLU
-  double dropout = 0.0;     // after every ReLU but the last layer's
+  bool relu = true;           // after every layer but the last
+  bool relu_last = true;      // after the last
+  bool batch_norm = false;    // after every linear layer, before its ReLU
+  double dropout = 0.0;       // after every ReLU but the last layer's
+  bool dropout_last = false;  // after the last layer's too
+  // Most rows of input for a row of the pass; above 1 without batch norm and dropout.
+  std::int64_t inputs_per_row = 1;
 };
 
 /// Linear layers one behind the other, named `name`.0, `name`.1, ...
@@ -68,6 +77,8 @@ class Mlp {
 
   /// Not for an empty one.
   void forward(Pass& pass, ConstMatrix x, Matrix out) const;
+  /// x itself if there is no layer.
+  std::string write(Script& script, std::string x) const;
   /// `out` as forward left it; `dout` is changed; dx.data null: not wanted.
   void backward(Pass& pass, ConstMatrix x, ConstMatrix out, Matrix dout, Matrix dx) const;
 

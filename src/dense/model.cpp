@@ -40,6 +40,21 @@ std::vector<std::int64_t> append(std::vector<std::int64_t> widths, std::int64_t 
   return widths;
 }
 
+namespace {
+
+/// The terms that an id of these models adds to the logit are in its row, for one label.
+void check_labels(const ModelConfig& config, const InputShape& shape) {
+  if (shape.num_labels() == 1) return;
+  if (!needs_first_order(config.type) && !needs_dim_one(config.type)) return;
+  throw Error(ErrorCode::kInvalidConfig,
+              concat("data.schema.labels: model '", config.type, "' predicts one label, got ",
+                     shape.num_labels(),
+                     ": a row of its tables has the weight of an id for one (of several labels: "
+                     "dcn_v2, dlrm, ffnn, din, torchscript)"));
+}
+
+}  // namespace
+
 void check_model(const ModelConfig& model, const InputShape& shape) {
   Layout layout;
   make_model(model, shape, layout);
@@ -52,11 +67,16 @@ std::unique_ptr<Model> make_model(const ModelConfig& config,
     throw Error(ErrorCode::kInvalidConfig,
                 concat("model '", config.type, "' has no input: no numeric column, no feature"));
   }
+  check_labels(config, shape);
   if (config.type == "logistic") return make_logistic(config, shape, layout);
+  if (config.type == "fm") return make_fm(config, shape, layout);
+  if (config.type == "wide_deep") return make_wide_deep(config, shape, layout);
   if (config.type == "deepfm") return make_deepfm(config, shape, layout);
   if (config.type == "dcn_v2") return make_dcn_v2(config, shape, layout);
   if (config.type == "dlrm") return make_dlrm(config, shape, layout);
   if (config.type == "ffnn") return make_ffnn(config, shape, layout);
+  if (config.type == "din") return make_din(config, shape, layout);
+  if (config.type == "torchscript") return make_torchscript(config, shape, layout);
   throw Error(ErrorCode::kInvalidConfig, concat("unknown model type '", config.type, "'"));
 }
 

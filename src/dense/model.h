@@ -7,6 +7,7 @@
 #include "src/dense/matrix.h"
 #include "src/dense/parameters.h"
 #include "src/dense/pass.h"
+#include "src/dense/script.h"
 
 namespace satrap::dense {
 
@@ -22,7 +23,8 @@ class Model {
  public:
   virtual ~Model() = default;
 
-  virtual void forward(Pass& pass, const ModelInput& input, Matrix logits) const = 0;  // [rows, 1]
+  /// `logits`: [rows, num_labels].
+  virtual void forward(Pass& pass, const ModelInput& input, Matrix logits) const = 0;
 
   /// After forward on the same pass and input. Gradients of parameters go to the pass. `dlogits`
   /// may be changed.
@@ -30,6 +32,10 @@ class Model {
                         const ModelInput& input,
                         Matrix dlogits,
                         Matrix dpooled) const = 0;
+
+  /// The forward pass in evaluation mode, for export; returns the name of the logits
+  /// [rows, num_labels].
+  virtual std::string write(Script& script) const = 0;
 
   /// The rows of a batch depend on each other in training (batch normalisation).
   virtual bool needs_whole_batch() const { return false; }
@@ -42,10 +48,14 @@ std::unique_ptr<Model> make_model(const ModelConfig& config,
                                   Layout& layout);
 
 std::unique_ptr<Model> make_logistic(const ModelConfig&, const InputShape&, Layout&);
+std::unique_ptr<Model> make_fm(const ModelConfig&, const InputShape&, Layout&);
+std::unique_ptr<Model> make_wide_deep(const ModelConfig&, const InputShape&, Layout&);
 std::unique_ptr<Model> make_deepfm(const ModelConfig&, const InputShape&, Layout&);
 std::unique_ptr<Model> make_dcn_v2(const ModelConfig&, const InputShape&, Layout&);
 std::unique_ptr<Model> make_dlrm(const ModelConfig&, const InputShape&, Layout&);
 std::unique_ptr<Model> make_ffnn(const ModelConfig&, const InputShape&, Layout&);
+std::unique_ptr<Model> make_din(const ModelConfig&, const InputShape&, Layout&);
+std::unique_ptr<Model> make_torchscript(const ModelConfig&, const InputShape&, Layout&);
 
 /// The width all fields of the shape have; throws Error(kInvalidConfig) naming the first other one.
 std::int64_t equal_field_width(const std::string& model, const InputShape& shape);

@@ -168,7 +168,7 @@ float second_order(const float* v, std::int64_t fields, std::int64_t k) {
 
 }  // namespace
 
-void fm(ConstMatrix pooled, std::int64_t width, Matrix factors, Matrix y) {
+void fm(ConstMatrix pooled, std::int64_t width, bool products, Matrix factors, Matrix y) {
   const std::int64_t k = width - 1, fields = pooled.cols / width;
   for (std::int64_t r = 0; r < pooled.rows; ++r) {
     const float* row = pooled.row(r);
@@ -177,21 +177,32 @@ void fm(ConstMatrix pooled, std::int64_t width, Matrix factors, Matrix y) {
       first_order += row[f * width];
       std::copy_n(row + f * width + 1, k, factors.row(r) + f * k);
     }
-    *y.row(r) += first_order + 0.5F * second_order(factors.row(r), fields, k);
+    const float second = products ? 0.5F * second_order(factors.row(r), fields, k) : 0.0F;
+    *y.row(r) += first_order + second;
   }
 }
 
 void fm_backward(ConstMatrix pooled,
                  std::int64_t width,
+                 bool products,
                  ConstMatrix dfactors,
                  ConstMatrix dy,
                  Matrix dpooled) {
   const std::int64_t k = width - 1, fields = pooled.cols / width;
   for (std::int64_t r = 0; r < pooled.rows; ++r) {
     const float* __restrict row = pooled.row(r);
-    const float* __restrict deep = dfactors.row(r);
+    const float* __restrict deep = dfactors.data == nullptr ? nullptr : dfactors.row(r);
     float* __restrict out = dpooled.row(r);
     const float d = *dy.row(r);
+    if (!products) {
+      for (std::int64_t f = 0; f < fields; ++f) {
+        out[f * width] = d;
+        for (std::int64_t j = 1; j < width; ++j) {
+          out[f * width + j] = deep == nullptr ? 0.0F : deep[f * k + j - 1];
+        }
+      }
+      continue;
+    }
     // out's first field serves as the sum over fields until it is written last.
     float* __restrict total = out;
     std::fill_n(total, width, 0.0F);
@@ -201,7 +212,8 @@ void fm_backward(ConstMatrix pooled,
     for (std::int64_t f = fields - 1; f >= 0; --f) {
       out[f * width] = d;
       for (std::int64_t j = 1; j < width; ++j) {
-        out[f * width + j] = deep[f * k + j - 1] + d * (total[j] - row[f * width + j]);
+        const float from_deep = deep == nullptr ? 0.0F : deep[f * k + j - 1];
+        out[f * width + j] = from_deep + d * (total[j] - row[f * width + j]);
       }
     }
   }
@@ -236,23 +248,30 @@ void cross_backward(ConstMatrix x0, ConstMatrix u, ConstMatrix d, Matrix dx0, Ma
 
 void sigmoid(ConstMatrix logits, float* probabilities) {
   for (std::int64_t r = 0; r < logits.rows; ++r) {
-    probabilities[r] = 1.0F / (1.0F + std::exp(-*logits.row(r)));
+    const float* z = logits.row(r);
+    for (std::int64_t c = 0; c < logits.cols; ++c) {
+      *probabilities++ = 1.0F / (1.0F + std::exp(-z[c]));
+    }
   }
 }
 
 double binary_cross_entropy(ConstMatrix logits,
                             const float* labels,
+                            const float* weights,
                             float factor,
                             float* probabilities,
                             Matrix dlogits) {
   double loss = 0.0;
   for (std::int64_t r = 0; r < logits.rows; ++r) {
-    const float z = *logits.row(r), label = labels[r];
-    // log(1 + e^z) - label z without overflow; NaN and infinity come through.
-    const float positive = z < 0.0F ? 0.0F : z;
-    loss += static_cast<double>(positive - z * label + std::log1p(std::exp(-std::fabs(z))));
-    probabilities[r] = 1.0F / (1.0F + std::exp(-z));
-    *dlogits.row(r) = (probabilities[r] - label) * factor;
+    for (std::int64_t c = 0; c < logits.cols; ++c, ++labels, ++probabilities) {
+      const float z = logits.row(r)[c], label = *labels;
+      // log(1 + e^z) - label z without overflow; NaN and infinity come through.
+      const float positive = z < 0.0F ? 0.0F : z;
+      const float of_row = positive - z * label + std::log1p(std::exp(-std::fabs(z)));
+      loss += static_cast<double>(weights[c]) * static_cast<double>(of_row);
+      *probabilities = 1.0F / (1.0F + std::exp(-z));
+      dlogits.row(r)[c] = (*probabilities - label) * (factor * weights[c]);
+    }
   }
   return loss;
 }

@@ -67,15 +67,40 @@ void dot_interaction_backward(ConstMatrix first,
                               Matrix dfirst,
                               Matrix drest);
 
-/// DeepFM's two cheap terms. A field of `pooled` is [weight, v_1 ... v_k], width = k + 1:
-/// y[r] += sum_f weight_f + 0.5 sum_j ((sum_f v_fj)^2 - sum_f v_fj^2); the v go to `factors`
-/// [rows, fields * k] as the deep tower's input.
-void fm(ConstMatrix pooled, std::int64_t width, Matrix factors, Matrix y);
+/// The cheap terms of models with a wide part. A field of `pooled` is [weight, v_1 ... v_k],
+/// width = k + 1: y[r] += sum_f weight_f, and with `products` also
+/// 0.5 sum_j ((sum_f v_fj)^2 - sum_f v_fj^2); the v go to `factors` [rows, fields * k] as a deep
+/// tower's input.
+void fm(ConstMatrix pooled, std::int64_t width, bool products, Matrix factors, Matrix y);
+/// dfactors.data null: there is no deep tower.
 void fm_backward(ConstMatrix pooled,
                  std::int64_t width,
+                 bool products,
                  ConstMatrix dfactors,
                  ConstMatrix dy,
                  Matrix dpooled);
+
+/// DIN's attention. A row of `keys` is a sequence of mask.cols vectors as wide as `query`; those
+/// whose mask is not 0 are its elements, the others padding that is not looked at. `pairs` and
+/// `scores` have a row per element, in order of rows and positions: num_elements(mask) of them.
+std::int64_t num_elements(ConstMatrix mask);
+/// pairs[n] = [q, k, q - k, q * k] of element k and the query q of its row.
+void attention_pairs(ConstMatrix query, ConstMatrix keys, ConstMatrix mask, Matrix pairs);
+/// y[r] = sum of score * k over the elements of row r.
+void attention_sum(ConstMatrix keys, ConstMatrix mask, ConstMatrix scores, Matrix y);
+/// Their backward passes; to gradients of query and keys they add.
+void attention_sum_backward(ConstMatrix keys,
+                            ConstMatrix mask,
+                            ConstMatrix scores,
+                            ConstMatrix dy,
+                            Matrix dscores,
+                            Matrix dkeys);
+void attention_pairs_backward(ConstMatrix query,
+                              ConstMatrix keys,
+                              ConstMatrix mask,
+                              ConstMatrix dpairs,
+                              Matrix dquery,
+                              Matrix dkeys);
 
 /// DCN-v2's cross: next = x0 * (u + bias) + x; u becomes u + bias, kept for the backward pass.
 void cross(ConstMatrix x0, ConstMatrix x, const float* bias, Matrix u, Matrix next);
@@ -107,11 +132,13 @@ void batch_norm_backward(ConstMatrix xhat,
                          float* dbias,
                          bool accumulate);
 
-/// probabilities = sigmoid(logits).
+/// probabilities [logits.rows, logits.cols] = sigmoid(logits).
 void sigmoid(ConstMatrix logits, float* probabilities);
-/// Binary cross-entropy with logits: returns the sum over rows; dlogits = (p - label) * factor.
+/// Binary cross-entropy with logits, of labels and probabilities [logits.rows, logits.cols], each
+/// column times its weight: returns the sum over all; dlogits = (p - label) * factor * weight.
 double binary_cross_entropy(ConstMatrix logits,
                             const float* labels,
+                            const float* weights,
                             float factor,
                             float* probabilities,
                             Matrix dlogits);

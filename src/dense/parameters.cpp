@@ -23,6 +23,14 @@ ParameterId Layout::add_parameter(std::string name,
   return parameters_.size() - 1;
 }
 
+ParameterId Layout::add_parameter(std::string name,
+                                  std::vector<std::int64_t> shape,
+                                  std::vector<float> values) {
+  const ParameterId id = add_parameter(std::move(name), std::move(shape), 0);
+  parameters_[id].given = std::move(values);
+  return id;
+}
+
 BufferId Layout::add_buffer(std::string name, std::int64_t size, float initial) {
   buffers_.push_back({std::move(name), num_buffer_values_, size, initial});
   num_buffer_values_ += size;
@@ -41,6 +49,10 @@ void Layout::initialize(std::uint64_t seed,
     const Parameter& p = parameters_[i];
     const std::span<float> values =
         parameters.subspan(static_cast<std::size_t>(p.offset), static_cast<std::size_t>(p.size()));
+    if (!p.given.empty()) {
+      std::ranges::copy(p.given, values.begin());
+      continue;
+    }
     if (p.fan_in == 0) {
       std::fill(values.begin(), values.end(), p.constant);
       continue;

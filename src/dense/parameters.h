@@ -13,9 +13,10 @@ struct Parameter {
   std::int64_t offset = 0;
   std::vector<std::int64_t> shape;
   /// Initial values: uniform in [-1/sqrt(fan_in), 1/sqrt(fan_in)), which is the default of
-  /// PyTorch's nn.Linear for weight and bias alike; or, if fan_in is 0, the constant.
+  /// PyTorch's nn.Linear for weight and bias alike; or, if fan_in is 0, the constant; or given.
   std::int64_t fan_in = 0;
   float constant = 0.0F;
+  std::vector<float> given = {};
 
   std::int64_t size() const;
 };
@@ -41,6 +42,9 @@ class Layout {
                             std::vector<std::int64_t> shape,
                             std::int64_t fan_in,
                             float constant = 0.0F);
+  ParameterId add_parameter(std::string name,
+                            std::vector<std::int64_t> shape,
+                            std::vector<float> values);
   BufferId add_buffer(std::string name, std::int64_t size, float initial);
   /// A matrix of `cols` columns with as many rows as the pass, or of `fixed_rows` rows if given.
   ScratchId add_scratch(std::int64_t cols, std::int64_t fixed_rows = 0);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "src/dense/aligned_buffer.h"
@@ -13,7 +14,7 @@ namespace satrap::dense {
 
 /// The working memory of one pass of a model over up to `max_rows` rows, used by one thread: the
 /// network's parameters (shared, only read), the pass's own gradients and scratch matrices. Reused
-/// from step to step; nothing is allocated in a pass.
+/// from step to step; nothing is allocated in a pass (but by a module of the user's).
 class Pass {
  public:
   Pass(const Layout& layout,
@@ -47,6 +48,9 @@ class Pass {
   float* new_buffer(BufferId id);           // what they become if the step is applied
   Matrix scratch(ScratchId id);             // [rows(), cols]
 
+  /// What the model itself keeps from call to call, empty at first.
+  std::shared_ptr<void>& own() { return own_; }
+
   /// By a layer that has written the gradient of this parameter, for good in this pass.
   void finished(ParameterId id);
 
@@ -61,6 +65,7 @@ class Pass {
   AlignedBuffer gradients_, new_buffers_, scratch_;
   std::vector<std::int64_t> scratch_offset_;
   Gemm gemm_;
+  std::shared_ptr<void> own_;
   Begin begin_;
   std::vector<bool> is_finished_;   // by parameter
   std::size_t first_finished_ = 0;  // from here on all are

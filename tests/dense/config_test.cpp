@@ -23,9 +23,14 @@ std::string error_of(const Config& config) {
 }
 
 TEST(ModelConfig, DefaultsAreValidForEveryType) {
-  for (const char* type : {"logistic", "deepfm", "dcn_v2", "dlrm", "ffnn"}) {
+  for (const char* type : {"logistic", "fm", "wide_deep", "deepfm", "dcn_v2", "dlrm", "ffnn"}) {
     EXPECT_EQ(error_of(ModelConfig{.type = type}), "valid") << type;
   }
+  EXPECT_EQ(error_of(ModelConfig{.type = "din", .attend = {{"history", "item"}}}), "valid");
+}
+
+TEST(ModelConfig, DinNeedsAnAttention) {
+  EXPECT_THAT(error_of(ModelConfig{.type = "din"}), HasSubstr("model.attend"));
 }
 
 TEST(ModelConfig, RefusesAFieldTheModelDoesNotUse) {
@@ -33,6 +38,12 @@ TEST(ModelConfig, RefusesAFieldTheModelDoesNotUse) {
               AllOf(HasSubstr("model.hidden"), HasSubstr("'dlrm'"), HasSubstr("deepfm, dcn_v2")));
   EXPECT_THAT(error_of(ModelConfig{.type = "deepfm", .top = {8}}), HasSubstr("model.top"));
   EXPECT_THAT(error_of(ModelConfig{.type = "deepfm", .bottom = {8}}), HasSubstr("model.bottom"));
+  EXPECT_THAT(error_of(ModelConfig{.type = "fm", .hidden = {8}}), HasSubstr("model.hidden"));
+  EXPECT_THAT(error_of(ModelConfig{.type = "fm", .dropout = 0.1}), HasSubstr("model.dropout"));
+  EXPECT_THAT(error_of(ModelConfig{.type = "ffnn", .attention = {8}}),
+              HasSubstr("model.attention"));
+  EXPECT_THAT(error_of(ModelConfig{.type = "dcn_v2", .attend = {{"history", "item"}}}),
+              HasSubstr("model.attend"));
   EXPECT_THAT(error_of(ModelConfig{.type = "dlrm", .sparse = {8}}), HasSubstr("model.sparse"));
   EXPECT_THAT(error_of(ModelConfig{.type = "ffnn", .cross_layers = 2}),
               HasSubstr("model.cross_layers"));
@@ -50,7 +61,9 @@ TEST(ModelConfig, RefusesDropoutWithoutActivation) {
 }
 
 TEST(ModelConfig, KnowsWhichModelsNeedAFirstOrderWeight) {
-  EXPECT_TRUE(needs_first_order("deepfm"));
+  for (const char* type : {"fm", "wide_deep", "deepfm"}) {
+    EXPECT_TRUE(needs_first_order(type)) << type;
+  }
   EXPECT_FALSE(needs_first_order("dlrm"));
   EXPECT_TRUE(needs_dim_one("logistic"));
   EXPECT_FALSE(needs_dim_one("deepfm"));

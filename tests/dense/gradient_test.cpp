@@ -56,9 +56,11 @@ TEST_P(Gradient, OfPooledInputIsTheSlopeOfTheLoss) {
   expect_slope(loss_at(h), loss_at(-h), h, squared);
 }
 
-INSTANTIATE_TEST_SUITE_P(Models, Gradient, testing::ValuesIn(all_models()), [](const auto& test) {
-  return test.param.name;
-});
+INSTANTIATE_TEST_SUITE_P(Models, Gradient, testing::ValuesIn(all_models()), name_of_case);
+INSTANTIATE_TEST_SUITE_P(Labels,
+                         Gradient,
+                         testing::ValuesIn(models_of_several_labels()),
+                         name_of_case);
 
 TEST(Logistic, AgreesWithPaperAndPencil) {
   ThreadPool pool(1);

@@ -22,6 +22,8 @@ struct ModelCase {
 
 inline std::vector<ModelCase> all_models() {
   ModelConfig logistic{.type = "logistic"};
+  ModelConfig fm{.type = "fm"};
+  ModelConfig wide_deep{.type = "wide_deep", .hidden = {24, 16}};
   ModelConfig deepfm{.type = "deepfm", .hidden = {24, 16}};
   ModelConfig dcn_v2{.type = "dcn_v2", .hidden = {24, 16}, .cross_layers = 2};
   ModelConfig dlrm{.type = "dlrm", .bottom = {24}, .top = {32, 16}};
@@ -29,9 +31,53 @@ inline std::vector<ModelCase> all_models() {
   ModelConfig persia = ffnn;
   persia.activation = "none";
   persia.batch_norm = true;
-  return {{"logistic", logistic, {5, {1, 1, 1}}}, {"deepfm", deepfm, {5, {9, 9, 9, 9}}},
-          {"dcn_v2", dcn_v2, {5, {4, 8, 3}}},     {"dlrm", dlrm, {5, {8, 8, 8, 8, 8}}},
-          {"ffnn", ffnn, {5, {4, 6, 3}}},         {"ffnn_batch_norm", persia, {5, {4, 6, 3}}}};
+  ModelConfig din{.type = "din",
+                  .top = {16},
+                  .attention = {12, 6},
+                  .attend = {{.sequence = "history", .query = "item"}}};
+  ModelConfig dins = din;
+  dins.attend = {{"history", "item"}, {"seen", "item"}, {"history", "user"}};
+  const InputShape sequences{
+      .num_numeric = 8,  // three numbers and two masks
+      .field_widths = {4, 4, 4, 4, 4, 4, 4, 3},
+      .field_names = {"history", "history", "history", "item", "user", "seen", "seen", "age"},
+      .sequences = {{.first_field = 0, .length = 3, .mask_column = 3},
+                    {.first_field = 5, .length = 2, .mask_column = 6}}};
+  return {{"logistic", logistic, {5, {1, 1, 1}}},
+          {"deepfm", deepfm, {5, {9, 9, 9, 9}}},
+          {"fm", fm, {5, {9, 9, 9, 9}}},
+          {"wide_deep", wide_deep, {5, {9, 9, 9, 9}}},
+          {"dcn_v2", dcn_v2, {5, {4, 8, 3}}},
+          {"dlrm", dlrm, {5, {8, 8, 8, 8, 8}}},
+          {"ffnn", ffnn, {5, {4, 6, 3}}},
+          {"ffnn_batch_norm", persia, {5, {4, 6, 3}}},
+          {"din", din, sequences},
+          {"din_of_several", dins, sequences}};
+}
+
+/// Models of three labels, of unequal weight, with and without hidden layers of their own.
+inline std::vector<ModelCase> models_of_several_labels() {
+  std::vector<ModelCase> models;
+  for (ModelCase c : all_models()) {
+    const std::string& type = c.model.type;
+    if (type != "dcn_v2" && type != "dlrm" && type != "ffnn" && type != "din") continue;
+    c.shape.label_weights = {1.0F, 0.25F, 3.0F};
+    c.name += "_of_labels";
+    models.push_back(c);
+    c.model.head = {6, 5};
+    c.name += "_with_heads";
+    models.push_back(c);
+  }
+  return models;
+}
+
+inline bool has_mlp(const ModelCase& c) {
+  return c.model.type != "logistic" && c.model.type != "fm";
+}
+
+inline ModelCase model_named(const std::string& name) {
+  const std::vector<ModelCase> models = all_models();
+  return *std::ranges::find(models, name, &ModelCase::name);
 }
 
 /// A batch of seeded random numbers, and room for the outputs.
@@ -47,10 +93,26 @@ struct Batch {
     };
     fill(numeric, shape.num_numeric, 1);
     fill(pooled, shape.pooled_width(), 2);
-    fill(labels, 1, 3);
+    fill(labels, shape.num_labels(), 3);
     for (float& label : labels) label = label > 0.4F ? 1.0F : 0.0F;
+    for (const InputShape::Sequence& sequence : shape.sequences) {
+      make_mask(sequence, shape.num_numeric, hash64(seed, 4));
+    }
     probabilities.resize(labels.size());
     grad_pooled.resize(pooled.size());
+  }
+
+  // Sequences of every length from 0. What is behind their ends stays random: nobody may read it.
+  void make_mask(const InputShape::Sequence& sequence, std::int64_t stride, std::uint64_t seed) {
+    const RandomStream random{seed};
+    for (std::int64_t r = 0; r < rows; ++r) {
+      const float length =
+          random.uniform(static_cast<std::uint64_t>(r)) * static_cast<float>(sequence.length + 1);
+      for (std::int64_t i = 0; i < sequence.length; ++i) {
+        numeric[static_cast<std::size_t>(r * stride + sequence.mask_column + i)] =
+            static_cast<float>(i + 1) <= length ? 1.0F : 0.0F;
+      }
+    }
   }
 
   DenseInput input(std::int64_t step = 1) const { return {rows, numeric, pooled, labels, step}; }
@@ -100,5 +162,8 @@ inline std::vector<float*> parameters(DenseNetwork& network) {
   }
   return pointers;
 }
+
+/// Of the instances of a suite over cases.
+inline const auto name_of_case = [](const auto& test) { return test.param.name; };
 
 }  // namespace satrap::dense

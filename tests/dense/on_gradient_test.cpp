@@ -17,12 +17,19 @@ constexpr std::int64_t kStretch = DenseNetwork::kGradientStretch;
 // Every model that has one, with a dense network of several stretches.
 std::vector<ModelCase> large_models() {
   std::vector<ModelCase> models = all_models();
-  std::erase_if(models, [](const ModelCase& c) { return c.name == "logistic"; });
+  std::erase_if(models, [](const ModelCase& c) { return !has_mlp(c); });
   for (ModelCase& c : models) {
-    (c.model.type == "deepfm" || c.model.type == "dcn_v2" ? c.model.hidden : c.model.top) = {500,
-                                                                                             300};
+    const bool has_hidden = needs_first_order(c.model.type) || c.model.type == "dcn_v2";
+    (has_hidden ? c.model.hidden : c.model.top) = {500, 300};
     if (c.model.type == "ffnn") c.model.sparse = {130};
     if (c.name == "dcn_v2") c.shape.field_widths = {60, 100, 30};  // large cross layers
+  }
+  for (const char* name : {"dcn_v2", "dlrm"}) {  // the gradient begins in the last label's head
+    ModelCase c = *std::ranges::find(models, name, &ModelCase::name);
+    c.name += "_with_heads";
+    c.shape.label_weights = {1.0F, 0.25F, 3.0F};
+    c.model.head = {200, 30};
+    models.push_back(std::move(c));
   }
   return models;
 }

@@ -83,7 +83,7 @@ TEST_F(OptimizerOfTwoParameters, ScheduleScalesTheLearningRate) {
 TEST(DenseNetwork, ReportsTheNormBeforeClipping) {
   ThreadPool pool(1);
   DenseOptimizerConfig config = optimizer_of("sgd", 0.1);
-  const ModelCase c = all_models()[3];
+  const ModelCase c = model_named("dlrm");
   const auto plain = make_network(c, pool, config);
   config.clip_norm = 1e-3;
   const auto clipped = make_network(c, pool, config);

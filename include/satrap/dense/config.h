@@ -15,17 +15,28 @@ namespace satrap::dense {
 /// faster one only on CPUs that multiply bf16 at a higher rate than fp32 (AMX; AMD since Zen 4).
 enum class Precision { kFp32, kBf16 };
 
+/// One entry of `attend`.
+struct AttendConfig {
+  std::string sequence, query;  // features
+  void visit(ConfigVisitor& v);
+};
+
 /// `model` of the configuration. A field that the model does not use must keep its default.
 struct ModelConfig {
   std::string type = "dlrm";
   std::vector<std::int64_t> bottom = {512, 256, 64};   // dlrm, ffnn: tower of the numeric input
   std::vector<std::int64_t> sparse = {};               // ffnn: tower of the pooled input
-  std::vector<std::int64_t> top = {512, 256};          // dlrm, ffnn
-  std::vector<std::int64_t> hidden = {400, 400, 400};  // deepfm, dcn_v2: the deep tower
+  std::vector<std::int64_t> top = {512, 256};          // dlrm, ffnn, din
+  std::vector<std::int64_t> hidden = {400, 400, 400};  // wide_deep, deepfm, dcn_v2: deep tower
   std::int64_t cross_layers = 3;                       // dcn_v2
-  std::string activation = "relu";                     // ffnn: none | relu
-  bool batch_norm = false;                             // ffnn: in the two towers
-  double dropout = 0.0;                                // all but logistic
+  std::vector<std::int64_t> head =
+      {};  // dlrm, ffnn, din, dcn_v2: hidden layers of each label's own
+  std::vector<std::int64_t> attention = {80, 40};  // din: of the unit that scores an element
+  std::vector<AttendConfig> attend = {};           // din
+  std::string activation = "relu";                 // ffnn: none | relu
+  bool batch_norm = false;                         // ffnn: in the two towers
+  double dropout = 0.0;   // all but logistic, fm, torchscript; in heads too
+  std::string path = "";  // torchscript: the module's file
 
   void visit(ConfigVisitor& v);
 

@@ -19,8 +19,21 @@ struct InputShape {
   std::int64_t num_numeric = 0;  // columns of the numeric input, sequence masks included
   std::vector<std::int64_t>
       field_widths;  // of the pooled input, in order; first-order weight included
-  std::vector<std::string> field_names = {};  // for messages; empty, or one per field
+  // Features of the fields; empty, or one per field. For messages, and `din` finds its inputs by
+  // it.
+  std::vector<std::string> field_names = {};
+
+  struct Sequence {
+    std::int64_t first_field = 0;
+    std::int64_t length = 0;       // in fields
+    std::int64_t mask_column = 0;  // in the numeric input, `length` columns
+  };
+  std::vector<Sequence> sequences = {};
+
+  std::vector<float> label_weights = {1.0F};  // factor of each label's loss: as many as labels
+
   std::int64_t pooled_width() const;
+  std::int64_t num_labels() const { return static_cast<std::int64_t>(label_weights.size()); }
 };
 
 /// Throws Error(kInvalidConfig) if the model cannot take these shapes, saying why.
@@ -31,7 +44,7 @@ struct DenseInput {
   std::int64_t num_rows = 0;
   std::span<const float> numeric;  // [num_rows, num_numeric]
   std::span<const float> pooled;   // [num_rows, pooled_width]
-  std::span<const float> labels;   // [num_rows], in [0, 1]; may be empty for predict
+  std::span<const float> labels;   // [num_rows, num_labels], in [0, 1]; may be empty for predict
   std::int64_t step = 0;           // of training, from 1; chooses the dropout mask, unused without
 
   // Of a rank's share of a global batch:
@@ -41,13 +54,14 @@ struct DenseInput {
 
 /// What forward_backward found.
 struct DenseResult {
-  double loss = 0.0;       // mean binary cross-entropy over these rows
+  double loss = 0.0;       // mean over these rows
   double grad_norm = 0.0;  // L2 norm of the dense gradient, before clipping
   bool finite = true;      // loss, dense gradient and embedding gradient are all finite
 };
 
 /// The dense network with its optimizer, on libtorch (which no header of satrap shows). The loss is
-/// the mean binary cross-entropy with logits over the batch.
+/// the mean over the batch of the binary cross-entropy with logits: of several labels their sum,
+/// each times its weight.
 ///
 /// A batch is computed in pieces of a fixed number of rows (kPieceRows), dealt to at most kMaxLanes
 /// lanes that run in parallel on the pool, each on one thread; the gradients of the lanes are added
@@ -81,7 +95,7 @@ class DenseNetwork {
   /// are worthless and apply() must not follow. The running statistics of batch normalisation
   /// change in apply(). num_rows may be 0 if loss_rows is not: all gradients are then 0.
   virtual DenseResult forward_backward(const DenseInput& input,
-                                       std::span<float> probabilities,  // [num_rows] out
+                                       std::span<float> probabilities,  // [num_rows, num_labels]
                                        std::span<float> grad_pooled,    // [num_rows, pooled_width]
                                        const OnGradient& on_gradient) = 0;
   DenseResult forward_backward(const DenseInput& input,
@@ -93,7 +107,7 @@ class DenseNetwork {
   /// Clips the gradient and applies the optimizer with the learning rate of `step` (from 1).
   virtual void apply(std::int64_t step) = 0;
 
-  /// Probabilities in evaluation mode.
+  /// Probabilities in evaluation mode: [num_rows, num_labels].
   virtual void predict(const DenseInput& input, std::span<float> probabilities) = 0;
 
   /// The gradient of the last forward_backward, flat, for a collective to average; valid until the
@@ -123,6 +137,12 @@ class DenseNetwork {
     std::span<float> values;
   };
   virtual std::vector<NamedTensor> state() = 0;
+
+  /// The network in evaluation mode as a TorchScript module, the bytes of a file for
+  /// torch.jit.load: forward(numeric [n, num_numeric], pooled [n, pooled_width]) gives the logits
+  /// [n], or [n, num_labels] of several labels, in fp32 whatever the precision of training; the
+  /// probability is their sigmoid.
+  virtual std::string to_torchscript() = 0;
 };
 
 /// One line for `satrap doctor`: version, BLAS, CPU capability of libtorch.

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "satrap/core/half.h"
 #include "satrap/kernels/dims.h"
 
 namespace satrap {
@@ -37,25 +38,25 @@ inline void weighted_sum(std::int64_t begin,
   if constexpr (std::is_same_v<Dim, std::int64_t>) {
     for (std::int64_t d = 0; d < dim; ++d) out[d] = 0.0F;
     for (std::int64_t i = begin; i < end; ++i) {
-      const float* __restrict v = vector(i);
+      const auto* __restrict v = vector(i);
       const float c = coefficient(i);
-      for (std::int64_t d = 0; d < dim; ++d) out[d] = std::fma(c, v[d], out[d]);
+      for (std::int64_t d = 0; d < dim; ++d) out[d] = std::fma(c, to_float(v[d]), out[d]);
     }
   } else {
     float sum[dim];
     for (std::int64_t d = 0; d < dim; ++d) sum[d] = 0.0F;
     for (std::int64_t i = begin; i < end; ++i) {
-      const float* v = vector(i);
+      const auto* v = vector(i);
       const float c = coefficient(i);
-      for (std::int64_t d = 0; d < dim; ++d) sum[d] = std::fma(c, v[d], sum[d]);
+      for (std::int64_t d = 0; d < dim; ++d) sum[d] = std::fma(c, to_float(v[d]), sum[d]);
     }
     for (std::int64_t d = 0; d < dim; ++d) out[d] = sum[d];
   }
 }
 
 /// Pools consecutive bags of one feature: out[b] = Σ coefficient[i] * weights(i) over the ids i of
-/// bag b, as weighted_sum.
-template <class Dim>
+/// bag b, as weighted_sum. Weight: how they are stored, see WeightType.
+template <class Weight = float, class Dim>
 inline void pool_bags(const GatherSource& source,
                       const std::int64_t* offsets,  // [num_bags + 1] into the ids
                       std::int64_t num_bags,
@@ -64,9 +65,10 @@ inline void pool_bags(const GatherSource& source,
                       Dim dim) {
   const std::int64_t end = offsets[num_bags];
   const std::int64_t distance = gather_distance(dim);
-  const std::int64_t row_bytes = static_cast<std::int64_t>(dim) * 4;
+  const std::int64_t row_bytes = static_cast<std::int64_t>(dim) * std::int64_t{sizeof(Weight)};
   const auto weights = [&](std::int64_t i) {
-    return reinterpret_cast<const float*>(source.rows[source.unique_of[i]] + source.weights_offset);
+    return reinterpret_cast<const Weight*>(source.rows[source.unique_of[i]] +
+                                           source.weights_offset);
   };
   for (std::int64_t i = offsets[0]; i < std::min(offsets[0] + distance, end); ++i) {
     prefetch_read(weights(i), row_bytes);
@@ -84,7 +86,7 @@ inline void pool_bags(const GatherSource& source,
 
 /// out[i] = coefficient * weights of each of `num_ids` ids from `first_id` on: the elements of a
 /// sequence, one vector after the other.
-template <class Dim>
+template <class Weight = float, class Dim>
 inline void scale_rows(const GatherSource& source,
                        std::int64_t first_id,
                        std::int64_t num_ids,
@@ -92,18 +94,19 @@ inline void scale_rows(const GatherSource& source,
                        Dim dim) {
   const std::int64_t end = first_id + num_ids;
   const std::int64_t distance = gather_distance(dim);
-  const std::int64_t row_bytes = static_cast<std::int64_t>(dim) * 4;
+  const std::int64_t row_bytes = static_cast<std::int64_t>(dim) * std::int64_t{sizeof(Weight)};
   const auto weights = [&](std::int64_t i) {
-    return reinterpret_cast<const float*>(source.rows[source.unique_of[i]] + source.weights_offset);
+    return reinterpret_cast<const Weight*>(source.rows[source.unique_of[i]] +
+                                           source.weights_offset);
   };
   for (std::int64_t i = first_id; i < std::min(first_id + distance, end); ++i) {
     prefetch_read(weights(i), row_bytes);
   }
   for (std::int64_t i = first_id; i < end; ++i, out += dim) {
     if (i + distance < end) prefetch_read(weights(i + distance), row_bytes);
-    const float* w = weights(i);
+    const Weight* w = weights(i);
     const float c = source.coefficient[i];
-    for (std::int64_t d = 0; d < dim; ++d) out[d] = std::fma(c, w[d], 0.0F);
+    for (std::int64_t d = 0; d < dim; ++d) out[d] = std::fma(c, to_float(w[d]), 0.0F);
   }
 }
 

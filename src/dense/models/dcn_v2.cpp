@@ -1,3 +1,5 @@
+#include "satrap/core/error.h"
+#include "src/dense/heads.h"
 #include "src/dense/layers.h"
 #include "src/dense/model.h"
 #include "src/dense/ops.h"
@@ -9,7 +11,7 @@ namespace {
 /// pooled]:
 ///   x_{l+1} = x0 * (W_l x_l + b_l) + x_l            cross layers
 ///   h = relu MLP of x0                              deep tower
-///   logit = linear([x_L, h])
+///   logits = linear([x_L, h]), or a head of each label
 class DcnV2 : public Model {
  public:
   DcnV2(const ModelConfig& config, const InputShape& shape, Layout& layout)
@@ -30,7 +32,8 @@ class DcnV2 : public Model {
                         .product = layout.add_scratch(width_),
                         .output = layout.add_scratch(width_)});
     }
-    final_.emplace(layout, "final", width_ + deep_out_, 1, false);
+    heads_.emplace(layout, "final", width_ + deep_out_, Output{shape.num_labels(), config.head},
+                   MlpOptions{.dropout = config.dropout});
   }
 
   void forward(Pass& pass, const ModelInput& input, Matrix logits) const override {
@@ -46,13 +49,26 @@ class DcnV2 : public Model {
     }
     copy(x, joined.columns(0, width_));
     if (!deep_.empty()) deep_.forward(pass, x0, joined.columns(width_, deep_out_));
-    final_->forward(pass, joined, logits);
+    heads_->forward(pass, joined, logits);
+  }
+
+  std::string write(Script& script) const override {
+    const std::string x0 =
+        script.let("torch.cat([" + script.numeric() + ", " + script.pooled() + "], 1)");
+    std::string x = x0;
+    for (const CrossLayer& layer : cross_) {
+      x = script.let(concat(x0, " * torch.linear(", x, ", ", script.parameter(layer.weight), ", ",
+                            script.parameter(layer.bias), ") + ", x));
+    }
+    if (!deep_.empty())
+      x = script.let("torch.cat([" + x + ", " + deep_.write(script, x0) + "], 1)");
+    return heads_->write(script, x);
   }
 
   void backward(Pass& pass, const ModelInput&, Matrix dlogits, Matrix dpooled) const override {
     const Matrix x0 = pass.scratch(x0_), dx0 = pass.scratch(dx0_), du = pass.scratch(du_);
     const Matrix joined = pass.scratch(joined_), djoined = pass.scratch(djoined_);
-    final_->backward(pass, joined, ConstMatrix(), dlogits, djoined);
+    heads_->backward(pass, joined, dlogits, djoined);
     if (deep_.empty()) {
       fill(dx0, 0.0F);
     } else {
@@ -84,7 +100,7 @@ class DcnV2 : public Model {
   Mlp deep_;
   std::int64_t deep_out_;
   std::vector<CrossLayer> cross_;
-  std::optional<Linear> final_;
+  std::optional<Heads> heads_;
   ScratchId x0_, joined_, djoined_, dx0_, dx_, du_;
 };
 

@@ -1,4 +1,5 @@
 #include "satrap/core/error.h"
+#include "src/dense/heads.h"
 #include "src/dense/layers.h"
 #include "src/dense/model.h"
 #include "src/dense/ops.h"
@@ -8,7 +9,7 @@ namespace {
 
 /// DLRM (Naumov et al. 2019, arXiv:1906.00091), dot interaction:
 ///   b = relu MLP of the numeric input, as wide as an embedding
-///   logit = MLP of [b, dot products of every two of b and the embeddings]
+///   logits = MLP of [b, dot products of every two of b and the embeddings]
 /// Without numeric input there is no b.
 class Dlrm : public Model {
  public:
@@ -25,8 +26,9 @@ class Dlrm : public Model {
         top_(layout,
              "top",
              bottom_width_ + num_products_,
-             append(config.top, 1),
-             {.relu_last = false, .dropout = config.dropout}),
+             config.top,
+             {shape.num_labels(), config.head},
+             {.dropout = config.dropout}),
         interaction_(layout.add_scratch(bottom_width_ + num_products_)),
         dinteraction_(layout.add_scratch(bottom_width_ + num_products_)),
         work_(layout.add_scratch(dot_interaction_work(num_vectors_, width), 1)) {}
@@ -41,13 +43,28 @@ class Dlrm : public Model {
     top_.forward(pass, x, logits);
   }
 
+  std::string write(Script& script) const override {
+    const std::string n = std::to_string(num_vectors_);
+    const std::string b = bottom_.empty() ? "" : bottom_.write(script, script.numeric());
+    const std::string vectors =
+        b.empty() ? script.pooled()
+                  : script.let("torch.cat([" + b + ", " + script.pooled() + "], 1)");
+    const std::string z =
+        script.let(vectors + ".reshape([-1, " + n + ", " + std::to_string(width_) + "])");
+    const std::string pairs = script.let("torch.tril_indices(" + n + ", " + n + ", -1)");
+    const std::string products = script.let("torch.bmm(" + z + ", torch.transpose(" + z +
+                                            ", 1, 2))[:, " + pairs + "[0], " + pairs + "[1]]");
+    return top_.write(
+        script, b.empty() ? products : script.let("torch.cat([" + b + ", " + products + "], 1)"));
+  }
+
   void backward(Pass& pass,
                 const ModelInput& input,
                 Matrix dlogits,
                 Matrix dpooled) const override {
     const Matrix x = pass.scratch(interaction_), dx = pass.scratch(dinteraction_);
     const Matrix b = x.columns(0, bottom_width_), db = dx.columns(0, bottom_width_);
-    top_.backward(pass, x, ConstMatrix(), dlogits, dx);
+    top_.backward(pass, x, dlogits, dx);
     dot_interaction_backward(b, input.pooled, width_, dx.columns(bottom_width_, num_products_),
                              pass.scratch(work_).data, db, dpooled);
     if (!bottom_.empty()) bottom_.backward(pass, input.numeric, b, db, Matrix());
@@ -63,7 +80,8 @@ class Dlrm : public Model {
   }
 
   std::int64_t width_, bottom_width_, num_vectors_, num_products_;
-  Mlp bottom_, top_;
+  Mlp bottom_;
+  Top top_;
   ScratchId interaction_, dinteraction_, work_;
 };
 

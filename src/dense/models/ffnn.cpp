@@ -1,3 +1,4 @@
+#include "src/dense/heads.h"
 #include "src/dense/layers.h"
 #include "src/dense/model.h"
 #include "src/dense/ops.h"
@@ -7,9 +8,9 @@ namespace {
 
 /// A feed-forward network after PERSIA's:
 ///   s = tower `sparse` of the pooled input, d = tower `bottom` of the numeric input
-///   logit = MLP `top` of [s, d]
+///   logits = MLP `top` of [s, d]
 /// A layer of a tower is linear [+ batch norm] [+ ReLU], one of the top linear [+ ReLU], the last
-/// linear to 1. A tower without layers passes its input on.
+/// linear to 1 (for each label, see Top). A tower without layers passes its input on.
 class Ffnn : public Model {
  public:
   Ffnn(const ModelConfig& config, const InputShape& shape, Layout& layout)
@@ -27,8 +28,9 @@ class Ffnn : public Model {
         top_(layout,
              "top",
              sparse_.out() + bottom_.out(),
-             append(config.top, 1),
-             {.relu = has_relu(config), .relu_last = false, .dropout = config.dropout}),
+             config.top,
+             {shape.num_labels(), config.head},
+             {.relu = has_relu(config), .dropout = config.dropout}),
         joined_(layout.add_scratch(top_.in())),
         djoined_(layout.add_scratch(top_.in())) {}
 
@@ -43,12 +45,18 @@ class Ffnn : public Model {
     top_.forward(pass, joined, logits);
   }
 
+  std::string write(Script& script) const override {
+    const std::string s = sparse_.write(script, script.pooled());
+    const std::string d = bottom_.write(script, script.numeric());
+    return top_.write(script, script.let("torch.cat([" + s + ", " + d + "], 1)"));
+  }
+
   void backward(Pass& pass,
                 const ModelInput& input,
                 Matrix dlogits,
                 Matrix dpooled) const override {
     const Matrix joined = pass.scratch(joined_), djoined = pass.scratch(djoined_);
-    top_.backward(pass, joined, ConstMatrix(), dlogits, djoined);
+    top_.backward(pass, joined, dlogits, djoined);
     if (!bottom_.empty()) {
       bottom_.backward(pass, input.numeric, bottom_part(joined), bottom_part(djoined), Matrix());
     }
@@ -78,7 +86,8 @@ class Ffnn : public Model {
   Matrix bottom_part(Matrix joined) const { return joined.columns(sparse_.out(), bottom_.out()); }
 
   bool batch_norm_;
-  Mlp sparse_, bottom_, top_;
+  Mlp sparse_, bottom_;
+  Top top_;
   ScratchId joined_, djoined_;
 };
 

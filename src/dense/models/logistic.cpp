@@ -18,6 +18,12 @@ class Logistic : public Model {
     sum_row(input.pooled, logits, /*add=*/true);
   }
 
+  std::string write(Script& script) const override {
+    return script.let("torch.linear(" + script.numeric() + ", " + script.parameter(weight_) + ", " +
+                      script.parameter(bias_) + ") + torch.sum(" + script.pooled() +
+                      ", [1], True)");
+  }
+
   void backward(Pass& pass,
                 const ModelInput& input,
                 Matrix dlogits,

@@ -1,0 +1,22 @@
+#pragma once
+
+#include "satrap/dense/config.h"
+
+namespace satrap::dense {
+
+/// The precision in which this CPU multiplies matrices fastest, by what it is and not by the clock,
+/// so that the same machine always answers the same: bf16 with AMX, and on AMD's cores with
+/// AVX512_BF16 (Zen 4 on); fp32 on all others. Intel's cores with AVX512_BF16 but without AMX do
+/// bf16 at half the rate of fp32.
+Precision fastest_precision();
+
+/// Rates in GFLOP/s of a product as large as DLRM's largest layer, on the calling thread.
+struct ProductRates {
+  double fp32 = 0.0;
+  double bf16 = 0.0;
+};
+
+/// Takes some 50 ms.
+ProductRates measure_products();
+
+}  // namespace satrap::dense

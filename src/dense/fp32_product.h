@@ -1,0 +1,38 @@
+#pragma once
+
+#include "src/dense/aligned_buffer.h"
+#include "src/dense/matrix.h"
+
+namespace satrap::dense {
+
+/// What becomes of the product of two matrices: out (+)= product, then out = relu(out + bias).
+struct ProductEnd {
+  bool accumulate = false;
+  const float* bias = nullptr;  // [columns of the result], or none
+  bool relu = false;            // NaN stays
+};
+
+/// Matrix products in fp32 on the calling thread, in tiles of registers (the inner kernels of Goto
+/// and van de Geijn 2008, "Anatomy of High-Performance Matrix Multiplication"). The right operand
+/// is copied into panels as wide as a tile; the left one is read where it is, since a network's are
+/// in a near cache already; bias and ReLU are added while the sums are in registers. A BLAS copies
+/// both operands, and bias and ReLU take another pass over the result.
+///
+/// An element's sum runs in the order of the inner dimension, whatever the shape of the rest: a
+/// result does not depend on how rows and columns are divided. Used by one thread; the panel is
+/// kept from product to product.
+class Fp32Product {
+ public:
+  /// c = op(a) op(b), as `end` says; c overlaps with neither.
+  void multiply(ConstMatrix a,
+                bool transpose_a,
+                ConstMatrix b,
+                bool transpose_b,
+                Matrix c,
+                const ProductEnd& end);
+
+ private:
+  AlignedBuffer panel_;
+};
+
+}  // namespace satrap::dense

@@ -1,0 +1,77 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "src/dense/layers.h"
+#include "src/dense/matrix.h"
+#include "src/dense/parameters.h"
+#include "src/dense/pass.h"
+#include "src/dense/script.h"
+
+namespace satrap::dense {
+
+/// How a network ends: a logit per label, each with hidden layers of its own.
+struct Output {
+  std::int64_t num_labels = 1;
+  std::vector<std::int64_t> hidden = {};  // widths
+};
+
+/// Of a vector that the labels share, the logits [rows, num_labels]: of label l an MLP `head.<l>`
+/// of [hidden..., 1]. One label without hidden layers is the linear layer `name`.
+///
+/// With dropout every hidden layer of a head has it, also the last, by draws that no other head
+/// has; x itself is left alone: whoever makes it drops out of it, for all labels alike (Top does).
+///
+/// Logits are sums in fp32 whatever the precision, of one label or of several.
+class Heads {
+ public:
+  Heads(Layout& layout,
+        const std::string& name,
+        std::int64_t in,
+        const Output& output,
+        MlpOptions options);
+
+  void forward(Pass& pass, ConstMatrix x, Matrix logits) const;
+  std::string write(Script& script, const std::string& x) const;
+  /// `dlogits` may be changed; dx is overwritten.
+  void backward(Pass& pass, ConstMatrix x, Matrix dlogits, Matrix dx) const;
+
+ private:
+  struct Head {
+    Mlp hidden;  // may be empty
+    Linear logit;
+    ScratchId output, doutput;  // of `hidden`
+  };
+  void backward(Pass& pass, const Head& head, ConstMatrix x, Matrix dlogit, Matrix dx) const;
+
+  std::vector<Head> heads_;
+  ScratchId dx_ = 0;  // of one head, where there are several
+};
+
+/// MLP `name`, which the labels share, and their heads on it; dropout is after every layer of the
+/// MLP, the same for all labels, and after every hidden layer of a head. With one label without
+/// hidden layers it is one MLP of [widths..., 1], whose last layer is linear.
+class Top {
+ public:
+  /// Of `options` counts what holds for every layer: ReLU and dropout.
+  Top(Layout& layout,
+      const std::string& name,
+      std::int64_t in,
+      const std::vector<std::int64_t>& widths,
+      const Output& output,
+      MlpOptions options);
+
+  std::int64_t in() const { return shared_.in(); }
+
+  void forward(Pass& pass, ConstMatrix x, Matrix logits) const;
+  std::string write(Script& script, const std::string& x) const;
+  void backward(Pass& pass, ConstMatrix x, Matrix dlogits, Matrix dx) const;
+
+ private:
+  Mlp shared_;  // may be empty
+  Heads heads_;
+  ScratchId output_, doutput_;  // of `shared_`
+};
+
+}  // namespace satrap::dense

@@ -1,0 +1,51 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "src/dense/parameters.h"
+
+namespace torch::jit {
+struct Module;
+}
+
+namespace satrap::dense {
+
+/// The forward pass of a model, in evaluation mode, written as TorchScript: a method
+/// forward(numeric, pooled) of a module that has the layout's parameters and buffers. Layers and
+/// models add to it one assignment after the other and name values by what let() returned.
+class Script {
+ public:
+  /// `layout` must outlive it.
+  explicit Script(const Layout& layout) : layout_(layout) {}
+
+  /// The inputs: [rows, num_numeric] and [rows, pooled_width].
+  std::string numeric() const { return "numeric"; }
+  std::string pooled() const { return "pooled"; }
+
+  /// A parameter or a buffer, in an expression.
+  std::string parameter(ParameterId id) const;
+  std::string buffer(BufferId id) const;
+
+  /// Gives the value of a Python expression a name, and returns it.
+  std::string let(const std::string& expression);
+
+  /// The result of a module's own forward(numeric, pooled), as one column per label. The module
+  /// becomes part of the exported one, with the layout's parameters for its own, in their order.
+  std::string call(std::shared_ptr<torch::jit::Module> module, std::int64_t num_labels);
+  const std::shared_ptr<torch::jit::Module>& module() const { return module_; }
+
+  /// The whole method; it returns `result`.
+  std::string source(const std::string& result) const;
+
+ private:
+  const Layout& layout_;
+  std::string body_;
+  int num_values_ = 0;
+  std::shared_ptr<torch::jit::Module> module_;
+};
+
+/// A parameter's name as that of a module's attribute: "bottom.0.weight" is bottom_0_weight.
+std::string attribute_name(std::string name);
+
+}  // namespace satrap::dense

@@ -1,0 +1,19 @@
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "src/dense/model.h"
+#include "src/dense/parameters.h"
+
+namespace satrap::dense {
+
+/// A module with the numbers of `parameters` and `buffers` (flat, as `layout` says) whose
+/// forward(numeric, pooled) computes the model's logits [rows], of
+/// several labels [rows, num_labels], in the format of torch.jit.save.
+std::string to_torchscript(const Model& model,
+                           const Layout& layout,
+                           std::span<const float> parameters,
+                           std::span<const float> buffers);
+
+}  // namespace satrap::dense
