@@ -16,8 +16,10 @@ constexpr const char* kDefault = "default";
 /// Names in the configuration, in the order of their enumerators.
 const std::vector<std::string> kOptimizers(std::begin(kRowOptimizerNames),
                                            std::end(kRowOptimizerNames));
+const std::vector<std::string> kWeightTypes(std::begin(kWeightTypeNames),
+                                            std::end(kWeightTypeNames));
 const std::vector<std::string> kInits(std::begin(ps::kInitNames), std::end(ps::kInitNames));
-const std::vector<std::string> kPoolings = {"sum", "mean", "sqrtn", "sequence"};
+const std::vector<std::string> kPoolings(kPoolingNames.begin(), kPoolingNames.end());
 
 template <class Enum>
 Enum parse(const std::string& name, const std::vector<std::string>& names) {
@@ -53,13 +55,6 @@ const std::vector<SpecificOption> kSpecificOptions = {
     {"l1", &RowOptimizerConfig::l1, {"ftrl"}},
     {"l2", &RowOptimizerConfig::l2, {"ftrl"}}};
 
-template <class Config>
-Config entry_or_default(const std::map<std::string, Config>& entries, const std::string& name) {
-  if (const auto it = entries.find(name); it != entries.end()) return it->second;
-  if (const auto it = entries.find(kDefault); it != entries.end()) return it->second;
-  return Config{};
-}
-
 ps::TableSpec make_table(const std::string& name,
                          std::int64_t number,
                          const TableConfig& config,
@@ -69,6 +64,10 @@ ps::TableSpec make_table(const std::string& name,
   spec.name = name;
   spec.id = static_cast<TableId>(number);
   spec.dim = config.dim + extra_columns;
+  spec.weights = parse<WeightType>(config.weights, kWeightTypes);
+  spec.limits = {.capacity_rows = config.capacity_rows,
+                 .ttl_steps = config.ttl_steps,
+                 .admit_after = config.admit_after};
   spec.init.type = parse<ps::InitType>(config.init.type, kInits);
   spec.init.scale = static_cast<float>(config.init.scale);
   spec.optimizer.type = parse<RowOptimizerType>(from.type, kOptimizers);
@@ -159,6 +158,22 @@ void RowInitConfig::visit(ConfigVisitor& v) {
 
 void TableConfig::visit(ConfigVisitor& v) {
   v.field("dim", dim, "Weights per row.", {.min = 1, .max = 65536});
+  v.field("weights", weights,
+          "How weights are stored. bf16 and fp16 take half the memory and are rounded "
+          "stochastically after every update; the optimizer's state stays fp32.",
+          {.one_of = kWeightTypes});
+  v.field("capacity_rows", capacity_rows,
+          "Rows that are kept, rounded up to a multiple of 4096: those not asked for for the most "
+          "steps go. Steps under way may need some more. 0: all rows are kept.",
+          {.min = 0});
+  v.field("ttl_steps", ttl_steps,
+          "A row goes when no step has asked for it for so many steps, at most 1/16 of them later. "
+          "0: never.",
+          {.min = 0});
+  v.field("admit_after", admit_after,
+          "Steps that have to ask for an id before it gets a row; until then it is read as zeros. "
+          "As many ids are counted as rows are kept.",
+          {.min = 1, .max = 1'000'000});
   v.section("optimizer", optimizer, "How rows are trained.");
   v.section("init", init, "How rows start.");
 }
@@ -184,6 +199,12 @@ void TableConfig::validate(const std::string& path, const TableConfig& fallback)
   if (init.type != "constant" && init.scale < 0.0) {
     refuse(path + ".init.scale",
            concat("must not be negative for ", init.type, ", got ", init.scale));
+  }
+  if (admit_after > 1 && capacity_rows == 0 && ttl_steps == 0) {
+    refuse(path + ".admit_after",
+           concat(admit_after,
+                  " needs capacity_rows or ttl_steps, which also bound how many ids are "
+                  "counted"));
   }
   optimizer.schedule.validate(path + ".optimizer.schedule");
 }

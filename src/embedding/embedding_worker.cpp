@@ -7,13 +7,12 @@
 #include "satrap/kernels/pool.h"
 #include "satrap/kernels/row_update.h"
 #include "src/embedding/feature_layout.h"
+#include "src/embedding/index.h"
 #include "src/embedding/planner.h"
 #include "src/embedding/pool_rows.h"
 
 namespace satrap::embedding {
 namespace {
-
-std::size_t index(std::int64_t i) { return static_cast<std::size_t>(i); }
 
 std::vector<ps::TableSpec> specs_of(const std::vector<ps::Table*>& tables) {
   std::vector<ps::TableSpec> specs;
@@ -36,6 +35,17 @@ class EmbeddingWorker::Impl {
   const FeatureLayout& layout() const { return layout_; }
   Planner& planner() { return planner_; }
 
+  void skip(const Plan& plan, std::int64_t step) {
+    for (const Plan::Range& range : plan.ranges) {
+      const auto rows =
+          std::span(plan.rows).subspan(index(range.begin), index(range.end - range.begin));
+      ps::Table& table = *tables_[static_cast<std::size_t>(range.table)];
+      table.skip_partition(range.partition, step, rows);
+      table.apply_sightings(step, keys_of(plan, range), rows);
+    }
+    note_applied(step);
+  }
+
   void forward(const Plan& plan, const data::Batch& batch, float* pooled, float* mask) const {
     pool_rows(layout_, plan, batch, plan.rows.data(), sizeof(ps::RowHeader), pooled, mask, pool_);
   }
@@ -47,7 +57,7 @@ class EmbeddingWorker::Impl {
       steps_.emplace_back(spec.optimizer, spec.schedule.factor(step), step);
     }
     const std::int64_t num_units = std::ssize(plan.update_units) - 1;
-    row_gradients_.resize(index(num_units * max_dim_));
+    row_floats_.resize(index(num_units * 2 * max_dim_));
     pool_.parallel_for(num_units, [&](std::int64_t unit) {
       for (std::int64_t r = plan.update_units[index(unit)]; r < plan.update_units[index(unit + 1)];
            ++r) {
@@ -55,26 +65,38 @@ class EmbeddingWorker::Impl {
         const ps::TableSpec& spec = tables_[static_cast<std::size_t>(range.table)]->spec();
         with_optimizer(spec.optimizer.type, [&](auto type) {
           with_dim(spec.dim, [&](auto dim) {
-            update_range<type()>(plan, range, grad, step, row_gradients_.data() + unit * max_dim_,
-                                 dim);
+            float* const floats = row_floats_.data() + unit * 2 * max_dim_;
+            update_range<type()>(plan, range, grad, step, floats, floats + max_dim_, dim);
           });
         });
       }
     });
+    note_applied(step);
   }
 
  private:
+  void note_applied(std::int64_t step) {
+    for (ps::Table* table : tables_) table->note_applied(step);
+  }
+
+  static std::span<const Key> keys_of(const Plan& plan, const Plan::Range& range) {
+    return std::span(plan.keys).subspan(index(range.begin), index(range.end - range.begin));
+  }
+
   template <RowOptimizerType kType, class Dim>
   void update_range(const Plan& plan,
                     const Plan::Range& range,
                     const float* grad,
                     std::int64_t step,
-                    float* row_gradient,
+                    float* row_gradient,  // [dim]
+                    float* scratch,       // [dim]
                     Dim dim) {
     ps::Table& table = *tables_[static_cast<std::size_t>(range.table)];
     const RowStep& row_step = steps_[static_cast<std::size_t>(range.table)];
     const std::int64_t distance = gather_distance(dim);
     const std::int64_t row_bytes = table.row_bytes();
+    const ps::RowFormat format = table.format();
+    const std::uint64_t rounding_seed = table.rounding_seed(step);
     const std::int64_t num_unique = plan.num_unique();
     const auto rows =
         std::span(plan.rows).subspan(index(range.begin), index(range.end - range.begin));
@@ -84,9 +106,11 @@ class EmbeddingWorker::Impl {
       reduce_segment(grad, plan.output_offset.data(), plan.occurrence_coefficient.data(),
                      plan.segments[index(u)], plan.segments[index(u + 1)], plan.num_occurrences(),
                      row_gradient, dim);
-      float* weights = ps::weights_of(row);
-      update_row<kType>(row_step, weights, weights + dim, row_gradient, dim);
+      format.change(row, rounding_seed, scratch, [&](float* weights, float* state) {
+        update_row<kType>(row_step, weights, state, row_gradient, dim);
+      });
     });
+    table.apply_sightings(step, keys_of(plan, range), rows);
   }
 
   const FeatureLayout layout_;
@@ -95,8 +119,8 @@ class EmbeddingWorker::Impl {
   Planner planner_;
   std::int64_t max_dim_ = 0;
   // Of backward, reused from step to step.
-  std::vector<RowStep> steps_;        // [num_tables]
-  std::vector<float> row_gradients_;  // [num_units, max_dim]
+  std::vector<RowStep> steps_;     // [num_tables]
+  std::vector<float> row_floats_;  // [num_units, 2, max_dim]: gradient and weights of a row
 };
 
 EmbeddingWorker::EmbeddingWorker(const std::vector<FeatureSpec>& features,
@@ -117,9 +141,11 @@ std::int64_t EmbeddingWorker::width_of(std::int64_t feature) const {
   return impl_->layout().features[index(feature)].width;
 }
 
-void EmbeddingWorker::plan(const data::Batch& batch, Plan& plan) {
-  impl_->planner().plan(batch, plan);
+void EmbeddingWorker::plan(const data::Batch& batch, Plan& plan, std::int64_t step) {
+  impl_->planner().plan(batch, plan, step);
 }
+
+void EmbeddingWorker::skip(const Plan& plan, std::int64_t step) { impl_->skip(plan, step); }
 
 void EmbeddingWorker::plan_without_insert(const data::Batch& batch,
                                           Plan& plan,

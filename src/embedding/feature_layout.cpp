@@ -12,7 +12,7 @@ FeatureLayout::FeatureLayout(const std::vector<FeatureSpec>& specs,
     SATRAP_CHECK(
         spec.max_length >= 1 && (spec.pooling == Pooling::kSequence || spec.max_length == 1),
         "feature '", spec.name, "': max_length ", spec.max_length);
-    PlacedFeature feature{.spec = spec, .dim = tables[table].dim};
+    PlacedFeature feature{.spec = spec, .dim = tables[table].dim, .weights = tables[table].weights};
     feature.column = output_width;
     feature.width = feature.dim * spec.max_length;
     feature.mask_column = mask_width;

@@ -7,6 +7,7 @@
 
 #include "satrap/core/error.h"
 #include "src/embedding/coefficients.h"
+#include "src/embedding/index.h"
 
 namespace satrap::embedding {
 namespace {
@@ -15,8 +16,6 @@ constexpr std::int64_t kItemsPerChunk = 8192;
 constexpr std::int64_t kItemsPerBucket =
     8192;  // of 16 bytes: with its scratch in a second-level cache
 constexpr int kPartitionShift = kIdBits - ps::Table::kPartitionBits;
-
-std::size_t index(std::int64_t i) { return static_cast<std::size_t>(i); }
 
 std::size_t bucket_of(Key key, int bucket_bits) {
   return static_cast<std::size_t>(mixed_id_of(key) >> (kIdBits - bucket_bits));
@@ -54,16 +53,26 @@ Planner::Planner(const FeatureLayout& layout,
   }
 }
 
-void Planner::plan(const data::Batch& batch, Plan& plan) {
+void Planner::plan(const data::Batch& batch, Plan& plan, std::int64_t step) {
+  begin_step(step);
   make_unique(batch, plan);
   pool_.parallel_for(std::ssize(buckets_), [&](std::int64_t b) {
     const Bucket& bucket = buckets_[index(b)];
     emit(bucket, plan);
     tables_[static_cast<std::size_t>(bucket.table)]->find_or_insert(
         std::span(plan.keys).subspan(index(bucket.unique_begin), index(bucket.counts.keys)),
-        std::span(plan.rows).subspan(index(bucket.unique_begin), index(bucket.counts.keys)));
+        std::span(plan.rows).subspan(index(bucket.unique_begin), index(bucket.counts.keys)), step);
   });
   make_update_units(plan);
+}
+
+/// Tables with limits lose rows.
+void Planner::begin_step(std::int64_t step) {
+  for (ps::Table* table : tables_) {
+    if (!table->spec().limits.any()) continue;
+    pool_.parallel_for(ps::Table::kPartitions,
+                       [&](std::int64_t partition) { table->begin_step(partition, step); });
+  }
 }
 
 void Planner::plan_keys(const data::Batch& batch, Plan& plan) {
@@ -97,7 +106,7 @@ void Planner::plan_without_insert(const data::Batch& batch,
     const ps::Table& table = *tables_[static_cast<std::size_t>(bucket.table)];
     for (std::int64_t u = bucket.unique_begin; u < bucket.unique_begin + bucket.counts.keys; ++u) {
       if (plan.rows[index(u)] != nullptr) continue;
-      table.initialize_row(plan.keys[index(u)], next);
+      table.fill_missing(plan.keys[index(u)], next);
       plan.rows[index(u)] = next;
       next += table.stride_bytes();
     }

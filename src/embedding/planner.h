@@ -28,7 +28,7 @@ class Planner {
           std::vector<ps::Table*> tables,
           ThreadPool& pool);
 
-  void plan(const data::Batch& batch, Plan& plan);
+  void plan(const data::Batch& batch, Plan& plan, std::int64_t step);
   void plan_keys(const data::Batch& batch, Plan& plan);  // all but the rows
   void plan_without_insert(const data::Batch& batch, Plan& plan, std::vector<std::byte>& missing);
 
@@ -53,6 +53,7 @@ class Planner {
     std::int64_t num_missing;
   };
 
+  void begin_step(std::int64_t step);
   void make_unique(const data::Batch& batch, Plan& plan);
   void make_chunks(const data::Batch& batch);
   std::int64_t num_items(const data::Batch& batch, const Chunk& chunk) const;

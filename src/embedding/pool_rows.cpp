@@ -14,7 +14,7 @@ struct Block {
   std::int64_t begin, end;
 };
 
-template <class Dim>
+template <class Weight, class Dim>
 void pool_sequences(const GatherSource& source,
                     const FeatureLayout& layout,
                     const PlacedFeature& feature,
@@ -28,7 +28,7 @@ void pool_sequences(const GatherSource& source,
     const std::int64_t length = std::min(offsets[r + 1] - offsets[r], max_length);
     float* row_out = out + r * layout.output_width;
     // Each element is a bag of one id.
-    scale_rows(source, offsets[r], length, row_out, dim);
+    scale_rows<Weight>(source, offsets[r], length, row_out, dim);
     std::fill(row_out + length * dim, row_out + feature.width, 0.0F);
     float* row_mask = mask + r * layout.mask_width + feature.mask_column;
     std::fill_n(row_mask, length, 1.0F);
@@ -47,13 +47,15 @@ void pool_block(const GatherSource& source,
     const std::int64_t* offsets =
         batch.offsets.data() + static_cast<std::int64_t>(f) * batch.num_rows;
     float* out = pooled + feature.column;
-    with_dim(feature.dim, [&](auto dim) {
-      if (feature.spec.pooling == Pooling::kSequence) {
-        pool_sequences(source, layout, feature, offsets, block, out, mask, dim);
-      } else {
-        pool_bags(source, offsets + block.begin, block.end - block.begin,
-                  out + block.begin * layout.output_width, layout.output_width, dim);
-      }
+    with_weight_type(feature.weights, [&]<class Weight>(std::type_identity<Weight>) {
+      with_dim(feature.dim, [&](auto dim) {
+        if (feature.spec.pooling == Pooling::kSequence) {
+          pool_sequences<Weight>(source, layout, feature, offsets, block, out, mask, dim);
+        } else {
+          pool_bags<Weight>(source, offsets + block.begin, block.end - block.begin,
+                            out + block.begin * layout.output_width, layout.output_width, dim);
+        }
+      });
     });
   }
 }

@@ -3,13 +3,18 @@
 #include "satrap/core/error.h"
 #include "satrap/kernels/pool.h"
 #include "src/embedding/feature_layout.h"
+#include "src/embedding/index.h"
 #include "src/embedding/planner.h"
 #include "src/embedding/pool_rows.h"
 
 namespace satrap::embedding {
 namespace {
 
-std::size_t index(std::int64_t i) { return static_cast<std::size_t>(i); }
+/// Shards send floats, however the rows are stored.
+std::vector<ps::TableSpec> as_received(std::vector<ps::TableSpec> tables) {
+  for (ps::TableSpec& table : tables) table.weights = WeightType::kFp32;
+  return tables;
+}
 
 }  // namespace
 
@@ -18,7 +23,7 @@ class RemoteEmbeddingWorker::Impl {
   Impl(const std::vector<FeatureSpec>& features,
        const std::vector<ps::TableSpec>& specs,
        ThreadPool& threads)
-      : layout(features, specs),
+      : layout(features, as_received(specs)),
         tables(specs),
         pool(threads),
         planner(layout, std::ssize(specs), {}, threads) {}

@@ -16,9 +16,9 @@ namespace {
 constexpr std::int64_t kAttemptMs = 5000;
 
 // Proves to the server that the Gloo connection and the control socket belong together.
-void open(const Endpoint& endpoint,
-          const std::shared_ptr<Connection::Core>& core,
-          Deadline deadline) {
+void prove_identity(const Endpoint& endpoint,
+                    const std::shared_ptr<Connection::Core>& core,
+                    Deadline deadline) {
   const RequestBuffer nonce(endpoint, {std::as_bytes(std::span(core->nonce()))});
   const std::span<std::byte> nothing;
   Ticket(std::make_unique<Ticket::State>(core, kOpenOp, nonce, nothing, deadline, CallOptions{}))
@@ -39,7 +39,7 @@ Connection::Connection(const Endpoint& endpoint,
     try {
       const Deadline attempt = deadline.at_most_ms(kAttemptMs);
       auto core = std::make_shared<Core>(endpoint.impl(), address, server, name, attempt);
-      open(endpoint, core, attempt);
+      prove_identity(endpoint, core, attempt);
       core_ = std::move(core);
       return;
     } catch (const NetError& error) {

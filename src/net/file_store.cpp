@@ -49,7 +49,7 @@ std::string file_name(const std::string& key) {
 class FileLock {
  public:
   explicit FileLock(const std::string& path)
-      : fd_(open(path.c_str(), O_CREAT | O_RDWR | O_CLOEXEC, 0600)) {
+      : fd_(::open(path.c_str(), O_CREAT | O_RDWR | O_CLOEXEC, 0600)) {
     if (!fd_ || flock(fd_.get(), LOCK_EX) != 0) {
       throw Error(ErrorCode::kIo, concat("cannot lock ", path, ": ", std::strerror(errno)));
     }

@@ -1,43 +1,28 @@
 #include "satrap/net/payload_codec.h"
 
-#include <bit>
 #include <cstring>
 
 #include "satrap/core/error.h"
+#include "satrap/core/half.h"
 
 namespace satrap::net {
 namespace {
 
-std::uint16_t to_bf16(float value) {
-  const auto bits = std::bit_cast<std::uint32_t>(value);
-  if ((bits & 0x7FFFFFFFU) > 0x7F800000U) return static_cast<std::uint16_t>((bits >> 16) | 0x40U);
-  return static_cast<std::uint16_t>((bits + 0x7FFFU + ((bits >> 16) & 1U)) >> 16);
-}
-
-float from_bf16(std::uint16_t bits) {
-  return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16);
-}
-
-// _Float16 of GCC and Clang: IEEE 754 binary16, converted by one instruction where there is one.
-std::uint16_t to_fp16(float value) {
-  return std::bit_cast<std::uint16_t>(static_cast<_Float16>(value));
-}
-float from_fp16(std::uint16_t bits) { return static_cast<float>(std::bit_cast<_Float16>(bits)); }
-
-template <class Convert>
-void encode(std::span<const float> values, std::byte* out, Convert convert) {
+template <class Half>
+void encode(std::span<const float> values, std::byte* out) {
   for (std::size_t i = 0; i < values.size(); ++i) {
-    const std::uint16_t half = convert(values[i]);
-    std::memcpy(out + 2 * i, &half, sizeof(half));
+    Half half;
+    round_to_nearest(values[i], half);
+    std::memcpy(out + sizeof(half) * i, &half, sizeof(half));
   }
 }
 
-template <class Convert>
-void decode(const std::byte* bytes, std::span<float> out, Convert convert) {
+template <class Half>
+void decode(const std::byte* bytes, std::span<float> out) {
   for (std::size_t i = 0; i < out.size(); ++i) {
-    std::uint16_t half = 0;
-    std::memcpy(&half, bytes + 2 * i, sizeof(half));
-    out[i] = convert(half);
+    Half half;
+    std::memcpy(&half, bytes + sizeof(half) * i, sizeof(half));
+    out[i] = to_float(half);
   }
 }
 
@@ -58,10 +43,10 @@ void encode_floats(FloatEncoding encoding,
       if (!values.empty()) std::memcpy(out.data(), values.data(), out.size());
       return;
     case FloatEncoding::kBf16:
-      encode(values, out.data(), to_bf16);
+      encode<Bf16>(values, out.data());
       return;
     case FloatEncoding::kFp16:
-      encode(values, out.data(), to_fp16);
+      encode<Fp16>(values, out.data());
       return;
   }
 }
@@ -73,10 +58,10 @@ void decode_floats(FloatEncoding encoding, std::span<const std::byte> bytes, std
       if (!out.empty()) std::memcpy(out.data(), bytes.data(), bytes.size());
       return;
     case FloatEncoding::kBf16:
-      decode(bytes.data(), out, from_bf16);
+      decode<Bf16>(bytes.data(), out);
       return;
     case FloatEncoding::kFp16:
-      decode(bytes.data(), out, from_fp16);
+      decode<Fp16>(bytes.data(), out);
       return;
   }
 }

@@ -115,8 +115,9 @@ class Server::Impl {
       }
       if ((fds[1].revents & POLLIN) != 0) accept();
       members_.remove_if([](Member& member) {
-        if (member.is_done) member.thread.join();
-        return member.is_done.load();
+        const bool is_done = member.is_done;  // once: it may become true between two looks
+        if (is_done) member.thread.join();
+        return is_done;
       });
     }
   }

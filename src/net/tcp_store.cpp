@@ -14,14 +14,13 @@
 
 namespace satrap::net {
 
-using store_protocol::Op;
 using store_protocol::Status;
 
 namespace {
 
 constexpr std::int64_t kCallTimeoutMs = 30'000;
 
-ByteWriter request(Op op, const std::string& key) {
+ByteWriter request(store_protocol::Op op, const std::string& key) {
   SATRAP_CHECK(!key.empty() && static_cast<std::int64_t>(key.size()) <= Store::kMaxKeyBytes,
                "store key of ", key.size(), " bytes: ", key);
   ByteWriter writer;
@@ -108,11 +107,11 @@ TcpStore::~TcpStore() = default;
 void TcpStore::set(const std::string& key, const std::string& value) {
   SATRAP_CHECK(static_cast<std::int64_t>(value.size()) <= kMaxValueBytes, "store value of '", key,
                "' has ", value.size(), " bytes");
-  impl_->call(request(Op::kSet, key).put_text(value).bytes(), true);
+  impl_->call(request(store_protocol::Op::kSet, key).put_text(value).bytes(), true);
 }
 
 std::optional<std::string> TcpStore::get(const std::string& key) {
-  Answer answer = impl_->call(request(Op::kGet, key).bytes(), true);
+  Answer answer = impl_->call(request(store_protocol::Op::kGet, key).bytes(), true);
   if (answer.status != Status::kOk) return std::nullopt;
   return std::move(answer.text);
 }
@@ -124,7 +123,7 @@ std::string TcpStore::wait(const std::string& key, Deadline deadline) {
     try {
       FrameSocket socket = impl_->connect(deadline);
       const std::int64_t timeout_ms = deadline.remaining_ms();
-      Answer answer = ask(socket, request(Op::kWait, key).put(timeout_ms).bytes(),
+      Answer answer = ask(socket, request(store_protocol::Op::kWait, key).put(timeout_ms).bytes(),
                           Deadline::after_ms(timeout_ms + kAnswerMs));
       if (answer.status == Status::kOk) return std::move(answer.text);
       throw NetError(NetFailure::kTimeout, concat("nobody has set '", key, "' in ", impl_->name()));
@@ -135,12 +134,13 @@ std::string TcpStore::wait(const std::string& key, Deadline deadline) {
 }
 
 std::int64_t TcpStore::add(const std::string& key, std::int64_t amount) {
-  const Answer answer = impl_->call(request(Op::kAdd, key).put(amount).bytes(), false);
+  const Answer answer =
+      impl_->call(request(store_protocol::Op::kAdd, key).put(amount).bytes(), false);
   return parse_number<std::int64_t>(answer.text).value_or(0);
 }
 
 void TcpStore::erase(const std::string& key) {
-  impl_->call(request(Op::kErase, key).bytes(), true);
+  impl_->call(request(store_protocol::Op::kErase, key).bytes(), true);
 }
 
 }  // namespace satrap::net

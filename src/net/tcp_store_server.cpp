@@ -24,7 +24,6 @@
 
 namespace satrap::net {
 
-using store_protocol::Op;
 using store_protocol::Status;
 
 namespace {
@@ -144,26 +143,26 @@ class TcpStoreServer::Impl {
       greet(client, reader);
       return;
     }
-    const Op op{reader.get<std::uint8_t>()};
+    const store_protocol::Op op{reader.get<std::uint8_t>()};
     const std::string key = reader.get_text();
     switch (op) {
-      case Op::kSet:
+      case store_protocol::Op::kSet:
         assign(key, reader.get_text());
         reply(client, Status::kOk, "");
         return;
-      case Op::kGet:
-      case Op::kWait: {
+      case store_protocol::Op::kGet:
+      case store_protocol::Op::kWait: {
         const auto found = values_.find(key);
         if (found != values_.end()) {
           reply(client, Status::kOk, found->second);
-        } else if (op == Op::kGet) {
+        } else if (op == store_protocol::Op::kGet) {
           reply(client, Status::kMissing, "");
         } else {
           client.wait = Wait{key, Deadline::after_ms(reader.get<std::int64_t>())};
         }
         return;
       }
-      case Op::kAdd: {
+      case store_protocol::Op::kAdd: {
         std::int64_t sum = 0;
         if (const auto found = values_.find(key); found != values_.end()) {
           sum = parse_number<std::int64_t>(found->second).value_or(0);
@@ -172,7 +171,7 @@ class TcpStoreServer::Impl {
         reply(client, Status::kOk, values_[key]);
         return;
       }
-      case Op::kErase:
+      case store_protocol::Op::kErase:
         values_.erase(key);
         reply(client, Status::kOk, "");
         return;

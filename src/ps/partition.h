@@ -2,11 +2,14 @@
 
 #include <atomic>
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <vector>
 
 #include "satrap/ps/table.h"
+#include "src/ps/row_ages.h"
 #include "src/ps/row_arena.h"
 #include "src/ps/row_index.h"
 
@@ -16,15 +19,42 @@ namespace satrap::ps {
 /// them together with the snapshot's progress; they are separate so that planning never waits for
 /// updates.
 struct Table::Partition {
-  Partition(std::int64_t number, std::int64_t num_shards, std::int64_t stride_bytes)
-      : index(number, num_shards), arena(stride_bytes) {}
+  Partition(std::int64_t number,
+            std::int64_t num_shards,
+            std::int64_t stride_bytes,
+            const RowLimits& limits)
+      : index(number, num_shards), arena(stride_bytes) {
+    if (limits.any()) ages.emplace(limits, number, num_shards);
+  }
 
   // Changed by the one inserting thread, with the mutex held; read by it without, by find with it.
   std::mutex index_mutex;
   RowIndex index;
   RowArena arena;
-  std::atomic<std::int64_t> num_rows = 0;  // rows below it are complete
-  std::atomic<std::int64_t> index_bytes = 0;
+  std::atomic<std::int64_t> num_rows = 0;     // numbers below it are, or were, those of rows
+  std::atomic<std::int64_t> index_bytes = 0;  // with what limits need
+
+  /// With limits. Numbers of rows that went are in `departed`, by step, then in `free`.
+  struct Departed {
+    std::int64_t step;
+    std::int64_t number;
+  };
+  std::optional<RowAges> ages;
+  RowArena sightings{sizeof(std::uint32_t)};  // of candidates, by number
+  std::int64_t num_sightings = 0;
+  std::int64_t begun_step = 0;
+  std::deque<Departed> departed;
+  std::vector<std::uint32_t> free;
+  std::atomic<std::int64_t> num_gone = 0;  // in `departed` and `free`
+
+  std::int64_t number_of(const std::byte* row) const {
+    return arena.number_of(row, num_rows.load(std::memory_order_relaxed));
+  }
+
+  std::uint32_t& sightings_of(std::int64_t number) {
+    for (; num_sightings <= number; ++num_sightings) sightings.add(num_sightings);
+    return *reinterpret_cast<std::uint32_t*>(sightings.row(number));
+  }
 
   /// A snapshot under way: rows [cursor, end) with 1 <= last_step <= step are still to be written.
   struct Snapshot {

@@ -15,7 +15,7 @@ namespace satrap::ps {
 /// while one thread adds rows.
 class RowArena {
  public:
-  static constexpr std::int64_t kMaxRows = (std::int64_t{1} << 24) - 1;
+  static constexpr std::int64_t kMaxRows = (std::int64_t{1} << 24) - 2;
 
   explicit RowArena(std::int64_t stride_bytes) : stride_bytes_(stride_bytes) {}
 

@@ -49,10 +49,13 @@ void RowIndex::for_each_slot(const Segment& segment, const RowArena& arena, Visi
   const auto row_of = [&](std::int64_t place) {
     return arena.row((segment.slots[place] & kRowMask) - 1);
   };
+  const auto has_row = [&](std::int64_t place) {
+    return segment.slots[place] != 0 && segment.slots[place] != kErased;
+  };
   for (std::int64_t place = -kAhead; place < segment.num_slots; ++place) {
     const std::int64_t ahead = place + kAhead;
-    if (ahead < segment.num_slots && segment.slots[ahead] != 0) __builtin_prefetch(row_of(ahead));
-    if (place >= 0 && segment.slots[place] != 0) {
+    if (ahead < segment.num_slots && has_row(ahead)) __builtin_prefetch(row_of(ahead));
+    if (place >= 0 && has_row(place)) {
       visit(header_of(row_of(place)).key, segment.slots[place]);
     }
   }
@@ -64,13 +67,15 @@ void RowIndex::grow(Key key, const RowArena& arena) {
   segments_.reserve(segments_.size() + 1);
   const auto owner = std::find_if(segments_.begin(), segments_.end(),
                                   [&](const auto& segment) { return segment.get() == &full; });
-  if (full.num_slots < kMaxSlots || full.prefix_bits == kMaxPrefixBits) {
-    std::unique_ptr<Segment> larger = make_segment(2 * full.num_slots, full.prefix_bits, prefix);
+  const bool has_erased = full.num_rows < full.max_rows - full.max_rows / 4;
+  if (has_erased || full.num_slots < kMaxSlots || full.prefix_bits == kMaxPrefixBits) {
+    const std::int64_t num_slots = has_erased ? full.num_slots : 2 * full.num_slots;
+    std::unique_ptr<Segment> other = make_segment(num_slots, full.prefix_bits, prefix);
     for_each_slot(full, arena,
-                  [&](Key k, std::uint32_t slot) { larger->insert(position_of(k), slot); });
-    resident_bytes_ += bytes_of(full.num_slots);
-    point_directory(prefix, full.prefix_bits, larger.get());
-    *owner = std::move(larger);
+                  [&](Key k, std::uint32_t slot) { other->insert(position_of(k), slot); });
+    resident_bytes_ += bytes_of(num_slots - full.num_slots);
+    point_directory(prefix, full.prefix_bits, other.get());
+    *owner = std::move(other);
     return;
   }
   const int bits = full.prefix_bits + 1;

@@ -23,6 +23,9 @@ namespace satrap::ps {
 /// more than about a hundred thousand slots. Each segment is full at a load of its own, between
 /// 0.55 and 0.85: ids are spread so evenly that all segments of a table would else grow within the
 /// same few steps.
+///
+/// The slot of a row that is erased stays taken until the one behind it is free or another row
+/// takes it; a segment that has too many of these is made anew.
 class RowIndex {
  public:
   static constexpr std::int64_t kMaxSlots = std::int64_t{1} << 17;
@@ -36,7 +39,7 @@ class RowIndex {
     for (std::int64_t place = segment.place_of(position);; place = segment.after(place)) {
       const std::uint32_t slot = segment.slots[place];
       if (slot == 0) return nullptr;
-      if ((slot ^ tag_of(key)) > kRowMask) continue;
+      if ((slot ^ tag_of(key)) > kRowMask || slot == kErased) continue;
       const RowPointer row = arena.row((slot & kRowMask) - 1);
       if (header_of(row).key == key) return row;
     }
@@ -54,7 +57,8 @@ class RowIndex {
     for (std::int64_t place = segment.place_of(position);; place = segment.after(place)) {
       const std::uint32_t slot = segment.slots[place];
       if (slot == 0) return nullptr;
-      if ((slot ^ tag_of(key)) <= kRowMask) return arena.row((slot & kRowMask) - 1);
+      if ((slot ^ tag_of(key)) > kRowMask || slot == kErased) continue;
+      return arena.row((slot & kRowMask) - 1);
     }
   }
 
@@ -62,7 +66,7 @@ class RowIndex {
   /// when there is no memory; the index is then as before.
   void reserve(Key key, const RowArena& arena) {
     const std::uint64_t position = position_of(key);
-    while (segment_of(position).num_rows >= segment_of(position).max_rows) grow(key, arena);
+    while (segment_of(position).num_taken >= segment_of(position).max_rows) grow(key, arena);
   }
 
   /// Adds a key that is missing, after reserve(key).
@@ -71,11 +75,18 @@ class RowIndex {
     segment_of(position).insert(position, tag_of(key) | static_cast<std::uint32_t>(row_number + 1));
   }
 
+  /// Takes out a key that is there.
+  void erase(Key key, std::int64_t row_number) {
+    const std::uint64_t position = position_of(key);
+    segment_of(position).erase(position, tag_of(key) | static_cast<std::uint32_t>(row_number + 1));
+  }
+
   std::int64_t resident_bytes() const { return resident_bytes_; }
 
  private:
   static constexpr int kRowBits = 24;
   static constexpr std::uint32_t kRowMask = (std::uint32_t{1} << kRowBits) - 1;
+  static constexpr std::uint32_t kErased = kRowMask;  // the number after the last row's
   static constexpr int kFirstBit = Table::kPartitionBits;
   static constexpr int kMaxPrefixBits = 12;  // enough for 2^24 rows; then segments double again
 
@@ -86,6 +97,7 @@ class RowIndex {
     int right_shift = 0;         // then: leaves log2(num_slots) bits
     int prefix_bits = 0;         // beyond the partition's
     std::int64_t num_rows = 0;
+    std::int64_t num_taken = 0;  // slots: rows and erased ones
     std::int64_t max_rows = 0;
     MemoryBlock block;
 
@@ -93,11 +105,21 @@ class RowIndex {
       return static_cast<std::int64_t>((position << left_shift) >> right_shift);
     }
     std::int64_t after(std::int64_t place) const { return (place + 1) & (num_slots - 1); }
+    std::int64_t before(std::int64_t place) const { return (place - 1) & (num_slots - 1); }
     void insert(std::uint64_t position, std::uint32_t slot) {
       std::int64_t place = place_of(position);
-      while (slots[place] != 0) place = after(place);
+      while (slots[place] != 0 && slots[place] != kErased) place = after(place);
+      num_taken += slots[place] == 0;
       slots[place] = slot;
       ++num_rows;
+    }
+    void erase(std::uint64_t position, std::uint32_t slot) {
+      std::int64_t place = place_of(position);
+      while (slots[place] != slot) place = after(place);
+      slots[place] = kErased;
+      --num_rows;
+      if (slots[after(place)] != 0) return;  // others may have gone past it
+      for (; slots[place] == kErased; place = before(place), --num_taken) slots[place] = 0;
     }
   };
 

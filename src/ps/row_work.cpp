@@ -11,13 +11,20 @@ namespace satrap::ps {
 namespace {
 
 constexpr std::size_t kRowsPerBlock = 512;  // found, then copied while they are in the cache
+constexpr std::size_t kAhead = 8;           // rows between asking for one and reading it
 
 std::size_t index(std::int64_t i) { return static_cast<std::size_t>(i); }
 
 /// Copies the weights of `rows` to `out`, one behind the other.
-void gather(std::span<const RowPointer> rows, std::int64_t num_floats, float* out) {
-  with_dim(num_floats, [&](auto dim) {
-    constexpr std::size_t kAhead = 8;
+void gather(const RowFormat& format, std::span<const RowPointer> rows, float* out) {
+  if (format.weights != WeightType::kFp32) {
+    for (std::size_t i = 0; i < rows.size(); ++i, out += format.dim) {
+      if (i + kAhead < rows.size()) prefetch_read(rows[i + kAhead], format.state_offset());
+      format.read_weights(rows[i], out);
+    }
+    return;
+  }
+  with_dim(format.dim, [&](auto dim) {
     const std::int64_t bytes = dim * static_cast<std::int64_t>(sizeof(float));
     for (std::size_t i = 0; i < rows.size(); ++i, out += dim) {
       if (i + kAhead < rows.size()) prefetch_read(weights_of(rows[i + kAhead]), bytes);
@@ -37,6 +44,7 @@ std::size_t end_of_partition(std::span<const Key> keys, std::size_t begin, std::
 }  // namespace
 
 void RowWork::read(Table& table,
+                   std::int64_t step,
                    std::span<const Key> keys,
                    std::span<RowPointer> rows,
                    net::FloatEncoding encoding,
@@ -45,14 +53,14 @@ void RowWork::read(Table& table,
   for (std::size_t begin = 0; begin < keys.size(); begin += kRowsPerBlock) {
     const std::size_t size = std::min(kRowsPerBlock, keys.size() - begin);
     const auto block = rows.subspan(begin, size);
-    table.find_or_insert(keys.subspan(begin, size), block);
+    table.find_or_insert(keys.subspan(begin, size), block, step);
     const std::int64_t num_floats = static_cast<std::int64_t>(size) * dim;
     const std::int64_t bytes = net::encoded_bytes(encoding, num_floats);
     if (encoding == net::FloatEncoding::kFp32) {
-      gather(block, dim, reinterpret_cast<float*>(out));
+      gather(table.format(), block, reinterpret_cast<float*>(out));
     } else {
       floats_.resize(std::max(floats_.size(), index(num_floats)));
-      gather(block, dim, floats_.data());
+      gather(table.format(), block, floats_.data());
       net::encode_floats(encoding, std::span(floats_).first(index(num_floats)),
                          {out, index(bytes)});
     }
@@ -68,6 +76,7 @@ void RowWork::look_up(const Table& table,
   const std::int64_t bytes = net::encoded_bytes(encoding, dim);
   found_.resize(kRowsPerBlock);
   missing_.resize(index(table.row_bytes()));
+  floats_.resize(std::max(floats_.size(), index(dim)));
   for (std::size_t begin = 0; begin < keys.size(); begin += kRowsPerBlock) {
     const std::size_t size = std::min(kRowsPerBlock, keys.size() - begin);
     table.find(keys.subspan(begin, size), std::span(found_).first(size));
@@ -75,20 +84,20 @@ void RowWork::look_up(const Table& table,
       RowPointer row = found_[i];
       if (row == nullptr) {
         row = missing_.data();
-        table.initialize_row(keys[begin + i], row);
+        table.fill_missing(keys[begin + i], row);
       }
-      net::encode_floats(encoding, {weights_of(row), index(dim)}, {out, index(bytes)});
+      table.format().read_weights(row, floats_.data());
+      net::encode_floats(encoding, std::span(floats_).first(index(dim)), {out, index(bytes)});
     }
   }
 }
 
-void RowWork::fetch(Table& table, std::span<const Key> keys, std::byte* out) {
-  constexpr std::size_t kAhead = 8;
+void RowWork::fetch(Table& table, std::int64_t step, std::span<const Key> keys, std::byte* out) {
   const std::int64_t bytes = table.row_bytes();
   found_.resize(kRowsPerBlock);
   for (std::size_t begin = 0; begin < keys.size(); begin += kRowsPerBlock) {
     const std::size_t size = std::min(kRowsPerBlock, keys.size() - begin);
-    table.find_or_insert(keys.subspan(begin, size), std::span(found_).first(size));
+    table.find_or_insert(keys.subspan(begin, size), std::span(found_).first(size), step);
     for (std::size_t i = 0; i < size; ++i, out += bytes) {
       if (i + kAhead < size) prefetch_read(found_[i + kAhead], bytes);
       std::memcpy(out, found_[i], index(bytes));
@@ -98,6 +107,7 @@ void RowWork::fetch(Table& table, std::span<const Key> keys, std::byte* out) {
 
 void RowWork::put(Table& table,
                   std::int64_t num_shards,
+                  std::int64_t step,
                   std::span<const Key> keys,
                   const std::byte* rows,
                   std::int64_t mark) {
@@ -108,13 +118,26 @@ void RowWork::put(Table& table,
     const auto ahead = keys.first(std::min(keys.size(), begin + kRowsPerBlock));
     const std::size_t end = end_of_partition(ahead, begin, num_shards);
     const auto block = std::span(found_).first(end - begin);
-    table.find_or_insert(keys.subspan(begin, end - begin), block);
+    table.find_or_insert(keys.subspan(begin, end - begin), block, step);
     table.update_partition(Table::partition_of(keys[begin], num_shards), mark, block,
                            [&](std::int64_t i, RowPointer row) {
                              std::memcpy(row + kHeader, rows + i * row_bytes + kHeader,
                                          index(row_bytes) - kHeader);
                            });
     rows += std::ssize(block) * row_bytes;
+    begin = end;
+  }
+}
+
+void RowWork::skip(Table& table,
+                   std::int64_t num_shards,
+                   std::span<const Key> keys,
+                   std::span<const RowPointer> rows,
+                   std::int64_t mark) {
+  for (std::size_t begin = 0; begin < keys.size();) {
+    const std::size_t end = end_of_partition(keys, begin, num_shards);
+    table.skip_partition(Table::partition_of(keys[begin], num_shards), mark,
+                         rows.subspan(begin, end - begin));
     begin = end;
   }
 }
@@ -127,7 +150,9 @@ void update_rows(Table& table,
                  std::int64_t num_shards,
                  const RowGradients& gradients,
                  const RowStep& row_step,
+                 std::uint64_t rounding_seed,
                  std::int64_t mark,
+                 float* scratch,  // [dim]
                  Dim dim) {
   const auto* values = reinterpret_cast<const float*>(gradients.values);
   const auto distance = index(gather_distance(dim));
@@ -136,16 +161,17 @@ void update_rows(Table& table,
   for (std::size_t begin = 0; begin < rows.size();) {
     const std::size_t end = end_of_partition(gradients.keys, begin, num_shards);
     const std::int64_t partition = Table::partition_of(gradients.keys[begin], num_shards);
-    table.update_partition(partition, mark, rows.subspan(begin, end - begin),
-                           [&](std::int64_t i, RowPointer row) {
-                             const std::size_t at = begin + index(i);
-                             if (at + distance < rows.size()) {
-                               prefetch_write(rows[at + distance], row_bytes);
-                             }
-                             float* weights = weights_of(row);
-                             const float* gradient = values + static_cast<std::int64_t>(at) * dim;
-                             update_row<kType>(row_step, weights, weights + dim, gradient, dim);
-                           });
+    table.update_partition(
+        partition, mark, rows.subspan(begin, end - begin), [&](std::int64_t i, RowPointer row) {
+          const std::size_t at = begin + index(i);
+          if (at + distance < rows.size()) {
+            prefetch_write(rows[at + distance], row_bytes);
+          }
+          const float* gradient = values + static_cast<std::int64_t>(at) * dim;
+          table.format().change(row, rounding_seed, scratch, [&](float* weights, float* state) {
+            update_row<kType>(row_step, weights, state, gradient, dim);
+          });
+        });
     begin = end;
   }
 }
@@ -159,19 +185,24 @@ void RowWork::update(Table& table,
                      std::int64_t mark) {
   const TableSpec& spec = table.spec();
   const RowStep row_step(spec.optimizer, spec.schedule.factor(step), step);
+  const std::uint64_t rounding_seed = table.rounding_seed(step);
+  floats_.resize(std::max(floats_.size(), index(spec.dim)));
   const bool in_place = ranks.size() == 1 && ranks[0].encoding == net::FloatEncoding::kFp32;
   with_optimizer(spec.optimizer.type, [&](auto type) {
     with_dim(spec.dim, [&](auto dim) {
       if (in_place) {
-        update_rows<type()>(table, num_shards, ranks[0], row_step, mark, dim);
+        update_rows<type()>(table, num_shards, ranks[0], row_step, rounding_seed, mark,
+                            floats_.data(), dim);
         return;
       }
       merge_.start(ranks, spec.dim, num_shards);
       while (merge_.next_block()) {
         table.update_partition(
             merge_.partition(), mark, merge_.rows(), [&](std::int64_t i, RowPointer row) {
-              float* weights = weights_of(row);
-              update_row<type()>(row_step, weights, weights + dim, merge_.gradient(i), dim);
+              table.format().change(
+                  row, rounding_seed, floats_.data(), [&](float* weights, float* state) {
+                    update_row<type()>(row_step, weights, state, merge_.gradient(i), dim);
+                  });
             });
       }
     });

@@ -16,8 +16,10 @@ namespace satrap::ps {
 /// Copies weights into answers and sums gradients into rows, for one worker. Keeps its buffers.
 class RowWork {
  public:
-  /// Finds or creates the rows of `keys`, ascending, and writes their weights, encoded.
+  /// Finds or creates the rows of `keys`, ascending, which `step` asks for, and writes their
+  /// weights, encoded.
   void read(Table& table,
+            std::int64_t step,
             std::span<const Key> keys,   // [n]
             std::span<RowPointer> rows,  // [n] out
             net::FloatEncoding encoding,
@@ -31,6 +33,7 @@ class RowWork {
 
   /// Finds or creates the rows of `keys`, ascending, and copies all of them.
   void fetch(Table& table,
+             std::int64_t step,
              std::span<const Key> keys,  // [n]
              std::byte* out);            // [n, row_bytes] out
 
@@ -38,9 +41,17 @@ class RowWork {
   /// whose headers are not looked at, and `mark` as their last step.
   void put(Table& table,
            std::int64_t num_shards,
+           std::int64_t step,
            std::span<const Key> keys,  // [n]
            const std::byte* rows,      // [n, row_bytes]
            std::int64_t mark);
+
+  /// The rows that a step has asked for stay as they are.
+  void skip(Table& table,
+            std::int64_t num_shards,
+            std::span<const Key> keys,         // [n] ascending
+            std::span<const RowPointer> rows,  // [n]
+            std::int64_t mark);
 
   /// Sums the gradients of equal keys in the order of `ranks` and applies the table's optimizer
   /// once to each row, with the learning rate of `step`. The rows get `mark` as their last step.
@@ -53,7 +64,7 @@ class RowWork {
  private:
   std::vector<RowPointer> found_;
   std::vector<std::byte> missing_;
-  std::vector<float> floats_;  // weights of one block
+  std::vector<float> floats_;  // weights of one block, or of the row that is updated
   GradientMerge merge_;
 };
 

@@ -119,7 +119,9 @@ void RunningJob::finish_part_of_pull(OpenStep& step, std::int64_t read_version) 
       const std::int64_t last = std::ssize(histogram) - 1;
       ++histogram[static_cast<std::size_t>(
           std::clamp<std::int64_t>(step.step - 1 - version, 0, last))];
-      if (config.deterministic) step.kept_answer.assign(reply.begin(), reply.end());
+      if (config.deterministic || has_limits()) {
+        step.kept_answer.assign(reply.begin(), reply.end());
+      }
       step.state = OpenStep::State::kPulled;
     }
   }
@@ -229,6 +231,12 @@ ShardStats RunningJob::stats() {
     }
   }
   return stats;
+}
+
+bool RunningJob::has_limits() const {
+  return std::ranges::any_of(tables, [](const auto& table) {
+    return table->spec().limits.any() || table->spec().limits.admit_after > 1;
+  });
 }
 
 }  // namespace satrap::ps

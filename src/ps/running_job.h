@@ -135,6 +135,10 @@ class RunningJob {
   const bool enforce_bound;
   std::vector<std::unique_ptr<Table>> tables;
 
+  /// Rows of some table come and go by who asks for them when: so pulls are read in the order of
+  /// steps, and one that comes again gets the same answer.
+  bool has_limits() const;
+
   Rank& rank_of(const net::RequestTag& tag);  // throws Error(kInvalidData)
   OpenStep& slot_of(Rank& rank, std::int64_t step);
 

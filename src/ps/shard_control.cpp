@@ -1,13 +1,13 @@
 // The parts of Shard that are not steps: begin and join, loading, snapshots.
 
 #include <algorithm>
-#include <cstring>
 #include <utility>
 
 #include "satrap/core/error.h"
 #include "satrap/core/file.h"
 #include "satrap/core/hash.h"
 #include "satrap/core/log.h"
+#include "satrap/ps/row_file.h"
 #include "src/ps/shard.h"
 
 namespace satrap::ps {
@@ -15,7 +15,6 @@ namespace {
 
 constexpr std::int64_t kMaxRanks = 1 << 14;
 constexpr std::int64_t kMaxStaleness = 1 << 20;
-constexpr std::int64_t kLoadBlockBytes = 1 << 20;
 
 [[noreturn]] void invalid(const std::string& message) {
   throw Error(ErrorCode::kInvalidData, message);
@@ -84,6 +83,9 @@ void Shard::check_job(const ShardJob& job) const {
   for (const ShardJob::RowFile& file : job.row_files) {
     if (file.table < 0 || file.table >= layout_.num_tables()) {
       invalid(concat(file.path, ": of table ", file.table, ", there are ", layout_.num_tables()));
+    }
+    if (file.num_parts < 1 || file.part < 0 || file.part >= file.num_parts) {
+      invalid(concat(file.path, ": part ", file.part, " of ", file.num_parts));
     }
   }
 }
@@ -156,46 +158,12 @@ void Shard::start_job(Begin& begin) {
 }
 
 void Shard::load_rows(const Begin& begin, RunningJob& job) const {
-  std::vector<std::byte> block, own;
   for (const ShardJob::RowFile& file : begin.job.row_files) {
-    Table& table = *job.tables[static_cast<std::size_t>(file.table)];
-    const std::int64_t row_bytes = table.row_bytes();
-    if (file.row_bytes != row_bytes || file.bytes % row_bytes != 0) {
-      throw Error(ErrorCode::kInvalidConfig,
-                  concat(file.path, ": ", file.bytes, " bytes in rows of ", file.row_bytes,
-                         ", table '", table.spec().name, "' has rows of ", row_bytes));
-    }
-    FileReader reader(file.path);
-    if (reader.size() != file.bytes) {
-      throw Error(ErrorCode::kCorrupt, concat(file.path, ": ", reader.size(),
-                                              " bytes, the checkpoint says ", file.bytes));
-    }
-    const std::int64_t per_block = std::max<std::int64_t>(1, kLoadBlockBytes / row_bytes);
-    block.resize(static_cast<std::size_t>(per_block * row_bytes));
-    while (!reader.at_end()) {
-      if (begin.is_abandoned) {
-        throw Error(ErrorCode::kUnavailable, "this start of the job has been replaced");
-      }
-      const auto size = static_cast<std::size_t>(
-          std::min(std::ssize(block), reader.size() - reader.bytes_read()));
-      reader.read(std::span(block).first(size));
-      own.clear();
-      for (std::size_t at = 0; at < size; at += static_cast<std::size_t>(row_bytes)) {
-        RowHeader header;
-        std::memcpy(&header, block.data() + at, sizeof(header));
-        if (shard_of(header.key, layout_.num_shards) != layout_.shard) continue;
-        // An asynchronous run may have marked rows with later steps than the one it ended with.
-        header.last_step = static_cast<std::uint32_t>(std::clamp<std::int64_t>(
-            header.last_step, 0, std::max<std::int64_t>(1, begin.job.first_step - 1)));
-        std::memcpy(block.data() + at, &header, sizeof(header));
-        const auto row = std::span(block).subspan(at, static_cast<std::size_t>(row_bytes));
-        own.insert(own.end(), row.begin(), row.end());
-      }
-      table.restore(own);
-    }
-    if (to_hex(reader.checksum()) != file.xxh3) {
-      throw Error(ErrorCode::kCorrupt, concat(file.path, ": checksum does not match its content"));
-    }
+    ps::load_rows(file, *job.tables[static_cast<std::size_t>(file.table)],
+                  {.shard = layout_.shard,
+                   .num_shards = layout_.num_shards,
+                   .last_step = begin.job.first_step - 1,
+                   .is_abandoned = &begin.is_abandoned});
   }
 }
 
@@ -229,7 +197,9 @@ void Shard::begin_snapshot(const std::shared_ptr<RunningJob>& job, Call& call) {
       }
       // Updates of a step get its number as their mark, but async and puts may be ahead of it.
       const std::int64_t highest = job->highest_mark;
-      const std::int64_t mark = job->config.async ? highest : std::max(highest, snapshot.step);
+      // Rows that the job began with have 1, even before its first step.
+      const std::int64_t least = job->config.async ? 1 : std::max<std::int64_t>(1, snapshot.step);
+      const std::int64_t mark = std::max(highest, least);
       for (auto& table : job->tables) {
         snapshot.tables.push_back(std::make_unique<TableSnapshot>(*table, mark));
       }

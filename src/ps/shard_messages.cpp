@@ -22,6 +22,11 @@ void describe(const TableSpec& table, std::vector<std::string>& lines) {
   const RowOptimizer& optimizer = table.optimizer;
   const LrSchedule& schedule = table.schedule;
   add("dim", table.dim);
+  add("weights", name_of(table.weights));
+  add("capacity_rows", table.limits.capacity_rows);
+  add("ttl_steps", table.limits.ttl_steps);
+  add("pinned_steps", table.limits.pinned_steps);
+  add("admit_after", table.limits.admit_after);
   add("init", name_of(table.init.type));
   add("init scale", table.init.scale);
   add("optimizer", name_of(optimizer.type));
@@ -82,7 +87,10 @@ std::string to_json(const BeginMessage& message) {
                      {"table", file.table},
                      {"row_bytes", file.row_bytes},
                      {"bytes", file.bytes},
-                     {"xxh3", file.xxh3}});
+                     {"xxh3", file.xxh3},
+                     {"part", file.part},
+                     {"num_parts", file.num_parts},
+                     {"weights_only", file.weights_only}});
   }
   return json{{"session", job.session},
               {"num_ranks", job.num_ranks},
@@ -107,7 +115,8 @@ BeginMessage parse_begin(std::span<const std::byte> text) {
     in.at("first_step").get_to(job.first_step);
     for (const json& file : in.at("row_files")) {
       job.row_files.push_back({file.at("path"), file.at("table"), file.at("row_bytes"),
-                               file.at("bytes"), file.at("xxh3")});
+                               file.at("bytes"), file.at("xxh3"), file.at("part"),
+                               file.at("num_parts"), file.at("weights_only")});
     }
     in.at("tables").get_to(message.tables);
     return message;

@@ -26,7 +26,7 @@ namespace satrap::ps {
 //   push_dense       RequestPrefix, gradient: [size]
 //   answers of stats and write_snapshot are JSON, all others are empty
 //
-// Whole rows are Table::row_bytes() each: RowHeader, weights, optimizer state; always fp32.
+// Whole rows are Table::row_bytes() each: RowHeader, weights, optimizer state; as stored.
 enum class ShardOp : net::Op {
   kBegin = 1,
   kJoin,

@@ -128,8 +128,13 @@ void ShardWorker::set_job(RunningJob* job) {
   least_mark_ = highest_mark_ = 0;
   if (job == nullptr) return;
   const ShardJob& config = job->config;
-  clock_.emplace(StepClock::Rules{config.num_ranks, config.async, config.staleness,
-                                  config.deterministic, config.first_step, job->enforce_bound});
+  clock_.emplace(StepClock::Rules{.num_ranks = config.num_ranks,
+                                  .async = config.async,
+                                  .staleness = config.staleness,
+                                  .deterministic = config.deterministic,
+                                  .first_step = config.first_step,
+                                  .enforce_bound = job->enforce_bound,
+                                  .in_step_order = job->has_limits()});
   highest_mark_ = config.first_step - 1;
   pushed_.assign(index(config.num_ranks * RunningJob::Limits::open_steps(config)), nullptr);
 }
@@ -166,19 +171,26 @@ void ShardWorker::end_what_waits() {
   }
 }
 
+std::int64_t ShardWorker::first_partition(std::int64_t worker) const {
+  return worker * Table::kPartitions / job_->layout.num_workers;
+}
+
 void ShardWorker::read(OpenStep& step) {
   const std::int64_t rank = step.rank, number = step.step;
   try {
     if (before_request_) before_request_();
     for (std::int64_t t = 0; t < job_->layout.num_tables(); ++t) {
       const DividedKeys::Range range = step.keys.part(t, number_);
-      if (range.begin == range.end) continue;
       Table& table = *job_->tables[index(t)];
+      for (std::int64_t p = first_partition(number_); p < first_partition(number_ + 1); ++p) {
+        table.begin_step(p, number);
+      }
+      if (range.begin == range.end) continue;
       const std::int64_t value = step.keys.value_begin(t, range.begin, table.spec().dim);
       std::byte* const out =
           step.reply.data() + sizeof(ReplyPrefix) + net::encoded_bytes(step.pull_encoding, value);
-      rows_.read(table, part_of(step.keys.keys(), range), part_of(std::span(step.rows), range),
-                 step.pull_encoding, out);
+      rows_.read(table, number, part_of(step.keys.keys(), range),
+                 part_of(std::span(step.rows), range), step.pull_encoding, out);
     }
     clock_->note_read(rank, number);
   } catch (const std::exception& error) {
@@ -191,6 +203,7 @@ void ShardWorker::work_on_rows(RowRequest& request) {
   using enum RowRequest::Kind;
   constexpr auto kFloatBytes = static_cast<std::int64_t>(sizeof(float));
   const std::int64_t mark = std::max(request.step, least_mark_);
+  const std::int64_t next_step = clock_->applied() + 1;  // at least, of those that ask for rows
   try {
     if (before_request_) before_request_();
     for (std::int64_t t = 0; t < job_->layout.num_tables(); ++t) {
@@ -208,11 +221,12 @@ void ShardWorker::work_on_rows(RowRequest& request) {
                             net::encoded_bytes(request.encoding, value));
           break;
         case kFetch:
-          rows_.fetch(table, keys,
+          rows_.fetch(table, next_step, keys,
                       request.reply.data() + sizeof(ReplyPrefix) + value * kFloatBytes);
           break;
         case kPut:
-          rows_.put(table, job_->layout.num_shards, keys, request.rows + value * kFloatBytes, mark);
+          rows_.put(table, job_->layout.num_shards, next_step, keys,
+                    request.rows + value * kFloatBytes, mark);
           highest_mark_ = std::max(highest_mark_, mark);
           break;
       }
@@ -262,16 +276,26 @@ void ShardWorker::apply(std::span<OpenStep* const> steps) {
       gradients_.clear();
       for (OpenStep* step : steps) {
         const DividedKeys::Range range = step->keys.part(t, number_);
-        if (step->skip || range.begin == range.end) continue;
+        if (range.begin == range.end) continue;
+        const auto keys = part_of(step->keys.keys(), range);
+        const auto rows = part_of(std::span<const RowPointer>(step->rows), range);
+        table.apply_sightings(mark, keys, rows);
+        if (step->skip) {
+          rows_.skip(table, job_->layout.num_shards, keys, rows, mark);
+          highest_mark_ = std::max(highest_mark_, mark);
+          continue;
+        }
         const std::int64_t value = step->keys.value_begin(t, range.begin, table.spec().dim);
         gradients_.push_back({part_of(step->keys.keys(), range),
                               part_of(std::span<const RowPointer>(step->rows), range),
                               step->push_encoding,
                               step->gradients + net::encoded_bytes(step->push_encoding, value)});
       }
-      if (gradients_.empty()) continue;
-      rows_.update(table, job_->layout.num_shards, gradients_, number, mark);
-      highest_mark_ = std::max(highest_mark_, mark);
+      if (!gradients_.empty()) {
+        rows_.update(table, job_->layout.num_shards, gradients_, number, mark);
+        highest_mark_ = std::max(highest_mark_, mark);
+      }
+      table.note_applied(number);
     }
   } catch (const std::exception& error) {
     job_->fail(concat("update of step ", number, ": ", error.what()));

@@ -63,6 +63,7 @@ class ShardWorker {
   void advance();
   void end_what_waits();
   void read(OpenStep& step);
+  std::int64_t first_partition(std::int64_t worker) const;
   void work_on_rows(RowRequest& request);
   void work_on_dense(DenseRequest& request);
   void apply_next();

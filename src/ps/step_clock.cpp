@@ -11,9 +11,18 @@ StepClock::StepClock(const Rules& rules) : rules_(rules), applied_(rules.first_s
   SATRAP_CHECK(rules.num_ranks >= 1 && rules.staleness >= 0 && rules.first_step >= 1,
                rules.num_ranks, " ranks, staleness ", rules.staleness, ", first step ",
                rules.first_step);
-  SATRAP_CHECK(!(rules.async && rules.deterministic), "async is never deterministic");
+  SATRAP_CHECK(!rules.async || (!rules.deterministic && !rules.in_step_order),
+               "async is never deterministic, nor in the order of steps");
   ranks_.assign(static_cast<std::size_t>(rules.num_ranks),
                 {applied_, applied_, std::numeric_limits<std::int64_t>::max()});
+}
+
+bool StepClock::may_read(std::int64_t step) const {
+  if (rules_.async) return true;
+  if (rules_.enforce_bound && applied_ < step - 1 - rules_.staleness) return false;
+  return !rules_.in_step_order || std::ranges::all_of(ranks_, [&](const Rank& rank) {
+    return rank.read >= std::min(step - 1, rank.last_read);
+  });
 }
 
 void StepClock::note_read(std::int64_t rank, std::int64_t step) {

@@ -13,6 +13,8 @@ namespace satrap::ps {
 ///    E_{u-1} is; so updates are applied in the order of steps;
 ///  - deterministic: and once every rank has read its pull of step u + τ, or has ended before it;
 ///    so that pulls of step t read E_{t-1-τ} exactly;
+///  - in step order: the pull of step t may be read once every rank has read its pull of step t-1,
+///    or has ended before it;
 ///  - async: everything at once; the gradients of each rank are updates of their own.
 ///
 /// Each rank reads and pushes steps one after the other. Without threads and without rows.
@@ -25,12 +27,11 @@ class StepClock {
     bool deterministic = false;
     std::int64_t first_step = 1;
     bool enforce_bound = true;
+    bool in_step_order = false;  // not with async
   };
   explicit StepClock(const Rules& rules);
 
-  bool may_read(std::int64_t step) const {
-    return rules_.async || !rules_.enforce_bound || applied_ >= step - 1 - rules_.staleness;
-  }
+  bool may_read(std::int64_t step) const;
   void note_read(std::int64_t rank, std::int64_t step);
 
   /// The gradients of `step` of `rank` are there; in async mode they have been applied.

@@ -1,6 +1,7 @@
 #include "satrap/ps/table_snapshot.h"
 
 #include <algorithm>
+#include <cstring>
 #include <memory>
 #include <mutex>
 #include <utility>
@@ -24,11 +25,18 @@ TableSnapshot::TableSnapshot(Table& table, std::int64_t step) : table_(table), s
     snapshot->step = step;
     snapshot->end = partition.num_rows.load(std::memory_order_acquire);
     max_rows_ += snapshot->end;
+    const std::lock_guard index_lock(partition.index_mutex);
     const std::lock_guard lock(partition.rows_mutex);
+    for (const auto& gone : partition.departed) {  // plans are ahead: later ones still belong to it
+      if (gone.step <= step) header_of(partition.arena.row(gone.number)).last_step = 0;
+    }
     SATRAP_CHECK(partition.snapshot == nullptr, "table '", table_.spec().name,
                  "': a second snapshot before the first has ended");
     partition.snapshot = std::move(snapshot);
   }
+  if (!table_.candidates_) return;
+  candidates_ = std::make_unique<TableSnapshot>(*table_.candidates_, step);
+  max_rows_ += candidates_->max_rows();
 }
 
 TableSnapshot::~TableSnapshot() {
@@ -76,7 +84,24 @@ std::int64_t TableSnapshot::write(
       hand_out(aside);
     }
   }
-  return bytes / table_.row_bytes();
+  const std::int64_t num_candidates = candidates_ ? write_candidates(sink) : 0;
+  return bytes / table_.row_bytes() + num_candidates;
+}
+
+std::int64_t TableSnapshot::write_candidates(const Sink& sink) {
+  const auto row_bytes = static_cast<std::size_t>(table_.row_bytes());
+  std::vector<std::byte> rows;
+  return candidates_->write([&](std::span<const std::byte> headers) {
+    const std::size_t count = headers.size() / sizeof(RowHeader);
+    rows.assign(count * row_bytes, std::byte{});
+    for (std::size_t i = 0; i < count; ++i) {
+      RowHeader header;
+      std::memcpy(&header, headers.data() + i * sizeof(header), sizeof(header));
+      header.count |= kCandidateFlag;
+      std::memcpy(rows.data() + i * row_bytes, &header, sizeof(header));
+    }
+    sink(rows);
+  });
 }
 
 }  // namespace satrap::ps

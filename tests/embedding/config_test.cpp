@@ -84,6 +84,10 @@ TEST(ResolveSpecs, CopiesTheOptimizer) {
                       .l2 = 5};
   config.optimizer.schedule.warmup_steps = 9;
   config.init = {.type = "normal", .scale = 0.125};
+  config.weights = "fp16";
+  config.capacity_rows = 7;
+  config.ttl_steps = 9;
+  config.admit_after = 3;
   const ps::TableSpec spec = resolve_specs({{"default", config}}, {}, kSchema, 0).tables[0];
   EXPECT_EQ(spec.optimizer.type, RowOptimizerType::kFtrl);
   EXPECT_EQ(spec.optimizer.lr, 0.5F);
@@ -95,6 +99,10 @@ TEST(ResolveSpecs, CopiesTheOptimizer) {
   EXPECT_EQ(spec.schedule.warmup_steps, 9);
   EXPECT_EQ(spec.init.type, ps::InitType::kNormal);
   EXPECT_EQ(spec.init.scale, 0.125F);
+  EXPECT_EQ(spec.weights, WeightType::kFp16);
+  EXPECT_EQ(spec.limits.capacity_rows, 7);
+  EXPECT_EQ(spec.limits.ttl_steps, 9);
+  EXPECT_EQ(spec.limits.admit_after, 3);
   for (const auto& [name, type] :
        {std::pair{"sgd", RowOptimizerType::kSgd}, std::pair{"adagrad", RowOptimizerType::kAdagrad},
         std::pair{"rowwise_adagrad", RowOptimizerType::kRowwiseAdagrad},
@@ -171,6 +179,13 @@ TEST(TableConfig, ChecksWhatNoSingleFieldCan) {
   EXPECT_THAT(error_of([&] { config.validate("t"); }), StartsWith("t.optimizer.schedule"));
   config.optimizer = {.type = "ftrl", .beta = 0};
   EXPECT_THAT(error_of([&] { config.validate("t"); }), StartsWith("t.optimizer.beta: "));
+
+  TableConfig admission;
+  admission.admit_after = 2;
+  EXPECT_THAT(error_of([&] { admission.validate("tables.user"); }),
+              HasSubstr("tables.user.admit_after: 2 needs capacity_rows or ttl_steps"));
+  admission.ttl_steps = 100;
+  admission.validate("tables.user");
 }
 
 struct Root {

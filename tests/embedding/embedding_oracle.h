@@ -10,8 +10,11 @@
 #include "satrap/embedding/feature_spec.h"
 #include "satrap/kernels/row_update.h"
 #include "satrap/ps/table.h"
+#include "tests/ps/stored_weights.h"
 
 namespace satrap::embedding {
+
+inline constexpr std::uint64_t kTablesSeed = 7;
 
 /// Embedding tables and their training written as the definition says, one id at a time, without
 /// plans: a map from key to row. Adds in the same order as EmbeddingWorker, so the floats are the
@@ -85,6 +88,7 @@ class EmbeddingOracle {
       with_optimizer(spec.optimizer.type, [&](auto type) {
         update_row<type()>(row_step, row.weights.data(), row.state.data(), sum.data(), spec.dim);
       });
+      row.weights = ps::stored(spec, kTablesSeed, key, step, row.weights);
     }
   }
 
@@ -103,9 +107,9 @@ class EmbeddingOracle {
       std::vector<float> memory(static_cast<std::size_t>(table.row_bytes()) / sizeof(float));
       const auto row = reinterpret_cast<ps::RowPointer>(memory.data());
       table.initialize_row(key, row);
-      const float* weights = ps::weights_of(row);
-      it->second.weights.assign(weights, weights + table.spec().dim);
-      it->second.state.assign(weights + table.spec().dim,
+      it->second.weights.resize(static_cast<std::size_t>(table.spec().dim));
+      table.format().read_weights(row, it->second.weights.data());
+      it->second.state.assign(static_cast<const float*>(table.format().state_of(row)),
                               static_cast<const float*>(memory.data() + memory.size()));
     }
     return it->second;

@@ -36,7 +36,7 @@ struct Training {
            std::int64_t num_threads = 1)
       : pool(num_threads) {
     for (ps::TableSpec& spec : specs) {
-      tables.push_back(std::make_unique<ps::Table>(std::move(spec), 7));
+      tables.push_back(std::make_unique<ps::Table>(std::move(spec), kTablesSeed));
       pointers.push_back(tables.back().get());
     }
     worker = std::make_unique<EmbeddingWorker>(features, pointers, pool);
@@ -72,8 +72,11 @@ struct Training {
         ASSERT_NE(it, oracle->rows().end());
         std::vector<float> expected = it->second.weights;
         expected.insert(expected.end(), it->second.state.begin(), it->second.state.end());
-        const float* values = ps::weights_of(row);
-        EXPECT_EQ(std::vector(values, values + expected.size()), expected);
+        std::vector<float> values(expected.size());
+        table->format().read_weights(row, values.data());
+        std::memcpy(values.data() + it->second.weights.size(), row + table->format().state_offset(),
+                    4 * it->second.state.size());
+        EXPECT_EQ(values, expected);
       });
     }
     EXPECT_EQ(num_rows, static_cast<std::int64_t>(oracle->rows().size()));
@@ -190,6 +193,7 @@ struct RandomCase {
   bool weighted;
   std::int64_t num_rows, max_bag;
   std::uint64_t num_ids;
+  WeightType weights = WeightType::kFp32;
 };
 
 class EmbeddingWorkerAgainstOracle : public testing::TestWithParam<RandomCase> {};
@@ -199,6 +203,7 @@ TEST_P(EmbeddingWorkerAgainstOracle, GivesTheSameBits) {
   std::vector<ps::TableSpec> specs = {table_spec(0, c.dim, c.optimizer), table_spec(1, 8),
                                       table_spec(2, 3, c.optimizer)};
   specs[0].optimizer.weight_decay = 0.01F;
+  specs[0].weights = specs[2].weights = c.weights;
   specs[0].init = {.type = ps::InitType::kNormal, .scale = 0.1F};
   const std::vector<FeatureSpec> features = {
       feature(0, Pooling::kSum),   feature(1, Pooling::kMean), feature(0, Pooling::kSequence, 4),
@@ -227,11 +232,16 @@ INSTANTIATE_TEST_SUITE_P(
                     RandomCase{kRowwiseAdagrad, 17, true, 20, 8, 1000},
                     RandomCase{kAdam, 32, false, 64, 2, 9},
                     RandomCase{kFtrl, 5, true, 300, 3, 200},
-                    RandomCase{kAdagrad, 1, false, 1, 2000, 5},    // long bags of few ids
-                    RandomCase{kSgd, 8, true, 2000, 12, 50000}));  // tables in several buckets
+                    RandomCase{kAdagrad, 1, false, 1, 2000, 5},  // long bags of few ids
+                    RandomCase{kSgd, 8, true, 2000, 12, 50000},  // tables in several buckets
+                    RandomCase{kAdagrad, 16, true, 129, 3, 50, WeightType::kBf16},
+                    RandomCase{kRowwiseAdagrad, 17, true, 64, 8, 100, WeightType::kFp16},
+                    RandomCase{kFtrl, 5, false, 300, 3, 200, WeightType::kBf16}));
 
 TEST(EmbeddingWorker, PlanningWithoutInsertLeavesTablesAsTheyAre) {
-  Training s({table_spec(0, 4), table_spec(1, 6)}, {feature(0), feature(1, Pooling::kMean)});
+  std::vector<ps::TableSpec> specs = {table_spec(0, 4), table_spec(1, 6)};
+  specs[1].weights = WeightType::kBf16;
+  Training s(specs, {feature(0), feature(1, Pooling::kMean)});
   const data::Batch known = batch_of({{{1}, {2}}, {{1}, {}}});
   s.step(known, 1);
   const data::Batch mixed = batch_of({{{1, 77}, {78}}, {{1, 79, 79}, {80}}});

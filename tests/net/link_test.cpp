@@ -5,11 +5,14 @@
 #include <csignal>
 #include <cstring>
 #include <map>
+#include <stdexcept>
 
 #include <gloo/transport/tcp/address.h>
 #include <netinet/in.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include "src/net/socket.h"
 #include "tests/net/fixture.h"
@@ -19,6 +22,35 @@ namespace {
 
 // Far more than the kernel takes for a socket: it stays under way until somebody reads it.
 constexpr std::size_t kManyBytes = 128 << 20;
+
+// A range of addresses that is the same 16 MiB again and again: a message that takes seconds, so
+// that it is under way for as long as a busy machine may take to notice, and little memory.
+class EndlessMemory {
+ public:
+  EndlessMemory() {
+    const Fd file(memfd_create("endless", MFD_CLOEXEC));
+    if (!file || ftruncate(file.get(), kPeriod) != 0) throw std::runtime_error("memfd_create");
+    data_ = mmap(nullptr, kBytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (data_ == MAP_FAILED) throw std::runtime_error("mmap");
+    for (std::int64_t i = 0; i < kBytes; i += kPeriod) {
+      if (mmap(data() + i, kPeriod, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file.get(),
+               0) == MAP_FAILED) {
+        throw std::runtime_error("mmap");
+      }
+    }
+  }
+  ~EndlessMemory() { munmap(data_, kBytes); }
+  EndlessMemory(const EndlessMemory&) = delete;
+  EndlessMemory& operator=(const EndlessMemory&) = delete;
+
+  std::byte* data() const { return static_cast<std::byte*>(data_); }
+  void fill(std::byte value) const { std::memset(data_, static_cast<int>(value), kPeriod); }
+  static constexpr std::int64_t size() { return kBytes; }
+
+ private:
+  static constexpr std::int64_t kPeriod = 16 << 20, kBytes = 1024 * kPeriod;
+  void* data_ = nullptr;
+};
 
 double cpu_seconds() {
   rusage usage{};
@@ -126,12 +158,12 @@ TEST_F(LinkTest, CaseAB_WaitsEndWhenThePeerCloses) {
 // C: Gloo leaves the sender waiting for its whole timeout when the peer goes while bytes are
 // moving.
 TEST_F(LinkTest, CaseC_SendUnderWayEndsWhenThePeerCloses) {
-  Bytes out(kManyBytes, std::byte{7});
-  Bytes in(out.size());
-  auto receiving = theirs(in);
+  const EndlessMemory out, in;
+  out.fill(std::byte{7});
+  auto receiving = peer_->mesh().make_buffer(in.data(), in.size());
   receiving->recv(0, 1);
-  const auto sending = ours(out);
-  sending->post_send(1, 1, 0, static_cast<std::int64_t>(out.size()));
+  const auto sending = std::make_unique<LinkBuffer>(link_, out.data(), out.size());
+  sending->post_send(1, 1, 0, out.size());
   ASSERT_TRUE(eventually([&] { return peek(in.data()) == std::byte{7}; }));
   cut_peer();
   const auto begin = std::chrono::steady_clock::now();
@@ -143,11 +175,11 @@ TEST_F(LinkTest, CaseC_SendUnderWayEndsWhenThePeerCloses) {
 
 // D: likewise the receiver. Here the link is cut in mid-message: the sender closes after a part.
 TEST_F(LinkTest, CaseD_ReceiveUnderWayEndsWhenThePeerCloses) {
-  Bytes in(kManyBytes);
-  Bytes out(in.size(), std::byte{7});
-  const auto receiving = ours(in);
-  receiving->post_receive(1, 1, 0, static_cast<std::int64_t>(in.size()));
-  auto sending = theirs(out);
+  const EndlessMemory out, in;
+  out.fill(std::byte{7});
+  const auto receiving = std::make_unique<LinkBuffer>(link_, in.data(), in.size());
+  receiving->post_receive(1, 1, 0, in.size());
+  auto sending = peer_->mesh().make_buffer(out.data(), out.size());
   sending->send(0, 1);
   ASSERT_TRUE(eventually([&] { return peek(in.data()) == std::byte{7}; }));
   cut_peer();

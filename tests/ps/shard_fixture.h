@@ -24,6 +24,7 @@
 #include "satrap/ps/shard_client.h"
 #include "satrap/ps/shard_server.h"
 #include "satrap/ps/sharding.h"
+#include "tests/ps/stored_weights.h"
 #include "tests/support/temporary_directory.h"
 
 namespace satrap::ps {
@@ -99,7 +100,9 @@ class Oracle {
     const TableSpec& spec = spec_of(key);
     const auto dim = static_cast<std::size_t>(spec.dim);
     std::vector<float> row(dim + static_cast<std::size_t>(spec.optimizer.state_floats(spec.dim)));
-    spec.init.fill(RowInit::table_seed(kSeed, spec.name), key, std::span(row).first(dim));
+    std::vector<float> weights(dim);
+    spec.init.fill(RowInit::table_seed(kSeed, spec.name), key, weights);
+    std::ranges::copy(stored(spec, kSeed, key, 0, weights), row.begin());
     spec.optimizer.initialize_state(row.data(), row.data() + dim, spec.dim);
     return row;
   }
@@ -128,6 +131,8 @@ class Oracle {
       with_optimizer(spec.optimizer.type, [&](auto type) {
         update_row<type()>(row_step, row.data(), row.data() + spec.dim, gradient.data(), spec.dim);
       });
+      const std::vector<float> weights(row.begin(), row.begin() + spec.dim);
+      std::ranges::copy(stored(spec, kSeed, key, step, weights), row.begin());
     }
   }
 

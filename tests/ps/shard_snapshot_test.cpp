@@ -184,7 +184,7 @@ TEST_F(ShardSnapshot, DamagedFilesAreRefusedByName) {
   EXPECT_THAT(begin_with([](auto& file) { file.xxh3 = "0123"; }),
               testing::HasSubstr("table-1.shard-0.bin: checksum does not match"));
   EXPECT_THAT(begin_with([](auto& file) { file.bytes += file.row_bytes; }),
-              testing::HasSubstr("the checkpoint says"));
+              testing::HasSubstr("the manifest says"));
   EXPECT_THAT(begin_with([](auto& file) { file.row_bytes += 4; }),
               testing::HasSubstr("table 'site' has rows of"));
   EXPECT_THAT(begin_with([](auto& file) { file.path += "x"; }), testing::HasSubstr("binx"));

@@ -63,6 +63,49 @@ TEST_F(ManyShards, EveryDivisionOfTheWorkGivesTheSameBits) {
   }
 }
 
+TEST_F(ManyShards, RowsOfSixteenBitsAreTheSameOnAnyShard) {
+  tables_[0].weights = WeightType::kBf16;
+  tables_[1].weights = WeightType::kFp16;
+  for (const std::int64_t num_shards : {1, 3}) {
+    for (const std::int64_t num_ranks : {1, 2}) {  // gradients in place, and merged
+      expect_same_bits(
+          {.num_shards = num_shards, .num_workers = 2, .job = job_of(num_ranks, 2, true)});
+    }
+  }
+}
+
+TEST_F(ManyShards, OfATableWithLimitsHaveTheSameRowsAnyPowerOfTwoOfThem) {
+  for (TableSpec& table : tables_) table.limits = {.ttl_steps = 3, .pinned_steps = 3};
+  tables_[1].limits = {.capacity_rows = 1, .ttl_steps = 8, .pinned_steps = 3};
+  tables_[2].limits = {.ttl_steps = 20, .pinned_steps = 3, .admit_after = 2};
+  const auto trained = [&](std::int64_t num_shards, std::int64_t num_workers) {
+    Cluster cluster{.num_shards = num_shards,
+                    .num_workers = num_workers,
+                    .job = job_of(2, 2, true),
+                    .num_steps = 60,
+                    .num_ids = 300};
+    cluster.skips = [](std::int64_t, std::int64_t step) { return step % 9 == 0; };
+    const auto servers = serve(num_shards, {.num_workers = num_workers});
+    auto clients = clients_of(cluster);
+    train_all(clients, cluster);
+    clients[0]->wait_applied(cluster.num_steps);
+    std::int64_t num_rows = 0;
+    for (const ShardStats& stats : clients[0]->stats()) num_rows += stats.rows;
+    StepRows rows;
+    const std::vector<Key> keys = all_keys(cluster.num_ids);
+    clients[0]->lookup(keys, rows);
+    std::vector<std::vector<float>> weights;
+    for (std::size_t u = 0; u < keys.size(); ++u) weights.push_back(weights_at(rows, u, keys[u]));
+    return std::pair{num_rows, weights};
+  };
+  const auto expected = trained(1, 1);
+  EXPECT_GT(expected.first, 50);
+  EXPECT_LT(expected.first, 600);
+  EXPECT_EQ(trained(1, 3), expected);
+  EXPECT_EQ(trained(2, 2), expected);
+  EXPECT_EQ(trained(4, 1), expected);
+}
+
 TEST_F(ManyShards, HalfPrecisionOnTheWireRoundsWhatTravelsAndNothingElse) {
   for (const auto encoding : {net::FloatEncoding::kBf16, net::FloatEncoding::kFp16}) {
     for (const std::int64_t num_ranks : {1, 2}) {

@@ -43,7 +43,8 @@ class AllOrders {
     for (std::size_t r = 0; r < state.ranks.size(); ++r) {
       const auto rank = static_cast<std::int64_t>(r);
       const auto [read, pushed, ended] = state.ranks[r];
-      const bool may_read = rules_.async || state.applied >= read - rules_.staleness;
+      const bool may_read = rules_.async || (state.applied >= read - rules_.staleness &&
+                                             (!rules_.in_step_order || all_have_read(state, read)));
       ASSERT_EQ(clock.may_read(read + 1), may_read);
       if (may_read && read < last_) {
         check_read(state, read + 1);
@@ -111,6 +112,13 @@ class AllOrders {
     });
   }
 
+  bool all_have_read(const State& state, std::int64_t step) const {
+    return std::ranges::all_of(state.ranks, [&](const Rank& rank) {
+      const auto [read, pushed, ended] = rank;
+      return read >= step || (ended && read == last_);
+    });
+  }
+
   static std::int64_t least_pushed(const State& state) {
     std::int64_t least = std::get<1>(state.ranks[0]);
     for (const auto& rank : state.ranks) least = std::min(least, std::get<1>(rank));
@@ -122,6 +130,19 @@ class AllOrders {
   std::set<State> seen_;
   std::int64_t largest_ = 0;
 };
+
+TEST(StepClock, PullsInTheOrderOfStepsKeepTheBoundAndComeToAnEnd) {
+  for (const std::int64_t staleness : {0, 1, 4}) {
+    for (const bool deterministic : {false, true}) {
+      const AllOrders orders({.num_ranks = 2,
+                              .staleness = staleness,
+                              .deterministic = deterministic,
+                              .in_step_order = true},
+                             6);
+      EXPECT_EQ(orders.largest_staleness(), staleness);
+    }
+  }
+}
 
 TEST(StepClock, EveryOrderOfEventsKeepsTheBoundAndComesToAnEnd) {
   for (const std::int64_t num_ranks : {1, 2, 3}) {

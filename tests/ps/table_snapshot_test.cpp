@@ -17,7 +17,7 @@ namespace {
 using RowBytes = std::vector<std::byte>;
 using Content = std::map<Key, RowBytes>;
 
-TableSpec spec_of(std::int64_t dim) {
+TableSpec adagrad_spec(std::int64_t dim) {
   TableSpec spec;
   spec.name = "user";
   spec.dim = dim;
@@ -81,14 +81,14 @@ class Trainer {
 };
 
 TEST(TableSnapshot, OfAnEmptyTableIsEmpty) {
-  Table table(spec_of(4), 1);
+  Table table(adagrad_spec(4), 1);
   TableSnapshot snapshot(table, 0);
   EXPECT_EQ(snapshot.max_rows(), 0);
   EXPECT_EQ(snapshot.write([](auto) { FAIL(); }), 0);
 }
 
 TEST(TableSnapshot, LeavesOutRowsThatWereNeverUpdated) {
-  Table table(spec_of(4), 1);
+  Table table(adagrad_spec(4), 1);
   std::vector<Key> keys = {make_key(TableId{0}, 1), make_key(TableId{0}, 2)};
   std::vector<RowPointer> rows(2);
   table.find_or_insert(keys, rows);
@@ -102,7 +102,7 @@ TEST(TableSnapshot, LeavesOutRowsThatWereNeverUpdated) {
 }
 
 TEST(TableSnapshot, HoldsTheStateAtItsStepWhileTrainingChangesEveryRow) {
-  Table table(spec_of(6), 1);
+  Table table(adagrad_spec(6), 1);
   Trainer trainer(table, 3);
   std::int64_t step = 0;
   while (step < 20) trainer.step(++step, 2000, 30000);
@@ -123,7 +123,7 @@ TEST(TableSnapshot, HoldsTheStateAtItsStepWhileTrainingChangesEveryRow) {
 }
 
 TEST(TableSnapshot, HoldsTheStateAtItsStepWhileAnotherThreadTrains) {
-  Table table(spec_of(8), 1);
+  Table table(adagrad_spec(8), 1);
   Trainer trainer(table, 4);
   std::int64_t step = 0;
   while (step < 10) trainer.step(++step, 4000, 20000);
@@ -153,16 +153,16 @@ TEST(TableSnapshot, HoldsTheStateAtItsStepWhileAnotherThreadTrains) {
 }
 
 TEST(TableSnapshot, RestoresIntoAnEmptyTable) {
-  Table table(spec_of(5), 1);
+  Table table(adagrad_spec(5), 1);
   Trainer trainer(table, 5);
   for (std::int64_t step = 1; step <= 5; ++step) trainer.step(step, 1000, 5000);
-  Table restored(spec_of(5), 1);
+  Table restored(adagrad_spec(5), 1);
   TableSnapshot(table, 5).write([&](auto rows) { restored.restore(rows); });
   EXPECT_EQ(content_of(restored), content_of(table));
 }
 
 TEST(TableSnapshot, AFailingSinkEndsItCleanly) {
-  Table table(spec_of(4), 1);
+  Table table(adagrad_spec(4), 1);
   Trainer trainer(table, 6);
   trainer.step(1, 1000, 1000);
   {

@@ -154,11 +154,11 @@ TEST(Table, UpdateSeesEachRowOnceAndStampsIt) {
 TEST(Table, CountOfUpdatesSaturates) {
   Table table(spec_of(1), 1);
   const auto rows = insert(table, {key_of(1)});
-  header_of(rows[0]).count = 0xFFFFFFFEU;
+  header_of(rows[0]).count = kMaxCount - 1;
   for (std::int64_t step = 1; step <= 3; ++step) {
     table.update_partition(Table::partition_of(key_of(1)), step, rows, [](auto, auto) {});
   }
-  EXPECT_EQ(header_of(rows[0]).count, 0xFFFFFFFFU);
+  EXPECT_EQ(header_of(rows[0]).count, kMaxCount);
 }
 
 TEST(Table, RestoresRowsUnderAnotherTableNumber) {

@@ -36,6 +36,10 @@ struct RowInitConfig {
 /// One entry of `tables`.
 struct TableConfig {
   std::int64_t dim = 16;
+  std::string weights = "fp32";
+  std::int64_t capacity_rows = 0;
+  std::int64_t ttl_steps = 0;
+  std::int64_t admit_after = 1;
   RowOptimizerConfig optimizer;
   RowInitConfig init;
   void visit(ConfigVisitor& v);
@@ -53,6 +57,14 @@ struct FeatureConfig {
   std::string pooling = "sum";
   void visit(ConfigVisitor& v);
 };
+
+/// What `tables` or `features` say of a name: its own entry, else `default`.
+template <class Config>
+Config entry_or_default(const std::map<std::string, Config>& entries, const std::string& name) {
+  if (const auto it = entries.find(name); it != entries.end()) return it->second;
+  if (const auto it = entries.find("default"); it != entries.end()) return it->second;
+  return Config{};
+}
 
 /// The tables and features of a job. tables[i] has TableId i; features are in the schema's order.
 struct ResolvedSpecs {

@@ -38,10 +38,13 @@ class EmbeddingWorker {
   std::int64_t column_of(std::int64_t feature) const;
   std::int64_t width_of(std::int64_t feature) const;
 
-  /// Finds the rows of `batch`; creates missing ones. batch.num_features must equal the features'.
-  void plan(const data::Batch& batch, Plan& plan);
+  /// Finds the rows of `batch`; creates missing ones, after tables with limits have lost those that
+  /// go before `step`. batch.num_features must equal the features'. With limits: steps in ascending
+  /// order, and the plan holds until RowLimits::pinned_steps steps later.
+  void plan(const data::Batch& batch, Plan& plan, std::int64_t step = 1);
 
-  /// As plan, for evaluation: tables stay as they are; a missing row is replaced by its initial
+  /// As plan, for evaluation: tables stay as they are, and rows are those of the last backward or
+  /// skip, however many plans have been made since; a missing row is replaced by its initial
   /// weights, kept in `missing` (in memory that lives as long as it does).
   void plan_without_insert(const data::Batch& batch,
                            Plan& plan,
@@ -58,6 +61,9 @@ class EmbeddingWorker {
   void backward(const Plan& plan,
                 std::span<const float> grad_pooled,  // [num_rows, output_width]
                 std::int64_t step);
+
+  /// Instead of backward: the step leaves all rows as they are.
+  void skip(const Plan& plan, std::int64_t step);
 
  private:
   class Impl;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 
@@ -13,6 +14,9 @@ namespace satrap::embedding {
 ///  sqrtn  Σ w_i row_i / sqrt(Σ w_i²)
 ///  sequence  the first max_length rows in order, each times its weight, then zeros, with a mask
 enum class Pooling { kSum, kMean, kSqrtN, kSequence };
+
+/// Names in the configuration and in exports, in the order of the enumerators.
+inline constexpr std::array kPoolingNames = {"sum", "mean", "sqrtn", "sequence"};
 
 /// One feature of a batch: which table it reads and where its output goes.
 struct FeatureSpec {

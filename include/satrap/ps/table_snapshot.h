@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <span>
 
 #include "satrap/ps/table.h"
@@ -28,15 +29,20 @@ class TableSnapshot {
   std::int64_t max_rows() const { return max_rows_; }
 
   /// Hands all rows to `sink`, in blocks of some rows of table.row_bytes() each: the header (key,
-  /// last_step, count), weights and state as they are in memory. The order of rows is not defined.
+  /// last_step, count), weights and state as they are in memory; then ids that have no row yet, as
+  /// rows of zeros (kCandidateFlag). The order of rows is not defined.
   /// No lock is held during the call; it may block and throw. To be called once.
   /// Returns the number of rows.
   std::int64_t write(const std::function<void(std::span<const std::byte> rows)>& sink);
 
  private:
+  using Sink = std::function<void(std::span<const std::byte> rows)>;
+  std::int64_t write_candidates(const Sink& sink);
+
   Table& table_;
   const std::int64_t step_;
   std::int64_t max_rows_ = 0;
+  std::unique_ptr<TableSnapshot> candidates_;
 };
 
 }  // namespace satrap::ps

@@ -6,7 +6,9 @@
 #include "satrap/core/ids.h"
 #include "satrap/core/lr_schedule.h"
 #include "satrap/kernels/row_optimizer.h"
+#include "satrap/kernels/weight_type.h"
 #include "satrap/ps/row_init.h"
+#include "satrap/ps/row_limits.h"
 
 namespace satrap::ps {
 
@@ -14,7 +16,9 @@ namespace satrap::ps {
 struct TableSpec {
   std::string name;
   TableId id{};
-  std::int64_t dim = 0;  // floats of weights per row
+  std::int64_t dim = 0;  // weights per row
+  WeightType weights = WeightType::kFp32;
+  RowLimits limits;
   RowInit init;
   RowOptimizer optimizer;
   LrSchedule schedule;
