@@ -22,6 +22,13 @@ Json body_of(const Manifest& m) {
                {"created", m.created},   {"step", m.step},
                {"examples", m.examples}, {"nonfinite_steps", m.nonfinite_steps},
                {"metrics", m.metrics}};
+  if (const auto& e = m.early_stopping) {
+    json["early_stopping"] = {{"metric", e->metric},
+                              {"last_step", e->last_step},
+                              {"best_step", e->best_step},
+                              {"best_value", e->best_value},
+                              {"bad_evaluations", e->bad_evaluations}};
+  }
   json["positions"] = Json::array();
   for (const data::DataPosition& p : m.positions) {
     json["positions"].push_back(
@@ -32,6 +39,7 @@ Json body_of(const Manifest& m) {
     json["tables"].push_back({{"name", t.name},
                               {"files", t.files},
                               {"optimizer", t.optimizer},
+                              {"weights", t.weights},
                               {"dim", t.dim},
                               {"row_bytes", t.row_bytes},
                               {"rows", t.rows}});
@@ -59,9 +67,14 @@ Manifest parse(const Json& json) {
   for (const auto& [name, value] : json.at("metrics").items()) {
     if (value.is_number()) m.metrics[name] = value;  // null: undefined then
   }
+  if (json.contains("early_stopping")) {
+    const Json& e = json["early_stopping"];
+    m.early_stopping = {e.at("metric"), e.at("last_step"), e.at("best_step"), e.at("best_value"),
+                        e.at("bad_evaluations")};
+  }
   for (const Json& t : json.at("tables")) {
-    m.tables.push_back({t.at("name"), t.at("optimizer"), t.at("files"), t.at("dim"),
-                        t.at("row_bytes"), t.at("rows")});
+    m.tables.push_back({t.at("name"), t.at("optimizer"), t.value("weights", "fp32"), t.at("files"),
+                        t.at("dim"), t.at("row_bytes"), t.at("rows")});
   }
   for (const Json& t : json.at("dense")) m.dense.push_back({t.at("name"), t.at("shape")});
   for (const auto& [name, f] : json.at("files").items()) {

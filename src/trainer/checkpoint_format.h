@@ -2,11 +2,13 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include <nlohmann/json.hpp>
 
+#include "early_stopping.h"
 #include "satrap/data/batch_source.h"
 #include "satrap/trainer/checkpoint.h"
 
@@ -18,10 +20,11 @@ namespace satrap::trainer {
 ///                    checksum, written last
 ///   dense.bin        the dense tensors (parameters, statistics, optimizer state), fp32, in order
 ///   table-<i>….bin   rows of one table (one file per shard): key, last_step, count, weights,
-///                    optimizer state
+///                    optimizer state, as in memory
 ///   pending-<r>.bin  lookups that rank r has already done for later steps (deterministic hybrid):
 ///                    step, version read, numbers of pooled and mask floats (8 bytes each), floats
 ///   transforms.json  the fitted numeric transforms
+///   config.yaml      the resolved configuration it was trained with; says nothing of the content
 ///
 /// Numbers are little-endian.
 struct Manifest {
@@ -30,7 +33,7 @@ struct Manifest {
     std::string xxh3;  // hex
   };
   struct Table {
-    std::string name, optimizer;
+    std::string name, optimizer, weights;
     std::vector<std::string> files;
     std::int64_t dim = 0, row_bytes = 0, rows = 0;
   };
@@ -43,6 +46,7 @@ struct Manifest {
   std::int64_t step = 0, examples = 0, nonfinite_steps = 0;
   std::vector<data::DataPosition> positions;  // [num_ranks]
   std::map<std::string, double> metrics;
+  std::optional<EarlyStopping::State> early_stopping;  // if the run may stop early
   std::vector<Table> tables;
   std::vector<Tensor> dense;
   std::map<std::string, File> files;
@@ -60,6 +64,7 @@ struct Manifest {
 inline constexpr const char* kManifestFile = "manifest.json";
 inline constexpr const char* kDenseFile = "dense.bin";
 inline constexpr const char* kTransformsFile = "transforms.json";
+inline constexpr const char* kConfigFile = "config.yaml";
 inline constexpr const char* kTemporaryPrefix = ".tmp-";
 inline constexpr const char* kAbandonedPrefix = "abandoned-";
 

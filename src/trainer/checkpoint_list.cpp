@@ -42,6 +42,7 @@ std::string find_checkpoint(const std::string& directory) {
 
 std::vector<CheckpointInfo> list_checkpoints(const std::string& directory) {
   std::vector<CheckpointInfo> all;
+  std::optional<EarlyStopping::State> early_stopping;  // of the newest
   for (const std::string& path : checkpoint_paths(directory)) {
     CheckpointInfo& info = all.emplace_back();
     info.path = path;
@@ -56,9 +57,14 @@ std::vector<CheckpointInfo> list_checkpoints(const std::string& directory) {
       for (const auto& [name, file] : manifest.files) info.bytes += file.bytes;
       info.created = manifest.created;
       info.metrics = manifest.metrics;
+      early_stopping = manifest.early_stopping;
     } catch (const Error& error) {
       info.problem = error.what();
     }
+  }
+  for (CheckpointInfo& info : all) {
+    const bool is_best = early_stopping && info.step == early_stopping->best_step;
+    if (is_best && info.problem.empty()) info.best_of = early_stopping->metric;
   }
   return all;
 }

@@ -7,6 +7,8 @@
 #include <set>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "satrap/core/error.h"
 #include "satrap/core/file.h"
 #include "satrap/core/hash.h"
@@ -17,12 +19,11 @@ namespace {
 
 constexpr std::int64_t kBlockBytes = 1 << 20;
 
-/// Reads a file of a checkpoint from front to back in blocks, then compares size and checksum.
-void read_checked(const std::string& checkpoint,
-                  const std::string& name,
-                  const Manifest& manifest,
-                  std::int64_t block_bytes,
-                  const std::function<void(std::span<const std::byte>)>& take) {
+void read_in_blocks(const std::string& checkpoint,
+                    const std::string& name,
+                    const Manifest& manifest,
+                    std::int64_t block_bytes,
+                    const std::function<void(std::span<const std::byte>)>& take) {
   const std::string path = checkpoint + "/" + name;
   const auto entry = manifest.files.find(name);
   if (entry == manifest.files.end()) {
@@ -55,7 +56,7 @@ std::vector<float> read_floats(const std::string& checkpoint,
                                std::int64_t expected) {
   std::vector<float> values;
   values.reserve(static_cast<std::size_t>(expected));
-  read_checked(checkpoint, name, manifest, kBlockBytes, [&](std::span<const std::byte> block) {
+  read_checked(checkpoint, name, manifest, [&](std::span<const std::byte> block) {
     const auto* floats = reinterpret_cast<const float*>(block.data());
     values.insert(values.end(), floats, floats + block.size() / sizeof(float));
   });
@@ -86,6 +87,12 @@ void check_tables(const std::string& checkpoint, const Manifest& manifest, const
                   concat(checkpoint, ": table '", saved.name, "' was trained with optimizer ",
                          saved.optimizer, ", the configuration says ", optimizer));
     }
+    const std::string weights = name_of(spec.weights);
+    if (saved.name == spec.name && saved.weights != weights) {
+      throw Error(ErrorCode::kInvalidConfig,
+                  concat(checkpoint, ": table '", saved.name, "' has weights in ", saved.weights,
+                         ", the configuration says ", weights));
+    }
     if (saved.name != spec.name || saved.dim != spec.dim || saved.row_bytes != row_bytes) {
       throw Error(
           ErrorCode::kInvalidConfig,
@@ -98,7 +105,6 @@ void check_tables(const std::string& checkpoint, const Manifest& manifest, const
 
 void load_dense(const std::string& checkpoint, const Manifest& manifest, Model& model) {
   auto state = model.network->state();
-  std::int64_t total = 0;
   for (std::size_t i = 0; i < std::max(state.size(), manifest.dense.size()); ++i) {
     const bool same = i < state.size() && i < manifest.dense.size() &&
                       state[i].name == manifest.dense[i].name &&
@@ -109,9 +115,8 @@ void load_dense(const std::string& checkpoint, const Manifest& manifest, Model& 
                   concat(checkpoint, ": dense tensor '", name,
                          "' does not fit the configured model or its optimizer"));
     }
-    total += manifest.dense[i].size();
   }
-  const std::vector<float> values = read_floats(checkpoint, kDenseFile, manifest, total);
+  const std::vector<float> values = read_dense(checkpoint, manifest);
   auto next = values.begin();
   for (auto& tensor : state) {
     std::copy_n(next, tensor.values.size(), tensor.values.begin());
@@ -126,7 +131,7 @@ std::vector<PendingLookup> read_pending(const std::string& checkpoint,
   std::vector<PendingLookup> pending;
   if (!manifest.files.contains(name)) return pending;
   std::vector<std::byte> bytes;
-  read_checked(checkpoint, name, manifest, kBlockBytes, [&](std::span<const std::byte> block) {
+  read_checked(checkpoint, name, manifest, [&](std::span<const std::byte> block) {
     bytes.insert(bytes.end(), block.begin(), block.end());
   });
   std::span<const std::byte> rest = bytes;
@@ -202,8 +207,12 @@ std::string digest_of(const std::string& checkpoint) {
   }
   for (const auto& [name, file] : manifest.files) {
     if (row_files.contains(name)) continue;
+    if (name == kConfigFile) {  // checked, but no part of what was learned
+      read_checked(checkpoint, name, manifest, [](Block) {});
+      continue;
+    }
     std::uint64_t hash = hash_bytes(name);
-    read_checked(checkpoint, name, manifest, kBlockBytes,
+    read_checked(checkpoint, name, manifest,
                  [&](Block block) { hash = hash64(hash, hash_of(block)); });
     digest = hash64(digest, hash);
   }
@@ -216,12 +225,52 @@ std::string read_transforms(const std::string& checkpoint) {
   return offering_previous(checkpoint, [&] {
     const Manifest manifest = Manifest::read(checkpoint);
     std::string text;
-    read_checked(checkpoint, kTransformsFile, manifest, kBlockBytes,
-                 [&](std::span<const std::byte> block) {
-                   text.append(reinterpret_cast<const char*>(block.data()), block.size());
-                 });
+    read_checked(checkpoint, kTransformsFile, manifest, [&](std::span<const std::byte> block) {
+      text.append(reinterpret_cast<const char*>(block.data()), block.size());
+    });
     return text;
   });
+}
+
+std::string find_config(const std::string& checkpoint) {
+  return offering_previous(checkpoint, [&]() -> std::string {
+    const Manifest manifest = Manifest::read(checkpoint);
+    if (!manifest.files.contains(kConfigFile)) return "";
+    read_checked(checkpoint, kConfigFile, manifest, [](Block) {});
+    return checkpoint + "/" + kConfigFile;
+  });
+}
+
+std::vector<ps::ShardJob::RowFile> row_files(const std::string& checkpoint,
+                                             const Manifest& manifest,
+                                             const Manifest::Table& saved,
+                                             std::int32_t table) {
+  std::vector<ps::ShardJob::RowFile> files;
+  const auto num_files = std::ssize(saved.files);
+  for (const std::string& name : saved.files) {
+    const auto entry = manifest.files.find(name);
+    if (entry == manifest.files.end()) {
+      throw Error(ErrorCode::kCorrupt, concat(checkpoint, "/", name, ": not in the manifest"));
+    }
+    ps::ShardJob::RowFile& file = files.emplace_back(
+        ps::ShardJob::RowFile{.path = std::filesystem::absolute(checkpoint) / name,
+                              .table = table,
+                              .row_bytes = saved.row_bytes,
+                              .bytes = entry->second.bytes,
+                              .xxh3 = entry->second.xxh3});
+    for (std::int64_t shard = 0; shard < num_files; ++shard) {
+      if (!name.ends_with(fmt::format(".shard-{}.bin", shard))) continue;
+      file.part = shard;
+      file.num_parts = num_files;
+    }
+  }
+  return files;
+}
+
+std::vector<float> read_dense(const std::string& checkpoint, const Manifest& manifest) {
+  std::int64_t total = 0;
+  for (const Manifest::Tensor& tensor : manifest.dense) total += tensor.size();
+  return read_floats(checkpoint, kDenseFile, manifest, total);
 }
 
 void read_rows(const std::string& checkpoint,
@@ -229,7 +278,14 @@ void read_rows(const std::string& checkpoint,
                const Manifest& manifest,
                std::int64_t row_bytes,
                const std::function<void(std::span<const std::byte> rows)>& take) {
-  read_checked(checkpoint, name, manifest, rows_per_block(row_bytes), take);
+  read_in_blocks(checkpoint, name, manifest, rows_per_block(row_bytes), take);
+}
+
+void read_checked(const std::string& checkpoint,
+                  const std::string& name,
+                  const Manifest& manifest,
+                  const std::function<void(std::span<const std::byte> bytes)>& take) {
+  read_in_blocks(checkpoint, name, manifest, kBlockBytes, take);
 }
 
 RestoredState load_checkpoint(const std::string& checkpoint,
@@ -240,12 +296,29 @@ RestoredState load_checkpoint(const std::string& checkpoint,
     RestoredState state;
     state.manifest = Manifest::read(checkpoint);
     check_tables(checkpoint, state.manifest, model);
-    model.store->begin(checkpoint, &state.manifest);
+    InitialRows rows{.step = state.manifest.step};
+    for (std::size_t t = 0; t < state.manifest.tables.size(); ++t) {
+      for (ps::ShardJob::RowFile& file :
+           row_files(checkpoint, state.manifest, state.manifest.tables[t],
+                     static_cast<std::int32_t>(t))) {
+        rows.files.push_back(std::move(file));
+      }
+    }
+    model.store->begin(rows);
     load_dense(checkpoint, state.manifest, model);
     if (std::ssize(state.manifest.positions) == num_ranks) {
       state.pending = read_pending(checkpoint, state.manifest, rank);
     }
     return state;
+  });
+}
+
+Manifest load_dense_network(const std::string& checkpoint, Model& model) {
+  return offering_previous(checkpoint, [&] {
+    Manifest manifest = Manifest::read(checkpoint);
+    check_tables(checkpoint, manifest, model);
+    load_dense(checkpoint, manifest, model);
+    return manifest;
   });
 }
 

@@ -6,11 +6,10 @@
 #include <filesystem>
 #include <span>
 
-#include <fcntl.h>
 #include <fmt/chrono.h>
 #include <fmt/format.h>
-#include <stdio.h>
 
+#include "checkpoint_directory.h"
 #include "checkpoint_format.h"
 #include "checkpoint_reader.h"
 #include "satrap/core/error.h"
@@ -26,57 +25,11 @@ std::span<const std::byte> bytes_of(const std::vector<float>& values) {
   return std::as_bytes(std::span(values));
 }
 
-/// Writes the files of one checkpoint, whose directory is there, and notes them in its manifest.
-class DirectoryWriter {
- public:
-  explicit DirectoryWriter(std::string directory) : directory_(std::move(directory)) {}
-
-  const std::string& directory() const { return directory_; }
-
-  template <class Fill>
-  void file(const std::string& name, Fill&& fill) {
-    FileWriter writer(directory_ + "/" + name);
-    fill(writer);
-    writer.finish();
-    manifest.files[name] = {writer.bytes_written(), to_hex(writer.checksum())};
-  }
-
-  /// A file that somebody else has written.
-  void adopt(const std::string& name) {
-    const std::string path = directory_ + "/" + name;
-    const auto size = static_cast<std::int64_t>(std::filesystem::file_size(path));
-    FileReader reader(path);
-    std::vector<std::byte> block(std::size_t{1} << 20);
-    for (std::int64_t left = size; left > 0;) {
-      const auto count = std::min(left, std::ssize(block));
-      reader.read(std::span(block).first(static_cast<std::size_t>(count)));
-      left -= count;
-    }
-    manifest.files[name] = {size, to_hex(reader.checksum())};
-  }
-
-  void finish() {
-    FileWriter writer(directory_ + "/" + kManifestFile);
-    const std::string json = manifest.to_json();
-    writer.write(std::as_bytes(std::span(json)));
-    writer.finish();
-    fsync_directory(directory_);
-  }
-
-  Manifest manifest;
-
- private:
-  std::string directory_;
-};
-
-std::string temporary_path(const std::string& directory, std::int64_t step) {
-  return directory + "/" + kTemporaryPrefix + checkpoint_name(step);
-}
-
 void write_tables(CheckpointContent& content, DirectoryWriter& out) {
   for (const ps::TableSpec& spec : content.tables) {
     out.manifest.tables.push_back({.name = spec.name,
                                    .optimizer = name_of(spec.optimizer.type),
+                                   .weights = name_of(spec.weights),
                                    .files = {},
                                    .dim = spec.dim,
                                    .row_bytes = ps::Table::bytes_of_row(spec),
@@ -110,27 +63,18 @@ void write_lookups(const std::vector<PendingLookup>& pending, FileWriter& file) 
   }
 }
 
-/// Renames in one atomic step, also over an older checkpoint of the same step (which a run that was
-/// resumed before it and trained on replaces).
-void publish_directory(const std::string& temporary, const std::string& path) {
-  if (renameat2(AT_FDCWD, temporary.c_str(), AT_FDCWD, path.c_str(), RENAME_EXCHANGE) == 0) {
-    remove_all(temporary);  // now the older one
-    return;
-  }
-  rename_atomic(temporary, path);
-}
-
 void remove_abandoned(const std::string& directory) {
   for (const std::string& name : list_directory(directory)) {
     if (name.starts_with(kAbandonedPrefix)) remove_all(directory + "/" + name);
   }
 }
 
-void remove_oldest(const std::string& directory, std::int64_t keep) {
+void remove_oldest(const std::string& directory, std::int64_t keep, const std::string& best) {
   const std::vector<std::string> all = checkpoint_paths(directory);
   for (std::int64_t i = 0; i + keep < std::ssize(all); ++i) {
     // Renamed first: a half-removed checkpoint is never found under a final name.
     const std::filesystem::path path = all[static_cast<std::size_t>(i)];
+    if (path.filename() == best) continue;
     const std::string doomed = directory + "/" + kTemporaryPrefix + path.filename().string();
     rename_atomic(path.string(), doomed);
     remove_all(doomed);
@@ -151,7 +95,7 @@ void write_pending(const std::string& directory,
                    std::int64_t step,
                    std::int64_t rank,
                    const std::vector<PendingLookup>& pending) {
-  FileWriter file(temporary_path(directory, step) + "/" + pending_file(rank));
+  FileWriter file(temporary_path(directory, checkpoint_name(step)) + "/" + pending_file(rank));
   write_lookups(pending, file);
   file.finish();
 }
@@ -184,17 +128,20 @@ void CheckpointWriter::set_newer_aside(std::int64_t step) {
   }
 }
 
-void CheckpointWriter::update_metrics(std::int64_t step,
-                                      const std::map<std::string, double>& metrics) {
+void CheckpointWriter::update_evaluation(
+    std::int64_t step,
+    const std::map<std::string, double>& metrics,
+    const std::optional<EarlyStopping::State>& early_stopping) {
   const std::string path = directory_ + "/" + checkpoint_name(step);
   if (!std::filesystem::exists(path)) return;
   Manifest manifest = Manifest::read(path);
   manifest.metrics = metrics;
+  manifest.early_stopping = early_stopping;
   write_file_atomic(path + "/" + kManifestFile, manifest.to_json());
 }
 
 void CheckpointWriter::prepare(std::int64_t step) {
-  const std::string path = temporary_path(directory_, step);
+  const std::string path = temporary_path(directory_, checkpoint_name(step));
   remove_all(path);
   ensure_directory(path);
 }
@@ -218,7 +165,7 @@ void CheckpointWriter::wait() {
 
 void CheckpointWriter::publish(CheckpointContent& content) {
   const std::string name = checkpoint_name(content.step);
-  const std::string temporary = temporary_path(directory_, content.step);
+  const std::string temporary = temporary_path(directory_, name);
   try {
     if (content.positions.size() == 1) prepare(content.step);
     DirectoryWriter out(temporary);
@@ -231,6 +178,7 @@ void CheckpointWriter::publish(CheckpointContent& content) {
     out.manifest.nonfinite_steps = content.nonfinite_steps;
     out.manifest.positions = content.positions;
     out.manifest.metrics = content.metrics;
+    out.manifest.early_stopping = content.early_stopping;
     write_tables(content, out);
     write_dense(content, out);
     out.file(pending_file(0), [&](FileWriter& file) { write_lookups(content.pending, file); });
@@ -240,9 +188,10 @@ void CheckpointWriter::publish(CheckpointContent& content) {
     out.file(kTransformsFile, [&](FileWriter& file) {
       file.write(std::as_bytes(std::span(content.transforms_json)));
     });
+    out.file(kConfigFile, [&](FileWriter& file) { file.write(content.config_yaml); });
     out.finish();
     const std::string path = directory_ + "/" + name;
-    publish_directory(temporary, path);
+    replace_directory(temporary, path);
     fsync_directory(directory_);
     remove_abandoned(directory_);
     last_path_ = path;
@@ -255,7 +204,8 @@ void CheckpointWriter::publish(CheckpointContent& content) {
                                      newest.empty() ? "; there is no earlier one"
                                                     : "; the newest one is " + newest));
   }
-  remove_oldest(directory_, keep_);
+  const auto& best = content.early_stopping;
+  remove_oldest(directory_, keep_, best ? checkpoint_name(best->best_step) : "");
 }
 
 }  // namespace satrap::trainer

@@ -4,12 +4,15 @@
 #include <exception>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "early_stopping.h"
 #include "embedding_stage.h"
 #include "model.h"
+#include "satrap/data/batch_source.h"
 
 namespace satrap::trainer {
 
@@ -19,7 +22,8 @@ struct CheckpointContent {
   std::int64_t step = 0, examples = 0, nonfinite_steps = 0;
   std::vector<data::DataPosition> positions;  // [num_ranks]
   std::map<std::string, double> metrics;
-  std::string transforms_json;
+  std::optional<EarlyStopping::State> early_stopping;
+  std::string transforms_json, config_yaml;
   std::vector<PendingLookup> pending;  // of the chief; other ranks have left theirs in files
 
   std::vector<ps::TableSpec> tables;
@@ -43,8 +47,8 @@ void write_pending(const std::string& directory,  // of all checkpoints
                    const std::vector<PendingLookup>& pending);
 
 /// Publishes checkpoints in `directory`: each is written under a temporary name with checksums,
-/// synced, then renamed; only then are the oldest removed until `keep` are left. A failure leaves
-/// the published ones as they are.
+/// synced, then renamed; only then are the oldest removed until `keep` are left, but not the best
+/// one by early stopping. A failure leaves the published ones as they are.
 class CheckpointWriter {
  public:
   /// Creates `directory` and removes unfinished checkpoints of a run that was killed.
@@ -55,9 +59,11 @@ class CheckpointWriter {
   /// renamed to abandoned-step-..., and removed once the first new one is published.
   void set_newer_aside(std::int64_t step);
 
-  /// Metrics found after the checkpoint of `step` was published, which are added to its manifest.
-  /// After wait(). Does nothing if there is no such checkpoint.
-  void update_metrics(std::int64_t step, const std::map<std::string, double>& metrics);
+  /// What was found after the checkpoint of `step` had been published, which is added to its
+  /// manifest. After wait(). Does nothing if there is no such checkpoint.
+  void update_evaluation(std::int64_t step,
+                         const std::map<std::string, double>& metrics,
+                         const std::optional<EarlyStopping::State>& early_stopping);
 
   /// For a job of several ranks: makes the place where the checkpoint of `step` will be written, so
   /// that the others can put their pending lookups there. After wait().

@@ -1,12 +1,29 @@
 #include "satrap/trainer/config.h"
 
 #include <filesystem>
+#include <functional>
 
 #include "satrap/core/error.h"
 #include "satrap/core/text.h"
 #include "src/trainer/config_place.h"
 
 namespace satrap::trainer {
+
+void EarlyStoppingConfig::visit(ConfigVisitor& v) {
+  v.field("metric", metric,
+          "Metric of the evaluation data, of several labels of the first; auc and gauc (with "
+          "data.group_by) are to rise, the others to fall.",
+          {.one_of = {"auc", "gauc", "logloss", "ne"}});
+  v.field(
+      "patience", patience,
+      "End training after this many evaluations (train.eval_every) in a row without a better "
+      "value. Each better one is saved as a checkpoint, and the best checkpoint is kept besides "
+      "the newest checkpoint.keep. 0: never.",
+      {.min = 0});
+  v.field("min_delta", min_delta,
+          "A value is better only if it differs from the best by more than this.", {.min = 0});
+}
+
 void TrainConfig::visit(ConfigVisitor& v) {
   v.field("mode", mode,
           "sync: every lookup sees all earlier updates. hybrid: embeddings are trained "
@@ -21,10 +38,12 @@ void TrainConfig::visit(ConfigVisitor& v) {
       "deterministic", deterministic,
       "The same command gives the same bits, also after a crash and --resume: the lookups of step "
       "t see exactly the updates of steps <= t-1-staleness.");
-  v.field("precision", precision,
-          "Of the dense network's matrix products; weights and optimizer are fp32. auto: fp32 on "
-          "CPUs.",
-          {.one_of = {"auto", "fp32", "bf16"}});
+  v.field(
+      "precision", precision,
+      "Of the dense network's matrix products; weights, sums and optimizer are fp32. bf16 rounds "
+      "their operands and results, as autocast does. auto: the faster one on this CPU "
+      "(`satrap doctor` says which).",
+      {.one_of = {"fp32", "bf16", "auto"}});
   v.field("epochs", epochs, "Passes over the training data.", {.min = 1});
   v.field("max_steps", max_steps, "Stop after this many steps; 0: at the end of the data.",
           {.min = 0});
@@ -42,6 +61,23 @@ void TrainConfig::visit(ConfigVisitor& v) {
           "How often progress is reported: '100 steps', '10s', '1min', never.");
   v.field("eval_every", eval_every,
           "How often the evaluation data is scored during training, besides at the end.");
+  v.field("tensorboard", tensorboard,
+          "Write every report and evaluation for TensorBoard too, into tensorboard/ of run_dir.");
+  v.section("early_stopping", early_stopping, "End training once evaluation stops getting better.");
+  v.section("warm_start", warm_start, "Start with what another run has learned.");
+}
+
+void WarmStartConfig::visit(ConfigVisitor& v) {
+  v.field("from", from,
+          "A checkpoint, or a run directory: its newest. The new run begins at step 0, with the "
+          "first row of its data. Empty: nothing is taken over.");
+  v.field("tables", tables,
+          "Tables whose rows are taken: names, or globs such as user_*. Other tables start anew.");
+  v.field("dense", dense, "Take the dense network too; its layers must have the same shapes.");
+  v.field("optimizer_state", optimizer_state,
+          "keep: rows and network go on with their optimizer's state, which must be of the same "
+          "optimizer. reset: weights alone are taken.",
+          {.one_of = {"keep", "reset"}});
 }
 
 void EmbeddingConfig::visit(ConfigVisitor& v) {
@@ -52,7 +88,7 @@ void EmbeddingConfig::visit(ConfigVisitor& v) {
       {.one_of = {"embedded", "ps"}});
   v.field("wire", wire,
           "How weights and gradients travel between ranks and shards. bf16 and fp16 halve the "
-          "bytes and round to nearest; rows and optimizer state stay fp32.",
+          "bytes and round to nearest; what is stored stays as it is.",
           {.one_of = {"fp32", "bf16", "fp16"}});
 }
 
@@ -91,6 +127,35 @@ void JobConfig::visit(ConfigVisitor& v) {
   v.section("checkpoint", checkpoint, "Checkpoints.");
   v.section("cluster", cluster, "Several processes.");
 }
+
+namespace {
+
+using Place = std::function<std::string(const std::string& key)>;
+
+void check_early_stopping(const JobConfig& config, const Place& at) {
+  const std::string key = "train.early_stopping";
+  const auto fail = [&](const std::string& field, const std::string& rule) {
+    throw Error(ErrorCode::kInvalidConfig, concat(at(key + field), ": ", rule));
+  };
+  const EarlyStoppingConfig& early = config.train.early_stopping;
+  if (!early.is_on()) {
+    const EarlyStoppingConfig unset;
+    if (early.metric != unset.metric) fail(".metric", "has a meaning only with patience");
+    if (early.min_delta > unset.min_delta) fail(".min_delta", "has a meaning only with patience");
+    return;
+  }
+  if (config.train.is_async()) {
+    fail(".patience", "async has a state of all ranks to evaluate only at its end");
+  }
+  if (!config.data.has_eval()) fail(".patience", "there is no evaluation data (data.eval)");
+  if (early.metric == "gauc" && config.data.group_by.empty())
+    fail(".metric", "gauc needs data.group_by");
+  if (config.train.eval_every == "never") {
+    fail(".patience", "counts evaluations during training; set train.eval_every");
+  }
+}
+
+}  // namespace
 
 void JobConfig::validate(const ConfigOrigins& origins) const {
   const auto at = [&](const std::string& path) {
@@ -137,14 +202,34 @@ void JobConfig::validate(const ConfigOrigins& origins) const {
     refuse("checkpoint.every", checkpoint.every);
     refuse("train.eval_every", train.eval_every);
   }
+  for (const auto& [name, table] : tables) {
+    if (!train.is_async() || (table.capacity_rows == 0 && table.ttl_steps == 0)) continue;
+    const std::string key =
+        concat("tables.", name, table.capacity_rows == 0 ? ".ttl_steps" : ".capacity_rows");
+    throw Error(
+        ErrorCode::kInvalidConfig,
+        concat(at(key), ": not in mode async, where steps have no order by which rows age"));
+  }
   if (train.is_async() && train.deterministic) {
     throw Error(ErrorCode::kInvalidConfig,
                 concat(at("train.deterministic"), ": async cannot be deterministic"));
+  }
+  const WarmStartConfig& warm = train.warm_start;
+  if (warm.is_on() && warm.tables.empty() && !warm.dense) {
+    throw Error(ErrorCode::kInvalidConfig,
+                concat(at("train.warm_start"), ": takes neither tables nor the dense network"));
+  }
+  const WarmStartConfig unused;
+  if (!warm.is_on() && (warm.tables != unused.tables || warm.dense != unused.dense ||
+                        warm.optimizer_state != unused.optimizer_state)) {
+    throw Error(ErrorCode::kInvalidConfig,
+                concat(at("train.warm_start"), ": from is missing: the checkpoint to start with"));
   }
   if (train.eval_every != "never" && !data.has_eval()) {
     throw Error(ErrorCode::kInvalidConfig,
                 concat(at("train.eval_every"), ": there is no evaluation data (data.eval)"));
   }
+  check_early_stopping(*this, at);
   data::validate(data, origins);
   with_place(origins, [&] { model.validate(); });
   with_place(origins, [&] { dense_optimizer.validate(); });
@@ -163,6 +248,7 @@ JobConfig read_job(const std::string& path,
   origins = load_config(config, path, overrides);
   data::inline_schema_file(config.data, std::filesystem::path(path).parent_path().string());
   config.validate(origins);
+  if (config.train.mode == "sync") config.train.staleness = 0;  // the default was for hybrid
   return config;
 }
 

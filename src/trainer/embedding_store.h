@@ -5,7 +5,6 @@
 #include <string>
 #include <vector>
 
-#include "checkpoint_format.h"
 #include "embedding_stage.h"
 #include "satrap/core/stage_timer.h"
 #include "satrap/data/batch.h"
@@ -33,14 +32,19 @@ class RowReader {
                        std::vector<float>& mask) = 0;  // resized to [num_rows, mask_width]
 };
 
+/// The rows that a job starts with.
+struct InitialRows {
+  std::int64_t step = 0;  // of this job: the last one whose updates they have
+  std::vector<ps::ShardJob::RowFile> files = {};
+};
+
 /// Where the rows of a job live: what differs between tables in this process and tables on shards.
 class EmbeddingStore {
  public:
   virtual ~EmbeddingStore() = default;
 
-  /// Before anything else: takes the rows of a checkpoint whose `manifest` fits the tables, or none
-  /// at all (nullptr). Blocks. All ranks call it.
-  virtual void begin(const std::string& checkpoint, const Manifest* manifest) = 0;
+  /// Before anything else: takes the rows that the job starts with. Blocks. All ranks call it.
+  virtual void begin(const InitialRows& rows) = 0;
 
   virtual std::unique_ptr<EmbeddingStage> make_stage(EmbeddingStage::Options options,
                                                      StageTimers& timers) = 0;

@@ -1,27 +1,46 @@
 #include "evaluator.h"
 
-#include <algorithm>
+#include <array>
+#include <utility>
 
 #include "satrap/core/error.h"
 #include "satrap/data/loader.h"
+#include "scorer.h"
 
 namespace satrap::trainer {
+namespace {
 
-std::span<const float> join_numeric(const data::Batch& batch,
-                                    std::span<const float> mask,
-                                    std::vector<float>& joined) {
-  if (mask.empty()) return batch.numeric;
-  const auto rows = static_cast<std::size_t>(batch.num_rows);
-  const auto numbers = static_cast<std::size_t>(batch.num_numeric);
-  const std::size_t masks = mask.size() / rows;
-  joined.resize(rows * (numbers + masks));
-  for (std::size_t r = 0; r < rows; ++r) {
-    auto out = joined.begin() + static_cast<std::ptrdiff_t>(r * (numbers + masks));
-    out = std::copy_n(batch.numeric.data() + r * numbers, numbers, out);
-    std::copy_n(mask.data() + r * masks, masks, out);
-  }
-  return joined;
+/// What all ranks have scored: probabilities and labels [rows, num_labels], groups [rows].
+struct Scored {
+  std::vector<float> probabilities, labels;
+  std::vector<std::uint64_t> groups;
+};
+
+Evaluation evaluate_label(const Scored& scored,
+                          const data::Schema& schema,
+                          std::int64_t label,
+                          const Cluster& cluster,
+                          RankGroup& ranks) {
+  std::vector<float> some_probabilities, some_labels;
+  const std::span<const float> probabilities =
+      values_of_label(scored.probabilities, schema.num_labels(), label, some_probabilities);
+  const std::span<const float> labels =
+      values_of_label(scored.labels, schema.num_labels(), label, some_labels);
+  const Metrics result = compute_metrics(probabilities, labels);
+  GroupedAuc grouped;
+  if (schema.grouped) grouped = grouped_auc(scored.groups, probabilities, labels);
+  // The chief's for everybody: another CPU may round differently, and ranks decide by it.
+  const std::array<double, 5> mine = {result.auc, result.logloss, result.ne, result.calibration,
+                                      grouped.auc};
+  const std::vector<double> of_chief =
+      ranks.gather(std::span<const double>(mine).first(cluster.is_chief() ? mine.size() : 0));
+  Evaluation evaluation{result.examples, of_chief[0], of_chief[1], of_chief[2], of_chief[3]};
+  if (schema.grouped) evaluation.grouped = {of_chief[4], grouped.num_groups};
+  evaluation.label = schema.labels[static_cast<std::size_t>(label)].name;
+  return evaluation;
 }
+
+}  // namespace
 
 std::optional<Evaluation> evaluate_model(const JobConfig& config,
                                          const data::Schema& schema,
@@ -36,29 +55,31 @@ std::optional<Evaluation> evaluate_model(const JobConfig& config,
   options.world_size = cluster.size();
   const auto source =
       data::open_batches(config.data, schema, transforms, data::Role::kEval, options);
-  const auto reader = model.store->make_reader();
+  Scorer scorer(model);
   data::Batch batch;
-  std::vector<float> pooled, mask, joined, probabilities, all_probabilities, all_labels;
+  Scored scored;
   const auto stopped = [&] { return stop != nullptr && stop->load(); };
   while (!stopped() && source->next(batch)) {
-    reader->look_up(batch, pooled, mask);
-    probabilities.resize(static_cast<std::size_t>(batch.num_rows));
-    model.network->predict({.num_rows = batch.num_rows,
-                            .numeric = join_numeric(batch, mask, joined),
-                            .pooled = pooled,
-                            .labels = {},
-                            .step = 0},
-                           probabilities);
-    all_probabilities.insert(all_probabilities.end(), probabilities.begin(), probabilities.end());
-    all_labels.insert(all_labels.end(), batch.labels.begin(), batch.labels.end());
+    const std::span<const float> probabilities = scorer.score(batch);
+    scored.probabilities.insert(scored.probabilities.end(), probabilities.begin(),
+                                probabilities.end());
+    scored.labels.insert(scored.labels.end(), batch.labels.begin(), batch.labels.end());
+    scored.groups.insert(scored.groups.end(), batch.groups.begin(), batch.groups.end());
   }
   if (ranks.any(stopped())) return std::nullopt;
-  const std::vector<float> labels = ranks.gather(all_labels);
-  if (labels.empty()) {
+  scored.labels = ranks.gather(scored.labels);
+  if (scored.labels.empty()) {
     throw Error(ErrorCode::kInvalidData, "no row of the evaluation data can be used");
   }
-  const Metrics result = compute_metrics(ranks.gather(all_probabilities), labels);
-  return Evaluation{result.examples, result.auc, result.logloss, result.ne, result.calibration};
+  scored.probabilities = ranks.gather(scored.probabilities);
+  if (schema.grouped) scored.groups = ranks.gather(scored.groups);
+  std::vector<Evaluation> labels;
+  for (std::int64_t l = 0; l < schema.num_labels(); ++l) {
+    labels.push_back(evaluate_label(scored, schema, l, cluster, ranks));
+  }
+  Evaluation evaluation = labels.front();
+  if (labels.size() > 1) evaluation.labels = std::move(labels);
+  return evaluation;
 }
 
 }  // namespace satrap::trainer

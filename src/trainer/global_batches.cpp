@@ -41,6 +41,7 @@ GlobalBatches::GlobalBatches(data::BatchSource& source,
     : source_(source),
       num_features_(std::ssize(schema.features)),
       num_numeric_(schema.num_numeric_outputs()),
+      num_labels_(schema.num_labels()),
       group_(std::move(group)),
       cluster_(cluster),
       timers_(timers),
@@ -66,11 +67,13 @@ bool GlobalBatches::next(data::Batch& batch, RankShares& shares) {
   batch.num_rows = 0;
   batch.num_features = num_features_;
   batch.num_numeric = num_numeric_;
+  batch.num_labels = num_labels_;
   batch.labels.clear();
   batch.numeric.clear();
   batch.offsets.assign(1, 0);
   batch.ids.clear();
   batch.id_weights.clear();
+  batch.groups.clear();
   return true;
 }
 

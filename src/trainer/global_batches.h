@@ -41,7 +41,7 @@ class GlobalBatches {
   bool hear(RankShares& shares);
 
   data::BatchSource& source_;
-  const std::int64_t num_features_, num_numeric_;
+  const std::int64_t num_features_, num_numeric_, num_labels_;
   const std::unique_ptr<collective::Communicator> group_;
   const Cluster& cluster_;
   StageTimers& timers_;

@@ -46,13 +46,28 @@ Metrics compute_metrics(std::span<const float> probabilities, std::span<const fl
   return metrics;
 }
 
-WindowedMetrics::WindowedMetrics(std::int64_t capacity)
-    : capacity_(static_cast<std::size_t>(capacity)) {
+std::span<const float> values_of_label(std::span<const float> values,
+                                       std::int64_t num_labels,
+                                       std::int64_t label,
+                                       std::vector<float>& memory) {
+  if (num_labels == 1) return values;
+  const auto stride = static_cast<std::size_t>(num_labels);
+  memory.resize(values.size() / stride);
+  for (std::size_t i = 0; i < memory.size(); ++i) {
+    memory[i] = values[i * stride + static_cast<std::size_t>(label)];
+  }
+  return memory;
+}
+
+WindowedMetrics::WindowedMetrics(std::int64_t capacity, std::int64_t num_labels)
+    : num_labels_(num_labels), capacity_(static_cast<std::size_t>(capacity * num_labels)) {
   SATRAP_CHECK(capacity >= 1, "metric window must hold at least one example, got ", capacity);
 }
 
 void WindowedMetrics::add(std::span<const float> probabilities, std::span<const float> labels) {
   check_sizes(probabilities, labels);
+  SATRAP_CHECK(std::ssize(labels) % num_labels_ == 0, labels.size(), " values of ", num_labels_,
+               " labels");
   if (labels.size() > capacity_) {
     probabilities = probabilities.last(capacity_);
     labels = labels.last(capacity_);
@@ -71,6 +86,10 @@ void WindowedMetrics::add(std::span<const float> probabilities, std::span<const 
   next_ = (next_ + labels.size() - growth) % capacity_;
 }
 
-Metrics WindowedMetrics::compute() const { return compute_metrics(probabilities_, labels_); }
+Metrics WindowedMetrics::compute(std::int64_t label) const {
+  std::vector<float> probabilities, labels;
+  return compute_metrics(values_of_label(probabilities_, num_labels_, label, probabilities),
+                         values_of_label(labels_, num_labels_, label, labels));
+}
 
 }  // namespace satrap::trainer

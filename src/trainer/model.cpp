@@ -1,6 +1,7 @@
 #include "model.h"
 
 #include "config_place.h"
+#include "satrap/dense/precision.h"
 #include "shards_store.h"
 #include "tables_store.h"
 
@@ -9,22 +10,33 @@ namespace {
 
 dense::InputShape input_shape(const data::Schema& schema, const EmbeddingSpecs& specs) {
   dense::InputShape shape;
+  shape.label_weights.clear();
+  for (const data::NamedLabelConfig& label : schema.labels) {
+    shape.label_weights.push_back(static_cast<float>(label.weight));
+  }
   shape.num_numeric = schema.num_numeric_outputs();
   for (const embedding::FeatureSpec& feature : specs.features) {
     const std::int64_t dim = specs.tables[static_cast<std::size_t>(feature.table)].dim;
+    if (feature.pooling == embedding::Pooling::kSequence) {
+      shape.sequences.push_back({.first_field = std::ssize(shape.field_widths),
+                                 .length = feature.max_length,
+                                 .mask_column = shape.num_numeric});
+      shape.num_numeric += feature.max_length;
+    }
     for (std::int64_t i = 0; i < feature.max_length; ++i) {
       shape.field_widths.push_back(dim);
       shape.field_names.push_back(feature.name);
     }
-    const bool masked = feature.pooling == embedding::Pooling::kSequence;
-    shape.num_numeric += masked ? feature.max_length : 0;
   }
   return shape;
 }
 
-/// `auto` is fp32 on CPUs, where bf16 GEMM is slower without AMX.
-dense::Precision resolve_precision(const TrainConfig& config) {
-  return config.precision == "bf16" ? dense::Precision::kBf16 : dense::Precision::kFp32;
+/// What `auto` is on this machine. A module of the user's computes as it does.
+void resolve_precision(JobConfig& config) {
+  if (config.train.precision != "auto") return;
+  const bool bf16 =
+      config.model.type != "torchscript" && dense::fastest_precision() == dense::Precision::kBf16;
+  config.train.precision = bf16 ? "bf16" : "fp32";
 }
 
 void check_model(const JobConfig& config) {
@@ -37,6 +49,7 @@ void check_model(const JobConfig& config) {
 JobConfig load_job(const std::string& path, const std::vector<std::string>& overrides) {
   ConfigOrigins origins;
   JobConfig config = read_job(path, overrides, origins);
+  resolve_precision(config);
   with_place(origins, [&] { check_model(config); });
   return config;
 }
@@ -51,9 +64,10 @@ Model::Model(const JobConfig& config,
   } else {
     store = std::make_unique<TablesStore>(specs, pool);
   }
-  network = dense::DenseNetwork::create(config.model, config.dense_optimizer,
-                                        resolve_precision(config.train), input_shape(schema, specs),
-                                        specs.seed, pool);
+  network = dense::DenseNetwork::create(
+      config.model, config.dense_optimizer,
+      config.train.precision == "bf16" ? dense::Precision::kBf16 : dense::Precision::kFp32,
+      input_shape(schema, specs), specs.seed, pool);
 }
 
 }  // namespace satrap::trainer

@@ -59,14 +59,25 @@ std::vector<T> RankGroup::gather_all(std::span<const T> values) {
     if (r < me) begin += static_cast<std::size_t>(sizes[r]);
     total += static_cast<std::size_t>(sizes[r]);
   }
-  std::vector<T> all(total, T{0});
+  std::vector<T> all(total);
   std::ranges::copy(values, all.begin() + static_cast<std::ptrdiff_t>(begin));
-  group_->all_reduce_sum(std::span(all), cluster_.deadline());
+  std::span<T> rest = all;
+  for (std::size_t r = 0; r < sizes.size(); ++r) {
+    const std::span<T> part = rest.first(static_cast<std::size_t>(sizes[r]));
+    rest = rest.subspan(part.size());
+    if (part.empty()) continue;
+    group_->broadcast(std::as_writable_bytes(part), static_cast<std::int64_t>(r),
+                      cluster_.deadline());
+  }
   return all;
 }
 
 std::vector<float> RankGroup::gather(std::span<const float> values) { return gather_all(values); }
 std::vector<double> RankGroup::gather(std::span<const double> values) { return gather_all(values); }
+
+std::vector<std::uint64_t> RankGroup::gather(std::span<const std::uint64_t> values) {
+  return gather_all(values);
+}
 
 bool RankGroup::any(bool mine) {
   if (cluster_.size() == 1) return mine;

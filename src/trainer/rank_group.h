@@ -43,6 +43,7 @@ class RankGroup {
   /// `values` of all ranks, one rank after the other.
   std::vector<float> gather(std::span<const float> values);
   std::vector<double> gather(std::span<const double> values);
+  std::vector<std::uint64_t> gather(std::span<const std::uint64_t> values);
 
   bool any(bool mine);
   void barrier();

@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include <fmt/chrono.h>
+
+#include "satrap/core/log.h"
 #include "satrap/core/resource.h"
 #include "stages.h"
 
@@ -22,11 +25,25 @@ Json metrics_json(const Metrics& m) {
 }
 
 Json evaluation_json(const Evaluation& e) {
-  return {{"examples", e.examples},
-          {"auc", number(e.auc)},
-          {"logloss", number(e.logloss)},
-          {"ne", number(e.ne)},
-          {"calibration", number(e.calibration)}};
+  Json json = {{"examples", e.examples},
+               {"auc", number(e.auc)},
+               {"logloss", number(e.logloss)},
+               {"ne", number(e.ne)},
+               {"calibration", number(e.calibration)}};
+  if (e.grouped) {
+    json["gauc"] = number(e.grouped->auc);
+    json["groups"] = e.grouped->num_groups;
+  }
+  for (const Evaluation& label : e.labels) json["labels"][label.label] = evaluation_json(label);
+  return json;
+}
+
+Json early_stopping_json(const EarlyStopping& e) {
+  const bool has_best = e.state().best_step >= 0;
+  return {{"metric", e.state().metric},
+          {"best_step", has_best ? Json(e.state().best_step) : Json(nullptr)},
+          {"best_value", has_best ? Json(e.state().best_value) : Json(nullptr)},
+          {"stopped", e.should_stop()}};
 }
 
 double mean_staleness(const std::vector<std::int64_t>& histogram) {
@@ -38,6 +55,12 @@ double mean_staleness(const std::vector<std::int64_t>& histogram) {
   return count > 0.0 ? sum / count : 0.0;
 }
 
+Json stage_seconds(const StageTimers& timers) {
+  Json stages = Json::object();
+  for (std::size_t s = 0; s < kNumStages; ++s) stages[kStageNames[s]] = timers.seconds(s);
+  return stages;
+}
+
 std::int64_t max_staleness(const std::vector<std::int64_t>& histogram) {
   for (std::int64_t s = std::ssize(histogram); s-- > 0;) {
     if (histogram[static_cast<std::size_t>(s)] > 0) return s;
@@ -45,12 +68,24 @@ std::int64_t max_staleness(const std::vector<std::int64_t>& histogram) {
   return 0;
 }
 
+/// `name`: in front of the metrics.
+void log_evaluation(std::int64_t step, const std::string& name, const Evaluation& e) {
+  log_info(
+      "eval at step {}: {}auc {:.5f}, logloss {:.5f}, ne {:.4f}, calibration {:.4f} over {} "
+      "examples",
+      step, name, e.auc, e.logloss, e.ne, e.calibration, e.examples);
+  if (const auto& grouped = e.grouped) {
+    log_info("eval at step {}: {}gauc {:.5f} of {} groups", step, name, grouped->auc,
+             grouped->num_groups);
+  }
+}
+
 }  // namespace
 
 Reporter::Reporter(Sources sources, const TrainOptions& options, std::int64_t examples)
     : sources_(sources),
       options_(options),
-      window_(sources.config.train.metric_window),
+      window_(sources.config.train.metric_window, sources.schema.num_labels()),
       examples_(examples),
       start_(std::chrono::steady_clock::now()) {
   initial_progress_ = std::max(0.0, progress());
@@ -62,6 +97,19 @@ void Reporter::add(std::span<const float> probabilities,
   window_.add(probabilities, labels);
   examples_ += global_rows;
   examples_here_ += global_rows;
+}
+
+/// Of several labels those of the first, and of each by its name.
+Json Reporter::window_json(const Metrics& first) const {
+  Json json = metrics_json(first);
+  const std::vector<data::NamedLabelConfig>& labels = sources_.schema.labels;
+  if (labels.size() == 1) return json;
+  Json& by_name = json["labels"];
+  by_name[labels[0].name] = metrics_json(first);
+  for (std::size_t l = 1; l < labels.size(); ++l) {
+    by_name[labels[l].name] = metrics_json(window_.compute(static_cast<std::int64_t>(l)));
+  }
+  return json;
 }
 
 double Reporter::seconds() const {
@@ -82,6 +130,15 @@ double Reporter::progress() const {
     share = std::max(share, static_cast<double>(step_) / static_cast<double>(train.max_steps));
   }
   return std::min(share, 1.0);
+}
+
+Json Reporter::describe_start() const {
+  const std::time_t now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
+  return {{"time", fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(now))},
+          {"version", SATRAP_VERSION},
+          {"machine", options_.machine},
+          {"ranks", sources_.cluster.size()},
+          {"shards", sources_.cluster.config().num_shards}};
 }
 
 void Reporter::report(std::int64_t step) {
@@ -114,10 +171,13 @@ void Reporter::report(std::int64_t step) {
 
   Json line = {{"step", step}, {"examples", examples_}, {"seconds", now}};
   line["examples_per_second"] = report.examples_per_second;
-  line["train"] = metrics_json(window);
+  line["train"] = window_json(window);
   line["wait_share"] = report.wait_share;
   line["staleness"] = {{"mean", report.mean_staleness}, {"max", max_staleness(histogram)}};
-  line["rows"] = sources_.store.size().rows;
+  line["stage_seconds"] = stage_seconds(sources_.timers);
+  const EmbeddingStore::Size size = sources_.store.size();
+  line["rows"] = size.rows;
+  line["table_bytes"] = size.bytes;
   line["resident_bytes"] = resident_bytes();
   sources_.directory->append_metrics(line);
   if (options_.on_report) options_.on_report(report);
@@ -126,8 +186,14 @@ void Reporter::report(std::int64_t step) {
 void Reporter::report_evaluation(std::int64_t step, const Evaluation& evaluation) {
   evaluation_ = evaluation;
   if (sources_.directory == nullptr) return;
-  sources_.directory->append_metrics(
-      {{"step", step}, {"examples", examples_}, {"eval", evaluation_json(evaluation)}});
+  sources_.directory->append_metrics({{"step", step},
+                                      {"examples", examples_},
+                                      {"seconds", seconds()},
+                                      {"eval", evaluation_json(evaluation)}});
+  if (evaluation.labels.empty()) log_evaluation(step, "", evaluation);
+  for (const Evaluation& label : evaluation.labels) {
+    log_evaluation(step, label.label + " ", label);
+  }
 }
 
 std::map<std::string, double> Reporter::metrics() const {
@@ -137,11 +203,21 @@ std::map<std::string, double> Reporter::metrics() const {
   if (evaluation_) {
     all["eval.auc"] = evaluation_->auc;
     all["eval.logloss"] = evaluation_->logloss;
+    if (evaluation_->grouped) all["eval.gauc"] = evaluation_->grouped->auc;
+    for (const Evaluation& label : evaluation_->labels) {
+      const std::string prefix = "eval.labels." + label.label;
+      all[prefix + ".auc"] = label.auc;
+      all[prefix + ".logloss"] = label.logloss;
+      if (label.grouped) all[prefix + ".gauc"] = label.grouped->auc;
+    }
   }
   return all;
 }
 
-void Reporter::write_summary(std::int64_t step, bool finished, bool resumed) {
+void Reporter::write_summary(std::int64_t step,
+                             bool finished,
+                             bool resumed,
+                             const EarlyStopping& early_stopping) {
   const auto histogram = sources_.stage.staleness_histogram();
   const data::ReadStats read = sources_.data.stats();
   const double total = training_seconds_;
@@ -151,19 +227,16 @@ void Reporter::write_summary(std::int64_t step, bool finished, bool resumed) {
       {"examples", examples_},
       {"seconds", total},
       {"examples_per_second", static_cast<double>(examples_here_) / std::max(total, 1e-9)},
-      {"train", metrics_json(window_.compute())}};
+      {"train", window_json(window_.compute())}};
   if (evaluation_) summary["eval"] = evaluation_json(*evaluation_);
+  if (early_stopping.is_on()) summary["early_stopping"] = early_stopping_json(early_stopping);
   summary["mode"] = sources_.config.train.mode;
   const TrainConfig& train = sources_.config.train;
   summary["staleness"] = {{"bound", train.is_async() ? Json() : Json(train.staleness_bound())},
                           {"max", max_staleness(histogram)},
                           {"mean", mean_staleness(histogram)},
                           {"histogram", histogram}};
-  Json stages = Json::object();
-  for (std::size_t s = 0; s < kNumStages; ++s) {
-    stages[kStageNames[s]] = sources_.timers.seconds(s);
-  }
-  summary["stage_seconds"] = stages;
+  summary["stage_seconds"] = stage_seconds(sources_.timers);
   const EmbeddingStore::Size size = sources_.store.size();
   summary["rows"] = size.rows;
   summary["table_bytes"] = size.bytes;
@@ -172,6 +245,13 @@ void Reporter::write_summary(std::int64_t step, bool finished, bool resumed) {
   summary["bad_rows"] = read.bad_rows;
   summary["nonfinite_steps"] = nonfinite_steps_;
   summary["resumed"] = resumed;
+  summary["warm_start"] = nullptr;
+  if (const WarmStartConfig& warm = train.warm_start; !warm_start_.empty()) {
+    summary["warm_start"] = {{"from", warm_start_},
+                             {"tables", warm_tables_},
+                             {"dense", warm.dense},
+                             {"optimizer_state", warm.optimizer_state}};
+  }
   summary["seed"] = sources_.config.seed;
   summary["deterministic"] = sources_.config.train.deterministic;
   summary["version"] = SATRAP_VERSION;

@@ -7,11 +7,13 @@
 
 #include <nlohmann/json.hpp>
 
+#include "early_stopping.h"
 #include "embedding_stage.h"
 #include "model.h"
 #include "run_directory.h"
 #include "satrap/core/stage_timer.h"
 #include "satrap/data/batch_source.h"
+#include "satrap/data/schema.h"
 #include "satrap/trainer/metrics.h"
 #include "satrap/trainer/trainer.h"
 
@@ -24,6 +26,7 @@ class Reporter {
  public:
   struct Sources {  // what the numbers are taken from; all outlive the reporter
     const JobConfig& config;
+    const data::Schema& schema;
     EmbeddingStore& store;
     const data::BatchSource& data;
     const EmbeddingStage& stage;
@@ -35,8 +38,8 @@ class Reporter {
   /// `examples`: trained on before this process.
   Reporter(Sources sources, const TrainOptions& options, std::int64_t examples);
 
-  /// A finished step: this rank's predictions, made before its update, and the number of rows of
-  /// all ranks.
+  /// A finished step: this rank's predictions, made before its update (both [rows, num_labels]),
+  /// and the number of rows of all ranks.
   void add(std::span<const float> probabilities,
            std::span<const float> labels,
            std::int64_t global_rows);
@@ -45,11 +48,24 @@ class Reporter {
   /// Training is over: `seconds` of the summary ends here, whatever evaluation follows.
   void end_training() { training_seconds_ = seconds(); }
 
+  /// What metrics.jsonl says of this process and where it begins.
+  nlohmann::ordered_json describe_start() const;
+
   /// Reports and appends to metrics.jsonl.
   void report(std::int64_t step);
   bool has_reported(std::int64_t step) const { return step_ == step && last_seconds_ > 0.0; }
+  /// Logs it and appends to metrics.jsonl.
   void report_evaluation(std::int64_t step, const Evaluation& evaluation);
-  void write_summary(std::int64_t step, bool finished, bool resumed);
+  void write_summary(std::int64_t step,
+                     bool finished,
+                     bool resumed,
+                     const EarlyStopping& early_stopping);
+
+  /// The checkpoint that this process started the job with, and its tables that were taken.
+  void set_warm_start(std::string checkpoint, std::vector<std::string> tables) {
+    warm_start_ = std::move(checkpoint);
+    warm_tables_ = std::move(tables);
+  }
 
   /// Current metrics by name, for a checkpoint's manifest.
   std::map<std::string, double> metrics() const;
@@ -65,6 +81,7 @@ class Reporter {
 
  private:
   double progress() const;  // of the whole job; negative: unknown
+  nlohmann::ordered_json window_json(const Metrics& first) const;
   double seconds() const;
 
   Sources sources_;
@@ -74,6 +91,8 @@ class Reporter {
   std::int64_t examples_;           // in all
   std::int64_t examples_here_ = 0;  // by this process
   std::int64_t nonfinite_steps_ = 0;
+  std::string warm_start_;  // "": none
+  std::vector<std::string> warm_tables_;
   std::chrono::steady_clock::time_point start_;
   double initial_progress_ = 0.0;
   double training_seconds_ = 0.0;  // once training is over

@@ -12,7 +12,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::array kFiles = {"config.yaml", "metrics.jsonl", "summary.json", "checkpoints"};
+constexpr std::array kFiles = {"config.yaml", "metrics.jsonl", "summary.json",
+                               "report.html", "tensorboard",   "checkpoints"};
 
 /// Lines of a metrics file up to `step`; a torn last line (of a killed run) is dropped.
 std::string lines_up_to(const std::string& path, std::int64_t step) {
@@ -42,7 +43,7 @@ RunDirectory::RunDirectory(const JobConfig& config, Mode mode)
   }
 }
 
-void RunDirectory::begin(std::int64_t step) {
+void RunDirectory::begin(std::int64_t step, const nlohmann::ordered_json& start) {
   for (const char* name : kFiles) {
     if (mode_ == Mode::kOverwrite) remove_all(path(name));
   }
@@ -51,11 +52,14 @@ void RunDirectory::begin(std::int64_t step) {
   if (fs::exists(name)) write_file_atomic(name, lines_up_to(name, step));
   metrics_.open(name, std::ios::app);
   if (!metrics_) throw Error(ErrorCode::kIo, name + ": cannot be opened for writing");
+  append_metrics({{"step", step}, {"start", start}});
+  if (config_.train.tensorboard) events_.emplace(path("tensorboard"), step + 1);
 }
 
 void RunDirectory::append_metrics(const nlohmann::ordered_json& line) {
   metrics_ << line.dump() << '\n' << std::flush;
   if (!metrics_) throw Error(ErrorCode::kIo, path("metrics.jsonl") + ": cannot be written");
+  if (events_) events_->add(line["step"], line);
 }
 
 void RunDirectory::write_summary(const nlohmann::ordered_json& summary) {

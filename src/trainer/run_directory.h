@@ -2,15 +2,18 @@
 
 #include <cstdint>
 #include <fstream>
+#include <optional>
 #include <string>
 
 #include <nlohmann/json.hpp>
 
+#include "event_file.h"
 #include "satrap/trainer/config.h"
 
 namespace satrap::trainer {
 
-/// The directory of a run: config.yaml (resolved), metrics.jsonl, summary.json, checkpoints/.
+/// The directory of a run: config.yaml (resolved), metrics.jsonl, summary.json, checkpoints/,
+/// tensorboard/ where it is wanted; and report.html, which is made of the first three.
 class RunDirectory {
  public:
   enum class Mode { kFresh, kOverwrite, kResume };
@@ -21,8 +24,8 @@ class RunDirectory {
 
   /// The run begins: kOverwrite removes the files of the run before (and nothing else); config.yaml
   /// is written, and metrics.jsonl opened for appending, without the lines of steps after `step`
-  /// (written by a run that is now continued from `step`).
-  void begin(std::int64_t step);
+  /// (written by a run that is now continued from `step`). Its next line is `start`.
+  void begin(std::int64_t step, const nlohmann::ordered_json& start);
 
   std::string path(const std::string& name) const { return root_ + "/" + name; }
   std::string checkpoints() const { return path("checkpoints"); }
@@ -30,7 +33,7 @@ class RunDirectory {
     return config.run_dir + "/checkpoints";
   }
 
-  /// Appends one line and flushes it.
+  /// Appends one line, to the events of TensorBoard too where they are wanted, and flushes it.
   void append_metrics(const nlohmann::ordered_json& line);
 
   /// Writes summary.json in one atomic step.
@@ -41,6 +44,7 @@ class RunDirectory {
   const Mode mode_;
   const std::string root_;
   std::ofstream metrics_;
+  std::optional<EventFile> events_;
 };
 
 }  // namespace satrap::trainer

@@ -5,7 +5,6 @@
 #include <span>
 #include <utility>
 
-#include "satrap/core/error.h"
 #include "satrap/ps/table.h"
 #include "shards_stage.h"
 
@@ -81,7 +80,7 @@ ShardsStore::ShardsStore(const EmbeddingSpecs& specs,
               specs.seed,
               client_options(job, cluster)) {}
 
-void ShardsStore::begin(const std::string& checkpoint, const Manifest* manifest) {
+void ShardsStore::begin(const InitialRows& rows) {
   std::uint64_t session = 0;
   if (cluster_.is_chief()) {
     ps::ShardJob job;
@@ -90,21 +89,8 @@ void ShardsStore::begin(const std::string& checkpoint, const Manifest* manifest)
     job.async = train_.is_async();
     job.staleness = train_.staleness_bound();
     job.deterministic = train_.deterministic;
-    job.first_step = manifest == nullptr ? 1 : manifest->step + 1;
-    for (std::size_t i = 0; manifest != nullptr && i < manifest->tables.size(); ++i) {
-      const Manifest::Table& table = manifest->tables[i];
-      for (const std::string& name : table.files) {
-        const auto entry = manifest->files.find(name);
-        if (entry == manifest->files.end()) {
-          throw Error(ErrorCode::kCorrupt, concat(checkpoint, "/", name, ": not in the manifest"));
-        }
-        job.row_files.push_back({.path = std::filesystem::absolute(checkpoint) / name,
-                                 .table = static_cast<std::int32_t>(i),
-                                 .row_bytes = table.row_bytes,
-                                 .bytes = entry->second.bytes,
-                                 .xxh3 = entry->second.xxh3});
-      }
-    }
+    job.first_step = rows.step + 1;
+    job.row_files = rows.files;
     client_.begin(job);
   }
   if (cluster_.size() == 1) return;

@@ -18,7 +18,7 @@ class ShardsStore final : public EmbeddingStore {
               Cluster& cluster,
               ThreadPool& pool);
 
-  void begin(const std::string& checkpoint, const Manifest* manifest) override;
+  void begin(const InitialRows& rows) override;
   std::unique_ptr<EmbeddingStage> make_stage(EmbeddingStage::Options options,
                                              StageTimers& timers) override;
   std::unique_ptr<RowReader> make_reader() override;

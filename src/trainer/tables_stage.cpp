@@ -21,7 +21,7 @@ TablesStage::~TablesStage() {
   thread_.join();
 }
 
-void TablesStage::plan(Work& work) { worker_.plan(work.batch, work.plan); }
+void TablesStage::plan(Work& work) { worker_.plan(work.batch, work.plan, work.step); }
 
 void TablesStage::wait_applied(std::int64_t step) {
   std::unique_lock lock(mutex_);
@@ -96,7 +96,9 @@ void TablesStage::look_up(Work* work) {
 void TablesStage::update(Work* work) {
   SATRAP_CHECK(work->step == last_applied_ + 1, "update of step ", work->step, " after step ",
                last_applied_);
-  if (!work->skip_update) {
+  if (work->skip_update) {
+    worker_.skip(work->plan, work->step);
+  } else {
     const ScopedStage timer(timers_, kStageBackward);
     worker_.backward(work->plan, work->grad_pooled, work->step);
   }

@@ -1,11 +1,12 @@
 #include "tables_store.h"
 
+#include <algorithm>
 #include <utility>
 
 #include <fmt/format.h>
 
-#include "checkpoint_reader.h"
 #include "satrap/core/file.h"
+#include "satrap/ps/row_file.h"
 #include "satrap/ps/table_snapshot.h"
 #include "tables_stage.h"
 
@@ -83,13 +84,9 @@ std::unique_ptr<embedding::EmbeddingWorker> TablesStore::make_worker() const {
   return std::make_unique<embedding::EmbeddingWorker>(specs_.features, std::move(pointers), pool_);
 }
 
-void TablesStore::begin(const std::string& checkpoint, const Manifest* manifest) {
-  if (manifest == nullptr) return;
-  for (std::size_t i = 0; i < tables_.size(); ++i) {
-    for (const std::string& name : manifest->tables[i].files) {
-      read_rows(checkpoint, name, *manifest, tables_[i]->row_bytes(),
-                [&](std::span<const std::byte> rows) { tables_[i]->restore(rows); });
-    }
+void TablesStore::begin(const InitialRows& rows) {
+  for (const ps::ShardJob::RowFile& file : rows.files) {
+    ps::load_rows(file, *tables_[static_cast<std::size_t>(file.table)], {.last_step = rows.step});
   }
 }
 
@@ -104,7 +101,8 @@ std::unique_ptr<RowReader> TablesStore::make_reader() {
 }
 
 std::unique_ptr<RowsSnapshot> TablesStore::take_snapshot(std::int64_t step) {
-  return std::make_unique<TablesSnapshot>(tables_, step);
+  // Rows that the job began with count as updated in its first step, even before there is one.
+  return std::make_unique<TablesSnapshot>(tables_, std::max<std::int64_t>(1, step));
 }
 
 EmbeddingStore::Size TablesStore::size() {

@@ -15,7 +15,7 @@ class TablesStore final : public EmbeddingStore {
  public:
   TablesStore(const EmbeddingSpecs& specs, ThreadPool& pool);
 
-  void begin(const std::string& checkpoint, const Manifest* manifest) override;
+  void begin(const InitialRows& rows) override;
   std::unique_ptr<EmbeddingStage> make_stage(EmbeddingStage::Options options,
                                              StageTimers& timers) override;
   std::unique_ptr<RowReader> make_reader() override;

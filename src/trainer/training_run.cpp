@@ -2,33 +2,18 @@
 
 #include <array>
 
-#include <nlohmann/json.hpp>
-
+#include "loaded_model.h"
 #include "satrap/core/error.h"
 #include "satrap/core/log.h"
 #include "satrap/core/resource.h"
 #include "satrap/data/loader.h"
+#include "scorer.h"
 #include "shards_store.h"
 #include "stages.h"
+#include "warm_start.h"
 
 namespace satrap::trainer {
 namespace {
-
-std::string checkpoint_to_resume(const JobConfig& config, const TrainOptions& options) {
-  if (!options.resume_from.empty()) {
-    const std::string found = find_checkpoint(options.resume_from);
-    if (found.empty()) {
-      throw Error(ErrorCode::kIo, concat("no checkpoint in '", options.resume_from, "'"));
-    }
-    return found;
-  }
-  return options.resume ? find_checkpoint(config.run_dir) : "";
-}
-
-RunDirectory::Mode mode_of(const TrainOptions& options) {
-  if (options.resume || !options.resume_from.empty()) return RunDirectory::Mode::kResume;
-  return options.overwrite ? RunDirectory::Mode::kOverwrite : RunDirectory::Mode::kFresh;
-}
 
 std::int64_t num_threads(const TrainConfig& config) {
   return config.threads > 0 ? config.threads : num_cpus();
@@ -42,35 +27,27 @@ TrainingRun::TrainingRun(const JobConfig& config, const TrainOptions& options)
       cluster_(config, options.cluster),
       pool_(num_threads(config.train)),
       schema_(data::resolve_schema(config.data)),
-      start_(begin()),
+      start_(JobStart::decide(config, options, schema_, cluster_, directory_)),
       transforms_(data::FittedTransforms::from_json(start_.transforms, schema_)),
       model_(config, schema_, cluster_, pool_),
       timers_(kNumStages),
       ranks_(cluster_, timers_),
+      early_stopping_(config.train.early_stopping),
       report_clock_(Interval::parse(config.train.report_every, "train.report_every")),
       eval_clock_(Interval::parse(config.train.eval_every, "train.eval_every")),
       checkpoint_clock_(Interval::parse(config.checkpoint.every, "checkpoint.every")) {
   if (start_.checkpoint.empty()) {
-    model_.store->begin("", nullptr);
+    start_anew();
   } else {
     restore();
   }
 }
 
-TrainingRun::Start TrainingRun::begin() {
-  using Json = nlohmann::json;
-  Json json;
-  if (cluster_.is_chief()) {
-    const std::string checkpoint = checkpoint_to_resume(config_, options_);
-    directory_.emplace(config_, mode_of(options_));
-    json["checkpoint"] = checkpoint;
-    json["transforms"] =
-        checkpoint.empty()
-            ? data::fit_transforms(config_.data, schema_, config_.seed).to_json(schema_)
-            : read_transforms(checkpoint);
-  }
-  json = Json::parse(cluster_.share(json.dump()));
-  return {json["checkpoint"], json["transforms"]};
+void TrainingRun::start_anew() {
+  if (start_.warm_start.empty()) return model_.store->begin({});
+  const WarmStart warm(config_, start_.warm_start, model_);
+  warm.load(model_);
+  warm_tables_ = warm.tables();
 }
 
 void TrainingRun::restore() {
@@ -78,12 +55,19 @@ void TrainingRun::restore() {
       load_checkpoint(start_.checkpoint, model_, cluster_.rank(), cluster_.size());
   const Manifest& manifest = state.manifest;
   step_ = resumed_step_ = checkpointed_step_ = manifest.step;
-  start_position_ = manifest.position_of(cluster_.rank(), cluster_.size());
+  start_position_ = with_batch_size(manifest.position_of(cluster_.rank(), cluster_.size()),
+                                    start_.continuation.batch_size, config_.data.batch_size);
   positions_ = manifest.positions;
   restored_examples_ = manifest.examples;
   restored_nonfinite_steps_ = manifest.nonfinite_steps;
-  if (config_.train.deterministic) pending_ = std::move(state.pending);
+  if (config_.train.deterministic && start_.continuation.has_same_input) {
+    pending_ = std::move(state.pending);
+  }
+  if (manifest.early_stopping) early_stopping_.restore(*manifest.early_stopping);
   log_info("resumed from {} (step {}, {} examples)", start_.checkpoint, step_, restored_examples_);
+  if (config_.train.deterministic && !state.pending.empty() && pending_.empty()) {
+    log_info("the lookups made ahead of step {} are made again, for other input", step_ + 1);
+  }
 }
 
 void TrainingRun::open_pipeline() {
@@ -93,7 +77,9 @@ void TrainingRun::open_pipeline() {
   read.world_size = cluster_.size();
   read.epochs = config_.train.epochs;
   read.start = start_position_;
-  source_ = data::open_batches(config_.data, schema_, transforms_, data::Role::kTrain, read);
+  source_ = options_.open_batches
+                ? options_.open_batches(read)
+                : data::open_batches(config_.data, schema_, transforms_, data::Role::kTrain, read);
   batches_ = std::make_unique<GlobalBatches>(
       *source_, schema_, start_position_, cluster_.make_communicator("planner"), cluster_, timers_);
 
@@ -110,10 +96,11 @@ void TrainingRun::open_pipeline() {
     stage_->add_free(works_.emplace_back(std::make_unique<Work>()).get());
   }
   reporter_ = std::make_unique<Reporter>(
-      Reporter::Sources{config_, *model_.store, *source_, *stage_, timers_,
+      Reporter::Sources{config_, schema_, *model_.store, *source_, *stage_, timers_,
                         directory_ ? &*directory_ : nullptr, cluster_},
       options_, restored_examples_);
   reporter_->restore_nonfinite_steps(restored_nonfinite_steps_);
+  reporter_->set_warm_start(start_.warm_start, warm_tables_);
 }
 
 void TrainingRun::start_planner() {
@@ -123,7 +110,7 @@ void TrainingRun::start_planner() {
 
 void TrainingRun::begin_directory() {
   if (!cluster_.is_chief()) return;
-  directory_->begin(step_);
+  directory_->begin(step_, reporter_->describe_start());
   checkpoints_ =
       std::make_unique<CheckpointWriter>(directory_->checkpoints(), config_.checkpoint.keep);
   checkpoints_->set_newer_aside(step_);
@@ -143,23 +130,22 @@ TrainOutcome TrainingRun::run() {
 
   // Several ranks stop together, by their votes.
   const std::atomic<bool>* stop = cluster_.size() == 1 ? options_.stop : nullptr;
-  const auto next_work = [&] {
+  bool stopped = owes_evaluation() && !evaluate();
+  const auto next_work = [&]() -> Work* {
+    if (stopped || early_stopping_.should_stop()) return nullptr;
     const ScopedStage timer(timers_, kStageWait);
     return stage_->take_looked_up(stop);
   };
-  bool stopped = false;
   while (Work* work = next_work()) {
     const StepVotes votes = step(*work);
     if (cluster_.is_chief() && report_clock_.due(step_)) reporter_->report(step_);
-    if (votes.evaluate) evaluate();
-    if (votes.checkpoint) start_checkpoint();
-    stopped = votes.stop;
-    if (stopped) break;
+    stopped = (votes.evaluate && !evaluate()) || votes.stop;
+    if (votes.checkpoint || early_stopping_.is_best(step_)) start_checkpoint();
   }
   const bool reached_end = stage_->all_looked_up_and_applied();
   settle_within_grace();
   if (config_.train.is_async()) end_async();
-  const bool finished = !ranks_.any(stopped || !reached_end);
+  const bool finished = early_stopping_.should_stop() || !ranks_.any(stopped || !reached_end);
   finish(finished);
   planner_.reset();
   if (!cluster_.is_chief()) return {finished, false, "", ""};
@@ -175,9 +161,12 @@ void TrainingRun::finish(bool finished) {
   start_checkpoint();
   if (!cluster_.is_chief()) return;
   checkpoints_->wait();
-  if (evaluated_step_ == step_) checkpoints_->update_metrics(step_, reporter_->metrics());
+  if (evaluated_step_ == step_) {
+    checkpoints_->update_evaluation(step_, reporter_->metrics(), early_stopping_state());
+  }
   // A signal may have cut the evaluation short.
-  reporter_->write_summary(step_, finished && !stop_requested(), resumed_step_ >= 0);
+  reporter_->write_summary(step_, finished && !stop_requested(), resumed_step_ >= 0,
+                           early_stopping_);
 }
 
 /// Until now no rank has waited for another. From here on all see the same.
@@ -290,20 +279,32 @@ void TrainingRun::refuse(double loss) {
   }
 }
 
-void TrainingRun::evaluate() {
-  if (evaluated_step_ == step_) return;
+/// A signal cut short the evaluation that was due after the step from which the run continues.
+/// Early stopping must see it, so that it decides as it would have undisturbed.
+bool TrainingRun::owes_evaluation() {
+  if (!early_stopping_.is_on() || step_ <= 0) return false;
+  return ranks_.any(cluster_.is_chief() && eval_clock_.due(step_) &&
+                    early_stopping_.state().last_step != step_);
+}
+
+bool TrainingRun::evaluate() {
+  if (evaluated_step_ == step_) return true;
   settle();
   ranks_.copy_from_chief(*model_.network);  // running statistics are of each rank's own batches
   const std::optional<Evaluation> evaluation =
       evaluate_model(config_, schema_, transforms_, model_, cluster_, ranks_, options_.stop);
-  if (!evaluation) return;  // of a part of the data
+  if (!evaluation) return false;  // of a part of the data
   reporter_->report_evaluation(step_, *evaluation);
   evaluated_step_ = step_;
-  if (!cluster_.is_chief()) return;
-  log_info(
-      "eval at step {}: auc {:.5f}, logloss {:.5f}, ne {:.4f}, calibration {:.4f} over {} examples",
-      step_, evaluation->auc, evaluation->logloss, evaluation->ne, evaluation->calibration,
-      evaluation->examples);
+  early_stopping_.observe(step_, *evaluation);
+  if (cluster_.is_chief() && early_stopping_.should_stop()) {
+    log_info("early stopping at step {}: {}", step_, early_stopping_.describe());
+  }
+  return true;
+}
+
+std::optional<EarlyStopping::State> TrainingRun::early_stopping_state() const {
+  return early_stopping_.is_on() ? std::optional(early_stopping_.state()) : std::nullopt;
 }
 
 /// All ranks: the chief's rows, dense state and data positions, and everybody's lookups ahead.
@@ -328,7 +329,9 @@ void TrainingRun::start_checkpoint() {
   content->examples = reporter_->examples();
   content->nonfinite_steps = reporter_->nonfinite_steps();
   content->metrics = reporter_->metrics();
+  content->early_stopping = early_stopping_state();
   content->transforms_json = transforms_.to_json(schema_);
+  content->config_yaml = dump_config(config_);
   content->pending = std::move(pending);
   content->capture(model_);
   checkpoints_->start(std::move(content));
@@ -343,19 +346,11 @@ TrainOutcome train(const JobConfig& config, const TrainOptions& options) {
 Evaluation evaluate(const JobConfig& config,
                     const std::string& checkpoint,
                     const std::atomic<bool>* stop) {
-  const std::string path = find_checkpoint(checkpoint);
-  if (path.empty()) throw Error(ErrorCode::kIo, concat("no checkpoint in '", checkpoint, "'"));
-  JobConfig alone = config;  // this process reads the rows itself
-  alone.embedding = {};
-  ThreadPool pool(num_threads(config.train));
-  const data::Schema schema = data::resolve_schema(config.data);
-  const auto transforms = data::FittedTransforms::from_json(read_transforms(path), schema);
-  Cluster cluster(alone, {});
+  LoadedModel loaded(config, checkpoint);
   StageTimers timers(kNumStages);
-  RankGroup ranks(cluster, timers);
-  Model model(alone, schema, cluster, pool);
-  load_checkpoint(path, model);
-  return evaluate_model(alone, schema, transforms, model, cluster, ranks, stop)
+  RankGroup ranks(loaded.cluster, timers);
+  return evaluate_model(loaded.config, loaded.schema, loaded.transforms, loaded.model,
+                        loaded.cluster, ranks, stop)
       .value_or(Evaluation{});
 }
 

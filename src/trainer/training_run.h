@@ -9,8 +9,11 @@
 #include "checkpoint_reader.h"
 #include "checkpoint_writer.h"
 #include "cluster.h"
+#include "continuation.h"
+#include "early_stopping.h"
 #include "evaluator.h"
 #include "global_batches.h"
+#include "job_start.h"
 #include "model.h"
 #include "planner.h"
 #include "rank_group.h"
@@ -29,14 +32,8 @@ class TrainingRun {
   TrainOutcome run();
 
  private:
-  /// What the chief tells all ranks at the start of the job.
-  struct Start {
-    std::string checkpoint;  // to continue from; "": none
-    std::string transforms;  // JSON
-  };
-  Start begin();
-
   void restore();
+  void start_anew();
   void open_pipeline();
   void begin_directory();
   void start_planner();
@@ -53,9 +50,11 @@ class TrainingRun {
   /// As settle, at the end of the run: does not wait for input that is not coming.
   void settle_within_grace();
 
-  void evaluate();
+  bool owes_evaluation();
+  bool evaluate();  // false: a signal, here or on another rank, cut it short
   void start_checkpoint();
   void finish(bool finished);
+  std::optional<EarlyStopping::State> early_stopping_state() const;
   void end_async();
   bool stop_requested() const { return options_.stop != nullptr && options_.stop->load(); }
 
@@ -65,7 +64,7 @@ class TrainingRun {
   std::optional<RunDirectory> directory_;  // of the chief
   ThreadPool pool_;
   const data::Schema schema_;
-  const Start start_;
+  const JobStart start_;
   const data::FittedTransforms transforms_;
   Model model_;
   std::unique_ptr<CheckpointWriter> checkpoints_;  // of the chief
@@ -78,8 +77,10 @@ class TrainingRun {
   std::int64_t checkpointed_step_ = -1;
   std::vector<data::DataPosition> positions_;  // [num_ranks] after it
   data::DataPosition start_position_;
+  std::vector<std::string> warm_tables_;  // that were taken over
   std::int64_t restored_examples_ = 0, restored_nonfinite_steps_ = 0;
   std::vector<PendingLookup> pending_;
+  EarlyStopping early_stopping_;
   IntervalClock report_clock_, eval_clock_, checkpoint_clock_;
 
   // Opened last and closed first: threads that use the above.

@@ -9,6 +9,7 @@
 
 #include "satrap/core/error.h"
 #include "satrap/trainer/trainer.h"
+#include "src/trainer/checkpoint_format.h"
 #include "tests/trainer/tiny_job.h"
 
 namespace satrap::trainer {
@@ -45,6 +46,14 @@ class Checkpoint : public testing::Test {
       return error.what();
     }
     return "no error";
+  }
+
+  /// As versions wrote it that kept no configuration.
+  static void remove_config(const std::string& checkpoint) {
+    Manifest manifest = Manifest::read(checkpoint);
+    ASSERT_EQ(manifest.files.erase(kConfigFile), 1U);
+    std::ofstream(checkpoint + "/" + kManifestFile) << manifest.to_json();
+    fs::remove(checkpoint + "/" + kConfigFile);
   }
 
   static void flip_a_bit(const std::string& file) {
@@ -138,6 +147,11 @@ TEST_F(Checkpoint, OfAnotherTableWidthIsRefusedWithTheDifference) {
               AllOf(HasSubstr("table"), HasSubstr("8"), HasSubstr("4")));
 }
 
+TEST_F(Checkpoint, OfAnotherWeightTypeIsRefused) {
+  config_.tables["default"].weights = "bf16";
+  EXPECT_THAT(resume_error(ErrorCode::kInvalidConfig), AllOf(HasSubstr("fp32"), HasSubstr("bf16")));
+}
+
 TEST_F(Checkpoint, OfAnotherNetworkIsRefusedWithTheFirstDifference) {
   config_.model.top = {17};
   EXPECT_THAT(resume_error(ErrorCode::kInvalidConfig), HasSubstr("top"));
@@ -145,7 +159,21 @@ TEST_F(Checkpoint, OfAnotherNetworkIsRefusedWithTheFirstDifference) {
 
 TEST_F(Checkpoint, OfAnotherOptimizerIsRefused) {
   config_.dense_optimizer.type = "sgd";
+  EXPECT_THAT(resume_error(ErrorCode::kInvalidConfig),
+              HasSubstr("dense_optimizer.type: adam -> sgd"));
+}
+
+TEST_F(Checkpoint, WithoutAnyConfigurationIsCheckedByItsShapes) {
+  remove_config(path(10));
+  fs::remove(config_.run_dir + "/config.yaml");
+  config_.dense_optimizer.type = "sgd";
   EXPECT_THAT(resume_error(ErrorCode::kInvalidConfig), HasSubstr("dense tensor"));
+}
+
+TEST_F(Checkpoint, OfAVersionThatKeptNoConfigurationIsComparedWithThatOfItsRun) {
+  remove_config(path(10));
+  config_.seed = 2;
+  EXPECT_THAT(resume_error(ErrorCode::kInvalidConfig), HasSubstr("seed: 1 -> 2"));
 }
 
 TEST_F(Checkpoint, ResumingARunThatIsDoneChangesNothing) {

@@ -21,11 +21,6 @@ namespace {
 using nlohmann::json;
 using ::testing::HasSubstr;
 
-json summary_of(const TrainOutcome& outcome) {
-  std::ifstream file(outcome.summary_path);
-  return json::parse(file);
-}
-
 std::string digest_of(const TrainOutcome& outcome) {
   return verify_checkpoint(outcome.last_checkpoint);
 }
@@ -115,6 +110,20 @@ TEST_F(ClusterTest, LargeDenseNetworksAreSummedInStretchesAsIfAtOnce) {
   const TrainOutcome two = TinyCluster(config, 1, 2).train();
   EXPECT_GT(std::ssize(dense_of(one)), 3 * dense::DenseNetwork::kGradientStretch);
   EXPECT_LT(largest_difference(dense_of(two), dense_of(one)), 1e-5);
+}
+
+TEST_F(ClusterTest, GroupsSpreadOverRanksAreEvaluatedAsByOne) {
+  for (const std::int64_t ranks : {1, 2, 3}) {
+    JobConfig config = job(concat("ranks-", ranks));
+    config.data.group_by = "C4";  // seven values: every rank has rows of each
+    const TrainOutcome outcome = TinyCluster(config, 1, ranks).train();
+    const json summary = summary_of(outcome);
+    const Evaluation alone = evaluate(config, outcome.last_checkpoint, nullptr);
+    EXPECT_EQ(summary["eval"]["groups"], alone.grouped->num_groups) << ranks << " ranks";
+    EXPECT_GT(alone.grouped->num_groups, 3);
+    EXPECT_NEAR(summary["eval"]["gauc"], alone.grouped->auc, 1e-4) << ranks << " ranks";
+    EXPECT_NE(alone.grouped->auc, alone.auc);
+  }
 }
 
 TEST_F(ClusterTest, SeveralRanksInDeterministicHybridRepeatTheirBits) {

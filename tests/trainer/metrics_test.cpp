@@ -94,6 +94,14 @@ TEST(WindowedMetrics, ABatchLargerThanTheWindowLeavesItsEnd) {
   expect_same(window.compute(), compute_metrics(Floats{.3F, .4F}, Floats{0, 1}));
 }
 
+TEST(WindowedMetrics, KeepsTheLabelsOfARowApart) {
+  WindowedMetrics window(3, 2);
+  window.add(Floats{.9F, .1F, .8F, .2F}, Floats{1, 0, 1, 1});
+  window.add(Floats{.3F, .6F, .4F, .7F}, Floats{0, 1, 0, 0});
+  expect_same(window.compute(0), compute_metrics(Floats{.8F, .3F, .4F}, Floats{1, 0, 0}));
+  expect_same(window.compute(1), compute_metrics(Floats{.2F, .6F, .7F}, Floats{1, 1, 0}));
+}
+
 TEST(WindowedMetrics, HoldsTheLastExamplesOfAnyBatches) {
   for (std::uint64_t seed = 0; seed < 10; ++seed) {
     const RandomStream random{hash64(seed, 5)};

@@ -1,5 +1,4 @@
 #include <atomic>
-#include <fstream>
 #include <map>
 
 #include <gtest/gtest.h>
@@ -10,8 +9,8 @@
 #include "satrap/trainer/checkpoint.h"
 #include "satrap/trainer/trainer.h"
 #include "src/trainer/checkpoint_writer.h"
-#include "src/trainer/evaluator.h"
 #include "src/trainer/model.h"
+#include "src/trainer/scorer.h"
 #include "src/trainer/tables_store.h"
 #include "src/trainer/work.h"
 #include "tests/trainer/tiny_job.h"
@@ -20,11 +19,6 @@ namespace satrap::trainer {
 namespace {
 
 using nlohmann::json;
-
-json summary_of(const TrainOutcome& outcome) {
-  std::ifstream file(outcome.summary_path);
-  return json::parse(file);
-}
 
 /// The definition of hybrid(τ), one step after the other: the lookup of step t reads exactly
 /// E_{t-1-τ}. Returns the digest of the final state, as a checkpoint.
@@ -180,9 +174,10 @@ TEST(Trainer, CheckpointsTakenWhileTrainingDoNotChangeTheResult) {
   EXPECT_EQ(verify_checkpoint(train(config, {}).last_checkpoint), expected);
 }
 
-TEST(Trainer, EveryCheckpointOfARunContinuesToTheSameBits) {
+/// Trains a run with checkpoints, and goes on from each.
+void expect_every_checkpoint_continues_to_the_same_bits(JobConfig config) {
   const TemporaryDirectory directory;
-  JobConfig config = tiny_job(directory.path() + "/run");
+  config.run_dir = directory.path() + "/run";
   config.checkpoint.every = "9 steps";
   config.checkpoint.keep = 100;
   const std::string expected = verify_checkpoint(train(config, {}).last_checkpoint);
@@ -195,6 +190,52 @@ TEST(Trainer, EveryCheckpointOfARunContinuesToTheSameBits) {
     const TrainOutcome outcome = train(config, options);
     EXPECT_EQ(verify_checkpoint(outcome.last_checkpoint), expected) << checkpoint.path;
   }
+}
+
+TEST(Trainer, EveryCheckpointOfARunContinuesToTheSameBits) {
+  expect_every_checkpoint_continues_to_the_same_bits(tiny_job({}));
+}
+
+TEST(Trainer, EveryCheckpointOfRowsOfSixteenBitsContinuesToTheSameBits) {
+  JobConfig config = tiny_job({});
+  config.tables["default"].weights = "bf16";
+  config.train.staleness = 2;
+  expect_every_checkpoint_continues_to_the_same_bits(config);
+}
+
+/// Rows of a table that go, by age and for want of room.
+JobConfig tiny_job_with_limits() {
+  JobConfig config = tiny_job({});
+  config.data.synthetic.cardinalities = {50, 300, 20'000, 7};
+  config.tables["default"].capacity_rows = 1;
+  config.tables["default"].ttl_steps = 12;
+  config.tables["default"].admit_after = 2;
+  config.train.prefetch_batches = 2;
+  config.train.staleness = 1;
+  return config;
+}
+
+TEST(Trainer, EveryCheckpointOfTablesWithLimitsContinuesToTheSameBits) {
+  expect_every_checkpoint_continues_to_the_same_bits(tiny_job_with_limits());
+}
+
+TEST(Trainer, TablesWithLimitsEndWithTheSameBitsWithAnyNumberOfThreadsAndWithEvaluations) {
+  const TemporaryDirectory directory;
+  JobConfig config = tiny_job_with_limits();
+  std::string expected;
+  for (const std::int64_t threads : {1, 3}) {
+    config.run_dir = concat(directory.path(), "/", threads);
+    config.train.threads = threads;
+    const TrainOutcome outcome = train(config, {});
+    const std::string digest = verify_checkpoint(outcome.last_checkpoint);
+    if (expected.empty()) expected = digest;
+    EXPECT_EQ(digest, expected);
+    config.train.eval_every = "5 steps";  // of rows that plans have already left behind
+  }
+  config.tables["default"] = {};
+  config.tables["default"].dim = 8;
+  config.run_dir = directory.path() + "/unlimited";
+  EXPECT_NE(verify_checkpoint(train(config, {}).last_checkpoint), expected);
 }
 
 TEST(Trainer, KeepsOnlyTheNewestCheckpoints) {

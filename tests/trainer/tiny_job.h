@@ -1,10 +1,14 @@
 #pragma once
 
 #include <filesystem>
+#include <fstream>
 #include <string>
 #include <vector>
 
+#include <nlohmann/json.hpp>
+
 #include "satrap/trainer/config.h"
+#include "satrap/trainer/trainer.h"
 #include "tests/support/temporary_directory.h"
 
 namespace satrap::trainer {
@@ -32,6 +36,11 @@ inline JobConfig tiny_job(const std::string& run_dir) {
   config.train.report_every = "never";
   config.checkpoint.every = "never";
   return config;
+}
+
+inline nlohmann::json summary_of(const TrainOutcome& outcome) {
+  std::ifstream file(outcome.summary_path);
+  return nlohmann::json::parse(file);
 }
 
 }  // namespace satrap::trainer

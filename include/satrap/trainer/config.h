@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "satrap/core/config.h"
 #include "satrap/data/config.h"
@@ -12,12 +13,33 @@
 
 namespace satrap::trainer {
 
+/// `train.early_stopping` of the configuration.
+struct EarlyStoppingConfig {
+  std::string metric = "auc";  // auc | gauc | logloss | ne
+  std::int64_t patience = 0;   // evaluations; 0: never stop early
+  double min_delta = 0.0;
+  void visit(ConfigVisitor& v);
+  bool is_on() const { return patience > 0; }
+};
+
+/// `train.warm_start` of the configuration.
+struct WarmStartConfig {
+  std::string from = "";  // empty: no warm start
+  std::vector<std::string> tables = {"*"};
+  bool dense = true;
+  std::string optimizer_state = "keep";  // keep | reset
+  void visit(ConfigVisitor& v);
+
+  bool is_on() const { return !from.empty(); }
+  bool keeps_state() const { return optimizer_state == "keep"; }
+};
+
 /// `train` of the configuration.
 struct TrainConfig {
   std::string mode = "hybrid";     // sync | hybrid | async
   std::int64_t staleness = 4;      // τ of hybrid
   bool deterministic = false;      // lookups of step t read exactly E_{t-1-τ}
-  std::string precision = "auto";  // auto | fp32 | bf16
+  std::string precision = "fp32";  // fp32 | bf16 | auto
   std::int64_t epochs = 1;
   std::int64_t max_steps = 0;         // 0: until the data ends
   std::int64_t threads = 0;           // 0: one per CPU
@@ -26,6 +48,9 @@ struct TrainConfig {
   std::int64_t metric_window = 100'000;  // examples of the progressive validation
   std::string report_every = "10s";
   std::string eval_every = "never";
+  bool tensorboard = false;
+  EarlyStoppingConfig early_stopping;
+  WarmStartConfig warm_start;
   void visit(ConfigVisitor& v);
 
   /// The bound in force: 0 in sync mode. Async has none; there it is how many steps lookups may

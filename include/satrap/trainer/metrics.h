@@ -29,18 +29,27 @@ inline constexpr float kClip = 0x1.0p-23F;  // 1.2e-7
 /// Metrics of a set of examples.
 Metrics compute_metrics(std::span<const float> probabilities, std::span<const float> labels);
 
-/// Keeps the last `capacity` examples (8 bytes each): for progressive validation, where every
-/// example is predicted before it is trained on. Adding copies; the work is done by compute(). One
-/// thread at a time.
+/// The values of one label, of those of several, [n, num_labels]: a copy in `memory`, or, of the
+/// only label, the values themselves.
+std::span<const float> values_of_label(std::span<const float> values,
+                                       std::int64_t num_labels,
+                                       std::int64_t label,
+                                       std::vector<float>& memory);
+
+/// Keeps the last `capacity` examples (8 bytes each, and label): for progressive validation, where
+/// every example is predicted before it is trained on. Adding copies; the work is done by
+/// compute(). One thread at a time.
 class WindowedMetrics {
  public:
-  explicit WindowedMetrics(std::int64_t capacity);  // >= 1
+  explicit WindowedMetrics(std::int64_t capacity, std::int64_t num_labels = 1);  // >= 1
 
+  /// Both [n, num_labels].
   void add(std::span<const float> probabilities, std::span<const float> labels);
-  Metrics compute() const;
+  Metrics compute(std::int64_t label = 0) const;
 
  private:
-  std::size_t capacity_;
+  std::int64_t num_labels_;
+  std::size_t capacity_;  // in values: num_labels_ of each example
   std::size_t next_ = 0;  // place of the oldest example once the window is full
   std::vector<float> probabilities_, labels_;  // grow to [capacity_], then a ring
 };

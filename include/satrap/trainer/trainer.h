@@ -3,15 +3,21 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <memory>
+#include <optional>
 #include <string>
+#include <vector>
 
+#include "satrap/core/grouped_auc.h"
+#include "satrap/data/loader.h"
 #include "satrap/trainer/cluster_config.h"
 #include "satrap/trainer/config.h"
 #include "satrap/trainer/metrics.h"
 
 namespace satrap::trainer {
 
-/// What the user sees while a job runs; made at every report interval, by the thread of train().
+/// What the user sees while a job runs; made at every report interval, by the thread of train(). Of
+/// several labels, metrics are those of the first.
 struct Report {
   std::int64_t step = 0;
   std::int64_t examples = 0;
@@ -32,6 +38,10 @@ struct TrainOptions {
   bool overwrite = false;        // remove what an earlier run left in the run directory
   const std::atomic<bool>* stop = nullptr;  // set by a signal handler: checkpoint and return
   std::function<void(const Report&)> on_report = {};  // may be empty
+  // For programs that bring batches of their own, of the features of the configuration: opens them
+  // instead of data.train. Empty: data.train is read.
+  std::function<std::unique_ptr<data::BatchSource>(const data::ReadOptions&)> open_batches = {};
+  std::string machine = {};  // what this process runs on, in words, for metrics.jsonl
 };
 
 struct TrainOutcome {
@@ -48,11 +58,20 @@ struct TrainOutcome {
 /// name.
 TrainOutcome train(const JobConfig& config, const TrainOptions& options);
 
-/// Metrics of a checkpoint on the job's evaluation data.
+/// Metrics of a model on the job's evaluation data.
 struct Evaluation {
   std::int64_t examples = 0;
   double auc = 0.0, logloss = 0.0, ne = 0.0, calibration = 0.0;
+  std::optional<GroupedAuc> grouped = {};  // with data.group_by
+
+  /// Of several labels: those of each, by its name and in their order. The numbers above are then
+  /// those of the first.
+  std::vector<Evaluation> labels = {};
+  std::string label = {};
 };
+
+/// Those of a checkpoint. Throws Error(kInvalidConfig) if it was trained on labels of other names,
+/// or in another order.
 Evaluation evaluate(const JobConfig& config,
                     const std::string& checkpoint,
                     const std::atomic<bool>* stop);

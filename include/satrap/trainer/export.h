@@ -1,0 +1,40 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "satrap/trainer/config.h"
+
+namespace satrap::trainer {
+
+/// What export_model() has written, and of what.
+struct Exported {
+  std::string checkpoint;
+  std::int64_t step = 0;
+  std::int64_t rows = 0;   // of all tables
+  std::int64_t bytes = 0;  // of all files
+};
+
+/// Writes the model of a checkpoint (or the newest of a directory) in formats that others read, to
+/// the folder `out`, for a program that scores rows without satrap:
+///
+///   dense.pt            the dense network, TorchScript: forward(numeric [n, numeric inputs],
+///                       pooled [n, width]) gives the logits [n]; their sigmoid is the probability
+///   <table>.keys.npy    [rows] uint64, in no order: the id of each row as the data have it, if it
+///                       is below 2^54, else splitmix64(id) mod 2^54
+///   <table>.weights.npy [rows, dim] fp32
+///   export.json         how text becomes the inputs of dense.pt: columns, numeric transforms with
+///                       their fitted numbers, features with table, pooling and place; what an id
+///                       without a row counts as; size and XXH3 of every other file
+///
+/// Characters of a table's name other than letters, digits, '_', '-' and '.' are written as %XX.
+/// tests/process/export_scorer.py is a program that reads all of this, in Python.
+///
+/// `out` appears complete or not at all. If it holds files already: Error(kInvalidConfig), unless
+/// they are an earlier export and `overwrite` is set. Reads table by table; needs little memory.
+Exported export_model(const JobConfig& config,
+                      const std::string& checkpoint,
+                      const std::string& out,
+                      bool overwrite);
+
+}  // namespace satrap::trainer

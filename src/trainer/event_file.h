@@ -1,0 +1,35 @@
+#pragma once
+
+#include <cstdint>
+#include <fstream>
+#include <string>
+#include <string_view>
+
+#include <nlohmann/json.hpp>
+
+namespace satrap::trainer {
+
+/// Scalars for TensorBoard: one file of its events directory. The format is that of TensorFlow:
+/// records (tensorflow/core/lib/io/record_writer.h: length, data, and a masked CRC32C of each)
+/// of Event messages (tensorflow/core/util/event.proto).
+class EventFile {
+ public:
+  /// Begins a new file in `directory`, which it makes, that TensorBoard reads after those there.
+  /// What they say of `first_step` and later is void: those steps are trained again. Throws
+  /// Error(kIo).
+  EventFile(const std::string& directory, std::int64_t first_step);
+
+  /// Every number in `line`, and in objects in it, as a scalar of `step`: {"train": {"auc": 0.7}}
+  /// is train/auc. Flushed. Throws Error(kIo).
+  void add(std::int64_t step, const nlohmann::ordered_json& line);
+
+  const std::string& path() const { return path_; }
+
+ private:
+  void write_event(std::int64_t step, std::string_view content);
+
+  std::string path_;
+  std::ofstream file_;
+};
+
+}  // namespace satrap::trainer

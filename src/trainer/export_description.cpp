@@ -1,0 +1,129 @@
+#include "export_description.h"
+
+#include "satrap/core/hash.h"
+#include "satrap/ps/row_init.h"
+
+namespace satrap::trainer {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json text_of(const data::Schema& schema) {
+  const data::SchemaConfig& text = schema.text;
+  return {{"delimiter", text.delimiter}, {"quote", text.quote}, {"header", text.header},
+          {"columns", text.columns},     {"trim", text.trim},   {"missing", text.missing}};
+}
+
+/// In the order of the network's outputs.
+Json labels_of(const data::Schema& schema) {
+  Json labels = Json::array();
+  for (const data::NamedLabelConfig& label : schema.labels) {
+    labels.push_back({{"name", label.name}, {"column", label.source.column}});
+  }
+  return labels;
+}
+
+Json numeric_inputs(const data::Schema& schema, const data::FittedTransforms& transforms) {
+  Json inputs = Json::array();
+  for (std::size_t i = 0; i < schema.numeric_inputs.size(); ++i) {
+    const data::NumericConfig& config = schema.numeric_inputs[i].config;
+    inputs.push_back({{"name", config.name},
+                      {"column", config.column},
+                      {"position", schema.numeric_inputs[i].output},
+                      {"missing_indicator", config.missing_indicator},
+                      {"clip", config.clip},
+                      {"transform", config.transform},
+                      {"mean", transforms.scales[i].mean},
+                      {"stddev", transforms.scales[i].stddev},
+                      {"fill", config.fill}});
+  }
+  return inputs;
+}
+
+/// How the features' text becomes ids; bucketed ones have the boundaries of their ranges instead.
+std::vector<Json> feature_texts(const data::Schema& schema,
+                                const data::FittedTransforms& transforms) {
+  std::vector<Json> texts(schema.features.size());
+  for (const data::Schema::IdColumn& column : schema.id_columns) {
+    if (column.feature == data::Schema::kGroups) continue;  // no input
+    const data::FeatureConfig& config = column.config;
+    texts[static_cast<std::size_t>(column.feature)] = {
+        {"column", config.column},       {"type", config.type},
+        {"separator", config.separator}, {"weight_separator", config.weight_separator},
+        {"keep", config.keep},           {"missing", config.missing}};
+  }
+  for (std::size_t i = 0; i < schema.bucketed.size(); ++i) {
+    const data::FeatureConfig& config = schema.bucketed[i].config;
+    texts[static_cast<std::size_t>(schema.bucketed[i].feature)] = {
+        {"column", config.column},
+        {"boundaries", transforms.boundaries[i]},
+        {"missing", config.missing}};
+  }
+  return texts;
+}
+
+Json features_of(const LoadedModel& loaded) {
+  const EmbeddingSpecs& specs = loaded.model.specs;
+  const std::vector<Json> texts = feature_texts(loaded.schema, loaded.transforms);
+  Json features = Json::array();
+  std::int64_t column = 0, mask = loaded.schema.num_numeric_outputs();
+  for (std::size_t f = 0; f < specs.features.size(); ++f) {
+    const embedding::FeatureSpec& spec = specs.features[f];
+    const ps::TableSpec& table = specs.tables[static_cast<std::size_t>(spec.table)];
+    Json& feature = features.emplace_back(Json{{"name", spec.name}, {"table", table.name}});
+    feature.update(texts[f]);
+    feature["max_length"] = loaded.schema.features[f].max_length;
+    feature["pooling"] = embedding::kPoolingNames[static_cast<std::size_t>(spec.pooling)];
+    feature["position"] = column;
+    feature["width"] = spec.max_length * table.dim;
+    column += spec.max_length * table.dim;
+    if (spec.pooling != embedding::Pooling::kSequence) continue;
+    feature["mask_position"] = mask;
+    mask += spec.max_length;
+  }
+  return features;
+}
+
+/// What an id without a row counts as. Where ids have to be met several times before they get a
+/// row, they are zeros until then, else a row as it would begin.
+Json init_of(const ps::TableSpec& table, std::uint64_t seed) {
+  if (table.limits.admit_after > 1) return {{"type", "constant"}, {"scale", 0.0}};
+  return {{"type", ps::name_of(table.init.type)},
+          {"scale", table.init.scale},
+          {"seed", to_hex(ps::RowInit::table_seed(seed, table.name))}};
+}
+
+Json tables_of(const LoadedModel& loaded) {
+  Json tables = Json::array();
+  for (const ps::TableSpec& table : loaded.model.specs.tables) {
+    tables.push_back({{"name", table.name},
+                      {"dim", table.dim},
+                      {"stored_as", name_of(table.weights)},
+                      {"missing_row", init_of(table, loaded.model.specs.seed)}});
+  }
+  return tables;
+}
+
+}  // namespace
+
+Json describe_model(const LoadedModel& loaded) {
+  std::int64_t numeric = loaded.schema.num_numeric_outputs(), pooled = 0;
+  Json features = features_of(loaded);
+  for (const Json& feature : features) {
+    pooled += feature["width"].get<std::int64_t>();
+    if (feature.contains("mask_position")) numeric += feature["max_length"].get<std::int64_t>();
+  }
+  return {{"model",
+           {{"type", loaded.config.model.type},
+            {"file", "dense.pt"},
+            {"numeric_width", numeric},
+            {"pooled_width", pooled},
+            {"output", "logit"}}},
+          {"labels", labels_of(loaded.schema)},
+          {"text", text_of(loaded.schema)},
+          {"numeric", numeric_inputs(loaded.schema, loaded.transforms)},
+          {"features", std::move(features)},
+          {"tables", tables_of(loaded)}};
+}
+
+}  // namespace satrap::trainer

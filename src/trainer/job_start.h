@@ -1,0 +1,31 @@
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "cluster.h"
+#include "continuation.h"
+#include "run_directory.h"
+#include "satrap/data/schema.h"
+#include "satrap/trainer/config.h"
+#include "satrap/trainer/trainer.h"
+
+namespace satrap::trainer {
+
+/// What the chief finds out, and tells all ranks, before a job starts.
+struct JobStart {
+  std::string checkpoint;  // to continue from; "": none
+  std::string transforms;  // JSON
+  Continuation continuation;
+  std::string warm_start;  // checkpoint whose rows the first step starts with; "": none
+
+  /// All ranks together. The chief takes the run directory, and fits the transforms to the data
+  /// unless a checkpoint has them.
+  static JobStart decide(const JobConfig& config,
+                         const TrainOptions& options,
+                         const data::Schema& schema,
+                         Cluster& cluster,
+                         std::optional<RunDirectory>& directory);
+};
+
+}  // namespace satrap::trainer

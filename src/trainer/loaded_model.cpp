@@ -1,0 +1,41 @@
+#include "loaded_model.h"
+
+#include "checkpoint_reader.h"
+#include "continuation.h"
+#include "satrap/core/error.h"
+#include "satrap/core/resource.h"
+
+namespace satrap::trainer {
+namespace {
+
+JobConfig alone(JobConfig config) {
+  config.embedding = {};
+  return config;
+}
+
+std::string existing_checkpoint(const std::string& directory) {
+  std::string path = find_checkpoint(directory);
+  if (path.empty()) throw Error(ErrorCode::kIo, concat("no checkpoint in '", directory, "'"));
+  return path;
+}
+
+/// Before anything is loaded: outputs of the same shape may be of other labels.
+data::Schema schema_for(const std::string& checkpoint, const JobConfig& config) {
+  check_labels(checkpoint, config);
+  return data::resolve_schema(config.data);
+}
+
+}  // namespace
+
+LoadedModel::LoadedModel(const JobConfig& job, const std::string& checkpoint, Rows rows)
+    : config(alone(job)),
+      path(existing_checkpoint(checkpoint)),
+      pool(config.train.threads > 0 ? config.train.threads : num_cpus()),
+      schema(schema_for(path, config)),
+      transforms(data::FittedTransforms::from_json(read_transforms(path), schema)),
+      cluster(config, {}),
+      model(config, schema, cluster, pool),
+      manifest(rows == Rows::kAll ? load_checkpoint(path, model).manifest
+                                  : load_dense_network(path, model)) {}
+
+}  // namespace satrap::trainer

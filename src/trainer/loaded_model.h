@@ -1,0 +1,38 @@
+#pragma once
+
+#include <string>
+
+#include "checkpoint_format.h"
+#include "cluster.h"
+#include "model.h"
+#include "satrap/core/thread_pool.h"
+#include "satrap/data/schema.h"
+#include "satrap/data/transforms.h"
+#include "satrap/trainer/config.h"
+
+namespace satrap::trainer {
+
+/// The model of a checkpoint, for use outside of training: alone in this process, which has the
+/// tables itself wherever the job keeps them. Does not move: its parts refer to each other.
+class LoadedModel {
+ public:
+  /// kNone: the dense network alone; tables stay empty.
+  enum class Rows { kAll, kNone };
+
+  /// `checkpoint` is one, or a directory whose newest is meant. Throws as load_checkpoint,
+  /// and as check_labels.
+  LoadedModel(const JobConfig& config, const std::string& checkpoint, Rows rows = Rows::kAll);
+  LoadedModel(const LoadedModel&) = delete;
+  LoadedModel& operator=(const LoadedModel&) = delete;
+
+  const JobConfig config;
+  const std::string path;  // of the checkpoint
+  ThreadPool pool;
+  const data::Schema schema;
+  const data::FittedTransforms transforms;
+  Cluster cluster;
+  Model model;
+  const Manifest manifest;
+};
+
+}  // namespace satrap::trainer

@@ -1,0 +1,38 @@
+#include "satrap/trainer/predict.h"
+
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "loaded_model.h"
+#include "satrap/data/loader.h"
+#include "scorer.h"
+
+namespace satrap::trainer {
+
+PredictedRows predict(const JobConfig& config,
+                      const std::string& checkpoint,
+                      const std::atomic<bool>* stop,
+                      const std::function<void(std::span<const float> probabilities)>& take) {
+  LoadedModel loaded(config, checkpoint);
+  const auto source = data::open_batches(loaded.config.data, loaded.schema, loaded.transforms,
+                                         data::Role::kPredict, {.seed = config.seed});
+  Scorer scorer(loaded.model);
+  data::Batch batch;
+  std::vector<float> probabilities;
+  PredictedRows result;
+  while ((stop == nullptr || !stop->load()) && source->next(batch)) {
+    const std::span<const float> scores = scorer.score(batch);
+    probabilities.assign(scores.begin(), scores.end());
+    for (std::size_t i = 0; i < probabilities.size(); ++i) {  // of every row and label
+      const bool usable = !std::isnan(batch.labels[i]);
+      if (!usable) probabilities[i] = std::numeric_limits<float>::quiet_NaN();
+    }
+    take(probabilities);
+    result.rows += batch.num_rows;
+  }
+  result.bad_rows = source->stats().bad_rows;
+  return result;
+}
+
+}  // namespace satrap::trainer

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "checkpoint_format.h"
+#include "model.h"
+#include "satrap/trainer/config.h"
+
+namespace satrap::trainer {
+
+/// A new job that begins with rows, and dense parameters, of another one's checkpoint.
+class WarmStart {
+ public:
+  /// Throws Error(kCorrupt), or Error(kInvalidConfig) with a line for every table of the checkpoint
+  /// that was asked for and does not fit, naming both; for the dense network also as check_labels.
+  WarmStart(const JobConfig& config, std::string checkpoint, const Model& model);
+
+  /// Fills a freshly built model; all ranks call it.
+  void load(Model& model) const;
+
+  const std::vector<std::string>& tables() const { return tables_; }  // whose rows are taken
+
+ private:
+  void choose_tables();
+  void check_table(const Manifest::Table& saved, std::string& problems);
+  void load_dense(dense::DenseNetwork& network) const;
+
+  const WarmStartConfig& config_;
+  const std::string checkpoint_;
+  const Manifest manifest_;
+  const std::vector<ps::TableSpec>& specs_;
+  std::vector<std::string> tables_;
+  InitialRows rows_;
+};
+
+}  // namespace satrap::trainer

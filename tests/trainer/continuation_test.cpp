@@ -1,0 +1,103 @@
+#include "src/trainer/continuation.h"
+
+#include <fstream>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "satrap/core/error.h"
+#include "satrap/trainer/checkpoint.h"
+#include "satrap/trainer/trainer.h"
+#include "src/trainer/checkpoint_format.h"
+#include "tests/trainer/tiny_job.h"
+
+namespace satrap::trainer {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+/// A run of 10 steps of 64 rows.
+class ContinuationTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    config_.train.max_steps = 10;
+    checkpoint_ = train(config_, {}).last_checkpoint;
+    config_.train.max_steps = 12;
+  }
+
+  TrainOutcome resume() { return train(config_, {.resume = true}); }
+
+  std::int64_t step_after_resume() {
+    resume();
+    return list_checkpoints(config_.run_dir).back().step;
+  }
+
+  TemporaryDirectory directory_;
+  JobConfig config_ = tiny_job(directory_.path() + "/run");
+  std::string checkpoint_;
+};
+
+TEST_F(ContinuationTest, ChangesOfTheTrainingAreLoggedAndNothingElseHappens) {
+  config_.tables["default"].optimizer.lr = 0.5;
+  config_.run_dir = directory_.path() + "/other";
+  testing::internal::CaptureStderr();
+  const Continuation result = compare_with_checkpoint(checkpoint_, config_);
+  EXPECT_THAT(testing::internal::GetCapturedStderr(),
+              AllOf(HasSubstr("changed: tables.default.optimizer.lr: 0.02 -> 0.5\n"),
+                    HasSubstr("changed: train.max_steps: 10 -> 12\n"),
+                    HasSubstr("(of no effect on what is learned): run_dir: ")));
+  EXPECT_TRUE(result.has_same_input);
+  EXPECT_EQ(result.batch_size, 64);
+}
+
+TEST_F(ContinuationTest, WhatIsImpossibleIsToldAtOnceWithBothValuesAndWhy) {
+  config_.seed = 5;
+  config_.model.top = {17};
+  try {
+    resume();
+    FAIL() << "resumed";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kInvalidConfig);
+    EXPECT_THAT(error.what(),
+                AllOf(HasSubstr(checkpoint_), HasSubstr("seed: 1 -> 5 (rows that are not trained"),
+                      HasSubstr("model.top: [16] -> [17] (the parameters")));
+  }
+}
+
+TEST_F(ContinuationTest, AConfigurationThatCannotBeUnderstoodAnyMoreIsAWarning) {
+  // As of an older version: the configuration is only in the run directory.
+  Manifest manifest = Manifest::read(checkpoint_);
+  manifest.files.erase(kConfigFile);
+  std::ofstream(checkpoint_ + "/" + kManifestFile) << manifest.to_json();
+  std::ofstream(config_.run_dir + "/" + kConfigFile)
+      << "data: {schema: {numeric: [{name: a}, {name: a}]}}\n";
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(compare_with_checkpoint(checkpoint_, config_).batch_size, 64);
+  EXPECT_THAT(testing::internal::GetCapturedStderr(), HasSubstr("is not compared"));
+}
+
+TEST_F(ContinuationTest, LookupsMadeAheadAreDroppedWhenTheirStepsReadOtherRows) {
+  EXPECT_TRUE(compare_with_checkpoint(checkpoint_, config_).has_same_input);
+  config_.train.staleness = 1;  // the four lookups that are in the checkpoint would be too old
+  EXPECT_FALSE(compare_with_checkpoint(checkpoint_, config_).has_same_input);
+  EXPECT_EQ(step_after_resume(), 12);
+}
+
+TEST_F(ContinuationTest, AnotherBatchSizeGoesOnBehindTheLastRow) {
+  config_.data.batch_size = 128;
+  EXPECT_EQ(step_after_resume(), 12);
+  EXPECT_EQ(list_checkpoints(config_.run_dir).back().examples, 10 * 64 + 2 * 128);
+  config_.train.max_steps = 0;
+  EXPECT_EQ(step_after_resume(), 12 + (40 * 64 - 10 * 64 - 2 * 128) / 128);
+}
+
+TEST(WithBatchSize, LeavesRowsOutRatherThanTrainingOnThemTwice) {
+  EXPECT_EQ(with_batch_size({.batches = 7}, 100, 100).batches, 7);
+  EXPECT_EQ(with_batch_size({.batches = 7}, 100, 50).batches, 14);
+  EXPECT_EQ(with_batch_size({.batches = 7}, 100, 300).batches, 3);
+  EXPECT_EQ(with_batch_size({.batches = 0}, 100, 300).batches, 0);
+}
+
+}  // namespace
+}  // namespace satrap::trainer

@@ -1,0 +1,78 @@
+#include "src/trainer/global_batches.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <gtest/gtest.h>
+
+#include "src/trainer/stages.h"
+#include "tests/support/temporary_directory.h"
+
+namespace satrap::trainer {
+namespace {
+
+/// The other rank of two, in whose sums its lines of the table are: of `rows` rows in the first
+/// step, of none after it.
+class OtherRank : public collective::Communicator {
+ public:
+  explicit OtherRank(double rows) : rows_(rows) {}
+
+  std::int64_t rank() const override { return 0; }
+  std::int64_t size() const override { return 2; }
+  void all_reduce_sum(std::span<float>, net::Deadline) override {}
+  void all_reduce_sum(std::span<double> table, net::Deadline) override {
+    table[table.size() / 2] = std::exchange(rows_, 0.0);  // begins the line of rank 1
+  }
+  std::unique_ptr<Reduction> begin_all_reduce_sum(std::span<float>) override { return nullptr; }
+  void broadcast(std::span<std::byte>, std::int64_t, net::Deadline) override {}
+  void barrier(net::Deadline) override {}
+  void close() override {}
+
+ private:
+  double rows_;
+};
+
+class NoRows : public data::BatchSource {
+ public:
+  bool next(data::Batch&) override { return false; }
+  data::DataPosition position() const override { return {}; }
+  data::ReadStats stats() const override { return {}; }
+  void close() override {}
+};
+
+TEST(GlobalBatches, ABatchWithoutRowsIsOfTheSchemaAllTheSame) {
+  const TemporaryDirectory directory;
+  JobConfig job;
+  job.embedding.store = "ps";
+  ClusterConfig ranks;
+  ranks.num_ranks = 2;
+  ranks.num_shards = 1;
+  ranks.store = "file://" + directory.path() + "/store";
+  const Cluster cluster(job, ranks);
+  data::Schema schema;
+  schema.labels.resize(3);
+  schema.features.resize(2);
+  schema.numeric_names.resize(4);
+  NoRows source;
+  StageTimers timers(kNumStages);
+  GlobalBatches batches(source, schema, {}, std::make_unique<OtherRank>(5), cluster, timers);
+
+  data::Batch batch;  // of a step before
+  batch.num_rows = 2;
+  batch.labels = {1, 0};
+  batch.groups = {7, 7};
+  RankShares shares;
+  ASSERT_TRUE(batches.next(batch, shares));
+  EXPECT_EQ(shares.global_rows, 5);
+  EXPECT_EQ(batch.num_rows, 0);
+  EXPECT_EQ(batch.num_labels, 3);
+  EXPECT_EQ(batch.num_features, 2);
+  EXPECT_EQ(batch.num_numeric, 4);
+  EXPECT_TRUE(batch.labels.empty());
+  EXPECT_TRUE(batch.groups.empty());
+  EXPECT_EQ(batch.offsets, std::vector<std::int64_t>{0});
+  EXPECT_FALSE(batches.next(batch, shares));
+}
+
+}  // namespace
+}  // namespace satrap::trainer
