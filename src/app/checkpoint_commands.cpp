@@ -21,8 +21,10 @@ int list(const std::string& path) {
       text += fmt::format("{:>10} {}: {}\n", "unreadable", c.path, c.problem);
       continue;
     }
-    text += fmt::format("{:10} {:6} {:12} {:12} {:10.1f}  {:20}  {}\n", c.step, c.epoch, c.examples,
-                        c.rows, static_cast<double>(c.bytes) / (1 << 20), c.created, c.path);
+    const std::string best = c.best_of.empty() ? "" : "  best " + c.best_of;
+    text +=
+        fmt::format("{:10} {:6} {:12} {:12} {:10.1f}  {:20}  {}{}\n", c.step, c.epoch, c.examples,
+                    c.rows, static_cast<double>(c.bytes) / (1 << 20), c.created, c.path, best);
     std::string metrics;
     for (const auto& [name, value] : c.metrics) metrics += fmt::format(" {}={:.5f}", name, value);
     if (!metrics.empty()) text += fmt::format("{:10}{}\n", "", metrics);
@@ -48,10 +50,22 @@ int verify(const std::string& path) {
   return 0;
 }
 
+struct ReshardArguments {
+  std::string path, out;
+  std::int64_t num_shards = 0;
+};
+
+int reshard(const ReshardArguments& arguments) {
+  const std::string path = newest_checkpoint(arguments.path);
+  print(
+      fmt::format("{}\n", trainer::reshard_checkpoint(path, arguments.num_shards, arguments.out)));
+  return 0;
+}
+
 }  // namespace
 
 void add_checkpoint_commands(CLI::App& program, Action& chosen) {
-  CLI::App* group = program.add_subcommand("checkpoint", "List and verify checkpoints");
+  CLI::App* group = program.add_subcommand("checkpoint", "List, verify and reshard checkpoints");
   group->require_subcommand(1);
 
   CLI::App* ls = group->add_subcommand("ls", "List checkpoints, oldest first");
@@ -66,6 +80,27 @@ void add_checkpoint_commands(CLI::App& program, Action& chosen) {
       ->required()
       ->type_name("");
   check->callback([&chosen, verified] { chosen = [verified] { return verify(*verified); }; });
+
+  CLI::App* divide = group->add_subcommand(
+      "reshard", "Write a checkpoint again for another number of shards; prints its path");
+  auto divided = std::make_shared<ReshardArguments>();
+  divide->add_option("DIR", divided->path, "A checkpoint, or a run directory: its newest")
+      ->required()
+      ->type_name("");
+  divide
+      ->add_option("--shards", divided->num_shards,
+                   "Divide the rows of each table among the files of this many shards; 1: one file")
+      ->required()
+      ->type_name("N");
+  divide
+      ->add_option("--out", divided->out,
+                   "Write it to this folder, under its name, instead of in place")
+      ->type_name("DIR");
+  divide->footer(
+      "The content stays the same, and so does the digest of `satrap checkpoint verify`. Any "
+      "number\n"
+      "of shards loads any checkpoint; each reads only files that may hold rows of its own.");
+  divide->callback([&chosen, divided] { chosen = [divided] { return reshard(*divided); }; });
 }
 
 }  // namespace satrap::app

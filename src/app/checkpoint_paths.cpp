@@ -1,8 +1,16 @@
 #include "checkpoint_paths.h"
 
+#include <CLI/CLI.hpp>
+
 #include "satrap/core/error.h"
 
 namespace satrap::app {
+
+void add_checkpoint_option(CLI::App& command, std::string& path) {
+  command.add_option("--checkpoint", path, "A checkpoint, or a run directory: its newest")
+      ->required()
+      ->type_name("DIR");
+}
 
 std::vector<trainer::CheckpointInfo> checkpoints_of(const std::string& path) {
   std::vector<trainer::CheckpointInfo> found = trainer::list_checkpoints(path);

@@ -16,9 +16,12 @@ using Action = std::function<int()>;
 /// long as `program`.
 void add_train_command(CLI::App& program, Action& chosen);
 void add_eval_command(CLI::App& program, Action& chosen);
+void add_predict_command(CLI::App& program, Action& chosen);
+void add_export_command(CLI::App& program, Action& chosen);
 void add_data_commands(CLI::App& program, Action& chosen);
 void add_config_commands(CLI::App& program, Action& chosen);
 void add_checkpoint_commands(CLI::App& program, Action& chosen);
+void add_report_command(CLI::App& program, Action& chosen);
 void add_ps_command(CLI::App& program, Action& chosen);
 void add_store_command(CLI::App& program, Action& chosen);
 void add_doctor_command(CLI::App& program, Action& chosen);

@@ -9,6 +9,7 @@
 #include "satrap/core/error.h"
 #include "satrap/core/resource.h"
 #include "satrap/dense/dense_network.h"
+#include "satrap/dense/precision.h"
 #include "satrap/net/endpoint.h"
 
 namespace satrap::app {
@@ -29,11 +30,14 @@ std::string describe_threads(const Machine& machine) {
   return text;
 }
 
-std::string describe_precision(const Machine& machine) {
-  const bool amx = machine.cpu_features.find("amx_bf16") != std::string::npos;
-  return concat(
-      "auto picks fp32: bf16 matrix products are faster only on CPUs with AMX, which this one ",
-      amx ? "has: try train.precision=bf16" : "lacks");
+std::string describe_precision() {
+  const bool bf16 = dense::fastest_precision() == dense::Precision::kBf16;
+  const dense::ProductRates rates = dense::measure_products();
+  return fmt::format(
+      "fp32; train.precision=auto picks {} here: products run at {:.0f} GFLOP/s per thread in "
+      "fp32, "
+      "{:.0f} in bf16",
+      bf16 ? "bf16" : "fp32", rates.fp32, rates.bf16);
 }
 
 std::string describe_memory(const Machine& machine) {
@@ -65,11 +69,10 @@ int doctor() {
   text += line("memory", describe_memory(machine));
   text += line("libc", machine.libc);
   text += line("torch", dense::describe_libtorch());
-  text += line("precision", describe_precision(machine));
+  text += line("precision", describe_precision());
   text += line("device", "cpu");
   text += line("cuda", "off: satrap " SATRAP_VERSION " has no GPU code; `device: auto` is cpu");
   text += line("gloo", net::describe_gloo());
-  text += line("network", "off: satrap " SATRAP_VERSION " trains in one process");
   print(text);
   return 0;
 }

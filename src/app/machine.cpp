@@ -5,9 +5,12 @@
 #include <sstream>
 #include <utility>
 
+#include <fmt/format.h>
 #include <gnu/libc-version.h>
 #include <sched.h>
 #include <unistd.h>
+
+#include "satrap/core/resource.h"
 
 namespace satrap::app {
 namespace {
@@ -71,6 +74,14 @@ Machine inspect_machine() {
   machine.memory_limit_bytes = group_memory_limit();
   machine.libc = std::string("glibc ") + gnu_get_libc_version();
   return machine;
+}
+
+std::string describe_machine() {
+  std::array<char, 256> host{};
+  gethostname(host.data(), host.size() - 1);
+  const Machine machine = inspect_machine();
+  return fmt::format("{}, {}, {} CPUs, {:.1f} GiB", host.data(), machine.cpu, num_cpus(),
+                     static_cast<double>(machine.memory_bytes) / (1 << 30));
 }
 
 Build inspect_build() {

@@ -19,6 +19,10 @@ struct Machine {
 };
 Machine inspect_machine();
 
+/// The machine in a few words, for the record of a run: "node-7, Intel(R) Xeon(R) …, 16 CPUs, 62.8
+/// GiB".
+std::string describe_machine();
+
 /// How this program was compiled.
 struct Build {
   std::string compiler;      // "GCC 12.2.0"

@@ -13,9 +13,12 @@ int main(int argc, char** argv) {
   return run_program(program, argc, argv, [&](Action& chosen) {
     add_train_command(program, chosen);
     add_eval_command(program, chosen);
+    add_predict_command(program, chosen);
+    add_export_command(program, chosen);
     add_data_commands(program, chosen);
     add_config_commands(program, chosen);
     add_checkpoint_commands(program, chosen);
+    add_report_command(program, chosen);
     add_ps_command(program, chosen);
     add_store_command(program, chosen);
     add_doctor_command(program, chosen);

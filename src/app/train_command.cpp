@@ -1,4 +1,5 @@
 #include <csignal>
+#include <exception>
 #include <memory>
 
 #include <CLI/CLI.hpp>
@@ -7,7 +8,10 @@
 #include "checkpoint_paths.h"
 #include "commands.h"
 #include "job_arguments.h"
+#include "machine.h"
 #include "output.h"
+#include "report_page.h"
+#include "satrap/core/file.h"
 #include "satrap/core/log.h"
 #include "satrap/trainer/trainer.h"
 #include "stop_signals.h"
@@ -21,6 +25,15 @@ struct TrainArguments {
   trainer::TrainOptions options;
 };
 
+/// A job that is done does not fail for want of a page about it.
+void write_report(const std::string& run_dir) {
+  try {
+    write_file_atomic(report_path(run_dir), report_page({run_dir}));
+  } catch (const std::exception& error) {
+    log_warning("no report: {}", error.what());
+  }
+}
+
 int train(const TrainArguments& arguments) {
   const trainer::JobConfig config = arguments.job.load();
   const StopSignals signals;
@@ -28,12 +41,14 @@ int train(const TrainArguments& arguments) {
   if (!options.resume_from.empty()) options.resume_from = newest_checkpoint(options.resume_from);
   options.stop = &signals.stop();
   options.cluster = trainer::ClusterConfig::from_environment();
+  options.machine = describe_machine();
   trainer::TrainOutcome outcome;
   {
     TrainingDisplay display;
     options.on_report = [&](const trainer::Report& report) { display.show(report); };
     outcome = trainer::train(config, options);
   }
+  if (outcome.is_chief) write_report(config.run_dir);
   if (outcome.finished) {
     if (outcome.is_chief) print(describe_summary(outcome.summary_path));
     return 0;
@@ -50,16 +65,28 @@ struct EvalArguments {
   std::string checkpoint;
 };
 
+std::string describe_metrics(const trainer::Evaluation& e) {
+  std::string text = fmt::format(
+      "auc          {:.6f}\nlogloss      {:.6f}\nne           {:.6f}\ncalibration  {:.6f}\n", e.auc,
+      e.logloss, e.ne, e.calibration);
+  if (const auto& grouped = e.grouped) {
+    text +=
+        fmt::format("gauc         {:.6f}\ngroups       {}\n", grouped->auc, grouped->num_groups);
+  }
+  return text;
+}
+
 int eval(const EvalArguments& arguments) {
   const trainer::JobConfig config = arguments.job.load();
   const StopSignals signals;
   const std::string checkpoint = newest_checkpoint(arguments.checkpoint);
   const trainer::Evaluation result = trainer::evaluate(config, checkpoint, &signals.stop());
   if (signals.stop()) return 128 + signals.signal_number();
-  print(fmt::format(
-      "checkpoint   {}\nexamples     {}\nauc          {:.6f}\nlogloss      {:.6f}\n"
-      "ne           {:.6f}\ncalibration  {:.6f}\n",
-      checkpoint, result.examples, result.auc, result.logloss, result.ne, result.calibration));
+  print(fmt::format("checkpoint   {}\nexamples     {}\n", checkpoint, result.examples));
+  if (result.labels.empty()) print(describe_metrics(result));
+  for (const trainer::Evaluation& label : result.labels) {
+    print(fmt::format("label        {}\n{}", label.label, describe_metrics(label)));
+  }
   return 0;
 }
 
@@ -93,11 +120,7 @@ void add_eval_command(CLI::App& program, Action& chosen) {
       program.add_subcommand("eval", "Metrics of a checkpoint on a job's evaluation data");
   auto arguments = std::make_shared<EvalArguments>();
   arguments->job.add_to(*command);
-  command
-      ->add_option("--checkpoint", arguments->checkpoint,
-                   "A checkpoint, or a run directory: its newest")
-      ->required()
-      ->type_name("DIR");
+  add_checkpoint_option(*command, arguments->checkpoint);
   command->callback([&chosen, arguments] { chosen = [arguments] { return eval(*arguments); }; });
 }
 

@@ -52,7 +52,7 @@ void TrainingDisplay::show(const trainer::Report& report) {
 }
 
 std::string describe_summary(const std::string& summary_path) {
-  using Json = nlohmann::json;
+  using Json = nlohmann::ordered_json;
   const Json summary = Json::parse(read_file(summary_path), nullptr, false);
   if (summary.is_discarded()) {
     throw Error(ErrorCode::kCorrupt, summary_path + ": is not JSON");
@@ -75,6 +75,25 @@ std::string describe_summary(const std::string& summary_path) {
     text += fmt::format("eval        auc {}  logloss {}  ne {}  calibration {}\n",
                         number("/eval/auc", "{:.5f}"), number("/eval/logloss", "{:.5f}"),
                         number("/eval/ne", "{:.4f}"), number("/eval/calibration", "{:.4f}"));
+  }
+  if (summary.contains(Json::json_pointer("/eval/gauc"))) {
+    text += fmt::format("            gauc {} of {} groups\n", number("/eval/gauc", "{:.5f}"),
+                        number("/eval/groups", "{:.0f}"));
+  }
+  if (const Json::json_pointer labels("/eval/labels"); summary.contains(labels)) {
+    for (const auto& [name, unused] : summary[labels].items()) {
+      const Json::json_pointer at = labels / name;
+      text += fmt::format("            {}: auc {}  logloss {}\n", name,
+                          number((at / "auc").to_string().c_str(), "{:.5f}"),
+                          number((at / "logloss").to_string().c_str(), "{:.5f}"));
+    }
+  }
+  if (summary.contains("early_stopping")) {
+    const Json& early = summary["early_stopping"];
+    text += fmt::format("best eval   {} {} at step {}{}\n", early.value("metric", ""),
+                        number("/early_stopping/best_value", "{:.5f}"),
+                        number("/early_stopping/best_step", "{:.0f}"),
+                        early.value("stopped", false) ? "; stopped early" : "");
   }
   return text + fmt::format("summary     {}\n", summary_path);
 }

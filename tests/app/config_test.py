@@ -86,6 +86,40 @@ class Check(ConfigTest):
         self.assert_words(error, f"job.yaml:{self.line_of('dlmr')}", "dlmr", "did you mean dlrm",
                           "deepfm", "dcn_v2")
 
+    def test_an_attention_to_features_that_cannot_be(self):
+        text = f"""\
+run_dir: {self.dir / "run"}
+data:
+  schema:
+    features:
+      - {{name: item, type: int}}
+      - {{name: user, type: int}}
+      - {{name: history, type: int, separator: " ", max_length: 5}}
+  train: {{path: t.csv}}
+tables: {{user: {{dim: 8}}}}
+features:
+  item: {{table: items}}
+  history: {{table: items, pooling: sequence}}
+model:
+  type: din
+  attend:
+    - sequence: SEQUENCE
+      query: QUERY
+"""
+        def check(sequence, query):
+            self.text = text.replace("SEQUENCE", sequence).replace("QUERY", query)
+            return "config", "check", self.write("din.yaml", self.text)
+        self.succeed(*check("history", "item"))
+        for sequence, query, place, words in [
+                ("histroy", "item", "sequence", ["'histroy'", "did you mean 'history'"]),
+                ("user", "item", "sequence", ["features.user.pooling"]),
+                ("history", "history", "query", ["is a sequence"]),
+                ("history", "user", "query", ["8 wide", "16"])]:
+            with self.subTest(sequence=sequence, query=query):
+                error = self.fail_with(2, *check(sequence, query))
+                self.assert_words(error, f"din.yaml:{self.line_of(place + ': ')}",
+                                  f"model.attend.0.{place}", *words)
+
     def test_a_duplicate_key(self):
         error = self.broken("seed: 7", "seed: 7\nseed: 8")
         self.assert_words(error, f"job.yaml:{self.line_of('seed: 8')}", "seed")

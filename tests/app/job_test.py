@@ -129,6 +129,27 @@ class Train(CliTest):
         self.assertNotEqual(re.search(r"(?m)^auc.*", older).group(0),
                             re.search(r"(?m)^auc.*", text).group(0))
 
+    def test_grouped_auc(self):
+        job = self.job(rows=3000)
+        done = self.succeed("train", job, "data.group_by=C3")
+        metrics = json.loads((self.dir / "run" / "summary.json").read_text())["eval"]
+        self.assertGreater(metrics["groups"], 1)
+        self.assertTrue(0.0 < metrics["gauc"] < 1.0, metrics)
+        self.assertIn(f"gauc {metrics['gauc']:.5f} of {metrics['groups']} groups", done.stdout)
+        lines = (self.dir / "run" / "metrics.jsonl").read_text().splitlines()
+        self.assertEqual(json.loads(lines[-1])["eval"], metrics)
+        listed = self.succeed("checkpoint", "ls", self.dir / "run").stdout
+        self.assertIn(f"eval.gauc={metrics['gauc']:.5f}", listed)
+        scored = self.succeed("eval", job, "--checkpoint", self.dir / "run", "data.group_by=C3").stdout
+        self.assertIn(f"gauc         {metrics['gauc']:.6f}\ngroups       {metrics['groups']}\n", scored)
+        # All rows of one label value: its groups have one class each, and none counts.
+        scored = self.succeed("eval", job, "--checkpoint", self.dir / "run",
+                              "data.group_by=label").stdout
+        self.assertIn("gauc         nan\ngroups       0\n", scored)
+        self.assertNotIn("gauc", self.succeed("eval", job, "--checkpoint", self.dir / "run").stdout)
+        error = self.fail_with(2, "eval", job, "--checkpoint", self.dir / "run", "data.group_by=user")
+        self.assert_words(error, "data.group_by", "'user'")
+
     def test_checkpoints_are_kept_listed_and_verified(self):
         self.succeed("train", self.job(rows=5000))
         self.assertEqual(self.checkpoints(),
@@ -211,7 +232,9 @@ model: {{type: deepfm, hidden: [8]}}
 
     def test_every_model(self):
         job = self.job(rows=600)
-        models = {"deepfm": "{type: deepfm, hidden: [8]}",
+        models = {"fm": "{type: fm}",
+                  "wide_deep": "{type: wide_deep, hidden: [8]}",
+                  "deepfm": "{type: deepfm, hidden: [8]}",
                   "dcn_v2": "{type: dcn_v2, hidden: [8], cross_layers: 2}",
                   "dlrm": "{type: dlrm, bottom: [8, 4], top: [8]}",
                   "ffnn": "{type: ffnn, bottom: [8], top: [8]}"}

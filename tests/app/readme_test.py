@@ -17,13 +17,13 @@ class Readme(CliTest):
         self.assertGreaterEqual(len(blocks), 3)
         for block in blocks:
             if "run_dir" not in block:  # a part of a job
-                block = f"run_dir: {self.dir}/run\nmodel: {{type: deepfm}}\n" + block.replace(
+                block = f"run_dir: {self.dir}/run\n" + block.replace(
                     "data:\n", "data:\n  train: {path: train.csv}\n")
             with self.subTest(block=block):
                 self.succeed("config", "check", self.write("job.yaml", block))
 
     def test_commands_exist(self):
-        commands = set(re.findall(r"satrap ((?:data|config|checkpoint) [a-z]+|train|eval|doctor)", README))
+        commands = set(re.findall(r"satrap ((?:data|config|checkpoint) [a-z]+|train|eval|predict|export|report|doctor)", README))
         self.assertGreaterEqual(len(commands), 8)
         for command in commands:
             self.succeed(*command.split(), "--help")

@@ -70,6 +70,7 @@ class Stop(CliTest):
         self.digest(newest)
         summary = json.loads((self.dir / "run" / "summary.json").read_text())
         self.assertEqual(newest.name, f"step-{summary['step']:012}")
+        self.assertIn('"finished":false', (self.dir / "run" / "report.html").read_text())
         return job, summary["step"]
 
     def test_sigterm_then_resume_ends_as_if_nothing_had_happened(self):

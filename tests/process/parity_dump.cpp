@@ -5,7 +5,8 @@
 //   parity_dump JOB.yaml      (input and output lie beside the job)
 //
 // A job has `steps` batches of `rows` rows: files batch<step>.{labels,numeric,offsets,ids,weights},
-// raw, laid out as data::Batch. Of every case, <case>.f32 holds the tensors that <case>.json lists.
+// raw, laid out as data::Batch; batch<step>.two_labels has the labels of cases of two. Of every
+// case, <case>.f32 holds the tensors that <case>.json lists.
 
 #include <cstddef>
 #include <fstream>
@@ -46,12 +47,14 @@ struct ParityCase {
   std::map<std::string, embedding::FeatureConfig> features;
   dense::ModelConfig model;
   dense::DenseOptimizerConfig dense_optimizer;
+  std::vector<double> label_weights = {1.0};
   void visit(ConfigVisitor& v) {
     v.field("name", name, "");
     v.named("tables", tables, "");
     v.named("features", features, "");
     v.section("model", model, "");
     v.section("dense_optimizer", dense_optimizer, "");
+    v.field("label_weights", label_weights, "");
   }
 };
 
@@ -81,15 +84,20 @@ std::vector<T> read_all(const std::string& path) {
   return values;
 }
 
-std::vector<data::Batch> read_batches(const ParityJob& job, const std::string& folder) {
-  std::vector<data::Batch> batches;
+struct ParityBatch : data::Batch {
+  std::vector<float> two_labels;  // [num_rows, 2]
+};
+
+std::vector<ParityBatch> read_batches(const ParityJob& job, const std::string& folder) {
+  std::vector<ParityBatch> batches;
   for (std::int64_t step = 1; step <= job.steps; ++step) {
     const std::string stem = concat(folder, "/batch", step);
-    data::Batch& batch = batches.emplace_back();
+    ParityBatch& batch = batches.emplace_back();
     batch.num_rows = job.rows;
     batch.num_features = std::ssize(job.features);
     batch.num_numeric = job.num_numeric;
     batch.labels = read_all<float>(stem + ".labels");
+    batch.two_labels = read_all<float>(stem + ".two_labels");
     batch.numeric = read_all<float>(stem + ".numeric");
     batch.offsets = read_all<std::int64_t>(stem + ".offsets");
     batch.ids = read_all<std::uint64_t>(stem + ".ids");
@@ -125,7 +133,10 @@ class Dump {
 class CaseRun {
  public:
   CaseRun(const ParityJob& job, const ParityCase& c, const std::string& folder)
-      : job_(job), pool_(job.threads), dump_(folder + "/" + c.name) {
+      : job_(job),
+        num_labels_(std::ssize(c.label_weights)),
+        pool_(job.threads),
+        dump_(folder + "/" + c.name) {
     std::vector<data::SchemaFeature> schema_features;
     for (const ParityFeature& f : job.features) {
       schema_features.push_back({.name = f.name, .max_length = f.max_length});
@@ -138,17 +149,29 @@ class CaseRun {
       pointers.push_back(tables_.emplace_back(std::make_unique<ps::Table>(spec, seed)).get());
     }
     dense::InputShape shape;
+    shape.num_numeric = job.num_numeric;
+    shape.label_weights.clear();
+    for (const double weight : c.label_weights) {
+      shape.label_weights.push_back(static_cast<float>(weight));
+    }
     for (const embedding::FeatureSpec& f : specs.features) {
       const std::int64_t dim = specs.tables[static_cast<std::size_t>(f.table)].dim;
-      for (std::int64_t i = 0; i < f.max_length; ++i) shape.field_widths.push_back(dim);
+      if (f.pooling == embedding::Pooling::kSequence) {
+        shape.sequences.push_back(
+            {std::ssize(shape.field_widths), f.max_length, shape.num_numeric});
+        shape.num_numeric += f.max_length;
+      }
+      for (std::int64_t i = 0; i < f.max_length; ++i) {
+        shape.field_widths.push_back(dim);
+        shape.field_names.push_back(f.name);
+      }
     }
     worker_ = std::make_unique<embedding::EmbeddingWorker>(specs.features, pointers, pool_);
-    shape.num_numeric = job.num_numeric + worker_->mask_width();
     network_ = dense::DenseNetwork::create(c.model, c.dense_optimizer, dense::Precision::kFp32,
                                            shape, seed, pool_);
   }
 
-  void run(const std::vector<data::Batch>& batches) {
+  void run(const std::vector<ParityBatch>& batches) {
     dump_state("initial");
     std::vector<float> losses, norms;
     for (std::int64_t step = 1; step <= job_.steps; ++step) {
@@ -159,13 +182,13 @@ class CaseRun {
     }
     dump_.add("losses", {job_.steps}, losses);
     dump_.add("norms", {job_.steps}, norms);
-    dump_.add("probabilities", {job_.rows}, probabilities_);
+    dump_.add("probabilities", {job_.rows, num_labels_}, probabilities_);
     dump_state("final");
     dump_.finish();
   }
 
  private:
-  dense::DenseResult train(const data::Batch& batch, std::int64_t step) {
+  dense::DenseResult train(const ParityBatch& batch, std::int64_t step) {
     const std::int64_t width = worker_->output_width(), masks = worker_->mask_width();
     const auto size = [&](std::int64_t w) { return static_cast<std::size_t>(batch.num_rows * w); };
     std::vector<float> pooled(size(width)), grad_pooled(size(width)), mask(size(masks));
@@ -179,9 +202,10 @@ class CaseRun {
       append(batch.numeric, batch.num_numeric);
       append(mask, masks);
     }
-    probabilities_.resize(size(1));
+    probabilities_.resize(size(num_labels_));
+    const std::vector<float>& labels = num_labels_ == 1 ? batch.labels : batch.two_labels;
     const dense::DenseResult result = network_->forward_backward(
-        {batch.num_rows, numeric, pooled, batch.labels, step}, probabilities_, grad_pooled);
+        {batch.num_rows, numeric, pooled, labels, step}, probabilities_, grad_pooled);
     network_->apply(step);
     worker_->backward(plan_, grad_pooled, step);
     return result;
@@ -210,6 +234,7 @@ class CaseRun {
   }
 
   const ParityJob& job_;
+  const std::int64_t num_labels_;
   ThreadPool pool_;
   Dump dump_;
   std::vector<std::unique_ptr<ps::Table>> tables_;
@@ -223,7 +248,7 @@ void run_job(const std::string& path) {
   ParityJob job;
   load_config(job, path);
   const std::string folder = path.substr(0, path.rfind('/'));
-  const std::vector<data::Batch> batches = read_batches(job, folder);
+  const std::vector<ParityBatch> batches = read_batches(job, folder);
   for (const ParityCase& c : job.cases) CaseRun(job, c, folder).run(batches);
 }
 

@@ -1,0 +1,52 @@
+#include <memory>
+#include <string>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include "checkpoint_paths.h"
+#include "commands.h"
+#include "job_arguments.h"
+#include "output.h"
+#include "satrap/core/text.h"
+#include "satrap/trainer/export.h"
+
+namespace satrap::app {
+namespace {
+
+struct ExportArguments {
+  JobArguments job;
+  std::string checkpoint, out;
+  bool overwrite = false;
+};
+
+int run_export(const ExportArguments& arguments) {
+  const trainer::JobConfig config = arguments.job.load();
+  const std::string checkpoint = newest_checkpoint(arguments.checkpoint);
+  const trainer::Exported done =
+      trainer::export_model(config, checkpoint, arguments.out, arguments.overwrite);
+  print(fmt::format("{}: step {} of {}, {} rows, {}\n", arguments.out, done.step, done.checkpoint,
+                    done.rows, format_bytes(done.bytes)));
+  return 0;
+}
+
+}  // namespace
+
+void add_export_command(CLI::App& program, Action& chosen) {
+  CLI::App* command = program.add_subcommand(
+      "export", "Write the model of a checkpoint for serving: TorchScript and NumPy arrays");
+  auto arguments = std::make_shared<ExportArguments>();
+  arguments->job.add_to(*command);
+  add_checkpoint_option(*command, arguments->checkpoint);
+  command
+      ->add_option("--out", arguments->out,
+                   "Folder for dense.pt, <table>.keys.npy, <table>.weights.npy and export.json, "
+                   "which describes them; appears when it is complete")
+      ->required()
+      ->type_name("DIR");
+  command->add_flag("--overwrite", arguments->overwrite, "Replace an earlier export");
+  command->callback(
+      [&chosen, arguments] { chosen = [arguments] { return run_export(*arguments); }; });
+}
+
+}  // namespace satrap::app

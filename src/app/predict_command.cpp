@@ -1,0 +1,113 @@
+#include <iterator>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include "checkpoint_paths.h"
+#include "commands.h"
+#include "job_arguments.h"
+#include "satrap/core/error.h"
+#include "satrap/core/log.h"
+#include "satrap/data/output_file.h"
+#include "satrap/data/schema.h"
+#include "satrap/trainer/predict.h"
+#include "stop_signals.h"
+
+namespace satrap::app {
+namespace {
+
+struct PredictArguments {
+  JobArguments job;
+  std::string checkpoint;
+  std::vector<std::string> data;
+  std::string out = "-";
+};
+
+trainer::JobConfig load_job(const PredictArguments& arguments) {
+  trainer::JobConfig config = arguments.job.load();
+  if (arguments.data.empty()) return config;
+  if (config.data.resolved_format() == "synthetic") {
+    throw Error(ErrorCode::kInvalidConfig,
+                "--data: has no meaning with data.format synthetic, whose rows are in no file");
+  }
+  config.data.eval = {};
+  config.data.eval.path = arguments.data;
+  return config;
+}
+
+/// `probability`, or of several labels their names, separated by tabs.
+std::string heading(const data::Schema& schema) {
+  if (schema.labels.size() == 1) return "probability\n";
+  std::string line;
+  for (const data::NamedLabelConfig& label : schema.labels) {
+    line += (line.empty() ? "" : "\t") + label.name;
+  }
+  return line + "\n";
+}
+
+int predict(const PredictArguments& arguments) {
+  const trainer::JobConfig config = load_job(arguments);
+  const StopSignals signals;
+  const std::string checkpoint = newest_checkpoint(arguments.checkpoint);
+  data::OutputFile out(arguments.out);
+  const data::Schema schema = data::resolve_schema(config.data);
+  const auto num_labels = schema.labels.size();
+  out.write(heading(schema));
+  std::string lines;
+  const trainer::PredictedRows read = trainer::predict(
+      config, checkpoint, &signals.stop(), [&](std::span<const float> probabilities) {
+        lines.clear();
+        for (std::size_t i = 0; i < probabilities.size(); ++i) {
+          const bool ends_line = (i + 1) % num_labels == 0;
+          fmt::format_to(std::back_inserter(lines), "{:.9g}{}", probabilities[i],
+                         ends_line ? '\n' : '\t');
+        }
+        out.write(lines);
+      });
+  if (signals.stop()) return 128 + signals.signal_number();
+  out.finish();
+  log_info("{}: {} probabilities", checkpoint, read.rows);
+  if (read.bad_rows > 0) {
+    log_warning("{} of {} rows could not be read; their lines say nan", read.bad_rows, read.rows);
+  }
+  return 0;
+}
+
+}  // namespace
+
+void add_predict_command(CLI::App& program, Action& chosen) {
+  CLI::App* command =
+      program.add_subcommand("predict", "Probabilities of rows by the model of a checkpoint");
+  auto arguments = std::make_shared<PredictArguments>();
+  arguments->job.add_to(*command);
+  add_checkpoint_option(*command, arguments->checkpoint);
+  command
+      ->add_option("--data", arguments->data,
+                   "File or glob with the rows, or -: standard input; may be repeated. By default "
+                   "the evaluation data")
+      ->allow_extra_args(false)
+      ->type_name("FILE");
+  command
+      ->add_option("--out", arguments->out,
+                   "Where the probabilities go, as a whole or not at all; -: standard output")
+      ->type_name("FILE");
+  command->footer(
+      "The first line is `probability`, then comes one line per line of the data (their header\n"
+      "lines aside), in the same order; of several labels, their names, and in every line the\n"
+      "probability of each, separated by tabs. A row that cannot be read has `nan`, or ends the\n"
+      "command if data.on_bad_row is stop; a blank line has `nan`.\n"
+      "\n"
+      "Labels are not read. In files with a header their columns may be missing. Files without "
+      "one\n"
+      "have all columns that the schema names, or all but those that only labels are made of, "
+      "which\n"
+      "the first line that is not blank tells; where the schema numbers the columns, those of the\n"
+      "labels count and have to be there.");
+  command->callback([&chosen, arguments] { chosen = [arguments] { return predict(*arguments); }; });
+}
+
+}  // namespace satrap::app

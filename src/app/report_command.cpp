@@ -1,0 +1,47 @@
+#include <memory>
+
+#include <CLI/CLI.hpp>
+
+#include "commands.h"
+#include "output.h"
+#include "report_page.h"
+#include "satrap/core/error.h"
+#include "satrap/core/file.h"
+
+namespace satrap::app {
+namespace {
+
+struct ReportArguments {
+  std::vector<std::string> runs;
+  std::string out;
+};
+
+int report(const ReportArguments& arguments) {
+  if (arguments.runs.size() > 1 && arguments.out.empty()) {
+    throw Error(ErrorCode::kInvalidConfig,
+                concat("--out: needed to compare ", arguments.runs.size(),
+                       " runs; without it the report of one run goes into its directory"));
+  }
+  const std::string path =
+      arguments.out.empty() ? report_path(arguments.runs.front()) : arguments.out;
+  write_file_atomic(path, report_page(arguments.runs));
+  print(path + "\n");
+  return 0;
+}
+
+}  // namespace
+
+void add_report_command(CLI::App& program, Action& chosen) {
+  CLI::App* command = program.add_subcommand(
+      "report", "Write a web page about a run: curves, result, configuration; or compare runs");
+  auto arguments = std::make_shared<ReportArguments>();
+  command->add_option("RUN", arguments->runs, "Run directories, also of runs still under way")
+      ->required()
+      ->type_name("");
+  command
+      ->add_option("--out", arguments->out, "The page; of a single run by default RUN/report.html")
+      ->type_name("FILE");
+  command->callback([&chosen, arguments] { chosen = [arguments] { return report(*arguments); }; });
+}
+
+}  // namespace satrap::app

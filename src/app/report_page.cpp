@@ -1,0 +1,76 @@
+#include "report_page.h"
+
+#include <cstddef>
+#include <filesystem>
+#include <set>
+#include <string_view>
+#include <utility>
+
+#include "report/assets.h"
+#include "run_record.h"
+#include "satrap/core/error.h"
+
+namespace satrap::app {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+/// JSON as it may stand in a <script>: whatever its strings say, nothing in it begins or ends an
+/// element, and no byte of it is outside of ASCII.
+std::string embedded(const Json& json) {
+  const std::string text = json.dump(-1, ' ', true, Json::error_handler_t::replace);
+  std::string safe;
+  safe.reserve(text.size());
+  for (const char c : text) {
+    switch (c) {
+      case '<':
+        safe += "\\u003c";
+        break;
+      case '>':
+        safe += "\\u003e";
+        break;
+      case '&':
+        safe += "\\u0026";
+        break;
+      default:
+        safe += c;
+    }
+  }
+  return safe;
+}
+
+void fill(std::string& page, std::string_view place, std::string_view text) {
+  const std::size_t at = page.find(place);
+  SATRAP_CHECK(at != std::string::npos, "page.html has no place ", place);
+  page.replace(at, place.size(), text);
+}
+
+/// Runs are told apart by their directories' names, or by their paths where names are the same.
+void make_names_unique(Json& runs) {
+  std::multiset<std::string> names;
+  for (const Json& run : runs) names.insert(run["name"]);
+  for (Json& run : runs) {
+    if (names.count(run["name"]) > 1) run["name"] = run["path"];
+  }
+}
+
+}  // namespace
+
+std::string report_page(const std::vector<std::string>& run_dirs) {
+  Json runs = Json::array();
+  for (const std::string& directory : run_dirs) runs.push_back(read_run(directory));
+  make_names_unique(runs);
+  std::string page(kReportPage);
+  // What the user wrote comes last: no place is looked for in it.
+  fill(page, "{{style}}", kReportStyle);
+  fill(page, "{{charts}}", kReportCharts);
+  fill(page, "{{script}}", kReportScript);
+  fill(page, "{{runs}}", embedded(runs));
+  return page;
+}
+
+std::string report_path(const std::string& run_dir) {
+  return (std::filesystem::path(run_dir) / "report.html").string();
+}
+
+}  // namespace satrap::app

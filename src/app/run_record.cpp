@@ -1,0 +1,136 @@
+#include "run_record.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <filesystem>
+#include <sstream>
+#include <utility>
+#include <vector>
+
+#include "satrap/core/config.h"
+#include "satrap/core/error.h"
+#include "satrap/core/file.h"
+
+namespace satrap::app {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+
+constexpr std::size_t kMaxReports = 2000;  // more make a heavy page, and no finer curve
+
+double seconds_of(const Json& line) {
+  const auto found = line.find("seconds");
+  return found != line.end() && found->is_number() ? found->get<double>() : 0.0;
+}
+
+/// The lines of metrics.jsonl, by what they tell, each list in the order of its steps.
+class Lines {
+ public:
+  void add(Json line) {
+    if (!line.is_object() || !line.contains("step") || !line["step"].is_number_integer()) return;
+    const Kind kind = line.contains("start")  ? kStarts
+                      : line.contains("eval") ? kEvaluations
+                                              : kReports;
+    forget_what_is_said_again(kind, line["step"]);
+    if (kind == kStarts) {
+      earlier_seconds_ = last_time();
+      ++process_;
+    }
+    line["time"] = earlier_seconds_ + seconds_of(line);
+    line["process"] = process_;
+    lists_[kind].push_back(std::move(line));
+  }
+
+  void move_into(Json& run) {
+    std::vector<Json>& reports = lists_[kReports];
+    const std::size_t stride = (reports.size() + kMaxReports - 1) / kMaxReports;
+    run["num_reports"] = reports.size();
+    if (stride > 1) {
+      std::vector<Json> kept;  // with the last one
+      for (std::size_t i = (reports.size() - 1) % stride; i < reports.size(); i += stride) {
+        kept.push_back(std::move(reports[i]));
+      }
+      reports = std::move(kept);
+    }
+    for (std::size_t kind = 0; kind < kNumKinds; ++kind) {
+      run[kNames[kind]] = std::move(lists_[kind]);
+    }
+  }
+
+ private:
+  enum Kind : std::size_t { kStarts, kReports, kEvaluations, kNumKinds };
+  static constexpr std::array kNames = {"starts", "reports", "evaluations"};
+
+  void forget_what_is_said_again(Kind kind, std::int64_t step) {
+    for (std::size_t k = 0; k < kNumKinds; ++k) {
+      const std::int64_t from = k == kind && kind != kStarts ? step : step + 1;
+      std::vector<Json>& list = lists_[k];
+      while (!list.empty() && list.back()["step"] >= from) list.pop_back();
+    }
+  }
+
+  double last_time() const {
+    double last = 0.0;
+    for (const std::vector<Json>& list : lists_) {
+      if (!list.empty()) last = std::max(last, list.back()["time"].get<double>());
+    }
+    return last;
+  }
+
+  std::array<std::vector<Json>, kNumKinds> lists_;
+  std::int64_t process_ = 0;      // the number of the current one
+  double earlier_seconds_ = 0.0;  // of training, by the processes before it
+};
+
+void read_metrics(const std::string& path, Json& run) {
+  Lines lines;
+  if (fs::exists(path)) {
+    std::istringstream file(read_file(path));
+    for (std::string line; std::getline(file, line);) {
+      lines.add(Json::parse(line, nullptr, /*allow_exceptions=*/false));
+    }
+  }
+  lines.move_into(run);
+}
+
+/// The last part of the path, whatever it ends with.
+std::string name_of(const std::string& directory) {
+  const fs::path path = fs::canonical(directory);
+  return path.has_filename() ? path.filename().string() : path.string();
+}
+
+}  // namespace
+
+Json read_run(const std::string& directory) {
+  if (!fs::is_directory(directory)) {
+    throw Error(ErrorCode::kIo, concat(directory, ": no such directory"));
+  }
+  const std::string config = directory + "/config.yaml";
+  const std::string metrics = directory + "/metrics.jsonl";
+  const std::string summary = directory + "/summary.json";
+  if (!fs::exists(config) && !fs::exists(metrics)) {
+    throw Error(ErrorCode::kIo, concat(directory,
+                                       ": not a run directory: it has neither config.yaml nor "
+                                       "metrics.jsonl"));
+  }
+  Json run = {{"name", name_of(directory)}, {"path", directory}};
+  const std::string config_text = fs::exists(config) ? read_file(config) : "";
+  run["config"] = Json::array();
+  for (const ConfigValue& value : config_values(config_text, config)) {
+    run["config"].push_back({value.path, value.text});
+  }
+  run["config_text"] = config_text;
+  read_metrics(metrics, run);
+  run["summary"] = nullptr;
+  if (fs::exists(summary)) {
+    run["summary"] = Json::parse(read_file(summary), nullptr, false);
+    if (!run["summary"].is_object()) {
+      throw Error(ErrorCode::kCorrupt, summary + ": is not a JSON object");
+    }
+  }
+  return run;
+}
+
+}  // namespace satrap::app

@@ -1,0 +1,95 @@
+"""`satrap export`: a folder that is complete or not there, and what it refuses."""
+import ctypes
+import json
+import unittest
+
+from cli import CliTest
+
+XXHASH = ctypes.CDLL("libxxhash.so.0")
+XXHASH.XXH3_64bits.restype = ctypes.c_uint64
+
+
+class Export(CliTest):
+    def setUp(self):
+        super().setUp()
+        self.config = self.job(rows=500)
+        self.succeed("train", self.config)
+        self.out = self.dir / "model"
+        self.command = ["export", self.config, "--checkpoint", self.dir / "run", "--out", self.out]
+
+    def assert_nothing_else_is_left(self):
+        self.assertEqual([p.name for p in self.dir.glob(".*")], [])
+
+    def test_the_files_are_those_of_the_description(self):
+        page = self.succeed(*self.command).stdout
+        self.assertIn("step 5 ", page)
+        about = json.loads((self.out / "export.json").read_text())
+        self.assertEqual(about["step"], 5)
+        self.assertEqual(len(about["tables"]), 26)
+        self.assertEqual({p.name for p in self.out.iterdir()}, {"export.json", *about["files"]})
+        for table in about["tables"]:
+            self.assertIn(table["keys"], about["files"])
+            self.assertIn(table["weights"], about["files"])
+        for name, file in about["files"].items():
+            content = (self.out / name).read_bytes()
+            self.assertEqual(len(content), file["bytes"], name)
+            self.assertEqual(f"{XXHASH.XXH3_64bits(content, len(content)):016x}", file["xxh3"], name)
+        self.assert_nothing_else_is_left()
+
+    def test_ids_are_those_of_the_data(self):
+        self.succeed(*self.command)
+        content = (self.out / "C1.keys.npy").read_bytes()
+        self.assertTrue(content.startswith(b"\x93NUMPY\x01\x00"))
+        start = 10 + int.from_bytes(content[8:10], "little")
+        self.assertEqual(start % 64, 0)
+        keys = {int.from_bytes(content[i:i + 8], "little") for i in range(start, len(content), 8)}
+        lines = (self.dir / "train.tsv").read_text().splitlines()
+        self.assertEqual(keys, {int(line.split("\t")[14], 16) for line in lines} - {""})
+
+    def test_an_earlier_export_is_replaced_only_when_asked_to(self):
+        self.succeed(*self.command)
+        self.assert_words(self.fail_with(2, *self.command), str(self.out), "--overwrite")
+        (self.out / "dense.pt").write_text("old")
+        self.succeed(*self.command, "--overwrite")
+        self.assertNotEqual((self.out / "dense.pt").read_bytes(), b"old")
+        self.assert_nothing_else_is_left()
+
+    def test_a_folder_with_anything_else_is_never_replaced(self):
+        self.out.mkdir()
+        (self.out / "thesis.txt").write_text("years of work")
+        for options in [[], ["--overwrite"]]:
+            self.assert_words(self.fail_with(2, *self.command, *options), str(self.out), "no export")
+        self.assertEqual([p.name for p in self.out.iterdir()], ["thesis.txt"])
+        (self.out / "thesis.txt").unlink()
+        self.succeed(*self.command)  # an empty one is fine
+
+    def test_a_damaged_checkpoint_leaves_no_export(self):
+        newest = self.dir / "run/checkpoints" / self.checkpoints()[-1]
+        table = newest / "table-3.bin"
+        table.write_bytes(table.read_bytes()[:-1] + b"?")
+        self.assert_words(self.fail_with(1, *self.command), "table-3.bin", "checksum")
+        self.assertFalse(self.out.exists())
+        self.assert_nothing_else_is_left()
+
+    def test_a_job_with_another_model_is_refused(self):
+        self.assert_words(self.fail_with(2, *self.command, "model.top=[17]"), "top.0.weight")
+        self.assertFalse(self.out.exists())
+
+    def test_a_link_to_a_folder_stays_one(self):
+        self.succeed(*self.command)
+        link = self.dir / "current"
+        link.symlink_to(self.out)
+        self.command[-1] = link
+        self.succeed(*self.command, "--overwrite")
+        self.assertTrue(link.is_symlink() and (link / "export.json").exists())
+        self.assert_nothing_else_is_left()
+
+    def test_a_path_that_ends_in_a_slash(self):
+        self.command[-1] = f"{self.out}/"
+        self.succeed(*self.command)
+        self.assertTrue((self.out / "export.json").exists())
+        self.assert_nothing_else_is_left()
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

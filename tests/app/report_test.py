@@ -1,0 +1,256 @@
+"""`report.html` and `satrap report`: what they are made of, and what a browser makes of them."""
+import html.parser
+import json
+import os
+import shutil
+import subprocess
+import unittest
+
+from cli import TIMEOUT_S, CliTest
+
+BROWSER = next(filter(None, map(shutil.which, ["chromium", "chromium-browser", "google-chrome"])), None)
+
+CHARTS = ["Loss (logloss)", "AUC", "Normalised entropy", "Calibration", "Throughput, examples/s",
+          "Dense stage waiting for its input, share of time", "Work of the stages per step",
+          "Staleness of lookups so far, steps", "Staleness of lookups, share of all", "Memory",
+          "Rows in the tables"]
+HOSTILE = "</script><script>document.title='broken'</script><img src=x onerror=\"alert(1)\">&'"
+
+
+class Page(html.parser.HTMLParser):
+    """What a page shows: `charts`, captions with the numbers of shapes drawn; `cells` of its tables."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.charts, self.cells, self.path = {}, [], []
+        self.title = self.error = self.heading = self.legend = ""
+        self.images = 0
+        self.feed(text)
+
+    def handle_starttag(self, tag, attributes):
+        attributes = dict(attributes)
+        if tag in ("meta", "input", "br"):
+            return
+        self.path.append((tag, attributes))
+        if tag == "figure":
+            self.caption, self.shapes = "", 0
+        if tag == "img":
+            self.images += 1
+        if tag in ("td", "th"):
+            self.cells.append("")
+        kind = attributes.get("class") or ""
+        is_shape = tag == "rect" or tag == "path" and kind.split(" ")[0] in ("curve", "layer")
+        if is_shape and ("svg", "img") in [(t, a.get("role")) for t, a in self.path]:
+            assert tag == "rect" or attributes["d"].startswith("M"), attributes
+            assert "NaN" not in str(attributes), attributes
+            self.shapes += 1
+
+    def handle_endtag(self, tag):
+        while self.path and self.path.pop()[0] != tag:
+            pass
+        if tag == "figure":
+            self.charts[self.caption] = self.shapes
+
+    def handle_data(self, text):
+        tags = [tag for tag, _ in self.path]
+        if "figcaption" in tags:
+            self.caption += text
+        elif "td" in tags or "th" in tags:
+            self.cells[-1] += text
+        elif tags[-1:] == ["title"] and "svg" not in tags:
+            self.title += text
+        elif "h1" in tags:
+            self.heading += text
+        elif any(a.get("class") == "legend" for _, a in self.path):
+            self.legend += text + "\n"
+        elif any(a.get("id") == "error" for _, a in self.path):
+            self.error += text
+
+    def value_of(self, row):
+        return self.cells[self.cells.index(row) + 1]
+
+
+class ReportTest(CliTest):
+    def render(self, path, also=""):
+        """The page at `path` once its scripts have run, `also` after them."""
+        copy = self.write("copy.html", path.read_text().replace("</body>", f"<script>{also}</script></body>"))
+        done = subprocess.run(
+            [BROWSER, "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
+             f"--user-data-dir={self.dir}/browser", "--dump-dom", copy.as_uri()],
+            capture_output=True, text=True, timeout=TIMEOUT_S)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        page = Page(done.stdout)
+        self.assertEqual(page.error, "")
+        return page
+
+    def run_directory(self, name="made-up", metrics=(), config="run_dir: x\n"):
+        run = self.dir / name
+        run.mkdir(parents=True)
+        (run / "config.yaml").write_text(config)
+        (run / "metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in metrics))
+        return run
+
+
+@unittest.skipUnless(BROWSER, "no chromium here")
+class InABrowser(ReportTest):
+    def test_every_chart_of_a_run_is_drawn(self):
+        self.succeed("train", self.job())
+        page = self.render(self.dir / "run" / "report.html")
+        self.assertEqual(list(page.charts), CHARTS)
+        for name, shapes in page.charts.items():
+            self.assertGreater(shapes, 0, name)
+        self.assertEqual(page.charts["AUC"], 2, "training and evaluation")
+        self.assertGreaterEqual(page.charts["Work of the stages per step"], 5)
+        self.assertEqual(page.charts["Staleness of lookups, share of all"], 3, "bound 2")
+        self.assertEqual(page.heading, str(self.dir / "run"))
+        summary = json.loads((self.dir / "run" / "summary.json").read_text())
+        self.assertEqual(page.value_of("State"), "finished")
+        self.assertEqual(page.value_of("Steps"), "30")
+        self.assertEqual(page.value_of("satrap"), summary["version"])
+        self.assertRegex(page.value_of("Machine"), r"\d CPUs, \d.* GiB")
+        self.assertAlmostEqual(float(page.value_of("AUC, evaluation")), summary["eval"]["auc"], places=4)
+
+    def test_over_time_and_under_a_pointer(self):
+        self.succeed("train", self.job())
+        page = self.render(self.dir / "run" / "report.html", """
+            document.querySelector('input[value=time]').click();
+            for (const chart of document.querySelectorAll('figure > svg')) {
+              chart.dispatchEvent(new PointerEvent('pointermove', {clientX: 100, clientY: 10}));
+            }
+            document.getElementById('title').textContent =
+              [...document.querySelectorAll('.readout')].map((line) => line.textContent).join('|');""")
+        self.assertEqual(list(page.charts), CHARTS)
+        readouts = page.heading.split("|")
+        self.assertEqual(len(readouts), 9, "all but bars and areas")
+        for readout in readouts:
+            self.assertRegex(readout, r"^training time [\d.]+ \w+ · .*\d")
+
+    def test_runs_are_compared_in_the_same_charts(self):
+        job = self.job(rows=1000)
+        self.succeed("train", job, f"run_dir={self.dir / 'a'}")
+        self.succeed("train", job, f"run_dir={self.dir / 'b'}", "seed=8", "train.staleness=0")
+        out = self.dir / "both.html"
+        self.assertEqual(self.succeed("report", self.dir / "a", self.dir / "b", "--out", out).stdout, f"{out}\n")
+        page = self.render(out)
+        self.assertEqual(page.charts["AUC"], 4)
+        self.assertEqual(page.charts["Memory"], 4)
+        self.assertIn("Work of the stages per step, b", page.charts)
+        self.assertIn("a\nb\n", page.legend)
+        at = page.cells.index("seed")
+        self.assertEqual(page.cells[at:at + 3], ["seed", "7", "8"])
+        at = page.cells.index("train.staleness")
+        self.assertEqual(page.cells[at:at + 3], ["train.staleness", "2", "0"])
+        self.assertNotIn("run_dir", page.cells)
+        self.assertNotIn("train.mode", page.cells)
+
+    def test_strings_of_a_run_are_shown_and_not_obeyed(self):
+        run = self.run_directory(
+            HOSTILE, config=f"run_dir: {json.dumps(HOSTILE)}\n",
+            metrics=[{"step": 0, "start": {"version": HOSTILE, "machine": HOSTILE, "time": HOSTILE}},
+                     {"step": 1, "seconds": 1, "train": {HOSTILE: 0.5}, "stage_seconds": {HOSTILE: 1}},
+                     {"step": 1, "seconds": 1, "eval": {"labels": {HOSTILE: {"auc": 0.5}}}}])
+        (run / "summary.json").write_text(json.dumps({"step": 1, "mode": HOSTILE, "finished": True}))
+        self.succeed("report", run, run, "--out", self.dir / "hostile.html")
+        for path in [self.dir / "hostile.html", self.report(run)]:
+            page = self.render(path)
+            self.assertTrue(page.title.endswith("satrap"), page.title)
+            self.assertEqual(page.images, 0)
+            self.assertEqual(page.cells[page.cells.index("Machine") + 1], HOSTILE)
+            self.assertIn(HOSTILE, page.charts)
+            self.assertIn(f"AUC of {HOSTILE}", page.charts)
+
+    def report(self, run):
+        self.succeed("report", run)
+        return run / "report.html"
+
+    def test_a_run_that_has_reported_nothing(self):
+        page = self.render(self.report(self.run_directory()))
+        self.assertEqual(page.charts, {})
+        self.assertEqual(page.value_of("State"), "under way, or ended by an error")
+
+    def test_one_report_with_undefined_metrics(self):
+        run = self.run_directory(metrics=[
+            {"step": 5, "seconds": 1, "examples_per_second": 10,
+             "train": {"loss": 0.5, "auc": None}, "staleness": None, "stage_seconds": {"dense": 0.5}}])
+        page = self.render(self.report(run))
+        self.assertEqual(page.charts, {"Loss (logloss)": 1, "Throughput, examples/s": 1,
+                                       "Work of the stages per step": 1})
+        self.assertEqual(page.value_of("Steps"), "5")
+
+    def test_a_metric_that_it_does_not_know_has_a_chart(self):
+        run = self.run_directory(metrics=[{"step": 5, "seconds": 1, "eval": {"recall": 0.6, "examples": 9}},
+                                          {"step": 9, "seconds": 2, "eval": {"recall": 0.7, "examples": 9}}])
+        page = self.render(self.report(run))
+        self.assertEqual(page.charts, {"recall": 1})
+        self.assertEqual(page.value_of("recall, evaluation"), "0.7")
+
+    def test_of_several_labels_each_has_its_charts(self):
+        metrics = lambda loss, auc: {loss: 0.5, "auc": auc}
+        run = self.run_directory(metrics=[
+            {"step": 5, "seconds": 1, "train": {**metrics("loss", 0.6), "labels": {
+                "click": metrics("loss", 0.6), "buy.it": metrics("loss", 0.7)}}},
+            {"step": 5, "seconds": 1, "eval": {"examples": 9, **metrics("logloss", 0.8), "labels": {
+                "click": {"examples": 9, **metrics("logloss", 0.8)},
+                "buy.it": {"examples": 9, **metrics("logloss", 0.9)}}}}])
+        page = self.render(self.report(run))
+        of_all = ["Loss (logloss)", "AUC"]
+        self.assertEqual(page.charts, {name + of: 2 for of in ["", " of click", " of buy.it"] for name in of_all})
+        self.assertEqual(page.value_of("AUC of buy.it, evaluation"), "0.9")
+        self.assertEqual(page.value_of("AUC of buy.it, last training window"), "0.7")
+
+    def test_a_killed_run_while_it_is_resumed(self):
+        run = self.run_directory(metrics=[
+            {"step": 0, "start": {"time": "then"}},
+            {"step": 5, "seconds": 1, "train": {"loss": 0.5}, "stage_seconds": {"dense": 1}},
+            {"step": 9, "seconds": 2, "train": {"loss": 0.4}, "stage_seconds": {"dense": 2}},
+            {"step": 5, "start": {"time": "now"}},
+            {"step": 7, "seconds": 1, "train": {"loss": 0.3}, "stage_seconds": {"dense": 1}}])
+        with open(run / "metrics.jsonl", "a") as file:
+            file.write('{"step": 9, "train": {"lo')
+        (run / "summary.json").write_text('{"step": 5, "finished": false, "mode": "sync"}')
+        page = self.render(self.report(run))
+        self.assertEqual(page.value_of("State"), "under way, or ended by an error")
+        self.assertEqual(page.value_of("Resumed"), "at step 5")
+        self.assertEqual(page.value_of("Steps"), "7")
+        self.assertEqual(page.value_of("Loss (logloss), last training window"), "0.3")
+        self.assertEqual(page.charts, {"Loss (logloss)": 1, "Work of the stages per step": 1})
+
+
+class Report(ReportTest):
+    def test_the_page_needs_nothing_else(self):
+        self.succeed("train", self.job(rows=500))
+        page = (self.dir / "run" / "report.html").read_text()
+        for outside in ["src=", "href=", "@import", "url(", "import(", "fetch("]:
+            self.assertNotIn(outside, page)
+        self.assertIn("default-src 'none'", page)
+
+    def test_the_command_writes_the_page_of_the_run_anew(self):
+        self.succeed("train", self.job(rows=500))
+        page = self.dir / "run" / "report.html"
+        first = page.read_text()
+        page.unlink()
+        self.assertEqual(self.succeed("report", f"{self.dir}/run/").stdout, f"{page}\n")
+        self.assertEqual(page.read_text().replace("run/", "run"), first)
+
+    def test_a_page_that_cannot_be_written_does_not_fail_the_job(self):
+        job = self.job(rows=500)
+        (self.dir / "run" / "report.html" / "x").mkdir(parents=True)
+        done = self.succeed("train", job, "--resume")
+        self.assertRegex(done.stderr, r"no report: .*report\.html")
+        self.assert_words(self.fail_with(1, "report", self.dir / "run"), "report.html")
+
+    def test_what_is_no_run(self):
+        self.assert_words(self.fail_with(1, "report", self.dir / "none"), f"{self.dir}/none: no such directory")
+        self.assert_words(self.fail_with(1, "report", self.dir), str(self.dir), "not a run directory")
+        run = self.run_directory()
+        (run / "summary.json").write_text("{")
+        self.assert_words(self.fail_with(1, "report", run), "summary.json")
+
+    def test_several_runs_need_a_place(self):
+        run = self.run_directory()
+        self.assert_words(self.fail_with(2, "report", run, run), "--out", "2 runs")
+        self.assert_words(self.fail_with(1, "report", run, "--out", self.dir / "none" / "x.html"), "none/x.html")
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

@@ -1,0 +1,217 @@
+"""A model that `satrap export` has written gives, from the same text, the probabilities of
+`satrap predict`: scored by export_scorer.py, which knows nothing of satrap but the export's files."""
+
+import json
+import os
+import pathlib
+import random
+import re
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+import numpy as np
+import torch
+
+from export_scorer import Scorer
+
+SATRAP = os.environ["SATRAP_BIN"]
+SOURCE = pathlib.Path(os.environ["SATRAP_SOURCE_DIR"])
+TOLERANCE = 1e-5
+
+CRITEO = """\
+run_dir: {dir}/run
+data:
+  schema: criteo
+  train: {{path: "{dir}/train.tsv"}}
+  eval: {{path: "{dir}/eval.tsv"}}
+  batch_size: 100
+tables:
+  default: {{dim: {dim}, optimizer: {{type: adagrad, lr: 0.1}}, init: {init}}}
+model: {model}
+dense_optimizer: {{type: adam, lr: 0.005}}
+train: {{mode: sync, precision: fp32, threads: 1}}
+"""
+# Every model has to be here: its TorchScript is held to its own forward pass.
+MODELS = {
+    "logistic": (1, "{type: logistic}"),
+    "fm": (4, "{type: fm}"),
+    "wide_deep": (4, "{type: wide_deep, hidden: [16, 8]}"),
+    "deepfm": (4, "{type: deepfm, hidden: [16, 8], dropout: 0.1}"),
+    "dcn_v2": (4, "{type: dcn_v2, hidden: [16], cross_layers: 2}"),
+    "dlrm": (4, "{type: dlrm, bottom: [16, 4], top: [16]}"),
+    "ffnn": (4, "{type: ffnn, bottom: [8], sparse: [16], top: [12, 8]}"),
+    "ffnn_batch_norm": (4, "{type: ffnn, bottom: [8], sparse: [16], top: [12], activation: none, "
+                           "batch_norm: true}"),
+}
+
+DIN = "{type: din, attention: [8], top: [16], attend: [{sequence: history, query: seen}]}"
+
+# One of everything that a schema can say.
+CSV = """\
+run_dir: {dir}/run
+seed: 11
+data:
+  schema:
+    label: {{column: clicked, positive: ["yes"]}}
+    missing: ["NA"]
+    numeric:
+      - {{name: price, transform: log1p_zscore, missing_indicator: true, fill: -0.5}}
+      - {{name: age, transform: zscore, clip: [10, 60]}}
+    features:
+      - {{name: user, type: int, missing: own_id}}
+      - {{name: shop name}}
+      - {{name: tags, separator: "|", weight_separator: ":"}}
+      - {{name: words, separator: " ", max_length: 3, keep: last}}
+      - {{name: seen, separator: " ", weight_separator: ":", type: hex}}
+      - {{name: history, type: int, separator: " ", max_length: 4, keep: last}}
+      - {{name: age_group, column: age, buckets: {{quantiles: 5}}, missing: own_id}}
+  train: {{path: "{dir}/train.csv"}}
+  eval: {{path: "{dir}/eval.csv"}}
+  batch_size: 64
+  group_by: session
+tables:
+  default: {{dim: 6, init: {{type: normal, scale: 0.3}}}}
+  items: {{dim: 3, weights: bf16, init: {{type: uniform, scale: 0.5}}}}
+  user: {{dim: 2, init: {{type: constant, scale: 0.25}}}}
+  words: {{dim: 5, weights: fp16, admit_after: 3, ttl_steps: 100000, init: {{type: uniform, scale: 0.5}}}}
+features:
+  tags: {{pooling: mean}}
+  words: {{pooling: sum}}
+  seen: {{table: items, pooling: sqrtn}}
+  history: {{table: items, pooling: sequence}}
+model: {model}
+train: {{mode: hybrid, epochs: 2, precision: fp32, threads: 2}}
+"""
+
+
+def csv_rows(count, num_ids, seed):
+    """Rows of made-up text; ids from a range, so that a larger range has ids never seen."""
+    draw = random.Random(seed)
+    pick = lambda: draw.randrange(num_ids)
+    several = lambda item, most: [item() for _ in range(draw.randrange(most + 1))]
+    rows = ['clicked,session,price,age,user,"shop name",tags,words,seen,history']
+    for _ in range(count):
+        user = draw.choice(["NA", "", pick(), -pick() - 1, 2**60 + pick()])
+        price = draw.choice(["", "NA", draw.randrange(1000), f"{draw.random():.5f}", "1e3"])
+        age = draw.choice(["NA", draw.randrange(5, 80)])
+        shop = draw.choice([f"shop {pick()}", f'"a, ""quoted"" {pick()}"', ""])
+        tags = "|".join(several(lambda: f"t{pick()}" + draw.choice(["", ":0.5", ":2"]), 3))
+        words = " ".join(several(lambda: f"word{pick()}", 5))
+        seen = " ".join(several(lambda: f"{pick():x}:{draw.random():.3f}", 4))
+        history = " ".join(several(lambda: str(pick()), 6))
+        label = "yes" if draw.random() < 0.3 else "no"
+        rows.append(f"{label},s{pick()},{price},{age},{user},{shop},{tags},{words},{seen},{history}")
+    return "\n".join(rows) + "\n"
+
+
+class Export(unittest.TestCase):
+    def setUp(self):
+        self.dir = pathlib.Path(tempfile.mkdtemp(prefix="satrap-export-"))
+        self.addCleanup(shutil.rmtree, self.dir, ignore_errors=True)
+
+    def satrap(self, *args):
+        done = subprocess.run([SATRAP, *map(str, args)], cwd=SOURCE, capture_output=True, text=True,
+                              timeout=600)
+        self.assertEqual(done.returncode, 0, done.stderr[-3000:])
+        return done.stdout
+
+    def compare(self, job, data, *overrides):
+        """Trains, exports, and scores the file `data` in both ways."""
+        run = self.dir / "run"
+        self.satrap("train", job, "--overwrite", *overrides)
+        self.satrap("export", job, "--checkpoint", run, "--out", self.dir / "export", "--overwrite",
+                    *overrides)
+        table = self.satrap("predict", job, "--checkpoint", run, "--data", data, *overrides)
+        expected = np.array([line.split("\t") for line in table.splitlines()[1:]], np.float32)
+        scorer = Scorer(self.dir / "export")
+        expected = expected[:, 0] if len(scorer.about["labels"]) == 1 else expected
+        scores = scorer.score(data)
+        self.assertEqual(scores.shape, expected.shape)
+        self.assertGreater(expected.std(0).min(), 0.001, "a model that says one thing only")
+        self.assertLess(np.abs(scores - expected).max(), TOLERANCE)
+        return scorer
+
+    def test_no_model_is_forgotten_here(self):
+        explained = self.satrap("config", "explain", "model.type")
+        types = re.search(r"one of:? ([\w, |]+)", explained).group(1)
+        models = [DIN, *(model for _, model in MODELS.values())]
+        written = {re.search(r"type: (\w+)", model).group(1) for model in models}
+        self.assertEqual(set(re.findall(r"\w+", types)) - {"torchscript"}, written)
+
+    def test_every_model_scores_click_logs_and_ids_never_seen(self):
+        self.satrap("data", "generate", "--rows", 1500, "--scale", "0.001", "--out", self.dir / "train.tsv",
+                    "--eval-rows", 200, "--eval-out", self.dir / "eval.tsv", "new_id_rate=0.1")
+        inits = ["{type: uniform, scale: 0.05}", "{type: normal, scale: 0.05}"]
+        for i, (name, (dim, model)) in enumerate(MODELS.items()):
+            with self.subTest(model=name):
+                job = self.dir / "job.yaml"
+                job.write_text(CRITEO.format(dir=self.dir, dim=dim, model=model, init=inits[i % 2]))
+                scorer = self.compare(job, self.dir / "eval.tsv")
+                self.assertGreater(scorer.tables["C3"].unseen, 0)
+
+    def test_click_logs_without_labels(self):
+        self.satrap("data", "generate", "--rows", 500, "--scale", "0.001", "--out", self.dir / "train.tsv")
+        rows = (self.dir / "train.tsv").read_text().splitlines()
+        (self.dir / "eval.tsv").write_text("".join(r.split("\t", 1)[1] + "\n" for r in rows[:50]))
+        job = self.dir / "job.yaml"
+        job.write_text(CRITEO.format(dir=self.dir, dim=4, model=MODELS["dlrm"][1], init="{}"))
+        self.compare(job, self.dir / "eval.tsv", "data.eval.path=[]")
+
+    def test_everything_a_schema_can_say(self):
+        (self.dir / "train.csv").write_text(csv_rows(3000, 50, seed=1))
+        (self.dir / "eval.csv").write_text(csv_rows(300, 80, seed=2))
+        job = self.dir / "job.yaml"
+        job.write_text(CSV.format(dir=self.dir, model="{type: ffnn, bottom: [8], top: [16]}"))
+        scorer = self.compare(job, self.dir / "eval.csv")
+        for name in ["items", "user", "shop name", "tags", "words"]:
+            self.assertGreater(scorer.tables[name].unseen, 0, name)
+        self.assertIn("shop%20name.keys.npy", os.listdir(self.dir / "export"))
+
+    def test_an_attended_sequence(self):
+        (self.dir / "train.csv").write_text(csv_rows(3000, 50, seed=1))
+        (self.dir / "eval.csv").write_text(csv_rows(300, 80, seed=2))
+        job = self.dir / "job.yaml"
+        job.write_text(CSV.format(dir=self.dir, model=DIN))
+        self.compare(job, self.dir / "eval.csv")
+
+    def test_several_labels(self):
+        (self.dir / "train.csv").write_text(csv_rows(3000, 50, seed=1))
+        (self.dir / "eval.csv").write_text(csv_rows(300, 80, seed=2))
+        job = self.dir / "job.yaml"
+        one = 'label: {column: clicked, positive: ["yes"]}'
+        two = ('labels: [{column: clicked, positive: ["yes"]}, '
+               '{name: old, column: age, threshold: [40]}]')
+        for head in ["[]", "[8]"]:
+            with self.subTest(head=head):
+                text = CSV.format(dir=self.dir, model=f"{{type: ffnn, bottom: [8], top: [16], head: {head}}}")
+                self.assertIn(one, text)
+                job.write_text(text.replace(one, two))
+                about = self.compare(job, self.dir / "eval.csv").about
+                self.assertEqual([label["name"] for label in about["labels"]], ["clicked", "old"])
+
+    def test_adult(self):
+        job = SOURCE / "datasets/adult/quickstart.yaml"
+        data = self.dir / "adult.csv"
+        lines = (SOURCE / "datasets/adult/adult.test").read_text().splitlines(keepends=True)
+        data.write_text("".join(lines[:500]))
+        self.compare(job, data, f"run_dir={self.dir}/run", "train.max_steps=200",
+                     "train.precision=fp32")
+
+    def test_the_network_takes_any_number_of_rows_and_no_training_state(self):
+        (self.dir / "train.csv").write_text(csv_rows(300, 50, seed=1))
+        (self.dir / "eval.csv").write_text(csv_rows(2, 50, seed=2))
+        job = self.dir / "job.yaml"
+        job.write_text(CSV.format(dir=self.dir, model="{type: ffnn, bottom: [8], top: [16]}"))
+        network = self.compare(job, self.dir / "eval.csv").network
+        about = json.loads((self.dir / "export/export.json").read_text())["model"]
+        for rows in [0, 1, 5]:
+            logits = network(torch.zeros(rows, about["numeric_width"]),
+                             torch.zeros(rows, about["pooled_width"]))
+            self.assertEqual(tuple(logits.shape), (rows,))
+        self.assertFalse(network.training)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

@@ -1,0 +1,130 @@
+"""A network written in PyTorch is trained by satrap as its own: `model: {type: torchscript}`."""
+
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import numpy as np
+import torch
+from torch import nn
+
+SATRAP = os.environ["SATRAP_BIN"]
+SOURCE = pathlib.Path(os.environ["SATRAP_SOURCE_DIR"])
+
+JOB = """\
+run_dir: {dir}/{name}
+data:
+  schema: criteo
+  train: {{path: "{dir}/train.tsv"}}
+  eval: {{path: "{dir}/eval.tsv"}}
+  batch_size: 100
+tables:
+  default: {{dim: 4, optimizer: {{type: adagrad, lr: 0.1}}}}
+model: {model}
+dense_optimizer: {{type: adam, lr: 0.002}}
+train: {{mode: sync, precision: fp32, threads: 2, max_steps: {steps}}}
+"""
+
+
+class Net(nn.Module):
+    """What `ffnn` with bottom: [8], top: [16] is."""
+
+    def __init__(self, numeric, pooled):
+        super().__init__()
+        self.bottom = nn.Linear(numeric, 8)
+        self.top = nn.Sequential(nn.Linear(pooled + 8, 16), nn.ReLU(), nn.Linear(16, 1))
+
+    def forward(self, numeric, pooled):
+        d = torch.relu(self.bottom(numeric))
+        return self.top(torch.cat([pooled, d], 1))
+
+
+class TorchScript(unittest.TestCase):
+    def setUp(self):
+        self.dir = pathlib.Path(tempfile.mkdtemp(prefix="satrap-torchscript-"))
+        self.addCleanup(shutil.rmtree, self.dir, ignore_errors=True)
+        self.satrap("data", "generate", "--rows", 4000, "--scale", "0.001", "--out",
+                    self.dir / "train.tsv", "--eval-rows", 300, "--eval-out", self.dir / "eval.tsv")
+
+    def satrap(self, *args, status=0):
+        done = subprocess.run([SATRAP, *map(str, args)], cwd=self.dir, capture_output=True, text=True,
+                              timeout=600)
+        self.assertEqual(done.returncode, status, done.stderr[-3000:])
+        return done.stdout if status == 0 else done.stderr
+
+    def job(self, name, model, steps=40):
+        path = self.dir / f"{name}.yaml"
+        path.write_text(JOB.format(dir=self.dir, name=name, model=model, steps=steps))
+        return path
+
+    def probabilities(self, name, model, steps=40):
+        job = self.job(name, model, steps)
+        self.satrap("train", job)
+        page = self.satrap("predict", job, "--checkpoint", self.dir / name)
+        return np.array(page.split()[1:], float)
+
+    def initial_ffnn(self):
+        """Net with the weights that ffnn starts from: those after one step that changes nothing."""
+        job = self.job("start", FFNN, steps=1)
+        start = ["dense_optimizer.lr=1e-30", "dense_optimizer.type=sgd"]
+        self.satrap("train", job, *start)
+        self.satrap("export", job, "--checkpoint", self.dir / "start", "--out", self.dir / "first", *start)
+        values = torch.jit.load(self.dir / "first/dense.pt").state_dict()
+        net = Net(13, 26 * 4)
+        for ours, theirs in [("bottom", "bottom_0"), ("top.0", "top_0"), ("top.2", "top_1")]:
+            layer = net.get_submodule(ours)
+            layer.load_state_dict({k: values[f"{theirs}_{k}"] for k in ["weight", "bias"]})
+        return net
+
+    def test_a_module_trains_as_the_same_network_of_satrap(self):
+        torch.jit.save(torch.jit.script(self.initial_ffnn()), self.dir / "net.pt")
+        expected = self.probabilities("ours", FFNN)
+        got = self.probabilities("theirs", "{type: torchscript, path: net.pt}")
+        self.assertGreater(expected.std(), 0.01)
+        self.assertLess(np.abs(got - expected).max(), 1e-5)
+        self.assertGreater(np.abs(self.probabilities("untrained", FFNN, 1) - expected).max(), 0.01)
+
+    def test_a_trained_module_is_exported_and_scores_alike(self):
+        torch.manual_seed(3)
+        torch.jit.save(torch.jit.script(Net(13, 26 * 4)), self.dir / "net.pt")
+        model = "{type: torchscript, path: net.pt}"
+        self.probabilities("run", model)
+        self.satrap("export", self.dir / "run.yaml", "--checkpoint", self.dir / "run", "--out",
+                    self.dir / "model")
+        exported = torch.jit.load(self.dir / "model/dense.pt").state_dict()
+        before = torch.jit.load(self.dir / "net.pt").state_dict()
+        self.assertEqual({f"module.{name}" for name in before}, set(exported))
+        for name, values in before.items():
+            self.assertFalse(torch.equal(values, exported[f"module.{name}"]), name)
+
+    def test_the_module_of_the_readme_can_be_trained(self):
+        code = re.search(r"```python\n(import torch\n.*?)```", (SOURCE / "README.md").read_text(), re.S)
+        (self.dir / "net.py").write_text(code.group(1))
+        subprocess.run([sys.executable, "-W", "ignore", "net.py"], cwd=self.dir, check=True)
+        job = self.job("readme", "{type: torchscript, path: net.pt}", steps=2)
+        self.satrap("train", job, "tables.default.dim=16")
+
+    def test_what_cannot_be_trained_is_refused_before_anything_starts(self):
+        path = self.dir / "net.pt"
+        for module, words in [
+            (Net(12, 26 * 4), r"net.pt.*forward\(numeric \[2, 13\], pooled \[2, 104\]\) fails"),
+            (nn.Sequential(), "no parameters"),
+            (Net(13, 26 * 4).double(), "not fp32"),
+        ]:
+            torch.jit.save(torch.jit.script(module), path)
+            error = self.satrap("config", "check",
+                                self.job("bad", "{type: torchscript, path: net.pt}"), status=2)
+            self.assertRegex(re.sub(r"\s+", " ", error), words)
+        self.assertIn("model.path", self.satrap("config", "check", self.job("bad", "{type: torchscript}"),
+                                                status=2))
+
+
+FFNN = "{type: ffnn, bottom: [8], top: [16]}"
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
