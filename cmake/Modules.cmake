@@ -1,12 +1,12 @@
 # The three shapes everything in the project has: a module, its tests, its benchmarks.
 
-# satrap_module(<name> [DEPS <module>...] [LINK <target>...] [PRIVATE_LINK <target>...])
+# satrap_module(<name> [DEPS <module>...] [LINK <target>...] [PRIVATE_LINK <target>...] [COLD])
 # Library satrap_<name> of src/<name>/*.cpp and one level of folders below. DEPS and LINK are part of
 # the module's interface, PRIVATE_LINK is not: its headers stay out of the module's public headers.
-# A module without sources is a header-only library.
+# A module without sources is a header-only library. COLD: nothing in it is worth the time of optimising it.
 # With CUDA, cuda/<name>/*.cu joins in and the link-time stand-ins no_cuda.cpp and no_nccl.cpp drop out.
 function(satrap_module name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "DEPS;LINK;PRIVATE_LINK")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "COLD" "" "DEPS;LINK;PRIVATE_LINK")
   list(TRANSFORM arg_DEPS PREPEND satrap_)
   file(GLOB sources CONFIGURE_DEPENDS "src/${name}/*.cpp" "src/${name}/*/*.cpp")
   if(SATRAP_HAVE_CUDA)
@@ -19,6 +19,9 @@ function(satrap_module name)
     target_include_directories(satrap_${name} PUBLIC "${PROJECT_SOURCE_DIR}/include"
                                               PRIVATE "${PROJECT_SOURCE_DIR}")
     target_link_libraries(satrap_${name} PUBLIC ${arg_DEPS} ${arg_LINK} PRIVATE ${arg_PRIVATE_LINK})
+    if(arg_COLD)
+      target_compile_options(satrap_${name} PRIVATE $<$<CONFIG:Release>:-O1>)
+    endif()
     if(SATRAP_HAVE_CUDA AND cuda_sources)
       target_link_libraries(satrap_${name} PRIVATE Cuda::rt)
     endif()
@@ -28,6 +31,19 @@ function(satrap_module name)
     target_link_libraries(satrap_${name} INTERFACE ${arg_DEPS} ${arg_LINK})
   endif()
   set_property(GLOBAL APPEND PROPERTY SATRAP_MODULES ${name})
+endfunction()
+
+# satrap_embed(<name> <template> <file>...): <template>, a .cpp.in in which @<file>@ stands for the text of
+# each of the files beside it, becomes a source of module <name>.
+function(satrap_embed name template)
+  cmake_path(GET template PARENT_PATH folder)
+  cmake_path(GET template STEM LAST_ONLY source)
+  foreach(file IN LISTS ARGN)
+    file(READ "${folder}/${file}" "${file}")
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${folder}/${file}")
+  endforeach()
+  configure_file("${template}" "${PROJECT_BINARY_DIR}/${folder}/${source}" @ONLY)
+  target_sources(satrap_${name} PRIVATE "${PROJECT_BINARY_DIR}/${folder}/${source}")
 endfunction()
 
 # satrap_program(<name> LINK <target>...): bin/<name> of launch/<name>.cpp, once that file is there.
@@ -40,8 +56,33 @@ function(satrap_program name)
   endif()
 endfunction()
 
-# satrap_tests(<name>): tests/<name>/*_test.cpp become the program <name>_tests, every TEST one test of
-# ctest with label <name>; every tests/<name>/*_test.py is one test too (exit status 77: skipped).
+# satrap_test_options(<target>): what the C++ of all tests is compiled and linked with. Tests look things
+# up in slow and obvious ways; optimising that costs more than it gives.
+function(satrap_test_options target)
+  target_include_directories(${target} PRIVATE "${PROJECT_SOURCE_DIR}")
+  target_compile_definitions(${target} PRIVATE SATRAP_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+  target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)
+  target_link_libraries(${target} PRIVATE satrap_test_support GTest::gmock GTest::gtest_main)
+endfunction()
+
+# satrap_discover_suites(<name>): every suite of <name>_tests is one test of ctest. For programs that take
+# half a second to start, since they load libtorch.
+function(satrap_discover_suites name)
+  set(folder "${PROJECT_BINARY_DIR}/tests")
+  set(include "${folder}/${name}_suites.cmake")
+  add_custom_command(TARGET ${name}_tests POST_BUILD VERBATIM
+    COMMAND "${CMAKE_COMMAND}" -D "PROGRAM=$<TARGET_FILE:${name}_tests>" -D NAME=${name}
+      -D "FOLDER=${folder}" -D "RESULTS=${PROJECT_BINARY_DIR}/gtest" -D "INCLUDE=${include}"
+      -P "${PROJECT_SOURCE_DIR}/cmake/DiscoverSuites.cmake")
+  file(WRITE "${folder}/${name}_include.cmake"
+    "if(EXISTS [[${include}]])\n  include([[${include}]])\nelse()\n"
+    "  add_test(${name}_tests_NOT_BUILT ${name}_tests_NOT_BUILT)\nendif()\n")
+  set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES "${folder}/${name}_include.cmake")
+endfunction()
+
+# satrap_tests(<name>): tests/<name>/*_test.cpp become the program <name>_tests, every TEST (or suite, see
+# above) one test of ctest with label <name>; every tests/<name>/*_test.py is one test too (exit status 77:
+# skipped).
 function(satrap_tests name)
   file(GLOB sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tests/${name}/*_test.cpp"
                                       "${PROJECT_SOURCE_DIR}/tests/${name}/*/*_test.cpp")
@@ -49,16 +90,18 @@ function(satrap_tests name)
     add_executable(${name}_tests ${sources})
     set_target_properties(${name}_tests PROPERTIES
       RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests")
-    target_include_directories(${name}_tests PRIVATE "${PROJECT_SOURCE_DIR}")
-    target_compile_definitions(${name}_tests PRIVATE SATRAP_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
-    target_link_libraries(${name}_tests PRIVATE satrap_test_support GTest::gmock GTest::gtest_main)
+    satrap_test_options(${name}_tests)
     if(TARGET satrap_${name})
       target_link_libraries(${name}_tests PRIVATE satrap_${name})
     endif()
-    gtest_discover_tests(${name}_tests
-      WORKING_DIRECTORY "${PROJECT_BINARY_DIR}/tests"
-      TEST_PREFIX ${name}. DISCOVERY_TIMEOUT 300
-      PROPERTIES LABELS ${name} TIMEOUT 600 ENVIRONMENT OMP_NUM_THREADS=1)
+    if(name MATCHES "^(dense|trainer|app)$")
+      satrap_discover_suites(${name})
+    else()
+      gtest_discover_tests(${name}_tests
+        WORKING_DIRECTORY "${PROJECT_BINARY_DIR}/tests"
+        TEST_PREFIX ${name}. DISCOVERY_TIMEOUT 300
+        PROPERTIES LABELS ${name} TIMEOUT 600 ENVIRONMENT OMP_NUM_THREADS=1)
+    endif()
   endif()
 
   file(GLOB scripts CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tests/${name}/*_test.py")

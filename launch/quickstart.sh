@@ -21,5 +21,5 @@ print(f"\ntrained on {summary['examples']} examples in {summary['seconds']:.1f} 
 for name, value in summary["eval"].items():
     if isinstance(value, float):
         print(f"  {name:12} {value:.4f}")
-print(f"report: {run_dir}/summary.json, curves: {run_dir}/metrics.jsonl")
+print(f"result: {run_dir}/summary.json, curves: {run_dir}/report.html")
 PYTHON

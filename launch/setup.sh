@@ -2,7 +2,7 @@
 # Installs what satrap needs on Debian 12 or Ubuntu 24.04, as root or with sudo:
 #   launch/setup.sh run    compiler, libraries, and .venv with the wheels that programs run with
 #   launch/setup.sh cuda   also what a build with CUDA needs: nvcc 13.0 and the libraries of torch, as wheels
-#   launch/setup.sh test   also clang-format and clang-tidy; cuda/ is compiled on every machine that tests
+#   launch/setup.sh test   also clang-format, clang-tidy and a browser; cuda/ is compiled on every machine that tests
 # Only what is missing is installed: run again, it does nothing and needs no network.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -12,9 +12,11 @@ packages=(g++ cmake ninja-build ccache git ca-certificates python3 python3-venv
   libbenchmark-dev libcli11-dev libfmt-dev libgloo-dev libgmock-dev libgtest-dev libspdlog-dev libxxhash-dev
   libyaml-cpp-dev libzstd-dev nlohmann-json3-dev zlib1g-dev)
 test_packages=(clang-format-19 clang-tidy-19 gzip zstd)
+# A browser for tests/app/report_test.py. Ubuntu has it as a snap only; there that test looks for others.
+! grep -q '^ID=debian' /etc/os-release || test_packages+=(chromium)
 # What libtorch_cpu.so is linked with, and no more: enough for C++ programs, not for Python.
 run_wheels=("torch==$torch" nvidia-cuda-runtime==13.0.96 nvidia-cuda-cupti==13.0.85)
-test_wheels=("torch==$torch" numpy==2.4.6)
+test_wheels=("torch==$torch" numpy==2.4.6 tensorboard==2.21.0)
 # All five by number: cuda-nvcc alone would take the newest crt and nvvm, which do not fit it.
 cuda_wheels=(nvidia-cuda-nvcc==13.0.88 nvidia-cuda-crt==13.0.88 nvidia-nvvm==13.0.88
   nvidia-cuda-runtime==13.0.96 nvidia-cuda-cccl==13.0.85)

@@ -44,20 +44,22 @@ run_preset() {
   fi
   times+=("$preset build: $((SECONDS - started)) s")
   started=$SECONDS
-  rm -f "$junit"
+  rm -rf "$junit" "build/$preset/gtest"
   $wrap ctest --preset "$preset" "${select[@]}" -j "$jobs" --output-junit "$PWD/$junit" |
     grep -vE '^ +Start |  Passed |^$'
   status=${PIPESTATUS[0]}
-  counts=$(python3 tests/support/junit_counts.py "$junit" "$status") || counts="0 1 0"
+  counts=$(python3 tests/support/junit_counts.py "$junit" "build/$preset/gtest" "$status") || counts="0 1 0"
   count $counts
   times+=("$preset tests: $((SECONDS - started)) s")
 }
 
-# clang-tidy over every tracked source but those with torch's headers, which cost half a minute each.
-# GCC's warnings are not asked of clang: they are the compiler's to give.
+# clang-tidy over every source of modules, programs, tests and benchmarks but those with torch's headers, which
+# cost half a minute each. Several sources are looked at together: most of the time goes into headers that all
+# of them include. GCC's warnings are not asked of clang: they are the compiler's to give.
 run_tidy() {
-  cmake --preset release > /dev/null || return
-  git ls-files -z 'src/*.cpp' 'launch/*.cpp' 'tests/*_test.cpp' 'bench/*.cpp' ':!src/dense/*' |
+  cmake --preset release -B build/tidy -DCMAKE_UNITY_BUILD=ON > /dev/null || return
+  sed -n 's/^  "file": "\(.*\)",\{0,1\}$/\1/p' build/tidy/compile_commands.json |
+    grep -vE '\.cu$|/src/dense/|/(satrap_dense|satrap_simt|satrap_backend_simt|satrap_test_support|header_tests[a-z_]*)\.dir/' | tr '\n' '\0' |
     xargs -0 -r -n 1 -P "$jobs" tests/support/tidy.sh
 }
 

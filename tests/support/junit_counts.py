@@ -1,42 +1,69 @@
-"""Prints "passed failed skipped" of a JUnit file of ctest, and on stderr what failed and what was slow.
+"""Prints "passed failed skipped" of a JUnit file of ctest, and on stderr what failed, was skipped and was slow.
 
-usage: junit_counts.py FILE CTEST_EXIT_STATUS
+usage: junit_counts.py FILE FOLDER CTEST_EXIT_STATUS
 
-A file that is missing or that cannot be read, and an exit status that no failed test explains, count as
-one failure.
+A test of ctest that is a whole suite of googletest has its results in FOLDER/<name>.xml ("/" in names: "-"),
+and its tests count one by one. A file that is missing or that cannot be read, and an exit status that no
+failed test explains, count as one failure.
 """
 
+import os
 import sys
 import xml.etree.ElementTree as ElementTree
 
 
-def main(path, exit_status):
-    outcomes = {"passed": [], "failed": [], "skipped": []}
+def cases_of(path):
     try:
-        cases = list(ElementTree.parse(path).getroot().iter("testcase"))
+        return list(ElementTree.parse(path).getroot().iter("testcase"))
     except (OSError, ElementTree.ParseError) as error:
         print(f"no test results: {error}", file=sys.stderr)
-        cases = []
-    for case in cases:
-        status = case.get("status")
-        outcome = {"run": "passed", "disabled": "skipped", "notrun": "skipped"}.get(status, "failed")
-        # A test that ctest could not start is "notrun" too; only a skip has <skipped> without a reason
-        # that names the missing program.
-        reason = case.find("skipped")
-        if status == "notrun" and reason is not None and "SKIP" not in reason.get("message", ""):
-            outcome = "failed"
-        outcomes[outcome].append(case)
+        return []
 
-    for case in outcomes["failed"]:
-        print(f"FAILED {case.get('name')}", file=sys.stderr)
+
+def outcome_of_test(case):
+    """Of a test as ctest saw it."""
+    status = case.get("status")
+    # A test that ctest could not start is "notrun" too; only a skip has <skipped> without a reason
+    # that names the missing program.
+    reason = case.find("skipped")
+    if status == "notrun" and reason is not None and "SKIP" not in reason.get("message", ""):
+        return "failed"
+    return {"run": "passed", "disabled": "skipped", "notrun": "skipped"}.get(status, "failed")
+
+
+def outcomes_of_suite(name, outcome, path):
+    """Of the tests of a suite that ctest has run: pairs of name and outcome."""
+    results = []
+    for case in cases_of(path):
+        failed = case.find("failure") is not None
+        skipped = case.get("result") == "skipped" or case.get("status") == "notrun"
+        results.append((f"{name}.{case.get('name')}", "failed" if failed else "skipped" if skipped else "passed"))
+    if outcome == "failed" and not any(result == "failed" for _, result in results):
+        results.append((name, "failed"))  # it died, or a sanitizer has found something
+    return results
+
+
+def main(path, folder, exit_status):
+    outcomes = {"passed": [], "failed": [], "skipped": []}
+    cases = cases_of(path)
+    for case in cases:
+        name, outcome = case.get("name"), outcome_of_test(case)
+        suite = os.path.join(folder, name.replace("/", "-") + ".xml")
+        results = outcomes_of_suite(name, outcome, suite) if os.path.exists(suite) else [(name, outcome)]
+        for test, result in results:
+            outcomes[result].append(test)
+
+    for outcome in ("failed", "skipped"):
+        for name in outcomes[outcome]:
+            print(f"{outcome.upper()} {name}", file=sys.stderr)
     for case in sorted(cases, key=lambda case: -float(case.get("time", 0)))[:5]:
         if float(case.get("time", 0)) >= 1:
             print(f"slow: {float(case.get('time')):7.1f} s  {case.get('name')}", file=sys.stderr)
 
-    counts = {name: len(cases) for name, cases in outcomes.items()}
+    counts = {outcome: len(names) for outcome, names in outcomes.items()}
     if not cases or (exit_status != 0 and counts["failed"] == 0):
         counts["failed"] += 1
     print(counts["passed"], counts["failed"], counts["skipped"])
 
 
-main(sys.argv[1], int(sys.argv[2]))
+main(sys.argv[1], sys.argv[2], int(sys.argv[3]))
