@@ -136,7 +136,7 @@ void embedded(benchmark::State& state) {
       const auto found = std::span(rows).subspan(begin, end - begin);
       auto* values =
           reinterpret_cast<std::byte*>(weights.data() + begin * static_cast<std::size_t>(dim));
-      work.read(table, mine, found, net::FloatEncoding::kFp32, values);
+      work.read(table, number, mine, found, net::FloatEncoding::kFp32, values);
       const RowGradients gradients{mine, found, net::FloatEncoding::kFp32, values};
       work.update(table, 1, {&gradients, 1}, number, number);
       begin = end;

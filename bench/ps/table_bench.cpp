@@ -1,5 +1,5 @@
 // Tables: lookups of known keys, insertion, the longest stall of a growing table, bytes per row,
-// and what a snapshot costs.
+// what it costs when rows have to go, and what a snapshot costs.
 
 #include <algorithm>
 #include <random>
@@ -95,6 +95,49 @@ BENCHMARK(grow)
     ->Args({16, 1 << 20})
     ->Args({16, 50'000'000})
     ->Args({64, 1 << 20})
+    ->Iterations(1)
+    ->Unit(benchmark::kMillisecond);
+
+/// Steps of 4096 new ids in a table of limited capacity: until it is nearly full, and from then on.
+void go(benchmark::State& state) {
+  TableSpec spec = spec_of(16);
+  spec.limits = {.capacity_rows = state.range(0), .pinned_steps = 10};
+  double below_ms = 0, at_ms = 0, longest_below_ms = 0, longest_at_ms = 0, bytes_per_row = 0;
+  for (auto _ : state) {
+    Table table(spec, 1);
+    std::vector<Key> keys(4096);
+    std::vector<RowPointer> rows(keys.size());
+    const std::int64_t num_steps = 2 * state.range(0) / std::ssize(keys);
+    const std::int64_t num_below = num_steps * 2 / 5;
+    std::uint64_t next = 0;
+    for (std::int64_t step = 1; step <= num_steps; ++step) {
+      for (Key& key : keys) key = make_key(TableId{0}, next++);
+      std::sort(keys.begin(), keys.end());
+      const double begin_ms = thread_ms();
+      for (std::int64_t p = 0; p < Table::kPartitions; ++p) table.begin_step(p, step);
+      table.find_or_insert(keys, rows, step);
+      const double step_ms = thread_ms() - begin_ms;
+      const bool is_below = step <= num_below;
+      (is_below ? below_ms : at_ms) += step_ms;
+      double& longest_ms = is_below ? longest_below_ms : longest_at_ms;
+      longest_ms = std::max(longest_ms, step_ms);
+    }
+    below_ms /= static_cast<double>(num_below);
+    at_ms /= static_cast<double>(num_steps - num_below);
+    bytes_per_row =
+        static_cast<double>(table.resident_bytes()) / static_cast<double>(table.num_rows());
+  }
+  state.counters["below_capacity_ms"] = below_ms;
+  state.counters["at_capacity_ms"] = at_ms;
+  state.counters["longest_below_ms"] = longest_below_ms;
+  state.counters["longest_at_ms"] = longest_at_ms;
+  state.counters["bytes_per_row"] = bytes_per_row;
+}
+BENCHMARK(go)
+    ->ArgNames({"capacity"})
+    ->Args({1 << 20})
+    ->Args({10'000'000})
+    ->Args({50'000'000})
     ->Iterations(1)
     ->Unit(benchmark::kMillisecond);
 

@@ -1,0 +1,117 @@
+// Training alone, without reading: the batches of data.train are read into memory first, and one
+// pass over them is trained on before the clock starts, which also creates the rows. Prints one
+// JSON line: ex_s, and CPU time of all threads per example.
+//
+//   trainer_step_bench CONFIG SECONDS [key.path=value ...]
+
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <optional>
+
+#include <time.h>
+
+#include "satrap/core/error.h"
+#include "satrap/trainer/trainer.h"
+
+namespace satrap::trainer {
+namespace {
+
+double now(clockid_t clock) {
+  timespec t{};
+  clock_gettime(clock, &t);
+  return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_nsec) * 1e-9;
+}
+
+struct Moment {
+  double wall = now(CLOCK_MONOTONIC), cpu = now(CLOCK_PROCESS_CPUTIME_ID);
+};
+
+std::vector<data::Batch> read_all(const JobConfig& config) {
+  const data::Schema schema = data::resolve_schema(config.data);
+  const auto transforms = data::fit_transforms(config.data, schema, config.seed);
+  const auto source =
+      data::open_batches(config.data, schema, transforms, data::Role::kTrain,
+                         {.seed = config.seed, .batch_size = config.data.batch_size});
+  std::vector<data::Batch> batches;
+  for (data::Batch batch; source->next(batch);) batches.push_back(batch);
+  if (batches.size() > 1) batches.pop_back();  // the last may be shorter
+  return batches;
+}
+
+/// The batches in turn, over and over, until the time is up.
+class BatchesInMemory : public data::BatchSource {
+ public:
+  BatchesInMemory(const std::vector<data::Batch>& batches,
+                  double seconds,
+                  std::optional<Moment>& start)
+      : batches_(batches), seconds_(seconds), start_(start) {}
+
+  bool next(data::Batch& batch) override {
+    if (handed_out_ == batches_.size()) start_.emplace();
+    if (start_ && now(CLOCK_MONOTONIC) - start_->wall > seconds_) return false;
+    batch = batches_[handed_out_++ % batches_.size()];
+    rows_ += batch.num_rows;
+    return true;
+  }
+  data::DataPosition position() const override {
+    return {.epoch = 0, .batches = static_cast<std::int64_t>(handed_out_), .next_row = rows_};
+  }
+  data::ReadStats stats() const override { return {.rows = rows_}; }
+  void close() override {}
+
+ private:
+  const std::vector<data::Batch>& batches_;
+  const double seconds_;
+  std::optional<Moment>& start_;  // of the second pass
+  std::size_t handed_out_ = 0;
+  std::int64_t rows_ = 0;
+};
+
+int run(int argc, char** argv) {
+  std::vector<std::string> overrides(argv + 3, argv + argc);
+  const auto directory = std::filesystem::temp_directory_path() / "satrap_step_bench";
+  for (const char* fixed : {"checkpoint.every=never", "train.report_every=1h", "train.epochs=1"}) {
+    overrides.emplace_back(fixed);
+  }
+  overrides.push_back("run_dir=" + directory.string());
+  const JobConfig config = load_job(argv[1], overrides);
+  const std::vector<data::Batch> batches = read_all(config);
+  const std::int64_t rows = batches.front().num_rows;
+
+  std::optional<Moment> start;
+  Moment end;
+  TrainOptions options{.overwrite = true};
+  options.open_batches = [&](const data::ReadOptions&) {
+    return std::make_unique<BatchesInMemory>(batches, std::atof(argv[2]), start);
+  };
+  std::int64_t examples = 0;
+  options.on_report = [&](const Report& report) {
+    end = Moment();
+    examples = report.examples;
+  };
+  train(config, options);
+  std::filesystem::remove_all(directory);
+  const auto measured = static_cast<double>(examples - std::ssize(batches) * rows);
+  std::printf("{\"ex_s\": %.0f, \"cpu_us_ex\": %.2f, \"batches\": %zu, \"steps\": %.0f}\n",
+              measured / (end.wall - start->wall), (end.cpu - start->cpu) / measured * 1e6,
+              batches.size(), measured / static_cast<double>(rows));
+  return 0;
+}
+
+}  // namespace
+}  // namespace satrap::trainer
+
+int main(int argc, char** argv) {
+  if (argc < 3) {
+    std::fprintf(stderr, "usage: trainer_step_bench CONFIG SECONDS [key.path=value ...]\n");
+    return 2;
+  }
+  try {
+    return satrap::trainer::run(argc, argv);
+  } catch (const satrap::Error& error) {
+    std::fprintf(stderr, "error: %s\n", error.what());
+    return 1;
+  }
+}
