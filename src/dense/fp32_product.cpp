@@ -73,6 +73,7 @@ __attribute__((no_sanitize("address", "thread", "undefined"))) void multiply_til
     std::int64_t depth,
     const Tile& tile) {
   Vector sums[Rows][Vectors] = {};
+#pragma GCC unroll 4
   for (std::int64_t k = 0; k < depth; ++k) {
     Vector right[Vectors];
 #pragma GCC unroll 4
@@ -160,20 +161,40 @@ void copy_panel(const Operand& b,
   }
 }
 
+/// Rows [first, + depth) of `a`, whose transpose is the left operand, strip by strip: [columns /
+/// kTileRows, depth, kTileRows]. Where they are, a tile's numbers are one stride apart, which a
+/// power of two maps to few lines of the caches.
+void copy_strips(ConstMatrix a, std::int64_t first, std::int64_t depth, float* __restrict strips) {
+  for (std::int64_t r = 0; r < depth; ++r) {
+    const float* const row = a.row(first + r);
+    float* to = strips + r * kTileRows;
+    std::int64_t c = 0;
+    for (; c + kTileRows <= a.cols; c += kTileRows, to += depth * kTileRows) {
+      std::copy_n(row + c, kTileRows, to);
+    }
+    std::copy(row + c, row + a.cols, to);
+  }
+}
+
 }  // namespace
 
-void Fp32Product::multiply(ConstMatrix a_matrix,
+void Fp32Product::multiply(ConstMatrix a,
                            bool transpose_a,
                            ConstMatrix b_matrix,
                            bool transpose_b,
                            Matrix c,
                            const ProductEnd& end) {
   if (panel_.size() == 0) panel_ = AlignedBuffer(kPanelRows * kPanelCols);
-  const Operand a(a_matrix, transpose_a), b(b_matrix, transpose_b);
-  const std::int64_t depth = transpose_a ? a_matrix.rows : a_matrix.cols;
+  const Operand b(b_matrix, transpose_b);
+  const std::int64_t depth = transpose_a ? a.rows : a.cols;
+  const std::int64_t strips_size =
+      transpose_a ? (c.rows + kTileRows - 1) / kTileRows * kTileRows * std::min(kPanelRows, depth)
+                  : 0;
+  if (strips_.size() < strips_size) strips_ = AlignedBuffer(strips_size);
   for (std::int64_t k = 0; k == 0 || k < depth; k += kPanelRows) {
     const std::int64_t panel_rows = std::min(kPanelRows, depth - k);
     const bool last = k + panel_rows == depth;
+    if (transpose_a) copy_strips(a, k, panel_rows, strips_.data());
     for (std::int64_t j = 0; j < c.cols; j += kPanelCols) {
       const std::int64_t cols = std::min(kPanelCols, c.cols - j);
       const std::int64_t vectors = (cols + kVector - 1) / kVector;
@@ -186,9 +207,13 @@ void Fp32Product::multiply(ConstMatrix a_matrix,
                         end.accumulate || k > 0,
                         last && end.bias != nullptr ? end.bias + j : nullptr,
                         last && end.relu};
-        kKernels[static_cast<std::size_t>(vectors - 1)][static_cast<std::size_t>(rows - 1)](
-            a.data + i * a.row_step + k * a.col_step, a.row_step, a.col_step, panel_.data(),
-            panel_rows, tile);
+        const Kernel kernel =
+            kKernels[static_cast<std::size_t>(vectors - 1)][static_cast<std::size_t>(rows - 1)];
+        if (transpose_a) {
+          kernel(strips_.data() + i * panel_rows, 1, kTileRows, panel_.data(), panel_rows, tile);
+        } else {
+          kernel(a.row(i) + k, a.stride, 1, panel_.data(), panel_rows, tile);
+        }
       }
     }
   }

@@ -15,12 +15,13 @@ struct ProductEnd {
 /// Matrix products in fp32 on the calling thread, in tiles of registers (the inner kernels of Goto
 /// and van de Geijn 2008, "Anatomy of High-Performance Matrix Multiplication"). The right operand
 /// is copied into panels as wide as a tile; the left one is read where it is, since a network's are
-/// in a near cache already; bias and ReLU are added while the sums are in registers. A BLAS copies
-/// both operands, and bias and ReLU take another pass over the result.
+/// in a near cache already, or copied into strips as high as a tile if it is transposed; bias and
+/// ReLU are added while the sums are in registers. A BLAS copies both operands, and bias and ReLU
+/// take another pass over the result.
 ///
 /// An element's sum runs in the order of the inner dimension, whatever the shape of the rest: a
-/// result does not depend on how rows and columns are divided. Used by one thread; the panel is
-/// kept from product to product.
+/// result does not depend on how rows and columns are divided. Used by one thread; the
+/// copies' memory is kept from product to product.
 class Fp32Product {
  public:
   /// c = op(a) op(b), as `end` says; c overlaps with neither.
@@ -32,7 +33,7 @@ class Fp32Product {
                 const ProductEnd& end);
 
  private:
-  AlignedBuffer panel_;
+  AlignedBuffer panel_, strips_;
 };
 
 }  // namespace satrap::dense
