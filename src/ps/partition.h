@@ -23,7 +23,8 @@ struct Table::Partition {
             std::int64_t num_shards,
             std::int64_t stride_bytes,
             const RowLimits& limits)
-      : index(number, num_shards), arena(stride_bytes) {
+      : index(number, num_shards),
+        arena(stride_bytes, (number + 1) * (MemoryBlock::kHugePageBytes / 2 / kPartitions)) {
     if (limits.any()) ages.emplace(limits, number, num_shards);
   }
 

@@ -13,11 +13,17 @@ namespace satrap::ps {
 /// The rows of one partition by number: slab s holds the rows [kFirstSlab * (2^s - 1),
 /// kFirstSlab * (2^(s+1) - 1)). A row never moves. Rows that exist may be addressed by any thread
 /// while one thread adds rows.
+///
+/// The first write to a huge page has to wait until the system has cleared it, a fraction of a
+/// millisecond, or several where a virtual machine has to get it first. Pages are therefore written
+/// to `lead_bytes` ahead of the rows. Partitions have about as many rows as one another: with a
+/// lead of its own each gets its page in another step than the others.
 class RowArena {
  public:
   static constexpr std::int64_t kMaxRows = (std::int64_t{1} << 24) - 2;
 
-  explicit RowArena(std::int64_t stride_bytes) : stride_bytes_(stride_bytes) {}
+  explicit RowArena(std::int64_t stride_bytes, std::int64_t lead_bytes = 0)
+      : stride_bytes_(stride_bytes), lead_bytes_(lead_bytes) {}
 
   /// Address of row `number`, whose slab exists.
   RowPointer row(std::int64_t number) const {
@@ -29,7 +35,8 @@ class RowArena {
   /// Error(kUnavailable) when there is no memory.
   RowPointer add(std::int64_t number) {
     const Place place = place_of(number);
-    if (place.offset == 0) slabs_[place.slab] = MemoryBlock(slab_bytes(place.slab));
+    make_slab(place.slab);
+    touch_ahead(place);
     return slabs_[place.slab].data() + place.offset * stride_bytes_;
   }
 
@@ -47,12 +54,15 @@ class RowArena {
   }
 
   std::int64_t resident_bytes(std::int64_t num_rows) const {
-    std::int64_t bytes = 0;
-    for (std::size_t slab = 0; first_row(slab) < num_rows; ++slab) {
+    std::int64_t bytes = 0, ahead = 0;
+    std::size_t slab = 0;
+    for (; first_row(slab) < num_rows; ++slab) {
       const std::int64_t rows = std::min(num_rows - first_row(slab), kFirstSlab << slab);
-      const std::int64_t touched = rows * stride_bytes_;
+      const std::int64_t touched = rows * stride_bytes_ + (is_huge(slab) ? lead_bytes_ : 0);
       bytes += MemoryBlock::resident_bytes(slab_bytes(slab), touched);
+      ahead = rows * stride_bytes_ + lead_bytes_ - slab_bytes(slab);
     }
+    if (ahead > 0 && is_huge(slab)) bytes += MemoryBlock::resident_bytes(slab_bytes(slab), ahead);
     return bytes;
   }
 
@@ -73,8 +83,35 @@ class RowArena {
   }
   static std::int64_t first_row(std::size_t slab) { return (kFirstSlab << slab) - kFirstSlab; }
   std::int64_t slab_bytes(std::size_t slab) const { return (kFirstSlab << slab) * stride_bytes_; }
+  bool is_huge(std::size_t slab) const {
+    return slab < kMaxSlabs && slab_bytes(slab) >= MemoryBlock::kHugeBytes;
+  }
+  void make_slab(std::size_t slab) {
+    if (slabs_[slab].data() == nullptr) slabs_[slab] = MemoryBlock(slab_bytes(slab));
+  }
+  void touch_ahead(Place place) {
+    const std::int64_t reach = (place.offset + 1) * stride_bytes_ + lead_bytes_;
+    const std::int64_t beyond = reach - slab_bytes(place.slab);
+    if (beyond > 0) {
+      touch(place.slab + 1, beyond);
+    } else {
+      touch(place.slab, reach);
+    }
+  }
+  /// The page with the last of the first `bytes` of a slab. No row is there yet, or only a new one.
+  void touch(std::size_t slab, std::int64_t bytes) {
+    if (!is_huge(slab)) return;
+    const std::int64_t page = (bytes - 1) / MemoryBlock::kHugePageBytes;
+    if (slab < touched_slab_ || (slab == touched_slab_ && page <= touched_page_)) return;
+    make_slab(slab);
+    slabs_[slab].data()[page * MemoryBlock::kHugePageBytes] = std::byte{0};
+    touched_slab_ = slab;
+    touched_page_ = page;
+  }
 
-  const std::int64_t stride_bytes_;
+  const std::int64_t stride_bytes_, lead_bytes_;
+  std::size_t touched_slab_ = 0;  // and all before
+  std::int64_t touched_page_ = -1;
   std::array<MemoryBlock, kMaxSlabs> slabs_;
 };
 
