@@ -97,6 +97,21 @@ void BM_Cut(benchmark::State& state) {
 }
 BENCHMARK(BM_Cut)->Unit(benchmark::kMillisecond);
 
+/// The yardstick of BM_BatchesGzip: zlib alone.
+void BM_Zlib(benchmark::State& state) {
+  std::string buffer(std::size_t{1} << 20, '\0');
+  std::int64_t rows = 0;
+  for (auto _ : state) {
+    gzFile packed = gzopen(files().gzip().c_str(), "rb");
+    while (gzread(packed, buffer.data(), static_cast<unsigned>(buffer.size())) > 0) {
+    }
+    gzclose(packed);
+    rows += kRows;
+  }
+  count_rows(state, rows);
+}
+BENCHMARK(BM_Zlib)->Unit(benchmark::kMillisecond);
+
 void BM_Parse(benchmark::State& state) {
   const Schema schema = resolve_schema(criteo(files().plain()));
   LineCutter cutter(schema, {files().plain()}, {}, {});

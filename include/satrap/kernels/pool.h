@@ -78,7 +78,8 @@ inline void pool_bags(const GatherSource& source,
         offsets[b], offsets[b + 1],
         [&](std::int64_t i) {
           // Where the row is, is itself in memory: ask for that earlier still.
-          __builtin_prefetch(source.rows + source.unique_of[std::min(i + 8 * distance, end - 1)]);
+          const std::int64_t later = source.unique_of[std::min(i + 8 * distance, end - 1)];
+          __builtin_prefetch(static_cast<const void*>(source.rows + later));
           if (i + distance < end) prefetch_read(weights(i + distance), row_bytes);
           return weights(i);
         },
