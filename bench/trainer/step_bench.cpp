@@ -7,8 +7,10 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <deque>
 #include <filesystem>
 #include <optional>
+#include <utility>
 
 #include <time.h>
 
@@ -28,30 +30,34 @@ struct Moment {
   double wall = now(CLOCK_MONOTONIC), cpu = now(CLOCK_PROCESS_CPUTIME_ID);
 };
 
-std::vector<data::Batch> read_all(const JobConfig& config) {
+std::deque<data::Batch> read_all(const JobConfig& config) {
   const data::Schema schema = data::resolve_schema(config.data);
   const auto transforms = data::fit_transforms(config.data, schema, config.seed);
   const auto source =
       data::open_batches(config.data, schema, transforms, data::Role::kTrain,
                          {.seed = config.seed, .batch_size = config.data.batch_size});
-  std::vector<data::Batch> batches;
+  std::deque<data::Batch> batches;
   for (data::Batch batch; source->next(batch);) batches.push_back(batch);
   if (batches.size() > 1) batches.pop_back();  // the last may be shorter
   return batches;
 }
 
-/// The batches in turn, over and over, until the time is up.
+/// The batches in turn, over and over, until the time is up. Nothing is copied: the trainer asks
+/// with a batch that it has done with, which goes to the end of the queue.
 class BatchesInMemory : public data::BatchSource {
  public:
-  BatchesInMemory(const std::vector<data::Batch>& batches,
-                  double seconds,
-                  std::optional<Moment>& start)
-      : batches_(batches), seconds_(seconds), start_(start) {}
+  BatchesInMemory(std::deque<data::Batch> batches, double seconds, std::optional<Moment>& start)
+      : num_batches_(batches.size()),
+        batches_(std::move(batches)),
+        seconds_(seconds),
+        start_(start) {}
 
   bool next(data::Batch& batch) override {
-    if (handed_out_ == batches_.size()) start_.emplace();
+    if (handed_out_++ == num_batches_) start_.emplace();
     if (start_ && now(CLOCK_MONOTONIC) - start_->wall > seconds_) return false;
-    batch = batches_[handed_out_++ % batches_.size()];
+    if (batch.num_rows != 0) batches_.push_back(std::move(batch));
+    batch = std::move(batches_.front());
+    batches_.pop_front();
     rows_ += batch.num_rows;
     return true;
   }
@@ -62,7 +68,8 @@ class BatchesInMemory : public data::BatchSource {
   void close() override {}
 
  private:
-  const std::vector<data::Batch>& batches_;
+  const std::size_t num_batches_;
+  std::deque<data::Batch> batches_;
   const double seconds_;
   std::optional<Moment>& start_;  // of the second pass
   std::size_t handed_out_ = 0;
@@ -77,14 +84,15 @@ int run(int argc, char** argv) {
   }
   overrides.push_back("run_dir=" + directory.string());
   const JobConfig config = load_job(argv[1], overrides);
-  const std::vector<data::Batch> batches = read_all(config);
+  std::deque<data::Batch> batches = read_all(config);
+  const std::size_t num_batches = batches.size();
   const std::int64_t rows = batches.front().num_rows;
 
   std::optional<Moment> start;
   Moment end;
   TrainOptions options{.overwrite = true};
   options.open_batches = [&](const data::ReadOptions&) {
-    return std::make_unique<BatchesInMemory>(batches, std::atof(argv[2]), start);
+    return std::make_unique<BatchesInMemory>(std::move(batches), std::atof(argv[2]), start);
   };
   std::int64_t examples = 0;
   options.on_report = [&](const Report& report) {
@@ -93,10 +101,11 @@ int run(int argc, char** argv) {
   };
   train(config, options);
   std::filesystem::remove_all(directory);
-  const auto measured = static_cast<double>(examples - std::ssize(batches) * rows);
+  const auto measured =
+      static_cast<double>(examples - static_cast<std::int64_t>(num_batches) * rows);
   std::printf("{\"ex_s\": %.0f, \"cpu_us_ex\": %.2f, \"batches\": %zu, \"steps\": %.0f}\n",
               measured / (end.wall - start->wall), (end.cpu - start->cpu) / measured * 1e6,
-              batches.size(), measured / static_cast<double>(rows));
+              num_batches, measured / static_cast<double>(rows));
   return 0;
 }
 
