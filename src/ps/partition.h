@@ -8,6 +8,7 @@
 #include <optional>
 #include <vector>
 
+#include "satrap/kernels/dims.h"
 #include "satrap/ps/table.h"
 #include "src/ps/row_ages.h"
 #include "src/ps/row_arena.h"
@@ -46,6 +47,14 @@ struct Table::Partition {
   std::int64_t begun_step = 0;
   std::deque<Departed> departed;
   std::vector<std::uint32_t> free;
+  /// They are anywhere in memory: asks for the one that comes after the next few.
+  void prefetch_free(std::int64_t stride_bytes) const {
+    constexpr std::size_t kLookAhead = 4;
+    if (free.size() < kLookAhead) return;
+    const std::uint32_t number = free[free.size() - kLookAhead];
+    prefetch_write(arena.row(number), stride_bytes);
+    ages->prefetch(number);
+  }
   std::atomic<std::int64_t> num_gone = 0;  // in `departed` and `free`
 
   std::int64_t number_of(const std::byte* row) const {

@@ -24,6 +24,9 @@ class RowAges {
 
   std::int64_t step_of(std::int64_t number) { return last_asked(number); }
 
+  /// A number is to be given to add() soon.
+  void prefetch(std::int64_t number) const { __builtin_prefetch(last_asked_.row(number), 1); }
+
   /// `step` asks for the row.
   void touch(std::int64_t number, std::int64_t step) { last_asked(number) = to_stored(step); }
 

@@ -79,12 +79,16 @@ void Table::begin_step(std::int64_t partition_number, std::int64_t step) {
 /// Gives back the numbers of rows that went when `last_step` began or before: the updates of that
 /// step have been made, so nothing that is yet to come may want to know what they were.
 void Table::free_departed(Partition& partition, std::int64_t last_step) {
+  constexpr std::size_t kLookAhead = 8;
   while (!partition.departed.empty() && partition.departed.front().step <= last_step) {
     const std::lock_guard lock(partition.rows_mutex);
     for (std::size_t i = 0; i < kRowsPerLock; ++i) {
       if (partition.departed.empty() || partition.departed.front().step > last_step) return;
       const std::int64_t number = partition.departed.front().number;
       const RowPointer row = partition.arena.row(number);
+      if (partition.departed.size() > kLookAhead) {
+        __builtin_prefetch(partition.arena.row(partition.departed[kLookAhead].number), 1);
+      }
       copy_aside(partition, {&row, 1});
       header_of(row).last_step = 0;  // of no interest to snapshots
       partition.free.push_back(static_cast<std::uint32_t>(number));
@@ -251,6 +255,7 @@ RowPointer Table::append_row(Partition& partition, Key key, std::int64_t step) {
   partition.index.reserve(key, partition.arena);
   const std::int64_t number = is_reused ? partition.free.back() : end;
   const RowPointer row = is_reused ? partition.arena.row(number) : partition.arena.add(number);
+  if (is_reused) partition.prefetch_free(stride_bytes_);
   {
     std::unique_lock<std::mutex> rows_lock;  // a snapshot may be looking at it
     if (is_reused) rows_lock = std::unique_lock(partition.rows_mutex);
