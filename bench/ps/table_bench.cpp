@@ -1,11 +1,12 @@
 // Tables: lookups of known keys, insertion, the longest stall of a growing table, bytes per row,
-// what it costs when rows have to go, and what a snapshot costs.
+// what it costs when rows have to go, what a snapshot costs, and what new memory costs by itself.
 
 #include <algorithm>
 #include <random>
 #include <vector>
 
 #include <benchmark/benchmark.h>
+#include <sys/mman.h>
 #include <time.h>
 
 #include "satrap/ps/table.h"
@@ -62,6 +63,31 @@ void find_known(benchmark::State& state) {
   state.SetItemsProcessed(keys);
 }
 BENCHMARK(find_known)->ArgNames({"dim", "keys"})->ArgsProduct({{16, 64}, {1024, 16384, 262144}});
+
+/// What growing costs at the least, and the longest stall that it may bring: a plain loop over
+/// memory that the system has not given yet, 2 MiB at a time; huge: in huge pages.
+void touch_new_memory(benchmark::State& state) {
+  constexpr std::size_t kBytes = std::size_t{8} << 30, kStep = std::size_t{2} << 20;
+  std::vector<double> steps_ms;
+  for (auto _ : state) {
+    void* const memory = mmap(nullptr, kBytes, PROT_READ | PROT_WRITE,
+                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (memory == MAP_FAILED) return state.SkipWithError("mmap failed");
+    if (state.range(0) == 1) madvise(memory, kBytes, MADV_HUGEPAGE);
+    auto* const bytes = static_cast<volatile std::byte*>(memory);
+    for (std::size_t step = 0; step < kBytes; step += kStep) {
+      const double begin_ms = thread_ms();
+      for (std::size_t page = 0; page < kStep; page += 4096) bytes[step + page] = std::byte{1};
+      steps_ms.push_back(thread_ms() - begin_ms);
+    }
+    munmap(memory, kBytes);
+  }
+  std::ranges::sort(steps_ms);
+  state.counters["median_ms"] = steps_ms[steps_ms.size() / 2];
+  state.counters["p99_ms"] = steps_ms[steps_ms.size() * 99 / 100];
+  state.counters["longest_ms"] = steps_ms.back();
+}
+BENCHMARK(touch_new_memory)->ArgName("huge")->Arg(0)->Arg(1)->Iterations(4);
 
 /// Grows a table from nothing in steps of 2048 new ids; the longest step is the stall that growth
 /// may cause.

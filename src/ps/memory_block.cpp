@@ -1,6 +1,5 @@
 #include "src/ps/memory_block.h"
 
-#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <utility>
@@ -68,12 +67,6 @@ MemoryBlock& MemoryBlock::operator=(MemoryBlock&& other) noexcept {
   std::swap(mapping_, other.mapping_);
   std::swap(mapped_bytes_, other.mapped_bytes_);
   return *this;
-}
-
-std::int64_t MemoryBlock::resident_bytes(std::int64_t bytes, std::int64_t touched_bytes) {
-  if (bytes < kMappedBytes) return round_up(bytes, kAlignment);
-  const std::int64_t page = bytes >= kHugeBytes ? kHugePageBytes : kPageBytes;
-  return std::min(round_up(bytes, kPageBytes), round_up(touched_bytes, page));
 }
 
 }  // namespace satrap::ps

@@ -26,8 +26,10 @@ class MemoryBlock {
 
   std::byte* data() const { return data_; }
 
-  /// Memory that a block of `bytes` takes once its first `touched_bytes` have been written.
-  static std::int64_t resident_bytes(std::int64_t bytes, std::int64_t touched_bytes);
+  /// Of the pages that a mapped block of `bytes` has.
+  static constexpr std::int64_t page_bytes(std::int64_t bytes) {
+    return bytes >= kHugeBytes ? kHugePageBytes : kPageBytes;
+  }
 
  private:
   std::byte* data_ = nullptr;

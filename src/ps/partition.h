@@ -6,6 +6,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "satrap/kernels/dims.h"
@@ -22,10 +23,9 @@ namespace satrap::ps {
 struct Table::Partition {
   Partition(std::int64_t number,
             std::int64_t num_shards,
-            std::int64_t stride_bytes,
+            std::shared_ptr<RowMemory> memory,
             const RowLimits& limits)
-      : index(number, num_shards),
-        arena(stride_bytes, (number + 1) * (MemoryBlock::kHugePageBytes / 2 / kPartitions)) {
+      : index(number, num_shards), arena(std::move(memory), number) {
     if (limits.any()) ages.emplace(limits, number, num_shards);
   }
 

@@ -35,9 +35,10 @@ Table::Table(TableSpec spec, std::uint64_t seed, std::int64_t num_shards)
       stride_bytes_((row_bytes_ + kStrideMultiple - 1) / kStrideMultiple * kStrideMultiple),
       no_row_(static_cast<std::size_t>(stride_bytes_)) {
   SATRAP_CHECK(num_shards >= 1, "table '", spec_.name, "': ", num_shards, " shards");
+  const auto memory = std::make_shared<RowMemory>(stride_bytes_, kPartitions);
   for (std::int64_t p = 0; p < kPartitions; ++p) {
     partitions_[static_cast<std::size_t>(p)] =
-        std::make_unique<Partition>(p, num_shards, stride_bytes_, spec_.limits);
+        std::make_unique<Partition>(p, num_shards, memory, spec_.limits);
   }
   if (spec_.limits.admit_after <= 1) return;
   TableSpec candidates;
