@@ -76,7 +76,7 @@ void BM_Product(benchmark::State& state) {
 void layers(benchmark::internal::Benchmark* bench) {
   for (const std::int64_t kind : {0, 1, 2}) {
     for (const auto& [in, out] : std::vector<std::pair<std::int64_t, std::int64_t>>{
-             {13, 512}, {512, 256}, {256, 64}, {64, 16}, {367, 512}}) {
+             {13, 512}, {512, 256}, {256, 64}, {64, 16}, {367, 512}, {1677, 64}}) {
       for (const std::int64_t blas : {0, 1}) bench->Args({kind, in, out, blas});
     }
   }

@@ -53,11 +53,11 @@ void Gemm::multiply(ConstMatrix a,
   });
 }
 
-void Gemm::multiply_nt(ConstMatrix x, ConstMatrix w, Matrix y, const float* bias, bool relu) {
+void Gemm::multiply_nt(ConstMatrix x, ConstMatrix w, Matrix y, const ProductEnd& end) {
   SATRAP_CHECK(x.rows == y.rows && x.cols == w.cols && w.rows == y.cols, "x ", x.rows, "x", x.cols,
                ", w ", w.rows, "x", w.cols, ", y ", y.rows, "x", y.cols);
-  SATRAP_CHECK(bias != nullptr || !relu, "a product with ReLU and no bias");
-  multiply(x, false, w, true, y, {.bias = bias, .relu = relu});
+  SATRAP_CHECK(end.bias != nullptr || !end.relu, "a product with ReLU and no bias");
+  multiply(x, false, w, true, y, end);
 }
 
 void Gemm::multiply_nn(ConstMatrix dy, ConstMatrix w, Matrix dx) {

@@ -20,12 +20,8 @@ class Gemm {
   explicit Gemm(Precision precision) : precision_(precision) {}
   void set_pool(ThreadPool* pool) { pool_ = pool; }
 
-  /// y[n,m] = x[n,k] w[m,k]^T, with `bias` [m], if any, and ReLU, which goes with a bias
-  void multiply_nt(ConstMatrix x,
-                   ConstMatrix w,
-                   Matrix y,
-                   const float* bias = nullptr,
-                   bool relu = false);
+  /// y[n,m] (+)= x[n,k] w[m,k]^T, then what `end` says; ReLU goes with a bias.
+  void multiply_nt(ConstMatrix x, ConstMatrix w, Matrix y, const ProductEnd& end = {});
   void multiply_nn(ConstMatrix dy, ConstMatrix w, Matrix dx);  // dx[n,k] = dy[n,m] w[m,k]
   void multiply_tn(ConstMatrix dy,
                    ConstMatrix x,

@@ -14,6 +14,14 @@ MlpOptions inner(MlpOptions options) {
   return options;
 }
 
+Joined split_as(const ConstJoined& x, Matrix whole) {
+  return {whole.columns(0, x.left.cols), whole.columns(x.left.cols, x.right.cols)};
+}
+
+void add_wanted(ConstMatrix from, Matrix to) {
+  if (to.data != nullptr) add(from, to);
+}
+
 }  // namespace
 
 Heads::Heads(Layout& layout,
@@ -35,7 +43,7 @@ Heads::Heads(Layout& layout,
   if (output.num_labels > 1) dx_ = layout.add_scratch(in);
 }
 
-void Heads::forward(Pass& pass, ConstMatrix x, Matrix logits) const {
+void Heads::forward(Pass& pass, ConstJoined x, Matrix logits) const {
   for (std::size_t l = 0; l < heads_.size(); ++l) {
     const Head& head = heads_[l];
     const Matrix logit = logits.columns(static_cast<std::int64_t>(l), 1);
@@ -57,16 +65,18 @@ std::string Heads::write(Script& script, const std::string& x) const {
   return heads_.size() == 1 ? logits : script.let("torch.cat([" + logits + "], 1)");
 }
 
-void Heads::backward(Pass& pass, ConstMatrix x, Matrix dlogits, Matrix dx) const {
+void Heads::backward(Pass& pass, ConstJoined x, Matrix dlogits, Joined dx) const {
   for (std::size_t l = heads_.size(); l-- > 0;) {
     const bool first = l + 1 == heads_.size();
-    const Matrix of_head = first ? dx : pass.scratch(dx_);
+    const Joined of_head = first ? dx : split_as(x, pass.scratch(dx_));
     backward(pass, heads_[l], x, dlogits.columns(static_cast<std::int64_t>(l), 1), of_head);
-    if (!first) add(of_head, dx);
+    if (first) continue;
+    add_wanted(of_head.left, dx.left);
+    add_wanted(of_head.right, dx.right);
   }
 }
 
-void Heads::backward(Pass& pass, const Head& head, ConstMatrix x, Matrix dlogit, Matrix dx) const {
+void Heads::backward(Pass& pass, const Head& head, ConstJoined x, Matrix dlogit, Joined dx) const {
   if (head.hidden.empty()) return head.logit.backward(pass, x, ConstMatrix(), dlogit, dx);
   const Matrix output = pass.scratch(head.output), doutput = pass.scratch(head.doutput);
   head.logit.backward(pass, output, ConstMatrix(), dlogit, doutput);
@@ -84,7 +94,7 @@ Top::Top(Layout& layout,
       output_(layout.add_scratch(widths.empty() ? 0 : shared_.out())),
       doutput_(layout.add_scratch(widths.empty() ? 0 : shared_.out())) {}
 
-void Top::forward(Pass& pass, ConstMatrix x, Matrix logits) const {
+void Top::forward(Pass& pass, ConstJoined x, Matrix logits) const {
   if (shared_.empty()) return heads_.forward(pass, x, logits);
   shared_.forward(pass, x, pass.scratch(output_));
   heads_.forward(pass, pass.scratch(output_), logits);
@@ -94,7 +104,7 @@ std::string Top::write(Script& script, const std::string& x) const {
   return heads_.write(script, shared_.write(script, x));
 }
 
-void Top::backward(Pass& pass, ConstMatrix x, Matrix dlogits, Matrix dx) const {
+void Top::backward(Pass& pass, ConstJoined x, Matrix dlogits, Joined dx) const {
   if (shared_.empty()) return heads_.backward(pass, x, dlogits, dx);
   const Matrix output = pass.scratch(output_), doutput = pass.scratch(doutput_);
   heads_.backward(pass, output, dlogits, doutput);

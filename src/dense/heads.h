@@ -32,10 +32,10 @@ class Heads {
         const Output& output,
         MlpOptions options);
 
-  void forward(Pass& pass, ConstMatrix x, Matrix logits) const;
+  void forward(Pass& pass, ConstJoined x, Matrix logits) const;
   std::string write(Script& script, const std::string& x) const;
   /// `dlogits` may be changed; dx is overwritten.
-  void backward(Pass& pass, ConstMatrix x, Matrix dlogits, Matrix dx) const;
+  void backward(Pass& pass, ConstJoined x, Matrix dlogits, Joined dx) const;
 
  private:
   struct Head {
@@ -43,7 +43,7 @@ class Heads {
     Linear logit;
     ScratchId output, doutput;  // of `hidden`
   };
-  void backward(Pass& pass, const Head& head, ConstMatrix x, Matrix dlogit, Matrix dx) const;
+  void backward(Pass& pass, const Head& head, ConstJoined x, Matrix dlogit, Joined dx) const;
 
   std::vector<Head> heads_;
   ScratchId dx_ = 0;  // of one head, where there are several
@@ -64,9 +64,9 @@ class Top {
 
   std::int64_t in() const { return shared_.in(); }
 
-  void forward(Pass& pass, ConstMatrix x, Matrix logits) const;
+  void forward(Pass& pass, ConstJoined x, Matrix logits) const;
   std::string write(Script& script, const std::string& x) const;
-  void backward(Pass& pass, ConstMatrix x, Matrix dlogits, Matrix dx) const;
+  void backward(Pass& pass, ConstJoined x, Matrix dlogits, Joined dx) const;
 
  private:
   Mlp shared_;  // may be empty

@@ -19,13 +19,19 @@ Linear::Linear(Layout& layout,
       weight_(layout.add_parameter(name + ".weight", {out, in}, in)),
       bias_(layout.add_parameter(name + ".bias", {out}, in)) {}
 
-void Linear::forward(Pass& pass, ConstMatrix x, Matrix y) const {
+void Linear::forward(Pass& pass, ConstJoined x, Matrix y) const {
+  const ConstMatrix weight = pass.value(weight_);
   const float* bias = pass.value(bias_).data;
+  const ConstMatrix left = weight.columns(0, x.left.cols);
+  const ConstMatrix right = weight.columns(x.left.cols, x.right.cols);
   if (out_ == 1 && !relu_) {
-    dot_rows(x, pass.value(weight_).data, bias, y, /*add=*/false);
+    dot_rows(x.left, left.data, bias, y, /*add=*/false);
+    if (x.is_split()) dot_rows(x.right, right.data, nullptr, y, /*add=*/true);
     return;
   }
-  pass.gemm().multiply_nt(x, pass.value(weight_), y, bias, relu_);
+  if (x.is_split()) pass.gemm().multiply_nt(x.right, right, y);
+  pass.gemm().multiply_nt(x.left, left, y,
+                          {.accumulate = x.is_split(), .bias = bias, .relu = relu_});
 }
 
 std::string Linear::write(Script& script, const std::string& x) const {
@@ -34,23 +40,40 @@ std::string Linear::write(Script& script, const std::string& x) const {
   return script.let(relu_ ? "torch.relu(" + y + ")" : y);
 }
 
-void Linear::backward(Pass& pass, ConstMatrix x, ConstMatrix y, Matrix dy, Matrix dx) const {
-  const ConstMatrix weight = pass.value(weight_);
+void Linear::backward(Pass& pass, ConstJoined x, ConstMatrix y, Matrix dy, Joined dx) const {
+  if (out_ == 1 && !relu_) return dot_backward(pass, x, dy, dx);
   float* dbias = pass.gradient(bias_).data;
-  if (out_ == 1 && !relu_) {
-    dot_rows_backward(x, weight.data, dy, dx, pass.gradient(weight_).data, dbias,
-                      pass.accumulate());
-    finished(pass);
-    return;
-  }
   if (relu_) {
     relu_backward_sum_columns(y, dy, dbias, pass.accumulate());
   } else {
     sum_columns(dy, dbias, pass.accumulate());
   }
-  pass.gemm().multiply_tn(dy, x, pass.gradient(weight_), pass.accumulate());
+  const ConstMatrix weight = pass.value(weight_);
+  const Matrix dweight = pass.gradient(weight_);
+  const auto multiply_tn = [&](ConstMatrix part, std::int64_t first) {
+    pass.gemm().multiply_tn(dy, part, dweight.columns(first, part.cols), pass.accumulate());
+  };
+  multiply_tn(x.left, 0);
+  if (x.is_split()) multiply_tn(x.right, x.left.cols);
   finished(pass);
-  if (dx.data != nullptr) pass.gemm().multiply_nn(dy, weight, dx);
+  const auto multiply_nn = [&](Matrix part, std::int64_t first) {
+    if (part.data == nullptr) return;
+    pass.gemm().multiply_nn(dy, weight.columns(first, part.cols), part);
+  };
+  multiply_nn(dx.left, 0);
+  multiply_nn(dx.right, x.left.cols);
+}
+
+void Linear::dot_backward(Pass& pass, ConstJoined x, ConstMatrix dy, Joined dx) const {
+  const ConstMatrix weight = pass.value(weight_);
+  const Matrix dweight = pass.gradient(weight_);
+  dot_rows_backward(x.left, weight.data, dy, dx.left, dweight.data, pass.gradient(bias_).data,
+                    pass.accumulate());
+  if (x.is_split()) {
+    dot_rows_backward(x.right, weight.data + x.left.cols, dy, dx.right, dweight.data + x.left.cols,
+                      nullptr, pass.accumulate());
+  }
+  finished(pass);
 }
 
 void Linear::finished(Pass& pass) const {
@@ -126,12 +149,12 @@ Mlp::Mlp(Layout& layout,
 
 std::int64_t Mlp::out() const { return layers_.empty() ? in_ : layers_.back().linear.out(); }
 
-void Mlp::forward(Pass& pass, ConstMatrix x, Matrix out) const {
+void Mlp::forward(Pass& pass, ConstJoined x, Matrix out) const {
   SATRAP_CHECK(!layers_.empty(), "an MLP without layers computes nothing");
   for (const Layer& layer : layers_) {
     const Matrix y = &layer == &layers_.back()
                          ? out
-                         : Matrix(pass.scratch(layer.output).data, x.rows, layer.linear.out());
+                         : Matrix(pass.scratch(layer.output).data, x.rows(), layer.linear.out());
     layer.linear.forward(pass, x, y);
     if (layer.batch_norm) layer.batch_norm->forward(pass, y);
     if (layer.dropout > 0.0 && pass.training()) {
@@ -150,21 +173,22 @@ std::string Mlp::write(Script& script, std::string x) const {
   return x;
 }
 
-void Mlp::backward(Pass& pass, ConstMatrix x, ConstMatrix out, Matrix dout, Matrix dx) const {
+void Mlp::backward(Pass& pass, ConstJoined x, ConstMatrix out, Matrix dout, Joined dx) const {
   ConstMatrix y = out;
   Matrix dy = dout;
   for (std::size_t i = layers_.size(); i-- > 0;) {
     const Layer& layer = layers_[i];
-    const ConstMatrix input =
-        i == 0 ? x : Matrix(pass.scratch(layers_[i - 1].output).data, x.rows, layer.linear.in());
-    const Matrix dinput =
-        i == 0 ? dx : Matrix(pass.scratch(delta_[i % 2]).data, input.rows, input.cols);
+    const Matrix before =  // the output of the layer before
+        i == 0 ? Matrix()
+               : Matrix(pass.scratch(layers_[i - 1].output).data, x.rows(), layer.linear.in());
+    const Matrix dbefore =
+        i == 0 ? Matrix() : Matrix(pass.scratch(delta_[i % 2]).data, before.rows, before.cols);
     // A dropped element of y is zero, and so its gradient is masked together with the ReLU's.
     if (layer.dropout > 0.0) scale(dy, static_cast<float>(1.0 / (1.0 - layer.dropout)));
     if (layer.batch_norm) layer.batch_norm->backward(pass, y, dy);
-    layer.linear.backward(pass, input, y, dy, dinput);
-    y = input;
-    dy = dinput;
+    layer.linear.backward(pass, i == 0 ? x : before, y, dy, i == 0 ? dx : dbefore);
+    y = before;
+    dy = dbefore;
   }
 }
 

@@ -22,13 +22,15 @@ class Linear {
   std::int64_t in() const { return in_; }
   std::int64_t out() const { return out_; }
 
-  void forward(Pass& pass, ConstMatrix x, Matrix y) const;
+  void forward(Pass& pass, ConstJoined x, Matrix y) const;
   std::string write(Script& script, const std::string& x) const;
 
-  /// `dy` is the gradient of y, and is changed; dx.data null: not wanted.
-  void backward(Pass& pass, ConstMatrix x, ConstMatrix y, Matrix dy, Matrix dx) const;
+  /// `dy` is the gradient of y, and is changed; dx is split as x is; a part of it whose data is
+  /// null is not wanted.
+  void backward(Pass& pass, ConstJoined x, ConstMatrix y, Matrix dy, Joined dx) const;
 
  private:
+  void dot_backward(Pass& pass, ConstJoined x, ConstMatrix dy, Joined dx) const;
   void finished(Pass& pass) const;
 
   std::int64_t in_, out_;
@@ -76,11 +78,11 @@ class Mlp {
   std::int64_t out() const;  // in() if there is no layer
 
   /// Not for an empty one.
-  void forward(Pass& pass, ConstMatrix x, Matrix out) const;
+  void forward(Pass& pass, ConstJoined x, Matrix out) const;
   /// x itself if there is no layer.
   std::string write(Script& script, std::string x) const;
-  /// `out` as forward left it; `dout` is changed; dx.data null: not wanted.
-  void backward(Pass& pass, ConstMatrix x, ConstMatrix out, Matrix dout, Matrix dx) const;
+  /// `out` as forward left it; `dout` is changed; dx as Linear's.
+  void backward(Pass& pass, ConstJoined x, ConstMatrix out, Matrix dout, Joined dx) const;
 
  private:
   struct Layer {

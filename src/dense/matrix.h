@@ -36,4 +36,24 @@ struct MatrixView {
 using Matrix = MatrixView<float>;
 using ConstMatrix = MatrixView<const float>;
 
+/// One matrix, or two of as many rows that stand for one: the columns of `left`, then those of
+/// `right`, which has none if there is just one. A layer reads its input where it is, so nobody has
+/// to copy two outputs into one matrix for it.
+template <class T>
+struct JoinedView {
+  MatrixView<T> left, right;
+
+  template <class U>
+  JoinedView(MatrixView<U> whole) : left(whole) {}  // NOLINT(google-explicit-constructor)
+  JoinedView(MatrixView<T> first, MatrixView<T> second)
+      : left(first.cols > 0 ? first : second), right(first.cols > 0 ? second : MatrixView<T>()) {}
+
+  bool is_split() const { return right.cols > 0; }
+  std::int64_t rows() const { return left.rows; }
+  std::int64_t cols() const { return left.cols + right.cols; }
+};
+
+using Joined = JoinedView<float>;
+using ConstJoined = JoinedView<const float>;
+
 }  // namespace satrap::dense

@@ -83,8 +83,9 @@ void scale(Matrix dy, float factor) {
 }
 
 void dot_rows(ConstMatrix x, const float* w, const float* bias, Matrix y, bool add) {
+  const float constant = bias == nullptr ? 0.0F : *bias;
   for (std::int64_t r = 0; r < x.rows; ++r) {
-    const float v = dot(x.row(r), w, x.cols) + *bias;
+    const float v = dot(x.row(r), w, x.cols) + constant;
     *y.row(r) = add ? *y.row(r) + v : v;
   }
 }
@@ -98,14 +99,14 @@ void dot_rows_backward(ConstMatrix x,
                        bool accumulate) {
   if (!accumulate) {
     std::fill_n(dw, x.cols, 0.0F);
-    *db = 0.0F;
+    if (db != nullptr) *db = 0.0F;
   }
   for (std::int64_t r = 0; r < x.rows; ++r) {
     const float d = *dy.row(r);
     const float* __restrict in = x.row(r);
     float* __restrict total = dw;
     for (std::int64_t c = 0; c < x.cols; ++c) total[c] += d * in[c];
-    *db += d;
+    if (db != nullptr) *db += d;
     if (dx.data == nullptr) continue;
     float* __restrict out = dx.row(r);
     for (std::int64_t c = 0; c < x.cols; ++c) out[c] = d * w[c];

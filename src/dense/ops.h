@@ -30,9 +30,10 @@ void dropout(Matrix y, double rate, std::uint64_t seed, std::int64_t first_row);
 /// dy *= factor.
 void scale(Matrix dy, float factor);
 
-/// A linear layer of one output: y[r] = x[r] . w + bias, or += if `add`.
+/// A linear layer of one output: y[r] = x[r] . w + bias, or += if `add`; null: no bias.
 void dot_rows(ConstMatrix x, const float* w, const float* bias, Matrix y, bool add);
-/// Its backward: dx[r] = dy[r] w (unless dx.data is null), dw (+)= sum dy[r] x[r], db likewise.
+/// Its backward: dx[r] = dy[r] w (unless dx.data is null), dw (+)= sum dy[r] x[r], db likewise
+/// (unless null).
 void dot_rows_backward(ConstMatrix x,
                        const float* w,
                        ConstMatrix dy,

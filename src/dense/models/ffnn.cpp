@@ -1,7 +1,6 @@
 #include "src/dense/heads.h"
 #include "src/dense/layers.h"
 #include "src/dense/model.h"
-#include "src/dense/ops.h"
 
 namespace satrap::dense {
 namespace {
@@ -31,18 +30,19 @@ class Ffnn : public Model {
              config.top,
              {shape.num_labels(), config.head},
              {.relu = has_relu(config), .dropout = config.dropout}),
-        joined_(layout.add_scratch(top_.in())),
-        djoined_(layout.add_scratch(top_.in())) {}
+        sparse_out_(scratch_for(sparse_, layout)),
+        bottom_out_(scratch_for(bottom_, layout)),
+        dsparse_(scratch_for(sparse_, layout)),
+        dbottom_(scratch_for(bottom_, layout)) {}
 
   bool needs_whole_batch() const override {
     return batch_norm_ && !(sparse_.empty() && bottom_.empty());
   }
 
   void forward(Pass& pass, const ModelInput& input, Matrix logits) const override {
-    const Matrix joined = pass.scratch(joined_);
-    tower(pass, sparse_, input.pooled, sparse_part(joined));
-    tower(pass, bottom_, input.numeric, bottom_part(joined));
-    top_.forward(pass, joined, logits);
+    if (!sparse_.empty()) sparse_.forward(pass, input.pooled, pass.scratch(sparse_out_));
+    if (!bottom_.empty()) bottom_.forward(pass, input.numeric, pass.scratch(bottom_out_));
+    top_.forward(pass, joined(pass, input), logits);
   }
 
   std::string write(Script& script) const override {
@@ -55,15 +55,14 @@ class Ffnn : public Model {
                 const ModelInput& input,
                 Matrix dlogits,
                 Matrix dpooled) const override {
-    const Matrix joined = pass.scratch(joined_), djoined = pass.scratch(djoined_);
-    top_.backward(pass, joined, dlogits, djoined);
+    const Matrix dsparse = sparse_.empty() ? dpooled : pass.scratch(dsparse_);
+    const Matrix dbottom = bottom_.empty() ? Matrix() : pass.scratch(dbottom_);
+    top_.backward(pass, joined(pass, input), dlogits, {dsparse, dbottom});
     if (!bottom_.empty()) {
-      bottom_.backward(pass, input.numeric, bottom_part(joined), bottom_part(djoined), Matrix());
+      bottom_.backward(pass, input.numeric, pass.scratch(bottom_out_), dbottom, Matrix());
     }
-    if (sparse_.empty()) {
-      copy(sparse_part(djoined), dpooled);
-    } else {
-      sparse_.backward(pass, input.pooled, sparse_part(joined), sparse_part(djoined), dpooled);
+    if (!sparse_.empty()) {
+      sparse_.backward(pass, input.pooled, pass.scratch(sparse_out_), dsparse, dpooled);
     }
   }
 
@@ -75,20 +74,19 @@ class Ffnn : public Model {
             .batch_norm = config.batch_norm,
             .dropout = config.dropout};
   }
-  static void tower(Pass& pass, const Mlp& mlp, ConstMatrix x, Matrix out) {
-    if (mlp.empty()) {
-      copy(x, out);
-    } else {
-      mlp.forward(pass, x, out);
-    }
+  static ScratchId scratch_for(const Mlp& tower, Layout& layout) {
+    return layout.add_scratch(tower.empty() ? 0 : tower.out());
   }
-  Matrix sparse_part(Matrix joined) const { return joined.columns(0, sparse_.out()); }
-  Matrix bottom_part(Matrix joined) const { return joined.columns(sparse_.out(), bottom_.out()); }
+  // [s, d]
+  ConstJoined joined(Pass& pass, const ModelInput& input) const {
+    return {sparse_.empty() ? input.pooled : ConstMatrix(pass.scratch(sparse_out_)),
+            bottom_.empty() ? input.numeric : ConstMatrix(pass.scratch(bottom_out_))};
+  }
 
   bool batch_norm_;
   Mlp sparse_, bottom_;
   Top top_;
-  ScratchId joined_, djoined_;
+  ScratchId sparse_out_, bottom_out_, dsparse_, dbottom_;
 };
 
 }  // namespace
