@@ -9,7 +9,7 @@
 #include "src/dense/aligned_buffer.h"
 #include "src/dense/heads.h"
 
-namespace satrap::dense {
+namespace satrap::dense::joined_test {
 namespace {
 
 constexpr std::int64_t kRows = 37, kLeft = 19, kRight = 5, kIn = kLeft + kRight;
@@ -119,4 +119,4 @@ TEST(JoinedView, OfAnEmptyMatrixAndAnotherIsTheOther) {
 }
 
 }  // namespace
-}  // namespace satrap::dense
+}  // namespace satrap::dense::joined_test
