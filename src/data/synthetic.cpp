@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "satrap/core/error.h"
-#include "src/data/portable_math.h"
+#include "satrap/core/portable_math.h"
 #include "src/data/synthetic_feature.h"
 #include "src/data/synthetic_numeric.h"
 

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "satrap/core/hash.h"
-#include "src/data/portable_math.h"
+#include "satrap/core/portable_math.h"
 
 namespace satrap::data {
 namespace {

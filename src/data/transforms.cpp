@@ -7,6 +7,7 @@
 
 #include "satrap/core/error.h"
 #include "satrap/core/hash.h"
+#include "satrap/core/portable_math.h"
 
 namespace satrap::data {
 namespace {
@@ -75,7 +76,11 @@ float before_scaling(float x, const NumericConfig& config) {
 
 }  // namespace
 
-float signed_log1p(float x) { return std::copysign(std::log1p(std::fabs(x)), x); }
+float signed_log1p(float x) {
+  if (!std::isfinite(x)) return x;
+  const double size = std::fabs(static_cast<double>(x));
+  return std::copysign(static_cast<float>(portable_log1p(size)), x);
+}
 
 FittedTransforms fixed_transforms(const Schema& schema) {
   SATRAP_CHECK(!schema.needs_fit(), "the schema has transforms that are fitted");

@@ -5,7 +5,7 @@
 
 #include "satrap/core/error.h"
 #include "satrap/core/hash.h"
-#include "src/data/portable_math.h"
+#include "satrap/core/portable_math.h"
 
 namespace satrap::data {
 namespace {

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "satrap/core/hash.h"
+#include "satrap/core/portable_math.h"
 #include "src/dense/lanes.h"
 
 namespace satrap::dense {
@@ -247,11 +248,24 @@ void cross_backward(ConstMatrix x0, ConstMatrix u, ConstMatrix d, Matrix dx0, Ma
   }
 }
 
+namespace {
+
+float probability_of(float logit) {
+  return static_cast<float>(portable_sigmoid(static_cast<double>(logit)));
+}
+
+// log(1 + e^-size), for size >= 0 or NaN, which comes through.
+double softplus_of_minus(double size) {
+  return size < 700.0 ? portable_log1p(portable_exp(-size)) : (size > 0.0 ? 0.0 : size);
+}
+
+}  // namespace
+
 void sigmoid(ConstMatrix logits, float* probabilities) {
   for (std::int64_t r = 0; r < logits.rows; ++r) {
     const float* z = logits.row(r);
     for (std::int64_t c = 0; c < logits.cols; ++c) {
-      *probabilities++ = 1.0F / (1.0F + std::exp(-z[c]));
+      *probabilities++ = probability_of(z[c]);
     }
   }
 }
@@ -268,9 +282,10 @@ double binary_cross_entropy(ConstMatrix logits,
       const float z = logits.row(r)[c], label = *labels;
       // log(1 + e^z) - label z without overflow; NaN and infinity come through.
       const float positive = z < 0.0F ? 0.0F : z;
-      const float of_row = positive - z * label + std::log1p(std::exp(-std::fabs(z)));
-      loss += static_cast<double>(weights[c]) * static_cast<double>(of_row);
-      *probabilities = 1.0F / (1.0F + std::exp(-z));
+      const double of_row = static_cast<double>(positive - z * label) +
+                            softplus_of_minus(std::fabs(static_cast<double>(z)));
+      loss += static_cast<double>(weights[c]) * of_row;
+      *probabilities = probability_of(z);
       dlogits.row(r)[c] = (*probabilities - label) * (factor * weights[c]);
     }
   }

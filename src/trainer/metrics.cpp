@@ -5,6 +5,7 @@
 
 #include "satrap/core/auc.h"
 #include "satrap/core/error.h"
+#include "satrap/core/portable_math.h"
 
 namespace satrap::trainer {
 namespace {
@@ -12,7 +13,7 @@ namespace {
 /// Logloss of always predicting the mean label: its entropy. 0 with one class only.
 double entropy(double mean_label) {
   if (mean_label <= 0.0 || mean_label >= 1.0) return 0.0;
-  return -mean_label * std::log(mean_label) - (1.0 - mean_label) * std::log1p(-mean_label);
+  return -mean_label * portable_log(mean_label) - (1.0 - mean_label) * portable_log1p(-mean_label);
 }
 
 void check_sizes(std::span<const float> probabilities, std::span<const float> labels) {
@@ -33,12 +34,12 @@ Metrics compute_metrics(std::span<const float> probabilities, std::span<const fl
     SATRAP_CHECK(labels[i] == 0.0F || labels[i] == 1.0F, "label ", i, " is ", labels[i]);
     const float p = probabilities[i];
     const auto clipped = static_cast<double>(std::clamp(p, kClip, 1.0F - kClip));
-    sum_loss -= std::log(labels[i] == 1.0F ? clipped : 1.0 - clipped);
+    sum_loss -= portable_log(labels[i] == 1.0F ? clipped : 1.0 - clipped);
     sum_probabilities += static_cast<double>(p);
     sum_labels += static_cast<double>(labels[i]);
   }
   const auto examples = static_cast<double>(labels.size());
-  metrics.logloss = sum_loss / examples;
+  metrics.logloss = std::isnan(sum_probabilities) ? sum_probabilities : sum_loss / examples;
   metrics.auc = auc(probabilities, labels);
   const double base = entropy(sum_labels / examples);
   if (base > 0.0) metrics.ne = metrics.logloss / base;

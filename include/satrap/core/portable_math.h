@@ -4,10 +4,11 @@
 #include <cstdint>
 
 // Logarithm and exponential of nothing but IEEE additions, multiplications, divisions and integer
-// operations: the same bits on every machine and compiler (libm promises no such thing), whether
-// the compiler vectorises a loop over them or not. Relative error below 1e-13, no special values.
+// operations: the same bits on every machine and compiler (libm promises no such thing, and changes
+// with its version), whether the compiler vectorises a loop over them or not. Relative error below
+// 1e-13, no special values unless said.
 
-namespace satrap::data {
+namespace satrap {
 
 /// Natural logarithm of a positive, normal, finite x.
 inline double portable_log(double x) {
@@ -35,6 +36,13 @@ inline double portable_log(double x) {
   return e * kLn2High + (2.0 * f * series + e * kLn2Low);
 }
 
+/// log(1 + x) for a finite x > -1, exact for tiny ones: what adding 1 has rounded away of x is
+/// given back (Kahan's correction). x = 0 gives itself, with its sign.
+inline double portable_log1p(double x) {
+  const double sum = 1.0 + x, taken = sum - 1.0;
+  return taken == 0.0 ? x : portable_log(sum) * (x / taken);
+}
+
 /// e^x for |x| <= 700.
 inline double portable_exp(double x) {
   constexpr double kLn2High = 0x1.62e42fefa38p-1, kLn2Low = 0x1.ef35793c7673p-45;
@@ -60,10 +68,11 @@ inline double portable_exp(double x) {
   return std::bit_cast<double>(std::bit_cast<std::uint64_t>(series) + scale);
 }
 
-/// 1 / (1 + e^-x).
+/// 1 / (1 + e^-x). NaN stays NaN.
 inline double portable_sigmoid(double x) {
+  if (x != x) return x;
   const double bounded = x < -700.0 ? -700.0 : (x > 700.0 ? 700.0 : x);
   return 1.0 / (1.0 + portable_exp(-bounded));
 }
 
-}  // namespace satrap::data
+}  // namespace satrap
