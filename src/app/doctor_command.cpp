@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "commands.h"
 #include "machine.h"
@@ -31,12 +32,11 @@ std::string describe_threads(const Machine& machine) {
 }
 
 std::string describe_precision() {
-  const bool bf16 = dense::fastest_precision() == dense::Precision::kBf16;
+  const bool bf16 = dense::fastest_precision(inspect_cpu()) == dense::Precision::kBf16;
   const dense::ProductRates rates = dense::measure_products();
   return fmt::format(
-      "fp32; train.precision=auto picks {} here: products run at {:.0f} GFLOP/s per thread in "
-      "fp32, "
-      "{:.0f} in bf16",
+      "fp32; train.precision=auto picks {} here: products run at {:.3g} GFLOP/s per thread in "
+      "fp32, {:.3g} in bf16",
       bf16 ? "bf16" : "fp32", rates.fp32, rates.bf16);
 }
 
@@ -63,8 +63,8 @@ int doctor() {
   const Build build = inspect_build();
   std::string text = line("satrap", SATRAP_VERSION);
   text += line("build", describe_build(build));
-  text += line("cpu", machine.cpu);
-  text += line("features", machine.cpu_features);
+  text += line("cpu", machine.cpu.name);
+  text += line("features", fmt::format("{}", fmt::join(machine.cpu.features, " ")));
   text += line("threads", describe_threads(machine));
   text += line("memory", describe_memory(machine));
   text += line("libc", machine.libc);

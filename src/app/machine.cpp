@@ -2,8 +2,6 @@
 
 #include <array>
 #include <fstream>
-#include <sstream>
-#include <utility>
 
 #include <fmt/format.h>
 #include <gnu/libc-version.h>
@@ -15,22 +13,14 @@
 namespace satrap::app {
 namespace {
 
-/// The text behind `name :` in a file of such lines (/proc/cpuinfo, /proc/meminfo).
-std::string field_of(const char* path, const std::string& name) {
-  std::ifstream file(path);
-  std::string line;
-  while (std::getline(file, line)) {
-    const std::size_t colon = line.find(':');
-    if (colon == std::string::npos || line.compare(0, name.size(), name) != 0) continue;
-    const std::size_t text = line.find_first_not_of(" \t", colon + 1);
-    return text == std::string::npos ? "" : line.substr(text);
+/// A size of /proc/meminfo, in bytes.
+std::int64_t memory_field(const std::string& name) {
+  std::ifstream file("/proc/meminfo");
+  std::string word;
+  while (file >> word && word != name + ":") {
   }
-  return "";
-}
-
-std::int64_t kib_field_of(const char* path, const std::string& name) {
   std::int64_t kib = 0;
-  std::istringstream(field_of(path, name)) >> kib;
+  file >> kib;
   return kib * 1024;
 }
 
@@ -58,19 +48,12 @@ std::int64_t count_usable_cpus() {
 
 Machine inspect_machine() {
   Machine machine;
-  machine.cpu = field_of("/proc/cpuinfo", "model name");
-  std::istringstream words(field_of("/proc/cpuinfo", "flags"));
-  for (std::string word; words >> word;) {
-    for (const char* name : {"sse4_2", "avx", "f16c", "fma", "avx2", "avx512f", "avx512bw",
-                             "avx512_vnni", "avx512_bf16", "avx512_fp16", "amx_tile", "amx_bf16"}) {
-      if (word == name) machine.cpu_features += (machine.cpu_features.empty() ? "" : " ") + word;
-    }
-  }
+  machine.cpu = inspect_cpu();
   machine.online_cpus = sysconf(_SC_NPROCESSORS_ONLN);
   machine.usable_cpus = count_usable_cpus();
   machine.cpu_quota = group_cpu_quota();
-  machine.memory_bytes = kib_field_of("/proc/meminfo", "MemTotal");
-  machine.available_bytes = kib_field_of("/proc/meminfo", "MemAvailable");
+  machine.memory_bytes = memory_field("MemTotal");
+  machine.available_bytes = memory_field("MemAvailable");
   machine.memory_limit_bytes = group_memory_limit();
   machine.libc = std::string("glibc ") + gnu_get_libc_version();
   return machine;
@@ -80,7 +63,7 @@ std::string describe_machine() {
   std::array<char, 256> host{};
   gethostname(host.data(), host.size() - 1);
   const Machine machine = inspect_machine();
-  return fmt::format("{}, {}, {} CPUs, {:.1f} GiB", host.data(), machine.cpu, num_cpus(),
+  return fmt::format("{}, {}, {} CPUs, {:.1f} GiB", host.data(), machine.cpu.name, num_cpus(),
                      static_cast<double>(machine.memory_bytes) / (1 << 30));
 }
 
@@ -103,15 +86,12 @@ Build inspect_build() {
 #elif defined(__SANITIZE_THREAD__)
   build.sanitizers = "thread";
 #endif
-#if defined(__AVX512F__)
-  build.instructions = "AVX-512";
-  if (!__builtin_cpu_supports("avx512f")) build.missing = "AVX-512";
-#elif defined(__AVX2__)
-  build.instructions = "AVX2";
-  if (!__builtin_cpu_supports("avx2")) build.missing = "AVX2";
-#else
-  build.instructions = "the architecture's baseline";
-#endif
+  const CompiledInstructions compiled = compiled_instructions();
+  build.instructions = compiled.name;
+  const Cpu cpu = inspect_cpu();
+  if (!compiled.feature.empty() && !cpu.features.empty() && !cpu.has(compiled.feature)) {
+    build.missing = compiled.name;
+  }
   return build;
 }
 

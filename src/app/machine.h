@@ -3,12 +3,13 @@
 #include <cstdint>
 #include <string>
 
+#include "satrap/core/cpu.h"
+
 namespace satrap::app {
 
 /// What this machine offers to this process, for `satrap doctor`. "" and 0: could not be found out.
 struct Machine {
-  std::string cpu;               // "Intel(R) Xeon(R) …"
-  std::string cpu_features;      // those that matter here, separated by spaces
+  Cpu cpu;
   std::int64_t online_cpus = 0;  // of the machine
   std::int64_t usable_cpus = 0;  // that this process may run on
   double cpu_quota = 0.0;        // CPUs the control group allows; 0: no limit

@@ -20,10 +20,9 @@ double seconds_of_product(Gemm& gemm, ConstMatrix x, ConstMatrix w, Matrix y) {
 
 }  // namespace
 
-Precision fastest_precision() {
-  __builtin_cpu_init();
-  const bool amx = __builtin_cpu_supports("amx-bf16");
-  const bool full_width = __builtin_cpu_is("amd") && __builtin_cpu_supports("avx512bf16");
+Precision fastest_precision(const Cpu& cpu) {
+  const bool amx = cpu.has("amx_bf16");
+  const bool full_width = cpu.vendor == "AuthenticAMD" && cpu.has("avx512_bf16");
   return amx || full_width ? Precision::kBf16 : Precision::kFp32;
 }
 

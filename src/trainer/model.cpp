@@ -34,8 +34,8 @@ dense::InputShape input_shape(const data::Schema& schema, const EmbeddingSpecs& 
 /// What `auto` is on this machine. A module of the user's computes as it does.
 void resolve_precision(JobConfig& config) {
   if (config.train.precision != "auto") return;
-  const bool bf16 =
-      config.model.type != "torchscript" && dense::fastest_precision() == dense::Precision::kBf16;
+  const bool bf16 = config.model.type != "torchscript" &&
+                    dense::fastest_precision(inspect_cpu()) == dense::Precision::kBf16;
   config.train.precision = bf16 ? "bf16" : "fp32";
 }
 

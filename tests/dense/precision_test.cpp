@@ -1,20 +1,21 @@
 #include "satrap/dense/precision.h"
 
-#include <fstream>
-#include <iterator>
-#include <string>
-
 #include <gtest/gtest.h>
 
 namespace satrap::dense {
 namespace {
 
 TEST(Precision, TheFastestIsByWhatTheCpuIs) {
-  std::ifstream file("/proc/cpuinfo");
-  const std::string cpu{std::istreambuf_iterator<char>(file), {}};
-  const auto has = [&](const char* text) { return cpu.find(text) != std::string::npos; };
-  const bool bf16 = has("amx_bf16") || (has("AuthenticAMD") && has("avx512_bf16"));
-  EXPECT_EQ(fastest_precision(), bf16 ? Precision::kBf16 : Precision::kFp32);
+  const Cpu zen4{"", "AuthenticAMD", {"avx512f", "avx512_bf16"}},
+      zen3{"", "AuthenticAMD", {"avx2"}};
+  const Cpu sapphire_rapids{"", "GenuineIntel", {"avx512_bf16", "amx_tile", "amx_bf16"}};
+  const Cpu cooper_lake{"", "GenuineIntel", {"avx512f", "avx512_bf16"}};
+  const Cpu grace{"ARM Neoverse V2", "0x41", {"sve2", "bf16"}};
+  EXPECT_EQ(fastest_precision(zen4), Precision::kBf16);
+  EXPECT_EQ(fastest_precision(sapphire_rapids), Precision::kBf16);
+  for (const Cpu& cpu : {zen3, cooper_lake, grace}) {
+    EXPECT_EQ(fastest_precision(cpu), Precision::kFp32) << cpu.vendor;
+  }
 }
 
 TEST(Precision, RatesOfProductsArePossible) {

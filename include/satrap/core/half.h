@@ -19,9 +19,15 @@ inline float to_float(float value) { return value; }
 inline float to_float(Bf16 value) {
   return std::bit_cast<float>(static_cast<std::uint32_t>(value.bits) << 16);
 }
-// _Float16 of GCC and Clang: converted by one instruction where there is one.
+// The compiler's own type: converted by one instruction where there is one. On ARM, GCC 12 has it
+// under its older name only.
+#if defined(__aarch64__)
+using CompilerFp16 = __fp16;
+#else
+using CompilerFp16 = _Float16;
+#endif
 inline float to_float(Fp16 value) {
-  return static_cast<float>(std::bit_cast<_Float16>(value.bits));
+  return static_cast<float>(std::bit_cast<CompilerFp16>(value.bits));
 }
 
 /// To nearest, ties to even; what is too large becomes infinite, NaN stays NaN.
@@ -34,7 +40,7 @@ inline void round_to_nearest(float value, Bf16& out) {
 }
 inline void round_to_nearest(float value, float& out) { out = value; }
 inline void round_to_nearest(float value, Fp16& out) {
-  out.bits = std::bit_cast<std::uint16_t>(static_cast<_Float16>(value));
+  out.bits = std::bit_cast<std::uint16_t>(static_cast<CompilerFp16>(value));
 }
 
 /// Up or down to one of the two neighbours, the nearer the likelier, so that the mean over `random`

@@ -1,14 +1,15 @@
 #pragma once
 
+#include "satrap/core/cpu.h"
 #include "satrap/dense/config.h"
 
 namespace satrap::dense {
 
-/// The precision in which this CPU multiplies matrices fastest, by what it is and not by the clock,
-/// so that the same machine always answers the same: bf16 with AMX, and on AMD's cores with
+/// The precision in which a CPU multiplies matrices fastest, by what it is and not by the clock, so
+/// that the same machine always answers the same: bf16 with AMX, and on AMD's cores with
 /// AVX512_BF16 (Zen 4 on); fp32 on all others. Intel's cores with AVX512_BF16 but without AMX do
-/// bf16 at half the rate of fp32.
-Precision fastest_precision();
+/// bf16 at half the rate of fp32; ARM's with bf16 have not been measured.
+Precision fastest_precision(const Cpu& cpu);
 
 /// Rates in GFLOP/s of a product as large as DLRM's largest layer, on the calling thread.
 struct ProductRates {
