@@ -23,7 +23,7 @@ class RowMemory {
 
   RowMemory(std::int64_t stride_bytes, std::int64_t num_partitions);  // a power of two
 
-  /// Address of a row whose block exists. Any thread.
+  /// Address of a row whose block exists; `number` >= 0, here and below. Any thread.
   RowPointer row(std::int64_t partition, std::int64_t number) const {
     const Place place = place_of(number);
     return bases_[place.block].load(std::memory_order_acquire) +
@@ -57,6 +57,7 @@ class RowMemory {
     std::int64_t offset;  // in rows, among those of the partition
   };
   static Place place_of(std::int64_t number) {
+    if (number < 0) __builtin_unreachable();  // or GCC 14 warns of blocks before the first
     const auto shifted = static_cast<std::uint64_t>(number + kFirstRows);
     const int log2 = static_cast<int>(std::bit_width(shifted)) - 1;
     return {static_cast<std::size_t>(log2 - kFirstBits),
