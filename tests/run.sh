@@ -28,10 +28,10 @@ run_preset() {
     select=(-L '^backend$')
   fi
   # Once is enough for the launcher's tests, which run no program of ours, for those of the sources,
-  # and for rounds of faults, which take long; whole programs go through asan, their threads also
-  # through the C++ tests of tsan.
+  # for rounds of faults, which take long, and for recorded bits; whole programs go through asan, their
+  # threads also through the C++ tests of tsan.
   case $preset in
-    asan) select=(-LE '^(launch|architecture)$' -E '^process.cluster_faults_test$') ;;
+    asan) select=(-LE '^(launch|architecture)$' -E '^process.(cluster_faults|portable_bits)_test$') ;;
     tsan) select=(-LE '^(launch|architecture|app|process)$') ;;
   esac
   [ "$preset" != tsan ] || wrap=without_aslr
