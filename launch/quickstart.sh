@@ -1,7 +1,7 @@
 #!/bin/bash
 # From a fresh checkout to a trained model: installs what is missing, builds satrap, trains it on the
 # Adult census data in datasets/adult, and shows the metrics on the test set.
-# Needs Debian 12 or Ubuntu 24.04, root or sudo, and a network the first time.
+# Needs a system that launch/setup.sh knows, root or sudo, and a network the first time.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

@@ -1,19 +1,22 @@
 #!/bin/bash
-# Installs what satrap needs on Debian 12 or Ubuntu 24.04, as root or with sudo:
+# Installs what satrap needs, as root or with sudo:
 #   launch/setup.sh run    compiler, libraries, and .venv with the wheels that programs run with
 #   launch/setup.sh cuda   also what a build with CUDA needs: nvcc 13.0 and the libraries of torch, as wheels
 #   launch/setup.sh test   also clang-format, clang-tidy and a browser; cuda/ is compiled on every machine that tests
 # Only what is missing is installed: run again, it does nothing and needs no network.
+# Supported: Debian 12 and 13, Ubuntu 24.04, on x86-64 and aarch64. Elsewhere nothing but wheels is installed: it
+# says which packages are wanted, and goes on if the programs among them are there; libraries are CMake's to find.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
+supported="Debian 12, Debian 13 and Ubuntu 24.04 on x86-64 and aarch64"
 torch=2.11.0
 packages=(g++ cmake ninja-build ccache git ca-certificates python3 python3-venv
   libbenchmark-dev libcli11-dev libfmt-dev libgloo-dev libgmock-dev libgtest-dev libspdlog-dev libxxhash-dev
   libyaml-cpp-dev libzstd-dev nlohmann-json3-dev zlib1g-dev)
 test_packages=(clang-format-19 clang-tidy-19 gzip zstd)
-# A browser for tests/app/report_test.py. Ubuntu has it as a snap only; there that test looks for others.
-! grep -q '^ID=debian' /etc/os-release || test_packages+=(chromium)
+programs=(c++ cmake ninja git python3)
+test_programs=(clang-format-19 clang-tidy-19 gzip zstd)
 # What libtorch_cpu.so is linked with, and no more: enough for C++ programs, not for Python.
 run_wheels=("torch==$torch" nvidia-cuda-runtime==13.0.96 nvidia-cuda-cupti==13.0.85)
 test_wheels=("torch==$torch" numpy==2.4.6 tensorboard==2.21.0)
@@ -37,6 +40,22 @@ as_root() {
   fi
 }
 
+# system: "Debian 12 on x86_64", as far as this machine tells.
+system() {
+  (
+    [ ! -r /etc/os-release ] || . /etc/os-release
+    echo "${NAME:-$(uname -s)} ${VERSION_ID:-} on $(uname -m)"
+  )
+}
+
+is_supported() {
+  case $(system) in
+    "Debian GNU/Linux 12 on "* | "Debian GNU/Linux 13 on "* | "Ubuntu 24.04 on "*) ;;
+    *) return 1 ;;
+  esac
+  case $(uname -m) in x86_64 | aarch64) ;; *) return 1 ;; esac
+}
+
 # install_packages NAME...: those of them that dpkg does not list as installed.
 install_packages() {
   local missing=() name
@@ -48,6 +67,17 @@ install_packages() {
   as_root apt-get update -q >&2
   as_root env DEBIAN_FRONTEND=noninteractive \
     apt-get install -y -q --no-install-recommends "${missing[@]}" >&2
+}
+
+# ask_for_packages NAME...: on a system whose packages this script does not know.
+ask_for_packages() {
+  local missing=() program
+  say "$(system) is not among the systems satrap is tried on ($supported): no packages are installed."
+  say "wanted, by their names in Debian: $*"
+  for program in "${programs[@]}"; do
+    command -v "$program" > /dev/null || missing+=("$program")
+  done
+  [ ${#missing[@]} = 0 ] || die "not found: ${missing[*]}; install them and run this again"
 }
 
 # install_wheels NAME PIP-ARGUMENT...: into .venv, once; a stamp named after the arguments says done.
@@ -63,19 +93,20 @@ install_wheels() {
 }
 
 mode=${1:-run}
-command -v dpkg-query > /dev/null || die "only Debian 12 and Ubuntu 24.04 are supported"
 case $mode in
-  run)
-    install_packages "${packages[@]}"
-    # The set for tests contains the set for running.
-    [ "$(cat .venv/.satrap-test 2> /dev/null)" = "${test_wheels[*]}" ] ||
-      install_wheels run --no-deps "${run_wheels[@]}"
-    ;;
-  cuda | test)
-    [ "$mode" = cuda ] || packages+=("${test_packages[@]}")
-    install_packages "${packages[@]}"
-    install_wheels test "${test_wheels[@]}"
-    install_wheels cuda --no-deps "${cuda_wheels[@]}"
+  run | cuda) ;;
+  test)
+    packages+=("${test_packages[@]}")
+    programs+=("${test_programs[@]}")
+    # A browser for tests/app/report_test.py. Ubuntu has it as a snap only; there that test looks for others.
+    [[ $(system) != Debian* ]] || packages+=(chromium)
     ;;
   *) die "usage: launch/setup.sh [run|cuda|test]" ;;
 esac
+if is_supported; then install_packages "${packages[@]}"; else ask_for_packages "${packages[@]}"; fi
+if [ "$mode" != run ]; then
+  install_wheels test "${test_wheels[@]}"
+  install_wheels cuda --no-deps "${cuda_wheels[@]}"
+elif [ "$(cat .venv/.satrap-test 2> /dev/null)" != "${test_wheels[*]}" ]; then  # that set contains this one
+  install_wheels run --no-deps "${run_wheels[@]}"
+fi

@@ -1,0 +1,73 @@
+"""launch/setup.sh on a system it does not know: it says what is wanted, and goes on if that is there."""
+import os
+import pathlib
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+SCRIPT = pathlib.Path(os.environ.get("SATRAP_SOURCE_DIR") or pathlib.Path(__file__).parents[2]) / "launch/setup.sh"
+NEEDED = ["bash", "dirname", "cat", "id"]  # by the script itself
+WANTED = ["c++", "cmake", "ninja", "git", "python3"]
+
+
+class OtherSystem(unittest.TestCase):
+    def setUp(self):
+        self.dir = pathlib.Path(tempfile.mkdtemp(prefix="satrap-setup-"))
+        self.addCleanup(shutil.rmtree, self.dir, ignore_errors=True)
+        (self.dir / "launch").mkdir()
+        shutil.copy(SCRIPT, self.dir / "launch")
+        self.tools = self.dir / "tools"
+        self.tools.mkdir()
+        for name in NEEDED:
+            (self.tools / name).symlink_to(shutil.which(name))
+        self.write("uname", 'echo riscv64')
+        for name in ["apt-get", "sudo", *WANTED]:
+            self.write(name, f"echo {name} >> {self.dir}/called")
+
+    def write(self, name, line):
+        (self.tools / name).write_text(f"#!{shutil.which('bash')}\n{line}\n")
+        (self.tools / name).chmod(0o755)
+
+    def set_up(self, mode="run"):
+        return subprocess.run(["bash", self.dir / "launch/setup.sh", mode], env={"PATH": str(self.tools)}, text=True,
+                              stdin=subprocess.DEVNULL, capture_output=True, timeout=60)
+
+    def pretend_wheels(self):
+        """As if they had been installed."""
+        (self.dir / ".venv").mkdir()
+        for name in ["run_wheels", "test_wheels", "cuda_wheels"]:
+            done = subprocess.run(["bash", "-c", f"""eval "$(sed -n '/^torch=/p; /wheels=(/,/)/p' {SCRIPT})"
+                [ {name} = cuda_wheels -o {name} = run_wheels ] && set -- --no-deps
+                echo "$@" "${{{name}[@]}}" """], capture_output=True, text=True, check=True, timeout=60)
+            (self.dir / ".venv" / f".satrap-{name.removesuffix('_wheels')}").write_text(done.stdout.strip() + "\n")
+
+    def test_goes_on_where_all_programs_are_there(self):
+        self.pretend_wheels()
+        done = self.set_up()
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("on riscv64 is not among the systems satrap is tried on (Debian 12, ", done.stderr)
+        self.assertIn("wanted, by their names in Debian: g++ cmake ", done.stderr)
+        self.assertFalse((self.dir / "called").exists(), "nothing is installed")
+
+    def test_names_the_programs_that_are_not_there(self):
+        (self.tools / "cmake").unlink()
+        (self.tools / "ninja").unlink()
+        done = self.set_up()
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("not found: cmake ninja; install them and run this again", done.stderr)
+        self.assertNotIn("wheels", done.stderr)
+
+    def test_tests_want_more(self):
+        done = self.set_up("test")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("clang-format-19", done.stderr.splitlines()[-1])
+
+    def test_usage(self):
+        done = self.set_up("everything")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("usage: launch/setup.sh [run|cuda|test]", done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
