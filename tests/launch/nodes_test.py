@@ -227,8 +227,10 @@ class Torchrun(NodesTest):
         shards = self.start_job("--ps-only", "--ps", 1, "job.yaml")
         values = dict(line.removeprefix("export ").split("=", 1) for line in shards.stdout.read().splitlines())
         done = subprocess.run(
-            [self.PROGRAM, "--standalone", "--no-python", "--nproc-per-node", "2", self.bin / "satrap",
-             "train", "job.yaml"], env=self.env | values, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+            # An address: by default torchrun asks for that of the machine's own name, which not all have.
+            [self.PROGRAM, "--standalone", "--local-addr", "127.0.0.1", "--no-python", "--nproc-per-node", "2",
+             self.bin / "satrap", "train", "job.yaml"], env=self.env | values, stdin=subprocess.DEVNULL,
+            capture_output=True, text=True, timeout=120)
         self.assertEqual(done.returncode, 0, done.stderr)
         theirs = [self.diary(f"rank-{rank}", "started")[0]["env"] for rank in [0, 1]]
         shards.terminate()
