@@ -38,9 +38,17 @@ def outcomes_of_suite(name, outcome, path):
         failed = case.find("failure") is not None
         skipped = case.get("result") == "skipped" or case.get("status") == "notrun"
         results.append((f"{name}.{case.get('name')}", "failed" if failed else "skipped" if skipped else "passed"))
-    if outcome == "failed" and not any(result == "failed" for _, result in results):
+    if not any(result == "failed" for _, result in results) and (outcome == "failed" or not results):
         results.append((name, "failed"))  # it died, or a sanitizer has found something
     return results
+
+
+def report(outcomes):
+    """Names of tests by outcome: the counts on stdout, what failed and was skipped on stderr."""
+    for outcome in ("failed", "skipped"):
+        for name in outcomes[outcome]:
+            print(f"{outcome.upper()} {name}", file=sys.stderr)
+    print(*(len(outcomes[outcome]) for outcome in ("passed", "failed", "skipped")))
 
 
 def main(path, folder, exit_status):
@@ -53,17 +61,14 @@ def main(path, folder, exit_status):
         for test, result in results:
             outcomes[result].append(test)
 
-    for outcome in ("failed", "skipped"):
-        for name in outcomes[outcome]:
-            print(f"{outcome.upper()} {name}", file=sys.stderr)
     for case in sorted(cases, key=lambda case: -float(case.get("time", 0)))[:5]:
         if float(case.get("time", 0)) >= 1:
             print(f"slow: {float(case.get('time')):7.1f} s  {case.get('name')}", file=sys.stderr)
 
-    counts = {outcome: len(names) for outcome, names in outcomes.items()}
-    if not cases or (exit_status != 0 and counts["failed"] == 0):
-        counts["failed"] += 1
-    print(counts["passed"], counts["failed"], counts["skipped"])
+    if not cases or (exit_status != 0 and not outcomes["failed"]):
+        outcomes["failed"].append("the tests as a whole")
+    report(outcomes)
 
 
-main(sys.argv[1], sys.argv[2], int(sys.argv[3]))
+if __name__ == "__main__":
+    main(sys.argv[1], sys.argv[2], int(sys.argv[3]))

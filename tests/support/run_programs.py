@@ -1,0 +1,39 @@
+"""Runs programs of googletest, each as a whole, and prints "passed failed skipped" of all of them.
+
+usage: run_programs.py SECONDS PROGRAM...
+
+For machines that are too slow to start a program for every test. SECONDS bounds each program. What failed and
+what was skipped is named on stderr, as junit_counts.py does."""
+
+import os
+import subprocess
+import sys
+import tempfile
+
+from junit_counts import outcomes_of_suite, report
+
+
+def run(program, seconds):
+    name = os.path.basename(program)
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "results.xml")
+        command = [os.path.abspath(program), "--gtest_brief=1", f"--gtest_output=xml:{path}"]
+        try:
+            status = subprocess.run(command, cwd=os.path.dirname(program), timeout=seconds,
+                                    stdout=sys.stderr, stdin=subprocess.DEVNULL).returncode
+        except (subprocess.TimeoutExpired, OSError) as error:
+            print(error, file=sys.stderr)
+            status = 1
+        return outcomes_of_suite(name, "passed" if status == 0 else "failed", path)
+
+
+def main(seconds, programs):
+    outcomes = {"passed": [], "failed": [], "skipped": []}
+    for program in programs:
+        for test, result in run(program, seconds):
+            outcomes[result].append(test)
+    report(outcomes)
+
+
+if __name__ == "__main__":
+    main(float(sys.argv[1]), sys.argv[2:])
