@@ -43,8 +43,8 @@ fresh_system() {
   rm -f "$root/etc/apt/sources.list"
   cp /etc/resolv.conf "$root/etc/"
   echo "127.0.0.1 localhost" > "$root/etc/hosts"
-  mkdir -p "$root/etc/ssl/certs" "$root/root/.ccache" "$root/root/satrap"
-  cp /etc/ssl/certs/ca-certificates.crt "$root/etc/ssl/certs/"
+  mkdir -p "$root/root/.ccache" "$root/root/satrap"
+  cp /etc/ssl/certs/ca-certificates.crt "$root/root/certificates.crt"  # a proxy's may be among them
   [ ! -f /etc/pip.conf ] || cp /etc/pip.conf "$root/etc/"
   mount -t proc proc "$root/proc" && mount --rbind /dev "$root/dev" && mount --rbind /sys "$root/sys" &&
     mount --make-rslave "$root/dev" && mount --make-rslave "$root/sys" || return
@@ -58,7 +58,7 @@ inside() {
   local proxies=()
   mapfile -t proxies < <(env | grep -i '_proxy=')
   chroot "$1" /usr/bin/env -i HOME=/root PATH=/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C.UTF-8 SATRAP_WERROR=ON \
-    CCACHE_DIR=/root/.ccache PIP_CERT=/etc/ssl/certs/ca-certificates.crt DEBIAN_FRONTEND=noninteractive \
+    CCACHE_DIR=/root/.ccache PIP_CERT=/root/certificates.crt DEBIAN_FRONTEND=noninteractive \
     "${proxies[@]}" "${settings[@]}" bash -c "cd /root/satrap && $2" < /dev/null
 }
 
