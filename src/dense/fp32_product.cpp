@@ -11,13 +11,17 @@
 namespace satrap::dense {
 namespace {
 
-// Of the registers (32 of 16 floats, or 16 of 8) a tile takes 24, or 12.
-#ifdef __AVX512F__
-constexpr std::int64_t kVector = 16, kVectors = 4;
+// A tile takes 24 of 32 registers of 16 floats, 12 of 16 of 8, or, on ARM, 20 of 32 of 4: there
+// each factor of the left operand takes a register too, and with 6 rows GCC 12 puts sums on the
+// stack.
+#if defined(__AVX512F__)
+constexpr std::int64_t kVector = 16, kVectors = 4, kTileRows = 6;
+#elif defined(__aarch64__)
+constexpr std::int64_t kVector = 4, kVectors = 4, kTileRows = 5;
 #else
-constexpr std::int64_t kVector = 8, kVectors = 2;
+constexpr std::int64_t kVector = 8, kVectors = 2, kTileRows = 6;
 #endif
-constexpr std::int64_t kTileRows = 6, kPanelCols = kVector * kVectors;
+constexpr std::int64_t kPanelCols = kVector * kVectors;
 constexpr std::int64_t kPanelRows = 512;  // a panel is in the second-level cache
 
 using Vector = float __attribute__((vector_size(kVector * sizeof(float)), aligned(4), may_alias));
@@ -115,15 +119,16 @@ using Kernel = void (*)(const float* a,
                         std::int64_t depth,
                         const Tile& tile);
 
-template <std::int64_t Vectors>
-constexpr std::array<Kernel, kTileRows> kKernelsOf = {
-    multiply_tile<1, Vectors>, multiply_tile<2, Vectors>, multiply_tile<3, Vectors>,
-    multiply_tile<4, Vectors>, multiply_tile<5, Vectors>, multiply_tile<6, Vectors>};
+template <std::int64_t Vectors, std::size_t... R>
+constexpr std::array<Kernel, kTileRows> kernels_of(std::index_sequence<R...>) {
+  return {multiply_tile<static_cast<std::int64_t>(R) + 1, Vectors>...};
+}
 
 /// By the number of vectors, then by that of rows.
 template <std::size_t... V>
 constexpr auto all_kernels(std::index_sequence<V...>) {
-  return std::array{kKernelsOf<static_cast<std::int64_t>(V) + 1>...};
+  return std::array{
+      kernels_of<static_cast<std::int64_t>(V) + 1>(std::make_index_sequence<kTileRows>())...};
 }
 constexpr auto kKernels = all_kernels(std::make_index_sequence<kVectors>());
 
