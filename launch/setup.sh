@@ -14,9 +14,9 @@ torch=2.11.0
 packages=(g++ cmake ninja-build ccache git ca-certificates python3 python3-venv
   libbenchmark-dev libcli11-dev libfmt-dev libgloo-dev libgmock-dev libgtest-dev libspdlog-dev libxxhash-dev
   libyaml-cpp-dev libzstd-dev nlohmann-json3-dev zlib1g-dev)
-test_packages=(clang-format-19 clang-tidy-19 gzip zstd)
+test_packages=(clang-format-19 clang-tidy-19 gzip iproute2 zstd)
 programs=(c++ cmake ninja git python3)
-test_programs=(clang-format-19 clang-tidy-19 gzip zstd)
+test_programs=(clang-format-19 clang-tidy-19 gzip ip zstd)
 # What libtorch_cpu.so is linked with, and no more: enough for C++ programs, not for Python.
 run_wheels=("torch==$torch" nvidia-cuda-runtime==13.0.96 nvidia-cuda-cupti==13.0.85)
 test_wheels=("torch==$torch" numpy==2.4.6 tensorboard==2.21.0)
