@@ -1,13 +1,17 @@
 # Run when a test program has been linked: writes INCLUDE, by which ctest knows every suite of PROGRAM as the
-# test <NAME>.<suite>, with its results in RESULTS/<NAME>.<suite>.xml ("/" in names: "-").
-execute_process(COMMAND "${PROGRAM}" --gtest_list_tests OUTPUT_VARIABLE listed COMMAND_ERROR_IS_FATAL ANY)
+# test <NAME>.<suite>, with its results in RESULTS/<NAME>.<suite>.xml ("/" in names: "-"). EMULATOR: the command
+# that runs programs of another architecture.
+set(command ${EMULATOR} "${PROGRAM}")
+list(TRANSFORM command REPLACE "(.+)" "[[\\1]]" OUTPUT_VARIABLE quoted)
+list(JOIN quoted " " quoted)
+execute_process(COMMAND ${command} --gtest_list_tests OUTPUT_VARIABLE listed COMMAND_ERROR_IS_FATAL ANY)
 string(REGEX MATCHALL "(^|\n)[^ \n]+\\." suites "${listed}")
 set(text "")
 foreach(suite IN LISTS suites)
   string(REGEX REPLACE "^\n|\\.$" "" suite "${suite}")
   string(REPLACE "/" "-" file "${NAME}.${suite}")
   string(APPEND text
-    "add_test([[${NAME}.${suite}]] [[${PROGRAM}]] [[--gtest_filter=${suite}.*]] [[--gtest_output=xml:${RESULTS}/${file}.xml]])\n"
+    "add_test([[${NAME}.${suite}]] ${quoted} [[--gtest_filter=${suite}.*]] [[--gtest_output=xml:${RESULTS}/${file}.xml]])\n"
     "set_tests_properties([[${NAME}.${suite}]] PROPERTIES LABELS [[${NAME}]] TIMEOUT 1200\n"
     "  ENVIRONMENT OMP_NUM_THREADS=1 WORKING_DIRECTORY [[${FOLDER}]])\n")
 endforeach()

@@ -72,6 +72,7 @@ function(satrap_discover_suites name)
   set(include "${folder}/${name}_suites.cmake")
   add_custom_command(TARGET ${name}_tests POST_BUILD VERBATIM
     COMMAND "${CMAKE_COMMAND}" -D "PROGRAM=$<TARGET_FILE:${name}_tests>" -D NAME=${name}
+      -D "EMULATOR=${CMAKE_CROSSCOMPILING_EMULATOR}"
       -D "FOLDER=${folder}" -D "RESULTS=${PROJECT_BINARY_DIR}/gtest" -D "INCLUDE=${include}"
       -P "${PROJECT_SOURCE_DIR}/cmake/DiscoverSuites.cmake")
   file(WRITE "${folder}/${name}_include.cmake"
