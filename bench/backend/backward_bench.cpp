@@ -20,13 +20,19 @@ void backward_update(benchmark::State& state) {
   if (skip_without_device(state)) return;
   Workload workload(axes_of(state));
   workload.prepare();
-  const RowStep step(workload.optimizer, 1.0, 1);
+  const std::vector<TableStep> steps(static_cast<std::size_t>(kMaxTables),
+                                     {RowStep(workload.optimizer, 1.0, 1), 0, 1});
+  const Memory steps_on_device(Memory::Place::kDevice,
+                               std::ssize(steps) * static_cast<std::int64_t>(sizeof(TableStep)),
+                               "steps of tables");
+  backend::copy(steps_on_device.data(), steps.data(), steps_on_device.bytes(), workload.stream);
   time_batches(
       state, workload, [](Batch&) {},
       [&](Batch& batch) {
-        backend::backward_update(workload.cache->view(), batch.view(),
-                                 backend::FloatType::kBFloat16, batch.vectors.data(),
-                                 workload.axes.optimizer, step, {}, workload.stream);
+        backend::backward_update(workload.cache->view(), batch.view(), FloatType::kBf16,
+                                 batch.vectors.data(), workload.axes.optimizer,
+                                 reinterpret_cast<const TableStep*>(steps_on_device.data()),
+                                 workload.stream);
       });
   const Batch& batch = *workload.batches[0];
   const auto unique = static_cast<double>(workload.num_unique(batch));
@@ -34,9 +40,9 @@ void backward_update(benchmark::State& state) {
   const double state_bytes = workload.axes.optimizer == RowOptimizerType::kRowwiseAdagrad
                                  ? 32.0
                                  : static_cast<double>(workload.layout.state_floats * 4);
-  const double row = static_cast<double>(workload.layout.padded_dim *
-                                         backend::bytes_of(workload.layout.weight_type)) +
-                     state_bytes;
+  const double row =
+      static_cast<double>(workload.layout.padded_dim * bytes_of(workload.layout.weight_type)) +
+      state_bytes;
   const GradientBytes gradient = gradient_bytes(workload, batch);
   report(state, unique * 2 * row + gradient.compulsory, unique * 2 * row + gradient.algorithmic);
 }
@@ -51,7 +57,7 @@ void backward_gradients(benchmark::State& state) {
   time_batches(
       state, workload, [](Batch&) {},
       [&](Batch& batch) {
-        backend::backward_gradients(workload.layout, batch.view(), backend::FloatType::kBFloat16,
+        backend::backward_gradients(workload.layout, batch.view(), FloatType::kBf16,
                                     batch.vectors.data(), reinterpret_cast<float*>(out.data()),
                                     workload.stream);
       });

@@ -14,7 +14,7 @@ void export_dirty(benchmark::State& state) {
   backend::copy(cache.dirty, dirty.data(), cache.size.num_slots(), workload.stream);
   const backend::SlotListBuffer list(kSets);
   const std::int64_t max_rows = kSets * backend::CacheSize::kWays;
-  const Memory staging(Memory::Place::kDevice, max_rows * workload.layout.stride_bytes, "staging");
+  const Memory staging(Memory::Place::kDevice, max_rows * workload.layout.row_bytes, "staging");
   std::int64_t first = 0;
   time_batches(
       state, workload, [&](Batch&) { first = (first + kSets) % (cache.size.num_sets - kSets); },
@@ -25,7 +25,7 @@ void export_dirty(benchmark::State& state) {
                              staging.data(), workload.stream);
       });
   const double rows = download_one(list.view().count);
-  const double bytes = rows * 2 * static_cast<double>(workload.layout.stride_bytes) +
+  const double bytes = rows * 2 * static_cast<double>(workload.layout.row_bytes) +
                        static_cast<double>(kSets) * 32 * 2 * 2 + rows * (8 + 4 + 8);
   report(state, bytes, bytes);
 }

@@ -12,14 +12,14 @@ void pool_forward(benchmark::State& state) {
   time_batches(
       state, workload, [](Batch&) {},
       [&](Batch& batch) {
-        backend::pool_forward(workload.cache->view(), batch.bags, batch.view(),
-                              backend::FloatType::kBFloat16, batch.vectors.data(), workload.stream);
+        backend::pool_forward(workload.cache->view(), batch.bags, batch.view(), FloatType::kBf16,
+                              batch.vectors.data(), workload.stream);
       });
   const Batch& batch = *workload.batches[0];
   const auto n = static_cast<double>(batch.bags.num_ids);
   const auto unique = static_cast<double>(workload.num_unique(batch));
-  const auto weights = static_cast<double>(workload.layout.padded_dim *
-                                           backend::bytes_of(workload.layout.weight_type));
+  const auto weights =
+      static_cast<double>(workload.layout.padded_dim * bytes_of(workload.layout.weight_type));
   const double rest = n * 8 + unique * 4 + static_cast<double>(batch.vectors.bytes());
   report(state, unique * weights + rest, n * weights + rest);
 }

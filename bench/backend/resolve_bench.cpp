@@ -41,7 +41,7 @@ void resolve(benchmark::State& state) {
   const Bookkeeping bookkeeping(workload);
   for (auto& batch : workload.batches) workload.build(*batch);
   const std::int64_t max_rows = kIds;
-  const Memory staging(Memory::Place::kDevice, max_rows * workload.layout.stride_bytes, "staging");
+  const Memory staging(Memory::Place::kDevice, max_rows * workload.layout.row_bytes, "staging");
   const std::uint32_t number = workload.next + 1;
   time_batches(
       state, workload, [&](Batch&) { bookkeeping.restore(); },
@@ -65,7 +65,7 @@ void resolve(benchmark::State& state) {
   const double sets = download_one(batch.view().counts).set_runs;
   const double bytes =
       sets * (32 + 2 * 128 + 4) + unique * (8 + 4 + 4 + 32) +
-      (counts.misses + counts.writebacks) * 2.0 * static_cast<double>(workload.layout.stride_bytes);
+      (counts.misses + counts.writebacks) * 2.0 * static_cast<double>(workload.layout.row_bytes);
   report(state, bytes, bytes);
 }
 BENCHMARK(resolve)->Apply([](auto* b) { apply_axes(b, false, true); });

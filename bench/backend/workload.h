@@ -22,7 +22,7 @@ using backend::Memory;
 /// Numbers of a benchmark's arguments.
 struct Axes {
   std::int64_t dim = 64;
-  backend::FloatType weights = backend::FloatType::kFloat32;
+  FloatType weights = FloatType::kFp32;
   RowOptimizerType optimizer = RowOptimizerType::kAdagrad;
   std::int64_t zipf_percent = 0;
   std::int64_t pooling = 5;  // ids per bag
@@ -59,8 +59,7 @@ inline std::uint64_t zipf(double u, double exponent, double n) {
 /// One batch on the device with its plan.
 class Batch {
  public:
-  Batch(const Axes& axes, const backend::RowLayout& layout, std::uint64_t seed)
-      : plan_(kIds, layout, kIds) {
+  Batch(const Axes& axes, const RowLayout& layout, std::uint64_t seed) : plan_(kIds, layout, kIds) {
     const RandomStream random{hash64(seed)};
     std::vector<Key> keys(kIds);
     for (std::int64_t i = 0; i < kIds; ++i) {
@@ -78,7 +77,7 @@ class Batch {
     for (std::int64_t b = 0; b <= num_features * kRows; ++b) offsets.push_back(b * axes.pooling);
     std::vector<backend::BagFeature> features;
     for (std::int64_t f = 0; f < num_features; ++f) {
-      features.push_back({f * kRows, f * layout.padded_dim, backend::BagPooling::kSum, 1});
+      features.push_back({f * kRows, f * layout.padded_dim, Pooling::kSum, 1});
     }
     keys.resize(static_cast<std::size_t>(offsets.back()));
     keys_ = on_device(keys);
@@ -122,7 +121,7 @@ struct Workload {
   explicit Workload(const Axes& a)
       : axes(a), optimizer(optimizer_of(a)), layout(layout_of(a)), size(size_of(a)) {
     cache = std::make_unique<backend::Cache>(layout, size, backend::EvictionPolicy::kLru, stream);
-    backend::fill(cache->view().rows, 0, size.total_slots() * layout.stride_bytes, stream);
+    backend::fill(cache->view().rows, 0, size.total_slots() * layout.device_stride, stream);
     stream.wait_until_idle();
     prefill();
     for (int b = 0; b < kBatches; ++b) {
@@ -152,7 +151,7 @@ struct Workload {
 
   const Axes axes;
   const RowOptimizer optimizer;
-  const backend::RowLayout layout;
+  const RowLayout layout;
   const backend::CacheSize size;
   const backend::Stream stream;
   std::unique_ptr<backend::Cache> cache;
@@ -165,8 +164,8 @@ struct Workload {
     optimizer.type = axes.optimizer;
     return optimizer;
   }
-  static backend::RowLayout layout_of(const Axes& axes) {
-    return backend::RowLayout::of(axes.dim, axes.weights, optimizer_of(axes));
+  static RowLayout layout_of(const Axes& axes) {
+    return RowLayout::of(axes.dim, axes.weights, optimizer_of(axes).type);
   }
   static backend::CacheSize size_of(const Axes& axes) {
     // Four times what a batch needs: rows far beyond the L2.
@@ -186,7 +185,7 @@ struct Workload {
         keys.push_back(make_key(TableId{}, id < kDistinctIds ? id : id + 1'000'000'000));
       }
       const std::vector<std::int64_t> offsets{0, n};
-      const std::vector<backend::BagFeature> features{{0, 0, backend::BagPooling::kSum, 1}};
+      const std::vector<backend::BagFeature> features{{0, 0, Pooling::kSum, 1}};
       const Memory keys_on_device = on_device(keys), offsets_on_device = on_device(offsets),
                    features_on_device = on_device(features);
       backend::Bags bags;
@@ -266,7 +265,7 @@ inline bool skip_without_device(benchmark::State& state) {
 inline Axes axes_of(const benchmark::State& state) {
   Axes axes;
   axes.dim = state.range(0);
-  axes.weights = static_cast<backend::FloatType>(state.range(1));
+  axes.weights = static_cast<FloatType>(state.range(1));
   axes.optimizer = static_cast<RowOptimizerType>(state.range(2));
   axes.zipf_percent = state.range(3);
   axes.pooling = state.range(4);

@@ -102,6 +102,8 @@ void backward_update(benchmark::State& state) {
   for (std::int64_t i = 0; i < kIds; ++i) {
     offset.push_back(static_cast<std::uint32_t>(i % 1024 * dim));
   }
+  const Occurrences occurrences{grad.data(), offset.data(), rows.coefficient.data(), kIds};
+  std::vector<float> scratch(static_cast<std::size_t>(2 * dim));
   RowOptimizer optimizer;
   std::int64_t first = 0;
   for (auto _ : state) {
@@ -111,8 +113,7 @@ void backward_update(benchmark::State& state) {
       const std::int64_t ahead = gather_distance(width);
       for (std::int64_t u = 0; u < kIds; ++u) {
         prefetch_write(pointers[std::min(u + ahead, kIds - 1)], rows.stride);
-        reduce_segment(grad.data(), offset.data(), rows.coefficient.data(), u, u + 1, kIds,
-                       buffer.data(), width);
+        reduce_segment(occurrences, u, u + 1, buffer.data(), scratch.data(), width);
         auto* weights = reinterpret_cast<float*>(pointers[u] + kHeaderBytes);
         update_row<RowOptimizerType::kAdagrad>(step, weights, weights + dim, buffer.data(), width);
       }

@@ -77,7 +77,7 @@ void through_shards(benchmark::State& state) {
   }
   ShardClient client(
       client_end, store, tables_of(dim), 1,
-      {.num_shards = num_shards, .encoding = static_cast<net::FloatEncoding>(state.range(3))});
+      {.num_shards = num_shards, .encoding = static_cast<FloatType>(state.range(3))});
   client.begin({.session = 1, .staleness = kStaleness});
 
   std::vector<StepRows> rows(kWindow);
@@ -136,8 +136,8 @@ void embedded(benchmark::State& state) {
       const auto found = std::span(rows).subspan(begin, end - begin);
       auto* values =
           reinterpret_cast<std::byte*>(weights.data() + begin * static_cast<std::size_t>(dim));
-      work.read(table, number, mine, found, net::FloatEncoding::kFp32, values);
-      const RowGradients gradients{mine, found, net::FloatEncoding::kFp32, values};
+      work.read(table, number, mine, found, FloatType::kFp32, values);
+      const RowGradients gradients{mine, found, FloatType::kFp32, values};
       work.update(table, 1, {&gradients, 1}, number, number);
       begin = end;
     }

@@ -109,7 +109,7 @@ void grow(benchmark::State& state) {
     }
     bytes_per_row =
         static_cast<double>(table.resident_bytes()) / static_cast<double>(table.num_rows());
-    stride = static_cast<double>(table.stride_bytes());
+    stride = static_cast<double>(table.row_bytes());
   }
   state.SetItemsProcessed(state.iterations() * num_rows);
   state.counters["longest_step_cpu_ms"] = longest_ms;

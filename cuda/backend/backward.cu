@@ -21,7 +21,7 @@ struct GradientSink {
     for (int k = 0; k < kQuads; ++k) {
       const int quad = group.lane + k * group.size;
       if (quad < lanes.quads) {
-        store_quad<FloatType::kFloat32>(out, unique * lanes.quads + quad, grad[k]);
+        store_quad<FloatType::kFp32>(out, unique * lanes.quads + quad, grad[k]);
       }
     }
   }
@@ -34,10 +34,9 @@ void backward_update(const CacheView& cache,
                      FloatType grad_type,
                      const void* grad,
                      RowOptimizerType optimizer,
-                     const RowStep& step,
-                     const Rounding& rounding,
+                     const TableStep* steps,
                      StreamRef stream) {
-  const UpdateArguments arguments{cache, step, rounding};
+  const UpdateArguments arguments{cache, steps};
   using enum RowOptimizerType;
   switch (optimizer) {
     case kSgd:

@@ -11,9 +11,9 @@
 
 /// The segment reduction of the backward pass, and what is done with each key's gradient: `Sink` is
 /// called once per key it takes, by the group of lanes that holds the sum. A key with at most
-/// kChunk occurrences is summed and finished by one group. Chunks and groups of longer ones are
-/// summed to memory first, and a last pass adds those sums up: up to kChunk^3 occurrences of a key,
-/// nobody has more than kChunk vectors to sum.
+/// kSumChunk occurrences is summed and finished by one group. Chunks and groups of longer ones are
+/// summed to memory first, and a last pass adds those sums up: up to kSumChunk^3 occurrences of a
+/// key, nobody has more than kSumChunk vectors to sum.
 namespace satrap::backend {
 
 /// Sums the gradient over occurrences [begin, end) in order: quads l + k * group.size in lane l.
@@ -68,7 +68,7 @@ __global__ void __launch_bounds__(kThreads, kQuads <= 2 ? 8 : 4)
        u += num_groups(lanes.log2_lanes)) {
     const std::int64_t begin = plan.segments[u];
     const std::int64_t end = plan.segments[u + 1];
-    if (end - begin > kChunk || !sink.takes(plan, u)) continue;
+    if (end - begin > kSumChunk || !sink.takes(plan, u)) continue;
     float4 sum[kQuads] = {};
     sum_occurrences<kGrad>(group, lanes, plan, grad, begin, end, sum);
     sink(group, lanes, plan, u, sum);
@@ -90,16 +90,16 @@ __global__ void __launch_bounds__(kThreads, kQuads <= 2 ? 8 : 4)
       (plan.long_chunks[middle] <= c ? l : end) = middle;
     }
     const std::uint32_t u = plan.long_unique[l];
-    const std::int64_t first = plan.segments[u] + (c - plan.long_chunks[l]) * kChunk;
+    const std::int64_t first = plan.segments[u] + (c - plan.long_chunks[l]) * kSumChunk;
     const std::int64_t segment_end = plan.segments[u + 1];
-    const std::int64_t last = first + kChunk < segment_end ? first + kChunk : segment_end;
+    const std::int64_t last = first + kSumChunk < segment_end ? first + kSumChunk : segment_end;
     float4 sum[kQuads] = {};
     sum_occurrences<kGrad>(group, lanes, plan, grad, first, last, sum);
 #pragma unroll
     for (int k = 0; k < kQuads; ++k) {
       const int quad = group.lane + k * group.size;
       if (quad < lanes.quads) {
-        store_quad<FloatType::kFloat32>(plan.partial_sums, c * lanes.quads + quad, sum[k]);
+        store_quad<FloatType::kFp32>(plan.partial_sums, c * lanes.quads + quad, sum[k]);
       }
     }
   }
@@ -117,15 +117,15 @@ __device__ inline void add_vectors(const Group& group,
   for (int k = 0; k < kQuads; ++k) {
     const int quad = group.lane + k * group.size;
     if (quad >= lanes.quads) continue;
-    sum[k] = load_quad<FloatType::kFloat32>(vectors, begin * lanes.quads + quad);
+    sum[k] = load_quad<FloatType::kFp32>(vectors, begin * lanes.quads + quad);
 #pragma unroll 4
     for (std::int64_t v = begin + 1; v < end; ++v) {
-      sum[k] = add_quad(sum[k], load_quad<FloatType::kFloat32>(vectors, v * lanes.quads + quad));
+      sum[k] = add_quad(sum[k], load_quad<FloatType::kFp32>(vectors, v * lanes.quads + quad));
     }
   }
 }
 
-/// Pass two, segments of more than kChunk chunks: kChunk chunks per group of lanes.
+/// Pass two, segments of more than kSumChunk chunks: kSumChunk chunks per group of lanes.
 template <int kQuads>
 __global__ void __launch_bounds__(kThreads, 4) reduce_groups(PlanView plan, RowLanes lanes) {
   const Group group(lanes.log2_lanes);
@@ -137,16 +137,16 @@ __global__ void __launch_bounds__(kThreads, 4) reduce_groups(PlanView plan, RowL
       const std::int64_t middle = (l + end) / 2;
       (plan.long_groups[middle] <= g ? l : end) = middle;
     }
-    const std::int64_t first = plan.long_chunks[l] + (g - plan.long_groups[l]) * kChunk;
+    const std::int64_t first = plan.long_chunks[l] + (g - plan.long_groups[l]) * kSumChunk;
     const std::int64_t chunks_end = plan.long_chunks[l + 1];
-    const std::int64_t last = first + kChunk < chunks_end ? first + kChunk : chunks_end;
+    const std::int64_t last = first + kSumChunk < chunks_end ? first + kSumChunk : chunks_end;
     float4 sum[kQuads] = {};
     add_vectors(group, lanes, plan.partial_sums, first, last, sum);
 #pragma unroll
     for (int k = 0; k < kQuads; ++k) {
       const int quad = group.lane + k * group.size;
       if (quad < lanes.quads) {
-        store_quad<FloatType::kFloat32>(plan.group_sums, g * lanes.quads + quad, sum[k]);
+        store_quad<FloatType::kFp32>(plan.group_sums, g * lanes.quads + quad, sum[k]);
       }
     }
   }
@@ -182,8 +182,8 @@ void launch_backward(std::int64_t padded_dim,
   if (plan.num_ids == 0) return;
   const RowLanes lanes = row_lanes(padded_dim);
   const std::int64_t groups_per_block = kThreads >> lanes.log2_lanes;
-  const std::int64_t max_chunks = 2 * plan.num_ids / kChunk;
-  const std::int64_t max_groups = 2 * max_chunks / kChunk;
+  const std::int64_t max_chunks = 2 * plan.num_ids / kSumChunk;
+  const std::int64_t max_groups = 2 * max_chunks / kSumChunk;
   with_quads_per_lane(lanes, [&](auto quads) {
     constexpr int kQuads = quads();
     const auto sink = make_sink(quads);
@@ -197,14 +197,14 @@ void launch_backward(std::int64_t padded_dim,
       }
     };
     switch (grad_type) {
-      case FloatType::kFloat32:
-        reduce(std::integral_constant<FloatType, FloatType::kFloat32>{});
+      case FloatType::kFp32:
+        reduce(std::integral_constant<FloatType, FloatType::kFp32>{});
         break;
-      case FloatType::kBFloat16:
-        reduce(std::integral_constant<FloatType, FloatType::kBFloat16>{});
+      case FloatType::kBf16:
+        reduce(std::integral_constant<FloatType, FloatType::kBf16>{});
         break;
-      case FloatType::kFloat16:
-        reduce(std::integral_constant<FloatType, FloatType::kFloat16>{});
+      case FloatType::kFp16:
+        reduce(std::integral_constant<FloatType, FloatType::kFp16>{});
         break;
     }
     if (max_chunks == 0) return;

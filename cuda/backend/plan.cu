@@ -15,19 +15,19 @@ constexpr std::uint64_t kUnusedTag = ~std::uint64_t{0};  // sorts behind all tag
 constexpr int kLog2BagLanes = 3;                         // lanes that share a bag
 
 /// What a bag's ids are multiplied with; weights are summed in the order of the bag.
-__device__ float scale_of(BagPooling pooling,
+__device__ float scale_of(Pooling pooling,
                           const float* weights,
                           std::int64_t begin,
                           std::int64_t end) {
-  if (pooling != BagPooling::kMean && pooling != BagPooling::kSqrtN) return 1.0F;
+  if (pooling != Pooling::kMean && pooling != Pooling::kSqrtN) return 1.0F;
   float sum = weights == nullptr ? static_cast<float>(end - begin) : 0.0F;
   if (weights != nullptr) {
     for (std::int64_t i = begin; i < end; ++i) {
       const float w = weights[i];
-      sum += pooling == BagPooling::kMean ? w : w * w;
+      sum += pooling == Pooling::kMean ? w : w * w;
     }
   }
-  const float divisor = pooling == BagPooling::kMean ? sum : sqrtf(sum);
+  const float divisor = pooling == Pooling::kMean ? sum : sqrtf(sum);
   return divisor == 0.0F ? 0.0F : 1.0F / divisor;
 }
 
@@ -43,7 +43,7 @@ __global__ void __launch_bounds__(kThreads)
     const std::int64_t begin = bags.offsets[b];
     const std::int64_t end = bags.offsets[b + 1];
     const float scale = scale_of(feature.pooling, bags.weights, begin, end);
-    const bool sequence = feature.pooling == BagPooling::kSequence;
+    const bool sequence = feature.pooling == Pooling::kSequence;
     const std::int64_t target = (row * bags.row_stride + feature.column) / 4;
     for (std::int64_t i = begin + group.lane; i < end; i += group.size) {
       const bool used = !sequence || i - begin < feature.vectors_per_row;
@@ -100,21 +100,22 @@ __global__ void __launch_bounds__(kThreads) number_keys(PlanView plan) {
   }
 }
 
-/// A segment longer than kChunk holds an occurrence whose number is a multiple of kChunk; the first
-/// of them speaks for it. So the search for long segments looks at every kChunk-th occurrence only.
+/// A segment longer than kSumChunk holds an occurrence whose number is a multiple of kSumChunk; the
+/// first of them speaks for it. So the search for long segments looks at every kSumChunk-th
+/// occurrence only.
 struct LongSegment {
   std::uint32_t unique, chunks, groups;  // chunks == 0: none begins here
 };
 
 __device__ LongSegment long_segment_at(const PlanView& plan, std::int64_t item) {
-  const std::int64_t j = item * kChunk;
+  const std::int64_t j = item * kSumChunk;
   if (j >= plan.counts->occurrences) return {0, 0, 0};
   const std::uint32_t u = plan.counts2[j].a - 1;
   const std::int64_t begin = plan.segments[u];
   const std::int64_t length = plan.segments[u + 1] - begin;
-  if (length <= kChunk || j - begin >= kChunk) return {0, 0, 0};
-  const std::int64_t chunks = (length + kChunk - 1) / kChunk;
-  const std::int64_t groups = chunks > kChunk ? (chunks + kChunk - 1) / kChunk : 0;
+  if (length <= kSumChunk || j - begin >= kSumChunk) return {0, 0, 0};
+  const std::int64_t chunks = (length + kSumChunk - 1) / kSumChunk;
+  const std::int64_t groups = chunks > kSumChunk ? (chunks + kSumChunk - 1) / kSumChunk : 0;
   return {u, static_cast<std::uint32_t>(chunks), static_cast<std::uint32_t>(groups)};
 }
 
@@ -167,7 +168,7 @@ void build_plan(const Bags& bags,
   launch(mark_heads, grid_for(n, kThreads), stream, plan, num_sets);
   inclusive_sum(plan.prims_scratch, plan.prims_scratch_bytes, plan.counts2, n, stream);
   launch(number_keys, grid_for(n, kThreads), stream, plan);
-  const std::int64_t num_items = (n + kChunk - 1) / kChunk;
+  const std::int64_t num_items = (n + kSumChunk - 1) / kSumChunk;
   launch(find_long_segments, grid_for(num_items, kThreads), stream, plan, num_items);
   inclusive_sum(plan.prims_scratch, plan.prims_scratch_bytes, plan.counts4, num_items, stream);
   launch(list_long_segments, grid_for(num_items, kThreads), stream, plan, num_items);

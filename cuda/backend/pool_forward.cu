@@ -29,7 +29,7 @@ __device__ Vector locate(const Bags& bags, std::int64_t number, int quads_per_ve
   Vector v{bags.offsets[bag], bags.offsets[bag + 1],
            (row * bags.row_stride + feature.column) / 4 +
                static_cast<std::int64_t>(element) * quads_per_vector};
-  if (feature.pooling == BagPooling::kSequence) {
+  if (feature.pooling == Pooling::kSequence) {
     v.begin += element;
     if (v.begin < v.end) v.end = v.begin + 1;
   }
@@ -76,7 +76,7 @@ __global__ void __launch_bounds__(kThreads, kQuads <= 2 ? 8 : 4) pool_rows(Cache
           const std::int64_t slot = group.shuffle(my_slot, source);
           factor[r] = group.shuffle(my_factor, source);
           valid[r] = i + r < count && slot >= 0;
-          const std::byte* weights = cache.rows + slot * cache.layout.stride_bytes;
+          const std::byte* weights = cache.rows + slot * cache.layout.device_stride;
 #pragma unroll
           for (int k = 0; k < kQuads; ++k) {
             const int quad = group.lane + k * group.size;
@@ -116,12 +116,12 @@ void pool_forward(const CacheView& cache,
       launch(kernel, grid, stream, cache, bags, plan, lanes, out_type, out);
     };
     switch (cache.layout.weight_type) {
-      case FloatType::kFloat32:
-        return run(pool_rows<FloatType::kFloat32, quads()>);
-      case FloatType::kBFloat16:
-        return run(pool_rows<FloatType::kBFloat16, quads()>);
-      case FloatType::kFloat16:
-        return run(pool_rows<FloatType::kFloat16, quads()>);
+      case FloatType::kFp32:
+        return run(pool_rows<FloatType::kFp32, quads()>);
+      case FloatType::kBf16:
+        return run(pool_rows<FloatType::kBf16, quads()>);
+      case FloatType::kFp16:
+        return run(pool_rows<FloatType::kFp16, quads()>);
     }
   });
 }

@@ -18,24 +18,26 @@ struct Range {
   std::int64_t begin, max_rows;
 };
 
-/// Rows between their slots and staging, 16 bytes per lane, a row per group of lanes.
+/// Rows between their slots and staging, 16 bytes per lane, a row per group of lanes. Staging has
+/// them as the host has; here the header goes to its place, the last.
 template <bool kToStaging>
 __global__ void __launch_bounds__(kThreads)
     move_rows(CacheView cache, Range range, uint4* staging, int log2_lanes) {
   const Group group(log2_lanes);
-  const std::int64_t vectors = cache.layout.stride_bytes / static_cast<std::int64_t>(sizeof(uint4));
+  const std::int64_t units = cache.layout.row_bytes / RowLayout::kUnit;
   const std::int64_t left = static_cast<std::int64_t>(*range.count) - range.begin;
   const std::int64_t num_rows = left < range.max_rows ? left : range.max_rows;
   for (std::int64_t i = global_group(log2_lanes); i < num_rows; i += num_groups(log2_lanes)) {
     const std::int64_t slot = range.slots[range.begin + i];
     if (slot < 0) continue;
-    uint4* row = reinterpret_cast<uint4*>(cache.rows + slot * cache.layout.stride_bytes);
-    uint4* staged = staging + i * vectors;
-    for (std::int64_t v = group.lane; v < vectors; v += group.size) {
+    uint4* row = reinterpret_cast<uint4*>(cache.rows + slot * cache.layout.device_stride);
+    uint4* staged = staging + i * units;
+    for (std::int64_t u = group.lane; u < units; u += group.size) {
+      uint4& unit = row[cache.layout.device_unit(u)];
       if constexpr (kToStaging) {
-        staged[v] = row[v];
+        staged[u] = unit;
       } else {
-        row[v] = staged[v];
+        unit = staged[u];
       }
     }
   }
@@ -44,7 +46,7 @@ __global__ void __launch_bounds__(kThreads)
 template <bool kToStaging>
 void copy_rows(const CacheView& cache, const Range& range, std::byte* staging, StreamRef stream) {
   if (range.max_rows <= 0) return;
-  const int log2_lanes = row_lanes(cache.layout.stride_bytes / 4).log2_lanes;
+  const int log2_lanes = row_lanes(cache.layout.row_bytes / 4).log2_lanes;
   launch(move_rows<kToStaging>, grid_for(range.max_rows, kThreads >> log2_lanes), stream, cache,
          range, reinterpret_cast<uint4*>(staging), log2_lanes);
 }

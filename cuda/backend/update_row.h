@@ -15,8 +15,11 @@ namespace satrap::backend {
 /// Everything about an update that is the same for all rows.
 struct UpdateArguments {
   CacheView cache;
-  RowStep step;
-  Rounding rounding;
+  const TableStep* steps;  // [tables]
+
+  __device__ const TableStep& step_of(std::uint64_t tag) const {
+    return steps[static_cast<int>(table_of(key_of_tag(tag)))];
+  }
 };
 
 namespace detail {
@@ -61,21 +64,29 @@ struct Row {
   float* state;
   RandomStream random;
 
-  __device__ Row(const UpdateArguments& arguments, std::int64_t slot, std::uint64_t tag)
-      : bytes(arguments.cache.rows + slot * arguments.cache.layout.stride_bytes),
-        state(reinterpret_cast<float*>(bytes + arguments.cache.layout.state_offset_bytes)),
-        random{hash64(arguments.rounding.seed, static_cast<std::uint64_t>(key_of_tag(tag)))} {}
+  __device__ Row(const UpdateArguments& arguments,
+                 std::uint64_t rounding_seed,
+                 std::int64_t slot,
+                 std::uint64_t tag)
+      : bytes(arguments.cache.rows + slot * arguments.cache.layout.device_stride),
+        state(reinterpret_cast<float*>(bytes + arguments.cache.layout.device_state_offset())),
+        random(rounding_stream(rounding_seed, key_of_tag(tag))) {}
 
   __device__ float4 weights(const UpdateArguments& arguments, int quad) const {
     return load_quad(arguments.cache.layout.weight_type, bytes, quad);
   }
   __device__ void store_weights(const UpdateArguments& arguments, int quad, float4 w) const {
-    const FloatType type = arguments.cache.layout.weight_type;
-    if (arguments.rounding.stochastic) {
-      store_quad_stochastic(type, bytes, quad, w, random.bits(static_cast<std::uint64_t>(quad)));
-    } else {
-      store_quad(type, bytes, quad, w);
-    }
+    store_quad_stochastic(arguments.cache.layout.weight_type, bytes, quad, w,
+                          random.bits(static_cast<std::uint64_t>(quad)));
+  }
+  /// For one lane: in the header, and, unless it is an overflow row, in the cache's bookkeeping.
+  __device__ void note_update(const UpdateArguments& arguments,
+                              std::int64_t slot,
+                              std::uint32_t step) const {
+    const CacheView& cache = arguments.cache;
+    satrap::note_update(*reinterpret_cast<RowHeader*>(bytes + cache.layout.device_header_offset()),
+                        step);
+    if (slot < cache.size.num_slots()) cache.dirty[slot] = 1;
   }
 };
 
@@ -92,7 +103,8 @@ struct RowUpdate {
                              std::int64_t slot,
                              std::uint64_t tag,
                              const float4 (&grad)[kQuads]) const {
-    const detail::Row row(arguments, slot, tag);
+    const TableStep& table = arguments.step_of(tag);
+    const detail::Row row(arguments, table.rounding_seed, slot, tag);
     const int padded_dim = lanes.quads * 4;
     constexpr bool kOneState = kType == RowOptimizerType::kAdagrad;
     constexpr bool kTwoStates =
@@ -107,12 +119,12 @@ struct RowUpdate {
       float4* second = reinterpret_cast<float4*>(row.state + padded_dim) + quad;
       if constexpr (kOneState || kTwoStates) a = *first;
       if constexpr (kTwoStates) b = *second;
-      detail::step_quad<kType>(arguments.step, grad[k], w, a, b);
+      detail::step_quad<kType>(table.step, grad[k], w, a, b);
       row.store_weights(arguments, quad, w);
       if constexpr (kOneState || kTwoStates) *first = a;
       if constexpr (kTwoStates) *second = b;
     }
-    if (group.lane == 0 && slot < arguments.cache.size.num_slots()) arguments.cache.dirty[slot] = 1;
+    if (group.lane == 0) row.note_update(arguments, slot, table.number);
   }
 };
 
@@ -128,8 +140,9 @@ struct RowUpdate<RowOptimizerType::kRowwiseAdagrad, kQuads> {
                              std::int64_t slot,
                              std::uint64_t tag,
                              const float4 (&grad)[kQuads]) const {
-    const RowStep& s = arguments.step;
-    const detail::Row row(arguments, slot, tag);
+    const TableStep& table = arguments.step_of(tag);
+    const RowStep& s = table.step;
+    const detail::Row row(arguments, table.rounding_seed, slot, tag);
     float4 g[kQuads] = {};
 #pragma unroll
     for (int k = 0; k < kQuads; ++k) {
@@ -149,7 +162,7 @@ struct RowUpdate<RowOptimizerType::kRowwiseAdagrad, kQuads> {
     }
     if (group.lane == 0) {
       row.state[0] = n;
-      if (slot < arguments.cache.size.num_slots()) arguments.cache.dirty[slot] = 1;
+      row.note_update(arguments, slot, table.number);
     }
   }
 

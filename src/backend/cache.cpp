@@ -8,20 +8,21 @@ namespace {
 
 std::int64_t arena_size(const RowLayout& layout, const CacheSize& size) {
   const std::int64_t slots = size.num_slots();
-  return arena_bytes<std::byte>(size.total_slots() * layout.stride_bytes) +
+  return arena_bytes<std::byte>(size.total_slots() * layout.device_stride) +
          arena_bytes<std::uint64_t>(slots) + 2 * arena_bytes<std::uint32_t>(slots) +
          2 * arena_bytes<std::uint8_t>(slots);
 }
 
 /// Before the allocation, for a message that shows the sum.
 std::int64_t checked_size(const RowLayout& layout, const CacheSize& size) {
+  check_dim(layout);
   const std::int64_t bytes = arena_size(layout, size);
   const DeviceInfo device = device_info();
   if (bytes > device.free_bytes) {
     throw Error(
         ErrorCode::kUnavailable,
         concat("a cache of ", size.num_sets, " sets of ", CacheSize::kWays, " rows and ",
-               size.overflow_rows, " overflow rows, ", layout.stride_bytes, " + ",
+               size.overflow_rows, " overflow rows, ", layout.device_stride, " + ",
                CacheSize::kBookkeepingBytes, " bytes each, is ", bytes, " bytes; ", device.name,
                " has ", device.free_bytes, " of ", device.memory_bytes, " free"));
   }
@@ -39,7 +40,7 @@ Cache::Cache(const RowLayout& layout,
   view_.layout = layout;
   view_.size = size;
   view_.policy = policy;
-  view_.rows = arena_.take<std::byte>(size.total_slots() * layout.stride_bytes);
+  view_.rows = arena_.take<std::byte>(size.total_slots() * layout.device_stride);
   view_.tags = arena_.take<std::uint64_t>(slots);
   view_.last_needed = arena_.take<std::uint32_t>(slots);
   view_.frequency = arena_.take<std::uint32_t>(slots);

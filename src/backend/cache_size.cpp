@@ -4,15 +4,22 @@
 
 namespace satrap::backend {
 
+void check_dim(const RowLayout& layout) {
+  if (layout.dim >= 1 && layout.dim <= kMaxDim) return;
+  throw Error(ErrorCode::kInvalidConfig,
+              concat("rows in device memory have 1 to ", kMaxDim, " weights, not ", layout.dim));
+}
+
 std::int64_t CacheSize::bytes(const RowLayout& layout) const {
-  return total_slots() * layout.stride_bytes + num_slots() * kBookkeepingBytes;
+  return total_slots() * layout.device_stride + num_slots() * kBookkeepingBytes;
 }
 
 CacheSize CacheSize::fit(std::int64_t memory_bytes,
                          const RowLayout& layout,
                          std::int64_t overflow_rows) {
-  const std::int64_t set_bytes = kWays * (layout.stride_bytes + kBookkeepingBytes);
-  const std::int64_t overflow_bytes = overflow_rows * layout.stride_bytes;
+  check_dim(layout);
+  const std::int64_t set_bytes = kWays * (layout.device_stride + kBookkeepingBytes);
+  const std::int64_t overflow_bytes = overflow_rows * layout.device_stride;
   CacheSize size;
   size.overflow_rows = overflow_rows;
   size.num_sets = (memory_bytes - overflow_bytes) / set_bytes;
@@ -20,13 +27,13 @@ CacheSize CacheSize::fit(std::int64_t memory_bytes,
     throw Error(
         ErrorCode::kInvalidConfig,
         concat("a device cache of ", memory_bytes, " bytes is too small: ", overflow_rows,
-               " overflow rows of ", layout.stride_bytes, " bytes take ", overflow_bytes,
+               " overflow rows of ", layout.device_stride, " bytes take ", overflow_bytes,
                ", and the smallest cache is one set of ", kWays, " rows, ", set_bytes, " bytes"));
   }
   if (size.total_slots() > kMaxSlots) {
     throw Error(ErrorCode::kInvalidConfig,
                 concat("a device cache of ", memory_bytes, " bytes has room for ",
-                       size.total_slots(), " rows of ", layout.stride_bytes, " bytes; at most ",
+                       size.total_slots(), " rows of ", layout.device_stride, " bytes; at most ",
                        kMaxSlots, " can be numbered"));
   }
   return size;

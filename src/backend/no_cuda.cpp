@@ -69,8 +69,7 @@ void backward_update(const CacheView&,
                      FloatType,
                      const void*,
                      RowOptimizerType,
-                     const RowStep&,
-                     const Rounding&,
+                     const TableStep*,
                      StreamRef) {
   refuse();
 }

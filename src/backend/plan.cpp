@@ -27,10 +27,10 @@ struct Sizes {
 
 std::int64_t lay_out(Arena* arena, const Sizes& sizes, PlanView& plan, MissView& misses) {
   const std::int64_t n = sizes.max_ids;
-  // A segment of more than kChunk occurrences has fewer than two chunks per kChunk of them.
-  const std::int64_t max_longs = n / kChunk + 1;
-  const std::int64_t max_chunks = 2 * n / kChunk + 1;
-  const std::int64_t max_groups = 2 * max_chunks / kChunk + 1;
+  // A segment of more than kSumChunk occurrences has fewer than two chunks per kSumChunk of them.
+  const std::int64_t max_longs = n / kSumChunk + 1;
+  const std::int64_t max_chunks = 2 * n / kSumChunk + 1;
+  const std::int64_t max_groups = 2 * max_chunks / kSumChunk + 1;
   Parts parts{arena};
   parts.take(plan.counts, 1);
   parts.take(plan.id_tags, n);
@@ -50,7 +50,7 @@ std::int64_t lay_out(Arena* arena, const Sizes& sizes, PlanView& plan, MissView&
   parts.take(plan.long_groups, max_longs + 1);
   parts.take(plan.scratch_positions, n);
   parts.take(plan.counts2, n);
-  parts.take(plan.counts4, n / kChunk + 1);
+  parts.take(plan.counts4, n / kSumChunk + 1);
   parts.take(plan.partial_sums, max_chunks * sizes.padded_dim);
   parts.take(plan.group_sums, max_groups * sizes.padded_dim);
   auto* prims_scratch = static_cast<std::byte*>(plan.prims_scratch);

@@ -16,8 +16,7 @@ constexpr const char* kDefault = "default";
 /// Names in the configuration, in the order of their enumerators.
 const std::vector<std::string> kOptimizers(std::begin(kRowOptimizerNames),
                                            std::end(kRowOptimizerNames));
-const std::vector<std::string> kWeightTypes(std::begin(kWeightTypeNames),
-                                            std::end(kWeightTypeNames));
+const std::vector<std::string> kWeightTypes(std::begin(kFloatTypeNames), std::end(kFloatTypeNames));
 const std::vector<std::string> kInits(std::begin(ps::kInitNames), std::end(ps::kInitNames));
 const std::vector<std::string> kPoolings(kPoolingNames.begin(), kPoolingNames.end());
 
@@ -64,7 +63,7 @@ ps::TableSpec make_table(const std::string& name,
   spec.name = name;
   spec.id = static_cast<TableId>(number);
   spec.dim = config.dim + extra_columns;
-  spec.weights = parse<WeightType>(config.weights, kWeightTypes);
+  spec.weights = parse<FloatType>(config.weights, kWeightTypes);
   spec.limits = {.capacity_rows = config.capacity_rows,
                  .ttl_steps = config.ttl_steps,
                  .admit_after = config.admit_after};

@@ -47,7 +47,7 @@ class EmbeddingWorker::Impl {
   }
 
   void forward(const Plan& plan, const data::Batch& batch, float* pooled, float* mask) const {
-    pool_rows(layout_, plan, batch, plan.rows.data(), sizeof(ps::RowHeader), pooled, mask, pool_);
+    pool_rows(layout_, plan, batch, plan.rows.data(), sizeof(RowHeader), pooled, mask, pool_);
   }
 
   void backward(const Plan& plan, const float* grad, std::int64_t step) {
@@ -57,7 +57,7 @@ class EmbeddingWorker::Impl {
       steps_.emplace_back(spec.optimizer, spec.schedule.factor(step), step);
     }
     const std::int64_t num_units = std::ssize(plan.update_units) - 1;
-    row_floats_.resize(index(num_units * 2 * max_dim_));
+    row_floats_.resize(index(num_units * kRowFloats * max_dim_));
     pool_.parallel_for(num_units, [&](std::int64_t unit) {
       for (std::int64_t r = plan.update_units[index(unit)]; r < plan.update_units[index(unit + 1)];
            ++r) {
@@ -65,7 +65,7 @@ class EmbeddingWorker::Impl {
         const ps::TableSpec& spec = tables_[static_cast<std::size_t>(range.table)]->spec();
         with_optimizer(spec.optimizer.type, [&](auto type) {
           with_dim(spec.dim, [&](auto dim) {
-            float* const floats = row_floats_.data() + unit * 2 * max_dim_;
+            float* const floats = row_floats_.data() + unit * kRowFloats * max_dim_;
             update_range<type()>(plan, range, grad, step, floats, floats + max_dim_, dim);
           });
         });
@@ -89,24 +89,24 @@ class EmbeddingWorker::Impl {
                     const float* grad,
                     std::int64_t step,
                     float* row_gradient,  // [dim]
-                    float* scratch,       // [dim]
+                    float* scratch,       // [2, dim]
                     Dim dim) {
     ps::Table& table = *tables_[static_cast<std::size_t>(range.table)];
     const RowStep& row_step = steps_[static_cast<std::size_t>(range.table)];
     const std::int64_t distance = gather_distance(dim);
     const std::int64_t row_bytes = table.row_bytes();
-    const ps::RowFormat format = table.format();
+    const RowLayout& layout = table.layout();
     const std::uint64_t rounding_seed = table.rounding_seed(step);
     const std::int64_t num_unique = plan.num_unique();
+    const Occurrences occurrences = occurrences_of(plan, grad);
     const auto rows =
         std::span(plan.rows).subspan(index(range.begin), index(range.end - range.begin));
     table.update_partition(range.partition, step, rows, [&](std::int64_t i, ps::RowPointer row) {
       const std::int64_t u = range.begin + i;
       if (u + distance < num_unique) prefetch_write(plan.rows[index(u + distance)], row_bytes);
-      reduce_segment(grad, plan.output_offset.data(), plan.occurrence_coefficient.data(),
-                     plan.segments[index(u)], plan.segments[index(u + 1)], plan.num_occurrences(),
-                     row_gradient, dim);
-      format.change(row, rounding_seed, scratch, [&](float* weights, float* state) {
+      reduce_segment(occurrences, plan.segments[index(u)], plan.segments[index(u + 1)],
+                     row_gradient, scratch, dim);
+      layout.change(row, rounding_seed, scratch, [&](float* weights, float* state) {
         update_row<kType>(row_step, weights, state, row_gradient, dim);
       });
     });
@@ -119,8 +119,9 @@ class EmbeddingWorker::Impl {
   Planner planner_;
   std::int64_t max_dim_ = 0;
   // Of backward, reused from step to step.
-  std::vector<RowStep> steps_;     // [num_tables]
-  std::vector<float> row_floats_;  // [num_units, 2, max_dim]: gradient and weights of a row
+  std::vector<RowStep> steps_;                   // [num_tables]
+  static constexpr std::int64_t kRowFloats = 3;  // its gradient, and scratch of two rows
+  std::vector<float> row_floats_;                // [num_units, kRowFloats, max_dim]
 };
 
 EmbeddingWorker::EmbeddingWorker(const std::vector<FeatureSpec>& features,
@@ -171,7 +172,7 @@ void EmbeddingWorker::backward(const Plan& plan,
                                std::int64_t step) {
   SATRAP_CHECK(grad_pooled.size() == index(plan.num_rows * output_width()), "gradient of ",
                grad_pooled.size(), " floats for ", plan.num_rows, " rows of ", output_width());
-  SATRAP_CHECK(step >= 1 && step <= ps::kMaxStep, "step ", step);
+  SATRAP_CHECK(step >= 1 && step <= kMaxStep, "step ", step);
   impl_->backward(plan, grad_pooled.data(), step);
 }
 

@@ -12,10 +12,10 @@ namespace satrap::embedding {
 struct PlacedFeature {
   FeatureSpec spec;
   std::int64_t dim = 0;
-  WeightType weights = WeightType::kFp32;  // as they are where they are pooled from
-  std::int64_t column = 0;                 // first, in the pooled output
-  std::int64_t width = 0;                  // columns
-  std::int64_t mask_column = 0;            // first, in the mask; sequences only
+  FloatType weights = FloatType::kFp32;  // as they are where they are pooled from
+  std::int64_t column = 0;               // first, in the pooled output
+  std::int64_t width = 0;                // columns
+  std::int64_t mask_column = 0;          // first, in the mask; sequences only
 };
 
 /// The features in the order of the batch, and the widths of the outputs.

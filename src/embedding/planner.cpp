@@ -98,7 +98,7 @@ void Planner::plan_without_insert(const data::Batch& batch,
   });
   std::int64_t bytes = 0;
   for (const Bucket& bucket : buckets_) {
-    bytes += bucket.num_missing * tables_[static_cast<std::size_t>(bucket.table)]->stride_bytes();
+    bytes += bucket.num_missing * tables_[static_cast<std::size_t>(bucket.table)]->row_bytes();
   }
   missing.resize(index(bytes));
   std::byte* next = missing.data();
@@ -108,7 +108,7 @@ void Planner::plan_without_insert(const data::Batch& batch,
       if (plan.rows[index(u)] != nullptr) continue;
       table.fill_missing(plan.keys[index(u)], next);
       plan.rows[index(u)] = next;
-      next += table.stride_bytes();
+      next += table.row_bytes();
     }
   }
   make_update_units(plan);

@@ -47,7 +47,7 @@ void pool_block(const GatherSource& source,
   const std::int64_t* offsets =
       batch.offsets.data() + static_cast<std::int64_t>(feature_number) * batch.num_rows;
   float* out = pooled + feature.column;
-  with_weight_type(feature.weights, [&]<class Weight>(std::type_identity<Weight>) {
+  with_float_type(feature.weights, [&]<class Weight>(std::type_identity<Weight>) {
     with_dim(feature.dim, [&](auto dim) {
       if (feature.spec.pooling == Pooling::kSequence) {
         pool_sequences<Weight>(source, layout, feature, offsets, block, out, mask, dim);

@@ -6,6 +6,7 @@
 #include "satrap/core/thread_pool.h"
 #include "satrap/data/batch.h"
 #include "satrap/embedding/plan.h"
+#include "satrap/kernels/pool.h"
 #include "src/embedding/feature_layout.h"
 
 namespace satrap::embedding {
@@ -20,5 +21,11 @@ void pool_rows(const FeatureLayout& layout,
                float* pooled,                 // [num_rows, output_width] out
                float* mask,                   // [num_rows, mask_width] out
                ThreadPool& pool);
+
+/// The occurrences of all keys of a plan, for reduce_segment.
+inline Occurrences occurrences_of(const Plan& plan, const float* grad_pooled) {
+  return {grad_pooled, plan.output_offset.data(), plan.occurrence_coefficient.data(),
+          plan.num_occurrences()};
+}
 
 }  // namespace satrap::embedding

@@ -1,5 +1,7 @@
 #include "satrap/embedding/remote_embedding_worker.h"
 
+#include <algorithm>
+
 #include "satrap/core/error.h"
 #include "satrap/kernels/pool.h"
 #include "src/embedding/feature_layout.h"
@@ -12,7 +14,7 @@ namespace {
 
 /// Shards send floats, however the rows are stored.
 std::vector<ps::TableSpec> as_received(std::vector<ps::TableSpec> tables) {
-  for (ps::TableSpec& table : tables) table.weights = WeightType::kFp32;
+  for (ps::TableSpec& table : tables) table.weights = FloatType::kFp32;
   return tables;
 }
 
@@ -26,12 +28,16 @@ class RemoteEmbeddingWorker::Impl {
       : layout(features, as_received(specs)),
         tables(specs),
         pool(threads),
-        planner(layout, std::ssize(specs), {}, threads) {}
+        planner(layout, std::ssize(specs), {}, threads) {
+    for (const ps::TableSpec& spec : specs) max_dim = std::max(max_dim, spec.dim);
+  }
 
   const FeatureLayout layout;
   const std::vector<ps::TableSpec> tables;
   ThreadPool& pool;
   Planner planner;
+  std::int64_t max_dim = 0;
+  std::vector<float> row_floats;  // [num_units, 2, max_dim]: scratch of reduce, kept
 };
 
 RemoteEmbeddingWorker::RemoteEmbeddingWorker(const std::vector<FeatureSpec>& features,
@@ -72,16 +78,18 @@ void RemoteEmbeddingWorker::reduce(const Plan& plan,
                grad_pooled.size(), " floats for ", plan.num_rows, " rows of ", output_width());
   SATRAP_CHECK(gradients.size() == plan.keys.size(), "room for the gradients of ", gradients.size(),
                " rows for ", plan.num_unique(), " keys");
-  impl_->pool.parallel_for(std::ssize(plan.update_units) - 1, [&](std::int64_t unit) {
+  const std::int64_t num_units = std::ssize(plan.update_units) - 1;
+  impl_->row_floats.resize(index(num_units * 2 * impl_->max_dim));
+  const Occurrences occurrences = occurrences_of(plan, grad_pooled.data());
+  impl_->pool.parallel_for(num_units, [&](std::int64_t unit) {
+    float* const scratch = impl_->row_floats.data() + unit * 2 * impl_->max_dim;
     for (std::int64_t r = plan.update_units[index(unit)]; r < plan.update_units[index(unit + 1)];
          ++r) {
       const Plan::Range& range = plan.ranges[index(r)];
       with_dim(impl_->tables[static_cast<std::size_t>(range.table)].dim, [&](auto dim) {
         for (std::int64_t u = range.begin; u < range.end; ++u) {
-          reduce_segment(grad_pooled.data(), plan.output_offset.data(),
-                         plan.occurrence_coefficient.data(), plan.segments[index(u)],
-                         plan.segments[index(u + 1)], plan.num_occurrences(), gradients[index(u)],
-                         dim);
+          reduce_segment(occurrences, plan.segments[index(u)], plan.segments[index(u + 1)],
+                         gradients[index(u)], scratch, dim);
         }
       });
     }

@@ -4,34 +4,39 @@
 #include <cmath>
 
 #include "satrap/core/error.h"
+#include "satrap/kernels/dims.h"
 
 namespace satrap {
 
-std::int64_t RowOptimizer::state_floats(std::int64_t dim) const {
+std::int64_t state_floats(RowOptimizerType type, std::int64_t dim) {
   switch (type) {
     case RowOptimizerType::kSgd:
       return 0;
     case RowOptimizerType::kAdagrad:
-      return dim;
+      return padded_dim(dim);
     case RowOptimizerType::kRowwiseAdagrad:
       return 1;
     case RowOptimizerType::kAdam:
     case RowOptimizerType::kFtrl:
-      return 2 * dim;
+      return 2 * padded_dim(dim);
   }
   SATRAP_CHECK(false, "row optimizer type ", static_cast<int>(type));
 }
 
 void RowOptimizer::initialize_state(const float* weights, float* state, std::int64_t dim) const {
+  float* const second = state + padded_dim(dim);
   switch (type) {
     case RowOptimizerType::kSgd:
       break;
     case RowOptimizerType::kAdagrad:
+      std::fill_n(state, dim, initial_accumulator);
+      break;
     case RowOptimizerType::kRowwiseAdagrad:
-      std::fill_n(state, state_floats(dim), initial_accumulator);
+      *state = initial_accumulator;
       break;
     case RowOptimizerType::kAdam:
-      std::fill_n(state, 2 * dim, 0.0F);
+      std::fill_n(state, dim, 0.0F);
+      std::fill_n(second, dim, 0.0F);
       break;
     case RowOptimizerType::kFtrl: {
       const float curvature = (ftrl_beta + std::sqrt(initial_accumulator)) / lr + ftrl_l2;
@@ -39,7 +44,7 @@ void RowOptimizer::initialize_state(const float* weights, float* state, std::int
         const float w = weights[d];
         state[d] = w == 0.0F ? 0.0F : -std::fma(w, curvature, std::copysign(ftrl_l1, w));
       }
-      std::fill_n(state + dim, dim, initial_accumulator);
+      std::fill_n(second, dim, initial_accumulator);
       break;
     }
   }

@@ -75,10 +75,10 @@ void GradientMerge::add_row(Key key) {
 const float* GradientMerge::values_at(const RowGradients& rank,
                                       std::size_t at,
                                       float* decoded) const {
-  const std::int64_t bytes = net::encoded_bytes(rank.encoding, dim_);
+  const std::int64_t bytes = bytes_of(rank.encoding) * dim_;
   const std::byte* const from = rank.values + static_cast<std::int64_t>(at) * bytes;
-  if (rank.encoding == net::FloatEncoding::kFp32) return reinterpret_cast<const float*>(from);
-  net::decode_floats(rank.encoding, {from, index(bytes)}, {decoded, index(dim_)});
+  if (rank.encoding == FloatType::kFp32) return reinterpret_cast<const float*>(from);
+  decode_floats(rank.encoding, {from, index(bytes)}, {decoded, index(dim_)});
   return decoded;
 }
 

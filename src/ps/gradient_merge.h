@@ -6,8 +6,8 @@
 #include <span>
 #include <vector>
 
+#include "satrap/core/float_codec.h"
 #include "satrap/core/ids.h"
-#include "satrap/net/payload_codec.h"
 #include "satrap/ps/row.h"
 
 namespace satrap::ps {
@@ -16,7 +16,7 @@ namespace satrap::ps {
 struct RowGradients {
   std::span<const Key> keys;         // [n]
   std::span<const RowPointer> rows;  // [n]
-  net::FloatEncoding encoding = net::FloatEncoding::kFp32;
+  FloatType encoding = FloatType::kFp32;
   const std::byte* values = nullptr;  // [n, dim] encoded
 };
 

@@ -6,6 +6,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -71,6 +72,8 @@ struct Table::Partition {
     std::int64_t step = 0;
     std::int64_t cursor = 0, end = 0;
     std::vector<std::byte> aside;  // rows of that kind that have changed since, as they were
+    std::unordered_set<std::int64_t>
+        replaced;  // numbers of rows that are others now, whatever their step
   };
   std::mutex rows_mutex;
   std::unique_ptr<Snapshot> snapshot;

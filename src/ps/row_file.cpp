@@ -18,10 +18,16 @@ constexpr std::int64_t kBlockBytes = 1 << 20;
 
 using Bytes = std::span<const std::byte>;
 
+/// Header and weights: the same in packed rows.
+std::int64_t bytes_with_weights(const RowLayout& layout) {
+  return RowLayout::kWeightsOffset + layout.dim * bytes_of(layout.weight_type);
+}
+
 void check_layout(const ShardJob::RowFile& file, const Table& table) {
-  const std::int64_t row_bytes = table.row_bytes();
-  const auto least = static_cast<std::int64_t>(sizeof(RowHeader)) + table.format().weight_bytes();
-  const bool fits = file.weights_only ? file.row_bytes >= least : file.row_bytes == row_bytes;
+  const RowLayout& layout = table.layout();
+  const std::int64_t row_bytes = file.is_packed ? layout.packed_bytes() : layout.row_bytes;
+  const bool fits = file.weights_only ? file.row_bytes >= bytes_with_weights(layout)
+                                      : file.row_bytes == row_bytes;
   if (fits && file.bytes % file.row_bytes == 0) return;
   throw Error(ErrorCode::kInvalidConfig,
               concat(file.path, ": ", file.bytes, " bytes in rows of ", file.row_bytes, ", table '",
@@ -41,8 +47,7 @@ class RowAdapter {
       : file_(file),
         what_(what),
         spec_(table.spec()),
-        format_(table.format()),
-        row_bytes_(static_cast<std::size_t>(table.row_bytes())),
+        layout_(table.layout()),
         last_step_(static_cast<std::uint32_t>(std::max<std::int64_t>(1, what.last_step))) {}
 
   /// Appends the row to `rows` if it is of the shard.
@@ -57,28 +62,30 @@ class RowAdapter {
     if (shard_of(header.key, what_.num_shards) != what_.shard) return;
     header.last_step = std::min(header.last_step, last_step_);
     const std::size_t at = rows.size();
-    rows.resize(at + row_bytes_);
+    rows.resize(at + static_cast<std::size_t>(layout_.row_bytes));
     std::byte* out = rows.data() + at;
-    std::memcpy(out, row.data(), std::min(row.size(), row_bytes_));
+    if (file_.weights_only) {
+      std::memcpy(out, row.data(), static_cast<std::size_t>(bytes_with_weights(layout_)));
+      begin_state(out);
+    } else if (file_.is_packed) {
+      layout_.unpack(row.data(), out);
+    } else {
+      std::memcpy(out, row.data(), row.size());
+    }
     std::memcpy(out, &header, sizeof(header));
-    if (file_.weights_only) begin_state(out);
   }
 
  private:
   void begin_state(std::byte* row) const {
     std::vector<float> weights(static_cast<std::size_t>(spec_.dim));
-    std::vector<float> state(static_cast<std::size_t>(spec_.optimizer.state_floats(spec_.dim)));
-    format_.read_weights(row, weights.data());
-    spec_.optimizer.initialize_state(weights.data(), state.data(), spec_.dim);
-    if (state.empty()) return;
-    std::memcpy(row + format_.state_offset(), state.data(), state.size() * sizeof(float));
+    layout_.read_weights(row, weights.data());
+    spec_.optimizer.initialize_state(weights.data(), layout_.state_of(row), spec_.dim);
   }
 
   const ShardJob::RowFile& file_;
   const RowsToLoad& what_;
   const TableSpec& spec_;
-  const RowFormat& format_;
-  const std::size_t row_bytes_;
+  const RowLayout& layout_;
   const std::uint32_t last_step_;
 };
 

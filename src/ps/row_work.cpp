@@ -16,15 +16,15 @@ constexpr std::size_t kAhead = 8;           // rows between asking for one and r
 std::size_t index(std::int64_t i) { return static_cast<std::size_t>(i); }
 
 /// Copies the weights of `rows` to `out`, one behind the other.
-void gather(const RowFormat& format, std::span<const RowPointer> rows, float* out) {
-  if (format.weights != WeightType::kFp32) {
-    for (std::size_t i = 0; i < rows.size(); ++i, out += format.dim) {
-      if (i + kAhead < rows.size()) prefetch_read(rows[i + kAhead], format.state_offset());
-      format.read_weights(rows[i], out);
+void gather(const RowLayout& layout, std::span<const RowPointer> rows, float* out) {
+  if (layout.weight_type != FloatType::kFp32) {
+    for (std::size_t i = 0; i < rows.size(); ++i, out += layout.dim) {
+      if (i + kAhead < rows.size()) prefetch_read(rows[i + kAhead], layout.state_offset);
+      layout.read_weights(rows[i], out);
     }
     return;
   }
-  with_dim(format.dim, [&](auto dim) {
+  with_dim(layout.dim, [&](auto dim) {
     const std::int64_t bytes = dim * static_cast<std::int64_t>(sizeof(float));
     for (std::size_t i = 0; i < rows.size(); ++i, out += dim) {
       if (i + kAhead < rows.size()) prefetch_read(weights_of(rows[i + kAhead]), bytes);
@@ -47,7 +47,7 @@ void RowWork::read(Table& table,
                    std::int64_t step,
                    std::span<const Key> keys,
                    std::span<RowPointer> rows,
-                   net::FloatEncoding encoding,
+                   FloatType encoding,
                    std::byte* out) {
   const std::int64_t dim = table.spec().dim;
   for (std::size_t begin = 0; begin < keys.size(); begin += kRowsPerBlock) {
@@ -55,14 +55,13 @@ void RowWork::read(Table& table,
     const auto block = rows.subspan(begin, size);
     table.find_or_insert(keys.subspan(begin, size), block, step);
     const std::int64_t num_floats = static_cast<std::int64_t>(size) * dim;
-    const std::int64_t bytes = net::encoded_bytes(encoding, num_floats);
-    if (encoding == net::FloatEncoding::kFp32) {
-      gather(table.format(), block, reinterpret_cast<float*>(out));
+    const std::int64_t bytes = bytes_of(encoding) * num_floats;
+    if (encoding == FloatType::kFp32) {
+      gather(table.layout(), block, reinterpret_cast<float*>(out));
     } else {
       floats_.resize(std::max(floats_.size(), index(num_floats)));
-      gather(table.format(), block, floats_.data());
-      net::encode_floats(encoding, std::span(floats_).first(index(num_floats)),
-                         {out, index(bytes)});
+      gather(table.layout(), block, floats_.data());
+      encode_floats(encoding, std::span(floats_).first(index(num_floats)), {out, index(bytes)});
     }
     out += bytes;
   }
@@ -70,10 +69,10 @@ void RowWork::read(Table& table,
 
 void RowWork::look_up(const Table& table,
                       std::span<const Key> keys,
-                      net::FloatEncoding encoding,
+                      FloatType encoding,
                       std::byte* out) {
   const std::int64_t dim = table.spec().dim;
-  const std::int64_t bytes = net::encoded_bytes(encoding, dim);
+  const std::int64_t bytes = bytes_of(encoding) * dim;
   found_.resize(kRowsPerBlock);
   missing_.resize(index(table.row_bytes()));
   floats_.resize(std::max(floats_.size(), index(dim)));
@@ -86,8 +85,8 @@ void RowWork::look_up(const Table& table,
         row = missing_.data();
         table.fill_missing(keys[begin + i], row);
       }
-      table.format().read_weights(row, floats_.data());
-      net::encode_floats(encoding, std::span(floats_).first(index(dim)), {out, index(bytes)});
+      table.layout().read_weights(row, floats_.data());
+      encode_floats(encoding, std::span(floats_).first(index(dim)), {out, index(bytes)});
     }
   }
 }
@@ -105,28 +104,31 @@ void RowWork::fetch(Table& table, std::int64_t step, std::span<const Key> keys, 
   }
 }
 
-void RowWork::put(Table& table,
-                  std::int64_t num_shards,
-                  std::int64_t step,
-                  std::span<const Key> keys,
-                  const std::byte* rows,
-                  std::int64_t mark) {
+std::int64_t RowWork::put(Table& table,
+                          std::int64_t num_shards,
+                          std::int64_t step,
+                          std::span<const Key> keys,
+                          const std::byte* rows) {
+  std::int64_t highest = 0;
   const std::int64_t row_bytes = table.row_bytes();
-  constexpr std::size_t kHeader = sizeof(RowHeader);
   found_.resize(kRowsPerBlock);
+  whole_.resize(kRowsPerBlock);
   for (std::size_t begin = 0; begin < keys.size();) {
     const auto ahead = keys.first(std::min(keys.size(), begin + kRowsPerBlock));
     const std::size_t end = end_of_partition(ahead, begin, num_shards);
     const auto block = std::span(found_).first(end - begin);
     table.find_or_insert(keys.subspan(begin, end - begin), block, step);
-    table.update_partition(Table::partition_of(keys[begin], num_shards), mark, block,
-                           [&](std::int64_t i, RowPointer row) {
-                             std::memcpy(row + kHeader, rows + i * row_bytes + kHeader,
-                                         index(row_bytes) - kHeader);
-                           });
-    rows += std::ssize(block) * row_bytes;
+    for (std::size_t i = 0; i < block.size(); ++i, rows += row_bytes) {
+      RowHeader header;
+      std::memcpy(&header, rows, sizeof(header));
+      highest = std::max<std::int64_t>(highest, header.last_step);
+      whole_[i] = rows;
+    }
+    table.replace_partition(Table::partition_of(keys[begin], num_shards), block,
+                            std::span(whole_).first(block.size()));
     begin = end;
   }
+  return highest;
 }
 
 void RowWork::skip(Table& table,
@@ -168,7 +170,7 @@ void update_rows(Table& table,
             prefetch_write(rows[at + distance], row_bytes);
           }
           const float* gradient = values + static_cast<std::int64_t>(at) * dim;
-          table.format().change(row, rounding_seed, scratch, [&](float* weights, float* state) {
+          table.layout().change(row, rounding_seed, scratch, [&](float* weights, float* state) {
             update_row<kType>(row_step, weights, state, gradient, dim);
           });
         });
@@ -187,7 +189,7 @@ void RowWork::update(Table& table,
   const RowStep row_step(spec.optimizer, spec.schedule.factor(step), step);
   const std::uint64_t rounding_seed = table.rounding_seed(step);
   floats_.resize(std::max(floats_.size(), index(spec.dim)));
-  const bool in_place = ranks.size() == 1 && ranks[0].encoding == net::FloatEncoding::kFp32;
+  const bool in_place = ranks.size() == 1 && ranks[0].encoding == FloatType::kFp32;
   with_optimizer(spec.optimizer.type, [&](auto type) {
     with_dim(spec.dim, [&](auto dim) {
       if (in_place) {
@@ -199,7 +201,7 @@ void RowWork::update(Table& table,
       while (merge_.next_block()) {
         table.update_partition(
             merge_.partition(), mark, merge_.rows(), [&](std::int64_t i, RowPointer row) {
-              table.format().change(
+              table.layout().change(
                   row, rounding_seed, floats_.data(), [&](float* weights, float* state) {
                     update_row<type()>(row_step, weights, state, merge_.gradient(i), dim);
                   });

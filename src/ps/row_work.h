@@ -5,8 +5,8 @@
 #include <span>
 #include <vector>
 
+#include "satrap/core/float_codec.h"
 #include "satrap/core/ids.h"
-#include "satrap/net/payload_codec.h"
 #include "satrap/ps/row.h"
 #include "satrap/ps/table.h"
 #include "src/ps/gradient_merge.h"
@@ -22,14 +22,11 @@ class RowWork {
             std::int64_t step,
             std::span<const Key> keys,   // [n]
             std::span<RowPointer> rows,  // [n] out
-            net::FloatEncoding encoding,
+            FloatType encoding,
             std::byte* out);  // [n, dim] encoded, out
 
   /// As read, but a missing row is not created: what it would start with is written.
-  void look_up(const Table& table,
-               std::span<const Key> keys,
-               net::FloatEncoding encoding,
-               std::byte* out);
+  void look_up(const Table& table, std::span<const Key> keys, FloatType encoding, std::byte* out);
 
   /// Finds or creates the rows of `keys`, ascending, and copies all of them.
   void fetch(Table& table,
@@ -37,14 +34,13 @@ class RowWork {
              std::span<const Key> keys,  // [n]
              std::byte* out);            // [n, row_bytes] out
 
-  /// Finds or creates the rows of `keys`, ascending, and gives them weights and state of `rows`,
-  /// whose headers are not looked at, and `mark` as their last step.
-  void put(Table& table,
-           std::int64_t num_shards,
-           std::int64_t step,
-           std::span<const Key> keys,  // [n]
-           const std::byte* rows,      // [n, row_bytes]
-           std::int64_t mark);
+  /// Finds or creates the rows of `keys`, ascending, and replaces them by `rows`. Returns the
+  /// highest of their last steps.
+  std::int64_t put(Table& table,
+                   std::int64_t num_shards,
+                   std::int64_t step,
+                   std::span<const Key> keys,  // [n]
+                   const std::byte* rows);     // [n, row_bytes]
 
   /// The rows that a step has asked for stay as they are.
   void skip(Table& table,
@@ -63,6 +59,7 @@ class RowWork {
 
  private:
   std::vector<RowPointer> found_;
+  std::vector<const std::byte*> whole_;  // rows of a put
   std::vector<std::byte> missing_;
   std::vector<float> floats_;  // weights of one block, or of the row that is updated
   GradientMerge merge_;

@@ -37,7 +37,7 @@ struct OpenStep {
 
   // The pull, and its repetition after a reconnect.
   std::unique_ptr<net::ServerCall> pull_call, repeated_call;
-  net::FloatEncoding pull_encoding{};
+  FloatType pull_encoding{};
   std::span<std::byte> reply;
   std::atomic<std::int64_t> read_version = 0;  // smallest over the workers so far
   std::vector<std::byte> kept_answer;          // deterministic: until the push
@@ -46,7 +46,7 @@ struct OpenStep {
   std::unique_ptr<net::ServerCall> push_call;
   std::vector<std::byte> copied_gradients;
   const std::byte* gradients = nullptr;
-  net::FloatEncoding push_encoding{};
+  FloatType push_encoding{};
   bool skip = false;
 
   std::atomic<std::int64_t> parts_left = 0;  // of the pull, then of the push
@@ -62,7 +62,7 @@ struct RowRequest {
   Kind kind = Kind::kLookup;
   std::unique_ptr<net::ServerCall> call;
   DividedKeys keys;  // of whole rows: divided by a layout of theirs
-  net::FloatEncoding encoding{};
+  FloatType encoding{};
   std::span<std::byte> reply;
   const std::byte* rows = nullptr;  // of a put, in the request itself
   std::int64_t step = 0;            // of a put

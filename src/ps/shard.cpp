@@ -22,15 +22,14 @@ RequestPrefix prefix_of(const net::ServerCall& call) {
     refuse("a request of ", call.payload().size(), " bytes, the shortest has ", sizeof(prefix));
   }
   std::memcpy(&prefix, call.payload().data(), sizeof(prefix));
-  if (prefix.encoding > net::FloatEncoding::kFp16) {
+  if (prefix.encoding > FloatType::kFp16) {
     refuse("unknown encoding ", static_cast<int>(prefix.encoding));
   }
   return prefix;
 }
 
-std::int64_t reply_bytes(net::FloatEncoding encoding, const DividedKeys& keys) {
-  return static_cast<std::int64_t>(sizeof(ReplyPrefix)) +
-         net::encoded_bytes(encoding, keys.num_values());
+std::int64_t reply_bytes(FloatType encoding, const DividedKeys& keys) {
+  return static_cast<std::int64_t>(sizeof(ReplyPrefix)) + bytes_of(encoding) * keys.num_values();
 }
 
 ShardLayout layout_of(const std::vector<TableSpec>& tables, const ShardServerOptions& options) {
@@ -43,7 +42,7 @@ ShardLayout layout_of(const std::vector<TableSpec>& tables, const ShardServerOpt
 ShardLayout row_layout_of(const std::vector<TableSpec>& tables, ShardLayout layout) {
   layout.dims.clear();
   for (const TableSpec& table : tables) {
-    layout.dims.push_back(Table::bytes_of_row(table) / static_cast<std::int64_t>(sizeof(float)));
+    layout.dims.push_back(table.layout().row_bytes / static_cast<std::int64_t>(sizeof(float)));
   }
   return layout;
 }
@@ -266,8 +265,7 @@ void Shard::push(RunningJob& job, const RequestPrefix& prefix, Call& call) {
     refuse("push of step ", number, ", whose pull has not been answered");
   }
   const bool skip = (prefix.flags & kSkip) != 0;
-  const std::int64_t expected =
-      skip ? 0 : net::encoded_bytes(prefix.encoding, step.keys.num_values());
+  const std::int64_t expected = skip ? 0 : bytes_of(prefix.encoding) * step.keys.num_values();
   if (std::ssize(body) != expected) {
     refuse("push of step ", number, ": ", body.size(), " bytes of gradients for ",
            step.keys.keys().size(), " keys, expected are ", expected);

@@ -28,7 +28,7 @@ ShardClient::Impl::Impl(const net::Endpoint& endpoint,
   SATRAP_CHECK(options.num_shards >= 1, options.num_shards, " shards");
   for (const TableSpec& table : tables) {
     dims_.push_back(table.dim);
-    row_floats_.push_back(Table::bytes_of_row(table) / static_cast<std::int64_t>(sizeof(float)));
+    row_floats_.push_back(table.layout().row_bytes / static_cast<std::int64_t>(sizeof(float)));
   }
   for (std::int64_t s = 0; s < options.num_shards; ++s) {
     const auto client = [&](const char* what) {

@@ -31,10 +31,9 @@ void ShardClient::Impl::wait(StepRows::State& rows) {
 void ShardClient::Impl::prepare_push(StepRows::State& rows) {
   rows.gradients.resize(rows.weights.size());
   rows.fill_pointers(rows.gradients, dims_, [&](StepRows::State::Shard& part) {
-    part.push =
-        net::RequestBuffer(endpoint_, static_cast<std::int64_t>(sizeof(RequestPrefix)) +
-                                          net::encoded_bytes(options.encoding, part.num_values));
-    if (options.encoding == net::FloatEncoding::kFp32) {
+    part.push = net::RequestBuffer(endpoint_, static_cast<std::int64_t>(sizeof(RequestPrefix)) +
+                                                  bytes_of(options.encoding) * part.num_values);
+    if (options.encoding == FloatType::kFp32) {
       return reinterpret_cast<float*>(part.push.payload().data() + sizeof(RequestPrefix));
     }
     part.to_encode.resize(std::max(part.to_encode.size(), index(part.num_values)));
@@ -48,9 +47,9 @@ void ShardClient::Impl::push(std::int64_t step, StepRows::State& rows, bool skip
     StepRows::State::Shard& part = rows.shards[index(s)];
     if (skip) {
       part.push = net::RequestBuffer(endpoint_, sizeof(RequestPrefix));
-    } else if (options.encoding != net::FloatEncoding::kFp32) {
-      net::encode_floats(options.encoding, std::span(part.to_encode).first(index(part.num_values)),
-                         part.push.payload().subspan(sizeof(RequestPrefix)));
+    } else if (options.encoding != FloatType::kFp32) {
+      encode_floats(options.encoding, std::span(part.to_encode).first(index(part.num_values)),
+                    part.push.payload().subspan(sizeof(RequestPrefix)));
     }
     write_prefix(part.push, skip ? std::uint32_t{kSkip} : 0U);
     part.push_answer = others_[index(s)]->call(op_of(ShardOp::kPush), step, part.push,
@@ -73,9 +72,9 @@ void ShardClient::Impl::take_rows(StepRows::State& rows,
   ReplyPrefix prefix;
   std::memcpy(&prefix, reply.data(), sizeof(prefix));
   rows.read_version = std::min(rows.read_version, prefix.read_version);
-  if (options.encoding == net::FloatEncoding::kFp32) return;
-  net::decode_floats(options.encoding, reply.subspan(sizeof(prefix)),
-                     std::span(part.decoded).first(index(part.num_values)));
+  if (options.encoding == FloatType::kFp32) return;
+  decode_floats(options.encoding, reply.subspan(sizeof(prefix)),
+                std::span(part.decoded).first(index(part.num_values)));
 }
 
 void ShardClient::Impl::request_rows(ShardOp op,
@@ -88,9 +87,8 @@ void ShardClient::Impl::request_rows(ShardOp op,
   rows.divide(keys, dims_, options.num_shards);
   rows.weights.resize(keys.size());
   rows.fill_pointers(rows.weights, dims_, [&](StepRows::State::Shard& part) -> const float* {
-    part.reply.resize(sizeof(ReplyPrefix) +
-                      index(net::encoded_bytes(options.encoding, part.num_values)));
-    if (options.encoding == net::FloatEncoding::kFp32) {
+    part.reply.resize(sizeof(ReplyPrefix) + index(bytes_of(options.encoding) * part.num_values));
+    if (options.encoding == FloatType::kFp32) {
       return reinterpret_cast<const float*>(part.reply.span().data() + sizeof(ReplyPrefix));
     }
     part.decoded.resize(std::max(part.decoded.size(), index(part.num_values)));

@@ -88,6 +88,7 @@ std::string to_json(const BeginMessage& message) {
                      {"row_bytes", file.row_bytes},
                      {"bytes", file.bytes},
                      {"xxh3", file.xxh3},
+                     {"is_packed", file.is_packed},
                      {"part", file.part},
                      {"num_parts", file.num_parts},
                      {"weights_only", file.weights_only}});
@@ -115,8 +116,8 @@ BeginMessage parse_begin(std::span<const std::byte> text) {
     in.at("first_step").get_to(job.first_step);
     for (const json& file : in.at("row_files")) {
       job.row_files.push_back({file.at("path"), file.at("table"), file.at("row_bytes"),
-                               file.at("bytes"), file.at("xxh3"), file.at("part"),
-                               file.at("num_parts"), file.at("weights_only")});
+                               file.at("bytes"), file.at("xxh3"), file.at("is_packed"),
+                               file.at("part"), file.at("num_parts"), file.at("weights_only")});
     }
     in.at("tables").get_to(message.tables);
     return message;

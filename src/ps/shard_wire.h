@@ -3,8 +3,8 @@
 #include <cstdint>
 #include <string>
 
+#include "satrap/core/float_codec.h"
 #include "satrap/kernels/dense_update.h"
-#include "satrap/net/payload_codec.h"
 #include "satrap/net/request.h"
 
 namespace satrap::ps {
@@ -52,7 +52,7 @@ enum RequestFlags : std::uint32_t { kSkip = 1, kWithState = 2 };
 /// As long as the alignment of payloads, so that what follows has it too.
 struct RequestPrefix {
   std::uint64_t session;
-  net::FloatEncoding encoding;
+  FloatType encoding;
   std::uint8_t reserved[3];
   std::uint32_t flags;
   double lr;               // of push_dense

@@ -188,7 +188,7 @@ void ShardWorker::read(OpenStep& step) {
       if (range.begin == range.end) continue;
       const std::int64_t value = step.keys.value_begin(t, range.begin, table.spec().dim);
       std::byte* const out =
-          step.reply.data() + sizeof(ReplyPrefix) + net::encoded_bytes(step.pull_encoding, value);
+          step.reply.data() + sizeof(ReplyPrefix) + bytes_of(step.pull_encoding) * value;
       rows_.read(table, number, part_of(step.keys.keys(), range),
                  part_of(std::span(step.rows), range), step.pull_encoding, out);
     }
@@ -202,7 +202,6 @@ void ShardWorker::read(OpenStep& step) {
 void ShardWorker::work_on_rows(RowRequest& request) {
   using enum RowRequest::Kind;
   constexpr auto kFloatBytes = static_cast<std::int64_t>(sizeof(float));
-  const std::int64_t mark = std::max(request.step, least_mark_);
   const std::int64_t next_step = clock_->applied() + 1;  // at least, of those that ask for rows
   try {
     if (before_request_) before_request_();
@@ -216,18 +215,18 @@ void ShardWorker::work_on_rows(RowRequest& request) {
           t, range.begin, is_whole ? table.row_bytes() / kFloatBytes : table.spec().dim);
       switch (request.kind) {
         case kLookup:
-          rows_.look_up(table, keys, request.encoding,
-                        request.reply.data() + sizeof(ReplyPrefix) +
-                            net::encoded_bytes(request.encoding, value));
+          rows_.look_up(
+              table, keys, request.encoding,
+              request.reply.data() + sizeof(ReplyPrefix) + bytes_of(request.encoding) * value);
           break;
         case kFetch:
           rows_.fetch(table, next_step, keys,
                       request.reply.data() + sizeof(ReplyPrefix) + value * kFloatBytes);
           break;
         case kPut:
-          rows_.put(table, job_->layout.num_shards, next_step, keys,
-                    request.rows + value * kFloatBytes, mark);
-          highest_mark_ = std::max(highest_mark_, mark);
+          highest_mark_ =
+              std::max(highest_mark_, rows_.put(table, job_->layout.num_shards, next_step, keys,
+                                                request.rows + value * kFloatBytes));
           break;
       }
     }
@@ -289,7 +288,7 @@ void ShardWorker::apply(std::span<OpenStep* const> steps) {
         gradients_.push_back({part_of(step->keys.keys(), range),
                               part_of(std::span<const RowPointer>(step->rows), range),
                               step->push_encoding,
-                              step->gradients + net::encoded_bytes(step->push_encoding, value)});
+                              step->gradients + bytes_of(step->push_encoding) * value});
       }
       if (!gradients_.empty()) {
         rows_.update(table, job_->layout.num_shards, gradients_, number, mark);

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "satrap/net/payload_codec.h"
+#include "satrap/core/float_codec.h"
 #include "satrap/net/reconnecting_client.h"
 #include "satrap/net/request.h"
 #include "satrap/ps/shard_client.h"

@@ -12,7 +12,6 @@
 namespace satrap::ps {
 namespace {
 
-constexpr std::int64_t kStrideMultiple = 16;
 // Keys between the steps of a lookup (ask for the slot; read it and ask for the row; read the row),
 // so that the misses of several keys overlap.
 constexpr std::size_t kLookupDistance = 16;
@@ -20,22 +19,14 @@ constexpr std::size_t kUsualDim = 256;  // up to it, new rows are made without a
 
 }  // namespace
 
-std::int64_t Table::bytes_of_row(const TableSpec& spec) {
-  SATRAP_CHECK(spec.dim >= 0, "table '", spec.name, "': dim ", spec.dim);
-  return RowFormat(spec).state_offset() +
-         spec.optimizer.state_floats(spec.dim) * static_cast<std::int64_t>(sizeof(float));
-}
-
 Table::Table(TableSpec spec, std::uint64_t seed, std::int64_t num_shards)
     : spec_(std::move(spec)),
-      format_(spec_),
+      layout_(spec_.layout()),
       table_seed_(RowInit::table_seed(seed, spec_.name)),
       num_shards_(num_shards),
-      row_bytes_(bytes_of_row(spec_)),
-      stride_bytes_((row_bytes_ + kStrideMultiple - 1) / kStrideMultiple * kStrideMultiple),
-      no_row_(static_cast<std::size_t>(stride_bytes_)) {
+      no_row_(static_cast<std::size_t>(layout_.row_bytes)) {
   SATRAP_CHECK(num_shards >= 1, "table '", spec_.name, "': ", num_shards, " shards");
-  const auto memory = std::make_shared<RowMemory>(stride_bytes_, kPartitions);
+  const auto memory = std::make_shared<RowMemory>(layout_.row_bytes, kPartitions);
   for (std::int64_t p = 0; p < kPartitions; ++p) {
     partitions_[static_cast<std::size_t>(p)] =
         std::make_unique<Partition>(p, num_shards, memory, spec_.limits);
@@ -256,7 +247,7 @@ RowPointer Table::append_row(Partition& partition, Key key, std::int64_t step) {
   partition.index.reserve(key, partition.arena);
   const std::int64_t number = is_reused ? partition.free.back() : end;
   const RowPointer row = is_reused ? partition.arena.row(number) : partition.arena.add(number);
-  if (is_reused) partition.prefetch_free(stride_bytes_);
+  if (is_reused) partition.prefetch_free(layout_.row_bytes);
   {
     std::unique_lock<std::mutex> rows_lock;  // a snapshot may be looking at it
     if (is_reused) rows_lock = std::unique_lock(partition.rows_mutex);
@@ -277,12 +268,13 @@ RowPointer Table::append_row(Partition& partition, Key key, std::int64_t step) {
 }
 
 void Table::initialize_row(Key key, RowPointer row) const {
+  std::memset(row, 0, static_cast<std::size_t>(row_bytes()));
   header_of(row) = {.key = key, .last_step = 0, .count = 0};
   const auto dim = static_cast<std::size_t>(spec_.dim);
   const auto initialize_state = [&](const float* weights) {
-    spec_.optimizer.initialize_state(weights, format_.state_of(row), spec_.dim);
+    spec_.optimizer.initialize_state(weights, layout_.state_of(row), spec_.dim);
   };
-  if (spec_.weights == WeightType::kFp32) {
+  if (spec_.weights == FloatType::kFp32) {
     spec_.init.fill(table_seed_, key, {weights_of(row), dim});
     initialize_state(weights_of(row));
     return;
@@ -291,14 +283,14 @@ void Table::initialize_row(Key key, RowPointer row) const {
   std::vector<float> large(dim > kUsualDim ? dim : 0);
   float* const weights = large.empty() ? usual.data() : large.data();
   spec_.init.fill(table_seed_, key, {weights, dim});
-  format_.write_nearest(weights, row);
-  format_.read_weights(row, weights);  // the state fits what is stored
+  layout_.write_nearest(weights, row);
+  layout_.read_weights(row, weights);  // the state fits what is stored
   initialize_state(weights);
 }
 
 void Table::fill_missing(Key key, RowPointer row) const {
   if (candidates_) {
-    std::memset(row, 0, static_cast<std::size_t>(row_bytes_));
+    std::memset(row, 0, static_cast<std::size_t>(row_bytes()));
   } else {
     initialize_row(key, row);
   }
@@ -318,15 +310,31 @@ void Table::copy_aside(Partition& partition, std::span<const RowPointer> rows) c
   for (const RowPointer row : rows) {
     const std::uint32_t last_step = header_of(row).last_step;
     if (last_step == 0 || last_step > snapshot.step) continue;
-    if (partition.arena.number_of(row, snapshot.end) < snapshot.cursor) continue;
-    snapshot.aside.insert(snapshot.aside.end(), row, row + row_bytes_);
+    const std::int64_t number = partition.arena.number_of(row, snapshot.end);
+    if (number < snapshot.cursor || snapshot.replaced.contains(number)) continue;
+    snapshot.aside.insert(snapshot.aside.end(), row, row + row_bytes());
   }
 }
 
+void Table::replace_partition(std::int64_t partition_number,
+                              std::span<const RowPointer> rows,
+                              std::span<const std::byte* const> from) {
+  Partition& partition = partition_at(partition_number);
+  change_rows(partition_number, rows, [&](std::size_t i) {
+    if (partition.snapshot != nullptr) {
+      Partition::Snapshot& snapshot = *partition.snapshot;
+      const std::int64_t number = partition.arena.number_of(rows[i], snapshot.end);
+      if (number >= snapshot.cursor) snapshot.replaced.insert(number);
+    }
+    std::memcpy(rows[i], from[i], static_cast<std::size_t>(row_bytes()));
+  });
+}
+
 void Table::restore(std::span<const std::byte> rows) {
-  SATRAP_CHECK(rows.size() % static_cast<std::size_t>(row_bytes_) == 0, "table '", spec_.name,
-               "': ", rows.size(), " bytes are no whole number of rows of ", row_bytes_);
-  for (const std::byte* from = rows.data(); from != rows.data() + rows.size(); from += row_bytes_) {
+  SATRAP_CHECK(rows.size() % static_cast<std::size_t>(row_bytes()) == 0, "table '", spec_.name,
+               "': ", rows.size(), " bytes are no whole number of rows of ", row_bytes());
+  for (const std::byte* from = rows.data(); from != rows.data() + rows.size();
+       from += row_bytes()) {
     RowHeader header;
     std::memcpy(&header, from, sizeof(header));
     const std::uint64_t table_bits = static_cast<std::uint64_t>(spec_.id) << kIdBits;
@@ -343,7 +351,7 @@ void Table::restore(std::span<const std::byte> rows) {
                   concat("table '", spec_.name, "': two rows for id ", id_of(header.key)));
     }
     const RowPointer row = append_row(partition, header.key, std::max(1U, header.last_step));
-    std::memcpy(row, from, static_cast<std::size_t>(row_bytes_));
+    std::memcpy(row, from, static_cast<std::size_t>(row_bytes()));
     header_of(row) = header;
   }
 }

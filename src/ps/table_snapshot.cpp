@@ -49,8 +49,7 @@ TableSnapshot::~TableSnapshot() {
 
 std::int64_t TableSnapshot::write(
     const std::function<void(std::span<const std::byte> rows)>& sink) {
-  const std::int64_t rows_per_block =
-      std::max<std::int64_t>(1, kBlockBytes / table_.stride_bytes());
+  const std::int64_t rows_per_block = std::max<std::int64_t>(1, kBlockBytes / table_.row_bytes());
   std::vector<std::byte> block, aside;
   block.reserve(static_cast<std::size_t>(rows_per_block * table_.row_bytes()));
   std::int64_t bytes = 0;
@@ -74,6 +73,7 @@ std::int64_t TableSnapshot::write(
           const RowPointer row = partition.arena.row(snapshot.cursor);
           const std::uint32_t last_step = header_of(row).last_step;
           if (last_step == 0 || last_step > step_) continue;
+          if (!snapshot.replaced.empty() && snapshot.replaced.contains(snapshot.cursor)) continue;
           block.insert(block.end(), row, row + table_.row_bytes());
         }
         std::swap(aside, snapshot.aside);

@@ -15,7 +15,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr int kFormat = 2;
+constexpr int kFormat = 3, kPackedFormat = 2;  // this program writes the first and reads both
 
 Json body_of(const Manifest& m) {
   Json json = {{"format", kFormat},      {"version", m.version},
@@ -55,6 +55,7 @@ Json body_of(const Manifest& m) {
 
 Manifest parse(const Json& json) {
   Manifest m;
+  m.has_packed_rows = json.at("format") == kPackedFormat;
   m.version = json.at("version");
   m.created = json.at("created");
   m.step = json.at("step");
@@ -91,6 +92,19 @@ std::int64_t Manifest::Tensor::size() const {
   return size;
 }
 
+RowLayout Manifest::Table::layout() const {
+  const auto number_of = [&](const auto& names, const std::string& wanted) {
+    const auto found = std::ranges::find(names, wanted);
+    if (found == std::end(names)) {
+      throw Error(ErrorCode::kCorrupt, concat("table '", name, "': the manifest says ", wanted,
+                                              ", which is no type of weights or optimizer"));
+    }
+    return found - std::begin(names);
+  };
+  return RowLayout::of(dim, static_cast<FloatType>(number_of(kFloatTypeNames, weights)),
+                       static_cast<RowOptimizerType>(number_of(kRowOptimizerNames, optimizer)));
+}
+
 std::string Manifest::to_json() const {
   Json json = body_of(*this);
   json["checksum"] = to_hex(hash_bytes(json.dump()));
@@ -105,9 +119,10 @@ Manifest Manifest::read(const std::string& directory) {
   if (!file) throw Error(ErrorCode::kCorrupt, concat(path, ": missing or unreadable"));
   try {
     Json json = Json::parse(text.str());
-    if (json.at("format") != kFormat) {
-      throw Error(ErrorCode::kCorrupt, concat(path, ": format ", json.at("format").dump(),
-                                              ", this program reads format ", kFormat));
+    if (json.at("format") != kFormat && json.at("format") != kPackedFormat) {
+      throw Error(ErrorCode::kCorrupt,
+                  concat(path, ": format ", json.at("format").dump(),
+                         ", this program reads formats ", kPackedFormat, " and ", kFormat));
     }
     const std::string checksum = json.at("checksum");
     json.erase("checksum");

@@ -36,12 +36,16 @@ struct Manifest {
     std::string name, optimizer, weights;
     std::vector<std::string> files;
     std::int64_t dim = 0, row_bytes = 0, rows = 0;
+
+    /// Of its rows, unless they are packed. Throws Error(kCorrupt) for names that do not exist.
+    RowLayout layout() const;
   };
   struct Tensor {
     std::string name;
     std::vector<std::int64_t> shape;
     std::int64_t size() const;
   };
+  bool has_packed_rows = false;  // of format 2: rows as RowLayout::pack leaves them
   std::string created, version;
   std::int64_t step = 0, examples = 0, nonfinite_steps = 0;
   std::vector<data::DataPosition> positions;  // [num_ranks]
@@ -51,9 +55,13 @@ struct Manifest {
   std::vector<Tensor> dense;
   std::map<std::string, File> files;
 
-  std::string to_json() const;
+  std::int64_t row_bytes(const RowLayout& layout) const {
+    return has_packed_rows ? layout.packed_bytes() : layout.row_bytes;
+  }
 
-  /// Reads and checks `directory`/manifest.json. Throws Error(kCorrupt).
+  std::string to_json() const;  // of format 3
+
+  /// Reads and checks `directory`/manifest.json, of format 2 or 3. Throws Error(kCorrupt).
   static Manifest read(const std::string& directory);
 
   /// Where rank `rank` of `num_ranks` continues: where it stopped, or, with another number of

@@ -80,7 +80,7 @@ void check_tables(const std::string& checkpoint, const Manifest& manifest, const
   for (std::size_t i = 0; i < specs.size(); ++i) {
     const Manifest::Table& saved = manifest.tables[i];
     const ps::TableSpec& spec = specs[i];
-    const std::int64_t row_bytes = ps::Table::bytes_of_row(spec);
+    const std::int64_t row_bytes = manifest.row_bytes(spec.layout());
     const std::string optimizer = name_of(spec.optimizer.type);
     if (saved.name == spec.name && saved.optimizer != optimizer) {
       throw Error(ErrorCode::kInvalidConfig,
@@ -195,11 +195,15 @@ std::string digest_of(const std::string& checkpoint) {
     // A sum: neither the order of the rows counts, nor how they are divided among files.
     std::uint64_t rows = hash_bytes(table.name);
     const auto row_bytes = static_cast<std::size_t>(table.row_bytes);
+    const RowLayout layout = manifest.has_packed_rows ? RowLayout{} : table.layout();
+    std::vector<std::byte> packed(static_cast<std::size_t>(layout.packed_bytes()));
     for (const std::string& name : table.files) {
       row_files.insert(name);
       read_rows(checkpoint, name, manifest, table.row_bytes, [&](Block block) {
         for (std::size_t at = 0; at + row_bytes <= block.size(); at += row_bytes) {
-          rows += hash_of(block.subspan(at, row_bytes));
+          const Block row = block.subspan(at, row_bytes);
+          if (!manifest.has_packed_rows) layout.pack(row.data(), packed.data());
+          rows += hash_of(manifest.has_packed_rows ? row : Block(packed));
         }
       });
     }
@@ -257,7 +261,8 @@ std::vector<ps::ShardJob::RowFile> row_files(const std::string& checkpoint,
                               .table = table,
                               .row_bytes = saved.row_bytes,
                               .bytes = entry->second.bytes,
-                              .xxh3 = entry->second.xxh3});
+                              .xxh3 = entry->second.xxh3,
+                              .is_packed = manifest.has_packed_rows});
     for (std::int64_t shard = 0; shard < num_files; ++shard) {
       if (!name.ends_with(fmt::format(".shard-{}.bin", shard))) continue;
       file.part = shard;

@@ -1,7 +1,9 @@
 #include <cstring>
 #include <deque>
 #include <filesystem>
+#include <optional>
 #include <set>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -21,9 +23,14 @@ namespace fs = std::filesystem;
 /// One table as files of `num_shards` shards.
 class TableDivider {
  public:
-  TableDivider(DirectoryWriter& out, std::size_t table, std::int64_t num_shards)
-      : out_(out), table_(out.manifest.tables[table]) {
+  TableDivider(DirectoryWriter& out, std::size_t table, std::int64_t num_shards, bool is_packed)
+      : out_(out), table_(out.manifest.tables[table]), from_row_bytes_(table_.row_bytes) {
     table_.files.clear();
+    if (is_packed) {
+      layout_ = table_.layout();
+      table_.row_bytes = layout_->row_bytes;
+      unpacked_.resize(static_cast<std::size_t>(layout_->row_bytes));
+    }
     for (std::int64_t s = 0; s < num_shards; ++s) {
       table_.files.push_back(num_shards == 1 ? fmt::format("table-{}.bin", table)
                                              : fmt::format("table-{}.shard-{}.bin", table, s));
@@ -32,12 +39,17 @@ class TableDivider {
   }
 
   void add(std::span<const std::byte> rows) {
-    const auto row_bytes = static_cast<std::size_t>(table_.row_bytes);
+    const auto row_bytes = static_cast<std::size_t>(from_row_bytes_);
     for (; rows.size() >= row_bytes; rows = rows.subspan(row_bytes), ++num_rows_) {
-      ps::RowHeader header;
+      RowHeader header;
       std::memcpy(&header, rows.data(), sizeof(header));
       const std::int64_t shard = ps::shard_of(header.key, std::ssize(writers_));
-      writers_[static_cast<std::size_t>(shard)].write(rows.first(row_bytes));
+      std::span<const std::byte> row = rows.first(row_bytes);
+      if (layout_) {
+        layout_->unpack(row.data(), unpacked_.data());
+        row = unpacked_;
+      }
+      writers_[static_cast<std::size_t>(shard)].write(row);
     }
     if (!rows.empty()) {
       throw Error(ErrorCode::kCorrupt, concat("table '", table_.name, "': a file of rows of ",
@@ -56,7 +68,10 @@ class TableDivider {
  private:
   DirectoryWriter& out_;
   Manifest::Table& table_;
-  std::deque<FileWriter> writers_;  // of each shard
+  const std::int64_t from_row_bytes_;
+  std::optional<RowLayout> layout_;  // where rows are packed, as in format 2
+  std::vector<std::byte> unpacked_;  // a row
+  std::deque<FileWriter> writers_;   // of each shard
   std::int64_t num_rows_ = 0;
 };
 
@@ -64,10 +79,11 @@ void write_resharded(const std::string& path, std::int64_t num_shards, Directory
   const Manifest from = Manifest::read(path);
   out.manifest = from;
   out.manifest.files.clear();
+  out.manifest.has_packed_rows = false;
   std::set<std::string> row_files;
   for (std::size_t t = 0; t < from.tables.size(); ++t) {
     const Manifest::Table& table = from.tables[t];
-    TableDivider divider(out, t, num_shards);
+    TableDivider divider(out, t, num_shards, from.has_packed_rows);
     for (const std::string& name : table.files) {
       row_files.insert(name);
       read_rows(path, name, from, table.row_bytes,

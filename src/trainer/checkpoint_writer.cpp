@@ -32,7 +32,7 @@ void write_tables(CheckpointContent& content, DirectoryWriter& out) {
                                    .weights = name_of(spec.weights),
                                    .files = {},
                                    .dim = spec.dim,
-                                   .row_bytes = ps::Table::bytes_of_row(spec),
+                                   .row_bytes = spec.layout().row_bytes,
                                    .rows = 0});
   }
   for (const ps::SnapshotFile& file : content.rows->write(out.directory())) {

@@ -16,7 +16,6 @@
 #include "satrap/core/file.h"
 #include "satrap/core/ids.h"
 #include "satrap/ps/row.h"
-#include "satrap/ps/row_format.h"
 
 namespace satrap::trainer {
 namespace {
@@ -105,7 +104,7 @@ template <class Visit>
 void for_each_row(const LoadedModel& loaded, const Manifest::Table& table, Visit&& visit) {
   const auto take = [&](std::span<const std::byte> rows) {
     for (; !rows.empty(); rows = rows.subspan(static_cast<std::size_t>(table.row_bytes))) {
-      ps::RowHeader header;
+      RowHeader header;
       std::memcpy(&header, rows.data(), sizeof(header));
       if ((header.count & ps::kCandidateFlag) == 0) visit(rows.data(), header);
     }
@@ -120,7 +119,7 @@ std::int64_t count_rows(const LoadedModel& loaded,
                         const ps::TableSpec& spec) {
   if (spec.limits.admit_after == 1) return table.rows;
   std::int64_t count = 0;
-  for_each_row(loaded, table, [&](const std::byte*, const ps::RowHeader&) { ++count; });
+  for_each_row(loaded, table, [&](const std::byte*, const RowHeader&) { ++count; });
   return count;
 }
 
@@ -130,17 +129,17 @@ std::int64_t write_rows(const LoadedModel& loaded,
                         const ps::TableSpec& spec,
                         ExportDirectory& out,
                         Json& description) {
-  const ps::RowFormat format(spec);
+  const RowLayout layout = spec.layout();
   const std::int64_t num_rows = count_rows(loaded, table, spec);
   const std::string keys_name = file_name(table.name) + ".keys.npy";
   const std::string weights_name = file_name(table.name) + ".weights.npy";
   NpyWriter keys(out.path(keys_name), "<u8", {num_rows});
   NpyWriter weights(out.path(weights_name), "<f4", {num_rows, table.dim});
   std::vector<float> values(static_cast<std::size_t>(table.dim));
-  for_each_row(loaded, table, [&](const std::byte* row, const ps::RowHeader& header) {
+  for_each_row(loaded, table, [&](const std::byte* row, const RowHeader& header) {
     const std::uint64_t id = id_of(header.key);
     keys.write(std::as_bytes(std::span(&id, 1)));
-    format.read_weights(row, values.data());
+    layout.read_weights(row, values.data());
     weights.write(std::as_bytes(std::span(values)));
   });
   out.add(keys_name, keys.file());

@@ -73,11 +73,11 @@ Json features_of(const LoadedModel& loaded) {
     Json& feature = features.emplace_back(Json{{"name", spec.name}, {"table", table.name}});
     feature.update(texts[f]);
     feature["max_length"] = loaded.schema.features[f].max_length;
-    feature["pooling"] = embedding::kPoolingNames[static_cast<std::size_t>(spec.pooling)];
+    feature["pooling"] = kPoolingNames[static_cast<std::size_t>(spec.pooling)];
     feature["position"] = column;
     feature["width"] = spec.max_length * table.dim;
     column += spec.max_length * table.dim;
-    if (spec.pooling != embedding::Pooling::kSequence) continue;
+    if (spec.pooling != Pooling::kSequence) continue;
     feature["mask_position"] = mask;
     mask += spec.max_length;
   }

@@ -17,7 +17,7 @@ dense::InputShape input_shape(const data::Schema& schema, const EmbeddingSpecs& 
   shape.num_numeric = schema.num_numeric_outputs();
   for (const embedding::FeatureSpec& feature : specs.features) {
     const std::int64_t dim = specs.tables[static_cast<std::size_t>(feature.table)].dim;
-    if (feature.pooling == embedding::Pooling::kSequence) {
+    if (feature.pooling == Pooling::kSequence) {
       shape.sequences.push_back({.first_field = std::ssize(shape.field_widths),
                                  .length = feature.max_length,
                                  .mask_column = shape.num_numeric});

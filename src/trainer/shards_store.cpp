@@ -46,9 +46,9 @@ class ShardsReader final : public RowReader {
   ps::StepRows rows_;
 };
 
-net::FloatEncoding encoding_of(const std::string& wire) {
-  if (wire == "bf16") return net::FloatEncoding::kBf16;
-  return wire == "fp16" ? net::FloatEncoding::kFp16 : net::FloatEncoding::kFp32;
+FloatType encoding_of(const std::string& wire) {
+  if (wire == "bf16") return FloatType::kBf16;
+  return wire == "fp16" ? FloatType::kFp16 : FloatType::kFp32;
 }
 
 ps::ShardClient::Options client_options(const JobConfig& job, const Cluster& cluster) {

@@ -85,7 +85,7 @@ void WarmStart::check_table(const Manifest::Table& saved, std::string& problems)
                   name_of(spec->weights));
   }
   const bool same_state =
-      saved.optimizer == optimizer && saved.row_bytes == ps::Table::bytes_of_row(*spec);
+      saved.optimizer == optimizer && saved.row_bytes == manifest_.row_bytes(spec->layout());
   if (config_.keeps_state() && !same_state) {
     return refuse("was trained with optimizer ", saved.optimizer, ", that of the configuration is ",
                   optimizer, "; optimizer_state: reset takes the weights alone");

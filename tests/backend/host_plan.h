@@ -24,7 +24,6 @@ struct HostPlan {
 };
 
 inline HostPlan make_host_plan(const HostBatch& batch) {
-  using backend::BagPooling;
   HostPlan plan;
   plan.unique_of.assign(batch.keys.size(), -1);
   plan.coefficients.assign(batch.keys.size(), 0.0F);
@@ -34,19 +33,19 @@ inline HostPlan make_host_plan(const HostBatch& batch) {
     for (std::int64_t row = 0; row < batch.num_rows; ++row) {
       const auto bag = f * static_cast<std::size_t>(batch.num_rows) + static_cast<std::size_t>(row);
       const std::int64_t begin = batch.offsets[bag], end = batch.offsets[bag + 1];
-      const BagPooling pooling = features[f].pooling;
+      const Pooling pooling = features[f].pooling;
       float sum = 0.0F;
       for (std::int64_t i = begin; i < end; ++i) {
         const float w = batch.weights.empty() ? 1.0F : batch.weights[static_cast<std::size_t>(i)];
-        sum += pooling == BagPooling::kSqrtN ? w * w : w;
+        sum += pooling == Pooling::kSqrtN ? w * w : w;
       }
-      const float divisor = pooling == BagPooling::kSqrtN ? std::sqrt(sum) : sum;
-      const bool scaled = pooling == BagPooling::kMean || pooling == BagPooling::kSqrtN;
+      const float divisor = pooling == Pooling::kSqrtN ? std::sqrt(sum) : sum;
+      const bool scaled = pooling == Pooling::kMean || pooling == Pooling::kSqrtN;
       const float scale = !scaled ? 1.0F : divisor == 0.0F ? 0.0F : 1.0F / divisor;
       for (std::int64_t i = begin; i < end; ++i) {
         const auto id = static_cast<std::size_t>(i);
-        const std::int64_t element = pooling == BagPooling::kSequence ? i - begin : 0;
-        if (pooling == BagPooling::kSequence && element >= features[f].vectors_per_row) continue;
+        const std::int64_t element = pooling == Pooling::kSequence ? i - begin : 0;
+        if (pooling == Pooling::kSequence && element >= features[f].vectors_per_row) continue;
         const float w = batch.weights.empty() ? 1.0F : batch.weights[id];
         plan.coefficients[id] = w * scale;
         found[backend::tag_of(batch.keys[id])].push_back(

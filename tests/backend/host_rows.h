@@ -9,13 +9,13 @@
 
 namespace satrap::testing {
 
-inline const SmallFloat& small_float(backend::FloatType type) {
-  return type == backend::FloatType::kBFloat16 ? kBfloat16 : kHalf;
+inline const SmallFloat& small_float(FloatType type) {
+  return type == FloatType::kBf16 ? kBfloat16 : kHalf;
 }
 
 /// Number i of an array of the type, as float; and the reverse, for a number that is representable.
-inline float get_float(backend::FloatType type, const std::byte* array, std::int64_t i) {
-  if (type == backend::FloatType::kFloat32) {
+inline float get_float(FloatType type, const std::byte* array, std::int64_t i) {
+  if (type == FloatType::kFp32) {
     float x = 0.0F;
     std::memcpy(&x, array + i * 4, 4);
     return x;
@@ -24,45 +24,59 @@ inline float get_float(backend::FloatType type, const std::byte* array, std::int
   std::memcpy(&bits, array + i * 2, 2);
   return from_bits(small_float(type), bits);
 }
-inline void put_float(backend::FloatType type, std::byte* array, std::int64_t i, float x) {
-  if (type == backend::FloatType::kFloat32) {
+inline void put_float(FloatType type, std::byte* array, std::int64_t i, float x) {
+  if (type == FloatType::kFp32) {
     std::memcpy(array + i * 4, &x, 4);
     return;
   }
   const std::uint16_t bits = to_bits(small_float(type), x);
   std::memcpy(array + i * 2, &bits, 2);
 }
-inline float rounded(backend::FloatType type, float x) {
-  return type == backend::FloatType::kFloat32 ? x : round_nearest(small_float(type), x);
+inline float rounded(FloatType type, float x) {
+  return type == FloatType::kFp32 ? x : round_nearest(small_float(type), x);
 }
 
 /// Random numbers of the type.
-inline std::vector<std::byte> random_floats(backend::FloatType type,
-                                            std::int64_t n,
-                                            Random& random) {
-  std::vector<std::byte> array(static_cast<std::size_t>(n * backend::bytes_of(type)));
+inline std::vector<std::byte> random_floats(FloatType type, std::int64_t n, Random& random) {
+  std::vector<std::byte> array(static_cast<std::size_t>(n * bytes_of(type)));
   for (std::int64_t i = 0; i < n; ++i) {
     put_float(type, array.data(), i, rounded(type, random.uniform(-1.0F, 1.0F)));
   }
   return array;
 }
 
+/// A row as a device has it: the header last. And the reverse.
+inline void to_device(const RowLayout& layout, const std::byte* host, std::byte* device) {
+  const auto parts = static_cast<std::size_t>(layout.row_bytes - layout.kUnit);
+  std::memcpy(device, host + layout.kUnit, parts);
+  std::memcpy(device + parts, host, layout.kUnit);
+}
+inline void to_host(const RowLayout& layout, const std::byte* device, std::byte* host) {
+  const auto parts = static_cast<std::size_t>(layout.row_bytes - layout.kUnit);
+  std::memcpy(host + layout.kUnit, device, parts);
+  std::memcpy(host, device + parts, layout.kUnit);
+}
+
 /// All rows of a cache, random: padding is zero, state is positive.
-inline std::vector<std::byte> random_rows(const backend::RowLayout& layout,
+inline std::vector<std::byte> random_rows(const RowLayout& layout,
                                           std::int64_t num_rows,
                                           Random& random) {
-  std::vector<std::byte> rows(static_cast<std::size_t>(num_rows * layout.stride_bytes));
+  std::vector<std::byte> rows(static_cast<std::size_t>(num_rows * layout.device_stride));
   for (std::int64_t r = 0; r < num_rows; ++r) {
-    std::byte* row = rows.data() + r * layout.stride_bytes;
+    std::byte* row = rows.data() + r * layout.device_stride;
     for (std::int64_t d = 0; d < layout.dim; ++d) {
       put_float(layout.weight_type, row, d,
                 rounded(layout.weight_type, random.uniform(-1.0F, 1.0F)));
     }
     for (std::int64_t i = 0; i < layout.state_floats; ++i) {
       const bool padding = layout.state_floats > 1 && i % layout.padded_dim >= layout.dim;
-      put_float(backend::FloatType::kFloat32, row + layout.state_offset_bytes, i,
+      put_float(FloatType::kFp32, row + layout.device_state_offset(), i,
                 padding ? 0.0F : random.uniform(0.0F, 1.0F));
     }
+    const RowHeader header{static_cast<Key>(random.below(1 << 30)),
+                           static_cast<std::uint32_t>(random.below(100)),
+                           static_cast<std::uint32_t>(random.below(100))};
+    std::memcpy(row + layout.device_header_offset(), &header, sizeof(header));
   }
   return rows;
 }

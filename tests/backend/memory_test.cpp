@@ -12,53 +12,36 @@ namespace {
 
 using backend::Arena;
 using backend::CacheSize;
-using backend::FloatType;
 using backend::Memory;
-using backend::RowLayout;
 using ::testing::HasSubstr;
 using ::testing::ThrowsMessage;
 
-RowLayout layout_of(RowOptimizerType type,
-                    std::int64_t dim,
-                    FloatType weights = FloatType::kFloat32) {
-  RowOptimizer optimizer;
-  optimizer.type = type;
-  return RowLayout::of(dim, weights, optimizer);
+RowLayout layout_of(RowOptimizerType type, std::int64_t dim, FloatType weights = FloatType::kFp32) {
+  return RowLayout::of(dim, weights, type);
 }
 
-TEST(RowLayout, StateFollowsTheWeightsAndRowsAreWholeSectors) {
-  const RowLayout sgd = layout_of(RowOptimizerType::kSgd, 8);
-  EXPECT_EQ(sgd.stride_bytes, 32);
-  const RowLayout adam = layout_of(RowOptimizerType::kAdam, 64, FloatType::kBFloat16);
-  EXPECT_EQ(adam.state_offset_bytes, 128);
-  EXPECT_EQ(adam.stride_bytes, 128 + 2 * 64 * 4);
-  const RowLayout odd = layout_of(RowOptimizerType::kAdagrad, 6);
-  EXPECT_EQ(odd.padded_dim, 8);
-  EXPECT_EQ(odd.stride_bytes, 64);
-  const RowLayout rowwise = layout_of(RowOptimizerType::kRowwiseAdagrad, 4, FloatType::kFloat16);
-  EXPECT_EQ(rowwise.state_offset_bytes, 16);
-  EXPECT_EQ(rowwise.stride_bytes, 32);
-}
-
-TEST(RowLayout, DimsOutOfRangeAreRefused) {
-  EXPECT_THROW(layout_of(RowOptimizerType::kSgd, 0), Error);
-  EXPECT_NO_THROW(layout_of(RowOptimizerType::kSgd, 1024));
-  EXPECT_THROW(layout_of(RowOptimizerType::kSgd, 1025), Error);
+TEST(CacheSize, DimsOutOfRangeAreRefused) {
+  const auto fit = [](std::int64_t dim) {
+    return CacheSize::fit(1 << 30, layout_of(RowOptimizerType::kSgd, dim), 0);
+  };
+  EXPECT_THROW(fit(0), Error);
+  EXPECT_NO_THROW(fit(1024));
+  EXPECT_THROW(fit(1025), Error);
 }
 
 TEST(CacheSize, IsTheLargestThatFits) {
-  const RowLayout layout = layout_of(RowOptimizerType::kSgd, 8);  // 32 + 18 bytes per slot
-  EXPECT_EQ(CacheSize::fit(1600, layout, 0).num_sets, 1);
-  EXPECT_EQ(CacheSize::fit(3199, layout, 0).num_sets, 1);
-  EXPECT_EQ(CacheSize::fit(3200 + 320, layout, 10).num_sets, 2);
+  const RowLayout layout = layout_of(RowOptimizerType::kSgd, 8);  // 64 + 18 bytes per slot
+  EXPECT_EQ(CacheSize::fit(2624, layout, 0).num_sets, 1);
+  EXPECT_EQ(CacheSize::fit(5247, layout, 0).num_sets, 1);
+  EXPECT_EQ(CacheSize::fit(5248 + 640, layout, 10).num_sets, 2);
   EXPECT_LE(CacheSize::fit(1'000'000, layout, 10).bytes(layout), 1'000'000);
 }
 
 TEST(CacheSize, TooLittleMemoryIsRefusedWithTheArithmetic) {
   const RowLayout layout = layout_of(RowOptimizerType::kSgd, 8);
-  EXPECT_THAT([&] { CacheSize::fit(1900, layout, 10); },
-              ThrowsMessage<Error>(HasSubstr("10 overflow rows of 32 bytes take 320, and the "
-                                             "smallest cache is one set of 32 rows, 1600 bytes")));
+  EXPECT_THAT([&] { CacheSize::fit(3000, layout, 10); },
+              ThrowsMessage<Error>(HasSubstr("10 overflow rows of 64 bytes take 640, and the "
+                                             "smallest cache is one set of 32 rows, 2624 bytes")));
 }
 
 TEST(CacheSize, MoreSlotsThanNumbersAreRefused) {
@@ -93,7 +76,7 @@ TEST(DeviceMemory, ACacheThatDoesNotFitIsRefusedWithTheArithmetic) {
   const CacheSize size{1'000'000, 7};
   EXPECT_THAT([&] { backend::Cache(layout, size, backend::EvictionPolicy::kLru, stream); },
               ThrowsMessage<Error>(HasSubstr("a cache of 1000000 sets of 32 rows and 7 overflow "
-                                             "rows, 12288 + 18 bytes each, is ")));
+                                             "rows, 12320 + 18 bytes each, is ")));
 }
 
 TEST(DeviceArena, HandsOutAlignedPartsAndNoMoreThanItHas) {

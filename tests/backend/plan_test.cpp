@@ -8,9 +8,6 @@
 namespace satrap::testing {
 namespace {
 
-using backend::BagPooling;
-using backend::RowLayout;
-
 constexpr std::int64_t kSets = 7;
 
 std::uint64_t set_of(std::uint64_t tag) {
@@ -47,10 +44,9 @@ void check_plan(const HostBatch& batch, const backend::Plan& plan) {
     }
     segments.push_back(static_cast<std::uint32_t>(positions.size()));
     const auto length = static_cast<std::int64_t>(expected.occurrences[u].size());
-    if (length > backend::kChunk) {
-      const std::int64_t chunks = (length + backend::kChunk - 1) / backend::kChunk;
-      const std::int64_t groups =
-          chunks > backend::kChunk ? (chunks + backend::kChunk - 1) / backend::kChunk : 0;
+    if (length > kSumChunk) {
+      const std::int64_t chunks = (length + kSumChunk - 1) / kSumChunk;
+      const std::int64_t groups = chunks > kSumChunk ? (chunks + kSumChunk - 1) / kSumChunk : 0;
       long_unique.push_back(static_cast<std::uint32_t>(u));
       long_chunks.push_back(long_chunks.back() + static_cast<std::uint32_t>(chunks));
       long_groups.push_back(long_groups.back() + static_cast<std::uint32_t>(groups));
@@ -75,7 +71,7 @@ void check_plan(const HostBatch& batch, const backend::Plan& plan) {
 }
 
 void check_plan(const HostBatch& batch) {
-  const RowLayout layout = RowLayout::of(batch.dim, backend::FloatType::kFloat32, RowOptimizer{});
+  const RowLayout layout = RowLayout::of(batch.dim, FloatType::kFp32, RowOptimizerType::kAdagrad);
   const backend::Plan plan(std::max<std::int64_t>(1, batch.num_ids()), layout, 4);
   for_each_schedule([&] { check_plan(batch, plan); });
 }
@@ -95,7 +91,7 @@ TEST(DevicePlan, TwoBagsOfThreeKeys) {
   SATRAP_NEEDS_DEVICE();
   HostBatch batch;
   batch.num_rows = 2;
-  batch.poolings = {BagPooling::kMean};
+  batch.poolings = {Pooling::kMean};
   batch.max_lengths = {1};
   const TableId table{};
   batch.keys = {make_key(table, 1), make_key(table, 2), make_key(table, 1), make_key(table, 3)};
@@ -107,7 +103,7 @@ TEST(DevicePlan, EmptyBatchHasNoKeys) {
   SATRAP_NEEDS_DEVICE();
   HostBatch batch;
   batch.num_rows = 3;
-  batch.poolings = {BagPooling::kSum};
+  batch.poolings = {Pooling::kSum};
   batch.max_lengths = {1};
   batch.offsets = {0, 0, 0, 0};
   check_plan(batch);
@@ -117,7 +113,7 @@ TEST(DevicePlan, SequenceOfNothingUsed) {
   SATRAP_NEEDS_DEVICE();
   HostBatch batch;
   batch.num_rows = 1;
-  batch.poolings = {BagPooling::kSequence};
+  batch.poolings = {Pooling::kSequence};
   batch.max_lengths = {1};
   batch.keys = {make_key(TableId{}, 1), make_key(TableId{}, 1), make_key(TableId{}, 2)};
   batch.offsets = {0, 3};
@@ -130,7 +126,7 @@ TEST(DevicePlan, OneKeyEverywhere) {
     SCOPED_TRACE(count);
     HostBatch batch;
     batch.num_rows = 1;
-    batch.poolings = {BagPooling::kSum};
+    batch.poolings = {Pooling::kSum};
     batch.max_lengths = {1};
     batch.keys.assign(static_cast<std::size_t>(count), make_key(TableId{3}, 77));
     batch.offsets = {0, count};
@@ -140,8 +136,8 @@ TEST(DevicePlan, OneKeyEverywhere) {
 
 TEST(DevicePlan, EqualsTheHostOnRandomBatches) {
   SATRAP_NEEDS_DEVICE();
-  const std::vector<BagPooling> all{BagPooling::kSum, BagPooling::kMean, BagPooling::kSqrtN,
-                                    BagPooling::kSequence};
+  const std::vector<Pooling> all{Pooling::kSum, Pooling::kMean, Pooling::kSqrtN,
+                                 Pooling::kSequence};
   std::uint64_t seed = 0;
   for (const std::int64_t max_bag : {1, 7, 400}) {
     for (const std::int64_t distinct : {1, 30, 5000}) {
@@ -168,7 +164,7 @@ TEST(DevicePlan, EqualsTheHostForEveryDegreeOfDuplicates) {
 TEST(DevicePlan, IsReusedForSmallerBatches) {
   SATRAP_NEEDS_DEVICE();
   const BatchShape shape{.num_rows = 20, .max_bag = 9};
-  const RowLayout layout = RowLayout::of(shape.dim, backend::FloatType::kFloat32, RowOptimizer{});
+  const RowLayout layout = RowLayout::of(shape.dim, FloatType::kFp32, RowOptimizerType::kAdagrad);
   const backend::Plan plan(500, layout, 4);
   for (std::uint64_t seed = 0; seed < 4; ++seed) {
     check_plan(random_batch({.num_rows = 20 - 6 * static_cast<std::int64_t>(seed)}, seed), plan);

@@ -7,12 +7,8 @@
 namespace satrap::testing {
 namespace {
 
-using backend::BagPooling;
-using backend::FloatType;
-using backend::RowLayout;
-
 struct Types {
-  FloatType weights = FloatType::kFloat32, out = FloatType::kFloat32;
+  FloatType weights = FloatType::kFp32, out = FloatType::kFp32;
 };
 
 constexpr auto kUntouched = std::byte{0x5A};
@@ -25,7 +21,7 @@ std::vector<std::byte> pool_on_host(const HostBatch& batch,
                                     const std::vector<std::int32_t>& slots,
                                     FloatType out_type) {
   std::vector<std::byte> out(
-      static_cast<std::size_t>(batch.num_rows * batch.row_stride() * backend::bytes_of(out_type)),
+      static_cast<std::size_t>(batch.num_rows * batch.row_stride() * bytes_of(out_type)),
       kUntouched);
   const auto features = batch.features();
   for (std::size_t f = 0; f < features.size(); ++f) {
@@ -33,7 +29,7 @@ std::vector<std::byte> pool_on_host(const HostBatch& batch,
       const auto bag = f * static_cast<std::size_t>(batch.num_rows) + static_cast<std::size_t>(row);
       for (std::int64_t t = 0; t < features[f].vectors_per_row; ++t) {
         std::int64_t begin = batch.offsets[bag], end = batch.offsets[bag + 1];
-        if (features[f].pooling == BagPooling::kSequence) {
+        if (features[f].pooling == Pooling::kSequence) {
           begin = std::min(begin + t, end);
           end = std::min(begin + 1, end);
         }
@@ -47,7 +43,7 @@ std::vector<std::byte> pool_on_host(const HostBatch& batch,
           std::vector<float> weights;
           for (std::int64_t d = 0; d < layout.padded_dim; ++d) {
             weights.push_back(get_float(layout.weight_type,
-                                        rows.data() + slots[unique] * layout.stride_bytes, d));
+                                        rows.data() + slots[unique] * layout.device_stride, d));
           }
           unique_of.push_back(static_cast<std::int32_t>(vectors.size()));
           coefficients.push_back(plan.coefficients[static_cast<std::size_t>(i)]);
@@ -73,7 +69,7 @@ std::vector<std::byte> pool_on_host(const HostBatch& batch,
 
 void check_pool(const HostBatch& batch, Types types, bool some_missing, std::uint64_t seed) {
   Random random(seed + 1000);
-  const RowLayout layout = RowLayout::of(batch.dim, types.weights, RowOptimizer{});
+  const RowLayout layout = RowLayout::of(batch.dim, types.weights, RowOptimizerType::kAdagrad);
   const HostPlan host = make_host_plan(batch);
   const auto num_unique = static_cast<std::int64_t>(host.tags.size());
   const backend::CacheSize size{num_unique / 32 + 2, 5};
@@ -106,7 +102,7 @@ TEST(DevicePoolForward, SumsTheRowsOfABag) {
   HostBatch batch;
   batch.num_rows = 2;
   batch.dim = 4;
-  batch.poolings = {BagPooling::kSum};
+  batch.poolings = {Pooling::kSum};
   batch.max_lengths = {1};
   batch.keys = {make_key(TableId{}, 1), make_key(TableId{}, 2)};
   batch.offsets = {0, 2, 2};
@@ -118,26 +114,25 @@ TEST(DevicePoolForward, EveryDim) {
   for (const std::int64_t dim :
        {1, 4, 6, 8, 12, 20, 32, 64, 100, 128, 132, 256, 260, 512, 1020, 1024}) {
     SCOPED_TRACE(dim);
-    check_pool(random_batch({.num_rows = 4,
-                             .max_bag = 9,
-                             .dim = dim,
-                             .poolings = {BagPooling::kSum, BagPooling::kMean}},
-                            static_cast<std::uint64_t>(dim)),
-               {}, false, 1);
+    check_pool(
+        random_batch(
+            {.num_rows = 4, .max_bag = 9, .dim = dim, .poolings = {Pooling::kSum, Pooling::kMean}},
+            static_cast<std::uint64_t>(dim)),
+        {}, false, 1);
   }
 }
 
 TEST(DevicePoolForward, EveryTypeOfWeightsAndOutput) {
   SATRAP_NEEDS_DEVICE();
-  for (const auto weights : {FloatType::kFloat32, FloatType::kBFloat16, FloatType::kFloat16}) {
-    for (const auto out : {FloatType::kFloat32, FloatType::kBFloat16, FloatType::kFloat16}) {
+  for (const auto weights : {FloatType::kFp32, FloatType::kBf16, FloatType::kFp16}) {
+    for (const auto out : {FloatType::kFp32, FloatType::kBf16, FloatType::kFp16}) {
       for (const std::int64_t dim : {12, 64, 160}) {
         SCOPED_TRACE(::testing::Message() << int(weights) << ' ' << int(out) << ' ' << dim);
         check_pool(random_batch({.num_rows = 3,
                                  .max_bag = 7,
                                  .dim = dim,
                                  .weighted = true,
-                                 .poolings = {BagPooling::kMean, BagPooling::kSqrtN}},
+                                 .poolings = {Pooling::kMean, Pooling::kSqrtN}},
                                 7),
                    {weights, out}, true, 2);
       }
@@ -149,15 +144,14 @@ TEST(DevicePoolForward, EveryPoolingWithMissingRows) {
   SATRAP_NEEDS_DEVICE();
   for (std::uint64_t seed = 0; seed < 4; ++seed) {
     SCOPED_TRACE(seed);
-    check_pool(
-        random_batch({.num_rows = 11,
-                      .max_bag = 6,
-                      .dim = 16,
-                      .weighted = seed % 2 == 0,
-                      .poolings = {BagPooling::kSequence, BagPooling::kSum, BagPooling::kMean,
-                                   BagPooling::kSqrtN, BagPooling::kSequence}},
-                     seed),
-        {}, true, seed);
+    check_pool(random_batch({.num_rows = 11,
+                             .max_bag = 6,
+                             .dim = 16,
+                             .weighted = seed % 2 == 0,
+                             .poolings = {Pooling::kSequence, Pooling::kSum, Pooling::kMean,
+                                          Pooling::kSqrtN, Pooling::kSequence}},
+                            seed),
+               {}, true, seed);
   }
 }
 
@@ -166,7 +160,7 @@ TEST(DevicePoolForward, LongBagsBesideEmptyOnes) {
   HostBatch batch;
   batch.num_rows = 4;
   batch.dim = 8;
-  batch.poolings = {BagPooling::kMean};
+  batch.poolings = {Pooling::kMean};
   batch.max_lengths = {1};
   Random random(3);
   for (const std::int64_t length : {2000, 0, 1, 333}) {
@@ -192,7 +186,7 @@ TEST(DevicePoolForward, EmptyBatchGivesZeros) {
   HostBatch batch;
   batch.num_rows = 3;
   batch.dim = 12;
-  batch.poolings = {BagPooling::kSum, BagPooling::kSequence};
+  batch.poolings = {Pooling::kSum, Pooling::kSequence};
   batch.max_lengths = {1, 2};
   batch.offsets.assign(7, 0);
   check_pool(batch, {}, false, 5);

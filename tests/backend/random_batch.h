@@ -28,9 +28,9 @@ class Random {
 struct HostBatch {
   std::int64_t num_rows = 0;
   std::int64_t dim = 4;
-  std::vector<backend::BagPooling> poolings;  // per feature
-  std::vector<std::int64_t> max_lengths;      // per feature; 1 unless a sequence
-  std::vector<std::int64_t> offsets{0};       // [num_features * num_rows + 1]
+  std::vector<Pooling> poolings;          // per feature
+  std::vector<std::int64_t> max_lengths;  // per feature; 1 unless a sequence
+  std::vector<std::int64_t> offsets{0};   // [num_features * num_rows + 1]
   std::vector<Key> keys;
   std::vector<float> weights;  // empty: all 1
 
@@ -65,7 +65,7 @@ struct BatchShape {
   std::int64_t distinct_ids = 40;  // ids are drawn from as many
   std::int64_t dim = 8;
   bool weighted = false;
-  std::vector<backend::BagPooling> poolings{backend::BagPooling::kSum};
+  std::vector<Pooling> poolings{Pooling::kSum};
   std::int64_t max_length = 3;  // of sequences
   std::int64_t num_tables = 2;
 };
@@ -76,8 +76,8 @@ inline HostBatch random_batch(const BatchShape& shape, std::uint64_t seed) {
   batch.num_rows = shape.num_rows;
   batch.dim = shape.dim;
   batch.poolings = shape.poolings;
-  for (const backend::BagPooling pooling : shape.poolings) {
-    batch.max_lengths.push_back(pooling == backend::BagPooling::kSequence ? shape.max_length : 1);
+  for (const Pooling pooling : shape.poolings) {
+    batch.max_lengths.push_back(pooling == Pooling::kSequence ? shape.max_length : 1);
     for (std::int64_t row = 0; row < shape.num_rows; ++row) {
       const std::int64_t length = random.below(shape.max_bag + 1);
       for (std::int64_t i = 0; i < length; ++i) {
@@ -105,8 +105,7 @@ inline HostBatch batch_with_duplicates(std::int64_t num_ids,
   HostBatch batch;
   batch.num_rows = 7;
   batch.dim = dim;
-  batch.poolings = {backend::BagPooling::kSum, backend::BagPooling::kMean,
-                    backend::BagPooling::kSqrtN};
+  batch.poolings = {Pooling::kSum, Pooling::kMean, Pooling::kSqrtN};
   batch.max_lengths = {1, 1, 1};
   const std::int64_t num_bags = batch.num_features() * batch.num_rows;
   while (static_cast<std::int64_t>(batch.offsets.size()) <= num_bags) {

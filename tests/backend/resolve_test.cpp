@@ -12,19 +12,17 @@
 namespace satrap::testing {
 namespace {
 
-using backend::BagPooling;
 using backend::CacheSize;
 using backend::EvictionPolicy;
 using backend::ResolveArguments;
 using backend::ResolveMode;
-using backend::RowLayout;
 
 /// A cache on the device and its twin on the host, taken through the same batches.
 class Twins {
  public:
   Twins(const CacheSize& size, EvictionPolicy policy, std::int64_t max_ids)
       : size_(size),
-        layout_(RowLayout::of(4, backend::FloatType::kFloat32, RowOptimizer{})),
+        layout_(RowLayout::of(4, FloatType::kFp32, RowOptimizerType::kAdagrad)),
         host_(size, policy),
         device_(layout_, size, policy, stream_),
         plan_(max_ids, layout_, size.overflow_rows) {}
@@ -107,7 +105,7 @@ class Twins {
 HostBatch batch_of(const std::vector<std::uint64_t>& ids) {
   HostBatch batch;
   batch.num_rows = 1;
-  batch.poolings = {BagPooling::kSum};
+  batch.poolings = {Pooling::kSum};
   batch.max_lengths = {1};
   for (const std::uint64_t id : ids) batch.keys.push_back(make_key(TableId{}, id));
   batch.offsets = {0, batch.num_ids()};

@@ -9,14 +9,10 @@ namespace {
 
 using backend::CacheSize;
 using backend::EvictionPolicy;
-using backend::FloatType;
 using backend::ListMode;
-using backend::RowLayout;
 
 RowLayout adam_layout(std::int64_t dim) {
-  RowOptimizer adam;
-  adam.type = RowOptimizerType::kAdam;
-  return RowLayout::of(dim, FloatType::kFloat32, adam);
+  return RowLayout::of(dim, FloatType::kFp32, RowOptimizerType::kAdam);
 }
 
 TEST(DeviceRows, GoOutAndComeBackInChunks) {
@@ -32,7 +28,7 @@ TEST(DeviceRows, GoOutAndComeBackInChunks) {
     const DeviceArray<std::int32_t> slots_on_device(slots);
     const DeviceArray<std::uint32_t> count_on_device(count);
     const std::int64_t kChunkRows = 16;
-    const DeviceArray<std::byte> staging(kChunkRows * layout.stride_bytes);
+    const DeviceArray<std::byte> staging(kChunkRows * layout.row_bytes);
     for_each_schedule([&] {
       const backend::Stream stream;
       const backend::Cache from(layout, size, EvictionPolicy::kLru, stream);
@@ -49,9 +45,9 @@ TEST(DeviceRows, GoOutAndComeBackInChunks) {
       std::vector<std::byte> expected(rows.size(), std::byte{0x11});
       for (std::size_t i = 0; i < 45; ++i) {
         if (slots[i] < 0) continue;
-        std::memcpy(expected.data() + slots[i] * layout.stride_bytes,
-                    rows.data() + slots[i] * layout.stride_bytes,
-                    static_cast<std::size_t>(layout.stride_bytes));
+        std::memcpy(expected.data() + slots[i] * layout.device_stride,
+                    rows.data() + slots[i] * layout.device_stride,
+                    static_cast<std::size_t>(layout.row_bytes));
       }
       ASSERT_TRUE(download(to.view().rows, static_cast<std::int64_t>(rows.size())) == expected);
     });
@@ -132,8 +128,14 @@ TEST(DeviceRows, VictimsAreSavedBeforeTheirRowsAreOverwritten) {
   for (std::size_t i = 0; i < slots.size(); ++i) slots[i] = static_cast<std::int32_t>(31 - i);
   const DeviceArray<std::int32_t> slots_on_device(slots);
   const DeviceArray<std::uint32_t> count(std::vector<std::uint32_t>{32});
-  const DeviceArray<std::byte> fetched(new_rows);
-  const DeviceArray<std::byte> victims(32 * layout.stride_bytes);
+  // Staging has rows as the host has them.
+  std::vector<std::byte> new_on_host(static_cast<std::size_t>(32 * layout.row_bytes));
+  for (std::int64_t i = 0; i < 32; ++i) {
+    to_host(layout, new_rows.data() + i * layout.device_stride,
+            new_on_host.data() + i * layout.row_bytes);
+  }
+  const DeviceArray<std::byte> fetched(new_on_host);
+  const DeviceArray<std::byte> victims(32 * layout.row_bytes);
   for_each_schedule([&] {
     const backend::Stream prefetch, copies;
     backend::Event saved;
@@ -149,16 +151,16 @@ TEST(DeviceRows, VictimsAreSavedBeforeTheirRowsAreOverwritten) {
     prefetch.wait_until_idle();
     copies.wait_until_idle();
     const auto saved_rows = victims.host();
-    const auto now = download(cache.view().rows, 32 * layout.stride_bytes);
+    const auto now = download(cache.view().rows, 32 * layout.device_stride);
+    std::vector<std::byte> old_row(static_cast<std::size_t>(layout.row_bytes));
     for (std::int64_t i = 0; i < 32; ++i) {
-      const auto stride = static_cast<std::size_t>(layout.stride_bytes);
-      const std::int64_t slot = slots[static_cast<std::size_t>(i)];
-      ASSERT_EQ(std::memcmp(saved_rows.data() + i * layout.stride_bytes,
-                            old_rows.data() + slot * layout.stride_bytes, stride),
-                0);
-      ASSERT_EQ(std::memcmp(now.data() + slot * layout.stride_bytes,
-                            new_rows.data() + i * layout.stride_bytes, stride),
-                0);
+      const std::int64_t at = slots[static_cast<std::size_t>(i)] * layout.device_stride;
+      to_host(layout, old_rows.data() + at, old_row.data());
+      ASSERT_EQ(
+          std::memcmp(saved_rows.data() + i * layout.row_bytes, old_row.data(), old_row.size()), 0);
+      ASSERT_EQ(
+          std::memcmp(now.data() + at, new_rows.data() + i * layout.device_stride, old_row.size()),
+          0);
     }
   });
 }

@@ -99,7 +99,7 @@ TEST(ResolveSpecs, CopiesTheOptimizer) {
   EXPECT_EQ(spec.schedule.warmup_steps, 9);
   EXPECT_EQ(spec.init.type, ps::InitType::kNormal);
   EXPECT_EQ(spec.init.scale, 0.125F);
-  EXPECT_EQ(spec.weights, WeightType::kFp16);
+  EXPECT_EQ(spec.weights, FloatType::kFp16);
   EXPECT_EQ(spec.limits.capacity_rows, 7);
   EXPECT_EQ(spec.limits.ttl_steps, 9);
   EXPECT_EQ(spec.limits.admit_after, 3);

@@ -8,6 +8,7 @@
 
 #include "satrap/data/batch.h"
 #include "satrap/embedding/feature_spec.h"
+#include "satrap/kernels/pool.h"
 #include "satrap/kernels/row_update.h"
 #include "satrap/ps/table.h"
 #include "tests/ps/stored_weights.h"
@@ -58,7 +59,11 @@ class EmbeddingOracle {
   }
 
   void backward(const data::Batch& batch, std::span<const float> grad, std::int64_t step) {
-    std::map<Key, std::vector<float>> sums;
+    struct Uses {  // of a key in the batch
+      std::vector<std::uint32_t> offsets;
+      std::vector<float> coefficients;
+    };
+    std::map<Key, Uses> keys;
     std::size_t width = 0;
     for (const FeatureSpec& f : features_)
       width += dim_of(f) * static_cast<std::size_t>(f.max_length);
@@ -70,19 +75,21 @@ class EmbeddingOracle {
         const std::vector<float> coefficients = coefficients_of(batch, f, r);
         const auto first = static_cast<std::size_t>(batch.offsets[offset_index(batch, f, r)]);
         for (std::size_t i = 0; i < coefficients.size(); ++i) {
-          std::vector<float>& sum = sums[make_key(feature.table, batch.ids[first + i])];
-          sum.resize(dim);
+          Uses& uses = keys[make_key(feature.table, batch.ids[first + i])];
           const std::size_t element = feature.pooling == Pooling::kSequence ? i : 0;
-          const std::size_t from = static_cast<std::size_t>(r) * width + column + element * dim;
-          for (std::size_t d = 0; d < dim; ++d) {
-            sum[d] = std::fma(coefficients[i], grad[from + d], sum[d]);
-          }
+          uses.offsets.push_back(static_cast<std::uint32_t>(static_cast<std::size_t>(r) * width +
+                                                            column + element * dim));
+          uses.coefficients.push_back(coefficients[i]);
         }
       }
       column += dim * static_cast<std::size_t>(feature.max_length);
     }
-    for (auto& [key, sum] : sums) {
+    for (const auto& [key, uses] : keys) {
       const ps::TableSpec& spec = tables_[static_cast<std::size_t>(table_of(key))]->spec();
+      const std::int64_t count = std::ssize(uses.offsets);
+      std::vector<float> sum(static_cast<std::size_t>(spec.dim)), scratch(2 * sum.size());
+      reduce_segment({grad.data(), uses.offsets.data(), uses.coefficients.data(), count}, 0, count,
+                     sum.data(), scratch.data(), spec.dim);
       const RowStep row_step(spec.optimizer, spec.schedule.factor(step), step);
       Row& row = row_of(key);
       with_optimizer(spec.optimizer.type, [&](auto type) {
@@ -108,9 +115,9 @@ class EmbeddingOracle {
       const auto row = reinterpret_cast<ps::RowPointer>(memory.data());
       table.initialize_row(key, row);
       it->second.weights.resize(static_cast<std::size_t>(table.spec().dim));
-      table.format().read_weights(row, it->second.weights.data());
-      it->second.state.assign(static_cast<const float*>(table.format().state_of(row)),
-                              static_cast<const float*>(memory.data() + memory.size()));
+      table.layout().read_weights(row, it->second.weights.data());
+      const float* const state = table.layout().state_of(row);
+      it->second.state.assign(state, state + table.layout().state_floats);
     }
     return it->second;
   }

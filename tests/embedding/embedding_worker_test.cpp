@@ -66,15 +66,15 @@ struct Training {
     for (const ps::Table* table : pointers) {
       num_rows += table->num_rows();
       table->for_each_row([&](const std::byte* row) {
-        ps::RowHeader header;
+        RowHeader header;
         std::memcpy(&header, row, sizeof(header));
         const auto it = oracle->rows().find(header.key);
         ASSERT_NE(it, oracle->rows().end());
         std::vector<float> expected = it->second.weights;
         expected.insert(expected.end(), it->second.state.begin(), it->second.state.end());
         std::vector<float> values(expected.size());
-        table->format().read_weights(row, values.data());
-        std::memcpy(values.data() + it->second.weights.size(), row + table->format().state_offset(),
+        table->layout().read_weights(row, values.data());
+        std::memcpy(values.data() + it->second.weights.size(), row + table->layout().state_offset,
                     4 * it->second.state.size());
         EXPECT_EQ(values, expected);
       });
@@ -193,7 +193,7 @@ struct RandomCase {
   bool weighted;
   std::int64_t num_rows, max_bag;
   std::uint64_t num_ids;
-  WeightType weights = WeightType::kFp32;
+  FloatType weights = FloatType::kFp32;
 };
 
 class EmbeddingWorkerAgainstOracle : public testing::TestWithParam<RandomCase> {};
@@ -234,13 +234,13 @@ INSTANTIATE_TEST_SUITE_P(
                     RandomCase{kFtrl, 5, true, 300, 3, 200},
                     RandomCase{kAdagrad, 1, false, 1, 2000, 5},  // long bags of few ids
                     RandomCase{kSgd, 8, true, 2000, 12, 50000},  // tables in several buckets
-                    RandomCase{kAdagrad, 16, true, 129, 3, 50, WeightType::kBf16},
-                    RandomCase{kRowwiseAdagrad, 17, true, 64, 8, 100, WeightType::kFp16},
-                    RandomCase{kFtrl, 5, false, 300, 3, 200, WeightType::kBf16}));
+                    RandomCase{kAdagrad, 16, true, 129, 3, 50, FloatType::kBf16},
+                    RandomCase{kRowwiseAdagrad, 17, true, 64, 8, 100, FloatType::kFp16},
+                    RandomCase{kFtrl, 5, false, 300, 3, 200, FloatType::kBf16}));
 
 TEST(EmbeddingWorker, PlanningWithoutInsertLeavesTablesAsTheyAre) {
   std::vector<ps::TableSpec> specs = {table_spec(0, 4), table_spec(1, 6)};
-  specs[1].weights = WeightType::kBf16;
+  specs[1].weights = FloatType::kBf16;
   Training s(specs, {feature(0), feature(1, Pooling::kMean)});
   const data::Batch known = batch_of({{{1}, {2}}, {{1}, {}}});
   s.step(known, 1);

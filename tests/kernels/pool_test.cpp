@@ -89,11 +89,61 @@ TEST_P(PoolKernels, AgreeWithPlainLoopsToTheBit) {
       sum[d] = std::fma(coefficient[j], grad[places[j] + d], sum[d]);
     }
   }
+  const Occurrences occurrences{grad.data(), places.data(), coefficient.data(), std::ssize(places)};
+  std::vector<float> scratch(2 * sum.size());
   with_dim(dim, [&](auto width) {
-    reduce_segment(grad.data(), places.data(), coefficient.data(), 7, 57, std::ssize(places),
-                   reduced.data(), width);
+    reduce_segment(occurrences, 7, 57, reduced.data(), scratch.data(), width);
   });
   EXPECT_EQ(reduced, sum);
+}
+
+/// Vectors in order, `size` of them added to one, as sum_order.h says of chunks and of groups.
+std::vector<std::vector<float>> add_by(std::size_t size,
+                                       const std::vector<std::vector<float>>& vectors) {
+  std::vector<std::vector<float>> sums;
+  for (std::size_t i = 0; i < vectors.size(); ++i) {
+    if (i % size == 0) {
+      sums.push_back(vectors[i]);
+    } else {
+      for (std::size_t d = 0; d < sums.back().size(); ++d) sums.back()[d] += vectors[i][d];
+    }
+  }
+  return sums;
+}
+
+TEST_P(PoolKernels, GradientsOfHotKeysAreAddedInChunksAndGroups) {
+  const std::int64_t dim = GetParam();
+  const auto width = static_cast<std::size_t>(dim);
+  std::mt19937_64 random(5);
+  std::vector<float> grad(500 + width), coefficient;
+  for (float& g : grad) g = std::normal_distribution<float>()(random);
+  std::vector<std::uint32_t> places;
+  for (int j = 0; j < 9000; ++j) {
+    places.push_back(static_cast<std::uint32_t>(random() % 500));
+    coefficient.push_back(std::uniform_real_distribution<float>(-1, 1)(random));
+  }
+  const Occurrences occurrences{grad.data(), places.data(), coefficient.data(), std::ssize(places)};
+  constexpr auto kChunk = static_cast<std::size_t>(kSumChunk);
+  for (const std::size_t count : {0, 1, 64, 65, 127, 128, 129, 4096, 4097, 8192, 8900}) {
+    const std::size_t begin = 3;
+    std::vector<std::vector<float>> chunks;
+    for (std::size_t i = 0; i < count; ++i) {
+      if (i % kChunk == 0) chunks.emplace_back(width);
+      for (std::size_t d = 0; d < width; ++d) {
+        float& sum = chunks.back()[d];
+        sum = std::fma(coefficient[begin + i], grad[places[begin + i] + d], sum);
+      }
+    }
+    if (chunks.size() > kChunk) chunks = add_by(kChunk, chunks);
+    const std::vector<float> expected =
+        chunks.empty() ? std::vector<float>(width) : add_by(chunks.size(), chunks)[0];
+    std::vector<float> reduced(width, NAN), scratch(2 * width, NAN);
+    with_dim(dim, [&](auto fixed) {
+      reduce_segment(occurrences, 3, 3 + static_cast<std::int64_t>(count), reduced.data(),
+                     scratch.data(), fixed);
+    });
+    EXPECT_EQ(reduced, expected) << count;
+  }
 }
 
 TEST_P(PoolKernels, SequencesKeepTheirElementsApart) {

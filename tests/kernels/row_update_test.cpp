@@ -79,7 +79,7 @@ struct Row {
   Row(const RowOptimizer& o, std::vector<float> initial)
       : optimizer(o),
         weights(std::move(initial)),
-        state(static_cast<std::size_t>(o.state_floats(std::ssize(weights)))) {
+        state(static_cast<std::size_t>(state_floats(o.type, std::ssize(weights)))) {
     optimizer.initialize_state(weights.data(), state.data(), std::ssize(weights));
   }
   void step(const std::vector<float>& grad, double factor, std::int64_t t, bool fixed_dim = true) {

@@ -156,7 +156,7 @@ class CaseRun {
     }
     for (const embedding::FeatureSpec& f : specs.features) {
       const std::int64_t dim = specs.tables[static_cast<std::size_t>(f.table)].dim;
-      if (f.pooling == embedding::Pooling::kSequence) {
+      if (f.pooling == Pooling::kSequence) {
         shape.sequences.push_back(
             {std::ssize(shape.field_widths), f.max_length, shape.num_numeric});
         shape.num_numeric += f.max_length;

@@ -84,11 +84,10 @@ class Oracle {
   explicit Oracle(std::vector<TableSpec> tables) : tables_(std::move(tables)) {}
 
   /// As it arrives: rounded as it is on the wire.
-  static std::vector<float> sent(net::FloatEncoding encoding, std::vector<float> values) {
-    std::vector<std::byte> bytes(
-        static_cast<std::size_t>(net::encoded_bytes(encoding, std::ssize(values))));
-    net::encode_floats(encoding, values, bytes);
-    net::decode_floats(encoding, bytes, values);
+  static std::vector<float> sent(FloatType encoding, std::vector<float> values) {
+    std::vector<std::byte> bytes(static_cast<std::size_t>(bytes_of(encoding) * std::ssize(values)));
+    encode_floats(encoding, values, bytes);
+    decode_floats(encoding, bytes, values);
     return values;
   }
 
@@ -96,14 +95,16 @@ class Oracle {
     return tables_[static_cast<std::size_t>(table_of(key))];
   }
 
+  /// Weights and state as a row of fp32 has them behind its header.
   std::vector<float> initial(Key key) const {
     const TableSpec& spec = spec_of(key);
-    const auto dim = static_cast<std::size_t>(spec.dim);
-    std::vector<float> row(dim + static_cast<std::size_t>(spec.optimizer.state_floats(spec.dim)));
-    std::vector<float> weights(dim);
+    const RowLayout layout = RowLayout::of(spec.dim, FloatType::kFp32, spec.optimizer.type);
+    std::vector<float> row(static_cast<std::size_t>(layout.row_bytes) / sizeof(float) -
+                           kHeaderFloats);
+    std::vector<float> weights(static_cast<std::size_t>(spec.dim));
     spec.init.fill(RowInit::table_seed(kSeed, spec.name), key, weights);
     std::ranges::copy(stored(spec, kSeed, key, 0, weights), row.begin());
-    spec.optimizer.initialize_state(row.data(), row.data() + dim, spec.dim);
+    spec.optimizer.initialize_state(row.data(), row.data() + layout.padded_dim, spec.dim);
     return row;
   }
 
@@ -129,7 +130,8 @@ class Oracle {
       auto& row = rows.try_emplace(key, initial(key)).first->second;
       const RowStep row_step(spec.optimizer, spec.schedule.factor(step), step);
       with_optimizer(spec.optimizer.type, [&](auto type) {
-        update_row<type()>(row_step, row.data(), row.data() + spec.dim, gradient.data(), spec.dim);
+        update_row<type()>(row_step, row.data(), row.data() + padded_dim(spec.dim), gradient.data(),
+                           spec.dim);
       });
       const std::vector<float> weights(row.begin(), row.begin() + spec.dim);
       std::ranges::copy(stored(spec, kSeed, key, step, weights), row.begin());
@@ -139,6 +141,7 @@ class Oracle {
   const std::vector<TableSpec>& tables() const { return tables_; }
 
  private:
+  static constexpr std::size_t kHeaderFloats = sizeof(RowHeader) / sizeof(float);
   const std::vector<TableSpec> tables_;
 };
 
@@ -148,7 +151,7 @@ struct Cluster {
   ShardJob job = {};
   std::int64_t num_steps = 30;
   std::uint64_t num_ids = 30;
-  net::FloatEncoding encoding = net::FloatEncoding::kFp32;
+  FloatType encoding = FloatType::kFp32;
   std::function<bool(std::int64_t rank, std::int64_t step)> skips = {};
 };
 

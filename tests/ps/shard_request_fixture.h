@@ -51,7 +51,7 @@ class ShardRequests : public ShardTest {
 
   static Bytes prefix(std::uint32_t flags = 0,
                       std::uint64_t session = kSession,
-                      net::FloatEncoding encoding = net::FloatEncoding::kFp32) {
+                      FloatType encoding = FloatType::kFp32) {
     // In its place: with AVX-512, copies of 64 bytes on the stack are not aligned as GCC 12 expects
     // where AddressSanitizer looks for uses after a return.
     Bytes bytes(sizeof(RequestPrefix));

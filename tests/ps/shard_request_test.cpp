@@ -18,7 +18,7 @@ TEST_F(ShardRequests, AreRefusedByWhatIsWrongWithThem) {
   EXPECT_THAT(error_of(kPull, 1, prefix(0, 4)), has("another start of the job"));
   EXPECT_THAT(error_of(kPull, 1, prefix(), 1), has("rank 1 of a job of 1"));
   EXPECT_THAT(error_of(kPull, 1, prefix(), -1), has("rank -1"));
-  EXPECT_THAT(error_of(kPull, 1, prefix(0, kSession, static_cast<net::FloatEncoding>(9))),
+  EXPECT_THAT(error_of(kPull, 1, prefix(0, kSession, static_cast<FloatType>(9))),
               has("unknown encoding 9"));
   EXPECT_THAT(error_of(kPull, 1, prefix() + Bytes(7)), has("no whole number of keys"));
   EXPECT_THAT(error_of(kPull, 1, prefix() + bytes_of(twice)), has("do not ascend"));

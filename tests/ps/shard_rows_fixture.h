@@ -25,7 +25,7 @@ inline std::vector<float> floats_in(const Row& row) {
 
 /// A row of `key` like no other of another `version`.
 inline Row some_row(const std::vector<TableSpec>& tables, Key key, std::uint64_t version) {
-  const auto bytes = Table::bytes_of_row(tables[static_cast<std::size_t>(table_of(key))]);
+  const auto bytes = tables[static_cast<std::size_t>(table_of(key))].layout().row_bytes;
   Row row(static_cast<std::size_t>(bytes));
   const RowHeader header{.key = key, .last_step = 77, .count = 78};
   std::memcpy(row.data(), &header, sizeof(header));

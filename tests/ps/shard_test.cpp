@@ -64,8 +64,8 @@ TEST_F(ManyShards, EveryDivisionOfTheWorkGivesTheSameBits) {
 }
 
 TEST_F(ManyShards, RowsOfSixteenBitsAreTheSameOnAnyShard) {
-  tables_[0].weights = WeightType::kBf16;
-  tables_[1].weights = WeightType::kFp16;
+  tables_[0].weights = FloatType::kBf16;
+  tables_[1].weights = FloatType::kFp16;
   for (const std::int64_t num_shards : {1, 3}) {
     for (const std::int64_t num_ranks : {1, 2}) {  // gradients in place, and merged
       expect_same_bits(
@@ -107,7 +107,7 @@ TEST_F(ManyShards, OfATableWithLimitsHaveTheSameRowsAnyPowerOfTwoOfThem) {
 }
 
 TEST_F(ManyShards, HalfPrecisionOnTheWireRoundsWhatTravelsAndNothingElse) {
-  for (const auto encoding : {net::FloatEncoding::kBf16, net::FloatEncoding::kFp16}) {
+  for (const auto encoding : {FloatType::kBf16, FloatType::kFp16}) {
     for (const std::int64_t num_ranks : {1, 2}) {
       Cluster cluster{.num_shards = 2, .num_workers = 2, .job = job_of(num_ranks, 2, true)};
       cluster.encoding = encoding;

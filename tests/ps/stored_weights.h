@@ -20,10 +20,10 @@ inline std::vector<float> stored(const TableSpec& spec,
   const RandomStream random{hash64(hash64(RowInit::table_seed(seed, spec.name), 0x726F756E64ULL,
                                           static_cast<std::uint64_t>(step)),
                                    mixed_id_of(key))};
-  with_weight_type(spec.weights, [&]<class Weight>(std::type_identity<Weight>) {
+  with_float_type(spec.weights, [&]<class Weight>(std::type_identity<Weight>) {
     if constexpr (!std::is_same_v<Weight, float>) {
       for (std::size_t d = 0; d < w.size(); ++d) {
-        const std::uint64_t draw = random.bits(d / 2) >> (d % 2 * 32);
+        const std::uint64_t draw = random.bits(d / 4) >> (d % 4 * 16) & 0xFFFF;
         Weight half;
         if (step == 0) {
           round_to_nearest(w[d], half);

@@ -12,6 +12,7 @@
 #include <gtest/gtest.h>
 
 #include "satrap/core/error.h"
+#include "tests/ps/stored_weights.h"
 
 namespace satrap::ps {
 namespace {
@@ -35,8 +36,7 @@ std::vector<RowPointer> insert(Table& table, const std::vector<Key>& keys) {
 
 TEST(Table, RowHasHeaderWeightsAndState) {
   Table table(spec_of(3), 1);
-  EXPECT_EQ(table.row_bytes(), 16 + 4 * (3 + 3));
-  EXPECT_EQ(table.stride_bytes(), 48);
+  EXPECT_EQ(table.row_bytes(), 16 + 4 * (4 + 4));
   const RowPointer row = insert(table, {key_of(7)})[0];
   EXPECT_EQ(header_of(row).key, key_of(7));
   EXPECT_EQ(header_of(row).last_step, 0U);
@@ -191,9 +191,9 @@ TEST(Table, CountsItsBytes) {
   for (std::uint64_t i = 0; i < 300'000; ++i) keys.push_back(key_of(i));
   insert(table, keys);
   const std::int64_t bytes = table.resident_bytes() - empty;
-  EXPECT_GE(bytes, 300'000 * table.stride_bytes());
+  EXPECT_GE(bytes, 300'000 * table.row_bytes());
   EXPECT_LE(static_cast<double>(bytes),
-            1.15 * 300'000.0 * static_cast<double>(table.stride_bytes() + 16));
+            1.15 * 300'000.0 * static_cast<double>(table.row_bytes() + 16));
 }
 
 TEST(Table, PartitionsGrowAtDifferentTimes) {
@@ -251,6 +251,61 @@ TEST(Table, LookupsInsertsAndUpdatesRunAtTheSameTime) {
   reader.join();
   EXPECT_EQ(table.num_rows(), 20000);
   EXPECT_EQ(header_of(old_rows[0]).count, 20U);
+}
+
+TableSpec typed_spec(FloatType weights, std::int64_t dim, RowOptimizerType optimizer) {
+  TableSpec spec;
+  spec.name = "user";
+  spec.dim = dim;
+  spec.weights = weights;
+  spec.optimizer.type = optimizer;
+  return spec;
+}
+
+class TableRowTypes : public testing::TestWithParam<FloatType> {};
+INSTANTIATE_TEST_SUITE_P(Types,
+                         TableRowTypes,
+                         testing::Values(FloatType::kFp32, FloatType::kBf16, FloatType::kFp16),
+                         [](const auto& test) { return name_of(test.param); });
+
+TEST_P(TableRowTypes, ANewRowIsItsInitialWeightsAsStoredAndTheStateThatFitsThem) {
+  for (const std::int64_t dim : {1, 5, 16, 300}) {
+    const TableSpec spec = typed_spec(GetParam(), dim, RowOptimizerType::kFtrl);
+    const Table table(spec, 9);
+    const Key key = make_key(spec.id, 77);
+    std::vector<std::byte> memory(static_cast<std::size_t>(table.row_bytes()));
+    table.initialize_row(key, memory.data());
+    std::vector<float> initial(static_cast<std::size_t>(dim)), weights(initial.size());
+    spec.init.fill(RowInit::table_seed(9, "user"), key, initial);
+    const std::vector<float> expected = stored(spec, 9, key, 0, initial);
+    table.layout().read_weights(memory.data(), weights.data());
+    EXPECT_EQ(weights, expected);
+    EXPECT_EQ(weights == initial, GetParam() == FloatType::kFp32);
+    std::vector<float> state(static_cast<std::size_t>(table.layout().state_floats));
+    spec.optimizer.initialize_state(expected.data(), state.data(), dim);
+    const float* const actual = table.layout().state_of(memory.data());
+    EXPECT_EQ(std::vector(actual, actual + state.size()), state);
+  }
+}
+
+TEST_P(TableRowTypes, AChangeIsMadeInFloatsAndStoredForItsStep) {
+  const TableSpec spec = typed_spec(GetParam(), 7, RowOptimizerType::kSgd);
+  const Table table(spec, 9);
+  const Key key = make_key(spec.id, 3);
+  std::vector<std::byte> memory(static_cast<std::size_t>(table.row_bytes()));
+  table.initialize_row(key, memory.data());
+  std::vector<float> expected(7), scratch(7), weights(7);
+  table.layout().read_weights(memory.data(), expected.data());
+  for (const std::int64_t step : {1, 2, 30}) {
+    for (float& w : expected) w += 0.001F;
+    expected = stored(spec, 9, key, step, expected);
+    table.layout().change(memory.data(), table.rounding_seed(step), scratch.data(),
+                          [](float* w, float*) {
+                            for (int d = 0; d < 7; ++d) w[d] += 0.001F;
+                          });
+    table.layout().read_weights(memory.data(), weights.data());
+    EXPECT_EQ(weights, expected) << "step " << step;
+  }
 }
 
 }  // namespace

@@ -37,7 +37,7 @@ Rows rows_of(const std::string& checkpoint, const std::string& table) {
     for (const std::string& name : saved.files) {
       const std::string bytes = read_file(checkpoint + "/" + name);
       for (std::size_t at = 0; at < bytes.size(); at += static_cast<std::size_t>(saved.row_bytes)) {
-        ps::RowHeader header;
+        RowHeader header;
         std::memcpy(&header, bytes.data() + at, sizeof(header));
         std::vector<float> row(static_cast<std::size_t>(saved.row_bytes - 16) / sizeof(float));
         std::memcpy(row.data(), bytes.data() + at + 16, row.size() * sizeof(float));

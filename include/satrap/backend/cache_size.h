@@ -2,9 +2,14 @@
 
 #include <cstdint>
 
-#include "satrap/backend/row_layout.h"
+#include "satrap/kernels/row_layout.h"
 
 namespace satrap::backend {
+
+/// The most weights of a row in device memory. check_dim throws Error(kInvalidConfig) unless 1 <=
+/// dim <= kMaxDim.
+inline constexpr std::int64_t kMaxDim = 1024;
+void check_dim(const RowLayout& layout);
 
 /// Slots of a device cache: sets of kWays ways, then overflow rows, which hold what a batch needs
 /// while the set it belongs to is full of pinned rows.

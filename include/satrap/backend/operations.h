@@ -4,6 +4,7 @@
 
 #include "satrap/backend/device.h"
 #include "satrap/backend/views.h"
+#include "satrap/kernels/sum_order.h"
 
 /// The device operations of the embedding path. Common to all:
 ///
@@ -20,13 +21,6 @@
 /// and reason; a wrong argument that the host can see throws Error(kInternal). Empty batches
 /// (num_ids == 0, num_rows == 0) are allowed everywhere.
 namespace satrap::backend {
-
-/// Order of the sum over a key's occurrences: consecutive chunks of kChunk, counted from the key's
-/// first occurrence, are each summed in order by fma from 0. Up to kChunk chunks are then added in
-/// order. If there are more, every kChunk consecutive chunks are added in order to a group, and the
-/// groups are added in order. Independent of the other keys of the batch; a key with at most kChunk
-/// occurrences is summed in plain order.
-inline constexpr std::int64_t kChunk = 64;
 
 /// No vector of the output: an id that is not used.
 inline constexpr std::uint32_t kNoTarget = 0xFFFFFFFFU;
@@ -73,14 +67,15 @@ void resolve(const CacheView& cache,
              const MissView& misses,
              StreamRef stream);
 
-/// Copies rows [begin, min(begin + max_rows, *count)) of a list of slots to staging; slots of -1
-/// are left out. For victims, for overflow rows at the end of a batch, for export.
+/// Copies rows [begin, min(begin + max_rows, *count)) of a list of slots to staging, where they are
+/// as in the host's memory; slots of -1 are left out. For victims, for overflow rows at the end of
+/// a batch, for export.
 void gather_rows(const CacheView& cache,
                  const std::int32_t* slots,   // device [*count]
                  const std::uint32_t* count,  // device [1]
                  std::int64_t begin,
                  std::int64_t max_rows,
-                 std::byte* staging,  // device or mapped [max_rows, stride_bytes] out
+                 std::byte* staging,  // device or mapped [max_rows, row_bytes] out
                  StreamRef stream);
 
 /// The reverse: puts rows into their slots.
@@ -103,24 +98,16 @@ void pool_forward(const CacheView& cache,
                   void* out,  // device [num_rows, row_stride], aligned to 16 bytes
                   StreamRef stream);
 
-/// Rounding of updated weights to bf16 or fp16: to the nearest even, or up or down at random with
-/// probabilities that keep the mean. The draw depends on (seed, key, element), not on the schedule;
-/// give every step another seed.
-struct Rounding {
-  bool stochastic = false;
-  std::uint64_t seed = 0;  // hash64(job's seed, step)
-};
-
-/// backward and update: sums the gradient of each key over its occurrences (order: kChunk) and runs
-/// the optimizer on its row in the same pass; rows become dirty. Keys without slot are left out.
-/// Formulas: satrap/kernels/row_optimizer.h.
+/// backward and update: sums the gradient of each key over its occurrences (order:
+/// kernels/sum_order.h) and runs the optimizer on its row in the same pass, which its header notes;
+/// rows become dirty. Keys without slot are left out. Weights of 16 bits are rounded
+/// stochastically, as on the host (core/half.h). Formulas: satrap/kernels/row_optimizer.h.
 void backward_update(const CacheView& cache,
                      const PlanView& plan,
                      FloatType grad_type,
                      const void* grad,  // device [num_rows, row_stride], aligned to 16 bytes
                      RowOptimizerType optimizer,
-                     const RowStep& step,
-                     const Rounding& rounding,
+                     const TableStep* steps,  // device [tables], by the key's table number
                      StreamRef stream);
 
 /// backward without update: the summed gradient of each key, for shards that run the optimizer.

@@ -4,8 +4,9 @@
 #include <cstdint>
 
 #include "satrap/backend/cache_size.h"
-#include "satrap/backend/row_layout.h"
 #include "satrap/core/ids.h"
+#include "satrap/kernels/pooling.h"
+#include "satrap/kernels/row_layout.h"
 
 /// What kernels are given: plain structs of pointers into device memory and numbers, passed by
 /// value. Owners: Cache (cache.h), Plan (plan.h).
@@ -19,15 +20,12 @@ struct alignas(16) Count4 {
   std::uint32_t a, b, c, d;
 };
 
-/// How the rows of a bag become one vector; formulas: satrap/embedding/feature_spec.h.
-enum class BagPooling : std::int32_t { kSum, kMean, kSqrtN, kSequence };
-
 /// One feature of a batch: where its vectors are in the output. A pooled feature has one vector per
 /// batch row; a sequence has max_length of them, one behind the other.
 struct BagFeature {
   std::int64_t first_vector;  // number of its first output vector: those of earlier features
   std::int64_t column;  // where its vectors begin in a row of the output, in elements; 4 | column
-  BagPooling pooling;
+  Pooling pooling;
   std::int32_t vectors_per_row;  // 1; of a sequence: max_length
 };
 
@@ -49,7 +47,7 @@ struct PlanCounts {
   std::uint32_t unique;       // distinct keys
   std::uint32_t set_runs;     // distinct sets they belong to
   std::uint32_t occurrences;  // ids that are used: all but those beyond a sequence's max_length
-  std::uint32_t longs, chunks, groups;  // of segments longer than kChunk, see operations.h
+  std::uint32_t longs, chunks, groups;  // of segments longer than kSumChunk, see operations.h
 };
 
 /// What one batch needs: its distinct keys and where each occurs. Device memory; only num_ids is
@@ -78,7 +76,7 @@ struct PlanView {
   std::int32_t* slots = nullptr;         // [max_ids] its slot; -1: none. Filled by resolve.
   std::uint32_t* set_runs = nullptr;     // [max_ids + 1] first key of every set that occurs
 
-  // Segments longer than kChunk.
+  // Segments longer than kSumChunk.
   std::uint32_t* long_unique = nullptr;  // [max_longs] number of the key
   std::uint32_t* long_chunks = nullptr;  // [max_longs + 1] its chunks
   std::uint32_t* long_groups = nullptr;  // [max_longs + 1] its groups of chunks
@@ -103,7 +101,7 @@ struct CacheView {
   RowLayout layout;
   CacheSize size;
   EvictionPolicy policy = EvictionPolicy::kLru;
-  std::byte* rows = nullptr;             // [total_slots, stride_bytes]
+  std::byte* rows = nullptr;             // [total_slots, layout.device_stride]
   std::uint64_t* tags = nullptr;         // [num_slots]
   std::uint8_t* digests = nullptr;       // [num_slots] a byte of the tag; 0: empty
   std::uint32_t* last_needed = nullptr;  // [num_slots] number of a batch

@@ -4,22 +4,17 @@
 #include <cstdint>
 #include <span>
 
-namespace satrap::net {
+#include "satrap/core/float_type.h"
 
-/// How floats travel. bf16 keeps the range and 8 bits of precision, fp16 11 bits within +-65504
-/// (larger magnitudes become infinite). Rounding is to nearest even, NaN stays NaN.
-enum class FloatEncoding : std::uint8_t { kFp32, kBf16, kFp16 };
+namespace satrap {
 
-/// Bytes of `count` floats.
-constexpr std::int64_t encoded_bytes(FloatEncoding encoding, std::int64_t count) {
-  return count * (encoding == FloatEncoding::kFp32 ? 4 : 2);
-}
-
-void encode_floats(FloatEncoding encoding,
+/// Arrays of floats as bytes of a FloatType. Rounding is to nearest even, what is too large becomes
+/// infinite, NaN stays NaN.
+void encode_floats(FloatType type,
                    std::span<const float> values,  // [n]
-                   std::span<std::byte> out);      // [encoded_bytes(encoding, n)]
-void decode_floats(FloatEncoding encoding,
-                   std::span<const std::byte> bytes,  // [encoded_bytes(encoding, n)]
+                   std::span<std::byte> out);      // [n * bytes_of(type)]
+void decode_floats(FloatType type,
+                   std::span<const std::byte> bytes,  // [n * bytes_of(type)]
                    std::span<float> out);             // [n]
 
-}  // namespace satrap::net
+}  // namespace satrap

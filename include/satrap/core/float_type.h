@@ -8,28 +8,29 @@
 
 namespace satrap {
 
-/// How the weights of a table's rows are stored. They are computed with as floats; after an update
-/// those of 16 bits are rounded stochastically.
-enum class WeightType : std::uint8_t { kFp32, kBf16, kFp16 };
+/// How floats are stored and sent: weights of rows, pooled rows, gradients. Arithmetic is always
+/// fp32. bf16 keeps the range and 8 bits of precision, fp16 11 bits within +-65504. The numbers are
+/// those of checkpoints and of the wire.
+enum class FloatType : std::uint8_t { kFp32, kBf16, kFp16 };
 
 /// As configurations and checkpoints call them, in the order of the enumerators.
-inline constexpr const char* kWeightTypeNames[] = {"fp32", "bf16", "fp16"};
-constexpr const char* name_of(WeightType type) { return kWeightTypeNames[static_cast<int>(type)]; }
+inline constexpr const char* kFloatTypeNames[] = {"fp32", "bf16", "fp16"};
+constexpr const char* name_of(FloatType type) { return kFloatTypeNames[static_cast<int>(type)]; }
 
-constexpr std::int64_t bytes_of(WeightType type) { return type == WeightType::kFp32 ? 4 : 2; }
+constexpr std::int64_t bytes_of(FloatType type) { return type == FloatType::kFp32 ? 4 : 2; }
 
 /// Calls function(std::type_identity<T>), T = float, Bf16 or Fp16, outside of the loop over rows.
 template <class Function>
-decltype(auto) with_weight_type(WeightType type, Function&& function) {
+decltype(auto) with_float_type(FloatType type, Function&& function) {
   switch (type) {
-    case WeightType::kFp32:
+    case FloatType::kFp32:
       return function(std::type_identity<float>{});
-    case WeightType::kBf16:
+    case FloatType::kBf16:
       return function(std::type_identity<Bf16>{});
-    case WeightType::kFp16:
+    case FloatType::kFp16:
       return function(std::type_identity<Fp16>{});
   }
-  SATRAP_CHECK(false, "weight type ", static_cast<int>(type));
+  SATRAP_CHECK(false, "float type ", static_cast<int>(type));
 }
 
 }  // namespace satrap

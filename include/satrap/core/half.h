@@ -1,6 +1,5 @@
 #pragma once
 
-#include <algorithm>
 #include <bit>
 #include <cstdint>
 
@@ -16,7 +15,7 @@ struct Fp16 {
 };
 
 inline float to_float(float value) { return value; }
-inline float to_float(Bf16 value) {
+constexpr float to_float(Bf16 value) {
   return std::bit_cast<float>(static_cast<std::uint32_t>(value.bits) << 16);
 }
 // The compiler's own type: converted by one instruction where there is one. On ARM, GCC 12 has it
@@ -30,48 +29,64 @@ inline float to_float(Fp16 value) {
   return static_cast<float>(std::bit_cast<CompilerFp16>(value.bits));
 }
 
-/// To nearest, ties to even; what is too large becomes infinite, NaN stays NaN.
-inline void round_to_nearest(float value, Bf16& out) {
+/// To nearest, ties to even; what is too large becomes infinite, NaN becomes kNanBits.
+inline constexpr std::uint16_t kNanBits = 0x7FFF;
+constexpr void round_to_nearest(float value, Bf16& out) {
   const auto bits = std::bit_cast<std::uint32_t>(value);
   const bool is_nan = (bits & 0x7FFFFFFFU) > 0x7F800000U;
-  const std::uint32_t rounded =
-      is_nan ? (bits >> 16) | 0x40U : (bits + 0x7FFFU + ((bits >> 16) & 1U)) >> 16;
-  out.bits = static_cast<std::uint16_t>(rounded);
+  const std::uint32_t rounded = (bits + 0x7FFFU + ((bits >> 16) & 1U)) >> 16;
+  out.bits = is_nan ? kNanBits : static_cast<std::uint16_t>(rounded);
 }
 inline void round_to_nearest(float value, float& out) { out = value; }
 inline void round_to_nearest(float value, Fp16& out) {
-  out.bits = std::bit_cast<std::uint16_t>(static_cast<CompilerFp16>(value));
+  const auto bits = std::bit_cast<std::uint16_t>(static_cast<CompilerFp16>(value));
+  out.bits = value != value ? kNanBits : bits;
 }
 
-/// Up or down to one of the two neighbours, the nearer the likelier, so that the mean over `random`
-/// (32 uniform bits) is `value`: small changes are not lost, they happen now and then. A value that
-/// can be represented stays as it is; a finite one stays finite: the largest there is.
-inline void round_stochastically(float value, std::uint32_t random, Bf16& out) {
+/// Up or down to one of the two neighbours, the nearer the likelier, so that the mean over
+/// `random`, uniform in [0, 2^16), is `value`: small changes are not lost, they happen now and
+/// then. (Below the least normal fp16 the mean is off by up to 2^-16 of the distance between
+/// neighbours.) A value that can be represented stays as it is; a finite one stays finite: the
+/// largest there is. Host and device call these functions.
+constexpr void round_stochastically(float value, std::uint32_t random, Bf16& out) {
   const auto bits = std::bit_cast<std::uint32_t>(value);
   const std::uint32_t sign = bits & 0x80000000U, magnitude = bits & 0x7FFFFFFFU;
-  if (magnitude >= 0x7F800000U) return round_to_nearest(value, out);
-  const std::uint32_t rounded = std::min((magnitude + (random >> 16)) >> 16, 0x7F7FU);
-  out.bits = static_cast<std::uint16_t>((sign >> 16) | rounded);
+  std::uint32_t rounded = (magnitude + random) >> 16;
+  if (rounded > 0x7F7FU) rounded = 0x7F7FU;
+  if (magnitude == 0x7F800000U) rounded = 0x7F80U;
+  const std::uint32_t result = sign >> 16 | rounded;
+  out.bits = magnitude > 0x7F800000U ? kNanBits : static_cast<std::uint16_t>(result);
 }
-inline void round_stochastically(float value, std::uint32_t random, Fp16& out) {
-  constexpr int kLeastExponent = -14, kDroppedBits = 13;
+constexpr void round_stochastically(float value, std::uint32_t random, Fp16& out) {
+  constexpr std::int32_t kLeastExponent = -14, kDroppedBits = 13, kMaxShift = 31;
   const auto bits = std::bit_cast<std::uint32_t>(value);
-  const std::uint32_t sign = bits & 0x80000000U, magnitude = bits & 0x7FFFFFFFU;
-  if (magnitude >= 0x7F800000U) return round_to_nearest(value, out);
-  const int exponent = static_cast<int>(magnitude >> 23) - 127;
-  const std::uint64_t mantissa = (magnitude & 0x007FFFFFU) | 0x00800000U;
-  const int shift = kDroppedBits + std::max(0, kLeastExponent - exponent);
-  if (shift >= 56) {  // less than 2^-32 of the smallest there is
-    out.bits = static_cast<std::uint16_t>(sign >> 16);
+  const std::uint32_t sign = bits >> 16 & 0x8000U, magnitude = bits & 0x7FFFFFFFU;
+  if (magnitude >= 0x477FE000U) {  // 65504 and above: there is nothing to draw
+    const std::uint32_t end = magnitude == 0x7F800000U ? 0x7C00U : 0x7BFFU;
+    out.bits = magnitude > 0x7F800000U ? kNanBits : static_cast<std::uint16_t>(sign | end);
     return;
   }
-  const auto wide = static_cast<std::uint64_t>(random);
-  const std::uint64_t noise = shift <= 32 ? wide >> (32 - shift) : wide << (shift - 32);
-  const std::uint64_t steps = (mantissa + noise) >> shift;  // beyond 2^10: into the exponent
-  const std::uint64_t above =
-      exponent > kLeastExponent ? static_cast<std::uint64_t>(exponent - kLeastExponent) << 10 : 0;
-  const std::uint64_t rounded = std::min<std::uint64_t>(above + steps, 0x7BFFU);
-  out.bits = static_cast<std::uint16_t>((sign >> 16) | rounded);
+  const std::int32_t exponent = static_cast<std::int32_t>(magnitude >> 23) - 127;
+  std::uint32_t mantissa = (magnitude & 0x007FFFFFU) | 0x00800000U;
+  std::int32_t shift = kDroppedBits;
+  std::uint32_t above = 0;  // what the exponent adds
+  if (exponent > kLeastExponent) {
+    above = static_cast<std::uint32_t>(exponent - kLeastExponent) << 10;
+  } else {
+    shift += kLeastExponent - exponent;
+    if (shift > kMaxShift) {  // bits that no draw of 16 could turn
+      mantissa = shift - kMaxShift < 24 ? mantissa >> (shift - kMaxShift) : 0U;
+      shift = kMaxShift;
+    }
+  }
+  const std::uint32_t noise = shift <= 16 ? random >> (16 - shift) : random << (shift - 16);
+  out.bits = static_cast<std::uint16_t>(sign | (above + ((mantissa + noise) >> shift)));
+}
+
+/// The random numbers of a row's rounding after an update: a stream by the seed of its table and
+/// step and by its mixed id, 64 bits for four weights, 16 for each from the lowest on.
+constexpr std::uint32_t rounding_bits(std::uint64_t bits_of_four, std::int64_t element) {
+  return static_cast<std::uint32_t>(bits_of_four >> (16 * (element & 3))) & 0xFFFFU;
 }
 
 }  // namespace satrap

@@ -14,8 +14,8 @@ namespace satrap::embedding {
 /// Id i is the i-th id of the batch (feature-major, in the order of the data); those beyond a
 /// sequence's max_length are left out. Unique keys ascend, so they are grouped by table, and within
 /// a table by partition. Occurrence j is the j-th id in the order of (key, position): the
-/// occurrences of unique key u are [segments[u], segments[u + 1]), and this order is the order of
-/// every sum.
+/// occurrences of unique key u are [segments[u], segments[u + 1]); their gradients are added in the
+/// order of kernels/sum_order.h.
 struct Plan {
   /// Unique keys [begin, end) of one partition of one table: the unit of exclusive access to rows.
   struct Range {

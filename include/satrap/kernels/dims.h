@@ -11,6 +11,9 @@ namespace satrap {
 template <std::int64_t kDim>
 using FixedDim = std::integral_constant<std::int64_t, kDim>;
 
+/// A dim as memory has it: whole vectors of 4.
+constexpr std::int64_t padded_dim(std::int64_t dim) { return (dim + 3) / 4 * 4; }
+
 /// Calls function(dim) with FixedDim for the common widths and with int64_t for all others. Called
 /// outside of the loop over rows.
 template <class Function>

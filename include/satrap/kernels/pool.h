@@ -8,6 +8,7 @@
 
 #include "satrap/core/half.h"
 #include "satrap/kernels/dims.h"
+#include "satrap/kernels/sum_order.h"
 
 namespace satrap {
 
@@ -55,7 +56,7 @@ inline void weighted_sum(std::int64_t begin,
 }
 
 /// Pools consecutive bags of one feature: out[b] = Σ coefficient[i] * weights(i) over the ids i of
-/// bag b, as weighted_sum. Weight: how they are stored, see WeightType.
+/// bag b, as weighted_sum. Weight: how they are stored, see FloatType.
 template <class Weight = float, class Dim>
 inline void pool_bags(const GatherSource& source,
                       const std::int64_t* offsets,  // [num_bags + 1] into the ids
@@ -113,28 +114,83 @@ inline void scale_rows(const GatherSource& source,
   }
 }
 
-/// The gradient of one row: out = Σ coefficient[j] * grad[offset[j] ...] over its occurrences j in
-/// [begin, end), in order, by fused multiply-adds from 0. `horizon` >= end is the number of
-/// occurrences that may be read ahead for.
+/// Occurrences of keys in a batch, those of one key after the other, and the gradient they are of.
+struct Occurrences {
+  const float* grad;            // of the pooled output
+  const std::uint32_t* offset;  // [count] floats into grad
+  const float* coefficient;     // [count]
+  std::int64_t count;           // that may be read ahead for
+};
+
+namespace detail {
+
 template <class Dim>
-inline void reduce_segment(const float* grad,            // the gradient of the pooled output
-                           const std::uint32_t* offset,  // [horizon] floats into grad
-                           const float* coefficient,     // [horizon]
-                           std::int64_t begin,
-                           std::int64_t end,
-                           std::int64_t horizon,
-                           float* __restrict out,  // [dim]
-                           Dim dim) {
+inline void reduce_chunk(const Occurrences& from,
+                         std::int64_t begin,
+                         std::int64_t end,
+                         float* __restrict out,
+                         Dim dim) {
   const std::int64_t distance = gather_distance(dim);
   const std::int64_t row_bytes = static_cast<std::int64_t>(dim) * 4;
   weighted_sum(
       begin, end,
       [&](std::int64_t j) {
-        const std::int64_t ahead = std::min(j + distance, horizon - 1);
-        prefetch_read(grad + offset[ahead], row_bytes);
-        return grad + offset[j];
+        const std::int64_t ahead = std::min(j + distance, from.count - 1);
+        prefetch_read(from.grad + from.offset[ahead], row_bytes);
+        return from.grad + from.offset[j];
       },
-      [&](std::int64_t j) { return coefficient[j]; }, out, dim);
+      [&](std::int64_t j) { return from.coefficient[j]; }, out, dim);
+}
+
+/// out = vectors 0 to count - 1, added in order; vector(i, to) writes one of them.
+template <class Vector, class Dim>
+inline void add_in_order(std::int64_t count, Vector&& vector, float* next, float* out, Dim dim) {
+  vector(0, out);
+  for (std::int64_t i = 1; i < count; ++i) {
+    vector(i, next);
+    for (std::int64_t d = 0; d < dim; ++d) out[d] += next[d];
+  }
+}
+
+template <class Dim>
+[[gnu::noinline]] void reduce_long_segment(const Occurrences& from,
+                                           std::int64_t begin,
+                                           std::int64_t end,
+                                           float* out,
+                                           float* scratch,
+                                           Dim dim) {
+  const std::int64_t num_chunks = (end - begin + kSumChunk - 1) / kSumChunk;
+  const auto add_chunks = [&](std::int64_t first, std::int64_t count, float* to) {
+    const auto chunk = [&](std::int64_t c, float* sum) {
+      const std::int64_t at = begin + (first + c) * kSumChunk;
+      reduce_chunk(from, at, std::min(at + kSumChunk, end), sum, dim);
+    };
+    add_in_order(count, chunk, scratch, to, dim);
+  };
+  if (num_chunks <= kSumChunk) return add_chunks(0, num_chunks, out);
+  const auto group = [&](std::int64_t g, float* sum) {
+    const std::int64_t first = g * kSumChunk;
+    add_chunks(first, std::min(kSumChunk, num_chunks - first), sum);
+  };
+  add_in_order((num_chunks + kSumChunk - 1) / kSumChunk, group, scratch + dim, out, dim);
+}
+
+}  // namespace detail
+
+/// The gradient of one row: out = Σ coefficient[j] * grad[offset[j] ...] over its occurrences j in
+/// [begin, end), in the order of sum_order.h; zeros if there is none.
+template <class Dim>
+inline void reduce_segment(const Occurrences& from,
+                           std::int64_t begin,
+                           std::int64_t end,
+                           float* out,      // [dim]
+                           float* scratch,  // [2, dim]
+                           Dim dim) {
+  if (end - begin <= kSumChunk) {
+    detail::reduce_chunk(from, begin, end, out, dim);
+  } else {
+    detail::reduce_long_segment(from, begin, end, out, scratch, dim);
+  }
 }
 
 }  // namespace satrap

@@ -32,8 +32,9 @@ constexpr const char* name_of(RowOptimizerType type) {
 ///                  The schedule scales the gradient instead of a, so that a change of f moves no
 ///                  weight by itself; with l1 = l2 = 0 this is w -= f * a * g / (beta + sqrt(n)).
 ///
-/// State behind the weights: sgd none; adagrad n [dim]; rowwise_adagrad n [1]; adam m [dim], v
-/// [dim]; ftrl z [dim], n [dim]. n starts at initial_accumulator, m and v at 0; ftrl's z starts at
+/// State: sgd none; adagrad n [dim]; rowwise_adagrad n [1]; adam m [dim], v [dim]; ftrl z [dim], n
+/// [dim], arrays of dim padded with zeros to a multiple of 4 (padded_dim). n starts at
+/// initial_accumulator, m and v at 0; ftrl's z starts at
 /// -(w * ((beta + sqrt(n)) / a + l2) + sign(w) * l1), which makes w the weight that z stands for.
 struct RowOptimizer {
   RowOptimizerType type = RowOptimizerType::kAdagrad;
@@ -44,14 +45,14 @@ struct RowOptimizer {
   float beta1 = 0.9F, beta2 = 0.999F;                      // adam
   float ftrl_beta = 1.0F, ftrl_l1 = 0.0F, ftrl_l2 = 0.0F;  // ftrl
 
-  /// Floats of optimizer state behind `dim` weights.
-  std::int64_t state_floats(std::int64_t dim) const;
-
-  /// Fills the state of a row whose weights have just been initialised.
+  /// Fills the state of a row whose weights have just been initialised, but for padding.
   void initialize_state(const float* weights,  // [dim]
-                        float* state,          // [state_floats(dim)] out
+                        float* state,          // [state_floats(type, dim)] out
                         std::int64_t dim) const;
 };
+
+/// Floats of optimizer state of a row of `dim` weights, padding included.
+std::int64_t state_floats(RowOptimizerType type, std::int64_t dim);
 
 /// What the optimizer is in one step: everything that is the same for all rows.
 struct RowStep {
@@ -62,6 +63,14 @@ struct RowStep {
   float weight_decay, eps;
   float beta1, one_minus_beta1, beta2, one_minus_beta2;  // adam
   float ftrl_inverse_lr, ftrl_beta, ftrl_l1, ftrl_l2;    // ftrl
+};
+
+/// What the update of a table's rows takes from the step it is of: tables of one layout and
+/// optimizer type may differ in everything else.
+struct TableStep {
+  RowStep step;
+  std::uint64_t rounding_seed;  // of weights of 16 bits: with a row's mixed id, its stream
+  std::uint32_t number;         // of the step
 };
 
 }  // namespace satrap

@@ -42,7 +42,7 @@ inline float sum_of_squares(float weight_decay,
 template <RowOptimizerType kType, class Dim>
 inline void update_row(const RowStep& s,
                        float* __restrict weights,     // [dim]
-                       float* __restrict state,       // [state_floats(dim)]
+                       float* __restrict state,       // [state_floats(kType, dim)]
                        const float* __restrict grad,  // [dim]
                        Dim dim) {
   if constexpr (kType == RowOptimizerType::kSgd) {
@@ -69,7 +69,7 @@ inline void update_row(const RowStep& s,
     }
   } else if constexpr (kType == RowOptimizerType::kAdam) {
     float* __restrict m = state;
-    float* __restrict v = state + dim;
+    float* __restrict v = state + padded_dim(dim);
     for (std::int64_t d = 0; d < dim; ++d) {
       const float g = std::fma(s.weight_decay, weights[d], grad[d]);
       m[d] = std::fma(s.beta1, m[d], s.one_minus_beta1 * g);
@@ -79,7 +79,7 @@ inline void update_row(const RowStep& s,
   } else {
     static_assert(kType == RowOptimizerType::kFtrl);
     float* __restrict z = state;
-    float* __restrict n = state + dim;
+    float* __restrict n = state + padded_dim(dim);
     for (std::int64_t d = 0; d < dim; ++d) {
       const float g = std::fma(s.weight_decay, weights[d], grad[d]);
       const float old_root = std::sqrt(n[d]);

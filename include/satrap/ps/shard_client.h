@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
+#include "satrap/core/float_codec.h"
 #include "satrap/core/ids.h"
 #include "satrap/kernels/dense_update.h"
 #include "satrap/net/endpoint.h"
-#include "satrap/net/payload_codec.h"
 #include "satrap/net/store.h"
 #include "satrap/ps/row.h"
 #include "satrap/ps/shard_job.h"
@@ -77,7 +77,7 @@ class ShardClient {
     std::int64_t num_shards = 1;
 
     /// Of weights and gradients on the wire; rows themselves stay as they are.
-    net::FloatEncoding encoding = net::FloatEncoding::kFp32;
+    FloatType encoding = FloatType::kFp32;
 
     /// For one request, waiting for other ranks included: how long nobody may make progress.
     std::int64_t timeout_ms = 600'000;
@@ -136,21 +136,22 @@ class ShardClient {
   /// would be.
   void lookup(std::span<const Key> keys, StepRows& rows);
 
-  /// Whole rows, for caches: Table::bytes_of_row of the key's table each, which are the header, the
-  /// weights and the optimizer's state. `keys` ascend and are unique; they may be empty. A request
-  /// has at most ShardServerOptions::max_request_bytes per shard. Both block until all shards have
-  /// answered and stand in no order with steps that are under way. Always fp32.
+  /// Whole rows, for caches: RowLayout::row_bytes of the key's table each. `keys` ascend and are
+  /// unique; they may be empty. A request has at most ShardServerOptions::max_request_bytes per
+  /// shard. Both block until all shards have answered and stand in no order with steps that are
+  /// under way. Always fp32.
 
   /// Reads the rows of `keys` as they are now; missing ones are created. After an error what is
   /// in `rows` is worth nothing.
   void fetch(std::span<const Key> keys,          // [n]
              std::span<std::byte* const> rows);  // [n]: [bytes of a row] out
 
-  /// Overwrites weights and optimizer state of the rows of `keys`; missing ones are created. Each
-  /// row has its own key in its header. The shards count it as an update of the row at `step`, from
-  /// 1 to kMaxStep: the rows are in all snapshots that begin after it, and in none that has begun.
-  /// A put is applied once, however often its connection breaks. After an error some shards may
-  /// have taken it.
+  /// Replaces the rows of `keys`, headers included; missing ones are created. Each row has its own
+  /// key in its header, and tells there when it was updated and how often: what a cache has done to
+  /// a row is as if it had been done here. The rows are in all snapshots that begin after the put
+  /// (but for rows that never were updated), and in none that has begun. `step`, from 1 to
+  /// kMaxStep, is the one that puts. A put is applied once, however often its connection breaks.
+  /// After an error some shards may have taken it.
   void put(std::int64_t step,
            std::span<const Key> keys,                // [n]
            std::span<const std::byte* const> rows);  // [n]: [bytes of a row]

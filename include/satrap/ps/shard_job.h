@@ -36,6 +36,7 @@ struct ShardJob {
     std::int64_t row_bytes = 0;
     std::int64_t bytes = 0;
     std::string xxh3 = {};                 // hex, of the whole file
+    bool is_packed = false;                // rows as RowLayout::pack leaves them
     std::int64_t part = 0, num_parts = 1;  // it holds the rows of this shard of so many
     bool weights_only = false;             // the optimizer's state begins afresh
   };

@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "satrap/ps/row.h"
-#include "satrap/ps/row_format.h"
 #include "satrap/ps/sharding.h"
 #include "satrap/ps/table_spec.h"
 
@@ -44,11 +43,9 @@ class Table {
   Table& operator=(const Table&) = delete;
 
   const TableSpec& spec() const { return spec_; }
-  const RowFormat& format() const { return format_; }
-  std::int64_t stride_bytes() const { return stride_bytes_; }  // of a row, header included
+  const RowLayout& layout() const { return layout_; }
   /// Bytes of a row that mean something, header included: what a snapshot has per row.
-  std::int64_t row_bytes() const { return row_bytes_; }
-  static std::int64_t bytes_of_row(const TableSpec& spec);
+  std::int64_t row_bytes() const { return layout_.row_bytes; }
 
   /// Ascends with the key, among those of one table and shard.
   static std::int64_t partition_of(Key key, std::int64_t num_shards = 1) {
@@ -100,11 +97,15 @@ class Table {
                         Update&& update) {
     change_rows(partition, rows, [&](std::size_t i) {
       update(static_cast<std::int64_t>(i), rows[i]);
-      RowHeader& header = header_of(rows[i]);
-      header.last_step = static_cast<std::uint32_t>(step);
-      header.count += header.count != kMaxCount;
+      note_update(header_of(rows[i]), static_cast<std::uint32_t>(step));
     });
   }
+
+  /// Replaces whole rows by what a cache has kept of them: header, weights and state. `rows` all
+  /// belong to `partition`. A snapshot that has begun has them as they were.
+  void replace_partition(std::int64_t partition,
+                         std::span<const RowPointer> rows,         // [n]
+                         std::span<const std::byte* const> from);  // [n], with the same keys
 
   /// With limits that admit ids late: notes the sightings of those of `keys`, which a step has
   /// asked for, that got no row. To be called with what find_or_insert gave, once for every step
@@ -165,11 +166,9 @@ class Table {
   void find_departed(std::span<const Key> keys, std::span<RowPointer> rows) const;
 
   const TableSpec spec_;
-  const RowFormat format_;
+  const RowLayout layout_;
   const std::uint64_t table_seed_;
   const std::int64_t num_shards_;
-  const std::int64_t row_bytes_;
-  const std::int64_t stride_bytes_;
   std::array<std::unique_ptr<Partition>, kPartitions> partitions_;
   std::atomic<std::int64_t> applied_ = 0;  // step
   std::vector<std::byte> no_row_;          // zeros

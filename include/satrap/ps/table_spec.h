@@ -3,10 +3,11 @@
 #include <cstdint>
 #include <string>
 
+#include "satrap/core/float_type.h"
 #include "satrap/core/ids.h"
 #include "satrap/core/lr_schedule.h"
+#include "satrap/kernels/row_layout.h"
 #include "satrap/kernels/row_optimizer.h"
-#include "satrap/kernels/weight_type.h"
 #include "satrap/ps/row_init.h"
 #include "satrap/ps/row_limits.h"
 
@@ -17,11 +18,13 @@ struct TableSpec {
   std::string name;
   TableId id{};
   std::int64_t dim = 0;  // weights per row
-  WeightType weights = WeightType::kFp32;
+  FloatType weights = FloatType::kFp32;
   RowLimits limits;
   RowInit init;
   RowOptimizer optimizer;
   LrSchedule schedule;
+
+  RowLayout layout() const { return RowLayout::of(dim, weights, optimizer.type); }
 };
 
 }  // namespace satrap::ps
