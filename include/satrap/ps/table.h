@@ -19,7 +19,7 @@ namespace satrap::ps {
 /// The rows of one table in this process (all of them, or those of one shard of several): flat
 /// memory, no allocation per row, no long pause when it grows. Rows are divided by the top bits of
 /// their position in the shard into kPartitions partitions, each with its own open-addressing index
-/// (4 bytes a slot: 8 bits of tag, 24 of row number) and arena (slabs of doubling size). Partitions
+/// (4 bytes a slot: 8 bits of tag, 24 of row number) and its share of the memory for rows. Partitions
 /// reach the size at which they grow at different moments, so that no single step pays for the
 /// growth of the whole table.
 ///
@@ -131,7 +131,7 @@ class Table {
   void for_each_row(const std::function<void(const std::byte* row)>& visit) const;
 
   std::int64_t num_rows() const;        // thread-safe
-  std::int64_t resident_bytes() const;  // of rows, slabs and index; thread-safe
+  std::int64_t resident_bytes() const;  // of rows and index; thread-safe
 
  private:
   friend class TableSnapshot;
