@@ -24,7 +24,7 @@ template <bool kToStaging>
 __global__ void __launch_bounds__(kThreads)
     move_rows(CacheView cache, Range range, uint4* staging, int log2_lanes) {
   const Group group(log2_lanes);
-  const std::int64_t units = cache.layout.row_bytes / RowLayout::kUnit;
+  const int units = static_cast<int>(cache.layout.row_bytes / RowLayout::kUnit);
   const std::int64_t left = static_cast<std::int64_t>(*range.count) - range.begin;
   const std::int64_t num_rows = left < range.max_rows ? left : range.max_rows;
   for (std::int64_t i = global_group(log2_lanes); i < num_rows; i += num_groups(log2_lanes)) {
@@ -32,8 +32,9 @@ __global__ void __launch_bounds__(kThreads)
     if (slot < 0) continue;
     uint4* row = reinterpret_cast<uint4*>(cache.rows + slot * cache.layout.device_stride);
     uint4* staged = staging + i * units;
-    for (std::int64_t u = group.lane; u < units; u += group.size) {
-      uint4& unit = row[cache.layout.device_unit(u)];
+#pragma unroll 1
+    for (int u = group.lane; u < units; u += group.size) {
+      uint4& unit = row[u == 0 ? units - 1 : u - 1];  // RowLayout::device_unit
       if constexpr (kToStaging) {
         staged[u] = unit;
       } else {
