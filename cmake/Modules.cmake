@@ -4,14 +4,14 @@
 # Library satrap_<name> of src/<name>/*.cpp and one level of folders below. DEPS and LINK are part of
 # the module's interface, PRIVATE_LINK is not: its headers stay out of the module's public headers.
 # A module without sources is a header-only library. COLD: nothing in it is worth the time of optimising it.
-# With CUDA, cuda/<name>/*.cu joins in and the link-time stand-ins no_cuda.cpp and no_nccl.cpp drop out.
+# With CUDA, cuda/<name>/*.cu joins in and the link-time stand-in no_cuda.cpp drops out.
 function(satrap_module name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "COLD" "" "DEPS;LINK;PRIVATE_LINK")
   list(TRANSFORM arg_DEPS PREPEND satrap_)
   file(GLOB sources CONFIGURE_DEPENDS "src/${name}/*.cpp" "src/${name}/*/*.cpp")
   if(SATRAP_HAVE_CUDA)
     file(GLOB cuda_sources CONFIGURE_DEPENDS "cuda/${name}/*.cu" "cuda/${name}/*.cpp" "cuda/${name}/*/*.cu")
-    list(FILTER sources EXCLUDE REGEX "/no_(cuda|nccl)\\.cpp$")
+    list(FILTER sources EXCLUDE REGEX "/no_cuda\\.cpp$")
     list(APPEND sources ${cuda_sources})
   endif()
   if(sources)

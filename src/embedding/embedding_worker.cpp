@@ -6,7 +6,7 @@
 #include "satrap/core/error.h"
 #include "satrap/kernels/pool.h"
 #include "satrap/kernels/row_update.h"
-#include "src/embedding/feature_layout.h"
+#include "satrap/embedding/feature_layout.h"
 #include "src/embedding/index.h"
 #include "src/embedding/planner.h"
 #include "src/embedding/pool_rows.h"
@@ -133,14 +133,6 @@ EmbeddingWorker::~EmbeddingWorker() = default;
 
 std::int64_t EmbeddingWorker::output_width() const { return impl_->layout().output_width; }
 std::int64_t EmbeddingWorker::mask_width() const { return impl_->layout().mask_width; }
-
-std::int64_t EmbeddingWorker::column_of(std::int64_t feature) const {
-  return impl_->layout().features[index(feature)].column;
-}
-
-std::int64_t EmbeddingWorker::width_of(std::int64_t feature) const {
-  return impl_->layout().features[index(feature)].width;
-}
 
 void EmbeddingWorker::plan(const data::Batch& batch, Plan& plan, std::int64_t step) {
   impl_->planner().plan(batch, plan, step);

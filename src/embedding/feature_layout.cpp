@@ -1,4 +1,4 @@
-#include "src/embedding/feature_layout.h"
+#include "satrap/embedding/feature_layout.h"
 
 #include "satrap/core/error.h"
 

@@ -11,7 +11,7 @@
 #include "satrap/embedding/plan.h"
 #include "satrap/kernels/sort_unique.h"
 #include "satrap/ps/table.h"
-#include "src/embedding/feature_layout.h"
+#include "satrap/embedding/feature_layout.h"
 
 namespace satrap::embedding {
 

@@ -7,7 +7,7 @@
 #include "satrap/data/batch.h"
 #include "satrap/embedding/plan.h"
 #include "satrap/kernels/pool.h"
-#include "src/embedding/feature_layout.h"
+#include "satrap/embedding/feature_layout.h"
 
 namespace satrap::embedding {
 

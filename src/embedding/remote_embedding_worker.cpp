@@ -4,7 +4,7 @@
 
 #include "satrap/core/error.h"
 #include "satrap/kernels/pool.h"
-#include "src/embedding/feature_layout.h"
+#include "satrap/embedding/feature_layout.h"
 #include "src/embedding/index.h"
 #include "src/embedding/planner.h"
 #include "src/embedding/pool_rows.h"

@@ -277,7 +277,6 @@ std::unique_ptr<ReconnectingClient::Pending> ReconnectingClient::call_for_any_si
   return impl_->call(op, step, request, std::nullopt, deadline, ordered);
 }
 
-std::uint64_t ReconnectingClient::client_id() const { return impl_->id; }
 std::int64_t ReconnectingClient::num_reconnects() const { return impl_->num_reconnects(); }
 void ReconnectingClient::close_connection() { impl_->close_connection(); }
 void ReconnectingClient::end() { impl_->end(); }

@@ -194,7 +194,6 @@ void CheckpointWriter::publish(CheckpointContent& content) {
     replace_directory(temporary, path);
     fsync_directory(directory_);
     remove_abandoned(directory_);
-    last_path_ = path;
     log_info("checkpoint: step {} written to {}", content.step, path);
   } catch (const Error& error) {
     std::error_code ignored;

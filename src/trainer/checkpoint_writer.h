@@ -75,9 +75,6 @@ class CheckpointWriter {
   /// Waits until all is published; rethrows the error of the last one.
   void wait();
 
-  /// Path of the newest published one of this writer, "" if none. After wait().
-  const std::string& last_path() const { return last_path_; }
-
  private:
   void publish(CheckpointContent& content);
 
@@ -85,7 +82,6 @@ class CheckpointWriter {
   const std::int64_t keep_;
   std::thread thread_;
   std::exception_ptr error_;
-  std::string last_path_;
 };
 
 }  // namespace satrap::trainer

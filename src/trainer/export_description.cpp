@@ -1,6 +1,7 @@
 #include "export_description.h"
 
 #include "satrap/core/hash.h"
+#include "satrap/embedding/feature_layout.h"
 #include "satrap/ps/row_init.h"
 
 namespace satrap::trainer {
@@ -62,24 +63,21 @@ std::vector<Json> feature_texts(const data::Schema& schema,
   return texts;
 }
 
-Json features_of(const LoadedModel& loaded) {
-  const EmbeddingSpecs& specs = loaded.model.specs;
+Json features_of(const LoadedModel& loaded, const embedding::FeatureLayout& layout) {
   const std::vector<Json> texts = feature_texts(loaded.schema, loaded.transforms);
   Json features = Json::array();
-  std::int64_t column = 0, mask = loaded.schema.num_numeric_outputs();
-  for (std::size_t f = 0; f < specs.features.size(); ++f) {
-    const embedding::FeatureSpec& spec = specs.features[f];
-    const ps::TableSpec& table = specs.tables[static_cast<std::size_t>(spec.table)];
-    Json& feature = features.emplace_back(Json{{"name", spec.name}, {"table", table.name}});
+  for (std::size_t f = 0; f < layout.features.size(); ++f) {
+    const embedding::PlacedFeature& placed = layout.features[f];
+    const auto table = static_cast<std::size_t>(placed.spec.table);
+    Json& feature = features.emplace_back(
+        Json{{"name", placed.spec.name}, {"table", loaded.model.specs.tables[table].name}});
     feature.update(texts[f]);
     feature["max_length"] = loaded.schema.features[f].max_length;
-    feature["pooling"] = kPoolingNames[static_cast<std::size_t>(spec.pooling)];
-    feature["position"] = column;
-    feature["width"] = spec.max_length * table.dim;
-    column += spec.max_length * table.dim;
-    if (spec.pooling != Pooling::kSequence) continue;
-    feature["mask_position"] = mask;
-    mask += spec.max_length;
+    feature["pooling"] = kPoolingNames[static_cast<std::size_t>(placed.spec.pooling)];
+    feature["position"] = placed.column;
+    feature["width"] = placed.width;
+    if (placed.spec.pooling != Pooling::kSequence) continue;
+    feature["mask_position"] = loaded.schema.num_numeric_outputs() + placed.mask_column;
   }
   return features;
 }
@@ -107,22 +105,18 @@ Json tables_of(const LoadedModel& loaded) {
 }  // namespace
 
 Json describe_model(const LoadedModel& loaded) {
-  std::int64_t numeric = loaded.schema.num_numeric_outputs(), pooled = 0;
-  Json features = features_of(loaded);
-  for (const Json& feature : features) {
-    pooled += feature["width"].get<std::int64_t>();
-    if (feature.contains("mask_position")) numeric += feature["max_length"].get<std::int64_t>();
-  }
+  const EmbeddingSpecs& specs = loaded.model.specs;
+  const embedding::FeatureLayout layout(specs.features, specs.tables);
   return {{"model",
            {{"type", loaded.config.model.type},
             {"file", "dense.pt"},
-            {"numeric_width", numeric},
-            {"pooled_width", pooled},
+            {"numeric_width", loaded.schema.num_numeric_outputs() + layout.mask_width},
+            {"pooled_width", layout.output_width},
             {"output", "logit"}}},
           {"labels", labels_of(loaded.schema)},
           {"text", text_of(loaded.schema)},
           {"numeric", numeric_inputs(loaded.schema, loaded.transforms)},
-          {"features", std::move(features)},
+          {"features", features_of(loaded, layout)},
           {"tables", tables_of(loaded)}};
 }
 

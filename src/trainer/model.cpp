@@ -2,6 +2,7 @@
 
 #include "config_place.h"
 #include "satrap/dense/precision.h"
+#include "satrap/embedding/feature_layout.h"
 #include "shards_store.h"
 #include "tables_store.h"
 
@@ -14,20 +15,20 @@ dense::InputShape input_shape(const data::Schema& schema, const EmbeddingSpecs& 
   for (const data::NamedLabelConfig& label : schema.labels) {
     shape.label_weights.push_back(static_cast<float>(label.weight));
   }
-  shape.num_numeric = schema.num_numeric_outputs();
-  for (const embedding::FeatureSpec& feature : specs.features) {
-    const std::int64_t dim = specs.tables[static_cast<std::size_t>(feature.table)].dim;
-    if (feature.pooling == Pooling::kSequence) {
+  const std::int64_t num_numeric = schema.num_numeric_outputs();
+  const embedding::FeatureLayout layout(specs.features, specs.tables);
+  for (const embedding::PlacedFeature& feature : layout.features) {
+    if (feature.spec.pooling == Pooling::kSequence) {
       shape.sequences.push_back({.first_field = std::ssize(shape.field_widths),
-                                 .length = feature.max_length,
-                                 .mask_column = shape.num_numeric});
-      shape.num_numeric += feature.max_length;
+                                 .length = feature.spec.max_length,
+                                 .mask_column = num_numeric + feature.mask_column});
     }
-    for (std::int64_t i = 0; i < feature.max_length; ++i) {
-      shape.field_widths.push_back(dim);
-      shape.field_names.push_back(feature.name);
+    for (std::int64_t i = 0; i < feature.spec.max_length; ++i) {
+      shape.field_widths.push_back(feature.dim);
+      shape.field_names.push_back(feature.spec.name);
     }
   }
+  shape.num_numeric = num_numeric + layout.mask_width;
   return shape;
 }
 

@@ -8,6 +8,7 @@
 #include "satrap/data/loader.h"
 #include "satrap/trainer/checkpoint.h"
 #include "satrap/trainer/trainer.h"
+#include "src/trainer/checkpoint_reader.h"
 #include "src/trainer/checkpoint_writer.h"
 #include "src/trainer/model.h"
 #include "src/trainer/scorer.h"
@@ -78,7 +79,7 @@ std::string train_sequentially(const JobConfig& config) {
   content->capture(model);
   writer.start(std::move(content));
   writer.wait();
-  return verify_checkpoint(writer.last_path());
+  return verify_checkpoint(find_checkpoint(directory.path() + "/checkpoints"));
 }
 
 class Pipeline : public testing::TestWithParam<std::int64_t> {};

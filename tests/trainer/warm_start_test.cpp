@@ -13,6 +13,7 @@
 #include "satrap/core/file.h"
 #include "satrap/trainer/checkpoint.h"
 #include "satrap/trainer/trainer.h"
+#include "src/trainer/checkpoint_reader.h"
 #include "src/trainer/checkpoint_writer.h"
 #include "tests/trainer/tiny_cluster.h"
 #include "tests/trainer/tiny_job.h"
@@ -71,7 +72,7 @@ class WarmStartTest : public testing::Test {
     CheckpointWriter writer(directory_.path() + "/started", 1);
     writer.start(std::move(content));
     writer.wait();
-    return writer.last_path();
+    return find_checkpoint(directory_.path() + "/started");
   }
 
   std::string error() {

@@ -27,7 +27,6 @@ class StageTimers {
     return 1e-9 * static_cast<double>(sum.load(std::memory_order_relaxed));
   }
 
-  std::int64_t num_stages() const { return static_cast<std::int64_t>(nanoseconds_.size()); }
 
  private:
   std::vector<std::atomic<std::int64_t>> nanoseconds_;

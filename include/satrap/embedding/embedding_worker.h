@@ -17,10 +17,8 @@ namespace satrap::embedding {
 /// The embedding side of training over tables in this process: plan, forward, backward (the
 /// design's four stages without a cache). Works on the tables' rows in place.
 ///
-/// Pooled output: [num_rows, output_width] row-major; feature f has the columns
-/// [column_of(f), column_of(f) + width_of(f)), width = dim, or max_length * dim for a sequence.
-/// Mask output: [num_rows, mask_width]: 1 where a sequence has an element, 0 where it is padded;
-/// mask_width = sum of the sequences' max_length.
+/// Pooled output: [num_rows, output_width] row-major. Mask output: [num_rows, mask_width]: 1 where a
+/// sequence has an element, 0 where it is padded. Columns: FeatureLayout.
 ///
 /// Thread rules: plan() and plan_without_insert() one at a time; forward() and backward() one at a
 /// time; a plan may be made beside forward() or backward(). Loops run on `pool`; results do not
@@ -35,8 +33,6 @@ class EmbeddingWorker {
 
   std::int64_t output_width() const;
   std::int64_t mask_width() const;
-  std::int64_t column_of(std::int64_t feature) const;
-  std::int64_t width_of(std::int64_t feature) const;
 
   /// Finds the rows of `batch`; creates missing ones, after tables with limits have lost those that
   /// go before `step`. batch.num_features must equal the features'. With limits: steps in ascending

@@ -53,7 +53,6 @@ class ReconnectingClient {
                                              Deadline deadline,
                                              bool ordered = false);
 
-  std::uint64_t client_id() const;      // RequestTag::client of all its requests
   std::int64_t num_reconnects() const;  // connections made, less the first
   void close_connection();              // as if it had broken, for tests
 

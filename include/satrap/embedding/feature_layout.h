@@ -11,14 +11,16 @@ namespace satrap::embedding {
 /// One feature with its place in the outputs.
 struct PlacedFeature {
   FeatureSpec spec;
-  std::int64_t dim = 0;
+  std::int64_t dim = 0;                  // of a row of its table
   FloatType weights = FloatType::kFp32;  // as they are where they are pooled from
   std::int64_t column = 0;               // first, in the pooled output
-  std::int64_t width = 0;                // columns
+  std::int64_t width = 0;                // columns: dim, of a sequence max_length times dim
   std::int64_t mask_column = 0;          // first, in the mask; sequences only
 };
 
-/// The features in the order of the batch, and the widths of the outputs.
+/// Where the vectors of features are in the pooled rows of a batch, one feature after the other in
+/// the order of the batch: the only place that adds their widths up. A row has output_width floats;
+/// its mask, a 1 or 0 for each place of its sequences, has mask_width.
 struct FeatureLayout {
   std::vector<PlacedFeature> features;
   std::int64_t output_width = 0;
