@@ -89,6 +89,45 @@ class GlooCommunicator final : public Communicator {
     transfers.wait(deadline);
   }
 
+  void all_to_all(std::span<const std::span<const std::byte>> to,
+                  std::span<const std::span<std::byte>> from,
+                  Deadline deadline) override {
+    const auto ranks = static_cast<std::size_t>(size_);
+    SATRAP_CHECK(to.size() == ranks && from.size() == ranks, "all_to_all of ", to.size(), " and ",
+                 from.size(), " parts among ", ranks, " ranks");
+    // As broadcast: every part after its size.
+    std::vector<std::uint64_t> sizes(2 * ranks);
+    const auto size_bytes = [&](std::size_t i) {
+      return std::as_writable_bytes(std::span(sizes).subspan(i, 1));
+    };
+    Transfers transfers(*this, next_slot_++);
+    for (std::size_t r = 0; r < ranks; ++r) {
+      const int peer = static_cast<int>(r);
+      if (peer == rank_) continue;
+      sizes[r] = to[r].size();
+      transfers.receive(peer, size_bytes(ranks + r));
+      transfers.receive(peer, from[r]);
+      transfers.send(peer, size_bytes(r));
+      // Gloo's interface takes what it sends as writable, and leaves it alone.
+      transfers.send(peer, {const_cast<std::byte*>(to[r].data()), to[r].size()});
+    }
+    const std::size_t me = static_cast<std::size_t>(rank_);
+    if (to[me].size() != from[me].size()) {
+      fail(concat("all_to_all: rank ", rank_, " has ", to[me].size(),
+                  " bytes for itself and room for ", from[me].size()));
+    }
+    std::ranges::copy(to[me], from[me].begin());
+    transfers.wait_sizes(deadline, [&](int peer) {
+      const std::uint64_t size = sizes[ranks + static_cast<std::size_t>(peer)];
+      const std::size_t room = from[static_cast<std::size_t>(peer)].size();
+      if (size != room) {
+        fail(concat("all_to_all: rank ", peer, " sends ", size, " bytes, rank ", rank_,
+                    " has room for ", room));
+      }
+    });
+    transfers.wait(deadline);
+  }
+
   void barrier(Deadline deadline) override { meet_all(next_slot_++, deadline); }
 
  private:
@@ -146,6 +185,17 @@ class GlooCommunicator final : public Communicator {
       sends_.clear();
     }
     void wait_for_first(Deadline deadline) { receives_.front().wait_receive(deadline); }
+    /// Waits for the first receive from each peer, then calls check(peer).
+    template <class Check>
+    void wait_sizes(Deadline deadline, Check&& check) {
+      int last = -1;
+      for (const Transfer& receive : receives_) {
+        if (receive.peer == last) continue;
+        last = receive.peer;
+        receive.wait_receive(deadline);
+        check(receive.peer);
+      }
+    }
     void wait(Deadline deadline) {
       for (const Transfer& receive : receives_) {
         if (receive.buffer->is_receiving()) receive.wait_receive(deadline);

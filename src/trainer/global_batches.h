@@ -35,9 +35,13 @@ class GlobalBatches {
   void close();
 
  private:
+  struct Line {                        // what a rank tells the others
+    std::int64_t rows = 0, epoch = 0;  // of the batch it could hand out; 0 rows: it has none
+    data::DataPosition before, after;  // where it stands without it, and with it
+  };
   bool next_alone(data::Batch& batch, RankShares& shares);
   void read_ahead();
-  void tell();
+  Line line() const;
   bool hear(RankShares& shares);
 
   data::BatchSource& source_;
@@ -48,8 +52,8 @@ class GlobalBatches {
   data::DataPosition position_;  // after what was handed out
   data::Batch next_;             // read, not handed out yet
   bool has_next_ = false;
-  bool hands_out_ = false;     // next_ belongs to this step
-  std::vector<double> table_;  // [num_ranks, kNumColumns] what the ranks tell each other
+  bool hands_out_ = false;   // next_ belongs to this step
+  std::vector<Line> lines_;  // [num_ranks]
 };
 
 }  // namespace satrap::trainer

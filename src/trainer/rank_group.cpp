@@ -1,14 +1,20 @@
 #include "rank_group.h"
 
 #include <algorithm>
-#include <cmath>
+#include <numeric>
 
 #include "stages.h"
 
 namespace satrap::trainer {
 namespace {
 
-constexpr std::size_t kNumVotes = 4;
+enum Vote : std::uint8_t { kNonfinite = 1, kStop = 2, kCheckpoint = 4, kEvaluate = 8 };
+
+std::uint8_t to_bits(const StepVotes& votes) {
+  return static_cast<std::uint8_t>((votes.nonfinite ? kNonfinite : 0) | (votes.stop ? kStop : 0) |
+                                   (votes.checkpoint ? kCheckpoint : 0) |
+                                   (votes.evaluate ? kEvaluate : 0));
+}
 
 }  // namespace
 
@@ -28,16 +34,14 @@ StepVotes RankGroup::reduce(std::span<float> gradient, const StepVotes& mine) {
   reducer_->wait(gradient);
   const auto stretch = gradient.first(
       std::min(gradient.size(), static_cast<std::size_t>(dense::DenseNetwork::kGradientStretch)));
-  message_.resize(stretch.size() + kNumVotes);
-  std::ranges::copy(stretch, message_.begin());
-  const auto votes = std::span(message_).last(kNumVotes);
-  votes[0] = mine.nonfinite ? 1.0F : 0.0F;
-  votes[1] = mine.stop ? 1.0F : 0.0F;
-  votes[2] = mine.checkpoint ? 1.0F : 0.0F;
-  votes[3] = mine.evaluate ? 1.0F : 0.0F;
-  group_->all_reduce_sum(std::span(message_), cluster_.deadline());
-  std::copy_n(message_.begin(), stretch.size(), stretch.begin());
-  return {votes[0] > 0.0F, votes[1] > 0.0F, votes[2] > 0.0F, votes[3] > 0.0F};
+  // The votes travel while the last stretch is being summed.
+  const auto sum = group_->begin_all_reduce_sum(stretch);
+  std::uint8_t bits = 0;
+  for (const std::uint8_t theirs : gather_byte(to_bits(mine))) bits |= theirs;
+  sum->add(cluster_.deadline());
+  sum->finish(cluster_.deadline());
+  return {(bits & kNonfinite) != 0, (bits & kStop) != 0, (bits & kCheckpoint) != 0,
+          (bits & kEvaluate) != 0};
 }
 
 void RankGroup::copy_from_chief(dense::DenseNetwork& network) {
@@ -47,43 +51,47 @@ void RankGroup::copy_from_chief(dense::DenseNetwork& network) {
   }
 }
 
+std::vector<std::uint8_t> RankGroup::gather_byte(std::uint8_t mine) {
+  std::vector<std::uint8_t> all(static_cast<std::size_t>(cluster_.size()));
+  group_->all_gather(std::as_bytes(std::span(&mine, 1)), std::as_writable_bytes(std::span(all)),
+                     cluster_.deadline());
+  return all;
+}
+
 template <class T>
 std::vector<T> RankGroup::gather_all(std::span<const T> values) {
   if (cluster_.size() == 1) return {values.begin(), values.end()};
-  std::vector<double> sizes(static_cast<std::size_t>(cluster_.size()), 0.0);
-  const auto me = static_cast<std::size_t>(cluster_.rank());
-  sizes[me] = static_cast<double>(values.size());
-  group_->all_reduce_sum(std::span(sizes), cluster_.deadline());
-  std::size_t begin = 0, total = 0;
-  for (std::size_t r = 0; r < sizes.size(); ++r) {
-    if (r < me) begin += static_cast<std::size_t>(sizes[r]);
-    total += static_cast<std::size_t>(sizes[r]);
-  }
-  std::vector<T> all(total);
-  std::ranges::copy(values, all.begin() + static_cast<std::ptrdiff_t>(begin));
+  const auto num_ranks = static_cast<std::size_t>(cluster_.size());
+  const std::uint64_t size = values.size();
+  std::vector<std::uint64_t> sizes(num_ranks);
+  group_->all_gather(std::as_bytes(std::span(&size, 1)), std::as_writable_bytes(std::span(sizes)),
+                     cluster_.deadline());
+  std::vector<T> all(std::accumulate(sizes.begin(), sizes.end(), std::size_t{0}));
+  const std::vector<std::span<const std::byte>> to(num_ranks, std::as_bytes(values));
+  std::vector<std::span<std::byte>> from;
   std::span<T> rest = all;
-  for (std::size_t r = 0; r < sizes.size(); ++r) {
-    const std::span<T> part = rest.first(static_cast<std::size_t>(sizes[r]));
-    rest = rest.subspan(part.size());
-    if (part.empty()) continue;
-    group_->broadcast(std::as_writable_bytes(part), static_cast<std::int64_t>(r),
-                      cluster_.deadline());
+  for (const std::size_t part : sizes) {
+    from.push_back(std::as_writable_bytes(rest.first(part)));
+    rest = rest.subspan(part);
   }
+  group_->all_to_all(to, from, cluster_.deadline());
   return all;
 }
 
 std::vector<float> RankGroup::gather(std::span<const float> values) { return gather_all(values); }
 std::vector<double> RankGroup::gather(std::span<const double> values) { return gather_all(values); }
 
+std::vector<std::int64_t> RankGroup::gather(std::span<const std::int64_t> values) {
+  return gather_all(values);
+}
 std::vector<std::uint64_t> RankGroup::gather(std::span<const std::uint64_t> values) {
   return gather_all(values);
 }
 
 bool RankGroup::any(bool mine) {
   if (cluster_.size() == 1) return mine;
-  double count = mine ? 1.0 : 0.0;
-  group_->all_reduce_sum(std::span(&count, 1), cluster_.deadline());
-  return count > 0.0;
+  return std::ranges::any_of(gather_byte(mine ? 1 : 0),
+                             [](std::uint8_t theirs) { return theirs != 0; });
 }
 
 void RankGroup::barrier() { group_->barrier(cluster_.deadline()); }

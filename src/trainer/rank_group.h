@@ -14,7 +14,7 @@
 
 namespace satrap::trainer {
 
-/// What ranks say to each other with every step. Any rank may ask for one of these; after the step
+/// What ranks say to each other in every step. Any rank may ask for one of these; after the step
 /// all know whether somebody has.
 struct StepVotes {
   bool nonfinite = false;   // this step must not be applied
@@ -33,8 +33,8 @@ class RankGroup {
   /// called by any thread.
   dense::DenseNetwork::OnGradient on_gradient_of(dense::DenseNetwork& network);
 
-  /// Sums the gradient over the ranks, in their order, and the votes with it. Returns when all is
-  /// summed.
+  /// Sums the gradient over the ranks, in their order, and tells what any of them asks for. Returns
+  /// when all is summed.
   StepVotes reduce(std::span<float> gradient, const StepVotes& mine);
 
   /// The chief's parameters, statistics and optimizer state for everybody.
@@ -43,6 +43,7 @@ class RankGroup {
   /// `values` of all ranks, one rank after the other.
   std::vector<float> gather(std::span<const float> values);
   std::vector<double> gather(std::span<const double> values);
+  std::vector<std::int64_t> gather(std::span<const std::int64_t> values);
   std::vector<std::uint64_t> gather(std::span<const std::uint64_t> values);
 
   bool any(bool mine);
@@ -51,11 +52,11 @@ class RankGroup {
  private:
   template <class T>
   std::vector<T> gather_all(std::span<const T> values);
+  std::vector<std::uint8_t> gather_byte(std::uint8_t mine);
 
   Cluster& cluster_;
   StageTimers& timers_;
   const std::unique_ptr<collective::Communicator> group_;
-  std::vector<float> message_;              // the first stretch of the gradient, and the votes
   std::optional<GradientReducer> reducer_;  // of several ranks
 };
 

@@ -175,20 +175,16 @@ void TrainingRun::end_async() {
   ranks_.barrier();
   async_dense_->pull_everything();
   async_dense_.reset();
-  const double mine = static_cast<double>(reporter_->examples() - restored_examples_) /
-                      static_cast<double>(cluster_.size());
-  double examples = static_cast<double>(restored_examples_);
-  for (const double rows : ranks_.gather(std::span(&mine, 1))) examples += rows;
-  reporter_->set_examples(static_cast<std::int64_t>(examples));
+  const std::int64_t mine = reporter_->examples() - restored_examples_;
+  std::int64_t examples = 0;
+  for (const std::int64_t theirs : ranks_.gather(std::span(&mine, 1))) examples += theirs;
+  reporter_->set_examples(restored_examples_ + examples / cluster_.size());
   const data::DataPosition& at = positions_.empty() ? start_position_ : positions_.front();
-  const std::array<double, 3> position = {static_cast<double>(at.epoch),
-                                          static_cast<double>(at.batches),
-                                          static_cast<double>(at.next_row)};
-  const std::vector<double> all = ranks_.gather(std::span<const double>(position));
+  const std::array<std::int64_t, 3> position = {at.epoch, at.batches, at.next_row};
+  const std::vector<std::int64_t> all = ranks_.gather(std::span<const std::int64_t>(position));
   positions_.clear();
   for (std::size_t i = 0; i + 2 < all.size(); i += 3) {
-    positions_.push_back({static_cast<std::int64_t>(all[i]), static_cast<std::int64_t>(all[i + 1]),
-                          static_cast<std::int64_t>(all[i + 2])});
+    positions_.push_back({all[i], all[i + 1], all[i + 2]});
   }
 }
 

@@ -1,6 +1,7 @@
 #include "satrap/collective/communicator.h"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <bit>
 #include <chrono>
@@ -157,6 +158,51 @@ TEST_P(GroupTest, BroadcastComesFromAnyRoot) {
   });
 }
 
+/// What rank `from` has for rank `to` in a round: between 0 and some thousand bytes.
+std::vector<std::byte> part_of(std::int64_t from, std::int64_t to, std::int64_t round) {
+  const auto size = static_cast<std::size_t>((from * 7 + to * 3 + round) % 4 * (1 + round * 977));
+  std::vector<std::byte> bytes(size);
+  for (std::size_t i = 0; i < size; ++i) {
+    bytes[i] = static_cast<std::byte>(from * 31 + to * 17 + static_cast<std::int64_t>(i));
+  }
+  return bytes;
+}
+
+TEST_P(GroupTest, PartsOfAnySizeGoFromAllToAll) {
+  run(GetParam(), [&](Communicator& group) {
+    for (std::int64_t round = 0; round < 9; ++round) {
+      std::vector<std::vector<std::byte>> mine, theirs, expected;
+      std::vector<std::span<const std::byte>> to;
+      std::vector<std::span<std::byte>> from;
+      for (std::int64_t r = 0; r < group.size(); ++r) {
+        mine.push_back(part_of(group.rank(), r, round));
+        expected.push_back(part_of(r, group.rank(), round));
+        theirs.emplace_back(expected.back().size());
+      }
+      for (const auto& part : mine) to.emplace_back(part);
+      for (auto& part : theirs) from.emplace_back(part);
+      group.all_to_all(to, from, soon());
+      EXPECT_EQ(theirs, expected);
+    }
+  });
+}
+
+TEST_P(GroupTest, WhatEveryRankHasIsGathered) {
+  run(GetParam(), [&](Communicator& group) {
+    for (std::int64_t round = 0; round < 5; ++round) {
+      const std::array<std::int64_t, 2> mine = {group.rank(), (std::int64_t{1} << 60) + round};
+      std::vector<std::int64_t> all(2 * static_cast<std::size_t>(group.size())), expected;
+      group.all_gather(std::as_bytes(std::span(mine)), std::as_writable_bytes(std::span(all)),
+                       soon());
+      for (std::int64_t r = 0; r < group.size(); ++r) {
+        expected.insert(expected.end(), {r, (std::int64_t{1} << 60) + round});
+      }
+      EXPECT_EQ(all, expected);
+      group.all_gather({}, {}, soon());
+    }
+  });
+}
+
 TEST_P(GroupTest, NobodyLeavesABarrierBeforeAllHaveCome) {
   const int size = GetParam();
   std::atomic<int> arrived{0};
@@ -241,6 +287,23 @@ TEST_F(FaultTest, BroadcastOfAnotherSizeIsAnErrorForTheReceiver) {
       if (group.rank() == 1 && failure) ++failed;
     });
     EXPECT_EQ(failed, 1) << root_bytes;
+  }
+}
+
+TEST_F(FaultTest, PartsOfAnotherSizeThanExpectedAreAnErrorForTheReceiver) {
+  for (const std::size_t sent : {0U, 50U, 150U}) {
+    std::atomic<int> failed{0};
+    run(2, [&](Communicator& group) {
+      const auto me = static_cast<std::size_t>(group.rank());
+      std::vector<std::byte> mine(sent), theirs(100);
+      std::vector<std::span<const std::byte>> to(2);
+      std::vector<std::span<std::byte>> from(2);
+      if (me == 0) to[1] = mine;
+      if (me == 1) from[0] = theirs;
+      const auto failure = failure_of([&] { group.all_to_all(to, from, soon()); });
+      if (me == 1 && failure == NetFailure::kProtocol) ++failed;
+    });
+    EXPECT_EQ(failed, 1) << sent;
   }
 }
 

@@ -53,6 +53,19 @@ class Communicator {
   /// Replaces the bytes on every rank by those of `root`.
   virtual void broadcast(std::span<std::byte> bytes, std::int64_t root, net::Deadline deadline) = 0;
 
+  /// Every rank has bytes for every rank: to[r] are for rank r, from[r] becomes what rank r has for
+  /// this one, its own part included. Sizes may differ from pair to pair and may be 0; from[r] has
+  /// the size that rank r sends.
+  virtual void all_to_all(std::span<const std::span<const std::byte>> to,  // [size()]
+                          std::span<const std::span<std::byte>> from,      // [size()]
+                          net::Deadline deadline) = 0;
+
+  /// What every rank has, in the order of the ranks: `all` is size() times as long as `mine`, which
+  /// is equally long on all ranks.
+  void all_gather(std::span<const std::byte> mine,
+                  std::span<std::byte> all,
+                  net::Deadline deadline);
+
   /// Returns when every rank has called it.
   virtual void barrier(net::Deadline deadline) = 0;
 
