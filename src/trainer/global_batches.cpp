@@ -71,7 +71,8 @@ void GlobalBatches::read_ahead() {
 }
 
 GlobalBatches::Line GlobalBatches::line() const {
-  Line line{.before = position_};
+  Line line;
+  line.before = position_;
   if (!has_next_) return line;
   line.after = source_.position();
   line.rows = next_.num_rows;

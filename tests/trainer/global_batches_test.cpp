@@ -1,6 +1,7 @@
 #include "src/trainer/global_batches.h"
 
 #include <algorithm>
+#include <cstring>
 #include <utility>
 
 #include <gtest/gtest.h>
@@ -11,17 +12,22 @@
 namespace satrap::trainer {
 namespace {
 
-/// The other rank of two, in whose sums its lines of the table are: of `rows` rows in the first
-/// step, of none after it.
+/// The other rank of two, which tells of a batch of `rows` rows in the first step, of none after
+/// it.
 class OtherRank : public collective::Communicator {
  public:
-  explicit OtherRank(double rows) : rows_(rows) {}
+  explicit OtherRank(std::int64_t rows) : rows_(rows) {}
 
   std::int64_t rank() const override { return 0; }
   std::int64_t size() const override { return 2; }
   void all_reduce_sum(std::span<float>, net::Deadline) override {}
-  void all_reduce_sum(std::span<double> table, net::Deadline) override {
-    table[table.size() / 2] = std::exchange(rows_, 0.0);  // begins the line of rank 1
+  void all_reduce_sum(std::span<double>, net::Deadline) override {}
+  void all_to_all(std::span<const std::span<const std::byte>>,
+                  std::span<const std::span<std::byte>> from,
+                  net::Deadline) override {
+    const std::int64_t rows = std::exchange(rows_, 0);  // its line begins with them
+    std::ranges::fill(from[1], std::byte{});
+    std::memcpy(from[1].data(), &rows, sizeof(rows));
   }
   std::unique_ptr<Reduction> begin_all_reduce_sum(std::span<float>) override { return nullptr; }
   void broadcast(std::span<std::byte>, std::int64_t, net::Deadline) override {}
@@ -29,7 +35,7 @@ class OtherRank : public collective::Communicator {
   void close() override {}
 
  private:
-  double rows_;
+  std::int64_t rows_;
 };
 
 class NoRows : public data::BatchSource {
