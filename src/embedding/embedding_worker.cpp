@@ -4,9 +4,9 @@
 #include <utility>
 
 #include "satrap/core/error.h"
+#include "satrap/embedding/feature_layout.h"
 #include "satrap/kernels/pool.h"
 #include "satrap/kernels/row_update.h"
-#include "satrap/embedding/feature_layout.h"
 #include "src/embedding/index.h"
 #include "src/embedding/planner.h"
 #include "src/embedding/pool_rows.h"

@@ -8,10 +8,10 @@
 
 #include "satrap/core/thread_pool.h"
 #include "satrap/data/batch.h"
+#include "satrap/embedding/feature_layout.h"
 #include "satrap/embedding/plan.h"
 #include "satrap/kernels/sort_unique.h"
 #include "satrap/ps/table.h"
-#include "satrap/embedding/feature_layout.h"
 
 namespace satrap::embedding {
 

@@ -5,9 +5,9 @@
 
 #include "satrap/core/thread_pool.h"
 #include "satrap/data/batch.h"
+#include "satrap/embedding/feature_layout.h"
 #include "satrap/embedding/plan.h"
 #include "satrap/kernels/pool.h"
-#include "satrap/embedding/feature_layout.h"
 
 namespace satrap::embedding {
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "satrap/core/error.h"
-#include "satrap/kernels/pool.h"
 #include "satrap/embedding/feature_layout.h"
+#include "satrap/kernels/pool.h"
 #include "src/embedding/index.h"
 #include "src/embedding/planner.h"
 #include "src/embedding/pool_rows.h"

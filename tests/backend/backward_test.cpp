@@ -81,7 +81,7 @@ void check_backward(const HostBatch& batch, const Case& c) {
   for (std::int64_t table = 0; table < kMaxTables; ++table) {
     RowOptimizer of_table = optimizer;
     of_table.lr *= static_cast<float>(table % 7 + 1);
-    steps.push_back({RowStep(of_table, 0.5 / static_cast<double>(table % 3 + 1), 3),
+    steps.push_back({RowStep(of_table, 0.5 / static_cast<double>(table % 3 + 2), 3),
                      hash64(c.seed, 3, static_cast<std::uint64_t>(table)), 3});
   }
   const HostPlan host = make_host_plan(batch);

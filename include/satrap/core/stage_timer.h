@@ -27,7 +27,6 @@ class StageTimers {
     return 1e-9 * static_cast<double>(sum.load(std::memory_order_relaxed));
   }
 
-
  private:
   std::vector<std::atomic<std::int64_t>> nanoseconds_;
 };

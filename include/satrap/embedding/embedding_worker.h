@@ -17,8 +17,8 @@ namespace satrap::embedding {
 /// The embedding side of training over tables in this process: plan, forward, backward (the
 /// design's four stages without a cache). Works on the tables' rows in place.
 ///
-/// Pooled output: [num_rows, output_width] row-major. Mask output: [num_rows, mask_width]: 1 where a
-/// sequence has an element, 0 where it is padded. Columns: FeatureLayout.
+/// Pooled output: [num_rows, output_width] row-major. Mask output: [num_rows, mask_width]: 1 where
+/// a sequence has an element, 0 where it is padded. Columns: FeatureLayout.
 ///
 /// Thread rules: plan() and plan_without_insert() one at a time; forward() and backward() one at a
 /// time; a plan may be made beside forward() or backward(). Loops run on `pool`; results do not
