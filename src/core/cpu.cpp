@@ -10,9 +10,9 @@ namespace satrap {
 namespace {
 
 #if defined(__aarch64__)
-constexpr Architecture kArchitecture = Architecture::kAarch64;
+constexpr Architecture kArchitecture = Architecture::kArm;
 #else
-constexpr Architecture kArchitecture = Architecture::kX86_64;
+constexpr Architecture kArchitecture = Architecture::kX86;
 #endif
 
 #if defined(__AVX512F__)
@@ -95,7 +95,7 @@ bool Cpu::has(std::string_view feature) const {
 
 Cpu parse_cpuinfo(std::istream& text, Architecture architecture) {
   const Fields fields(text);
-  if (architecture == Architecture::kAarch64) {
+  if (architecture == Architecture::kArm) {
     const std::string implementer = fields["CPU implementer"];
     return {name_of_arm(implementer, fields["CPU part"]), implementer,
             known(fields["Features"], kFeaturesOfArm)};

@@ -17,7 +17,7 @@ struct Cpu {
   bool has(std::string_view feature) const;
 };
 
-enum class Architecture { kX86_64, kAarch64 };
+enum class Architecture { kX86, kArm };
 
 /// What /proc/cpuinfo says of a machine of that architecture. Fields of another one are not looked
 /// at: an emulator may show those of its host.
