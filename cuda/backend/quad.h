@@ -85,13 +85,13 @@ __device__ inline float4 add_quad(float4 x, float4 y) {
   return make_float4(x.x + y.x, x.y + y.y, x.z + y.z, x.w + y.w);
 }
 
-/// As store_quad; numbers of 16 bits are rounded stochastically, by `random`, 16 bits for each.
 template <class Half>
 __device__ inline std::uint32_t stochastic_bits(float x, std::uint64_t random, int element) {
   Half half{};
   round_stochastically(x, rounding_bits(random, element), half);
   return half.bits;
 }
+/// As store_quad; numbers of 16 bits are rounded stochastically, by `random`, 16 bits for each.
 template <class Half>
 __device__ inline void store_quad_stochastic(void* array,
                                              std::int64_t quad,

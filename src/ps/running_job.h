@@ -65,7 +65,6 @@ struct RowRequest {
   FloatType encoding{};
   std::span<std::byte> reply;
   const std::byte* rows = nullptr;  // of a put, in the request itself
-  std::int64_t step = 0;            // of a put
   std::atomic<std::int64_t> read_version = 0;
   std::atomic<std::int64_t> parts_left = 0;
 };

@@ -60,7 +60,6 @@ void Shard::put(RunningJob& job, const RequestPrefix& prefix, Call& call) {
   }
   check_headers(request->keys, row_layout_, rows.data());
   request->rows = rows.data();
-  request->step = tag.step;
   RunningJob::Rank& rank = job.rank_of(tag);
   const std::lock_guard lock(rank.mutex);
   std::uint64_t& last_put = rank.last_puts[tag.client];
