@@ -1,3 +1,3 @@
-#include "satrap/app/main.h"
+#include "satrap/cli/ps_main.h"
 
-int main(int argc, char** argv) { return satrap::app::ps_main(argc, argv); }
+int main(int argc, char** argv) { return satrap::cli::ps_main(argc, argv); }

@@ -30,7 +30,7 @@ std::vector<float> uniform(std::uint64_t stream, std::int64_t size, float scale)
 }
 
 void step(benchmark::State& state,
-          const ModelConfig& model,
+          const job::ModelConfig& model,
           std::int64_t width,
           Precision precision = Precision::kFp32) {
   ThreadPool pool(state.range(0));
@@ -55,8 +55,8 @@ void step(benchmark::State& state,
   state.counters["examples/s"] = benchmark::Counter(examples, benchmark::Counter::kIsRate);
 }
 
-ModelConfig of_type(const char* type) {
-  ModelConfig config;
+job::ModelConfig of_type(const char* type) {
+  job::ModelConfig config;
   config.type = type;
   return config;
 }

@@ -71,7 +71,7 @@ class Workload {
            std::int64_t num_batches,
            std::int64_t num_threads)
       : pool_(num_threads), plans(static_cast<std::size_t>(num_batches)) {
-    std::vector<FeatureSpec> features;
+    std::vector<job::FeatureSpec> features;
     std::vector<ps::Table*> pointers;
     for (std::size_t f = 0; f < shape.cardinalities.size(); ++f) {
       ps::TableSpec spec;

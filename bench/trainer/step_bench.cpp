@@ -15,6 +15,7 @@
 #include <time.h>
 
 #include "satrap/core/error.h"
+#include "satrap/trainer/load_job.h"
 #include "satrap/trainer/trainer.h"
 
 namespace satrap::trainer {
@@ -30,7 +31,7 @@ struct Moment {
   double wall = now(CLOCK_MONOTONIC), cpu = now(CLOCK_PROCESS_CPUTIME_ID);
 };
 
-std::deque<data::Batch> read_all(const JobConfig& config) {
+std::deque<data::Batch> read_all(const job::JobConfig& config) {
   const data::Schema schema = data::resolve_schema(config.data);
   const auto transforms = data::fit_transforms(config.data, schema, config.seed);
   const auto source =
@@ -83,7 +84,7 @@ int run(int argc, char** argv) {
     overrides.emplace_back(fixed);
   }
   overrides.push_back("run_dir=" + directory.string());
-  const JobConfig config = load_job(argv[1], overrides);
+  const job::JobConfig config = satrap::trainer::load_job(argv[1], overrides);
   std::deque<data::Batch> batches = read_all(config);
   const std::size_t num_batches = batches.size();
   const std::int64_t rows = batches.front().num_rows;

@@ -6,7 +6,7 @@
 
 #include "checkpoint_paths.h"
 #include "commands.h"
-#include "output.h"
+#include "satrap/cli/output.h"
 #include "satrap/core/error.h"
 #include "satrap/trainer/checkpoint.h"
 
@@ -29,7 +29,7 @@ int list(const std::string& path) {
     for (const auto& [name, value] : c.metrics) metrics += fmt::format(" {}={:.5f}", name, value);
     if (!metrics.empty()) text += fmt::format("{:10}{}\n", "", metrics);
   }
-  print(text);
+  cli::print(text);
   return 0;
 }
 
@@ -39,10 +39,10 @@ int verify(const std::string& path) {
   for (const trainer::CheckpointInfo& checkpoint : checkpoints_of(path)) {
     try {
       const std::string digest = trainer::verify_checkpoint(checkpoint.path);
-      print(fmt::format("{}: ok, digest {}\n", checkpoint.path, digest));
+      cli::print(fmt::format("{}: ok, digest {}\n", checkpoint.path, digest));
     } catch (const Error& error) {
       if (error.code() != ErrorCode::kCorrupt) throw;
-      print(fmt::format("{}: corrupt\n", checkpoint.path));
+      cli::print(fmt::format("{}: corrupt\n", checkpoint.path));
       if (!first_fault) first_fault = error;
     }
   }
@@ -57,14 +57,14 @@ struct ReshardArguments {
 
 int reshard(const ReshardArguments& arguments) {
   const std::string path = newest_checkpoint(arguments.path);
-  print(
+  cli::print(
       fmt::format("{}\n", trainer::reshard_checkpoint(path, arguments.num_shards, arguments.out)));
   return 0;
 }
 
 }  // namespace
 
-void add_checkpoint_commands(CLI::App& program, Action& chosen) {
+void add_checkpoint_commands(CLI::App& program, cli::Action& chosen) {
   CLI::App* group = program.add_subcommand("checkpoint", "List, verify and reshard checkpoints");
   group->require_subcommand(1);
 
@@ -74,7 +74,7 @@ void add_checkpoint_commands(CLI::App& program, Action& chosen) {
   ls->callback([&chosen, listed] { chosen = [listed] { return list(*listed); }; });
 
   CLI::App* check = group->add_subcommand(
-      "verify", "Read everything, compare with the checksums, print a digest of the content");
+      "verify", "Read everything, compare with the checksums, cli::print a digest of the content");
   auto verified = std::make_shared<std::string>();
   check->add_option("DIR", *verified, "A checkpoint, or a run directory: all of its checkpoints")
       ->required()

@@ -4,13 +4,14 @@
 
 #include "commands.h"
 #include "job_arguments.h"
-#include "output.h"
+#include "satrap/cli/output.h"
 #include "satrap/core/config.h"
 
 namespace satrap::app {
 
-void add_config_commands(CLI::App& program, Action& chosen) {
-  CLI::App* group = program.add_subcommand("config", "Check, print and explain configurations");
+void add_config_commands(CLI::App& program, cli::Action& chosen) {
+  CLI::App* group =
+      program.add_subcommand("config", "Check, cli::print and explain configurations");
   group->require_subcommand(1);
 
   CLI::App* check = group->add_subcommand("check", "Say whether a job's configuration is valid");
@@ -19,7 +20,7 @@ void add_config_commands(CLI::App& program, Action& chosen) {
   check->callback([&chosen, checked] {
     chosen = [checked] {
       checked->load();
-      print(checked->config + ": ok\n");
+      cli::print(checked->config + ": ok\n");
       return 0;
     };
   });
@@ -30,7 +31,7 @@ void add_config_commands(CLI::App& program, Action& chosen) {
   dumped->add_to(*dump);
   dump->callback([&chosen, dumped] {
     chosen = [dumped] {
-      print(dump_config(dumped->load()));
+      cli::print(dump_config(dumped->load()));
       return 0;
     };
   });
@@ -42,7 +43,7 @@ void add_config_commands(CLI::App& program, Action& chosen) {
       ->type_name("");
   explain->callback([&chosen, key] {
     chosen = [key] {
-      print(explain_config<trainer::JobConfig>(*key));
+      cli::print(explain_config<job::JobConfig>(*key));
       return 0;
     };
   });

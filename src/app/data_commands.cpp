@@ -9,7 +9,7 @@
 
 #include "commands.h"
 #include "job_arguments.h"
-#include "output.h"
+#include "satrap/cli/output.h"
 #include "satrap/core/config.h"
 #include "satrap/core/error.h"
 #include "satrap/core/log.h"
@@ -64,7 +64,7 @@ void generate_file(const data::SyntheticGenerator& generator,
   if (path == "-") {  // standard output has the rows
     log_info("{}", report);
   } else {
-    print(report + "\n");
+    cli::print(report + "\n");
   }
 }
 
@@ -84,7 +84,7 @@ int generate(const GenerateArguments& arguments) {
   return 0;
 }
 
-void add_generate(CLI::App& group, Action& chosen) {
+void add_generate(CLI::App& group, cli::Action& chosen) {
   CLI::App* command = group.add_subcommand("generate",
                                            "Write a made-up click log in Criteo's format whose "
                                            "best reachable AUC and logloss are known");
@@ -135,7 +135,7 @@ using Describe = std::string (*)(const data::DataConfig&,
                                  std::int64_t);
 
 void add_look(CLI::App& group,
-              Action& chosen,
+              cli::Action& chosen,
               const char* name,
               const char* text,
               std::int64_t default_rows,
@@ -156,8 +156,9 @@ void add_look(CLI::App& group,
         throw Error(ErrorCode::kInvalidConfig,
                     "--eval: the job has no evaluation data (data.eval)");
       }
-      print(describe(config, data::resolve_schema(config),
-                     arguments->eval ? data::Role::kEval : data::Role::kTrain, arguments->rows));
+      cli::print(describe(config, data::resolve_schema(config),
+                          arguments->eval ? data::Role::kEval : data::Role::kTrain,
+                          arguments->rows));
       return 0;
     };
   });
@@ -165,7 +166,7 @@ void add_look(CLI::App& group,
 
 }  // namespace
 
-void add_data_commands(CLI::App& program, Action& chosen) {
+void add_data_commands(CLI::App& program, cli::Action& chosen) {
   CLI::App* group = program.add_subcommand("data", "Make up, show and summarise training data");
   group->require_subcommand(1);
   add_generate(*group, chosen);

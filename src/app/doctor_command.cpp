@@ -6,7 +6,7 @@
 
 #include "commands.h"
 #include "machine.h"
-#include "output.h"
+#include "satrap/cli/output.h"
 #include "satrap/core/error.h"
 #include "satrap/core/resource.h"
 #include "satrap/dense/dense_network.h"
@@ -73,13 +73,13 @@ int doctor() {
   text += line("device", "cpu");
   text += line("cuda", "off: satrap " SATRAP_VERSION " has no GPU code; `device: auto` is cpu");
   text += line("gloo", net::describe_gloo());
-  print(text);
+  cli::print(text);
   return 0;
 }
 
 }  // namespace
 
-void add_doctor_command(CLI::App& program, Action& chosen) {
+void add_doctor_command(CLI::App& program, cli::Action& chosen) {
   CLI::App* command =
       program.add_subcommand("doctor", "What this build and this machine can do, and what is off");
   command->callback([&chosen] { chosen = doctor; });

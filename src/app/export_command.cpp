@@ -7,7 +7,7 @@
 #include "checkpoint_paths.h"
 #include "commands.h"
 #include "job_arguments.h"
-#include "output.h"
+#include "satrap/cli/output.h"
 #include "satrap/core/text.h"
 #include "satrap/trainer/export.h"
 
@@ -21,18 +21,18 @@ struct ExportArguments {
 };
 
 int run_export(const ExportArguments& arguments) {
-  const trainer::JobConfig config = arguments.job.load();
+  const job::JobConfig config = arguments.job.load();
   const std::string checkpoint = newest_checkpoint(arguments.checkpoint);
   const trainer::Exported done =
       trainer::export_model(config, checkpoint, arguments.out, arguments.overwrite);
-  print(fmt::format("{}: step {} of {}, {} rows, {}\n", arguments.out, done.step, done.checkpoint,
-                    done.rows, format_bytes(done.bytes)));
+  cli::print(fmt::format("{}: step {} of {}, {} rows, {}\n", arguments.out, done.step,
+                         done.checkpoint, done.rows, format_bytes(done.bytes)));
   return 0;
 }
 
 }  // namespace
 
-void add_export_command(CLI::App& program, Action& chosen) {
+void add_export_command(CLI::App& program, cli::Action& chosen) {
   CLI::App* command = program.add_subcommand(
       "export", "Write the model of a checkpoint for serving: TorchScript and NumPy arrays");
   auto arguments = std::make_shared<ExportArguments>();

@@ -3,7 +3,8 @@
 #include <string>
 #include <vector>
 
-#include "satrap/trainer/config.h"
+#include "satrap/job/job_config.h"
+#include "satrap/trainer/load_job.h"
 
 namespace CLI {
 class App;
@@ -19,7 +20,7 @@ struct JobArguments {
   void add_to(CLI::App& command);
 
   /// Reads and validates the job. Throws Error(kInvalidConfig).
-  trainer::JobConfig load() const { return trainer::load_job(config, overrides); }
+  job::JobConfig load() const { return trainer::load_job(config, overrides); }
 };
 
 }  // namespace satrap::app

@@ -3,14 +3,15 @@
 #include <CLI/CLI.hpp>
 
 #include "commands.h"
-#include "program.h"
+#include "satrap/cli/program.h"
+#include "satrap/cli/ps_commands.h"
 
 namespace satrap::app {
 
 int main(int argc, char** argv) {
   CLI::App program("satrap trains recommender models with large embedding tables.", "satrap");
   program.require_subcommand(1);
-  return run_program(program, argc, argv, [&](Action& chosen) {
+  return cli::run_program(program, argc, argv, [&](cli::Action& chosen) {
     add_train_command(program, chosen);
     add_eval_command(program, chosen);
     add_predict_command(program, chosen);
@@ -19,8 +20,8 @@ int main(int argc, char** argv) {
     add_config_commands(program, chosen);
     add_checkpoint_commands(program, chosen);
     add_report_command(program, chosen);
-    add_ps_command(program, chosen);
-    add_store_command(program, chosen);
+    cli::add_ps_command(program, chosen);
+    cli::add_store_command(program, chosen);
     add_doctor_command(program, chosen);
   });
 }

@@ -10,12 +10,12 @@
 #include "checkpoint_paths.h"
 #include "commands.h"
 #include "job_arguments.h"
+#include "satrap/cli/stop_signals.h"
 #include "satrap/core/error.h"
 #include "satrap/core/log.h"
 #include "satrap/data/output_file.h"
 #include "satrap/data/schema.h"
 #include "satrap/trainer/predict.h"
-#include "stop_signals.h"
 
 namespace satrap::app {
 namespace {
@@ -27,8 +27,8 @@ struct PredictArguments {
   std::string out = "-";
 };
 
-trainer::JobConfig load_job(const PredictArguments& arguments) {
-  trainer::JobConfig config = arguments.job.load();
+job::JobConfig job_of(const PredictArguments& arguments) {
+  job::JobConfig config = arguments.job.load();
   if (arguments.data.empty()) return config;
   if (config.data.resolved_format() == "synthetic") {
     throw Error(ErrorCode::kInvalidConfig,
@@ -50,8 +50,8 @@ std::string heading(const data::Schema& schema) {
 }
 
 int predict(const PredictArguments& arguments) {
-  const trainer::JobConfig config = load_job(arguments);
-  const StopSignals signals;
+  const job::JobConfig config = job_of(arguments);
+  const cli::StopSignals signals;
   const std::string checkpoint = newest_checkpoint(arguments.checkpoint);
   data::OutputFile out(arguments.out);
   const data::Schema schema = data::resolve_schema(config.data);
@@ -79,7 +79,7 @@ int predict(const PredictArguments& arguments) {
 
 }  // namespace
 
-void add_predict_command(CLI::App& program, Action& chosen) {
+void add_predict_command(CLI::App& program, cli::Action& chosen) {
   CLI::App* command =
       program.add_subcommand("predict", "Probabilities of rows by the model of a checkpoint");
   auto arguments = std::make_shared<PredictArguments>();

@@ -3,8 +3,8 @@
 #include <CLI/CLI.hpp>
 
 #include "commands.h"
-#include "output.h"
 #include "report_page.h"
+#include "satrap/cli/output.h"
 #include "satrap/core/error.h"
 #include "satrap/core/file.h"
 
@@ -25,13 +25,13 @@ int report(const ReportArguments& arguments) {
   const std::string path =
       arguments.out.empty() ? report_path(arguments.runs.front()) : arguments.out;
   write_file_atomic(path, report_page(arguments.runs));
-  print(path + "\n");
+  cli::print(path + "\n");
   return 0;
 }
 
 }  // namespace
 
-void add_report_command(CLI::App& program, Action& chosen) {
+void add_report_command(CLI::App& program, cli::Action& chosen) {
   CLI::App* command = program.add_subcommand(
       "report", "Write a web page about a run: curves, result, configuration; or compare runs");
   auto arguments = std::make_shared<ReportArguments>();

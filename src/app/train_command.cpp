@@ -9,12 +9,12 @@
 #include "commands.h"
 #include "job_arguments.h"
 #include "machine.h"
-#include "output.h"
 #include "report_page.h"
+#include "satrap/cli/output.h"
+#include "satrap/cli/stop_signals.h"
 #include "satrap/core/file.h"
 #include "satrap/core/log.h"
 #include "satrap/trainer/trainer.h"
-#include "stop_signals.h"
 #include "training_display.h"
 
 namespace satrap::app {
@@ -35,12 +35,12 @@ void write_report(const std::string& run_dir) {
 }
 
 int train(const TrainArguments& arguments) {
-  const trainer::JobConfig config = arguments.job.load();
-  const StopSignals signals;
+  const job::JobConfig config = arguments.job.load();
+  const cli::StopSignals signals;
   trainer::TrainOptions options = arguments.options;
   if (!options.resume_from.empty()) options.resume_from = newest_checkpoint(options.resume_from);
   options.stop = &signals.stop();
-  options.cluster = trainer::ClusterConfig::from_environment();
+  options.cluster = job::ClusterConfig::from_environment();
   options.machine = describe_machine();
   trainer::TrainOutcome outcome;
   {
@@ -50,7 +50,7 @@ int train(const TrainArguments& arguments) {
   }
   if (outcome.is_chief) write_report(config.run_dir);
   if (outcome.finished) {
-    if (outcome.is_chief) print(describe_summary(outcome.summary_path));
+    if (outcome.is_chief) cli::print(describe_summary(outcome.summary_path));
     return 0;
   }
   const int number = signals.stop() ? signals.signal_number() : SIGTERM;  // or of another rank
@@ -77,22 +77,22 @@ std::string describe_metrics(const trainer::Evaluation& e) {
 }
 
 int eval(const EvalArguments& arguments) {
-  const trainer::JobConfig config = arguments.job.load();
-  const StopSignals signals;
+  const job::JobConfig config = arguments.job.load();
+  const cli::StopSignals signals;
   const std::string checkpoint = newest_checkpoint(arguments.checkpoint);
   const trainer::Evaluation result = trainer::evaluate(config, checkpoint, &signals.stop());
   if (signals.stop()) return 128 + signals.signal_number();
-  print(fmt::format("checkpoint   {}\nexamples     {}\n", checkpoint, result.examples));
-  if (result.labels.empty()) print(describe_metrics(result));
+  cli::print(fmt::format("checkpoint   {}\nexamples     {}\n", checkpoint, result.examples));
+  if (result.labels.empty()) cli::print(describe_metrics(result));
   for (const trainer::Evaluation& label : result.labels) {
-    print(fmt::format("label        {}\n{}", label.label, describe_metrics(label)));
+    cli::print(fmt::format("label        {}\n{}", label.label, describe_metrics(label)));
   }
   return 0;
 }
 
 }  // namespace
 
-void add_train_command(CLI::App& program, Action& chosen) {
+void add_train_command(CLI::App& program, cli::Action& chosen) {
   CLI::App* command = program.add_subcommand("train", "Train a model");
   auto arguments = std::make_shared<TrainArguments>();
   arguments->job.add_to(*command);
@@ -115,7 +115,7 @@ void add_train_command(CLI::App& program, Action& chosen) {
   command->callback([&chosen, arguments] { chosen = [arguments] { return train(*arguments); }; });
 }
 
-void add_eval_command(CLI::App& program, Action& chosen) {
+void add_eval_command(CLI::App& program, cli::Action& chosen) {
   CLI::App* command =
       program.add_subcommand("eval", "Metrics of a checkpoint on a job's evaluation data");
   auto arguments = std::make_shared<EvalArguments>();

@@ -18,8 +18,8 @@ namespace {
 
 class Network : public DenseNetwork {
  public:
-  Network(const ModelConfig& model,
-          const DenseOptimizerConfig& optimizer,
+  Network(const job::ModelConfig& model,
+          const job::DenseOptimizerConfig& optimizer,
           Precision precision,
           const InputShape& shape,
           std::uint64_t seed,
@@ -91,7 +91,7 @@ class Network : public DenseNetwork {
   const InputShape shape_;
   const std::int64_t pooled_width_;
   const std::int64_t num_labels_;
-  const DenseOptimizerConfig optimizer_config_;
+  const job::DenseOptimizerConfig optimizer_config_;
   const Precision precision_;
   const std::uint64_t dropout_seed_;
   ThreadPool& pool_;
@@ -271,8 +271,8 @@ std::vector<DenseNetwork::NamedTensor> Network::state() {
 
 }  // namespace
 
-std::unique_ptr<DenseNetwork> DenseNetwork::create(const ModelConfig& model,
-                                                   const DenseOptimizerConfig& optimizer,
+std::unique_ptr<DenseNetwork> DenseNetwork::create(const job::ModelConfig& model,
+                                                   const job::DenseOptimizerConfig& optimizer,
                                                    Precision precision,
                                                    const InputShape& shape,
                                                    std::uint64_t seed,

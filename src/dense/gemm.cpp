@@ -7,6 +7,11 @@
 #include "satrap/core/error.h"
 #include "src/dense/ops.h"
 
+// Of OpenMP's <omp.h>, which not every compiler brings along. Libraries below libtorch ask for a
+// number of threads of their own (Arm Compute Library does), whatever libtorch was told; where no
+// level may be active they get one.
+extern "C" void omp_set_max_active_levels(int max_levels);
+
 namespace satrap::dense {
 namespace {
 
@@ -15,7 +20,9 @@ constexpr std::int64_t kBlockRows = 256;  // of a result computed in parallel
 }  // namespace
 
 void use_one_thread() {
-  if (at::get_num_threads() != 1) at::set_num_threads(1);
+  if (at::get_num_threads() == 1) return;
+  at::set_num_threads(1);
+  omp_set_max_active_levels(0);
 }
 
 void Gemm::multiply(ConstMatrix a,

@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "satrap/core/thread_pool.h"
-#include "satrap/dense/config.h"
+#include "satrap/dense/precision.h"
 #include "src/dense/bf16_product.h"
 #include "src/dense/fp32_product.h"
 #include "src/dense/matrix.h"

@@ -43,9 +43,9 @@ std::vector<std::int64_t> append(std::vector<std::int64_t> widths, std::int64_t 
 namespace {
 
 /// The terms that an id of these models adds to the logit are in its row, for one label.
-void check_labels(const ModelConfig& config, const InputShape& shape) {
+void check_labels(const job::ModelConfig& config, const InputShape& shape) {
   if (shape.num_labels() == 1) return;
-  if (!needs_first_order(config.type) && !needs_dim_one(config.type)) return;
+  if (!job::needs_first_order(config.type) && !job::needs_dim_one(config.type)) return;
   throw Error(ErrorCode::kInvalidConfig,
               concat("data.schema.labels: model '", config.type, "' predicts one label, got ",
                      shape.num_labels(),
@@ -55,12 +55,12 @@ void check_labels(const ModelConfig& config, const InputShape& shape) {
 
 }  // namespace
 
-void check_model(const ModelConfig& model, const InputShape& shape) {
+void check_model(const job::ModelConfig& model, const InputShape& shape) {
   Layout layout;
   make_model(model, shape, layout);
 }
 
-std::unique_ptr<Model> make_model(const ModelConfig& config,
+std::unique_ptr<Model> make_model(const job::ModelConfig& config,
                                   const InputShape& shape,
                                   Layout& layout) {
   if (shape.num_numeric == 0 && shape.field_widths.empty()) {

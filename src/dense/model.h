@@ -2,8 +2,8 @@
 
 #include <memory>
 
-#include "satrap/dense/config.h"
 #include "satrap/dense/dense_network.h"
+#include "satrap/job/model_config.h"
 #include "src/dense/matrix.h"
 #include "src/dense/parameters.h"
 #include "src/dense/pass.h"
@@ -43,19 +43,19 @@ class Model {
 
 /// Throws Error(kInvalidConfig) if the model cannot take the shape. What it consists of is added to
 /// `layout`.
-std::unique_ptr<Model> make_model(const ModelConfig& config,
+std::unique_ptr<Model> make_model(const job::ModelConfig& config,
                                   const InputShape& shape,
                                   Layout& layout);
 
-std::unique_ptr<Model> make_logistic(const ModelConfig&, const InputShape&, Layout&);
-std::unique_ptr<Model> make_fm(const ModelConfig&, const InputShape&, Layout&);
-std::unique_ptr<Model> make_wide_deep(const ModelConfig&, const InputShape&, Layout&);
-std::unique_ptr<Model> make_deepfm(const ModelConfig&, const InputShape&, Layout&);
-std::unique_ptr<Model> make_dcn_v2(const ModelConfig&, const InputShape&, Layout&);
-std::unique_ptr<Model> make_dlrm(const ModelConfig&, const InputShape&, Layout&);
-std::unique_ptr<Model> make_ffnn(const ModelConfig&, const InputShape&, Layout&);
-std::unique_ptr<Model> make_din(const ModelConfig&, const InputShape&, Layout&);
-std::unique_ptr<Model> make_torchscript(const ModelConfig&, const InputShape&, Layout&);
+std::unique_ptr<Model> make_logistic(const job::ModelConfig&, const InputShape&, Layout&);
+std::unique_ptr<Model> make_fm(const job::ModelConfig&, const InputShape&, Layout&);
+std::unique_ptr<Model> make_wide_deep(const job::ModelConfig&, const InputShape&, Layout&);
+std::unique_ptr<Model> make_deepfm(const job::ModelConfig&, const InputShape&, Layout&);
+std::unique_ptr<Model> make_dcn_v2(const job::ModelConfig&, const InputShape&, Layout&);
+std::unique_ptr<Model> make_dlrm(const job::ModelConfig&, const InputShape&, Layout&);
+std::unique_ptr<Model> make_ffnn(const job::ModelConfig&, const InputShape&, Layout&);
+std::unique_ptr<Model> make_din(const job::ModelConfig&, const InputShape&, Layout&);
+std::unique_ptr<Model> make_torchscript(const job::ModelConfig&, const InputShape&, Layout&);
 
 /// The width all fields of the shape have; throws Error(kInvalidConfig) naming the first other one.
 std::int64_t equal_field_width(const std::string& model, const InputShape& shape);

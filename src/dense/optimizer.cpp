@@ -9,8 +9,8 @@ constexpr std::int64_t kChunk = 16384;  // parameters per unit of parallel work
 
 }  // namespace
 
-Optimizer::Optimizer(const DenseOptimizerConfig& config, std::int64_t num_parameters)
-    : optimizer_(plain_optimizer(config)), name_(config.type), num_updates_(1) {
+Optimizer::Optimizer(const job::DenseOptimizerConfig& config, std::int64_t num_parameters)
+    : optimizer_(job::plain_optimizer(config)), name_(config.type), num_updates_(1) {
   if (optimizer_.uses_first()) first_ = AlignedBuffer(num_parameters);
   if (optimizer_.uses_second()) second_ = AlignedBuffer(num_parameters);
   if (optimizer_.type == DenseOptimizerType::kAdagrad) {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "satrap/core/thread_pool.h"
-#include "satrap/dense/config.h"
+#include "satrap/job/model_config.h"
 #include "satrap/kernels/dense_update.h"
 #include "src/dense/aligned_buffer.h"
 
@@ -17,7 +17,7 @@ namespace satrap::dense {
 /// pool's size does not matter.
 class Optimizer {
  public:
-  Optimizer(const DenseOptimizerConfig& config, std::int64_t num_parameters);
+  Optimizer(const job::DenseOptimizerConfig& config, std::int64_t num_parameters);
 
   /// One update with `gradient_scale * gradient`. Counts its calls (Adam's bias correction).
   void apply(std::span<float> parameters,

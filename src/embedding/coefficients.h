@@ -4,7 +4,7 @@
 #include <cmath>
 #include <cstdint>
 
-#include "satrap/embedding/feature_spec.h"
+#include "satrap/job/feature_spec.h"
 
 namespace satrap::embedding {
 

@@ -24,7 +24,9 @@ std::vector<ps::TableSpec> specs_of(const std::vector<ps::Table*>& tables) {
 
 class EmbeddingWorker::Impl {
  public:
-  Impl(const std::vector<FeatureSpec>& features, std::vector<ps::Table*> tables, ThreadPool& pool)
+  Impl(const std::vector<job::FeatureSpec>& features,
+       std::vector<ps::Table*> tables,
+       ThreadPool& pool)
       : layout_(features, specs_of(tables)),
         tables_(std::move(tables)),
         pool_(pool),
@@ -124,7 +126,7 @@ class EmbeddingWorker::Impl {
   std::vector<float> row_floats_;                // [num_units, kRowFloats, max_dim]
 };
 
-EmbeddingWorker::EmbeddingWorker(const std::vector<FeatureSpec>& features,
+EmbeddingWorker::EmbeddingWorker(const std::vector<job::FeatureSpec>& features,
                                  std::vector<ps::Table*> tables,
                                  ThreadPool& pool)
     : impl_(std::make_unique<Impl>(features, std::move(tables), pool)) {}

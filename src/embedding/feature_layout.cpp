@@ -4,9 +4,9 @@
 
 namespace satrap::embedding {
 
-FeatureLayout::FeatureLayout(const std::vector<FeatureSpec>& specs,
+FeatureLayout::FeatureLayout(const std::vector<job::FeatureSpec>& specs,
                              const std::vector<ps::TableSpec>& tables) {
-  for (const FeatureSpec& spec : specs) {
+  for (const job::FeatureSpec& spec : specs) {
     const auto table = static_cast<std::size_t>(spec.table);
     SATRAP_CHECK(table < tables.size(), "feature '", spec.name, "': no table number ", table);
     SATRAP_CHECK(

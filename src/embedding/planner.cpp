@@ -184,7 +184,7 @@ void Planner::make_chunks(const data::Batch& batch) {
 }
 
 std::int64_t Planner::num_items(const data::Batch& batch, const Chunk& chunk) const {
-  const FeatureSpec& spec = layout_.features[chunk.feature].spec;
+  const job::FeatureSpec& spec = layout_.features[chunk.feature].spec;
   const std::int64_t* offsets =
       batch.offsets.data() + static_cast<std::int64_t>(chunk.feature) * batch.num_rows;
   if (spec.pooling != Pooling::kSequence) return offsets[chunk.row_end] - offsets[chunk.row_begin];

@@ -22,7 +22,7 @@ std::vector<ps::TableSpec> as_received(std::vector<ps::TableSpec> tables) {
 
 class RemoteEmbeddingWorker::Impl {
  public:
-  Impl(const std::vector<FeatureSpec>& features,
+  Impl(const std::vector<job::FeatureSpec>& features,
        const std::vector<ps::TableSpec>& specs,
        ThreadPool& threads)
       : layout(features, as_received(specs)),
@@ -40,7 +40,7 @@ class RemoteEmbeddingWorker::Impl {
   std::vector<float> row_floats;  // [num_units, 2, max_dim]: scratch of reduce, kept
 };
 
-RemoteEmbeddingWorker::RemoteEmbeddingWorker(const std::vector<FeatureSpec>& features,
+RemoteEmbeddingWorker::RemoteEmbeddingWorker(const std::vector<job::FeatureSpec>& features,
                                              const std::vector<ps::TableSpec>& tables,
                                              ThreadPool& pool)
     : impl_(std::make_unique<Impl>(features, tables, pool)) {}

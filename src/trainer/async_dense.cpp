@@ -7,7 +7,7 @@
 namespace satrap::trainer {
 
 AsyncDense::AsyncDense(dense::DenseNetwork& network,
-                       const dense::DenseOptimizerConfig& optimizer,
+                       const job::DenseOptimizerConfig& optimizer,
                        ps::ShardClient& client,
                        RankGroup& ranks,
                        bool is_chief)
@@ -27,7 +27,7 @@ AsyncDense::AsyncDense(dense::DenseNetwork& network,
          .second = copy(state.second),
          .num_updates =
              state.num_updates == nullptr ? 0.0 : static_cast<double>(*state.num_updates)},
-        dense::plain_optimizer(optimizer));
+        job::plain_optimizer(optimizer));
   }
   ranks.copy_from_chief(network);
   ranks.barrier();

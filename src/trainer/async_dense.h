@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "rank_group.h"
-#include "satrap/dense/config.h"
 #include "satrap/dense/dense_network.h"
+#include "satrap/job/model_config.h"
 #include "satrap/ps/shard_client.h"
 
 namespace satrap::trainer {
@@ -24,7 +24,7 @@ class AsyncDense {
  public:
   /// All ranks; the chief's parameters become those of all. Everything outlives it.
   AsyncDense(dense::DenseNetwork& network,
-             const dense::DenseOptimizerConfig& optimizer,
+             const job::DenseOptimizerConfig& optimizer,
              ps::ShardClient& client,
              RankGroup& ranks,
              bool is_chief);

@@ -3,7 +3,7 @@
 #include <random>
 
 #include "satrap/core/error.h"
-#include "satrap/trainer/interval.h"
+#include "satrap/job/interval.h"
 
 namespace satrap::trainer {
 namespace {
@@ -18,7 +18,7 @@ std::string random_nonce() {
   return digits;
 }
 
-void check(const JobConfig& job, const ClusterConfig& config) {
+void check(const job::JobConfig& job, const job::ClusterConfig& config) {
   const bool on_shards = job.embedding.store == "ps";
   if (!on_shards && config.num_ranks > 1) {
     throw Error(ErrorCode::kInvalidConfig,
@@ -39,7 +39,7 @@ void check(const JobConfig& job, const ClusterConfig& config) {
 
 }  // namespace
 
-Cluster::Cluster(const JobConfig& job, const ClusterConfig& config)
+Cluster::Cluster(const job::JobConfig& job, const job::ClusterConfig& config)
     : config_(config), timeout_ms_(job.cluster.timeout_ms()) {
   check(job, config);
   if (config.store.empty() || job.embedding.store != "ps") return;

@@ -6,10 +6,10 @@
 #include <string>
 
 #include "satrap/collective/communicator.h"
+#include "satrap/job/cluster_config.h"
+#include "satrap/job/job_config.h"
 #include "satrap/net/endpoint.h"
 #include "satrap/net/store.h"
-#include "satrap/trainer/cluster_config.h"
-#include "satrap/trainer/config.h"
 
 namespace satrap::trainer {
 
@@ -19,12 +19,12 @@ class Cluster {
  public:
   /// Throws Error(kInvalidConfig) if the job cannot be trained by such a cluster (several ranks
   /// need `embedding.store: ps`, which needs shards), NetError if the store cannot be reached.
-  Cluster(const JobConfig& job, const ClusterConfig& config);
+  Cluster(const job::JobConfig& job, const job::ClusterConfig& config);
 
   bool is_chief() const { return config_.rank == 0; }
   std::int64_t rank() const { return config_.rank; }
   std::int64_t size() const { return config_.num_ranks; }
-  const ClusterConfig& config() const { return config_; }
+  const job::ClusterConfig& config() const { return config_; }
 
   /// For anything that waits for other processes.
   net::Deadline deadline() const { return net::Deadline::after_ms(timeout_ms_); }
@@ -42,7 +42,7 @@ class Cluster {
   std::unique_ptr<collective::Communicator> make_communicator(const std::string& name);
 
  private:
-  const ClusterConfig config_;
+  const job::ClusterConfig config_;
   const std::int64_t timeout_ms_;
   std::optional<net::Endpoint> endpoint_;
   std::shared_ptr<net::Store> store_;      // of the whole job: shards

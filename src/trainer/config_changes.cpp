@@ -10,8 +10,8 @@
 
 #include "satrap/core/error.h"
 #include "satrap/data/schema.h"
-#include "satrap/embedding/config.h"
-#include "specs.h"
+#include "satrap/job/embedding_specs.h"
+#include "satrap/job/table_config.h"
 
 namespace satrap::trainer {
 namespace {
@@ -138,8 +138,8 @@ void align(const std::vector<std::string>& used,
   for (const std::string& name : used) {
     const bool has_own = before.contains(name) || after.contains(name);
     const std::string key = has_own ? name : "default";
-    old[key] = embedding::entry_or_default(before, name);
-    now[key] = embedding::entry_or_default(after, name);
+    old[key] = job::entry_or_default(before, name);
+    now[key] = job::entry_or_default(after, name);
   }
   before = std::move(old);
   after = std::move(now);
@@ -147,7 +147,8 @@ void align(const std::vector<std::string>& used,
 
 }  // namespace
 
-std::vector<ConfigChange> config_changes(const JobConfig& before, const JobConfig& after) {
+std::vector<ConfigChange> config_changes(const job::JobConfig& before,
+                                         const job::JobConfig& after) {
   const data::Schema old_schema = data::resolve_schema(before.data);
   const data::Schema schema = data::resolve_schema(after.data);
   std::vector<ConfigChange> changes;
@@ -166,12 +167,12 @@ std::vector<ConfigChange> config_changes(const JobConfig& before, const JobConfi
     if (!change.key.ends_with(".max_length")) continue;
     const std::string name = change.key.substr(0, change.key.rfind('.'));
     const std::string feature = name.substr(std::string_view("data.schema.features.").size());
-    if (embedding::entry_or_default(after.features, feature).pooling != "sequence") continue;
+    if (job::entry_or_default(after.features, feature).pooling != "sequence") continue;
     change.kind = ChangeKind::kImpossible;
     change.reason = "the network has inputs for a sequence of that length";
   }
 
-  JobConfig old = before, now = after;
+  job::JobConfig old = before, now = after;
   old.data.schema_name = now.data.schema_name = "";
   for (const auto& [config, resolved] : {std::pair{&old, &old_schema}, std::pair{&now, &schema}}) {
     config->data.schema = resolved->text;
@@ -181,7 +182,7 @@ std::vector<ConfigChange> config_changes(const JobConfig& before, const JobConfi
     if (has_list) config->data.schema.label = {};
   }
   std::vector<std::string> tables, features;
-  for (const ps::TableSpec& table : embedding_specs(after, schema).tables) {
+  for (const ps::TableSpec& table : job::embedding_specs(after, schema).tables) {
     tables.push_back(table.name);
   }
   for (const data::SchemaFeature& feature : schema.features) features.push_back(feature.name);

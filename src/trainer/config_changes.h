@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "satrap/trainer/config.h"
+#include "satrap/job/job_config.h"
 
 namespace satrap::trainer {
 
@@ -25,6 +25,6 @@ struct ConfigChange {
 /// The keys that differ in what they mean: a table or feature without an entry has that of
 /// `default`, and a schema is compared by what it describes, however it was given. Features and
 /// numeric inputs have their names in the key.
-std::vector<ConfigChange> config_changes(const JobConfig& before, const JobConfig& after);
+std::vector<ConfigChange> config_changes(const job::JobConfig& before, const job::JobConfig& after);
 
 }  // namespace satrap::trainer

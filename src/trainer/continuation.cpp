@@ -16,8 +16,8 @@
 namespace satrap::trainer {
 namespace {
 
-std::optional<JobConfig> config_at(const std::string& path) {
-  JobConfig config;
+std::optional<job::JobConfig> config_at(const std::string& path) {
+  job::JobConfig config;
   try {
     load_config(config, path);
     data::resolve_schema(config.data);
@@ -28,7 +28,7 @@ std::optional<JobConfig> config_at(const std::string& path) {
   return config;
 }
 
-std::optional<JobConfig> config_of(const std::string& checkpoint) {
+std::optional<job::JobConfig> config_of(const std::string& checkpoint) {
   if (const std::string own = find_config(checkpoint); !own.empty()) return config_at(own);
   const auto run = std::filesystem::path(checkpoint).parent_path().parent_path() / kConfigFile;
   if (std::filesystem::exists(run)) return config_at(run.string());
@@ -58,9 +58,9 @@ bool have_same_labels(const data::Schema& before, const data::Schema& now) {
 
 }  // namespace
 
-Continuation compare_with_checkpoint(const std::string& checkpoint, const JobConfig& config) {
+Continuation compare_with_checkpoint(const std::string& checkpoint, const job::JobConfig& config) {
   Continuation result{.batch_size = config.data.batch_size};
-  const std::optional<JobConfig> before = config_of(checkpoint);
+  const std::optional<job::JobConfig> before = config_of(checkpoint);
   if (!before) return result;
   const std::vector<ConfigChange> changes = config_changes(*before, config);
   refuse_impossible(checkpoint, changes);
@@ -75,9 +75,9 @@ Continuation compare_with_checkpoint(const std::string& checkpoint, const JobCon
 }
 
 void check_labels(const std::string& checkpoint,
-                  const JobConfig& config,
+                  const job::JobConfig& config,
                   const std::string& advice) {
-  const std::optional<JobConfig> before = config_of(checkpoint);
+  const std::optional<job::JobConfig> before = config_of(checkpoint);
   if (!before) return;
   const data::Schema old = data::resolve_schema(before->data);
   const data::Schema now = data::resolve_schema(config.data);

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "satrap/data/batch_source.h"
-#include "satrap/trainer/config.h"
+#include "satrap/job/job_config.h"
 
 namespace satrap::trainer {
 
@@ -22,7 +22,7 @@ struct Continuation {
 /// Error(kInvalidConfig) with a line for each change that the checkpoint does not allow. The
 /// checkpoint's is the one in it, or that of its run directory for one of an older version; where
 /// there is none either, all is taken for unchanged, and shapes are checked when it is loaded.
-Continuation compare_with_checkpoint(const std::string& checkpoint, const JobConfig& config);
+Continuation compare_with_checkpoint(const std::string& checkpoint, const job::JobConfig& config);
 
 /// For whoever uses a checkpoint's network without continuing the run: throws
 /// Error(kInvalidConfig), naming both, unless the configuration's labels have the names of the
@@ -30,7 +30,7 @@ Continuation compare_with_checkpoint(const std::string& checkpoint, const JobCon
 /// there, the name is only that of a column and does not count. A configuration that cannot be
 /// found or understood is taken as by compare_with_checkpoint. `advice` ends the message.
 void check_labels(const std::string& checkpoint,
-                  const JobConfig& config,
+                  const job::JobConfig& config,
                   const std::string& advice = "");
 
 /// Where the data stood, if a step now has `after` rows instead of `before`.

@@ -17,7 +17,7 @@ bool larger_is_better(const std::string& metric) { return metric.ends_with("auc"
 
 }  // namespace
 
-EarlyStopping::EarlyStopping(const EarlyStoppingConfig& config) : config_(config) {
+EarlyStopping::EarlyStopping(const job::EarlyStoppingConfig& config) : config_(config) {
   state_.metric = config.metric;
 }
 

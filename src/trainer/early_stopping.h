@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <string>
 
-#include "satrap/trainer/config.h"
+#include "satrap/job/job_config.h"
 #include "satrap/trainer/trainer.h"
 
 namespace satrap::trainer {
@@ -23,7 +23,7 @@ class EarlyStopping {
     friend bool operator==(const State&, const State&) = default;
   };
 
-  explicit EarlyStopping(const EarlyStoppingConfig& config);
+  explicit EarlyStopping(const job::EarlyStoppingConfig& config);
 
   /// Continues behind `state`; starts afresh if that is of another metric.
   void restore(const State& state);
@@ -45,7 +45,7 @@ class EarlyStopping {
   const State& state() const { return state_; }
 
  private:
-  const EarlyStoppingConfig config_;
+  const job::EarlyStoppingConfig config_;
   State state_;
 };
 

@@ -43,11 +43,6 @@ class EmbeddingStage {
 
   virtual ~EmbeddingStage() = default;
 
-  /// Largest number of works that are in this stage's hands or the dense stage's at any time.
-  static std::int64_t max_in_flight(std::int64_t planned_capacity, std::int64_t staleness) {
-    return planned_capacity + staleness + 2;
-  }
-
   // Planner side.
   virtual void plan(Work& work) = 0;        // which rows the batch needs
   virtual bool submit_planned(Work* work);  // blocks while too many wait; false once stopped

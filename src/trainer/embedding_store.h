@@ -8,8 +8,8 @@
 #include "embedding_stage.h"
 #include "satrap/core/stage_timer.h"
 #include "satrap/data/batch.h"
+#include "satrap/job/embedding_specs.h"
 #include "satrap/ps/shard_job.h"
-#include "specs.h"
 
 namespace satrap::trainer {
 

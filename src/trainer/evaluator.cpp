@@ -42,7 +42,7 @@ Evaluation evaluate_label(const Scored& scored,
 
 }  // namespace
 
-std::optional<Evaluation> evaluate_model(const JobConfig& config,
+std::optional<Evaluation> evaluate_model(const job::JobConfig& config,
                                          const data::Schema& schema,
                                          const data::FittedTransforms& transforms,
                                          Model& model,

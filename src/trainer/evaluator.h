@@ -17,7 +17,7 @@ namespace satrap::trainer {
 /// labels. Changes nothing: rows that were never trained on count with their initial weights and
 /// are not created. No update may run meanwhile. `stop` may be null; once it is set on any rank,
 /// there is no result.
-std::optional<Evaluation> evaluate_model(const JobConfig& config,
+std::optional<Evaluation> evaluate_model(const job::JobConfig& config,
                                          const data::Schema& schema,
                                          const data::FittedTransforms& transforms,
                                          Model& model,

@@ -158,7 +158,7 @@ void write_text(const std::string& name, const std::string& text, ExportDirector
 
 }  // namespace
 
-Exported export_model(const JobConfig& config,
+Exported export_model(const job::JobConfig& config,
                       const std::string& checkpoint,
                       const std::string& out_path,
                       bool overwrite) {

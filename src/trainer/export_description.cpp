@@ -105,7 +105,7 @@ Json tables_of(const LoadedModel& loaded) {
 }  // namespace
 
 Json describe_model(const LoadedModel& loaded) {
-  const EmbeddingSpecs& specs = loaded.model.specs;
+  const job::EmbeddingSpecs& specs = loaded.model.specs;
   const embedding::FeatureLayout layout(specs.features, specs.tables);
   return {{"model",
            {{"type", loaded.config.model.type},

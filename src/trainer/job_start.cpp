@@ -12,7 +12,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-std::string checkpoint_to_resume(const JobConfig& config, const TrainOptions& options) {
+std::string checkpoint_to_resume(const job::JobConfig& config, const TrainOptions& options) {
   if (!options.resume_from.empty()) {
     const std::string found = find_checkpoint(options.resume_from);
     if (found.empty()) {
@@ -23,7 +23,7 @@ std::string checkpoint_to_resume(const JobConfig& config, const TrainOptions& op
   return options.resume ? find_checkpoint(config.run_dir) : "";
 }
 
-std::string warm_start_checkpoint(const JobConfig& config) {
+std::string warm_start_checkpoint(const job::JobConfig& config) {
   const std::string& from = config.train.warm_start.from;
   const std::string found = find_checkpoint(from);
   if (!found.empty()) return found;
@@ -37,7 +37,7 @@ RunDirectory::Mode mode_of(const TrainOptions& options) {
 }
 
 /// Of a run that begins.
-Json fresh_start(const JobConfig& config, const data::Schema& schema) {
+Json fresh_start(const job::JobConfig& config, const data::Schema& schema) {
   return {{"warm_start", config.train.warm_start.is_on() ? warm_start_checkpoint(config) : ""},
           {"checkpoint", ""},
           {"transforms", data::fit_transforms(config.data, schema, config.seed).to_json(schema)},
@@ -45,7 +45,7 @@ Json fresh_start(const JobConfig& config, const data::Schema& schema) {
           {"batch_size", config.data.batch_size}};
 }
 
-Json start_from(const std::string& checkpoint, const JobConfig& config) {
+Json start_from(const std::string& checkpoint, const job::JobConfig& config) {
   const Continuation continuation = compare_with_checkpoint(checkpoint, config);
   if (config.train.warm_start.is_on()) {
     log_info("train.warm_start is not repeated: {} has what was learned from it", checkpoint);
@@ -59,7 +59,7 @@ Json start_from(const std::string& checkpoint, const JobConfig& config) {
 
 }  // namespace
 
-JobStart JobStart::decide(const JobConfig& config,
+JobStart JobStart::decide(const job::JobConfig& config,
                           const TrainOptions& options,
                           const data::Schema& schema,
                           Cluster& cluster,

@@ -7,7 +7,7 @@
 #include "continuation.h"
 #include "run_directory.h"
 #include "satrap/data/schema.h"
-#include "satrap/trainer/config.h"
+#include "satrap/job/job_config.h"
 #include "satrap/trainer/trainer.h"
 
 namespace satrap::trainer {
@@ -21,7 +21,7 @@ struct JobStart {
 
   /// All ranks together. The chief takes the run directory, and fits the transforms to the data
   /// unless a checkpoint has them.
-  static JobStart decide(const JobConfig& config,
+  static JobStart decide(const job::JobConfig& config,
                          const TrainOptions& options,
                          const data::Schema& schema,
                          Cluster& cluster,

@@ -8,7 +8,7 @@
 namespace satrap::trainer {
 namespace {
 
-JobConfig alone(JobConfig config) {
+job::JobConfig alone(job::JobConfig config) {
   config.embedding = {};
   return config;
 }
@@ -20,14 +20,14 @@ std::string existing_checkpoint(const std::string& directory) {
 }
 
 /// Before anything is loaded: outputs of the same shape may be of other labels.
-data::Schema schema_for(const std::string& checkpoint, const JobConfig& config) {
+data::Schema schema_for(const std::string& checkpoint, const job::JobConfig& config) {
   check_labels(checkpoint, config);
   return data::resolve_schema(config.data);
 }
 
 }  // namespace
 
-LoadedModel::LoadedModel(const JobConfig& job, const std::string& checkpoint, Rows rows)
+LoadedModel::LoadedModel(const job::JobConfig& job, const std::string& checkpoint, Rows rows)
     : config(alone(job)),
       path(existing_checkpoint(checkpoint)),
       pool(config.train.threads > 0 ? config.train.threads : num_cpus()),

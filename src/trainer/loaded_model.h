@@ -8,7 +8,7 @@
 #include "satrap/core/thread_pool.h"
 #include "satrap/data/schema.h"
 #include "satrap/data/transforms.h"
-#include "satrap/trainer/config.h"
+#include "satrap/job/job_config.h"
 
 namespace satrap::trainer {
 
@@ -21,11 +21,11 @@ class LoadedModel {
 
   /// `checkpoint` is one, or a directory whose newest is meant. Throws as load_checkpoint,
   /// and as check_labels.
-  LoadedModel(const JobConfig& config, const std::string& checkpoint, Rows rows = Rows::kAll);
+  LoadedModel(const job::JobConfig& config, const std::string& checkpoint, Rows rows = Rows::kAll);
   LoadedModel(const LoadedModel&) = delete;
   LoadedModel& operator=(const LoadedModel&) = delete;
 
-  const JobConfig config;
+  const job::JobConfig config;
   const std::string path;  // of the checkpoint
   ThreadPool pool;
   const data::Schema schema;

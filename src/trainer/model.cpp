@@ -1,15 +1,16 @@
 #include "model.h"
 
-#include "config_place.h"
 #include "satrap/dense/precision.h"
 #include "satrap/embedding/feature_layout.h"
+#include "satrap/job/config_place.h"
+#include "satrap/trainer/load_job.h"
 #include "shards_store.h"
 #include "tables_store.h"
 
 namespace satrap::trainer {
 namespace {
 
-dense::InputShape input_shape(const data::Schema& schema, const EmbeddingSpecs& specs) {
+dense::InputShape input_shape(const data::Schema& schema, const job::EmbeddingSpecs& specs) {
   dense::InputShape shape;
   shape.label_weights.clear();
   for (const data::NamedLabelConfig& label : schema.labels) {
@@ -33,33 +34,33 @@ dense::InputShape input_shape(const data::Schema& schema, const EmbeddingSpecs& 
 }
 
 /// What `auto` is on this machine. A module of the user's computes as it does.
-void resolve_precision(JobConfig& config) {
+void resolve_precision(job::JobConfig& config) {
   if (config.train.precision != "auto") return;
   const bool bf16 = config.model.type != "torchscript" &&
                     dense::fastest_precision(inspect_cpu()) == dense::Precision::kBf16;
   config.train.precision = bf16 ? "bf16" : "fp32";
 }
 
-void check_model(const JobConfig& config) {
+void check_model(const job::JobConfig& config) {
   const data::Schema schema = data::resolve_schema(config.data);
-  dense::check_model(config.model, input_shape(schema, embedding_specs(config, schema)));
+  dense::check_model(config.model, input_shape(schema, job::embedding_specs(config, schema)));
 }
 
 }  // namespace
 
-JobConfig load_job(const std::string& path, const std::vector<std::string>& overrides) {
+job::JobConfig load_job(const std::string& path, const std::vector<std::string>& overrides) {
   ConfigOrigins origins;
-  JobConfig config = read_job(path, overrides, origins);
+  job::JobConfig config = job::read_job(path, overrides, origins);
   resolve_precision(config);
-  with_place(origins, [&] { check_model(config); });
+  job::with_place(origins, [&] { check_model(config); });
   return config;
 }
 
-Model::Model(const JobConfig& config,
+Model::Model(const job::JobConfig& config,
              const data::Schema& schema,
              Cluster& cluster,
              ThreadPool& pool)
-    : specs(embedding_specs(config, schema)) {
+    : specs(job::embedding_specs(config, schema)) {
   if (config.embedding.store == "ps") {
     store = std::make_unique<ShardsStore>(specs, config, cluster, pool);
   } else {

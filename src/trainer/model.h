@@ -8,7 +8,7 @@
 #include "satrap/core/thread_pool.h"
 #include "satrap/data/schema.h"
 #include "satrap/dense/dense_network.h"
-#include "satrap/trainer/config.h"
+#include "satrap/job/job_config.h"
 
 namespace satrap::trainer {
 
@@ -16,9 +16,12 @@ namespace satrap::trainer {
 /// configuration and the resolved schema; contents are those of step 0 until a checkpoint is
 /// loaded.
 struct Model {
-  Model(const JobConfig& config, const data::Schema& schema, Cluster& cluster, ThreadPool& pool);
+  Model(const job::JobConfig& config,
+        const data::Schema& schema,
+        Cluster& cluster,
+        ThreadPool& pool);
 
-  EmbeddingSpecs specs;
+  job::EmbeddingSpecs specs;
   std::unique_ptr<EmbeddingStore> store;
   std::unique_ptr<dense::DenseNetwork> network;
 };

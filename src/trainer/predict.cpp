@@ -10,7 +10,7 @@
 
 namespace satrap::trainer {
 
-PredictedRows predict(const JobConfig& config,
+PredictedRows predict(const job::JobConfig& config,
                       const std::string& checkpoint,
                       const std::atomic<bool>* stop,
                       const std::function<void(std::span<const float> probabilities)>& take) {

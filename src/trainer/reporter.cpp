@@ -117,7 +117,7 @@ double Reporter::seconds() const {
 }
 
 double Reporter::progress() const {
-  const TrainConfig& train = sources_.config.train;
+  const job::TrainConfig& train = sources_.config.train;
   double share = -1.0;
   const data::ReadStats stats = sources_.data.stats();
   const auto epochs = static_cast<double>(train.epochs);
@@ -231,7 +231,7 @@ void Reporter::write_summary(std::int64_t step,
   if (evaluation_) summary["eval"] = evaluation_json(*evaluation_);
   if (early_stopping.is_on()) summary["early_stopping"] = early_stopping_json(early_stopping);
   summary["mode"] = sources_.config.train.mode;
-  const TrainConfig& train = sources_.config.train;
+  const job::TrainConfig& train = sources_.config.train;
   summary["staleness"] = {{"bound", train.is_async() ? Json() : Json(train.staleness_bound())},
                           {"max", max_staleness(histogram)},
                           {"mean", mean_staleness(histogram)},
@@ -246,7 +246,7 @@ void Reporter::write_summary(std::int64_t step,
   summary["nonfinite_steps"] = nonfinite_steps_;
   summary["resumed"] = resumed;
   summary["warm_start"] = nullptr;
-  if (const WarmStartConfig& warm = train.warm_start; !warm_start_.empty()) {
+  if (const job::WarmStartConfig& warm = train.warm_start; !warm_start_.empty()) {
     summary["warm_start"] = {{"from", warm_start_},
                              {"tables", warm_tables_},
                              {"dense", warm.dense},

@@ -25,7 +25,7 @@ namespace satrap::trainer {
 class Reporter {
  public:
   struct Sources {  // what the numbers are taken from; all outlive the reporter
-    const JobConfig& config;
+    const job::JobConfig& config;
     const data::Schema& schema;
     EmbeddingStore& store;
     const data::BatchSource& data;

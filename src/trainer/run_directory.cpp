@@ -29,7 +29,7 @@ std::string lines_up_to(const std::string& path, std::int64_t step) {
 
 }  // namespace
 
-RunDirectory::RunDirectory(const JobConfig& config, Mode mode)
+RunDirectory::RunDirectory(const job::JobConfig& config, Mode mode)
     : config_(config), mode_(mode), root_(config.run_dir) {
   ensure_directory(root_);
   if (mode_ != Mode::kFresh) return;

@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "event_file.h"
-#include "satrap/trainer/config.h"
+#include "satrap/job/job_config.h"
 
 namespace satrap::trainer {
 
@@ -20,7 +20,7 @@ class RunDirectory {
 
   /// Makes sure that the directory can be written to, and changes nothing else in it. kFresh
   /// refuses one that holds an earlier run. Throws Error(kIo | kInvalidConfig).
-  RunDirectory(const JobConfig& config, Mode mode);
+  RunDirectory(const job::JobConfig& config, Mode mode);
 
   /// The run begins: kOverwrite removes the files of the run before (and nothing else); config.yaml
   /// is written, and metrics.jsonl opened for appending, without the lines of steps after `step`
@@ -29,7 +29,7 @@ class RunDirectory {
 
   std::string path(const std::string& name) const { return root_ + "/" + name; }
   std::string checkpoints() const { return path("checkpoints"); }
-  static std::string checkpoints_of(const JobConfig& config) {
+  static std::string checkpoints_of(const job::JobConfig& config) {
     return config.run_dir + "/checkpoints";
   }
 
@@ -40,7 +40,7 @@ class RunDirectory {
   void write_summary(const nlohmann::ordered_json& summary);
 
  private:
-  const JobConfig& config_;
+  const job::JobConfig& config_;
   const Mode mode_;
   const std::string root_;
   std::ofstream metrics_;

@@ -25,7 +25,7 @@ class ShardsSnapshot final : public RowsSnapshot {
 
 class ShardsReader final : public RowReader {
  public:
-  ShardsReader(const EmbeddingSpecs& specs, ps::ShardClient& client, ThreadPool& pool)
+  ShardsReader(const job::EmbeddingSpecs& specs, ps::ShardClient& client, ThreadPool& pool)
       : worker_(specs.features, specs.tables, pool), client_(client) {}
 
   void look_up(const data::Batch& batch,
@@ -51,7 +51,7 @@ FloatType encoding_of(const std::string& wire) {
   return wire == "fp16" ? FloatType::kFp16 : FloatType::kFp32;
 }
 
-ps::ShardClient::Options client_options(const JobConfig& job, const Cluster& cluster) {
+ps::ShardClient::Options client_options(const job::JobConfig& job, const Cluster& cluster) {
   return {.rank = cluster.rank(),
           .num_shards = cluster.config().num_shards,
           .encoding = encoding_of(job.embedding.wire),
@@ -65,8 +65,8 @@ std::uint64_t random_session() {
 
 }  // namespace
 
-ShardsStore::ShardsStore(const EmbeddingSpecs& specs,
-                         const JobConfig& job,
+ShardsStore::ShardsStore(const job::EmbeddingSpecs& specs,
+                         const job::JobConfig& job,
                          Cluster& cluster,
                          ThreadPool& pool)
     : specs_(specs),

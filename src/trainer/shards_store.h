@@ -13,8 +13,8 @@ namespace satrap::trainer {
 /// Tables on the parameter-server shards of a cluster, which all its ranks share.
 class ShardsStore final : public EmbeddingStore {
  public:
-  ShardsStore(const EmbeddingSpecs& specs,
-              const JobConfig& job,
+  ShardsStore(const job::EmbeddingSpecs& specs,
+              const job::JobConfig& job,
               Cluster& cluster,
               ThreadPool& pool);
 
@@ -28,8 +28,8 @@ class ShardsStore final : public EmbeddingStore {
   ps::ShardClient& client() { return client_; }
 
  private:
-  const EmbeddingSpecs specs_;
-  const TrainConfig train_;
+  const job::EmbeddingSpecs specs_;
+  const job::TrainConfig train_;
   Cluster& cluster_;
   ThreadPool& pool_;
   embedding::RemoteEmbeddingWorker worker_;

@@ -70,7 +70,7 @@ class TablesReader final : public RowReader {
 
 }  // namespace
 
-TablesStore::TablesStore(const EmbeddingSpecs& specs, ThreadPool& pool)
+TablesStore::TablesStore(const job::EmbeddingSpecs& specs, ThreadPool& pool)
     : specs_(specs), pool_(pool) {
   for (const ps::TableSpec& spec : specs.tables) {
     tables_.push_back(std::make_unique<ps::Table>(spec, specs.seed));

@@ -13,7 +13,7 @@ namespace satrap::trainer {
 /// Tables in this process, which kernels work on in place.
 class TablesStore final : public EmbeddingStore {
  public:
-  TablesStore(const EmbeddingSpecs& specs, ThreadPool& pool);
+  TablesStore(const job::EmbeddingSpecs& specs, ThreadPool& pool);
 
   void begin(const InitialRows& rows) override;
   std::unique_ptr<EmbeddingStage> make_stage(EmbeddingStage::Options options,
@@ -27,7 +27,7 @@ class TablesStore final : public EmbeddingStore {
  private:
   std::unique_ptr<embedding::EmbeddingWorker> make_worker() const;
 
-  const EmbeddingSpecs specs_;
+  const job::EmbeddingSpecs specs_;
   ThreadPool& pool_;
   std::vector<std::unique_ptr<ps::Table>> tables_;  // by TableId
   std::unique_ptr<embedding::EmbeddingWorker> worker_;

@@ -15,13 +15,13 @@
 namespace satrap::trainer {
 namespace {
 
-std::int64_t num_threads(const TrainConfig& config) {
+std::int64_t num_threads(const job::TrainConfig& config) {
   return config.threads > 0 ? config.threads : num_cpus();
 }
 
 }  // namespace
 
-TrainingRun::TrainingRun(const JobConfig& config, const TrainOptions& options)
+TrainingRun::TrainingRun(const job::JobConfig& config, const TrainOptions& options)
     : config_(config),
       options_(options),
       cluster_(config, options.cluster),
@@ -33,9 +33,9 @@ TrainingRun::TrainingRun(const JobConfig& config, const TrainOptions& options)
       timers_(kNumStages),
       ranks_(cluster_, timers_),
       early_stopping_(config.train.early_stopping),
-      report_clock_(Interval::parse(config.train.report_every, "train.report_every")),
-      eval_clock_(Interval::parse(config.train.eval_every, "train.eval_every")),
-      checkpoint_clock_(Interval::parse(config.checkpoint.every, "checkpoint.every")) {
+      report_clock_(job::Interval::parse(config.train.report_every, "train.report_every")),
+      eval_clock_(job::Interval::parse(config.train.eval_every, "train.eval_every")),
+      checkpoint_clock_(job::Interval::parse(config.checkpoint.every, "checkpoint.every")) {
   if (start_.checkpoint.empty()) {
     start_anew();
   } else {
@@ -90,9 +90,7 @@ void TrainingRun::open_pipeline() {
                                      .planned_capacity = config_.train.prefetch_batches,
                                      .restored = std::move(pending_)},
                                     timers_);
-  const std::int64_t num_works =
-      EmbeddingStage::max_in_flight(config_.train.prefetch_batches, staleness);
-  for (std::int64_t i = 0; i < num_works; ++i) {
+  for (std::int64_t i = 0; i < config_.train.max_in_flight(); ++i) {
     stage_->add_free(works_.emplace_back(std::make_unique<Work>()).get());
   }
   reporter_ = std::make_unique<Reporter>(
@@ -335,11 +333,11 @@ void TrainingRun::start_checkpoint() {
 
 // ------------------------------------------------------------------------------ entry points
 
-TrainOutcome train(const JobConfig& config, const TrainOptions& options) {
+TrainOutcome train(const job::JobConfig& config, const TrainOptions& options) {
   return TrainingRun(config, options).run();
 }
 
-Evaluation evaluate(const JobConfig& config,
+Evaluation evaluate(const job::JobConfig& config,
                     const std::string& checkpoint,
                     const std::atomic<bool>* stop) {
   LoadedModel loaded(config, checkpoint);

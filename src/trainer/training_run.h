@@ -19,7 +19,7 @@
 #include "rank_group.h"
 #include "reporter.h"
 #include "run_directory.h"
-#include "satrap/trainer/interval.h"
+#include "satrap/job/interval.h"
 
 namespace satrap::trainer {
 
@@ -28,7 +28,7 @@ namespace satrap::trainer {
 /// several ranks each runs one, in step with the others; the chief's writes the run directory.
 class TrainingRun {
  public:
-  TrainingRun(const JobConfig& config, const TrainOptions& options);
+  TrainingRun(const job::JobConfig& config, const TrainOptions& options);
   TrainOutcome run();
 
  private:
@@ -58,7 +58,7 @@ class TrainingRun {
   void end_async();
   bool stop_requested() const { return options_.stop != nullptr && options_.stop->load(); }
 
-  const JobConfig& config_;
+  const job::JobConfig& config_;
   const TrainOptions& options_;
   Cluster cluster_;
   std::optional<RunDirectory> directory_;  // of the chief
@@ -81,7 +81,7 @@ class TrainingRun {
   std::int64_t restored_examples_ = 0, restored_nonfinite_steps_ = 0;
   std::vector<PendingLookup> pending_;
   EarlyStopping early_stopping_;
-  IntervalClock report_clock_, eval_clock_, checkpoint_clock_;
+  job::IntervalClock report_clock_, eval_clock_, checkpoint_clock_;
 
   // Opened last and closed first: threads that use the above.
   std::vector<std::unique_ptr<Work>> works_;

@@ -35,7 +35,7 @@ std::string describe(const std::string& name, const std::vector<std::int64_t>& s
 
 }  // namespace
 
-WarmStart::WarmStart(const JobConfig& config, std::string checkpoint, const Model& model)
+WarmStart::WarmStart(const job::JobConfig& config, std::string checkpoint, const Model& model)
     : config_(config.train.warm_start),
       checkpoint_(std::move(checkpoint)),
       manifest_(Manifest::read(checkpoint_)),

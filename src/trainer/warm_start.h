@@ -6,7 +6,7 @@
 
 #include "checkpoint_format.h"
 #include "model.h"
-#include "satrap/trainer/config.h"
+#include "satrap/job/job_config.h"
 
 namespace satrap::trainer {
 
@@ -15,7 +15,7 @@ class WarmStart {
  public:
   /// Throws Error(kCorrupt), or Error(kInvalidConfig) with a line for every table of the checkpoint
   /// that was asked for and does not fit, naming both; for the dense network also as check_labels.
-  WarmStart(const JobConfig& config, std::string checkpoint, const Model& model);
+  WarmStart(const job::JobConfig& config, std::string checkpoint, const Model& model);
 
   /// Fills a freshly built model; all ranks call it.
   void load(Model& model) const;
@@ -27,7 +27,7 @@ class WarmStart {
   void check_table(const Manifest::Table& saved, std::string& problems);
   void load_dense(dense::DenseNetwork& network) const;
 
-  const WarmStartConfig& config_;
+  const job::WarmStartConfig& config_;
   const std::string checkpoint_;
   const Manifest manifest_;
   const std::vector<ps::TableSpec>& specs_;

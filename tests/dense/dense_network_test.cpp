@@ -163,7 +163,7 @@ TEST_P(EveryModel, ReportsNotANumberInAnyInputAndGoesOnAfterwards) {
 TEST_P(EveryModel, ContinuesWithTheSameBitsFromItsState) {
   for (const char* type : {"sgd", "adagrad", "adam", "adamw"}) {
     ThreadPool pool(1);
-    DenseOptimizerConfig optimizer = optimizer_of(type, 0.05);
+    job::DenseOptimizerConfig optimizer = optimizer_of(type, 0.05);
     if (optimizer.type == "sgd") optimizer.momentum = 0.9;
     ModelCase c = GetParam();
     if (has_mlp(c) && !c.model.batch_norm) c.model.dropout = 0.2;
@@ -302,7 +302,7 @@ TEST(DenseNetwork, WorksWithoutFeaturesWhereTheModelCan) {
     c.shape.field_widths.clear();
     c.shape.field_names.clear();
     c.shape.sequences.clear();
-    if (c.model.type == "dlrm" || c.model.type == "din" || needs_first_order(c.model.type)) {
+    if (c.model.type == "dlrm" || c.model.type == "din" || job::needs_first_order(c.model.type)) {
       EXPECT_THROW(make_network(c, pool), Error) << c.name;
       continue;
     }

@@ -127,7 +127,7 @@ TEST(Din, SeesEveryElement) {
 
 TEST(Din, RefusesFeaturesItCannotUse) {
   ThreadPool pool(1);
-  const auto message = [&](std::vector<AttendConfig> attend) {
+  const auto message = [&](std::vector<job::AttendConfig> attend) {
     ModelCase c = model_named("din");
     c.model.attend = std::move(attend);
     try {

@@ -16,26 +16,26 @@ namespace satrap::dense {
 /// One example of every model, small, with a shape it takes.
 struct ModelCase {
   std::string name;
-  ModelConfig model;
+  job::ModelConfig model;
   InputShape shape;
 };
 
 inline std::vector<ModelCase> all_models() {
-  ModelConfig logistic{.type = "logistic"};
-  ModelConfig fm{.type = "fm"};
-  ModelConfig wide_deep{.type = "wide_deep", .hidden = {24, 16}};
-  ModelConfig deepfm{.type = "deepfm", .hidden = {24, 16}};
-  ModelConfig dcn_v2{.type = "dcn_v2", .hidden = {24, 16}, .cross_layers = 2};
-  ModelConfig dlrm{.type = "dlrm", .bottom = {24}, .top = {32, 16}};
-  ModelConfig ffnn{.type = "ffnn", .bottom = {12}, .sparse = {20}, .top = {16}};
-  ModelConfig persia = ffnn;
+  job::ModelConfig logistic{.type = "logistic"};
+  job::ModelConfig fm{.type = "fm"};
+  job::ModelConfig wide_deep{.type = "wide_deep", .hidden = {24, 16}};
+  job::ModelConfig deepfm{.type = "deepfm", .hidden = {24, 16}};
+  job::ModelConfig dcn_v2{.type = "dcn_v2", .hidden = {24, 16}, .cross_layers = 2};
+  job::ModelConfig dlrm{.type = "dlrm", .bottom = {24}, .top = {32, 16}};
+  job::ModelConfig ffnn{.type = "ffnn", .bottom = {12}, .sparse = {20}, .top = {16}};
+  job::ModelConfig persia = ffnn;
   persia.activation = "none";
   persia.batch_norm = true;
-  ModelConfig din{.type = "din",
-                  .top = {16},
-                  .attention = {12, 6},
-                  .attend = {{.sequence = "history", .query = "item"}}};
-  ModelConfig dins = din;
+  job::ModelConfig din{.type = "din",
+                       .top = {16},
+                       .attention = {12, 6},
+                       .attend = {{.sequence = "history", .query = "item"}}};
+  job::ModelConfig dins = din;
   dins.attend = {{"history", "item"}, {"seen", "item"}, {"history", "user"}};
   const InputShape sequences{
       .num_numeric = 8,  // three numbers and two masks
@@ -123,14 +123,14 @@ struct Batch {
 
 inline std::unique_ptr<DenseNetwork> make_network(const ModelCase& c,
                                                   ThreadPool& pool,
-                                                  const DenseOptimizerConfig& optimizer = {},
+                                                  const job::DenseOptimizerConfig& optimizer = {},
                                                   Precision precision = Precision::kFp32,
                                                   std::uint64_t seed = 7) {
   return DenseNetwork::create(c.model, optimizer, precision, c.shape, seed, pool);
 }
 
-inline DenseOptimizerConfig optimizer_of(const std::string& type, double lr) {
-  DenseOptimizerConfig config;
+inline job::DenseOptimizerConfig optimizer_of(const std::string& type, double lr) {
+  job::DenseOptimizerConfig config;
   config.type = type;
   config.lr = lr;
   return config;

@@ -19,7 +19,7 @@ std::vector<ModelCase> large_models() {
   std::vector<ModelCase> models = all_models();
   std::erase_if(models, [](const ModelCase& c) { return !has_mlp(c); });
   for (ModelCase& c : models) {
-    const bool has_hidden = needs_first_order(c.model.type) || c.model.type == "dcn_v2";
+    const bool has_hidden = job::needs_first_order(c.model.type) || c.model.type == "dcn_v2";
     (has_hidden ? c.model.hidden : c.model.top) = {500, 300};
     if (c.model.type == "ffnn") c.model.sparse = {130};
     if (c.name == "dcn_v2") c.shape.field_widths = {60, 100, 30};  // large cross layers

@@ -10,7 +10,7 @@ namespace {
 // A network of two parameters (weight, bias) whose gradient is set by hand through gradient().
 class OptimizerOfTwoParameters : public testing::Test {
  protected:
-  std::vector<float> after(const DenseOptimizerConfig& config,
+  std::vector<float> after(const job::DenseOptimizerConfig& config,
                            const std::vector<std::vector<float>>& gradients,
                            const std::vector<float>& start = {1.0F, -2.0F}) {
     ThreadPool pool(1);
@@ -36,20 +36,20 @@ TEST_F(OptimizerOfTwoParameters, SgdStepsAgainstTheGradient) {
 }
 
 TEST_F(OptimizerOfTwoParameters, SgdMomentumKeepsGoing) {
-  DenseOptimizerConfig config = optimizer_of("sgd", 0.1);
+  job::DenseOptimizerConfig config = optimizer_of("sgd", 0.1);
   config.momentum = 0.5;
   // buffer 2, then 0.5 * 2 + 1 = 2
   expect_near(after(config, {{2.0F, 0.0F}, {1.0F, 0.0F}}), {1.0 - 0.2 - 0.2, -2.0});
 }
 
 TEST_F(OptimizerOfTwoParameters, WeightDecayPullsTowardsZero) {
-  DenseOptimizerConfig config = optimizer_of("sgd", 0.1);
+  job::DenseOptimizerConfig config = optimizer_of("sgd", 0.1);
   config.weight_decay = 0.5;
   expect_near(after(config, {{0.0F, 0.0F}}), {1.0 - 0.05, -2.0 + 0.1});
 }
 
 TEST_F(OptimizerOfTwoParameters, AdagradDividesByTheRootOfTheSum) {
-  DenseOptimizerConfig config = optimizer_of("adagrad", 0.1);
+  job::DenseOptimizerConfig config = optimizer_of("adagrad", 0.1);
   config.initial_accumulator = 7.0;
   // sqrt(7 + 9) = 4, then sqrt(16 + 9) = 5
   expect_near(after(config, {{3.0F, 0.0F}, {-3.0F, 0.0F}}),
@@ -61,20 +61,20 @@ TEST_F(OptimizerOfTwoParameters, AdamFirstStepHasTheSizeOfTheLearningRate) {
 }
 
 TEST_F(OptimizerOfTwoParameters, AdamWDecaysApartFromTheGradient) {
-  DenseOptimizerConfig config = optimizer_of("adamw", 0.1);
+  job::DenseOptimizerConfig config = optimizer_of("adamw", 0.1);
   config.weight_decay = 0.5;
   expect_near(after(config, {{4.0F, -4.0F}}), {1.0 * 0.95 - 0.1, -2.0 * 0.95 + 0.1});
 }
 
 TEST_F(OptimizerOfTwoParameters, ClippingScalesALongGradientOnly) {
-  DenseOptimizerConfig config = optimizer_of("sgd", 1.0);
+  job::DenseOptimizerConfig config = optimizer_of("sgd", 1.0);
   config.clip_norm = 2.5;
   expect_near(after(config, {{3.0F, 4.0F}}), {1.0 - 1.5, -2.0 - 2.0});  // norm 5: halved
   expect_near(after(config, {{0.3F, 0.4F}}), {1.0 - 0.3, -2.0 - 0.4});  // norm 0.5: as it is
 }
 
 TEST_F(OptimizerOfTwoParameters, ScheduleScalesTheLearningRate) {
-  DenseOptimizerConfig config = optimizer_of("sgd", 1.0);
+  job::DenseOptimizerConfig config = optimizer_of("sgd", 1.0);
   config.schedule.warmup_steps = 4;
   // factors 1/4, 2/4, 3/4, 1, 1
   expect_near(after(config, {5, {1.0F, 0.0F}}), {1.0 - 3.5, -2.0});
@@ -82,7 +82,7 @@ TEST_F(OptimizerOfTwoParameters, ScheduleScalesTheLearningRate) {
 
 TEST(DenseNetwork, ReportsTheNormBeforeClipping) {
   ThreadPool pool(1);
-  DenseOptimizerConfig config = optimizer_of("sgd", 0.1);
+  job::DenseOptimizerConfig config = optimizer_of("sgd", 0.1);
   const ModelCase c = model_named("dlrm");
   const auto plain = make_network(c, pool, config);
   config.clip_norm = 1e-3;

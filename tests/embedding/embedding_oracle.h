@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "satrap/data/batch.h"
-#include "satrap/embedding/feature_spec.h"
+#include "satrap/job/feature_spec.h"
 #include "satrap/kernels/pool.h"
 #include "satrap/kernels/row_update.h"
 #include "satrap/ps/table.h"
@@ -26,7 +26,7 @@ class EmbeddingOracle {
     std::vector<float> weights, state;
   };
 
-  EmbeddingOracle(std::vector<FeatureSpec> features, const std::vector<ps::Table*>& tables)
+  EmbeddingOracle(std::vector<job::FeatureSpec> features, const std::vector<ps::Table*>& tables)
       : features_(std::move(features)), tables_(tables) {}
 
   std::map<Key, Row>& rows() { return rows_; }
@@ -65,11 +65,11 @@ class EmbeddingOracle {
     };
     std::map<Key, Uses> keys;
     std::size_t width = 0;
-    for (const FeatureSpec& f : features_)
+    for (const job::FeatureSpec& f : features_)
       width += dim_of(f) * static_cast<std::size_t>(f.max_length);
     std::size_t column = 0;
     for (std::size_t f = 0; f < features_.size(); ++f) {
-      const FeatureSpec& feature = features_[f];
+      const job::FeatureSpec& feature = features_[f];
       const std::size_t dim = dim_of(feature);
       for (std::int64_t r = 0; r < batch.num_rows; ++r) {
         const std::vector<float> coefficients = coefficients_of(batch, f, r);
@@ -103,7 +103,7 @@ class EmbeddingOracle {
   static std::size_t offset_index(const data::Batch& batch, std::size_t f, std::int64_t r) {
     return f * static_cast<std::size_t>(batch.num_rows) + static_cast<std::size_t>(r);
   }
-  std::size_t dim_of(const FeatureSpec& feature) const {
+  std::size_t dim_of(const job::FeatureSpec& feature) const {
     return static_cast<std::size_t>(tables_[static_cast<std::size_t>(feature.table)]->spec().dim);
   }
 
@@ -125,7 +125,7 @@ class EmbeddingOracle {
   std::vector<float> coefficients_of(const data::Batch& batch,
                                      std::size_t f,
                                      std::int64_t r) const {
-    const FeatureSpec& feature = features_[f];
+    const job::FeatureSpec& feature = features_[f];
     std::vector<float> w;
     for (std::int64_t i = batch.offsets[offset_index(batch, f, r)];
          i < batch.offsets[offset_index(batch, f, r) + 1]; ++i) {
@@ -146,7 +146,7 @@ class EmbeddingOracle {
   }
 
   std::vector<float> pool(const data::Batch& batch, std::size_t f, std::int64_t r) {
-    const FeatureSpec& feature = features_[f];
+    const job::FeatureSpec& feature = features_[f];
     const std::size_t dim = dim_of(feature);
     std::vector<float> out(dim * static_cast<std::size_t>(feature.max_length));
     const std::vector<float> coefficients = coefficients_of(batch, f, r);
@@ -160,7 +160,7 @@ class EmbeddingOracle {
     return out;
   }
 
-  const std::vector<FeatureSpec> features_;
+  const std::vector<job::FeatureSpec> features_;
   const std::vector<ps::Table*> tables_;
   std::map<Key, Row> rows_;
 };

@@ -32,7 +32,7 @@ ps::TableSpec table_spec(std::int64_t id,
 /// Tables, a worker over them and the oracle, with the buffers of one step.
 struct Training {
   Training(std::vector<ps::TableSpec> specs,
-           std::vector<FeatureSpec> features,
+           std::vector<job::FeatureSpec> features,
            std::int64_t num_threads = 1)
       : pool(num_threads) {
     for (ps::TableSpec& spec : specs) {
@@ -132,7 +132,7 @@ data::Batch random_batch(std::mt19937_64& random,
   return batch;
 }
 
-FeatureSpec feature(int table, Pooling pooling = Pooling::kSum, std::int64_t max_length = 1) {
+job::FeatureSpec feature(int table, Pooling pooling = Pooling::kSum, std::int64_t max_length = 1) {
   return {.name = "f",
           .table = static_cast<TableId>(table),
           .pooling = pooling,
@@ -205,7 +205,7 @@ TEST_P(EmbeddingWorkerAgainstOracle, GivesTheSameBits) {
   specs[0].optimizer.weight_decay = 0.01F;
   specs[0].weights = specs[2].weights = c.weights;
   specs[0].init = {.type = ps::InitType::kNormal, .scale = 0.1F};
-  const std::vector<FeatureSpec> features = {
+  const std::vector<job::FeatureSpec> features = {
       feature(0, Pooling::kSum),   feature(1, Pooling::kMean), feature(0, Pooling::kSequence, 4),
       feature(2, Pooling::kSqrtN), feature(0, Pooling::kMean), feature(2, Pooling::kSequence, 1)};
   for (const std::int64_t num_threads : {1, 3}) {
@@ -259,7 +259,8 @@ TEST(EmbeddingWorker, PlanningWithoutInsertLeavesTablesAsTheyAre) {
 
 TEST(EmbeddingWorker, PlansOfLaterBatchesMayBeMadeDuringForwardAndBackward) {
   const std::vector<ps::TableSpec> specs = {table_spec(0, 16), table_spec(1, 8)};
-  const std::vector<FeatureSpec> features = {feature(0), feature(1), feature(0, Pooling::kMean)};
+  const std::vector<job::FeatureSpec> features = {feature(0), feature(1),
+                                                  feature(0, Pooling::kMean)};
   constexpr std::int64_t kSteps = 30;
   std::mt19937_64 random(5);
   std::vector<data::Batch> batches;

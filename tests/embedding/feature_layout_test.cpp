@@ -43,7 +43,7 @@ TEST(FeatureLayout, WithoutFeaturesItIsEmpty) {
 }
 
 TEST(FeatureLayout, ATableOrALengthThatCannotBeIsRefused) {
-  const auto lay_out = [](const FeatureSpec& spec) { return FeatureLayout({spec}, tables()); };
+  const auto lay_out = [](const job::FeatureSpec& spec) { return FeatureLayout({spec}, tables()); };
   EXPECT_THROW(lay_out({"user", TableId{2}, Pooling::kSum, 1}), Error);
   EXPECT_THROW(lay_out({"user", TableId{0}, Pooling::kSum, 2}), Error);
   EXPECT_THROW(lay_out({"user", TableId{0}, Pooling::kSequence, 0}), Error);

@@ -25,8 +25,8 @@
 #include "satrap/data/batch.h"
 #include "satrap/data/schema.h"
 #include "satrap/dense/dense_network.h"
-#include "satrap/embedding/config.h"
 #include "satrap/embedding/embedding_worker.h"
+#include "satrap/job/table_config.h"
 #include "satrap/ps/table.h"
 
 namespace satrap {
@@ -43,10 +43,10 @@ struct ParityFeature {
 
 struct ParityCase {
   std::string name;
-  std::map<std::string, embedding::TableConfig> tables;
-  std::map<std::string, embedding::FeatureConfig> features;
-  dense::ModelConfig model;
-  dense::DenseOptimizerConfig dense_optimizer;
+  std::map<std::string, job::TableConfig> tables;
+  std::map<std::string, job::FeatureConfig> features;
+  job::ModelConfig model;
+  job::DenseOptimizerConfig dense_optimizer;
   std::vector<double> label_weights = {1.0};
   void visit(ConfigVisitor& v) {
     v.field("name", name, "");
@@ -141,8 +141,8 @@ class CaseRun {
     for (const ParityFeature& f : job.features) {
       schema_features.push_back({.name = f.name, .max_length = f.max_length});
     }
-    embedding::ResolvedSpecs specs = embedding::resolve_specs(
-        c.tables, c.features, schema_features, dense::needs_first_order(c.model.type) ? 1 : 0);
+    job::ResolvedSpecs specs = job::resolve_specs(c.tables, c.features, schema_features,
+                                                  job::needs_first_order(c.model.type) ? 1 : 0);
     const auto seed = static_cast<std::uint64_t>(job.seed);
     std::vector<ps::Table*> pointers;
     for (const ps::TableSpec& spec : specs.tables) {
@@ -154,7 +154,7 @@ class CaseRun {
     for (const double weight : c.label_weights) {
       shape.label_weights.push_back(static_cast<float>(weight));
     }
-    for (const embedding::FeatureSpec& f : specs.features) {
+    for (const job::FeatureSpec& f : specs.features) {
       const std::int64_t dim = specs.tables[static_cast<std::size_t>(f.table)].dim;
       if (f.pooling == Pooling::kSequence) {
         shape.sequences.push_back(

@@ -3,7 +3,7 @@
 usage: run_programs.py SECONDS PROGRAM...
 
 For machines that are too slow to start a program for every test. SECONDS bounds each program. What failed and
-what was skipped is named on stderr, as junit_counts.py does."""
+what was skipped is named on stderr, as junit_counts.py does; libraries get one thread, as ctest gives them."""
 
 import os
 import subprocess
@@ -20,6 +20,7 @@ def run(program, seconds):
         command = [os.path.abspath(program), "--gtest_brief=1", f"--gtest_output=xml:{path}"]
         try:
             status = subprocess.run(command, cwd=os.path.dirname(program), timeout=seconds,
+                                    env=os.environ | {"OMP_NUM_THREADS": "1"},
                                     stdout=sys.stderr, stdin=subprocess.DEVNULL).returncode
         except (subprocess.TimeoutExpired, OSError) as error:
             print(error, file=sys.stderr)

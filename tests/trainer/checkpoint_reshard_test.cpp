@@ -53,7 +53,7 @@ class Reshard : public testing::Test {
   }
 
   TemporaryDirectory directory_;
-  JobConfig config_ = tiny_job(directory_.path() + "/run");
+  job::JobConfig config_ = tiny_job(directory_.path() + "/run");
   std::string checkpoint_;
 };
 

@@ -66,7 +66,7 @@ class Checkpoint : public testing::Test {
   }
 
   TemporaryDirectory directory_;
-  JobConfig config_;
+  job::JobConfig config_;
 };
 
 TEST_F(Checkpoint, ListsStepsPositionsAndSizes) {

@@ -55,17 +55,17 @@ class ClusterTest : public testing::Test {
  protected:
   std::string directory(const std::string& name) const { return directory_.path() + "/" + name; }
 
-  JobConfig job(const std::string& name) const { return tiny_job(directory(name)); }
+  job::JobConfig job(const std::string& name) const { return tiny_job(directory(name)); }
 
   const TemporaryDirectory directory_;
 };
 
 TEST_F(ClusterTest, SyncOnAnyNumberOfShardsHasTheBitsOfOneProcess) {
-  JobConfig alone = job("alone");
+  job::JobConfig alone = job("alone");
   alone.train.mode = "sync";
   const std::string expected = digest_of(train(alone, {}));
   for (std::int64_t shards = 1; shards <= 3; ++shards) {
-    JobConfig config = alone;
+    job::JobConfig config = alone;
     config.run_dir = directory(concat("shards-", shards));
     EXPECT_EQ(digest_of(TinyCluster(config, shards, 1).train()), expected) << shards << " shards";
   }
@@ -73,11 +73,11 @@ TEST_F(ClusterTest, SyncOnAnyNumberOfShardsHasTheBitsOfOneProcess) {
 
 TEST_F(ClusterTest, DeterministicHybridOnAnyNumberOfShardsHasTheBitsOfOneProcess) {
   for (const std::int64_t staleness : {1, 4, 100}) {
-    JobConfig alone = job(concat("alone-", staleness));
+    job::JobConfig alone = job(concat("alone-", staleness));
     alone.train.staleness = staleness;
     const std::string expected = digest_of(train(alone, {}));
     for (std::int64_t shards = 1; shards <= 3; ++shards) {
-      JobConfig config = alone;
+      job::JobConfig config = alone;
       config.run_dir = directory(concat("shards-", shards, "-", staleness));
       EXPECT_EQ(digest_of(TinyCluster(config, shards, 1).train()), expected)
           << shards << " shards, staleness " << staleness;
@@ -86,7 +86,7 @@ TEST_F(ClusterTest, DeterministicHybridOnAnyNumberOfShardsHasTheBitsOfOneProcess
 }
 
 TEST_F(ClusterTest, RanksThatShareAGlobalBatchTrainAsOneDoes) {
-  JobConfig config = job("one");
+  job::JobConfig config = job("one");
   config.train.mode = "sync";
   config.data.synthetic.rows = 64 * 200;
   config.model.dropout = 0.1;
@@ -102,7 +102,7 @@ TEST_F(ClusterTest, RanksThatShareAGlobalBatchTrainAsOneDoes) {
 }
 
 TEST_F(ClusterTest, LargeDenseNetworksAreSummedInStretchesAsIfAtOnce) {
-  JobConfig config = job("one");
+  job::JobConfig config = job("one");
   config.model.top = {600, 400};
   config.data.synthetic.rows = 64 * 20 + 9;  // the second rank has none of the last batch
   const TrainOutcome one = TinyCluster(config, 1, 1).train();
@@ -114,7 +114,7 @@ TEST_F(ClusterTest, LargeDenseNetworksAreSummedInStretchesAsIfAtOnce) {
 
 TEST_F(ClusterTest, GroupsSpreadOverRanksAreEvaluatedAsByOne) {
   for (const std::int64_t ranks : {1, 2, 3}) {
-    JobConfig config = job(concat("ranks-", ranks));
+    job::JobConfig config = job(concat("ranks-", ranks));
     config.data.group_by = "C4";  // seven values: every rank has rows of each
     const TrainOutcome outcome = TinyCluster(config, 1, ranks).train();
     const json summary = summary_of(outcome);
@@ -127,7 +127,7 @@ TEST_F(ClusterTest, GroupsSpreadOverRanksAreEvaluatedAsByOne) {
 }
 
 TEST_F(ClusterTest, SeveralRanksInDeterministicHybridRepeatTheirBits) {
-  JobConfig config = job("first");
+  job::JobConfig config = job("first");
   const std::string expected = digest_of(TinyCluster(config, 1, 3).train());
   for (std::int64_t shards = 1; shards <= 3; ++shards) {
     config.run_dir = directory(concat("again-", shards));
@@ -136,7 +136,7 @@ TEST_F(ClusterTest, SeveralRanksInDeterministicHybridRepeatTheirBits) {
 }
 
 TEST_F(ClusterTest, RowsThatDoNotDivideEvenlyAreAllTrainedOnOnce) {
-  JobConfig config = job("uneven");
+  job::JobConfig config = job("uneven");
   config.data.synthetic.rows = 64 * 3 + 9;  // the second rank has none of the last batch
   config.train.epochs = 3;
   const json summary = summary_of(TinyCluster(config, 2, 2).train());
@@ -146,7 +146,7 @@ TEST_F(ClusterTest, RowsThatDoNotDivideEvenlyAreAllTrainedOnOnce) {
 }
 
 TEST_F(ClusterTest, ARestartOnFreshShardsEndsWithTheSameBits) {
-  JobConfig config = job("undisturbed");
+  job::JobConfig config = job("undisturbed");
   config.checkpoint.every = "7 steps";
   for (const std::int64_t ranks : {1, 2}) {
     config.run_dir = directory(concat("undisturbed-", ranks));
@@ -168,13 +168,13 @@ TEST_F(ClusterTest, ARestartOnFreshShardsEndsWithTheSameBits) {
 }
 
 TEST_F(ClusterTest, ACheckpointContinuesOnOtherNumbersOfShardsAndRanks) {
-  JobConfig config = job("run");
+  job::JobConfig config = job("run");
   config.train.mode = "sync";
   config.train.max_steps = 20;
   const TrainOutcome first = TinyCluster(config, 3, 2).train();
   config.train.max_steps = 0;
   const std::string expected = [&] {
-    JobConfig whole = config;
+    job::JobConfig whole = config;
     whole.run_dir = directory("whole");
     return summary_of(TinyCluster(whole, 1, 1).train())["eval"]["auc"].dump();
   }();
@@ -182,7 +182,7 @@ TEST_F(ClusterTest, ACheckpointContinuesOnOtherNumbersOfShardsAndRanks) {
     std::int64_t shards, ranks;
   };
   for (const Shape shape : {Shape{1, 1}, Shape{2, 1}, Shape{4, 4}}) {
-    JobConfig other = config;
+    job::JobConfig other = config;
     other.run_dir = directory(concat("other-", shape.shards, "-", shape.ranks));
     const TrainOutcome outcome =
         TinyCluster(other, shape.shards, shape.ranks).train({.resume_from = first.last_checkpoint});
@@ -198,7 +198,7 @@ TEST_F(ClusterTest, ACheckpointContinuesOnOtherNumbersOfShardsAndRanks) {
 
 TEST_F(ClusterTest, StalenessNeverPassesTheBoundAndIsInTheSummary) {
   for (const std::int64_t bound : {0, 1, 4, 16}) {
-    JobConfig config = job(concat("bound-", bound));
+    job::JobConfig config = job(concat("bound-", bound));
     config.train.deterministic = false;
     config.train.staleness = bound;
     TinyCluster cluster(config, 2, 2);
@@ -220,7 +220,7 @@ TEST_F(ClusterTest, StalenessNeverPassesTheBoundAndIsInTheSummary) {
 }
 
 TEST_F(ClusterTest, AsyncTrainsOnEveryRowOnceAndEndsWithOneModel) {
-  JobConfig config = job("async");
+  job::JobConfig config = job("async");
   config.train.mode = "async";
   config.train.deterministic = false;
   config.data.synthetic.rows = 64 * 400 + 9;
@@ -235,7 +235,7 @@ TEST_F(ClusterTest, AsyncTrainsOnEveryRowOnceAndEndsWithOneModel) {
 }
 
 TEST_F(ClusterTest, AsyncOfOneRankLearnsAboutAsWellAsSync) {
-  JobConfig config = job("sync");
+  job::JobConfig config = job("sync");
   config.train.mode = "sync";
   config.data.synthetic.rows = 64 * 400;
   const double sync = summary_of(TinyCluster(config, 1, 1).train())["eval"]["auc"];
@@ -247,7 +247,7 @@ TEST_F(ClusterTest, AsyncOfOneRankLearnsAboutAsWellAsSync) {
 }
 
 TEST_F(ClusterTest, SeveralRanksCannotShareEmbeddedTables) {
-  JobConfig config = job("embedded");
+  job::JobConfig config = job("embedded");
   TrainOptions options;
   options.cluster.num_ranks = 2;
   options.cluster.store = "file:///nowhere";
@@ -262,7 +262,7 @@ TEST_F(ClusterTest, SeveralRanksCannotShareEmbeddedTables) {
 }
 
 TEST_F(ClusterTest, AJobThatDivergesEndsOnAllRanks) {
-  JobConfig config = job("diverges");
+  job::JobConfig config = job("diverges");
   config.data.synthetic.rows = 64 * 4000;
   TinyCluster cluster(config, 1, 2);
   cluster.job().train.max_nonfinite_steps = 1;
@@ -273,7 +273,7 @@ TEST_F(ClusterTest, AJobThatDivergesEndsOnAllRanks) {
 }
 
 TEST_F(ClusterTest, ARankThatDiesEndsTheOthersWithAnError) {
-  JobConfig config = job("dies");
+  job::JobConfig config = job("dies");
   config.data.synthetic.rows = 64 * 4000;
   config.train.report_every = "10 steps";
   const std::vector<std::int64_t> tiny = config.model.top, large = {600, 400};
@@ -303,7 +303,7 @@ TEST(ClusterConfig, ReadsTheVariablesOfTorchrun) {
     const auto it = variables.find(name);
     return it == variables.end() ? std::nullopt : std::optional(it->second);
   };
-  const ClusterConfig config = ClusterConfig::from(lookup);
+  const job::ClusterConfig config = job::ClusterConfig::from(lookup);
   EXPECT_EQ(config.rank, 3);
   EXPECT_EQ(config.num_ranks, 8);
   EXPECT_EQ(config.num_shards, 4);
@@ -312,7 +312,7 @@ TEST(ClusterConfig, ReadsTheVariablesOfTorchrun) {
 
 TEST(ClusterConfig, RefusesNumbersThatAreNone) {
   const auto with = [](const std::string& name, const std::string& value) {
-    return ClusterConfig::from([=](const std::string& asked) -> std::optional<std::string> {
+    return job::ClusterConfig::from([=](const std::string& asked) -> std::optional<std::string> {
       return asked == name ? std::optional(value) : std::nullopt;
     });
   };

@@ -17,8 +17,8 @@ using testing::Field;
 using testing::IsEmpty;
 
 /// Two features, a sequence and a bag, one number, a table of its own name for each feature.
-JobConfig text_job() {
-  JobConfig config;
+job::JobConfig text_job() {
+  job::JobConfig config;
   config.run_dir = "runs/a";
   config.data.format = "csv";
   config.data.train.path = {"train.csv"};
@@ -39,7 +39,7 @@ JobConfig text_job() {
 
 struct Case {
   const char* key;
-  std::function<void(JobConfig&)> edit;
+  std::function<void(job::JobConfig&)> edit;
   const char *before, *after;
   ChangeKind kind;
 };
@@ -49,8 +49,8 @@ class EveryChange : public testing::TestWithParam<Case> {};
 
 TEST_P(EveryChange, IsNamedWithBothValuesAndWhatItMeans) {
   const Case& c = GetParam();
-  const JobConfig before = text_job();
-  JobConfig after = before;
+  const job::JobConfig before = text_job();
+  job::JobConfig after = before;
   c.edit(after);
   const std::vector<ConfigChange> changes = config_changes(before, after);
   ASSERT_EQ(changes.size(), 1U);
@@ -70,90 +70,99 @@ INSTANTIATE_TEST_SUITE_P(
     ConfigChanges,
     EveryChange,
     testing::Values(
-        Case{"run_dir", [](JobConfig& c) { c.run_dir = "runs/b"; }, "runs/a", "runs/b", kOutput},
-        Case{"seed", [](JobConfig& c) { c.seed = 2; }, "1", "2", kImpossible},
+        Case{"run_dir", [](job::JobConfig& c) { c.run_dir = "runs/b"; }, "runs/a", "runs/b",
+             kOutput},
+        Case{"seed", [](job::JobConfig& c) { c.seed = 2; }, "1", "2", kImpossible},
         Case{"data.schema.features",
-             [](JobConfig& c) { std::swap(c.data.schema.features[0], c.data.schema.features[1]); },
+             [](job::JobConfig& c) {
+               std::swap(c.data.schema.features[0], c.data.schema.features[1]);
+             },
              "[history, user.id]", "[user.id, history]", kImpossible},
         Case{"data.schema.features.user.id.type",
-             [](JobConfig& c) { c.data.schema.features[1].type = "int"; }, "string", "int",
+             [](job::JobConfig& c) { c.data.schema.features[1].type = "int"; }, "string", "int",
              kImpossible},
         Case{"data.schema.features.user.id.buckets.quantiles",
-             [](JobConfig& c) { c.data.schema.features[1].buckets.quantiles = 9; }, "0", "9",
+             [](job::JobConfig& c) { c.data.schema.features[1].buckets.quantiles = 9; }, "0", "9",
              kImpossible},
         Case{"data.schema.features.history.max_length",
-             [](JobConfig& c) { c.data.schema.features[0].max_length = 21; }, "20", "21",
+             [](job::JobConfig& c) { c.data.schema.features[0].max_length = 21; }, "20", "21",
              kImpossible},
         Case{"data.schema.features.user.id.max_length",
-             [](JobConfig& c) { c.data.schema.features[1].max_length = 6; }, "5", "6", kInput},
+             [](job::JobConfig& c) { c.data.schema.features[1].max_length = 6; }, "5", "6", kInput},
         Case{"data.schema.features.user.id.column",
-             [](JobConfig& c) { c.data.schema.features[1].column = "uid"; }, "user.id", "uid",
+             [](job::JobConfig& c) { c.data.schema.features[1].column = "uid"; }, "user.id", "uid",
              kInput},
-        Case{"data.schema.numeric", [](JobConfig& c) { c.data.schema.numeric.clear(); }, "[price]",
-             "[]", kImpossible},
+        Case{"data.schema.numeric", [](job::JobConfig& c) { c.data.schema.numeric.clear(); },
+             "[price]", "[]", kImpossible},
         Case{"data.schema.numeric.price.transform",
-             [](JobConfig& c) { c.data.schema.numeric[0].transform = "zscore"; }, "none", "zscore",
-             kImpossible},
+             [](job::JobConfig& c) { c.data.schema.numeric[0].transform = "zscore"; }, "none",
+             "zscore", kImpossible},
         Case{"data.schema.numeric.price.missing_indicator",
-             [](JobConfig& c) { c.data.schema.numeric[0].missing_indicator = true; }, "false",
+             [](job::JobConfig& c) { c.data.schema.numeric[0].missing_indicator = true; }, "false",
              "true", kImpossible},
         Case{"data.schema.numeric.price.fill",
-             [](JobConfig& c) { c.data.schema.numeric[0].fill = 0.5; }, "0", "0.5", kInput},
+             [](job::JobConfig& c) { c.data.schema.numeric[0].fill = 0.5; }, "0", "0.5", kInput},
         Case{"data.schema.label.column",
-             [](JobConfig& c) { c.data.schema.label.column = "bought"; }, "clicked", "bought",
+             [](job::JobConfig& c) { c.data.schema.label.column = "bought"; }, "clicked", "bought",
              kInput},
-        Case{"data.train.path", [](JobConfig& c) { c.data.train.path = {"a.csv", "b.csv"}; },
+        Case{"data.train.path", [](job::JobConfig& c) { c.data.train.path = {"a.csv", "b.csv"}; },
              "[train.csv]", "[a.csv, b.csv]", kInput},
-        Case{"data.eval.max_rows", [](JobConfig& c) { c.data.eval.max_rows = 5; }, "0", "5",
+        Case{"data.eval.max_rows", [](job::JobConfig& c) { c.data.eval.max_rows = 5; }, "0", "5",
              kTraining},
-        Case{"data.batch_size", [](JobConfig& c) { c.data.batch_size = 99; }, "2048", "99", kInput},
-        Case{"data.fit_rows", [](JobConfig& c) { c.data.fit_rows = 9; }, "1000000", "9", kOutput},
-        Case{"tables.default.dim", [](JobConfig& c) { c.tables["default"].dim = 8; }, "16", "8",
+        Case{"data.batch_size", [](job::JobConfig& c) { c.data.batch_size = 99; }, "2048", "99",
+             kInput},
+        Case{"data.fit_rows", [](job::JobConfig& c) { c.data.fit_rows = 9; }, "1000000", "9",
+             kOutput},
+        Case{"tables.default.dim", [](job::JobConfig& c) { c.tables["default"].dim = 8; }, "16",
+             "8", kImpossible},
+        Case{"tables.default.weights",
+             [](job::JobConfig& c) { c.tables["default"].weights = "bf16"; }, "fp32", "bf16",
              kImpossible},
-        Case{"tables.default.weights", [](JobConfig& c) { c.tables["default"].weights = "bf16"; },
-             "fp32", "bf16", kImpossible},
         Case{"tables.default.optimizer.type",
-             [](JobConfig& c) { c.tables["default"].optimizer.type = "sgd"; }, "adagrad", "sgd",
-             kImpossible},
+             [](job::JobConfig& c) { c.tables["default"].optimizer.type = "sgd"; }, "adagrad",
+             "sgd", kImpossible},
         Case{"tables.default.optimizer.lr",
-             [](JobConfig& c) { c.tables["default"].optimizer.lr = 0.5; }, "0.02", "0.5",
+             [](job::JobConfig& c) { c.tables["default"].optimizer.lr = 0.5; }, "0.02", "0.5",
              kTraining},
         Case{"tables.default.init.scale",
-             [](JobConfig& c) { c.tables["default"].init.scale = 0.5; }, "0.01", "0.5", kTraining},
+             [](job::JobConfig& c) { c.tables["default"].init.scale = 0.5; }, "0.01", "0.5",
+             kTraining},
         Case{"tables.user.id.dim",
-             [](JobConfig& c) {
+             [](job::JobConfig& c) {
                c.tables["user.id"] = c.tables["default"];
                c.tables["user.id"].dim = 8;
              },
              "16", "8", kImpossible},
         Case{"features.user.id.table",
-             [](JobConfig& c) { c.features["user.id"].table = "history"; }, "own", "history",
+             [](job::JobConfig& c) { c.features["user.id"].table = "history"; }, "own", "history",
              kImpossible},
         Case{"features.default.pooling",
-             [](JobConfig& c) { c.features["default"].pooling = "mean"; }, "sum", "mean",
+             [](job::JobConfig& c) { c.features["default"].pooling = "mean"; }, "sum", "mean",
              kImpossible},
-        Case{"model.top", [](JobConfig& c) { c.model.top = {64}; }, "[512, 256]", "[64]",
+        Case{"model.top", [](job::JobConfig& c) { c.model.top = {64}; }, "[512, 256]", "[64]",
              kImpossible},
-        Case{"model.head", [](JobConfig& c) { c.model.head = {8}; }, "[]", "[8]", kImpossible},
-        Case{"model.activation", [](JobConfig& c) { c.model.activation = "none"; }, "relu", "none",
-             kImpossible},
-        Case{"model.dropout", [](JobConfig& c) { c.model.dropout = 0.5; }, "0", "0.5", kTraining},
-        Case{"dense_optimizer.type", [](JobConfig& c) { c.dense_optimizer.type = "adamw"; }, "adam",
-             "adamw", kImpossible},
-        Case{"dense_optimizer.momentum", [](JobConfig& c) { c.dense_optimizer.momentum = 0.9; },
-             "0", "0.9", kImpossible},
+        Case{"model.head", [](job::JobConfig& c) { c.model.head = {8}; }, "[]", "[8]", kImpossible},
+        Case{"model.activation", [](job::JobConfig& c) { c.model.activation = "none"; }, "relu",
+             "none", kImpossible},
+        Case{"model.dropout", [](job::JobConfig& c) { c.model.dropout = 0.5; }, "0", "0.5",
+             kTraining},
+        Case{"dense_optimizer.type", [](job::JobConfig& c) { c.dense_optimizer.type = "adamw"; },
+             "adam", "adamw", kImpossible},
+        Case{"dense_optimizer.momentum",
+             [](job::JobConfig& c) { c.dense_optimizer.momentum = 0.9; }, "0", "0.9", kImpossible},
         Case{"dense_optimizer.schedule.warmup_steps",
-             [](JobConfig& c) { c.dense_optimizer.schedule.warmup_steps = 7; }, "0", "7",
+             [](job::JobConfig& c) { c.dense_optimizer.schedule.warmup_steps = 7; }, "0", "7",
              kTraining},
-        Case{"embedding.store", [](JobConfig& c) { c.embedding.store = "ps"; }, "embedded", "ps",
-             kTraining},
-        Case{"train.mode", [](JobConfig& c) { c.train.mode = "sync"; }, "hybrid", "sync", kInput},
-        Case{"train.staleness", [](JobConfig& c) { c.train.staleness = 1; }, "4", "1", kInput},
-        Case{"train.epochs", [](JobConfig& c) { c.train.epochs = 2; }, "1", "2", kTraining},
-        Case{"train.threads", [](JobConfig& c) { c.train.threads = 2; }, "0", "2", kOutput},
-        Case{"train.warm_start.from", [](JobConfig& c) { c.train.warm_start.from = "x"; }, "\"\"",
-             "x", kImpossible},
-        Case{"checkpoint.every", [](JobConfig& c) { c.checkpoint.every = "never"; }, "10min",
+        Case{"embedding.store", [](job::JobConfig& c) { c.embedding.store = "ps"; }, "embedded",
+             "ps", kTraining},
+        Case{"train.mode", [](job::JobConfig& c) { c.train.mode = "sync"; }, "hybrid", "sync",
+             kInput},
+        Case{"train.staleness", [](job::JobConfig& c) { c.train.staleness = 1; }, "4", "1", kInput},
+        Case{"train.epochs", [](job::JobConfig& c) { c.train.epochs = 2; }, "1", "2", kTraining},
+        Case{"train.threads", [](job::JobConfig& c) { c.train.threads = 2; }, "0", "2", kOutput},
+        Case{"train.warm_start.from", [](job::JobConfig& c) { c.train.warm_start.from = "x"; },
+             "\"\"", "x", kImpossible},
+        Case{"checkpoint.every", [](job::JobConfig& c) { c.checkpoint.every = "never"; }, "10min",
              "never", kOutput}));
 
 TEST(ConfigChanges, ThereAreNoneBetweenEqualOnes) {
@@ -162,7 +171,7 @@ TEST(ConfigChanges, ThereAreNoneBetweenEqualOnes) {
 }
 
 TEST(ConfigChanges, AreAllNamedAtOnceInTheOrderOfTheConfiguration) {
-  JobConfig after = text_job();
+  job::JobConfig after = text_job();
   after.train.epochs = 3;
   after.seed = 2;
   after.data.schema.features[0].type = "hex";
@@ -173,7 +182,7 @@ TEST(ConfigChanges, AreAllNamedAtOnceInTheOrderOfTheConfiguration) {
 }
 
 TEST(ConfigChanges, AnEntryThatSaysWhatDefaultSaidIsNone) {
-  JobConfig after = text_job();
+  job::JobConfig after = text_job();
   after.tables["user.id"] = after.tables["default"];
   after.features["user.id"] = after.features["default"];
   EXPECT_THAT(config_changes(text_job(), after), IsEmpty());
@@ -181,8 +190,8 @@ TEST(ConfigChanges, AnEntryThatSaysWhatDefaultSaidIsNone) {
 }
 
 /// A job of two labels.
-JobConfig job_of_labels() {
-  JobConfig config = text_job();
+job::JobConfig job_of_labels() {
+  job::JobConfig config = text_job();
   config.data.schema.label = {};
   config.data.schema.labels.resize(2);
   config.data.schema.labels[0].source.column = "clicked";
@@ -191,9 +200,9 @@ JobConfig job_of_labels() {
 }
 
 TEST(ConfigChanges, LabelsMayChangeTheirColumnAndWeightButNotTheirNumberAndOrder) {
-  const JobConfig before = job_of_labels();
+  const job::JobConfig before = job_of_labels();
   const auto change = [&](const std::function<void(std::vector<data::NamedLabelConfig>&)>& edit) {
-    JobConfig after = before;
+    job::JobConfig after = before;
     edit(after.data.schema.labels);
     const std::vector<ConfigChange> changes = config_changes(before, after);
     EXPECT_EQ(changes.size(), 1U);
@@ -212,26 +221,26 @@ TEST(ConfigChanges, LabelsMayChangeTheirColumnAndWeightButNotTheirNumberAndOrder
 }
 
 TEST(ConfigChanges, OneLabelMayBeWrittenAsAList) {
-  JobConfig after = job_of_labels();
+  job::JobConfig after = job_of_labels();
   after.data.schema.labels.pop_back();
   EXPECT_THAT(config_changes(text_job(), after), IsEmpty());
   EXPECT_THAT(config_changes(after, text_job()), IsEmpty());
 }
 
 TEST(ConfigChanges, ADefaultThatNothingUsesIsNone) {
-  JobConfig before = text_job();
+  job::JobConfig before = text_job();
   before.tables["user.id"] = before.tables["history"] = before.tables["default"];
-  JobConfig after = before;
+  job::JobConfig after = before;
   after.tables["default"].dim = 3;
   EXPECT_THAT(config_changes(before, after), IsEmpty());
 }
 
 TEST(ConfigChanges, ASchemaIsComparedByWhatItDescribes) {
-  JobConfig before = text_job();
+  job::JobConfig before = text_job();
   before.data.format = "auto";
   before.data.schema_name = "criteo";
   before.features = {};
-  JobConfig after = before;
+  job::JobConfig after = before;
   after.data.schema_name.clear();
   after.data.schema = data::criteo_schema();
   EXPECT_THAT(config_changes(before, after), IsEmpty());

@@ -34,7 +34,7 @@ class ContinuationTest : public testing::Test {
   }
 
   TemporaryDirectory directory_;
-  JobConfig config_ = tiny_job(directory_.path() + "/run");
+  job::JobConfig config_ = tiny_job(directory_.path() + "/run");
   std::string checkpoint_;
 };
 

@@ -20,8 +20,8 @@ constexpr std::int64_t kPatience = 3;
 constexpr std::int64_t kStepsBetween = 5;  // evaluations
 
 /// A job that learns its few rows by heart: the logloss of other rows falls, then rises.
-JobConfig overfitting_job(const std::string& run_dir) {
-  JobConfig config = tiny_job(run_dir);
+job::JobConfig overfitting_job(const std::string& run_dir) {
+  job::JobConfig config = tiny_job(run_dir);
   config.data.synthetic.rows = 64 * 10;
   config.tables["default"].optimizer.lr = 0.1;
   config.train.epochs = 100;
@@ -37,7 +37,7 @@ struct Seen {
 };
 
 /// The evaluations of a run, from its metrics.jsonl.
-std::vector<Seen> evaluations_of(const JobConfig& config) {
+std::vector<Seen> evaluations_of(const job::JobConfig& config) {
   std::ifstream file(config.run_dir + "/metrics.jsonl");
   std::vector<Seen> all;
   for (std::string line; std::getline(file, line);) {
@@ -49,7 +49,7 @@ std::vector<Seen> evaluations_of(const JobConfig& config) {
 
 TEST(EarlyStopRun, ARunThatOverfitsEndsAndKeepsItsBestCheckpoint) {
   const TemporaryDirectory directory;
-  const JobConfig config = overfitting_job(directory.path() + "/run");
+  const job::JobConfig config = overfitting_job(directory.path() + "/run");
   const TrainOutcome outcome = train(config, {});
   EXPECT_TRUE(outcome.finished);
 
@@ -76,7 +76,7 @@ TEST(EarlyStopRun, ARunThatOverfitsEndsAndKeepsItsBestCheckpoint) {
 
 TEST(EarlyStopRun, ARunThatGetsBetterToItsEndIsNotStopped) {
   const TemporaryDirectory directory;
-  JobConfig config = overfitting_job(directory.path() + "/run");
+  job::JobConfig config = overfitting_job(directory.path() + "/run");
   config.train.max_steps = 10;
   const json summary = summary_of(train(config, {}));
   EXPECT_EQ(summary["step"], 10);
@@ -86,7 +86,7 @@ TEST(EarlyStopRun, ARunThatGetsBetterToItsEndIsNotStopped) {
 
 TEST(EarlyStopRun, ResumingARunThatStoppedTrainsNoFurther) {
   const TemporaryDirectory directory;
-  const JobConfig config = overfitting_job(directory.path() + "/run");
+  const job::JobConfig config = overfitting_job(directory.path() + "/run");
   const json stopped = summary_of(train(config, {}));
   for (int i = 0; i < 2; ++i) {
     const TrainOutcome outcome = train(config, {.resume = true});
@@ -100,7 +100,7 @@ TEST(EarlyStopRun, ResumingARunThatStoppedTrainsNoFurther) {
 
 TEST(EarlyStopRun, MorePatienceContinuesARunThatStopped) {
   const TemporaryDirectory directory;
-  JobConfig config = overfitting_job(directory.path() + "/run");
+  job::JobConfig config = overfitting_job(directory.path() + "/run");
   const json stopped = summary_of(train(config, {}));
   config.train.early_stopping.patience += 2;
   const json summary = summary_of(train(config, {.resume = true}));
@@ -111,7 +111,7 @@ TEST(EarlyStopRun, MorePatienceContinuesARunThatStopped) {
 
 TEST(EarlyStopRun, SignalsBeforeAnEvaluationDoNotChangeTheDecision) {
   const TemporaryDirectory directory;
-  JobConfig config = overfitting_job(directory.path() + "/undisturbed");
+  job::JobConfig config = overfitting_job(directory.path() + "/undisturbed");
   const TrainOutcome undisturbed = train(config, {});
 
   config.run_dir = directory.path() + "/disturbed";
@@ -138,7 +138,7 @@ TEST(EarlyStopRun, SignalsBeforeAnEvaluationDoNotChangeTheDecision) {
 
 TEST(EarlyStopRun, RanksStopTogether) {
   const TemporaryDirectory directory;
-  const JobConfig config = overfitting_job(directory.path() + "/run");
+  const job::JobConfig config = overfitting_job(directory.path() + "/run");
   const TrainOutcome outcome = TinyCluster(config, 2, 2).train();
   EXPECT_TRUE(outcome.finished);
   const json summary = summary_of(outcome);

@@ -29,7 +29,7 @@ struct Sequence {
   std::int64_t stops_after;    // number of evaluations; 0: never
   std::int64_t best_step;
 
-  EarlyStoppingConfig config() const { return {metric, patience, min_delta}; }
+  job::EarlyStoppingConfig config() const { return {metric, patience, min_delta}; }
 };
 
 const std::vector<Sequence>& sequences() {

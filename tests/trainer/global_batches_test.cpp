@@ -48,9 +48,9 @@ class NoRows : public data::BatchSource {
 
 TEST(GlobalBatches, ABatchWithoutRowsIsOfTheSchemaAllTheSame) {
   const TemporaryDirectory directory;
-  JobConfig job;
+  job::JobConfig job;
   job.embedding.store = "ps";
-  ClusterConfig ranks;
+  job::ClusterConfig ranks;
   ranks.num_ranks = 2;
   ranks.num_shards = 1;
   ranks.store = "file://" + directory.path() + "/store";

@@ -42,8 +42,8 @@ class LabelsRun : public testing::Test {
 
   std::string path(const std::string& name) const { return directory_.path() + "/" + name; }
 
-  JobConfig job(const std::string& run) const {
-    JobConfig config;
+  job::JobConfig job(const std::string& run) const {
+    job::JobConfig config;
     config.run_dir = path(run);
     config.data.train.path = {path("log.csv")};
     config.data.eval.path = config.data.train.path;
@@ -76,7 +76,8 @@ class LabelsRun : public testing::Test {
   }
 
   /// [kRows, 2]
-  static std::vector<float> predictions(const JobConfig& config, const std::string& checkpoint) {
+  static std::vector<float> predictions(const job::JobConfig& config,
+                                        const std::string& checkpoint) {
     std::vector<float> all;
     predict(config, checkpoint, nullptr, [&](std::span<const float> probabilities) {
       all.insert(all.end(), probabilities.begin(), probabilities.end());
@@ -141,8 +142,9 @@ class LabelsRun : public testing::Test {
   }
 
   /// What each use of a checkpoint with another configuration is refused with; "" if it is not.
-  std::vector<std::string> refused_uses(const JobConfig& config, const std::string& checkpoint) {
-    JobConfig warm = config;
+  std::vector<std::string> refused_uses(const job::JobConfig& config,
+                                        const std::string& checkpoint) {
+    job::JobConfig warm = config;
     warm.run_dir = path("warm");
     warm.train.max_steps = 1;
     warm.train.warm_start.from = checkpoint;
@@ -157,7 +159,7 @@ class LabelsRun : public testing::Test {
 
 TEST_F(LabelsRun, BothAreLearned) {
   for (const std::vector<std::int64_t>& head : {std::vector<std::int64_t>{}, {8}}) {
-    JobConfig config = job("run" + std::to_string(head.size()));
+    job::JobConfig config = job("run" + std::to_string(head.size()));
     config.model.head = head;
     const json summary = summary_of(train(config, {}));
     const json& labels = summary["eval"]["labels"];
@@ -169,7 +171,7 @@ TEST_F(LabelsRun, BothAreLearned) {
 }
 
 TEST_F(LabelsRun, BothAreLearnedInBf16) {
-  JobConfig config = job("run");
+  job::JobConfig config = job("run");
   config.train.precision = "bf16";
   const json labels = summary_of(train(config, {}))["eval"]["labels"];
   EXPECT_GT(labels["odd"]["auc"].get<double>(), 0.9);
@@ -177,7 +179,7 @@ TEST_F(LabelsRun, BothAreLearnedInBf16) {
 }
 
 TEST_F(LabelsRun, TwoRanksOnTwoShardsTrainAsOneProcessDoes) {
-  JobConfig config = job("alone");
+  job::JobConfig config = job("alone");
   config.train.mode = "sync";
   config.train.epochs = 1;
   config.data.train.max_rows = 29 * 100 + 9;  // the second rank has none of the last batch
@@ -197,7 +199,7 @@ TEST_F(LabelsRun, TwoRanksOnTwoShardsTrainAsOneProcessDoes) {
 }
 
 TEST_F(LabelsRun, BothAreLearnedInAsyncMode) {
-  JobConfig config = job("run");
+  job::JobConfig config = job("run");
   config.train.mode = "async";
   config.train.deterministic = false;
   const TrainOutcome outcome = TinyCluster(config, 2, 2).train();
@@ -212,7 +214,7 @@ TEST_F(LabelsRun, BothAreLearnedInAsyncMode) {
 }
 
 TEST_F(LabelsRun, TheRunsOwnNumbersAreThoseOfTheFirst) {
-  JobConfig config = job("run");
+  job::JobConfig config = job("run");
   config.train.mode = "sync";
   config.train.max_steps = 19;
   const std::vector<float> before = predictions(config, train(config, {}).last_checkpoint);
@@ -240,7 +242,7 @@ TEST_F(LabelsRun, TheRunsOwnNumbersAreThoseOfTheFirst) {
 
 TEST_F(LabelsRun, StoppedAndResumedItEndsWithTheBitsOfAnUndisturbedOne) {
   const std::string expected = verify_checkpoint(train(job("undisturbed"), {}).last_checkpoint);
-  JobConfig config = job("disturbed");
+  job::JobConfig config = job("disturbed");
   config.train.report_every = "1 steps";
   bool finished = false;
   int stops = 0;
@@ -258,7 +260,7 @@ TEST_F(LabelsRun, StoppedAndResumedItEndsWithTheBitsOfAnUndisturbedOne) {
 }
 
 TEST_F(LabelsRun, ACheckpointIsNotUsedUnderOtherNamesOrInAnotherOrder) {
-  JobConfig config = job("run");
+  job::JobConfig config = job("run");
   config.train.max_steps = 2;
   const std::string checkpoint = train(config, {}).last_checkpoint;
   std::vector<data::NamedLabelConfig>& labels = config.data.schema.labels;
@@ -278,7 +280,7 @@ TEST_F(LabelsRun, ACheckpointIsNotUsedUnderOtherNamesOrInAnotherOrder) {
 }
 
 TEST_F(LabelsRun, RowsAloneMayBeTakenForOtherLabels) {
-  JobConfig config = job("run");
+  job::JobConfig config = job("run");
   config.train.max_steps = 2;
   config.train.warm_start.from = train(config, {}).last_checkpoint;
   config.run_dir = path("warm");
@@ -290,7 +292,7 @@ TEST_F(LabelsRun, RowsAloneMayBeTakenForOtherLabels) {
 }
 
 TEST_F(LabelsRun, ASingleLabelWithoutANameMayBeOfAnotherColumn) {
-  JobConfig config = job("run");
+  job::JobConfig config = job("run");
   config.train.max_steps = 2;
   config.data.schema.labels.clear();
   config.data.schema.label.column = "odd";
@@ -303,7 +305,7 @@ TEST_F(LabelsRun, ASingleLabelWithoutANameMayBeOfAnotherColumn) {
 }
 
 TEST_F(LabelsRun, ACheckpointWhoseConfigurationIsNotThereIsUsedAsItIs) {
-  JobConfig config = job("run");
+  job::JobConfig config = job("run");
   config.train.max_steps = 2;
   const std::string checkpoint = train(config, {}).last_checkpoint;
   Manifest manifest = Manifest::read(checkpoint);  // as of an older version
@@ -317,7 +319,7 @@ TEST_F(LabelsRun, ACheckpointWhoseConfigurationIsNotThereIsUsedAsItIs) {
 }
 
 TEST_F(LabelsRun, ARowIsPredictedForEachLabel) {
-  const JobConfig config = job("run");
+  const job::JobConfig config = job("run");
   const TrainOutcome outcome = train(config, {});
   const std::vector<float> all = predictions(config, outcome.last_checkpoint);
   ASSERT_EQ(all.size(), 2U * kRows);
@@ -328,7 +330,7 @@ TEST_F(LabelsRun, ARowIsPredictedForEachLabel) {
 }
 
 TEST_F(LabelsRun, GroupsAreScoredForEachLabel) {
-  JobConfig config = job("run");
+  job::JobConfig config = job("run");
   config.data.group_by = "g";
   config.train.max_steps = 20;
   const Evaluation evaluation = evaluate(config, train(config, {}).last_checkpoint, nullptr);

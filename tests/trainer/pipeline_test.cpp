@@ -23,7 +23,7 @@ using nlohmann::json;
 
 /// The definition of hybrid(τ), one step after the other: the lookup of step t reads exactly
 /// E_{t-1-τ}. Returns the digest of the final state, as a checkpoint.
-std::string train_sequentially(const JobConfig& config) {
+std::string train_sequentially(const job::JobConfig& config) {
   ThreadPool pool(1);
   const data::Schema schema = data::resolve_schema(config.data);
   const auto transforms = data::fit_transforms(config.data, schema, config.seed);
@@ -90,7 +90,7 @@ INSTANTIATE_TEST_SUITE_P(Staleness,
 
 TEST_P(Pipeline, DeterministicTrainingEqualsTheSequentialDefinitionBitForBit) {
   const TemporaryDirectory directory;
-  JobConfig config = tiny_job(directory.path() + "/run");
+  job::JobConfig config = tiny_job(directory.path() + "/run");
   config.train.staleness = GetParam();
   const std::string expected = train_sequentially(config);
   for (const std::int64_t threads : {1, 2}) {
@@ -103,7 +103,7 @@ TEST_P(Pipeline, DeterministicTrainingEqualsTheSequentialDefinitionBitForBit) {
 
 TEST_P(Pipeline, DeterministicLookupsReadExactlyTheBoundBehind) {
   const TemporaryDirectory directory;
-  JobConfig config = tiny_job(directory.path() + "/run");
+  job::JobConfig config = tiny_job(directory.path() + "/run");
   config.train.staleness = GetParam();
   const std::int64_t steps = 40;
   const json summary = summary_of(train(config, {}));
@@ -118,7 +118,7 @@ TEST_P(Pipeline, DeterministicLookupsReadExactlyTheBoundBehind) {
 
 TEST_P(Pipeline, FreeRunningLookupsStayWithinTheBound) {
   const TemporaryDirectory directory;
-  JobConfig config = tiny_job(directory.path() + "/run");
+  job::JobConfig config = tiny_job(directory.path() + "/run");
   config.train.staleness = GetParam();
   config.train.deterministic = false;
   const json summary = summary_of(train(config, {}));
@@ -130,7 +130,7 @@ TEST_P(Pipeline, FreeRunningLookupsStayWithinTheBound) {
 
 TEST_P(Pipeline, StoppedAndResumedRunEndsWithTheBitsOfAnUndisturbedOne) {
   const TemporaryDirectory directory;
-  JobConfig config = tiny_job(directory.path() + "/undisturbed");
+  job::JobConfig config = tiny_job(directory.path() + "/undisturbed");
   config.train.staleness = GetParam();
   config.train.eval_every = "7 steps";
   const std::string expected = verify_checkpoint(train(config, {}).last_checkpoint);
@@ -157,7 +157,7 @@ TEST_P(Pipeline, StoppedAndResumedRunEndsWithTheBitsOfAnUndisturbedOne) {
 
 TEST(Trainer, SyncIsHybridWithBoundZero) {
   const TemporaryDirectory directory;
-  JobConfig config = tiny_job(directory.path() + "/sync");
+  job::JobConfig config = tiny_job(directory.path() + "/sync");
   config.train.mode = "sync";
   const std::string sync = verify_checkpoint(train(config, {}).last_checkpoint);
   config.run_dir = directory.path() + "/hybrid";
@@ -168,7 +168,7 @@ TEST(Trainer, SyncIsHybridWithBoundZero) {
 
 TEST(Trainer, CheckpointsTakenWhileTrainingDoNotChangeTheResult) {
   const TemporaryDirectory directory;
-  JobConfig config = tiny_job(directory.path() + "/without");
+  job::JobConfig config = tiny_job(directory.path() + "/without");
   const std::string expected = verify_checkpoint(train(config, {}).last_checkpoint);
   config.run_dir = directory.path() + "/with";
   config.checkpoint.every = "3 steps";
@@ -176,7 +176,7 @@ TEST(Trainer, CheckpointsTakenWhileTrainingDoNotChangeTheResult) {
 }
 
 /// Trains a run with checkpoints, and goes on from each.
-void expect_every_checkpoint_continues_to_the_same_bits(JobConfig config) {
+void expect_every_checkpoint_continues_to_the_same_bits(job::JobConfig config) {
   const TemporaryDirectory directory;
   config.run_dir = directory.path() + "/run";
   config.checkpoint.every = "9 steps";
@@ -198,15 +198,15 @@ TEST(Trainer, EveryCheckpointOfARunContinuesToTheSameBits) {
 }
 
 TEST(Trainer, EveryCheckpointOfRowsOfSixteenBitsContinuesToTheSameBits) {
-  JobConfig config = tiny_job({});
+  job::JobConfig config = tiny_job({});
   config.tables["default"].weights = "bf16";
   config.train.staleness = 2;
   expect_every_checkpoint_continues_to_the_same_bits(config);
 }
 
 /// Rows of a table that go, by age and for want of room.
-JobConfig tiny_job_with_limits() {
-  JobConfig config = tiny_job({});
+job::JobConfig tiny_job_with_limits() {
+  job::JobConfig config = tiny_job({});
   config.data.synthetic.cardinalities = {50, 300, 20'000, 7};
   config.tables["default"].capacity_rows = 1;
   config.tables["default"].ttl_steps = 12;
@@ -222,7 +222,7 @@ TEST(Trainer, EveryCheckpointOfTablesWithLimitsContinuesToTheSameBits) {
 
 TEST(Trainer, TablesWithLimitsEndWithTheSameBitsWithAnyNumberOfThreadsAndWithEvaluations) {
   const TemporaryDirectory directory;
-  JobConfig config = tiny_job_with_limits();
+  job::JobConfig config = tiny_job_with_limits();
   std::string expected;
   for (const std::int64_t threads : {1, 3}) {
     config.run_dir = concat(directory.path(), "/", threads);
@@ -241,7 +241,7 @@ TEST(Trainer, TablesWithLimitsEndWithTheSameBitsWithAnyNumberOfThreadsAndWithEva
 
 TEST(Trainer, KeepsOnlyTheNewestCheckpoints) {
   const TemporaryDirectory directory;
-  JobConfig config = tiny_job(directory.path() + "/run");
+  job::JobConfig config = tiny_job(directory.path() + "/run");
   config.checkpoint.every = "5 steps";
   config.checkpoint.keep = 2;
   train(config, {});
@@ -253,7 +253,7 @@ TEST(Trainer, KeepsOnlyTheNewestCheckpoints) {
 
 TEST(Trainer, TrainsOverSeveralEpochs) {
   const TemporaryDirectory directory;
-  JobConfig config = tiny_job(directory.path() + "/run");
+  job::JobConfig config = tiny_job(directory.path() + "/run");
   config.train.epochs = 3;
   const json summary = summary_of(train(config, {}));
   EXPECT_EQ(summary["step"], 120);
@@ -262,14 +262,14 @@ TEST(Trainer, TrainsOverSeveralEpochs) {
 
 TEST(Trainer, StopsAfterMaxSteps) {
   const TemporaryDirectory directory;
-  JobConfig config = tiny_job(directory.path() + "/run");
+  job::JobConfig config = tiny_job(directory.path() + "/run");
   config.train.max_steps = 7;
   EXPECT_EQ(summary_of(train(config, {}))["step"], 7);
 }
 
 TEST(Trainer, RefusesARunDirectoryInUseUnlessToldToOverwrite) {
   const TemporaryDirectory directory;
-  JobConfig config = tiny_job(directory.path() + "/run");
+  job::JobConfig config = tiny_job(directory.path() + "/run");
   config.train.max_steps = 2;
   train(config, {});
   EXPECT_THROW(train(config, {}), Error);
@@ -278,7 +278,7 @@ TEST(Trainer, RefusesARunDirectoryInUseUnlessToldToOverwrite) {
 
 TEST(Trainer, EndsARunThatDiverges) {
   const TemporaryDirectory directory;
-  JobConfig config = tiny_job(directory.path() + "/run");
+  job::JobConfig config = tiny_job(directory.path() + "/run");
   config.dense_optimizer.type = "sgd";
   config.dense_optimizer.lr = 1e30;
   config.train.max_nonfinite_steps = 3;
@@ -293,7 +293,7 @@ TEST(Trainer, EndsARunThatDiverges) {
 
 TEST(Trainer, EvaluatingACheckpointGivesTheMetricsOfTheSummary) {
   const TemporaryDirectory directory;
-  JobConfig config = tiny_job(directory.path() + "/run");
+  job::JobConfig config = tiny_job(directory.path() + "/run");
   const TrainOutcome outcome = train(config, {});
   const json summary = summary_of(outcome);
   const Evaluation evaluation = evaluate(config, outcome.last_checkpoint, nullptr);

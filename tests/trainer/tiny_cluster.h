@@ -8,11 +8,11 @@
 #include <vector>
 
 #include "satrap/data/schema.h"
+#include "satrap/job/embedding_specs.h"
 #include "satrap/net/endpoint.h"
 #include "satrap/net/file_store.h"
 #include "satrap/ps/shard_server.h"
 #include "satrap/trainer/trainer.h"
-#include "src/trainer/specs.h"
 #include "tests/support/temporary_directory.h"
 
 namespace satrap::trainer {
@@ -20,7 +20,7 @@ namespace satrap::trainer {
 /// Shards and ranks of one job, all in this process.
 class TinyCluster {
  public:
-  TinyCluster(const JobConfig& job, std::int64_t num_shards, std::int64_t num_ranks)
+  TinyCluster(const job::JobConfig& job, std::int64_t num_shards, std::int64_t num_ranks)
       : job_(job), num_ranks_(num_ranks), num_shards_(num_shards) {
     job_.embedding.store = "ps";
     job_.cluster.timeout = "60s";
@@ -30,7 +30,7 @@ class TinyCluster {
   /// A fresh set of shards, as after a kill of all of them.
   void start_shards(const std::function<void()>& before_request = {}) {
     shards_.clear();
-    const EmbeddingSpecs specs = embedding_specs(job_, data::resolve_schema(job_.data));
+    const job::EmbeddingSpecs specs = job::embedding_specs(job_, data::resolve_schema(job_.data));
     for (std::int64_t s = 0; s < num_shards_; ++s) {
       shards_.push_back(std::make_unique<ps::ShardServer>(
           endpoint_, store_, specs.tables, specs.seed,
@@ -41,7 +41,7 @@ class TinyCluster {
     }
   }
 
-  JobConfig& job() { return job_; }
+  job::JobConfig& job() { return job_; }
 
   /// All ranks, a thread each. Returns the chief's outcome; rethrows the first rank's error.
   TrainOutcome train(const TrainOptions& options = {}) {
@@ -81,7 +81,7 @@ class TinyCluster {
   }
 
  private:
-  JobConfig job_;
+  job::JobConfig job_;
   const std::int64_t num_ranks_, num_shards_;
   std::int64_t num_starts_ = 0;
   TrainOutcome outcome_;  // the chief's

@@ -7,7 +7,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "satrap/trainer/config.h"
+#include "satrap/job/job_config.h"
 #include "satrap/trainer/trainer.h"
 #include "tests/support/temporary_directory.h"
 
@@ -15,8 +15,8 @@ namespace satrap::trainer {
 
 /// A job of a few hundred steps' worth of generated data that trains in a blink: 4 features (two of
 /// them bags), 3 numbers, a small DLRM.
-inline JobConfig tiny_job(const std::string& run_dir) {
-  JobConfig config;
+inline job::JobConfig tiny_job(const std::string& run_dir) {
+  job::JobConfig config;
   config.run_dir = run_dir;
   config.data.format = "synthetic";
   config.data.batch_size = 64;

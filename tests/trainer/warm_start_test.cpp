@@ -88,7 +88,7 @@ class WarmStartTest : public testing::Test {
   json summary() const { return json::parse(std::ifstream(config_.run_dir + "/summary.json")); }
 
   TemporaryDirectory directory_;
-  JobConfig config_ = tiny_job(directory_.path() + "/first");
+  job::JobConfig config_ = tiny_job(directory_.path() + "/first");
   std::string from_;
 };
 

@@ -12,7 +12,4 @@ namespace satrap::app {
 /// call it once, from the main thread, before there are others.
 int main(int argc, char** argv);
 
-/// The `satrap-ps` program, a parameter-server shard; the same as `satrap ps`. Uses no libtorch.
-int ps_main(int argc, char** argv);
-
 }  // namespace satrap::app

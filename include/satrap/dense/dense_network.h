@@ -9,7 +9,8 @@
 #include <vector>
 
 #include "satrap/core/thread_pool.h"
-#include "satrap/dense/config.h"
+#include "satrap/dense/precision.h"
+#include "satrap/job/model_config.h"
 
 namespace satrap::dense {
 
@@ -37,7 +38,7 @@ struct InputShape {
 };
 
 /// Throws Error(kInvalidConfig) if the model cannot take these shapes, saying why.
-void check_model(const ModelConfig& model, const InputShape& shape);
+void check_model(const job::ModelConfig& model, const InputShape& shape);
 
 /// One batch for the dense network; host memory, row-major, borrowed for the call.
 struct DenseInput {
@@ -75,8 +76,8 @@ class DenseNetwork {
   static constexpr std::int64_t kMaxLanes = 16;  // each has a gradient of its own in memory
 
   /// Throws as check_model does. Parameters are initialised from `seed` alone.
-  static std::unique_ptr<DenseNetwork> create(const ModelConfig& model,
-                                              const DenseOptimizerConfig& optimizer,
+  static std::unique_ptr<DenseNetwork> create(const job::ModelConfig& model,
+                                              const job::DenseOptimizerConfig& optimizer,
                                               Precision precision,
                                               const InputShape& shape,
                                               std::uint64_t seed,

@@ -1,9 +1,13 @@
 #pragma once
 
 #include "satrap/core/cpu.h"
-#include "satrap/dense/config.h"
 
 namespace satrap::dense {
+
+/// Number format of the operands of matrix products; parameters, gradients, optimizer state and
+/// sums are fp32 always. kBf16 rounds the operands and the product (what autocast does). It is the
+/// faster one only on CPUs that multiply bf16 at a higher rate than fp32 (AMX; AMD since Zen 4).
+enum class Precision { kFp32, kBf16 };
 
 /// The precision in which a CPU multiplies matrices fastest, by what it is and not by the clock, so
 /// that the same machine always answers the same: bf16 with AMX, and on AMD's cores with

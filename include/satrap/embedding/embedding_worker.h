@@ -8,8 +8,8 @@
 
 #include "satrap/core/thread_pool.h"
 #include "satrap/data/batch.h"
-#include "satrap/embedding/feature_spec.h"
 #include "satrap/embedding/plan.h"
+#include "satrap/job/feature_spec.h"
 #include "satrap/ps/table.h"
 
 namespace satrap::embedding {
@@ -26,7 +26,7 @@ namespace satrap::embedding {
 class EmbeddingWorker {
  public:
   /// `tables[i]` has TableId i. All outlive the worker.
-  EmbeddingWorker(const std::vector<FeatureSpec>& features,
+  EmbeddingWorker(const std::vector<job::FeatureSpec>& features,
                   std::vector<ps::Table*> tables,
                   ThreadPool& pool);
   ~EmbeddingWorker();

@@ -3,14 +3,14 @@
 #include <cstdint>
 #include <vector>
 
-#include "satrap/embedding/feature_spec.h"
+#include "satrap/job/feature_spec.h"
 #include "satrap/ps/table_spec.h"
 
 namespace satrap::embedding {
 
 /// One feature with its place in the outputs.
 struct PlacedFeature {
-  FeatureSpec spec;
+  job::FeatureSpec spec;
   std::int64_t dim = 0;                  // of a row of its table
   FloatType weights = FloatType::kFp32;  // as they are where they are pooled from
   std::int64_t column = 0;               // first, in the pooled output
@@ -26,7 +26,8 @@ struct FeatureLayout {
   std::int64_t output_width = 0;
   std::int64_t mask_width = 0;
 
-  FeatureLayout(const std::vector<FeatureSpec>& specs, const std::vector<ps::TableSpec>& tables);
+  FeatureLayout(const std::vector<job::FeatureSpec>& specs,
+                const std::vector<ps::TableSpec>& tables);
 };
 
 }  // namespace satrap::embedding

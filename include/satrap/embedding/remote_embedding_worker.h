@@ -7,8 +7,8 @@
 
 #include "satrap/core/thread_pool.h"
 #include "satrap/data/batch.h"
-#include "satrap/embedding/feature_spec.h"
 #include "satrap/embedding/plan.h"
+#include "satrap/job/feature_spec.h"
 #include "satrap/ps/table_spec.h"
 
 namespace satrap::embedding {
@@ -22,7 +22,7 @@ namespace satrap::embedding {
 class RemoteEmbeddingWorker {
  public:
   /// `tables[i]` has TableId i.
-  RemoteEmbeddingWorker(const std::vector<FeatureSpec>& features,
+  RemoteEmbeddingWorker(const std::vector<job::FeatureSpec>& features,
                         const std::vector<ps::TableSpec>& tables,
                         ThreadPool& pool);
   ~RemoteEmbeddingWorker();

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <string>
 
-#include "satrap/trainer/config.h"
+#include "satrap/job/job_config.h"
 
 namespace satrap::trainer {
 
@@ -32,7 +32,7 @@ struct Exported {
 ///
 /// `out` appears complete or not at all. If it holds files already: Error(kInvalidConfig), unless
 /// they are an earlier export and `overwrite` is set. Reads table by table; needs little memory.
-Exported export_model(const JobConfig& config,
+Exported export_model(const job::JobConfig& config,
                       const std::string& checkpoint,
                       const std::string& out,
                       bool overwrite);

@@ -6,7 +6,7 @@
 #include <span>
 #include <string>
 
-#include "satrap/trainer/config.h"
+#include "satrap/job/job_config.h"
 
 namespace satrap::trainer {
 
@@ -30,7 +30,7 @@ struct PredictedRows {
 ///
 /// Throws Error(kInvalidConfig) if the checkpoint was trained on labels of other names, or in
 /// another order.
-PredictedRows predict(const JobConfig& config,
+PredictedRows predict(const job::JobConfig& config,
                       const std::string& checkpoint,
                       const std::atomic<bool>* stop,
                       const std::function<void(std::span<const float> probabilities)>& take);

@@ -10,8 +10,8 @@
 
 #include "satrap/core/grouped_auc.h"
 #include "satrap/data/loader.h"
-#include "satrap/trainer/cluster_config.h"
-#include "satrap/trainer/config.h"
+#include "satrap/job/cluster_config.h"
+#include "satrap/job/job_config.h"
 #include "satrap/trainer/metrics.h"
 
 namespace satrap::trainer {
@@ -32,7 +32,7 @@ struct Report {
 };
 
 struct TrainOptions {
-  ClusterConfig cluster = {};    // this process among those of the job
+  job::ClusterConfig cluster = {};  // this process among those of the job
   bool resume = false;           // continue from the newest checkpoint of the run directory, if any
   std::string resume_from = {};  // continue from this checkpoint
   bool overwrite = false;        // remove what an earlier run left in the run directory
@@ -56,7 +56,7 @@ struct TrainOutcome {
 /// directory. Blocks until the data ends, max_steps is reached or stop is set. Throws Error; the
 /// run directory then holds the last published checkpoint and no half-written one under a final
 /// name.
-TrainOutcome train(const JobConfig& config, const TrainOptions& options);
+TrainOutcome train(const job::JobConfig& config, const TrainOptions& options);
 
 /// Metrics of a model on the job's evaluation data.
 struct Evaluation {
@@ -72,7 +72,7 @@ struct Evaluation {
 
 /// Those of a checkpoint. Throws Error(kInvalidConfig) if it was trained on labels of other names,
 /// or in another order.
-Evaluation evaluate(const JobConfig& config,
+Evaluation evaluate(const job::JobConfig& config,
                     const std::string& checkpoint,
                     const std::atomic<bool>* stop);
 

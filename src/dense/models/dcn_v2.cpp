@@ -14,7 +14,7 @@ namespace {
 ///   logits = linear([x_L, h]), or a head of each label
 class DcnV2 : public Model {
  public:
-  DcnV2(const ModelConfig& config, const InputShape& shape, Layout& layout)
+  DcnV2(const job::ModelConfig& config, const InputShape& shape, Layout& layout)
       : num_numeric_(shape.num_numeric),
         width_(shape.num_numeric + shape.pooled_width()),
         deep_(layout, "deep", width_, config.hidden, {.dropout = config.dropout}),
@@ -106,7 +106,7 @@ class DcnV2 : public Model {
 
 }  // namespace
 
-std::unique_ptr<Model> make_dcn_v2(const ModelConfig& config,
+std::unique_ptr<Model> make_dcn_v2(const job::ModelConfig& config,
                                    const InputShape& shape,
                                    Layout& layout) {
   return std::make_unique<DcnV2>(config, shape, layout);

@@ -34,7 +34,7 @@ struct Place {
 /// elements go through the MLP, not the padding; an empty sequence gives zeros.
 class Attention {
  public:
-  Attention(const ModelConfig& config, Place place, std::size_t number, Layout& layout)
+  Attention(const job::ModelConfig& config, Place place, std::size_t number, Layout& layout)
       : place_(std::move(place)),
         unit_(layout,
               "attention." + std::to_string(number),
@@ -106,7 +106,7 @@ class Attention {
 /// where attended sequences and their masks are not among the numeric input and the embeddings.
 class Din : public Model {
  public:
-  Din(const ModelConfig& config,
+  Din(const job::ModelConfig& config,
       const InputShape& shape,
       const std::vector<Place>& places,
       Layout& layout) {
@@ -197,7 +197,7 @@ class Places {
  public:
   explicit Places(const InputShape& shape) : shape_(shape) {}
 
-  Place find(const AttendConfig& attend, const std::string& path) const {
+  Place find(const job::AttendConfig& attend, const std::string& path) const {
     const InputShape::Sequence& sequence = sequence_of(attend.sequence, path + ".sequence");
     const Columns query = query_of(attend.query, path + ".query");
     const std::int64_t width = shape_.field_widths[index(sequence.first_field)];
@@ -260,7 +260,7 @@ class Places {
 
 }  // namespace
 
-std::unique_ptr<Model> make_din(const ModelConfig& config,
+std::unique_ptr<Model> make_din(const job::ModelConfig& config,
                                 const InputShape& shape,
                                 Layout& layout) {
   std::vector<Place> places;

@@ -13,7 +13,7 @@ namespace {
 /// Without numeric input there is no b.
 class Dlrm : public Model {
  public:
-  Dlrm(const ModelConfig& config, const InputShape& shape, std::int64_t width, Layout& layout)
+  Dlrm(const job::ModelConfig& config, const InputShape& shape, std::int64_t width, Layout& layout)
       : width_(width),
         bottom_width_(shape.num_numeric > 0 ? width : 0),
         num_vectors_((bottom_width_ > 0 ? 1 : 0) + std::ssize(shape.field_widths)),
@@ -71,7 +71,7 @@ class Dlrm : public Model {
   }
 
  private:
-  static std::vector<std::int64_t> bottom_widths(const ModelConfig& config,
+  static std::vector<std::int64_t> bottom_widths(const job::ModelConfig& config,
                                                  const InputShape& shape,
                                                  std::int64_t width) {
     if (shape.num_numeric == 0) return {};
@@ -87,7 +87,7 @@ class Dlrm : public Model {
 
 }  // namespace
 
-std::unique_ptr<Model> make_dlrm(const ModelConfig& config,
+std::unique_ptr<Model> make_dlrm(const job::ModelConfig& config,
                                  const InputShape& shape,
                                  Layout& layout) {
   const std::int64_t width = equal_field_width("dlrm", shape);

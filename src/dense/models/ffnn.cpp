@@ -12,7 +12,7 @@ namespace {
 /// linear to 1 (for each label, see Top). A tower without layers passes its input on.
 class Ffnn : public Model {
  public:
-  Ffnn(const ModelConfig& config, const InputShape& shape, Layout& layout)
+  Ffnn(const job::ModelConfig& config, const InputShape& shape, Layout& layout)
       : batch_norm_(config.batch_norm),
         sparse_(layout,
                 "sparse",
@@ -67,8 +67,8 @@ class Ffnn : public Model {
   }
 
  private:
-  static bool has_relu(const ModelConfig& config) { return config.activation == "relu"; }
-  static MlpOptions tower_options(const ModelConfig& config) {
+  static bool has_relu(const job::ModelConfig& config) { return config.activation == "relu"; }
+  static MlpOptions tower_options(const job::ModelConfig& config) {
     return {.relu = has_relu(config),
             .relu_last = has_relu(config),
             .batch_norm = config.batch_norm,
@@ -91,7 +91,7 @@ class Ffnn : public Model {
 
 }  // namespace
 
-std::unique_ptr<Model> make_ffnn(const ModelConfig& config,
+std::unique_ptr<Model> make_ffnn(const job::ModelConfig& config,
                                  const InputShape& shape,
                                  Layout& layout) {
   return std::make_unique<Ffnn>(config, shape, layout);

@@ -41,7 +41,9 @@ class Logistic : public Model {
 
 }  // namespace
 
-std::unique_ptr<Model> make_logistic(const ModelConfig&, const InputShape& shape, Layout& layout) {
+std::unique_ptr<Model> make_logistic(const job::ModelConfig&,
+                                     const InputShape& shape,
+                                     Layout& layout) {
   if (!shape.field_widths.empty() && equal_field_width("logistic", shape) != 1) {
     throw Error(ErrorCode::kInvalidConfig,
                 concat("model 'logistic' needs tables of dim 1, got ", shape.field_widths[0]));

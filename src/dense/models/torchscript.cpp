@@ -210,7 +210,7 @@ class TorchScript : public Model {
 
 }  // namespace
 
-std::unique_ptr<Model> make_torchscript(const ModelConfig& config,
+std::unique_ptr<Model> make_torchscript(const job::ModelConfig& config,
                                         const InputShape& shape,
                                         Layout& layout) {
   return std::make_unique<TorchScript>(config.path, shape, layout);

@@ -20,7 +20,7 @@ struct Parts {
 /// arXiv:1606.07792, with single features in the wide part.
 class Wide : public Model {
  public:
-  Wide(const ModelConfig& config,
+  Wide(const job::ModelConfig& config,
        const InputShape& shape,
        std::int64_t width,
        const Parts& parts,
@@ -96,7 +96,7 @@ class Wide : public Model {
   std::optional<Linear> linear_;
 };
 
-std::unique_ptr<Model> make_wide(const ModelConfig& config,
+std::unique_ptr<Model> make_wide(const job::ModelConfig& config,
                                  const InputShape& shape,
                                  const Parts& parts,
                                  Layout& layout) {
@@ -113,17 +113,19 @@ std::unique_ptr<Model> make_wide(const ModelConfig& config,
 
 }  // namespace
 
-std::unique_ptr<Model> make_fm(const ModelConfig& config, const InputShape& shape, Layout& layout) {
+std::unique_ptr<Model> make_fm(const job::ModelConfig& config,
+                               const InputShape& shape,
+                               Layout& layout) {
   return make_wide(config, shape, {.products = true, .deep = false}, layout);
 }
 
-std::unique_ptr<Model> make_deepfm(const ModelConfig& config,
+std::unique_ptr<Model> make_deepfm(const job::ModelConfig& config,
                                    const InputShape& shape,
                                    Layout& layout) {
   return make_wide(config, shape, {.products = true, .deep = true}, layout);
 }
 
-std::unique_ptr<Model> make_wide_deep(const ModelConfig& config,
+std::unique_ptr<Model> make_wide_deep(const job::ModelConfig& config,
                                       const InputShape& shape,
                                       Layout& layout) {
   return make_wide(config, shape, {.products = false, .deep = true}, layout);

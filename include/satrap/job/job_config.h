@@ -1,0 +1,116 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "satrap/core/config.h"
+#include "satrap/data/config.h"
+#include "satrap/job/interval.h"
+#include "satrap/job/model_config.h"
+#include "satrap/job/table_config.h"
+
+namespace satrap::job {
+
+/// `train.early_stopping` of the configuration.
+struct EarlyStoppingConfig {
+  std::string metric = "auc";  // auc | gauc | logloss | ne
+  std::int64_t patience = 0;   // evaluations; 0: never stop early
+  double min_delta = 0.0;
+  void visit(ConfigVisitor& v);
+  bool is_on() const { return patience > 0; }
+};
+
+/// `train.warm_start` of the configuration.
+struct WarmStartConfig {
+  std::string from = "";  // empty: no warm start
+  std::vector<std::string> tables = {"*"};
+  bool dense = true;
+  std::string optimizer_state = "keep";  // keep | reset
+  void visit(ConfigVisitor& v);
+
+  bool is_on() const { return !from.empty(); }
+  bool keeps_state() const { return optimizer_state == "keep"; }
+};
+
+/// `train` of the configuration.
+struct TrainConfig {
+  std::string mode = "hybrid";     // sync | hybrid | async
+  std::int64_t staleness = 4;      // τ of hybrid
+  bool deterministic = false;      // lookups of step t read exactly E_{t-1-τ}
+  std::string precision = "fp32";  // fp32 | bf16 | auto
+  std::int64_t epochs = 1;
+  std::int64_t max_steps = 0;         // 0: until the data ends
+  std::int64_t threads = 0;           // 0: one per CPU
+  std::int64_t prefetch_batches = 4;  // planned ahead of the lookups
+  std::int64_t max_nonfinite_steps = 10;
+  std::int64_t metric_window = 100'000;  // examples of the progressive validation
+  std::string report_every = "10s";
+  std::string eval_every = "never";
+  bool tensorboard = false;
+  EarlyStoppingConfig early_stopping;
+  WarmStartConfig warm_start;
+  void visit(ConfigVisitor& v);
+
+  /// The bound in force: 0 in sync mode. Async has none; there it is how many steps lookups may
+  /// run ahead.
+  std::int64_t staleness_bound() const { return mode == "sync" ? 0 : staleness; }
+  bool is_async() const { return mode == "async"; }
+
+  /// Largest number of batches that are planned, looked up or trained on at any time.
+  std::int64_t max_in_flight() const { return prefetch_batches + staleness_bound() + 2; }
+};
+
+/// `embedding` of the configuration.
+struct EmbeddingConfig {
+  std::string store = "embedded";  // embedded | ps
+  std::string wire = "fp32";       // fp32 | bf16 | fp16
+  void visit(ConfigVisitor& v);
+};
+
+/// `cluster` of the configuration.
+struct ClusterOptions {
+  std::string timeout = "10min";
+  std::string heartbeat = "10s";
+  void visit(ConfigVisitor& v);
+
+  std::int64_t timeout_ms() const;
+  std::int64_t heartbeat_ms() const;
+};
+
+/// `checkpoint` of the configuration.
+struct CheckpointConfig {
+  std::string every = "10min";
+  std::int64_t keep = 3;
+  void visit(ConfigVisitor& v);
+};
+
+/// The whole configuration file of a job.
+struct JobConfig {
+  std::string run_dir;
+  std::string device = "auto";
+  std::int64_t seed = 1;
+  data::DataConfig data;
+  std::map<std::string, TableConfig> tables;
+  std::map<std::string, FeatureConfig> features;
+  ModelConfig model;
+  DenseOptimizerConfig dense_optimizer;
+  EmbeddingConfig embedding;
+  TrainConfig train;
+  CheckpointConfig checkpoint;
+  ClusterOptions cluster;
+  void visit(ConfigVisitor& v);
+
+  /// Rules that tie several fields together, but check_model. Throws Error(kInvalidConfig), with
+  /// the place of the value where `origins` knows it.
+  void validate(const ConfigOrigins& origins) const;
+};
+
+/// Reads, completes and validates a job file. Whether the model fits the features is not asked,
+/// which takes libtorch to find out: trainer::load_job does.
+JobConfig read_job(const std::string& path,
+                   const std::vector<std::string>& overrides,
+                   ConfigOrigins& origins);
+
+}  // namespace satrap::job

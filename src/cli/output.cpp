@@ -1,0 +1,18 @@
+#include "satrap/cli/output.h"
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+
+#include "satrap/core/error.h"
+
+namespace satrap::cli {
+
+void print(std::string_view text) {
+  errno = 0;
+  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0) {
+    throw Error(ErrorCode::kIo, concat("cannot write to standard output: ", std::strerror(errno)));
+  }
+}
+
+}  // namespace satrap::cli

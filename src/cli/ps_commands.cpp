@@ -1,0 +1,112 @@
+#include "satrap/cli/ps_commands.h"
+
+#include <memory>
+#include <new>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "satrap/cli/output.h"
+#include "satrap/cli/stop_signals.h"
+#include "satrap/core/error.h"
+#include "satrap/core/log.h"
+#include "satrap/core/resource.h"
+#include "satrap/net/endpoint.h"
+#include "satrap/net/tcp_store.h"
+#include "satrap/ps/shard_server.h"
+#include "src/cli/shard.h"
+
+namespace satrap::cli {
+namespace {
+
+struct PsArguments {
+  std::string config;
+  std::vector<std::string> overrides;
+  ShardOptions options;
+};
+
+/// Wherever memory is missing, whoever asks: a shard that cannot keep its rows is of no more use,
+/// and a thread that cannot say so would end the process without a word. Large blocks, of rows and
+/// messages, are not asked for in this way; they are errors of the request.
+[[noreturn]] void end_without_memory() {
+  constexpr std::string_view kText = "error: out of memory\n";
+  static_cast<void>(!write(STDERR_FILENO, kText.data(), kText.size()));
+  _exit(1);
+}
+
+int run_shard(const PsArguments& arguments) {
+  std::set_new_handler(end_without_memory);
+  const StopSignals signals;
+  ShardOptions options = arguments.options;
+  options.cluster = job::ClusterConfig::from_environment();
+  options.stop = &signals.stop();
+  serve_shard(arguments.config, arguments.overrides, options);
+  return 0;
+}
+
+struct StoreArguments {
+  std::string host = "127.0.0.1";
+  std::int64_t port = 0;
+};
+
+int serve_store(const StoreArguments& arguments) {
+  const StopSignals signals;
+  const std::string token = job::ClusterConfig::from_environment().token;
+  const net::TcpStoreServer server(arguments.host, arguments.port, token);
+  print(server.url() + "\n");
+  signals.wait();
+  return 0;
+}
+
+}  // namespace
+
+void add_ps_arguments(CLI::App& command, Action& chosen) {
+  auto arguments = std::make_shared<PsArguments>();
+  command.add_option("CONFIG", arguments->config, "The job, a YAML file")
+      ->required()
+      ->type_name("");
+  command
+      .add_option("OVERRIDES", arguments->overrides, "key.path=value ..., as the ranks get them")
+      ->type_name("");
+  command.add_option("--shard", arguments->options.shard, "Number of this shard, from 0")
+      ->required()
+      ->type_name("I");
+  command.add_option("--shards", arguments->options.num_shards, "Number of shards")
+      ->required()
+      ->type_name("N");
+  command
+      .add_option("--workers", arguments->options.num_workers,
+                  "Threads that work on rows; 0: one per CPU")
+      ->type_name("W");
+  command.footer(
+      "The environment says where the processes of the job meet: SATRAP_STORE (file:///DIR or\n"
+      "tcp://HOST:PORT), SATRAP_TOKEN (the job's secret), SATRAP_INTERFACE (network interface or\n"
+      "address to listen on, default 127.0.0.1). satrap-run sets them. Serves until SIGTERM.");
+  command.callback(
+      [&chosen, arguments] { chosen = [arguments] { return run_shard(*arguments); }; });
+}
+
+void add_ps_command(CLI::App& program, Action& chosen) {
+  add_ps_arguments(*program.add_subcommand("ps", "Serve one parameter-server shard of a job"),
+                   chosen);
+}
+
+void add_store_command(CLI::App& program, Action& chosen) {
+  CLI::App* command = program.add_subcommand(
+      "store", "Serve the store in which the processes of a job on several machines meet");
+  auto arguments = std::make_shared<StoreArguments>();
+  command->add_option("--host", arguments->host, "Address or network interface to listen on")
+      ->capture_default_str();
+  command->add_option("--port", arguments->port, "0: any free one")->capture_default_str();
+  command->footer(
+      "Prints its URL. SATRAP_TOKEN in the environment is what clients have to show. Serves until\n"
+      "SIGTERM.");
+  command->callback(
+      [&chosen, arguments] { chosen = [arguments] { return serve_store(*arguments); }; });
+}
+
+}  // namespace satrap::cli
