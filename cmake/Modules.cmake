@@ -57,11 +57,11 @@ function(satrap_program name)
 endfunction()
 
 # satrap_test_options(<target>): what the C++ of all tests is compiled and linked with. Tests look things
-# up in slow and obvious ways; optimising that costs more than it gives.
+# up in slow and obvious ways; optimising that, and more so what sanitizers make of it, costs more than it gives.
 function(satrap_test_options target)
   target_include_directories(${target} PRIVATE "${PROJECT_SOURCE_DIR}")
   target_compile_definitions(${target} PRIVATE SATRAP_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
-  target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)
+  target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1> $<$<CONFIG:Sanitize>:-O0>)
   target_link_libraries(${target} PRIVATE satrap_test_support GTest::gmock GTest::gtest_main)
 endfunction()
 
