@@ -38,7 +38,7 @@ ZipfSampler::ZipfSampler(std::int64_t size, double exponent)
   const std::int64_t corrected = std::min(size, kCorrectedRanks);
   reject_below_.assign(static_cast<std::size_t>(corrected) + 1, 0.0);
   for (std::int64_t rank = 2; rank <= corrected; ++rank) {
-    // Of the stretch of H that rounds to this rank, the last h(rank) belong to it.
+    // The last h(rank) of the interval of H that rounds to this rank belong to it.
     const auto x = static_cast<double>(rank);
     reject_below_[static_cast<std::size_t>(rank)] =
         (transformed(x + 0.5) - density(x) - begin_) / range_;

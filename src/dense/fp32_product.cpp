@@ -55,8 +55,8 @@ inline __attribute__((always_inline)) Vector finish(Vector sum,
   return tile.relu ? (sum < Vector{} ? Vector{} : sum) : sum;
 }
 
-// Of a row of a tile that is narrower than its vectors: the sums are in `row`, with room behind
-// them.
+// Finishes a row of a tile that is narrower than its vectors: the sums are in `row`, followed by
+// padding.
 void finish_part(const Tile& tile, float* out, const float* row) {
   for (std::int64_t c = 0; c < tile.cols; ++c) {
     float sum = row[c];

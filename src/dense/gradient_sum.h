@@ -22,7 +22,7 @@ class GradientSum {
  public:
   explicit GradientSum(std::int64_t num_parameters);
 
-  /// Of the next step. What is borrowed must last until finish() has returned.
+  /// Starts the next step. What is borrowed must last until finish() has returned.
   void begin(std::span<const float* const> lanes, const DenseNetwork::OnGradient& on_gradient);
 
   /// Whether advance() is wanted.

@@ -17,8 +17,8 @@ struct Output {
   std::vector<std::int64_t> hidden = {};  // widths
 };
 
-/// Of a vector that the labels share, the logits [rows, num_labels]: of label l an MLP `head.<l>`
-/// of [hidden..., 1]. One label without hidden layers is the linear layer `name`.
+/// Logits [rows, num_labels] from a vector that the labels share: label l has an MLP `head.<l>` of
+/// [hidden..., 1]. One label without hidden layers is the linear layer `name`.
 ///
 /// With dropout every hidden layer of a head has it, also the last, by draws that no other head
 /// has; x itself is left alone: whoever makes it drops out of it, for all labels alike (Top does).

@@ -120,7 +120,7 @@ class EmbeddingWorker::Impl {
   ThreadPool& pool_;
   Planner planner_;
   std::int64_t max_dim_ = 0;
-  // Of backward, reused from step to step.
+  // Used by backward, kept from step to step.
   std::vector<RowStep> steps_;                   // [num_tables]
   static constexpr std::int64_t kRowFloats = 3;  // its gradient, and scratch of two rows
   std::vector<float> row_floats_;                // [num_units, kRowFloats, max_dim]

@@ -26,7 +26,7 @@ class MemoryBlock {
 
   std::byte* data() const { return data_; }
 
-  /// Of the pages that a mapped block of `bytes` has.
+  /// Size of the pages that a mapped block of `bytes` has.
   static constexpr std::int64_t page_bytes(std::int64_t bytes) {
     return bytes >= kHugeBytes ? kHugePageBytes : kPageBytes;
   }

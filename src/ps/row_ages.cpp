@@ -115,7 +115,7 @@ void RowAges::choose_oldest(const Group& group,
   const auto last = candidates_.begin() + num_chosen - 1;
   std::nth_element(candidates_.begin(), last, candidates_.end(),
                    [](const auto& a, const auto& b) { return a.last_asked < b.last_asked; });
-  // Of those as old as the last one that goes, the lowest ids: only their keys are looked at.
+  // Ties with the last one evicted are broken by the lowest id: only their keys are looked at.
   const std::uint32_t limit = last->last_asked;
   const auto tied = std::partition(candidates_.begin(), candidates_.end(),
                                    [&](const auto& c) { return c.last_asked < limit; });

@@ -78,7 +78,7 @@ class RowAges {
   std::vector<Group> groups_;
   std::int64_t resident_bytes_ = 0;  // of lists
 
-  // Of choose, kept for their memory.
+  // Scratch of choose, kept for its memory.
   std::vector<Candidate> candidates_;
   std::vector<std::uint32_t> chosen_rows_;
   std::vector<Row> chosen_;

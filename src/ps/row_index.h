@@ -30,7 +30,7 @@ class RowIndex {
  public:
   static constexpr std::int64_t kMaxSlots = std::int64_t{1} << 17;
 
-  /// Of partition number `partition`, which only decides at which loads segments are full.
+  /// The number of the partition only decides at which loads segments are full.
   RowIndex(std::int64_t partition, std::int64_t num_shards);
 
   /// Row of `key`, or nullptr. `position`, here and below: position_in_shard(key).

@@ -43,7 +43,7 @@ class RowMemory {
   /// partition, else -1.
   std::int64_t number_of(const std::byte* address, std::int64_t num_rows) const;
 
-  /// Of one partition with `num_rows` rows: its share.
+  /// The share of one partition with `num_rows` rows.
   std::int64_t resident_bytes(std::int64_t num_rows) const;
 
  private:

@@ -38,7 +38,7 @@ ShardLayout layout_of(const std::vector<TableSpec>& tables, const ShardServerOpt
   return layout;
 }
 
-/// Of whole rows: their size in floats takes the place of the dim.
+/// The layout of whole rows: their size in floats takes the place of the dim.
 ShardLayout row_layout_of(const std::vector<TableSpec>& tables, ShardLayout layout) {
   layout.dims.clear();
   for (const TableSpec& table : tables) {

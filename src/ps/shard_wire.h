@@ -80,7 +80,7 @@ static_assert(sizeof(DensePrefix) == 64);
 /// Requests a client may have unanswered on one connection.
 inline constexpr std::int64_t kMaxInFlight = 16;
 
-/// Of these, pulls: their answers are as large as all memory for rows on the way.
+/// Pulls among them: their answers are as large as all memory for rows in flight.
 inline constexpr std::int64_t kMaxPulls = 8;
 
 inline std::string shard_name(std::int64_t shard) { return "shard/" + std::to_string(shard); }

@@ -78,7 +78,7 @@ class ShardWorker {
   std::vector<Item> inbox_;
   bool stop_ = false;
 
-  // Of its own thread.
+  // Used by its own thread only.
   RunningJob* job_ = nullptr;
   std::optional<StepClock> clock_;
   std::vector<OpenStep*> waiting_;  // pulls, in the order in which they came

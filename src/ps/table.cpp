@@ -189,7 +189,7 @@ RowPointer Table::find_or_insert_one(Key key, std::int64_t step) {
   return row;
 }
 
-/// Of candidates: whether `step` is the one that admits the id; else it counts, for all ranks once.
+/// Counts a candidate, once per step for all ranks, and tells whether `step` admits its id.
 bool Table::sight(Key key, std::int64_t step, std::int64_t admit_after) {
   const std::uint64_t position = position_of(key);
   Partition& partition = partition_with(position);

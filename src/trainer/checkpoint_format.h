@@ -37,7 +37,8 @@ struct Manifest {
     std::vector<std::string> files;
     std::int64_t dim = 0, row_bytes = 0, rows = 0;
 
-    /// Of its rows, unless they are packed. Throws Error(kCorrupt) for names that do not exist.
+    /// The layout of its rows, unless they are packed. Throws Error(kCorrupt) for names that do not
+    /// exist.
     RowLayout layout() const;
   };
   struct Tensor {

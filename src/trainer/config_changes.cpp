@@ -16,7 +16,7 @@
 namespace satrap::trainer {
 namespace {
 
-/// Of keys that begin and end so (names in between may hold dots).
+/// Concerns keys that begin and end like this (names in between may hold dots).
 struct Rule {
   std::string_view begin, end;
   ChangeKind kind;

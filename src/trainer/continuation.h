@@ -26,9 +26,9 @@ Continuation compare_with_checkpoint(const std::string& checkpoint, const job::J
 
 /// For whoever uses a checkpoint's network without continuing the run: throws
 /// Error(kInvalidConfig), naming both, unless the configuration's labels have the names of the
-/// checkpoint's, in their order. Of a single label not given by `data.schema.labels`, here or
-/// there, the name is only that of a column and does not count. A configuration that cannot be
-/// found or understood is taken as by compare_with_checkpoint. `advice` ends the message.
+/// checkpoint's, in their order. The name of a single label not given by `data.schema.labels`, here
+/// or there, is only that of a column and does not count. A configuration that cannot be found or
+/// understood is taken as by compare_with_checkpoint. `advice` ends the message.
 void check_labels(const std::string& checkpoint,
                   const job::JobConfig& config,
                   const std::string& advice = "");

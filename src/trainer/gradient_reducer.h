@@ -41,7 +41,7 @@ class GradientReducer {
   const std::int64_t timeout_ms_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  // Of the step under way; stretches are counted from the end.
+  // The step under way; stretches are counted from the end.
   std::span<float> gradient_;
   std::int64_t num_ready_ = 0, num_summed_ = 0;
   bool stopped_ = false;

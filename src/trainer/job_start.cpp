@@ -36,7 +36,7 @@ RunDirectory::Mode mode_of(const TrainOptions& options) {
   return options.overwrite ? RunDirectory::Mode::kOverwrite : RunDirectory::Mode::kFresh;
 }
 
-/// Of a run that begins.
+/// The start of a new run.
 Json fresh_start(const job::JobConfig& config, const data::Schema& schema) {
   return {{"warm_start", config.train.warm_start.is_on() ? warm_start_checkpoint(config) : ""},
           {"checkpoint", ""},

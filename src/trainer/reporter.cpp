@@ -99,7 +99,7 @@ void Reporter::add(std::span<const float> probabilities,
   examples_here_ += global_rows;
 }
 
-/// Of several labels those of the first, and of each by its name.
+/// With several labels: the metrics of the first, then of each by its name.
 Json Reporter::window_json(const Metrics& first) const {
   Json json = metrics_json(first);
   const std::vector<data::NamedLabelConfig>& labels = sources_.schema.labels;

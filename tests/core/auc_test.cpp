@@ -60,7 +60,7 @@ TEST(Auc, RefusesWrongSizesAndLabels) {
 }
 
 TEST(Auc, SplitsFractionalLabelsBetweenTheClasses) {
-  // Row 0 is 1/4 positive and 3/4 negative, row 1 the reverse. Of the 1 x 1 pairs, 9/16 are won by
+  // Row 0 is 1/4 positive and 3/4 negative, row 1 the reverse. 9/16 of the 1 x 1 pairs are won by
   // row 1, 1/16 by row 0, and 6/16 are a row against itself.
   EXPECT_DOUBLE_EQ(auc(Floats{.1F, .2F}, Floats{.25F, .75F}), (9 + 0.5 * 6) / 16);
 }

@@ -163,7 +163,7 @@ inline std::vector<float*> parameters(DenseNetwork& network) {
   return pointers;
 }
 
-/// Of the instances of a suite over cases.
+/// Names the instances of a suite over cases.
 inline const auto name_of_case = [](const auto& test) { return test.param.name; };
 
 }  // namespace satrap::dense

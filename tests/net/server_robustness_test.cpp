@@ -246,8 +246,7 @@ TEST_F(NetTest, ClientThatDiesBeforeItsGlooConnectionIsGoneAtOnce) {
   EXPECT_TRUE(eventually([&] { return server->num_connections() == 0; }));
 }
 
-// Of the two ends of a connection, Gloo lets the one with the higher address connect, and the other
-// wait.
+// Gloo lets the end of a connection with the higher address connect, and the other wait.
 std::string highest_gloo_address() {
   sockaddr_in address{};
   address.sin_family = AF_INET;

@@ -49,7 +49,7 @@ train: {{mode: hybrid, staleness: 4, deterministic: true, threads: 1, report_eve
 checkpoint: {{every: 20 steps, keep: 2}}
 cluster: {{timeout: {TIMEOUT_S}s, heartbeat: {HEARTBEAT_S}s}}
 """
-# Of the job that runs out of memory: rows that take some.
+# For the job that runs out of memory: rows that take some.
 LARGE = ("tables.default.dim=64", "data.synthetic.cardinalities=[100,1000,500000,500000]",
          "data.synthetic.min_ids=[1,0,40,40]", "data.synthetic.max_ids=[1,4,40,40]",
          "checkpoint.every=50 steps")

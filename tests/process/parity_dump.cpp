@@ -5,7 +5,7 @@
 //   parity_dump JOB.yaml      (input and output lie beside the job)
 //
 // A job has `steps` batches of `rows` rows: files batch<step>.{labels,numeric,offsets,ids,weights},
-// raw, laid out as data::Batch; batch<step>.two_labels has the labels of cases of two. Of every
+// raw, laid out as data::Batch; batch<step>.two_labels has the labels of cases of two. For every
 // case, <case>.f32 holds the tensors that <case>.json lists.
 
 #include <cstddef>

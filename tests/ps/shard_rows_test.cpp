@@ -170,7 +170,7 @@ TEST_F(ShardRows, APutWhileASnapshotIsWrittenIsNotInItButInTheNext) {
     for (const Row& row : fetch(*clients[0], keys)) expected[header_in(row).key] = floats_in(row);
 
     clients[0]->begin_snapshot(10);
-    // Of later steps, and of earlier ones too.
+    // Puts of later steps, and of earlier ones.
     put(*clients[0], 11, keys, some_rows(tables_, keys, 2));
     put(*clients[0], 3, keys, some_rows(tables_, keys, 3));
     std::vector<SnapshotFile> files;

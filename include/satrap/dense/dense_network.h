@@ -48,7 +48,7 @@ struct DenseInput {
   std::span<const float> labels;   // [num_rows, num_labels], in [0, 1]; may be empty for predict
   std::int64_t step = 0;           // of training, from 1; chooses the dropout mask, unused without
 
-  // Of a rank's share of a global batch:
+  // For a batch that is one rank's share of a global batch:
   std::int64_t loss_rows = 0;  // rows whose mean the loss is, for the gradients; 0: num_rows
   std::int64_t first_row = 0;  // number of the first one in the global batch, for the dropout mask
 };

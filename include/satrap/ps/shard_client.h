@@ -28,14 +28,14 @@ class StepRows {
   StepRows(StepRows&&) noexcept;
   StepRows& operator=(StepRows&&) noexcept;
 
-  /// Of wait(): weights()[u] has the weights of the u-th key, [dim] floats of its table, valid
-  /// until the next pull or lookup with this object.
+  /// Filled by wait(): weights()[u] are the weights of the u-th key, [dim] floats of its table,
+  /// valid until the next pull or lookup with this object.
   std::span<const float* const> weights() const;  // [num_keys]
 
-  /// Of prepare_push(): where the gradient of the u-th key is to be written, [dim] floats.
+  /// Filled by prepare_push(): where the gradient of the u-th key is to be written, [dim] floats.
   std::span<float* const> gradients() const;  // [num_keys]
 
-  /// Of wait(), for a pull: v of the E_v that was read, the smallest over the shards.
+  /// Set by wait() after a pull: v of the E_v that was read, the smallest over the shards.
   std::int64_t read_version() const;
 
   struct State;
@@ -76,7 +76,7 @@ class ShardClient {
     std::int64_t rank = 0;
     std::int64_t num_shards = 1;
 
-    /// Of weights and gradients on the wire; rows themselves stay as they are.
+    /// How weights and gradients are sent; whole rows are sent as they are.
     FloatType encoding = FloatType::kFp32;
 
     /// For one request, waiting for other ranks included: how long nobody may make progress.

@@ -64,8 +64,8 @@ struct Evaluation {
   double auc = 0.0, logloss = 0.0, ne = 0.0, calibration = 0.0;
   std::optional<GroupedAuc> grouped = {};  // with data.group_by
 
-  /// Of several labels: those of each, by its name and in their order. The numbers above are then
-  /// those of the first.
+  /// With several labels: the metrics of each, in their order. The numbers above are those of the
+  /// first.
   std::vector<Evaluation> labels = {};
   std::string label = {};
 };

@@ -17,7 +17,7 @@ const COUNTS = ['examples', 'groups'];
 const metricName = (name) => name.replace(/(^|\.)logloss$/, '$1loss');
 const lastPart = (name) => name.slice(name.lastIndexOf('.') + 1);
 
-// Of several labels each has its metrics: labels.<label>.<metric>.
+// Each of several labels has its metrics: labels.<label>.<metric>.
 function titleOf(name) {
   const [, label, metric] = /^labels\.(.+)\.([^.]+)$/.exec(name) ?? [];
   return label === undefined ? TITLES[name] ?? name : `${TITLES[metric] ?? metric} of ${label}`;
@@ -140,7 +140,7 @@ const runEntries = () => (single ? [] : runs.map(({name}, r) => entry({colour: r
 
 // Curves of one or two kinds of a thing, such as training and evaluation. kinds: [{name, dotted,
 // pointsOf(run)}].
-// Of one run the kinds differ in colour and line; of several, runs in colour and kinds in line.
+// For one run the kinds differ in colour and line; for several, runs differ in colour and kinds in line.
 // Null if there is nothing to show.
 function curves(title, yKind, fromZero, kinds) {
   const hasValues = ({points}) => points.some(([, y]) => isNumber(y));

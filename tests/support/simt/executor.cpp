@@ -196,7 +196,7 @@ class Block {
     __builtin_unreachable();
   }
 
-  /// Of one lane, on its fiber: the kernel, from its start to the switch at which the next block
+  /// Runs one lane, on its fiber: the kernel, from its start to the switch at which the next block
   /// finds the fiber.
   void lane_main() {
     kernel_();
