@@ -169,7 +169,7 @@ class Direction {
   void deliver(Clock::time_point now) {
     while (!in_flight_.empty() && in_flight_.front()->due <= now) {
       std::unique_ptr<Packet>& packet = in_flight_.front();
-      // A receiver without room loses the packet, as behind any other link.
+      // A receiver without room loses the packet, as on any other link.
       [[maybe_unused]] const ssize_t written = write(to_, packet->bytes.data(), packet->size);
       spare_.push_back(std::move(packet));
       in_flight_.pop_front();

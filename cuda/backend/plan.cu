@@ -11,7 +11,7 @@ namespace satrap::backend {
 
 namespace {
 
-constexpr std::uint64_t kUnusedTag = ~std::uint64_t{0};  // sorts behind all tags
+constexpr std::uint64_t kUnusedTag = ~std::uint64_t{0};  // sorts after all tags
 constexpr int kLog2BagLanes = 3;                         // lanes that share a bag
 
 /// What a bag's ids are multiplied with; weights are summed in the order of the bag.

@@ -19,7 +19,7 @@ Starts a satrap job of many processes and sees it through: N parameter-server sh
 
 EPILOG = """\
 output
-  Lines of all processes appear on standard error behind the name of their process; rank 0's
+  Lines of all processes appear on standard error after the name of their process; rank 0's
   standard output passes through to standard output. DIR/attempt-0/rank-0.log, .../shard-1.log hold
   everything one process wrote. Standard input of all processes is empty.
 
@@ -27,7 +27,7 @@ failures
   A process that ends with a status other than 0, or a shard that ends while ranks run, ends the
   attempt: all others get SIGTERM, and SIGKILL after 3 s. Then the next attempt starts with
   `train --resume`, from the last checkpoint, at most --max-restarts times. Status 2, a wrong
-  configuration, is never tried again. --resume, --resume-from and --overwrite behind `--` are for
+  configuration, is never tried again. --resume, --resume-from and --overwrite after `--` are for
   attempt 0 only. A rank that hangs after rank 0 has finished is killed after --grace; the job is
   complete all the same. A process that is stopped (SIGSTOP) for longer than --grace is killed, which
   is a failure like any other.
@@ -61,7 +61,7 @@ ranks started by torchrun, Slurm or Kubernetes
 class Parser(argparse.ArgumentParser):
     def error(self, message):
         if message.startswith("unrecognized arguments"):
-            message += "; flags of `satrap train` go behind `--`"
+            message += "; flags of `satrap train` go after `--`"
         print(f"error: {message}; see `satrap-run --help`", file=sys.stderr)
         raise SystemExit(USAGE_STATUS)
 
@@ -70,7 +70,7 @@ class Parser(argparse.ArgumentParser):
 class Options:
     config: str
     settings: list  # key.path=value
-    train_flags: list  # what stood behind `--`
+    train_flags: list  # what stood after `--`
     ps: int
     nproc: int
     nnodes: int

@@ -41,7 +41,7 @@ double tau(double x) {
 
 void DistinctEstimate::add(std::uint64_t id) {
   const std::uint64_t hash = hash64(id + 0x9E3779B97F4A7C15ULL);
-  // The position of the first set bit behind the index, from 1; 64 - kIndexBits + 1 if there is
+  // The position of the first set bit after the index, from 1; 64 - kIndexBits + 1 if there is
   // none.
   const std::uint64_t rest = (hash << kIndexBits) | (std::uint64_t{1} << (kIndexBits - 1));
   const auto first_one = static_cast<std::uint8_t>(std::countl_zero(rest) + 1);

@@ -53,7 +53,7 @@ struct RowRange {
 /// The part of a pass that is piece number `piece`, counted from 0 at the beginning of the pass: at
 /// most `piece_rows` rows of one turn of the split, within first_row .. end_row - 1; empty pieces
 /// are possible, at the beginning. Consecutive pieces give all rows of the pass, in order; `first`
-/// of a piece behind the last row is at least `end_row`.
+/// of a piece after the last row is at least `end_row`.
 RowRange piece_of_pass(const RowPass& pass,
                        std::int64_t end_row,
                        std::int64_t piece_rows,

@@ -14,7 +14,7 @@ void TextBlock::reserve(std::int64_t bytes, std::int64_t kept) {
   if (bytes <= capacity) return;
   auto larger = std::make_unique_for_overwrite<char[]>(static_cast<std::size_t>(bytes + kPadding));
   if (kept > 0) std::memcpy(larger.get(), buffer.get(), static_cast<std::size_t>(kept));
-  // What lies behind the text is read eight bytes at a time, never used.
+  // What follows the text is read eight bytes at a time, never used.
   std::memset(larger.get() + kept, 0, static_cast<std::size_t>(bytes + kPadding - kept));
   buffer = std::move(larger);
   capacity = bytes;

@@ -17,7 +17,7 @@ constexpr std::size_t kShownBytes = 40;  // of a field in a message
 
 bool is_digit(char c) { return static_cast<unsigned char>(c - '0') < 10; }
 
-/// Digits from p on as a number, at most 18, so that it fits. Moves p behind them.
+/// Digits from p on as a number, at most 18, so that it fits. Moves p past them.
 std::uint64_t take_digits(const char*& p) {
   std::uint64_t value = 0;
   for (int i = 0; i < 18 && is_digit(*p); ++i, ++p) {
@@ -242,7 +242,7 @@ const char* RowParser::find_field(const char* p,
 }
 
 /// A field in quotes (RFC 4180: a quote within is doubled). `p` moves from the opening quote to the
-/// delimiter or '\n' behind the field.
+/// delimiter or '\n' after the field.
 bool RowParser::unquote(const char*& p, const RowLayout::Column& column, std::string_view& field) {
   const char* begin = ++p;
   unquoted_.clear();
@@ -263,7 +263,7 @@ bool RowParser::unquote(const char*& p, const RowLayout::Column& column, std::st
   while (*p == ' ' || (*p == '\t' && delimiter_ != '\t')) ++p;
   if (*p == '\r' && p[1] == '\n') ++p;
   if (*p == delimiter_ || *p == '\n') return true;
-  return fail_quotes(column, "text behind a closing quote");
+  return fail_quotes(column, "text after a closing quote");
 }
 
 bool RowParser::consume(const RowLayout::Consumer& consumer,

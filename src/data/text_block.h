@@ -13,7 +13,7 @@ inline bool is_blank_line(const char* line) {
   return *line == '\n' || (*line == '\r' && line[1] == '\n');
 }
 
-/// Some whole lines of one file. The text ends with '\n' and kPadding bytes behind it may be read.
+/// Some whole lines of one file. The text ends with '\n' and kPadding bytes after it may be read.
 struct TextBlock {
   static constexpr std::int64_t kPadding = 64;
 

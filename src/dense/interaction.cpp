@@ -82,7 +82,7 @@ void dot_interaction(ConstMatrix first,
         for (std::int64_t t = 0; t < kTile; ++t) store(products + (i + t) * s.n_padded + j, acc[t]);
       }
     }
-    // Whole Lanes are copied: what a row writes behind its end is overwritten by the rows after it.
+    // Whole Lanes are copied: what a row writes past its end is overwritten by the rows after it.
     float* target = line;
     for (std::int64_t i = 1; i < s.n; target += i++) {
       for (std::int64_t j = 0; j < i; j += kLanes) {

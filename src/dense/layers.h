@@ -64,7 +64,7 @@ struct MlpOptions {
   std::int64_t inputs_per_row = 1;
 };
 
-/// Linear layers one behind the other, named `name`.0, `name`.1, ...
+/// Linear layers one after the other, named `name`.0, `name`.1, ...
 class Mlp {
  public:
   Mlp(Layout& layout,

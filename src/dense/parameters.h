@@ -35,7 +35,7 @@ using BufferId = std::size_t;
 using ScratchId = std::size_t;
 
 /// What a model consists of, collected while its layers are constructed: parameters and buffers,
-/// one behind the other in flat memory, and the matrices a pass over rows needs (width of each).
+/// one after the other in flat memory, and the matrices a pass over rows needs (width of each).
 class Layout {
  public:
   ParameterId add_parameter(std::string name,

@@ -202,7 +202,7 @@ void Session::occupy_reply_slot(const RequestHeader& header) {
   slot.is_busy = true;
 }
 
-// The reading thread waits for it: whatever else the client sends comes behind it anyway.
+// The reading thread waits for it: whatever else the client sends comes after it anyway.
 void Session::receive_bulk(Received& request) {
   const std::int64_t bytes = request.header.payload_bytes;
   try {

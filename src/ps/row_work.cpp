@@ -15,7 +15,7 @@ constexpr std::size_t kAhead = 8;           // rows between asking for one and r
 
 std::size_t index(std::int64_t i) { return static_cast<std::size_t>(i); }
 
-/// Copies the weights of `rows` to `out`, one behind the other.
+/// Copies the weights of `rows` to `out`, one after the other.
 void gather(const RowLayout& layout, std::span<const RowPointer> rows, float* out) {
   if (layout.weight_type != FloatType::kFp32) {
     for (std::size_t i = 0; i < rows.size(); ++i, out += layout.dim) {

@@ -86,7 +86,7 @@ class ShardClient::Impl {
   void write_prefix(const net::RequestBuffer& request, std::uint32_t flags) const;
   net::RequestBuffer plain_request(std::uint32_t flags = 0) const;
 
-  /// A prefix, a shard's keys and room for more behind them, at the end of the payload.
+  /// A prefix, a shard's keys and room for more after them, at the end of the payload.
   net::RequestBuffer request_of_keys(const StepRows::State& rows,
                                      std::int64_t shard,
                                      std::span<const Key> keys,

@@ -66,7 +66,7 @@ struct Manifest {
   static Manifest read(const std::string& directory);
 
   /// Where rank `rank` of `num_ranks` continues: where it stopped, or, with another number of
-  /// ranks, behind the last row that any of them has had.
+  /// ranks, after the last row that any of them has had.
   data::DataPosition position_of(std::int64_t rank, std::int64_t num_ranks) const;
 };
 

@@ -42,7 +42,7 @@ std::vector<ps::ShardJob::RowFile> row_files(const std::string& checkpoint,
                                              const Manifest::Table& saved,
                                              std::int32_t table);
 
-/// All dense tensors, one behind the other.
+/// All dense tensors, one after the other.
 std::vector<float> read_dense(const std::string& checkpoint, const Manifest& manifest);
 
 /// As load_checkpoint, but for the rows: the tables stay empty.

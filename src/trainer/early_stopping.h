@@ -25,7 +25,7 @@ class EarlyStopping {
 
   explicit EarlyStopping(const job::EarlyStoppingConfig& config);
 
-  /// Continues behind `state`; starts afresh if that is of another metric.
+  /// Continues after `state`; starts afresh if that is of another metric.
   void restore(const State& state);
 
   /// The metric is better if it differs from the best so far by more than min_delta; an undefined

@@ -166,7 +166,7 @@ TEST_F(CsvReader, AQuoteThatIsNotClosedOnItsLineIsRefused) {
   EXPECT_EQ(result.bad[0], shown(2,
                                  "column 'f': a quote is not closed on its line (line ends "
                                  "within quotes are not read)"));
-  EXPECT_EQ(result.bad[2], shown(4, "column 'f': text behind a closing quote"));
+  EXPECT_EQ(result.bad[2], shown(4, "column 'f': text after a closing quote"));
 }
 
 TEST_F(CsvReader, QuotesMayHaveNoMeaning) {

@@ -102,7 +102,7 @@ struct Batch {
     grad_pooled.resize(pooled.size());
   }
 
-  // Sequences of every length from 0. What is behind their ends stays random: nobody may read it.
+  // Sequences of every length from 0. What follows their ends stays random: nobody may read it.
   void make_mask(const InputShape::Sequence& sequence, std::int64_t stride, std::uint64_t seed) {
     const RandomStream random{seed};
     for (std::int64_t r = 0; r < rows; ++r) {

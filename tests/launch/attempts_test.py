@@ -215,7 +215,7 @@ class Usage(LauncherTest):
         self.refuse(says="CONFIG")
         self.refuse("--ps", -1, "job.yaml", says="must be at least 0, got -1")
         self.refuse("--ps", "two", "job.yaml", says="two")
-        self.refuse("job.yaml", "--resume", says="go behind `--`")
+        self.refuse("job.yaml", "--resume", says="go after `--`")
         self.refuse("job.yaml", "seed", says="key.path=value")
         self.refuse("--nnodes", 2, "job.yaml", says="--master-addr", env=token)
         self.refuse("--nnodes", 2, "--master-addr", "127.0.0.1", "job.yaml", says="SATRAP_TOKEN")

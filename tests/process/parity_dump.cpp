@@ -106,7 +106,7 @@ std::vector<ParityBatch> read_batches(const ParityJob& job, const std::string& f
   return batches;
 }
 
-/// Tensors one behind the other in a file, listed in another.
+/// Tensors one after the other in a file, listed in another.
 class Dump {
  public:
   explicit Dump(const std::string& stem) : stem_(stem), values_(stem + ".f32") {}

@@ -65,7 +65,7 @@ TEST_F(ShardDense, EveryOptimizerGivesTheBitsOfOneProcess) {
                      expected.first.data(), expected.second.data(), 0, kSize, 0.5F, 0.01,
                      expected.num_updates += 1.0);
       }
-      const auto values = only->pull_dense_state(kSize);  // comes behind the pushes
+      const auto values = only->pull_dense_state(kSize);  // comes after the pushes
       EXPECT_EQ(values.parameters, expected.parameters);
       EXPECT_EQ(values.first, expected.first);
       EXPECT_EQ(values.second, expected.second);

@@ -216,7 +216,7 @@ TEST_F(ShardRows, PutsOverConnectionsThatBreakAreAppliedOnce) {
       errors[i] = message_of([&] {
         for (std::uint32_t n = 1; n <= kPuts; ++n) {
           put(client, n, keys_of[i], some_rows(tables_, keys_of[i], n));
-          // Nothing older comes behind it.
+          // Nothing older comes after it.
           for (const Row& row : fetch(client, keys_of[i])) {
             ASSERT_EQ(floats_in(row), floats_in(some_row(tables_, header_in(row).key, n)));
           }

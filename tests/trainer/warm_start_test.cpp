@@ -27,7 +27,7 @@ using testing::Each;
 using testing::HasSubstr;
 using testing::Not;
 
-/// Rows of one table of a checkpoint: the id to the floats behind the header.
+/// Rows of one table of a checkpoint: the id to the floats after the header.
 using Rows = std::map<std::uint64_t, std::vector<float>>;
 
 Rows rows_of(const std::string& checkpoint, const std::string& table) {

@@ -88,7 +88,7 @@ void commit_rows(const CacheView& cache,
                  StreamRef stream);
 
 /// pool forward: output vector = Σ coefficient * weights over the bag's ids in order, by fma from
-/// 0; zeros for an empty bag, a missing row, and behind the end of a sequence. Sums are fp32,
+/// 0; zeros for an empty bag, a missing row, and after the end of a sequence. Sums are fp32,
 /// rounded to the output's type once. Writes padded_dim elements per vector, and nothing between
 /// vectors.
 void pool_forward(const CacheView& cache,

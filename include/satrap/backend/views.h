@@ -21,7 +21,7 @@ struct alignas(16) Count4 {
 };
 
 /// One feature of a batch: where its vectors are in the output. A pooled feature has one vector per
-/// batch row; a sequence has max_length of them, one behind the other.
+/// batch row; a sequence has max_length of them, one after the other.
 struct BagFeature {
   std::int64_t first_vector;  // number of its first output vector: those of earlier features
   std::int64_t column;  // where its vectors begin in a row of the output, in elements; 4 | column

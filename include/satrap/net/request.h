@@ -31,7 +31,7 @@ class RequestBuffer {
   /// Memory for `bytes` of payload, not initialised, aligned to 64 bytes.
   RequestBuffer(const Endpoint& endpoint, std::int64_t bytes);
 
-  /// A copy of `parts`, one behind the other.
+  /// A copy of `parts`, one after the other.
   RequestBuffer(const Endpoint& endpoint, std::initializer_list<std::span<const std::byte>> parts);
 
   std::span<std::byte> payload() const;

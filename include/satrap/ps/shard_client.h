@@ -178,7 +178,7 @@ class ShardClient {
   void put_dense(const DenseVectors& values, const DenseOptimizer& optimizer);
 
   /// Sends a gradient [num_parameters], which the shards apply as it arrives, once, with this
-  /// factor and learning rate, and asks for the parameters behind it. `step` ascends from one to
+  /// factor and learning rate, and asks for the parameters that result. `step` ascends from one to
   /// the next. Returns at once while fewer than kMaxDenseExchanges are under way.
   void exchange_dense(std::int64_t step,
                       std::span<const float> gradient,

@@ -19,7 +19,7 @@ struct PredictedRows {
 /// Calls `take` with the probability of every line of the job's evaluation data, in order, some
 /// lines at a time (of several labels one probability of each, line by line: [lines, labels]), by
 /// the model of a checkpoint (or the newest of a directory). A line without a usable row, a bad or
-/// a blank one, has NaN, so that nothing behind it moves; bad ones are shown in the log, or end it
+/// a blank one, has NaN, so that no later one moves; bad ones are shown in the log, or end it
 /// with Error(kInvalidData) if data.on_bad_row is stop. Ids that were never trained count with
 /// their initial weights, as in evaluation. Returns early once `stop` is set (may be null).
 ///
