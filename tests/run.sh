@@ -1,8 +1,8 @@
 #!/bin/bash
 # Sets this machine up and runs every check of the project:
-#   tests/run.sh [release|debug|asan|tsan|cuda|tidy|all]...      (default: all = release asan tsan tidy cuda)
-# A preset is built and its tests are run; tidy is clang-tidy. Every stage is run even where one before
-# it failed. The last line counts the tests of all stages; the exit status is 0 only if none failed.
+#   tests/run.sh [quick|release|debug|asan|tsan|cuda|tidy|all]...    (default: all = release asan tsan tidy cuda)
+# A preset is built and its tests are run; tidy is clang-tidy; quick is what of release a change needs that is not
+# yet committed. Every stage is run even where one before it failed. The last line counts the tests of all stages; the exit status is 0 only if none failed.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 
@@ -21,9 +21,30 @@ without_aslr() {
   if setarch -R true 2> /dev/null; then setarch -R "$@"; else "$@"; fi
 }
 
-# run_preset NAME: configure, build, ctest, count.
+# select_quick: the C++ tests of the modules changed since the last commit (or by it) and of those that may build on
+# them, which stand below them in CMakeLists.txt; the tests in Python of the changed modules alone.
+select_quick() {
+  local files changed module labels=(architecture) others=() found=
+  files=$(git diff --name-only HEAD && git ls-files --others --exclude-standard)
+  [ -n "$files" ] || files=$(git diff --name-only HEAD~1)
+  changed=" $(sed -nE 's#^(include/satrap|src|cuda|tests|bench)/([a-z]+)/.*#\2#p' <<< "$files" | sort -u | tr '\n' ' ')"
+  build=(--target satrap)
+  for module in $(sed -n 's/^satrap_module(\([a-z]*\).*/\1/p' CMakeLists.txt) launch; do
+    if [[ $changed = *" $module "* ]]; then found=1; else others+=("$module"); fi
+    [ -n "$found" ] || continue
+    labels+=("$module")
+    [ ! -d "tests/$module" ] || ! compgen -G "tests/$module/*_test.cpp" > /dev/null || build+=("${module}_tests")
+    [ "$module" != backend ] || { labels+=(simt); build+=(backend_simt_tests); }
+  done
+  select=(-L "^($(IFS='|'; echo "${labels[*]}"))\$"
+    -E "^architecture\\.(header|source)_tests|^($(IFS='|'; echo "${others[*]}"))\\.[a-z0-9_]+_test\$|mutants")
+  echo "quick: ${changed:-no module}; tests of ${labels[*]}"
+}
+
+# run_preset NAME [quick]: configure, build, ctest, count.
 run_preset() {
   local preset=$1 wrap=env junit="build/$1/junit.xml" status counts build=() select=()
+  [ "${2:-}" != quick ] || select_quick
   # With CUDA only what differs: the kernels, compiled by nvcc, their registers, their tests.
   if [ "$preset" = cuda ]; then
     build=(--target backend_tests)
@@ -68,9 +89,9 @@ stages=()
 for stage in "${@:-all}"; do
   case $stage in
     all) stages+=(release asan tsan tidy cuda) ;;
-    release | debug | asan | tsan | cuda | tidy) stages+=("$stage") ;;
+    quick | release | debug | asan | tsan | cuda | tidy) stages+=("$stage") ;;
     *)
-      echo "usage: tests/run.sh [release|debug|asan|tsan|cuda|tidy|all]..." >&2
+      echo "usage: tests/run.sh [quick|release|debug|asan|tsan|cuda|tidy|all]..." >&2
       exit 2
       ;;
   esac
@@ -86,6 +107,8 @@ for stage in "${stages[@]}"; do
   if [ "$stage" = tidy ]; then
     if run_tidy; then count 1 0 0; else count 0 1 0; fi
     times+=("tidy: $((SECONDS - started)) s")
+  elif [ "$stage" = quick ]; then
+    run_preset release quick
   else
     run_preset "$stage"
   fi
