@@ -48,6 +48,7 @@ fresh_system() {
   mkdir -p "$root/root/.ccache" "$root/root/satrap"
   cp /etc/ssl/certs/ca-certificates.crt "$root/root/certificates.crt"  # a proxy's may be among them
   [ ! -f /etc/pip.conf ] || cp /etc/pip.conf "$root/etc/"
+  mount --bind "$root" "$root" && mount --make-private "$root" || return  # a root of its own, as containers have
   mount -t proc proc "$root/proc" && mount --rbind /dev "$root/dev" && mount --rbind /sys "$root/sys" &&
     mount --make-rslave "$root/dev" && mount --make-rslave "$root/sys" || return
   [ -z "${CCACHE_DIR:-}" ] || mount --bind "$CCACHE_DIR" "$root/root/.ccache" || return

@@ -72,15 +72,15 @@ class Workload {
            std::int64_t num_threads)
       : pool_(num_threads), plans(static_cast<std::size_t>(num_batches)) {
     std::vector<job::FeatureSpec> features;
-    std::vector<ps::Table*> pointers;
+    std::vector<table::Table*> pointers;
     for (std::size_t f = 0; f < shape.cardinalities.size(); ++f) {
-      ps::TableSpec spec;
+      table::TableSpec spec;
       spec.name = "C" + std::to_string(f + 1);
       spec.id = static_cast<TableId>(f);
       spec.dim = shape.dim;
       spec.optimizer.type = optimizer;
       features.push_back({.name = spec.name, .table = spec.id});
-      tables.push_back(std::make_unique<ps::Table>(spec, 1));
+      tables.push_back(std::make_unique<table::Table>(spec, 1));
       pointers.push_back(tables.back().get());
       fill(*tables.back(), shape.cardinalities[f]);
     }
@@ -96,9 +96,9 @@ class Workload {
   }
 
  private:
-  static void fill(ps::Table& table, std::uint64_t cardinality) {
+  static void fill(table::Table& table, std::uint64_t cardinality) {
     std::vector<Key> keys;
-    std::vector<ps::RowPointer> rows;
+    std::vector<table::RowPointer> rows;
     for (std::uint64_t id = 0; id < cardinality; ++id) {
       keys.push_back(make_key(table.spec().id, id));
     }
@@ -109,7 +109,7 @@ class Workload {
   ThreadPool pool_;
 
  public:
-  std::vector<std::unique_ptr<ps::Table>> tables;
+  std::vector<std::unique_ptr<table::Table>> tables;
   std::unique_ptr<EmbeddingWorker> worker;
   std::vector<data::Batch> batches;
   std::vector<Plan> plans;

@@ -29,8 +29,8 @@ constexpr std::uint64_t kIdsPerTable = 50'000;
 constexpr std::int64_t kStaleness = 4;
 constexpr std::size_t kWindow = 4;  // pulls under way
 
-std::vector<TableSpec> tables_of(std::int64_t dim) {
-  std::vector<TableSpec> tables(static_cast<std::size_t>(kTables));
+std::vector<table::TableSpec> tables_of(std::int64_t dim) {
+  std::vector<table::TableSpec> tables(static_cast<std::size_t>(kTables));
   for (std::size_t t = 0; t < tables.size(); ++t) {
     tables[t].name = concat("table", t);
     tables[t].id = static_cast<TableId>(t);
@@ -120,10 +120,11 @@ BENCHMARK(through_shards)
 void embedded(benchmark::State& state) {
   const std::int64_t dim = state.range(0);
   const auto batches = batches_of(state.range(1));
-  std::vector<std::unique_ptr<Table>> tables;
-  for (const TableSpec& spec : tables_of(dim)) tables.push_back(std::make_unique<Table>(spec, 1));
+  std::vector<std::unique_ptr<table::Table>> tables;
+  for (const table::TableSpec& spec : tables_of(dim))
+    tables.push_back(std::make_unique<table::Table>(spec, 1));
   RowWork work;
-  std::vector<RowPointer> rows(static_cast<std::size_t>(state.range(1)));
+  std::vector<table::RowPointer> rows(static_cast<std::size_t>(state.range(1)));
   std::vector<float> weights(rows.size() * static_cast<std::size_t>(dim));
   std::int64_t number = 0;
   const auto step = [&] {
@@ -131,7 +132,7 @@ void embedded(benchmark::State& state) {
     for (std::size_t begin = 0; begin < keys.size();) {
       std::size_t end = begin;
       while (end < keys.size() && table_of(keys[end]) == table_of(keys[begin])) ++end;
-      Table& table = *tables[static_cast<std::size_t>(table_of(keys[begin]))];
+      table::Table& table = *tables[static_cast<std::size_t>(table_of(keys[begin]))];
       const auto mine = std::span(keys).subspan(begin, end - begin);
       const auto found = std::span(rows).subspan(begin, end - begin);
       auto* values =

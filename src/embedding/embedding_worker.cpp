@@ -14,9 +14,9 @@
 namespace satrap::embedding {
 namespace {
 
-std::vector<ps::TableSpec> specs_of(const std::vector<ps::Table*>& tables) {
-  std::vector<ps::TableSpec> specs;
-  for (const ps::Table* table : tables) specs.push_back(table->spec());
+std::vector<table::TableSpec> specs_of(const std::vector<table::Table*>& tables) {
+  std::vector<table::TableSpec> specs;
+  for (const table::Table* table : tables) specs.push_back(table->spec());
   return specs;
 }
 
@@ -25,13 +25,13 @@ std::vector<ps::TableSpec> specs_of(const std::vector<ps::Table*>& tables) {
 class EmbeddingWorker::Impl {
  public:
   Impl(const std::vector<job::FeatureSpec>& features,
-       std::vector<ps::Table*> tables,
+       std::vector<table::Table*> tables,
        ThreadPool& pool)
       : layout_(features, specs_of(tables)),
         tables_(std::move(tables)),
         pool_(pool),
         planner_(layout_, std::ssize(tables_), tables_, pool_) {
-    for (const ps::Table* table : tables_) max_dim_ = std::max(max_dim_, table->spec().dim);
+    for (const table::Table* table : tables_) max_dim_ = std::max(max_dim_, table->spec().dim);
   }
 
   const FeatureLayout& layout() const { return layout_; }
@@ -41,7 +41,7 @@ class EmbeddingWorker::Impl {
     for (const Plan::Range& range : plan.ranges) {
       const auto rows =
           std::span(plan.rows).subspan(index(range.begin), index(range.end - range.begin));
-      ps::Table& table = *tables_[static_cast<std::size_t>(range.table)];
+      table::Table& table = *tables_[static_cast<std::size_t>(range.table)];
       table.skip_partition(range.partition, step, rows);
       table.apply_sightings(step, keys_of(plan, range), rows);
     }
@@ -54,8 +54,8 @@ class EmbeddingWorker::Impl {
 
   void backward(const Plan& plan, const float* grad, std::int64_t step) {
     steps_.clear();
-    for (const ps::Table* table : tables_) {
-      const ps::TableSpec& spec = table->spec();
+    for (const table::Table* table : tables_) {
+      const table::TableSpec& spec = table->spec();
       steps_.emplace_back(spec.optimizer, spec.schedule.factor(step), step);
     }
     const std::int64_t num_units = std::ssize(plan.update_units) - 1;
@@ -64,7 +64,7 @@ class EmbeddingWorker::Impl {
       for (std::int64_t r = plan.update_units[index(unit)]; r < plan.update_units[index(unit + 1)];
            ++r) {
         const Plan::Range& range = plan.ranges[index(r)];
-        const ps::TableSpec& spec = tables_[static_cast<std::size_t>(range.table)]->spec();
+        const table::TableSpec& spec = tables_[static_cast<std::size_t>(range.table)]->spec();
         with_optimizer(spec.optimizer.type, [&](auto type) {
           with_dim(spec.dim, [&](auto dim) {
             float* const floats = row_floats_.data() + unit * kRowFloats * max_dim_;
@@ -78,7 +78,7 @@ class EmbeddingWorker::Impl {
 
  private:
   void note_applied(std::int64_t step) {
-    for (ps::Table* table : tables_) table->note_applied(step);
+    for (table::Table* table : tables_) table->note_applied(step);
   }
 
   static std::span<const Key> keys_of(const Plan& plan, const Plan::Range& range) {
@@ -93,7 +93,7 @@ class EmbeddingWorker::Impl {
                     float* row_gradient,  // [dim]
                     float* scratch,       // [2, dim]
                     Dim dim) {
-    ps::Table& table = *tables_[static_cast<std::size_t>(range.table)];
+    table::Table& table = *tables_[static_cast<std::size_t>(range.table)];
     const RowStep& row_step = steps_[static_cast<std::size_t>(range.table)];
     const std::int64_t distance = gather_distance(dim);
     const std::int64_t row_bytes = table.row_bytes();
@@ -103,7 +103,7 @@ class EmbeddingWorker::Impl {
     const Occurrences occurrences = occurrences_of(plan, grad);
     const auto rows =
         std::span(plan.rows).subspan(index(range.begin), index(range.end - range.begin));
-    table.update_partition(range.partition, step, rows, [&](std::int64_t i, ps::RowPointer row) {
+    table.update_partition(range.partition, step, rows, [&](std::int64_t i, table::RowPointer row) {
       const std::int64_t u = range.begin + i;
       if (u + distance < num_unique) prefetch_write(plan.rows[index(u + distance)], row_bytes);
       reduce_segment(occurrences, plan.segments[index(u)], plan.segments[index(u + 1)],
@@ -116,7 +116,7 @@ class EmbeddingWorker::Impl {
   }
 
   const FeatureLayout layout_;
-  const std::vector<ps::Table*> tables_;
+  const std::vector<table::Table*> tables_;
   ThreadPool& pool_;
   Planner planner_;
   std::int64_t max_dim_ = 0;
@@ -127,7 +127,7 @@ class EmbeddingWorker::Impl {
 };
 
 EmbeddingWorker::EmbeddingWorker(const std::vector<job::FeatureSpec>& features,
-                                 std::vector<ps::Table*> tables,
+                                 std::vector<table::Table*> tables,
                                  ThreadPool& pool)
     : impl_(std::make_unique<Impl>(features, std::move(tables), pool)) {}
 

@@ -5,7 +5,7 @@
 namespace satrap::embedding {
 
 FeatureLayout::FeatureLayout(const std::vector<job::FeatureSpec>& specs,
-                             const std::vector<ps::TableSpec>& tables) {
+                             const std::vector<table::TableSpec>& tables) {
   for (const job::FeatureSpec& spec : specs) {
     const auto table = static_cast<std::size_t>(spec.table);
     SATRAP_CHECK(table < tables.size(), "feature '", spec.name, "': no table number ", table);

@@ -15,7 +15,7 @@ namespace {
 constexpr std::int64_t kItemsPerChunk = 8192;
 constexpr std::int64_t kItemsPerBucket =
     8192;  // of 16 bytes: with its scratch in a second-level cache
-constexpr int kPartitionShift = kIdBits - ps::Table::kPartitionBits;
+constexpr int kPartitionShift = kIdBits - table::Table::kPartitionBits;
 
 std::size_t bucket_of(Key key, int bucket_bits) {
   return static_cast<std::size_t>(mixed_id_of(key) >> (kIdBits - bucket_bits));
@@ -42,7 +42,7 @@ void check(const data::Batch& batch, const FeatureLayout& layout) {
 
 Planner::Planner(const FeatureLayout& layout,
                  std::int64_t num_tables,
-                 std::vector<ps::Table*> tables,
+                 std::vector<table::Table*> tables,
                  ThreadPool& pool)
     : layout_(layout),
       tables_(std::move(tables)),
@@ -68,9 +68,9 @@ void Planner::plan(const data::Batch& batch, Plan& plan, std::int64_t step) {
 
 /// Tables with limits lose rows.
 void Planner::begin_step(std::int64_t step) {
-  for (ps::Table* table : tables_) {
+  for (table::Table* table : tables_) {
     if (!table->spec().limits.any()) continue;
-    pool_.parallel_for(ps::Table::kPartitions,
+    pool_.parallel_for(table::Table::kPartitions,
                        [&](std::int64_t partition) { table->begin_step(partition, step); });
   }
 }
@@ -103,7 +103,7 @@ void Planner::plan_without_insert(const data::Batch& batch,
   missing.resize(index(bytes));
   std::byte* next = missing.data();
   for (const Bucket& bucket : buckets_) {
-    const ps::Table& table = *tables_[static_cast<std::size_t>(bucket.table)];
+    const table::Table& table = *tables_[static_cast<std::size_t>(bucket.table)];
     for (std::int64_t u = bucket.unique_begin; u < bucket.unique_begin + bucket.counts.keys; ++u) {
       if (plan.rows[index(u)] != nullptr) continue;
       table.fill_missing(plan.keys[index(u)], next);
@@ -282,7 +282,7 @@ void Planner::emit(const Bucket& bucket, Plan& plan) const {
       plan.segments[index(unique)] = occurrence;
       if ((key ^ previous) >> kPartitionShift != 0) {
         ++range;
-        plan.ranges[index(range)] = {bucket.table, ps::Table::partition_of(item.key), unique,
+        plan.ranges[index(range)] = {bucket.table, table::Table::partition_of(item.key), unique,
                                      unique};
       }
       plan.ranges[index(range)].end = unique + 1;

@@ -11,7 +11,7 @@
 #include "satrap/embedding/feature_layout.h"
 #include "satrap/embedding/plan.h"
 #include "satrap/kernels/sort_unique.h"
-#include "satrap/ps/table.h"
+#include "satrap/table/table.h"
 
 namespace satrap::embedding {
 
@@ -25,7 +25,7 @@ class Planner {
   /// `tables` may be empty for plan_keys alone.
   Planner(const FeatureLayout& layout,
           std::int64_t num_tables,
-          std::vector<ps::Table*> tables,
+          std::vector<table::Table*> tables,
           ThreadPool& pool);
 
   void plan(const data::Batch& batch, Plan& plan, std::int64_t step);
@@ -33,7 +33,7 @@ class Planner {
   void plan_without_insert(const data::Batch& batch, Plan& plan, std::vector<std::byte>& missing);
 
  private:
-  static constexpr int kMaxBucketBits = ps::Table::kPartitionBits;
+  static constexpr int kMaxBucketBits = table::Table::kPartitionBits;
   static constexpr std::size_t kMaxBuckets = std::size_t{1} << kMaxBucketBits;
 
   /// Consecutive rows of one feature: the unit of work on ids.
@@ -64,7 +64,7 @@ class Planner {
   static void make_update_units(Plan& plan);
 
   const FeatureLayout& layout_;
-  const std::vector<ps::Table*> tables_;
+  const std::vector<table::Table*> tables_;
   ThreadPool& pool_;
   std::vector<std::vector<std::size_t>> features_of_table_;  // ascending
   std::vector<Chunk> chunks_;                                // by table, feature, row

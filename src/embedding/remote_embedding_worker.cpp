@@ -13,8 +13,8 @@ namespace satrap::embedding {
 namespace {
 
 /// Shards send floats, however the rows are stored.
-std::vector<ps::TableSpec> as_received(std::vector<ps::TableSpec> tables) {
-  for (ps::TableSpec& table : tables) table.weights = FloatType::kFp32;
+std::vector<table::TableSpec> as_received(std::vector<table::TableSpec> tables) {
+  for (table::TableSpec& table : tables) table.weights = FloatType::kFp32;
   return tables;
 }
 
@@ -23,17 +23,17 @@ std::vector<ps::TableSpec> as_received(std::vector<ps::TableSpec> tables) {
 class RemoteEmbeddingWorker::Impl {
  public:
   Impl(const std::vector<job::FeatureSpec>& features,
-       const std::vector<ps::TableSpec>& specs,
+       const std::vector<table::TableSpec>& specs,
        ThreadPool& threads)
       : layout(features, as_received(specs)),
         tables(specs),
         pool(threads),
         planner(layout, std::ssize(specs), {}, threads) {
-    for (const ps::TableSpec& spec : specs) max_dim = std::max(max_dim, spec.dim);
+    for (const table::TableSpec& spec : specs) max_dim = std::max(max_dim, spec.dim);
   }
 
   const FeatureLayout layout;
-  const std::vector<ps::TableSpec> tables;
+  const std::vector<table::TableSpec> tables;
   ThreadPool& pool;
   Planner planner;
   std::int64_t max_dim = 0;
@@ -41,7 +41,7 @@ class RemoteEmbeddingWorker::Impl {
 };
 
 RemoteEmbeddingWorker::RemoteEmbeddingWorker(const std::vector<job::FeatureSpec>& features,
-                                             const std::vector<ps::TableSpec>& tables,
+                                             const std::vector<table::TableSpec>& tables,
                                              ThreadPool& pool)
     : impl_(std::make_unique<Impl>(features, tables, pool)) {}
 

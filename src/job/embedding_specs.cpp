@@ -11,7 +11,7 @@ EmbeddingSpecs embedding_specs(const JobConfig& config, const data::Schema& sche
   ResolvedSpecs specs = resolve_specs(config.tables, config.features, schema.features,
                                       needs_first_order(config.model.type) ? 1 : 0);
   // The same in every process, so that the same rows go wherever they are.
-  for (ps::TableSpec& table : specs.tables) {
+  for (table::TableSpec& table : specs.tables) {
     table.limits.pinned_steps = config.train.max_in_flight();
   }
   return {.tables = std::move(specs.tables),

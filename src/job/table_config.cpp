@@ -17,7 +17,7 @@ constexpr const char* kDefault = "default";
 const std::vector<std::string> kOptimizers(std::begin(kRowOptimizerNames),
                                            std::end(kRowOptimizerNames));
 const std::vector<std::string> kWeightTypes(std::begin(kFloatTypeNames), std::end(kFloatTypeNames));
-const std::vector<std::string> kInits(std::begin(ps::kInitNames), std::end(ps::kInitNames));
+const std::vector<std::string> kInits(std::begin(table::kInitNames), std::end(table::kInitNames));
 const std::vector<std::string> kPoolings(kPoolingNames.begin(), kPoolingNames.end());
 
 template <class Enum>
@@ -54,12 +54,12 @@ const std::vector<SpecificOption> kSpecificOptions = {
     {"l1", &RowOptimizerConfig::l1, {"ftrl"}},
     {"l2", &RowOptimizerConfig::l2, {"ftrl"}}};
 
-ps::TableSpec make_table(const std::string& name,
-                         std::int64_t number,
-                         const TableConfig& config,
-                         std::int64_t extra_columns) {
+table::TableSpec make_table(const std::string& name,
+                            std::int64_t number,
+                            const TableConfig& config,
+                            std::int64_t extra_columns) {
   const RowOptimizerConfig& from = config.optimizer;
-  ps::TableSpec spec;
+  table::TableSpec spec;
   spec.name = name;
   spec.id = static_cast<TableId>(number);
   spec.dim = config.dim + extra_columns;
@@ -67,7 +67,7 @@ ps::TableSpec make_table(const std::string& name,
   spec.limits = {.capacity_rows = config.capacity_rows,
                  .ttl_steps = config.ttl_steps,
                  .admit_after = config.admit_after};
-  spec.init.type = parse<ps::InitType>(config.init.type, kInits);
+  spec.init.type = parse<table::InitType>(config.init.type, kInits);
   spec.init.scale = static_cast<float>(config.init.scale);
   spec.optimizer.type = parse<RowOptimizerType>(from.type, kOptimizers);
   spec.optimizer.lr = static_cast<float>(from.lr);

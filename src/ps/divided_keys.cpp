@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "satrap/core/error.h"
-#include "satrap/ps/sharding.h"
-#include "satrap/ps/table.h"
+#include "satrap/table/sharding.h"
+#include "satrap/table/table.h"
 
 namespace satrap::ps {
 namespace {
@@ -18,7 +18,7 @@ void check_ascending(std::span<const Key> keys) {
 }
 
 void check_shard(const ShardLayout& layout, Key key) {
-  const std::int64_t shard = shard_of(key, layout.num_shards);
+  const std::int64_t shard = table::shard_of(key, layout.num_shards);
   if (shard == layout.shard) return;
   throw Error(ErrorCode::kInvalidData,
               concat("id ", id_of(key), " of table ", table_number(key), " is of shard ", shard,
@@ -47,9 +47,9 @@ void DividedKeys::assign(const ShardLayout& layout, std::span<const Key> keys) {
       check_shard(layout, *(end - 1));
     }
     for (std::int64_t worker = 0; worker < num_workers_; ++worker) {
-      const std::int64_t partition = worker * Table::kPartitions / num_workers_;
+      const std::int64_t partition = worker * table::Table::kPartitions / num_workers_;
       next = std::partition_point(next, end, [&](Key key) {
-        return Table::partition_of(key, layout.num_shards) < partition;
+        return table::Table::partition_of(key, layout.num_shards) < partition;
       });
       part_begin_.push_back(next - keys.begin());
     }

@@ -3,14 +3,9 @@
 #include <algorithm>
 
 #include "satrap/kernels/dims.h"
-#include "satrap/ps/table.h"
+#include "satrap/table/table.h"
 
 namespace satrap::ps {
-namespace {
-
-std::size_t index(std::int64_t i) { return static_cast<std::size_t>(i); }
-
-}  // namespace
 
 void GradientMerge::start(std::span<const RowGradients> ranks,
                           std::int64_t dim,
@@ -29,7 +24,7 @@ bool GradientMerge::next_block() {
   while (size_ < kBlock) {
     const std::optional<Key> key = least_key();
     if (!key) break;
-    const std::int64_t partition = Table::partition_of(*key, num_shards_);
+    const std::int64_t partition = table::Table::partition_of(*key, num_shards_);
     if (size_ > 0 && partition != partition_) break;
     partition_ = partition;
     add_row(*key);

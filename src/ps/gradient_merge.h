@@ -8,14 +8,16 @@
 
 #include "satrap/core/float_codec.h"
 #include "satrap/core/ids.h"
-#include "satrap/ps/row.h"
+#include "satrap/table/row.h"
 
 namespace satrap::ps {
 
+inline std::size_t index(std::int64_t i) { return static_cast<std::size_t>(i); }
+
 /// What one rank has to say in a step about rows of one table: keys ascend.
 struct RowGradients {
-  std::span<const Key> keys;         // [n]
-  std::span<const RowPointer> rows;  // [n]
+  std::span<const Key> keys;                // [n]
+  std::span<const table::RowPointer> rows;  // [n]
   FloatType encoding = FloatType::kFp32;
   const std::byte* values = nullptr;  // [n, dim] encoded
 };
@@ -29,7 +31,7 @@ class GradientMerge {
   /// The next rows, their partition, and their gradients. False: there are no more.
   bool next_block();
   std::int64_t partition() const { return partition_; }
-  std::span<const RowPointer> rows() const { return std::span(rows_).first(size_); }
+  std::span<const table::RowPointer> rows() const { return std::span(rows_).first(size_); }
   const float* gradient(std::int64_t row) const { return sums_[static_cast<std::size_t>(row)]; }
 
  private:
@@ -41,11 +43,11 @@ class GradientMerge {
 
   std::span<const RowGradients> ranks_;
   std::int64_t dim_ = 0, num_shards_ = 1, partition_ = 0;
-  std::size_t size_ = 0;            // of the block
-  std::vector<std::size_t> next_;   // [num_ranks]
-  std::vector<RowPointer> rows_;    // [kBlock]
-  std::vector<const float*> sums_;  // [kBlock]: what was received itself, or in memory_
-  std::vector<float> memory_;       // [kBlock + 1, dim]
+  std::size_t size_ = 0;                 // of the block
+  std::vector<std::size_t> next_;        // [num_ranks]
+  std::vector<table::RowPointer> rows_;  // [kBlock]
+  std::vector<const float*> sums_;       // [kBlock]: what was received itself, or in memory_
+  std::vector<float> memory_;            // [kBlock + 1, dim]
 };
 
 }  // namespace satrap::ps

@@ -13,10 +13,8 @@ namespace {
 constexpr std::size_t kRowsPerBlock = 512;  // found, then copied while they are in the cache
 constexpr std::size_t kAhead = 8;           // rows between asking for one and reading it
 
-std::size_t index(std::int64_t i) { return static_cast<std::size_t>(i); }
-
 /// Copies the weights of `rows` to `out`, one after the other.
-void gather(const RowLayout& layout, std::span<const RowPointer> rows, float* out) {
+void gather(const RowLayout& layout, std::span<const table::RowPointer> rows, float* out) {
   if (layout.weight_type != FloatType::kFp32) {
     for (std::size_t i = 0; i < rows.size(); ++i, out += layout.dim) {
       if (i + kAhead < rows.size()) prefetch_read(rows[i + kAhead], layout.state_offset);
@@ -27,26 +25,26 @@ void gather(const RowLayout& layout, std::span<const RowPointer> rows, float* ou
   with_dim(layout.dim, [&](auto dim) {
     const std::int64_t bytes = dim * static_cast<std::int64_t>(sizeof(float));
     for (std::size_t i = 0; i < rows.size(); ++i, out += dim) {
-      if (i + kAhead < rows.size()) prefetch_read(weights_of(rows[i + kAhead]), bytes);
-      std::memcpy(out, weights_of(rows[i]), index(bytes));
+      if (i + kAhead < rows.size()) prefetch_read(table::weights_of(rows[i + kAhead]), bytes);
+      std::memcpy(out, table::weights_of(rows[i]), index(bytes));
     }
   });
 }
 
 /// The rows [begin, end) of an ascending list that belong to the partition of row `begin`.
 std::size_t end_of_partition(std::span<const Key> keys, std::size_t begin, std::int64_t shards) {
-  const std::int64_t partition = Table::partition_of(keys[begin], shards);
+  const std::int64_t partition = table::Table::partition_of(keys[begin], shards);
   std::size_t end = begin + 1;
-  while (end < keys.size() && Table::partition_of(keys[end], shards) == partition) ++end;
+  while (end < keys.size() && table::Table::partition_of(keys[end], shards) == partition) ++end;
   return end;
 }
 
 }  // namespace
 
-void RowWork::read(Table& table,
+void RowWork::read(table::Table& table,
                    std::int64_t step,
                    std::span<const Key> keys,
-                   std::span<RowPointer> rows,
+                   std::span<table::RowPointer> rows,
                    FloatType encoding,
                    std::byte* out) {
   const std::int64_t dim = table.spec().dim;
@@ -67,7 +65,7 @@ void RowWork::read(Table& table,
   }
 }
 
-void RowWork::look_up(const Table& table,
+void RowWork::look_up(const table::Table& table,
                       std::span<const Key> keys,
                       FloatType encoding,
                       std::byte* out) {
@@ -80,7 +78,7 @@ void RowWork::look_up(const Table& table,
     const std::size_t size = std::min(kRowsPerBlock, keys.size() - begin);
     table.find(keys.subspan(begin, size), std::span(found_).first(size));
     for (std::size_t i = 0; i < size; ++i, out += bytes) {
-      RowPointer row = found_[i];
+      table::RowPointer row = found_[i];
       if (row == nullptr) {
         row = missing_.data();
         table.fill_missing(keys[begin + i], row);
@@ -91,7 +89,10 @@ void RowWork::look_up(const Table& table,
   }
 }
 
-void RowWork::fetch(Table& table, std::int64_t step, std::span<const Key> keys, std::byte* out) {
+void RowWork::fetch(table::Table& table,
+                    std::int64_t step,
+                    std::span<const Key> keys,
+                    std::byte* out) {
   const std::int64_t bytes = table.row_bytes();
   found_.resize(kRowsPerBlock);
   for (std::size_t begin = 0; begin < keys.size(); begin += kRowsPerBlock) {
@@ -104,7 +105,7 @@ void RowWork::fetch(Table& table, std::int64_t step, std::span<const Key> keys, 
   }
 }
 
-std::int64_t RowWork::put(Table& table,
+std::int64_t RowWork::put(table::Table& table,
                           std::int64_t num_shards,
                           std::int64_t step,
                           std::span<const Key> keys,
@@ -124,21 +125,21 @@ std::int64_t RowWork::put(Table& table,
       highest = std::max<std::int64_t>(highest, header.last_step);
       whole_[i] = rows;
     }
-    table.replace_partition(Table::partition_of(keys[begin], num_shards), block,
+    table.replace_partition(table::Table::partition_of(keys[begin], num_shards), block,
                             std::span(whole_).first(block.size()));
     begin = end;
   }
   return highest;
 }
 
-void RowWork::skip(Table& table,
+void RowWork::skip(table::Table& table,
                    std::int64_t num_shards,
                    std::span<const Key> keys,
-                   std::span<const RowPointer> rows,
+                   std::span<const table::RowPointer> rows,
                    std::int64_t mark) {
   for (std::size_t begin = 0; begin < keys.size();) {
     const std::size_t end = end_of_partition(keys, begin, num_shards);
-    table.skip_partition(Table::partition_of(keys[begin], num_shards), mark,
+    table.skip_partition(table::Table::partition_of(keys[begin], num_shards), mark,
                          rows.subspan(begin, end - begin));
     begin = end;
   }
@@ -148,7 +149,7 @@ namespace {
 
 /// One rank, fp32: straight from what was received.
 template <RowOptimizerType kType, class Dim>
-void update_rows(Table& table,
+void update_rows(table::Table& table,
                  std::int64_t num_shards,
                  const RowGradients& gradients,
                  const RowStep& row_step,
@@ -162,30 +163,31 @@ void update_rows(Table& table,
   const auto rows = gradients.rows;
   for (std::size_t begin = 0; begin < rows.size();) {
     const std::size_t end = end_of_partition(gradients.keys, begin, num_shards);
-    const std::int64_t partition = Table::partition_of(gradients.keys[begin], num_shards);
-    table.update_partition(
-        partition, mark, rows.subspan(begin, end - begin), [&](std::int64_t i, RowPointer row) {
-          const std::size_t at = begin + index(i);
-          if (at + distance < rows.size()) {
-            prefetch_write(rows[at + distance], row_bytes);
-          }
-          const float* gradient = values + static_cast<std::int64_t>(at) * dim;
-          table.layout().change(row, rounding_seed, scratch, [&](float* weights, float* state) {
-            update_row<kType>(row_step, weights, state, gradient, dim);
-          });
-        });
+    const std::int64_t partition = table::Table::partition_of(gradients.keys[begin], num_shards);
+    table.update_partition(partition, mark, rows.subspan(begin, end - begin),
+                           [&](std::int64_t i, table::RowPointer row) {
+                             const std::size_t at = begin + index(i);
+                             if (at + distance < rows.size()) {
+                               prefetch_write(rows[at + distance], row_bytes);
+                             }
+                             const float* gradient = values + static_cast<std::int64_t>(at) * dim;
+                             table.layout().change(
+                                 row, rounding_seed, scratch, [&](float* weights, float* state) {
+                                   update_row<kType>(row_step, weights, state, gradient, dim);
+                                 });
+                           });
     begin = end;
   }
 }
 
 }  // namespace
 
-void RowWork::update(Table& table,
+void RowWork::update(table::Table& table,
                      std::int64_t num_shards,
                      std::span<const RowGradients> ranks,
                      std::int64_t step,
                      std::int64_t mark) {
-  const TableSpec& spec = table.spec();
+  const table::TableSpec& spec = table.spec();
   const RowStep row_step(spec.optimizer, spec.schedule.factor(step), step);
   const std::uint64_t rounding_seed = table.rounding_seed(step);
   floats_.resize(std::max(floats_.size(), index(spec.dim)));
@@ -200,7 +202,7 @@ void RowWork::update(Table& table,
       merge_.start(ranks, spec.dim, num_shards);
       while (merge_.next_block()) {
         table.update_partition(
-            merge_.partition(), mark, merge_.rows(), [&](std::int64_t i, RowPointer row) {
+            merge_.partition(), mark, merge_.rows(), [&](std::int64_t i, table::RowPointer row) {
               table.layout().change(
                   row, rounding_seed, floats_.data(), [&](float* weights, float* state) {
                     update_row<type()>(row_step, weights, state, merge_.gradient(i), dim);

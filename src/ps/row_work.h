@@ -7,8 +7,8 @@
 
 #include "satrap/core/float_codec.h"
 #include "satrap/core/ids.h"
-#include "satrap/ps/row.h"
-#include "satrap/ps/table.h"
+#include "satrap/table/row.h"
+#include "satrap/table/table.h"
 #include "src/ps/gradient_merge.h"
 
 namespace satrap::ps {
@@ -18,47 +18,50 @@ class RowWork {
  public:
   /// Finds or creates the rows of `keys`, ascending, which `step` asks for, and writes their
   /// weights, encoded.
-  void read(Table& table,
+  void read(table::Table& table,
             std::int64_t step,
-            std::span<const Key> keys,   // [n]
-            std::span<RowPointer> rows,  // [n] out
+            std::span<const Key> keys,          // [n]
+            std::span<table::RowPointer> rows,  // [n] out
             FloatType encoding,
             std::byte* out);  // [n, dim] encoded, out
 
   /// As read, but a missing row is not created: what it would start with is written.
-  void look_up(const Table& table, std::span<const Key> keys, FloatType encoding, std::byte* out);
+  void look_up(const table::Table& table,
+               std::span<const Key> keys,
+               FloatType encoding,
+               std::byte* out);
 
   /// Finds or creates the rows of `keys`, ascending, and copies all of them.
-  void fetch(Table& table,
+  void fetch(table::Table& table,
              std::int64_t step,
              std::span<const Key> keys,  // [n]
              std::byte* out);            // [n, row_bytes] out
 
   /// Finds or creates the rows of `keys`, ascending, and replaces them by `rows`. Returns the
   /// highest of their last steps.
-  std::int64_t put(Table& table,
+  std::int64_t put(table::Table& table,
                    std::int64_t num_shards,
                    std::int64_t step,
                    std::span<const Key> keys,  // [n]
                    const std::byte* rows);     // [n, row_bytes]
 
   /// The rows that a step has asked for stay as they are.
-  void skip(Table& table,
+  void skip(table::Table& table,
             std::int64_t num_shards,
-            std::span<const Key> keys,         // [n] ascending
-            std::span<const RowPointer> rows,  // [n]
+            std::span<const Key> keys,                // [n] ascending
+            std::span<const table::RowPointer> rows,  // [n]
             std::int64_t mark);
 
   /// Sums the gradients of equal keys in the order of `ranks` and applies the table's optimizer
   /// once to each row, with the learning rate of `step`. The rows get `mark` as their last step.
-  void update(Table& table,
+  void update(table::Table& table,
               std::int64_t num_shards,
               std::span<const RowGradients> ranks,
               std::int64_t step,
               std::int64_t mark);
 
  private:
-  std::vector<RowPointer> found_;
+  std::vector<table::RowPointer> found_;
   std::vector<const std::byte*> whole_;  // rows of a put
   std::vector<std::byte> missing_;
   std::vector<float> floats_;  // weights of one block, or of the row that is updated

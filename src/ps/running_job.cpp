@@ -37,7 +37,7 @@ void answer_with_copy(net::ServerCall& call, std::span<const std::byte> answer) 
 }
 
 RunningJob::RunningJob(ShardJob config_in,
-                       const std::vector<TableSpec>& specs,
+                       const std::vector<table::TableSpec>& specs,
                        std::uint64_t seed,
                        ShardLayout layout_in,
                        bool enforce_bound_in,
@@ -47,8 +47,8 @@ RunningJob::RunningJob(ShardJob config_in,
       enforce_bound(enforce_bound_in),
       on_failure_(std::move(on_failure)),
       applied_(static_cast<std::size_t>(layout.num_workers)) {
-  for (const TableSpec& spec : specs) {
-    tables.push_back(std::make_unique<Table>(spec, seed, layout.num_shards));
+  for (const table::TableSpec& spec : specs) {
+    tables.push_back(std::make_unique<table::Table>(spec, seed, layout.num_shards));
   }
   for (auto& applied : applied_) applied = config.first_step - 1;
   const bool is_bound = !config.async && enforce_bound;

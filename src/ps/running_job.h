@@ -14,10 +14,10 @@
 #include <vector>
 
 #include "satrap/net/server.h"
-#include "satrap/ps/row.h"
 #include "satrap/ps/shard_job.h"
-#include "satrap/ps/table.h"
-#include "satrap/ps/table_snapshot.h"
+#include "satrap/table/row.h"
+#include "satrap/table/table.h"
+#include "satrap/table/table_snapshot.h"
 #include "src/ps/dense_part.h"
 #include "src/ps/divided_keys.h"
 #include "src/ps/shard_wire.h"
@@ -33,7 +33,7 @@ struct OpenStep {
   std::int64_t rank = 0, step = 0;
 
   DividedKeys keys;
-  std::vector<RowPointer> rows;  // [num_keys]
+  std::vector<table::RowPointer> rows;  // [num_keys]
 
   // The pull, and its repetition after a reconnect.
   std::unique_ptr<net::ServerCall> pull_call, repeated_call;
@@ -115,7 +115,7 @@ class RunningJob {
     net::RequestTag begin_tag{}, write_tag{};
     std::int64_t step = 0;
     bool is_taken = false, is_writing = false, is_written = false;
-    std::vector<std::unique_ptr<TableSnapshot>> tables;
+    std::vector<std::unique_ptr<table::TableSnapshot>> tables;
     std::vector<std::unique_ptr<net::ServerCall>> begin_calls, write_calls;
     std::string files;  // JSON
     std::string error;
@@ -123,7 +123,7 @@ class RunningJob {
 
   /// `on_failure` is called once, when the job fails, from any thread.
   RunningJob(ShardJob config,
-             const std::vector<TableSpec>& specs,
+             const std::vector<table::TableSpec>& specs,
              std::uint64_t seed,
              ShardLayout layout,
              bool enforce_bound,
@@ -132,7 +132,7 @@ class RunningJob {
   const ShardJob config;
   const ShardLayout layout;
   const bool enforce_bound;
-  std::vector<std::unique_ptr<Table>> tables;
+  std::vector<std::unique_ptr<table::Table>> tables;
 
   /// Rows of some table come and go by who asks for them when: so pulls are read in the order of
   /// steps, and one that comes again gets the same answer.

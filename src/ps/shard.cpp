@@ -32,16 +32,17 @@ std::int64_t reply_bytes(FloatType encoding, const DividedKeys& keys) {
   return static_cast<std::int64_t>(sizeof(ReplyPrefix)) + bytes_of(encoding) * keys.num_values();
 }
 
-ShardLayout layout_of(const std::vector<TableSpec>& tables, const ShardServerOptions& options) {
+ShardLayout layout_of(const std::vector<table::TableSpec>& tables,
+                      const ShardServerOptions& options) {
   ShardLayout layout{options.shard, options.num_shards, options.num_workers};
-  for (const TableSpec& table : tables) layout.dims.push_back(table.dim);
+  for (const table::TableSpec& table : tables) layout.dims.push_back(table.dim);
   return layout;
 }
 
 /// The layout of whole rows: their size in floats takes the place of the dim.
-ShardLayout row_layout_of(const std::vector<TableSpec>& tables, ShardLayout layout) {
+ShardLayout row_layout_of(const std::vector<table::TableSpec>& tables, ShardLayout layout) {
   layout.dims.clear();
-  for (const TableSpec& table : tables) {
+  for (const table::TableSpec& table : tables) {
     layout.dims.push_back(table.layout().row_bytes / static_cast<std::int64_t>(sizeof(float)));
   }
   return layout;
@@ -49,7 +50,7 @@ ShardLayout row_layout_of(const std::vector<TableSpec>& tables, ShardLayout layo
 
 }  // namespace
 
-Shard::Shard(std::vector<TableSpec> tables, std::uint64_t seed, ShardServerOptions options)
+Shard::Shard(std::vector<table::TableSpec> tables, std::uint64_t seed, ShardServerOptions options)
     : tables_(std::move(tables)),
       seed_(seed),
       options_(std::move(options)),
@@ -58,8 +59,8 @@ Shard::Shard(std::vector<TableSpec> tables, std::uint64_t seed, ShardServerOptio
       row_layout_(row_layout_of(tables_, layout_)) {
   SATRAP_CHECK(options_.shard >= 0 && options_.shard < options_.num_shards, "shard ",
                options_.shard, " of ", options_.num_shards);
-  SATRAP_CHECK(options_.num_workers >= 1 && options_.num_workers <= Table::kPartitions,
-               options_.num_workers, " workers for ", Table::kPartitions, " partitions");
+  SATRAP_CHECK(options_.num_workers >= 1 && options_.num_workers <= table::Table::kPartitions,
+               options_.num_workers, " workers for ", table::Table::kPartitions, " partitions");
   for (std::int64_t w = 0; w < options_.num_workers; ++w) {
     workers_.push_back(std::make_unique<ShardWorker>(w, options_.before_request));
   }

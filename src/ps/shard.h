@@ -12,7 +12,7 @@
 #include "satrap/core/bounded_queue.h"
 #include "satrap/net/server.h"
 #include "satrap/ps/shard_server.h"
-#include "satrap/ps/table_spec.h"
+#include "satrap/table/table_spec.h"
 #include "src/ps/running_job.h"
 #include "src/ps/shard_messages.h"
 #include "src/ps/shard_worker.h"
@@ -23,7 +23,7 @@ namespace satrap::ps {
 /// workers. What is wrong with a request is the answer to it and changes nothing.
 class Shard {
  public:
-  Shard(std::vector<TableSpec> tables, std::uint64_t seed, ShardServerOptions options);
+  Shard(std::vector<table::TableSpec> tables, std::uint64_t seed, ShardServerOptions options);
   ~Shard();  // ends the job; joins
   Shard(const Shard&) = delete;
   Shard& operator=(const Shard&) = delete;
@@ -71,7 +71,7 @@ class Shard {
   void load_rows(const Begin& begin, RunningJob& job) const;
   void write_files(RunningJob& job, const std::string& directory);
 
-  const std::vector<TableSpec> tables_;
+  const std::vector<table::TableSpec> tables_;
   const std::uint64_t seed_;
   const ShardServerOptions options_;
   const std::vector<std::string> table_lines_;

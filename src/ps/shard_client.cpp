@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "satrap/core/error.h"
-#include "satrap/ps/table.h"
+#include "satrap/table/table.h"
 #include "src/ps/shard_client_impl.h"
 #include "src/ps/shard_messages.h"
 
@@ -19,14 +19,14 @@ std::span<const std::byte> bytes_of(const std::string& text) {
 
 ShardClient::Impl::Impl(const net::Endpoint& endpoint,
                         const std::shared_ptr<net::Store>& store,
-                        const std::vector<TableSpec>& tables,
+                        const std::vector<table::TableSpec>& tables,
                         std::uint64_t seed,
                         const Options& options_in)
     : options(options_in),
       endpoint_(endpoint),
       lines_(describe_tables(tables, seed, options_in.num_shards)) {
   SATRAP_CHECK(options.num_shards >= 1, options.num_shards, " shards");
-  for (const TableSpec& table : tables) {
+  for (const table::TableSpec& table : tables) {
     dims_.push_back(table.dim);
     row_floats_.push_back(table.layout().row_bytes / static_cast<std::int64_t>(sizeof(float)));
   }
@@ -145,7 +145,7 @@ void ShardClient::Impl::close_connections() {
 
 ShardClient::ShardClient(const net::Endpoint& endpoint,
                          const std::shared_ptr<net::Store>& store,
-                         const std::vector<TableSpec>& tables,
+                         const std::vector<table::TableSpec>& tables,
                          std::uint64_t seed,
                          Options options)
     : impl_(std::make_unique<Impl>(endpoint, store, tables, seed, options)) {}

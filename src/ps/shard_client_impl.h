@@ -24,7 +24,7 @@ class ShardClient::Impl {
  public:
   Impl(const net::Endpoint& endpoint,
        const std::shared_ptr<net::Store>& store,
-       const std::vector<TableSpec>& tables,
+       const std::vector<table::TableSpec>& tables,
        std::uint64_t seed,
        const Options& options_in);
 

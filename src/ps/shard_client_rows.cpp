@@ -11,8 +11,6 @@ namespace {
 
 using Part = StepRows::State::Shard;
 
-constexpr auto kFloatBytes = static_cast<std::int64_t>(sizeof(float));
-
 /// Calls visit(u, bytes, at) for each key u of a shard in the order of the wire: the size of its
 /// row and the place of the row, in bytes from the first one.
 template <class Visit>

@@ -7,7 +7,7 @@
 #include "satrap/core/file.h"
 #include "satrap/core/hash.h"
 #include "satrap/core/log.h"
-#include "satrap/ps/row_file.h"
+#include "satrap/table/row_file.h"
 #include "src/ps/shard.h"
 
 namespace satrap::ps {
@@ -80,7 +80,7 @@ void Shard::check_job(const ShardJob& job) const {
   if (job.first_step < 1 || job.first_step > kMaxStep) {
     invalid(concat("first step ", job.first_step, ", allowed are 1 to ", kMaxStep));
   }
-  for (const ShardJob::RowFile& file : job.row_files) {
+  for (const table::RowFile& file : job.row_files) {
     if (file.table < 0 || file.table >= layout_.num_tables()) {
       invalid(concat(file.path, ": of table ", file.table, ", there are ", layout_.num_tables()));
     }
@@ -158,12 +158,12 @@ void Shard::start_job(Begin& begin) {
 }
 
 void Shard::load_rows(const Begin& begin, RunningJob& job) const {
-  for (const ShardJob::RowFile& file : begin.job.row_files) {
-    ps::load_rows(file, *job.tables[static_cast<std::size_t>(file.table)],
-                  {.shard = layout_.shard,
-                   .num_shards = layout_.num_shards,
-                   .last_step = begin.job.first_step - 1,
-                   .is_abandoned = &begin.is_abandoned});
+  for (const table::RowFile& file : begin.job.row_files) {
+    table::load_rows(file, *job.tables[static_cast<std::size_t>(file.table)],
+                     {.shard = layout_.shard,
+                      .num_shards = layout_.num_shards,
+                      .last_step = begin.job.first_step - 1,
+                      .is_abandoned = &begin.is_abandoned});
   }
 }
 
@@ -201,7 +201,7 @@ void Shard::begin_snapshot(const std::shared_ptr<RunningJob>& job, Call& call) {
       const std::int64_t least = job->config.async ? 1 : std::max<std::int64_t>(1, snapshot.step);
       const std::int64_t mark = std::max(highest, least);
       for (auto& table : job->tables) {
-        snapshot.tables.push_back(std::make_unique<TableSnapshot>(*table, mark));
+        snapshot.tables.push_back(std::make_unique<table::TableSnapshot>(*table, mark));
       }
       snapshot.is_taken = true;
       job->snapshot_mark = mark;

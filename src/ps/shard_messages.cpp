@@ -13,7 +13,7 @@ namespace {
 using nlohmann::json;
 
 /// A line for each thing that may differ.
-void describe(const TableSpec& table, std::vector<std::string>& lines) {
+void describe(const table::TableSpec& table, std::vector<std::string>& lines) {
   const auto add = [&](const char* name, const auto& value) {
     // fmt writes the shortest number that is read back as the same one.
     lines.push_back(
@@ -58,12 +58,12 @@ auto parsed(const char* what, std::span<const std::byte> text, Parse&& parse) {
 
 }  // namespace
 
-std::vector<std::string> describe_tables(const std::vector<TableSpec>& tables,
+std::vector<std::string> describe_tables(const std::vector<table::TableSpec>& tables,
                                          std::uint64_t seed,
                                          std::int64_t num_shards) {
   std::vector<std::string> lines{concat("seed ", seed), concat("number of shards ", num_shards),
                                  concat("number of tables ", tables.size())};
-  for (const TableSpec& table : tables) describe(table, lines);
+  for (const table::TableSpec& table : tables) describe(table, lines);
   return lines;
 }
 
@@ -82,7 +82,7 @@ std::string first_difference(const std::vector<std::string>& ranks,
 std::string to_json(const BeginMessage& message) {
   const ShardJob& job = message.job;
   json files = json::array();
-  for (const ShardJob::RowFile& file : job.row_files) {
+  for (const table::RowFile& file : job.row_files) {
     files.push_back({{"path", file.path},
                      {"table", file.table},
                      {"row_bytes", file.row_bytes},

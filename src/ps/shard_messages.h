@@ -7,13 +7,13 @@
 #include <vector>
 
 #include "satrap/ps/shard_job.h"
-#include "satrap/ps/table_spec.h"
+#include "satrap/table/table_spec.h"
 
 namespace satrap::ps {
 
 /// Everything that ranks and shards must agree on, one line each, in words: two jobs do if their
 /// lines are the same, and where they differ is for people to read.
-std::vector<std::string> describe_tables(const std::vector<TableSpec>& tables,
+std::vector<std::string> describe_tables(const std::vector<table::TableSpec>& tables,
                                          std::uint64_t seed,
                                          std::int64_t num_shards);
 

@@ -10,8 +10,6 @@
 namespace satrap::ps {
 namespace {
 
-constexpr auto kFloatBytes = static_cast<std::int64_t>(sizeof(float));
-
 /// That every row has its own key in its header.
 void check_headers(const DividedKeys& keys, const ShardLayout& rows_of, const std::byte* rows) {
   for (const Key key : keys.keys()) {

@@ -23,7 +23,7 @@ class ShardServer::Impl {
  public:
   Impl(const net::Endpoint& endpoint,
        net::Store& store,
-       std::vector<TableSpec> tables,
+       std::vector<table::TableSpec> tables,
        std::uint64_t seed,
        const ShardServerOptions& options)
       : shard_(std::move(tables), seed, options),
@@ -42,7 +42,7 @@ class ShardServer::Impl {
 
 ShardServer::ShardServer(const net::Endpoint& endpoint,
                          net::Store& store,
-                         std::vector<TableSpec> tables,
+                         std::vector<table::TableSpec> tables,
                          std::uint64_t seed,
                          const ShardServerOptions& options)
     : impl_(std::make_unique<Impl>(endpoint, store, std::move(tables), seed, options)) {}

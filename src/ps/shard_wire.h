@@ -9,6 +9,8 @@
 
 namespace satrap::ps {
 
+inline constexpr auto kFloatBytes = static_cast<std::int64_t>(sizeof(float));
+
 // What travels between a ShardClient and a ShardServer. Rank and step are in the request's tag.
 //
 //   begin, join      JSON, see shard_messages.h

@@ -10,8 +10,6 @@
 namespace satrap::ps {
 namespace {
 
-std::size_t index(std::int64_t i) { return static_cast<std::size_t>(i); }
-
 /// Keys and rows of one worker's part of a table.
 template <class T>
 auto part_of(std::span<T> all, DividedKeys::Range range) {
@@ -128,13 +126,13 @@ void ShardWorker::set_job(RunningJob* job) {
   least_mark_ = highest_mark_ = 0;
   if (job == nullptr) return;
   const ShardJob& config = job->config;
-  clock_.emplace(StepClock::Rules{.num_ranks = config.num_ranks,
-                                  .async = config.async,
-                                  .staleness = config.staleness,
-                                  .deterministic = config.deterministic,
-                                  .first_step = config.first_step,
-                                  .enforce_bound = job->enforce_bound,
-                                  .in_step_order = job->has_limits()});
+  clock_.emplace(table::StepClock::Rules{.num_ranks = config.num_ranks,
+                                         .async = config.async,
+                                         .staleness = config.staleness,
+                                         .deterministic = config.deterministic,
+                                         .first_step = config.first_step,
+                                         .enforce_bound = job->enforce_bound,
+                                         .in_step_order = job->has_limits()});
   highest_mark_ = config.first_step - 1;
   pushed_.assign(index(config.num_ranks * RunningJob::Limits::open_steps(config)), nullptr);
 }
@@ -172,7 +170,7 @@ void ShardWorker::end_what_waits() {
 }
 
 std::int64_t ShardWorker::first_partition(std::int64_t worker) const {
-  return worker * Table::kPartitions / job_->layout.num_workers;
+  return worker * table::Table::kPartitions / job_->layout.num_workers;
 }
 
 void ShardWorker::read(OpenStep& step) {
@@ -181,7 +179,7 @@ void ShardWorker::read(OpenStep& step) {
     if (before_request_) before_request_();
     for (std::int64_t t = 0; t < job_->layout.num_tables(); ++t) {
       const DividedKeys::Range range = step.keys.part(t, number_);
-      Table& table = *job_->tables[index(t)];
+      table::Table& table = *job_->tables[index(t)];
       for (std::int64_t p = first_partition(number_); p < first_partition(number_ + 1); ++p) {
         table.begin_step(p, number);
       }
@@ -201,14 +199,13 @@ void ShardWorker::read(OpenStep& step) {
 
 void ShardWorker::work_on_rows(RowRequest& request) {
   using enum RowRequest::Kind;
-  constexpr auto kFloatBytes = static_cast<std::int64_t>(sizeof(float));
   const std::int64_t next_step = clock_->applied() + 1;  // at least, of those that ask for rows
   try {
     if (before_request_) before_request_();
     for (std::int64_t t = 0; t < job_->layout.num_tables(); ++t) {
       const DividedKeys::Range range = request.keys.part(t, number_);
       if (range.begin == range.end) continue;
-      Table& table = *job_->tables[index(t)];
+      table::Table& table = *job_->tables[index(t)];
       const std::span<const Key> keys = part_of(request.keys.keys(), range);
       const bool is_whole = request.kind != kLookup;
       const std::int64_t value = request.keys.value_begin(
@@ -271,13 +268,13 @@ void ShardWorker::apply(std::span<OpenStep* const> steps) {
   try {
     if (before_request_) before_request_();
     for (std::int64_t t = 0; t < job_->layout.num_tables(); ++t) {
-      Table& table = *job_->tables[index(t)];
+      table::Table& table = *job_->tables[index(t)];
       gradients_.clear();
       for (OpenStep* step : steps) {
         const DividedKeys::Range range = step->keys.part(t, number_);
         if (range.begin == range.end) continue;
         const auto keys = part_of(step->keys.keys(), range);
-        const auto rows = part_of(std::span<const RowPointer>(step->rows), range);
+        const auto rows = part_of(std::span<const table::RowPointer>(step->rows), range);
         table.apply_sightings(mark, keys, rows);
         if (step->skip) {
           rows_.skip(table, job_->layout.num_shards, keys, rows, mark);
@@ -286,7 +283,7 @@ void ShardWorker::apply(std::span<OpenStep* const> steps) {
         }
         const std::int64_t value = step->keys.value_begin(t, range.begin, table.spec().dim);
         gradients_.push_back({part_of(step->keys.keys(), range),
-                              part_of(std::span<const RowPointer>(step->rows), range),
+                              part_of(std::span<const table::RowPointer>(step->rows), range),
                               step->push_encoding,
                               step->gradients + bytes_of(step->push_encoding) * value});
       }

@@ -12,7 +12,7 @@
 
 #include "src/ps/row_work.h"
 #include "src/ps/running_job.h"
-#include "src/ps/step_clock.h"
+#include "src/table/step_clock.h"
 
 namespace satrap::ps {
 
@@ -80,7 +80,7 @@ class ShardWorker {
 
   // Used by its own thread only.
   RunningJob* job_ = nullptr;
-  std::optional<StepClock> clock_;
+  std::optional<table::StepClock> clock_;
   std::vector<OpenStep*> waiting_;  // pulls, in the order in which they came
   std::vector<OpenStep*> pushed_;   // [num_ranks, open steps], by step modulo
   std::vector<OpenStep*> due_;

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "satrap/core/error.h"
-#include "satrap/ps/sharding.h"
+#include "satrap/table/sharding.h"
 
 namespace satrap::ps {
 
@@ -34,7 +34,7 @@ void StepRows::State::divide(std::span<const Key> keys,
     for (std::int64_t s = 0; s < num_shards; ++s) {
       stretches.push_back(next - keys.begin());
       const auto stop = s + 1 == num_shards ? end : std::partition_point(next, end, [&](Key key) {
-        return shard_of(key, num_shards) <= s;
+        return table::shard_of(key, num_shards) <= s;
       });
       Shard& part = shards[static_cast<std::size_t>(s)];
       part.num_keys += stop - next;

@@ -12,7 +12,7 @@
 #include "satrap/core/error.h"
 #include "satrap/core/file.h"
 #include "satrap/core/hash.h"
-#include "satrap/ps/table.h"
+#include "satrap/table/table.h"
 
 namespace satrap::trainer {
 namespace {
@@ -72,14 +72,14 @@ std::int64_t rows_per_block(std::int64_t row_bytes) {
 }
 
 void check_tables(const std::string& checkpoint, const Manifest& manifest, const Model& model) {
-  const std::vector<ps::TableSpec>& specs = model.specs.tables;
+  const std::vector<table::TableSpec>& specs = model.specs.tables;
   if (manifest.tables.size() != specs.size()) {
     throw Error(ErrorCode::kInvalidConfig, concat(checkpoint, ": has ", manifest.tables.size(),
                                                   " tables, the configuration ", specs.size()));
   }
   for (std::size_t i = 0; i < specs.size(); ++i) {
     const Manifest::Table& saved = manifest.tables[i];
-    const ps::TableSpec& spec = specs[i];
+    const table::TableSpec& spec = specs[i];
     const std::int64_t row_bytes = manifest.row_bytes(spec.layout());
     const std::string optimizer = name_of(spec.optimizer.type);
     if (saved.name == spec.name && saved.optimizer != optimizer) {
@@ -245,24 +245,24 @@ std::string find_config(const std::string& checkpoint) {
   });
 }
 
-std::vector<ps::ShardJob::RowFile> row_files(const std::string& checkpoint,
-                                             const Manifest& manifest,
-                                             const Manifest::Table& saved,
-                                             std::int32_t table) {
-  std::vector<ps::ShardJob::RowFile> files;
+std::vector<table::RowFile> row_files(const std::string& checkpoint,
+                                      const Manifest& manifest,
+                                      const Manifest::Table& saved,
+                                      std::int32_t table) {
+  std::vector<table::RowFile> files;
   const auto num_files = std::ssize(saved.files);
   for (const std::string& name : saved.files) {
     const auto entry = manifest.files.find(name);
     if (entry == manifest.files.end()) {
       throw Error(ErrorCode::kCorrupt, concat(checkpoint, "/", name, ": not in the manifest"));
     }
-    ps::ShardJob::RowFile& file = files.emplace_back(
-        ps::ShardJob::RowFile{.path = std::filesystem::absolute(checkpoint) / name,
-                              .table = table,
-                              .row_bytes = saved.row_bytes,
-                              .bytes = entry->second.bytes,
-                              .xxh3 = entry->second.xxh3,
-                              .is_packed = manifest.has_packed_rows});
+    table::RowFile& file =
+        files.emplace_back(table::RowFile{.path = std::filesystem::absolute(checkpoint) / name,
+                                          .table = table,
+                                          .row_bytes = saved.row_bytes,
+                                          .bytes = entry->second.bytes,
+                                          .xxh3 = entry->second.xxh3,
+                                          .is_packed = manifest.has_packed_rows});
     for (std::int64_t shard = 0; shard < num_files; ++shard) {
       if (!name.ends_with(fmt::format(".shard-{}.bin", shard))) continue;
       file.part = shard;
@@ -303,9 +303,8 @@ RestoredState load_checkpoint(const std::string& checkpoint,
     check_tables(checkpoint, state.manifest, model);
     InitialRows rows{.step = state.manifest.step};
     for (std::size_t t = 0; t < state.manifest.tables.size(); ++t) {
-      for (ps::ShardJob::RowFile& file :
-           row_files(checkpoint, state.manifest, state.manifest.tables[t],
-                     static_cast<std::int32_t>(t))) {
+      for (table::RowFile& file : row_files(checkpoint, state.manifest, state.manifest.tables[t],
+                                            static_cast<std::int32_t>(t))) {
         rows.files.push_back(std::move(file));
       }
     }

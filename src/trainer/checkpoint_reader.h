@@ -37,10 +37,10 @@ RestoredState load_checkpoint(const std::string& checkpoint,
                               std::int64_t num_ranks = 1);
 
 /// The files of one of its tables, for a job in which that is `table`.
-std::vector<ps::ShardJob::RowFile> row_files(const std::string& checkpoint,
-                                             const Manifest& manifest,
-                                             const Manifest::Table& saved,
-                                             std::int32_t table);
+std::vector<table::RowFile> row_files(const std::string& checkpoint,
+                                      const Manifest& manifest,
+                                      const Manifest::Table& saved,
+                                      std::int32_t table);
 
 /// All dense tensors, one after the other.
 std::vector<float> read_dense(const std::string& checkpoint, const Manifest& manifest);

@@ -11,8 +11,8 @@
 #include "checkpoint_reader.h"
 #include "satrap/core/error.h"
 #include "satrap/core/log.h"
-#include "satrap/ps/row.h"
-#include "satrap/ps/sharding.h"
+#include "satrap/table/row.h"
+#include "satrap/table/sharding.h"
 #include "satrap/trainer/checkpoint.h"
 
 namespace satrap::trainer {
@@ -43,7 +43,7 @@ class TableDivider {
     for (; rows.size() >= row_bytes; rows = rows.subspan(row_bytes), ++num_rows_) {
       RowHeader header;
       std::memcpy(&header, rows.data(), sizeof(header));
-      const std::int64_t shard = ps::shard_of(header.key, std::ssize(writers_));
+      const std::int64_t shard = table::shard_of(header.key, std::ssize(writers_));
       std::span<const std::byte> row = rows.first(row_bytes);
       if (layout_) {
         layout_->unpack(row.data(), unpacked_.data());

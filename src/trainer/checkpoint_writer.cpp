@@ -16,7 +16,7 @@
 #include "satrap/core/file.h"
 #include "satrap/core/log.h"
 #include "satrap/core/thread_name.h"
-#include "satrap/ps/table.h"
+#include "satrap/table/table.h"
 
 namespace satrap::trainer {
 namespace {
@@ -26,7 +26,7 @@ std::span<const std::byte> bytes_of(const std::vector<float>& values) {
 }
 
 void write_tables(CheckpointContent& content, DirectoryWriter& out) {
-  for (const ps::TableSpec& spec : content.tables) {
+  for (const table::TableSpec& spec : content.tables) {
     out.manifest.tables.push_back({.name = spec.name,
                                    .optimizer = name_of(spec.optimizer.type),
                                    .weights = name_of(spec.weights),

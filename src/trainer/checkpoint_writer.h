@@ -26,7 +26,7 @@ struct CheckpointContent {
   std::string transforms_json, config_yaml;
   std::vector<PendingLookup> pending;  // of the chief; other ranks have left theirs in files
 
-  std::vector<ps::TableSpec> tables;
+  std::vector<table::TableSpec> tables;
   std::unique_ptr<RowsSnapshot> rows;
 
   struct Tensor {

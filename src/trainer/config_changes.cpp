@@ -182,7 +182,7 @@ std::vector<ConfigChange> config_changes(const job::JobConfig& before,
     if (has_list) config->data.schema.label = {};
   }
   std::vector<std::string> tables, features;
-  for (const ps::TableSpec& table : job::embedding_specs(after, schema).tables) {
+  for (const table::TableSpec& table : job::embedding_specs(after, schema).tables) {
     tables.push_back(table.name);
   }
   for (const data::SchemaFeature& feature : schema.features) features.push_back(feature.name);

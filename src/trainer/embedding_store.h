@@ -35,7 +35,7 @@ class RowReader {
 /// The rows that a job starts with.
 struct InitialRows {
   std::int64_t step = 0;  // of this job: the last one whose updates they have
-  std::vector<ps::ShardJob::RowFile> files = {};
+  std::vector<table::RowFile> files = {};
 };
 
 /// Where the rows of a job live: what differs between tables in this process and tables on shards.

@@ -15,7 +15,7 @@
 #include "satrap/core/error.h"
 #include "satrap/core/file.h"
 #include "satrap/core/ids.h"
-#include "satrap/ps/row.h"
+#include "satrap/table/row.h"
 
 namespace satrap::trainer {
 namespace {
@@ -106,7 +106,7 @@ void for_each_row(const LoadedModel& loaded, const Manifest::Table& table, Visit
     for (; !rows.empty(); rows = rows.subspan(static_cast<std::size_t>(table.row_bytes))) {
       RowHeader header;
       std::memcpy(&header, rows.data(), sizeof(header));
-      if ((header.count & ps::kCandidateFlag) == 0) visit(rows.data(), header);
+      if ((header.count & table::kCandidateFlag) == 0) visit(rows.data(), header);
     }
   };
   for (const std::string& file : table.files) {
@@ -116,7 +116,7 @@ void for_each_row(const LoadedModel& loaded, const Manifest::Table& table, Visit
 
 std::int64_t count_rows(const LoadedModel& loaded,
                         const Manifest::Table& table,
-                        const ps::TableSpec& spec) {
+                        const table::TableSpec& spec) {
   if (spec.limits.admit_after == 1) return table.rows;
   std::int64_t count = 0;
   for_each_row(loaded, table, [&](const std::byte*, const RowHeader&) { ++count; });
@@ -126,7 +126,7 @@ std::int64_t count_rows(const LoadedModel& loaded,
 /// Writes the rows of a table as two arrays, and their names to its description. Returns how many.
 std::int64_t write_rows(const LoadedModel& loaded,
                         const Manifest::Table& table,
-                        const ps::TableSpec& spec,
+                        const table::TableSpec& spec,
                         ExportDirectory& out,
                         Json& description) {
   const RowLayout layout = spec.layout();

@@ -2,7 +2,7 @@
 
 #include "satrap/core/hash.h"
 #include "satrap/embedding/feature_layout.h"
-#include "satrap/ps/row_init.h"
+#include "satrap/table/row_init.h"
 
 namespace satrap::trainer {
 namespace {
@@ -84,16 +84,16 @@ Json features_of(const LoadedModel& loaded, const embedding::FeatureLayout& layo
 
 /// What an id without a row counts as. Where ids have to be met several times before they get a
 /// row, they are zeros until then, else a row as it would begin.
-Json init_of(const ps::TableSpec& table, std::uint64_t seed) {
+Json init_of(const table::TableSpec& table, std::uint64_t seed) {
   if (table.limits.admit_after > 1) return {{"type", "constant"}, {"scale", 0.0}};
-  return {{"type", ps::name_of(table.init.type)},
+  return {{"type", table::name_of(table.init.type)},
           {"scale", table.init.scale},
-          {"seed", to_hex(ps::RowInit::table_seed(seed, table.name))}};
+          {"seed", to_hex(table::RowInit::table_seed(seed, table.name))}};
 }
 
 Json tables_of(const LoadedModel& loaded) {
   Json tables = Json::array();
-  for (const ps::TableSpec& table : loaded.model.specs.tables) {
+  for (const table::TableSpec& table : loaded.model.specs.tables) {
     tables.push_back({{"name", table.name},
                       {"dim", table.dim},
                       {"stored_as", name_of(table.weights)},

@@ -5,7 +5,7 @@
 #include <span>
 #include <utility>
 
-#include "satrap/ps/table.h"
+#include "satrap/table/table.h"
 #include "shards_stage.h"
 
 namespace satrap::trainer {

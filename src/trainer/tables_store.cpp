@@ -6,8 +6,8 @@
 #include <fmt/format.h>
 
 #include "satrap/core/file.h"
-#include "satrap/ps/row_file.h"
-#include "satrap/ps/table_snapshot.h"
+#include "satrap/table/row_file.h"
+#include "satrap/table/table_snapshot.h"
 #include "tables_stage.h"
 
 namespace satrap::trainer {
@@ -15,9 +15,9 @@ namespace {
 
 class TablesSnapshot final : public RowsSnapshot {
  public:
-  TablesSnapshot(const std::vector<std::unique_ptr<ps::Table>>& tables, std::int64_t step) {
+  TablesSnapshot(const std::vector<std::unique_ptr<table::Table>>& tables, std::int64_t step) {
     for (const auto& table : tables) {
-      parts_.push_back({*table, std::make_unique<ps::TableSnapshot>(*table, step)});
+      parts_.push_back({*table, std::make_unique<table::TableSnapshot>(*table, step)});
     }
   }
 
@@ -41,8 +41,8 @@ class TablesSnapshot final : public RowsSnapshot {
 
  private:
   struct Part {
-    const ps::Table& table;
-    std::unique_ptr<ps::TableSnapshot> snapshot;
+    const table::Table& table;
+    std::unique_ptr<table::TableSnapshot> snapshot;
   };
   std::vector<Part> parts_;
 };
@@ -72,21 +72,22 @@ class TablesReader final : public RowReader {
 
 TablesStore::TablesStore(const job::EmbeddingSpecs& specs, ThreadPool& pool)
     : specs_(specs), pool_(pool) {
-  for (const ps::TableSpec& spec : specs.tables) {
-    tables_.push_back(std::make_unique<ps::Table>(spec, specs.seed));
+  for (const table::TableSpec& spec : specs.tables) {
+    tables_.push_back(std::make_unique<table::Table>(spec, specs.seed));
   }
   worker_ = make_worker();
 }
 
 std::unique_ptr<embedding::EmbeddingWorker> TablesStore::make_worker() const {
-  std::vector<ps::Table*> pointers;
+  std::vector<table::Table*> pointers;
   for (const auto& table : tables_) pointers.push_back(table.get());
   return std::make_unique<embedding::EmbeddingWorker>(specs_.features, std::move(pointers), pool_);
 }
 
 void TablesStore::begin(const InitialRows& rows) {
-  for (const ps::ShardJob::RowFile& file : rows.files) {
-    ps::load_rows(file, *tables_[static_cast<std::size_t>(file.table)], {.last_step = rows.step});
+  for (const table::RowFile& file : rows.files) {
+    table::load_rows(file, *tables_[static_cast<std::size_t>(file.table)],
+                     {.last_step = rows.step});
   }
 }
 

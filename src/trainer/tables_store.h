@@ -6,7 +6,7 @@
 #include "embedding_store.h"
 #include "satrap/core/thread_pool.h"
 #include "satrap/embedding/embedding_worker.h"
-#include "satrap/ps/table.h"
+#include "satrap/table/table.h"
 
 namespace satrap::trainer {
 
@@ -29,7 +29,7 @@ class TablesStore final : public EmbeddingStore {
 
   const job::EmbeddingSpecs specs_;
   ThreadPool& pool_;
-  std::vector<std::unique_ptr<ps::Table>> tables_;  // by TableId
+  std::vector<std::unique_ptr<table::Table>> tables_;  // by TableId
   std::unique_ptr<embedding::EmbeddingWorker> worker_;
 };
 

@@ -12,7 +12,7 @@
 #include "continuation.h"
 #include "satrap/core/error.h"
 #include "satrap/core/log.h"
-#include "satrap/ps/table.h"
+#include "satrap/table/table.h"
 
 namespace satrap::trainer {
 namespace {
@@ -69,10 +69,10 @@ void WarmStart::check_table(const Manifest::Table& saved, std::string& problems)
     problems +=
         concat("train.warm_start.tables: '", saved.name, "' of ", checkpoint_, " ", what..., "\n");
   };
-  const auto spec = std::ranges::find(specs_, saved.name, &ps::TableSpec::name);
+  const auto spec = std::ranges::find(specs_, saved.name, &table::TableSpec::name);
   if (spec == specs_.end()) {
     std::vector<std::string> own;
-    for (const ps::TableSpec& table : specs_) own.push_back(table.name);
+    for (const table::TableSpec& table : specs_) own.push_back(table.name);
     return refuse("is no table of the configuration, which has: ",
                   fmt::format("{}", fmt::join(own, ", ")));
   }
@@ -91,7 +91,7 @@ void WarmStart::check_table(const Manifest::Table& saved, std::string& problems)
                   optimizer, "; optimizer_state: reset takes the weights alone");
   }
   tables_.push_back(saved.name);
-  for (ps::ShardJob::RowFile& file :
+  for (table::RowFile& file :
        row_files(checkpoint_, manifest_, saved, static_cast<std::int32_t>(spec->id))) {
     file.weights_only = !config_.keeps_state();
     rows_.files.push_back(std::move(file));

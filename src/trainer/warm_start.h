@@ -30,7 +30,7 @@ class WarmStart {
   const job::WarmStartConfig& config_;
   const std::string checkpoint_;
   const Manifest manifest_;
-  const std::vector<ps::TableSpec>& specs_;
+  const std::vector<table::TableSpec>& specs_;
   std::vector<std::string> tables_;
   InitialRows rows_;
 };

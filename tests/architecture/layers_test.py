@@ -15,7 +15,7 @@ import unittest
 LAYERS = [
     {"core"},
     {"kernels", "net"},
-    {"backend"},
+    {"table", "backend"},
     {"collective"},
     {"data", "ps"},
     {"job"},

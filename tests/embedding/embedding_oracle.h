@@ -10,8 +10,8 @@
 #include "satrap/job/feature_spec.h"
 #include "satrap/kernels/pool.h"
 #include "satrap/kernels/row_update.h"
-#include "satrap/ps/table.h"
-#include "tests/ps/stored_weights.h"
+#include "satrap/table/table.h"
+#include "tests/table/stored_weights.h"
 
 namespace satrap::embedding {
 
@@ -26,7 +26,7 @@ class EmbeddingOracle {
     std::vector<float> weights, state;
   };
 
-  EmbeddingOracle(std::vector<job::FeatureSpec> features, const std::vector<ps::Table*>& tables)
+  EmbeddingOracle(std::vector<job::FeatureSpec> features, const std::vector<table::Table*>& tables)
       : features_(std::move(features)), tables_(tables) {}
 
   std::map<Key, Row>& rows() { return rows_; }
@@ -85,7 +85,7 @@ class EmbeddingOracle {
       column += dim * static_cast<std::size_t>(feature.max_length);
     }
     for (const auto& [key, uses] : keys) {
-      const ps::TableSpec& spec = tables_[static_cast<std::size_t>(table_of(key))]->spec();
+      const table::TableSpec& spec = tables_[static_cast<std::size_t>(table_of(key))]->spec();
       const std::int64_t count = std::ssize(uses.offsets);
       std::vector<float> sum(static_cast<std::size_t>(spec.dim)), scratch(2 * sum.size());
       reduce_segment({grad.data(), uses.offsets.data(), uses.coefficients.data(), count}, 0, count,
@@ -95,7 +95,7 @@ class EmbeddingOracle {
       with_optimizer(spec.optimizer.type, [&](auto type) {
         update_row<type()>(row_step, row.weights.data(), row.state.data(), sum.data(), spec.dim);
       });
-      row.weights = ps::stored(spec, kTablesSeed, key, step, row.weights);
+      row.weights = table::stored(spec, kTablesSeed, key, step, row.weights);
     }
   }
 
@@ -110,9 +110,9 @@ class EmbeddingOracle {
   Row& row_of(Key key) {
     const auto [it, is_new] = rows_.try_emplace(key);
     if (is_new) {
-      const ps::Table& table = *tables_[static_cast<std::size_t>(table_of(key))];
+      const table::Table& table = *tables_[static_cast<std::size_t>(table_of(key))];
       std::vector<float> memory(static_cast<std::size_t>(table.row_bytes()) / sizeof(float));
-      const auto row = reinterpret_cast<ps::RowPointer>(memory.data());
+      const auto row = reinterpret_cast<table::RowPointer>(memory.data());
       table.initialize_row(key, row);
       it->second.weights.resize(static_cast<std::size_t>(table.spec().dim));
       table.layout().read_weights(row, it->second.weights.data());
@@ -161,7 +161,7 @@ class EmbeddingOracle {
   }
 
   const std::vector<job::FeatureSpec> features_;
-  const std::vector<ps::Table*> tables_;
+  const std::vector<table::Table*> tables_;
   std::map<Key, Row> rows_;
 };
 

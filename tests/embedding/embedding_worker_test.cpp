@@ -17,10 +17,10 @@ namespace {
 
 using ::testing::ElementsAre;
 
-ps::TableSpec table_spec(std::int64_t id,
-                         std::int64_t dim,
-                         RowOptimizerType type = RowOptimizerType::kAdagrad) {
-  ps::TableSpec spec;
+table::TableSpec table_spec(std::int64_t id,
+                            std::int64_t dim,
+                            RowOptimizerType type = RowOptimizerType::kAdagrad) {
+  table::TableSpec spec;
   spec.name = concat("t", id);
   spec.id = static_cast<TableId>(id);
   spec.dim = dim;
@@ -31,12 +31,12 @@ ps::TableSpec table_spec(std::int64_t id,
 
 /// Tables, a worker over them and the oracle, with the buffers of one step.
 struct Training {
-  Training(std::vector<ps::TableSpec> specs,
+  Training(std::vector<table::TableSpec> specs,
            std::vector<job::FeatureSpec> features,
            std::int64_t num_threads = 1)
       : pool(num_threads) {
-    for (ps::TableSpec& spec : specs) {
-      tables.push_back(std::make_unique<ps::Table>(std::move(spec), kTablesSeed));
+    for (table::TableSpec& spec : specs) {
+      tables.push_back(std::make_unique<table::Table>(std::move(spec), kTablesSeed));
       pointers.push_back(tables.back().get());
     }
     worker = std::make_unique<EmbeddingWorker>(features, pointers, pool);
@@ -63,7 +63,7 @@ struct Training {
 
   void expect_rows_equal_oracle() {
     std::int64_t num_rows = 0;
-    for (const ps::Table* table : pointers) {
+    for (const table::Table* table : pointers) {
       num_rows += table->num_rows();
       table->for_each_row([&](const std::byte* row) {
         RowHeader header;
@@ -83,8 +83,8 @@ struct Training {
   }
 
   ThreadPool pool;
-  std::vector<std::unique_ptr<ps::Table>> tables;
-  std::vector<ps::Table*> pointers;
+  std::vector<std::unique_ptr<table::Table>> tables;
+  std::vector<table::Table*> pointers;
   std::unique_ptr<EmbeddingWorker> worker;
   std::unique_ptr<EmbeddingOracle> oracle;
   Plan plan;
@@ -140,8 +140,8 @@ job::FeatureSpec feature(int table, Pooling pooling = Pooling::kSum, std::int64_
 }
 
 TEST(EmbeddingWorker, SumsTheRowsOfABag) {
-  ps::TableSpec spec = table_spec(0, 2, RowOptimizerType::kSgd);
-  spec.init = {.type = ps::InitType::kConstant, .scale = 1.0F};
+  table::TableSpec spec = table_spec(0, 2, RowOptimizerType::kSgd);
+  spec.init = {.type = table::InitType::kConstant, .scale = 1.0F};
   Training s({spec}, {feature(0)});
   const data::Batch batch = batch_of({{{5}, {}, {5, 6, 5}}});
   s.worker->plan(batch, s.plan);
@@ -200,11 +200,11 @@ class EmbeddingWorkerAgainstOracle : public testing::TestWithParam<RandomCase> {
 
 TEST_P(EmbeddingWorkerAgainstOracle, GivesTheSameBits) {
   const RandomCase c = GetParam();
-  std::vector<ps::TableSpec> specs = {table_spec(0, c.dim, c.optimizer), table_spec(1, 8),
-                                      table_spec(2, 3, c.optimizer)};
+  std::vector<table::TableSpec> specs = {table_spec(0, c.dim, c.optimizer), table_spec(1, 8),
+                                         table_spec(2, 3, c.optimizer)};
   specs[0].optimizer.weight_decay = 0.01F;
   specs[0].weights = specs[2].weights = c.weights;
-  specs[0].init = {.type = ps::InitType::kNormal, .scale = 0.1F};
+  specs[0].init = {.type = table::InitType::kNormal, .scale = 0.1F};
   const std::vector<job::FeatureSpec> features = {
       feature(0, Pooling::kSum),   feature(1, Pooling::kMean), feature(0, Pooling::kSequence, 4),
       feature(2, Pooling::kSqrtN), feature(0, Pooling::kMean), feature(2, Pooling::kSequence, 1)};
@@ -239,7 +239,7 @@ INSTANTIATE_TEST_SUITE_P(
                     RandomCase{kFtrl, 5, false, 300, 3, 200, FloatType::kBf16}));
 
 TEST(EmbeddingWorker, PlanningWithoutInsertLeavesTablesAsTheyAre) {
-  std::vector<ps::TableSpec> specs = {table_spec(0, 4), table_spec(1, 6)};
+  std::vector<table::TableSpec> specs = {table_spec(0, 4), table_spec(1, 6)};
   specs[1].weights = FloatType::kBf16;
   Training s(specs, {feature(0), feature(1, Pooling::kMean)});
   const data::Batch known = batch_of({{{1}, {2}}, {{1}, {}}});
@@ -258,7 +258,7 @@ TEST(EmbeddingWorker, PlanningWithoutInsertLeavesTablesAsTheyAre) {
 }
 
 TEST(EmbeddingWorker, PlansOfLaterBatchesMayBeMadeDuringForwardAndBackward) {
-  const std::vector<ps::TableSpec> specs = {table_spec(0, 16), table_spec(1, 8)};
+  const std::vector<table::TableSpec> specs = {table_spec(0, 16), table_spec(1, 8)};
   const std::vector<job::FeatureSpec> features = {feature(0), feature(1),
                                                   feature(0, Pooling::kMean)};
   constexpr std::int64_t kSteps = 30;

@@ -7,8 +7,8 @@
 namespace satrap::embedding {
 namespace {
 
-std::vector<ps::TableSpec> tables() {
-  std::vector<ps::TableSpec> specs(2);
+std::vector<table::TableSpec> tables() {
+  std::vector<table::TableSpec> specs(2);
   specs[0].dim = 4;
   specs[1].dim = 10;
   specs[1].weights = FloatType::kBf16;

@@ -36,7 +36,7 @@ std::string resolve_error(const std::map<std::string, TableConfig>& tables,
 
 std::vector<std::string> names(const ResolvedSpecs& specs) {
   std::vector<std::string> result;
-  for (const ps::TableSpec& table : specs.tables) result.push_back(table.name);
+  for (const table::TableSpec& table : specs.tables) result.push_back(table.name);
   return result;
 }
 
@@ -88,7 +88,7 @@ TEST(ResolveSpecs, CopiesTheOptimizer) {
   config.capacity_rows = 7;
   config.ttl_steps = 9;
   config.admit_after = 3;
-  const ps::TableSpec spec = resolve_specs({{"default", config}}, {}, kSchema, 0).tables[0];
+  const table::TableSpec spec = resolve_specs({{"default", config}}, {}, kSchema, 0).tables[0];
   EXPECT_EQ(spec.optimizer.type, RowOptimizerType::kFtrl);
   EXPECT_EQ(spec.optimizer.lr, 0.5F);
   EXPECT_EQ(spec.optimizer.weight_decay, 0.25F);
@@ -97,7 +97,7 @@ TEST(ResolveSpecs, CopiesTheOptimizer) {
   EXPECT_EQ(spec.optimizer.ftrl_l1, 4.0F);
   EXPECT_EQ(spec.optimizer.ftrl_l2, 5.0F);
   EXPECT_EQ(spec.schedule.warmup_steps, 9);
-  EXPECT_EQ(spec.init.type, ps::InitType::kNormal);
+  EXPECT_EQ(spec.init.type, table::InitType::kNormal);
   EXPECT_EQ(spec.init.scale, 0.125F);
   EXPECT_EQ(spec.weights, FloatType::kFp16);
   EXPECT_EQ(spec.limits.capacity_rows, 7);

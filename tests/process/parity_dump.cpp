@@ -27,7 +27,7 @@
 #include "satrap/dense/dense_network.h"
 #include "satrap/embedding/embedding_worker.h"
 #include "satrap/job/table_config.h"
-#include "satrap/ps/table.h"
+#include "satrap/table/table.h"
 
 namespace satrap {
 namespace {
@@ -144,9 +144,9 @@ class CaseRun {
     job::ResolvedSpecs specs = job::resolve_specs(c.tables, c.features, schema_features,
                                                   job::needs_first_order(c.model.type) ? 1 : 0);
     const auto seed = static_cast<std::uint64_t>(job.seed);
-    std::vector<ps::Table*> pointers;
-    for (const ps::TableSpec& spec : specs.tables) {
-      pointers.push_back(tables_.emplace_back(std::make_unique<ps::Table>(spec, seed)).get());
+    std::vector<table::Table*> pointers;
+    for (const table::TableSpec& spec : specs.tables) {
+      pointers.push_back(tables_.emplace_back(std::make_unique<table::Table>(spec, seed)).get());
     }
     dense::InputShape shape;
     shape.num_numeric = job.num_numeric;
@@ -221,13 +221,13 @@ class CaseRun {
       std::vector<std::byte> initial(static_cast<std::size_t>(table->row_bytes()));
       for (std::int64_t id = 0; id < job_.num_ids; ++id) {
         const Key key = make_key(table->spec().id, static_cast<std::uint64_t>(id));
-        ps::RowPointer row = nullptr;
+        table::RowPointer row = nullptr;
         table->find({&key, 1}, {&row, 1});
         if (row == nullptr) {
           row = initial.data();
           table->initialize_row(key, row);
         }
-        rows.insert(rows.end(), ps::weights_of(row), ps::weights_of(row) + table->spec().dim);
+        rows.insert(rows.end(), table::weights_of(row), table::weights_of(row) + table->spec().dim);
       }
       dump_.add(when + "/table/" + table->spec().name, {job_.num_ids, table->spec().dim}, rows);
     }
@@ -237,7 +237,7 @@ class CaseRun {
   const std::int64_t num_labels_;
   ThreadPool pool_;
   Dump dump_;
-  std::vector<std::unique_ptr<ps::Table>> tables_;
+  std::vector<std::unique_ptr<table::Table>> tables_;
   std::unique_ptr<embedding::EmbeddingWorker> worker_;
   std::unique_ptr<dense::DenseNetwork> network_;
   embedding::Plan plan_;

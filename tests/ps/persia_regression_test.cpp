@@ -37,10 +37,10 @@ class PersiaRegression : public ShardTest {
 
 TEST_F(PersiaRegression, AMissingKeyConsumesItsOwnGradientAndNobodyElses) {
   // There, a key without a row did not advance the gradients: all later keys got their neighbour's.
-  for (TableSpec& table : tables_) {
+  for (table::TableSpec& table : tables_) {
     table.optimizer = {.type = RowOptimizerType::kSgd, .lr = 1.0F};
     table.schedule = {};
-    table.init = {.type = InitType::kConstant, .scale = 0.0F};
+    table.init = {.type = table::InitType::kConstant, .scale = 0.0F};
   }
   const auto servers = serve(2, {.num_workers = 2});
   auto clients = clients_of({.num_shards = 2, .job = job_of(2, 0, false)});
@@ -139,8 +139,8 @@ TEST_F(PersiaRegression, EvaluationBesideTrainingChangesNoHyperparameter) {
   const auto servers = serve(2);
   Cluster cluster{.num_shards = 2, .job = job_of(1, 0, true), .num_steps = 60};
   auto clients = clients_of(cluster);
-  std::vector<TableSpec> defaults = tables_;
-  for (TableSpec& table : defaults) table.optimizer = {};
+  std::vector<table::TableSpec> defaults = tables_;
+  for (table::TableSpec& table : defaults) table.optimizer = {};
   std::atomic<bool> done = false;
   std::thread evaluation([&] {
     ShardClient other(client_end_, store_, defaults, kSeed, {.num_shards = 2});

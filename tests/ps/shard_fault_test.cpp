@@ -115,9 +115,9 @@ TEST_F(ShardFaults, AnUpdateThatThrowsIsTheErrorOfEverybody) {
 
 TEST_F(ShardFaults, AJobOfAnotherConfigurationIsRefusedByWhatDiffers) {
   const auto servers = serve(1);
-  const auto message_with = [&](const std::function<void(std::vector<TableSpec>&)>& change,
+  const auto message_with = [&](const std::function<void(std::vector<table::TableSpec>&)>& change,
                                 std::uint64_t seed = kSeed) {
-    std::vector<TableSpec> tables = three_tables();
+    std::vector<table::TableSpec> tables = three_tables();
     change(tables);
     ShardClient other(client_end_, store_, tables, seed, {});
     return message_of([&] { other.begin(job_of(1, 0, false)); });

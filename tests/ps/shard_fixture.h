@@ -23,17 +23,17 @@
 #include "satrap/net/net_error.h"
 #include "satrap/ps/shard_client.h"
 #include "satrap/ps/shard_server.h"
-#include "satrap/ps/sharding.h"
-#include "tests/ps/stored_weights.h"
+#include "satrap/table/sharding.h"
 #include "tests/support/temporary_directory.h"
+#include "tests/table/stored_weights.h"
 
 namespace satrap::ps {
 
 inline constexpr std::uint64_t kSeed = 7;
 
 /// Three tables that differ in everything.
-inline std::vector<TableSpec> three_tables() {
-  std::vector<TableSpec> tables(3);
+inline std::vector<table::TableSpec> three_tables() {
+  std::vector<table::TableSpec> tables(3);
   tables[0].name = "ad";
   tables[0].dim = 4;
   tables[1].name = "site";
@@ -81,7 +81,7 @@ class Oracle {
  public:
   using Rows = std::map<Key, std::vector<float>>;  // weights, state
 
-  explicit Oracle(std::vector<TableSpec> tables) : tables_(std::move(tables)) {}
+  explicit Oracle(std::vector<table::TableSpec> tables) : tables_(std::move(tables)) {}
 
   /// As it arrives: rounded as it is on the wire.
   static std::vector<float> sent(FloatType encoding, std::vector<float> values) {
@@ -91,18 +91,18 @@ class Oracle {
     return values;
   }
 
-  const TableSpec& spec_of(Key key) const {
+  const table::TableSpec& spec_of(Key key) const {
     return tables_[static_cast<std::size_t>(table_of(key))];
   }
 
   /// Weights and state as a row of fp32 has them behind its header.
   std::vector<float> initial(Key key) const {
-    const TableSpec& spec = spec_of(key);
+    const table::TableSpec& spec = spec_of(key);
     const RowLayout layout = RowLayout::of(spec.dim, FloatType::kFp32, spec.optimizer.type);
     std::vector<float> row(static_cast<std::size_t>(layout.row_bytes) / sizeof(float) -
                            kHeaderFloats);
     std::vector<float> weights(static_cast<std::size_t>(spec.dim));
-    spec.init.fill(RowInit::table_seed(kSeed, spec.name), key, weights);
+    spec.init.fill(table::RowInit::table_seed(kSeed, spec.name), key, weights);
     std::ranges::copy(stored(spec, kSeed, key, 0, weights), row.begin());
     spec.optimizer.initialize_state(row.data(), row.data() + layout.padded_dim, spec.dim);
     return row;
@@ -126,7 +126,7 @@ class Oracle {
 
   void apply(Rows& rows, const Sums& sums, std::int64_t step) const {
     for (const auto& [key, gradient] : sums) {
-      const TableSpec& spec = spec_of(key);
+      const table::TableSpec& spec = spec_of(key);
       auto& row = rows.try_emplace(key, initial(key)).first->second;
       const RowStep row_step(spec.optimizer, spec.schedule.factor(step), step);
       with_optimizer(spec.optimizer.type, [&](auto type) {
@@ -138,11 +138,11 @@ class Oracle {
     }
   }
 
-  const std::vector<TableSpec>& tables() const { return tables_; }
+  const std::vector<table::TableSpec>& tables() const { return tables_; }
 
  private:
   static constexpr std::size_t kHeaderFloats = sizeof(RowHeader) / sizeof(float);
-  const std::vector<TableSpec> tables_;
+  const std::vector<table::TableSpec> tables_;
 };
 
 /// What is to be done, and how it is divided among processes.
@@ -292,7 +292,7 @@ class ShardTest : public testing::Test {
 
   std::vector<Key> all_keys(std::uint64_t num_ids) const {
     std::set<Key> keys;
-    for (const TableSpec& table : tables_) {
+    for (const table::TableSpec& table : tables_) {
       for (std::uint64_t id = 0; id < num_ids; ++id) keys.insert(make_key(table.id, id));
     }
     return {keys.begin(), keys.end()};
@@ -330,7 +330,7 @@ class ShardTest : public testing::Test {
   std::shared_ptr<net::FileStore> store_;
   net::Endpoint server_end_{endpoint_options()};
   net::Endpoint client_end_{endpoint_options()};
-  std::vector<TableSpec> tables_ = three_tables();
+  std::vector<table::TableSpec> tables_ = three_tables();
 };
 
 }  // namespace satrap::ps

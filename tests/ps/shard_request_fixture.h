@@ -93,7 +93,7 @@ class ShardRequests : public ShardTest {
   /// Keys of shard 0, ascending.
   std::vector<Key> own_keys(std::uint64_t num_ids) const {
     std::vector<Key> keys = all_keys(num_ids);
-    std::erase_if(keys, [](Key key) { return shard_of(key, 2) != 0; });
+    std::erase_if(keys, [](Key key) { return table::shard_of(key, 2) != 0; });
     return keys;
   }
   std::int64_t num_values(const std::vector<Key>& keys) const {

@@ -4,7 +4,7 @@
 #include <cstring>
 #include <vector>
 
-#include "satrap/ps/table.h"
+#include "satrap/table/table.h"
 #include "tests/ps/shard_request_fixture.h"
 
 namespace satrap::ps {
@@ -24,7 +24,7 @@ inline std::vector<float> floats_in(const Row& row) {
 }
 
 /// A row of `key` like no other of another `version`.
-inline Row some_row(const std::vector<TableSpec>& tables, Key key, std::uint64_t version) {
+inline Row some_row(const std::vector<table::TableSpec>& tables, Key key, std::uint64_t version) {
   const auto bytes = tables[static_cast<std::size_t>(table_of(key))].layout().row_bytes;
   Row row(static_cast<std::size_t>(bytes));
   const RowHeader header{.key = key, .last_step = 77, .count = 78};
@@ -36,7 +36,7 @@ inline Row some_row(const std::vector<TableSpec>& tables, Key key, std::uint64_t
   return row;
 }
 
-inline std::vector<Row> some_rows(const std::vector<TableSpec>& tables,
+inline std::vector<Row> some_rows(const std::vector<table::TableSpec>& tables,
                                   const std::vector<Key>& keys,
                                   std::uint64_t version) {
   std::vector<Row> rows;

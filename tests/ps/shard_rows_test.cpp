@@ -59,7 +59,7 @@ TEST_F(ShardRows, AFetchOfNewKeysCreatesRowsAsTheyStart) {
     const std::vector<Row> rows = fetch(*clients[0], keys);
     std::vector<Row> expected;
     for (const Key key : keys) {
-      const Table table(tables_[static_cast<std::size_t>(table_of(key))], kSeed);
+      const table::Table table(tables_[static_cast<std::size_t>(table_of(key))], kSeed);
       table.initialize_row(
           key, expected.emplace_back(static_cast<std::size_t>(table.row_bytes())).data());
     }

@@ -18,8 +18,8 @@ class ShardSnapshot : public ShardTest {
     return path;
   }
 
-  std::vector<ShardJob::RowFile> row_files(const std::vector<SnapshotFile>& files) {
-    std::vector<ShardJob::RowFile> rows;
+  std::vector<table::RowFile> row_files(const std::vector<SnapshotFile>& files) {
+    std::vector<table::RowFile> rows;
     for (const SnapshotFile& file : files) {
       rows.push_back(
           {directory() + "/" + file.name, file.table, file.row_bytes, file.bytes, file.xxh3});
@@ -174,7 +174,7 @@ TEST_F(ShardSnapshot, DamagedFilesAreRefusedByName) {
   clients[0]->begin_snapshot(10);
   const auto files = row_files(clients[0]->write_snapshot(directory()));
   std::uint64_t session = 10;
-  const auto begin_with = [&](const std::function<void(ShardJob::RowFile&)>& change) {
+  const auto begin_with = [&](const std::function<void(table::RowFile&)>& change) {
     ShardJob job{.session = ++session};
     job.row_files = files;
     change(job.row_files[1]);

@@ -75,7 +75,7 @@ TEST_F(ManyShards, RowsOfSixteenBitsAreTheSameOnAnyShard) {
 }
 
 TEST_F(ManyShards, OfATableWithLimitsHaveTheSameRowsAnyPowerOfTwoOfThem) {
-  for (TableSpec& table : tables_) table.limits = {.ttl_steps = 3, .pinned_steps = 3};
+  for (table::TableSpec& table : tables_) table.limits = {.ttl_steps = 3, .pinned_steps = 3};
   tables_[1].limits = {.capacity_rows = 1, .ttl_steps = 8, .pinned_steps = 3};
   tables_[2].limits = {.ttl_steps = 20, .pinned_steps = 3, .admit_after = 2};
   const auto trained = [&](std::int64_t num_shards, std::int64_t num_workers) {
@@ -138,10 +138,10 @@ TEST_F(ManyShards, TheWorkersOfAShardMayBeAsManyAsItsPartitions) {
 
 TEST_F(ManyShards, AsyncAppliesEveryPushOnce) {
   // Gradients of whole numbers and a learning rate of 1/4: sums are exact in every order.
-  for (TableSpec& table : tables_) {
+  for (table::TableSpec& table : tables_) {
     table.optimizer = {.type = RowOptimizerType::kSgd, .lr = 0.25F};
     table.schedule = {};
-    table.init = {.type = InitType::kConstant, .scale = 1.0F};
+    table.init = {.type = table::InitType::kConstant, .scale = 1.0F};
   }
   constexpr std::int64_t kRanks = 3, kSteps = 200;
   const auto servers = serve(2, {.num_workers = 2});

@@ -10,7 +10,7 @@
 #include "satrap/data/batch.h"
 #include "satrap/embedding/plan.h"
 #include "satrap/job/feature_spec.h"
-#include "satrap/ps/table.h"
+#include "satrap/table/table.h"
 
 namespace satrap::embedding {
 
@@ -27,7 +27,7 @@ class EmbeddingWorker {
  public:
   /// `tables[i]` has TableId i. All outlive the worker.
   EmbeddingWorker(const std::vector<job::FeatureSpec>& features,
-                  std::vector<ps::Table*> tables,
+                  std::vector<table::Table*> tables,
                   ThreadPool& pool);
   ~EmbeddingWorker();
 

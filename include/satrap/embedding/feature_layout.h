@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "satrap/job/feature_spec.h"
-#include "satrap/ps/table_spec.h"
+#include "satrap/table/table_spec.h"
 
 namespace satrap::embedding {
 
@@ -27,7 +27,7 @@ struct FeatureLayout {
   std::int64_t mask_width = 0;
 
   FeatureLayout(const std::vector<job::FeatureSpec>& specs,
-                const std::vector<ps::TableSpec>& tables);
+                const std::vector<table::TableSpec>& tables);
 };
 
 }  // namespace satrap::embedding

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "satrap/core/ids.h"
-#include "satrap/ps/row.h"
+#include "satrap/table/row.h"
 
 namespace satrap::embedding {
 
@@ -31,9 +31,9 @@ struct Plan {
   std::vector<float> coefficient;       // [num_ids] its weight in the pooled output
 
   // Per unique key.
-  std::vector<Key> keys;               // [num_unique] ascending
-  std::vector<ps::RowPointer> rows;    // [num_unique]
-  std::vector<std::int64_t> segments;  // [num_unique + 1] into the occurrences
+  std::vector<Key> keys;                // [num_unique] ascending
+  std::vector<table::RowPointer> rows;  // [num_unique]
+  std::vector<std::int64_t> segments;   // [num_unique + 1] into the occurrences
 
   // Per occurrence, in the order of keys: what the backward pass reads.
   std::vector<std::int32_t> occurrences;      // [num_occurrences] number of the id

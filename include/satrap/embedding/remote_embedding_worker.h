@@ -9,7 +9,7 @@
 #include "satrap/data/batch.h"
 #include "satrap/embedding/plan.h"
 #include "satrap/job/feature_spec.h"
-#include "satrap/ps/table_spec.h"
+#include "satrap/table/table_spec.h"
 
 namespace satrap::embedding {
 
@@ -23,7 +23,7 @@ class RemoteEmbeddingWorker {
  public:
   /// `tables[i]` has TableId i.
   RemoteEmbeddingWorker(const std::vector<job::FeatureSpec>& features,
-                        const std::vector<ps::TableSpec>& tables,
+                        const std::vector<table::TableSpec>& tables,
                         ThreadPool& pool);
   ~RemoteEmbeddingWorker();
 

@@ -6,13 +6,13 @@
 #include "satrap/data/schema.h"
 #include "satrap/job/feature_spec.h"
 #include "satrap/job/job_config.h"
-#include "satrap/ps/table_spec.h"
+#include "satrap/table/table_spec.h"
 
 namespace satrap::job {
 
 /// The tables and features of a job: the same in every process of it.
 struct EmbeddingSpecs {
-  std::vector<ps::TableSpec> tables;  // by TableId
+  std::vector<table::TableSpec> tables;  // by TableId
   std::vector<FeatureSpec> features;
   std::uint64_t seed = 0;
 };

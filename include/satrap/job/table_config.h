@@ -9,7 +9,7 @@
 #include "satrap/core/lr_schedule.h"
 #include "satrap/data/schema.h"
 #include "satrap/job/feature_spec.h"
-#include "satrap/ps/table_spec.h"
+#include "satrap/table/table_spec.h"
 
 namespace satrap::job {
 
@@ -68,7 +68,7 @@ Config entry_or_default(const std::map<std::string, Config>& entries, const std:
 
 /// The tables and features of a job. tables[i] has TableId i; features are in the schema's order.
 struct ResolvedSpecs {
-  std::vector<ps::TableSpec> tables;
+  std::vector<table::TableSpec> tables;
   std::vector<FeatureSpec> features;
 };
 

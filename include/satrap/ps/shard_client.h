@@ -12,9 +12,9 @@
 #include "satrap/kernels/dense_update.h"
 #include "satrap/net/endpoint.h"
 #include "satrap/net/store.h"
-#include "satrap/ps/row.h"
 #include "satrap/ps/shard_job.h"
-#include "satrap/ps/table_spec.h"
+#include "satrap/table/row.h"
+#include "satrap/table/table_spec.h"
 
 namespace satrap::ps {
 
@@ -90,7 +90,7 @@ class ShardClient {
   /// shards in the store as "shard/<number>" (server names); waits for them up to timeout_ms.
   ShardClient(const net::Endpoint& endpoint,
               const std::shared_ptr<net::Store>& store,
-              const std::vector<TableSpec>& tables,
+              const std::vector<table::TableSpec>& tables,
               std::uint64_t seed,
               Options options);
   ~ShardClient();

@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "satrap/table/row_file.h"
+
 namespace satrap::ps {
 
 /// How the updates of a job are ordered on a shard. E_t: the rows after all updates of steps <= t.
@@ -28,19 +30,9 @@ struct ShardJob {
 
   std::int64_t first_step = 1;
 
-  /// Files of rows to start from, as write_snapshot leaves them, of any number of shards; empty:
-  /// no row exists yet. A shard takes from each file what is its own (satrap/ps/row_file.h).
-  struct RowFile {
-    std::string path = {};
-    std::int32_t table = 0;  // number
-    std::int64_t row_bytes = 0;
-    std::int64_t bytes = 0;
-    std::string xxh3 = {};                 // hex, of the whole file
-    bool is_packed = false;                // rows as RowLayout::pack leaves them
-    std::int64_t part = 0, num_parts = 1;  // it holds the rows of this shard of so many
-    bool weights_only = false;             // the optimizer's state begins afresh
-  };
-  std::vector<RowFile> row_files = {};
+  /// Files of rows to start from, as write_snapshot leaves them, of any number of shards; empty: no
+  /// row exists yet. A shard takes from each file what is its own.
+  std::vector<table::RowFile> row_files = {};
 };
 
 /// What a shard has to tell of itself.

@@ -8,7 +8,7 @@
 
 #include "satrap/net/endpoint.h"
 #include "satrap/net/store.h"
-#include "satrap/ps/table_spec.h"
+#include "satrap/table/table_spec.h"
 
 namespace satrap::ps {
 
@@ -37,7 +37,7 @@ class ShardServer {
   /// Publishes itself in the store as "shard/<number>".
   ShardServer(const net::Endpoint& endpoint,
               net::Store& store,
-              std::vector<TableSpec> tables,
+              std::vector<table::TableSpec> tables,
               std::uint64_t seed,
               const ShardServerOptions& options);
   ~ShardServer();

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace satrap::table {
+
+/// Owner of a stretch of zeroed memory. Small blocks come from the heap; from kMappedBytes on they
+/// are mapped, so that what was never touched takes no memory, and from kHugeBytes on they ask for
+/// huge pages: rows and slots are read in random order, and most of the cost of that is address
+/// translation.
+class MemoryBlock {
+ public:
+  static constexpr std::int64_t kAlignment = 64;
+  static constexpr std::int64_t kPageBytes = 4096;
+  static constexpr std::int64_t kHugePageBytes = std::int64_t{2} << 20;
+  static constexpr std::int64_t kMappedBytes = std::int64_t{256} << 10;
+  static constexpr std::int64_t kHugeBytes = std::int64_t{4} << 20;
+
+  MemoryBlock() = default;
+  /// Throws Error(kUnavailable) when there is no memory.
+  explicit MemoryBlock(std::int64_t bytes);
+  ~MemoryBlock();
+  MemoryBlock(MemoryBlock&& other) noexcept;
+  MemoryBlock& operator=(MemoryBlock&& other) noexcept;
+
+  std::byte* data() const { return data_; }
+
+  /// Size of the pages that a mapped block of `bytes` has.
+  static constexpr std::int64_t page_bytes(std::int64_t bytes) {
+    return bytes >= kHugeBytes ? kHugePageBytes : kPageBytes;
+  }
+
+ private:
+  std::byte* data_ = nullptr;
+  void* mapping_ = nullptr;  // of mapped blocks: what munmap wants
+  std::int64_t mapped_bytes_ = 0;
+};
+
+}  // namespace satrap::table

@@ -1,0 +1,82 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include "satrap/kernels/dims.h"
+#include "satrap/table/table.h"
+#include "src/table/row_ages.h"
+#include "src/table/row_arena.h"
+#include "src/table/row_index.h"
+
+namespace satrap::table {
+
+/// One partition of a table. `index_mutex` guards which rows there are, `rows_mutex` what is in
+/// them together with the snapshot's progress; they are separate so that planning never waits for
+/// updates.
+struct Table::Partition {
+  Partition(std::int64_t number,
+            std::int64_t num_shards,
+            std::shared_ptr<RowMemory> memory,
+            const RowLimits& limits)
+      : index(number, num_shards), arena(std::move(memory), number) {
+    if (limits.any()) ages.emplace(limits, number, num_shards);
+  }
+
+  // Changed by the one inserting thread, with the mutex held; read by it without, by find with it.
+  std::mutex index_mutex;
+  RowIndex index;
+  RowArena arena;
+  std::atomic<std::int64_t> num_rows = 0;     // numbers below it are, or were, those of rows
+  std::atomic<std::int64_t> index_bytes = 0;  // with what limits need
+
+  /// With limits. Numbers of rows that went are in `departed`, by step, then in `free`.
+  struct Departed {
+    std::int64_t step;
+    std::int64_t number;
+  };
+  std::optional<RowAges> ages;
+  RowArena sightings{sizeof(std::uint32_t)};  // of candidates, by number
+  std::int64_t num_sightings = 0;
+  std::int64_t begun_step = 0;
+  std::deque<Departed> departed;
+  std::vector<std::uint32_t> free;
+  /// They are anywhere in memory: asks for the one that comes after the next few.
+  void prefetch_free(std::int64_t stride_bytes) const {
+    constexpr std::size_t kLookAhead = 4;
+    if (free.size() < kLookAhead) return;
+    const std::uint32_t number = free[free.size() - kLookAhead];
+    prefetch_write(arena.row(number), stride_bytes);
+    ages->prefetch(number);
+  }
+  std::atomic<std::int64_t> num_gone = 0;  // in `departed` and `free`
+
+  std::int64_t number_of(const std::byte* row) const {
+    return arena.number_of(row, num_rows.load(std::memory_order_relaxed));
+  }
+
+  std::uint32_t& sightings_of(std::int64_t number) {
+    for (; num_sightings <= number; ++num_sightings) sightings.add(num_sightings);
+    return *reinterpret_cast<std::uint32_t*>(sightings.row(number));
+  }
+
+  /// A snapshot under way: rows [cursor, end) with 1 <= last_step <= step are still to be written.
+  struct Snapshot {
+    std::int64_t step = 0;
+    std::int64_t cursor = 0, end = 0;
+    std::vector<std::byte> aside;  // rows of that kind that have changed since, as they were
+    std::unordered_set<std::int64_t>
+        replaced;  // numbers of rows that are others now, whatever their step
+  };
+  std::mutex rows_mutex;
+  std::unique_ptr<Snapshot> snapshot;
+};
+
+}  // namespace satrap::table

@@ -1,0 +1,154 @@
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "satrap/core/ids.h"
+#include "satrap/table/table.h"
+#include "src/table/memory_block.h"
+#include "src/table/row_arena.h"
+
+namespace satrap::table {
+
+/// Key -> row number for one partition: open addressing with linear probing over slots of 4 bytes,
+/// 8 bits of tag and 24 of row number. The place comes from the highest bits of the key's position
+/// in its shard that the partitions do not share, so ascending keys walk the index in order; the
+/// tag from the lowest of the key. A tag that matches is confirmed by the key in the row's header.
+///
+/// Slots are in segments by the first of those bits (extendible hashing, Fagin et al. 1979): a
+/// segment doubles until it has kMaxSlots and is split in two from then on, so no insert ever moves
+/// more than about a hundred thousand slots. Each segment is full at a load of its own, between
+/// 0.55 and 0.85: ids are spread so evenly that all segments of a table would else grow within the
+/// same few steps.
+///
+/// The slot of a row that is erased stays taken until the one behind it is free or another row
+/// takes it; a segment that has too many of these is made anew.
+class RowIndex {
+ public:
+  static constexpr std::int64_t kMaxSlots = std::int64_t{1} << 17;
+
+  /// The number of the partition only decides at which loads segments are full.
+  RowIndex(std::int64_t partition, std::int64_t num_shards);
+
+  /// Row of `key`, or nullptr. `position`, here and below: position_in_shard(key).
+  RowPointer find(Key key, std::uint64_t position, const RowArena& arena) const {
+    const Segment& segment = segment_of(position);
+    for (std::int64_t place = segment.place_of(position);; place = segment.after(place)) {
+      const std::uint32_t slot = segment.slots[place];
+      if (slot == 0) return nullptr;
+      if ((slot ^ tag_of(key)) > kRowMask || slot == kErased) continue;
+      const RowPointer row = arena.row((slot & kRowMask) - 1);
+      if (header_of(row).key == key) return row;
+    }
+  }
+
+  /// The two halves of find, to be done for several keys in turn: first_slot() is to be asked for
+  /// ahead (by the caller: GCC 12 drops calls of functions that only prefetch), candidate() is the
+  /// first row whose tag matches (and which is most probably the one), or nullptr.
+  const void* first_slot(std::uint64_t position) const {
+    const Segment& segment = segment_of(position);
+    return segment.slots + segment.place_of(position);
+  }
+  RowPointer candidate(Key key, std::uint64_t position, const RowArena& arena) const {
+    const Segment& segment = segment_of(position);
+    for (std::int64_t place = segment.place_of(position);; place = segment.after(place)) {
+      const std::uint32_t slot = segment.slots[place];
+      if (slot == 0) return nullptr;
+      if ((slot ^ tag_of(key)) > kRowMask || slot == kErased) continue;
+      return arena.row((slot & kRowMask) - 1);
+    }
+  }
+
+  /// Makes room for `key`. `arena` has the rows that the index knows. Throws Error(kUnavailable)
+  /// when there is no memory; the index is then as before.
+  void reserve(Key key, const RowArena& arena) {
+    const std::uint64_t position = position_of(key);
+    while (segment_of(position).num_taken >= segment_of(position).max_rows) grow(key, arena);
+  }
+
+  /// Adds a key that is missing, after reserve(key).
+  void insert(Key key, std::int64_t row_number) {
+    const std::uint64_t position = position_of(key);
+    segment_of(position).insert(position, tag_of(key) | static_cast<std::uint32_t>(row_number + 1));
+  }
+
+  /// Takes out a key that is there.
+  void erase(Key key, std::int64_t row_number) {
+    const std::uint64_t position = position_of(key);
+    segment_of(position).erase(position, tag_of(key) | static_cast<std::uint32_t>(row_number + 1));
+  }
+
+  std::int64_t resident_bytes() const { return resident_bytes_; }
+
+ private:
+  static constexpr int kRowBits = 24;
+  static constexpr std::uint32_t kRowMask = (std::uint32_t{1} << kRowBits) - 1;
+  static constexpr std::uint32_t kErased = kRowMask;  // the number after the last row's
+  static constexpr int kFirstBit = Table::kPartitionBits;
+  static constexpr int kMaxPrefixBits = 12;  // enough for 2^24 rows; then segments double again
+
+  struct Segment {
+    std::uint32_t* slots = nullptr;
+    std::int64_t num_slots = 0;  // a power of two
+    int left_shift = 0;          // of a position: removes what all keys of the segment share
+    int right_shift = 0;         // then: leaves log2(num_slots) bits
+    int prefix_bits = 0;         // beyond the partition's
+    std::int64_t num_rows = 0;
+    std::int64_t num_taken = 0;  // slots: rows and erased ones
+    std::int64_t max_rows = 0;
+    MemoryBlock block;
+
+    std::int64_t place_of(std::uint64_t position) const {
+      return static_cast<std::int64_t>((position << left_shift) >> right_shift);
+    }
+    std::int64_t after(std::int64_t place) const { return (place + 1) & (num_slots - 1); }
+    std::int64_t before(std::int64_t place) const { return (place - 1) & (num_slots - 1); }
+    void insert(std::uint64_t position, std::uint32_t slot) {
+      std::int64_t place = place_of(position);
+      while (slots[place] != 0 && slots[place] != kErased) place = after(place);
+      num_taken += slots[place] == 0;
+      slots[place] = slot;
+      ++num_rows;
+    }
+    void erase(std::uint64_t position, std::uint32_t slot) {
+      std::int64_t place = place_of(position);
+      while (slots[place] != slot) place = after(place);
+      slots[place] = kErased;
+      --num_rows;
+      if (slots[after(place)] != 0) return;  // others may have gone past it
+      for (; slots[place] == kErased; place = before(place), --num_taken) slots[place] = 0;
+    }
+  };
+
+  static std::uint32_t tag_of(Key key) {
+    return static_cast<std::uint32_t>(static_cast<std::uint64_t>(key)) << kRowBits;
+  }
+  /// The first `bits` bits of a position that belong to this index.
+  static std::size_t prefix_of(std::uint64_t position, int bits) {
+    return ((position << kFirstBit) >> 1) >> (63 - bits);
+  }
+  std::uint64_t position_of(Key key) const { return position_in_shard(key, num_shards_); }
+  Segment& segment_of(std::uint64_t position) const {
+    return *directory_[prefix_of(position, directory_bits_)];
+  }
+
+  std::unique_ptr<Segment> make_segment(std::int64_t num_slots,
+                                        int prefix_bits,
+                                        std::size_t prefix) const;
+  void grow(Key key, const RowArena& arena);
+  void point_directory(std::size_t prefix, int prefix_bits, Segment* segment);
+  template <class Visit>
+  static void for_each_slot(const Segment& segment, const RowArena& arena, Visit&& visit);
+
+  const std::int64_t partition_;
+  const std::int64_t num_shards_;
+  int directory_bits_ = 0;
+  std::vector<Segment*> directory_;  // [2^directory_bits_], neighbours may be the same segment
+  std::vector<std::unique_ptr<Segment>> segments_;
+  std::int64_t resident_bytes_ = 0;
+};
+
+}  // namespace satrap::table

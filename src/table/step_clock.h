@@ -1,0 +1,60 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace satrap::table {
+
+/// The order of pulls and updates on the rows of one worker, as a state machine: what a training
+/// mode is, for any number of ranks. E_t: the rows after all updates of steps <= t; τ: the bound.
+///
+///  - the pull of step t may be read once E_{t-1-τ} is there, never before;
+///  - the update of step u may be applied once the gradients of all ranks for it are there, and
+///    E_{u-1} is; so updates are applied in the order of steps;
+///  - deterministic: and once every rank has read its pull of step u + τ, or has ended before it;
+///    so that pulls of step t read E_{t-1-τ} exactly;
+///  - in step order: the pull of step t may be read once every rank has read its pull of step t-1,
+///    or has ended before it;
+///  - async: everything at once; the gradients of each rank are updates of their own.
+///
+/// Each rank reads and pushes steps one after the other. Without threads and without rows.
+class StepClock {
+ public:
+  struct Rules {
+    std::int64_t num_ranks = 1;
+    bool async = false;
+    std::int64_t staleness = 0;  // τ
+    bool deterministic = false;
+    std::int64_t first_step = 1;
+    bool enforce_bound = true;
+    bool in_step_order = false;  // not with async
+  };
+  explicit StepClock(const Rules& rules);
+
+  bool may_read(std::int64_t step) const;
+  void note_read(std::int64_t rank, std::int64_t step);
+
+  /// The gradients of `step` of `rank` are there; in async mode they have been applied.
+  void note_pushed(std::int64_t rank, std::int64_t step);
+
+  /// `rank` will read no step after `step`.
+  void note_last_read(std::int64_t rank, std::int64_t step);
+
+  /// Whether the update of step applied() + 1 may be applied. Never in async mode.
+  bool may_apply() const;
+  void note_applied();
+
+  /// All updates up to this step have been applied; in async mode: of all ranks.
+  std::int64_t applied() const { return applied_; }
+
+ private:
+  struct Rank {
+    std::int64_t read, pushed;
+    std::int64_t last_read;
+  };
+  const Rules rules_;
+  std::int64_t applied_;
+  std::vector<Rank> ranks_;
+};
+
+}  // namespace satrap::table

@@ -1,0 +1,197 @@
+#include "src/table/step_clock.h"
+
+#include <algorithm>
+#include <set>
+#include <tuple>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "satrap/core/error.h"
+
+namespace satrap::table {
+namespace {
+
+/// Goes through every order of events that ranks and a shard can bring about, and compares the
+/// clock in each state with what the training modes mean.
+class AllOrders {
+ public:
+  AllOrders(const StepClock::Rules& rules, std::int64_t num_steps)
+      : rules_(rules), last_(rules.first_step + num_steps - 1) {
+    State state;
+    state.applied = rules.first_step - 1;
+    state.ranks.assign(static_cast<std::size_t>(rules.num_ranks),
+                       {state.applied, state.applied, false});
+    visit(state, StepClock(rules));
+  }
+
+  std::size_t num_states() const { return seen_.size(); }
+  std::int64_t largest_staleness() const { return largest_; }
+
+ private:
+  using Rank = std::tuple<std::int64_t, std::int64_t, bool>;  // read, pushed, has ended
+  struct State {
+    std::int64_t applied = 0;
+    std::vector<Rank> ranks;
+    auto operator<=>(const State&) const = default;
+  };
+
+  void visit(const State& state, const StepClock& clock) {
+    if (testing::Test::HasFailure() || !seen_.insert(state).second) return;
+    ASSERT_EQ(clock.applied(), state.applied);
+    bool goes_on = false;
+    for (std::size_t r = 0; r < state.ranks.size(); ++r) {
+      const auto rank = static_cast<std::int64_t>(r);
+      const auto [read, pushed, ended] = state.ranks[r];
+      const bool may_read = rules_.async || (state.applied >= read - rules_.staleness &&
+                                             (!rules_.in_step_order || all_have_read(state, read)));
+      ASSERT_EQ(clock.may_read(read + 1), may_read);
+      if (may_read && read < last_) {
+        check_read(state, read + 1);
+        goes_on = true;
+        branch(state, clock, [&](State& s, StepClock& c) {
+          ++std::get<0>(s.ranks[r]);
+          c.note_read(rank, read + 1);
+        });
+      }
+      if (pushed < read) {
+        goes_on = true;
+        branch(state, clock, [&](State& s, StepClock& c) {
+          ++std::get<1>(s.ranks[r]);
+          c.note_pushed(rank, pushed + 1);
+          if (rules_.async) s.applied = least_pushed(s);
+        });
+      }
+      if (!ended) {
+        goes_on = true;
+        branch(state, clock, [&](State& s, StepClock& c) {
+          std::get<2>(s.ranks[r]) = true;
+          c.note_last_read(rank, last_);
+        });
+      }
+    }
+    ASSERT_EQ(clock.may_apply(), is_due(state));
+    if (clock.may_apply()) {
+      goes_on = true;
+      branch(state, clock, [&](State& s, StepClock& c) {
+        ++s.applied;
+        c.note_applied();
+      });
+    }
+    // Nobody waits for ever: where nothing more can happen, everything has.
+    if (!goes_on) {
+      ASSERT_EQ(state.applied, last_);
+    }
+  }
+
+  template <class Change>
+  void branch(const State& state, const StepClock& clock, Change&& change) {
+    State next = state;
+    StepClock next_clock = clock;
+    change(next, next_clock);
+    visit(next, next_clock);
+  }
+
+  void check_read(const State& state, std::int64_t step) {
+    const std::int64_t staleness = step - 1 - state.applied;
+    largest_ = std::max(largest_, staleness);
+    ASSERT_GE(staleness, 0);
+    if (rules_.async) return;
+    ASSERT_LE(staleness, rules_.staleness);
+    if (!rules_.deterministic) return;
+    ASSERT_EQ(state.applied, std::max(rules_.first_step - 1, step - 1 - rules_.staleness));
+  }
+
+  bool is_due(const State& state) const {
+    if (rules_.async) return false;
+    const std::int64_t step = state.applied + 1;
+    return std::ranges::all_of(state.ranks, [&](const Rank& rank) {
+      const auto [read, pushed, ended] = rank;
+      const bool all_read = read >= step + rules_.staleness || (ended && read == last_);
+      return pushed >= step && (!rules_.deterministic || all_read);
+    });
+  }
+
+  bool all_have_read(const State& state, std::int64_t step) const {
+    return std::ranges::all_of(state.ranks, [&](const Rank& rank) {
+      const auto [read, pushed, ended] = rank;
+      return read >= step || (ended && read == last_);
+    });
+  }
+
+  static std::int64_t least_pushed(const State& state) {
+    std::int64_t least = std::get<1>(state.ranks[0]);
+    for (const auto& rank : state.ranks) least = std::min(least, std::get<1>(rank));
+    return least;
+  }
+
+  const StepClock::Rules rules_;
+  const std::int64_t last_;
+  std::set<State> seen_;
+  std::int64_t largest_ = 0;
+};
+
+TEST(StepClock, PullsInTheOrderOfStepsKeepTheBoundAndComeToAnEnd) {
+  for (const std::int64_t staleness : {0, 1, 4}) {
+    for (const bool deterministic : {false, true}) {
+      const AllOrders orders({.num_ranks = 2,
+                              .staleness = staleness,
+                              .deterministic = deterministic,
+                              .in_step_order = true},
+                             6);
+      EXPECT_EQ(orders.largest_staleness(), staleness);
+    }
+  }
+}
+
+TEST(StepClock, EveryOrderOfEventsKeepsTheBoundAndComesToAnEnd) {
+  for (const std::int64_t num_ranks : {1, 2, 3}) {
+    for (const std::int64_t staleness : {0, 1, 2, 4}) {
+      for (const bool deterministic : {false, true}) {
+        for (const std::int64_t first_step : {1, 101}) {
+          const std::int64_t num_steps = num_ranks == 3 ? 4 : 6;
+          const AllOrders orders({.num_ranks = num_ranks,
+                                  .staleness = staleness,
+                                  .deterministic = deterministic,
+                                  .first_step = first_step},
+                                 num_steps);
+          EXPECT_GT(orders.num_states(), 10U);
+          // The bound is reached: it holds back no more than it has to.
+          EXPECT_EQ(orders.largest_staleness(), std::min(staleness, num_steps - 1));
+        }
+      }
+    }
+  }
+}
+
+TEST(StepClock, AsyncNeverWaits) {
+  for (const std::int64_t num_ranks : {1, 2, 3}) {
+    const AllOrders orders({.num_ranks = num_ranks, .async = true}, 4);
+    EXPECT_EQ(orders.largest_staleness(), 3);
+  }
+}
+
+TEST(StepClock, WithoutTheBoundReadsRunAhead) {
+  StepClock clock({.staleness = 1, .enforce_bound = false});
+  for (std::int64_t step = 1; step <= 5; ++step) {
+    ASSERT_TRUE(clock.may_read(step));
+    clock.note_read(0, step);
+  }
+  EXPECT_EQ(clock.applied(), 0);
+}
+
+TEST(StepClock, RefusesWhatIsOutOfOrder) {
+  StepClock clock({.num_ranks = 2, .staleness = 1});
+  EXPECT_THROW(clock.note_pushed(0, 1), Error);  // not read
+  clock.note_read(0, 1);
+  EXPECT_THROW(clock.note_read(0, 1), Error);
+  EXPECT_THROW(clock.note_read(0, 3), Error);
+  clock.note_read(0, 2);
+  EXPECT_THROW(clock.note_read(0, 3), Error);  // beyond the bound
+  EXPECT_THROW(clock.note_pushed(0, 2), Error);
+  EXPECT_THROW(clock.note_applied(), Error);
+  EXPECT_THROW(clock.note_last_read(0, 1), Error);
+}
+
+}  // namespace
+}  // namespace satrap::table
