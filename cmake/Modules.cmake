@@ -95,7 +95,7 @@ function(satrap_tests name)
     if(TARGET satrap_${name})
       target_link_libraries(${name}_tests PRIVATE satrap_${name})
     endif()
-    if(name MATCHES "^(dense|trainer|app)$")
+    if(name MATCHES "^(dense|pipeline|checkpoint|trainer|app)$")
       satrap_discover_suites(${name})
     else()
       gtest_discover_tests(${name}_tests

@@ -15,7 +15,7 @@
 #include <time.h>
 
 #include "satrap/core/error.h"
-#include "satrap/trainer/load_job.h"
+#include "satrap/pipeline/load_job.h"
 #include "satrap/trainer/trainer.h"
 
 namespace satrap::trainer {
@@ -84,7 +84,7 @@ int run(int argc, char** argv) {
     overrides.emplace_back(fixed);
   }
   overrides.push_back("run_dir=" + directory.string());
-  const job::JobConfig config = satrap::trainer::load_job(argv[1], overrides);
+  const job::JobConfig config = satrap::pipeline::load_job(argv[1], overrides);
   std::deque<data::Batch> batches = read_all(config);
   const std::size_t num_batches = batches.size();
   const std::int64_t rows = batches.front().num_rows;

@@ -6,9 +6,9 @@
 
 #include "checkpoint_paths.h"
 #include "commands.h"
+#include "satrap/checkpoint/checkpoint.h"
 #include "satrap/cli/output.h"
 #include "satrap/core/error.h"
-#include "satrap/trainer/checkpoint.h"
 
 namespace satrap::app {
 namespace {
@@ -16,7 +16,7 @@ namespace {
 int list(const std::string& path) {
   std::string text = fmt::format("{:>10} {:>6} {:>12} {:>12} {:>10}  {:20}  {}\n", "step", "epoch",
                                  "examples", "rows", "MiB", "created", "path");
-  for (const trainer::CheckpointInfo& c : checkpoints_of(path)) {
+  for (const checkpoint::CheckpointInfo& c : checkpoints_of(path)) {
     if (!c.problem.empty()) {
       text += fmt::format("{:>10} {}: {}\n", "unreadable", c.path, c.problem);
       continue;
@@ -36,9 +36,9 @@ int list(const std::string& path) {
 /// All are checked, so that one run shows which are good; the first fault is the result.
 int verify(const std::string& path) {
   std::optional<Error> first_fault;
-  for (const trainer::CheckpointInfo& checkpoint : checkpoints_of(path)) {
+  for (const checkpoint::CheckpointInfo& checkpoint : checkpoints_of(path)) {
     try {
-      const std::string digest = trainer::verify_checkpoint(checkpoint.path);
+      const std::string digest = checkpoint::verify_checkpoint(checkpoint.path);
       cli::print(fmt::format("{}: ok, digest {}\n", checkpoint.path, digest));
     } catch (const Error& error) {
       if (error.code() != ErrorCode::kCorrupt) throw;
@@ -57,8 +57,8 @@ struct ReshardArguments {
 
 int reshard(const ReshardArguments& arguments) {
   const std::string path = newest_checkpoint(arguments.path);
-  cli::print(
-      fmt::format("{}\n", trainer::reshard_checkpoint(path, arguments.num_shards, arguments.out)));
+  cli::print(fmt::format(
+      "{}\n", checkpoint::reshard_checkpoint(path, arguments.num_shards, arguments.out)));
   return 0;
 }
 

@@ -12,8 +12,8 @@ void add_checkpoint_option(CLI::App& command, std::string& path) {
       ->type_name("DIR");
 }
 
-std::vector<trainer::CheckpointInfo> checkpoints_of(const std::string& path) {
-  std::vector<trainer::CheckpointInfo> found = trainer::list_checkpoints(path);
+std::vector<checkpoint::CheckpointInfo> checkpoints_of(const std::string& path) {
+  std::vector<checkpoint::CheckpointInfo> found = checkpoint::list_checkpoints(path);
   if (found.empty()) {
     throw Error(ErrorCode::kIo,
                 concat(path, ": neither a checkpoint nor a directory that holds one"));

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "satrap/trainer/checkpoint.h"
+#include "satrap/checkpoint/checkpoint.h"
 
 namespace CLI {
 class App;
@@ -16,7 +16,7 @@ void add_checkpoint_option(CLI::App& command, std::string& path);
 
 /// The checkpoints a user means by `path`: itself if it is one, else all of a run directory or of a
 /// `checkpoints` directory, oldest first; never empty. Throws Error(kIo) if there is none.
-std::vector<trainer::CheckpointInfo> checkpoints_of(const std::string& path);
+std::vector<checkpoint::CheckpointInfo> checkpoints_of(const std::string& path);
 
 /// Path of the newest of them.
 std::string newest_checkpoint(const std::string& path);

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "satrap/job/job_config.h"
-#include "satrap/trainer/load_job.h"
+#include "satrap/pipeline/load_job.h"
 
 namespace CLI {
 class App;
@@ -20,7 +20,7 @@ struct JobArguments {
   void add_to(CLI::App& command);
 
   /// Reads and validates the job. Throws Error(kInvalidConfig).
-  job::JobConfig load() const { return trainer::load_job(config, overrides); }
+  job::JobConfig load() const { return pipeline::load_job(config, overrides); }
 };
 
 }  // namespace satrap::app

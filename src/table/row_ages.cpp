@@ -11,7 +11,7 @@ namespace satrap::table {
 namespace {
 
 constexpr std::int64_t kSweepsPerTtl = 16;
-constexpr std::size_t kLookAhead = 16;  // rows: their ages are anywhere in memory
+constexpr std::size_t kAgesAhead = 16;  // rows: their ages are anywhere in memory
 
 /// Bits of the groups that shards and partitions leave.
 int bits_within_partition(std::int64_t num_shards) {
@@ -105,7 +105,7 @@ void RowAges::choose_oldest(const Group& group,
                             const std::function<Key(std::int64_t)>& key_of) {
   candidates_.clear();
   for (std::size_t i = 0; i < group.rows.size(); ++i) {
-    if (i + kLookAhead < group.rows.size()) prefetch(group.rows[i + kLookAhead]);
+    if (i + kAgesAhead < group.rows.size()) prefetch(group.rows[i + kAgesAhead]);
     const std::uint32_t row = group.rows[i], asked = last_asked(row);
     if (asked != kGone && asked + limits_.pinned_steps <= step) candidates_.push_back({asked, row});
   }

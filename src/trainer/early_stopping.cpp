@@ -21,7 +21,7 @@ EarlyStopping::EarlyStopping(const job::EarlyStoppingConfig& config) : config_(c
   state_.metric = config.metric;
 }
 
-void EarlyStopping::restore(const State& state) {
+void EarlyStopping::restore(const checkpoint::EarlyStoppingState& state) {
   if (state.metric == config_.metric) state_ = state;
 }
 

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <string>
 
+#include "satrap/checkpoint/early_stopping_state.h"
 #include "satrap/job/job_config.h"
 #include "satrap/trainer/trainer.h"
 
@@ -13,20 +14,10 @@ namespace satrap::trainer {
 /// does a run that continues from a saved state.
 class EarlyStopping {
  public:
-  /// What it knows of the evaluations so far; travels in checkpoints.
-  struct State {
-    std::string metric;
-    std::int64_t last_step = -1;  // of the last evaluation; -1: none yet
-    std::int64_t best_step = -1;  // of the best one; -1: none of them had a value
-    double best_value = 0.0;
-    std::int64_t bad_evaluations = 0;  // since the last one that was better than all before
-    friend bool operator==(const State&, const State&) = default;
-  };
-
   explicit EarlyStopping(const job::EarlyStoppingConfig& config);
 
   /// Continues after `state`; starts afresh if that is of another metric.
-  void restore(const State& state);
+  void restore(const checkpoint::EarlyStoppingState& state);
 
   /// The metric is better if it differs from the best so far by more than min_delta; an undefined
   /// one is not. An evaluation of a step that is not later than the last one's changes nothing.
@@ -42,11 +33,11 @@ class EarlyStopping {
   std::string describe() const;
 
   bool is_on() const { return config_.is_on(); }
-  const State& state() const { return state_; }
+  const checkpoint::EarlyStoppingState& state() const { return state_; }
 
  private:
   const job::EarlyStoppingConfig config_;
-  State state_;
+  checkpoint::EarlyStoppingState state_;
 };
 
 }  // namespace satrap::trainer

@@ -5,7 +5,7 @@
 
 #include "satrap/core/error.h"
 #include "satrap/data/loader.h"
-#include "scorer.h"
+#include "satrap/pipeline/scorer.h"
 
 namespace satrap::trainer {
 namespace {
@@ -19,8 +19,8 @@ struct Scored {
 Evaluation evaluate_label(const Scored& scored,
                           const data::Schema& schema,
                           std::int64_t label,
-                          const Cluster& cluster,
-                          RankGroup& ranks) {
+                          const pipeline::Cluster& cluster,
+                          pipeline::RankGroup& ranks) {
   std::vector<float> some_probabilities, some_labels;
   const std::span<const float> probabilities =
       values_of_label(scored.probabilities, schema.num_labels(), label, some_probabilities);
@@ -45,9 +45,9 @@ Evaluation evaluate_label(const Scored& scored,
 std::optional<Evaluation> evaluate_model(const job::JobConfig& config,
                                          const data::Schema& schema,
                                          const data::FittedTransforms& transforms,
-                                         Model& model,
-                                         const Cluster& cluster,
-                                         RankGroup& ranks,
+                                         pipeline::Model& model,
+                                         const pipeline::Cluster& cluster,
+                                         pipeline::RankGroup& ranks,
                                          const std::atomic<bool>* stop) {
   data::ReadOptions options;
   options.seed = config.seed;
@@ -55,7 +55,7 @@ std::optional<Evaluation> evaluate_model(const job::JobConfig& config,
   options.world_size = cluster.size();
   const auto source =
       data::open_batches(config.data, schema, transforms, data::Role::kEval, options);
-  Scorer scorer(model);
+  pipeline::Scorer scorer(model);
   data::Batch batch;
   Scored scored;
   const auto stopped = [&] { return stop != nullptr && stop->load(); };

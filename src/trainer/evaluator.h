@@ -3,10 +3,10 @@
 #include <atomic>
 #include <optional>
 
-#include "model.h"
-#include "rank_group.h"
 #include "satrap/data/schema.h"
 #include "satrap/data/transforms.h"
+#include "satrap/pipeline/model.h"
+#include "satrap/pipeline/rank_group.h"
 #include "satrap/trainer/trainer.h"
 
 namespace satrap::trainer {
@@ -20,9 +20,9 @@ namespace satrap::trainer {
 std::optional<Evaluation> evaluate_model(const job::JobConfig& config,
                                          const data::Schema& schema,
                                          const data::FittedTransforms& transforms,
-                                         Model& model,
-                                         const Cluster& cluster,
-                                         RankGroup& ranks,
+                                         pipeline::Model& model,
+                                         const pipeline::Cluster& cluster,
+                                         pipeline::RankGroup& ranks,
                                          const std::atomic<bool>* stop);
 
 }  // namespace satrap::trainer

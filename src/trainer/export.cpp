@@ -8,10 +8,10 @@
 
 #include <fmt/format.h>
 
-#include "checkpoint_reader.h"
 #include "export_description.h"
 #include "loaded_model.h"
 #include "npy_writer.h"
+#include "satrap/checkpoint/checkpoint_reader.h"
 #include "satrap/core/error.h"
 #include "satrap/core/file.h"
 #include "satrap/core/ids.h"
@@ -101,7 +101,9 @@ std::string file_name(const std::string& table) {
 
 /// Calls visit(row, header) for every row of a table; ids that have none yet are left out.
 template <class Visit>
-void for_each_row(const LoadedModel& loaded, const Manifest::Table& table, Visit&& visit) {
+void for_each_row(const LoadedModel& loaded,
+                  const checkpoint::Manifest::Table& table,
+                  Visit&& visit) {
   const auto take = [&](std::span<const std::byte> rows) {
     for (; !rows.empty(); rows = rows.subspan(static_cast<std::size_t>(table.row_bytes))) {
       RowHeader header;
@@ -110,12 +112,12 @@ void for_each_row(const LoadedModel& loaded, const Manifest::Table& table, Visit
     }
   };
   for (const std::string& file : table.files) {
-    read_rows(loaded.path, file, loaded.manifest, table.row_bytes, take);
+    checkpoint::read_rows(loaded.path, file, loaded.manifest, table.row_bytes, take);
   }
 }
 
 std::int64_t count_rows(const LoadedModel& loaded,
-                        const Manifest::Table& table,
+                        const checkpoint::Manifest::Table& table,
                         const table::TableSpec& spec) {
   if (spec.limits.admit_after == 1) return table.rows;
   std::int64_t count = 0;
@@ -125,7 +127,7 @@ std::int64_t count_rows(const LoadedModel& loaded,
 
 /// Writes the rows of a table as two arrays, and their names to its description. Returns how many.
 std::int64_t write_rows(const LoadedModel& loaded,
-                        const Manifest::Table& table,
+                        const checkpoint::Manifest::Table& table,
                         const table::TableSpec& spec,
                         ExportDirectory& out,
                         Json& description) {

@@ -2,7 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "checkpoint_reader.h"
+#include "satrap/checkpoint/checkpoint_reader.h"
 #include "satrap/core/error.h"
 #include "satrap/core/log.h"
 #include "satrap/data/loader.h"
@@ -14,18 +14,18 @@ using Json = nlohmann::ordered_json;
 
 std::string checkpoint_to_resume(const job::JobConfig& config, const TrainOptions& options) {
   if (!options.resume_from.empty()) {
-    const std::string found = find_checkpoint(options.resume_from);
+    const std::string found = checkpoint::find_checkpoint(options.resume_from);
     if (found.empty()) {
       throw Error(ErrorCode::kIo, concat("no checkpoint in '", options.resume_from, "'"));
     }
     return found;
   }
-  return options.resume ? find_checkpoint(config.run_dir) : "";
+  return options.resume ? checkpoint::find_checkpoint(config.run_dir) : "";
 }
 
 std::string warm_start_checkpoint(const job::JobConfig& config) {
   const std::string& from = config.train.warm_start.from;
-  const std::string found = find_checkpoint(from);
+  const std::string found = checkpoint::find_checkpoint(from);
   if (!found.empty()) return found;
   throw Error(ErrorCode::kInvalidConfig,
               concat("train.warm_start.from: no checkpoint in '", from, "'"));
@@ -46,12 +46,13 @@ Json fresh_start(const job::JobConfig& config, const data::Schema& schema) {
 }
 
 Json start_from(const std::string& checkpoint, const job::JobConfig& config) {
-  const Continuation continuation = compare_with_checkpoint(checkpoint, config);
+  const checkpoint::Continuation continuation =
+      checkpoint::compare_with_checkpoint(checkpoint, config);
   if (config.train.warm_start.is_on()) {
     log_info("train.warm_start is not repeated: {} has what was learned from it", checkpoint);
   }
   return {{"checkpoint", checkpoint},
-          {"transforms", read_transforms(checkpoint)},
+          {"transforms", checkpoint::read_transforms(checkpoint)},
           {"same_input", continuation.has_same_input},
           {"batch_size", continuation.batch_size},
           {"warm_start", ""}};
@@ -62,7 +63,7 @@ Json start_from(const std::string& checkpoint, const job::JobConfig& config) {
 JobStart JobStart::decide(const job::JobConfig& config,
                           const TrainOptions& options,
                           const data::Schema& schema,
-                          Cluster& cluster,
+                          pipeline::Cluster& cluster,
                           std::optional<RunDirectory>& directory) {
   std::string start;
   if (cluster.is_chief()) {

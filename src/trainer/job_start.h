@@ -3,11 +3,11 @@
 #include <optional>
 #include <string>
 
-#include "cluster.h"
-#include "continuation.h"
 #include "run_directory.h"
+#include "satrap/checkpoint/continuation.h"
 #include "satrap/data/schema.h"
 #include "satrap/job/job_config.h"
+#include "satrap/pipeline/cluster.h"
 #include "satrap/trainer/trainer.h"
 
 namespace satrap::trainer {
@@ -16,7 +16,7 @@ namespace satrap::trainer {
 struct JobStart {
   std::string checkpoint;  // to continue from; "": none
   std::string transforms;  // JSON
-  Continuation continuation;
+  checkpoint::Continuation continuation;
   std::string warm_start;  // checkpoint whose rows the first step starts with; "": none
 
   /// All ranks together. The chief takes the run directory, and fits the transforms to the data
@@ -24,7 +24,7 @@ struct JobStart {
   static JobStart decide(const job::JobConfig& config,
                          const TrainOptions& options,
                          const data::Schema& schema,
-                         Cluster& cluster,
+                         pipeline::Cluster& cluster,
                          std::optional<RunDirectory>& directory);
 };
 

@@ -1,7 +1,7 @@
 #include "loaded_model.h"
 
-#include "checkpoint_reader.h"
-#include "continuation.h"
+#include "satrap/checkpoint/checkpoint_reader.h"
+#include "satrap/checkpoint/continuation.h"
 #include "satrap/core/error.h"
 #include "satrap/core/resource.h"
 
@@ -14,14 +14,14 @@ job::JobConfig alone(job::JobConfig config) {
 }
 
 std::string existing_checkpoint(const std::string& directory) {
-  std::string path = find_checkpoint(directory);
+  std::string path = checkpoint::find_checkpoint(directory);
   if (path.empty()) throw Error(ErrorCode::kIo, concat("no checkpoint in '", directory, "'"));
   return path;
 }
 
 /// Before anything is loaded: outputs of the same shape may be of other labels.
 data::Schema schema_for(const std::string& checkpoint, const job::JobConfig& config) {
-  check_labels(checkpoint, config);
+  checkpoint::check_labels(checkpoint, config);
   return data::resolve_schema(config.data);
 }
 
@@ -32,10 +32,10 @@ LoadedModel::LoadedModel(const job::JobConfig& job, const std::string& checkpoin
       path(existing_checkpoint(checkpoint)),
       pool(config.train.threads > 0 ? config.train.threads : num_cpus()),
       schema(schema_for(path, config)),
-      transforms(data::FittedTransforms::from_json(read_transforms(path), schema)),
+      transforms(data::FittedTransforms::from_json(checkpoint::read_transforms(path), schema)),
       cluster(config, {}),
       model(config, schema, cluster, pool),
-      manifest(rows == Rows::kAll ? load_checkpoint(path, model).manifest
-                                  : load_dense_network(path, model)) {}
+      manifest(rows == Rows::kAll ? checkpoint::load_checkpoint(path, model).manifest
+                                  : checkpoint::load_dense_network(path, model)) {}
 
 }  // namespace satrap::trainer

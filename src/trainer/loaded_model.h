@@ -2,13 +2,13 @@
 
 #include <string>
 
-#include "checkpoint_format.h"
-#include "cluster.h"
-#include "model.h"
+#include "satrap/checkpoint/checkpoint_format.h"
 #include "satrap/core/thread_pool.h"
 #include "satrap/data/schema.h"
 #include "satrap/data/transforms.h"
 #include "satrap/job/job_config.h"
+#include "satrap/pipeline/cluster.h"
+#include "satrap/pipeline/model.h"
 
 namespace satrap::trainer {
 
@@ -30,9 +30,9 @@ class LoadedModel {
   ThreadPool pool;
   const data::Schema schema;
   const data::FittedTransforms transforms;
-  Cluster cluster;
-  Model model;
-  const Manifest manifest;
+  pipeline::Cluster cluster;
+  pipeline::Model model;
+  const checkpoint::Manifest manifest;
 };
 
 }  // namespace satrap::trainer

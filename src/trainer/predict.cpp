@@ -6,7 +6,7 @@
 
 #include "loaded_model.h"
 #include "satrap/data/loader.h"
-#include "scorer.h"
+#include "satrap/pipeline/scorer.h"
 
 namespace satrap::trainer {
 
@@ -17,7 +17,7 @@ PredictedRows predict(const job::JobConfig& config,
   LoadedModel loaded(config, checkpoint);
   const auto source = data::open_batches(loaded.config.data, loaded.schema, loaded.transforms,
                                          data::Role::kPredict, {.seed = config.seed});
-  Scorer scorer(loaded.model);
+  pipeline::Scorer scorer(loaded.model);
   data::Batch batch;
   std::vector<float> probabilities;
   PredictedRows result;

@@ -7,7 +7,7 @@
 
 #include "satrap/core/log.h"
 #include "satrap/core/resource.h"
-#include "stages.h"
+#include "satrap/pipeline/stages.h"
 
 namespace satrap::trainer {
 namespace {
@@ -57,7 +57,8 @@ double mean_staleness(const std::vector<std::int64_t>& histogram) {
 
 Json stage_seconds(const StageTimers& timers) {
   Json stages = Json::object();
-  for (std::size_t s = 0; s < kNumStages; ++s) stages[kStageNames[s]] = timers.seconds(s);
+  for (std::size_t s = 0; s < pipeline::kNumStages; ++s)
+    stages[pipeline::kStageNames[s]] = timers.seconds(s);
   return stages;
 }
 
@@ -144,7 +145,7 @@ Json Reporter::describe_start() const {
 void Reporter::report(std::int64_t step) {
   step_ = step;
   const double now = seconds();
-  const double wait = sources_.timers.seconds(kStageWait);
+  const double wait = sources_.timers.seconds(pipeline::kStageWait);
   const double elapsed = std::max(now - last_seconds_, 1e-9);
   const Metrics window = window_.compute();
   const auto histogram = sources_.stage.staleness_histogram();
@@ -175,7 +176,7 @@ void Reporter::report(std::int64_t step) {
   line["wait_share"] = report.wait_share;
   line["staleness"] = {{"mean", report.mean_staleness}, {"max", max_staleness(histogram)}};
   line["stage_seconds"] = stage_seconds(sources_.timers);
-  const EmbeddingStore::Size size = sources_.store.size();
+  const pipeline::EmbeddingStore::Size size = sources_.store.size();
   line["rows"] = size.rows;
   line["table_bytes"] = size.bytes;
   line["resident_bytes"] = resident_bytes();
@@ -237,7 +238,7 @@ void Reporter::write_summary(std::int64_t step,
                           {"mean", mean_staleness(histogram)},
                           {"histogram", histogram}};
   summary["stage_seconds"] = stage_seconds(sources_.timers);
-  const EmbeddingStore::Size size = sources_.store.size();
+  const pipeline::EmbeddingStore::Size size = sources_.store.size();
   summary["rows"] = size.rows;
   summary["table_bytes"] = size.bytes;
   summary["resident_bytes"] = resident_bytes();

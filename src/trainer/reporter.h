@@ -8,12 +8,12 @@
 #include <nlohmann/json.hpp>
 
 #include "early_stopping.h"
-#include "embedding_stage.h"
-#include "model.h"
 #include "run_directory.h"
 #include "satrap/core/stage_timer.h"
 #include "satrap/data/batch_source.h"
 #include "satrap/data/schema.h"
+#include "satrap/pipeline/embedding_stage.h"
+#include "satrap/pipeline/model.h"
 #include "satrap/trainer/metrics.h"
 #include "satrap/trainer/trainer.h"
 
@@ -27,12 +27,12 @@ class Reporter {
   struct Sources {  // what the numbers are taken from; all outlive the reporter
     const job::JobConfig& config;
     const data::Schema& schema;
-    EmbeddingStore& store;
+    pipeline::EmbeddingStore& store;
     const data::BatchSource& data;
-    const EmbeddingStage& stage;
+    const pipeline::EmbeddingStage& stage;
     const StageTimers& timers;
     RunDirectory* directory;  // of the chief; the other ranks write nothing
-    const Cluster& cluster;
+    const pipeline::Cluster& cluster;
   };
 
   /// `examples`: trained on before this process.

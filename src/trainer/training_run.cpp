@@ -3,14 +3,14 @@
 #include <array>
 
 #include "loaded_model.h"
+#include "satrap/checkpoint/warm_start.h"
 #include "satrap/core/error.h"
 #include "satrap/core/log.h"
 #include "satrap/core/resource.h"
 #include "satrap/data/loader.h"
-#include "scorer.h"
-#include "shards_store.h"
-#include "stages.h"
-#include "warm_start.h"
+#include "satrap/pipeline/scorer.h"
+#include "satrap/pipeline/shards_store.h"
+#include "satrap/pipeline/stages.h"
 
 namespace satrap::trainer {
 namespace {
@@ -30,7 +30,7 @@ TrainingRun::TrainingRun(const job::JobConfig& config, const TrainOptions& optio
       start_(JobStart::decide(config, options, schema_, cluster_, directory_)),
       transforms_(data::FittedTransforms::from_json(start_.transforms, schema_)),
       model_(config, schema_, cluster_, pool_),
-      timers_(kNumStages),
+      timers_(pipeline::kNumStages),
       ranks_(cluster_, timers_),
       early_stopping_(config.train.early_stopping),
       report_clock_(job::Interval::parse(config.train.report_every, "train.report_every")),
@@ -45,18 +45,19 @@ TrainingRun::TrainingRun(const job::JobConfig& config, const TrainOptions& optio
 
 void TrainingRun::start_anew() {
   if (start_.warm_start.empty()) return model_.store->begin({});
-  const WarmStart warm(config_, start_.warm_start, model_);
+  const checkpoint::WarmStart warm(config_, start_.warm_start, model_);
   warm.load(model_);
   warm_tables_ = warm.tables();
 }
 
 void TrainingRun::restore() {
-  RestoredState state =
-      load_checkpoint(start_.checkpoint, model_, cluster_.rank(), cluster_.size());
-  const Manifest& manifest = state.manifest;
+  checkpoint::RestoredState state =
+      checkpoint::load_checkpoint(start_.checkpoint, model_, cluster_.rank(), cluster_.size());
+  const checkpoint::Manifest& manifest = state.manifest;
   step_ = resumed_step_ = checkpointed_step_ = manifest.step;
-  start_position_ = with_batch_size(manifest.position_of(cluster_.rank(), cluster_.size()),
-                                    start_.continuation.batch_size, config_.data.batch_size);
+  start_position_ =
+      checkpoint::with_batch_size(manifest.position_of(cluster_.rank(), cluster_.size()),
+                                  start_.continuation.batch_size, config_.data.batch_size);
   positions_ = manifest.positions;
   restored_examples_ = manifest.examples;
   restored_nonfinite_steps_ = manifest.nonfinite_steps;
@@ -80,7 +81,7 @@ void TrainingRun::open_pipeline() {
   source_ = options_.open_batches
                 ? options_.open_batches(read)
                 : data::open_batches(config_.data, schema_, transforms_, data::Role::kTrain, read);
-  batches_ = std::make_unique<GlobalBatches>(
+  batches_ = std::make_unique<pipeline::GlobalBatches>(
       *source_, schema_, start_position_, cluster_.make_communicator("planner"), cluster_, timers_);
 
   const std::int64_t staleness = config_.train.staleness_bound();
@@ -91,7 +92,7 @@ void TrainingRun::open_pipeline() {
                                      .restored = std::move(pending_)},
                                     timers_);
   for (std::int64_t i = 0; i < config_.train.max_in_flight(); ++i) {
-    stage_->add_free(works_.emplace_back(std::make_unique<Work>()).get());
+    stage_->add_free(works_.emplace_back(std::make_unique<pipeline::Work>()).get());
   }
   reporter_ = std::make_unique<Reporter>(
       Reporter::Sources{config_, schema_, *model_.store, *source_, *stage_, timers_,
@@ -102,15 +103,15 @@ void TrainingRun::open_pipeline() {
 }
 
 void TrainingRun::start_planner() {
-  planner_ =
-      std::make_unique<Planner>(*batches_, *stage_, timers_, step_ + 1, config_.train.max_steps);
+  planner_ = std::make_unique<pipeline::Planner>(*batches_, *stage_, timers_, step_ + 1,
+                                                 config_.train.max_steps);
 }
 
 void TrainingRun::begin_directory() {
   if (!cluster_.is_chief()) return;
   directory_->begin(step_, reporter_->describe_start());
-  checkpoints_ =
-      std::make_unique<CheckpointWriter>(directory_->checkpoints(), config_.checkpoint.keep);
+  checkpoints_ = std::make_unique<checkpoint::CheckpointWriter>(directory_->checkpoints(),
+                                                                config_.checkpoint.keep);
   checkpoints_->set_newer_aside(step_);
 }
 
@@ -118,9 +119,9 @@ TrainOutcome TrainingRun::run() {
   open_pipeline();
   begin_directory();
   if (config_.train.is_async()) {
-    async_dense_ = std::make_unique<AsyncDense>(*model_.network, config_.dense_optimizer,
-                                                static_cast<ShardsStore&>(*model_.store).client(),
-                                                ranks_, cluster_.is_chief());
+    async_dense_ = std::make_unique<pipeline::AsyncDense>(
+        *model_.network, config_.dense_optimizer,
+        static_cast<pipeline::ShardsStore&>(*model_.store).client(), ranks_, cluster_.is_chief());
   } else {
     ranks_.copy_from_chief(*model_.network);
   }
@@ -129,13 +130,13 @@ TrainOutcome TrainingRun::run() {
   // Several ranks stop together, by their votes.
   const std::atomic<bool>* stop = cluster_.size() == 1 ? options_.stop : nullptr;
   bool stopped = owes_evaluation() && !evaluate();
-  const auto next_work = [&]() -> Work* {
+  const auto next_work = [&]() -> pipeline::Work* {
     if (stopped || early_stopping_.should_stop()) return nullptr;
-    const ScopedStage timer(timers_, kStageWait);
+    const ScopedStage timer(timers_, pipeline::kStageWait);
     return stage_->take_looked_up(stop);
   };
-  while (Work* work = next_work()) {
-    const StepVotes votes = step(*work);
+  while (pipeline::Work* work = next_work()) {
+    const pipeline::StepVotes votes = step(*work);
     if (cluster_.is_chief() && report_clock_.due(step_)) reporter_->report(step_);
     stopped = (votes.evaluate && !evaluate()) || votes.stop;
     if (votes.checkpoint || early_stopping_.is_best(step_)) start_checkpoint();
@@ -148,7 +149,7 @@ TrainOutcome TrainingRun::run() {
   planner_.reset();
   if (!cluster_.is_chief()) return {finished, false, "", ""};
   return {finished && !stop_requested(), true, directory_->path("summary.json"),
-          find_checkpoint(directory_->checkpoints())};
+          checkpoint::find_checkpoint(directory_->checkpoints())};
 }
 
 /// The last evaluation, checkpoint and summary.
@@ -200,14 +201,15 @@ void TrainingRun::settle_within_grace() {
   settle();
 }
 
-StepVotes TrainingRun::step(Work& work) {
-  const std::span<const float> numeric = join_numeric(work.batch, work.mask, work.numeric);
+pipeline::StepVotes TrainingRun::step(pipeline::Work& work) {
+  const std::span<const float> numeric =
+      pipeline::join_numeric(work.batch, work.mask, work.numeric);
   work.probabilities.resize(work.batch.labels.size());
   work.grad_pooled.resize(work.pooled.size());
   if (async_dense_) async_dense_->refresh();
   dense::DenseResult result;
   {
-    const ScopedStage timer(timers_, kStageDense);
+    const ScopedStage timer(timers_, pipeline::kStageDense);
     dense::DenseNetwork& network = *model_.network;
     result = network.forward_backward(
         {.num_rows = work.batch.num_rows,
@@ -225,13 +227,14 @@ StepVotes TrainingRun::step(Work& work) {
   return config_.train.is_async() ? step_alone(work, result) : step_together(work, result);
 }
 
-StepVotes TrainingRun::step_together(Work& work, const dense::DenseResult& result) {
-  StepVotes mine{.nonfinite = !result.finite, .stop = stop_requested()};
+pipeline::StepVotes TrainingRun::step_together(pipeline::Work& work,
+                                               const dense::DenseResult& result) {
+  pipeline::StepVotes mine{.nonfinite = !result.finite, .stop = stop_requested()};
   if (cluster_.is_chief()) {
     mine.checkpoint = checkpoint_clock_.due(step_);
     mine.evaluate = eval_clock_.due(step_);
   }
-  const StepVotes votes = ranks_.reduce(model_.network->gradient(), mine);
+  const pipeline::StepVotes votes = ranks_.reduce(model_.network->gradient(), mine);
   work.skip_update = votes.nonfinite;
   if (!votes.nonfinite) {
     reporter_->add(work.probabilities, work.batch.labels, work.shares.global_rows);
@@ -240,13 +243,14 @@ StepVotes TrainingRun::step_together(Work& work, const dense::DenseResult& resul
   if (votes.nonfinite) {
     refuse(result.loss);
   } else {
-    const ScopedStage timer(timers_, kStageDense);
+    const ScopedStage timer(timers_, pipeline::kStageDense);
     model_.network->apply(step_);
   }
   return votes;
 }
 
-StepVotes TrainingRun::step_alone(Work& work, const dense::DenseResult& result) {
+pipeline::StepVotes TrainingRun::step_alone(pipeline::Work& work,
+                                            const dense::DenseResult& result) {
   work.skip_update = !result.finite;
   // How far the others are is not known before the end; about as far, on the whole.
   if (result.finite) {
@@ -297,7 +301,7 @@ bool TrainingRun::evaluate() {
   return true;
 }
 
-std::optional<EarlyStopping::State> TrainingRun::early_stopping_state() const {
+std::optional<checkpoint::EarlyStoppingState> TrainingRun::early_stopping_state() const {
   return early_stopping_.is_on() ? std::optional(early_stopping_.state()) : std::nullopt;
 }
 
@@ -307,17 +311,17 @@ void TrainingRun::start_checkpoint() {
   checkpointed_step_ = step_;
   if (cluster_.is_chief()) checkpoints_->wait();  // one at a time: its snapshots are done
   settle();
-  std::vector<PendingLookup> pending;
+  std::vector<pipeline::PendingLookup> pending;
   if (config_.train.deterministic) pending = stage_->pending_lookups(step_);
   if (cluster_.size() > 1) {
     const std::string directory = RunDirectory::checkpoints_of(config_);
     if (cluster_.is_chief()) checkpoints_->prepare(step_);
     ranks_.barrier();
-    if (!cluster_.is_chief()) write_pending(directory, step_, cluster_.rank(), pending);
+    if (!cluster_.is_chief()) checkpoint::write_pending(directory, step_, cluster_.rank(), pending);
     ranks_.barrier();
   }
   if (!cluster_.is_chief()) return;
-  auto content = std::make_unique<CheckpointContent>();
+  auto content = std::make_unique<checkpoint::CheckpointContent>();
   content->step = step_;
   content->positions = positions_;
   content->examples = reporter_->examples();
@@ -341,8 +345,8 @@ Evaluation evaluate(const job::JobConfig& config,
                     const std::string& checkpoint,
                     const std::atomic<bool>* stop) {
   LoadedModel loaded(config, checkpoint);
-  StageTimers timers(kNumStages);
-  RankGroup ranks(loaded.cluster, timers);
+  StageTimers timers(pipeline::kNumStages);
+  pipeline::RankGroup ranks(loaded.cluster, timers);
   return evaluate_model(loaded.config, loaded.schema, loaded.transforms, loaded.model,
                         loaded.cluster, ranks, stop)
       .value_or(Evaluation{});

@@ -5,21 +5,21 @@
 #include <string>
 #include <vector>
 
-#include "async_dense.h"
-#include "checkpoint_reader.h"
-#include "checkpoint_writer.h"
-#include "cluster.h"
-#include "continuation.h"
 #include "early_stopping.h"
 #include "evaluator.h"
-#include "global_batches.h"
 #include "job_start.h"
-#include "model.h"
-#include "planner.h"
-#include "rank_group.h"
 #include "reporter.h"
 #include "run_directory.h"
+#include "satrap/checkpoint/checkpoint_reader.h"
+#include "satrap/checkpoint/checkpoint_writer.h"
+#include "satrap/checkpoint/continuation.h"
 #include "satrap/job/interval.h"
+#include "satrap/pipeline/async_dense.h"
+#include "satrap/pipeline/cluster.h"
+#include "satrap/pipeline/global_batches.h"
+#include "satrap/pipeline/model.h"
+#include "satrap/pipeline/planner.h"
+#include "satrap/pipeline/rank_group.h"
 
 namespace satrap::trainer {
 
@@ -39,9 +39,9 @@ class TrainingRun {
   void start_planner();
 
   /// One step of the dense network, from a finished lookup to a submitted gradient.
-  StepVotes step(Work& work);
-  StepVotes step_together(Work& work, const dense::DenseResult& result);
-  StepVotes step_alone(Work& work, const dense::DenseResult& result);  // async
+  pipeline::StepVotes step(pipeline::Work& work);
+  pipeline::StepVotes step_together(pipeline::Work& work, const dense::DenseResult& result);
+  pipeline::StepVotes step_alone(pipeline::Work& work, const dense::DenseResult& result);  // async
   void refuse(double loss);
 
   /// Everything of steps <= step_ is applied and nothing later is: the model is W_step, E_step.
@@ -54,22 +54,22 @@ class TrainingRun {
   bool evaluate();  // false: a signal, here or on another rank, cut it short
   void start_checkpoint();
   void finish(bool finished);
-  std::optional<EarlyStopping::State> early_stopping_state() const;
+  std::optional<checkpoint::EarlyStoppingState> early_stopping_state() const;
   void end_async();
   bool stop_requested() const { return options_.stop != nullptr && options_.stop->load(); }
 
   const job::JobConfig& config_;
   const TrainOptions& options_;
-  Cluster cluster_;
+  pipeline::Cluster cluster_;
   std::optional<RunDirectory> directory_;  // of the chief
   ThreadPool pool_;
   const data::Schema schema_;
   const JobStart start_;
   const data::FittedTransforms transforms_;
-  Model model_;
-  std::unique_ptr<CheckpointWriter> checkpoints_;  // of the chief
+  pipeline::Model model_;
+  std::unique_ptr<checkpoint::CheckpointWriter> checkpoints_;  // of the chief
   StageTimers timers_;
-  RankGroup ranks_;
+  pipeline::RankGroup ranks_;
 
   std::int64_t step_ = 0;           // the last one finished
   std::int64_t resumed_step_ = -1;  // -1: not resumed
@@ -79,18 +79,18 @@ class TrainingRun {
   data::DataPosition start_position_;
   std::vector<std::string> warm_tables_;  // that were taken over
   std::int64_t restored_examples_ = 0, restored_nonfinite_steps_ = 0;
-  std::vector<PendingLookup> pending_;
+  std::vector<pipeline::PendingLookup> pending_;
   EarlyStopping early_stopping_;
   job::IntervalClock report_clock_, eval_clock_, checkpoint_clock_;
 
   // Opened last and closed first: threads that use the above.
-  std::vector<std::unique_ptr<Work>> works_;
+  std::vector<std::unique_ptr<pipeline::Work>> works_;
   std::unique_ptr<data::BatchSource> source_;
-  std::unique_ptr<GlobalBatches> batches_;
-  std::unique_ptr<EmbeddingStage> stage_;
-  std::unique_ptr<AsyncDense> async_dense_;  // in async mode
+  std::unique_ptr<pipeline::GlobalBatches> batches_;
+  std::unique_ptr<pipeline::EmbeddingStage> stage_;
+  std::unique_ptr<pipeline::AsyncDense> async_dense_;  // in async mode
   std::unique_ptr<Reporter> reporter_;
-  std::unique_ptr<Planner> planner_;
+  std::unique_ptr<pipeline::Planner> planner_;
 };
 
 }  // namespace satrap::trainer

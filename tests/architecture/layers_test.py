@@ -20,6 +20,8 @@ LAYERS = [
     {"data", "ps"},
     {"job"},
     {"embedding", "dense", "cli"},
+    {"pipeline"},
+    {"checkpoint"},
     {"trainer"},
     {"app"},
     {"launch"},

@@ -1,4 +1,4 @@
-#include "satrap/trainer/checkpoint.h"
+#include "satrap/checkpoint/checkpoint.h"
 
 #include <filesystem>
 #include <fstream>
@@ -7,9 +7,9 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "satrap/checkpoint/checkpoint_format.h"
 #include "satrap/core/error.h"
 #include "satrap/trainer/trainer.h"
-#include "src/trainer/checkpoint_format.h"
 #include "tests/trainer/tiny_job.h"
 
 namespace satrap::trainer {
@@ -50,10 +50,10 @@ class Checkpoint : public testing::Test {
 
   /// As versions wrote it that kept no configuration.
   static void remove_config(const std::string& checkpoint) {
-    Manifest manifest = Manifest::read(checkpoint);
-    ASSERT_EQ(manifest.files.erase(kConfigFile), 1U);
-    std::ofstream(checkpoint + "/" + kManifestFile) << manifest.to_json();
-    fs::remove(checkpoint + "/" + kConfigFile);
+    checkpoint::Manifest manifest = checkpoint::Manifest::read(checkpoint);
+    ASSERT_EQ(manifest.files.erase(checkpoint::kConfigFile), 1U);
+    std::ofstream(checkpoint + "/" + checkpoint::kManifestFile) << manifest.to_json();
+    fs::remove(checkpoint + "/" + checkpoint::kConfigFile);
   }
 
   static void flip_a_bit(const std::string& file) {
@@ -70,7 +70,7 @@ class Checkpoint : public testing::Test {
 };
 
 TEST_F(Checkpoint, ListsStepsPositionsAndSizes) {
-  const auto all = list_checkpoints(config_.run_dir);
+  const auto all = checkpoint::list_checkpoints(config_.run_dir);
   ASSERT_EQ(all.size(), 2U);
   EXPECT_EQ(all[0].step, 5);
   EXPECT_EQ(all[1].step, 10);
@@ -91,7 +91,7 @@ TEST_F(Checkpoint, AFlippedBitInAnyFileIsFoundNamedAndRefused) {
     flip_a_bit(file.path());
     const std::string name = file.path().filename();
     try {
-      verify_checkpoint(path(10));
+      checkpoint::verify_checkpoint(path(10));
       ADD_FAILURE() << name << ": not found";
     } catch (const Error& error) {
       EXPECT_EQ(error.code(), ErrorCode::kCorrupt);
@@ -100,7 +100,7 @@ TEST_F(Checkpoint, AFlippedBitInAnyFileIsFoundNamedAndRefused) {
     EXPECT_THAT(resume_error(), AllOf(HasSubstr(name), HasSubstr(path(5))));
     flip_a_bit(file.path());  // back
   }
-  verify_checkpoint(path(10));
+  checkpoint::verify_checkpoint(path(10));
 }
 
 TEST_F(Checkpoint, ATruncatedFileIsFoundNamedAndRefused) {
@@ -118,22 +118,23 @@ TEST_F(Checkpoint, AMissingFileIsFoundNamedAndRefused) {
 TEST_F(Checkpoint, AMissingManifestIsNamedAndRefused) {
   fs::remove(path(10) + "/manifest.json");
   EXPECT_THAT(resume_error(), HasSubstr("manifest.json"));
-  EXPECT_THAT(list_checkpoints(config_.run_dir)[1].problem, HasSubstr("manifest.json"));
+  EXPECT_THAT(checkpoint::list_checkpoints(config_.run_dir)[1].problem, HasSubstr("manifest.json"));
 }
 
 TEST_F(Checkpoint, ThePreviousOneContinuesWhenTheNewestIsDamaged) {
-  const std::string expected = verify_checkpoint(path(10));
+  const std::string expected = checkpoint::verify_checkpoint(path(10));
   fs::remove(path(10) + "/dense.bin");
   TrainOptions options;
   options.resume_from = path(5);
   const TrainOutcome outcome = train(config_, options);
-  EXPECT_EQ(verify_checkpoint(outcome.last_checkpoint), expected);  // written anew, same bits
+  EXPECT_EQ(checkpoint::verify_checkpoint(outcome.last_checkpoint),
+            expected);  // written anew, same bits
 }
 
 TEST_F(Checkpoint, UnfinishedOnesOfAKilledRunAreNotListedAndGoAway) {
   const std::string unfinished = config_.run_dir + "/checkpoints/.tmp-step-000000000015";
   fs::create_directory(unfinished);
-  EXPECT_EQ(list_checkpoints(config_.run_dir).size(), 2U);
+  EXPECT_EQ(checkpoint::list_checkpoints(config_.run_dir).size(), 2U);
   config_.train.max_steps = 12;
   TrainOptions options;
   options.resume = true;
@@ -177,11 +178,11 @@ TEST_F(Checkpoint, OfAVersionThatKeptNoConfigurationIsComparedWithThatOfItsRun) 
 }
 
 TEST_F(Checkpoint, ResumingARunThatIsDoneChangesNothing) {
-  const std::string before = verify_checkpoint(path(10));
+  const std::string before = checkpoint::verify_checkpoint(path(10));
   TrainOptions options;
   options.resume = true;
   EXPECT_TRUE(train(config_, options).finished);
-  EXPECT_EQ(verify_checkpoint(path(10)), before);
+  EXPECT_EQ(checkpoint::verify_checkpoint(path(10)), before);
 }
 
 TEST_F(Checkpoint, ResumingDropsTheMetricsOfStepsThatAreTrainedAgain) {

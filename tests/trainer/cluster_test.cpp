@@ -9,9 +9,9 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "satrap/checkpoint/checkpoint.h"
 #include "satrap/core/error.h"
 #include "satrap/dense/dense_network.h"
-#include "satrap/trainer/checkpoint.h"
 #include "tests/trainer/tiny_cluster.h"
 #include "tests/trainer/tiny_job.h"
 
@@ -22,7 +22,7 @@ using nlohmann::json;
 using ::testing::HasSubstr;
 
 std::string digest_of(const TrainOutcome& outcome) {
-  return verify_checkpoint(outcome.last_checkpoint);
+  return checkpoint::verify_checkpoint(outcome.last_checkpoint);
 }
 
 std::vector<float> dense_of(const TrainOutcome& outcome) {

@@ -1,14 +1,14 @@
-#include "src/trainer/continuation.h"
+#include "satrap/checkpoint/continuation.h"
 
 #include <fstream>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "satrap/checkpoint/checkpoint.h"
+#include "satrap/checkpoint/checkpoint_format.h"
 #include "satrap/core/error.h"
-#include "satrap/trainer/checkpoint.h"
 #include "satrap/trainer/trainer.h"
-#include "src/trainer/checkpoint_format.h"
 #include "tests/trainer/tiny_job.h"
 
 namespace satrap::trainer {
@@ -30,7 +30,7 @@ class ContinuationTest : public testing::Test {
 
   std::int64_t step_after_resume() {
     resume();
-    return list_checkpoints(config_.run_dir).back().step;
+    return checkpoint::list_checkpoints(config_.run_dir).back().step;
   }
 
   TemporaryDirectory directory_;
@@ -42,7 +42,7 @@ TEST_F(ContinuationTest, ChangesOfTheTrainingAreLoggedAndNothingElseHappens) {
   config_.tables["default"].optimizer.lr = 0.5;
   config_.run_dir = directory_.path() + "/other";
   testing::internal::CaptureStderr();
-  const Continuation result = compare_with_checkpoint(checkpoint_, config_);
+  const checkpoint::Continuation result = checkpoint::compare_with_checkpoint(checkpoint_, config_);
   EXPECT_THAT(testing::internal::GetCapturedStderr(),
               AllOf(HasSubstr("changed: tables.default.optimizer.lr: 0.02 -> 0.5\n"),
                     HasSubstr("changed: train.max_steps: 10 -> 12\n"),
@@ -67,36 +67,36 @@ TEST_F(ContinuationTest, WhatIsImpossibleIsToldAtOnceWithBothValuesAndWhy) {
 
 TEST_F(ContinuationTest, AConfigurationThatCannotBeUnderstoodAnyMoreIsAWarning) {
   // As of an older version: the configuration is only in the run directory.
-  Manifest manifest = Manifest::read(checkpoint_);
-  manifest.files.erase(kConfigFile);
-  std::ofstream(checkpoint_ + "/" + kManifestFile) << manifest.to_json();
-  std::ofstream(config_.run_dir + "/" + kConfigFile)
+  checkpoint::Manifest manifest = checkpoint::Manifest::read(checkpoint_);
+  manifest.files.erase(checkpoint::kConfigFile);
+  std::ofstream(checkpoint_ + "/" + checkpoint::kManifestFile) << manifest.to_json();
+  std::ofstream(config_.run_dir + "/" + checkpoint::kConfigFile)
       << "data: {schema: {numeric: [{name: a}, {name: a}]}}\n";
   testing::internal::CaptureStderr();
-  EXPECT_EQ(compare_with_checkpoint(checkpoint_, config_).batch_size, 64);
+  EXPECT_EQ(checkpoint::compare_with_checkpoint(checkpoint_, config_).batch_size, 64);
   EXPECT_THAT(testing::internal::GetCapturedStderr(), HasSubstr("is not compared"));
 }
 
 TEST_F(ContinuationTest, LookupsMadeAheadAreDroppedWhenTheirStepsReadOtherRows) {
-  EXPECT_TRUE(compare_with_checkpoint(checkpoint_, config_).has_same_input);
+  EXPECT_TRUE(checkpoint::compare_with_checkpoint(checkpoint_, config_).has_same_input);
   config_.train.staleness = 1;  // the four lookups that are in the checkpoint would be too old
-  EXPECT_FALSE(compare_with_checkpoint(checkpoint_, config_).has_same_input);
+  EXPECT_FALSE(checkpoint::compare_with_checkpoint(checkpoint_, config_).has_same_input);
   EXPECT_EQ(step_after_resume(), 12);
 }
 
 TEST_F(ContinuationTest, AnotherBatchSizeGoesOnBehindTheLastRow) {
   config_.data.batch_size = 128;
   EXPECT_EQ(step_after_resume(), 12);
-  EXPECT_EQ(list_checkpoints(config_.run_dir).back().examples, 10 * 64 + 2 * 128);
+  EXPECT_EQ(checkpoint::list_checkpoints(config_.run_dir).back().examples, 10 * 64 + 2 * 128);
   config_.train.max_steps = 0;
   EXPECT_EQ(step_after_resume(), 12 + (40 * 64 - 10 * 64 - 2 * 128) / 128);
 }
 
 TEST(WithBatchSize, LeavesRowsOutRatherThanTrainingOnThemTwice) {
-  EXPECT_EQ(with_batch_size({.batches = 7}, 100, 100).batches, 7);
-  EXPECT_EQ(with_batch_size({.batches = 7}, 100, 50).batches, 14);
-  EXPECT_EQ(with_batch_size({.batches = 7}, 100, 300).batches, 3);
-  EXPECT_EQ(with_batch_size({.batches = 0}, 100, 300).batches, 0);
+  EXPECT_EQ(checkpoint::with_batch_size({.batches = 7}, 100, 100).batches, 7);
+  EXPECT_EQ(checkpoint::with_batch_size({.batches = 7}, 100, 50).batches, 14);
+  EXPECT_EQ(checkpoint::with_batch_size({.batches = 7}, 100, 300).batches, 3);
+  EXPECT_EQ(checkpoint::with_batch_size({.batches = 0}, 100, 300).batches, 0);
 }
 
 }  // namespace

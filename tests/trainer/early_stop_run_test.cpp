@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include "satrap/trainer/checkpoint.h"
+#include "satrap/checkpoint/checkpoint.h"
 #include "satrap/trainer/trainer.h"
 #include "tests/trainer/tiny_cluster.h"
 #include "tests/trainer/tiny_job.h"
@@ -65,7 +65,7 @@ TEST(EarlyStopRun, ARunThatOverfitsEndsAndKeepsItsBestCheckpoint) {
                                              {"best_value", best->logloss},
                                              {"stopped", true}}));
 
-  const auto checkpoints = list_checkpoints(config.run_dir);
+  const auto checkpoints = checkpoint::list_checkpoints(config.run_dir);
   ASSERT_EQ(checkpoints.size(), 2U);  // the best, and the newest
   EXPECT_EQ(checkpoints[0].step, best->step);
   EXPECT_EQ(checkpoints[0].best_of, "logloss");
@@ -81,7 +81,7 @@ TEST(EarlyStopRun, ARunThatGetsBetterToItsEndIsNotStopped) {
   const json summary = summary_of(train(config, {}));
   EXPECT_EQ(summary["step"], 10);
   EXPECT_EQ(summary["early_stopping"]["stopped"], false);
-  EXPECT_EQ(list_checkpoints(config.run_dir).back().best_of, "logloss");
+  EXPECT_EQ(checkpoint::list_checkpoints(config.run_dir).back().best_of, "logloss");
 }
 
 TEST(EarlyStopRun, ResumingARunThatStoppedTrainsNoFurther) {
@@ -132,8 +132,8 @@ TEST(EarlyStopRun, SignalsBeforeAnEvaluationDoNotChangeTheDecision) {
   EXPECT_GE(stops, 3);
   EXPECT_EQ(summary_of(outcome)["early_stopping"], summary_of(undisturbed)["early_stopping"]);
   EXPECT_EQ(summary_of(outcome)["step"], summary_of(undisturbed)["step"]);
-  EXPECT_EQ(verify_checkpoint(outcome.last_checkpoint),
-            verify_checkpoint(undisturbed.last_checkpoint));
+  EXPECT_EQ(checkpoint::verify_checkpoint(outcome.last_checkpoint),
+            checkpoint::verify_checkpoint(undisturbed.last_checkpoint));
 }
 
 TEST(EarlyStopRun, RanksStopTogether) {

@@ -76,7 +76,7 @@ TEST_P(EarlyStoppingOf, StopsAfterTheRightEvaluationAndKnowsTheBest) {
 TEST_P(EarlyStoppingOf, DecidesTheSameWhenRestoredAfterEveryEvaluation) {
   const Sequence& c = GetParam();
   EarlyStopping undisturbed(c.config());
-  EarlyStopping::State saved = undisturbed.state();
+  checkpoint::EarlyStoppingState saved = undisturbed.state();
   for (std::int64_t i = 1; i <= std::ssize(c.values); ++i) {
     const Evaluation evaluation =
         evaluation_with(c.metric, c.values[static_cast<std::size_t>(i - 1)]);

@@ -7,13 +7,13 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "satrap/checkpoint/checkpoint.h"
+#include "satrap/checkpoint/checkpoint_format.h"
 #include "satrap/core/error.h"
 #include "satrap/core/hash.h"
-#include "satrap/trainer/checkpoint.h"
 #include "satrap/trainer/export.h"
 #include "satrap/trainer/predict.h"
 #include "satrap/trainer/trainer.h"
-#include "src/trainer/checkpoint_format.h"
 #include "tests/support/temporary_directory.h"
 #include "tests/trainer/tiny_cluster.h"
 #include "tests/trainer/tiny_job.h"
@@ -232,7 +232,7 @@ TEST_F(LabelsRun, TheRunsOwnNumbersAreThoseOfTheFirst) {
     expect_near(labels["odd"], metrics_of(scores, 0, first), part);
     expect_near(labels["a third"], metrics_of(scores, 1, first), part);
   }
-  const auto metrics = list_checkpoints(config.run_dir).back().metrics;
+  const auto metrics = checkpoint::list_checkpoints(config.run_dir).back().metrics;
   const double odd = logloss_of(after, 0, 0), third = logloss_of(after, 1, 0);
   EXPECT_GT(std::abs(odd - third), 1e-4);
   EXPECT_NEAR(metrics.at("eval.logloss"), odd, 1e-6);
@@ -241,7 +241,8 @@ TEST_F(LabelsRun, TheRunsOwnNumbersAreThoseOfTheFirst) {
 }
 
 TEST_F(LabelsRun, StoppedAndResumedItEndsWithTheBitsOfAnUndisturbedOne) {
-  const std::string expected = verify_checkpoint(train(job("undisturbed"), {}).last_checkpoint);
+  const std::string expected =
+      checkpoint::verify_checkpoint(train(job("undisturbed"), {}).last_checkpoint);
   job::JobConfig config = job("disturbed");
   config.train.report_every = "1 steps";
   bool finished = false;
@@ -256,7 +257,8 @@ TEST_F(LabelsRun, StoppedAndResumedItEndsWithTheBitsOfAnUndisturbedOne) {
     stops += finished ? 0 : 1;
   }
   EXPECT_GE(stops, 2);
-  EXPECT_EQ(verify_checkpoint(list_checkpoints(config.run_dir).back().path), expected);
+  EXPECT_EQ(checkpoint::verify_checkpoint(checkpoint::list_checkpoints(config.run_dir).back().path),
+            expected);
 }
 
 TEST_F(LabelsRun, ACheckpointIsNotUsedUnderOtherNamesOrInAnotherOrder) {
@@ -308,10 +310,10 @@ TEST_F(LabelsRun, ACheckpointWhoseConfigurationIsNotThereIsUsedAsItIs) {
   job::JobConfig config = job("run");
   config.train.max_steps = 2;
   const std::string checkpoint = train(config, {}).last_checkpoint;
-  Manifest manifest = Manifest::read(checkpoint);  // as of an older version
-  manifest.files.erase(kConfigFile);
-  std::ofstream(checkpoint + "/" + kManifestFile) << manifest.to_json();
-  std::ofstream(config.run_dir + "/" + kConfigFile) << "data: {schema: {labels: 3}}\n";
+  checkpoint::Manifest manifest = checkpoint::Manifest::read(checkpoint);  // as of an older version
+  manifest.files.erase(checkpoint::kConfigFile);
+  std::ofstream(checkpoint + "/" + checkpoint::kManifestFile) << manifest.to_json();
+  std::ofstream(config.run_dir + "/" + checkpoint::kConfigFile) << "data: {schema: {labels: 3}}\n";
   config.data.schema.labels[1].name = "third";
   testing::internal::CaptureStderr();
   EXPECT_EQ(refused([&] { evaluate(config, checkpoint, nullptr); }), "");

@@ -4,16 +4,16 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "satrap/checkpoint/checkpoint.h"
+#include "satrap/checkpoint/checkpoint_reader.h"
+#include "satrap/checkpoint/checkpoint_writer.h"
 #include "satrap/core/error.h"
 #include "satrap/data/loader.h"
-#include "satrap/trainer/checkpoint.h"
+#include "satrap/pipeline/model.h"
+#include "satrap/pipeline/scorer.h"
+#include "satrap/pipeline/tables_store.h"
+#include "satrap/pipeline/work.h"
 #include "satrap/trainer/trainer.h"
-#include "src/trainer/checkpoint_reader.h"
-#include "src/trainer/checkpoint_writer.h"
-#include "src/trainer/model.h"
-#include "src/trainer/scorer.h"
-#include "src/trainer/tables_store.h"
-#include "src/trainer/work.h"
 #include "tests/trainer/tiny_job.h"
 
 namespace satrap::trainer {
@@ -27,23 +27,23 @@ std::string train_sequentially(const job::JobConfig& config) {
   ThreadPool pool(1);
   const data::Schema schema = data::resolve_schema(config.data);
   const auto transforms = data::fit_transforms(config.data, schema, config.seed);
-  Cluster alone(config, {});
-  Model model(config, schema, alone, pool);
-  embedding::EmbeddingWorker& worker = static_cast<TablesStore&>(*model.store).worker();
+  pipeline::Cluster alone(config, {});
+  pipeline::Model model(config, schema, alone, pool);
+  embedding::EmbeddingWorker& worker = static_cast<pipeline::TablesStore&>(*model.store).worker();
   data::ReadOptions read;
   read.seed = config.seed;
   read.batch_size = config.data.batch_size;
   const auto source = data::open_batches(config.data, schema, transforms, data::Role::kTrain, read);
 
-  std::vector<std::unique_ptr<Work>> works;
-  for (auto work = std::make_unique<Work>(); source->next(work->batch);
-       work = std::make_unique<Work>()) {
+  std::vector<std::unique_ptr<pipeline::Work>> works;
+  for (auto work = std::make_unique<pipeline::Work>(); source->next(work->batch);
+       work = std::make_unique<pipeline::Work>()) {
     work->step = std::ssize(works) + 1;
     work->shares.positions = {source->position()};
     worker.plan(work->batch, work->plan);
     works.push_back(std::move(work));
   }
-  const auto look_up = [&](Work& work) {
+  const auto look_up = [&](pipeline::Work& work) {
     const auto rows = static_cast<std::size_t>(work.batch.num_rows);
     work.pooled.resize(rows * static_cast<std::size_t>(worker.output_width()));
     work.mask.resize(rows * static_cast<std::size_t>(worker.mask_width()));
@@ -53,33 +53,35 @@ std::string train_sequentially(const job::JobConfig& config) {
   };
   const std::int64_t staleness = config.train.staleness_bound();
   const std::int64_t steps = std::ssize(works);
-  const auto work_of = [&](std::int64_t step) -> Work& {
+  const auto work_of = [&](std::int64_t step) -> pipeline::Work& {
     return *works[static_cast<std::size_t>(step - 1)];
   };
   for (std::int64_t t = 1; t <= std::min(staleness + 1, steps); ++t) look_up(work_of(t));  // E_0
   for (std::int64_t t = 1; t <= steps; ++t) {
-    Work& work = work_of(t);
-    model.network->forward_backward({.num_rows = work.batch.num_rows,
-                                     .numeric = join_numeric(work.batch, work.mask, work.numeric),
-                                     .pooled = work.pooled,
-                                     .labels = work.batch.labels,
-                                     .step = t},
-                                    work.probabilities, work.grad_pooled);
+    pipeline::Work& work = work_of(t);
+    model.network->forward_backward(
+        {.num_rows = work.batch.num_rows,
+         .numeric = pipeline::join_numeric(work.batch, work.mask, work.numeric),
+         .pooled = work.pooled,
+         .labels = work.batch.labels,
+         .step = t},
+        work.probabilities, work.grad_pooled);
     model.network->apply(t);
     worker.backward(work.plan, work.grad_pooled, t);                      // E_t
     if (t + 1 + staleness <= steps) look_up(work_of(t + 1 + staleness));  // reads E_t
   }
 
   const TemporaryDirectory directory;
-  CheckpointWriter writer(directory.path() + "/checkpoints", 1);
-  auto content = std::make_unique<CheckpointContent>();
+  checkpoint::CheckpointWriter writer(directory.path() + "/checkpoints", 1);
+  auto content = std::make_unique<checkpoint::CheckpointContent>();
   content->step = steps;
   content->positions = works.back()->shares.positions;
   content->transforms_json = transforms.to_json(schema);
   content->capture(model);
   writer.start(std::move(content));
   writer.wait();
-  return verify_checkpoint(find_checkpoint(directory.path() + "/checkpoints"));
+  return checkpoint::verify_checkpoint(
+      checkpoint::find_checkpoint(directory.path() + "/checkpoints"));
 }
 
 class Pipeline : public testing::TestWithParam<std::int64_t> {};
@@ -97,7 +99,8 @@ TEST_P(Pipeline, DeterministicTrainingEqualsTheSequentialDefinitionBitForBit) {
     config.train.threads = threads;
     const TrainOutcome outcome = train(config, {.overwrite = true});
     EXPECT_TRUE(outcome.finished);
-    EXPECT_EQ(verify_checkpoint(outcome.last_checkpoint), expected) << threads << " threads";
+    EXPECT_EQ(checkpoint::verify_checkpoint(outcome.last_checkpoint), expected)
+        << threads << " threads";
   }
 }
 
@@ -133,7 +136,7 @@ TEST_P(Pipeline, StoppedAndResumedRunEndsWithTheBitsOfAnUndisturbedOne) {
   job::JobConfig config = tiny_job(directory.path() + "/undisturbed");
   config.train.staleness = GetParam();
   config.train.eval_every = "7 steps";
-  const std::string expected = verify_checkpoint(train(config, {}).last_checkpoint);
+  const std::string expected = checkpoint::verify_checkpoint(train(config, {}).last_checkpoint);
 
   config.run_dir = directory.path() + "/disturbed";
   config.train.report_every = "1 steps";
@@ -149,30 +152,30 @@ TEST_P(Pipeline, StoppedAndResumedRunEndsWithTheBitsOfAnUndisturbedOne) {
     stops += finished ? 0 : 1;
   }
   EXPECT_GE(stops, 3);
-  const auto checkpoints = list_checkpoints(config.run_dir);
+  const auto checkpoints = checkpoint::list_checkpoints(config.run_dir);
   ASSERT_FALSE(checkpoints.empty());
   EXPECT_EQ(checkpoints.back().step, 40);
-  EXPECT_EQ(verify_checkpoint(checkpoints.back().path), expected);
+  EXPECT_EQ(checkpoint::verify_checkpoint(checkpoints.back().path), expected);
 }
 
 TEST(Trainer, SyncIsHybridWithBoundZero) {
   const TemporaryDirectory directory;
   job::JobConfig config = tiny_job(directory.path() + "/sync");
   config.train.mode = "sync";
-  const std::string sync = verify_checkpoint(train(config, {}).last_checkpoint);
+  const std::string sync = checkpoint::verify_checkpoint(train(config, {}).last_checkpoint);
   config.run_dir = directory.path() + "/hybrid";
   config.train.mode = "hybrid";
   config.train.staleness = 0;
-  EXPECT_EQ(verify_checkpoint(train(config, {}).last_checkpoint), sync);
+  EXPECT_EQ(checkpoint::verify_checkpoint(train(config, {}).last_checkpoint), sync);
 }
 
 TEST(Trainer, CheckpointsTakenWhileTrainingDoNotChangeTheResult) {
   const TemporaryDirectory directory;
   job::JobConfig config = tiny_job(directory.path() + "/without");
-  const std::string expected = verify_checkpoint(train(config, {}).last_checkpoint);
+  const std::string expected = checkpoint::verify_checkpoint(train(config, {}).last_checkpoint);
   config.run_dir = directory.path() + "/with";
   config.checkpoint.every = "3 steps";
-  EXPECT_EQ(verify_checkpoint(train(config, {}).last_checkpoint), expected);
+  EXPECT_EQ(checkpoint::verify_checkpoint(train(config, {}).last_checkpoint), expected);
 }
 
 /// Trains a run with checkpoints, and goes on from each.
@@ -181,15 +184,15 @@ void expect_every_checkpoint_continues_to_the_same_bits(job::JobConfig config) {
   config.run_dir = directory.path() + "/run";
   config.checkpoint.every = "9 steps";
   config.checkpoint.keep = 100;
-  const std::string expected = verify_checkpoint(train(config, {}).last_checkpoint);
-  const auto checkpoints = list_checkpoints(config.run_dir);
+  const std::string expected = checkpoint::verify_checkpoint(train(config, {}).last_checkpoint);
+  const auto checkpoints = checkpoint::list_checkpoints(config.run_dir);
   ASSERT_EQ(checkpoints.size(), 5U);  // 9, 18, 27, 36 and the last
   config.run_dir = directory.path() + "/continued";
-  for (const CheckpointInfo& checkpoint : checkpoints) {
+  for (const checkpoint::CheckpointInfo& checkpoint : checkpoints) {
     TrainOptions options;
     options.resume_from = checkpoint.path;
     const TrainOutcome outcome = train(config, options);
-    EXPECT_EQ(verify_checkpoint(outcome.last_checkpoint), expected) << checkpoint.path;
+    EXPECT_EQ(checkpoint::verify_checkpoint(outcome.last_checkpoint), expected) << checkpoint.path;
   }
 }
 
@@ -228,7 +231,7 @@ TEST(Trainer, TablesWithLimitsEndWithTheSameBitsWithAnyNumberOfThreadsAndWithEva
     config.run_dir = concat(directory.path(), "/", threads);
     config.train.threads = threads;
     const TrainOutcome outcome = train(config, {});
-    const std::string digest = verify_checkpoint(outcome.last_checkpoint);
+    const std::string digest = checkpoint::verify_checkpoint(outcome.last_checkpoint);
     if (expected.empty()) expected = digest;
     EXPECT_EQ(digest, expected);
     config.train.eval_every = "5 steps";  // of rows that plans have already left behind
@@ -236,7 +239,7 @@ TEST(Trainer, TablesWithLimitsEndWithTheSameBitsWithAnyNumberOfThreadsAndWithEva
   config.tables["default"] = {};
   config.tables["default"].dim = 8;
   config.run_dir = directory.path() + "/unlimited";
-  EXPECT_NE(verify_checkpoint(train(config, {}).last_checkpoint), expected);
+  EXPECT_NE(checkpoint::verify_checkpoint(train(config, {}).last_checkpoint), expected);
 }
 
 TEST(Trainer, KeepsOnlyTheNewestCheckpoints) {
@@ -245,7 +248,7 @@ TEST(Trainer, KeepsOnlyTheNewestCheckpoints) {
   config.checkpoint.every = "5 steps";
   config.checkpoint.keep = 2;
   train(config, {});
-  const auto checkpoints = list_checkpoints(config.run_dir);
+  const auto checkpoints = checkpoint::list_checkpoints(config.run_dir);
   ASSERT_EQ(checkpoints.size(), 2U);
   EXPECT_EQ(checkpoints[0].step, 35);
   EXPECT_EQ(checkpoints[1].step, 40);

@@ -7,36 +7,13 @@
 
 #include <nlohmann/json.hpp>
 
-#include "satrap/job/job_config.h"
 #include "satrap/trainer/trainer.h"
+#include "tests/job/tiny_job.h"
 #include "tests/support/temporary_directory.h"
 
 namespace satrap::trainer {
 
-/// A job of a few hundred steps' worth of generated data that trains in a blink: 4 features (two of
-/// them bags), 3 numbers, a small DLRM.
-inline job::JobConfig tiny_job(const std::string& run_dir) {
-  job::JobConfig config;
-  config.run_dir = run_dir;
-  config.data.format = "synthetic";
-  config.data.batch_size = 64;
-  config.data.synthetic.rows = 64 * 40;
-  config.data.synthetic.eval_rows = 512;
-  config.data.synthetic.cardinalities = {50, 300, 2000, 7};
-  config.data.synthetic.min_ids = {1, 0, 1, 1};
-  config.data.synthetic.max_ids = {1, 5, 3, 1};
-  config.data.synthetic.num_numeric = 3;
-  config.data.synthetic.numeric_missing = {0.1};
-  config.tables["default"].dim = 8;
-  config.features["default"];
-  config.model.type = "dlrm";
-  config.model.bottom = {16};
-  config.model.top = {16};
-  config.train.deterministic = true;
-  config.train.report_every = "never";
-  config.checkpoint.every = "never";
-  return config;
-}
+using job::tiny_job;
 
 inline nlohmann::json summary_of(const TrainOutcome& outcome) {
   std::ifstream file(outcome.summary_path);

@@ -1,4 +1,4 @@
-#include "src/trainer/warm_start.h"
+#include "satrap/checkpoint/warm_start.h"
 
 #include <cstring>
 #include <filesystem>
@@ -9,12 +9,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "satrap/checkpoint/checkpoint.h"
+#include "satrap/checkpoint/checkpoint_reader.h"
+#include "satrap/checkpoint/checkpoint_writer.h"
 #include "satrap/core/error.h"
 #include "satrap/core/file.h"
-#include "satrap/trainer/checkpoint.h"
 #include "satrap/trainer/trainer.h"
-#include "src/trainer/checkpoint_reader.h"
-#include "src/trainer/checkpoint_writer.h"
 #include "tests/trainer/tiny_cluster.h"
 #include "tests/trainer/tiny_job.h"
 
@@ -31,9 +31,9 @@ using testing::Not;
 using Rows = std::map<std::uint64_t, std::vector<float>>;
 
 Rows rows_of(const std::string& checkpoint, const std::string& table) {
-  const Manifest manifest = Manifest::read(checkpoint);
+  const checkpoint::Manifest manifest = checkpoint::Manifest::read(checkpoint);
   Rows rows;
-  for (const Manifest::Table& saved : manifest.tables) {
+  for (const checkpoint::Manifest::Table& saved : manifest.tables) {
     if (saved.name != table) continue;
     for (const std::string& name : saved.files) {
       const std::string bytes = read_file(checkpoint + "/" + name);
@@ -63,16 +63,16 @@ class WarmStartTest : public testing::Test {
   /// A checkpoint of the job as it is before its first step.
   std::string start() {
     ThreadPool pool(1);
-    Cluster cluster(config_, {});
-    Model model(config_, data::resolve_schema(config_.data), cluster, pool);
-    WarmStart(config_, from_, model).load(model);
-    auto content = std::make_unique<CheckpointContent>();
+    pipeline::Cluster cluster(config_, {});
+    pipeline::Model model(config_, data::resolve_schema(config_.data), cluster, pool);
+    checkpoint::WarmStart(config_, from_, model).load(model);
+    auto content = std::make_unique<checkpoint::CheckpointContent>();
     content->positions.resize(1);
     content->capture(model);
-    CheckpointWriter writer(directory_.path() + "/started", 1);
+    checkpoint::CheckpointWriter writer(directory_.path() + "/started", 1);
     writer.start(std::move(content));
     writer.wait();
-    return find_checkpoint(directory_.path() + "/started");
+    return checkpoint::find_checkpoint(directory_.path() + "/started");
   }
 
   std::string error() {
@@ -106,7 +106,7 @@ TEST_F(WarmStartTest, BeginsAtStepZeroWithAllTheDataAndSaysWhereItCameFrom) {
   EXPECT_EQ(summary()["resumed"], false);
   EXPECT_EQ(summary()["warm_start"]["from"], from_);
   EXPECT_EQ(summary()["warm_start"]["tables"], json({"C1", "C2", "C3", "C4"}));
-  EXPECT_GT(rows_of(list_checkpoints(config_.run_dir).back().path, "C3").size(),
+  EXPECT_GT(rows_of(checkpoint::list_checkpoints(config_.run_dir).back().path, "C3").size(),
             rows_of(from_, "C3").size());
 }
 
@@ -127,7 +127,8 @@ TEST_F(WarmStartTest, TablesMayHaveOtherNumbersInTheNewJob) {
   config_.train.warm_start.dense = false;
   EXPECT_EQ(rows_of(start(), "C3"), rows_of(from_, "C3"));
   train(config_, {.overwrite = true});  // and finds them
-  const Manifest end = Manifest::read(list_checkpoints(config_.run_dir).back().path);
+  const checkpoint::Manifest end =
+      checkpoint::Manifest::read(checkpoint::list_checkpoints(config_.run_dir).back().path);
   EXPECT_EQ(end.tables[0].name, "C2");
   EXPECT_LE(end.tables[0].rows, 300);  // none is there a second time
 }
@@ -148,18 +149,22 @@ TEST_F(WarmStartTest, OfTheWeightsAloneBeginsWithFreshStateOfAnotherOptimizer) {
 
 TEST_F(WarmStartTest, OnShardsIsThatInOneProcess) {
   train(config_, {});
-  const std::string expected = verify_checkpoint(list_checkpoints(config_.run_dir).back().path);
+  const std::string expected =
+      checkpoint::verify_checkpoint(checkpoint::list_checkpoints(config_.run_dir).back().path);
   config_.run_dir = directory_.path() + "/shards";
-  config_.train.warm_start.from = reshard_checkpoint(from_, 3, directory_.path() + "/resharded");
+  config_.train.warm_start.from =
+      checkpoint::reshard_checkpoint(from_, 3, directory_.path() + "/resharded");
   for (const std::int64_t shards : {1, 2}) {
     const TrainOutcome outcome = TinyCluster(config_, shards, 1).train({.overwrite = true});
-    EXPECT_EQ(verify_checkpoint(outcome.last_checkpoint), expected) << shards << " shards";
+    EXPECT_EQ(checkpoint::verify_checkpoint(outcome.last_checkpoint), expected)
+        << shards << " shards";
   }
 }
 
 TEST_F(WarmStartTest, IsNotRepeatedWhenTheRunIsResumed) {
   train(config_, {});
-  const std::string expected = verify_checkpoint(list_checkpoints(config_.run_dir).back().path);
+  const std::string expected =
+      checkpoint::verify_checkpoint(checkpoint::list_checkpoints(config_.run_dir).back().path);
   std::atomic<bool> stop = false;
   config_.run_dir = directory_.path() + "/disturbed";
   config_.train.report_every = "1 steps";
@@ -169,7 +174,7 @@ TEST_F(WarmStartTest, IsNotRepeatedWhenTheRunIsResumed) {
   const TrainOutcome outcome = train(config_, {.resume = true});
   EXPECT_THAT(testing::internal::GetCapturedStderr(),
               HasSubstr("train.warm_start is not repeated"));
-  EXPECT_EQ(verify_checkpoint(outcome.last_checkpoint), expected);
+  EXPECT_EQ(checkpoint::verify_checkpoint(outcome.last_checkpoint), expected);
 }
 
 TEST_F(WarmStartTest, ARunThatIsUnderWayCannotGetOne) {

@@ -108,7 +108,7 @@ struct JobConfig {
 };
 
 /// Reads, completes and validates a job file. Whether the model fits the features is not asked,
-/// which takes libtorch to find out: trainer::load_job does.
+/// which takes libtorch to find out: pipeline::load_job does.
 JobConfig read_job(const std::string& path,
                    const std::vector<std::string>& overrides,
                    ConfigOrigins& origins);

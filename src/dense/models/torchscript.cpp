@@ -106,7 +106,8 @@ class TorchScript : public Model {
              concat("parameter '", name, "' is not fp32 but ", c10::toString(value.scalar_type())));
     }
     const at::Tensor values = value.detach().contiguous();
-    const float* begin = values.const_data_ptr<float>();
+    // The template const_data_ptr<T> has another name in libtorch than clang gives it.
+    const auto* begin = static_cast<const float*>(values.const_data_ptr());
     parameters_.push_back(layout.add_parameter(name, value.sizes().vec(),
                                                std::vector<float>(begin, begin + values.numel())));
   }

@@ -275,7 +275,8 @@ TEST(SimtFaultDeathTest, WriteBehindStaticSharedMemoryIsReported) {
     });
   };
   EXPECT_NO_THROW(write(0));
-  EXPECT_DEATH(write(1), "global-buffer-overflow");
+  // UBSan of newer compilers knows the size of the array, and speaks first.
+  EXPECT_DEATH(write(1), "global-buffer-overflow|insufficient space");
 }
 #endif
 

@@ -1,0 +1,84 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "satrap/checkpoint/checkpoint.h"
+#include "satrap/checkpoint/early_stopping_state.h"
+#include "satrap/data/batch_source.h"
+#include "satrap/kernels/row_layout.h"
+
+namespace satrap::checkpoint {
+
+/// The files of a checkpoint directory `step-<12 digits>`:
+///
+///   manifest.json    everything below, and the size and XXH3 of every other file; has its own
+///                    checksum, written last
+///   dense.bin        the dense tensors (parameters, statistics, optimizer state), fp32, in order
+///   table-<i>….bin   rows of one table (one file per shard): key, last_step, count, weights,
+///                    optimizer state, as in memory
+///   pending-<r>.bin  lookups that rank r has already done for later steps (deterministic hybrid):
+///                    step, version read, numbers of pooled and mask floats (8 bytes each), floats
+///   transforms.json  the fitted numeric transforms
+///   config.yaml      the resolved configuration it was trained with; says nothing of the content
+///
+/// Numbers are little-endian.
+struct Manifest {
+  struct File {
+    std::int64_t bytes = 0;
+    std::string xxh3;  // hex
+  };
+  struct Table {
+    std::string name, optimizer, weights;
+    std::vector<std::string> files;
+    std::int64_t dim = 0, row_bytes = 0, rows = 0;
+
+    /// The layout of its rows, unless they are packed. Throws Error(kCorrupt) for names that do not
+    /// exist.
+    RowLayout layout() const;
+  };
+  struct Tensor {
+    std::string name;
+    std::vector<std::int64_t> shape;
+    std::int64_t size() const;
+  };
+  bool has_packed_rows = false;  // of format 2: rows as RowLayout::pack leaves them
+  std::string created, version;
+  std::int64_t step = 0, examples = 0, nonfinite_steps = 0;
+  std::vector<data::DataPosition> positions;  // [num_ranks]
+  std::map<std::string, double> metrics;
+  std::optional<EarlyStoppingState> early_stopping;  // if the run may stop early
+  std::vector<Table> tables;
+  std::vector<Tensor> dense;
+  std::map<std::string, File> files;
+
+  std::int64_t row_bytes(const RowLayout& layout) const {
+    return has_packed_rows ? layout.packed_bytes() : layout.row_bytes;
+  }
+
+  std::string to_json() const;  // of format 3
+
+  /// Reads and checks `directory`/manifest.json, of format 2 or 3. Throws Error(kCorrupt).
+  static Manifest read(const std::string& directory);
+
+  /// Where rank `rank` of `num_ranks` continues: where it stopped, or, with another number of
+  /// ranks, after the last row that any of them has had.
+  data::DataPosition position_of(std::int64_t rank, std::int64_t num_ranks) const;
+};
+
+inline constexpr const char* kManifestFile = "manifest.json";
+inline constexpr const char* kDenseFile = "dense.bin";
+inline constexpr const char* kTransformsFile = "transforms.json";
+inline constexpr const char* kConfigFile = "config.yaml";
+inline constexpr const char* kTemporaryPrefix = ".tmp-";
+inline constexpr const char* kAbandonedPrefix = "abandoned-";
+
+std::string pending_file(std::int64_t rank);
+std::string checkpoint_name(std::int64_t step);  // "step-000000001000"
+
+}  // namespace satrap::checkpoint

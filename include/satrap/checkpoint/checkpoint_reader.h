@@ -1,0 +1,73 @@
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "satrap/checkpoint/checkpoint_format.h"
+#include "satrap/pipeline/embedding_stage.h"
+#include "satrap/pipeline/model.h"
+#include "satrap/ps/shard_job.h"
+
+namespace satrap::checkpoint {
+
+/// Where a job continues, and what its model does not hold.
+struct RestoredState {
+  Manifest manifest;
+  std::vector<pipeline::PendingLookup> pending;
+};
+
+/// The fitted transforms of a checkpoint (JSON); needed before the model can be built.
+std::string read_transforms(const std::string& checkpoint);
+
+/// Path of the configuration a checkpoint was trained with, after its checksum; "" if it has none
+/// (an older one may not).
+std::string find_config(const std::string& checkpoint);
+
+/// Fills a freshly built model; all ranks call it. `rank` of `num_ranks`: whose pending lookups are
+/// wanted; there are none for another number of ranks than wrote the checkpoint. Throws
+/// Error(kCorrupt) naming the file whose content does not match (and the newest intact checkpoint
+/// beside it), Error(kInvalidConfig) if the checkpoint belongs to a model of other tables or
+/// shapes, naming the first difference. The model is then unusable.
+RestoredState load_checkpoint(const std::string& checkpoint,
+                              pipeline::Model& model,
+                              std::int64_t rank = 0,
+                              std::int64_t num_ranks = 1);
+
+/// The files of one of its tables, for a job in which that is `table`.
+std::vector<table::RowFile> row_files(const std::string& checkpoint,
+                                      const Manifest& manifest,
+                                      const Manifest::Table& saved,
+                                      std::int32_t table);
+
+/// All dense tensors, one after the other.
+std::vector<float> read_dense(const std::string& checkpoint, const Manifest& manifest);
+
+/// As load_checkpoint, but for the rows: the tables stay empty.
+Manifest load_dense_network(const std::string& checkpoint, pipeline::Model& model);
+
+/// Rows of one table file, block by block; at the end the checksum is compared. Throws
+/// Error(kCorrupt).
+void read_rows(const std::string& checkpoint,
+               const std::string& name,
+               const Manifest& manifest,
+               std::int64_t row_bytes,
+               const std::function<void(std::span<const std::byte> rows)>& take);
+
+/// Any file of a checkpoint in the same way.
+void read_checked(const std::string& checkpoint,
+                  const std::string& name,
+                  const Manifest& manifest,
+                  const std::function<void(std::span<const std::byte> bytes)>& take);
+
+/// Paths of the published checkpoints under a run directory or its checkpoints/, oldest first; of
+/// the directory itself if it is a checkpoint.
+std::vector<std::string> checkpoint_paths(const std::string& directory);
+
+/// The newest checkpoint of a directory (a run, its checkpoints/, or a checkpoint itself); "" if
+/// there is none.
+std::string find_checkpoint(const std::string& directory);
+
+}  // namespace satrap::checkpoint

@@ -1,0 +1,53 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "satrap/collective/communicator.h"
+#include "satrap/job/cluster_config.h"
+#include "satrap/job/job_config.h"
+#include "satrap/net/endpoint.h"
+#include "satrap/net/store.h"
+
+namespace satrap::pipeline {
+
+/// This rank among the ranks of a job. Rank 0, the chief, decides what all do and writes what the
+/// run leaves; a process alone is the chief of itself and has no network.
+class Cluster {
+ public:
+  /// Throws Error(kInvalidConfig) if the job cannot be trained by such a cluster (several ranks
+  /// need `embedding.store: ps`, which needs shards), NetError if the store cannot be reached.
+  Cluster(const job::JobConfig& job, const job::ClusterConfig& config);
+
+  bool is_chief() const { return config_.rank == 0; }
+  std::int64_t rank() const { return config_.rank; }
+  std::int64_t size() const { return config_.num_ranks; }
+  const job::ClusterConfig& config() const { return config_; }
+
+  /// For anything that waits for other processes.
+  net::Deadline deadline() const { return net::Deadline::after_ms(timeout_ms_); }
+  std::int64_t timeout_ms() const { return timeout_ms_; }
+
+  /// Only with embedding.store: ps, or several ranks.
+  const net::Endpoint& endpoint() const { return *endpoint_; }
+  const std::shared_ptr<net::Store>& store() const { return store_; }
+
+  /// What the chief says at the start of a job, told to every rank; `text` is of the chief alone.
+  /// Called once, by all.
+  std::string share(const std::string& text);
+
+  /// All ranks, as a group of their own under a name that is used once in the job. After share().
+  std::unique_ptr<collective::Communicator> make_communicator(const std::string& name);
+
+ private:
+  const job::ClusterConfig config_;
+  const std::int64_t timeout_ms_;
+  std::optional<net::Endpoint> endpoint_;
+  std::shared_ptr<net::Store> store_;      // of the whole job: shards
+  std::shared_ptr<net::Store> own_store_;  // of this start of it: ranks
+  std::string start_;                      // a nonce of the chief: in the names of groups
+};
+
+}  // namespace satrap::pipeline

@@ -1,0 +1,64 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "satrap/core/stage_timer.h"
+#include "satrap/data/batch.h"
+#include "satrap/job/embedding_specs.h"
+#include "satrap/pipeline/embedding_stage.h"
+#include "satrap/ps/shard_job.h"
+
+namespace satrap::pipeline {
+
+/// The rows as they were at the end of a step, to be written while training goes on.
+class RowsSnapshot {
+ public:
+  virtual ~RowsSnapshot() = default;
+
+  /// Writes the files of all tables to `directory`. To be called once, from any one thread.
+  virtual std::vector<ps::SnapshotFile> write(const std::string& directory) = 0;
+};
+
+/// Lookups outside of training: of the rows as they are, without creating any. One thread at a
+/// time.
+class RowReader {
+ public:
+  virtual ~RowReader() = default;
+  virtual void look_up(const data::Batch& batch,
+                       std::vector<float>& pooled,     // resized to [num_rows, output_width]
+                       std::vector<float>& mask) = 0;  // resized to [num_rows, mask_width]
+};
+
+/// The rows that a job starts with.
+struct InitialRows {
+  std::int64_t step = 0;  // of this job: the last one whose updates they have
+  std::vector<table::RowFile> files = {};
+};
+
+/// Where the rows of a job live: what differs between tables in this process and tables on shards.
+class EmbeddingStore {
+ public:
+  virtual ~EmbeddingStore() = default;
+
+  /// Before anything else: takes the rows that the job starts with. Blocks. All ranks call it.
+  virtual void begin(const InitialRows& rows) = 0;
+
+  virtual std::unique_ptr<EmbeddingStage> make_stage(EmbeddingStage::Options options,
+                                                     StageTimers& timers) = 0;
+  virtual std::unique_ptr<RowReader> make_reader() = 0;
+
+  /// When the updates of all steps up to `step`, and no later one, have been applied; takes
+  /// milliseconds.
+  virtual std::unique_ptr<RowsSnapshot> take_snapshot(std::int64_t step) = 0;
+
+  struct Size {
+    std::int64_t rows = 0;
+    std::int64_t bytes = 0;  // of rows and indexes
+  };
+  virtual Size size() = 0;
+};
+
+}  // namespace satrap::pipeline

@@ -1,0 +1,29 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "satrap/core/thread_pool.h"
+#include "satrap/data/schema.h"
+#include "satrap/dense/dense_network.h"
+#include "satrap/job/job_config.h"
+#include "satrap/pipeline/cluster.h"
+#include "satrap/pipeline/embedding_store.h"
+
+namespace satrap::pipeline {
+
+/// Everything that is trained: the embedding rows and the dense network of a job. Built from the
+/// configuration and the resolved schema; contents are those of step 0 until a checkpoint is
+/// loaded.
+struct Model {
+  Model(const job::JobConfig& config,
+        const data::Schema& schema,
+        Cluster& cluster,
+        ThreadPool& pool);
+
+  job::EmbeddingSpecs specs;
+  std::unique_ptr<EmbeddingStore> store;
+  std::unique_ptr<dense::DenseNetwork> network;
+};
+
+}  // namespace satrap::pipeline

@@ -1,0 +1,63 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "satrap/collective/communicator.h"
+#include "satrap/core/stage_timer.h"
+#include "satrap/dense/dense_network.h"
+#include "satrap/pipeline/cluster.h"
+#include "satrap/pipeline/gradient_reducer.h"
+
+namespace satrap::pipeline {
+
+/// What ranks say to each other in every step. Any rank may ask for one of these; after the step
+/// all know whether somebody has.
+struct StepVotes {
+  bool nonfinite = false;   // this step must not be applied
+  bool stop = false;        // end the run after this step
+  bool checkpoint = false;  // write one after this step
+  bool evaluate = false;
+};
+
+/// The dense stages of all ranks, in step. Every call is made by all ranks in the same order; a
+/// rank alone returns at once. One thread.
+class RankGroup {
+ public:
+  RankGroup(Cluster& cluster, StageTimers& timers);
+
+  /// For forward_backward: what it tells of is summed beside it, if there is another rank. May be
+  /// called by any thread.
+  dense::DenseNetwork::OnGradient on_gradient_of(dense::DenseNetwork& network);
+
+  /// Sums the gradient over the ranks, in their order, and tells what any of them asks for. Returns
+  /// when all is summed.
+  StepVotes reduce(std::span<float> gradient, const StepVotes& mine);
+
+  /// The chief's parameters, statistics and optimizer state for everybody.
+  void copy_from_chief(dense::DenseNetwork& network);
+
+  /// `values` of all ranks, one rank after the other.
+  std::vector<float> gather(std::span<const float> values);
+  std::vector<double> gather(std::span<const double> values);
+  std::vector<std::int64_t> gather(std::span<const std::int64_t> values);
+  std::vector<std::uint64_t> gather(std::span<const std::uint64_t> values);
+
+  bool any(bool mine);
+  void barrier();
+
+ private:
+  template <class T>
+  std::vector<T> gather_all(std::span<const T> values);
+  std::vector<std::uint8_t> gather_byte(std::uint8_t mine);
+
+  Cluster& cluster_;
+  StageTimers& timers_;
+  const std::unique_ptr<collective::Communicator> group_;
+  std::optional<GradientReducer> reducer_;  // of several ranks
+};
+
+}  // namespace satrap::pipeline

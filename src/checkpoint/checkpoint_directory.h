@@ -1,0 +1,47 @@
+#pragma once
+
+#include <string>
+#include <utility>
+
+#include "satrap/checkpoint/checkpoint_format.h"
+#include "satrap/core/file.h"
+
+namespace satrap::checkpoint {
+
+/// Writes the files of one checkpoint, whose directory is there, and notes them in its manifest.
+class DirectoryWriter {
+ public:
+  explicit DirectoryWriter(std::string directory) : directory_(std::move(directory)) {}
+
+  const std::string& directory() const { return directory_; }
+
+  /// A new file, which `fill` writes to.
+  template <class Fill>
+  void file(const std::string& name, Fill&& fill) {
+    FileWriter writer(directory_ + "/" + name);
+    fill(writer);
+    finish(name, writer);
+  }
+
+  /// Finishes a file of this directory that was written piece by piece.
+  void finish(const std::string& name, FileWriter& writer) {
+    writer.finish();
+    manifest.files[name] = {writer.bytes_written(), to_hex(writer.checksum())};
+  }
+
+  /// A file that somebody else has written.
+  void adopt(const std::string& name);
+
+  /// Writes the manifest: the checkpoint is complete.
+  void finish();
+
+  Manifest manifest;
+
+ private:
+  std::string directory_;
+};
+
+/// Where a checkpoint of `name` is written before it is published in `directory`.
+std::string temporary_path(const std::string& directory, const std::string& name);
+
+}  // namespace satrap::checkpoint

@@ -1,0 +1,157 @@
+#include "satrap/checkpoint/checkpoint_format.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include <fmt/format.h>
+
+#include "satrap/core/error.h"
+#include "satrap/core/hash.h"
+
+namespace satrap::checkpoint {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr int kFormat = 3, kPackedFormat = 2;  // this program writes the first and reads both
+
+Json body_of(const Manifest& m) {
+  Json json = {{"format", kFormat},      {"version", m.version},
+               {"created", m.created},   {"step", m.step},
+               {"examples", m.examples}, {"nonfinite_steps", m.nonfinite_steps},
+               {"metrics", m.metrics}};
+  if (const auto& e = m.early_stopping) {
+    json["early_stopping"] = {{"metric", e->metric},
+                              {"last_step", e->last_step},
+                              {"best_step", e->best_step},
+                              {"best_value", e->best_value},
+                              {"bad_evaluations", e->bad_evaluations}};
+  }
+  json["positions"] = Json::array();
+  for (const data::DataPosition& p : m.positions) {
+    json["positions"].push_back(
+        {{"epoch", p.epoch}, {"batches", p.batches}, {"next_row", p.next_row}});
+  }
+  json["tables"] = Json::array();
+  for (const auto& t : m.tables) {
+    json["tables"].push_back({{"name", t.name},
+                              {"files", t.files},
+                              {"optimizer", t.optimizer},
+                              {"weights", t.weights},
+                              {"dim", t.dim},
+                              {"row_bytes", t.row_bytes},
+                              {"rows", t.rows}});
+  }
+  json["dense"] = Json::array();
+  for (const auto& t : m.dense) json["dense"].push_back({{"name", t.name}, {"shape", t.shape}});
+  json["files"] = Json::object();
+  for (const auto& [name, f] : m.files) {
+    json["files"][name] = {{"bytes", f.bytes}, {"xxh3", f.xxh3}};
+  }
+  return json;
+}
+
+Manifest parse(const Json& json) {
+  Manifest m;
+  m.has_packed_rows = json.at("format") == kPackedFormat;
+  m.version = json.at("version");
+  m.created = json.at("created");
+  m.step = json.at("step");
+  for (const Json& p : json.at("positions")) {
+    m.positions.push_back({p.at("epoch"), p.at("batches"), p.at("next_row")});
+  }
+  if (m.positions.empty()) json.at("positions").at(0);  // throws: there is a rank
+  m.examples = json.at("examples");
+  m.nonfinite_steps = json.at("nonfinite_steps");
+  for (const auto& [name, value] : json.at("metrics").items()) {
+    if (value.is_number()) m.metrics[name] = value;  // null: undefined then
+  }
+  if (json.contains("early_stopping")) {
+    const Json& e = json["early_stopping"];
+    m.early_stopping = {e.at("metric"), e.at("last_step"), e.at("best_step"), e.at("best_value"),
+                        e.at("bad_evaluations")};
+  }
+  for (const Json& t : json.at("tables")) {
+    m.tables.push_back({t.at("name"), t.at("optimizer"), t.value("weights", "fp32"), t.at("files"),
+                        t.at("dim"), t.at("row_bytes"), t.at("rows")});
+  }
+  for (const Json& t : json.at("dense")) m.dense.push_back({t.at("name"), t.at("shape")});
+  for (const auto& [name, f] : json.at("files").items()) {
+    m.files[name] = {f.at("bytes"), f.at("xxh3")};
+  }
+  return m;
+}
+
+}  // namespace
+
+std::int64_t Manifest::Tensor::size() const {
+  std::int64_t size = 1;
+  for (const std::int64_t extent : shape) size *= extent;
+  return size;
+}
+
+RowLayout Manifest::Table::layout() const {
+  const auto number_of = [&](const auto& names, const std::string& wanted) {
+    const auto found = std::ranges::find(names, wanted);
+    if (found == std::end(names)) {
+      throw Error(ErrorCode::kCorrupt, concat("table '", name, "': the manifest says ", wanted,
+                                              ", which is no type of weights or optimizer"));
+    }
+    return found - std::begin(names);
+  };
+  return RowLayout::of(dim, static_cast<FloatType>(number_of(kFloatTypeNames, weights)),
+                       static_cast<RowOptimizerType>(number_of(kRowOptimizerNames, optimizer)));
+}
+
+std::string Manifest::to_json() const {
+  Json json = body_of(*this);
+  json["checksum"] = to_hex(hash_bytes(json.dump()));
+  return json.dump(1) + "\n";
+}
+
+Manifest Manifest::read(const std::string& directory) {
+  const std::string path = directory + "/" + kManifestFile;
+  std::ifstream file(path);
+  std::stringstream text;
+  text << file.rdbuf();
+  if (!file) throw Error(ErrorCode::kCorrupt, concat(path, ": missing or unreadable"));
+  try {
+    Json json = Json::parse(text.str());
+    if (json.at("format") != kFormat && json.at("format") != kPackedFormat) {
+      throw Error(ErrorCode::kCorrupt,
+                  concat(path, ": format ", json.at("format").dump(),
+                         ", this program reads formats ", kPackedFormat, " and ", kFormat));
+    }
+    const std::string checksum = json.at("checksum");
+    json.erase("checksum");
+    if (checksum != to_hex(hash_bytes(json.dump()))) {
+      throw Error(ErrorCode::kCorrupt, path + ": checksum does not match its content");
+    }
+    return parse(json);
+  } catch (const nlohmann::json::exception& error) {
+    throw Error(ErrorCode::kCorrupt, concat(path, ": not a manifest: ", error.what()));
+  }
+}
+
+data::DataPosition Manifest::position_of(std::int64_t rank, std::int64_t num_ranks) const {
+  const auto old_ranks = std::ssize(positions);
+  if (num_ranks == old_ranks) return positions[static_cast<std::size_t>(rank)];
+  data::DataPosition position = positions.front();
+  for (const data::DataPosition& p : positions) {
+    if (p.epoch > position.epoch) position = p;
+    if (p.epoch < position.epoch) continue;
+    position.batches = std::max(position.batches, p.batches);
+    position.next_row = std::max(position.next_row, p.next_row);
+  }
+  // Batches are of a rank: as many rows of all are that many more batches of fewer ranks.
+  position.batches = position.batches * old_ranks / num_ranks;
+  return position;
+}
+
+std::string pending_file(std::int64_t rank) { return fmt::format("pending-{}.bin", rank); }
+
+std::string checkpoint_name(std::int64_t step) { return fmt::format("step-{:012}", step); }
+
+}  // namespace satrap::checkpoint

@@ -1,0 +1,209 @@
+#include "satrap/checkpoint/checkpoint_writer.h"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <filesystem>
+#include <span>
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include "satrap/checkpoint/checkpoint_format.h"
+#include "satrap/checkpoint/checkpoint_reader.h"
+#include "satrap/core/error.h"
+#include "satrap/core/file.h"
+#include "satrap/core/log.h"
+#include "satrap/core/thread_name.h"
+#include "satrap/table/table.h"
+#include "src/checkpoint/checkpoint_directory.h"
+
+namespace satrap::checkpoint {
+namespace {
+
+std::span<const std::byte> bytes_of(const std::vector<float>& values) {
+  return std::as_bytes(std::span(values));
+}
+
+void write_tables(CheckpointContent& content, DirectoryWriter& out) {
+  for (const table::TableSpec& spec : content.tables) {
+    out.manifest.tables.push_back({.name = spec.name,
+                                   .optimizer = name_of(spec.optimizer.type),
+                                   .weights = name_of(spec.weights),
+                                   .files = {},
+                                   .dim = spec.dim,
+                                   .row_bytes = spec.layout().row_bytes,
+                                   .rows = 0});
+  }
+  for (const ps::SnapshotFile& file : content.rows->write(out.directory())) {
+    Manifest::Table& table = out.manifest.tables[static_cast<std::size_t>(file.table)];
+    table.files.push_back(file.name);
+    table.rows += file.rows;
+    out.manifest.files[file.name] = {file.bytes, file.xxh3};
+  }
+  content.rows.reset();  // no more copying aside
+}
+
+void write_dense(const CheckpointContent& content, DirectoryWriter& out) {
+  out.file(kDenseFile, [&](FileWriter& file) {
+    for (const auto& tensor : content.dense) {
+      out.manifest.dense.push_back({tensor.name, tensor.shape});
+      file.write(bytes_of(tensor.values));
+    }
+  });
+}
+
+void write_lookups(const std::vector<pipeline::PendingLookup>& pending, FileWriter& file) {
+  for (const pipeline::PendingLookup& lookup : pending) {
+    const std::array<std::int64_t, 4> header = {lookup.step, lookup.read_version,
+                                                std::ssize(lookup.pooled), std::ssize(lookup.mask)};
+    file.write(std::as_bytes(std::span(header)));
+    file.write(bytes_of(lookup.pooled));
+    file.write(bytes_of(lookup.mask));
+  }
+}
+
+void remove_abandoned(const std::string& directory) {
+  for (const std::string& name : list_directory(directory)) {
+    if (name.starts_with(kAbandonedPrefix)) remove_all(directory + "/" + name);
+  }
+}
+
+void remove_oldest(const std::string& directory, std::int64_t keep, const std::string& best) {
+  const std::vector<std::string> all = checkpoint_paths(directory);
+  for (std::int64_t i = 0; i + keep < std::ssize(all); ++i) {
+    // Renamed first: a half-removed checkpoint is never found under a final name.
+    const std::filesystem::path path = all[static_cast<std::size_t>(i)];
+    if (path.filename() == best) continue;
+    const std::string doomed = directory + "/" + kTemporaryPrefix + path.filename().string();
+    rename_atomic(path.string(), doomed);
+    remove_all(doomed);
+  }
+}
+
+}  // namespace
+
+void CheckpointContent::capture(pipeline::Model& model) {
+  for (const dense::DenseNetwork::NamedTensor& tensor : model.network->state()) {
+    dense.push_back({tensor.name, tensor.shape, {tensor.values.begin(), tensor.values.end()}});
+  }
+  tables = model.specs.tables;
+  rows = model.store->take_snapshot(step);
+}
+
+void write_pending(const std::string& directory,
+                   std::int64_t step,
+                   std::int64_t rank,
+                   const std::vector<pipeline::PendingLookup>& pending) {
+  FileWriter file(temporary_path(directory, checkpoint_name(step)) + "/" + pending_file(rank));
+  write_lookups(pending, file);
+  file.finish();
+}
+
+CheckpointWriter::CheckpointWriter(std::string directory, std::int64_t keep)
+    : directory_(std::move(directory)), keep_(keep) {
+  ensure_directory(directory_);
+  for (const std::string& name : list_directory(directory_)) {
+    if (name.starts_with(kTemporaryPrefix)) remove_all(directory_ + "/" + name);
+  }
+}
+
+CheckpointWriter::~CheckpointWriter() {
+  try {
+    wait();
+  } catch (const std::exception& error) {
+    log_error("checkpoint: {}", error.what());
+  }
+}
+
+void CheckpointWriter::set_newer_aside(std::int64_t step) {
+  for (const std::string& path : checkpoint_paths(directory_)) {
+    const std::string name = std::filesystem::path(path).filename().string();
+    if (name <= checkpoint_name(step)) continue;
+    const std::string aside = concat(directory_, "/", kAbandonedPrefix, name);
+    remove_all(aside);
+    rename_atomic(path, aside);
+    log_warning("checkpoint {} is later than step {}, from where the run continues: renamed to {}",
+                path, step, aside);
+  }
+}
+
+void CheckpointWriter::update_evaluation(std::int64_t step,
+                                         const std::map<std::string, double>& metrics,
+                                         const std::optional<EarlyStoppingState>& early_stopping) {
+  const std::string path = directory_ + "/" + checkpoint_name(step);
+  if (!std::filesystem::exists(path)) return;
+  Manifest manifest = Manifest::read(path);
+  manifest.metrics = metrics;
+  manifest.early_stopping = early_stopping;
+  write_file_atomic(path + "/" + kManifestFile, manifest.to_json());
+}
+
+void CheckpointWriter::prepare(std::int64_t step) {
+  const std::string path = temporary_path(directory_, checkpoint_name(step));
+  remove_all(path);
+  ensure_directory(path);
+}
+
+void CheckpointWriter::start(std::unique_ptr<CheckpointContent> content) {
+  wait();
+  thread_ = std::thread([this, content = std::move(content)] {
+    set_thread_name("checkpoint");
+    try {
+      publish(*content);
+    } catch (...) {
+      error_ = std::current_exception();
+    }
+  });
+}
+
+void CheckpointWriter::wait() {
+  if (thread_.joinable()) thread_.join();
+  if (error_) std::rethrow_exception(std::exchange(error_, nullptr));
+}
+
+void CheckpointWriter::publish(CheckpointContent& content) {
+  const std::string name = checkpoint_name(content.step);
+  const std::string temporary = temporary_path(directory_, name);
+  try {
+    if (content.positions.size() == 1) prepare(content.step);
+    DirectoryWriter out(temporary);
+    out.manifest.version = SATRAP_VERSION;
+    out.manifest.created = fmt::format(
+        "{:%Y-%m-%dT%H:%M:%SZ}",
+        fmt::gmtime(std::chrono::system_clock::to_time_t(std::chrono::system_clock::now())));
+    out.manifest.step = content.step;
+    out.manifest.examples = content.examples;
+    out.manifest.nonfinite_steps = content.nonfinite_steps;
+    out.manifest.positions = content.positions;
+    out.manifest.metrics = content.metrics;
+    out.manifest.early_stopping = content.early_stopping;
+    write_tables(content, out);
+    write_dense(content, out);
+    out.file(pending_file(0), [&](FileWriter& file) { write_lookups(content.pending, file); });
+    for (std::int64_t rank = 1; rank < std::ssize(content.positions); ++rank) {
+      out.adopt(pending_file(rank));
+    }
+    out.file(kTransformsFile, [&](FileWriter& file) {
+      file.write(std::as_bytes(std::span(content.transforms_json)));
+    });
+    out.file(kConfigFile, [&](FileWriter& file) { file.write(content.config_yaml); });
+    out.finish();
+    const std::string path = directory_ + "/" + name;
+    replace_directory(temporary, path);
+    fsync_directory(directory_);
+    remove_abandoned(directory_);
+    log_info("checkpoint: step {} written to {}", content.step, path);
+  } catch (const Error& error) {
+    std::error_code ignored;
+    std::filesystem::remove_all(temporary, ignored);
+    const std::string newest = find_checkpoint(directory_);
+    throw Error(error.code(), concat("checkpoint of step ", content.step, " failed: ", error.what(),
+                                     newest.empty() ? "; there is no earlier one"
+                                                    : "; the newest one is " + newest));
+  }
+  const auto& best = content.early_stopping;
+  remove_oldest(directory_, keep_, best ? checkpoint_name(best->best_step) : "");
+}
+
+}  // namespace satrap::checkpoint

@@ -1,0 +1,101 @@
+#include "satrap/checkpoint/continuation.h"
+
+#include <filesystem>
+#include <optional>
+#include <vector>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "satrap/checkpoint/checkpoint_reader.h"
+#include "satrap/core/error.h"
+#include "satrap/core/log.h"
+#include "satrap/data/schema.h"
+#include "src/checkpoint/config_changes.h"
+
+namespace satrap::checkpoint {
+namespace {
+
+std::optional<job::JobConfig> config_at(const std::string& path) {
+  job::JobConfig config;
+  try {
+    load_config(config, path);
+    data::resolve_schema(config.data);
+  } catch (const Error& error) {
+    log_warning("the configuration is not compared with the checkpoint's: {}", error.what());
+    return std::nullopt;
+  }
+  return config;
+}
+
+std::optional<job::JobConfig> config_of(const std::string& checkpoint) {
+  if (const std::string own = find_config(checkpoint); !own.empty()) return config_at(own);
+  const auto run = std::filesystem::path(checkpoint).parent_path().parent_path() / kConfigFile;
+  if (std::filesystem::exists(run)) return config_at(run.string());
+  return std::nullopt;
+}
+
+void refuse_impossible(const std::string& checkpoint, const std::vector<ConfigChange>& changes) {
+  std::string problems;
+  for (const ConfigChange& change : changes) {
+    if (change.kind != ChangeKind::kImpossible) continue;
+    problems += concat("cannot continue from ", checkpoint, " with another ", change.key, ": ",
+                       change.before, " -> ", change.after, " (", change.reason, ")\n");
+  }
+  if (!problems.empty()) throw Error(ErrorCode::kInvalidConfig, problems);
+}
+
+std::vector<std::string> label_names(const data::Schema& schema) {
+  std::vector<std::string> names;
+  for (const data::NamedLabelConfig& label : schema.labels) names.push_back(label.name);
+  return names;
+}
+
+bool have_same_labels(const data::Schema& before, const data::Schema& now) {
+  const bool named = !before.text.labels.empty() && !now.text.labels.empty();
+  return named ? label_names(before) == label_names(now) : before.num_labels() == now.num_labels();
+}
+
+}  // namespace
+
+Continuation compare_with_checkpoint(const std::string& checkpoint, const job::JobConfig& config) {
+  Continuation result{.batch_size = config.data.batch_size};
+  const std::optional<job::JobConfig> before = config_of(checkpoint);
+  if (!before) return result;
+  const std::vector<ConfigChange> changes = config_changes(*before, config);
+  refuse_impossible(checkpoint, changes);
+  for (const ConfigChange& change : changes) {
+    const bool is_output = change.kind == ChangeKind::kOutput;
+    log_info("changed{}: {}: {} -> {}", is_output ? " (of no effect on what is learned)" : "",
+             change.key, change.before, change.after);
+    result.has_same_input &= change.kind != ChangeKind::kInput;
+  }
+  result.batch_size = before->data.batch_size;
+  return result;
+}
+
+void check_labels(const std::string& checkpoint,
+                  const job::JobConfig& config,
+                  const std::string& advice) {
+  const std::optional<job::JobConfig> before = config_of(checkpoint);
+  if (!before) return;
+  const data::Schema old = data::resolve_schema(before->data);
+  const data::Schema now = data::resolve_schema(config.data);
+  if (have_same_labels(old, now)) return;
+  throw Error(ErrorCode::kInvalidConfig,
+              fmt::format("data.schema.labels: {} predicts [{}] in this order, the configuration "
+                          "has [{}]{}",
+                          checkpoint, fmt::join(label_names(old), ", "),
+                          fmt::join(label_names(now), ", "), advice));
+}
+
+// Rounded up: rather a few rows left out than trained on twice. Where the next row is known, it is
+// what counts.
+data::DataPosition with_batch_size(data::DataPosition position,
+                                   std::int64_t before,
+                                   std::int64_t after) {
+  position.batches = (position.batches * before + after - 1) / after;
+  return position;
+}
+
+}  // namespace satrap::checkpoint

@@ -1,0 +1,107 @@
+#include "satrap/pipeline/async_dense.h"
+
+#include <algorithm>
+
+#include "satrap/core/thread_name.h"
+
+namespace satrap::pipeline {
+
+AsyncDense::AsyncDense(dense::DenseNetwork& network,
+                       const job::DenseOptimizerConfig& optimizer,
+                       ps::ShardClient& client,
+                       RankGroup& ranks,
+                       bool is_chief)
+    : network_(network),
+      client_(client),
+      parameters_(static_cast<std::size_t>(network.num_parameters())) {
+  if (is_chief) {
+    const dense::DenseNetwork::TrainingState state = network.training_state();
+    const auto copy = [&](std::span<const float> values) {
+      std::vector<float> all(parameters_.size(), 0.0F);
+      std::ranges::copy(values, all.begin());
+      return all;
+    };
+    client.put_dense(
+        {.parameters = copy(state.parameters),
+         .first = copy(state.first),
+         .second = copy(state.second),
+         .num_updates =
+             state.num_updates == nullptr ? 0.0 : static_cast<double>(*state.num_updates)},
+        job::plain_optimizer(optimizer));
+  }
+  ranks.copy_from_chief(network);
+  ranks.barrier();
+  thread_ = std::thread([this] {
+    set_thread_name("dense-sync");
+    run();
+  });
+}
+
+AsyncDense::~AsyncDense() {
+  {
+    std::lock_guard lock(mutex_);
+    stopped_ = true;
+    changed_.notify_all();
+  }
+  thread_.join();
+}
+
+void AsyncDense::refresh() {
+  std::lock_guard lock(mutex_);
+  if (error_) std::rethrow_exception(error_);
+  if (!has_parameters_) return;
+  std::ranges::copy(parameters_, network_.training_state().parameters.begin());
+  has_parameters_ = false;
+}
+
+void AsyncDense::push(std::int64_t step) {
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [&] { return error_ || num_sent_ - num_answered_ < exchanges_.size(); });
+  if (error_) std::rethrow_exception(error_);
+  ps::DenseExchange& exchange = exchanges_[num_sent_ % exchanges_.size()];
+  lock.unlock();  // the other thread takes answers meanwhile
+  client_.exchange_dense(step, network_.gradient(), network_.gradient_scale(),
+                         network_.learning_rate(step), exchange);
+  lock.lock();
+  ++num_sent_;
+  changed_.notify_all();
+}
+
+void AsyncDense::flush() {
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [&] { return error_ || num_answered_ == num_sent_; });
+  if (error_) std::rethrow_exception(error_);
+}
+
+void AsyncDense::pull_everything() {
+  const ps::ShardClient::DenseVectors values = client_.pull_dense_state(network_.num_parameters());
+  const dense::DenseNetwork::TrainingState state = network_.training_state();
+  std::ranges::copy(values.parameters, state.parameters.begin());
+  std::copy_n(values.first.begin(), state.first.size(), state.first.begin());
+  std::copy_n(values.second.begin(), state.second.size(), state.second.begin());
+  if (state.num_updates != nullptr) *state.num_updates = static_cast<float>(values.num_updates);
+}
+
+void AsyncDense::run() {
+  std::vector<float> newer(parameters_.size());
+  try {
+    std::unique_lock lock(mutex_);
+    while (true) {
+      changed_.wait(lock, [&] { return stopped_ || num_answered_ < num_sent_; });
+      if (num_answered_ == num_sent_) return;
+      lock.unlock();
+      client_.wait_dense(exchanges_[num_answered_ % exchanges_.size()], newer);
+      lock.lock();
+      ++num_answered_;
+      std::swap(parameters_, newer);
+      has_parameters_ = true;
+      changed_.notify_all();
+    }
+  } catch (...) {
+    std::lock_guard lock(mutex_);
+    error_ = std::current_exception();
+    changed_.notify_all();
+  }
+}
+
+}  // namespace satrap::pipeline

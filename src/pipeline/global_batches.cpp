@@ -1,0 +1,110 @@
+#include "satrap/pipeline/global_batches.h"
+
+#include <algorithm>
+#include <optional>
+#include <span>
+#include <type_traits>
+#include <utility>
+
+#include "satrap/pipeline/stages.h"
+
+namespace satrap::pipeline {
+GlobalBatches::GlobalBatches(data::BatchSource& source,
+                             const data::Schema& schema,
+                             const data::DataPosition& start,
+                             std::unique_ptr<collective::Communicator> group,
+                             const Cluster& cluster,
+                             StageTimers& timers)
+    : source_(source),
+      num_features_(std::ssize(schema.features)),
+      num_numeric_(schema.num_numeric_outputs()),
+      num_labels_(schema.num_labels()),
+      group_(std::move(group)),
+      cluster_(cluster),
+      timers_(timers),
+      position_(start),
+      lines_(static_cast<std::size_t>(cluster.size())) {
+  static_assert(std::is_trivially_copyable_v<Line>);  // it travels as it is
+}
+
+bool GlobalBatches::next(data::Batch& batch, RankShares& shares) {
+  if (!group_ || cluster_.size() == 1) return next_alone(batch, shares);
+  {
+    const ScopedStage timer(timers_, kStageRead);
+    read_ahead();
+  }
+  const ScopedStage timer(timers_, kStageAgree);
+  const Line mine = line();
+  group_->all_gather(std::as_bytes(std::span(&mine, 1)), std::as_writable_bytes(std::span(lines_)),
+                     cluster_.deadline());
+  if (!hear(shares)) return false;
+  if (hands_out_) {
+    std::swap(batch, next_);
+    has_next_ = false;
+    position_ = source_.position();
+    return true;
+  }
+  batch.num_rows = 0;
+  batch.num_features = num_features_;
+  batch.num_numeric = num_numeric_;
+  batch.num_labels = num_labels_;
+  batch.labels.clear();
+  batch.numeric.clear();
+  batch.offsets.assign(1, 0);
+  batch.ids.clear();
+  batch.id_weights.clear();
+  batch.groups.clear();
+  return true;
+}
+
+bool GlobalBatches::next_alone(data::Batch& batch, RankShares& shares) {
+  const ScopedStage timer(timers_, kStageRead);
+  if (!source_.next(batch)) return false;
+  shares.global_rows = batch.num_rows;
+  shares.first_row = 0;
+  shares.positions.assign(1, source_.position());
+  return true;
+}
+
+void GlobalBatches::read_ahead() {
+  if (!has_next_) has_next_ = source_.next(next_);
+}
+
+GlobalBatches::Line GlobalBatches::line() const {
+  Line line;
+  line.before = position_;
+  if (!has_next_) return line;
+  line.after = source_.position();
+  line.rows = next_.num_rows;
+  line.epoch = line.after.epoch;
+  return line;
+}
+
+/// The batches of the earliest epoch that any rank is still in make the step.
+bool GlobalBatches::hear(RankShares& shares) {
+  std::optional<std::int64_t> epoch;
+  for (const Line& line : lines_) {
+    if (line.rows > 0) epoch = std::min(epoch.value_or(line.epoch), line.epoch);
+  }
+  if (!epoch) return false;
+  shares.global_rows = shares.first_row = 0;
+  shares.positions.clear();
+  for (std::int64_t r = 0; r < cluster_.size(); ++r) {
+    const Line& line = lines_[static_cast<std::size_t>(r)];
+    const bool hands_out = line.rows > 0 && line.epoch == *epoch;
+    if (r == cluster_.rank()) {
+      shares.first_row = shares.global_rows;
+      hands_out_ = hands_out;
+    }
+    if (hands_out) shares.global_rows += line.rows;
+    shares.positions.push_back(hands_out ? line.after : line.before);
+  }
+  return true;
+}
+
+void GlobalBatches::close() {
+  source_.close();
+  if (group_) group_->close();
+}
+
+}  // namespace satrap::pipeline

@@ -1,0 +1,96 @@
+#include "satrap/pipeline/gradient_reducer.h"
+
+#include <algorithm>
+
+#include "satrap/core/thread_name.h"
+#include "satrap/dense/dense_network.h"
+
+namespace satrap::pipeline {
+namespace {
+
+constexpr std::int64_t kStretch = dense::DenseNetwork::kGradientStretch;
+
+// 4 MiB of gradient: more than 10 Gbit/s carry in the time of a trip to another machine and back.
+constexpr std::int64_t kMaxUnderWay = 16;
+
+std::int64_t num_stretches(std::span<const float> gradient) {
+  return (std::ssize(gradient) + kStretch - 1) / kStretch;
+}
+
+}  // namespace
+
+GradientReducer::GradientReducer(collective::Communicator& group, std::int64_t timeout_ms)
+    : group_(group), timeout_ms_(timeout_ms), thread_([this] {
+        set_thread_name("allreduce");
+        run();
+      }) {}
+
+GradientReducer::~GradientReducer() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopped_ = true;
+    if (has_work()) group_.close();
+    changed_.notify_all();
+  }
+  thread_.join();
+}
+
+void GradientReducer::ready_from(std::span<float> gradient, std::int64_t first) {
+  const std::lock_guard lock(mutex_);
+  gradient_ = gradient;
+  num_ready_ = num_stretches(gradient) - (first + kStretch - 1) / kStretch;
+  changed_.notify_all();
+}
+
+void GradientReducer::wait(std::span<float> gradient) {
+  ready_from(gradient, std::min(kStretch, std::ssize(gradient)));
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [&] { return !has_work(); });
+  if (error_) std::rethrow_exception(error_);
+  num_ready_ = num_summed_ = 0;
+}
+
+void GradientReducer::run() {
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    changed_.wait(lock, [&] { return stopped_ || has_work(); });
+    if (stopped_) break;
+    const std::span<float> gradient = gradient_;
+    const std::int64_t num_ready = num_ready_;
+    if (num_summed_ == 0 && under_way_.empty()) num_begun_ = num_added_ = num_finished_ = 0;
+    lock.unlock();
+    std::exception_ptr error;
+    try {
+      advance(gradient, num_ready);
+    } catch (...) {
+      error = std::current_exception();
+    }
+    lock.lock();
+    error_ = error;
+    num_summed_ = num_finished_;
+    changed_.notify_all();
+  }
+  lock.unlock();
+  under_way_.clear();
+}
+
+// Begins what is ready and takes the next step of the oldest that has one to take; those that other
+// ranks wait for come first.
+void GradientReducer::advance(std::span<float> gradient, std::int64_t num_ready) {
+  for (; num_begun_ < num_ready && std::ssize(under_way_) < kMaxUnderWay; ++num_begun_) {
+    const std::int64_t begin = (num_stretches(gradient) - 1 - num_begun_) * kStretch;
+    const std::int64_t size = std::min(kStretch, std::ssize(gradient) - begin);
+    under_way_.push_back(group_.begin_all_reduce_sum(
+        gradient.subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(size))));
+  }
+  const net::Deadline deadline = net::Deadline::after_ms(timeout_ms_);
+  if (num_added_ < num_begun_) {
+    under_way_[static_cast<std::size_t>(num_added_++ - num_finished_)]->add(deadline);
+  } else {
+    under_way_.front()->finish(deadline);
+    under_way_.pop_front();
+    ++num_finished_;
+  }
+}
+
+}  // namespace satrap::pipeline

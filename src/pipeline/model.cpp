@@ -1,0 +1,75 @@
+#include "satrap/pipeline/model.h"
+
+#include "satrap/dense/precision.h"
+#include "satrap/embedding/feature_layout.h"
+#include "satrap/job/config_place.h"
+#include "satrap/pipeline/load_job.h"
+#include "satrap/pipeline/shards_store.h"
+#include "satrap/pipeline/tables_store.h"
+
+namespace satrap::pipeline {
+namespace {
+
+dense::InputShape input_shape(const data::Schema& schema, const job::EmbeddingSpecs& specs) {
+  dense::InputShape shape;
+  shape.label_weights.clear();
+  for (const data::NamedLabelConfig& label : schema.labels) {
+    shape.label_weights.push_back(static_cast<float>(label.weight));
+  }
+  const std::int64_t num_numeric = schema.num_numeric_outputs();
+  const embedding::FeatureLayout layout(specs.features, specs.tables);
+  for (const embedding::PlacedFeature& feature : layout.features) {
+    if (feature.spec.pooling == Pooling::kSequence) {
+      shape.sequences.push_back({.first_field = std::ssize(shape.field_widths),
+                                 .length = feature.spec.max_length,
+                                 .mask_column = num_numeric + feature.mask_column});
+    }
+    for (std::int64_t i = 0; i < feature.spec.max_length; ++i) {
+      shape.field_widths.push_back(feature.dim);
+      shape.field_names.push_back(feature.spec.name);
+    }
+  }
+  shape.num_numeric = num_numeric + layout.mask_width;
+  return shape;
+}
+
+/// What `auto` is on this machine. A module of the user's computes as it does.
+void resolve_precision(job::JobConfig& config) {
+  if (config.train.precision != "auto") return;
+  const bool bf16 = config.model.type != "torchscript" &&
+                    dense::fastest_precision(inspect_cpu()) == dense::Precision::kBf16;
+  config.train.precision = bf16 ? "bf16" : "fp32";
+}
+
+void check_model(const job::JobConfig& config) {
+  const data::Schema schema = data::resolve_schema(config.data);
+  dense::check_model(config.model, input_shape(schema, job::embedding_specs(config, schema)));
+}
+
+}  // namespace
+
+job::JobConfig load_job(const std::string& path, const std::vector<std::string>& overrides) {
+  ConfigOrigins origins;
+  job::JobConfig config = job::read_job(path, overrides, origins);
+  resolve_precision(config);
+  job::with_place(origins, [&] { check_model(config); });
+  return config;
+}
+
+Model::Model(const job::JobConfig& config,
+             const data::Schema& schema,
+             Cluster& cluster,
+             ThreadPool& pool)
+    : specs(job::embedding_specs(config, schema)) {
+  if (config.embedding.store == "ps") {
+    store = std::make_unique<ShardsStore>(specs, config, cluster, pool);
+  } else {
+    store = std::make_unique<TablesStore>(specs, pool);
+  }
+  network = dense::DenseNetwork::create(
+      config.model, config.dense_optimizer,
+      config.train.precision == "bf16" ? dense::Precision::kBf16 : dense::Precision::kFp32,
+      input_shape(schema, specs), specs.seed, pool);
+}
+
+}  // namespace satrap::pipeline

@@ -1,0 +1,99 @@
+#include "satrap/pipeline/rank_group.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "satrap/pipeline/stages.h"
+
+namespace satrap::pipeline {
+namespace {
+
+enum Vote : std::uint8_t { kNonfinite = 1, kStop = 2, kCheckpoint = 4, kEvaluate = 8 };
+
+std::uint8_t to_bits(const StepVotes& votes) {
+  return static_cast<std::uint8_t>((votes.nonfinite ? kNonfinite : 0) | (votes.stop ? kStop : 0) |
+                                   (votes.checkpoint ? kCheckpoint : 0) |
+                                   (votes.evaluate ? kEvaluate : 0));
+}
+
+}  // namespace
+
+RankGroup::RankGroup(Cluster& cluster, StageTimers& timers)
+    : cluster_(cluster), timers_(timers), group_(cluster.make_communicator("dense")) {
+  if (cluster.size() > 1) reducer_.emplace(*group_, cluster.timeout_ms());
+}
+
+dense::DenseNetwork::OnGradient RankGroup::on_gradient_of(dense::DenseNetwork& network) {
+  if (!reducer_) return {};
+  return [this, &network](std::int64_t first) { reducer_->ready_from(network.gradient(), first); };
+}
+
+StepVotes RankGroup::reduce(std::span<float> gradient, const StepVotes& mine) {
+  if (cluster_.size() == 1) return mine;
+  const ScopedStage timer(timers_, kStageAllreduce);
+  reducer_->wait(gradient);
+  const auto stretch = gradient.first(
+      std::min(gradient.size(), static_cast<std::size_t>(dense::DenseNetwork::kGradientStretch)));
+  // The votes travel while the last stretch is being summed.
+  const auto sum = group_->begin_all_reduce_sum(stretch);
+  std::uint8_t bits = 0;
+  for (const std::uint8_t theirs : gather_byte(to_bits(mine))) bits |= theirs;
+  sum->add(cluster_.deadline());
+  sum->finish(cluster_.deadline());
+  return {(bits & kNonfinite) != 0, (bits & kStop) != 0, (bits & kCheckpoint) != 0,
+          (bits & kEvaluate) != 0};
+}
+
+void RankGroup::copy_from_chief(dense::DenseNetwork& network) {
+  if (cluster_.size() == 1) return;
+  for (dense::DenseNetwork::NamedTensor& tensor : network.state()) {
+    group_->broadcast(std::as_writable_bytes(tensor.values), 0, cluster_.deadline());
+  }
+}
+
+std::vector<std::uint8_t> RankGroup::gather_byte(std::uint8_t mine) {
+  std::vector<std::uint8_t> all(static_cast<std::size_t>(cluster_.size()));
+  group_->all_gather(std::as_bytes(std::span(&mine, 1)), std::as_writable_bytes(std::span(all)),
+                     cluster_.deadline());
+  return all;
+}
+
+template <class T>
+std::vector<T> RankGroup::gather_all(std::span<const T> values) {
+  if (cluster_.size() == 1) return {values.begin(), values.end()};
+  const auto num_ranks = static_cast<std::size_t>(cluster_.size());
+  const std::uint64_t size = values.size();
+  std::vector<std::uint64_t> sizes(num_ranks);
+  group_->all_gather(std::as_bytes(std::span(&size, 1)), std::as_writable_bytes(std::span(sizes)),
+                     cluster_.deadline());
+  std::vector<T> all(std::accumulate(sizes.begin(), sizes.end(), std::size_t{0}));
+  const std::vector<std::span<const std::byte>> to(num_ranks, std::as_bytes(values));
+  std::vector<std::span<std::byte>> from;
+  std::span<T> rest = all;
+  for (const std::size_t part : sizes) {
+    from.push_back(std::as_writable_bytes(rest.first(part)));
+    rest = rest.subspan(part);
+  }
+  group_->all_to_all(to, from, cluster_.deadline());
+  return all;
+}
+
+std::vector<float> RankGroup::gather(std::span<const float> values) { return gather_all(values); }
+std::vector<double> RankGroup::gather(std::span<const double> values) { return gather_all(values); }
+
+std::vector<std::int64_t> RankGroup::gather(std::span<const std::int64_t> values) {
+  return gather_all(values);
+}
+std::vector<std::uint64_t> RankGroup::gather(std::span<const std::uint64_t> values) {
+  return gather_all(values);
+}
+
+bool RankGroup::any(bool mine) {
+  if (cluster_.size() == 1) return mine;
+  return std::ranges::any_of(gather_byte(mine ? 1 : 0),
+                             [](std::uint8_t theirs) { return theirs != 0; });
+}
+
+void RankGroup::barrier() { group_->barrier(cluster_.deadline()); }
+
+}  // namespace satrap::pipeline
