@@ -24,10 +24,13 @@ constexpr std::int64_t kVector = 8, kVectors = 2, kTileRows = 6;
 constexpr std::int64_t kPanelCols = kVector * kVectors;
 constexpr std::int64_t kPanelRows = 512;  // a panel is in the second-level cache
 
-using Vector = float __attribute__((vector_size(kVector * sizeof(float)), aligned(4), may_alias));
+using Vector = float __attribute__((vector_size(kVector * sizeof(float)), may_alias));
+struct __attribute__((packed, may_alias)) VectorInMemory {  // as LanesInMemory
+  Vector value;
+};
 
-Vector load(const float* p) { return *reinterpret_cast<const Vector*>(p); }
-void store(float* p, Vector v) { *reinterpret_cast<Vector*>(p) = v; }
+Vector load(const float* p) { return reinterpret_cast<const VectorInMemory*>(p)->value; }
+void store(float* p, Vector v) { reinterpret_cast<VectorInMemory*>(p)->value = v; }
 
 /// Element (r, c) is data[r * row_step + c * col_step].
 struct Operand {
@@ -82,7 +85,7 @@ __attribute__((no_sanitize("address", "thread", "undefined"))) void multiply_til
     Vector right[Vectors];
 #pragma GCC unroll 4
     for (std::int64_t v = 0; v < Vectors; ++v) {
-      right[v] = *reinterpret_cast<const Vector*>(panel + v * kVector);
+      right[v] = load(panel + v * kVector);
     }
 #pragma GCC unroll 6
     for (std::int64_t r = 0; r < Rows; ++r) {

@@ -8,13 +8,19 @@ namespace satrap::dense {
 /// Sixteen floats that the compiler keeps in vector registers; sums over lanes have a fixed order,
 /// which a plain loop over a float sum would forbid it to vectorise.
 inline constexpr std::int64_t kLanes = 16;
-using Lanes = float __attribute__((vector_size(64), aligned(4), may_alias));
+using Lanes = float __attribute__((vector_size(64), may_alias));
+
+/// Lanes anywhere in memory. A vector type that is itself aligned to 4 would do for GCC; clang
+/// takes arrays of it for aligned to 64.
+struct __attribute__((packed, may_alias)) LanesInMemory {
+  Lanes value;
+};
 
 // Where registers are narrower, passing Lanes is a matter between these inline functions alone.
 #pragma GCC diagnostic ignored "-Wpsabi"
 
-inline Lanes load(const float* p) { return *reinterpret_cast<const Lanes*>(p); }
-inline void store(float* p, Lanes v) { *reinterpret_cast<Lanes*>(p) = v; }
+inline Lanes load(const float* p) { return reinterpret_cast<const LanesInMemory*>(p)->value; }
+inline void store(float* p, Lanes v) { reinterpret_cast<LanesInMemory*>(p)->value = v; }
 
 inline float sum(const Lanes& v) {
   float a[kLanes];
