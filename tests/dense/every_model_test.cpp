@@ -1,0 +1,224 @@
+#include <cmath>
+#include <limits>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "satrap/core/error.h"
+#include "satrap/dense/dense_network.h"
+#include "tests/dense/network_fixture.h"
+
+namespace satrap::dense {
+namespace {
+
+class EveryModel : public testing::TestWithParam<ModelCase> {};
+INSTANTIATE_TEST_SUITE_P(Models, EveryModel, testing::ValuesIn(all_models()), name_of_case);
+INSTANTIATE_TEST_SUITE_P(Labels,
+                         EveryModel,
+                         testing::ValuesIn(models_of_several_labels()),
+                         name_of_case);
+
+// Without batch normalisation.
+std::vector<ModelCase> of_independent_rows(std::vector<ModelCase> models) {
+  std::erase_if(models, [](const ModelCase& c) { return c.model.batch_norm; });
+  return models;
+}
+
+class ModelOfIndependentRows : public testing::TestWithParam<ModelCase> {};
+INSTANTIATE_TEST_SUITE_P(Models,
+                         ModelOfIndependentRows,
+                         testing::ValuesIn(of_independent_rows(all_models())),
+                         name_of_case);
+INSTANTIATE_TEST_SUITE_P(Labels,
+                         ModelOfIndependentRows,
+                         testing::ValuesIn(of_independent_rows(models_of_several_labels())),
+                         name_of_case);
+
+// Everything a few steps leave behind, outputs included. 1300 rows: three pieces, the last one
+// part.
+Snapshot train(const ModelCase& c, std::int64_t num_threads) {
+  ThreadPool pool(num_threads);
+  const auto network = make_network(c, pool, optimizer_of("adam", 0.01));
+  Snapshot result;
+  for (std::int64_t step = 1; step <= 3; ++step) {
+    Batch batch(c.shape, 1300, static_cast<std::uint64_t>(step));
+    result["loss"].push_back(static_cast<float>(batch.run(*network, step).loss));
+    network->apply(step);
+    result["probabilities"] = batch.probabilities;
+    result["grad_pooled"] = batch.grad_pooled;
+  }
+  result.merge(snapshot(*network));
+  return result;
+}
+
+TEST_P(EveryModel, GivesTheSameBitsWithOneAndTwoAndFiveThreads) {
+  const Snapshot one = train(GetParam(), 1);
+  EXPECT_EQ(one, train(GetParam(), 2));
+  EXPECT_EQ(one, train(GetParam(), 5));
+}
+
+TEST_P(EveryModel, GivesTheSameBitsWhereverTheInputLies) {
+  ThreadPool pool(1);
+  const auto network = make_network(GetParam(), pool);
+  Batch batch(GetParam().shape, 600, 1);
+  batch.run(*network);
+  const std::vector<float> gradient(network->gradient().begin(), network->gradient().end());
+  for (const std::size_t offset : {1U, 2U, 5U, 8U}) {
+    const auto shifted = [&](std::vector<float> values) {
+      values.insert(values.begin(), offset, 0.0F);
+      return values;
+    };
+    const std::vector<float> numeric = shifted(batch.numeric), pooled = shifted(batch.pooled);
+    std::vector<float> probabilities(batch.probabilities.size());
+    std::vector<float> grad = shifted(batch.grad_pooled);
+    network->forward_backward({600, std::span(numeric).subspan(offset),
+                               std::span(pooled).subspan(offset), batch.labels, 1},
+                              probabilities, std::span(grad).subspan(offset));
+    EXPECT_EQ(probabilities, batch.probabilities);
+    EXPECT_EQ(grad, shifted(batch.grad_pooled));
+    EXPECT_TRUE(std::ranges::equal(network->gradient(), gradient));
+  }
+}
+
+TEST_P(EveryModel, LearnsALabelItIsShown) {
+  ThreadPool pool(2);
+  const auto network = make_network(GetParam(), pool, optimizer_of("adam", 0.02));
+  Batch batch(GetParam().shape, 200, 3);
+  const auto stride = static_cast<std::size_t>(GetParam().shape.num_numeric);
+  const auto num_labels = static_cast<std::size_t>(GetParam().shape.num_labels());
+  for (std::size_t i = 0; i < batch.labels.size(); ++i) {
+    batch.labels[i] = batch.numeric[i / num_labels * stride] > 0.0F ? 1.0F : 0.0F;
+  }
+  double first = 0.0, last = 0.0;
+  for (std::int64_t step = 1; step <= 300; ++step) {
+    last = batch.run(*network, step).loss;
+    if (step == 1) first = last;
+    network->apply(step);
+  }
+  EXPECT_LT(last, 0.6 * first);
+}
+
+TEST_P(ModelOfIndependentRows, GradientOfABatchIsTheMeanOverItsParts) {
+  ThreadPool pool(1);
+  const auto network = make_network(GetParam(), pool);
+  Batch whole(GetParam().shape, 1000, 5);
+  whole.run(*network);
+  std::vector<double> sum(network->gradient().size());
+  const std::int64_t numeric = GetParam().shape.num_numeric;
+  const std::int64_t width = GetParam().shape.pooled_width();
+  for (std::int64_t first = 0; first < 1000; first += 100) {
+    const auto part = [&](const std::vector<float>& v, std::int64_t w) {
+      return std::vector<float>(v.begin() + first * w, v.begin() + (first + 100) * w);
+    };
+    Batch small(GetParam().shape, 100, 0);
+    small.numeric = part(whole.numeric, numeric);
+    small.pooled = part(whole.pooled, width);
+    small.labels = part(whole.labels, GetParam().shape.num_labels());
+    const DenseResult result =
+        network->forward_backward(small.input(), small.probabilities, small.grad_pooled);
+    ASSERT_TRUE(result.finite);
+    for (std::size_t i = 0; i < sum.size(); ++i) {
+      sum[i] += static_cast<double>(network->gradient()[i]) / 10;
+    }
+  }
+  const DenseResult again = whole.run(*network);
+  for (std::size_t i = 0; i < sum.size(); ++i) {
+    ASSERT_NEAR(network->gradient()[i], sum[i], 1e-5 * again.grad_norm) << i;
+  }
+}
+
+TEST_P(ModelOfIndependentRows, PredictionsAreTheProbabilitiesOfTraining) {
+  ThreadPool pool(2);
+  const auto network = make_network(GetParam(), pool);
+  Batch batch(GetParam().shape, 600, 1);
+  batch.run(*network);
+  std::vector<float> predicted(batch.probabilities.size());
+  network->predict(batch.input(), predicted);
+  EXPECT_EQ(predicted, batch.probabilities);
+}
+
+TEST_P(EveryModel, ReportsNotANumberInAnyInputAndGoesOnAfterwards) {
+  ThreadPool pool(2);
+  const auto network = make_network(GetParam(), pool, optimizer_of("adagrad", 0.01));
+  const Snapshot before = snapshot(*network);
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  const float infinity = std::numeric_limits<float>::infinity();
+  for (const float bad : {nan, infinity, -infinity}) {
+    Batch numeric(GetParam().shape, 600, 1), pooled(GetParam().shape, 600, 1);
+    numeric.numeric[1] = bad;
+    pooled.pooled.back() = bad;
+    EXPECT_FALSE(numeric.run(*network).finite);
+    EXPECT_FALSE(pooled.run(*network).finite);
+  }
+  EXPECT_EQ(snapshot(*network), before);
+  Batch good(GetParam().shape, 600, 1);
+  EXPECT_TRUE(good.run(*network).finite);
+}
+
+TEST_P(EveryModel, ContinuesWithTheSameBitsFromItsState) {
+  for (const char* type : {"sgd", "adagrad", "adam", "adamw"}) {
+    ThreadPool pool(1);
+    job::DenseOptimizerConfig optimizer = optimizer_of(type, 0.05);
+    if (optimizer.type == "sgd") optimizer.momentum = 0.9;
+    ModelCase c = GetParam();
+    if (has_mlp(c) && !c.model.batch_norm) c.model.dropout = 0.2;
+    const auto original = make_network(c, pool, optimizer);
+    const auto advance = [&](DenseNetwork& network, std::int64_t step) {
+      Batch batch(c.shape, 64, static_cast<std::uint64_t>(step));
+      batch.run(network, step);
+      network.apply(step);
+    };
+    for (std::int64_t step = 1; step <= 3; ++step) advance(*original, step);
+    const auto copy = make_network(c, pool, optimizer);
+    restore(*copy, snapshot(*original));
+    for (std::int64_t step = 4; step <= 6; ++step) {
+      advance(*original, step);
+      advance(*copy, step);
+    }
+    EXPECT_EQ(snapshot(*original), snapshot(*copy)) << type;
+  }
+}
+
+TEST_P(EveryModel, TakesOneRowAndManyRows) {
+  ThreadPool pool(2);
+  const auto network = make_network(GetParam(), pool);
+  for (const std::int64_t rows : {1, 511, 512, 513, 9001, 2}) {
+    Batch batch(GetParam().shape, rows, 1);
+    EXPECT_TRUE(batch.run(*network).finite) << rows;
+    network->apply(1);
+  }
+  std::vector<float> nothing;
+  network->predict({}, nothing);
+}
+
+TEST_P(EveryModel, StartsFromTheSeedAlone) {
+  ThreadPool one(1), two(2);
+  const auto a = make_network(GetParam(), one), b = make_network(GetParam(), two);
+  EXPECT_EQ(snapshot(*a), snapshot(*b));
+  const auto other = make_network(GetParam(), one, {}, Precision::kFp32, 8);
+  EXPECT_NE(snapshot(*a), snapshot(*other));
+}
+
+TEST_P(EveryModel, WithBf16IsNearFp32) {
+  ThreadPool pool(1);
+  const auto fp32 = make_network(GetParam(), pool);
+  const auto bf16 = make_network(GetParam(), pool, {}, Precision::kBf16);
+  Batch exact(GetParam().shape, 300, 1), rounded(GetParam().shape, 300, 1);
+  const DenseResult a = exact.run(*fp32), b = rounded.run(*bf16);
+  EXPECT_TRUE(b.finite);
+  double weights = 0.0;
+  for (const float weight : GetParam().shape.label_weights) weights += static_cast<double>(weight);
+  EXPECT_NEAR(b.loss, a.loss, 5e-3 * weights);
+  double distance = 0.0;
+  for (std::size_t i = 0; i < fp32->gradient().size(); ++i) {
+    const double d = static_cast<double>(fp32->gradient()[i] - bf16->gradient()[i]);
+    distance += d * d;
+  }
+  EXPECT_LT(std::sqrt(distance), 0.05 * a.grad_norm);
+  if (has_mlp(GetParam())) {
+    EXPECT_GT(distance, 0.0);
+  }
+}
+
+}  // namespace
+}  // namespace satrap::dense
