@@ -9,7 +9,7 @@
 
 #include "satrap/core/thread_pool.h"
 #include "satrap/data/batch.h"
-#include "satrap/embedding/embedding_worker.h"
+#include "satrap/embedding/table_rows.h"
 
 namespace satrap::embedding {
 
@@ -62,7 +62,7 @@ inline data::Batch zipf_batch(const Shape& shape, std::int64_t num_rows, std::mt
   return batch;
 }
 
-/// Tables with all their rows, a worker, and some batches to take in turn.
+/// Tables with all their rows, and some batches to take in turn.
 class Workload {
  public:
   Workload(const Shape& shape,
@@ -70,7 +70,7 @@ class Workload {
            std::int64_t num_rows,
            std::int64_t num_batches,
            std::int64_t num_threads)
-      : pool_(num_threads), plans(static_cast<std::size_t>(num_batches)) {
+      : pool_(num_threads), rows(static_cast<std::size_t>(num_batches)) {
     std::vector<job::FeatureSpec> features;
     std::vector<table::Table*> pointers;
     for (std::size_t f = 0; f < shape.cardinalities.size(); ++f) {
@@ -84,13 +84,15 @@ class Workload {
       pointers.push_back(tables.back().get());
       fill(*tables.back(), shape.cardinalities[f]);
     }
-    worker = std::make_unique<EmbeddingWorker>(features, pointers, pool_);
+    access_ = std::make_unique<TableRows>(features, pointers, pool_);
+    planner = std::make_unique<Planner>(access_->layout(), pool_);
     std::mt19937_64 random(1);
-    for (Plan& plan : plans) {
+    for (auto& batch_rows : rows) {
       batches.push_back(zipf_batch(shape, num_rows, random));
-      worker->plan(batches.back(), plan);
+      batch_rows = access_->make_rows();
+      batch_rows->make_plan(*planner, batches.back(), 1);
     }
-    pooled.resize(static_cast<std::size_t>(num_rows * worker->output_width()));
+    pooled.resize(static_cast<std::size_t>(num_rows * access_->layout().output_width));
     grad.resize(pooled.size());
     for (float& g : grad) g = std::uniform_real_distribution(-1e-3F, 1e-3F)(random);
   }
@@ -107,12 +109,13 @@ class Workload {
   }
 
   ThreadPool pool_;
+  std::unique_ptr<TableRows> access_;
 
  public:
   std::vector<std::unique_ptr<table::Table>> tables;
-  std::unique_ptr<EmbeddingWorker> worker;
+  std::unique_ptr<Planner> planner;
   std::vector<data::Batch> batches;
-  std::vector<Plan> plans;
+  std::vector<std::unique_ptr<BatchRows>> rows;  // of the batches
   std::vector<float> pooled, grad;
 };
 

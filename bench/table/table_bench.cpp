@@ -140,7 +140,7 @@ void go(benchmark::State& state) {
       for (Key& key : keys) key = make_key(TableId{0}, next++);
       std::sort(keys.begin(), keys.end());
       const double begin_ms = thread_ms();
-      for (std::int64_t p = 0; p < Table::kPartitions; ++p) table.begin_step(p, step);
+      for (std::int64_t p = 0; p < kPartitions; ++p) table.begin_step(p, step);
       table.find_or_insert(keys, rows, step);
       const double step_ms = thread_ms() - begin_ms;
       const bool is_below = step <= num_below;
@@ -178,9 +178,9 @@ void snapshot(benchmark::State& state) {
   std::vector<RowPointer> rows(keys.size());
   table.find_or_insert(keys, rows);
   for (std::size_t begin = 0; begin < keys.size();) {
-    const std::int64_t partition = Table::partition_of(keys[begin]);
+    const std::int64_t partition = partition_of(keys[begin]);
     std::size_t end = begin;
-    while (end < keys.size() && Table::partition_of(keys[end]) == partition) ++end;
+    while (end < keys.size() && partition_of(keys[end]) == partition) ++end;
     table.update_partition(partition, 1, std::span(rows).subspan(begin, end - begin),
                            [](auto, auto) {});
     begin = end;

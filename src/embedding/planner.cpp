@@ -1,4 +1,4 @@
-#include "src/embedding/planner.h"
+#include "satrap/embedding/planner.h"
 
 #include <algorithm>
 #include <bit>
@@ -15,7 +15,7 @@ namespace {
 constexpr std::int64_t kItemsPerChunk = 8192;
 constexpr std::int64_t kItemsPerBucket =
     8192;  // of 16 bytes: with its scratch in a second-level cache
-constexpr int kPartitionShift = kIdBits - table::Table::kPartitionBits;
+constexpr int kPartitionShift = kIdBits - table::kPartitionBits;
 
 std::size_t bucket_of(Key key, int bucket_bits) {
   return static_cast<std::size_t>(mixed_id_of(key) >> (kIdBits - bucket_bits));
@@ -23,7 +23,7 @@ std::size_t bucket_of(Key key, int bucket_bits) {
 
 void check(const data::Batch& batch, const FeatureLayout& layout) {
   SATRAP_CHECK(batch.num_features == static_cast<std::int64_t>(layout.features.size()), "batch of ",
-               batch.num_features, " features, worker of ", layout.features.size());
+               batch.num_features, " features, layout of ", layout.features.size());
   SATRAP_CHECK(batch.offsets.size() == index(batch.num_features * batch.num_rows + 1), "batch of ",
                batch.num_rows, " rows has ", batch.offsets.size(), " offsets");
   SATRAP_CHECK(batch.offsets.back() == static_cast<std::int64_t>(batch.ids.size()),
@@ -40,77 +40,25 @@ void check(const data::Batch& batch, const FeatureLayout& layout) {
 
 }  // namespace
 
-Planner::Planner(const FeatureLayout& layout,
-                 std::int64_t num_tables,
-                 std::vector<table::Table*> tables,
-                 ThreadPool& pool)
-    : layout_(layout),
-      tables_(std::move(tables)),
-      pool_(pool),
-      features_of_table_(index(num_tables)) {
+Planner::Planner(const FeatureLayout& layout, ThreadPool& pool) : layout_(layout), pool_(pool) {
   for (std::size_t f = 0; f < layout_.features.size(); ++f) {
-    features_of_table_[static_cast<std::size_t>(layout_.features[f].spec.table)].push_back(f);
+    const auto table = static_cast<std::size_t>(layout_.features[f].spec.table);
+    if (table >= features_of_table_.size()) features_of_table_.resize(table + 1);
+    features_of_table_[table].push_back(f);
   }
 }
 
-void Planner::plan(const data::Batch& batch, Plan& plan, std::int64_t step) {
-  begin_step(step);
+void Planner::plan(const data::Batch& batch, Plan& plan, RowFinder* finder) {
   make_unique(batch, plan);
+  if (finder != nullptr) finder->begin(plan.num_unique());
   pool_.parallel_for(std::ssize(buckets_), [&](std::int64_t b) {
     const Bucket& bucket = buckets_[index(b)];
     emit(bucket, plan);
-    tables_[static_cast<std::size_t>(bucket.table)]->find_or_insert(
-        std::span(plan.keys).subspan(index(bucket.unique_begin), index(bucket.counts.keys)),
-        std::span(plan.rows).subspan(index(bucket.unique_begin), index(bucket.counts.keys)), step);
+    if (finder == nullptr) return;
+    const auto keys =
+        std::span(plan.keys).subspan(index(bucket.unique_begin), index(bucket.counts.keys));
+    finder->find(bucket.table, keys, bucket.unique_begin);
   });
-  make_update_units(plan);
-}
-
-/// Tables with limits lose rows.
-void Planner::begin_step(std::int64_t step) {
-  for (table::Table* table : tables_) {
-    if (!table->spec().limits.any()) continue;
-    pool_.parallel_for(table::Table::kPartitions,
-                       [&](std::int64_t partition) { table->begin_step(partition, step); });
-  }
-}
-
-void Planner::plan_keys(const data::Batch& batch, Plan& plan) {
-  make_unique(batch, plan);
-  pool_.parallel_for(std::ssize(buckets_), [&](std::int64_t b) { emit(buckets_[index(b)], plan); });
-  make_update_units(plan);
-}
-
-void Planner::plan_without_insert(const data::Batch& batch,
-                                  Plan& plan,
-                                  std::vector<std::byte>& missing) {
-  make_unique(batch, plan);
-  const auto rows_of = [&](const Bucket& bucket) {
-    return std::span(plan.rows).subspan(index(bucket.unique_begin), index(bucket.counts.keys));
-  };
-  pool_.parallel_for(std::ssize(buckets_), [&](std::int64_t b) {
-    Bucket& bucket = buckets_[index(b)];
-    emit(bucket, plan);
-    tables_[static_cast<std::size_t>(bucket.table)]->find(
-        std::span(plan.keys).subspan(index(bucket.unique_begin), index(bucket.counts.keys)),
-        rows_of(bucket));
-    bucket.num_missing = std::ranges::count(rows_of(bucket), nullptr);
-  });
-  std::int64_t bytes = 0;
-  for (const Bucket& bucket : buckets_) {
-    bytes += bucket.num_missing * tables_[static_cast<std::size_t>(bucket.table)]->row_bytes();
-  }
-  missing.resize(index(bytes));
-  std::byte* next = missing.data();
-  for (const Bucket& bucket : buckets_) {
-    const table::Table& table = *tables_[static_cast<std::size_t>(bucket.table)];
-    for (std::int64_t u = bucket.unique_begin; u < bucket.unique_begin + bucket.counts.keys; ++u) {
-      if (plan.rows[index(u)] != nullptr) continue;
-      table.fill_missing(plan.keys[index(u)], next);
-      plan.rows[index(u)] = next;
-      next += table.row_bytes();
-    }
-  }
   make_update_units(plan);
 }
 
@@ -138,7 +86,6 @@ void Planner::make_unique(const data::Batch& batch, Plan& plan) {
     bucket.range_begin = std::exchange(num_ranges, num_ranges + bucket.counts.groups);
   }
   plan.keys.resize(index(num_unique));
-  plan.rows.resize(index(num_unique));
   plan.segments.resize(index(num_unique + 1));
   plan.segments.back() = num_occurrences;
   plan.occurrences.resize(index(num_occurrences));
@@ -282,8 +229,7 @@ void Planner::emit(const Bucket& bucket, Plan& plan) const {
       plan.segments[index(unique)] = occurrence;
       if ((key ^ previous) >> kPartitionShift != 0) {
         ++range;
-        plan.ranges[index(range)] = {bucket.table, table::Table::partition_of(item.key), unique,
-                                     unique};
+        plan.ranges[index(range)] = {bucket.table, table::partition_of(item.key), unique, unique};
       }
       plan.ranges[index(range)].end = unique + 1;
       previous = key;

@@ -33,6 +33,18 @@ dense::InputShape input_shape(const data::Schema& schema, const job::EmbeddingSp
   return shape;
 }
 
+FloatType encoding_of(const std::string& wire) {
+  if (wire == "bf16") return FloatType::kBf16;
+  return wire == "fp16" ? FloatType::kFp16 : FloatType::kFp32;
+}
+
+ps::ShardClient::Options client_options(const job::JobConfig& job, const Cluster& cluster) {
+  return {.rank = cluster.rank(),
+          .num_shards = cluster.config().num_shards,
+          .encoding = encoding_of(job.embedding.wire),
+          .timeout_ms = cluster.timeout_ms()};
+}
+
 /// What `auto` is on this machine. A module of the user's computes as it does.
 void resolve_precision(job::JobConfig& config) {
   if (config.train.precision != "auto") return;
@@ -62,7 +74,9 @@ Model::Model(const job::JobConfig& config,
              ThreadPool& pool)
     : specs(job::embedding_specs(config, schema)) {
   if (config.embedding.store == "ps") {
-    store = std::make_unique<ShardsStore>(specs, config, cluster, pool);
+    shards = std::make_unique<ps::ShardClient>(cluster.endpoint(), cluster.store(), specs.tables,
+                                               specs.seed, client_options(config, cluster));
+    store = std::make_unique<ShardsStore>(specs, config.train, cluster, *shards, pool);
   } else {
     store = std::make_unique<TablesStore>(specs, pool);
   }

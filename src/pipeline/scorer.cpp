@@ -21,7 +21,7 @@ std::span<const float> join_numeric(const data::Batch& batch,
 }
 
 std::span<const float> Scorer::score(const data::Batch& batch) {
-  reader_->look_up(batch, pooled_, mask_);
+  reader_.look_up(batch, pooled_, mask_);
   probabilities_.resize(static_cast<std::size_t>(batch.num_rows * batch.num_labels));
   model_.network->predict({.num_rows = batch.num_rows,
                            .numeric = join_numeric(batch, mask_, joined_),

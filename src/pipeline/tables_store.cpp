@@ -1,6 +1,5 @@
 #include "satrap/pipeline/tables_store.h"
 
-#include <algorithm>
 #include <utility>
 
 #include <fmt/format.h>
@@ -8,7 +7,7 @@
 #include "satrap/core/file.h"
 #include "satrap/table/row_file.h"
 #include "satrap/table/table_snapshot.h"
-#include "src/pipeline/tables_stage.h"
+#include "src/pipeline/serial_driver.h"
 
 namespace satrap::pipeline {
 namespace {
@@ -47,41 +46,15 @@ class TablesSnapshot final : public RowsSnapshot {
   std::vector<Part> parts_;
 };
 
-class TablesReader final : public RowReader {
- public:
-  explicit TablesReader(std::unique_ptr<embedding::EmbeddingWorker> worker)
-      : worker_(std::move(worker)) {}
-
-  void look_up(const data::Batch& batch,
-               std::vector<float>& pooled,
-               std::vector<float>& mask) override {
-    const auto rows = static_cast<std::size_t>(batch.num_rows);
-    pooled.resize(rows * static_cast<std::size_t>(worker_->output_width()));
-    mask.resize(rows * static_cast<std::size_t>(worker_->mask_width()));
-    worker_->plan_without_insert(batch, plan_, missing_);
-    worker_->forward(plan_, batch, pooled, mask);
-  }
-
- private:
-  const std::unique_ptr<embedding::EmbeddingWorker> worker_;
-  embedding::Plan plan_;
-  std::vector<std::byte> missing_;
-};
-
 }  // namespace
 
-TablesStore::TablesStore(const job::EmbeddingSpecs& specs, ThreadPool& pool)
-    : specs_(specs), pool_(pool) {
+TablesStore::TablesStore(const job::EmbeddingSpecs& specs, ThreadPool& pool) {
+  std::vector<table::Table*> pointers;
   for (const table::TableSpec& spec : specs.tables) {
     tables_.push_back(std::make_unique<table::Table>(spec, specs.seed));
+    pointers.push_back(tables_.back().get());
   }
-  worker_ = make_worker();
-}
-
-std::unique_ptr<embedding::EmbeddingWorker> TablesStore::make_worker() const {
-  std::vector<table::Table*> pointers;
-  for (const auto& table : tables_) pointers.push_back(table.get());
-  return std::make_unique<embedding::EmbeddingWorker>(specs_.features, std::move(pointers), pool_);
+  access_ = std::make_unique<embedding::TableRows>(specs.features, std::move(pointers), pool);
 }
 
 void TablesStore::begin(const InitialRows& rows) {
@@ -91,14 +64,10 @@ void TablesStore::begin(const InitialRows& rows) {
   }
 }
 
-std::unique_ptr<EmbeddingStage> TablesStore::make_stage(EmbeddingStage::Options options,
-                                                        StageTimers& timers) {
-  return std::make_unique<TablesStage>(*worker_, std::move(options), timers);
-}
-
-// With its own worker: the one of the stage may be planning later steps at this moment.
-std::unique_ptr<RowReader> TablesStore::make_reader() {
-  return std::make_unique<TablesReader>(make_worker());
+std::unique_ptr<StepDriver> TablesStore::make_driver(StepQueue& queue,
+                                                     StepDriver::Options options,
+                                                     StageTimers& timers) {
+  return std::make_unique<SerialDriver>(queue, *access_, std::move(options), timers);
 }
 
 std::unique_ptr<RowsSnapshot> TablesStore::take_snapshot(std::int64_t step) {

@@ -4,7 +4,6 @@
 
 #include "satrap/core/error.h"
 #include "satrap/table/sharding.h"
-#include "satrap/table/table.h"
 
 namespace satrap::ps {
 namespace {
@@ -47,9 +46,9 @@ void DividedKeys::assign(const ShardLayout& layout, std::span<const Key> keys) {
       check_shard(layout, *(end - 1));
     }
     for (std::int64_t worker = 0; worker < num_workers_; ++worker) {
-      const std::int64_t partition = worker * table::Table::kPartitions / num_workers_;
+      const std::int64_t partition = worker * table::kPartitions / num_workers_;
       next = std::partition_point(next, end, [&](Key key) {
-        return table::Table::partition_of(key, layout.num_shards) < partition;
+        return table::partition_of(key, layout.num_shards) < partition;
       });
       part_begin_.push_back(next - keys.begin());
     }

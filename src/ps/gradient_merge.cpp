@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "satrap/kernels/dims.h"
-#include "satrap/table/table.h"
+#include "satrap/table/sharding.h"
 
 namespace satrap::ps {
 
@@ -24,7 +24,7 @@ bool GradientMerge::next_block() {
   while (size_ < kBlock) {
     const std::optional<Key> key = least_key();
     if (!key) break;
-    const std::int64_t partition = table::Table::partition_of(*key, num_shards_);
+    const std::int64_t partition = table::partition_of(*key, num_shards_);
     if (size_ > 0 && partition != partition_) break;
     partition_ = partition;
     add_row(*key);

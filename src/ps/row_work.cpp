@@ -33,9 +33,9 @@ void gather(const RowLayout& layout, std::span<const table::RowPointer> rows, fl
 
 /// The rows [begin, end) of an ascending list that belong to the partition of row `begin`.
 std::size_t end_of_partition(std::span<const Key> keys, std::size_t begin, std::int64_t shards) {
-  const std::int64_t partition = table::Table::partition_of(keys[begin], shards);
+  const std::int64_t partition = table::partition_of(keys[begin], shards);
   std::size_t end = begin + 1;
-  while (end < keys.size() && table::Table::partition_of(keys[end], shards) == partition) ++end;
+  while (end < keys.size() && table::partition_of(keys[end], shards) == partition) ++end;
   return end;
 }
 
@@ -125,7 +125,7 @@ std::int64_t RowWork::put(table::Table& table,
       highest = std::max<std::int64_t>(highest, header.last_step);
       whole_[i] = rows;
     }
-    table.replace_partition(table::Table::partition_of(keys[begin], num_shards), block,
+    table.replace_partition(table::partition_of(keys[begin], num_shards), block,
                             std::span(whole_).first(block.size()));
     begin = end;
   }
@@ -139,7 +139,7 @@ void RowWork::skip(table::Table& table,
                    std::int64_t mark) {
   for (std::size_t begin = 0; begin < keys.size();) {
     const std::size_t end = end_of_partition(keys, begin, num_shards);
-    table.skip_partition(table::Table::partition_of(keys[begin], num_shards), mark,
+    table.skip_partition(table::partition_of(keys[begin], num_shards), mark,
                          rows.subspan(begin, end - begin));
     begin = end;
   }
@@ -163,7 +163,7 @@ void update_rows(table::Table& table,
   const auto rows = gradients.rows;
   for (std::size_t begin = 0; begin < rows.size();) {
     const std::size_t end = end_of_partition(gradients.keys, begin, num_shards);
-    const std::int64_t partition = table::Table::partition_of(gradients.keys[begin], num_shards);
+    const std::int64_t partition = table::partition_of(gradients.keys[begin], num_shards);
     table.update_partition(partition, mark, rows.subspan(begin, end - begin),
                            [&](std::int64_t i, table::RowPointer row) {
                              const std::size_t at = begin + index(i);

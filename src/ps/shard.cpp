@@ -59,8 +59,8 @@ Shard::Shard(std::vector<table::TableSpec> tables, std::uint64_t seed, ShardServ
       row_layout_(row_layout_of(tables_, layout_)) {
   SATRAP_CHECK(options_.shard >= 0 && options_.shard < options_.num_shards, "shard ",
                options_.shard, " of ", options_.num_shards);
-  SATRAP_CHECK(options_.num_workers >= 1 && options_.num_workers <= table::Table::kPartitions,
-               options_.num_workers, " workers for ", table::Table::kPartitions, " partitions");
+  SATRAP_CHECK(options_.num_workers >= 1 && options_.num_workers <= table::kPartitions,
+               options_.num_workers, " workers for ", table::kPartitions, " partitions");
   for (std::int64_t w = 0; w < options_.num_workers; ++w) {
     workers_.push_back(std::make_unique<ShardWorker>(w, options_.before_request));
   }

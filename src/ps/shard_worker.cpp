@@ -170,7 +170,7 @@ void ShardWorker::end_what_waits() {
 }
 
 std::int64_t ShardWorker::first_partition(std::int64_t worker) const {
-  return worker * table::Table::kPartitions / job_->layout.num_workers;
+  return worker * table::kPartitions / job_->layout.num_workers;
 }
 
 void ShardWorker::read(OpenStep& step) {

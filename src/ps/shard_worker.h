@@ -10,9 +10,9 @@
 #include <thread>
 #include <vector>
 
+#include "satrap/table/step_clock.h"
 #include "src/ps/row_work.h"
 #include "src/ps/running_job.h"
-#include "src/table/step_clock.h"
 
 namespace satrap::ps {
 

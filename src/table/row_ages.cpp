@@ -5,7 +5,6 @@
 
 #include "satrap/core/hash.h"
 #include "satrap/table/sharding.h"
-#include "satrap/table/table.h"
 
 namespace satrap::table {
 namespace {
@@ -17,12 +16,12 @@ constexpr std::size_t kAgesAhead = 16;  // rows: their ages are anywhere in memo
 int bits_within_partition(std::int64_t num_shards) {
   const int shard_bits =
       static_cast<int>(std::bit_width(static_cast<std::uint64_t>(num_shards - 1)));
-  return std::max(0, RowAges::kGroupBits - Table::kPartitionBits - shard_bits);
+  return std::max(0, RowAges::kGroupBits - kPartitionBits - shard_bits);
 }
 
 bool divides_groups(std::int64_t num_shards) {
   return std::has_single_bit(static_cast<std::uint64_t>(num_shards)) &&
-         num_shards <= std::int64_t{1} << (RowAges::kGroupBits - Table::kPartitionBits);
+         num_shards <= std::int64_t{1} << (RowAges::kGroupBits - kPartitionBits);
 }
 
 }  // namespace
@@ -32,7 +31,7 @@ RowAges::RowAges(const RowLimits& limits, std::int64_t partition, std::int64_t n
       num_shards_(num_shards),
       group_bits_(bits_within_partition(num_shards)),
       capacity_([&] {
-        const std::int64_t num_groups = (num_shards * Table::kPartitions) << group_bits_;
+        const std::int64_t num_groups = (num_shards * kPartitions) << group_bits_;
         return (limits.capacity_rows + num_groups - 1) / num_groups;
       }()),
       groups_(std::size_t{1} << group_bits_) {
@@ -42,7 +41,7 @@ RowAges::RowAges(const RowLimits& limits, std::int64_t partition, std::int64_t n
 }
 
 RowAges::Group& RowAges::group_of(Key key) {
-  const std::uint64_t below = position_in_shard(key, num_shards_) << Table::kPartitionBits;
+  const std::uint64_t below = position_in_shard(key, num_shards_) << kPartitionBits;
   Group& group = groups_[(below >> 1) >> (63 - group_bits_)];
   // Shards do not know which one they are; keys tell.
   if (divides_groups(num_shards_)) {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "satrap/core/ids.h"
-#include "satrap/table/table.h"
+#include "satrap/table/sharding.h"
 #include "src/table/memory_block.h"
 #include "src/table/row_arena.h"
 
@@ -87,7 +87,7 @@ class RowIndex {
   static constexpr int kRowBits = 24;
   static constexpr std::uint32_t kRowMask = (std::uint32_t{1} << kRowBits) - 1;
   static constexpr std::uint32_t kErased = kRowMask;  // the number after the last row's
-  static constexpr int kFirstBit = Table::kPartitionBits;
+  static constexpr int kFirstBit = kPartitionBits;
   static constexpr int kMaxPrefixBits = 12;  // enough for 2^24 rows; then segments double again
 
   struct Segment {

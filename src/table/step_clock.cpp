@@ -1,4 +1,4 @@
-#include "src/table/step_clock.h"
+#include "satrap/table/step_clock.h"
 
 #include <algorithm>
 #include <limits>

@@ -43,18 +43,18 @@ Table::Table(TableSpec spec, std::uint64_t seed, std::int64_t num_shards)
 
 Table::~Table() = default;
 
-Table::Partition& Table::partition_at(std::int64_t number) const {
+Table::Partition& Table::partition_numbered(std::int64_t number) const {
   return *partitions_[static_cast<std::size_t>(number)];
 }
 
 Table::Partition& Table::partition_with(std::uint64_t position) const {
-  return partition_at(partition_at_position(position));
+  return partition_numbered(partition_at(position));
 }
 
 void Table::begin_step(std::int64_t partition_number, std::int64_t step) {
   if (!spec_.limits.any()) return;
   if (candidates_) candidates_->begin_step(partition_number, step);
-  Partition& partition = partition_at(partition_number);
+  Partition& partition = partition_numbered(partition_number);
   if (step <= partition.begun_step) return;
   partition.begun_step = step;
   const std::lock_guard lock(partition.index_mutex);
@@ -298,7 +298,7 @@ void Table::fill_missing(Key key, RowPointer row) const {
 
 std::unique_lock<std::mutex> Table::lock_for_update(std::int64_t partition_number,
                                                     std::span<const RowPointer> rows) {
-  Partition& partition = partition_at(partition_number);
+  Partition& partition = partition_numbered(partition_number);
   std::unique_lock lock(partition.rows_mutex);
   copy_aside(partition, rows);
   return lock;
@@ -319,7 +319,7 @@ void Table::copy_aside(Partition& partition, std::span<const RowPointer> rows) c
 void Table::replace_partition(std::int64_t partition_number,
                               std::span<const RowPointer> rows,
                               std::span<const std::byte* const> from) {
-  Partition& partition = partition_at(partition_number);
+  Partition& partition = partition_numbered(partition_number);
   change_rows(partition_number, rows, [&](std::size_t i) {
     if (partition.snapshot != nullptr) {
       Partition::Snapshot& snapshot = *partition.snapshot;
@@ -358,7 +358,7 @@ void Table::restore(std::span<const std::byte> rows) {
 
 void Table::for_each_row(const std::function<void(const std::byte* row)>& visit) const {
   for (std::int64_t p = 0; p < kPartitions; ++p) {
-    const Partition& partition = partition_at(p);
+    const Partition& partition = partition_numbered(p);
     const std::int64_t num_rows = partition.num_rows.load(std::memory_order_acquire);
     std::vector<bool> is_gone(static_cast<std::size_t>(num_rows));
     for (const std::uint32_t number : partition.free) is_gone[number] = true;
@@ -374,7 +374,7 @@ void Table::for_each_row(const std::function<void(const std::byte* row)>& visit)
 std::int64_t Table::num_rows() const {
   std::int64_t sum = 0;
   for (std::int64_t p = 0; p < kPartitions; ++p) {
-    const Partition& partition = partition_at(p);
+    const Partition& partition = partition_numbered(p);
     sum += partition.num_rows.load(std::memory_order_relaxed) -
            partition.num_gone.load(std::memory_order_relaxed);
   }
@@ -384,7 +384,7 @@ std::int64_t Table::num_rows() const {
 std::int64_t Table::resident_bytes() const {
   std::int64_t sum = 0;
   for (std::int64_t p = 0; p < kPartitions; ++p) {
-    const Partition& partition = partition_at(p);
+    const Partition& partition = partition_numbered(p);
     sum += partition.arena.resident_bytes(partition.num_rows.load(std::memory_order_relaxed)) +
            partition.index_bytes.load(std::memory_order_relaxed);
   }

@@ -19,8 +19,8 @@ constexpr std::int64_t kBlockBytes = std::int64_t{256} << 10;
 }  // namespace
 
 TableSnapshot::TableSnapshot(Table& table, std::int64_t step) : table_(table), step_(step) {
-  for (std::int64_t p = 0; p < Table::kPartitions; ++p) {
-    Table::Partition& partition = table_.partition_at(p);
+  for (std::int64_t p = 0; p < kPartitions; ++p) {
+    Table::Partition& partition = table_.partition_numbered(p);
     auto snapshot = std::make_unique<Table::Partition::Snapshot>();
     snapshot->step = step;
     snapshot->end = partition.num_rows.load(std::memory_order_acquire);
@@ -40,8 +40,8 @@ TableSnapshot::TableSnapshot(Table& table, std::int64_t step) : table_(table), s
 }
 
 TableSnapshot::~TableSnapshot() {
-  for (std::int64_t p = 0; p < Table::kPartitions; ++p) {
-    Table::Partition& partition = table_.partition_at(p);
+  for (std::int64_t p = 0; p < kPartitions; ++p) {
+    Table::Partition& partition = table_.partition_numbered(p);
     const std::lock_guard lock(partition.rows_mutex);
     partition.snapshot.reset();
   }
@@ -58,8 +58,8 @@ std::int64_t TableSnapshot::write(
     bytes += static_cast<std::int64_t>(rows.size());
     sink(rows);
   };
-  for (std::int64_t p = 0; p < Table::kPartitions; ++p) {
-    Table::Partition& partition = table_.partition_at(p);
+  for (std::int64_t p = 0; p < kPartitions; ++p) {
+    Table::Partition& partition = table_.partition_numbered(p);
     for (bool done = false; !done;) {
       block.clear();
       aside.clear();

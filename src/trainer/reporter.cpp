@@ -148,7 +148,7 @@ void Reporter::report(std::int64_t step) {
   const double wait = sources_.timers.seconds(pipeline::kStageWait);
   const double elapsed = std::max(now - last_seconds_, 1e-9);
   const Metrics window = window_.compute();
-  const auto histogram = sources_.stage.staleness_histogram();
+  const auto histogram = sources_.queue.staleness_histogram();
 
   Report report;
   report.step = step;
@@ -219,7 +219,7 @@ void Reporter::write_summary(std::int64_t step,
                              bool finished,
                              bool resumed,
                              const EarlyStopping& early_stopping) {
-  const auto histogram = sources_.stage.staleness_histogram();
+  const auto histogram = sources_.queue.staleness_histogram();
   const data::ReadStats read = sources_.data.stats();
   const double total = training_seconds_;
   Json summary = {

@@ -12,8 +12,8 @@
 #include "satrap/core/stage_timer.h"
 #include "satrap/data/batch_source.h"
 #include "satrap/data/schema.h"
-#include "satrap/pipeline/embedding_stage.h"
 #include "satrap/pipeline/model.h"
+#include "satrap/pipeline/step_queue.h"
 #include "satrap/trainer/metrics.h"
 #include "satrap/trainer/trainer.h"
 
@@ -29,7 +29,7 @@ class Reporter {
     const data::Schema& schema;
     pipeline::EmbeddingStore& store;
     const data::BatchSource& data;
-    const pipeline::EmbeddingStage& stage;
+    const pipeline::StepQueue& queue;
     const StageTimers& timers;
     RunDirectory* directory;  // of the chief; the other ranks write nothing
     const pipeline::Cluster& cluster;

@@ -9,7 +9,6 @@
 #include "satrap/core/resource.h"
 #include "satrap/data/loader.h"
 #include "satrap/pipeline/scorer.h"
-#include "satrap/pipeline/shards_store.h"
 #include "satrap/pipeline/stages.h"
 
 namespace satrap::trainer {
@@ -85,17 +84,22 @@ void TrainingRun::open_pipeline() {
       *source_, schema_, start_position_, cluster_.make_communicator("planner"), cluster_, timers_);
 
   const std::int64_t staleness = config_.train.staleness_bound();
-  stage_ = model_.store->make_stage({.first_step = step_ + 1,
-                                     .staleness = staleness,
-                                     .deterministic = config_.train.deterministic,
-                                     .planned_capacity = config_.train.prefetch_batches,
-                                     .restored = std::move(pending_)},
-                                    timers_);
+  queue_ = std::make_unique<pipeline::StepQueue>(step_ + 1, staleness);
+  driver_ = model_.store->make_driver(*queue_,
+                                      {.first_step = step_ + 1,
+                                       .staleness = staleness,
+                                       .deterministic = config_.train.deterministic,
+                                       .is_async = config_.train.is_async(),
+                                       .planned_capacity = config_.train.prefetch_batches,
+                                       .restored = std::move(pending_)},
+                                      timers_);
   for (std::int64_t i = 0; i < config_.train.max_in_flight(); ++i) {
-    stage_->add_free(works_.emplace_back(std::make_unique<pipeline::Work>()).get());
+    works_.push_back(std::make_unique<pipeline::Work>());
+    works_.back()->rows = model_.store->access().make_rows();
+    queue_->add_free(works_.back().get());
   }
   reporter_ = std::make_unique<Reporter>(
-      Reporter::Sources{config_, schema_, *model_.store, *source_, *stage_, timers_,
+      Reporter::Sources{config_, schema_, *model_.store, *source_, *queue_, timers_,
                         directory_ ? &*directory_ : nullptr, cluster_},
       options_, restored_examples_);
   reporter_->restore_nonfinite_steps(restored_nonfinite_steps_);
@@ -103,8 +107,8 @@ void TrainingRun::open_pipeline() {
 }
 
 void TrainingRun::start_planner() {
-  planner_ = std::make_unique<pipeline::Planner>(*batches_, *stage_, timers_, step_ + 1,
-                                                 config_.train.max_steps);
+  planner_ = std::make_unique<pipeline::PlannerThread>(*batches_, *queue_, *driver_, step_ + 1,
+                                                       config_.train.max_steps);
 }
 
 void TrainingRun::begin_directory() {
@@ -120,8 +124,7 @@ TrainOutcome TrainingRun::run() {
   begin_directory();
   if (config_.train.is_async()) {
     async_dense_ = std::make_unique<pipeline::AsyncDense>(
-        *model_.network, config_.dense_optimizer,
-        static_cast<pipeline::ShardsStore&>(*model_.store).client(), ranks_, cluster_.is_chief());
+        *model_.network, config_.dense_optimizer, *model_.shards, ranks_, cluster_.is_chief());
   } else {
     ranks_.copy_from_chief(*model_.network);
   }
@@ -133,7 +136,7 @@ TrainOutcome TrainingRun::run() {
   const auto next_work = [&]() -> pipeline::Work* {
     if (stopped || early_stopping_.should_stop()) return nullptr;
     const ScopedStage timer(timers_, pipeline::kStageWait);
-    return stage_->take_looked_up(stop);
+    return queue_->take_looked_up(stop);
   };
   while (pipeline::Work* work = next_work()) {
     const pipeline::StepVotes votes = step(*work);
@@ -141,7 +144,7 @@ TrainOutcome TrainingRun::run() {
     stopped = (votes.evaluate && !evaluate()) || votes.stop;
     if (votes.checkpoint || early_stopping_.is_best(step_)) start_checkpoint();
   }
-  const bool reached_end = stage_->all_looked_up_and_applied();
+  const bool reached_end = queue_->has_ended();
   settle_within_grace();
   if (config_.train.is_async()) end_async();
   const bool finished = early_stopping_.should_stop() || !ranks_.any(stopped || !reached_end);
@@ -191,7 +194,7 @@ void TrainingRun::settle_within_grace() {
   constexpr std::chrono::seconds kGrace(2);
   // Several ranks stop after the same step, and read files, whose end comes.
   if (cluster_.size() > 1 || !stop_requested()) return settle();
-  if (stage_->wait_applied_for(step_, kGrace)) return;
+  if (driver_->wait_applied_for(step_, kGrace)) return;
   // Deterministic hybrid looks up steps to come before it applies the last updates, and their input
   // is not coming.
   log_warning(
@@ -239,7 +242,7 @@ pipeline::StepVotes TrainingRun::step_together(pipeline::Work& work,
   if (!votes.nonfinite) {
     reporter_->add(work.probabilities, work.batch.labels, work.shares.global_rows);
   }
-  stage_->submit_gradient(&work);  // the embedding update runs beside the dense one
+  queue_->submit_gradient(&work);  // the embedding update runs beside the dense one
   if (votes.nonfinite) {
     refuse(result.loss);
   } else {
@@ -256,7 +259,7 @@ pipeline::StepVotes TrainingRun::step_alone(pipeline::Work& work,
   if (result.finite) {
     reporter_->add(work.probabilities, work.batch.labels, work.batch.num_rows * cluster_.size());
   }
-  stage_->submit_gradient(&work);
+  queue_->submit_gradient(&work);
   if (result.finite) {
     async_dense_->push(step_);
   } else {
@@ -312,7 +315,7 @@ void TrainingRun::start_checkpoint() {
   if (cluster_.is_chief()) checkpoints_->wait();  // one at a time: its snapshots are done
   settle();
   std::vector<pipeline::PendingLookup> pending;
-  if (config_.train.deterministic) pending = stage_->pending_lookups(step_);
+  if (config_.train.deterministic) pending = queue_->pending_lookups(step_);
   if (cluster_.size() > 1) {
     const std::string directory = RunDirectory::checkpoints_of(config_);
     if (cluster_.is_chief()) checkpoints_->prepare(step_);

@@ -18,7 +18,7 @@
 #include "satrap/pipeline/cluster.h"
 #include "satrap/pipeline/global_batches.h"
 #include "satrap/pipeline/model.h"
-#include "satrap/pipeline/planner.h"
+#include "satrap/pipeline/planner_thread.h"
 #include "satrap/pipeline/rank_group.h"
 
 namespace satrap::trainer {
@@ -45,7 +45,7 @@ class TrainingRun {
   void refuse(double loss);
 
   /// Everything of steps <= step_ is applied and nothing later is: the model is W_step, E_step.
-  void settle() { stage_->wait_applied(step_); }
+  void settle() { driver_->wait_applied(step_); }
 
   /// As settle, at the end of the run: does not wait for input that is not coming.
   void settle_within_grace();
@@ -87,10 +87,11 @@ class TrainingRun {
   std::vector<std::unique_ptr<pipeline::Work>> works_;
   std::unique_ptr<data::BatchSource> source_;
   std::unique_ptr<pipeline::GlobalBatches> batches_;
-  std::unique_ptr<pipeline::EmbeddingStage> stage_;
+  std::unique_ptr<pipeline::StepQueue> queue_;
+  std::unique_ptr<pipeline::StepDriver> driver_;
   std::unique_ptr<pipeline::AsyncDense> async_dense_;  // in async mode
   std::unique_ptr<Reporter> reporter_;
-  std::unique_ptr<pipeline::Planner> planner_;
+  std::unique_ptr<pipeline::PlannerThread> planner_;
 };
 
 }  // namespace satrap::trainer

@@ -18,7 +18,7 @@ namespace satrap::embedding {
 inline constexpr std::uint64_t kTablesSeed = 7;
 
 /// Embedding tables and their training written as the definition says, one id at a time, without
-/// plans: a map from key to row. Adds in the same order as EmbeddingWorker, so the floats are the
+/// plans: a map from key to row. Adds in the same order as TableRows, so the floats are the
 /// same to the bit.
 class EmbeddingOracle {
  public:

@@ -25,7 +25,7 @@
 #include "satrap/data/batch.h"
 #include "satrap/data/schema.h"
 #include "satrap/dense/dense_network.h"
-#include "satrap/embedding/embedding_worker.h"
+#include "satrap/embedding/table_rows.h"
 #include "satrap/job/table_config.h"
 #include "satrap/table/table.h"
 
@@ -166,7 +166,9 @@ class CaseRun {
         shape.field_names.push_back(f.name);
       }
     }
-    worker_ = std::make_unique<embedding::EmbeddingWorker>(specs.features, pointers, pool_);
+    access_ = std::make_unique<embedding::TableRows>(specs.features, pointers, pool_);
+    planner_ = std::make_unique<embedding::Planner>(access_->layout(), pool_);
+    rows_ = access_->make_rows();
     network_ = dense::DenseNetwork::create(c.model, c.dense_optimizer, dense::Precision::kFp32,
                                            shape, seed, pool_);
   }
@@ -189,11 +191,12 @@ class CaseRun {
 
  private:
   dense::DenseResult train(const ParityBatch& batch, std::int64_t step) {
-    const std::int64_t width = worker_->output_width(), masks = worker_->mask_width();
+    const std::int64_t width = access_->layout().output_width;
+    const std::int64_t masks = access_->layout().mask_width;
     const auto size = [&](std::int64_t w) { return static_cast<std::size_t>(batch.num_rows * w); };
     std::vector<float> pooled(size(width)), grad_pooled(size(width)), mask(size(masks));
-    worker_->plan(batch, plan_);
-    worker_->forward(plan_, batch, pooled, mask);
+    rows_->make_plan(*planner_, batch, step);
+    rows_->pool(batch, pooled, mask);
     std::vector<float> numeric;
     for (std::int64_t r = 0; r < batch.num_rows; ++r) {
       const auto append = [&](const std::vector<float>& from, std::int64_t w) {
@@ -207,7 +210,7 @@ class CaseRun {
     const dense::DenseResult result = network_->forward_backward(
         {batch.num_rows, numeric, pooled, labels, step}, probabilities_, grad_pooled);
     network_->apply(step);
-    worker_->backward(plan_, grad_pooled, step);
+    rows_->update(grad_pooled, step);
     return result;
   }
 
@@ -238,9 +241,10 @@ class CaseRun {
   ThreadPool pool_;
   Dump dump_;
   std::vector<std::unique_ptr<table::Table>> tables_;
-  std::unique_ptr<embedding::EmbeddingWorker> worker_;
+  std::unique_ptr<embedding::TableRows> access_;
+  std::unique_ptr<embedding::Planner> planner_;
+  std::unique_ptr<embedding::BatchRows> rows_;
   std::unique_ptr<dense::DenseNetwork> network_;
-  embedding::Plan plan_;
   std::vector<float> probabilities_;
 };
 

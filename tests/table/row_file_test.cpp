@@ -59,7 +59,7 @@ class RowFileTest : public testing::Test {
       RowPointer row = nullptr;
       table_.find_or_insert({&key, 1}, {&row, 1});
       table_.update_partition(
-          Table::partition_of(key), static_cast<std::int64_t>(id), {&row, 1},
+          partition_of(key), static_cast<std::int64_t>(id), {&row, 1},
           [](std::int64_t, RowPointer p) { std::fill_n(weights_of(p), 8, 3.0F); });
     }
     file_ = write("table-0.bin", 0, 1);

@@ -28,8 +28,8 @@ TEST(Sharding, OneShardHasEverythingAndPositionsAreMixedIds) {
   for (const Key key : ascending_keys(1000)) {
     ASSERT_EQ(shard_of(key, 1), 0);
     ASSERT_EQ(position_in_shard(key, 1) >> (64 - kIdBits), mixed_id_of(key));
-    ASSERT_EQ(Table::partition_of(key),
-              static_cast<std::int64_t>(mixed_id_of(key) >> (kIdBits - Table::kPartitionBits)));
+    ASSERT_EQ(partition_of(key),
+              static_cast<std::int64_t>(mixed_id_of(key) >> (kIdBits - kPartitionBits)));
   }
 }
 
@@ -63,12 +63,12 @@ TEST(Sharding, EveryNumberOfShardsFillsAllPartitionsEvenly) {
   constexpr std::int64_t kKeysPerPartition = 1000;
   for (const std::int64_t num_shards : {1, 2, 3, 6, 7}) {
     std::vector<std::vector<std::int64_t>> counts(static_cast<std::size_t>(num_shards),
-                                                  std::vector<std::int64_t>(Table::kPartitions, 0));
-    const std::int64_t num_keys = num_shards * Table::kPartitions * kKeysPerPartition;
+                                                  std::vector<std::int64_t>(kPartitions, 0));
+    const std::int64_t num_keys = num_shards * kPartitions * kKeysPerPartition;
     for (std::int64_t id = 0; id < num_keys; ++id) {  // consecutive ids, as data sets have them
       const Key key = make_key(TableId{5}, static_cast<std::uint64_t>(id));
       ++counts[static_cast<std::size_t>(shard_of(key, num_shards))]
-              [static_cast<std::size_t>(Table::partition_of(key, num_shards))];
+              [static_cast<std::size_t>(partition_of(key, num_shards))];
     }
     // Six standard deviations of a Poisson number.
     const double tolerance = 6.0 * std::sqrt(static_cast<double>(kKeysPerPartition));

@@ -1,7 +1,9 @@
-#include "src/table/step_clock.h"
+#include "satrap/table/step_clock.h"
 
 #include <algorithm>
+#include <optional>
 #include <set>
+#include <string>
 #include <tuple>
 #include <vector>
 
@@ -13,18 +15,23 @@ namespace satrap::table {
 namespace {
 
 /// Goes through every order of events that ranks and a shard can bring about, and compares the
-/// clock in each state with what the training modes mean.
+/// clock in each state with what the training mode of `rules` means. `clock`: the rules that the
+/// clock goes by, if they are others.
 class AllOrders {
  public:
-  AllOrders(const StepClock::Rules& rules, std::int64_t num_steps)
+  AllOrders(const StepClock::Rules& rules,
+            std::int64_t num_steps,
+            const std::optional<StepClock::Rules>& clock = {})
       : rules_(rules), last_(rules.first_step + num_steps - 1) {
     State state;
     state.applied = rules.first_step - 1;
     state.ranks.assign(static_cast<std::size_t>(rules.num_ranks),
                        {state.applied, state.applied, false});
-    visit(state, StepClock(rules));
+    visit(state, StepClock(clock.value_or(rules)));
   }
 
+  /// The first thing that was not as the mode says; empty if all was.
+  const std::string& violation() const { return violation_; }
   std::size_t num_states() const { return seen_.size(); }
   std::int64_t largest_staleness() const { return largest_; }
 
@@ -37,15 +44,16 @@ class AllOrders {
   };
 
   void visit(const State& state, const StepClock& clock) {
-    if (testing::Test::HasFailure() || !seen_.insert(state).second) return;
-    ASSERT_EQ(clock.applied(), state.applied);
+    if (!violation_.empty() || !seen_.insert(state).second) return;
+    require(clock.applied() == state.applied, "steps are counted");
     bool goes_on = false;
     for (std::size_t r = 0; r < state.ranks.size(); ++r) {
       const auto rank = static_cast<std::int64_t>(r);
       const auto [read, pushed, ended] = state.ranks[r];
       const bool may_read = rules_.async || (state.applied >= read - rules_.staleness &&
                                              (!rules_.in_step_order || all_have_read(state, read)));
-      ASSERT_EQ(clock.may_read(read + 1), may_read);
+      require(clock.may_read(read + 1) == may_read, "a read is allowed when it should be");
+      if (!violation_.empty()) return;
       if (may_read && read < last_) {
         check_read(state, read + 1);
         goes_on = true;
@@ -70,7 +78,8 @@ class AllOrders {
         });
       }
     }
-    ASSERT_EQ(clock.may_apply(), is_due(state));
+    require(clock.may_apply() == is_due(state), "an update is allowed when it should be");
+    if (!violation_.empty()) return;
     if (clock.may_apply()) {
       goes_on = true;
       branch(state, clock, [&](State& s, StepClock& c) {
@@ -79,9 +88,7 @@ class AllOrders {
       });
     }
     // Nobody waits for ever: where nothing more can happen, everything has.
-    if (!goes_on) {
-      ASSERT_EQ(state.applied, last_);
-    }
+    if (!goes_on) require(state.applied == last_, "everything is applied in the end");
   }
 
   template <class Change>
@@ -95,11 +102,16 @@ class AllOrders {
   void check_read(const State& state, std::int64_t step) {
     const std::int64_t staleness = step - 1 - state.applied;
     largest_ = std::max(largest_, staleness);
-    ASSERT_GE(staleness, 0);
+    require(staleness >= 0, "nothing is read from the future");
     if (rules_.async) return;
-    ASSERT_LE(staleness, rules_.staleness);
+    require(staleness <= rules_.staleness, "the bound is kept");
     if (!rules_.deterministic) return;
-    ASSERT_EQ(state.applied, std::max(rules_.first_step - 1, step - 1 - rules_.staleness));
+    require(state.applied == std::max(rules_.first_step - 1, step - 1 - rules_.staleness),
+            "the version is exact");
+  }
+
+  void require(bool holds, const char* what) {
+    if (!holds && violation_.empty()) violation_ = what;
   }
 
   bool is_due(const State& state) const {
@@ -128,6 +140,7 @@ class AllOrders {
   const StepClock::Rules rules_;
   const std::int64_t last_;
   std::set<State> seen_;
+  std::string violation_;
   std::int64_t largest_ = 0;
 };
 
@@ -139,6 +152,7 @@ TEST(StepClock, PullsInTheOrderOfStepsKeepTheBoundAndComeToAnEnd) {
                               .deterministic = deterministic,
                               .in_step_order = true},
                              6);
+      EXPECT_EQ(orders.violation(), "");
       EXPECT_EQ(orders.largest_staleness(), staleness);
     }
   }
@@ -155,6 +169,7 @@ TEST(StepClock, EveryOrderOfEventsKeepsTheBoundAndComesToAnEnd) {
                                   .deterministic = deterministic,
                                   .first_step = first_step},
                                  num_steps);
+          EXPECT_EQ(orders.violation(), "");
           EXPECT_GT(orders.num_states(), 10U);
           // The bound is reached: it holds back no more than it has to.
           EXPECT_EQ(orders.largest_staleness(), std::min(staleness, num_steps - 1));
@@ -164,9 +179,23 @@ TEST(StepClock, EveryOrderOfEventsKeepsTheBoundAndComesToAnEnd) {
   }
 }
 
+TEST(StepClock, AWrongOrderIsNoticed) {
+  const StepClock::Rules mode = {.num_ranks = 2, .staleness = 1, .deterministic = true};
+  StepClock::Rules wrong = mode;
+  wrong.enforce_bound = false;
+  EXPECT_EQ(AllOrders(mode, 4, wrong).violation(), "a read is allowed when it should be");
+  wrong = mode;
+  wrong.deterministic = false;
+  EXPECT_EQ(AllOrders(mode, 4, wrong).violation(), "an update is allowed when it should be");
+  wrong = mode;
+  wrong.staleness = 2;
+  EXPECT_NE(AllOrders(mode, 4, wrong).violation(), "");
+}
+
 TEST(StepClock, AsyncNeverWaits) {
   for (const std::int64_t num_ranks : {1, 2, 3}) {
     const AllOrders orders({.num_ranks = num_ranks, .async = true}, 4);
+    EXPECT_EQ(orders.violation(), "");
     EXPECT_EQ(orders.largest_staleness(), 3);
   }
 }

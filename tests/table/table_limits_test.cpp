@@ -134,7 +134,7 @@ class Shards {
   void plan(std::int64_t step) {
     Plan& plan = plans_[step];
     for (const auto& table : tables_) {
-      for (std::int64_t p = 0; p < Table::kPartitions; ++p) table->begin_step(p, step);
+      for (std::int64_t p = 0; p < kPartitions; ++p) table->begin_step(p, step);
     }
     plan.keys = keys_of_step(step);
     plan.rows.resize(plan.keys.size());
@@ -160,7 +160,7 @@ class Shards {
         continue;
       }
       ASSERT_EQ(header_of(plan.rows[i]).key, plan.keys[i]) << "its row went while it was needed";
-      const std::int64_t partition = Table::partition_of(plan.keys[i], std::ssize(tables_));
+      const std::int64_t partition = partition_of(plan.keys[i], std::ssize(tables_));
       const std::span<const RowPointer> row{&plan.rows[i], 1};
       if (step % 7 == 0) {
         table.skip_partition(partition, step, row);
@@ -348,7 +348,7 @@ TEST(TableLimitsMemory, StaysTheSameHoweverManyRowsThereHaveBeen) {
   for (std::int64_t step = 1; step <= 400; ++step) {
     for (Key& key : keys) key = make_key(TableId{0}, next++);
     std::ranges::sort(keys);
-    for (std::int64_t p = 0; p < Table::kPartitions; ++p) table.begin_step(p, step);
+    for (std::int64_t p = 0; p < kPartitions; ++p) table.begin_step(p, step);
     table.find_or_insert(keys, rows, step);
     if (step == 100) bytes = table.resident_bytes(), num_rows = table.num_rows();
   }

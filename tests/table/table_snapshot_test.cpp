@@ -59,7 +59,7 @@ class Trainer {
     std::map<std::int64_t, std::vector<Key>> keys;
     for (std::size_t i = 0; i < num_ids; ++i) {
       const Key key = make_key(table_.spec().id, random_() % id_space);
-      keys[Table::partition_of(key)].push_back(key);
+      keys[partition_of(key)].push_back(key);
     }
     for (auto& [partition, list] : keys) {
       std::sort(list.begin(), list.end());
@@ -92,8 +92,7 @@ TEST(TableSnapshot, LeavesOutRowsThatWereNeverUpdated) {
   std::vector<Key> keys = {make_key(TableId{0}, 1), make_key(TableId{0}, 2)};
   std::vector<RowPointer> rows(2);
   table.find_or_insert(keys, rows);
-  table.update_partition(Table::partition_of(keys[1]), 1, std::span(rows).subspan(1),
-                         [](auto, auto) {});
+  table.update_partition(partition_of(keys[1]), 1, std::span(rows).subspan(1), [](auto, auto) {});
   TableSnapshot snapshot(table, 1);
   EXPECT_EQ(snapshot.max_rows(), 2);
   Content content;

@@ -112,8 +112,8 @@ TEST(Table, OnePartitionHoldsManyRows) {
   std::mt19937_64 random(2);
   std::vector<Key> keys;  // enough for the index to consist of several segments
   for (int i = 0; i < 400'000; ++i) {
-    const std::uint64_t rest = random() >> (64 - kIdBits + Table::kPartitionBits);
-    const std::uint64_t id = (std::uint64_t{21} << (kIdBits - Table::kPartitionBits)) | rest;
+    const std::uint64_t rest = random() >> (64 - kIdBits + kPartitionBits);
+    const std::uint64_t id = (std::uint64_t{21} << (kIdBits - kPartitionBits)) | rest;
     keys.push_back(static_cast<Key>((std::uint64_t{3} << kIdBits) | id));
   }
   std::vector<RowPointer> rows;
@@ -133,7 +133,7 @@ TEST(Table, UpdateSeesEachRowOnceAndStampsIt) {
   Table table(spec_of(1, RowOptimizerType::kSgd), 1);
   std::vector<Key> keys;
   for (std::uint64_t i = 0; std::ssize(keys) < 200; ++i) {
-    if (Table::partition_of(key_of(i)) == 5) keys.push_back(key_of(i));
+    if (partition_of(key_of(i)) == 5) keys.push_back(key_of(i));
   }
   const auto rows = insert(table, keys);
   for (std::uint32_t step = 1; step <= 2; ++step) {
@@ -156,7 +156,7 @@ TEST(Table, CountOfUpdatesSaturates) {
   const auto rows = insert(table, {key_of(1)});
   header_of(rows[0]).count = kMaxCount - 1;
   for (std::int64_t step = 1; step <= 3; ++step) {
-    table.update_partition(Table::partition_of(key_of(1)), step, rows, [](auto, auto) {});
+    table.update_partition(partition_of(key_of(1)), step, rows, [](auto, auto) {});
   }
   EXPECT_EQ(header_of(rows[0]).count, kMaxCount);
 }
@@ -219,9 +219,9 @@ TEST(Table, PartitionsGrowAtDifferentTimes) {
 
 TEST(Table, LookupsInsertsAndUpdatesRunAtTheSameTime) {
   Table table(spec_of(4, RowOptimizerType::kSgd), 1);
-  std::vector<std::vector<Key>> by_partition(Table::kPartitions);
+  std::vector<std::vector<Key>> by_partition(kPartitions);
   for (std::uint64_t i = 0; i < 20000; ++i) {
-    by_partition[static_cast<std::size_t>(Table::partition_of(key_of(i)))].push_back(key_of(i));
+    by_partition[static_cast<std::size_t>(partition_of(key_of(i)))].push_back(key_of(i));
   }
   std::vector<Key> old_keys;
   for (const auto& keys : by_partition) {

@@ -11,7 +11,6 @@
 #include "satrap/data/loader.h"
 #include "satrap/pipeline/model.h"
 #include "satrap/pipeline/scorer.h"
-#include "satrap/pipeline/tables_store.h"
 #include "satrap/pipeline/work.h"
 #include "satrap/trainer/trainer.h"
 #include "tests/trainer/tiny_job.h"
@@ -29,7 +28,8 @@ std::string train_sequentially(const job::JobConfig& config) {
   const auto transforms = data::fit_transforms(config.data, schema, config.seed);
   pipeline::Cluster alone(config, {});
   pipeline::Model model(config, schema, alone, pool);
-  embedding::EmbeddingWorker& worker = static_cast<pipeline::TablesStore&>(*model.store).worker();
+  embedding::RowAccess& access = model.store->access();
+  embedding::Planner planner(access.layout(), pool);
   data::ReadOptions read;
   read.seed = config.seed;
   read.batch_size = config.data.batch_size;
@@ -40,16 +40,17 @@ std::string train_sequentially(const job::JobConfig& config) {
        work = std::make_unique<pipeline::Work>()) {
     work->step = std::ssize(works) + 1;
     work->shares.positions = {source->position()};
-    worker.plan(work->batch, work->plan);
+    work->rows = access.make_rows();
+    work->rows->make_plan(planner, work->batch, work->step);
     works.push_back(std::move(work));
   }
   const auto look_up = [&](pipeline::Work& work) {
     const auto rows = static_cast<std::size_t>(work.batch.num_rows);
-    work.pooled.resize(rows * static_cast<std::size_t>(worker.output_width()));
-    work.mask.resize(rows * static_cast<std::size_t>(worker.mask_width()));
+    work.pooled.resize(rows * static_cast<std::size_t>(access.layout().output_width));
+    work.mask.resize(rows * static_cast<std::size_t>(access.layout().mask_width));
     work.grad_pooled.resize(work.pooled.size());
     work.probabilities.resize(rows);
-    worker.forward(work.plan, work.batch, work.pooled, work.mask);
+    work.rows->pool(work.batch, work.pooled, work.mask);
   };
   const std::int64_t staleness = config.train.staleness_bound();
   const std::int64_t steps = std::ssize(works);
@@ -67,7 +68,7 @@ std::string train_sequentially(const job::JobConfig& config) {
          .step = t},
         work.probabilities, work.grad_pooled);
     model.network->apply(t);
-    worker.backward(work.plan, work.grad_pooled, t);                      // E_t
+    work.rows->update(work.grad_pooled, t);                               // E_t
     if (t + 1 + staleness <= steps) look_up(work_of(t + 1 + staleness));  // reads E_t
   }
 

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "satrap/checkpoint/checkpoint_format.h"
-#include "satrap/pipeline/embedding_stage.h"
 #include "satrap/pipeline/model.h"
+#include "satrap/pipeline/step_queue.h"
 #include "satrap/ps/shard_job.h"
 
 namespace satrap::checkpoint {

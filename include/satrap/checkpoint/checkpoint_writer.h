@@ -11,8 +11,8 @@
 
 #include "satrap/checkpoint/early_stopping_state.h"
 #include "satrap/data/batch_source.h"
-#include "satrap/pipeline/embedding_stage.h"
 #include "satrap/pipeline/model.h"
+#include "satrap/pipeline/step_queue.h"
 
 namespace satrap::checkpoint {
 

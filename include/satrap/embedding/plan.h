@@ -4,12 +4,12 @@
 #include <vector>
 
 #include "satrap/core/ids.h"
-#include "satrap/table/row.h"
 
 namespace satrap::embedding {
 
-/// What one batch needs of the embedding tables, found once, ahead of the step: its unique keys,
-/// where each occurs, and the addresses of their rows. Reused from step to step without allocating.
+/// What one batch needs of the embedding tables, found once, ahead of the step: its unique keys and
+/// where each occurs. Where the rows of the keys are is not its business (BatchRows). Reused from
+/// step to step without allocating.
 ///
 /// Id i is the i-th id of the batch (feature-major, in the order of the data); those beyond a
 /// sequence's max_length are left out. Unique keys ascend, so they are grouped by table, and within
@@ -31,9 +31,8 @@ struct Plan {
   std::vector<float> coefficient;       // [num_ids] its weight in the pooled output
 
   // Per unique key.
-  std::vector<Key> keys;                // [num_unique] ascending
-  std::vector<table::RowPointer> rows;  // [num_unique]
-  std::vector<std::int64_t> segments;   // [num_unique + 1] into the occurrences
+  std::vector<Key> keys;               // [num_unique] ascending
+  std::vector<std::int64_t> segments;  // [num_unique + 1] into the occurrences
 
   // Per occurrence, in the order of keys: what the backward pass reads.
   std::vector<std::int32_t> occurrences;      // [num_occurrences] number of the id

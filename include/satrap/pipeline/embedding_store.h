@@ -6,9 +6,8 @@
 #include <vector>
 
 #include "satrap/core/stage_timer.h"
-#include "satrap/data/batch.h"
 #include "satrap/job/embedding_specs.h"
-#include "satrap/pipeline/embedding_stage.h"
+#include "satrap/pipeline/step_driver.h"
 #include "satrap/ps/shard_job.h"
 
 namespace satrap::pipeline {
@@ -20,16 +19,6 @@ class RowsSnapshot {
 
   /// Writes the files of all tables to `directory`. To be called once, from any one thread.
   virtual std::vector<ps::SnapshotFile> write(const std::string& directory) = 0;
-};
-
-/// Lookups outside of training: of the rows as they are, without creating any. One thread at a
-/// time.
-class RowReader {
- public:
-  virtual ~RowReader() = default;
-  virtual void look_up(const data::Batch& batch,
-                       std::vector<float>& pooled,     // resized to [num_rows, output_width]
-                       std::vector<float>& mask) = 0;  // resized to [num_rows, mask_width]
 };
 
 /// The rows that a job starts with.
@@ -46,9 +35,11 @@ class EmbeddingStore {
   /// Before anything else: takes the rows that the job starts with. Blocks. All ranks call it.
   virtual void begin(const InitialRows& rows) = 0;
 
-  virtual std::unique_ptr<EmbeddingStage> make_stage(EmbeddingStage::Options options,
-                                                     StageTimers& timers) = 0;
-  virtual std::unique_ptr<RowReader> make_reader() = 0;
+  virtual embedding::RowAccess& access() = 0;
+
+  virtual std::unique_ptr<StepDriver> make_driver(StepQueue& queue,
+                                                  StepDriver::Options options,
+                                                  StageTimers& timers) = 0;
 
   /// When the updates of all steps up to `step`, and no later one, have been applied; takes
   /// milliseconds.

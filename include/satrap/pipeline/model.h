@@ -9,6 +9,7 @@
 #include "satrap/job/job_config.h"
 #include "satrap/pipeline/cluster.h"
 #include "satrap/pipeline/embedding_store.h"
+#include "satrap/ps/shard_client.h"
 
 namespace satrap::pipeline {
 
@@ -22,6 +23,7 @@ struct Model {
         ThreadPool& pool);
 
   job::EmbeddingSpecs specs;
+  std::unique_ptr<ps::ShardClient> shards;  // where the job's rows are on shards
   std::unique_ptr<EmbeddingStore> store;
   std::unique_ptr<dense::DenseNetwork> network;
 };

@@ -1,11 +1,11 @@
 #pragma once
 
-#include <memory>
 #include <span>
 #include <vector>
 
 #include "satrap/data/batch.h"
 #include "satrap/pipeline/model.h"
+#include "satrap/pipeline/row_reader.h"
 
 namespace satrap::pipeline {
 
@@ -14,14 +14,14 @@ namespace satrap::pipeline {
 class Scorer {
  public:
   /// `model` must outlive it.
-  explicit Scorer(Model& model) : model_(model), reader_(model.store->make_reader()) {}
+  explicit Scorer(Model& model) : model_(model), reader_(model.store->access()) {}
 
   /// [batch.num_rows, batch.num_labels], valid until the next call.
   std::span<const float> score(const data::Batch& batch);
 
  private:
   Model& model_;
-  const std::unique_ptr<RowReader> reader_;
+  RowReader reader_;
   std::vector<float> pooled_, mask_, joined_, probabilities_;
 };
 

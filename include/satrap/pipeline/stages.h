@@ -13,7 +13,7 @@ enum Stage : std::size_t {
   kStageForward,    // embedding thread: lookups
   kStageDense,      // dense thread: forward, backward, optimizer
   kStageAllreduce,  // dense thread: summing gradients over the ranks
-  kStageBackward,   // embedding thread: updates; push thread: gradients of keys
+  kStageBackward,   // embedding thread: updates; push thread: summing gradients, sending them
   kStagePush,       // pushed thread: waiting for the shards to take them
   kStageWait,       // dense thread: waiting for a lookup
   kNumStages,

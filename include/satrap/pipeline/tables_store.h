@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "satrap/core/thread_pool.h"
-#include "satrap/embedding/embedding_worker.h"
+#include "satrap/embedding/table_rows.h"
 #include "satrap/pipeline/embedding_store.h"
 #include "satrap/table/table.h"
 
@@ -16,21 +16,16 @@ class TablesStore final : public EmbeddingStore {
   TablesStore(const job::EmbeddingSpecs& specs, ThreadPool& pool);
 
   void begin(const InitialRows& rows) override;
-  std::unique_ptr<EmbeddingStage> make_stage(EmbeddingStage::Options options,
-                                             StageTimers& timers) override;
-  std::unique_ptr<RowReader> make_reader() override;
+  embedding::RowAccess& access() override { return *access_; }
+  std::unique_ptr<StepDriver> make_driver(StepQueue& queue,
+                                          StepDriver::Options options,
+                                          StageTimers& timers) override;
   std::unique_ptr<RowsSnapshot> take_snapshot(std::int64_t step) override;
   Size size() override;
 
-  embedding::EmbeddingWorker& worker() { return *worker_; }
-
  private:
-  std::unique_ptr<embedding::EmbeddingWorker> make_worker() const;
-
-  const job::EmbeddingSpecs specs_;
-  ThreadPool& pool_;
   std::vector<std::unique_ptr<table::Table>> tables_;  // by TableId
-  std::unique_ptr<embedding::EmbeddingWorker> worker_;
+  std::unique_ptr<embedding::TableRows> access_;
 };
 
 }  // namespace satrap::pipeline

@@ -1,12 +1,12 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "satrap/data/batch.h"
 #include "satrap/data/batch_source.h"
-#include "satrap/embedding/plan.h"
-#include "satrap/ps/shard_client.h"
+#include "satrap/embedding/row_access.h"
 
 namespace satrap::pipeline {
 
@@ -24,8 +24,7 @@ struct Work {
   std::int64_t step = 0;  // from 1
   data::Batch batch;      // of this rank; may be empty if other ranks have rows
   RankShares shares;
-  embedding::Plan plan;
-  ps::StepRows rows;  // weights from, gradients for parameter-server shards
+  std::unique_ptr<embedding::BatchRows> rows;
 
   // Looked up. E_v: the embedding state after all updates of step v and no later one.
   std::int64_t read_version = 0;  // v of the state that the lookup read (at least)

@@ -17,10 +17,24 @@ inline std::int64_t shard_of(Key key, std::int64_t num_shards) {
 }
 
 /// Where a key stands within its shard's part of the range, in 64 bits: ascends with the key, and
-/// spreads over all bits for any number of shards. What tables divide their rows by.
+/// spreads over all bits for any number of shards.
 inline std::uint64_t position_in_shard(Key key, std::int64_t num_shards) {
   return (static_cast<std::uint64_t>(key) << (64 - kIdBits)) *
          static_cast<std::uint64_t>(num_shards);
+}
+
+/// Rows of a table are divided once more, within a shard, by the top bits of their position: a
+/// partition is the unit of exclusive access to rows.
+inline constexpr int kPartitionBits = 6;
+inline constexpr std::int64_t kPartitions = std::int64_t{1} << kPartitionBits;
+
+inline std::int64_t partition_at(std::uint64_t position) {
+  return static_cast<std::int64_t>(position >> (64 - kPartitionBits));
+}
+
+/// Ascends with the key, among those of one table and shard.
+inline std::int64_t partition_of(Key key, std::int64_t num_shards = 1) {
+  return partition_at(position_in_shard(key, num_shards));
 }
 
 }  // namespace satrap::table

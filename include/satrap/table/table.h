@@ -33,9 +33,6 @@ namespace satrap::table {
 /// done for sure. So a snapshot of an earlier step, and lookups between steps, still have it.
 class Table {
  public:
-  static constexpr int kPartitionBits = 6;
-  static constexpr std::int64_t kPartitions = std::int64_t{1} << kPartitionBits;
-
   /// With several shards, all keys are of the same one (shard_of); which one makes no difference.
   Table(TableSpec spec, std::uint64_t seed, std::int64_t num_shards = 1);
   ~Table();
@@ -46,11 +43,6 @@ class Table {
   const RowLayout& layout() const { return layout_; }
   /// Bytes of a row that mean something, header included: what a snapshot has per row.
   std::int64_t row_bytes() const { return layout_.row_bytes; }
-
-  /// Ascends with the key, among those of one table and shard.
-  static std::int64_t partition_of(Key key, std::int64_t num_shards = 1) {
-    return partition_at_position(position_in_shard(key, num_shards));
-  }
 
   /// Removes the rows of a partition that are beyond the limits when `step` asks for rows. To be
   /// called before any find_or_insert of the step, by the thread that does these; does nothing when
@@ -150,11 +142,8 @@ class Table {
   }
   std::unique_lock<std::mutex> lock_for_update(std::int64_t partition,
                                                std::span<const RowPointer> rows);
-  static std::int64_t partition_at_position(std::uint64_t position) {
-    return static_cast<std::int64_t>(position >> (64 - kPartitionBits));
-  }
   std::uint64_t position_of(Key key) const { return position_in_shard(key, num_shards_); }
-  Partition& partition_at(std::int64_t number) const;
+  Partition& partition_numbered(std::int64_t number) const;
   Partition& partition_with(std::uint64_t position) const;
   void find_in_index(std::span<const Key> keys, std::span<RowPointer> rows) const;
   bool sight(Key key, std::int64_t step, std::int64_t admit_after);

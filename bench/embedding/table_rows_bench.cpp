@@ -37,15 +37,16 @@ void run(benchmark::State& state, Workload& w, Stage stage) {
   std::int64_t step = 0, ids = 0, bytes = 0;
   for (auto _ : state) {
     const auto b = static_cast<std::size_t>(step++ % kBatches);
-    if (stage == Stage::kPlan || stage == Stage::kStep) w.worker->plan(w.batches[b], w.plans[b]);
+    BatchRows& rows = *w.rows[b];
+    if (stage == Stage::kPlan || stage == Stage::kStep) {
+      rows.make_plan(*w.planner, w.batches[b], step);
+    }
     if (stage == Stage::kForward || stage == Stage::kStep) {
-      w.worker->forward(w.plans[b], w.batches[b], w.pooled, {});
+      rows.pool(w.batches[b], w.pooled, {});
     }
-    if (stage == Stage::kBackward || stage == Stage::kStep) {
-      w.worker->backward(w.plans[b], w.grad, step);
-    }
-    ids += w.plans[b].num_occurrences();
-    bytes += bytes_moved(w, w.plans[b], stage);
+    if (stage == Stage::kBackward || stage == Stage::kStep) rows.update(w.grad, step);
+    ids += rows.plan().num_occurrences();
+    bytes += bytes_moved(w, rows.plan(), stage);
   }
   using benchmark::Counter;
   state.counters["per_example"] =

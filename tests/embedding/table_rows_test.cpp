@@ -1,4 +1,4 @@
-#include "satrap/embedding/embedding_worker.h"
+#include "satrap/embedding/table_rows.h"
 
 #include <atomic>
 #include <cstring>
@@ -11,25 +11,14 @@
 
 #include "satrap/core/error.h"
 #include "tests/embedding/embedding_oracle.h"
+#include "tests/embedding/random_bags.h"
 
 namespace satrap::embedding {
 namespace {
 
 using ::testing::ElementsAre;
 
-table::TableSpec table_spec(std::int64_t id,
-                            std::int64_t dim,
-                            RowOptimizerType type = RowOptimizerType::kAdagrad) {
-  table::TableSpec spec;
-  spec.name = concat("t", id);
-  spec.id = static_cast<TableId>(id);
-  spec.dim = dim;
-  spec.optimizer.type = type;
-  spec.optimizer.lr = 0.1F;
-  return spec;
-}
-
-/// Tables, a worker over them and the oracle, with the buffers of one step.
+/// Tables, the access to their rows and the oracle, with the buffers of one step.
 struct Training {
   Training(std::vector<table::TableSpec> specs,
            std::vector<job::FeatureSpec> features,
@@ -39,26 +28,31 @@ struct Training {
       tables.push_back(std::make_unique<table::Table>(std::move(spec), kTablesSeed));
       pointers.push_back(tables.back().get());
     }
-    worker = std::make_unique<EmbeddingWorker>(features, pointers, pool);
+    access = std::make_unique<TableRows>(features, pointers, pool);
+    planner = std::make_unique<Planner>(access->layout(), pool);
+    rows = access->make_rows();
     oracle = std::make_unique<EmbeddingOracle>(features, pointers);
   }
 
+  void plan(const data::Batch& batch) { rows->make_plan(*planner, batch, 1); }
+
   void forward(const data::Batch& batch) {
-    // Not a number wherever the worker forgets to write.
+    // Not a number wherever pooling forgets to write.
     constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
-    pooled.assign(static_cast<std::size_t>(batch.num_rows * worker->output_width()), kNan);
-    mask.assign(static_cast<std::size_t>(batch.num_rows * worker->mask_width()), kNan);
-    worker->forward(plan, batch, pooled, mask);
+    pooled.assign(static_cast<std::size_t>(batch.num_rows * access->layout().output_width), kNan);
+    mask.assign(static_cast<std::size_t>(batch.num_rows * access->layout().mask_width), kNan);
+    rows->wait();
+    rows->pool(batch, pooled, mask);
   }
 
   /// Forward and backward of a batch with gradients that depend on `step` only.
   void step(const data::Batch& batch, std::int64_t step_number) {
-    worker->plan(batch, plan);
+    plan(batch);
     forward(batch);
     std::minstd_rand random(static_cast<unsigned>(step_number));
     grad.resize(pooled.size());
     for (float& g : grad) g = std::uniform_real_distribution(-1.0F, 1.0F)(random);
-    worker->backward(plan, grad, step_number);
+    rows->update(grad, step_number);
   }
 
   void expect_rows_equal_oracle() {
@@ -85,82 +79,35 @@ struct Training {
   ThreadPool pool;
   std::vector<std::unique_ptr<table::Table>> tables;
   std::vector<table::Table*> pointers;
-  std::unique_ptr<EmbeddingWorker> worker;
+  std::unique_ptr<TableRows> access;
+  std::unique_ptr<Planner> planner;
+  std::unique_ptr<BatchRows> rows;
   std::unique_ptr<EmbeddingOracle> oracle;
-  Plan plan;
   std::vector<float> pooled, mask, grad;
 };
 
-/// bags[f][r]: ids of feature f in row r.
-data::Batch batch_of(const std::vector<std::vector<std::vector<std::uint64_t>>>& bags) {
-  data::Batch batch;
-  batch.num_features = std::ssize(bags);
-  batch.num_rows = std::ssize(bags.front());
-  batch.offsets = {0};
-  for (const auto& feature : bags) {
-    for (const auto& bag : feature) {
-      batch.ids.insert(batch.ids.end(), bag.begin(), bag.end());
-      batch.offsets.push_back(std::ssize(batch.ids));
-    }
-  }
-  batch.labels.resize(static_cast<std::size_t>(batch.num_rows));
-  return batch;
-}
-
-data::Batch random_batch(std::mt19937_64& random,
-                         std::int64_t num_features,
-                         std::int64_t num_rows,
-                         std::int64_t max_bag,
-                         std::uint64_t num_ids,
-                         bool weighted) {
-  std::vector<std::vector<std::vector<std::uint64_t>>> bags(
-      static_cast<std::size_t>(num_features),
-      std::vector<std::vector<std::uint64_t>>(static_cast<std::size_t>(num_rows)));
-  for (auto& feature : bags) {
-    for (auto& bag : feature) {
-      bag.resize(random() % static_cast<std::uint64_t>(max_bag + 1));
-      // Half of the ids are among a few hot ones; the rest reaches ids that need folding.
-      for (auto& id : bag) id = random() % 2 == 0 ? random() % 3 : (random() % num_ids) << 40;
-    }
-  }
-  data::Batch batch = batch_of(bags);
-  if (weighted) {
-    for (std::size_t i = 0; i < batch.ids.size(); ++i) {
-      batch.id_weights.push_back(static_cast<float>(random() % 5) - 1.0F);
-    }
-  }
-  return batch;
-}
-
-job::FeatureSpec feature(int table, Pooling pooling = Pooling::kSum, std::int64_t max_length = 1) {
-  return {.name = "f",
-          .table = static_cast<TableId>(table),
-          .pooling = pooling,
-          .max_length = max_length};
-}
-
-TEST(EmbeddingWorker, SumsTheRowsOfABag) {
+TEST(TableRows, SumsTheRowsOfABag) {
   table::TableSpec spec = table_spec(0, 2, RowOptimizerType::kSgd);
   spec.init = {.type = table::InitType::kConstant, .scale = 1.0F};
   Training s({spec}, {feature(0)});
   const data::Batch batch = batch_of({{{5}, {}, {5, 6, 5}}});
-  s.worker->plan(batch, s.plan);
+  s.plan(batch);
   s.forward(batch);
   EXPECT_THAT(s.pooled, ElementsAre(1, 1, 0, 0, 3, 3));
 
   // Row 5 gets the gradient of row 0 once and that of row 2 twice; lr is 0.1.
-  s.worker->backward(s.plan, std::vector<float>{1, 2, 100, 100, 10, 20}, 1);
+  s.rows->update(std::vector<float>{1, 2, 100, 100, 10, 20}, 1);
   s.forward(batch);
   EXPECT_THAT(s.pooled,
               ElementsAre(testing::FloatEq(-1.1F), testing::FloatEq(-3.2F), 0, 0,
                           testing::FloatEq(2 * -1.1F + 0.0F), testing::FloatEq(2 * -3.2F - 1.0F)));
 }
 
-TEST(EmbeddingWorker, PlanListsUniqueKeysAndTheirOccurrencesInOrder) {
+TEST(TableRows, PlanListsUniqueKeysAndTheirOccurrencesInOrder) {
   Training s({table_spec(0, 4), table_spec(1, 8)}, {feature(1), feature(0), feature(1)});
   const data::Batch batch = batch_of({{{9}, {9, 4}}, {{9}, {}}, {{4}, {9}}});
-  s.worker->plan(batch, s.plan);
-  const Plan& plan = s.plan;
+  s.plan(batch);
+  const Plan& plan = s.rows->plan();
   ASSERT_EQ(plan.num_unique(), 3);
   EXPECT_EQ(plan.keys[0], make_key(TableId{0}, 9));
   EXPECT_TRUE(std::is_sorted(plan.keys.begin(), plan.keys.end()));
@@ -177,11 +124,11 @@ TEST(EmbeddingWorker, PlanListsUniqueKeysAndTheirOccurrencesInOrder) {
   EXPECT_EQ(plan.update_units.back(), 3);
 }
 
-TEST(EmbeddingWorker, EmptyBatchMakesNoRows) {
+TEST(TableRows, EmptyBatchMakesNoRows) {
   Training s({table_spec(0, 4)}, {feature(0), feature(0)});
   for (const data::Batch& batch : {batch_of({{{}, {}}, {{}, {}}}), batch_of({{}, {}})}) {
     s.step(batch, 1);
-    EXPECT_EQ(s.plan.num_unique(), 0);
+    EXPECT_EQ(s.rows->plan().num_unique(), 0);
     EXPECT_EQ(s.pooled, std::vector<float>(s.pooled.size(), 0.0F));
   }
   EXPECT_EQ(s.tables[0]->num_rows(), 0);
@@ -196,9 +143,9 @@ struct RandomCase {
   FloatType weights = FloatType::kFp32;
 };
 
-class EmbeddingWorkerAgainstOracle : public testing::TestWithParam<RandomCase> {};
+class TableRowsAgainstOracle : public testing::TestWithParam<RandomCase> {};
 
-TEST_P(EmbeddingWorkerAgainstOracle, GivesTheSameBits) {
+TEST_P(TableRowsAgainstOracle, GivesTheSameBits) {
   const RandomCase c = GetParam();
   std::vector<table::TableSpec> specs = {table_spec(0, c.dim, c.optimizer), table_spec(1, 8),
                                          table_spec(2, 3, c.optimizer)};
@@ -226,7 +173,7 @@ TEST_P(EmbeddingWorkerAgainstOracle, GivesTheSameBits) {
 using enum RowOptimizerType;
 INSTANTIATE_TEST_SUITE_P(
     Cases,
-    EmbeddingWorkerAgainstOracle,
+    TableRowsAgainstOracle,
     testing::Values(RandomCase{kSgd, 16, false, 37, 5, 100},
                     RandomCase{kAdagrad, 64, true, 129, 3, 50},
                     RandomCase{kRowwiseAdagrad, 17, true, 20, 8, 1000},
@@ -238,26 +185,25 @@ INSTANTIATE_TEST_SUITE_P(
                     RandomCase{kRowwiseAdagrad, 17, true, 64, 8, 100, FloatType::kFp16},
                     RandomCase{kFtrl, 5, false, 300, 3, 200, FloatType::kBf16}));
 
-TEST(EmbeddingWorker, PlanningWithoutInsertLeavesTablesAsTheyAre) {
+TEST(TableRows, ReadingLeavesTablesAsTheyAre) {
   std::vector<table::TableSpec> specs = {table_spec(0, 4), table_spec(1, 6)};
   specs[1].weights = FloatType::kBf16;
   Training s(specs, {feature(0), feature(1, Pooling::kMean)});
   const data::Batch known = batch_of({{{1}, {2}}, {{1}, {}}});
   s.step(known, 1);
   const data::Batch mixed = batch_of({{{1, 77}, {78}}, {{1, 79, 79}, {80}}});
-  std::vector<std::byte> missing;
-  s.worker->plan_without_insert(mixed, s.plan, missing);
+  s.rows->read(*s.planner, mixed);
   EXPECT_EQ(s.tables[0]->num_rows(), 2);
   EXPECT_EQ(s.tables[1]->num_rows(), 1);
   s.forward(mixed);
   const std::vector<float> without = s.pooled;
-  s.worker->plan(mixed, s.plan);
+  s.plan(mixed);
   s.forward(mixed);
   EXPECT_EQ(without, s.pooled);
   EXPECT_EQ(s.tables[0]->num_rows(), 4);
 }
 
-TEST(EmbeddingWorker, PlansOfLaterBatchesMayBeMadeDuringForwardAndBackward) {
+TEST(TableRows, PlansOfLaterBatchesMayBeMadeDuringForwardAndBackward) {
   const std::vector<table::TableSpec> specs = {table_spec(0, 16), table_spec(1, 8)};
   const std::vector<job::FeatureSpec> features = {feature(0), feature(1),
                                                   feature(0, Pooling::kMean)};
@@ -268,11 +214,13 @@ TEST(EmbeddingWorker, PlansOfLaterBatchesMayBeMadeDuringForwardAndBackward) {
     batches.push_back(random_batch(random, 3, 64, 3, 3000, false));
   }
   Training ahead(specs, features, 2);
-  std::vector<Plan> plans(kSteps);
+  std::vector<std::unique_ptr<BatchRows>> all(kSteps);
+  for (auto& rows : all) rows = ahead.access->make_rows();
   std::atomic<std::int64_t> planned = 0;
   std::thread planner([&] {
     for (std::int64_t i = 0; i < kSteps; ++i) {
-      ahead.worker->plan(batches[static_cast<std::size_t>(i)], plans[static_cast<std::size_t>(i)]);
+      all[static_cast<std::size_t>(i)]->make_plan(*ahead.planner,
+                                                  batches[static_cast<std::size_t>(i)], i + 1);
       planned.store(i + 1);
       planned.notify_one();
     }
@@ -282,17 +230,17 @@ TEST(EmbeddingWorker, PlansOfLaterBatchesMayBeMadeDuringForwardAndBackward) {
     const data::Batch& batch = batches[static_cast<std::size_t>(i)];
     serial.step(batch, i + 1);
     for (std::int64_t seen = planned.load(); seen <= i; seen = planned.load()) planned.wait(seen);
-    std::swap(ahead.plan, plans[static_cast<std::size_t>(i)]);
+    ahead.rows = std::move(all[static_cast<std::size_t>(i)]);
     ahead.forward(batch);
     ASSERT_EQ(ahead.pooled, serial.pooled);
-    ahead.worker->backward(ahead.plan, serial.grad, i + 1);
+    ahead.rows->update(serial.grad, i + 1);
   }
   planner.join();
 }
 
-TEST(EmbeddingWorker, RefusesABatchOfAnotherShape) {
+TEST(TableRows, RefusesABatchOfAnotherShape) {
   Training s({table_spec(0, 4)}, {feature(0), feature(0)});
-  EXPECT_THROW(s.worker->plan(batch_of({{{1}}}), s.plan), Error);
+  EXPECT_THROW(s.plan(batch_of({{{1}}})), Error);
 }
 
 }  // namespace

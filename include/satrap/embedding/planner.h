@@ -11,9 +11,22 @@
 #include "satrap/embedding/feature_layout.h"
 #include "satrap/embedding/plan.h"
 #include "satrap/kernels/sort_unique.h"
-#include "satrap/table/table.h"
+#include "satrap/table/sharding.h"
 
 namespace satrap::embedding {
+
+/// Finds the rows of a plan's keys while they are in a cache.
+class RowFinder {
+ public:
+  virtual ~RowFinder() = default;
+
+  /// Before the first find(): how many keys there will be.
+  virtual void begin(std::int64_t num_unique) = 0;
+
+  /// The keys [first, first + keys.size()) of the plan, ascending, which are all of `table`. Called
+  /// by threads of the pool, at the same time for other keys: no two calls share a partition.
+  virtual void find(TableId table, std::span<const Key> keys, std::int64_t first) = 0;
+};
 
 /// Makes plans. The ids become (key, position) pairs grouped by table; large tables are split into
 /// buckets by the highest bits of the key, so that each bucket is sorted, made unique and looked up
@@ -22,18 +35,14 @@ namespace satrap::embedding {
 /// call at a time.
 class Planner {
  public:
-  /// `tables` may be empty for plan_keys alone.
-  Planner(const FeatureLayout& layout,
-          std::int64_t num_tables,
-          std::vector<table::Table*> tables,
-          ThreadPool& pool);
+  /// `layout` and `pool` outlive it.
+  Planner(const FeatureLayout& layout, ThreadPool& pool);
 
-  void plan(const data::Batch& batch, Plan& plan, std::int64_t step);
-  void plan_keys(const data::Batch& batch, Plan& plan);  // all but the rows
-  void plan_without_insert(const data::Batch& batch, Plan& plan, std::vector<std::byte>& missing);
+  /// `finder`: null if the rows are found by somebody else.
+  void plan(const data::Batch& batch, Plan& plan, RowFinder* finder = nullptr);
 
  private:
-  static constexpr int kMaxBucketBits = table::Table::kPartitionBits;
+  static constexpr int kMaxBucketBits = table::kPartitionBits;
   static constexpr std::size_t kMaxBuckets = std::size_t{1} << kMaxBucketBits;
 
   /// Consecutive rows of one feature: the unit of work on ids.
@@ -50,10 +59,8 @@ class Planner {
     std::span<KeyOccurrence> items, scratch;
     DistinctCounts counts;
     std::int64_t unique_begin, occurrence_begin, range_begin;
-    std::int64_t num_missing;
   };
 
-  void begin_step(std::int64_t step);
   void make_unique(const data::Batch& batch, Plan& plan);
   void make_chunks(const data::Batch& batch);
   std::int64_t num_items(const data::Batch& batch, const Chunk& chunk) const;
@@ -64,7 +71,6 @@ class Planner {
   static void make_update_units(Plan& plan);
 
   const FeatureLayout& layout_;
-  const std::vector<table::Table*> tables_;
   ThreadPool& pool_;
   std::vector<std::vector<std::size_t>> features_of_table_;  // ascending
   std::vector<Chunk> chunks_;                                // by table, feature, row

@@ -1,0 +1,99 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+
+#include "satrap/core/thread_pool.h"
+#include "satrap/data/batch.h"
+#include "satrap/embedding/feature_layout.h"
+#include "satrap/embedding/plan.h"
+#include "satrap/embedding/planner.h"
+
+namespace satrap::embedding {
+
+/// The rows that one batch needs, on their way through a step: planned, requested, waited for,
+/// pooled, updated. Wherever the rows are, the outputs have the same bits. Made by a RowAccess and
+/// reused from step to step without allocating; in the hands of one thread at a time.
+///
+/// With several of one RowAccess: plan() and read() by one thread at a time per planner, plan() and
+/// request() in the order of steps; wait() and pool() in the order of steps; update() in the order
+/// of steps; wait_taken() in the order of updates. These may run beside each other, except where a
+/// RowAccess says otherwise. Loops run on the access's pool; results do not depend on its size.
+class BatchRows {
+ public:
+  virtual ~BatchRows() = default;
+  BatchRows(const BatchRows&) = delete;
+  BatchRows& operator=(const BatchRows&) = delete;
+
+  const Plan& plan() const { return plan_; }
+
+  /// Finds which rows the batch needs for the training of `step`, from 1. The batch may be empty;
+  /// batch.num_features must equal the layout's.
+  virtual void make_plan(Planner& planner, const data::Batch& batch, std::int64_t step) = 0;
+
+  /// Asks for the rows if they are in other processes. Returns at once.
+  virtual void request(std::int64_t step) = 0;
+
+  /// Blocks until the rows are there. Returns v, if their owner tells: they have all updates of
+  /// steps up to v.
+  virtual std::optional<std::int64_t> wait() = 0;
+
+  /// For evaluation: plan, request and wait in one, of the rows as they are now. Creates none: a
+  /// row that is missing is read as it would be created.
+  virtual void read(Planner& planner, const data::Batch& batch) = 0;
+
+  /// Gathers the rows of the batch that was planned or read, and pools them into the input of the
+  /// dense network. Overwrites both outputs. Columns: FeatureLayout; mask: 1 where a sequence has
+  /// an element, 0 where it is padded.
+  void pool(const data::Batch& batch,
+            std::span<float> pooled,       // [num_rows, output_width]
+            std::span<float> mask) const;  // [num_rows, mask_width]
+
+  /// Sums the gradient of each key over its occurrences (order: kernels/sum_order.h), and has its
+  /// table's optimizer applied with the learning rate of `step`.
+  void update(std::span<const float> grad_pooled,  // [num_rows, output_width]
+              std::int64_t step);
+
+  /// Instead of update: the step leaves all rows as they are.
+  virtual void skip(std::int64_t step) = 0;
+
+  /// Blocks until the owner of the rows has the update, and this object may be used again.
+  virtual void wait_taken() = 0;
+
+ protected:
+  /// `layout` and `pool` outlive it.
+  BatchRows(const FeatureLayout& layout, ThreadPool& pool) : layout_(layout), pool_(pool) {}
+
+  /// Where pool() finds the row of each unique key, and its weights in it.
+  struct Addresses {
+    std::span<const std::byte* const> rows;  // [num_unique]
+    std::int64_t weights_offset;             // bytes
+  };
+  virtual Addresses addresses() const = 0;
+  virtual void apply(const float* grad_pooled, std::int64_t step) = 0;
+
+  const FeatureLayout& layout_;
+  ThreadPool& pool_;
+  Plan plan_;
+};
+
+/// The way of a job's batches to their rows and back: tables in this process (TableRows), or
+/// shards (pipeline::ShardRows).
+class RowAccess {
+ public:
+  virtual ~RowAccess() = default;
+
+  /// Columns of the pooled rows; the weights' types are those that pool() reads.
+  virtual const FeatureLayout& layout() const = 0;
+
+  /// What its loops run on; for planners too.
+  virtual ThreadPool& pool() const = 0;
+
+  /// The access must outlive them.
+  virtual std::unique_ptr<BatchRows> make_rows() = 0;
+};
+
+}  // namespace satrap::embedding

@@ -1,0 +1,29 @@
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "satrap/data/batch.h"
+#include "satrap/embedding/planner.h"
+#include "satrap/embedding/row_access.h"
+
+namespace satrap::pipeline {
+
+/// Lookups outside of training: of the rows as they are, without creating any. It may be used while
+/// a driver plans later steps. One thread at a time.
+class RowReader {
+ public:
+  /// `access` outlives it.
+  explicit RowReader(embedding::RowAccess& access);
+
+  void look_up(const data::Batch& batch,
+               std::vector<float>& pooled,  // resized to [num_rows, output_width]
+               std::vector<float>& mask);   // resized to [num_rows, mask_width]
+
+ private:
+  embedding::RowAccess& access_;
+  embedding::Planner planner_;
+  const std::unique_ptr<embedding::BatchRows> rows_;
+};
+
+}  // namespace satrap::pipeline

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "satrap/core/thread_pool.h"
+#include "satrap/embedding/row_access.h"
+#include "satrap/job/feature_spec.h"
+#include "satrap/ps/shard_client.h"
+#include "satrap/table/table_spec.h"
+
+namespace satrap::pipeline {
+
+/// Rows on parameter-server shards. A request sends the keys, waiting receives the weights in the
+/// memory that they are pooled from, an update sums the gradient of each key into the message that
+/// the shards get; they run the optimizer.
+///
+/// Functions of BatchRows may run beside each other, as ShardClient's thread rules say.
+class ShardRows final : public embedding::RowAccess {
+ public:
+  /// `tables[i]` has TableId i. `client` and `pool` outlive it.
+  ShardRows(const std::vector<job::FeatureSpec>& features,
+            const std::vector<table::TableSpec>& tables,
+            ps::ShardClient& client,
+            ThreadPool& pool);
+
+  const embedding::FeatureLayout& layout() const override { return layout_; }
+  ThreadPool& pool() const override { return pool_; }
+  std::unique_ptr<embedding::BatchRows> make_rows() override;
+
+ private:
+  class Rows;
+
+  const embedding::FeatureLayout layout_;
+  std::vector<std::int64_t> dims_;  // [num_tables]
+  ps::ShardClient& client_;
+  ThreadPool& pool_;
+  std::vector<float> scratch_;  // of updates
+};
+
+}  // namespace satrap::pipeline

@@ -1,0 +1,67 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <vector>
+
+#include "satrap/core/stage_timer.h"
+#include "satrap/embedding/planner.h"
+#include "satrap/embedding/row_access.h"
+#include "satrap/pipeline/step_queue.h"
+
+namespace satrap::pipeline {
+
+/// Runs the lookups and updates of the works in a StepQueue over a RowAccess, each with the threads
+/// it needs: SerialDriver decides their order itself, ShardDriver leaves that to the shards.
+class StepDriver {
+ public:
+  struct Options {
+    std::int64_t first_step = 1;
+    std::int64_t staleness = 0;  // τ
+    bool deterministic = false;
+    bool is_async = false;  // shards only: no bound
+    std::int64_t planned_capacity = 4;
+    std::vector<PendingLookup> restored = {};  // of steps first_step, first_step + 1, …
+  };
+
+  virtual ~StepDriver() = default;
+  StepDriver(const StepDriver&) = delete;
+  StepDriver& operator=(const StepDriver&) = delete;
+
+  // Planner thread.
+  void make_plan(Work& work);
+  virtual bool submit(Work* work) = 0;  // blocks while too many wait; false once stopped
+  virtual void close() = 0;             // no more will come
+
+  // Dense thread. Rethrow errors.
+  /// Blocks until all updates of steps <= `step`, of all ranks, are applied.
+  virtual void wait_applied(std::int64_t step) = 0;
+  virtual bool wait_applied_for(std::int64_t step, std::chrono::milliseconds time) = 0;
+
+  /// Ends all waiting, here and at the callers, without applying what is left. Any thread.
+  virtual void stop() = 0;
+
+ protected:
+  /// `queue`, `access` and `timers` outlive it.
+  StepDriver(StepQueue& queue, embedding::RowAccess& access, Options options, StageTimers& timers);
+
+  /// Waits for the rows of the first planned work, pools them and passes the work on. A lookup
+  /// that was restored is taken instead. `version`: what was read, unless the rows tell.
+  void look_up(Work* work, std::int64_t version);
+
+  void update(Work* work);
+
+  const Options options_;
+  StepQueue& queue_;
+  StageTimers& timers_;
+
+ private:
+  bool take_restored(Work& work);
+
+  embedding::RowAccess& access_;
+  embedding::Planner planner_;
+  std::map<std::int64_t, PendingLookup> restored_;  // by step
+};
+
+}  // namespace satrap::pipeline

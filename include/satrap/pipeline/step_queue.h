@@ -1,0 +1,111 @@
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <exception>
+#include <mutex>
+#include <vector>
+
+#include "satrap/pipeline/work.h"
+
+namespace satrap::pipeline {
+
+/// The output of a lookup whose step has not been trained on yet: part of a checkpoint in
+/// deterministic hybrid mode, because it was read from an older state than the checkpoint holds.
+struct PendingLookup {
+  std::int64_t step = 0;
+  std::int64_t read_version = 0;
+  std::vector<float> pooled;
+  std::vector<float> mask;
+};
+
+/// The hand-over of works between the planner, the driver of the embedding rows and the dense
+/// stage. Works go round in the order of their steps:
+///
+///   free → planned → looked up → (trained on) → gradient → retired, and free again
+///
+/// Which lookup or update comes next is the driver's business (StepDriver); nothing here decides.
+/// It holds no more than the works that were given to add_free().
+///
+/// Thread-safe; each function belongs to one side. stop() ends all waiting. fail() does too, and
+/// its error is rethrown to the dense side.
+class StepQueue {
+ public:
+  /// `first_step`: of the first work. `staleness`: the bound τ.
+  StepQueue(std::int64_t first_step, std::int64_t staleness);
+
+  // Planner side.
+  void add_free(Work* work);
+  Work* take_free();  // blocks; nullptr once stopped
+
+  /// Blocks while `capacity` works or more are planned and not passed on. False once stopped.
+  bool wait_for_room(std::int64_t capacity);
+  void add_planned(Work* work);
+  void close_planned();  // no more will come
+
+  // Driver side.
+  struct State {
+    std::int64_t num_planned = 0, num_looked_up = 0, num_gradients = 0;
+    bool is_closed = false;  // no more planned ones will come
+  };
+
+  /// Blocks until ready(State), called under the lock. False once stopped.
+  template <class Ready>
+  bool wait(Ready&& ready) {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return stopped_ || ready(state()); });
+    return !stopped_;
+  }
+
+  /// Block; nullptr once stopped, or if no more will come. The first planned one stays in the queue
+  /// until it is passed on.
+  Work* first_planned();
+  Work* take_gradient();
+
+  void pass_on(Work* work);  // the first planned one: it is looked up
+  void retire(Work* work);   // its update is done, or the rows' owner has it; the work is free
+
+  // Dense side. The wait functions rethrow errors.
+  Work* take_looked_up(const std::atomic<bool>* stop);  // blocks; nullptr: all steps are done
+  void submit_gradient(Work* work);
+  void wait_retired(std::int64_t step);
+  bool wait_retired_until(std::int64_t step, std::chrono::steady_clock::time_point deadline);
+
+  /// The planner has closed, and every work has been retired.
+  bool has_ended() const;
+
+  /// Lookups done for the steps (step, step + τ]; to be called when `step` has been applied, before
+  /// the gradient of step + 1 is submitted. Blocks until they are all done (in deterministic mode
+  /// they are), or the data has ended.
+  std::vector<PendingLookup> pending_lookups(std::int64_t step);
+
+  // Any side.
+  void stop();
+  void fail(std::exception_ptr error);
+  bool is_stopped() const;
+  void wait_stopped_for(std::chrono::milliseconds time);
+
+  /// histogram[s]: number of lookups that read a state s updates older than sync's.
+  std::vector<std::int64_t> staleness_histogram() const;
+
+ private:
+  State state() const {
+    return {std::ssize(planned_), std::ssize(looked_up_), std::ssize(gradients_), closed_};
+  }
+  bool ended() const { return closed_ && last_retired_ == last_planned_; }
+  bool retired(std::int64_t step) const { return stopped_ || last_retired_ >= step; }
+
+  const std::int64_t staleness_;
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<Work*> free_, planned_, looked_up_, gradients_;
+  std::int64_t last_planned_, last_looked_up_, last_retired_;  // steps
+  bool closed_ = false, stopped_ = false;
+  std::exception_ptr error_;
+  std::vector<std::int64_t> histogram_;
+};
+
+}  // namespace satrap::pipeline

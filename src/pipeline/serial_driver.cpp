@@ -1,0 +1,61 @@
+#include "src/pipeline/serial_driver.h"
+
+#include <utility>
+
+#include "satrap/core/thread_name.h"
+
+namespace satrap::pipeline {
+
+SerialDriver::SerialDriver(StepQueue& queue,
+                           embedding::RowAccess& access,
+                           Options options,
+                           StageTimers& timers)
+    : StepDriver(queue, access, std::move(options), timers),
+      order_({.staleness = options_.staleness,
+              .deterministic = options_.deterministic,
+              .first_step = options_.first_step}) {
+  thread_ = std::thread([this] {
+    set_thread_name("embedding");
+    try {
+      run();
+    } catch (...) {
+      queue_.fail(std::current_exception());
+    }
+  });
+}
+
+SerialDriver::~SerialDriver() {
+  queue_.stop();
+  thread_.join();
+}
+
+bool SerialDriver::submit(Work* work) {
+  // One more than wait may be in the hands of the thread.
+  if (!queue_.wait_for_room(options_.planned_capacity + 1)) return false;
+  queue_.add_planned(work);
+  return true;
+}
+
+void SerialDriver::run() {
+  auto action = SerialOrder::Action::kWait;
+  const auto is_decided = [&](const StepQueue::State& queue) {
+    action = order_.next(queue);
+    return action != SerialOrder::Action::kWait;
+  };
+  while (queue_.wait(is_decided) && action != SerialOrder::Action::kEnd) {
+    if (action == SerialOrder::Action::kLookUp) {
+      Work* work = queue_.first_planned();
+      if (work == nullptr) return;  // stopped since
+      look_up(work, order_.applied());
+      order_.note_looked_up();
+    } else {
+      Work* work = queue_.take_gradient();
+      if (work == nullptr) return;
+      update(work);
+      order_.note_updated();
+      queue_.retire(work);
+    }
+  }
+}
+
+}  // namespace satrap::pipeline

@@ -1,0 +1,120 @@
+#include "src/pipeline/shard_driver.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "satrap/core/error.h"
+#include "satrap/core/thread_name.h"
+#include "satrap/pipeline/stages.h"
+
+namespace satrap::pipeline {
+
+ShardDriver::ShardDriver(StepQueue& queue,
+                         embedding::RowAccess& access,
+                         ps::ShardClient& client,
+                         Options options,
+                         StageTimers& timers)
+    : StepDriver(queue, access, std::move(options), timers),
+      client_(client),
+      last_requested_(options_.first_step - 1),
+      last_pushed_(options_.first_step - 1),
+      pushed_(static_cast<std::size_t>(options_.planned_capacity + options_.staleness + 1)) {
+  lookups_ = start("embedding", &ShardDriver::look_up_planned);
+  pushes_ = start("push", &ShardDriver::push_gradients);
+  answers_ = start("pushed", &ShardDriver::wait_pushed);
+}
+
+ShardDriver::~ShardDriver() {
+  ShardDriver::stop();
+  lookups_.join();
+  pushes_.join();
+  answers_.join();
+}
+
+std::thread ShardDriver::start(const char* name, void (ShardDriver::*loop)()) {
+  return std::thread([this, name, loop] {
+    set_thread_name(name);
+    try {
+      (this->*loop)();
+    } catch (...) {
+      queue_.fail(std::current_exception());
+    }
+  });
+}
+
+void ShardDriver::stop() {
+  const bool has_ended = queue_.has_ended();
+  queue_.stop();
+  if (!has_ended) client_.stop();
+}
+
+// ------------------------------------------------------------------------------ planner thread
+
+bool ShardDriver::submit(Work* work) {
+  const std::int64_t capacity = options_.planned_capacity + options_.staleness;
+  if (!queue_.wait_for_room(std::min(capacity, client_.max_pulls()))) return false;
+  work->rows->request(work->step);
+  last_requested_ = work->step;
+  queue_.add_planned(work);
+  return true;
+}
+
+void ShardDriver::close() {
+  client_.end_pulls(last_requested_);
+  queue_.close_planned();
+}
+
+// -------------------------------------------------------------------------------- dense thread
+
+void ShardDriver::wait_applied(std::int64_t step) {
+  queue_.wait_retired(step);
+  if (!queue_.is_stopped()) client_.wait_applied(step);
+}
+
+bool ShardDriver::wait_applied_for(std::int64_t step, std::chrono::milliseconds time) {
+  constexpr std::chrono::milliseconds kPoll(10);  // shards do not tell us by themselves
+  const auto deadline = std::chrono::steady_clock::now() + time;
+  if (!queue_.wait_retired_until(step, deadline)) return false;
+  while (!queue_.is_stopped()) {
+    const std::vector<ps::ShardStats> shards = client_.stats();
+    const auto is_there = [&](const ps::ShardStats& shard) { return shard.applied_step >= step; };
+    if (std::ranges::all_of(shards, is_there)) return true;
+    if (std::chrono::steady_clock::now() >= deadline) return false;
+    queue_.wait_stopped_for(kPoll);
+  }
+  queue_.wait_retired(step);  // rethrows what has stopped it
+  return true;
+}
+
+// ---------------------------------------------------------------------------------- the threads
+
+void ShardDriver::look_up_planned() {
+  while (Work* work = queue_.first_planned()) look_up(work, 0);
+}
+
+void ShardDriver::push_gradients() {
+  try {
+    while (Work* work = queue_.take_gradient()) {
+      SATRAP_CHECK(work->step == last_pushed_ + 1, "push of step ", work->step, " after step ",
+                   last_pushed_);
+      update(work);
+      last_pushed_ = work->step;
+      pushed_.push(work);
+    }
+  } catch (...) {
+    queue_.fail(std::current_exception());
+  }
+  pushed_.close();
+}
+
+void ShardDriver::wait_pushed() {
+  while (const auto work = pushed_.pop()) {
+    {
+      const ScopedStage timer(timers_, kStagePush);
+      (*work)->rows->wait_taken();
+    }
+    queue_.retire(*work);
+  }
+}
+
+}  // namespace satrap::pipeline

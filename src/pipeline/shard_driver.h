@@ -1,0 +1,45 @@
+#pragma once
+
+#include <cstdint>
+#include <thread>
+
+#include "satrap/core/bounded_queue.h"
+#include "satrap/pipeline/step_driver.h"
+#include "satrap/ps/shard_client.h"
+
+namespace satrap::pipeline {
+
+/// For rows on parameter-server shards, which enforce the order of lookups and updates: a step's
+/// rows are requested as soon as it is planned, and the shards answer when the mode lets them; its
+/// gradients are pushed in the background. Three threads: "embedding" waits for rows and pools
+/// them, "push" sums gradients by key and sends them, "pushed" waits until the shards have them.
+class ShardDriver final : public StepDriver {
+ public:
+  /// `access` goes by `client`.
+  ShardDriver(StepQueue& queue,
+              embedding::RowAccess& access,
+              ps::ShardClient& client,
+              Options options,
+              StageTimers& timers);
+  ~ShardDriver() override;  // stops, closes the client and joins
+
+  bool submit(Work* work) override;
+  void close() override;
+  void wait_applied(std::int64_t step) override;
+  bool wait_applied_for(std::int64_t step, std::chrono::milliseconds time) override;
+  void stop() override;
+
+ private:
+  std::thread start(const char* name, void (ShardDriver::*loop)());
+  void look_up_planned();
+  void push_gradients();
+  void wait_pushed();
+
+  ps::ShardClient& client_;
+  std::int64_t last_requested_;  // step, of the planner thread
+  std::int64_t last_pushed_;     // step, of the push thread
+  BoundedQueue<Work*> pushed_;   // not taken by the shards yet
+  std::thread lookups_, pushes_, answers_;
+};
+
+}  // namespace satrap::pipeline

@@ -1,0 +1,182 @@
+#include "satrap/pipeline/step_queue.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "satrap/core/error.h"
+
+namespace satrap::pipeline {
+namespace {
+
+/// The front of a queue, taken out; nullptr if it is empty.
+Work* take(std::deque<Work*>& queue) {
+  if (queue.empty()) return nullptr;
+  Work* work = queue.front();
+  queue.pop_front();
+  return work;
+}
+
+}  // namespace
+
+StepQueue::StepQueue(std::int64_t first_step, std::int64_t staleness)
+    : staleness_(staleness),
+      last_planned_(first_step - 1),
+      last_looked_up_(first_step - 1),
+      last_retired_(first_step - 1),
+      histogram_(static_cast<std::size_t>(staleness + 1), 0) {}
+
+// ------------------------------------------------------------------------------- planner side
+
+void StepQueue::add_free(Work* work) {
+  std::lock_guard lock(mutex_);
+  free_.push_back(work);
+  changed_.notify_all();
+}
+
+Work* StepQueue::take_free() {
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [&] { return stopped_ || !free_.empty(); });
+  return stopped_ ? nullptr : take(free_);
+}
+
+bool StepQueue::wait_for_room(std::int64_t capacity) {
+  return wait([&](const State& state) { return state.num_planned < capacity; });
+}
+
+void StepQueue::add_planned(Work* work) {
+  std::lock_guard lock(mutex_);
+  SATRAP_CHECK(work->step == last_planned_ + 1, "step ", work->step, " is planned after step ",
+               last_planned_);
+  last_planned_ = work->step;
+  planned_.push_back(work);
+  changed_.notify_all();
+}
+
+void StepQueue::close_planned() {
+  std::lock_guard lock(mutex_);
+  closed_ = true;
+  changed_.notify_all();
+}
+
+// -------------------------------------------------------------------------------- driver side
+
+Work* StepQueue::first_planned() {
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [&] { return stopped_ || closed_ || !planned_.empty(); });
+  return stopped_ || planned_.empty() ? nullptr : planned_.front();
+}
+
+Work* StepQueue::take_gradient() {
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [&] { return stopped_ || ended() || !gradients_.empty(); });
+  return stopped_ ? nullptr : take(gradients_);
+}
+
+void StepQueue::pass_on(Work* work) {
+  const std::int64_t staleness = std::max<std::int64_t>(0, work->step - 1 - work->read_version);
+  std::lock_guard lock(mutex_);
+  SATRAP_CHECK(!planned_.empty() && planned_.front() == work, "step ", work->step,
+               " is looked up out of order");
+  planned_.pop_front();
+  last_looked_up_ = work->step;
+  looked_up_.push_back(work);
+  // Beyond the bound: async only.
+  histogram_.resize(std::max(histogram_.size(), static_cast<std::size_t>(staleness + 1)));
+  ++histogram_[static_cast<std::size_t>(staleness)];
+  changed_.notify_all();
+}
+
+void StepQueue::retire(Work* work) {
+  std::lock_guard lock(mutex_);
+  SATRAP_CHECK(work->step == last_retired_ + 1, "step ", work->step, " is retired after step ",
+               last_retired_);
+  last_retired_ = work->step;
+  free_.push_back(work);
+  changed_.notify_all();
+}
+
+// --------------------------------------------------------------------------------- dense side
+
+Work* StepQueue::take_looked_up(const std::atomic<bool>* stop) {
+  constexpr std::chrono::milliseconds kPoll(50);  // a signal cannot notify
+  std::unique_lock lock(mutex_);
+  const auto ready = [&] { return stopped_ || ended() || !looked_up_.empty(); };
+  while (!changed_.wait_for(lock, kPoll, ready)) {
+    if (stop != nullptr && stop->load()) return nullptr;
+  }
+  if (error_) std::rethrow_exception(error_);
+  if (stopped_) return nullptr;
+  changed_.notify_all();
+  return take(looked_up_);
+}
+
+void StepQueue::submit_gradient(Work* work) {
+  std::lock_guard lock(mutex_);
+  gradients_.push_back(work);
+  changed_.notify_all();
+}
+
+void StepQueue::wait_retired(std::int64_t step) {
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [&] { return retired(step); });
+  if (error_) std::rethrow_exception(error_);
+}
+
+bool StepQueue::wait_retired_until(std::int64_t step,
+                                   std::chrono::steady_clock::time_point deadline) {
+  std::unique_lock lock(mutex_);
+  const bool is_retired = changed_.wait_until(lock, deadline, [&] { return retired(step); });
+  if (error_) std::rethrow_exception(error_);
+  return is_retired;
+}
+
+bool StepQueue::has_ended() const {
+  std::lock_guard lock(mutex_);
+  return ended();
+}
+
+std::vector<PendingLookup> StepQueue::pending_lookups(std::int64_t step) {
+  const std::int64_t last = step + staleness_;
+  std::unique_lock lock(mutex_);
+  changed_.wait(
+      lock, [&] { return stopped_ || last_looked_up_ >= last || (closed_ && planned_.empty()); });
+  if (error_) std::rethrow_exception(error_);
+  std::vector<PendingLookup> pending;
+  for (const Work* work : looked_up_) {
+    if (work->step <= step || work->step > last) continue;
+    pending.push_back({work->step, work->read_version, work->pooled, work->mask});
+  }
+  return pending;
+}
+
+// ----------------------------------------------------------------------------------- any side
+
+void StepQueue::stop() {
+  std::lock_guard lock(mutex_);
+  stopped_ = true;
+  changed_.notify_all();
+}
+
+void StepQueue::fail(std::exception_ptr error) {
+  std::lock_guard lock(mutex_);
+  if (!error_) error_ = std::move(error);
+  stopped_ = true;
+  changed_.notify_all();
+}
+
+bool StepQueue::is_stopped() const {
+  std::lock_guard lock(mutex_);
+  return stopped_;
+}
+
+void StepQueue::wait_stopped_for(std::chrono::milliseconds time) {
+  std::unique_lock lock(mutex_);
+  changed_.wait_for(lock, time, [&] { return stopped_; });
+}
+
+std::vector<std::int64_t> StepQueue::staleness_histogram() const {
+  std::lock_guard lock(mutex_);
+  return histogram_;
+}
+
+}  // namespace satrap::pipeline

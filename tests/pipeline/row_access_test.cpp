@@ -1,0 +1,308 @@
+// What every RowAccess promises, over tables of this process and over shards.
+
+#include "satrap/embedding/row_access.h"
+
+#include <functional>
+#include <limits>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "satrap/core/error.h"
+#include "satrap/embedding/table_rows.h"
+#include "satrap/net/file_store.h"
+#include "satrap/pipeline/shard_rows.h"
+#include "satrap/ps/shard_server.h"
+#include "tests/embedding/embedding_oracle.h"
+#include "tests/embedding/random_bags.h"
+#include "tests/support/temporary_directory.h"
+
+namespace satrap::pipeline {
+namespace {
+
+using embedding::BatchRows;
+using embedding::kTablesSeed;
+
+constexpr std::int64_t kThreads = 3;
+
+/// Some rows and the access to them.
+class Place {
+ public:
+  virtual ~Place() = default;
+  virtual embedding::RowAccess& access() = 0;
+  virtual void wait_applied(std::int64_t step) = 0;
+  virtual std::int64_t num_rows() = 0;
+};
+
+class InTables final : public Place {
+ public:
+  InTables(const std::vector<job::FeatureSpec>& features,
+           const std::vector<table::TableSpec>& specs) {
+    std::vector<table::Table*> pointers;
+    for (const table::TableSpec& spec : specs) {
+      tables_.push_back(std::make_unique<table::Table>(spec, kTablesSeed));
+      pointers.push_back(tables_.back().get());
+    }
+    access_ = std::make_unique<embedding::TableRows>(features, pointers, pool_);
+  }
+  embedding::RowAccess& access() override { return *access_; }
+  void wait_applied(std::int64_t) override {}
+  std::int64_t num_rows() override {
+    std::int64_t sum = 0;
+    for (const auto& table : tables_) sum += table->num_rows();
+    return sum;
+  }
+
+ private:
+  ThreadPool pool_{kThreads};
+  std::vector<std::unique_ptr<table::Table>> tables_;
+  std::unique_ptr<embedding::TableRows> access_;
+};
+
+class OnShards final : public Place {
+ public:
+  OnShards(std::int64_t num_shards,
+           const std::vector<job::FeatureSpec>& features,
+           const std::vector<table::TableSpec>& specs)
+      : store_(std::make_shared<net::FileStore>(folder_.path() + "/store")) {
+    for (std::int64_t s = 0; s < num_shards; ++s) {
+      servers_.push_back(std::make_unique<ps::ShardServer>(
+          server_end_, *store_, specs, kTablesSeed,
+          ps::ShardServerOptions{.shard = s, .num_shards = num_shards}));
+    }
+    client_ = std::make_unique<ps::ShardClient>(
+        client_end_, store_, specs, kTablesSeed,
+        ps::ShardClient::Options{.num_shards = num_shards, .timeout_ms = 60'000});
+    client_->begin({.session = 5, .num_ranks = 1, .staleness = 1});
+    access_ = std::make_unique<ShardRows>(features, specs, *client_, pool_);
+  }
+  embedding::RowAccess& access() override { return *access_; }
+  void wait_applied(std::int64_t step) override { client_->wait_applied(step); }
+  std::int64_t num_rows() override {
+    std::int64_t sum = 0;
+    for (const ps::ShardStats& shard : client_->stats()) sum += shard.rows;
+    return sum;
+  }
+
+ private:
+  static net::EndpointOptions options() {
+    net::EndpointOptions options;
+    options.token = "secret";
+    return options;
+  }
+
+  const TemporaryDirectory folder_;
+  ThreadPool pool_{kThreads};
+  std::shared_ptr<net::FileStore> store_;
+  net::Endpoint server_end_{options()}, client_end_{options()};
+  std::vector<std::unique_ptr<ps::ShardServer>> servers_;
+  std::unique_ptr<ps::ShardClient> client_;
+  std::unique_ptr<ShardRows> access_;
+};
+
+/// Tables that differ in everything, and features of every pooling.
+std::vector<table::TableSpec> specs() {
+  std::vector<table::TableSpec> specs = {embedding::table_spec(0, 16),
+                                         embedding::table_spec(1, 8, RowOptimizerType::kAdam),
+                                         embedding::table_spec(2, 3, RowOptimizerType::kFtrl)};
+  specs[0].init = {.type = table::InitType::kNormal, .scale = 0.1F};
+  specs[0].schedule.warmup_steps = 3;
+  specs[1].optimizer.weight_decay = 0.01F;
+  return specs;
+}
+
+std::vector<job::FeatureSpec> features() {
+  using embedding::feature;
+  return {feature(0, Pooling::kSum), feature(1, Pooling::kMean), feature(0, Pooling::kSequence, 4),
+          feature(2, Pooling::kSqrtN), feature(2, Pooling::kSequence, 1)};
+}
+
+class RowAccessContract : public testing::TestWithParam<int> {
+ protected:
+  RowAccessContract() : oracle_tables_(make_tables()), oracle_(features(), pointers()) {
+    if (GetParam() == 0) {
+      place_ = std::make_unique<InTables>(features(), specs());
+    } else {
+      place_ = std::make_unique<OnShards>(GetParam(), features(), specs());
+    }
+    planner_ = std::make_unique<embedding::Planner>(access().layout(), access().pool());
+  }
+
+  embedding::RowAccess& access() { return place_->access(); }
+
+  data::Batch batch(std::int64_t num_rows) {
+    return embedding::random_batch(random_, std::ssize(features()), num_rows, 5, 300, true);
+  }
+
+  struct Lookup {
+    std::vector<float> pooled, mask;
+    bool operator==(const Lookup&) const = default;
+  };
+
+  Lookup pool(const BatchRows& rows, const data::Batch& batch) {
+    constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+    const embedding::FeatureLayout& layout = access().layout();
+    Lookup out;
+    out.pooled.assign(static_cast<std::size_t>(batch.num_rows * layout.output_width), kNan);
+    out.mask.assign(static_cast<std::size_t>(batch.num_rows * layout.mask_width), kNan);
+    rows.pool(batch, out.pooled, out.mask);
+    return out;
+  }
+
+  Lookup expected(const data::Batch& batch) {
+    return {oracle_.forward(batch), oracle_.mask(batch)};
+  }
+
+  Lookup read(const data::Batch& batch) {
+    if (!reader_) reader_ = access().make_rows();
+    reader_->read(*planner_, batch);
+    return pool(*reader_, batch);
+  }
+
+  std::vector<float> gradient(std::size_t size) {
+    std::vector<float> values(size);
+    for (float& value : values) value = std::uniform_real_distribution(-1.0F, 1.0F)(random_);
+    return values;
+  }
+
+  void request(BatchRows& rows, const data::Batch& batch, std::int64_t step) {
+    rows.make_plan(*planner_, batch, step);
+    rows.request(step);
+  }
+
+  /// Lookup and update of a step, both compared with the definition.
+  void train(BatchRows& rows, const data::Batch& batch, std::int64_t step) {
+    request(rows, batch, step);
+    rows.wait();
+    const Lookup found = pool(rows, batch);
+    ASSERT_EQ(found, expected(batch)) << "step " << step;
+    const std::vector<float> grad = gradient(found.pooled.size());
+    rows.update(grad, step);
+    rows.wait_taken();
+    place_->wait_applied(step);
+    oracle_.backward(batch, grad, step);
+  }
+
+  std::unique_ptr<Place> place_;
+  std::mt19937_64 random_{17};
+
+ private:
+  static std::vector<std::unique_ptr<table::Table>> make_tables() {
+    std::vector<std::unique_ptr<table::Table>> tables;
+    for (const table::TableSpec& spec : specs()) {
+      tables.push_back(std::make_unique<table::Table>(spec, kTablesSeed));
+    }
+    return tables;
+  }
+  std::vector<table::Table*> pointers() {
+    std::vector<table::Table*> pointers;
+    for (const auto& table : oracle_tables_) pointers.push_back(table.get());
+    return pointers;
+  }
+
+  const std::vector<std::unique_ptr<table::Table>> oracle_tables_;
+
+ protected:
+  embedding::EmbeddingOracle oracle_;
+  std::unique_ptr<embedding::Planner> planner_;
+  std::unique_ptr<BatchRows> reader_;
+};
+
+INSTANTIATE_TEST_SUITE_P(Places,
+                         RowAccessContract,
+                         testing::Values(0, 1, 3),
+                         [](const testing::TestParamInfo<int>& place) {
+                           return place.param == 0 ? std::string("Tables")
+                                                  : concat("Shards", place.param);
+                         });
+
+TEST_P(RowAccessContract, TrainsAsTheDefinitionBitForBit) {
+  const auto rows = access().make_rows();
+  for (std::int64_t step = 1; step <= 8; ++step) train(*rows, batch(1 + 37 * (step % 3)), step);
+  const data::Batch other = batch(200);
+  EXPECT_EQ(read(other), expected(other));
+}
+
+TEST_P(RowAccessContract, BatchesAreRequestedAheadOfEarlierUpdates) {
+  const auto first = access().make_rows(), second = access().make_rows();
+  const data::Batch batches[] = {batch(50), batch(60)};
+  request(*first, batches[0], 1);
+  request(*second, batches[1], 2);  // the bound is 1
+  first->wait();
+  second->wait();
+  EXPECT_EQ(pool(*first, batches[0]), expected(batches[0]));
+  EXPECT_EQ(pool(*second, batches[1]), expected(batches[1]));  // both of E_0
+  std::int64_t step = 0;
+  for (BatchRows* rows : {first.get(), second.get()}) {
+    const data::Batch& of = batches[step++];
+    const std::vector<float> grad =
+        gradient(static_cast<std::size_t>(of.num_rows * access().layout().output_width));
+    rows->update(grad, step);
+    oracle_.backward(of, grad, step);
+  }
+  first->wait_taken();
+  second->wait_taken();
+  place_->wait_applied(2);
+  for (const data::Batch& of : batches) EXPECT_EQ(read(of), expected(of));
+}
+
+TEST_P(RowAccessContract, ReadingCreatesNothingAndReadsWhatWouldBeCreated) {
+  const auto rows = access().make_rows();
+  train(*rows, batch(20), 1);
+  const std::int64_t before = place_->num_rows();
+  EXPECT_GT(before, 0);
+  const data::Batch other = batch(100);
+  const Lookup found = read(other);
+  EXPECT_EQ(place_->num_rows(), before);
+  EXPECT_EQ(found, expected(other));
+  train(*rows, other, 2);
+  EXPECT_GT(place_->num_rows(), before);
+}
+
+TEST_P(RowAccessContract, ASkippedStepChangesNoRow) {
+  const auto rows = access().make_rows();
+  const data::Batch known = batch(30);
+  train(*rows, known, 1);
+  request(*rows, known, 2);
+  rows->wait();
+  const Lookup found = pool(*rows, known);
+  rows->skip(2);
+  rows->wait_taken();
+  place_->wait_applied(2);
+  EXPECT_EQ(read(known), found);
+  train(*rows, known, 3);
+}
+
+TEST_P(RowAccessContract, AnEmptyBatchIsAStepLikeAnyOther) {
+  const auto rows = access().make_rows();
+  train(*rows, batch(0), 1);
+  train(*rows,
+        embedding::batch_of(
+            std::vector<std::vector<std::vector<std::uint64_t>>>(features().size(), {{}, {}})),
+        2);
+  EXPECT_EQ(rows->plan().num_unique(), 0);
+  EXPECT_EQ(place_->num_rows(), 0);
+  train(*rows, batch(10), 3);
+}
+
+TEST_P(RowAccessContract, WhatDoesNotFitThePlanIsRefused) {
+  const auto rows = access().make_rows();
+  EXPECT_THROW(rows->make_plan(*planner_, embedding::batch_of({{{1}}}), 1), Error);
+  const data::Batch planned = batch(10);
+  request(*rows, planned, 1);
+  rows->wait();
+  const Lookup found = pool(*rows, planned);
+  std::vector<float> pooled = found.pooled, mask = found.mask;
+  EXPECT_THROW(rows->pool(batch(11), pooled, mask), Error);
+  EXPECT_THROW(rows->pool(planned, std::span(pooled).subspan(1), mask), Error);
+  EXPECT_THROW(rows->pool(planned, pooled, std::span(mask).subspan(1)), Error);
+  EXPECT_THROW(rows->update(std::span(pooled).subspan(1), 1), Error);
+  EXPECT_THROW(rows->update(pooled, 0), Error);
+  EXPECT_EQ(pool(*rows, planned), found);  // and nothing has changed
+}
+
+}  // namespace
+}  // namespace satrap::pipeline
