@@ -31,14 +31,6 @@ void gather(const RowLayout& layout, std::span<const table::RowPointer> rows, fl
   });
 }
 
-/// The rows [begin, end) of an ascending list that belong to the partition of row `begin`.
-std::size_t end_of_partition(std::span<const Key> keys, std::size_t begin, std::int64_t shards) {
-  const std::int64_t partition = table::partition_of(keys[begin], shards);
-  std::size_t end = begin + 1;
-  while (end < keys.size() && table::partition_of(keys[end], shards) == partition) ++end;
-  return end;
-}
-
 }  // namespace
 
 void RowWork::read(table::Table& table,
@@ -89,56 +81,13 @@ void RowWork::look_up(const table::Table& table,
   }
 }
 
-void RowWork::fetch(table::Table& table,
-                    std::int64_t step,
-                    std::span<const Key> keys,
-                    std::byte* out) {
-  const std::int64_t bytes = table.row_bytes();
-  found_.resize(kRowsPerBlock);
-  for (std::size_t begin = 0; begin < keys.size(); begin += kRowsPerBlock) {
-    const std::size_t size = std::min(kRowsPerBlock, keys.size() - begin);
-    table.find_or_insert(keys.subspan(begin, size), std::span(found_).first(size), step);
-    for (std::size_t i = 0; i < size; ++i, out += bytes) {
-      if (i + kAhead < size) prefetch_read(found_[i + kAhead], bytes);
-      std::memcpy(out, found_[i], index(bytes));
-    }
-  }
-}
-
-std::int64_t RowWork::put(table::Table& table,
-                          std::int64_t num_shards,
-                          std::int64_t step,
-                          std::span<const Key> keys,
-                          const std::byte* rows) {
-  std::int64_t highest = 0;
-  const std::int64_t row_bytes = table.row_bytes();
-  found_.resize(kRowsPerBlock);
-  whole_.resize(kRowsPerBlock);
-  for (std::size_t begin = 0; begin < keys.size();) {
-    const auto ahead = keys.first(std::min(keys.size(), begin + kRowsPerBlock));
-    const std::size_t end = end_of_partition(ahead, begin, num_shards);
-    const auto block = std::span(found_).first(end - begin);
-    table.find_or_insert(keys.subspan(begin, end - begin), block, step);
-    for (std::size_t i = 0; i < block.size(); ++i, rows += row_bytes) {
-      RowHeader header;
-      std::memcpy(&header, rows, sizeof(header));
-      highest = std::max<std::int64_t>(highest, header.last_step);
-      whole_[i] = rows;
-    }
-    table.replace_partition(table::partition_of(keys[begin], num_shards), block,
-                            std::span(whole_).first(block.size()));
-    begin = end;
-  }
-  return highest;
-}
-
 void RowWork::skip(table::Table& table,
                    std::int64_t num_shards,
                    std::span<const Key> keys,
                    std::span<const table::RowPointer> rows,
                    std::int64_t mark) {
   for (std::size_t begin = 0; begin < keys.size();) {
-    const std::size_t end = end_of_partition(keys, begin, num_shards);
+    const std::size_t end = table::end_of_partition(keys, begin, num_shards);
     table.skip_partition(table::partition_of(keys[begin], num_shards), mark,
                          rows.subspan(begin, end - begin));
     begin = end;
@@ -162,7 +111,7 @@ void update_rows(table::Table& table,
   const std::int64_t row_bytes = table.row_bytes();
   const auto rows = gradients.rows;
   for (std::size_t begin = 0; begin < rows.size();) {
-    const std::size_t end = end_of_partition(gradients.keys, begin, num_shards);
+    const std::size_t end = table::end_of_partition(gradients.keys, begin, num_shards);
     const std::int64_t partition = table::partition_of(gradients.keys[begin], num_shards);
     table.update_partition(partition, mark, rows.subspan(begin, end - begin),
                            [&](std::int64_t i, table::RowPointer row) {

@@ -31,20 +31,6 @@ class RowWork {
                FloatType encoding,
                std::byte* out);
 
-  /// Finds or creates the rows of `keys`, ascending, and copies all of them.
-  void fetch(table::Table& table,
-             std::int64_t step,
-             std::span<const Key> keys,  // [n]
-             std::byte* out);            // [n, row_bytes] out
-
-  /// Finds or creates the rows of `keys`, ascending, and replaces them by `rows`. Returns the
-  /// highest of their last steps.
-  std::int64_t put(table::Table& table,
-                   std::int64_t num_shards,
-                   std::int64_t step,
-                   std::span<const Key> keys,  // [n]
-                   const std::byte* rows);     // [n, row_bytes]
-
   /// The rows that a step has asked for stay as they are.
   void skip(table::Table& table,
             std::int64_t num_shards,
@@ -62,7 +48,6 @@ class RowWork {
 
  private:
   std::vector<table::RowPointer> found_;
-  std::vector<const std::byte*> whole_;  // rows of a put
   std::vector<std::byte> missing_;
   std::vector<float> floats_;  // weights of one block, or of the row that is updated
   GradientMerge merge_;

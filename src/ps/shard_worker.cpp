@@ -216,15 +216,20 @@ void ShardWorker::work_on_rows(RowRequest& request) {
               table, keys, request.encoding,
               request.reply.data() + sizeof(ReplyPrefix) + bytes_of(request.encoding) * value);
           break;
-        case kFetch:
-          rows_.fetch(table, next_step, keys,
-                      request.reply.data() + sizeof(ReplyPrefix) + value * kFloatBytes);
+        case kFetch: {
+          std::byte* const to = request.reply.data() + sizeof(ReplyPrefix) + value * kFloatBytes;
+          whole_rows_.fetch(table, next_step, keys,
+                            [&](std::size_t i) { return to + i * index(table.row_bytes()); });
           break;
-        case kPut:
-          highest_mark_ =
-              std::max(highest_mark_, rows_.put(table, job_->layout.num_shards, next_step, keys,
-                                                request.rows + value * kFloatBytes));
+        }
+        case kPut: {
+          const std::byte* const from = request.rows + value * kFloatBytes;
+          const std::int64_t last =
+              whole_rows_.put(table, job_->layout.num_shards, next_step, keys,
+                              [&](std::size_t i) { return from + i * index(table.row_bytes()); });
+          highest_mark_ = std::max(highest_mark_, last);
           break;
+        }
       }
     }
   } catch (const std::exception& error) {

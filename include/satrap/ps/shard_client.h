@@ -14,6 +14,7 @@
 #include "satrap/net/store.h"
 #include "satrap/ps/shard_job.h"
 #include "satrap/table/row.h"
+#include "satrap/table/row_store.h"
 #include "satrap/table/table_spec.h"
 
 namespace satrap::ps {
@@ -70,7 +71,7 @@ class DenseExchange {
 /// Thread rules: pull(), wait() and lookup() from one thread each; prepare_push() and push() from
 /// one other thread, wait_pushed() from one; the rest from any. pull() and push() use connections
 /// of their own, so that pulls which the bound makes wait never hold up a push.
-class ShardClient {
+class ShardClient final : public table::RowStore {
  public:
   struct Options {
     std::int64_t rank = 0;
@@ -93,7 +94,7 @@ class ShardClient {
               const std::vector<table::TableSpec>& tables,
               std::uint64_t seed,
               Options options);
-  ~ShardClient();
+  ~ShardClient() override;
 
   /// Rank 0, once, before any rank pulls: every shard forgets what it had and takes the job's rows.
   /// Blocks until all have.
@@ -136,25 +137,13 @@ class ShardClient {
   /// would be.
   void lookup(std::span<const Key> keys, StepRows& rows);
 
-  /// Whole rows, for caches: RowLayout::row_bytes of the key's table each. `keys` ascend and are
-  /// unique; they may be empty. A request has at most ShardServerOptions::max_request_bytes per
-  /// shard. Both block until all shards have answered and stand in no order with steps that are
-  /// under way. Always fp32.
-
-  /// Reads the rows of `keys` as they are now; missing ones are created. After an error what is
-  /// in `rows` is worth nothing.
-  void fetch(std::span<const Key> keys,          // [n]
-             std::span<std::byte* const> rows);  // [n]: [bytes of a row] out
-
-  /// Replaces the rows of `keys`, headers included; missing ones are created. Each row has its own
-  /// key in its header, and tells there when it was updated and how often: what a cache has done to
-  /// a row is as if it had been done here. The rows are in all snapshots that begin after the put
-  /// (but for rows that never were updated), and in none that has begun. `step`, from 1 to
-  /// kMaxStep, is the one that puts. A put is applied once, however often its connection breaks.
-  /// After an error some shards may have taken it.
+  /// RowStore: whole rows, as they are, whatever the encoding. A request has at most
+  /// ShardServerOptions::max_request_bytes per shard. A put is applied once, however often its
+  /// connection breaks.
+  void fetch(std::span<const Key> keys, std::span<std::byte* const> rows) override;
   void put(std::int64_t step,
-           std::span<const Key> keys,                // [n]
-           std::span<const std::byte* const> rows);  // [n]: [bytes of a row]
+           std::span<const Key> keys,
+           std::span<const std::byte* const> rows) override;
 
   /// A consistent copy of the rows as of `step`, which must have been applied and no later one:
   /// taken by begin_snapshot, in milliseconds; written to `directory`, on a file system that all

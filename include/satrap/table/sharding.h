@@ -1,6 +1,8 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "satrap/core/ids.h"
 
@@ -35,6 +37,17 @@ inline std::int64_t partition_at(std::uint64_t position) {
 /// Ascends with the key, among those of one table and shard.
 inline std::int64_t partition_of(Key key, std::int64_t num_shards = 1) {
   return partition_at(position_in_shard(key, num_shards));
+}
+
+/// The keys [begin, end) of an ascending list of one table's keys that belong to the partition of
+/// key `begin`.
+inline std::size_t end_of_partition(std::span<const Key> keys,
+                                    std::size_t begin,
+                                    std::int64_t num_shards = 1) {
+  const std::int64_t partition = partition_of(keys[begin], num_shards);
+  std::size_t end = begin + 1;
+  while (end < keys.size() && partition_of(keys[end], num_shards) == partition) ++end;
+  return end;
 }
 
 }  // namespace satrap::table
