@@ -68,10 +68,10 @@ class GlooCommunicator final : public Communicator {
 
   void broadcast(std::span<std::byte> bytes, std::int64_t root, Deadline deadline) override {
     SATRAP_CHECK(root >= 0 && root < size_, "broadcast from rank ", root, " of ", size_);
-    Transfers transfers(*this, next_slot_++);
     // Gloo tells a receiver of more bytes than it has room for, but not of fewer.
     std::uint64_t size = bytes.size();
     const std::span<std::byte> size_bytes = std::as_writable_bytes(std::span(&size, 1));
+    Transfers transfers(*this, next_slot_++);
     if (root == rank_) {
       for (int peer = 0; peer < size_; ++peer) {
         if (peer == rank_) continue;
@@ -132,9 +132,9 @@ class GlooCommunicator final : public Communicator {
 
  private:
   void meet_all(std::uint64_t slot, Deadline deadline) {
-    Transfers transfers(*this, slot);
     std::byte mine{};
     std::vector<std::byte> theirs(static_cast<std::size_t>(size_));
+    Transfers transfers(*this, slot);
     for (int peer = 0; peer < size_; ++peer) {
       if (peer == rank_) continue;
       transfers.receive(peer, std::span(theirs).subspan(static_cast<std::size_t>(peer), 1));
@@ -160,7 +160,8 @@ class GlooCommunicator final : public Communicator {
     }
   }
 
-  // The sends and receives of one phase of a call.
+  // The sends and receives of one phase of a call. What is left of them ends with this object,
+  // which therefore must be destroyed before the memory it was given.
   class Transfers {
    public:
     Transfers(GlooCommunicator& communicator, std::uint64_t slot)

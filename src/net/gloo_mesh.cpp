@@ -46,6 +46,31 @@ std::string text_of(const std::exception_ptr& error) {
   }
 }
 
+// Gloo of 2022 connects within connect(). Since 2023 the device does, and calls the pair on the
+// event thread whenever that is done: also long after connect() has given up and the pair been
+// destroyed.
+template <class Device>
+concept ConnectsByCallback = requires(const Device& device, const tcp::Address& address) {
+  device.isInitiator(address, address);
+};
+
+// Pairs that the event thread may still call.
+struct AbandonedPairs {
+  std::mutex mutex;
+  std::vector<std::unique_ptr<gloo::transport::Pair>> pairs;
+};
+
+// As a base, so that the pairs are destroyed after the device and its event thread.
+class SafeDevice final : private AbandonedPairs, public tcp::Device {
+ public:
+  using tcp::Device::Device;
+
+  void keep(std::unique_ptr<gloo::transport::Pair> pair) {
+    const std::lock_guard lock(mutex);
+    pairs.push_back(std::move(pair));
+  }
+};
+
 // What the event thread may still need while the pair is being destroyed by another one.
 struct PairEvents {
   GlooMesh::OnDown on_down;
@@ -81,6 +106,20 @@ class SafePair final : public tcp::Pair {
     return state_ == CONNECTED;
   }
 
+  void connect(const std::vector<char>& bytes) override {
+    {
+      const std::lock_guard lock(m_);
+      awaits_callback_ = ConnectsByCallback<tcp::Device>;
+    }
+    tcp::Pair::connect(bytes);
+  }
+
+  // Whether the event thread may still come back to connect().
+  bool awaits_callback() {
+    const std::lock_guard lock(m_);
+    return awaits_callback_;
+  }
+
   void handleEvents(int events) override {
     // Gloo's constructor listens already, so a stranger may come before ours is done. Epoll repeats
     // the event.
@@ -107,6 +146,10 @@ class SafePair final : public tcp::Pair {
 
   void changeState(state next) noexcept override {
     tcp::Pair::changeState(next);
+    if (next == CONNECTED) {
+      awaits_callback_ = false;
+      if (events_->is_closed) tcp::Pair::changeState(CLOSED);  // before it was connected
+    }
     if (next != CLOSED || events_->is_closed) return;
     events_->reason = ex_ ? text_of(ex_) : "closed";
     if (!ex_) events_->was_told = true;  // close(): by us
@@ -172,12 +215,21 @@ class SafePair final : public tcp::Pair {
 
   const std::shared_ptr<PairEvents> events_;
   std::atomic<bool> is_made_{false};
+  bool awaits_callback_ = false;  // under m_
 };
 
 class SafeContext final : public tcp::Context {
  public:
   SafeContext(std::shared_ptr<tcp::Device> device, int me, int count, GlooMesh::OnDown on_down)
       : tcp::Context(std::move(device), me, count), on_down_(std::move(on_down)) {}
+
+  ~SafeContext() override {
+    for (auto& pair : pairs_) {
+      if (pair == nullptr || !static_cast<SafePair&>(*pair).awaits_callback()) continue;
+      static_cast<SafePair&>(*pair).close();
+      static_cast<SafeDevice&>(*device_).keep(std::move(pair));
+    }
+  }
 
   std::unique_ptr<gloo::transport::Pair>& createPair(int peer) override {
     auto events = std::make_shared<PairEvents>(on_down_, peer);
@@ -205,7 +257,7 @@ bool is_gloo_timeout(std::string_view text) {
 
 std::shared_ptr<GlooDevice> make_gloo_device(const std::string& address) {
   try {
-    return std::make_shared<tcp::Device>(tcp::CreateDeviceAttr(tcp::attr(address.c_str())));
+    return std::make_shared<SafeDevice>(tcp::CreateDeviceAttr(tcp::attr(address.c_str())));
   } catch (const std::bad_alloc&) {
     throw;
   } catch (const std::system_error&) {  // no thread to be had: not the address's fault

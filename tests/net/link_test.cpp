@@ -347,6 +347,29 @@ TEST(LinkSetup, PeerThatNeverComesEndsAtTheDeadline) {
   EXPECT_TRUE(failure == NetFailure::kTimeout || failure == NetFailure::kClosed);
 }
 
+// A Gloo whose device connects for its pairs would hand the connection to the pair that is gone.
+TEST(LinkSetup, APeerThatComesAfterTheDeadlineFindsNobody) {
+  signal(SIGPIPE, SIG_IGN);
+  const auto device = make_gloo_device("127.0.0.1");
+  for (int i = 0; i < 3; ++i) {
+    std::string address;
+    auto waiting = std::make_unique<Link>(device, 0, 2, Deadline::after_ms(100));
+    Link late(device, 1, 2, Deadline::after_ms(2000));  // of two on one device the later one calls
+    address = waiting->mesh().address_for(1);
+    failure_of([&] { waiting->mesh().connect(1, late.mesh().address_for(0)); });
+    waiting.reset();
+    try {
+      late.mesh().connect(0, address);
+      EXPECT_TRUE(eventually([&] { return late.breaker()->is_tripped(); }));
+    } catch (const NetError&) {
+      // Of a Gloo whose pairs listen for themselves nobody does any more.
+    }
+  }
+  const auto well = std::make_shared<Link>(device, 0, 2, soon());
+  const auto well_peer = std::make_shared<Link>(device, 1, 2, soon());
+  connect_links(*well, *well_peer);
+}
+
 // L: in a mesh of three, the death of one ends the waits of both others, for each other too.
 TEST(LinkSetup, CaseL_DeathOfOneOfThreeEndsAllWaits) {
   signal(SIGPIPE, SIG_IGN);
