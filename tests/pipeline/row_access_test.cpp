@@ -216,7 +216,7 @@ INSTANTIATE_TEST_SUITE_P(Places,
                          testing::Values(0, 1, 3),
                          [](const testing::TestParamInfo<int>& place) {
                            return place.param == 0 ? std::string("Tables")
-                                                  : concat("Shards", place.param);
+                                                   : concat("Shards", place.param);
                          });
 
 TEST_P(RowAccessContract, TrainsAsTheDefinitionBitForBit) {
