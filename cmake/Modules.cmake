@@ -4,7 +4,7 @@
 # Library satrap_<name> of src/<name>/*.cpp and one level of folders below. DEPS and LINK are part of
 # the module's interface, PRIVATE_LINK is not: its headers stay out of the module's public headers.
 # A module without sources is a header-only library. COLD: nothing in it is worth the time of optimising it.
-# With CUDA, cuda/<name>/*.cu joins in and the link-time stand-in no_cuda.cpp drops out.
+# With CUDA, cuda/<name>/*.cu joins in and no_cuda.cpp, which says that there is none, drops out.
 function(satrap_module name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "COLD" "" "DEPS;LINK;PRIVATE_LINK")
   list(TRANSFORM arg_DEPS PREPEND satrap_)

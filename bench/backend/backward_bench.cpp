@@ -22,14 +22,14 @@ void backward_update(benchmark::State& state) {
   workload.prepare();
   const std::vector<TableStep> steps(static_cast<std::size_t>(kMaxTables),
                                      {RowStep(workload.optimizer, 1.0, 1), 0, 1});
-  const Memory steps_on_device(Memory::Place::kDevice,
+  const Memory steps_on_device(device(), backend::Place::kDevice,
                                std::ssize(steps) * static_cast<std::int64_t>(sizeof(TableStep)),
                                "steps of tables");
-  backend::copy(steps_on_device.data(), steps.data(), steps_on_device.bytes(), workload.stream);
+  device().copy(steps_on_device.data(), steps.data(), steps_on_device.bytes(), workload.stream);
   time_batches(
       state, workload, [](Batch&) {},
       [&](Batch& batch) {
-        backend::backward_update(workload.cache->view(), batch.view(), FloatType::kBf16,
+        device().backward_update(workload.cache->view(), batch.view(), FloatType::kBf16,
                                  batch.vectors.data(), workload.axes.optimizer,
                                  reinterpret_cast<const TableStep*>(steps_on_device.data()),
                                  workload.stream);
@@ -53,11 +53,12 @@ void backward_gradients(benchmark::State& state) {
   if (skip_without_device(state)) return;
   Workload workload(axes_of(state));
   workload.prepare();
-  const Memory out(Memory::Place::kDevice, kIds * workload.layout.padded_dim * 4, "gradients");
+  const Memory out(device(), backend::Place::kDevice, kIds * workload.layout.padded_dim * 4,
+                   "gradients");
   time_batches(
       state, workload, [](Batch&) {},
       [&](Batch& batch) {
-        backend::backward_gradients(workload.layout, batch.view(), FloatType::kBf16,
+        device().backward_gradients(workload.layout, batch.view(), FloatType::kBf16,
                                     batch.vectors.data(), reinterpret_cast<float*>(out.data()),
                                     workload.stream);
       });

@@ -11,17 +11,18 @@ void export_dirty(benchmark::State& state) {
   const backend::CacheView& cache = workload.cache->view();
   std::vector<std::uint8_t> dirty(static_cast<std::size_t>(cache.size.num_slots()));
   for (std::size_t i = 0; i < dirty.size(); ++i) dirty[i] = i % 2;
-  backend::copy(cache.dirty, dirty.data(), cache.size.num_slots(), workload.stream);
-  const backend::SlotListBuffer list(kSets);
+  device().copy(cache.dirty, dirty.data(), cache.size.num_slots(), workload.stream);
+  const backend::SlotListBuffer list(device(), kSets);
   const std::int64_t max_rows = kSets * backend::CacheSize::kWays;
-  const Memory staging(Memory::Place::kDevice, max_rows * workload.layout.row_bytes, "staging");
+  const Memory staging(device(), backend::Place::kDevice, max_rows * workload.layout.row_bytes,
+                       "staging");
   std::int64_t first = 0;
   time_batches(
       state, workload, [&](Batch&) { first = (first + kSets) % (cache.size.num_sets - kSets); },
       [&](Batch&) {
-        backend::list_slots(cache, backend::ListMode::kDirty, first, kSets, list.view(),
+        device().list_slots(cache, backend::ListMode::kDirty, first, kSets, list.view(),
                             workload.stream);
-        backend::gather_rows(cache, list.view().slots, list.view().count, 0, max_rows,
+        device().gather_rows(cache, list.view().slots, list.view().count, 0, max_rows,
                              staging.data(), workload.stream);
       });
   const double rows = download_one(list.view().count);

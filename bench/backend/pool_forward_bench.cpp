@@ -12,7 +12,7 @@ void pool_forward(benchmark::State& state) {
   time_batches(
       state, workload, [](Batch&) {},
       [&](Batch& batch) {
-        backend::pool_forward(workload.cache->view(), batch.bags, batch.view(), FloatType::kBf16,
+        device().pool_forward(workload.cache->view(), batch.bags, batch.view(), FloatType::kBf16,
                               batch.vectors.data(), workload.stream);
       });
   const Batch& batch = *workload.batches[0];

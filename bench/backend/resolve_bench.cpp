@@ -12,13 +12,13 @@ class Bookkeeping {
     parts_ = {
         {v.tags, slots * 8}, {v.digests, slots}, {v.last_needed, slots * 4}, {v.dirty, slots}};
     for (const Part& part : parts_) {
-      saved_.emplace_back(Memory::Place::kDevice, part.bytes, "a saved cache");
-      backend::copy(saved_.back().data(), part.data, part.bytes, workload.stream);
+      saved_.emplace_back(device(), backend::Place::kDevice, part.bytes, "a saved cache");
+      device().copy(saved_.back().data(), part.data, part.bytes, workload.stream);
     }
   }
   void restore() const {
     for (std::size_t i = 0; i < parts_.size(); ++i) {
-      backend::copy(parts_[i].data, saved_[i].data(), parts_[i].bytes, workload_.stream);
+      device().copy(parts_[i].data, saved_[i].data(), parts_[i].bytes, workload_.stream);
     }
   }
 
@@ -37,21 +37,22 @@ void resolve(benchmark::State& state) {
   if (skip_without_device(state)) return;
   Workload workload(axes_of(state));
   const backend::CacheView& cache = workload.cache->view();
-  backend::fill(cache.dirty, 1, cache.size.num_slots(), workload.stream);
+  device().fill(cache.dirty, 1, cache.size.num_slots(), workload.stream);
   const Bookkeeping bookkeeping(workload);
   for (auto& batch : workload.batches) workload.build(*batch);
   const std::int64_t max_rows = kIds;
-  const Memory staging(Memory::Place::kDevice, max_rows * workload.layout.row_bytes, "staging");
+  const Memory staging(device(), backend::Place::kDevice, max_rows * workload.layout.row_bytes,
+                       "staging");
   const std::uint32_t number = workload.next + 1;
   time_batches(
       state, workload, [&](Batch&) { bookkeeping.restore(); },
       [&](Batch& batch) {
         workload.resolve(batch, number);
         const backend::MissView& m = batch.misses();
-        backend::gather_rows(cache, m.writeback_slots, &m.counts->writebacks, 0, max_rows,
+        device().gather_rows(cache, m.writeback_slots, &m.counts->writebacks, 0, max_rows,
                              staging.data(), workload.stream);
-        backend::commit_rows(cache, m.miss_slots, &m.counts->misses, 0, max_rows, staging.data(),
-                             workload.stream);
+        device().scatter_rows(cache, m.miss_slots, &m.counts->misses, 0, max_rows, staging.data(),
+                              workload.stream);
       });
   const Batch& batch = *workload.batches[0];
   const auto counts = download_one(batch.misses().counts);

@@ -9,8 +9,8 @@
 #include <benchmark/benchmark.h>
 
 #include "satrap/backend/cache.h"
-#include "satrap/backend/operations.h"
 #include "satrap/backend/plan.h"
+#include "satrap/backend/stream.h"
 #include "satrap/core/hash.h"
 
 /// What the benchmarks of device operations share: the axes, batches that rotate, time by events,
@@ -37,12 +37,18 @@ inline constexpr std::int64_t kIds = kRows * 40 * 5;
 inline constexpr std::int64_t kDistinctIds = 590'000;
 inline constexpr int kBatches = 4;  // that take turns: none is in the L2 when its turn comes
 
+/// The GPU; only where there is one.
+inline backend::Device& device() {
+  static const auto gpu = backend::make_cuda_device(0);
+  return *gpu;
+}
+
 template <class T>
 Memory on_device(const std::vector<T>& values) {
-  Memory memory(Memory::Place::kDevice, static_cast<std::int64_t>(values.size() * sizeof(T)),
-                "a benchmark's input");
-  const backend::Stream stream;
-  backend::copy(memory.data(), values.data(), memory.bytes(), stream);
+  Memory memory(device(), backend::Place::kDevice,
+                static_cast<std::int64_t>(values.size() * sizeof(T)), "a benchmark's input");
+  const backend::Stream stream(device());
+  device().copy(memory.data(), values.data(), memory.bytes(), stream);
   stream.wait_until_idle();
   return memory;
 }
@@ -59,7 +65,8 @@ inline std::uint64_t zipf(double u, double exponent, double n) {
 /// One batch on the device with its plan.
 class Batch {
  public:
-  Batch(const Axes& axes, const RowLayout& layout, std::uint64_t seed) : plan_(kIds, layout, kIds) {
+  Batch(const Axes& axes, const RowLayout& layout, std::uint64_t seed)
+      : plan_(device(), kIds, layout, kIds) {
     const RandomStream random{hash64(seed)};
     std::vector<Key> keys(kIds);
     for (std::int64_t i = 0; i < kIds; ++i) {
@@ -91,9 +98,10 @@ class Batch {
     bags.num_features = num_features;
     bags.num_vectors = num_features * kRows;
     bags.row_stride = num_features * layout.padded_dim;
-    vectors = Memory(Memory::Place::kDevice, bags.num_rows * bags.row_stride * 2, "an output");
-    const backend::Stream stream;
-    backend::fill(vectors.data(), 0, vectors.bytes(), stream);
+    vectors =
+        Memory(device(), backend::Place::kDevice, bags.num_rows * bags.row_stride * 2, "an output");
+    const backend::Stream stream(device());
+    device().fill(vectors.data(), 0, vectors.bytes(), stream);
     stream.wait_until_idle();
   }
   backend::PlanView view() const { return plan_.view(bags.num_ids); }
@@ -110,8 +118,8 @@ class Batch {
 template <class T>
 T download_one(const T* from) {
   T value;
-  const backend::Stream stream;
-  backend::copy(&value, from, sizeof(T), stream);
+  const backend::Stream stream(device());
+  device().copy(&value, from, sizeof(T), stream);
   stream.wait_until_idle();
   return value;
 }
@@ -120,8 +128,9 @@ T download_one(const T* from) {
 struct Workload {
   explicit Workload(const Axes& a)
       : axes(a), optimizer(optimizer_of(a)), layout(layout_of(a)), size(size_of(a)) {
-    cache = std::make_unique<backend::Cache>(layout, size, backend::EvictionPolicy::kLru, stream);
-    backend::fill(cache->view().rows, 0, size.total_slots() * layout.device_stride, stream);
+    cache = std::make_unique<backend::Cache>(device(), layout, size, backend::EvictionPolicy::kLru,
+                                             stream);
+    device().fill(cache->view().rows, 0, size.total_slots() * layout.device_stride, stream);
     stream.wait_until_idle();
     prefill();
     for (int b = 0; b < kBatches; ++b) {
@@ -130,10 +139,10 @@ struct Workload {
   }
 
   void build(Batch& batch) const {
-    backend::build_plan(batch.bags, size.num_sets, layout.padded_dim, batch.view(), stream);
+    device().build_plan(batch.bags, size.num_sets, layout.padded_dim, batch.view(), stream);
   }
   void resolve(Batch& batch, std::uint32_t number) const {
-    backend::resolve(cache->view(), batch.view(),
+    device().resolve(cache->view(), batch.view(),
                      {.batch = number, .completed = number - 1, .max_overflow = size.overflow_rows},
                      batch.misses(), stream);
   }
@@ -153,7 +162,7 @@ struct Workload {
   const RowOptimizer optimizer;
   const RowLayout layout;
   const backend::CacheSize size;
-  const backend::Stream stream;
+  const backend::Stream stream{device()};
   std::unique_ptr<backend::Cache> cache;
   std::vector<std::unique_ptr<Batch>> batches;
   std::uint32_t next = 1;
@@ -175,7 +184,7 @@ struct Workload {
 
   void prefill() {
     const std::int64_t wanted = size.num_slots() * axes.load_percent / 100;
-    backend::Plan plan(kIds, layout, kIds);
+    backend::Plan plan(device(), kIds, layout, kIds);
     for (std::int64_t begin = wanted; begin > 0; begin -= std::min(begin, kIds)) {
       const std::int64_t n = std::min(begin, kIds);
       std::vector<Key> keys;
@@ -195,8 +204,8 @@ struct Workload {
       bags.num_ids = n;
       bags.num_rows = bags.num_features = bags.num_vectors = 1;
       bags.row_stride = layout.padded_dim;
-      backend::build_plan(bags, size.num_sets, layout.padded_dim, plan.view(n), stream);
-      backend::resolve(cache->view(), plan.view(n),
+      device().build_plan(bags, size.num_sets, layout.padded_dim, plan.view(n), stream);
+      device().resolve(cache->view(), plan.view(n),
                        {.batch = next, .completed = next - 1, .max_overflow = size.overflow_rows},
                        plan.misses(), stream);
       ++next;
@@ -209,14 +218,14 @@ struct Workload {
 inline double copy_rate() {
   static const double rate = [] {
     constexpr std::int64_t kBytes = std::int64_t{1} << 30;
-    const Memory from(Memory::Place::kDevice, kBytes, "a copy"),
-        to(Memory::Place::kDevice, kBytes, "a copy");
-    const backend::Stream stream;
+    const Memory from(device(), backend::Place::kDevice, kBytes, "a copy"),
+        to(device(), backend::Place::kDevice, kBytes, "a copy");
+    const backend::Stream stream(device());
     double best = 1e9;
     for (int i = 0; i < 10; ++i) {
-      backend::Event start(true), stop(true);
+      backend::Event start(device(), true), stop(device(), true);
       start.record(stream);
-      backend::copy(to.data(), from.data(), kBytes, stream);
+      device().copy(to.data(), from.data(), kBytes, stream);
       stop.record(stream);
       stop.wait_until_reached();
       best = std::min(best, backend::Event::milliseconds_between(start, stop));
@@ -230,7 +239,7 @@ inline double copy_rate() {
 template <class Before, class Work>
 void time_batches(benchmark::State& state, Workload& workload, Before before, Work work) {
   std::size_t turn = 0;
-  backend::Event start(true), stop(true);
+  backend::Event start(device(), true), stop(device(), true);
   for (auto _ : state) {
     Batch& batch = *workload.batches[turn++ % workload.batches.size()];
     before(batch);
@@ -256,7 +265,7 @@ inline void report(benchmark::State& state, double compulsory_bytes, double algo
 
 /// True, and the benchmark skipped, where there is no device.
 inline bool skip_without_device(benchmark::State& state) {
-  const std::string reason = backend::why_unavailable();
+  const std::string reason = backend::why_no_cuda();
   if (!reason.empty()) state.SkipWithError(("no GPU: " + reason).c_str());
   return !reason.empty();
 }

@@ -1,6 +1,6 @@
 #include "cuda/backend/backward.h"
 #include "cuda/backend/backward_update.h"
-#include "satrap/core/error.h"
+#include "cuda/backend/cuda_device.h"
 
 namespace satrap::backend {
 
@@ -29,36 +29,36 @@ struct GradientSink {
 
 }  // namespace
 
-void backward_update(const CacheView& cache,
-                     const PlanView& plan,
-                     FloatType grad_type,
-                     const void* grad,
-                     RowOptimizerType optimizer,
-                     const TableStep* steps,
-                     StreamRef stream) {
+void CudaDevice::backward_update(const CacheView& cache,
+                                 const PlanView& plan,
+                                 FloatType grad_type,
+                                 const void* grad,
+                                 RowOptimizerType optimizer,
+                                 const TableStep* steps,
+                                 StreamRef stream) {
   const UpdateArguments arguments{cache, steps};
   using enum RowOptimizerType;
   switch (optimizer) {
     case kSgd:
-      return backward_update_of<kSgd>(arguments, plan, grad_type, grad, stream);
+      return backward_update_of<kSgd>(grids_, arguments, plan, grad_type, grad, stream);
     case kAdagrad:
-      return backward_update_of<kAdagrad>(arguments, plan, grad_type, grad, stream);
+      return backward_update_of<kAdagrad>(grids_, arguments, plan, grad_type, grad, stream);
     case kRowwiseAdagrad:
-      return backward_update_of<kRowwiseAdagrad>(arguments, plan, grad_type, grad, stream);
+      return backward_update_of<kRowwiseAdagrad>(grids_, arguments, plan, grad_type, grad, stream);
     case kAdam:
-      return backward_update_of<kAdam>(arguments, plan, grad_type, grad, stream);
+      return backward_update_of<kAdam>(grids_, arguments, plan, grad_type, grad, stream);
     case kFtrl:
-      return backward_update_of<kFtrl>(arguments, plan, grad_type, grad, stream);
+      return backward_update_of<kFtrl>(grids_, arguments, plan, grad_type, grad, stream);
   }
 }
 
-void backward_gradients(const RowLayout& layout,
-                        const PlanView& plan,
-                        FloatType grad_type,
-                        const void* grad,
-                        float* out,
-                        StreamRef stream) {
-  launch_backward(layout.padded_dim, plan, grad_type, grad, stream,
+void CudaDevice::backward_gradients(const RowLayout& layout,
+                                    const PlanView& plan,
+                                    FloatType grad_type,
+                                    const void* grad,
+                                    float* out,
+                                    StreamRef stream) {
+  launch_backward(grids_, layout.padded_dim, plan, grad_type, grad, stream,
                   [&](auto quads) { return GradientSink<quads()>{out}; });
 }
 

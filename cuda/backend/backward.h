@@ -173,7 +173,8 @@ __global__ void __launch_bounds__(kThreads, kQuads <= 2 ? 8 : 4)
 
 /// Queues all passes. `Sink<kQuads>` is made by make_sink(integral_constant<int, kQuads>).
 template <class MakeSink>
-void launch_backward(std::int64_t padded_dim,
+void launch_backward(const Grids& grids,
+                     std::int64_t padded_dim,
                      const PlanView& plan,
                      FloatType grad_type,
                      const void* grad,
@@ -189,11 +190,11 @@ void launch_backward(std::int64_t padded_dim,
     const auto sink = make_sink(quads);
     using Sink = std::remove_const_t<decltype(sink)>;
     const auto reduce = [&](auto type) {
-      launch(reduce_short_segments<type(), kQuads, Sink>, grid_for(plan.num_ids, groups_per_block),
-             stream, plan, lanes, grad, sink);
+      launch(reduce_short_segments<type(), kQuads, Sink>,
+             grids.grid_for(plan.num_ids, groups_per_block), stream, plan, lanes, grad, sink);
       if (max_chunks > 0) {
-        launch(reduce_chunks<type(), kQuads>, grid_for(max_chunks, groups_per_block), stream, plan,
-               lanes, grad);
+        launch(reduce_chunks<type(), kQuads>, grids.grid_for(max_chunks, groups_per_block), stream,
+               plan, lanes, grad);
       }
     };
     switch (grad_type) {
@@ -209,10 +210,11 @@ void launch_backward(std::int64_t padded_dim,
     }
     if (max_chunks == 0) return;
     if (max_groups > 0) {
-      launch(reduce_groups<kQuads>, grid_for(max_groups, groups_per_block), stream, plan, lanes);
+      launch(reduce_groups<kQuads>, grids.grid_for(max_groups, groups_per_block), stream, plan,
+             lanes);
     }
-    launch(finish_long_segments<kQuads, Sink>, grid_for(max_chunks, groups_per_block), stream, plan,
-           lanes, sink);
+    launch(finish_long_segments<kQuads, Sink>, grids.grid_for(max_chunks, groups_per_block), stream,
+           plan, lanes, sink);
   });
 }
 

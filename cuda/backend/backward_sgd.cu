@@ -2,7 +2,8 @@
 
 namespace satrap::backend {
 
-template void backward_update_of<RowOptimizerType::kSgd>(const UpdateArguments&,
+template void backward_update_of<RowOptimizerType::kSgd>(const Grids&,
+                                                         const UpdateArguments&,
                                                          const PlanView&,
                                                          FloatType,
                                                          const void*,

@@ -24,36 +24,42 @@ struct UpdateSink {
 
 /// backward_update of one optimizer; each is instantiated in a source file of its own.
 template <RowOptimizerType kType>
-void backward_update_of(const UpdateArguments& arguments,
+void backward_update_of(const Grids& grids,
+                        const UpdateArguments& arguments,
                         const PlanView& plan,
                         FloatType grad_type,
                         const void* grad,
                         StreamRef stream) {
-  launch_backward(arguments.cache.layout.padded_dim, plan, grad_type, grad, stream,
+  launch_backward(grids, arguments.cache.layout.padded_dim, plan, grad_type, grad, stream,
                   [&](auto quads) { return UpdateSink<kType, quads()>{{arguments}}; });
 }
 
-extern template void backward_update_of<RowOptimizerType::kSgd>(const UpdateArguments&,
+extern template void backward_update_of<RowOptimizerType::kSgd>(const Grids&,
+                                                                const UpdateArguments&,
                                                                 const PlanView&,
                                                                 FloatType,
                                                                 const void*,
                                                                 StreamRef);
-extern template void backward_update_of<RowOptimizerType::kAdagrad>(const UpdateArguments&,
+extern template void backward_update_of<RowOptimizerType::kAdagrad>(const Grids&,
+                                                                    const UpdateArguments&,
                                                                     const PlanView&,
                                                                     FloatType,
                                                                     const void*,
                                                                     StreamRef);
-extern template void backward_update_of<RowOptimizerType::kRowwiseAdagrad>(const UpdateArguments&,
+extern template void backward_update_of<RowOptimizerType::kRowwiseAdagrad>(const Grids&,
+                                                                           const UpdateArguments&,
                                                                            const PlanView&,
                                                                            FloatType,
                                                                            const void*,
                                                                            StreamRef);
-extern template void backward_update_of<RowOptimizerType::kAdam>(const UpdateArguments&,
+extern template void backward_update_of<RowOptimizerType::kAdam>(const Grids&,
+                                                                 const UpdateArguments&,
                                                                  const PlanView&,
                                                                  FloatType,
                                                                  const void*,
                                                                  StreamRef);
-extern template void backward_update_of<RowOptimizerType::kFtrl>(const UpdateArguments&,
+extern template void backward_update_of<RowOptimizerType::kFtrl>(const Grids&,
+                                                                 const UpdateArguments&,
                                                                  const PlanView&,
                                                                  FloatType,
                                                                  const void*,

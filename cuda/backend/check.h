@@ -14,9 +14,6 @@ inline void check(cudaError_t error, const char* call) {
               concat(call, ": ", cudaGetErrorName(error), " (", cudaGetErrorString(error), ")"));
 }
 
-/// For destructors: logs it instead.
-void complain(cudaError_t error, const char* call);
-
 inline cudaStream_t native(StreamRef stream) { return static_cast<cudaStream_t>(stream.handle); }
 
 }  // namespace satrap::backend

@@ -14,18 +14,19 @@ namespace satrap::backend {
 inline constexpr int kThreads = 128;
 inline constexpr int kWarps = kThreads / 32;
 
-/// Enough blocks for `items` at items_per_block each, and no more than fill the device once:
-/// kernels loop over what is left.
-inline unsigned grid_for(std::int64_t items, std::int64_t items_per_block) {
-  int device = 0, multiprocessors = 0;
-  check(cudaGetDevice(&device), "cudaGetDevice");
-  check(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device),
-        "cudaDeviceGetAttribute");
-  constexpr std::int64_t kBlocksPerMultiprocessor = 2048 / kThreads;
-  const std::int64_t wanted = (items + items_per_block - 1) / items_per_block;
-  return static_cast<unsigned>(
-      std::clamp<std::int64_t>(wanted, 1, kBlocksPerMultiprocessor * multiprocessors));
-}
+/// How many blocks kernels get on a device.
+struct Grids {
+  std::int64_t num_multiprocessors;
+
+  /// Enough blocks for `items` at items_per_block each, and no more than fill the device once:
+  /// kernels loop over what is left.
+  unsigned grid_for(std::int64_t items, std::int64_t items_per_block) const {
+    constexpr std::int64_t kBlocksPerMultiprocessor = 2048 / kThreads;
+    const std::int64_t wanted = (items + items_per_block - 1) / items_per_block;
+    return static_cast<unsigned>(
+        std::clamp<std::int64_t>(wanted, 1, kBlocksPerMultiprocessor * num_multiprocessors));
+  }
+};
 
 /// Queues kernel(arguments...) with kThreads threads per block.
 template <class... Parameters, class... Arguments>

@@ -1,11 +1,10 @@
 #include <cuda_runtime.h>
 
+#include "cuda/backend/cuda_device.h"
 #include "cuda/backend/lanes.h"
-#include "cuda/backend/launch.h"
+#include "cuda/backend/prims.h"
 #include "cuda/backend/sets.h"
-#include "satrap/backend/memory.h"
-#include "satrap/backend/operations.h"
-#include "src/backend/prims.h"
+#include "src/backend/arguments.h"
 
 namespace satrap::backend {
 
@@ -149,29 +148,27 @@ __global__ void __launch_bounds__(kThreads)
 
 }  // namespace
 
-void build_plan(const Bags& bags,
-                std::int64_t num_sets,
-                std::int64_t padded_dim,
-                const PlanView& plan,
-                StreamRef stream) {
+void CudaDevice::build_plan(const Bags& bags,
+                            std::int64_t num_sets,
+                            std::int64_t padded_dim,
+                            const PlanView& plan,
+                            StreamRef stream) {
   const std::int64_t n = plan.num_ids;
-  SATRAP_CHECK(n == bags.num_ids && n <= plan.max_ids, "a plan of ", n, " ids, at most ",
-               plan.max_ids, ", for a batch of ", bags.num_ids);
-  SATRAP_CHECK(num_sets > 0, "a cache of ", num_sets, " sets");
+  check_arguments(bags, num_sets, plan);
   fill(plan.counts, 0, sizeof(PlanCounts), stream);
   if (n == 0) return;
   const std::int64_t num_bags = bags.num_features * bags.num_rows;
-  launch(describe_ids, grid_for(num_bags, kThreads >> kLog2BagLanes), stream, bags, padded_dim,
-         plan);
+  launch(describe_ids, grids_.grid_for(num_bags, kThreads >> kLog2BagLanes), stream, bags,
+         padded_dim, plan);
   sort_pairs(plan.prims_scratch, plan.prims_scratch_bytes, plan.id_tags, plan.sorted_tags,
              plan.scratch_positions, plan.positions, n, stream);
-  launch(mark_heads, grid_for(n, kThreads), stream, plan, num_sets);
+  launch(mark_heads, grids_.grid_for(n, kThreads), stream, plan, num_sets);
   inclusive_sum(plan.prims_scratch, plan.prims_scratch_bytes, plan.counts2, n, stream);
-  launch(number_keys, grid_for(n, kThreads), stream, plan);
+  launch(number_keys, grids_.grid_for(n, kThreads), stream, plan);
   const std::int64_t num_items = (n + kSumChunk - 1) / kSumChunk;
-  launch(find_long_segments, grid_for(num_items, kThreads), stream, plan, num_items);
+  launch(find_long_segments, grids_.grid_for(num_items, kThreads), stream, plan, num_items);
   inclusive_sum(plan.prims_scratch, plan.prims_scratch_bytes, plan.counts4, num_items, stream);
-  launch(list_long_segments, grid_for(num_items, kThreads), stream, plan, num_items);
+  launch(list_long_segments, grids_.grid_for(num_items, kThreads), stream, plan, num_items);
 }
 
 }  // namespace satrap::backend

@@ -1,9 +1,8 @@
 #include <cuda_runtime.h>
 
+#include "cuda/backend/cuda_device.h"
 #include "cuda/backend/lanes.h"
-#include "cuda/backend/launch.h"
 #include "cuda/backend/quad.h"
-#include "satrap/backend/operations.h"
 
 namespace satrap::backend {
 
@@ -102,15 +101,15 @@ __global__ void __launch_bounds__(kThreads, kQuads <= 2 ? 8 : 4) pool_rows(Cache
 
 }  // namespace
 
-void pool_forward(const CacheView& cache,
-                  const Bags& bags,
-                  const PlanView& plan,
-                  FloatType out_type,
-                  void* out,
-                  StreamRef stream) {
+void CudaDevice::pool_forward(const CacheView& cache,
+                              const Bags& bags,
+                              const PlanView& plan,
+                              FloatType out_type,
+                              void* out,
+                              StreamRef stream) {
   if (bags.num_vectors == 0) return;
   const RowLanes lanes = row_lanes(cache.layout.padded_dim);
-  const unsigned grid = grid_for(bags.num_vectors, kThreads >> lanes.log2_lanes);
+  const unsigned grid = grids_.grid_for(bags.num_vectors, kThreads >> lanes.log2_lanes);
   with_quads_per_lane(lanes, [&](auto quads) {
     const auto run = [&](auto kernel) {
       launch(kernel, grid, stream, cache, bags, plan, lanes, out_type, out);

@@ -5,7 +5,7 @@
 #include <cuda_runtime.h>
 
 #include "cuda/backend/launch.h"
-#include "src/backend/prims.h"
+#include "cuda/backend/prims.h"
 
 namespace satrap::backend {
 

@@ -1,11 +1,10 @@
 #include <cuda_runtime.h>
 
+#include "cuda/backend/cuda_device.h"
 #include "cuda/backend/lanes.h"
-#include "cuda/backend/launch.h"
+#include "cuda/backend/prims.h"
 #include "cuda/backend/sets.h"
-#include "satrap/backend/memory.h"
-#include "satrap/backend/operations.h"
-#include "src/backend/prims.h"
+#include "src/backend/arguments.h"
 
 namespace satrap::backend {
 
@@ -215,24 +214,19 @@ __global__ void __launch_bounds__(kThreads)
 
 }  // namespace
 
-void resolve(const CacheView& cache,
-             const PlanView& plan,
-             const ResolveArguments& arguments,
-             const MissView& misses,
-             StreamRef stream) {
-  SATRAP_CHECK(arguments.completed < arguments.batch, "batch ", arguments.batch,
-               " cannot be resolved once batch ", arguments.completed, " is completed");
-  SATRAP_CHECK(arguments.first_overflow >= 0 &&
-                   arguments.first_overflow + arguments.max_overflow <= cache.size.overflow_rows,
-               "overflow rows ", arguments.first_overflow, " + ", arguments.max_overflow, " of ",
-               cache.size.overflow_rows);
+void CudaDevice::resolve(const CacheView& cache,
+                         const PlanView& plan,
+                         const ResolveArguments& arguments,
+                         const MissView& misses,
+                         StreamRef stream) {
+  check_arguments(cache, arguments);
   fill(misses.counts, 0, sizeof(ResolveCounts), stream);
   if (plan.num_ids == 0) return;
   const std::int64_t max_tiles = (plan.num_ids + kTileRuns - 1) / kTileRuns;
-  launch(resolve_sets, grid_for(max_tiles, kWarps), stream, cache, plan, arguments, misses);
+  launch(resolve_sets, grids_.grid_for(max_tiles, kWarps), stream, cache, plan, arguments, misses);
   inclusive_sum(plan.prims_scratch, plan.prims_scratch_bytes, misses.tile_counts, max_tiles,
                 stream);
-  launch(list_misses, grid_for(max_tiles, kWarps), stream, cache, plan, arguments, misses);
+  launch(list_misses, grids_.grid_for(max_tiles, kWarps), stream, cache, plan, arguments, misses);
 }
 
 }  // namespace satrap::backend

@@ -1,11 +1,10 @@
 #include <cuda_runtime.h>
 
+#include "cuda/backend/cuda_device.h"
 #include "cuda/backend/lanes.h"
-#include "cuda/backend/launch.h"
+#include "cuda/backend/prims.h"
 #include "cuda/backend/sets.h"
-#include "satrap/backend/memory.h"
-#include "satrap/backend/operations.h"
-#include "src/backend/prims.h"
+#include "src/backend/arguments.h"
 
 namespace satrap::backend {
 
@@ -45,11 +44,15 @@ __global__ void __launch_bounds__(kThreads)
 }
 
 template <bool kToStaging>
-void copy_rows(const CacheView& cache, const Range& range, std::byte* staging, StreamRef stream) {
+void copy_rows(const Grids& grids,
+               const CacheView& cache,
+               const Range& range,
+               std::byte* staging,
+               StreamRef stream) {
   if (range.max_rows <= 0) return;
   const int log2_lanes = row_lanes(cache.layout.row_bytes / 4).log2_lanes;
-  launch(move_rows<kToStaging>, grid_for(range.max_rows, kThreads >> log2_lanes), stream, cache,
-         range, reinterpret_cast<uint4*>(staging), log2_lanes);
+  launch(move_rows<kToStaging>, grids.grid_for(range.max_rows, kThreads >> log2_lanes), stream,
+         cache, range, reinterpret_cast<uint4*>(staging), log2_lanes);
 }
 
 __device__ bool is_listed(const CacheView& cache, ListMode mode, std::int64_t slot) {
@@ -98,44 +101,44 @@ __global__ void __launch_bounds__(kThreads) clear_dirty(CacheView cache, SlotLis
 
 }  // namespace
 
-void gather_rows(const CacheView& cache,
-                 const std::int32_t* slots,
-                 const std::uint32_t* count,
-                 std::int64_t begin,
-                 std::int64_t max_rows,
-                 std::byte* staging,
-                 StreamRef stream) {
-  copy_rows<true>(cache, {slots, count, begin, max_rows}, staging, stream);
+void CudaDevice::gather_rows(const CacheView& cache,
+                             const std::int32_t* slots,
+                             const std::uint32_t* count,
+                             std::int64_t begin,
+                             std::int64_t max_rows,
+                             std::byte* staging,
+                             StreamRef stream) {
+  copy_rows<true>(grids_, cache, {slots, count, begin, max_rows}, staging, stream);
 }
 
-void commit_rows(const CacheView& cache,
-                 const std::int32_t* slots,
-                 const std::uint32_t* count,
-                 std::int64_t begin,
-                 std::int64_t max_rows,
-                 const std::byte* staging,
-                 StreamRef stream) {
-  copy_rows<false>(cache, {slots, count, begin, max_rows}, const_cast<std::byte*>(staging), stream);
+void CudaDevice::scatter_rows(const CacheView& cache,
+                              const std::int32_t* slots,
+                              const std::uint32_t* count,
+                              std::int64_t begin,
+                              std::int64_t max_rows,
+                              const std::byte* staging,
+                              StreamRef stream) {
+  copy_rows<false>(grids_, cache, {slots, count, begin, max_rows}, const_cast<std::byte*>(staging),
+                   stream);
 }
 
-void list_slots(const CacheView& cache,
-                ListMode mode,
-                std::int64_t first_set,
-                std::int64_t num_sets,
-                const SlotList& list,
-                StreamRef stream) {
-  SATRAP_CHECK(first_set >= 0 && first_set + num_sets <= cache.size.num_sets, "sets ", first_set,
-               " + ", num_sets, " of ", cache.size.num_sets);
+void CudaDevice::list_slots(const CacheView& cache,
+                            ListMode mode,
+                            std::int64_t first_set,
+                            std::int64_t num_sets,
+                            const SlotList& list,
+                            StreamRef stream) {
+  check_arguments(cache, first_set, num_sets);
   fill(list.count, 0, sizeof(std::uint32_t), stream);
   if (num_sets == 0) return;
-  const unsigned grid = grid_for(num_sets, kWarps);
+  const unsigned grid = grids_.grid_for(num_sets, kWarps);
   launch(count_slots, grid, stream, cache, mode, first_set, num_sets, list);
   inclusive_sum(list.prims_scratch, list.prims_scratch_bytes, list.set_counts, num_sets, stream);
   launch(write_slots, grid, stream, cache, mode, first_set, num_sets, list);
 }
 
-void mark_clean(const CacheView& cache, const SlotList& list, StreamRef stream) {
-  launch(clear_dirty, grid_for(cache.size.num_slots(), kThreads), stream, cache, list);
+void CudaDevice::mark_clean(const CacheView& cache, const SlotList& list, StreamRef stream) {
+  launch(clear_dirty, grids_.grid_for(cache.size.num_slots(), kThreads), stream, cache, list);
 }
 
 }  // namespace satrap::backend

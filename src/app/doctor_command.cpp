@@ -6,6 +6,7 @@
 
 #include "commands.h"
 #include "machine.h"
+#include "satrap/backend/device.h"
 #include "satrap/cli/output.h"
 #include "satrap/core/error.h"
 #include "satrap/core/resource.h"
@@ -71,7 +72,9 @@ int doctor() {
   text += line("torch", dense::describe_libtorch());
   text += line("precision", describe_precision());
   text += line("device", "cpu");
-  text += line("cuda", "off: satrap " SATRAP_VERSION " has no GPU code; `device: auto` is cpu");
+  const std::string no_cuda = backend::why_no_cuda();
+  text += line("cuda", (no_cuda.empty() ? "there, and not used yet" : "off: " + no_cuda) +
+                           "; `device: auto` is cpu");
   text += line("gloo", net::describe_gloo());
   cli::print(text);
   return 0;

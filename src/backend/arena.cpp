@@ -3,8 +3,8 @@
 
 namespace satrap::backend {
 
-Arena::Arena(Memory::Place place, std::int64_t bytes, const char* what)
-    : memory_(place, bytes, what), what_(what) {}
+Arena::Arena(Device& device, Place place, std::int64_t bytes, const char* what)
+    : memory_(device, place, bytes, what), what_(what) {}
 
 void* Arena::take_bytes(std::int64_t bytes) {
   const std::int64_t begin = used_;

@@ -14,28 +14,28 @@ std::int64_t arena_size(const RowLayout& layout, const CacheSize& size) {
 }
 
 /// Before the allocation, for a message that shows the sum.
-std::int64_t checked_size(const RowLayout& layout, const CacheSize& size) {
+std::int64_t checked_size(const Device& device, const RowLayout& layout, const CacheSize& size) {
   check_dim(layout);
   const std::int64_t bytes = arena_size(layout, size);
-  const DeviceInfo device = device_info();
-  if (bytes > device.free_bytes) {
-    throw Error(
-        ErrorCode::kUnavailable,
-        concat("a cache of ", size.num_sets, " sets of ", CacheSize::kWays, " rows and ",
-               size.overflow_rows, " overflow rows, ", layout.device_stride, " + ",
-               CacheSize::kBookkeepingBytes, " bytes each, is ", bytes, " bytes; ", device.name,
-               " has ", device.free_bytes, " of ", device.memory_bytes, " free"));
+  const DeviceInfo info = device.info();
+  if (bytes > info.free_bytes) {
+    throw Error(ErrorCode::kUnavailable,
+                concat("a cache of ", size.num_sets, " sets of ", CacheSize::kWays, " rows and ",
+                       size.overflow_rows, " overflow rows, ", layout.device_stride, " + ",
+                       CacheSize::kBookkeepingBytes, " bytes each, is ", bytes, " bytes; ",
+                       info.name, " has ", info.free_bytes, " of ", info.memory_bytes, " free"));
   }
   return bytes;
 }
 
 }  // namespace
 
-Cache::Cache(const RowLayout& layout,
+Cache::Cache(Device& device,
+             const RowLayout& layout,
              const CacheSize& size,
              EvictionPolicy policy,
              StreamRef stream)
-    : arena_(Memory::Place::kDevice, checked_size(layout, size), "the device cache") {
+    : arena_(device, Place::kDevice, checked_size(device, layout, size), "the device cache") {
   const std::int64_t slots = size.num_slots();
   view_.layout = layout;
   view_.size = size;
@@ -46,10 +46,10 @@ Cache::Cache(const RowLayout& layout,
   view_.frequency = arena_.take<std::uint32_t>(slots);
   view_.digests = arena_.take<std::uint8_t>(slots);
   view_.dirty = arena_.take<std::uint8_t>(slots);
-  fill(view_.last_needed, 0, slots * 4, stream);
-  fill(view_.frequency, 0, slots * 4, stream);
-  fill(view_.digests, 0, slots, stream);
-  fill(view_.dirty, 0, slots, stream);
+  device.fill(view_.last_needed, 0, slots * 4, stream);
+  device.fill(view_.frequency, 0, slots * 4, stream);
+  device.fill(view_.digests, 0, slots, stream);
+  device.fill(view_.dirty, 0, slots, stream);
 }
 
 }  // namespace satrap::backend

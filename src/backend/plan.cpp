@@ -2,7 +2,6 @@
 
 #include "satrap/backend/operations.h"
 #include "satrap/core/error.h"
-#include "src/backend/prims.h"
 
 namespace satrap::backend {
 
@@ -73,9 +72,12 @@ std::int64_t lay_out(Arena* arena, const Sizes& sizes, PlanView& plan, MissView&
   return parts.bytes;
 }
 
-Sizes sizes_of(std::int64_t max_ids, std::int64_t padded_dim, std::int64_t max_overflow) {
+Sizes sizes_of(const Device& device,
+               std::int64_t max_ids,
+               std::int64_t padded_dim,
+               std::int64_t max_overflow) {
   SATRAP_CHECK(max_ids > 0 && max_ids <= 0x7FFFFFFF, "a plan for ", max_ids, " ids");
-  return {max_ids, padded_dim, max_overflow, prims_scratch_bytes(max_ids)};
+  return {max_ids, padded_dim, max_overflow, device.prims_scratch_bytes(max_ids)};
 }
 
 std::int64_t bytes_of_plan(const Sizes& sizes) {
@@ -86,11 +88,12 @@ std::int64_t bytes_of_plan(const Sizes& sizes) {
 
 }  // namespace
 
-Plan::Plan(std::int64_t max_ids, const RowLayout& layout, std::int64_t max_overflow)
-    : arena_(Memory::Place::kDevice,
-             bytes_of_plan(sizes_of(max_ids, layout.padded_dim, max_overflow)),
+Plan::Plan(Device& device, std::int64_t max_ids, const RowLayout& layout, std::int64_t max_overflow)
+    : arena_(device,
+             Place::kDevice,
+             bytes_of_plan(sizes_of(device, max_ids, layout.padded_dim, max_overflow)),
              "the plan of a batch") {
-  lay_out(&arena_, sizes_of(max_ids, layout.padded_dim, max_overflow), view_, misses_);
+  lay_out(&arena_, sizes_of(device, max_ids, layout.padded_dim, max_overflow), view_, misses_);
 }
 
 PlanView Plan::view(std::int64_t num_ids) const {
@@ -101,18 +104,19 @@ PlanView Plan::view(std::int64_t num_ids) const {
   return view;
 }
 
-SlotListBuffer::SlotListBuffer(std::int64_t num_sets)
-    : arena_(Memory::Place::kDevice,
+SlotListBuffer::SlotListBuffer(Device& device, std::int64_t num_sets)
+    : arena_(device,
+             Place::kDevice,
              arena_bytes<std::uint32_t>(1) +
                  arena_bytes<std::int32_t>(num_sets * CacheSize::kWays) +
                  arena_bytes<Key>(num_sets * CacheSize::kWays) + arena_bytes<Count4>(num_sets) +
-                 arena_bytes<std::byte>(prims_scratch_bytes(num_sets)),
+                 arena_bytes<std::byte>(device.prims_scratch_bytes(num_sets)),
              "a list of slots") {
   view_.count = arena_.take<std::uint32_t>(1);
   view_.slots = arena_.take<std::int32_t>(num_sets * CacheSize::kWays);
   view_.keys = arena_.take<Key>(num_sets * CacheSize::kWays);
   view_.set_counts = arena_.take<Count4>(num_sets);
-  view_.prims_scratch_bytes = prims_scratch_bytes(num_sets);
+  view_.prims_scratch_bytes = device.prims_scratch_bytes(num_sets);
   view_.prims_scratch = arena_.take<std::byte>(view_.prims_scratch_bytes);
 }
 

@@ -33,6 +33,18 @@ RowLayout RowLayout::of(std::int64_t dim, FloatType weight_type, RowOptimizerTyp
   return layout;
 }
 
+void RowLayout::to_device(const std::byte* row, std::byte* device_row) const {
+  const std::size_t rest = index(row_bytes - kUnit);
+  std::memcpy(device_row, row + kUnit, rest);
+  std::memcpy(device_row + rest, row, kUnit);
+}
+
+void RowLayout::from_device(const std::byte* device_row, std::byte* row) const {
+  const std::size_t rest = index(row_bytes - kUnit);
+  std::memcpy(row + kUnit, device_row, rest);
+  std::memcpy(row, device_row + rest, kUnit);
+}
+
 void RowLayout::read_weights(const std::byte* row, float* out) const {
   with_float_type(weight_type, [&]<class Weight>(std::type_identity<Weight>) {
     const auto* from = reinterpret_cast<const Weight*>(row + kWeightsOffset);

@@ -52,14 +52,14 @@ void update_on_host(const Case& c,
                     std::byte* device_row) {
   std::vector<std::byte> row(static_cast<std::size_t>(layout.row_bytes));
   std::vector<float> scratch(static_cast<std::size_t>(layout.dim));
-  to_host(layout, device_row, row.data());
+  layout.from_device(device_row, row.data());
   layout.change(row.data(), step.rounding_seed, scratch.data(), [&](float* weights, float* state) {
     with_optimizer(c.optimizer, [&](auto type) {
       update_row<type()>(step.step, weights, state, grad.data(), layout.dim);
     });
   });
   note_update(*reinterpret_cast<RowHeader*>(row.data()), step.number);
-  to_device(layout, row.data(), device_row);
+  layout.to_device(row.data(), device_row);
 }
 
 /// Gradients of the type for all of the output, zero in the padding of vectors.
@@ -117,18 +117,18 @@ void check_backward(const HostBatch& batch, const Case& c) {
   const DeviceBatch on_device(batch);
   const DeviceArray<std::byte> grad_on_device(grad);
   const DeviceArray<TableStep> steps_on_device(steps);
-  const backend::Plan plan(std::max<std::int64_t>(1, batch.num_ids()), layout, 0);
+  const backend::Plan plan(device(), std::max<std::int64_t>(1, batch.num_ids()), layout, 0);
   const backend::PlanView view = plan.view(batch.num_ids());
   const DeviceArray<float> gradients(std::max<std::int64_t>(1, num_unique * layout.padded_dim));
   for_each_schedule([&] {
-    const backend::Stream stream;
-    const backend::Cache cache(layout, size, backend::EvictionPolicy::kLru, stream);
-    backend::build_plan(on_device.bags(), size.num_sets, layout.padded_dim, view, stream);
-    backend::copy(view.slots, slots.data(), num_unique * 4, stream);
-    backend::copy(cache.view().rows, rows.data(), static_cast<std::int64_t>(rows.size()), stream);
-    backend::backward_gradients(layout, view, c.grad, grad_on_device.data(), gradients.data(),
+    const backend::Stream stream(device());
+    const backend::Cache cache(device(), layout, size, backend::EvictionPolicy::kLru, stream);
+    device().build_plan(on_device.bags(), size.num_sets, layout.padded_dim, view, stream);
+    device().copy(view.slots, slots.data(), num_unique * 4, stream);
+    device().copy(cache.view().rows, rows.data(), static_cast<std::int64_t>(rows.size()), stream);
+    device().backward_gradients(layout, view, c.grad, grad_on_device.data(), gradients.data(),
                                 stream);
-    backend::backward_update(cache.view(), view, c.grad, grad_on_device.data(), c.optimizer,
+    device().backward_update(cache.view(), view, c.grad, grad_on_device.data(), c.optimizer,
                              steps_on_device.data(), stream);
     stream.wait_until_idle();
     ASSERT_EQ(download(gradients.data(), num_unique * layout.padded_dim), expected_gradients);
@@ -274,10 +274,10 @@ TEST(DeviceBackward, StochasticRoundingKeepsTheMean) {
   RowOptimizer optimizer;
   optimizer.type = RowOptimizerType::kSgd;
   optimizer.lr = 0x1.0p-7F / 100;
-  const backend::Stream stream;
+  const backend::Stream stream(device());
   const backend::CacheSize size{1, 1};
-  const backend::Cache cache(layout, size, backend::EvictionPolicy::kLru, stream);
-  const backend::Plan plan(1, layout, 0);
+  const backend::Cache cache(device(), layout, size, backend::EvictionPolicy::kLru, stream);
+  const backend::Plan plan(device(), 1, layout, 0);
   const DeviceBatch on_device(batch);
   const DeviceArray<float> grad(
       std::vector<float>(static_cast<std::size_t>(batch.row_stride()), -1.0F));
@@ -286,14 +286,14 @@ TEST(DeviceBackward, StochasticRoundingKeepsTheMean) {
   const std::vector<std::int32_t> slots{0};
   const int kSteps = 50;
   upload(ones, cache.view().rows);
-  backend::build_plan(on_device.bags(), 1, 1024, plan.view(1), stream);
+  device().build_plan(on_device.bags(), 1, 1024, plan.view(1), stream);
   stream.wait_until_idle();
   upload(slots, plan.view(1).slots);
   for (int t = 1; t <= kSteps; ++t) {
     const DeviceArray<TableStep> steps(std::vector<TableStep>{
         {RowStep(optimizer, 1.0, t), hash64(7, static_cast<std::uint64_t>(t)),
          static_cast<std::uint32_t>(t)}});
-    backend::backward_update(cache.view(), plan.view(1), FloatType::kFp32, grad.data(),
+    device().backward_update(cache.view(), plan.view(1), FloatType::kFp32, grad.data(),
                              RowOptimizerType::kSgd, steps.data(), stream);
     stream.wait_until_idle();
   }
@@ -320,7 +320,7 @@ void check_round_trip(const Case& c, std::int64_t dim) {
   for (std::int64_t u = 0; u < num_rows; ++u) {
     const auto fresh = random_rows(layout, 1, random);
     std::byte* const row = rows.data() + u * layout.row_bytes;
-    to_host(layout, fresh.data(), row);
+    layout.from_device(fresh.data(), row);
     *reinterpret_cast<RowHeader*>(row) = {
         backend::key_of_tag(host.tags[static_cast<std::size_t>(u)]), 0, 0};
     slots.push_back(static_cast<std::int32_t>(u));
@@ -329,39 +329,39 @@ void check_round_trip(const Case& c, std::int64_t dim) {
   std::vector<float> grad_floats(grad.size() / sizeof(float));
   std::memcpy(grad_floats.data(), grad.data(), grad.size());
 
-  const backend::Stream stream;
+  const backend::Stream stream(device());
   const backend::CacheSize size{num_rows / 32 + 1, 1};
-  const backend::Cache cache(layout, size, backend::EvictionPolicy::kLru, stream);
+  const backend::Cache cache(device(), layout, size, backend::EvictionPolicy::kLru, stream);
   const DeviceBatch on_device(batch);
   const DeviceArray<std::byte> staging(rows), grad_on_device(grad);
   const DeviceArray<std::int32_t> slots_on_device(slots);
   const DeviceArray<std::uint32_t> count(
       std::vector<std::uint32_t>{static_cast<std::uint32_t>(num_rows)});
-  const backend::Plan plan(batch.num_ids(), layout, 0);
+  const backend::Plan plan(device(), batch.num_ids(), layout, 0);
   const backend::PlanView view = plan.view(batch.num_ids());
-  backend::build_plan(on_device.bags(), size.num_sets, layout.padded_dim, view, stream);
-  backend::copy(view.slots, slots.data(), num_rows * 4, stream);
-  backend::commit_rows(cache.view(), slots_on_device.data(), count.data(), 0, num_rows,
-                       staging.data(), stream);
+  device().build_plan(on_device.bags(), size.num_sets, layout.padded_dim, view, stream);
+  device().copy(view.slots, slots.data(), num_rows * 4, stream);
+  device().scatter_rows(cache.view(), slots_on_device.data(), count.data(), 0, num_rows,
+                        staging.data(), stream);
   stream.wait_until_idle();
   for (std::uint32_t t = 1; t <= 50; ++t) {
     const TableStep step{RowStep(optimizer_of(c.optimizer), 1.0 / t, t), hash64(c.seed, t), t};
     const DeviceArray<TableStep> steps(std::vector<TableStep>(kMaxTables, step));
-    backend::backward_update(cache.view(), view, FloatType::kFp32, grad_on_device.data(),
+    device().backward_update(cache.view(), view, FloatType::kFp32, grad_on_device.data(),
                              c.optimizer, steps.data(), stream);
     stream.wait_until_idle();
     std::vector<std::byte> device_row(static_cast<std::size_t>(layout.row_bytes));
     for (std::int64_t u = 0; u < num_rows; ++u) {
       std::byte* const row = rows.data() + u * layout.row_bytes;
-      to_device(layout, row, device_row.data());
+      layout.to_device(row, device_row.data());
       update_on_host(c, layout, step,
                      gradient_of(host.occurrences[static_cast<std::size_t>(u)], grad_floats,
                                  layout.padded_dim),
                      device_row.data());
-      to_host(layout, device_row.data(), row);
+      layout.from_device(device_row.data(), row);
     }
   }
-  backend::gather_rows(cache.view(), slots_on_device.data(), count.data(), 0, num_rows,
+  device().gather_rows(cache.view(), slots_on_device.data(), count.data(), 0, num_rows,
                        staging.data(), stream);
   stream.wait_until_idle();
   const std::vector<std::byte> back = staging.host();

@@ -45,18 +45,6 @@ inline std::vector<std::byte> random_floats(FloatType type, std::int64_t n, Rand
   return array;
 }
 
-/// A row as a device has it: the header last. And the reverse.
-inline void to_device(const RowLayout& layout, const std::byte* host, std::byte* device) {
-  const auto parts = static_cast<std::size_t>(layout.row_bytes - layout.kUnit);
-  std::memcpy(device, host + layout.kUnit, parts);
-  std::memcpy(device + parts, host, layout.kUnit);
-}
-inline void to_host(const RowLayout& layout, const std::byte* device, std::byte* host) {
-  const auto parts = static_cast<std::size_t>(layout.row_bytes - layout.kUnit);
-  std::memcpy(host + layout.kUnit, device, parts);
-  std::memcpy(host, device + parts, layout.kUnit);
-}
-
 /// All rows of a cache, random: padding is zero, state is positive.
 inline std::vector<std::byte> random_rows(const RowLayout& layout,
                                           std::int64_t num_rows,
@@ -101,8 +89,8 @@ inline std::vector<std::int32_t> random_slots(std::int64_t n,
 
 template <class T>
 void upload(const std::vector<T>& values, void* to) {
-  const backend::Stream stream;
-  backend::copy(to, values.data(), static_cast<std::int64_t>(values.size() * sizeof(T)), stream);
+  const backend::Stream stream(device());
+  device().copy(to, values.data(), static_cast<std::int64_t>(values.size() * sizeof(T)), stream);
   stream.wait_until_idle();
 }
 

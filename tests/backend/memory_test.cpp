@@ -52,7 +52,7 @@ TEST(CacheSize, MoreSlotsThanNumbersAreRefused) {
 
 TEST(DeviceMemory, MovesItsOwnership) {
   SATRAP_NEEDS_DEVICE();
-  Memory a(Memory::Place::kDevice, 100, "a");
+  Memory a(device(), backend::Place::kDevice, 100, "a");
   std::byte* const data = a.data();
   Memory b(std::move(a));
   EXPECT_EQ(b.data(), data);
@@ -64,24 +64,25 @@ TEST(DeviceMemory, MovesItsOwnership) {
 
 TEST(DeviceMemory, MoreThanThereIsIsRefusedByName) {
   SATRAP_NEEDS_DEVICE();
-  EXPECT_THAT([] { Memory(Memory::Place::kDevice, std::int64_t{1} << 50, "the moon"); },
+  EXPECT_THAT([] { Memory(device(), backend::Place::kDevice, std::int64_t{1} << 50, "the moon"); },
               ThrowsMessage<Error>(HasSubstr("the moon needs 1125899906842624 bytes")));
-  EXPECT_NO_THROW(Memory(Memory::Place::kDevice, 100, "afterwards"));
+  EXPECT_NO_THROW(Memory(device(), backend::Place::kDevice, 100, "afterwards"));
 }
 
 TEST(DeviceMemory, ACacheThatDoesNotFitIsRefusedWithTheArithmetic) {
   SATRAP_NEEDS_DEVICE();
   const RowLayout layout = layout_of(RowOptimizerType::kAdam, 1024);
-  const backend::Stream stream;
+  const backend::Stream stream(device());
   const CacheSize size{1'000'000, 7};
-  EXPECT_THAT([&] { backend::Cache(layout, size, backend::EvictionPolicy::kLru, stream); },
-              ThrowsMessage<Error>(HasSubstr("a cache of 1000000 sets of 32 rows and 7 overflow "
-                                             "rows, 12320 + 18 bytes each, is ")));
+  EXPECT_THAT(
+      [&] { backend::Cache(device(), layout, size, backend::EvictionPolicy::kLru, stream); },
+      ThrowsMessage<Error>(HasSubstr("a cache of 1000000 sets of 32 rows and 7 overflow "
+                                     "rows, 12320 + 18 bytes each, is ")));
 }
 
 TEST(DeviceArena, HandsOutAlignedPartsAndNoMoreThanItHas) {
   SATRAP_NEEDS_DEVICE();
-  Arena arena(Memory::Place::kDevice, 600, "a test");
+  Arena arena(device(), backend::Place::kDevice, 600, "a test");
   const auto* first = arena.take<std::byte>(1);
   const auto* second = arena.take<std::int64_t>(4);
   EXPECT_EQ(reinterpret_cast<const std::byte*>(second) - first, Arena::kAlignment);
@@ -92,14 +93,14 @@ TEST(DeviceArena, HandsOutAlignedPartsAndNoMoreThanItHas) {
 TEST(DeviceStreams, AnEventOrdersTwoStreams) {
   SATRAP_NEEDS_DEVICE();
   for_each_schedule([] {
-    const backend::Stream first, second(backend::Stream::Priority::kHigh);
-    backend::Event done;
+    const backend::Stream first(device()), second(device(), backend::Stream::Priority::kHigh);
+    backend::Event done(device());
     const DeviceArray<int> from(std::vector<int>{1, 2, 3});
     const DeviceArray<int> middle(3), to(3);
-    backend::copy(middle.data(), from.data(), 12, first);
+    device().copy(middle.data(), from.data(), 12, first);
     done.record(first);
-    done.hold_back(second);
-    backend::copy(to.data(), middle.data(), 12, second);
+    done.make_wait(second);
+    device().copy(to.data(), middle.data(), 12, second);
     second.wait_until_idle();
     EXPECT_TRUE(done.is_reached());
     EXPECT_EQ(to.host(), (std::vector<int>{1, 2, 3}));

@@ -18,8 +18,8 @@ std::uint64_t set_of(std::uint64_t tag) {
 void check_plan(const HostBatch& batch, const backend::Plan& plan) {
   const DeviceBatch on_device(batch);
   const backend::PlanView view = plan.view(batch.num_ids());
-  const backend::Stream stream;
-  backend::build_plan(on_device.bags(), kSets, batch.padded_dim(), view, stream);
+  const backend::Stream stream(device());
+  device().build_plan(on_device.bags(), kSets, batch.padded_dim(), view, stream);
   stream.wait_until_idle();
 
   const HostPlan expected = make_host_plan(batch);
@@ -72,7 +72,7 @@ void check_plan(const HostBatch& batch, const backend::Plan& plan) {
 
 void check_plan(const HostBatch& batch) {
   const RowLayout layout = RowLayout::of(batch.dim, FloatType::kFp32, RowOptimizerType::kAdagrad);
-  const backend::Plan plan(std::max<std::int64_t>(1, batch.num_ids()), layout, 4);
+  const backend::Plan plan(device(), std::max<std::int64_t>(1, batch.num_ids()), layout, 4);
   for_each_schedule([&] { check_plan(batch, plan); });
 }
 
@@ -165,7 +165,7 @@ TEST(DevicePlan, IsReusedForSmallerBatches) {
   SATRAP_NEEDS_DEVICE();
   const BatchShape shape{.num_rows = 20, .max_bag = 9};
   const RowLayout layout = RowLayout::of(shape.dim, FloatType::kFp32, RowOptimizerType::kAdagrad);
-  const backend::Plan plan(500, layout, 4);
+  const backend::Plan plan(device(), 500, layout, 4);
   for (std::uint64_t seed = 0; seed < 4; ++seed) {
     check_plan(random_batch({.num_rows = 20 - 6 * static_cast<std::int64_t>(seed)}, seed), plan);
   }

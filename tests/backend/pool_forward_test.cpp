@@ -78,17 +78,17 @@ void check_pool(const HostBatch& batch, Types types, bool some_missing, std::uin
   const auto expected = pool_on_host(batch, host, layout, rows, slots, types.out);
 
   const DeviceBatch on_device(batch);
-  const backend::Plan plan(std::max<std::int64_t>(1, batch.num_ids()), layout, 0);
+  const backend::Plan plan(device(), std::max<std::int64_t>(1, batch.num_ids()), layout, 0);
   const backend::PlanView view = plan.view(batch.num_ids());
   const DeviceArray<std::byte> out(static_cast<std::int64_t>(expected.size()));
   for_each_schedule([&] {
-    const backend::Stream stream;
-    const backend::Cache cache(layout, size, backend::EvictionPolicy::kLru, stream);
-    backend::build_plan(on_device.bags(), size.num_sets, layout.padded_dim, view, stream);
-    backend::copy(view.slots, slots.data(), num_unique * 4, stream);
-    backend::copy(cache.view().rows, rows.data(), static_cast<std::int64_t>(rows.size()), stream);
-    backend::fill(out.data(), 0x5A, static_cast<std::int64_t>(expected.size()), stream);
-    backend::pool_forward(cache.view(), on_device.bags(), view, types.out, out.data(), stream);
+    const backend::Stream stream(device());
+    const backend::Cache cache(device(), layout, size, backend::EvictionPolicy::kLru, stream);
+    device().build_plan(on_device.bags(), size.num_sets, layout.padded_dim, view, stream);
+    device().copy(view.slots, slots.data(), num_unique * 4, stream);
+    device().copy(cache.view().rows, rows.data(), static_cast<std::int64_t>(rows.size()), stream);
+    device().fill(out.data(), 0x5A, static_cast<std::int64_t>(expected.size()), stream);
+    device().pool_forward(cache.view(), on_device.bags(), view, types.out, out.data(), stream);
     stream.wait_until_idle();
     const auto result = out.host();
     std::size_t wrong = 0;

@@ -24,8 +24,8 @@ class Twins {
       : size_(size),
         layout_(RowLayout::of(4, FloatType::kFp32, RowOptimizerType::kAdagrad)),
         host_(size, policy),
-        device_(layout_, size, policy, stream_),
-        plan_(max_ids, layout_, size.overflow_rows) {}
+        cache_(device(), layout_, size, policy, stream_),
+        plan_(device(), max_ids, layout_, size.overflow_rows) {}
 
   /// Resolves the batch on both and compares everything; then declares what it touched dirty.
   HostCache::Found resolve(const HostBatch& batch, const ResolveArguments& arguments) {
@@ -39,8 +39,8 @@ class Twins {
     const DeviceBatch on_device(batch);
     const backend::PlanView view = plan_.view(batch.num_ids());
     const backend::MissView& misses = plan_.misses();
-    backend::build_plan(on_device.bags(), size_.num_sets, layout_.padded_dim, view, stream_);
-    backend::resolve(device_.view(), view, arguments, misses, stream_);
+    device().build_plan(on_device.bags(), size_.num_sets, layout_.padded_dim, view, stream_);
+    device().resolve(cache_.view(), view, arguments, misses, stream_);
     stream_.wait_until_idle();
 
     const auto counts = download(misses.counts, 1)[0];
@@ -62,18 +62,18 @@ class Twins {
 
   /// Every second slot of the batch is updated.
   void dirty(const HostCache::Found& found) {
-    auto dirty = download(device_.view().dirty, size_.num_slots());
+    auto dirty = download(cache_.view().dirty, size_.num_slots());
     for (std::size_t i = 0; i < found.slots.size(); i += 2) {
       const std::int32_t slot = found.slots[i];
       if (slot < 0 || slot >= size_.num_slots()) continue;
       dirty[static_cast<std::size_t>(slot)] = 1;
       host_.way(slot).dirty = true;
     }
-    upload(dirty, device_.view().dirty);
+    upload(dirty, cache_.view().dirty);
   }
 
   void compare_bookkeeping(EvictionPolicy policy) {
-    const backend::CacheView& view = device_.view();
+    const backend::CacheView& view = cache_.view();
     const auto digests = download(view.digests, size_.num_slots());
     const auto tags = download(view.tags, size_.num_slots());
     const auto last_needed = download(view.last_needed, size_.num_slots());
@@ -91,14 +91,14 @@ class Twins {
   }
 
   HostCache& host() { return host_; }
-  const backend::CacheView& view() const { return device_.view(); }
+  const backend::CacheView& view() const { return cache_.view(); }
 
  private:
   CacheSize size_;
   RowLayout layout_;
   HostCache host_;
-  backend::Stream stream_;
-  backend::Cache device_;
+  backend::Stream stream_{device()};
+  backend::Cache cache_;
   backend::Plan plan_;
 };
 

@@ -30,16 +30,16 @@ TEST(DeviceRows, GoOutAndComeBackInChunks) {
     const std::int64_t kChunkRows = 16;
     const DeviceArray<std::byte> staging(kChunkRows * layout.row_bytes);
     for_each_schedule([&] {
-      const backend::Stream stream;
-      const backend::Cache from(layout, size, EvictionPolicy::kLru, stream);
-      const backend::Cache to(layout, size, EvictionPolicy::kLru, stream);
-      backend::copy(from.view().rows, rows.data(), static_cast<std::int64_t>(rows.size()), stream);
-      backend::fill(to.view().rows, 0x11, static_cast<std::int64_t>(rows.size()), stream);
+      const backend::Stream stream(device());
+      const backend::Cache from(device(), layout, size, EvictionPolicy::kLru, stream);
+      const backend::Cache to(device(), layout, size, EvictionPolicy::kLru, stream);
+      device().copy(from.view().rows, rows.data(), static_cast<std::int64_t>(rows.size()), stream);
+      device().fill(to.view().rows, 0x11, static_cast<std::int64_t>(rows.size()), stream);
       for (std::int64_t begin = 0; begin < 50; begin += kChunkRows) {
-        backend::gather_rows(from.view(), slots_on_device.data(), count_on_device.data(), begin,
+        device().gather_rows(from.view(), slots_on_device.data(), count_on_device.data(), begin,
                              kChunkRows, staging.data(), stream);
-        backend::commit_rows(to.view(), slots_on_device.data(), count_on_device.data(), begin,
-                             kChunkRows, staging.data(), stream);
+        device().scatter_rows(to.view(), slots_on_device.data(), count_on_device.data(), begin,
+                              kChunkRows, staging.data(), stream);
       }
       stream.wait_until_idle();
       std::vector<std::byte> expected(rows.size(), std::byte{0x11});
@@ -67,9 +67,9 @@ TEST(DeviceRows, ListsOfDirtyAndOfAllSlots) {
     tags.push_back(backend::tag_of(make_key(TableId{5}, static_cast<std::uint64_t>(s) + 100)));
   }
   for_each_schedule([&] {
-    const backend::Stream stream;
-    const backend::Cache cache(layout, size, EvictionPolicy::kLru, stream);
-    const backend::SlotListBuffer list(5);
+    const backend::Stream stream(device());
+    const backend::Cache cache(device(), layout, size, EvictionPolicy::kLru, stream);
+    const backend::SlotListBuffer list(device(), 5);
     stream.wait_until_idle();
     upload(digests, cache.view().digests);
     upload(dirty, cache.view().dirty);
@@ -85,7 +85,7 @@ TEST(DeviceRows, ListsOfDirtyAndOfAllSlots) {
           expected.push_back(static_cast<std::int32_t>(s));
           keys.push_back(backend::key_of_tag(tags[i]));
         }
-        backend::list_slots(cache.view(), mode, first, num_sets, list.view(), stream);
+        device().list_slots(cache.view(), mode, first, num_sets, list.view(), stream);
         stream.wait_until_idle();
         ASSERT_EQ(download(list.view().count, 1)[0], expected.size());
         ASSERT_EQ(download(list.view().slots, static_cast<std::int64_t>(expected.size())),
@@ -100,15 +100,15 @@ TEST(DeviceRows, FlushedSlotsAreCleanAndTheOthersStayDirty) {
   SATRAP_NEEDS_DEVICE();
   const CacheSize size{2, 1};
   for_each_schedule([&] {
-    const backend::Stream stream;
-    const backend::Cache cache(adam_layout(4), size, EvictionPolicy::kLru, stream);
-    const backend::SlotListBuffer list(1);
+    const backend::Stream stream(device());
+    const backend::Cache cache(device(), adam_layout(4), size, EvictionPolicy::kLru, stream);
+    const backend::SlotListBuffer list(device(), 1);
     stream.wait_until_idle();
     upload(std::vector<std::uint8_t>(64, 1), cache.view().digests);
     upload(std::vector<std::uint8_t>(64, 1), cache.view().dirty);
     upload(std::vector<std::uint64_t>(64, 1), cache.view().tags);
-    backend::list_slots(cache.view(), ListMode::kDirty, 1, 1, list.view(), stream);
-    backend::mark_clean(cache.view(), list.view(), stream);
+    device().list_slots(cache.view(), ListMode::kDirty, 1, 1, list.view(), stream);
+    device().mark_clean(cache.view(), list.view(), stream);
     stream.wait_until_idle();
     auto expected = std::vector<std::uint8_t>(64, 1);
     std::fill(expected.begin() + 32, expected.end(), std::uint8_t{0});
@@ -131,23 +131,23 @@ TEST(DeviceRows, VictimsAreSavedBeforeTheirRowsAreOverwritten) {
   // Staging has rows as the host has them.
   std::vector<std::byte> new_on_host(static_cast<std::size_t>(32 * layout.row_bytes));
   for (std::int64_t i = 0; i < 32; ++i) {
-    to_host(layout, new_rows.data() + i * layout.device_stride,
-            new_on_host.data() + i * layout.row_bytes);
+    layout.from_device(new_rows.data() + i * layout.device_stride,
+                       new_on_host.data() + i * layout.row_bytes);
   }
   const DeviceArray<std::byte> fetched(new_on_host);
   const DeviceArray<std::byte> victims(32 * layout.row_bytes);
   for_each_schedule([&] {
-    const backend::Stream prefetch, copies;
-    backend::Event saved;
-    const backend::Cache cache(layout, size, EvictionPolicy::kLru, prefetch);
+    const backend::Stream prefetch(device()), copies(device());
+    backend::Event saved(device());
+    const backend::Cache cache(device(), layout, size, EvictionPolicy::kLru, prefetch);
     prefetch.wait_until_idle();
     upload(old_rows, cache.view().rows);
-    backend::gather_rows(cache.view(), slots_on_device.data(), count.data(), 0, 32, victims.data(),
+    device().gather_rows(cache.view(), slots_on_device.data(), count.data(), 0, 32, victims.data(),
                          copies);
     saved.record(copies);
-    saved.hold_back(prefetch);
-    backend::commit_rows(cache.view(), slots_on_device.data(), count.data(), 0, 32, fetched.data(),
-                         prefetch);
+    saved.make_wait(prefetch);
+    device().scatter_rows(cache.view(), slots_on_device.data(), count.data(), 0, 32, fetched.data(),
+                          prefetch);
     prefetch.wait_until_idle();
     copies.wait_until_idle();
     const auto saved_rows = victims.host();
@@ -155,7 +155,7 @@ TEST(DeviceRows, VictimsAreSavedBeforeTheirRowsAreOverwritten) {
     std::vector<std::byte> old_row(static_cast<std::size_t>(layout.row_bytes));
     for (std::int64_t i = 0; i < 32; ++i) {
       const std::int64_t at = slots[static_cast<std::size_t>(i)] * layout.device_stride;
-      to_host(layout, old_rows.data() + at, old_row.data());
+      layout.from_device(old_rows.data() + at, old_row.data());
       ASSERT_EQ(
           std::memcmp(saved_rows.data() + i * layout.row_bytes, old_row.data(), old_row.size()), 0);
       ASSERT_EQ(

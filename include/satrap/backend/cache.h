@@ -11,7 +11,11 @@ namespace satrap::backend {
 /// use it. Throws Error(kUnavailable) with the arithmetic if the device has no room for it.
 class Cache {
  public:
-  Cache(const RowLayout& layout, const CacheSize& size, EvictionPolicy policy, StreamRef stream);
+  Cache(Device& device,
+        const RowLayout& layout,
+        const CacheSize& size,
+        EvictionPolicy policy,
+        StreamRef stream);
   const CacheView& view() const { return view_; }
 
  private:

@@ -1,64 +1,75 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
+
+#include "satrap/backend/operations.h"
 
 namespace satrap::backend {
 
-/// A GPU as this process sees it.
+/// A device as this process sees it.
 struct DeviceInfo {
   std::string name;
-  int compute_capability = 0;  // 90 for sm_90
+  int compute_capability = 0;  // 90 for sm_90; 0 of the host
   int num_multiprocessors = 0;
   std::int64_t memory_bytes = 0, free_bytes = 0, l2_bytes = 0;
   int driver_version = 0;  // 13000 for CUDA 13.0
 };
 
+/// What memory is of: a device, or the host in a way that a device can reach it.
+enum class Place { kDevice, kPinnedHost };
+
+/// What embedding rows are kept and trained on: a GPU, or the host, which computes the same bits
+/// with the functions of `kernels` and runs everything at once where a GPU queues it. The owners of
+/// what it hands out, as void*, are Memory (memory.h), Stream and Event (stream.h); they keep a
+/// reference to their device, which must outlive them. Thread-safe, except for the operations of
+/// HostDevice: those of one stream by one thread at a time.
+class Device : public Operations {
+ public:
+  virtual DeviceInfo info() const = 0;
+
+  /// Every thread that uses a device calls this before: CUDA's current device is the thread's.
+  virtual void use_on_this_thread() const = 0;
+
+  // ---- memory
+
+  /// Throws Error(kUnavailable), naming what it was for, how much was asked and how much there is.
+  virtual std::byte* allocate(Place place, std::int64_t bytes, const char* what) = 0;
+  virtual void free(Place place, std::byte* memory) noexcept = 0;
+
+  /// Queues a copy of `bytes` between any two places. Host memory must stay as it is until the copy
+  /// is done, and be pinned for the copy to overlap with anything.
+  virtual void copy(void* to, const void* from, std::int64_t bytes, StreamRef stream) = 0;
+
+  /// Queues the filling of device memory with one byte.
+  virtual void fill(void* memory, int byte, std::int64_t bytes, StreamRef stream) = 0;
+
+  /// Bytes of PlanView::prims_scratch and SlotList::prims_scratch for so many items.
+  virtual std::int64_t prims_scratch_bytes(std::int64_t max_items) const = 0;
+
+  // ---- streams and events
+
+  virtual void* make_stream(bool high_priority) = 0;
+  virtual void destroy_stream(void* stream) noexcept = 0;
+  virtual void wait_until_idle(StreamRef stream) = 0;  // blocks the calling thread
+
+  virtual void* make_event(bool with_time) = 0;
+  virtual void destroy_event(void* event) noexcept = 0;
+  virtual void record(void* event, StreamRef stream) = 0;
+  virtual void make_wait(StreamRef stream, void* event) = 0;
+  virtual bool is_reached(void* event) = 0;
+  virtual void wait_until_reached(void* event) = 0;
+  virtual double milliseconds_between(void* start, void* stop) = 0;
+};
+
+/// The host's memory and CPU.
+std::unique_ptr<Device> make_host_device();
+
 /// Empty where a GPU can be used, else why not: no CUDA in this build, no driver, no device.
-std::string why_unavailable();
+std::string why_no_cuda();
 
-/// The device the calling thread uses. Throws Error(kUnavailable).
-DeviceInfo device_info();
-
-/// A stream to queue work on; the default one unless it comes from a Stream. Does not own it.
-struct StreamRef {
-  void* handle = nullptr;
-};
-
-/// Owns a stream. Work of one stream runs in order, that of different streams in any.
-class Stream {
- public:
-  enum class Priority { kNormal, kHigh };
-  explicit Stream(Priority priority = Priority::kNormal);
-  ~Stream();
-  Stream(Stream&& other) noexcept : handle_(other.handle_) { other.handle_ = nullptr; }
-  Stream& operator=(Stream&&) = delete;
-
-  operator StreamRef() const { return {handle_}; }
-  void wait_until_idle() const;  // blocks the calling thread
-
- private:
-  void* handle_ = nullptr;
-};
-
-/// Owns an event: a mark in a stream that others can wait for.
-class Event {
- public:
-  explicit Event(bool with_time = false);
-  ~Event();
-  Event(Event&& other) noexcept : handle_(other.handle_) { other.handle_ = nullptr; }
-  Event& operator=(Event&&) = delete;
-
-  void record(StreamRef stream);
-  /// Holds back what is queued on `stream` from now on until the last record is reached.
-  void hold_back(StreamRef stream) const;
-  bool is_reached() const;  // never blocks
-  void wait_until_reached() const;
-  /// Between the records of two events with time, both reached.
-  static double milliseconds_between(const Event& start, const Event& stop);
-
- private:
-  void* handle_ = nullptr;
-};
+/// The GPU of this number. Throws Error(kUnavailable) where there is none.
+std::unique_ptr<Device> make_cuda_device(int number);
 
 }  // namespace satrap::backend

@@ -3,37 +3,47 @@
 #include <cstddef>
 #include <cstdint>
 #include <type_traits>
+#include <utility>
 
 #include "satrap/backend/device.h"
 
 namespace satrap::backend {
 
-/// Owns memory of the device, or pinned memory of the host. Not initialised. Throws
-/// Error(kUnavailable), naming what it was for, how much was asked and how much there is.
+/// Owns memory of a device, or pinned memory of the host. Not initialised.
 class Memory {
  public:
-  enum class Place { kDevice, kPinnedHost };
   Memory() = default;
-  Memory(Place place, std::int64_t bytes, const char* what);
-  ~Memory();
-  Memory(Memory&& other) noexcept;
-  Memory& operator=(Memory&& other) noexcept;
+  /// Throws Error(kUnavailable), naming what it was for, how much was asked and how much there is.
+  Memory(Device& device, Place place, std::int64_t bytes, const char* what)
+      : device_(&device),
+        data_(device.allocate(place, bytes, what)),
+        bytes_(bytes),
+        place_(place) {}
+  ~Memory() {
+    if (data_ != nullptr) device_->free(place_, data_);
+  }
+  Memory(Memory&& other) noexcept
+      : device_(other.device_),
+        data_(std::exchange(other.data_, nullptr)),
+        bytes_(std::exchange(other.bytes_, 0)),
+        place_(other.place_) {}
+  Memory& operator=(Memory&& other) noexcept {
+    std::swap(device_, other.device_);
+    std::swap(data_, other.data_);
+    std::swap(bytes_, other.bytes_);
+    std::swap(place_, other.place_);
+    return *this;
+  }
 
   std::byte* data() const { return data_; }
   std::int64_t bytes() const { return bytes_; }
 
  private:
+  Device* device_ = nullptr;
   std::byte* data_ = nullptr;
   std::int64_t bytes_ = 0;
   Place place_ = Place::kDevice;
 };
-
-/// Queues a copy of `bytes` between any two places. Host memory must stay as it is until the copy
-/// is done, and be pinned for the copy to overlap with anything.
-void copy(void* to, const void* from, std::int64_t bytes, StreamRef stream);
-
-/// Queues the filling of device memory with one byte.
-void fill(void* memory, int byte, std::int64_t bytes, StreamRef stream);
 
 /// Hands out parts of one allocation, so that a step allocates nothing and streams cannot hand each
 /// other memory by accident. Parts live as long as the arena.
@@ -42,7 +52,7 @@ class Arena {
   /// Every part begins at a multiple of this.
   static constexpr std::int64_t kAlignment = 256;
 
-  Arena(Memory::Place place, std::int64_t bytes, const char* what);
+  Arena(Device& device, Place place, std::int64_t bytes, const char* what);
 
   /// Room for `count` T, not initialised. Throws Error(kInternal) if the arena was made too small.
   template <class T>

@@ -2,15 +2,14 @@
 
 #include <cstdint>
 
-#include "satrap/backend/device.h"
 #include "satrap/backend/views.h"
 #include "satrap/kernels/sum_order.h"
 
-/// The device operations of the embedding path. Common to all:
+/// The operations of the embedding path on a device (device.h). Common to all:
 ///
-/// They queue kernels on `stream` and return; nothing waits for the device, nothing is allocated.
-/// Counts stay on the device, and kernels read them there. What an operation reads must be complete
-/// in stream order; what it writes is so afterwards.
+/// They queue their work on `stream` and return; nothing waits for the device, nothing is
+/// allocated. Counts stay on the device, and kernels read them there. What an operation reads must
+/// be complete in stream order; what it writes is so afterwards.
 ///
 /// They are deterministic: the same input gives the same bits, whatever the schedule. There is no
 /// floating-point atomic, and sums run in the order said. Multiplications and additions are fused
@@ -30,16 +29,6 @@ inline constexpr std::uint32_t kNoTarget = 0xFFFFFFFFU;
 constexpr std::uint64_t tag_of(Key key);
 constexpr Key key_of_tag(std::uint64_t tag);
 
-/// plan: sorts the batch's keys once, with their positions, and derives everything from that order.
-/// Fills all of `plan` but slots. Requires plan.num_ids == bags.num_ids <= plan.max_ids, and
-/// vectors within 2^34 elements of the output's begin. Vectors of a sequence are padded_dim
-/// elements apart.
-void build_plan(const Bags& bags,
-                std::int64_t num_sets,    // of the cache that resolve will look into
-                std::int64_t padded_dim,  // of its rows
-                const PlanView& plan,
-                StreamRef stream);
-
 /// How resolve treats the cache.
 enum class ResolveMode {
   kTrain,     // pins what it finds and admits what it misses
@@ -53,83 +42,101 @@ struct ResolveArguments {
   std::int64_t max_overflow = 0;    // batch's to use
 };
 
-/// probe, admit, evict. One warp owns a set and everything the batch wants of it, so nothing is
-/// locked and the result does not depend on the schedule. All keys of the set are looked up first,
-/// and what is found is pinned: a row is pinned while last_needed > completed. Then misses take, in
-/// the order of tags: the first empty way; else the unpinned way that the policy names, lowest way
-/// first among equals; else the next overflow row; else none (-1), which counts.overflows >
-/// max_overflow tells. Sets plan.slots, and the lists of `misses`. Rows are not touched: before
-/// commit_rows overwrites them, gather_rows must have taken the victims away. Cost: the batch's
-/// keys, and their sets' bookkeeping; nothing grows with the cache.
-void resolve(const CacheView& cache,
-             const PlanView& plan,
-             const ResolveArguments& arguments,
-             const MissView& misses,
-             StreamRef stream);
-
-/// Copies rows [begin, min(begin + max_rows, *count)) of a list of slots to staging, where they are
-/// as in the host's memory; slots of -1 are left out. For victims, for overflow rows at the end of
-/// a batch, for export.
-void gather_rows(const CacheView& cache,
-                 const std::int32_t* slots,   // device [*count]
-                 const std::uint32_t* count,  // device [1]
-                 std::int64_t begin,
-                 std::int64_t max_rows,
-                 std::byte* staging,  // device or mapped [max_rows, row_bytes] out
-                 StreamRef stream);
-
-/// The reverse: puts rows into their slots.
-void commit_rows(const CacheView& cache,
-                 const std::int32_t* slots,
-                 const std::uint32_t* count,
-                 std::int64_t begin,
-                 std::int64_t max_rows,
-                 const std::byte* staging,
-                 StreamRef stream);
-
-/// pool forward: output vector = Σ coefficient * weights over the bag's ids in order, by fma from
-/// 0; zeros for an empty bag, a missing row, and after the end of a sequence. Sums are fp32,
-/// rounded to the output's type once. Writes padded_dim elements per vector, and nothing between
-/// vectors.
-void pool_forward(const CacheView& cache,
-                  const Bags& bags,
-                  const PlanView& plan,
-                  FloatType out_type,
-                  void* out,  // device [num_rows, row_stride], aligned to 16 bytes
-                  StreamRef stream);
-
-/// backward and update: sums the gradient of each key over its occurrences (order:
-/// kernels/sum_order.h) and runs the optimizer on its row in the same pass, which its header notes;
-/// rows become dirty. Keys without slot are left out. Weights of 16 bits are rounded
-/// stochastically, as on the host (core/half.h). Formulas: satrap/kernels/row_optimizer.h.
-void backward_update(const CacheView& cache,
-                     const PlanView& plan,
-                     FloatType grad_type,
-                     const void* grad,  // device [num_rows, row_stride], aligned to 16 bytes
-                     RowOptimizerType optimizer,
-                     const TableStep* steps,  // device [tables], by the key's table number
-                     StreamRef stream);
-
-/// backward without update: the summed gradient of each key, for shards that run the optimizer.
-void backward_gradients(const RowLayout& layout,
-                        const PlanView& plan,
-                        FloatType grad_type,
-                        const void* grad,
-                        float* out,  // device [unique, padded_dim]
-                        StreamRef stream);
-
-/// export, flush: lists the occupied slots of sets [first_set, first_set + num_sets), all or only
-/// the dirty ones, to be gathered in chunks.
+/// Which slots are listed.
 enum class ListMode { kDirty, kAll };
-void list_slots(const CacheView& cache,
-                ListMode mode,
-                std::int64_t first_set,
-                std::int64_t num_sets,
-                const SlotList& list,  // capacity at least num_sets * kWays
-                StreamRef stream);
 
-/// Declares the listed slots clean: they have been saved as they are.
-void mark_clean(const CacheView& cache, const SlotList& list, StreamRef stream);
+class Operations {
+ public:
+  virtual ~Operations() = default;
+
+  /// plan: sorts the batch's keys once, with their positions, and derives everything from that
+  /// order. Fills all of `plan` but slots. Requires plan.num_ids == bags.num_ids <= plan.max_ids,
+  /// and vectors within 2^34 elements of the output's begin. Vectors of a sequence are padded_dim
+  /// elements apart.
+  virtual void build_plan(const Bags& bags,
+                          std::int64_t num_sets,    // of the cache that resolve will look into
+                          std::int64_t padded_dim,  // of its rows
+                          const PlanView& plan,
+                          StreamRef stream) = 0;
+
+  /// probe, admit, evict. One warp owns a set and everything the batch wants of it, so nothing is
+  /// locked and the result does not depend on the schedule. All keys of the set are looked up
+  /// first, and what is found is pinned: a row is pinned while last_needed > completed. Then misses
+  /// take, in the order of tags: the first empty way; else the unpinned way that the policy names,
+  /// lowest way first among equals; else the next overflow row; else none (-1), which
+  /// counts.overflows > max_overflow tells. Sets plan.slots, and the lists of `misses`. Rows are
+  /// not touched: before scatter_rows overwrites them, gather_rows must have taken the victims
+  /// away. Cost: the batch's keys, and their sets' bookkeeping; nothing grows with the cache.
+  virtual void resolve(const CacheView& cache,
+                       const PlanView& plan,
+                       const ResolveArguments& arguments,
+                       const MissView& misses,
+                       StreamRef stream) = 0;
+
+  /// Copies rows [begin, min(begin + max_rows, *count)) of a list of slots to staging, where they
+  /// are as in the host's memory; slots of -1 are left out. For victims, for overflow rows at the
+  /// end of a batch, for export.
+  virtual void gather_rows(const CacheView& cache,
+                           const std::int32_t* slots,   // device [*count]
+                           const std::uint32_t* count,  // device [1]
+                           std::int64_t begin,
+                           std::int64_t max_rows,
+                           std::byte* staging,  // device or mapped [max_rows, row_bytes] out
+                           StreamRef stream) = 0;
+
+  /// The reverse: puts rows into their slots.
+  virtual void scatter_rows(const CacheView& cache,
+                            const std::int32_t* slots,
+                            const std::uint32_t* count,
+                            std::int64_t begin,
+                            std::int64_t max_rows,
+                            const std::byte* staging,
+                            StreamRef stream) = 0;
+
+  /// pool forward: output vector = Σ coefficient * weights over the bag's ids in order, by fma from
+  /// 0; zeros for an empty bag, a missing row, and after the end of a sequence. Sums are fp32,
+  /// rounded to the output's type once. Writes padded_dim elements per vector, and nothing between
+  /// vectors.
+  virtual void pool_forward(const CacheView& cache,
+                            const Bags& bags,
+                            const PlanView& plan,
+                            FloatType out_type,
+                            void* out,  // device [num_rows, row_stride], aligned to 16 bytes
+                            StreamRef stream) = 0;
+
+  /// backward and update: sums the gradient of each key over its occurrences (order:
+  /// kernels/sum_order.h) and runs the optimizer on its row in the same pass, which its header
+  /// notes; rows become dirty. Keys without slot are left out. Weights of 16 bits are rounded
+  /// stochastically, as on the host (core/half.h). Formulas: satrap/kernels/row_optimizer.h.
+  virtual void backward_update(
+      const CacheView& cache,
+      const PlanView& plan,
+      FloatType grad_type,
+      const void* grad,  // device [num_rows, row_stride], aligned to 16 bytes
+      RowOptimizerType optimizer,
+      const TableStep* steps,  // device [tables], by the key's table number
+      StreamRef stream) = 0;
+
+  /// backward without update: the summed gradient of each key, for shards that run the optimizer.
+  virtual void backward_gradients(const RowLayout& layout,
+                                  const PlanView& plan,
+                                  FloatType grad_type,
+                                  const void* grad,
+                                  float* out,  // device [unique, padded_dim]
+                                  StreamRef stream) = 0;
+
+  /// export, flush: lists the occupied slots of sets [first_set, first_set + num_sets), all or only
+  /// the dirty ones, to be gathered in chunks.
+  virtual void list_slots(const CacheView& cache,
+                          ListMode mode,
+                          std::int64_t first_set,
+                          std::int64_t num_sets,
+                          const SlotList& list,  // capacity at least num_sets * kWays
+                          StreamRef stream) = 0;
+
+  /// Declares the listed slots clean: they have been saved as they are.
+  virtual void mark_clean(const CacheView& cache, const SlotList& list, StreamRef stream) = 0;
+};
 
 // ------------------------------------------------------------------------------ implementation
 

@@ -11,7 +11,7 @@ namespace satrap::backend {
 /// max_ids ids (below 2^31) of rows of one layout. Reused from batch to batch without allocating.
 class Plan {
  public:
-  Plan(std::int64_t max_ids, const RowLayout& layout, std::int64_t max_overflow);
+  Plan(Device& device, std::int64_t max_ids, const RowLayout& layout, std::int64_t max_overflow);
 
   /// The views of a batch of num_ids <= max_ids ids.
   PlanView view(std::int64_t num_ids) const;
@@ -27,7 +27,7 @@ class Plan {
 /// Owns what list_slots fills, for num_sets sets at a time.
 class SlotListBuffer {
  public:
-  explicit SlotListBuffer(std::int64_t num_sets);
+  SlotListBuffer(Device& device, std::int64_t num_sets);
   const SlotList& view() const { return view_; }
 
  private:

@@ -12,6 +12,11 @@
 /// value. Owners: Cache (cache.h), Plan (plan.h).
 namespace satrap::backend {
 
+/// A stream to queue work on; the default one unless it comes from a Stream. Does not own it.
+struct StreamRef {
+  void* handle = nullptr;
+};
+
 /// Several counts that are summed together.
 struct alignas(8) Count2 {
   std::uint32_t a, b;

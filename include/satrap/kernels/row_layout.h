@@ -53,6 +53,10 @@ struct RowLayout {
   constexpr std::int64_t device_state_offset() const { return state_offset - kWeightsOffset; }
   constexpr std::int64_t device_header_offset() const { return row_bytes - kUnit; }
 
+  /// Copies of a row from the host's layout to a device's, and back.
+  void to_device(const std::byte* row, std::byte* device_row) const;    // [row_bytes] out
+  void from_device(const std::byte* device_row, std::byte* row) const;  // [row_bytes] out
+
   /// The rest is for rows in the host's memory.
   float* state_of(std::byte* row) const { return reinterpret_cast<float*>(row + state_offset); }
 

@@ -6,9 +6,10 @@
 #include <vector>
 
 #include "satrap/backend/memory.h"
+#include "satrap/backend/stream.h"
 
-/// What tests of device operations run on: one source, linked once with the SIMT executor
-/// (device_simt.cpp) and once with the real device (device_gpu.cpp).
+/// What tests of device operations run on: one source, linked with the host (device_host.cpp), with
+/// CUDA's kernels on the SIMT executor (device_simt.cpp), and with a GPU (device_gpu.cpp).
 namespace satrap::testing {
 
 /// Empty if tests can run; else the reason to skip them. Where SATRAP_REQUIRE_GPU=1 asks for a GPU
@@ -18,6 +19,9 @@ struct Readiness {
   bool fails = false;
 };
 Readiness device_readiness();
+
+/// The device under test; only where it is ready.
+backend::Device& device();
 
 /// Runs `check` under every schedule there is: eight on the executor, seeded; one on a device.
 void for_each_schedule(const std::function<void()>& check);
@@ -30,14 +34,15 @@ template <class T>
 class DeviceArray {
  public:
   explicit DeviceArray(std::int64_t count)
-      : memory_(backend::Memory::Place::kDevice,
+      : memory_(device(),
+                backend::Place::kDevice,
                 count * static_cast<std::int64_t>(sizeof(T)),
                 "a test's array"),
         count_(count) {}
   explicit DeviceArray(const std::vector<T>& values)
       : DeviceArray(static_cast<std::int64_t>(values.size())) {
     if (!values.empty()) {
-      backend::copy(memory_.data(), values.data(), memory_.bytes(), stream_);
+      device().copy(memory_.data(), values.data(), memory_.bytes(), stream_);
       stream_.wait_until_idle();
     }
   }
@@ -46,8 +51,8 @@ class DeviceArray {
 
   static std::vector<T> download(const T* data, std::int64_t count) {
     std::vector<T> values(static_cast<std::size_t>(count));
-    const backend::Stream stream;
-    backend::copy(values.data(), data, count * static_cast<std::int64_t>(sizeof(T)), stream);
+    const backend::Stream stream(device());
+    device().copy(values.data(), data, count * static_cast<std::int64_t>(sizeof(T)), stream);
     stream.wait_until_idle();
     return values;
   }
@@ -55,7 +60,7 @@ class DeviceArray {
  private:
   backend::Memory memory_;
   std::int64_t count_;
-  backend::Stream stream_;
+  backend::Stream stream_{device()};
 };
 
 template <class T>

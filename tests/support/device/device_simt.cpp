@@ -17,6 +17,11 @@ void for_each_schedule(const std::function<void()>& check) {
   simt::set_seed(0);
 }
 
+backend::Device& device() {
+  static const auto executor = backend::make_cuda_device(0);
+  return *executor;
+}
+
 bool is_emulated() { return true; }
 
 }  // namespace satrap::testing

@@ -1,5 +1,5 @@
 // Stands in for cuda/backend/prims.cu: the same primitives, of the standard library.
-#include "src/backend/prims.h"
+#include "cuda/backend/prims.h"
 
 #include <algorithm>
 #include <numeric>

@@ -1,0 +1,172 @@
+#include "cuda/backend/cuda_device.h"
+
+#include <cuda_runtime_api.h>
+
+#include "cuda/backend/check.h"
+#include "cuda/backend/prims.h"
+#include "satrap/core/log.h"
+
+namespace satrap::backend {
+namespace {
+
+/// For destructors: logs what a call returned, unless it succeeded.
+void complain(cudaError_t error, const char* call) {
+  if (error != cudaSuccess) log_error("{}: {}", call, cudaGetErrorName(error));
+}
+
+Grids grids_of(int number) {
+  int multiprocessors = 0;
+  check(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, number),
+        "cudaDeviceGetAttribute");
+  return {multiprocessors};
+}
+
+cudaEvent_t native_event(void* event) { return static_cast<cudaEvent_t>(event); }
+
+}  // namespace
+
+std::string why_no_cuda() {
+  int count = 0;
+  const cudaError_t error = cudaGetDeviceCount(&count);
+  // Without a driver the error is that it is too old.
+  if (error != cudaSuccess) return concat(cudaGetErrorName(error), ": ", cudaGetErrorString(error));
+  return count == 0 ? "no device" : "";
+}
+
+std::unique_ptr<Device> make_cuda_device(int number) {
+  const std::string reason = why_no_cuda();
+  if (!reason.empty()) throw Error(ErrorCode::kUnavailable, "no GPU can be used: " + reason);
+  return std::make_unique<CudaDevice>(number);
+}
+
+CudaDevice::CudaDevice(int number) : number_(number), grids_(grids_of(number)) {
+  CudaDevice::use_on_this_thread();
+}
+
+void CudaDevice::use_on_this_thread() const { check(cudaSetDevice(number_), "cudaSetDevice"); }
+
+DeviceInfo CudaDevice::info() const {
+  cudaDeviceProp properties{};
+  std::size_t free_bytes = 0, total_bytes = 0;
+  DeviceInfo info;
+  check(cudaGetDeviceProperties(&properties, number_), "cudaGetDeviceProperties");
+  check(cudaMemGetInfo(&free_bytes, &total_bytes), "cudaMemGetInfo");
+  check(cudaDriverGetVersion(&info.driver_version), "cudaDriverGetVersion");
+  info.name = properties.name;
+  info.compute_capability = properties.major * 10 + properties.minor;
+  info.num_multiprocessors = properties.multiProcessorCount;
+  info.memory_bytes = static_cast<std::int64_t>(total_bytes);
+  info.free_bytes = static_cast<std::int64_t>(free_bytes);
+  info.l2_bytes = properties.l2CacheSize;
+  return info;
+}
+
+// --------------------------------------------------------------------------------------- memory
+
+std::byte* CudaDevice::allocate(Place place, std::int64_t bytes, const char* what) {
+  SATRAP_CHECK(bytes >= 0, what, ": ", bytes, " bytes");
+  if (bytes == 0) return nullptr;
+  void* data = nullptr;
+  const auto size = static_cast<std::size_t>(bytes);
+  const bool is_device = place == Place::kDevice;
+  const cudaError_t error =
+      is_device ? cudaMalloc(&data, size) : cudaHostAlloc(&data, size, cudaHostAllocDefault);
+  if (error == cudaErrorMemoryAllocation) {
+    static_cast<void>(cudaGetLastError());  // it is not sticky, but remembered
+    std::size_t free_bytes = 0, total_bytes = 0;
+    check(cudaMemGetInfo(&free_bytes, &total_bytes), "cudaMemGetInfo");
+    throw Error(ErrorCode::kUnavailable,
+                is_device ? concat(what, " needs ", bytes, " bytes of device memory; ", free_bytes,
+                                   " of ", total_bytes, " are free")
+                          : concat(what, " needs ", bytes, " bytes of pinned host memory"));
+  }
+  check(error, is_device ? "cudaMalloc" : "cudaHostAlloc");
+  return static_cast<std::byte*>(data);
+}
+
+void CudaDevice::free(Place place, std::byte* memory) noexcept {
+  if (place == Place::kDevice) {
+    complain(cudaFree(memory), "cudaFree");
+  } else {
+    complain(cudaFreeHost(memory), "cudaFreeHost");
+  }
+}
+
+void CudaDevice::copy(void* to, const void* from, std::int64_t bytes, StreamRef stream) {
+  if (bytes == 0) return;
+  check(
+      cudaMemcpyAsync(to, from, static_cast<std::size_t>(bytes), cudaMemcpyDefault, native(stream)),
+      "cudaMemcpyAsync");
+}
+
+void CudaDevice::fill(void* memory, int byte, std::int64_t bytes, StreamRef stream) {
+  if (bytes == 0) return;
+  check(cudaMemsetAsync(memory, byte, static_cast<std::size_t>(bytes), native(stream)),
+        "cudaMemsetAsync");
+}
+
+std::int64_t CudaDevice::prims_scratch_bytes(std::int64_t max_items) const {
+  return backend::prims_scratch_bytes(max_items);
+}
+
+// --------------------------------------------------------------------------- streams and events
+
+void* CudaDevice::make_stream(bool high_priority) {
+  int least = 0, greatest = 0;
+  check(cudaDeviceGetStreamPriorityRange(&least, &greatest), "cudaDeviceGetStreamPriorityRange");
+  cudaStream_t stream = nullptr;
+  check(cudaStreamCreateWithPriority(&stream, cudaStreamNonBlocking,
+                                     high_priority ? greatest : least),
+        "cudaStreamCreateWithPriority");
+  return stream;
+}
+
+void CudaDevice::destroy_stream(void* stream) noexcept {
+  complain(cudaStreamDestroy(native({stream})), "cudaStreamDestroy");
+}
+
+void CudaDevice::wait_until_idle(StreamRef stream) {
+  check(cudaStreamSynchronize(native(stream)), "cudaStreamSynchronize");
+}
+
+void* CudaDevice::make_event(bool with_time) {
+  cudaEvent_t event = nullptr;
+  check(cudaEventCreateWithFlags(&event, with_time ? cudaEventDefault : cudaEventDisableTiming),
+        "cudaEventCreateWithFlags");
+  return event;
+}
+
+void CudaDevice::destroy_event(void* event) noexcept {
+  complain(cudaEventDestroy(native_event(event)), "cudaEventDestroy");
+}
+
+void CudaDevice::record(void* event, StreamRef stream) {
+  check(cudaEventRecord(native_event(event), native(stream)), "cudaEventRecord");
+}
+
+void CudaDevice::make_wait(StreamRef stream, void* event) {
+  check(cudaStreamWaitEvent(native(stream), native_event(event), 0), "cudaStreamWaitEvent");
+}
+
+bool CudaDevice::is_reached(void* event) {
+  const cudaError_t error = cudaEventQuery(native_event(event));
+  if (error == cudaErrorNotReady) {
+    static_cast<void>(cudaGetLastError());  // it is remembered, and others would take it for theirs
+    return false;
+  }
+  check(error, "cudaEventQuery");
+  return true;
+}
+
+void CudaDevice::wait_until_reached(void* event) {
+  check(cudaEventSynchronize(native_event(event)), "cudaEventSynchronize");
+}
+
+double CudaDevice::milliseconds_between(void* start, void* stop) {
+  float milliseconds = 0.0F;
+  check(cudaEventElapsedTime(&milliseconds, native_event(start), native_event(stop)),
+        "cudaEventElapsedTime");
+  return static_cast<double>(milliseconds);
+}
+
+}  // namespace satrap::backend

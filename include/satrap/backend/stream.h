@@ -1,0 +1,59 @@
+#pragma once
+
+#include <utility>
+
+#include "satrap/backend/device.h"
+
+namespace satrap::backend {
+
+/// Owns a stream. Work of one stream runs in order, that of different streams in any.
+class Stream {
+ public:
+  enum class Priority { kNormal, kHigh };
+  explicit Stream(Device& device, Priority priority = Priority::kNormal)
+      : device_(&device), handle_(device.make_stream(priority == Priority::kHigh)) {}
+  ~Stream() {
+    if (device_ != nullptr) device_->destroy_stream(handle_);
+  }
+  Stream(Stream&& other) noexcept
+      : device_(std::exchange(other.device_, nullptr)), handle_(other.handle_) {}
+  Stream& operator=(Stream&&) = delete;
+
+  operator StreamRef() const { return {handle_}; }
+  void wait_until_idle() const { device_->wait_until_idle(*this); }  // blocks the calling thread
+
+ private:
+  Device* device_;
+  void* handle_;
+};
+
+/// Owns an event: a mark in a stream that others can wait for.
+class Event {
+ public:
+  explicit Event(Device& device, bool with_time = false)
+      : device_(&device), handle_(device.make_event(with_time)) {}
+  ~Event() {
+    if (device_ != nullptr) device_->destroy_event(handle_);
+  }
+  Event(Event&& other) noexcept
+      : device_(std::exchange(other.device_, nullptr)), handle_(other.handle_) {}
+  Event& operator=(Event&&) = delete;
+
+  void record(StreamRef stream) { device_->record(handle_, stream); }
+
+  /// What is queued on `stream` from now on waits until the last record is reached.
+  void make_wait(StreamRef stream) const { device_->make_wait(stream, handle_); }
+  bool is_reached() const { return device_->is_reached(handle_); }  // never blocks
+  void wait_until_reached() const { device_->wait_until_reached(handle_); }
+
+  /// Between the records of two events with time, both reached.
+  static double milliseconds_between(const Event& start, const Event& stop) {
+    return start.device_->milliseconds_between(start.handle_, stop.handle_);
+  }
+
+ private:
+  Device* device_;
+  void* handle_;
+};
+
+}  // namespace satrap::backend

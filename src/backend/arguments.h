@@ -1,0 +1,31 @@
+#pragma once
+
+#include <cstdint>
+
+#include "satrap/backend/operations.h"
+#include "satrap/core/error.h"
+
+/// What the host can see to be wrong in the arguments of an operation, on any device.
+namespace satrap::backend {
+
+inline void check_arguments(const Bags& bags, std::int64_t num_sets, const PlanView& plan) {
+  SATRAP_CHECK(plan.num_ids == bags.num_ids && plan.num_ids <= plan.max_ids, "a plan of ",
+               plan.num_ids, " ids, at most ", plan.max_ids, ", for a batch of ", bags.num_ids);
+  SATRAP_CHECK(num_sets > 0, "a cache of ", num_sets, " sets");
+}
+
+inline void check_arguments(const CacheView& cache, const ResolveArguments& arguments) {
+  SATRAP_CHECK(arguments.completed < arguments.batch, "batch ", arguments.batch,
+               " cannot be resolved once batch ", arguments.completed, " is completed");
+  SATRAP_CHECK(arguments.first_overflow >= 0 &&
+                   arguments.first_overflow + arguments.max_overflow <= cache.size.overflow_rows,
+               "overflow rows ", arguments.first_overflow, " + ", arguments.max_overflow, " of ",
+               cache.size.overflow_rows);
+}
+
+inline void check_arguments(const CacheView& cache, std::int64_t first_set, std::int64_t num_sets) {
+  SATRAP_CHECK(first_set >= 0 && first_set + num_sets <= cache.size.num_sets, "sets ", first_set,
+               " + ", num_sets, " of ", cache.size.num_sets);
+}
+
+}  // namespace satrap::backend

@@ -1,0 +1,124 @@
+#include <algorithm>
+#include <cstdint>
+#include <utility>
+
+#include "src/backend/arguments.h"
+#include "src/backend/host_device.h"
+#include "src/backend/host_sets.h"
+
+namespace satrap::backend {
+namespace {
+
+/// One batch's look at a cache, a set after the other.
+class Resolution {
+ public:
+  Resolution(const CacheView& cache,
+             const PlanView& plan,
+             const ResolveArguments& arguments,
+             const MissView& misses)
+      : cache_(cache), plan_(plan), arguments_(arguments), misses_(misses) {}
+
+  /// Keys [begin, end), all of one set. What is there is pinned before anything has to go.
+  void resolve_set(std::uint32_t begin, std::uint32_t end) {
+    first_ = host_set_of(plan_.unique_tags[begin], cache_.size.num_sets) * CacheSize::kWays;
+    for (std::uint32_t u = begin; u < end; ++u) {
+      const std::int64_t slot = find(plan_.unique_tags[u]);
+      plan_.slots[u] = static_cast<std::int32_t>(slot);
+      if (slot < 0) continue;
+      ++misses_.counts->hits;
+      if (trains()) pin(slot, u);
+    }
+    for (std::uint32_t u = begin; u < end; ++u) {
+      if (plan_.slots[u] < 0) miss(u);
+    }
+  }
+
+ private:
+  bool trains() const { return arguments_.mode == ResolveMode::kTrain; }
+  bool is_lfu() const { return cache_.policy == EvictionPolicy::kLfu; }
+
+  std::int64_t find(std::uint64_t tag) const {
+    for (std::int64_t slot = first_; slot < first_ + CacheSize::kWays; ++slot) {
+      if (cache_.digests[slot] == host_digest_of(tag) && cache_.tags[slot] == tag) return slot;
+    }
+    return -1;
+  }
+
+  void pin(std::int64_t slot, std::uint32_t unique) {
+    cache_.last_needed[slot] = arguments_.batch;
+    if (!is_lfu()) return;
+    const std::uint32_t occurrences = plan_.segments[unique + 1] - plan_.segments[unique];
+    cache_.frequency[slot] += std::min(occurrences, 0xFFFFFFFFU - cache_.frequency[slot]);
+  }
+
+  /// The slot for a row that comes in: empty, else unpinned and first by the policy, else -1.
+  std::int64_t victim() const {
+    std::int64_t best = -1;
+    for (std::int64_t slot = first_; slot < first_ + CacheSize::kWays; ++slot) {
+      if (cache_.digests[slot] == 0) return slot;
+      if (cache_.last_needed[slot] > arguments_.completed) continue;
+      if (best < 0 || rank(slot) < rank(best)) best = slot;
+    }
+    return best;
+  }
+  std::pair<std::uint32_t, std::uint32_t> rank(std::int64_t slot) const {
+    return {is_lfu() ? cache_.frequency[slot] : 0, cache_.last_needed[slot]};
+  }
+
+  void miss(std::uint32_t unique) {
+    const std::uint64_t tag = plan_.unique_tags[unique];
+    const std::int64_t slot = trains() ? victim() : -1;
+    if (slot >= 0) {
+      admit(slot, tag, unique);
+    } else {
+      overflow(key_of_tag(tag), unique);
+    }
+    misses_.miss_keys[misses_.counts->misses] = key_of_tag(tag);
+    misses_.miss_slots[misses_.counts->misses++] = plan_.slots[unique];
+  }
+
+  void admit(std::int64_t slot, std::uint64_t tag, std::uint32_t unique) {
+    if (cache_.digests[slot] != 0 && cache_.dirty[slot] != 0) {
+      misses_.writeback_keys[misses_.counts->writebacks] = key_of_tag(cache_.tags[slot]);
+      misses_.writeback_slots[misses_.counts->writebacks++] = static_cast<std::int32_t>(slot);
+    }
+    cache_.tags[slot] = tag;
+    cache_.digests[slot] = host_digest_of(tag);
+    cache_.dirty[slot] = 0;
+    if (is_lfu()) cache_.frequency[slot] = 0;
+    pin(slot, unique);
+    plan_.slots[unique] = static_cast<std::int32_t>(slot);
+  }
+
+  void overflow(Key key, std::uint32_t unique) {
+    const std::int64_t number = misses_.counts->overflows++;
+    if (number >= arguments_.max_overflow) return;
+    misses_.overflow_keys[number] = key;
+    plan_.slots[unique] =
+        static_cast<std::int32_t>(cache_.size.num_slots() + arguments_.first_overflow + number);
+  }
+
+  const CacheView& cache_;
+  const PlanView& plan_;
+  const ResolveArguments& arguments_;
+  const MissView& misses_;
+  std::int64_t first_ = 0;  // slot of the set
+};
+
+}  // namespace
+
+void HostDevice::resolve(const CacheView& cache,
+                         const PlanView& plan,
+                         const ResolveArguments& arguments,
+                         const MissView& misses,
+                         StreamRef) {
+  check_arguments(cache, arguments);
+  *misses.counts = {};
+  if (plan.num_ids == 0) return;
+  Resolution resolution(cache, plan, arguments, misses);
+  for (std::uint32_t r = 0; r < plan.counts->set_runs; ++r) {
+    resolution.resolve_set(plan.set_runs[r], plan.set_runs[r + 1]);
+  }
+}
+
+}  // namespace satrap::backend

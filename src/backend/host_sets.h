@@ -1,0 +1,20 @@
+#pragma once
+
+#include <cstdint>
+
+#include "satrap/backend/cache_size.h"
+
+/// Sets of a cache, as cuda/backend/sets.h has them.
+namespace satrap::backend {
+
+inline std::int64_t host_set_of(std::uint64_t tag, std::int64_t num_sets) {
+  return static_cast<std::int64_t>(
+      (static_cast<unsigned __int128>(tag) * static_cast<std::uint64_t>(num_sets)) >> 64);
+}
+
+inline std::uint8_t host_digest_of(std::uint64_t tag) {
+  const auto byte = static_cast<std::uint8_t>((tag >> 10 ^ tag) & 0xFFU);
+  return byte == 0 ? std::uint8_t{1} : byte;
+}
+
+}  // namespace satrap::backend
