@@ -95,6 +95,9 @@ on_debian() {
   if [ -n "$compiler" ]; then
     install_in "$root" "${@:3}" || return
     settings=("CXX=$compiler")
+    # This system's libraries need its own libstdc++, which is what programs run with; an older compiler links
+    # them with one of its own.
+    [[ $compiler != g++-* ]] || settings+=("LDFLAGS=-Wl,--allow-shlib-undefined")
   fi
   quickstart_and_tests "$root"
 }

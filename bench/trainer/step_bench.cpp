@@ -57,6 +57,11 @@ class BatchesInMemory : public data::BatchSource {
     if (handed_out_++ == num_batches_) start_.emplace();
     if (start_ && now(CLOCK_MONOTONIC) - start_->wall > seconds_) return false;
     if (batch.num_rows != 0) batches_.push_back(std::move(batch));
+    if (batches_.empty()) {
+      throw Error(ErrorCode::kInvalidConfig, concat(num_batches_,
+                                                    " batches of data.train are all "
+                                                    "under way at once: more rows are needed"));
+    }
     batch = std::move(batches_.front());
     batches_.pop_front();
     rows_ += batch.num_rows;

@@ -14,6 +14,8 @@
 namespace satrap::app {
 namespace {
 
+using Json = nlohmann::ordered_json;
+
 std::string metric(double value, const char* format) {
   return std::isfinite(value) ? fmt::format(fmt::runtime(format), value) : "-";
 }
@@ -52,7 +54,6 @@ void TrainingDisplay::show(const trainer::Report& report) {
 }
 
 std::string describe_summary(const std::string& summary_path) {
-  using Json = nlohmann::ordered_json;
   const Json summary = Json::parse(read_file(summary_path), nullptr, false);
   if (summary.is_discarded()) {
     throw Error(ErrorCode::kCorrupt, summary_path + ": is not JSON");

@@ -9,7 +9,7 @@
 namespace satrap::ps {
 namespace {
 
-using Part = StepRows::State::Shard;
+using RowsPart = StepRows::State::Shard;
 
 /// Calls visit(u, bytes, at) for each key u of a shard in the order of the wire: the size of its
 /// row and the place of the row, in bytes from the first one.
@@ -36,13 +36,13 @@ void ShardClient::Impl::fetch(std::span<const Key> keys, std::span<std::byte* co
   StepRows::State parts;
   parts.divide(keys, row_floats_, options.num_shards);
   for (std::int64_t s = 0; s < options.num_shards; ++s) {
-    Part& part = parts.shards[index(s)];
+    RowsPart& part = parts.shards[index(s)];
     if (part.num_keys == 0) continue;
     part.reply.resize(sizeof(ReplyPrefix) + index(part.num_values * kFloatBytes));
     part.pull_answer = others_[index(s)]->call(
         op_of(ShardOp::kFetch), 0, request_of_keys(parts, s, keys), part.reply.span(), deadline);
   }
-  wait_for(parts.shards, &Part::pull_answer, [&](Part& part, Bytes answer) {
+  wait_for(parts.shards, &RowsPart::pull_answer, [&](RowsPart& part, Bytes answer) {
     const auto shard = static_cast<std::size_t>(&part - parts.shards.data());
     if (answer.size() != part.reply.span().size()) {
       throw net::NetError(net::NetFailure::kProtocol,
@@ -64,7 +64,7 @@ void ShardClient::Impl::put(std::int64_t step,
   StepRows::State parts;
   parts.divide(keys, row_floats_, options.num_shards);
   for (std::int64_t s = 0; s < options.num_shards; ++s) {
-    Part& part = parts.shards[index(s)];
+    RowsPart& part = parts.shards[index(s)];
     if (part.num_keys == 0) continue;
     const std::int64_t bytes_of_rows = part.num_values * kFloatBytes;
     const net::RequestBuffer request = request_of_keys(parts, s, keys, bytes_of_rows);
@@ -76,7 +76,7 @@ void ShardClient::Impl::put(std::int64_t step,
     part.push_answer = others_[index(s)]->call(op_of(ShardOp::kPut), step, request,
                                                std::span<std::byte>(), deadline);
   }
-  wait_for(parts.shards, &Part::push_answer, kNothing);
+  wait_for(parts.shards, &RowsPart::push_answer, kNothing);
 }
 
 }  // namespace satrap::ps

@@ -57,8 +57,9 @@ double mean_staleness(const std::vector<std::int64_t>& histogram) {
 
 Json stage_seconds(const StageTimers& timers) {
   Json stages = Json::object();
-  for (std::size_t s = 0; s < pipeline::kNumStages; ++s)
+  for (std::int64_t s = 0; s < std::int64_t{pipeline::kNumStages}; ++s) {
     stages[pipeline::kStageNames[s]] = timers.seconds(s);
+  }
   return stages;
 }
 

@@ -10,7 +10,8 @@ TEST(DistinctEstimate, IsZeroForNothing) { EXPECT_EQ(DistinctEstimate().count(),
 TEST(DistinctEstimate, IsAboutRightAtAnySize) {
   DistinctEstimate estimate;
   std::uint64_t id = 0;
-  for (const std::uint64_t size : {1, 3, 30, 600, 15'000, 60'000, 300'000, 2'000'000}) {
+  for (const std::uint64_t size :
+       std::initializer_list<std::uint64_t>{1, 3, 30, 600, 15'000, 60'000, 300'000, 2'000'000}) {
     for (; id < size; ++id) estimate.add(id * 977);
     const auto expected = static_cast<double>(size);
     EXPECT_NEAR(estimate.count(), expected, 0.03 * expected + 1.5) << size;

@@ -252,7 +252,8 @@ TEST_F(TextRowsTest, ASourceMayBeLeftInTheMiddle) {
 TEST(CountNewlines, AgreesWithCountingOneByOne) {
   std::string text;
   for (int i = 0; i < 40'000; ++i) text += i % 7 == 0 || i % 64 == 3 ? '\n' : 'x';
-  for (const std::size_t size : {0, 1, 63, 64, 65, 1000, 16'320, 16'321, 40'000}) {
+  for (const std::size_t size :
+       std::initializer_list<std::size_t>{0, 1, 63, 64, 65, 1000, 16'320, 16'321, 40'000}) {
     std::int64_t expected = 0;
     for (std::size_t i = 0; i < size; ++i) expected += text[i] == '\n' ? 1 : 0;
     EXPECT_EQ(count_newlines(text.data(), text.data() + size), expected) << size;

@@ -49,7 +49,8 @@ TEST_P(PoolKernels, AgreeWithPlainLoopsToTheBit) {
   std::mt19937 random(3);
   const Rows rows(40, dim, 2);
   std::vector<std::int64_t> offsets = {5};  // ids before and after belong to other features
-  for (int b = 0; b < 50; ++b) offsets.push_back(offsets.back() + random() % 7);
+  for (int b = 0; b < 50; ++b)
+    offsets.push_back(offsets.back() + static_cast<std::int64_t>(random() % 7));
   offsets.push_back(offsets.back() + 300);
   const auto num_bags = static_cast<std::int64_t>(offsets.size()) - 1;
   std::vector<std::int32_t> unique_of;
@@ -124,7 +125,8 @@ TEST_P(PoolKernels, GradientsOfHotKeysAreAddedInChunksAndGroups) {
   }
   const Occurrences occurrences{grad.data(), places.data(), coefficient.data(), std::ssize(places)};
   constexpr auto kChunk = static_cast<std::size_t>(kSumChunk);
-  for (const std::size_t count : {0, 1, 64, 65, 127, 128, 129, 4096, 4097, 8192, 8900}) {
+  for (const std::size_t count :
+       std::initializer_list<std::size_t>{0, 1, 64, 65, 127, 128, 129, 4096, 4097, 8192, 8900}) {
     const std::size_t begin = 3;
     std::vector<std::vector<float>> chunks;
     for (std::size_t i = 0; i < count; ++i) {

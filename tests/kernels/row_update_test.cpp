@@ -113,7 +113,7 @@ RowOptimizer optimizer_of(RowOptimizerType type) {
 class UpdateRow : public testing::TestWithParam<RowOptimizerType> {};
 
 TEST_P(UpdateRow, FollowsTheFormula) {
-  for (const std::size_t dim : {1, 3, 8, 16, 17, 32, 64, 100}) {
+  for (const std::size_t dim : std::initializer_list<std::size_t>{1, 3, 8, 16, 17, 32, 64, 100}) {
     std::mt19937 random(static_cast<unsigned>(dim));
     std::normal_distribution<float> normal;
     std::vector<float> initial(dim);

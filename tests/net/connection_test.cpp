@@ -147,7 +147,8 @@ TEST_F(ConnectionTest, CallsMayBeAnsweredLaterInAnyOrderFromAnyThread) {
   Connection connection = connect();
   std::vector<Ticket> tickets;
   for (int i = 0; i < kCalls; ++i) {
-    tickets.push_back(connection.call_for_any_size(1, request(some_bytes(10'000, i)), soon()));
+    tickets.push_back(connection.call_for_any_size(
+        1, request(some_bytes(10'000, static_cast<unsigned>(i))), soon()));
   }
   ASSERT_TRUE(eventually([&] {
     const std::lock_guard lock(mutex);
@@ -160,7 +161,8 @@ TEST_F(ConnectionTest, CallsMayBeAnsweredLaterInAnyOrderFromAnyThread) {
     }
   });
   for (int i = 0; i < kCalls; ++i) {
-    EXPECT_EQ(copy_of(tickets[static_cast<std::size_t>(i)].wait()), some_bytes(10'000, i));
+    EXPECT_EQ(copy_of(tickets[static_cast<std::size_t>(i)].wait()),
+              some_bytes(10'000, static_cast<unsigned>(i)));
   }
   other.join();
 }

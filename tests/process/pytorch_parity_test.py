@@ -2,7 +2,7 @@
 the same weights give the same losses, probabilities, parameters and embedding rows to 1e-4 relative,
 in fp32; or, where PyTorch's own fp32 strays, to its fp64.
 
-The other side of the comparison is written here with nn.Module, autograd and torch.optim alone; of
+The other side of the comparison is written here, and in parity_models.py, with nn.Module, autograd and torch.optim alone; of
 row optimizers, SGD, Adagrad and Adam are torch's for sparse gradients (Adam: SparseAdam), row-wise
 Adagrad and FTRL-proximal are written out from their papers.
 """
@@ -17,13 +17,10 @@ import numpy as np
 import torch
 from torch import nn
 
-STEPS, ROWS, NUM_NUMERIC, NUM_IDS, SEQUENCE = 10, 600, 5, 40, 3
+from parity_models import CLASSES, FEATURES, NUM_NUMERIC, POOLING, SEQUENCE, TABLE
+
+STEPS, ROWS, NUM_IDS = 10, 600, 40
 TOLERANCE = 1e-4
-FEATURES = ["bag", "mean", "sqrtn", "twin", "series"]  # twin shares the table of bag
-POOLING = {"bag": "sum", "mean": "mean", "sqrtn": "sqrtn", "twin": "sum", "series": "sequence"}
-TABLE = {"bag": "bag", "mean": "mean", "sqrtn": "sqrtn", "twin": "bag", "series": "series"}
-NUM_FIELDS = len(FEATURES) - 1 + SEQUENCE
-NUM_INPUTS = NUM_NUMERIC + SEQUENCE  # the mask of the sequence is numeric input
 
 MODELS = {
     "logistic": dict(type="logistic"),
@@ -72,176 +69,6 @@ def cases():
 
 def dims_of(model):
     return {t: DIMS.get(model, d) for t, d in MIXED_DIMS.items()}
-
-
-# ------------------------------------------------------------------------------------------ models
-class Mlp(nn.Module):
-    def __init__(self, name, widths, relu=True, relu_last=False, batch_norm=False):
-        super().__init__()
-        self.layers = nn.ModuleList(nn.Linear(a, b) for a, b in zip(widths, widths[1:]))
-        self.norms = nn.ModuleList(nn.BatchNorm1d(b) for b in widths[1:]) if batch_norm else None
-        self.relu, self.relu_last = relu, relu_last
-        self.named = {}
-        for i, layer in enumerate(self.layers):
-            self.named[f"{name}.{i}"] = layer
-            if batch_norm:
-                self.named[f"{name}.{i}.batch_norm"] = self.norms[i]
-
-    def forward(self, x):
-        for i, layer in enumerate(self.layers):
-            x = layer(x)
-            if self.norms:
-                x = self.norms[i](x)
-            if self.relu_last if i + 1 == len(self.layers) else self.relu:
-                x = torch.relu(x)
-        return x
-
-
-class Logistic(nn.Module):
-    def __init__(self, config, dims):
-        super().__init__()
-        self.linear = nn.Linear(NUM_INPUTS, 1)
-        self.named = {"linear": self.linear}
-
-    def forward(self, numeric, fields):
-        return self.linear(numeric)[:, 0] + torch.cat(fields, 1).sum(1)
-
-
-class DeepFm(nn.Module):
-    def __init__(self, config, dims):
-        super().__init__()
-        k = dims["bag"]
-        self.linear = nn.Linear(NUM_INPUTS, 1)
-        self.deep = Mlp("deep", [NUM_INPUTS + NUM_FIELDS * k, *config["hidden"], 1])
-        self.named = {"linear": self.linear, **self.deep.named}
-
-    def forward(self, numeric, fields):
-        e = torch.stack(fields, 1)
-        first, v = e[:, :, 0].sum(1), e[:, :, 1:]
-        total = v.sum(1)
-        second = 0.5 * (total * total - (v * v).sum(1)).sum(1)
-        deep = self.deep(torch.cat([numeric, v.flatten(1)], 1))[:, 0]
-        return deep + self.linear(numeric)[:, 0] + first + second
-
-
-class Fm(nn.Module):
-    def __init__(self, config, dims):
-        super().__init__()
-        self.linear = nn.Linear(NUM_INPUTS, 1)
-        self.named = {"linear": self.linear}
-
-    def forward(self, numeric, fields):
-        e = torch.stack(fields, 1)
-        v = e[:, :, 1:]
-        pairs = [(v[:, i] * v[:, j]).sum(1) for i in range(v.shape[1]) for j in range(i)]
-        return self.linear(numeric)[:, 0] + e[:, :, 0].sum(1) + sum(pairs)
-
-
-class WideDeep(DeepFm):
-    def forward(self, numeric, fields):
-        e = torch.stack(fields, 1)
-        deep = self.deep(torch.cat([numeric, e[:, :, 1:].flatten(1)], 1))[:, 0]
-        return deep + self.linear(numeric)[:, 0] + e[:, :, 0].sum(1)
-
-
-class DcnV2(nn.Module):
-    def __init__(self, config, dims):
-        super().__init__()
-        n = NUM_INPUTS + sum(dims[TABLE[f]] for f in FEATURES[:-1]) + SEQUENCE * dims["series"]
-        self.cross = nn.ModuleList(nn.Linear(n, n) for _ in range(config["cross_layers"]))
-        self.deep = Mlp("deep", [n, *config["hidden"]], relu_last=True)
-        self.final = nn.Linear(n + config["hidden"][-1], 1)
-        self.named = {"final": self.final, **self.deep.named}
-        self.named.update({f"cross.{i}": layer for i, layer in enumerate(self.cross)})
-
-    def forward(self, numeric, fields):
-        x0 = x = torch.cat([numeric, *fields], 1)
-        for layer in self.cross:
-            x = x0 * layer(x) + x
-        return self.final(torch.cat([x, self.deep(x0)], 1))[:, 0]
-
-
-class Dlrm(nn.Module):
-    def __init__(self, config, dims):
-        super().__init__()
-        d, n = dims["bag"], NUM_FIELDS + 1
-        self.bottom = Mlp("bottom", [NUM_INPUTS, *config["bottom"], d], relu_last=True)
-        self.top = Mlp("top", [d + n * (n - 1) // 2, *config["top"], 1])
-        self.named = {**self.bottom.named, **self.top.named}
-        self.pairs = torch.tril_indices(n, n, -1)
-
-    def joined(self, numeric, fields):
-        b = self.bottom(numeric)
-        z = torch.stack([b, *fields], 1)
-        products = torch.bmm(z, z.transpose(1, 2))[:, self.pairs[0], self.pairs[1]]
-        return torch.cat([b, products], 1)
-
-    def forward(self, numeric, fields):
-        return self.top(self.joined(numeric, fields))[:, 0]
-
-
-class TwoLabels(Dlrm):
-    """DLRM whose top is hidden as a whole, and of each label an MLP on it."""
-
-    def __init__(self, config, dims):
-        super().__init__(config, dims)
-        inputs = self.top.layers[0].in_features
-        self.top = Mlp("top", [inputs, *config["top"]], relu_last=True)
-        self.heads = nn.ModuleList(
-            Mlp(f"head.{l}", [config["top"][-1], *config["head"], 1]) for l in range(2))
-        parts = [self.bottom, self.top, *self.heads]
-        self.named = {name: layer for part in parts for name, layer in part.named.items()}
-
-    def forward(self, numeric, fields):
-        x = self.top(self.joined(numeric, fields))
-        return torch.cat([head(x) for head in self.heads], 1)
-
-
-class Ffnn(nn.Module):
-    """PERSIA's adult-income model (examples/src/adult-income/model.py) for its `persia` config."""
-
-    def __init__(self, config, dims):
-        super().__init__()
-        n = sum(dims[TABLE[f]] for f in FEATURES[:-1]) + SEQUENCE * dims["series"]
-        relu = config.get("activation", "relu") == "relu"
-        tower = dict(relu=relu, relu_last=relu, batch_norm=config.get("batch_norm", False))
-        self.sparse = Mlp("sparse", [n, *config["sparse"]], **tower)
-        self.bottom = Mlp("bottom", [NUM_INPUTS, *config["bottom"]], **tower)
-        joined = ([n] + config["sparse"])[-1] + ([NUM_INPUTS] + config["bottom"])[-1]
-        self.top = Mlp("top", [joined, *config["top"], 1], relu=relu)
-        self.named = {**self.sparse.named, **self.bottom.named, **self.top.named}
-
-    def forward(self, numeric, fields):
-        x = torch.cat([self.sparse(torch.cat(fields, 1)), self.bottom(numeric)], 1)
-        return self.top(x)[:, 0]
-
-
-class Din(nn.Module):
-    """Every attention over all positions, those of the padding masked afterwards."""
-
-    def __init__(self, config, dims):
-        super().__init__()
-        d = dims["bag"]
-        self.attend = [(a["query"], Mlp(f"attention.{i}", [4 * d, *config["attention"], 1]))
-                       for i, a in enumerate(config["attend"])]
-        n = NUM_NUMERIC + (len(FEATURES) - 1) * d + len(self.attend) * d
-        self.top = Mlp("top", [n, *config["top"], 1])
-        self.units = nn.ModuleList(unit for _, unit in self.attend)
-        self.named = {k: v for unit in [*self.units, self.top] for k, v in unit.named.items()}
-
-    def forward(self, numeric, fields):
-        bags, keys = fields[:-SEQUENCE], torch.stack(fields[-SEQUENCE:], 1)
-        numbers, mask = numeric[:, :NUM_NUMERIC], numeric[:, NUM_NUMERIC:]
-        attended = []
-        for query, unit in self.attend:
-            q = bags[FEATURES.index(query)][:, None].expand_as(keys)
-            scores = unit(torch.cat([q, keys, q - keys, q * keys], 2))[:, :, 0]
-            attended.append(torch.einsum("bs,bsd->bd", scores * mask, keys))
-        return self.top(torch.cat([numbers, *bags, *attended], 1))[:, 0]
-
-
-CLASSES = dict(logistic=Logistic, fm=Fm, wide_deep=WideDeep, deepfm=DeepFm, dcn_v2=DcnV2, dlrm=Dlrm,
-               ffnn=Ffnn, din=Din, two_labels=TwoLabels)
 
 
 # -------------------------------------------------------------------------------------- optimizers

@@ -100,7 +100,7 @@ TEST_F(ShardDense, PushesOfAllRanksAreAppliedOnceOverConnectionsThatBreak) {
       std::vector<DenseExchange> exchanges(ShardClient::kMaxDenseExchanges);
       errors[static_cast<std::size_t>(rank)] = message_of([&] {
         for (std::int64_t step = 1; step <= kSteps; ++step) {
-          DenseExchange& exchange = exchanges[step % exchanges.size()];
+          DenseExchange& exchange = exchanges[static_cast<std::size_t>(step) % exchanges.size()];
           if (step > std::ssize(exchanges)) mine.wait_dense(exchange, parameters);
           for (std::size_t i = 0; i < kSize; ++i) {
             values[i] = static_cast<float>((rank + 1) * (step % 3) + static_cast<int>(i % 7));

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 #include <vector>
 
 #include <cuda_runtime_api.h>
@@ -24,8 +25,7 @@ void sort_pairs(void* /*scratch*/,
   simt::enqueue(native(stream), [=] {
     std::vector<std::int64_t> order(static_cast<std::size_t>(n));
     std::iota(order.begin(), order.end(), 0);
-    std::stable_sort(order.begin(), order.end(),
-                     [&](std::int64_t i, std::int64_t j) { return keys[i] < keys[j]; });
+    std::ranges::sort(order, {}, [&](std::int64_t i) { return std::pair(keys[i], i); });
     for (std::int64_t i = 0; i < n; ++i) {
       sorted_keys[i] = keys[order[static_cast<std::size_t>(i)]];
       sorted_values[i] = values[order[static_cast<std::size_t>(i)]];
