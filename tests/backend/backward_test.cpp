@@ -203,6 +203,13 @@ TEST(DeviceBackward, HotKeysAreSummedInChunks) {
   }
 }
 
+TEST(DeviceBackward, AKeyOfWholeChunksIsSummedToItsEnd) {
+  SATRAP_NEEDS_DEVICE();
+  for (const std::int64_t count : {kSumChunk - 1, kSumChunk, kSumChunk + 1, 2 * kSumChunk}) {
+    check_backward(one_key(count, 12), {.optimizer = RowOptimizerType::kAdagrad});
+  }
+}
+
 TEST(DeviceBackward, TheHottestKeyIsSummedInGroups) {
   SATRAP_NEEDS_DEVICE();
   HostBatch batch;

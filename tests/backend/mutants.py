@@ -63,7 +63,7 @@ MUTANTS = [
      "DeviceResolve.ReadOnlyChangesNothing", ["resolve.cu"]),
     ("a chunk of exactly kSumChunk occurrences belongs to nobody", "backward.h",
      "if (end - begin > kSumChunk ||", "if (end - begin >= kSumChunk ||",
-     "DeviceBackward.HotKeysAreSummedInChunks", ["backward.cu", "backward_adagrad.cu"]),
+     "DeviceBackward.AKeyOfWholeChunksIsSummedToItsEnd", ["backward.cu", "backward_adagrad.cu"]),
     ("groups are passed over for the chunks they sum", "backward.h",
      "grouped ? plan.long_groups : plan.long_chunks", "plan.long_chunks",
      "DeviceBackward.TheHottestKeyIsSummedInGroups", ["backward.cu", "backward_sgd.cu"]),

@@ -124,13 +124,7 @@ TEST(DevicePlan, OneKeyEverywhere) {
   SATRAP_NEEDS_DEVICE();
   for (const std::int64_t count : {63, 64, 65, 128, 1000, 4097, 9000}) {
     SCOPED_TRACE(count);
-    HostBatch batch;
-    batch.num_rows = 1;
-    batch.poolings = {Pooling::kSum};
-    batch.max_lengths = {1};
-    batch.keys.assign(static_cast<std::size_t>(count), make_key(TableId{3}, 77));
-    batch.offsets = {0, count};
-    check_plan(batch);
+    check_plan(one_key(count, 4));
   }
 }
 

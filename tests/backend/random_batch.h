@@ -85,13 +85,25 @@ inline HostBatch random_batch(const BatchShape& shape, std::uint64_t seed) {
         const std::int64_t range = random.below(2) == 0
                                        ? shape.distinct_ids
                                        : std::max<std::int64_t>(1, shape.distinct_ids / 20);
-        batch.keys.push_back(make_key(static_cast<TableId>(random.below(shape.num_tables)),
-                                      static_cast<std::uint64_t>(random.below(range))));
+        const auto table = static_cast<TableId>(random.below(shape.num_tables));
+        batch.keys.push_back(make_key(table, static_cast<std::uint64_t>(random.below(range))));
         if (shape.weighted) batch.weights.push_back(random.uniform(-1.0F, 2.0F));
       }
       batch.offsets.push_back(batch.num_ids());
     }
   }
+  return batch;
+}
+
+/// One bag, which has one key `count` times.
+inline HostBatch one_key(std::int64_t count, std::int64_t dim) {
+  HostBatch batch;
+  batch.num_rows = 1;
+  batch.dim = dim;
+  batch.poolings = {Pooling::kSum};
+  batch.max_lengths = {1};
+  batch.keys.assign(static_cast<std::size_t>(count), make_key(TableId{3}, 77));
+  batch.offsets = {0, count};
   return batch;
 }
 

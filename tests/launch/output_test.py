@@ -150,8 +150,8 @@ class LogDir(LauncherTest):
 
 
 class Terminal(LauncherTest):
-    def run_on_terminal(self, *args, columns=60):
-        """What a terminal of 60 columns gets to see."""
+    def run_on_terminal(self, *args, columns=60, until=None):
+        """What a terminal of 60 columns gets to see. Once it has seen the text `until`, there is a file 'seen'."""
         master, slave = pty.openpty()
         fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
         job = self.start_job(*args, stdout=slave, stderr=slave, env=self.env | {"TERM": "xterm"})
@@ -160,6 +160,8 @@ class Terminal(LauncherTest):
         try:
             while data := os.read(master, 65536):
                 seen += data
+                if until is not None and until.encode() in seen:
+                    (self.dir / "seen").touch()
         except OSError:
             pass
         os.close(master)
@@ -179,16 +181,15 @@ class Terminal(LauncherTest):
         self.script("rank-0", """\
 say('\\r\\x1b[K 10% step 1')
 note('shown', columns=os.get_terminal_size(2).columns, tty=os.isatty(2), out=os.isatty(1))
-touch('shown')
 wait_for_file('said')
 say('\\r\\x1b[Ka line of its own\\n 20% step 2')
 say('\\r\\x1b[K')""")
         self.script("rank-1", """\
-wait_for_file('shown')
+wait_for_file('seen')
 say('from rank 1\\n')
 touch('said')""")
         self.env["NO_COLOR"] = "1"
-        seen = self.run_on_terminal("--nproc-per-node", 2, "job.yaml")
+        seen = self.run_on_terminal("--nproc-per-node", 2, "job.yaml", until="10% step 1")
         shown = self.diary("rank-0", "shown")[0]
         self.assertEqual((shown["columns"], shown["tty"], shown["out"]), (60 - len("[rank 0] "), True, False))
         self.assertIn("\r\x1b[K[rank 0]  10% step 1", seen)
