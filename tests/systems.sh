@@ -95,9 +95,12 @@ on_debian() {
   if [ -n "$compiler" ]; then
     install_in "$root" "${@:3}" || return
     settings=("CXX=$compiler")
-    # This system's libraries need its own libstdc++, which is what programs run with; an older compiler links
-    # them with one of its own.
-    [[ $compiler != g++-* ]] || settings+=("LDFLAGS=-Wl,--allow-shlib-undefined")
+    # This system's libraries need its own libstdc++, which is what programs run with. An older GCC would link
+    # with an older one that it brings along.
+    if [[ $compiler = g++-* ]]; then
+      inside "$root" 'mkdir -p /root/lib && ln -s /usr/lib/*-linux-gnu/libstdc++.so.6 /root/lib/libstdc++.so' || return
+      settings+=("LDFLAGS=-L/root/lib")
+    fi
   fi
   quickstart_and_tests "$root"
 }
