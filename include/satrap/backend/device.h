@@ -23,8 +23,8 @@ enum class Place { kDevice, kPinnedHost };
 /// What embedding rows are kept and trained on: a GPU, or the host, which computes the same bits
 /// with the functions of `kernels` and runs everything at once where a GPU queues it. The owners of
 /// what it hands out, as void*, are Memory (memory.h), Stream and Event (stream.h); they keep a
-/// reference to their device, which must outlive them. Thread-safe, except for the operations of
-/// HostDevice: those of one stream by one thread at a time.
+/// reference to their device, which must outlive them. Thread-safe, but for pool_forward and the
+/// backward operations of the host, which share scratch: one of them at a time.
 class Device : public Operations {
  public:
   virtual DeviceInfo info() const = 0;

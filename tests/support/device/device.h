@@ -26,9 +26,6 @@ backend::Device& device();
 /// Runs `check` under every schedule there is: eight on the executor, seeded; one on a device.
 void for_each_schedule(const std::function<void()>& check);
 
-/// Fewer and smaller random cases on the executor, whose lanes take their turns.
-bool is_emulated();
-
 /// A device array with the content of a vector, copied at once.
 template <class T>
 class DeviceArray {

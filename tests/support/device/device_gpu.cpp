@@ -20,6 +20,4 @@ backend::Device& device() {
   return *gpu;
 }
 
-bool is_emulated() { return false; }
-
 }  // namespace satrap::testing

@@ -11,6 +11,4 @@ backend::Device& device() {
 
 void for_each_schedule(const std::function<void()>& check) { check(); }
 
-bool is_emulated() { return false; }
-
 }  // namespace satrap::testing

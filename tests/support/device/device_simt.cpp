@@ -22,6 +22,4 @@ backend::Device& device() {
   return *executor;
 }
 
-bool is_emulated() { return true; }
-
 }  // namespace satrap::testing
