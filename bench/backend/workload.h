@@ -94,12 +94,12 @@ class Batch {
     bags.offsets = reinterpret_cast<const std::int64_t*>(offsets_.data());
     bags.features = reinterpret_cast<const backend::BagFeature*>(features_.data());
     bags.num_ids = offsets.back();
-    bags.num_rows = kRows;
+    bags.num_examples = kRows;
     bags.num_features = num_features;
     bags.num_vectors = num_features * kRows;
     bags.row_stride = num_features * layout.padded_dim;
-    vectors =
-        Memory(device(), backend::Place::kDevice, bags.num_rows * bags.row_stride * 2, "an output");
+    vectors = Memory(device(), backend::Place::kDevice, bags.num_examples * bags.row_stride * 2,
+                     "an output");
     const backend::Stream stream(device());
     device().fill(vectors.data(), 0, vectors.bytes(), stream);
     stream.wait_until_idle();
@@ -202,7 +202,7 @@ struct Workload {
       bags.offsets = reinterpret_cast<const std::int64_t*>(offsets_on_device.data());
       bags.features = reinterpret_cast<const backend::BagFeature*>(features_on_device.data());
       bags.num_ids = n;
-      bags.num_rows = bags.num_features = bags.num_vectors = 1;
+      bags.num_examples = bags.num_features = bags.num_vectors = 1;
       bags.row_stride = layout.padded_dim;
       device().build_plan(bags, size.num_sets, layout.padded_dim, plan.view(n), stream);
       device().resolve(cache->view(), plan.view(n),

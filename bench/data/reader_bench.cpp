@@ -139,7 +139,7 @@ void read_batches(benchmark::State& state, const std::string& path, std::int64_t
     const auto batches =
         open_batches(config, schema, fixed_transforms(schema), Role::kTrain, {.batch_size = 2048});
     Batch batch;
-    while (batches->next(batch)) rows += batch.num_rows;
+    while (batches->next(batch)) rows += batch.num_examples;
   }
   count_rows(state, rows);
 }

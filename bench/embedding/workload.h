@@ -41,17 +41,19 @@ inline Shape bound_shape(std::int64_t dim) {
 
 /// Ranks are bounded Zipf (s = 0.95, by the inverse of the continuous distribution function), as
 /// the peers' batches.
-inline data::Batch zipf_batch(const Shape& shape, std::int64_t num_rows, std::mt19937_64& random) {
+inline data::Batch zipf_batch(const Shape& shape,
+                              std::int64_t num_examples,
+                              std::mt19937_64& random) {
   constexpr double kExponent = 0.95;
   data::Batch batch;
-  batch.num_rows = num_rows;
+  batch.num_examples = num_examples;
   batch.num_features = std::ssize(shape.cardinalities);
-  batch.labels.resize(static_cast<std::size_t>(num_rows));
+  batch.labels.resize(static_cast<std::size_t>(num_examples));
   batch.offsets = {0};
   std::uniform_real_distribution<double> uniform;
   for (const std::uint64_t cardinality : shape.cardinalities) {
     const double top = std::pow(static_cast<double>(cardinality + 1), 1 - kExponent) - 1;
-    for (std::int64_t r = 0; r < num_rows; ++r) {
+    for (std::int64_t r = 0; r < num_examples; ++r) {
       for (std::int64_t i = 0; i < shape.ids_per_bag; ++i) {
         const double rank = std::pow(uniform(random) * top + 1, 1 / (1 - kExponent)) - 1;
         batch.ids.push_back(std::min(static_cast<std::uint64_t>(rank), cardinality - 1));
@@ -67,7 +69,7 @@ class Workload {
  public:
   Workload(const Shape& shape,
            RowOptimizerType optimizer,
-           std::int64_t num_rows,
+           std::int64_t num_examples,
            std::int64_t num_batches,
            std::int64_t num_threads)
       : pool_(num_threads), rows(static_cast<std::size_t>(num_batches)) {
@@ -88,11 +90,11 @@ class Workload {
     planner = std::make_unique<Planner>(access_->layout(), pool_);
     std::mt19937_64 random(1);
     for (auto& batch_rows : rows) {
-      batches.push_back(zipf_batch(shape, num_rows, random));
+      batches.push_back(zipf_batch(shape, num_examples, random));
       batch_rows = access_->make_rows();
       batch_rows->make_plan(*planner, batches.back(), 1);
     }
-    pooled.resize(static_cast<std::size_t>(num_rows * access_->layout().output_width));
+    pooled.resize(static_cast<std::size_t>(num_examples * access_->layout().output_width));
     grad.resize(pooled.size());
     for (float& g : grad) g = std::uniform_real_distribution(-1e-3F, 1e-3F)(random);
   }

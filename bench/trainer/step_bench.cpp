@@ -56,7 +56,7 @@ class BatchesInMemory : public data::BatchSource {
   bool next(data::Batch& batch) override {
     if (handed_out_++ == num_batches_) start_.emplace();
     if (start_ && now(CLOCK_MONOTONIC) - start_->wall > seconds_) return false;
-    if (batch.num_rows != 0) batches_.push_back(std::move(batch));
+    if (batch.num_examples != 0) batches_.push_back(std::move(batch));
     if (batches_.empty()) {
       throw Error(ErrorCode::kInvalidConfig, concat(num_batches_,
                                                     " batches of data.train are all "
@@ -64,7 +64,7 @@ class BatchesInMemory : public data::BatchSource {
     }
     batch = std::move(batches_.front());
     batches_.pop_front();
-    rows_ += batch.num_rows;
+    rows_ += batch.num_examples;
     return true;
   }
   data::DataPosition position() const override {
@@ -92,7 +92,7 @@ int run(int argc, char** argv) {
   const job::JobConfig config = satrap::pipeline::load_job(argv[1], overrides);
   std::deque<data::Batch> batches = read_all(config);
   const std::size_t num_batches = batches.size();
-  const std::int64_t rows = batches.front().num_rows;
+  const std::int64_t rows = batches.front().num_examples;
 
   std::optional<Moment> start;
   Moment end;

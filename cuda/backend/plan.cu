@@ -33,11 +33,11 @@ __device__ float scale_of(Pooling pooling,
 /// Per id: its tag, the vector of the output it goes to, its factor there.
 __global__ void __launch_bounds__(kThreads)
     describe_ids(Bags bags, std::int64_t padded_dim, PlanView plan) {
-  const std::int64_t num_bags = bags.num_features * bags.num_rows;
+  const std::int64_t num_bags = bags.num_features * bags.num_examples;
   const Group group(kLog2BagLanes);
   for (std::int64_t b = global_group(kLog2BagLanes); b < num_bags; b += num_groups(kLog2BagLanes)) {
-    const std::int64_t f = b / bags.num_rows;
-    const std::int64_t row = b - f * bags.num_rows;
+    const std::int64_t f = b / bags.num_examples;
+    const std::int64_t row = b - f * bags.num_examples;
     const BagFeature feature = bags.features[f];
     const std::int64_t begin = bags.offsets[b];
     const std::int64_t end = bags.offsets[b + 1];
@@ -157,7 +157,7 @@ void CudaDevice::build_plan(const Bags& bags,
   check_arguments(bags, num_sets, plan);
   fill(plan.counts, 0, sizeof(PlanCounts), stream);
   if (n == 0) return;
-  const std::int64_t num_bags = bags.num_features * bags.num_rows;
+  const std::int64_t num_bags = bags.num_features * bags.num_examples;
   launch(describe_ids, grids_.grid_for(num_bags, kThreads >> kLog2BagLanes), stream, bags,
          padded_dim, plan);
   sort_pairs(plan.prims_scratch, plan.prims_scratch_bytes, plan.id_tags, plan.sorted_tags,

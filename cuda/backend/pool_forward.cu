@@ -24,7 +24,7 @@ __device__ Vector locate(const Bags& bags, std::int64_t number, int quads_per_ve
   const auto per_row = static_cast<std::uint32_t>(feature.vectors_per_row);
   const std::uint32_t row = per_row == 1 ? within : within / per_row;
   const std::uint32_t element = within - row * per_row;
-  const std::int64_t bag = f * bags.num_rows + row;
+  const std::int64_t bag = f * bags.num_examples + row;
   Vector v{bags.offsets[bag], bags.offsets[bag + 1],
            (row * bags.row_stride + feature.column) / 4 +
                static_cast<std::int64_t>(element) * quads_per_vector};

@@ -24,12 +24,12 @@ float scale_of(Pooling pooling, const float* weights, std::int64_t begin, std::i
 
 /// Per id: its tag, the vector of the output it goes to, its factor there.
 void describe_ids(const Bags& bags, std::int64_t padded_dim, const PlanView& plan) {
-  for (std::int64_t b = 0; b < bags.num_features * bags.num_rows; ++b) {
-    const BagFeature& feature = bags.features[b / bags.num_rows];
+  for (std::int64_t b = 0; b < bags.num_features * bags.num_examples; ++b) {
+    const BagFeature& feature = bags.features[b / bags.num_examples];
     const std::int64_t begin = bags.offsets[b], end = bags.offsets[b + 1];
     const float scale = scale_of(feature.pooling, bags.weights, begin, end);
     const bool sequence = feature.pooling == Pooling::kSequence;
-    const std::int64_t target = (b % bags.num_rows * bags.row_stride + feature.column) / 4;
+    const std::int64_t target = (b % bags.num_examples * bags.row_stride + feature.column) / 4;
     for (std::int64_t i = begin; i < end; ++i) {
       const bool used = !sequence || i - begin < feature.vectors_per_row;
       const std::int64_t vector = sequence ? (i - begin) * (padded_dim / 4) : 0;

@@ -45,10 +45,10 @@ void HostDevice::pool_forward(const CacheView& cache,
     auto* to = static_cast<std::byte*>(out) + at * bytes_of(out_type);
     encode_floats(out_type, sum_, {to, index(dim * bytes_of(out_type))});
   };
-  for (std::int64_t b = 0; b < bags.num_features * bags.num_rows; ++b) {
-    const BagFeature& feature = bags.features[b / bags.num_rows];
+  for (std::int64_t b = 0; b < bags.num_features * bags.num_examples; ++b) {
+    const BagFeature& feature = bags.features[b / bags.num_examples];
     const std::int64_t begin = bags.offsets[b], end = bags.offsets[b + 1];
-    const std::int64_t at = b % bags.num_rows * bags.row_stride + feature.column;
+    const std::int64_t at = b % bags.num_examples * bags.row_stride + feature.column;
     if (feature.pooling != Pooling::kSequence) {
       pool(begin, end, at);
       continue;

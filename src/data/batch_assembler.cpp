@@ -48,22 +48,22 @@ BatchAssembler::BatchAssembler(const Schema& schema, const FittedTransforms& tra
 }
 
 void BatchAssembler::assemble(std::span<const RowPiece> pieces, Batch& batch) const {
-  batch.num_rows = 0;
+  batch.num_examples = 0;
   batch.num_features = schema_.num_features();
   batch.num_numeric = schema_.num_numeric_outputs();
   batch.num_labels = schema_.num_labels();
   batch.labels.clear();
   for (const RowPiece& piece : pieces) {
-    batch.num_rows += piece.end - piece.begin;
+    batch.num_examples += piece.end - piece.begin;
     const auto labels = piece.block->labels.begin();
     batch.labels.insert(batch.labels.end(), labels + piece.begin * batch.num_labels,
                         labels + piece.end * batch.num_labels);
   }
-  batch.numeric.resize(static_cast<std::size_t>(batch.num_rows * batch.num_numeric));
+  batch.numeric.resize(static_cast<std::size_t>(batch.num_examples * batch.num_numeric));
   for (std::size_t i = 0; i < schema_.numeric_inputs.size(); ++i) {
     add_numeric(schema_.numeric_inputs[i], scales_[i], pieces, batch);
   }
-  batch.offsets.resize(static_cast<std::size_t>(batch.num_features * batch.num_rows) + 1);
+  batch.offsets.resize(static_cast<std::size_t>(batch.num_features * batch.num_examples) + 1);
   batch.offsets[0] = 0;
   batch.ids.clear();
   batch.id_weights.clear();
@@ -90,7 +90,7 @@ void BatchAssembler::add_groups(std::span<const RowPiece> pieces, Batch& batch) 
     }
   };
   if (schema_.group_feature != Schema::kGroups) {
-    const auto rows = static_cast<std::size_t>(batch.num_rows);
+    const auto rows = static_cast<std::size_t>(batch.num_examples);
     const auto feature = static_cast<std::size_t>(schema_.group_feature);
     add(std::span(batch.offsets).subspan(feature * rows, rows + 1), batch.ids);
     return;
@@ -140,7 +140,7 @@ void BatchAssembler::add_bags(std::int64_t column,
                               std::int64_t feature,
                               std::span<const RowPiece> pieces,
                               Batch& batch) const {
-  std::int64_t* offsets = batch.offsets.data() + feature * batch.num_rows;
+  std::int64_t* offsets = batch.offsets.data() + feature * batch.num_examples;
   for (const RowPiece& piece : pieces) {
     const RowBlock::Bags& bags = piece.block->bags[static_cast<std::size_t>(column)];
     const std::int64_t begin = bags.offsets[static_cast<std::size_t>(piece.begin)];
@@ -166,7 +166,7 @@ void BatchAssembler::add_buckets(std::size_t bucketed,
   const Schema::Bucketed& feature = schema_.bucketed[bucketed];
   const std::vector<float>& boundaries = boundaries_[bucketed];
   const bool own_id = feature.config.missing == "own_id";
-  std::int64_t* offsets = batch.offsets.data() + feature.feature * batch.num_rows;
+  std::int64_t* offsets = batch.offsets.data() + feature.feature * batch.num_examples;
   for (const RowPiece& piece : pieces) {
     const float* const values = piece.block->numeric[static_cast<std::size_t>(feature.raw)].data();
     for (std::int64_t r = piece.begin; r < piece.end; ++r) {

@@ -136,7 +136,7 @@ bool BatchLoader::next(Batch& batch) {
   }
   std::swap(batch, (*item)->batch);
   position_ = (*item)->after;
-  rows_.fetch_add(batch.num_rows, std::memory_order_relaxed);
+  rows_.fetch_add(batch.num_examples, std::memory_order_relaxed);
   spare_.push(std::move(*item));
   return true;
 }

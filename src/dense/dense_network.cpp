@@ -76,7 +76,7 @@ class Network : public DenseNetwork {
   };
 
   void check_shapes(const DenseInput& input, std::size_t num_probabilities) const;
-  std::int64_t prepare_lanes(std::int64_t num_rows, bool whole_batch);
+  std::int64_t prepare_lanes(std::int64_t num_examples, bool whole_batch);
   // Rows that are computed at once.
   struct Piece {
     std::int64_t first, count;
@@ -85,7 +85,7 @@ class Network : public DenseNetwork {
   };
   // Calls run(lane, piece) for every piece, lanes in parallel.
   template <class Run>
-  void for_each_piece(std::int64_t num_rows, bool whole_batch, const Run& run);
+  void for_each_piece(std::int64_t num_examples, bool whole_batch, const Run& run);
   ModelInput rows_of(const DenseInput& input, std::int64_t first, std::int64_t count) const;
 
   const InputShape shape_;
@@ -107,8 +107,8 @@ class Network : public DenseNetwork {
 };
 
 void Network::check_shapes(const DenseInput& input, std::size_t num_probabilities) const {
-  const auto rows = static_cast<std::size_t>(input.num_rows);
-  SATRAP_CHECK(input.num_rows >= 0, "num_rows is ", input.num_rows);
+  const auto rows = static_cast<std::size_t>(input.num_examples);
+  SATRAP_CHECK(input.num_examples >= 0, "num_examples is ", input.num_examples);
   SATRAP_CHECK(input.numeric.size() == rows * static_cast<std::size_t>(shape_.num_numeric),
                "numeric input: ", rows, " rows of ", shape_.num_numeric, " wanted, got ",
                input.numeric.size(), " values");
@@ -121,10 +121,11 @@ void Network::check_shapes(const DenseInput& input, std::size_t num_probabilitie
 }
 
 // Makes room for the pieces of the batch and returns the number of lanes.
-std::int64_t Network::prepare_lanes(std::int64_t num_rows, bool whole_batch) {
-  const std::int64_t piece_rows = whole_batch ? num_rows : std::min(num_rows, kPieceRows);
+std::int64_t Network::prepare_lanes(std::int64_t num_examples, bool whole_batch) {
+  const std::int64_t piece_rows =
+      whole_batch ? num_examples : std::min(num_examples, kPieceExamples);
   const std::int64_t num_lanes =
-      whole_batch ? 1 : std::min(kMaxLanes, (num_rows + kPieceRows - 1) / kPieceRows);
+      whole_batch ? 1 : std::min(kMaxLanes, (num_examples + kPieceExamples - 1) / kPieceExamples);
   if (piece_rows > lane_rows_) {
     lanes_.clear();
     lane_rows_ = piece_rows;
@@ -137,24 +138,24 @@ std::int64_t Network::prepare_lanes(std::int64_t num_rows, bool whole_batch) {
 }
 
 template <class Run>
-void Network::for_each_piece(std::int64_t num_rows, bool whole_batch, const Run& run) {
-  const std::int64_t num_lanes = prepare_lanes(num_rows, whole_batch);
+void Network::for_each_piece(std::int64_t num_examples, bool whole_batch, const Run& run) {
+  const std::int64_t num_lanes = prepare_lanes(num_examples, whole_batch);
   if (whole_batch) {
     use_one_thread();
     lanes_[0].pass->gemm().set_pool(&pool_);
-    run(lanes_[0], Piece{0, num_rows, 0, true, true});
+    run(lanes_[0], Piece{0, num_examples, 0, true, true});
     lanes_[0].pass->gemm().set_pool(nullptr);
     return;
   }
-  const std::int64_t num_pieces = (num_rows + kPieceRows - 1) / kPieceRows;
+  const std::int64_t num_pieces = (num_examples + kPieceExamples - 1) / kPieceExamples;
   pool_.parallel_for(num_lanes, [&](std::int64_t lane) {
     use_one_thread();
     const std::int64_t begin = num_pieces * lane / num_lanes;
     const std::int64_t end = num_pieces * (lane + 1) / num_lanes;
     for (std::int64_t piece = begin; piece < end; ++piece) {
-      const std::int64_t first = piece * kPieceRows;
+      const std::int64_t first = piece * kPieceExamples;
       run(lanes_[static_cast<std::size_t>(lane)],
-          Piece{first, std::min(kPieceRows, num_rows - first), lane, piece == begin,
+          Piece{first, std::min(kPieceExamples, num_examples - first), lane, piece == begin,
                 piece + 1 == end});
     }
   });
@@ -170,30 +171,31 @@ DenseResult Network::forward_backward(const DenseInput& input,
                                       std::span<float> grad_pooled,
                                       const OnGradient& on_gradient) {
   check_shapes(input, probabilities.size());
-  const std::int64_t loss_rows = input.loss_rows > 0 ? input.loss_rows : input.num_rows;
-  SATRAP_CHECK(loss_rows > 0, "a batch without rows has no mean loss");
+  const std::int64_t loss_examples =
+      input.loss_examples > 0 ? input.loss_examples : input.num_examples;
+  SATRAP_CHECK(loss_examples > 0, "a batch without rows has no mean loss");
   SATRAP_CHECK(input.labels.size() == probabilities.size(), "labels: ", probabilities.size(),
                " wanted, got ", input.labels.size());
   SATRAP_CHECK(grad_pooled.size() == input.pooled.size(), "grad_pooled: ", input.pooled.size(),
                " values wanted, got ", grad_pooled.size());
-  if (input.num_rows == 0) {
+  if (input.num_examples == 0) {
     std::ranges::fill(gradient_->values(), 0.0F);
     std::ranges::copy(buffers_.span(), next_buffers_.data());
     return {};
   }
   const bool whole_batch = model_->needs_whole_batch();
-  const auto num_lanes = static_cast<std::size_t>(prepare_lanes(input.num_rows, whole_batch));
+  const auto num_lanes = static_cast<std::size_t>(prepare_lanes(input.num_examples, whole_batch));
   const auto lanes = std::span(lanes_).first(num_lanes);
   std::array<const float*, kMaxLanes> gradients{};
   for (std::size_t i = 0; i < num_lanes; ++i) gradients[i] = lanes[i].pass->gradients().data();
   gradient_->begin(std::span(gradients).first(num_lanes), on_gradient);
 
-  const float factor = 1.0F / static_cast<float>(loss_rows);
+  const float factor = 1.0F / static_cast<float>(loss_examples);
   const std::uint64_t dropout_seed = hash64(dropout_seed_, static_cast<std::uint64_t>(input.step));
-  for_each_piece(input.num_rows, whole_batch, [&](Lane& lane, const Piece& piece) {
+  for_each_piece(input.num_examples, whole_batch, [&](Lane& lane, const Piece& piece) {
     Pass& pass = *lane.pass;
-    pass.begin({.first_row = input.first_row + piece.first,
-                .num_rows = piece.count,
+    pass.begin({.first_example = input.first_example + piece.first,
+                .num_examples = piece.count,
                 .training = true,
                 .accumulate = !piece.is_first,
                 .dropout_seed = dropout_seed,
@@ -218,7 +220,7 @@ DenseResult Network::forward_backward(const DenseInput& input,
     result.loss += lane.loss;
     result.finite = result.finite && lane.finite;
   }
-  result.loss /= static_cast<double>(input.num_rows);
+  result.loss /= static_cast<double>(input.num_examples);
   result.grad_norm = std::sqrt(gradient_->finish(pool_));
   result.finite = result.finite && std::isfinite(result.loss) && std::isfinite(result.grad_norm);
   std::ranges::copy(lanes_[0].pass->new_buffers().span(), next_buffers_.data());
@@ -244,9 +246,9 @@ void Network::apply(std::int64_t step) {
 
 void Network::predict(const DenseInput& input, std::span<float> probabilities) {
   check_shapes(input, probabilities.size());
-  if (input.num_rows == 0) return;
-  for_each_piece(input.num_rows, /*whole_batch=*/false, [&](Lane& lane, const Piece& piece) {
-    lane.pass->begin({.first_row = piece.first, .num_rows = piece.count});
+  if (input.num_examples == 0) return;
+  for_each_piece(input.num_examples, /*whole_batch=*/false, [&](Lane& lane, const Piece& piece) {
+    lane.pass->begin({.first_example = piece.first, .num_examples = piece.count});
     const Matrix logits = lane.pass->scratch(logits_);
     model_->forward(*lane.pass, rows_of(input, piece.first, piece.count), logits);
     sigmoid(logits, probabilities.data() + piece.first * num_labels_);

@@ -159,7 +159,7 @@ void Mlp::forward(Pass& pass, ConstJoined x, Matrix out) const {
     if (layer.batch_norm) layer.batch_norm->forward(pass, y);
     if (layer.dropout > 0.0 && pass.training()) {
       dropout(y, layer.dropout, hash64(pass.dropout_seed(), layer.dropout_stream),
-              pass.first_row());
+              pass.first_example());
     }
     x = y;
   }

@@ -63,11 +63,11 @@ void relu_backward_sum_columns(ConstMatrix y, Matrix dy, float* db, bool accumul
   }
 }
 
-void dropout(Matrix y, double rate, std::uint64_t seed, std::int64_t first_row) {
+void dropout(Matrix y, double rate, std::uint64_t seed, std::int64_t first_example) {
   const float keep_scale = static_cast<float>(1.0 / (1.0 - rate));
   const auto threshold = static_cast<std::uint64_t>(rate * 0x1.0p53);
   for (std::int64_t r = 0; r < y.rows; ++r) {
-    const RandomStream random{hash64(seed, static_cast<std::uint64_t>(first_row + r))};
+    const RandomStream random{hash64(seed, static_cast<std::uint64_t>(first_example + r))};
     float* row = y.row(r);
     for (std::int64_t c = 0; c < y.cols; ++c) {
       const bool keep = (random.bits(static_cast<std::uint64_t>(c)) >> 11) >= threshold;

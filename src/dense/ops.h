@@ -26,7 +26,7 @@ void relu_backward_sum_columns(ConstMatrix y, Matrix dy, float* db, bool accumul
 
 /// Inverted dropout: each element is zero with probability `rate`, else scaled by 1/(1-rate). Which
 /// ones follows from (seed, row number, column) alone.
-void dropout(Matrix y, double rate, std::uint64_t seed, std::int64_t first_row);
+void dropout(Matrix y, double rate, std::uint64_t seed, std::int64_t first_example);
 /// dy *= factor.
 void scale(Matrix dy, float factor);
 

@@ -23,10 +23,10 @@ class Pass {
        std::int64_t max_rows,
        Precision precision);
 
-  /// Begins rows [first_row, first_row + num_rows) of a batch.
+  /// Begins rows [first_example, first_example + num_examples) of a batch.
   struct Begin {
-    std::int64_t first_row = 0;
-    std::int64_t num_rows = 0;
+    std::int64_t first_example = 0;
+    std::int64_t num_examples = 0;
     bool training = false;
     bool accumulate = false;         // gradients are added to those of the rows before
     std::uint64_t dropout_seed = 0;  // of the step
@@ -36,8 +36,8 @@ class Pass {
   };
   void begin(const Begin& begin);
 
-  std::int64_t rows() const { return begin_.num_rows; }
-  std::int64_t first_row() const { return begin_.first_row; }
+  std::int64_t rows() const { return begin_.num_examples; }
+  std::int64_t first_example() const { return begin_.first_example; }
   bool training() const { return begin_.training; }
   bool accumulate() const { return begin_.accumulate; }
   std::uint64_t dropout_seed() const { return begin_.dropout_seed; }

@@ -24,17 +24,17 @@ std::size_t bucket_of(Key key, int bucket_bits) {
 void check(const data::Batch& batch, const FeatureLayout& layout) {
   SATRAP_CHECK(batch.num_features == static_cast<std::int64_t>(layout.features.size()), "batch of ",
                batch.num_features, " features, layout of ", layout.features.size());
-  SATRAP_CHECK(batch.offsets.size() == index(batch.num_features * batch.num_rows + 1), "batch of ",
-               batch.num_rows, " rows has ", batch.offsets.size(), " offsets");
+  SATRAP_CHECK(batch.offsets.size() == index(batch.num_features * batch.num_examples + 1),
+               "batch of ", batch.num_examples, " rows has ", batch.offsets.size(), " offsets");
   SATRAP_CHECK(batch.offsets.back() == static_cast<std::int64_t>(batch.ids.size()),
                "offsets end at ", batch.offsets.back(), ", ids at ", batch.ids.size());
   SATRAP_CHECK(batch.id_weights.empty() || batch.id_weights.size() == batch.ids.size(),
                batch.id_weights.size(), " weights for ", batch.ids.size(), " ids");
   SATRAP_CHECK(batch.ids.size() <= index(std::numeric_limits<std::int32_t>::max()),
                "batch of too many ids: ", batch.ids.size());
-  SATRAP_CHECK(batch.num_rows * layout.output_width <=
+  SATRAP_CHECK(batch.num_examples * layout.output_width <=
                    static_cast<std::int64_t>(std::numeric_limits<std::uint32_t>::max()),
-               "batch of ", batch.num_rows, " rows of ", layout.output_width,
+               "batch of ", batch.num_examples, " rows of ", layout.output_width,
                " embedding columns: more than 2^32 floats; use a smaller batch");
 }
 
@@ -64,7 +64,7 @@ void Planner::plan(const data::Batch& batch, Plan& plan, RowFinder* finder) {
 
 void Planner::make_unique(const data::Batch& batch, Plan& plan) {
   check(batch, layout_);
-  plan.num_rows = batch.num_rows;
+  plan.num_examples = batch.num_examples;
   plan.unique_of.resize(batch.ids.size());
   plan.coefficient.resize(batch.ids.size());
   make_chunks(batch);
@@ -103,16 +103,16 @@ void Planner::make_chunks(const data::Batch& batch) {
     const std::int64_t table_begin = num_items_so_far;
     for (const std::size_t f : features) {
       const std::int64_t* offsets =
-          batch.offsets.data() + static_cast<std::int64_t>(f) * batch.num_rows;
-      const std::int64_t num_ids = offsets[batch.num_rows] - offsets[0];
+          batch.offsets.data() + static_cast<std::int64_t>(f) * batch.num_examples;
+      const std::int64_t num_ids = offsets[batch.num_examples] - offsets[0];
       if (num_ids == 0) continue;
       const std::int64_t num_chunks =
-          std::min(batch.num_rows, (num_ids + kItemsPerChunk - 1) / kItemsPerChunk);
+          std::min(batch.num_examples, (num_ids + kItemsPerChunk - 1) / kItemsPerChunk);
       for (std::int64_t c = 0; c < num_chunks; ++c) {
         Chunk& chunk = chunks_.emplace_back();
         chunk.feature = f;
-        chunk.row_begin = batch.num_rows * c / num_chunks;
-        chunk.row_end = batch.num_rows * (c + 1) / num_chunks;
+        chunk.row_begin = batch.num_examples * c / num_chunks;
+        chunk.row_end = batch.num_examples * (c + 1) / num_chunks;
         chunk.item_begin = num_items_so_far;
         num_items_so_far += num_items(batch, chunk);
       }
@@ -133,7 +133,7 @@ void Planner::make_chunks(const data::Batch& batch) {
 std::int64_t Planner::num_items(const data::Batch& batch, const Chunk& chunk) const {
   const job::FeatureSpec& spec = layout_.features[chunk.feature].spec;
   const std::int64_t* offsets =
-      batch.offsets.data() + static_cast<std::int64_t>(chunk.feature) * batch.num_rows;
+      batch.offsets.data() + static_cast<std::int64_t>(chunk.feature) * batch.num_examples;
   if (spec.pooling != Pooling::kSequence) return offsets[chunk.row_end] - offsets[chunk.row_begin];
   std::int64_t count = 0;
   for (std::int64_t r = chunk.row_begin; r < chunk.row_end; ++r) {
@@ -145,7 +145,7 @@ std::int64_t Planner::num_items(const data::Batch& batch, const Chunk& chunk) co
 void Planner::make_items(const data::Batch& batch, Chunk& chunk, Plan& plan) {
   const PlacedFeature& feature = layout_.features[chunk.feature];
   const std::int64_t* offsets =
-      batch.offsets.data() + static_cast<std::int64_t>(chunk.feature) * batch.num_rows;
+      batch.offsets.data() + static_cast<std::int64_t>(chunk.feature) * batch.num_examples;
   const float* weights = batch.id_weights.empty() ? nullptr : batch.id_weights.data();
   const bool sequence = feature.spec.pooling == Pooling::kSequence;
   const std::uint32_t step = sequence ? static_cast<std::uint32_t>(feature.dim) : 0;

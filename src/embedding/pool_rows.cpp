@@ -45,7 +45,7 @@ void pool_block(const GatherSource& source,
                 float* mask) {
   const PlacedFeature& feature = layout.features[feature_number];
   const std::int64_t* offsets =
-      batch.offsets.data() + static_cast<std::int64_t>(feature_number) * batch.num_rows;
+      batch.offsets.data() + static_cast<std::int64_t>(feature_number) * batch.num_examples;
   float* out = pooled + feature.column;
   with_float_type(feature.weights, [&]<class Weight>(std::type_identity<Weight>) {
     with_dim(feature.dim, [&](auto dim) {
@@ -70,12 +70,12 @@ void pool_rows(const FeatureLayout& layout,
                float* mask,
                ThreadPool& pool) {
   const GatherSource source{rows, weights_offset, plan.unique_of.data(), plan.coefficient.data()};
-  const std::int64_t num_blocks = (plan.num_rows + kRowsPerBlock - 1) / kRowsPerBlock;
+  const std::int64_t num_blocks = (plan.num_examples + kRowsPerBlock - 1) / kRowsPerBlock;
   const auto num_features = std::ssize(layout.features);
   // Feature by feature: a row that several examples want is then in a cache the second time.
   pool.parallel_for(num_features * num_blocks, [&](std::int64_t unit) {
     const std::int64_t begin = unit % num_blocks * kRowsPerBlock;
-    const Block block{begin, std::min(plan.num_rows, begin + kRowsPerBlock)};
+    const Block block{begin, std::min(plan.num_examples, begin + kRowsPerBlock)};
     pool_block(source, layout, batch, static_cast<std::size_t>(unit / num_blocks), block, pooled,
                mask);
   });

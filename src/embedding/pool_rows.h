@@ -18,8 +18,8 @@ void pool_rows(const FeatureLayout& layout,
                const data::Batch& batch,
                const std::byte* const* rows,  // [num_unique]
                std::int64_t weights_offset,   // bytes from the start of a row
-               float* pooled,                 // [num_rows, output_width] out
-               float* mask,                   // [num_rows, mask_width] out
+               float* pooled,                 // [num_examples, output_width] out
+               float* mask,                   // [num_examples, mask_width] out
                ThreadPool& pool);
 
 /// The occurrences of all keys of a plan, for reduce_segment.

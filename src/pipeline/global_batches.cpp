@@ -44,7 +44,7 @@ bool GlobalBatches::next(data::Batch& batch, RankShares& shares) {
     position_ = source_.position();
     return true;
   }
-  batch.num_rows = 0;
+  batch.num_examples = 0;
   batch.num_features = num_features_;
   batch.num_numeric = num_numeric_;
   batch.num_labels = num_labels_;
@@ -60,8 +60,8 @@ bool GlobalBatches::next(data::Batch& batch, RankShares& shares) {
 bool GlobalBatches::next_alone(data::Batch& batch, RankShares& shares) {
   const ScopedStage timer(timers_, kStageRead);
   if (!source_.next(batch)) return false;
-  shares.global_rows = batch.num_rows;
-  shares.first_row = 0;
+  shares.global_examples = batch.num_examples;
+  shares.first_example = 0;
   shares.positions.assign(1, source_.position());
   return true;
 }
@@ -75,7 +75,7 @@ GlobalBatches::Line GlobalBatches::line() const {
   line.before = position_;
   if (!has_next_) return line;
   line.after = source_.position();
-  line.rows = next_.num_rows;
+  line.rows = next_.num_examples;
   line.epoch = line.after.epoch;
   return line;
 }
@@ -87,16 +87,16 @@ bool GlobalBatches::hear(RankShares& shares) {
     if (line.rows > 0) epoch = std::min(epoch.value_or(line.epoch), line.epoch);
   }
   if (!epoch) return false;
-  shares.global_rows = shares.first_row = 0;
+  shares.global_examples = shares.first_example = 0;
   shares.positions.clear();
   for (std::int64_t r = 0; r < cluster_.size(); ++r) {
     const Line& line = lines_[static_cast<std::size_t>(r)];
     const bool hands_out = line.rows > 0 && line.epoch == *epoch;
     if (r == cluster_.rank()) {
-      shares.first_row = shares.global_rows;
+      shares.first_example = shares.global_examples;
       hands_out_ = hands_out;
     }
-    if (hands_out) shares.global_rows += line.rows;
+    if (hands_out) shares.global_examples += line.rows;
     shares.positions.push_back(hands_out ? line.after : line.before);
   }
   return true;

@@ -8,7 +8,7 @@ RowReader::RowReader(embedding::RowAccess& access)
 void RowReader::look_up(const data::Batch& batch,
                         std::vector<float>& pooled,
                         std::vector<float>& mask) {
-  const auto rows = static_cast<std::size_t>(batch.num_rows);
+  const auto rows = static_cast<std::size_t>(batch.num_examples);
   pooled.resize(rows * static_cast<std::size_t>(access_.layout().output_width));
   mask.resize(rows * static_cast<std::size_t>(access_.layout().mask_width));
   rows_->read(planner_, batch);

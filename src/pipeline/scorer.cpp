@@ -8,7 +8,7 @@ std::span<const float> join_numeric(const data::Batch& batch,
                                     std::span<const float> mask,
                                     std::vector<float>& joined) {
   if (mask.empty()) return batch.numeric;
-  const auto rows = static_cast<std::size_t>(batch.num_rows);
+  const auto rows = static_cast<std::size_t>(batch.num_examples);
   const auto numbers = static_cast<std::size_t>(batch.num_numeric);
   const std::size_t masks = mask.size() / rows;
   joined.resize(rows * (numbers + masks));
@@ -22,8 +22,8 @@ std::span<const float> join_numeric(const data::Batch& batch,
 
 std::span<const float> Scorer::score(const data::Batch& batch) {
   reader_.look_up(batch, pooled_, mask_);
-  probabilities_.resize(static_cast<std::size_t>(batch.num_rows * batch.num_labels));
-  model_.network->predict({.num_rows = batch.num_rows,
+  probabilities_.resize(static_cast<std::size_t>(batch.num_examples * batch.num_labels));
+  model_.network->predict({.num_examples = batch.num_examples,
                            .numeric = join_numeric(batch, mask_, joined_),
                            .pooled = pooled_,
                            .labels = {},

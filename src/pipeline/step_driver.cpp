@@ -29,7 +29,7 @@ void StepDriver::look_up(Work* work, std::int64_t version) {
     const ScopedStage timer(timers_, kStagePull);
     version = work->rows->wait().value_or(version);
   }
-  const auto rows = static_cast<std::size_t>(work->batch.num_rows);
+  const auto rows = static_cast<std::size_t>(work->batch.num_examples);
   const embedding::FeatureLayout& layout = access_.layout();
   work->pooled.resize(rows * static_cast<std::size_t>(layout.output_width));
   work->mask.resize(rows * static_cast<std::size_t>(layout.mask_width));

@@ -29,7 +29,7 @@ PredictedRows predict(const job::JobConfig& config,
       if (!usable) probabilities[i] = std::numeric_limits<float>::quiet_NaN();
     }
     take(probabilities);
-    result.rows += batch.num_rows;
+    result.rows += batch.num_examples;
   }
   result.bad_rows = source->stats().bad_rows;
   return result;

@@ -95,10 +95,10 @@ Reporter::Reporter(Sources sources, const TrainOptions& options, std::int64_t ex
 
 void Reporter::add(std::span<const float> probabilities,
                    std::span<const float> labels,
-                   std::int64_t global_rows) {
+                   std::int64_t global_examples) {
   window_.add(probabilities, labels);
-  examples_ += global_rows;
-  examples_here_ += global_rows;
+  examples_ += global_examples;
+  examples_here_ += global_examples;
 }
 
 /// With several labels: the metrics of the first, then of each by its name.

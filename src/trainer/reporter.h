@@ -42,7 +42,7 @@ class Reporter {
   /// and the number of rows of all ranks.
   void add(std::span<const float> probabilities,
            std::span<const float> labels,
-           std::int64_t global_rows);
+           std::int64_t global_examples);
   void add_nonfinite() { ++nonfinite_steps_; }
 
   /// Training is over: `seconds` of the summary ends here, whatever evaluation follows.

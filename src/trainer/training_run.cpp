@@ -215,13 +215,13 @@ pipeline::StepVotes TrainingRun::step(pipeline::Work& work) {
     const ScopedStage timer(timers_, pipeline::kStageDense);
     dense::DenseNetwork& network = *model_.network;
     result = network.forward_backward(
-        {.num_rows = work.batch.num_rows,
+        {.num_examples = work.batch.num_examples,
          .numeric = numeric,
          .pooled = work.pooled,
          .labels = work.batch.labels,
          .step = work.step,
-         .loss_rows = work.shares.global_rows,
-         .first_row = work.shares.first_row},
+         .loss_examples = work.shares.global_examples,
+         .first_example = work.shares.first_example},
         work.probabilities, work.grad_pooled,
         async_dense_ ? dense::DenseNetwork::OnGradient() : ranks_.on_gradient_of(network));
   }
@@ -240,7 +240,7 @@ pipeline::StepVotes TrainingRun::step_together(pipeline::Work& work,
   const pipeline::StepVotes votes = ranks_.reduce(model_.network->gradient(), mine);
   work.skip_update = votes.nonfinite;
   if (!votes.nonfinite) {
-    reporter_->add(work.probabilities, work.batch.labels, work.shares.global_rows);
+    reporter_->add(work.probabilities, work.batch.labels, work.shares.global_examples);
   }
   queue_->submit_gradient(&work);  // the embedding update runs beside the dense one
   if (votes.nonfinite) {
@@ -257,7 +257,8 @@ pipeline::StepVotes TrainingRun::step_alone(pipeline::Work& work,
   work.skip_update = !result.finite;
   // How far the others are is not known before the end; about as far, on the whole.
   if (result.finite) {
-    reporter_->add(work.probabilities, work.batch.labels, work.batch.num_rows * cluster_.size());
+    reporter_->add(work.probabilities, work.batch.labels,
+                   work.batch.num_examples * cluster_.size());
   }
   queue_->submit_gradient(&work);
   if (result.finite) {

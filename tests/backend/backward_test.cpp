@@ -64,8 +64,8 @@ void update_on_host(const Case& c,
 
 /// Gradients of the type for all of the output, zero in the padding of vectors.
 std::vector<std::byte> random_gradient(const HostBatch& batch, FloatType type, Random& random) {
-  auto grad = random_floats(type, batch.num_rows * batch.row_stride(), random);
-  for (std::int64_t i = 0; i < batch.num_rows * batch.row_stride(); ++i) {
+  auto grad = random_floats(type, batch.num_examples * batch.row_stride(), random);
+  for (std::int64_t i = 0; i < batch.num_examples * batch.row_stride(); ++i) {
     const std::int64_t d = (i % batch.row_stride() - 4) % batch.padded_dim();
     if (d < 0 || d >= batch.dim) put_float(type, grad.data(), i, 0.0F);
   }
@@ -98,7 +98,7 @@ void check_backward(const HostBatch& batch, const Case& c) {
   const auto grad = random_gradient(batch, c.grad, random);
 
   std::vector<float> grad_floats;
-  for (std::int64_t i = 0; i < batch.num_rows * batch.row_stride(); ++i) {
+  for (std::int64_t i = 0; i < batch.num_examples * batch.row_stride(); ++i) {
     grad_floats.push_back(get_float(c.grad, grad.data(), i));
   }
   auto expected_rows = rows;
@@ -153,7 +153,7 @@ TEST(DeviceBackward, EveryOptimizerAndDim) {
   for (const auto optimizer : kOptimizers) {
     for (const std::int64_t dim : {1, 4, 6, 8, 12, 16, 36, 64, 128, 200, 256, 512, 1000}) {
       SCOPED_TRACE(::testing::Message() << int(optimizer) << " dim " << dim);
-      check_backward(random_batch({.num_rows = 5,
+      check_backward(random_batch({.num_examples = 5,
                                    .max_bag = 7,
                                    .dim = dim,
                                    .poolings = {Pooling::kSum, Pooling::kMean}},
@@ -169,7 +169,7 @@ TEST(DeviceBackward, EveryTypeOfWeightsAndGradient) {
     for (const auto grad : {FloatType::kFp32, FloatType::kBf16, FloatType::kFp16}) {
       for (const auto optimizer : {RowOptimizerType::kAdagrad, RowOptimizerType::kRowwiseAdagrad}) {
         SCOPED_TRACE(::testing::Message() << int(weights) << ' ' << int(grad));
-        check_backward(random_batch({.num_rows = 6,
+        check_backward(random_batch({.num_examples = 6,
                                      .max_bag = 5,
                                      .dim = 20,
                                      .weighted = true,
@@ -183,7 +183,7 @@ TEST(DeviceBackward, EveryTypeOfWeightsAndGradient) {
 
 TEST(DeviceBackward, KeysWithoutSlotAreLeftOut) {
   SATRAP_NEEDS_DEVICE();
-  check_backward(random_batch({.num_rows = 30, .max_bag = 4, .dim = 8}, 5),
+  check_backward(random_batch({.num_examples = 30, .max_bag = 4, .dim = 8}, 5),
                  {.optimizer = RowOptimizerType::kAdam, .some_missing = true});
 }
 
@@ -192,7 +192,7 @@ TEST(DeviceBackward, HotKeysAreSummedInChunks) {
   for (const std::int64_t distinct : {1, 3}) {
     for (const std::int64_t rows : {63, 64, 65, 129, 700}) {
       SCOPED_TRACE(::testing::Message() << distinct << " keys in " << rows << " rows");
-      check_backward(random_batch({.num_rows = rows,
+      check_backward(random_batch({.num_examples = rows,
                                    .max_bag = 3,
                                    .distinct_ids = distinct,
                                    .dim = 12,
@@ -213,11 +213,11 @@ TEST(DeviceBackward, AKeyOfWholeChunksIsSummedToItsEnd) {
 TEST(DeviceBackward, TheHottestKeyIsSummedInGroups) {
   SATRAP_NEEDS_DEVICE();
   HostBatch batch;
-  batch.num_rows = 100;
+  batch.num_examples = 100;
   batch.dim = 4;
   batch.poolings = {Pooling::kSum};
   batch.max_lengths = {1};
-  for (std::int64_t row = 0; row < batch.num_rows; ++row) {
+  for (std::int64_t row = 0; row < batch.num_examples; ++row) {
     for (std::int64_t i = 0; i < 101; ++i) {
       batch.keys.push_back(make_key(TableId{}, static_cast<std::uint64_t>(i % 50 == 3 ? i : 0)));
     }
@@ -232,12 +232,12 @@ TEST(DeviceBackward, AKeyThatOccursAHundredThousandTimes) {
   SATRAP_NEEDS_DEVICE();
   // 1900 chunks in 30 groups: nobody sums more than kSumChunk vectors.
   HostBatch batch;
-  batch.num_rows = 122;
+  batch.num_examples = 122;
   batch.dim = 8;
   batch.poolings = {Pooling::kSqrtN};
   batch.max_lengths = {1};
   const Key hot = make_key(TableId{1}, 5);
-  for (std::int64_t row = 0; row < batch.num_rows; ++row) {
+  for (std::int64_t row = 0; row < batch.num_examples; ++row) {
     for (std::uint64_t i = 0; i < 1000; ++i) {
       batch.keys.push_back(i % 333 == 0 ? make_key(TableId{}, i) : hot);
     }
@@ -259,7 +259,7 @@ TEST(DeviceBackward, EveryDegreeOfDuplicates) {
 TEST(DeviceBackward, EmptyBatchChangesNothing) {
   SATRAP_NEEDS_DEVICE();
   HostBatch batch;
-  batch.num_rows = 2;
+  batch.num_examples = 2;
   batch.poolings = {Pooling::kSum};
   batch.max_lengths = {1};
   batch.offsets = {0, 0, 0};
@@ -272,7 +272,7 @@ TEST(DeviceBackward, StochasticRoundingKeepsTheMean) {
   // would ever change.
   const RowLayout layout = RowLayout::of(1024, FloatType::kBf16, RowOptimizerType::kSgd);
   HostBatch batch;
-  batch.num_rows = 1;
+  batch.num_examples = 1;
   batch.dim = 1024;
   batch.poolings = {Pooling::kSum};
   batch.max_lengths = {1};
@@ -318,7 +318,7 @@ TEST(DeviceBackward, StochasticRoundingKeepsTheMean) {
 void check_round_trip(const Case& c, std::int64_t dim) {
   const RowLayout layout = RowLayout::of(dim, c.weights, c.optimizer);
   const HostBatch batch = random_batch(
-      {.num_rows = 40, .max_bag = 5, .distinct_ids = 6, .dim = dim, .weighted = true}, c.seed);
+      {.num_examples = 40, .max_bag = 5, .distinct_ids = 6, .dim = dim, .weighted = true}, c.seed);
   const HostPlan host = make_host_plan(batch);
   const std::int64_t num_rows = std::ssize(host.tags);
   Random random(c.seed);

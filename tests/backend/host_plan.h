@@ -30,8 +30,9 @@ inline HostPlan make_host_plan(const HostBatch& batch) {
   std::map<std::uint64_t, std::vector<HostPlan::Occurrence>> found;
   const auto features = batch.features();
   for (std::size_t f = 0; f < features.size(); ++f) {
-    for (std::int64_t row = 0; row < batch.num_rows; ++row) {
-      const auto bag = f * static_cast<std::size_t>(batch.num_rows) + static_cast<std::size_t>(row);
+    for (std::int64_t row = 0; row < batch.num_examples; ++row) {
+      const auto bag =
+          f * static_cast<std::size_t>(batch.num_examples) + static_cast<std::size_t>(row);
       const std::int64_t begin = batch.offsets[bag], end = batch.offsets[bag + 1];
       const Pooling pooling = features[f].pooling;
       float sum = 0.0F;

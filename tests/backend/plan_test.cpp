@@ -90,7 +90,7 @@ TEST(DeviceTag, IsABijectionThatSpreadsTables) {
 TEST(DevicePlan, TwoBagsOfThreeKeys) {
   SATRAP_NEEDS_DEVICE();
   HostBatch batch;
-  batch.num_rows = 2;
+  batch.num_examples = 2;
   batch.poolings = {Pooling::kMean};
   batch.max_lengths = {1};
   const TableId table{};
@@ -102,7 +102,7 @@ TEST(DevicePlan, TwoBagsOfThreeKeys) {
 TEST(DevicePlan, EmptyBatchHasNoKeys) {
   SATRAP_NEEDS_DEVICE();
   HostBatch batch;
-  batch.num_rows = 3;
+  batch.num_examples = 3;
   batch.poolings = {Pooling::kSum};
   batch.max_lengths = {1};
   batch.offsets = {0, 0, 0, 0};
@@ -112,7 +112,7 @@ TEST(DevicePlan, EmptyBatchHasNoKeys) {
 TEST(DevicePlan, SequenceOfNothingUsed) {
   SATRAP_NEEDS_DEVICE();
   HostBatch batch;
-  batch.num_rows = 1;
+  batch.num_examples = 1;
   batch.poolings = {Pooling::kSequence};
   batch.max_lengths = {1};
   batch.keys = {make_key(TableId{}, 1), make_key(TableId{}, 1), make_key(TableId{}, 2)};
@@ -136,7 +136,7 @@ TEST(DevicePlan, EqualsTheHostOnRandomBatches) {
   for (const std::int64_t max_bag : {1, 7, 400}) {
     for (const std::int64_t distinct : {1, 30, 5000}) {
       SCOPED_TRACE(::testing::Message() << "seed " << seed);
-      check_plan(random_batch({.num_rows = max_bag > 100 ? 3 : 23,
+      check_plan(random_batch({.num_examples = max_bag > 100 ? 3 : 23,
                                .max_bag = max_bag,
                                .distinct_ids = distinct,
                                .weighted = seed % 2 == 0,
@@ -157,11 +157,12 @@ TEST(DevicePlan, EqualsTheHostForEveryDegreeOfDuplicates) {
 
 TEST(DevicePlan, IsReusedForSmallerBatches) {
   SATRAP_NEEDS_DEVICE();
-  const BatchShape shape{.num_rows = 20, .max_bag = 9};
+  const BatchShape shape{.num_examples = 20, .max_bag = 9};
   const RowLayout layout = RowLayout::of(shape.dim, FloatType::kFp32, RowOptimizerType::kAdagrad);
   const backend::Plan plan(device(), 500, layout, 4);
   for (std::uint64_t seed = 0; seed < 4; ++seed) {
-    check_plan(random_batch({.num_rows = 20 - 6 * static_cast<std::int64_t>(seed)}, seed), plan);
+    check_plan(random_batch({.num_examples = 20 - 6 * static_cast<std::int64_t>(seed)}, seed),
+               plan);
   }
   EXPECT_THROW(plan.view(501), Error);
 }

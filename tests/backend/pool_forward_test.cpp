@@ -21,12 +21,13 @@ std::vector<std::byte> pool_on_host(const HostBatch& batch,
                                     const std::vector<std::int32_t>& slots,
                                     FloatType out_type) {
   std::vector<std::byte> out(
-      static_cast<std::size_t>(batch.num_rows * batch.row_stride() * bytes_of(out_type)),
+      static_cast<std::size_t>(batch.num_examples * batch.row_stride() * bytes_of(out_type)),
       kUntouched);
   const auto features = batch.features();
   for (std::size_t f = 0; f < features.size(); ++f) {
-    for (std::int64_t row = 0; row < batch.num_rows; ++row) {
-      const auto bag = f * static_cast<std::size_t>(batch.num_rows) + static_cast<std::size_t>(row);
+    for (std::int64_t row = 0; row < batch.num_examples; ++row) {
+      const auto bag =
+          f * static_cast<std::size_t>(batch.num_examples) + static_cast<std::size_t>(row);
       for (std::int64_t t = 0; t < features[f].vectors_per_row; ++t) {
         std::int64_t begin = batch.offsets[bag], end = batch.offsets[bag + 1];
         if (features[f].pooling == Pooling::kSequence) {
@@ -100,7 +101,7 @@ void check_pool(const HostBatch& batch, Types types, bool some_missing, std::uin
 TEST(DevicePoolForward, SumsTheRowsOfABag) {
   SATRAP_NEEDS_DEVICE();
   HostBatch batch;
-  batch.num_rows = 2;
+  batch.num_examples = 2;
   batch.dim = 4;
   batch.poolings = {Pooling::kSum};
   batch.max_lengths = {1};
@@ -114,11 +115,12 @@ TEST(DevicePoolForward, EveryDim) {
   for (const std::int64_t dim :
        {1, 4, 6, 8, 12, 20, 32, 64, 100, 128, 132, 256, 260, 512, 1020, 1024}) {
     SCOPED_TRACE(dim);
-    check_pool(
-        random_batch(
-            {.num_rows = 4, .max_bag = 9, .dim = dim, .poolings = {Pooling::kSum, Pooling::kMean}},
-            static_cast<std::uint64_t>(dim)),
-        {}, false, 1);
+    check_pool(random_batch({.num_examples = 4,
+                             .max_bag = 9,
+                             .dim = dim,
+                             .poolings = {Pooling::kSum, Pooling::kMean}},
+                            static_cast<std::uint64_t>(dim)),
+               {}, false, 1);
   }
 }
 
@@ -128,7 +130,7 @@ TEST(DevicePoolForward, EveryTypeOfWeightsAndOutput) {
     for (const auto out : {FloatType::kFp32, FloatType::kBf16, FloatType::kFp16}) {
       for (const std::int64_t dim : {12, 64, 160}) {
         SCOPED_TRACE(::testing::Message() << int(weights) << ' ' << int(out) << ' ' << dim);
-        check_pool(random_batch({.num_rows = 3,
+        check_pool(random_batch({.num_examples = 3,
                                  .max_bag = 7,
                                  .dim = dim,
                                  .weighted = true,
@@ -144,7 +146,7 @@ TEST(DevicePoolForward, EveryPoolingWithMissingRows) {
   SATRAP_NEEDS_DEVICE();
   for (std::uint64_t seed = 0; seed < 4; ++seed) {
     SCOPED_TRACE(seed);
-    check_pool(random_batch({.num_rows = 11,
+    check_pool(random_batch({.num_examples = 11,
                              .max_bag = 6,
                              .dim = 16,
                              .weighted = seed % 2 == 0,
@@ -158,7 +160,7 @@ TEST(DevicePoolForward, EveryPoolingWithMissingRows) {
 TEST(DevicePoolForward, LongBagsBesideEmptyOnes) {
   SATRAP_NEEDS_DEVICE();
   HostBatch batch;
-  batch.num_rows = 4;
+  batch.num_examples = 4;
   batch.dim = 8;
   batch.poolings = {Pooling::kMean};
   batch.max_lengths = {1};
@@ -184,7 +186,7 @@ TEST(DevicePoolForward, EveryDegreeOfDuplicates) {
 TEST(DevicePoolForward, EmptyBatchGivesZeros) {
   SATRAP_NEEDS_DEVICE();
   HostBatch batch;
-  batch.num_rows = 3;
+  batch.num_examples = 3;
   batch.dim = 12;
   batch.poolings = {Pooling::kSum, Pooling::kSequence};
   batch.max_lengths = {1, 2};

@@ -26,11 +26,11 @@ class Random {
 
 /// A batch on the host, and where its vectors go.
 struct HostBatch {
-  std::int64_t num_rows = 0;
+  std::int64_t num_examples = 0;
   std::int64_t dim = 4;
   std::vector<Pooling> poolings;          // per feature
   std::vector<std::int64_t> max_lengths;  // per feature; 1 unless a sequence
-  std::vector<std::int64_t> offsets{0};   // [num_features * num_rows + 1]
+  std::vector<std::int64_t> offsets{0};   // [num_features * num_examples + 1]
   std::vector<Key> keys;
   std::vector<float> weights;  // empty: all 1
 
@@ -47,20 +47,20 @@ struct HostBatch {
     std::int64_t vector = 0, column = 4;
     for (std::size_t f = 0; f < poolings.size(); ++f) {
       features.push_back({vector, column, poolings[f], static_cast<std::int32_t>(max_lengths[f])});
-      vector += num_rows * max_lengths[f];
+      vector += num_examples * max_lengths[f];
       column += max_lengths[f] * padded_dim();
     }
     return features;
   }
   std::int64_t num_vectors() const {
     std::int64_t count = 0;
-    for (const std::int64_t length : max_lengths) count += num_rows * length;
+    for (const std::int64_t length : max_lengths) count += num_examples * length;
     return count;
   }
 };
 
 struct BatchShape {
-  std::int64_t num_rows = 5;
+  std::int64_t num_examples = 5;
   std::int64_t max_bag = 6;        // ids per bag: 0 to this
   std::int64_t distinct_ids = 40;  // ids are drawn from as many
   std::int64_t dim = 8;
@@ -73,12 +73,12 @@ struct BatchShape {
 inline HostBatch random_batch(const BatchShape& shape, std::uint64_t seed) {
   Random random(seed);
   HostBatch batch;
-  batch.num_rows = shape.num_rows;
+  batch.num_examples = shape.num_examples;
   batch.dim = shape.dim;
   batch.poolings = shape.poolings;
   for (const Pooling pooling : shape.poolings) {
     batch.max_lengths.push_back(pooling == Pooling::kSequence ? shape.max_length : 1);
-    for (std::int64_t row = 0; row < shape.num_rows; ++row) {
+    for (std::int64_t row = 0; row < shape.num_examples; ++row) {
       const std::int64_t length = random.below(shape.max_bag + 1);
       for (std::int64_t i = 0; i < length; ++i) {
         // Half of the ids are of the first few: duplicates of all degrees.
@@ -98,7 +98,7 @@ inline HostBatch random_batch(const BatchShape& shape, std::uint64_t seed) {
 /// One bag, which has one key `count` times.
 inline HostBatch one_key(std::int64_t count, std::int64_t dim) {
   HostBatch batch;
-  batch.num_rows = 1;
+  batch.num_examples = 1;
   batch.dim = dim;
   batch.poolings = {Pooling::kSum};
   batch.max_lengths = {1};
@@ -115,11 +115,11 @@ inline HostBatch batch_with_duplicates(std::int64_t num_ids,
                                        std::uint64_t seed) {
   Random random(seed);
   HostBatch batch;
-  batch.num_rows = 7;
+  batch.num_examples = 7;
   batch.dim = dim;
   batch.poolings = {Pooling::kSum, Pooling::kMean, Pooling::kSqrtN};
   batch.max_lengths = {1, 1, 1};
-  const std::int64_t num_bags = batch.num_features() * batch.num_rows;
+  const std::int64_t num_bags = batch.num_features() * batch.num_examples;
   while (static_cast<std::int64_t>(batch.offsets.size()) <= num_bags) {
     // The first bag is as long as bags get.
     const std::int64_t wanted = batch.num_ids() == 0 ? 2000 : random.below(300);
@@ -152,7 +152,7 @@ class DeviceBatch {
     bags_.weights = batch.weights.empty() ? nullptr : weights_.data();
     bags_.features = features_.data();
     bags_.num_ids = batch.num_ids();
-    bags_.num_rows = batch.num_rows;
+    bags_.num_examples = batch.num_examples;
     bags_.num_features = batch.num_features();
     bags_.num_vectors = batch.num_vectors();
     bags_.row_stride = batch.row_stride();

@@ -104,7 +104,7 @@ class Twins {
 
 HostBatch batch_of(const std::vector<std::uint64_t>& ids) {
   HostBatch batch;
-  batch.num_rows = 1;
+  batch.num_examples = 1;
   batch.poolings = {Pooling::kSum};
   batch.max_lengths = {1};
   for (const std::uint64_t id : ids) batch.keys.push_back(make_key(TableId{}, id));
@@ -251,9 +251,11 @@ TEST(DeviceResolve, EqualsTheHostOverManyBatches) {
       for_each_schedule([&] {
         Twins twins({num_sets, 60}, policy, 600);
         for (std::uint32_t b = 1; b <= 6; ++b) {
-          const auto batch = random_batch(
-              {.num_rows = 37, .max_bag = b == 4 ? 0 : 12, .distinct_ids = num_sets * 40, .dim = 4},
-              b);
+          const auto batch = random_batch({.num_examples = 37,
+                                           .max_bag = b == 4 ? 0 : 12,
+                                           .distinct_ids = num_sets * 40,
+                                           .dim = 4},
+                                          b);
           // Batches complete two behind: their rows are pinned.
           const auto found = twins.resolve(batch, {.batch = b,
                                                    .completed = b > 2 ? b - 2 : 0,

@@ -49,7 +49,7 @@ TEST_F(LabelsTest, ARowHasEveryLabelInTheOrderOfTheSchema) {
   const DataConfig config = config_of("buy,n,click\n0,7,1\n1,8,1\n0,9,0\n");
   const std::vector<Batch> batches = read(config);
   ASSERT_EQ(batches.size(), 1U);
-  EXPECT_EQ(batches[0].num_rows, 3);
+  EXPECT_EQ(batches[0].num_examples, 3);
   EXPECT_EQ(batches[0].num_labels, 2);
   EXPECT_EQ(batches[0].labels, (Floats{1, 0, 1, 1, 0, 0}));
   EXPECT_EQ(batches[0].numeric, (Floats{7, 8, 9}));
@@ -90,7 +90,7 @@ TEST_F(LabelsTest, ShufflingKeepsTheLabelsOfARowTogether) {
   config.shuffle_rows = 64;
   config.batch_size = 500;
   const Batch batch = read(config).at(0);
-  ASSERT_EQ(batch.num_rows, 500);
+  ASSERT_EQ(batch.num_examples, 500);
   EXPECT_FALSE(std::is_sorted(batch.numeric.begin(), batch.numeric.end()));
   for (std::size_t r = 0; r < 500; ++r) {
     const int row = static_cast<int>(batch.numeric[r]);
@@ -131,8 +131,8 @@ class WithoutHeader : public LabelsTest {
   static std::string numbers(const DataConfig& config) {
     std::string text;
     for (const Batch& batch : read(config, Role::kPredict)) {
-      const std::size_t labels = batch.labels.size() / static_cast<std::size_t>(batch.num_rows);
-      const std::size_t width = batch.numeric.size() / static_cast<std::size_t>(batch.num_rows);
+      const std::size_t labels = batch.labels.size() / static_cast<std::size_t>(batch.num_examples);
+      const std::size_t width = batch.numeric.size() / static_cast<std::size_t>(batch.num_examples);
       for (std::size_t i = 0; i < batch.numeric.size(); ++i) {
         const bool usable = !std::isnan(batch.labels[i / width * labels]);
         if (!usable && i % width > 0) continue;

@@ -76,14 +76,14 @@ TEST_F(LoaderTest, ABatchIsLaidOutFeatureByFeature) {
   Batch batch;
   ASSERT_TRUE(source->next(batch));
   const std::uint64_t x = hash_bytes("x");
-  EXPECT_EQ(batch.num_rows, 2);
+  EXPECT_EQ(batch.num_examples, 2);
   EXPECT_EQ(batch.labels, (std::vector<float>{1, 0}));
   EXPECT_EQ(batch.numeric, (std::vector<float>{1, 10, 2, 20}));
   EXPECT_EQ(batch.offsets, (std::vector<std::int64_t>{0, 2, 2, 3, 3}));
   EXPECT_EQ(batch.ids, (std::vector<std::uint64_t>{3, 4, x}));
   EXPECT_TRUE(batch.id_weights.empty());
   ASSERT_TRUE(source->next(batch));
-  EXPECT_EQ(batch.num_rows, 1);
+  EXPECT_EQ(batch.num_examples, 1);
   EXPECT_EQ(batch.labels, std::vector<float>{0});
   EXPECT_EQ(batch.numeric, (std::vector<float>{3, 0}));
   EXPECT_EQ(batch.offsets, (std::vector<std::int64_t>{0, 1, 2}));
@@ -107,7 +107,7 @@ TEST_F(LoaderTest, RowsAreGroupedByAFeatureOrByAnotherColumn) {
     std::vector<std::uint64_t> groups;
     const auto source = open(config, {.batch_size = 2});
     for (Batch batch; source->next(batch);) {
-      EXPECT_EQ(std::ssize(batch.groups), batch.num_rows);
+      EXPECT_EQ(std::ssize(batch.groups), batch.num_examples);
       EXPECT_EQ(batch.num_features, 2);
       groups.insert(groups.end(), batch.groups.begin(), batch.groups.end());
     }
@@ -326,14 +326,14 @@ TEST_F(LoaderTest, PredictionKeepsEveryLineAndReadsNoLabel) {
   const auto source = open(config, {}, Role::kPredict);
   Batch batch;
   ASSERT_TRUE(source->next(batch));
-  ASSERT_EQ(batch.num_rows, 3);
+  ASSERT_EQ(batch.num_examples, 3);
   EXPECT_EQ(batch.labels[0], 0.0F);
   EXPECT_TRUE(std::isnan(batch.labels[1]));
   EXPECT_TRUE(std::isnan(batch.labels[2]));
   EXPECT_EQ(batch.offsets, (std::vector<std::int64_t>{0, 1, 1, 1}));
   EXPECT_EQ(batch.numeric, (std::vector<float>{1, 0, 0}));
   ASSERT_TRUE(source->next(batch));
-  ASSERT_EQ(batch.num_rows, 1);
+  ASSERT_EQ(batch.num_examples, 1);
   EXPECT_EQ(batch.labels[0], 0.0F);
   EXPECT_EQ(batch.ids, std::vector<std::uint64_t>{13});
   EXPECT_FALSE(source->next(batch));

@@ -47,7 +47,7 @@ Computed compute(const Layout& layout,
   const AlignedBuffer parameters(layout.num_parameters()), x(kRows * kIn), dx(kRows * kIn);
   layout.initialize(5, parameters.span(), {});
   Pass pass(layout, parameters.data(), nullptr, kRows, Precision::kFp32);
-  pass.begin({.num_rows = kRows, .training = true, .dropout_seed = 11});
+  pass.begin({.num_examples = kRows, .training = true, .dropout_seed = 11});
   for (std::uint64_t i = 0; i < kRows * kIn; ++i) {
     x.data()[i] = 2 * RandomStream{3}.uniform(i) - 1;
   }

@@ -53,7 +53,7 @@ Computed compute(const TopCase& c, bool split, bool right_wanted) {
   Pass pass(layout, parameters.data(), nullptr, kRows, Precision::kFp32);
   Computed result;
   for (const bool accumulate : {false, true}) {
-    pass.begin({.num_rows = kRows, .training = true, .accumulate = accumulate});
+    pass.begin({.num_examples = kRows, .training = true, .accumulate = accumulate});
     const Matrix logits = pass.scratch(logits_id);
     top.forward(pass, input, logits);
     result.logits = values_of(logits);

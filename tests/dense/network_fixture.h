@@ -85,10 +85,11 @@ struct Batch {
   std::int64_t rows;
   std::vector<float> numeric, pooled, labels, probabilities, grad_pooled;
 
-  Batch(const InputShape& shape, std::int64_t num_rows, std::uint64_t seed) : rows(num_rows) {
+  Batch(const InputShape& shape, std::int64_t num_examples, std::uint64_t seed)
+      : rows(num_examples) {
     const auto fill = [&](std::vector<float>& values, std::int64_t width, std::uint64_t what) {
       const RandomStream random{hash64(seed, what)};
-      values.resize(static_cast<std::size_t>(num_rows * width));
+      values.resize(static_cast<std::size_t>(num_examples * width));
       for (std::size_t i = 0; i < values.size(); ++i) values[i] = 2 * random.uniform(i) - 1;
     };
     fill(numeric, shape.num_numeric, 1);

@@ -119,7 +119,7 @@ TEST(OnGradient, SmallNetworksAndEmptySharesAreNotToldOf) {
   for (const ModelCase& c : large_models()) {
     const auto network = make_network(c, pool);
     DenseInput nothing{};
-    nothing.loss_rows = 10;
+    nothing.loss_examples = 10;
     network->forward_backward(nothing, {}, {}, unexpected);
     EXPECT_TRUE(std::ranges::all_of(network->gradient(), [](float g) { return g == 0.0F; }));
   }

@@ -34,7 +34,7 @@ class EmbeddingOracle {
   /// [num_rows][output columns]
   std::vector<float> forward(const data::Batch& batch) {
     std::vector<float> out;
-    for (std::int64_t r = 0; r < batch.num_rows; ++r) {
+    for (std::int64_t r = 0; r < batch.num_examples; ++r) {
       for (std::size_t f = 0; f < features_.size(); ++f) {
         const std::vector<float> pooled = pool(batch, f, r);
         out.insert(out.end(), pooled.begin(), pooled.end());
@@ -45,7 +45,7 @@ class EmbeddingOracle {
 
   std::vector<float> mask(const data::Batch& batch) const {
     std::vector<float> out;
-    for (std::int64_t r = 0; r < batch.num_rows; ++r) {
+    for (std::int64_t r = 0; r < batch.num_examples; ++r) {
       for (std::size_t f = 0; f < features_.size(); ++f) {
         if (features_[f].pooling != Pooling::kSequence) continue;
         const std::int64_t begin = batch.offsets[offset_index(batch, f, r)];
@@ -71,7 +71,7 @@ class EmbeddingOracle {
     for (std::size_t f = 0; f < features_.size(); ++f) {
       const job::FeatureSpec& feature = features_[f];
       const std::size_t dim = dim_of(feature);
-      for (std::int64_t r = 0; r < batch.num_rows; ++r) {
+      for (std::int64_t r = 0; r < batch.num_examples; ++r) {
         const std::vector<float> coefficients = coefficients_of(batch, f, r);
         const auto first = static_cast<std::size_t>(batch.offsets[offset_index(batch, f, r)]);
         for (std::size_t i = 0; i < coefficients.size(); ++i) {
@@ -101,7 +101,7 @@ class EmbeddingOracle {
 
  private:
   static std::size_t offset_index(const data::Batch& batch, std::size_t f, std::int64_t r) {
-    return f * static_cast<std::size_t>(batch.num_rows) + static_cast<std::size_t>(r);
+    return f * static_cast<std::size_t>(batch.num_examples) + static_cast<std::size_t>(r);
   }
   std::size_t dim_of(const job::FeatureSpec& feature) const {
     return static_cast<std::size_t>(tables_[static_cast<std::size_t>(feature.table)]->spec().dim);

@@ -27,7 +27,7 @@ inline table::TableSpec table_spec(std::int64_t id,
 inline data::Batch batch_of(const std::vector<std::vector<std::vector<std::uint64_t>>>& bags) {
   data::Batch batch;
   batch.num_features = std::ssize(bags);
-  batch.num_rows = std::ssize(bags.front());
+  batch.num_examples = std::ssize(bags.front());
   batch.offsets = {0};
   for (const auto& feature : bags) {
     for (const auto& bag : feature) {
@@ -35,19 +35,19 @@ inline data::Batch batch_of(const std::vector<std::vector<std::vector<std::uint6
       batch.offsets.push_back(std::ssize(batch.ids));
     }
   }
-  batch.labels.resize(static_cast<std::size_t>(batch.num_rows));
+  batch.labels.resize(static_cast<std::size_t>(batch.num_examples));
   return batch;
 }
 
 inline data::Batch random_batch(std::mt19937_64& random,
                                 std::int64_t num_features,
-                                std::int64_t num_rows,
+                                std::int64_t num_examples,
                                 std::int64_t max_bag,
                                 std::uint64_t num_ids,
                                 bool weighted) {
   std::vector<std::vector<std::vector<std::uint64_t>>> bags(
       static_cast<std::size_t>(num_features),
-      std::vector<std::vector<std::uint64_t>>(static_cast<std::size_t>(num_rows)));
+      std::vector<std::vector<std::uint64_t>>(static_cast<std::size_t>(num_examples)));
   for (auto& feature : bags) {
     for (auto& bag : feature) {
       bag.resize(random() % static_cast<std::uint64_t>(max_bag + 1));

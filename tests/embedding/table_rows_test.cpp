@@ -39,8 +39,9 @@ struct Training {
   void forward(const data::Batch& batch) {
     // Not a number wherever pooling forgets to write.
     constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
-    pooled.assign(static_cast<std::size_t>(batch.num_rows * access->layout().output_width), kNan);
-    mask.assign(static_cast<std::size_t>(batch.num_rows * access->layout().mask_width), kNan);
+    pooled.assign(static_cast<std::size_t>(batch.num_examples * access->layout().output_width),
+                  kNan);
+    mask.assign(static_cast<std::size_t>(batch.num_examples * access->layout().mask_width), kNan);
     rows->wait();
     rows->pool(batch, pooled, mask);
   }

@@ -64,13 +64,13 @@ TEST(GlobalBatches, ABatchWithoutRowsIsOfTheSchemaAllTheSame) {
   GlobalBatches batches(source, schema, {}, std::make_unique<OtherRank>(5), cluster, timers);
 
   data::Batch batch;  // of a step before
-  batch.num_rows = 2;
+  batch.num_examples = 2;
   batch.labels = {1, 0};
   batch.groups = {7, 7};
   RankShares shares;
   ASSERT_TRUE(batches.next(batch, shares));
-  EXPECT_EQ(shares.global_rows, 5);
-  EXPECT_EQ(batch.num_rows, 0);
+  EXPECT_EQ(shares.global_examples, 5);
+  EXPECT_EQ(batch.num_examples, 0);
   EXPECT_EQ(batch.num_labels, 3);
   EXPECT_EQ(batch.num_features, 2);
   EXPECT_EQ(batch.num_numeric, 4);

@@ -146,8 +146,8 @@ class RowAccessContract : public testing::TestWithParam<int> {
     constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
     const embedding::FeatureLayout& layout = access().layout();
     Lookup out;
-    out.pooled.assign(static_cast<std::size_t>(batch.num_rows * layout.output_width), kNan);
-    out.mask.assign(static_cast<std::size_t>(batch.num_rows * layout.mask_width), kNan);
+    out.pooled.assign(static_cast<std::size_t>(batch.num_examples * layout.output_width), kNan);
+    out.mask.assign(static_cast<std::size_t>(batch.num_examples * layout.mask_width), kNan);
     rows.pool(batch, out.pooled, out.mask);
     return out;
   }
@@ -239,7 +239,7 @@ TEST_P(RowAccessContract, BatchesAreRequestedAheadOfEarlierUpdates) {
   for (BatchRows* rows : {first.get(), second.get()}) {
     const data::Batch& of = batches[step++];
     const std::vector<float> grad =
-        gradient(static_cast<std::size_t>(of.num_rows * access().layout().output_width));
+        gradient(static_cast<std::size_t>(of.num_examples * access().layout().output_width));
     rows->update(grad, step);
     oracle_.backward(of, grad, step);
   }

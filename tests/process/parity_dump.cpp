@@ -93,7 +93,7 @@ std::vector<ParityBatch> read_batches(const ParityJob& job, const std::string& f
   for (std::int64_t step = 1; step <= job.steps; ++step) {
     const std::string stem = concat(folder, "/batch", step);
     ParityBatch& batch = batches.emplace_back();
-    batch.num_rows = job.rows;
+    batch.num_examples = job.rows;
     batch.num_features = std::ssize(job.features);
     batch.num_numeric = job.num_numeric;
     batch.labels = read_all<float>(stem + ".labels");
@@ -193,12 +193,14 @@ class CaseRun {
   dense::DenseResult train(const ParityBatch& batch, std::int64_t step) {
     const std::int64_t width = access_->layout().output_width;
     const std::int64_t masks = access_->layout().mask_width;
-    const auto size = [&](std::int64_t w) { return static_cast<std::size_t>(batch.num_rows * w); };
+    const auto size = [&](std::int64_t w) {
+      return static_cast<std::size_t>(batch.num_examples * w);
+    };
     std::vector<float> pooled(size(width)), grad_pooled(size(width)), mask(size(masks));
     rows_->make_plan(*planner_, batch, step);
     rows_->pool(batch, pooled, mask);
     std::vector<float> numeric;
-    for (std::int64_t r = 0; r < batch.num_rows; ++r) {
+    for (std::int64_t r = 0; r < batch.num_examples; ++r) {
       const auto append = [&](const std::vector<float>& from, std::int64_t w) {
         numeric.insert(numeric.end(), from.begin() + r * w, from.begin() + (r + 1) * w);
       };
@@ -208,7 +210,7 @@ class CaseRun {
     probabilities_.resize(size(num_labels_));
     const std::vector<float>& labels = num_labels_ == 1 ? batch.labels : batch.two_labels;
     const dense::DenseResult result = network_->forward_backward(
-        {batch.num_rows, numeric, pooled, labels, step}, probabilities_, grad_pooled);
+        {batch.num_examples, numeric, pooled, labels, step}, probabilities_, grad_pooled);
     network_->apply(step);
     rows_->update(grad_pooled, step);
     return result;

@@ -45,7 +45,7 @@ std::string train_sequentially(const job::JobConfig& config) {
     works.push_back(std::move(work));
   }
   const auto look_up = [&](pipeline::Work& work) {
-    const auto rows = static_cast<std::size_t>(work.batch.num_rows);
+    const auto rows = static_cast<std::size_t>(work.batch.num_examples);
     work.pooled.resize(rows * static_cast<std::size_t>(access.layout().output_width));
     work.mask.resize(rows * static_cast<std::size_t>(access.layout().mask_width));
     work.grad_pooled.resize(work.pooled.size());
@@ -61,7 +61,7 @@ std::string train_sequentially(const job::JobConfig& config) {
   for (std::int64_t t = 1; t <= steps; ++t) {
     pipeline::Work& work = work_of(t);
     model.network->forward_backward(
-        {.num_rows = work.batch.num_rows,
+        {.num_examples = work.batch.num_examples,
          .numeric = pipeline::join_numeric(work.batch, work.mask, work.numeric),
          .pooled = work.pooled,
          .labels = work.batch.labels,

@@ -18,7 +18,7 @@
 /// Preconditions on device memory (ascending offsets, slots in range, zeros in the padding of rows
 /// and of gradients) are not checked. A failing CUDA call throws Error(kUnavailable) with its name
 /// and reason; a wrong argument that the host can see throws Error(kInternal). Empty batches
-/// (num_ids == 0, num_rows == 0) are allowed everywhere.
+/// (num_ids == 0, num_examples == 0) are allowed everywhere.
 namespace satrap::backend {
 
 /// No vector of the output: an id that is not used.
@@ -101,7 +101,7 @@ class Operations {
                             const Bags& bags,
                             const PlanView& plan,
                             FloatType out_type,
-                            void* out,  // device [num_rows, row_stride], aligned to 16 bytes
+                            void* out,  // device [num_examples, row_stride], aligned to 16 bytes
                             StreamRef stream) = 0;
 
   /// backward and update: sums the gradient of each key over its occurrences (order:
@@ -112,7 +112,7 @@ class Operations {
       const CacheView& cache,
       const PlanView& plan,
       FloatType grad_type,
-      const void* grad,  // device [num_rows, row_stride], aligned to 16 bytes
+      const void* grad,  // device [num_examples, row_stride], aligned to 16 bytes
       RowOptimizerType optimizer,
       const TableStep* steps,  // device [tables], by the key's table number
       StreamRef stream) = 0;

@@ -38,11 +38,11 @@ struct BagFeature {
 struct Bags {
   const Key* keys = nullptr;  // [num_ids]; table numbers below kMaxTables - 1
   const std::int64_t* offsets =
-      nullptr;                     // [num_features * num_rows + 1] into keys; by feature first
+      nullptr;                     // [num_features * num_examples + 1] into keys; by feature first
   const float* weights = nullptr;  // [num_ids]; nullptr: all 1
   const BagFeature* features = nullptr;  // [num_features]
   std::int64_t num_ids = 0;
-  std::int64_t num_rows = 0;
+  std::int64_t num_examples = 0;
   std::int64_t num_features = 0;
   std::int64_t num_vectors = 0;  // of all features
   std::int64_t row_stride = 0;   // of the output and its gradient, in elements; 4 | row_stride

@@ -9,19 +9,19 @@ namespace satrap::data {
 /// Reused from step to step: filling it does not allocate once the vectors have grown.
 ///
 /// Ids are a feature-major CSR (the layout of TorchRec's KeyedJaggedTensor): the bag of feature f
-/// in row r is ids[offsets[f * num_rows + r] .. offsets[f * num_rows + r + 1]).
+/// in row r is ids[offsets[f * num_examples + r] .. offsets[f * num_examples + r + 1]).
 struct Batch {
-  std::int64_t num_rows = 0;
+  std::int64_t num_examples = 0;
   std::int64_t num_features = 0;
   std::int64_t num_numeric = 0;
   std::int64_t num_labels = 1;
-  std::vector<float> labels;          // [num_rows, num_labels] row-major, 0 or 1
-  std::vector<float> numeric;         // [num_rows, num_numeric] row-major, transformed, finite
-  std::vector<std::int64_t> offsets;  // [num_features * num_rows + 1], ascending from 0
+  std::vector<float> labels;          // [num_examples, num_labels] row-major, 0 or 1
+  std::vector<float> numeric;         // [num_examples, num_numeric] row-major, transformed, finite
+  std::vector<std::int64_t> offsets;  // [num_features * num_examples + 1], ascending from 0
   std::vector<std::uint64_t> ids;     // [offsets.back()]
   std::vector<float> id_weights;      // [offsets.back()], or empty: every weight is 1
-  std::vector<std::uint64_t> groups;  // [num_rows] by data.group_by, kNoGroup where the value is
-                                      // missing; empty without group_by
+  std::vector<std::uint64_t> groups;  // [num_examples] by data.group_by, kNoGroup where the value
+                                      // is missing; empty without group_by
 };
 
 }  // namespace satrap::data

@@ -42,15 +42,17 @@ void check_model(const job::ModelConfig& model, const InputShape& shape);
 
 /// One batch for the dense network; host memory, row-major, borrowed for the call.
 struct DenseInput {
-  std::int64_t num_rows = 0;
-  std::span<const float> numeric;  // [num_rows, num_numeric]
-  std::span<const float> pooled;   // [num_rows, pooled_width]
-  std::span<const float> labels;   // [num_rows, num_labels], in [0, 1]; may be empty for predict
-  std::int64_t step = 0;           // of training, from 1; chooses the dropout mask, unused without
+  std::int64_t num_examples = 0;
+  std::span<const float> numeric;  // [num_examples, num_numeric]
+  std::span<const float> pooled;   // [num_examples, pooled_width]
+  std::span<const float> labels;  // [num_examples, num_labels], in [0, 1]; may be empty for predict
+  std::int64_t step = 0;          // of training, from 1; chooses the dropout mask, unused without
 
   // For a batch that is one rank's share of a global batch:
-  std::int64_t loss_rows = 0;  // rows whose mean the loss is, for the gradients; 0: num_rows
-  std::int64_t first_row = 0;  // number of the first one in the global batch, for the dropout mask
+  std::int64_t loss_examples =
+      0;  // rows whose mean the loss is, for the gradients; 0: num_examples
+  std::int64_t first_example =
+      0;  // number of the first one in the global batch, for the dropout mask
 };
 
 /// What forward_backward found.
@@ -64,15 +66,15 @@ struct DenseResult {
 /// the mean over the batch of the binary cross-entropy with logits: of several labels their sum,
 /// each times its weight.
 ///
-/// A batch is computed in pieces of a fixed number of rows (kPieceRows), dealt to at most kMaxLanes
-/// lanes that run in parallel on the pool, each on one thread; the gradients of the lanes are added
-/// in order. With batch normalisation the batch is one piece, and its matrix products are divided.
-/// Results therefore do not depend on the number of threads. Working memory is kept and grows with
-/// the largest batch only. Calls come from one thread at a time, none of them inside a loop of the
-/// pool.
+/// A batch is computed in pieces of a fixed number of rows (kPieceExamples), dealt to at most
+/// kMaxLanes lanes that run in parallel on the pool, each on one thread; the gradients of the lanes
+/// are added in order. With batch normalisation the batch is one piece, and its matrix products are
+/// divided. Results therefore do not depend on the number of threads. Working memory is kept and
+/// grows with the largest batch only. Calls come from one thread at a time, none of them inside a
+/// loop of the pool.
 class DenseNetwork {
  public:
-  static constexpr std::int64_t kPieceRows = 512;
+  static constexpr std::int64_t kPieceExamples = 512;
   static constexpr std::int64_t kMaxLanes = 16;  // each has a gradient of its own in memory
 
   /// Throws as check_model does. Parameters are initialised from `seed` alone.
@@ -94,11 +96,12 @@ class DenseNetwork {
 
   /// Gradients of this batch, kept inside until apply(). If the result is not finite the outputs
   /// are worthless and apply() must not follow. The running statistics of batch normalisation
-  /// change in apply(). num_rows may be 0 if loss_rows is not: all gradients are then 0.
-  virtual DenseResult forward_backward(const DenseInput& input,
-                                       std::span<float> probabilities,  // [num_rows, num_labels]
-                                       std::span<float> grad_pooled,    // [num_rows, pooled_width]
-                                       const OnGradient& on_gradient) = 0;
+  /// change in apply(). num_examples may be 0 if loss_examples is not: all gradients are then 0.
+  virtual DenseResult forward_backward(
+      const DenseInput& input,
+      std::span<float> probabilities,  // [num_examples, num_labels]
+      std::span<float> grad_pooled,    // [num_examples, pooled_width]
+      const OnGradient& on_gradient) = 0;
   DenseResult forward_backward(const DenseInput& input,
                                std::span<float> probabilities,
                                std::span<float> grad_pooled) {
@@ -108,7 +111,7 @@ class DenseNetwork {
   /// Clips the gradient and applies the optimizer with the learning rate of `step` (from 1).
   virtual void apply(std::int64_t step) = 0;
 
-  /// Probabilities in evaluation mode: [num_rows, num_labels].
+  /// Probabilities in evaluation mode: [num_examples, num_labels].
   virtual void predict(const DenseInput& input, std::span<float> probabilities) = 0;
 
   /// The gradient of the last forward_backward, flat, for a collective to average; valid until the

@@ -24,7 +24,7 @@ struct Plan {
     std::int64_t begin, end;
   };
 
-  std::int64_t num_rows = 0;  // of the batch
+  std::int64_t num_examples = 0;  // of the batch
 
   // Per id, in the order of the batch: what the forward pass reads.
   std::vector<std::int32_t> unique_of;  // [num_ids] number of its key; -1: left out

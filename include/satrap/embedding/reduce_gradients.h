@@ -13,7 +13,7 @@ namespace satrap::embedding {
 /// rows whose optimizer runs elsewhere.
 void reduce_gradients(const Plan& plan,
                       std::span<const std::int64_t> dims,  // [num_tables]
-                      const float* grad_pooled,            // [num_rows, output_width]
+                      const float* grad_pooled,            // [num_examples, output_width]
                       std::span<float* const> gradients,   // [num_unique], of [dim] floats, out
                       std::vector<float>& scratch,         // kept by the caller from step to step
                       ThreadPool& pool);

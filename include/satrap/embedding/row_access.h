@@ -49,12 +49,12 @@ class BatchRows {
   /// dense network. Overwrites both outputs. Columns: FeatureLayout; mask: 1 where a sequence has
   /// an element, 0 where it is padded.
   void pool(const data::Batch& batch,
-            std::span<float> pooled,       // [num_rows, output_width]
-            std::span<float> mask) const;  // [num_rows, mask_width]
+            std::span<float> pooled,       // [num_examples, output_width]
+            std::span<float> mask) const;  // [num_examples, mask_width]
 
   /// Sums the gradient of each key over its occurrences (order: kernels/sum_order.h), and has its
   /// table's optimizer applied with the learning rate of `step`.
-  void update(std::span<const float> grad_pooled,  // [num_rows, output_width]
+  void update(std::span<const float> grad_pooled,  // [num_examples, output_width]
               std::int64_t step);
 
   /// Instead of update: the step leaves all rows as they are.

@@ -17,8 +17,8 @@ class RowReader {
   explicit RowReader(embedding::RowAccess& access);
 
   void look_up(const data::Batch& batch,
-               std::vector<float>& pooled,  // resized to [num_rows, output_width]
-               std::vector<float>& mask);   // resized to [num_rows, mask_width]
+               std::vector<float>& pooled,  // resized to [num_examples, output_width]
+               std::vector<float>& mask);   // resized to [num_examples, mask_width]
 
  private:
   embedding::RowAccess& access_;

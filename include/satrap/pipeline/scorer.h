@@ -16,7 +16,7 @@ class Scorer {
   /// `model` must outlive it.
   explicit Scorer(Model& model) : model_(model), reader_(model.store->access()) {}
 
-  /// [batch.num_rows, batch.num_labels], valid until the next call.
+  /// [batch.num_examples, batch.num_labels], valid until the next call.
   std::span<const float> score(const data::Batch& batch);
 
  private:

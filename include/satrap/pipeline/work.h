@@ -12,8 +12,8 @@ namespace satrap::pipeline {
 
 /// What all ranks have of a step's global batch.
 struct RankShares {
-  std::int64_t global_rows = 0;               // of all ranks
-  std::int64_t first_row = 0;                 // rows of the ranks before this one
+  std::int64_t global_examples = 0;           // of all ranks
+  std::int64_t first_example = 0;             // rows of the ranks before this one
   std::vector<data::DataPosition> positions;  // [num_ranks] after this step's batches
 };
 
@@ -28,13 +28,13 @@ struct Work {
 
   // Looked up. E_v: the embedding state after all updates of step v and no later one.
   std::int64_t read_version = 0;  // v of the state that the lookup read (at least)
-  std::vector<float> pooled;      // [num_rows, output_width]
-  std::vector<float> mask;        // [num_rows, mask_width]
-  std::vector<float> numeric;     // [num_rows, num_numeric + mask_width]; unused if no sequences
+  std::vector<float> pooled;      // [num_examples, output_width]
+  std::vector<float> mask;        // [num_examples, mask_width]
+  std::vector<float> numeric;  // [num_examples, num_numeric + mask_width]; unused if no sequences
 
   // Trained on.
-  std::vector<float> probabilities;  // [num_rows]
-  std::vector<float> grad_pooled;    // [num_rows, output_width]
+  std::vector<float> probabilities;  // [num_examples]
+  std::vector<float> grad_pooled;    // [num_examples, output_width]
   bool skip_update = false;          // the step was not finite
 };
 
