@@ -5,6 +5,7 @@
 #include <string>
 
 #include "satrap/backend/operations.h"
+#include "satrap/core/float_matrix.h"
 
 namespace satrap::backend {
 
@@ -17,8 +18,7 @@ struct DeviceInfo {
   int driver_version = 0;  // 13000 for CUDA 13.0
 };
 
-/// What memory is of: a device, or the host in a way that a device can reach it.
-enum class Place { kDevice, kPinnedHost };
+using satrap::Place;
 
 /// What embedding rows are kept and trained on: a GPU, or the host, which computes the same bits
 /// with the functions of `kernels` and runs everything at once where a GPU queues it. The owners of
@@ -34,7 +34,8 @@ class Device : public Operations {
 
   // ---- memory
 
-  /// Throws Error(kUnavailable), naming what it was for, how much was asked and how much there is.
+  /// kDevice or kPinnedHost. Throws Error(kUnavailable), naming what it was for, how much was asked
+  /// and how much there is.
   virtual std::byte* allocate(Place place, std::int64_t bytes, const char* what) = 0;
   virtual void free(Place place, std::byte* memory) noexcept = 0;
 
