@@ -2,6 +2,7 @@
 // 2048. Reported: examples/s, and CPU time of all threads per example.
 
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include <benchmark/benchmark.h>
@@ -44,7 +45,11 @@ void step(benchmark::State& state,
   std::vector<float> grad_pooled(pooled.size());
   std::int64_t steps = 0;
   const auto one_step = [&] {
-    network->forward_backward({kRows, numeric, pooled, labels}, probabilities, grad_pooled);
+    network->forward_backward({kRows, host_matrix(std::span(numeric), kRows, kNumeric),
+                               host_matrix(std::span(pooled), kRows, shape.pooled_width()),
+                               host_matrix(std::span(std::as_const(labels)), kRows, 1)},
+                              {host_matrix(std::span(probabilities), kRows, 1),
+                               host_matrix(std::span(grad_pooled), kRows, shape.pooled_width())});
     network->apply(++steps);
   };
   one_step();

@@ -42,9 +42,9 @@ void run(benchmark::State& state, Workload& w, Stage stage) {
       rows.make_plan(*w.planner, w.batches[b], step);
     }
     if (stage == Stage::kForward || stage == Stage::kStep) {
-      rows.pool(w.batches[b], w.pooled, {});
+      rows.pool(w.batches[b], w.pooled.view(), {});
     }
-    if (stage == Stage::kBackward || stage == Stage::kStep) rows.update(w.grad, step);
+    if (stage == Stage::kBackward || stage == Stage::kStep) rows.update(w.grad.view(), step);
     ids += rows.plan().num_occurrences();
     bytes += bytes_moved(w, rows.plan(), stage);
   }

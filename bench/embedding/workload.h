@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "satrap/core/float_matrix.h"
 #include "satrap/core/thread_pool.h"
 #include "satrap/data/batch.h"
 #include "satrap/embedding/table_rows.h"
@@ -94,9 +95,9 @@ class Workload {
       batch_rows = access_->make_rows();
       batch_rows->make_plan(*planner, batches.back(), 1);
     }
-    pooled.resize(static_cast<std::size_t>(num_examples * access_->layout().output_width));
-    grad.resize(pooled.size());
-    for (float& g : grad) g = std::uniform_real_distribution(-1e-3F, 1e-3F)(random);
+    pooled.resize(num_examples, access_->layout().output_width);
+    grad.resize(num_examples, access_->layout().output_width);
+    for (float& g : grad.values()) g = std::uniform_real_distribution(-1e-3F, 1e-3F)(random);
   }
 
  private:
@@ -118,7 +119,7 @@ class Workload {
   std::unique_ptr<Planner> planner;
   std::vector<data::Batch> batches;
   std::vector<std::unique_ptr<BatchRows>> rows;  // of the batches
-  std::vector<float> pooled, grad;
+  HostMatrix pooled, grad;
 };
 
 }  // namespace satrap::embedding

@@ -106,7 +106,7 @@ void check_tables(const std::string& checkpoint,
 }
 
 void load_dense(const std::string& checkpoint, const Manifest& manifest, pipeline::Model& model) {
-  auto state = model.network->state();
+  dense::DenseNetwork::State state = model.network->save();
   for (std::size_t i = 0; i < std::max(state.size(), manifest.dense.size()); ++i) {
     const bool same = i < state.size() && i < manifest.dense.size() &&
                       state[i].name == manifest.dense[i].name &&
@@ -124,6 +124,7 @@ void load_dense(const std::string& checkpoint, const Manifest& manifest, pipelin
     std::copy_n(next, tensor.values.size(), tensor.values.begin());
     next += std::ssize(tensor.values);
   }
+  model.network->load(state);
 }
 
 std::vector<pipeline::PendingLookup> read_pending(const std::string& checkpoint,

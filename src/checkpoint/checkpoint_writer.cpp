@@ -84,9 +84,7 @@ void remove_oldest(const std::string& directory, std::int64_t keep, const std::s
 }  // namespace
 
 void CheckpointContent::capture(pipeline::Model& model) {
-  for (const dense::DenseNetwork::NamedTensor& tensor : model.network->state()) {
-    dense.push_back({tensor.name, tensor.shape, {tensor.values.begin(), tensor.values.end()}});
-  }
+  dense = model.network->save();
   tables = model.specs.tables;
   rows = model.store->take_snapshot(step);
 }

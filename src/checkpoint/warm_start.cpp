@@ -128,20 +128,24 @@ void WarmStart::load_dense(dense::DenseNetwork& network) const {
     if (is_wanted(tensor.name)) saved.push_back({tensor, rest.first(size)});
     rest = rest.subspan(size);
   }
-  auto state = network.state();
-  std::erase_if(state, [&](const auto& tensor) { return !is_wanted(tensor.name); });
-  for (std::size_t i = 0; i < std::max(saved.size(), state.size()); ++i) {
+  dense::DenseNetwork::State state = network.save();
+  std::vector<dense::DenseNetwork::NamedTensor*> wanted;
+  for (dense::DenseNetwork::NamedTensor& tensor : state) {
+    if (is_wanted(tensor.name)) wanted.push_back(&tensor);
+  }
+  for (std::size_t i = 0; i < std::max(saved.size(), wanted.size()); ++i) {
     const std::string old =
         i < saved.size() ? describe(saved[i].tensor.name, saved[i].tensor.shape) : "nothing more";
     const std::string now =
-        i < state.size() ? describe(state[i].name, state[i].shape) : "nothing more";
+        i < wanted.size() ? describe(wanted[i]->name, wanted[i]->shape) : "nothing more";
     if (old != now) {
       throw Error(ErrorCode::kInvalidConfig,
                   concat("train.warm_start.dense: ", checkpoint_, " has ", old,
                          " where the configured network has ", now, "; false takes rows alone"));
     }
-    std::ranges::copy(saved[i].values, state[i].values.begin());
+    std::ranges::copy(saved[i].values, wanted[i]->values.begin());
   }
+  network.load(state);
 }
 
 }  // namespace satrap::checkpoint

@@ -16,6 +16,11 @@
 namespace satrap::dense {
 namespace {
 
+void check_size(std::span<const float> values, std::span<const float> wanted, const char* what) {
+  SATRAP_CHECK(values.size() == wanted.size(), what, ": ", wanted.size(), " values wanted, got ",
+               values.size());
+}
+
 class Network : public DenseNetwork {
  public:
   Network(const job::ModelConfig& model,
@@ -47,46 +52,65 @@ class Network : public DenseNetwork {
     optimizer_ = std::make_unique<Optimizer>(optimizer, layout_.num_parameters());
   }
 
-  DenseResult forward_backward(const DenseInput& input,
-                               std::span<float> probabilities,
-                               std::span<float> grad_pooled,
-                               const OnGradient& on_gradient) override;
+  void forward_backward(const DenseInput& input,
+                        const DenseOutput& output,
+                        const OnGradient& on_gradient) override;
+  DenseResult finish() override { return result_; }
   void apply(std::int64_t step) override;
-  TrainingState training_state() override {
-    return {parameters_.span(), optimizer_->first(), optimizer_->second(),
-            optimizer_->num_updates()};
-  }
+  TrainingState save_training_state() const override;
+  void load_training_state(const TrainingState& state) override;
+  void load_parameters(std::span<const float> parameters) override;
   float gradient_scale() override;
   double learning_rate(std::int64_t step) const override;
-  void predict(const DenseInput& input, std::span<float> probabilities) override;
+  void predict(const DenseInput& input, const FloatMatrix& probabilities) override;
 
   std::span<float> gradient() override { return gradient_->values(); }
+  std::span<float> flag_and_first_bucket() override { return gradient_->flag_and_first_bucket(); }
   std::int64_t num_parameters() const override { return layout_.num_parameters(); }
-  std::vector<NamedTensor> state() override;
+  State save() const override;
+  void load(const State& state) override;
   std::string to_torchscript() override {
     return dense::to_torchscript(*model_, layout_, parameters_.span(), buffers_.span());
   }
 
  private:
-  // What one lane adds to the result.
-  struct Lane {
+  // What one replica adds to the result.
+  struct Replica {
     std::unique_ptr<Pass> pass;
     double loss = 0.0;
     bool finite = true;
   };
 
-  void check_shapes(const DenseInput& input, std::size_t num_probabilities) const;
-  std::int64_t prepare_lanes(std::int64_t num_examples, bool whole_batch);
-  // Rows that are computed at once.
+  // The parts of the state, in their order.
+  struct Tensor {
+    std::string name;
+    std::vector<std::int64_t> shape;
+    std::span<float> values;
+  };
+  std::vector<Tensor> tensors() const;
+
+  // A batch in host memory.
+  struct Rows {
+    ConstMatrix numeric, pooled;
+    const float* labels = nullptr;   // [num_examples, num_labels]
+    float* probabilities = nullptr;  // [num_examples, num_labels]
+    Matrix grad_pooled;
+  };
+  Rows rows_of(const DenseInput& input, const FloatMatrix& probabilities) const;
+  std::int64_t prepare_replicas(std::int64_t num_examples, bool whole_batch);
+  // Examples that are computed at once.
   struct Piece {
     std::int64_t first, count;
-    std::int64_t lane;
-    bool is_first, is_last;  // of its lane
+    std::int64_t replica;
+    bool is_first, is_last;  // of its replica
   };
-  // Calls run(lane, piece) for every piece, lanes in parallel.
+  // Calls run(replica, piece) for every piece, replicas in parallel.
   template <class Run>
   void for_each_piece(std::int64_t num_examples, bool whole_batch, const Run& run);
-  ModelInput rows_of(const DenseInput& input, std::int64_t first, std::int64_t count) const;
+  static ModelInput part(const Rows& rows, const Piece& piece) {
+    return {.numeric = rows.numeric.row_range(piece.first, piece.count),
+            .pooled = rows.pooled.row_range(piece.first, piece.count)};
+  }
 
   const InputShape shape_;
   const std::int64_t pooled_width_;
@@ -102,129 +126,129 @@ class Network : public DenseNetwork {
   std::unique_ptr<GradientSum> gradient_;
   AlignedBuffer next_buffers_;  // of the last forward_backward, if it is applied
   std::unique_ptr<Optimizer> optimizer_;
-  std::int64_t lane_rows_ = 0;  // most rows of a piece the lanes have room for
-  std::vector<Lane> lanes_;
+  std::int64_t replica_examples_ = 0;  // most of a piece that the replicas have room for
+  DenseResult result_;                 // of the last forward_backward
+  std::vector<Replica> replicas_;
 };
 
-void Network::check_shapes(const DenseInput& input, std::size_t num_probabilities) const {
-  const auto rows = static_cast<std::size_t>(input.num_examples);
-  SATRAP_CHECK(input.num_examples >= 0, "num_examples is ", input.num_examples);
-  SATRAP_CHECK(input.numeric.size() == rows * static_cast<std::size_t>(shape_.num_numeric),
-               "numeric input: ", rows, " rows of ", shape_.num_numeric, " wanted, got ",
-               input.numeric.size(), " values");
-  SATRAP_CHECK(input.pooled.size() == rows * static_cast<std::size_t>(pooled_width_),
-               "pooled input: ", rows, " rows of ", pooled_width_, " wanted, got ",
-               input.pooled.size(), " values");
-  const std::size_t wanted = rows * static_cast<std::size_t>(num_labels_);
-  SATRAP_CHECK(num_probabilities == wanted, "probabilities: ", wanted, " wanted, got ",
-               num_probabilities);
+Network::Rows Network::rows_of(const DenseInput& input, const FloatMatrix& probabilities) const {
+  const std::int64_t n = input.num_examples;
+  SATRAP_CHECK(n >= 0, "num_examples is ", n);
+  SATRAP_CHECK(n == 0 || probabilities.stride == num_labels_, "probabilities with stride ",
+               probabilities.stride);
+  const auto matrix = [&](const ConstFloatMatrix& m, std::int64_t cols, const char* what) {
+    return ConstMatrix(host_values(m, n, cols, what), n, cols, m.stride);
+  };
+  return {.numeric = matrix(input.numeric, shape_.num_numeric, "numeric input"),
+          .pooled = matrix(input.pooled, pooled_width_, "pooled input"),
+          .labels = nullptr,
+          .probabilities = host_values(probabilities, n, num_labels_, "probabilities"),
+          .grad_pooled = {}};
 }
 
-// Makes room for the pieces of the batch and returns the number of lanes.
-std::int64_t Network::prepare_lanes(std::int64_t num_examples, bool whole_batch) {
+// Makes room for the pieces of the batch and returns the number of replicas.
+std::int64_t Network::prepare_replicas(std::int64_t num_examples, bool whole_batch) {
   const std::int64_t piece_rows =
       whole_batch ? num_examples : std::min(num_examples, kPieceExamples);
-  const std::int64_t num_lanes =
-      whole_batch ? 1 : std::min(kMaxLanes, (num_examples + kPieceExamples - 1) / kPieceExamples);
-  if (piece_rows > lane_rows_) {
-    lanes_.clear();
-    lane_rows_ = piece_rows;
+  const std::int64_t num_replicas =
+      whole_batch ? 1
+                  : std::min(kMaxReplicas, (num_examples + kPieceExamples - 1) / kPieceExamples);
+  if (piece_rows > replica_examples_) {
+    replicas_.clear();
+    replica_examples_ = piece_rows;
   }
-  while (std::ssize(lanes_) < num_lanes) {
-    lanes_.emplace_back().pass = std::make_unique<Pass>(layout_, parameters_.data(),
-                                                        buffers_.data(), lane_rows_, precision_);
+  while (std::ssize(replicas_) < num_replicas) {
+    replicas_.emplace_back().pass = std::make_unique<Pass>(
+        layout_, parameters_.data(), buffers_.data(), replica_examples_, precision_);
   }
-  return num_lanes;
+  return num_replicas;
 }
 
 template <class Run>
 void Network::for_each_piece(std::int64_t num_examples, bool whole_batch, const Run& run) {
-  const std::int64_t num_lanes = prepare_lanes(num_examples, whole_batch);
+  const std::int64_t num_replicas = prepare_replicas(num_examples, whole_batch);
   if (whole_batch) {
     use_one_thread();
-    lanes_[0].pass->gemm().set_pool(&pool_);
-    run(lanes_[0], Piece{0, num_examples, 0, true, true});
-    lanes_[0].pass->gemm().set_pool(nullptr);
+    replicas_[0].pass->gemm().set_pool(&pool_);
+    run(replicas_[0], Piece{0, num_examples, 0, true, true});
+    replicas_[0].pass->gemm().set_pool(nullptr);
     return;
   }
   const std::int64_t num_pieces = (num_examples + kPieceExamples - 1) / kPieceExamples;
-  pool_.parallel_for(num_lanes, [&](std::int64_t lane) {
+  pool_.parallel_for(num_replicas, [&](std::int64_t replica) {
     use_one_thread();
-    const std::int64_t begin = num_pieces * lane / num_lanes;
-    const std::int64_t end = num_pieces * (lane + 1) / num_lanes;
+    const std::int64_t begin = num_pieces * replica / num_replicas;
+    const std::int64_t end = num_pieces * (replica + 1) / num_replicas;
     for (std::int64_t piece = begin; piece < end; ++piece) {
       const std::int64_t first = piece * kPieceExamples;
-      run(lanes_[static_cast<std::size_t>(lane)],
-          Piece{first, std::min(kPieceExamples, num_examples - first), lane, piece == begin,
+      run(replicas_[static_cast<std::size_t>(replica)],
+          Piece{first, std::min(kPieceExamples, num_examples - first), replica, piece == begin,
                 piece + 1 == end});
     }
   });
 }
 
-ModelInput Network::rows_of(const DenseInput& input, std::int64_t first, std::int64_t count) const {
-  return {.numeric = {input.numeric.data() + first * shape_.num_numeric, count, shape_.num_numeric},
-          .pooled = {input.pooled.data() + first * pooled_width_, count, pooled_width_}};
-}
-
-DenseResult Network::forward_backward(const DenseInput& input,
-                                      std::span<float> probabilities,
-                                      std::span<float> grad_pooled,
-                                      const OnGradient& on_gradient) {
-  check_shapes(input, probabilities.size());
-  const std::int64_t loss_examples =
-      input.loss_examples > 0 ? input.loss_examples : input.num_examples;
-  SATRAP_CHECK(loss_examples > 0, "a batch without rows has no mean loss");
-  SATRAP_CHECK(input.labels.size() == probabilities.size(), "labels: ", probabilities.size(),
-               " wanted, got ", input.labels.size());
-  SATRAP_CHECK(grad_pooled.size() == input.pooled.size(), "grad_pooled: ", input.pooled.size(),
-               " values wanted, got ", grad_pooled.size());
-  if (input.num_examples == 0) {
+void Network::forward_backward(const DenseInput& input,
+                               const DenseOutput& output,
+                               const OnGradient& on_gradient) {
+  Rows rows = rows_of(input, output.probabilities);
+  const std::int64_t n = input.num_examples;
+  const std::int64_t loss_examples = input.loss_examples > 0 ? input.loss_examples : n;
+  SATRAP_CHECK(loss_examples > 0, "a batch without examples has no mean loss");
+  SATRAP_CHECK(n == 0 || input.labels.stride == num_labels_, "labels with stride ",
+               input.labels.stride);
+  rows.labels = host_values(input.labels, n, num_labels_, "labels");
+  rows.grad_pooled = {host_values(output.grad_pooled, n, pooled_width_, "gradient of pooled rows"),
+                      n, pooled_width_, output.grad_pooled.stride};
+  result_ = {};
+  std::ranges::fill(gradient_->flag_and_first_bucket().first(kFlagFloats), 0.0F);
+  if (n == 0) {
     std::ranges::fill(gradient_->values(), 0.0F);
     std::ranges::copy(buffers_.span(), next_buffers_.data());
-    return {};
+    return;
   }
   const bool whole_batch = model_->needs_whole_batch();
-  const auto num_lanes = static_cast<std::size_t>(prepare_lanes(input.num_examples, whole_batch));
-  const auto lanes = std::span(lanes_).first(num_lanes);
-  std::array<const float*, kMaxLanes> gradients{};
-  for (std::size_t i = 0; i < num_lanes; ++i) gradients[i] = lanes[i].pass->gradients().data();
-  gradient_->begin(std::span(gradients).first(num_lanes), on_gradient);
+  const auto num_replicas = static_cast<std::size_t>(prepare_replicas(n, whole_batch));
+  const auto replicas = std::span(replicas_).first(num_replicas);
+  std::array<const float*, kMaxReplicas> gradients{};
+  for (std::size_t i = 0; i < num_replicas; ++i)
+    gradients[i] = replicas[i].pass->gradients().data();
+  gradient_->begin(std::span(gradients).first(num_replicas), on_gradient);
 
   const float factor = 1.0F / static_cast<float>(loss_examples);
   const std::uint64_t dropout_seed = hash64(dropout_seed_, static_cast<std::uint64_t>(input.step));
-  for_each_piece(input.num_examples, whole_batch, [&](Lane& lane, const Piece& piece) {
-    Pass& pass = *lane.pass;
+  for_each_piece(n, whole_batch, [&](Replica& replica, const Piece& piece) {
+    Pass& pass = *replica.pass;
     pass.begin({.first_example = input.first_example + piece.first,
                 .num_examples = piece.count,
                 .training = true,
                 .accumulate = !piece.is_first,
                 .dropout_seed = dropout_seed,
                 .sum = gradient_->is_told() && piece.is_last ? gradient_.get() : nullptr,
-                .lane = piece.lane});
-    const ModelInput rows = rows_of(input, piece.first, piece.count);
+                .replica = piece.replica});
+    const ModelInput examples = part(rows, piece);
     const Matrix logits = pass.scratch(logits_), dlogits = pass.scratch(dlogits_);
-    const Matrix dpooled(grad_pooled.data() + piece.first * pooled_width_, piece.count,
-                         pooled_width_);
-    model_->forward(pass, rows, logits);
+    const Matrix dpooled = rows.grad_pooled.row_range(piece.first, piece.count);
+    model_->forward(pass, examples, logits);
     const std::int64_t first_label = piece.first * num_labels_;
     const double loss =
-        binary_cross_entropy(logits, input.labels.data() + first_label, shape_.label_weights.data(),
-                             factor, probabilities.data() + first_label, dlogits);
-    model_->backward(pass, rows, dlogits, dpooled);
-    lane.loss = loss + (piece.is_first ? 0.0 : lane.loss);
-    lane.finite = all_finite(dpooled) && (piece.is_first || lane.finite);
+        binary_cross_entropy(logits, rows.labels + first_label, shape_.label_weights.data(), factor,
+                             rows.probabilities + first_label, dlogits);
+    model_->backward(pass, examples, dlogits, dpooled);
+    replica.loss = loss + (piece.is_first ? 0.0 : replica.loss);
+    replica.finite = all_finite(dpooled) && (piece.is_first || replica.finite);
   });
 
-  DenseResult result;
-  for (const Lane& lane : lanes) {
-    result.loss += lane.loss;
-    result.finite = result.finite && lane.finite;
+  for (const Replica& replica : replicas) {
+    result_.loss += replica.loss;
+    result_.finite = result_.finite && replica.finite;
   }
-  result.loss /= static_cast<double>(input.num_examples);
-  result.grad_norm = std::sqrt(gradient_->finish(pool_));
-  result.finite = result.finite && std::isfinite(result.loss) && std::isfinite(result.grad_norm);
-  std::ranges::copy(lanes_[0].pass->new_buffers().span(), next_buffers_.data());
-  return result;
+  result_.loss /= static_cast<double>(n);
+  result_.grad_norm = std::sqrt(gradient_->finish(pool_));
+  result_.finite =
+      result_.finite && std::isfinite(result_.loss) && std::isfinite(result_.grad_norm);
+  gradient_->flag_and_first_bucket()[0] = result_.finite ? 0.0F : 1.0F;
+  std::ranges::copy(replicas_[0].pass->new_buffers().span(), next_buffers_.data());
 }
 
 float Network::gradient_scale() {
@@ -239,36 +263,90 @@ double Network::learning_rate(std::int64_t step) const {
 }
 
 void Network::apply(std::int64_t step) {
+  if (flag() != 0.0F) return;
   optimizer_->apply(parameters_.span(), gradient_->values(), gradient_scale(), learning_rate(step),
                     pool_);
   std::ranges::copy(next_buffers_.span(), buffers_.data());
 }
 
-void Network::predict(const DenseInput& input, std::span<float> probabilities) {
-  check_shapes(input, probabilities.size());
+void Network::predict(const DenseInput& input, const FloatMatrix& probabilities) {
+  const Rows rows = rows_of(input, probabilities);
   if (input.num_examples == 0) return;
-  for_each_piece(input.num_examples, /*whole_batch=*/false, [&](Lane& lane, const Piece& piece) {
-    lane.pass->begin({.first_example = piece.first, .num_examples = piece.count});
-    const Matrix logits = lane.pass->scratch(logits_);
-    model_->forward(*lane.pass, rows_of(input, piece.first, piece.count), logits);
-    sigmoid(logits, probabilities.data() + piece.first * num_labels_);
-  });
+  for_each_piece(input.num_examples, /*whole_batch=*/false,
+                 [&](Replica& replica, const Piece& piece) {
+                   Pass& pass = *replica.pass;
+                   pass.begin({.first_example = piece.first, .num_examples = piece.count});
+                   const Matrix logits = pass.scratch(logits_);
+                   model_->forward(pass, part(rows, piece), logits);
+                   sigmoid(logits, rows.probabilities + piece.first * num_labels_);
+                 });
 }
 
-std::vector<DenseNetwork::NamedTensor> Network::state() {
-  std::vector<NamedTensor> state;
+// ----------------------------------------------------------------------------------------- state
+
+DenseNetwork::TrainingState Network::save_training_state() const {
+  const auto copy = [](std::span<const float> values) {
+    return std::vector<float>(values.begin(), values.end());
+  };
+  const float* updates = optimizer_->num_updates();
+  return {copy(parameters_.span()), copy(optimizer_->first()), copy(optimizer_->second()),
+          updates == nullptr ? 0.0 : static_cast<double>(*updates)};
+}
+
+void Network::load_parameters(std::span<const float> parameters) {
+  check_size(parameters, parameters_.span(), "dense parameters");
+  std::ranges::copy(parameters, parameters_.data());
+}
+
+void Network::load_training_state(const TrainingState& state) {
+  const auto load = [](std::span<const float> values, std::span<float> to, const char* what) {
+    if (to.empty()) return;
+    check_size(values, to, what);
+    std::ranges::copy(values, to.begin());
+  };
+  load_parameters(state.parameters);
+  load(state.first, optimizer_->first(), "first moments");
+  load(state.second, optimizer_->second(), "second moments");
+  if (float* updates = optimizer_->num_updates(); updates != nullptr) {
+    *updates = static_cast<float>(state.num_updates);
+  }
+}
+
+std::vector<Network::Tensor> Network::tensors() const {
+  std::vector<Tensor> tensors;
   for (const Parameter& p : layout_.parameters()) {
-    state.push_back(
+    tensors.push_back(
         {p.name, p.shape, {parameters_.data() + p.offset, static_cast<std::size_t>(p.size())}});
   }
   for (const Buffer& b : layout_.buffers()) {
-    state.push_back(
+    tensors.push_back(
         {b.name, {b.size}, {buffers_.data() + b.offset, static_cast<std::size_t>(b.size)}});
   }
   for (const Optimizer::State& s : optimizer_->state()) {
-    state.push_back({s.name, {std::ssize(s.values)}, s.values});
+    tensors.push_back({s.name, {std::ssize(s.values)}, s.values});
+  }
+  return tensors;
+}
+
+DenseNetwork::State Network::save() const {
+  State state;
+  for (const Tensor& tensor : tensors()) {
+    state.push_back({tensor.name, tensor.shape, {tensor.values.begin(), tensor.values.end()}});
   }
   return state;
+}
+
+void Network::load(const State& state) {
+  const std::vector<Tensor> mine = tensors();
+  SATRAP_CHECK(state.size() == mine.size(), state.size(), " dense tensors for ", mine.size());
+  for (std::size_t i = 0; i < mine.size(); ++i) {
+    SATRAP_CHECK(state[i].name == mine[i].name, "dense tensor '", state[i].name, "' for '",
+                 mine[i].name, "'");
+    check_size(state[i].values, mine[i].values, mine[i].name.c_str());
+  }
+  for (std::size_t i = 0; i < mine.size(); ++i) {
+    std::ranges::copy(state[i].values, mine[i].values.begin());
+  }
 }
 
 }  // namespace

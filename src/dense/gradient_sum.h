@@ -13,50 +13,52 @@
 
 namespace satrap::dense {
 
-/// The gradient of a step: those of its lanes, added in the order of the lanes, in stretches of
-/// DenseNetwork::kGradientStretch values. Where somebody is to be told, a stretch that every lane
-/// has is added while they compute the rest, from the end to the beginning, by the lanes that come
-/// by; what is left is added by finish(), everything if nobody is to be told. The same bits in
-/// either case. No step allocates.
+/// The gradient of a step: the sum of its replicas' in their order, in buckets of
+/// DenseNetwork::kGradientBucket values. If somebody is to be told, the replicas add a bucket as
+/// soon as all of them have it, the last bucket first, while they compute the rest; finish() adds
+/// what is left. The bits are the same either way. No step allocates.
 class GradientSum {
  public:
   explicit GradientSum(std::int64_t num_parameters);
 
   /// Starts the next step. What is borrowed must last until finish() has returned.
-  void begin(std::span<const float* const> lanes, const DenseNetwork::OnGradient& on_gradient);
+  void begin(std::span<const float* const> replicas, const DenseNetwork::OnGradient& on_gradient);
 
   /// Whether advance() is wanted.
   bool is_told() const { return on_gradient_ != nullptr; }
 
-  /// By the thread of `lane`: its gradients from `first` on will not change any more.
-  void advance(std::int64_t lane, std::int64_t first);
+  /// By the thread of `replica`: its gradients from `first` on will not change any more.
+  void advance(std::int64_t replica, std::int64_t first);
 
-  /// After all lanes. Returns the sum of the squares of all values, added in fixed order; not
+  /// After all replicas. Returns the sum of the squares of all values, added in fixed order; not
   /// finite exactly if some value is not.
   double finish(ThreadPool& pool);
 
-  std::span<float> values() { return values_.span(); }
+  std::span<float> values() { return all_.span().subspan(DenseNetwork::kFlagFloats); }
+
+  /// DenseNetwork::flag_and_first_bucket.
+  std::span<float> flag_and_first_bucket();
 
  private:
   std::int64_t num_chunks() const { return std::ssize(squares_); }
-  void add_complete_stretches();
+  void add_complete_buckets();
   void add_chunk(std::int64_t chunk);
-  void tell_of(std::int64_t stretch);
+  void tell_of(std::int64_t bucket);
 
-  AlignedBuffer values_;
+  AlignedBuffer all_;            // the flag, then the values
   std::vector<double> squares_;  // of every chunk
-  struct Stretch {
-    std::atomic<std::int64_t> lanes_left;   // that do not have it yet
-    std::atomic<std::int64_t> chunks_left;  // not added yet
+  struct Bucket {
+    std::atomic<std::int64_t> replicas_left;  // that do not have it yet
+    std::atomic<std::int64_t> chunks_left;    // not added yet
   };
-  std::int64_t num_stretches_;
-  std::unique_ptr<Stretch[]> stretches_;
-  std::vector<const float*> lanes_;
-  std::vector<std::int64_t> next_;  // of a lane: the stretch that it will have next
+  std::int64_t num_buckets_;
+  std::unique_ptr<Bucket[]> buckets_;
+  std::vector<const float*> replicas_;
+  std::vector<std::int64_t> next_;  // of a replica: the bucket that it will have next
   const DenseNetwork::OnGradient* on_gradient_ = nullptr;
   std::atomic<std::int64_t> num_free_chunks_ = 0;  // that nobody adds yet, the first ones
   std::mutex telling_;
-  std::int64_t num_untold_ = 0;  // stretches, the first ones
+  std::int64_t num_untold_ = 0;  // buckets, the first ones
 };
 
 }  // namespace satrap::dense

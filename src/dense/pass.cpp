@@ -48,7 +48,7 @@ void Pass::finished(ParameterId id) {
   const std::size_t before = first_finished_;
   while (first_finished_ > 0 && is_finished_[first_finished_ - 1]) --first_finished_;
   if (first_finished_ == before) return;
-  begin_.sum->advance(begin_.lane, layout_.parameters()[first_finished_].offset);
+  begin_.sum->advance(begin_.replica, layout_.parameters()[first_finished_].offset);
 }
 
 ConstMatrix Pass::value(ParameterId id) const {

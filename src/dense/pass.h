@@ -30,9 +30,9 @@ class Pass {
     bool training = false;
     bool accumulate = false;         // gradients are added to those of the rows before
     std::uint64_t dropout_seed = 0;  // of the step
-    // Told of gradients that are done, unless null: of the last rows of lane `lane`.
+    // Told which gradients are done, unless null: those of the last examples of `replica`.
     GradientSum* sum = nullptr;
-    std::int64_t lane = 0;
+    std::int64_t replica = 0;
   };
   void begin(const Begin& begin);
 

@@ -11,6 +11,14 @@
 
 namespace satrap::embedding {
 
+/// Where the results of the forward pass go.
+struct PooledOutput {
+  float* pooled;  // [num_examples, output_width]
+  std::int64_t pooled_stride;
+  float* mask;  // [num_examples, mask_width]
+  std::int64_t mask_stride;
+};
+
 /// The forward pass: gathers the weights of the plan's rows and pools them into the dense network's
 /// input, wherever the rows are.
 void pool_rows(const FeatureLayout& layout,
@@ -18,8 +26,7 @@ void pool_rows(const FeatureLayout& layout,
                const data::Batch& batch,
                const std::byte* const* rows,  // [num_unique]
                std::int64_t weights_offset,   // bytes from the start of a row
-               float* pooled,                 // [num_examples, output_width] out
-               float* mask,                   // [num_examples, mask_width] out
+               const PooledOutput& out,
                ThreadPool& pool);
 
 /// The occurrences of all keys of a plan, for reduce_segment.

@@ -8,29 +8,31 @@
 namespace satrap::embedding {
 
 void BatchRows::pool(const data::Batch& batch,
-                     std::span<float> pooled,
-                     std::span<float> mask) const {
+                     const FloatMatrix& pooled,
+                     const FloatMatrix& mask) const {
   SATRAP_CHECK(
       batch.num_examples == plan_.num_examples && batch.ids.size() == plan_.unique_of.size(),
-      "pooling of a batch of ", batch.num_examples, " rows with the plan of another");
-  SATRAP_CHECK(pooled.size() == index(plan_.num_examples * layout_.output_width),
-               "pooled output of ", pooled.size(), " floats for ", plan_.num_examples, " rows of ",
-               layout_.output_width);
-  SATRAP_CHECK(mask.size() == index(plan_.num_examples * layout_.mask_width), "mask of ",
-               mask.size(), " floats for ", plan_.num_examples, " rows of ", layout_.mask_width);
+      "pooling of a batch of ", batch.num_examples, " examples with the plan of another");
+  const PooledOutput out{
+      host_values(pooled, plan_.num_examples, layout_.output_width, "pooled output"), pooled.stride,
+      host_values(mask, plan_.num_examples, layout_.mask_width, "mask"), mask.stride};
   const Addresses from = addresses();
   SATRAP_CHECK(from.rows.size() == plan_.keys.size(), from.rows.size(), " rows for ",
                plan_.num_unique(), " keys");
-  pool_rows(layout_, plan_, batch, from.rows.data(), from.weights_offset, pooled.data(),
-            mask.data(), pool_);
+  pool_rows(layout_, plan_, batch, from.rows.data(), from.weights_offset, out, pool_);
 }
 
-void BatchRows::update(std::span<const float> grad_pooled, std::int64_t step) {
-  SATRAP_CHECK(grad_pooled.size() == index(plan_.num_examples * layout_.output_width),
-               "gradient of ", grad_pooled.size(), " floats for ", plan_.num_examples, " rows of ",
-               layout_.output_width);
+void BatchRows::update(const ConstFloatMatrix& grad_pooled, std::int64_t step, SkipFlag skip) {
   SATRAP_CHECK(step >= 1 && step <= kMaxStep, "step ", step);
-  apply(grad_pooled.data(), step);
+  SATRAP_CHECK(skip.place != Place::kDevice, "the flag of step ", step, " is in a device");
+  if (skip.value != nullptr && *skip.value != 0.0F) return this->skip(step);
+  const float* gradient = host_values(grad_pooled, plan_.num_examples, layout_.output_width,
+                                      "gradient of the pooled rows");
+  // The plan says where each occurrence is, counted from the start.
+  SATRAP_CHECK(plan_.num_examples <= 1 || grad_pooled.stride == layout_.output_width,
+               "gradient of the pooled rows: stride ", grad_pooled.stride, " for ",
+               layout_.output_width, " columns");
+  apply(gradient, step);
 }
 
 }  // namespace satrap::embedding

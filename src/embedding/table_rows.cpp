@@ -144,7 +144,6 @@ class TableRows::Rows final : public BatchRows {
     fill_missing();
   }
 
-  void skip(std::int64_t step) override { updates_.skip(plan_, rows_, step); }
   void wait_taken() override {}
 
  protected:
@@ -152,6 +151,7 @@ class TableRows::Rows final : public BatchRows {
   void apply(const float* grad_pooled, std::int64_t step) override {
     updates_.apply(plan_, rows_, grad_pooled, step);
   }
+  void skip(std::int64_t step) override { updates_.skip(plan_, rows_, step); }
 
  private:
   template <class Find>

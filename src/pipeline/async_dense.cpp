@@ -1,6 +1,6 @@
 #include "satrap/pipeline/async_dense.h"
 
-#include <algorithm>
+#include <utility>
 
 #include "satrap/core/thread_name.h"
 
@@ -15,19 +15,14 @@ AsyncDense::AsyncDense(dense::DenseNetwork& network,
       client_(client),
       parameters_(static_cast<std::size_t>(network.num_parameters())) {
   if (is_chief) {
-    const dense::DenseNetwork::TrainingState state = network.training_state();
-    const auto copy = [&](std::span<const float> values) {
-      std::vector<float> all(parameters_.size(), 0.0F);
-      std::ranges::copy(values, all.begin());
-      return all;
-    };
-    client.put_dense(
-        {.parameters = copy(state.parameters),
-         .first = copy(state.first),
-         .second = copy(state.second),
-         .num_updates =
-             state.num_updates == nullptr ? 0.0 : static_cast<double>(*state.num_updates)},
-        job::plain_optimizer(optimizer));
+    dense::DenseNetwork::TrainingState state = network.save_training_state();
+    state.first.resize(parameters_.size());
+    state.second.resize(parameters_.size());
+    client.put_dense({.parameters = std::move(state.parameters),
+                      .first = std::move(state.first),
+                      .second = std::move(state.second),
+                      .num_updates = state.num_updates},
+                     job::plain_optimizer(optimizer));
   }
   ranks.copy_from_chief(network);
   ranks.barrier();
@@ -50,11 +45,12 @@ void AsyncDense::refresh() {
   std::lock_guard lock(mutex_);
   if (error_) std::rethrow_exception(error_);
   if (!has_parameters_) return;
-  std::ranges::copy(parameters_, network_.training_state().parameters.begin());
+  network_.load_parameters(parameters_);
   has_parameters_ = false;
 }
 
 void AsyncDense::push(std::int64_t step) {
+  if (network_.flag() != 0.0F) return;
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [&] { return error_ || num_sent_ - num_answered_ < exchanges_.size(); });
   if (error_) std::rethrow_exception(error_);
@@ -74,12 +70,11 @@ void AsyncDense::flush() {
 }
 
 void AsyncDense::pull_everything() {
-  const ps::ShardClient::DenseVectors values = client_.pull_dense_state(network_.num_parameters());
-  const dense::DenseNetwork::TrainingState state = network_.training_state();
-  std::ranges::copy(values.parameters, state.parameters.begin());
-  std::copy_n(values.first.begin(), state.first.size(), state.first.begin());
-  std::copy_n(values.second.begin(), state.second.size(), state.second.begin());
-  if (state.num_updates != nullptr) *state.num_updates = static_cast<float>(values.num_updates);
+  ps::ShardClient::DenseVectors values = client_.pull_dense_state(network_.num_parameters());
+  network_.load_training_state({.parameters = std::move(values.parameters),
+                                .first = std::move(values.first),
+                                .second = std::move(values.second),
+                                .num_updates = values.num_updates});
 }
 
 void AsyncDense::run() {

@@ -8,13 +8,13 @@
 namespace satrap::pipeline {
 namespace {
 
-constexpr std::int64_t kStretch = dense::DenseNetwork::kGradientStretch;
+constexpr std::int64_t kBucket = dense::DenseNetwork::kGradientBucket;
 
 // 4 MiB of gradient: more than 10 Gbit/s carry in the time of a trip to another machine and back.
 constexpr std::int64_t kMaxUnderWay = 16;
 
-std::int64_t num_stretches(std::span<const float> gradient) {
-  return (std::ssize(gradient) + kStretch - 1) / kStretch;
+std::int64_t num_buckets(std::span<const float> gradient) {
+  return (std::ssize(gradient) + kBucket - 1) / kBucket;
 }
 
 }  // namespace
@@ -38,12 +38,12 @@ GradientReducer::~GradientReducer() {
 void GradientReducer::ready_from(std::span<float> gradient, std::int64_t first) {
   const std::lock_guard lock(mutex_);
   gradient_ = gradient;
-  num_ready_ = num_stretches(gradient) - (first + kStretch - 1) / kStretch;
+  num_ready_ = num_buckets(gradient) - (first + kBucket - 1) / kBucket;
   changed_.notify_all();
 }
 
 void GradientReducer::wait(std::span<float> gradient) {
-  ready_from(gradient, std::min(kStretch, std::ssize(gradient)));
+  ready_from(gradient, std::min(kBucket, std::ssize(gradient)));
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [&] { return !has_work(); });
   if (error_) std::rethrow_exception(error_);
@@ -78,8 +78,8 @@ void GradientReducer::run() {
 // ranks wait for come first.
 void GradientReducer::advance(std::span<float> gradient, std::int64_t num_ready) {
   for (; num_begun_ < num_ready && std::ssize(under_way_) < kMaxUnderWay; ++num_begun_) {
-    const std::int64_t begin = (num_stretches(gradient) - 1 - num_begun_) * kStretch;
-    const std::int64_t size = std::min(kStretch, std::ssize(gradient) - begin);
+    const std::int64_t begin = (num_buckets(gradient) - 1 - num_begun_) * kBucket;
+    const std::int64_t size = std::min(kBucket, std::ssize(gradient) - begin);
     under_way_.push_back(group_.begin_all_reduce_sum(
         gradient.subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(size))));
   }

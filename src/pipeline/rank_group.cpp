@@ -8,11 +8,10 @@
 namespace satrap::pipeline {
 namespace {
 
-enum Vote : std::uint8_t { kNonfinite = 1, kStop = 2, kCheckpoint = 4, kEvaluate = 8 };
+enum Vote : std::uint8_t { kStop = 1, kCheckpoint = 2, kEvaluate = 4 };
 
 std::uint8_t to_bits(const StepVotes& votes) {
-  return static_cast<std::uint8_t>((votes.nonfinite ? kNonfinite : 0) | (votes.stop ? kStop : 0) |
-                                   (votes.checkpoint ? kCheckpoint : 0) |
+  return static_cast<std::uint8_t>((votes.stop ? kStop : 0) | (votes.checkpoint ? kCheckpoint : 0) |
                                    (votes.evaluate ? kEvaluate : 0));
 }
 
@@ -28,27 +27,26 @@ dense::DenseNetwork::OnGradient RankGroup::on_gradient_of(dense::DenseNetwork& n
   return [this, &network](std::int64_t first) { reducer_->ready_from(network.gradient(), first); };
 }
 
-StepVotes RankGroup::reduce(std::span<float> gradient, const StepVotes& mine) {
+StepVotes RankGroup::reduce(dense::DenseNetwork& network, const StepVotes& mine) {
   if (cluster_.size() == 1) return mine;
   const ScopedStage timer(timers_, kStageAllreduce);
-  reducer_->wait(gradient);
-  const auto stretch = gradient.first(
-      std::min(gradient.size(), static_cast<std::size_t>(dense::DenseNetwork::kGradientStretch)));
-  // The votes travel while the last stretch is being summed.
-  const auto sum = group_->begin_all_reduce_sum(stretch);
+  reducer_->wait(network.gradient());
+  const auto sum = group_->begin_all_reduce_sum(network.flag_and_first_bucket());
+  // The votes travel meanwhile.
   std::uint8_t bits = 0;
   for (const std::uint8_t theirs : gather_byte(to_bits(mine))) bits |= theirs;
   sum->add(cluster_.deadline());
   sum->finish(cluster_.deadline());
-  return {(bits & kNonfinite) != 0, (bits & kStop) != 0, (bits & kCheckpoint) != 0,
-          (bits & kEvaluate) != 0};
+  return {(bits & kStop) != 0, (bits & kCheckpoint) != 0, (bits & kEvaluate) != 0};
 }
 
 void RankGroup::copy_from_chief(dense::DenseNetwork& network) {
   if (cluster_.size() == 1) return;
-  for (dense::DenseNetwork::NamedTensor& tensor : network.state()) {
-    group_->broadcast(std::as_writable_bytes(tensor.values), 0, cluster_.deadline());
+  dense::DenseNetwork::State state = network.save();
+  for (dense::DenseNetwork::NamedTensor& tensor : state) {
+    group_->broadcast(std::as_writable_bytes(std::span(tensor.values)), 0, cluster_.deadline());
   }
+  network.load(state);
 }
 
 std::vector<std::uint8_t> RankGroup::gather_byte(std::uint8_t mine) {

@@ -5,14 +5,10 @@ namespace satrap::pipeline {
 RowReader::RowReader(embedding::RowAccess& access)
     : access_(access), planner_(access.layout(), access.pool()), rows_(access.make_rows()) {}
 
-void RowReader::look_up(const data::Batch& batch,
-                        std::vector<float>& pooled,
-                        std::vector<float>& mask) {
-  const auto rows = static_cast<std::size_t>(batch.num_examples);
-  pooled.resize(rows * static_cast<std::size_t>(access_.layout().output_width));
-  mask.resize(rows * static_cast<std::size_t>(access_.layout().mask_width));
+void RowReader::look_up(const data::Batch& batch, PooledBatch& inputs) {
+  inputs.begin(batch, access_.layout());
   rows_->read(planner_, batch);
-  rows_->pool(batch, pooled, mask);
+  rows_->pool(batch, inputs.pooled(), inputs.mask());
 }
 
 }  // namespace satrap::pipeline

@@ -35,11 +35,6 @@ class ShardRows::Rows final : public embedding::BatchRows {
     access_.client_.lookup(plan_.keys, rows_);
   }
 
-  void skip(std::int64_t step) override {
-    access_.client_.prepare_push(rows_);
-    access_.client_.push(step, rows_, true);
-  }
-
   void wait_taken() override { access_.client_.wait_pushed(rows_); }
 
  protected:
@@ -53,6 +48,10 @@ class ShardRows::Rows final : public embedding::BatchRows {
     embedding::reduce_gradients(plan_, access_.dims_, grad_pooled, rows_.gradients(),
                                 access_.scratch_, pool_);
     access_.client_.push(step, rows_, false);
+  }
+  void skip(std::int64_t step) override {
+    access_.client_.prepare_push(rows_);
+    access_.client_.push(step, rows_, true);
   }
 
  private:

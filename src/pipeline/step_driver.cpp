@@ -29,14 +29,11 @@ void StepDriver::look_up(Work* work, std::int64_t version) {
     const ScopedStage timer(timers_, kStagePull);
     version = work->rows->wait().value_or(version);
   }
-  const auto rows = static_cast<std::size_t>(work->batch.num_examples);
-  const embedding::FeatureLayout& layout = access_.layout();
-  work->pooled.resize(rows * static_cast<std::size_t>(layout.output_width));
-  work->mask.resize(rows * static_cast<std::size_t>(layout.mask_width));
+  work->inputs.begin(work->batch, access_.layout());
   if (!take_restored(*work)) {
     const ScopedStage timer(timers_, kStageForward);
     work->read_version = version;
-    work->rows->pool(work->batch, work->pooled, work->mask);
+    work->rows->pool(work->batch, work->inputs.pooled(), work->inputs.mask());
   }
   const std::int64_t staleness = work->step - 1 - work->read_version;
   SATRAP_CHECK(options_.is_async || staleness <= options_.staleness, "lookup of step ", work->step,
@@ -46,22 +43,15 @@ void StepDriver::look_up(Work* work, std::int64_t version) {
 
 void StepDriver::update(Work* work) {
   const ScopedStage timer(timers_, kStageBackward);
-  if (work->skip_update) {
-    work->rows->skip(work->step);
-  } else {
-    work->rows->update(work->grad_pooled, work->step);
-  }
+  work->rows->update(work->grad_pooled.view(), work->step, work->skip());
 }
 
 bool StepDriver::take_restored(Work& work) {
   auto restored = restored_.extract(work.step);
   if (!restored) return false;
-  PendingLookup& lookup = restored.mapped();
-  SATRAP_CHECK(lookup.pooled.size() == work.pooled.size(), "restored lookup of step ", work.step,
-               " has another shape than its batch");
+  const PendingLookup& lookup = restored.mapped();
   work.read_version = lookup.read_version;
-  work.pooled = std::move(lookup.pooled);
-  work.mask = std::move(lookup.mask);
+  work.inputs.restore(lookup.pooled, lookup.mask);
   return true;
 }
 

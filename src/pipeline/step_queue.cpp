@@ -23,6 +23,7 @@ StepQueue::StepQueue(std::int64_t first_step, std::int64_t staleness)
       last_planned_(first_step - 1),
       last_looked_up_(first_step - 1),
       last_retired_(first_step - 1),
+      last_finished_(first_step - 1),
       histogram_(static_cast<std::size_t>(staleness + 1), 0) {}
 
 // ------------------------------------------------------------------------------- planner side
@@ -91,7 +92,7 @@ void StepQueue::retire(Work* work) {
   SATRAP_CHECK(work->step == last_retired_ + 1, "step ", work->step, " is retired after step ",
                last_retired_);
   last_retired_ = work->step;
-  free_.push_back(work);
+  release(work);
   changed_.notify_all();
 }
 
@@ -114,6 +115,20 @@ void StepQueue::submit_gradient(Work* work) {
   std::lock_guard lock(mutex_);
   gradients_.push_back(work);
   changed_.notify_all();
+}
+
+void StepQueue::finish(Work* work) {
+  std::lock_guard lock(mutex_);
+  SATRAP_CHECK(work->step == last_finished_ + 1, "step ", work->step, " is finished after step ",
+               last_finished_);
+  last_finished_ = work->step;
+  release(work);
+  changed_.notify_all();
+}
+
+// By the second of the two that call it.
+void StepQueue::release(Work* work) {
+  if (work->step <= std::min(last_retired_, last_finished_)) free_.push_back(work);
 }
 
 void StepQueue::wait_retired(std::int64_t step) {
@@ -144,7 +159,8 @@ std::vector<PendingLookup> StepQueue::pending_lookups(std::int64_t step) {
   std::vector<PendingLookup> pending;
   for (const Work* work : looked_up_) {
     if (work->step <= step || work->step > last) continue;
-    pending.push_back({work->step, work->read_version, work->pooled, work->mask});
+    pending.push_back(
+        {work->step, work->read_version, work->inputs.pooled_values(), work->inputs.mask_values()});
   }
   return pending;
 }

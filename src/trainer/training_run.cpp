@@ -8,7 +8,6 @@
 #include "satrap/core/log.h"
 #include "satrap/core/resource.h"
 #include "satrap/data/loader.h"
-#include "satrap/pipeline/scorer.h"
 #include "satrap/pipeline/stages.h"
 
 namespace satrap::trainer {
@@ -139,7 +138,8 @@ TrainOutcome TrainingRun::run() {
     return queue_->take_looked_up(stop);
   };
   while (pipeline::Work* work = next_work()) {
-    const pipeline::StepVotes votes = step(*work);
+    const pipeline::StepVotes votes = enqueue(*work);
+    retire(*work);
     if (cluster_.is_chief() && report_clock_.due(step_)) reporter_->report(step_);
     stopped = (votes.evaluate && !evaluate()) || votes.stop;
     if (votes.checkpoint || early_stopping_.is_best(step_)) start_checkpoint();
@@ -204,69 +204,60 @@ void TrainingRun::settle_within_grace() {
   settle();
 }
 
-pipeline::StepVotes TrainingRun::step(pipeline::Work& work) {
-  const std::span<const float> numeric =
-      pipeline::join_numeric(work.batch, work.mask, work.numeric);
-  work.probabilities.resize(work.batch.labels.size());
-  work.grad_pooled.resize(work.pooled.size());
+pipeline::StepVotes TrainingRun::enqueue(pipeline::Work& work) {
+  const data::Batch& batch = work.batch;
+  const pipeline::PooledBatch& inputs = work.inputs;
+  dense::DenseNetwork& network = *model_.network;
+  work.probabilities.resize(batch.num_examples, batch.num_labels);
+  work.grad_pooled.resize(batch.num_examples, inputs.pooled().cols);
   if (async_dense_) async_dense_->refresh();
-  dense::DenseResult result;
   {
     const ScopedStage timer(timers_, pipeline::kStageDense);
-    dense::DenseNetwork& network = *model_.network;
-    result = network.forward_backward(
-        {.num_examples = work.batch.num_examples,
-         .numeric = numeric,
-         .pooled = work.pooled,
-         .labels = work.batch.labels,
+    network.forward_backward(
+        {.num_examples = batch.num_examples,
+         .numeric = inputs.numeric(),
+         .pooled = inputs.pooled(),
+         .labels = host_matrix(std::span(batch.labels), batch.num_examples, batch.num_labels),
          .step = work.step,
          .loss_examples = work.shares.global_examples,
          .first_example = work.shares.first_example},
-        work.probabilities, work.grad_pooled,
+        {.probabilities = work.probabilities.view(), .grad_pooled = work.grad_pooled.view()},
         async_dense_ ? dense::DenseNetwork::OnGradient() : ranks_.on_gradient_of(network));
   }
   step_ = work.step;
   positions_ = work.shares.positions;
-  return config_.train.is_async() ? step_alone(work, result) : step_together(work, result);
-}
-
-pipeline::StepVotes TrainingRun::step_together(pipeline::Work& work,
-                                               const dense::DenseResult& result) {
-  pipeline::StepVotes mine{.nonfinite = !result.finite, .stop = stop_requested()};
-  if (cluster_.is_chief()) {
-    mine.checkpoint = checkpoint_clock_.due(step_);
-    mine.evaluate = eval_clock_.due(step_);
-  }
-  const pipeline::StepVotes votes = ranks_.reduce(model_.network->gradient(), mine);
-  work.skip_update = votes.nonfinite;
-  if (!votes.nonfinite) {
-    reporter_->add(work.probabilities, work.batch.labels, work.shares.global_examples);
-  }
-  queue_->submit_gradient(&work);  // the embedding update runs beside the dense one
-  if (votes.nonfinite) {
-    refuse(result.loss);
+  const pipeline::StepVotes votes = async_dense_ ? my_votes() : ranks_.reduce(network, my_votes());
+  work.nonfinite = network.flag();
+  queue_->submit_gradient(&work);  // the rows are updated while the dense parameters are
+  if (async_dense_) {
+    async_dense_->push(step_);
   } else {
     const ScopedStage timer(timers_, pipeline::kStageDense);
-    model_.network->apply(step_);
+    network.apply(step_);
   }
   return votes;
 }
 
-pipeline::StepVotes TrainingRun::step_alone(pipeline::Work& work,
-                                            const dense::DenseResult& result) {
-  work.skip_update = !result.finite;
-  // How far the others are is not known before the end; about as far, on the whole.
-  if (result.finite) {
-    reporter_->add(work.probabilities, work.batch.labels,
-                   work.batch.num_examples * cluster_.size());
+void TrainingRun::retire(pipeline::Work& work) {
+  const dense::DenseResult result = model_.network->finish();
+  if (work.nonfinite == 0.0F) {
+    // In async mode nobody knows how far the others are before the end: as far, on the whole.
+    reporter_->add(
+        work.probabilities.values(), work.batch.labels,
+        async_dense_ ? work.batch.num_examples * cluster_.size() : work.shares.global_examples);
   }
-  queue_->submit_gradient(&work);
-  if (result.finite) {
-    async_dense_->push(step_);
-  } else {
-    refuse(result.loss);
+  const bool is_refused = work.nonfinite != 0.0F;
+  queue_->finish(&work);
+  if (is_refused) refuse(result.loss);
+}
+
+pipeline::StepVotes TrainingRun::my_votes() {
+  pipeline::StepVotes votes{.stop = stop_requested()};
+  if (cluster_.is_chief() && !async_dense_) {
+    votes.checkpoint = checkpoint_clock_.due(step_);
+    votes.evaluate = eval_clock_.due(step_);
   }
-  return {.stop = stop_requested()};
+  return votes;
 }
 
 void TrainingRun::refuse(double loss) {

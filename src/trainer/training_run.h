@@ -24,8 +24,9 @@
 namespace satrap::trainer {
 
 /// One call of train(): owns the model and the stages, and runs the dense stage on the calling
-/// thread. The walk of a batch is in step(); what may happen between two steps is in run(). Of
-/// several ranks each runs one, in step with the others; the chief's writes the run directory.
+/// thread. The walk of a batch is in enqueue() and retire(); what may happen between two steps is
+/// in run(). Of several ranks each runs one, in step with the others; the chief's writes the run
+/// directory.
 class TrainingRun {
  public:
   TrainingRun(const job::JobConfig& config, const TrainOptions& options);
@@ -38,10 +39,13 @@ class TrainingRun {
   void begin_directory();
   void start_planner();
 
-  /// One step of the dense network, from a finished lookup to a submitted gradient.
-  pipeline::StepVotes step(pipeline::Work& work);
-  pipeline::StepVotes step_together(pipeline::Work& work, const dense::DenseResult& result);
-  pipeline::StepVotes step_alone(pipeline::Work& work, const dense::DenseResult& result);  // async
+  /// One step of the dense network, from a finished lookup to a submitted gradient and newer
+  /// parameters. On a device it only queues the work.
+  pipeline::StepVotes enqueue(pipeline::Work& work);
+  pipeline::StepVotes my_votes();
+
+  /// Once the step is done: counts it and its metrics, and gives the work back.
+  void retire(pipeline::Work& work);
   void refuse(double loss);
 
   /// Everything of steps <= step_ is applied and nothing later is: the model is W_step, E_step.

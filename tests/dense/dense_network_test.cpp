@@ -37,7 +37,7 @@ TEST(DenseNetwork, ParametersOfLinearLayersStartWithinTheBoundOfPyTorch) {
   ThreadPool pool(1);
   const ModelCase c{"", {.type = "deepfm", .hidden = {100}}, {0, {2, 2, 2, 2}}};
   const auto network = make_network(c, pool);
-  const auto weight = network->state()[0];
+  const auto weight = network->save()[0];
   EXPECT_EQ(weight.name, "deep.0.weight");
   EXPECT_EQ(weight.shape, (std::vector<std::int64_t>{100, 4}));
   const auto [low, high] = std::ranges::minmax(weight.values);
@@ -53,7 +53,7 @@ TEST(DenseNetwork, NamesItsStateInOrder) {
   const auto network = make_network(c, pool, optimizer_of("adam", 0.1));
   std::vector<std::string> names;
   std::int64_t size = 0;
-  for (const auto& tensor : network->state()) {
+  for (const auto& tensor : network->save()) {
     names.push_back(tensor.name);
     if (!tensor.name.starts_with("adam")) size += std::ssize(tensor.values);
   }
@@ -156,11 +156,10 @@ TEST(Dropout, DependsOnTheStepAndNotOnThreadsAndIsOffInPrediction) {
   const auto with = make_network(c, pool);
   c.model.dropout = 0.0;
   const auto without = make_network(c, pool);
-  Batch batch(c.shape, 100, 1);
-  std::vector<float> a(100), b(100);
-  with->predict(batch.input(), a);
-  without->predict(batch.input(), b);
-  EXPECT_EQ(a, b);
+  Batch a(c.shape, 100, 1), b(c.shape, 100, 1);
+  a.predict(*with);
+  b.predict(*without);
+  EXPECT_EQ(a.probabilities, b.probabilities);
 }
 
 TEST(BatchNorm, RunningStatisticsFollowAppliedBatchesOnly) {
@@ -175,10 +174,12 @@ TEST(BatchNorm, RunningStatisticsFollowAppliedBatchesOnly) {
                     {1, {}}};
   const auto network = make_network(c, pool);
   const auto value = [&](const std::string& name) { return snapshot(*network).at(name).at(0); };
-  for (const auto& tensor : network->state()) {
+  DenseNetwork::State state = network->save();
+  for (auto& tensor : state) {
     if (tensor.name == "bottom.0.weight") tensor.values[0] = 1.0F;
     if (tensor.name == "bottom.0.bias") tensor.values[0] = 0.0F;
   }
+  network->load(state);
   Batch batch(c.shape, 2, 1);
   batch.numeric = {1.0F, 3.0F};  // mean 2, unbiased variance 2
   batch.run(*network);
@@ -202,9 +203,44 @@ TEST(BatchNorm, SurvivesAPredictionBetweenGradientAndUpdate) {
   batch.run(*plain);
   plain->apply(1);
   batch.run(*interrupted);
-  interrupted->predict(large.input(), large.probabilities);
+  large.predict(*interrupted);
   interrupted->apply(1);
   EXPECT_EQ(snapshot(*plain), snapshot(*interrupted));
+}
+
+TEST(DenseNetwork, RefusesAStateOfAnotherNetwork) {
+  ThreadPool pool(1);
+  const auto small = make_network(model_named("deepfm"), pool);
+  ModelCase wide = model_named("deepfm");
+  wide.model.hidden = {25, 16};
+  const DenseNetwork::State state = make_network(wide, pool)->save();
+  const Snapshot before = snapshot(*small);
+  EXPECT_THAT([&] { small->load(state); },
+              testing::ThrowsMessage<Error>(HasSubstr("deep.0.weight: ")));
+  EXPECT_THROW(small->load({}), Error);
+  EXPECT_THROW(small->load_parameters(std::vector<float>(3)), Error);
+  EXPECT_EQ(snapshot(*small), before);
+}
+
+TEST(DenseNetwork, RefusesAMatrixOfAnotherShapeTypeOrPlace) {
+  ThreadPool pool(1);
+  const ModelCase c = model_named("deepfm");
+  const auto network = make_network(c, pool);
+  Batch batch(c.shape, 10, 1);
+  const auto refuses = [&](const DenseInput& input, const std::string& why) {
+    EXPECT_THAT([&] { network->forward_backward(input, batch.output()); },
+                testing::ThrowsMessage<Error>(HasSubstr(why)));
+  };
+  DenseInput input = batch.input();
+  --input.numeric.cols;
+  refuses(input, "numeric input: 10 rows of 5 values wanted, got 10 of 4");
+  input = batch.input();
+  input.pooled.type = FloatType::kBf16;
+  refuses(input, "pooled input: fp32 wanted");
+  input = batch.input();
+  input.labels.place = Place::kDevice;
+  refuses(input, "labels: is in the memory of a device");
+  EXPECT_TRUE(batch.run(*network).finite);
 }
 
 TEST(DescribeLibtorch, NamesVersionAndBlas) {

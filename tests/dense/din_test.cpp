@@ -34,7 +34,9 @@ TEST(Din, AgreesWithPaperAndPencil) {
                      .sequences = {{.first_field = 1, .length = 2, .mask_column = 0}}}};
   const auto network = make_network(c, pool);
   const auto set = [&](std::size_t tensor, const std::vector<float>& values) {
-    std::ranges::copy(values, network->state()[tensor].values.begin());
+    DenseNetwork::State state = network->save();
+    state[tensor].values = values;
+    network->load(state);
   };
   set(0, {1.0F, 2.0F, 3.0F, 4.0F});  // score = q + 2 k + 3 (q - k) + 4 q k + 0.5
   set(1, {0.5F});
@@ -101,7 +103,7 @@ TEST(Din, OfEmptySequencesAloneLearnsNothingAboutAttention) {
     EXPECT_TRUE(result.finite);
     EXPECT_GT(result.grad_norm, 0.0);
     std::size_t at = 0;
-    for (const auto& tensor : network->state()) {
+    for (const auto& tensor : network->save()) {
       if (!tensor.name.starts_with("attention.")) break;
       for (std::size_t i = 0; i < tensor.values.size(); ++i) {
         ASSERT_EQ(network->gradient()[at++], 0.0F) << tensor.name;
@@ -119,7 +121,7 @@ TEST(Din, SeesEveryElement) {
   for (const std::int64_t length : {0, 1, 2, 3}) {
     Batch batch(c.shape, 1, 1);
     set_length(batch, c.shape, 0, length);
-    network->predict(batch.input(), batch.probabilities);
+    batch.predict(*network);
     EXPECT_THAT(seen, testing::Not(testing::Contains(batch.probabilities[0]))) << length;
     seen.push_back(batch.probabilities[0]);
   }

@@ -71,9 +71,14 @@ TEST_P(EveryModel, GivesTheSameBitsWhereverTheInputLies) {
     const std::vector<float> numeric = shifted(batch.numeric), pooled = shifted(batch.pooled);
     std::vector<float> probabilities(batch.probabilities.size());
     std::vector<float> grad = shifted(batch.grad_pooled);
-    network->forward_backward({600, std::span(numeric).subspan(offset),
-                               std::span(pooled).subspan(offset), batch.labels, 1},
-                              probabilities, std::span(grad).subspan(offset));
+    const auto matrix = [&](auto values, std::int64_t width) {
+      return host_matrix(values.subspan(offset), 600, width);
+    };
+    const InputShape& shape = GetParam().shape;
+    network->forward_backward(
+        {600, matrix(std::span(numeric), shape.num_numeric),
+         matrix(std::span(pooled), shape.pooled_width()), batch.matrix(batch.labels), 1},
+        {batch.matrix(probabilities), matrix(std::span(grad), shape.pooled_width())});
     EXPECT_EQ(probabilities, batch.probabilities);
     EXPECT_EQ(grad, shifted(batch.grad_pooled));
     EXPECT_TRUE(std::ranges::equal(network->gradient(), gradient));
@@ -114,9 +119,7 @@ TEST_P(ModelOfIndependentRows, GradientOfABatchIsTheMeanOverItsParts) {
     small.numeric = part(whole.numeric, numeric);
     small.pooled = part(whole.pooled, width);
     small.labels = part(whole.labels, GetParam().shape.num_labels());
-    const DenseResult result =
-        network->forward_backward(small.input(), small.probabilities, small.grad_pooled);
-    ASSERT_TRUE(result.finite);
+    ASSERT_TRUE(small.run(*network).finite);
     for (std::size_t i = 0; i < sum.size(); ++i) {
       sum[i] += static_cast<double>(network->gradient()[i]) / 10;
     }
@@ -132,9 +135,9 @@ TEST_P(ModelOfIndependentRows, PredictionsAreTheProbabilitiesOfTraining) {
   const auto network = make_network(GetParam(), pool);
   Batch batch(GetParam().shape, 600, 1);
   batch.run(*network);
-  std::vector<float> predicted(batch.probabilities.size());
-  network->predict(batch.input(), predicted);
-  EXPECT_EQ(predicted, batch.probabilities);
+  const std::vector<float> trained = batch.probabilities;
+  batch.predict(*network);
+  EXPECT_EQ(batch.probabilities, trained);
 }
 
 TEST_P(EveryModel, ReportsNotANumberInAnyInputAndGoesOnAfterwards) {
@@ -148,11 +151,59 @@ TEST_P(EveryModel, ReportsNotANumberInAnyInputAndGoesOnAfterwards) {
     numeric.numeric[1] = bad;
     pooled.pooled.back() = bad;
     EXPECT_FALSE(numeric.run(*network).finite);
+    EXPECT_NE(network->flag(), 0.0F);
+    network->apply(1);
     EXPECT_FALSE(pooled.run(*network).finite);
+    EXPECT_NE(network->flag(), 0.0F);
+    network->apply(1);
   }
   EXPECT_EQ(snapshot(*network), before);
   Batch good(GetParam().shape, 600, 1);
   EXPECT_TRUE(good.run(*network).finite);
+  EXPECT_EQ(network->flag(), 0.0F);
+}
+
+TEST_P(EveryModel, ReadsAndWritesMatricesWithPaddingBetweenRows) {
+  ThreadPool pool(2);
+  const auto network = make_network(GetParam(), pool);
+  const InputShape& shape = GetParam().shape;
+  Batch batch(shape, 600, 1);
+  batch.run(*network);
+  const std::vector<float> gradient(network->gradient().begin(), network->gradient().end());
+  constexpr float kUntouched = 77.0F;
+  const auto padded = [&](const std::vector<float>& values, std::int64_t width) {
+    HostMatrix matrix(600, width + 3);
+    std::ranges::fill(matrix.values(), kUntouched);
+    for (std::int64_t r = 0; r < 600; ++r) {
+      std::copy_n(values.begin() + r * width, width, matrix.values().begin() + r * (width + 3));
+    }
+    return matrix;
+  };
+  HostMatrix numeric = padded(batch.numeric, shape.num_numeric);
+  HostMatrix pooled = padded(batch.pooled, shape.pooled_width());
+  HostMatrix grad = padded(std::vector<float>(batch.pooled.size()), shape.pooled_width());
+  std::vector<float> probabilities(batch.probabilities.size());
+  network->forward_backward(
+      {600, numeric.columns(0, shape.num_numeric), pooled.columns(0, shape.pooled_width()),
+       batch.matrix(batch.labels), 1},
+      {batch.matrix(probabilities), grad.columns(0, shape.pooled_width())});
+  EXPECT_EQ(probabilities, batch.probabilities);
+  EXPECT_EQ(grad.values(), padded(batch.grad_pooled, shape.pooled_width()).values());
+  EXPECT_TRUE(std::ranges::equal(network->gradient(), gradient));
+}
+
+TEST_P(EveryModel, LeavesEverythingAsItIsWhereAnyRankSetsTheFlag) {
+  ThreadPool pool(1);
+  const auto network = make_network(GetParam(), pool, optimizer_of("adam", 0.01));
+  const Snapshot before = snapshot(*network);
+  Batch batch(GetParam().shape, 40, 1);
+  EXPECT_TRUE(batch.run(*network).finite);
+  network->flag_and_first_bucket()[0] += 1.0F;  // as a sum over ranks does
+  network->apply(1);
+  EXPECT_EQ(snapshot(*network), before);
+  batch.run(*network, 2);
+  network->apply(2);
+  EXPECT_NE(snapshot(*network), before);
 }
 
 TEST_P(EveryModel, ContinuesWithTheSameBitsFromItsState) {
@@ -187,8 +238,7 @@ TEST_P(EveryModel, TakesOneRowAndManyRows) {
     EXPECT_TRUE(batch.run(*network).finite) << rows;
     network->apply(1);
   }
-  std::vector<float> nothing;
-  network->predict({}, nothing);
+  network->predict({}, {});
 }
 
 TEST_P(EveryModel, StartsFromTheSeedAlone) {

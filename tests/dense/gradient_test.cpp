@@ -23,14 +23,14 @@ TEST_P(Gradient, OfParametersIsTheSlopeOfTheLoss) {
   const DenseResult result = batch.run(*network);
   const std::vector<float> gradient(network->gradient().begin(), network->gradient().end());
   const double squared = result.grad_norm * result.grad_norm, h = 1e-3 / result.grad_norm;
-  const std::vector<float*> values = parameters(*network);
-  ASSERT_EQ(values.size(), gradient.size());
-  std::vector<float> original;
-  for (const float* value : values) original.push_back(*value);
+  const std::vector<float> original = parameters(*network);
+  ASSERT_EQ(original.size(), gradient.size());
   const auto loss_at = [&](double distance) {
-    for (std::size_t i = 0; i < values.size(); ++i) {
-      *values[i] = original[i] + static_cast<float>(distance) * gradient[i];
+    std::vector<float> moved = original;
+    for (std::size_t i = 0; i < moved.size(); ++i) {
+      moved[i] += static_cast<float>(distance) * gradient[i];
     }
+    network->load_parameters(moved);
     return loss_of(*network, batch);
   };
   expect_slope(loss_at(h), loss_at(-h), h, squared);
@@ -66,9 +66,7 @@ TEST(Logistic, AgreesWithPaperAndPencil) {
   ThreadPool pool(1);
   const ModelCase logistic{"", {.type = "logistic"}, {1, {1, 1}}};
   const auto network = make_network(logistic, pool, optimizer_of("sgd", 0.5));
-  for (const auto& tensor : network->state()) {
-    tensor.values[0] = tensor.name == "linear.weight" ? 2.0F : -1.0F;  // weight, bias
-  }
+  network->load_parameters(std::vector<float>{2.0F, -1.0F});  // weight, bias
   Batch batch(logistic.shape, 2, 0);
   batch.numeric = {0.5F, 1.0F};
   batch.pooled = {0.25F, -0.25F, 1.0F, 0.5F};  // logits 2*0.5-1+0 = 0 and 2*1-1+1.5 = 2.5
@@ -89,8 +87,8 @@ TEST(Logistic, AgreesWithPaperAndPencil) {
   EXPECT_NEAR(result.grad_norm, std::hypot(weight_gradient, bias_gradient), 1e-7);
 
   network->apply(1);
-  EXPECT_NEAR(network->state()[0].values[0], 2.0 - 0.5 * weight_gradient, 1e-6);
-  EXPECT_NEAR(network->state()[1].values[0], -1.0 - 0.5 * bias_gradient, 1e-6);
+  EXPECT_NEAR(network->save()[0].values[0], 2.0 - 0.5 * weight_gradient, 1e-6);
+  EXPECT_NEAR(network->save()[1].values[0], -1.0 - 0.5 * bias_gradient, 1e-6);
 }
 
 TEST(Loss, OfHugeLogitsIsFinite) {

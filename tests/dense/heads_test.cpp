@@ -106,10 +106,11 @@ class Labels : public testing::TestWithParam<ModelCase> {
     c.shape.label_weights = {1.0F};
     auto one = make_network(c, pool_, optimizer_of("sgd", 0.1), Precision::kFp32, 99);
     const Snapshot values = snapshot(network);
-    for (const auto& tensor : one->state()) {
-      std::ranges::copy(values.at(name_among_several(tensor.name, l, c.model.head.empty())),
-                        tensor.values.begin());
+    DenseNetwork::State state = one->save();
+    for (auto& tensor : state) {
+      tensor.values = values.at(name_among_several(tensor.name, l, c.model.head.empty()));
     }
+    one->load(state);
     return one;
   }
 
@@ -176,8 +177,8 @@ TEST_P(Labels, AnExportedNetworkPredictsEach) {
   const ModelCase module{"", {.type = "torchscript", .path = path}, GetParam().shape};
   const auto scripted = make_network(module, pool_);
   Batch batch(GetParam().shape, 600, 3), other = batch;
-  network->predict(batch.input(), batch.probabilities);
-  scripted->predict(other.input(), other.probabilities);
+  batch.predict(*network);
+  other.predict(*scripted);
   ASSERT_EQ(batch.probabilities.size(), 1800U);
   for (std::size_t i = 0; i < batch.probabilities.size(); ++i) {
     ASSERT_NEAR(batch.probabilities[i], other.probabilities[i], 2e-6) << i;

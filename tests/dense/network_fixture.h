@@ -116,9 +116,25 @@ struct Batch {
     }
   }
 
-  DenseInput input(std::int64_t step = 1) const { return {rows, numeric, pooled, labels, step}; }
+  ConstFloatMatrix matrix(const std::vector<float>& values) const {
+    return host_matrix(std::span(values), rows, width_of(values));
+  }
+  FloatMatrix matrix(std::vector<float>& values) const {
+    return host_matrix(std::span(values), rows, width_of(values));
+  }
+  DenseInput input(std::int64_t step = 1) const {
+    return {rows, matrix(numeric), matrix(pooled), matrix(labels), step};
+  }
+  DenseOutput output() { return {matrix(probabilities), matrix(grad_pooled)}; }
   DenseResult run(DenseNetwork& network, std::int64_t step = 1) {
-    return network.forward_backward(input(step), probabilities, grad_pooled);
+    network.forward_backward(input(step), output());
+    return network.finish();
+  }
+  void predict(DenseNetwork& network) { network.predict(input(), matrix(probabilities)); }
+
+ private:
+  std::int64_t width_of(const std::vector<float>& values) const {
+    return rows == 0 ? 0 : std::ssize(values) / rows;
   }
 };
 
@@ -141,27 +157,19 @@ using Snapshot = std::map<std::string, std::vector<float>>;
 
 inline Snapshot snapshot(DenseNetwork& network) {
   Snapshot values;
-  for (const auto& tensor : network.state()) {
-    values[tensor.name].assign(tensor.values.begin(), tensor.values.end());
-  }
+  for (const auto& tensor : network.save()) values[tensor.name] = tensor.values;
   return values;
 }
 
 inline void restore(DenseNetwork& network, const Snapshot& values) {
-  for (const auto& tensor : network.state()) {
-    std::ranges::copy(values.at(tensor.name), tensor.values.begin());
-  }
+  DenseNetwork::State state = network.save();
+  for (auto& tensor : state) tensor.values = values.at(tensor.name);
+  network.load(state);
 }
 
-/// The parameters alone, flat, in their order; writable.
-inline std::vector<float*> parameters(DenseNetwork& network) {
-  std::vector<float*> pointers;
-  for (const auto& tensor : network.state()) {
-    for (float& value : tensor.values) {
-      if (std::ssize(pointers) < network.num_parameters()) pointers.push_back(&value);
-    }
-  }
-  return pointers;
+/// The parameters alone, flat, in their order.
+inline std::vector<float> parameters(const DenseNetwork& network) {
+  return network.save_training_state().parameters;
 }
 
 /// Names the instances of a suite over cases.

@@ -12,9 +12,9 @@
 namespace satrap::dense {
 namespace {
 
-constexpr std::int64_t kStretch = DenseNetwork::kGradientStretch;
+constexpr std::int64_t kBucket = DenseNetwork::kGradientBucket;
 
-// Every model that has one, with a dense network of several stretches.
+// Every model that has one, with a dense network of several buckets.
 std::vector<ModelCase> large_models() {
   std::vector<ModelCase> models = all_models();
   std::erase_if(models, [](const ModelCase& c) { return !has_mlp(c); });
@@ -48,14 +48,14 @@ std::vector<std::uint32_t> bits(std::span<const float> values) {
 }
 
 TEST_P(LargeModel, TellsOfTheGradientInOrderAndDoesNotTouchItAgain) {
-  // One lane; three; all of them, some with several pieces.
+  // One replica; three; all of them, some with several pieces.
   for (const std::int64_t rows : {40, 1300, 8300}) {
     ThreadPool one(1);
     const auto untold = make_network(GetParam(), one);
     Batch expected(GetParam().shape, rows, 1);
     const DenseResult result = expected.run(*untold);
     const std::span<const float> gradient = untold->gradient();
-    ASSERT_GT(std::ssize(gradient), 2 * kStretch);
+    ASSERT_GT(std::ssize(gradient), 2 * kBucket);
 
     for (const std::int64_t num_threads : {1, 5}) {
       SCOPED_TRACE(concat(rows, " rows, ", num_threads, " threads"));
@@ -65,25 +65,25 @@ TEST_P(LargeModel, TellsOfTheGradientInOrderAndDoesNotTouchItAgain) {
       const float nan = std::numeric_limits<float>::quiet_NaN();
       for (int round = 0; round < 2; ++round) {
         std::int64_t end = std::ssize(gradient);
-        const DenseResult told = network->forward_backward(
-            batch.input(), batch.probabilities, batch.grad_pooled, [&](std::int64_t first) {
-              EXPECT_EQ(first, (end - 1) / kStretch * kStretch);
-              const auto stretch = network->gradient().subspan(
-                  static_cast<std::size_t>(first), static_cast<std::size_t>(end - first));
-              EXPECT_EQ(bits(stretch),
-                        bits(gradient.subspan(static_cast<std::size_t>(first), stretch.size())));
-              std::ranges::fill(stretch, nan);
-              end = first;
-            });
-        EXPECT_EQ(end, kStretch) << "all but the first stretch";
+        network->forward_backward(batch.input(), batch.output(), [&](std::int64_t first) {
+          EXPECT_EQ(first, (end - 1) / kBucket * kBucket);
+          const auto bucket = network->gradient().subspan(static_cast<std::size_t>(first),
+                                                          static_cast<std::size_t>(end - first));
+          EXPECT_EQ(bits(bucket),
+                    bits(gradient.subspan(static_cast<std::size_t>(first), bucket.size())));
+          std::ranges::fill(bucket, nan);
+          end = first;
+        });
+        const DenseResult told = network->finish();
+        EXPECT_EQ(end, kBucket) << "all but the first bucket";
         EXPECT_EQ(told.loss, result.loss);
         EXPECT_EQ(told.grad_norm, result.grad_norm);
         EXPECT_TRUE(told.finite);
         EXPECT_EQ(batch.grad_pooled, expected.grad_pooled);
         for (std::size_t i = 0; i < gradient.size(); ++i) {
-          ASSERT_EQ(std::isnan(network->gradient()[i]), static_cast<std::int64_t>(i) >= kStretch);
+          ASSERT_EQ(std::isnan(network->gradient()[i]), static_cast<std::int64_t>(i) >= kBucket);
         }
-        EXPECT_EQ(bits(network->gradient().first(kStretch)), bits(gradient.first(kStretch)));
+        EXPECT_EQ(bits(network->gradient().first(kBucket)), bits(gradient.first(kBucket)));
       }
     }
   }
@@ -96,12 +96,11 @@ TEST_P(LargeModel, TellsOfTheFirstBeforeTheGradientOfTheEmbeddingsIsThere) {
   const std::vector<float> untouched(batch.grad_pooled.size(), 77.0F);
   batch.grad_pooled = untouched;
   int num_told = 0;
-  network->forward_backward(batch.input(), batch.probabilities, batch.grad_pooled,
-                            [&](std::int64_t) {
-                              if (num_told++ == 0) {
-                                EXPECT_EQ(batch.grad_pooled, untouched);
-                              }
-                            });
+  network->forward_backward(batch.input(), batch.output(), [&](std::int64_t) {
+    if (num_told++ == 0) {
+      EXPECT_EQ(batch.grad_pooled, untouched);
+    }
+  });
   EXPECT_GT(num_told, 1);
   EXPECT_NE(batch.grad_pooled, untouched);
 }
@@ -114,13 +113,13 @@ TEST(OnGradient, SmallNetworksAndEmptySharesAreNotToldOf) {
   for (const ModelCase& c : all_models()) {
     const auto network = make_network(c, pool);
     Batch batch(c.shape, 40, 1);
-    network->forward_backward(batch.input(), batch.probabilities, batch.grad_pooled, unexpected);
+    network->forward_backward(batch.input(), batch.output(), unexpected);
   }
   for (const ModelCase& c : large_models()) {
     const auto network = make_network(c, pool);
     DenseInput nothing{};
     nothing.loss_examples = 10;
-    network->forward_backward(nothing, {}, {}, unexpected);
+    network->forward_backward(nothing, {}, unexpected);
     EXPECT_TRUE(std::ranges::all_of(network->gradient(), [](float g) { return g == 0.0F; }));
   }
 }

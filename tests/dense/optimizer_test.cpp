@@ -15,14 +15,13 @@ class OptimizerOfTwoParameters : public testing::Test {
                            const std::vector<float>& start = {1.0F, -2.0F}) {
     ThreadPool pool(1);
     const auto network = make_network({"", {.type = "logistic"}, {1, {}}}, pool, config);
-    const std::vector<float*> values = parameters(*network);
-    for (std::size_t i = 0; i < 2; ++i) *values[i] = start[i];
+    network->load_parameters(start);
     std::int64_t step = 0;
     for (const std::vector<float>& gradient : gradients) {
       std::ranges::copy(gradient, network->gradient().begin());
       network->apply(++step);
     }
-    return {*values[0], *values[1]};
+    return parameters(*network);
   }
 };
 

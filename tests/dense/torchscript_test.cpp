@@ -50,8 +50,8 @@ TEST_F(TorchScript, AnExportedModelPredictsAsTheModel) {
     }
     const auto scripted = make_network(exported(c, *network), pool_);
     Batch other(c.shape, 700, 3);
-    network->predict(batch.input(), batch.probabilities);
-    scripted->predict(other.input(), other.probabilities);
+    batch.predict(*network);
+    other.predict(*scripted);
     expect_near(batch.probabilities, other.probabilities);
   }
 }
@@ -84,10 +84,10 @@ TEST_F(TorchScript, ATrainedModuleIsExportedWithItsNumbers) {
   Batch batch(c.shape, 50, 3);
   batch.run(*trained);
   trained->apply(1);
-  trained->predict(batch.input(), batch.probabilities);
+  batch.predict(*trained);
   const auto again = make_network(exported(module, *trained), pool_);
   Batch other(c.shape, 50, 3);
-  again->predict(other.input(), other.probabilities);
+  other.predict(*again);
   EXPECT_EQ(batch.probabilities, other.probabilities);
 }
 

@@ -43,7 +43,9 @@ struct Training {
                   kNan);
     mask.assign(static_cast<std::size_t>(batch.num_examples * access->layout().mask_width), kNan);
     rows->wait();
-    rows->pool(batch, pooled, mask);
+    const FeatureLayout& layout = access->layout();
+    rows->pool(batch, host_matrix(std::span(pooled), batch.num_examples, layout.output_width),
+               host_matrix(std::span(mask), batch.num_examples, layout.mask_width));
   }
 
   /// Forward and backward of a batch with gradients that depend on `step` only.
@@ -53,7 +55,13 @@ struct Training {
     std::minstd_rand random(static_cast<unsigned>(step_number));
     grad.resize(pooled.size());
     for (float& g : grad) g = std::uniform_real_distribution(-1.0F, 1.0F)(random);
-    rows->update(grad, step_number);
+    update(grad, step_number);
+  }
+
+  void update(const std::vector<float>& gradient, std::int64_t step_number) {
+    const std::int64_t width = access->layout().output_width;
+    rows->update(host_matrix(std::span(gradient), std::ssize(gradient) / width, width),
+                 step_number);
   }
 
   void expect_rows_equal_oracle() {
@@ -97,7 +105,7 @@ TEST(TableRows, SumsTheRowsOfABag) {
   EXPECT_THAT(s.pooled, ElementsAre(1, 1, 0, 0, 3, 3));
 
   // Row 5 gets the gradient of row 0 once and that of row 2 twice; lr is 0.1.
-  s.rows->update(std::vector<float>{1, 2, 100, 100, 10, 20}, 1);
+  s.update(std::vector<float>{1, 2, 100, 100, 10, 20}, 1);
   s.forward(batch);
   EXPECT_THAT(s.pooled,
               ElementsAre(testing::FloatEq(-1.1F), testing::FloatEq(-3.2F), 0, 0,
@@ -234,7 +242,7 @@ TEST(TableRows, PlansOfLaterBatchesMayBeMadeDuringForwardAndBackward) {
     ahead.rows = std::move(all[static_cast<std::size_t>(i)]);
     ahead.forward(batch);
     ASSERT_EQ(ahead.pooled, serial.pooled);
-    ahead.rows->update(serial.grad, i + 1);
+    ahead.update(serial.grad, i + 1);
   }
   planner.join();
 }

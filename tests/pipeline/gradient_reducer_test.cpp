@@ -19,7 +19,7 @@
 namespace satrap::pipeline {
 namespace {
 
-constexpr std::int64_t kStretch = dense::DenseNetwork::kGradientStretch;
+constexpr std::int64_t kBucket = dense::DenseNetwork::kGradientBucket;
 constexpr std::int64_t kTimeoutMs = 30'000;
 
 class GradientReducerTest : public testing::Test {
@@ -45,9 +45,9 @@ class GradientReducerTest : public testing::Test {
   int num_groups_ = 0;
 };
 
-TEST_F(GradientReducerTest, SumsAllButTheFirstStretchWhateverWasToldOfBefore) {
-  for (const std::int64_t size : {std::int64_t{0}, std::int64_t{5}, kStretch, kStretch + 1,
-                                  3 * kStretch, 3 * kStretch + 77}) {
+TEST_F(GradientReducerTest, SumsAllButTheFirstBucketWhateverWasToldOfBefore) {
+  for (const std::int64_t size :
+       {std::int64_t{0}, std::int64_t{5}, kBucket, kBucket + 1, 3 * kBucket, 3 * kBucket + 77}) {
     run([&](int rank, collective::Communicator& group) {
       GradientReducer reducer(group, kTimeoutMs);
       std::mt19937 random(static_cast<unsigned>(rank));
@@ -55,13 +55,13 @@ TEST_F(GradientReducerTest, SumsAllButTheFirstStretchWhateverWasToldOfBefore) {
         std::vector<float> gradient(static_cast<std::size_t>(size),
                                     static_cast<float>(step + rank));
         // Each rank in its own time, some not at all.
-        for (std::int64_t first = (size - 1) / kStretch * kStretch; first > 0; first -= kStretch) {
+        for (std::int64_t first = (size - 1) / kBucket * kBucket; first > 0; first -= kBucket) {
           if (random() % 3 == 0) break;
           reducer.ready_from(gradient, first);
         }
         reducer.wait(gradient);
         for (std::int64_t i = 0; i < size; ++i) {
-          const int expected = i < kStretch ? step + rank : 2 * step + 1;
+          const int expected = i < kBucket ? step + rank : 2 * step + 1;
           ASSERT_EQ(gradient[static_cast<std::size_t>(i)], static_cast<float>(expected))
               << i << " of " << size << " in step " << step;
         }
@@ -76,9 +76,9 @@ TEST_F(GradientReducerTest, WaitThrowsWhatHasHappenedToASumBesideTheStep) {
       group.close();
       return;
     }
-    std::vector<float> gradient(3 * kStretch);
+    std::vector<float> gradient(3 * kBucket);
     GradientReducer reducer(group, kTimeoutMs);
-    reducer.ready_from(gradient, kStretch);
+    reducer.ready_from(gradient, kBucket);
     EXPECT_THROW(reducer.wait(gradient), net::NetError);
     EXPECT_THROW(reducer.wait(gradient), net::NetError) << "and goes on doing so";
   });
@@ -86,11 +86,11 @@ TEST_F(GradientReducerTest, WaitThrowsWhatHasHappenedToASumBesideTheStep) {
 
 TEST_F(GradientReducerTest, EndsAtOnceWhileItSumsWithARankThatDoesNotCome) {
   run([&](int rank, collective::Communicator& group) {
-    std::vector<float> gradient(3 * kStretch);
+    std::vector<float> gradient(3 * kBucket);
     const auto begin = std::chrono::steady_clock::now();
     if (rank == 0) {
       GradientReducer reducer(group, kTimeoutMs);
-      reducer.ready_from(gradient, kStretch);
+      reducer.ready_from(gradient, kBucket);
     } else {
       EXPECT_THROW(group.barrier(net::Deadline::after_ms(kTimeoutMs)), net::NetError);
     }

@@ -148,8 +148,17 @@ class RowAccessContract : public testing::TestWithParam<int> {
     Lookup out;
     out.pooled.assign(static_cast<std::size_t>(batch.num_examples * layout.output_width), kNan);
     out.mask.assign(static_cast<std::size_t>(batch.num_examples * layout.mask_width), kNan);
-    rows.pool(batch, out.pooled, out.mask);
+    rows.pool(batch, host_matrix(std::span(out.pooled), batch.num_examples, layout.output_width),
+              host_matrix(std::span(out.mask), batch.num_examples, layout.mask_width));
     return out;
+  }
+
+  void update(BatchRows& rows,
+              const std::vector<float>& grad,
+              std::int64_t step,
+              embedding::SkipFlag skip = {}) {
+    const std::int64_t width = access().layout().output_width;
+    rows.update(host_matrix(std::span(grad), std::ssize(grad) / width, width), step, skip);
   }
 
   Lookup expected(const data::Batch& batch) {
@@ -180,7 +189,7 @@ class RowAccessContract : public testing::TestWithParam<int> {
     const Lookup found = pool(rows, batch);
     ASSERT_EQ(found, expected(batch)) << "step " << step;
     const std::vector<float> grad = gradient(found.pooled.size());
-    rows.update(grad, step);
+    update(rows, grad, step);
     rows.wait_taken();
     place_->wait_applied(step);
     oracle_.backward(batch, grad, step);
@@ -240,13 +249,39 @@ TEST_P(RowAccessContract, BatchesAreRequestedAheadOfEarlierUpdates) {
     const data::Batch& of = batches[step++];
     const std::vector<float> grad =
         gradient(static_cast<std::size_t>(of.num_examples * access().layout().output_width));
-    rows->update(grad, step);
+    update(*rows, grad, step);
     oracle_.backward(of, grad, step);
   }
   first->wait_taken();
   second->wait_taken();
   place_->wait_applied(2);
   for (const data::Batch& of : batches) EXPECT_EQ(read(of), expected(of));
+}
+
+TEST_P(RowAccessContract, PoolsIntoMatricesWithPaddingBetweenRows) {
+  const auto rows = access().make_rows();
+  const data::Batch planned = batch(30);
+  request(*rows, planned, 1);
+  rows->wait();
+  const Lookup found = pool(*rows, planned);
+  const embedding::FeatureLayout& layout = access().layout();
+  constexpr float kUntouched = 77.0F;
+  HostMatrix both(30, layout.output_width + layout.mask_width + 5);
+  std::ranges::fill(both.values(), kUntouched);
+  rows->pool(planned, both.columns(2, layout.output_width),
+             both.columns(layout.output_width + 4, layout.mask_width));
+  for (std::int64_t e = 0; e < 30; ++e) {
+    std::vector<float> wanted(2, kUntouched);
+    const auto append = [&](const std::vector<float>& values, std::int64_t width) {
+      wanted.insert(wanted.end(), values.begin() + e * width, values.begin() + (e + 1) * width);
+    };
+    append(found.pooled, layout.output_width);
+    wanted.insert(wanted.end(), 2, kUntouched);
+    append(found.mask, layout.mask_width);
+    wanted.push_back(kUntouched);
+    const auto begin = both.values().begin() + e * both.cols();
+    EXPECT_EQ(std::vector<float>(begin, begin + both.cols()), wanted) << "example " << e;
+  }
 }
 
 TEST_P(RowAccessContract, ReadingCreatesNothingAndReadsWhatWouldBeCreated) {
@@ -269,7 +304,9 @@ TEST_P(RowAccessContract, ASkippedStepChangesNoRow) {
   request(*rows, known, 2);
   rows->wait();
   const Lookup found = pool(*rows, known);
-  rows->skip(2);
+  const float flag = 2.0F;  // two ranks say so
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  update(*rows, std::vector<float>(found.pooled.size(), nan), 2, {&flag});
   rows->wait_taken();
   place_->wait_applied(2);
   EXPECT_EQ(read(known), found);
@@ -296,11 +333,20 @@ TEST_P(RowAccessContract, WhatDoesNotFitThePlanIsRefused) {
   rows->wait();
   const Lookup found = pool(*rows, planned);
   std::vector<float> pooled = found.pooled, mask = found.mask;
-  EXPECT_THROW(rows->pool(batch(11), pooled, mask), Error);
-  EXPECT_THROW(rows->pool(planned, std::span(pooled).subspan(1), mask), Error);
-  EXPECT_THROW(rows->pool(planned, pooled, std::span(mask).subspan(1)), Error);
-  EXPECT_THROW(rows->update(std::span(pooled).subspan(1), 1), Error);
-  EXPECT_THROW(rows->update(pooled, 0), Error);
+  const embedding::FeatureLayout& layout = access().layout();
+  FloatMatrix out = host_matrix(std::span(pooled), 10, layout.output_width);
+  FloatMatrix mask_out = host_matrix(std::span(mask), 10, layout.mask_width);
+  EXPECT_THROW(rows->pool(batch(11), out, mask_out), Error);
+  EXPECT_THROW(rows->update(out, 0), Error);
+  --out.rows;
+  EXPECT_THROW(rows->pool(planned, out, mask_out), Error);
+  EXPECT_THROW(rows->update(out, 1), Error);
+  ++out.rows;
+  ++out.stride;
+  EXPECT_THROW(rows->update(out, 1), Error);
+  --out.stride;
+  --mask_out.cols;
+  EXPECT_THROW(rows->pool(planned, out, mask_out), Error);
   EXPECT_EQ(pool(*rows, planned), found);  // and nothing has changed
 }
 

@@ -31,6 +31,7 @@ class StepQueueTest : public testing::Test {
   void train(std::int64_t step) {
     ASSERT_EQ(queue_.take_looked_up(nullptr), work(step));
     queue_.submit_gradient(work(step));
+    queue_.finish(work(step));
     ASSERT_EQ(queue_.take_gradient(), work(step));
     queue_.retire(work(step));
   }
@@ -63,6 +64,22 @@ TEST_F(StepQueueTest, RefusesStepsOutOfOrder) {
   EXPECT_THROW(queue_.pass_on(work(2)), Error);
   queue_.pass_on(work(1));
   EXPECT_THROW(queue_.retire(work(2)), Error);
+  EXPECT_THROW(queue_.finish(work(2)), Error);
+}
+
+TEST_F(StepQueueTest, AWorkIsFreeOnceTheDriverAndTheDenseStageAreDoneWithIt) {
+  look_up(1);
+  look_up(2);
+  train(1);
+  ASSERT_EQ(queue_.take_looked_up(nullptr), work(2));
+  queue_.submit_gradient(work(2));
+  ASSERT_EQ(queue_.take_gradient(), work(2));
+  queue_.retire(work(2));  // the dense stage still reads its probabilities
+  queue_.add_free(work(3));
+  EXPECT_EQ(queue_.take_free(), work(1));
+  EXPECT_EQ(queue_.take_free(), work(3));
+  queue_.finish(work(2));
+  EXPECT_EQ(queue_.take_free(), work(2));
 }
 
 TEST_F(StepQueueTest, APlannerWaitsForRoom) {
@@ -121,8 +138,13 @@ TEST_F(StepQueueTest, WaitsForRetiredStepsUpToADeadline) {
 }
 
 TEST_F(StepQueueTest, PendingLookupsAreThoseOfTheNextStepsWithinTheBound) {
-  work(2)->pooled = {1.0F, 2.0F};
-  work(2)->mask = {1.0F};
+  table::TableSpec table;
+  table.dim = 2;
+  const embedding::FeatureLayout layout(
+      {{.name = "history", .pooling = Pooling::kSequence, .max_length = 1}}, {table});
+  work(2)->batch.num_examples = 1;
+  work(2)->inputs.begin(work(2)->batch, layout);
+  work(2)->inputs.restore({1.0F, 2.0F}, {1.0F});
   work(2)->read_version = 0;
   look_up(1);
   look_up(2);
@@ -133,8 +155,8 @@ TEST_F(StepQueueTest, PendingLookupsAreThoseOfTheNextStepsWithinTheBound) {
   ASSERT_EQ(pending.size(), 2U);
   EXPECT_EQ(pending[0].step, 2);
   EXPECT_EQ(pending[0].read_version, 0);
-  EXPECT_EQ(pending[0].pooled, work(2)->pooled);
-  EXPECT_EQ(pending[0].mask, work(2)->mask);
+  EXPECT_EQ(pending[0].pooled, (std::vector<float>{1.0F, 2.0F}));
+  EXPECT_EQ(pending[0].mask, std::vector<float>{1.0F});
   EXPECT_EQ(pending[1].step, 3);
 }
 

@@ -27,6 +27,7 @@
 #include "satrap/dense/dense_network.h"
 #include "satrap/embedding/table_rows.h"
 #include "satrap/job/table_config.h"
+#include "satrap/pipeline/pooled_batch.h"
 #include "satrap/table/table.h"
 
 namespace satrap {
@@ -85,7 +86,7 @@ std::vector<T> read_all(const std::string& path) {
 }
 
 struct ParityBatch : data::Batch {
-  std::vector<float> two_labels;  // [num_rows, 2]
+  std::vector<float> two_labels;  // [num_examples, 2]
 };
 
 std::vector<ParityBatch> read_batches(const ParityJob& job, const std::string& folder) {
@@ -191,34 +192,27 @@ class CaseRun {
 
  private:
   dense::DenseResult train(const ParityBatch& batch, std::int64_t step) {
-    const std::int64_t width = access_->layout().output_width;
-    const std::int64_t masks = access_->layout().mask_width;
-    const auto size = [&](std::int64_t w) {
-      return static_cast<std::size_t>(batch.num_examples * w);
-    };
-    std::vector<float> pooled(size(width)), grad_pooled(size(width)), mask(size(masks));
     rows_->make_plan(*planner_, batch, step);
-    rows_->pool(batch, pooled, mask);
-    std::vector<float> numeric;
-    for (std::int64_t r = 0; r < batch.num_examples; ++r) {
-      const auto append = [&](const std::vector<float>& from, std::int64_t w) {
-        numeric.insert(numeric.end(), from.begin() + r * w, from.begin() + (r + 1) * w);
-      };
-      append(batch.numeric, batch.num_numeric);
-      append(mask, masks);
-    }
-    probabilities_.resize(size(num_labels_));
+    inputs_.begin(batch, access_->layout());
+    rows_->pool(batch, inputs_.pooled(), inputs_.mask());
+    const pipeline::PooledBatch& inputs = inputs_;
+    const std::int64_t n = batch.num_examples;
+    HostMatrix grad_pooled(n, inputs.pooled().cols);
+    probabilities_.resize(static_cast<std::size_t>(n * num_labels_));
     const std::vector<float>& labels = num_labels_ == 1 ? batch.labels : batch.two_labels;
-    const dense::DenseResult result = network_->forward_backward(
-        {batch.num_examples, numeric, pooled, labels, step}, probabilities_, grad_pooled);
+    network_->forward_backward(
+        {n, inputs.numeric(), inputs.pooled(), host_matrix(std::span(labels), n, num_labels_),
+         step},
+        {host_matrix(std::span(probabilities_), n, num_labels_), grad_pooled.view()});
+    const dense::DenseResult result = network_->finish();
     network_->apply(step);
-    rows_->update(grad_pooled, step);
+    rows_->update(grad_pooled.view(), step);
     return result;
   }
 
   // Rows that training has not created yet are written as they would start.
   void dump_state(const std::string& when) {
-    for (const auto& tensor : network_->state()) {
+    for (const auto& tensor : network_->save()) {
       dump_.add(when + "/" + tensor.name, tensor.shape, tensor.values);
     }
     for (const auto& table : tables_) {
@@ -248,6 +242,7 @@ class CaseRun {
   std::unique_ptr<embedding::BatchRows> rows_;
   std::unique_ptr<dense::DenseNetwork> network_;
   std::vector<float> probabilities_;
+  pipeline::PooledBatch inputs_;
 };
 
 void run_job(const std::string& path) {

@@ -108,7 +108,7 @@ TEST_F(ClusterTest, LargeDenseNetworksAreSummedInStretchesAsIfAtOnce) {
   const TrainOutcome one = TinyCluster(config, 1, 1).train();
   config.run_dir = directory("two");
   const TrainOutcome two = TinyCluster(config, 1, 2).train();
-  EXPECT_GT(std::ssize(dense_of(one)), 3 * dense::DenseNetwork::kGradientStretch);
+  EXPECT_GT(std::ssize(dense_of(one)), 3 * dense::DenseNetwork::kGradientBucket);
   EXPECT_LT(largest_difference(dense_of(two), dense_of(one)), 1e-5);
 }
 

@@ -45,12 +45,10 @@ std::string train_sequentially(const job::JobConfig& config) {
     works.push_back(std::move(work));
   }
   const auto look_up = [&](pipeline::Work& work) {
-    const auto rows = static_cast<std::size_t>(work.batch.num_examples);
-    work.pooled.resize(rows * static_cast<std::size_t>(access.layout().output_width));
-    work.mask.resize(rows * static_cast<std::size_t>(access.layout().mask_width));
-    work.grad_pooled.resize(work.pooled.size());
-    work.probabilities.resize(rows);
-    work.rows->pool(work.batch, work.pooled, work.mask);
+    work.inputs.begin(work.batch, access.layout());
+    work.grad_pooled.resize(work.batch.num_examples, access.layout().output_width);
+    work.probabilities.resize(work.batch.num_examples, 1);
+    work.rows->pool(work.batch, work.inputs.pooled(), work.inputs.mask());
   };
   const std::int64_t staleness = config.train.staleness_bound();
   const std::int64_t steps = std::ssize(works);
@@ -62,13 +60,13 @@ std::string train_sequentially(const job::JobConfig& config) {
     pipeline::Work& work = work_of(t);
     model.network->forward_backward(
         {.num_examples = work.batch.num_examples,
-         .numeric = pipeline::join_numeric(work.batch, work.mask, work.numeric),
-         .pooled = work.pooled,
-         .labels = work.batch.labels,
+         .numeric = work.inputs.numeric(),
+         .pooled = work.inputs.pooled(),
+         .labels = host_matrix(std::span(work.batch.labels), work.batch.num_examples, 1),
          .step = t},
-        work.probabilities, work.grad_pooled);
+        {work.probabilities.view(), work.grad_pooled.view()});
     model.network->apply(t);
-    work.rows->update(work.grad_pooled, t);                               // E_t
+    work.rows->update(work.grad_pooled.view(), t);                        // E_t
     if (t + 1 + staleness <= steps) look_up(work_of(t + 1 + staleness));  // reads E_t
   }
 

@@ -30,12 +30,7 @@ struct CheckpointContent {
   std::vector<table::TableSpec> tables;
   std::unique_ptr<pipeline::RowsSnapshot> rows;
 
-  struct Tensor {
-    std::string name;
-    std::vector<std::int64_t> shape;
-    std::vector<float> values;
-  };
-  std::vector<Tensor> dense;
+  dense::DenseNetwork::State dense;
 
   /// Copies the dense state and starts the snapshots. The model must stand at the end of `step`.
   void capture(pipeline::Model& model);

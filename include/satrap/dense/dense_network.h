@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "satrap/core/float_matrix.h"
 #include "satrap/core/thread_pool.h"
 #include "satrap/dense/precision.h"
 #include "satrap/job/model_config.h"
@@ -40,42 +41,51 @@ struct InputShape {
 /// Throws Error(kInvalidConfig) if the model cannot take these shapes, saying why.
 void check_model(const job::ModelConfig& model, const InputShape& shape);
 
-/// One batch for the dense network; host memory, row-major, borrowed for the call.
+/// One batch for the dense network: matrices of fp32 in the network's memory, borrowed until
+/// finish() has returned (predict: for the call).
 struct DenseInput {
   std::int64_t num_examples = 0;
-  std::span<const float> numeric;  // [num_examples, num_numeric]
-  std::span<const float> pooled;   // [num_examples, pooled_width]
-  std::span<const float> labels;  // [num_examples, num_labels], in [0, 1]; may be empty for predict
-  std::int64_t step = 0;          // of training, from 1; chooses the dropout mask, unused without
+  ConstFloatMatrix numeric;  // [num_examples, num_numeric]
+  ConstFloatMatrix pooled;   // [num_examples, pooled_width]
+  ConstFloatMatrix labels;   // [num_examples, num_labels], in [0, 1]; predict does not read them
+  std::int64_t step = 0;     // of training, from 1; chooses the dropout mask, unused without
 
   // For a batch that is one rank's share of a global batch:
-  std::int64_t loss_examples =
-      0;  // rows whose mean the loss is, for the gradients; 0: num_examples
-  std::int64_t first_example =
-      0;  // number of the first one in the global batch, for the dropout mask
+  std::int64_t loss_examples = 0;  // the loss is their mean, for the gradients; 0: num_examples
+  std::int64_t first_example = 0;  // its number in the global batch, for the dropout mask
+};
+
+/// What forward_backward writes, likewise.
+struct DenseOutput {
+  FloatMatrix probabilities;  // [num_examples, num_labels]
+  FloatMatrix grad_pooled;    // [num_examples, pooled_width]
 };
 
 /// What forward_backward found.
 struct DenseResult {
-  double loss = 0.0;       // mean over these rows
+  double loss = 0.0;       // mean over these examples
   double grad_norm = 0.0;  // L2 norm of the dense gradient, before clipping
-  bool finite = true;      // loss, dense gradient and embedding gradient are all finite
+  bool finite = true;      // loss, dense gradient and gradient of the pooled rows are all finite
 };
 
 /// The dense network with its optimizer, on libtorch (which no header of satrap shows). The loss is
-/// the mean over the batch of the binary cross-entropy with logits: of several labels their sum,
-/// each times its weight.
+/// the mean over the batch of the binary cross-entropy with logits: with several labels, the sum of
+/// theirs, each times its weight.
 ///
-/// A batch is computed in pieces of a fixed number of rows (kPieceExamples), dealt to at most
-/// kMaxLanes lanes that run in parallel on the pool, each on one thread; the gradients of the lanes
-/// are added in order. With batch normalisation the batch is one piece, and its matrix products are
-/// divided. Results therefore do not depend on the number of threads. Working memory is kept and
-/// grows with the largest batch only. Calls come from one thread at a time, none of them inside a
-/// loop of the pool.
+/// A batch is computed in pieces of kPieceExamples, dealt to at most kMaxReplicas replicas of the
+/// network that run in parallel on the pool, each on one thread; their gradients are added in
+/// order. With batch normalisation the batch is one piece, and its matrix products are divided.
+/// Results therefore do not depend on the number of threads. Working memory is kept and grows with
+/// the largest batch only. Calls come from one thread at a time, none of them inside a loop of the
+/// pool.
+///
+/// A step is forward_backward, then what others do to the gradient, then apply; finish() tells what
+/// became of it, at any time before the next forward_backward. On a device the first and the third
+/// only queue their work; here they return when it is done.
 class DenseNetwork {
  public:
   static constexpr std::int64_t kPieceExamples = 512;
-  static constexpr std::int64_t kMaxLanes = 16;  // each has a gradient of its own in memory
+  static constexpr std::int64_t kMaxReplicas = 16;  // each has a gradient of its own in memory
 
   /// Throws as check_model does. Parameters are initialised from `seed` alone.
   static std::unique_ptr<DenseNetwork> create(const job::ModelConfig& model,
@@ -88,59 +98,75 @@ class DenseNetwork {
 
   /// Called while forward_backward still computes: gradient() from `first` on is complete, and
   /// forward_backward neither reads nor writes it again, so that the callee may. `first` is a
-  /// multiple of kGradientStretch that goes down by one stretch per call and never reaches 0: the
-  /// first stretch is complete when forward_backward returns. Called by threads of the pool, never
+  /// multiple of kGradientBucket that goes down by one bucket per call and never reaches 0: the
+  /// first bucket is complete when forward_backward returns. Called by threads of the pool, never
   /// by two at a time; they wait for it.
   using OnGradient = std::function<void(std::int64_t first)>;
-  static constexpr std::int64_t kGradientStretch = 1 << 16;
+  static constexpr std::int64_t kGradientBucket = 1 << 16;
 
-  /// Gradients of this batch, kept inside until apply(). If the result is not finite the outputs
-  /// are worthless and apply() must not follow. The running statistics of batch normalisation
-  /// change in apply(). num_examples may be 0 if loss_examples is not: all gradients are then 0.
-  virtual DenseResult forward_backward(
-      const DenseInput& input,
-      std::span<float> probabilities,  // [num_examples, num_labels]
-      std::span<float> grad_pooled,    // [num_examples, pooled_width]
-      const OnGradient& on_gradient) = 0;
-  DenseResult forward_backward(const DenseInput& input,
-                               std::span<float> probabilities,
-                               std::span<float> grad_pooled) {
-    return forward_backward(input, probabilities, grad_pooled, OnGradient());
+  /// Computes the gradients of this batch; that of the parameters is kept inside until apply(). If
+  /// one of them is not finite the outputs are worthless, and the flag is set (below). The running
+  /// statistics of batch normalisation change in apply(). num_examples may be 0 if loss_examples is
+  /// not: all gradients are then 0.
+  virtual void forward_backward(const DenseInput& input,
+                                const DenseOutput& output,
+                                const OnGradient& on_gradient) = 0;
+  void forward_backward(const DenseInput& input, const DenseOutput& output) {
+    forward_backward(input, output, OnGradient());
   }
 
+  /// Blocks until the last forward_backward is done.
+  virtual DenseResult finish() = 0;
+
+  /// The gradient of the last forward_backward, flat, for a collective to sum; valid until the next
+  /// one.
+  virtual std::span<float> gradient() = 0;  // [num_parameters]
+
+  /// The floats before gradient()[0], followed by its first bucket: what is summed last. The first
+  /// one is a flag, the others are 0. The flag is not 0 if the loss or a gradient is not finite, of
+  /// any rank once it has been summed.
+  virtual std::span<float> flag_and_first_bucket() = 0;
+  static constexpr std::int64_t kFlagFloats = 16;
+  float flag() { return flag_and_first_bucket()[0]; }
+
   /// Clips the gradient and applies the optimizer with the learning rate of `step` (from 1).
+  /// Changes nothing if the flag is set.
   virtual void apply(std::int64_t step) = 0;
 
-  /// Probabilities in evaluation mode: [num_examples, num_labels].
-  virtual void predict(const DenseInput& input, std::span<float> probabilities) = 0;
-
-  /// The gradient of the last forward_backward, flat, for a collective to average; valid until the
-  /// next one.
-  virtual std::span<float> gradient() = 0;  // [num_parameters]
+  /// Probabilities in evaluation mode: [num_examples, num_labels]. Blocks until they are there.
+  virtual void predict(const DenseInput& input, const FloatMatrix& probabilities) = 0;
 
   virtual std::int64_t num_parameters() const = 0;
 
-  /// For parameters that others train, with apply() elsewhere: the flat parameters and what the
-  /// optimizer keeps per parameter (empty where it keeps nothing), in the order of gradient(), and
-  /// the number of its updates (nullptr where it does not count). May be written to.
+  /// For parameters that others train, with apply() elsewhere: copies of the flat parameters and of
+  /// what the optimizer keeps per parameter (empty where it keeps nothing), in the order of
+  /// gradient(), and the number of its updates (0 where it does not count).
   struct TrainingState {
-    std::span<float> parameters, first, second;
-    float* num_updates = nullptr;
+    std::vector<float> parameters, first, second;
+    double num_updates = 0.0;
   };
-  virtual TrainingState training_state() = 0;
+  virtual TrainingState save_training_state() const = 0;
+
+  /// Vectors that this optimizer does not keep may have any size; their values are not used.
+  virtual void load_training_state(const TrainingState& state) = 0;
+  virtual void load_parameters(std::span<const float> parameters) = 0;  // [num_parameters]
 
   /// The factor and the learning rate with which apply(step) would use the gradient.
   virtual float gradient_scale() = 0;
   virtual double learning_rate(std::int64_t step) const = 0;
 
   /// Everything needed to continue: parameters, batch-norm statistics, optimizer state, by name, in
-  /// a fixed order. The spans stay valid for the network's lifetime and may be written to restore.
+  /// a fixed order. Copied out and in.
   struct NamedTensor {
     std::string name;  // "bottom.0.weight", "adam.exp_avg", …
     std::vector<std::int64_t> shape;
-    std::span<float> values;
+    std::vector<float> values;
   };
-  virtual std::vector<NamedTensor> state() = 0;
+  using State = std::vector<NamedTensor>;
+  virtual State save() const = 0;
+
+  /// Throws Error(kInternal) unless names and sizes are those of save().
+  virtual void load(const State& state) = 0;
 
   /// The network in evaluation mode as a TorchScript module, the bytes of a file for
   /// torch.jit.load: forward(numeric [n, num_numeric], pooled [n, pooled_width]) gives the logits

@@ -6,6 +6,7 @@
 #include <optional>
 #include <span>
 
+#include "satrap/core/float_matrix.h"
 #include "satrap/core/thread_pool.h"
 #include "satrap/data/batch.h"
 #include "satrap/embedding/feature_layout.h"
@@ -13,6 +14,13 @@
 #include "satrap/embedding/planner.h"
 
 namespace satrap::embedding {
+
+/// Says, where the update of a step runs, whether there is to be one.
+struct SkipFlag {
+  const float* value =
+      nullptr;  // not 0: the step leaves all rows as they are. nullptr: it does not
+  Place place = Place::kHost;
+};
 
 /// The rows that one batch needs, on their way through a step: planned, requested, waited for,
 /// pooled, updated. Wherever the rows are, the outputs have the same bits. Made by a RowAccess and
@@ -49,16 +57,15 @@ class BatchRows {
   /// dense network. Overwrites both outputs. Columns: FeatureLayout; mask: 1 where a sequence has
   /// an element, 0 where it is padded.
   void pool(const data::Batch& batch,
-            std::span<float> pooled,       // [num_examples, output_width]
-            std::span<float> mask) const;  // [num_examples, mask_width]
+            const FloatMatrix& pooled,       // [num_examples, output_width]
+            const FloatMatrix& mask) const;  // [num_examples, mask_width]
 
   /// Sums the gradient of each key over its occurrences (order: kernels/sum_order.h), and has its
-  /// table's optimizer applied with the learning rate of `step`.
-  void update(std::span<const float> grad_pooled,  // [num_examples, output_width]
-              std::int64_t step);
-
-  /// Instead of update: the step leaves all rows as they are.
-  virtual void skip(std::int64_t step) = 0;
+  /// table's optimizer applied with the learning rate of `step`, unless `skip` says otherwise; the
+  /// gradient is not read then.
+  void update(const ConstFloatMatrix& grad_pooled,  // [num_examples, output_width], no padding
+              std::int64_t step,
+              SkipFlag skip = {});
 
   /// Blocks until the owner of the rows has the update, and this object may be used again.
   virtual void wait_taken() = 0;
@@ -74,6 +81,7 @@ class BatchRows {
   };
   virtual Addresses addresses() const = 0;
   virtual void apply(const float* grad_pooled, std::int64_t step) = 0;
+  virtual void skip(std::int64_t step) = 0;  // instead of apply
 
   const FeatureLayout& layout_;
   ThreadPool& pool_;

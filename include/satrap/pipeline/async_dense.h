@@ -33,7 +33,8 @@ class AsyncDense {
   /// The newest parameters that have come, if any have since the last call.
   void refresh();
 
-  /// Sends the network's gradient of `step`; blocks while too many are under way.
+  /// Sends the network's gradient of `step`, unless it is not finite; blocks while too many are
+  /// under way.
   void push(std::int64_t step);
 
   /// Waits until all of this rank's gradients are on the shards. Rethrows errors.

@@ -13,10 +13,10 @@
 
 namespace satrap::pipeline {
 
-/// Sums the dense gradient over the ranks while the rest of it is still being computed: stretches
-/// of DenseNetwork::kGradientStretch values, from the end to the beginning, in a thread of its own
+/// Sums the dense gradient over the ranks while the rest of it is still being computed: buckets
+/// of DenseNetwork::kGradientBucket values, from the end to the beginning, in a thread of its own
 /// ("allreduce"), several under way at a time. What is summed when has no influence on the bits
-/// (see Communicator). The first stretch is left alone: it travels with what the ranks have to say
+/// (see Communicator). The first bucket is left alone: it travels with what the ranks have to say
 /// at the end of a step.
 ///
 /// Each sum may take `timeout_ms`. The communicator is this object's from ready_from() until wait()
@@ -29,7 +29,7 @@ class GradientReducer {
   /// From any thread, not from two at a time: `gradient` from `first` on is final. Does not block.
   void ready_from(std::span<float> gradient, std::int64_t first);
 
-  /// Sums what is left of the gradient but its first stretch. Rethrows errors.
+  /// Sums what is left of the gradient but its first bucket. Rethrows errors.
   void wait(std::span<float> gradient);
 
  private:
@@ -41,7 +41,7 @@ class GradientReducer {
   const std::int64_t timeout_ms_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  // The step under way; stretches are counted from the end.
+  // The step under way; buckets are counted from the end.
   std::span<float> gradient_;
   std::int64_t num_ready_ = 0, num_summed_ = 0;
   bool stopped_ = false;

@@ -17,7 +17,6 @@ namespace satrap::pipeline {
 /// What ranks say to each other in every step. Any rank may ask for one of these; after the step
 /// all know whether somebody has.
 struct StepVotes {
-  bool nonfinite = false;   // this step must not be applied
   bool stop = false;        // end the run after this step
   bool checkpoint = false;  // write one after this step
   bool evaluate = false;
@@ -33,9 +32,9 @@ class RankGroup {
   /// called by any thread.
   dense::DenseNetwork::OnGradient on_gradient_of(dense::DenseNetwork& network);
 
-  /// Sums the gradient over the ranks, in their order, and tells what any of them asks for. Returns
-  /// when all is summed.
-  StepVotes reduce(std::span<float> gradient, const StepVotes& mine);
+  /// Sums the gradient and its flag over the ranks, in their order, and tells what any of them asks
+  /// for. Returns when all is summed.
+  StepVotes reduce(dense::DenseNetwork& network, const StepVotes& mine);
 
   /// The chief's parameters, statistics and optimizer state for everybody.
   void copy_from_chief(dense::DenseNetwork& network);

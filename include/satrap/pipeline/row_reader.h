@@ -1,11 +1,11 @@
 #pragma once
 
 #include <memory>
-#include <vector>
 
 #include "satrap/data/batch.h"
 #include "satrap/embedding/planner.h"
 #include "satrap/embedding/row_access.h"
+#include "satrap/pipeline/pooled_batch.h"
 
 namespace satrap::pipeline {
 
@@ -16,9 +16,8 @@ class RowReader {
   /// `access` outlives it.
   explicit RowReader(embedding::RowAccess& access);
 
-  void look_up(const data::Batch& batch,
-               std::vector<float>& pooled,  // resized to [num_examples, output_width]
-               std::vector<float>& mask);   // resized to [num_examples, mask_width]
+  /// `batch` outlives the use of `inputs`.
+  void look_up(const data::Batch& batch, PooledBatch& inputs);
 
  private:
   embedding::RowAccess& access_;

@@ -25,7 +25,9 @@ struct PendingLookup {
 /// The hand-over of works between the planner, the driver of the embedding rows and the dense
 /// stage. Works go round in the order of their steps:
 ///
-///   free → planned → looked up → (trained on) → gradient → retired, and free again
+///   free → planned → looked up → (trained on) → gradient → retired
+///
+/// A work is free again once its driver has retired it and the dense stage has finished with it.
 ///
 /// Which lookup or update comes next is the driver's business (StepDriver); nothing here decides.
 /// It holds no more than the works that were given to add_free().
@@ -66,11 +68,12 @@ class StepQueue {
   Work* take_gradient();
 
   void pass_on(Work* work);  // the first planned one: it is looked up
-  void retire(Work* work);   // its update is done, or the rows' owner has it; the work is free
+  void retire(Work* work);   // its update is done, or the rows' owner has it
 
   // Dense side. The wait functions rethrow errors.
   Work* take_looked_up(const std::atomic<bool>* stop);  // blocks; nullptr: all steps are done
   void submit_gradient(Work* work);
+  void finish(Work* work);  // after submit_gradient: the dense stage does not look at it any more
   void wait_retired(std::int64_t step);
   bool wait_retired_until(std::int64_t step, std::chrono::steady_clock::time_point deadline);
 
@@ -96,13 +99,14 @@ class StepQueue {
     return {std::ssize(planned_), std::ssize(looked_up_), std::ssize(gradients_), closed_};
   }
   bool ended() const { return closed_ && last_retired_ == last_planned_; }
+  void release(Work* work);
   bool retired(std::int64_t step) const { return stopped_ || last_retired_ >= step; }
 
   const std::int64_t staleness_;
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<Work*> free_, planned_, looked_up_, gradients_;
-  std::int64_t last_planned_, last_looked_up_, last_retired_;  // steps
+  std::int64_t last_planned_, last_looked_up_, last_retired_, last_finished_;  // steps
   bool closed_ = false, stopped_ = false;
   std::exception_ptr error_;
   std::vector<std::int64_t> histogram_;
