@@ -45,10 +45,7 @@ class TableRows::Updates {
              const float* grad,
              std::int64_t step) {
     steps_.clear();
-    for (const table::Table* table : tables) {
-      const table::TableSpec& spec = table->spec();
-      steps_.emplace_back(spec.optimizer, spec.schedule.factor(step), step);
-    }
+    for (const table::Table* table : tables) steps_.push_back(table->table_step(step));
     const std::int64_t num_units = std::ssize(plan.update_units) - 1;
     row_floats_.resize(index(num_units * kRowFloats * max_dim_));
     pool.parallel_for(num_units, [&](std::int64_t unit) {
@@ -95,11 +92,10 @@ class TableRows::Updates {
                     float* scratch,       // [2, dim]
                     Dim dim) {
     table::Table& table = *tables[static_cast<std::size_t>(range.table)];
-    const RowStep& row_step = steps_[static_cast<std::size_t>(range.table)];
+    const TableStep& table_step = steps_[static_cast<std::size_t>(range.table)];
     const std::int64_t distance = gather_distance(dim);
     const std::int64_t row_bytes = table.row_bytes();
     const RowLayout& row_layout = table.layout();
-    const std::uint64_t rounding_seed = table.rounding_seed(step);
     const std::int64_t num_unique = plan.num_unique();
     const Occurrences occurrences = occurrences_of(plan, grad);
     const auto rows = rows_of(all_rows, range);
@@ -108,8 +104,8 @@ class TableRows::Updates {
       if (u + distance < num_unique) prefetch_write(all_rows[index(u + distance)], row_bytes);
       reduce_segment(occurrences, plan.segments[index(u)], plan.segments[index(u + 1)],
                      row_gradient, scratch, dim);
-      row_layout.change(row, rounding_seed, scratch, [&](float* weights, float* state) {
-        update_row<kType>(row_step, weights, state, row_gradient, dim);
+      row_layout.change(row, table_step.rounding_seed, scratch, [&](float* weights, float* state) {
+        update_row<kType>(table_step.step, weights, state, row_gradient, dim);
       });
     });
     table.apply_sightings(step, keys_of(plan, range), rows);
@@ -117,7 +113,7 @@ class TableRows::Updates {
 
   std::int64_t max_dim_ = 0;
   // Kept from step to step.
-  std::vector<RowStep> steps_;                   // [num_tables]
+  std::vector<TableStep> steps_;                 // [num_tables]
   static constexpr std::int64_t kRowFloats = 3;  // its gradient, and scratch of two rows
   std::vector<float> row_floats_;                // [num_units, kRowFloats, max_dim]
 };

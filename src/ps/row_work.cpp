@@ -101,8 +101,7 @@ template <RowOptimizerType kType, class Dim>
 void update_rows(table::Table& table,
                  std::int64_t num_shards,
                  const RowGradients& gradients,
-                 const RowStep& row_step,
-                 std::uint64_t rounding_seed,
+                 const TableStep& table_step,
                  std::int64_t mark,
                  float* scratch,  // [dim]
                  Dim dim) {
@@ -120,10 +119,11 @@ void update_rows(table::Table& table,
                                prefetch_write(rows[at + distance], row_bytes);
                              }
                              const float* gradient = values + static_cast<std::int64_t>(at) * dim;
-                             table.layout().change(
-                                 row, rounding_seed, scratch, [&](float* weights, float* state) {
-                                   update_row<kType>(row_step, weights, state, gradient, dim);
-                                 });
+                             table.layout().change(row, table_step.rounding_seed, scratch,
+                                                   [&](float* weights, float* state) {
+                                                     update_row<kType>(table_step.step, weights,
+                                                                       state, gradient, dim);
+                                                   });
                            });
     begin = end;
   }
@@ -137,15 +137,13 @@ void RowWork::update(table::Table& table,
                      std::int64_t step,
                      std::int64_t mark) {
   const table::TableSpec& spec = table.spec();
-  const RowStep row_step(spec.optimizer, spec.schedule.factor(step), step);
-  const std::uint64_t rounding_seed = table.rounding_seed(step);
+  const TableStep table_step = table.table_step(step);
   floats_.resize(std::max(floats_.size(), index(spec.dim)));
   const bool in_place = ranks.size() == 1 && ranks[0].encoding == FloatType::kFp32;
   with_optimizer(spec.optimizer.type, [&](auto type) {
     with_dim(spec.dim, [&](auto dim) {
       if (in_place) {
-        update_rows<type()>(table, num_shards, ranks[0], row_step, rounding_seed, mark,
-                            floats_.data(), dim);
+        update_rows<type()>(table, num_shards, ranks[0], table_step, mark, floats_.data(), dim);
         return;
       }
       merge_.start(ranks, spec.dim, num_shards);
@@ -153,8 +151,8 @@ void RowWork::update(table::Table& table,
         table.update_partition(
             merge_.partition(), mark, merge_.rows(), [&](std::int64_t i, table::RowPointer row) {
               table.layout().change(
-                  row, rounding_seed, floats_.data(), [&](float* weights, float* state) {
-                    update_row<type()>(row_step, weights, state, merge_.gradient(i), dim);
+                  row, table_step.rounding_seed, floats_.data(), [&](float* weights, float* state) {
+                    update_row<type()>(table_step.step, weights, state, merge_.gradient(i), dim);
                   });
             });
       }

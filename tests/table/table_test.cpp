@@ -299,7 +299,7 @@ TEST_P(TableRowTypes, AChangeIsMadeInFloatsAndStoredForItsStep) {
   for (const std::int64_t step : {1, 2, 30}) {
     for (float& w : expected) w += 0.001F;
     expected = stored(spec, 9, key, step, expected);
-    table.layout().change(memory.data(), table.rounding_seed(step), scratch.data(),
+    table.layout().change(memory.data(), table.table_step(step).rounding_seed, scratch.data(),
                           [](float* w, float*) {
                             for (int d = 0; d < 7; ++d) w[d] += 0.001F;
                           });

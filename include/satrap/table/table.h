@@ -72,11 +72,8 @@ class Table {
   /// admitted late, zeros.
   void fill_missing(Key key, RowPointer row) const;  // [row_bytes()] out
 
-  /// What weights of 16 bits are rounded by after the update of `step`, with the row's key: so it
-  /// makes no difference which thread or shard has the row.
-  std::uint64_t rounding_seed(std::int64_t step) const {
-    return hash64(table_seed_, 0x726F756E64ULL, static_cast<std::uint64_t>(step));  // "round"
-  }
+  /// What updates of `step` take from the table.
+  TableStep table_step(std::int64_t step) const { return spec_.table_step(table_seed_, step); }
 
   /// Runs the optimizer: update(i, rows[i]) for each of `rows`, which all belong to `partition`,
   /// may change that row's weights and state and nothing else of the table. Sets last_step and
