@@ -148,7 +148,7 @@ void Planner::make_items(const data::Batch& batch, Chunk& chunk, Plan& plan) {
       batch.offsets.data() + static_cast<std::int64_t>(chunk.feature) * batch.num_examples;
   const float* weights = batch.id_weights.empty() ? nullptr : batch.id_weights.data();
   const bool sequence = feature.spec.pooling == Pooling::kSequence;
-  const std::uint32_t step = sequence ? static_cast<std::uint32_t>(feature.dim) : 0;
+  const std::uint32_t step = sequence ? static_cast<std::uint32_t>(feature.vector_width) : 0;
   KeyOccurrence* item = items_.data() + chunk.item_begin;
   for (std::int64_t r = chunk.row_begin; r < chunk.row_end; ++r) {
     const std::int64_t begin = offsets[r];

@@ -14,20 +14,29 @@ struct PlacedFeature {
   std::int64_t dim = 0;                  // of a row of its table
   FloatType weights = FloatType::kFp32;  // as they are where they are pooled from
   std::int64_t column = 0;               // first, in the pooled output
-  std::int64_t width = 0;                // columns: dim, of a sequence max_length times dim
+  std::int64_t vector_width = 0;         // columns of one of its vectors: dim, and padding
+  std::int64_t width = 0;                // columns: vector_width, of a sequence max_length times it
   std::int64_t mask_column = 0;          // first, in the mask; sequences only
 };
 
 /// Where the vectors of features are in the pooled rows of a batch, one feature after the other in
 /// the order of the batch: the only place that adds their widths up. A row has output_width floats;
 /// its mask, a 1 or 0 for each place of its sequences, has mask_width.
+///
+/// In the host's memory vectors stand side by side. On a device every vector is padded, so that it
+/// begins at a multiple of kDeviceColumns and is as wide as a row is there: padding is zeros in the
+/// output, and has to be zeros in its gradient.
 struct FeatureLayout {
+  static constexpr std::int64_t kDeviceColumns = 4;  // as RowLayout::padded_dim, BagFeature::column
+
   std::vector<PlacedFeature> features;
   std::int64_t output_width = 0;
   std::int64_t mask_width = 0;
 
+  /// Every vector takes a multiple of `column_multiple` columns.
   FeatureLayout(const std::vector<job::FeatureSpec>& specs,
-                const std::vector<table::TableSpec>& tables);
+                const std::vector<table::TableSpec>& tables,
+                std::int64_t column_multiple = 1);
 };
 
 }  // namespace satrap::embedding
