@@ -35,7 +35,7 @@ select_quick() {
     [ -n "$found" ] || continue
     labels+=("$module")
     [ ! -d "tests/$module" ] || ! compgen -G "tests/$module/*_test.cpp" > /dev/null || build+=("${module}_tests")
-    [ "$module" != backend ] || { labels+=(simt); build+=(backend_simt_tests); }
+    [[ $module != @(backend|embedding) ]] || { labels+=(simt); build+=("${module}_simt_tests"); }
   done
   select=(-L "^($(IFS='|'; echo "${labels[*]}"))\$"
     -E "^architecture\\.(header|source)_tests|^($(IFS='|'; echo "${others[*]}"))\\.[a-z0-9_]+_test\$|mutants")

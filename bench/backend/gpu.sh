@@ -2,7 +2,7 @@
 # Everything that needs a GPU, in one go, checks before measurements:
 #   bench/backend/gpu.sh [OUT]          (default: bench/results/<device>-<commit>)
 # Build beforehand where nvcc is; this script only runs:
-#   cmake --preset cuda && cmake --build --preset cuda --target backend_tests \
+#   cmake --preset cuda && cmake --build --preset cuda --target backend_tests embedding_tests \
 #     backend_{plan,resolve,pool_forward,backward,export}_bench
 # OUT gets checks.txt, one .json per operation, pytorch.json and table.md. Stops at the first check that
 # fails: a wrong kernel has no speed. compute-sanitizer is used where it is installed, and its absence
@@ -21,6 +21,7 @@ mkdir -p "$out"
   echo "commit $commit"
   echo "== the tests of the executor, on the device"
   SATRAP_REQUIRE_GPU=1 "$build/tests/backend_tests"
+  SATRAP_REQUIRE_GPU=1 "$build/tests/embedding_tests" --gtest_filter='*Group*'
   for tool in memcheck racecheck; do
     if command -v compute-sanitizer > /dev/null; then
       echo "== compute-sanitizer $tool"

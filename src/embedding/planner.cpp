@@ -2,10 +2,9 @@
 
 #include <algorithm>
 #include <bit>
-#include <limits>
 #include <utility>
 
-#include "satrap/core/error.h"
+#include "src/embedding/check_batch.h"
 #include "src/embedding/coefficients.h"
 #include "src/embedding/index.h"
 
@@ -19,23 +18,6 @@ constexpr int kPartitionShift = kIdBits - table::kPartitionBits;
 
 std::size_t bucket_of(Key key, int bucket_bits) {
   return static_cast<std::size_t>(mixed_id_of(key) >> (kIdBits - bucket_bits));
-}
-
-void check(const data::Batch& batch, const FeatureLayout& layout) {
-  SATRAP_CHECK(batch.num_features == static_cast<std::int64_t>(layout.features.size()), "batch of ",
-               batch.num_features, " features, layout of ", layout.features.size());
-  SATRAP_CHECK(batch.offsets.size() == index(batch.num_features * batch.num_examples + 1),
-               "batch of ", batch.num_examples, " rows has ", batch.offsets.size(), " offsets");
-  SATRAP_CHECK(batch.offsets.back() == static_cast<std::int64_t>(batch.ids.size()),
-               "offsets end at ", batch.offsets.back(), ", ids at ", batch.ids.size());
-  SATRAP_CHECK(batch.id_weights.empty() || batch.id_weights.size() == batch.ids.size(),
-               batch.id_weights.size(), " weights for ", batch.ids.size(), " ids");
-  SATRAP_CHECK(batch.ids.size() <= index(std::numeric_limits<std::int32_t>::max()),
-               "batch of too many ids: ", batch.ids.size());
-  SATRAP_CHECK(batch.num_examples * layout.output_width <=
-                   static_cast<std::int64_t>(std::numeric_limits<std::uint32_t>::max()),
-               "batch of ", batch.num_examples, " rows of ", layout.output_width,
-               " embedding columns: more than 2^32 floats; use a smaller batch");
 }
 
 }  // namespace
@@ -63,7 +45,7 @@ void Planner::plan(const data::Batch& batch, Plan& plan, RowFinder* finder) {
 }
 
 void Planner::make_unique(const data::Batch& batch, Plan& plan) {
-  check(batch, layout_);
+  check_batch(batch, layout_, layout_.output_width);
   plan.num_examples = batch.num_examples;
   plan.unique_of.resize(batch.ids.size());
   plan.coefficient.resize(batch.ids.size());

@@ -107,9 +107,9 @@ TEST(TableRows, SumsTheRowsOfABag) {
   // Row 5 gets the gradient of row 0 once and that of row 2 twice; lr is 0.1.
   s.update(std::vector<float>{1, 2, 100, 100, 10, 20}, 1);
   s.forward(batch);
-  EXPECT_THAT(s.pooled,
-              ElementsAre(testing::FloatEq(-1.1F), testing::FloatEq(-3.2F), 0, 0,
-                          testing::FloatEq(2 * -1.1F + 0.0F), testing::FloatEq(2 * -3.2F - 1.0F)));
+  EXPECT_THAT(s.pooled, ElementsAre(::testing::FloatEq(-1.1F), ::testing::FloatEq(-3.2F), 0, 0,
+                                    ::testing::FloatEq(2 * -1.1F + 0.0F),
+                                    ::testing::FloatEq(2 * -3.2F - 1.0F)));
 }
 
 TEST(TableRows, PlanListsUniqueKeysAndTheirOccurrencesInOrder) {
@@ -152,7 +152,7 @@ struct RandomCase {
   FloatType weights = FloatType::kFp32;
 };
 
-class TableRowsAgainstOracle : public testing::TestWithParam<RandomCase> {};
+class TableRowsAgainstOracle : public ::testing::TestWithParam<RandomCase> {};
 
 TEST_P(TableRowsAgainstOracle, GivesTheSameBits) {
   const RandomCase c = GetParam();
@@ -183,16 +183,16 @@ using enum RowOptimizerType;
 INSTANTIATE_TEST_SUITE_P(
     Cases,
     TableRowsAgainstOracle,
-    testing::Values(RandomCase{kSgd, 16, false, 37, 5, 100},
-                    RandomCase{kAdagrad, 64, true, 129, 3, 50},
-                    RandomCase{kRowwiseAdagrad, 17, true, 20, 8, 1000},
-                    RandomCase{kAdam, 32, false, 64, 2, 9},
-                    RandomCase{kFtrl, 5, true, 300, 3, 200},
-                    RandomCase{kAdagrad, 1, false, 1, 2000, 5},  // long bags of few ids
-                    RandomCase{kSgd, 8, true, 2000, 12, 50000},  // tables in several buckets
-                    RandomCase{kAdagrad, 16, true, 129, 3, 50, FloatType::kBf16},
-                    RandomCase{kRowwiseAdagrad, 17, true, 64, 8, 100, FloatType::kFp16},
-                    RandomCase{kFtrl, 5, false, 300, 3, 200, FloatType::kBf16}));
+    ::testing::Values(RandomCase{kSgd, 16, false, 37, 5, 100},
+                      RandomCase{kAdagrad, 64, true, 129, 3, 50},
+                      RandomCase{kRowwiseAdagrad, 17, true, 20, 8, 1000},
+                      RandomCase{kAdam, 32, false, 64, 2, 9},
+                      RandomCase{kFtrl, 5, true, 300, 3, 200},
+                      RandomCase{kAdagrad, 1, false, 1, 2000, 5},  // long bags of few ids
+                      RandomCase{kSgd, 8, true, 2000, 12, 50000},  // tables in several buckets
+                      RandomCase{kAdagrad, 16, true, 129, 3, 50, FloatType::kBf16},
+                      RandomCase{kRowwiseAdagrad, 17, true, 64, 8, 100, FloatType::kFp16},
+                      RandomCase{kFtrl, 5, false, 300, 3, 200, FloatType::kBf16}));
 
 TEST(TableRows, ReadingLeavesTablesAsTheyAre) {
   std::vector<table::TableSpec> specs = {table_spec(0, 4), table_spec(1, 6)};

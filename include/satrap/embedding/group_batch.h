@@ -1,0 +1,77 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "satrap/backend/memory.h"
+#include "satrap/backend/views.h"
+#include "satrap/core/thread_pool.h"
+#include "satrap/data/batch.h"
+#include "satrap/embedding/feature_layout.h"
+#include "satrap/embedding/row_groups.h"
+
+namespace satrap::embedding {
+
+/// What a device is given of a batch for one row group: the bags of the group's features, one
+/// feature after the other, their ids as keys. All groups write into the same pooled output, each
+/// where the FeatureLayout has its features. Owns the memory on both sides, which is reused from
+/// batch to batch: only one that is larger than all before makes it allocate. One thread at a time.
+class GroupBatch {
+ public:
+  /// `layout`: of all features of the job, in multiples of kDeviceColumns. All four outlive it.
+  GroupBatch(backend::Device& device,
+             const FeatureLayout& layout,
+             const RowGroup& group,
+             ThreadPool& pool);
+
+  /// Replaces the batch. Nothing queued may still read the one before, on either side. `batch` is
+  /// of the whole job, may be empty, and is not needed once this returns.
+  void fill(const data::Batch& batch,
+            std::int64_t row_stride);  // of the pooled output and its gradient, in elements: at
+                                       // least output_width, a multiple of kDeviceColumns
+
+  /// Queues the copy to the device, which reads pinned memory of this object: one per fill().
+  void upload(backend::StreamRef stream);
+
+  std::int64_t num_ids() const { return num_ids_; }
+
+  /// The batch in device memory, valid until the next fill(): what is queued after upload() may
+  /// use it. Its ids stand in the order of the batch, so a key's gradients are added in the same
+  /// order as with a Plan.
+  backend::Bags bags() const;
+
+ private:
+  /// Where the parts of the batch are in the memory of either side.
+  struct Parts {
+    Key* keys;                      // [num_ids]
+    std::int64_t* offsets;          // [num_features * num_examples + 1]
+    backend::BagFeature* features;  // [num_features]
+    float* weights;                 // [num_ids]; nullptr: all 1
+    std::int64_t bytes;             // of all
+  };
+  Parts parts_in(std::byte* memory) const;
+  std::int64_t num_features() const { return std::ssize(group_.features); }
+  const PlacedFeature& feature(std::int64_t f) const;
+  void measure(const data::Batch& batch, std::int64_t row_stride);
+  void grow();
+  void fill_features();
+  void fill_examples(const data::Batch& batch,
+                     std::int64_t f,
+                     std::int64_t begin,
+                     std::int64_t end);
+
+  backend::Device& device_;
+  const FeatureLayout& layout_;
+  const RowGroup& group_;
+  ThreadPool& pool_;
+
+  // Of the batch.
+  std::int64_t num_ids_ = 0, num_examples_ = 0, row_stride_ = 0;
+  bool is_weighted_ = false;
+  std::vector<std::int64_t> first_ids_;  // [num_features] of its first id in the group
+
+  backend::Memory host_, device_memory_;  // pinned; on the device
+};
+
+}  // namespace satrap::embedding

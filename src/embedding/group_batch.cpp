@@ -1,0 +1,151 @@
+#include "satrap/embedding/group_batch.h"
+
+#include <algorithm>
+
+#include "satrap/backend/device.h"
+#include "satrap/core/error.h"
+#include "src/embedding/check_batch.h"
+#include "src/embedding/index.h"
+
+namespace satrap::embedding {
+namespace {
+
+constexpr std::int64_t kExamplesPerPiece = 512;  // of one feature: the unit of work
+
+/// Where the bags of feature f begin and end, in the ids of the batch.
+const std::int64_t* offsets_of(const data::Batch& batch, std::size_t f) {
+  return batch.offsets.data() + static_cast<std::int64_t>(f) * batch.num_examples;
+}
+
+}  // namespace
+
+GroupBatch::GroupBatch(backend::Device& device,
+                       const FeatureLayout& layout,
+                       const RowGroup& group,
+                       ThreadPool& pool)
+    : device_(device),
+      layout_(layout),
+      group_(group),
+      pool_(pool),
+      first_ids_(group.features.size()) {
+  for (const std::size_t f : group.features) {
+    SATRAP_CHECK(f < layout.features.size(), "feature ", f, " of ", layout.features.size());
+    const PlacedFeature& feature = layout.features[f];
+    SATRAP_CHECK(feature.vector_width == group.layout.padded_dim &&
+                     feature.column % FeatureLayout::kDeviceColumns == 0,
+                 "feature '", feature.spec.name, "' has vectors of ", feature.vector_width,
+                 " columns from column ", feature.column, " on; rows on a device have ",
+                 group.layout.padded_dim);
+  }
+}
+
+const PlacedFeature& GroupBatch::feature(std::int64_t f) const {
+  return layout_.features[group_.features[index(f)]];
+}
+
+void GroupBatch::fill(const data::Batch& batch, std::int64_t row_stride) {
+  SATRAP_CHECK(
+      row_stride >= layout_.output_width && row_stride % FeatureLayout::kDeviceColumns == 0,
+      "rows of ", row_stride, " elements for ", layout_.output_width, " embedding columns");
+  check_batch(batch, layout_, row_stride);
+  measure(batch, row_stride);
+  grow();
+  fill_features();
+  const std::int64_t num_pieces = (num_examples_ + kExamplesPerPiece - 1) / kExamplesPerPiece;
+  pool_.parallel_for(num_features() * num_pieces, [&](std::int64_t unit) {
+    const std::int64_t begin = unit % num_pieces * kExamplesPerPiece;
+    fill_examples(batch, unit / num_pieces, begin,
+                  std::min(num_examples_, begin + kExamplesPerPiece));
+  });
+}
+
+void GroupBatch::measure(const data::Batch& batch, std::int64_t row_stride) {
+  num_examples_ = batch.num_examples;
+  row_stride_ = row_stride;
+  is_weighted_ = !batch.id_weights.empty();
+  num_ids_ = 0;
+  for (std::int64_t f = 0; f < num_features(); ++f) {
+    const std::int64_t* const offsets = offsets_of(batch, group_.features[index(f)]);
+    first_ids_[index(f)] = num_ids_;
+    num_ids_ += offsets[num_examples_] - offsets[0];
+  }
+}
+
+void GroupBatch::grow() {
+  const std::int64_t bytes = parts_in(nullptr).bytes;
+  if (bytes <= host_.bytes()) return;
+  const std::int64_t with_room = bytes + bytes / 4;  // batches differ
+  host_ = {};
+  device_memory_ = {};
+  host_ = {device_, backend::Place::kPinnedHost, with_room, "a batch of ids"};
+  device_memory_ = {device_, backend::Place::kDevice, with_room, "a batch of ids"};
+}
+
+GroupBatch::Parts GroupBatch::parts_in(std::byte* memory) const {
+  Parts parts{};
+  const auto take = [&]<class T>(T*& part, std::int64_t count) {
+    if (memory != nullptr) part = reinterpret_cast<T*>(memory + parts.bytes);
+    parts.bytes += count * static_cast<std::int64_t>(sizeof(T));
+    static_assert(alignof(T) <= 8);
+  };
+  // Those of 8 bytes first: so each is aligned.
+  take(parts.keys, num_ids_);
+  take(parts.offsets, num_features() * num_examples_ + 1);
+  take(parts.features, num_features());
+  if (is_weighted_) take(parts.weights, num_ids_);
+  return parts;
+}
+
+void GroupBatch::fill_features() {
+  const Parts host = parts_in(host_.data());
+  std::int64_t first_vector = 0;
+  for (std::int64_t f = 0; f < num_features(); ++f) {
+    const PlacedFeature& placed = feature(f);
+    host.features[f] = {.first_vector = first_vector,
+                        .column = placed.column,
+                        .pooling = placed.spec.pooling,
+                        .vectors_per_row = static_cast<std::int32_t>(placed.spec.max_length)};
+    first_vector += num_examples_ * placed.spec.max_length;
+  }
+  host.offsets[num_features() * num_examples_] = num_ids_;
+}
+
+void GroupBatch::fill_examples(const data::Batch& batch,
+                               std::int64_t f,
+                               std::int64_t begin,
+                               std::int64_t end) {
+  const Parts host = parts_in(host_.data());
+  const std::int64_t* const offsets = offsets_of(batch, group_.features[index(f)]);
+  const std::int64_t shift = first_ids_[index(f)] - offsets[0];
+  for (std::int64_t r = begin; r < end; ++r) {
+    host.offsets[f * num_examples_ + r] = offsets[r] + shift;
+  }
+  const TableId table = feature(f).spec.table;
+  for (std::int64_t i = offsets[begin]; i < offsets[end]; ++i) {
+    host.keys[i + shift] = make_key(table, batch.ids[index(i)]);
+  }
+  if (!is_weighted_) return;
+  std::copy(batch.id_weights.begin() + offsets[begin], batch.id_weights.begin() + offsets[end],
+            host.weights + offsets[begin] + shift);
+}
+
+void GroupBatch::upload(backend::StreamRef stream) {
+  device_.copy(device_memory_.data(), host_.data(), parts_in(nullptr).bytes, stream);
+}
+
+backend::Bags GroupBatch::bags() const {
+  const Parts parts = parts_in(device_memory_.data());
+  std::int64_t vectors_per_row = 0;
+  for (std::int64_t f = 0; f < num_features(); ++f) vectors_per_row += feature(f).spec.max_length;
+  return {.keys = parts.keys,
+          .offsets = parts.offsets,
+          .weights = parts.weights,
+          .features = parts.features,
+          .num_ids = num_ids_,
+          .num_examples = num_examples_,
+          .num_features = num_features(),
+          .num_vectors = vectors_per_row * num_examples_,
+          .row_stride = row_stride_};
+}
+
+}  // namespace satrap::embedding
