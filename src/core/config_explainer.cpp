@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <span>
-#include <type_traits>
 
 #include "satrap/core/config.h"
 #include "satrap/core/error.h"
@@ -16,28 +15,13 @@ struct Entry {
   std::string doc;
 };
 
-std::string text_of(bool value) { return value ? "true" : "false"; }
-std::string text_of(std::int64_t value) { return std::to_string(value); }
-std::string text_of(double value) { return format_number(value); }
-std::string text_of(const std::string& value) { return quote_string(value); }
-
-template <class T>
-std::string text_of(const std::vector<T>& values) {
-  std::string text;
-  for (const T& value : values) {
-    if (!text.empty()) text += ", ";
-    text += text_of(value);
-  }
-  return "[" + text + "]";
-}
-
-const char* type_name(const bool&) { return "true or false"; }
-const char* type_name(const std::int64_t&) { return "integer"; }
-const char* type_name(const double&) { return "number"; }
-const char* type_name(const std::string&) { return "string"; }
-const char* type_name(const std::vector<std::int64_t>&) { return "list of integers"; }
-const char* type_name(const std::vector<double>&) { return "list of numbers"; }
-const char* type_name(const std::vector<std::string>&) { return "list of strings"; }
+std::string type_name(const bool&) { return "true or false"; }
+std::string type_name(const std::int64_t&) { return "integer"; }
+std::string type_name(const double&) { return "number"; }
+std::string type_name(const std::string&) { return "string"; }
+std::string type_name(const std::vector<std::int64_t>&) { return "list of integers"; }
+std::string type_name(const std::vector<double>&) { return "list of numbers"; }
+std::string type_name(const std::vector<std::string>&) { return "list of strings"; }
 
 using Parts = std::span<const std::string>;
 
@@ -66,60 +50,9 @@ std::string as_asked(const std::string& pattern, const std::string& asked) {
   return path;
 }
 
-}  // namespace
-
-class Explainer::Impl {
+/// Collects the documentation of what it visits.
+class Explainer final : public ConfigVisitor {
  public:
-  template <class T>
-  void field(std::string_view name, const T& value, std::string_view doc, const FieldRule& rule) {
-    std::string facts = type_name(value);
-    facts += rule.required ? ", required" : ", default " + text_of(value);
-    const std::string rule_text = describe_rule(rule);
-    if (!rule_text.empty()) facts += ", " + rule_text;
-    add(name, facts, doc);
-  }
-
-  void add(std::string_view name, const std::string& facts, std::string_view doc) {
-    if (hidden_ > 0) return;
-    entries_.push_back({join_path(path(), name), facts, std::string(doc)});
-  }
-
-  void enter(std::string_view name, const std::string& facts, std::string_view doc) {
-    add(name, facts, doc);
-    path_.emplace_back(name);
-  }
-
-  // Elements of a default list are not documented, only the fresh one after them.
-  void enter_list(std::string_view name, std::int64_t& size, std::string_view doc) {
-    enter(name, "list of sections", doc);
-    documented_elements_.push_back(size++);
-  }
-
-  void enter_element(std::int64_t index) {
-    hides_.push_back(index != documented_elements_.back());
-    if (hides_.back()) ++hidden_;
-    path_.emplace_back("*");
-    in_element_.push_back(path_.size());
-  }
-
-  void leave_section() {
-    if (!in_element_.empty() && in_element_.back() == path_.size()) {
-      in_element_.pop_back();
-      if (hides_.back()) --hidden_;
-      hides_.pop_back();
-    }
-    path_.pop_back();
-  }
-
-  void leave_list() {
-    documented_elements_.pop_back();
-    path_.pop_back();
-  }
-
-  void leave_named() { path_.pop_back(); }
-
-  void enter_default_entry() { path_.emplace_back("*"); }
-
   std::vector<std::string> keys() const {
     std::vector<std::string> paths;
     for (const Entry& entry : entries_) paths.push_back(entry.path);
@@ -138,7 +71,86 @@ class Explainer::Impl {
                 concat(asked, ": unknown key", near.empty() ? "" : "; did you mean " + near + "?"));
   }
 
+ protected:
+  void field(const FieldInfo& info, FieldRef value) override {
+    std::string facts = std::visit(
+        [&](const auto* field) {
+          const std::string fallback = ", default " + to_yaml(*field);
+          return type_name(*field) + (info.rule.required ? ", required" : fallback);
+        },
+        value);
+    const std::string rule_text = describe_rule(info.rule);
+    if (!rule_text.empty()) facts += ", " + rule_text;
+    add(info.name, facts, info.doc);
+  }
+
+  bool enter_section(std::string_view name, std::string_view doc) override {
+    enter(name, "section", doc);
+    return true;
+  }
+
+  bool enter_section_or_preset(std::string_view name,
+                               std::string& preset,
+                               std::string_view doc) override {
+    const std::string fallback = preset.empty() ? "" : ", default " + preset;
+    enter(name, "name of a preset or section" + fallback, doc);
+    return true;
+  }
+
+  void leave_section() override {
+    if (!in_element_.empty() && in_element_.back() == path_.size()) {
+      in_element_.pop_back();
+      if (hides_.back()) --hidden_;
+      hides_.pop_back();
+    }
+    path_.pop_back();
+  }
+
+  // Elements of a default list are not documented, only the fresh one after them.
+  bool enter_list(std::string_view name, std::int64_t& size, std::string_view doc) override {
+    enter(name, "list of sections", doc);
+    documented_elements_.push_back(size++);
+    return false;
+  }
+
+  void enter_element(std::int64_t index) override {
+    hides_.push_back(index != documented_elements_.back());
+    if (hides_.back()) ++hidden_;
+    path_.emplace_back("*");
+    in_element_.push_back(path_.size());
+  }
+
+  void leave_list() override {
+    documented_elements_.pop_back();
+    path_.pop_back();
+  }
+
+  std::vector<std::string> enter_named(std::string_view name,
+                                       const std::vector<std::string>& keys,
+                                       std::string_view doc) override {
+    enter(name, "sections by name; `default` is the base of the others", doc);
+    return keys;
+  }
+
+  bool enter_entry(const std::string& key) override {
+    if (key != "default") return false;
+    path_.emplace_back("*");
+    return true;
+  }
+
+  void leave_named() override { path_.pop_back(); }
+
  private:
+  void add(std::string_view name, const std::string& facts, std::string_view doc) {
+    if (hidden_ > 0) return;
+    entries_.push_back({join_path(path(), name), facts, std::string(doc)});
+  }
+
+  void enter(std::string_view name, const std::string& facts, std::string_view doc) {
+    add(name, facts, doc);
+    path_.emplace_back(name);
+  }
+
   std::string matching(const std::string& asked, bool names) const {
     const std::vector<std::string> asked_parts = split_path(asked);
     std::string text;
@@ -163,88 +175,18 @@ class Explainer::Impl {
   int hidden_ = 0;                                 // how many of them hide
 };
 
-Explainer::Explainer() : impl_(std::make_unique<Impl>()) {}
-Explainer::~Explainer() = default;
+}  // namespace
 
-std::vector<std::string> Explainer::keys() const { return impl_->keys(); }
-std::string Explainer::explain(const std::string& path) const { return impl_->explain(path); }
-
-void Explainer::field(std::string_view name, bool& value, std::string_view doc) {
-  impl_->field(name, value, doc, {});
-}
-void Explainer::field(std::string_view name,
-                      std::int64_t& value,
-                      std::string_view doc,
-                      const FieldRule& rule) {
-  impl_->field(name, value, doc, rule);
-}
-void Explainer::field(std::string_view name,
-                      double& value,
-                      std::string_view doc,
-                      const FieldRule& rule) {
-  impl_->field(name, value, doc, rule);
-}
-void Explainer::field(std::string_view name,
-                      std::string& value,
-                      std::string_view doc,
-                      const FieldRule& rule) {
-  impl_->field(name, value, doc, rule);
-}
-void Explainer::field(std::string_view name,
-                      std::vector<std::int64_t>& value,
-                      std::string_view doc,
-                      const FieldRule& rule) {
-  impl_->field(name, value, doc, rule);
-}
-void Explainer::field(std::string_view name,
-                      std::vector<double>& value,
-                      std::string_view doc,
-                      const FieldRule& rule) {
-  impl_->field(name, value, doc, rule);
-}
-void Explainer::field(std::string_view name,
-                      std::vector<std::string>& value,
-                      std::string_view doc,
-                      const FieldRule& rule) {
-  impl_->field(name, value, doc, rule);
+std::string explain(const Visit& visit, const std::string& path) {
+  Explainer explainer;
+  visit(explainer);
+  return explainer.explain(path);
 }
 
-bool Explainer::enter_section(std::string_view name, std::string_view doc) {
-  impl_->enter(name, "section", doc);
-  return true;
+std::vector<std::string> keys(const Visit& visit) {
+  Explainer explainer;
+  visit(explainer);
+  return explainer.keys();
 }
-
-bool Explainer::enter_section_or_preset(std::string_view name,
-                                        std::string& preset,
-                                        std::string_view doc) {
-  const std::string fallback = preset.empty() ? "" : ", default " + preset;
-  impl_->enter(name, "name of a preset or section" + fallback, doc);
-  return true;
-}
-
-void Explainer::leave_section() { impl_->leave_section(); }
-
-bool Explainer::enter_list(std::string_view name, std::int64_t& size, std::string_view doc) {
-  impl_->enter_list(name, size, doc);
-  return false;
-}
-
-void Explainer::enter_element(std::int64_t index) { impl_->enter_element(index); }
-void Explainer::leave_list() { impl_->leave_list(); }
-
-std::vector<std::string> Explainer::enter_named(std::string_view name,
-                                                const std::vector<std::string>& keys,
-                                                std::string_view doc) {
-  impl_->enter(name, "sections by name; `default` is the base of the others", doc);
-  return keys;
-}
-
-bool Explainer::enter_entry(const std::string& key) {
-  if (key != "default") return false;
-  impl_->enter_default_entry();
-  return true;
-}
-
-void Explainer::leave_named() { impl_->leave_named(); }
 
 }  // namespace satrap::config_detail

@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <type_traits>
+#include <utility>
 
 #include "satrap/core/config.h"
 #include "satrap/core/error.h"
@@ -84,13 +84,12 @@ struct Frame {
   std::vector<std::string> known = {};
 };
 
-}  // namespace
-
-class Reader::Impl {
+/// Fills what it visits from a file and overrides, collecting problems until finish().
+class Reader final : public ConfigVisitor {
  public:
-  Impl(const std::string& path,
-       const std::vector<std::string>& overrides,
-       std::vector<std::string> known_keys)
+  Reader(const std::string& path,
+         const std::vector<std::string>& overrides,
+         std::vector<std::string> known_keys)
       : known_keys_(std::move(known_keys)) {
     root_.source = {path.empty() ? "command line" : path, path.empty() ? 0 : 1};
     if (!path.empty()) root_ = parse_file(path, problems_);
@@ -98,24 +97,121 @@ class Reader::Impl {
     frames_.push_back({&root_, "", nullptr, false});
   }
 
+  // To be called after the visit of the root. Throws if there was any problem.
   ConfigOrigins finish() {
     check_unknown_keys();
     problems_.throw_if_any();
     return std::move(origins_);
   }
 
-  template <class T>
-  void field(std::string_view name, T& value, const FieldRule& rule) {
-    const Node* node = take(name);
-    const std::string path = join_path(top().path, name);
-    if (node == nullptr) {
-      if (rule.required && !is_optional(name))
-        problems_.add(where(), path, "required, but missing");
-      return;
+ protected:
+  void field(const FieldInfo& info, FieldRef value) override {
+    const Node* node = take(info.name);
+    const std::string path = join_path(top().path, info.name);
+    if (node != nullptr) {
+      std::visit([&](auto* field) { read(*node, path, *field, info.rule); }, value);
+    } else if (info.rule.required && !is_optional(info.name)) {
+      problems_.add(where(), path, "required, but missing");
     }
-    read(*node, path, value, rule);
   }
 
+  bool enter_section(std::string_view name, std::string_view) override {
+    const Node* base = top().base == nullptr ? nullptr : top().base->find(name);
+    const Node* node = take(name);
+    const std::string path = join_path(top().path, name);
+    return enter(node, path, base, top().may_be_incomplete);
+  }
+
+  bool enter_section_or_preset(std::string_view name,
+                               std::string& preset,
+                               std::string_view doc) override {
+    const Node* node = peek(name);
+    if (node != nullptr && node->kind == Node::Kind::kScalar) {
+      take(name);
+      preset = node->text;
+      return false;
+    }
+    if (node != nullptr) preset.clear();
+    if (!preset.empty()) {  // the default one
+      take(name);
+      return false;
+    }
+    return enter_section(name, doc);
+  }
+
+  void leave_section() override {
+    check_unknown_keys();
+    frames_.pop_back();
+  }
+
+  bool enter_list(std::string_view name, std::int64_t& size, std::string_view) override {
+    const Node* node = take(name);
+    const std::string path = join_path(top().path, name);
+    if (node != nullptr && node->kind == Node::Kind::kList) {
+      frames_.push_back({node, path, nullptr, top().may_be_incomplete});
+      size = static_cast<std::int64_t>(node->children.size());
+      return true;
+    }
+    if (node != nullptr && node->kind == Node::Kind::kMap) {
+      // Overrides of elements of the default list: keys are indices.
+      check_indices(*node, path, size);
+    } else if (node != nullptr && node->kind == Node::Kind::kScalar) {
+      problems_.add(node->source, path, expected("a list", *node));
+      node = nullptr;
+    }
+    frames_.push_back({node, path, nullptr, true});
+    return false;
+  }
+
+  void enter_element(std::int64_t index) override {
+    const Frame& list = top();
+    const Node* node = nullptr;
+    const std::string name = std::to_string(index);
+    if (list.node != nullptr && list.node->kind == Node::Kind::kList) {
+      node = &list.node->children[static_cast<std::size_t>(index)];
+    } else if (list.node != nullptr) {
+      node = list.node->find(name);
+    }
+    const std::string path = join_path(list.path, name);
+    if (!enter(node, path, nullptr, list.may_be_incomplete)) {
+      frames_.push_back({nullptr, path, nullptr, true});  // an element is visited in any case
+    }
+  }
+
+  std::vector<std::string> enter_named(std::string_view name,
+                                       const std::vector<std::string>& keys,
+                                       std::string_view) override {
+    const Node* node = take(name);
+    const std::string path = join_path(top().path, name);
+    if (node != nullptr && node->kind != Node::Kind::kMap) {
+      if (node->kind != Node::Kind::kNull) {
+        problems_.add(node->source, path, expected("a section of named entries", *node));
+      }
+      node = nullptr;
+    }
+    std::vector<std::string> all = keys;
+    if (node != nullptr) {
+      for (const std::string& key : node->keys) {
+        if (std::find(all.begin(), all.end(), key) == all.end()) all.push_back(key);
+      }
+    }
+    const Node* base = node == nullptr ? nullptr : node->find("default");
+    frames_.push_back({node, path, base, top().may_be_incomplete});
+    return all;
+  }
+
+  bool enter_entry(const std::string& key) override {
+    const Frame& named = top();
+    const Node* node = named.node == nullptr ? nullptr : named.node->find(key);
+    // Entries the user did not write are complete by themselves; `default` only helps others.
+    const bool may_be_incomplete = node == nullptr || key == "default" || named.may_be_incomplete;
+    return enter(node, join_path(named.path, key), named.base, may_be_incomplete);
+  }
+
+  void leave_list() override { frames_.pop_back(); }
+  void leave_named() override { frames_.pop_back(); }
+
+ private:
   template <class T>
   void read(const Node& node, const std::string& path, T& value, const FieldRule& rule) {
     T parsed{};
@@ -149,99 +245,6 @@ class Reader::Impl {
     values = std::move(parsed);
   }
 
-  bool enter_section(std::string_view name) {
-    const Node* base = top().base == nullptr ? nullptr : top().base->find(name);
-    const Node* node = take(name);
-    const std::string path = join_path(top().path, name);
-    return enter(node, path, base, top().may_be_incomplete);
-  }
-
-  bool enter_section_or_preset(std::string_view name, std::string& preset) {
-    const Node* node = peek(name);
-    if (node != nullptr && node->kind == Node::Kind::kScalar) {
-      take(name);
-      preset = node->text;
-      return false;
-    }
-    if (node != nullptr) preset.clear();
-    if (!preset.empty()) {  // the default one
-      take(name);
-      return false;
-    }
-    return enter_section(name);
-  }
-
-  void leave_section() {
-    check_unknown_keys();
-    frames_.pop_back();
-  }
-
-  bool enter_list(std::string_view name, std::int64_t& size) {
-    const Node* node = take(name);
-    const std::string path = join_path(top().path, name);
-    if (node != nullptr && node->kind == Node::Kind::kList) {
-      frames_.push_back({node, path, nullptr, top().may_be_incomplete});
-      size = static_cast<std::int64_t>(node->children.size());
-      return true;
-    }
-    if (node != nullptr && node->kind == Node::Kind::kMap) {
-      // Overrides of elements of the default list: keys are indices.
-      check_indices(*node, path, size);
-    } else if (node != nullptr && node->kind == Node::Kind::kScalar) {
-      problems_.add(node->source, path, expected("a list", *node));
-      node = nullptr;
-    }
-    frames_.push_back({node, path, nullptr, true});
-    return false;
-  }
-
-  void enter_element(std::int64_t index) {
-    const Frame& list = top();
-    const Node* node = nullptr;
-    const std::string name = std::to_string(index);
-    if (list.node != nullptr && list.node->kind == Node::Kind::kList) {
-      node = &list.node->children[static_cast<std::size_t>(index)];
-    } else if (list.node != nullptr) {
-      node = list.node->find(name);
-    }
-    const std::string path = join_path(list.path, name);
-    if (!enter(node, path, nullptr, list.may_be_incomplete)) {
-      frames_.push_back({nullptr, path, nullptr, true});  // an element is visited in any case
-    }
-  }
-
-  std::vector<std::string> enter_named(std::string_view name,
-                                       const std::vector<std::string>& keys) {
-    const Node* node = take(name);
-    const std::string path = join_path(top().path, name);
-    if (node != nullptr && node->kind != Node::Kind::kMap) {
-      if (node->kind != Node::Kind::kNull) {
-        problems_.add(node->source, path, expected("a section of named entries", *node));
-      }
-      node = nullptr;
-    }
-    std::vector<std::string> all = keys;
-    if (node != nullptr) {
-      for (const std::string& key : node->keys) {
-        if (std::find(all.begin(), all.end(), key) == all.end()) all.push_back(key);
-      }
-    }
-    const Node* base = node == nullptr ? nullptr : node->find("default");
-    frames_.push_back({node, path, base, top().may_be_incomplete});
-    return all;
-  }
-
-  bool enter_entry(const std::string& key) {
-    const Frame& named = top();
-    const Node* node = named.node == nullptr ? nullptr : named.node->find(key);
-    // Entries the user did not write are complete by themselves; `default` only helps others.
-    const bool may_be_incomplete = node == nullptr || key == "default" || named.may_be_incomplete;
-    return enter(node, join_path(named.path, key), named.base, may_be_incomplete);
-  }
-
-  void leave() { frames_.pop_back(); }
-
- private:
   Frame& top() { return frames_.back(); }
 
   // Place of the open section, for what is missing in it.
@@ -320,69 +323,15 @@ class Reader::Impl {
   std::vector<Frame> frames_;
 };
 
-Reader::Reader(const std::string& path,
-               const std::vector<std::string>& overrides,
-               std::vector<std::string> known_keys)
-    : impl_(std::make_unique<Impl>(path, overrides, std::move(known_keys))) {}
-Reader::~Reader() = default;
+}  // namespace
 
-ConfigOrigins Reader::finish() { return impl_->finish(); }
-
-void Reader::field(std::string_view name, bool& value, std::string_view) {
-  impl_->field(name, value, {});
+ConfigOrigins load(const Visit& visit,
+                   const std::string& path,
+                   const std::vector<std::string>& overrides,
+                   std::vector<std::string> known_keys) {
+  Reader reader(path, overrides, std::move(known_keys));
+  visit(reader);
+  return reader.finish();
 }
-void Reader::field(std::string_view name,
-                   std::int64_t& value,
-                   std::string_view,
-                   const FieldRule& rule) {
-  impl_->field(name, value, rule);
-}
-void Reader::field(std::string_view name, double& value, std::string_view, const FieldRule& rule) {
-  impl_->field(name, value, rule);
-}
-void Reader::field(std::string_view name,
-                   std::string& value,
-                   std::string_view,
-                   const FieldRule& rule) {
-  impl_->field(name, value, rule);
-}
-void Reader::field(std::string_view name,
-                   std::vector<std::int64_t>& value,
-                   std::string_view,
-                   const FieldRule& rule) {
-  impl_->field(name, value, rule);
-}
-void Reader::field(std::string_view name,
-                   std::vector<double>& value,
-                   std::string_view,
-                   const FieldRule& rule) {
-  impl_->field(name, value, rule);
-}
-void Reader::field(std::string_view name,
-                   std::vector<std::string>& value,
-                   std::string_view,
-                   const FieldRule& rule) {
-  impl_->field(name, value, rule);
-}
-
-bool Reader::enter_section(std::string_view name, std::string_view) {
-  return impl_->enter_section(name);
-}
-bool Reader::enter_section_or_preset(std::string_view name, std::string& preset, std::string_view) {
-  return impl_->enter_section_or_preset(name, preset);
-}
-void Reader::leave_section() { impl_->leave_section(); }
-bool Reader::enter_list(std::string_view name, std::int64_t& size, std::string_view) {
-  return impl_->enter_list(name, size);
-}
-void Reader::enter_element(std::int64_t index) { impl_->enter_element(index); }
-void Reader::leave_list() { impl_->leave(); }
-std::vector<std::string> Reader::enter_named(std::string_view name,
-                                             const std::vector<std::string>& keys,
-                                             std::string_view) {
-  return impl_->enter_named(name, keys);
-}
-bool Reader::enter_entry(const std::string& key) { return impl_->enter_entry(key); }
-void Reader::leave_named() { impl_->leave(); }
 
 }  // namespace satrap::config_detail

@@ -1,10 +1,11 @@
 #pragma once
 
+#include <concepts>
 #include <cstdint>
 #include <map>
 #include <string>
 #include <string_view>
-#include <utility>
+#include <variant>
 #include <vector>
 
 namespace satrap {
@@ -31,6 +32,20 @@ struct FieldRule {
   bool required = false;  // must be written by the user
 };
 
+/// One field of a config struct as its visitors see it, and where its value is.
+struct FieldInfo {
+  std::string_view name;
+  std::string_view doc;
+  const FieldRule& rule;
+};
+using FieldRef = std::variant<bool*,
+                              std::int64_t*,
+                              double*,
+                              std::string*,
+                              std::vector<std::int64_t>*,
+                              std::vector<double>*,
+                              std::vector<std::string>*>;
+
 class ConfigVisitor;
 
 template <class T>
@@ -41,31 +56,11 @@ class ConfigVisitor {
   virtual ~ConfigVisitor() = default;
 
   /// A scalar or a list of scalars. A list field also takes a single scalar (a list of one).
-  virtual void field(std::string_view name, bool& value, std::string_view doc) = 0;
-  virtual void field(std::string_view name,
-                     std::int64_t& value,
-                     std::string_view doc,
-                     const FieldRule& rule = {}) = 0;
-  virtual void field(std::string_view name,
-                     double& value,
-                     std::string_view doc,
-                     const FieldRule& rule = {}) = 0;
-  virtual void field(std::string_view name,
-                     std::string& value,
-                     std::string_view doc,
-                     const FieldRule& rule = {}) = 0;
-  virtual void field(std::string_view name,
-                     std::vector<std::int64_t>& value,
-                     std::string_view doc,
-                     const FieldRule& rule = {}) = 0;
-  virtual void field(std::string_view name,
-                     std::vector<double>& value,
-                     std::string_view doc,
-                     const FieldRule& rule = {}) = 0;
-  virtual void field(std::string_view name,
-                     std::vector<std::string>& value,
-                     std::string_view doc,
-                     const FieldRule& rule = {}) = 0;
+  template <class T>
+    requires std::constructible_from<FieldRef, T*>
+  void field(std::string_view name, T& value, std::string_view doc, const FieldRule& rule = {}) {
+    field({name, doc, rule}, &value);
+  }
 
   /// A nested struct: a mapping in the file.
   template <ConfigStruct T>
@@ -119,6 +114,7 @@ class ConfigVisitor {
   }
 
  protected:
+  virtual void field(const FieldInfo& info, FieldRef value) = 0;
   // True: visit the fields, then leave_section. False: nothing to visit.
   virtual bool enter_section(std::string_view name, std::string_view doc) = 0;
   virtual bool enter_section_or_preset(std::string_view name,
@@ -194,4 +190,4 @@ std::string nearest(std::string_view word, const std::vector<std::string>& known
 
 }  // namespace satrap
 
-#include "satrap/core/config_impl.h"  // the templates above, over the visitors declared there
+#include "satrap/core/config_impl.h"  // the templates above, over the functions declared there
