@@ -1,0 +1,38 @@
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <source_location>
+#include <string>
+
+#include "tests/support/simt/executor.h"
+
+namespace simt {
+
+/// Lanes of one warp on their way through one collective.
+struct Meeting {
+  std::uint32_t mask = 0, arrived = 0, to_leave = 0;
+  Collective kind{};
+  std::source_location where;
+  std::uint64_t values[kWarpSize] = {};
+
+  bool waits() const { return arrived != 0 && to_leave == 0; }
+  void leave(std::uint32_t lane);  // the bit of one who has been through it
+};
+
+/// The collectives that lanes of one warp are in.
+struct Warp {
+  std::deque<Meeting> meetings;  // addresses stay; reused when empty
+  std::uint32_t ended = 0;       // lanes
+
+  /// One in which lanes wait, and that names any of these; null: none.
+  Meeting* waiting(std::uint32_t lanes);
+  Meeting& begin(Collective kind, std::uint32_t mask, std::source_location where);
+};
+
+/// For messages.
+const char* name_of(Collective kind);
+std::string text(std::source_location where);  // "pool.cu:12"
+std::string hex(std::uint32_t mask);
+
+}  // namespace simt
