@@ -10,8 +10,8 @@ namespace satrap::cli {
 /// ends the process at once, as if it had not been caught. A signal that was ignored when the
 /// program started (nohup, a background job of a script) stays ignored.
 ///
-/// The signals are blocked in the calling thread and taken by a thread of its own, so nothing runs
-/// in a signal handler; threads started later inherit the blocking. Create it before any of them.
+/// The signals are blocked in the calling thread and taken by a dedicated thread, so nothing runs
+/// in a signal handler. Threads started later inherit the blocking: create it before any of them.
 class StopSignals {
  public:
   StopSignals();
