@@ -74,32 +74,32 @@ void add_checkpoint_commands(CLI::App& program, cli::Action& chosen) {
   ls->callback([&chosen, listed] { chosen = [listed] { return list(*listed); }; });
 
   CLI::App* check = group->add_subcommand(
-      "verify", "Read everything, compare with the checksums, cli::print a digest of the content");
+      "verify", "Read everything, check every checksum, print a digest of the content");
   auto verified = std::make_shared<std::string>();
-  check->add_option("DIR", *verified, "A checkpoint, or a run directory: all of its checkpoints")
+  check->add_option("DIR", *verified, "A checkpoint, or a run directory for all of its checkpoints")
       ->required()
       ->type_name("");
   check->callback([&chosen, verified] { chosen = [verified] { return verify(*verified); }; });
 
   CLI::App* divide = group->add_subcommand(
-      "reshard", "Write a checkpoint again for another number of shards; prints its path");
+      "reshard", "Rewrite a checkpoint for another number of shards; print its path");
   auto divided = std::make_shared<ReshardArguments>();
-  divide->add_option("DIR", divided->path, "A checkpoint, or a run directory: its newest")
+  divide->add_option("DIR", divided->path, "A checkpoint, or a run directory for its newest")
       ->required()
       ->type_name("");
   divide
       ->add_option("--shards", divided->num_shards,
-                   "Divide the rows of each table among the files of this many shards; 1: one file")
+                   "Divide the rows of each table among this many shards, one file per shard")
       ->required()
       ->type_name("N");
   divide
       ->add_option("--out", divided->out,
-                   "Write it to this folder, under its name, instead of in place")
+                   "Write it to this folder, under its name, instead of replacing it")
       ->type_name("DIR");
   divide->footer(
-      "The content stays the same, and so does the digest of `satrap checkpoint verify`. Any "
-      "number\n"
-      "of shards loads any checkpoint; each reads only files that may hold rows of its own.");
+      "The content and the digest of `satrap checkpoint verify` stay the same. Any number of "
+      "shards\n"
+      "can load any checkpoint; each reads only files that may hold its own rows.");
   divide->callback([&chosen, divided] { chosen = [divided] { return reshard(*divided); }; });
 }
 

@@ -10,8 +10,7 @@
 namespace satrap::app {
 
 void add_config_commands(CLI::App& program, cli::Action& chosen) {
-  CLI::App* group =
-      program.add_subcommand("config", "Check, cli::print and explain configurations");
+  CLI::App* group = program.add_subcommand("config", "Check, print and explain configurations");
   group->require_subcommand(1);
 
   CLI::App* check = group->add_subcommand("check", "Say whether a job's configuration is valid");
@@ -37,9 +36,9 @@ void add_config_commands(CLI::App& program, cli::Action& chosen) {
   });
 
   CLI::App* explain = group->add_subcommand(
-      "explain", "Print what a key or a section means, its type, default and rule");
+      "explain", "Print the meaning, type, default and rule of a key or section");
   auto key = std::make_shared<std::string>();
-  explain->add_option("KEY", *key, "Dotted path such as train.mode; none: every key")
+  explain->add_option("KEY", *key, "Dotted path such as train.mode; default: every key")
       ->type_name("");
   explain->callback([&chosen, key] {
     chosen = [key] {

@@ -40,12 +40,13 @@ struct SettingOption {
 constexpr std::array kSettingOptions = {
     SettingOption{"--rows", "rows", "Rows of --out (default 1000000)"},
     SettingOption{"--eval-rows", "eval_rows", "Rows of --eval-out (default 100000)"},
-    SettingOption{"--seed", "seed", "Another click log of the same kind (default 1)"},
+    SettingOption{"--seed", "seed", "Random seed (default 1)"},
     SettingOption{"--scale", "scale", "Factor on the number of ids of each feature (default 1)"},
-    SettingOption{"--base-rate", "base_rate", "Share of clicks (default 0.256)"},
+    SettingOption{"--base-rate", "base_rate", "Click-through rate (default 0.256)"},
     SettingOption{"--zipf", "zipf", "Skew of the ids, one number or [one per feature]"},
     SettingOption{"--drift", "drift", "How fast popular ids are replaced (default 0)"},
-    SettingOption{"--new-id-rate", "new_id_rate", "Share of ids never seen before (default 0)"},
+    SettingOption{"--new-id-rate", "new_id_rate",
+                  "Share of id occurrences whose id occurs only once (default 0)"},
 };
 
 void generate_file(const data::SyntheticGenerator& generator,
@@ -86,20 +87,19 @@ int generate(const GenerateArguments& arguments) {
 
 void add_generate(CLI::App& group, cli::Action& chosen) {
   CLI::App* command = group.add_subcommand("generate",
-                                           "Write a made-up click log in Criteo's format whose "
-                                           "best reachable AUC and logloss are known");
+                                           "Generate a click log in Criteo's format whose best "
+                                           "reachable AUC and logloss are known");
   auto arguments = std::make_shared<GenerateArguments>();
   command
-      ->add_option(
-          "--out", arguments->out,
-          "Where the rows go: a file, compressed if named .gz or .zst, or -: standard output")
+      ->add_option("--out", arguments->out,
+                   "File for the rows, compressed if named .gz or .zst; -: standard output")
       ->required()
       ->type_name("FILE");
-  CLI::Option* eval_out = command->add_option(
-      "--eval-out", arguments->eval_out,
-      "Where eval_rows further rows of the same teacher go; nowhere if left out");
+  CLI::Option* eval_out =
+      command->add_option("--eval-out", arguments->eval_out,
+                          "File for eval_rows more rows of the same teacher; default: none");
   eval_out->type_name("FILE");
-  command->add_option("--threads", arguments->threads, "0: one per CPU")
+  command->add_option("--threads", arguments->threads, "Threads; 0: one per CPU")
       ->check(CLI::Range(0, 1024))
       ->type_name("N");
   for (const SettingOption& option : kSettingOptions) {
@@ -148,7 +148,8 @@ void add_look(CLI::App& group,
   command->add_option("--rows", arguments->rows, rows_text)
       ->check(CLI::NonNegativeNumber)
       ->type_name("N");
-  command->add_flag("--eval", arguments->eval, "The evaluation data instead of the training data");
+  command->add_flag("--eval", arguments->eval,
+                    "Use the evaluation data instead of the training data");
   command->callback([&chosen, arguments, describe] {
     chosen = [arguments, describe] {
       const data::DataConfig config = arguments->job.load().data;
@@ -167,13 +168,13 @@ void add_look(CLI::App& group,
 }  // namespace
 
 void add_data_commands(CLI::App& program, cli::Action& chosen) {
-  CLI::App* group = program.add_subcommand("data", "Make up, show and summarise training data");
+  CLI::App* group = program.add_subcommand("data", "Generate, show and summarise training data");
   group->require_subcommand(1);
   add_generate(*group, chosen);
-  add_look(*group, chosen, "head", "Print the first rows of a job as satrap understands them", 10,
-           "How many (default 10)", data::describe_head);
+  add_look(*group, chosen, "head", "Print the first rows of a job as satrap reads them", 10,
+           "Number of rows (default 10)", data::describe_head);
   add_look(*group, chosen, "stats", "Print statistics of every column of a job's data", 0,
-           "Only of the first N rows (default 0: all)", data::describe_stats);
+           "Use only the first N rows (default 0: all)", data::describe_stats);
 }
 
 }  // namespace satrap::app

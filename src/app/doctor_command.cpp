@@ -73,8 +73,9 @@ int doctor() {
   text += line("precision", describe_precision());
   text += line("device", "cpu");
   const std::string no_cuda = backend::why_no_cuda();
-  text += line("cuda", (no_cuda.empty() ? "there, and not used yet" : "off: " + no_cuda) +
-                           "; `device: auto` is cpu");
+  text +=
+      line("cuda", (no_cuda.empty() ? "available, not used for training yet" : "off: " + no_cuda) +
+                       "; `device: auto` is cpu");
   text += line("gloo", net::describe_gloo());
   cli::print(text);
   return 0;
@@ -84,7 +85,7 @@ int doctor() {
 
 void add_doctor_command(CLI::App& program, cli::Action& chosen) {
   CLI::App* command =
-      program.add_subcommand("doctor", "What this build and this machine can do, and what is off");
+      program.add_subcommand("doctor", "Show what this build and machine can do, and what is off");
   command->callback([&chosen] { chosen = doctor; });
 }
 

@@ -41,7 +41,7 @@ void add_export_command(CLI::App& program, cli::Action& chosen) {
   command
       ->add_option("--out", arguments->out,
                    "Folder for dense.pt, <table>.keys.npy, <table>.weights.npy and export.json, "
-                   "which describes them; appears when it is complete")
+                   "which describes them; appears once it is complete")
       ->required()
       ->type_name("DIR");
   command->add_flag("--overwrite", arguments->overwrite, "Replace an earlier export");

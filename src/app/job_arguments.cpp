@@ -8,7 +8,7 @@ void JobArguments::add_to(CLI::App& command) {
   command.add_option("CONFIG", config, "The job, a YAML file (see `satrap config explain`)")
       ->required()
       ->type_name("");
-  command.add_option("OVERRIDES", overrides, "key.path=value ..., each wins over the file")
+  command.add_option("OVERRIDES", overrides, "key.path=value ..., each overrides the file")
       ->type_name("");
 }
 

@@ -32,7 +32,7 @@ job::JobConfig job_of(const PredictArguments& arguments) {
   if (arguments.data.empty()) return config;
   if (config.data.resolved_format() == "synthetic") {
     throw Error(ErrorCode::kInvalidConfig,
-                "--data: has no meaning with data.format synthetic, whose rows are in no file");
+                "--data: cannot be used with data.format synthetic, which reads no files");
   }
   config.data.eval = {};
   config.data.eval.path = arguments.data;
@@ -72,7 +72,7 @@ int predict(const PredictArguments& arguments) {
   out.finish();
   log_info("{}: {} probabilities", checkpoint, read.rows);
   if (read.bad_rows > 0) {
-    log_warning("{} of {} rows could not be read; their lines say nan", read.bad_rows, read.rows);
+    log_warning("{} of {} rows could not be read; their lines are nan", read.bad_rows, read.rows);
   }
   return 0;
 }
@@ -81,32 +81,31 @@ int predict(const PredictArguments& arguments) {
 
 void add_predict_command(CLI::App& program, cli::Action& chosen) {
   CLI::App* command =
-      program.add_subcommand("predict", "Probabilities of rows by the model of a checkpoint");
+      program.add_subcommand("predict", "Predict with a checkpoint: a probability per row");
   auto arguments = std::make_shared<PredictArguments>();
   arguments->job.add_to(*command);
   add_checkpoint_option(*command, arguments->checkpoint);
   command
       ->add_option("--data", arguments->data,
-                   "File or glob with the rows, or -: standard input; may be repeated. By default "
-                   "the evaluation data")
+                   "File or glob with the rows; -: standard input; may be repeated; default: the "
+                   "evaluation data")
       ->allow_extra_args(false)
       ->type_name("FILE");
   command
-      ->add_option("--out", arguments->out,
-                   "Where the probabilities go, as a whole or not at all; -: standard output")
+      ->add_option(
+          "--out", arguments->out,
+          "File for the probabilities, which appears once it is complete; -: standard output")
       ->type_name("FILE");
   command->footer(
-      "The first line is `probability`, then comes one line per line of the data (their header\n"
-      "lines aside), in the same order; of several labels, their names, and in every line the\n"
-      "probability of each, separated by tabs. A row that cannot be read has `nan`, or ends the\n"
-      "command if data.on_bad_row is stop; a blank line has `nan`.\n"
+      "Writes the header `probability`, then one line for each line of the data except header\n"
+      "lines, in the same order. For several labels the header lists their names, and each line\n"
+      "has one probability per label, separated by tabs. A blank line gets `nan`, and so does a\n"
+      "row that cannot be read; with data.on_bad_row=stop such a row ends the command.\n"
       "\n"
-      "Labels are not read. In files with a header their columns may be missing. Files without "
-      "one\n"
-      "have all columns that the schema names, or all but those that only labels are made of, "
-      "which\n"
-      "the first line that is not blank tells; where the schema numbers the columns, those of the\n"
-      "labels count and have to be there.");
+      "Labels are ignored. With a header, label columns may be missing. Without a header but with\n"
+      "named columns, a line has either all columns or all but those that only labels use; the\n"
+      "first line that is not blank decides. With numbered columns, the label columns count and\n"
+      "must be present.");
   command->callback([&chosen, arguments] { chosen = [arguments] { return predict(*arguments); }; });
 }
 

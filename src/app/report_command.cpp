@@ -20,7 +20,7 @@ int report(const ReportArguments& arguments) {
   if (arguments.runs.size() > 1 && arguments.out.empty()) {
     throw Error(ErrorCode::kInvalidConfig,
                 concat("--out: needed to compare ", arguments.runs.size(),
-                       " runs; without it the report of one run goes into its directory"));
+                       " runs; the report of one run goes to its directory by default"));
   }
   const std::string path =
       arguments.out.empty() ? report_path(arguments.runs.front()) : arguments.out;
@@ -35,11 +35,12 @@ void add_report_command(CLI::App& program, cli::Action& chosen) {
   CLI::App* command = program.add_subcommand(
       "report", "Write a web page about a run: curves, result, configuration; or compare runs");
   auto arguments = std::make_shared<ReportArguments>();
-  command->add_option("RUN", arguments->runs, "Run directories, also of runs still under way")
+  command->add_option("RUN", arguments->runs, "Run directories; the runs may still be in progress")
       ->required()
       ->type_name("");
   command
-      ->add_option("--out", arguments->out, "The page; of a single run by default RUN/report.html")
+      ->add_option("--out", arguments->out,
+                   "The page; for a single run the default is RUN/report.html")
       ->type_name("FILE");
   command->callback([&chosen, arguments] { chosen = [arguments] { return report(*arguments); }; });
 }

@@ -99,9 +99,9 @@ void add_train_command(CLI::App& program, cli::Action& chosen) {
   CLI::Option* resume = command->add_flag(
       "--resume", arguments->options.resume,
       "Continue from the newest checkpoint of the run directory; start afresh if it has none");
-  CLI::Option* resume_from =
-      command->add_option("--resume-from", arguments->options.resume_from,
-                          "Continue from this checkpoint, or the newest of this run directory");
+  CLI::Option* resume_from = command->add_option(
+      "--resume-from", arguments->options.resume_from,
+      "Continue from this checkpoint, or from the newest of this run directory");
   resume_from->type_name("DIR")->excludes(resume);
   command
       ->add_flag("--overwrite", arguments->options.overwrite,
@@ -109,15 +109,14 @@ void add_train_command(CLI::App& program, cli::Action& chosen) {
       ->excludes(resume)
       ->excludes(resume_from);
   command->footer(
-      "SIGINT or SIGTERM: the job writes a checkpoint and exits with 130 or 143; a second one "
-      "ends\n"
-      "it at once.");
+      "On SIGINT or SIGTERM the job writes a checkpoint and exits with 130 or 143; a second\n"
+      "signal ends it at once.");
   command->callback([&chosen, arguments] { chosen = [arguments] { return train(*arguments); }; });
 }
 
 void add_eval_command(CLI::App& program, cli::Action& chosen) {
   CLI::App* command =
-      program.add_subcommand("eval", "Metrics of a checkpoint on a job's evaluation data");
+      program.add_subcommand("eval", "Evaluate a checkpoint on a job's evaluation data");
   auto arguments = std::make_shared<EvalArguments>();
   arguments->job.add_to(*command);
   add_checkpoint_option(*command, arguments->checkpoint);

@@ -70,7 +70,8 @@ void add_ps_arguments(CLI::App& command, Action& chosen) {
       ->required()
       ->type_name("");
   command
-      .add_option("OVERRIDES", arguments->overrides, "key.path=value ..., as the ranks get them")
+      .add_option("OVERRIDES", arguments->overrides,
+                  "key.path=value ..., the same as for the ranks")
       ->type_name("");
   command.add_option("--shard", arguments->options.shard, "Number of this shard, from 0")
       ->required()
@@ -83,7 +84,7 @@ void add_ps_arguments(CLI::App& command, Action& chosen) {
                   "Threads that work on rows; 0: one per CPU")
       ->type_name("W");
   command.footer(
-      "The environment says where the processes of the job meet: SATRAP_STORE (file:///DIR or\n"
+      "The environment tells where the processes of the job meet: SATRAP_STORE (file:///DIR or\n"
       "tcp://HOST:PORT), SATRAP_TOKEN (the job's secret), SATRAP_INTERFACE (network interface or\n"
       "address to listen on, default 127.0.0.1). satrap-run sets them. Serves until SIGTERM.");
   command.callback(
@@ -101,10 +102,10 @@ void add_store_command(CLI::App& program, Action& chosen) {
   auto arguments = std::make_shared<StoreArguments>();
   command->add_option("--host", arguments->host, "Address or network interface to listen on")
       ->capture_default_str();
-  command->add_option("--port", arguments->port, "0: any free one")->capture_default_str();
+  command->add_option("--port", arguments->port, "Port; 0: any free one")->capture_default_str();
   command->footer(
-      "Prints its URL. SATRAP_TOKEN in the environment is what clients have to show. Serves until\n"
-      "SIGTERM.");
+      "Prints its URL. Clients must present SATRAP_TOKEN, which is read from the environment.\n"
+      "Serves until SIGTERM.");
   command->callback(
       [&chosen, arguments] { chosen = [arguments] { return serve_store(*arguments); }; });
 }

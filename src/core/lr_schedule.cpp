@@ -10,18 +10,18 @@ namespace satrap {
 
 void LrSchedule::visit(ConfigVisitor& v) {
   v.field("warmup_steps", warmup_steps,
-          "Steps over which the rate rises linearly to its full value.", {.min = 0});
-  v.field("decay", decay, "What the rate does after the warm-up.",
+          "Steps during which the rate rises linearly to its full value.", {.min = 0});
+  v.field("decay", decay, "How the rate changes after the warm-up.",
           {.one_of = {"constant", "linear", "cosine", "exponential"}});
   v.field(
       "decay_steps", decay_steps,
       "Steps after the warm-up until the rate is 0 (linear, cosine) or multiplied by decay_rate "
       "(exponential).",
       {.min = 0});
-  v.field("decay_rate", decay_rate, "Factor of the exponential decay for every decay_steps.",
+  v.field("decay_rate", decay_rate, "Factor of the exponential decay per decay_steps.",
           {.min = 0, .max = 1, .min_exclusive = true});
-  v.field("min_factor", min_factor,
-          "After the warm-up the factor on the rate never falls below this.", {.min = 0, .max = 1});
+  v.field("min_factor", min_factor, "Lowest factor on the rate after the warm-up.",
+          {.min = 0, .max = 1});
 }
 
 void LrSchedule::validate(const std::string& where) const {

@@ -11,15 +11,15 @@ void LabelConfig::visit(ConfigVisitor& v) {
   v.field("positive", positive,
           "Texts that mean 1, such as \">50K\". Empty: the column holds numbers.");
   v.field("negative", negative,
-          "Texts that mean 0; any other makes the row a bad one. Empty: whatever is not positive.");
+          "Texts that mean 0; a row with any other text is bad. Empty: all that are not positive.");
   v.field("threshold", threshold,
-          "Numbers from this one on mean 1, smaller ones 0. Empty: only 0 and 1 are labels.");
+          "Numbers of at least this mean 1, smaller ones 0. Empty: only 0 and 1 are labels.");
 }
 
 void NamedLabelConfig::visit(ConfigVisitor& v) {
   v.field("name", name,
-          "Name of the label in logs and files, without control characters; by default that of the "
-          "column.");
+          "Name of the label in logs and files, without control characters; by default the name of "
+          "the column.");
   source.visit(v);
   v.field("weight", weight,
           "Factor of the label's loss; the loss of a step is the weighted sum of the labels'.",
@@ -28,32 +28,32 @@ void NamedLabelConfig::visit(ConfigVisitor& v) {
 
 void NumericConfig::visit(ConfigVisitor& v) {
   v.field("name", name,
-          "Name of the input; by default that of the column. I1..I13 stands for thirteen inputs.");
+          "Name of the input; by default the name of the column. I1..I13 means thirteen inputs.");
   v.field("column", column, "Column of the file; by default the name.");
   v.field(
       "transform", transform,
-      "log1p: log(1 + |x|) with the sign of x. zscore: (x - mean) / standard deviation, both of "
-      "the training data. log1p_zscore: one after the other.",
+      "log1p: log(1 + |x|) with the sign of x. zscore: (x - mean) / standard deviation over the "
+      "training data. log1p_zscore: log1p, then zscore.",
       {.one_of = {"none", "log1p", "zscore", "log1p_zscore"}});
-  v.field("clip", clip, "[low, high]: limits of the value, before the transform. Empty: none.");
-  v.field("fill", fill, "What a missing value becomes, after the transform.");
+  v.field("clip", clip,
+          "[low, high]: limits of the value, applied before the transform. Empty: none.");
+  v.field("fill", fill, "Value that replaces a missing one, after the transform.");
   v.field("missing_indicator", missing_indicator,
           "Adds an input that is 1 where the value is missing and 0 elsewhere.");
 }
 
 void BucketConfig::visit(ConfigVisitor& v) {
   v.field("quantiles", quantiles,
-          "Cut the number into this many ranges of about equal share of the training data. 0: do "
-          "not.",
+          "Cut the number into this many ranges, each with about the same share of the training "
+          "data. 0: no.",
           {.min = 0, .max = 1e6});
-  v.field(
-      "boundaries", boundaries,
-      "Ascending: range 0 holds the values below the first, range i those from boundary i-1 on.");
+  v.field("boundaries", boundaries,
+          "Ascending. Range 0 holds the values below the first; range i starts at boundary i-1.");
 }
 
 void FeatureConfig::visit(ConfigVisitor& v) {
   v.field("name", name,
-          "Name of the feature; by default that of the column. C1..C26 stands for 26 features.");
+          "Name of the feature; by default the name of the column. C1..C26 means 26 features.");
   v.field("column", column, "Column of the file; by default the name.");
   v.field("type", type,
           "How an id is written: string (any text, hashed), int (64 bits), hex (up to 16 digits).",
@@ -63,10 +63,11 @@ void FeatureConfig::visit(ConfigVisitor& v) {
   v.field("weight_separator", weight_separator,
           "Character between an id and its weight, as in 17:0.5. Empty: no weights.");
   v.field("max_length", max_length, "Keep at most this many ids of a bag. 0: all.", {.min = 0});
-  v.field("keep", keep, "Which ids of a bag that is too long.", {.one_of = {"first", "last"}});
-  v.field("missing", missing, "What a missing value becomes: an empty bag, or an id of its own.",
+  v.field("keep", keep, "Which ids of a bag that is too long are kept.",
+          {.one_of = {"first", "last"}});
+  v.field("missing", missing, "What a missing value becomes: an empty bag, or a separate id.",
           {.one_of = {"empty", "own_id"}});
-  v.section("buckets", buckets, "Makes the feature of a number, cut into ranges.");
+  v.section("buckets", buckets, "Makes the feature from a number, cut into ranges.");
 }
 
 void SchemaConfig::visit(ConfigVisitor& v) {
@@ -76,11 +77,11 @@ void SchemaConfig::visit(ConfigVisitor& v) {
   v.field("columns", columns,
           "Names of the columns, for files without a header. Empty: they are numbered from 0.");
   v.field("trim", trim, "Drop spaces around fields.");
-  v.field("missing", missing, "Texts that mean a missing value, besides the empty one.");
+  v.field("missing", missing, "Texts that mean a missing value, besides the empty text.");
   v.section("label", label, "Where the label is, if there is one.");
   v.list("labels", labels,
-         "Several labels, instead of `label`: the model predicts each of them, and its own numbers "
-         "(progress, early stopping, best checkpoint) are those of the first.");
+         "Several labels, instead of `label`. The model predicts each of them; progress, early "
+         "stopping and the best checkpoint use the first.");
   v.list("numeric", numeric, "Numbers that go into the dense network.");
   v.list("features", features, "Categorical inputs: bags or sequences of ids.");
 }
@@ -95,34 +96,33 @@ void FilesConfig::visit(ConfigVisitor& v) {
 void DataConfig::visit(ConfigVisitor& v) {
   v.section_or_preset(
       "schema", schema_name, schema,
-      "What the columns mean: criteo, a YAML file (path relative to this one, or to the "
-      "working directory) with "
-      "the keys of this section, or the section itself.");
+      "What the columns mean: criteo, a YAML file with the keys of this section (path relative to "
+      "this file, or to the working directory), or the section itself.");
   v.field(
       "format", format,
-      "criteo: tab-separated Criteo click logs. csv: any delimited text. synthetic: rows made up "
+      "criteo: tab-separated Criteo click logs. csv: any delimited text. synthetic: rows generated "
       "on the fly. auto: criteo with schema criteo, else csv.",
       {.one_of = {"auto", "criteo", "csv", "synthetic"}});
   v.section("train", train, "The training data.");
   v.section("eval", eval, "The evaluation data.");
   v.field(
       "group_by", group_by,
-      "Feature, or other column of the data, whose values group the evaluation rows (a user, a "
-      "session) for the grouped AUC: the mean of the groups' AUCs, weighted by their rows. Rows "
-      "without a value and groups of one label do not count. Empty: none.");
-  v.field("batch_size", batch_size, "Rows of a step, over all ranks.", {.min = 1});
+      "Feature or other column whose values group the evaluation rows (a user, a session) for the "
+      "grouped AUC: the mean of the groups' AUCs, weighted by their rows. Rows without a value and "
+      "groups with only one label value do not count. Empty: none.");
+  v.field("batch_size", batch_size, "Examples per step, over all ranks.", {.min = 1});
   v.field("reader_threads", reader_threads, "Threads that parse. 0: one per four CPUs.",
           {.min = 0, .max = 1024});
   v.field("shuffle_rows", shuffle_rows,
-          "Mix the training rows within a buffer of this many. 0: the order of the files.",
+          "Shuffle the training rows within a buffer of this many. 0: the order of the files.",
           {.min = 0});
-  v.field("on_bad_row", on_bad_row, "What a row that cannot be parsed does.",
+  v.field("on_bad_row", on_bad_row, "What to do with a row that cannot be parsed.",
           {.one_of = {"skip", "stop"}});
-  v.field("max_bad_rows", max_bad_rows, "End the run at more skipped rows than this. 0: never.",
+  v.field("max_bad_rows", max_bad_rows, "End the run if more rows than this are skipped. 0: never.",
           {.min = 0});
   v.field("fit_rows", fit_rows,
           "Number of training rows that z-scores and quantiles are fitted on. 0: all.", {.min = 0});
-  v.section("synthetic", synthetic, "The made-up click log of format synthetic.");
+  v.section("synthetic", synthetic, "The generated click log of format synthetic.");
 }
 
 std::string DataConfig::resolved_format() const {

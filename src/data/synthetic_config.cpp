@@ -27,17 +27,16 @@ void check_length(const std::string& where,
 
 void SyntheticConfig::visit(ConfigVisitor& v) {
   v.field("rows", rows, "Training rows.", {.min = 1});
-  v.field("eval_rows", eval_rows, "Evaluation rows: the ones after the training rows.", {.min = 0});
-  v.field("seed", seed, "Another seed is another click log, with another teacher.");
+  v.field("eval_rows", eval_rows, "Evaluation rows: those after the training rows.", {.min = 0});
+  v.field("seed", seed, "Random seed. Another seed gives another click log, with another teacher.");
   v.field("cardinalities", cardinalities,
           "Number of ids of each categorical feature, before `scale`. Default: the 26 features of "
           "Criteo Kaggle.",
           {.min = 1, .max = static_cast<double>(kMaxCardinality)});
-  v.field(
-      "scale", scale,
-      "Factor on the cardinalities. Ids of features that end up above 2^30 take 54 bits, 16 hex "
-      "digits in a Criteo file, others 32 bits and 8 digits.",
-      {.min = 0, .min_exclusive = true});
+  v.field("scale", scale,
+          "Factor on the cardinalities. Ids of features that then exceed 2^30 take 54 bits, 16 hex "
+          "digits in a Criteo file; others take 32 bits and 8 digits.",
+          {.min = 0, .min_exclusive = true});
   v.field(
       "zipf", zipf,
       "Exponent of the popularity of ids: the id of rank k occurs in proportion to k^-zipf. One "
@@ -56,15 +55,15 @@ void SyntheticConfig::visit(ConfigVisitor& v) {
   v.field("num_numeric", num_numeric, "Number of numeric columns.", {.min = 0, .max = 10'000});
   v.field("numeric_missing", numeric_missing,
           "Share of rows in which a number is missing. One value or one per column; empty: about "
-          "those of Criteo Kaggle.",
+          "the shares of Criteo Kaggle.",
           {.min = 0, .max = 1});
   v.field("base_rate", base_rate, "Share of positive labels (Criteo: 0.256 Kaggle, 0.03 1 TB).",
           {.min = 0.0001, .max = 0.9999});
   v.field("signal", signal,
-          "Standard deviation of the logit of the true probability: what there is to learn.",
+          "Standard deviation of the logit of the true probability: how much can be learned.",
           {.min = 0, .max = 20});
   v.field("interactions", interactions,
-          "Number of pairs of features whose ids act together on the label, beyond their sum.",
+          "Number of feature pairs whose ids affect the label jointly, beyond their sum.",
           {.min = 0});
   v.field("interaction_share", interaction_share,
           "Share of the logit's variance that comes from the pairs.", {.min = 0, .max = 1});
@@ -72,12 +71,11 @@ void SyntheticConfig::visit(ConfigVisitor& v) {
           "Share of the logit's variance that comes from the numbers.", {.min = 0, .max = 1});
   v.field(
       "drift", drift,
-      "Share of the ids of each feature that give their place to a new id at some moment of the "
-      "training rows, popular ids like others.",
+      "Share of the ids of each feature that a new id replaces at some point in the training rows, "
+      "popular ids like others.",
       {.min = 0, .max = 1});
   v.field("new_id_rate", new_id_rate,
-          "Share of id occurrences that are of an id that never occurs before or again (and says "
-          "nothing about the label).",
+          "Share of id occurrences whose id occurs only once (and says nothing about the label).",
           {.min = 0, .max = 1});
 }
 

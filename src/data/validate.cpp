@@ -32,7 +32,7 @@ bool is_character(const std::string& text) {
 void check_numeric(const Checker& check, const NumericConfig& input, const std::string& key) {
   check.require(!input.name.empty() || !input.column.empty(), key, "has neither name nor column");
   check.require(input.clip.empty() || (input.clip.size() == 2 && input.clip[0] <= input.clip[1]),
-                key + ".clip", "wants two numbers, [low, high]");
+                key + ".clip", "must be two numbers, [low, high]");
   check.require(std::isfinite(input.fill), key + ".fill", "must be finite");
 }
 
@@ -40,33 +40,33 @@ void check_feature(const Checker& check, const FeatureConfig& feature, const std
   check.require(!feature.name.empty() || !feature.column.empty(), key,
                 "has neither name nor column");
   check.require(feature.separator.empty() || is_character(feature.separator), key + ".separator",
-                concat("wants one character, got '", feature.separator, "'"));
+                concat("must be one character, got '", feature.separator, "'"));
   check.require(feature.weight_separator.empty() || (is_character(feature.weight_separator) &&
                                                      feature.weight_separator != feature.separator),
-                key + ".weight_separator", "wants one character, another than separator");
+                key + ".weight_separator", "must be one character, different from separator");
   check.require(feature.keep == "first" || feature.max_length > 0, key + ".keep",
-                "has a meaning only with max_length");
+                "has no effect without max_length");
   check.require(feature.max_length == 0 || !feature.separator.empty(), key + ".max_length",
-                "has a meaning only with a separator");
+                "has no effect without a separator");
   const BucketConfig& buckets = feature.buckets;
   if (!buckets.any()) return;
   check.require(buckets.quantiles == 0 || buckets.boundaries.empty(), key + ".buckets",
-                "wants either quantiles or boundaries");
+                "takes either quantiles or boundaries");
   check.require(buckets.quantiles != 1, key + ".buckets.quantiles", "must be at least 2");
   check.require(std::is_sorted(buckets.boundaries.begin(), buckets.boundaries.end(),
                                [](double a, double b) { return a <= b; }),
                 key + ".buckets.boundaries", "must be ascending");
   check.require(
       feature.type == "string" && feature.separator.empty() && feature.weight_separator.empty(),
-      key + ".buckets", "a feature made of a number has no type and no separators");
+      key + ".buckets", "a feature made from a number has no type and no separators");
 }
 
 void check_label(const Checker& check, const LabelConfig& label, const std::string& key) {
   check.require(label.positive.empty() || label.threshold.empty(), key,
-                "wants either positive or threshold");
+                "takes either positive or threshold");
   check.require(label.negative.empty() || !label.positive.empty(), key + ".negative",
-                "has a meaning only with positive");
-  check.require(label.threshold.size() <= 1, key + ".threshold", "wants one number");
+                "has no effect without positive");
+  check.require(label.threshold.size() <= 1, key + ".threshold", "must be one number");
 }
 
 /// The name heads a column of what `predict` writes, and is a key of metrics and event files.
@@ -76,18 +76,18 @@ void check_label_name(const Checker& check, const NamedLabelConfig& label, const
   const auto is_control = [](char c) { return static_cast<unsigned char>(c) < 32 || c == 127; };
   const auto bad = std::ranges::find_if(name, is_control);
   const std::string place = key + (own ? ".name" : ".column");
-  check.require(!name.empty(), place, "a label without a name needs that of a column, got none");
+  check.require(!name.empty(), place, "a label without a name needs a column, got none");
   if (bad == name.end()) return;
   check.require(false, place,
                 concat("a label's name has no control characters, got the byte ",
                        static_cast<int>(static_cast<unsigned char>(*bad)), " at place ",
-                       bad - name.begin(), own ? "" : "; give the label a `name` of its own"));
+                       bad - name.begin(), own ? "" : "; give the label its own `name`"));
 }
 
 void check_labels(const Checker& check, const SchemaConfig& schema, const std::string& key) {
   // "Changed" is all that can be known: a resolved config writes `label` too, and must load again.
   check.require(schema.labels.empty() || schema.label == LabelConfig(), key + ".labels",
-                concat("stands instead of label, which reads column '", schema.label.column,
+                concat("replaces label, which reads column '", schema.label.column,
                        "': leave one of them out"));
   check_label(check, schema.label, key + ".label");
   for (std::size_t i = 0; i < schema.labels.size(); ++i) {
@@ -104,10 +104,10 @@ bool is_inline(const SchemaConfig& schema) {
 void check_schema(const Checker& check, const SchemaConfig& schema) {
   const std::string key = "data.schema";
   check.require(is_character(schema.delimiter), key + ".delimiter",
-                concat("wants one character, got '", schema.delimiter, "'"));
+                concat("must be one character, got '", schema.delimiter, "'"));
   check.require(schema.quote.empty() || (is_character(schema.quote) && schema.quote != "\\t" &&
                                          schema.quote != schema.delimiter),
-                key + ".quote", "wants one character, another than delimiter, or none");
+                key + ".quote", "must be one character, different from delimiter, or empty");
   check.require(!schema.header || schema.columns.empty(), key + ".columns",
                 "is for files without a header; add header: false");
   check_labels(check, schema, key);
@@ -153,8 +153,8 @@ void check_synthetic(const Checker& check, const DataConfig& config) {
   check.require(!unknown_group, "data.group_by",
                 concat("a synthetic log has no feature '", config.group_by, "'"));
   check.require(config.train.path.empty(), "data.train.path",
-                "has no meaning with format synthetic");
-  check.require(config.eval.path.empty(), "data.eval.path", "has no meaning with format synthetic");
+                "has no effect with format synthetic");
+  check.require(config.eval.path.empty(), "data.eval.path", "has no effect with format synthetic");
 }
 
 }  // namespace
@@ -168,7 +168,7 @@ void validate(const DataConfig& config, const ConfigOrigins& origins) {
     check_files(check, config);
     if (format == "csv") {
       check.require(config.schema_name.empty(), "data.schema",
-                    concat("'", config.schema_name, "' does not go with format csv"));
+                    concat("'", config.schema_name, "' cannot be used with format csv"));
       check_schema(check, config.schema);
     } else {
       check.require(config.schema_name == "criteo" || !is_inline(config.schema), "data.schema",

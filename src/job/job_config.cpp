@@ -11,13 +11,13 @@ namespace satrap::job {
 
 void EarlyStoppingConfig::visit(ConfigVisitor& v) {
   v.field("metric", metric,
-          "Metric of the evaluation data, of several labels of the first; auc and gauc (with "
-          "data.group_by) are to rise, the others to fall.",
+          "Metric of the evaluation data, for several labels of the first. auc and gauc (with "
+          "data.group_by) should rise, the others fall.",
           {.one_of = {"auc", "gauc", "logloss", "ne"}});
   v.field(
       "patience", patience,
-      "End training after this many evaluations (train.eval_every) in a row without a better "
-      "value. Each better one is saved as a checkpoint, and the best checkpoint is kept besides "
+      "End training after this many consecutive evaluations (train.eval_every) without a better "
+      "value. A checkpoint is written at each better value, and the best one is kept besides "
       "the newest checkpoint.keep. 0: never.",
       {.min = 0});
   v.field("min_delta", min_delta,
@@ -27,8 +27,8 @@ void EarlyStoppingConfig::visit(ConfigVisitor& v) {
 void TrainConfig::visit(ConfigVisitor& v) {
   v.field("mode", mode,
           "sync: every lookup sees all earlier updates. hybrid: embeddings are trained "
-          "asynchronously, within the staleness bound; the dense network as in sync. async: nobody "
-          "waits for anybody, the dense parameters are on the shards too; for comparison.",
+          "asynchronously within the staleness bound, the dense network as in sync. async: no rank "
+          "waits for another, and the dense parameters are on the shards too; for comparison.",
           {.one_of = {"sync", "hybrid", "async"}});
   v.field(
       "staleness", staleness,
@@ -38,45 +38,46 @@ void TrainConfig::visit(ConfigVisitor& v) {
       "deterministic", deterministic,
       "The same command gives the same bits, also after a crash and --resume: the lookups of step "
       "t see exactly the updates of steps <= t-1-staleness.");
-  v.field(
-      "precision", precision,
-      "Of the dense network's matrix products; weights, sums and optimizer are fp32. bf16 rounds "
-      "their operands and results, as autocast does. auto: the faster one on this CPU "
-      "(`satrap doctor` says which).",
-      {.one_of = {"fp32", "bf16", "auto"}});
+  v.field("precision", precision,
+          "Precision of the dense network's matrix products. bf16 rounds their operands and "
+          "results, as "
+          "autocast does; weights, sums and optimizer are fp32. auto: the faster one on this CPU "
+          "(`satrap doctor` says which).",
+          {.one_of = {"fp32", "bf16", "auto"}});
   v.field("epochs", epochs, "Passes over the training data.", {.min = 1});
   v.field("max_steps", max_steps, "Stop after this many steps; 0: at the end of the data.",
           {.min = 0});
-  v.field("threads", threads, "Threads that compute; 0: one per CPU. Results do not depend on it.",
+  v.field("threads", threads, "Compute threads. 0: one per CPU. Results do not depend on it.",
           {.min = 0, .max = 1024});
   v.field("prefetch_batches", prefetch_batches, "Batches read and planned ahead of the lookups.",
           {.min = 1, .max = 1024});
-  v.field("max_nonfinite_steps", max_nonfinite_steps,
-          "End the run when this many steps had a loss or gradient that is not finite; until then "
-          "such steps update nothing.",
-          {.min = 1});
+  v.field(
+      "max_nonfinite_steps", max_nonfinite_steps,
+      "End the run after this many steps with a loss or gradient that is not finite. Such steps "
+      "update nothing.",
+      {.min = 1});
   v.field("metric_window", metric_window,
-          "Examples of the window over which the training metrics are taken.", {.min = 1});
+          "Number of latest examples over which training metrics are computed.", {.min = 1});
   v.field("report_every", report_every,
           "How often progress is reported: '100 steps', '10s', '1min', never.");
   v.field("eval_every", eval_every,
           "How often the evaluation data is scored during training, besides at the end.");
   v.field("tensorboard", tensorboard,
-          "Write every report and evaluation for TensorBoard too, into tensorboard/ of run_dir.");
-  v.section("early_stopping", early_stopping, "End training once evaluation stops getting better.");
+          "Also write every report and evaluation for TensorBoard, to tensorboard/ in run_dir.");
+  v.section("early_stopping", early_stopping, "End training once evaluation stops improving.");
   v.section("warm_start", warm_start, "Start with what another run has learned.");
 }
 
 void WarmStartConfig::visit(ConfigVisitor& v) {
   v.field("from", from,
-          "A checkpoint, or a run directory: its newest. The new run begins at step 0, with the "
-          "first row of its data. Empty: nothing is taken over.");
+          "A checkpoint, or a run directory for its newest. The new run begins at step 0, with the "
+          "first row of its data. Empty: no warm start.");
   v.field("tables", tables,
-          "Tables whose rows are taken: names, or globs such as user_*. Other tables start anew.");
+          "Tables whose rows are taken: names, or globs such as user_*. Other tables start empty.");
   v.field("dense", dense, "Take the dense network too; its layers must have the same shapes.");
   v.field("optimizer_state", optimizer_state,
-          "keep: rows and network go on with their optimizer's state, which must be of the same "
-          "optimizer. reset: weights alone are taken.",
+          "keep: rows and network keep their optimizer's state; the optimizer must be the same. "
+          "reset: only weights are taken.",
           {.one_of = {"keep", "reset"}});
 }
 
@@ -88,15 +89,14 @@ void EmbeddingConfig::visit(ConfigVisitor& v) {
       {.one_of = {"embedded", "ps"}});
   v.field("wire", wire,
           "How weights and gradients travel between ranks and shards. bf16 and fp16 halve the "
-          "bytes and round to nearest; what is stored stays as it is.",
+          "bytes and round to nearest; the stored rows are not rounded.",
           {.one_of = {"fp32", "bf16", "fp16"}});
 }
 
 void ClusterOptions::visit(ConfigVisitor& v) {
   v.field("timeout", timeout,
           "How long a rank waits for other ranks or shards before it gives up with an error.");
-  v.field("heartbeat", heartbeat,
-          "A process from which nothing was heard for this long counts as hung.");
+  v.field("heartbeat", heartbeat, "A process that sends nothing for this long counts as hung.");
 }
 
 std::int64_t ClusterOptions::timeout_ms() const {
@@ -114,12 +114,12 @@ void CheckpointConfig::visit(ConfigVisitor& v) {
 
 void JobConfig::visit(ConfigVisitor& v) {
   v.field("run_dir", run_dir, "Directory for everything the run writes.", {.required = true});
-  v.field("device", device, "auto takes the best this build and machine have: the CPU.",
+  v.field("device", device, "Where the job runs. auto is the CPU; no command trains on a GPU yet.",
           {.one_of = {"auto", "cpu"}});
   v.field("seed", seed, "Seed of initial values and shuffling.", {.min = 0});
   v.section("data", data, "Training and evaluation data.");
-  v.named("tables", tables, "Embedding tables; `default` holds for those not named.");
-  v.named("features", features, "Categorical features; `default` holds for those not named.");
+  v.named("tables", tables, "Embedding tables; `default` applies to those not named.");
+  v.named("features", features, "Categorical features; `default` applies to those not named.");
   v.section("model", model, "The dense network.");
   v.section("dense_optimizer", dense_optimizer, "Optimizer of the dense network.");
   v.section("embedding", embedding, "The embedding rows.");
@@ -140,12 +140,12 @@ void check_early_stopping(const JobConfig& config, const Place& at) {
   const EarlyStoppingConfig& early = config.train.early_stopping;
   if (!early.is_on()) {
     const EarlyStoppingConfig unset;
-    if (early.metric != unset.metric) fail(".metric", "has a meaning only with patience");
-    if (early.min_delta > unset.min_delta) fail(".min_delta", "has a meaning only with patience");
+    if (early.metric != unset.metric) fail(".metric", "has no effect without patience");
+    if (early.min_delta > unset.min_delta) fail(".min_delta", "has no effect without patience");
     return;
   }
   if (config.train.is_async()) {
-    fail(".patience", "async has a state of all ranks to evaluate only at its end");
+    fail(".patience", "async has a common state of all ranks to evaluate only at its end");
   }
   if (!config.data.has_eval()) fail(".patience", "there is no evaluation data (data.eval)");
   if (early.metric == "gauc" && config.data.group_by.empty())
@@ -176,7 +176,7 @@ void JobConfig::validate(const ConfigOrigins& origins) const {
     try {
       seconds = parse_duration(text);
     } catch (const Error&) {
-      seconds = 0.0;  // said below, with its place
+      seconds = 0.0;  // reported below, with its place
     }
     if (!(seconds > 0.0)) {
       throw Error(
@@ -187,7 +187,7 @@ void JobConfig::validate(const ConfigOrigins& origins) const {
   }
   if (embedding.store != "ps" && embedding.wire != "fp32") {
     throw Error(ErrorCode::kInvalidConfig,
-                concat(at("embedding.wire"), ": only with store: ps, got ", embedding.wire));
+                concat(at("embedding.wire"), ": needs store: ps, got ", embedding.wire));
   }
   if (train.is_async() && embedding.store != "ps") {
     throw Error(ErrorCode::kInvalidConfig,
@@ -196,8 +196,9 @@ void JobConfig::validate(const ConfigOrigins& origins) const {
   if (train.is_async()) {
     const auto refuse = [&](const std::string& key, const std::string& value) {
       if (value == "never" || !origins.contains(key)) return;
-      throw Error(ErrorCode::kInvalidConfig,
-                  concat(at(key), ": async has a state of all ranks only at its end; write never"));
+      throw Error(
+          ErrorCode::kInvalidConfig,
+          concat(at(key), ": async has a common state of all ranks only at its end; write never"));
     };
     refuse("checkpoint.every", checkpoint.every);
     refuse("train.eval_every", train.eval_every);
@@ -208,7 +209,7 @@ void JobConfig::validate(const ConfigOrigins& origins) const {
         concat("tables.", name, table.capacity_rows == 0 ? ".ttl_steps" : ".capacity_rows");
     throw Error(
         ErrorCode::kInvalidConfig,
-        concat(at(key), ": not in mode async, where steps have no order by which rows age"));
+        concat(at(key), ": not allowed in mode async, where steps have no order to age rows by"));
   }
   if (train.is_async() && train.deterministic) {
     throw Error(ErrorCode::kInvalidConfig,

@@ -30,10 +30,11 @@ bool needs_dim_one(const std::string& model_type) { return model_type == "logist
 
 void AttendConfig::visit(ConfigVisitor& v) {
   v.field("sequence", sequence,
-          "Feature of pooling: sequence whose elements are scored and summed.", {.required = true});
+          "Feature with pooling: sequence, whose elements are scored and summed.",
+          {.required = true});
   v.field("query", query,
-          "Feature that scores them, one vector as wide as an element: the candidate item. Best of "
-          "the same table.",
+          "Feature that scores them, one vector as wide as an element: the candidate item. It "
+          "should share the sequence's table.",
           {.required = true});
 }
 
@@ -41,11 +42,11 @@ void ModelConfig::visit(ConfigVisitor& v) {
   v.field(
       "type", type,
       "Dense network. logistic: sum of one weight per id plus a linear function of the numbers. "
-      "fm: factorization machine. wide_deep: the sum and linear function beside an MLP. "
-      "deepfm: factorization machine beside an MLP. dcn_v2: cross layers beside an MLP. dlrm: "
-      "dot products of embeddings and a bottom MLP, then a top MLP. ffnn: PERSIA's tower. din: "
-      "Deep Interest Network, the candidate item attends to a sequence, then an MLP. torchscript: "
-      "a module of your own, saved by torch.jit.save.",
+      "fm: factorization machine. wide_deep: the sum and linear function plus an MLP. "
+      "deepfm: factorization machine plus an MLP. dcn_v2: cross layers in parallel with an MLP. "
+      "dlrm: dot products of embeddings and a bottom MLP, then a top MLP. ffnn: PERSIA's tower. "
+      "din: Deep Interest Network, the candidate item attends to a sequence, then an MLP. "
+      "torchscript: your own module, saved by torch.jit.save.",
       {.one_of = {"logistic", "fm", "wide_deep", "deepfm", "dcn_v2", "dlrm", "ffnn", "din",
                   "torchscript"}});
   v.field(
@@ -56,41 +57,40 @@ void ModelConfig::visit(ConfigVisitor& v) {
   v.field("sparse", sparse, "ffnn: widths of the layers over the pooled embeddings.", {.min = 1});
   v.field(
       "top", top,
-      "dlrm, ffnn, din: widths of the layers over everything joined; a last layer of 1 is added.",
+      "dlrm, ffnn, din: widths of the layers over all joined inputs; a last layer of 1 is added.",
       {.min = 1});
   v.field("hidden", hidden, "wide_deep, deepfm, dcn_v2: widths of the deep tower.", {.min = 1});
   v.field("cross_layers", cross_layers, "dcn_v2: number of cross layers.", {.min = 0});
   v.field(
       "head", head,
-      "dlrm, ffnn, din, dcn_v2: widths of the hidden layers that each label has of its own, over "
-      "what `top` (dcn_v2: the cross layers and the deep tower) gives; a last layer of 1 is added.",
+      "dlrm, ffnn, din, dcn_v2: widths of each label's own hidden layers, over the output of `top` "
+      "(dcn_v2: of the cross layers and the deep tower); a last layer of 1 is added.",
       {.min = 1});
   v.field("attention", attention,
           "din: widths of the layers that score an element k for a query q from [q, k, q - k, "
           "q * k]; a last layer of 1 is added. Scores are not normalised (no softmax).",
           {.min = 1});
   v.list("attend", attend,
-         "din: which feature attends to which sequence. `top` gets, of each, the elements summed "
-         "by score, and all other inputs as they are.");
+         "din: which feature attends to which sequence. `top` gets each sequence as the sum of its "
+         "elements, weighted by score, and all other inputs unchanged.");
   v.field("activation", activation, "ffnn: after every layer but the last.",
           {.one_of = {"none", "relu"}});
   v.field(
       "batch_norm", batch_norm,
-      "ffnn: batch normalisation after each linear layer of `bottom` and `sparse`. The rows of a "
-      "batch are then computed together.");
+      "ffnn: batch normalisation after each linear layer of `bottom` and `sparse`. The examples of "
+      "a batch are then computed together.");
   v.field(
       "dropout", dropout,
-      "Probability that an output of a hidden layer is zeroed in training; after each ReLU that "
-      "another layer of the same tower follows. `top` and a label's `head` are one tower, up to "
-      "the logit: what is zeroed in `top` is so for all labels, each head has draws of its own. "
-      "din: in `top` and `head` alone.",
+      "Probability that an output of a hidden layer is zeroed in training, after each ReLU that is "
+      "followed by another layer of the same tower. `top` and a label's `head` are one tower, up "
+      "to the logit: labels share the draws in `top`, and each head has its own. din: only in "
+      "`top` and `head`.",
       {.min = 0.0, .max = 0.99});
   v.field("path", path,
-          "torchscript: file of the module, whose forward(numeric [n, numeric inputs], pooled [n, "
-          "embedding columns]) gives the logits, [n] or [n, 1], of several labels [n, labels]. Its "
-          "parameters are trained from the "
-          "values they have; it is run in evaluation mode (no dropout, buffers stay as they are). "
-          "Read again by whoever resumes or uses the checkpoint.");
+          "torchscript: file of the module. Its forward(numeric [n, numeric inputs], pooled [n, "
+          "embedding columns]) returns the logits, [n] or [n, 1], for several labels [n, labels]. "
+          "Training starts from the values of its parameters; it runs in evaluation mode (no "
+          "dropout, buffers do not change). Needed again to resume or use a checkpoint.");
 }
 
 void ModelConfig::validate() const {
@@ -139,13 +139,12 @@ void DenseOptimizerConfig::visit(ConfigVisitor& v) {
   v.field("beta2", beta2, "adam, adamw: decay of the mean of squares.", {.min = 0.0, .max = 1.0});
   v.field("eps", eps, "adagrad, adam, adamw: added to the root in the denominator.",
           {.min = 0.0, .min_exclusive = true});
-  v.field("initial_accumulator", initial_accumulator, "adagrad: where its sum of squares starts.",
+  v.field("initial_accumulator", initial_accumulator,
+          "adagrad: initial value of the sum of squares.", {.min = 0.0});
+  v.field("clip_norm", clip_norm,
+          "Largest L2 norm of the gradient of all dense parameters together; a larger gradient is "
+          "scaled down. 0: no clipping.",
           {.min = 0.0});
-  v.field(
-      "clip_norm", clip_norm,
-      "Largest L2 norm of the gradient of all dense parameters together; a longer one is scaled "
-      "down. 0: no clipping.",
-      {.min = 0.0});
   v.section("schedule", schedule, "How the learning rate changes over the steps.");
 }
 

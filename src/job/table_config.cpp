@@ -129,12 +129,11 @@ void RowOptimizerConfig::visit(ConfigVisitor& v) {
           {.one_of = kOptimizers});
   v.field("lr", lr, "Learning rate, before the schedule.", {.min = 0, .min_exclusive = true});
   v.field("weight_decay", weight_decay,
-          "L2: this times the weights is added to the gradient of the rows of a batch.",
-          {.min = 0});
+          "L2: adds this times the weights to the gradient of the rows in a batch.", {.min = 0});
   v.field("eps", eps, "adagrad, rowwise_adagrad, adam: added to the denominator.",
           {.min = 0, .min_exclusive = true});
   v.field("initial_accumulator", initial_accumulator,
-          "adagrad, rowwise_adagrad, ftrl: what the sum of squared gradients starts with.",
+          "adagrad, rowwise_adagrad, ftrl: initial value of the sum of squared gradients.",
           {.min = 0});
   v.field("beta1", beta1, "adam: decay of the mean of gradients.", {.min = 0, .max = 0.999999});
   v.field("beta2", beta2, "adam: decay of the mean of squared gradients.",
@@ -147,10 +146,9 @@ void RowOptimizerConfig::visit(ConfigVisitor& v) {
 }
 
 void RowInitConfig::visit(ConfigVisitor& v) {
-  v.field(
-      "type", type,
-      "How the weights of a new row start; a function of the seed, the table's name and the id.",
-      {.one_of = kInits});
+  v.field("type", type,
+          "Initial weights of a row; a function of the seed, the table's name and the id.",
+          {.one_of = kInits});
   v.field("scale", scale,
           "uniform: in [-scale, scale). normal: the standard deviation. constant: the value.");
 }
@@ -162,19 +160,18 @@ void TableConfig::visit(ConfigVisitor& v) {
           "stochastically after every update; the optimizer's state stays fp32.",
           {.one_of = kWeightTypes});
   v.field("capacity_rows", capacity_rows,
-          "Rows that are kept, rounded up to a multiple of 4096: those not asked for for the most "
-          "steps go. Steps under way may need some more. 0: all rows are kept.",
+          "Maximum number of rows, rounded up to a multiple of 4096; the least recently used are "
+          "evicted. Steps in flight may need some more. 0: no limit.",
           {.min = 0});
   v.field("ttl_steps", ttl_steps,
-          "A row goes when no step has asked for it for so many steps, at most 1/16 of them later. "
-          "0: never.",
+          "Evict rows not used for this many steps, at most 1/16 of them later. 0: never.",
           {.min = 0});
   v.field("admit_after", admit_after,
-          "Steps that have to ask for an id before it gets a row; until then it is read as zeros. "
-          "As many ids are counted as rows are kept.",
+          "Number of steps that must use an id before it gets a row; until then it is read as "
+          "zeros. At most as many ids are counted as rows are kept.",
           {.min = 1, .max = 1'000'000});
   v.section("optimizer", optimizer, "How rows are trained.");
-  v.section("init", init, "How rows start.");
+  v.section("init", init, "Initial weights of rows.");
 }
 
 void TableConfig::validate(const std::string& path) const { validate(path, TableConfig{}); }
@@ -211,8 +208,8 @@ void TableConfig::validate(const std::string& path, const TableConfig& fallback)
 void FeatureConfig::visit(ConfigVisitor& v) {
   v.field(
       "table", table,
-      "Table of the feature's rows. own: one of the feature's name. Features that name the same "
-      "table share its rows.");
+      "Table of the feature's rows. own: a table with the feature's name. Features that name the "
+      "same table share its rows.");
   v.field(
       "pooling", pooling,
       "How the rows of a bag become one vector: sum, mean or sqrtn (sum over the root of the sum "
@@ -254,7 +251,7 @@ ResolvedSpecs resolve_specs(const std::map<std::string, TableConfig>& tables,
       if (from.max_length < 1) {
         const std::string entry = features.contains(from.name) ? from.name : kDefault;
         refuse(concat("features.", entry, ".pooling"),
-               concat("sequence needs a max_length of feature '", from.name, "' in the schema"));
+               concat("sequence needs max_length for feature '", from.name, "' in the schema"));
       }
       feature.max_length = from.max_length;
     }

@@ -81,7 +81,8 @@ TEST(DataConfigTest, RulesBetweenFieldsAreChecked) {
     return config_error(config);
   };
   EXPECT_TRUE(contains(broken([](auto& c) { c.train.path = {}; }), "data.train.path: is not set"));
-  EXPECT_TRUE(contains(broken([](auto& c) { c.schema.delimiter = ", "; }), "wants one character"));
+  EXPECT_TRUE(
+      contains(broken([](auto& c) { c.schema.delimiter = ", "; }), "must be one character"));
   EXPECT_TRUE(contains(broken([](auto& c) { c.schema.columns = {"y"}; }), "add header: false"));
   EXPECT_TRUE(contains(broken([](auto& c) { c.schema.numeric[0].clip = {2, 1}; }), "[low, high]"));
   EXPECT_TRUE(contains(broken([](auto& c) { c.schema.features[0].keep = "last"; }), "max_length"));
@@ -109,7 +110,7 @@ TEST(DataConfigTest, ABrokenRuleNamesThePlaceOfItsValue) {
   config.schema.quote = "''";
   EXPECT_TRUE(contains(error_of([&] { validate(config, {{"data.schema.quote", "job.yaml:7"}}); },
                                 ErrorCode::kInvalidConfig),
-                       "job.yaml:7: data.schema.quote: wants one character"));
+                       "job.yaml:7: data.schema.quote: must be one character"));
 }
 
 class SchemaFileTest : public FilesTest {};
