@@ -9,7 +9,7 @@ run_dir=runs/adult
 ./launch/setup.sh run
 [ -f build/release/build.ninja ] || cmake --preset release
 cmake --build --preset release --target satrap
-rm -rf "$run_dir"  # this script's own, from the last time
+rm -rf "$run_dir"  # left by an earlier run of this script
 build/release/bin/satrap train datasets/adult/quickstart.yaml "run_dir=$run_dir"
 
 python3 - "$run_dir" << 'PYTHON'

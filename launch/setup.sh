@@ -3,9 +3,9 @@
 #   launch/setup.sh run    compiler, libraries, and .venv with the wheels that programs run with
 #   launch/setup.sh cuda   also what a build with CUDA needs: nvcc 13.0 and the libraries of torch, as wheels
 #   launch/setup.sh test   also clang-format, clang-tidy and a browser; cuda/ is compiled on every machine that tests
-# Only what is missing is installed: run again, it does nothing and needs no network.
-# Supported: Debian 12 and 13, Ubuntu 24.04, on x86-64 and aarch64. Elsewhere nothing but wheels is installed: it
-# says which packages are wanted, and goes on if the programs among them are there; libraries are CMake's to find.
+# Only what is missing is installed: a second run does nothing and needs no network.
+# Supported: Debian 12 and 13, Ubuntu 24.04, on x86-64 and aarch64. Elsewhere only wheels are installed: the script
+# lists the packages it needs, and continues if the programs among them are installed; CMake looks for the libraries.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -17,10 +17,10 @@ packages=(g++ cmake ninja-build ccache git ca-certificates python3 python3-venv
 test_packages=(clang-format-19 clang-tidy-19 gzip iproute2 zstd)
 programs=(c++ cmake ninja git python3)
 test_programs=(clang-format-19 clang-tidy-19 gzip ip zstd)
-# What libtorch_cpu.so is linked with, and no more: enough for C++ programs, not for Python.
+# Only what libtorch_cpu.so is linked with: enough for C++ programs, not for Python.
 run_wheels=("torch==$torch" nvidia-cuda-runtime==13.0.96 nvidia-cuda-cupti==13.0.85)
 test_wheels=("torch==$torch" numpy==2.4.6 tensorboard==2.21.0)
-# All five by number: cuda-nvcc alone would take the newest crt and nvvm, which do not fit it.
+# All five with a version: cuda-nvcc alone would pull the newest crt and nvvm, which do not match it.
 cuda_wheels=(nvidia-cuda-nvcc==13.0.88 nvidia-cuda-crt==13.0.88 nvidia-nvvm==13.0.88
   nvidia-cuda-runtime==13.0.96 nvidia-cuda-cccl==13.0.85)
 
@@ -40,7 +40,7 @@ as_root() {
   fi
 }
 
-# system: "Debian 12 on x86_64", as far as this machine tells.
+# system: "Debian 12 on x86_64", as far as this machine reports it.
 system() {
   (
     [ ! -r /etc/os-release ] || . /etc/os-release
@@ -56,7 +56,7 @@ is_supported() {
   case $(uname -m) in x86_64 | aarch64) ;; *) return 1 ;; esac
 }
 
-# install_packages NAME...: those of them that dpkg does not list as installed.
+# install_packages NAME...: installs those that dpkg does not list as installed.
 install_packages() {
   local missing=() name
   for name in "$@"; do
@@ -69,7 +69,7 @@ install_packages() {
     apt-get install -y -q --no-install-recommends "${missing[@]}" >&2
 }
 
-# ask_for_packages NAME...: on a system whose packages this script does not know.
+# ask_for_packages NAME...: lists them, on a system whose packages this script does not know.
 ask_for_packages() {
   local missing=() program
   say "$(system) is not among the systems satrap is tried on ($supported): no packages are installed."
@@ -80,7 +80,7 @@ ask_for_packages() {
   [ ${#missing[@]} = 0 ] || die "not found: ${missing[*]}; install them and run this again"
 }
 
-# install_wheels NAME PIP-ARGUMENT...: into .venv, once; a stamp named after the arguments says done.
+# install_wheels NAME PIP-ARGUMENT...: installs into .venv, once; a stamp holds the arguments that are done.
 install_wheels() {
   local name=$1
   shift

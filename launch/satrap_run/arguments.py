@@ -1,4 +1,4 @@
-"""What the user wants: options, their rules, the help."""
+"""The command line: options, their rules, the help."""
 import argparse
 import dataclasses
 import os
@@ -6,11 +6,11 @@ import pathlib
 import shutil
 import sys
 
-USAGE_STATUS = 2  # as of every program of satrap: wrong usage or configuration
+USAGE_STATUS = 2  # wrong usage or configuration, as in every program of satrap
 MIN_TOKEN_CHARS = 16
 
 DESCRIPTION = """\
-Starts a satrap job of many processes and sees it through: N parameter-server shards
+Starts and supervises a satrap job of many processes: N parameter-server shards
 (`satrap-ps CONFIG --shard I --shards N`) and M ranks on each node (`satrap train CONFIG`).
 
   satrap-run --ps 2 --nproc-per-node 2 job.yaml
@@ -19,38 +19,38 @@ Starts a satrap job of many processes and sees it through: N parameter-server sh
 
 EPILOG = """\
 output
-  Lines of all processes appear on standard error after the name of their process; rank 0's
+  Lines of all processes appear on standard error, each after the name of its process; rank 0's
   standard output passes through to standard output. DIR/attempt-0/rank-0.log, .../shard-1.log hold
-  everything one process wrote. Standard input of all processes is empty.
+  everything that one process wrote. Standard input of all processes is empty.
 
 failures
   A process that ends with a status other than 0, or a shard that ends while ranks run, ends the
   attempt: all others get SIGTERM, and SIGKILL after 3 s. Then the next attempt starts with
   `train --resume`, from the last checkpoint, at most --max-restarts times. Status 2, a wrong
-  configuration, is never tried again. --resume, --resume-from and --overwrite after `--` are for
+  configuration, is never retried. --resume, --resume-from and --overwrite after `--` apply to
   attempt 0 only. A rank that hangs after rank 0 has finished is killed after --grace; the job is
-  complete all the same. A process that is stopped (SIGSTOP) for longer than --grace is killed, which
-  is a failure like any other.
+  complete nevertheless. A process that is stopped (SIGSTOP) for longer than --grace is killed, which
+  counts as a failure.
 
 stopping
-  Ctrl-C or SIGTERM: ranks get the signal, write a checkpoint and end; then shards end. A second
+  On Ctrl-C or SIGTERM ranks get the signal, write a checkpoint and end; then shards end. A second
   signal kills everything at once. If the launcher itself is killed, its processes die with it.
 
 exit status
-  0 when all ranks have finished, or rank 0 has and others hang; 128 + signal when stopped by one;
-  otherwise the status of the process that failed first (128 + signal if it was killed); 2 wrong
-  usage or configuration.
+  0 if all ranks have finished, or rank 0 has and others hang; 128 + signal if stopped by a signal;
+  2 for wrong usage or configuration; otherwise the status of the process that failed first
+  (128 + signal if it was killed).
 
 several nodes
-  Start satrap-run once on each, with the same arguments but for --node-rank, and with the same
+  Start satrap-run once on each, with the same arguments except for --node-rank, and with the same
   secret in SATRAP_TOKEN. The launchers meet at --master-addr:--master-port, in a private network.
-  Shards and ranks listen on the interface by which this node reaches node 0, or SATRAP_INTERFACE.
-    export SATRAP_TOKEN=...       # for example of: head -c 16 /dev/urandom | od -An -tx1 | tr -d ' \\n'
+  Shards and ranks listen on the interface that reaches node 0, or on SATRAP_INTERFACE.
+    export SATRAP_TOKEN=...       # for example: head -c 16 /dev/urandom | od -An -tx1 | tr -d ' \\n'
     satrap-run --ps 4 --nproc-per-node 2 --nnodes 2 --node-rank I --master-addr A --master-port P job.yaml
   launch/slurm/satrap.sbatch does this under Slurm.
 
 ranks started by torchrun, Slurm or Kubernetes
-  --ps-only starts the shards and prints the variables that ranks need:
+  --ps-only starts only the shards and prints the variables that ranks need:
     eval "$(satrap-run --ps-only --ps 2 job.yaml &)"
     torchrun --no-python --nproc-per-node 2 satrap train job.yaml
     kill $SATRAP_RUN_PID
@@ -70,7 +70,7 @@ class Parser(argparse.ArgumentParser):
 class Options:
     config: str
     settings: list  # key.path=value
-    train_flags: list  # what stood after `--`
+    train_flags: list  # what follows `--`
     ps: int
     nproc: int
     nnodes: int
@@ -83,8 +83,8 @@ class Options:
     log_dir: str | None
     ps_workers: int | None
     ps_only: bool
-    token: str | None  # of the environment
-    interface: str | None  # where processes listen, SATRAP_INTERFACE; None: what they do by themselves
+    token: str | None  # from the environment
+    interface: str | None  # where processes listen, SATRAP_INTERFACE; None: their default
     train_program: str
     ps_program: str
 
@@ -98,7 +98,7 @@ class Options:
                 "--max-restarts": self.max_restarts, "--ps-only": self.ps_only}
 
     def local_shards(self):
-        """Shards are dealt out to the nodes in turn."""
+        """Shards are assigned to the nodes round-robin."""
         return range(self.node_rank, self.ps, self.nnodes)
 
 
@@ -108,7 +108,7 @@ def count(minimum):
         if number < minimum:
             raise argparse.ArgumentTypeError(f"must be at least {minimum}, got {number}")
         return number
-    parse.__name__ = "number"  # as argparse's messages call it
+    parse.__name__ = "number"  # argparse's messages show this name
     return parse
 
 
@@ -126,19 +126,19 @@ def make_parser():
         usage="satrap-run [options] CONFIG [key.path=value ...] [-- flags of satrap train]")
     parser.add_argument("config", metavar="CONFIG", help="the job, a YAML file")
     parser.add_argument("settings", metavar="key.path=value", nargs="*",
-                        help="each wins over the file, for shards and ranks alike")
+                        help="each overrides the file, for shards and ranks")
     add = parser.add_argument
     add("--ps", type=count(0), default=0, metavar="N",
         help="parameter-server shards of the job, over all nodes (default 0)")
     add("--nproc-per-node", type=count(1), default=1, metavar="M", help="ranks per node (default 1)")
     add("--max-restarts", type=count(0), default=0, metavar="R",
-        help="how often a failed job starts again (default 0)")
+        help="how often a failed job is restarted (default 0)")
     add("--grace", type=seconds, default=60.0, metavar="S",
-        help="seconds that ranks have to end, for their checkpoint after Ctrl-C or SIGTERM, and "
-             "after rank 0 has finished; that a process may be stopped (SIGSTOP) (default 60)")
+        help="seconds that ranks have to end, after Ctrl-C or SIGTERM (they write a checkpoint) and "
+             "after rank 0 has finished; seconds that a process may be stopped by SIGSTOP (default 60)")
     add("--log-dir", metavar="DIR", help="log files (default: logs in the job's run_dir)")
     add("--bin-dir", metavar="DIR",
-        help="folder of satrap and satrap-ps (default: beside this program, its build, or PATH)")
+        help="folder of satrap and satrap-ps (default: this program's folder, its build, or PATH)")
     add("--ps-workers", type=count(1), metavar="W", help="worker threads of a shard")
     add("--ps-only", action="store_true",
         help="start only shards; print the variables for ranks started by others")
@@ -167,7 +167,7 @@ def find_program(name, bin_dir, parser):
 
 
 def parse(argv, environment):
-    """Options of a command line; SystemExit(2) with a line `error: …` for a wrong one."""
+    """Parses a command line; a wrong one raises SystemExit(2) after a line `error: …`."""
     split = argv.index("--") if "--" in argv else len(argv)
     parser = make_parser()
     given = parser.parse_intermixed_args(argv[:split])
@@ -177,7 +177,7 @@ def parse(argv, environment):
     if given.ps_only and given.ps == 0:
         parser.error("--ps-only needs --ps N with at least one shard")
     if given.ps_only and given.max_restarts > 0:
-        parser.error("--max-restarts restarts ranks, --ps-only has none: ranks would not find new shards")
+        parser.error("--max-restarts restarts ranks, and --ps-only has none: ranks would not find new shards")
     if given.node_rank >= given.nnodes:
         parser.error(f"--node-rank {given.node_rank}: nodes are 0 to {given.nnodes - 1} (--nnodes)")
     token = environment.get("SATRAP_TOKEN") or None
@@ -187,7 +187,7 @@ def parse(argv, environment):
         if token is None:
             parser.error("several nodes need the same secret in the environment variable SATRAP_TOKEN")
     if token is not None and len(token) < MIN_TOKEN_CHARS:
-        parser.error(f"SATRAP_TOKEN has {len(token)} characters: too easy to guess, take {MIN_TOKEN_CHARS}")
+        parser.error(f"SATRAP_TOKEN has {len(token)} characters: too easy to guess, use {MIN_TOKEN_CHARS}")
     return Options(
         config=given.config, settings=given.settings, train_flags=argv[split + 1:], ps=given.ps,
         nproc=0 if given.ps_only else given.nproc_per_node, nnodes=given.nnodes,

@@ -1,4 +1,4 @@
-"""Attempts, failures, restarts, the exit status. Runs on node 0 and tells all nodes what to do."""
+"""Attempts, failures, restarts, the exit status. Runs on node 0 and commands all nodes."""
 import asyncio
 import dataclasses
 import socket
@@ -18,7 +18,7 @@ class Failure:
 
 
 class Job:
-    """messages: a queue of (node, message) of all nodes. tell(node, command): sends one to a node."""
+    """messages: a queue of (node, message) from all nodes. tell(node, command) sends one to a node."""
 
     def __init__(self, options, run_id, make_store, node, messages, tell, say):
         self._options = options
@@ -52,7 +52,7 @@ class Job:
         await self._node.end_store()
 
     async def _start(self):
-        """False, with a failure, if there is no store to start with."""
+        """Returns False, after a failure, if the store does not start."""
         try:
             store = await self._open_store()
         except (OSError, TimeoutError) as error:
@@ -64,13 +64,13 @@ class Job:
         return True
 
     async def _open_store(self):
-        """Every attempt has a store of its own, so that it finds nothing of processes now dead."""
+        """Every attempt has a new store, so that it finds no entries of dead processes."""
         if self._make_store is not None:
             return self._make_store(self._number)
         return await self._node.start_store(self._number, self._options.master_addr, STORE_START_S)
 
     async def _watch(self):
-        """Until no rank and no shard runs on any node."""
+        """Waits until no rank and no shard runs on any node."""
         with_ranks, busy = set(self._nodes), set(self._nodes)
         while busy:
             node, message = await self._messages.get()
@@ -130,7 +130,7 @@ class Job:
 
 
 def free_port(host):
-    """A port for what the ranks may want to open at MASTER_ADDR; nothing of satrap does."""
+    """A port that the ranks may open at MASTER_ADDR; satrap itself does not."""
     for address in (host, ""):
         try:
             with socket.create_server((address, 0)) as server:

@@ -1,4 +1,4 @@
-"""Puts the launcher together and runs it on this node."""
+"""Assembles the launcher and runs it on this node."""
 import asyncio
 import contextlib
 import os
@@ -21,7 +21,7 @@ from .process import CAUGHT
 
 
 class Stopped(Exception):
-    """By a second signal, or by one that came before there was anything to stop."""
+    """Stopped by a second signal, or by one that came before there was anything to stop."""
 
 
 class Launcher:
@@ -55,7 +55,7 @@ class Launcher:
             await self._end(work)
 
     async def _end(self, work):
-        """No process stays, whatever happened."""
+        """Leaves no process behind, whatever happened."""
         self._node.kill()
         work.cancel()
         await asyncio.wait({work})
@@ -86,7 +86,7 @@ class Launcher:
                 await members.close()
 
     def _file_store(self, stack):
-        """Makes folders that only this user can read; None where other machines have to look up."""
+        """Makes folders that only this user can read; None if other machines must look things up."""
         if self._options.master_addr is not None:
             return None
         folder = pathlib.Path(tempfile.mkdtemp(prefix="satrap-run-"))
@@ -107,7 +107,7 @@ class Launcher:
             self._export(command["attempt"])
 
     def _export(self, attempt):
-        """The variables that a rank needs to find the shards. Attempts of ranks are not counted here."""
+        """The variables that a rank needs to find the shards. They do not count attempts of ranks."""
         values = {"SATRAP_STORE": attempt.store, "SATRAP_TOKEN": self._token,
                   "SATRAP_SHARDS": self._options.ps, "SATRAP_RUN_PID": os.getpid()}
         self._output.end_stdout("".join(f"export {name}={shlex.quote(str(value))}\n"
@@ -125,7 +125,7 @@ class Launcher:
                 if message["do"] == "exit":
                     return message["status"]
                 self._node.handle(received_command(message))
-            raise JoinError("the launcher of node 0 is gone; the job ends here")
+            raise JoinError("the launcher of node 0 is gone; the job ends")
         finally:
             self._report = lambda message: None
             await channel.close()
@@ -159,7 +159,7 @@ class Launcher:
 
 
 def default_log_dir(options):
-    """logs in the job's run_dir. A configuration that is wrong ends the launcher right here."""
+    """The folder logs in the job's run_dir. A wrong configuration ends the launcher here."""
     done = subprocess.run([options.train_program, "config", "dump", options.config, *options.settings],
                           stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                           text=True)

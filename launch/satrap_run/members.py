@@ -1,8 +1,8 @@
-"""How the launchers of several nodes talk: JSON lines over TCP, between node 0 and each other one.
+"""The protocol of the launchers of several nodes: JSON lines over TCP between node 0 and each other one.
 
-Node 0 sends commands (start, stop_ranks, stop_shards, end, exit), the others tell what happens
-(failed, ranks_ended, ended, signal). Both sides first show that they know the job's token, without
-sending it. A connection that breaks means that the node is gone.
+Node 0 sends commands (start, stop_ranks, stop_shards, end, exit), the others report events
+(failed, ranks_ended, ended, signal). Both sides first prove that they know the job's token, without
+sending it. A broken connection means that the node is gone.
 """
 import asyncio
 import dataclasses
@@ -19,7 +19,7 @@ RETRY_S = 0.2
 
 
 class JoinError(Exception):
-    """The launchers of the job did not come together."""
+    """The launchers of the job did not all connect."""
 
 
 def proof(token, role, nonce):
@@ -27,7 +27,7 @@ def proof(token, role, nonce):
 
 
 def resolve(host, port):
-    """The numeric address; without threads, unlike asyncio's own look-up."""
+    """The numeric address, found without threads, unlike asyncio's own lookup."""
     try:
         return socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
     except OSError as error:
@@ -35,7 +35,7 @@ def resolve(host, port):
 
 
 def notice_dead_hosts(sock):
-    """A host without power sends nothing: give it 30 seconds."""
+    """Notices within 30 seconds that a host is down: a host without power sends nothing."""
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, 10)
     sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, 5)
@@ -56,7 +56,7 @@ class Channel:
             self._writer.write(json.dumps(message, default=dataclasses.asdict).encode() + b"\n")
 
     async def receive(self):
-        """None when the other side is gone, or says what no launcher would."""
+        """None if the other side is gone or sends what no launcher would."""
         try:
             message = json.loads(await self._reader.readline())
         except (OSError, ValueError):
@@ -75,7 +75,7 @@ class Members:
     """The other nodes, as node 0 sees them."""
 
     def __init__(self, options, report):
-        """report(node, message) gets what the others tell."""
+        """report(node, message) gets the messages of the others."""
         self._options = options
         self._report = report
         self._channels = {}
@@ -193,7 +193,7 @@ async def connect(options, family, address):
 
 
 def received_command(message):
-    """A command of node 0, as Node.handle takes it."""
+    """A command of node 0, in the form that Node.handle takes."""
     if message.get("do") == "start":
         message["attempt"] = Attempt(**message["attempt"])
     return message

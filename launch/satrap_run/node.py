@@ -17,9 +17,9 @@ SETTLE_S = 0.05  # so that the death of a shard is not mistaken for the error it
 
 
 class Node:
-    """Starts, stops and watches. What happens is told to `report`, as the messages of members.py:
+    """Starts, stops and watches processes, and passes events to `report` as messages of members.py:
 
-    failed          a process ended that should not have: what, status, restart (may it be tried again)
+    failed          a process ended that should not have: what, status, restart (whether to retry)
     chief_finished  rank 0 has ended with 0: the last checkpoint and the summary are written
     ranks_ended     no rank runs any more; finished: all have ended with 0
     ended           no shard runs either
@@ -49,7 +49,7 @@ class Node:
                 self._end()
 
     async def start_store(self, attempt, host, timeout_s):
-        """Starts `satrap store` for an attempt; its URL. OSError or TimeoutError without one."""
+        """Starts `satrap store` for an attempt and returns its URL. Raises OSError or TimeoutError."""
         self._begin(attempt)
         url = self._loop.create_future()
 
@@ -64,7 +64,7 @@ class Node:
         return await asyncio.wait_for(url, timeout_s)
 
     async def end_store(self):
-        """The store goes last: shards of any node may look things up while they end."""
+        """Stops the store last: shards of any node may look things up while they end."""
         self._ending = True
         self._signal(self._running("store"), signal.SIGTERM, FAILED_GRACE_S)
         await self.wait_until_nothing_runs()
@@ -90,7 +90,7 @@ class Node:
     # Starting
 
     def _begin(self, number):
-        """Forgets the attempt before, of which nothing runs any more."""
+        """Forgets the previous attempt, whose processes have all ended."""
         self._number = number
         self._processes = []
         self._files = {}
@@ -146,7 +146,7 @@ class Node:
         self._report_progress()
 
     def _end_late_ranks(self):
-        """They have nothing left to do: one that hangs must not keep the job from ending."""
+        """The other ranks have nothing left to do: one that hangs must not keep the job from ending."""
         self._chief_finished = True
         self._loop.call_later(self._options.grace, self._kill_late, self._running("rank"),
                               "rank 0 had finished", self._options.grace)
@@ -174,7 +174,7 @@ class Node:
                 process.kill()
 
     def _look_for_stopped(self, number):
-        """The others notice one that is stopped only while they wait for it: nobody waits for rank 0
+        """Other processes notice a stopped one only while they wait for it, and none waits for rank 0
         while it writes the last checkpoint."""
         if number != self._number or not self._running():
             return
@@ -215,7 +215,7 @@ class Node:
         return self._stopping_shards
 
     def _report_failure(self, number):
-        """Of several processes that ended together: the one that explains the others."""
+        """Of several processes that ended together, returns the one that explains the others."""
         if number != self._number:
             return
         refused = [p for p in self._failures if p.status == USAGE_STATUS]

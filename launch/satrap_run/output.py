@@ -1,8 +1,7 @@
-"""What processes write: log files, one merged stream, and rank 0's standard output.
+"""The output of processes: log files, one merged stream, and rank 0's standard output.
 
-Nothing here blocks the event loop, whoever reads slowly or not at all: what the launcher's own
-standard streams do not take yet is kept, up to MAX_PENDING_BYTES; then no more is read from the
-processes until there is room again.
+Nothing here blocks the event loop, even if nobody reads the launcher's standard streams: pending
+output is kept, up to MAX_PENDING_BYTES; then nothing is read from the processes until there is room.
 """
 import fcntl
 import os
@@ -23,7 +22,7 @@ COLOURS = {"rank": 32, "shard": 36, "store": 35, "satrap-run": 33}
 
 
 def reopen_without_blocking(fd):
-    """An own descriptor of the same pipe or terminal: setting O_NONBLOCK on fd would hit others too."""
+    """A separate descriptor of the same pipe or terminal: O_NONBLOCK on fd would affect others too."""
     mode = os.fstat(fd).st_mode
     if stat.S_ISFIFO(mode) or stat.S_ISCHR(mode):
         try:
@@ -111,7 +110,7 @@ class LogFile:
             self._fd = None
 
     def _fail(self, error):
-        self._say(f"{self.path}: {error.strerror}; going on without this log file")
+        self._say(f"{self.path}: {error.strerror}; continuing without this log file")
         self.close()
 
 
@@ -137,7 +136,7 @@ class Output:
             self.line("satrap-run", "satrap-run", line.encode())
 
     def line(self, kind, name, text):
-        """A whole line of a process."""
+        """Writes a whole line of a process."""
         if self.keep_up and self._err.is_full:
             return
         label = self._label(kind, name)
@@ -147,7 +146,7 @@ class Output:
             self._err.write(label + text + b"\n")
 
     def progress(self, kind, name, text):
-        """The line that a process keeps rewriting."""
+        """Shows the line that a process keeps rewriting."""
         if text or self._progress:
             self._progress = self._label(kind, name) + text if text else b""
             self._err.write(ERASE_LINE + self._progress)
@@ -177,7 +176,7 @@ class Output:
         self._streams.discard(stream)
 
     def check_room(self):
-        """Lets all processes wait where the merged stream is not read."""
+        """Makes all processes wait while nobody reads the merged stream."""
         if (self._err.is_full or self._out.is_full) and not self._paused and not self.keep_up:
             self._paused = True
             for stream in self._streams:
@@ -223,7 +222,7 @@ class Stream:
         return os.pipe()
 
     def close_write_end(self):
-        """Once the process has it."""
+        """Called once the process has the stream."""
         os.close(self.write_fd)
 
     def pause(self):
@@ -235,7 +234,7 @@ class Stream:
             self._loop.add_reader(self._read_fd, self._read)
 
     def finish(self):
-        """After the process has ended: what is still in the pipe, not what others may yet write."""
+        """After the process has ended, reads what is still in the pipe, not what others may yet write."""
         for _ in range(64):
             if not self._open_fd or not self._read():
                 break
@@ -268,7 +267,7 @@ class Stream:
             self._partial = self._partial[MAX_LINE_BYTES:]
 
     def _emit(self, line):
-        # What was rewritten is gone, as it would be on a terminal.
+        # Rewritten text is gone, as it would be on a terminal.
         text = line.rstrip(b"\r").rsplit(b"\r", 1)[-1]
         self._output.line(self._kind, self._name, text)
         if self._on_line is not None:
@@ -287,8 +286,8 @@ class Stream:
 
 
 class TerminalStream(Stream):
-    """Standard error of rank 0 where the launcher's is a terminal: the rank sees one too and shows
-    its progress line, which stays the last line below those of all processes."""
+    """Standard error of rank 0 if the launcher's is a terminal: the rank sees a terminal too and shows
+    its progress line, which stays below the lines of all processes."""
 
     def _open(self):
         read_fd, write_fd = os.openpty()

@@ -1,4 +1,4 @@
-"""One child process: it cannot outlive the launcher, its end is seen at once, and it has a name."""
+"""One named child process, which cannot outlive the launcher and whose end is noticed at once."""
 import contextlib
 import ctypes
 import os
@@ -15,9 +15,9 @@ CAUGHT = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]  # by the launcher, see 
 def before_exec(launcher):
     """What a child does before it becomes another program.
 
-    The kernel kills it when the launcher dies, of SIGKILL too: the setting survives exec. Safe to be
-    Python code because the launcher has a single thread. The signals that the launcher catches are
-    blocked here, so that none is taken for one of the launcher's own.
+    The kernel kills it when the launcher dies, even by SIGKILL: the setting survives exec. Python code
+    is safe here because the launcher has a single thread. The signals that the launcher catches are
+    blocked here, so that none is mistaken for one of the launcher's own.
     """
     def prepare():
         if LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0) != 0 or os.getppid() != launcher:
@@ -30,7 +30,7 @@ def before_exec(launcher):
 
 
 class Process:
-    """A running child, leader of a process group of its own: Ctrl-C does not reach it by itself."""
+    """A running child, the leader of its own process group: Ctrl-C does not reach it by itself."""
 
     def __init__(self, loop, kind, number, command, variables, stdout, stderr, on_exit):
         """on_exit(process) is called once, by the event loop. OSError if it cannot be started."""
@@ -61,7 +61,7 @@ class Process:
         return self.status is None
 
     def send(self, number):
-        """A signal to the child and to what it has started itself."""
+        """Sends a signal to the child and to the processes that it started."""
         if self.running:
             self._send_to_group(number)  # not yet reaped: the number is still its own
 
@@ -70,7 +70,7 @@ class Process:
         self.send(signal.SIGKILL)
 
     def stopped_for(self):
-        """Seconds for which it has been seen stopped, by SIGSTOP or the like; not by a debugger."""
+        """Seconds for which it has been stopped, by SIGSTOP or the like; not by a debugger."""
         try:
             state = pathlib.Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()[0]
         except OSError:
@@ -82,7 +82,7 @@ class Process:
         return time.monotonic() - self._stopped_since
 
     def exit_status(self):
-        """As a shell gives it."""
+        """The status that a shell would report."""
         return 128 - self.status if self.status < 0 else self.status
 
     def describe_end(self):
@@ -93,7 +93,7 @@ class Process:
 
     def _ended(self):
         self._loop.remove_reader(self._pidfd)
-        # Its own children go first, while the dead process still keeps the group's number.
+        # Kill its own children first, while the dead process still holds the group's number.
         self._send_to_group(signal.SIGKILL)
         os.close(self._pidfd)
         self.status = self._popen.wait()

@@ -6,7 +6,7 @@ ATTEMPT_0_FLAGS = ("--resume", "--overwrite", "--resume-from")
 
 @dataclasses.dataclass
 class Attempt:
-    """What all processes of an attempt are told; node 0 makes it, the others get it from there."""
+    """The settings of all processes of an attempt; node 0 makes them, the others get them from there."""
     number: int
     run_id: str
     store: str  # a URL
@@ -28,7 +28,7 @@ def rank_command(options, attempt):
 
 
 def later_flags(flags):
-    """Flags without those that say how attempt 0 starts."""
+    """The flags without those for the start of attempt 0."""
     kept = []
     words = iter(flags)
     for word in words:
@@ -48,7 +48,7 @@ def shard_variables(options, attempt, token):
 
 
 def rank_variables(options, attempt, token, local_rank):
-    """torchrun's variables, and ours. Who opens a c10d store at MASTER_PORT hosts it on rank 0."""
+    """torchrun's variables and satrap's. A c10d store opened at MASTER_PORT is hosted by rank 0."""
     rank = options.node_rank * options.nproc + local_rank
     values = {
         "RANK": rank, "LOCAL_RANK": local_rank, "GROUP_RANK": options.node_rank,

@@ -117,7 +117,7 @@ while True: say('z' * 99 + '\\n')""")
         self.script("rank-0", "say('hello\\n')")
         (self.dir / "file").touch()
         done = self.run_job("--log-dir", self.dir / "file" / "logs", "job.yaml")
-        self.assertIn("going on without this log file", done.stderr)
+        self.assertIn("continuing without this log file", done.stderr)
         self.assertIn("[rank 0] hello\n", done.stderr)
 
 
