@@ -7,8 +7,8 @@
 
 namespace satrap::backend {
 
-/// Owns the memory of a cache on the device. Empty at first: `stream` must reach that before others
-/// use it. Throws Error(kUnavailable) with the arithmetic if the device has no room for it.
+/// Owns the memory of a cache on the device. `stream` clears it: other streams must wait for that
+/// before they use it. Throws Error(kUnavailable) with the arithmetic if the device has no room.
 class Cache {
  public:
   Cache(Device& device,

@@ -11,11 +11,11 @@ namespace satrap::backend {
 inline constexpr std::int64_t kMaxDim = 1024;
 void check_dim(const RowLayout& layout);
 
-/// Slots of a device cache: sets of kWays ways, then overflow rows, which hold what a batch needs
-/// while the set it belongs to is full of pinned rows.
+/// Slots of a device cache: sets of kWays ways, then overflow rows, which hold a batch's rows whose
+/// sets are full of pinned rows.
 struct CacheSize {
   static constexpr std::int64_t kWays = 32;
-  /// Per slot beside its row: tag 8, last needed 4, frequency 4, digest 1, dirty 1.
+  /// Per slot, in addition to its row: tag 8, last needed 4, frequency 4, digest 1, dirty 1.
   static constexpr std::int64_t kBookkeepingBytes = 18;
   /// Slot numbers are int32.
   static constexpr std::int64_t kMaxSlots = std::int64_t{0x7FFFFFFF};
@@ -25,11 +25,11 @@ struct CacheSize {
 
   constexpr std::int64_t num_slots() const { return num_sets * kWays; }
   constexpr std::int64_t total_slots() const { return num_slots() + overflow_rows; }
-  /// Without what aligning the parts of the cache's arena adds: less than 2 KiB.
+  /// Excludes the alignment of the parts of the cache's arena: less than 2 KiB.
   std::int64_t bytes(const RowLayout& layout) const;
 
   /// The largest cache of at most memory_bytes. Throws Error(kInvalidConfig) with the arithmetic
-  /// where that is not even one set, or more slots than numbers for them.
+  /// if that is less than one set, or more slots than slot numbers.
   static CacheSize fit(std::int64_t memory_bytes,
                        const RowLayout& layout,
                        std::int64_t overflow_rows);

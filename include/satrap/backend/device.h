@@ -9,10 +9,10 @@
 
 namespace satrap::backend {
 
-/// A device as this process sees it.
+/// A device as seen by this process.
 struct DeviceInfo {
   std::string name;
-  int compute_capability = 0;  // 90 for sm_90; 0 of the host
+  int compute_capability = 0;  // 90 for sm_90; 0 for the host
   int num_multiprocessors = 0;
   std::int64_t memory_bytes = 0, free_bytes = 0, l2_bytes = 0;
   int driver_version = 0;  // 13000 for CUDA 13.0
@@ -20,33 +20,33 @@ struct DeviceInfo {
 
 using satrap::Place;
 
-/// What embedding rows are kept and trained on: a GPU, or the host, which computes the same bits
-/// with the functions of `kernels` and runs everything at once where a GPU queues it. The owners of
-/// what it hands out, as void*, are Memory (memory.h), Stream and Event (stream.h); they keep a
-/// reference to their device, which must outlive them. Thread-safe, but for pool_forward and the
-/// backward operations of the host, which share scratch: one of them at a time.
+/// A device that keeps and trains embedding rows: a GPU, or the host, which computes the same bits
+/// with the functions of `kernels` and runs at once what a GPU queues. Memory (memory.h), Stream
+/// and Event (stream.h) own the handles (void*) that it returns; they refer to their device, which
+/// must outlive them. Thread-safe, except that the host's pool_forward and backward operations
+/// share scratch: one of them at a time.
 class Device : public Operations {
  public:
   virtual DeviceInfo info() const = 0;
 
-  /// Every thread that uses a device calls this before: CUDA's current device is the thread's.
+  /// Every thread calls this before it uses the device: CUDA's current device is per thread.
   virtual void use_on_this_thread() const = 0;
 
   // ---- memory
 
-  /// kDevice or kPinnedHost. Throws Error(kUnavailable), naming what it was for, how much was asked
-  /// and how much there is.
+  /// kDevice or kPinnedHost. Throws Error(kUnavailable), naming the purpose, the bytes requested and
+  /// the bytes available.
   virtual std::byte* allocate(Place place, std::int64_t bytes, const char* what) = 0;
   virtual void free(Place place, std::byte* memory) noexcept = 0;
 
-  /// Queues a copy of `bytes` between any two places. Host memory must stay as it is until the copy
-  /// is done, and be pinned for the copy to overlap with anything.
+  /// Queues a copy of `bytes` between any two places. Host memory must not change until the copy is
+  /// done; it must be pinned for the copy to overlap with other work.
   virtual void copy(void* to, const void* from, std::int64_t bytes, StreamRef stream) = 0;
 
   /// Queues the filling of device memory with one byte.
   virtual void fill(void* memory, int byte, std::int64_t bytes, StreamRef stream) = 0;
 
-  /// Bytes of PlanView::prims_scratch and SlotList::prims_scratch for so many items.
+  /// Bytes of PlanView::prims_scratch and SlotList::prims_scratch for this many items.
   virtual std::int64_t prims_scratch_bytes(std::int64_t max_items) const = 0;
 
   // ---- streams and events
@@ -67,10 +67,10 @@ class Device : public Operations {
 /// The host's memory and CPU.
 std::unique_ptr<Device> make_host_device();
 
-/// Empty where a GPU can be used, else why not: no CUDA in this build, no driver, no device.
+/// Empty if a GPU can be used, else the reason: no CUDA in this build, no driver, no device.
 std::string why_no_cuda();
 
-/// The GPU of this number. Throws Error(kUnavailable) where there is none.
+/// The GPU with this number. Throws Error(kUnavailable) if there is none.
 std::unique_ptr<Device> make_cuda_device(int number);
 
 }  // namespace satrap::backend

@@ -13,7 +13,7 @@ namespace satrap::backend {
 class Memory {
  public:
   Memory() = default;
-  /// Throws Error(kUnavailable), naming what it was for, how much was asked and how much there is.
+  /// Throws Error(kUnavailable), naming the purpose, the bytes requested and the bytes available.
   Memory(Device& device, Place place, std::int64_t bytes, const char* what)
       : device_(&device),
         data_(device.allocate(place, bytes, what)),
@@ -45,8 +45,8 @@ class Memory {
   Place place_ = Place::kDevice;
 };
 
-/// Hands out parts of one allocation, so that a step allocates nothing and streams cannot hand each
-/// other memory by accident. Parts live as long as the arena.
+/// Divides one allocation into parts, so that a step allocates nothing and no memory moves from one
+/// stream to another by accident. Parts live as long as the arena.
 class Arena {
  public:
   /// Every part begins at a multiple of this.
@@ -71,7 +71,7 @@ class Arena {
   std::int64_t used_ = 0;
 };
 
-/// How many bytes of an arena `count` T take.
+/// The bytes of an arena that `count` T take.
 template <class T>
 constexpr std::int64_t arena_bytes(std::int64_t count) {
   const std::int64_t bytes = count * static_cast<std::int64_t>(sizeof(T));

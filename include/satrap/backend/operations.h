@@ -8,12 +8,12 @@
 /// The operations of the embedding path on a device (device.h). Common to all:
 ///
 /// They queue their work on `stream` and return; nothing waits for the device, nothing is
-/// allocated. Counts stay on the device, and kernels read them there. What an operation reads must
-/// be complete in stream order; what it writes is so afterwards.
+/// allocated. Counts stay on the device, and kernels read them there. The input of an operation
+/// must be complete in stream order; its output is complete in stream order afterwards.
 ///
-/// They are deterministic: the same input gives the same bits, whatever the schedule. There is no
-/// floating-point atomic, and sums run in the order said. Multiplications and additions are fused
-/// exactly where the formula says fma, so device, executor and CPU agree bit for bit.
+/// They are deterministic: the same input gives the same bits, whatever the schedule. There are no
+/// floating-point atomics, and sums run in the documented order. Multiplications and additions are
+/// fused exactly where the formula says fma, so device, executor and CPU agree bit for bit.
 ///
 /// Preconditions on device memory (ascending offsets, slots in range, zeros in the padding of rows
 /// and of gradients) are not checked. A failing CUDA call throws Error(kUnavailable) with its name
@@ -24,7 +24,7 @@ namespace satrap::backend {
 /// No vector of the output: an id that is not used.
 inline constexpr std::uint32_t kNoTarget = 0xFFFFFFFFU;
 
-/// Where a key belongs in a cache. The tag is a bijection of the key that is uniform in its top
+/// A key's place in a cache. The tag is a bijection of the key that is uniform in its top
 /// bits, which choose the set: tags in ascending order are grouped by set.
 constexpr std::uint64_t tag_of(Key key);
 constexpr Key key_of_tag(std::uint64_t tag);
@@ -37,7 +37,7 @@ enum class ResolveMode {
 struct ResolveArguments {
   ResolveMode mode = ResolveMode::kTrain;
   std::uint32_t batch = 1;      // number of this batch, ascending from 1
-  std::uint32_t completed = 0;  // last batch whose rows may go: its updates precede this in order
+  std::uint32_t completed = 0;  // last batch whose rows may be evicted: its updates precede this
   std::int64_t first_overflow = 0;  // the overflow rows [first, first + max) of the cache are this
   std::int64_t max_overflow = 0;    // batch's to use
 };
@@ -50,32 +50,32 @@ class Operations {
   virtual ~Operations() = default;
 
   /// plan: sorts the batch's keys once, with their positions, and derives everything from that
-  /// order. Fills all of `plan` but slots. Requires plan.num_ids == bags.num_ids <= plan.max_ids,
-  /// and vectors within 2^34 elements of the output's begin. Vectors of a sequence are padded_dim
-  /// elements apart.
+  /// order. Fills all of `plan` except slots. Requires plan.num_ids == bags.num_ids <=
+  /// plan.max_ids, and vectors within 2^34 elements of the output's begin. Vectors of a sequence
+  /// are padded_dim elements apart.
   virtual void build_plan(const Bags& bags,
                           std::int64_t num_sets,    // of the cache that resolve will look into
                           std::int64_t padded_dim,  // of its rows
                           const PlanView& plan,
                           StreamRef stream) = 0;
 
-  /// probe, admit, evict. One warp owns a set and everything the batch wants of it, so nothing is
-  /// locked and the result does not depend on the schedule. All keys of the set are looked up
-  /// first, and what is found is pinned: a row is pinned while last_needed > completed. Then misses
-  /// take, in the order of tags: the first empty way; else the unpinned way that the policy names,
-  /// lowest way first among equals; else the next overflow row; else none (-1), which
-  /// counts.overflows > max_overflow tells. Sets plan.slots, and the lists of `misses`. Rows are
-  /// not touched: before scatter_rows overwrites them, gather_rows must have taken the victims
-  /// away. Cost: the batch's keys, and their sets' bookkeeping; nothing grows with the cache.
+  /// probe, admit, evict. One warp owns a set and handles all of the batch's keys in it, so nothing
+  /// is locked and the result does not depend on the schedule. All keys of the set are looked up
+  /// first, and the rows found are pinned: a row is pinned while last_needed > completed. Then each
+  /// miss takes, in the order of tags: the first empty way; else the unpinned way that the policy
+  /// chooses, lowest way first among equals; else the next overflow row; else none (-1), which
+  /// counts.overflows > max_overflow shows. Sets plan.slots and the lists of `misses`. Rows are not
+  /// touched: gather_rows must have saved the victims before scatter_rows overwrites them. Cost:
+  /// the batch's keys and the bookkeeping of their sets, independent of the size of the cache.
   virtual void resolve(const CacheView& cache,
                        const PlanView& plan,
                        const ResolveArguments& arguments,
                        const MissView& misses,
                        StreamRef stream) = 0;
 
-  /// Copies rows [begin, min(begin + max_rows, *count)) of a list of slots to staging, where they
-  /// are as in the host's memory; slots of -1 are left out. For victims, for overflow rows at the
-  /// end of a batch, for export.
+  /// Copies rows [begin, min(begin + max_rows, *count)) of a list of slots to staging, in the
+  /// host's layout; skips slots of -1. For victims, for overflow rows at the end of a batch, for
+  /// export.
   virtual void gather_rows(const CacheView& cache,
                            const std::int32_t* slots,   // device [*count]
                            const std::uint32_t* count,  // device [1]
@@ -84,7 +84,7 @@ class Operations {
                            std::byte* staging,  // device or mapped [max_rows, row_bytes] out
                            StreamRef stream) = 0;
 
-  /// The reverse: puts rows into their slots.
+  /// The reverse: copies rows into their slots.
   virtual void scatter_rows(const CacheView& cache,
                             const std::int32_t* slots,
                             const std::uint32_t* count,
@@ -105,8 +105,8 @@ class Operations {
                             StreamRef stream) = 0;
 
   /// backward and update: sums the gradient of each key over its occurrences (order:
-  /// kernels/sum_order.h) and runs the optimizer on its row in the same pass, which its header
-  /// notes; rows become dirty. Keys without slot are left out. Weights of 16 bits are rounded
+  /// kernels/sum_order.h), runs the optimizer on its row in the same pass and advances the row's
+  /// header; rows become dirty. Keys without a slot are skipped. Weights of 16 bits are rounded
   /// stochastically, as on the host (core/half.h). Formulas: satrap/kernels/row_optimizer.h.
   virtual void backward_update(
       const CacheView& cache,
@@ -134,14 +134,14 @@ class Operations {
                           const SlotList& list,  // capacity at least num_sets * kWays
                           StreamRef stream) = 0;
 
-  /// Declares the listed slots clean: they have been saved as they are.
+  /// Marks the listed slots clean: their rows have been saved.
   virtual void mark_clean(const CacheView& cache, const SlotList& list, StreamRef stream) = 0;
 };
 
 // ------------------------------------------------------------------------------ implementation
 
 namespace detail {
-// Rows of different tables with the same id would meet in one set, were it not for this.
+// Without this, rows of different tables with the same id would fall into one set.
 constexpr std::uint64_t table_spread(std::uint64_t table) {
   return (table * 0x9E3779B97F4A7C15ULL) & kIdMask;
 }

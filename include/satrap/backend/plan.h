@@ -7,7 +7,7 @@
 
 namespace satrap::backend {
 
-/// Owns the memory of one batch's plan and of what resolve finds for it, for batches of up to
+/// Owns the memory of one batch's plan and of resolve's result for it, for batches of up to
 /// max_ids ids (below 2^31) of rows of one layout. Reused from batch to batch without allocating.
 class Plan {
  public:
@@ -24,7 +24,7 @@ class Plan {
   MissView misses_;
 };
 
-/// Owns what list_slots fills, for num_sets sets at a time.
+/// Owns the output of list_slots, for num_sets sets at a time.
 class SlotListBuffer {
  public:
   SlotListBuffer(Device& device, std::int64_t num_sets);

@@ -6,7 +6,7 @@
 
 namespace satrap::backend {
 
-/// Owns a stream. Work of one stream runs in order, that of different streams in any.
+/// Owns a stream. Work of one stream runs in order; work of different streams runs in any order.
 class Stream {
  public:
   enum class Priority { kNormal, kHigh };
@@ -41,12 +41,12 @@ class Event {
 
   void record(StreamRef stream) { device_->record(handle_, stream); }
 
-  /// What is queued on `stream` from now on waits until the last record is reached.
+  /// Work queued on `stream` from now on waits until the last record is reached.
   void make_wait(StreamRef stream) const { device_->make_wait(stream, handle_); }
   bool is_reached() const { return device_->is_reached(handle_); }  // never blocks
   void wait_until_reached() const { device_->wait_until_reached(handle_); }
 
-  /// Between the records of two events with time, both reached.
+  /// Time between the records of two events with time, both reached.
   static double milliseconds_between(const Event& start, const Event& stop) {
     return start.device_->milliseconds_between(start.handle_, stop.handle_);
   }

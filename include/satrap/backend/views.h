@@ -8,11 +8,11 @@
 #include "satrap/kernels/pooling.h"
 #include "satrap/kernels/row_layout.h"
 
-/// What kernels are given: plain structs of pointers into device memory and numbers, passed by
+/// The arguments of kernels: plain structs of numbers and pointers into device memory, passed by
 /// value. Owners: Cache (cache.h), Plan (plan.h).
 namespace satrap::backend {
 
-/// A stream to queue work on; the default one unless it comes from a Stream. Does not own it.
+/// A stream to queue work on, not owned; the default stream unless it comes from a Stream.
 struct StreamRef {
   void* handle = nullptr;
 };
@@ -26,12 +26,12 @@ struct alignas(16) Count4 {
 };
 
 /// One feature of a batch: where its vectors are in the output. A pooled feature has one vector per
-/// batch row; a sequence has max_length of them, one after the other.
+/// example; a sequence has max_length of them, one after the other.
 struct BagFeature {
-  std::int64_t first_vector;  // number of its first output vector: those of earlier features
+  std::int64_t first_vector;  // number of its first output vector, after those of earlier features
   std::int64_t column;  // where its vectors begin in a row of the output, in elements; 4 | column
   Pooling pooling;
-  std::int32_t vectors_per_row;  // 1; of a sequence: max_length
+  std::int32_t vectors_per_row;  // 1; for a sequence max_length
 };
 
 /// The ids of a batch, all of one row layout. Device memory.
@@ -55,7 +55,7 @@ struct PlanCounts {
   std::uint32_t longs, chunks, groups;  // of segments longer than kSumChunk, see operations.h
 };
 
-/// What one batch needs: its distinct keys and where each occurs. Device memory; only num_ids is
+/// The plan of one batch: its distinct keys and where each occurs. Device memory; only num_ids is
 /// known to the host. Occurrence j is the j-th id in the order of (tag, position).
 struct PlanView {
   std::int64_t max_ids = 0;
@@ -97,8 +97,8 @@ struct PlanView {
 };
 
 enum class EvictionPolicy : std::uint8_t {
-  kLru,  // the row that was needed longest ago, by batch number
-  kLfu,  // the row with the fewest occurrences since it came; of those the one needed longest ago
+  kLru,  // the row needed longest ago, by batch number
+  kLfu,  // the row with the fewest occurrences since admission; among equals as kLru
 };
 
 /// A set-associative cache of rows: slot = set * 32 + way.
@@ -111,25 +111,25 @@ struct CacheView {
   std::uint8_t* digests = nullptr;       // [num_slots] a byte of the tag; 0: empty
   std::uint32_t* last_needed = nullptr;  // [num_slots] number of a batch
   std::uint32_t* frequency = nullptr;    // [num_slots] occurrences; kept under kLfu
-  std::uint8_t* dirty = nullptr;         // [num_slots] 1: changed since it came
+  std::uint8_t* dirty = nullptr;         // [num_slots] 1: changed since admission
 };
 
 struct ResolveCounts {
   std::uint32_t misses;
-  std::uint32_t writebacks;  // dirty rows that made room
+  std::uint32_t writebacks;  // dirty rows that were evicted
   std::uint32_t overflows;   // misses that found their set full of pinned rows
   std::uint32_t hits;
 };
 
-/// What resolve found to do: rows to fetch, and rows to save before. Device memory, but for the
-/// host to read: copy counts, then as much of the lists as they say.
+/// The result of resolve: rows to fetch, and rows to save before that. Device memory, to be read by
+/// the host: copy the counts, then as much of the lists as the counts say.
 struct MissView {
   ResolveCounts* counts = nullptr;     // [1]
   Key* miss_keys = nullptr;            // [max_ids] in the order of tags
   std::int32_t* miss_slots = nullptr;  // [max_ids] where the row goes; -1: overflow is full
   Key* overflow_keys = nullptr;        // [overflow_rows] key of each overflow row, from first on
   Key* writeback_keys = nullptr;       // [max_ids]
-  std::int32_t* writeback_slots = nullptr;  // [max_ids] where the row still is
+  std::int32_t* writeback_slots = nullptr;  // [max_ids] the slot that still holds the row
   // Scratch.
   Count4* tile_counts = nullptr;           // [max_ids / 8 + 1]
   std::uint32_t* record_unique = nullptr;  // [max_ids]
