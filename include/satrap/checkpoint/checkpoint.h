@@ -8,7 +8,7 @@
 
 namespace satrap::checkpoint {
 
-/// What `checkpoint ls` and resuming need to know of a checkpoint without reading its rows.
+/// The properties of a checkpoint that `checkpoint ls` and resuming need, without its rows.
 struct CheckpointInfo {
   std::string path;  // the checkpoint's directory
   std::int64_t step = 0;
@@ -21,29 +21,30 @@ struct CheckpointInfo {
   std::string best_of;                    // "auc": no evaluation of the run so far had a better
                                           // one (train.early_stopping); else empty
   std::map<std::string, double> metrics;  // "train.auc", "train.loss", "eval.auc", … as then known
-  std::string problem;  // why its manifest cannot be read; the rest is then empty but the path
+  std::string problem;  // why its manifest cannot be read; all but the path is then empty
 };
 
 /// Checkpoints under `directory` (a run's `checkpoints/`, or a run directory), oldest first.
 /// Unfinished ones (temporary names) are not listed.
 std::vector<CheckpointInfo> list_checkpoints(const std::string& directory);
 
-/// Writes a checkpoint again, with the rows of every table divided among the files of `num_shards`
-/// shards, as those would have written it; 1: one file a table. The content stays the same: rows,
-/// dense state, position of the data, lookups made ahead, metrics. Any number of shards, and a
-/// process without any, can load either; each reads only the files that may hold rows of its own.
+/// Rewrites a checkpoint with the rows of every table divided among the files of `num_shards`
+/// shards, as those shards would have written it; 1: one file per table. The content stays the
+/// same: rows, dense state, position of the data, lookups made ahead, metrics. Any number of
+/// shards, and a process without any, can load either; each reads only files that may hold its own
+/// rows.
 ///
-/// The new one replaces `path` in one atomic step, or is published under its name in the folder
-/// `out` unless that is empty. Tables are streamed: memory is a megabyte per shard. Returns the
-/// path of the new one. Throws Error(kCorrupt) for a file that does not match its checksum, and
-/// then, as after any other error, leaves everything as it was.
+/// The new checkpoint replaces `path` atomically or, if `out` is not empty, is published under its
+/// name in that folder. Tables are streamed: memory is a megabyte per shard. Returns the path of
+/// the new one. Throws Error(kCorrupt) for a file that does not match its checksum. Any error
+/// leaves everything as it was.
 std::string reshard_checkpoint(const std::string& path,
                                std::int64_t num_shards,
                                const std::string& out);
 inline constexpr std::int64_t kMaxFilesPerTable = 512;  // all open at once
 
 /// Reads every file of a checkpoint and compares sizes and checksums. Throws Error(kCorrupt) naming
-/// the first file that differs, how, and the newest older checkpoint beside it that is intact.
+/// the first file that differs, how, and the newest older checkpoint in its folder that is intact.
 /// Returns a digest of its content (hex) that does not depend on the order of rows in the files:
 /// equal digests mean the same step, dense state, rows and optimizer state, bit for bit.
 std::string verify_checkpoint(const std::string& path);

@@ -25,7 +25,7 @@ namespace satrap::checkpoint {
 ///   pending-<r>.bin  lookups that rank r has already done for later steps (deterministic hybrid):
 ///                    step, version read, numbers of pooled and mask floats (8 bytes each), floats
 ///   transforms.json  the fitted numeric transforms
-///   config.yaml      the resolved configuration it was trained with; says nothing of the content
+///   config.yaml      the resolved configuration it was trained with; does not define the content
 ///
 /// Numbers are little-endian.
 struct Manifest {
@@ -47,7 +47,7 @@ struct Manifest {
     std::vector<std::int64_t> shape;
     std::int64_t size() const;
   };
-  bool has_packed_rows = false;  // of format 2: rows as RowLayout::pack leaves them
+  bool has_packed_rows = false;  // format 2: rows as RowLayout::pack writes them
   std::string created, version;
   std::int64_t step = 0, examples = 0, nonfinite_steps = 0;
   std::vector<data::DataPosition> positions;  // [num_ranks]
@@ -66,8 +66,8 @@ struct Manifest {
   /// Reads and checks `directory`/manifest.json, of format 2 or 3. Throws Error(kCorrupt).
   static Manifest read(const std::string& directory);
 
-  /// Where rank `rank` of `num_ranks` continues: where it stopped, or, with another number of
-  /// ranks, after the last row that any of them has had.
+  /// Where rank `rank` of `num_ranks` continues: where it stopped or, with another number of
+  /// ranks, after the last row that any of them has read.
   data::DataPosition position_of(std::int64_t rank, std::int64_t num_ranks) const;
 };
 

@@ -13,7 +13,7 @@
 
 namespace satrap::checkpoint {
 
-/// Where a job continues, and what its model does not hold.
+/// Where a job continues, and the state outside its model.
 struct RestoredState {
   Manifest manifest;
   std::vector<pipeline::PendingLookup> pending;
@@ -22,21 +22,21 @@ struct RestoredState {
 /// The fitted transforms of a checkpoint (JSON); needed before the model can be built.
 std::string read_transforms(const std::string& checkpoint);
 
-/// Path of the configuration a checkpoint was trained with, after its checksum; "" if it has none
-/// (an older one may not).
+/// Path of the configuration a checkpoint was trained with, whose checksum has been compared; "" if
+/// it has none (an older one may not).
 std::string find_config(const std::string& checkpoint);
 
-/// Fills a freshly built model; all ranks call it. `rank` of `num_ranks`: whose pending lookups are
-/// wanted; there are none for another number of ranks than wrote the checkpoint. Throws
+/// Fills a freshly built model; all ranks call it. Returns the pending lookups of `rank` of
+/// `num_ranks`; there are none if another number of ranks wrote the checkpoint. Throws
 /// Error(kCorrupt) naming the file whose content does not match (and the newest intact checkpoint
-/// beside it), Error(kInvalidConfig) if the checkpoint belongs to a model of other tables or
+/// in its folder), Error(kInvalidConfig) if the checkpoint belongs to a model with other tables or
 /// shapes, naming the first difference. The model is then unusable.
 RestoredState load_checkpoint(const std::string& checkpoint,
                               pipeline::Model& model,
                               std::int64_t rank = 0,
                               std::int64_t num_ranks = 1);
 
-/// The files of one of its tables, for a job in which that is `table`.
+/// The files of one of its tables, for a job in which this is `table`.
 std::vector<table::RowFile> row_files(const std::string& checkpoint,
                                       const Manifest& manifest,
                                       const Manifest::Table& saved,
@@ -45,10 +45,10 @@ std::vector<table::RowFile> row_files(const std::string& checkpoint,
 /// All dense tensors, one after the other.
 std::vector<float> read_dense(const std::string& checkpoint, const Manifest& manifest);
 
-/// As load_checkpoint, but for the rows: the tables stay empty.
+/// As load_checkpoint, but without the rows: the tables stay empty.
 Manifest load_dense_network(const std::string& checkpoint, pipeline::Model& model);
 
-/// Rows of one table file, block by block; at the end the checksum is compared. Throws
+/// Reads the rows of one table file, block by block, then compares the checksum. Throws
 /// Error(kCorrupt).
 void read_rows(const std::string& checkpoint,
                const std::string& name,
@@ -56,7 +56,7 @@ void read_rows(const std::string& checkpoint,
                std::int64_t row_bytes,
                const std::function<void(std::span<const std::byte> rows)>& take);
 
-/// Any file of a checkpoint in the same way.
+/// Reads any file of a checkpoint in the same way.
 void read_checked(const std::string& checkpoint,
                   const std::string& name,
                   const Manifest& manifest,

@@ -8,32 +8,31 @@
 
 namespace satrap::checkpoint {
 
-/// What a run that continues from a checkpoint has to know of the configuration it was trained
-/// with.
+/// What a run that continues from a checkpoint needs of the configuration it was trained with.
 struct Continuation {
-  /// The next steps get the batches, and the versions of the rows, that they would have got without
-  /// the interruption: lookups that were already made for them count.
+  /// The next steps get the same batches and versions of rows as without the interruption: lookups
+  /// already made for them remain valid.
   bool has_same_input = true;
 
-  std::int64_t batch_size = 0;  // rows of a step until now
+  std::int64_t batch_size = 0;  // examples of a step until now
 };
 
-/// Compares the configuration with the checkpoint's and logs what has changed. Throws
-/// Error(kInvalidConfig) with a line for each change that the checkpoint does not allow. The
-/// checkpoint's is the one in it, or that of its run directory for one of an older version; where
-/// there is none either, all is taken for unchanged, and shapes are checked when it is loaded.
+/// Compares the configuration with the checkpoint's and logs the changes. Throws
+/// Error(kInvalidConfig) with a line for each change that the checkpoint does not allow. A
+/// checkpoint of an older version may have no configuration: then that of its run directory counts.
+/// If there is none either, nothing counts as changed, and shapes are checked during loading.
 Continuation compare_with_checkpoint(const std::string& checkpoint, const job::JobConfig& config);
 
-/// For whoever uses a checkpoint's network without continuing the run: throws
+/// For a use of a checkpoint's network that does not continue the run: throws
 /// Error(kInvalidConfig), naming both, unless the configuration's labels have the names of the
-/// checkpoint's, in their order. The name of a single label not given by `data.schema.labels`, here
-/// or there, is only that of a column and does not count. A configuration that cannot be found or
-/// understood is taken as by compare_with_checkpoint. `advice` ends the message.
+/// checkpoint's, in the same order. A single label that is not in `data.schema.labels`, on either
+/// side, has only a column's name, which does not count. A configuration that cannot be found or
+/// understood is treated as in compare_with_checkpoint. `advice` ends the message.
 void check_labels(const std::string& checkpoint,
                   const job::JobConfig& config,
                   const std::string& advice = "");
 
-/// Where the data stood, if a step now has `after` rows instead of `before`.
+/// The data position, if a step now has `after` examples instead of `before`.
 data::DataPosition with_batch_size(data::DataPosition position,
                                    std::int64_t before,
                                    std::int64_t after);

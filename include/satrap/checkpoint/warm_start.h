@@ -10,11 +10,11 @@
 
 namespace satrap::checkpoint {
 
-/// A new job that begins with rows, and dense parameters, of another one's checkpoint.
+/// Starts a new job with rows and dense parameters of another job's checkpoint.
 class WarmStart {
  public:
   /// Throws Error(kCorrupt), or Error(kInvalidConfig) with a line for every table of the checkpoint
-  /// that was asked for and does not fit, naming both; for the dense network also as check_labels.
+  /// that was requested and does not fit, naming both; for the dense network also as check_labels.
   WarmStart(const job::JobConfig& config, std::string checkpoint, const pipeline::Model& model);
 
   /// Fills a freshly built model; all ranks call it.
