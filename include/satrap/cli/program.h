@@ -8,12 +8,12 @@ class App;
 
 namespace satrap::cli {
 
-/// What the command line asked for. Returns the exit status or throws.
+/// The command chosen on the command line. Returns the exit status or throws.
 using Action = std::function<int()>;
 
-/// Runs a program: parses the command line with `program`, then does what was `chosen` by it.
-/// `prepare` adds options and commands. Every exception becomes lines `error: …` on stderr and an
-/// exit status, here and nowhere else.
+/// Runs a program: parses the command line with `program`, then runs the `chosen` action.
+/// `prepare` adds options and commands. Only this function turns an exception into lines `error: …`
+/// on stderr and an exit status.
 int run_program(CLI::App& program,
                 int argc,
                 char** argv,

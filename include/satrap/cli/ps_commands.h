@@ -9,7 +9,7 @@ namespace satrap::cli {
 void add_ps_command(CLI::App& program, Action& chosen);
 void add_store_command(CLI::App& program, Action& chosen);
 
-/// The arguments of `satrap ps`, for a program that does nothing else.
+/// Adds the arguments of `satrap ps`, for a program that does nothing else.
 void add_ps_arguments(CLI::App& command, Action& chosen);
 
 }  // namespace satrap::cli
