@@ -10,14 +10,14 @@
 namespace satrap {
 
 /// A first-in-first-out queue between threads that never holds more than `capacity` items.
-/// close() ends it from either side: producers are refused from then on, consumers get what is left
-/// and then nothing. Any number of producers and consumers; all functions are thread-safe.
+/// Either side may close() it: producers are refused from then on, consumers get the remaining
+/// items and then nothing. Any number of producers and consumers; all functions are thread-safe.
 template <class T>
 class BoundedQueue {
  public:
   explicit BoundedQueue(std::size_t capacity) : capacity_(capacity) {}
 
-  /// Blocks while full. False (and `item` dropped) once the queue is closed.
+  /// Blocks while full. Returns false and drops `item` once the queue is closed.
   bool push(T item) {
     std::unique_lock lock(mutex_);
     not_full_.wait(lock, [&] { return closed_ || items_.size() < capacity_; });
@@ -27,7 +27,7 @@ class BoundedQueue {
     return true;
   }
 
-  /// Blocks while empty and open. Empty result: closed and drained.
+  /// Blocks while empty and open. An empty result means closed and drained.
   std::optional<T> pop() {
     std::unique_lock lock(mutex_);
     not_empty_.wait(lock, [&] { return closed_ || !items_.empty(); });

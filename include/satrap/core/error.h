@@ -7,7 +7,7 @@
 
 namespace satrap {
 
-/// What kind of thing went wrong. Decides the exit status of the programs (see exit_status).
+/// The kind of error. It decides the exit status of the programs (see exit_status).
 enum class ErrorCode {
   kInternal,       // a bug in satrap: a broken precondition or invariant
   kInvalidConfig,  // the configuration or the command line
@@ -19,7 +19,7 @@ enum class ErrorCode {
 };
 
 /// The exception of satrap. Its message names the thing, the rule and the value, and file:line of
-/// the user's input where there is one; it is shown to the user as it is.
+/// the user's input if there is one; the user sees it unchanged.
 class Error : public std::runtime_error {
  public:
   Error(ErrorCode code, const std::string& message) : std::runtime_error(message), code_(code) {}
@@ -29,8 +29,8 @@ class Error : public std::runtime_error {
   ErrorCode code_;
 };
 
-/// Exit status of a program that ends with `code`: 2 for what the user wrote (configuration,
-/// command line), 1 for everything else.
+/// Exit status of a program that ends with `code`: 2 for a wrong configuration or command line, 1
+/// for everything else.
 int exit_status(ErrorCode code);
 
 /// Concatenates its arguments as text: concat("dim must be positive, got ", dim).

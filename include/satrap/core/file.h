@@ -11,30 +11,29 @@
 
 namespace satrap {
 
-// Files and folders with errors that name the path and what the system said about it: Error(kIo)
-// unless stated otherwise. Nothing here is thread-safe on one object; free functions are.
+// Files and folders. Errors name the path and the system's reason: Error(kIo) unless stated
+// otherwise. One object is for one thread at a time; free functions are thread-safe.
 
-/// Writes one file from its beginning, buffered, and sums it up on the way.
+/// Writes one file from its beginning, buffered, and computes its checksum.
 ///
-/// A full disk, a lost mount and the like show up in write() or finish(), never go unnoticed: what
-/// finish() has returned from is on the disk. (The name of a new file is only after
-/// fsync_directory.)
+/// write() or finish() reports a full disk, a lost mount and the like: once finish() returns, the
+/// content is on disk. (The name of a new file is on disk only after fsync_directory.)
 class FileWriter {
  public:
   explicit FileWriter(std::string path);  // creates the file, or empties it
-  ~FileWriter();                          // without finish(): closes it, as far as it got
+  ~FileWriter();                          // without finish(): closes the incomplete file
   FileWriter(const FileWriter&) = delete;
   FileWriter& operator=(const FileWriter&) = delete;
 
   void write(std::span<const std::byte> bytes);
   void write(std::string_view text) { write(std::as_bytes(std::span(text))); }
 
-  /// Brings everything to the disk (fsync) and closes. Nothing may be written afterwards.
+  /// Syncs everything to disk (fsync) and closes the file. Nothing may be written afterwards.
   void finish();
 
   std::int64_t bytes_written() const { return bytes_written_; }
 
-  /// XXH3 of everything written so far; the hash_bytes of the whole, however it was cut.
+  /// XXH3 of everything written so far: the hash_bytes of the whole, whatever the pieces.
   std::uint64_t checksum() const { return hash_.digest(); }
 
  private:
@@ -49,7 +48,7 @@ class FileWriter {
   RunningHash hash_;
 };
 
-/// Reads one file from beginning to end, buffered, and sums it up on the way.
+/// Reads one file from beginning to end, buffered, and computes its checksum.
 class FileReader {
  public:
   explicit FileReader(std::string path);
@@ -75,7 +74,7 @@ class FileReader {
   std::int64_t size_ = 0;
   std::int64_t bytes_read_ = 0;
   std::vector<std::byte> buffer_;
-  std::size_t buffer_begin_ = 0;  // what of the buffer is still to be handed out
+  std::size_t buffer_begin_ = 0;  // first byte of the buffer that has not been returned
   std::size_t buffer_end_ = 0;
   RunningHash hash_;
 };
@@ -83,31 +82,31 @@ class FileReader {
 /// The whole content of a file that fits into memory.
 std::string read_file(const std::string& path);
 
-/// Replaces the content of a file as one event: after a crash at any moment it has the old content
-/// or the new one. The new one is on the disk when this returns.
+/// Replaces the content of a file atomically: after a crash it has either the old content or the
+/// new one. The new content is on disk when this returns.
 void write_file_atomic(const std::string& path, std::string_view content);
 
-/// Renames a file or folder within its file system and brings the new name to the disk. A file, or
-/// an empty folder, of the name `to` is replaced.
+/// Renames a file or folder within its file system and syncs the new name to disk. Replaces a file
+/// or an empty folder of the name `to`.
 void rename_atomic(const std::string& from, const std::string& to);
 
-/// As rename_atomic for a folder that may also take the place of a full one, which is then removed.
+/// As rename_atomic for a folder, which may also replace a non-empty one; that one is then removed.
 /// At every moment one of the two has the name `to`.
 void replace_directory(const std::string& from, const std::string& to);
 
-/// Brings the names in a folder (files created, renamed, removed) to the disk.
+/// Syncs the names in a folder (files created, renamed, removed) to disk.
 void fsync_directory(const std::string& path);
 
 /// Removes a file, or a folder with everything in it. Not an error if there is none.
 void remove_all(const std::string& path);
 
-/// Names of what is in a folder, sorted, without "." and "..".
+/// Names of the entries of a folder, sorted, without "." and "..".
 std::vector<std::string> list_directory(const std::string& path);
 
-/// Makes a folder, and those above it, unless it is there. Throws also if it cannot be written to.
+/// Creates a folder and its parents if missing. Also throws if the folder cannot be written to.
 void ensure_directory(const std::string& path);
 
-/// Whether a file can be created in the folder `path` now; tries it.
+/// Whether a file can be created in the folder `path` now; tries to create one.
 bool is_writable_directory(const std::string& path);
 
 /// Bytes a user may still write to the file system that holds `path`, or would hold it.

@@ -8,8 +8,8 @@
 
 namespace satrap {
 
-/// Arrays of floats as bytes of a FloatType. Rounding is to nearest even, what is too large becomes
-/// infinite, NaN stays NaN.
+/// Arrays of floats as bytes of a FloatType. Rounds to nearest even; values that are too large
+/// become infinite, NaN stays NaN.
 void encode_floats(FloatType type,
                    std::span<const float> values,  // [n]
                    std::span<std::byte> out);      // [n * bytes_of(type)]

@@ -26,7 +26,7 @@ constexpr std::uint64_t hash64(std::uint64_t first, std::uint64_t second, Rest..
 /// XXH3 of bytes: ids of strings, checksums of files.
 std::uint64_t hash_bytes(std::string_view bytes);
 
-/// hash_bytes of a whole that comes in pieces.
+/// hash_bytes of a text that arrives in pieces.
 class RunningHash {
  public:
   RunningHash();
@@ -39,7 +39,7 @@ class RunningHash {
   std::unique_ptr<State> state_;
 };
 
-/// 16 digits, as checksums are written.
+/// 16 digits, the text form of checksums.
 std::string to_hex(std::uint64_t hash);
 
 /// Counter-based random numbers: the n-th draw of a stream is a pure function of (stream, n), so

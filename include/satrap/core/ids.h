@@ -21,14 +21,14 @@ inline constexpr std::uint64_t kIdMask = (std::uint64_t{1} << kIdBits) - 1;
 /// An id as it is stored in a key: itself if it fits kIdBits (1.8e16), else its 54-bit hash.
 std::uint64_t fold_id(std::uint64_t id);
 
-/// The bijection on [0, 2^kIdBits) behind Key, and its inverse.
+/// The bijection on [0, 2^kIdBits) that Key uses, and its inverse.
 constexpr std::uint64_t mix_id(std::uint64_t folded);
 constexpr std::uint64_t unmix_id(std::uint64_t mixed);
 
 /// Key of `id` in `table`.
 inline Key make_key(TableId table, std::uint64_t id);
 
-/// Parts of a key: its table, its mixed id, and the (folded) id the data had.
+/// Parts of a key: its table, its mixed id, and the (folded) id of the data.
 constexpr TableId table_of(Key key);
 constexpr std::uint64_t mixed_id_of(Key key);
 constexpr std::uint64_t id_of(Key key);

@@ -12,11 +12,11 @@ namespace satrap {
 //
 //   log_info("resumed from {} (step {})", path, step);
 //
-// Formats are those of {fmt}, checked when compiled. Results never go here: they go to stdout.
+// Formats are {fmt}'s, checked at compile time. Results are never logged; they go to stdout.
 
 enum class LogLevel { kDebug, kInfo, kWarning, kError, kOff };
 
-/// Messages below this level are dropped; kInfo at first.
+/// Messages below this level are dropped; the default is kInfo.
 void set_log_level(LogLevel level);
 
 /// "debug", "info", "warning", "error" or "off"; Error(kInvalidConfig) for anything else.

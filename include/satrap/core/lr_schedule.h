@@ -9,8 +9,8 @@ namespace satrap {
 
 /// Learning rate over steps, as a factor on the base rate: linear warm-up over `warmup_steps`
 /// (factor step / warmup_steps), then over `decay_steps` constant, linear to 0, half a cosine to 0,
-/// or exponential (decay_rate ^ (steps since warm-up / decay_steps)); never below min_factor once
-/// warm. Also a section of the configuration, of row optimizers and of the dense optimizer alike.
+/// or exponential (decay_rate ^ (steps since warm-up / decay_steps)); after the warm-up never below
+/// min_factor. Also a section of the configuration of row optimizers and of the dense optimizer.
 struct LrSchedule {
   std::int64_t warmup_steps = 0;
   std::string decay = "constant";  // constant | linear | cosine | exponential

@@ -3,10 +3,10 @@
 #include <bit>
 #include <cstdint>
 
-// Logarithm and exponential of nothing but IEEE additions, multiplications, divisions and integer
-// operations: the same bits on every machine and compiler (libm promises no such thing, and changes
-// with its version), whether the compiler vectorises a loop over them or not. Relative error below
-// 1e-13, no special values unless said.
+// Logarithm and exponential made only of IEEE additions, multiplications, divisions and integer
+// operations: the same bits on every machine and compiler (libm does not promise this, and changes
+// with its version), whether or not the compiler vectorises a loop over them. Relative error below
+// 1e-13, no special values unless stated.
 
 namespace satrap {
 
@@ -36,8 +36,8 @@ inline double portable_log(double x) {
   return e * kLn2High + (2.0 * f * series + e * kLn2Low);
 }
 
-/// log(1 + x) for a finite x > -1, exact for tiny ones: what adding 1 has rounded away of x is
-/// given back (Kahan's correction). x = 0 gives itself, with its sign.
+/// log(1 + x) for a finite x > -1, exact for tiny ones: Kahan's correction restores the part of x
+/// that adding 1 rounds away. x = 0 gives itself, with its sign.
 inline double portable_log1p(double x) {
   const double sum = 1.0 + x, taken = sum - 1.0;
   return taken == 0.0 ? x : portable_log(sum) * (x / taken);

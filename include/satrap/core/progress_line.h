@@ -5,7 +5,7 @@
 namespace satrap {
 
 /// The last line of the terminal, for as long as this object lives: log messages appear above it.
-/// Where stderr is no terminal nothing is written at all; plain lines for files are log messages.
+/// If stderr is not a terminal, nothing is written; plain lines for files are log messages.
 ///
 /// One object at a time; its functions are thread-safe.
 class ProgressLine {

@@ -8,7 +8,7 @@
 namespace satrap {
 
 /// Seconds spent in each stage of a pipeline, summed over threads. Stages are numbered from 0 by
-/// their owner, who also knows their names. Thread-safe.
+/// their owner, which also knows their names. Thread-safe.
 class StageTimers {
  public:
   explicit StageTimers(std::int64_t num_stages)

@@ -10,8 +10,8 @@ namespace satrap {
 /// `num_threads` has num_threads - 1 threads of its own, and one of size 1 has none.
 ///
 /// Any number of threads may run loops at the same time (the stages of the trainer do); a loop body
-/// must not start another loop. Which thread runs which index is not determined: whoever needs
-/// reproducible results writes them by index. Threads sleep while there is nothing to do.
+/// must not start another loop. Which thread runs which index is undefined: write results by index
+/// to make them reproducible. Threads sleep while there is nothing to do.
 class ThreadPool {
  public:
   explicit ThreadPool(std::int64_t num_threads);  // >= 1
