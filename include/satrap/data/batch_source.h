@@ -7,10 +7,10 @@
 
 namespace satrap::data {
 
-/// Where a stream of batches stands: enough to continue it. `batches` counts the batches handed out
-/// in this epoch. `next_row` is the number (within the epoch, over all ranks) of the first row that
-/// was not handed out; 0 if unknown, as with a shuffle buffer: then the earlier batches are read
-/// again, which gives the same result later.
+/// The position of a stream of batches, from which it can continue. `batches` counts the batches
+/// returned in this epoch. `next_row` is the number (within the epoch, over all ranks) of the first
+/// row that was not returned; 0 if unknown, as with a shuffle buffer: then the earlier batches are
+/// read again, which takes longer but gives the same result.
 struct DataPosition {
   std::int64_t epoch = 0;
   std::int64_t batches = 0;
@@ -18,16 +18,16 @@ struct DataPosition {
   friend bool operator==(const DataPosition&, const DataPosition&) = default;
 };
 
-/// What reading has met so far.
+/// Counts of what has been read so far.
 struct ReadStats {
-  std::int64_t rows = 0;         // good rows handed out
+  std::int64_t rows = 0;         // good rows returned
   std::int64_t bad_rows = 0;     // rows skipped
   std::int64_t bytes = 0;        // read from the files (compressed size)
   std::int64_t total_bytes = 0;  // of all files of an epoch; 0 if unknown (standard input)
 };
 
-/// A stream of batches over some epochs of the data. Used by one thread at a time; it may run
-/// threads of its own, which its destructor stops and joins.
+/// A stream of batches over several epochs of the data. Used by one thread at a time; it may run
+/// its own threads, which its destructor stops and joins.
 class BatchSource {
  public:
   virtual ~BatchSource() = default;
@@ -37,7 +37,7 @@ class BatchSource {
   /// shorter (never empty). Throws Error(kInvalidData) or Error(kIo) as the readers do.
   virtual bool next(Batch& batch) = 0;
 
-  /// The position after the last batch handed out: opening a source there continues with the next.
+  /// The position after the last batch returned: a source opened there continues with the next.
   virtual DataPosition position() const = 0;
 
   /// Thread-safe.

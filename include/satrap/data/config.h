@@ -9,12 +9,12 @@
 
 namespace satrap::data {
 
-/// How the label of a row is made from a column.
+/// How a column becomes the label of a row.
 struct LabelConfig {
   std::string column = "label";
   std::vector<std::string> positive = {};  // texts that mean 1; empty: the column holds numbers
   std::vector<std::string> negative = {};  // texts that mean 0; empty: any that is not positive
-  std::vector<double> threshold = {};      // numbers from this one on mean 1; empty: 0 and 1 only
+  std::vector<double> threshold = {};      // numbers of at least this mean 1; empty: 0 and 1 only
   void visit(ConfigVisitor& v);
   friend bool operator==(const LabelConfig&, const LabelConfig&) = default;
 };
@@ -22,40 +22,40 @@ struct LabelConfig {
 /// One of several labels of a row.
 struct NamedLabelConfig {
   std::string name = "";  // empty: that of the column; no control characters
-  LabelConfig source;     // its fields stand beside the name
+  LabelConfig source;     // its fields are at the same level as the name
   double weight = 1.0;    // of the label's loss, in [1e-6, 1e6]
   void visit(ConfigVisitor& v);
 };
 
 /// A number that becomes one input of the dense network, or two with a missing indicator. A name
-/// like "I1..I13" stands for thirteen of them.
+/// like "I1..I13" means thirteen of them.
 struct NumericConfig {
   std::string name = "";           // of the input; empty: that of the column
-  std::string column = "";         // empty: that of the input
+  std::string column = "";         // empty: the name
   std::string transform = "none";  // none | log1p | zscore | log1p_zscore
   std::vector<double> clip = {};   // [low, high] of the value as read; empty: none
-  double fill = 0.0;               // what a missing value becomes, after the transform
-  bool missing_indicator = false;  // adds an input that is 1 where the value is missing
+  double fill = 0.0;               // replaces a missing value, after the transform
+  bool missing_indicator = false;  // adds an input that is 1 if the value is missing
   void visit(ConfigVisitor& v);
 };
 
 /// Ranges of a number that become the ids 0, 1, 2 ... of a feature.
 struct BucketConfig {
   std::int64_t quantiles = 0;           // this many ranges of about equal share; 0: none
-  std::vector<double> boundaries = {};  // ascending; range i holds the values from boundary i-1 on
+  std::vector<double> boundaries = {};  // ascending; range i starts at boundary i-1
   void visit(ConfigVisitor& v);
   bool any() const { return quantiles > 0 || !boundaries.empty(); }
 };
 
-/// A categorical input: a bag or sequence of ids. A name like "C1..C26" stands for 26 of them.
+/// A categorical input: a bag or sequence of ids. A name like "C1..C26" means 26 of them.
 struct FeatureConfig {
   std::string name = "";              // empty: that of the column
-  std::string column = "";            // empty: that of the feature
+  std::string column = "";            // empty: the name
   std::string type = "string";        // string | int | hex
   std::string separator = "";         // between the ids of a bag; empty: one id
   std::string weight_separator = "";  // between an id and its weight; empty: no weights
   std::int64_t max_length = 0;        // ids kept of a bag; 0: all
-  std::string keep = "first";         // first | last: which ids of a bag that is too long
+  std::string keep = "first";         // first | last: which ids of a bag that is too long are kept
   std::string missing = "empty";      // empty | own_id: what a missing value becomes
   BucketConfig buckets;               // the column is a number, cut into ranges
   void visit(ConfigVisitor& v);
@@ -69,8 +69,8 @@ struct SchemaConfig {
   std::vector<std::string> columns = {};  // names, for files without a header
   bool trim = true;                       // drop spaces around a field
   std::vector<std::string> missing = {};
-  LabelConfig label;                          // of a model of one label
-  std::vector<NamedLabelConfig> labels = {};  // of a model of several; empty: `label`
+  LabelConfig label;                          // for a model of one label
+  std::vector<NamedLabelConfig> labels = {};  // for a model of several; empty: `label`
   std::vector<NumericConfig> numeric;
   std::vector<FeatureConfig> features;
   void visit(ConfigVisitor& v);
@@ -102,7 +102,7 @@ struct DataConfig {
   /// The format in force: criteo, csv or synthetic.
   std::string resolved_format() const;
 
-  /// True if there is something to evaluate on.
+  /// True if there is evaluation data.
   bool has_eval() const;
 };
 
@@ -115,8 +115,8 @@ SchemaConfig criteo_schema();
 /// dumped configuration stands alone. Throws Error(kInvalidConfig).
 void inline_schema_file(DataConfig& config, const std::string& config_dir);
 
-/// Checks the rules that tie fields together, opens no file. Throws Error(kInvalidConfig) starting
-/// with the place of the value ("train.yaml:12: ") where `origins` knows it.
+/// Checks the rules that involve several fields; opens no file. Throws Error(kInvalidConfig)
+/// starting with the place of the value ("train.yaml:12: ") if `origins` has it.
 void validate(const DataConfig& config, const ConfigOrigins& origins = {});
 
 }  // namespace satrap::data

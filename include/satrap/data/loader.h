@@ -11,10 +11,10 @@
 
 namespace satrap::data {
 
-/// kPredict reads the files of kEval for their inputs alone: the label's column may be missing, and
-/// no line is left out, so that the n-th row is the n-th line (of all files, headers not counted).
-/// Labels are 0, or NaN for a line without a usable row: a blank one, or a bad one, of which
-/// on_bad_row says what it does.
+/// kPredict reads only the inputs from the files of kEval: the label's column may be missing, and
+/// no line is skipped, so that the n-th row is the n-th line (of all files, headers not counted).
+/// Labels are 0, or NaN for a line without a usable row: a blank one, or a bad one if on_bad_row
+/// does not end the run.
 enum class Role { kTrain, kEval, kPredict };
 
 struct ReadOptions {
@@ -27,11 +27,11 @@ struct ReadOptions {
   DataPosition start = {};  // as position() of an earlier source with the same options
 };
 
-/// Opens the stream of batches of training or evaluation data. Rows are in the order of the files,
-/// or, for training with shuffle_rows > 0, mixed by a shuffle buffer that depends on (seed, rank,
-/// epoch) alone. One of several ranks may get no rows at all. Reading, parsing and batching go on
-/// in threads ahead of next(). Throws Error(kIo | kInvalidData | kInvalidConfig) if the files
-/// cannot be used (found missing or truncated later: next() throws).
+/// Opens the stream of batches of training or evaluation data. Rows are in the order of the files
+/// or, for training with shuffle_rows > 0, shuffled in a buffer that depends on (seed, rank,
+/// epoch) alone. One of several ranks may get no rows at all. Threads read, parse and batch ahead
+/// of next(). Throws Error(kIo | kInvalidData | kInvalidConfig) if the files cannot be used; next()
+/// throws if a file is found missing or truncated later.
 std::unique_ptr<BatchSource> open_batches(const DataConfig& config,
                                           const Schema& schema,
                                           const FittedTransforms& transforms,

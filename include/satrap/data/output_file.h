@@ -11,13 +11,13 @@
 
 namespace satrap::data {
 
-/// A file that has its name only once it is complete: written under a temporary name beside it,
-/// then renamed. Standard output ("-"), pipes and devices are written to as they are. All functions
-/// throw Error(kIo).
+/// A file that gets its name only once it is complete: it is written under a temporary name in the
+/// same folder, then renamed. Standard output ("-"), pipes and devices are written to directly. All
+/// functions throw Error(kIo).
 class OutputFile {
  public:
   explicit OutputFile(const std::string& path);
-  ~OutputFile();  // without finish(): nothing stays behind
+  ~OutputFile();  // without finish(): leaves no file
   OutputFile(const OutputFile&) = delete;
   OutputFile& operator=(const OutputFile&) = delete;
 

@@ -5,9 +5,9 @@
 
 namespace satrap::data {
 
-/// Raw values of consecutive rows, as a parser or the generator produced them: before numeric
-/// transforms, and before rows are grouped into batches. Columnar, so that batches are cut out of
-/// it by copying ranges. Column order is the schema's.
+/// Raw values of consecutive rows from a parser or the generator: before numeric transforms, and
+/// before rows are grouped into batches. Columnar, so that batches are made by copying ranges.
+/// Column order is the schema's.
 struct RowBlock {
   /// The ids of one categorical column: one bag per row.
   struct Bags {

@@ -7,11 +7,11 @@
 
 namespace satrap::data {
 
-/// Which rows belong to this rank: turns of `rows_per_turn` rows (the batch size of a rank) go
-/// round the ranks, so that every row has exactly one rank and the ranks read the same part of the
-/// data at the same time. Rows are numbered from 0 in each epoch, over all files and ranks; a
-/// file's row is a line (bad and blank ones included), so that foreign rows need counting but no
-/// parsing.
+/// Which rows belong to this rank: runs of `rows_per_turn` rows (the batch size of a rank) are
+/// assigned to the ranks in turn, so that every row has exactly one rank and the ranks read the
+/// same part of the data at the same time. Rows are numbered from 0 in each epoch, over all files
+/// and ranks; a file's row is a line (bad and blank ones included), so that rows of other ranks are
+/// counted but not parsed.
 struct RowSplit {
   std::int64_t rank = 0;
   std::int64_t world_size = 1;
@@ -29,8 +29,8 @@ struct RowSplit {
 /// One pass over the rows of one epoch.
 struct RowPass {
   std::int64_t epoch = 0;
-  std::int64_t first_row = 0;     // rows with a smaller number are left out
-  std::int64_t max_rows = 0;      // rows from this number on are left out; 0: none
+  std::int64_t first_row = 0;     // rows with a smaller number are skipped
+  std::int64_t max_rows = 0;      // rows from this number on are skipped; 0: none
   RowSplit split = {};            // and so are rows of other ranks
   std::int64_t num_threads = 1;   // the producer may use; at least 1
   bool keeps_every_line = false;  // of text: one without a usable row is a row with label NaN,
@@ -38,15 +38,15 @@ struct RowPass {
 };
 
 /// Produces the rows of one pass, in the order of their numbers, the same ones in every pass with
-/// the same arguments. How they are cut into blocks is the producer's choice (a thousand or several
-/// thousand rows is good). Used by one thread at a time; the producer may run threads of its own,
-/// which its destructor stops and joins.
+/// the same arguments. The producer chooses the size of blocks (a thousand or several thousand rows
+/// is good). Used by one thread at a time; the producer may run its own threads, which its
+/// destructor stops and joins.
 class RowBlockSource {
  public:
   virtual ~RowBlockSource() = default;
 
   /// Fills `block` (reusing its memory) with the next rows, at least one. Blocks until they are
-  /// there. False, and an empty block, at the end of the pass or after close(). Throws
+  /// ready. Returns false and an empty block at the end of the pass or after close(). Throws
   /// Error(kInvalidData) or Error(kIo).
   virtual bool next(RowBlock& block) = 0;
 

@@ -11,18 +11,18 @@ namespace satrap::data {
 /// A categorical input of the model, in the order of Batch.
 struct SchemaFeature {
   std::string name;
-  std::int64_t max_length = 0;  // ids of a bag at most; 0: no limit
+  std::int64_t max_length = 0;  // most ids of a bag; 0: no limit
 };
 
-/// The meaning of the columns, worked out: what comes out of the files (RowBlock), what goes into
-/// the model (Batch), and how the one becomes the other.
+/// The resolved meaning of the columns: what the files provide (RowBlock), what the model takes
+/// (Batch), and how the one becomes the other.
 struct Schema {
   /// The inputs of the model.
   std::vector<SchemaFeature> features;
   std::vector<std::string> numeric_names;  // "age", and "age.missing" for its indicator
   bool weighted = false;                   // Batch::id_weights is filled
   std::vector<NamedLabelConfig> labels;    // at least one, all named
-  bool labelled = true;                    // false: labels are not read, and need not be there
+  bool labelled = true;                    // false: labels are not read, and may be missing
 
   std::int64_t num_features() const { return static_cast<std::int64_t>(features.size()); }
   std::int64_t num_labels() const { return static_cast<std::int64_t>(labels.size()); }
@@ -30,22 +30,22 @@ struct Schema {
     return static_cast<std::int64_t>(numeric_names.size());
   }
 
-  /// Columns of RowBlock::numeric: each column of the file once, however many use it.
+  /// Columns of RowBlock::numeric: each column of the file once, however many inputs use it.
   std::vector<std::string> raw_numeric;
 
   /// Columns of RowBlock::bags.
   struct IdColumn {
-    std::int64_t feature = 0;  // in `features`; kGroups: read for Batch::groups alone
+    std::int64_t feature = 0;  // in `features`; kGroups: read only for Batch::groups
     FeatureConfig config;
   };
   std::vector<IdColumn> id_columns;
 
-  /// Where Batch::groups comes from: a feature, or else the id column of no feature.
+  /// The source of Batch::groups: a feature, or else the id column of no feature.
   static constexpr std::int64_t kGroups = -1;
   bool grouped = false;
   std::int64_t group_feature = kGroups;
 
-  /// Inputs of the dense network made of one number.
+  /// Inputs of the dense network made from one number.
   struct NumericInput {
     std::int64_t raw = 0;     // in raw_numeric
     std::int64_t output = 0;  // in numeric_names; the indicator, if any, is the one after it
@@ -53,7 +53,7 @@ struct Schema {
   };
   std::vector<NumericInput> numeric_inputs;
 
-  /// Features made of the ranges of a number.
+  /// Features made from the ranges of a number.
   struct Bucketed {
     std::int64_t raw = 0;
     std::int64_t feature = 0;

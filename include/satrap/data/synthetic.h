@@ -10,20 +10,20 @@
 
 namespace satrap::data {
 
-/// Generates rows of a made-up click log. Each row is a pure function of (config, row number): any
-/// range can be generated alone, in any order, by any thread, with the same bits on every machine
-/// (only IEEE add, multiply, divide and integers are used, no libm).
+/// Generates rows of a synthetic click log. Each row is a pure function of (config, row number):
+/// any range can be generated alone, in any order, by any thread, with the same bits on every
+/// machine (only IEEE add, multiply, divide and integers are used, no libm).
 ///
 /// Ids: the rank of an id is Zipf distributed over exactly 1 .. cardinality (bounded, no folding of
-/// the tail), then sent through a bijection, so that the id says nothing about the rank: onto 32
+/// the tail), then mapped by a bijection, so that the id does not reveal the rank: onto 32
 /// bits for features of up to 2^30 ids, onto 54 bits for larger ones. No two ids of a feature
-/// merge.
+/// collide.
 ///
 /// Labels: Bernoulli(p) with
 ///   logit p = b + Σ w_f(id) + Σ over some pairs of features <u_f(id), u_g(id')> + Σ g_c(number c),
-/// w and u drawn from hashes of the ids, so that no table is stored and any scale streams. b and
-/// the weight of the three sums are solved when the generator is built (about 0.1 s) so that the
-/// mean of p is `base_rate` and the standard deviation of the logit is `signal`.
+/// with w and u from hashes of the ids, so that no table is stored and any scale can be streamed. b
+/// and the weight of the three sums are solved when the generator is built (about 0.1 s) so that
+/// the mean of p is `base_rate` and the standard deviation of the logit is `signal`.
 ///
 /// Immutable: all functions are thread-safe.
 class SyntheticGenerator {

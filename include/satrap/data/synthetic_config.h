@@ -8,14 +8,13 @@
 
 namespace satrap::data {
 
-/// Which click log the generator makes up: section `data.synthetic` of the configuration and the
+/// Settings of the generated click log: section `data.synthetic` of the configuration and the
 /// options of `satrap data generate`. The defaults have the shape of Criteo Kaggle: 26 single ids
 /// (cardinalities of the published set) and 13 counts.
 ///
-/// Everything but `rows` and `eval_rows` decides what the *teacher* is, the rule that labels
-/// follow; `rows` decides only how many rows there are and, with drift, how fast ids are replaced.
-/// Training rows are 0 .. rows-1 and evaluation rows the eval_rows after them, so both have one
-/// teacher.
+/// Everything except `rows` and `eval_rows` defines the *teacher*, the rule that labels follow;
+/// `rows` defines only the number of rows and, with drift, how fast ids are replaced. Training rows
+/// are 0 .. rows-1 and evaluation rows the eval_rows after them, so both have the same teacher.
 struct SyntheticConfig {
   std::int64_t rows = 1'000'000;
   std::int64_t eval_rows = 100'000;
@@ -45,7 +44,7 @@ struct SyntheticConfig {
   /// Throws Error(kInvalidConfig) starting with `where` if fields contradict each other.
   void validate(const std::string& where) const;
 
-  /// The value of a list (of one or of one per column) for a column.
+  /// The value for a column from a list of one value or of one per column.
   template <class T>
   static T per_column(const std::vector<T>& values, std::int64_t column) {
     return values.size() == 1 ? values.front() : values[static_cast<std::size_t>(column)];

@@ -9,7 +9,7 @@
 
 namespace satrap::data {
 
-/// What was written, and what there is to be learnt from it.
+/// What was written, and the best metrics that can be reached on it.
 struct WrittenLog {
   std::int64_t bytes = 0;                  // of the file, compressed
   BestReachable best;                      // AUC over 4 million rows at most, spread over the file
@@ -30,9 +30,9 @@ void append_criteo_tsv(const SyntheticGenerator& generator,
 /// Writes rows first_row .. first_row + num_rows - 1 as a Criteo file; num_threads generate, format
 /// and compress, and the text is the same for any number of them. `path`: "-" is standard output;
 /// names in .gz and .zst are compressed (in members or frames of 8192 rows, as every reader of
-/// these formats must accept). A file gets its name only once it is complete and on the disk:
-/// nothing is left under it, nor under the temporary name beside it, if writing fails. Throws
-/// Error(kIo), Error(kInvalidConfig).
+/// these formats must accept). A file gets its name only once it is complete and on disk; if
+/// writing fails, neither it nor its temporary file remains. Throws Error(kIo),
+/// Error(kInvalidConfig).
 WrittenLog write_criteo_tsv(const SyntheticGenerator& generator,
                             std::int64_t first_row,
                             std::int64_t num_rows,

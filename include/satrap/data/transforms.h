@@ -9,8 +9,8 @@
 
 namespace satrap::data {
 
-/// What the numeric transforms learnt from the training data. Part of the model: kept in the
-/// checkpoint, the same for training, evaluation and prediction.
+/// The numeric transforms fitted on the training data. Part of the model: saved in the checkpoint,
+/// the same for training, evaluation and prediction.
 struct FittedTransforms {
   struct Scale {
     double mean = 0.0;
@@ -29,10 +29,10 @@ struct FittedTransforms {
 /// !schema.needs_fit().
 FittedTransforms fixed_transforms(const Schema& schema);
 
-/// One pass over `rows` (at most max_rows of them; 0: all). Means and deviations are exact, missing
-/// values left out; quantiles are those of a sample of up to 200,000 values of each column, drawn
-/// with `seed`. The result depends on the rows and the seed alone. Throws Error(kInvalidData) if
-/// there are no rows.
+/// Makes one pass over `rows` (at most max_rows of them; 0: all). Means and deviations are exact,
+/// without missing values; quantiles are those of a sample of up to 200,000 values per column,
+/// drawn with `seed`. The result depends on the rows and the seed alone. Throws Error(kInvalidData)
+/// if there are no rows.
 FittedTransforms fit_transforms(const Schema& schema,
                                 RowBlockSource& rows,
                                 std::int64_t max_rows,
