@@ -9,9 +9,9 @@ namespace satrap::dense {
 /// faster one only on CPUs that multiply bf16 at a higher rate than fp32 (AMX; AMD since Zen 4).
 enum class Precision { kFp32, kBf16 };
 
-/// The precision in which a CPU multiplies matrices fastest, by what it is and not by the clock, so
-/// that the same machine always answers the same: bf16 with AMX, and on AMD's cores with
-/// AVX512_BF16 (Zen 4 on); fp32 on all others. Intel's cores with AVX512_BF16 but without AMX do
+/// The precision in which a CPU multiplies matrices fastest, decided by its features and not by
+/// timing, so that a machine always gets the same answer: bf16 with AMX, and on AMD's cores with
+/// AVX512_BF16 (since Zen 4); fp32 on all others. Intel's cores with AVX512_BF16 but without AMX do
 /// bf16 at half the rate of fp32; ARM's with bf16 have not been measured.
 Precision fastest_precision(const Cpu& cpu);
 
