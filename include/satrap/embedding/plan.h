@@ -7,12 +7,12 @@
 
 namespace satrap::embedding {
 
-/// What one batch needs of the embedding tables, found once, ahead of the step: its unique keys and
-/// where each occurs. Where the rows of the keys are is not its business (BatchRows). Reused from
-/// step to step without allocating.
+/// A batch's use of the embedding tables, computed once, ahead of the step: its unique keys and
+/// where each occurs. BatchRows, not the plan, knows where the rows are. Reused from step to step
+/// without allocating.
 ///
 /// Id i is the i-th id of the batch (feature-major, in the order of the data); those beyond a
-/// sequence's max_length are left out. Unique keys ascend, so they are grouped by table, and within
+/// sequence's max_length are omitted. Unique keys ascend, so they are grouped by table, and within
 /// a table by partition. Occurrence j is the j-th id in the order of (key, position): the
 /// occurrences of unique key u are [segments[u], segments[u + 1]); their gradients are added in the
 /// order of kernels/sum_order.h.
@@ -27,7 +27,7 @@ struct Plan {
   std::int64_t num_examples = 0;  // of the batch
 
   // Per id, in the order of the batch: what the forward pass reads.
-  std::vector<std::int32_t> unique_of;  // [num_ids] number of its key; -1: left out
+  std::vector<std::int32_t> unique_of;  // [num_ids] number of its key; -1: omitted
   std::vector<float> coefficient;       // [num_ids] its weight in the pooled output
 
   // Per unique key.

@@ -15,37 +15,36 @@
 
 namespace satrap::embedding {
 
-/// Finds the rows of a plan's keys while they are in a cache.
+/// Finds the rows of a plan's keys while the keys are in a CPU cache.
 class RowFinder {
  public:
   virtual ~RowFinder() = default;
 
-  /// Before the first find(): how many keys there will be.
+  /// Called before the first find(), with the number of keys.
   virtual void begin(std::int64_t num_unique) = 0;
 
-  /// The keys [first, first + keys.size()) of the plan, ascending, which are all of `table`. Called
-  /// by threads of the pool, at the same time for other keys: no two calls share a partition.
+  /// Finds the keys [first, first + keys.size()) of the plan, ascending, all of `table`. Threads of
+  /// the pool call it in parallel for different keys: no two calls share a partition.
   virtual void find(TableId table, std::span<const Key> keys, std::int64_t first) = 0;
 };
 
 /// Makes plans. The ids become (key, position) pairs grouped by table; large tables are split into
 /// buckets by the highest bits of the key, so that each bucket is sorted, made unique and looked up
 /// by one thread, in its cache. A bucket holds whole partitions, so lookups need no coordination.
-/// Neither the buckets nor anything else depends on the number of threads. Keeps its buffers; one
-/// call at a time.
+/// Nothing depends on the number of threads. Keeps its buffers; one call at a time.
 class Planner {
  public:
   /// `layout` and `pool` outlive it.
   Planner(const FeatureLayout& layout, ThreadPool& pool);
 
-  /// `finder`: null if the rows are found by somebody else.
+  /// `finder`: null if the rows are found elsewhere.
   void plan(const data::Batch& batch, Plan& plan, RowFinder* finder = nullptr);
 
  private:
   static constexpr int kMaxBucketBits = table::kPartitionBits;
   static constexpr std::size_t kMaxBuckets = std::size_t{1} << kMaxBucketBits;
 
-  /// Consecutive rows of one feature: the unit of work on ids.
+  /// Consecutive examples of one feature: the unit of work on ids.
   struct Chunk {
     std::size_t feature;
     std::int64_t row_begin, row_end;

@@ -11,12 +11,11 @@
 namespace satrap::embedding {
 
 /// Rows of tables in this process. Kernels work on them in place: planning finds their addresses
-/// and creates missing ones, waiting is over at once, updates run the optimizer.
+/// and creates missing ones, a wait returns at once, updates run the optimizer.
 ///
-/// pool(), update() and skip() exclude each other: one at a time, of all batches. Batches may be
-/// planned or read meanwhile. Of tables with limits: a plan holds until RowLimits::pinned_steps
-/// steps later; rows that are read are those of the last update or skip, however many plans have
-/// been made since.
+/// Only one pool(), update() or skip() runs at a time, over all batches. Batches may be planned or
+/// read meanwhile. With limits, a plan is valid until RowLimits::pinned_steps steps later, and
+/// read() reads the rows as of the last update or skip, however many plans have been made since.
 class TableRows final : public RowAccess {
  public:
   /// `tables[i]` has TableId i. All outlive it.
