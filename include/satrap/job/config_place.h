@@ -8,7 +8,8 @@
 
 namespace satrap::job {
 
-/// Puts the place of a value in front of a message that begins with its path ("model.top: ...").
+/// Adds the place of a value to the front of a message that begins with its path ("model.top:
+/// ...").
 template <class Body>
 void with_place(const ConfigOrigins& origins, Body&& body) {
   try {

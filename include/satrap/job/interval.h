@@ -6,7 +6,7 @@
 
 namespace satrap::job {
 
-/// "every so often", as the configuration says it: "500 steps", "10min" (any duration), or "never".
+/// An interval of the configuration: "500 steps", "10min" (any duration), or "never".
 struct Interval {
   std::int64_t steps = 0;  // > 0: by steps
   double seconds = 0.0;    // > 0: by time
@@ -15,7 +15,7 @@ struct Interval {
   static Interval parse(const std::string& text, const std::string& where);
 };
 
-/// Tells when an interval has passed. One thread.
+/// Reports when an interval has passed. One thread.
 class IntervalClock {
  public:
   explicit IntervalClock(Interval interval);

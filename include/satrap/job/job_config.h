@@ -53,7 +53,7 @@ struct TrainConfig {
   WarmStartConfig warm_start;
   void visit(ConfigVisitor& v);
 
-  /// The bound in force: 0 in sync mode. Async has none; there it is how many steps lookups may
+  /// The effective bound: 0 in sync mode. Async has none; there it is how many steps lookups may
   /// run ahead.
   std::int64_t staleness_bound() const { return mode == "sync" ? 0 : staleness; }
   bool is_async() const { return mode == "async"; }
@@ -102,13 +102,13 @@ struct JobConfig {
   ClusterOptions cluster;
   void visit(ConfigVisitor& v);
 
-  /// Rules that tie several fields together, but check_model. Throws Error(kInvalidConfig), with
-  /// the place of the value where `origins` knows it.
+  /// Checks the rules that involve several fields, except check_model. Throws
+  /// Error(kInvalidConfig), with the place of the value if `origins` has it.
   void validate(const ConfigOrigins& origins) const;
 };
 
-/// Reads, completes and validates a job file. Whether the model fits the features is not asked,
-/// which takes libtorch to find out: pipeline::load_job does.
+/// Reads, completes and validates a job file. Does not check whether the model fits the features,
+/// which needs libtorch: pipeline::load_job does.
 JobConfig read_job(const std::string& path,
                    const std::vector<std::string>& overrides,
                    ConfigOrigins& origins);

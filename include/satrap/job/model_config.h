@@ -43,10 +43,10 @@ struct ModelConfig {
 /// makes it dim + 1 wide.
 bool needs_first_order(const std::string& model_type);
 
-/// Whether every id has one weight and nothing else: tables of dim 1.
+/// Whether every id has only one weight: tables of dim 1.
 bool needs_dim_one(const std::string& model_type);
 
-/// `dense_optimizer` of the configuration; each as torch.optim's of that name.
+/// `dense_optimizer` of the configuration; each type is torch.optim's of that name.
 struct DenseOptimizerConfig {
   std::string type = "adam";  // sgd | adagrad | adam | adamw
   double lr = 0.001;
@@ -64,7 +64,7 @@ struct DenseOptimizerConfig {
   void validate() const;
 };
 
-/// The part of it that an update needs every time: for whoever runs it elsewhere.
+/// The part that every update needs, for updates that run elsewhere.
 DenseOptimizer plain_optimizer(const DenseOptimizerConfig& config);
 
 }  // namespace satrap::job

@@ -45,8 +45,9 @@ struct TableConfig {
   void visit(ConfigVisitor& v);
 
   /// Throws Error(kInvalidConfig), with a message that begins with the path of the field, if fields
-  /// contradict each other or one that the optimizer does not use has been set. "Set" means: other
-  /// than the default and than in `fallback`, the entry `default` that this one started from.
+  /// contradict each other or one that the optimizer does not use has been set. "Set" means
+  /// different from the default and from `fallback`, the entry `default` that this one started
+  /// from.
   void validate(const std::string& path) const;
   void validate(const std::string& path, const TableConfig& fallback) const;
 };
@@ -58,7 +59,7 @@ struct FeatureConfig {
   void visit(ConfigVisitor& v);
 };
 
-/// What `tables` or `features` say of a name: its own entry, else `default`.
+/// The entry of a name in `tables` or `features`: its own, else `default`.
 template <class Config>
 Config entry_or_default(const std::map<std::string, Config>& entries, const std::string& name) {
   if (const auto it = entries.find(name); it != entries.end()) return it->second;
@@ -78,7 +79,7 @@ struct ResolvedSpecs {
 /// adding one may change the numbers of others; nothing that outlives the process depends on
 /// numbers (rows are initialised by the table's name, checkpoints name tables).
 ///
-/// `extra_columns`: columns that the model wants in front of the `dim` configured ones (the weight
+/// `extra_columns`: columns that the model needs before the `dim` configured ones (the weight
 /// of the first-order term, if any, is column 0).
 ///
 /// Throws Error(kInvalidConfig) with a message that begins with the path of the entry: for a
