@@ -7,8 +7,8 @@ namespace satrap {
 
 enum class DenseOptimizerType : std::uint32_t { kSgd, kAdagrad, kAdam, kAdamW };
 
-/// The optimizer of dense parameters, as plain numbers: torch.optim's of the same name. The
-/// learning rate, and a factor on the gradient, come with each update.
+/// The optimizer of dense parameters, as plain numbers: torch.optim's of the same name. Each update
+/// takes the learning rate and a factor on the gradient.
 struct DenseOptimizer {
   DenseOptimizerType type = DenseOptimizerType::kAdam;
   double momentum = 0.0;              // sgd

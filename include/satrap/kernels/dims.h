@@ -11,11 +11,11 @@ namespace satrap {
 template <std::int64_t kDim>
 using FixedDim = std::integral_constant<std::int64_t, kDim>;
 
-/// A dim as memory has it: whole vectors of 4.
+/// A dim as stored in memory: whole vectors of 4.
 constexpr std::int64_t padded_dim(std::int64_t dim) { return (dim + 3) / 4 * 4; }
 
 /// Calls function(dim) with FixedDim for the common widths and with int64_t for all others. Called
-/// outside of the loop over rows.
+/// outside the loop over rows.
 template <class Function>
 decltype(auto) with_dim(std::int64_t dim, Function&& function) {
   switch (dim) {
@@ -32,7 +32,7 @@ decltype(auto) with_dim(std::int64_t dim, Function&& function) {
   }
 }
 
-/// Asks for the cache lines of [address, address + bytes) ahead of their use; never faults.
+/// Prefetches the cache lines of [address, address + bytes); never faults.
 inline constexpr std::int64_t kCacheLine = 64;
 inline void prefetch_read(const void* address, std::int64_t bytes) {
   const auto* p = static_cast<const char*>(address);

@@ -20,7 +20,7 @@ struct GatherSource {
   const float* coefficient;       // [num_ids]
 };
 
-/// How many ids ahead of its use a row is asked for: as many as keep about twenty lines in flight.
+/// How many ids ahead rows are prefetched: as many as keep about twenty lines in flight.
 template <class Dim>
 constexpr std::int64_t gather_distance(Dim dim) {
   return std::clamp<std::int64_t>(1280 / (static_cast<std::int64_t>(dim) * 4 + kCacheLine), 2, 16);
@@ -56,7 +56,7 @@ inline void weighted_sum(std::int64_t begin,
 }
 
 /// Pools consecutive bags of one feature: out[b] = Σ coefficient[i] * weights(i) over the ids i of
-/// bag b, as weighted_sum. Weight: how they are stored, see FloatType.
+/// bag b, as weighted_sum. Weight: the stored type, see FloatType.
 template <class Weight = float, class Dim>
 inline void pool_bags(const GatherSource& source,
                       const std::int64_t* offsets,  // [num_bags + 1] into the ids
@@ -78,7 +78,7 @@ inline void pool_bags(const GatherSource& source,
     weighted_sum(
         offsets[b], offsets[b + 1],
         [&](std::int64_t i) {
-          // Where the row is, is itself in memory: ask for that earlier still.
+          // The address of the row is in memory too: prefetch it even earlier.
           const std::int64_t later = source.unique_of[std::min(i + 8 * distance, end - 1)];
           __builtin_prefetch(static_cast<const void*>(source.rows + later));
           if (i + distance < end) prefetch_read(weights(i + distance), row_bytes);
@@ -114,12 +114,12 @@ inline void scale_rows(const GatherSource& source,
   }
 }
 
-/// Occurrences of keys in a batch, those of one key after the other, and the gradient they are of.
+/// Occurrences of keys in a batch, grouped by key, and the gradient of the batch.
 struct Occurrences {
   const float* grad;            // of the pooled output
   const std::uint32_t* offset;  // [count] floats into grad
   const float* coefficient;     // [count]
-  std::int64_t count;           // that may be read ahead for
+  std::int64_t count;           // that may be prefetched
 };
 
 namespace detail {

@@ -10,14 +10,14 @@
 
 namespace satrap {
 
-/// What a row begins with, and what it is known by wherever it is.
+/// The start of a row, which identifies it wherever it is.
 struct RowHeader {
   Key key;
   std::uint32_t last_step;  // step of the last update; 0: still as initialised
   std::uint32_t count;      // number of updates (saturating)
 };
 static_assert(sizeof(RowHeader) == 16);
-inline constexpr std::int64_t kMaxStep = 0xFFFFFFFF;  // that last_step can hold
+inline constexpr std::int64_t kMaxStep = 0xFFFFFFFF;  // largest value of last_step
 inline constexpr std::uint32_t kMaxCount = 0x7FFFFFFF;
 
 constexpr void note_update(RowHeader& header, std::uint32_t step) {
@@ -25,18 +25,18 @@ constexpr void note_update(RowHeader& header, std::uint32_t step) {
   header.count += header.count != kMaxCount ? 1U : 0U;
 }
 
-/// What is where in a row, the same in tables, caches, files and messages: RowHeader, weights, the
+/// The layout of a row, the same in tables, caches, files and messages: RowHeader, weights, the
 /// optimizer's state in fp32, each a multiple of 16 bytes. Weights, and each array of the state
 /// that has a number per weight, are padded with zeros up to a multiple of 4, so that whole vectors
 /// can be loaded; updates leave zeros in the padding.
 ///
-/// In a device's memory the header stands last, so that weights begin at a sector of 32 bytes; only
-/// the kernels that move rows between host and device know, and those that update them.
+/// In a device's memory the header is last, so that weights begin at a sector of 32 bytes; only the
+/// kernels that move rows between host and device, or update them, depend on this.
 struct RowLayout {
   static constexpr std::int64_t kUnit = 16;
   static constexpr std::int64_t kWeightsOffset = sizeof(RowHeader);
 
-  std::int64_t dim = 0;            // weights that count
+  std::int64_t dim = 0;            // weights without padding
   std::int64_t padded_dim = 0;     // dim up to a multiple of 4
   std::int64_t state_offset = 0;   // bytes from the start of the row
   std::int64_t state_floats = 0;   // [n], or [m][v] and [z][n] of padded_dim each, or 1
@@ -46,7 +46,7 @@ struct RowLayout {
 
   static RowLayout of(std::int64_t dim, FloatType weight_type, RowOptimizerType optimizer);
 
-  /// Where unit i of a row, of 16 bytes, is in a device's memory.
+  /// Position of unit i of a row, of 16 bytes, in a device's memory.
   constexpr std::int64_t device_unit(std::int64_t i) const {
     return i == 0 ? row_bytes / kUnit - 1 : i - 1;
   }
@@ -67,7 +67,7 @@ struct RowLayout {
   /// (rounding_seed, mixed id of the row).
   void write_weights(const float* values, std::uint64_t rounding_seed, std::byte* row) const;
 
-  /// Stores weights, rounded to nearest: of a new row.
+  /// Stores the weights of a new row, rounded to nearest.
   void write_nearest(const float* values, std::byte* row) const;
 
   /// Calls update(weights, state), both float*, which may change them. `scratch` [dim] holds
@@ -84,7 +84,7 @@ struct RowLayout {
   }
 
   /// A row without padding, weights filled up to whole floats: the rows of checkpoints of format 2,
-  /// and what the digest of a checkpoint is of.
+  /// which the digest of a checkpoint also uses.
   std::int64_t packed_bytes() const;
   void pack(const std::byte* row, std::byte* packed) const;    // [packed_bytes()] out
   void unpack(const std::byte* packed, std::byte* row) const;  // [row_bytes] out
@@ -93,7 +93,7 @@ struct RowLayout {
   void for_each_part(Copy&& copy) const;
 };
 
-/// The random numbers of a row's rounding after an update: of table and step (rounding_seed), and
+/// The random numbers of a row's rounding after an update, from table and step (rounding_seed) and
 /// row.
 constexpr RandomStream rounding_stream(std::uint64_t rounding_seed, Key key) {
   return {hash64(rounding_seed, mixed_id_of(key))};

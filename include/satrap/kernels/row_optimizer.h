@@ -6,7 +6,7 @@ namespace satrap {
 
 enum class RowOptimizerType { kSgd, kAdagrad, kRowwiseAdagrad, kAdam, kFtrl };
 
-/// As configurations and checkpoints call them, in the order of the enumerators.
+/// Names in configurations and checkpoints, in the order of the enumerators.
 inline constexpr const char* kRowOptimizerNames[] = {"sgd", "adagrad", "rowwise_adagrad", "adam",
                                                      "ftrl"};
 constexpr const char* name_of(RowOptimizerType type) {
@@ -35,7 +35,7 @@ constexpr const char* name_of(RowOptimizerType type) {
 /// State: sgd none; adagrad n [dim]; rowwise_adagrad n [1]; adam m [dim], v [dim]; ftrl z [dim], n
 /// [dim], arrays of dim padded with zeros to a multiple of 4 (padded_dim). n starts at
 /// initial_accumulator, m and v at 0; ftrl's z starts at
-/// -(w * ((beta + sqrt(n)) / a + l2) + sign(w) * l1), which makes w the weight that z stands for.
+/// -(w * ((beta + sqrt(n)) / a + l2) + sign(w) * l1), which makes w the weight that z represents.
 struct RowOptimizer {
   RowOptimizerType type = RowOptimizerType::kAdagrad;
   float lr = 0.02F;  // before the schedule
@@ -45,7 +45,7 @@ struct RowOptimizer {
   float beta1 = 0.9F, beta2 = 0.999F;                      // adam
   float ftrl_beta = 1.0F, ftrl_l1 = 0.0F, ftrl_l2 = 0.0F;  // ftrl
 
-  /// Fills the state of a row whose weights have just been initialised, but for padding.
+  /// Fills the state of a row whose weights have just been initialised, except for padding.
   void initialize_state(const float* weights,  // [dim]
                         float* state,          // [state_floats(type, dim)] out
                         std::int64_t dim) const;
@@ -54,7 +54,7 @@ struct RowOptimizer {
 /// Floats of optimizer state of a row of `dim` weights, padding included.
 std::int64_t state_floats(RowOptimizerType type, std::int64_t dim);
 
-/// What the optimizer is in one step: everything that is the same for all rows.
+/// The optimizer's numbers for one step, the same for all rows.
 struct RowStep {
   RowStep(const RowOptimizer& optimizer, double schedule_factor, std::int64_t step);
 
@@ -65,11 +65,11 @@ struct RowStep {
   float ftrl_inverse_lr, ftrl_beta, ftrl_l1, ftrl_l2;    // ftrl
 };
 
-/// What the update of a table's rows takes from the step it is of: tables of one layout and
-/// optimizer type may differ in everything else.
+/// The numbers of a step for the update of one table's rows: tables with the same layout and
+/// optimizer type may differ in all of them.
 struct TableStep {
   RowStep step;
-  std::uint64_t rounding_seed;  // of weights of 16 bits: with a row's mixed id, its stream
+  std::uint64_t rounding_seed;  // for weights of 16 bits: the stream, with a row's mixed id
   std::uint32_t number;         // of the step
 };
 

@@ -94,7 +94,7 @@ inline void update_row(const RowStep& s,
   }
 }
 
-/// Calls function(std::integral_constant<RowOptimizerType, type>), outside of the loop over rows.
+/// Calls function(std::integral_constant<RowOptimizerType, type>), outside the loop over rows.
 template <class Function>
 decltype(auto) with_optimizer(RowOptimizerType type, Function&& function) {
   using enum RowOptimizerType;

@@ -7,17 +7,17 @@
 
 namespace satrap {
 
-/// One id of a batch on its way through the plan's sort.
+/// One id of a batch in the plan's sort.
 struct KeyOccurrence {
   Key key;
   std::uint32_t position;  // number of the id within the batch
-  std::uint32_t offset;    // where its vector goes in the pooled output, in floats
+  std::uint32_t offset;    // of its vector in the pooled output, in floats
 };
 static_assert(sizeof(KeyOccurrence) == 16);
 
 /// Sorts by key, keeping the order of equal keys: a radix sort, least significant digit first, over
-/// just enough of the highest bits in which the keys differ to tell most of them apart, then the
-/// few runs that agree in those bits by what is left. O(n) for mixed keys, never worse than O(n)
+/// just enough of the highest differing bits to distinguish most keys; then the few runs that agree
+/// in those bits are sorted by the rest. O(n) for mixed keys, never worse than O(n)
 /// passes over 64 bits. Allocates nothing; `scratch` has the size of `items` and ends with
 /// undefined content.
 void sort_by_key(std::span<KeyOccurrence> items, std::span<KeyOccurrence> scratch);
