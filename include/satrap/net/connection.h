@@ -14,7 +14,7 @@
 
 namespace satrap::net {
 
-/// An answer under way. Movable; waited for by one thread. Destroying it unwaited waits.
+/// A pending answer. Movable; one thread waits for it. Destroying it before that waits.
 class Ticket {
  public:
   Ticket();
@@ -22,9 +22,9 @@ class Ticket {
   Ticket& operator=(Ticket&&) noexcept;
   ~Ticket();
 
-  /// Blocks until the answer is in its place, at most until the deadline of the call, and returns
-  /// its bytes: the front of the caller's memory, or memory of the ticket's that lives as long as
-  /// it. Throws NetError: kRemote if the server could not do it (the connection goes on); anything
+  /// Blocks until the answer has arrived, at most until the deadline of the call, and returns
+  /// its bytes: the front of the caller's memory, or memory that lives as long as the ticket.
+  /// Throws NetError: kRemote if the server could not do it (the connection stays open); anything
   /// else means that the connection is closed. After it returns or throws, nobody touches the
   /// caller's memory any more. A second call returns or throws the same.
   std::span<const std::byte> wait();
@@ -40,24 +40,24 @@ struct CallOptions {
   RequestTag tag{};
 
   /// Requests of a connection with this flag are handled one after the other, in the order in which
-  /// they were sent; others by whichever worker is free.
+  /// they were sent; any free worker handles the others.
   bool ordered = false;
 
   /// For call_for_any_size: answers up to this size need no further trip over the network, and are
-  /// the cheapest there are (one message of Gloo; an answer into the caller's memory takes two).
+  /// the cheapest (one message of Gloo; an answer into the caller's memory takes two).
   std::int64_t expected_reply_bytes = 4096;
 };
 
-/// The client's end of a connection to a Server: requests and answers, many under way at a time.
+/// The client's end of a connection to a Server: requests and answers, many in flight at a time.
 ///
 /// Thread-safe. A connection ends when its peer dies (all waits throw within milliseconds), hangs
 /// (within the endpoint's heartbeat timeout), breaks the protocol, or misses a deadline: Gloo can
-/// give up a transfer only with the connection. It never comes back; see ReconnectingClient.
+/// cancel a transfer only by closing the connection. It is never reopened; see ReconnectingClient.
 class Connection {
  public:
-  /// Finds server `server` of the store and connects. Until the deadline it waits for the server to
-  /// appear and tries again when an attempt fails, each time afresh. Throws NetError: kTimeout, or
-  /// kRefused as soon as the server refuses us, with its reason. `name` is for the server's log.
+  /// Finds server `server` in the store and connects. Until the deadline it waits for the server to
+  /// appear and retries failed attempts from the beginning. Throws NetError: kTimeout, or kRefused,
+  /// with the reason, as soon as the server refuses. `name` is for the server's log.
   Connection(const Endpoint& endpoint,
              Store& store,
              const std::string& server,
@@ -70,8 +70,7 @@ class Connection {
   /// Sends a request whose answer has at most reply.size() bytes and is received straight into that
   /// memory, which must live until the ticket has been waited for. The request's memory must not be
   /// written to until then. Blocks while max_in_flight() tickets have not been waited for, at most
-  /// until the deadline, by which the answer must be there too. Throws as Ticket::wait and
-  /// check_size.
+  /// until the deadline, which also applies to the answer. Throws as Ticket::wait and check_size.
   Ticket call(Op op,
               const RequestBuffer& request,
               std::span<std::byte> reply,

@@ -6,7 +6,7 @@
 
 namespace satrap::net {
 
-/// A moment until which something may take. Every wait of this module has one.
+/// The latest moment at which an operation may end. Every wait of this module has one.
 class Deadline {
  public:
   using Clock = std::chrono::steady_clock;

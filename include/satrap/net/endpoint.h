@@ -8,19 +8,19 @@ namespace satrap::net {
 
 struct EndpointOptions {
   /// Where this process listens and from where it connects: the name of a network interface, an
-  /// address or a host name. Nobody outside can reach the default.
+  /// address or a host name. The default cannot be reached from outside.
   std::string interface = "127.0.0.1";
 
-  /// Secret of the job. Peers that do not show it are refused. Gloo's own connections carry no
-  /// proof and no encryption: the network between the processes of a job must be private.
+  /// Secret of the job. Peers without it are refused. Gloo's own connections have neither
+  /// authentication nor encryption: the network between the processes of a job must be private.
   std::string token;
 
   /// Gloo's event threads; connections are spread over them. One moves about 3 GB/s.
   std::int64_t num_devices = 1;
 
-  /// A heartbeat goes out this often on every connection ...
+  /// A heartbeat is sent this often on every connection ...
   std::int64_t heartbeat_interval_ms = 1000;
-  /// ... and a peer from which nothing came for this long counts as hung: its connection is closed.
+  /// ... and a peer that sends nothing for this long counts as hung: its connection is closed.
   std::int64_t heartbeat_timeout_ms = 10'000;
 
   /// XXH3 over every request and reply, checked by the receiver. TCP's own checksum is weak; the
@@ -30,13 +30,13 @@ struct EndpointOptions {
 
 /// This process in the network: Gloo's devices, the thread that watches all connections for peers
 /// that died or hang, and memory that is reused from message to message. Servers, connections and
-/// collectives are made of one and keep it alive.
+/// collectives are made from one and keep it alive.
 ///
-/// Making one sets SIGPIPE to be ignored in this process, where it still has its default action:
-/// Gloo writes to sockets whose peer may be gone.
+/// Creating one makes the process ignore SIGPIPE, unless the program has set another action: Gloo
+/// writes to sockets whose peer may be gone.
 class Endpoint {
  public:
-  /// Throws Error(kInvalidConfig) for an interface that is not there, Error(kUnavailable) where
+  /// Throws Error(kInvalidConfig) for an interface that does not exist, Error(kUnavailable) if
   /// this program is linked with another Gloo than libgloo.so.
   explicit Endpoint(EndpointOptions options);
   ~Endpoint();
@@ -53,8 +53,8 @@ class Endpoint {
   std::shared_ptr<Impl> impl_;
 };
 
-/// Where this program's calls of Gloo end: the path of the library. Or, for people, what is wrong
-/// with it, in which case no Endpoint can be made.
+/// The path of the library that this program's calls of Gloo reach; or, if no Endpoint can be made,
+/// what is wrong with it, in words.
 std::string describe_gloo();
 
 }  // namespace satrap::net

@@ -7,11 +7,11 @@
 namespace satrap::net {
 
 /// A store in a folder, for the processes of one machine: a file per key, replaced by rename, so
-/// that a reader never sees half a value. Who may read the folder may join the job. A wait looks
-/// every few milliseconds.
+/// that a reader never sees half a value. Anyone who can read the folder can join the job. A wait
+/// polls every few milliseconds.
 class FileStore : public Store {
  public:
-  /// Makes the folder, for this user alone, unless it is there.
+  /// Creates the folder, for this user only, if it is missing.
   explicit FileStore(const std::string& directory);
 
   void set(const std::string& key, const std::string& value) override;

@@ -6,16 +6,16 @@
 
 namespace satrap::net {
 
-/// What went wrong between two processes.
+/// The kind of a failure between two processes.
 enum class NetFailure {
-  kTimeout,   // a deadline passed; a connection on which it passed is closed with it
+  kTimeout,   // a deadline passed; its connection is then closed
   kClosed,    // the peer died, hung or hung up, or this side has closed the connection
-  kRefused,   // the peer answered, and does not want us: wrong token, version or name, too large
-  kProtocol,  // the peer sent something no peer of ours sends
+  kRefused,   // the peer refused: wrong token, version or name, too large
+  kProtocol,  // the peer sent something that no valid peer sends
   kRemote,    // the peer received the request and could not do it; the connection is fine
 };
 
-/// The Error of everything that concerns another process. Its code is kIo.
+/// The Error for failures that involve another process. Its code is kIo.
 class NetError : public Error {
  public:
   NetError(NetFailure failure, const std::string& message)

@@ -14,17 +14,16 @@
 
 namespace satrap::net {
 
-/// A connection to a server that is made anew when it breaks: the server's process was killed and
-/// started again, it hung, the link went down. Requests that were not answered are then sent again,
-/// in their order, with the number they had (RequestTag::client and sequence), so that the server
-/// can apply each once. Nothing is ever given up before its deadline, and nothing is dropped
-/// silently.
+/// A connection to a server that is reopened when it breaks: the server's process was killed and
+/// restarted, it hung, the link went down. Unanswered requests are then resent, in order, with
+/// their original numbers (RequestTag::client and sequence), so that the server can apply each
+/// once. No request is given up before its deadline, and none is dropped silently.
 ///
-/// Thread-safe. It notices a broken connection when somebody waits or calls.
+/// Thread-safe. It notices a broken connection during a wait or a call.
 class ReconnectingClient {
  public:
   /// `attempt_ms`: how long a request may stay unanswered on one connection before the connection
-  /// is taken for broken; so shorter than the deadlines of calls. Connects with the first call.
+  /// counts as broken; hence shorter than the deadlines of calls. The first call connects.
   ReconnectingClient(const Endpoint& endpoint,
                      std::shared_ptr<Store> store,
                      std::string server,
@@ -35,12 +34,12 @@ class ReconnectingClient {
   ReconnectingClient(const ReconnectingClient&) = delete;
   ReconnectingClient& operator=(const ReconnectingClient&) = delete;
 
-  /// A request under way. Waited for by one thread; destroying it unwaited waits.
+  /// A pending request. One thread waits for it; destroying it before that waits.
   class Pending;
 
   /// As Connection::call; blocks while as many answers as the server allows requests have not been
-  /// waited for. A buffer is of one call at a time. Without `reply` as call_for_any_size. `step`
-  /// goes into the tag.
+  /// waited for. A buffer belongs to one call at a time. Without `reply` as call_for_any_size.
+  /// `step` becomes part of the tag.
   std::unique_ptr<Pending> call(Op op,
                                 std::int64_t step,
                                 const RequestBuffer& request,
@@ -56,7 +55,7 @@ class ReconnectingClient {
   std::int64_t num_reconnects() const;  // connections made, less the first
   void close_connection();              // as if it had broken, for tests
 
-  /// All waits and calls throw kClosed, those under way within seconds, and from then on.
+  /// All waits and calls throw kClosed from then on; those in progress within seconds.
   void end();
 
  private:
@@ -70,8 +69,8 @@ class ReconnectingClient::Pending {
   Pending(const Pending&) = delete;
   Pending& operator=(const Pending&) = delete;
 
-  /// As Ticket::wait, over as many connections as it takes; called once. Throws NetError: kTimeout
-  /// at the deadline, kRefused if the server refuses us, kRemote if it could not do it.
+  /// As Ticket::wait, over as many connections as needed; called once. Throws NetError: kTimeout
+  /// at the deadline, kRefused if the server refuses, kRemote if it could not do it.
   std::span<const std::byte> wait();
 
  private:

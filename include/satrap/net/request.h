@@ -9,21 +9,21 @@
 
 namespace satrap::net {
 
-/// What a request asks for; the numbers below kFirstReservedOp are the user's to assign.
+/// The operation that a request asks for; users assign the numbers below kFirstReservedOp.
 using Op = std::uint32_t;
 inline constexpr Op kFirstReservedOp = 0xFFFF0000;
 
-/// Who asks, and as his how manieth request: the same after a reconnect, so that a server can apply
-/// a repeated request once (see SequenceFilter).
+/// The client and the number of a request. They stay the same after a reconnect, so that a server
+/// can apply a repeated request once (see SequenceFilter).
 struct RequestTag {
-  std::uint64_t client = 0;    // drawn at random by each client object; 0: nobody in particular
+  std::uint64_t client = 0;    // random for each client object; 0: no client
   std::uint64_t sequence = 0;  // from 1, without gaps
   std::int64_t step = 0;
   std::int32_t rank = -1;
 };
 
 /// The bytes of one request, written in place by the caller and sent from there. A handle: copies
-/// share the memory, which returns to the endpoint's pool with the last of them.
+/// share the memory; the last of them returns it to the endpoint's pool.
 class RequestBuffer {
  public:
   RequestBuffer() = default;

@@ -13,29 +13,28 @@ namespace satrap::net {
 
 /// Lets a server apply each request once, however often a client sends it: remembers per client
 /// which sequence numbers have been applied. A client numbers its requests 1, 2, 3, ...; they may
-/// be applied in any order, and what lies more than a few numbers behind costs no memory.
-/// Thread-safe.
+/// be applied in any order. Numbers older than the last few cost no memory. Thread-safe.
 ///
-///   if (filter.begin(tag, deadline)) {   // else: applied before, only the answer was lost
+///   if (filter.begin(tag, deadline)) {   // else: already applied, only the answer was lost
 ///     apply(request);
 ///     filter.finish(tag);                // or abandon(tag) if it was not applied after all
 ///   }
 class SequenceFilter {
  public:
-  /// Clients remembered; when more come, the one that has been silent longest is forgotten.
+  /// Number of clients remembered; beyond it the one that has been silent longest is forgotten.
   explicit SequenceFilter(std::int64_t max_clients = 4096);
 
-  /// Whether the request is to be applied now, by the caller. False: it has been. If another thread
-  /// is applying it, waits until that one is done; NetError(kTimeout) at the deadline.
+  /// Whether the caller must apply the request now. False: it has been applied. If another thread
+  /// is applying it, waits for that thread; throws NetError(kTimeout) at the deadline.
   bool begin(const RequestTag& tag, Deadline deadline);
 
   void finish(const RequestTag& tag);
-  void abandon(const RequestTag& tag);  // a repetition will be applied
+  void abandon(const RequestTag& tag);  // a repeated request will be applied
 
-  /// The client will send nothing any more.
+  /// The client will send nothing more.
   void forget(std::uint64_t client);
 
-  /// Sequence numbers of `client` up to which all have been applied.
+  /// The sequence number of `client` up to which all requests have been applied.
   std::uint64_t applied_up_to(std::uint64_t client) const;
 
   std::int64_t num_clients() const;

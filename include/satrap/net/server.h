@@ -13,8 +13,8 @@
 
 namespace satrap::net {
 
-/// One request at the server, and the way to answer it. Whoever has it may keep it, pass it on, and
-/// answer from any thread; while it lives, its client has one request less to send. If it is
+/// One request at the server, and the means to answer it. Its owner may keep it, pass it on, and
+/// answer from any thread; while it lives, its client can send one request less. If it is
 /// destroyed without an answer, the client gets an error. Answers to clients that are gone are
 /// dropped.
 class ServerCall {
@@ -30,7 +30,7 @@ class ServerCall {
   const std::string& client_name() const;
   std::span<const std::byte> payload() const;  // aligned to 64 bytes
 
-  /// The most an answer may have; -1: any size up to 4 GiB.
+  /// Largest size of the answer in bytes; -1: any size up to 4 GiB.
   std::int64_t reply_capacity() const;
 
   /// Memory for an answer of `bytes`, not initialised, aligned to 64 bytes; sent by send(). Throws
@@ -40,8 +40,8 @@ class ServerCall {
 
   /// reply_space and send of a copy.
   void reply(std::span<const std::byte> bytes);
-  /// Answers that it could not be done: the client gets NetError(kRemote) with this text, of which
-  /// 4 KiB are kept.
+  /// Answers that it could not be done: the client gets NetError(kRemote) with the first 4 KiB of
+  /// this text.
   void fail(const std::string& message);
 
   bool is_answered() const;
@@ -52,40 +52,40 @@ class ServerCall {
 
 struct ServerOptions {
   /// Threads that run handlers. 0: a handler runs on the thread that reads its connection and must
-  /// hand over whatever takes long.
+  /// pass long work to other threads.
   std::int64_t num_workers = 0;
 
-  /// Requests a client may have unanswered. They use their slots in turn, so more than are needed
+  /// Requests a client may have unanswered. They use their slots in turn, so slots beyond the need
   /// cost cache misses (measured: a quarter of the throughput for 16 instead of 8).
   std::int64_t max_in_flight = 8;
 
-  /// Requests up to this size arrive in memory that waits for them (max_in_flight + 1 such slots
-  /// per connection); larger ones are announced first, and cost one more trip over the network.
+  /// Requests up to this size arrive in memory that is allocated beforehand (max_in_flight + 1 such
+  /// slots per connection); larger ones are announced first, which costs one more network trip.
   std::int64_t slot_bytes = 2 << 20;
 
-  /// Larger requests are refused before memory is taken for them.
+  /// Larger requests are refused before memory is allocated for them.
   std::int64_t max_request_bytes = std::int64_t{1} << 30;
 
   std::int64_t max_connections = 1024;
 
-  /// For a client to say who it is, and then to stand up its end of the connection.
+  /// Time for a client to identify itself, and then to set up its end of the connection.
   std::int64_t setup_timeout_ms = 10'000;
 };
 
-/// Takes connections and passes their requests to a handler.
+/// Accepts connections and passes their requests to a handler.
 ///
-/// A connection begins on a TCP socket of our own, where the client shows the job's token, says
-/// which server it wants, and gets the limits; only then Gloo's connection is made, whose first
-/// message proves that it belongs to the same client. A client that is refused is told why; one
-/// that sends anything malformed, oversized or out of turn loses its connection, with a warning in
-/// the log, and nobody else notices.
+/// A connection begins on a TCP socket, where the client sends the job's token and the name of the
+/// server and receives the limits. Only then is Gloo's connection made, whose first message proves
+/// that it belongs to the same client. A client that is refused is told why. One that sends
+/// anything malformed, oversized or out of turn loses its connection, with a warning in the log;
+/// other clients are not affected.
 ///
 /// Threads: one that accepts ("net-accept"), one per connection ("net-read"), num_workers
 /// ("net-work-N").
 class Server {
  public:
-  /// Answers the call, or moves it away to be answered later. An exception becomes the client's
-  /// error if the call is still there.
+  /// Answers the call, or moves it out to be answered later. An exception becomes the client's
+  /// error if the call has not been moved out.
   using Handler = std::function<void(std::unique_ptr<ServerCall>& call)>;
 
   /// Listens, and then publishes its address in the store under `name`, replacing an earlier one.
@@ -95,8 +95,8 @@ class Server {
          ServerOptions options,
          Handler handler);
 
-  /// Closes all connections; joins. No handler is running after it. Calls kept elsewhere stay valid
-  /// and their answers are dropped.
+  /// Closes all connections and joins the threads. No handler runs afterwards. Calls kept elsewhere
+  /// stay valid; their answers are dropped.
   ~Server();
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;

@@ -9,9 +9,9 @@
 
 namespace satrap::net {
 
-/// A few small values by name that all processes of a job see: where they meet before they can talk
-/// to each other. All functions are thread-safe and throw NetError or Error(kIo) when the store
-/// cannot be reached. Values are bytes; keys are text of at most kMaxKeyBytes.
+/// A few small named values that all processes of a job see: their meeting point before they are
+/// connected. All functions are thread-safe and throw NetError or Error(kIo) if the store cannot be
+/// reached. Values are bytes; keys are text of at most kMaxKeyBytes.
 class Store {
  public:
   static constexpr std::int64_t kMaxKeyBytes = 512;
@@ -34,8 +34,8 @@ class Store {
   virtual void erase(const std::string& key) = 0;
 };
 
-/// A view of another store in which every key has a prefix. A job that starts again takes a fresh
-/// one ("attempt-2/"), so that it never meets what processes of the attempt before have left.
+/// A view of another store in which every key has a prefix. A restarted job uses a new prefix
+/// ("attempt-2/"), so that it never sees values of the previous attempt's processes.
 class PrefixStore : public Store {
  public:
   PrefixStore(std::string prefix, std::shared_ptr<Store> store)
@@ -60,8 +60,8 @@ class PrefixStore : public Store {
   const std::shared_ptr<Store> store_;
 };
 
-/// The store named by `url`: "file:///dir" (made if it is missing) or "tcp://host:port", the latter
-/// reached with `token` until the deadline. Error(kInvalidConfig) for any other form.
+/// The store named by `url`: "file:///dir" (created if missing) or "tcp://host:port", which is
+/// contacted with `token` until the deadline. Error(kInvalidConfig) for any other form.
 std::shared_ptr<Store> open_store(const std::string& url,
                                   const std::string& token,
                                   Deadline deadline);

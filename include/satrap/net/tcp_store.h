@@ -8,14 +8,13 @@
 
 namespace satrap::net {
 
-/// The process that holds the values of TcpStores: the launcher, or rank 0. One thread serves all
-/// clients. The first thing a client says is the job's token; without it the connection is closed,
-/// after a line that says why, before anything else is read. What is malformed or too large closes
-/// that connection only.
+/// Holds the values of TcpStores, in the launcher or rank 0. One thread serves all clients. A
+/// client first sends the job's token; without it the connection is closed, after a line that says
+/// why, before anything else is read. A malformed or oversized message closes only its connection.
 class TcpStoreServer {
  public:
   /// Listens on `host` (a name, an address, or the name of a network interface) and `port` (0: any
-  /// free one). Throws NetError(kRefused) when it cannot.
+  /// free one). Throws NetError(kRefused) if it cannot.
   TcpStoreServer(const std::string& host, std::int64_t port, std::string token);
   ~TcpStoreServer();  // closes all connections; joins
   TcpStoreServer(const TcpStoreServer&) = delete;
@@ -31,8 +30,8 @@ class TcpStoreServer {
   std::unique_ptr<Impl> impl_;
 };
 
-/// A store in another process. A broken connection is made anew by the next call; a call that was
-/// under way when it broke is repeated, except add, which throws NetError(kClosed).
+/// A store in another process. The next call reopens a broken connection; a call that was in
+/// progress when it broke is repeated, except add, which throws NetError(kClosed).
 class TcpStore : public Store {
  public:
   /// Tries until the deadline to reach a server that may not have started yet. Throws
