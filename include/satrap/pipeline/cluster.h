@@ -13,8 +13,8 @@
 
 namespace satrap::pipeline {
 
-/// This rank among the ranks of a job. Rank 0, the chief, decides what all do and writes what the
-/// run leaves; a process alone is the chief of itself and has no network.
+/// This rank among the ranks of a job. Rank 0, the chief, decides for all and writes the run
+/// directory; a single process is its own chief and uses no network.
 class Cluster {
  public:
   /// Throws Error(kInvalidConfig) if the job cannot be trained by such a cluster (several ranks
@@ -26,7 +26,7 @@ class Cluster {
   std::int64_t size() const { return config_.num_ranks; }
   const job::ClusterConfig& config() const { return config_; }
 
-  /// For anything that waits for other processes.
+  /// The deadline of a wait for other processes that begins now.
   net::Deadline deadline() const { return net::Deadline::after_ms(timeout_ms_); }
   std::int64_t timeout_ms() const { return timeout_ms_; }
 
@@ -34,11 +34,11 @@ class Cluster {
   const net::Endpoint& endpoint() const { return *endpoint_; }
   const std::shared_ptr<net::Store>& store() const { return store_; }
 
-  /// What the chief says at the start of a job, told to every rank; `text` is of the chief alone.
+  /// Sends the chief's `text` to every rank at the start of a job; other ranks' `text` is ignored.
   /// Called once, by all.
   std::string share(const std::string& text);
 
-  /// All ranks, as a group of their own under a name that is used once in the job. After share().
+  /// A new group of all ranks, under a name that is used once in the job. After share().
   std::unique_ptr<collective::Communicator> make_communicator(const std::string& name);
 
  private:

@@ -12,7 +12,7 @@
 
 namespace satrap::pipeline {
 
-/// The rows as they were at the end of a step, to be written while training goes on.
+/// The rows as they were at the end of a step, to be written while training continues.
 class RowsSnapshot {
  public:
   virtual ~RowsSnapshot() = default;
@@ -27,12 +27,12 @@ struct InitialRows {
   std::vector<table::RowFile> files = {};
 };
 
-/// Where the rows of a job live: what differs between tables in this process and tables on shards.
+/// Where the rows of a job live: the interface over tables in this process and tables on shards.
 class EmbeddingStore {
  public:
   virtual ~EmbeddingStore() = default;
 
-  /// Before anything else: takes the rows that the job starts with. Blocks. All ranks call it.
+  /// Before anything else: loads the rows that the job starts with. Blocks. All ranks call it.
   virtual void begin(const InitialRows& rows) = 0;
 
   virtual embedding::RowAccess& access() = 0;
@@ -41,7 +41,7 @@ class EmbeddingStore {
                                                   StepDriver::Options options,
                                                   StageTimers& timers) = 0;
 
-  /// When the updates of all steps up to `step`, and no later one, have been applied; takes
+  /// Called when the updates of all steps up to `step`, and no later one, have been applied; takes
   /// milliseconds.
   virtual std::unique_ptr<RowsSnapshot> take_snapshot(std::int64_t step) = 0;
 

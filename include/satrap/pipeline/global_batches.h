@@ -12,14 +12,13 @@
 
 namespace satrap::pipeline {
 
-/// The global batches of a job, a rank's share at a time. The ranks tell each other, a step ahead
-/// of everything else, how many rows they have, so that all of them make the same steps: a rank
-/// whose data end earlier has empty batches until the others' epoch ends too. Used by the planner's
-/// thread.
+/// A rank's shares of the global batches of a job. The ranks tell each other, one step ahead,
+/// how many examples they have, so that all of them make the same steps: a rank whose data end
+/// earlier has empty batches until the others' epoch ends too. Used by the planner's thread.
 class GlobalBatches {
  public:
-  /// `source` outlives it and begins at `start`. `group`: all ranks' planners; nullptr: each for
-  /// itself.
+  /// `source` outlives it and begins at `start`. `group`: all ranks' planners; nullptr: this rank
+  /// decides alone.
   GlobalBatches(data::BatchSource& source,
                 const data::Schema& schema,
                 const data::DataPosition& start,
@@ -27,11 +26,11 @@ class GlobalBatches {
                 const Cluster& cluster,
                 StageTimers& timers);
 
-  /// False at the end of the data of all ranks, or once closed.
+  /// Returns false at the end of the data of all ranks, or once closed.
   bool next(data::Batch& batch, RankShares& shares);
 
-  /// Makes a blocked or later next() return false or throw soon, also on the other ranks. From any
-  /// thread.
+  /// Makes a blocked or later next() return false or throw soon, also on the other ranks. May be
+  /// called from any thread.
   void close();
 
  private:

@@ -7,8 +7,8 @@
 
 namespace satrap::pipeline {
 
-/// job::read_job, and whether the model fits the features; `train.precision: auto` becomes what
-/// this machine multiplies fastest. Throws Error(kInvalidConfig).
+/// job::read_job, plus the check that the model fits the features; `train.precision: auto` becomes
+/// the precision that this machine multiplies fastest. Throws Error(kInvalidConfig).
 job::JobConfig load_job(const std::string& path, const std::vector<std::string>& overrides);
 
 }  // namespace satrap::pipeline

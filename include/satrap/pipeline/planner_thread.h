@@ -9,8 +9,8 @@
 
 namespace satrap::pipeline {
 
-/// The thread that reads batches, plans them and hands them to the driver of the rows, as far ahead
-/// as the driver lets it.
+/// The thread that reads batches, plans them and passes them to the driver of the rows, as far
+/// ahead as the driver allows.
 class PlannerThread {
  public:
   /// Starts with `first_step`; ends after `last_step` (0: with the data). All outlive the thread.

@@ -12,11 +12,11 @@
 
 namespace satrap::pipeline {
 
-/// Rows on parameter-server shards. A request sends the keys, waiting receives the weights in the
-/// memory that they are pooled from, an update sums the gradient of each key into the message that
-/// the shards get; they run the optimizer.
+/// Rows on parameter-server shards. A request sends the keys, a wait receives the weights into the
+/// memory that pooling reads, and an update sums the gradient of each key into the message to the
+/// shards, which run the optimizer.
 ///
-/// Functions of BatchRows may run beside each other, as ShardClient's thread rules say.
+/// Functions of BatchRows may run in parallel, within ShardClient's thread rules.
 class ShardRows final : public embedding::RowAccess {
  public:
   /// `tables[i]` has TableId i. `client` and `pool` outlive it.

@@ -10,7 +10,7 @@
 
 namespace satrap::pipeline {
 
-/// Tables on the parameter-server shards of a cluster, which all its ranks share.
+/// Tables on the parameter-server shards of a cluster, shared by all its ranks.
 class ShardsStore final : public EmbeddingStore {
  public:
   /// `client`, `cluster` and `pool` outlive it.

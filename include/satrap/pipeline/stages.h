@@ -4,7 +4,7 @@
 
 namespace satrap::pipeline {
 
-/// Stages of a step, as summary.json names them: where the seconds of each thread go.
+/// Stages of a step, whose seconds summary.json reports.
 enum Stage : std::size_t {
   kStageRead,       // planner: waiting for and copying a batch
   kStageAgree,      // planner: waiting for the other ranks' planners
@@ -14,7 +14,7 @@ enum Stage : std::size_t {
   kStageDense,      // dense thread: forward, backward, optimizer
   kStageAllreduce,  // dense thread: summing gradients over the ranks
   kStageBackward,   // embedding thread: updates; push thread: summing gradients, sending them
-  kStagePush,       // pushed thread: waiting for the shards to take them
+  kStagePush,       // pushed thread: waiting for the shards to accept them
   kStageWait,       // dense thread: waiting for a lookup
   kNumStages,
 };

@@ -22,15 +22,15 @@ struct PendingLookup {
   std::vector<float> mask;
 };
 
-/// The hand-over of works between the planner, the driver of the embedding rows and the dense
-/// stage. Works go round in the order of their steps:
+/// Passes works between the planner, the driver of the embedding rows and the dense stage. Works
+/// circulate in the order of their steps:
 ///
 ///   free → planned → looked up → (trained on) → gradient → retired
 ///
 /// A work is free again once its driver has retired it and the dense stage has finished with it.
 ///
-/// Which lookup or update comes next is the driver's business (StepDriver); nothing here decides.
-/// It holds no more than the works that were given to add_free().
+/// The driver (StepDriver) decides which lookup or update comes next; the queue decides nothing.
+/// It holds only the works that were given to add_free().
 ///
 /// Thread-safe; each function belongs to one side. stop() ends all waiting. fail() does too, and
 /// its error is rethrown to the dense side.
@@ -51,7 +51,7 @@ class StepQueue {
   // Driver side.
   struct State {
     std::int64_t num_planned = 0, num_looked_up = 0, num_gradients = 0;
-    bool is_closed = false;  // no more planned ones will come
+    bool is_closed = false;  // no more works will be planned
   };
 
   /// Blocks until ready(State), called under the lock. False once stopped.
@@ -62,12 +62,12 @@ class StepQueue {
     return !stopped_;
   }
 
-  /// Block; nullptr once stopped, or if no more will come. The first planned one stays in the queue
-  /// until it is passed on.
+  /// Both block; nullptr once stopped, or if no more will come. The first planned work stays in the
+  /// queue until it is passed on.
   Work* first_planned();
   Work* take_gradient();
 
-  void pass_on(Work* work);  // the first planned one: it is looked up
+  void pass_on(Work* work);  // the first planned work: it is looked up
   void retire(Work* work);   // its update is done, or the rows' owner has it
 
   // Dense side. The wait functions rethrow errors.
@@ -77,12 +77,12 @@ class StepQueue {
   void wait_retired(std::int64_t step);
   bool wait_retired_until(std::int64_t step, std::chrono::steady_clock::time_point deadline);
 
-  /// The planner has closed, and every work has been retired.
+  /// Whether the planner has closed and every work has been retired.
   bool has_ended() const;
 
-  /// Lookups done for the steps (step, step + τ]; to be called when `step` has been applied, before
-  /// the gradient of step + 1 is submitted. Blocks until they are all done (in deterministic mode
-  /// they are), or the data has ended.
+  /// Lookups done for the steps (step, step + τ]. Call it when `step` has been applied, before the
+  /// gradient of step + 1 is submitted. Blocks until all of them are done (which deterministic mode
+  /// guarantees), or the data has ended.
   std::vector<PendingLookup> pending_lookups(std::int64_t step);
 
   // Any side.

@@ -10,7 +10,7 @@
 
 namespace satrap::pipeline {
 
-/// Tables in this process, which kernels work on in place.
+/// Tables in this process; kernels work on them in place.
 class TablesStore final : public EmbeddingStore {
  public:
   TablesStore(const job::EmbeddingSpecs& specs, ThreadPool& pool);
