@@ -10,8 +10,8 @@ namespace satrap::ps {
 
 /// How the updates of a job are ordered on a shard. E_t: the rows after all updates of steps <= t.
 struct ShardJob {
-  /// Number of this start of the job, drawn by rank 0. Requests of any other are refused, so that
-  /// what processes of an earlier start still send does no harm.
+  /// Number of this start of the job, drawn by rank 0. Requests of any other start are refused, so
+  /// that late requests of an earlier start do no harm.
   std::uint64_t session = 0;
 
   std::int64_t num_ranks = 1;
@@ -21,7 +21,7 @@ struct ShardJob {
   /// and steps are applied in order.
   bool async = false;
 
-  /// τ: the pull of step t is answered once E_{t-1-τ} is there. Without a meaning for async.
+  /// τ: the pull of step t is answered once E_{t-1-τ} exists. Not used by async.
   std::int64_t staleness = 0;
 
   /// The pull of step t reads exactly E_{t-1-τ}: updates of step u wait for the pulls of all ranks
@@ -30,12 +30,12 @@ struct ShardJob {
 
   std::int64_t first_step = 1;
 
-  /// Files of rows to start from, as write_snapshot leaves them, of any number of shards; empty: no
-  /// row exists yet. A shard takes from each file what is its own.
+  /// Files of rows to start from, as write_snapshot writes them, of any number of shards; empty: no
+  /// row exists yet. A shard reads its own rows from each file.
   std::vector<table::RowFile> row_files = {};
 };
 
-/// What a shard has to tell of itself.
+/// Statistics of a shard.
 struct ShardStats {
   std::int64_t rows = 0;
   std::int64_t table_bytes = 0;
@@ -44,8 +44,9 @@ struct ShardStats {
   std::int64_t applied_step = 0;    // all updates up to it
   std::int64_t repeated_requests = 0;
 
-  /// histogram[s]: pulls answered from rows that were s updates behind sync, at the worker most
-  /// behind. In async mode there is no bound; the last entry counts everything from its number on.
+  /// histogram[s]: pulls answered from rows that were s updates older than sync's, at the worker
+  /// with the oldest rows. In async mode, which has no bound, the last entry counts everything from
+  /// its number on.
   std::vector<std::int64_t> staleness_histogram = {};
 };
 

@@ -16,22 +16,22 @@ struct ShardServerOptions {
   std::int64_t shard = 0;
   std::int64_t num_shards = 1;
 
-  /// Threads that work on rows, each on partitions of its own.
+  /// Threads that work on rows, each on its own partitions.
   std::int64_t num_workers = 1;
 
-  /// Requests larger than this are refused before memory is taken for them.
+  /// Requests larger than this are refused before memory is allocated for them.
   std::int64_t max_request_bytes = std::int64_t{1} << 30;
 
   /// Called by a worker before it works on a request: for tests of slow shards.
   std::function<void()> before_request = {};
 
-  /// Off only in the test that shows what the bound is for.
+  /// Off only in the test that shows the effect of the bound.
   bool enforce_bound = true;
 };
 
 /// One parameter-server shard: tables, the threads that work on them, and the server through which
-/// ranks reach it. Serves until it is destroyed. Rows belong to the shard; its workers alone run
-/// their optimizer, each on partitions of its own, so nothing on the path of a row takes a lock.
+/// ranks reach it. Serves until it is destroyed. Rows belong to the shard; only its workers run
+/// their optimizer, each on its own partitions, so nothing on the path of a row takes a lock.
 class ShardServer {
  public:
   /// Publishes itself in the store as "shard/<number>".
