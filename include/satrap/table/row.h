@@ -7,11 +7,11 @@
 
 namespace satrap::table {
 
-/// With the count of a row in a snapshot: an id that has no row yet, and its sightings.
+/// Set in the count of a row in a snapshot: an id that has no row yet, and its sightings.
 inline constexpr std::uint32_t kCandidateFlag = 0x80000000;
 
 /// Address of a row (RowLayout) in a table's memory, which never moves while its table lives; and
-/// its parts. weights_of: of rows whose weights are stored as floats.
+/// its parts. weights_of is for rows whose weights are stored as floats.
 using RowPointer = std::byte*;
 inline RowHeader& header_of(RowPointer row) { return *reinterpret_cast<RowHeader*>(row); }
 inline float* weights_of(RowPointer row) {

@@ -9,8 +9,8 @@
 namespace satrap::table {
 
 /// Rows are divided among shards by ranges of the mixed id, which spreads ids evenly: shard s of N
-/// has the mixed ids of [s/N, (s+1)/N) of their range. So of keys in ascending order, those of one
-/// table on one shard stand together.
+/// has the mixed ids of [s/N, (s+1)/N) of their range. So in ascending order the keys of one table
+/// on one shard are contiguous.
 inline std::int64_t shard_of(Key key, std::int64_t num_shards) {
   const auto scaled =
       static_cast<unsigned __int128>(static_cast<std::uint64_t>(key) << (64 - kIdBits)) *
@@ -18,15 +18,15 @@ inline std::int64_t shard_of(Key key, std::int64_t num_shards) {
   return static_cast<std::int64_t>(static_cast<std::uint64_t>(scaled >> 64));
 }
 
-/// Where a key stands within its shard's part of the range, in 64 bits: ascends with the key, and
+/// Position of a key within its shard's part of the range, in 64 bits: ascends with the key, and
 /// spreads over all bits for any number of shards.
 inline std::uint64_t position_in_shard(Key key, std::int64_t num_shards) {
   return (static_cast<std::uint64_t>(key) << (64 - kIdBits)) *
          static_cast<std::uint64_t>(num_shards);
 }
 
-/// Rows of a table are divided once more, within a shard, by the top bits of their position: a
-/// partition is the unit of exclusive access to rows.
+/// Within a shard the top bits of their position divide the rows of a table into partitions, the
+/// units of exclusive access to rows.
 inline constexpr int kPartitionBits = 6;
 inline constexpr std::int64_t kPartitions = std::int64_t{1} << kPartitionBits;
 

@@ -5,19 +5,20 @@
 
 namespace satrap::table {
 
-/// The order of pulls and updates on the rows of one worker, as a state machine: what a training
-/// mode is, for any number of ranks. E_t: the rows after all updates of steps <= t; τ: the bound.
+/// The order of pulls and updates on the rows of one worker, as a state machine. It defines the
+/// training modes for any number of ranks. E_t: the rows after all updates of steps <= t; τ: the
+/// bound.
 ///
-///  - the pull of step t may be read once E_{t-1-τ} is there, never before;
-///  - the update of step u may be applied once the gradients of all ranks for it are there, and
-///    E_{u-1} is; so updates are applied in the order of steps;
-///  - deterministic: and once every rank has read its pull of step u + τ, or has ended before it;
-///    so that pulls of step t read E_{t-1-τ} exactly;
+///  - the pull of step t may be read once E_{t-1-τ} exists, never before;
+///  - the update of step u may be applied once the gradients of all ranks for it have arrived and
+///    E_{u-1} exists; so updates are applied in the order of steps;
+///  - deterministic: the update also waits until every rank has read its pull of step u + τ, or has
+///    ended before it; so that pulls of step t read E_{t-1-τ} exactly;
 ///  - in step order: the pull of step t may be read once every rank has read its pull of step t-1,
 ///    or has ended before it;
-///  - async: everything at once; the gradients of each rank are updates of their own.
+///  - async: everything at once; the gradients of each rank are separate updates.
 ///
-/// Each rank reads and pushes steps one after the other. Without threads and without rows.
+/// Each rank reads and pushes steps one after the other. The clock has no threads and no rows.
 class StepClock {
  public:
   struct Rules {
@@ -34,7 +35,7 @@ class StepClock {
   bool may_read(std::int64_t step) const;
   void note_read(std::int64_t rank, std::int64_t step);
 
-  /// The gradients of `step` of `rank` are there; in async mode they have been applied.
+  /// The gradients of `step` of `rank` have arrived; in async mode they have been applied.
   void note_pushed(std::int64_t rank, std::int64_t step);
 
   /// `rank` will read no step after `step`.
@@ -44,7 +45,7 @@ class StepClock {
   bool may_apply() const;
   void note_applied();
 
-  /// All updates up to this step have been applied; in async mode: of all ranks.
+  /// All updates up to this step have been applied; in async mode those of all ranks.
   std::int64_t applied() const { return applied_; }
 
  private:

@@ -19,18 +19,18 @@ namespace satrap::table {
 /// The rows of one table in this process (all of them, or those of one shard of several): flat
 /// memory, no allocation per row, no long pause when it grows. Rows are divided by the top bits of
 /// their position in the shard into kPartitions partitions, each with its own open-addressing index
-/// (4 bytes a slot: 8 bits of tag, 24 of row number) and its share of the memory for rows.
+/// (4 bytes per slot: 8 bits of tag, 24 of row number) and its share of the memory for rows.
 /// Partitions reach the size at which they grow at different moments, so that no single step pays
 /// for the growth of the whole table.
 ///
 /// Thread rules: find_or_insert by one thread at a time per partition; update_partition by one
 /// thread at a time per partition. The two, and find, may run at the same time: rows never move, an
-/// insert touches no existing row, an update touches no key. Reading the weights of rows that are
-/// being updated is the caller's to avoid.
+/// insert touches no existing row, an update touches no key. The caller must not read the weights
+/// of rows that are being updated.
 ///
-/// A table with limits (TableSpec::limits) loses rows, but not at once: a row that goes when step t
-/// begins is found no more by later steps, and its memory is kept until the updates of step t are
-/// done for sure. So a snapshot of an earlier step, and lookups between steps, still have it.
+/// A table with limits (TableSpec::limits) evicts rows, but not at once: later steps no longer find
+/// a row evicted when step t begins, but its memory is kept until the updates of step t are
+/// certainly done. So a snapshot of an earlier step, and lookups between steps, still have it.
 class Table {
  public:
   /// With several shards, all keys are of the same one (shard_of); which one makes no difference.
@@ -41,18 +41,18 @@ class Table {
 
   const TableSpec& spec() const { return spec_; }
   const RowLayout& layout() const { return layout_; }
-  /// Bytes of a row that mean something, header included: what a snapshot has per row.
+  /// Bytes of a row, header included: the size of a row in a snapshot.
   std::int64_t row_bytes() const { return layout_.row_bytes; }
 
-  /// Removes the rows of a partition that are beyond the limits when `step` asks for rows. To be
-  /// called before any find_or_insert of the step, by the thread that does these; does nothing when
-  /// it has been called for the step, or there are no limits.
+  /// Evicts the rows of a partition that exceed the limits when `step` begins. Call it before any
+  /// find_or_insert of the step, from the same thread; does nothing if it has been called for the
+  /// step, or there are no limits.
   void begin_step(std::int64_t partition, std::int64_t step);
 
-  /// Rows of `keys`, of any partitions (fastest when they ascend), which `step` asks for; missing
-  /// ones are created and initialised. Ids that are not admitted get a row of zeros that is
-  /// nobody's and that updates leave as it is. Throws Error(kUnavailable) when memory is out or a
-  /// partition is full (2^24 rows).
+  /// Rows of the `keys` that `step` uses, of any partitions (fastest if they ascend); missing ones
+  /// are created and initialised. Ids that are not admitted get a shared row of zeros, which
+  /// updates do not change. Throws Error(kUnavailable) if memory is exhausted or a partition is
+  /// full (2^24 rows).
   void find_or_insert(std::span<const Key> keys,   // [n]
                       std::span<RowPointer> rows,  // [n] out
                       std::int64_t step = 1);
@@ -61,15 +61,15 @@ class Table {
   /// as of the last note_applied().
   void find(std::span<const Key> keys, std::span<RowPointer> rows) const;
 
-  /// All updates of `step` have been made; needed with limits, where updates may run beside plans
-  /// of later steps.
+  /// All updates of `step` have been made; needed with limits, because updates may run in parallel
+  /// with plans of later steps.
   void note_applied(std::int64_t step);
 
   /// Writes a row of `key` as find_or_insert would create it: header, weights, state.
   void initialize_row(Key key, RowPointer row) const;  // [row_bytes()] out
 
-  /// Writes what is read for a key that has no row: what it would start with or, where ids are
-  /// admitted late, zeros.
+  /// Writes the row that is read for a key without one: its initial row or, if ids are admitted
+  /// late, zeros.
   void fill_missing(Key key, RowPointer row) const;  // [row_bytes()] out
 
   /// What updates of `step` take from the table.
@@ -90,21 +90,21 @@ class Table {
     });
   }
 
-  /// Replaces whole rows by what a cache has kept of them: header, weights and state. `rows` all
-  /// belong to `partition`. A snapshot that has begun has them as they were.
+  /// Replaces whole rows by a cache's copies: header, weights and state. `rows` all belong to
+  /// `partition`. A snapshot that has begun keeps them as they were.
   void replace_partition(std::int64_t partition,
                          std::span<const RowPointer> rows,         // [n]
                          std::span<const std::byte* const> from);  // [n], with the same keys
 
-  /// With limits that admit ids late: notes the sightings of those of `keys`, which a step has
-  /// asked for, that got no row. To be called with what find_or_insert gave, once for every step
-  /// and rank, with its updates; one thread at a time per partition.
+  /// With limits that admit ids late: records the sightings of a step's `keys` that got no row.
+  /// Call it with the result of find_or_insert, once for every step and rank, together with its
+  /// updates; one thread at a time per partition.
   void apply_sightings(std::int64_t step,
                        std::span<const Key> keys,          // [n]
                        std::span<const RowPointer> rows);  // [n]
 
-  /// Instead of update_partition, for a step that has asked for rows and changes none: with limits,
-  /// snapshots have to know when rows were last asked for.
+  /// Instead of update_partition, for a step that used rows and changes none: with limits,
+  /// snapshots need the step that last used a row.
   void skip_partition(std::int64_t partition, std::int64_t step, std::span<const RowPointer> rows) {
     if (!spec_.limits.any()) return;
     change_rows(partition, rows, [&](std::size_t i) {

@@ -13,7 +13,7 @@ namespace satrap::table {
 /// Tables of this process as a RowStore. Nothing else may create or change their rows meanwhile.
 class TableRowStore final : public RowStore {
  public:
-  /// `tables[i]` has TableId i, and no limits: a row that a cache holds looks unused to its table.
+  /// `tables[i]` has TableId i, and no limits: a row held by a cache looks unused to its table.
   /// All outlive it.
   explicit TableRowStore(std::vector<Table*> tables);
 

@@ -17,7 +17,7 @@ namespace satrap::table {
 /// Copies whole rows, headers included, out of a table and into it. Keeps its buffers; one thread.
 class WholeRows {
  public:
-  /// Finds or creates the rows of `keys`, ascending, which `step` asks for, and copies row i to
+  /// Finds or creates the rows of the `keys` that `step` uses, ascending, and copies row i to
   /// to(i), [row_bytes].
   template <class To>
   void fetch(Table& table, std::int64_t step, std::span<const Key> keys, To&& to) {
