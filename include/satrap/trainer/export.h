@@ -7,7 +7,7 @@
 
 namespace satrap::trainer {
 
-/// What export_model() has written, and of what.
+/// What export_model() has written, and from which checkpoint.
 struct Exported {
   std::string checkpoint;
   std::int64_t step = 0;
@@ -15,20 +15,20 @@ struct Exported {
   std::int64_t bytes = 0;  // of all files
 };
 
-/// Writes the model of a checkpoint (or the newest of a directory) in formats that others read, to
-/// the folder `out`, for a program that scores rows without satrap:
+/// Writes the model of a checkpoint (or the newest of a directory) to the folder `out`, in formats
+/// for a program that scores rows without satrap:
 ///
 ///   dense.pt            the dense network, TorchScript: forward(numeric [n, numeric inputs],
 ///                       pooled [n, width]) gives the logits [n]; their sigmoid is the probability
-///   <table>.keys.npy    [rows] uint64, in no order: the id of each row as the data have it, if it
-///                       is below 2^54, else splitmix64(id) mod 2^54
+///   <table>.keys.npy    [rows] uint64, in no order: the id of each row in the data, if it is below
+///                       2^54, else splitmix64(id) mod 2^54
 ///   <table>.weights.npy [rows, dim] fp32
 ///   export.json         how text becomes the inputs of dense.pt: columns, numeric transforms with
-///                       their fitted numbers, features with table, pooling and place; what an id
-///                       without a row counts as; size and XXH3 of every other file
+///                       their fitted numbers, features with table, pooling and place; the weights
+///                       of an id without a row; size and XXH3 of every other file
 ///
 /// Characters of a table's name other than letters, digits, '_', '-' and '.' are written as %XX.
-/// tests/process/export_scorer.py is a program that reads all of this, in Python.
+/// tests/process/export_scorer.py reads all of this in Python.
 ///
 /// `out` appears complete or not at all. If it holds files already: Error(kInvalidConfig), unless
 /// they are an earlier export and `overwrite` is set. Reads table by table; needs little memory.

@@ -7,8 +7,8 @@
 
 namespace satrap::trainer {
 
-/// How well predicted probabilities p match labels y of 0 and 1. What is undefined is NaN (null in
-/// JSON files): everything without examples, `auc` and `ne` with one class only, `calibration`
+/// How well predicted probabilities p match labels y of 0 and 1. Undefined values are NaN (null in
+/// JSON files): all of them without examples, `auc` and `ne` with only one class, `calibration`
 /// without positives. A p that is NaN makes everything NaN.
 struct Metrics {
   static constexpr double kUndefined = std::numeric_limits<double>::quiet_NaN();
@@ -29,16 +29,16 @@ inline constexpr float kClip = 0x1.0p-23F;  // 1.2e-7
 /// Metrics of a set of examples.
 Metrics compute_metrics(std::span<const float> probabilities, std::span<const float> labels);
 
-/// The values of one label, of those of several, [n, num_labels]: a copy in `memory`, or, of the
-/// only label, the values themselves.
+/// The values of one of several labels, [n, num_labels]: a copy in `memory` or, for a single label,
+/// the values themselves.
 std::span<const float> values_of_label(std::span<const float> values,
                                        std::int64_t num_labels,
                                        std::int64_t label,
                                        std::vector<float>& memory);
 
-/// Keeps the last `capacity` examples (8 bytes each, and label): for progressive validation, where
-/// every example is predicted before it is trained on. Adding copies; the work is done by
-/// compute(). One thread at a time.
+/// Keeps the last `capacity` examples (8 bytes per example and label) for progressive validation,
+/// which predicts every example before it is trained on. Adding copies; compute() does the work.
+/// One thread at a time.
 class WindowedMetrics {
  public:
   explicit WindowedMetrics(std::int64_t capacity, std::int64_t num_labels = 1);  // >= 1

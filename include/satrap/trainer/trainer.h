@@ -16,8 +16,8 @@
 
 namespace satrap::trainer {
 
-/// What the user sees while a job runs; made at every report interval, by the thread of train(). Of
-/// several labels, metrics are those of the first.
+/// Progress of a running job for the user, made at every report interval by the thread of train().
+/// With several labels, metrics are those of the first.
 struct Report {
   std::int64_t step = 0;
   std::int64_t examples = 0;
@@ -35,18 +35,18 @@ struct TrainOptions {
   job::ClusterConfig cluster = {};  // this process among those of the job
   bool resume = false;           // continue from the newest checkpoint of the run directory, if any
   std::string resume_from = {};  // continue from this checkpoint
-  bool overwrite = false;        // remove what an earlier run left in the run directory
+  bool overwrite = false;        // remove the files of an earlier run from the run directory
   const std::atomic<bool>* stop = nullptr;  // set by a signal handler: checkpoint and return
   std::function<void(const Report&)> on_report = {};  // may be empty
-  // For programs that bring batches of their own, of the features of the configuration: opens them
+  // For programs that supply their own batches, with the features of the configuration: opens them
   // instead of data.train. Empty: data.train is read.
   std::function<std::unique_ptr<data::BatchSource>(const data::ReadOptions&)> open_batches = {};
-  std::string machine = {};  // what this process runs on, in words, for metrics.jsonl
+  std::string machine = {};  // description of this machine, for metrics.jsonl
 };
 
 struct TrainOutcome {
   bool finished = false;  // false: stopped by `stop`, here or on another rank
-  bool is_chief = true;   // the paths below are of the chief
+  bool is_chief = true;   // the paths below are the chief's
   std::string summary_path;
   std::string last_checkpoint;
 };
@@ -70,7 +70,7 @@ struct Evaluation {
   std::string label = {};
 };
 
-/// Those of a checkpoint. Throws Error(kInvalidConfig) if it was trained on labels of other names,
+/// Evaluates a checkpoint. Throws Error(kInvalidConfig) if it was trained on labels of other names,
 /// or in another order.
 Evaluation evaluate(const job::JobConfig& config,
                     const std::string& checkpoint,
