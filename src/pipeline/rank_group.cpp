@@ -57,7 +57,7 @@ std::vector<std::uint8_t> RankGroup::gather_byte(std::uint8_t mine) {
 }
 
 template <class T>
-std::vector<T> RankGroup::gather_all(std::span<const T> values) {
+std::vector<T> RankGroup::all_gather(std::span<const T> values) {
   if (cluster_.size() == 1) return {values.begin(), values.end()};
   const auto num_ranks = static_cast<std::size_t>(cluster_.size());
   const std::uint64_t size = values.size();
@@ -76,14 +76,14 @@ std::vector<T> RankGroup::gather_all(std::span<const T> values) {
   return all;
 }
 
-std::vector<float> RankGroup::gather(std::span<const float> values) { return gather_all(values); }
-std::vector<double> RankGroup::gather(std::span<const double> values) { return gather_all(values); }
+std::vector<float> RankGroup::gather(std::span<const float> values) { return all_gather(values); }
+std::vector<double> RankGroup::gather(std::span<const double> values) { return all_gather(values); }
 
 std::vector<std::int64_t> RankGroup::gather(std::span<const std::int64_t> values) {
-  return gather_all(values);
+  return all_gather(values);
 }
 std::vector<std::uint64_t> RankGroup::gather(std::span<const std::uint64_t> values) {
-  return gather_all(values);
+  return all_gather(values);
 }
 
 bool RankGroup::any(bool mine) {

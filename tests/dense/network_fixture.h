@@ -117,10 +117,10 @@ struct Batch {
   }
 
   ConstFloatMatrix matrix(const std::vector<float>& values) const {
-    return host_matrix(std::span(values), rows, width_of(values));
+    return host_matrix(std::span(values), rows, columns_of(values));
   }
   FloatMatrix matrix(std::vector<float>& values) const {
-    return host_matrix(std::span(values), rows, width_of(values));
+    return host_matrix(std::span(values), rows, columns_of(values));
   }
   DenseInput input(std::int64_t step = 1) const {
     return {rows, matrix(numeric), matrix(pooled), matrix(labels), step};
@@ -133,7 +133,7 @@ struct Batch {
   void predict(DenseNetwork& network) { network.predict(input(), matrix(probabilities)); }
 
  private:
-  std::int64_t width_of(const std::vector<float>& values) const {
+  std::int64_t columns_of(const std::vector<float>& values) const {
     return rows == 0 ? 0 : std::ssize(values) / rows;
   }
 };

@@ -50,7 +50,7 @@ class RankGroup {
 
  private:
   template <class T>
-  std::vector<T> gather_all(std::span<const T> values);
+  std::vector<T> all_gather(std::span<const T> values);
   std::vector<std::uint8_t> gather_byte(std::uint8_t mine);
 
   Cluster& cluster_;
