@@ -3,76 +3,12 @@
 #include <gtest/gtest.h>
 
 #include "satrap/backend/plan.h"
-#include "satrap/kernels/pool.h"
-#include "satrap/kernels/row_update.h"
-#include "tests/backend/host_rows.h"
+#include "tests/backend/backward_oracle.h"
 
 namespace satrap::testing {
 namespace {
 
-struct Case {
-  RowOptimizerType optimizer = RowOptimizerType::kSgd;
-  FloatType weights = FloatType::kFp32, grad = FloatType::kFp32;
-  bool some_missing = false;
-  std::uint64_t seed = 1;
-};
-
-RowOptimizer optimizer_of(RowOptimizerType type) {
-  RowOptimizer optimizer;
-  optimizer.type = type;
-  optimizer.lr = 0.1F;
-  optimizer.weight_decay = 0.01F;
-  optimizer.ftrl_l1 = 0.02F;
-  optimizer.ftrl_l2 = 0.1F;
-  return optimizer;
-}
-
-/// The gradient of a key by the CPU's own function.
-std::vector<float> gradient_of(const std::vector<HostPlan::Occurrence>& occurrences,
-                               const std::vector<float>& grad,
-                               std::int64_t dim) {
-  std::vector<std::uint32_t> offsets;
-  std::vector<float> coefficients;
-  for (const auto& occurrence : occurrences) {
-    offsets.push_back(static_cast<std::uint32_t>(occurrence.target));
-    coefficients.push_back(occurrence.coefficient);
-  }
-  const std::int64_t count = std::ssize(offsets);
-  std::vector<float> sum(static_cast<std::size_t>(dim)), scratch(2 * sum.size());
-  reduce_segment({grad.data(), offsets.data(), coefficients.data(), count}, 0, count, sum.data(),
-                 scratch.data(), dim);
-  return sum;
-}
-
-/// One row's update, in a device's memory, by the CPU's own functions.
-void update_on_host(const Case& c,
-                    const RowLayout& layout,
-                    const TableStep& step,
-                    const std::vector<float>& grad,
-                    std::byte* device_row) {
-  std::vector<std::byte> row(static_cast<std::size_t>(layout.row_bytes));
-  std::vector<float> scratch(static_cast<std::size_t>(layout.dim));
-  layout.from_device(device_row, row.data());
-  layout.change(row.data(), step.rounding_seed, scratch.data(), [&](float* weights, float* state) {
-    with_optimizer(c.optimizer, [&](auto type) {
-      update_row<type()>(step.step, weights, state, grad.data(), layout.dim);
-    });
-  });
-  note_update(*reinterpret_cast<RowHeader*>(row.data()), step.number);
-  layout.to_device(row.data(), device_row);
-}
-
-/// Gradients of the type for all of the output, zero in the padding of vectors.
-std::vector<std::byte> random_gradient(const HostBatch& batch, FloatType type, Random& random) {
-  auto grad = random_floats(type, batch.num_examples * batch.row_stride(), random);
-  for (std::int64_t i = 0; i < batch.num_examples * batch.row_stride(); ++i) {
-    const std::int64_t d = (i % batch.row_stride() - 4) % batch.padded_dim();
-    if (d < 0 || d >= batch.dim) put_float(type, grad.data(), i, 0.0F);
-  }
-  return grad;
-}
-
-void check_backward(const HostBatch& batch, const Case& c) {
+void check_backward(const HostBatch& batch, const BackwardCase& c, bool every_schedule = true) {
   Random random(c.seed);
   const RowOptimizer optimizer = optimizer_of(c.optimizer);
   const RowLayout layout = RowLayout::of(batch.dim, c.weights, c.optimizer);
@@ -120,7 +56,7 @@ void check_backward(const HostBatch& batch, const Case& c) {
   const backend::Plan plan(device(), std::max<std::int64_t>(1, batch.num_ids()), layout, 0);
   const backend::PlanView view = plan.view(batch.num_ids());
   const DeviceArray<float> gradients(std::max<std::int64_t>(1, num_unique * layout.padded_dim));
-  for_each_schedule([&] {
+  const auto check = [&] {
     const backend::Stream stream(device());
     const backend::Cache cache(device(), layout, size, backend::EvictionPolicy::kLru, stream);
     device().build_plan(on_device.bags(), size.num_sets, layout.padded_dim, view, stream);
@@ -141,12 +77,13 @@ void check_backward(const HostBatch& batch, const Case& c) {
                 0)
           << "row of slot " << slot;
     }
-  });
+  };
+  if (every_schedule) {
+    for_each_schedule(check);
+  } else {
+    check();
+  }
 }
-
-constexpr RowOptimizerType kOptimizers[] = {RowOptimizerType::kSgd, RowOptimizerType::kAdagrad,
-                                            RowOptimizerType::kRowwiseAdagrad,
-                                            RowOptimizerType::kAdam, RowOptimizerType::kFtrl};
 
 TEST(DeviceBackward, EveryOptimizerAndDim) {
   SATRAP_NEEDS_DEVICE();
@@ -163,10 +100,30 @@ TEST(DeviceBackward, EveryOptimizerAndDim) {
   }
 }
 
+TEST(DeviceBackward, EveryOptimizerTypeOfWeightsAndDimWithKeysOfSeveralChunks) {
+  SATRAP_NEEDS_DEVICE();
+  for (const std::int64_t dim : {4, 16, 64, 256, 1024}) {
+    const HostBatch batch = random_batch({.num_examples = 40,
+                                          .max_bag = 6,
+                                          .distinct_ids = 2,
+                                          .dim = dim,
+                                          .weighted = true,
+                                          .poolings = {Pooling::kMean}},
+                                         static_cast<std::uint64_t>(dim));
+    for (const auto optimizer : kOptimizers) {
+      for (const auto weights : kFloatTypes) {
+        SCOPED_TRACE(::testing::Message()
+                     << name_of(optimizer) << ' ' << name_of(weights) << " dim " << dim);
+        check_backward(batch, {.optimizer = optimizer, .weights = weights});
+      }
+    }
+  }
+}
+
 TEST(DeviceBackward, EveryTypeOfWeightsAndGradient) {
   SATRAP_NEEDS_DEVICE();
-  for (const auto weights : {FloatType::kFp32, FloatType::kBf16, FloatType::kFp16}) {
-    for (const auto grad : {FloatType::kFp32, FloatType::kBf16, FloatType::kFp16}) {
+  for (const auto weights : kFloatTypes) {
+    for (const auto grad : kFloatTypes) {
       for (const auto optimizer : {RowOptimizerType::kAdagrad, RowOptimizerType::kRowwiseAdagrad}) {
         SCOPED_TRACE(::testing::Message() << int(weights) << ' ' << int(grad));
         check_backward(random_batch({.num_examples = 6,
@@ -245,6 +202,10 @@ TEST(DeviceBackward, AKeyThatOccursAHundredThousandTimes) {
   }
   ASSERT_GT(std::count(batch.keys.begin(), batch.keys.end(), hot), 100'000);
   check_backward(batch, {.optimizer = RowOptimizerType::kAdagrad, .grad = FloatType::kBf16});
+  for (const auto optimizer : kOptimizers) check_backward(batch, {.optimizer = optimizer}, false);
+  for (const auto weights : {FloatType::kBf16, FloatType::kFp16}) {
+    check_backward(batch, {.optimizer = RowOptimizerType::kAdam, .weights = weights}, false);
+  }
 }
 
 TEST(DeviceBackward, EveryDegreeOfDuplicates) {
@@ -311,89 +272,6 @@ TEST(DeviceBackward, StochasticRoundingKeepsTheMean) {
   }
   // 50 steps of a hundredth: half of the distance up. Standard error of the mean: about 0.0001.
   EXPECT_NEAR(mean, 1.0 + 0.5 * 0x1.0p-7, 0.0005);
-}
-
-/// What a cache in front of tables is for: rows that come from the host, are updated 50 times and
-/// go back are, byte for byte and with their headers, those that were updated 50 times on the host.
-void check_round_trip(const Case& c, std::int64_t dim) {
-  const RowLayout layout = RowLayout::of(dim, c.weights, c.optimizer);
-  const HostBatch batch = random_batch(
-      {.num_examples = 40, .max_bag = 5, .distinct_ids = 6, .dim = dim, .weighted = true}, c.seed);
-  const HostPlan host = make_host_plan(batch);
-  const std::int64_t num_rows = std::ssize(host.tags);
-  Random random(c.seed);
-  std::vector<std::byte> rows(static_cast<std::size_t>(num_rows * layout.row_bytes));
-  std::vector<std::int32_t> slots;
-  for (std::int64_t u = 0; u < num_rows; ++u) {
-    const auto fresh = random_rows(layout, 1, random);
-    std::byte* const row = rows.data() + u * layout.row_bytes;
-    layout.from_device(fresh.data(), row);
-    *reinterpret_cast<RowHeader*>(row) = {
-        backend::key_of_tag(host.tags[static_cast<std::size_t>(u)]), 0, 0};
-    slots.push_back(static_cast<std::int32_t>(u));
-  }
-  const auto grad = random_gradient(batch, FloatType::kFp32, random);
-  std::vector<float> grad_floats(grad.size() / sizeof(float));
-  std::memcpy(grad_floats.data(), grad.data(), grad.size());
-
-  const backend::Stream stream(device());
-  const backend::CacheSize size{num_rows / 32 + 1, 1};
-  const backend::Cache cache(device(), layout, size, backend::EvictionPolicy::kLru, stream);
-  const DeviceBatch on_device(batch);
-  const DeviceArray<std::byte> staging(rows), grad_on_device(grad);
-  const DeviceArray<std::int32_t> slots_on_device(slots);
-  const DeviceArray<std::uint32_t> count(
-      std::vector<std::uint32_t>{static_cast<std::uint32_t>(num_rows)});
-  const backend::Plan plan(device(), batch.num_ids(), layout, 0);
-  const backend::PlanView view = plan.view(batch.num_ids());
-  device().build_plan(on_device.bags(), size.num_sets, layout.padded_dim, view, stream);
-  device().copy(view.slots, slots.data(), num_rows * 4, stream);
-  device().scatter_rows(cache.view(), slots_on_device.data(), count.data(), 0, num_rows,
-                        staging.data(), stream);
-  stream.wait_until_idle();
-  for (std::uint32_t t = 1; t <= 50; ++t) {
-    const TableStep step{RowStep(optimizer_of(c.optimizer), 1.0 / t, t), hash64(c.seed, t), t};
-    const DeviceArray<TableStep> steps(std::vector<TableStep>(kMaxTables, step));
-    device().backward_update(cache.view(), view, FloatType::kFp32, grad_on_device.data(),
-                             c.optimizer, steps.data(), stream);
-    stream.wait_until_idle();
-    std::vector<std::byte> device_row(static_cast<std::size_t>(layout.row_bytes));
-    for (std::int64_t u = 0; u < num_rows; ++u) {
-      std::byte* const row = rows.data() + u * layout.row_bytes;
-      layout.to_device(row, device_row.data());
-      update_on_host(c, layout, step,
-                     gradient_of(host.occurrences[static_cast<std::size_t>(u)], grad_floats,
-                                 layout.padded_dim),
-                     device_row.data());
-      layout.from_device(device_row.data(), row);
-    }
-  }
-  device().gather_rows(cache.view(), slots_on_device.data(), count.data(), 0, num_rows,
-                       staging.data(), stream);
-  stream.wait_until_idle();
-  const std::vector<std::byte> back = staging.host();
-  for (std::int64_t u = 0; u < num_rows; ++u) {
-    const std::byte* const row = rows.data() + u * layout.row_bytes;
-    EXPECT_EQ(reinterpret_cast<const RowHeader*>(row)->count, 50U);
-    EXPECT_EQ(std::memcmp(back.data() + u * layout.row_bytes, row,
-                          static_cast<std::size_t>(layout.row_bytes)),
-              0)
-        << "row " << u;
-  }
-}
-
-TEST(DeviceBackward, FiftyUpdatesInACacheAreFiftyUpdatesInPlace) {
-  SATRAP_NEEDS_DEVICE();
-  for (const auto optimizer : kOptimizers) {
-    for (const auto weights : {FloatType::kFp32, FloatType::kBf16, FloatType::kFp16}) {
-      for (const std::int64_t dim : {4, 6, 17, 64, 1024}) {
-        if (dim > 64 && optimizer != RowOptimizerType::kAdam) continue;
-        SCOPED_TRACE(::testing::Message()
-                     << name_of(optimizer) << ' ' << name_of(weights) << " dim " << dim);
-        check_round_trip({.optimizer = optimizer, .weights = weights}, dim);
-      }
-    }
-  }
 }
 
 }  // namespace
