@@ -33,7 +33,7 @@ std::vector<double> normal_quantiles() {
   return quantiles;
 }
 
-double signed_log1p(float value) {
+double signed_log1p_in_double(float value) {
   const double size = portable_log(1.0 + std::abs(static_cast<double>(value)));
   return value < 0.0F ? -size : size;
 }
@@ -43,7 +43,7 @@ void make_terms(SyntheticNumeric& column, const RandomStream& random) {
   constexpr auto kCount = static_cast<double>(SyntheticNumeric::kQuantiles);
   double sum = 0.0, sum_squares = 0.0;
   for (const float value : column.values) {
-    const double x = signed_log1p(value);
+    const double x = signed_log1p_in_double(value);
     sum += x;
     sum_squares += x * x;
   }
@@ -52,7 +52,7 @@ void make_terms(SyntheticNumeric& column, const RandomStream& random) {
   const double slope = (random.bits(2) & 1) != 0 ? 1.0 : -1.0;
   const double bend = random.uniform_double(3) - 0.5;
   for (const float value : column.values) {
-    const double t = std::clamp((signed_log1p(value) - mean) / deviation, -3.0, 3.0);
+    const double t = std::clamp((signed_log1p_in_double(value) - mean) / deviation, -3.0, 3.0);
     column.terms.push_back(slope * t + bend * (t * t - 1.0));
   }
   column.missing_term = 2.0 * random.uniform_double(4) - 1.0;
