@@ -6,7 +6,7 @@
 #include "satrap/core/error.h"
 #include "satrap/core/grouped_auc.h"
 #include "satrap/core/hash.h"
-#include "src/data/row_parser.h"
+#include "src/data/row_filler.h"
 
 namespace satrap::data {
 

@@ -12,7 +12,7 @@
 
 #include "satrap/core/error.h"
 #include "src/data/distinct_estimate.h"
-#include "src/data/row_parser.h"
+#include "src/data/row_filler.h"
 
 namespace satrap::data {
 namespace {

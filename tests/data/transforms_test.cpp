@@ -4,7 +4,7 @@
 #include <limits>
 
 #include "src/data/batch_assembler.h"
-#include "src/data/row_parser.h"
+#include "src/data/row_filler.h"
 #include "tests/data/text_files.h"
 
 namespace satrap::data {

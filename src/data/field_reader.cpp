@@ -1,0 +1,182 @@
+#include "src/data/field_reader.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "satrap/core/error.h"
+#include "satrap/core/hash.h"
+#include "src/data/field_parse.h"
+
+namespace satrap::data {
+
+std::string RowFault::text() const {
+  constexpr std::size_t kShownBytes = 40;
+  std::string text = concat("column '", column->name, "': ", reason);
+  if (shows_field) {
+    const bool cut = field.size() > kShownBytes;
+    text += concat(", got \"", field.substr(0, kShownBytes), cut ? "..." : "", "\"");
+  }
+  return text;
+}
+
+FieldReader::FieldReader(const Schema& schema, RowFiller& row)
+    : schema_(schema),
+      row_(row),
+      delimiter_(schema.text.delimiter.front()),
+      quote_(schema.text.quote.empty() ? '\0' : schema.text.quote.front()),
+      trim_(schema.text.trim) {}
+
+const char* FieldReader::read(const char* p, const RowLayout::Column& column) {
+  column_ = &column;
+  std::string_view field;
+  const char* const end = find_field(p, field);
+  if (end == nullptr) return nullptr;
+  const bool missing = is_missing(field);
+  for (const RowLayout::Consumer& consumer : column.consumers) {
+    if (!consume(consumer, field, missing)) return nullptr;
+  }
+  return end;
+}
+
+const char* FieldReader::find_field(const char* p, std::string_view& field) {
+  const auto blank = [&](char c) { return trim_ && (c == ' ' || c == '\t') && c != delimiter_; };
+  while (blank(*p)) ++p;
+  if (quote_ != '\0' && *p == quote_) return unquote(p, field) ? p : nullptr;
+  const char* const end = find_field_end(p, delimiter_);
+  const char* text_end = end;
+  if (*end == '\n' && text_end > p && text_end[-1] == '\r') --text_end;
+  while (text_end > p && blank(text_end[-1])) --text_end;
+  field = {p, static_cast<std::size_t>(text_end - p)};
+  return end;
+}
+
+/// A field in quotes (RFC 4180: a quote within is doubled). `p` moves from the opening quote to the
+/// delimiter or '\n' after the field.
+bool FieldReader::unquote(const char*& p, std::string_view& field) {
+  const char* begin = ++p;
+  unquoted_.clear();
+  while (true) {
+    while (*p != quote_ && *p != '\n') ++p;
+    if (*p == '\n') {
+      return fail_quotes(
+          "a quote is not closed on its line (line ends within quotes are not read)");
+    }
+    if (p[1] != quote_) break;
+    unquoted_.append(begin, p + 1);
+    p += 2;
+    begin = p;
+  }
+  field = {begin, static_cast<std::size_t>(p - begin)};
+  if (!unquoted_.empty()) field = unquoted_.append(field);
+  ++p;
+  while (*p == ' ' || (*p == '\t' && delimiter_ != '\t')) ++p;
+  if (*p == '\r' && p[1] == '\n') ++p;
+  if (*p == delimiter_ || *p == '\n') return true;
+  return fail_quotes("text after a closing quote");
+}
+
+bool FieldReader::is_missing(std::string_view field) const {
+  if (field.empty()) return true;
+  const std::vector<std::string>& tokens = schema_.text.missing;
+  return std::find(tokens.begin(), tokens.end(), field) != tokens.end();
+}
+
+bool FieldReader::consume(const RowLayout::Consumer& consumer,
+                          std::string_view field,
+                          bool missing) {
+  using Kind = RowLayout::Kind;
+  const auto target = static_cast<std::size_t>(consumer.target);
+  switch (consumer.kind) {
+    case Kind::kLabel:
+      if (missing) return fail("the label is missing", {});
+      return read_label(schema_.labels[target].source, field, row_.label(consumer.target));
+    case Kind::kNumber: {
+      float& value = row_.number(consumer.target);
+      value = kMissingNumber;
+      return missing || number_of(field, value) || fail("expected a number", field);
+    }
+    default:
+      if (!missing) return read_bag(consumer.target, field);
+      if (schema_.id_columns[target].config.missing == "own_id") {
+        row_.push_id(consumer.target, kMissingId, 1.0F);
+      }
+      return true;
+  }
+}
+
+bool FieldReader::read_label(const LabelConfig& config, std::string_view field, float& label) {
+  const auto is_one_of = [&](const std::vector<std::string>& texts) {
+    return std::find(texts.begin(), texts.end(), field) != texts.end();
+  };
+  if (!config.positive.empty()) {
+    label = is_one_of(config.positive) ? 1.0F : 0.0F;
+    return label == 1.0F || config.negative.empty() || is_one_of(config.negative) ||
+           fail("not among the label's positive and negative texts", field);
+  }
+  if (!number_of(field, label)) return fail("expected a number", field);
+  if (!config.threshold.empty()) {
+    label = static_cast<double>(label) >= config.threshold.front() ? 1.0F : 0.0F;
+  }
+  return label == 0.0F || label == 1.0F || fail("expected 0 or 1", field);
+}
+
+/// One id, or the ids of a bag. Empty elements count for nothing.
+bool FieldReader::read_bag(std::int64_t target, std::string_view field) {
+  const FeatureConfig& feature = schema_.id_columns[static_cast<std::size_t>(target)].config;
+  const std::int64_t limit =
+      feature.max_length > 0 ? feature.max_length : std::numeric_limits<std::int64_t>::max();
+  const bool keeps_last = feature.keep == "last";
+
+  while (!field.empty() && (keeps_last || row_.num_ids(target) < limit)) {
+    std::string_view element = field;
+    if (!feature.separator.empty()) {
+      const std::size_t end = field.find(feature.separator.front());
+      element = field.substr(0, end);
+      field = end == std::string_view::npos ? std::string_view{} : field.substr(end + 1);
+      while (trim_ && element.starts_with(' ')) element.remove_prefix(1);
+      while (trim_ && element.ends_with(' ')) element.remove_suffix(1);
+    } else {
+      field = {};
+    }
+    float weight = 1.0F;
+    if (!feature.weight_separator.empty()) {
+      const std::size_t colon = element.rfind(feature.weight_separator.front());
+      if (colon != std::string_view::npos) {
+        if (!number_of(element.substr(colon + 1), weight)) {
+          return fail("expected a number as the weight", element);
+        }
+        element = element.substr(0, colon);
+      }
+    }
+    if (element.empty()) continue;
+    std::uint64_t id = 0;
+    if (!read_id(feature, element, id)) return false;
+    row_.push_id(target, id, weight);
+  }
+  row_.keep_last_ids(target, limit);
+  return true;
+}
+
+bool FieldReader::read_id(const FeatureConfig& feature, std::string_view text, std::uint64_t& id) {
+  switch (feature.type.front()) {
+    case 'i':
+      return int_of(text, id) || fail("expected an integer of 64 bits", text);
+    case 'h':
+      return hex_of(text, id) || fail("expected up to 16 hex digits", text);
+    default:
+      id = hash_bytes(text);
+      return true;
+  }
+}
+
+bool FieldReader::fail(std::string_view reason, std::string_view field) {
+  fault_ = {column_, reason, field, field.data() != nullptr, false};
+  return false;
+}
+
+bool FieldReader::fail_quotes(std::string_view reason) {
+  fault_ = {column_, reason, {}, false, true};
+  return false;
+}
+
+}  // namespace satrap::data

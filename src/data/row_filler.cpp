@@ -1,0 +1,91 @@
+#include "src/data/row_filler.h"
+
+#include <algorithm>
+
+namespace satrap::data {
+
+RowFiller::RowFiller(const Schema& schema) : schema_(schema), num_labels_(schema.labels.size()) {}
+
+void RowFiller::begin(RowBlock& rows, std::int64_t max_rows) {
+  const auto lines = static_cast<std::size_t>(max_rows);
+  rows_ = &rows;
+  row_ = 0;
+  rows.num_labels = schema_.num_labels();
+  rows.labels.resize(lines * num_labels_);
+  if (!schema_.labelled) std::fill(rows.labels.begin(), rows.labels.end(), 0.0F);
+  rows.row_numbers.resize(lines);
+  rows.numeric.resize(schema_.raw_numeric.size());
+  numbers_.clear();
+  for (std::vector<float>& column : rows.numeric) {
+    column.resize(lines);
+    numbers_.push_back(column.data());
+  }
+  rows.bags.resize(schema_.id_columns.size());
+  bags_.clear();
+  for (std::size_t i = 0; i < rows.bags.size(); ++i) {
+    RowBlock::Bags& bags = rows.bags[i];
+    bags.offsets.resize(lines + 1);
+    bags.offsets[0] = 0;
+    if (bags.ids.size() < lines) bags.ids.resize(lines);
+    const bool weighted = !schema_.id_columns[i].config.weight_separator.empty();
+    bags.weights.resize(weighted ? bags.ids.size() : 0);
+    bags_.push_back({bags.ids.data(), bags.offsets.data(), 0});
+  }
+}
+
+void RowFiller::push_id(std::int64_t target, std::uint64_t id, float weight) {
+  const auto column = static_cast<std::size_t>(target);
+  RowBlock::Bags& bags = rows_->bags[column];
+  const auto at = static_cast<std::size_t>(bags_[column].size++);
+  const bool weighted = !bags.weights.empty();
+  if (at == bags.ids.size()) {
+    bags.ids.resize(at * 2 + 16);
+    if (weighted) bags.weights.resize(bags.ids.size());
+    bags_[column].ids = bags.ids.data();
+  }
+  bags.ids[at] = id;
+  if (weighted) bags.weights[at] = weight;
+}
+
+void RowFiller::keep_last_ids(std::int64_t target, std::int64_t limit) {
+  const std::int64_t excess = num_ids(target) - limit;
+  if (excess <= 0) return;
+  const auto at = static_cast<std::size_t>(target);
+  RowBlock::Bags& bags = rows_->bags[at];
+  const auto first = static_cast<std::ptrdiff_t>(bags.offsets[row_]);
+  const auto size = static_cast<std::ptrdiff_t>(bags_[at].size);
+  std::copy(bags.ids.begin() + first + excess, bags.ids.begin() + size, bags.ids.begin() + first);
+  if (!bags.weights.empty()) {
+    std::copy(bags.weights.begin() + first + excess, bags.weights.begin() + size,
+              bags.weights.begin() + first);
+  }
+  bags_[at].size -= excess;
+}
+
+void RowFiller::drop_row() {
+  for (Bags& bags : bags_) bags.size = bags.offsets[row_];
+}
+
+void RowFiller::add_row_without_values(std::int64_t row_number) {
+  std::fill_n(&label(0), num_labels_, kMissingNumber);
+  for (std::vector<float>& column : rows_->numeric) column[row_] = kMissingNumber;
+  end_row(row_number);
+}
+
+void RowFiller::finish() {
+  RowBlock& rows = *rows_;
+  rows.num_rows = static_cast<std::int64_t>(row_);
+  rows.first_row = 0;
+  rows.labels.resize(row_ * num_labels_);
+  rows.row_numbers.resize(row_);
+  if (row_ > 0) rows.first_row = rows.row_numbers.front();
+  for (std::vector<float>& column : rows.numeric) column.resize(row_);
+  for (RowBlock::Bags& bags : rows.bags) {
+    bags.offsets.resize(row_ + 1);
+    const auto size = static_cast<std::size_t>(bags.offsets.back());
+    bags.ids.resize(size);
+    if (!bags.weights.empty()) bags.weights.resize(size);
+  }
+}
+
+}  // namespace satrap::data

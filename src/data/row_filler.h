@@ -1,0 +1,73 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include "satrap/data/row_block.h"
+#include "satrap/data/schema.h"
+
+namespace satrap::data {
+
+inline constexpr float kMissingNumber = std::numeric_limits<float>::quiet_NaN();
+
+/// The id that stands for a missing value where the schema says `missing: own_id`.
+inline constexpr std::uint64_t kMissingId = 0x6D697373696E67ULL;  // "missing"; below 2^54
+
+/// Puts rows into a block, one after the other: values of the open row at their columns, then
+/// end_row(). What is put of a row that is dropped instead is overwritten by the next one. The
+/// schema must outlive it, and the block what is done between begin() and finish().
+class RowFiller {
+ public:
+  explicit RowFiller(const Schema& schema);
+
+  /// Makes room for `max_rows` rows. Vectors only ever shrink to what was filled, so that growing
+  /// them again touches little.
+  void begin(RowBlock& rows, std::int64_t max_rows);
+
+  // Of the open row.
+  float& label(std::int64_t target) {
+    return rows_->labels[row_ * num_labels_ + static_cast<std::size_t>(target)];
+  }
+  float& number(std::int64_t target) { return numbers_[static_cast<std::size_t>(target)][row_]; }
+  std::int64_t num_ids(std::int64_t target) const {
+    const Bags& bags = bags_[static_cast<std::size_t>(target)];
+    return bags.size - bags.offsets[row_];
+  }
+  /// The only id of the row, in a column without weights.
+  void put_id(std::int64_t target, std::uint64_t id) {
+    Bags& bags = bags_[static_cast<std::size_t>(target)];
+    bags.ids[bags.size++] = id;
+  }
+  void push_id(std::int64_t target, std::uint64_t id, float weight);  // any other
+  void keep_last_ids(std::int64_t target, std::int64_t limit);        // of the row
+
+  void end_row(std::int64_t row_number) {
+    for (Bags& bags : bags_) bags.offsets[row_ + 1] = bags.size;
+    rows_->row_numbers[row_] = row_number;
+    ++row_;
+  }
+  void drop_row();
+  void add_row_without_values(std::int64_t row_number);
+
+  void finish();
+
+ private:
+  /// Where the next id of a column goes, without a way through the block's vectors.
+  struct Bags {
+    std::uint64_t* ids;
+    std::int64_t* offsets;
+    std::int64_t size;  // ids so far
+  };
+
+  const Schema& schema_;
+  const std::size_t num_labels_;
+
+  RowBlock* rows_ = nullptr;
+  std::size_t row_ = 0;          // rows ended
+  std::vector<float*> numbers_;  // [schema.raw_numeric]
+  std::vector<Bags> bags_;       // [schema.id_columns]
+};
+
+}  // namespace satrap::data
