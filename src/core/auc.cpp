@@ -17,8 +17,8 @@ constexpr int kDigitBits = 11;
 constexpr int kNumDigits = 3;  // of the 32 bits of a score
 constexpr std::size_t kNumBuckets = std::size_t{1} << kDigitBits;
 
-/// A score as an unsigned number of the same order (equal for -0 and +0), the label's bits below
-/// it.
+/// A score as an unsigned number of the same order (equal for -0 and +0), with the label's bits
+/// below it.
 std::uint64_t pack(float score, float label) {
   const auto bits = std::bit_cast<std::uint32_t>(score + 0.0F);
   const std::uint32_t ordered = (bits >> 31) != 0 ? ~bits : bits | 0x80000000U;

@@ -35,7 +35,7 @@ constexpr std::array kFeaturesOfX86 = {"sse4_2",      "avx",         "f16c",    
 constexpr std::array kFeaturesOfArm = {"asimd", "asimdhp", "asimddp", "atomics", "fphp", "sve",
                                        "sve2",  "bf16",    "svebf16", "i8mm",    "sme"};
 
-/// Cores of servers. ARM's kernel gives numbers: those of MIDR_EL1, in the kernel's asm/cputype.h.
+/// Server cores. On ARM the kernel gives the numbers of MIDR_EL1, listed in its asm/cputype.h.
 struct ArmCore {
   std::string_view implementer, part, name;
 };

@@ -26,7 +26,7 @@ constexpr std::size_t kBufferBytes = std::size_t{1} << 20;
   throw Error(ErrorCode::kIo, concat(path, ": ", what, ": ", std::strerror(error)));
 }
 
-// Closes what it holds at the end of its scope, when nobody is left to hear of an error.
+// Closes its descriptor at the end of the scope, where an error cannot be reported any more.
 class ScopedFd {
  public:
   explicit ScopedFd(int fd) : fd_(fd) {}
@@ -41,7 +41,7 @@ class ScopedFd {
   const int fd_;
 };
 
-// fsync; things that have nothing to sync (pipes, devices, some network folders) say EINVAL.
+// fsync; files with nothing to sync (pipes, devices, some network folders) give EINVAL.
 int sync_fd(int fd) { return ::fsync(fd) == 0 || errno == EINVAL || errno == EROFS ? 0 : -1; }
 
 std::string parent_of(const std::string& path) {
@@ -49,8 +49,8 @@ std::string parent_of(const std::string& path) {
   return parent.empty() ? "." : parent.string();
 }
 
-// 0, or the error of creating a file in `path`. (Permission bits alone do not tell: root, read-only
-// mounts, quotas.)
+// 0, or the error of creating a file in `path`. (Permission bits alone do not decide: root,
+// read-only mounts, quotas.)
 int probe_directory(const std::string& path) {
   std::string name = (path.empty() ? "." : path) + "/.satrap-probe-XXXXXX";
   const ScopedFd file(::mkostemp(name.data(), O_CLOEXEC));
@@ -104,7 +104,7 @@ void FileWriter::write_through(std::span<const std::byte> bytes) {
 void FileWriter::finish() {
   SATRAP_CHECK(fd_ >= 0, path_, ": finished twice");
   flush();
-  if (sync_fd(fd_) != 0) fail("cannot be brought to the disk");
+  if (sync_fd(fd_) != 0) fail("cannot be synced to disk");
   // Some file systems report a full disk only here.
   if (::close(std::exchange(fd_, -1)) != 0) fail("cannot be closed");
 }
@@ -131,7 +131,7 @@ void FileReader::read(std::span<std::byte> bytes) {
     if (count == 0) {
       throw Error(
           ErrorCode::kCorrupt,
-          concat(path_, ": truncated: ", bytes.size(), " bytes wanted at offset ", bytes_read_,
+          concat(path_, ": truncated: ", bytes.size(), " bytes needed at offset ", bytes_read_,
                  ", but the file ends after ", bytes.size() - rest.size(), " of them"));
     }
     rest = rest.subspan(count);
@@ -203,7 +203,7 @@ void replace_directory(const std::string& from, const std::string& to) {
 void fsync_directory(const std::string& path) {
   const ScopedFd directory(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (directory.get() < 0) fail_io(path, "cannot be opened", errno);
-  if (sync_fd(directory.get()) != 0) fail_io(path, "cannot be brought to the disk", errno);
+  if (sync_fd(directory.get()) != 0) fail_io(path, "cannot be synced to disk", errno);
 }
 
 void remove_all(const std::string& path) {

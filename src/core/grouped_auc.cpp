@@ -23,7 +23,7 @@ struct Count {
 
 using Rows = std::span<const Row>;
 
-/// The rows at the beginning that agree with the first one.
+/// The leading rows that agree with the first one.
 template <class Same>
 Rows take_run(Rows rows, const Same& same) {
   const auto end = std::ranges::find_if_not(rows, same);

@@ -12,7 +12,7 @@
 namespace satrap {
 namespace {
 
-// Hands lines to the terminal, levels in colour if it is one.
+// Writes lines to the terminal, with coloured levels if it is one.
 class TerminalSink : public spdlog::sinks::base_sink<std::mutex> {
  public:
   explicit TerminalSink(Terminal& terminal) : terminal_(terminal) {
@@ -59,7 +59,7 @@ spdlog::level::level_enum to_spdlog(LogLevel level) {
   return spdlog::level::off;
 }
 
-// spdlog's default logger, on its first use turned from stdout to stderr.
+// spdlog's default logger, redirected from stdout to stderr at its first use.
 spdlog::logger& logger() {
   static const std::shared_ptr<spdlog::logger> logger = [] {
     auto made = std::make_shared<spdlog::logger>(

@@ -42,7 +42,7 @@ void Terminal::write(std::string_view text) const {
   }
 }
 
-// One column is left free: a full last column makes some terminals go to the next line.
+// Leaves one column free: a full last column makes some terminals wrap to the next line.
 std::string Terminal::cut(const std::string& text) const {
   winsize size = {};
   constexpr std::size_t kUsualWidth = 80;

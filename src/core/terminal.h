@@ -6,9 +6,9 @@
 
 namespace satrap {
 
-/// Where log messages and the progress line meet: a file descriptor whose last line, if it is a
-/// terminal, is kept below everything that is printed. Thread-safe. Errors of writing are ignored:
-/// there is no better place to report them.
+/// Shared by log messages and the progress line: a file descriptor whose last line, on a terminal,
+/// stays below everything that is printed. Thread-safe. Write errors are ignored: there is no
+/// better place to report them.
 class Terminal {
  public:
   Terminal(int fd, bool is_terminal) : fd_(fd), is_terminal_(is_terminal) {}

@@ -30,7 +30,7 @@ void skip_spaces(std::string_view& text) {
   while (!text.empty() && is_space(text.front())) text.remove_prefix(1);
 }
 
-// Takes a number >= 0 without sign or exponent off the front of `text`.
+// Removes a number >= 0 without sign or exponent from the front of `text`.
 std::optional<double> take_number(std::string_view& text) {
   if (text.empty() || !(std::isdigit(static_cast<unsigned char>(text[0])) || text[0] == '.')) {
     return std::nullopt;
@@ -43,7 +43,7 @@ std::optional<double> take_number(std::string_view& text) {
   return value;
 }
 
-// Takes a unit off the front of `text`, in any case.
+// Removes a unit, in any case, from the front of `text`.
 std::optional<Unit> take_unit(std::string_view& text, std::span<const Unit> units) {
   skip_spaces(text);
   std::string name;
@@ -69,7 +69,7 @@ std::string three_digits(double x) {
 // `value` in the largest of `units` (each `base` times the one before) that leaves it at 1 or more.
 std::string in_units(double value, double base, std::span<const char* const> units) {
   std::size_t unit = 0;
-  // Half a unit of the third digit early: 999.6k would be shown as 1000k.
+  // Switches half a unit of the third digit early: 999.6k would be shown as 1000k.
   while (std::abs(value) >= (unit == 0 ? base : base - 0.5) && unit + 1 < units.size()) {
     value /= base;
     ++unit;

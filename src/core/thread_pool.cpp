@@ -15,8 +15,8 @@
 namespace satrap {
 namespace {
 
-// One call of parallel_for. It lives on the caller's stack: the caller leaves only after it has
-// taken the loop off the list and the last helper has left it.
+// One call of parallel_for. It lives on the caller's stack: the caller returns only after it has
+// removed the loop from the list and the last helper has left it.
 struct Loop {
   const std::int64_t count;
   const std::function<void(std::int64_t)>& body;
@@ -92,12 +92,12 @@ class ThreadPool::Impl {
     loop.work();
 
     lock.lock();
-    std::erase(loops_, &loop);  // from here on nobody else enters
+    std::erase(loops_, &loop);  // from here on no other thread enters
     loop.helpers_left.wait(lock, [&] { return loop.num_helpers == 0; });
   }
 
  private:
-  // Life of a thread of the pool.
+  // The main function of a thread of the pool.
   void serve(std::int64_t index) {
     set_thread_name(concat("pool-", index));
     std::unique_lock lock(mutex_);
@@ -119,7 +119,7 @@ class ThreadPool::Impl {
     }
   }
 
-  // A loop with bodies left to start, taking turns between callers. Holds the lock.
+  // A loop with bodies left to start, in turn among callers. Holds the lock.
   Loop* next_loop() {
     std::erase_if(loops_, [](const Loop* loop) { return loop->exhausted(); });
     if (loops_.empty()) return nullptr;

@@ -117,7 +117,7 @@ TEST_F(File, ReaderReportsTruncation) {
   EXPECT_EQ(code, ErrorCode::kCorrupt);
   EXPECT_EQ(
       message,
-      path("a") + ": truncated: 3 bytes wanted at offset 3, but the file ends after 2 of them");
+      path("a") + ": truncated: 3 bytes needed at offset 3, but the file ends after 2 of them");
 }
 
 TEST_F(File, ReaderRefusesWhatIsNotThereOrNoFile) {
