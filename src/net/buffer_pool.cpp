@@ -55,7 +55,7 @@ void BufferPool::give_back(PooledMemory memory) {
   if (memory.data() == nullptr) return;
   const std::lock_guard lock(mutex_);
   used_bytes_ -= memory.capacity();
-  // What another kind of message has left goes, the largest first.
+  // Frees memory left by other kinds of messages, the largest first.
   for (std::size_t k = free_.size(); k-- > 0;) {
     for (; is_too_much(memory) && !free_[k].empty(); free_[k].pop_back()) {
       kept_bytes_ -= free_[k].back().capacity();

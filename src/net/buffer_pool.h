@@ -27,12 +27,12 @@ class PooledMemory {
   std::int64_t capacity_ = 0;
 };
 
-/// Keeps returned memory for the next message of its size class: so much that in use and kept there
-/// is never more than has been in use at once. Fresh memory costs more than to receive into it.
-/// Thread-safe.
+/// Keeps returned memory for the next message of its size class. Memory in use and kept memory
+/// together never exceed the most that was in use at once. Fresh memory costs more than receiving
+/// into it. Thread-safe.
 class BufferPool {
  public:
-  /// Nothing larger is asked of the system.
+  /// The largest allocation.
   static constexpr std::int64_t kMaxBytes = std::int64_t{1} << 39;
 
   /// Throws std::bad_alloc.

@@ -10,8 +10,8 @@
 
 namespace satrap::net {
 
-/// Builds a message of numbers (in this machine's byte order; both ends check that it is the same
-/// by the magic number) and texts with their length in front.
+/// Builds a message of numbers (in this machine's byte order; the magic number lets both ends check
+/// that they agree) and texts with their length in front.
 class ByteWriter {
  public:
   template <std::integral T>
@@ -30,7 +30,7 @@ class ByteWriter {
   std::string bytes_;
 };
 
-/// Takes a message apart again. Throws NetError(kProtocol) where it ends too early.
+/// Parses such a message. Throws NetError(kProtocol) if it ends too early.
 class ByteReader {
  public:
   explicit ByteReader(std::string_view bytes) : rest_(bytes) {}
@@ -48,7 +48,7 @@ class ByteReader {
  private:
   std::string_view take(std::size_t count) {
     if (count > rest_.size()) {
-      throw NetError(NetFailure::kProtocol, concat("message ends early: ", count, " bytes wanted, ",
+      throw NetError(NetFailure::kProtocol, concat("message ends early: ", count, " bytes needed, ",
                                                    rest_.size(), " left"));
     }
     const std::string_view taken = rest_.substr(0, count);

@@ -11,8 +11,7 @@
 namespace satrap::net {
 namespace {
 
-// How long one attempt may take: a server that died while we connected must not cost all the time
-// there is.
+// How long one attempt may take: a server that dies during it must not use up the whole deadline.
 constexpr std::int64_t kAttemptMs = 5000;
 
 // Proves to the server that the Gloo connection and the control socket belong together.
@@ -85,10 +84,9 @@ Ticket Connection::call_for_any_size(Op op,
 void Connection::check_size(const RequestBuffer& request) const {
   const auto bytes = static_cast<std::int64_t>(request.payload().size());
   if (bytes <= max_request_bytes()) return;
-  throw NetError(
-      NetFailure::kRefused,
-      concat("a request of ", bytes, " bytes, and the server takes at most ", max_request_bytes(),
-             ": ask for less at a time, or share it among more servers"));
+  throw NetError(NetFailure::kRefused,
+                 concat("a request of ", bytes, " bytes, and the server takes at most ",
+                        max_request_bytes(), ": request less at a time, or use more servers"));
 }
 
 void Connection::close(const std::string& reason) { core_->close(reason); }

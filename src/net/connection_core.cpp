@@ -63,7 +63,8 @@ void Connection::Core::handshake(const std::string& address,
   const std::string answer = control.wait_receive(deadline);
   ByteReader reader(answer);
   if (HelloStatus{reader.get<std::uint8_t>()} != HelloStatus::kAccepted) {
-    throw NetError(NetFailure::kRefused, concat(peer_, " refused us: ", reader.get_text()));
+    throw NetError(NetFailure::kRefused,
+                   concat(peer_, " refused the connection: ", reader.get_text()));
   }
   limits_.max_in_flight = reader.get<std::int64_t>();
   limits_.slot_bytes = reader.get<std::int64_t>();

@@ -16,7 +16,7 @@
 
 namespace satrap::net {
 
-/// What a server allows its clients; part of its answer to the handshake.
+/// The limits of a server for its clients; part of its answer to the handshake.
 struct ServerLimits {
   std::int64_t max_in_flight = 0;
   std::int64_t slot_bytes = 0;
@@ -93,13 +93,13 @@ struct Ticket::State {
   bool is_done_ = false;
   std::optional<NetError> error_;
   std::span<const std::byte> reply_;
-  // The header's memory and buffer: the slot's, or own ones where a large answer is expected with
+  // The header's memory and buffer: the slot's, or separate ones if a large answer is expected with
   // it.
   std::int64_t inline_bytes_ = kInlineReplyBytes;
   std::byte* header_ = nullptr;
   LinkBuffer* header_buffer_ = nullptr;
   PooledMemory own_header_, own_payload_;
-  // Last, so that they go first: each ends its use of the memory above.
+  // Last members, so that they are destroyed first: each ends its use of the memory above.
   std::unique_ptr<LinkBuffer> own_header_buffer_, request_buffer_, bulk_buffer_, payload_buffer_;
 };
 

@@ -12,8 +12,8 @@
 
 namespace satrap::net {
 
-/// The slots of a connection that no request occupies. Thread-safe. Outlives the connection where
-/// the breaker's thread still has it.
+/// The slots of a connection that no request occupies. Thread-safe. Outlives the connection if
+/// the breaker's thread still holds it.
 class Credits {
  public:
   void fill(std::int64_t count) {
@@ -21,15 +21,14 @@ class Credits {
     for (std::int64_t i = count; i-- > 0;) free_.push_back(static_cast<std::uint32_t>(i));
   }
 
-  /// A free slot, waited for until the deadline or until the link breaks.
+  /// Takes a free slot; waits until the deadline or until the link breaks.
   std::uint32_t take(const Breaker& breaker, Deadline deadline) {
     std::unique_lock lock(mutex_);
     const bool in_time = changed_.wait_until(
         lock, deadline.at(), [&] { return !free_.empty() || breaker.is_tripped(); });
     breaker.check();
     if (!in_time) {
-      throw NetError(NetFailure::kTimeout,
-                     "the server has answered none of the requests under way");
+      throw NetError(NetFailure::kTimeout, "the server has answered none of the pending requests");
     }
     const std::uint32_t slot = free_.back();
     free_.pop_back();
@@ -42,7 +41,7 @@ class Credits {
     changed_.notify_one();
   }
 
-  /// Wakes all who wait, after the link broke.
+  /// Wakes all waiting threads, after the link broke.
   void wake() {
     const std::lock_guard lock(mutex_);
     changed_.notify_all();

@@ -12,8 +12,8 @@
 namespace satrap::net {
 namespace {
 
-// Gloo writes with writev(2), which has no flag against the signal. A handler that the program has
-// set itself is left alone.
+// Gloo writes with writev(2), which has no flag against the signal. A handler set by the program
+// stays.
 void ignore_sigpipe() {
   struct sigaction action{};
   if (sigaction(SIGPIPE, nullptr, &action) == 0 && action.sa_handler == SIG_DFL) {

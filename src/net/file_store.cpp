@@ -35,7 +35,7 @@ std::string file_name(const std::string& key) {
       name += kDigits[static_cast<unsigned char>(c) & 15];
     }
   }
-  // Long keys: folders are limited to 255 bytes a name.
+  // For long keys: names in a folder are limited to 255 bytes.
   constexpr std::size_t kMaxName = 200;
   std::string path;
   for (std::size_t begin = 0; begin < name.size(); begin += kMaxName) {
@@ -45,7 +45,7 @@ std::string file_name(const std::string& key) {
   return path;
 }
 
-// Held while it lives: other processes and threads that lock the same file wait.
+// Holds the lock while it lives: other processes and threads that lock the same file wait.
 class FileLock {
  public:
   explicit FileLock(const std::string& path)

@@ -46,8 +46,8 @@ std::string text_of(const std::exception_ptr& error) {
   }
 }
 
-// Gloo of 2022 connects within connect(). Since 2023 the device does, and calls the pair on the
-// event thread whenever that is done: also long after connect() has given up and the pair been
+// Gloo of 2022 connects within connect(). Since 2023 the device connects, and calls the pair on the
+// event thread when that is done: possibly long after connect() has given up and the pair has been
 // destroyed.
 template <class Device>
 concept ConnectsByCallback = requires(const Device& device, const tcp::Address& address) {
@@ -60,7 +60,7 @@ struct AbandonedPairs {
   std::vector<std::unique_ptr<gloo::transport::Pair>> pairs;
 };
 
-// As a base, so that the pairs are destroyed after the device and its event thread.
+// A base class, so that the pairs are destroyed after the device and its event thread.
 class SafeDevice final : private AbandonedPairs, public tcp::Device {
  public:
   using tcp::Device::Device;
@@ -71,15 +71,15 @@ class SafeDevice final : private AbandonedPairs, public tcp::Device {
   }
 };
 
-// What the event thread may still need while the pair is being destroyed by another one.
+// State that the event thread may still need while another thread destroys the pair.
 struct PairEvents {
   GlooMesh::OnDown on_down;
   int peer;
   std::atomic<bool> is_closed{false};
   std::atomic<bool> was_told{false};
   std::string reason{};  // written before is_closed
-  // Counts what the event thread has done with the pair. Gloo lets it finish before close()
-  // returns, in a way that ThreadSanitizer does not see; the destructor reads this.
+  // Counts the event thread's uses of the pair. Gloo lets them finish before close() returns, in a
+  // way that ThreadSanitizer does not see; the destructor reads this.
   std::atomic<std::uint64_t> num_handled{0};
 };
 
@@ -94,8 +94,8 @@ class SafePair final : public tcp::Pair {
     is_made_.store(true, std::memory_order_release);
   }
 
-  // While this is still a SafePair: Gloo's destructor closes too, but by then handleEvents is its
-  // own.
+  // Closes while this is still a SafePair: Gloo's destructor closes too, but then with its own
+  // handleEvents.
   ~SafePair() override {
     close();
     static_cast<void>(events_->num_handled.load(std::memory_order_acquire));
@@ -114,23 +114,23 @@ class SafePair final : public tcp::Pair {
     tcp::Pair::connect(bytes);
   }
 
-  // Whether the event thread may still come back to connect().
+  // Whether the event thread may still call back for connect().
   bool awaits_callback() {
     const std::lock_guard lock(m_);
     return awaits_callback_;
   }
 
   void handleEvents(int events) override {
-    // Gloo's constructor listens already, so a stranger may come before ours is done. Epoll repeats
-    // the event.
+    // Gloo's constructor already listens, so a stranger may connect before this constructor is
+    // done. Epoll repeats the event.
     if (!is_made_.load(std::memory_order_acquire)) return;
     name_event_thread();
     const std::shared_ptr<PairEvents> shared = events_;  // the pair may be gone when Gloo returns
     try {
       if (wait_for_lock()) tcp::Pair::handleEvents(events);
     } catch (const std::exception& error) {
-      // From Gloo's connecting; its lock is free again. Who holds it may be waiting for this
-      // thread.
+      // Thrown by Gloo's connecting; its lock is free again. A holder of the lock may be waiting
+      // for this thread.
       const std::unique_lock lock(m_, std::try_to_lock);
       if (lock) fail(broken(error));
     }
@@ -140,9 +140,9 @@ class SafePair final : public tcp::Pair {
     }
   }
 
-  // Gloo holds m_ while it calls the three functions below. What its checks of the peer's messages
-  // throw is caught there, and not behind it: another thread may then hold m_, and close the pair,
-  // for which it waits for the event thread.
+  // Gloo holds m_ while it calls the three functions below. Exceptions from its checks of the
+  // peer's messages are caught there, and not after it has released m_: another thread may then
+  // hold m_ and close the pair, for which it waits for the event thread.
 
   void changeState(state next) noexcept override {
     tcp::Pair::changeState(next);
@@ -157,7 +157,7 @@ class SafePair final : public tcp::Pair {
   }
 
   bool read() override {
-    if (state_ == CLOSED) return false;  // perhaps by write(), just now: the descriptor is gone
+    if (state_ == CLOSED) return false;  // perhaps just now by write(): the descriptor is gone
     try {
       if (tcp::Pair::read()) return true;
     } catch (const std::exception& error) {
@@ -184,9 +184,9 @@ class SafePair final : public tcp::Pair {
   }
 
  private:
-  // Gloo leaves an event alone while another thread holds m_, and epoll repeats it at once: the
-  // event thread spins for as long as the other one sends, and takes its CPU where there are few.
-  // So it waits, but not for long: who holds m_ may be waiting for this thread, to close the pair.
+  // Gloo skips an event while another thread holds m_, and epoll repeats it at once: the event
+  // thread spins while the other one sends, and takes its CPU if there are few. So it waits, but
+  // not for long: the holder of m_ may be waiting for this thread, to close the pair.
   // (On the system's clock: ThreadSanitizer does not know pthread_mutex_clocklock.)
   bool wait_for_lock() {
     constexpr std::int64_t kMaxNs = 1'000'000;
@@ -260,7 +260,7 @@ std::shared_ptr<GlooDevice> make_gloo_device(const std::string& address) {
     return std::make_shared<SafeDevice>(tcp::CreateDeviceAttr(tcp::attr(address.c_str())));
   } catch (const std::bad_alloc&) {
     throw;
-  } catch (const std::system_error&) {  // no thread to be had: not the address's fault
+  } catch (const std::system_error&) {  // no thread available: not the address's fault
     throw;
   } catch (const std::exception& error) {
     throw Error(ErrorCode::kUnavailable,

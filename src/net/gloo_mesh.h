@@ -17,27 +17,25 @@ class Device;
 
 namespace satrap::net {
 
-/// Gloo's TCP transport with the teeth drawn that gloo's own classes show to a broken or hostile
-/// peer:
+/// Gloo's TCP transport, made robust against broken or hostile peers:
 ///
-/// * What Gloo answers with an exception on its event thread, and so with std::terminate (more
-/// bytes
-///   than the posted receive has, data nobody posted a receive for), closes the connection instead.
-/// * What makes its event thread spin (data for a buffer that is gone, or of the old "bound" kind)
-///   closes the connection.
-/// * The end of a connection is told at once, on the event thread, also while a transfer is under
-///   way, where Gloo itself wakes nobody.
+/// * Data that make Gloo throw on its event thread, and so call std::terminate (more bytes than the
+///   posted receive has, data without a posted receive), close the connection instead.
+/// * Data that make its event thread spin (for a buffer that is gone, or of the old "bound" kind)
+///   close the connection.
+/// * The end of a connection is reported at once, on the event thread, also during a transfer,
+///   where Gloo itself wakes no thread.
 ///
-/// Done by deriving from its classes, as Gloo's own TLS transport does; nothing of Gloo is changed.
-/// One event thread per device, named "net-gloo".
+/// The classes derive from Gloo's, as its own TLS transport does; Gloo is not changed. One event
+/// thread per device, named "net-gloo".
 using GlooDevice = gloo::transport::tcp::Device;
 using GlooBuffer = gloo::transport::UnboundBuffer;
 
-/// Whether this is the text of an exception of Gloo's that says that somebody's time was up.
+/// Whether this is the text of a timeout exception of Gloo's.
 bool is_gloo_timeout(std::string_view text);
 
 /// A device bound to a numeric address. Throws Error(kUnavailable) if Gloo cannot, std::bad_alloc
-/// or std::system_error where there is no memory or no thread for it.
+/// or std::system_error if memory or threads are exhausted.
 std::shared_ptr<GlooDevice> make_gloo_device(const std::string& address);
 
 /// `size` processes with a connection between every two, under construction or done; a Gloo
@@ -64,14 +62,14 @@ class GlooMesh {
   /// What `peer` must pass to its connect(rank(), ...). Bytes.
   std::string address_for(int peer) const;
 
-  /// Blocks until the connection with `peer` stands. Throws NetError, latest at the deadline.
+  /// Blocks until `peer` is connected. Throws NetError, at the latest at the deadline.
   void connect(int peer, const std::string& address);
 
   /// A buffer over memory that the caller owns and that must outlive it. See LinkBuffer.
   std::unique_ptr<GlooBuffer> make_buffer(void* memory, std::int64_t bytes) const;
 
-  /// Closes all connections. After it nothing writes to or reads from any buffer's memory. Takes up
-  /// to 10 ms a peer (a tick of Gloo's event loop). Wakes no waiting thread: abort the waits first.
+  /// Closes all connections. Afterwards nothing accesses any buffer's memory. Takes up to 10 ms per
+  /// peer (a tick of Gloo's event loop). Wakes no waiting thread: abort the waits first.
   /// Thread-safe; must not be called by the event thread.
   void close() noexcept;
 
@@ -80,11 +78,11 @@ class GlooMesh {
   std::shared_ptr<gloo::transport::tcp::Context> context_;
 };
 
-/// The file that this program's calls of Gloo end in.
+/// The file that contains the Gloo that this program calls.
 std::string gloo_path();
 
-/// Throws Error(kUnavailable) unless this program's calls of Gloo end in libgloo.so: libtorch
-/// carries another version under the same names, and serves them all if it was linked first.
+/// Throws Error(kUnavailable) unless this program's calls of Gloo reach libgloo.so: libtorch
+/// contains another version under the same names, which gets all calls if it was linked first.
 void check_gloo_is_ours();
 
 }  // namespace satrap::net

@@ -11,8 +11,8 @@
 namespace satrap::net {
 namespace {
 
-// A deadline that passes in one wait ends all other waits of Gloo's context with it, and the
-// connections, and any of those may be heard of first.
+// A deadline that passes in one wait also ends all other waits of Gloo's context and its
+// connections, and any of these may be noticed first.
 NetFailure failure_of(std::string_view reason) {
   return is_gloo_timeout(reason) ? NetFailure::kTimeout : NetFailure::kClosed;
 }
@@ -74,14 +74,13 @@ Link::Link(std::shared_ptr<GlooDevice> device,
             }) {}
 
 void Link::connect(int peer, const std::string& address) {
-  is_connecting_ =
-      true;  // before the look at the breaker: whoever trips it after that looks at this
+  is_connecting_ = true;  // before the check of the breaker: a later trip() sees this
   try {
     breaker_->check();
     mesh_.connect(peer, address);
   } catch (const NetError&) {
     is_connecting_ = false;
-    breaker_->check();  // the reason, rather than what it did to Gloo
+    breaker_->check();  // throws the reason, not its effect on Gloo
     throw;
   }
   is_connecting_ = false;
@@ -104,7 +103,7 @@ LinkBuffer::LinkBuffer(std::shared_ptr<Link> link, void* memory, std::int64_t by
 
 LinkBuffer::~LinkBuffer() {
   if (is_receiving_ || is_sending_) {
-    link_->close(NetFailure::kClosed, "a transfer was given up");
+    link_->close(NetFailure::kClosed, "a transfer was cancelled");
   }
   link_->breaker()->remove(buffer_.get());
 }
@@ -114,8 +113,8 @@ void LinkBuffer::post_receive(int peer,
                               std::int64_t offset,
                               std::int64_t bytes) {
   link_->breaker()->check();
-  SATRAP_CHECK(!is_receiving_, "slot ", slot, ": a receive is posted already");
-  is_receiving_ = true;  // also if it throws: what Gloo has done by then is not known
+  SATRAP_CHECK(!is_receiving_, "slot ", slot, ": a receive is already posted");
+  is_receiving_ = true;  // also if it throws: Gloo's state is then unknown
   try {
     buffer_->recv(peer, slot, static_cast<std::size_t>(offset), static_cast<std::size_t>(bytes));
   } catch (const std::exception& error) {
@@ -126,7 +125,7 @@ void LinkBuffer::post_receive(int peer,
 
 void LinkBuffer::post_send(int peer, std::uint64_t slot, std::int64_t offset, std::int64_t bytes) {
   link_->breaker()->check();
-  SATRAP_CHECK(!is_sending_, "slot ", slot, ": a send is under way already");
+  SATRAP_CHECK(!is_sending_, "slot ", slot, ": a send is already in progress");
   is_sending_ = true;
   try {
     buffer_->send(peer, slot, static_cast<std::size_t>(offset), static_cast<std::size_t>(bytes));
@@ -136,7 +135,7 @@ void LinkBuffer::post_send(int peer, std::uint64_t slot, std::int64_t offset, st
   }
 }
 
-// The wait whose time was up says so, whatever its end was first seen as elsewhere: the peer may
+// The wait that timed out reports a timeout, whatever reason was seen first elsewhere: the peer may
 // have noticed, and hung up, before this thread ran again.
 void LinkBuffer::fail(Deadline deadline) const {
   const NetError error = link_->breaker()->error();
@@ -144,10 +143,10 @@ void LinkBuffer::fail(Deadline deadline) const {
   throw NetError(NetFailure::kTimeout, concat("a deadline passed; then: ", error.what()));
 }
 
-/// `wait` waits for as long as it is told; whether it came to an end.
+/// `wait` waits for the given time; returns whether it ended.
 template <class Wait>
 void LinkBuffer::finish(bool& is_under_way, Deadline deadline, Wait&& wait) {
-  link_->breaker()->check();  // Gloo's buffers forget an abort with the first wait that it ends
+  link_->breaker()->check();  // Gloo's buffers forget an abort after the first wait that it ends
   try {
     if (wait(std::chrono::milliseconds(deadline.remaining_ms()))) {
       is_under_way = false;
@@ -166,7 +165,7 @@ void LinkBuffer::wait_receive(Deadline deadline) {
 }
 
 void LinkBuffer::wait_send(Deadline deadline) {
-  SATRAP_CHECK(is_sending_, "no send is under way");
+  SATRAP_CHECK(is_sending_, "no send is in progress");
   finish(is_sending_, deadline, [&](auto timeout) { return buffer_->waitSend(nullptr, timeout); });
 }
 

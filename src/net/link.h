@@ -14,7 +14,7 @@
 
 namespace satrap::net {
 
-/// What ends every wait on a link once the link is broken. It is its own object because Gloo's
+/// Ends every wait on a link once the link is broken. It is a separate object because Gloo's
 /// event thread and the monitor hold it without owning the link.
 class Breaker {
  public:
@@ -44,8 +44,8 @@ class Breaker {
   std::vector<GlooBuffer*> buffers_;
 };
 
-/// Connections to some peers that live and die together. When one ends, all waits end at once, with
-/// the reason. A link never recovers; it is replaced.
+/// Connections to some peers that end together. When one ends, all waits end at once, with the
+/// reason. A link never recovers; it is replaced.
 class Link {
  public:
   /// `on_trip` as for Breaker.
@@ -61,14 +61,14 @@ class Link {
   /// As mesh().connect(), but also ended by break_off().
   void connect(int peer, const std::string& address);
 
-  /// Ends all waits with this reason, that of connect() too, for which alone it may block, up to
-  /// 10 ms a peer. Not for the event thread.
+  /// Ends all waits with this reason, including that of connect(), for which it may block up to
+  /// 10 ms per peer. Not for the event thread.
   void break_off(NetFailure failure, const std::string& reason) noexcept;
 
   const std::shared_ptr<Breaker>& breaker() const { return breaker_; }
 
   /// Ends all waits with this reason, then closes the connections: from then on no memory of any
-  /// buffer is touched. Blocks up to 10 ms a peer. Not for the event thread.
+  /// buffer is touched. Blocks up to 10 ms per peer. Not for the event thread.
   void close(NetFailure failure, const std::string& reason) noexcept;
 
  private:
@@ -79,9 +79,9 @@ class Link {
 
 /// Memory that takes part in one send and one receive at a time. The memory belongs to the caller
 /// and outlives this object. Destroying it while Gloo may still use the memory closes the link
-/// first, so the one thing Gloo cannot bear (a posted receive whose buffer is gone) does not
-/// happen. Waits throw NetError: kTimeout at the deadline, which breaks the link, or what broke the
-/// link. (Waits that the deadline of another one ends: kTimeout or kClosed.)
+/// first, so that Gloo never has a posted receive without a buffer, which it cannot handle. Waits
+/// throw NetError: kTimeout at the deadline, which breaks the link, or the error that broke the
+/// link. (If another wait's deadline ends a wait: kTimeout or kClosed.)
 class LinkBuffer {
  public:
   LinkBuffer(std::shared_ptr<Link> link, void* memory, std::int64_t bytes);
@@ -90,9 +90,9 @@ class LinkBuffer {
   LinkBuffer& operator=(const LinkBuffer&) = delete;
 
   /// Posts a receive of at most `bytes` of the memory at `offset` from the messages of `slot`,
-  /// which arrive in the order in which they were sent. Never blocks for the peer.
+  /// which arrive in the order in which they were sent. Never waits for the peer.
   void post_receive(int peer, std::uint64_t slot, std::int64_t offset, std::int64_t bytes);
-  /// Starts to send. Never blocks for the peer. The peer's receive must have room for `bytes`.
+  /// Starts to send. Never waits for the peer. The peer's receive must have room for `bytes`.
   void post_send(int peer, std::uint64_t slot, std::int64_t offset, std::int64_t bytes);
 
   void wait_receive(Deadline deadline);

@@ -66,7 +66,7 @@ void Monitor::run() {
 
     const std::lock_guard lock(mutex_);
     const auto now = Deadline::Clock::now();
-    // A process that was stopped or starved itself has not listened: its peers get another chance.
+    // If this process was stopped or starved, it has not listened: its peers get another chance.
     const bool was_away =
         now - last_round > std::max(2 * interval_, timeout_ / 2) && !entries.empty();
     last_round = now;
@@ -115,7 +115,7 @@ void Monitor::Watch::say_goodbye(const std::string& reason) {
   try {
     if (!entry_->is_down) entry_->socket.send(kGoodbye + reason);
   } catch (const NetError& error) {
-    // It will learn it from the end of the stream.
+    // The peer will learn it from the end of the stream.
     log_debug("no goodbye: {}", error.what());
   }
 }

@@ -17,14 +17,13 @@
 
 namespace satrap::net {
 
-/// Watches the control sockets of all connections of a process from one thread, "net-monitor". A
-/// control socket stands beside each Gloo connection from the handshake on, for what must not wait
-/// behind bulk data: heartbeats, a last word, and the end of the stream that the kernel sends when
-/// a process dies.
+/// Watches the control sockets of all connections of a process from one thread, "net-monitor". Each
+/// Gloo connection has a control socket from the handshake on, for messages that bulk data must not
+/// delay: heartbeats, a closing message, and the end of the stream that the kernel sends when a
+/// process dies.
 class Monitor {
  public:
-  /// Called at most once, on the monitor's thread: the peer is gone. Should
-  /// not block.
+  /// Called at most once, on the monitor's thread: the peer is gone. Should not block.
   using OnDown = std::function<void(NetFailure failure, const std::string& reason)>;
 
   Monitor(std::int64_t heartbeat_interval_ms, std::int64_t heartbeat_timeout_ms);
@@ -32,7 +31,7 @@ class Monitor {
   Monitor(const Monitor&) = delete;
   Monitor& operator=(const Monitor&) = delete;
 
-  /// One socket under watch. Destroying it ends the watch and closes the socket; once the
+  /// One watched socket. Destroying it ends the watch and closes the socket; once the
   /// destructor has returned, on_down is not running and will not run. (So on_down must not destroy
   /// it.)
   class Watch;
@@ -60,7 +59,7 @@ class Monitor::Watch {
   Watch(const Watch&) = delete;
   Watch& operator=(const Watch&) = delete;
 
-  /// Tells the peer why this side is about to close, as far as the socket takes it without waiting.
+  /// Tells the peer why this side is about to close, if the socket accepts it without waiting.
   void say_goodbye(const std::string& reason);
 
  private:

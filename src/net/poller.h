@@ -9,7 +9,7 @@
 
 namespace satrap::net {
 
-/// A descriptor that becomes readable from any thread: it ends another thread's poll.
+/// A descriptor that any thread can make readable, to end another thread's poll.
 class WakeUp {
  public:
   WakeUp() : fd_(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {}

@@ -14,7 +14,7 @@
 
 namespace satrap::net {
 
-// One request until it has been waited for. Guarded by Impl's mutex, but for `ticket`'s waiting.
+// One request until it has been waited for. Guarded by Impl's mutex, except for `ticket`'s wait.
 struct ReconnectingClient::Pending::Request {
   Op op;
   RequestBuffer buffer;
@@ -22,7 +22,7 @@ struct ReconnectingClient::Pending::Request {
   Deadline deadline;
   CallOptions options;
   std::shared_ptr<Ticket> ticket{};  // on the connection of `generation`
-  std::exception_ptr refusal{};      // instead: it cannot be sent on any
+  std::exception_ptr refusal{};      // instead: it cannot be sent on any connection
   std::int64_t generation = 0;
 };
 
@@ -60,7 +60,7 @@ class ReconnectingClient::Impl : public std::enable_shared_from_this<Impl> {
     if (!changed_.wait_until(lock, deadline.at(), has_room)) {
       throw NetError(NetFailure::kTimeout,
                      concat("'", name_, "': nobody has waited for the answers of the ",
-                            unanswered_.size(), " requests under way"));
+                            unanswered_.size(), " pending requests"));
     }
     throw_if_ended();
     if (!connection_) reconnect(deadline);
@@ -68,7 +68,7 @@ class ReconnectingClient::Impl : public std::enable_shared_from_this<Impl> {
     CallOptions options{{id, next_sequence_, step, rank_}, ordered};
     auto request = std::make_shared<Request>(Request{op, buffer, reply, deadline, options});
     unanswered_.emplace(next_sequence_++, request);
-    try_to_send(*request);  // else it is sent again by whoever waits first
+    try_to_send(*request);  // else the first thread that waits resends it
     return std::unique_ptr<Pending>(new Pending(shared_from_this(), std::move(request)));
   }
 
@@ -110,7 +110,7 @@ class ReconnectingClient::Impl : public std::enable_shared_from_this<Impl> {
   }
 
   void end() {
-    is_ended_ = true;  // a connection that is being made ends with its attempt
+    is_ended_ = true;  // an attempt to connect ends by itself
     const std::lock_guard lock(mutex_);
     connection_.reset();
     changed_.notify_all();
@@ -129,8 +129,8 @@ class ReconnectingClient::Impl : public std::enable_shared_from_this<Impl> {
   std::uint64_t id = 0;
 
  private:
-  // Strikes the request off, unless another thread has meanwhile sent it again on a new connection:
-  // then the answer will be written once more, and has to be waited for once more.
+  // Removes the request, unless another thread has meanwhile resent it on a new connection:
+  // then the answer will be written again, and must be waited for again.
   bool is_answered(const Request& request, std::int64_t generation) {
     const std::lock_guard lock(mutex_);
     if (request.generation != generation) return false;
@@ -139,7 +139,7 @@ class ReconnectingClient::Impl : public std::enable_shared_from_this<Impl> {
     return true;
   }
 
-  // Strikes the request off; when it returns, nothing writes to its reply any more.
+  // Removes the request; once it returns, nothing writes to its reply.
   void give_up(Request& request) {
     std::shared_ptr<Ticket> ticket;
     const std::lock_guard lock(mutex_);
@@ -150,7 +150,7 @@ class ReconnectingClient::Impl : public std::enable_shared_from_this<Impl> {
       connection_->close("a deadline passed");
   }
 
-  // Holding the mutex. One attempt to send a request on the connection there is.
+  // Makes one attempt to send a request on the current connection. Holds the mutex.
   void send(Request& request) {
     request.generation = generation_;
     request.ticket.reset();
@@ -162,7 +162,7 @@ class ReconnectingClient::Impl : public std::enable_shared_from_this<Impl> {
             : connection_->call_for_any_size(request.op, request.buffer, attempt, request.options));
   }
 
-  // Likewise. False if the connection is lost.
+  // The same, but returns false if the connection is lost.
   bool try_to_send(Request& request) {
     try {
       send(request);
@@ -176,15 +176,15 @@ class ReconnectingClient::Impl : public std::enable_shared_from_this<Impl> {
     return true;
   }
 
-  // A new connection in place of that of `generation`, unless somebody has made one already, and
-  // everything that is unanswered sent over it.
+  // Replaces the connection of `generation`, unless another thread has done so, and resends all
+  // unanswered requests.
   void renew(std::int64_t generation, Deadline deadline) {
     const std::lock_guard lock(mutex_);
     throw_if_ended();
     if (generation != generation_) return;
     reconnect(deadline);
     for (auto& [sequence, request] : unanswered_) {
-      if (!try_to_send(*request)) return;  // whoever waits comes back here
+      if (!try_to_send(*request)) return;  // the waiting thread returns here
     }
   }
 
@@ -209,7 +209,7 @@ class ReconnectingClient::Impl : public std::enable_shared_from_this<Impl> {
     }
   }
 
-  // Between two looks at whether the client has ended.
+  // Time between two checks whether the client has ended.
   static constexpr std::int64_t kConnectMs = 5000;
 
   const Endpoint& endpoint_;

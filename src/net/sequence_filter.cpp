@@ -13,7 +13,7 @@ SequenceFilter::SequenceFilter(std::int64_t max_clients) : max_clients_(max_clie
 
 bool SequenceFilter::begin(const RequestTag& tag, Deadline deadline) {
   if (tag.client == 0 || tag.sequence == 0) {
-    throw NetError(NetFailure::kProtocol, "a request that must be applied once carries no number");
+    throw NetError(NetFailure::kProtocol, "a request that must be applied once has no number");
   }
   std::unique_lock lock(mutex_);
   for (;;) {

@@ -35,7 +35,7 @@ ServerOptions checked(const ServerOptions& options) {
   return options;
 }
 
-// Connected, but has not said who it is.
+// Connected, but not yet identified.
 struct Stranger {
   Stranger(Fd fd, std::int64_t timeout_ms)
       : socket(std::move(fd), kMaxHelloBytes), deadline(Deadline::after_ms(timeout_ms)) {}
@@ -49,7 +49,7 @@ struct Member {
   std::atomic<bool> is_done{false};
 };
 
-// The requests of one connection that want to be handled in their order.
+// The requests of one connection that must be handled in order.
 struct Strand {
   std::mutex mutex;
   std::deque<std::unique_ptr<ServerCall>> waiting;
@@ -115,7 +115,7 @@ class Server::Impl {
       }
       if ((fds[1].revents & POLLIN) != 0) accept();
       members_.remove_if([](Member& member) {
-        const bool is_done = member.is_done;  // once: it may become true between two looks
+        const bool is_done = member.is_done;  // read once: it may become true between two reads
         if (is_done) member.thread.join();
         return is_done;
       });
@@ -124,12 +124,13 @@ class Server::Impl {
 
   void accept() {
     while (Fd fd = accept_tcp(listener_)) {
-      if (strangers_.size() >= kMaxStrangers) strangers_.pop_front();  // the longest silent one
+      if (strangers_.size() >= kMaxStrangers)
+        strangers_.pop_front();  // the one that has been silent longest
       strangers_.emplace_back(std::move(fd), options_.setup_timeout_ms);
     }
   }
 
-  // Hears out someone who has said something, or has not for too long.
+  // Handles a stranger that has sent something, or has been silent for too long.
   void meet(std::list<Stranger>::iterator stranger) {
     try {
       const std::vector<std::string> frames = stranger->socket.receive();

@@ -10,7 +10,7 @@
 namespace satrap::net {
 namespace {
 
-// For the send of the answer before to end, whose last byte the client has read already.
+// Time for the send of the previous answer to end, whose last byte the client has already read.
 constexpr std::int64_t kSendTailMs = 10'000;
 
 }  // namespace

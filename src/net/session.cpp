@@ -16,7 +16,8 @@
 namespace satrap::net {
 namespace {
 
-// Gloo waits in milliseconds from now; a wait that the breaker ends needs no other end.
+// Gloo's timeouts are in milliseconds from now; the breaker ends these waits, so any deadline will
+// do.
 Deadline never() {
   constexpr std::int64_t kYearMs = std::int64_t{365} * 24 * 3600 * 1000;
   return Deadline::after_ms(kYearMs);
@@ -108,7 +109,7 @@ void Session::greet(FrameSocket control, const std::string& gloo_address) {
                         .put_text(link_->mesh().address_for(kClientRank))
                         .bytes(),
                     setup_deadline_);
-  // The client's end of the control socket tells us if it dies while Gloo still waits for it.
+  // The control socket shows if the client dies while Gloo still waits for it.
   control.set_max_frame_bytes(kMaxControlBytes);
   {
     const std::lock_guard lock(watch_mutex_);
@@ -179,9 +180,8 @@ Session::Received Session::receive(Deadline deadline) {
 void Session::check_header(const RequestHeader& header) const {
   if (header.magic != kMagic) throw NetError(NetFailure::kProtocol, "not a request");
   if (header.payload_bytes < 0 || header.payload_bytes > options_.max_request_bytes) {
-    throw NetError(NetFailure::kProtocol,
-                   concat("a request of ", header.payload_bytes, " bytes, allowed are ",
-                          options_.max_request_bytes));
+    throw NetError(NetFailure::kProtocol, concat("a request of ", header.payload_bytes,
+                                                 " bytes, allowed: ", options_.max_request_bytes));
   }
   if (header.slot >= reply_slots_.size()) {
     throw NetError(NetFailure::kProtocol,
@@ -202,7 +202,7 @@ void Session::occupy_reply_slot(const RequestHeader& header) {
   slot.is_busy = true;
 }
 
-// The reading thread waits for it: whatever else the client sends comes after it anyway.
+// The reading thread waits for it: everything else that the client sends comes later anyway.
 void Session::receive_bulk(Received& request) {
   const std::int64_t bytes = request.header.payload_bytes;
   try {
@@ -220,7 +220,7 @@ void Session::receive_bulk(Received& request) {
 void Session::expect_open(const Received& request) {
   if (request.header.op != kOpenOp || !tokens_match(text_of(request.payload), nonce_)) {
     throw NetError(NetFailure::kRefused,
-                   "the Gloo connection is not of the client that said hello");
+                   "the Gloo connection does not belong to the client that said hello");
   }
 }
 

@@ -18,11 +18,10 @@
 
 namespace satrap::net {
 
-/// The server's end of one connection, shared by the thread that reads it and by the calls that
-/// came over it.
+/// The server's end of one connection, shared by the thread that reads it and by its calls.
 class Session : public std::enable_shared_from_this<Session> {
  public:
-  /// Takes a request that is complete and well-formed. On the reading thread.
+  /// Takes a complete and well-formed request, on the reading thread.
   using Dispatch = std::function<void(std::unique_ptr<ServerCall>, bool ordered)>;
 
   /// Listens for the client's Gloo connection. Throws NetError.
@@ -33,8 +32,8 @@ class Session : public std::enable_shared_from_this<Session> {
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
 
-  /// Stands up this end and answers the client's greeting (see wire.h), then reads requests until
-  /// the connection ends. Throws what ended it: a NetError.
+  /// Sets up this end and answers the client's greeting (see wire.h), then reads requests until the
+  /// connection ends. Throws the NetError that ended it.
   void run(FrameSocket control, const std::string& gloo_address, const Dispatch& dispatch);
 
   /// Ends the connection; run() throws.
@@ -45,7 +44,7 @@ class Session : public std::enable_shared_from_this<Session> {
  private:
   friend struct ServerCall::State;
 
-  // A message's memory: a slot of the ring, or a buffer of its own for a large one.
+  // A message's memory: a slot of the ring, or a separate buffer for a large one.
   struct Received {
     RequestHeader header{};
     std::optional<std::size_t> ring_slot;
@@ -64,7 +63,7 @@ class Session : public std::enable_shared_from_this<Session> {
     Outgoing header, payload;
   };
 
-  // Makes it hold at least `bytes`, after what was sent from it before.
+  // Gives it room for at least `bytes`, once the previous send from it is done.
   void prepare(Outgoing& outgoing, std::int64_t bytes);
 
   void greet(FrameSocket control, const std::string& gloo_address);
@@ -75,7 +74,7 @@ class Session : public std::enable_shared_from_this<Session> {
   void occupy_reply_slot(const RequestHeader& header);
   void expect_open(const Received& request);
   void post(std::size_t ring_slot);
-  void recycle(Received& request);  // the memory of a request that has been dealt with
+  void recycle(Received& request);  // the memory of a finished request
 
   const std::shared_ptr<Endpoint::Impl> endpoint_;
   const ServerOptions options_;
@@ -83,14 +82,14 @@ class Session : public std::enable_shared_from_this<Session> {
   const std::string nonce_;
   const Deadline setup_deadline_;
 
-  struct Ring {  // outlives the session where the breaker still wakes its reader
+  struct Ring {  // outlives the session if the breaker still wakes its reader
     std::mutex mutex;
     std::condition_variable changed;
     std::deque<std::size_t> posted;  // in the order in which messages arrive
   };
   const std::shared_ptr<Ring> ring_;
   const std::shared_ptr<Link> link_;
-  std::mutex post_mutex_;  // Gloo's order of the receives is that of ring_->posted
+  std::mutex post_mutex_;  // keeps Gloo's order of receives equal to ring_->posted
   std::mutex watch_mutex_;
   std::unique_ptr<Monitor::Watch> watch_;
   std::vector<PooledMemory> ring_memory_;

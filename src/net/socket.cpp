@@ -207,7 +207,7 @@ void FrameSocket::wait_send(std::string_view frame, Deadline deadline) {
   send(frame);
   while (has_unsent()) {
     if (!wait_ready(fd(), POLLOUT, deadline)) {
-      throw NetError(NetFailure::kTimeout, "peer does not read what it is sent");
+      throw NetError(NetFailure::kTimeout, "peer does not read its data");
     }
     flush();
   }

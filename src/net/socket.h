@@ -30,8 +30,8 @@ class Fd {
   int fd_ = -1;
 };
 
-/// The numeric address of `host`: a network interface of this machine ("eth0"; IPv4 first), or a
-/// name, or an address. Throws Error(kInvalidConfig).
+/// The numeric address of `host`, which is a network interface of this machine ("eth0"; IPv4
+/// first), a name, or an address. Throws Error(kInvalidConfig).
 std::string resolve_address(const std::string& host);
 
 /// A listening socket on a numeric address, non-blocking, closed on exec. Throws
@@ -39,31 +39,32 @@ std::string resolve_address(const std::string& host);
 Fd listen_tcp(const std::string& address, std::int64_t port);
 std::int64_t local_port(const Fd& fd);
 
-/// A connected, non-blocking socket without delay. Throws NetError: kTimeout, or kClosed where the
+/// A connected, non-blocking socket without delay. Throws NetError: kTimeout, or kClosed if the
 /// other side does not answer or refuses at once.
 Fd connect_tcp(const std::string& host, std::int64_t port, Deadline deadline);
 
-/// The next waiting connection, non-blocking, or nothing. Errors of one client are nothing too.
+/// The next waiting connection, non-blocking, or nothing, also after an error of one client.
 Fd accept_tcp(const Fd& listener);
 
-/// Waits until the descriptor is ready for `events` of poll(2) or the deadline; whether it is.
+/// Waits until the descriptor is ready for `events` of poll(2) or the deadline; returns whether it
+/// is ready.
 bool wait_ready(int fd, short events, Deadline deadline);
 
-/// Messages over a socket: 4 bytes of length, then so many bytes. Not thread-safe.
+/// Messages over a socket: 4 bytes of length, then the bytes. Not thread-safe.
 /// The socket is non-blocking; the functions named wait_ block until the deadline.
 class FrameSocket {
  public:
-  /// Messages longer than max_frame_bytes are a NetError(kProtocol) before memory is taken for
-  /// them.
+  /// A message longer than max_frame_bytes is a NetError(kProtocol) before memory is allocated for
+  /// it.
   FrameSocket(Fd fd, std::int64_t max_frame_bytes)
       : fd_(std::move(fd)), max_frame_bytes_(max_frame_bytes) {}
 
   int fd() const { return fd_.get(); }
   void set_max_frame_bytes(std::int64_t bytes) { max_frame_bytes_ = bytes; }
 
-  /// Queues a message and writes what the socket takes. Throws NetError(kClosed).
+  /// Queues a message and writes as much as the socket accepts. Throws NetError(kClosed).
   void send(std::string_view frame);
-  /// Writes more of what is queued. Throws NetError(kClosed).
+  /// Writes more of the queue. Throws NetError(kClosed).
   void flush();
   bool has_unsent() const { return !out_.empty(); }
   std::int64_t unsent_bytes() const { return static_cast<std::int64_t>(out_.size()); }

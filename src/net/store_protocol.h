@@ -6,9 +6,9 @@
 
 namespace satrap::net::store_protocol {
 
-// A client's first message: kMagic, token. Then requests: Op, key, and what the operation needs:
-// kSet value, kWait timeout in ms, kAdd amount. Every message is answered by Status and a text: the
-// value, or why not. After kRefused the server closes the connection.
+// A client's first message is kMagic, token. Requests follow: Op, key, and the operation's argument
+// (kSet value, kWait timeout in ms, kAdd amount). Every message is answered by Status and a text:
+// the value, or the reason of a failure. After kRefused the server closes the connection.
 inline constexpr std::uint64_t kMagic = 0x31524F5453535350;  // changes with the format
 
 enum class Op : std::uint8_t { kSet, kGet, kWait, kAdd, kErase };

@@ -48,7 +48,7 @@ class TcpStore::Impl {
   Impl(std::string host, std::int64_t port, std::string token)
       : host_(std::move(host)), port_(port), token_(std::move(token)) {}
 
-  // A connection that has shown the token; tried again and again while nobody listens there.
+  // Opens a connection and shows the token; retries while nothing listens there.
   FrameSocket connect(Deadline deadline) const {
     constexpr auto kRetry = std::chrono::milliseconds(20);
     for (;;) {
@@ -57,7 +57,8 @@ class TcpStore::Impl {
         const Answer answer = ask(
             socket, ByteWriter().put(store_protocol::kMagic).put_text(token_).bytes(), deadline);
         if (answer.status == Status::kOk) return socket;
-        throw NetError(NetFailure::kRefused, concat(name(), " refused us: ", answer.text));
+        throw NetError(NetFailure::kRefused,
+                       concat(name(), " refused the connection: ", answer.text));
       } catch (const NetError& error) {
         if (error.failure() != NetFailure::kClosed) throw;
         if (deadline.has_passed()) {
@@ -116,7 +117,7 @@ std::optional<std::string> TcpStore::get(const std::string& key) {
   return std::move(answer.text);
 }
 
-// On a connection of its own, so that other threads can go on setting meanwhile.
+// On a separate connection, so that other threads can set values meanwhile.
 std::string TcpStore::wait(const std::string& key, Deadline deadline) {
   constexpr std::int64_t kAnswerMs = 5000;  // for the server's own "timed out" to arrive
   for (;;) {

@@ -105,14 +105,14 @@ class TcpStoreServer::Impl {
   void accept() {
     while (Fd fd = accept_tcp(listener_)) {
       if (clients_.size() >= kMaxClients) {
-        log_warning("store {}: more than {} clients, one turned away", url, kMaxClients);
+        log_warning("store {}: more than {} clients, one refused", url, kMaxClients);
         continue;
       }
       clients_.emplace_back(std::move(fd));
     }
   }
 
-  // One client's turn. Whatever it did wrong ends its own connection and nothing else.
+  // Serves one client. Its errors end only its own connection.
   void serve(std::list<Client>::iterator client, short events) {
     try {
       if ((events & POLLOUT) != 0) client->socket.flush();
@@ -120,10 +120,10 @@ class TcpStoreServer::Impl {
         for (const std::string& frame : client->socket.receive()) handle(*client, frame);
       }
       if (client->socket.unsent_bytes() > kMaxUnsentBytes) {
-        throw NetError(NetFailure::kProtocol, "asks and does not read the answers");
+        throw NetError(NetFailure::kProtocol, "sends requests but does not read the answers");
       }
       if (!client->is_known && client->hello_deadline.has_passed()) {
-        throw NetError(NetFailure::kRefused, "said nothing");
+        throw NetError(NetFailure::kRefused, "sent nothing");
       }
       if (client->wait && client->wait->deadline.has_passed()) {
         reply(*client, Status::kTimeout, "");

@@ -62,7 +62,7 @@ void Ticket::State::post_receives(const CallOptions& options) {
   }
 }
 
-// Receives first, then the request: the answer always finds its place ready.
+// Posts the receives first, then sends the request: the answer always has its memory ready.
 void Ticket::State::send(Op op, const CallOptions& options) {
   SATRAP_CHECK(request_.memory() != nullptr, "a request needs a buffer, if only of 0 bytes");
   post_receives(options);
@@ -112,7 +112,7 @@ std::span<const std::byte> Ticket::State::wait() {
     } catch (const NetError& error) {
       error_ = annotated(error);
       if (error.failure() != NetFailure::kRemote) {
-        // From here on the caller's memory is the caller's again.
+        // From here on the caller may use its memory again.
         core_->link_->close(error.failure(), error.what());
       }
     }
@@ -189,7 +189,7 @@ Ticket& Ticket::operator=(Ticket&&) noexcept = default;
 Ticket::~Ticket() = default;
 
 std::span<const std::byte> Ticket::wait() {
-  SATRAP_CHECK(state_ != nullptr, "this ticket is of no call");
+  SATRAP_CHECK(state_ != nullptr, "this ticket belongs to no call");
   return state_->wait();
 }
 

@@ -4,7 +4,7 @@
 
 namespace satrap::net {
 
-/// Whether two tokens are equal, in a time that depends on their lengths alone.
+/// Whether two tokens are equal, in a time that depends only on their lengths.
 inline bool tokens_match(std::string_view a, std::string_view b) {
   if (a.size() != b.size()) return false;
   unsigned difference = 0;

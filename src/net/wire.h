@@ -8,7 +8,7 @@
 
 namespace satrap::net {
 
-// What travels between a client (rank 0 of the two) and a server (rank 1).
+// The messages between a client (rank 0 of the two) and a server (rank 1).
 //
 // Handshake, on the control socket, as messages of FrameSocket:
 //   client  kMagic, token, server's name, client's name, Gloo address
@@ -22,7 +22,7 @@ namespace satrap::net {
 // A reply is one message on kReplySlot + slot: ReplyHeader, padded to kReplyHeaderBytes, and up to
 // RequestHeader::inline_bytes of payload, or the error's text. A longer payload, and *every*
 // payload of a call for which the client has posted a receive (reply_capacity > kInlineReplyBytes;
-// empty on errors), is a message of its own on kReplyPayloadSlot + slot, sent after the header.
+// empty on errors), is a separate message on kReplyPayloadSlot + slot, sent after the header.
 
 inline constexpr std::uint64_t kMagic = 0x31304E5041525453;  // changes with the format
 inline constexpr Op kOpenOp = kFirstReservedOp;

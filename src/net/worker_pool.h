@@ -10,8 +10,8 @@
 
 namespace satrap::net {
 
-/// Threads that run tasks in the order in which they come. Its queue is bounded by what puts tasks
-/// into it: the requests that clients may have unanswered.
+/// Threads that run tasks in the order of arrival. The number of requests that clients may have
+/// unanswered bounds the queue.
 class WorkerPool {
  public:
   explicit WorkerPool(std::int64_t num_threads);

@@ -35,7 +35,7 @@ TEST_F(ConnectionTest, WrongTokenAndWrongNameAreRefusedWithTheReason) {
   const Endpoint stranger(wrong);
   const std::string refusal =
       message_of([&] { Connection(stranger, *store_, "shard", "test", soon()); });
-  EXPECT_NE(refusal.find("refused us: wrong token"), std::string::npos) << refusal;
+  EXPECT_NE(refusal.find("refused the connection: wrong token"), std::string::npos) << refusal;
 
   store_->set("net/other", server->address());
   const std::string misled =

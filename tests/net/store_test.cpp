@@ -93,7 +93,7 @@ TEST_P(StoreTest, PrefixesDoNotMeet) {
 TEST(TcpStore, WrongTokenIsRefusedAtOnceWithTheReason) {
   const TcpStoreServer server("127.0.0.1", 0, "secret");
   const std::string message = message_of([&] { open_store(server.url(), "wrong", soon()); });
-  EXPECT_NE(message.find("refused us: wrong token"), std::string::npos) << message;
+  EXPECT_NE(message.find("refused the connection: wrong token"), std::string::npos) << message;
 }
 
 TEST(TcpStore, ServerMayStartLaterAndMayStartAgain) {
