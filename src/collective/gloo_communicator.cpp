@@ -28,7 +28,7 @@ constexpr std::uint64_t kHelloSlot = 1;
 constexpr std::uint64_t kLeaveSlot = 2;
 constexpr std::uint64_t kFirstCallSlot = 16;
 
-// How long a rank that ends waits for the others to end too.
+// How long an ending rank waits for the others to end too.
 constexpr std::int64_t kLeaveMs = 2000;
 
 class GlooCommunicator final : public Communicator {
@@ -108,7 +108,8 @@ class GlooCommunicator final : public Communicator {
       transfers.receive(peer, size_bytes(ranks + r));
       transfers.receive(peer, from[r]);
       transfers.send(peer, size_bytes(r));
-      // Gloo's interface takes what it sends as writable, and leaves it alone.
+      // Gloo's interface takes a writable pointer for the bytes to send, but does not write to
+      // them.
       transfers.send(peer, {const_cast<std::byte*>(to[r].data()), to[r].size()});
     }
     const std::size_t me = static_cast<std::size_t>(rank_);
@@ -155,7 +156,7 @@ class GlooCommunicator final : public Communicator {
     try {
       meet_all(kLeaveSlot, Deadline::after_ms(kLeaveMs));
     } catch (const std::exception& error) {
-      // Somebody has closed before us, or is out of step.
+      // Another rank has closed earlier, or is out of step.
       log_debug("communicator closed alone: {}", error.what());
     }
   }
@@ -213,7 +214,7 @@ class GlooCommunicator final : public Communicator {
         try {
           buffer->wait_receive(deadline);
         } catch (const NetError& error) {
-          name_late(error, concat("nothing came from rank ", peer, " in time: "));
+          name_late(error, concat("nothing received from rank ", peer, " in time: "));
         }
       }
       void wait_send(Deadline deadline) const {
@@ -275,7 +276,7 @@ class GlooCommunicator final : public Communicator {
     in.wait_receive(deadline);
     out.wait_send(deadline);
     if (received != expected) {
-      fail("the Gloo connection is of somebody else");
+      fail("the Gloo connection belongs to another rank");
     }
   }
 

@@ -265,7 +265,7 @@ TEST_F(FaultTest, RankThatDoesNotComeEndsTheWaitAtTheDeadlineAndIsNamed) {
     }
     is_over = true;
   });
-  EXPECT_THAT(message, testing::StartsWith("nothing came from rank 1 in time: "));
+  EXPECT_THAT(message, testing::StartsWith("nothing received from rank 1 in time: "));
 }
 
 TEST_F(FaultTest, DifferentSizesAreAnErrorOnBothSides) {

@@ -266,7 +266,7 @@ class ClusterFaults(unittest.TestCase):
         def strike(job, rng):
             self.victim(job, "rank", 1)
             self.set_link(job, "down")
-            return r"error: .*(not reached|nothing heard|nothing came from rank|took nothing|a deadline passed)"
+            return r"error: .*(not reached|nothing heard|nothing received from rank|took nothing|a deadline passed)"
         self.check("network down for good", strike, wrap=self.network(), max_restarts=0, check_end=self.check_error)
 
     # Strangers
