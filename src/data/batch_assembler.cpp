@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::uint64_t kGroupSeed = 0x67726F757073;  // "groups"
 
-/// The group of a row whose bag is this: that of all its ids, in their order.
+/// The group of a row with this bag: a hash of all its ids, in order.
 std::uint64_t group_of(std::span<const std::uint64_t> bag) {
   if (bag.empty()) return kNoGroup;
   std::uint64_t group = kGroupSeed;

@@ -18,7 +18,7 @@ struct RowPiece {
   std::int64_t end = 0;
 };
 
-/// Makes batches of pieces of row blocks: applies the numeric transforms and lays the ids out
+/// Makes batches from pieces of row blocks: applies the numeric transforms and lays out the ids
 /// feature by feature. One thread at a time; the schema must outlive it.
 class BatchAssembler {
  public:
@@ -42,8 +42,8 @@ class BatchAssembler {
   const Schema& schema_;
   std::vector<FittedTransforms::Scale> scales_;     // [schema.numeric_inputs]
   std::vector<std::vector<float>> boundaries_;      // [schema.bucketed]
-  std::vector<std::int64_t> id_column_of_feature_;  // -1: made of a number
-  std::vector<std::int64_t> bucketed_of_feature_;   // -1: made of ids
+  std::vector<std::int64_t> id_column_of_feature_;  // -1: made from a number
+  std::vector<std::int64_t> bucketed_of_feature_;   // -1: made from ids
 };
 
 }  // namespace satrap::data

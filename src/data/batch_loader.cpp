@@ -45,7 +45,7 @@ void BatchLoader::run() {
   ready_.close();
 }
 
-/// Hands out the batches of one epoch, or what is left of it at the start. False once closed.
+/// Produces the batches of one epoch, or of its rest at the start. Returns false once closed.
 bool BatchLoader::run_epoch(std::int64_t epoch) {
   DataPosition after = epoch == options_.start.epoch ? options_.start : DataPosition{epoch, 0, 0};
   if (!options_.ordered) after.next_row = 0;
@@ -105,7 +105,7 @@ bool BatchLoader::start_pass(std::unique_ptr<RowBlockSource> pass) {
 }
 
 void BatchLoader::end_pass() {
-  std::unique_ptr<RowBlockSource> ended;  // its threads are joined outside of the lock
+  std::unique_ptr<RowBlockSource> ended;  // its threads are joined outside the lock
   std::lock_guard lock(mutex_);
   const ReadStats stats = pass_->stats();
   finished_passes_.bytes += stats.bytes;

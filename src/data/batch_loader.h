@@ -19,7 +19,7 @@
 
 namespace satrap::data {
 
-/// Cuts the rows of some epochs into batches, in a thread of its own that stays up to
+/// Cuts the rows of several epochs into batches, in its own thread, which stays up to
 /// prefetch_batches ahead of next().
 class BatchLoader : public BatchSource {
  public:
@@ -28,18 +28,18 @@ class BatchLoader : public BatchSource {
     std::int64_t epochs = 1;
     std::int64_t prefetch_batches = 4;
     DataPosition start;
-    /// Rows come in the order of their numbers, so that a pass may begin at start.next_row;
+    /// Rows come in the order of their numbers, so that a pass can begin at start.next_row;
     /// otherwise (shuffled) the rows of earlier batches have to be read again.
     bool ordered = true;
     std::int64_t rows_per_epoch = 0;  // 0: unknown
-    bool may_be_empty = false;        // an epoch without rows is no error: other ranks have them
+    bool may_be_empty = false;  // an epoch without rows is not an error: other ranks have them
   };
 
   /// Opens the pass of an epoch that begins at `first_row`.
   using OpenPass =
       std::function<std::unique_ptr<RowBlockSource>(std::int64_t epoch, std::int64_t first_row)>;
 
-  /// `no_rows` makes the message of the error that an epoch without rows is.
+  /// `no_rows` makes the error message for an epoch without rows.
   BatchLoader(Schema schema,
               const FittedTransforms& transforms,
               OpenPass open,

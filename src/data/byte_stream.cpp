@@ -20,11 +20,11 @@ namespace satrap::data {
 namespace {
 
 constexpr std::size_t kInputBytes = std::size_t{256} << 10;
-constexpr int kPollMs = 100;  // how long a cancelled reader of a pipe may still wait
+constexpr int kPollMs = 100;  // longest wait of a cancelled reader of a pipe
 
 std::string shown(const std::string& path) { return path == "-" ? "standard input" : path; }
 
-/// An open file descriptor whose first bytes can be looked at before they are read.
+/// An open file descriptor that can show its first bytes before they are read.
 class RawFile {
  public:
   RawFile(const std::string& path,
@@ -37,7 +37,7 @@ class RawFile {
     if (::fstat(fd_, &info) != 0) fail("cannot examine");
     if (S_ISDIR(info.st_mode)) {
       ::close(fd_);
-      throw Error(ErrorCode::kIo, concat("'", name_, "' is a directory, a file is wanted"));
+      throw Error(ErrorCode::kIo, concat("'", name_, "' is a directory, not a file"));
     }
     regular_ = S_ISREG(info.st_mode);
     if (regular_) ::posix_fadvise(fd_, 0, 0, POSIX_FADV_SEQUENTIAL);
@@ -115,7 +115,7 @@ class PlainStream : public ByteStream {
 class GzipStream : public ByteStream {
  public:
   explicit GzipStream(std::unique_ptr<RawFile> file) : file_(std::move(file)), input_(kInputBytes) {
-    SATRAP_CHECK(inflateInit2(&zlib_, 15 + 16) == Z_OK, "zlib does not start");
+    SATRAP_CHECK(inflateInit2(&zlib_, 15 + 16) == Z_OK, "zlib cannot be initialised");
   }
   ~GzipStream() override { inflateEnd(&zlib_); }
 
@@ -153,15 +153,15 @@ class GzipStream : public ByteStream {
     return n > 0;
   }
 
-  // Between members there may be zero padding (tape blocks), which gzip ignores too. False: the
-  // input at hand was all padding.
+  // Between members there may be zero padding (tape blocks), which gzip ignores too. Returns false
+  // if the input at hand was all padding.
   bool start_next_member() {
     while (zlib_.avail_in > 0 && *zlib_.next_in == 0) {
       ++zlib_.next_in;
       --zlib_.avail_in;
     }
     if (zlib_.avail_in == 0) return false;
-    SATRAP_CHECK(inflateReset(&zlib_) == Z_OK, "zlib does not restart");
+    SATRAP_CHECK(inflateReset(&zlib_) == Z_OK, "zlib cannot be reset");
     member_ended_ = false;
     return true;
   }
@@ -176,8 +176,8 @@ class ZstdStream : public ByteStream {
  public:
   explicit ZstdStream(std::unique_ptr<RawFile> file)
       : file_(std::move(file)), input_(ZSTD_DStreamInSize()), zstd_(ZSTD_createDStream()) {
-    SATRAP_CHECK(zstd_ != nullptr, "zstd does not start");
-    // Frames of `zstd --long=31` too.
+    SATRAP_CHECK(zstd_ != nullptr, "zstd cannot be initialised");
+    // Also accept frames of `zstd --long=31`.
     ZSTD_DCtx_setParameter(zstd_, ZSTD_d_windowLogMax, 31);
   }
   ~ZstdStream() override { ZSTD_freeDStream(zstd_); }
@@ -185,7 +185,7 @@ class ZstdStream : public ByteStream {
   std::size_t read(char* out, std::size_t size) override {
     ZSTD_outBuffer output{out, size, 0};
     while (output.pos == 0) {
-      // After a full output buffer zstd may hold more, without needing input.
+      // After a full output buffer zstd may have more output, without needing input.
       if (at_hand_.pos == at_hand_.size && !more_inside_) {
         at_hand_ = {input_.data(), file_->read(input_.data(), input_.size()), 0};
         if (at_hand_.size == 0) {

@@ -8,7 +8,7 @@
 
 namespace satrap::data {
 
-/// The bytes of one file (or of standard input), decompressed. One thread at a time, apart from the
+/// The bytes of one file (or of standard input), decompressed. One thread at a time, except for the
 /// counters.
 class ByteStream {
  public:
@@ -21,10 +21,10 @@ class ByteStream {
 };
 
 /// Opens `path` ("-": standard input). The first bytes decide between plain, gzip (RFC 1952, any
-/// number of members) and zstd (any number of frames); a name in .gz or .zst whose content is not
-/// that, and a few formats that are certainly not text (Parquet, bzip2, xz), are refused. Adds the
-/// bytes as they are read from the disk to `bytes_read`; a set `cancelled` ends a wait for input.
-/// Both must outlive the stream. Throws Error(kIo) for a missing or unreadable file, a directory,
+/// number of members) and zstd (any number of frames). Refuses a name in .gz or .zst with other
+/// content, and a few formats that are certainly not text (Parquet, bzip2, xz). Adds the bytes read
+/// from disk to `bytes_read`; setting `cancelled` ends a wait for input. Both must outlive the
+/// stream. Throws Error(kIo) for a missing or unreadable file, a directory,
 /// an empty file; Error(kInvalidData) for a wrong format.
 std::unique_ptr<ByteStream> open_byte_stream(const std::string& path,
                                              std::atomic<std::int64_t>& bytes_read,

@@ -39,7 +39,7 @@ void NumericConfig::visit(ConfigVisitor& v) {
           "[low, high]: limits of the value, applied before the transform. Empty: none.");
   v.field("fill", fill, "Value that replaces a missing one, after the transform.");
   v.field("missing_indicator", missing_indicator,
-          "Adds an input that is 1 where the value is missing and 0 elsewhere.");
+          "Adds an input that is 1 if the value is missing, else 0.");
 }
 
 void BucketConfig::visit(ConfigVisitor& v) {

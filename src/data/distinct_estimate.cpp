@@ -11,7 +11,7 @@
 namespace satrap::data {
 namespace {
 
-/// x + sum over k >= 1 of x^(2^k) 2^(k-1): the share of the registers that nothing has reached.
+/// x + sum over k >= 1 of x^(2^k) 2^(k-1): the share of empty registers.
 double sigma(double x) {
   if (x == 1.0) return std::numeric_limits<double>::infinity();
   double weight = 1.0, sum = x, previous;
@@ -24,7 +24,7 @@ double sigma(double x) {
   return sum;
 }
 
-/// The same for the registers that are full.
+/// The same for full registers.
 double tau(double x) {
   if (x == 0.0 || x == 1.0) return 0.0;
   double weight = 1.0, sum = 1.0 - x, previous;

@@ -5,7 +5,7 @@
 
 namespace satrap::data {
 
-/// Estimates how many different ids were added, in 16 KiB however many they are: HyperLogLog
+/// Estimates how many distinct ids were added, in 16 KiB for any number of them: HyperLogLog
 /// (Flajolet et al. 2007) with the estimator of O. Ertl, "New cardinality estimation algorithms for
 /// HyperLogLog sketches" (2017, algorithm 6), which needs no correction for small or large counts.
 /// Standard error 0.8 %.

@@ -9,7 +9,7 @@
 
 namespace satrap::data {
 
-/// Parsers of single fields, and the byte tricks behind them. Little-endian machines only.
+/// Parsers of single fields, and their byte tricks. Little-endian machines only.
 static_assert(std::endian::native == std::endian::little);
 
 inline std::uint64_t load8(const char* p) {
@@ -39,7 +39,7 @@ inline const char* find_field_end(const char* p, char delimiter) {
   }
 }
 
-/// Eight hex digits, either case, as a number. False if one of the bytes is none.
+/// Eight hex digits, either case, as a number. False if a byte is not a hex digit.
 inline bool hex8_of(const char* p, std::uint64_t& value) {
   const std::uint64_t word = load8(p);
   const std::uint64_t digit = word ^ (kEveryByte * '0');                            // 0 ... 9

@@ -47,7 +47,7 @@ std::size_t longest(const Schema& schema) {
   return width;
 }
 
-/// "label 1", or of several labels "click 1, buy 0".
+/// "label 1", or for several labels "click 1, buy 0".
 std::string show_labels(const Schema& schema, const RowBlock& block, std::int64_t row) {
   const float* const labels = block.labels.data() + row * block.num_labels;
   if (block.num_labels == 1) return fmt::format("label {}", labels[0]);
@@ -58,7 +58,7 @@ std::string show_labels(const Schema& schema, const RowBlock& block, std::int64_
   return text;
 }
 
-/// "3.2000% positive", or of several labels "click 3.2000%, buy 0.1000% positive".
+/// "3.2000% positive", or for several labels "click 3.2000%, buy 0.1000% positive".
 std::string show_shares(const Schema& schema,
                         const std::vector<std::int64_t>& num_positive,
                         std::int64_t num_rows) {
@@ -71,7 +71,7 @@ std::string show_shares(const Schema& schema,
   return text + " positive";
 }
 
-/// Calls use(block, r) for the first rows, all if max_rows is 0. Returns how many there were.
+/// Calls use(block, r) for the first rows, all if max_rows is 0. Returns their number.
 template <class Use>
 std::int64_t for_each_row(RowBlockSource& rows, std::int64_t max_rows, const Use& use) {
   RowBlock block;
@@ -199,7 +199,7 @@ std::string describe_stats(const DataConfig& config,
         for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i].add(block.numeric[i][row]);
         for (std::size_t i = 0; i < ids.size(); ++i) ids[i].add(block.bags[i], r);
       });
-  if (num_rows == 0) throw Error(ErrorCode::kInvalidData, "there is no row that can be used");
+  if (num_rows == 0) throw Error(ErrorCode::kInvalidData, "no row can be used");
 
   const std::size_t width = longest(schema);
   std::string text =

@@ -14,15 +14,14 @@ void TextBlock::reserve(std::int64_t bytes, std::int64_t kept) {
   if (bytes <= capacity) return;
   auto larger = std::make_unique_for_overwrite<char[]>(static_cast<std::size_t>(bytes + kPadding));
   if (kept > 0) std::memcpy(larger.get(), buffer.get(), static_cast<std::size_t>(kept));
-  // What follows the text is read eight bytes at a time, never used.
+  // The bytes after the text are read eight at a time, but never used.
   std::memset(larger.get() + kept, 0, static_cast<std::size_t>(bytes + kPadding - kept));
   buffer = std::move(larger);
   capacity = bytes;
 }
 
 std::int64_t count_newlines(const char* begin, const char* end) {
-  // Bytes count up in bytes, 64 side by side, as vector instructions like it, for at most 255
-  // rounds.
+  // 64 byte-sized counters in parallel, which suits vector instructions, for at most 255 rounds.
   constexpr std::ptrdiff_t kWidth = 64;
   std::int64_t total = 0;
   while (end - begin >= kWidth) {
@@ -70,7 +69,7 @@ bool LineCutter::cut(TextBlock& block) {
   std::int64_t size = static_cast<std::int64_t>(carry_.size());
   carry_.clear();
 
-  // Fill until the block is full and holds the end of a line, one byte kept for a last '\n'.
+  // Fill until the block is full and has the end of a line; one byte is kept for a last '\n'.
   bool at_end = false;
   std::int64_t searched = 0;  // no '\n' before
   const char* last = nullptr;
@@ -136,8 +135,8 @@ void LineCutter::begin_file(TextBlock& block) {
   }
 }
 
-/// Looks at the header, or else at the first line that is not blank, for how many columns there
-/// are; blank lines need no layout.
+/// Finds the number of columns from the header, or else from the first line that is not blank;
+/// blank lines need no layout.
 void LineCutter::find_layout(TextBlock& block) {
   const char* line = block.text_begin();
   std::int64_t number = next_file_line_;

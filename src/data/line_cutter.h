@@ -13,8 +13,8 @@
 
 namespace satrap::data {
 
-/// Cuts the files of a pass into blocks of whole lines, numbers the lines, and drops blocks in
-/// which nothing belongs to the pass. One thread at a time, apart from cancel() and the counter.
+/// Cuts the files of a pass into blocks of whole lines, numbers the lines, and drops blocks without
+/// rows of the pass. One thread at a time, except for cancel() and the counter.
 class LineCutter {
  public:
   struct Limits {
@@ -28,12 +28,12 @@ class LineCutter {
              const RowPass& pass,
              const Limits& limits);
 
-  /// Fills `block`, reusing its buffer. False at the end. Throws as ByteStream, and
+  /// Fills `block`, reusing its buffer. Returns false at the end. Throws as ByteStream, and
   /// Error(kInvalidData) for a line beyond the limit, Error(kInvalidConfig) if a file's columns do
   /// not fit the schema.
   bool next(TextBlock& block);
 
-  /// A waiting read of a pipe ends; next() returns false. Thread-safe.
+  /// Ends a waiting read of a pipe; next() then returns false. Thread-safe.
   void cancel() { cancelled_ = true; }
 
   /// Bytes read from the disk so far. Thread-safe.
@@ -56,8 +56,8 @@ class LineCutter {
   std::size_t next_path_ = 0;
   std::unique_ptr<ByteStream> stream_;  // of the current file; null: open the next one
   std::shared_ptr<const std::string> file_;
-  std::shared_ptr<const RowLayout> layout_;  // null until a line of the file tells
-  std::vector<char> carry_;                  // beginning of a line whose end is not read yet
+  std::shared_ptr<const RowLayout> layout_;  // null until a line of the file decides
+  std::vector<char> carry_;                  // beginning of a line whose end has not been read
   std::int64_t next_row_ = 0;
   std::int64_t next_file_line_ = 1;
 };

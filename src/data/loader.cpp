@@ -18,7 +18,7 @@ namespace satrap::data {
 namespace {
 
 constexpr std::int64_t kCpusPerReader = 4;
-constexpr std::uint64_t kShuffleStream = 0x73687566666C65;  // keeps the draws apart from others'
+constexpr std::uint64_t kShuffleStream = 0x73687566666C65;  // separates these draws from others
 constexpr std::uint64_t kFitStream = 0x666974;
 
 const FilesConfig& files_of(const DataConfig& config, Role role) {
@@ -72,7 +72,7 @@ class PassOpener {
     if (generated_ || files_.rereadable) return;
     throw Error(ErrorCode::kInvalidConfig,
                 concat(name_of(role_), " data from '", files_.paths.front(),
-                       "' can be read only once, which does not go with ", purpose));
+                       "' can be read only once, which rules out ", purpose));
   }
 
   /// Rows of an epoch if known, else 0.
@@ -103,7 +103,7 @@ class PassOpener {
   std::int64_t num_rows_ = 0;
 };
 
-/// The rows of a pass together with the schema they refer to.
+/// The rows of a pass together with the schema that they refer to.
 class OwningRows : public RowBlockSource {
  public:
   OwningRows(const DataConfig& config, const Schema& schema, Role role, const RowPass& pass)
@@ -139,7 +139,7 @@ std::unique_ptr<BatchSource> open_batches(const DataConfig& config,
       .rank = options.rank, .world_size = options.world_size, .rows_per_turn = batch_size};
   const bool predicts = role == Role::kPredict;
   Schema read = schema;
-  if (predicts) {  // labels and groups need not be there
+  if (predicts) {  // labels and groups may be missing
     read.labelled = read.grouped = false;
     std::erase_if(read.id_columns,
                   [](const Schema::IdColumn& column) { return column.feature == Schema::kGroups; });

@@ -10,9 +10,9 @@
 
 namespace satrap::data {
 
-/// A fixed number of jobs that go round: workers acquire() a job, in the order of its number, and
-/// deliver() it in any order; one consumer gets them in the order of their numbers. So several
-/// threads work ahead of the consumer, never further than the number of jobs, and the memory of the
+/// A fixed number of jobs that are reused: workers acquire() jobs in the order of their numbers and
+/// deliver() them in any order; one consumer gets them in the order of their numbers. So several
+/// threads work ahead of the consumer, at most by the number of jobs, and the memory of the
 /// jobs is reused. Thread-safe.
 template <class Job>
 class OrderedJobs {
@@ -29,7 +29,7 @@ class OrderedJobs {
     }
   }
 
-  /// Blocks for a job that is free; it has the next number, from 0. Null after close().
+  /// Blocks until a job is free; gives it the next number, from 0. Null after close().
   Numbered* acquire() {
     std::unique_lock lock(mutex_);
     freed_.wait(lock, [&] { return closed_ || !free_.empty(); });
@@ -46,7 +46,7 @@ class OrderedJobs {
     if (job->number == next_taken_) arrived_.notify_one();
   }
 
-  /// Blocks for the job that follows the last one taken. Null after close().
+  /// Blocks until the job after the last one taken is ready. Null after close().
   Numbered* take() {
     std::unique_lock lock(mutex_);
     arrived_.wait(lock, [&] { return closed_ || place_of(next_taken_) != nullptr; });
@@ -54,7 +54,7 @@ class OrderedJobs {
     return std::exchange(place_of(next_taken_++), nullptr);
   }
 
-  /// Gives a job that was taken back to the workers.
+  /// Returns a taken job to the workers.
   void release(Numbered* job) {
     std::lock_guard lock(mutex_);
     free_.push_back(job);
@@ -69,7 +69,7 @@ class OrderedJobs {
   }
 
  private:
-  // At most delivered_.size() numbers are on their way, consecutive ones: no two share a place.
+  // At most delivered_.size() consecutive numbers are in progress: no two share a place.
   Numbered*& place_of(std::int64_t number) {
     return delivered_[static_cast<std::size_t>(number) % delivered_.size()];
   }

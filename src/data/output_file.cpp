@@ -17,7 +17,7 @@ namespace {
   throw Error(ErrorCode::kIo, concat(name, ": ", what, ": ", std::strerror(error)));
 }
 
-/// True for what a rename would destroy instead of fill.
+/// True for a path that a rename would destroy instead of filling it.
 bool is_pipe_or_device(const std::string& path) {
   std::error_code ignored;
   const std::filesystem::file_status status = std::filesystem::status(path, ignored);

@@ -19,8 +19,8 @@ bool is_of_input(const Schema& schema, const std::string& column) {
          std::ranges::any_of(schema.id_columns, reads);
 }
 
-/// Those of `columns` that a line of so many fields has. Data to predict for may come without what
-/// only labels are made of: Criteo's test file is such a one.
+/// Those of `columns` that a line with this many fields has. Data for prediction may lack the
+/// columns that only labels use, such as Criteo's test file.
 std::vector<std::string> columns_of(const Schema& schema,
                                     std::size_t num_fields,
                                     const std::string& place) {
@@ -48,7 +48,7 @@ std::vector<std::string> column_names(const Schema& schema,
   return names;
 }
 
-/// Finds columns by name, with an error that helps.
+/// Finds columns by name, with helpful errors.
 class ColumnFinder {
  public:
   ColumnFinder(const std::vector<std::string>& names,
@@ -134,7 +134,7 @@ RowLayout::RowLayout(const Schema& schema, std::string_view first_line, const st
         {Kind::kInt, static_cast<std::int64_t>(i)});
   }
 
-  // The fast parsers know no token but the empty one: a token such as "-1" needs the general one.
+  // The fast parsers know only the empty token: a token such as "-1" needs the general parser.
   const bool tokens = std::any_of(
       schema.text.missing.begin(), schema.text.missing.end(), [](const std::string& token) {
         return token.find_first_not_of("0123456789abcdefABCDEF+-") == std::string::npos;

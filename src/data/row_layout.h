@@ -9,11 +9,11 @@
 
 namespace satrap::data {
 
-/// What to do with each column of one file. Immutable.
+/// How each column of one file is used. Immutable.
 class RowLayout {
  public:
-  /// How a column is parsed. The first five have a parser that needs no look at the field's end
-  /// first; it leaves anything unusual to the general one.
+  /// How a column is parsed. The first five have a parser that need not find the field's end first;
+  /// it leaves anything unusual to the general parser.
   enum class Kind : std::uint8_t { kSkip, kLabel, kNumber, kInt, kHex, kGeneral };
 
   struct Consumer {
@@ -25,13 +25,13 @@ class RowLayout {
     std::string name;
     Kind kind = Kind::kSkip;
     std::int64_t target = 0;          // of all kinds but kSkip, kGeneral
-    std::vector<Consumer> consumers;  // everybody who wants the column
+    std::vector<Consumer> consumers;  // all users of the column
   };
 
-  /// `first_line` (without its '\n') is the header, or tells the number of columns: of a schema
-  /// that names them and is not `labelled`, all, or those that are left without what only labels
-  /// are made of. Throws Error(kInvalidConfig), naming `place` ("log.csv:1"), if there are others,
-  /// or if a column of the schema is not there.
+  /// `first_line` (without its '\n') is the header, or gives the number of columns: for a schema
+  /// that names them and is not `labelled`, either all, or all but those that only labels use.
+  /// Throws Error(kInvalidConfig), naming `place` ("log.csv:1"), for another number, or if a column
+  /// of the schema is missing.
   RowLayout(const Schema& schema, std::string_view first_line, const std::string& place);
 
   const std::vector<Column>& columns() const { return columns_; }
@@ -40,7 +40,7 @@ class RowLayout {
   std::vector<Column> columns_;
 };
 
-/// Fields of a line, unquoted and trimmed as the schema says. The line must not have a '\n'.
+/// Fields of a line, unquoted and trimmed by the schema. The line must not have a '\n'.
 std::vector<std::string> split_line(const SchemaConfig& text, std::string_view line);
 
 }  // namespace satrap::data

@@ -21,7 +21,7 @@ struct BadRows {
   std::vector<std::string> messages;  // of the first ones: "file:line: column 'I3': expected ..."
 };
 
-/// Parses blocks of text into blocks of rows. Fields are parsed where they lie in the text; nothing
+/// Parses blocks of text into blocks of rows. Fields are parsed in place; nothing
 /// is allocated per row. One thread at a time; the schema must outlive the parser.
 class RowParser {
  public:
@@ -29,8 +29,8 @@ class RowParser {
   RowParser(const RowParser&) = delete;
   RowParser& operator=(const RowParser&) = delete;
 
-  /// Replaces `rows` and `bad`. Lines that are outside of the pass are counted and skipped; blank
-  /// ones and rows with an error are left out of `rows` unless the pass keeps every line.
+  /// Replaces `rows` and `bad`. Lines outside the pass are counted and skipped; blank lines and
+  /// rows with an error are omitted from `rows` unless the pass keeps every line.
   void parse(const TextBlock& text, RowBlock& rows, BadRows& bad);
 
  private:

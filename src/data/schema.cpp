@@ -8,7 +8,7 @@
 namespace satrap::data {
 namespace {
 
-/// Adds one copy of `config` per column it stands for, name and column filled in.
+/// Adds one copy of `config` per column that it means, with name and column filled in.
 template <class Config>
 void expand(const Config& config, const std::string& where, std::vector<Config>& expanded) {
   const std::vector<std::string> names =
@@ -42,7 +42,7 @@ SchemaConfig synthetic_schema(const SyntheticConfig& config) {
   return schema;
 }
 
-/// Place of `name` in `names`; added at the end if it is not there.
+/// Place of `name` in `names`; adds it at the end if it is missing.
 std::int64_t index_of(const std::string& name, std::vector<std::string>& names) {
   const auto index = std::find(names.begin(), names.end(), name) - names.begin();
   if (index == static_cast<std::ptrdiff_t>(names.size())) names.push_back(name);
@@ -71,7 +71,7 @@ std::vector<NamedLabelConfig> labels_of(const SchemaConfig& text) {
   return labels;
 }
 
-/// Rows are grouped by a feature as the model sees it, or by another column as it is written.
+/// Rows are grouped by a feature as the model sees it, or by another column's text.
 void add_groups(const std::string& name, Schema& schema) {
   schema.grouped = true;
   const auto feature = std::ranges::find(schema.features, name, &SchemaFeature::name);

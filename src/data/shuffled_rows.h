@@ -9,10 +9,10 @@
 
 namespace satrap::data {
 
-/// Mixes the rows of a source within a buffer of `buffer_rows` rows: once it is full, every row
-/// that comes in takes the place of a random one, which goes out; at the end the rest goes out in
-/// random order. The order is a function of `random`, the number of rows and the buffer's size
-/// alone. Row numbers are lost. Used by one thread at a time; runs none.
+/// Shuffles the rows of a source within a buffer of `buffer_rows` rows: once it is full, every new
+/// row replaces a random one, which is returned; at the end the rest is returned in random order.
+/// The order is a function of `random`, the number of rows and the buffer's size alone. Row numbers
+/// are lost. Used by one thread at a time; runs none.
 class ShuffledRows : public RowBlockSource {
  public:
   ShuffledRows(std::unique_ptr<RowBlockSource> rows, std::int64_t buffer_rows, RandomStream random);
@@ -25,7 +25,7 @@ class ShuffledRows : public RowBlockSource {
  private:
   /// A row in one piece: labels and numbers as bits, then per id column the number of ids (with
   /// kWeighted if weights follow), the ids in two halves each, the weights. Keeps its memory when
-  /// the next row takes its place.
+  /// the next row replaces it.
   using PackedRow = std::vector<std::uint32_t>;
 
   bool refill();

@@ -17,14 +17,14 @@ namespace {
 constexpr std::size_t kCalibrationRows = 65536;
 constexpr double kSmallestP = 0x1.0p-24;  // so that p and 1 - p are floats above 0
 
-/// What the seed of the log is hashed with for each use.
+/// The seed of the log is hashed with one of these for each use.
 enum Use : std::uint64_t { kRows, kCalibration, kFeatures, kNumeric, kPairs };
 
-/// Draws of a row that belong to no feature.
+/// The draws of a row that belong to no feature.
 constexpr std::uint64_t kLabelDraw = ~std::uint64_t{0} - 1;
 constexpr std::uint64_t kNumericDraws = std::uint64_t{1} << 63;
 
-/// The sums that make up the logit, before each is given its weight. [num_rows] each.
+/// The sums of the logit, before they are weighted. [num_rows] each.
 struct Sums {
   std::vector<double> ids, pairs, numeric;
 
@@ -138,7 +138,7 @@ class SyntheticGenerator::Impl {
     }
   }
 
-  /// Fills the columns of `block` (if not null; but not the labels) and the sums for work.rows.
+  /// Fills the columns of `block` (if not null), except the labels, and the sums for work.rows.
   void generate_tile(Workspace& work, RowBlock* block) const {
     const std::size_t rows = work.rows.size();
     work.sums.reset(rows);
@@ -202,15 +202,15 @@ class SyntheticGenerator::Impl {
     }
   }
 
-  /// Solves the weights of the logit over rows spread over the whole run. They come from a stream
-  /// of their own, so that the teacher does not depend on how many rows are asked for.
+  /// Solves the weights of the logit over rows spread over the whole run. The rows come from a
+  /// separate stream, so that the teacher does not depend on the number of rows.
   void calibrate(const RandomStream& random) {
     Sums sample;
     Workspace work;
     for (std::size_t row = 0; row < kCalibrationRows;) {
       work.rows.clear();
       for (std::size_t i = 0; i < kTileRows; ++i, ++row) {
-        // The number decides about new ids only, which say nothing.
+        // The number affects only new ids, which say nothing about the label.
         work.rows.add({random.bits(row)}, (row << 32) / kCalibrationRows, row);
       }
       generate_tile(work, nullptr);

@@ -36,7 +36,7 @@ double bell(std::uint64_t bits) {
 
 double zipf_exponent(const SyntheticConfig& config, std::int64_t feature, std::uint64_t seed) {
   if (!config.zipf.empty()) return SyntheticConfig::per_column(config.zipf, feature);
-  // 0.8 ... 1.1 in equal steps, in an order that has nothing to do with the cardinalities.
+  // 0.8 ... 1.1 in equal steps, in an order independent of the cardinalities.
   const std::int64_t features = config.num_features();
   std::int64_t place = 0;
   const auto key = [&](std::int64_t f) { return hash64(seed, static_cast<std::uint64_t>(f)); };
@@ -64,7 +64,8 @@ SyntheticFeature::SyntheticFeature(const SyntheticConfig& config,
   vector_seed_ = random.bits(2);
   drift_seed_ = random.bits(3);
   new_seed_ = random.bits(4);
-  // The more ids a bag has the less each says, so that all features say about as much.
+  // The more ids a bag has, the less each contributes, so that all features contribute about
+  // equally.
   const double mean_size = 0.5 * static_cast<double>(min_size_ + max_size_);
   importance_ = (0.5 + random.uniform_double(5)) / std::sqrt(mean_size);
 }
@@ -117,7 +118,7 @@ void SyntheticFeature::replace_drifted(const SyntheticRows& rows, Ids& ids) cons
 
 void SyntheticFeature::insert_new(const SyntheticRows& rows, Ids& ids) const {
   // Numbers the occurrences of this feature in the log. Places must fit the bits of an id; in a
-  // narrow feature they start again after at least 2^31 occurrences.
+  // narrow feature they repeat after at least 2^31 occurrences.
   const std::uint64_t first_new = 2 * cardinality_;
   const std::uint64_t room = (wide_ ? kIdMask : kLow32) - first_new;
   std::uint64_t in_row = 0;

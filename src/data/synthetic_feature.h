@@ -10,11 +10,11 @@
 
 namespace satrap::data {
 
-/// Rows that are generated together: few enough for all their intermediate values to stay in the
-/// cache, enough for vector loops.
+/// Number of rows generated together: few enough that all intermediate values stay in the cache,
+/// enough for vector loops.
 inline constexpr std::size_t kTileRows = 256;
 
-/// What is drawn before the columns: where the randomness of each row comes from and when it is.
+/// Drawn before the columns: the random stream of each row and its moment in the run.
 struct SyntheticRows {
   std::vector<RandomStream> random;   // [num_rows]
   std::vector<std::uint64_t> moment;  // [num_rows] share of the run that is over, times 2^32
@@ -33,11 +33,11 @@ struct SyntheticRows {
   }
 };
 
-/// One categorical column of the synthetic log: which ids occur in a row, and what they say.
+/// One categorical column of the synthetic log: the ids of a row, and their effect on the label.
 ///
 /// An id starts as its *place*: rank - 1 of a first-generation id, cardinality + rank - 1 of its
 /// replacement under drift, and 2 * cardinality + n of the n-th id that occurs only once. Weights
-/// and vectors are hashes of the place; the id in the data is the place sent through a bijection.
+/// and vectors are hashes of the place; a bijection maps the place to the id in the data.
 class SyntheticFeature {
  public:
   static constexpr std::size_t kVectorDim = 4;
@@ -46,7 +46,7 @@ class SyntheticFeature {
   struct Ids {
     std::vector<std::int64_t> sizes;    // [num_rows] of the bags
     std::vector<std::uint32_t> row_of;  // [num_ids]
-    std::vector<std::uint64_t> bits;    // [num_ids] what the rank was drawn from
+    std::vector<std::uint64_t> bits;    // [num_ids] from which the rank was drawn
     std::vector<std::uint64_t> places;  // [num_ids]
     std::vector<double> scratch;
   };

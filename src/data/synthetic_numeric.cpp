@@ -9,7 +9,7 @@
 namespace satrap::data {
 namespace {
 
-// Shares of missing values of I1 .. I13 in Criteo Kaggle, about.
+// Approximate shares of missing values of I1 .. I13 in Criteo Kaggle.
 constexpr std::array kCriteoMissing = {0.45, 0.0,  0.21, 0.22, 0.03, 0.22, 0.04,
                                        0.0,  0.04, 0.45, 0.04, 0.77, 0.22};
 constexpr float kLargest = 0x1.0p24F - 1.0F;  // a float holds every integer up to here
@@ -38,7 +38,7 @@ double signed_log1p_in_double(float value) {
   return value < 0.0F ? -size : size;
 }
 
-/// What the column adds to the logit: rising or falling in the logarithm, with a bend.
+/// Makes the column's term of the logit: rising or falling in the logarithm, with a bend.
 void make_terms(SyntheticNumeric& column, const RandomStream& random) {
   constexpr auto kCount = static_cast<double>(SyntheticNumeric::kQuantiles);
   double sum = 0.0, sum_squares = 0.0;

@@ -9,9 +9,9 @@
 namespace satrap::data {
 
 /// One numeric column of the synthetic log: counts with a log-normal distribution, cut into
-/// kQuantiles equally likely values, and what each adds to the logit. A value is an integer that a
-/// float holds exactly, so it survives a text file; what it adds is a function of the value, so
-/// that it can be learnt.
+/// kQuantiles equally likely values, and the term that each adds to the logit. A value is an
+/// integer that a float represents exactly, so it survives a text file; the term is a function of
+/// the value, so that it can be learned.
 struct SyntheticNumeric {
   static constexpr int kQuantileBits = 10;
   static constexpr std::size_t kQuantiles = std::size_t{1} << kQuantileBits;

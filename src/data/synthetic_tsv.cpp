@@ -20,7 +20,7 @@ constexpr std::int64_t kPiecesPerThread = 2;  // so that threads wait less for t
 constexpr std::int64_t kMaxAucRows = 4'000'000;
 constexpr std::int64_t kMaxRowBytes = 2 + kCriteoNumbers * 10 + kCriteoFeatures * 17;
 
-/// What one thread makes before anything of it is written.
+/// The output of one thread before any of it is written.
 struct Piece {
   RowBlock block;
   std::vector<float> probabilities;

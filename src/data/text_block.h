@@ -8,7 +8,7 @@ namespace satrap::data {
 
 class RowLayout;
 
-/// Whether the line that begins here, and ends with '\n', holds nothing.
+/// Whether the line that begins here, and ends with '\n', is blank.
 inline bool is_blank_line(const char* line) {
   return *line == '\n' || (*line == '\r' && line[1] == '\n');
 }
@@ -24,7 +24,7 @@ struct TextBlock {
 
   std::int64_t num_lines = 0;
   std::int64_t first_row = 0;  // number of the first line within the epoch
-  std::int64_t file_line = 0;  // and within the file, from 1
+  std::int64_t file_line = 0;  // the same within the file, from 1
   std::shared_ptr<const std::string> file;
   std::shared_ptr<const RowLayout> layout;  // of this file's columns; null: lines are blank
 

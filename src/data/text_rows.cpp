@@ -88,7 +88,7 @@ bool TextRows::next(RowBlock& block) {
     Jobs::Numbered* const numbered = jobs_.take();
     if (numbered == nullptr || numbered->job.end) break;
     Job& job = numbered->job;
-    ended_ = true;  // should one of these throw
+    ended_ = true;  // in case one of these throws
     if (job.error) std::rethrow_exception(job.error);
     bad_rows_->add(job.bad);
     ended_ = false;

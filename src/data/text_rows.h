@@ -19,17 +19,17 @@
 
 namespace satrap::data {
 
-/// What happens to bad rows, over all passes of a source. add() is called by one thread at a time,
-/// in the order of the rows.
+/// Handles bad rows, over all passes of a source. One thread at a time calls add(), in the order of
+/// the rows.
 class BadRowPolicy {
  public:
   using Log = std::function<void(const std::string&)>;
 
-  /// `stop`: the first bad row ends reading. Otherwise each is counted, the first ten shown through
-  /// `log`, and reading ends when there are more than `max_bad_rows` (0: any number is fine).
+  /// `stop`: the first bad row ends reading. Otherwise each is counted, the first ten are passed to
+  /// `log`, and reading ends when there are more than `max_bad_rows` (0: no limit).
   BadRowPolicy(bool stop, std::int64_t max_bad_rows, Log log);
 
-  /// Throws Error(kInvalidData) if reading is to end.
+  /// Throws Error(kInvalidData) if reading must end.
   void add(const BadRows& bad);
 
   /// Thread-safe.
@@ -48,8 +48,8 @@ class BadRowPolicy {
 };
 
 /// Reads the rows of text files: one thread cuts the files into blocks of lines, pass.num_threads
-/// threads parse them, and next() hands the results out in order. A fixed number of blocks goes
-/// round, so memory is bounded and reused.
+/// threads parse them, and next() returns the results in order. A fixed number of blocks is reused,
+/// so memory is bounded.
 class TextRows : public RowBlockSource {
  public:
   /// `schema` must outlive the source; `bad_rows` is shared by the passes of a source.

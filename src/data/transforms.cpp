@@ -37,7 +37,7 @@ struct Moments {
   }
 };
 
-/// A uniform sample of a stream (Vitter 1985, algorithm R): all of it while it fits.
+/// A uniform sample of a stream (Vitter 1985, algorithm R); the whole stream while it fits.
 struct Reservoir {
   RandomStream random;
   std::int64_t count = 0;
@@ -173,8 +173,7 @@ FittedTransforms FittedTransforms::from_json(const std::string& text, const Sche
   }
   for (const Scale& scale : transforms.scales) {
     if (!std::isfinite(scale.mean) || !(scale.stddev > 0)) {
-      throw Error(ErrorCode::kCorrupt,
-                  "the fitted transforms hold a mean or deviation that is none");
+      throw Error(ErrorCode::kCorrupt, "the fitted transforms hold an invalid mean or deviation");
     }
   }
   return transforms;

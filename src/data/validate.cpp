@@ -8,7 +8,7 @@
 namespace satrap::data {
 namespace {
 
-/// Collects where a rule was broken: "train.yaml:12: data.schema.quote: ...".
+/// Throws an error with the place of a broken rule: "train.yaml:12: data.schema.quote: ...".
 class Checker {
  public:
   explicit Checker(const ConfigOrigins& origins) : origins_(origins) {}
@@ -69,7 +69,7 @@ void check_label(const Checker& check, const LabelConfig& label, const std::stri
   check.require(label.threshold.size() <= 1, key + ".threshold", "must be one number");
 }
 
-/// The name heads a column of what `predict` writes, and is a key of metrics and event files.
+/// The name is a column header in the output of `predict`, and a key of metrics and event files.
 void check_label_name(const Checker& check, const NamedLabelConfig& label, const std::string& key) {
   const bool own = !label.name.empty();
   const std::string& name = own ? label.name : label.source.column;
@@ -85,7 +85,7 @@ void check_label_name(const Checker& check, const NamedLabelConfig& label, const
 }
 
 void check_labels(const Checker& check, const SchemaConfig& schema, const std::string& key) {
-  // "Changed" is all that can be known: a resolved config writes `label` too, and must load again.
+  // Only a change can be detected: a resolved config writes `label` too, and must load again.
   check.require(schema.labels.empty() || schema.label == LabelConfig(), key + ".labels",
                 concat("replaces label, which reads column '", schema.label.column,
                        "': leave one of them out"));
@@ -96,7 +96,7 @@ void check_labels(const Checker& check, const SchemaConfig& schema, const std::s
   }
 }
 
-/// Whether the user has written a schema of his own.
+/// Whether the user has written an inline schema.
 bool is_inline(const SchemaConfig& schema) {
   return !schema.numeric.empty() || !schema.features.empty() || !schema.labels.empty();
 }

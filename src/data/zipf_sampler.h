@@ -6,8 +6,8 @@
 
 namespace satrap::data {
 
-/// Ranks 1 .. size with probability proportional to rank^-exponent: bounded, so that no tail has to
-/// be folded away, and without a table over the ranks, so that `size` may be anything up to 2^48.
+/// Ranks 1 .. size with probability proportional to rank^-exponent: bounded, so that no tail must
+/// be folded, and without a table over the ranks, so that `size` may be anything up to 2^48.
 ///
 /// Inverts the integral of the density over [1/2, size + 1/2] and rounds; the head, where integral
 /// and sum differ, is corrected by rejection (W. Hörmann, G. Derflinger: Rejection-inversion to
@@ -29,10 +29,10 @@ class ZipfSampler {
   double invert(double v) const;  // v in [0, 1) -> real rank
 
   double size_;
-  double power_;                      // 1 - exponent, 0 if it is that almost
+  double power_;                      // 1 - exponent, 0 if almost 0
   double inverse_power_;              // of power_
   double begin_, range_;              // of the transformed integral: x^power_, or log x
-  std::vector<double> reject_below_;  // [rank]: v of this rank below which it is drawn again
+  std::vector<double> reject_below_;  // [rank]: v below which this rank is drawn again
 };
 
 }  // namespace satrap::data
