@@ -8,14 +8,14 @@
 
 namespace satrap::checkpoint {
 
-/// Writes the files of one checkpoint, whose directory is there, and notes them in its manifest.
+/// Writes the files of one checkpoint to an existing directory and lists them in its manifest.
 class DirectoryWriter {
  public:
   explicit DirectoryWriter(std::string directory) : directory_(std::move(directory)) {}
 
   const std::string& directory() const { return directory_; }
 
-  /// A new file, which `fill` writes to.
+  /// Creates a file, which `fill` writes to.
   template <class Fill>
   void file(const std::string& name, Fill&& fill) {
     FileWriter writer(directory_ + "/" + name);
@@ -23,13 +23,13 @@ class DirectoryWriter {
     finish(name, writer);
   }
 
-  /// Finishes a file of this directory that was written piece by piece.
+  /// Finishes a file of this directory that was written in pieces.
   void finish(const std::string& name, FileWriter& writer) {
     writer.finish();
     manifest.files[name] = {writer.bytes_written(), to_hex(writer.checksum())};
   }
 
-  /// A file that somebody else has written.
+  /// Adds a file that another process has written.
   void adopt(const std::string& name);
 
   /// Writes the manifest: the checkpoint is complete.

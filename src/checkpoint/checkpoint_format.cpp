@@ -97,7 +97,7 @@ RowLayout Manifest::Table::layout() const {
     const auto found = std::ranges::find(names, wanted);
     if (found == std::end(names)) {
       throw Error(ErrorCode::kCorrupt, concat("table '", name, "': the manifest says ", wanted,
-                                              ", which is no type of weights or optimizer"));
+                                              ", which is not a type of weights or optimizer"));
     }
     return found - std::begin(names);
   };
@@ -145,7 +145,7 @@ data::DataPosition Manifest::position_of(std::int64_t rank, std::int64_t num_ran
     position.batches = std::max(position.batches, p.batches);
     position.next_row = std::max(position.next_row, p.next_row);
   }
-  // Batches are of a rank: as many rows of all are that many more batches of fewer ranks.
+  // Batches are counted per rank: with fewer ranks the same rows make proportionally more batches.
   position.batches = position.batches * old_ranks / num_ranks;
   return position;
 }

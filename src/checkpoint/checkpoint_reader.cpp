@@ -161,7 +161,7 @@ std::vector<pipeline::PendingLookup> read_pending(const std::string& checkpoint,
   return pending;
 }
 
-/// Runs `body`; an Error(kCorrupt) of it leaves with the newest older intact checkpoint named.
+/// Runs `body`; adds the newest older intact checkpoint to the message of an Error(kCorrupt).
 template <class Body>
 auto offering_previous(const std::string& checkpoint, Body&& body) {
   try {
@@ -195,7 +195,7 @@ std::string digest_of(const std::string& checkpoint) {
   std::uint64_t digest = hash64(static_cast<std::uint64_t>(manifest.step));
   std::set<std::string> row_files;
   for (const Manifest::Table& table : manifest.tables) {
-    // A sum: neither the order of the rows counts, nor how they are divided among files.
+    // A sum, which depends neither on the order of the rows nor on their division among files.
     std::uint64_t rows = hash_bytes(table.name);
     const auto row_bytes = static_cast<std::size_t>(table.row_bytes);
     const RowLayout layout = manifest.has_packed_rows ? RowLayout{} : table.layout();
@@ -214,7 +214,7 @@ std::string digest_of(const std::string& checkpoint) {
   }
   for (const auto& [name, file] : manifest.files) {
     if (row_files.contains(name)) continue;
-    if (name == kConfigFile) {  // checked, but no part of what was learned
+    if (name == kConfigFile) {  // checked, but not part of what was learned
       read_checked(checkpoint, name, manifest, [](Block) {});
       continue;
     }

@@ -69,7 +69,7 @@ class TableDivider {
   DirectoryWriter& out_;
   Manifest::Table& table_;
   const std::int64_t from_row_bytes_;
-  std::optional<RowLayout> layout_;  // where rows are packed, as in format 2
+  std::optional<RowLayout> layout_;  // if rows are packed, as in format 2
   std::vector<std::byte> unpacked_;  // a row
   std::deque<FileWriter> writers_;   // of each shard
   std::int64_t num_rows_ = 0;

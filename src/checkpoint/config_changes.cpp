@@ -16,25 +16,25 @@
 namespace satrap::checkpoint {
 namespace {
 
-/// Concerns keys that begin and end like this (names in between may hold dots).
+/// Applies to keys that begin and end like this (names in between may contain dots).
 struct Rule {
   std::string_view begin, end;
   ChangeKind kind;
   const char* reason = "";
 };
 
-/// The first that matches counts; kTraining if there is none.
+/// The first match counts; without a match, kTraining.
 constexpr Rule kRules[] = {
     {"run_dir", "", ChangeKind::kOutput},
     {"seed", "", ChangeKind::kImpossible,
-     "rows that are not trained yet and the order of shuffled data are made from it"},
+     "untrained rows and the order of shuffled data depend on it"},
     {"data.schema.features.", ".type", ChangeKind::kImpossible, "ids would mean other rows"},
     {"data.schema.features.", ".buckets.quantiles", ChangeKind::kImpossible,
      "the checkpoint has the ranges and a row for each"},
     {"data.schema.features.", ".buckets.boundaries", ChangeKind::kImpossible,
      "the checkpoint has the ranges and a row for each"},
     {"data.schema.numeric.", ".transform", ChangeKind::kImpossible,
-     "the network was trained on numbers made so, and the checkpoint has what was fitted"},
+     "the network was trained on numbers transformed so, and the checkpoint has the fitted values"},
     {"data.schema.numeric.", ".missing_indicator", ChangeKind::kImpossible,
      "it is an input of the network"},
     {"data.schema.labels.", ".weight", ChangeKind::kTraining},
@@ -44,29 +44,30 @@ constexpr Rule kRules[] = {
     {"data.on_bad_row", "", ChangeKind::kTraining},
     {"data.max_bad_rows", "", ChangeKind::kTraining},
     {"data.reader_threads", "", ChangeKind::kOutput},
-    {"data.fit_rows", "", ChangeKind::kOutput},  // the checkpoint has what was fitted
+    {"data.fit_rows", "", ChangeKind::kOutput},  // the checkpoint has the fitted values
     {"data.", "", ChangeKind::kInput},
-    {"tables.", ".dim", ChangeKind::kImpossible, "the rows of the checkpoint are as wide as that"},
-    {"tables.", ".weights", ChangeKind::kImpossible, "the rows of the checkpoint are stored so"},
+    {"tables.", ".dim", ChangeKind::kImpossible, "the checkpoint's rows have that width"},
+    {"tables.", ".weights", ChangeKind::kImpossible,
+     "the checkpoint's rows are stored in that type"},
     {"tables.", ".optimizer.type", ChangeKind::kImpossible,
      "the rows of the checkpoint hold the state of that optimizer"},
     {"features.", ".table", ChangeKind::kImpossible, "ids would mean rows of another table"},
     {"features.", ".pooling", ChangeKind::kImpossible,
-     "the network was trained on what that pooling gives"},
+     "the network was trained on the output of that pooling"},
     {"model.dropout", "", ChangeKind::kTraining},
-    {"model.path", "", ChangeKind::kTraining},  // its parameters have to fit all the same
-    {"model.", "", ChangeKind::kImpossible, "the parameters of the checkpoint are of that network"},
+    {"model.path", "", ChangeKind::kTraining},  // its parameters must still fit
+    {"model.", "", ChangeKind::kImpossible, "the checkpoint's parameters belong to that network"},
     {"dense_optimizer.type", "", ChangeKind::kImpossible,
      "the checkpoint holds the state of that optimizer"},
     {"train.mode", "", ChangeKind::kInput},
     {"train.staleness", "", ChangeKind::kInput},
     {"train.deterministic", "", ChangeKind::kInput},
     {"train.threads", "", ChangeKind::kOutput},
-    {"train.prefetch_batches", "", ChangeKind::kTraining},  // which rows of limited tables go
+    {"train.prefetch_batches", "", ChangeKind::kTraining},  // affects eviction
     {"train.tensorboard", "", ChangeKind::kOutput},
     {"train.metric_window", "", ChangeKind::kOutput},
     {"train.report_every", "", ChangeKind::kOutput},
-    {"train.warm_start.", "", ChangeKind::kImpossible, "a run begins so, it does not go on so"},
+    {"train.warm_start.", "", ChangeKind::kImpossible, "it applies only to the start of a run"},
     {"checkpoint.", "", ChangeKind::kOutput},
     {"cluster.", "", ChangeKind::kOutput},
 };
@@ -104,8 +105,8 @@ void compare(const std::string& prefix,
   }
 }
 
-/// Inputs or labels of the model in their order, without ranges of names. `reason`: why they must
-/// stay as many, of these names.
+/// Inputs or labels of the model in their order, without ranges of names. `reason`: why their
+/// number and names must not change.
 template <class Config>
 void compare_named(const std::string& key,
                    const char* reason,
@@ -128,8 +129,8 @@ void compare_named(const std::string& key,
   }
 }
 
-/// Gives both the same entries: one for each name that has one on either side, and `default` if
-/// something is left that uses it.
+/// Gives both sides the same entries: one for each name that has one on either side, and `default`
+/// if another name uses it.
 template <class Config>
 void align(const std::vector<std::string>& used,
            std::map<std::string, Config>& before,
@@ -157,7 +158,7 @@ std::vector<ConfigChange> config_changes(const job::JobConfig& before,
                 changes);
   compare_named("data.schema.numeric", kOfInputs, old_schema.text.numeric, schema.text.numeric,
                 changes);
-  // A single label need not keep its name, which is only that of a column.
+  // A single label need not keep its name, which is only a column's.
   const bool has_list = !old_schema.text.labels.empty() || !schema.text.labels.empty();
   if (has_list) {
     compare_named("data.schema.labels", "the network predicts these labels in this order",

@@ -7,24 +7,24 @@
 
 namespace satrap::checkpoint {
 
-/// What a changed key means to a run that continues from a checkpoint.
+/// The effect of a changed key on a run that continues from a checkpoint.
 enum class ChangeKind {
-  kImpossible,  // the checkpoint does not fit any more
+  kImpossible,  // the checkpoint no longer fits
   kInput,       // the next steps read other rows of data, or other versions of embedding rows
-  kTraining,    // the next steps are otherwise trained otherwise
+  kTraining,    // the next steps train differently on the same input
   kOutput,      // what is learned stays the same
 };
 
 struct ConfigChange {
   std::string key;            // "tables.items.optimizer.lr"
-  std::string before, after;  // as a configuration is written
+  std::string before, after;  // as in a configuration file
   ChangeKind kind = ChangeKind::kTraining;
   std::string reason = {};  // why it is impossible
 };
 
-/// The keys that differ in what they mean: a table or feature without an entry has that of
-/// `default`, and a schema is compared by what it describes, however it was given. Features and
-/// numeric inputs have their names in the key.
+/// The keys whose meaning differs: a table or feature without an entry has that of `default`, and a
+/// schema is compared by what it describes, however it was given. Features and numeric inputs have
+/// their names in the key.
 std::vector<ConfigChange> config_changes(const job::JobConfig& before, const job::JobConfig& after);
 
 }  // namespace satrap::checkpoint

@@ -66,7 +66,7 @@ Continuation compare_with_checkpoint(const std::string& checkpoint, const job::J
   refuse_impossible(checkpoint, changes);
   for (const ConfigChange& change : changes) {
     const bool is_output = change.kind == ChangeKind::kOutput;
-    log_info("changed{}: {}: {} -> {}", is_output ? " (of no effect on what is learned)" : "",
+    log_info("changed{}: {}: {} -> {}", is_output ? " (does not affect what is learned)" : "",
              change.key, change.before, change.after);
     result.has_same_input &= change.kind != ChangeKind::kInput;
   }
@@ -89,8 +89,8 @@ void check_labels(const std::string& checkpoint,
                           fmt::join(label_names(now), ", "), advice));
 }
 
-// Rounded up: rather a few rows left out than trained on twice. Where the next row is known, it is
-// what counts.
+// Rounded up: skipping a few rows is better than training on them twice. If the next row is known,
+// it counts.
 data::DataPosition with_batch_size(data::DataPosition position,
                                    std::int64_t before,
                                    std::int64_t after) {

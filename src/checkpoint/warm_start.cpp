@@ -23,7 +23,7 @@ std::string names_of(const std::vector<Manifest::Table>& tables) {
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
-/// Tensors of the optimizer are behind the network's, and named after it ("adam.exp_avg").
+/// Tensors of the optimizer come after the network's, and are named after it ("adam.exp_avg").
 bool is_optimizer_state(const std::string& tensor) {
   constexpr std::string_view kPrefixes[] = {"sgd.", "adagrad.", "adam.", "adamw."};
   return std::ranges::any_of(kPrefixes, [&](std::string_view p) { return tensor.starts_with(p); });
@@ -44,7 +44,7 @@ WarmStart::WarmStart(const job::JobConfig& config,
       specs_(model.specs.tables) {
   choose_tables();
   if (config_.dense) {
-    check_labels(checkpoint_, config, "; train.warm_start.dense: false takes rows alone");
+    check_labels(checkpoint_, config, "; train.warm_start.dense: false takes only rows");
   }
 }
 
@@ -59,7 +59,7 @@ void WarmStart::choose_tables() {
       if (chosen.insert(saved.name).second) check_table(saved, problems);
     }
     if (!found) {
-      problems += concat("train.warm_start.tables: '", pattern, "' is no table of ", checkpoint_,
+      problems += concat("train.warm_start.tables: '", pattern, "' is not a table of ", checkpoint_,
                          ", which has: ", names_of(manifest_.tables), "\n");
     }
   }
@@ -75,7 +75,7 @@ void WarmStart::check_table(const Manifest::Table& saved, std::string& problems)
   if (spec == specs_.end()) {
     std::vector<std::string> own;
     for (const table::TableSpec& table : specs_) own.push_back(table.name);
-    return refuse("is no table of the configuration, which has: ",
+    return refuse("is not a table of the configuration, which has: ",
                   fmt::format("{}", fmt::join(own, ", ")));
   }
   const char* optimizer = name_of(spec->optimizer.type);
@@ -90,7 +90,7 @@ void WarmStart::check_table(const Manifest::Table& saved, std::string& problems)
       saved.optimizer == optimizer && saved.row_bytes == manifest_.row_bytes(spec->layout());
   if (config_.keeps_state() && !same_state) {
     return refuse("was trained with optimizer ", saved.optimizer, ", that of the configuration is ",
-                  optimizer, "; optimizer_state: reset takes the weights alone");
+                  optimizer, "; optimizer_state: reset takes only the weights");
   }
   tables_.push_back(saved.name);
   for (table::RowFile& file :
@@ -141,7 +141,7 @@ void WarmStart::load_dense(dense::DenseNetwork& network) const {
     if (old != now) {
       throw Error(ErrorCode::kInvalidConfig,
                   concat("train.warm_start.dense: ", checkpoint_, " has ", old,
-                         " where the configured network has ", now, "; false takes rows alone"));
+                         " where the configured network has ", now, "; false takes only rows"));
     }
     std::ranges::copy(saved[i].values, wanted[i]->values.begin());
   }

@@ -69,7 +69,7 @@ class WarmStart(CliTest):
             self.assert_words(error, *words)
         error = self.fail_with(2, "train", self.config, f"run_dir={self.dir}/warm",
                                f"train.warm_start.from={self.dir}/run", "train.warm_start.tables=[C27]")
-        self.assert_words(error, "'C27' is no table of", str(self.dir / "run"), "C26")
+        self.assert_words(error, "'C27' is not a table of", str(self.dir / "run"), "C26")
         self.assertFalse((self.dir / "warm" / "config.yaml").exists())
 
 

@@ -46,7 +46,7 @@ TEST_F(ContinuationTest, ChangesOfTheTrainingAreLoggedAndNothingElseHappens) {
   EXPECT_THAT(testing::internal::GetCapturedStderr(),
               AllOf(HasSubstr("changed: tables.default.optimizer.lr: 0.02 -> 0.5\n"),
                     HasSubstr("changed: train.max_steps: 10 -> 12\n"),
-                    HasSubstr("(of no effect on what is learned): run_dir: ")));
+                    HasSubstr("(does not affect what is learned): run_dir: ")));
   EXPECT_TRUE(result.has_same_input);
   EXPECT_EQ(result.batch_size, 64);
 }

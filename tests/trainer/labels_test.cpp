@@ -288,7 +288,7 @@ TEST_F(LabelsRun, RowsAloneMayBeTakenForOtherLabels) {
   config.run_dir = path("warm");
   config.data.schema.labels[1].name = "third";
   EXPECT_THAT(refused([&] { train(config, {}); }),
-              HasSubstr("train.warm_start.dense: false takes rows alone"));
+              HasSubstr("train.warm_start.dense: false takes only rows"));
   config.train.warm_start.dense = false;
   EXPECT_EQ(refused([&] { train(config, {.overwrite = true}); }), "");
 }

@@ -202,7 +202,7 @@ TEST_F(WarmStartTest, TablesThatDoNotFitAreNamedWithBothSides) {
                     HasSubstr("no table of the configuration, which has: C2, C3, C4, users")));
   config_.train.warm_start.tables = {"itmes"};
   EXPECT_THAT(error(),
-              AllOf(HasSubstr("'itmes' is no table of " + from_), HasSubstr("C1, C2, C3, C4")));
+              AllOf(HasSubstr("'itmes' is not a table of " + from_), HasSubstr("C1, C2, C3, C4")));
 }
 
 TEST_F(WarmStartTest, ADenseNetworkThatDoesNotFitIsNamedWithBothShapes) {
