@@ -9,9 +9,8 @@
 
 namespace satrap::ps {
 
-/// A shard's stretch of the dense parameters of an async job, with its optimizer: parameters, and
-/// two values of state for each. Every worker has a stretch of it in turn, that nobody else
-/// touches.
+/// A shard's range of the dense parameters of an async job, with its optimizer: parameters, and
+/// two values of state for each. Each worker has its own part of the range.
 class DensePart {
  public:
   /// `values`: parameters, first, second, [size] each.
@@ -21,7 +20,7 @@ class DensePart {
             std::int64_t num_workers);
 
   std::int64_t size() const { return size_; }
-  /// Floats of an answer.
+  /// Number of floats in an answer.
   std::int64_t num_values(bool with_state) const { return with_state ? 3 * size_ : size_; }
 
   // ---- of worker `worker`, on its thread

@@ -41,7 +41,7 @@ void DividedKeys::assign(const ShardLayout& layout, std::span<const Key> keys) {
     const auto begin = next;
     const auto end = std::partition_point(begin, keys.end(),
                                           [&](Key key) { return table_number(key) <= table; });
-    if (begin != end) {  // they ascend: so those between are right if these two are
+    if (begin != end) {  // they ascend: if these two are right, so are those between
       check_shard(layout, *begin);
       check_shard(layout, *(end - 1));
     }

@@ -9,7 +9,7 @@
 
 namespace satrap::ps {
 
-/// What a shard knows of all requests: the rows that are its own, and how workers divide them.
+/// The rows of a shard, and their division among workers; the same for all requests.
 struct ShardLayout {
   std::int64_t shard = 0;
   std::int64_t num_shards = 1;
@@ -20,7 +20,7 @@ struct ShardLayout {
 };
 
 /// The keys of a request, ascending, and their division by tables and workers. Worker w has the
-/// partitions [w * 64 / W, (w + 1) * 64 / W) of every table, so its keys of a table stand together.
+/// partitions [w * 64 / W, (w + 1) * 64 / W) of every table, so its keys of a table are contiguous.
 /// Keeps its memory from request to request.
 class DividedKeys {
  public:
@@ -28,8 +28,8 @@ class DividedKeys {
     std::int64_t begin, end;
   };
 
-  /// Throws Error(kInvalidData), naming what is wrong, unless the keys ascend, and are of a table
-  /// that there is and of this shard.
+  /// Throws Error(kInvalidData), naming the problem, unless the keys ascend, their tables exist and
+  /// they belong to this shard.
   void assign(const ShardLayout& layout, std::span<const Key> keys);
 
   std::span<const Key> keys() const { return keys_; }
@@ -40,7 +40,7 @@ class DividedKeys {
     return {part_begin_[at], part_begin_[at + 1]};
   }
 
-  /// Place of the values of key number `key`, of `table`, in the layout of the wire, in floats.
+  /// Place of the values of key number `key`, of `table`, in the wire layout, in floats.
   std::int64_t value_begin(std::int64_t table, std::int64_t key, std::int64_t dim) const {
     const auto t = static_cast<std::size_t>(table);
     return table_values_[t] + (key - table_begin_[t]) * dim;

@@ -66,7 +66,7 @@ void GradientMerge::add_row(Key key) {
   sums_[size_++] = gradient;
 }
 
-/// As floats: where they were received, or decoded.
+/// The values as floats: in the received bytes, or decoded.
 const float* GradientMerge::values_at(const RowGradients& rank,
                                       std::size_t at,
                                       float* decoded) const {

@@ -14,7 +14,7 @@ namespace satrap::ps {
 
 inline std::size_t index(std::int64_t i) { return static_cast<std::size_t>(i); }
 
-/// What one rank has to say in a step about rows of one table: keys ascend.
+/// One rank's gradients of a step for rows of one table; keys ascend.
 struct RowGradients {
   std::span<const Key> keys;                // [n]
   std::span<const table::RowPointer> rows;  // [n]
@@ -22,13 +22,14 @@ struct RowGradients {
   const std::byte* values = nullptr;  // [n, dim] encoded
 };
 
-/// The gradients of several ranks as one list without repetitions: those of equal keys are summed
-/// in the order of the ranks. In blocks, each of rows of one partition; keeps its memory.
+/// Merges the gradients of several ranks into one list of distinct keys: gradients of equal keys
+/// are summed in the order of the ranks. Works in blocks, each of rows of one partition; keeps its
+/// memory.
 class GradientMerge {
  public:
   void start(std::span<const RowGradients> ranks, std::int64_t dim, std::int64_t num_shards);
 
-  /// The next rows, their partition, and their gradients. False: there are no more.
+  /// Finds the next rows, their partition, and their gradients. Returns false if there are no more.
   bool next_block();
   std::int64_t partition() const { return partition_; }
   std::span<const table::RowPointer> rows() const { return std::span(rows_).first(size_); }
@@ -46,7 +47,7 @@ class GradientMerge {
   std::size_t size_ = 0;                 // of the block
   std::vector<std::size_t> next_;        // [num_ranks]
   std::vector<table::RowPointer> rows_;  // [kBlock]
-  std::vector<const float*> sums_;       // [kBlock]: what was received itself, or in memory_
+  std::vector<const float*> sums_;       // [kBlock]: in the received bytes, or in memory_
   std::vector<float> memory_;            // [kBlock + 1, dim]
 };
 

@@ -11,7 +11,7 @@ namespace satrap::ps {
 namespace {
 
 constexpr std::size_t kRowsPerBlock = 512;  // found, then copied while they are in the cache
-constexpr std::size_t kAhead = 8;           // rows between asking for one and reading it
+constexpr std::size_t kAhead = 8;           // rows between prefetching one and reading it
 
 /// Copies the weights of `rows` to `out`, one after the other.
 void gather(const RowLayout& layout, std::span<const table::RowPointer> rows, float* out) {
@@ -96,7 +96,7 @@ void RowWork::skip(table::Table& table,
 
 namespace {
 
-/// One rank, fp32: straight from what was received.
+/// One rank, fp32: directly from the received bytes.
 template <RowOptimizerType kType, class Dim>
 void update_rows(table::Table& table,
                  std::int64_t num_shards,

@@ -16,8 +16,8 @@ namespace satrap::ps {
 /// Copies weights into answers and sums gradients into rows, for one worker. Keeps its buffers.
 class RowWork {
  public:
-  /// Finds or creates the rows of `keys`, ascending, which `step` asks for, and writes their
-  /// weights, encoded.
+  /// Finds or creates the rows of the `keys` that `step` uses, ascending, and writes their weights,
+  /// encoded.
   void read(table::Table& table,
             std::int64_t step,
             std::span<const Key> keys,          // [n]
@@ -25,13 +25,13 @@ class RowWork {
             FloatType encoding,
             std::byte* out);  // [n, dim] encoded, out
 
-  /// As read, but a missing row is not created: what it would start with is written.
+  /// As read, but a missing row is not created; its initial weights are written.
   void look_up(const table::Table& table,
                std::span<const Key> keys,
                FloatType encoding,
                std::byte* out);
 
-  /// The rows that a step has asked for stay as they are.
+  /// Leaves the rows used by a step unchanged.
   void skip(table::Table& table,
             std::int64_t num_shards,
             std::span<const Key> keys,                // [n] ascending

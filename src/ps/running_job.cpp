@@ -136,7 +136,7 @@ void RunningJob::finish_part_of_pull(OpenStep& step, std::int64_t read_version) 
 
 void RunningJob::finish_part_of_push(OpenStep& step) {
   if (step.parts_left.fetch_sub(1) != 1) return;
-  std::unique_ptr<net::ServerCall> call;  // its memory goes back to the transport, outside the lock
+  std::unique_ptr<net::ServerCall> call;  // its memory returns to the transport, outside the lock
   Rank& rank = *ranks_[static_cast<std::size_t>(step.rank)];
   const std::lock_guard lock(rank.mutex);
   call = std::move(step.push_call);
@@ -193,7 +193,8 @@ void RunningJob::wait_applied(std::int64_t step, std::unique_ptr<net::ServerCall
     const std::lock_guard lock(mutex_);
     if (has_failed_) throw Error(ErrorCode::kUnavailable, failure_);
     waiters_.push_back({step, std::move(call)});
-    ++num_waiters_;  // before applied() is looked at: a worker sees the one or we the other
+    ++num_waiters_;  // before applied() is read: either a worker sees the waiter or this thread
+                     // sees the step
   }
   answer_waiters();
 }

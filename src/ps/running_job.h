@@ -24,9 +24,9 @@
 
 namespace satrap::ps {
 
-/// A step of a rank, from its pull to the moment its gradients have been applied. `state`, and what
-/// belongs to it, is guarded by the rank's mutex; `keys` and `rows` by the order of events: readers
-/// of requests write keys before workers get the step, workers write the rows of their own parts.
+/// A step of a rank, from its pull until its gradients have been applied. The rank's mutex guards
+/// `state` and its data; the order of events guards `keys` and `rows`: readers of requests write
+/// keys before workers get the step, workers write the rows of their own parts.
 struct OpenStep {
   enum class State { kFree, kPulling, kPulled, kPushed };
   State state = State::kFree;
@@ -35,14 +35,14 @@ struct OpenStep {
   DividedKeys keys;
   std::vector<table::RowPointer> rows;  // [num_keys]
 
-  // The pull, and its repetition after a reconnect.
+  // The pull, and its repeat after a reconnect.
   std::unique_ptr<net::ServerCall> pull_call, repeated_call;
   FloatType pull_encoding{};
   std::span<std::byte> reply;
   std::atomic<std::int64_t> read_version = 0;  // smallest over the workers so far
   std::vector<std::byte> kept_answer;          // deterministic: until the push
 
-  // The push. Its values are in the request itself, or copied.
+  // The push. Its values are in the request, or copied.
   std::unique_ptr<net::ServerCall> push_call;
   std::vector<std::byte> copied_gradients;
   const std::byte* gradients = nullptr;
@@ -52,16 +52,16 @@ struct OpenStep {
   std::atomic<std::int64_t> parts_left = 0;  // of the pull, then of the push
 };
 
-/// Reads or overwrites rows as they are, outside of steps.
+/// Reads or overwrites the current rows, outside steps.
 struct RowRequest {
   enum class Kind {
-    kLookup,  // or a pull that is repeated after it had been answered
+    kLookup,  // or a pull that is repeated after its answer
     kFetch,   // whole rows
     kPut      // whole rows; has no reply
   };
   Kind kind = Kind::kLookup;
   std::unique_ptr<net::ServerCall> call;
-  DividedKeys keys;  // of whole rows: divided by a layout of theirs
+  DividedKeys keys;  // whole rows have a separate layout
   FloatType encoding{};
   std::span<std::byte> reply;
   const std::byte* rows = nullptr;  // of a put, in the request itself
@@ -71,7 +71,7 @@ struct RowRequest {
 
 /// A pull or a push of dense parameters.
 struct DenseRequest {
-  std::unique_ptr<net::ServerCall> call;  // a push that has been answered keeps its gradient here
+  std::unique_ptr<net::ServerCall> call;  // an answered push keeps its gradient here
   std::shared_ptr<DensePart> part;
   std::int64_t rank = 0;
   std::span<std::byte> reply;  // of a pull
@@ -79,22 +79,23 @@ struct DenseRequest {
   const float* gradient = nullptr;  // of a push
   float scale = 1.0F;
   double lr = 0.0;
-  std::atomic<double> num_updates = std::numeric_limits<double>::max();  // least of the workers'
+  std::atomic<double> num_updates =
+      std::numeric_limits<double>::max();  // smallest over the workers
   std::atomic<std::int64_t> parts_left = 0;
 };
 
-/// What a shard has of a job from one begin to the next: tables, open steps, who waits for what.
+/// The state of a job on a shard from one begin to the next: tables, open steps, waiting requests.
 /// Thread-safe.
 class RunningJob {
  public:
   struct Limits {
-    /// Steps a rank may have open: more than any trainer has under way.
+    /// Steps a rank may have open: more than any trainer has in flight.
     static std::int64_t open_steps(const ShardJob& job) { return job.staleness + 64; }
-    /// Pushes of a rank whose values stay in the memory of the transport until they are applied;
-    /// those of more are copied, so that the rank's other requests get through.
+    /// Pushes of a rank whose values stay in the transport's memory until they are applied. Values
+    /// of further pushes are copied, so that they do not block the rank's other requests.
     static constexpr std::int64_t kHeldPushes = 4;
-    /// Dense gradients of a rank that have been taken and not applied; the next one is taken when
-    /// it has been applied.
+    /// Dense gradients of a rank that may be accepted and not yet applied; the next one is accepted
+    /// once one of them has been applied.
     static constexpr std::int64_t kDensePushes = 2;
   };
 
@@ -105,8 +106,9 @@ class RunningJob {
     std::int64_t end_of_pulls = 0;  // no pull after this step
     std::int64_t held_pushes = 0;
     std::int64_t last_dense_push = 0, dense_pushes_under_way = 0;
-    std::map<std::uint64_t, std::uint64_t> last_puts;  // RequestTag::client: highest sequence taken
-    std::vector<std::unique_ptr<OpenStep>> open;       // [open_steps], by step modulo its size
+    std::map<std::uint64_t, std::uint64_t>
+        last_puts;                                // RequestTag::client: highest sequence accepted
+    std::vector<std::unique_ptr<OpenStep>> open;  // [open_steps], by step modulo its size
     std::vector<std::int64_t> staleness_histogram;
   };
 
@@ -134,24 +136,24 @@ class RunningJob {
   const bool enforce_bound;
   std::vector<std::unique_ptr<table::Table>> tables;
 
-  /// Rows of some table come and go by who asks for them when: so pulls are read in the order of
-  /// steps, and one that comes again gets the same answer.
+  /// Whether some table has limits: creation and eviction then depend on the order of pulls, so
+  /// pulls are read in the order of steps, and a repeated pull gets the same answer.
   bool has_limits() const;
 
   Rank& rank_of(const net::RequestTag& tag);  // throws Error(kInvalidData)
   OpenStep& slot_of(Rank& rank, std::int64_t step);
 
-  // ---- the end of a job. While requests are taken in, `gate` is held shared.
+  // ---- the end of a job. `gate` is held shared while requests are accepted.
   std::shared_mutex gate;
-  std::atomic<bool> is_abandoned = false;  // another begin has come
+  std::atomic<bool> is_abandoned = false;  // another begin has arrived
 
-  /// Everything that waits and everything that comes gets this message. The first one counts.
+  /// All waiting and later requests get this message. The first call counts.
   void fail(const std::string& message);
   bool has_failed() const { return has_failed_; }
   std::string failure();
   void throw_if_failed();
 
-  // ---- what workers report: the last one of all answers.
+  // ---- workers' reports: the last worker to report answers.
   void finish_part_of_pull(OpenStep& step, std::int64_t read_version);
   void finish_part_of_push(OpenStep& step);
   void finish_part_of_request(RowRequest& request, std::int64_t read_version);
@@ -173,7 +175,7 @@ class RunningJob {
   std::mutex snapshot_mutex;
   std::unique_ptr<Snapshot> snapshot;
   std::atomic<std::int64_t> highest_mark = 0;   // last_step of any row
-  std::atomic<std::int64_t> snapshot_mark = 0;  // of the last snapshot: what it has is up to this
+  std::atomic<std::int64_t> snapshot_mark = 0;  // of the last snapshot: it has rows up to this
 
  private:
   struct Waiter {
@@ -192,7 +194,7 @@ class RunningJob {
   std::string failure_;
 };
 
-/// Sends an answer that was made for one call to another one of the same request.
+/// Sends the answer to one call also to another call of the same request.
 void answer_with_copy(net::ServerCall& call, std::span<const std::byte> answer);
 
 }  // namespace satrap::ps

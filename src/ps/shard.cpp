@@ -39,7 +39,7 @@ ShardLayout layout_of(const std::vector<table::TableSpec>& tables,
   return layout;
 }
 
-/// The layout of whole rows: their size in floats takes the place of the dim.
+/// The layout of whole rows: their size in floats replaces the dim.
 ShardLayout row_layout_of(const std::vector<table::TableSpec>& tables, ShardLayout layout) {
   layout.dims.clear();
   for (const table::TableSpec& table : tables) {
@@ -131,9 +131,9 @@ std::shared_ptr<RunningJob> Shard::job_of(std::uint64_t session) {
   const std::lock_guard lock(mutex_);
   if (job_ && job_->config.session == session) return job_;
   if (!begin_) {
-    throw Error(ErrorCode::kUnavailable,
-                concat("shard ", options_.shard,
-                       " has no job: it was started again, and the rows that it had are gone"));
+    throw Error(
+        ErrorCode::kUnavailable,
+        concat("shard ", options_.shard, " has no job: it was restarted and has lost its rows"));
   }
   if (begin_->job.session == session) {
     throw Error(ErrorCode::kUnavailable, concat("shard ", options_.shard,
@@ -190,7 +190,7 @@ void Shard::pull(RunningJob& job, const RequestPrefix& prefix, Call& call) {
     return repeat_pull(job, step, keys, call);
   }
   if (number != rank.last_pulled + 1 || number > kMaxStep) {
-    refuse("pull of step ", number, ", expected is step ", rank.last_pulled + 1);
+    refuse("pull of step ", number, ", expected step ", rank.last_pulled + 1);
   }
   if (number > rank.end_of_pulls) {
     refuse("pull of step ", number, " after the last one, of step ", rank.end_of_pulls);
@@ -212,7 +212,7 @@ void Shard::pull(RunningJob& job, const RequestPrefix& prefix, Call& call) {
   for (auto& worker : workers_) worker->pull(step);
 }
 
-/// With the rank's mutex. The answer was lost, or is still to come.
+/// Holds the rank's mutex. The answer was lost, or is still pending.
 void Shard::repeat_pull(RunningJob& job, OpenStep& step, std::span<const Key> keys, Call& call) {
   if (step.keys.keys().size() != keys.size() ||
       !std::equal(keys.begin(), keys.end(), step.keys.keys().begin())) {
@@ -221,7 +221,7 @@ void Shard::repeat_pull(RunningJob& job, OpenStep& step, std::span<const Key> ke
   if (step.state == State::kPulling) {
     step.repeated_call = std::move(call);
   } else if (step.state != State::kPulled) {
-    refuse("pull of step ", step.step, ", whose gradients have come");
+    refuse("pull of step ", step.step, ", whose gradients have arrived");
   } else if (job.config.deterministic || job.has_limits()) {
     call->reply(step.kept_answer);
   } else {
@@ -259,7 +259,7 @@ void Shard::push(RunningJob& job, const RequestPrefix& prefix, Call& call) {
     return call->reply({});
   }
   if (number != rank.last_pushed + 1) {
-    refuse("push of step ", number, ", expected is step ", rank.last_pushed + 1);
+    refuse("push of step ", number, ", expected step ", rank.last_pushed + 1);
   }
   OpenStep& step = job.slot_of(rank, number);
   if (step.step != number || step.state != State::kPulled) {
@@ -269,7 +269,7 @@ void Shard::push(RunningJob& job, const RequestPrefix& prefix, Call& call) {
   const std::int64_t expected = skip ? 0 : bytes_of(prefix.encoding) * step.keys.num_values();
   if (std::ssize(body) != expected) {
     refuse("push of step ", number, ": ", body.size(), " bytes of gradients for ",
-           step.keys.keys().size(), " keys, expected are ", expected);
+           step.keys.keys().size(), " keys, expected ", expected);
   }
   const bool is_held = !skip && rank.held_pushes < RunningJob::Limits::kHeldPushes;
   step.gradients = body.data();

@@ -19,8 +19,8 @@
 
 namespace satrap::ps {
 
-/// A shard behind its transport: takes requests, checks everything in them, and divides them among
-/// workers. What is wrong with a request is the answer to it and changes nothing.
+/// A shard without its transport: accepts requests, checks everything in them, and divides them
+/// among workers. An invalid request is answered with its error and changes nothing.
 class Shard {
  public:
   Shard(std::vector<table::TableSpec> tables, std::uint64_t seed, ShardServerOptions options);
@@ -28,12 +28,12 @@ class Shard {
   Shard(const Shard&) = delete;
   Shard& operator=(const Shard&) = delete;
 
-  /// Answers the call or keeps it. An exception is the answer too. Never waits for another request;
-  /// from any thread.
+  /// Answers the call or keeps it. An exception becomes the answer. Never waits for another
+  /// request; from any thread.
   void handle(std::unique_ptr<net::ServerCall>& call);
 
  private:
-  /// A begin, from the request to its answer, which repetitions get too. Guarded by mutex_.
+  /// A begin, from the request to its answer, which repeated requests get too. Guarded by mutex_.
   struct Begin {
     ShardJob job;
     net::RequestTag tag;
@@ -65,7 +65,7 @@ class Shard {
   void send_to_workers(const std::shared_ptr<RowRequest>& request);
   void run_on_workers(const std::function<void(ShardWorker&)>& action);  // and waits
 
-  // On the thread for what takes long.
+  // On the thread for long requests.
   void run_control();
   void start_job(Begin& begin);
   void load_rows(const Begin& begin, RunningJob& job) const;
@@ -78,14 +78,14 @@ class Shard {
   const ShardLayout layout_, row_layout_;  // of weights, of whole rows
 
   std::mutex mutex_;
-  std::shared_ptr<RunningJob> job_;       // that requests are for
+  std::shared_ptr<RunningJob> job_;       // the job of requests
   std::shared_ptr<Begin> begin_;          // the last one
-  std::set<std::uint64_t> old_sessions_;  // never again
+  std::set<std::uint64_t> old_sessions_;  // always refused
 
-  std::mutex action_mutex_;  // actions come to all workers in the same order
+  std::mutex action_mutex_;  // all workers get actions in the same order
   std::vector<std::unique_ptr<ShardWorker>> workers_;
   std::shared_ptr<RunningJob> worked_job_;  // the workers'; of the control thread
-  // Holds more than all clients may have unanswered: nobody waits to put something in.
+  // Has room for more than all clients may have unanswered: push() never waits.
   BoundedQueue<std::function<void()>> control_{std::size_t{1} << 16};
   std::thread control_thread_;
 };

@@ -1,4 +1,4 @@
-// The part of ShardClient that has dense parameters, of async jobs.
+// The part of ShardClient for the dense parameters of async jobs.
 
 #include <algorithm>
 #include <cstring>

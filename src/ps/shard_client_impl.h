@@ -18,8 +18,8 @@
 
 namespace satrap::ps {
 
-/// Connections to all shards, and how requests are divided among them. The functions are those of
-/// ShardClient; each group has a file of its own.
+/// Connections to all shards, and the division of requests among them. The functions are those of
+/// ShardClient; each group has its own file.
 class ShardClient::Impl {
  public:
   Impl(const net::Endpoint& endpoint,
@@ -86,13 +86,13 @@ class ShardClient::Impl {
   void write_prefix(const net::RequestBuffer& request, std::uint32_t flags) const;
   net::RequestBuffer plain_request(std::uint32_t flags = 0) const;
 
-  /// A prefix, a shard's keys and room for more after them, at the end of the payload.
+  /// A prefix, a shard's keys, and room for more at the end of the payload.
   net::RequestBuffer request_of_keys(const StepRows::State& rows,
                                      std::int64_t shard,
                                      std::span<const Key> keys,
                                      std::int64_t more_bytes = 0) const;
 
-  /// What shard `shard` has of dense vectors: [begin, end).
+  /// The range of dense vectors on shard `shard`: [begin, end).
   std::pair<std::int64_t, std::int64_t> stretch_of(std::int64_t size, std::int64_t shard) const {
     return {shard * size / options.num_shards, (shard + 1) * size / options.num_shards};
   }
@@ -102,13 +102,13 @@ class ShardClient::Impl {
     return all.subspan(index(begin), index(end - begin));
   }
 
-  /// The same request to all shards at once; `take` gets the answers in the order of shards.
+  /// Sends the same request to all shards at once; `take` gets the answers in the order of shards.
   template <class Take>
   void ask_all(ShardOp op, std::int64_t step, const net::RequestBuffer& request, Take&& take) {
     const Deadline deadline = new_deadline();
     std::vector<Pending> answers;
     for (const auto& client : others_) {
-      // A buffer is of one call at a time.
+      // A buffer belongs to one call at a time.
       answers.push_back(client->call_for_any_size(
           op_of(op), step, net::RequestBuffer(endpoint_, {request.payload()}), deadline));
     }
@@ -118,7 +118,7 @@ class ShardClient::Impl {
     ask_all(op, step, request, [](Bytes) {});
   }
 
-  /// A request of its own, request_of(s), to each shard at once; answers have no content.
+  /// Sends a separate request, request_of(s), to each shard at once; answers have no content.
   template <class RequestOf>
   void send_to_each(ShardOp op, std::int64_t step, RequestOf&& request_of) {
     const Deadline deadline = new_deadline();
@@ -130,9 +130,8 @@ class ShardClient::Impl {
     wait_for(answers, std::identity{}, kNothing);
   }
 
-  /// Waits for the answer_of(each) in turn, for all of them whatever becomes of the others, because
-  /// their memory is written to until then; throws the first error. `take` gets the answers, with
-  /// what they belong to.
+  /// Waits for each answer_of(each) in turn, even after an error, because their memory is written
+  /// to until then; throws the first error. `take` gets each element with its answer.
   template <class Each, class AnswerOf, class Take>
   static void wait_for(std::vector<Each>& all, AnswerOf answer_of, Take&& take) {
     std::exception_ptr error;
@@ -156,12 +155,12 @@ class ShardClient::Impl {
                     StepRows::State& rows);
   void take_rows(StepRows::State& rows, StepRows::State::Shard& part, Bytes reply) const;
 
-  /// Parameters, and with three parts the optimizer's state.
+  /// Requests parameters, and with three parts the optimizer's state.
   void ask_for_dense(DenseExchange::State& exchange,
                      std::int64_t num_parts,
                      std::int64_t num_parameters,
                      Deadline deadline);
-  /// Parts of [num_parts, size] values, to `parts`; returns the least number of updates.
+  /// Receives parts of [num_parts, size] values into `parts`; returns the least number of updates.
   double take_dense(DenseExchange::State& exchange, std::span<const std::span<float>> parts) const;
 
   const net::Endpoint& endpoint_;

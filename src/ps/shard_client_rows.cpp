@@ -1,4 +1,4 @@
-// The part of ShardClient that moves whole rows, for caches.
+// The part of ShardClient for whole rows, for caches.
 
 #include <cstring>
 
@@ -11,8 +11,8 @@ namespace {
 
 using RowsPart = StepRows::State::Shard;
 
-/// Calls visit(u, bytes, at) for each key u of a shard in the order of the wire: the size of its
-/// row and the place of the row, in bytes from the first one.
+/// Calls visit(u, bytes, at) for each key u of a shard in wire order: the size of its row and the
+/// offset of the row, in bytes from the first one.
 template <class Visit>
 void for_each_row(const StepRows::State& parts,
                   std::size_t shard,

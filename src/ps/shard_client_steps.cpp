@@ -1,4 +1,4 @@
-// The part of ShardClient that is the steps: weights and gradients of a rank's rows.
+// The part of ShardClient for steps: weights and gradients of a rank's rows.
 
 #include <algorithm>
 #include <cstring>
@@ -20,7 +20,7 @@ void ShardClient::Impl::look_up(std::span<const Key> keys, StepRows::State& rows
 }
 
 void ShardClient::Impl::wait(StepRows::State& rows) {
-  SATRAP_CHECK(rows.is_under_way, "a wait for rows that have not been asked for");
+  SATRAP_CHECK(rows.is_under_way, "a wait for rows that have not been requested");
   rows.is_under_way = false;
   rows.read_version = std::numeric_limits<std::int64_t>::max();
   using Part = StepRows::State::Shard;
@@ -82,7 +82,7 @@ void ShardClient::Impl::request_rows(ShardOp op,
                                      std::int64_t step,
                                      std::span<const Key> keys,
                                      StepRows::State& rows) {
-  SATRAP_CHECK(!rows.is_under_way, "rows of another step are still under way");
+  SATRAP_CHECK(!rows.is_under_way, "rows of another step are still in use");
   const Deadline deadline = new_deadline();
   rows.divide(keys, dims_, options.num_shards);
   rows.weights.resize(keys.size());

@@ -1,4 +1,4 @@
-// The parts of Shard that are not steps: begin and join, loading, snapshots.
+// The parts of Shard outside steps: begin and join, loading, snapshots.
 
 #include <algorithm>
 #include <utility>
@@ -36,7 +36,7 @@ void answer_all(std::vector<std::unique_ptr<net::ServerCall>>& calls,
   }
 }
 
-/// Where the workers meet: the last one acts while the others stand still.
+/// Where the workers meet: the last one to arrive acts while the others wait.
 class Meeting {
  public:
   explicit Meeting(std::size_t size) : left_(size) {}
@@ -71,14 +71,14 @@ void Shard::check_tables(const std::vector<std::string>& lines) const {
 void Shard::check_job(const ShardJob& job) const {
   if (job.session == 0) invalid("session 0");
   if (job.num_ranks < 1 || job.num_ranks > kMaxRanks) {
-    invalid(concat(job.num_ranks, " ranks, allowed are 1 to ", kMaxRanks));
+    invalid(concat(job.num_ranks, " ranks, allowed: 1 to ", kMaxRanks));
   }
   if (job.staleness < 0 || job.staleness > kMaxStaleness) {
-    invalid(concat("staleness ", job.staleness, ", allowed are 0 to ", kMaxStaleness));
+    invalid(concat("staleness ", job.staleness, ", allowed: 0 to ", kMaxStaleness));
   }
   if (job.async && job.deterministic) invalid("async is never deterministic");
   if (job.first_step < 1 || job.first_step > kMaxStep) {
-    invalid(concat("first step ", job.first_step, ", allowed are 1 to ", kMaxStep));
+    invalid(concat("first step ", job.first_step, ", allowed: 1 to ", kMaxStep));
   }
   for (const table::RowFile& file : job.row_files) {
     if (file.table < 0 || file.table >= layout_.num_tables()) {
@@ -141,11 +141,11 @@ void Shard::start_job(Begin& begin) {
   if (worked_job_) {
     worked_job_->fail(
         concat("shard ", options_.shard, " works for another start of the job: this one ends"));
-    // What was being taken in is in the workers' queues once the gate has been had alone.
+    // Once the gate has been held exclusively, all accepted requests are in the workers' queues.
     const std::unique_lock gate(worked_job_->gate);
     run_on_workers([](ShardWorker& worker) { worker.set_job(nullptr); });
   }
-  worked_job_.reset();  // before there is memory for the next
+  worked_job_.reset();  // before memory for the next job is allocated
   auto job = std::make_shared<RunningJob>(begin.job, tables_, seed_, layout_,
                                           options_.enforce_bound, [this] {
                                             for (auto& worker : workers_) worker->wake();
@@ -197,7 +197,7 @@ void Shard::begin_snapshot(const std::shared_ptr<RunningJob>& job, Call& call) {
       }
       // Updates of a step get its number as their mark, but async and puts may be ahead of it.
       const std::int64_t highest = job->highest_mark;
-      // Rows that the job began with have 1, even before its first step.
+      // Initial rows of the job have 1, even before its first step.
       const std::int64_t least = job->config.async ? 1 : std::max<std::int64_t>(1, snapshot.step);
       const std::int64_t mark = std::max(highest, least);
       for (auto& table : job->tables) {

@@ -1,4 +1,4 @@
-// The part of Shard that has dense parameters, of async jobs.
+// The part of Shard for the dense parameters of async jobs.
 
 #include <cstring>
 #include <utility>
@@ -10,7 +10,8 @@ namespace satrap::ps {
 namespace {
 
 std::span<const float> floats_of(std::span<const std::byte> bytes) {
-  if (bytes.size() % sizeof(float) != 0) refuse(bytes.size(), " bytes are no floats");
+  if (bytes.size() % sizeof(float) != 0)
+    refuse(bytes.size(), " bytes are not a whole number of floats");
   return {reinterpret_cast<const float*>(bytes.data()), bytes.size() / sizeof(float)};
 }
 

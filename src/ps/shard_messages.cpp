@@ -12,10 +12,10 @@ namespace {
 
 using nlohmann::json;
 
-/// A line for each thing that may differ.
+/// Adds a line for each property that may differ.
 void describe(const table::TableSpec& table, std::vector<std::string>& lines) {
   const auto add = [&](const char* name, const auto& value) {
-    // fmt writes the shortest number that is read back as the same one.
+    // fmt writes the shortest text that reads back as the same number.
     lines.push_back(
         fmt::format("table {} '{}': {} {}", static_cast<int>(table.id), table.name, name, value));
   };

@@ -11,8 +11,8 @@
 
 namespace satrap::ps {
 
-/// Everything that ranks and shards must agree on, one line each, in words: two jobs do if their
-/// lines are the same, and where they differ is for people to read.
+/// Everything that ranks and shards must agree on, one readable line each: two jobs agree if their
+/// lines are equal.
 std::vector<std::string> describe_tables(const std::vector<table::TableSpec>& tables,
                                          std::uint64_t seed,
                                          std::int64_t num_shards);
@@ -30,7 +30,7 @@ struct JoinMessage {
   std::vector<std::string> tables;
 };
 
-// To JSON and back. What is not of the form throws Error(kInvalidData).
+// To JSON and back. Malformed JSON throws Error(kInvalidData).
 std::string to_json(const BeginMessage& message);
 std::string to_json(const JoinMessage& message);
 std::string to_json(const ShardStats& stats);

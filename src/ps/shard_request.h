@@ -11,21 +11,21 @@
 
 namespace satrap::ps {
 
-/// Says what is wrong with a request; the message is the answer to it.
+/// Throws the error in a request; its message becomes the answer.
 template <class... Parts>
 [[noreturn]] void refuse(Parts&&... parts) {
   throw Error(ErrorCode::kInvalidData, concat(std::forward<Parts>(parts)...));
 }
 
-/// What follows the prefix of a request that has one.
+/// The bytes after the prefix of a request that has one.
 inline std::span<const std::byte> body_of(const net::ServerCall& call) {
   return call.payload().subspan(sizeof(RequestPrefix));
 }
 
-/// A body of nothing but keys.
+/// The body of a request that has only keys.
 inline std::span<const Key> keys_of(const net::ServerCall& call) {
   const std::span<const std::byte> body = body_of(call);
-  if (body.size() % sizeof(Key) != 0) refuse(body.size(), " bytes are no whole number of keys");
+  if (body.size() % sizeof(Key) != 0) refuse(body.size(), " bytes are not a whole number of keys");
   return {reinterpret_cast<const Key*>(body.data()), body.size() / sizeof(Key)};
 }
 

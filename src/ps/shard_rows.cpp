@@ -1,4 +1,4 @@
-// The part of Shard that moves whole rows, for caches.
+// The part of Shard for whole rows, for caches.
 
 #include <algorithm>
 #include <cstring>
@@ -10,7 +10,7 @@
 namespace satrap::ps {
 namespace {
 
-/// That every row has its own key in its header.
+/// Checks that every row has its own key in its header.
 void check_headers(const DividedKeys& keys, const ShardLayout& rows_of, const std::byte* rows) {
   for (const Key key : keys.keys()) {
     Key found;
@@ -40,7 +40,7 @@ void Shard::fetch(Call& call) {
 void Shard::put(RunningJob& job, const RequestPrefix& prefix, Call& call) {
   const net::RequestTag tag = call->tag();
   if (tag.step < 1 || tag.step > kMaxStep) {
-    refuse("put of step ", tag.step, ", allowed are 1 to ", kMaxStep);
+    refuse("put of step ", tag.step, ", allowed: 1 to ", kMaxStep);
   }
   if (tag.client == 0 || tag.sequence == 0) refuse("a put without a number");
   const std::span<const std::byte> body = body_of(*call);
@@ -54,7 +54,7 @@ void Shard::put(RunningJob& job, const RequestPrefix& prefix, Call& call) {
   const std::span<const std::byte> rows = body.subspan(num_keys * sizeof(Key));
   const std::int64_t expected = request->keys.num_values() * kFloatBytes;
   if (std::ssize(rows) != expected) {
-    refuse("put: ", rows.size(), " bytes of rows for ", num_keys, " keys, expected are ", expected);
+    refuse("put: ", rows.size(), " bytes of rows for ", num_keys, " keys, expected ", expected);
   }
   check_headers(request->keys, row_layout_, rows.data());
   request->rows = rows.data();

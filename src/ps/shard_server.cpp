@@ -11,7 +11,7 @@ namespace {
 
 net::ServerOptions server_options(const ShardServerOptions& options) {
   net::ServerOptions server;
-  server.num_workers = 0;  // what takes long goes to the shard's own workers
+  server.num_workers = 0;  // the shard's own workers do long work
   server.max_in_flight = kMaxInFlight;
   server.max_request_bytes = options.max_request_bytes;
   return server;
@@ -37,7 +37,7 @@ class ShardServer::Impl {
 
  private:
   Shard shard_;
-  net::Server server_;  // ends before the shard does
+  net::Server server_;  // destroyed before the shard
 };
 
 ShardServer::ShardServer(const net::Endpoint& endpoint,

@@ -11,7 +11,7 @@ namespace satrap::ps {
 
 inline constexpr auto kFloatBytes = static_cast<std::int64_t>(sizeof(float));
 
-// What travels between a ShardClient and a ShardServer. Rank and step are in the request's tag.
+// The messages between a ShardClient and a ShardServer. Rank and step are in the request's tag.
 //
 //   begin, join      JSON, see shard_messages.h
 //   pull, lookup     RequestPrefix, keys: [num_keys] ascending, all of this shard
@@ -51,7 +51,7 @@ inline constexpr net::Op op_of(ShardOp op) { return static_cast<net::Op>(op); }
 
 enum RequestFlags : std::uint32_t { kSkip = 1, kWithState = 2 };
 
-/// As long as the alignment of payloads, so that what follows has it too.
+/// As long as the alignment of payloads, so that the bytes after it are aligned too.
 struct RequestPrefix {
   std::uint64_t session;
   FloatType encoding;

@@ -142,8 +142,8 @@ OpenStep*& ShardWorker::pushed(std::int64_t rank, std::int64_t step) {
   return pushed_[index(rank * size + step % size)];
 }
 
-/// Does everything that the clock allows. An update that is due goes first, for it makes what is
-/// read newer; then the pulls that wait, so that ranks get on.
+/// Does everything that the clock allows. A due update comes first, because it makes reads newer;
+/// then the waiting pulls, so that ranks can continue.
 void ShardWorker::advance() {
   if (job_ == nullptr) return;
   if (job_->has_failed()) return end_what_waits();
@@ -199,7 +199,7 @@ void ShardWorker::read(OpenStep& step) {
 
 void ShardWorker::work_on_rows(RowRequest& request) {
   using enum RowRequest::Kind;
-  const std::int64_t next_step = clock_->applied() + 1;  // at least, of those that ask for rows
+  const std::int64_t next_step = clock_->applied() + 1;  // lower bound of the steps that use rows
   try {
     if (before_request_) before_request_();
     for (std::int64_t t = 0; t < job_->layout.num_tables(); ++t) {
@@ -266,7 +266,7 @@ void ShardWorker::apply_next() {
   job_->note_applied(number_, step);
 }
 
-/// One update of the rows by the gradients that ranks have pushed for the same step.
+/// Updates the rows once with the gradients that ranks have pushed for the same step.
 void ShardWorker::apply(std::span<OpenStep* const> steps) {
   const std::int64_t number = steps.front()->step;
   const std::int64_t mark = std::max(number, least_mark_);

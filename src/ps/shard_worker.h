@@ -17,14 +17,14 @@
 
 namespace satrap::ps {
 
-/// A thread of a shard ("ps-work-N") and the partitions that it alone works on. What it is given it
-/// does in the order in which it comes, but pulls and updates when its clock lets it. What is in
-/// its queue is bounded by the steps that ranks may have open.
+/// A thread of a shard ("ps-work-N") and the partitions that only it works on. It handles requests
+/// in the order of arrival, except that pulls and updates wait until its clock allows them. The
+/// number of steps that ranks may have open bounds its queue.
 class ShardWorker {
  public:
   /// `before_request` may be empty.
   ShardWorker(std::int64_t number, std::function<void()> before_request);
-  ~ShardWorker();  // does what has come, then joins
+  ~ShardWorker();  // handles all requests that have arrived, then joins
   ShardWorker(const ShardWorker&) = delete;
   ShardWorker& operator=(const ShardWorker&) = delete;
 
@@ -38,8 +38,8 @@ class ShardWorker {
   void wake();  // to see that the job has failed
 
   // ---- on its own thread, from an action
-  /// Works for `job` from now on; nullptr: for none. What waits for the job before, which must have
-  /// failed, is ended.
+  /// Works for `job` from now on; nullptr: for none. Ends requests that wait for the previous job,
+  /// which must have failed.
   void set_job(RunningJob* job);
 
   /// Rows that are updated from now on get a last_step above that of `mark`.
@@ -82,7 +82,7 @@ class ShardWorker {
   // Used by its own thread only.
   RunningJob* job_ = nullptr;
   std::optional<table::StepClock> clock_;
-  std::vector<OpenStep*> waiting_;  // pulls, in the order in which they came
+  std::vector<OpenStep*> waiting_;  // pulls, in the order of arrival
   std::vector<OpenStep*> pushed_;   // [num_ranks, open steps], by step modulo
   std::vector<OpenStep*> due_;
   std::vector<RowGradients> gradients_;

@@ -16,7 +16,7 @@
 
 namespace satrap::ps {
 
-/// Bytes on a boundary of 64 that are not initialised and never shrink.
+/// Bytes aligned to 64, not initialised, that never shrink.
 class AlignedBytes {
  public:
   std::span<std::byte> resize(std::size_t bytes) {
@@ -43,21 +43,21 @@ class AlignedBytes {
 /// The memory and the answers of one exchange with every shard.
 struct DenseExchange::State {
   struct Shard {
-    AlignedBytes reply;  // ReplyPrefix, then parameters and what else was asked for
+    AlignedBytes reply;  // ReplyPrefix, then parameters and the state, if requested
     std::unique_ptr<net::ReconnectingClient::Pending> push_answer, pull_answer;
   };
   std::vector<Shard> shards;  // [num_shards]
 };
 
 struct StepRows::State {
-  /// The part of one shard. Its keys are `num_tables` stretches of the keys of the step; weights
-  /// and gradients travel in that order, without gaps.
+  /// The part of one shard. Its keys are `num_tables` ranges of the keys of the step; weights
+  /// and gradients are sent in that order, without gaps.
   struct Shard {
     std::int64_t num_keys = 0, num_values = 0;  // values: floats
     AlignedBytes reply;                         // ReplyPrefix, then weights
-    std::vector<float> decoded;                 // weights, unless they travel as fp32
+    std::vector<float> decoded;                 // weights, unless they are sent as fp32
     net::RequestBuffer push;                    // RequestPrefix, then gradients
-    std::vector<float> to_encode;               // gradients, likewise
+    std::vector<float> to_encode;               // gradients, the same
     std::unique_ptr<net::ReconnectingClient::Pending> pull_answer, push_answer;
   };
   std::vector<Shard> shards;            // [num_shards]
@@ -78,7 +78,7 @@ struct StepRows::State {
     return {stretches[at], stretches[at + 1]};
   }
 
-  /// pointers[u] = where the values of key u are, in memory that starts at base(shards[s]).
+  /// pointers[u] = address of the values of key u, in memory that starts at base(shards[s]).
   template <class T, class Base>
   void fill_pointers(std::vector<T*>& pointers, std::span<const std::int64_t> dims, Base&& base) {
     for (std::size_t s = 0; s < shards.size(); ++s) {

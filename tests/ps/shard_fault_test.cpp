@@ -54,7 +54,7 @@ TEST_F(ShardFaults, AShardThatIsStartedAgainSaysThatItsRowsAreGone) {
   servers[1] = std::make_unique<ShardServer>(server_end_, *store_, tables_, kSeed,
                                              ShardServerOptions{.shard = 1, .num_shards = 2});
   const std::string message = message_of([&] { clients[0]->wait_applied(5); });
-  EXPECT_TRUE(has(message, "shard 1 has no job: it was started again")) << message;
+  EXPECT_TRUE(has(message, "shard 1 has no job: it was restarted")) << message;
   // A new start of the job goes on.
   cluster.job.session = 6;
   clients[0]->begin(cluster.job);

@@ -20,18 +20,18 @@ TEST_F(ShardRequests, AreRefusedByWhatIsWrongWithThem) {
   EXPECT_THAT(error_of(kPull, 1, prefix(), -1), has("rank -1"));
   EXPECT_THAT(error_of(kPull, 1, prefix(0, kSession, static_cast<FloatType>(9))),
               has("unknown encoding 9"));
-  EXPECT_THAT(error_of(kPull, 1, prefix() + Bytes(7)), has("no whole number of keys"));
+  EXPECT_THAT(error_of(kPull, 1, prefix() + Bytes(7)), has("not a whole number of keys"));
   EXPECT_THAT(error_of(kPull, 1, prefix() + bytes_of(twice)), has("do not ascend"));
   EXPECT_THAT(error_of(kPull, 1, prefix() + bytes_of(descending)), has("do not ascend"));
   EXPECT_THAT(error_of(kPull, 1, prefix() + bytes_of(foreign)), has("is of shard 1, this is"));
   EXPECT_THAT(error_of(kPull, 1, prefix() + bytes_of(std::vector{make_key(TableId{3}, 1)})),
               has("a key of table 3, there are 3"));
-  EXPECT_THAT(error_of(kPull, 2, prefix() + good), has("expected is step 1"));
+  EXPECT_THAT(error_of(kPull, 2, prefix() + good), has("expected step 1"));
   EXPECT_THAT(error_of(kPull, -1, prefix() + good), has("which is over"));
   EXPECT_THAT(error_of(kPull, 0, prefix() + good), has("which is over"));
   EXPECT_THAT(error_of(kPush, 1, prefix()), has("whose pull has not been answered"));
-  EXPECT_THAT(error_of(kPush, 0, prefix()), has("expected is step 1"));
-  EXPECT_THAT(error_of(kPush, 7, prefix()), has("expected is step 1"));
+  EXPECT_THAT(error_of(kPush, 0, prefix()), has("expected step 1"));
+  EXPECT_THAT(error_of(kPush, 7, prefix()), has("expected step 1"));
   EXPECT_THAT(error_of(static_cast<ShardOp>(99), 1, prefix()), has("unknown operation 99"));
   EXPECT_THAT(error_of(kLookup, 0, prefix() + bytes_of(twice)), has("do not ascend"));
   EXPECT_THAT(error_of(kWriteSnapshot, 0, prefix()), has("no snapshot has begun"));
@@ -77,7 +77,7 @@ TEST_F(ShardRequests, APushOfTheWrongSizeIsRefusedAndTheRightOneTaken) {
     EXPECT_THAT(error_of(ShardOp::kPush, 1, prefix() + bytes_of(std::vector<float>(size))),
                 has("bytes of gradients for"));
   }
-  EXPECT_THAT(error_of(ShardOp::kPush, 1, prefix(kSkip) + Bytes(4)), has("expected are 0"));
+  EXPECT_THAT(error_of(ShardOp::kPush, 1, prefix(kSkip) + Bytes(4)), has("expected 0"));
   EXPECT_EQ(error_of(ShardOp::kPush, 1, prefix() + bytes_of(std::vector<float>(values))), "");
 }
 
@@ -114,7 +114,7 @@ TEST_F(ShardRequests, ARepeatedPullGetsTheSameBytesInDeterministicMode) {
   EXPECT_NE(ask(ShardOp::kLookup, 0, pull).bytes, first.bytes);
   EXPECT_THAT(error_of(ShardOp::kPull, 2, prefix()), has("of other keys"));
   ASSERT_EQ(ask(ShardOp::kPush, 2, prefix() + gradients).error, "");
-  EXPECT_THAT(error_of(ShardOp::kPull, 2, pull), has("whose gradients have come"));
+  EXPECT_THAT(error_of(ShardOp::kPull, 2, pull), has("whose gradients have arrived"));
 }
 
 TEST_F(ShardRequests, ARepeatedPullThatWaitsIsAnsweredOnTheNewConnection) {

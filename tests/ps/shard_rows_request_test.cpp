@@ -40,11 +40,12 @@ TEST_F(RowRequests, AreRefusedByWhatIsWrongWithThemAndChangeNothing) {
   const std::string none = concat("put of ", keys.size() + 1, " keys in ", good.size(), " bytes");
   using enum ShardOp;
   EXPECT_THAT(error_of(kFetch, 0, {}), has("a request of 0 bytes"));
-  EXPECT_THAT(error_of(kFetch, 0, prefix() + Bytes(7)), has("7 bytes are no whole number of keys"));
+  EXPECT_THAT(error_of(kFetch, 0, prefix() + Bytes(7)),
+              has("7 bytes are not a whole number of keys"));
   EXPECT_THAT(error_of(kFetch, 0, prefix() + bytes_of(twice)), has("do not ascend"));
   EXPECT_THAT(error_of(kFetch, 0, prefix() + bytes_of(all_keys(10))), has("is of shard 1, this"));
   EXPECT_THAT(error_of(kFetch, 0, prefix(0, 4)), has("another start of the job"));
-  EXPECT_THAT(error_of(kPut, 0, put_of(keys)), has("put of step 0, allowed are 1 to 4294967295"));
+  EXPECT_THAT(error_of(kPut, 0, put_of(keys)), has("put of step 0, allowed: 1 to 4294967295"));
   EXPECT_THAT(error_of(kPut, -1, put_of(keys)), has("put of step -1"));
   EXPECT_THAT(error_of(kPut, kMaxStep + 1, put_of(keys)), has("put of step 4294967296"));
   EXPECT_THAT(error_of(kPut, 1, put_of(keys), 1), has("rank 1 of a job of 1"));
@@ -53,13 +54,13 @@ TEST_F(RowRequests, AreRefusedByWhatIsWrongWithThemAndChangeNothing) {
   EXPECT_THAT(error_of(kPut, 1, put_prefix(keys.size() + 1) + good), has(none));
   EXPECT_THAT(error_of(kPut, 1, put_prefix(0xFFFFFFFF) + good), has("put of 4294967295 keys"));
   EXPECT_THAT(error_of(kPut, 1, put_prefix(0) + Bytes(4)),
-              has("put: 4 bytes of rows for 0 keys, expected are 0"));
+              has("put: 4 bytes of rows for 0 keys, expected 0"));
   for (const int difference : {-28, -1, 1, 28}) {
     Bytes wrong = put_of(keys);
     wrong.resize(wrong.size() + static_cast<std::size_t>(difference));
     EXPECT_THAT(error_of(kPut, 1, wrong),
                 has(concat("put: ", std::ssize(rows) + difference, " bytes of rows for ",
-                           keys.size(), " keys, expected are ", rows.size())));
+                           keys.size(), " keys, expected ", rows.size())));
   }
   EXPECT_THAT(error_of(kPut, 1, put_prefix(keys.size()) + bytes_of(twice) + rows),
               has("do not ascend"));
