@@ -5,10 +5,9 @@
 
 namespace satrap::table {
 
-/// Owner of a stretch of zeroed memory. Small blocks come from the heap; from kMappedBytes on they
-/// are mapped, so that what was never touched takes no memory, and from kHugeBytes on they ask for
-/// huge pages: rows and slots are read in random order, and most of the cost of that is address
-/// translation.
+/// Owns a block of zeroed memory. Small blocks come from the heap; from kMappedBytes on they are
+/// mapped, so that untouched pages take no memory, and from kHugeBytes on they request huge pages:
+/// rows and slots are read in random order, and most of that cost is address translation.
 class MemoryBlock {
  public:
   static constexpr std::int64_t kAlignment = 64;
@@ -18,7 +17,7 @@ class MemoryBlock {
   static constexpr std::int64_t kHugeBytes = std::int64_t{4} << 20;
 
   MemoryBlock() = default;
-  /// Throws Error(kUnavailable) when there is no memory.
+  /// Throws Error(kUnavailable) if memory is exhausted.
   explicit MemoryBlock(std::int64_t bytes);
   ~MemoryBlock();
   MemoryBlock(MemoryBlock&& other) noexcept;
@@ -26,14 +25,14 @@ class MemoryBlock {
 
   std::byte* data() const { return data_; }
 
-  /// Size of the pages that a mapped block of `bytes` has.
+  /// Page size of a mapped block of `bytes`.
   static constexpr std::int64_t page_bytes(std::int64_t bytes) {
     return bytes >= kHugeBytes ? kHugePageBytes : kPageBytes;
   }
 
  private:
   std::byte* data_ = nullptr;
-  void* mapping_ = nullptr;  // of mapped blocks: what munmap wants
+  void* mapping_ = nullptr;  // for mapped blocks: the argument of munmap
   std::int64_t mapped_bytes_ = 0;
 };
 

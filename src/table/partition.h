@@ -18,9 +18,8 @@
 
 namespace satrap::table {
 
-/// One partition of a table. `index_mutex` guards which rows there are, `rows_mutex` what is in
-/// them together with the snapshot's progress; they are separate so that planning never waits for
-/// updates.
+/// One partition of a table. `index_mutex` guards the set of rows, `rows_mutex` their contents and
+/// the snapshot's progress; they are separate so that planning never waits for updates.
 struct Table::Partition {
   Partition(std::int64_t number,
             std::int64_t num_shards,
@@ -30,14 +29,15 @@ struct Table::Partition {
     if (limits.any()) ages.emplace(limits, number, num_shards);
   }
 
-  // Changed by the one inserting thread, with the mutex held; read by it without, by find with it.
+  // The one inserting thread changes it with the mutex held and reads it without; find reads it
+  // with the mutex held.
   std::mutex index_mutex;
   RowIndex index;
   RowArena arena;
-  std::atomic<std::int64_t> num_rows = 0;     // numbers below it are, or were, those of rows
-  std::atomic<std::int64_t> index_bytes = 0;  // with what limits need
+  std::atomic<std::int64_t> num_rows = 0;     // numbers below it are, or were, rows
+  std::atomic<std::int64_t> index_bytes = 0;  // including the memory of limits
 
-  /// With limits. Numbers of rows that went are in `departed`, by step, then in `free`.
+  /// With limits. Numbers of evicted rows are in `departed`, by step, then in `free`.
   struct Departed {
     std::int64_t step;
     std::int64_t number;
@@ -48,7 +48,7 @@ struct Table::Partition {
   std::int64_t begun_step = 0;
   std::deque<Departed> departed;
   std::vector<std::uint32_t> free;
-  /// They are anywhere in memory: asks for the one that comes after the next few.
+  /// Free rows are anywhere in memory: prefetches the one after the next few.
   void prefetch_free(std::int64_t stride_bytes) const {
     constexpr std::size_t kLookAhead = 4;
     if (free.size() < kLookAhead) return;
@@ -67,13 +67,13 @@ struct Table::Partition {
     return *reinterpret_cast<std::uint32_t*>(sightings.row(number));
   }
 
-  /// A snapshot under way: rows [cursor, end) with 1 <= last_step <= step are still to be written.
+  /// A snapshot in progress: rows [cursor, end) with 1 <= last_step <= step must still be written.
   struct Snapshot {
     std::int64_t step = 0;
     std::int64_t cursor = 0, end = 0;
-    std::vector<std::byte> aside;  // rows of that kind that have changed since, as they were
+    std::vector<std::byte> aside;  // copies of such rows from before they changed
     std::unordered_set<std::int64_t>
-        replaced;  // numbers of rows that are others now, whatever their step
+        replaced;  // numbers that now belong to other rows, whatever their step
   };
   std::mutex rows_mutex;
   std::unique_ptr<Snapshot> snapshot;

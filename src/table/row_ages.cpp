@@ -12,7 +12,7 @@ namespace {
 constexpr std::int64_t kSweepsPerTtl = 16;
 constexpr std::size_t kAgesAhead = 16;  // rows: their ages are anywhere in memory
 
-/// Bits of the groups that shards and partitions leave.
+/// Bits of the groups that shards and partitions do not use.
 int bits_within_partition(std::int64_t num_shards) {
   const int shard_bits =
       static_cast<int>(std::bit_width(static_cast<std::uint64_t>(num_shards - 1)));
@@ -43,7 +43,7 @@ RowAges::RowAges(const RowLimits& limits, std::int64_t partition, std::int64_t n
 RowAges::Group& RowAges::group_of(Key key) {
   const std::uint64_t below = position_in_shard(key, num_shards_) << kPartitionBits;
   Group& group = groups_[(below >> 1) >> (63 - group_bits_)];
-  // Shards do not know which one they are; keys tell.
+  // A shard does not know its number; its keys tell.
   if (divides_groups(num_shards_)) {
     group.number = static_cast<std::int64_t>(mixed_id_of(key) >> (kIdBits - kGroupBits));
   }
@@ -78,7 +78,7 @@ std::span<const RowAges::Row> RowAges::choose(std::int64_t step,
   return chosen_;
 }
 
-/// Groups are swept in turn: what a step has to look at is bounded.
+/// Groups are swept in turn, which bounds the work of a step.
 bool RowAges::is_swept(const Group& group, std::int64_t step) const {
   if (limits_.ttl_steps == 0) return false;
   const std::int64_t period = std::max<std::int64_t>(1, limits_.ttl_steps / kSweepsPerTtl);
@@ -114,7 +114,7 @@ void RowAges::choose_oldest(const Group& group,
   const auto last = candidates_.begin() + num_chosen - 1;
   std::nth_element(candidates_.begin(), last, candidates_.end(),
                    [](const auto& a, const auto& b) { return a.last_asked < b.last_asked; });
-  // Ties with the last one evicted are broken by the lowest id: only their keys are looked at.
+  // Ties with the last row evicted are broken by the lowest id: only their keys are read.
   const std::uint32_t limit = last->last_asked;
   const auto tied = std::partition(candidates_.begin(), candidates_.end(),
                                    [&](const auto& c) { return c.last_asked < limit; });

@@ -11,27 +11,27 @@
 
 namespace satrap::table {
 
-/// When each row of a partition was last asked for, and which rows have to go: RowLimits, for one
-/// partition. Rows are known by their number. One thread at a time.
+/// The step that last used each row of a partition, and the choice of rows to evict: RowLimits for
+/// one partition. Rows are identified by their number. One thread at a time.
 class RowAges {
  public:
   static constexpr int kGroupBits = 12;  // of the mixed id
 
   RowAges(const RowLimits& limits, std::int64_t partition, std::int64_t num_shards);
 
-  /// A row that is new, or whose number has been given back by choose().
+  /// Adds a row that is new, or whose number choose() has returned.
   void add(Key key, std::int64_t number, std::int64_t step);
 
   std::int64_t step_of(std::int64_t number) { return last_asked(number); }
 
-  /// A number is to be given to add() soon.
+  /// Prefetches a number that will soon be passed to add().
   void prefetch(std::int64_t number) const { __builtin_prefetch(last_asked_.row(number), 1); }
 
-  /// `step` asks for the row.
+  /// `step` uses the row.
   void touch(std::int64_t number, std::int64_t step) { last_asked(number) = to_stored(step); }
 
-  /// The rows that go before `step` begins, by ascending key; they are forgotten. To be called for
-  /// every step, in ascending order. Valid until the next call.
+  /// Chooses the rows to evict before `step` begins, by ascending key, and forgets them. Call it
+  /// for every step, in ascending order. The result is valid until the next call.
   struct Row {
     Key key;
     std::int64_t number;
@@ -78,7 +78,7 @@ class RowAges {
   std::vector<Group> groups_;
   std::int64_t resident_bytes_ = 0;  // of lists
 
-  // Scratch of choose, kept for its memory.
+  // Scratch of choose(), kept to reuse its memory.
   std::vector<Candidate> candidates_;
   std::vector<std::uint32_t> chosen_rows_;
   std::vector<Row> chosen_;

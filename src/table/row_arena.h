@@ -8,8 +8,8 @@
 
 namespace satrap::table {
 
-/// The rows of one partition by number, in memory that it may share with the table's others. Rows
-/// that exist may be addressed by any thread while one thread adds rows.
+/// The rows of one partition by number, in memory that it may share with the table's other
+/// partitions. Any thread may address existing rows while one thread adds rows.
 class RowArena {
  public:
   static constexpr std::int64_t kMaxRows = RowMemory::kMaxRows;
@@ -19,7 +19,7 @@ class RowArena {
   RowArena(std::shared_ptr<RowMemory> memory, std::int64_t partition)
       : memory_(std::move(memory)), partition_(partition) {}
 
-  /// As those of RowMemory.
+  /// As in RowMemory.
   RowPointer row(std::int64_t number) const { return memory_->row(partition_, number); }
   RowPointer add(std::int64_t number) { return memory_->add(partition_, number); }
   std::int64_t number_of(const std::byte* address, std::int64_t num_rows) const {

@@ -18,7 +18,7 @@ constexpr std::int64_t kBlockBytes = 1 << 20;
 
 using Bytes = std::span<const std::byte>;
 
-/// Header and weights: the same in packed rows.
+/// Size of header and weights, the same in packed rows.
 std::int64_t bytes_with_weights(const RowLayout& layout) {
   return RowLayout::kWeightsOffset + layout.dim * bytes_of(layout.weight_type);
 }
@@ -34,13 +34,13 @@ void check_layout(const RowFile& file, const Table& table) {
                      table.spec().name, "' has rows of ", row_bytes));
 }
 
-/// Whether the ranges of the mixed id that make the two parts have anything in common.
+/// Whether the ranges of the mixed id of the two parts overlap.
 bool may_hold_rows_of(const RowFile& file, const RowsToLoad& what) {
   return file.part * what.num_shards < (what.shard + 1) * file.num_parts &&
          what.shard * file.num_parts < (file.part + 1) * what.num_shards;
 }
 
-/// Turns rows of a file into rows of the table, one at a time.
+/// Converts rows of a file to rows of the table, one at a time.
 class RowAdapter {
  public:
   RowAdapter(const RowFile& file, const Table& table, const RowsToLoad& what)
@@ -50,7 +50,7 @@ class RowAdapter {
         layout_(table.layout()),
         last_step_(static_cast<std::uint32_t>(std::max<std::int64_t>(1, what.last_step))) {}
 
-  /// Appends the row to `rows` if it is of the shard.
+  /// Appends the row to `rows` if it belongs to the shard.
   void add(Bytes row, std::vector<std::byte>& rows) const {
     RowHeader header;
     std::memcpy(&header, row.data(), sizeof(header));

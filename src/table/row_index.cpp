@@ -41,8 +41,8 @@ std::unique_ptr<RowIndex::Segment> RowIndex::make_segment(std::int64_t num_slots
   return segment;
 }
 
-/// Calls visit(key, slot) for the taken slots in their order, with the rows' headers, which are in
-/// no order, asked for ahead.
+/// Calls visit(key, slot) for the taken slots in order, and prefetches the rows' headers, which are
+/// in no order.
 template <class Visit>
 void RowIndex::for_each_slot(const Segment& segment, const RowArena& arena, Visit&& visit) {
   constexpr std::int64_t kAhead = 32;

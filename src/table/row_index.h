@@ -16,21 +16,21 @@ namespace satrap::table {
 /// Key -> row number for one partition: open addressing with linear probing over slots of 4 bytes,
 /// 8 bits of tag and 24 of row number. The place comes from the highest bits of the key's position
 /// in its shard that the partitions do not share, so ascending keys walk the index in order; the
-/// tag from the lowest of the key. A tag that matches is confirmed by the key in the row's header.
+/// tag comes from the lowest bits of the key. The key in the row's header confirms a matching tag.
 ///
 /// Slots are in segments by the first of those bits (extendible hashing, Fagin et al. 1979): a
-/// segment doubles until it has kMaxSlots and is split in two from then on, so no insert ever moves
-/// more than about a hundred thousand slots. Each segment is full at a load of its own, between
-/// 0.55 and 0.85: ids are spread so evenly that all segments of a table would else grow within the
-/// same few steps.
+/// segment doubles until it has kMaxSlots and then splits in two, so no insert ever moves more than
+/// about a hundred thousand slots. Each segment is full at its own load, between 0.55 and 0.85: ids
+/// are spread so evenly that otherwise all segments of a table would grow within the same few
+/// steps.
 ///
-/// The slot of a row that is erased stays taken until the one behind it is free or another row
-/// takes it; a segment that has too many of these is made anew.
+/// The slot of an erased row stays taken until the next slot is free or another row takes it; a
+/// segment with too many of these is rebuilt.
 class RowIndex {
  public:
   static constexpr std::int64_t kMaxSlots = std::int64_t{1} << 17;
 
-  /// The number of the partition only decides at which loads segments are full.
+  /// The number of the partition only decides the loads at which segments are full.
   RowIndex(std::int64_t partition, std::int64_t num_shards);
 
   /// Row of `key`, or nullptr. `position`, here and below: position_in_shard(key).
@@ -45,9 +45,9 @@ class RowIndex {
     }
   }
 
-  /// The two halves of find, to be done for several keys in turn: first_slot() is to be asked for
-  /// ahead (by the caller: GCC 12 drops calls of functions that only prefetch), candidate() is the
-  /// first row whose tag matches (and which is most probably the one), or nullptr.
+  /// The two halves of find, for interleaving several keys: the caller prefetches first_slot() (GCC
+  /// 12 drops calls of functions that only prefetch); candidate() is the first row whose tag
+  /// matches (most probably the right one), or nullptr.
   const void* first_slot(std::uint64_t position) const {
     const Segment& segment = segment_of(position);
     return segment.slots + segment.place_of(position);
@@ -62,8 +62,8 @@ class RowIndex {
     }
   }
 
-  /// Makes room for `key`. `arena` has the rows that the index knows. Throws Error(kUnavailable)
-  /// when there is no memory; the index is then as before.
+  /// Makes room for `key`. `arena` has the rows of the index. Throws Error(kUnavailable) if memory
+  /// is exhausted; the index is then unchanged.
   void reserve(Key key, const RowArena& arena) {
     const std::uint64_t position = position_of(key);
     while (segment_of(position).num_taken >= segment_of(position).max_rows) grow(key, arena);
@@ -75,7 +75,7 @@ class RowIndex {
     segment_of(position).insert(position, tag_of(key) | static_cast<std::uint32_t>(row_number + 1));
   }
 
-  /// Takes out a key that is there.
+  /// Removes an existing key.
   void erase(Key key, std::int64_t row_number) {
     const std::uint64_t position = position_of(key);
     segment_of(position).erase(position, tag_of(key) | static_cast<std::uint32_t>(row_number + 1));
@@ -93,9 +93,9 @@ class RowIndex {
   struct Segment {
     std::uint32_t* slots = nullptr;
     std::int64_t num_slots = 0;  // a power of two
-    int left_shift = 0;          // of a position: removes what all keys of the segment share
-    int right_shift = 0;         // then: leaves log2(num_slots) bits
-    int prefix_bits = 0;         // beyond the partition's
+    int left_shift = 0;   // of a position: removes the bits that all keys of the segment share
+    int right_shift = 0;  // then: leaves log2(num_slots) bits
+    int prefix_bits = 0;  // beyond the partition's
     std::int64_t num_rows = 0;
     std::int64_t num_taken = 0;  // slots: rows and erased ones
     std::int64_t max_rows = 0;
@@ -118,7 +118,7 @@ class RowIndex {
       while (slots[place] != slot) place = after(place);
       slots[place] = kErased;
       --num_rows;
-      if (slots[after(place)] != 0) return;  // others may have gone past it
+      if (slots[after(place)] != 0) return;  // other probes may have passed it
       for (; slots[place] == kErased; place = before(place), --num_taken) slots[place] = 0;
     }
   };

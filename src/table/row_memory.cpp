@@ -22,7 +22,8 @@ void RowMemory::make_block(std::size_t block) {
 
 std::int64_t RowMemory::number_of(const std::byte* address, std::int64_t num_rows) const {
   if (num_rows == 0) return -1;
-  for (std::size_t block = place_of(num_rows - 1).block + 1; block-- > 0;) {  // most: in the last
+  for (std::size_t block = place_of(num_rows - 1).block + 1;
+       block-- > 0;) {  // most are in the last
     const auto base =
         reinterpret_cast<std::uintptr_t>(bases_[block].load(std::memory_order_acquire));
     const auto offset = reinterpret_cast<std::uintptr_t>(address) - base;

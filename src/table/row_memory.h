@@ -14,9 +14,9 @@ namespace satrap::table {
 /// Memory for the rows of all partitions of a table, by their numbers within the partition. A row
 /// never moves. Block b has room for rows [kFirstRows * (2^b - 1), kFirstRows * (2^(b+1) - 1)) of
 /// each partition, as stretches of up to kStretchRows rows: one of every partition, then the next
-/// of every partition. Partitions have about as many rows as one another, so a block fills from its
-/// front: even a small table's rows share few huge pages, and a table that grows wants a new page
-/// from time to time, never one for each partition at once.
+/// of every partition. Partitions have about equally many rows, so a block fills from its front:
+/// even a small table's rows share few huge pages, and a growing table needs a new page from time
+/// to time, never one for each partition at once.
 class RowMemory {
  public:
   static constexpr std::int64_t kMaxRows = (std::int64_t{1} << 24) - 2;  // of a partition
@@ -30,9 +30,9 @@ class RowMemory {
            index_of(place, partition) * stride_bytes_;
   }
 
-  /// Address of the new row `number` (one past the last of its partition), zeroed; makes a block
-  /// where needed. One thread at a time per partition. Throws Error(kUnavailable) when there is no
-  /// memory.
+  /// Address of the new row `number` (one past the last of its partition), zeroed; creates a block
+  /// if needed. One thread at a time per partition. Throws Error(kUnavailable) if memory is
+  /// exhausted.
   RowPointer add(std::int64_t partition, std::int64_t number) {
     const std::size_t block = place_of(number).block;
     if (bases_[block].load(std::memory_order_acquire) == nullptr) make_block(block);
@@ -43,7 +43,7 @@ class RowMemory {
   /// partition, else -1.
   std::int64_t number_of(const std::byte* address, std::int64_t num_rows) const;
 
-  /// The share of one partition with `num_rows` rows.
+  /// The memory of one partition with `num_rows` rows.
   std::int64_t resident_bytes(std::int64_t num_rows) const;
 
  private:
@@ -57,7 +57,7 @@ class RowMemory {
     std::int64_t offset;  // in rows, among those of the partition
   };
   static Place place_of(std::int64_t number) {
-    if (number < 0) __builtin_unreachable();  // or GCC 14 warns of blocks before the first
+    if (number < 0) __builtin_unreachable();  // otherwise GCC 14 warns of blocks before the first
     const auto shifted = static_cast<std::uint64_t>(number + kFirstRows);
     const int log2 = static_cast<int>(std::bit_width(shifted)) - 1;
     return {static_cast<std::size_t>(log2 - kFirstBits),
@@ -83,7 +83,7 @@ class RowMemory {
 
   const std::int64_t stride_bytes_;
   const int partition_bits_;
-  std::mutex mutex_;  // of making blocks
+  std::mutex mutex_;  // for creating blocks
   std::array<MemoryBlock, kMaxBlocks> blocks_;
   std::array<std::atomic<std::byte*>, kMaxBlocks> bases_{};
 };

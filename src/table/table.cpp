@@ -12,10 +12,10 @@
 namespace satrap::table {
 namespace {
 
-// Keys between the steps of a lookup (ask for the slot; read it and ask for the row; read the row),
-// so that the misses of several keys overlap.
+// Keys between the stages of a lookup (prefetch the slot; read it and prefetch the row; read the
+// row), so that the misses of several keys overlap.
 constexpr std::size_t kLookupDistance = 16;
-constexpr std::size_t kUsualDim = 256;  // up to it, new rows are made without asking for memory
+constexpr std::size_t kUsualDim = 256;  // up to it, new rows are made without allocating
 
 }  // namespace
 
@@ -68,8 +68,8 @@ void Table::begin_step(std::int64_t partition_number, std::int64_t step) {
   partition.num_gone.fetch_add(std::ssize(chosen), std::memory_order_relaxed);
 }
 
-/// Gives back the numbers of rows that went when `last_step` began or before: the updates of that
-/// step have been made, so nothing that is yet to come may want to know what they were.
+/// Frees the numbers of rows evicted when `last_step` began or earlier: the updates of that step
+/// have been made, so no later reader needs their contents.
 void Table::free_departed(Partition& partition, std::int64_t last_step) {
   constexpr std::size_t kLookAhead = 8;
   while (!partition.departed.empty() && partition.departed.front().step <= last_step) {
@@ -82,7 +82,7 @@ void Table::free_departed(Partition& partition, std::int64_t last_step) {
         __builtin_prefetch(partition.arena.row(partition.departed[kLookAhead].number), 1);
       }
       copy_aside(partition, {&row, 1});
-      header_of(row).last_step = 0;  // of no interest to snapshots
+      header_of(row).last_step = 0;  // ignored by snapshots
       partition.free.push_back(static_cast<std::uint32_t>(number));
       partition.departed.pop_front();
     }
@@ -155,8 +155,8 @@ void Table::find_in_index(std::span<const Key> keys, std::span<RowPointer> rows)
   }
 }
 
-/// What is found instead by those that read the rows as of the last applied step, while plans are
-/// ahead: rows that went since.
+/// For readers of the rows as of the last applied step, while plans are ahead: finds rows that were
+/// evicted since.
 void Table::find_departed(std::span<const Key> keys, std::span<RowPointer> rows) const {
   const std::int64_t applied = applied_;
   std::unordered_map<Key, RowPointer> departed;
@@ -249,7 +249,7 @@ RowPointer Table::append_row(Partition& partition, Key key, std::int64_t step) {
   const RowPointer row = is_reused ? partition.arena.row(number) : partition.arena.add(number);
   if (is_reused) partition.prefetch_free(layout_.row_bytes);
   {
-    std::unique_lock<std::mutex> rows_lock;  // a snapshot may be looking at it
+    std::unique_lock<std::mutex> rows_lock;  // a snapshot may be reading it
     if (is_reused) rows_lock = std::unique_lock(partition.rows_mutex);
     initialize_row(key, row);
   }
@@ -284,7 +284,7 @@ void Table::initialize_row(Key key, RowPointer row) const {
   float* const weights = large.empty() ? usual.data() : large.data();
   spec_.init.fill(table_seed_, key, {weights, dim});
   layout_.write_nearest(weights, row);
-  layout_.read_weights(row, weights);  // the state fits what is stored
+  layout_.read_weights(row, weights);  // the state must fit the stored weights
   initialize_state(weights);
 }
 
@@ -332,7 +332,7 @@ void Table::replace_partition(std::int64_t partition_number,
 
 void Table::restore(std::span<const std::byte> rows) {
   SATRAP_CHECK(rows.size() % static_cast<std::size_t>(row_bytes()) == 0, "table '", spec_.name,
-               "': ", rows.size(), " bytes are no whole number of rows of ", row_bytes());
+               "': ", rows.size(), " bytes are not a whole number of rows of ", row_bytes());
   for (const std::byte* from = rows.data(); from != rows.data() + rows.size();
        from += row_bytes()) {
     RowHeader header;

@@ -13,7 +13,7 @@
 namespace satrap::table {
 namespace {
 
-// Updates of a partition wait for at most the copy of one block.
+// Updates of a partition wait at most for the copy of one block.
 constexpr std::int64_t kBlockBytes = std::int64_t{256} << 10;
 
 }  // namespace
