@@ -27,8 +27,8 @@ void check(const job::JobConfig& job, const job::ClusterConfig& config) {
   }
   if (!on_shards && config.num_shards > 0) {
     throw Error(ErrorCode::kInvalidConfig,
-                concat("embedding.store: embedded leaves the ", config.num_shards,
-                       " shards of this job without work; write store: ps, or start none"));
+                concat("embedding.store: embedded does not use the ", config.num_shards,
+                       " shards of this job; write store: ps, or start none"));
   }
   if (on_shards && (config.num_shards < 1 || config.store.empty())) {
     throw Error(ErrorCode::kInvalidConfig,
@@ -63,7 +63,7 @@ std::string Cluster::share(const std::string& text) {
   }
   const std::string shared = is_chief() ? text : start_.substr(kNonceDigits);
   start_.resize(kNonceDigits);
-  // Once all have it, it must not be met by a later start under the same name.
+  // Once all have it, a later start under the same name must not see it.
   make_communicator("start")->barrier(deadline());
   if (is_chief()) own_store_->erase(kStartKey);
   return shared;

@@ -24,7 +24,7 @@ GlobalBatches::GlobalBatches(data::BatchSource& source,
       timers_(timers),
       position_(start),
       lines_(static_cast<std::size_t>(cluster.size())) {
-  static_assert(std::is_trivially_copyable_v<Line>);  // it travels as it is
+  static_assert(std::is_trivially_copyable_v<Line>);  // it is sent unchanged
 }
 
 bool GlobalBatches::next(data::Batch& batch, RankShares& shares) {
@@ -80,7 +80,7 @@ GlobalBatches::Line GlobalBatches::line() const {
   return line;
 }
 
-/// The batches of the earliest epoch that any rank is still in make the step.
+/// The step consists of the batches of the earliest epoch that any rank is still in.
 bool GlobalBatches::hear(RankShares& shares) {
   std::optional<std::int64_t> epoch;
   for (const Line& line : lines_) {

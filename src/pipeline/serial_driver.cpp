@@ -30,7 +30,7 @@ SerialDriver::~SerialDriver() {
 }
 
 bool SerialDriver::submit(Work* work) {
-  // One more than wait may be in the hands of the thread.
+  // Besides those that wait, the thread may hold one.
   if (!queue_.wait_for_room(options_.planned_capacity + 1)) return false;
   queue_.add_planned(work);
   return true;

@@ -8,8 +8,8 @@
 
 namespace satrap::pipeline {
 
-/// For rows of this process: one thread ("embedding") owns their contents, runs every lookup and
-/// every update, never two of them at once, in the order that SerialOrder decides.
+/// For rows of this process: one thread ("embedding") owns their contents and runs every lookup and
+/// every update, one at a time, in the order that SerialOrder decides.
 class SerialDriver final : public StepDriver {
  public:
   SerialDriver(StepQueue& queue,

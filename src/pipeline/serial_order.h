@@ -7,19 +7,18 @@
 
 namespace satrap::pipeline {
 
-/// Which lookup or update comes next where one thread runs them all: a StepClock says what the
-/// training mode allows; of two things that are allowed, a lookup comes first if the dense stage
-/// has nothing to do, and an update if it has. (deterministic never allows two.) Without threads
-/// and without rows.
+/// The next lookup or update, if one thread runs them all: a StepClock says what the training mode
+/// allows. If it allows both, a lookup runs first if the dense stage is idle, and an update if it
+/// is busy. (deterministic never allows both.) It has no threads and no rows.
 class SerialOrder {
  public:
   enum class Action { kWait, kLookUp, kUpdate, kEnd };
 
-  /// Of one rank, and not async.
+  /// The rules must be for one rank, and not async.
   explicit SerialOrder(const table::StepClock::Rules& rules)
       : clock_(rules), looked_up_(rules.first_step - 1), pushed_(rules.first_step - 1) {}
 
-  /// What to do next. The caller does it, and notes it, before it asks again.
+  /// The next action. The caller performs and notes it before it asks again.
   Action next(const StepQueue::State& queue);
   void note_looked_up();
   void note_updated();

@@ -72,7 +72,7 @@ void ShardDriver::wait_applied(std::int64_t step) {
 }
 
 bool ShardDriver::wait_applied_for(std::int64_t step, std::chrono::milliseconds time) {
-  constexpr std::chrono::milliseconds kPoll(10);  // shards do not tell us by themselves
+  constexpr std::chrono::milliseconds kPoll(10);  // shards do not notify the rank
   const auto deadline = std::chrono::steady_clock::now() + time;
   if (!queue_.wait_retired_until(step, deadline)) return false;
   while (!queue_.is_stopped()) {
@@ -82,7 +82,7 @@ bool ShardDriver::wait_applied_for(std::int64_t step, std::chrono::milliseconds 
     if (std::chrono::steady_clock::now() >= deadline) return false;
     queue_.wait_stopped_for(kPoll);
   }
-  queue_.wait_retired(step);  // rethrows what has stopped it
+  queue_.wait_retired(step);  // rethrows the error that stopped it
   return true;
 }
 

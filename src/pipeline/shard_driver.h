@@ -10,12 +10,12 @@
 namespace satrap::pipeline {
 
 /// For rows on parameter-server shards, which enforce the order of lookups and updates: a step's
-/// rows are requested as soon as it is planned, and the shards answer when the mode lets them; its
+/// rows are requested as soon as it is planned, and the shards answer when the mode allows it; its
 /// gradients are pushed in the background. Three threads: "embedding" waits for rows and pools
 /// them, "push" sums gradients by key and sends them, "pushed" waits until the shards have them.
 class ShardDriver final : public StepDriver {
  public:
-  /// `access` goes by `client`.
+  /// `access` uses `client`.
   ShardDriver(StepQueue& queue,
               embedding::RowAccess& access,
               ps::ShardClient& client,
@@ -38,7 +38,7 @@ class ShardDriver final : public StepDriver {
   ps::ShardClient& client_;
   std::int64_t last_requested_;  // step, of the planner thread
   std::int64_t last_pushed_;     // step, of the push thread
-  BoundedQueue<Work*> pushed_;   // not taken by the shards yet
+  BoundedQueue<Work*> pushed_;   // not yet accepted by the shards
   std::thread lookups_, pushes_, answers_;
 };
 

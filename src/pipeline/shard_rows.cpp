@@ -7,7 +7,7 @@
 namespace satrap::pipeline {
 namespace {
 
-/// Shards send floats, however the rows are stored.
+/// Shards send floats, whatever the stored type.
 std::vector<table::TableSpec> as_received(std::vector<table::TableSpec> tables) {
   for (table::TableSpec& table : tables) table.weights = FloatType::kFp32;
   return tables;

@@ -8,7 +8,7 @@
 namespace satrap::pipeline {
 namespace {
 
-/// The front of a queue, taken out; nullptr if it is empty.
+/// Removes and returns the front of a queue; nullptr if it is empty.
 Work* take(std::deque<Work*>& queue) {
   if (queue.empty()) return nullptr;
   Work* work = queue.front();
@@ -81,7 +81,7 @@ void StepQueue::pass_on(Work* work) {
   planned_.pop_front();
   last_looked_up_ = work->step;
   looked_up_.push_back(work);
-  // Beyond the bound: async only.
+  // Beyond the bound only in async mode.
   histogram_.resize(std::max(histogram_.size(), static_cast<std::size_t>(staleness + 1)));
   ++histogram_[static_cast<std::size_t>(staleness)];
   changed_.notify_all();

@@ -71,7 +71,7 @@ std::unique_ptr<StepDriver> TablesStore::make_driver(StepQueue& queue,
 }
 
 std::unique_ptr<RowsSnapshot> TablesStore::take_snapshot(std::int64_t step) {
-  // Rows that the job began with count as updated in its first step, even before there is one.
+  // Initial rows of the job count as updated in its first step, even before that step.
   return std::make_unique<TablesSnapshot>(tables_, std::max<std::int64_t>(1, step));
 }
 
