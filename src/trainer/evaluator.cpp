@@ -10,7 +10,7 @@
 namespace satrap::trainer {
 namespace {
 
-/// What all ranks have scored: probabilities and labels [rows, num_labels], groups [rows].
+/// The scores of all ranks: probabilities and labels [examples, num_labels], groups [examples].
 struct Scored {
   std::vector<float> probabilities, labels;
   std::vector<std::uint64_t> groups;
@@ -29,7 +29,7 @@ Evaluation evaluate_label(const Scored& scored,
   const Metrics result = compute_metrics(probabilities, labels);
   GroupedAuc grouped;
   if (schema.grouped) grouped = grouped_auc(scored.groups, probabilities, labels);
-  // The chief's for everybody: another CPU may round differently, and ranks decide by it.
+  // All ranks use the chief's result: another CPU may round differently, and ranks decide by it.
   const std::array<double, 5> mine = {result.auc, result.logloss, result.ne, result.calibration,
                                       grouped.auc};
   const std::vector<double> of_chief =

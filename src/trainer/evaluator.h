@@ -11,12 +11,12 @@
 
 namespace satrap::trainer {
 
-/// Metrics of the model as it stands on the job's evaluation data, of which each rank scores a
-/// part; all ranks call it, and all get the result. Each keeps and sorts the scores of all
-/// rows meanwhile: some 30 bytes a row, 24 more with data.group_by, and 8 for each of several
-/// labels. Changes nothing: rows that were never trained on count with their initial weights and
-/// are not created. No update may run meanwhile. `stop` may be null; once it is set on any rank,
-/// there is no result.
+/// Metrics of the current model on the job's evaluation data. All ranks call it, each scores a
+/// part, and all get the result. Each rank keeps and sorts the scores of all examples meanwhile:
+/// about 30 bytes per example, 24 more with data.group_by, and 8 for each of several labels.
+/// Changes nothing: rows that were never trained count with their initial weights and are not
+/// created. No update may run meanwhile. `stop` may be null; once it is set on any rank, there is
+/// no result.
 std::optional<Evaluation> evaluate_model(const job::JobConfig& config,
                                          const data::Schema& schema,
                                          const data::FittedTransforms& transforms,

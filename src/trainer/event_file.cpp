@@ -32,7 +32,7 @@ constexpr std::array<std::uint32_t, 256> kCrcOfByte = [] {
   return table;
 }();
 
-/// The checksum of a record, masked as records want it.
+/// The checksum of a record, masked as the format requires.
 std::uint32_t masked_crc(std::string_view bytes) {
   std::uint32_t crc = ~0U;
   for (const char byte : bytes) {
@@ -106,7 +106,7 @@ void collect(const Json& object, const std::string& path, std::string& summary) 
 }
 
 /// TensorBoard reads the files of a directory in the order of their names, which begin with a time:
-/// this one's is later than those there, whatever the clock says.
+/// the new file's is later than all existing ones, whatever the clock says.
 std::string new_path(const std::string& directory) {
   constexpr std::string_view kPrefix = "events.out.tfevents.";
   constexpr std::size_t kDigits = 10;

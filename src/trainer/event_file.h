@@ -14,13 +14,13 @@ namespace satrap::trainer {
 /// of Event messages (tensorflow/core/util/event.proto).
 class EventFile {
  public:
-  /// Begins a new file in `directory`, which it makes, that TensorBoard reads after those there.
-  /// What they say of `first_step` and later is void: those steps are trained again. Throws
-  /// Error(kIo).
+  /// Begins a new file in `directory`, which it creates; TensorBoard reads the file after the
+  /// existing ones. Their entries for `first_step` and later are void: those steps are trained
+  /// again. Throws Error(kIo).
   EventFile(const std::string& directory, std::int64_t first_step);
 
-  /// Every number in `line`, and in objects in it, as a scalar of `step`: {"train": {"auc": 0.7}}
-  /// is train/auc. Flushed. Throws Error(kIo).
+  /// Writes every number in `line`, and in objects in it, as a scalar of `step`: {"train": {"auc":
+  /// 0.7}} is train/auc. Flushes. Throws Error(kIo).
   void add(std::int64_t step, const nlohmann::ordered_json& line);
 
   const std::string& path() const { return path_; }

@@ -26,7 +26,7 @@ using Json = nlohmann::ordered_json;
 constexpr const char* kDescriptionFile = "export.json";
 constexpr int kFormat = 1;
 
-/// The folder that is written, under a temporary name until it is complete.
+/// The output folder, under a temporary name until it is complete.
 class ExportDirectory {
  public:
   ExportDirectory(const std::string& out, bool overwrite) {
@@ -48,7 +48,7 @@ class ExportDirectory {
 
   std::string path(const std::string& name) const { return temporary_ + "/" + name; }
 
-  /// Notes a file that has been written.
+  /// Lists a file that has been written.
   void add(const std::string& name, FileWriter& file) {
     file.finish();
     files_[name] = {{"bytes", file.bytes_written()}, {"xxh3", to_hex(file.checksum())}};
@@ -73,7 +73,7 @@ class ExportDirectory {
     if (list_directory(path_).empty()) return;
     if (!fs::exists(path_ + "/" + kDescriptionFile)) {
       throw Error(ErrorCode::kInvalidConfig, concat("--out: '", path_,
-                                                    "' holds files that are no export; name "
+                                                    "' holds files that are not an export; name "
                                                     "another folder"));
     }
     if (!overwrite) {
@@ -99,7 +99,7 @@ std::string file_name(const std::string& table) {
   return name;
 }
 
-/// Calls visit(row, header) for every row of a table; ids that have none yet are left out.
+/// Calls visit(row, header) for every row of a table; ids without a row are skipped.
 template <class Visit>
 void for_each_row(const LoadedModel& loaded,
                   const checkpoint::Manifest::Table& table,
@@ -125,7 +125,8 @@ std::int64_t count_rows(const LoadedModel& loaded,
   return count;
 }
 
-/// Writes the rows of a table as two arrays, and their names to its description. Returns how many.
+/// Writes the rows of a table as two arrays, and their names to its description. Returns their
+/// number.
 std::int64_t write_rows(const LoadedModel& loaded,
                         const checkpoint::Manifest::Table& table,
                         const table::TableSpec& spec,

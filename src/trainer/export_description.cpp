@@ -82,8 +82,7 @@ Json features_of(const LoadedModel& loaded, const embedding::FeatureLayout& layo
   return features;
 }
 
-/// What an id without a row counts as. Where ids have to be met several times before they get a
-/// row, they are zeros until then, else a row as it would begin.
+/// The weights of an id without a row: zeros if ids are admitted late, else its initial row.
 Json init_of(const table::TableSpec& table, std::uint64_t seed) {
   if (table.limits.admit_after > 1) return {{"type", "constant"}, {"scale", 0.0}};
   return {{"type", table::name_of(table.init.type)},

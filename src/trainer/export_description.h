@@ -6,8 +6,8 @@
 
 namespace satrap::trainer {
 
-/// What export.json says of the way from a row of text to the dense network's inputs: "labels",
-/// "text", "numeric", "features", "tables" (without their files) and "model".
+/// The part of export.json that describes how a row of text becomes the dense network's inputs:
+/// "labels", "text", "numeric", "features", "tables" (without their files) and "model".
 nlohmann::ordered_json describe_model(const LoadedModel& loaded);
 
 }  // namespace satrap::trainer

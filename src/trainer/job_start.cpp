@@ -49,7 +49,7 @@ Json start_from(const std::string& checkpoint, const job::JobConfig& config) {
   const checkpoint::Continuation continuation =
       checkpoint::compare_with_checkpoint(checkpoint, config);
   if (config.train.warm_start.is_on()) {
-    log_info("train.warm_start is not repeated: {} has what was learned from it", checkpoint);
+    log_info("train.warm_start is not repeated: {} already contains it", checkpoint);
   }
   return {{"checkpoint", checkpoint},
           {"transforms", checkpoint::read_transforms(checkpoint)},

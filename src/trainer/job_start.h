@@ -12,15 +12,15 @@
 
 namespace satrap::trainer {
 
-/// What the chief finds out, and tells all ranks, before a job starts.
+/// What the chief determines and sends to all ranks before a job starts.
 struct JobStart {
   std::string checkpoint;  // to continue from; "": none
   std::string transforms;  // JSON
   checkpoint::Continuation continuation;
   std::string warm_start;  // checkpoint whose rows the first step starts with; "": none
 
-  /// All ranks together. The chief takes the run directory, and fits the transforms to the data
-  /// unless a checkpoint has them.
+  /// All ranks call it together. The chief takes the run directory, and fits the transforms to the
+  /// data unless a checkpoint has them.
   static JobStart decide(const job::JobConfig& config,
                          const TrainOptions& options,
                          const data::Schema& schema,

@@ -19,7 +19,7 @@ std::string existing_checkpoint(const std::string& directory) {
   return path;
 }
 
-/// Before anything is loaded: outputs of the same shape may be of other labels.
+/// Checked before anything is loaded: outputs of the same shape may belong to other labels.
 data::Schema schema_for(const std::string& checkpoint, const job::JobConfig& config) {
   checkpoint::check_labels(checkpoint, config);
   return data::resolve_schema(config.data);

@@ -12,15 +12,15 @@
 
 namespace satrap::trainer {
 
-/// The model of a checkpoint, for use outside of training: alone in this process, which has the
-/// tables itself wherever the job keeps them. Does not move: its parts refer to each other.
+/// The model of a checkpoint, for use outside training: this process holds the tables, wherever the
+/// job keeps them. Does not move: its parts refer to each other.
 class LoadedModel {
  public:
-  /// kNone: the dense network alone; tables stay empty.
+  /// kNone: only the dense network; tables stay empty.
   enum class Rows { kAll, kNone };
 
-  /// `checkpoint` is one, or a directory whose newest is meant. Throws as load_checkpoint,
-  /// and as check_labels.
+  /// `checkpoint` is a checkpoint, or a directory for its newest. Throws as load_checkpoint
+  /// and check_labels.
   LoadedModel(const job::JobConfig& config, const std::string& checkpoint, Rows rows = Rows::kAll);
   LoadedModel(const LoadedModel&) = delete;
   LoadedModel& operator=(const LoadedModel&) = delete;

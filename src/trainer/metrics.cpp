@@ -76,7 +76,7 @@ void WindowedMetrics::add(std::span<const float> probabilities, std::span<const 
   const std::size_t growth = std::min(labels.size(), capacity_ - labels_.size());
   const auto append = [&](std::vector<float>& ring, std::span<const float> values) {
     ring.insert(ring.end(), values.begin(), values.begin() + static_cast<std::ptrdiff_t>(growth));
-    // What does not fit replaces the oldest, in at most two pieces.
+    // The rest replaces the oldest values, in at most two pieces.
     const std::span<const float> rest = values.subspan(growth);
     const std::size_t until_end = std::min(rest.size(), capacity_ - next_);
     std::ranges::copy(rest.first(until_end), ring.begin() + static_cast<std::ptrdiff_t>(next_));

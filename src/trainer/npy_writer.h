@@ -11,7 +11,7 @@ namespace satrap::trainer {
 
 /// Writes an array in NumPy's format .npy 1.0
 /// (numpy.org/doc/stable/reference/generated/numpy.lib.format.html), little-endian, row-major,
-/// piece by piece.
+/// in pieces.
 class NpyWriter {
  public:
   /// `dtype` as NumPy writes it: "<f4", "<u8".

@@ -15,7 +15,7 @@ namespace fs = std::filesystem;
 constexpr std::array kFiles = {"config.yaml", "metrics.jsonl", "summary.json",
                                "report.html", "tensorboard",   "checkpoints"};
 
-/// Lines of a metrics file up to `step`; a torn last line (of a killed run) is dropped.
+/// Lines of a metrics file up to `step`; drops an incomplete last line (of a killed run).
 std::string lines_up_to(const std::string& path, std::int64_t step) {
   std::ifstream file(path);
   std::string kept;

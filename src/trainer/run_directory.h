@@ -13,7 +13,7 @@
 namespace satrap::trainer {
 
 /// The directory of a run: config.yaml (resolved), metrics.jsonl, summary.json, checkpoints/,
-/// tensorboard/ where it is wanted; and report.html, which is made of the first three.
+/// tensorboard/ if enabled; and report.html, which is made from the first three.
 class RunDirectory {
  public:
   enum class Mode { kFresh, kOverwrite, kResume };
@@ -22,9 +22,9 @@ class RunDirectory {
   /// refuses one that holds an earlier run. Throws Error(kIo | kInvalidConfig).
   RunDirectory(const job::JobConfig& config, Mode mode);
 
-  /// The run begins: kOverwrite removes the files of the run before (and nothing else); config.yaml
-  /// is written, and metrics.jsonl opened for appending, without the lines of steps after `step`
-  /// (written by a run that is now continued from `step`). Its next line is `start`.
+  /// Begins the run: kOverwrite removes the files of the previous run (and nothing else);
+  /// config.yaml is written, and metrics.jsonl is opened for appending, without the lines of steps
+  /// after `step` (written by a run that now continues from `step`). Its next line is `start`.
   void begin(std::int64_t step, const nlohmann::ordered_json& start);
 
   std::string path(const std::string& name) const { return root_ + "/" + name; }
@@ -33,10 +33,10 @@ class RunDirectory {
     return config.run_dir + "/checkpoints";
   }
 
-  /// Appends one line, to the events of TensorBoard too where they are wanted, and flushes it.
+  /// Appends one line, also to TensorBoard's events if enabled, and flushes it.
   void append_metrics(const nlohmann::ordered_json& line);
 
-  /// Writes summary.json in one atomic step.
+  /// Writes summary.json atomically.
   void write_summary(const nlohmann::ordered_json& summary);
 
  private:
