@@ -5,7 +5,7 @@
 #include "satrap/backend/operations.h"
 #include "satrap/core/error.h"
 
-/// What the host can see to be wrong in the arguments of an operation, on any device.
+/// Checks of the arguments of an operation that the host can make, for any device.
 namespace satrap::backend {
 
 inline void check_arguments(const Bags& bags, std::int64_t num_sets, const PlanView& plan) {

@@ -13,7 +13,7 @@ std::int64_t arena_size(const RowLayout& layout, const CacheSize& size) {
          2 * arena_bytes<std::uint8_t>(slots);
 }
 
-/// Before the allocation, for a message that shows the sum.
+/// Checked before the allocation, for a message that shows the arithmetic.
 std::int64_t checked_size(const Device& device, const RowLayout& layout, const CacheSize& size) {
   check_dim(layout);
   const std::int64_t bytes = arena_size(layout, size);

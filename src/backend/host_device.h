@@ -7,8 +7,8 @@
 
 namespace satrap::backend {
 
-/// The host as a device: everything is done when it is queued, by the calling thread. Rows are laid
-/// out as in a GPU's memory, the header last.
+/// The host as a device: the calling thread does everything when it is queued. Rows have the layout
+/// of a GPU's memory, with the header last.
 class HostDevice final : public Device {
  public:
   DeviceInfo info() const override;

@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::uint64_t kUnusedTag = ~std::uint64_t{0};  // sorts after all tags
 
-/// What a bag's ids are multiplied with; weights are summed in the order of the bag.
+/// The factor of a bag's ids; weights are summed in the order of the bag.
 float scale_of(Pooling pooling, const float* weights, std::int64_t begin, std::int64_t end) {
   if (pooling != Pooling::kMean && pooling != Pooling::kSqrtN) return 1.0F;
   float sum = weights == nullptr ? static_cast<float>(end - begin) : 0.0F;
@@ -22,7 +22,7 @@ float scale_of(Pooling pooling, const float* weights, std::int64_t begin, std::i
   return divisor == 0.0F ? 0.0F : 1.0F / divisor;
 }
 
-/// Per id: its tag, the vector of the output it goes to, its factor there.
+/// Per id: its tag, its vector in the output, its factor there.
 void describe_ids(const Bags& bags, std::int64_t padded_dim, const PlanView& plan) {
   for (std::int64_t b = 0; b < bags.num_features * bags.num_examples; ++b) {
     const BagFeature& feature = bags.features[b / bags.num_examples];

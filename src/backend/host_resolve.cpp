@@ -9,7 +9,7 @@
 namespace satrap::backend {
 namespace {
 
-/// One batch's look at a cache, a set after the other.
+/// Resolves one batch in a cache, one set after the other.
 class Resolution {
  public:
   Resolution(const CacheView& cache,
@@ -18,7 +18,8 @@ class Resolution {
              const MissView& misses)
       : cache_(cache), plan_(plan), arguments_(arguments), misses_(misses) {}
 
-  /// Keys [begin, end), all of one set. What is there is pinned before anything has to go.
+  /// Resolves keys [begin, end), all of one set. Rows that are found are pinned before any
+  /// eviction.
   void resolve_set(std::uint32_t begin, std::uint32_t end) {
     first_ = host_set_of(plan_.unique_tags[begin], cache_.size.num_sets) * CacheSize::kWays;
     for (std::uint32_t u = begin; u < end; ++u) {
@@ -51,7 +52,8 @@ class Resolution {
     cache_.frequency[slot] += std::min(occurrences, 0xFFFFFFFFU - cache_.frequency[slot]);
   }
 
-  /// The slot for a row that comes in: empty, else unpinned and first by the policy, else -1.
+  /// The slot for an admitted row: an empty one, else the unpinned one that the policy puts first,
+  /// else -1.
   std::int64_t victim() const {
     std::int64_t best = -1;
     for (std::int64_t slot = first_; slot < first_ + CacheSize::kWays; ++slot) {

@@ -4,7 +4,7 @@
 
 #include "satrap/backend/cache_size.h"
 
-/// Sets of a cache, as cuda/backend/sets.h has them.
+/// Sets of a cache, as in cuda/backend/sets.h.
 namespace satrap::backend {
 
 inline std::int64_t host_set_of(std::uint64_t tag, std::int64_t num_sets) {

@@ -1,4 +1,4 @@
-// Forward and backward of HostDevice, by the functions of kernels.
+// Forward and backward of HostDevice, with the functions of kernels.
 #include <algorithm>
 #include <cmath>
 #include <span>

@@ -1,4 +1,4 @@
-// In place of cuda/backend/ where the build has no CUDA: says so.
+// Replaces cuda/backend/ in a build without CUDA.
 #include "satrap/backend/device.h"
 #include "satrap/core/error.h"
 

@@ -7,7 +7,7 @@ namespace satrap::backend {
 
 namespace {
 
-/// Takes the parts of a plan from an arena, or, with a null one, only adds their sizes up: the same
+/// Takes the parts of a plan from an arena or, if that is null, only sums their sizes: the same
 /// list serves both.
 struct Parts {
   Arena* arena;
