@@ -33,7 +33,7 @@ int list(const std::string& path) {
   return 0;
 }
 
-/// All are checked, so that one run shows which are good; the first fault is the result.
+/// Checks all of them, so that one run shows which are intact; throws the first error.
 int verify(const std::string& path) {
   std::optional<Error> first_fault;
   for (const checkpoint::CheckpointInfo& checkpoint : checkpoints_of(path)) {

@@ -7,7 +7,7 @@
 namespace satrap::app {
 
 void add_checkpoint_option(CLI::App& command, std::string& path) {
-  command.add_option("--checkpoint", path, "A checkpoint, or a run directory: its newest")
+  command.add_option("--checkpoint", path, "A checkpoint, or a run directory for its newest")
       ->required()
       ->type_name("DIR");
 }

@@ -11,10 +11,10 @@ class App;
 
 namespace satrap::app {
 
-/// --checkpoint DIR, which is required, of commands that use one.
+/// Adds the required option --checkpoint DIR, for commands that use one.
 void add_checkpoint_option(CLI::App& command, std::string& path);
 
-/// The checkpoints a user means by `path`: itself if it is one, else all of a run directory or of a
+/// The checkpoints meant by `path`: itself if it is one, else all of a run directory or of a
 /// `checkpoints` directory, oldest first; never empty. Throws Error(kIo) if there is none.
 std::vector<checkpoint::CheckpointInfo> checkpoints_of(const std::string& path);
 

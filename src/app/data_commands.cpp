@@ -28,10 +28,10 @@ struct GenerateArguments {
   std::string out, eval_out;
   std::int64_t threads = 0;
   std::vector<std::string> options;   // settings of SyntheticConfig: "rows=5", "zipf=1.1", …
-  std::vector<std::string> settings;  // and more of them, which win
+  std::vector<std::string> settings;  // more of them, which override
 };
 
-/// The settings most wanted have options of their own.
+/// The most common settings have their own options.
 struct SettingOption {
   const char* name;
   const char* setting;

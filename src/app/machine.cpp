@@ -13,7 +13,7 @@
 namespace satrap::app {
 namespace {
 
-/// A size of /proc/meminfo, in bytes.
+/// A size from /proc/meminfo, in bytes.
 std::int64_t memory_field(const std::string& name) {
   std::ifstream file("/proc/meminfo");
   std::string word;

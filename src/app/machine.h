@@ -7,7 +7,7 @@
 
 namespace satrap::app {
 
-/// What this machine offers to this process, for `satrap doctor`. "" and 0: could not be found out.
+/// The resources of this machine for this process, for `satrap doctor`. "" and 0 mean unknown.
 struct Machine {
   Cpu cpu;
   std::int64_t online_cpus = 0;  // of the machine
@@ -20,8 +20,8 @@ struct Machine {
 };
 Machine inspect_machine();
 
-/// The machine in a few words, for the record of a run: "node-7, Intel(R) Xeon(R) …, 16 CPUs, 62.8
-/// GiB".
+/// Short description of the machine, for the record of a run: "node-7, Intel(R) Xeon(R) …, 16 CPUs,
+/// 62.8 GiB".
 std::string describe_machine();
 
 /// How this program was compiled.
@@ -29,7 +29,7 @@ struct Build {
   std::string compiler;      // "GCC 12.2.0"
   std::string type;          // "optimised, assertions off", …
   std::string instructions;  // the widest vector instructions the compiler was allowed to use
-  std::string missing;       // those among them that this CPU lacks; "": none
+  std::string missing;       // those that this CPU lacks; "": none
   std::string sanitizers;    // "": none
 };
 Build inspect_build();

@@ -39,7 +39,7 @@ job::JobConfig job_of(const PredictArguments& arguments) {
   return config;
 }
 
-/// `probability`, or of several labels their names, separated by tabs.
+/// `probability`, or the names of several labels, separated by tabs.
 std::string heading(const data::Schema& schema) {
   if (schema.labels.size() == 1) return "probability\n";
   std::string line;

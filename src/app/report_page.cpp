@@ -15,8 +15,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// JSON as it may stand in a <script>: whatever its strings say, nothing in it begins or ends an
-/// element, and no byte of it is outside of ASCII.
+/// JSON that is safe in a <script>: whatever its strings contain, nothing in it begins or ends an
+/// element, and every byte is ASCII.
 std::string embedded(const Json& json) {
   const std::string text = json.dump(-1, ' ', true, Json::error_handler_t::replace);
   std::string safe;
@@ -45,7 +45,7 @@ void fill(std::string& page, std::string_view place, std::string_view text) {
   page.replace(at, place.size(), text);
 }
 
-/// Runs are told apart by their directories' names, or by their paths where names are the same.
+/// Runs are named by their directories, or by their paths if the names are equal.
 void make_names_unique(Json& runs) {
   std::multiset<std::string> names;
   for (const Json& run : runs) names.insert(run["name"]);
@@ -61,7 +61,7 @@ std::string report_page(const std::vector<std::string>& run_dirs) {
   for (const std::string& directory : run_dirs) runs.push_back(read_run(directory));
   make_names_unique(runs);
   std::string page(kReportPage);
-  // What the user wrote comes last: no place is looked for in it.
+  // The user's text is filled in last, so that it is not searched for placeholders.
   fill(page, "{{style}}", kReportStyle);
   fill(page, "{{charts}}", kReportCharts);
   fill(page, "{{script}}", kReportScript);

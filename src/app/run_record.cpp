@@ -18,14 +18,14 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
-constexpr std::size_t kMaxReports = 2000;  // more make a heavy page, and no finer curve
+constexpr std::size_t kMaxReports = 2000;  // more make the page larger, but curves no finer
 
 double seconds_of(const Json& line) {
   const auto found = line.find("seconds");
   return found != line.end() && found->is_number() ? found->get<double>() : 0.0;
 }
 
-/// The lines of metrics.jsonl, by what they tell, each list in the order of its steps.
+/// The lines of metrics.jsonl by kind, each list in the order of its steps.
 class Lines {
  public:
   void add(Json line) {
@@ -95,7 +95,7 @@ void read_metrics(const std::string& path, Json& run) {
   lines.move_into(run);
 }
 
-/// The last part of the path, whatever it ends with.
+/// The last part of the path, with or without a slash at its end.
 std::string name_of(const std::string& directory) {
   const fs::path path = fs::canonical(directory);
   return path.has_filename() ? path.filename().string() : path.string();

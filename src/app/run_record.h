@@ -6,16 +6,16 @@
 
 namespace satrap::app {
 
-/// What a run directory holds, as far as the run has got, in the form that report_page shows:
+/// The content of a run directory, finished or not, in the form that report_page shows:
 ///   name, path
 ///   config       [[dotted path, value], ...] of config.yaml, and its text, config_text
-///   starts       what each process of the run said of itself, oldest first
+///   starts       the description that each process of the run wrote, oldest first
 ///   reports, evaluations   lines of metrics.jsonl, in the order of their steps
-///   num_reports            of a long run, `reports` are some of these
+///   num_reports            number of reports; `reports` has only some of a long run's
 ///   summary      of summary.json; null: none yet
-/// Starts, reports and evaluations have a `step` and `time`, the seconds of training up to there by
-/// all processes, and `process`, the number of the one that wrote it. Where a resumed run went
-/// back, its later lines win; lines that are torn or damaged are left out.
+/// Starts, reports and evaluations have a `step`, a `time`, the seconds of training so far by all
+/// processes, and `process`, the number of the one that wrote it. If a resumed run went back, its
+/// later lines count; incomplete or damaged lines are skipped.
 ///
 /// Throws Error(kIo) if there is no run at `directory`, Error(kInvalidConfig | kCorrupt) if
 /// config.yaml or summary.json is damaged.

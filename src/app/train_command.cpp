@@ -25,7 +25,7 @@ struct TrainArguments {
   trainer::TrainOptions options;
 };
 
-/// A job that is done does not fail for want of a page about it.
+/// A finished job does not fail because its report cannot be written.
 void write_report(const std::string& run_dir) {
   try {
     write_file_atomic(report_path(run_dir), report_page({run_dir}));

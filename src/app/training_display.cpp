@@ -32,7 +32,7 @@ std::string bar(double share) {
   return fmt::format("[{:.<{}}] ", std::string(static_cast<std::size_t>(done), '#'), kWidth);
 }
 
-/// The numbers of a report, most wanted first: a narrow terminal cuts the end.
+/// The numbers of a report, most important first: a narrow terminal cuts the end.
 std::string numbers(const trainer::Report& r) {
   std::string text = fmt::format("step {}  {} examples/s  loss {}  auc {}", r.step,
                                  format_count(r.examples_per_second), metric(r.loss, "{:.4f}"),

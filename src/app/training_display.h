@@ -7,8 +7,8 @@
 
 namespace satrap::app {
 
-/// Shows how training goes, on stderr: a line that is rewritten where that is a terminal, a log
-/// message per report elsewhere. Used by the thread of train().
+/// Shows the progress of training on stderr: one rewritten line on a terminal, a log message per
+/// report elsewhere. Used by the thread of train().
 class TrainingDisplay {
  public:
   void show(const trainer::Report& report);
@@ -17,8 +17,7 @@ class TrainingDisplay {
   ProgressLine line_;
 };
 
-/// The last thing a job says: its result on a few lines, from summary.json. Throws Error(kIo |
-/// kCorrupt).
+/// The result of a job in a few lines, from summary.json. Throws Error(kIo | kCorrupt).
 std::string describe_summary(const std::string& summary_path);
 
 }  // namespace satrap::app

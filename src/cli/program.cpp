@@ -28,7 +28,7 @@ void report_error(const std::string& message) {
   }
 }
 
-/// The command that parsing got to: the one whose help is of use.
+/// The deepest command that parsing reached, whose help is useful.
 const CLI::App& deepest_command(const CLI::App& program) {
   const CLI::App* command = &program;
   while (!command->get_subcommands().empty()) command = command->get_subcommands().front();
@@ -40,7 +40,7 @@ std::string full_name(const CLI::App& command) {
   return command.get_parent() == nullptr ? name : full_name(*command.get_parent()) + " " + name;
 }
 
-/// What was wrong with the command line, with the nearest command where the name of one is unknown.
+/// Describes the error in the command line, with the nearest name for an unknown command.
 std::string usage_message(const CLI::App& program,
                           const CLI::ParseError& error,
                           const std::vector<std::string>& words) {
@@ -59,7 +59,7 @@ std::string usage_message(const CLI::App& program,
 
 int run(CLI::App& program, const std::vector<std::string>& words, const Action& chosen) {
   try {
-    std::vector<std::string> reversed(words.rbegin(), words.rend());  // as CLI11 wants them
+    std::vector<std::string> reversed(words.rbegin(), words.rend());  // the order that CLI11 takes
     program.parse(reversed);
     return chosen();
   } catch (const CLI::CallForHelp&) {

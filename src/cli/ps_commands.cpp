@@ -29,9 +29,9 @@ struct PsArguments {
   ShardOptions options;
 };
 
-/// Wherever memory is missing, whoever asks: a shard that cannot keep its rows is of no more use,
-/// and a thread that cannot say so would end the process without a word. Large blocks, of rows and
-/// messages, are not asked for in this way; they are errors of the request.
+/// Called when any allocation by `new` fails: a shard that cannot store its rows is useless, and a
+/// thread that cannot report it would end the process silently. Large blocks, of rows and messages,
+/// are allocated differently; their failure is an error of the request.
 [[noreturn]] void end_without_memory() {
   constexpr std::string_view kText = "error: out of memory\n";
   static_cast<void>(!write(STDERR_FILENO, kText.data(), kText.size()));
@@ -98,7 +98,7 @@ void add_ps_command(CLI::App& program, Action& chosen) {
 
 void add_store_command(CLI::App& program, Action& chosen) {
   CLI::App* command = program.add_subcommand(
-      "store", "Serve the store in which the processes of a job on several machines meet");
+      "store", "Serve the store where the processes of a job on several machines meet");
   auto arguments = std::make_shared<StoreArguments>();
   command->add_option("--host", arguments->host, "Address or network interface to listen on")
       ->capture_default_str();

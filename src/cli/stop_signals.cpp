@@ -19,7 +19,7 @@ bool is_ignored(int signal) {
   return action.sa_handler == SIG_IGN;
 }
 
-/// As if the signal had never been caught.
+/// Ends the process as if the signal had never been caught.
 void die_of(int signal) {
   std::signal(signal, SIG_DFL);
   sigset_t mask;
