@@ -10,7 +10,7 @@ namespace satrap::job {
 EmbeddingSpecs embedding_specs(const JobConfig& config, const data::Schema& schema) {
   ResolvedSpecs specs = resolve_specs(config.tables, config.features, schema.features,
                                       needs_first_order(config.model.type) ? 1 : 0);
-  // The same in every process, so that the same rows go wherever they are.
+  // The same in every process, so that every process evicts the same rows.
   for (table::TableSpec& table : specs.tables) {
     table.limits.pinned_steps = config.train.max_in_flight();
   }

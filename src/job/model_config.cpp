@@ -7,8 +7,8 @@
 namespace satrap::job {
 namespace {
 
-// A field of `section` that only some types use must have its default for all others. "Changed" is
-// all that can be known: a resolved config writes every field, and must load again.
+// A field of `section` that only some types use must have its default for all others. Only a change
+// can be detected: a resolved config writes every field, and must load again.
 void check_used(const char* section,
                 const std::string& type,
                 const char* field,

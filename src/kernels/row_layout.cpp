@@ -78,7 +78,7 @@ void RowLayout::write_nearest(const float* values, std::byte* row) const {
   });
 }
 
-/// copy(offset in the row, offset in the packed row, bytes) for each part that is not padding.
+/// Calls copy(offset in the row, offset in the packed row, bytes) for each part without padding.
 template <class Copy>
 void RowLayout::for_each_part(Copy&& copy) const {
   const std::int64_t weight_bytes = dim * bytes_of(weight_type);

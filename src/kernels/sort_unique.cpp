@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::size_t kInsertionSortSize = 24;
 constexpr int kMaxDigitBits = 10;
-// Bits beyond log2(n) that the radix passes look at: two distinct keys of uniform bits then agree
+// Bits beyond log2(n) that the radix passes use: two distinct keys of uniform bits then agree
 // in them with probability 1/16 per key.
 constexpr int kSpareBits = 4;
 
@@ -27,7 +27,7 @@ void insertion_sort(std::span<KeyOccurrence> items) {
   }
 }
 
-/// One stable counting pass by the `digit_bits` bits above `shift`, from `from` to `to`.
+/// Makes one stable counting pass by the `digit_bits` bits above `shift`, from `from` to `to`.
 void counting_pass(std::span<const KeyOccurrence> from,
                    std::span<KeyOccurrence> to,
                    int shift,
