@@ -6,7 +6,7 @@ namespace satrap::backend {
 
 namespace {
 
-/// The sink of shards that run the optimizer themselves: writes the gradients down.
+/// The sink for shards that run the optimizer themselves: stores the gradients.
 template <int kQuads>
 struct GradientSink {
   float* out;

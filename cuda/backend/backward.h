@@ -9,11 +9,11 @@
 #include "cuda/backend/quad.h"
 #include "satrap/backend/operations.h"
 
-/// The segment reduction of the backward pass, and what is done with each key's gradient: `Sink` is
-/// called once per key it takes, by the group of lanes that holds the sum. A key with at most
-/// kSumChunk occurrences is summed and finished by one group. Chunks and groups of longer ones are
-/// summed to memory first, and a last pass adds those sums up: up to kSumChunk^3 occurrences of a
-/// key, nobody has more than kSumChunk vectors to sum.
+/// The segment reduction of the backward pass, and the use of each key's gradient: `Sink` is called
+/// once per key it takes, by the group of lanes that holds the sum. One group sums and finishes a
+/// key with at most kSumChunk occurrences. Chunks and groups of longer ones are first summed to
+/// memory, and a last pass adds those sums: up to kSumChunk^3 occurrences of a key, no group sums
+/// more than kSumChunk vectors.
 namespace satrap::backend {
 
 /// Sums the gradient over occurrences [begin, end) in order: quads l + k * group.size in lane l.
@@ -105,7 +105,7 @@ __global__ void __launch_bounds__(kThreads, kQuads <= 2 ? 8 : 4)
   }
 }
 
-/// Adds vectors [begin, end) of an array up in order.
+/// Adds vectors [begin, end) of an array in order.
 template <int kQuads>
 __device__ inline void add_vectors(const Group& group,
                                    RowLanes lanes,

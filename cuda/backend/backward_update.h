@@ -22,7 +22,7 @@ struct UpdateSink {
   }
 };
 
-/// backward_update of one optimizer; each is instantiated in a source file of its own.
+/// backward_update of one optimizer; each is instantiated in its own source file.
 template <RowOptimizerType kType>
 void backward_update_of(const Grids& grids,
                         const UpdateArguments& arguments,

@@ -7,7 +7,7 @@
 
 namespace satrap::backend {
 
-/// Throws what a CUDA call returned, unless it succeeded.
+/// Throws the error that a CUDA call returned, if any.
 inline void check(cudaError_t error, const char* call) {
   if (error == cudaSuccess) return;
   throw Error(ErrorCode::kUnavailable,

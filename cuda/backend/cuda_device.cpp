@@ -9,7 +9,7 @@
 namespace satrap::backend {
 namespace {
 
-/// For destructors: logs what a call returned, unless it succeeded.
+/// For destructors: logs the error that a call returned, if any.
 void complain(cudaError_t error, const char* call) {
   if (error != cudaSuccess) log_error("{}: {}", call, cudaGetErrorName(error));
 }
@@ -151,7 +151,7 @@ void CudaDevice::make_wait(StreamRef stream, void* event) {
 bool CudaDevice::is_reached(void* event) {
   const cudaError_t error = cudaEventQuery(native_event(event));
   if (error == cudaErrorNotReady) {
-    static_cast<void>(cudaGetLastError());  // it is remembered, and others would take it for theirs
+    static_cast<void>(cudaGetLastError());  // CUDA keeps it, and later calls would report it
     return false;
   }
   check(error, "cudaEventQuery");

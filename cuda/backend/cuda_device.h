@@ -5,8 +5,8 @@
 
 namespace satrap::backend {
 
-/// A GPU. Each operation is beside its kernels: build_plan in plan.cu, resolve in resolve.cu, and
-/// so on.
+/// A GPU. Each operation is in the file of its kernels: build_plan in plan.cu, resolve in
+/// resolve.cu, and so on.
 class CudaDevice final : public Device {
  public:
   explicit CudaDevice(int number);

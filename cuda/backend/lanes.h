@@ -17,7 +17,7 @@ __device__ inline std::int64_t num_threads() {
 }
 
 /// A group of 2^log2_size consecutive lanes of a warp, which works on one row. Groups of one warp
-/// go their own ways, so collectives name the group's lanes only.
+/// diverge, so collectives name only the group's lanes.
 struct Group {
   int size;
   int lane;            // within the group
@@ -36,7 +36,7 @@ struct Group {
   __device__ void sync() const { __syncwarp(mask); }
 };
 
-/// The group's number within the grid, and how many there are.
+/// The group's number within the grid, and the number of groups.
 __device__ inline std::int64_t global_group(int log2_size) { return global_thread() >> log2_size; }
 __device__ inline std::int64_t num_groups(int log2_size) { return num_threads() >> log2_size; }
 

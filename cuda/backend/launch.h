@@ -14,12 +14,12 @@ namespace satrap::backend {
 inline constexpr int kThreads = 128;
 inline constexpr int kWarps = kThreads / 32;
 
-/// How many blocks kernels get on a device.
+/// The number of blocks of kernels on a device.
 struct Grids {
   std::int64_t num_multiprocessors;
 
-  /// Enough blocks for `items` at items_per_block each, and no more than fill the device once:
-  /// kernels loop over what is left.
+  /// Enough blocks for `items` at items_per_block each, but no more than fill the device once:
+  /// kernels loop over the rest.
   unsigned grid_for(std::int64_t items, std::int64_t items_per_block) const {
     constexpr std::int64_t kBlocksPerMultiprocessor = 2048 / kThreads;
     const std::int64_t wanted = (items + items_per_block - 1) / items_per_block;

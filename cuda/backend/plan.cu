@@ -13,7 +13,7 @@ namespace {
 constexpr std::uint64_t kUnusedTag = ~std::uint64_t{0};  // sorts after all tags
 constexpr int kLog2BagLanes = 3;                         // lanes that share a bag
 
-/// What a bag's ids are multiplied with; weights are summed in the order of the bag.
+/// The factor of a bag's ids; weights are summed in the order of the bag.
 __device__ float scale_of(Pooling pooling,
                           const float* weights,
                           std::int64_t begin,
@@ -30,7 +30,7 @@ __device__ float scale_of(Pooling pooling,
   return divisor == 0.0F ? 0.0F : 1.0F / divisor;
 }
 
-/// Per id: its tag, the vector of the output it goes to, its factor there.
+/// Per id: its tag, its vector in the output, its factor there.
 __global__ void __launch_bounds__(kThreads)
     describe_ids(Bags bags, std::int64_t padded_dim, PlanView plan) {
   const std::int64_t num_bags = bags.num_features * bags.num_examples;
@@ -99,9 +99,9 @@ __global__ void __launch_bounds__(kThreads) number_keys(PlanView plan) {
   }
 }
 
-/// A segment longer than kSumChunk holds an occurrence whose number is a multiple of kSumChunk; the
-/// first of them speaks for it. So the search for long segments looks at every kSumChunk-th
-/// occurrence only.
+/// A segment longer than kSumChunk has an occurrence whose number is a multiple of kSumChunk; the
+/// first of these represents it. So the search for long segments reads only every kSumChunk-th
+/// occurrence.
 struct LongSegment {
   std::uint32_t unique, chunks, groups;  // chunks == 0: none begins here
 };

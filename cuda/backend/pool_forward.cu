@@ -8,7 +8,7 @@ namespace satrap::backend {
 
 namespace {
 
-/// A vector of the output: its ids, and where it is, in quads.
+/// A vector of the output: its ids and its place, in quads.
 struct Vector {
   std::int64_t begin, end, quad;
 };

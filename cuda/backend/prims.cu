@@ -18,7 +18,7 @@ struct Add {
   }
 };
 
-// In place is allowed: CUB's scan reads a tile whole before it writes it.
+// In place is allowed: CUB's scan reads a whole tile before it writes it.
 template <class Count>
 void scan(void* scratch, std::size_t bytes, Count* counts, std::int64_t n, cudaStream_t stream) {
   check(cub::DeviceScan::InclusiveScan(scratch, bytes, counts, counts, Add{}, n, stream),

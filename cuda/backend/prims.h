@@ -7,9 +7,9 @@
 
 namespace satrap::backend {
 
-/// What is taken from CUB on the device and from the standard library on the executor. `scratch`
-/// has prims_scratch_bytes(n) bytes at least; n below 2^31. Runs and selections need no primitives
-/// of their own: they fall out of one scan over several counts.
+/// Primitives from CUB on the device and from the standard library on the executor. `scratch` has
+/// at least prims_scratch_bytes(n) bytes; n is below 2^31. Runs and selections need no separate
+/// primitives: they follow from one scan over several counts.
 std::int64_t prims_scratch_bytes(std::int64_t max_items);
 
 /// Sorts by key, keeping the order of equal keys.

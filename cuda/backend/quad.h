@@ -22,7 +22,7 @@ __device__ inline float to_float(std::uint32_t bits16) {
   }
 }
 
-/// Rounded to the nearest even.
+/// Rounds to nearest, ties to even.
 template <FloatType kType>
 __device__ inline std::uint32_t to_bits16(float x) {
   if constexpr (kType == FloatType::kBf16) {
@@ -55,7 +55,7 @@ __device__ inline void store_quad(void* array, std::int64_t quad, float4 x) {
   }
 }
 
-/// For what happens once per row: the type is told at run time, which keeps the kernels few.
+/// For uses once per row: the type is a run-time argument, which keeps the number of kernels small.
 __device__ inline float4 load_quad(FloatType type, const void* array, std::int64_t quad) {
   switch (type) {
     case FloatType::kBf16:
@@ -91,7 +91,7 @@ __device__ inline std::uint32_t stochastic_bits(float x, std::uint64_t random, i
   round_stochastically(x, rounding_bits(random, element), half);
   return half.bits;
 }
-/// As store_quad; numbers of 16 bits are rounded stochastically, by `random`, 16 bits for each.
+/// As store_quad; 16-bit numbers are rounded stochastically by `random`, 16 bits for each.
 template <class Half>
 __device__ inline void store_quad_stochastic(void* array,
                                              std::int64_t quad,

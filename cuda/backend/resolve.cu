@@ -11,7 +11,7 @@ namespace satrap::backend {
 namespace {
 
 constexpr std::uint32_t kAllLanes = 0xFFFFFFFFU;
-// Sets per warp and turn: as many counts to sum up as there are tiles, and latency to hide.
+// Sets per warp and turn: a trade-off of the number of tile counts to sum and latency to hide.
 constexpr std::int64_t kTileRuns = 8;
 
 __device__ int lane_of_warp() { return static_cast<int>(threadIdx.x % 32); }
@@ -29,7 +29,7 @@ struct Set {
         last_needed(cache.last_needed[slot]),
         frequency(cache.policy == EvictionPolicy::kLfu ? cache.frequency[slot] : 0) {}
 
-  /// The way that holds the tag, or -1. Only ways whose digest fits have their tag read.
+  /// The way that holds the tag, or -1. Reads only tags whose digest matches.
   __device__ int find(const CacheView& cache, std::uint64_t tag) const {
     const bool mine = digest == digest_of(tag) && cache.tags[slot] == tag;
     return lowest(__ballot_sync(kAllLanes, mine));
@@ -41,7 +41,8 @@ struct Set {
     frequency += occurrences < room ? occurrences : room;
   }
 
-  /// The way for a row that comes in: empty, else unpinned and first by the policy, else -1.
+  /// The way for an admitted row: an empty one, else the unpinned one that the policy puts first,
+  /// else -1.
   __device__ int victim(EvictionPolicy policy, std::uint32_t completed) const {
     const std::uint32_t empty = __ballot_sync(kAllLanes, digest == 0);
     if (empty != 0) return lowest(empty);
@@ -68,7 +69,7 @@ __device__ std::uint32_t occurrences_of(const PlanView& plan, std::uint32_t uniq
   return plan.segments[unique + 1] - plan.segments[unique];
 }
 
-/// Looks up keys [begin, end), all of one set; pins what is there. Returns how many are not.
+/// Looks up keys [begin, end), all of one set; pins the rows found. Returns the number of misses.
 __device__ std::uint32_t probe(const CacheView& cache,
                                const PlanView& plan,
                                const ResolveArguments& arguments,
@@ -95,9 +96,8 @@ __device__ std::uint32_t probe(const CacheView& cache,
   return misses;
 }
 
-/// Gives the missing ones of keys [begin, end) a way each, as far as there are any, and records
-/// what that means at misses.record_*[at ...]. `tile` counts the tile's misses, writebacks and
-/// overflows.
+/// Gives each miss of keys [begin, end) a way, while there are any, and records the result at
+/// misses.record_*[at ...]. `tile` counts the tile's misses, writebacks and overflows.
 __device__ void admit(const CacheView& cache,
                       const PlanView& plan,
                       const ResolveArguments& arguments,
@@ -145,7 +145,7 @@ __device__ void admit(const CacheView& cache,
   }
 }
 
-/// One warp per tile of kTileRuns sets that the batch wants something of.
+/// One warp per tile of kTileRuns sets that occur in the batch.
 __global__ void __launch_bounds__(kThreads, 8)
     resolve_sets(CacheView cache, PlanView plan, ResolveArguments arguments, MissView misses) {
   const std::int64_t num_runs = plan.counts->set_runs;
@@ -169,14 +169,14 @@ __global__ void __launch_bounds__(kThreads, 8)
     }
     if (lane_of_warp() == 0) misses.tile_counts[t] = tile;
   }
-  // The scan runs over as many tiles as there could be.
+  // The scan runs over the largest possible number of tiles.
   const std::int64_t max_tiles = (plan.num_ids + kTileRuns - 1) / kTileRuns;
   for (std::int64_t t = num_tiles + global_thread(); t < max_tiles; t += num_threads()) {
     misses.tile_counts[t] = {0, 0, 0, 0};
   }
 }
 
-/// Moves the records of all tiles together, in their order; hands out the overflow rows.
+/// Compacts the records of all tiles in order; assigns the overflow rows.
 __global__ void __launch_bounds__(kThreads)
     list_misses(CacheView cache, PlanView plan, ResolveArguments arguments, MissView misses) {
   const std::int64_t num_runs = plan.counts->set_runs;

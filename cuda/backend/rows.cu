@@ -10,15 +10,15 @@ namespace satrap::backend {
 
 namespace {
 
-/// Which rows a copy is of.
+/// The rows of a copy.
 struct Range {
   const std::int32_t* slots;
   const std::uint32_t* count;
   std::int64_t begin, max_rows;
 };
 
-/// Rows between their slots and staging, 16 bytes per lane, a row per group of lanes. Staging has
-/// them as the host has; here the header goes to its place, the last.
+/// Copies rows between their slots and staging, 16 bytes per lane, a row per group of lanes.
+/// Staging has the host's layout; in a slot the header is last.
 template <bool kToStaging>
 __global__ void __launch_bounds__(kThreads)
     move_rows(CacheView cache, Range range, uint4* staging, int log2_lanes) {

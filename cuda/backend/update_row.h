@@ -8,8 +8,8 @@
 #include "cuda/backend/quad.h"
 #include "satrap/backend/operations.h"
 
-/// The row optimizers on the device, a quad of weights at a time. Formulas: row_optimizer.h; which
-/// multiplications and additions are fused, and the order of sums: row_update.h, to the letter.
+/// The row optimizers on the device, a quad of weights at a time. Formulas: row_optimizer.h. The
+/// fused multiplications and additions, and the order of sums, are exactly those of row_update.h.
 namespace satrap::backend {
 
 /// Everything about an update that is the same for all rows.
@@ -24,7 +24,7 @@ struct UpdateArguments {
 
 namespace detail {
 
-/// One element's step of an optimizer that looks at nothing but that element. a and b: its state.
+/// One element's step of an optimizer that uses only that element. a and b: its state.
 template <RowOptimizerType kType>
 __device__ inline void step_element(const RowStep& s, float grad, float& w, float& a, float& b) {
   const float g = fmaf(s.weight_decay, w, grad);
@@ -79,7 +79,8 @@ struct Row {
     store_quad_stochastic(arguments.cache.layout.weight_type, bytes, quad, w,
                           random.bits(static_cast<std::uint64_t>(quad)));
   }
-  /// For one lane: in the header, and, unless it is an overflow row, in the cache's bookkeeping.
+  /// Called by one lane: notes the update in the header and, unless it is an overflow row, in the
+  /// cache's bookkeeping.
   __device__ void note_update(const UpdateArguments& arguments,
                               std::int64_t slot,
                               std::uint32_t step) const {
@@ -128,9 +129,9 @@ struct RowUpdate {
   }
 };
 
-/// Row-wise Adagrad needs the sum of squares over the row first, in the order that row_update.h
-/// fixes: eight interleaved sums. The lanes write their squares to shared memory, eight of them (or
-/// as many as the group has) take a sum each, and all combine the eight.
+/// Row-wise Adagrad first needs the sum of squares over the row, in the order of row_update.h:
+/// eight interleaved sums. The lanes write their squares to shared memory, eight of them (or as
+/// many as the group has) take one sum each, and all combine the eight.
 template <int kQuads>
 struct RowUpdate<RowOptimizerType::kRowwiseAdagrad, kQuads> {
   UpdateArguments arguments;
@@ -153,7 +154,7 @@ struct RowUpdate<RowOptimizerType::kRowwiseAdagrad, kQuads> {
     const float sum = sum_of_squares(group, lanes, g);
     const float n = row.state[0] + sum / static_cast<float>(arguments.cache.layout.dim);
     const float scale = s.lr / (sqrtf(n) + s.eps);
-    group.sync();  // everybody has read n
+    group.sync();  // all lanes have read n
 #pragma unroll
     for (int k = 0; k < kQuads; ++k) {
       const int quad = group.lane + k * group.size;

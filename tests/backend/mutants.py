@@ -28,7 +28,7 @@ MUTANTS = [
      "      eight[i] = sum;\n    }\n    group.sync();", "      eight[i] = sum;\n    }",
      "DeviceBackward.EveryOptimizerAndDim", ["backward_rowwise_adagrad.cu"]),
     ("dropped barrier: the row's accumulator is written before all have read it", "update_row.h",
-     "    group.sync();  // everybody has read n\n", "",
+     "    group.sync();  // all lanes have read n\n", "",
      "DeviceBackward.EveryOptimizerAndDim", ["backward_rowwise_adagrad.cu"]),
     ("dropped wait: an event makes no stream wait", "cuda_device.cpp",
      '  check(cudaStreamWaitEvent(native(stream), native_event(event), 0), "cudaStreamWaitEvent");',

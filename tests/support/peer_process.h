@@ -15,9 +15,8 @@
 
 namespace satrap {
 
-/// Another process of a test: the test program itself, started again, that runs one of the roles
-/// registered with PeerRole instead of any tests, and ends when it returns. Killed at the end of
-/// its scope.
+/// Another process of a test: a second instance of the test program that runs a role registered
+/// with PeerRole instead of tests, and ends when the role returns. Killed at the end of its scope.
 class PeerProcess {
  public:
   PeerProcess(const std::string& role, const std::string& argument) {
@@ -57,7 +56,7 @@ class PeerProcess {
   pid_t pid_ = -1;
 };
 
-/// At namespace scope of a test file: what PeerProcess(name, argument) does.
+/// Defines, at namespace scope of a test file, what PeerProcess(name, argument) does.
 class PeerRole {
  public:
   using Body = std::function<void(const std::string& argument)>;

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <limits>
 
-/// bf16 and fp16 by way of their definition, for tests: slow, and independent of the code tested.
+/// bf16 and fp16 by their definition, for tests: slow, and independent of the code under test.
 namespace satrap::testing {
 
 struct SmallFloat {
@@ -33,7 +33,7 @@ inline float round_nearest(const SmallFloat& type, float x) {
   return std::copysign(static_cast<float>(std::abs(rounded)), x);
 }
 
-/// Up in magnitude if the part that does not fit, in [0, 1) of a unit, plus draw reaches 1.
+/// Rounds up in magnitude if the excess part, in [0, 1) of a unit, plus draw reaches 1.
 inline float round_stochastic(const SmallFloat& type, float x, double draw) {
   if (!std::isfinite(x)) return x;
   const double unit = spacing(type, x);

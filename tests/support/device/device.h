@@ -8,22 +8,23 @@
 #include "satrap/backend/memory.h"
 #include "satrap/backend/stream.h"
 
-/// What tests of device operations run on: one source, linked with the host (device_host.cpp), with
-/// CUDA's kernels on the SIMT executor (device_simt.cpp), and with a GPU (device_gpu.cpp).
+/// The device of the tests of device operations: the same tests are linked with the host
+/// (device_host.cpp), with CUDA's kernels on the SIMT executor (device_simt.cpp), and with a GPU
+/// (device_gpu.cpp).
 namespace satrap::testing {
 
-/// Empty if tests can run; else the reason to skip them. Where SATRAP_REQUIRE_GPU=1 asks for a GPU
-/// and there is none, the reason is a failure.
+/// Empty if tests can run; else the reason to skip them. If SATRAP_REQUIRE_GPU=1 requires a GPU and
+/// there is none, the reason is a failure.
 struct Readiness {
   std::string reason;
   bool fails = false;
 };
 Readiness device_readiness();
 
-/// The device under test; only where it is ready.
+/// The device under test; only if it is ready.
 backend::Device& device();
 
-/// Runs `check` under every schedule there is: eight on the executor, seeded; one on a device.
+/// Runs `check` under every schedule: eight seeded ones on the executor, one on a device.
 void for_each_schedule(const std::function<void()>& check);
 
 /// A device array with the content of a vector, copied at once.

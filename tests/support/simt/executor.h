@@ -9,22 +9,22 @@
 #include <stdexcept>
 #include <string>
 
-/// Runs CUDA kernels on the host. Every lane of a block is a fiber; warp collectives and barriers
-/// are rendezvous at which lanes wait for each other; between two of them, or two atomics, a lane
-/// runs undisturbed. Which lane goes on is drawn from a seed, as is the order of the blocks, which
-/// run one after the other. Everything happens on the calling thread.
+/// Runs CUDA kernels on the host. Every lane of a block is a fiber; at warp collectives and
+/// barriers lanes wait for each other; between two of them, or two atomics, a lane runs without
+/// interruption. A seed decides which lane continues, and the order of the blocks, which run one
+/// after the other. Everything happens on the calling thread.
 ///
 /// Reported as Fault: collectives whose mask does not name the caller, differs between the lanes or
-/// names a lane that has ended; barriers of which a lane of the block stays away, or that are not
-/// the same barrier; traps; writes beyond dynamic shared memory, by guard zones around it. Use of
-/// static shared memory beyond its size is AddressSanitizer's to report. Dynamic shared memory is
-/// filled with a pattern that is NaN as a float before each block.
+/// names a lane that has ended; barriers that a lane of the block does not reach, or that are not
+/// the same barrier; traps; writes beyond dynamic shared memory, by guard zones around it.
+/// AddressSanitizer reports use of static shared memory beyond its size. Before each block, dynamic
+/// shared memory is filled with a pattern that is NaN as a float.
 ///
 /// Not modelled: weak memory order (fences do nothing), lock-step execution, timing, concurrent
-/// blocks. A kernel that spins on another block is not for this executor, nor for us.
+/// blocks. Kernels that spin on another block are not supported.
 namespace simt {
 
-/// A kernel did what it must not. The message names kernel, block, lane and place.
+/// A kernel broke a rule. The message names kernel, block, lane and place.
 class Fault : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
@@ -37,7 +37,7 @@ struct Dim3 {
   constexpr unsigned count() const { return x * y * z; }
 };
 
-/// What a launch is told.
+/// The arguments of a launch.
 struct Launch {
   Dim3 grid, block;
   std::size_t shared_bytes = 0;
@@ -47,14 +47,14 @@ struct Launch {
 inline constexpr int kWarpSize = 32;
 inline constexpr std::uint32_t kFullMask = ~std::uint32_t{0};
 
-/// The seed of the schedules from here on; every launch draws on. Seed 0 takes lanes and blocks in
-/// their order.
+/// Sets the seed of later schedules; every launch continues the sequence. Seed 0 takes lanes and
+/// blocks in order.
 void set_seed(std::uint64_t seed);
 
 /// Runs `kernel` once per lane of the grid; throws Fault.
 void launch(const Launch& launch, const std::function<void()>& kernel);
 
-/// A number below `bound` for whoever else schedules (streams), from the same seed; 0 for seed 0.
+/// A number below `bound` for other schedulers (streams), from the same seed; 0 for seed 0.
 std::uint64_t draw_stream(std::uint64_t bound);
 
 /// Context switches so far, of all launches.
@@ -63,7 +63,7 @@ std::uint64_t num_switches();
 // ------------------------------------------------------------ called by kernels, through the
 // headers
 
-/// Where the running lane is.
+/// The position of the running lane.
 struct Place {
   Dim3 thread, block, block_dim, grid_dim;
   int lane = 0;  // within its warp
@@ -72,17 +72,17 @@ const Place& place();
 
 enum class Collective { kSyncWarp, kShuffle, kBallot, kMatch, kReduce };
 
-/// Waits for all lanes named in `mask` to bring their value; returns the 32 values, those of lanes
-/// outside of the mask being undefined. Valid until the lane's next collective.
+/// Waits until all lanes in `mask` have given their value; returns the 32 values, undefined for
+/// lanes outside the mask. Valid until the lane's next collective.
 std::span<const std::uint64_t, kWarpSize> exchange(Collective kind,
                                                    std::uint32_t mask,
                                                    std::uint64_t value,
                                                    std::source_location where);
 
-/// Waits for all lanes of the block. Returns for how many of them `predicate` was true.
+/// Waits for all lanes of the block. Returns the number of lanes whose `predicate` is true.
 int barrier(bool predicate, std::source_location where);
 
-/// A point at which another lane may go on: before and after every atomic.
+/// A point where another lane may run: before and after every atomic.
 void preempt();
 
 /// The block's dynamic shared memory.

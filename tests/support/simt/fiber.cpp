@@ -10,8 +10,8 @@
 #include <sanitizer/common_interface_defs.h>
 #endif
 
-// System V x86-64: six registers and the stack pointer are all a call has to preserve; a seventh of
-// swapcontext's time, most of which goes into the signal mask.
+// System V x86-64: a call must preserve only six registers and the stack pointer. This takes a
+// seventh of the time of swapcontext, which spends most of it on the signal mask.
 #if !defined(__x86_64__)
 #include <ucontext.h>
 #else
@@ -63,7 +63,7 @@ struct Fiber::Context {
 
 namespace {
 #if defined(__SANITIZE_ADDRESS__)
-// Whom the running switch came from: AddressSanitizer reports its stack to whoever arrives.
+// The origin of the running switch: AddressSanitizer reports its stack on arrival.
 thread_local const void** arriving_bottom = nullptr;
 thread_local std::size_t* arriving_size = nullptr;
 

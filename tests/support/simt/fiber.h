@@ -5,24 +5,24 @@
 
 namespace simt {
 
-/// A stack and the place where it stopped: a thread of control that runs only when switched to, on
-/// the thread that switches. It never ends: its function hands control away for good instead.
+/// A stack and its point of suspension: a thread of control that runs only when switched to, on
+/// the thread that switches. It never ends: its function switches away for good instead.
 class Fiber {
  public:
   /// The calling thread, which already has a stack.
   Fiber();
-  /// Own stack, to run `function()` from its start whenever `restart` was called.
+  /// A new stack, which runs `function()` from its start after each `restart`.
   explicit Fiber(void (*function)());
   ~Fiber();
   Fiber(const Fiber&) = delete;
   Fiber& operator=(const Fiber&) = delete;
 
-  /// Makes the next switch to this fiber start its function anew. What was on its stack is
-  /// forgotten without destructors: code that runs on fibers owns nothing. Costs AddressSanitizer
-  /// the memory it keeps for the fiber's frames, so not for what happens often.
+  /// Makes the next switch to this fiber restart its function. Its stack is discarded without
+  /// destructors: code that runs on fibers owns nothing. AddressSanitizer loses the memory that it
+  /// keeps for the fiber's frames, so this is not for frequent use.
   void restart();
 
-  /// Leaves `from`, which must be the running fiber, and goes on with `to` where it stopped.
+  /// Leaves `from`, which must be the running fiber, and continues `to` where it stopped.
   static void switch_between(Fiber& from, Fiber& to);
 
  private:

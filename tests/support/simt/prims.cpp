@@ -1,4 +1,4 @@
-// Stands in for cuda/backend/prims.cu: the same primitives, of the standard library.
+// Replaces cuda/backend/prims.cu: the same primitives, with the standard library.
 #include "cuda/backend/prims.h"
 
 #include <algorithm>

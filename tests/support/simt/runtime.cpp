@@ -63,7 +63,7 @@ bool progress() {
   stream->queue.pop_front();
   try {
     work.run();
-  } catch (...) {  // the device is lost: what is queued will not run
+  } catch (...) {  // the device is lost: queued work will not run
     for (CUstream_st* other : device().streams) other->queue.clear();
     throw;
   }
@@ -165,7 +165,7 @@ cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest) {
 
 cudaError_t cudaMalloc(void** memory, std::size_t bytes) {
   if (device().allocated + bytes > kTotalBytes) return cudaErrorMemoryAllocation;
-  // aligned_alloc wants whole multiples; malloc'd red zones must begin right after the last byte.
+  // aligned_alloc needs whole multiples; malloc'd red zones must begin right after the last byte.
   if (posix_memalign(memory, 256, bytes == 0 ? 1 : bytes) != 0) return cudaErrorMemoryAllocation;
   std::memset(*memory, 0xFE, bytes);
   device().allocations[*memory] = bytes;
