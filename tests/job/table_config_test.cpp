@@ -127,7 +127,7 @@ TEST(ResolveSpecs, RefusesATableThatNoFeatureUses) {
 
 TEST(ResolveSpecs, RefusesASequenceOfUnlimitedLength) {
   EXPECT_EQ(resolve_error({}, {{"item", {.pooling = "sequence"}}}),
-            "features.item.pooling: sequence needs a max_length of feature 'item' in the schema");
+            "features.item.pooling: sequence needs max_length for feature 'item' in the schema");
   EXPECT_THAT(resolve_error({}, {{"default", {.pooling = "sequence"}}}),
               StartsWith("features.default.pooling: "));
 }
