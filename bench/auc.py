@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""AUC of satrap beside PyTorch's: the same rows in the same order, one pass, the same model and rates.
+"""AUC of satrap and of PyTorch: the same rows in the same order, one pass, the same model and rates.
 
     bench/auc.py --train FILE --eval FILE [--seeds 3] [--batch 2048] [--format criteo|avazu] [key.path=value ...]
 
@@ -42,7 +42,7 @@ def parse():
 
 
 class Rows:
-    """A file as arrays: labels, numbers, and per column the number of its id, 0 where it is missing."""
+    """A file as arrays: labels, numbers, and per column the number of its id, 0 if it is missing."""
 
     def __init__(self, path, form, numbers_of):
         lines = open(path).read().splitlines()

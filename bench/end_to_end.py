@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Training from a TSV, satrap beside another program, on the same cores in one run.
+"""Training from a TSV: satrap and another program on the same cores in one run.
 
     bench/end_to_end.py --tsv FILE [--peer 'COMMAND'] [--runs 5] [--steps SECONDS] [key.path=value ...]
 
@@ -24,12 +24,12 @@ ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 def parse():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    p.add_argument("--tsv", required=True, help="Criteo TSV, for example of `satrap data generate`")
+    p.add_argument("--tsv", required=True, help="Criteo TSV, for example from `satrap data generate`")
     p.add_argument("--peer", help="command to compare with")
     p.add_argument("--runs", type=int, default=5)
     p.add_argument("--satrap", default=os.path.join(ROOT, "build/release/bin/satrap"))
     p.add_argument("--config", default=os.path.join(ROOT, "bench/dlrm_kaggle.yaml"))
-    p.add_argument("--steps", type=float, metavar="SECONDS", help="train from memory, for so long")
+    p.add_argument("--steps", type=float, metavar="SECONDS", help="train from memory for this long")
     p.add_argument("settings", nargs="*", help="overrides of the configuration")
     return p.parse_args()
 

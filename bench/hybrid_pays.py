@@ -6,8 +6,8 @@
 
 Two shards run in one network namespace, two ranks in another one, joined by link_emulator (one-way
 delay in microseconds, rate in Mbit/s). Every round trains once in each mode, in turn, on the same
-generated click log and from the same start, which is another one in each round; a summary.json gives examples per second, the AUC on held-out rows and the
-staleness seen. DIR gets results.jsonl (a line per run; later calls add to it), table.md and plot.svg.
+generated click log and from the same start, which differs between rounds; a summary.json gives examples
+per second, the AUC on held-out rows and the staleness seen. DIR gets results.jsonl (a line per run; later calls add to it), table.md and plot.svg.
 
 Ratios and AUC differences are taken within a round and their medians reported. --check makes the exit
 status 1 unless, on every link, hybrid(4) has 2.6 times the throughput of sync and 0.9 times that of
@@ -44,13 +44,13 @@ def parse():
     p.add_argument("--rounds", type=int, default=5)
     p.add_argument("--link", action="append", type=link, help="DELAY_US,RATE_MBIT (default 1000,1000 and 200,10000)")
     p.add_argument("--modes", default=",".join(MODES), help=f"default {','.join(MODES)}")
-    p.add_argument("--rows", type=int, default=400_000, help="of training; a quarter as many held out")
-    p.add_argument("--scale", default="0.1", help="of the number of ids, see `satrap data generate`")
+    p.add_argument("--rows", type=int, default=400_000, help="training rows; a quarter as many are held out")
+    p.add_argument("--scale", default="0.1", help="factor on the number of ids, see `satrap data generate`")
     p.add_argument("--build", type=pathlib.Path, default=ROOT / "build/release")
     p.add_argument("--config", default=str(ROOT / "bench/hybrid_pays.yaml"))
-    p.add_argument("--timeout-s", type=int, default=3600, help="of one run")
-    p.add_argument("--plot-only", action="store_true", help="table and plot of the results there are")
-    p.add_argument("--check", action="store_true", help="exit status 1 where hybrid does not pay")
+    p.add_argument("--timeout-s", type=int, default=3600, help="time limit of one run")
+    p.add_argument("--plot-only", action="store_true", help="only the table and plot of existing results")
+    p.add_argument("--check", action="store_true", help="exit status 1 if hybrid does not pay")
     p.add_argument("settings", nargs="*", help="overrides of the configuration")
     return p.parse_intermixed_args()
 
@@ -78,7 +78,7 @@ def generate(args):
 
 @contextlib.contextmanager
 def running(command, **kwargs):
-    """A program for as long as the block lasts, SIGTERM at its end."""
+    """Runs a program during the block; SIGTERM at its end."""
     process = subprocess.Popen(list(map(str, command)), text=True, stdin=subprocess.DEVNULL, **kwargs)
     try:
         yield process
@@ -105,7 +105,7 @@ def exported(text):
 
 
 def train(args, mode, settings, run_dir):
-    """One run of a mode; its summary."""
+    """Runs a mode once; returns its summary."""
     name, _, staleness = mode.partition(":")
     settings = [*settings, *args.settings, f"train.mode={name}", f"run_dir={run_dir}"]
     if staleness:
@@ -230,7 +230,7 @@ def table(links):
 
 
 def complaints(links):
-    """Where hybrid(4) does not keep what is promised."""
+    """The promises that hybrid(4) does not keep."""
     found = []
     for one in links:
         to_sync, to_async = one.speedup("hybrid:4", "sync"), one.speedup("hybrid:4", "async")
@@ -263,7 +263,7 @@ def ticks(low, high, count=5):
 
 
 def panel(links, modes, key, title, form, top, from_zero):
-    """Axes, and per link a line through the medians with whiskers from the least to the largest."""
+    """Axes, and per link a line through the medians with whiskers from the smallest to the largest."""
     spreads = [one.spread(mode, key) for one in links for mode in modes if one.modes.get(mode)]
     low, high = min(s[0] for s in spreads), max(s[1] for s in spreads)
     marks = ticks(0 if from_zero else low, high if high > low else low + 1e-3)

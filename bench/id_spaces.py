@@ -31,8 +31,8 @@ def parse():
     p.add_argument("--rounds", type=int, default=3)
     p.add_argument("--spaces", default="1e9,1e11,1e13,6.25e12", help="numbers of ids")
     p.add_argument("--build", type=pathlib.Path, default=ROOT / "build/release")
-    p.add_argument("--plot-only", action="store_true", help="table and plot of the results there are")
-    p.add_argument("--check", action="store_true", help="exit status 1 where the space matters")
+    p.add_argument("--plot-only", action="store_true", help="only the table and plot of existing results")
+    p.add_argument("--check", action="store_true", help="exit status 1 if the space matters")
     p.add_argument("settings", nargs="*", help="overrides of the configuration")
     return p.parse_intermixed_args()
 
@@ -81,7 +81,7 @@ def median(results, key):
 
 
 def growth(result):
-    """Of resident memory, from the moment when the number of rows has reached 99 % of its largest."""
+    """Growth of resident memory since the number of rows reached 99 % of its largest."""
     most = max(rows for _, rows, _ in result["memory"])
     full = [bytes for _, rows, bytes in result["memory"] if rows >= 0.99 * most]
     return max(full) / full[0] - 1

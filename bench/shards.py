@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What it costs to have the rows on shards: one process with embedded tables beside ranks and shards on
+"""The cost of rows on shards: one process with embedded tables compared with ranks and shards on
 the same cores, in one run.
 
     bench/shards.py --tsv FILE [--ps 1] [--ranks 1] [--runs 5] [--other BIN] [key.path=value ...]
@@ -22,7 +22,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 def parse():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    p.add_argument("--tsv", required=True, help="Criteo TSV, for example of `satrap data generate`")
+    p.add_argument("--tsv", required=True, help="Criteo TSV, for example from `satrap data generate`")
     p.add_argument("--ps", type=int, default=1)
     p.add_argument("--ranks", type=int, default=1)
     p.add_argument("--runs", type=int, default=5)

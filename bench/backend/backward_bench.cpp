@@ -3,7 +3,7 @@
 namespace satrap::bench {
 namespace {
 
-/// Bytes of the gradient and of what says where it goes: the gradient once, or once per id.
+/// Bytes of the gradient and of its destinations: the gradient once, or once per id.
 struct GradientBytes {
   double compulsory, algorithmic;
 };
@@ -48,7 +48,7 @@ void backward_update(benchmark::State& state) {
 }
 BENCHMARK(backward_update)->Apply([](auto* b) { apply_axes(b, true, false); });
 
-/// Segment reduction alone.
+/// Only segment reduction.
 void backward_gradients(benchmark::State& state) {
   if (skip_without_device(state)) return;
   Workload workload(axes_of(state));

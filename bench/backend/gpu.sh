@@ -1,12 +1,12 @@
 #!/bin/bash
-# Everything that needs a GPU, in one go, checks before measurements:
+# Runs everything that needs a GPU, checks before measurements:
 #   bench/backend/gpu.sh [OUT]          (default: bench/results/<device>-<commit>)
-# Build beforehand where nvcc is; this script only runs:
+# Build beforehand on a machine with nvcc; this script only runs the programs:
 #   cmake --preset cuda && cmake --build --preset cuda --target backend_tests embedding_tests \
 #     backend_{plan,resolve,pool_forward,backward,export}_bench
-# OUT gets checks.txt, one .json per operation, pytorch.json and table.md. Stops at the first check that
-# fails: a wrong kernel has no speed. compute-sanitizer is used where it is installed, and its absence
-# written down.
+# OUT gets checks.txt, one .json per operation, pytorch.json and table.md. Stops at the first failed
+# check: the speed of a wrong kernel is meaningless. Uses compute-sanitizer if it is installed, and
+# records its absence.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 

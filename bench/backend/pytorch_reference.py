@@ -15,7 +15,7 @@ ROWS, FEATURES, POOLING, DISTINCT, DIM, BATCHES, REPEAT = 8192, 40, 5, 590_000, 
 
 
 def timed(work):
-    """Microseconds of work(i), batches taking turns, by events."""
+    """Microseconds of work(i), timed by events; the batches take turns."""
     times = []
     for i in range(REPEAT + 5):
         start, stop = (torch.cuda.Event(enable_timing=True) for _ in range(2))

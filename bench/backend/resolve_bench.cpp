@@ -3,7 +3,8 @@
 namespace satrap::bench {
 namespace {
 
-/// What resolve changes in a cache, saved, so that every turn finds the same hits and misses.
+/// Saves the state of a cache that resolve changes, so that every turn has the same hits and
+/// misses.
 class Bookkeeping {
  public:
   explicit Bookkeeping(const Workload& workload) : workload_(workload) {
@@ -32,7 +33,7 @@ class Bookkeeping {
   std::vector<Memory> saved_;
 };
 
-/// Probe, admit, evict; with misses also the copies: victims out, new rows in, all of a row.
+/// Probe, admit, evict; with misses also the copies of whole rows: victims out, new rows in.
 void resolve(benchmark::State& state) {
   if (skip_without_device(state)) return;
   Workload workload(axes_of(state));

@@ -4,8 +4,8 @@ import json
 import pathlib
 import sys
 
-# Published figures to stand beside ours, as shares of the memory bandwidth of the GPU they were
-# measured on (specified bandwidth, not a measured copy): FBGEMM TBE on H100, dim 128, fp32, 1.05 M ids
+# Published figures for comparison, as shares of the memory bandwidth of the GPU they were measured
+# on (specified bandwidth, not a measured copy): FBGEMM TBE on H100, dim 128, fp32, 1.05 M ids
 # without bags, and HKV on A100 and H100, from the tables in their repositories and papers.
 PUBLISHED = [
     ("FBGEMM TBE forward, H100, dim 128", "93 % algorithmic, 62 % compulsory"),

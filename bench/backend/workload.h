@@ -13,7 +13,7 @@
 #include "satrap/backend/stream.h"
 #include "satrap/core/hash.h"
 
-/// What the benchmarks of device operations share: the axes, batches that rotate, time by events,
+/// Shared by the benchmarks of device operations: the axes, rotating batches, timing by events,
 /// and bandwidth as a share of a copy measured in the same run.
 namespace satrap::bench {
 
@@ -30,14 +30,14 @@ struct Axes {
   std::int64_t load_percent = 90;  // of the cache's slots that are occupied
 };
 
-/// The reference load has 8192 rows of 40 features with 5 ids: 1.64 M ids. Other poolings keep
-/// their number. With ids drawn uniformly from 590 000, about 553 000 are distinct.
+/// The reference load has 8192 examples of 40 features with 5 ids: 1.64 M ids. Other poolings keep
+/// that number. With ids drawn uniformly from 590 000, about 553 000 are distinct.
 inline constexpr std::int64_t kRows = 8192;
 inline constexpr std::int64_t kIds = kRows * 40 * 5;
 inline constexpr std::int64_t kDistinctIds = 590'000;
-inline constexpr int kBatches = 4;  // that take turns: none is in the L2 when its turn comes
+inline constexpr int kBatches = 4;  // they take turns, so that none is in the L2 at its turn
 
-/// The GPU; only where there is one.
+/// The GPU; only if there is one.
 inline backend::Device& device() {
   static const auto gpu = backend::make_cuda_device(0);
   return *gpu;
@@ -124,7 +124,7 @@ T download_one(const T* from) {
   return value;
 }
 
-/// A cache that holds the ids [0, kDistinctIds) and others up to its load, and batches for it.
+/// A cache with the ids [0, kDistinctIds) and others up to its load, and batches for it.
 struct Workload {
   explicit Workload(const Axes& a)
       : axes(a), optimizer(optimizer_of(a)), layout(layout_of(a)), size(size_of(a)) {
@@ -263,7 +263,7 @@ inline void report(benchmark::State& state, double compulsory_bytes, double algo
   state.counters["copy_GBps"] = Counter(copy_rate() / 1e9);
 }
 
-/// True, and the benchmark skipped, where there is no device.
+/// Returns true and skips the benchmark if there is no device.
 inline bool skip_without_device(benchmark::State& state) {
   const std::string reason = backend::why_no_cuda();
   if (!reason.empty()) state.SkipWithError(("no GPU: " + reason).c_str());
@@ -283,7 +283,7 @@ inline Axes axes_of(const benchmark::State& state) {
   return axes;
 }
 
-/// The reference load, and from it each axis on its own: all combinations would take days.
+/// The reference load, and each axis varied alone: all combinations would take days.
 inline void apply_axes(benchmark::internal::Benchmark* benchmark, bool optimizers, bool caches) {
   benchmark->ArgNames({"dim", "w", "opt", "zipf", "pool", "hit", "load"});
   benchmark->UseManualTime()->Unit(benchmark::kMicrosecond)->Repetitions(5)->Iterations(20);

@@ -1,4 +1,5 @@
-// What a loop over the pool costs beyond its bodies: the trainer runs about a thousand per second.
+// The cost of a loop over the pool without its bodies: the trainer runs about a thousand per
+// second.
 //
 //   ninja -C build/release core_thread_pool_bench && build/release/bench/core_thread_pool_bench
 

@@ -129,7 +129,7 @@ void BM_Parse(benchmark::State& state) {
 }
 BENCHMARK(BM_Parse)->Unit(benchmark::kMicrosecond);
 
-/// Everything on the way to a batch. Run it under `taskset -c 0` for the rate of one core.
+/// The whole path to a batch. Run it under `taskset -c 0` for the rate of one core.
 void read_batches(benchmark::State& state, const std::string& path, std::int64_t shuffle_rows) {
   DataConfig config = criteo(path);
   config.shuffle_rows = shuffle_rows;

@@ -29,7 +29,7 @@ BENCHMARK(generate_rows)
     ->Args({1000, 0})
     ->Unit(benchmark::kMillisecond);
 
-/// The teacher's calibration: what every start with format synthetic waits for.
+/// The teacher's calibration, which every start with format synthetic waits for.
 void build_generator(benchmark::State& state) {
   for (auto _ : state) {
     SyntheticGenerator generator{SyntheticConfig{}};
@@ -38,7 +38,7 @@ void build_generator(benchmark::State& state) {
 }
 BENCHMARK(build_generator)->Unit(benchmark::kMillisecond);
 
-/// Text of rows that are generated already.
+/// Formats rows that have been generated.
 void format_rows(benchmark::State& state) {
   const SyntheticGenerator generator(SyntheticConfig{});
   RowBlock block;

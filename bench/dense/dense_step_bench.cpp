@@ -1,5 +1,5 @@
-// One dense training step (forward, backward, Adam) at the shapes the peers are measured at, batch
-// 2048. Reported: examples/s, and CPU time of all threads per example.
+// One dense training step (forward, backward, Adam) with the shapes used for the peers, batch 2048.
+// Reports examples/s, and CPU time of all threads per example.
 
 #include <cstdint>
 #include <utility>

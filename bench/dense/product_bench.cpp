@@ -10,7 +10,7 @@
 #include "src/dense/gemm.h"
 
 // Libtorch for aarch64 does not export its BLAS.
-// NOLINTNEXTLINE(readability-identifier-naming): what the Fortran BLAS calls it
+// NOLINTNEXTLINE(readability-identifier-naming): the name in the Fortran BLAS
 extern "C" void sgemm_(const char* transa,
                        const char* transb,
                        const int* m,

@@ -1,5 +1,5 @@
 // The stages of the embedding path on one thread, and the whole step: CPU time per example, ids per
-// second, and bytes of rows, gradients and outputs that have to move, per second.
+// second, and bytes of rows, gradients and outputs that must move, per second.
 
 #include <map>
 

@@ -14,7 +14,7 @@
 
 namespace satrap::embedding {
 
-/// The axes that the benchmarks of the embedding path share.
+/// The shared axes of the benchmarks of the embedding path.
 struct Shape {
   std::string name;
   std::vector<std::uint64_t> cardinalities;  // of the features, each with its own table
@@ -40,7 +40,7 @@ inline Shape bound_shape(std::int64_t dim) {
   return {"embedding_bound", std::vector<std::uint64_t>(26, 76'923), 10, dim};
 }
 
-/// Ranks are bounded Zipf (s = 0.95, by the inverse of the continuous distribution function), as
+/// Ranks are bounded Zipf (s = 0.95, by the inverse of the continuous distribution function), as in
 /// the peers' batches.
 inline data::Batch zipf_batch(const Shape& shape,
                               std::int64_t num_examples,

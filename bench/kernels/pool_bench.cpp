@@ -1,6 +1,6 @@
-// Gather-pool and backward-update on rows far beyond the caches, beside the rate at which the
-// machine reads whole random rows of the same size: bytes of rows per second. Every kernel touches
-// each row once, in an order that nothing but prefetching can help.
+// Gather-pool and backward-update on rows far beyond the caches, compared with the rate at which
+// the machine reads whole random rows of the same size: bytes of rows per second. Every kernel
+// touches each row once, in an order that only prefetching can speed up.
 
 #include <random>
 #include <vector>
@@ -19,7 +19,7 @@ constexpr std::int64_t kHeaderBytes = 16;
 constexpr std::int64_t kIds = 1 << 16;
 constexpr std::int64_t kBagSize = 8;
 
-/// Rows of [header | dim weights | dim floats of state] on huge pages, as a table has them.
+/// Rows of [header | dim weights | dim floats of state] on huge pages, as in a table.
 struct Rows {
   explicit Rows(std::int64_t dim) : stride(kHeaderBytes + std::int64_t{2} * 4 * dim) {
     memory = static_cast<std::byte*>(

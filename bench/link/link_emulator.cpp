@@ -1,15 +1,14 @@
 // Two network namespaces joined by a link with a given delay and rate, for benchmarks on one
 // machine whose kernel need not have `tc netem`. Each namespace has a TUN device; a relay carries
-// packets from one to the other and holds each back for as long as the link would.
+// packets from one to the other and delays each as the link would.
 //
 //   link_emulator --delay-us 1000 --rate-mbit 1000
 //   ip netns exec satrap-a PROGRAM ...     # 10.77.0.1
 //   ip netns exec satrap-b PROGRAM ...     # 10.77.0.2
 //
-// The relay is a process of its own: whatever becomes of it, the namespaces are removed. What a
-// killed emulator left behind is removed by the next one. Needs root (CAP_NET_ADMIN,
-// CAP_SYS_ADMIN), /dev/net/tun and iproute2; where rights or the device are missing the exit status
-// is 77.
+// The relay is a separate process: the namespaces are removed even if it fails. The next emulator
+// removes the leftovers of a killed one. Needs root (CAP_NET_ADMIN, CAP_SYS_ADMIN), /dev/net/tun
+// and iproute2; the exit status is 77 if rights or the device are missing.
 #include <algorithm>
 #include <array>
 #include <cerrno>
@@ -71,7 +70,7 @@ struct MissingRights : std::runtime_error {
   throw std::runtime_error(message);
 }
 
-/// Runs a program to its end; whether it ended with 0.
+/// Runs a program to its end; returns whether it ended with 0.
 bool run(const std::vector<std::string>& words) {
   std::vector<char*> argv;
   for (const std::string& word : words) argv.push_back(const_cast<char*>(word.c_str()));
@@ -91,7 +90,7 @@ void ip(const std::vector<std::string>& words) {
   throw MissingRights("`" + text + "` failed");
 }
 
-/// A network namespace with a name; made new, removed at the end.
+/// A named network namespace; created anew, removed at the end.
 class Namespace {
  public:
   explicit Namespace(std::string name) : name_(std::move(name)) {
@@ -102,7 +101,7 @@ class Namespace {
   Namespace(const Namespace&) = delete;
   Namespace& operator=(const Namespace&) = delete;
 
-  /// A new TUN device in here; its other end, as a file. Packets are whole IP packets.
+  /// Adds a TUN device here and returns its other end as a file. Packets are whole IP packets.
   int add_device(const std::string& address, const Options& options) const {
     const int device = open_device();
     ip({"-n", name_, "addr", "add", address + "/24", "dev", kDevice});
@@ -132,9 +131,9 @@ class Namespace {
   const std::string name_;
 };
 
-/// One direction of the link, with one thread. A packet leaves once the one before it has left and
-/// its own bytes have gone at the link's rate, and arrives the delay later. While the link is busy
-/// nothing is read: packets wait, and too many get lost, in the queue of the sender's device.
+/// One direction of the link, with one thread. A packet leaves once the previous one has left and
+/// its own bytes have been sent at the link's rate, and arrives after the delay. While the link is
+/// busy nothing is read: packets wait in the queue of the sender's device, which drops the excess.
 class Direction {
  public:
   Direction(int from, int to, const Options& options)
@@ -162,9 +161,9 @@ class Direction {
     std::size_t size = 0;
   };
 
-  /// So that the link does not idle while this thread is being woken.
+  /// Read ahead this far, so that the link does not idle while this thread wakes up.
   static constexpr nanoseconds kReadAhead = std::chrono::microseconds(500);
-  static constexpr int kMaxBurst = 16;  // packets read before looking again what is due
+  static constexpr int kMaxBurst = 16;  // packets read before checking again which are due
 
   void deliver(Clock::time_point now) {
     while (!in_flight_.empty() && in_flight_.front()->due <= now) {
@@ -176,7 +175,7 @@ class Direction {
     }
   }
 
-  /// Reads what there is; whether there was anything.
+  /// Reads the available packets; returns whether there were any.
   bool accept(Clock::time_point now) {
     for (int count = 0; count < kMaxBurst && free_at_ <= now + kReadAhead; ++count) {
       std::unique_ptr<Packet> packet = spare_packet();
@@ -236,13 +235,13 @@ pid_t start_relay(int lock, int a, int b, const Options& options) {
   sigset_t none;
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, nullptr);
-  std::signal(SIGINT, SIG_IGN);  // Ctrl-C is for the other one
+  std::signal(SIGINT, SIG_IGN);  // Ctrl-C is for the other process
   std::thread back([&] { Direction(b, a, options).carry(); });
   Direction(a, b, options).carry();
 }
 
-/// Only one emulator of a name at a time; who has the lock may remove what another one left behind.
-/// An address in the abstract namespace goes with the process that holds it.
+/// Only one emulator of a name runs at a time; the holder of the lock may remove another one's
+/// leftovers. An address in the abstract namespace disappears with the process that holds it.
 int take_lock(const std::string& name) {
   const std::string key = "link_emulator " + name;
   sockaddr_un address{};
@@ -258,7 +257,7 @@ int take_lock(const std::string& name) {
   return lock;
 }
 
-/// Until a signal asks for the end (true) or the relay has ended (false).
+/// Waits until a signal requests the end (true) or the relay has ended (false).
 bool wait_for_end(const sigset_t& signals, pid_t relay) {
   while (true) {
     int number = 0;
@@ -273,7 +272,7 @@ int emulate(const Options& options) {
   sigset_t signals;
   sigemptyset(&signals);
   for (const int number : {SIGINT, SIGTERM, SIGHUP}) sigaddset(&signals, number);
-  sigprocmask(SIG_BLOCK, &signals, nullptr);  // from here on nothing is left behind
+  sigprocmask(SIG_BLOCK, &signals, nullptr);  // from here on everything is cleaned up
   const int lock = take_lock(options.name);
   const Namespace a(options.name + "-a");
   const Namespace b(options.name + "-b");

@@ -1,13 +1,13 @@
 // Pull and push of rows between two processes over loopback, the same bytes over three transports
-// in one run: TCP sockets, Gloo's unbound buffers as they come, and net::Connection.
+// in one run: TCP sockets, Gloo's unmodified unbound buffers, and net::Connection.
 //
 //   net_transport_bench [SECONDS [ROUNDS [MESSAGE_KIB ...]]]
 //
-// One exchange is a pull (8 bytes per key there, the rows back) and a push (keys and rows there, an
-// empty answer back). The message of the table is the rows' part of either. kDepth pulls and kDepth
-// pushes are under way at a time. rows/s counts rows pulled and rows pushed; CPU is that of both
-// processes. Medians over rounds; within a round the transports take turns, because the machine may
-// be shared.
+// One exchange is a pull (8 bytes per key out, the rows back) and a push (keys and rows out, an
+// empty answer back). The table's message size is that of the rows in either. kDepth pulls and
+// kDepth pushes are in flight at a time. rows/s counts rows pulled and rows pushed; CPU is the sum
+// over both processes. Medians over rounds; within a round the transports take turns, because the
+// machine may be shared.
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -65,8 +65,8 @@ std::vector<std::byte> memory(std::int64_t bytes) {
   return std::vector<std::byte>(static_cast<std::size_t>(bytes), std::byte{1});
 }
 
-/// Both processes' part of one transport. A client calls `start` when its connection stands and
-/// then runs so many exchanges; a server ends with its client.
+/// Both processes' part of one transport. A client calls `start` once it is connected and then runs
+/// the given number of exchanges; a server ends with its client.
 struct Transport {
   const char* name;
   void (*serve)(const std::string& folder, const Shape& shape);
@@ -115,7 +115,7 @@ void serve_tcp(const std::string& folder, const Shape& shape) {
   }
 }
 
-// A thread that writes and one that reads: one thread doing both could deadlock with the server.
+// One thread writes and one reads: a single thread could deadlock with the server.
 void run_tcp(const std::string& folder,
              const Shape& shape,
              std::int64_t exchanges,
@@ -157,7 +157,7 @@ std::shared_ptr<gloo::rendezvous::Context> join_gloo(const std::string& folder, 
   return context;
 }
 
-// A request's or reply's memory and Gloo's handle of it, as many as are under way.
+// Memory and Gloo handles of requests or replies, as many as are in flight.
 struct Buffers {
   Buffers(gloo::Context& context, std::size_t count, std::int64_t bytes) {
     for (std::size_t i = 0; i < count; ++i) {
@@ -169,8 +169,7 @@ struct Buffers {
   std::vector<std::unique_ptr<gloo::transport::UnboundBuffer>> handles;
 };
 
-// Pulls and pushes alternate, so both sides know the size of everything: nothing is spent on
-// headers.
+// Pulls and pushes alternate, so both sides know every size and need no headers.
 void serve_gloo(const std::string& folder, const Shape& shape) {
   const auto context = join_gloo(folder, 1);
   Buffers requests(*context, 2 * kDepth, shape.request_bytes(kPush));
@@ -208,7 +207,7 @@ void run_gloo(const std::string& folder,
   }
   for (std::size_t i = count - std::min(count, 2 * kDepth); i < count; ++i)
     finish(i % (2 * kDepth));
-  std::_Exit(0);  // without Gloo's teardown; what is posted at the other side does not matter
+  std::_Exit(0);  // without Gloo's teardown; receives posted at the other side do not matter
 }
 
 // ----------------------------------------------------------------------------- net::Connection
@@ -272,7 +271,7 @@ pid_t start_child(const std::function<void()>& body) {
   try {
     body();
   } catch (const std::exception&) {
-    std::_Exit(0);  // a server ends like this when its client has gone
+    std::_Exit(0);  // a server ends this way once its client has gone
   }
   std::_Exit(0);
 }

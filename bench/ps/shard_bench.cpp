@@ -27,7 +27,7 @@ namespace {
 constexpr std::int64_t kTables = 26;
 constexpr std::uint64_t kIdsPerTable = 50'000;
 constexpr std::int64_t kStaleness = 4;
-constexpr std::size_t kWindow = 4;  // pulls under way
+constexpr std::size_t kWindow = 4;  // pulls in flight
 
 std::vector<table::TableSpec> tables_of(std::int64_t dim) {
   std::vector<table::TableSpec> tables(static_cast<std::size_t>(kTables));
@@ -116,7 +116,7 @@ BENCHMARK(through_shards)
     ->UseRealTime()
     ->Unit(benchmark::kMillisecond);
 
-/// What has to be done in any case: find the rows, copy the weights, run the optimizer.
+/// The work without shards: find the rows, copy the weights, run the optimizer.
 void embedded(benchmark::State& state) {
   const std::int64_t dim = state.range(0);
   const auto batches = batches_of(state.range(1));

@@ -1,5 +1,5 @@
 // Tables: lookups of known keys, insertion, the longest stall of a growing table, bytes per row,
-// what it costs when rows have to go, what a snapshot costs, and what new memory costs by itself.
+// and the costs of eviction, of a snapshot, and of new memory alone.
 
 #include <algorithm>
 #include <random>
@@ -44,7 +44,7 @@ void fill(Table& table, std::uint64_t num_rows) {
   table.find_or_insert(keys, rows);
 }
 
-/// Batches of sorted unique keys that are all there.
+/// Batches of sorted unique keys that all exist.
 void find_known(benchmark::State& state) {
   constexpr std::uint64_t kRows = 2'000'000;
   Table table(spec_of(state.range(0)), 1);
@@ -64,8 +64,8 @@ void find_known(benchmark::State& state) {
 }
 BENCHMARK(find_known)->ArgNames({"dim", "keys"})->ArgsProduct({{16, 64}, {1024, 16384, 262144}});
 
-/// What growing costs at the least, and the longest stall that it may bring: a plain loop over
-/// memory that the system has not given yet, 2 MiB at a time; huge: in huge pages.
+/// The least cost of growth, and the longest stall that it may cause: a plain loop over memory that
+/// the system has not provided yet, 2 MiB at a time; huge: in huge pages.
 void touch_new_memory(benchmark::State& state) {
   constexpr std::size_t kBytes = std::size_t{8} << 30, kStep = std::size_t{2} << 20;
   std::vector<double> steps_ms;

@@ -43,8 +43,8 @@ std::deque<data::Batch> read_all(const job::JobConfig& config) {
   return batches;
 }
 
-/// The batches in turn, over and over, until the time is up. Nothing is copied: the trainer asks
-/// with a batch that it has done with, which goes to the end of the queue.
+/// Returns the batches in turn, repeatedly, until the time is up. Nothing is copied: the trainer
+/// passes in a batch that it has finished, which goes to the end of the queue.
 class BatchesInMemory : public data::BatchSource {
  public:
   BatchesInMemory(std::deque<data::Batch> batches, double seconds, std::optional<Moment>& start)
