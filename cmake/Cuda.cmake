@@ -1,13 +1,13 @@
 # CUDA 13.0 for the sources under cuda/. SATRAP_CUDA: ON (stop where something is missing), OFF, or
 # AUTO (build without it, saying why). Result: SATRAP_HAVE_CUDA, and the targets Cuda::rt (headers and
 # the runtime libtorch has loaded already, so that the process has one) and Nccl::nccl.
-# nvcc is that of $CUDACXX, PATH, /usr/local/cuda or the wheel beside torch (launch/setup.sh cuda).
+# nvcc is taken from $CUDACXX, PATH, /usr/local/cuda or the wheel in torch's folder (launch/setup.sh cuda).
 # No find_package(CUDAToolkit): it does not find the wheel's unversioned libraries, which do not exist.
 set(SATRAP_CUDA OFF CACHE STRING "Build the CUDA sources: AUTO, ON or OFF")
 set_property(CACHE SATRAP_CUDA PROPERTY STRINGS AUTO ON OFF)
 set(SATRAP_HAVE_CUDA OFF)
 
-# Sets <reason> to what this machine lacks for CUDA, or to nothing, and <nvcc> to the compiler.
+# Sets <reason> to what this machine lacks for CUDA, or to an empty string, and <nvcc> to the compiler.
 function(_satrap_find_cuda nvcc reason)
   set(${reason} "" PARENT_SCOPE)
   if(DEFINED ENV{CUDACXX})
@@ -63,9 +63,9 @@ endforeach()
 set(CMAKE_CUDA_COMPILER_LAUNCHER "${PROJECT_SOURCE_DIR}/cmake/keep_ptxas_report.sh"
   ${CMAKE_CUDA_COMPILER_LAUNCHER})
 set(CMAKE_CUDA_STANDARD 20)
-# Multiplications and additions are fused where fmaf is written, nowhere else, as on the host;
+# Multiplications and additions are fused only where fmaf is written, as on the host;
 # constexpr functions of the host headers (hashes, tags) are called on the device too. The launcher
-# keeps what ptxas says about registers and spills beside each object file, for registers_test.py.
+# keeps ptxas' report of registers and spills in the folder of each object file, for registers_test.py.
 add_compile_options("$<$<COMPILE_LANGUAGE:CUDA>:-fmad=false;--expt-relaxed-constexpr;-Xptxas=-v;-lineinfo>")
 set(CMAKE_CUDA_STANDARD_REQUIRED ON)
 set(CMAKE_CUDA_EXTENSIONS OFF)

@@ -1,10 +1,10 @@
-# The three shapes everything in the project has: a module, its tests, its benchmarks.
+# The three kinds of targets: a module, its tests, its benchmarks.
 
 # satrap_module(<name> [DEPS <module>...] [LINK <target>...] [PRIVATE_LINK <target>...] [COLD])
 # Library satrap_<name> of src/<name>/*.cpp and one level of folders below. DEPS and LINK are part of
 # the module's interface, PRIVATE_LINK is not: its headers stay out of the module's public headers.
-# A module without sources is a header-only library. COLD: nothing in it is worth the time of optimising it.
-# With CUDA, cuda/<name>/*.cu joins in and no_cuda.cpp, which says that there is none, drops out.
+# A module without sources is a header-only library. COLD: optimising it is not worth the compile time.
+# With CUDA, cuda/<name>/*.cu replaces no_cuda.cpp, which says that there is none.
 function(satrap_module name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "COLD" "" "DEPS;LINK;PRIVATE_LINK")
   list(TRANSFORM arg_DEPS PREPEND satrap_)
@@ -33,8 +33,8 @@ function(satrap_module name)
   set_property(GLOBAL APPEND PROPERTY SATRAP_MODULES ${name})
 endfunction()
 
-# satrap_embed(<name> <template> <file>...): <template>, a .cpp.in in which @<file>@ stands for the text of
-# each of the files beside it, becomes a source of module <name>.
+# satrap_embed(<name> <template> <file>...): <template>, a .cpp.in in which @<file>@ is replaced by the text of
+# each file, becomes a source of module <name>.
 function(satrap_embed name template)
   cmake_path(GET template PARENT_PATH folder)
   cmake_path(GET template STEM LAST_ONLY source)
@@ -46,7 +46,7 @@ function(satrap_embed name template)
   target_sources(satrap_${name} PRIVATE "${PROJECT_BINARY_DIR}/${folder}/${source}")
 endfunction()
 
-# satrap_program(<name> LINK <target>...): bin/<name> of launch/<name>.cpp, once that file is there.
+# satrap_program(<name> LINK <target>...): bin/<name> of launch/<name>.cpp, once that file exists.
 function(satrap_program name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "LINK")
   file(GLOB source CONFIGURE_DEPENDS "launch/${name}.cpp")
@@ -56,8 +56,8 @@ function(satrap_program name)
   endif()
 endfunction()
 
-# satrap_test_options(<target>): what the C++ of all tests is compiled and linked with. Tests look things
-# up in slow and obvious ways; optimising that, and more so what sanitizers make of it, costs more than it gives.
+# satrap_test_options(<target>): how the C++ of all tests is compiled and linked. Tests use slow and obvious
+# code; optimising it, especially with sanitizers, costs more than it saves.
 function(satrap_test_options target)
   target_include_directories(${target} PRIVATE "${PROJECT_SOURCE_DIR}")
   target_compile_definitions(${target} PRIVATE SATRAP_SOURCE_DIR="${PROJECT_SOURCE_DIR}")

@@ -1,5 +1,5 @@
 #!/bin/bash
-# Compiler launcher for CUDA: runs the command, and keeps its messages beside the object file as
+# Compiler launcher for CUDA: runs the command, and keeps its messages in the object file's folder as
 # x.o.ptxas, where tests/backend/registers_test.py finds how many registers each kernel takes.
 object=
 for ((i = 1; i < $#; ++i)); do
@@ -11,7 +11,7 @@ done
 report=${object:-/tmp/$$}.ptxas
 "$@" 2> "$report"
 status=$?
-# What is not a report of ptxas is the user's to see.
+# The user sees everything that is not a report of ptxas.
 grep -vE '^ptxas info|bytes stack frame|^$' "$report" >&2
 [ -n "$object" ] || rm -f "$report"
 exit $status

@@ -309,11 +309,12 @@ int main(int argc, char** argv) {
       ->capture_default_str();
   program
       .add_option("--mtu", options.mtu_bytes,
-                  "bytes; large ones cost less CPU, and small packets wait longer behind them")
+                  "bytes; large packets cost less CPU, but delay small ones longer")
       ->check(CLI::Range(576, 65'535))
       ->capture_default_str();
   program
-      .add_option("--queue", options.queue_packets, "packets that wait for the link; more are lost")
+      .add_option("--queue", options.queue_packets,
+                  "packets that may wait for the link; further ones are lost")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
   CLI11_PARSE(program, argc, argv);

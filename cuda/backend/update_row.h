@@ -195,7 +195,7 @@ struct RowUpdate<RowOptimizerType::kRowwiseAdagrad, kQuads> {
     group.sync();
     const float total = ((eight[0] + eight[4]) + (eight[2] + eight[6])) +
                         ((eight[1] + eight[5]) + (eight[3] + eight[7]));
-    // The next row's squares are written beside what is read here, and its sums after a barrier.
+    // The next row's squares go to other memory than is read here, its sums follow a barrier.
     return total;
   }
 };

@@ -215,7 +215,7 @@ class Node:
         return self._stopping_shards
 
     def _report_failure(self, number):
-        """Of several processes that ended together, returns the one that explains the others."""
+        """Among processes that ended together, returns the one that explains the others."""
         if number != self._number:
             return
         refused = [p for p in self._failures if p.status == USAGE_STATUS]

@@ -166,7 +166,7 @@ class InABrowser(ReportTest):
     def test_a_run_that_has_reported_nothing(self):
         page = self.render(self.report(self.run_directory()))
         self.assertEqual(page.charts, {})
-        self.assertEqual(page.value_of("State"), "under way, or ended by an error")
+        self.assertEqual(page.value_of("State"), "in progress, or ended by an error")
 
     def test_one_report_with_undefined_metrics(self):
         run = self.run_directory(metrics=[
@@ -209,7 +209,7 @@ class InABrowser(ReportTest):
             file.write('{"step": 9, "train": {"lo')
         (run / "summary.json").write_text('{"step": 5, "finished": false, "mode": "sync"}')
         page = self.render(self.report(run))
-        self.assertEqual(page.value_of("State"), "under way, or ended by an error")
+        self.assertEqual(page.value_of("State"), "in progress, or ended by an error")
         self.assertEqual(page.value_of("Resumed"), "at step 5")
         self.assertEqual(page.value_of("Steps"), "7")
         self.assertEqual(page.value_of("Loss (logloss), last training window"), "0.3")

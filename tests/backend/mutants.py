@@ -91,7 +91,7 @@ MUTANTS = [
     ("a long segment is announced twice", "plan.cu",
      "|| j - begin >= kSumChunk", "",
      "DevicePlan.OneKeyEverywhere", ["plan.cu"]),
-    ("rows behind the end of the list are copied", "rows.cu",
+    ("rows after the end of the list are copied", "rows.cu",
      "left < range.max_rows ? left : range.max_rows", "range.max_rows",
      "DeviceRows.GoOutAndComeBackInChunks", ["rows.cu"]),
 ]

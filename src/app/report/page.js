@@ -42,7 +42,7 @@ const startOf = (run) => last(run.starts)?.start ?? {};
 
 function stateOf({summary, reports}) {
   const step = last(reports)?.step ?? 0;
-  if (!summary || step > summary.step) return 'under way, or ended by an error';
+  if (!summary || step > summary.step) return 'in progress, or ended by an error';
   return summary.finished ? 'finished' : `stopped at step ${summary.step}`;
 }
 
@@ -113,7 +113,7 @@ function showDifferences() {
     key !== 'run_dir' && new Set(configs.map((config) => config.get(key))).size > 1);
   const place = document.getElementById('differences');
   place.append(html('h2', {}, 'Differences of the configurations'));
-  place.append(differing.length === 0 ? html('p', {}, 'None, but for run_dir.')
+  place.append(differing.length === 0 ? html('p', {}, 'None, except run_dir.')
     : table(configs.map((config) => new Map(differing.map((key) => [key, config.get(key)])))));
 }
 
