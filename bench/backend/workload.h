@@ -189,7 +189,7 @@ struct Workload {
       const std::int64_t n = std::min(begin, kIds);
       std::vector<Key> keys;
       for (std::int64_t i = begin - n; i < begin; ++i) {
-        // The ids that batches want come last, so that nothing evicts them.
+        // The ids of the batches come last, so that nothing evicts them.
         const auto id = static_cast<std::uint64_t>(i);
         keys.push_back(make_key(TableId{}, id < kDistinctIds ? id : id + 1'000'000'000));
       }

@@ -60,7 +60,7 @@ class BatchesInMemory : public data::BatchSource {
     if (batches_.empty()) {
       throw Error(ErrorCode::kInvalidConfig, concat(num_batches_,
                                                     " batches of data.train are all "
-                                                    "under way at once: more rows are needed"));
+                                                    "in flight at once: more rows are needed"));
     }
     batch = std::move(batches_.front());
     batches_.pop_front();

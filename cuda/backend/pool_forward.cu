@@ -58,7 +58,7 @@ __global__ void __launch_bounds__(kThreads, kQuads <= 2 ? 8 : 4) pool_rows(Cache
     for (int k = 0; k < kQuads; ++k) sum[k] = make_float4(0, 0, 0, 0);
 
     for (std::int64_t first = vector.begin; first < vector.end; first += group.size) {
-      // The group reads what it needs to know of its next ids together, and passes it round.
+      // The group's lanes load the data of the next ids together, and exchange them.
       const std::int64_t id = first + group.lane;
       const std::int32_t unique = id < vector.end ? plan.unique_of[id] : -1;
       const std::int32_t my_slot = unique < 0 ? -1 : plan.slots[unique];

@@ -116,7 +116,7 @@ std::string reshard_checkpoint(const std::string& path,
   const std::string directory = out.empty() ? from.parent_path().string() : out;
   const std::string target = directory + "/" + name;
   if (!out.empty() && fs::exists(target)) {
-    throw Error(ErrorCode::kInvalidConfig, concat("--out: ", target, " is there already"));
+    throw Error(ErrorCode::kInvalidConfig, concat("--out: ", target, " already exists"));
   }
   ensure_directory(directory);
   const std::string temporary = temporary_path(directory, name);

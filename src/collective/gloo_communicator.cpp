@@ -68,7 +68,7 @@ class GlooCommunicator final : public Communicator {
 
   void broadcast(std::span<std::byte> bytes, std::int64_t root, Deadline deadline) override {
     SATRAP_CHECK(root >= 0 && root < size_, "broadcast from rank ", root, " of ", size_);
-    // Gloo tells a receiver of more bytes than it has room for, but not of fewer.
+    // Gloo reports to a receiver more bytes than it has room for, but not fewer.
     std::uint64_t size = bytes.size();
     const std::span<std::byte> size_bytes = std::as_writable_bytes(std::span(&size, 1));
     Transfers transfers(*this, next_slot_++);
@@ -149,9 +149,9 @@ class GlooCommunicator final : public Communicator {
     throw link_->breaker()->error();
   }
 
-  // The end of a connection ends the waits of every rank, also for a third one, and drops what the
-  // kernel has not delivered. So no rank closes before all have come here: until then one of them
-  // may still be within its last call. Ranks that are here need nobody's bytes any more.
+  // The end of a connection ends the waits of every rank, also for a third one, and drops bytes
+  // that the kernel has not delivered. So no rank closes before all have arrived here: until then
+  // one of them may still be within its last call. Ranks that are here need no more bytes.
   void leave() noexcept {
     try {
       meet_all(kLeaveSlot, Deadline::after_ms(kLeaveMs));

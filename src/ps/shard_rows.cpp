@@ -62,7 +62,7 @@ void Shard::put(RunningJob& job, const RequestPrefix& prefix, Call& call) {
   const std::lock_guard lock(rank.mutex);
   std::uint64_t& last_put = rank.last_puts[tag.client];
   if (tag.sequence <= last_put) {
-    // The one before may still be under way: without keys, this one is answered after it.
+    // The earlier one may still be in progress: without keys, this one is answered after it.
     ++job.num_repeated;
     request->keys.assign(row_layout_, {});
   }

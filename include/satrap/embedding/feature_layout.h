@@ -12,20 +12,20 @@ namespace satrap::embedding {
 struct PlacedFeature {
   job::FeatureSpec spec;
   std::int64_t dim = 0;                  // of a row of its table
-  FloatType weights = FloatType::kFp32;  // as they are where they are pooled from
+  FloatType weights = FloatType::kFp32;  // in the memory that pooling reads
   std::int64_t column = 0;               // first, in the pooled output
   std::int64_t vector_width = 0;         // columns of one of its vectors: dim, and padding
-  std::int64_t width = 0;                // columns: vector_width, of a sequence max_length times it
+  std::int64_t width = 0;                // columns: vector_width, for a sequence max_length times it
   std::int64_t mask_column = 0;          // first, in the mask; sequences only
 };
 
-/// Where the vectors of features are in the pooled rows of a batch, one feature after the other in
-/// the order of the batch: the only place that adds their widths up. A row has output_width floats;
-/// its mask, a 1 or 0 for each place of its sequences, has mask_width.
+/// Place of each feature's vectors in the pooled output of a batch, one feature after the other in
+/// the order of the batch: the only code that sums their widths. An example has output_width
+/// floats; its mask, a 1 or 0 for each place of its sequences, has mask_width.
 ///
-/// In the host's memory vectors stand side by side. On a device every vector is padded, so that it
-/// begins at a multiple of kDeviceColumns and is as wide as a row is there: padding is zeros in the
-/// output, and has to be zeros in its gradient.
+/// In host memory vectors stand side by side. On a device every vector begins at a multiple of
+/// kDeviceColumns and is as wide as a row is there: the padding is zero in the output and must be
+/// zero in its gradient.
 struct FeatureLayout {
   static constexpr std::int64_t kDeviceColumns = 4;  // as RowLayout::padded_dim, BagFeature::column
 

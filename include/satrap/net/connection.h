@@ -92,7 +92,7 @@ class Connection {
 
   bool is_open() const;
   std::int64_t max_in_flight() const;      // what the server allows
-  std::int64_t max_request_bytes() const;  // likewise
+  std::int64_t max_request_bytes() const;  // the same
 
   class Core;
 

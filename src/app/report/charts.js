@@ -1,5 +1,5 @@
 'use strict';
-// Charts as SVG, and the little they share. Text enters the page as text, whatever it says.
+// Charts as SVG, and their common code. All text enters the page as text.
 
 const create = (namespace) => (tag, attributes = {}, ...children) => {
   const node = document.createElementNS(namespace, tag);
@@ -22,7 +22,7 @@ const UNITS = {
 const unitFor = (kind, size) =>
   UNITS[kind].findLast(([divisor]) => Math.abs(size) >= divisor) ?? UNITS[kind][0];
 
-// "12.3 GiB", "0.45123": for people, not for reading back.
+// "12.3 GiB", "0.45123": for display, not for parsing.
 function format(value, kind = 'plain') {
   if (typeof value !== 'number') return '–';
   const [divisor, suffix] = unitFor(kind, value);
@@ -39,7 +39,7 @@ function duration(seconds) {
   return `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
 }
 
-// Round numbers between `low` and `high` in the unit that suits them, with their labels.
+// Round numbers between `low` and `high` in a suitable unit, with their labels.
 function ticks(low, high, kind, wanted, wholeOnly) {
   const [divisor, suffix] = unitFor(kind, Math.max(Math.abs(low), Math.abs(high)));
   const raw = (high - low) / divisor / wanted;
@@ -56,7 +56,7 @@ function ticks(low, high, kind, wanted, wholeOnly) {
 
 const SIZE = {width: 480, height: 250, left: 62, right: 12, top: 8, bottom: 38};
 
-// An empty chart over the ranges of `x` ({low, high, kind, name}) and `y`: axes, and the way to places.
+// An empty chart over the ranges of `x` ({low, high, kind, name}) and `y`: axes and scales.
 function frame(title, x, y) {
   const right = SIZE.width - SIZE.right, bottom = SIZE.height - SIZE.bottom;
   const place = {
@@ -78,7 +78,7 @@ function frame(title, x, y) {
 
 const isNumber = (value) => typeof value === 'number' && Number.isFinite(value);
 
-// The range of some numbers, not empty, with a little air.
+// The range of some numbers, not empty, with a small margin.
 function range(values, fromZero, kind) {
   let low = fromZero ? 0 : Infinity, high = fromZero ? 0 : -Infinity;
   for (const value of values) {
@@ -101,8 +101,7 @@ const curveSample = ({colour, dashed}) => svg('svg', {class: 'sample', viewBox: 
   svg('path', {class: dashed ? 'curve dashed' : 'curve', style: `stroke: var(${colour})`, d: 'M1,4H21'}));
 const areaSample = (colour) => html('span', {class: 'swatch', style: `background: var(${colour})`});
 
-// A path through the points, broken where one is null, and dots: at all points, or those that stand
-// alone.
+// A path through the points, broken where one is null, with dots at all points or at isolated ones.
 function pathsThrough(points, place, allDots) {
   let curve = '', dots = '';
   points.forEach(([x, y], i) => {

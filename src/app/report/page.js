@@ -1,5 +1,5 @@
 'use strict';
-// The page: what is told of the runs, and which charts are drawn of them (charts.js draws).
+// The page: its text about the runs, and the choice of charts (charts.js draws them).
 
 addEventListener('error', (event) => {
   const place = document.getElementById('error');
@@ -10,7 +10,7 @@ addEventListener('error', (event) => {
 const runs = JSON.parse(document.getElementById('runs').textContent);
 const single = runs.length === 1;
 
-// Metrics by the names they have here; files call the loss of an evaluation logloss.
+// Metrics and their names on the page; files call the loss of an evaluation logloss.
 const METRICS = {loss: 'Loss (logloss)', auc: 'AUC', ne: 'Normalised entropy', calibration: 'Calibration'};
 const TITLES = {...METRICS, gauc: 'AUC within groups'};
 const COUNTS = ['examples', 'groups'];
@@ -49,7 +49,7 @@ function stateOf({summary, reports}) {
 const whole = (value) => (isNumber(value) ? value.toLocaleString('en') : '');
 const sized = (value, kind) => (isNumber(value) ? format(value, kind) : '');
 
-// The latest numbers, whether or not the run has come to a summary: [name, text]; no text, no row.
+// The latest numbers, with or without a summary: [name, text]; an entry without text has no row.
 function resultRows(run) {
   const {summary, starts} = run;
   const report = last(run.reports) ?? {};
@@ -155,11 +155,11 @@ function curves(title, yKind, fromZero, kinds) {
     marks: single ? runs[0].starts.slice(1).map(at) : []});
 }
 
-// As curves, of numbers in the reports. kinds: [[name, numberOf(line)], ...].
+// The same for numbers in the reports. kinds: [[name, numberOf(line)], ...].
 const reported = (title, yKind, ...kinds) => curves(title, yKind, true, kinds.map(([name, numberOf]) =>
   ({name, pointsOf: (run) => run.reports.map((line) => [at(line), numberOf(line)])})));
 
-// A chart for every metric there is, known here or not: loss, AUC and NE first.
+// A chart for every metric, known here or not: loss, AUC and NE first.
 function metricCharts() {
   const kinds = [
     {name: 'training, window', linesOf: (run) => run.reports, metrics: (line) => metricsOf(line.train)},
@@ -173,8 +173,8 @@ function metricCharts() {
       pointsOf: (run) => linesOf(run).map((line) => [at(line), metrics(line).get(metric)])}))));
 }
 
-// What the stages took between two reports, per step. They are of several threads, so that their sum
-// is work, not time that went by.
+// Time of the stages between two reports, per step. The stages run in several threads, so that the
+// sum is work, not elapsed time.
 function stageChart(run) {
   const names = Object.keys(last(run.reports)?.stage_seconds ?? {});
   let before = {};

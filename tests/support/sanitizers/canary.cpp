@@ -1,4 +1,4 @@
-// Commits the fault named on its command line; the sanitizer of the build has to notice.
+// Commits the fault named on its command line; the sanitizer of the build must notice.
 #include <cstdio>
 #include <limits>
 #include <memory>

@@ -1,6 +1,6 @@
 // Run-time options and suppressions of the sanitizer builds, linked into every program of them.
-// libtorch, libgomp and the system's C++ libraries are not instrumented: what happens wholly inside
-// them is not ours to report. Nothing here names a function of satrap, and nothing may.
+// libtorch, libgomp and the system's C++ libraries are not instrumented: faults wholly inside them
+// are not reported. Nothing here names a function of satrap, and nothing may.
 
 #if defined(__SANITIZE_ADDRESS__)
 

@@ -1,4 +1,4 @@
-// Stands in for NVIDIA's header of this name: bfloat16, with its rounding to the nearest even.
+// Replaces NVIDIA's header of this name: bfloat16, with its rounding to nearest even.
 #pragma once
 
 #include <bit>

@@ -1,4 +1,4 @@
-// Stands in for NVIDIA's header of this name: IEEE half precision, rounded to the nearest even.
+// Replaces NVIDIA's header of this name: IEEE half precision, rounded to nearest even.
 #pragma once
 
 #include <bit>

@@ -1,5 +1,5 @@
-// Stands in for NVIDIA's header of this name where kernels are compiled for the SIMT executor: the
-// part of CUDA C++ that satrap uses, written on tests/support/simt/executor.h.
+// Replaces NVIDIA's header of this name when kernels are compiled for the SIMT executor: the part
+// of CUDA C++ that satrap uses, implemented on tests/support/simt/executor.h.
 #pragma once
 
 #include <bit>
@@ -23,8 +23,8 @@
 #define __shared__
 
 namespace simt {
-/// threadIdx and its like: read from the running lane. No macros, since launch configurations have
-/// members of these names.
+/// threadIdx and the like are read from the running lane. They are not macros, because launch
+/// configurations have members of these names.
 template <Dim3 Place::* kMember, unsigned Dim3::* kComponent>
 struct Component {
   operator unsigned() const { return (place().*kMember).*kComponent; }
@@ -58,8 +58,8 @@ T from_bits(std::uint64_t bits) {
   return value;
 }
 
-/// The value that lane `source` brought, or the caller's own if `source` lies outside of its
-/// segment of `width` lanes.
+/// The value of lane `source`, or the caller's own if `source` is outside its segment of `width`
+/// lanes.
 template <class T>
 T shuffle(std::uint32_t mask, T value, int source, std::source_location where) {
   const auto values = exchange(Collective::kShuffle, mask, to_bits(value), where);
@@ -176,7 +176,7 @@ inline std::uint32_t __reduce_and_sync(std::uint32_t mask, std::uint32_t value, 
 // ------------------------------------------------------------------------------ atomics
 
 namespace simt {
-/// Another lane may come between a kernel's look at memory and its atomic, and right after it.
+/// Another lane may run between a kernel's read of memory and its atomic, and right after it.
 template <class T, class Change>
 T atomic(T* address, Change change) {
   preempt();

@@ -1,6 +1,6 @@
-// Stands in for NVIDIA's header of this name: a device whose memory is the host's and whose streams
-// are queues. Work runs when somebody waits for it; which stream goes on is drawn from the seed of
-// the executor, so that a missing wait for an event shows.
+// Replaces NVIDIA's header of this name: a device whose memory is the host's and whose streams are
+// queues. Work runs when it is waited for; the executor's seed decides which stream continues, so
+// that a missing wait for an event shows.
 #pragma once
 
 #include <cstddef>
@@ -94,7 +94,7 @@ namespace simt {
 /// Adds work to a stream.
 void enqueue(cudaStream_t stream, std::function<void()> work);
 
-/// The kernel's symbol where the program exports it, else its address.
+/// The kernel's symbol if the program exports it, else its address.
 std::string name_of_kernel(void* kernel);
 
 /// Bytes of device memory that are allocated now.

@@ -1,4 +1,4 @@
-// Stands in for NVIDIA's header of this name: the vector types that satrap's kernels use.
+// Replaces NVIDIA's header of this name: the vector types that satrap's kernels use.
 #pragma once
 
 #include "tests/support/simt/executor.h"

@@ -1,17 +1,17 @@
 #pragma once
 
 // Gloo's installed headers transport/tcp/{pair,context,unbound_buffer}.h include this one, and its
-// install rule leaves it out, in Debian's package as upstream: without it the classes that they
-// declare cannot be used at all. We derive from two of them (src/net/gloo_mesh.cpp), which is how
-// Gloo's own TLS transport is made and the one way to stop what its event thread does to a process
-// with a broken peer without shipping a changed Gloo.
+// install rule omits it, in Debian's package as upstream: without it the classes that they declare
+// cannot be used at all. satrap derives from two of them (src/net/gloo_mesh.cpp), as Gloo's own TLS
+// transport does: the only way to protect a process from the reaction of Gloo's event thread to a
+// broken peer without shipping a changed Gloo.
 //
 // This is not Gloo's text but an implementation of the three templates that those headers name,
-// with the members that they use. It has to agree with what libgloo.so was compiled with in name,
-// in layout (one shared_ptr or weak_ptr each) and in meaning, for the objects pass between its code
-// and ours: the owner of a ShareableNonOwningPtr hands out weak references to itself, and its
-// destructor waits until no strong one is left. The static_asserts below hold the layout,
-// LinkTest.CaseJ_* the meaning. Where Gloo does install its own, that one is used
+// with the members that they use. It must agree with the one that libgloo.so was compiled with in
+// name, in layout (one shared_ptr or weak_ptr each) and in meaning, because objects pass between
+// Gloo's code and satrap's: the owner of a ShareableNonOwningPtr gives weak references to itself,
+// and its destructor waits until no strong one is left. The static_asserts below check the layout,
+// LinkTest.CaseJ_* the meaning. If Gloo does install its own, that one is used
 // (cmake/Dependencies.cmake).
 
 #include <memory>
@@ -43,7 +43,7 @@ class WeakNonOwningPtr final {
   WeakNonOwningPtr() {}
   explicit WeakNonOwningPtr(const ShareableNonOwningPtr<T>& owner) : ptr_(owner.ptr_) {}
 
-  // Whether it was ever made of an owner, alive or not.
+  // Whether it was ever made from an owner, alive or not.
   explicit operator bool() const noexcept {
     const std::weak_ptr<T> empty;
     return ptr_.owner_before(empty) || empty.owner_before(ptr_);
