@@ -215,7 +215,7 @@ def number_or_dash(value, form):
 
 
 def table(links):
-    lines = ["| link | mode | rounds | examples/s, median (min - max) | to sync | to async | AUC | to sync | staleness seen |",
+    lines = ["| link | mode | rounds | examples/s, median (min - max) | relative to sync | relative to async | AUC | minus sync | staleness seen |",
              "|---|---|---|---|---|---|---|---|---|"]
     for one in links:
         for mode in sorted(one.modes, key=mode_order):

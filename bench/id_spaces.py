@@ -88,7 +88,7 @@ def growth(result):
 
 
 def table(runs):
-    lines = ["| ids | parameters | runs | examples/s, median (min - max) | to the first | rows | resident MiB | growth when full |",
+    lines = ["| ids | parameters | runs | examples/s, median (min - max) | relative to the first | rows | resident MiB | growth when full |",
              "|---|---|---|---|---|---|---|---|"]
     first = median(next(iter(runs.values())), "examples_per_second")
     for space, results in runs.items():

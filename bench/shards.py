@@ -59,7 +59,7 @@ def main():
             stages[name] = {k: round(v, 2) for k, v in summary["stage_seconds"].items()}
             print(f"{name:22} {summary['examples_per_second']:9.0f} examples/s", file=sys.stderr)
     first = next(iter(variants))
-    print("| variant | examples/s, median (min-max) | share of the first, median (min-max) |")
+    print("| variant | examples/s, median (min-max) | relative to the first, median (min-max) |")
     print("|---|---|---|")
     for name, values in results.items():
         shares = [v / f for v, f in zip(values, results[first])]
