@@ -1,8 +1,8 @@
 #!/bin/bash
 # Sets this machine up and runs every check of the project:
 #   tests/run.sh [quick|release|debug|asan|tsan|cuda|tidy|all]...    (default: all = release asan tsan tidy cuda)
-# A preset is built and its tests are run; tidy is clang-tidy; quick is what of release a change needs that is not
-# yet committed. Every stage is run even where one before it failed. The last line counts the tests of all stages;
+# A preset is built and its tests are run; tidy is clang-tidy; quick is the part of release that an uncommitted
+# change needs. Every stage runs even if an earlier one failed. The last line counts the tests of all stages;
 # the exit status is 0 only if none failed.
 set -uo pipefail
 cd "$(dirname "$0")/.."

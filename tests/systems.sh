@@ -1,5 +1,5 @@
 #!/bin/bash
-# Tries the newest commit of this checkout where its users are, each time on a fresh system in a temporary
+# Tests the newest commit of this checkout on the users' systems, each time on a fresh system in a temporary
 # folder (debootstrap, so this needs Debian or Ubuntu, root, a network, and 12 GiB):
 #   tests/systems.sh [debian12|debian13|clang|gcc13|arm64]...      (default: debian13 arm64 clang)
 # debian12, debian13: README's first command, then the release tests. clang, gcc13: the same on Debian 13 with
