@@ -34,8 +34,8 @@ class Device : public Operations {
 
   // ---- memory
 
-  /// kDevice or kPinnedHost. Throws Error(kUnavailable), naming the purpose, the bytes requested and
-  /// the bytes available.
+  /// kDevice or kPinnedHost. Throws Error(kUnavailable), naming the purpose, the bytes requested
+  /// and the bytes available.
   virtual std::byte* allocate(Place place, std::int64_t bytes, const char* what) = 0;
   virtual void free(Place place, std::byte* memory) noexcept = 0;
 
