@@ -2,23 +2,19 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <filesystem>
 #include <span>
 #include <vector>
 
 namespace satrap::checkpoint {
 
 void DirectoryWriter::adopt(const std::string& name) {
-  const std::string path = directory_ + "/" + name;
-  const auto size = static_cast<std::int64_t>(std::filesystem::file_size(path));
-  FileReader reader(path);
+  FileReader reader(directory_ + "/" + name);
   std::vector<std::byte> block(std::size_t{1} << 20);
-  for (std::int64_t left = size; left > 0;) {
-    const auto count = std::min(left, std::ssize(block));
+  while (!reader.at_end()) {
+    const auto count = std::min(reader.size() - reader.bytes_read(), std::ssize(block));
     reader.read(std::span(block).first(static_cast<std::size_t>(count)));
-    left -= count;
   }
-  manifest.files[name] = {size, to_hex(reader.checksum())};
+  manifest.files[name] = {reader.size(), to_hex(reader.checksum())};
 }
 
 void DirectoryWriter::finish() {
