@@ -161,6 +161,33 @@ std::vector<pipeline::PendingLookup> read_pending(const std::string& checkpoint,
   return pending;
 }
 
+/// Whether every file has the size and checksum of the manifest.
+bool is_intact(const std::string& checkpoint) {
+  try {
+    const Manifest manifest = Manifest::read(checkpoint);
+    for (const auto& [name, unused] : manifest.files) {
+      read_checked(checkpoint, name, manifest, [](std::span<const std::byte>) {});
+    }
+  } catch (const Error&) {
+    return false;
+  }
+  return true;
+}
+
+/// The newest checkpoint of an earlier step beside `checkpoint` that is intact; "" if there is none.
+std::string find_intact_before(const std::string& checkpoint) {
+  std::filesystem::path path(checkpoint);
+  if (!path.has_filename()) path = path.parent_path();
+  const std::string parent = path.parent_path().string();
+  const std::vector<std::string> names = list_directory(parent.empty() ? "." : parent);
+  for (auto name = names.rbegin(); name != names.rend(); ++name) {
+    if (!name->starts_with("step-") || *name >= path.filename().string()) continue;
+    const std::string older = (path.parent_path() / *name).string();
+    if (is_intact(older)) return older;
+  }
+  return "";
+}
+
 /// Runs `body`; adds the newest older intact checkpoint to the message of an Error(kCorrupt).
 template <class Body>
 auto offering_previous(const std::string& checkpoint, Body&& body) {
@@ -168,19 +195,11 @@ auto offering_previous(const std::string& checkpoint, Body&& body) {
     return body();
   } catch (const Error& error) {
     if (error.code() != ErrorCode::kCorrupt) throw;
-    const std::filesystem::path path(checkpoint);
-    std::string offer = "; there is no older checkpoint";
-    const std::string parent = path.parent_path().string();
-    std::vector<std::string> older;
-    for (const std::string& name : list_directory(parent.empty() ? "." : parent)) {
-      if (name.starts_with("step-") && name < path.filename().string()) older.push_back(name);
-    }
-    if (!older.empty()) {
-      std::sort(older.begin(), older.end());
-      offer = concat("; the previous checkpoint is ", (path.parent_path() / older.back()).string(),
-                     " (--resume-from continues there)");
-    }
-    throw Error(ErrorCode::kCorrupt, error.what() + offer);
+    const std::string older = find_intact_before(checkpoint);
+    throw Error(ErrorCode::kCorrupt,
+                concat(error.what(), older.empty() ? "; there is no older one that is intact"
+                                                   : "; the previous checkpoint is " + older +
+                                                         " (--resume-from continues there)"));
   }
 }
 
