@@ -174,7 +174,8 @@ bool is_intact(const std::string& checkpoint) {
   return true;
 }
 
-/// The newest checkpoint of an earlier step beside `checkpoint` that is intact; "" if there is none.
+/// The newest checkpoint of an earlier step beside `checkpoint` that is intact; "" if there is
+/// none.
 std::string find_intact_before(const std::string& checkpoint) {
   std::filesystem::path path(checkpoint);
   if (!path.has_filename()) path = path.parent_path();
@@ -330,7 +331,7 @@ RestoredState load_checkpoint(const std::string& checkpoint,
         rows.files.push_back(std::move(file));
       }
     }
-    model.store->begin(rows);
+    model.tables->begin(rows);
     load_dense(checkpoint, state.manifest, model);
     if (std::ssize(state.manifest.positions) == num_ranks) {
       state.pending = read_pending(checkpoint, state.manifest, rank);

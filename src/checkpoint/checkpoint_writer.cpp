@@ -86,7 +86,7 @@ void remove_oldest(const std::string& directory, std::int64_t keep, const std::s
 void CheckpointContent::capture(pipeline::Model& model) {
   dense = model.network->save();
   tables = model.specs.tables;
-  rows = model.store->take_snapshot(step);
+  rows = model.tables->take_snapshot(step);
 }
 
 void write_pending(const std::string& directory,

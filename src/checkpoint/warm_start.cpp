@@ -101,7 +101,7 @@ void WarmStart::check_table(const Manifest::Table& saved, std::string& problems)
 }
 
 void WarmStart::load(pipeline::Model& model) const {
-  model.store->begin(rows_);
+  model.tables->begin(rows_);
   if (config_.dense) load_dense(*model.network);
   std::int64_t rows = 0;
   for (const Manifest::Table& table : manifest_.tables) {

@@ -26,13 +26,13 @@ FieldReader::FieldReader(const Schema& schema, RowFiller& row)
       quote_(schema.text.quote.empty() ? '\0' : schema.text.quote.front()),
       trim_(schema.text.trim) {}
 
-const char* FieldReader::read(const char* p, const RowLayout::Column& column) {
+const char* FieldReader::read(const char* p, const ColumnMap::Column& column) {
   column_ = &column;
   std::string_view field;
   const char* const end = find_field(p, field);
   if (end == nullptr) return nullptr;
   const bool missing = is_missing(field);
-  for (const RowLayout::Consumer& consumer : column.consumers) {
+  for (const ColumnMap::Consumer& consumer : column.consumers) {
     if (!consume(consumer, field, missing)) return nullptr;
   }
   return end;
@@ -81,10 +81,10 @@ bool FieldReader::is_missing(std::string_view field) const {
   return std::find(tokens.begin(), tokens.end(), field) != tokens.end();
 }
 
-bool FieldReader::consume(const RowLayout::Consumer& consumer,
+bool FieldReader::consume(const ColumnMap::Consumer& consumer,
                           std::string_view field,
                           bool missing) {
-  using Kind = RowLayout::Kind;
+  using Kind = ColumnMap::Kind;
   const auto target = static_cast<std::size_t>(consumer.target);
   switch (consumer.kind) {
     case Kind::kLabel:

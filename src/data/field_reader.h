@@ -5,14 +5,14 @@
 #include <string_view>
 
 #include "satrap/data/schema.h"
+#include "src/data/column_map.h"
 #include "src/data/row_filler.h"
-#include "src/data/row_layout.h"
 
 namespace satrap::data {
 
 /// Why a row is bad. Views point into its text or at literals.
 struct RowFault {
-  const RowLayout::Column* column = nullptr;  // null: the row as a whole
+  const ColumnMap::Column* column = nullptr;  // null: the row as a whole
   std::string_view reason;
   std::string_view field;
   bool shows_field = false;
@@ -29,14 +29,14 @@ class FieldReader {
 
   /// Puts what the field at `p` says into the open row. Returns its end (at the delimiter or '\n'),
   /// or null: fault() says why.
-  const char* read(const char* p, const RowLayout::Column& column);
+  const char* read(const char* p, const ColumnMap::Column& column);
   const RowFault& fault() const { return fault_; }
 
  private:
   const char* find_field(const char* p, std::string_view& field);
   bool unquote(const char*& p, std::string_view& field);
   bool is_missing(std::string_view field) const;
-  bool consume(const RowLayout::Consumer& consumer, std::string_view field, bool missing);
+  bool consume(const ColumnMap::Consumer& consumer, std::string_view field, bool missing);
   bool read_label(const LabelConfig& config, std::string_view field, float& label);
   bool read_bag(std::int64_t target, std::string_view field);
   bool read_id(const FeatureConfig& feature, std::string_view text, std::uint64_t& id);
@@ -49,7 +49,7 @@ class FieldReader {
   const char quote_;  // '\0': none
   const bool trim_;
 
-  const RowLayout::Column* column_ = nullptr;  // of the field that is being read
+  const ColumnMap::Column* column_ = nullptr;  // of the field that is being read
   RowFault fault_;
   std::string unquoted_;  // a field whose quotes had to be removed
 };

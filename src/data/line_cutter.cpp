@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "satrap/core/error.h"
-#include "src/data/row_layout.h"
+#include "src/data/column_map.h"
 
 namespace satrap::data {
 
@@ -145,7 +145,7 @@ void LineCutter::find_layout(TextBlock& block) {
     if (line == block.text_end()) return;
   }
   const char* const end = std::find(line, block.text_end(), '\n');
-  layout_ = std::make_shared<const RowLayout>(schema_, std::string_view(line, end),
+  layout_ = std::make_shared<const ColumnMap>(schema_, std::string_view(line, end),
                                               concat(*file_, ":", number));
   if (schema_.text.header) {
     block.begin += end + 1 - block.text_begin();

@@ -56,7 +56,7 @@ class LineCutter {
   std::size_t next_path_ = 0;
   std::unique_ptr<ByteStream> stream_;  // of the current file; null: open the next one
   std::shared_ptr<const std::string> file_;
-  std::shared_ptr<const RowLayout> layout_;  // null until a line of the file decides
+  std::shared_ptr<const ColumnMap> layout_;  // null until a line of the file decides
   std::vector<char> carry_;                  // beginning of a line whose end has not been read
   std::int64_t next_row_ = 0;
   std::int64_t next_file_line_ = 1;

@@ -84,13 +84,13 @@ void RowParser::parse(const TextBlock& text, RowBlock& rows, BadRows& bad) {
 /// Parses one line into the open row. Returns the beginning of the next line, or null with fault_
 /// set.
 const char* RowParser::parse_row(const char* p) {
-  using Kind = RowLayout::Kind;
-  const std::vector<RowLayout::Column>& columns = layout_->columns();
+  using Kind = ColumnMap::Kind;
+  const std::vector<ColumnMap::Column>& columns = layout_->columns();
   const char delimiter = delimiter_;
   const auto at_end = [&](const char* q) { return *q == delimiter || *q == '\n'; };
 
-  const RowLayout::Column* const last = &columns.back();
-  for (const RowLayout::Column* column = columns.data();; ++column) {
+  const ColumnMap::Column* const last = &columns.back();
+  for (const ColumnMap::Column* column = columns.data();; ++column) {
     const char* q = p;
     bool done = false;
     switch (column->kind) {

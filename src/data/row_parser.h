@@ -6,9 +6,9 @@
 
 #include "satrap/data/row_block_source.h"
 #include "satrap/data/schema.h"
+#include "src/data/column_map.h"
 #include "src/data/field_reader.h"
 #include "src/data/row_filler.h"
-#include "src/data/row_layout.h"
 #include "src/data/text_block.h"
 
 namespace satrap::data {
@@ -42,7 +42,7 @@ class RowParser {
   const char delimiter_;
   const bool has_quotes_;
 
-  const RowLayout* layout_ = nullptr;
+  const ColumnMap* layout_ = nullptr;
   RowFiller row_;
   FieldReader fields_;
   RowFault fault_;  // of the row that was parsed last, if it is a bad one

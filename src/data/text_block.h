@@ -6,7 +6,7 @@
 
 namespace satrap::data {
 
-class RowLayout;
+class ColumnMap;
 
 /// Whether the line that begins here, and ends with '\n', is blank.
 inline bool is_blank_line(const char* line) {
@@ -26,7 +26,7 @@ struct TextBlock {
   std::int64_t first_row = 0;  // number of the first line within the epoch
   std::int64_t file_line = 0;  // the same within the file, from 1
   std::shared_ptr<const std::string> file;
-  std::shared_ptr<const RowLayout> layout;  // of this file's columns; null: lines are blank
+  std::shared_ptr<const ColumnMap> layout;  // of this file's columns; null: lines are blank
 
   const char* text_begin() const { return buffer.get() + begin; }
   const char* text_end() const { return buffer.get() + end; }

@@ -1,7 +1,7 @@
 #include <algorithm>
 
-#include "src/dense/lanes.h"
 #include "src/dense/ops.h"
+#include "src/dense/simd.h"
 
 namespace satrap::dense {
 namespace {

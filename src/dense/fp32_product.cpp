@@ -25,7 +25,7 @@ constexpr std::int64_t kPanelCols = kVector * kVectors;
 constexpr std::int64_t kPanelRows = 512;  // a panel is in the second-level cache
 
 using Vector = float __attribute__((vector_size(kVector * sizeof(float)), may_alias));
-struct __attribute__((packed, may_alias)) VectorInMemory {  // as LanesInMemory
+struct __attribute__((packed, may_alias)) VectorInMemory {  // as SimdInMemory
   Vector value;
 };
 

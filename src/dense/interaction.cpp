@@ -1,16 +1,16 @@
 #include <algorithm>
 
-#include "src/dense/lanes.h"
 #include "src/dense/ops.h"
+#include "src/dense/simd.h"
 
 // The interaction of one row is a product of tiny matrices (27 vectors of 16 for Criteo): too small
 // for a BLAS call each. The vectors of the row are copied into `work`, padded with zeros to whole
-// Lanes, and multiplied four at a time from registers.
+// Simd, and multiplied four at a time from registers.
 
 namespace satrap::dense {
 namespace {
 
-std::int64_t padded(std::int64_t n) { return (n + kLanes - 1) / kLanes * kLanes; }
+std::int64_t padded(std::int64_t n) { return (n + kSimdFloats - 1) / kSimdFloats * kSimdFloats; }
 
 constexpr std::int64_t kTile = 4;  // vectors whose products are in registers at once
 
@@ -40,10 +40,10 @@ inline void multiply_tile(const float* a,
                           const float* b,
                           std::int64_t b_stride,
                           std::int64_t k,
-                          Lanes (&acc)[kTile]) {
-  for (Lanes& v : acc) v = Lanes{};
+                          Simd (&acc)[kTile]) {
+  for (Simd& v : acc) v = Simd{};
   for (std::int64_t i = 0; i < k; ++i) {
-    const Lanes right = load(b + i * b_stride);
+    const Simd right = load(b + i * b_stride);
     for (std::int64_t t = 0; t < kTile; ++t) acc[t] += a[t * a_stride + i] * right;
   }
 }
@@ -53,7 +53,7 @@ inline void multiply_tile(const float* a,
 std::int64_t dot_interaction_work(std::int64_t n, std::int64_t width) {
   const Shape s(n, width);
   return tiled(n) * s.width_padded + s.width_padded * s.n_padded + tiled(n) * s.n_padded +
-         n * (n - 1) / 2 + kLanes;
+         n * (n - 1) / 2 + kSimdFloats;
 }
 
 void dot_interaction(ConstMatrix first,
@@ -76,16 +76,16 @@ void dot_interaction(ConstMatrix first,
       }
     }
     for (std::int64_t i = 0; i < s.n; i += kTile) {
-      for (std::int64_t j = 0; j < i + kTile - 1; j += kLanes) {
-        Lanes acc[kTile];
+      for (std::int64_t j = 0; j < i + kTile - 1; j += kSimdFloats) {
+        Simd acc[kTile];
         multiply_tile(z + i * s.width_padded, s.width_padded, zt + j, s.n_padded, width, acc);
         for (std::int64_t t = 0; t < kTile; ++t) store(products + (i + t) * s.n_padded + j, acc[t]);
       }
     }
-    // Whole Lanes are copied: what a row writes past its end is overwritten by the rows after it.
+    // Whole Simd are copied: what a row writes past its end is overwritten by the rows after it.
     float* target = line;
     for (std::int64_t i = 1; i < s.n; target += i++) {
-      for (std::int64_t j = 0; j < i; j += kLanes) {
+      for (std::int64_t j = 0; j < i; j += kSimdFloats) {
         store(target + j, load(products + i * s.n_padded + j));
       }
     }
@@ -115,10 +115,10 @@ void dot_interaction_backward(ConstMatrix first,
       }
     }
     for (std::int64_t i = 0; i < s.n; i += kTile) {
-      for (std::int64_t k = 0; k < width; k += kLanes) {
-        Lanes acc[kTile];
+      for (std::int64_t k = 0; k < width; k += kSimdFloats) {
+        Simd acc[kTile];
         multiply_tile(symmetric + i * s.n_padded, s.n_padded, z + k, s.width_padded, s.n, acc);
-        const std::int64_t count = std::min(kLanes, width - k);
+        const std::int64_t count = std::min(kSimdFloats, width - k);
         for (std::int64_t t = 0; t < kTile && i + t < s.n; ++t) {
           const std::int64_t row = i + t;
           if (row < has_first) {
@@ -127,7 +127,7 @@ void dot_interaction_backward(ConstMatrix first,
             continue;
           }
           float* target = drest.row(r) + (row - has_first) * width + k;
-          if (count == kLanes) {
+          if (count == kSimdFloats) {
             store(target, acc[t]);
           } else {
             for (std::int64_t l = 0; l < count; ++l) target[l] = acc[t][l];

@@ -7,7 +7,7 @@
 
 #include "satrap/core/hash.h"
 #include "satrap/core/portable_math.h"
-#include "src/dense/lanes.h"
+#include "src/dense/simd.h"
 
 namespace satrap::dense {
 
@@ -145,12 +145,12 @@ namespace {
 
 // sum over j of (sum_f v[f, j])^2 - sum_f v[f, j]^2.
 float second_order(const float* v, std::int64_t fields, std::int64_t k) {
-  Lanes result{};
+  Simd result{};
   std::int64_t j = 0;
-  for (; j + kLanes <= k; j += kLanes) {
-    Lanes total{}, squares{};
+  for (; j + kSimdFloats <= k; j += kSimdFloats) {
+    Simd total{}, squares{};
     for (std::int64_t f = 0; f < fields; ++f) {
-      const Lanes x = load(v + f * k + j);
+      const Simd x = load(v + f * k + j);
       total += x;
       squares += x * x;
     }

@@ -4,8 +4,8 @@
 #include "satrap/embedding/feature_layout.h"
 #include "satrap/job/config_place.h"
 #include "satrap/pipeline/load_job.h"
-#include "satrap/pipeline/shards_store.h"
-#include "satrap/pipeline/tables_store.h"
+#include "satrap/pipeline/local_tables.h"
+#include "satrap/pipeline/shard_tables.h"
 
 namespace satrap::pipeline {
 namespace {
@@ -76,9 +76,9 @@ Model::Model(const job::JobConfig& config,
   if (config.embedding.store == "ps") {
     shards = std::make_unique<ps::ShardClient>(cluster.endpoint(), cluster.store(), specs.tables,
                                                specs.seed, client_options(config, cluster));
-    store = std::make_unique<ShardsStore>(specs, config.train, cluster, *shards, pool);
+    tables = std::make_unique<ShardTables>(specs, config.train, cluster, *shards, pool);
   } else {
-    store = std::make_unique<TablesStore>(specs, pool);
+    tables = std::make_unique<LocalTables>(specs, pool);
   }
   network = dense::DenseNetwork::create(
       config.model, config.dense_optimizer,

@@ -70,10 +70,10 @@ RunningJob::Rank& RunningJob::rank_of(const net::RequestTag& tag) {
   return *ranks_[static_cast<std::size_t>(tag.rank)];
 }
 
-OpenStep& RunningJob::slot_of(Rank& rank, std::int64_t step) {
-  auto& slot = rank.open[static_cast<std::size_t>(step) % rank.open.size()];
-  if (!slot) slot = std::make_unique<OpenStep>();
-  return *slot;
+OpenStep& RunningJob::open_step(Rank& rank, std::int64_t step) {
+  auto& step_at = rank.open[static_cast<std::size_t>(step) % rank.open.size()];
+  if (!step_at) step_at = std::make_unique<OpenStep>();
+  return *step_at;
 }
 
 // -------------------------------------------------------------------------------- the end of it

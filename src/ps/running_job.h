@@ -141,7 +141,7 @@ class RunningJob {
   bool has_limits() const;
 
   Rank& rank_of(const net::RequestTag& tag);  // throws Error(kInvalidData)
-  OpenStep& slot_of(Rank& rank, std::int64_t step);
+  OpenStep& open_step(Rank& rank, std::int64_t step);
 
   // ---- the end of a job. `gate` is held shared while requests are accepted.
   std::shared_mutex gate;

@@ -181,7 +181,7 @@ void Shard::pull(RunningJob& job, const RequestPrefix& prefix, Call& call) {
   const std::int64_t number = call->tag().step;
   RunningJob::Rank& rank = job.rank_of(call->tag());
   const std::lock_guard lock(rank.mutex);
-  OpenStep& step = job.slot_of(rank, std::max<std::int64_t>(number, 0));
+  OpenStep& step = job.open_step(rank, std::max<std::int64_t>(number, 0));
   if (number <= rank.last_pulled) {
     ++job.num_repeated;
     if (number < job.config.first_step || step.step != number) {
@@ -261,7 +261,7 @@ void Shard::push(RunningJob& job, const RequestPrefix& prefix, Call& call) {
   if (number != rank.last_pushed + 1) {
     refuse("push of step ", number, ", expected step ", rank.last_pushed + 1);
   }
-  OpenStep& step = job.slot_of(rank, number);
+  OpenStep& step = job.open_step(rank, number);
   if (step.step != number || step.state != State::kPulled) {
     refuse("push of step ", number, ", whose pull has not been answered");
   }

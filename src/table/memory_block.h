@@ -7,7 +7,7 @@ namespace satrap::table {
 
 /// Owns a block of zeroed memory. Small blocks come from the heap; from kMappedBytes on they are
 /// mapped, so that untouched pages take no memory, and from kHugeBytes on they request huge pages:
-/// rows and slots are read in random order, and most of that cost is address translation.
+/// rows and entries are read in random order, and most of that cost is address translation.
 class MemoryBlock {
  public:
   static constexpr std::int64_t kAlignment = 64;

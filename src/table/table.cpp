@@ -12,7 +12,7 @@
 namespace satrap::table {
 namespace {
 
-// Keys between the stages of a lookup (prefetch the slot; read it and prefetch the row; read the
+// Keys between the stages of a lookup (prefetch the entry; read it and prefetch the row; read the
 // row), so that the misses of several keys overlap.
 constexpr std::size_t kLookupDistance = 16;
 constexpr std::size_t kUsualDim = 256;  // up to it, new rows are made without allocating
@@ -104,7 +104,7 @@ void Table::find_or_insert(std::span<const Key> keys,
   for (std::size_t i = 0; i < size + 2 * kLookupDistance; ++i) {
     if (i < size) {
       const std::uint64_t position = position_of(keys[i]);
-      __builtin_prefetch(partition_with(position).index.first_slot(position));
+      __builtin_prefetch(partition_with(position).index.first_entry(position));
     }
     if (const std::size_t j = i - kLookupDistance; j < size) {
       const std::uint64_t position = position_of(keys[j]);
@@ -140,7 +140,7 @@ void Table::find_in_index(std::span<const Key> keys, std::span<RowPointer> rows)
     std::size_t end = begin;
     while (end < std::min(keys.size(), begin + 2 * kLookupDistance) &&
            &partition_with(position_of(keys[end])) == &partition) {
-      __builtin_prefetch(partition.index.first_slot(position_of(keys[end++])));
+      __builtin_prefetch(partition.index.first_entry(position_of(keys[end++])));
     }
     for (std::size_t i = begin; i < end; ++i) {
       rows[i] = partition.index.candidate(keys[i], position_of(keys[i]), partition.arena);

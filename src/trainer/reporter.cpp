@@ -177,7 +177,7 @@ void Reporter::report(std::int64_t step) {
   line["wait_share"] = report.wait_share;
   line["staleness"] = {{"mean", report.mean_staleness}, {"max", max_staleness(histogram)}};
   line["stage_seconds"] = stage_seconds(sources_.timers);
-  const pipeline::EmbeddingStore::Size size = sources_.store.size();
+  const pipeline::EmbeddingTables::Size size = sources_.tables.size();
   line["rows"] = size.rows;
   line["table_bytes"] = size.bytes;
   line["resident_bytes"] = resident_bytes();
@@ -239,7 +239,7 @@ void Reporter::write_summary(std::int64_t step,
                           {"mean", mean_staleness(histogram)},
                           {"histogram", histogram}};
   summary["stage_seconds"] = stage_seconds(sources_.timers);
-  const pipeline::EmbeddingStore::Size size = sources_.store.size();
+  const pipeline::EmbeddingTables::Size size = sources_.tables.size();
   summary["rows"] = size.rows;
   summary["table_bytes"] = size.bytes;
   summary["resident_bytes"] = resident_bytes();

@@ -27,7 +27,7 @@ class Reporter {
   struct Sources {  // what the numbers are taken from; all outlive the reporter
     const job::JobConfig& config;
     const data::Schema& schema;
-    pipeline::EmbeddingStore& store;
+    pipeline::EmbeddingTables& tables;
     const data::BatchSource& data;
     const pipeline::StepQueue& queue;
     const StageTimers& timers;

@@ -42,7 +42,7 @@ TrainingRun::TrainingRun(const job::JobConfig& config, const TrainOptions& optio
 }
 
 void TrainingRun::start_anew() {
-  if (start_.warm_start.empty()) return model_.store->begin({});
+  if (start_.warm_start.empty()) return model_.tables->begin({});
   const checkpoint::WarmStart warm(config_, start_.warm_start, model_);
   warm.load(model_);
   warm_tables_ = warm.tables();
@@ -84,21 +84,21 @@ void TrainingRun::open_pipeline() {
 
   const std::int64_t staleness = config_.train.staleness_bound();
   queue_ = std::make_unique<pipeline::StepQueue>(step_ + 1, staleness);
-  driver_ = model_.store->make_driver(*queue_,
-                                      {.first_step = step_ + 1,
-                                       .staleness = staleness,
-                                       .deterministic = config_.train.deterministic,
-                                       .is_async = config_.train.is_async(),
-                                       .planned_capacity = config_.train.prefetch_batches,
-                                       .restored = std::move(pending_)},
-                                      timers_);
+  driver_ = model_.tables->make_driver(*queue_,
+                                       {.first_step = step_ + 1,
+                                        .staleness = staleness,
+                                        .deterministic = config_.train.deterministic,
+                                        .is_async = config_.train.is_async(),
+                                        .planned_capacity = config_.train.prefetch_batches,
+                                        .restored = std::move(pending_)},
+                                       timers_);
   for (std::int64_t i = 0; i < config_.train.max_in_flight(); ++i) {
     works_.push_back(std::make_unique<pipeline::Work>());
-    works_.back()->rows = model_.store->access().make_rows();
+    works_.back()->rows = model_.tables->access().make_rows();
     queue_->add_free(works_.back().get());
   }
   reporter_ = std::make_unique<Reporter>(
-      Reporter::Sources{config_, schema_, *model_.store, *source_, *queue_, timers_,
+      Reporter::Sources{config_, schema_, *model_.tables, *source_, *queue_, timers_,
                         directory_ ? &*directory_ : nullptr, cluster_},
       options_, restored_examples_);
   reporter_->restore_nonfinite_steps(restored_nonfinite_steps_);

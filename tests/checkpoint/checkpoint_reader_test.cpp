@@ -188,7 +188,7 @@ TEST_F(CheckpointOfAModel, LoadsWithTheSameContent) {
   SmallModel small;
   const RestoredState state = load_checkpoint(at_, small.model());
   EXPECT_EQ(state.manifest.step, 5);
-  EXPECT_EQ(small.model().store->size().rows, 2);
+  EXPECT_EQ(small.model().tables->size().rows, 2);
   auto content = small.content(5);
   content->pending = state.pending;
   EXPECT_EQ(verify_checkpoint(publish(directory_.path() + "/again", std::move(content))),
@@ -255,7 +255,7 @@ TEST_F(CheckpointOfAModel, WithoutRowsLoadsTheNetworkAlone) {
   fs::remove(at_ + "/table-0.bin");
   SmallModel small;
   EXPECT_EQ(load_dense_network(at_, small.model()).step, 5);
-  EXPECT_EQ(small.model().store->size().rows, 0);
+  EXPECT_EQ(small.model().tables->size().rows, 0);
   EXPECT_THAT(load_error(small_job(), ErrorCode::kCorrupt), HasSubstr("table-0.bin"));
 }
 

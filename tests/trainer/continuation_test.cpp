@@ -1,12 +1,9 @@
 #include "satrap/checkpoint/continuation.h"
 
-#include <fstream>
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "satrap/checkpoint/checkpoint.h"
-#include "satrap/checkpoint/checkpoint_format.h"
 #include "satrap/core/error.h"
 #include "satrap/trainer/trainer.h"
 #include "tests/trainer/tiny_job.h"
@@ -38,19 +35,6 @@ class ContinuationTest : public testing::Test {
   std::string checkpoint_;
 };
 
-TEST_F(ContinuationTest, ChangesOfTheTrainingAreLoggedAndNothingElseHappens) {
-  config_.tables["default"].optimizer.lr = 0.5;
-  config_.run_dir = directory_.path() + "/other";
-  testing::internal::CaptureStderr();
-  const checkpoint::Continuation result = checkpoint::compare_with_checkpoint(checkpoint_, config_);
-  EXPECT_THAT(testing::internal::GetCapturedStderr(),
-              AllOf(HasSubstr("changed: tables.default.optimizer.lr: 0.02 -> 0.5\n"),
-                    HasSubstr("changed: train.max_steps: 10 -> 12\n"),
-                    HasSubstr("(does not affect what is learned): run_dir: ")));
-  EXPECT_TRUE(result.has_same_input);
-  EXPECT_EQ(result.batch_size, 64);
-}
-
 TEST_F(ContinuationTest, WhatIsImpossibleIsToldAtOnceWithBothValuesAndWhy) {
   config_.seed = 5;
   config_.model.top = {17};
@@ -63,18 +47,6 @@ TEST_F(ContinuationTest, WhatIsImpossibleIsToldAtOnceWithBothValuesAndWhy) {
                 AllOf(HasSubstr(checkpoint_), HasSubstr("seed: 1 -> 5 (rows that are not trained"),
                       HasSubstr("model.top: [16] -> [17] (the parameters")));
   }
-}
-
-TEST_F(ContinuationTest, AConfigurationThatCannotBeUnderstoodAnyMoreIsAWarning) {
-  // As of an older version: the configuration is only in the run directory.
-  checkpoint::Manifest manifest = checkpoint::Manifest::read(checkpoint_);
-  manifest.files.erase(checkpoint::kConfigFile);
-  std::ofstream(checkpoint_ + "/" + checkpoint::kManifestFile) << manifest.to_json();
-  std::ofstream(config_.run_dir + "/" + checkpoint::kConfigFile)
-      << "data: {schema: {numeric: [{name: a}, {name: a}]}}\n";
-  testing::internal::CaptureStderr();
-  EXPECT_EQ(checkpoint::compare_with_checkpoint(checkpoint_, config_).batch_size, 64);
-  EXPECT_THAT(testing::internal::GetCapturedStderr(), HasSubstr("is not compared"));
 }
 
 TEST_F(ContinuationTest, LookupsMadeAheadAreDroppedWhenTheirStepsReadOtherRows) {
@@ -90,13 +62,6 @@ TEST_F(ContinuationTest, AnotherBatchSizeGoesOnBehindTheLastRow) {
   EXPECT_EQ(checkpoint::list_checkpoints(config_.run_dir).back().examples, 10 * 64 + 2 * 128);
   config_.train.max_steps = 0;
   EXPECT_EQ(step_after_resume(), 12 + (40 * 64 - 10 * 64 - 2 * 128) / 128);
-}
-
-TEST(WithBatchSize, LeavesRowsOutRatherThanTrainingOnThemTwice) {
-  EXPECT_EQ(checkpoint::with_batch_size({.batches = 7}, 100, 100).batches, 7);
-  EXPECT_EQ(checkpoint::with_batch_size({.batches = 7}, 100, 50).batches, 14);
-  EXPECT_EQ(checkpoint::with_batch_size({.batches = 7}, 100, 300).batches, 3);
-  EXPECT_EQ(checkpoint::with_batch_size({.batches = 0}, 100, 300).batches, 0);
 }
 
 }  // namespace

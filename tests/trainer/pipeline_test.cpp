@@ -28,7 +28,7 @@ std::string train_sequentially(const job::JobConfig& config) {
   const auto transforms = data::fit_transforms(config.data, schema, config.seed);
   pipeline::Cluster alone(config, {});
   pipeline::Model model(config, schema, alone, pool);
-  embedding::RowAccess& access = model.store->access();
+  embedding::RowAccess& access = model.tables->access();
   embedding::Planner planner(access.layout(), pool);
   data::ReadOptions read;
   read.seed = config.seed;

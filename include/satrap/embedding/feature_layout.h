@@ -15,8 +15,8 @@ struct PlacedFeature {
   FloatType weights = FloatType::kFp32;  // in the memory that pooling reads
   std::int64_t column = 0;               // first, in the pooled output
   std::int64_t vector_width = 0;         // columns of one of its vectors: dim, and padding
-  std::int64_t width = 0;                // columns: vector_width, for a sequence max_length times it
-  std::int64_t mask_column = 0;          // first, in the mask; sequences only
+  std::int64_t width = 0;        // columns: vector_width, for a sequence max_length times it
+  std::int64_t mask_column = 0;  // first, in the mask; sequences only
 };
 
 /// Place of each feature's vectors in the pooled output of a batch, one feature after the other in

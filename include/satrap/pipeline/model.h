@@ -8,7 +8,7 @@
 #include "satrap/dense/dense_network.h"
 #include "satrap/job/job_config.h"
 #include "satrap/pipeline/cluster.h"
-#include "satrap/pipeline/embedding_store.h"
+#include "satrap/pipeline/embedding_tables.h"
 #include "satrap/ps/shard_client.h"
 
 namespace satrap::pipeline {
@@ -24,7 +24,7 @@ struct Model {
 
   job::EmbeddingSpecs specs;
   std::unique_ptr<ps::ShardClient> shards;  // where the job's rows are on shards
-  std::unique_ptr<EmbeddingStore> store;
+  std::unique_ptr<EmbeddingTables> tables;
   std::unique_ptr<dense::DenseNetwork> network;
 };
 

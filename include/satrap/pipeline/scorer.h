@@ -15,7 +15,7 @@ namespace satrap::pipeline {
 class Scorer {
  public:
   /// `model` must outlive it.
-  explicit Scorer(Model& model) : model_(model), reader_(model.store->access()) {}
+  explicit Scorer(Model& model) : model_(model), reader_(model.tables->access()) {}
 
   /// [batch.num_examples, batch.num_labels], valid until the next call.
   std::span<const float> score(const data::Batch& batch);

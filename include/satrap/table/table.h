@@ -19,7 +19,7 @@ namespace satrap::table {
 /// The rows of one table in this process (all of them, or those of one shard of several): flat
 /// memory, no allocation per row, no long pause when it grows. Rows are divided by the top bits of
 /// their position in the shard into kPartitions partitions, each with its own open-addressing index
-/// (4 bytes per slot: 8 bits of tag, 24 of row number) and its share of the memory for rows.
+/// (4 bytes per entry: 8 bits of tag, 24 of row number) and its share of the memory for rows.
 /// Partitions reach the size at which they grow at different moments, so that no single step pays
 /// for the growth of the whole table.
 ///

@@ -28,9 +28,9 @@ struct InitialRows {
 };
 
 /// Where the rows of a job live: the interface over tables in this process and tables on shards.
-class EmbeddingStore {
+class EmbeddingTables {
  public:
-  virtual ~EmbeddingStore() = default;
+  virtual ~EmbeddingTables() = default;
 
   /// Before anything else: loads the rows that the job starts with. Blocks. All ranks call it.
   virtual void begin(const InitialRows& rows) = 0;

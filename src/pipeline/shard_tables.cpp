@@ -1,4 +1,4 @@
-#include "satrap/pipeline/shards_store.h"
+#include "satrap/pipeline/shard_tables.h"
 
 #include <filesystem>
 #include <random>
@@ -29,7 +29,7 @@ std::uint64_t random_session() {
 
 }  // namespace
 
-ShardsStore::ShardsStore(const job::EmbeddingSpecs& specs,
+ShardTables::ShardTables(const job::EmbeddingSpecs& specs,
                          const job::TrainConfig& train,
                          Cluster& cluster,
                          ps::ShardClient& client,
@@ -39,7 +39,7 @@ ShardsStore::ShardsStore(const job::EmbeddingSpecs& specs,
       client_(client),
       access_(specs.features, specs.tables, client, pool) {}
 
-void ShardsStore::begin(const InitialRows& rows) {
+void ShardTables::begin(const InitialRows& rows) {
   std::uint64_t session = 0;
   if (cluster_.is_chief()) {
     ps::ShardJob job;
@@ -59,18 +59,18 @@ void ShardsStore::begin(const InitialRows& rows) {
   if (!cluster_.is_chief()) client_.join(session);
 }
 
-std::unique_ptr<StepDriver> ShardsStore::make_driver(StepQueue& queue,
+std::unique_ptr<StepDriver> ShardTables::make_driver(StepQueue& queue,
                                                      StepDriver::Options options,
                                                      StageTimers& timers) {
   return std::make_unique<ShardDriver>(queue, access_, client_, std::move(options), timers);
 }
 
-std::unique_ptr<RowsSnapshot> ShardsStore::take_snapshot(std::int64_t step) {
+std::unique_ptr<RowsSnapshot> ShardTables::take_snapshot(std::int64_t step) {
   client_.begin_snapshot(step);
   return std::make_unique<ShardsSnapshot>(client_);
 }
 
-EmbeddingStore::Size ShardsStore::size() {
+EmbeddingTables::Size ShardTables::size() {
   Size size;
   for (const ps::ShardStats& shard : client_.stats()) {
     size.rows += shard.rows;

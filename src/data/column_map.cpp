@@ -1,4 +1,4 @@
-#include "src/data/row_layout.h"
+#include "src/data/column_map.h"
 
 #include <algorithm>
 
@@ -92,8 +92,8 @@ class ColumnFinder {
 };
 
 /// The parser of a column with a single consumer.
-RowLayout::Kind fast_kind(const Schema& schema, const RowLayout::Consumer& consumer) {
-  using Kind = RowLayout::Kind;
+ColumnMap::Kind fast_kind(const Schema& schema, const ColumnMap::Consumer& consumer) {
+  using Kind = ColumnMap::Kind;
   if (consumer.kind == Kind::kLabel) {
     const LabelConfig& label = schema.labels[static_cast<std::size_t>(consumer.target)].source;
     return label.positive.empty() && label.threshold.empty() ? Kind::kLabel : Kind::kGeneral;
@@ -109,7 +109,7 @@ RowLayout::Kind fast_kind(const Schema& schema, const RowLayout::Consumer& consu
 
 }  // namespace
 
-RowLayout::RowLayout(const Schema& schema, std::string_view first_line, const std::string& place) {
+ColumnMap::ColumnMap(const Schema& schema, std::string_view first_line, const std::string& place) {
   const std::vector<std::string> names = column_names(schema, first_line, place);
   columns_.resize(names.size());
   for (std::size_t i = 0; i < names.size(); ++i) columns_[i].name = names[i];

@@ -4,17 +4,17 @@
 
 #include "satrap/core/thread_pool.h"
 #include "satrap/pipeline/cluster.h"
-#include "satrap/pipeline/embedding_store.h"
+#include "satrap/pipeline/embedding_tables.h"
 #include "satrap/pipeline/shard_rows.h"
 #include "satrap/ps/shard_client.h"
 
 namespace satrap::pipeline {
 
 /// Tables on the parameter-server shards of a cluster, shared by all its ranks.
-class ShardsStore final : public EmbeddingStore {
+class ShardTables final : public EmbeddingTables {
  public:
   /// `client`, `cluster` and `pool` outlive it.
-  ShardsStore(const job::EmbeddingSpecs& specs,
+  ShardTables(const job::EmbeddingSpecs& specs,
               const job::TrainConfig& train,
               Cluster& cluster,
               ps::ShardClient& client,

@@ -1,4 +1,4 @@
-#include "satrap/pipeline/tables_store.h"
+#include "satrap/pipeline/local_tables.h"
 
 #include <utility>
 
@@ -48,7 +48,7 @@ class TablesSnapshot final : public RowsSnapshot {
 
 }  // namespace
 
-TablesStore::TablesStore(const job::EmbeddingSpecs& specs, ThreadPool& pool) {
+LocalTables::LocalTables(const job::EmbeddingSpecs& specs, ThreadPool& pool) {
   std::vector<table::Table*> pointers;
   for (const table::TableSpec& spec : specs.tables) {
     tables_.push_back(std::make_unique<table::Table>(spec, specs.seed));
@@ -57,25 +57,25 @@ TablesStore::TablesStore(const job::EmbeddingSpecs& specs, ThreadPool& pool) {
   access_ = std::make_unique<embedding::TableRows>(specs.features, std::move(pointers), pool);
 }
 
-void TablesStore::begin(const InitialRows& rows) {
+void LocalTables::begin(const InitialRows& rows) {
   for (const table::RowFile& file : rows.files) {
     table::load_rows(file, *tables_[static_cast<std::size_t>(file.table)],
                      {.last_step = rows.step});
   }
 }
 
-std::unique_ptr<StepDriver> TablesStore::make_driver(StepQueue& queue,
+std::unique_ptr<StepDriver> LocalTables::make_driver(StepQueue& queue,
                                                      StepDriver::Options options,
                                                      StageTimers& timers) {
   return std::make_unique<SerialDriver>(queue, *access_, std::move(options), timers);
 }
 
-std::unique_ptr<RowsSnapshot> TablesStore::take_snapshot(std::int64_t step) {
+std::unique_ptr<RowsSnapshot> LocalTables::take_snapshot(std::int64_t step) {
   // Initial rows of the job count as updated in its first step, even before that step.
   return std::make_unique<TablesSnapshot>(tables_, std::max<std::int64_t>(1, step));
 }
 
-EmbeddingStore::Size TablesStore::size() {
+EmbeddingTables::Size LocalTables::size() {
   Size size;
   for (const auto& table : tables_) {
     size.rows += table->num_rows();

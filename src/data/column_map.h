@@ -10,7 +10,7 @@
 namespace satrap::data {
 
 /// How each column of one file is used. Immutable.
-class RowLayout {
+class ColumnMap {
  public:
   /// How a column is parsed. The first five have a parser that need not find the field's end first;
   /// it leaves anything unusual to the general parser.
@@ -32,7 +32,7 @@ class RowLayout {
   /// that names them and is not `labelled`, either all, or all but those that only labels use.
   /// Throws Error(kInvalidConfig), naming `place` ("log.csv:1"), for another number, or if a column
   /// of the schema is missing.
-  RowLayout(const Schema& schema, std::string_view first_line, const std::string& place);
+  ColumnMap(const Schema& schema, std::string_view first_line, const std::string& place);
 
   const std::vector<Column>& columns() const { return columns_; }
 

@@ -5,15 +5,15 @@
 
 #include "satrap/core/thread_pool.h"
 #include "satrap/embedding/table_rows.h"
-#include "satrap/pipeline/embedding_store.h"
+#include "satrap/pipeline/embedding_tables.h"
 #include "satrap/table/table.h"
 
 namespace satrap::pipeline {
 
 /// Tables in this process; kernels work on them in place.
-class TablesStore final : public EmbeddingStore {
+class LocalTables final : public EmbeddingTables {
  public:
-  TablesStore(const job::EmbeddingSpecs& specs, ThreadPool& pool);
+  LocalTables(const job::EmbeddingSpecs& specs, ThreadPool& pool);
 
   void begin(const InitialRows& rows) override;
   embedding::RowAccess& access() override { return *access_; }

@@ -1,0 +1,176 @@
+#include "satrap/checkpoint/checkpoint_format.h"
+
+#include <limits>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/checkpoint/small_checkpoint.h"
+#include "tests/support/temporary_directory.h"
+
+namespace satrap::checkpoint {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+/// A manifest with something in every field.
+Manifest full_manifest() {
+  Manifest m;
+  m.created = "2024-05-06T07:08:09Z";
+  m.version = "1.2.3";
+  m.step = 12;
+  m.examples = 120;
+  m.nonfinite_steps = 3;
+  m.positions = {{1, 2, 3}, {1, 4, 5}};
+  m.metrics = {{"eval.auc", 0.75}, {"train.loss", 0.1}};
+  m.early_stopping = EarlyStoppingState{"auc", 10, 8, 0.875, 2};
+  m.tables.push_back({"user", "adagrad", "bf16", {"table-0.bin"}, 4, 48, 2});
+  m.dense.push_back({"top.weight", {2, 3}});
+  m.files["table-0.bin"] = {96, "0123456789abcdef"};
+  return m;
+}
+
+class ManifestTest : public testing::Test {
+ protected:
+  std::string path() const { return directory_.path() + "/manifest.json"; }
+  void write(const std::string& text) const { write_file_atomic(path(), text); }
+  Manifest read() const { return Manifest::read(directory_.path()); }
+
+  /// The error of reading a manifest whose checksum is right after `edit` of its JSON.
+  std::string error_after(const std::function<void(nlohmann::ordered_json&)>& edit) const {
+    auto json = nlohmann::ordered_json::parse(full_manifest().to_json());
+    json.erase("checksum");
+    edit(json);
+    json["checksum"] = to_hex(hash_bytes(json.dump()));
+    write(json.dump());
+    return error_of(ErrorCode::kCorrupt, [&] { read(); });
+  }
+
+  const TemporaryDirectory directory_;
+};
+
+TEST_F(ManifestTest, ReadsBackAsItWasWritten) {
+  write(full_manifest().to_json());
+  const Manifest m = read();
+  EXPECT_EQ(m.created, "2024-05-06T07:08:09Z");
+  EXPECT_EQ(m.version, "1.2.3");
+  EXPECT_EQ(m.step, 12);
+  EXPECT_EQ(m.examples, 120);
+  EXPECT_EQ(m.nonfinite_steps, 3);
+  EXPECT_EQ(m.positions, full_manifest().positions);
+  EXPECT_EQ(m.metrics, full_manifest().metrics);
+  EXPECT_EQ(m.early_stopping, full_manifest().early_stopping);
+  EXPECT_FALSE(m.has_packed_rows);
+  EXPECT_EQ(m.to_json(), full_manifest().to_json());
+}
+
+TEST_F(ManifestTest, OfNothingButARankReadsBackToo) {
+  Manifest empty;
+  empty.positions.resize(1);
+  write(empty.to_json());
+  const Manifest m = read();
+  EXPECT_EQ(m.step, 0);
+  EXPECT_TRUE(m.tables.empty());
+  EXPECT_TRUE(m.dense.empty());
+  EXPECT_TRUE(m.files.empty());
+  EXPECT_EQ(m.early_stopping, std::nullopt);
+}
+
+TEST_F(ManifestTest, AMetricThatWasUndefinedIsNotThere) {
+  Manifest manifest = full_manifest();
+  manifest.metrics["eval.auc"] = std::numeric_limits<double>::quiet_NaN();
+  write(manifest.to_json());
+  EXPECT_EQ(read().metrics, (std::map<std::string, double>{{"train.loss", 0.1}}));
+}
+
+TEST_F(ManifestTest, ThatIsMissingIsNamed) {
+  EXPECT_EQ(error_of(ErrorCode::kCorrupt, [&] { read(); }), path() + ": missing or unreadable");
+}
+
+TEST_F(ManifestTest, ThatEndsTooEarlyIsNone) {
+  const std::string text = full_manifest().to_json();
+  for (const std::size_t size : {std::size_t{0}, std::size_t{1}, text.size() / 2}) {
+    write(text.substr(0, size));
+    EXPECT_THAT(error_of(ErrorCode::kCorrupt, [&] { read(); }), HasSubstr("not a manifest"))
+        << size << " bytes";
+  }
+}
+
+TEST_F(ManifestTest, AChangedNumberIsNoticedByItsChecksum) {
+  std::string text = full_manifest().to_json();
+  text.replace(text.find("120"), 3, "121");
+  write(text);
+  EXPECT_EQ(error_of(ErrorCode::kCorrupt, [&] { read(); }),
+            path() + ": checksum does not match its content");
+}
+
+TEST_F(ManifestTest, OfAnotherFormatIsRefusedWithBoth) {
+  EXPECT_EQ(error_after([](auto& json) { json["format"] = 4; }),
+            path() + ": format 4, this program reads formats 2 and 3");
+}
+
+TEST_F(ManifestTest, OfAnotherShapeIsRefusedWhateverItsChecksum) {
+  EXPECT_THAT(error_after([](auto& json) { json["step"] = "twelve"; }),
+              HasSubstr("not a manifest"));
+  EXPECT_THAT(error_after([](auto& json) { json.erase("dense"); }),
+              AllOf(HasSubstr("not a manifest"), HasSubstr("dense")));
+  EXPECT_THAT(error_after([](auto& json) { json["positions"].clear(); }),
+              HasSubstr("not a manifest"));
+}
+
+TEST_F(ManifestTest, OfFormatTwoHasPackedRows) {
+  EXPECT_EQ(error_after([](auto& json) { json["format"] = 2; }), "");
+  const Manifest m = read();
+  EXPECT_TRUE(m.has_packed_rows);
+  const RowLayout layout = m.tables[0].layout();  // 4 weights of 16 bits, 4 floats of state
+  EXPECT_EQ(m.row_bytes(layout), 16 + 4 * 2 + 4 * 4);
+  EXPECT_EQ(full_manifest().row_bytes(layout), 16 + 16 + 16);
+}
+
+TEST(ManifestTable, HasTheLayoutThatItsNamesSay) {
+  Manifest::Table table{"user", "adam", "fp32", {}, 6, 0, 0};
+  EXPECT_EQ(table.layout().row_bytes,
+            RowLayout::of(6, FloatType::kFp32, RowOptimizerType::kAdam).row_bytes);
+  table.optimizer = "lion";
+  EXPECT_EQ(error_of(ErrorCode::kCorrupt, [&] { table.layout(); }),
+            "table 'user': the manifest says lion, which is no type of weights or optimizer");
+  table = {"user", "adam", "fp8", {}, 6, 0, 0};
+  EXPECT_THAT(error_of(ErrorCode::kCorrupt, [&] { table.layout(); }), HasSubstr("fp8"));
+}
+
+TEST(ManifestTensor, HasTheProductOfItsExtents) {
+  EXPECT_EQ((Manifest::Tensor{"scalar", {}}.size()), 1);
+  EXPECT_EQ((Manifest::Tensor{"weight", {2, 3, 4}}.size()), 24);
+  EXPECT_EQ((Manifest::Tensor{"empty", {5, 0}}.size()), 0);
+}
+
+TEST(ManifestPosition, IsItsOwnForTheSameRanks) {
+  Manifest m;
+  m.positions = {{0, 4, 70}, {0, 5, 80}};
+  EXPECT_EQ(m.position_of(0, 2), (data::DataPosition{0, 4, 70}));
+  EXPECT_EQ(m.position_of(1, 2), (data::DataPosition{0, 5, 80}));
+}
+
+TEST(ManifestPosition, IsBehindTheLastRowOfAnyForOtherRanks) {
+  Manifest m;
+  m.positions = {{0, 4, 80}, {0, 5, 70}};
+  EXPECT_EQ(m.position_of(0, 1), (data::DataPosition{0, 10, 80}));
+  EXPECT_EQ(m.position_of(3, 5), (data::DataPosition{0, 2, 80}));
+}
+
+TEST(ManifestPosition, IsOfTheLatestEpochThatAnyHasReached) {
+  Manifest m;
+  m.positions = {{1, 1, 10}, {0, 9, 90}, {1, 2, 5}};
+  EXPECT_EQ(m.position_of(0, 1), (data::DataPosition{1, 6, 10}));
+}
+
+TEST(CheckpointNames, SortByStep) {
+  EXPECT_EQ(checkpoint_name(0), "step-000000000000");
+  EXPECT_EQ(checkpoint_name(1000), "step-000000001000");
+  EXPECT_LT(checkpoint_name(999), checkpoint_name(1000));
+  EXPECT_EQ(pending_file(12), "pending-12.bin");
+}
+
+}  // namespace
+}  // namespace satrap::checkpoint
