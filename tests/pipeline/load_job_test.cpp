@@ -1,0 +1,69 @@
+#include "satrap/pipeline/load_job.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "satrap/core/error.h"
+#include "satrap/core/file.h"
+#include "tests/support/temporary_directory.h"
+
+namespace satrap::pipeline {
+namespace {
+
+using testing::AnyOf;
+using testing::HasSubstr;
+
+class LoadJob : public testing::Test {
+ protected:
+  LoadJob() {
+    write_file_atomic(path_,
+                      "run_dir: runs/a\ndata: {format: synthetic}\n"
+                      "tables: {default: {dim: 4}}\n"
+                      "model: {type: dlrm, bottom: [8], top: [8]}\n");
+  }
+  job::JobConfig load(const std::vector<std::string>& overrides = {}) const {
+    return load_job(path_, overrides);
+  }
+  std::string problem(const std::vector<std::string>& overrides) const {
+    try {
+      load(overrides);
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::kInvalidConfig);
+      return error.what();
+    }
+    return "";
+  }
+
+  const TemporaryDirectory directory_;
+  const std::string path_ = directory_.path() + "/job.yaml";
+};
+
+TEST_F(LoadJob, ReadsAFileWithOverrides) {
+  const job::JobConfig config = load({"tables.default.dim=8", "train.precision=fp32"});
+  EXPECT_EQ(config.model.type, "dlrm");
+  EXPECT_EQ(config.tables.at("default").dim, 8);
+  EXPECT_EQ(config.train.precision, "fp32");
+}
+
+TEST_F(LoadJob, AutoBecomesAPrecisionOfThisMachine) {
+  EXPECT_THAT(load({"train.precision=auto"}).train.precision, AnyOf("fp32", "bf16"));
+}
+
+TEST_F(LoadJob, AModelThatDoesNotFitTheFeaturesIsRefused) {
+  EXPECT_THAT(problem({"tables.user.dim=8", "features.C1.table=user"}),
+              HasSubstr("model 'dlrm' needs tables of one dim: 'C1' is 8 wide, 'C2' is 4"));
+}
+
+TEST_F(LoadJob, WhatTheFileSaysWrongIsRefusedAtItsLine) {
+  EXPECT_THAT(problem({"model.typ=dlrm"}), HasSubstr("unknown key"));
+  write_file_atomic(path_, "run_dir: runs/a\n\nseed: one\n");
+  EXPECT_THAT(problem({}), HasSubstr(path_ + ":3"));
+}
+
+TEST_F(LoadJob, AFileThatIsNotThereIsNamed) {
+  remove_all(path_);
+  EXPECT_THAT(problem({}), HasSubstr(path_));
+}
+
+}  // namespace
+}  // namespace satrap::pipeline
