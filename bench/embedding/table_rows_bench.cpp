@@ -18,7 +18,7 @@ enum class Stage { kPlan, kForward, kBackward, kStep };
 std::int64_t bytes_moved(const Workload& w, const Plan& plan, Stage stage) {
   const auto row = static_cast<std::int64_t>(sizeof(float)) * w.tables[0]->spec().dim;
   const std::int64_t gather = plan.num_occurrences() * row;
-  const auto dense = static_cast<std::int64_t>(w.pooled.size() * sizeof(float));
+  const auto dense = static_cast<std::int64_t>(w.pooled.values().size() * sizeof(float));
   switch (stage) {
     case Stage::kPlan:
       return plan.num_occurrences() * 8;

@@ -73,14 +73,15 @@ std::vector<HostStep> train_in_place(
     look_at(rows->plan());
     rows->request(number);
     rows->wait();
-    step.pooled.resize(static_cast<std::size_t>(batch.num_examples * access.layout().output_width));
-    std::vector<float> mask(
-        static_cast<std::size_t>(batch.num_examples * access.layout().mask_width));
-    rows->pool(batch, step.pooled, mask);
+    const std::int64_t width = access.layout().output_width;
+    HostMatrix pooled(batch.num_examples, width);
+    HostMatrix mask(batch.num_examples, access.layout().mask_width);
+    rows->pool(batch, pooled.view(), mask.view());
+    step.pooled = pooled.values();
     for (std::size_t i = 0; i < step.pooled.size(); ++i) {
       step.grad.push_back(static_cast<float>(random() % 2001) * 0.001F - 1.0F);
     }
-    rows->update(step.grad, number);
+    rows->update(host_matrix(std::span(step.grad), batch.num_examples, width), number);
     rows->wait_taken();
   }
   return steps;

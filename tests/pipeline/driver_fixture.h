@@ -42,8 +42,10 @@ class DriverTest : public testing::Test {
     return work;
   }
   void give_gradient(Work* work) {
-    work->grad_pooled = work->pooled;
+    work->grad_pooled.resize(work->batch.num_examples, work->inputs.pooled().cols);
+    work->grad_pooled.values() = work->inputs.pooled_values();
     queue_->submit_gradient(work);
+    queue_->finish(work);
   }
   void train(std::int64_t step) { give_gradient(take(step)); }
 

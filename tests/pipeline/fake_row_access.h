@@ -95,12 +95,12 @@ class FakeRowAccess final : public embedding::RowAccess {
     void read(embedding::Planner& planner, const data::Batch& batch) override {
       planner.plan(batch, plan_);
     }
-    void skip(std::int64_t step) override { access_.enter(RowCall::kSkip, step); }
     void wait_taken() override { access_.enter(RowCall::kTaken, step_); }
 
    protected:
     Addresses addresses() const override { return {{}, 0}; }
     void apply(const float*, std::int64_t step) override { access_.enter(RowCall::kUpdate, step); }
+    void skip(std::int64_t step) override { access_.enter(RowCall::kSkip, step); }
 
    private:
     FakeRowAccess& access_;

@@ -29,15 +29,15 @@ using embedding::kTablesSeed;
 constexpr std::int64_t kThreads = 3;
 
 /// Some rows and the access to them.
-class Place {
+class RowsHome {
  public:
-  virtual ~Place() = default;
+  virtual ~RowsHome() = default;
   virtual embedding::RowAccess& access() = 0;
   virtual void wait_applied(std::int64_t step) = 0;
   virtual std::int64_t num_rows() = 0;
 };
 
-class InTables final : public Place {
+class InTables final : public RowsHome {
  public:
   InTables(const std::vector<job::FeatureSpec>& features,
            const std::vector<table::TableSpec>& specs) {
@@ -62,7 +62,7 @@ class InTables final : public Place {
   std::unique_ptr<embedding::TableRows> access_;
 };
 
-class OnShards final : public Place {
+class OnShards final : public RowsHome {
  public:
   OnShards(std::int64_t num_shards,
            const std::vector<job::FeatureSpec>& features,
@@ -124,14 +124,14 @@ class RowAccessContract : public testing::TestWithParam<int> {
  protected:
   RowAccessContract() : oracle_tables_(make_tables()), oracle_(features(), pointers()) {
     if (GetParam() == 0) {
-      place_ = std::make_unique<InTables>(features(), specs());
+      home_ = std::make_unique<InTables>(features(), specs());
     } else {
-      place_ = std::make_unique<OnShards>(GetParam(), features(), specs());
+      home_ = std::make_unique<OnShards>(GetParam(), features(), specs());
     }
     planner_ = std::make_unique<embedding::Planner>(access().layout(), access().pool());
   }
 
-  embedding::RowAccess& access() { return place_->access(); }
+  embedding::RowAccess& access() { return home_->access(); }
 
   data::Batch batch(std::int64_t num_rows) {
     return embedding::random_batch(random_, std::ssize(features()), num_rows, 5, 300, true);
@@ -191,11 +191,11 @@ class RowAccessContract : public testing::TestWithParam<int> {
     const std::vector<float> grad = gradient(found.pooled.size());
     update(rows, grad, step);
     rows.wait_taken();
-    place_->wait_applied(step);
+    home_->wait_applied(step);
     oracle_.backward(batch, grad, step);
   }
 
-  std::unique_ptr<Place> place_;
+  std::unique_ptr<RowsHome> home_;
   std::mt19937_64 random_{17};
 
  private:
@@ -254,7 +254,7 @@ TEST_P(RowAccessContract, BatchesAreRequestedAheadOfEarlierUpdates) {
   }
   first->wait_taken();
   second->wait_taken();
-  place_->wait_applied(2);
+  home_->wait_applied(2);
   for (const data::Batch& of : batches) EXPECT_EQ(read(of), expected(of));
 }
 
@@ -287,14 +287,14 @@ TEST_P(RowAccessContract, PoolsIntoMatricesWithPaddingBetweenRows) {
 TEST_P(RowAccessContract, ReadingCreatesNothingAndReadsWhatWouldBeCreated) {
   const auto rows = access().make_rows();
   train(*rows, batch(20), 1);
-  const std::int64_t before = place_->num_rows();
+  const std::int64_t before = home_->num_rows();
   EXPECT_GT(before, 0);
   const data::Batch other = batch(100);
   const Lookup found = read(other);
-  EXPECT_EQ(place_->num_rows(), before);
+  EXPECT_EQ(home_->num_rows(), before);
   EXPECT_EQ(found, expected(other));
   train(*rows, other, 2);
-  EXPECT_GT(place_->num_rows(), before);
+  EXPECT_GT(home_->num_rows(), before);
 }
 
 TEST_P(RowAccessContract, ASkippedStepChangesNoRow) {
@@ -308,7 +308,7 @@ TEST_P(RowAccessContract, ASkippedStepChangesNoRow) {
   const float nan = std::numeric_limits<float>::quiet_NaN();
   update(*rows, std::vector<float>(found.pooled.size(), nan), 2, {&flag});
   rows->wait_taken();
-  place_->wait_applied(2);
+  home_->wait_applied(2);
   EXPECT_EQ(read(known), found);
   train(*rows, known, 3);
 }
@@ -321,7 +321,7 @@ TEST_P(RowAccessContract, AnEmptyBatchIsAStepLikeAnyOther) {
             std::vector<std::vector<std::vector<std::uint64_t>>>(features().size(), {{}, {}})),
         2);
   EXPECT_EQ(rows->plan().num_unique(), 0);
-  EXPECT_EQ(place_->num_rows(), 0);
+  EXPECT_EQ(home_->num_rows(), 0);
   train(*rows, batch(10), 3);
 }
 

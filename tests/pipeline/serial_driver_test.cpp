@@ -69,8 +69,8 @@ TEST_F(SerialDriverTest, AStepThatWasNotFiniteUpdatesNothing) {
   SerialDriver& driver = start({});
   plan(driver, 1);
   Work* const work = take(1);
-  work->skip_update = true;
-  queue_->submit_gradient(work);
+  work->nonfinite = 1.0F;
+  give_gradient(work);
   driver.wait_applied(1);
   EXPECT_THAT(access_.calls(), ElementsAre("plan 1", "wait 1", "skip 1"));
 }
@@ -140,18 +140,18 @@ TEST_F(SerialDriverTest, ARestoredLookupIsTakenAsItWasRead) {
   for (const std::int64_t step : {3, 4, 5}) {
     EXPECT_EQ(take(step)->read_version, step == 5 ? 2 : step - 3);
   }
-  EXPECT_EQ(work(4)->pooled, (std::vector<float>{7, 8}));
-  EXPECT_EQ(work(5)->pooled, (std::vector<float>{0, 0}));  // a row without ids
+  EXPECT_EQ(work(4)->inputs.pooled_values(), (std::vector<float>{7, 8}));
+  EXPECT_EQ(work(5)->inputs.pooled_values(), (std::vector<float>{0, 0}));  // a row without ids
 }
 
 TEST_F(SerialDriverTest, ARestoredLookupOfAnotherShapeIsRefused) {
   SerialDriver& driver = start({.restored = {lookup(1, 0, {5, 6, 7})}});
   plan(driver, 1);
   EXPECT_THAT(message_of(ErrorCode::kInternal, [&] { queue_->take_looked_up(nullptr); }),
-              HasSubstr("restored lookup of step 1"));
+              HasSubstr("a lookup of 3 and 0 values is restored to 2 and 0"));
 }
 
-TEST_F(SerialDriverTest, ABatchWithoutRowsIsAStepLikeAnyOther) {
+TEST_F(SerialDriverTest, ABatchWithoutExamplesIsAStepLikeAnyOther) {
   SerialDriver& driver = start({});
   work(1)->batch.num_examples = 0;
   work(1)->batch.labels = {};

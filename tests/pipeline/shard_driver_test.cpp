@@ -123,8 +123,8 @@ TEST_F(ShardDriverTest, AStepThatWasNotFiniteUpdatesNothing) {
   ShardDriver& driver = start({});
   plan(driver, 1);
   Work* const work = take(1);
-  work->skip_update = true;
-  queue_->submit_gradient(work);
+  work->nonfinite = 1.0F;
+  give_gradient(work);
   queue_->wait_retired(1);
   EXPECT_THAT(access_.calls(), ElementsAre("plan 1", "request 1", "wait 1", "skip 1", "taken 1"));
 }

@@ -100,7 +100,7 @@ TEST_F(RowIndexTest, GrowsAndSplitsAsAMapWould) {
       erase(chosen);
     }
   }
-  ASSERT_GT(std::ssize(numbers_), RowIndex::kMaxSlots);
+  ASSERT_GT(std::ssize(numbers_), RowIndex::kMaxEntries);
   EXPECT_GT(index_.resident_bytes(), first_bytes);
   for (const auto& [known, number] : numbers_) ASSERT_EQ(find(known), arena_.row(number));
 }

@@ -1,4 +1,4 @@
-#include "satrap/pipeline/tables_store.h"
+#include "satrap/pipeline/local_tables.h"
 
 #include <gtest/gtest.h>
 
@@ -14,7 +14,7 @@ namespace {
 using Bags = std::vector<std::vector<std::vector<std::uint64_t>>>;
 
 /// Two tables, of 4 and 8 weights, with a feature of each.
-class TablesStoreTest : public testing::Test {
+class LocalTablesTest : public testing::Test {
  protected:
   static job::EmbeddingSpecs specs() {
     return {.tables = {embedding::table_spec(0, 4), embedding::table_spec(1, 8)},
@@ -23,14 +23,14 @@ class TablesStoreTest : public testing::Test {
   }
 
   /// Has `store` meet these ids in `step`.
-  static void meet(TablesStore& store, const Bags& bags, std::int64_t step) {
+  static void meet(LocalTables& store, const Bags& bags, std::int64_t step) {
     embedding::RowAccess& access = store.access();
     embedding::Planner planner(access.layout(), access.pool());
     access.make_rows()->make_plan(planner, embedding::batch_of(bags), step);
   }
 
   /// Writes the rows as they are at the end of `step`, for another store to begin with.
-  std::vector<table::RowFile> save(TablesStore& store, std::int64_t step) {
+  std::vector<table::RowFile> save(LocalTables& store, std::int64_t step) {
     std::vector<table::RowFile> files;
     for (const ps::SnapshotFile& file : store.take_snapshot(step)->write(directory_.path())) {
       num_rows_.push_back(file.rows);
@@ -45,11 +45,11 @@ class TablesStoreTest : public testing::Test {
 
   const TemporaryDirectory directory_;
   ThreadPool pool_{2};
-  TablesStore store_{specs(), pool_};
+  LocalTables store_{specs(), pool_};
   std::vector<std::int64_t> num_rows_;  // of each table in the last snapshot
 };
 
-TEST_F(TablesStoreTest, IsEmptyAtFirstAndGrowsByIdsThatItMeets) {
+TEST_F(LocalTablesTest, IsEmptyAtFirstAndGrowsByIdsThatItMeets) {
   EXPECT_EQ(store_.size().rows, 0);
   meet(store_, {{{1, 2, 2}}, {{1}}}, 1);
   EXPECT_EQ(store_.size().rows, 3);
@@ -58,7 +58,7 @@ TEST_F(TablesStoreTest, IsEmptyAtFirstAndGrowsByIdsThatItMeets) {
   EXPECT_EQ(store_.size().rows, 4);
 }
 
-TEST_F(TablesStoreTest, ASnapshotIsAFilePerTable) {
+TEST_F(LocalTablesTest, ASnapshotIsAFilePerTable) {
   meet(store_, {{{1, 2, 3}}, {{}}}, 1);
   const std::vector<table::RowFile> files = save(store_, 1);
   ASSERT_EQ(files.size(), 2U);
@@ -67,17 +67,17 @@ TEST_F(TablesStoreTest, ASnapshotIsAFilePerTable) {
   EXPECT_EQ(files[0].row_bytes, specs().tables[0].layout().row_bytes);
 }
 
-TEST_F(TablesStoreTest, AnEmptySnapshotHasAFilePerTableToo) {
+TEST_F(LocalTablesTest, AnEmptySnapshotHasAFilePerTableToo) {
   const std::vector<table::RowFile> files = save(store_, 0);
   ASSERT_EQ(files.size(), 2U);
   EXPECT_EQ(files[0].bytes, 0);
   EXPECT_EQ(num_rows_, (std::vector<std::int64_t>{0, 0}));
-  TablesStore other(specs(), pool_);
+  LocalTables other(specs(), pool_);
   other.begin({.step = 0, .files = files});
   EXPECT_EQ(other.size().rows, 0);
 }
 
-TEST_F(TablesStoreTest, BeginsWithTheRowsOfASnapshot) {
+TEST_F(LocalTablesTest, BeginsWithTheRowsOfASnapshot) {
   meet(store_, {{{1, 2, 3}}, {{4, 5}}}, 1);
   const StepDriver::Options options;
   StepQueue queue(1, 0);
@@ -91,11 +91,12 @@ TEST_F(TablesStoreTest, BeginsWithTheRowsOfASnapshot) {
     driver->make_plan(work);
     ASSERT_TRUE(driver->submit(&work));
     Work* const looked_up = queue.take_looked_up(nullptr);
-    looked_up->grad_pooled.assign(looked_up->pooled.size(), 1.0F);
+    looked_up->grad_pooled.resize(1, looked_up->inputs.pooled().cols);
+    std::ranges::fill(looked_up->grad_pooled.values(), 1.0F);
     queue.submit_gradient(looked_up);
     driver->wait_applied(1);
   }
-  TablesStore other(specs(), pool_);
+  LocalTables other(specs(), pool_);
   other.begin({.step = 1, .files = save(store_, 1)});
   EXPECT_EQ(num_rows_, (std::vector<std::int64_t>{3, 2}));
   EXPECT_EQ(other.size().rows, 5);
