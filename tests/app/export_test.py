@@ -58,7 +58,7 @@ class Export(CliTest):
         self.out.mkdir()
         (self.out / "thesis.txt").write_text("years of work")
         for options in [[], ["--overwrite"]]:
-            self.assert_words(self.fail_with(2, *self.command, *options), str(self.out), "no export")
+            self.assert_words(self.fail_with(2, *self.command, *options), str(self.out), "not an export")
         self.assertEqual([p.name for p in self.out.iterdir()], ["thesis.txt"])
         (self.out / "thesis.txt").unlink()
         self.succeed(*self.command)  # an empty one is fine

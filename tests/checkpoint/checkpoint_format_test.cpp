@@ -134,7 +134,7 @@ TEST(ManifestTable, HasTheLayoutThatItsNamesSay) {
             RowLayout::of(6, FloatType::kFp32, RowOptimizerType::kAdam).row_bytes);
   table.optimizer = "lion";
   EXPECT_EQ(error_of(ErrorCode::kCorrupt, [&] { table.layout(); }),
-            "table 'user': the manifest says lion, which is no type of weights or optimizer");
+            "table 'user': the manifest says lion, which is not a type of weights or optimizer");
   table = {"user", "adam", "fp8", {}, 6, 0, 0};
   EXPECT_THAT(error_of(ErrorCode::kCorrupt, [&] { table.layout(); }), HasSubstr("fp8"));
 }

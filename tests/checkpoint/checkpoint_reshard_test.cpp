@@ -83,7 +83,7 @@ TEST_F(ReshardCheckpoint, WhatAKilledAttemptHasLeftIsInNobodysWay) {
 TEST_F(ReshardCheckpoint, WhatCannotBeAskedForIsRefused) {
   EXPECT_EQ(refusal(path_, 0, ""), "--shards must be from 1 to 512, got 0");
   EXPECT_EQ(refusal(path_, 513, ""), "--shards must be from 1 to 512, got 513");
-  EXPECT_EQ(refusal(path_, 2, folder()), "--out: " + path_ + " is there already");
+  EXPECT_EQ(refusal(path_, 2, folder()), "--out: " + path_ + " already exists");
 }
 
 TEST_F(ReshardCheckpoint, RowsThatAreNotWhatTheManifestSaysAreRefusedAndNothingIsLeft) {

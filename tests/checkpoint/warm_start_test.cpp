@@ -90,8 +90,8 @@ TEST_F(SmallWarmStart, WithoutOptimizerStateLeavesThatOfTheNetworkFresh) {
 
 TEST_F(SmallWarmStart, EveryPatternThatNamesNothingIsTold) {
   config_.train.warm_start.tables = {"item", "user", "x*"};
-  EXPECT_EQ(problems(), "train.warm_start.tables: 'item' is no table of " + from_ +
-                            ", which has: user\ntrain.warm_start.tables: 'x*' is no table of " +
+  EXPECT_EQ(problems(), "train.warm_start.tables: 'item' is not a table of " + from_ +
+                            ", which has: user\ntrain.warm_start.tables: 'x*' is not a table of " +
                             from_ + ", which has: user\n");
 }
 
@@ -104,10 +104,10 @@ TEST_F(SmallWarmStart, ATableThatDoesNotFitIsToldWithBothSides) {
   config_ = small_job();
   config_.tables["default"].optimizer.type = "adam";
   EXPECT_THAT(problems(), AllOf(HasSubstr("was trained with optimizer sgd"),
-                                HasSubstr("optimizer_state: reset takes the weights alone")));
+                                HasSubstr("optimizer_state: reset takes only the weights")));
   config_ = small_job();
   config_.features["user"].table = "people";
-  EXPECT_THAT(problems(), HasSubstr("is no table of the configuration, which has: people"));
+  EXPECT_THAT(problems(), HasSubstr("is not a table of the configuration, which has: people"));
 }
 
 TEST_F(SmallWarmStart, ANetworkThatDoesNotFitIsToldWithBothShapes) {

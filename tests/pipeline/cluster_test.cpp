@@ -50,7 +50,7 @@ TEST_F(ClusterTest, TablesInOneProcessAreRefusedBesideShards) {
   job::ClusterConfig config;
   config.num_shards = 3;
   EXPECT_THAT(refusal(embedded_, config),
-              HasSubstr("leaves the 3 shards of this job without work"));
+              HasSubstr("does not use the 3 shards of this job"));
 }
 
 TEST_F(ClusterTest, AJobOnShardsNeedsThemAndAStore) {

@@ -97,6 +97,7 @@ class PlannerThreadTest : public DriverTest {
     while (Work* work = queue_->take_looked_up(nullptr)) {
       steps.push_back(work->step);
       queue_->submit_gradient(work);
+      queue_->finish(work);
       queue_->retire(queue_->take_gradient());
     }
     return steps;

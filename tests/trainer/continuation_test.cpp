@@ -44,8 +44,8 @@ TEST_F(ContinuationTest, WhatIsImpossibleIsToldAtOnceWithBothValuesAndWhy) {
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ErrorCode::kInvalidConfig);
     EXPECT_THAT(error.what(),
-                AllOf(HasSubstr(checkpoint_), HasSubstr("seed: 1 -> 5 (rows that are not trained"),
-                      HasSubstr("model.top: [16] -> [17] (the parameters")));
+                AllOf(HasSubstr(checkpoint_), HasSubstr("seed: 1 -> 5 (untrained rows"),
+                      HasSubstr("model.top: [16] -> [17] (the checkpoint's parameters")));
   }
 }
 

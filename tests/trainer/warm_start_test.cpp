@@ -199,7 +199,7 @@ TEST_F(WarmStartTest, TablesThatDoNotFitAreNamedWithBothSides) {
   config_.features["C1"].table = "users";
   EXPECT_THAT(error(),
               AllOf(HasSubstr("'C1' of " + from_),
-                    HasSubstr("no table of the configuration, which has: C2, C3, C4, users")));
+                    HasSubstr("not a table of the configuration, which has: C2, C3, C4, users")));
   config_.train.warm_start.tables = {"itmes"};
   EXPECT_THAT(error(),
               AllOf(HasSubstr("'itmes' is not a table of " + from_), HasSubstr("C1, C2, C3, C4")));
