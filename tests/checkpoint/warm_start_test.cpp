@@ -116,7 +116,7 @@ TEST_F(SmallWarmStart, ANetworkThatDoesNotFitIsToldWithBothShapes) {
   const WarmStart warm_start(config_, from_, small.model());
   EXPECT_THAT(error_of(ErrorCode::kInvalidConfig, [&] { warm_start.load(small.model()); }),
               AllOf(HasSubstr("train.warm_start.dense: " + from_), HasSubstr("[2"), HasSubstr("[3"),
-                    HasSubstr("false takes rows alone")));
+                    HasSubstr("false takes only rows")));
 }
 
 TEST_F(SmallWarmStart, ADamagedCheckpointIsRefused) {
