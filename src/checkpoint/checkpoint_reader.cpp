@@ -174,7 +174,7 @@ bool is_intact(const std::string& checkpoint) {
   return true;
 }
 
-/// The newest checkpoint of an earlier step beside `checkpoint` that is intact; "" if there is
+/// The newest intact checkpoint of an earlier step in the folder of `checkpoint`; "" if there is
 /// none.
 std::string find_intact_before(const std::string& checkpoint) {
   std::filesystem::path path(checkpoint);

@@ -26,7 +26,7 @@ class RowFiller {
   /// them again touches little.
   void begin(RowBlock& rows, std::int64_t max_rows);
 
-  // Of the open row.
+  // The open row:
   float& label(std::int64_t target) {
     return rows_->labels[row_ * num_labels_ + static_cast<std::size_t>(target)];
   }

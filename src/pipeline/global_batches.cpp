@@ -75,7 +75,7 @@ GlobalBatches::Line GlobalBatches::line() const {
   line.before = position_;
   if (!has_next_) return line;
   line.after = source_.position();
-  line.rows = next_.num_examples;
+  line.examples = next_.num_examples;
   line.epoch = line.after.epoch;
   return line;
 }
@@ -84,19 +84,19 @@ GlobalBatches::Line GlobalBatches::line() const {
 bool GlobalBatches::hear(RankShares& shares) {
   std::optional<std::int64_t> epoch;
   for (const Line& line : lines_) {
-    if (line.rows > 0) epoch = std::min(epoch.value_or(line.epoch), line.epoch);
+    if (line.examples > 0) epoch = std::min(epoch.value_or(line.epoch), line.epoch);
   }
   if (!epoch) return false;
   shares.global_examples = shares.first_example = 0;
   shares.positions.clear();
   for (std::int64_t r = 0; r < cluster_.size(); ++r) {
     const Line& line = lines_[static_cast<std::size_t>(r)];
-    const bool hands_out = line.rows > 0 && line.epoch == *epoch;
+    const bool hands_out = line.examples > 0 && line.epoch == *epoch;
     if (r == cluster_.rank()) {
       shares.first_example = shares.global_examples;
       hands_out_ = hands_out;
     }
-    if (hands_out) shares.global_examples += line.rows;
+    if (hands_out) shares.global_examples += line.examples;
     shares.positions.push_back(hands_out ? line.after : line.before);
   }
   return true;

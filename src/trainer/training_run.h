@@ -25,8 +25,7 @@ namespace satrap::trainer {
 
 /// One call of train(): owns the model and the stages, and runs the dense stage on the calling
 /// thread. The walk of a batch is in enqueue() and retire(); what may happen between two steps is
-/// in run(). Of several ranks each runs one, in step with the others; the chief's writes the run
-/// directory.
+/// in run(). Each rank runs one, in step with the others; the chief's writes the run directory.
 class TrainingRun {
  public:
   TrainingRun(const job::JobConfig& config, const TrainOptions& options);

@@ -107,7 +107,7 @@ TEST(LinkSetup, APeerThatComesAfterTheDeadlineFindsNobody) {
     address = waiting->mesh().address_for(1);
     failure_of([&] { waiting->mesh().connect(1, late.mesh().address_for(0)); });
     waiting.reset();
-    // Of a Gloo whose pairs listen for themselves nobody does any more.
+    // With a Gloo whose pairs listen for themselves, nobody does any more.
     const auto failure = failure_of([&] { late.mesh().connect(0, address); });
     EXPECT_TRUE(failure || eventually([&] { return late.breaker()->is_tripped(); }));
   }

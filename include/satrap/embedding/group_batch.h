@@ -66,7 +66,7 @@ class GroupBatch {
   const RowGroup& group_;
   ThreadPool& pool_;
 
-  // Of the batch.
+  // The batch that is filled in.
   std::int64_t num_ids_ = 0, num_examples_ = 0, row_stride_ = 0;
   bool is_weighted_ = false;
   std::vector<std::int64_t> first_ids_;  // [num_features] of its first id in the group

@@ -28,7 +28,7 @@ struct SkipFlag {
 ///
 /// With several of one RowAccess: plan() and read() by one thread at a time per planner, plan() and
 /// request() in the order of steps; wait() and pool() in the order of steps; update() in the order
-/// of steps; wait_taken() in the order of updates. These may run beside each other, except where a
+/// of steps; wait_taken() in the order of updates. These may run at the same time, except where a
 /// RowAccess says otherwise. Loops run on the access's pool; results do not depend on its size.
 class BatchRows {
  public:

@@ -16,10 +16,9 @@
 namespace satrap::pipeline {
 
 /// The dense network of async mode: its parameters live on the shards, which run the optimizer on
-/// whatever gradient comes, from any rank. Gradients are sent and newer parameters come beside the
-/// network's computation, several exchanges at a time; a thread of its own ("dense-sync") waits for
-/// them. So nobody waits for another rank, and for the shards only once it is
-/// ShardClient::kMaxDenseExchanges steps ahead of them.
+/// every gradient that arrives, from any rank. Gradients and newer parameters travel while the
+/// network computes, several exchanges at a time; a thread ("dense-sync") waits for them. No rank
+/// waits for another, or for the shards unless it is ShardClient::kMaxDenseExchanges steps ahead.
 class AsyncDense {
  public:
   /// All ranks; the chief's parameters become those of all. Everything outlives it.

@@ -34,9 +34,9 @@ class GlobalBatches {
   void close();
 
  private:
-  struct Line {                        // what a rank tells the others
-    std::int64_t rows = 0, epoch = 0;  // of the batch it could hand out; 0 rows: it has none
-    data::DataPosition before, after;  // where it stands without it, and with it
+  struct Line {                            // what a rank tells the others
+    std::int64_t examples = 0, epoch = 0;  // of the batch it could hand out; 0 examples: none
+    data::DataPosition before, after;      // where it stands without it, and with it
   };
   bool next_alone(data::Batch& batch, RankShares& shares);
   void read_ahead();

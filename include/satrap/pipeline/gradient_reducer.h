@@ -13,23 +13,22 @@
 
 namespace satrap::pipeline {
 
-/// Sums the dense gradient over the ranks while the rest of it is still being computed: buckets
-/// of DenseNetwork::kGradientBucket values, from the end to the beginning, in a thread of its own
-/// ("allreduce"), several under way at a time. What is summed when has no influence on the bits
-/// (see Communicator). The first bucket is left alone: it travels with what the ranks have to say
-/// at the end of a step.
+/// Sums the dense gradient over the ranks while the rest of it is still being computed: buckets of
+/// DenseNetwork::kGradientBucket values, the last one first, on a thread of its own ("allreduce"),
+/// several in flight. When a bucket is summed does not affect the bits (see Communicator). The
+/// first bucket is not its business: RankGroup::reduce sums it, with the flag.
 ///
-/// Each sum may take `timeout_ms`. The communicator is this object's from ready_from() until wait()
-/// has returned; for good once it has thrown.
+/// Each sum may take `timeout_ms`. Nobody else may use the communicator from ready_from() until
+/// wait() has returned, or ever again once it has thrown.
 class GradientReducer {
  public:
   GradientReducer(collective::Communicator& group, std::int64_t timeout_ms);
   ~GradientReducer();  // closes the group if it is still at work
 
-  /// From any thread, not from two at a time: `gradient` from `first` on is final. Does not block.
+  /// `gradient` is final from `first` on. From any thread, but one at a time. Does not block.
   void ready_from(std::span<float> gradient, std::int64_t first);
 
-  /// Sums what is left of the gradient but its first bucket. Rethrows errors.
+  /// Sums the remaining buckets but the first. Rethrows errors.
   void wait(std::span<float> gradient);
 
  private:

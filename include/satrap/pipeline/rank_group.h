@@ -14,29 +14,29 @@
 
 namespace satrap::pipeline {
 
-/// What ranks say to each other in every step. Any rank may ask for one of these; after the step
-/// all know whether somebody has.
+/// Requests that ranks exchange in every step. Any rank may make them; after the step all ranks
+/// know whether one has.
 struct StepVotes {
   bool stop = false;        // end the run after this step
   bool checkpoint = false;  // write one after this step
   bool evaluate = false;
 };
 
-/// The dense stages of all ranks, in step. Every call is made by all ranks in the same order; a
-/// rank alone returns at once. One thread.
+/// The ranks of a job as their dense stages see them. All ranks make the same calls in the same
+/// order; a single rank returns at once. One thread.
 class RankGroup {
  public:
   RankGroup(Cluster& cluster, StageTimers& timers);
 
-  /// For forward_backward: what it tells of is summed beside it, if there is another rank. May be
-  /// called by any thread.
+  /// For forward_backward: sums the buckets it reports while it goes on, if there is another rank.
+  /// May be called by any thread.
   dense::DenseNetwork::OnGradient on_gradient_of(dense::DenseNetwork& network);
 
-  /// Sums the gradient and its flag over the ranks, in their order, and tells what any of them asks
-  /// for. Returns when all is summed.
+  /// Sums the gradient and its flag over the ranks, in their order, and returns the requests of any
+  /// of them once all is summed.
   StepVotes reduce(dense::DenseNetwork& network, const StepVotes& mine);
 
-  /// The chief's parameters, statistics and optimizer state for everybody.
+  /// Gives all ranks the chief's parameters, statistics and optimizer state.
   void copy_from_chief(dense::DenseNetwork& network);
 
   /// `values` of all ranks, one rank after the other.
