@@ -61,6 +61,8 @@ constexpr Rule kRules[] = {
      "the checkpoint holds the state of that optimizer"},
     {"train.mode", "", ChangeKind::kInput},
     {"train.staleness", "", ChangeKind::kInput},
+    {"train.staleness_schedule", "", ChangeKind::kInput},
+    {"train.staleness_factor", "", ChangeKind::kInput},
     {"train.deterministic", "", ChangeKind::kInput},
     {"train.threads", "", ChangeKind::kOutput},
     {"train.prefetch_batches", "", ChangeKind::kTraining},  // affects eviction

@@ -35,6 +35,14 @@ void TrainConfig::visit(ConfigVisitor& v) {
       "Bound of hybrid: the lookups of step t see at least all updates of steps <= t-1-staleness.",
       {.min = 0, .max = 1024});
   v.field(
+      "staleness_schedule", staleness_schedule,
+      "constant: the bound is `staleness` from the first step. sqrt: that of step t is "
+      "min(staleness, floor(staleness_factor * sqrt(t))), so that the first steps, which change "
+      "rows most, read newer ones.",
+      {.one_of = {"constant", "sqrt"}});
+  v.field("staleness_factor", staleness_factor, "Factor of staleness_schedule sqrt.",
+          {.min = 0.001, .max = 1});
+  v.field(
       "deterministic", deterministic,
       "The same command gives the same bits, also after a crash and --resume: the lookups of step "
       "t see exactly the updates of steps <= t-1-staleness.");

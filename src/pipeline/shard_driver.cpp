@@ -18,7 +18,7 @@ ShardDriver::ShardDriver(StepQueue& queue,
       client_(client),
       last_requested_(options_.first_step - 1),
       last_pushed_(options_.first_step - 1),
-      pushed_(static_cast<std::size_t>(options_.planned_capacity + options_.staleness + 1)) {
+      pushed_(static_cast<std::size_t>(options_.planned_capacity + options_.staleness.max() + 1)) {
   lookups_ = start("embedding", &ShardDriver::look_up_planned);
   pushes_ = start("push", &ShardDriver::push_gradients);
   answers_ = start("pushed", &ShardDriver::wait_pushed);
@@ -51,7 +51,7 @@ void ShardDriver::stop() {
 // ------------------------------------------------------------------------------ planner thread
 
 bool ShardDriver::submit(Work* work) {
-  const std::int64_t capacity = options_.planned_capacity + options_.staleness;
+  const std::int64_t capacity = options_.planned_capacity + options_.staleness.max();
   if (!queue_.wait_for_room(std::min(capacity, client_.max_pulls()))) return false;
   work->rows->request(work->step);
   last_requested_ = work->step;

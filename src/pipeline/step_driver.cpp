@@ -36,8 +36,9 @@ void StepDriver::look_up(Work* work, std::int64_t version) {
     work->rows->pool(work->batch, work->inputs.pooled(), work->inputs.mask());
   }
   const std::int64_t staleness = work->step - 1 - work->read_version;
-  SATRAP_CHECK(options_.is_async || staleness <= options_.staleness, "lookup of step ", work->step,
-               " read E_", work->read_version, ", bound is ", options_.staleness);
+  SATRAP_CHECK(options_.is_async || staleness <= options_.staleness.at(work->step),
+               "lookup of step ", work->step, " read E_", work->read_version, ", bound is ",
+               options_.staleness.at(work->step));
   queue_.pass_on(work);
 }
 

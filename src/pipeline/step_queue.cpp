@@ -18,13 +18,13 @@ Work* take(std::deque<Work*>& queue) {
 
 }  // namespace
 
-StepQueue::StepQueue(std::int64_t first_step, std::int64_t staleness)
+StepQueue::StepQueue(std::int64_t first_step, const table::StalenessBound& staleness)
     : staleness_(staleness),
       last_planned_(first_step - 1),
       last_looked_up_(first_step - 1),
       last_retired_(first_step - 1),
       last_finished_(first_step - 1),
-      histogram_(static_cast<std::size_t>(staleness + 1), 0) {}
+      histogram_(static_cast<std::size_t>(staleness.max() + 1), 0) {}
 
 // ------------------------------------------------------------------------------- planner side
 
@@ -151,7 +151,7 @@ bool StepQueue::has_ended() const {
 }
 
 std::vector<PendingLookup> StepQueue::pending_lookups(std::int64_t step) {
-  const std::int64_t last = step + staleness_;
+  const std::int64_t last = staleness_.last_reader(step - 1);
   std::unique_lock lock(mutex_);
   changed_.wait(
       lock, [&] { return stopped_ || last_looked_up_ >= last || (closed_ && planned_.empty()); });

@@ -58,7 +58,7 @@ RunningJob::RunningJob(ShardJob config_in,
     rank.end_of_pulls = std::numeric_limits<std::int64_t>::max();
     rank.open.resize(static_cast<std::size_t>(Limits::open_steps(config)));
     rank.staleness_histogram.resize(
-        static_cast<std::size_t>(is_bound ? config.staleness + 1 : kHistogramWithoutBound));
+        static_cast<std::size_t>(is_bound ? config.staleness.max() + 1 : kHistogramWithoutBound));
   }
 }
 

@@ -90,7 +90,7 @@ class RunningJob {
  public:
   struct Limits {
     /// Steps a rank may have open: more than any trainer has in flight.
-    static std::int64_t open_steps(const ShardJob& job) { return job.staleness + 64; }
+    static std::int64_t open_steps(const ShardJob& job) { return job.staleness.max() + 64; }
     /// Pushes of a rank whose values stay in the transport's memory until they are applied. Values
     /// of further pushes are copied, so that they do not block the rank's other requests.
     static constexpr std::int64_t kHeldPushes = 4;

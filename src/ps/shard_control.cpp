@@ -73,8 +73,8 @@ void Shard::check_job(const ShardJob& job) const {
   if (job.num_ranks < 1 || job.num_ranks > kMaxRanks) {
     invalid(concat(job.num_ranks, " ranks, allowed: 1 to ", kMaxRanks));
   }
-  if (job.staleness < 0 || job.staleness > kMaxStaleness) {
-    invalid(concat("staleness ", job.staleness, ", allowed: 0 to ", kMaxStaleness));
+  if (job.staleness.max() > kMaxStaleness) {
+    invalid(concat("staleness ", job.staleness.max(), ", allowed: 0 to ", kMaxStaleness));
   }
   if (job.async && job.deterministic) invalid("async is never deterministic");
   if (job.first_step < 1 || job.first_step > kMaxStep) {

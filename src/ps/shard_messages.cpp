@@ -46,6 +46,16 @@ void describe(const table::TableSpec& table, std::vector<std::string>& lines) {
   add("min_factor", schedule.min_factor);
 }
 
+table::StalenessBound staleness_of(const json& in) {
+  const auto max = in.at("staleness").get<std::int64_t>();
+  const auto factor = in.at("staleness_factor").get<double>();
+  if (max < 0 || !(factor >= 0.0 && factor <= 1.0)) {
+    throw Error(ErrorCode::kInvalidData,
+                concat("staleness ", max, " with factor ", factor, " is not a bound"));
+  }
+  return {max, factor};
+}
+
 template <class Parse>
 auto parsed(const char* what, std::span<const std::byte> text, Parse&& parse) {
   try {
@@ -96,7 +106,8 @@ std::string to_json(const BeginMessage& message) {
   return json{{"session", job.session},
               {"num_ranks", job.num_ranks},
               {"async", job.async},
-              {"staleness", job.staleness},
+              {"staleness", job.staleness.max()},
+              {"staleness_factor", job.staleness.factor()},
               {"deterministic", job.deterministic},
               {"first_step", job.first_step},
               {"row_files", files},
@@ -111,7 +122,7 @@ BeginMessage parse_begin(std::span<const std::byte> text) {
     in.at("session").get_to(job.session);
     in.at("num_ranks").get_to(job.num_ranks);
     in.at("async").get_to(job.async);
-    in.at("staleness").get_to(job.staleness);
+    job.staleness = staleness_of(in);
     in.at("deterministic").get_to(job.deterministic);
     in.at("first_step").get_to(job.first_step);
     for (const json& file : in.at("row_files")) {

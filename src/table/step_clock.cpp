@@ -8,9 +8,8 @@
 namespace satrap::table {
 
 StepClock::StepClock(const Rules& rules) : rules_(rules), applied_(rules.first_step - 1) {
-  SATRAP_CHECK(rules.num_ranks >= 1 && rules.staleness >= 0 && rules.first_step >= 1,
-               rules.num_ranks, " ranks, staleness ", rules.staleness, ", first step ",
-               rules.first_step);
+  SATRAP_CHECK(rules.num_ranks >= 1 && rules.first_step >= 1, rules.num_ranks,
+               " ranks, first step ", rules.first_step);
   SATRAP_CHECK(!rules.async || (!rules.deterministic && !rules.in_step_order),
                "async is never deterministic, nor in the order of steps");
   ranks_.assign(static_cast<std::size_t>(rules.num_ranks),
@@ -19,7 +18,7 @@ StepClock::StepClock(const Rules& rules) : rules_(rules), applied_(rules.first_s
 
 bool StepClock::may_read(std::int64_t step) const {
   if (rules_.async) return true;
-  if (rules_.enforce_bound && applied_ < step - 1 - rules_.staleness) return false;
+  if (rules_.enforce_bound && applied_ < rules_.staleness.oldest_version(step)) return false;
   return !rules_.in_step_order || std::ranges::all_of(ranks_, [&](const Rank& rank) {
     return rank.read >= std::min(step - 1, rank.last_read);
   });
@@ -52,13 +51,13 @@ void StepClock::note_last_read(std::int64_t rank, std::int64_t step) {
 bool StepClock::may_apply() const {
   if (rules_.async) return false;
   const std::int64_t step = applied_ + 1;
-  for (const Rank& rank : ranks_) {
-    if (rank.pushed < step) return false;
-    if (rules_.deterministic && rank.read < std::min(step + rules_.staleness, rank.last_read)) {
-      return false;
-    }
+  if (!std::ranges::all_of(ranks_, [&](const Rank& rank) { return rank.pushed >= step; })) {
+    return false;
   }
-  return true;
+  if (!rules_.deterministic) return true;
+  const std::int64_t last_reader = rules_.staleness.last_reader(applied_);
+  return std::ranges::all_of(
+      ranks_, [&](const Rank& rank) { return rank.read >= std::min(last_reader, rank.last_read); });
 }
 
 void StepClock::note_applied() {

@@ -175,7 +175,9 @@ void Reporter::report(std::int64_t step) {
   line["examples_per_second"] = report.examples_per_second;
   line["train"] = window_json(window);
   line["wait_share"] = report.wait_share;
+  const job::TrainConfig& train = sources_.config.train;
   line["staleness"] = {{"mean", report.mean_staleness}, {"max", max_staleness(histogram)}};
+  if (!train.is_async()) line["staleness"]["bound"] = train.staleness_bound().at(step);
   line["stage_seconds"] = stage_seconds(sources_.timers);
   const pipeline::EmbeddingTables::Size size = sources_.tables.size();
   line["rows"] = size.rows;
@@ -234,7 +236,7 @@ void Reporter::write_summary(std::int64_t step,
   if (early_stopping.is_on()) summary["early_stopping"] = early_stopping_json(early_stopping);
   summary["mode"] = sources_.config.train.mode;
   const job::TrainConfig& train = sources_.config.train;
-  summary["staleness"] = {{"bound", train.is_async() ? Json() : Json(train.staleness_bound())},
+  summary["staleness"] = {{"bound", train.is_async() ? Json() : Json(train.max_staleness())},
                           {"max", max_staleness(histogram)},
                           {"mean", mean_staleness(histogram)},
                           {"histogram", histogram}};

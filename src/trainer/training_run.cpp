@@ -82,7 +82,7 @@ void TrainingRun::open_pipeline() {
   batches_ = std::make_unique<pipeline::GlobalBatches>(
       *source_, schema_, start_position_, cluster_.make_communicator("planner"), cluster_, timers_);
 
-  const std::int64_t staleness = config_.train.staleness_bound();
+  const table::StalenessBound staleness = config_.train.staleness_bound();
   queue_ = std::make_unique<pipeline::StepQueue>(step_ + 1, staleness);
   driver_ = model_.tables->make_driver(*queue_,
                                        {.first_step = step_ + 1,

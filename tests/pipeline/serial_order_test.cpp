@@ -18,7 +18,7 @@ using Rules = table::StepClock::Rules;
 class AllSerialOrders {
  public:
   AllSerialOrders(const Rules& mode, const Rules& order, std::int64_t num_steps)
-      : mode_(mode), last_(mode.first_step + num_steps - 1), max_works_(mode.staleness + 3) {
+      : mode_(mode), last_(mode.first_step + num_steps - 1), max_works_(mode.staleness.max() + 3) {
     const std::int64_t before = mode.first_step - 1;
     visit({before, before, before, before, before, false}, SerialOrder(order));
   }
@@ -86,9 +86,10 @@ class AllSerialOrders {
     require(state.looked_up < state.planned, "a lookup has its plan");
     const std::int64_t staleness = state.looked_up - state.applied;
     largest_ = std::max(largest_, staleness);
-    require(staleness <= mode_.staleness, "the bound is kept");
+    const std::int64_t bound = mode_.staleness.at(state.looked_up + 1);
+    require(staleness <= bound, "the bound is kept");
     if (!mode_.deterministic) return;
-    require(state.applied == std::max(mode_.first_step - 1, state.looked_up - mode_.staleness),
+    require(state.applied == std::max(mode_.first_step - 1, state.looked_up - bound),
             "the version is exact");
   }
 
@@ -114,6 +115,25 @@ TEST(SerialOrder, EveryOrderOfEventsKeepsTheBoundAndComesToAnEnd) {
         EXPECT_GT(orders.num_states(), 50U);
         // The bound is reached: it holds back no more than it has to.
         EXPECT_EQ(orders.largest_staleness(), staleness);
+      }
+    }
+  }
+}
+
+TEST(SerialOrder, EveryOrderKeepsABoundThatGrowsWithTheSteps) {
+  for (const double factor : {0.5, 1.0}) {
+    for (const bool deterministic : {false, true}) {
+      for (const std::int64_t first_step : {1, 13}) {
+        const Rules rules = {
+            .staleness = {3, factor}, .deterministic = deterministic, .first_step = first_step};
+        const AllSerialOrders orders(rules, rules, 9);
+        EXPECT_EQ(orders.violation(), "") << "factor " << factor;
+        EXPECT_EQ(orders.largest_staleness(), rules.staleness.at(first_step + 8));
+        Rules constant = rules;
+        constant.staleness = 3;
+        if (factor == 0.5) {
+          EXPECT_EQ(AllSerialOrders(rules, constant, 9).violation(), "the bound is kept");
+        }
       }
     }
   }

@@ -155,7 +155,9 @@ struct Cluster {
   std::function<bool(std::int64_t rank, std::int64_t step)> skips = {};
 };
 
-inline ShardJob job_of(std::int64_t num_ranks, std::int64_t staleness, bool deterministic) {
+inline ShardJob job_of(std::int64_t num_ranks,
+                       const table::StalenessBound& staleness,
+                       bool deterministic) {
   ShardJob job;
   job.session = 5;
   job.num_ranks = num_ranks;
@@ -169,8 +171,8 @@ inline ShardJob job_of(std::int64_t num_ranks, std::int64_t staleness, bool dete
 inline std::vector<Oracle::Rows> expected_rows(const Oracle& oracle, const Cluster& cluster) {
   std::vector<Oracle::Rows> versions(1);
   for (std::int64_t step = 1; step <= cluster.num_steps; ++step) {
-    const auto read =
-        static_cast<std::size_t>(std::max<std::int64_t>(0, step - 1 - cluster.job.staleness));
+    const auto read = static_cast<std::size_t>(
+        std::max<std::int64_t>(0, cluster.job.staleness.oldest_version(step)));
     Oracle::Sums sums;
     for (std::int64_t rank = 0; rank < cluster.job.num_ranks; ++rank) {
       if (cluster.skips && cluster.skips(rank, step)) continue;
@@ -227,7 +229,7 @@ class ShardTest : public testing::Test {
              std::int64_t rank,
              const Check& check = {},
              const std::function<void(std::int64_t step)>& after_push = {}) {
-    const std::int64_t window = std::min(client.max_pulls(), cluster.job.staleness + 2);
+    const std::int64_t window = std::min(client.max_pulls(), cluster.job.staleness.max() + 2);
     const std::int64_t slots = window + 1;  // the push before is still under way
     const std::int64_t first = cluster.job.first_step;
     std::vector<StepRows> rows(static_cast<std::size_t>(slots));
@@ -251,7 +253,8 @@ class ShardTest : public testing::Test {
       }
       client.push(step, rows[slot], cluster.skips && cluster.skips(rank, step));
       // One more may be under way where no pull waits for it.
-      const std::int64_t spare = cluster.job.staleness > 0 && step < cluster.num_steps ? 1 : 0;
+      const std::int64_t spare =
+          cluster.job.staleness.max() > 0 && step < cluster.num_steps ? 1 : 0;
       for (; pushed < step - spare; ++pushed) {
         client.wait_pushed(rows[static_cast<std::size_t>((pushed + 1) % slots)]);
       }

@@ -47,7 +47,16 @@ TEST_F(ShardRequests, AreRefusedByWhatIsWrongWithThem) {
   };
   EXPECT_THAT(begin_with([](ShardJob& job) { job.num_ranks = 0; }), has("0 ranks"));
   EXPECT_THAT(begin_with([](ShardJob& job) { job.num_ranks = 1 << 30; }), has("ranks, allowed"));
-  EXPECT_THAT(begin_with([](ShardJob& job) { job.staleness = -1; }), has("staleness -1"));
+  EXPECT_THAT(begin_with([](ShardJob& job) { job.staleness = (1 << 20) + 1; }),
+              has("staleness 1048577"));
+  for (const auto& [good_text, bad_text] :
+       {std::pair{"\"staleness\":0", "\"staleness\":-1"},
+        std::pair{"\"staleness_factor\":0.0", "\"staleness_factor\":1.5"}}) {
+    std::string text = to_json(BeginMessage{ShardJob{.session = 900}, lines});
+    ASSERT_NE(text.find(good_text), std::string::npos) << text;
+    text.replace(text.find(good_text), std::string(good_text).size(), bad_text);
+    EXPECT_THAT(error_of(kBegin, 0, bytes_of_text(text)), has("is not a bound"));
+  }
   EXPECT_THAT(begin_with([](ShardJob& job) { job.first_step = 0; }), has("first step 0"));
   EXPECT_THAT(begin_with([](ShardJob& job) { job.session = 0; }), has("session 0"));
   EXPECT_THAT(begin_with([](ShardJob& job) { job.async = job.deterministic = true; }),

@@ -50,7 +50,7 @@ class AllOrders {
     for (std::size_t r = 0; r < state.ranks.size(); ++r) {
       const auto rank = static_cast<std::int64_t>(r);
       const auto [read, pushed, ended] = state.ranks[r];
-      const bool may_read = rules_.async || (state.applied >= read - rules_.staleness &&
+      const bool may_read = rules_.async || (state.applied >= read - tau(read + 1) &&
                                              (!rules_.in_step_order || all_have_read(state, read)));
       require(clock.may_read(read + 1) == may_read, "a read is allowed when it should be");
       if (!violation_.empty()) return;
@@ -104,10 +104,22 @@ class AllOrders {
     largest_ = std::max(largest_, staleness);
     require(staleness >= 0, "nothing is read from the future");
     if (rules_.async) return;
-    require(staleness <= rules_.staleness, "the bound is kept");
+    require(staleness <= tau(step), "the bound is kept");
     if (!rules_.deterministic) return;
-    require(state.applied == std::max(rules_.first_step - 1, step - 1 - rules_.staleness),
+    require(state.applied == std::max(rules_.first_step - 1, step - 1 - tau(step)),
             "the version is exact");
+  }
+
+  /// By trying, up to the maximum: min(max, the largest b with b <= factor * √step).
+  std::int64_t tau(std::int64_t step) const {
+    const StalenessBound& bound = rules_.staleness;
+    if (bound.factor() == 0.0) return bound.max();
+    std::int64_t b = 0;
+    while (b < bound.max() && static_cast<double>((b + 1) * (b + 1)) <=
+                                  bound.factor() * bound.factor() * static_cast<double>(step)) {
+      ++b;
+    }
+    return b;
   }
 
   void require(bool holds, const char* what) {
@@ -119,7 +131,8 @@ class AllOrders {
     const std::int64_t step = state.applied + 1;
     return std::ranges::all_of(state.ranks, [&](const Rank& rank) {
       const auto [read, pushed, ended] = rank;
-      const bool all_read = read >= step + rules_.staleness || (ended && read == last_);
+      // The next lookup of the rank is to have this update too.
+      const bool all_read = read - tau(read + 1) >= step || (ended && read == last_);
       return pushed >= step && (!rules_.deterministic || all_read);
     });
   }
@@ -179,6 +192,29 @@ TEST(StepClock, EveryOrderOfEventsKeepsTheBoundAndComesToAnEnd) {
   }
 }
 
+TEST(StepClock, EveryOrderKeepsABoundThatGrowsWithTheSteps) {
+  for (const std::int64_t num_ranks : {1, 2}) {
+    for (const double factor : {0.5, 1.0}) {
+      for (const bool deterministic : {false, true}) {
+        for (const bool in_step_order : {false, true}) {
+          // Bounds 0 0 0 1 …, 1 1 1 2 …; from step 13 on: 1 1 1 2 2 2, 3 …
+          for (const std::int64_t first_step : {1, 13}) {
+            const AllOrders orders({.num_ranks = num_ranks,
+                                    .staleness = {3, factor},
+                                    .deterministic = deterministic,
+                                    .first_step = first_step,
+                                    .in_step_order = in_step_order},
+                                   6);
+            EXPECT_EQ(orders.violation(), "") << "factor " << factor << " from " << first_step;
+            EXPECT_EQ(orders.largest_staleness(),
+                      factor == 1.0 ? (first_step == 1 ? 2 : 3) : (first_step == 1 ? 1 : 2));
+          }
+        }
+      }
+    }
+  }
+}
+
 TEST(StepClock, AWrongOrderIsNoticed) {
   const StepClock::Rules mode = {.num_ranks = 2, .staleness = 1, .deterministic = true};
   StepClock::Rules wrong = mode;
@@ -190,6 +226,14 @@ TEST(StepClock, AWrongOrderIsNoticed) {
   wrong = mode;
   wrong.staleness = 2;
   EXPECT_NE(AllOrders(mode, 4, wrong).violation(), "");
+  wrong.staleness = {1, 0.5};
+  EXPECT_NE(AllOrders(mode, 4, wrong).violation(), "");
+  const StepClock::Rules growing = {.staleness = {2, 1.0}, .deterministic = true};
+  wrong = growing;
+  wrong.staleness = 2;
+  EXPECT_NE(AllOrders(growing, 4, wrong).violation(), "");
+  wrong.staleness = 1;
+  EXPECT_NE(AllOrders(growing, 6, wrong).violation(), "");
 }
 
 TEST(StepClock, AsyncNeverWaits) {

@@ -50,12 +50,18 @@ std::string train_sequentially(const job::JobConfig& config) {
     work.probabilities.resize(work.batch.num_examples, 1);
     work.rows->pool(work.batch, work.inputs.pooled(), work.inputs.mask());
   };
-  const std::int64_t staleness = config.train.staleness_bound();
+  const table::StalenessBound bound = config.train.staleness_bound();
   const std::int64_t steps = std::ssize(works);
   const auto work_of = [&](std::int64_t step) -> pipeline::Work& {
     return *works[static_cast<std::size_t>(step - 1)];
   };
-  for (std::int64_t t = 1; t <= std::min(staleness + 1, steps); ++t) look_up(work_of(t));  // E_0
+  std::int64_t looked_up = 0;
+  const auto look_up_with = [&](std::int64_t version) {  // the steps that read E_version
+    while (looked_up < steps && bound.oldest_version(looked_up + 1) <= version) {
+      look_up(work_of(++looked_up));
+    }
+  };
+  look_up_with(0);
   for (std::int64_t t = 1; t <= steps; ++t) {
     pipeline::Work& work = work_of(t);
     model.network->forward_backward(
@@ -66,8 +72,8 @@ std::string train_sequentially(const job::JobConfig& config) {
          .step = t},
         {work.probabilities.view(), work.grad_pooled.view()});
     model.network->apply(t);
-    work.rows->update(work.grad_pooled.view(), t);                        // E_t
-    if (t + 1 + staleness <= steps) look_up(work_of(t + 1 + staleness));  // reads E_t
+    work.rows->update(work.grad_pooled.view(), t);  // E_t
+    look_up_with(t);
   }
 
   const TemporaryDirectory directory;
@@ -83,16 +89,39 @@ std::string train_sequentially(const job::JobConfig& config) {
       checkpoint::find_checkpoint(directory.path() + "/checkpoints"));
 }
 
-class Pipeline : public testing::TestWithParam<std::int64_t> {};
+struct Bound {
+  std::int64_t staleness;
+  bool grows = false;
+
+  void apply_to(job::JobConfig& config) const {
+    config.train.staleness = staleness;
+    config.train.staleness_schedule = grows ? "sqrt" : "constant";
+  }
+  std::int64_t at(std::int64_t step) const {
+    std::int64_t bound = grows ? 0 : staleness;
+    while (bound < staleness && 4 * (bound + 1) * (bound + 1) <= step) ++bound;  // half the root
+    return bound;
+  }
+};
+
+class Pipeline : public testing::TestWithParam<Bound> {};
 INSTANTIATE_TEST_SUITE_P(Staleness,
                          Pipeline,
-                         testing::Values(0, 1, 4, 16, 100),
-                         testing::PrintToStringParamName());
+                         testing::Values(Bound{0},
+                                         Bound{1},
+                                         Bound{4},
+                                         Bound{16},
+                                         Bound{100},
+                                         Bound{1, true},
+                                         Bound{16, true}),
+                         [](const auto& test) {
+                           return concat(test.param.grows ? "UpTo" : "", test.param.staleness);
+                         });
 
 TEST_P(Pipeline, DeterministicTrainingEqualsTheSequentialDefinitionBitForBit) {
   const TemporaryDirectory directory;
   job::JobConfig config = tiny_job(directory.path() + "/run");
-  config.train.staleness = GetParam();
+  GetParam().apply_to(config);
   const std::string expected = train_sequentially(config);
   for (const std::int64_t threads : {1, 2}) {
     config.train.threads = threads;
@@ -106,14 +135,14 @@ TEST_P(Pipeline, DeterministicTrainingEqualsTheSequentialDefinitionBitForBit) {
 TEST_P(Pipeline, DeterministicLookupsReadExactlyTheBoundBehind) {
   const TemporaryDirectory directory;
   job::JobConfig config = tiny_job(directory.path() + "/run");
-  config.train.staleness = GetParam();
+  GetParam().apply_to(config);
   const std::int64_t steps = 40;
   const json summary = summary_of(train(config, {}));
   ASSERT_EQ(summary["step"], steps);
-  // Step t is min(t - 1, τ) behind: there is nothing older than E_0.
-  std::vector<std::int64_t> expected(static_cast<std::size_t>(GetParam() + 1), 0);
+  // Step t misses min(t - 1, τ(t)) updates: there is nothing older than E_0.
+  std::vector<std::int64_t> expected(static_cast<std::size_t>(GetParam().staleness + 1), 0);
   for (std::int64_t t = 1; t <= steps; ++t) {
-    ++expected[static_cast<std::size_t>(std::min(t - 1, GetParam()))];
+    ++expected[static_cast<std::size_t>(std::min(t - 1, GetParam().at(t)))];
   }
   EXPECT_EQ(summary["staleness"]["histogram"].get<std::vector<std::int64_t>>(), expected);
 }
@@ -121,10 +150,10 @@ TEST_P(Pipeline, DeterministicLookupsReadExactlyTheBoundBehind) {
 TEST_P(Pipeline, FreeRunningLookupsStayWithinTheBound) {
   const TemporaryDirectory directory;
   job::JobConfig config = tiny_job(directory.path() + "/run");
-  config.train.staleness = GetParam();
+  GetParam().apply_to(config);
   config.train.deterministic = false;
   const json summary = summary_of(train(config, {}));
-  EXPECT_LE(summary["staleness"]["max"].get<std::int64_t>(), GetParam());
+  EXPECT_LE(summary["staleness"]["max"].get<std::int64_t>(), GetParam().at(40));
   std::int64_t lookups = 0;
   for (const auto& count : summary["staleness"]["histogram"]) lookups += count.get<std::int64_t>();
   EXPECT_EQ(lookups, 40);
@@ -133,7 +162,7 @@ TEST_P(Pipeline, FreeRunningLookupsStayWithinTheBound) {
 TEST_P(Pipeline, StoppedAndResumedRunEndsWithTheBitsOfAnUndisturbedOne) {
   const TemporaryDirectory directory;
   job::JobConfig config = tiny_job(directory.path() + "/undisturbed");
-  config.train.staleness = GetParam();
+  GetParam().apply_to(config);
   config.train.eval_every = "7 steps";
   const std::string expected = checkpoint::verify_checkpoint(train(config, {}).last_checkpoint);
 

@@ -10,6 +10,7 @@
 #include "satrap/job/interval.h"
 #include "satrap/job/model_config.h"
 #include "satrap/job/table_config.h"
+#include "satrap/table/staleness_bound.h"
 
 namespace satrap::job {
 
@@ -36,10 +37,12 @@ struct WarmStartConfig {
 
 /// `train` of the configuration.
 struct TrainConfig {
-  std::string mode = "hybrid";     // sync | hybrid | async
-  std::int64_t staleness = 4;      // τ of hybrid
-  bool deterministic = false;      // lookups of step t read exactly E_{t-1-τ}
-  std::string precision = "fp32";  // fp32 | bf16 | auto
+  std::string mode = "hybrid";                  // sync | hybrid | async
+  std::int64_t staleness = 4;                   // the largest τ of hybrid
+  std::string staleness_schedule = "constant";  // constant | sqrt
+  double staleness_factor = 0.5;                // of sqrt
+  bool deterministic = false;                   // lookups of step t read exactly E_{t-1-τ(t)}
+  std::string precision = "fp32";               // fp32 | bf16 | auto
   std::int64_t epochs = 1;
   std::int64_t max_steps = 0;         // 0: until the data ends
   std::int64_t threads = 0;           // 0: one per CPU
@@ -53,13 +56,16 @@ struct TrainConfig {
   WarmStartConfig warm_start;
   void visit(ConfigVisitor& v);
 
-  /// The effective bound: 0 in sync mode. Async has none; there it is how many steps lookups may
-  /// run ahead.
-  std::int64_t staleness_bound() const { return mode == "sync" ? 0 : staleness; }
+  /// The largest effective bound: 0 in sync mode. Async has none; there it is how many steps
+  /// lookups may run ahead.
+  std::int64_t max_staleness() const { return mode == "sync" ? 0 : staleness; }
+  table::StalenessBound staleness_bound() const {
+    return {max_staleness(), staleness_schedule == "sqrt" ? staleness_factor : 0.0};
+  }
   bool is_async() const { return mode == "async"; }
 
   /// Largest number of batches that are planned, looked up or trained on at any time.
-  std::int64_t max_in_flight() const { return prefetch_batches + staleness_bound() + 2; }
+  std::int64_t max_in_flight() const { return prefetch_batches + max_staleness() + 2; }
 };
 
 /// `embedding` of the configuration.

@@ -9,6 +9,7 @@
 #include "satrap/embedding/planner.h"
 #include "satrap/embedding/row_access.h"
 #include "satrap/pipeline/step_queue.h"
+#include "satrap/table/staleness_bound.h"
 
 namespace satrap::pipeline {
 
@@ -18,7 +19,7 @@ class StepDriver {
  public:
   struct Options {
     std::int64_t first_step = 1;
-    std::int64_t staleness = 0;  // τ
+    table::StalenessBound staleness = 0;  // τ(t)
     bool deterministic = false;
     bool is_async = false;  // shards only: no bound
     std::int64_t planned_capacity = 4;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "satrap/pipeline/work.h"
+#include "satrap/table/staleness_bound.h"
 
 namespace satrap::pipeline {
 
@@ -36,8 +37,8 @@ struct PendingLookup {
 /// its error is rethrown to the dense side.
 class StepQueue {
  public:
-  /// `first_step`: of the first work. `staleness`: the bound τ.
-  StepQueue(std::int64_t first_step, std::int64_t staleness);
+  /// `first_step`: of the first work. `staleness`: the bounds τ(t).
+  StepQueue(std::int64_t first_step, const table::StalenessBound& staleness);
 
   // Planner side.
   void add_free(Work* work);
@@ -102,7 +103,7 @@ class StepQueue {
   void release(Work* work);
   bool retired(std::int64_t step) const { return stopped_ || last_retired_ >= step; }
 
-  const std::int64_t staleness_;
+  const table::StalenessBound staleness_;
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<Work*> free_, planned_, looked_up_, gradients_;

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "satrap/table/row_file.h"
+#include "satrap/table/staleness_bound.h"
 
 namespace satrap::ps {
 
@@ -21,11 +22,11 @@ struct ShardJob {
   /// and steps are applied in order.
   bool async = false;
 
-  /// τ: the pull of step t is answered once E_{t-1-τ} exists. Not used by async.
-  std::int64_t staleness = 0;
+  /// τ(t): the pull of step t is answered once E_{t-1-τ(t)} exists. Not used by async.
+  table::StalenessBound staleness = 0;
 
-  /// The pull of step t reads exactly E_{t-1-τ}: updates of step u wait for the pulls of all ranks
-  /// up to step u + τ. Not with async.
+  /// The pull of step t reads exactly E_{t-1-τ(t)}: an update waits for the pulls of all ranks that
+  /// are to read the rows without it. Not with async.
   bool deterministic = false;
 
   std::int64_t first_step = 1;

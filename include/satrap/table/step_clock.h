@@ -3,17 +3,19 @@
 #include <cstdint>
 #include <vector>
 
+#include "satrap/table/staleness_bound.h"
+
 namespace satrap::table {
 
 /// The order of pulls and updates on the rows of one worker, as a state machine. It defines the
-/// training modes for any number of ranks. E_t: the rows after all updates of steps <= t; τ: the
-/// bound.
+/// training modes for any number of ranks. E_t: the rows after all updates of steps <= t; τ(t): the
+/// bound of step t.
 ///
-///  - the pull of step t may be read once E_{t-1-τ} exists, never before;
+///  - the pull of step t may be read once E_{t-1-τ(t)} exists, never before;
 ///  - the update of step u may be applied once the gradients of all ranks for it have arrived and
 ///    E_{u-1} exists; so updates are applied in the order of steps;
-///  - deterministic: the update also waits until every rank has read its pull of step u + τ, or has
-///    ended before it; so that pulls of step t read E_{t-1-τ} exactly;
+///  - deterministic: the update also waits until every rank has read its pulls of all steps t with
+///    t-1-τ(t) < u, or has ended before them; so that pulls of step t read E_{t-1-τ(t)} exactly;
 ///  - in step order: the pull of step t may be read once every rank has read its pull of step t-1,
 ///    or has ended before it;
 ///  - async: everything at once; the gradients of each rank are separate updates.
@@ -24,7 +26,7 @@ class StepClock {
   struct Rules {
     std::int64_t num_ranks = 1;
     bool async = false;
-    std::int64_t staleness = 0;  // τ
+    StalenessBound staleness = 0;  // τ(t)
     bool deterministic = false;
     std::int64_t first_step = 1;
     bool enforce_bound = true;
