@@ -1,6 +1,5 @@
 #include "satrap/data/schema.h"
 
-#include "src/data/column_range.h"
 #include "tests/data/text_files.h"
 
 namespace satrap::data {
@@ -8,18 +7,6 @@ namespace {
 
 std::string config_error(const DataConfig& config) {
   return error_of([&] { validate(config); }, ErrorCode::kInvalidConfig);
-}
-
-TEST(ColumnRange, StandsForAllNamesInIt) {
-  EXPECT_EQ(expand_range("C9..C11"), (std::vector<std::string>{"C9", "C10", "C11"}));
-  EXPECT_EQ(expand_range("x08..x10"), (std::vector<std::string>{"x08", "x09", "x10"}));
-  EXPECT_EQ(expand_range("3..4"), (std::vector<std::string>{"3", "4"}));
-}
-
-TEST(ColumnRange, AnythingElseIsAName) {
-  for (const char* name : {"C1", "C1..D2", "C2..C1", "C..D", "C1..", "..", ""}) {
-    EXPECT_EQ(expand_range(name), std::vector<std::string>{name});
-  }
 }
 
 TEST(Schema, CriteoIsBuiltIn) {
