@@ -7,6 +7,8 @@
 #include <gtest/gtest.h>
 #include <yaml-cpp/yaml.h>
 
+#include "satrap/core/error.h"
+
 namespace satrap::config_detail {
 namespace {
 
