@@ -25,8 +25,8 @@ std::string type_name(const std::vector<std::string>&) { return "list of strings
 
 using Parts = std::span<const std::string>;
 
-// Whether `asked` names `pattern` or a section around it. A `*` of the pattern stands for nothing
-// or a `*`, or with `names` for any one part of what is asked.
+// Whether `asked` names `pattern` or an enclosing section. A `*` of the pattern matches nothing or
+// a `*`, or, with `names`, any one part of `asked`.
 bool matches(Parts pattern, Parts asked, bool names) {
   if (asked.empty()) return true;
   if (pattern.empty()) return false;
@@ -36,7 +36,7 @@ bool matches(Parts pattern, Parts asked, bool names) {
   return (takes && matches(rest, asked.subspan(1), names)) || matches(rest, asked, names);
 }
 
-// `pattern` as somebody who wrote `asked` may have meant it: names in place of each `*`, or no `*`.
+// `pattern` as the user who wrote `asked` may have meant it: a name for each `*`, or no `*`.
 std::string as_asked(const std::string& pattern, const std::string& asked) {
   const std::vector<std::string> pattern_parts = split_path(pattern);
   const std::vector<std::string> asked_parts = split_path(asked);
@@ -60,7 +60,7 @@ class Explainer final : public ConfigVisitor {
   }
 
   std::string explain(const std::string& asked) const {
-    // "tables.dim" is first of all the key `dim` of every table, then the table named `dim`.
+    // "tables.dim" is first the key `dim` of every table, then the table named `dim`.
     std::string text = matching(asked, false);
     if (text.empty()) text = matching(asked, true);
     if (!text.empty()) return text;
@@ -106,7 +106,7 @@ class Explainer final : public ConfigVisitor {
     path_.pop_back();
   }
 
-  // Elements of a default list are not documented, only the fresh one after them.
+  // Only the fresh element is documented, not those of a default list before it.
   bool enter_list(std::string_view name, std::int64_t& size, std::string_view doc) override {
     enter(name, "list of sections", doc);
     documented_elements_.push_back(size++);

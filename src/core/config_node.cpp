@@ -77,7 +77,7 @@ std::string read_text(const std::string& path) {
 // Turns yaml-cpp's nodes into ours. Aliases are copied, so their total is bounded.
 class Converter {
  public:
-  // Lines are those of `file`, or everything comes from `command_line`.
+  // Line numbers are those of `file`, unless everything comes from `command_line`.
   Converter(std::string file, const Source* command_line, Problems& problems)
       : file_(std::move(file)), command_line_(command_line), problems_(problems) {}
 
@@ -141,7 +141,7 @@ class Converter {
   bool too_large_ = false;
 };
 
-// What yaml-cpp says about a syntax error, with help for the usual one.
+// yaml-cpp's message for a syntax error, with help for the most common one.
 std::string explain_syntax_error(const YAML::Exception& error) {
   std::string text = "not valid YAML: " + error.msg;
   if (error.msg.find("anchor") != std::string::npos) {
@@ -190,7 +190,7 @@ void merge(Node& into, Node&& from) {
   }
 }
 
-// The child `part` of `node`, made if need be. Null: there can be none, and the problem is noted.
+// The child `part` of `node`, created if necessary. Null if there can be none: a problem is added.
 Node* descend(Node& node,
               const std::string& part,
               const std::string& path,

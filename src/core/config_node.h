@@ -44,7 +44,7 @@ class Problems {
 std::string join_path(const std::string& parent, std::string_view name);
 std::vector<std::string> split_path(std::string_view path);
 
-/// Reads YAML, from a file of this name. Throws Error(kInvalidConfig) if it is none.
+/// Parses the text of a file of this name. Throws Error(kInvalidConfig) if it is not YAML.
 Node parse_text(const std::string& text, const std::string& path, Problems& problems);
 
 /// Reads a YAML file. Throws Error(kInvalidConfig) if it cannot be read or is not YAML.

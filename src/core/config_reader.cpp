@@ -11,7 +11,7 @@
 namespace satrap::config_detail {
 namespace {
 
-// What a node looks like to its user, as the end of "expected an integer, got ...".
+// Describes a node for its user, as the end of "expected an integer, got ...".
 std::string describe(const Node& node) {
   switch (node.kind) {
     case Node::Kind::kNull:
@@ -40,7 +40,7 @@ std::errc parse_number(const std::string& text, Number& value) {
   return result.ec;
 }
 
-// parse(node, value): an empty string, or what is wrong with the node.
+// parse(node, value) returns an empty string, or what is wrong with the node.
 std::string parse(const Node& node, bool& value) {
   const bool is_true = node.text == "true";
   if (node.kind != Node::Kind::kScalar || node.quoted || (!is_true && node.text != "false")) {
@@ -97,7 +97,7 @@ class Reader final : public ConfigVisitor {
     frames_.push_back({&root_, "", nullptr, false});
   }
 
-  // To be called after the visit of the root. Throws if there was any problem.
+  // Called after the visit of the root. Throws if there was any problem.
   ConfigOrigins finish() {
     check_unknown_keys();
     problems_.throw_if_any();
@@ -203,7 +203,7 @@ class Reader final : public ConfigVisitor {
   bool enter_entry(const std::string& key) override {
     const Frame& named = top();
     const Node* node = named.node == nullptr ? nullptr : named.node->find(key);
-    // Entries the user did not write are complete by themselves; `default` only helps others.
+    // Required fields may be missing in entries that the user did not write, and in `default`.
     const bool may_be_incomplete = node == nullptr || key == "default" || named.may_be_incomplete;
     return enter(node, join_path(named.path, key), named.base, may_be_incomplete);
   }
@@ -247,7 +247,7 @@ class Reader final : public ConfigVisitor {
 
   Frame& top() { return frames_.back(); }
 
-  // Place of the open section, for what is missing in it.
+  // The source of the open section, for messages about what it lacks.
   const Source& where() const {
     for (std::size_t i = frames_.size(); i-- > 0;) {
       if (frames_[i].node != nullptr) return frames_[i].node->source;
@@ -259,7 +259,7 @@ class Reader final : public ConfigVisitor {
     return top().node == nullptr ? nullptr : top().node->find(name);
   }
 
-  // The value of `name` in the open section, which thereby is a known key.
+  // The value of `name` in the open section; records `name` as a known key.
   const Node* take(std::string_view name) {
     top().known.emplace_back(name);
     const Node* node = peek(name);

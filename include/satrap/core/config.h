@@ -23,7 +23,7 @@ namespace satrap {
 ///   };
 ///
 /// Rules of a single field are checked here, with the file:line of the value. Rules that tie
-/// several fields together belong into a validate() of the struct's module.
+/// several fields together belong in a validate() of the struct's module.
 struct FieldRule {
   std::vector<std::string> one_of = {};  // allowed strings; empty: any
   double min = -1e308;                   // numbers, and each element of a list of numbers
@@ -72,7 +72,7 @@ class ConfigVisitor {
 
   /// A nested struct with named presets: `name: preset` or `name: {fields}`. `preset` becomes empty
   /// when the user wrote a mapping and keeps its default when the user wrote nothing; the fields
-  /// are read only when it is empty. Which presets there are is for the struct's module to check.
+  /// are read only when it is empty. The struct's module checks which presets exist.
   template <ConfigStruct T>
   void section_or_preset(std::string_view name,
                          std::string& preset,
@@ -121,7 +121,7 @@ class ConfigVisitor {
                                        std::string& preset,
                                        std::string_view doc) = 0;
   virtual void leave_section() = 0;
-  // Sets `size` to the number of elements to visit. True: all of them new.
+  // Sets `size` to the number of elements to visit. Returns true if all of them are new.
   virtual bool enter_list(std::string_view name, std::int64_t& size, std::string_view doc) = 0;
   virtual void enter_element(std::int64_t index) = 0;
   virtual void leave_list() = 0;
@@ -140,23 +140,24 @@ class ConfigVisitor {
   }
 };
 
-/// Where a value came from, for messages of later validation: "train.yaml:12", or
-/// "command line: train.mode=hybrid". Keyed by dotted path; has the values and sections that the
-/// user wrote, not those left at their defaults.
+/// Where a value came from, for messages of later validation: "train.yaml:12", or "command line:
+/// train.mode=hybrid". Keyed by dotted path; contains the values and sections that the user wrote,
+/// not those left at their defaults.
 using ConfigOrigins = std::map<std::string, std::string>;
 
 /// Fills `config` from a YAML file and `key.path=value` overrides, which win over the file. An
 /// empty `path` means no file, an empty file means all defaults.
 ///
-/// The value of an override is a YAML flow collection or quoted scalar where it begins like one
-/// ("[", "{", a quote), otherwise plain text, so that `data.train.path=*.gz` needs no quoting. A
-/// mapping is merged key by key, anything else replaces. A part of the key path may be the index of
-/// an existing list element or the name of an entry: `features.0.dim=8`, `tables.user.dim=8`.
+/// The value of an override is a YAML flow collection or quoted scalar if it begins like one ("[",
+/// "{", a quote), otherwise plain text, so that `data.train.path=*.gz` needs no quoting. A mapping
+/// is merged key by key; any other value replaces the old one. A part of the key path may be the
+/// index of an existing list element or the name of an entry: `features.0.dim=8`,
+/// `tables.user.dim=8`.
 ///
 /// Throws Error(kInvalidConfig) with one line for *every* problem, each with its file:line: a file
 /// that cannot be read or parsed, an unknown key (with the nearest known one), a wrong type, a
 /// duplicate key, a value that breaks its rule, a required value that is missing. `config` is then
-/// as it was.
+/// unchanged.
 template <ConfigStruct T>
 ConfigOrigins load_config(T& config,
                           const std::string& path,
@@ -174,8 +175,8 @@ struct ConfigValue {
   friend bool operator==(const ConfigValue&, const ConfigValue&) = default;
 };
 
-/// The values of what dump_config has written, in its order. Throws Error(kInvalidConfig), as
-/// load_config does, with `name` for the file's.
+/// The values in text that dump_config wrote, in the same order. Throws Error(kInvalidConfig), as
+/// load_config does, with `name` as the name of the file.
 std::vector<ConfigValue> config_values(const std::string& yaml, const std::string& name);
 
 /// Documentation of one key (dotted path; list indices and names of named entries may be left out
@@ -190,4 +191,4 @@ std::string nearest(std::string_view word, const std::vector<std::string>& known
 
 }  // namespace satrap
 
-#include "satrap/core/config_impl.h"  // the templates above, over the functions declared there
+#include "satrap/core/config_impl.h"  // the templates above

@@ -1,7 +1,7 @@
 #pragma once
 
-// What load_config, dump_config and explain_config do, whatever the struct. Included by config.h;
-// not for use by anybody else.
+// The parts of load_config, dump_config and explain_config that do not depend on the struct. Only
+// config.h includes this header.
 
 #include <functional>
 #include <string>
