@@ -3,8 +3,8 @@
 
 #include "src/dense/ops.h"
 
-// Columns are worked on a block at a time, so that rows are read in whole cache lines. Sums are
-// taken in double: a column is the whole batch, and its mean may be far from zero.
+// Columns are processed a block at a time, so that rows are read in whole cache lines. Sums are in
+// double: a column is the whole batch, and its mean may be far from zero.
 
 namespace satrap::dense {
 namespace {

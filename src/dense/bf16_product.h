@@ -9,8 +9,8 @@
 namespace satrap::dense {
 
 /// Matrix products in bf16, by libtorch on the calling thread: operands and product are rounded to
-/// bf16 (what autocast does), sums are fp32. Twice as fast as fp32 on CPUs that multiply bf16 at
-/// full width, half as fast on some that have the instructions in name. Used by one thread; the
+/// bf16 (as autocast does), sums are fp32. Twice as fast as fp32 on CPUs that multiply bf16 at full
+/// width, half as fast on some that only nominally have the instructions. Used by one thread; the
 /// rounded copies are kept from product to product.
 class Bf16Product {
  public:

@@ -74,7 +74,7 @@ class Network : public DenseNetwork {
   }
 
  private:
-  // What one replica adds to the result.
+  // The contribution of one replica to the result.
   struct Replica {
     std::unique_ptr<Pass> pass;
     double loss = 0.0;
@@ -98,7 +98,7 @@ class Network : public DenseNetwork {
   };
   Rows rows_of(const DenseInput& input, const FloatMatrix& probabilities) const;
   std::int64_t prepare_replicas(std::int64_t num_examples, bool whole_batch);
-  // Examples that are computed at once.
+  // Examples that are computed together.
   struct Piece {
     std::int64_t first, count;
     std::int64_t replica;
@@ -126,7 +126,7 @@ class Network : public DenseNetwork {
   std::unique_ptr<GradientSum> gradient_;
   AlignedBuffer next_buffers_;  // of the last forward_backward, if it is applied
   std::unique_ptr<Optimizer> optimizer_;
-  std::int64_t replica_examples_ = 0;  // most of a piece that the replicas have room for
+  std::int64_t replica_examples_ = 0;  // size of a piece that the replicas have room for
   DenseResult result_;                 // of the last forward_backward
   std::vector<Replica> replicas_;
 };

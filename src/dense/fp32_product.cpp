@@ -5,15 +5,15 @@
 #include <cstdint>
 #include <utility>
 
-// Compiled with -O3 in every build, and each multiplication with its addition as one fma:
-// CMakeLists.txt says so.
+// CMakeLists.txt compiles this file with -O3 in every build, and each multiplication and its
+// addition as one fma.
 
 namespace satrap::dense {
 namespace {
 
-// A tile takes 24 of 32 registers of 16 floats, 12 of 16 of 8, or, on ARM, 20 of 32 of 4: there
-// each factor of the left operand takes a register too, and with 6 rows GCC 12 puts sums on the
-// stack.
+// Registers of a tile: 24 of 32 (16 floats each), 12 of 16 (8 floats), or, on ARM, 20 of 32 (4
+// floats): there each factor of the left operand takes a register too, and with 6 rows GCC 12
+// spills sums to the stack.
 #if defined(__AVX512F__)
 constexpr std::int64_t kVector = 16, kVectors = 4, kTileRows = 6;
 #elif defined(__aarch64__)
@@ -70,7 +70,7 @@ void finish_part(const Tile& tile, float* out, const float* row) {
 }
 
 /// Rows x (Vectors * kVector) sums over `depth` in registers. `panel`: [depth, Vectors * kVector].
-/// Sanitizers leave it alone, as they do libraries; shapes are checked by Gemm.
+/// Not instrumented by sanitizers, like a library; Gemm checks the shapes.
 template <std::int64_t Rows, std::int64_t Vectors>
 __attribute__((no_sanitize("address", "thread", "undefined"))) void multiply_tile(
     const float* a,
@@ -127,7 +127,7 @@ constexpr std::array<Kernel, kTileRows> kernels_of(std::index_sequence<R...>) {
   return {multiply_tile<static_cast<std::int64_t>(R) + 1, Vectors>...};
 }
 
-/// By the number of vectors, then by that of rows.
+/// Indexed by the number of vectors, then by the number of rows.
 template <std::size_t... V>
 constexpr auto all_kernels(std::index_sequence<V...>) {
   return std::array{
@@ -159,7 +159,7 @@ void copy_panel(const Operand& b,
   }
   if (cols < width) std::fill_n(panel, depth * width, 0.0F);
   constexpr std::int64_t kRun =
-      64;  // what is written of a panel meanwhile stays in the nearest cache
+      64;  // the part of a panel written meanwhile stays in the nearest cache
   for (std::int64_t r0 = 0; r0 < depth; r0 += kRun) {
     const std::int64_t count = std::min(kRun, depth - r0);
     for (std::int64_t c = 0; c < cols; ++c) {
@@ -169,9 +169,9 @@ void copy_panel(const Operand& b,
   }
 }
 
-/// Rows [first, + depth) of `a`, whose transpose is the left operand, strip by strip: [columns /
-/// kTileRows, depth, kTileRows]. Where they are, a tile's numbers are one stride apart, which a
-/// power of two maps to few lines of the caches.
+/// Copies rows [first, + depth) of `a`, whose transpose is the left operand, strip by strip:
+/// [columns / kTileRows, depth, kTileRows]. In place, a tile's numbers are one stride apart, and a
+/// stride that is a power of two maps them to few lines of the caches.
 void copy_strips(ConstMatrix a, std::int64_t first, std::int64_t depth, float* __restrict strips) {
   for (std::int64_t r = 0; r < depth; ++r) {
     const float* const row = a.row(first + r);

@@ -5,7 +5,7 @@
 
 namespace satrap::dense {
 
-/// What becomes of the product of two matrices: out (+)= product, then out = relu(out + bias).
+/// The end of a matrix product: out (+)= product, then out = relu(out + bias).
 struct ProductEnd {
   bool accumulate = false;
   const float* bias = nullptr;  // [columns of the result], or none
@@ -14,17 +14,17 @@ struct ProductEnd {
 
 /// Matrix products in fp32 on the calling thread, in tiles of registers (the inner kernels of Goto
 /// and van de Geijn 2008, "Anatomy of High-Performance Matrix Multiplication"). The right operand
-/// is copied into panels as wide as a tile; the left one is read where it is, since a network's are
-/// in a near cache already, or copied into strips as high as a tile if it is transposed; bias and
-/// ReLU are added while the sums are in registers. A BLAS copies both operands, and bias and ReLU
+/// is copied into panels as wide as a tile. The left one is read in place, since a network's is
+/// already in a near cache, or copied into strips as high as a tile if it is transposed. Bias and
+/// ReLU are applied while the sums are in registers. A BLAS copies both operands, and bias and ReLU
 /// take another pass over the result.
 ///
-/// An element's sum runs in the order of the inner dimension, whatever the shape of the rest: a
-/// result does not depend on how rows and columns are divided. Used by one thread; the
-/// copies' memory is kept from product to product.
+/// An element's sum runs in the order of the inner dimension, whatever the other sizes: a result
+/// does not depend on how rows and columns are divided. Used by one thread; the copies' memory is
+/// kept from product to product.
 class Fp32Product {
  public:
-  /// c = op(a) op(b), as `end` says; c overlaps with neither.
+  /// c = op(a) op(b), finished by `end`; c overlaps neither operand.
   void multiply(ConstMatrix a,
                 bool transpose_a,
                 ConstMatrix b,

@@ -7,9 +7,9 @@
 #include "satrap/core/error.h"
 #include "src/dense/ops.h"
 
-// Of OpenMP's <omp.h>, which not every compiler brings along. Libraries below libtorch ask for a
-// number of threads of their own (Arm Compute Library does), whatever libtorch was told; where no
-// level may be active they get one.
+// Declared in OpenMP's <omp.h>, which not every compiler provides. Libraries below libtorch may set
+// their own number of threads (Arm Compute Library does), whatever libtorch's setting; with no
+// active level they get one.
 extern "C" void omp_set_max_active_levels(int max_levels);
 
 namespace satrap::dense {

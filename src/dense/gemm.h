@@ -11,7 +11,7 @@
 namespace satrap::dense {
 
 /// The three matrix products of a linear layer y = x W^T, on the calling thread alone. With kBf16
-/// the operands are rounded to bf16 and so is the product (what autocast does); sums are fp32.
+/// the operands and the product are rounded to bf16 (as autocast does); sums are fp32.
 ///
 /// With a pool, the rows of the result are computed in blocks of a fixed size, in parallel; only
 /// for callers that are not themselves inside a loop of the pool.
@@ -20,7 +20,7 @@ class Gemm {
   explicit Gemm(Precision precision) : precision_(precision) {}
   void set_pool(ThreadPool* pool) { pool_ = pool; }
 
-  /// y[n,m] (+)= x[n,k] w[m,k]^T, then what `end` says; ReLU goes with a bias.
+  /// y[n,m] (+)= x[n,k] w[m,k]^T, then `end`; ReLU requires a bias.
   void multiply_nt(ConstMatrix x, ConstMatrix w, Matrix y, const ProductEnd& end = {});
   void multiply_nn(ConstMatrix dy, ConstMatrix w, Matrix dx);  // dx[n,k] = dy[n,m] w[m,k]
   void multiply_tn(ConstMatrix dy,
@@ -43,7 +43,7 @@ class Gemm {
 };
 
 /// Makes libtorch and its BLAS compute on the calling thread alone from now on (a setting per
-/// thread, cheap when already made).
+/// thread; repeating it is cheap).
 void use_one_thread();
 
 }  // namespace satrap::dense

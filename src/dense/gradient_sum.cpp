@@ -45,7 +45,8 @@ void GradientSum::advance(std::int64_t replica, std::int64_t first) {
   add_complete_buckets();
 }
 
-// All but the first bucket. Whoever completes one comes here after that, so none is left out.
+// Adds all buckets but the first. A thread that completes a bucket then calls this, so none is
+// missed.
 void GradientSum::add_complete_buckets() {
   std::int64_t end = num_free_chunks_;
   while (end > kChunksPerBucket) {
@@ -58,7 +59,8 @@ void GradientSum::add_complete_buckets() {
   }
 }
 
-// In order, the last bucket first: by whoever has added the last chunk before the one that is due.
+// Reports buckets in order, the last one first. The thread that added the last chunk of the bucket
+// that is due also reports the buckets completed before it.
 void GradientSum::tell_of(std::int64_t bucket) {
   const std::lock_guard lock(telling_);
   if (bucket != num_untold_ - 1) return;

@@ -13,25 +13,25 @@
 
 namespace satrap::dense {
 
-/// The gradient of a step: the sum of its replicas' in their order, in buckets of
-/// DenseNetwork::kGradientBucket values. If somebody is to be told, the replicas add a bucket as
-/// soon as all of them have it, the last bucket first, while they compute the rest; finish() adds
-/// what is left. The bits are the same either way. No step allocates.
+/// The gradient of a step: the sum of the replicas' gradients in their order, in buckets of
+/// DenseNetwork::kGradientBucket values. With a callback, the replicas add a bucket as soon as all
+/// of them have it, the last bucket first, while they compute the rest; finish() adds what is left.
+/// The bits are the same either way. No step allocates.
 class GradientSum {
  public:
   explicit GradientSum(std::int64_t num_parameters);
 
-  /// Starts the next step. What is borrowed must last until finish() has returned.
+  /// Starts the next step. Both arguments must stay valid until finish() has returned.
   void begin(std::span<const float* const> replicas, const DenseNetwork::OnGradient& on_gradient);
 
-  /// Whether advance() is wanted.
+  /// Whether advance() must be called.
   bool is_told() const { return on_gradient_ != nullptr; }
 
-  /// By the thread of `replica`: its gradients from `first` on will not change any more.
+  /// Called by the thread of `replica`: its gradients from `first` on are final.
   void advance(std::int64_t replica, std::int64_t first);
 
-  /// After all replicas. Returns the sum of the squares of all values, added in fixed order; not
-  /// finite exactly if some value is not.
+  /// Called after all replicas are done. Returns the sum of the squares of all values, added in
+  /// fixed order; it is finite exactly if all values are.
   double finish(ThreadPool& pool);
 
   std::span<float> values() { return all_.span().subspan(DenseNetwork::kFlagFloats); }
@@ -54,11 +54,11 @@ class GradientSum {
   std::int64_t num_buckets_;
   std::unique_ptr<Bucket[]> buckets_;
   std::vector<const float*> replicas_;
-  std::vector<std::int64_t> next_;  // of a replica: the bucket that it will have next
+  std::vector<std::int64_t> next_;  // of a replica: the next bucket that it completes
   const DenseNetwork::OnGradient* on_gradient_ = nullptr;
-  std::atomic<std::int64_t> num_free_chunks_ = 0;  // that nobody adds yet, the first ones
+  std::atomic<std::int64_t> num_free_chunks_ = 0;  // the first ones, not taken by any thread
   std::mutex telling_;
-  std::int64_t num_untold_ = 0;  // buckets, the first ones
+  std::int64_t num_untold_ = 0;  // the first buckets
 };
 
 }  // namespace satrap::dense

@@ -7,7 +7,7 @@
 namespace satrap::dense {
 namespace {
 
-/// Layers that others follow: all of them alike.
+/// Options of layers that others follow: all layers are alike.
 MlpOptions inner(MlpOptions options) {
   options.relu_last = options.relu;
   options.dropout_last = true;

@@ -11,7 +11,7 @@
 
 namespace satrap::dense {
 
-/// How a network ends: a logit per label, each with hidden layers of its own.
+/// The output of a network: a logit per label, each with hidden layers of its own.
 struct Output {
   std::int64_t num_labels = 1;
   std::vector<std::int64_t> hidden = {};  // widths
@@ -20,10 +20,10 @@ struct Output {
 /// Logits [rows, num_labels] from a vector that the labels share: label l has an MLP `head.<l>` of
 /// [hidden..., 1]. One label without hidden layers is the linear layer `name`.
 ///
-/// With dropout every hidden layer of a head has it, also the last, by draws that no other head
-/// has; x itself is left alone: whoever makes it drops out of it, for all labels alike (Top does).
+/// Dropout applies to every hidden layer of a head, including the last, with draws of the head's
+/// own. It does not apply to x, whose producer drops out of it, for all labels alike (Top does).
 ///
-/// Logits are sums in fp32 whatever the precision, of one label or of several.
+/// Logits are summed in fp32 whatever the precision, with one label or several.
 class Heads {
  public:
   Heads(Layout& layout,
@@ -46,15 +46,15 @@ class Heads {
   void backward(Pass& pass, const Head& head, ConstJoined x, Matrix dlogit, Joined dx) const;
 
   std::vector<Head> heads_;
-  ScratchId dx_ = 0;  // of one head, where there are several
+  ScratchId dx_ = 0;  // of one head, if there are several
 };
 
-/// MLP `name`, which the labels share, and their heads on it; dropout is after every layer of the
-/// MLP, the same for all labels, and after every hidden layer of a head. With one label without
-/// hidden layers it is one MLP of [widths..., 1], whose last layer is linear.
+/// MLP `name`, which the labels share, followed by their heads. Dropout follows every layer of the
+/// MLP, the same for all labels, and every hidden layer of a head. With one label without hidden
+/// layers it is one MLP of [widths..., 1], whose last layer is linear.
 class Top {
  public:
-  /// Of `options` counts what holds for every layer: ReLU and dropout.
+  /// Uses the `options` that hold for every layer: ReLU and dropout.
   Top(Layout& layout,
       const std::string& name,
       std::int64_t in,

@@ -3,9 +3,9 @@
 #include "src/dense/ops.h"
 #include "src/dense/simd.h"
 
-// The interaction of one row is a product of tiny matrices (27 vectors of 16 for Criteo): too small
-// for a BLAS call each. The vectors of the row are copied into `work`, padded with zeros to whole
-// Simd, and multiplied four at a time from registers.
+// The interaction of one example is a product of tiny matrices (27 vectors of 16 for Criteo): too
+// small for a BLAS call each. The vectors of the example are copied into `work`, padded with zeros
+// to whole Simd, and multiplied four at a time from registers.
 
 namespace satrap::dense {
 namespace {
@@ -65,7 +65,7 @@ void dot_interaction(ConstMatrix first,
   float* const z = work;                                     // [tiled(n), width_padded]
   float* const zt = z + tiled(s.n) * s.width_padded;         // [width, n_padded]
   float* const products = zt + s.width_padded * s.n_padded;  // [tiled(n), n_padded]
-  float* const line = products + tiled(s.n) * s.n_padded;    // the triangle of a row, and slack
+  float* const line = products + tiled(s.n) * s.n_padded;  // the triangle of an example, and slack
   std::fill(work, products, 0.0F);
   for (std::int64_t r = 0; r < rest.rows; ++r) {
     for (std::int64_t i = 0; i < s.n; ++i) {
@@ -82,7 +82,7 @@ void dot_interaction(ConstMatrix first,
         for (std::int64_t t = 0; t < kTile; ++t) store(products + (i + t) * s.n_padded + j, acc[t]);
       }
     }
-    // Whole Simd are copied: what a row writes past its end is overwritten by the rows after it.
+    // Copies whole Simd: what a row writes past its end is overwritten by the rows after it.
     float* target = line;
     for (std::int64_t i = 1; i < s.n; target += i++) {
       for (std::int64_t j = 0; j < i; j += kSimdFloats) {

@@ -14,7 +14,7 @@ namespace satrap::dense {
 /// Every layer writes its forward pass in evaluation mode to a Script: write(script, x) returns the
 /// name of y.
 
-/// y = x W^T + b, torch's nn.Linear, with an optional ReLU on it. W is [out, in].
+/// y = x W^T + b, torch's nn.Linear, followed by an optional ReLU. W is [out, in].
 class Linear {
  public:
   Linear(Layout& layout, const std::string& name, std::int64_t in, std::int64_t out, bool relu);
@@ -25,8 +25,8 @@ class Linear {
   void forward(Pass& pass, ConstJoined x, Matrix y) const;
   std::string write(Script& script, const std::string& x) const;
 
-  /// `dy` is the gradient of y, and is changed; dx is split as x is; a part of it whose data is
-  /// null is not wanted.
+  /// Changes `dy`, the gradient of y. dx is split as x is; a part of it whose data is null is not
+  /// computed.
   void backward(Pass& pass, ConstJoined x, ConstMatrix y, Matrix dy, Joined dx) const;
 
  private:
@@ -38,13 +38,13 @@ class Linear {
   ParameterId weight_, bias_;
 };
 
-/// torch's nn.BatchNorm1d with its default momentum and eps, in place, with an optional ReLU on it.
+/// torch's nn.BatchNorm1d with its default momentum and eps, in place, and an optional ReLU.
 class BatchNorm {
  public:
   BatchNorm(Layout& layout, const std::string& name, std::int64_t width, bool relu);
   void forward(Pass& pass, Matrix x) const;
   std::string write(Script& script, const std::string& x) const;
-  /// `y` is what forward left in x; `dy` becomes the gradient of x.
+  /// `y` is x after forward; `dy` becomes the gradient of x.
   void backward(Pass& pass, ConstMatrix y, Matrix dy) const;
 
  private:
@@ -60,7 +60,7 @@ struct MlpOptions {
   bool batch_norm = false;    // after every linear layer, before its ReLU
   double dropout = 0.0;       // after every ReLU but the last layer's
   bool dropout_last = false;  // after the last layer's too
-  // Most rows of input for a row of the pass; above 1 without batch norm and dropout.
+  // Largest number of input rows per row of the pass; above 1 only without batch norm and dropout.
   std::int64_t inputs_per_row = 1;
 };
 
@@ -77,11 +77,11 @@ class Mlp {
   std::int64_t in() const { return in_; }
   std::int64_t out() const;  // in() if there is no layer
 
-  /// Not for an empty one.
+  /// Requires a layer.
   void forward(Pass& pass, ConstJoined x, Matrix out) const;
   /// x itself if there is no layer.
   std::string write(Script& script, std::string x) const;
-  /// `out` as forward left it; `dout` is changed; dx as Linear's.
+  /// `out` is as forward left it; changes `dout`; dx as in Linear.
   void backward(Pass& pass, ConstJoined x, ConstMatrix out, Matrix dout, Joined dx) const;
 
  private:

@@ -4,8 +4,8 @@
 
 namespace satrap::dense {
 
-/// A row-major matrix in somebody else's memory; rows are `stride` floats apart. Layers and models
-/// pass these around and leave the numbers themselves to ops.h and gemm.h.
+/// A row-major matrix in memory owned elsewhere; rows are `stride` floats apart. Layers and models
+/// only pass these around; ops.h and gemm.h do the arithmetic.
 template <class T>
 struct MatrixView {
   T* data = nullptr;
@@ -36,9 +36,9 @@ struct MatrixView {
 using Matrix = MatrixView<float>;
 using ConstMatrix = MatrixView<const float>;
 
-/// One matrix, or two of as many rows that stand for one: the columns of `left`, then those of
-/// `right`, which has none if there is just one. A layer reads its input where it is, so nobody has
-/// to copy two outputs into one matrix for it.
+/// One matrix, or two with as many rows that are read as one: the columns of `left`, then those of
+/// `right`, which is empty if there is just one. A layer reads its input in place, so two outputs
+/// need no copy into one matrix.
 template <class T>
 struct JoinedView {
   MatrixView<T> left, right;

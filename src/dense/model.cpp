@@ -42,7 +42,7 @@ std::vector<std::int64_t> append(std::vector<std::int64_t> widths, std::int64_t 
 
 namespace {
 
-/// The terms that an id of these models adds to the logit are in its row, for one label.
+/// In these models an id's row holds the terms that it adds to the logit, for one label.
 void check_labels(const job::ModelConfig& config, const InputShape& shape) {
   if (shape.num_labels() == 1) return;
   if (!job::needs_first_order(config.type) && !job::needs_dim_one(config.type)) return;

@@ -11,14 +11,13 @@
 
 namespace satrap::dense {
 
-/// Rows of a batch as a model sees them.
+/// Examples of a batch, as the input of a model.
 struct ModelInput {
   ConstMatrix numeric;  // [rows, num_numeric]
   ConstMatrix pooled;   // [rows, pooled_width]
 };
 
-/// The formula of a network: what goes through which layer, and back. Has no state of its own; the
-/// numbers are in the Pass.
+/// The formula of a network, forward and backward. It has no state; the numbers are in the Pass.
 class Model {
  public:
   virtual ~Model() = default;
@@ -37,11 +36,11 @@ class Model {
   /// [rows, num_labels].
   virtual std::string write(Script& script) const = 0;
 
-  /// The rows of a batch depend on each other in training (batch normalisation).
+  /// Whether the examples of a batch depend on each other in training (batch normalisation).
   virtual bool needs_whole_batch() const { return false; }
 };
 
-/// Throws Error(kInvalidConfig) if the model cannot take the shape. What it consists of is added to
+/// Throws Error(kInvalidConfig) if the model cannot take the shape. Adds the model's parts to
 /// `layout`.
 std::unique_ptr<Model> make_model(const job::ModelConfig& config,
                                   const InputShape& shape,
@@ -57,7 +56,7 @@ std::unique_ptr<Model> make_ffnn(const job::ModelConfig&, const InputShape&, Lay
 std::unique_ptr<Model> make_din(const job::ModelConfig&, const InputShape&, Layout&);
 std::unique_ptr<Model> make_torchscript(const job::ModelConfig&, const InputShape&, Layout&);
 
-/// The width all fields of the shape have; throws Error(kInvalidConfig) naming the first other one.
+/// The common width of all fields; throws Error(kInvalidConfig) naming the first one that differs.
 std::int64_t equal_field_width(const std::string& model, const InputShape& shape);
 
 /// {...widths, last}

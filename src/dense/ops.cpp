@@ -254,7 +254,7 @@ float probability_of(float logit) {
   return static_cast<float>(portable_sigmoid(static_cast<double>(logit)));
 }
 
-// log(1 + e^-size), for size >= 0 or NaN, which comes through.
+// log(1 + e^-size), for size >= 0 or NaN, which propagates.
 double softplus_of_minus(double size) {
   return size < 700.0 ? portable_log1p(portable_exp(-size)) : (size > 0.0 ? 0.0 : size);
 }
@@ -280,7 +280,7 @@ double binary_cross_entropy(ConstMatrix logits,
   for (std::int64_t r = 0; r < logits.rows; ++r) {
     for (std::int64_t c = 0; c < logits.cols; ++c, ++labels, ++probabilities) {
       const float z = logits.row(r)[c], label = *labels;
-      // log(1 + e^z) - label z without overflow; NaN and infinity come through.
+      // log(1 + e^z) - label z without overflow; NaN and infinity propagate.
       const float positive = z < 0.0F ? 0.0F : z;
       const double of_row = static_cast<double>(positive - z * label) +
                             softplus_of_minus(std::fabs(static_cast<double>(z)));

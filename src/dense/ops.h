@@ -6,9 +6,9 @@
 
 namespace satrap::dense {
 
-// The element-wise and reducing operations of the models, forward and backward. Together with
-// gemm.h they are all that touches numbers; layers and models only say what goes where. Unless said
-// otherwise outputs are overwritten, and `accumulate` adds to gradients of parameters.
+// The element-wise and reducing operations of the models, forward and backward. All arithmetic is
+// here and in gemm.h; layers and models only connect it. Unless said otherwise outputs are
+// overwritten, and `accumulate` adds to gradients of parameters.
 
 /// y += bias (per column), then max(y, 0) if `relu`. NaN stays NaN.
 void add_bias(Matrix y, const float* bias, bool relu);
@@ -21,11 +21,11 @@ void relu_backward(ConstMatrix y, Matrix dy);
 /// db[c] (+)= sum over rows of dy[r, c].
 void sum_columns(ConstMatrix dy, float* db, bool accumulate);
 
-/// The two above in one sweep.
+/// The two above in one pass.
 void relu_backward_sum_columns(ConstMatrix y, Matrix dy, float* db, bool accumulate);
 
-/// Inverted dropout: each element is zero with probability `rate`, else scaled by 1/(1-rate). Which
-/// ones follows from (seed, row number, column) alone.
+/// Inverted dropout: each element is zero with probability `rate`, else scaled by 1/(1-rate). The
+/// choice depends on (seed, example number, column) alone.
 void dropout(Matrix y, double rate, std::uint64_t seed, std::int64_t first_example);
 /// dy *= factor.
 void scale(Matrix dy, float factor);
@@ -59,7 +59,7 @@ void dot_interaction(ConstMatrix first,
                      std::int64_t width,
                      float* work,
                      Matrix out);
-/// Gradients of both inputs; that of `first` is added.
+/// Gradients of both inputs; adds to that of `first`.
 void dot_interaction_backward(ConstMatrix first,
                               ConstMatrix rest,
                               std::int64_t width,
@@ -73,7 +73,7 @@ void dot_interaction_backward(ConstMatrix first,
 /// 0.5 sum_j ((sum_f v_fj)^2 - sum_f v_fj^2); the v go to `factors` [rows, fields * k] as a deep
 /// tower's input.
 void fm(ConstMatrix pooled, std::int64_t width, bool products, Matrix factors, Matrix y);
-/// dfactors.data null: there is no deep tower.
+/// dfactors.data is null if there is no deep tower.
 void fm_backward(ConstMatrix pooled,
                  std::int64_t width,
                  bool products,
@@ -82,14 +82,14 @@ void fm_backward(ConstMatrix pooled,
                  Matrix dpooled);
 
 /// DIN's attention. A row of `keys` is a sequence of mask.cols vectors as wide as `query`; those
-/// whose mask is not 0 are its elements, the others padding that is not looked at. `pairs` and
-/// `scores` have a row per element, in order of rows and positions: num_elements(mask) of them.
+/// whose mask is not 0 are its elements, the others padding that is not read. `pairs` and `scores`
+/// have a row per element, in order of rows and positions: num_elements(mask) of them.
 std::int64_t num_elements(ConstMatrix mask);
 /// pairs[n] = [q, k, q - k, q * k] of element k and the query q of its row.
 void attention_pairs(ConstMatrix query, ConstMatrix keys, ConstMatrix mask, Matrix pairs);
 /// y[r] = sum of score * k over the elements of row r.
 void attention_sum(ConstMatrix keys, ConstMatrix mask, ConstMatrix scores, Matrix y);
-/// Their backward passes; to gradients of query and keys they add.
+/// Their backward passes, which add to the gradients of query and keys.
 void attention_sum_backward(ConstMatrix keys,
                             ConstMatrix mask,
                             ConstMatrix scores,
@@ -110,8 +110,8 @@ void cross_backward(ConstMatrix x0, ConstMatrix u, ConstMatrix d, Matrix dx0, Ma
 
 /// Batch normalisation of columns as torch's nn.BatchNorm1d. Forward with the batch's statistics:
 /// xhat is kept for the backward pass, invstd[c] too; new_mean and new_var receive the running
-/// statistics after this batch (momentum 0.1, unbiased variance; of one row the variance is unknown
-/// and the running one stays).
+/// statistics after this batch (momentum 0.1, unbiased variance; with one row the variance is
+/// undefined and the running one is kept).
 struct BatchNormArgs {
   const float* weight;
   const float* bias;
@@ -135,8 +135,9 @@ void batch_norm_backward(ConstMatrix xhat,
 
 /// probabilities [logits.rows, logits.cols] = sigmoid(logits).
 void sigmoid(ConstMatrix logits, float* probabilities);
-/// Binary cross-entropy with logits, of labels and probabilities [logits.rows, logits.cols], each
-/// column times its weight: returns the sum over all; dlogits = (p - label) * factor * weight.
+/// Binary cross-entropy with logits; labels and probabilities are [logits.rows, logits.cols], and
+/// each column is multiplied by its weight. Returns the sum over all; dlogits = (p - label) *
+/// factor * weight.
 double binary_cross_entropy(ConstMatrix logits,
                             const float* labels,
                             const float* weights,
@@ -144,7 +145,7 @@ double binary_cross_entropy(ConstMatrix logits,
                             float* probabilities,
                             Matrix dlogits);
 
-/// No value is infinite or NaN.
+/// Whether no value is infinite or NaN.
 bool all_finite(ConstMatrix x);
 
 }  // namespace satrap::dense

@@ -13,8 +13,8 @@
 
 namespace satrap::dense {
 
-/// A torch.optim optimizer over one flat buffer of parameters. Element by element, so that the
-/// pool's size does not matter.
+/// A torch.optim optimizer over one flat buffer of parameters. It works element by element, so the
+/// result does not depend on the pool's size.
 class Optimizer {
  public:
   Optimizer(const job::DenseOptimizerConfig& config, std::int64_t num_parameters);

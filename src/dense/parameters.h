@@ -34,8 +34,8 @@ using ParameterId = std::size_t;
 using BufferId = std::size_t;
 using ScratchId = std::size_t;
 
-/// What a model consists of, collected while its layers are constructed: parameters and buffers,
-/// one after the other in flat memory, and the matrices a pass over rows needs (width of each).
+/// The parts of a model, collected while its layers are constructed: parameters and buffers, one
+/// after the other in flat memory, and the matrices that a pass over rows needs (width of each).
 class Layout {
  public:
   ParameterId add_parameter(std::string name,

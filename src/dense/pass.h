@@ -14,7 +14,7 @@ namespace satrap::dense {
 
 /// The working memory of one pass of a model over up to `max_rows` rows, used by one thread: the
 /// network's parameters (shared, only read), the pass's own gradients and scratch matrices. Reused
-/// from step to step; nothing is allocated in a pass (but by a module of the user's).
+/// from step to step; a pass allocates nothing (except in a user's module).
 class Pass {
  public:
   Pass(const Layout& layout,
@@ -30,7 +30,7 @@ class Pass {
     bool training = false;
     bool accumulate = false;         // gradients are added to those of the rows before
     std::uint64_t dropout_seed = 0;  // of the step
-    // Told which gradients are done, unless null: those of the last examples of `replica`.
+    // Is told which gradients are final, unless null: those of the last examples of `replica`.
     GradientSum* sum = nullptr;
     std::int64_t replica = 0;
   };
@@ -48,10 +48,10 @@ class Pass {
   float* new_buffer(BufferId id);           // what they become if the step is applied
   Matrix scratch(ScratchId id);             // [rows(), cols]
 
-  /// What the model itself keeps from call to call, empty at first.
+  /// State that the model keeps from call to call, empty at first.
   std::shared_ptr<void>& own() { return own_; }
 
-  /// By a layer that has written the gradient of this parameter, for good in this pass.
+  /// Called by a layer after its last write to this parameter's gradient in this pass.
   void finished(ParameterId id);
 
   const AlignedBuffer& gradients() const { return gradients_; }
@@ -68,7 +68,7 @@ class Pass {
   std::shared_ptr<void> own_;
   Begin begin_;
   std::vector<bool> is_finished_;   // by parameter
-  std::size_t first_finished_ = 0;  // from here on all are
+  std::size_t first_finished_ = 0;  // all from here on are
 };
 
 }  // namespace satrap::dense

@@ -33,7 +33,7 @@ ProductRates measure_products() {
   std::ranges::fill(w.span(), 0.25F);
   Gemm fp32(Precision::kFp32), bf16(Precision::kBf16);
   double best_fp32 = std::numeric_limits<double>::infinity(), best_bf16 = best_fp32;
-  constexpr int kRepeats = 12;  // in turn: what else the machine does hits both
+  constexpr int kRepeats = 12;  // alternating, so that other load affects both
   for (int i = 0; i < kRepeats; ++i) {
     const ConstMatrix left(x.data(), kRows, kIn), right(w.data(), kOut, kIn);
     const Matrix out(y.data(), kRows, kOut);

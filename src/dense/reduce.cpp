@@ -6,7 +6,7 @@
 
 namespace satrap::dense {
 double sum_of_squares(const float* values, std::int64_t size) {
-  constexpr std::int64_t kSums = 16;  // side by side, so that the loop vectorises
+  constexpr std::int64_t kSums = 16;  // independent, so that the loop vectorises
   double sums[kSums] = {};
   std::int64_t i = 0;
   for (; i + kSums <= size; i += kSums) {

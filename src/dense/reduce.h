@@ -10,7 +10,7 @@ namespace satrap::dense {
 /// Values per unit of parallel work over the flat parameters, and per term of their sums.
 inline constexpr std::int64_t kReduceChunk = 16384;
 
-/// In double and in fixed order. Not finite exactly if some value is not.
+/// In double and in fixed order. The result is finite exactly if all values are.
 double sum_of_squares(const float* values, std::int64_t size);
 
 /// Likewise, the sums of chunks added in their order.

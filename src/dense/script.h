@@ -13,7 +13,7 @@ namespace satrap::dense {
 
 /// The forward pass of a model, in evaluation mode, written as TorchScript: a method
 /// forward(numeric, pooled) of a module that has the layout's parameters and buffers. Layers and
-/// models add to it one assignment after the other and name values by what let() returned.
+/// models append assignments and refer to values by the names that let() returned.
 class Script {
  public:
   /// `layout` must outlive it.
@@ -31,7 +31,7 @@ class Script {
   std::string let(const std::string& expression);
 
   /// The result of a module's own forward(numeric, pooled), as one column per label. The module
-  /// becomes part of the exported one, with the layout's parameters for its own, in their order.
+  /// becomes part of the exported one and uses the layout's parameters, in their order.
   std::string call(std::shared_ptr<torch::jit::Module> module, std::int64_t num_labels);
   const std::shared_ptr<torch::jit::Module>& module() const { return module_; }
 

@@ -5,18 +5,18 @@
 
 namespace satrap::dense {
 
-/// Sixteen floats that the compiler keeps in vector registers; sums over its elements have a fixed
-/// order, which a plain loop over a float sum would forbid it to vectorise.
+/// Sixteen floats that the compiler keeps in vector registers. Sums over its elements have a fixed
+/// order; the compiler may not vectorise a plain loop that sums floats.
 inline constexpr std::int64_t kSimdFloats = 16;
 using Simd = float __attribute__((vector_size(64), may_alias));
 
 /// Simd anywhere in memory. A vector type that is itself aligned to 4 would do for GCC; clang
-/// takes arrays of it for aligned to 64.
+/// assumes that arrays of it are aligned to 64.
 struct __attribute__((packed, may_alias)) SimdInMemory {
   Simd value;
 };
 
-// Where registers are narrower, passing Simd is a matter between these inline functions alone.
+// With narrower registers only these inline functions pass Simd, so its ABI does not matter.
 #pragma GCC diagnostic ignored "-Wpsabi"
 
 inline Simd load(const float* p) { return reinterpret_cast<const SimdInMemory*>(p)->value; }

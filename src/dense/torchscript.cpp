@@ -36,7 +36,7 @@ torch::jit::Module with_parameters(const torch::jit::Module& module,
   return copy;
 }
 
-/// Parameters and buffers of a model that is written out, as attributes.
+/// Adds the parameters and buffers of an exported model as attributes.
 void add_values(torch::jit::Module& module,
                 const Layout& layout,
                 std::span<const float> parameters,
@@ -58,7 +58,7 @@ std::string to_torchscript(const Model& model,
                            std::span<const float> buffers) {
   Script script(layout);
   const std::string logits = model.write(script);
-  // What has several columns is left as it is.
+  // squeeze leaves several columns unchanged.
   const std::string source = script.source("torch.squeeze(" + logits + ", 1)");
   try {
     torch::jit::Module module("SatrapDense");
@@ -72,7 +72,7 @@ std::string to_torchscript(const Model& model,
     std::ostringstream bytes;
     module.save(bytes);
     return std::move(bytes).str();
-  } catch (const std::exception& error) {  // of libtorch: the script is ours
+  } catch (const std::exception& error) {  // from libtorch: the script is ours
     throw Error(ErrorCode::kInternal,
                 concat("libtorch refuses the network's TorchScript: ", error.what(), "\n", source));
   }

@@ -15,14 +15,14 @@
 
 namespace satrap::dense {
 
-/// Shapes the network is built for. Field: one vector among the pooled embeddings (a sequence of
-/// length L gives L fields).
+/// Shapes that the network is built for. A field is one vector of the pooled embeddings (a sequence
+/// of length L gives L fields).
 struct InputShape {
   std::int64_t num_numeric = 0;  // columns of the numeric input, sequence masks included
   std::vector<std::int64_t>
       field_widths;  // of the pooled input, in order; first-order weight included
-  // Features of the fields; empty, or one per field. For messages, and `din` finds its inputs by
-  // it.
+  // The feature of each field; or empty. Messages use the names, and `din` finds its inputs by
+  // them.
   std::vector<std::string> field_names = {};
 
   struct Sequence {
@@ -32,7 +32,7 @@ struct InputShape {
   };
   std::vector<Sequence> sequences = {};
 
-  std::vector<float> label_weights = {1.0F};  // factor of each label's loss: as many as labels
+  std::vector<float> label_weights = {1.0F};  // [num_labels] factor of each label's loss
 
   std::int64_t pooled_width() const;
   std::int64_t num_labels() const { return static_cast<std::int64_t>(label_weights.size()); }
@@ -48,40 +48,40 @@ struct DenseInput {
   ConstFloatMatrix numeric;  // [num_examples, num_numeric]
   ConstFloatMatrix pooled;   // [num_examples, pooled_width]
   ConstFloatMatrix labels;   // [num_examples, num_labels], in [0, 1]; predict does not read them
-  std::int64_t step = 0;     // of training, from 1; chooses the dropout mask, unused without
+  std::int64_t step = 0;     // of training, from 1; selects the dropout mask
 
   // For a batch that is one rank's share of a global batch:
-  std::int64_t loss_examples = 0;  // the loss is their mean, for the gradients; 0: num_examples
+  std::int64_t loss_examples = 0;  // the gradients are of the mean loss over these; 0: num_examples
   std::int64_t first_example = 0;  // its number in the global batch, for the dropout mask
 };
 
-/// What forward_backward writes, likewise.
+/// Outputs of forward_backward, borrowed as those of DenseInput are.
 struct DenseOutput {
   FloatMatrix probabilities;  // [num_examples, num_labels]
   FloatMatrix grad_pooled;    // [num_examples, pooled_width]
 };
 
-/// What forward_backward found.
+/// Results of forward_backward.
 struct DenseResult {
   double loss = 0.0;       // mean over these examples
   double grad_norm = 0.0;  // L2 norm of the dense gradient, before clipping
   bool finite = true;      // loss, dense gradient and gradient of the pooled rows are all finite
 };
 
-/// The dense network with its optimizer, on libtorch (which no header of satrap shows). The loss is
-/// the mean over the batch of the binary cross-entropy with logits: with several labels, the sum of
-/// theirs, each times its weight.
+/// The dense network with its optimizer, built on libtorch (which no header of satrap exposes). The
+/// loss is the mean over the batch of the binary cross-entropy with logits: with several labels,
+/// the weighted sum of their losses.
 ///
-/// A batch is computed in pieces of kPieceExamples, dealt to at most kMaxReplicas replicas of the
-/// network that run in parallel on the pool, each on one thread; their gradients are added in
-/// order. With batch normalisation the batch is one piece, and its matrix products are divided.
-/// Results therefore do not depend on the number of threads. Working memory is kept and grows with
-/// the largest batch only. Calls come from one thread at a time, none of them inside a loop of the
-/// pool.
+/// A batch is computed in pieces of kPieceExamples, distributed over at most kMaxReplicas replicas
+/// of the network that run in parallel on the pool, each on one thread; their gradients are added
+/// in order. With batch normalisation the batch is one piece, and its matrix products are divided
+/// among threads. Results therefore do not depend on the number of threads. Working memory is kept
+/// and grows with the largest batch only. Calls come from one thread at a time, none of them inside
+/// a loop of the pool.
 ///
-/// A step is forward_backward, then what others do to the gradient, then apply; finish() tells what
-/// became of it, at any time before the next forward_backward. On a device the first and the third
-/// only queue their work; here they return when it is done.
+/// A step is forward_backward, then any change of the gradient by the caller, then apply; finish()
+/// returns the result, at any time before the next forward_backward. On a device forward_backward
+/// and apply only queue their work; here they return when it is done.
 class DenseNetwork {
  public:
   static constexpr std::int64_t kPieceExamples = 512;
@@ -97,17 +97,17 @@ class DenseNetwork {
   virtual ~DenseNetwork() = default;
 
   /// Called while forward_backward still computes: gradient() from `first` on is complete, and
-  /// forward_backward neither reads nor writes it again, so that the callee may. `first` is a
-  /// multiple of kGradientBucket that goes down by one bucket per call and never reaches 0: the
-  /// first bucket is complete when forward_backward returns. Called by threads of the pool, never
-  /// by two at a time; they wait for it.
+  /// forward_backward neither reads nor writes it again, so the callee may. `first` is a multiple
+  /// of kGradientBucket that decreases by one bucket per call and never reaches 0: the first bucket
+  /// is complete when forward_backward returns. Threads of the pool call it, one at a time, and
+  /// wait for it.
   using OnGradient = std::function<void(std::int64_t first)>;
   static constexpr std::int64_t kGradientBucket = 1 << 16;
 
   /// Computes the gradients of this batch; that of the parameters is kept inside until apply(). If
-  /// one of them is not finite the outputs are worthless, and the flag is set (below). The running
-  /// statistics of batch normalisation change in apply(). num_examples may be 0 if loss_examples is
-  /// not: all gradients are then 0.
+  /// one of them is not finite, the outputs must not be used, and the flag is set (below). The
+  /// running statistics of batch normalisation change in apply(). num_examples may be 0 if
+  /// loss_examples is not: all gradients are then 0.
   virtual void forward_backward(const DenseInput& input,
                                 const DenseOutput& output,
                                 const OnGradient& on_gradient) = 0;
@@ -122,9 +122,9 @@ class DenseNetwork {
   /// one.
   virtual std::span<float> gradient() = 0;  // [num_parameters]
 
-  /// The floats before gradient()[0], followed by its first bucket: what is summed last. The first
-  /// one is a flag, the others are 0. The flag is not 0 if the loss or a gradient is not finite, of
-  /// any rank once it has been summed.
+  /// The floats before gradient()[0], followed by its first bucket: the part to sum last. The first
+  /// float is a flag, the others before gradient()[0] are 0. The flag is not 0 if the loss or a
+  /// gradient is not finite; once summed over ranks, if any rank's is not.
   virtual std::span<float> flag_and_first_bucket() = 0;
   static constexpr std::int64_t kFlagFloats = 16;
   float flag() { return flag_and_first_bucket()[0]; }
@@ -133,21 +133,21 @@ class DenseNetwork {
   /// Changes nothing if the flag is set.
   virtual void apply(std::int64_t step) = 0;
 
-  /// Probabilities in evaluation mode: [num_examples, num_labels]. Blocks until they are there.
+  /// Probabilities in evaluation mode: [num_examples, num_labels]. Blocks until they are computed.
   virtual void predict(const DenseInput& input, const FloatMatrix& probabilities) = 0;
 
   virtual std::int64_t num_parameters() const = 0;
 
-  /// For parameters that others train, with apply() elsewhere: copies of the flat parameters and of
-  /// what the optimizer keeps per parameter (empty where it keeps nothing), in the order of
-  /// gradient(), and the number of its updates (0 where it does not count).
+  /// State of parameters that are trained elsewhere, with apply() there: copies of the flat
+  /// parameters and of the optimizer's state per parameter (empty if it has none), in the order of
+  /// gradient(), and the number of its updates (0 if it does not count them).
   struct TrainingState {
     std::vector<float> parameters, first, second;
     double num_updates = 0.0;
   };
   virtual TrainingState save_training_state() const = 0;
 
-  /// Vectors that this optimizer does not keep may have any size; their values are not used.
+  /// Vectors that this optimizer does not keep may have any size; their values are ignored.
   virtual void load_training_state(const TrainingState& state) = 0;
   virtual void load_parameters(std::span<const float> parameters) = 0;  // [num_parameters]
 
@@ -155,8 +155,8 @@ class DenseNetwork {
   virtual float gradient_scale() = 0;
   virtual double learning_rate(std::int64_t step) const = 0;
 
-  /// Everything needed to continue: parameters, batch-norm statistics, optimizer state, by name, in
-  /// a fixed order. Copied out and in.
+  /// Everything needed to continue: parameters, batch-norm statistics and optimizer state, by name,
+  /// in a fixed order. save() and load() copy it.
   struct NamedTensor {
     std::string name;  // "bottom.0.weight", "adam.exp_avg", …
     std::vector<std::int64_t> shape;
@@ -169,8 +169,8 @@ class DenseNetwork {
   virtual void load(const State& state) = 0;
 
   /// The network in evaluation mode as a TorchScript module, the bytes of a file for
-  /// torch.jit.load: forward(numeric [n, num_numeric], pooled [n, pooled_width]) gives the logits
-  /// [n], or [n, num_labels] of several labels, in fp32 whatever the precision of training; the
+  /// torch.jit.load: forward(numeric [n, num_numeric], pooled [n, pooled_width]) returns the logits
+  /// [n], or [n, num_labels] with several labels, in fp32 whatever the precision of training; the
   /// probability is their sigmoid.
   virtual std::string to_torchscript() = 0;
 };

@@ -11,7 +11,7 @@ namespace {
 /// pooled]:
 ///   x_{l+1} = x0 * (W_l x_l + b_l) + x_l            cross layers
 ///   h = relu MLP of x0                              deep tower
-///   logits = linear([x_L, h]), or a head of each label
+///   logits = linear([x_L, h]), or a head per label
 class DcnV2 : public Model {
  public:
   DcnV2(const job::ModelConfig& config, const InputShape& shape, Layout& layout)

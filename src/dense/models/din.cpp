@@ -21,17 +21,17 @@ std::string part(const std::string& name, Columns c) {  // in a Script
   return concat(name, "[:, ", c.first, ":", c.first + c.count, "]");
 }
 
-/// Where the inputs of one attention are.
+/// The inputs of one attention.
 struct Place {
   std::string name;     // of the features
   Columns query, keys;  // of the pooled input
   Columns mask;         // of the numeric input
 };
 
-/// How much a query wants each element of a sequence, and their sum:
+/// The weight a_i that a query gives each element of a sequence, and the weighted sum:
 ///   a_i = relu MLP of [q, k_i, q - k_i, q * k_i],   v = sum of a_i k_i
-/// Without softmax, as in the paper: the more of an interest there is, the longer v. Only the
-/// elements go through the MLP, not the padding; an empty sequence gives zeros.
+/// There is no softmax, as in the paper: a stronger interest gives a longer v. Only the elements go
+/// through the MLP, not the padding; an empty sequence gives zeros.
 class Attention {
  public:
   Attention(const job::ModelConfig& config, Place place, std::size_t number, Layout& layout)
@@ -91,7 +91,7 @@ class Attention {
   }
 
  private:
-  // Scratch for a row per position of every sequence, seen as one row per element.
+  // Scratch with a row per position of every sequence, viewed as one row per element.
   static Matrix first_rows(Pass& pass, ScratchId id, std::int64_t rows, std::int64_t cols) {
     return {pass.scratch(id).data, rows, cols};
   }
@@ -172,7 +172,7 @@ class Din : public Model {
     return {std::exchange(at, at + count), count};
   }
 
-  // What is left of `total` columns. Those of `taken` may be there twice, but not overlap
+  // The columns of [0, total) that are not in `taken`, whose entries may repeat but not overlap
   // otherwise.
   static std::vector<Columns> without(std::int64_t total, std::vector<Columns> taken) {
     std::ranges::sort(taken, {}, &Columns::first);

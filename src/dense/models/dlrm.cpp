@@ -33,7 +33,7 @@ class Dlrm : public Model {
         dinteraction_(layout.add_scratch(bottom_width_ + num_products_)),
         work_(layout.add_scratch(dot_interaction_work(num_vectors_, width), 1)) {}
 
-  // The bottom's output and the products are written beside each other: the top's input.
+  // The bottom's output and the products are written side by side as the top's input.
   void forward(Pass& pass, const ModelInput& input, Matrix logits) const override {
     const Matrix x = pass.scratch(interaction_);
     const Matrix b = x.columns(0, bottom_width_);

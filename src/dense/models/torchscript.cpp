@@ -25,15 +25,15 @@ at::Tensor tensor_on(ConstMatrix x) {
   throw Error(code, concat("model.path: '", path, "': ", reason));
 }
 
-/// What libtorch says of an error, without the stack of its C++ code.
+/// libtorch's message of an error, without the stack of its C++ code.
 std::string first_lines(const std::string& what) {
   return what.substr(0, what.find("\nException raised"));
 }
 
-/// A module that the user has written, torch.jit.save(torch.jit.script(...)): forward(numeric,
-/// pooled) gives the logits, [rows] or [rows, 1], of several labels [rows, labels], and autograd
-/// the gradients. It is run in evaluation mode; its parameters are trained unless they are frozen
-/// (requires_grad False); these and its buffers stay as they are.
+/// A user's module, torch.jit.save(torch.jit.script(...)): forward(numeric, pooled) returns the
+/// logits, [rows] or [rows, 1], with several labels [rows, labels], and autograd computes the
+/// gradients. It runs in evaluation mode. Its parameters are trained unless they are frozen
+/// (requires_grad False); frozen ones and its buffers do not change.
 class TorchScript : public Model {
  public:
   TorchScript(std::string path, const InputShape& shape, Layout& layout)
@@ -92,8 +92,8 @@ class TorchScript : public Model {
   std::string write(Script& script) const override { return script.call(module_, num_labels_); }
 
  private:
-  /// What a pass has of its own: the module, its parameters on the network's memory, and the graph
-  /// from forward to backward.
+  /// The state of a pass: the module, its parameters on the network's memory, and the graph from
+  /// forward to backward.
   struct Run {
     torch::jit::Module module;
     std::vector<at::Tensor> parameters;
@@ -106,13 +106,14 @@ class TorchScript : public Model {
              concat("parameter '", name, "' is not fp32 but ", c10::toString(value.scalar_type())));
     }
     const at::Tensor values = value.detach().contiguous();
-    // The template const_data_ptr<T> has another name in libtorch than clang gives it.
+    // The template const_data_ptr<T> is mangled differently in libtorch than by clang.
     const auto* begin = static_cast<const float*>(values.const_data_ptr());
     parameters_.push_back(layout.add_parameter(name, value.sizes().vec(),
                                                std::vector<float>(begin, begin + values.numel())));
   }
 
-  /// Forward and backward once, so that what cannot be trained is refused before anything starts.
+  /// Runs forward and backward once, so that a module that cannot be trained is refused at the
+  /// start.
   void try_out(std::int64_t rows, const InputShape& shape) const {
     const at::AutoGradMode with_graph(true);
     torch::jit::Module copy = module_->deepcopy();
@@ -165,7 +166,7 @@ class TorchScript : public Model {
     return *static_cast<Run*>(pass.own().get());
   }
 
-  /// The logits, of any shape with a number per row and label.
+  /// The logits, of any shape with one number per row and label.
   at::Tensor call(torch::jit::Module& module,
                   const at::Tensor& numeric,
                   const at::Tensor& pooled,

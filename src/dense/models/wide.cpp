@@ -6,7 +6,7 @@
 namespace satrap::dense {
 namespace {
 
-/// What a model has besides the wide part.
+/// The parts of a model besides the wide one.
 struct Parts {
   bool products;  // of every two embeddings
   bool deep;      // an MLP over everything
@@ -36,7 +36,7 @@ class Wide : public Model {
       dx_ = layout.add_scratch(num_numeric_ + num_factors_);
       deep_out_ = layout.add_scratch(1);
     }
-    // The deep part has a bias; without it the linear one has the only one.
+    // The deep part has a bias; without a deep part the linear layer has the only one.
     if (num_numeric_ > 0 || !parts.deep) linear_.emplace(layout, "linear", num_numeric_, 1, false);
   }
 
