@@ -10,8 +10,8 @@
 
 namespace satrap::embedding {
 
-/// What must hold of a batch before its ids are planned: its parts fit each other and the layout,
-/// and places in its pooled output, rows of `row_width` elements, fit 32 bits.
+/// Checks a batch before its ids are planned: its parts must fit each other and the layout, and
+/// places in its pooled output, with rows of `row_width` elements, must fit 32 bits.
 inline void check_batch(const data::Batch& batch,
                         const FeatureLayout& layout,
                         std::int64_t row_width) {

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::int64_t kExamplesPerPiece = 512;  // of one feature: the unit of work
 
-/// Where the bags of feature f begin and end, in the ids of the batch.
+/// Bounds of the bags of feature f, in the ids of the batch.
 const std::int64_t* offsets_of(const data::Batch& batch, std::size_t f) {
   return batch.offsets.data() + static_cast<std::int64_t>(f) * batch.num_examples;
 }
@@ -88,7 +88,7 @@ GroupBatch::Parts GroupBatch::parts_in(std::byte* memory) const {
     parts.bytes += count * static_cast<std::int64_t>(sizeof(T));
     static_assert(alignof(T) <= 8);
   };
-  // Those of 8 bytes first: so each is aligned.
+  // Arrays of 8-byte elements come first, so that each is aligned.
   take(parts.keys, num_ids_);
   take(parts.offsets, num_features() * num_examples_ + 1);
   take(parts.features, num_features());

@@ -225,8 +225,8 @@ void Planner::emit(const Bucket& bucket, Plan& plan) const {
 }
 
 void Planner::make_update_units(Plan& plan) {
-  // A row costs about as much as two occurrences. Few units keep the threads' overhead down, many
-  // keep them equally busy.
+  // A row costs about as much as two occurrences. Few units keep the threads' overhead low, many
+  // balance their load.
   constexpr std::int64_t kCostOfRow = 2, kUnits = 64, kMinCost = 1024;
   const std::int64_t total = plan.num_occurrences() + kCostOfRow * plan.num_unique();
   const std::int64_t cost_per_unit = std::max(kMinCost, total / kUnits);

@@ -68,7 +68,7 @@ void pool_rows(const FeatureLayout& layout,
   const GatherSource source{rows, weights_offset, plan.unique_of.data(), plan.coefficient.data()};
   const std::int64_t num_blocks = (plan.num_examples + kExamplesPerBlock - 1) / kExamplesPerBlock;
   const auto num_features = std::ssize(layout.features);
-  // Feature by feature: a row that several examples want is then in a cache the second time.
+  // Feature by feature, so that a row used by several examples is in a cache the second time.
   pool.parallel_for(num_features * num_blocks, [&](std::int64_t unit) {
     const std::int64_t begin = unit % num_blocks * kExamplesPerBlock;
     const Block block{begin, std::min(plan.num_examples, begin + kExamplesPerBlock)};

@@ -11,7 +11,7 @@
 
 namespace satrap::embedding {
 
-/// Where the results of the forward pass go.
+/// Destination of the forward pass.
 struct PooledOutput {
   float* pooled;  // [num_examples, output_width]
   std::int64_t pooled_stride;

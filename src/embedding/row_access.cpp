@@ -28,7 +28,7 @@ void BatchRows::update(const ConstFloatMatrix& grad_pooled, std::int64_t step, S
   if (skip.value != nullptr && *skip.value != 0.0F) return this->skip(step);
   const float* gradient = host_values(grad_pooled, plan_.num_examples, layout_.output_width,
                                       "gradient of the pooled rows");
-  // The plan says where each occurrence is, counted from the start.
+  // The plan's offsets, counted from the start, assume this stride.
   SATRAP_CHECK(plan_.num_examples <= 1 || grad_pooled.stride == layout_.output_width,
                "gradient of the pooled rows: stride ", grad_pooled.stride, " for ",
                layout_.output_width, " columns");

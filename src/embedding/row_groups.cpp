@@ -15,7 +15,7 @@ void check_for_device(const table::TableSpec& spec) {
   if (spec.dim < 1 || spec.dim > backend::kMaxDim) {
     refuse(concat("rows on a device have 1 to ", backend::kMaxDim, " weights, not ", spec.dim));
   }
-  // One key of the last table number has the tag that plans mark unused ids with.
+  // One key of the last table number has the tag by which plans mark unused ids.
   if (static_cast<std::int64_t>(spec.id) >= kMaxTables - 1) {
     refuse(concat("a job on a device has at most ", kMaxTables - 1, " tables"));
   }

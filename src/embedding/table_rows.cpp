@@ -30,7 +30,7 @@ std::span<const table::RowPointer> rows_of(const std::vector<table::RowPointer>&
 
 }  // namespace
 
-/// What updates of all batches share: one at a time.
+/// State shared by the updates of all batches, which run one at a time.
 class TableRows::Updates {
  public:
   Updates(const std::vector<job::FeatureSpec>& features,
@@ -173,7 +173,7 @@ class TableRows::Rows final : public BatchRows {
     }
   }
 
-  /// Rows that no table has are made for this batch alone.
+  /// Creates rows that no table has, for this batch alone.
   void fill_missing() {
     const auto for_each_missing = [&](auto&& visit) {
       for (const Plan::Range& range : plan_.ranges) {

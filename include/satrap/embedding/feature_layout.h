@@ -8,7 +8,7 @@
 
 namespace satrap::embedding {
 
-/// One feature with its place in the outputs.
+/// One feature and its place in the outputs.
 struct PlacedFeature {
   job::FeatureSpec spec;
   std::int64_t dim = 0;                  // of a row of its table
@@ -23,7 +23,7 @@ struct PlacedFeature {
 /// the order of the batch: the only code that sums their widths. An example has output_width
 /// floats; its mask, a 1 or 0 for each place of its sequences, has mask_width.
 ///
-/// In host memory vectors stand side by side. On a device every vector begins at a multiple of
+/// In host memory the vectors are contiguous. On a device every vector begins at a multiple of
 /// kDeviceColumns and is as wide as a row is there: the padding is zero in the output and must be
 /// zero in its gradient.
 struct FeatureLayout {

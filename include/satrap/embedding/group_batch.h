@@ -13,36 +13,37 @@
 
 namespace satrap::embedding {
 
-/// What a device is given of a batch for one row group: the bags of the group's features, one
-/// feature after the other, their ids as keys. All groups write into the same pooled output, each
-/// where the FeatureLayout has its features. Owns the memory on both sides, which is reused from
-/// batch to batch: only one that is larger than all before makes it allocate. One thread at a time.
+/// The part of a batch that a device needs for one row group: the bags of the group's features, one
+/// feature after the other, with their ids as keys. All groups write into the same pooled output,
+/// each at the columns of its features in the FeatureLayout. Owns the memory on host and device and
+/// reuses it from batch to batch: it allocates only for a batch larger than all before. One thread
+/// at a time.
 class GroupBatch {
  public:
-  /// `layout`: of all features of the job, in multiples of kDeviceColumns. All four outlive it.
+  /// `layout` covers all features of the job, in multiples of kDeviceColumns. All four outlive it.
   GroupBatch(backend::Device& device,
              const FeatureLayout& layout,
              const RowGroup& group,
              ThreadPool& pool);
 
-  /// Replaces the batch. Nothing queued may still read the one before, on either side. `batch` is
-  /// of the whole job, may be empty, and is not needed once this returns.
+  /// Replaces the batch. No queued work may still read the previous one, on host or device. `batch`
+  /// covers the whole job, may be empty, and is not needed once this returns.
   void fill(const data::Batch& batch,
             std::int64_t row_stride);  // of the pooled output and its gradient, in elements: at
                                        // least output_width, a multiple of kDeviceColumns
 
-  /// Queues the copy to the device, which reads pinned memory of this object: one per fill().
+  /// Queues the copy to the device, which reads this object's pinned memory: once per fill().
   void upload(backend::StreamRef stream);
 
   std::int64_t num_ids() const { return num_ids_; }
 
-  /// The batch in device memory, valid until the next fill(): what is queued after upload() may
-  /// use it. Its ids stand in the order of the batch, so a key's gradients are added in the same
-  /// order as with a Plan.
+  /// The batch in device memory, valid until the next fill(): work queued after upload() may use
+  /// it. Its ids are in the order of the batch, so a key's gradients are added in the same order as
+  /// with a Plan.
   backend::Bags bags() const;
 
  private:
-  /// Where the parts of the batch are in the memory of either side.
+  /// Addresses of the parts of the batch, in the memory of either side.
   struct Parts {
     Key* keys;                      // [num_ids]
     std::int64_t* offsets;          // [num_features * num_examples + 1]
@@ -66,7 +67,7 @@ class GroupBatch {
   const RowGroup& group_;
   ThreadPool& pool_;
 
-  // The batch that is filled in.
+  // The current batch.
   std::int64_t num_ids_ = 0, num_examples_ = 0, row_stride_ = 0;
   bool is_weighted_ = false;
   std::vector<std::int64_t> first_ids_;  // [num_features] of its first id in the group

@@ -50,7 +50,7 @@ class Planner {
     std::int64_t row_begin, row_end;
     std::int64_t item_begin;                             // its first pair
     int bucket_bits;                                     // of its table
-    std::array<std::int64_t, kMaxBuckets> bucket_items;  // number; then: place of the next pair
+    std::array<std::int64_t, kMaxBuckets> bucket_items;  // counts, then places of the next pair
   };
   /// The pairs of some consecutive partitions of one table: the unit of work on keys.
   struct Bucket {
@@ -72,7 +72,7 @@ class Planner {
   const FeatureLayout& layout_;
   ThreadPool& pool_;
   std::vector<std::vector<std::size_t>> features_of_table_;  // ascending
-  std::vector<Chunk> chunks_;                                // by table, feature, row
+  std::vector<Chunk> chunks_;                                // by table, feature, example
   std::vector<std::size_t> first_chunk_of_table_;            // [num_tables + 1]
   std::vector<Bucket> buckets_;                              // by key
   std::vector<KeyOccurrence> items_, other_items_;

@@ -15,21 +15,22 @@
 
 namespace satrap::embedding {
 
-/// Says, where the update of a step runs, whether there is to be one.
+/// Tells the update of a step whether to skip its work, in the memory where it runs.
 struct SkipFlag {
   const float* value =
-      nullptr;  // not 0: the step leaves all rows as they are. nullptr: it does not
+      nullptr;  // not 0: the step leaves all rows unchanged; nullptr: never skipped
   Place place = Place::kHost;
 };
 
-/// The rows that one batch needs, on their way through a step: planned, requested, waited for,
-/// pooled, updated. Wherever the rows are, the outputs have the same bits. Made by a RowAccess and
-/// reused from step to step without allocating; in the hands of one thread at a time.
+/// The rows that one batch needs in a step: planned, requested, waited for, pooled and updated. The
+/// outputs have the same bits wherever the rows are. Created by a RowAccess and reused from step to
+/// step without allocating; used by one thread at a time.
 ///
-/// With several of one RowAccess: plan() and read() by one thread at a time per planner, plan() and
-/// request() in the order of steps; wait() and pool() in the order of steps; update() in the order
-/// of steps; wait_taken() in the order of updates. These may run at the same time, except where a
-/// RowAccess says otherwise. Loops run on the access's pool; results do not depend on its size.
+/// Calls on several objects of one RowAccess: plan() and read() by one thread at a time per
+/// planner, plan() and request() in the order of steps; wait() and pool() in the order of steps;
+/// update() in the order of steps; wait_taken() in the order of updates. These may run at the same
+/// time, except where a RowAccess says otherwise. Loops run on the pool of the RowAccess; results
+/// do not depend on its size.
 class BatchRows {
  public:
   virtual ~BatchRows() = default;
@@ -45,12 +46,12 @@ class BatchRows {
   /// Asks for the rows if they are in other processes. Returns at once.
   virtual void request(std::int64_t step) = 0;
 
-  /// Blocks until the rows are there. Returns v, if their owner tells: they have all updates of
-  /// steps up to v.
+  /// Blocks until the rows have arrived. Returns v if their owner reports it: the rows contain all
+  /// updates of steps up to v.
   virtual std::optional<std::int64_t> wait() = 0;
 
-  /// For evaluation: plan, request and wait in one, of the rows as they are now. Creates none: a
-  /// row that is missing is read as it would be created.
+  /// For evaluation: plan, request and wait in one call, for the rows as they are now. Creates
+  /// none: a missing row is read with its initial values.
   virtual void read(Planner& planner, const data::Batch& batch) = 0;
 
   /// Gathers the rows of the batch that was planned or read, and pools them into the input of the
@@ -60,21 +61,21 @@ class BatchRows {
             const FloatMatrix& pooled,       // [num_examples, output_width]
             const FloatMatrix& mask) const;  // [num_examples, mask_width]
 
-  /// Sums the gradient of each key over its occurrences (order: kernels/sum_order.h), and has its
-  /// table's optimizer applied with the learning rate of `step`, unless `skip` says otherwise; the
-  /// gradient is not read then.
+  /// Sums the gradient of each key over its occurrences (order: kernels/sum_order.h) and has its
+  /// table's optimizer applied with the learning rate of `step`. If `skip` says to skip, the rows
+  /// stay unchanged and the gradient is not read.
   void update(const ConstFloatMatrix& grad_pooled,  // [num_examples, output_width], no padding
               std::int64_t step,
               SkipFlag skip = {});
 
-  /// Blocks until the owner of the rows has the update, and this object may be used again.
+  /// Blocks until the owner of the rows has received the update; this object may then be reused.
   virtual void wait_taken() = 0;
 
  protected:
   /// `layout` and `pool` outlive it.
   BatchRows(const FeatureLayout& layout, ThreadPool& pool) : layout_(layout), pool_(pool) {}
 
-  /// Where pool() finds the row of each unique key, and its weights in it.
+  /// The address of each unique key's row for pool(), and the offset of the weights in it.
   struct Addresses {
     std::span<const std::byte* const> rows;  // [num_unique]
     std::int64_t weights_offset;             // bytes
@@ -88,8 +89,8 @@ class BatchRows {
   Plan plan_;
 };
 
-/// The way of a job's batches to their rows and back: tables in this process (TableRows), or
-/// shards (pipeline::ShardRows).
+/// Gives a job's batches access to their rows: in tables of this process (TableRows), or on shards
+/// (pipeline::ShardRows).
 class RowAccess {
  public:
   virtual ~RowAccess() = default;
@@ -97,10 +98,10 @@ class RowAccess {
   /// Columns of the pooled rows; the weights' types are those that pool() reads.
   virtual const FeatureLayout& layout() const = 0;
 
-  /// What its loops run on; for planners too.
+  /// The pool for its loops, and for planners.
   virtual ThreadPool& pool() const = 0;
 
-  /// The access must outlive them.
+  /// The RowAccess must outlive them.
   virtual std::unique_ptr<BatchRows> make_rows() = 0;
 };
 

@@ -12,23 +12,24 @@
 
 namespace satrap::embedding {
 
-/// Tables whose rows a device keeps in one cache, and works on with one call: equal in dim, type of
-/// weights and type of optimizer. All else is each table's own (TableStep).
+/// Tables whose rows a device keeps in one cache and processes in one call: equal in dim, type of
+/// weights and type of optimizer. Everything else is per table (TableStep).
 struct RowGroup {
   RowLayout layout;  // of their rows
   RowOptimizerType optimizer{};
   std::vector<TableId> tables = {};        // ascending; at least one
   std::vector<std::size_t> features = {};  // that read them, by their numbers in the job,
-                                           // ascending; none where nothing reads the tables
+                                           // ascending; none if nothing reads the tables
 };
 
 /// The row groups of a job, in the order of their first tables: every table is in one of them.
 /// Immutable, so any thread may ask.
 class RowGroups {
  public:
-  /// `tables[i]` has TableId i; `seed`: the job's, as of its tables. Throws Error(kInvalidConfig),
-  /// naming the table, where a device cannot have its rows: of more than backend::kMaxDim weights,
-  /// or of the last table number that a key has room for, which devices do without.
+  /// `tables[i]` has TableId i; `seed` is the job's, as for its tables. Throws
+  /// Error(kInvalidConfig), naming the table, if a device cannot hold its rows: they have more than
+  /// backend::kMaxDim weights, or the table has the last number that a key has room for, which
+  /// devices reserve.
   RowGroups(const std::vector<job::FeatureSpec>& features,
             const std::vector<table::TableSpec>& tables,
             std::uint64_t seed);
@@ -36,7 +37,7 @@ class RowGroups {
   const std::vector<RowGroup>& groups() const { return groups_; }
   std::size_t group_of(TableId table) const;  // its place in groups()
 
-  /// What updates of `step`, from 1 to kMaxStep, take from each table: learning rate by its
+  /// Parameters of the updates of `step`, from 1 to kMaxStep, for each table: learning rate by its
   /// schedule, its hyperparameters, seed of its rounding. One array for all groups, since devices
   /// look a table up by its number in the job.
   void fill_steps(std::int64_t step, std::span<TableStep> steps) const;  // [num_tables] out

@@ -10,7 +10,7 @@
 
 namespace satrap::embedding {
 
-/// Rows of tables in this process. Kernels work on them in place: planning finds their addresses
+/// Rows of tables in this process. Kernels process them in place: planning finds their addresses
 /// and creates missing ones, a wait returns at once, updates run the optimizer.
 ///
 /// Only one pool(), update() or skip() runs at a time, over all batches. Batches may be planned or
