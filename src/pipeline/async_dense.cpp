@@ -55,7 +55,7 @@ void AsyncDense::push(std::int64_t step) {
   changed_.wait(lock, [&] { return error_ || num_sent_ - num_answered_ < exchanges_.size(); });
   if (error_) std::rethrow_exception(error_);
   ps::DenseExchange& exchange = exchanges_[num_sent_ % exchanges_.size()];
-  lock.unlock();  // the other thread takes answers meanwhile
+  lock.unlock();  // the other thread receives answers meanwhile
   client_.exchange_dense(step, network_.gradient(), network_.gradient_scale(),
                          network_.learning_rate(step), exchange);
   lock.lock();

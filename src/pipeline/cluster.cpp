@@ -63,7 +63,7 @@ std::string Cluster::share(const std::string& text) {
   }
   const std::string shared = is_chief() ? text : start_.substr(kNonceDigits);
   start_.resize(kNonceDigits);
-  // Once all have it, a later start under the same name must not see it.
+  // Once all ranks have read the key, a later start under the same name must not see it.
   make_communicator("start")->barrier(deadline());
   if (is_chief()) own_store_->erase(kStartKey);
   return shared;

@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::int64_t kBucket = dense::DenseNetwork::kGradientBucket;
 
-// 4 MiB of gradient: more than 10 Gbit/s carry in the time of a trip to another machine and back.
+// 4 MiB of gradient: more than a 10 Gbit/s link carries in one round trip between machines.
 constexpr std::int64_t kMaxUnderWay = 16;
 
 std::int64_t num_buckets(std::span<const float> gradient) {
@@ -74,8 +74,8 @@ void GradientReducer::run() {
   under_way_.clear();
 }
 
-// Begins what is ready and takes the next step of the oldest that has one to take; those that other
-// ranks wait for come first.
+// Begins the buckets that are ready, then takes one step: an add, which other ranks wait for, or,
+// if none is left, the finish of the oldest bucket.
 void GradientReducer::advance(std::span<float> gradient, std::int64_t num_ready) {
   for (; num_begun_ < num_ready && std::ssize(under_way_) < kMaxUnderWay; ++num_begun_) {
     const std::int64_t begin = (num_buckets(gradient) - 1 - num_begun_) * kBucket;

@@ -33,7 +33,7 @@ class TablesSnapshot final : public RowsSnapshot {
       entry.row_bytes = parts_[i].table.row_bytes();
       entry.bytes = file.bytes_written();
       entry.xxh3 = to_hex(file.checksum());
-      parts_[i].snapshot.reset();  // no more copying aside
+      parts_[i].snapshot.reset();  // ends the copying of changed rows
     }
     return files;
   }

@@ -45,7 +45,7 @@ ps::ShardClient::Options client_options(const job::JobConfig& job, const Cluster
           .timeout_ms = cluster.timeout_ms()};
 }
 
-/// What `auto` is on this machine. A module of the user's computes as it does.
+/// Replaces `auto` by the precision for this machine. A user's module computes as it is written.
 void resolve_precision(job::JobConfig& config) {
   if (config.train.precision != "auto") return;
   const bool bf16 = config.model.type != "torchscript" &&

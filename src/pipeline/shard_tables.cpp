@@ -53,7 +53,7 @@ void ShardTables::begin(const InitialRows& rows) {
     client_.begin(job);
   }
   if (cluster_.size() == 1) return;
-  // The session of the chief, once the shards have it.
+  // The other ranks join the chief's session once the shards have it.
   const auto group = cluster_.make_communicator("shards");
   group->broadcast(std::as_writable_bytes(std::span(&session, 1)), 0, cluster_.deadline());
   if (!cluster_.is_chief()) client_.join(session);

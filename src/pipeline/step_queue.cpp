@@ -126,7 +126,7 @@ void StepQueue::finish(Work* work) {
   changed_.notify_all();
 }
 
-// By the second of the two that call it.
+// Called twice per work; the second call frees it.
 void StepQueue::release(Work* work) {
   if (work->step <= std::min(last_retired_, last_finished_)) free_.push_back(work);
 }
