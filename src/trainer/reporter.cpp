@@ -14,7 +14,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// JSON has no NaN: undefined is null.
+/// JSON has no NaN: an undefined value is null.
 Json number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
 
 Json metrics_json(const Metrics& m) {
@@ -70,7 +70,7 @@ std::int64_t max_staleness(const std::vector<std::int64_t>& histogram) {
   return 0;
 }
 
-/// `name`: in front of the metrics.
+/// `name` precedes the metrics.
 void log_evaluation(std::int64_t step, const std::string& name, const Evaluation& e) {
   log_info(
       "eval at step {}: {}auc {:.5f}, logloss {:.5f}, ne {:.4f}, calibration {:.4f} over {} "
@@ -101,7 +101,7 @@ void Reporter::add(std::span<const float> probabilities,
   examples_here_ += global_examples;
 }
 
-/// With several labels: the metrics of the first, then of each by its name.
+/// With several labels: the metrics of the first, then those of each under its name.
 Json Reporter::window_json(const Metrics& first) const {
   Json json = metrics_json(first);
   const std::vector<data::NamedLabelConfig>& labels = sources_.schema.labels;

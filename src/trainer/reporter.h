@@ -19,12 +19,12 @@
 
 namespace satrap::trainer {
 
-/// Collects what training shows of itself; the chief's writes it: reports to the user and
+/// Collects the metrics of training. The chief's reporter writes them: reports to the user and
 /// metrics.jsonl, and summary.json at the end. Counts are of all ranks; training metrics, stage
 /// times and memory are of this one. Used by the dense thread.
 class Reporter {
  public:
-  struct Sources {  // what the numbers are taken from; all outlive the reporter
+  struct Sources {  // sources of the numbers; all outlive the reporter
     const job::JobConfig& config;
     const data::Schema& schema;
     pipeline::EmbeddingTables& tables;
@@ -39,7 +39,7 @@ class Reporter {
   Reporter(Sources sources, const TrainOptions& options, std::int64_t examples);
 
   /// A finished step: this rank's predictions, made before its update (both [rows, num_labels]),
-  /// and the number of rows of all ranks.
+  /// and the number of examples of all ranks.
   void add(std::span<const float> probabilities,
            std::span<const float> labels,
            std::int64_t global_examples);
@@ -48,20 +48,20 @@ class Reporter {
   /// Training is over: `seconds` of the summary ends here, whatever evaluation follows.
   void end_training() { training_seconds_ = seconds(); }
 
-  /// What metrics.jsonl says of this process and where it begins.
+  /// The entry of metrics.jsonl about this process and its start.
   nlohmann::ordered_json describe_start() const;
 
   /// Reports and appends to metrics.jsonl.
   void report(std::int64_t step);
   bool has_reported(std::int64_t step) const { return step_ == step && last_seconds_ > 0.0; }
-  /// Logs it and appends to metrics.jsonl.
+  /// Logs the evaluation and appends it to metrics.jsonl.
   void report_evaluation(std::int64_t step, const Evaluation& evaluation);
   void write_summary(std::int64_t step,
                      bool finished,
                      bool resumed,
                      const EarlyStopping& early_stopping);
 
-  /// The checkpoint that this process started the job with, and its tables that were taken.
+  /// The checkpoint from which this process started the job, and the tables taken from it.
   void set_warm_start(std::string checkpoint, std::vector<std::string> tables) {
     warm_start_ = std::move(checkpoint);
     warm_tables_ = std::move(tables);
@@ -71,7 +71,7 @@ class Reporter {
   std::map<std::string, double> metrics() const;
   std::int64_t examples() const { return examples_; }
 
-  /// The true number, where it could only be estimated.
+  /// Sets the true number, if it could only be estimated before.
   void set_examples(std::int64_t examples) {
     examples_here_ += examples - examples_;
     examples_ = examples;

@@ -171,7 +171,7 @@ void TrainingRun::finish(bool finished) {
                            early_stopping_);
 }
 
-/// Until now no rank has waited for another. From here on all see the same.
+/// Until now no rank has waited for another. From here on all ranks see the same state.
 void TrainingRun::end_async() {
   async_dense_->flush();
   ranks_.barrier();
@@ -192,11 +192,11 @@ void TrainingRun::end_async() {
 
 void TrainingRun::settle_within_grace() {
   constexpr std::chrono::seconds kGrace(2);
-  // Several ranks stop after the same step, and read files, whose end comes.
+  // Several ranks stop after the same step, and they read files, whose end comes.
   if (cluster_.size() > 1 || !stop_requested()) return settle();
   if (driver_->wait_applied_for(step_, kGrace)) return;
-  // Deterministic hybrid looks up steps to come before it applies the last updates, and their input
-  // is not coming.
+  // Deterministic hybrid looks up later steps before it applies the last updates, and the input of
+  // those steps will not arrive.
   log_warning(
       "stopped while waiting for input: the lookups of the next steps are not made, so that "
       "a resumed run may differ from an undisturbed one");
@@ -241,7 +241,7 @@ pipeline::StepVotes TrainingRun::enqueue(pipeline::Work& work) {
 void TrainingRun::retire(pipeline::Work& work) {
   const dense::DenseResult result = model_.network->finish();
   if (work.nonfinite == 0.0F) {
-    // In async mode nobody knows how far the others are before the end: as far, on the whole.
+    // In async mode a rank does not know the others' progress before the end; it assumes its own.
     reporter_->add(
         work.probabilities.values(), work.batch.labels,
         async_dense_ ? work.batch.num_examples * cluster_.size() : work.shares.global_examples);
@@ -272,8 +272,8 @@ void TrainingRun::refuse(double loss) {
   }
 }
 
-/// A signal cut short the evaluation that was due after the step from which the run continues.
-/// Early stopping must see it, so that it decides as it would have undisturbed.
+/// Whether a signal cut short the evaluation due after the step from which the run continues. Early
+/// stopping needs its result, to decide as it would have undisturbed.
 bool TrainingRun::owes_evaluation() {
   if (!early_stopping_.is_on() || step_ <= 0) return false;
   return ranks_.any(cluster_.is_chief() && eval_clock_.due(step_) &&
@@ -286,7 +286,7 @@ bool TrainingRun::evaluate() {
   ranks_.copy_from_chief(*model_.network);  // running statistics are of each rank's own batches
   const std::optional<Evaluation> evaluation =
       evaluate_model(config_, schema_, transforms_, model_, cluster_, ranks_, options_.stop);
-  if (!evaluation) return false;  // of a part of the data
+  if (!evaluation) return false;  // covers a part of the data
   reporter_->report_evaluation(step_, *evaluation);
   evaluated_step_ = step_;
   early_stopping_.observe(step_, *evaluation);
@@ -300,7 +300,8 @@ std::optional<checkpoint::EarlyStoppingState> TrainingRun::early_stopping_state(
   return early_stopping_.is_on() ? std::optional(early_stopping_.state()) : std::nullopt;
 }
 
-/// All ranks: the chief's rows, dense state and data positions, and everybody's lookups ahead.
+/// On all ranks: saves the chief's rows, dense state and data positions, and every rank's lookups
+/// ahead.
 void TrainingRun::start_checkpoint() {
   if (checkpointed_step_ == step_) return;
   checkpointed_step_ = step_;

@@ -24,8 +24,8 @@
 namespace satrap::trainer {
 
 /// One call of train(): owns the model and the stages, and runs the dense stage on the calling
-/// thread. The walk of a batch is in enqueue() and retire(); what may happen between two steps is
-/// in run(). Each rank runs one, in step with the others; the chief's writes the run directory.
+/// thread. enqueue() and retire() process a batch; run() does what may happen between two steps.
+/// Each rank runs one, in step with the others; the chief's writes the run directory.
 class TrainingRun {
  public:
   TrainingRun(const job::JobConfig& config, const TrainOptions& options);
@@ -47,10 +47,10 @@ class TrainingRun {
   void retire(pipeline::Work& work);
   void refuse(double loss);
 
-  /// Everything of steps <= step_ is applied and nothing later is: the model is W_step, E_step.
+  /// Waits until all of steps <= step_ is applied and nothing later: the model is W_step, E_step.
   void settle() { driver_->wait_applied(step_); }
 
-  /// As settle, at the end of the run: does not wait for input that is not coming.
+  /// As settle, at the end of the run: does not wait for input that will not arrive.
   void settle_within_grace();
 
   bool owes_evaluation();
@@ -86,7 +86,7 @@ class TrainingRun {
   EarlyStopping early_stopping_;
   job::IntervalClock report_clock_, eval_clock_, checkpoint_clock_;
 
-  // Opened last and closed first: threads that use the above.
+  // Created last and destroyed first: threads that use the members above.
   std::vector<std::unique_ptr<pipeline::Work>> works_;
   std::unique_ptr<data::BatchSource> source_;
   std::unique_ptr<pipeline::GlobalBatches> batches_;
