@@ -1,8 +1,8 @@
-# CUDA 13.0 for the sources under cuda/. SATRAP_CUDA: ON (stop where something is missing), OFF, or
-# AUTO (build without it, saying why). Result: SATRAP_HAVE_CUDA, and the targets Cuda::rt (headers and
-# the runtime libtorch has loaded already, so that the process has one) and Nccl::nccl.
+# CUDA 13.0 for the sources under cuda/. SATRAP_CUDA: ON (stop if something is missing), OFF, or AUTO (build without it
+# and say why). Result: SATRAP_HAVE_CUDA, and the targets Cuda::rt (headers and the runtime that libtorch has loaded
+# already, so that the process has only one) and Nccl::nccl.
 # nvcc is taken from $CUDACXX, PATH, /usr/local/cuda or the wheel in torch's folder (launch/setup.sh cuda).
-# No find_package(CUDAToolkit): it does not find the wheel's unversioned libraries, which do not exist.
+# find_package(CUDAToolkit) is not used: it looks for the wheel's unversioned libraries, which do not exist.
 set(SATRAP_CUDA OFF CACHE STRING "Build the CUDA sources: AUTO, ON or OFF")
 set_property(CACHE SATRAP_CUDA PROPERTY STRINGS AUTO ON OFF)
 set(SATRAP_HAVE_CUDA OFF)
@@ -53,7 +53,7 @@ set(CMAKE_CUDA_COMPILER "${_nvcc}" CACHE FILEPATH "")
 set(CMAKE_CUDA_ARCHITECTURES "80-real;90" CACHE STRING "SASS for sm_80 and sm_90, PTX for newer ones")
 set(CMAKE_CUDA_RUNTIME_LIBRARY None)
 enable_language(CUDA)
-# The -L above makes CMake take that folder for an implicit one, and those never enter the RPATH.
+# Because of the -L above CMake takes that folder for an implicit one, and implicit ones never enter the RPATH.
 list(REMOVE_ITEM CMAKE_CUDA_IMPLICIT_LINK_DIRECTORIES "${_cuda_root}/lib")
 foreach(_kind STANDARD EXTENSION)  # CMake before 3.26 does not know nvcc's -std=c++20.
   if(NOT DEFINED CMAKE_CUDA20_${_kind}_COMPILE_OPTION)
@@ -63,9 +63,9 @@ endforeach()
 set(CMAKE_CUDA_COMPILER_LAUNCHER "${PROJECT_SOURCE_DIR}/cmake/keep_ptxas_report.sh"
   ${CMAKE_CUDA_COMPILER_LAUNCHER})
 set(CMAKE_CUDA_STANDARD 20)
-# Multiplications and additions are fused only where fmaf is written, as on the host;
-# constexpr functions of the host headers (hashes, tags) are called on the device too. The launcher
-# keeps ptxas' report of registers and spills in the folder of each object file, for registers_test.py.
+# Multiplications and additions are fused only where the code says fmaf, as on the host. Constexpr functions of the host
+# headers (hashes, tags) are also called on the device. The launcher keeps ptxas' report of registers and spills in the
+# folder of each object file, for registers_test.py.
 add_compile_options("$<$<COMPILE_LANGUAGE:CUDA>:-fmad=false;--expt-relaxed-constexpr;-Xptxas=-v;-lineinfo>")
 set(CMAKE_CUDA_STANDARD_REQUIRED ON)
 set(CMAKE_CUDA_EXTENSIONS OFF)

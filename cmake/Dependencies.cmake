@@ -1,5 +1,5 @@
-# Everything satrap builds on, found here and nowhere else. The versions are those of Debian 12, the
-# older of the two systems supported; launch/setup.sh installs them. Nothing is vendored.
+# All of satrap's dependencies are found here and nowhere else. The versions are those of Debian 12, the older of the
+# two supported systems; launch/setup.sh installs them. Nothing is vendored.
 find_package(Threads REQUIRED)
 find_package(yaml-cpp 0.7 REQUIRED CONFIG)
 if(NOT TARGET yaml-cpp::yaml-cpp)  # the name before 0.8
@@ -31,15 +31,14 @@ endfunction()
 _satrap_find_library(Xxhash::xxhash xxhash.h xxhash XXH_VERSION 0.8.1)
 _satrap_find_library(Zstd::zstd zstd.h zstd ZSTD_VERSION 1.5.4)
 
-# Gloo joins by a link *option*, which CMake puts before all libraries: libtorch_cpu.so exports its own
-# Gloo (another version), and whichever of the two comes first in the program serves all callers.
-# Never let a shared library of ours pull libgloo in: it would come second. satrap::net checks at run
-# time which one it got.
+# Gloo is linked by a link *option*, which CMake puts before all libraries: libtorch_cpu.so exports its own Gloo
+# (another version), and the first of the two in the program serves all callers. No shared library of ours may pull
+# libgloo in: it would come second. satrap::net checks at run time which one it got.
 find_path(GLOO_INCLUDE_DIR gloo/config.h REQUIRED)
 find_library(GLOO_LIBRARY gloo REQUIRED)
 add_library(Gloo::gloo INTERFACE IMPORTED GLOBAL)
 target_include_directories(Gloo::gloo SYSTEM INTERFACE "${GLOO_INCLUDE_DIR}")
-# The one header that the installed ones include and packages leave out; see its comment.
+# The one header that the installed ones include but packages leave out; see its comment.
 if(NOT EXISTS "${GLOO_INCLUDE_DIR}/gloo/common/memory.h")
   target_include_directories(Gloo::gloo SYSTEM INTERFACE "${PROJECT_SOURCE_DIR}/src/net/compat")
 endif()

@@ -1,5 +1,5 @@
-# Run when a test program has been linked: writes INCLUDE, by which ctest knows every suite of PROGRAM as the
-# test <NAME>.<suite>, with its results in RESULTS/<NAME>.<suite>.xml ("/" in names: "-"). EMULATOR: the command
+# Runs after a test program has been linked: writes INCLUDE, which registers every suite of PROGRAM with ctest as the
+# test <NAME>.<suite>, with its results in RESULTS/<NAME>.<suite>.xml ("/" in names becomes "-"). EMULATOR: the command
 # that runs programs of another architecture.
 set(command ${EMULATOR} "${PROGRAM}")
 list(TRANSFORM command REPLACE "(.+)" "[[\\1]]" OUTPUT_VARIABLE quoted)

@@ -1,10 +1,10 @@
 # The three kinds of targets: a module, its tests, its benchmarks.
 
 # satrap_module(<name> [DEPS <module>...] [LINK <target>...] [PRIVATE_LINK <target>...] [COLD])
-# Library satrap_<name> of src/<name>/*.cpp and one level of folders below. DEPS and LINK are part of
-# the module's interface, PRIVATE_LINK is not: its headers stay out of the module's public headers.
-# A module without sources is a header-only library. COLD: optimising it is not worth the compile time.
-# With CUDA, cuda/<name>/*.cu replaces no_cuda.cpp, which says that there is none.
+# Library satrap_<name> from src/<name>/*.cpp and one level of folders below. DEPS and LINK are part of the module's
+# interface; PRIVATE_LINK is not: its headers stay out of the module's public headers. A module without sources is a
+# header-only library. COLD: not worth the compile time of optimising it. With CUDA, cuda/<name>/*.cu replaces
+# no_cuda.cpp, which reports that there is none.
 function(satrap_module name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "COLD" "" "DEPS;LINK;PRIVATE_LINK")
   list(TRANSFORM arg_DEPS PREPEND satrap_)
@@ -46,7 +46,7 @@ function(satrap_embed name template)
   target_sources(satrap_${name} PRIVATE "${PROJECT_BINARY_DIR}/${folder}/${source}")
 endfunction()
 
-# satrap_program(<name> LINK <target>...): bin/<name> of launch/<name>.cpp, once that file exists.
+# satrap_program(<name> LINK <target>...): bin/<name> from launch/<name>.cpp, once that file exists.
 function(satrap_program name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "LINK")
   file(GLOB source CONFIGURE_DEPENDS "launch/${name}.cpp")
@@ -65,8 +65,8 @@ function(satrap_test_options target)
   target_link_libraries(${target} PRIVATE satrap_test_support GTest::gmock GTest::gtest_main)
 endfunction()
 
-# satrap_discover_suites(<name>): every suite of <name>_tests is one test of ctest. For programs that take
-# half a second to start, since they load libtorch.
+# satrap_discover_suites(<name>): every suite of <name>_tests is one test of ctest. For programs that take half a second
+# to start because they load libtorch.
 function(satrap_discover_suites name)
   set(folder "${PROJECT_BINARY_DIR}/tests")
   set(include "${folder}/${name}_suites.cmake")
@@ -132,8 +132,8 @@ function(satrap_benches name)
   endforeach()
 endfunction()
 
-# What every program of a sanitizer build carries: options and suppressions, so that it behaves the
-# same under ctest, by hand, and as a child of a Python test.
+# Options and suppressions of every program of a sanitizer build, so that it behaves the same under ctest, by hand, and
+# as a child of a Python test.
 add_library(satrap_sanitizer_options INTERFACE)
 if(SATRAP_SANITIZE)
   add_library(satrap_sanitizer_objects OBJECT tests/support/sanitizers/options.cpp)

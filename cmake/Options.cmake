@@ -3,8 +3,8 @@ set(CMAKE_CXX_STANDARD 20)
 set(CMAKE_CXX_STANDARD_REQUIRED ON)
 set(CMAKE_CXX_EXTENSIONS OFF)
 set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
-# There are no modules to look for; CMake 3.28 and newer would scan every source, with flags that clang-tidy
-# does not know.
+# There are no C++20 modules; CMake 3.28 and newer would scan every source for them, with flags that clang-tidy does not
+# know.
 set(CMAKE_CXX_SCAN_FOR_MODULES OFF)
 set(CMAKE_RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/bin")
 
@@ -18,7 +18,7 @@ if(CCACHE)
   set(CMAKE_CUDA_COMPILER_LAUNCHER "${CCACHE}")
 endif()
 
-# What the host code is compiled for: this machine, or, for another one, the least satrap is tried on.
+# The target of the host code: this machine, or, for another one, the least CPU that satrap is tested on.
 set(_march native)
 if(CMAKE_CROSSCOMPILING AND CMAKE_SYSTEM_PROCESSOR STREQUAL "aarch64")
   set(_march armv8.2-a)
@@ -28,13 +28,13 @@ endif()
 set(SATRAP_MARCH ${_march} CACHE STRING "-march= of the host code: native, x86-64-v3, armv8.2-a, ...")
 set(SATRAP_SANITIZE "" CACHE STRING "-fsanitize= value: 'address,undefined' or 'thread'; empty for none")
 
-# Every target is compiled as C++ with these; vendor headers come in as SYSTEM and stay silent. Warnings
-# are errors with CMAKE_COMPILE_WARNING_AS_ERROR: in the preset debug, and wherever SATRAP_WERROR=ON is in the
-# environment, as in CI. A user's compiler may be newer than any of ours.
+# Flags of every C++ target; vendor headers are included as SYSTEM and do not warn. Warnings are errors with
+# CMAKE_COMPILE_WARNING_AS_ERROR: in the preset debug, and wherever the environment has SATRAP_WERROR=ON, as in CI. A
+# user's compiler may be newer than any of ours.
 set(_host_flags
   -Wall -Wextra -Wconversion -Wshadow
-  # Results must not depend on whether the compiler chose to fuse a multiply and an add;
-  # where a fused one is wanted the code says std::fma.
+  # Results must not depend on whether the compiler fuses a multiply and an add; code that wants a fused one says
+  # std::fma.
   -ffp-contract=off -fno-math-errno -fno-trapping-math)
 if(SATRAP_MARCH STREQUAL "native" AND CMAKE_SYSTEM_PROCESSOR STREQUAL "aarch64")
   list(APPEND _host_flags -mcpu=native)  # on ARM -march=native leaves the tuning at an average core's
@@ -47,7 +47,7 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
 endif()
 
 if(CMAKE_UNITY_BUILD)
-  # The sources of the project come in by #include: unnamed namespaces are theirs all the same.
+  # Unity builds include the project's sources: unnamed namespaces are theirs all the same.
   list(APPEND _host_flags $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
 endif()
 

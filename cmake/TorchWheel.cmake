@@ -1,5 +1,5 @@
-# Torch::cpu, and Torch::cuda where the full set of wheels is there, from the PyPI wheel.
-# find_package(Torch) is not used: it stops without a CUDA toolkit and forces its own CUDA flags.
+# Torch::cpu, and Torch::cuda if the full set of wheels is installed, from the PyPI wheel.
+# find_package(Torch) is not used: it fails without a CUDA toolkit and forces its own CUDA flags.
 # TORCH_DIR is .../site-packages/torch; by default that of .venv in the checkout (launch/setup.sh).
 set(SATRAP_TORCH_VERSION 2.11.0)
 set(TORCH_DIR "" CACHE PATH "site-packages/torch of the wanted wheel; empty: the one in .venv")
@@ -26,7 +26,7 @@ function(_torch_library target file)
 endfunction()
 _torch_library(Torch::c10 c10)
 _torch_library(Torch::cpu torch_cpu)
-# libtorch's OpenMP, which dense is to keep to one thread.
+# libtorch's OpenMP, which the module dense limits to one thread.
 target_link_libraries(Torch::cpu INTERFACE Torch::c10 "${_torch_dir}/lib/libgomp.so.1")
 if(EXISTS "${TORCH_NVIDIA_DIR}/cudnn/lib/libcudnn.so.9")
   _torch_library(Torch::c10_cuda c10_cuda)

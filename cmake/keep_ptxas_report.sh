@@ -1,6 +1,6 @@
 #!/bin/bash
-# Compiler launcher for CUDA: runs the command, and keeps its messages in the object file's folder as
-# x.o.ptxas, where tests/backend/registers_test.py finds how many registers each kernel takes.
+# Compiler launcher for CUDA: runs the command and keeps its messages in the object file's folder as x.o.ptxas, where
+# tests/backend/registers_test.py reads how many registers each kernel uses.
 object=
 for ((i = 1; i < $#; ++i)); do
   if [ "${!i}" = -o ]; then
