@@ -59,8 +59,8 @@ void GradientSum::add_complete_buckets() {
   }
 }
 
-// Reports buckets in order, the last one first. The thread that added the last chunk of the bucket
-// that is due also reports the buckets completed before it.
+// Reports buckets in order, the last one first. The thread that completed the bucket that is due
+// also reports those after it that are complete already.
 void GradientSum::tell_of(std::int64_t bucket) {
   const std::lock_guard lock(telling_);
   if (bucket != num_untold_ - 1) return;
