@@ -1,4 +1,4 @@
-"""What the end-to-end tests of the `satrap` program share: running it, small data, small jobs."""
+"""Shared parts of the end-to-end tests of the `satrap` program: running it, small data, small jobs."""
 import functools
 import os
 import pathlib
@@ -10,9 +10,9 @@ import unittest
 
 SATRAP = os.environ.get("SATRAP_BIN") or "build/release/bin/satrap"
 SANITIZED = bool(os.environ.get("SATRAP_SANITIZE"))
-TIMEOUT_S = 600 if SANITIZED else 120  # for a program that hangs; nothing here takes long
+TIMEOUT_S = 600 if SANITIZED else 120  # for a program that hangs; no test here takes long
 
-# Small enough to train in a fraction of a second; every name of it is part of the contract.
+# Small enough to train in a fraction of a second; every name in it is part of the contract.
 JOB = """\
 run_dir: {run_dir}
 device: cpu
@@ -34,7 +34,7 @@ checkpoint: {{every: 10 steps, keep: 3}}
 
 
 def satrap(*args, **kwargs):
-    """Runs the program to its end; stdout and stderr come back as text."""
+    """Runs the program to its end; returns stdout and stderr as text."""
     kwargs.setdefault("timeout", TIMEOUT_S)
     kwargs.setdefault("stdin", subprocess.DEVNULL)
     kwargs.setdefault("stdout", subprocess.PIPE)
@@ -43,7 +43,7 @@ def satrap(*args, **kwargs):
 
 
 class CliTest(unittest.TestCase):
-    """A test with a folder of its own, and assertions on how a program ended."""
+    """A test with its own folder, and assertions on how a program ended."""
 
     def setUp(self):
         self.dir = pathlib.Path(tempfile.mkdtemp(prefix="satrap-app-"))
@@ -60,7 +60,7 @@ class CliTest(unittest.TestCase):
         return done
 
     def fail_with(self, status, *args, **kwargs):
-        """The one `error: …` line of a program that has to end with `status`."""
+        """The one `error: …` line of a program that must end with `status`."""
         done = satrap(*args, **kwargs)
         self.assertEqual(done.returncode, status, f"{args}\n{done.stdout}\n{done.stderr}")
         errors = [line for line in done.stderr.splitlines() if line.startswith("error: ")]
@@ -72,7 +72,7 @@ class CliTest(unittest.TestCase):
         return errors[0]
 
     def assert_words(self, text, *words):
-        """Every word occurs in `text`, whatever its case."""
+        """Asserts that every word occurs in `text`, in upper or lower case."""
         for word in words:
             self.assertIn(word.lower(), text.lower())
 
@@ -103,7 +103,7 @@ class CliTest(unittest.TestCase):
 
 @functools.cache
 def click_log():
-    """Rows to train on; made once, because starting the program takes longer than anything here."""
+    """Rows to train on; generated once, because starting the program takes longer than anything here."""
     done = satrap("data", "generate", "--rows", 6000, "--scale", "0.001", "--out", "-")
     assert done.returncode == 0, done.stderr
     return done.stdout.splitlines(keepends=True)

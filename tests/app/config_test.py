@@ -1,4 +1,4 @@
-"""`satrap config check | dump | explain`, and what is said about configurations that are wrong."""
+"""`satrap config check | dump | explain`, and the messages for wrong configurations."""
 import re
 import unittest
 

@@ -1,4 +1,4 @@
-"""train.early_stopping from outside: what is refused, what is shown, and kill -9 in the middle."""
+"""train.early_stopping from outside: what it refuses, what it shows, and kill -9 in the middle."""
 import json
 import signal
 import subprocess
@@ -13,7 +13,7 @@ OVERFITS = {"threads: 1": "threads: 1, epochs: 60, eval_every: 4 steps, "
 
 class EarlyStopping(CliTest):
     def overfitting_job(self):
-        """Learns 400 rows by heart; the other 400 show it."""
+        """Overfits 400 rows; the other 400 show it."""
         job = self.job(rows=800, **OVERFITS)
         rows = (self.dir / "train.tsv").read_text().splitlines(keepends=True)
         self.write("train.tsv", "".join(rows[:400]))

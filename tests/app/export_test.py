@@ -1,4 +1,4 @@
-"""`satrap export`: a folder that is complete or not there, and what it refuses."""
+"""`satrap export`: the folder is complete or does not exist; and what it refuses."""
 import ctypes
 import json
 import unittest
@@ -61,7 +61,7 @@ class Export(CliTest):
             self.assert_words(self.fail_with(2, *self.command, *options), str(self.out), "not an export")
         self.assertEqual([p.name for p in self.out.iterdir()], ["thesis.txt"])
         (self.out / "thesis.txt").unlink()
-        self.succeed(*self.command)  # an empty one is fine
+        self.succeed(*self.command)  # an empty folder is fine
 
     def test_a_damaged_checkpoint_leaves_no_export(self):
         newest = self.dir / "run/checkpoints" / self.checkpoints()[-1]

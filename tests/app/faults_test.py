@@ -1,5 +1,5 @@
-"""Things that go wrong around a job: data, directories, disks, checkpoints. Each is one clear line, a
-status other than 0, and nothing lost."""
+"""Faults around a job: data, directories, disks, checkpoints. Each gives one clear line and a status other than 0, and
+nothing is lost."""
 import contextlib
 import json
 import os
@@ -53,7 +53,7 @@ class Data(CliTest):
         self.assert_words(error, "train.tsv.zst", "truncated")
 
     def spoil(self, count):
-        """Makes every tenth row bad, `count` of them; their line numbers."""
+        """Makes every tenth row bad, `count` of them; returns their line numbers."""
         rows = (self.dir / "train.tsv").read_text().splitlines(keepends=True)
         lines = [10 * i + 5 for i in range(count)]
         for line in lines:
@@ -109,7 +109,7 @@ class Directories(CliTest):
         (self.dir / "locked").mkdir(mode=0o755)
         for path in [self.dir, *self.dir.iterdir()]:
             path.chmod(0o755)
-        program = self.dir / "satrap"  # nobody may not pass the folders above the real one
+        program = self.dir / "satrap"  # the user nobody may not enter the folders above the real one
         shutil.copy(SATRAP, program)
         done = subprocess.run([program, "--version"], user=65534, capture_output=True, text=True)
         if done.returncode != 0:
@@ -137,7 +137,7 @@ class FullDisk(CliTest):
         return names
 
     def growing_job(self):
-        # One table that has most of the rows, so that its file is the one that grows.
+        # One table has most of the rows, so that its file is the one that grows.
         return self.job(rows=6000)
 
     def test_a_file_size_limit_is_an_error_and_the_previous_checkpoint_stays(self):
@@ -149,7 +149,7 @@ class FullDisk(CliTest):
         self.assertEqual(done.returncode, 1, done.stderr)
         self.assert_words(done.stderr.splitlines()[-1], "error: ", "checkpoint", "file too large")
         self.check_what_is_left()
-        # With room again it goes on and ends where the undisturbed run ended.
+        # With enough room it continues and ends where the undisturbed run ended.
         self.succeed("train", job, "--resume")
         self.assertEqual(self.digest(self.dir / "run" / "checkpoints" / self.checkpoints()[-1]),
                          self.digest(self.dir / "probe" / "checkpoints" /
@@ -162,7 +162,7 @@ class FullDisk(CliTest):
                   for name in self.checkpoints("probe")]
         small = self.dir / "small"
         small.mkdir()
-        # Room for the first two checkpoints and some pages, not for the second and the last.
+        # Room for the first two checkpoints and some pages, but not for the second and the last.
         size_kib = (totals[0] + totals[1]) // 1024 + 400
         mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size_kib}k", "tmpfs", small],
                                  capture_output=True)
@@ -189,7 +189,7 @@ class BrokenCheckpoints(CliTest):
         return max(self.newest.iterdir(), key=lambda path: path.stat().st_size)
 
     def refused(self, *names):
-        """Commands name the file, refuse the checkpoint and offer the previous one."""
+        """Commands name the file, refuse the checkpoint and suggest the previous one."""
         for command in [("checkpoint", "verify", self.newest),
                         ("train", self.config, "--resume", "train.epochs=2")]:
             with self.subTest(command=command[0]):
@@ -283,7 +283,7 @@ class BrokenCheckpoints(CliTest):
     def test_going_back_to_an_older_checkpoint_of_the_same_run(self):
         self.succeed("train", self.config, "--resume-from", self.previous, "train.max_steps=25")
         self.assertIn("step-000000000025", self.checkpoints())
-        # What is newest now is where the run went on from there, not what it left behind.
+        # The newest checkpoint is now one of the continued run, not one left by the run before it.
         self.succeed("train", self.config, "--resume", "train.max_steps=26")
         self.assertEqual(self.checkpoints()[-1], "step-000000000026")
 
@@ -299,7 +299,7 @@ class BrokenCheckpoints(CliTest):
 
 class OneClass(CliTest):
     def test_rows_without_a_click(self):
-        """AUC and NE are undefined: null in files, a dash for people, and no reason to fail."""
+        """AUC and NE are undefined: null in files, a dash on the terminal, and not a failure."""
         job = self.job(rows=1000)
         for name in ["train.tsv", "eval.tsv"]:
             rows = (self.dir / name).read_text().splitlines(keepends=True)
@@ -350,7 +350,7 @@ class Memory(CliTest):
                    "embedding.store=ps"]
         env = {**os.environ, "SATRAP_STORE": f"file://{self.dir}/store", "SATRAP_TOKEN": "t"}
         ends = []
-        for limit in range(8 << 20, 1 << 30, 2 << 20):  # until it serves
+        for limit in range(8 << 20, 1 << 30, 2 << 20):  # until it runs
             shard = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=env, preexec_fn=lambda:
                                      resource.setrlimit(resource.RLIMIT_AS, (limit, limit)))
             with shard, killed_after(60, shard):
@@ -361,7 +361,7 @@ class Memory(CliTest):
                         break
             if "serves at" in last:
                 break
-            if shard.returncode == 1:  # not the dynamic linker, nor what libraries do before main()
+            if shard.returncode == 1:  # neither the dynamic linker nor library code before main()
                 ends.append(last)
                 self.assertRegex(last, "^error: out of memory", f"with {limit >> 20} MiB")
         self.assertIn("serves at", last)

@@ -1,4 +1,4 @@
-"""One job from the first row to the last checkpoint: generate, look, train, evaluate, list, verify."""
+"""One job from the first row to the last checkpoint: generate, inspect, train, evaluate, list, verify."""
 import json
 import math
 import os
@@ -117,7 +117,7 @@ class Train(CliTest):
         self.assertEqual(steps[-1], 30)
         self.assertEqual((run / "config.yaml").read_text(), self.succeed("config", "dump", job).stdout)
 
-        # Evaluating the last checkpoint gives the numbers of the run, however it is named.
+        # Evaluating the last checkpoint gives the numbers of the run, however the command names it.
         for place in [run, run / "checkpoints", run / "checkpoints" / self.checkpoints()[-1],
                       str(run) + "/"]:
             text = self.succeed("eval", job, "--checkpoint", place).stdout
@@ -142,7 +142,7 @@ class Train(CliTest):
         self.assertIn(f"eval.gauc={metrics['gauc']:.5f}", listed)
         scored = self.succeed("eval", job, "--checkpoint", self.dir / "run", "data.group_by=C3").stdout
         self.assertIn(f"gauc         {metrics['gauc']:.6f}\ngroups       {metrics['groups']}\n", scored)
-        # All rows of one label value: its groups have one class each, and none counts.
+        # All rows have one label value: each group has one class, so none counts.
         scored = self.succeed("eval", job, "--checkpoint", self.dir / "run",
                               "data.group_by=label").stdout
         self.assertIn("gauc         nan\ngroups       0\n", scored)
@@ -187,7 +187,7 @@ class Train(CliTest):
         self.assertEqual((self.dir / "run" / "notes.txt").read_text(), "mine")
 
     def test_resume_of_a_finished_run_with_more_epochs(self):
-        # In sync mode: with staleness the end of the data ends the lookups ahead as well.
+        # In sync mode: with staleness, the lookups ahead end with the data as well.
         job = self.job(rows=1000, **{"staleness: 2": "staleness: 0"})
         self.succeed("train", job, "train.epochs=2", f"run_dir={self.dir / 'whole'}")
         self.succeed("train", job)

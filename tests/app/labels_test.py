@@ -1,4 +1,4 @@
-"""Several labels of a row, through the whole program."""
+"""Several labels per row, through the whole program."""
 import json
 import math
 import random
@@ -30,7 +30,7 @@ ROWS = 1500
 
 
 def rows():
-    """`click` follows from f, `buy` from g."""
+    """`click` is determined by f, `buy` by g."""
     draw = random.Random(5)
     for _ in range(ROWS):
         f, g = draw.randrange(20), draw.randrange(20)

@@ -1,4 +1,4 @@
-"""`satrap predict`: a probability per line, in order, whatever the lines hold."""
+"""`satrap predict`: a probability per line, in order, whatever the lines contain."""
 import math
 import unittest
 

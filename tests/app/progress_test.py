@@ -1,4 +1,4 @@
-"""What a running job shows: one line that is rewritten on a terminal, plain lines everywhere else."""
+"""The output of a running job: one line that is rewritten on a terminal, plain lines everywhere else."""
 import fcntl
 import os
 import pty
@@ -24,7 +24,7 @@ class Progress(CliTest):
         try:
             while piece := os.read(ours, 65536):
                 shown += piece
-        except OSError:  # how Linux says that the other side has gone
+        except OSError:  # how Linux reports that the other side is closed
             pass
         os.close(ours)
         self.stdout = program.stdout.read().decode()
@@ -59,7 +59,7 @@ checkpoint: {{every: 10 steps}}
             line for line in done.stdout.splitlines() if "step" in line and "eta" in line.lower()))
 
     def test_a_terminal_gets_a_line_that_is_rewritten(self):
-        # Made-up rows, because their number is known, and with it the time left.
+        # Generated rows, because their number is known, and so is the time left.
         shown = self.on_terminal(120, self.made_up_job())
         self.assertIn("\r", shown)
         plain = without_escapes(shown)

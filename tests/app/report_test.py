@@ -1,4 +1,4 @@
-"""`report.html` and `satrap report`: what they are made of, and what a browser makes of them."""
+"""`report.html` and `satrap report`: their contents, and what a browser shows of them."""
 import html.parser
 import json
 import os
@@ -18,7 +18,7 @@ HOSTILE = "</script><script>document.title='broken'</script><img src=x onerror=\
 
 
 class Page(html.parser.HTMLParser):
-    """What a page shows: `charts`, captions with the numbers of shapes drawn; `cells` of its tables."""
+    """The contents of a page: `charts`, captions with the numbers of shapes drawn; `cells` of its tables."""
 
     def __init__(self, text):
         super().__init__()
@@ -72,7 +72,7 @@ class Page(html.parser.HTMLParser):
 
 class ReportTest(CliTest):
     def render(self, path, also=""):
-        """The page at `path` once its scripts have run, `also` after them."""
+        """The page at `path` after its scripts have run, followed by the script `also`."""
         copy = self.write("copy.html", path.read_text().replace("</body>", f"<script>{also}</script></body>"))
         done = subprocess.run(
             [BROWSER, "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",

@@ -19,7 +19,7 @@ class Resume(CliTest):
         self.assertRegex(done.stderr, r"changed: tables\.default\.optimizer\.lr: 0\.05 -> 0\.01\n")
         self.assertRegex(done.stderr, r"changed \(does not affect.*\): train\.report_every: .*7 steps")
         self.assertEqual(self.checkpoints()[-1], "step-000000000030")
-        # The next one is compared with what was trained last.
+        # The next configuration is compared with the last one that trained.
         done = self.succeed("train", self.config, "--resume", "train.epochs=3",
                             "tables.default.optimizer.lr=0.01", "train.report_every=7 steps")
         self.assertRegex(done.stderr, r"changed: train\.epochs: 2 -> 3\n")

@@ -1,4 +1,4 @@
-"""Signals: the first one ends a job with a checkpoint, from which it continues; the second one at once."""
+"""Signals: the first one ends a job with a checkpoint, from which it can continue; the second one ends it at once."""
 import json
 import os
 import pathlib
@@ -28,7 +28,7 @@ def cpu_ticks(pid):
 
 
 def is_idle(pid):
-    """Whether half a second goes by with next to no work done."""
+    """Whether half a second passes with almost no work done."""
     before = cpu_ticks(pid)
     time.sleep(0.5)
     return cpu_ticks(pid) - before <= 1
@@ -50,7 +50,7 @@ class Stop(CliTest):
         self.fail(f"no report: {self.log}")
 
     def end(self, program):
-        """Exit status; everything it said is then in self.log."""
+        """The exit status; everything that the program wrote is then in self.log."""
         self.log.append(program.stderr.read())
         return program.wait(TIMEOUT_S)
 
@@ -95,7 +95,7 @@ class Stop(CliTest):
         self.assertGreater(int(self.checkpoints()[-1][5:]), first)
 
     def test_a_second_signal_ends_it_at_once(self):
-        # Standard error is a pipe that is full and that nobody reads: the job cannot end by itself.
+        # Standard error is a full pipe that nobody reads: the job cannot end by itself.
         reader, writer = os.pipe()
         os.set_blocking(writer, False)
         try:
@@ -131,7 +131,7 @@ class Stop(CliTest):
             job, preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_IGN))
         program.send_signal(signal.SIGINT)
         for _ in range(20):
-            self.assertNotEqual(program.stderr.readline(), "")  # it goes on reporting
+            self.assertNotEqual(program.stderr.readline(), "")  # it continues to report
         program.send_signal(signal.SIGTERM)
         self.assertEqual(self.end(program), 143)
 

@@ -20,7 +20,7 @@ class Events(CliTest):
         return [json.loads(line) for line in (self.dir / "run" / "metrics.jsonl").read_text().splitlines()]
 
     def assert_same(self, tag, *path):
-        """The scalars of `tag` are the numbers at `path` of metrics.jsonl."""
+        """Asserts that the scalars of `tag` are the numbers at `path` in metrics.jsonl."""
         expected = []
         for line in self.lines():
             value = line
