@@ -1,9 +1,8 @@
-"""Holds every include to the layers of the project, and vendor headers to their rooms.
+"""Checks every include against the layers of the project, and vendor headers against their folders.
 
-A module includes only modules of lower layers. Headers of CUDA and NCCL are included only in cuda/
-and in the executor that stands in for the device, those of libtorch only in src/dense/, those of Gloo only
-in src/net/ and src/collective/, and in the tests and benchmarks of net, which hold our transport against
-Gloo itself.
+A module includes only modules of lower layers. Headers of CUDA and NCCL are included only in cuda/ and in the executor
+that stands in for the device, those of libtorch only in src/dense/, those of Gloo only in src/net/ and src/collective/,
+and in the tests and benchmarks of net, which compare our transport with Gloo itself.
 """
 
 import os
@@ -28,7 +27,7 @@ LAYERS = [
 ]
 LEVEL = {module: level for level, modules in enumerate(LAYERS) for module in modules}
 
-# What a vendor's headers are called, and the folders they may be included in.
+# Names of the vendors' headers, and the folders that may include them.
 VENDORS = [
     ("CUDA", re.compile(r"(cuda|cub/|thrust/|cooperative_groups|nccl|cublas|nv|driver_types)"), ["cuda/", "tests/support/simt/"]),
     ("libtorch", re.compile(r"(torch|ATen|c10|caffe2)/"), ["src/dense/"]),
@@ -48,7 +47,7 @@ def sources(root):
 
 
 def module_of(relative):
-    """The module a file belongs to, or None where no layer is claimed (tests/process, tests/support)."""
+    """The module of a file, or None if it belongs to no layer (tests/process, tests/support)."""
     parts = pathlib.PurePosixPath(relative).parts
     if parts[0] == "launch":
         return "launch"
@@ -64,7 +63,7 @@ def included_module(name):
 
 
 def complaint(root, path, kind, name):
-    """Why this include must not be, or None."""
+    """Why this include is forbidden, or None."""
     relative = path.relative_to(root).as_posix()
     module = module_of(relative)
     if module is not None and module not in LEVEL:
@@ -101,7 +100,7 @@ def violations(root):
 
 
 class CheckerTest(unittest.TestCase):
-    """The checker itself, on trees small enough to see what it must say."""
+    """The checker itself, on trees small enough to see what it must report."""
 
     def check(self, files):
         with tempfile.TemporaryDirectory() as folder:

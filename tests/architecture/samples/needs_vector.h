@@ -1,4 +1,4 @@
 #pragma once
 
-// Does not compile alone: the test of the header check.
+// Does not compile alone: the input of the header check's test.
 std::vector<int> numbers();
