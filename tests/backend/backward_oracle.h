@@ -8,7 +8,7 @@
 #include "satrap/kernels/row_update.h"
 #include "tests/backend/host_rows.h"
 
-/// What backward_update has to compute, by the CPU's own functions.
+/// The expected results of backward_update, from the CPU's own functions.
 namespace satrap::testing {
 
 inline constexpr RowOptimizerType kOptimizers[] = {
@@ -34,7 +34,7 @@ inline RowOptimizer optimizer_of(RowOptimizerType type) {
   return optimizer;
 }
 
-/// The gradient of a key by the CPU's own function.
+/// The gradient of a key, from the CPU's own function.
 inline std::vector<float> gradient_of(const std::vector<HostPlan::Occurrence>& occurrences,
                                       const std::vector<float>& grad,
                                       std::int64_t dim) {
@@ -51,7 +51,7 @@ inline std::vector<float> gradient_of(const std::vector<HostPlan::Occurrence>& o
   return sum;
 }
 
-/// One row's update, in a device's memory, by the CPU's own functions.
+/// The update of one row, in a device's memory, by the CPU's own functions.
 inline void update_on_host(const BackwardCase& c,
                            const RowLayout& layout,
                            const TableStep& step,
@@ -69,7 +69,7 @@ inline void update_on_host(const BackwardCase& c,
   layout.to_device(row.data(), device_row);
 }
 
-/// Gradients of the type for all of the output, zero in the padding of vectors.
+/// Gradients of the given type for the whole output, zero in the padding of vectors.
 inline std::vector<std::byte> random_gradient(const HostBatch& batch,
                                               FloatType type,
                                               Random& random) {

@@ -187,7 +187,7 @@ TEST(DeviceBackward, TheHottestKeyIsSummedInGroups) {
 
 TEST(DeviceBackward, AKeyThatOccursAHundredThousandTimes) {
   SATRAP_NEEDS_DEVICE();
-  // 1900 chunks in 30 groups: nobody sums more than kSumChunk vectors.
+  // 1900 chunks in 30 groups: no thread sums more than kSumChunk vectors.
   HostBatch batch;
   batch.num_examples = 122;
   batch.dim = 8;
@@ -229,8 +229,8 @@ TEST(DeviceBackward, EmptyBatchChangesNothing) {
 
 TEST(DeviceBackward, StochasticRoundingKeepsTheMean) {
   SATRAP_NEEDS_DEVICE();
-  // A step of a hundredth of the distance between two bf16 numbers: rounded to nearest, nothing
-  // would ever change.
+  // A step of a hundredth of the distance between two bf16 numbers: with rounding to nearest,
+  // nothing would ever change.
   const RowLayout layout = RowLayout::of(1024, FloatType::kBf16, RowOptimizerType::kSgd);
   HostBatch batch;
   batch.num_examples = 1;

@@ -10,7 +10,7 @@
 
 namespace satrap::testing {
 
-/// A cache as one would write it on the host, one key after the other: what resolve must equal.
+/// A simple host version of the cache, one key after the other: resolve must give the same.
 class HostCache {
  public:
   struct Way {
@@ -42,7 +42,7 @@ class HostCache {
     const bool train = arguments.mode == backend::ResolveMode::kTrain;
     Found found;
     found.slots.assign(tags.size(), -1);
-    // Whatever is there is pinned before anything has to go.
+    // All resident rows are pinned before any is evicted.
     for (std::size_t i = 0; i < tags.size(); ++i) {
       const auto slot = find(tags[i]);
       if (!slot) continue;

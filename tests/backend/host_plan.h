@@ -10,7 +10,7 @@
 
 namespace satrap::testing {
 
-/// The plan as one would write it on the host: what build_plan must equal.
+/// A simple host version of the plan: build_plan must give the same.
 struct HostPlan {
   struct Occurrence {
     std::int64_t id;

@@ -13,7 +13,7 @@ inline const SmallFloat& small_float(FloatType type) {
   return type == FloatType::kBf16 ? kBfloat16 : kHalf;
 }
 
-/// Number i of an array of the type, as float; and the reverse, for a number that is representable.
+/// Element i of an array of the type, as float; and the reverse, for a representable number.
 inline float get_float(FloatType type, const std::byte* array, std::int64_t i) {
   if (type == FloatType::kFp32) {
     float x = 0.0F;
@@ -36,7 +36,7 @@ inline float rounded(FloatType type, float x) {
   return type == FloatType::kFp32 ? x : round_nearest(small_float(type), x);
 }
 
-/// Random numbers of the type.
+/// Random numbers of the given type.
 inline std::vector<std::byte> random_floats(FloatType type, std::int64_t n, Random& random) {
   std::vector<std::byte> array(static_cast<std::size_t>(n * bytes_of(type)));
   for (std::int64_t i = 0; i < n; ++i) {

@@ -1,11 +1,11 @@
-"""Breaks the kernels on purpose, one line at a time, and sees the tests of the executor notice.
+"""Breaks the kernels on purpose, one line at a time, and checks that the tests of the executor notice.
 
 Usage: mutants.py BUILD_DIR [PART_OF_NAME]    with a build that has backend_simt_tests
-       mutants.py --table                     the mutants as a table, for README.md beside this file
+       mutants.py --table                     the mutants as a table, for README.md in this folder
 
-A mutant is a replacement in one file of cuda/backend; the sources that it concerns are compiled from a
-copy and linked before the rest. A mutant that its test does not catch is a failure, as is one whose
-line is no longer there, or that README.md does not list.
+A mutant is a replacement in one file of cuda/backend; the sources that it concerns are compiled from a copy and linked
+before the rest. A mutant that its test does not catch is a failure, and so is one whose line no longer exists, or that
+README.md does not list.
 """
 
 import json
@@ -18,7 +18,7 @@ import tempfile
 
 ROOT = pathlib.Path(__file__).parents[2]
 
-# What is broken, in which file, what for what, seen by which test, compiled into which sources.
+# Description, file, old text, new text, test that fails, sources to compile.
 MUTANTS = [
     ("dropped barrier: sums are taken before all squares are written", "update_row.h",
      "          make_float4(g[k].x * g[k].x, g[k].y * g[k].y, g[k].z * g[k].z, g[k].w * g[k].w);\n    }\n    group.sync();",
@@ -139,7 +139,7 @@ def build_mutant(build, folder, mutant, commands, link):
 
 
 def verdict(program, test):
-    """How the test took it: None if it passed."""
+    """How the test failed; None if it passed."""
     try:
         result = subprocess.run([program, f"--gtest_filter={test}"], capture_output=True, text=True,
                                 timeout=300)

@@ -14,7 +14,7 @@ std::uint64_t set_of(std::uint64_t tag) {
   return static_cast<std::uint64_t>((static_cast<unsigned __int128>(tag) * kSets) >> 64);
 }
 
-/// Builds the plan on the device and compares everything with the host's.
+/// Builds the plan on the device and compares all of it with the host's.
 void check_plan(const HostBatch& batch, const backend::Plan& plan) {
   const DeviceBatch on_device(batch);
   const backend::PlanView view = plan.view(batch.num_ids());

@@ -13,7 +13,7 @@ struct Types {
 
 constexpr auto kUntouched = std::byte{0x5A};
 
-/// The output as the CPU's pool_bags makes it, one bag per vector.
+/// The output of the CPU's pool_bags, one bag per vector.
 std::vector<std::byte> pool_on_host(const HostBatch& batch,
                                     const HostPlan& plan,
                                     const RowLayout& layout,

@@ -10,7 +10,7 @@
 
 namespace satrap::testing {
 
-/// Random numbers in the order they are asked for.
+/// A sequence of random numbers.
 class Random {
  public:
   explicit Random(std::uint64_t seed) : stream_{hash64(seed)} {}
@@ -24,7 +24,7 @@ class Random {
   std::uint64_t n_ = 0;
 };
 
-/// A batch on the host, and where its vectors go.
+/// A batch on the host, and the places of its vectors.
 struct HostBatch {
   std::int64_t num_examples = 0;
   std::int64_t dim = 4;
@@ -81,7 +81,7 @@ inline HostBatch random_batch(const BatchShape& shape, std::uint64_t seed) {
     for (std::int64_t row = 0; row < shape.num_examples; ++row) {
       const std::int64_t length = random.below(shape.max_bag + 1);
       for (std::int64_t i = 0; i < length; ++i) {
-        // Half of the ids are of the first few: duplicates of all degrees.
+        // Half of the ids are among the first few, so some occur many times.
         const std::int64_t range = random.below(2) == 0
                                        ? shape.distinct_ids
                                        : std::max<std::int64_t>(1, shape.distinct_ids / 20);
@@ -107,8 +107,8 @@ inline HostBatch one_key(std::int64_t count, std::int64_t dim) {
   return batch;
 }
 
-/// At most num_ids ids in three features of bags of 0 to 2000, of which about duplicate_percent
-/// have come before; 100: all are the same.
+/// At most num_ids ids in three features with bags of 0 to 2000. About duplicate_percent of them
+/// have occurred before; 100: all are the same.
 inline HostBatch batch_with_duplicates(std::int64_t num_ids,
                                        std::int64_t duplicate_percent,
                                        std::int64_t dim,
@@ -121,7 +121,7 @@ inline HostBatch batch_with_duplicates(std::int64_t num_ids,
   batch.max_lengths = {1, 1, 1};
   const std::int64_t num_bags = batch.num_features() * batch.num_examples;
   while (static_cast<std::int64_t>(batch.offsets.size()) <= num_bags) {
-    // The first bag is as long as bags get.
+    // The first bag has the greatest length.
     const std::int64_t wanted = batch.num_ids() == 0 ? 2000 : random.below(300);
     const std::int64_t length = std::min(wanted, num_ids - batch.num_ids());
     for (std::int64_t i = 0; i < length; ++i) {
@@ -136,7 +136,7 @@ inline HostBatch batch_with_duplicates(std::int64_t num_ids,
   return batch;
 }
 
-/// From hardly any to nothing but duplicates, for tests that go through them all.
+/// From almost no duplicates to nothing else, for tests that try them all.
 inline constexpr std::int64_t kDuplicatePercents[] = {1, 25, 50, 90, 99, 100};
 
 /// The batch on the device.

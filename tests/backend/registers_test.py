@@ -1,7 +1,7 @@
-"""No kernel spills, and none takes more registers than cuda/backend/registers.txt allows.
+"""No kernel spills, and none uses more registers than cuda/backend/registers.txt allows.
 
-Reads what ptxas said when the CUDA build compiled cuda/backend (cmake/keep_ptxas_report.sh); skipped in
-a build without CUDA. After a change that is meant to take more, or fewer:
+Reads what ptxas reported when the CUDA build compiled cuda/backend (cmake/keep_ptxas_report.sh); skipped in a build
+without CUDA. After a change that is meant to use more, or fewer:
     tests/backend/registers_test.py --write BUILD_DIR
 """
 

@@ -17,7 +17,7 @@ using backend::EvictionPolicy;
 using backend::ResolveArguments;
 using backend::ResolveMode;
 
-/// A cache on the device and its twin on the host, taken through the same batches.
+/// A cache on the device and one on the host, which process the same batches.
 class Twins {
  public:
   Twins(const CacheSize& size, EvictionPolicy policy, std::int64_t max_ids)
@@ -27,7 +27,7 @@ class Twins {
         cache_(device(), layout_, size, policy, stream_),
         plan_(device(), max_ids, layout_, size.overflow_rows) {}
 
-  /// Resolves the batch on both and compares everything; then declares what it touched dirty.
+  /// Resolves the batch on both, compares everything, and marks the batch's rows dirty.
   HostCache::Found resolve(const HostBatch& batch, const ResolveArguments& arguments) {
     const HostPlan expected_plan = make_host_plan(batch);
     std::vector<std::uint32_t> occurrences;
@@ -204,7 +204,7 @@ TEST(DeviceResolve, RowsThatTheBatchNeedsAreNotItsVictims) {
   for_each_schedule([] {
     Twins twins({1, 64}, EvictionPolicy::kLru, 128);
     twins.dirty(twins.resolve(batch_of(range(0, 32)), {.batch = 1}));
-    // 16 of the old rows and 40 new ones: 16 find room, 24 do not.
+    // 16 of the old rows and 40 new ones: 16 of these find room, 24 do not.
     auto ids = range(0, 16);
     const auto more = range(1000, 1040);
     ids.insert(ids.end(), more.begin(), more.end());
@@ -256,7 +256,7 @@ TEST(DeviceResolve, EqualsTheHostOverManyBatches) {
                                            .distinct_ids = num_sets * 40,
                                            .dim = 4},
                                           b);
-          // Batches complete two behind: their rows are pinned.
+          // Batches complete two steps later: until then their rows are pinned.
           const auto found = twins.resolve(batch, {.batch = b,
                                                    .completed = b > 2 ? b - 2 : 0,
                                                    .first_overflow = b % 2 * 30,

@@ -8,8 +8,8 @@
 namespace satrap::testing {
 namespace {
 
-/// What a cache in front of tables is for: rows that come from the host, are updated 50 times and
-/// go back are, byte for byte and with their headers, those that were updated 50 times on the host.
+/// The purpose of a cache for tables: rows that come from the host, are updated 50 times and return
+/// equal, byte for byte and with their headers, rows that were updated 50 times on the host.
 void check_round_trip(const BackwardCase& c, std::int64_t dim) {
   const RowLayout layout = RowLayout::of(dim, c.weights, c.optimizer);
   const HostBatch batch = random_batch(

@@ -116,7 +116,8 @@ TEST(DeviceRows, FlushedSlotsAreCleanAndTheOthersStayDirty) {
   });
 }
 
-/// Victims leave on the copy stream while new rows wait for them: what every exchange of rows does.
+/// Evicted rows leave on the copy stream while new rows wait for them, as in every exchange of
+/// rows.
 TEST(DeviceRows, VictimsAreSavedBeforeTheirRowsAreOverwritten) {
   SATRAP_NEEDS_DEVICE();
   const RowLayout layout = adam_layout(8);
@@ -128,7 +129,7 @@ TEST(DeviceRows, VictimsAreSavedBeforeTheirRowsAreOverwritten) {
   for (std::size_t i = 0; i < slots.size(); ++i) slots[i] = static_cast<std::int32_t>(31 - i);
   const DeviceArray<std::int32_t> slots_on_device(slots);
   const DeviceArray<std::uint32_t> count(std::vector<std::uint32_t>{32});
-  // Staging has rows as the host has them.
+  // Staging holds rows in the host's layout.
   std::vector<std::byte> new_on_host(static_cast<std::size_t>(32 * layout.row_bytes));
   for (std::int64_t i = 0; i < 32; ++i) {
     layout.from_device(new_rows.data() + i * layout.device_stride,
