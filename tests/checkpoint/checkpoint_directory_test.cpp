@@ -29,7 +29,7 @@ TEST_F(DirectoryWriterTest, NotesSizeAndChecksumOfWhatIsWritten) {
 }
 
 TEST_F(DirectoryWriterTest, AFileThatSomebodyElseWroteIsNotedAsItsOwnWouldBe) {
-  const std::string large(3 << 20, 'x');  // more than it reads at once
+  const std::string large(3 << 20, 'x');  // more than is read at once
   for (const std::string& text : {std::string(), std::string("pending"), large}) {
     out_.file("own", [&](FileWriter& file) { file.write(text); });
     write_file_atomic(directory_.path() + "/other", text);

@@ -14,7 +14,7 @@ namespace {
 using testing::AllOf;
 using testing::HasSubstr;
 
-/// A manifest with something in every field.
+/// A manifest with every field set.
 Manifest full_manifest() {
   Manifest m;
   m.created = "2024-05-06T07:08:09Z";
@@ -37,7 +37,7 @@ class ManifestTest : public testing::Test {
   void write(const std::string& text) const { write_file_atomic(path(), text); }
   Manifest read() const { return Manifest::read(directory_.path()); }
 
-  /// The error of reading a manifest whose checksum is right after `edit` of its JSON.
+  /// The error of reading a manifest whose JSON was changed by `edit` and whose checksum is right.
   std::string error_after(const std::function<void(nlohmann::ordered_json&)>& edit) const {
     auto json = nlohmann::ordered_json::parse(full_manifest().to_json());
     json.erase("checksum");

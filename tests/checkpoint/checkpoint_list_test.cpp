@@ -95,7 +95,7 @@ TEST_F(CheckpointList, HasADamagedOneWithItsProblem) {
 
 TEST_F(CheckpointList, MarksTheBestOneAsTheNewestKnowsIt) {
   publish(folder(), small_content(4));
-  auto content = small_content(5);  // thinks that it is the best itself
+  auto content = small_content(5);  // claims to be the best itself
   content->early_stopping = EarlyStoppingState{.metric = "auc", .best_step = 5};
   publish(folder(), std::move(content));
   content = small_content(6);

@@ -26,7 +26,7 @@ class CheckpointReader : public testing::Test {
     return publish(directory_.path(), small_content(step));
   }
 
-  /// All of a file, as read_checked hands it out.
+  /// The whole of a file, as read_checked returns it.
   static std::string checked(const std::string& checkpoint, const std::string& name) {
     std::string text;
     read_checked(checkpoint, name, Manifest::read(checkpoint), [&](auto bytes) {
@@ -67,7 +67,7 @@ TEST_F(CheckpointReader, NamesAFileThatIsNotWhatTheManifestSays) {
 
 TEST_F(CheckpointReader, RowsComeInWholeRows) {
   const std::string at = published(5);
-  std::vector<SmallRow> rows(40'000);  // of more than a block
+  std::vector<SmallRow> rows(40'000);  // more than a block
   for (std::size_t i = 0; i < rows.size(); ++i) rows[i].id = i;
   std::string text;
   for (const SmallRow& row : rows) text += row.bytes();
@@ -165,7 +165,7 @@ TEST_F(CheckpointReader, ADamagedOneComesWithTheNewestOlderOneThatIsIntact) {
   EXPECT_THAT(verify_error(first), HasSubstr("there is no older one that is intact"));
 }
 
-/// A checkpoint of the small job with rows, and what rank 0 has looked up ahead.
+/// A checkpoint of the small job with rows and rank 0's lookups ahead.
 class CheckpointOfAModel : public CheckpointReader {
  protected:
   CheckpointOfAModel() {

@@ -27,7 +27,7 @@ class FailingSnapshot final : public pipeline::RowsSnapshot {
   }
 };
 
-/// A snapshot that is written once it is let.
+/// A snapshot whose write waits for permission.
 class WaitingSnapshot final : public SmallSnapshot {
  public:
   explicit WaitingSnapshot(std::future<void> let) : SmallSnapshot({}), let_(std::move(let)) {}
@@ -131,7 +131,7 @@ TEST_F(CheckpointWriterTest, AFailureLeavesThePublishedOnesAndNamesTheNewest) {
   EXPECT_THAT(error_of(ErrorCode::kIo, [&] { write(writer, failing_content(6)); }),
               HasSubstr("the newest one is " + path(5)));
   EXPECT_THAT(names(), ElementsAre(checkpoint_name(5)));
-  writer.wait();  // an error is told once
+  writer.wait();  // an error is reported once
 }
 
 TEST_F(CheckpointWriterTest, TheErrorOfOneComesOutAtTheNext) {

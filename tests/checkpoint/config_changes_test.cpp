@@ -16,7 +16,7 @@ using testing::ElementsAre;
 using testing::Field;
 using testing::IsEmpty;
 
-/// Two features, a sequence and a bag, one number, a table of its own name for each feature.
+/// Two features, a sequence and a bag, one number, and a separate table for each feature.
 job::JobConfig text_job() {
   job::JobConfig config;
   config.run_dir = "runs/a";
@@ -189,7 +189,7 @@ TEST(ConfigChanges, AnEntryThatSaysWhatDefaultSaidIsNone) {
   EXPECT_THAT(config_changes(after, text_job()), IsEmpty());
 }
 
-/// A job of two labels.
+/// A job with two labels.
 job::JobConfig job_of_labels() {
   job::JobConfig config = text_job();
   config.data.schema.label = {};

@@ -27,7 +27,7 @@ class CompareWithCheckpoint : public testing::Test {
                     [&] { compare_with_checkpoint(checkpoint_, config_); });
   }
 
-  /// As versions left it that kept the configuration in the run's folder alone.
+  /// As in versions that kept the configuration only in the run's folder.
   void keep_in_run_folder(const std::string& yaml) {
     edit_manifest(checkpoint_, [](Manifest& manifest) { manifest.files.erase(kConfigFile); });
     write_file_atomic(run_.path() + "/" + kConfigFile, yaml);
@@ -103,7 +103,7 @@ TEST_F(CompareWithCheckpoint, AConfigurationThatCannotBeUnderstoodAnyMoreIsAWarn
   }
 }
 
-/// The small job with these labels in place of its one.
+/// The small job with these labels instead of its own.
 job::JobConfig job_of_labels(const std::vector<std::string>& names) {
   job::JobConfig config = small_job();
   config.data.schema.label = {};

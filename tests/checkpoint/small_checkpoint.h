@@ -18,8 +18,8 @@
 
 namespace satrap::checkpoint {
 
-/// A job of one feature and its table, `user`, of 4 weights and no optimizer state: 32 bytes a row.
-/// Its data are never read.
+/// A job with one feature and its table `user`, which has 4 weights and no optimizer state: 32
+/// bytes a row. Its data are never read.
 inline job::JobConfig small_job() {
   job::JobConfig config;
   config.run_dir = "runs/small";
@@ -43,7 +43,7 @@ inline std::vector<table::TableSpec> tables_of(const job::JobConfig& config) {
 
 inline constexpr std::size_t kSmallRowBytes = 32;
 
-/// A row of table 0, all of whose weights are the same.
+/// A row of table 0 with equal weights.
 struct SmallRow {
   std::uint64_t id = 0;
   float weight = 0;
@@ -59,7 +59,7 @@ struct SmallRow {
   }
 };
 
-/// A snapshot of rows that are given.
+/// A snapshot of given rows.
 class SmallSnapshot : public pipeline::RowsSnapshot {
  public:
   explicit SmallSnapshot(std::vector<SmallRow> rows) : rows_(std::move(rows)) {}
@@ -80,7 +80,7 @@ class SmallSnapshot : public pipeline::RowsSnapshot {
   const std::vector<SmallRow> rows_;
 };
 
-/// What a checkpoint of the small job may hold after `step`.
+/// Contents of a checkpoint of the small job after `step`.
 inline std::unique_ptr<CheckpointContent> small_content(std::int64_t step,
                                                         std::vector<SmallRow> rows = {{7, 0.5F},
                                                                                       {8, 1.5F}}) {
@@ -98,7 +98,7 @@ inline std::unique_ptr<CheckpointContent> small_content(std::int64_t step,
   return content;
 }
 
-/// Publishes it in `directory`; returns its path.
+/// Publishes `content` in `directory`; returns its path.
 inline std::string publish(const std::string& directory,
                            std::unique_ptr<CheckpointContent> content) {
   const std::string path = directory + "/" + checkpoint_name(content->step);
@@ -108,7 +108,7 @@ inline std::string publish(const std::string& directory,
   return path;
 }
 
-/// Replaces a file of a checkpoint, and what its manifest says of it.
+/// Replaces a file of a checkpoint, and its entry in the manifest.
 inline void rewrite(const std::string& checkpoint,
                     const std::string& name,
                     const std::string& text) {
@@ -125,14 +125,14 @@ void edit_manifest(const std::string& checkpoint, Edit&& edit) {
   write_file_atomic(checkpoint + "/" + kManifestFile, manifest.to_json());
 }
 
-/// One bit of a file is another one now; a second time, as before.
+/// Inverts one bit of a file; a second call restores it.
 inline void flip_a_bit(const std::string& path) {
   std::string content = read_file(path);
   content.at(content.size() / 2) = static_cast<char>(content.at(content.size() / 2) ^ 4);
   write_file_atomic(path, content);
 }
 
-/// The message of the Error of this code that `body` ends with; "" if with none.
+/// The message of the Error with this code that `body` throws; "" if it throws none.
 template <class Body>
 std::string error_of(ErrorCode code, Body&& body) {
   try {

@@ -9,7 +9,7 @@
 
 namespace satrap::checkpoint {
 
-/// A model of the small job, as it is before its first step.
+/// A model of the small job before its first step.
 class SmallModel {
  public:
   explicit SmallModel(const job::JobConfig& config = small_job())

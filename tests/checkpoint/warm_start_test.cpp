@@ -15,7 +15,7 @@ using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-/// A job that starts from a checkpoint of the small job, at its step 5, with two rows.
+/// A job that starts from a checkpoint of the small job at its step 5, with two rows.
 class SmallWarmStart : public testing::Test {
  protected:
   SmallWarmStart() {
@@ -26,7 +26,7 @@ class SmallWarmStart : public testing::Test {
     from_ = publish(directory_.path() + "/from", std::move(content));
   }
 
-  /// A checkpoint of the new job as it is before its first step.
+  /// A checkpoint of the new job before its first step.
   std::string start() {
     SmallModel small(config_);
     const WarmStart warm_start(config_, from_, small.model());
