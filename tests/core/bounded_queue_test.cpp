@@ -32,7 +32,7 @@ TEST(BoundedQueue, ProducerWaitsWhileItIsFull) {
   std::jthread producer([&] {
     for (int item = 0; item < 1000; ++item) {
       EXPECT_TRUE(queue.push(item));
-      // Popped items are counted after their pop: one more may be on its way to the count.
+      // Items are counted after their pop: one more may be popped but not counted yet.
       EXPECT_LE(item + 1 - num_popped, 2 + 1);
     }
     queue.close();

@@ -89,7 +89,7 @@ struct JobConfig {
   }
 };
 
-// A file that is there for one test, named train.yaml in the messages.
+// A file that exists for one test, named train.yaml in the messages.
 class Config : public ::testing::Test {
  protected:
   JobConfig load(const std::string& text, const std::vector<std::string>& overrides = {}) {
@@ -98,7 +98,7 @@ class Config : public ::testing::Test {
     return config;
   }
 
-  // The message of a config that must be refused, without the folder of the file.
+  // The message for a config that must be refused, without the folder of the file.
   std::string problem(const std::string& text, const std::vector<std::string>& overrides = {}) {
     try {
       load(text, overrides);

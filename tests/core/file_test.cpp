@@ -93,7 +93,7 @@ TEST_F(File, WriterReportsAFullDisk) {
 }
 
 TEST_F(File, WriterContinuesAfterAShortWriteAndReportsWhatStoppedIt) {
-  // With a limit inside a write the kernel first writes up to the limit, then refuses.
+  // If the limit lies inside a write, the kernel first writes up to it, then refuses.
   const auto old_handler = std::signal(SIGXFSZ, SIG_IGN);
   rlimit old_limit = {};
   getrlimit(RLIMIT_FSIZE, &old_limit);
@@ -159,7 +159,7 @@ TEST_F(File, DirectoriesAreRenamedListedAndRemoved) {
   rename_atomic(path("x"), path("z"));
   EXPECT_THAT(list_directory(path("z")), ElementsAre("b", "y"));
   remove_all(path("z"));
-  remove_all(path("z"));  // nothing there: fine
+  remove_all(path("z"));  // nothing exists: fine
   EXPECT_THAT(list_directory(path("")), IsEmpty());
   EXPECT_EQ(error_of([&] { list_directory(path("z")); }).second,
             path("z") + ": cannot be listed: No such file or directory");
@@ -168,7 +168,7 @@ TEST_F(File, DirectoriesAreRenamedListedAndRemoved) {
 
 TEST_F(File, DirectoriesThatCannotBeMadeOrWrittenToAreNamed) {
   ensure_directory(path("x"));
-  ensure_directory(path("x"));  // there already: fine
+  ensure_directory(path("x"));  // exists already: fine
   write_file_atomic(path("a"), "");
   EXPECT_THAT(error_of([&] { ensure_directory(path("a")); }).second,
               HasSubstr(path("a") + ": cannot be made a directory"));

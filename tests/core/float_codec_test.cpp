@@ -34,8 +34,8 @@ TEST(FloatCodec, ValuesThatFitComeBackAsTheyWere) {
 }
 
 TEST(FloatCodec, RoundingIsToNearestEven) {
-  // Halfway between 1 and the next bf16 (1 + 2^-7) goes to 1, whose last bit is 0; the next halfway
-  // up.
+  // Halfway between 1 and the next bf16 (1 + 2^-7) rounds to 1, whose last bit is 0; the next
+  // halfway rounds up.
   const std::vector<float> halfway{1.0F + 0x1p-8F, 1.0F + 3 * 0x1p-8F, 1.0F + 0x1.02p-8F};
   EXPECT_EQ(there_and_back(FloatType::kBf16, halfway),
             (std::vector<float>{1.0F, 1.0F + 0x1p-6F, 1.0F + 0x1p-7F}));

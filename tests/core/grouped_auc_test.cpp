@@ -39,7 +39,7 @@ GroupedAuc group_by_group(const Groups& groups, const Floats& scores, const Floa
 }
 
 TEST(GroupedAuc, WeighsTheGroupsByTheirRows) {
-  // Group 7: both rows in the right order. Group 9: one of its two pairs.
+  // Group 7: both examples in the right order. Group 9: one of its two pairs.
   const GroupedAuc result =
       grouped_auc(Groups{7, 9, 7, 9, 9}, Floats{.1F, .5F, .2F, .6F, .7F}, Floats{0, 0, 1, 1, 0});
   EXPECT_DOUBLE_EQ(result.auc, (2 * 1.0 + 3 * 0.5) / 5);
@@ -47,7 +47,7 @@ TEST(GroupedAuc, WeighsTheGroupsByTheirRows) {
 }
 
 TEST(GroupedAuc, OrderAcrossGroupsDoesNotCount) {
-  // Within the groups all is right; between them a negative is above a positive.
+  // Within the groups the order is right; across them a negative is above a positive.
   const Groups groups = {1, 1, 2, 2};
   const Floats scores = {.1F, .2F, .8F, .9F}, labels = {0, 1, 0, 1};
   EXPECT_DOUBLE_EQ(grouped_auc(groups, scores, labels).auc, 1.0);

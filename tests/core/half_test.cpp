@@ -44,12 +44,12 @@ TYPED_TEST(HalfTest, EveryValueThatCanBeStoredStaysAsItIs) {
   }
 }
 
-/// The neighbours of a value, from its nearest one by way of all values there are, and how often
-/// the upper one comes: as often as its distance to the lower one says.
+/// A value rounds to one of its two neighbours among all values, and rounds up as often as its
+/// distance from the lower one says.
 TYPED_TEST(HalfTest, RoundsToOneOfTheNeighboursTheNearerTheLikelier) {
   std::mt19937 random(3);
   for (int i = 0; i < 2000; ++i) {
-    // Also below the least normal fp16, 2^-14, and below the least of all, 2^-24.
+    // Includes values below the least normal fp16, 2^-14, and below the least of all, 2^-24.
     const int exponent = static_cast<int>(random() % 45) - 30;
     const float value = std::ldexp(1.0F + static_cast<float>(random() % 8191) / 8191.0F, exponent);
     const float down = this->stochastic(value, 0), up = this->stochastic(value, 0xFFFFU);

@@ -27,7 +27,7 @@ TEST(Hash64, OfSeveralNumbersDependsOnEachAndOnTheirOrder) {
 }
 
 TEST(HashBytes, MatchesPublishedXxh3) {
-  // XXH3_64bits of nothing with seed 0, as in the XXH3 specification's self test.
+  // XXH3_64bits of no bytes with seed 0, as in the XXH3 specification's self test.
   EXPECT_EQ(hash_bytes(""), 0x2D06800538D394C2ULL);
   EXPECT_NE(hash_bytes("a"), hash_bytes("b"));
   EXPECT_EQ(hash_bytes(std::string(1000, 'x')), hash_bytes(std::string(1000, 'x')));

@@ -42,7 +42,8 @@ double chi_square_of_top_bits(std::uint64_t stride) {
 }
 
 TEST(MixId, SpreadsRegularIdsEvenlyOverItsTopBits) {
-  // 255 degrees of freedom: mean 255, standard deviation 22.6. Too even (a lattice) is no harm.
+  // 255 degrees of freedom: mean 255, standard deviation 22.6. A lower value (a lattice) is
+  // harmless.
   for (const std::uint64_t stride :
        {1ULL, 2ULL, 10ULL, 26ULL, 1ULL << 16, 1ULL << 32, 1ULL << 38}) {
     EXPECT_LT(chi_square_of_top_bits(stride), 255 + 6 * 22.6) << "stride " << stride;

@@ -13,7 +13,7 @@
 namespace satrap {
 namespace {
 
-// A pseudo terminal of 20 columns, and what was printed on it.
+// A pseudo terminal of 20 columns, and the text printed on it.
 class ATerminal : public ::testing::Test {
  protected:
   ATerminal() {
@@ -28,9 +28,9 @@ class ATerminal : public ::testing::Test {
     ::close(terminal_);
   }
 
-  // Everything printed since the last call. The terminal itself makes "\r\n" of "\n".
+  // Everything printed since the last call. The terminal itself turns "\n" into "\r\n".
   std::string printed() {
-    constexpr char kEnd = '#';  // a terminal delivers in order, but when it likes
+    constexpr char kEnd = '#';  // a terminal delivers in order, but at any time
     EXPECT_EQ(::write(terminal_, &kEnd, 1), 1);
     std::string text;
     for (char c; ::read(controller_, &c, 1) == 1 && c != kEnd;) text += c;

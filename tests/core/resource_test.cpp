@@ -26,14 +26,14 @@ TEST(ResidentBytes, GrowWithTheMemoryThatIsTouched) {
 
 TEST(CpuSeconds, CountTheWorkOfThisProcess) {
   const double before = cpu_seconds();
-  while (cpu_seconds() - before < 0.005) {  // would not end if it stood still
+  while (cpu_seconds() - before < 0.005) {  // would not end if the time stood still
   }
   EXPECT_GT(cpu_seconds(), before);
 }
 
 TEST(NumCpus, FollowsTheAffinityOfTheThread) {
   EXPECT_GE(num_cpus(), 1);
-  // In a thread of its own: affinity belongs to threads.
+  // In its own thread: affinity belongs to threads.
   std::jthread([] {
     cpu_set_t all;
     ASSERT_EQ(sched_getaffinity(0, sizeof(all), &all), 0);

@@ -39,7 +39,7 @@ TEST(ThreadPool, RunsEveryIndexOnce) {
 TEST(ThreadPool, RefusesToHaveNoThread) { EXPECT_THROW(ThreadPool(0), Error); }
 
 TEST(ThreadPool, ThreadsOfThePoolHelpTheCaller) {
-  // Three bodies that wait for each other can only end when three threads run them.
+  // Three bodies that wait for each other can only end if three threads run them.
   ThreadPool pool(3);
   std::latch all_here(3);
   std::mutex mutex;
@@ -122,7 +122,7 @@ TEST(ThreadPool, RethrowsAfterEveryStartedBodyHasEnded) {
     EXPECT_EQ(started, ended);
     EXPECT_GE(started, 11);
 
-    std::atomic<int> runs{0};  // the pool is as good as before
+    std::atomic<int> runs{0};  // the pool still works as before
     pool.parallel_for(100, [&](std::int64_t) { ++runs; });
     EXPECT_EQ(runs, 100);
   }
