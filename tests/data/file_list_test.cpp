@@ -58,7 +58,7 @@ TEST(NaturalLess, ComparesRunsOfDigitsAsNumbers) {
   EXPECT_FALSE(natural_less("a10", "a2"));
   EXPECT_TRUE(natural_less("a2b3", "a2b20"));
   EXPECT_TRUE(natural_less("a", "a1"));
-  EXPECT_TRUE(natural_less("a01", "a1"));  // equal as numbers: then as text
+  EXPECT_TRUE(natural_less("a01", "a1"));  // equal as numbers, so compared as text
   EXPECT_FALSE(natural_less("a1", "a01"));
   EXPECT_FALSE(natural_less("a1", "a1"));
   EXPECT_TRUE(natural_less("a99999999999999999998", "a99999999999999999999"));

@@ -116,7 +116,7 @@ TEST_F(LabelsTest, WithoutAHeaderPredictionMissesTheColumnsOfAllLabels) {
   EXPECT_EQ(read(config, Role::kPredict).at(0).numeric, (Floats{4, 6}));
 }
 
-/// Rows of a file without a header to predict for, whose columns are click, n, buy, m.
+/// Rows for predict from a file without a header, whose columns are click, n, buy, m.
 class WithoutHeader : public LabelsTest {
  protected:
   DataConfig file(const std::string& text) const {

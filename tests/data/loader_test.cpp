@@ -101,7 +101,7 @@ TEST_F(LoaderTest, RowsAreGroupedByAFeatureOrByAnotherColumn) {
                                        "1,5,,3,ben\n"),
                                  {"n"}, {"f", "bag"});
   config.schema.features[1].separator = "|";
-  // The first row of the same group; -1: of none.
+  // The first row of the same group; -1 if the row has no group.
   const auto same_as = [&](const std::string& group_by) {
     config.group_by = group_by;
     std::vector<std::uint64_t> groups;
@@ -184,7 +184,7 @@ TEST_F(LoaderTest, OpeningAtAPositionContinuesExactly) {
       const Batches rest(all.begin() + static_cast<std::ptrdiff_t>(done), all.end());
       ReadOptions options{.epochs = 3, .start = source->position()};
       EXPECT_EQ(read(config, options), rest) << done;
-      options.start.next_row = 0;  // as from a checkpoint that does not have it
+      options.start.next_row = 0;  // as from a checkpoint that lacks it
       EXPECT_EQ(read(config, options), rest) << done;
     }
   }
@@ -213,7 +213,7 @@ TEST_F(LoaderTest, RanksShareTheGlobalBatch) {
   std::set<std::uint64_t> seen;
   for (std::int64_t rank = 0; rank < 3; ++rank) {
     const Batches batches = read(config, {.rank = rank, .world_size = 3});
-    // Global batch b holds rows 12 b .. 12 b + 11, four of them of each rank, in order.
+    // Global batch b holds rows 12 b .. 12 b + 11, four of them for each rank, in order.
     for (std::size_t b = 0; b < batches.size(); ++b) {
       for (std::size_t i = 0; i < batches[b].size(); ++i) {
         EXPECT_EQ(batches[b][i], 12 * b + 4 * static_cast<std::size_t>(rank) + i);

@@ -50,10 +50,10 @@ inline std::vector<ParsedRow> all_rows(RowBlockSource& source) {
   return rows;
 }
 
-/// What came of reading text files in one pass.
+/// The result of reading text files in one pass.
 struct ReadResult {
   std::vector<ParsedRow> rows;
-  std::vector<std::string> bad;  // what was shown of bad rows
+  std::vector<std::string> bad;  // what was reported of bad rows
   std::int64_t num_bad = 0;
 };
 

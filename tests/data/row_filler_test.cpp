@@ -11,7 +11,7 @@ namespace {
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-/// One number, a column of ids, and one of weighted ids.
+/// One number, one column of ids, and one of weighted ids.
 class RowFillerTest : public testing::Test {
  protected:
   static Schema schema() {

@@ -11,7 +11,8 @@ namespace {
 using Ids = std::vector<std::uint64_t>;
 using Texts = std::vector<std::string>;
 
-/// Rows of text and what they mean, drawn from a seed: every kind of field, well and badly formed.
+/// Rows of text with their expected values, drawn from a seed: every kind of field, well and badly
+/// formed.
 class RandomRows {
  public:
   explicit RandomRows(std::uint64_t seed) : random_{seed} {}
@@ -65,7 +66,7 @@ std::string trimmed(std::string text) {
   return text;
 }
 
-/// False: a bad field.
+/// Returns false for a bad field.
 bool slow_number(const std::string& text, std::string& shown) {
   shown = "-";
   if (text.empty()) return true;

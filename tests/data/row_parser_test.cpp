@@ -72,7 +72,7 @@ TEST_F(CriteoReader, ABadRowIsNamedByFileLineAndColumn) {
 }
 
 TEST_F(CriteoReader, AWrongNumberOfColumnsIsSaidRatherThanWhatItLeadsTo) {
-  // The unlabelled file of Kaggle: what should be the label is a number.
+  // The unlabelled file of Kaggle: a number stands where the label should be.
   const ReadResult result = read("17" + repeat("\t", 38) + "\n" + "0" + repeat("\t", 40) + "\nx\n");
   const std::string file = "bad row skipped: " + path_of("log.tsv");
   EXPECT_EQ(result.bad, (Texts{file + ":1: expected 40 columns, got 39",

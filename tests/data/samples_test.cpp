@@ -1,6 +1,6 @@
-// Real files: Adult, which is part of the project, and samples that may lie beside the checkout in
-// ../shared/data but cannot be part of it because of their terms. Tests of the latter are skipped
-// where they are missing.
+// Real files: Adult, which is part of the project, and samples that may be next to the checkout in
+// ../shared/data but cannot be part of it because of their terms. Tests of missing samples are
+// skipped.
 
 #include <filesystem>
 
@@ -50,7 +50,7 @@ TEST(Samples, AdultIsReadWhole) {
   const Totals train = totals_of(config);
   EXPECT_EQ(train.rows, 32'561);
   EXPECT_EQ(train.positive, 7'841);
-  // Eight features; `?` stands 4,262 times in workclass, occupation and native_country.
+  // Eight features; `?` occurs 4,262 times in workclass, occupation and native_country.
   EXPECT_EQ(train.ids, 8 * 32'561 - 4'262);
   EXPECT_EQ(train.missing_numbers, 0);
   const Totals test = totals_of(config, Role::kEval);
@@ -60,7 +60,7 @@ TEST(Samples, AdultIsReadWhole) {
 
 class SharedSamples : public testing::Test {
  protected:
-  /// Path of a sample; skips the test if it is not there.
+  /// Path of a sample; skips the test if it is missing.
   std::string sample(const std::string& name) {
     const std::string path = std::string(SATRAP_SOURCE_DIR) + "/../shared/data/" + name;
     exists_ = std::filesystem::exists(path);

@@ -8,7 +8,7 @@
 namespace satrap::data {
 namespace {
 
-/// Rows whose label, numbers, ids and weights all follow from the row's number, in blocks of 100.
+/// Rows whose label, numbers, ids and weights all derive from the row's number, in blocks of 100.
 class NumberedRows : public RowBlockSource {
  public:
   explicit NumberedRows(std::int64_t num_rows) : num_rows_(num_rows) {}
@@ -84,7 +84,7 @@ TEST(ShuffledRows, ARowGoesOutNoEarlierThanTheBufferAllows) {
 }
 
 TEST(ShuffledRows, AFullBufferIsAUniformPermutation) {
-  // Where row 0 of four goes, over many seeds: each place a quarter of the time (±4 sigma).
+  // The destination of row 0 of four, over many seeds: each place a quarter of the time (±4 sigma).
   std::vector<int> times(4);
   for (std::uint64_t seed = 0; seed < 4000; ++seed) {
     const std::vector<ParsedRow> rows = shuffled(4, 4, hash64(seed));

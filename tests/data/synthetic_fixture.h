@@ -36,7 +36,7 @@ inline Rows generate(const SyntheticConfig& config, std::int64_t first, std::int
   return rows;
 }
 
-/// Appends everything a row says, bit for bit.
+/// Appends all values of a row, bit for bit.
 inline void append_row(const RowBlock& block, std::size_t row, std::vector<std::uint64_t>& out) {
   out.push_back(static_cast<std::uint64_t>(block.labels[row]));
   for (const auto& column : block.numeric) out.push_back(std::bit_cast<std::uint32_t>(column[row]));

@@ -104,7 +104,7 @@ TEST(Synthetic, PopularIdsHaveTheFrequenciesOfTheZipfLaw) {
 }
 
 TEST(Synthetic, IdsSayNothingAboutTheirRank) {
-  // Were ids ordered by rank, the most frequent half of 1000 ids would be the smaller half.
+  // If ids were ordered by rank, the most frequent half of 1000 ids would be the smaller half.
   const Rows rows = generate(small_config(), 0, 100'000);
   std::vector<std::pair<std::int64_t, std::uint64_t>> popular;
   for (const auto& [id, count] : count_ids(rows.block.bags[2])) popular.push_back({-count, id});
@@ -145,7 +145,7 @@ TEST(Synthetic, ScalesToTrillionsOfIdsPerFeature) {
   EXPECT_EQ(config.scaled_cardinality(25), 6'250'000'000'000);
   const Rows rows = generate(config, 0, 20'000);
   EXPECT_NEAR(mean(rows.block.labels), 0.256, 0.02);
-  // The tail is so long that most ids are met once.
+  // The tail is so long that most ids occur once.
   EXPECT_GT(count_ids(rows.block.bags[7]).size(), 15'000U);
 }
 

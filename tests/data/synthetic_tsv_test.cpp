@@ -153,7 +153,7 @@ TEST(SyntheticTsv, ReportsWhatCanBeLearntAndHowManyIdsOccur) {
   ASSERT_EQ(log.distinct_ids.size(), 26U);
   EXPECT_EQ(log.distinct_ids[0], 15);    // all of 1460 * 0.01
   EXPECT_EQ(log.distinct_ids[8], 1);     // 3 * 0.01, but at least one
-  EXPECT_GT(log.distinct_ids[2], 4000);  // of 101,312, as many as 19,000 draws meet
+  EXPECT_GT(log.distinct_ids[2], 4000);  // of 101,312, as many as 19,000 draws find
   EXPECT_LT(log.distinct_ids[2], 19'000);
 }
 

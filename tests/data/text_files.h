@@ -15,7 +15,7 @@
 
 namespace satrap::data {
 
-/// A test with a folder of its own to write files in.
+/// A test with its own folder for files.
 class FilesTest : public testing::Test {
  protected:
   /// Writes a file and returns its path.
@@ -50,7 +50,7 @@ inline std::string zstd(const std::string& text) {
   return packed;
 }
 
-/// What `action` throws as Error; a failure, and "", if it does not.
+/// The message of the Error that `action` throws; without one, fails the test and returns "".
 inline std::string error_of(const std::function<void()>& action,
                             ErrorCode code = ErrorCode::kInvalidData) {
   try {

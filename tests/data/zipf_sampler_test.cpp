@@ -22,7 +22,7 @@ std::vector<std::uint64_t> draw(const ZipfSampler& sampler,
   return ranks;
 }
 
-/// Standard deviations between the number of draws that hit something and its expectation.
+/// Standard deviations between the number of hits and its expectation.
 double z_score(std::int64_t hits, double probability, std::size_t draws) {
   const double expected = probability * static_cast<double>(draws);
   return (static_cast<double>(hits) - expected) / std::sqrt(expected * (1.0 - probability));
@@ -78,7 +78,7 @@ TEST(ZipfSampler, HasOneRankInASetOfOne) {
 TEST(ZipfSampler, ReachesTheFarEndOfTrillionsOfRanks) {
   constexpr std::int64_t kSize = 6'250'000'000'000;
   const std::vector<std::uint64_t> ranks = draw(ZipfSampler(kSize, 0.8), 100'000);
-  // The integral says: P(rank > size / 2) = 1 - 2^-0.2 to within 0.1 %.
+  // By the integral, P(rank > size / 2) = 1 - 2^-0.2 to within 0.1 %.
   const auto upper = std::ranges::count_if(ranks, [](auto rank) { return rank > kSize / 2; });
   EXPECT_NEAR(static_cast<double>(upper) / 100'000, 1 - std::pow(2.0, -0.2), 0.005);
   EXPECT_LE(*std::ranges::max_element(ranks), static_cast<std::uint64_t>(kSize));
