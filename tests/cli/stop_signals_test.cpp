@@ -8,7 +8,7 @@
 namespace satrap::cli {
 namespace {
 
-/// The flag is set by another thread; a test that never sees it is ended by ctest.
+/// Another thread sets the flag; ctest ends a test that never sees it.
 void wait_for(const std::atomic<bool>& flag) {
   while (!flag) std::this_thread::yield();
 }

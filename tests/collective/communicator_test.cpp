@@ -39,7 +39,7 @@ std::optional<NetFailure> failure_of(const std::function<void()>& action) {
   return std::nullopt;
 }
 
-// Runs `body` as every rank of a group, each in a thread, with an endpoint of its own.
+// Runs `body` on every rank of a group, each in its own thread with its own endpoint.
 class GroupTest : public testing::TestWithParam<int> {
  protected:
   void run(int size, const std::function<void(Communicator&)>& body) {
@@ -158,7 +158,7 @@ TEST_P(GroupTest, BroadcastComesFromAnyRoot) {
   });
 }
 
-/// What rank `from` has for rank `to` in a round: between 0 and some thousand bytes.
+/// The data that rank `from` sends to rank `to` in a round: between 0 and some thousand bytes.
 std::vector<std::byte> part_of(std::int64_t from, std::int64_t to, std::int64_t round) {
   const auto size = static_cast<std::size_t>((from * 7 + to * 3 + round) % 4 * (1 + round * 977));
   std::vector<std::byte> bytes(size);
@@ -277,7 +277,7 @@ TEST_F(FaultTest, DifferentSizesAreAnErrorOnBothSides) {
   EXPECT_EQ(failed, 2);
 }
 
-// Gloo does not tell a receiver that less has come than it waits for.
+// Gloo does not tell a receiver that less arrived than it waits for.
 TEST_F(FaultTest, BroadcastOfAnotherSizeIsAnErrorForTheReceiver) {
   for (const std::size_t root_bytes : {50U, 150U}) {
     std::atomic<int> failed{0};
@@ -307,8 +307,8 @@ TEST_F(FaultTest, PartsOfAnotherSizeThanExpectedAreAnErrorForTheReceiver) {
   }
 }
 
-// A rank that is through must not break the call that another one is still in: here of the two
-// receivers of a large message one has it before the other.
+// A rank that has finished must not break a call that another one is still in: here one of the two
+// receivers of a large message has it before the other.
 TEST_F(FaultTest, RankThatEndsFirstCutsNobodysLastCallShort) {
   constexpr std::size_t kBytes = 32 << 20;
   std::atomic<int> whole{0};
@@ -353,7 +353,7 @@ TEST_F(FaultTest, MissingRankAtTheMeetingEndsAtTheDeadline) {
       << "a name is used once";
 }
 
-// Another process as rank 1 of 2: comes to a barrier, and then to nothing any more.
+// Another process as rank 1 of 2: joins one barrier and then no further call.
 void run_rank(const std::string& folder) {
   net::FileStore store(folder);
   const net::Endpoint endpoint{net::EndpointOptions{}};
