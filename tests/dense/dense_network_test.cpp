@@ -77,7 +77,7 @@ TEST(DenseNetwork, WorksWithoutNumericColumns) {
   ThreadPool pool(1);
   for (ModelCase c : all_models()) {
     c.shape.num_numeric = 0;
-    for (InputShape::Sequence& sequence : c.shape.sequences) {  // masks alone
+    for (InputShape::Sequence& sequence : c.shape.sequences) {  // only masks
       sequence.mask_column = c.shape.num_numeric;
       c.shape.num_numeric += sequence.length;
     }

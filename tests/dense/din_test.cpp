@@ -13,7 +13,7 @@ namespace {
 using testing::AllOf;
 using testing::HasSubstr;
 
-// The mask of a batch of `shape`, row by row: how long each sequence is.
+// Sets the mask of an example, given the length of its sequence.
 void set_length(Batch& batch, const InputShape& shape, std::int64_t row, std::int64_t length) {
   for (const InputShape::Sequence& sequence : shape.sequences) {
     for (std::int64_t i = 0; i < sequence.length; ++i) {

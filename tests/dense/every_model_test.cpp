@@ -18,7 +18,7 @@ INSTANTIATE_TEST_SUITE_P(Labels,
                          testing::ValuesIn(models_of_several_labels()),
                          name_of_case);
 
-// Without batch normalisation.
+// The models without batch normalisation.
 std::vector<ModelCase> of_independent_rows(std::vector<ModelCase> models) {
   std::erase_if(models, [](const ModelCase& c) { return c.model.batch_norm; });
   return models;
@@ -34,8 +34,8 @@ INSTANTIATE_TEST_SUITE_P(Labels,
                          testing::ValuesIn(of_independent_rows(models_of_several_labels())),
                          name_of_case);
 
-// Everything a few steps leave behind, outputs included. 1300 rows: three pieces, the last one
-// part.
+// All state after a few steps, outputs included. 1300 examples make three pieces, the last one
+// partial.
 Snapshot train(const ModelCase& c, std::int64_t num_threads) {
   ThreadPool pool(num_threads);
   const auto network = make_network(c, pool, optimizer_of("adam", 0.01));

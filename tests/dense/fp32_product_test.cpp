@@ -15,7 +15,7 @@ namespace {
 
 constexpr float kUntouched = 1234.5F;
 
-/// A matrix whose rows are further apart than they are long, at an address that no vector likes.
+/// A matrix with a stride larger than its rows, at an address that suits no vector.
 class Numbers {
  public:
   Numbers(std::int64_t rows, std::int64_t cols, std::int64_t gap, std::uint64_t seed)
@@ -50,7 +50,7 @@ struct Shape {
   std::int64_t rows, cols, depth;
 };
 
-/// [rows, cols, depth], then: is a transposed, is b, is added to what is there, bias and ReLU.
+/// [rows, cols, depth], then: is a transposed, is b, is the product added, bias and ReLU.
 using Case = std::tuple<Shape, bool, bool, bool, bool>;
 
 class Product : public testing::TestWithParam<Case> {};
@@ -80,7 +80,7 @@ TEST_P(Product, IsTheDefinition) {
   EXPECT_TRUE(c.kept_its_gaps());
 }
 
-// None, one, one tile and its neighbours in rows and columns, one panel and its neighbours in
+// No value, one, one tile and its neighbours in rows and columns, one panel and its neighbours in
 // depth.
 INSTANTIATE_TEST_SUITE_P(Shapes,
                          Product,

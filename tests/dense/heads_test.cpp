@@ -30,7 +30,7 @@ std::vector<float> column(std::span<const float> values, std::size_t cols, std::
 
 // ------------------------------------------------------------------------------ one label
 
-/// What one layer or several compute of the same input, from the same initial values.
+/// The results of one or several layers for the same input, from the same initial values.
 struct Computed {
   std::vector<std::string> names;
   std::vector<float> logits, gradients, dx;
@@ -100,7 +100,7 @@ TEST(Heads, HiddenLayersOfAHeadAreNamedByTheirLabel) {
 
 class Labels : public testing::TestWithParam<ModelCase> {
  protected:
-  /// The network of label `l` alone, with the parameters that it has among several.
+  /// The network of label `l` alone, with the parameters of that label in the network of several.
   std::unique_ptr<DenseNetwork> alone(DenseNetwork& network, std::size_t l) {
     ModelCase c = GetParam();
     c.shape.label_weights = {1.0F};

@@ -1,4 +1,4 @@
-// A layer computes of two matrices side by side what it computes of their copy in one.
+// A layer computes the same from two matrices side by side as from their copy in one.
 
 #include <cmath>
 #include <vector>
@@ -31,7 +31,7 @@ struct TopCase {
   Output output;
 };
 
-/// Two passes, the second's gradients added to the first's.
+/// Two passes; the second's gradients are added to the first's.
 Computed compute(const TopCase& c, bool split, bool right_wanted) {
   use_one_thread();
   Layout layout;

@@ -13,7 +13,7 @@
 
 namespace satrap::dense {
 
-/// One example of every model, small, with a shape it takes.
+/// A small case of every model, with a shape that it takes.
 struct ModelCase {
   std::string name;
   job::ModelConfig model;
@@ -55,7 +55,7 @@ inline std::vector<ModelCase> all_models() {
           {"din_of_several", dins, sequences}};
 }
 
-/// Models of three labels, of unequal weight, with and without hidden layers of their own.
+/// Models with three labels of unequal weight, with and without hidden layers per label.
 inline std::vector<ModelCase> models_of_several_labels() {
   std::vector<ModelCase> models;
   for (ModelCase c : all_models()) {
@@ -103,7 +103,8 @@ struct Batch {
     grad_pooled.resize(pooled.size());
   }
 
-  // Sequences of every length from 0. What follows their ends stays random: nobody may read it.
+  // Sequences of every length from 0. The values after their ends stay random: nothing may read
+  // them.
   void make_mask(const InputShape::Sequence& sequence, std::int64_t stride, std::uint64_t seed) {
     const RandomStream random{seed};
     for (std::int64_t r = 0; r < rows; ++r) {

@@ -1,4 +1,4 @@
-// forward_backward tells of the gradient while it still computes.
+// forward_backward reports parts of the gradient while it still computes the rest.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::int64_t kBucket = DenseNetwork::kGradientBucket;
 
-// Every model that has one, with a dense network of several buckets.
+// Every model that has a dense network, with one of several buckets.
 std::vector<ModelCase> large_models() {
   std::vector<ModelCase> models = all_models();
   std::erase_if(models, [](const ModelCase& c) { return !has_mlp(c); });
@@ -40,7 +40,7 @@ INSTANTIATE_TEST_SUITE_P(Models,
                          testing::ValuesIn(large_models()),
                          [](const auto& test) { return test.param.name; });
 
-// The bits, so that numbers that are none are equal too.
+// The bits, so that NaNs compare equal too.
 std::vector<std::uint32_t> bits(std::span<const float> values) {
   std::vector<std::uint32_t> result(values.size());
   std::memcpy(result.data(), values.data(), values.size_bytes());

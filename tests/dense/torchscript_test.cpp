@@ -10,7 +10,7 @@
 namespace satrap::dense {
 namespace {
 
-/// Trains what a network exports, side by side with the network.
+/// Trains an exported network in parallel with the network itself.
 class TorchScript : public testing::Test {
  protected:
   /// The module of `network` as a model of type torchscript.
@@ -44,7 +44,7 @@ TEST_F(TorchScript, AnExportedModelPredictsAsTheModel) {
     SCOPED_TRACE(c.name);
     const auto network = make_network(c, pool_);
     Batch batch(c.shape, 700, 3);
-    for (std::int64_t step = 1; step < 4; ++step) {  // running statistics that mean something
+    for (std::int64_t step = 1; step < 4; ++step) {  // gives running statistics
       batch.run(*network, step);
       network->apply(step);
     }
@@ -58,7 +58,7 @@ TEST_F(TorchScript, AnExportedModelPredictsAsTheModel) {
 
 TEST_F(TorchScript, AnExportedModelTrainsAsTheModel) {
   for (const ModelCase& c : all_models()) {
-    if (c.model.batch_norm) continue;  // in a module it is not trained
+    if (c.model.batch_norm) continue;  // not trained in a module
     SCOPED_TRACE(c.name);
     const auto network = make_network(c, pool_);
     const auto scripted = make_network(exported(c, *network), pool_);
