@@ -17,9 +17,8 @@ namespace satrap::embedding {
 
 inline constexpr std::uint64_t kTablesSeed = 7;
 
-/// Embedding tables and their training written as the definition says, one id at a time, without
-/// plans: a map from key to row. Adds in the same order as TableRows, so the floats are the
-/// same to the bit.
+/// Embedding tables and their training as the definition says, one id at a time, without plans: a
+/// map from key to row. Adds in the same order as TableRows, so the floats are the same to the bit.
 class EmbeddingOracle {
  public:
   struct Row {
@@ -31,7 +30,7 @@ class EmbeddingOracle {
 
   std::map<Key, Row>& rows() { return rows_; }
 
-  /// [num_rows][output columns]
+  /// [num_examples][output columns]
   std::vector<float> forward(const data::Batch& batch) {
     std::vector<float> out;
     for (std::int64_t r = 0; r < batch.num_examples; ++r) {

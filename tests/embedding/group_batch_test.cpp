@@ -18,7 +18,7 @@ using satrap::testing::download;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-/// A batch as the device has it.
+/// The arrays of a batch on the device.
 struct OnDevice {
   std::vector<Key> keys;
   std::vector<std::int64_t> offsets;
@@ -37,7 +37,7 @@ OnDevice on_device(const GroupBatch& batch) {
   return out;
 }
 
-/// Tables of 8 weights but for table 1, of 5; features, read in turn by both groups.
+/// Tables of 8 weights, except for table 1, of 5. Features alternate between the groups.
 struct Job {
   explicit Job(std::int64_t num_threads = 1) : pool(num_threads) {}
 
@@ -77,7 +77,7 @@ TEST(GroupBatch, HasTheIdsOfItsFeaturesAsKeysOneFeatureAfterTheOther) {
   EXPECT_EQ(eights.features[0].first_vector, 0);
   EXPECT_EQ(eights.features[0].pooling, Pooling::kSequence);
   EXPECT_EQ(eights.features[0].vectors_per_row, 2);
-  EXPECT_EQ(eights.features[1].column, 2 * 8 + 3 * 8);  // behind three padded vectors of 5
+  EXPECT_EQ(eights.features[1].column, 2 * 8 + 3 * 8);  // after three padded vectors of 5
   EXPECT_EQ(eights.features[1].first_vector, 2 * 2);
   EXPECT_EQ(eights.features[1].pooling, Pooling::kMean);
   EXPECT_EQ(eights.features[1].vectors_per_row, 1);
@@ -127,7 +127,7 @@ TEST(GroupBatch, AGroupThatNothingReadsHasNoBags) {
   EXPECT_THAT(out.offsets, ElementsAre(0));
 }
 
-/// By the definition, one id at a time.
+/// The expected arrays by the definition, one id at a time.
 OnDevice expected(const Job& job, const RowGroup& group, const data::Batch& batch) {
   OnDevice out;
   out.offsets = {0};

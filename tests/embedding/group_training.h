@@ -17,8 +17,8 @@
 
 namespace satrap::embedding {
 
-/// A row group's rows on the device under test: all that are ever asked for stay in the cache.
-/// Rows come from a store, and go back to it at the end.
+/// A row group's rows on the device under test. Every row that is requested stays in the cache.
+/// Rows come from a store, and return to it at the end.
 class GroupOnDevice {
  public:
   GroupOnDevice(const RowGroup& group,
@@ -86,8 +86,8 @@ class GroupOnDevice {
                           counts.misses, staging_.data(), stream_);
   }
 
-  /// The keys of a list as a store wants them, with their rows' places in staging, where they stand
-  /// in the order of the list.
+  /// The keys of a list in the ascending order that a store requires, with the addresses of their
+  /// rows in staging, where they are in the order of the list.
   std::pair<std::vector<Key>, std::vector<std::byte*>> ascending(const std::vector<Key>& list) {
     std::vector<std::size_t> order(list.size());
     std::iota(order.begin(), order.end(), std::size_t{0});

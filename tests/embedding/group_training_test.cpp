@@ -1,5 +1,4 @@
-// Tables trained group by group on a device end with the bits of tables that are worked on in
-// place.
+// Tables trained on a device, group by group, end with the same bits as tables trained in place.
 
 #include "tests/embedding/group_training.h"
 
@@ -27,7 +26,7 @@ namespace {
 constexpr std::uint64_t kJobSeed = 11;
 constexpr std::int64_t kGap = 4;  // elements of a device's row that belong to no vector
 
-/// The tables of a job, and what is in them.
+/// The tables of a job and their rows.
 struct Tables {
   explicit Tables(const std::vector<table::TableSpec>& specs) {
     for (const table::TableSpec& spec : specs) {
@@ -51,7 +50,7 @@ struct Tables {
   std::vector<table::Table*> pointers;
 };
 
-/// Pooled output of a step and its gradient, as they are in the host's memory.
+/// Pooled output of a step and its gradient, in the host's memory.
 struct HostStep {
   std::vector<float> pooled, grad;
 };
@@ -109,7 +108,7 @@ class DeviceTraining {
     const auto size = static_cast<std::size_t>(batch.num_examples * stride);
     const testing::DeviceArray<float> out(std::vector<float>(size, kUntouched));
     for (const auto& part : parts_) part->lookup(batch, stride, number, out.data());
-    // Every vector where the layout says, zeros behind it, and nothing else.
+    // Every vector at its place in the layout, zeros after it, and nothing else.
     std::vector<float> pooled(size, kUntouched), grad(size, kUntouched);
     for_each_vector(batch.num_examples,
                     [&](std::int64_t from, std::int64_t to, std::int64_t dim, std::int64_t width) {

@@ -23,7 +23,7 @@ inline table::TableSpec table_spec(std::int64_t id,
   return spec;
 }
 
-/// bags[f][r]: ids of feature f in row r.
+/// bags[f][e]: ids of feature f in example e.
 inline data::Batch batch_of(const std::vector<std::vector<std::vector<std::uint64_t>>>& bags) {
   data::Batch batch;
   batch.num_features = std::ssize(bags);
@@ -51,7 +51,7 @@ inline data::Batch random_batch(std::mt19937_64& random,
   for (auto& feature : bags) {
     for (auto& bag : feature) {
       bag.resize(random() % static_cast<std::uint64_t>(max_bag + 1));
-      // Half of the ids are among a few hot ones; the rest reaches ids that need folding.
+      // Half of the ids are a few hot ones; the others include ids that need folding.
       for (auto& id : bag) id = random() % 2 == 0 ? random() % 3 : (random() % num_ids) << 40;
     }
   }

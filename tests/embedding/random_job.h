@@ -25,7 +25,7 @@ void shuffle(std::vector<T>& values, std::mt19937_64& random) {
   for (std::size_t i = values.size(); i > 1; --i) std::swap(values[i - 1], values[random() % i]);
 }
 
-/// Everything in which tables of a group may differ.
+/// Changes all that may differ between the tables of a group.
 inline void differ(table::TableSpec& spec, std::mt19937_64& random) {
   constexpr const char* kDecays[] = {"constant", "linear", "cosine", "exponential"};
   const auto up_to = [&](std::uint64_t n) { return static_cast<float>(random() % (n + 1)); };
@@ -58,9 +58,9 @@ inline void add_hot_ids(data::Batch& batch, std::size_t f, std::int64_t count) {
 }  // namespace random_job_detail
 
 /// Tables of every optimizer and every type of weights; all jobs together have each of these in
-/// dims 4, 5, 16 and 64. Some are equal in these three and in nothing else. Every table is read by
-/// one or two features. Batches have empty bags, weights or none, one has no examples, and one a
-/// key that occurs more than 64 * 64 times.
+/// dims 4, 5, 16 and 64. Some tables are equal in these three and in nothing else. One or two
+/// features read each table. Batches have empty bags, weights or none; one has no examples, and one
+/// a key that occurs more than 64 * 64 times.
 inline RandomJob random_job(int number) {
   namespace detail = random_job_detail;
   constexpr std::int64_t kDims[] = {4, 5, 16, 64};

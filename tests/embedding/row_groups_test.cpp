@@ -62,7 +62,7 @@ TEST(RowGroups, EqualTablesAreOneGroupWhateverElseTheyDifferIn) {
 
 TEST(RowGroups, TablesThatDifferInOneThingOfThreeAreGroupsOfTheirOwn) {
   std::vector<table::TableSpec> specs = equal_tables(4);
-  specs[1].dim = 7;  // as wide on a device, and yet another optimizer's mean
+  specs[1].dim = 7;  // the same width on a device, but another optimizer's mean
   specs[2].weights = FloatType::kFp16;
   specs[3].optimizer.type = RowOptimizerType::kSgd;
   const RowGroups groups({feature(3), feature(1), feature(1)}, specs, kSeed);

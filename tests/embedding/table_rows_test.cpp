@@ -18,7 +18,7 @@ namespace {
 
 using ::testing::ElementsAre;
 
-/// Tables, the access to their rows and the oracle, with the buffers of one step.
+/// Tables, the access to their rows, and the oracle, with the buffers of one step.
 struct Training {
   Training(std::vector<table::TableSpec> specs,
            std::vector<job::FeatureSpec> features,
@@ -37,7 +37,7 @@ struct Training {
   void plan(const data::Batch& batch) { rows->make_plan(*planner, batch, 1); }
 
   void forward(const data::Batch& batch) {
-    // Not a number wherever pooling forgets to write.
+    // NaN wherever pooling forgets to write.
     constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
     pooled.assign(static_cast<std::size_t>(batch.num_examples * access->layout().output_width),
                   kNan);
