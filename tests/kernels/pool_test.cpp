@@ -12,7 +12,7 @@ namespace {
 
 using ::testing::ElementsAre;
 
-/// Rows with 16 bytes in front of their weights, as tables have them.
+/// Rows with 16 bytes before their weights, as in tables.
 struct Rows {
   Rows(std::int64_t num_rows, std::int64_t dim, unsigned seed)
       : memory(static_cast<std::size_t>(num_rows * (dim + 4))) {
@@ -36,7 +36,7 @@ TEST(PoolBags, SumsWeightedRowsAndZeroesEmptyBags) {
   const std::vector<std::int32_t> unique_of = {0, 1, 1};
   const std::vector<float> coefficient = {1.0F, 2.0F, 0.5F};
   const std::vector<std::int64_t> offsets = {0, 2, 2, 3};
-  std::vector<float> out(6, -1.0F);  // stride 2: the second column belongs to somebody else
+  std::vector<float> out(6, -1.0F);  // stride 2: the second column is not ours
   pool_bags({rows.pointers.data(), 16, unique_of.data(), coefficient.data()}, offsets.data(), 3,
             out.data(), 2, std::int64_t{1});
   EXPECT_THAT(out, ElementsAre(210, -1, 0, -1, 50, -1));
@@ -98,7 +98,7 @@ TEST_P(PoolKernels, AgreeWithPlainLoopsToTheBit) {
   EXPECT_EQ(reduced, sum);
 }
 
-/// Vectors in order, `size` of them added to one, as sum_order.h says of chunks and of groups.
+/// Vectors in order, `size` of them added to one, as in the chunks and groups of sum_order.h.
 std::vector<std::vector<float>> add_by(std::size_t size,
                                        const std::vector<std::vector<float>>& vectors) {
   std::vector<std::vector<float>> sums;

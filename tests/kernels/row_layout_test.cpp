@@ -47,7 +47,7 @@ TEST(RowLayout, APackedRowIsHeaderWeightsAndStateWithoutPadding) {
   EXPECT_EQ(RowLayout::of(0, kFp32, kSgd).packed_bytes(), 16);
 }
 
-/// A row whose every number that counts is another one.
+/// A row whose significant numbers are all different.
 std::vector<std::byte> some_row(const RowLayout& layout) {
   std::vector<std::byte> row(static_cast<std::size_t>(layout.row_bytes));
   const RowHeader header{static_cast<Key>(77), 5, 6};

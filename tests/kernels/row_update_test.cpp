@@ -12,7 +12,7 @@ namespace {
 
 using enum RowOptimizerType;
 
-/// One row as row_optimizer.h defines its steps, element by element in double.
+/// One row updated as row_optimizer.h defines, element by element in double.
 struct ExactRow {
   ExactRow(const RowOptimizer& o, const std::vector<float>& initial)
       : optimizer(o),
@@ -74,7 +74,7 @@ struct ExactRow {
   std::vector<double> w, n, m, v, z;
 };
 
-/// A row in floats, as tables keep it.
+/// A row in floats, as in tables.
 struct Row {
   Row(const RowOptimizer& o, std::vector<float> initial)
       : optimizer(o),
@@ -176,7 +176,7 @@ TEST(UpdateRowTest, FtrlRowStartsAtItsWeightsAndStaysThereWithoutAGradient) {
   o.weight_decay = 0.0F;
   Row row(o, {0.5F, -0.25F, 0.0F});
   row.step({0.0F, 0.0F, 0.0F}, 1.0, 1);
-  row.step({0.0F, 0.0F, 0.0F}, 0.1, 2);  // a change of the learning rate moves nothing either
+  row.step({0.0F, 0.0F, 0.0F}, 0.1, 2);  // a new learning rate changes no weight either
   EXPECT_THAT(row.weights, testing::ElementsAre(testing::FloatNear(0.5F, 1e-6F),
                                                 testing::FloatNear(-0.25F, 1e-6F), 0.0F));
 }

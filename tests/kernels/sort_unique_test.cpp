@@ -60,7 +60,7 @@ INSTANTIATE_TEST_SUITE_P(
         Distribution{"few_mixed_keys", [](auto& random) { return mix_id(random() % 5); }},
         Distribution{"hot_key_among_others",
                      [](auto& random) { return random() % 2 == 0 ? mix_id(7) : mix_id(random()); }},
-        // Nothing but the lowest bits differ, or the highest and the lowest.
+        // Only the lowest bits differ, or the highest and the lowest.
         Distribution{"low_bits", [](auto& random) { return (1ULL << 60) + random() % 4; }},
         Distribution{"two_hot_keys_that_differ_in_the_lowest_bit",
                      [](auto& random) {
