@@ -157,7 +157,7 @@ TEST(TableConfig, OptionsThatTheOptimizerDoesNotUseMustNotBeSet) {
   config.optimizer.type = "adam";
   EXPECT_EQ(refusal_of([&] { config.validate("tables.user"); }), "no error");
 
-  // A table that changes the type only still has the options of `default`, where they were right.
+  // A table that changes only the type still has the options of `default`, which were valid there.
   TableConfig user = config;
   user.optimizer.type = "sgd";
   EXPECT_EQ(refusal_of([&] { user.validate("tables.user", config); }), "no error");

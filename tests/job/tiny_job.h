@@ -6,7 +6,7 @@
 
 namespace satrap::job {
 
-/// A job of a few hundred steps' worth of generated data that trains in a blink: 4 features (two of
+/// A job of a few hundred steps of generated data that trains in an instant: 4 features (two of
 /// them bags), 3 numbers, a small DLRM.
 inline JobConfig tiny_job(const std::string& run_dir) {
   JobConfig config;
