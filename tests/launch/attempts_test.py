@@ -1,4 +1,4 @@
-"""What processes are told, and what happens when one of them fails."""
+"""The environment and arguments of processes, and what happens when one of them fails."""
 import os
 import pathlib
 import re
@@ -137,7 +137,7 @@ class Failures(LauncherTest):
         self.assertEqual(seconds["rank-0"]["env"]["TORCHELASTIC_RESTART_COUNT"], "1")
         stores = [{e[name]["env"]["SATRAP_STORE"] for name in names} for e in (firsts, seconds)]
         self.assertEqual([len(store) for store in stores], [1, 1])
-        self.assertNotEqual(*stores)  # nobody finds the address of a dead shard
+        self.assertNotEqual(*stores)  # no process finds the address of a dead shard
         for name in names:
             self.assertEqual(seconds[name]["env"]["SATRAP_ATTEMPT"], "1")
         self.assertIn("--resume", self.log("rank-0", attempt=1))

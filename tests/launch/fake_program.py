@@ -1,8 +1,8 @@
-"""Stands in for `satrap` and `satrap-ps`: writes down how it was started, then runs a few lines of
-Python that the test has left for it, with the functions below at hand.
+"""Stands in for `satrap` and `satrap-ps`: records how it was started, then runs a few lines of Python that the test has
+written for it, which may call the functions below.
 
-A test writes <folder>/rank-0.py, shard-1.py, store.py or config.py; without a file the program waits
-for SIGTERM (shards) or, once all shards wait, ends with 0 (ranks).
+A test writes <folder>/rank-0.py, shard-1.py, store.py or config.py. Without a file the program waits for SIGTERM
+(shards) or, once all shards wait, exits with 0 (ranks).
 """
 import json
 import os
@@ -26,7 +26,7 @@ ATTEMPT = int(os.environ.get("SATRAP_ATTEMPT", 0))
 
 
 def note(event, **more):
-    """One line of the common diary."""
+    """Appends one line to the common diary."""
     line = json.dumps({"who": NAME, "attempt": ATTEMPT, "event": event, "pid": os.getpid(), **more})
     fd = os.open(FOLDER / "diary", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     os.write(fd, (line + "\n").encode())
@@ -47,7 +47,7 @@ def wait_for_file(name):
 
 
 def meet_shards():
-    """Like a rank: it does not get far without its shards."""
+    """Waits for the shards, as a rank does."""
     deadline = time.monotonic() + 60
     wanted = int(os.environ["SATRAP_SHARDS"])
     while True:
@@ -72,7 +72,7 @@ def ignore(*numbers):
 
 
 def wait_for_signal(status_of_signal=lambda number: 128 + number, before_end=lambda: None):
-    """Ends like satrap does after its checkpoint."""
+    """Exits as satrap does after its checkpoint."""
     signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM, signal.SIGINT])
     note("waits")
     number = signal.sigwait([signal.SIGTERM, signal.SIGINT])

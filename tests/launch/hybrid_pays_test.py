@@ -1,4 +1,4 @@
-"""bench/hybrid_pays.py from end to end with programs that stand in for all it starts, and its report."""
+"""bench/hybrid_pays.py from end to end, with programs that stand in for all that it starts; and its report."""
 import json
 import subprocess
 import sys
@@ -58,7 +58,7 @@ class HybridPays(LauncherTest):
         return done
 
     def results(self, **auc):
-        """Two rounds of one link, made up."""
+        """Two made-up rounds of one link."""
         (self.dir / "out").mkdir()
         with open(self.dir / "out" / "results.jsonl", "w") as file:
             for number, factor in enumerate([1, 2]):  # the machine's speed changes between rounds

@@ -1,4 +1,4 @@
-"""bench/id_spaces.py from end to end with a program that stands in for satrap, and its report."""
+"""bench/id_spaces.py from end to end, with a program that stands in for satrap; and its report."""
 import json
 import pathlib
 import subprocess

@@ -1,4 +1,4 @@
-"""What the tests of satrap-run share: fake programs, running it, looking for processes left behind."""
+"""Shared parts of the tests of satrap-run: fake programs, running it, looking for processes left behind."""
 import json
 import os
 import pathlib
@@ -14,7 +14,7 @@ import uuid
 ROOT = pathlib.Path(os.environ.get("SATRAP_SOURCE_DIR") or pathlib.Path(__file__).parents[2])
 SATRAP_RUN = ROOT / "launch" / "satrap-run"
 FAKE = pathlib.Path(__file__).with_name("fake_program.py")
-TIMEOUT_S = 60  # for what hangs; everything here takes well under a second
+TIMEOUT_S = 60  # for a hang; everything here takes well under a second
 
 
 class LauncherTest(unittest.TestCase):
@@ -28,7 +28,7 @@ class LauncherTest(unittest.TestCase):
             program = self.bin / name
             program.write_text(f"#!{sys.executable} -IS\n" + FAKE.read_text())
             program.chmod(0o755)
-        # Every process that a test starts, at whatever distance, inherits the mark.
+        # Every process that a test starts, directly or not, inherits the mark.
         self.mark = f"SATRAP_TEST_MARK={uuid.uuid4()}"
         name, value = self.mark.split("=")
         self.env = {key: text for key, text in os.environ.items()
@@ -44,12 +44,12 @@ class LauncherTest(unittest.TestCase):
     def diary(self, who=None, event=None):
         path = self.dir / "diary"
         text = path.read_text() if path.exists() else ""
-        whole = text[:text.rfind("\n") + 1]  # the last line may be on its way
+        whole = text[:text.rfind("\n") + 1]  # the last line may be incomplete
         entries = [json.loads(line) for line in whole.splitlines()]
         return [e for e in entries if who in (None, e["who"]) and event in (None, e["event"])]
 
     def order(self, *events):
-        """Who did what, in the order of the diary: "rank-0 ends"."""
+        """Entries of the diary in order, such as "rank-0 ends"."""
         return [f"{e['who']} {e['event']}" for e in self.diary() if e["event"] in events]
 
     # The launcher
@@ -80,7 +80,7 @@ class LauncherTest(unittest.TestCase):
         return job
 
     def end(self, job, status):
-        """What it wrote, once it has ended with this status and left nothing behind."""
+        """Its output, after it has ended with this status and left no process behind."""
         out, err = job.communicate(timeout=TIMEOUT_S)
         self.assertEqual(job.returncode, status, f"{out}{err}")
         self.assertNotIn("Traceback", err or "")
@@ -99,7 +99,7 @@ class LauncherTest(unittest.TestCase):
             time.sleep(0.01)
 
     def wait_for(self, event, *names, attempt=0):
-        """Until all of these processes have noted the event; their process ids."""
+        """Waits until all of these processes have noted the event; returns their process ids."""
         def pids():
             return {e["who"]: e["pid"] for e in self.diary(event=event) if e["attempt"] == attempt}
         self.wait_until(lambda: set(names) <= set(pids()), f"{event} of {names}")
@@ -116,7 +116,7 @@ class LauncherTest(unittest.TestCase):
         return found
 
     def assert_no_orphans(self):
-        """The kernel kills the children of a dead launcher, in its own time."""
+        """The kernel kills the children of a dead launcher, but not at once."""
         self.wait_until(lambda: not self.survivors(), "end of all processes")
 
     def kill_survivors(self):

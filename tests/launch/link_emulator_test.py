@@ -1,4 +1,4 @@
-"""bench/link/link_emulator: the delay is a lower bound, the rate an upper one, and nothing stays behind.
+"""bench/link/link_emulator: the delay is a lower bound, the rate an upper one, and nothing is left behind.
 
 Needs root, /dev/net/tun and iproute2; without them the test is skipped (exit status 77).
 """
@@ -16,7 +16,7 @@ EMULATOR = os.environ.get("LINK_EMULATOR") or str(BUILD / "bench" / "link_emulat
 NAME = f"satrap-test-{os.getpid()}"
 TIMEOUT_S = 60
 
-# Serves one connection in namespace a: "ping" is echoed; then a number of bytes is counted.
+# Serves one connection in namespace a: echoes "ping"; then counts a number of bytes.
 SERVER = """
 import socket, time
 with socket.create_server(("10.77.0.1", 5001)) as server:
@@ -75,7 +75,7 @@ class LinkEmulator(unittest.TestCase):
         return process
 
     def measure(self, pings, size):
-        """Shortest round trip in microseconds; Mbit/s."""
+        """Shortest round trip in microseconds; rate in Mbit/s."""
         server = self.inside("a", SERVER, pings=pings, size=size)
         self.assertEqual(server.stdout.readline(), "listening\n")
         out, _ = self.inside("b", CLIENT, pings=pings, size=size).communicate(timeout=TIMEOUT_S)
@@ -136,7 +136,7 @@ class LinkEmulator(unittest.TestCase):
 
 
 def missing():
-    """Why nothing can be tested here, or None."""
+    """Why the test cannot run here, or None."""
     if not os.access(EMULATOR, os.X_OK):
         return f"{EMULATOR} is not built"
     probe = subprocess.Popen([EMULATOR, "--name", NAME], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)

@@ -1,4 +1,4 @@
-"""Launchers of several nodes, which all run here; and shards for ranks that others start."""
+"""Launchers of several nodes, all run on this machine; and shards for ranks that another program starts."""
 import os
 import pathlib
 import re
@@ -30,12 +30,12 @@ class NodesTest(LauncherTest):
                               "--master-port", self.port, *args, "job.yaml", **kwargs)
 
     def nodes(self, *args, nnodes=2):
-        """Node 0 last: the others wait for it."""
+        """Starts node 0 last: the others wait for it."""
         jobs = [self.node(rank, *args, nnodes=nnodes) for rank in reversed(range(nnodes))]
         return jobs[::-1]
 
     def end_all(self, jobs, status):
-        """What node 0 said."""
+        """The messages of node 0."""
         said = [job.communicate(timeout=60)[1] for job in jobs]
         self.assertEqual([job.returncode for job in jobs], [status] * len(jobs), said)
         self.assertNotIn("Traceback", "".join(said))
@@ -180,7 +180,7 @@ class PsOnly(NodesTest):
     def test_variables_for_ranks_and_an_end_on_sigterm(self):
         del self.env["SATRAP_TOKEN"]
         job = self.start_job("--ps-only", "--ps", 2, "job.yaml")
-        text = job.stdout.read()  # to its end: who captures it need not wait for the launcher's
+        text = job.stdout.read()  # to the end of the pipe: a reader need not wait for the launcher's end
         values = dict(line.removeprefix("export ").split("=", 1) for line in text.splitlines())
         self.assertEqual(list(values), self.VARIABLES)
         self.assertEqual(values["SATRAP_RUN_PID"], str(job.pid))
@@ -227,7 +227,7 @@ class Torchrun(NodesTest):
         shards = self.start_job("--ps-only", "--ps", 1, "job.yaml")
         values = dict(line.removeprefix("export ").split("=", 1) for line in shards.stdout.read().splitlines())
         done = subprocess.run(
-            # An address: by default torchrun asks for that of the machine's own name, which not all have.
+            # An address: by default torchrun uses that of the machine's own name, which not every machine has.
             [self.PROGRAM, "--standalone", "--local-addr", "127.0.0.1", "--no-python", "--nproc-per-node", "2",
              self.bin / "satrap", "train", "job.yaml"], env=self.env | values, stdin=subprocess.DEVNULL,
             capture_output=True, text=True, timeout=120)
@@ -277,7 +277,7 @@ exit $status
         for name, text in [("srun", self.SRUN), ("scontrol", "#!/bin/bash\nprintf '127.0.0.1\\nother\\n'\n")]:
             (tools / name).write_text(text)
             (tools / name).chmod(0o755)
-        # The launcher finds the fake programs beside itself in this home.
+        # The launcher looks for the fake programs in its own folder, which is in this home.
         home = self.dir / "home" / "launch"
         home.mkdir(parents=True)
         home.joinpath("satrap-run").write_text(f"#!/bin/bash\nexec {SATRAP_RUN} --bin-dir {self.bin} \"$@\"\n")

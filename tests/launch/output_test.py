@@ -1,4 +1,4 @@
-"""Log files, the merged stream, rank 0's standard output; nobody who reads slowly stops anything else."""
+"""Log files, the merged stream, rank 0's standard output; a slow reader stops nothing else."""
 import fcntl
 import os
 import pty
@@ -100,9 +100,9 @@ while True: say('z' * 99 + '\\n')""")
                 return "pipe" in file.read()
         if os.path.exists(f"/proc/{pid}/wchan") and os.access(f"/proc/{pid}/wchan", os.R_OK):
             self.wait_until(blocked, "a full pipe")
-        self.assertLess(len(self.log("rank-0")), 16 << 20)  # what fits: nobody hoards
+        self.assertLess(len(self.log("rank-0")), 16 << 20)  # what fits: nothing is hoarded
         job.terminate()
-        job.send_signal(signal.SIGINT)  # two of the same kind might come as one
+        job.send_signal(signal.SIGINT)  # two of the same kind might arrive as one
         self.assertIn(job.wait(60), [130, 143])
         self.assert_no_orphans()
 
@@ -122,7 +122,7 @@ while True: say('z' * 99 + '\\n')""")
 
 
 class LogDir(LauncherTest):
-    """Where logs go without --log-dir: as `satrap config dump` says."""
+    """The folder of the logs without --log-dir: as `satrap config dump` reports it."""
 
     def run_without_log_dir(self, *args, status=0):
         command = [word for word in self.command("job.yaml", *args)]
@@ -151,7 +151,7 @@ class LogDir(LauncherTest):
 
 class Terminal(LauncherTest):
     def run_on_terminal(self, *args, columns=60, until=None):
-        """What a terminal of 60 columns gets to see. Once it has seen the text `until`, there is a file 'seen'."""
+        """The output on a terminal of 60 columns. Once it contains the text `until`, there is a file 'seen'."""
         master, slave = pty.openpty()
         fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
         job = self.start_job(*args, stdout=slave, stderr=slave, env=self.env | {"TERM": "xterm"})
@@ -198,7 +198,7 @@ touch('said')""")
         self.assertTrue(log.endswith("\na line of its own\n"), log)
 
     def screen(self, seen):
-        """The lines that stay, in any order: each erased as often as it was rewritten."""
+        """The lines that remain, in any order, each without the versions that were erased."""
         return sorted(filter(None, (re.split(r"\r\x1b\[K", line.rstrip("\r"))[-1]
                                     for line in seen.split("\n"))))
 

@@ -1,4 +1,4 @@
-"""launch/setup.sh on a system it does not know: it says what is wanted, and goes on if that is there."""
+"""launch/setup.sh on an unknown system: it says what it needs, and continues if that is installed."""
 import os
 import pathlib
 import shutil
@@ -34,7 +34,7 @@ class OtherSystem(unittest.TestCase):
                               stdin=subprocess.DEVNULL, capture_output=True, timeout=60)
 
     def pretend_wheels(self):
-        """As if they had been installed."""
+        """Creates what an installation would have."""
         (self.dir / ".venv").mkdir()
         for name in ["run_wheels", "test_wheels", "cuda_wheels"]:
             done = subprocess.run(["bash", "-c", f"""eval "$(sed -n '/^torch=/p; /wheels=(/,/)/p' {SCRIPT})"

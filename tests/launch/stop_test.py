@@ -1,4 +1,4 @@
-"""Ctrl-C, SIGTERM, kill -9: everything ends, in the right order, and nothing is left behind."""
+"""Ctrl-C, SIGTERM, kill -9: everything ends, in the right order, and no process is left behind."""
 import asyncio
 import os
 import pathlib
@@ -88,7 +88,7 @@ class Stop(LauncherTest):
         job = self.running_job(preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_IGN))
         job.send_signal(signal.SIGINT)
         job.send_signal(signal.SIGINT)
-        os.kill(self.pids["rank-0"], signal.SIGSTOP)  # and a process that is stopped can be ended
+        os.kill(self.pids["rank-0"], signal.SIGSTOP)  # a stopped process can be ended as well
         os.kill(self.pids["rank-0"], signal.SIGCONT)
         job.terminate()
         self.end(job, 143)
@@ -104,7 +104,7 @@ class Stop(LauncherTest):
 
 
 class Stopped(LauncherTest):
-    """SIGSTOP: rank 0 writes its checkpoint, rank 1 has ended, nobody waits for anybody."""
+    """SIGSTOP: rank 0 writes its checkpoint, rank 1 has ended, no process waits for another."""
 
     def stopped_chief(self, *args):
         self.script("rank-1", "")
@@ -168,7 +168,7 @@ class Orphans(LauncherTest):
         self.kill_launcher(STUBBORN)
 
     def test_none_when_the_launcher_is_killed_early(self):
-        # At any moment of the start, also between fork and exec.
+        # At any moment of the start, including between fork and exec.
         for count in [0, 1, 2, 3]:
             (self.dir / "diary").unlink(missing_ok=True)
             job = self.start_job("--ps", 2, "--nproc-per-node", 2, "job.yaml")
