@@ -34,7 +34,7 @@ TEST(BufferPool, OtherSizesTakeThePlaceOfThoseNobodyWants) {
   pool.give_back(pool.take(8 * kMiB));
   PooledMemory small = pool.take(kMiB);
   const std::byte* data = small.data();
-  pool.give_back(std::move(small));  // 8 + 1 were never in use at once
+  pool.give_back(std::move(small));  // 8 + 1 were never in use at the same time
   EXPECT_EQ(pool.kept_bytes(), kMiB);
   EXPECT_EQ(pool.take(kMiB).data(), data);
 }

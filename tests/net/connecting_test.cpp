@@ -21,7 +21,7 @@ TEST_F(ConnectionTest, ConnectingToNobodyEndsAtTheDeadline) {
   EXPECT_EQ(failure_of(
                 [&] { Connection(client_end_, *store_, "shard", "test", Deadline::after_ms(30)); }),
             NetFailure::kTimeout);
-  // An address of a server that is gone.
+  // The address of a server that no longer exists.
   serve(echo).reset();
   EXPECT_EQ(failure_of(
                 [&] { Connection(client_end_, *store_, "shard", "test", Deadline::after_ms(60)); }),

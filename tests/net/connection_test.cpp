@@ -15,7 +15,7 @@ namespace {
 
 using ConnectionTest = NetTest;
 
-// Sizes around every border: nothing, inline replies, the ring's slots, whole bulk transfers.
+// Sizes around every limit: nothing, inline replies, the ring's slots, whole bulk transfers.
 class SizesTest : public NetTest, public testing::WithParamInterface<std::size_t> {};
 
 TEST_P(SizesTest, RequestComesBackWhole) {
@@ -25,7 +25,7 @@ TEST_P(SizesTest, RequestComesBackWhole) {
   Connection connection = connect();
   const Bytes sent = some_bytes(GetParam());
   Bytes received(sent.size());
-  // Twice: the second goes through memory that has been used.
+  // Twice: the second round uses memory that has been used before.
   for (int i = 0; i < 2; ++i) {
     const auto reply = connection.call(7, request(sent), received, soon()).wait();
     EXPECT_EQ(reply.data(), received.data());
@@ -277,17 +277,17 @@ TEST_F(ConnectionTest, MissedDeadlineClosesTheConnectionAndFreesTheMemory) {
   Ticket late = connection.call(1, request(1), *room, Deadline::after_ms(50));
   const auto begin = std::chrono::steady_clock::now();
   EXPECT_EQ(failure_of([&] { late.wait(); }), NetFailure::kTimeout);
-  room.reset();  // sanitizers see a write that comes after all
+  room.reset();  // sanitizers report a write that still arrives
   EXPECT_TRUE(is_lost([&] { other.wait(); }));
   EXPECT_LT(seconds_since(begin), 10.0);
   EXPECT_FALSE(connection.is_open());
   EXPECT_TRUE(is_lost([&] { connection.call_for_any_size(1, request(1), soon()); }));
   ASSERT_TRUE(eventually([&] { return server->num_connections() == 0; }));
   const std::lock_guard lock(mutex);
-  for (auto& call : kept) call->reply(some_bytes(100'000));  // into the void
+  for (auto& call : kept) call->reply(some_bytes(100'000));  // to no receiver
 }
 
-// Gloo closes every connection of a context when one wait in it runs out of time.
+// Gloo closes every connection of a context when one wait in it times out.
 TEST_F(ConnectionTest, MissedDeadlineLeavesOtherConnectionsAlone) {
   Gate gate;
   ServerOptions with_workers;

@@ -15,7 +15,7 @@ TEST(Endpoint, InterfaceMayBeNamed) {
   EXPECT_EQ(Endpoint(options).address(), "127.0.0.1");
 }
 
-// Gloo's write to a peer that has gone would end the process.
+// Gloo's write to a dead peer would end the process.
 TEST(Endpoint, SigpipeIsIgnoredUnlessTheProgramHandlesIt) {
   const auto action_after = [](void (*before)(int)) {
     signal(SIGPIPE, before);

@@ -26,7 +26,7 @@ namespace satrap::net {
 
 using Bytes = std::vector<std::byte>;
 
-/// `count` bytes that differ from those of another seed.
+/// `count` bytes that depend on the seed.
 inline Bytes some_bytes(std::size_t count, unsigned seed = 1) {
   Bytes bytes(count);
   std::uint32_t state = seed * 2654435761U + 1;
@@ -39,7 +39,7 @@ inline Bytes some_bytes(std::size_t count, unsigned seed = 1) {
 
 inline Bytes copy_of(std::span<const std::byte> bytes) { return {bytes.begin(), bytes.end()}; }
 
-/// What failed, or nothing.
+/// The failure that `action` throws, if any.
 inline std::optional<NetFailure> failure_of(const std::function<void()>& action) {
   try {
     action();
@@ -63,7 +63,7 @@ inline std::string message_of(const std::function<void()>& action) {
   return {};
 }
 
-/// The first of bytes that another thread is receiving just now: a race, and meant.
+/// The first of the bytes that another thread is receiving now: a deliberate race.
 __attribute__((noinline, no_sanitize_thread)) inline std::byte peek(const std::byte* bytes) {
   return *static_cast<const volatile std::byte*>(bytes);
 }
@@ -74,7 +74,7 @@ inline double seconds_since(std::chrono::steady_clock::time_point begin) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
 
-/// A door that threads wait at until it is opened.
+/// Threads wait at the gate until it is opened.
 class Gate {
  public:
   void open() {
@@ -93,7 +93,7 @@ class Gate {
   bool is_open_ = false;
 };
 
-/// Polls a condition that another thread brings about; false after 30 seconds.
+/// Polls a condition that another thread makes true; false after 30 seconds.
 inline bool eventually(const std::function<bool()>& condition) {
   const Deadline deadline = soon();
   while (!condition()) {

@@ -23,8 +23,8 @@ inline in_port_t port_of(const std::string& gloo_address) {
           .getSockaddr());
 }
 
-// Connects the links of processes 0 and 1. Both have an address before either connects: a pair that
-// is connected has another one.
+// Connects the links of processes 0 and 1. Both have an address before either connects: connecting
+// a pair changes its address.
 inline void connect_links(Link& zero, Link& one) {
   const std::string address_0 = zero.mesh().address_for(1), address_1 = one.mesh().address_for(0);
   std::thread connecting([&] { one.mesh().connect(0, address_0); });

@@ -1,4 +1,4 @@
-// What may happen while links are made and closed; see link_test.cpp.
+// Faults while links are made and closed; see link_test.cpp.
 #include <csignal>
 #include <cstring>
 #include <map>
@@ -18,8 +18,8 @@ TEST(LinkSetup, CaseI_OversizedMessageWhileTheLinkIsClosedDoesNotDeadlock) {
     const auto link = std::make_shared<Link>(our_device, 0, 2, soon());
     const auto peer = std::make_shared<Link>(their_device, 1, 2, soon());
     connect_links(*link, *peer);
-    // The event thread is still busy with the first when the second is looked at: this thread comes
-    // to wait for the lock in between.
+    // The event thread is still busy with the first message when the second is read: this thread
+    // requests the lock in between.
     Bytes in(1 << 20), out(1 << 20, std::byte{7});
     const auto first = peer->mesh().make_buffer(out.data(), 1 << 20);
     const auto second = peer->mesh().make_buffer(out.data(), 128);
@@ -35,8 +35,8 @@ TEST(LinkSetup, CaseI_OversizedMessageWhileTheLinkIsClosedDoesNotDeadlock) {
   }
 }
 
-// What whoever connects to the port says first: nothing, or, to a Gloo with one port for all
-// connections of a device (since 2023), the number of the connection that is meant.
+// The first bytes that any client of the port sends: nothing, or, for a Gloo with one port for all
+// connections of a device (since 2023), the number of the connection.
 Bytes greeting_of(const std::string& gloo_address) {
   using gloo::transport::tcp::Address;
   const Address address(std::vector<char>(gloo_address.begin(), gloo_address.end()));
@@ -46,8 +46,8 @@ Bytes greeting_of(const std::string& gloo_address) {
   return {bytes.begin(), bytes.end()};
 }
 
-// Bytes that are no Gloo message at all, from somebody who reached the port in time (and has seen
-// the address, where that takes a number).
+// Bytes that are no Gloo message, from a client that reached the port in time (and has seen the
+// address, if a connection needs a number).
 TEST(LinkSetup, GarbageOnGloosPortFailsThatConnectionOnly) {
   signal(SIGPIPE, SIG_IGN);
   const auto device = make_gloo_device("127.0.0.1");
@@ -58,7 +58,7 @@ TEST(LinkSetup, GarbageOnGloosPortFailsThatConnectionOnly) {
     Link link(device, 0, 2, Deadline::after_ms(1500)), absent(device, 1, 2, soon());
     const std::string address = link.mesh().address_for(1);
     const Fd stranger = connect_tcp("127.0.0.1", port_of(address), soon());
-    // An opcode "unbound data" for a slot that nobody has posted, or noise; then the end.
+    // An opcode "unbound data" for a slot that was never posted, or noise; then the end.
     Bytes noise = some_bytes(length);
     if (length == 48) {
       const std::uint64_t words[6] = {48 + 8, 1, 77, 0, 8, 0};
@@ -70,8 +70,8 @@ TEST(LinkSetup, GarbageOnGloosPortFailsThatConnectionOnly) {
               static_cast<ssize_t>(noise.size()));
     shutdown(stranger.get(), SHUT_WR);
     if (!greeting.empty()) {
-      // Such a Gloo hands connections out to those who wait for them, of two pairs of a device the
-      // first; it may be let in before its garbage is read.
+      // Such a Gloo gives connections to the pairs that wait for them, to the first of two pairs of
+      // a device; it may accept one before it reads the garbage.
       static_cast<void>(failure_of([&] { link.connect(1, absent.mesh().address_for(0)); }));
     }
     EXPECT_TRUE(eventually([&] { return link.breaker()->is_tripped(); })) << length;
@@ -96,18 +96,18 @@ TEST(LinkSetup, PeerThatNeverComesEndsAtTheDeadline) {
   EXPECT_TRUE(failure == NetFailure::kTimeout || failure == NetFailure::kClosed);
 }
 
-// A Gloo whose device connects for its pairs would hand the connection to the pair that is gone.
+// A Gloo whose device connects for its pairs would give the connection to the destroyed pair.
 TEST(LinkSetup, APeerThatComesAfterTheDeadlineFindsNobody) {
   signal(SIGPIPE, SIG_IGN);
   const auto device = make_gloo_device("127.0.0.1");
   for (int i = 0; i < 3; ++i) {
     std::string address;
     auto waiting = std::make_unique<Link>(device, 0, 2, Deadline::after_ms(100));
-    Link late(device, 1, 2, Deadline::after_ms(2000));  // of two on one device the later one calls
+    Link late(device, 1, 2, Deadline::after_ms(2000));  // on one device the later one connects
     address = waiting->mesh().address_for(1);
     failure_of([&] { waiting->mesh().connect(1, late.mesh().address_for(0)); });
     waiting.reset();
-    // With a Gloo whose pairs listen for themselves, nobody does any more.
+    // With a Gloo whose pairs listen themselves, no pair listens any more.
     const auto failure = failure_of([&] { late.mesh().connect(0, address); });
     EXPECT_TRUE(failure || eventually([&] { return late.breaker()->is_tripped(); }));
   }
@@ -116,14 +116,14 @@ TEST(LinkSetup, APeerThatComesAfterTheDeadlineFindsNobody) {
   connect_links(*well, *well_peer);
 }
 
-// L: in a mesh of three, the death of one ends the waits of both others, for each other too.
+// L: in a mesh of three, the death of one ends the waits of both others, also those for each other.
 TEST(LinkSetup, CaseL_DeathOfOneOfThreeEndsAllWaits) {
   signal(SIGPIPE, SIG_IGN);
   std::vector<std::shared_ptr<Link>> links;
   for (int rank = 0; rank < 3; ++rank) {
     links.push_back(std::make_shared<Link>(make_gloo_device("127.0.0.1"), rank, 3, soon()));
   }
-  std::map<std::pair<int, int>, std::string> addresses;  // of whom, for whom
+  std::map<std::pair<int, int>, std::string> addresses;  // by owner and peer
   for (int of = 0; of < 3; ++of) {
     for (int to = 0; to < 3; ++to) {
       if (of != to)
@@ -142,7 +142,7 @@ TEST(LinkSetup, CaseL_DeathOfOneOfThreeEndsAllWaits) {
   for (std::thread& thread : threads) thread.join();
   Bytes memory(64);
   LinkBuffer buffer(links[0], memory.data(), 64);
-  buffer.post_receive(1, 1, 0, 64);  // from 1, which is well
+  buffer.post_receive(1, 1, 0, 64);  // from 1, which still runs
   links[2]->mesh().close();
   EXPECT_EQ(failure_of([&] { buffer.wait_receive(soon()); }), NetFailure::kClosed);
   EXPECT_TRUE(eventually([&] { return links[1]->breaker()->is_tripped(); }));

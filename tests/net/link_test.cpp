@@ -1,5 +1,6 @@
-// What Gloo does to a process whose peer is broken, dead or hostile, met by Link, one test per case
-// measured on Gloo as it comes (the letters are those of src/net/README.md). Peers are raw Gloo.
+// How Link handles what Gloo does to a process whose peer is broken, dead or hostile: one test per
+// case measured on unmodified Gloo (the letters are those of src/net/README.md). Peers are raw
+// Gloo.
 #include "src/net/link.h"
 
 #include <csignal>
@@ -18,11 +19,11 @@
 namespace satrap::net {
 namespace {
 
-// Far more than the kernel takes for a socket: it stays under way until somebody reads it.
+// Far more than the kernel buffers for a socket: it stays under way until the peer reads it.
 constexpr std::size_t kManyBytes = 128 << 20;
 
-// A range of addresses that is the same 16 MiB again and again: a message that takes seconds, so
-// that it is under way for as long as a busy machine may take to notice, and little memory.
+// An address range that maps the same 16 MiB repeatedly: a message that takes seconds, so that it
+// is under way for as long as a busy machine may take to notice, in little memory.
 class EndlessMemory {
  public:
   EndlessMemory() {
@@ -67,7 +68,7 @@ class LinkTest : public testing::Test {
   }
   ~LinkTest() override { end(); }
 
-  // Before the memory of transfers goes that nobody has waited for.
+  // Called before the memory of transfers that nothing waited for is freed.
   void end() {
     link_->close(NetFailure::kClosed, "test over");
     peer_->close(NetFailure::kClosed, "test over");
@@ -81,8 +82,8 @@ class LinkTest : public testing::Test {
     return peer_->mesh().make_buffer(bytes.data(), static_cast<std::int64_t>(bytes.size()));
   }
 
-  // The peer's end of the connection goes, as when its process dies. Its close() would wait for its
-  // event thread, which may be busy with a message until that has come whole.
+  // Shuts down the peer's end of the connection, as when its process dies. Its close() would wait
+  // for its event thread, which may be busy with a message until all of it has arrived.
   void cut_peer() const {
     constexpr int kMaxFd = 1024;
     int num_cut = 0;
@@ -92,7 +93,7 @@ class LinkTest : public testing::Test {
       if (getsockname(fd, reinterpret_cast<sockaddr*>(&here), &size) != 0) continue;
       size = sizeof(there);
       if (getpeername(fd, reinterpret_cast<sockaddr*>(&there), &size) != 0) continue;
-      // One of the two has listened, and the other has connected to its port.
+      // One of the two listened, and the other connected to its port.
       if (port_of(here) != their_port_ && port_of(there) != our_port_) continue;
       if (shutdown(fd, SHUT_RDWR) == 0) ++num_cut;
     }
@@ -107,7 +108,7 @@ class LinkTest : public testing::Test {
 
   std::shared_ptr<Link> link_ = std::make_shared<Link>(make_gloo_device("127.0.0.1"), 0, 2, soon());
   std::shared_ptr<Link> peer_ = std::make_shared<Link>(make_gloo_device("127.0.0.1"), 1, 2, soon());
-  in_port_t our_port_ = 0, their_port_ = 0;  // that they have listened at
+  in_port_t our_port_ = 0, their_port_ = 0;  // the ports that they listened at
 };
 
 TEST_F(LinkTest, MessagesArriveInOrderIntoThePostedMemory) {
@@ -126,7 +127,7 @@ TEST_F(LinkTest, MessagesArriveInOrderIntoThePostedMemory) {
   EXPECT_TRUE(std::equal(second.begin(), second.end(), b.begin()));
 }
 
-// A, B: posted receive or unmatched send, peer goes.
+// A, B: posted receive or unmatched send; the peer closes.
 TEST_F(LinkTest, CaseAB_WaitsEndWhenThePeerCloses) {
   Bytes in(64), out(64);
   const auto receiving = ours(in), sending = ours(out);
@@ -139,7 +140,7 @@ TEST_F(LinkTest, CaseAB_WaitsEndWhenThePeerCloses) {
   EXPECT_LT(seconds_since(begin), 10.0);
 }
 
-// C: Gloo leaves the sender waiting for its whole timeout when the peer goes while bytes are
+// C: Gloo leaves the sender waiting for its whole timeout when the peer closes while bytes are
 // moving.
 TEST_F(LinkTest, CaseC_SendUnderWayEndsWhenThePeerCloses) {
   const EndlessMemory out, in;
@@ -157,7 +158,7 @@ TEST_F(LinkTest, CaseC_SendUnderWayEndsWhenThePeerCloses) {
   end();
 }
 
-// D: likewise the receiver. Here the link is cut in mid-message: the sender closes after a part.
+// D: the receiver likewise. Here the link is cut in mid-message: the sender closes after a part.
 TEST_F(LinkTest, CaseD_ReceiveUnderWayEndsWhenThePeerCloses) {
   const EndlessMemory out, in;
   out.fill(std::byte{7});
@@ -172,7 +173,7 @@ TEST_F(LinkTest, CaseD_ReceiveUnderWayEndsWhenThePeerCloses) {
   end();
 }
 
-// F: a hung peer looks like a slow one; the deadline decides, and takes the link with it.
+// F: a hung peer looks like a slow one; the deadline decides, and breaks the link.
 TEST_F(LinkTest, CaseF_DeadlineBreaksTheLinkAndWakesEverybody) {
   Bytes a(64), b(64);
   const auto first = ours(a), second = ours(b);
@@ -200,7 +201,7 @@ TEST_F(LinkTest, CaseI_OversizedMessageClosesTheLinkAndWritesNothing) {
   end();
 }
 
-// J: Gloo's event thread spins for ever on a message whose buffer is gone.
+// J: Gloo's event thread spins forever on a message whose buffer is gone.
 TEST_F(LinkTest, CaseJ_BufferDestroyedBehindOurBackClosesTheLinkInsteadOfSpinning) {
   Bytes in(64), out(64);
   link_->mesh().make_buffer(in.data(), 64)->recv(1, 1);  // posted, and destroyed at once
@@ -218,7 +219,7 @@ TEST_F(LinkTest, CaseJ_DestroyingOurBufferWithAPostedReceiveClosesTheLinkFirst) 
   auto in = std::make_unique<Bytes>(64);
   ours(*in)->post_receive(1, 1, 0, 64);
   EXPECT_TRUE(link_->breaker()->is_tripped());
-  in.reset();  // sanitizers see a write that comes after all
+  in.reset();  // sanitizers report a write that still arrives
   EXPECT_TRUE(eventually([&] { return peer_->breaker()->is_tripped(); }));
   Bytes out(64);
   const auto sending = theirs(out);
@@ -226,7 +227,7 @@ TEST_F(LinkTest, CaseJ_DestroyingOurBufferWithAPostedReceiveClosesTheLinkFirst) 
   end();
 }
 
-// The same event then has data to read, from a connection that is closed already.
+// The same event then has data to read, from a connection that is already closed.
 TEST_F(LinkTest, CaseJ_SendBufferDestroyedBehindOurBackClosesTheLinkInsteadOfSpinning) {
   Bytes in(kManyBytes), out(kManyBytes), back_in(kManyBytes), back_out(kManyBytes);
   const auto receiving = theirs(in), sending = theirs(back_out);

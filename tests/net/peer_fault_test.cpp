@@ -1,4 +1,4 @@
-// Faults of whole processes: killed, stopped, in the middle of a transfer.
+// Faults of whole processes: killed, or stopped, in the middle of a transfer.
 #include <cstring>
 
 #include <signal.h>
@@ -18,9 +18,9 @@ EndpointOptions quick_heartbeats() {
   return options;
 }
 
-// A server in another process. Op 1 echoes; op 2 answers with as many bytes as asked for; op 3 is
-// kept for ever; op 4 adds the number to a sum in the store's folder, once per request, and answers
-// it.
+// A server in another process. Op 1 echoes; op 2 answers with as many bytes as requested; op 3 is
+// never answered; op 4 adds the number to a sum in the store's folder, once per request, and
+// returns it.
 void run_server(const std::string& folder) {
   FileStore store(folder);
   const Endpoint endpoint(quick_heartbeats());
@@ -138,7 +138,7 @@ TEST_F(PeerFaultTest, KilledClientsLeaveTheServerAsItWas) {
   for (int round = 0; round < 10; ++round) {
     PeerProcess client("client", folder_.path());
     ASSERT_TRUE(eventually([&] { return server.num_connections() == 1; }));
-    std::this_thread::sleep_for(std::chrono::milliseconds(round * 5));  // a moment of its work
+    std::this_thread::sleep_for(std::chrono::milliseconds(round * 5));  // at some point of its work
     client.send(SIGKILL);
     ASSERT_TRUE(eventually([&] { return server.num_connections() == 0; })) << round;
   }

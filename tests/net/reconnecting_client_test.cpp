@@ -13,7 +13,7 @@
 namespace satrap::net {
 namespace {
 
-// A server that adds numbers to a sum, each request once, and may lose answers on purpose.
+// A server that adds numbers to a sum, each request once, and can lose answers on purpose.
 class Adder {
  public:
   void handle(std::unique_ptr<ServerCall>& call) {
@@ -43,7 +43,7 @@ class Adder {
     return order_;
   }
   std::atomic<std::int64_t> num_repeated{0};
-  std::atomic<std::int64_t> answers_left{-1};  // the one that would make it 0 is lost
+  std::atomic<std::int64_t> answers_left{-1};  // the answer that would make it 0 is lost
 
  private:
   SequenceFilter filter_;
@@ -82,15 +82,15 @@ TEST_F(ReconnectTest, LostAnswerIsAskedForAgainAndAppliedOnce) {
   const auto server = start();
   const auto client = this->client(100);
   adder_.answers_left = 1;
-  // The server drops this call; without an answer of any kind the client would get an error, so the
-  // connection is closed under it instead.
+  // The server drops this call. Without any answer the client would get an error, so the connection
+  // is closed instead.
   auto pending = client->call_for_any_size(1, 0, request(5), soon());
   ASSERT_TRUE(eventually([&] { return adder_.sum() == 5; }));
   client->close_connection();
   try {
     pending->wait();
   } catch (const NetError& error) {
-    EXPECT_EQ(error.failure(), NetFailure::kRemote);  // the "dropped" came first
+    EXPECT_EQ(error.failure(), NetFailure::kRemote);  // the "dropped" arrived first
     return;
   }
   EXPECT_EQ(adder_.sum(), 5);

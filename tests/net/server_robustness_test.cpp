@@ -1,5 +1,5 @@
-// What a server does about peers that do not behave: it refuses them, logs, and serves everybody
-// else.
+// How a server handles peers that misbehave: it refuses them, logs, and continues to serve all
+// others.
 #include <cstring>
 #include <deque>
 #include <functional>
@@ -20,7 +20,7 @@
 namespace satrap::net {
 namespace {
 
-/// A client that has come through the handshake and then sends what it likes.
+/// A client that completes the handshake and then sends anything.
 class Rogue {
  public:
   Rogue(const Server& server, const Endpoint& endpoint, bool with_gloo = true)
@@ -112,7 +112,7 @@ class RobustnessTest : public NetTest {
     good_ = std::make_unique<Connection>(connect());
   }
 
-  // The server is as it was for others, connected before or after.
+  // The server still serves others, connected before or after.
   void expect_unharmed() {
     Ticket before = good_->call_for_any_size(1, request(1), soon());
     EXPECT_EQ(before.wait().size(), 8U);
@@ -206,7 +206,7 @@ TEST_F(RobustnessTest, BytesThatDoNotMatchTheirChecksum) {
 }
 
 TEST_F(RobustnessTest, DataForASlotWhereNothingIsPosted) {
-  // Gloo holds it back at the sender: the server sees an announcement and nothing else.
+  // Gloo keeps it at the sender: the server sees an announcement and nothing else.
   Bytes bytes(100);
   Rogue rogue(*server_, client_end_);
   rogue.open();
@@ -234,7 +234,7 @@ TEST_F(RobustnessTest, ClientThatNeverOpensIsDroppedAfterTheSetupTimeout) {
   expect_unharmed();
 }
 
-// Gloo waits for a peer that does not come; it knows nothing of the control socket.
+// Gloo waits for a peer that never connects; it does not know about the control socket.
 TEST_F(NetTest, ClientThatDiesBeforeItsGlooConnectionIsGoneAtOnce) {
   ServerOptions patient;
   patient.setup_timeout_ms = 120'000;
@@ -246,7 +246,7 @@ TEST_F(NetTest, ClientThatDiesBeforeItsGlooConnectionIsGoneAtOnce) {
   EXPECT_TRUE(eventually([&] { return server->num_connections() == 0; }));
 }
 
-// Gloo lets the end of a connection with the higher address connect, and the other wait.
+// In Gloo the end with the higher address connects, and the other end waits.
 std::string highest_gloo_address() {
   sockaddr_in address{};
   address.sin_family = AF_INET;
@@ -307,7 +307,7 @@ TEST_F(RobustnessTest, GarbageSilenceAndOversizedFramesAtTheDoor) {
   const std::uint32_t length = 0x7FFFFFFF;
   ASSERT_EQ(write(huge.fd(), &length, sizeof(length)), 4);
   EXPECT_TRUE(is_dropped(huge));
-  // Through the door, with an address that is none.
+  // Through the handshake, with an invalid address.
   FrameSocket liar = stranger();
   liar.wait_send(ByteWriter()
                      .put(kMagic)

@@ -11,7 +11,7 @@
 namespace satrap::net {
 namespace {
 
-// What every store must do, for each kind.
+// What every kind of store must do.
 class StoreTest : public testing::TestWithParam<std::string> {
  protected:
   // Another process's view of the same store.
@@ -135,7 +135,7 @@ TEST(TcpStore, GarbageAndOversizedMessagesEndTheirOwnConnectionOnly) {
     socket.wait_send(hello, soon());
     EXPECT_TRUE(is_dropped(socket)) << hello.size() << " bytes";
   }
-  // With the token, but then an unknown operation, or a frame that announces 4 GiB.
+  // The right token, but then an unknown operation, or a frame that announces 4 GiB.
   const std::string hello =
       ByteWriter().put(store_protocol::kMagic).put_text(std::string("secret")).bytes();
   FrameSocket member = stranger();
