@@ -13,10 +13,10 @@
 
 namespace satrap::pipeline {
 
-/// A driver over a FakeRowAccess, with a test as planner and dense stage.
+/// A driver over a FakeRowAccess; the test acts as planner and dense stage.
 class DriverTest : public testing::Test {
  protected:
-  /// Steps of one row without ids.
+  /// The work of `step`, with one example without ids.
   Work* work(std::int64_t step) {
     while (std::ssize(works_) < step) {
       Work& work = works_.emplace_back();
@@ -35,7 +35,7 @@ class DriverTest : public testing::Test {
     return driver.submit(work(step));
   }
 
-  /// The dense stage's next step, whose number is `step`.
+  /// The next step for the dense stage, whose number must be `step`.
   Work* take(std::int64_t step) {
     Work* const work = queue_->take_looked_up(nullptr);
     EXPECT_TRUE(work != nullptr && work->step == step);
@@ -49,7 +49,7 @@ class DriverTest : public testing::Test {
   }
   void train(std::int64_t step) { give_gradient(take(step)); }
 
-  /// The queue, which begins with `options.first_step`, for a driver to be made.
+  /// The queue, which begins with `options.first_step`, for a driver.
   StepQueue& make_queue(const StepDriver::Options& options) {
     queue_ = std::make_unique<StepQueue>(options.first_step, options.staleness);
     return *queue_;
@@ -61,7 +61,7 @@ class DriverTest : public testing::Test {
   std::unique_ptr<StepQueue> queue_;
 };
 
-/// The message of the Error of this code that `body` ends with; "" if with none.
+/// The message of the Error with this code that `body` throws; "" if it throws none.
 template <class Body>
 std::string message_of(ErrorCode code, Body&& body) {
   try {

@@ -21,11 +21,11 @@
 
 namespace satrap::pipeline {
 
-/// What a driver asks of the rows of a batch.
+/// A driver's calls for the rows of a batch.
 enum class RowCall { kPlan, kRequest, kWait, kUpdate, kSkip, kTaken };
 
-/// A RowAccess without rows, of one feature of 2 columns, for batches without ids. It notes what it
-/// is asked for, and is slow and fails as a test wishes. Thread-safe.
+/// A RowAccess without rows, with one feature of 2 columns, for batches without ids. It records the
+/// calls, and delays them or fails as a test requires. Thread-safe.
 class FakeRowAccess final : public embedding::RowAccess {
  public:
   const embedding::FeatureLayout& layout() const override { return layout_; }
@@ -35,7 +35,7 @@ class FakeRowAccess final : public embedding::RowAccess {
   }
 
   /// "plan 1", "request 1", "wait 1", "update 1" or "skip 1", "taken 1": the calls that have
-  /// returned, in their order.
+  /// returned, in order.
   std::vector<std::string> calls() const {
     const std::lock_guard lock(mutex_);
     return calls_;
@@ -46,7 +46,7 @@ class FakeRowAccess final : public embedding::RowAccess {
     wait_until(lock, [&] { return std::ranges::find(calls_, text(call, step)) != calls_.end(); });
   }
 
-  /// Such calls wait from now on, each until open_gate() of its kind.
+  /// Makes such calls wait from now on, each until open_gate() of its kind.
   void close_gate(RowCall call) {
     const std::lock_guard lock(mutex_);
     closed_.insert(call);
@@ -56,19 +56,19 @@ class FakeRowAccess final : public embedding::RowAccess {
     closed_.erase(call);
     changed_.notify_all();
   }
-  /// Blocks until such a call stands at its gate.
+  /// Blocks until such a call waits at its gate.
   void wait_for_waiting(RowCall call) {
     std::unique_lock lock(mutex_);
     wait_until(lock, [&] { return waiting_[call] > 0; });
   }
 
-  /// This call of this step will fail.
+  /// Makes this call of this step fail.
   void fail(RowCall call, std::int64_t step) {
     const std::lock_guard lock(mutex_);
     failing_ = {call, step};
   }
 
-  /// What the owner of the rows says that `step` has read; without it, nothing.
+  /// Sets the version that the owner of the rows reports for `step`; by default it reports none.
   void set_version(std::int64_t step, std::int64_t version) {
     const std::lock_guard lock(mutex_);
     versions_[step] = version;

@@ -12,8 +12,8 @@
 namespace satrap::pipeline {
 namespace {
 
-/// The other rank of two, which tells of a batch of `rows` rows in the first step, of none after
-/// it.
+/// The other rank of two, which reports a batch of `rows` examples in the first step and none
+/// afterwards.
 class OtherRank : public collective::Communicator {
  public:
   explicit OtherRank(std::int64_t rows) : rows_(rows) {}
@@ -25,7 +25,7 @@ class OtherRank : public collective::Communicator {
   void all_to_all(std::span<const std::span<const std::byte>>,
                   std::span<const std::span<std::byte>> from,
                   net::Deadline) override {
-    const std::int64_t rows = std::exchange(rows_, 0);  // its line begins with them
+    const std::int64_t rows = std::exchange(rows_, 0);  // its line begins with the number
     std::ranges::fill(from[1], std::byte{});
     std::memcpy(from[1].data(), &rows, sizeof(rows));
   }
@@ -63,7 +63,7 @@ TEST(GlobalBatches, ABatchWithoutRowsIsOfTheSchemaAllTheSame) {
   StageTimers timers(kNumStages);
   GlobalBatches batches(source, schema, {}, std::make_unique<OtherRank>(5), cluster, timers);
 
-  data::Batch batch;  // of a step before
+  data::Batch batch;  // of an earlier step
   batch.num_examples = 2;
   batch.labels = {1, 0};
   batch.groups = {7, 7};

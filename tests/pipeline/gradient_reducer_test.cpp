@@ -24,7 +24,7 @@ constexpr std::int64_t kTimeoutMs = 30'000;
 
 class GradientReducerTest : public testing::Test {
  protected:
-  // body(rank, group) for two ranks, each in a thread.
+  // Runs body(rank, group) for two ranks, each in its own thread.
   void run(const std::function<void(int, collective::Communicator&)>& body) {
     const std::string name = std::to_string(num_groups_++);
     std::vector<std::thread> ranks;
@@ -54,7 +54,7 @@ TEST_F(GradientReducerTest, SumsAllButTheFirstBucketWhateverWasToldOfBefore) {
       for (int step = 1; step <= 6; ++step) {
         std::vector<float> gradient(static_cast<std::size_t>(size),
                                     static_cast<float>(step + rank));
-        // Each rank in its own time, some not at all.
+        // Each rank at its own pace, some not at all.
         for (std::int64_t first = (size - 1) / kBucket * kBucket; first > 0; first -= kBucket) {
           if (random() % 3 == 0) break;
           reducer.ready_from(gradient, first);

@@ -13,7 +13,7 @@ namespace {
 
 using Bags = std::vector<std::vector<std::vector<std::uint64_t>>>;
 
-/// Two tables, of 4 and 8 weights, with a feature of each.
+/// Two tables, of 4 and 8 weights, with one feature each.
 class LocalTablesTest : public testing::Test {
  protected:
   static job::EmbeddingSpecs specs() {
@@ -22,14 +22,14 @@ class LocalTablesTest : public testing::Test {
             .seed = 7};
   }
 
-  /// Has `store` meet these ids in `step`.
+  /// Makes `store` meet these ids in `step`.
   static void meet(LocalTables& store, const Bags& bags, std::int64_t step) {
     embedding::RowAccess& access = store.access();
     embedding::Planner planner(access.layout(), access.pool());
     access.make_rows()->make_plan(planner, embedding::batch_of(bags), step);
   }
 
-  /// Writes the rows as they are at the end of `step`, for another store to begin with.
+  /// Writes the rows as of the end of `step`, for another store to begin with.
   std::vector<table::RowFile> save(LocalTables& store, std::int64_t step) {
     std::vector<table::RowFile> files;
     for (const ps::SnapshotFile& file : store.take_snapshot(step)->write(directory_.path())) {

@@ -12,8 +12,8 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-/// Batches of one row without ids; `num_batches` of them, and then the end, an error, or nothing
-/// until it is closed.
+/// `num_batches` batches of one example without ids, and then the end, an error, or a wait until it
+/// is closed.
 class FewBatches final : public data::BatchSource {
  public:
   enum class End { kData, kError, kNever };
@@ -75,7 +75,7 @@ class PlannerThreadTest : public DriverTest {
  protected:
   using End = FewBatches::End;
 
-  /// The thread, with batches for the steps from `first_step` on and works for all of them.
+  /// Starts the thread, with batches and works for the steps from `first_step` on.
   PlannerThread& start(std::int64_t num_batches,
                        End end,
                        std::int64_t first_step,
@@ -91,7 +91,7 @@ class PlannerThreadTest : public DriverTest {
     return *thread_;
   }
 
-  /// The steps that come out up to the end of the data, each trained on.
+  /// Trains each step up to the end of the data; returns the steps.
   std::vector<std::int64_t> train_all() {
     std::vector<std::int64_t> steps;
     while (Work* work = queue_->take_looked_up(nullptr)) {

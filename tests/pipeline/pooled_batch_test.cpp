@@ -10,7 +10,7 @@ namespace {
 
 using testing::ElementsAre;
 
-/// Two examples with two numbers each, and a layout of one bag (dim 2) and, if asked for, one
+/// Two examples with two numbers each, and a layout of one bag (dim 2) and, optionally, one
 /// sequence of up to two ids.
 class PooledBatchTest : public testing::Test {
  protected:

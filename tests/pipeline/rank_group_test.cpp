@@ -42,7 +42,7 @@ class SmallNetwork {
 
 class RankGroupTest : public testing::Test {
  protected:
-  /// body(group, rank) of each of three ranks.
+  /// Runs body(group, rank) on each of three ranks.
   void run(const std::function<void(RankGroup&, std::int64_t)>& body) const {
     threads_.run(3, [&](Cluster& cluster) {
       cluster.share("");

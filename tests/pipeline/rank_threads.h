@@ -11,7 +11,7 @@
 
 namespace satrap::pipeline {
 
-/// Ranks of one job on shards, which nobody asks for anything, each in a thread of its own.
+/// Ranks of one job on shards that get no requests, each rank in its own thread.
 class RankThreads {
  public:
   RankThreads() { job.embedding.store = "ps"; }
@@ -26,7 +26,7 @@ class RankThreads {
     return config;
   }
 
-  /// body(cluster) of each.
+  /// Runs body(cluster) on each.
   void run(std::int64_t num_ranks, const std::function<void(Cluster&)>& body) const {
     std::vector<std::thread> threads;
     for (std::int64_t rank = 0; rank < num_ranks; ++rank) {

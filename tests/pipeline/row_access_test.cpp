@@ -1,4 +1,4 @@
-// What every RowAccess promises, over tables of this process and over shards.
+// What every RowAccess promises, with tables in this process and on shards.
 
 #include "satrap/embedding/row_access.h"
 
@@ -103,7 +103,7 @@ class OnShards final : public RowsHome {
   std::unique_ptr<ShardRows> access_;
 };
 
-/// Tables that differ in everything, and features of every pooling.
+/// Tables that differ in every field, and features of every pooling.
 std::vector<table::TableSpec> specs() {
   std::vector<table::TableSpec> specs = {embedding::table_spec(0, 16),
                                          embedding::table_spec(1, 8, RowOptimizerType::kAdam),
@@ -304,7 +304,7 @@ TEST_P(RowAccessContract, ASkippedStepChangesNoRow) {
   request(*rows, known, 2);
   rows->wait();
   const Lookup found = pool(*rows, known);
-  const float flag = 2.0F;  // two ranks say so
+  const float flag = 2.0F;  // two ranks set it
   const float nan = std::numeric_limits<float>::quiet_NaN();
   update(*rows, std::vector<float>(found.pooled.size(), nan), 2, {&flag});
   rows->wait_taken();
@@ -347,7 +347,7 @@ TEST_P(RowAccessContract, WhatDoesNotFitThePlanIsRefused) {
   --out.stride;
   --mask_out.cols;
   EXPECT_THROW(rows->pool(planned, out, mask_out), Error);
-  EXPECT_EQ(pool(*rows, planned), found);  // and nothing has changed
+  EXPECT_EQ(pool(*rows, planned), found);  // unchanged
 }
 
 }  // namespace

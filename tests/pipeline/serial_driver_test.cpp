@@ -22,7 +22,7 @@ class SerialDriverTest : public DriverTest {
     return {step, read_version, std::move(pooled), {}};
   }
 
-  /// To be called once.
+  /// Call it once.
   SerialDriver& start(const StepDriver::Options& options) {
     StepQueue& queue = make_queue(options);
     driver_ = std::make_unique<SerialDriver>(queue, access_, options, timers_);
@@ -54,7 +54,7 @@ TEST_F(SerialDriverTest, DeterministicModeLooksUpAsFarAheadAsTheBoundAndNoFurthe
   driver.close();
   access_.open_gate(RowCall::kWait);
   Work* const first = take(1);
-  access_.wait_for(RowCall::kWait, 3);  // none of the gradients is there
+  access_.wait_for(RowCall::kWait, 3);  // no gradient is there yet
   give_gradient(first);
   for (const std::int64_t step : {2, 3, 4}) train(step);
   driver.wait_applied(4);
@@ -141,7 +141,7 @@ TEST_F(SerialDriverTest, ARestoredLookupIsTakenAsItWasRead) {
     EXPECT_EQ(take(step)->read_version, step == 5 ? 2 : step - 3);
   }
   EXPECT_EQ(work(4)->inputs.pooled_values(), (std::vector<float>{7, 8}));
-  EXPECT_EQ(work(5)->inputs.pooled_values(), (std::vector<float>{0, 0}));  // a row without ids
+  EXPECT_EQ(work(5)->inputs.pooled_values(), (std::vector<float>{0, 0}));  // an example without ids
 }
 
 TEST_F(SerialDriverTest, ARestoredLookupOfAnotherShapeIsRefused) {

@@ -12,9 +12,9 @@ namespace {
 using Action = SerialOrder::Action;
 using Rules = table::StepClock::Rules;
 
-/// Goes through every order in which the planner, the dense stage and the thread that does what a
-/// SerialOrder says can get on, and compares each action with what the training mode of `mode`
-/// means. `order`: the rules that the SerialOrder goes by.
+/// Explores every order in which the planner, the dense stage and the thread that follows a
+/// SerialOrder can progress, and compares each action with what the training mode of `mode`
+/// requires. `order`: the rules of the SerialOrder.
 class AllSerialOrders {
  public:
   AllSerialOrders(const Rules& mode, const Rules& order, std::int64_t num_steps)
@@ -23,7 +23,7 @@ class AllSerialOrders {
     visit({before, before, before, before, before, false}, SerialOrder(order));
   }
 
-  /// The first thing that was not as the mode says; empty if all was.
+  /// The first violation of the mode; empty if there is none.
   const std::string& violation() const { return violation_; }
   std::size_t num_states() const { return seen_.size(); }
   std::int64_t largest_staleness() const { return largest_; }
@@ -113,7 +113,7 @@ TEST(SerialOrder, EveryOrderOfEventsKeepsTheBoundAndComesToAnEnd) {
         const AllSerialOrders orders(rules, rules, 7);
         EXPECT_EQ(orders.violation(), "") << "τ " << staleness;
         EXPECT_GT(orders.num_states(), 50U);
-        // The bound is reached: it holds back no more than it has to.
+        // The bound is reached: it delays no lookup more than necessary.
         EXPECT_EQ(orders.largest_staleness(), staleness);
       }
     }
@@ -153,7 +153,7 @@ TEST(SerialOrder, AWrongOrderIsNoticed) {
   EXPECT_EQ(AllSerialOrders(mode, {.staleness = 2}, 7).violation(), "the version is exact");
   EXPECT_EQ(AllSerialOrders(mode, {.staleness = 1, .deterministic = true}, 7).violation(),
             "the version is exact");
-  // Updates that wait for lookups of another rank, which never come.
+  // Updates wait for lookups of another rank, which never arrive.
   EXPECT_EQ(AllSerialOrders({.staleness = 2}, {.num_ranks = 2, .staleness = 2}, 7).violation(),
             "nobody waits for ever");
 }

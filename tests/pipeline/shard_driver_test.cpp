@@ -19,12 +19,12 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
 
-/// The rows are fakes: the shard is asked for nothing but how far it is.
+/// The rows are fakes: the shard is asked only for its progress.
 class ShardDriverTest : public DriverTest {
  protected:
   ShardDriverTest() { client_.begin({.session = 5, .num_ranks = 1, .staleness = 2}); }
 
-  /// To be called once.
+  /// Call it once.
   ShardDriver& start(const StepDriver::Options& options) {
     StepQueue& queue = make_queue(options);
     driver_ = std::make_unique<ShardDriver>(queue, access_, client_, options, timers_);
@@ -116,7 +116,7 @@ TEST_F(ShardDriverTest, ATakenUpdateIsAppliedOnlyWhenTheShardsSaySo) {
   train(1);
   queue_->wait_retired(1);
   EXPECT_FALSE(driver.wait_applied_for(1, milliseconds(1)));
-  EXPECT_TRUE(driver.wait_applied_for(0, milliseconds(60'000)));  // the state it began with
+  EXPECT_TRUE(driver.wait_applied_for(0, milliseconds(60'000)));  // its initial state
 }
 
 TEST_F(ShardDriverTest, AStepThatWasNotFiniteUpdatesNothing) {

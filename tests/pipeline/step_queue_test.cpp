@@ -13,7 +13,7 @@ namespace {
 
 using std::chrono::steady_clock;
 
-/// A queue with some works that stand for the steps from 1 on.
+/// A queue with works for the steps from 1 on.
 class StepQueueTest : public testing::Test {
  protected:
   StepQueueTest() {
