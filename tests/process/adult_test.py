@@ -1,4 +1,4 @@
-"""Both Adult configurations reach the accuracy they promise, with the real program and data."""
+"""Both Adult configurations reach the accuracy that they promise, with the real program and data."""
 
 import json
 import os

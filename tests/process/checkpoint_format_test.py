@@ -1,5 +1,5 @@
-"""A checkpoint of format 2, as an earlier satrap wrote it (rows without padding, of every type of weights, dim 6),
-is verified, resumed from and resharded; what is written is of format 3 and has the same content."""
+"""A checkpoint of format 2, written by an earlier satrap (rows without padding, of every type of weights, dim 6), is
+verified, resumed from and resharded; the new checkpoints have format 3 and the same content."""
 
 import json
 import os
@@ -13,7 +13,7 @@ import unittest
 SATRAP = os.environ["SATRAP_BIN"]
 OLD = pathlib.Path(__file__).with_name("format_2")
 STEP = "step-000000000006"
-OLD_DIGEST = "0b684a92351811a9"  # as the earlier satrap's `checkpoint verify` says
+OLD_DIGEST = "0b684a92351811a9"  # as printed by the earlier satrap's `checkpoint verify`
 
 
 class Format2(unittest.TestCase):

@@ -1,8 +1,8 @@
-"""Whatever happens to a process or a connection of a job, it ends with the bits of an undisturbed run,
-or with a clear error; it never hangs, and leaves no process behind.
+"""Whatever happens to a process or a connection of a job, it ends with the bits of an undisturbed run, or with a clear
+error; it never hangs, and leaves no process behind.
 
-A tiny job of two shards and two ranks, started by satrap-run, is hit by one fault per round, at a random
-moment from its first process to its last. By default each fault has a round or two; all of them:
+A tiny job of two shards and two ranks, started by satrap-run, suffers one fault per round, at a random moment between
+its first process and its last. By default each fault has one or two rounds. For more:
 
     SATRAP_BIN=build/release/bin/satrap tests/process/cluster_faults_test.py --rounds 50
 
@@ -29,8 +29,8 @@ SANITIZED = bool(os.environ.get("SATRAP_SANITIZE"))
 SLOWER = 5 if SANITIZED else 1
 TIMEOUT_S = 10 * SLOWER  # cluster.timeout
 HEARTBEAT_S = 2 * SLOWER
-JOB_S = 300 * SLOWER  # in which every job has ended, however busy the machine
-ERROR_S = TIMEOUT_S + 50 * SLOWER  # in which a job has ended that cannot go on
+JOB_S = 300 * SLOWER  # the limit for every job, however busy the machine
+ERROR_S = TIMEOUT_S + 50 * SLOWER  # the limit for a job that cannot continue
 ROUNDS = 1
 
 CONFIG = f"""
@@ -49,14 +49,14 @@ train: {{mode: hybrid, staleness: 4, deterministic: true, threads: 1, report_eve
 checkpoint: {{every: 20 steps, keep: 2}}
 cluster: {{timeout: {TIMEOUT_S}s, heartbeat: {HEARTBEAT_S}s}}
 """
-# For the job that runs out of memory: rows that take some.
+# For the job that runs out of memory: rows that need some.
 LARGE = ("tables.default.dim=64", "data.synthetic.cardinalities=[100,1000,500000,500000]",
          "data.synthetic.min_ids=[1,0,40,40]", "data.synthetic.max_ids=[1,4,40,40]",
          "checkpoint.every=50 steps")
 
 
 class Missed(Exception):
-    """The fault found nothing to hit: the job had ended, or there was no such connection (yet)."""
+    """The fault had no target: the job had ended, or there was no such connection (yet)."""
 
 
 class ClusterFaults(unittest.TestCase):
@@ -78,7 +78,7 @@ class ClusterFaults(unittest.TestCase):
         return ClusterJob(os.path.join(self.scratch.name, name), self.config, **kwargs)
 
     def reference(self, settings=()):
-        """Digest of the undisturbed job, the lines that it writes, the time until the first of them."""
+        """Digest of the undisturbed job, the number of lines that it writes, the time until the first of them."""
         if settings not in self.undisturbed:
             with self.job("undisturbed", settings=settings) as job:
                 began = time.monotonic()
@@ -90,21 +90,21 @@ class ClusterFaults(unittest.TestCase):
         return self.undisturbed[settings]
 
     def check(self, fault, strike, *, check_end=None, settings=(), **kwargs):
-        """Rounds of one fault. strike(job, rng) does it and returns what the launcher has to say about
-        it (a pattern), if anything; then check_end(job, status, digest, pattern) says how it went."""
+        """Runs rounds of one fault. strike(job, rng) causes it and returns a pattern for the launcher's message about
+        it, if any; then check_end(job, status, digest, pattern) checks the outcome."""
         digest, num_lines, first_line_s = self.reference(settings)
         ends = self.table[fault] = collections.Counter()
         number = 0
         while ends.total() - ends["missed"] < ROUNDS:
             self.assertLess(ends["missed"], 20 + ROUNDS, f"{fault} hardly ever finds something to hit")
             rng = faults.seeded(self.seed, fault, number)
-            # A moment of the job's life, whatever the machine does besides: by the lines it has written.
+            # A moment of the job's life, independent of the machine's load: by the number of lines written.
             line, delay_s = rng.randrange(num_lines), rng.uniform(0.0, 1.0)
             about = f"{fault}, round {number}, seed {self.seed}"
             with (self.subTest(about),
                   self.job(f"{fault}-{number}".replace(" ", "-"), settings=settings, **kwargs) as job):
                 number += 1
-                ends["failed"] += 1  # until it has not
+                ends["failed"] += 1  # corrected if the round succeeds
                 began = time.monotonic()
                 try:
                     job.start().wait_lines(line, JOB_S)
@@ -117,7 +117,7 @@ class ClusterFaults(unittest.TestCase):
                     how, phase = "missed", str(reason)
                 except BaseException:
                     kept = tempfile.mkdtemp(prefix="satrap-fault-")
-                    with contextlib.suppress(shutil.Error):  # what goes meanwhile
+                    with contextlib.suppress(shutil.Error):  # files that disappear meanwhile
                         shutil.copytree(job.folder, kept, dirs_exist_ok=True)
                     say(f"{about}: FAILED; its folder is kept in {kept}")
                     raise
@@ -133,13 +133,13 @@ class ClusterFaults(unittest.TestCase):
         return "recovered" if job.restarts() > 0 else "same bits, no restart"
 
     def check_unnoticed(self, job, status, digest, pattern=None):
-        """The job goes on without a restart."""
+        """The job continues without a restart."""
         how = self.check_recovered(job, status, digest)
         self.assertEqual(job.restarts(), 0, job.describe())
         return how
 
     def check_error(self, job, status, digest, pattern):
-        """The job ends with an error that names its cause, unless it got through."""
+        """The job ends with an error that names its cause, unless it succeeds."""
         if status == 0:
             return self.check_recovered(job, status, digest)
         self.assertRegex(job.output(), pattern, job.describe())
@@ -237,7 +237,7 @@ class ClusterFaults(unittest.TestCase):
         self.check_cut("cut ranks from each other", [("rank", lambda n: n == 0), ("rank", lambda n: n == 1)])
 
     def network(self):
-        """The beginning of a command line for a network of one's own."""
+        """The beginning of a command line for a separate network namespace."""
         wrap = ["unshare", "-n"] if os.geteuid() == 0 else ["unshare", "-rn"]
         try:
             subprocess.run([*wrap, "ip", "link", "set", "lo", "up"], check=True, capture_output=True, timeout=60)
@@ -286,7 +286,7 @@ class ClusterFaults(unittest.TestCase):
             for port in rng.sample(sorted(ports), len(ports)):
                 faults.Rogue(rng, token, f"shard/{shard.number}".encode()).visit(port)
             answer = faults.say(served, faults.hello(b"f" * 32, b"shard/0"), patience_s=JOB_S)
-            if phase_of(job) != "end":  # then nobody is at the door any more
+            if phase_of(job) != "end":  # then nothing accepts connections any more
                 self.assertIn(b"wrong token", answer)
         self.check("strangers", strike, check_end=self.check_unnoticed)
 
@@ -294,7 +294,7 @@ class ClusterFaults(unittest.TestCase):
 
     def starve(self, job, rng):
         shard = self.victim(job, "shard", rng.choice([0, 1]))
-        with contextlib.suppress(OSError):  # it ends
+        with contextlib.suppress(OSError):  # it may end
             faults.leave_no_memory(shard.pid, rng.randrange(0, 2 << 20))
         return (rf"\[shard {shard.number}\] error: out of memory"
                 rf"|shard[ /]{shard.number}\b.*(: out of memory|no resources)")
@@ -312,7 +312,7 @@ class ClusterFaults(unittest.TestCase):
 
 
 def phase_of(job):
-    """How far the job has got."""
+    """The phase that the job has reached."""
     output = job.output()
     if "trained " in output:
         return "end"

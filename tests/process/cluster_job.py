@@ -1,8 +1,8 @@
-"""A job of shards and ranks under satrap-run, for tests that do things to its processes.
+"""A job of shards and ranks under satrap-run, for tests that disturb its processes.
 
-Every process that a job starts, at whatever distance, carries the job's mark in its environment: so
-they are found, and none is left behind unseen. Nothing here waits without a deadline; what does not
-come in time is a Hang, which tells what all processes were doing."""
+Every process that a job starts, directly or not, carries the job's mark in its environment, so all are found and none
+is left behind unnoticed. Nothing here waits without a deadline; a missed deadline raises Hang, which reports what all
+processes were doing."""
 import contextlib
 import dataclasses
 import os
@@ -19,7 +19,7 @@ ROOT = pathlib.Path(os.environ.get("SATRAP_SOURCE_DIR") or pathlib.Path(__file__
 SATRAP = pathlib.Path(os.environ["SATRAP_BIN"])
 LOG_LINES = 40  # of each process, in the report of a failure
 GDB_S = 60
-GRACE_S = 10  # of ranks that hang when all is done; longer than what is stopped for a while
+GRACE_S = 10  # of ranks that hang after all is done; longer than any process is stopped for a while
 
 
 class Hang(AssertionError):
@@ -48,7 +48,7 @@ class Member:
 
 
 def member_of(path, mark):
-    """The member of a job that a folder of /proc is about, or None."""
+    """The member of a job that a folder of /proc describes, or None."""
     try:
         if mark not in (text := (path / "environ").read_bytes()):
             return None
@@ -67,10 +67,10 @@ def member_of(path, mark):
 
 
 class ClusterJob:
-    """One start of satrap-run after the other in one run directory; a context that leaves nothing."""
+    """Successive starts of satrap-run in one run directory; a context that leaves no process behind."""
 
     def __init__(self, folder, config, *, shards=2, ranks=2, max_restarts=5, settings=(), wrap=()):
-        """`wrap` comes in front of the launcher's command line."""
+        """`wrap` precedes the launcher's command line."""
         self.folder = pathlib.Path(folder)
         self.run_dir = self.folder / "run"
         self._mark = f"SATRAP_TEST_MARK={uuid.uuid4()}"
@@ -108,14 +108,14 @@ class ClusterJob:
         return self.folder / f"output-{self._starts}.txt"
 
     def output(self):
-        """What the launcher started last has written: its own lines and those of all processes."""
+        """The output of the launcher started last: its own lines and those of all processes."""
         return self._output_path().read_text(errors="replace")
 
     def num_lines(self):
         return self.output().count("\n")
 
     def wait_lines(self, count, deadline_s):
-        """Until so many lines have been written, or it has ended."""
+        """Waits until so many lines have been written, or it has ended."""
         self.wait_until(lambda: self.num_lines() >= count or not self.is_running(), deadline_s, f"{count} lines")
 
     def kill_launcher(self):
@@ -130,16 +130,16 @@ class ClusterJob:
         return self._process.poll() is None
 
     def restarts(self):
-        """How many attempts have failed."""
+        """The number of failed attempts."""
         return len(re.findall(r"attempt \d+ of \d+ starts from the last checkpoint", self.output()))
 
     def wait_end(self, at_most_s):
-        """Lets it run for so long, or until it has ended."""
+        """Lets it run for that long, or until it has ended."""
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(at_most_s)
 
     def end(self, deadline_s):
-        """The launcher's exit status. Afterwards no process of the job is left."""
+        """The launcher's exit status; asserts that no process of the job is left."""
         try:
             status = self._process.wait(deadline_s)
         except subprocess.TimeoutExpired:
@@ -148,7 +148,7 @@ class ClusterJob:
         return status
 
     def expect_nothing_runs(self, deadline_s=20):
-        """The kernel kills the children of a dead launcher, in its own time."""
+        """The kernel kills the children of a dead launcher, but not at once."""
         try:
             self.wait_until(lambda: not self.survivors(), deadline_s, "end of all processes")
         except Hang as error:
@@ -157,7 +157,7 @@ class ClusterJob:
     # Its processes
 
     def survivors(self):
-        """Process ids of everything that carries the mark."""
+        """Process ids of all processes that carry the mark."""
         found = []
         for path in pathlib.Path("/proc").glob("[0-9]*/environ"):
             with contextlib.suppress(OSError):
@@ -170,7 +170,7 @@ class ClusterJob:
         return [member for member in found if member is not None and kind in (None, member.kind)]
 
     def member(self, kind, number, deadline_s):
-        """That shard or rank, once it runs; None if the job ends before it does."""
+        """That shard or rank, once it runs; None if the job ends first."""
         found = []
 
         def look():
@@ -181,7 +181,7 @@ class ClusterJob:
         return found[0] if found else None
 
     def address_of(self, shard, deadline_s):
-        """Where a shard serves, once it does; None if the job ends before."""
+        """The address of a shard, once it serves; None if the job ends first."""
         store = pathlib.Path(shard.environment["SATRAP_STORE"].removeprefix("file://"))
         file = store / f"net%2Fshard%2F{shard.number}"
         self.wait_until(lambda: file.exists() or not self.is_running(), deadline_s, f"address of {shard.name}")

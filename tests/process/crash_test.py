@@ -1,7 +1,7 @@
 """Deterministic runs give the same bits again, with any number of threads and after kill -9.
 
-Runs the real program on generated data: sync and hybrid(4), 1 and 2 threads; then kills it at ten
-random moments per mode, resumes each time, and compares the content of the last checkpoint."""
+Runs the real program on generated data: sync and hybrid(4), 1 and 2 threads; then kills it at ten random moments per
+mode, resumes each time, and compares the content of the last checkpoint."""
 
 import os
 import random
@@ -79,9 +79,9 @@ class Crash(unittest.TestCase):
             process = subprocess.Popen(self.command(run_dir, "--resume", *settings),
                                        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
             try:
-                # Anywhere in a run's life, from before the first step on; later resumes are shorter.
+                # Anywhere in a run's life, even before the first step; later resumes are shorter.
                 process.wait(timeout=rng.uniform(0.0, whole * 0.4))
-                break  # it was done before the blow: nothing is left to kill
+                break  # it ended before the kill: nothing is left to kill
             except subprocess.TimeoutExpired:
                 process.send_signal(signal.SIGKILL)
                 process.wait(timeout=DEADLINE_S)

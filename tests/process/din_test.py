@@ -1,4 +1,4 @@
-"""`din` finds out whether the candidate is in the history, which a model of summed histories cannot."""
+"""`din` detects whether the candidate is in the history, which a model of summed histories cannot."""
 
 import json
 import os
@@ -35,7 +35,7 @@ EPOCHS = 3
 
 
 def write_clicks(path, rows, rng):
-    """Half of the candidates are of the history: those are clicked. Some histories are empty."""
+    """Half of the candidates occur in the history: those are clicked. Some histories are empty."""
     with open(path, "w") as file:
         file.write("clicked,item,history\n")
         for _ in range(rows):

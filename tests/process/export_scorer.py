@@ -1,7 +1,7 @@
 """Scores rows of text with an export of `satrap export`, using NumPy and PyTorch alone.
 
-It is the reference of the format: what a server has to do is here, step by step, and
-export_test.py holds it to `satrap predict`. Slow; nothing is vectorised but the network.
+It is the reference of the format: it does what a server has to do, step by step, and export_test.py compares it with
+`satrap predict`. It is slow; only the network is vectorised.
 """
 import ctypes
 import ctypes.util
@@ -30,12 +30,12 @@ def splitmix64(x):
 
 
 def fold(id):
-    """An id as the arrays of keys have it."""
+    """An id as it appears in the arrays of keys."""
     return id if id <= ID_MASK else splitmix64(id) & ID_MASK
 
 
 def mix(id):
-    """The bijection on 54 bits that the initial weights are drawn with."""
+    """The bijection on 54 bits by which the initial weights are drawn."""
     for factor in (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9):
         id = id * factor & ID_MASK
         id ^= id >> ID_BITS // 2
@@ -43,13 +43,13 @@ def mix(id):
 
 
 def normal_quantile(n):
-    """Of (n + 0.5) / 2^24; satrap's own approximation is within 2e-6 of it."""
+    """The normal quantile of (n + 0.5) / 2^24; satrap's own approximation is within 2e-6 of it."""
     u = torch.tensor((n + 0.5) / 2**24, dtype=torch.float64)
     return math.sqrt(2) * float(torch.erfinv(2 * u - 1))
 
 
 def initial_weights(init, dim, id):
-    """What an id without a row counts as: draw number d of a stream made of table and id."""
+    """The initial weights of an id without a row: draw number d of a stream made of table and id."""
     if init["type"] == "constant":
         return np.full(dim, init["scale"], np.float32)
     stream = (splitmix64(int(init["seed"], 16) + 0x9E3779B97F4A7C15 & BITS64)
@@ -171,7 +171,7 @@ class Scorer:
         self.tables = {t["name"]: Table(folder, t) for t in self.about["tables"]}
 
     def inputs(self, fields):
-        """What a row, a dict of texts by column, is to the network."""
+        """The network's input for a row, a dict of texts by column."""
         missing = {"", *self.about["text"]["missing"]}
         value = {name: None if field in missing else field for name, field in fields.items()}
         numeric = np.zeros(self.about["model"]["numeric_width"], np.float32)
@@ -190,7 +190,7 @@ class Scorer:
         return numeric, pooled
 
     def score(self, path):
-        """Probabilities of the rows of a text file: [rows], or [rows, labels] of several labels."""
+        """Probabilities of the rows of a text file: [rows], or [rows, labels] with several labels."""
         text = self.about["text"]
         lines = pathlib.Path(path).read_text().removesuffix("\n").split("\n")
         columns = split(text, lines.pop(0)) if text["header"] else text["columns"]

@@ -1,5 +1,5 @@
-"""A model that `satrap export` has written gives, from the same text, the probabilities of
-`satrap predict`: scored by export_scorer.py, which knows nothing of satrap but the export's files."""
+"""A model written by `satrap export` gives the same probabilities as `satrap predict` for the same text.
+export_scorer.py scores it, which knows nothing of satrap but the export's files."""
 
 import json
 import os
@@ -33,7 +33,7 @@ model: {model}
 dense_optimizer: {{type: adam, lr: 0.005}}
 train: {{mode: sync, precision: fp32, threads: 1}}
 """
-# Every model has to be here: its TorchScript is held to its own forward pass.
+# Every model must be listed: its TorchScript is compared with its own forward pass.
 MODELS = {
     "logistic": (1, "{type: logistic}"),
     "fm": (4, "{type: fm}"),
@@ -48,7 +48,7 @@ MODELS = {
 
 DIN = "{type: din, attention: [8], top: [16], attend: [{sequence: history, query: seen}]}"
 
-# One of everything that a schema can say.
+# One of each setting that a schema can have.
 CSV = """\
 run_dir: {dir}/run
 seed: 11
@@ -87,7 +87,7 @@ train: {{mode: hybrid, epochs: 2, precision: fp32, threads: 2}}
 
 
 def csv_rows(count, num_ids, seed):
-    """Rows of made-up text; ids from a range, so that a larger range has ids never seen."""
+    """Rows of generated text; ids are drawn from a range, so a larger range has ids never seen before."""
     draw = random.Random(seed)
     pick = lambda: draw.randrange(num_ids)
     several = lambda item, most: [item() for _ in range(draw.randrange(most + 1))]
@@ -118,7 +118,7 @@ class Export(unittest.TestCase):
         return done.stdout
 
     def compare(self, job, data, *overrides):
-        """Trains, exports, and scores the file `data` in both ways."""
+        """Trains, exports, and scores the file `data` both ways."""
         run = self.dir / "run"
         self.satrap("train", job, "--overwrite", *overrides)
         self.satrap("export", job, "--checkpoint", run, "--out", self.dir / "export", "--overwrite",

@@ -1,4 +1,4 @@
-"""Things that can be done to a job's processes and connections from outside."""
+"""Faults that act on a job's processes and connections from outside."""
 import contextlib
 import ctypes
 import os
@@ -17,9 +17,9 @@ MAGIC = 0x31304E5041525453  # src/net/wire.h
 # ----------------------------------------------------------------------------------- connections
 
 def borrowed_sockets(pid):
-    """The TCP sockets of another process, as duplicates: what is done to them happens to it."""
+    """The TCP sockets of another process, as duplicates: operations on them affect that process."""
     found = []
-    with contextlib.suppress(OSError):  # it may end meanwhile
+    with contextlib.suppress(OSError):  # the process may end meanwhile
         pidfd = os.pidfd_open(pid)
         try:
             for fd in os.listdir(f"/proc/{pid}/fd"):
@@ -53,8 +53,8 @@ def names_of(sock):
 
 
 def cut(some, others):
-    """Cuts every connection between `some` processes and `others` while all of them live: both ends see
-    the end of the stream. Returns how many."""
+    """Cuts every connection between `some` processes and `others`, which all stay alive: both ends see the end of the
+    stream. Returns the number of connections."""
     ends = [[(names_of(sock), sock) for pid in pids for sock in borrowed_sockets(pid)] for pids in (some, others)]
     far = {names for names, _ in ends[1] if names}
     count = 0
@@ -80,7 +80,7 @@ def listening_ports(pid):
 # ---------------------------------------------------------------------------------------- memory
 
 def leave_no_memory(pid, spare_bytes):
-    """From now on the process gets no more than spare_bytes of address space."""
+    """Limits the process to spare_bytes more of address space."""
     pages = int(pathlib.Path(f"/proc/{pid}/statm").read_text().split()[0])
     limit = pages * resource.getpagesize() + spare_bytes
     resource.prlimit(pid, resource.RLIMIT_AS, (limit, limit))
@@ -101,10 +101,10 @@ def hello(token, server, address=b""):
 
 
 class Rogue:
-    """Somebody who connects to a process and says what no rank would."""
+    """A client that connects to a process and sends what no rank would."""
 
     def __init__(self, rng, token, server):
-        """Of a server: the job's token and the name under which it serves."""
+        """Takes a server's job token and the name under which it serves."""
         self._rng = rng
         other = bytes(rng.choices(b"0123456789abcdef", k=len(token)))
         self._manners = {
@@ -123,13 +123,13 @@ class Rogue:
         }
 
     def visit(self, address):
-        """Comes once in every manner, in any order."""
+        """Connects once in every manner, in random order."""
         for words in self._rng.sample(list(self._manners.values()), len(self._manners)):
             say(address, words, 0.0 if self._rng.random() < 0.5 else 0.2)
 
 
 def say(address, words, patience_s):
-    """What the process answers, until it hangs up or has said nothing for so long."""
+    """The answer of the process, until it hangs up or sends nothing for that long."""
     answer = b""
     with contextlib.suppress(OSError), socket.create_connection(address, timeout=1.0) as sock:
         sock.sendall(words)
@@ -140,7 +140,7 @@ def say(address, words, patience_s):
 
 
 def flood(address, count, seconds):
-    """Opens many connections at once and keeps them, silent, for a while. Returns a thread."""
+    """Opens many connections at once and keeps them idle for a while. Returns a thread."""
     def hold():
         with contextlib.ExitStack() as stack:
             for _ in range(count):

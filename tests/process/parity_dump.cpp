@@ -1,12 +1,12 @@
-// Trains the cases of a job that pytorch_parity_test.py has written, and writes down what the
-// weights were before and after, for the script to compare with what PyTorch makes of the same
-// numbers.
+// Trains the cases of a job that pytorch_parity_test.py has written, and dumps the weights before
+// and after. The script compares them with PyTorch's results for the same numbers.
 //
-//   parity_dump JOB.yaml      (input and output lie beside the job)
+//   parity_dump JOB.yaml      (input and output are in the job's folder)
 //
-// A job has `steps` batches of `rows` rows: files batch<step>.{labels,numeric,offsets,ids,weights},
-// raw, laid out as data::Batch; batch<step>.two_labels has the labels of cases of two. For every
-// case, <case>.f32 holds the tensors that <case>.json lists.
+// A job has `steps` batches of `rows` examples: files
+// batch<step>.{labels,numeric,offsets,ids,weights}, raw, laid out as data::Batch;
+// batch<step>.two_labels has the labels for cases with two. For every case, <case>.f32 holds the
+// tensors that <case>.json lists.
 
 #include <cstddef>
 #include <fstream>
@@ -107,7 +107,7 @@ std::vector<ParityBatch> read_batches(const ParityJob& job, const std::string& f
   return batches;
 }
 
-/// Tensors one after the other in a file, listed in another.
+/// Writes tensors one after the other to a file, and their list to another.
 class Dump {
  public:
   explicit Dump(const std::string& stem) : stem_(stem), values_(stem + ".f32") {}
@@ -210,7 +210,7 @@ class CaseRun {
     return result;
   }
 
-  // Rows that training has not created yet are written as they would start.
+  // Rows that training has not created yet are written with their initial values.
   void dump_state(const std::string& when) {
     for (const auto& tensor : network_->save()) {
       dump_.add(when + "/" + tensor.name, tensor.shape, tensor.values);

@@ -1,4 +1,4 @@
-"""The models of satrap once more, with nn.Module and autograd: for pytorch_parity_test.py."""
+"""The models of satrap written with nn.Module and autograd, for pytorch_parity_test.py."""
 import torch
 from torch import nn
 
@@ -116,7 +116,7 @@ class Dlrm(nn.Module):
 
 
 class TwoLabels(Dlrm):
-    """DLRM whose top is hidden as a whole, and of each label an MLP on it."""
+    """DLRM whose top is hidden as a whole, with an MLP per label on it."""
 
     def __init__(self, config, dims):
         super().__init__(config, dims)
@@ -152,7 +152,7 @@ class Ffnn(nn.Module):
 
 
 class Din(nn.Module):
-    """Every attention over all positions, those of the padding masked afterwards."""
+    """Every attention over all positions; those of the padding are masked afterwards."""
 
     def __init__(self, config, dims):
         super().__init__()

@@ -1,9 +1,9 @@
 """The same bits on x86-64 and aarch64: jobs on the Adult data end with the digests and the metrics in
-portable_bits.json, which one architecture has recorded and every other one is held to.
+portable_bits.json, which was recorded on one architecture and must match on every other one.
 
-Strings are hashed, numbers transformed and cut into quantiles; rows are initialised, rounded
-stochastically (bf16) and updated; the dense network is satrap's own products, in fp32. What libtorch
-multiplies (train.precision: bf16) is not part of the promise, nor is what libm computes (see README.md).
+The jobs hash strings, transform numbers and cut them into quantiles; rows are initialised, rounded stochastically
+(bf16) and updated; the dense network uses satrap's own products, in fp32. The promise does not cover products of
+libtorch (train.precision: bf16), nor results of libm (see README.md).
 
 SATRAP_RECORD=1 writes the file."""
 

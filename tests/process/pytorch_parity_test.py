@@ -1,10 +1,10 @@
-"""Same answer as PyTorch: for every model, dense optimizer and row optimizer, ten training steps from
-the same weights give the same losses, probabilities, parameters and embedding rows to 1e-4 relative,
-in fp32; or, where PyTorch's own fp32 strays, to its fp64.
+"""Same results as PyTorch: for every model, dense optimizer and row optimizer, ten training steps from the same weights
+give the same losses, probabilities, parameters and embedding rows to 1e-4 relative, in fp32; or, if PyTorch's own fp32
+deviates, as its fp64.
 
-The other side of the comparison is written here, and in parity_models.py, with nn.Module, autograd and torch.optim alone; of
-row optimizers, SGD, Adagrad and Adam are torch's for sparse gradients (Adam: SparseAdam), row-wise
-Adagrad and FTRL-proximal are written out from their papers.
+The reference is written here, and in parity_models.py, with nn.Module, autograd and torch.optim alone. Of the row
+optimizers, SGD, Adagrad and Adam are torch's for sparse gradients (Adam: SparseAdam); row-wise Adagrad and
+FTRL-proximal are written from their papers.
 """
 import itertools
 import json
@@ -37,7 +37,7 @@ MODELS = {
     "two_labels": dict(type="dlrm", bottom=[24, 16], top=[32, 16], head=[8]),
 }
 LABEL_WEIGHTS = {"two_labels": [1.0, 0.5]}  # else one label
-# Else a different one per table.
+# Otherwise a different one per table.
 DIMS = {"logistic": 1, "fm": 6, "wide_deep": 6, "deepfm": 6, "dlrm": 20, "two_labels": 20, "din": 8}
 MIXED_DIMS = {"bag": 4, "mean": 7, "sqrtn": 16, "series": 3}
 DENSE_OPTIMIZERS = {
@@ -199,7 +199,7 @@ def read_dump(stem):
 
 
 def load_initial(module, dump):
-    """Copies the dumped weights into the module; every dumped one must find its place."""
+    """Copies the dumped weights into the module; asserts that every dumped one is used."""
     left = {n[len("initial/"):] for n in dump if n.startswith("initial/")}
     left = {n for n in left if not n.startswith(("table/", "sgd.", "adagrad.", "adam.", "adamw."))}
     for name, layer in module.named.items():
@@ -271,7 +271,7 @@ def run_case(name, model, dense, row, batches, dump):
 
 
 def run_case_in_fp64(name, model, dense, row, batches, dump):
-    """Where PyTorch's fp32 has another sign than ours in front of a ReLU, its fp64 says who is right."""
+    """If PyTorch's fp32 has another sign than ours before a ReLU, its fp64 decides."""
     torch.set_default_dtype(torch.float64)
     batches = [{k: v.astype(np.float64) if v.dtype == np.float32 else v for k, v in b.items()}
                for b in batches]
@@ -302,7 +302,7 @@ def write_job(folder, batches):
 
 def main():
     torch.set_num_threads(1)
-    torch.sparse.check_sparse_tensor_invariants.disable()  # as by default, but said
+    torch.sparse.check_sparse_tensor_invariants.disable()  # the default, made explicit
     program = os.path.join(os.environ["SATRAP_BUILD_DIR"], "tests", "parity_dump")
     rng = np.random.default_rng(20)
     batches = [make_batch(rng) for _ in range(STEPS)]

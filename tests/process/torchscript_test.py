@@ -1,4 +1,4 @@
-"""A network written in PyTorch is trained by satrap as its own: `model: {type: torchscript}`."""
+"""satrap trains a network written in PyTorch as its own: `model: {type: torchscript}`."""
 
 import os
 import pathlib
@@ -32,7 +32,7 @@ train: {{mode: sync, precision: fp32, threads: 2, max_steps: {steps}}}
 
 
 class Net(nn.Module):
-    """What `ffnn` with bottom: [8], top: [16] is."""
+    """The network of `ffnn` with bottom: [8], top: [16]."""
 
     def __init__(self, numeric, pooled):
         super().__init__()
@@ -69,7 +69,7 @@ class TorchScript(unittest.TestCase):
         return np.array(page.split()[1:], float)
 
     def initial_ffnn(self):
-        """Net with the weights that ffnn starts from: those after one step that changes nothing."""
+        """Net with the initial weights of ffnn, taken after one step that changes nothing."""
         job = self.job("start", FFNN, steps=1)
         start = ["dense_optimizer.lr=1e-30", "dense_optimizer.type=sgd"]
         self.satrap("train", job, *start)
