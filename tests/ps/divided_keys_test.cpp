@@ -11,7 +11,7 @@ namespace {
 
 using testing::HasSubstr;
 
-/// A key of a table whose mixed id begins with the first bits of `fraction` (of 64).
+/// A key of a table whose mixed id is at `fraction` 64ths of the range.
 Key key_at(std::uint64_t table, std::uint64_t fraction) {
   return static_cast<Key>((table << kIdBits) | (fraction << (kIdBits - 6)));
 }
@@ -82,7 +82,7 @@ TEST_F(DividedKeysTest, KeysOfAnotherShardAreRefused) {
   layout_.num_shards = 2;
   layout_.shard = 1;
   EXPECT_EQ(problem({key_at(0, 32), key_at(0, 63)}), "");
-  EXPECT_EQ(part(0, 0), Part(0, 1));  // partitions are of the shard's range
+  EXPECT_EQ(part(0, 0), Part(0, 1));  // partitions divide the shard's range
   EXPECT_EQ(part(0, 1), Part(1, 2));
   EXPECT_THAT(problem({key_at(0, 31)}), HasSubstr("shard"));
 }

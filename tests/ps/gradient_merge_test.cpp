@@ -13,10 +13,10 @@ namespace {
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-/// What ranks say about rows of 2 weights, and what comes of it.
+/// Gradients of ranks for rows of 2 weights, and their merge.
 class GradientMergeTest : public testing::Test {
  protected:
-  /// Rank by rank: the key and both elements of its gradient.
+  /// By rank: the key and both elements of its gradient.
   using Said = std::vector<std::pair<std::uint64_t, float>>;
 
   struct Merged {
@@ -25,7 +25,7 @@ class GradientMergeTest : public testing::Test {
     bool operator==(const Merged&) const = default;
   };
 
-  /// In one partition, whose ids have none of the partition's bits.
+  /// Merges in one partition; the ids have none of the partition's bits.
   std::vector<Merged> merge(const std::vector<Said>& ranks) {
     std::vector<Rank> kept(ranks.size());
     std::vector<RowGradients> gradients;
@@ -91,7 +91,7 @@ TEST_F(GradientMergeTest, EqualKeysAreOneWithTheirSum) {
 }
 
 TEST_F(GradientMergeTest, SumsAreInTheOrderOfRanks) {
-  // (1 + 2^24) + -2^24 is 0 in floats, 1 + (2^24 + -2^24) would be 1.
+  // (1 + 2^24) + -2^24 is 0 in floats; 1 + (2^24 + -2^24) would be 1.
   EXPECT_THAT(merge({{{7, 1}}, {{7, 1 << 24}}, {{7, -(1 << 24)}}}), ElementsAre(Merged{7, 0, 0}));
 }
 

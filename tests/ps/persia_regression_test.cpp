@@ -1,4 +1,4 @@
-// Bugs of PERSIA's parameter server (github.com/PersiaML/PERSIA), each as a test of ours.
+// Bugs of PERSIA's parameter server (github.com/PersiaML/PERSIA), each with a test of our own.
 
 #include <cmath>
 
@@ -36,7 +36,8 @@ class PersiaRegression : public ShardTest {
 };
 
 TEST_F(PersiaRegression, AMissingKeyConsumesItsOwnGradientAndNobodyElses) {
-  // There, a key without a row did not advance the gradients: all later keys got their neighbour's.
+  // In PERSIA, a key without a row did not advance the gradients: all later keys got their
+  // neighbour's.
   for (table::TableSpec& table : tables_) {
     table.optimizer = {.type = RowOptimizerType::kSgd, .lr = 1.0F};
     table.schedule = {};
@@ -49,7 +50,7 @@ TEST_F(PersiaRegression, AMissingKeyConsumesItsOwnGradientAndNobodyElses) {
   for (std::size_t u = 0; u < all.size(); u += 2) known.push_back(all[u]);
   std::vector<float> gradients;
   for (std::size_t u = 0; u < all.size(); ++u) gradients.push_back(static_cast<float>(u));
-  // Every second key has a row; then rank 0 comes with all, rank 1 with those that have none.
+  // Every second key has a row; then rank 0 sends all keys, rank 1 those that have no row.
   StepRows rows[2];
   for (std::int64_t number = 1; number <= 2; ++number) {
     std::vector<Key> keys[2] = {number == 1 ? known : all, {}};
@@ -70,7 +71,7 @@ TEST_F(PersiaRegression, AMissingKeyConsumesItsOwnGradientAndNobodyElses) {
     }
   }
   clients[0]->wait_applied(2);
-  // Each key has had its own gradient twice: in both steps, or from both ranks.
+  // Each key has received its own gradient twice: in both steps, or from both ranks.
   clients[0]->lookup(all, rows[0]);
   for (std::size_t u = 0; u < all.size(); ++u) {
     for (const float weight : weights_at(rows[0], u, all[u])) {
@@ -80,7 +81,7 @@ TEST_F(PersiaRegression, AMissingKeyConsumesItsOwnGradientAndNobodyElses) {
 }
 
 TEST_F(PersiaRegression, TheFirstStepOfAdamIsTheFirstPowerOfItsBetas) {
-  // There, the first step used the squares. With bias correction it is lr * sign(g).
+  // In PERSIA, the first step used the squares. With bias correction it is lr * sign(g).
   tables_[1].schedule = {};
   const auto servers = serve(1);
   auto clients = clients_of({.job = job_of(1, 0, false)});
@@ -113,7 +114,7 @@ TEST_F(PersiaRegression, ThePowersOfAdamGoOnAfterALoad) {
 }
 
 TEST_F(PersiaRegression, JoiningAgainResetsNothing) {
-  // There, every rank that entered registered the optimizer anew.
+  // In PERSIA, every rank that entered registered the optimizer anew.
   const Oracle oracle(tables_);
   const auto servers = serve(2);
   Cluster cluster{.num_shards = 2, .job = job_of(2, 0, true)};
@@ -134,7 +135,7 @@ TEST_F(PersiaRegression, JoiningAgainResetsNothing) {
 }
 
 TEST_F(PersiaRegression, EvaluationBesideTrainingChangesNoHyperparameter) {
-  // There, an evaluation context configured the servers with defaults in mid-training.
+  // In PERSIA, an evaluation context configured the servers with defaults in mid-training.
   const Oracle oracle(tables_);
   const auto servers = serve(2);
   Cluster cluster{.num_shards = 2, .job = job_of(1, 0, true), .num_steps = 60};
@@ -158,7 +159,7 @@ TEST_F(PersiaRegression, EvaluationBesideTrainingChangesNoHyperparameter) {
 }
 
 TEST_F(PersiaRegression, FewerFilesThanWorkersLoad) {
-  // There, dividing the files among more workers than files panicked.
+  // In PERSIA, dividing the files among more workers than files panicked.
   const Oracle oracle(tables_);
   Cluster cluster{.job = job_of(1, 0, false), .num_steps = 10};
   ShardJob resumed{.session = 9, .first_step = 11};

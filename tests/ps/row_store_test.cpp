@@ -1,5 +1,4 @@
-// What every RowStore promises, over tables of this process, over shards, and through the fake of
-// tests.
+// What every RowStore promises, with tables in this process, with shards, and with the tests' fake.
 
 #include "satrap/table/row_store.h"
 
@@ -97,7 +96,7 @@ INSTANTIATE_TEST_SUITE_P(
     name_of);
 
 TEST_P(RowStoreContract, NewRowsAreFetchedAsTheyStart) {
-  const std::vector<Key> keys = all_keys(700);  // more than a block of rows
+  const std::vector<Key> keys = all_keys(700);  // more than one block
   const auto tables = make_tables(tables_);
   std::vector<Row> expected;
   for (const Key key : keys) {
@@ -110,7 +109,7 @@ TEST_P(RowStoreContract, NewRowsAreFetchedAsTheyStart) {
 
 TEST_P(RowStoreContract, WhatIsPutIsFetchedHeadersIncluded) {
   const std::vector<Key> keys = all_keys(700);
-  std::vector<Key> known;  // the others are created by the put
+  std::vector<Key> known;  // the put creates the others
   for (std::size_t u = 0; u < keys.size(); u += 2) known.push_back(keys[u]);
   fetch(known);
   const std::vector<Row> rows = some_rows(tables_, keys, 1);

@@ -27,7 +27,7 @@ class ShardDense : public ShardTest {
     return values;
   }
 
-  /// Sends a gradient; what the parameters are after it.
+  /// Sends a gradient; returns the parameters after it.
   static std::vector<float> exchange(ShardClient& client,
                                      std::int64_t step,
                                      const std::vector<float>& gradient,
@@ -65,13 +65,14 @@ TEST_F(ShardDense, EveryOptimizerGivesTheBitsOfOneProcess) {
                      expected.first.data(), expected.second.data(), 0, kSize, 0.5F, 0.01,
                      expected.num_updates += 1.0);
       }
-      const auto values = only->pull_dense_state(kSize);  // comes after the pushes
+      const auto values = only->pull_dense_state(kSize);  // arrives after the pushes
       EXPECT_EQ(values.parameters, expected.parameters);
       EXPECT_EQ(values.first, expected.first);
       EXPECT_EQ(values.second, expected.second);
       EXPECT_EQ(values.num_updates, static_cast<double>(kSteps));
 
-      // A checkpoint: the state put into another start of the job goes on with the same bits.
+      // A checkpoint: with the state put into another start of the job, it continues with the same
+      // bits.
       only->begin(async_job(1, ++session));
       only->put_dense(values, optimizer);
       const auto parameters = exchange(*only, kSteps + 1, gradient(kSize, 0), 1.0F, 0.01);
@@ -84,7 +85,7 @@ TEST_F(ShardDense, EveryOptimizerGivesTheBitsOfOneProcess) {
 }
 
 TEST_F(ShardDense, PushesOfAllRanksAreAppliedOnceOverConnectionsThatBreak) {
-  // Gradients of whole numbers, a learning rate of 1/4: sums are exact in every order.
+  // Gradients are whole numbers, the learning rate is 1/4: sums are exact in every order.
   constexpr std::int64_t kSize = 500, kSteps = 100, kRanks = 2;
   const auto servers = serve(2, {.num_workers = 2});
   auto clients = clients_of({.num_shards = 2, .job = async_job(kRanks)});

@@ -1,4 +1,4 @@
-// What goes wrong: connections, shards, updates, other starts of the job.
+// Faults of connections, shards and updates, and other starts of the job.
 
 #include <atomic>
 #include <mutex>
@@ -55,7 +55,7 @@ TEST_F(ShardFaults, AShardThatIsStartedAgainSaysThatItsRowsAreGone) {
                                              ShardServerOptions{.shard = 1, .num_shards = 2});
   const std::string message = message_of([&] { clients[0]->wait_applied(5); });
   EXPECT_TRUE(has(message, "shard 1 has no job: it was restarted")) << message;
-  // A new start of the job goes on.
+  // A new start of the job continues.
   cluster.job.session = 6;
   clients[0]->begin(cluster.job);
   train(*clients[0], cluster, 0);
@@ -71,7 +71,7 @@ TEST_F(ShardFaults, ANewStartOfTheJobEndsTheOneBefore) {
   clients[0]->wait(rows);
   clients[0]->push(1, rows, true);
   clients[0]->wait_pushed(rows);
-  clients[0]->pull(2, keys_of_step(0, 2, 10), waiting);  // for rank 1, which never comes
+  clients[0]->pull(2, keys_of_step(0, 2, 10), waiting);  // waits for rank 1, which never pushes
   const auto next = client(0, 1);
   const Cluster again{.job = {.session = 77}, .num_steps = 20};
   next->begin(again.job);
@@ -104,7 +104,7 @@ TEST_F(ShardFaults, AnUpdateThatThrowsIsTheErrorOfEverybody) {
   for (std::thread& thread : threads) thread.join();
   for (const std::string& message : messages) EXPECT_TRUE(has(message, "bad_alloc")) << message;
   EXPECT_TRUE(has(message_of([&] { clients[0]->wait_applied(1000); }), "bad_alloc"));
-  // The shard itself is well.
+  // The shard itself still works.
   cluster.job.session = 6;
   cluster.job.num_ranks = 1;
   cluster.num_steps = 10;

@@ -33,7 +33,7 @@ inline Bytes bytes_of_text(const std::string& text) {
   return {bytes.begin(), bytes.end()};
 }
 
-/// Two shards with a job, and a connection to the first on which anything can be asked.
+/// Two shards with a job, and a connection to the first for any request.
 class ShardRequests : public ShardTest {
  protected:
   static constexpr std::uint64_t kSession = 5;
@@ -52,8 +52,8 @@ class ShardRequests : public ShardTest {
   static Bytes prefix(std::uint32_t flags = 0,
                       std::uint64_t session = kSession,
                       FloatType encoding = FloatType::kFp32) {
-    // In its place: with AVX-512, copies of 64 bytes on the stack are not aligned as GCC 12 expects
-    // where AddressSanitizer looks for uses after a return.
+    // Built in place: with AVX-512, copies of 64 bytes on the stack are not aligned as GCC 12
+    // expects where AddressSanitizer detects uses after a return.
     Bytes bytes(sizeof(RequestPrefix));
     auto* value = new (bytes.data()) RequestPrefix{};
     value->session = session;

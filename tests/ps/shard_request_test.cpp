@@ -1,4 +1,4 @@
-// What a shard answers to requests that its own client would never send, and to repeated ones.
+// A shard's answers to requests that its own client would never send, and to repeated ones.
 
 #include <random>
 
@@ -65,7 +65,7 @@ TEST_F(ShardRequests, AreRefusedByWhatIsWrongWithThem) {
               has("of table 3, there are 3"));
   EXPECT_THAT(begin_with([](ShardJob& job) { job.session = kSession; }), has("a second begin"));
 
-  // And a pull with room for less than its answer.
+  // And a pull whose buffer is smaller than its answer.
   std::vector<std::byte> little(64);
   net::CallOptions options;
   options.tag = {.client = 1, .sequence = ++sequence_, .step = 1, .rank = 0};
@@ -91,7 +91,7 @@ TEST_F(ShardRequests, APushOfTheWrongSizeIsRefusedAndTheRightOneTaken) {
 }
 
 TEST_F(ShardRequests, StepsBeyondWhatARankMayHaveOpenAreRefused) {
-  // Without a bound that holds pulls back: only the shard's own limit does.
+  // No bound delays pulls: only the shard's own limit does.
   ShardJob job{.session = 6};
   job.async = true;
   clients_[0]->begin(job);
@@ -115,7 +115,7 @@ TEST_F(ShardRequests, ARepeatedPullGetsTheSameBytesInDeterministicMode) {
   ASSERT_EQ(ask(ShardOp::kPull, 1, pull).error, "");
   const Answer first = ask(ShardOp::kPull, 2, pull);
   ASSERT_EQ(ask(ShardOp::kPush, 1, prefix() + gradients).error, "");
-  // The rows change once all pulls that read them before have been answered, and this one was.
+  // The rows change once all pulls that read them before have been answered, and this one has been.
   ASSERT_EQ(ask(ShardOp::kWaitApplied, 1, prefix()).error, "");
   const Answer again = ask(*connect(), ShardOp::kPull, 2, pull);
   EXPECT_EQ(again.error, "");
@@ -179,8 +179,8 @@ TEST_F(ShardRequests, GarbageLeavesTheShardServing) {
   std::mt19937_64 random(20);
   std::int64_t num_refused = 0, num_taken = 0;
   for (int i = 0; i < 3000; ++i) {
-    // From a request that could be right, with some bytes changed, cut or added. The rank is never
-    // that of the job, the session seldom is not.
+    // A request that could be right, with some bytes changed, cut or added. The rank is one of the
+    // job only if the request is harmless; the session usually is the job's.
     Bytes payload = prefix(static_cast<std::uint32_t>(random() % 3), random() % 8 ? kSession : 1) +
                     bytes_of(own_keys(random() % 5));
     if (random() % 4 == 0) payload = bytes_of_text(to_json(BeginMessage{{.session = 3}, {}}));
@@ -191,7 +191,7 @@ TEST_F(ShardRequests, GarbageLeavesTheShardServing) {
     if (random() % 8 == 0) payload.resize(payload.size() + random() % 100'000);
     const auto op = static_cast<ShardOp>(random() % 16);
     const auto step = static_cast<std::int64_t>(random() % 8 ? random() % 4 : random());
-    // Lookups and statistics change nothing, so they may be of a rank that there is.
+    // Lookups and statistics change nothing, so the rank may be one of the job.
     const bool is_harmless = op == ShardOp::kLookup || op == ShardOp::kStats;
     const std::int32_t rank = is_harmless ? 0 : static_cast<std::int32_t>(random() % 100) + 1;
     ++(ask(op, step, payload, rank).error.empty() ? num_taken : num_refused);

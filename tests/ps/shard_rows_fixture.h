@@ -23,7 +23,7 @@ inline std::vector<float> floats_in(const Row& row) {
   return floats;
 }
 
-/// A row of `key` like no other of another `version`.
+/// A row of `key` that differs from those of every other `version`.
 inline Row some_row(const std::vector<table::TableSpec>& tables, Key key, std::uint64_t version) {
   const auto bytes = tables[static_cast<std::size_t>(table_of(key))].layout().row_bytes;
   Row row(static_cast<std::size_t>(bytes));

@@ -1,4 +1,4 @@
-// What a shard answers to requests for whole rows that its own client would never send, and to
+// A shard's answers to requests for whole rows that its own client would never send, and to
 // repeated ones.
 
 #include "tests/ps/shard_rows_fixture.h"
@@ -66,7 +66,7 @@ TEST_F(RowRequests, AreRefusedByWhatIsWrongWithThemAndChangeNothing) {
               has("do not ascend"));
   EXPECT_THAT(error_of(kPut, 1, put_prefix(1) + bytes_of(std::vector{make_key(TableId{3}, 1)})),
               has("there are 3"));
-  // The last row alone is another's: the ones before it are not written either.
+  // Only the last row belongs to another shard: the ones before it are not written either.
   Bytes wrong = put_of(keys);
   const std::size_t last = wrong.size() - some_row(tables_, keys.back(), 1).size();
   const Key other = make_key(TableId{1}, 5);
@@ -75,7 +75,7 @@ TEST_F(RowRequests, AreRefusedByWhatIsWrongWithThemAndChangeNothing) {
   EXPECT_THAT(error_of(kPut, 1, wrong), has("has the header of id 5 of table 1"));
   EXPECT_EQ(parse_stats(ask(kStats, 0, prefix()).bytes).rows, 0);
 
-  // And a fetch with room for less than its answer.
+  // And a fetch whose buffer is smaller than its answer.
   std::vector<std::byte> little(64);
   net::CallOptions options;
   options.tag = {.client = 1, .sequence = ++sequence_, .step = 1, .rank = 0};
@@ -130,12 +130,12 @@ TEST_F(RowRequests, ARepeatedPutIsAppliedOnce) {
   };
   EXPECT_EQ(put(3, 4, 1), "");
   EXPECT_EQ(put(3, 9, 2), "");
-  // Requests of connections that are gone: the last one, and the one before.
+  // Requests of closed connections: the last one, and the one before.
   EXPECT_EQ(put(3, 9, 2), "");
   EXPECT_EQ(put(3, 4, 1), "");
   EXPECT_EQ(content(), content_of(2));
   EXPECT_EQ(parse_stats(ask(ShardOp::kStats, 0, prefix()).bytes).repeated_requests, 2);
-  // Another client of the rank counts for itself.
+  // Another client of the rank has its own count.
   EXPECT_EQ(put(5, 1, 3), "");
   EXPECT_EQ(put(3, 9, 2), "");
   EXPECT_EQ(content(), content_of(3));

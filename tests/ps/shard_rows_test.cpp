@@ -72,7 +72,7 @@ TEST_F(ShardRows, AFetchOfNewKeysCreatesRowsAsTheyStart) {
 
 TEST_F(ShardRows, AFetchAfterTrainingHasWeightsStateAndTheLastStep) {
   Cluster cluster{.num_shards = 3, .num_workers = 2, .job = job_of(2, 1, true)};
-  cluster.encoding = FloatType::kBf16;  // of steps; whole rows stay as they are
+  cluster.encoding = FloatType::kBf16;  // of steps; whole rows are unchanged
   const Oracle oracle(tables_);
   const Oracle::Rows expected = expected_rows(oracle, cluster).back();
   const auto servers = serve(3, {.num_workers = 2});
@@ -106,7 +106,7 @@ TEST_F(ShardRows, WhatIsPutIsFetchedLookedUpAndPulled) {
     const auto servers = serve(num_shards, {.num_workers = 2});
     auto clients = clients_of({.num_shards = num_shards, .job = job_of(1, 0, false)});
     const std::vector<Key> keys = all_keys(700);
-    std::vector<Key> known;  // the others are created by the put
+    std::vector<Key> known;  // the put creates the others
     for (std::size_t u = 0; u < keys.size(); u += 2) known.push_back(keys[u]);
     fetch(*clients[0], known);
     const std::vector<Row> rows = some_rows(tables_, keys, 1);
@@ -127,7 +127,7 @@ TEST_F(ShardRows, WhatIsPutIsFetchedLookedUpAndPulled) {
 }
 
 TEST_F(ShardRows, TrainingGoesOnFromWhatIsPut) {
-  // Rows of one cluster are carried to another, with new keys for everything else.
+  // Rows of one cluster are copied to another, which has new keys for everything else.
   Cluster cluster{.num_shards = 2, .num_workers = 2, .job = job_of(1, 0, false), .num_steps = 20};
   const Oracle oracle(tables_);
   const auto servers = serve(2, {.num_workers = 2});
@@ -163,7 +163,7 @@ TEST_F(ShardRows, APutWhileASnapshotIsWrittenIsNotInItButInTheNext) {
     auto clients = clients_of(cluster);
     const std::vector<Key> keys = all_keys(300);
     put(*clients[0], 10, keys, some_rows(tables_, keys, 1));
-    // In async mode nothing has to be applied.
+    // In async mode no update needs to be applied first.
     if (!async) train(*clients[0], cluster, 0);
     clients[0]->wait_applied(async ? 0 : 10);
     Oracle::Rows expected;
@@ -216,7 +216,7 @@ TEST_F(ShardRows, PutsOverConnectionsThatBreakAreAppliedOnce) {
       errors[i] = message_of([&] {
         for (std::uint32_t n = 1; n <= kPuts; ++n) {
           put(client, n, keys_of[i], some_rows(tables_, keys_of[i], n));
-          // Nothing older comes after it.
+          // Nothing older arrives after it.
           for (const Row& row : fetch(client, keys_of[i])) {
             ASSERT_EQ(floats_in(row), floats_in(some_row(tables_, header_in(row).key, n)));
           }

@@ -57,7 +57,7 @@ TEST_F(ShardSnapshot, IsTheStateOfItsStepWhileStepsGoOnAndLoadsIntoAnyNumberOfSh
   {
     const auto servers = serve(3, {.num_workers = 2});
     auto clients = clients_of(cluster);
-    // Rank 0 takes the snapshot after its push of step kAt, when nobody has pushed a later one.
+    // Rank 0 takes the snapshot after its push of step kAt, before any rank pushes a later one.
     std::atomic<std::int64_t> taken = 0;
     std::thread writer;
     const auto after_push = [&](std::int64_t rank, std::int64_t step) {
@@ -91,8 +91,8 @@ TEST_F(ShardSnapshot, IsTheStateOfItsStepWhileStepsGoOnAndLoadsIntoAnyNumberOfSh
     next.job.row_files = row_files(files);
     auto clients = clients_of(next);
     expect_rows(*clients[0], oracle, versions[kAt], cluster.num_ids);
-    // What a trainer restores: the lookups of the steps that had been read before the snapshot.
-    // Here the ranks go on from what they read now, sync.
+    // A trainer restores the lookups of the steps that had been read before the snapshot. Here the
+    // ranks continue from what they read now, in sync mode.
   }
 }
 
@@ -129,7 +129,7 @@ TEST_F(ShardSnapshot, ManyOneAfterTheOtherAlsoInAsyncMode) {
     const Oracle oracle(tables_);
     const auto versions = expected_rows(oracle, cluster);
     auto clients = clients_of(cluster);
-    // Read one step after the other: so async with one rank is sync.
+    // Steps are read one after the other, so async with one rank equals sync.
     StepRows rows;
     for (std::int64_t step = 1; step <= 10; ++step) {
       const auto keys = keys_of_step(0, step, cluster.num_ids);

@@ -1,4 +1,4 @@
-// Shards and ranks in one process, over the real transport, against a map of rows.
+// Shards and ranks in one process, over the real transport, compared with a map of rows.
 
 #include <atomic>
 #include <chrono>
@@ -11,7 +11,7 @@ namespace {
 
 class ManyShards : public ShardTest {
  protected:
-  /// Trains, and compares all that is read with what one process would have read.
+  /// Trains, and compares all reads with those of one process.
   void expect_same_bits(const Cluster& cluster) {
     SCOPED_TRACE(concat(cluster.num_shards, " shards, ", cluster.num_workers, " workers, ",
                         cluster.job.num_ranks, " ranks, staleness ", cluster.job.staleness.max()));
@@ -119,7 +119,7 @@ TEST_F(ManyShards, HalfPrecisionOnTheWireRoundsWhatTravelsAndNothingElse) {
       auto clients = clients_of(cluster);
       train_all(clients, cluster);
       clients[0]->wait_applied(cluster.num_steps);
-      const auto exact = client(0, 2);  // rows are fp32 as ever
+      const auto exact = client(0, 2);  // rows stay fp32
       exact->join(cluster.job.session);
       expect_rows(*exact, oracle, versions.back(), cluster.num_ids);
     }
@@ -139,7 +139,7 @@ TEST_F(ManyShards, TheWorkersOfAShardMayBeAsManyAsItsPartitions) {
 }
 
 TEST_F(ManyShards, AsyncAppliesEveryPushOnce) {
-  // Gradients of whole numbers and a learning rate of 1/4: sums are exact in every order.
+  // Gradients are whole numbers and the learning rate is 1/4: sums are exact in every order.
   for (table::TableSpec& table : tables_) {
     table.optimizer = {.type = RowOptimizerType::kSgd, .lr = 0.25F};
     table.schedule = {};
@@ -208,8 +208,8 @@ TEST_F(ManyShards, ALookupCreatesNothingAndReadsWhatWouldBeThere) {
 
 class Bound : public ShardTest {
  protected:
-  /// Trains two ranks over two shards that are slow at random moments; returns the histogram of
-  /// what the clients saw.
+  /// Trains two ranks over two shards with random delays; returns the histogram of the staleness
+  /// that the clients saw.
   std::map<std::int64_t, std::int64_t> staleness_seen(std::int64_t staleness,
                                                       std::int64_t num_steps) {
     std::atomic<std::uint64_t> draws = 0;
@@ -259,7 +259,7 @@ TEST_F(Bound, HoldsForTenThousandStepsOverShardsThatAreSlowAtRandom) {
 }
 
 TEST_F(Bound, IsPassedWhenItIsNotEnforced) {
-  // What the test above would not notice if it looked at nothing: one rank runs ahead of another.
+  // Proof that the test above can fail: without the bound one rank runs ahead of the other.
   for (const std::int64_t staleness : {0, 1, 4, 16}) {
     const auto servers = serve(1, {.enforce_bound = false});
     Cluster cluster{.job = job_of(2, staleness, false)};
