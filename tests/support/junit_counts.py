@@ -1,10 +1,10 @@
-"""Prints "passed failed skipped" of a JUnit file of ctest, and on stderr what failed, was skipped and was slow.
+"""Prints "passed failed skipped" for a JUnit file of ctest, and on stderr what failed, was skipped or was slow.
 
 usage: junit_counts.py FILE FOLDER CTEST_EXIT_STATUS
 
-A test of ctest that is a whole suite of googletest has its results in FOLDER/<name>.xml ("/" in names: "-"),
-and its tests count one by one. A file that is missing or that cannot be read, and an exit status that no
-failed test explains, count as one failure.
+A test of ctest that is a whole suite of googletest has its results in FOLDER/<name>.xml ("/" in names becomes "-"), and
+its tests count one by one. A file that is missing or that cannot be read, and an exit status that no failed test
+explains, count as one failure.
 """
 
 import os
@@ -21,10 +21,10 @@ def cases_of(path):
 
 
 def outcome_of_test(case):
-    """Of a test as ctest saw it."""
+    """The outcome of a test as ctest reports it."""
     status = case.get("status")
-    # A test that ctest could not start is "notrun" too; only a skip has <skipped> without a reason
-    # that names the missing program.
+    # A test that ctest could not start is "notrun" too; only a skip has <skipped> without a reason that names the
+    # missing program.
     reason = case.find("skipped")
     if status == "notrun" and reason is not None and "SKIP" not in reason.get("message", ""):
         return "failed"
@@ -32,19 +32,19 @@ def outcome_of_test(case):
 
 
 def outcomes_of_suite(name, outcome, path):
-    """Of the tests of a suite that ctest has run: pairs of name and outcome."""
+    """Pairs of name and outcome of the tests in a suite that ctest has run."""
     results = []
     for case in cases_of(path):
         failed = case.find("failure") is not None
         skipped = case.get("result") == "skipped" or case.get("status") == "notrun"
         results.append((f"{name}.{case.get('name')}", "failed" if failed else "skipped" if skipped else "passed"))
     if not any(result == "failed" for _, result in results) and (outcome == "failed" or not results):
-        results.append((name, "failed"))  # it died, or a sanitizer has found something
+        results.append((name, "failed"))  # it died, or a sanitizer reported something
     return results
 
 
 def report(outcomes):
-    """Names of tests by outcome: the counts on stdout, what failed and was skipped on stderr."""
+    """Prints the names of tests by outcome: the counts on stdout, failed and skipped ones on stderr."""
     for outcome in ("failed", "skipped"):
         for name in outcomes[outcome]:
             print(f"{outcome.upper()} {name}", file=sys.stderr)

@@ -45,7 +45,7 @@ class PeerProcess {
     waitpid(pid_, &status, WUNTRACED);
   }
 
-  /// Waits for its end: the exit status, or minus the signal that ended it.
+  /// Waits for its end; returns the exit status, or minus the signal that ended it.
   int wait() {
     int status = 0;
     waitpid(std::exchange(pid_, -1), &status, 0);
@@ -56,7 +56,7 @@ class PeerProcess {
   pid_t pid_ = -1;
 };
 
-/// Defines, at namespace scope of a test file, what PeerProcess(name, argument) does.
+/// Defines, at namespace scope of a test file, the role that PeerProcess(name, argument) runs.
 class PeerRole {
  public:
   using Body = std::function<void(const std::string& argument)>;

@@ -1,9 +1,9 @@
-"""Runs programs of googletest, each as a whole, and prints "passed failed skipped" of all of them.
+"""Runs programs of googletest, each as a whole, and prints "passed failed skipped" for all of them.
 
 usage: run_programs.py SECONDS PROGRAM...
 
-For machines that are too slow to start a program for every test. SECONDS bounds each program. What failed and
-what was skipped is named on stderr, as junit_counts.py does; libraries get one thread, as ctest gives them."""
+For machines that are too slow to start a program for every test. SECONDS limits each program. Failed and skipped tests
+are named on stderr, as by junit_counts.py; libraries get one thread, as under ctest."""
 
 import os
 import subprocess

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <limits>
 
-/// bf16 and fp16 by their definition, for tests: slow, and independent of the code under test.
+/// bf16 and fp16 by their definitions, for tests: slow, and independent of the code under test.
 namespace satrap::testing {
 
 struct SmallFloat {
@@ -16,13 +16,13 @@ struct SmallFloat {
 inline constexpr SmallFloat kBfloat16{7, -126, 0x1.FEp127F};
 inline constexpr SmallFloat kHalf{10, -14, 65504.0F};
 
-/// Distance of the representable numbers around |x|.
+/// Distance between neighbouring representable numbers around |x|.
 inline double spacing(const SmallFloat& type, float x) {
   const int exponent = x == 0.0F ? type.min_exponent : std::max(std::ilogb(x), type.min_exponent);
   return std::ldexp(1.0, exponent - type.mantissa_bits);
 }
 
-/// The nearest representable number, to even between two.
+/// The nearest representable number; ties go to even.
 inline float round_nearest(const SmallFloat& type, float x) {
   if (!std::isfinite(x)) return x;
   const double unit = spacing(type, x);

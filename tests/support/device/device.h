@@ -8,12 +8,12 @@
 #include "satrap/backend/memory.h"
 #include "satrap/backend/stream.h"
 
-/// The device of the tests of device operations: the same tests are linked with the host
+/// The device of the tests of device operations. The same tests are linked with the host
 /// (device_host.cpp), with CUDA's kernels on the SIMT executor (device_simt.cpp), and with a GPU
 /// (device_gpu.cpp).
 namespace satrap::testing {
 
-/// Empty if tests can run; else the reason to skip them. If SATRAP_REQUIRE_GPU=1 requires a GPU and
+/// Empty if tests can run, else the reason to skip them. If SATRAP_REQUIRE_GPU=1 requires a GPU and
 /// there is none, the reason is a failure.
 struct Readiness {
   std::string reason;
@@ -21,7 +21,7 @@ struct Readiness {
 };
 Readiness device_readiness();
 
-/// The device under test; only if it is ready.
+/// The device under test; call only if it is ready.
 backend::Device& device();
 
 /// Runs `check` under every schedule: eight seeded ones on the executor, one on a device.

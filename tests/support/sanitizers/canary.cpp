@@ -1,4 +1,4 @@
-// Commits the fault named on its command line; the sanitizer of the build must notice.
+// Commits the fault named on its command line; the sanitizer of the build must report it.
 #include <cstdio>
 #include <limits>
 #include <memory>

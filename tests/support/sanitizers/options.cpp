@@ -1,6 +1,6 @@
-// Run-time options and suppressions of the sanitizer builds, linked into every program of them.
+// Run-time options and suppressions of the sanitizer builds, linked into all of their programs.
 // libtorch, libgomp and the system's C++ libraries are not instrumented: faults wholly inside them
-// are not reported. Nothing here names a function of satrap, and nothing may.
+// are not reported. No suppression names a function of satrap, and none may.
 
 #if defined(__SANITIZE_ADDRESS__)
 

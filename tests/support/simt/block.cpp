@@ -37,7 +37,7 @@ void Block::run(Dim3 index) {
   at_barrier_ = 0;
   for (unsigned i = 0; i < dim.count(); ++i) {
     Lane& lane = *pool()[i];
-    if (!lane.ended) lane.fiber.restart();  // a Fault left it in the middle of something
+    if (!lane.ended) lane.fiber.restart();  // a Fault interrupted it
     lane.place = {Dim3(i % dim.x, i / dim.x % dim.y, i / (dim.x * dim.y)), index, dim, launch_.grid,
                   static_cast<int>(i % kWarpSize)};
     lane.index = i;
@@ -82,7 +82,7 @@ std::span<const std::uint64_t, kWarpSize> Block::exchange(Collective kind,
   if (meeting.arrived == mask) {
     meeting.to_leave = mask;
     wake(me.index / kWarpSize * kWarpSize, mask & ~bit);
-    // The one who came last has no right to go on first.
+    // The last lane to arrive need not continue first.
     preempt();
   } else {
     wait(name_of(kind), where);
@@ -131,7 +131,7 @@ void Block::stop() {
   __builtin_unreachable();
 }
 
-/// Runs one lane, on its fiber: the kernel, from its start to the switch at which the next block
+/// Runs one lane on its fiber: the kernel, from its start to the switch at which the next block
 /// finds the fiber.
 void Block::lane_main() {
   kernel_();
@@ -158,7 +158,7 @@ std::uint32_t Block::existing(unsigned warp) const {
   return lanes == kWarpSize ? kFullMask : (std::uint32_t{1} << lanes) - 1;
 }
 
-/// The running lane's bit, if it is in the warp whose first lane is `first`.
+/// The running lane's bit, if the lane is in the warp whose first lane is `first`.
 std::uint32_t Block::bit_within(std::uint32_t first) {
   return lane().index / kWarpSize * kWarpSize == first ? std::uint32_t{1} << lane().place.lane : 0;
 }

@@ -23,7 +23,7 @@ struct Lane {
   Place place;
   unsigned index = 0;  // within the block
   bool ended = true;
-  Meeting* meeting = nullptr;  // the last one, still to be left
+  Meeting* meeting = nullptr;  // the last one, which it has not left yet
   const char* waits_for = "";  // name of the collective
   std::source_location waits_at;
 };
@@ -33,7 +33,7 @@ class Block {
  public:
   Block(const Launch& launch, const std::function<void()>& kernel);
 
-  /// The one whose lanes run on this thread; whoever calls run() has set it.
+  /// The block whose lanes run on this thread; the caller of run() has set it.
   static inline thread_local constinit Block* current = nullptr;
 
   void run(Dim3 index);  // throws Fault
@@ -48,7 +48,7 @@ class Block {
   int barrier(bool predicate, std::source_location where);
   void preempt();
 
-  /// What the running lane did wrong. stop() must follow, in a statement of its own: nothing that
+  /// Records the running lane's error. stop() must follow, in a separate statement: nothing that
   /// owns memory may be alive on the stack that it abandons.
   void note(const std::string& what, std::source_location where);
   [[noreturn]] void stop();

@@ -9,9 +9,9 @@
 #include <stdexcept>
 #include <string>
 
-/// Runs CUDA kernels on the host. Every lane of a block is a fiber; at warp collectives and
-/// barriers lanes wait for each other; between two of them, or two atomics, a lane runs without
-/// interruption. A seed decides which lane continues, and the order of the blocks, which run one
+/// Runs CUDA kernels on the host. Every lane of a block is a fiber; lanes wait for each other at
+/// warp collectives and barriers; between two of them, or two atomics, a lane runs without
+/// interruption. A seed decides which lane continues and the order of the blocks, which run one
 /// after the other. Everything happens on the calling thread.
 ///
 /// Reported as Fault: collectives whose mask does not name the caller, differs between the lanes or
@@ -47,7 +47,7 @@ struct Launch {
 inline constexpr int kWarpSize = 32;
 inline constexpr std::uint32_t kFullMask = ~std::uint32_t{0};
 
-/// Sets the seed of later schedules; every launch continues the sequence. Seed 0 takes lanes and
+/// Sets the seed of later schedules; every launch continues the sequence. Seed 0 runs lanes and
 /// blocks in order.
 void set_seed(std::uint64_t seed);
 
@@ -57,7 +57,7 @@ void launch(const Launch& launch, const std::function<void()>& kernel);
 /// A number below `bound` for other schedulers (streams), from the same seed; 0 for seed 0.
 std::uint64_t draw_stream(std::uint64_t bound);
 
-/// Context switches so far, of all launches.
+/// Number of context switches so far, in all launches.
 std::uint64_t num_switches();
 
 // ------------------------------------------------------------ called by kernels, through the

@@ -20,7 +20,7 @@ void run(unsigned blocks,
   simt::launch({.grid = blocks, .block = threads, .shared_bytes = shared_bytes}, kernel);
 }
 
-/// Runs `check` in the order of lanes and under several seeds.
+/// Runs `check` in the order of lanes and with several seeds.
 template <class Check>
 void for_schedules(Check check) {
   for (std::uint64_t seed = 0; seed < 8; ++seed) {
@@ -154,7 +154,7 @@ TEST(SimtAtomics, AddLosesNothingButReadAndWriteDo) {
     run(2, 64, [&] {
       atomicAdd(&atomic, 1U);
       const unsigned seen = plain;
-      atomicAdd(&turn, 1U);  // somebody else may run here
+      atomicAdd(&turn, 1U);  // another lane may run here
       plain = seen + 1;
     });
     EXPECT_EQ(atomic, 128);
@@ -275,7 +275,7 @@ TEST(SimtFaultDeathTest, WriteBehindStaticSharedMemoryIsReported) {
     });
   };
   EXPECT_NO_THROW(write(0));
-  // UBSan of newer compilers knows the size of the array, and speaks first.
+  // UBSan of newer compilers knows the size of the array and reports first.
   EXPECT_DEATH(write(1), "global-buffer-overflow|insufficient space");
 }
 #endif

@@ -11,7 +11,7 @@
 #endif
 
 // System V x86-64: a call must preserve only six registers and the stack pointer. This takes a
-// seventh of the time of swapcontext, which spends most of it on the signal mask.
+// seventh of the time of swapcontext, which spends most of its own on the signal mask.
 #if !defined(__x86_64__)
 #include <ucontext.h>
 #else
@@ -99,14 +99,14 @@ Fiber::~Fiber() = default;
 
 void Fiber::restart() {
 #if defined(__SANITIZE_ADDRESS__)
-  // The frames that were abandoned there left their red zones.
+  // The abandoned frames left their red zones.
   __asan_unpoison_memory_region(context_->stack.get(), kStackBytes);
   context_->fake_stack = nullptr;
 #endif
 #if defined(__x86_64__)
   const auto end = reinterpret_cast<std::uintptr_t>(context_->stack.get() + kStackBytes);
   auto* top = reinterpret_cast<std::uintptr_t*>(end & ~std::uintptr_t{15});
-  *--top = 0;  // where a return address would be: the callee finds its stack aligned
+  *--top = 0;  // in place of a return address: the callee's stack is aligned
   *--top = reinterpret_cast<std::uintptr_t>(&trampoline);
   for (int i = 0; i < 6; ++i) *--top = 0;
   context_->stack_pointer = top;

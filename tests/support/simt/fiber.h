@@ -5,8 +5,8 @@
 
 namespace simt {
 
-/// A stack and its point of suspension: a thread of control that runs only when switched to, on
-/// the thread that switches. It never ends: its function switches away for good instead.
+/// A stack and its point of suspension: a thread of control that runs only when switched to, on the
+/// thread that switches. It never returns: its function makes a final switch instead.
 class Fiber {
  public:
   /// The calling thread, which already has a stack.
@@ -17,9 +17,9 @@ class Fiber {
   Fiber(const Fiber&) = delete;
   Fiber& operator=(const Fiber&) = delete;
 
-  /// Makes the next switch to this fiber restart its function. Its stack is discarded without
-  /// destructors: code that runs on fibers owns nothing. AddressSanitizer loses the memory that it
-  /// keeps for the fiber's frames, so this is not for frequent use.
+  /// Makes the next switch to this fiber restart its function. The stack is discarded without
+  /// destructors: code on fibers must own nothing. AddressSanitizer leaks the memory that it keeps
+  /// for the fiber's frames, so this is not for frequent use.
   void restart();
 
   /// Leaves `from`, which must be the running fiber, and continues `to` where it stopped.

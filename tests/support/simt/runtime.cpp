@@ -14,7 +14,7 @@
 #include <dlfcn.h>
 
 struct CUevent_st {
-  std::int64_t recorded = 0;   // times that a record was queued
+  std::int64_t recorded = 0;   // number of records queued
   std::int64_t completed = 0;  // the last of them that was reached
   std::chrono::steady_clock::time_point time;
 };
@@ -34,7 +34,7 @@ namespace {
 constexpr std::size_t kTotalBytes = std::size_t{1} << 30;
 constexpr int kMultiprocessors = 2;
 
-// One simulated device per thread: streams and the sizes of its allocations.
+// One simulated device per thread: its streams and the sizes of its allocations.
 struct Device {
   CUstream_st default_stream;
   std::vector<CUstream_st*> streams{&default_stream};
@@ -51,7 +51,7 @@ CUstream_st& stream_of(cudaStream_t stream) {
   return stream == nullptr ? device().default_stream : *stream;
 }
 
-/// Runs one piece of work of any stream that can go on; false if there is none.
+/// Runs one piece of work of any stream that can continue; false if there is none.
 bool progress() {
   std::vector<CUstream_st*> ready;
   for (CUstream_st* stream : device().streams) {

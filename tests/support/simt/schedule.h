@@ -5,7 +5,7 @@
 
 namespace simt {
 
-/// What goes on next, drawn from a seed; without one, everything in its order.
+/// Chooses what continues next, by a seed; without one, everything runs in order.
 struct Schedule {
   bool shuffled = false;
   std::mt19937_64 generator;

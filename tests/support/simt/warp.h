@@ -9,7 +9,7 @@
 
 namespace simt {
 
-/// Lanes of one warp on their way through one collective.
+/// Lanes of one warp that take part in one collective.
 struct Meeting {
   std::uint32_t mask = 0, arrived = 0, to_leave = 0;
   Collective kind{};
@@ -17,7 +17,7 @@ struct Meeting {
   std::uint64_t values[kWarpSize] = {};
 
   bool waits() const { return arrived != 0 && to_leave == 0; }
-  void leave(std::uint32_t lane);  // the bit of one who has been through it
+  void leave(std::uint32_t lane);  // the bit of a lane that has completed it
 };
 
 /// The collectives that lanes of one warp are in.
@@ -25,7 +25,7 @@ struct Warp {
   std::deque<Meeting> meetings;  // addresses stay; reused when empty
   std::uint32_t ended = 0;       // lanes
 
-  /// One in which lanes wait, and that names any of these; null: none.
+  /// The meeting in which lanes wait and whose mask names any of these; null: none.
   Meeting* waiting(std::uint32_t lanes);
   Meeting& begin(Collective kind, std::uint32_t mask, std::source_location where);
 };

@@ -14,7 +14,7 @@ inline float __bfloat162float(__nv_bfloat16 x) {
 
 inline __nv_bfloat16 __float2bfloat16_rn(float x) {
   const auto bits = std::bit_cast<std::uint32_t>(x);
-  if ((bits & 0x7FFFFFFFU) > 0x7F800000U) return {0x7FFF};  // the NaN that the device makes
+  if ((bits & 0x7FFFFFFFU) > 0x7F800000U) return {0x7FFF};  // the NaN that the device produces
   return {static_cast<std::uint16_t>((bits + 0x7FFFU + (bits >> 16 & 1U)) >> 16)};
 }
 

@@ -28,7 +28,7 @@ inline __half __float2half_rn(float x) {
   const auto with_sign = [sign](std::uint32_t rest) {
     return __half{static_cast<std::uint16_t>(sign | rest)};
   };
-  if (magnitude > 0x7F800000U) return {0x7FFF};             // the NaN that the device makes
+  if (magnitude > 0x7F800000U) return {0x7FFF};             // the NaN that the device produces
   if (magnitude >= 0x477FF000U) return with_sign(0x7C00U);  // rounds to infinity
   if (magnitude < 0x38800000U) {                            // a subnormal, or zero
     const float scaled = std::bit_cast<float>(magnitude) * 0x1.0p24F;

@@ -112,7 +112,7 @@ template <class T>
 T __shfl_xor_sync(std::uint32_t mask, T value, int lane_mask, int width = 32, SIMT_HERE) {
   const int lane = simt::place().lane;
   const int source = lane ^ lane_mask;
-  // A lane of an earlier segment can be read, one of a later segment cannot.
+  // A lane may read one of an earlier segment, but not one of a later segment.
   return simt::shuffle(mask, value, source > (lane | (width - 1)) ? lane : source, where);
 }
 template <class T>
