@@ -10,8 +10,8 @@
 
 namespace satrap::table {
 
-/// A RowStore that is slow and fails, as a test wishes: before each call it waits at a gate, and
-/// then throws or does what the store behind it does.
+/// A RowStore that is slow and fails as a test requires: each call first waits at a gate, and then
+/// throws or forwards to the real store.
 class FakeRowStore final : public RowStore {
  public:
   explicit FakeRowStore(RowStore& store) : store_(store) {}
@@ -28,7 +28,7 @@ class FakeRowStore final : public RowStore {
     store_.put(step, keys, rows);
   }
 
-  /// Calls wait from now on, each until let() has let one more through.
+  /// Makes calls wait from now on, each until let() admits one more.
   void close_gate() {
     const std::lock_guard lock(mutex_);
     is_closed_ = true;
@@ -43,7 +43,7 @@ class FakeRowStore final : public RowStore {
     changed_.wait(lock, [&] { return num_waiting_ >= calls; });
   }
 
-  /// The next calls fail, without touching any row.
+  /// Makes the next calls fail, without touching any row.
   void fail_next(std::int64_t calls) {
     const std::lock_guard lock(mutex_);
     num_failing_ = calls;

@@ -8,10 +8,10 @@
 namespace satrap::table {
 namespace {
 
-/// An index of partition 0 of the only shard, with the rows it knows.
+/// An index of partition 0 of the only shard, with the rows that it contains.
 class RowIndexTest : public testing::Test {
  protected:
-  /// Keys of the partition, whose positions may be chosen: all of the bits below the partition's.
+  /// A key of the partition with chosen lower bits: its position in the index follows from them.
   static Key key(std::uint64_t low_bits) { return static_cast<Key>(low_bits); }
 
   void insert(Key key) {
@@ -88,8 +88,8 @@ TEST_F(RowIndexTest, SlotsOfErasedKeysAreUsedAgain) {
 TEST_F(RowIndexTest, GrowsAndSplitsAsAMapWould) {
   std::mt19937_64 random(3);
   const std::int64_t first_bytes = index_.resident_bytes();
-  for (std::int64_t i = 0; i < 300'000; ++i) {  // more than a segment has
-    // Below the bits of the partition; some of them crowd in one place.
+  for (std::int64_t i = 0; i < 300'000; ++i) {  // more than one segment holds
+    // Bits below those of the partition; some keys crowd in one place.
     const std::uint64_t bits = random() >> (64 - kIdBits + kPartitionBits);
     const Key chosen = key(i % 64 == 0 ? bits & 0xFFFF : bits);
     const auto known = numbers_.find(chosen);

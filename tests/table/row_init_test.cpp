@@ -76,7 +76,7 @@ TEST(NormalQuantile, InvertsTheDistributionFunction) {
   for (std::uint32_t n = 0; n < (1U << 24); n += n < 1000 || n > (1U << 24) - 1000 ? 1 : 997) {
     const double x = static_cast<double>(normal_quantile(n));
     const double u = (n + 0.5) * 0x1.0p-24;
-    // Error in x: that in u, over the density at x.
+    // Error in x: the error in u divided by the density at x.
     const double error =
         (0.5 * std::erfc(-x / std::sqrt(2.0)) - u) / (std::exp(-x * x / 2) / std::sqrt(2 * M_PI));
     ASSERT_LT(std::abs(error), std::max(5e-7, 2e-6 * std::abs(x))) << "n " << n << ", x " << x;

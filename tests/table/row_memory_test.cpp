@@ -90,7 +90,7 @@ TEST(RowMemory, ManyPartitionsShareHugePages) {
   for (std::int64_t i = 0; i < kRows; ++i) {
     for (std::int64_t p = 0; p < kPartitions; ++p) {
       const auto page = reinterpret_cast<std::uintptr_t>(memory.add(p, i)) / kPage;
-      if (i >= 56) ++rows_of_page[page];  // from there on blocks are 4 MiB and larger
+      if (i >= 56) ++rows_of_page[page];  // from there on blocks have 4 MiB or more
     }
   }
   EXPECT_LE(std::ssize(rows_of_page), (kRows - 56) * kPartitions * kStride / kPage + 2);
@@ -116,7 +116,7 @@ TEST(RowMemory, TakesMemoryAsRowsCome) {
       }
     }
   };
-  fill(1017);  // one into a block of 64 MiB
+  fill(1017);  // one row in a block of 64 MiB
   EXPECT_TRUE(is_in_memory(memory.row(0, 1016)));
   EXPECT_TRUE(is_in_memory(memory.row(63, 1016)));
   EXPECT_FALSE(is_in_memory(memory.row(0, 1016 + 512)));

@@ -65,7 +65,7 @@ TEST(Sharding, EveryNumberOfShardsFillsAllPartitionsEvenly) {
     std::vector<std::vector<std::int64_t>> counts(static_cast<std::size_t>(num_shards),
                                                   std::vector<std::int64_t>(kPartitions, 0));
     const std::int64_t num_keys = num_shards * kPartitions * kKeysPerPartition;
-    for (std::int64_t id = 0; id < num_keys; ++id) {  // consecutive ids, as data sets have them
+    for (std::int64_t id = 0; id < num_keys; ++id) {  // consecutive ids, as in data sets
       const Key key = make_key(TableId{5}, static_cast<std::uint64_t>(id));
       ++counts[static_cast<std::size_t>(shard_of(key, num_shards))]
               [static_cast<std::size_t>(partition_of(key, num_shards))];

@@ -14,9 +14,9 @@
 namespace satrap::table {
 namespace {
 
-/// Goes through every order of events that ranks and a shard can bring about, and compares the
-/// clock in each state with what the training mode of `rules` means. `clock`: the rules that the
-/// clock goes by, if they are others.
+/// Explores every order of events that ranks and a shard can produce, and compares the clock in
+/// each state with what the training mode of `rules` requires. `clock`: the rules of the clock, if
+/// they differ.
 class AllOrders {
  public:
   AllOrders(const StepClock::Rules& rules,
@@ -30,7 +30,7 @@ class AllOrders {
     visit(state, StepClock(clock.value_or(rules)));
   }
 
-  /// The first thing that was not as the mode says; empty if all was.
+  /// The first violation of the mode; empty if there is none.
   const std::string& violation() const { return violation_; }
   std::size_t num_states() const { return seen_.size(); }
   std::int64_t largest_staleness() const { return largest_; }
@@ -87,7 +87,7 @@ class AllOrders {
         c.note_applied();
       });
     }
-    // Nobody waits for ever: where nothing more can happen, everything has.
+    // No rank waits forever: when nothing more can happen, all updates are applied.
     if (!goes_on) require(state.applied == last_, "everything is applied in the end");
   }
 
@@ -184,7 +184,7 @@ TEST(StepClock, EveryOrderOfEventsKeepsTheBoundAndComesToAnEnd) {
                                  num_steps);
           EXPECT_EQ(orders.violation(), "");
           EXPECT_GT(orders.num_states(), 10U);
-          // The bound is reached: it holds back no more than it has to.
+          // The bound is reached: it delays nothing more than necessary.
           EXPECT_EQ(orders.largest_staleness(), std::min(staleness, num_steps - 1));
         }
       }

@@ -9,9 +9,8 @@
 
 namespace satrap::table {
 
-/// What becomes of weights that are stored after the update of `step` (0: of a new row), written as
-/// the definition says: rounded by random numbers of (seed, table's name, step, id), those of a new
-/// row to nearest.
+/// The stored values of weights after the update of `step` (0: of a new row), by the definition:
+/// rounded by random numbers of (seed, table's name, step, id); those of a new row to nearest.
 inline std::vector<float> stored(const TableSpec& spec,
                                  std::uint64_t seed,
                                  Key key,

@@ -1,4 +1,4 @@
-// Tables that lose rows, against the definition in row_limits.h, written as it is said.
+// Tables that evict rows, compared with a literal implementation of the definition in row_limits.h.
 
 #include <algorithm>
 #include <cmath>
@@ -29,7 +29,7 @@ TableSpec spec_of(RowLimits limits) {
   return spec;
 }
 
-/// Which rows there are, and when each was last asked for.
+/// The existing rows, and the step that last requested each.
 class LimitsModel {
  public:
   explicit LimitsModel(RowLimits limits) : limits_(limits) {}
@@ -101,12 +101,12 @@ class LimitsModel {
           ? nullptr
           : std::make_unique<LimitsModel>(
                 RowLimits{limits_.capacity_rows, limits_.ttl_steps, limits_.pinned_steps});
-  std::map<Key, std::int64_t> sightings_;  // of those that candidates_ remembers
+  std::map<Key, std::int64_t> sightings_;  // of the ids that candidates_ remembers
   std::map<Key, std::int64_t> asked_;
   std::int64_t num_gone_ = 0;
 };
 
-/// Unique ascending ids of a step: few that come often, many that come rarely, all in a few groups.
+/// Unique ascending ids of a step: a few frequent ones, many rare ones, all in a few groups.
 std::vector<Key> keys_of_step(std::int64_t step) {
   constexpr std::uint64_t kGroupShift = kIdBits - 12;
   std::set<Key> keys;
@@ -120,7 +120,7 @@ std::vector<Key> keys_of_step(std::int64_t step) {
   return {keys.begin(), keys.end()};
 }
 
-/// Steps over one or several tables that are the shards of one.
+/// Steps over one table, or over several that are its shards.
 class Shards {
  public:
   Shards(const TableSpec& spec, std::int64_t num_shards) {
@@ -147,7 +147,7 @@ class Shards {
     }
   }
 
-  /// The rows become a function of all that happened to them.
+  /// Makes the rows a function of their whole history.
   void apply(std::int64_t step) {
     const Plan& plan = plans_.at(step);
     for (std::size_t i = 0; i < plan.keys.size(); ++i) {
@@ -178,7 +178,7 @@ class Shards {
     return std::all_of(row, row + table.row_bytes(), [](std::byte b) { return b == std::byte{}; });
   }
 
-  /// Without ids that have no row.
+  /// Excludes ids that have no row.
   using Content = std::map<Key, std::vector<std::byte>>;
   static void add(Content& content, std::span<const std::byte> rows, std::int64_t row_bytes) {
     for (std::size_t at = 0; at < rows.size(); at += static_cast<std::size_t>(row_bytes)) {
@@ -272,8 +272,8 @@ TEST_P(TableLimits, PlansAheadChangeNothing) {
   EXPECT_EQ(ahead.content(), in_turn.content());
 }
 
-/// What a snapshot of step 50 is while plans are ahead; what a lookup finds meanwhile; and that a
-/// table that goes on from it loses the same rows.
+/// Checks a snapshot of step 50 while plans are ahead, the lookups meanwhile, and that a table
+/// restored from it evicts the same rows.
 TEST_P(TableLimits, ASnapshotAndLookupsAreOfTheirStepWhilePlansAreAhead) {
   const std::int64_t distance = GetParam().pinned_steps - 1;
   Shards in_turn(spec_of(GetParam()), 1), ahead(spec_of(GetParam()), 1);
@@ -295,7 +295,7 @@ TEST_P(TableLimits, ASnapshotAndLookupsAreOfTheirStepWhilePlansAreAhead) {
   ahead.table(0).find(keys, rows);
   for (std::size_t i = 0; i < keys.size(); ++i) {
     const auto row = expected.find(keys[i]);
-    if (row == expected.end()) {  // none, or one that later steps have asked for
+    if (row == expected.end()) {  // none, or one that later steps have requested
       ASSERT_TRUE(rows[i] == nullptr || header_of(rows[i]).last_step == 0);
       ASSERT_TRUE(rows[i] == nullptr || GetParam().admit_after == 1);
     } else {
@@ -312,7 +312,7 @@ TEST_P(TableLimits, ASnapshotAndLookupsAreOfTheirStepWhilePlansAreAhead) {
     Shards::add(content, block, ahead.table(0).row_bytes());
     resumed.table(0).restore(block);
     for (int i = 0; i < 2; ++i) {
-      ahead.plan(++planned);  // rows take the place of others that are still to be written
+      ahead.plan(++planned);  // new rows replace others that are still to be written
       ahead.apply(++step);
     }
   });

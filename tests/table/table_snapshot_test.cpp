@@ -30,7 +30,7 @@ Key key_of_bytes(const std::byte* row) {
   return header.key;
 }
 
-/// The rows a snapshot must hold: those updated at least once.
+/// The rows that a snapshot must hold: those updated at least once.
 Content content_of(const Table& table) {
   Content content;
   table.for_each_row([&](const std::byte* row) {
@@ -49,8 +49,8 @@ void add_rows(Content& content, std::span<const std::byte> rows, std::int64_t ro
   }
 }
 
-/// Plays training: each step inserts some ids and changes their rows in a way that depends on all
-/// that happened to them.
+/// Imitates training: each step inserts some ids and changes their rows in a way that depends on
+/// their whole history.
 class Trainer {
  public:
   explicit Trainer(Table& table, unsigned seed) : table_(table), random_(seed) {}
@@ -111,8 +111,8 @@ TEST(TableSnapshot, HoldsTheStateAtItsStepWhileTrainingChangesEveryRow) {
   std::int64_t blocks = 0;
   const std::int64_t written = snapshot.write([&](std::span<const std::byte> rows) {
     add_rows(content, rows, table.row_bytes());
-    // Between any two blocks a step changes old rows, in partitions that are done, under way and
-    // still to come, some of them twice, and inserts new ones.
+    // Between any two blocks a step changes old rows, in partitions that are done, in progress and
+    // not yet started, some of them twice, and inserts new ones.
     if (++blocks % 5 == 1) trainer.step(++step, 3000, 40000);
   });
   EXPECT_GT(step, 25);
@@ -141,7 +141,7 @@ TEST(TableSnapshot, HoldsTheStateAtItsStepWhileAnotherThreadTrains) {
     Content content;
     snapshot.write([&](std::span<const std::byte> rows) {
       add_rows(content, rows, table.row_bytes());
-      // A slow disk: every block waits until training has moved on.
+      // A slow disk: every block waits until training has advanced.
       const std::int64_t seen = steps_done.load();
       if (content.size() < 3000) steps_done.wait(seen);
     });

@@ -110,7 +110,7 @@ TEST(Table, KeysThatCollideInTheIndexAreDistinctRows) {
 TEST(Table, OnePartitionHoldsManyRows) {
   Table table(spec_of(1, RowOptimizerType::kSgd), 1);
   std::mt19937_64 random(2);
-  std::vector<Key> keys;  // enough for the index to consist of several segments
+  std::vector<Key> keys;  // so many that the index has several segments
   for (int i = 0; i < 400'000; ++i) {
     const std::uint64_t rest = random() >> (64 - kIdBits + kPartitionBits);
     const std::uint64_t id = (std::uint64_t{21} << (kIdBits - kPartitionBits)) | rest;
@@ -197,8 +197,8 @@ TEST(Table, CountsItsBytes) {
 }
 
 TEST(Table, PartitionsGrowAtDifferentTimes) {
-  // With 65536 uniform ids in 64 partitions all hold about 1024 rows; the index sizes must differ
-  // while they grow, which shows in the bytes: never doubling as a whole.
+  // With 65536 uniform ids in 64 partitions each holds about 1024 rows. The index sizes must differ
+  // while they grow, so the total bytes never double at once.
   Table table(spec_of(1, RowOptimizerType::kSgd), 1);
   std::int64_t last = table.resident_bytes();
   double largest_jump = 0;
