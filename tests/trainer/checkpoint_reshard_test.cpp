@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-/// A deterministic hybrid run with lookups ahead, stopped half-way.
+/// A deterministic hybrid run with lookups ahead, stopped halfway.
 class Reshard : public testing::Test {
  protected:
   void SetUp() override {
@@ -29,7 +29,7 @@ class Reshard : public testing::Test {
 
   std::string out(const std::string& name) const { return directory_.path() + "/" + name; }
 
-  /// Digest at the end of a run that goes on from `checkpoint`.
+  /// Digest at the end of a run that continues from `checkpoint`.
   std::string continued(const std::string& checkpoint, const std::string& name) {
     config_.run_dir = out(name);
     return checkpoint::verify_checkpoint(
@@ -70,7 +70,7 @@ TEST_F(Reshard, TheContentStaysTheSameForAnyNumberOfShards) {
   EXPECT_TRUE(fs::exists(checkpoint_)) << "the first one is still there";
 }
 
-// Shards have ranges of ids, and files are in the order of smaller ranges.
+// Shards own ranges of ids, and files are in the order of smaller ranges.
 TEST_F(Reshard, ThereAndBackGivesTheSameFiles) {
   const std::string divided = checkpoint::reshard_checkpoint(checkpoint_, 4, out("divided"));
   const std::string back = checkpoint::reshard_checkpoint(divided, 1, out("back"));

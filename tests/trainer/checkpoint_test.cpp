@@ -19,7 +19,7 @@ namespace fs = std::filesystem;
 using testing::AllOf;
 using testing::HasSubstr;
 
-/// A run with checkpoints of steps 5 and 10.
+/// A run with checkpoints at steps 5 and 10.
 class Checkpoint : public testing::Test {
  protected:
   void SetUp() override {
@@ -34,7 +34,7 @@ class Checkpoint : public testing::Test {
            std::to_string(step);
   }
 
-  /// The message of the error that continuing the run ends with.
+  /// The message of the error when the run is continued.
   std::string resume_error(ErrorCode expected = ErrorCode::kCorrupt) {
     TrainOptions options;
     options.resume = true;
@@ -48,7 +48,7 @@ class Checkpoint : public testing::Test {
     return "no error";
   }
 
-  /// As versions wrote it that kept no configuration.
+  /// As written by versions that kept no configuration.
   static void remove_config(const std::string& checkpoint) {
     checkpoint::Manifest manifest = checkpoint::Manifest::read(checkpoint);
     ASSERT_EQ(manifest.files.erase(checkpoint::kConfigFile), 1U);
@@ -98,7 +98,7 @@ TEST_F(Checkpoint, AFlippedBitInAnyFileIsFoundNamedAndRefused) {
       EXPECT_THAT(error.what(), AllOf(HasSubstr(name), HasSubstr(path(5))));
     }
     EXPECT_THAT(resume_error(), AllOf(HasSubstr(name), HasSubstr(path(5))));
-    flip_a_bit(file.path());  // back
+    flip_a_bit(file.path());  // restores it
   }
   checkpoint::verify_checkpoint(path(10));
 }
@@ -128,7 +128,7 @@ TEST_F(Checkpoint, ThePreviousOneContinuesWhenTheNewestIsDamaged) {
   options.resume_from = path(5);
   const TrainOutcome outcome = train(config_, options);
   EXPECT_EQ(checkpoint::verify_checkpoint(outcome.last_checkpoint),
-            expected);  // written anew, same bits
+            expected);  // rewritten, with the same bits
 }
 
 TEST_F(Checkpoint, UnfinishedOnesOfAKilledRunAreNotListedAndGoAway) {

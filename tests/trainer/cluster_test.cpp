@@ -105,7 +105,7 @@ TEST_F(ClusterTest, RanksThatShareAGlobalBatchTrainAsOneDoes) {
 TEST_F(ClusterTest, LargeDenseNetworksAreSummedInStretchesAsIfAtOnce) {
   job::JobConfig config = job("one");
   config.model.top = {600, 400};
-  config.data.synthetic.rows = 64 * 20 + 9;  // the second rank has none of the last batch
+  config.data.synthetic.rows = 64 * 20 + 9;  // the second rank gets none of the last batch
   const TrainOutcome one = TinyCluster(config, 1, 1).train();
   config.run_dir = directory("two");
   const TrainOutcome two = TinyCluster(config, 1, 2).train();
@@ -116,7 +116,7 @@ TEST_F(ClusterTest, LargeDenseNetworksAreSummedInStretchesAsIfAtOnce) {
 TEST_F(ClusterTest, GroupsSpreadOverRanksAreEvaluatedAsByOne) {
   for (const std::int64_t ranks : {1, 2, 3}) {
     job::JobConfig config = job(concat("ranks-", ranks));
-    config.data.group_by = "C4";  // seven values: every rank has rows of each
+    config.data.group_by = "C4";  // seven values: every rank has rows with each
     const TrainOutcome outcome = TinyCluster(config, 1, ranks).train();
     const json summary = summary_of(outcome);
     const Evaluation alone = evaluate(config, outcome.last_checkpoint, nullptr);
@@ -138,7 +138,7 @@ TEST_F(ClusterTest, SeveralRanksInDeterministicHybridRepeatTheirBits) {
 
 TEST_F(ClusterTest, RowsThatDoNotDivideEvenlyAreAllTrainedOnOnce) {
   job::JobConfig config = job("uneven");
-  config.data.synthetic.rows = 64 * 3 + 9;  // the second rank has none of the last batch
+  config.data.synthetic.rows = 64 * 3 + 9;  // the second rank gets none of the last batch
   config.train.epochs = 3;
   const json summary = summary_of(TinyCluster(config, 2, 2).train());
   EXPECT_EQ(summary["examples"], 3 * (64 * 3 + 9));
@@ -204,7 +204,7 @@ TEST_F(ClusterTest, StalenessNeverPassesTheBoundAndIsInTheSummary) {
     config.train.staleness = bound;
     TinyCluster cluster(config, 2, 2);
     std::atomic<unsigned> seed = 1;
-    cluster.start_shards([&] {  // slow at random: up to 2 ms
+    cluster.start_shards([&] {  // random delays: up to 2 ms
       std::minstd_rand random(seed.fetch_add(1));
       const auto end =
           std::chrono::steady_clock::now() + std::chrono::microseconds(random() % 2000);
@@ -230,7 +230,7 @@ TEST_F(ClusterTest, AsyncTrainsOnEveryRowOnceAndEndsWithOneModel) {
   const json summary = summary_of(outcome);
   EXPECT_EQ(summary["examples"], 64 * 400 + 9);
   EXPECT_GT(summary["eval"]["auc"].get<double>(), 0.6);
-  // What was evaluated is what the checkpoint has.
+  // The evaluated model is the one in the checkpoint.
   const Evaluation again = evaluate(config, outcome.last_checkpoint, nullptr);
   EXPECT_NEAR(again.auc, summary["eval"]["auc"].get<double>(), 1e-6);
 }

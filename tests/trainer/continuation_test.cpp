@@ -14,7 +14,7 @@ namespace {
 using testing::AllOf;
 using testing::HasSubstr;
 
-/// A run of 10 steps of 64 rows.
+/// A run of 10 steps of 64 examples.
 class ContinuationTest : public testing::Test {
  protected:
   void SetUp() override {
@@ -51,7 +51,7 @@ TEST_F(ContinuationTest, WhatIsImpossibleIsToldAtOnceWithBothValuesAndWhy) {
 
 TEST_F(ContinuationTest, LookupsMadeAheadAreDroppedWhenTheirStepsReadOtherRows) {
   EXPECT_TRUE(checkpoint::compare_with_checkpoint(checkpoint_, config_).has_same_input);
-  config_.train.staleness = 1;  // the four lookups that are in the checkpoint would be too old
+  config_.train.staleness = 1;  // the four lookups in the checkpoint would be too old
   EXPECT_FALSE(checkpoint::compare_with_checkpoint(checkpoint_, config_).has_same_input);
   EXPECT_EQ(step_after_resume(), 12);
 }

@@ -17,9 +17,9 @@ namespace {
 using nlohmann::json;
 
 constexpr std::int64_t kPatience = 3;
-constexpr std::int64_t kStepsBetween = 5;  // evaluations
+constexpr std::int64_t kStepsBetween = 5;  // between evaluations
 
-/// A job that learns its few rows by heart: the logloss of other rows falls, then rises.
+/// A job that overfits its few rows: the logloss of other rows falls, then rises.
 job::JobConfig overfitting_job(const std::string& run_dir) {
   job::JobConfig config = tiny_job(run_dir);
   config.data.synthetic.rows = 64 * 10;
@@ -118,7 +118,7 @@ TEST(EarlyStopRun, SignalsBeforeAnEvaluationDoNotChangeTheDecision) {
   config.train.report_every = "1 steps";
   TrainOutcome outcome;
   int stops = 0;
-  // Every second stop cuts short the evaluation that is due after the very step.
+  // Every second stop interrupts the evaluation that is due right after that step.
   for (std::int64_t next_stop = 5; !outcome.finished; next_stop += stops % 2 == 0 ? 3 : 7) {
     std::atomic<bool> stop = false;
     TrainOptions options;

@@ -16,7 +16,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
 
-/// CRC-32C by its definition, one bit after the other.
+/// CRC-32C by its definition, bit by bit.
 std::uint32_t crc32c(std::string_view bytes) {
   std::uint32_t crc = ~0U;
   for (const char byte : bytes) {
@@ -37,7 +37,7 @@ T take(std::string_view& bytes) {
   return value;
 }
 
-/// The data of each record; every checksum is compared.
+/// The data of each record; checks every checksum.
 std::vector<std::string> records_of(const std::string& path) {
   const std::string content = read_file(path);
   std::string_view rest = content;
@@ -53,7 +53,7 @@ std::vector<std::string> records_of(const std::string& path) {
   return records;
 }
 
-/// A record without the wall time it begins with: tag and 8 bytes.
+/// A record without the wall time at its beginning: tag and 8 bytes.
 std::string without_time(const std::string& event) { return event.substr(9); }
 
 class EventFiles : public testing::Test {

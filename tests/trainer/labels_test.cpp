@@ -25,8 +25,7 @@ using nlohmann::json;
 using testing::AllOf;
 using testing::HasSubstr;
 
-/// Two labels of the same rows that have nothing to do with each other: `odd` follows from the
-/// feature f, `third` from g.
+/// Two independent labels of the same rows: `odd` follows from the feature f, `third` from g.
 class LabelsRun : public testing::Test {
  protected:
   static constexpr int kRows = 3000;
@@ -97,7 +96,7 @@ class LabelsRun : public testing::Test {
     return loss / static_cast<double>(rows);
   }
 
-  /// Those of label l as they are defined, over rows from `first` on with probabilities [rows, 2].
+  /// Metrics of label l by their definitions, over rows from `first` on. Probabilities: [rows, 2].
   static json metrics_of(std::span<const float> probabilities, std::size_t l, std::uint64_t first) {
     std::vector<double> of_class[2];
     double sum = 0.0;
@@ -109,7 +108,7 @@ class LabelsRun : public testing::Test {
     }
     const auto negatives = static_cast<double>(of_class[0].size());
     const auto positives = static_cast<double>(of_class[1].size());
-    double pairs = 0.0;  // in the right order; equal ones count half
+    double pairs = 0.0;  // in the right order; ties count half
     for (const double high : of_class[1]) {
       for (const double low : of_class[0]) pairs += high > low ? 1.0 : high == low ? 0.5 : 0.0;
     }
@@ -122,14 +121,14 @@ class LabelsRun : public testing::Test {
 
   static void expect_near(const json& reported, const json& expected, const char* part) {
     for (const auto& [metric, value] : expected.items()) {
-      // Rows alike count half in the AUC only as long as all their digits are.
+      // Equal rows count half in the AUC only if all their digits are equal.
       const double tolerance = metric == "auc" ? 1e-3 : 1e-6;
       EXPECT_NEAR(reported.at(metric).get<double>(), value.get<double>(), tolerance)
           << part << " " << metric;
     }
   }
 
-  /// What `action` is refused with as a configuration; "" if it is not.
+  /// The message with which the configuration is refused; "" if `action` succeeds.
   template <class Action>
   static std::string refused(const Action& action) {
     try {
@@ -141,7 +140,7 @@ class LabelsRun : public testing::Test {
     return "";
   }
 
-  /// What each use of a checkpoint with another configuration is refused with; "" if it is not.
+  /// The message for each use of a checkpoint with another configuration; "" if it succeeds.
   std::vector<std::string> refused_uses(const job::JobConfig& config,
                                         const std::string& checkpoint) {
     job::JobConfig warm = config;
@@ -182,7 +181,7 @@ TEST_F(LabelsRun, TwoRanksOnTwoShardsTrainAsOneProcessDoes) {
   job::JobConfig config = job("alone");
   config.train.mode = "sync";
   config.train.epochs = 1;
-  config.data.train.max_rows = 29 * 100 + 9;  // the second rank has none of the last batch
+  config.data.train.max_rows = 29 * 100 + 9;  // the second rank gets none of the last batch
   config.data.schema.labels[1].weight = 0.5;
   const std::vector<float> alone = predictions(config, train(config, {}).last_checkpoint);
   config.run_dir = path("ranks");
@@ -209,7 +208,7 @@ TEST_F(LabelsRun, BothAreLearnedInAsyncMode) {
   for (const std::size_t l : {0U, 1U}) {
     const json& label = summary["eval"]["labels"][l == 0 ? "odd" : "a third"];
     EXPECT_GT(label["auc"].get<double>(), 0.8) << l;
-    expect_near(label, metrics_of(probabilities, l, 0), "eval");  // what the checkpoint has
+    expect_near(label, metrics_of(probabilities, l, 0), "eval");  // of the model in the checkpoint
   }
 }
 
@@ -222,7 +221,7 @@ TEST_F(LabelsRun, TheRunsOwnNumbersAreThoseOfTheFirst) {
   const TrainOutcome outcome = train(config, {.resume = true});
   const std::vector<float> after = predictions(config, outcome.last_checkpoint);
   const json summary = summary_of(outcome);
-  // The window of the resumed run is step 20, which was scored as step 19 had left the model.
+  // The window of the resumed run is step 20, which was scored with the model of step 19.
   const std::span<const float> window = std::span(before).subspan(2 * 1900, 2 * 100);
   for (const auto& [part, scores, first] :
        {std::tuple("train", window, 1900U), std::tuple("eval", std::span(after), 0U)}) {
@@ -310,7 +309,7 @@ TEST_F(LabelsRun, ACheckpointWhoseConfigurationIsNotThereIsUsedAsItIs) {
   job::JobConfig config = job("run");
   config.train.max_steps = 2;
   const std::string checkpoint = train(config, {}).last_checkpoint;
-  checkpoint::Manifest manifest = checkpoint::Manifest::read(checkpoint);  // as of an older version
+  checkpoint::Manifest manifest = checkpoint::Manifest::read(checkpoint);  // as in an older version
   manifest.files.erase(checkpoint::kConfigFile);
   std::ofstream(checkpoint + "/" + checkpoint::kManifestFile) << manifest.to_json();
   std::ofstream(config.run_dir + "/" + checkpoint::kConfigFile) << "data: {schema: {labels: 3}}\n";

@@ -27,7 +27,7 @@ class TinyCluster {
     start_shards();
   }
 
-  /// A fresh set of shards, as after a kill of all of them.
+  /// Starts a new set of shards, as after a kill of all of them.
   void start_shards(const std::function<void()>& before_request = {}) {
     shards_.clear();
     const job::EmbeddingSpecs specs = job::embedding_specs(job_, data::resolve_schema(job_.data));
@@ -43,7 +43,8 @@ class TinyCluster {
 
   job::JobConfig& job() { return job_; }
 
-  /// All ranks, a thread each. Returns the chief's outcome; rethrows the first rank's error.
+  /// Trains on all ranks, each in its own thread. Returns the chief's outcome; rethrows the first
+  /// rank's error.
   TrainOutcome train(const TrainOptions& options = {}) {
     const std::vector<std::exception_ptr> errors = try_to_train(options);
     for (const std::exception_ptr& error : errors) {
@@ -52,7 +53,7 @@ class TinyCluster {
     return outcome_;
   }
 
-  /// As train; the error of each rank, if it has one.
+  /// As train; returns the error of each rank, if it has one.
   std::vector<std::exception_ptr> try_to_train(const TrainOptions& options = {}) {
     ++num_starts_;
     std::vector<TrainOutcome> outcomes(static_cast<std::size_t>(num_ranks_));

@@ -49,7 +49,7 @@ Rows rows_of(const std::string& checkpoint, const std::string& table) {
   return rows;
 }
 
-/// A run of 10 steps, whose tables are C1 to C4 of dim 8, to start others from.
+/// A run of 10 steps with the tables C1 to C4 of dim 8, from which others start.
 class WarmStartTest : public testing::Test {
  protected:
   void SetUp() override {
@@ -60,7 +60,7 @@ class WarmStartTest : public testing::Test {
     config_.train.warm_start.from = from_;
   }
 
-  /// A checkpoint of the job as it is before its first step.
+  /// A checkpoint of the job before its first step.
   std::string start() {
     ThreadPool pool(1);
     pipeline::Cluster cluster(config_, {});
@@ -130,7 +130,7 @@ TEST_F(WarmStartTest, TablesMayHaveOtherNumbersInTheNewJob) {
   const checkpoint::Manifest end =
       checkpoint::Manifest::read(checkpoint::list_checkpoints(config_.run_dir).back().path);
   EXPECT_EQ(end.tables[0].name, "C2");
-  EXPECT_LE(end.tables[0].rows, 300);  // none is there a second time
+  EXPECT_LE(end.tables[0].rows, 300);  // none exists twice
 }
 
 TEST_F(WarmStartTest, OfTheWeightsAloneBeginsWithFreshStateOfAnotherOptimizer) {
@@ -169,7 +169,7 @@ TEST_F(WarmStartTest, IsNotRepeatedWhenTheRunIsResumed) {
   config_.run_dir = directory_.path() + "/disturbed";
   config_.train.report_every = "1 steps";
   train(config_, {.stop = &stop, .on_report = [&](const Report& r) { stop = r.step >= 17; }});
-  std::filesystem::remove_all(directory_.path() + "/first");  // not needed any more
+  std::filesystem::remove_all(directory_.path() + "/first");  // no longer needed
   testing::internal::CaptureStderr();
   const TrainOutcome outcome = train(config_, {.resume = true});
   EXPECT_THAT(testing::internal::GetCapturedStderr(),
