@@ -17,13 +17,13 @@ count() {
   passed=$((passed + $1)) failed=$((failed + $2)) skipped=$((skipped + $3))
 }
 
-# ThreadSanitizer of GCC 12 and 13 stops where the kernel randomises addresses by more than 28 bits.
+# ThreadSanitizer of GCC 12 and 13 fails if the kernel randomises addresses by more than 28 bits.
 without_aslr() {
   if setarch -R true 2> /dev/null; then setarch -R "$@"; else "$@"; fi
 }
 
-# select_quick: the C++ tests of the modules changed since the last commit (or by it) and of those that may build on
-# them, which stand below them in CMakeLists.txt; the tests in Python of the changed modules alone.
+# select_quick: the C++ tests of the modules changed since the last commit (or by it) and of those that may depend on
+# them, which are below them in CMakeLists.txt; the Python tests of the changed modules alone.
 select_quick() {
   local files changed module labels=(architecture) others=() found=
   files=$(git diff --name-only HEAD && git ls-files --others --exclude-standard)
@@ -51,7 +51,7 @@ run_preset() {
     build=(--target backend_tests)
     select=(-L '^backend$')
   fi
-  # The sanitizers get the C++ tests of all modules with threads or memory of their own. asan also gets what whole
+  # The sanitizers run the C++ tests of all modules with threads or memory of their own. asan also runs what whole
   # programs do beyond them: signals, kills, full disks, resumed jobs, predictions and exports.
   case $preset in
     asan) select=(-LE '^(launch|architecture|job)$' -E "$not_for_asan") ;;
@@ -76,10 +76,10 @@ run_preset() {
   times+=("$preset tests: $((SECONDS - started)) s")
 }
 
-# clang-tidy over every source of modules, programs, tests and benchmarks but those with torch's headers, which
-# cost half a minute each. Several sources are looked at together: most of the time goes into headers that all
-# of them include. So the tests that compile every source and header alone are left out; they have nothing to add.
-# GCC's warnings are not asked of clang: they are the compiler's to give.
+# Runs clang-tidy on every source of modules, programs, tests and benchmarks except those with torch's headers, which
+# cost half a minute each. Several sources are checked together, since most of the time goes into headers that all of
+# them include. The tests that compile every source and header alone would add nothing and are left out. GCC's warnings
+# are off for clang: the compiler reports them.
 run_tidy() {
   cmake --preset release -B build/tidy -DCMAKE_UNITY_BUILD=ON > /dev/null || return
   sed -n 's/^  "file": "\(.*\)",\{0,1\}$/\1/p' build/tidy/compile_commands.json |

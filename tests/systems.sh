@@ -1,20 +1,20 @@
 #!/bin/bash
-# Tests the newest commit of this checkout on the users' systems, each time on a fresh system in a temporary
-# folder (debootstrap, so this needs Debian or Ubuntu, root, a network, and 12 GiB):
+# Tests the newest commit of this checkout on the users' systems, each time on a fresh system in a temporary folder
+# (made by debootstrap, so this needs Debian or Ubuntu, root, a network, and 12 GiB):
 #   tests/systems.sh [debian12|debian13|clang|gcc13|arm64]...      (default: debian13 arm64 clang)
-# debian12, debian13: README's first command, then the release tests. clang, gcc13: the same on Debian 13 with
-# clang 19 or GCC 13. arm64: a Debian 12 for aarch64 under qemu, set up by launch/setup.sh, with programs compiled
-# outside it: README's job, the C++ tests of all modules, and the same bits as on x86-64. Warnings are errors.
-# The last line counts the tests of all systems. Packages come from where this machine gets its own. SATRAP_STAGES:
-# the stages of tests/run.sh instead of release; with CCACHE_DIR compilers keep their results there; with
-# SATRAP_KEEP the folders stay.
+# debian12, debian13: README's first command, then the release tests. clang, gcc13: the same on Debian 13 with clang 19
+# or GCC 13. arm64: a Debian 12 for aarch64 under qemu, set up by launch/setup.sh, with programs compiled outside it:
+# README's job, the C++ tests of all modules, and the same bits as on x86-64. Warnings are errors.
+# The last line counts the tests of all systems. Packages come from the sources of this machine. SATRAP_STAGES: the
+# stages of tests/run.sh to run instead of release. CCACHE_DIR: where compilers keep their results. SATRAP_KEEP: keeps
+# the folders.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 
 checkout=$PWD
 scratch=$(mktemp -d "${TMPDIR:-/tmp}/satrap-systems-XXXXXX")
 qemu_rule=/proc/sys/fs/binfmt_misc/satrap-aarch64
-qemu_seconds=1800              # of a test program under qemu
+qemu_seconds=1800              # for one test program under qemu
 qemu_leaves_out=-*LargeModel*  # products that take half an hour there
 passed=0 failed=0 skipped=0
 
@@ -46,16 +46,16 @@ fresh_system() {
   cp /etc/resolv.conf "$root/etc/"
   echo "127.0.0.1 localhost" > "$root/etc/hosts"
   mkdir -p "$root/root/.ccache" "$root/root/satrap"
-  cp /etc/ssl/certs/ca-certificates.crt "$root/root/certificates.crt"  # a proxy's may be among them
+  cp /etc/ssl/certs/ca-certificates.crt "$root/root/certificates.crt"  # a proxy's certificate may be among them
   [ ! -f /etc/pip.conf ] || cp /etc/pip.conf "$root/etc/"
-  mount --bind "$root" "$root" && mount --make-private "$root" || return  # a root of its own, as containers have
+  mount --bind "$root" "$root" && mount --make-private "$root" || return  # a mount of its own, as containers have
   mount -t proc proc "$root/proc" && mount --rbind /dev "$root/dev" && mount --rbind /sys "$root/sys" &&
     mount --make-rslave "$root/dev" && mount --make-rslave "$root/sys" || return
   [ -z "${CCACHE_DIR:-}" ] || mount --bind "$CCACHE_DIR" "$root/root/.ccache" || return
   git clone -q "$checkout" "$root/root/satrap"
 }
 
-# inside ROOT COMMAND: a shell's command in the checkout of a system, with the variables in $settings.
+# inside ROOT COMMAND: runs a shell command in the checkout of a system, with the variables in $settings.
 settings=()
 inside() {
   local proxies=()
@@ -76,7 +76,7 @@ count() {
   passed=$((passed + ${1:-0})) failed=$((failed + ${2:-1})) skipped=$((skipped + ${3:-0}))
 }
 
-# quickstart_and_tests ROOT: README's first command, and the tests.
+# quickstart_and_tests ROOT: runs README's first command and the tests.
 quickstart_and_tests() {
   local log=$1.tests stages=${SATRAP_STAGES:-release}
   say "./launch/quickstart.sh"
@@ -95,8 +95,8 @@ on_debian() {
   if [ -n "$compiler" ]; then
     install_in "$root" "${@:3}" || return
     settings=("CXX=$compiler")
-    # This system's libraries need its own libstdc++, which is what programs run with. An older GCC would link
-    # with an older one that it brings along.
+    # This system's libraries need its own libstdc++, which programs run with. An older GCC would link with its own
+    # older one.
     if [[ $compiler = g++-* ]]; then
       inside "$root" 'mkdir -p /root/lib && ln -s /usr/lib/*-linux-gnu/libstdc++.so.6 /root/lib/libstdc++.so' || return
       settings+=("LDFLAGS=-L/root/lib")
@@ -105,7 +105,7 @@ on_debian() {
   quickstart_and_tests "$root"
 }
 
-# The kernel runs programs for aarch64 by itself, also inside other roots (flag F: qemu is opened now).
+# The kernel runs programs for aarch64 by itself, also in other roots (flag F: qemu is opened now).
 register_qemu() {
   [ "$(uname -m)" != aarch64 ] || return 0
   [ -e /proc/sys/fs/binfmt_misc/register ] || mount -t binfmt_misc binfmt_misc /proc/sys/fs/binfmt_misc || return
@@ -115,8 +115,8 @@ register_qemu() {
   echo ":satrap-aarch64:M::$magic:$mask:$1:F" > /proc/sys/fs/binfmt_misc/register
 }
 
-# The compiler runs in a root of this machine's architecture, and sees the other system as its sysroot. The
-# checkout is at the same place in both.
+# The compiler runs in a root of this machine's architecture and uses the other system as its sysroot. The checkout is
+# at the same path in both.
 on_arm64() {
   local builder=$scratch/builder target=$scratch/target
   settings=()

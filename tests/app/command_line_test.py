@@ -63,7 +63,7 @@ class Help(CliTest):
             self.assertIn(option, done.stdout)
             self.assertIn(option, self.succeed("ps", "--help").stdout)
         needed = subprocess.run(["ldd", program], capture_output=True, text=True, check=True).stdout
-        if not SANITIZED:  # which compile sources together and so link everything any of them needs
+        if not SANITIZED:  # sanitizer builds compile sources together and link all that any of them needs
             self.assertNotIn("torch", needed)
             self.assertNotIn("cuda", needed)
 

@@ -60,8 +60,8 @@ TEST(Auc, RefusesWrongSizesAndLabels) {
 }
 
 TEST(Auc, SplitsFractionalLabelsBetweenTheClasses) {
-  // Example 0 is 1/4 positive and 3/4 negative, example 1 the reverse. Example 1 wins 9/16 of the 1
-  // x 1 pairs, example 0 wins 1/16, and 6/16 pair an example with itself.
+  // Example 0 is 1/4 positive and 3/4 negative, example 1 the reverse. Of the pairs, example 1 wins
+  // 9/16, example 0 wins 1/16, and 6/16 pair an example with itself.
   EXPECT_DOUBLE_EQ(auc(Floats{.1F, .2F}, Floats{.25F, .75F}), (9 + 0.5 * 6) / 16);
 }
 

@@ -44,8 +44,8 @@ TYPED_TEST(HalfTest, EveryValueThatCanBeStoredStaysAsItIs) {
   }
 }
 
-/// A value rounds to one of its two neighbours among all values, and rounds up as often as its
-/// distance from the lower one says.
+/// A value rounds to one of its two neighbours among all values, and rounds up in proportion to its
+/// distance from the lower one.
 TYPED_TEST(HalfTest, RoundsToOneOfTheNeighboursTheNearerTheLikelier) {
   std::mt19937 random(3);
   for (int i = 0; i < 2000; ++i) {

@@ -30,7 +30,7 @@ class ATerminal : public ::testing::Test {
 
   // Everything printed since the last call. The terminal itself turns "\n" into "\r\n".
   std::string printed() {
-    constexpr char kEnd = '#';  // a terminal delivers in order, but at any time
+    constexpr char kEnd = '#';  // a terminal delivers in order, but not at once
     EXPECT_EQ(::write(terminal_, &kEnd, 1), 1);
     std::string text;
     for (char c; ::read(controller_, &c, 1) == 1 && c != kEnd;) text += c;

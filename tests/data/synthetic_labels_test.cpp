@@ -66,7 +66,7 @@ TEST(Synthetic, WithoutSignalEveryRowHasTheBaseRate) {
   for (const float p : generate(config, 0, 1000).probabilities) EXPECT_NEAR(p, 0.256F, 1e-6F);
 }
 
-/// Largest difference of p among rows that agree in the values that `same_ids` keeps.
+/// Largest difference of p among rows with the same ids (`same_ids`), or else the same numbers.
 double spread_of_p(const Rows& rows, bool same_ids) {
   std::map<std::vector<std::uint64_t>, std::pair<float, float>> range;
   for (std::size_t r = 0; r < rows.probabilities.size(); ++r) {
