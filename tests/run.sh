@@ -78,8 +78,8 @@ run_preset() {
 
 # Runs clang-tidy on every source of modules, programs, tests and benchmarks except those with torch's headers, which
 # cost half a minute each. Several sources are checked together, since most of the time goes into headers that all of
-# them include. The tests that compile every source and header alone would add nothing and are left out. GCC's warnings
-# are off for clang: the compiler reports them.
+# them include. The tests that compile every source and header alone would add nothing and are left out. Compiler
+# warnings are left to the builds.
 run_tidy() {
   cmake --preset release -B build/tidy -DCMAKE_UNITY_BUILD=ON > /dev/null || return
   sed -n 's/^  "file": "\(.*\)",\{0,1\}$/\1/p' build/tidy/compile_commands.json |
