@@ -49,8 +49,7 @@ TEST_F(ClusterTest, TablesInOneProcessAreRefusedToSeveralRanks) {
 TEST_F(ClusterTest, TablesInOneProcessAreRefusedBesideShards) {
   job::ClusterConfig config;
   config.num_shards = 3;
-  EXPECT_THAT(refusal(embedded_, config),
-              HasSubstr("does not use the 3 shards of this job"));
+  EXPECT_THAT(refusal(embedded_, config), HasSubstr("does not use the 3 shards of this job"));
 }
 
 TEST_F(ClusterTest, AJobOnShardsNeedsThemAndAStore) {
