@@ -90,13 +90,13 @@ class Network : public DenseNetwork {
   std::vector<Tensor> tensors() const;
 
   // A batch in host memory.
-  struct Rows {
+  struct Examples {
     ConstMatrix numeric, pooled;
     const float* labels = nullptr;   // [num_examples, num_labels]
     float* probabilities = nullptr;  // [num_examples, num_labels]
     Matrix grad_pooled;
   };
-  Rows rows_of(const DenseInput& input, const FloatMatrix& probabilities) const;
+  Examples examples_of(const DenseInput& input, const FloatMatrix& probabilities) const;
   std::int64_t prepare_replicas(std::int64_t num_examples, bool whole_batch);
   // Examples that are computed together.
   struct Piece {
@@ -107,9 +107,9 @@ class Network : public DenseNetwork {
   // Calls run(replica, piece) for every piece, replicas in parallel.
   template <class Run>
   void for_each_piece(std::int64_t num_examples, bool whole_batch, const Run& run);
-  static ModelInput part(const Rows& rows, const Piece& piece) {
-    return {.numeric = rows.numeric.row_range(piece.first, piece.count),
-            .pooled = rows.pooled.row_range(piece.first, piece.count)};
+  static ModelInput part(const Examples& examples, const Piece& piece) {
+    return {.numeric = examples.numeric.row_range(piece.first, piece.count),
+            .pooled = examples.pooled.row_range(piece.first, piece.count)};
   }
 
   const InputShape shape_;
@@ -131,7 +131,8 @@ class Network : public DenseNetwork {
   std::vector<Replica> replicas_;
 };
 
-Network::Rows Network::rows_of(const DenseInput& input, const FloatMatrix& probabilities) const {
+Network::Examples Network::examples_of(const DenseInput& input,
+                                       const FloatMatrix& probabilities) const {
   const std::int64_t n = input.num_examples;
   SATRAP_CHECK(n >= 0, "num_examples is ", n);
   SATRAP_CHECK(n == 0 || probabilities.stride == num_labels_, "probabilities with stride ",
@@ -191,15 +192,16 @@ void Network::for_each_piece(std::int64_t num_examples, bool whole_batch, const 
 void Network::forward_backward(const DenseInput& input,
                                const DenseOutput& output,
                                const OnGradient& on_gradient) {
-  Rows rows = rows_of(input, output.probabilities);
+  Examples examples = examples_of(input, output.probabilities);
   const std::int64_t n = input.num_examples;
   const std::int64_t loss_examples = input.loss_examples > 0 ? input.loss_examples : n;
   SATRAP_CHECK(loss_examples > 0, "a batch without examples has no mean loss");
   SATRAP_CHECK(n == 0 || input.labels.stride == num_labels_, "labels with stride ",
                input.labels.stride);
-  rows.labels = host_values(input.labels, n, num_labels_, "labels");
-  rows.grad_pooled = {host_values(output.grad_pooled, n, pooled_width_, "gradient of pooled rows"),
-                      n, pooled_width_, output.grad_pooled.stride};
+  examples.labels = host_values(input.labels, n, num_labels_, "labels");
+  examples.grad_pooled = {
+      host_values(output.grad_pooled, n, pooled_width_, "gradient of pooled rows"), n,
+      pooled_width_, output.grad_pooled.stride};
   result_ = {};
   std::ranges::fill(gradient_->flag_and_first_bucket().first(kFlagFloats), 0.0F);
   if (n == 0) {
@@ -226,15 +228,15 @@ void Network::forward_backward(const DenseInput& input,
                 .dropout_seed = dropout_seed,
                 .sum = gradient_->is_told() && piece.is_last ? gradient_.get() : nullptr,
                 .replica = piece.replica});
-    const ModelInput examples = part(rows, piece);
+    const ModelInput input_of_piece = part(examples, piece);
     const Matrix logits = pass.scratch(logits_), dlogits = pass.scratch(dlogits_);
-    const Matrix dpooled = rows.grad_pooled.row_range(piece.first, piece.count);
-    model_->forward(pass, examples, logits);
+    const Matrix dpooled = examples.grad_pooled.row_range(piece.first, piece.count);
+    model_->forward(pass, input_of_piece, logits);
     const std::int64_t first_label = piece.first * num_labels_;
     const double loss =
-        binary_cross_entropy(logits, rows.labels + first_label, shape_.label_weights.data(), factor,
-                             rows.probabilities + first_label, dlogits);
-    model_->backward(pass, examples, dlogits, dpooled);
+        binary_cross_entropy(logits, examples.labels + first_label, shape_.label_weights.data(),
+                             factor, examples.probabilities + first_label, dlogits);
+    model_->backward(pass, input_of_piece, dlogits, dpooled);
     replica.loss = loss + (piece.is_first ? 0.0 : replica.loss);
     replica.finite = all_finite(dpooled) && (piece.is_first || replica.finite);
   });
@@ -270,15 +272,15 @@ void Network::apply(std::int64_t step) {
 }
 
 void Network::predict(const DenseInput& input, const FloatMatrix& probabilities) {
-  const Rows rows = rows_of(input, probabilities);
+  const Examples examples = examples_of(input, probabilities);
   if (input.num_examples == 0) return;
   for_each_piece(input.num_examples, /*whole_batch=*/false,
                  [&](Replica& replica, const Piece& piece) {
                    Pass& pass = *replica.pass;
                    pass.begin({.first_example = piece.first, .num_examples = piece.count});
                    const Matrix logits = pass.scratch(logits_);
-                   model_->forward(pass, part(rows, piece), logits);
-                   sigmoid(logits, rows.probabilities + piece.first * num_labels_);
+                   model_->forward(pass, part(examples, piece), logits);
+                   sigmoid(logits, examples.probabilities + piece.first * num_labels_);
                  });
 }
 

@@ -178,6 +178,18 @@ void JobConfig::validate(const ConfigOrigins& origins) const {
                 concat(at("train.staleness"), ": mode sync has no staleness, got ", train.staleness,
                        "; write mode: hybrid or leave it out"));
   }
+  if (train.mode != "hybrid" && train.staleness_schedule != "constant") {
+    throw Error(ErrorCode::kInvalidConfig,
+                concat(at("train.staleness_schedule"), ": mode ", train.mode,
+                       " has no staleness bound that could grow, got '", train.staleness_schedule,
+                       "'; write mode: hybrid or leave it out"));
+  }
+  if (train.staleness_schedule == "constant" &&
+      train.staleness_factor != TrainConfig().staleness_factor) {
+    throw Error(ErrorCode::kInvalidConfig,
+                concat(at("train.staleness_factor"), ": only schedule sqrt has a factor, got ",
+                       train.staleness_factor, "; write staleness_schedule: sqrt or leave it out"));
+  }
   for (const auto& [key, text] : {std::pair{"cluster.timeout", cluster.timeout},
                                   std::pair{"cluster.heartbeat", cluster.heartbeat}}) {
     double seconds = 0.0;
