@@ -42,8 +42,9 @@ elseif(SATRAP_MARCH)
   list(APPEND _host_flags -march=${SATRAP_MARCH})
 endif()
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-  # GCC 12 and 13 report overlaps inside std::string that are not there (GCC bug 105651).
-  list(APPEND _host_flags -Wno-restrict)
+  # GCC 12 and 13 report overlaps inside std::string that are not there (GCC bug 105651). psabi notes what changed
+  # before the oldest compiler that can build this.
+  list(APPEND _host_flags -Wno-restrict -Wno-psabi)
 endif()
 
 if(CMAKE_UNITY_BUILD)

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <span>
+#include <type_traits>
 #include <vector>
 
 #include "satrap/core/float_type.h"
@@ -22,7 +23,10 @@ struct FloatMatrixOf {
   std::int64_t stride = 0;  // elements from one row to the next; those past `cols` are not touched
   Place place = Place::kHost;
 
-  operator FloatMatrixOf<const void>() const {  // NOLINT(google-explicit-constructor)
+  template <class Const>
+    requires std::is_same_v<Const, const Data>
+  operator FloatMatrixOf<Const>() const  // NOLINT(google-explicit-constructor)
+  {
     return {data, type, rows, cols, stride, place};
   }
 };

@@ -22,15 +22,10 @@ constexpr std::int64_t bytes_of(FloatType type) { return type == FloatType::kFp3
 /// Calls function(std::type_identity<T>), T = float, Bf16 or Fp16, outside the loop over rows.
 template <class Function>
 decltype(auto) with_float_type(FloatType type, Function&& function) {
-  switch (type) {
-    case FloatType::kFp32:
-      return function(std::type_identity<float>{});
-    case FloatType::kBf16:
-      return function(std::type_identity<Bf16>{});
-    case FloatType::kFp16:
-      return function(std::type_identity<Fp16>{});
-  }
-  SATRAP_CHECK(false, "float type ", static_cast<int>(type));
+  if (type == FloatType::kFp32) return function(std::type_identity<float>{});
+  if (type == FloatType::kBf16) return function(std::type_identity<Bf16>{});
+  SATRAP_CHECK(type == FloatType::kFp16, "float type ", static_cast<int>(type));
+  return function(std::type_identity<Fp16>{});
 }
 
 }  // namespace satrap
