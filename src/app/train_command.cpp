@@ -87,6 +87,11 @@ int eval(const EvalArguments& arguments) {
   for (const trainer::Evaluation& label : result.labels) {
     cli::print(fmt::format("label        {}\n{}", label.label, describe_metrics(label)));
   }
+  cli::print(
+      fmt::format("(logloss: p is clipped to [{0:.1e}, 1 - {0:.1e}]; ne: logloss / that of always "
+                  "predicting the "
+                  "mean label; calibration: mean p / mean label)\n",
+                  trainer::kClip));
   return 0;
 }
 

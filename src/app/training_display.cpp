@@ -73,9 +73,10 @@ std::string describe_summary(const std::string& summary_path) {
   text += fmt::format("train       loss {}  auc {}  ne {}\n", number("/train/loss", "{:.5f}"),
                       number("/train/auc", "{:.5f}"), number("/train/ne", "{:.4f}"));
   if (summary.contains("eval")) {
-    text += fmt::format("eval        auc {}  logloss {}  ne {}  calibration {}\n",
-                        number("/eval/auc", "{:.5f}"), number("/eval/logloss", "{:.5f}"),
-                        number("/eval/ne", "{:.4f}"), number("/eval/calibration", "{:.4f}"));
+    text +=
+        fmt::format("eval        auc {}  logloss {}  ne {}  calibration {} (mean p / mean label)\n",
+                    number("/eval/auc", "{:.5f}"), number("/eval/logloss", "{:.5f}"),
+                    number("/eval/ne", "{:.4f}"), number("/eval/calibration", "{:.4f}"));
   }
   if (summary.contains(Json::json_pointer("/eval/gauc"))) {
     text += fmt::format("            gauc {} of {} groups\n", number("/eval/gauc", "{:.5f}"),

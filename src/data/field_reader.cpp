@@ -117,7 +117,8 @@ bool FieldReader::read_label(const LabelConfig& config, std::string_view field, 
   if (!config.threshold.empty()) {
     label = static_cast<double>(label) >= config.threshold.front() ? 1.0F : 0.0F;
   }
-  return label == 0.0F || label == 1.0F || fail("expected 0 or 1", field);
+  return label == 0.0F || label == 1.0F ||
+         fail("expected 0 or 1 (`positive` or `threshold` say what else means 1)", field);
 }
 
 /// One id, or the ids of a bag. Empty elements count for nothing.

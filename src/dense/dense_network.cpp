@@ -6,6 +6,7 @@
 
 #include "satrap/core/error.h"
 #include "satrap/core/hash.h"
+#include "satrap/core/portable_math.h"
 #include "src/dense/gradient_sum.h"
 #include "src/dense/model.h"
 #include "src/dense/ops.h"
@@ -62,6 +63,7 @@ class Network : public DenseNetwork {
   void load_parameters(std::span<const float> parameters) override;
   float gradient_scale() override;
   double learning_rate(std::int64_t step) const override;
+  void set_base_rates(std::span<const double> rates) override;
   void predict(const DenseInput& input, const FloatMatrix& probabilities) override;
 
   std::span<float> gradient() override { return gradient_->values(); }
@@ -269,6 +271,19 @@ void Network::apply(std::int64_t step) {
   optimizer_->apply(parameters_.span(), gradient_->values(), gradient_scale(), learning_rate(step),
                     pool_);
   std::ranges::copy(next_buffers_.span(), buffers_.data());
+}
+
+void Network::set_base_rates(std::span<const double> rates) {
+  SATRAP_CHECK(std::ssize(rates) == num_labels_, rates.size(), " rates of ", num_labels_,
+               " labels");
+  const auto& biases = layout_.output_biases();
+  for (std::size_t l = 0; l < std::min(rates.size(), biases.size()); ++l) {
+    SATRAP_CHECK(rates[l] > 0.0 && rates[l] < 1.0, "label ", l, " has the mean ", rates[l]);
+    if (!biases[l]) continue;
+    const std::int64_t at = layout_.parameters()[*biases[l]].offset;
+    parameters_.span()[static_cast<std::size_t>(at)] =
+        static_cast<float>(portable_log(rates[l] / (1.0 - rates[l])));
+  }
 }
 
 void Network::predict(const DenseInput& input, const FloatMatrix& probabilities) {

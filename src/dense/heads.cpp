@@ -39,6 +39,7 @@ Heads::Heads(Layout& layout,
                       .logit = Linear(layout, last, width, 1, /*relu=*/false),
                       .output = layout.add_scratch(output.hidden.empty() ? 0 : width),
                       .doutput = layout.add_scratch(output.hidden.empty() ? 0 : width)});
+    layout.set_output_bias(l, heads_.back().logit.bias());
   }
   if (output.num_labels > 1) dx_ = layout.add_scratch(in);
 }

@@ -12,12 +12,13 @@ Linear::Linear(Layout& layout,
                const std::string& name,
                std::int64_t in,
                std::int64_t out,
-               bool relu)
-    : in_(in),
-      out_(out),
-      relu_(relu),
-      weight_(layout.add_parameter(name + ".weight", {out, in}, in)),
-      bias_(layout.add_parameter(name + ".bias", {out}, in)) {}
+               bool relu,
+               Initial initial)
+    : in_(in), out_(out), relu_(relu) {
+  const std::int64_t fan_in = initial == Initial::kZero ? 0 : in;
+  weight_ = layout.add_parameter(name + ".weight", {out, in}, fan_in);
+  bias_ = layout.add_parameter(name + ".bias", {out}, fan_in);
+}
 
 void Linear::forward(Pass& pass, ConstJoined x, Matrix y) const {
   const ConstMatrix weight = pass.value(weight_);

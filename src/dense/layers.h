@@ -14,13 +14,21 @@ namespace satrap::dense {
 /// Every layer writes its forward pass in evaluation mode to a Script: write(script, x) returns the
 /// name of y.
 
+enum class Initial { kUniform, kZero };
+
 /// y = x W^T + b, torch's nn.Linear, followed by an optional ReLU. W is [out, in].
 class Linear {
  public:
-  Linear(Layout& layout, const std::string& name, std::int64_t in, std::int64_t out, bool relu);
+  Linear(Layout& layout,
+         const std::string& name,
+         std::int64_t in,
+         std::int64_t out,
+         bool relu,
+         Initial initial = Initial::kUniform);
 
   std::int64_t in() const { return in_; }
   std::int64_t out() const { return out_; }
+  ParameterId bias() const { return bias_; }
 
   void forward(Pass& pass, ConstJoined x, Matrix y) const;
   std::string write(Script& script, const std::string& x) const;
@@ -76,6 +84,7 @@ class Mlp {
   bool empty() const { return layers_.empty(); }
   std::int64_t in() const { return in_; }
   std::int64_t out() const;  // in() if there is no layer
+  ParameterId last_bias() const { return layers_.back().linear.bias(); }  // requires a layer
 
   /// Requires a layer.
   void forward(Pass& pass, ConstJoined x, Matrix out) const;

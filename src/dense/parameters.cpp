@@ -4,6 +4,7 @@
 #include <cmath>
 #include <utility>
 
+#include "satrap/core/error.h"
 #include "satrap/core/hash.h"
 
 namespace satrap::dense {
@@ -29,6 +30,14 @@ ParameterId Layout::add_parameter(std::string name,
   const ParameterId id = add_parameter(std::move(name), std::move(shape), 0);
   parameters_[id].given = std::move(values);
   return id;
+}
+
+void Layout::set_output_bias(std::int64_t label, ParameterId parameter) {
+  const auto at = static_cast<std::size_t>(label);
+  output_biases_.resize(std::max(output_biases_.size(), at + 1));
+  SATRAP_CHECK(!output_biases_[at] && parameters_[parameter].size() == 1, "label ", label,
+               ": output bias '", parameters_[parameter].name, "'");
+  output_biases_[at] = parameter;
 }
 
 BufferId Layout::add_buffer(std::string name, std::int64_t size, float initial) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -45,6 +46,9 @@ class Layout {
   ParameterId add_parameter(std::string name,
                             std::vector<std::int64_t> shape,
                             std::vector<float> values);
+  /// The parameter, a single value, is the constant in the logit of `label`. At most one is.
+  void set_output_bias(std::int64_t label, ParameterId parameter);
+
   BufferId add_buffer(std::string name, std::int64_t size, float initial);
   /// A matrix of `cols` columns with as many rows as the pass, or of `fixed_rows` rows if given.
   ScratchId add_scratch(std::int64_t cols, std::int64_t fixed_rows = 0);
@@ -55,6 +59,9 @@ class Layout {
   const std::vector<Parameter>& parameters() const { return parameters_; }
   const std::vector<Buffer>& buffers() const { return buffers_; }
   const std::vector<Scratch>& scratch() const { return scratch_; }
+
+  /// By label; shorter where the last labels have none.
+  const std::vector<std::optional<ParameterId>>& output_biases() const { return output_biases_; }
   std::int64_t num_parameters() const { return num_parameters_; }
   std::int64_t num_buffer_values() const { return num_buffer_values_; }
 
@@ -65,6 +72,7 @@ class Layout {
   std::vector<Parameter> parameters_;
   std::vector<Buffer> buffers_;
   std::vector<Scratch> scratch_;
+  std::vector<std::optional<ParameterId>> output_biases_;
   std::int64_t num_parameters_ = 0;
   std::int64_t num_buffer_values_ = 0;
 };

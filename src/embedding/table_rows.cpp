@@ -130,7 +130,7 @@ class TableRows::Rows final : public BatchRows {
     planner.plan(batch, plan_, &finder);
   }
 
-  void request(std::int64_t) override {}
+  void request(std::int64_t, std::int64_t) override {}
   std::optional<std::int64_t> wait() override { return std::nullopt; }
 
   void read(Planner& planner, const data::Batch& batch) override {

@@ -52,6 +52,10 @@ void TrainConfig::visit(ConfigVisitor& v) {
           "autocast does; weights, sums and optimizer are fp32. auto: the faster one on this CPU "
           "(`satrap doctor` says which).",
           {.one_of = {"fp32", "bf16", "auto"}});
+  v.field(
+      "start_from_average", start_from_average,
+      "A new dense network begins with the mean label of the first batch as its prediction: the "
+      "bias of each output starts at the log-odds. Not for type torchscript.");
   v.field("epochs", epochs, "Passes over the training data.", {.min = 1});
   v.field("max_steps", max_steps, "Stop after this many steps; 0: at the end of the data.",
           {.min = 0});
@@ -178,13 +182,14 @@ void JobConfig::validate(const ConfigOrigins& origins) const {
                 concat(at("train.staleness"), ": mode sync has no staleness, got ", train.staleness,
                        "; write mode: hybrid or leave it out"));
   }
-  if (train.mode != "hybrid" && train.staleness_schedule != "constant") {
+  if (train.mode != "hybrid" && train.staleness_schedule != "constant" &&
+      origins.contains("train.staleness_schedule")) {
     throw Error(ErrorCode::kInvalidConfig,
                 concat(at("train.staleness_schedule"), ": mode ", train.mode,
                        " has no staleness bound that could grow, got '", train.staleness_schedule,
                        "'; write mode: hybrid or leave it out"));
   }
-  if (train.staleness_schedule == "constant" &&
+  if (train.staleness_schedule == "constant" && origins.contains("train.staleness_factor") &&
       train.staleness_factor != TrainConfig().staleness_factor) {
     throw Error(ErrorCode::kInvalidConfig,
                 concat(at("train.staleness_factor"), ": only schedule sqrt has a factor, got ",
@@ -269,7 +274,9 @@ JobConfig read_job(const std::string& path,
   origins = load_config(config, path, overrides);
   data::inline_schema_file(config.data, std::filesystem::path(path).parent_path().string());
   config.validate(origins);
-  if (config.train.mode == "sync") config.train.staleness = 0;  // the default was for hybrid
+  // These defaults were for hybrid.
+  if (config.train.mode == "sync") config.train.staleness = 0;
+  if (config.train.mode != "hybrid") config.train.staleness_schedule = "constant";
   return config;
 }
 

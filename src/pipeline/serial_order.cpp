@@ -10,9 +10,10 @@ SerialOrder::Action SerialOrder::next(const StepQueue::State& queue) {
     if (clock_.applied() == looked_up_) return Action::kEnd;
     clock_.note_last_read(0, looked_up_);
   }
-  const bool may_look_up = queue.num_planned > 0 && clock_.may_read(looked_up_ + 1);
+  const bool is_time = is_deterministic_ || queue.num_looked_up == 0;
+  const bool may_look_up = is_time && queue.num_planned > 0 && clock_.may_read(looked_up_ + 1);
   const bool may_update = clock_.may_apply();
-  if (may_look_up && (queue.num_looked_up == 0 || !may_update)) return Action::kLookUp;
+  if (may_look_up && (queue.is_wanted || !may_update)) return Action::kLookUp;
   return may_update ? Action::kUpdate : Action::kWait;
 }
 

@@ -8,15 +8,20 @@
 namespace satrap::pipeline {
 
 /// The next lookup or update, if one thread runs them all: a StepClock says what the training mode
-/// allows. If it allows both, a lookup runs first if the dense stage is idle, and an update if it
-/// is busy. (deterministic never allows both.) It has no threads and no rows.
+/// allows. deterministic leaves no choice. Otherwise lookups come just in time, so that they read
+/// rows as new as they can without the dense stage waiting: none while the result of another stands
+/// ready, and if an update is due too, the lookup comes first only if the dense stage waits for it.
+/// It has no threads and no rows.
 class SerialOrder {
  public:
   enum class Action { kWait, kLookUp, kUpdate, kEnd };
 
   /// The rules must be for one rank, and not async.
   explicit SerialOrder(const table::StepClock::Rules& rules)
-      : clock_(rules), looked_up_(rules.first_step - 1), pushed_(rules.first_step - 1) {}
+      : is_deterministic_(rules.deterministic),
+        clock_(rules),
+        looked_up_(rules.first_step - 1),
+        pushed_(rules.first_step - 1) {}
 
   /// The next action. The caller performs and notes it before it asks again.
   Action next(const StepQueue::State& queue);
@@ -27,6 +32,7 @@ class SerialOrder {
   std::int64_t applied() const { return clock_.applied(); }
 
  private:
+  bool is_deterministic_;
   table::StepClock clock_;
   std::int64_t looked_up_, pushed_;  // steps
 };

@@ -16,6 +16,7 @@ ShardDriver::ShardDriver(StepQueue& queue,
                          StageTimers& timers)
     : StepDriver(queue, access, std::move(options), timers),
       client_(client),
+      pace_(options_.staleness.max(), capacity()),
       last_requested_(options_.first_step - 1),
       last_pushed_(options_.first_step - 1),
       pushed_(static_cast<std::size_t>(options_.planned_capacity + options_.staleness.max() + 1)) {
@@ -50,10 +51,15 @@ void ShardDriver::stop() {
 
 // ------------------------------------------------------------------------------ planner thread
 
+std::int64_t ShardDriver::capacity() const {
+  return std::min(options_.planned_capacity + options_.staleness.max(), client_.max_pulls());
+}
+
 bool ShardDriver::submit(Work* work) {
-  const std::int64_t capacity = options_.planned_capacity + options_.staleness.max();
-  if (!queue_.wait_for_room(std::min(capacity, client_.max_pulls()))) return false;
-  work->rows->request(work->step);
+  if (!queue_.wait_for_room(capacity())) return false;
+  const std::int64_t least_version = pace_.request(work->step, Clock::now());
+  const bool has_choice = !options_.deterministic && !options_.is_async;
+  work->rows->request(work->step, has_choice ? least_version : 0);
   last_requested_ = work->step;
   queue_.add_planned(work);
   return true;
@@ -89,7 +95,15 @@ bool ShardDriver::wait_applied_for(std::int64_t step, std::chrono::milliseconds 
 // ---------------------------------------------------------------------------------- the threads
 
 void ShardDriver::look_up_planned() {
-  while (Work* work = queue_.first_planned()) look_up(work, 0);
+  while (Work* work = queue_.first_planned()) {
+    const Lookup lookup = look_up(work, 0);
+    pace_.note_pooled({.step = lookup.step,
+                       .read_version = lookup.read_version,
+                       .waited = lookup.waited,
+                       .arrived = lookup.arrived,
+                       .now = Clock::now(),
+                       .dense_seconds = queue_.dense_seconds()});
+  }
 }
 
 void ShardDriver::push_gradients() {
@@ -97,6 +111,7 @@ void ShardDriver::push_gradients() {
     while (Work* work = queue_.take_gradient()) {
       SATRAP_CHECK(work->step == last_pushed_ + 1, "push of step ", work->step, " after step ",
                    last_pushed_);
+      pace_.note_sent(work->step, Clock::now());
       update(work);
       last_pushed_ = work->step;
       pushed_.push(work);

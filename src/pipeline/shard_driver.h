@@ -6,13 +6,15 @@
 #include "satrap/core/bounded_queue.h"
 #include "satrap/pipeline/step_driver.h"
 #include "satrap/ps/shard_client.h"
+#include "src/pipeline/lookup_pace.h"
 
 namespace satrap::pipeline {
 
 /// For rows on parameter-server shards, which enforce the order of lookups and updates: a step's
-/// rows are requested as soon as it is planned, and the shards answer when the mode allows it; its
-/// gradients are pushed in the background. Three threads: "embedding" waits for rows and pools
-/// them, "push" sums gradients by key and sends them, "pushed" waits until the shards have them.
+/// rows are requested as soon as it is planned, and the shards answer when the mode allows it, but
+/// not before the answer is needed (LookupPace); its gradients are pushed in the background. Three
+/// threads: "embedding" waits for rows and pools them, "push" sums gradients by key and sends them,
+/// "pushed" waits until the shards have them.
 class ShardDriver final : public StepDriver {
  public:
   /// `access` uses `client`.
@@ -31,11 +33,13 @@ class ShardDriver final : public StepDriver {
 
  private:
   std::thread start(const char* name, void (ShardDriver::*loop)());
+  std::int64_t capacity() const;
   void look_up_planned();
   void push_gradients();
   void wait_pushed();
 
   ps::ShardClient& client_;
+  LookupPace pace_;
   std::int64_t last_requested_;  // step, of the planner thread
   std::int64_t last_pushed_;     // step, of the push thread
   BoundedQueue<Work*> pushed_;   // not yet accepted by the shards

@@ -23,7 +23,9 @@ class ShardRows::Rows final : public embedding::BatchRows {
     planner.plan(batch, plan_);
   }
 
-  void request(std::int64_t step) override { access_.client_.pull(step, plan_.keys, rows_); }
+  void request(std::int64_t step, std::int64_t least_version) override {
+    access_.client_.pull(step, plan_.keys, rows_, least_version);
+  }
 
   std::optional<std::int64_t> wait() override {
     access_.client_.wait(rows_);

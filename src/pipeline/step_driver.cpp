@@ -24,22 +24,26 @@ void StepDriver::make_plan(Work& work) {
   work.rows->make_plan(planner_, work.batch, work.step);
 }
 
-void StepDriver::look_up(Work* work, std::int64_t version) {
+StepDriver::Lookup StepDriver::look_up(Work* work, std::int64_t version) {
+  Lookup lookup{.step = work->step, .read_version = 0, .waited = Clock::now(), .arrived = {}};
   {
     const ScopedStage timer(timers_, kStagePull);
     version = work->rows->wait().value_or(version);
   }
+  lookup.arrived = Clock::now();
   work->inputs.begin(work->batch, access_.layout());
   if (!take_restored(*work)) {
     const ScopedStage timer(timers_, kStageForward);
     work->read_version = version;
     work->rows->pool(work->batch, work->inputs.pooled(), work->inputs.mask());
   }
+  lookup.read_version = work->read_version;
   const std::int64_t staleness = work->step - 1 - work->read_version;
   SATRAP_CHECK(options_.is_async || staleness <= options_.staleness.at(work->step),
                "lookup of step ", work->step, " read E_", work->read_version, ", bound is ",
                options_.staleness.at(work->step));
   queue_.pass_on(work);
+  return lookup;
 }
 
 void StepDriver::update(Work* work) {

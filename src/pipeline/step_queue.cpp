@@ -102,12 +102,16 @@ Work* StepQueue::take_looked_up(const std::atomic<bool>* stop) {
   constexpr std::chrono::milliseconds kPoll(50);  // a signal cannot notify
   std::unique_lock lock(mutex_);
   const auto ready = [&] { return stopped_ || ended() || !looked_up_.empty(); };
+  is_wanted_ = looked_up_.empty();
+  if (is_wanted_) changed_.notify_all();
   while (!changed_.wait_for(lock, kPoll, ready)) {
     if (stop != nullptr && stop->load()) return nullptr;
   }
+  is_wanted_ = false;
   if (error_) std::rethrow_exception(error_);
   if (stopped_) return nullptr;
   changed_.notify_all();
+  taken_ = std::chrono::steady_clock::now();
   return take(looked_up_);
 }
 
@@ -122,6 +126,7 @@ void StepQueue::finish(Work* work) {
   SATRAP_CHECK(work->step == last_finished_ + 1, "step ", work->step, " is finished after step ",
                last_finished_);
   last_finished_ = work->step;
+  dense_seconds_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - taken_).count();
   release(work);
   changed_.notify_all();
 }
@@ -188,6 +193,11 @@ bool StepQueue::is_stopped() const {
 void StepQueue::wait_stopped_for(std::chrono::milliseconds time) {
   std::unique_lock lock(mutex_);
   changed_.wait_for(lock, time, [&] { return stopped_; });
+}
+
+double StepQueue::dense_seconds() const {
+  std::lock_guard lock(mutex_);
+  return dense_seconds_;
 }
 
 std::vector<std::int64_t> StepQueue::staleness_histogram() const {

@@ -38,6 +38,7 @@ struct OpenStep {
   // The pull, and its repeat after a reconnect.
   std::unique_ptr<net::ServerCall> pull_call, repeated_call;
   FloatType pull_encoding{};
+  std::int64_t least_version = 0;
   std::span<std::byte> reply;
   std::atomic<std::int64_t> read_version = 0;  // smallest over the workers so far
   std::vector<std::byte> kept_answer;          // deterministic: until the push
@@ -103,7 +104,8 @@ class RunningJob {
   struct Rank {
     std::mutex mutex;
     std::int64_t last_pulled = 0, last_pushed = 0;
-    std::int64_t end_of_pulls = 0;  // no pull after this step
+    std::int64_t end_of_pulls = 0;   // no pull after this step
+    std::int64_t least_version = 0;  // wanted by a pull so far
     std::int64_t held_pushes = 0;
     std::int64_t last_dense_push = 0, dense_pushes_under_way = 0;
     std::map<std::uint64_t, std::uint64_t>

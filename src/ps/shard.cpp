@@ -195,6 +195,9 @@ void Shard::pull(RunningJob& job, const RequestPrefix& prefix, Call& call) {
   if (number > rank.end_of_pulls) {
     refuse("pull of step ", number, " after the last one, of step ", rank.end_of_pulls);
   }
+  if (prefix.least_version >= number) {
+    refuse("pull of step ", number, " that waits for the update of step ", prefix.least_version);
+  }
   if (step.state != State::kFree) {
     refuse("pull of step ", number, ": ", rank.open.size(), " steps are open already");
   }
@@ -204,6 +207,8 @@ void Shard::pull(RunningJob& job, const RequestPrefix& prefix, Call& call) {
   step.rank = call->tag().rank;
   step.step = number;
   step.pull_encoding = prefix.encoding;
+  // A later pull wants no older rows, so that the rank's pulls are answered in their order.
+  step.least_version = rank.least_version = std::max(rank.least_version, prefix.least_version);
   step.read_version = std::numeric_limits<std::int64_t>::max();
   step.parts_left = layout_.num_workers;
   step.pull_call = std::move(call);

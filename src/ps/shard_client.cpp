@@ -61,7 +61,8 @@ net::RequestBuffer ShardClient::Impl::plain_request(std::uint32_t flags) const {
   return request;
 }
 
-net::RequestBuffer ShardClient::Impl::request_of_keys(const StepRows::State& rows,
+net::RequestBuffer ShardClient::Impl::request_of_keys(RequestPrefix prefix,
+                                                      const StepRows::State& rows,
                                                       std::int64_t shard,
                                                       std::span<const Key> keys,
                                                       std::int64_t more_bytes) const {
@@ -69,7 +70,6 @@ net::RequestBuffer ShardClient::Impl::request_of_keys(const StepRows::State& row
   net::RequestBuffer request(endpoint_, static_cast<std::int64_t>(sizeof(RequestPrefix)) +
                                             num_keys * static_cast<std::int64_t>(sizeof(Key)) +
                                             more_bytes);
-  RequestPrefix prefix = new_prefix();
   prefix.num_keys = static_cast<std::uint32_t>(num_keys);
   std::byte* to = request.payload().data();
   std::memcpy(to, &prefix, sizeof(prefix));
@@ -153,8 +153,11 @@ ShardClient::~ShardClient() = default;
 
 void ShardClient::begin(const ShardJob& job) { impl_->begin(job); }
 void ShardClient::join(std::uint64_t session) { impl_->join(session); }
-void ShardClient::pull(std::int64_t step, std::span<const Key> keys, StepRows& rows) {
-  impl_->pull(step, keys, rows.state());
+void ShardClient::pull(std::int64_t step,
+                       std::span<const Key> keys,
+                       StepRows& rows,
+                       std::int64_t least_version) {
+  impl_->pull(step, keys, least_version, rows.state());
 }
 void ShardClient::wait(StepRows& rows) { impl_->wait(rows.state()); }
 void ShardClient::prepare_push(StepRows& rows) { impl_->prepare_push(rows.state()); }

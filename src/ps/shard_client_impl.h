@@ -31,7 +31,10 @@ class ShardClient::Impl {
   void begin(const ShardJob& job);
   void join(std::uint64_t session);
 
-  void pull(std::int64_t step, std::span<const Key> keys, StepRows::State& rows);
+  void pull(std::int64_t step,
+            std::span<const Key> keys,
+            std::int64_t least_version,
+            StepRows::State& rows);
   void wait(StepRows::State& rows);
   void prepare_push(StepRows::State& rows);
   void push(std::int64_t step, StepRows::State& rows, bool skip);
@@ -86,8 +89,9 @@ class ShardClient::Impl {
   void write_prefix(const net::RequestBuffer& request, std::uint32_t flags) const;
   net::RequestBuffer plain_request(std::uint32_t flags = 0) const;
 
-  /// A prefix, a shard's keys, and room for more at the end of the payload.
-  net::RequestBuffer request_of_keys(const StepRows::State& rows,
+  /// The prefix, a shard's keys, and room for more at the end of the payload.
+  net::RequestBuffer request_of_keys(RequestPrefix prefix,
+                                     const StepRows::State& rows,
                                      std::int64_t shard,
                                      std::span<const Key> keys,
                                      std::int64_t more_bytes = 0) const;
@@ -151,6 +155,7 @@ class ShardClient::Impl {
   void request_rows(ShardOp op,
                     const Clients& clients,
                     std::int64_t step,
+                    const RequestPrefix& prefix,
                     std::span<const Key> keys,
                     StepRows::State& rows);
   void take_rows(StepRows::State& rows, StepRows::State::Shard& part, Bytes reply) const;

@@ -39,8 +39,9 @@ void ShardClient::Impl::fetch(std::span<const Key> keys, std::span<std::byte* co
     RowsPart& part = parts.shards[index(s)];
     if (part.num_keys == 0) continue;
     part.reply.resize(sizeof(ReplyPrefix) + index(part.num_values * kFloatBytes));
-    part.pull_answer = others_[index(s)]->call(
-        op_of(ShardOp::kFetch), 0, request_of_keys(parts, s, keys), part.reply.span(), deadline);
+    part.pull_answer = others_[index(s)]->call(op_of(ShardOp::kFetch), 0,
+                                               request_of_keys(new_prefix(), parts, s, keys),
+                                               part.reply.span(), deadline);
   }
   wait_for(parts.shards, &RowsPart::pull_answer, [&](RowsPart& part, Bytes answer) {
     const auto shard = static_cast<std::size_t>(&part - parts.shards.data());
@@ -67,7 +68,7 @@ void ShardClient::Impl::put(std::int64_t step,
     RowsPart& part = parts.shards[index(s)];
     if (part.num_keys == 0) continue;
     const std::int64_t bytes_of_rows = part.num_values * kFloatBytes;
-    const net::RequestBuffer request = request_of_keys(parts, s, keys, bytes_of_rows);
+    const net::RequestBuffer request = request_of_keys(new_prefix(), parts, s, keys, bytes_of_rows);
     std::byte* const to = request.payload().last(index(bytes_of_rows)).data();
     for_each_row(parts, index(s), row_floats_,
                  [&](std::size_t u, std::size_t bytes, std::size_t at) {

@@ -10,12 +10,17 @@
 
 namespace satrap::ps {
 
-void ShardClient::Impl::pull(std::int64_t step, std::span<const Key> keys, StepRows::State& rows) {
-  request_rows(ShardOp::kPull, pulls_, step, keys, rows);
+void ShardClient::Impl::pull(std::int64_t step,
+                             std::span<const Key> keys,
+                             std::int64_t least_version,
+                             StepRows::State& rows) {
+  RequestPrefix prefix = new_prefix();
+  prefix.least_version = least_version;
+  request_rows(ShardOp::kPull, pulls_, step, prefix, keys, rows);
 }
 
 void ShardClient::Impl::look_up(std::span<const Key> keys, StepRows::State& rows) {
-  request_rows(ShardOp::kLookup, others_, 0, keys, rows);
+  request_rows(ShardOp::kLookup, others_, 0, new_prefix(), keys, rows);
   wait(rows);
 }
 
@@ -80,6 +85,7 @@ void ShardClient::Impl::take_rows(StepRows::State& rows,
 void ShardClient::Impl::request_rows(ShardOp op,
                                      const Clients& clients,
                                      std::int64_t step,
+                                     const RequestPrefix& prefix,
                                      std::span<const Key> keys,
                                      StepRows::State& rows) {
   SATRAP_CHECK(!rows.is_under_way, "rows of another step are still in use");
@@ -97,8 +103,8 @@ void ShardClient::Impl::request_rows(ShardOp op,
   rows.is_under_way = true;
   for (std::int64_t s = 0; s < options.num_shards; ++s) {
     StepRows::State::Shard& part = rows.shards[index(s)];
-    part.pull_answer = clients[index(s)]->call(op_of(op), step, request_of_keys(rows, s, keys),
-                                               part.reply.span(), deadline);
+    part.pull_answer = clients[index(s)]->call(
+        op_of(op), step, request_of_keys(prefix, rows, s, keys), part.reply.span(), deadline);
   }
 }
 

@@ -57,10 +57,11 @@ struct RequestPrefix {
   FloatType encoding;
   std::uint8_t reserved[3];
   std::uint32_t flags;
-  double lr;               // of push_dense
-  float scale;             // of push_dense, on the gradient
-  std::uint32_t num_keys;  // of requests with keys; read by put
-  std::uint8_t padding[32];
+  double lr;                   // of push_dense
+  float scale;                 // of push_dense, on the gradient
+  std::uint32_t num_keys;      // of requests with keys; read by put
+  std::int64_t least_version;  // of pull: v of the oldest E_v that it wants; 0: any
+  std::uint8_t padding[24];
 };
 static_assert(sizeof(RequestPrefix) == 64);
 

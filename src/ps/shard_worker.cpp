@@ -151,7 +151,7 @@ void ShardWorker::advance() {
     goes_on = clock_->may_apply();
     if (goes_on) apply_next();
     for (std::size_t i = 0; i < waiting_.size();) {
-      if (!clock_->may_read(waiting_[i]->step)) {
+      if (!clock_->may_read(waiting_[i]->step, waiting_[i]->least_version)) {
         ++i;
         continue;
       }

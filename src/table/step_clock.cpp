@@ -16,9 +16,10 @@ StepClock::StepClock(const Rules& rules) : rules_(rules), applied_(rules.first_s
                 {applied_, applied_, std::numeric_limits<std::int64_t>::max()});
 }
 
-bool StepClock::may_read(std::int64_t step) const {
+bool StepClock::may_read(std::int64_t step, std::int64_t least_version) const {
   if (rules_.async) return true;
   if (rules_.enforce_bound && applied_ < rules_.staleness.oldest_version(step)) return false;
+  if (!rules_.deterministic && applied_ < least_version) return false;
   return !rules_.in_step_order || std::ranges::all_of(ranks_, [&](const Rank& rank) {
     return rank.read >= std::min(step - 1, rank.last_read);
   });

@@ -73,8 +73,8 @@ std::int64_t max_staleness(const std::vector<std::int64_t>& histogram) {
 /// `name` precedes the metrics.
 void log_evaluation(std::int64_t step, const std::string& name, const Evaluation& e) {
   log_info(
-      "eval at step {}: {}auc {:.5f}, logloss {:.5f}, ne {:.4f}, calibration {:.4f} over {} "
-      "examples",
+      "eval at step {}: {}auc {:.5f}, logloss {:.5f}, ne {:.4f}, calibration {:.4f} (mean p / "
+      "mean label) over {} examples",
       step, name, e.auc, e.logloss, e.ne, e.calibration, e.examples);
   if (const auto& grouped = e.grouped) {
     log_info("eval at step {}: {}gauc {:.5f} of {} groups", step, name, grouped->auc,
@@ -88,6 +88,7 @@ Reporter::Reporter(Sources sources, const TrainOptions& options, std::int64_t ex
     : sources_(sources),
       options_(options),
       window_(sources.config.train.metric_window, sources.schema.num_labels()),
+      watch_(sources.schema),
       examples_(examples),
       start_(std::chrono::steady_clock::now()) {
   initial_progress_ = std::max(0.0, progress());
@@ -97,8 +98,20 @@ void Reporter::add(std::span<const float> probabilities,
                    std::span<const float> labels,
                    std::int64_t global_examples) {
   window_.add(probabilities, labels);
+  warn(watch_.add_labels(labels));
   examples_ += global_examples;
   examples_here_ += global_examples;
+}
+
+void Reporter::end_training() {
+  training_seconds_ = seconds();
+  warn(watch_.end_labels());
+}
+
+/// The ranks' examples are alike: the chief says what it sees in its own.
+void Reporter::warn(const std::vector<std::string>& messages) const {
+  if (!sources_.cluster.is_chief()) return;
+  for (const std::string& message : messages) log_warning("{}", message);
 }
 
 /// With several labels: the metrics of the first, then those of each under its name.
@@ -150,6 +163,7 @@ void Reporter::report(std::int64_t step) {
   const double elapsed = std::max(now - last_seconds_, 1e-9);
   const Metrics window = window_.compute();
   const auto histogram = sources_.queue.staleness_histogram();
+  warn(watch_.add_training(window));
 
   Report report;
   report.step = step;
@@ -198,6 +212,7 @@ void Reporter::report_evaluation(std::int64_t step, const Evaluation& evaluation
   for (const Evaluation& label : evaluation.labels) {
     log_evaluation(step, label.label + " ", label);
   }
+  warn(watch_.add_evaluation(evaluation.auc));
 }
 
 std::map<std::string, double> Reporter::metrics() const {

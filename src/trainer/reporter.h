@@ -16,6 +16,7 @@
 #include "satrap/pipeline/step_queue.h"
 #include "satrap/trainer/metrics.h"
 #include "satrap/trainer/trainer.h"
+#include "watch.h"
 
 namespace satrap::trainer {
 
@@ -46,7 +47,7 @@ class Reporter {
   void add_nonfinite() { ++nonfinite_steps_; }
 
   /// Training is over: `seconds` of the summary ends here, whatever evaluation follows.
-  void end_training() { training_seconds_ = seconds(); }
+  void end_training();
 
   /// The entry of metrics.jsonl about this process and its start.
   nlohmann::ordered_json describe_start() const;
@@ -80,6 +81,7 @@ class Reporter {
   void restore_nonfinite_steps(std::int64_t steps) { nonfinite_steps_ = steps; }
 
  private:
+  void warn(const std::vector<std::string>& messages) const;
   double progress() const;  // of the whole job; negative: unknown
   nlohmann::ordered_json window_json(const Metrics& first) const;
   double seconds() const;
@@ -87,6 +89,7 @@ class Reporter {
   Sources sources_;
   const TrainOptions& options_;
   WindowedMetrics window_;
+  TrainingWatch watch_;
   std::optional<Evaluation> evaluation_;
   std::int64_t examples_;           // in all
   std::int64_t examples_here_ = 0;  // by this process

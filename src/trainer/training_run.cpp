@@ -118,15 +118,44 @@ void TrainingRun::begin_directory() {
   checkpoints_->set_newer_aside(step_);
 }
 
-TrainOutcome TrainingRun::run() {
-  open_pipeline();
-  begin_directory();
+/// On all ranks: the dense network is that of the chief, or that of the shards from now on.
+/// `first`: the first step's work; nullptr: there is none, on any rank.
+void TrainingRun::begin_dense(const pipeline::Work* first) {
+  const bool is_new =
+      step_ == 0 && !(config_.train.warm_start.is_on() && config_.train.warm_start.dense);
+  if (is_new && first != nullptr && config_.train.start_from_average) {
+    start_from_average(first->batch);
+  }
   if (config_.train.is_async()) {
     async_dense_ = std::make_unique<pipeline::AsyncDense>(
         *model_.network, config_.dense_optimizer, *model_.shards, ranks_, cluster_.is_chief());
   } else {
     ranks_.copy_from_chief(*model_.network);
   }
+}
+
+/// Over the batches of all ranks. One half is added to the positives and to the negatives, so that
+/// a batch of one class says no more than it can.
+void TrainingRun::start_from_average(const data::Batch& batch) {
+  const auto num_labels = static_cast<std::size_t>(schema_.num_labels());
+  std::vector<double> mine(num_labels + 1), rates(num_labels, 0.5);
+  for (std::size_t i = 0; i < batch.labels.size(); ++i) {
+    mine[i % num_labels] += static_cast<double>(batch.labels[i]);
+  }
+  mine.back() = static_cast<double>(batch.num_examples);
+  double examples = 1.0;
+  const std::vector<double> all = ranks_.gather(std::span<const double>(mine));
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const std::size_t label = i % mine.size();
+    (label == num_labels ? examples : rates[label]) += all[i];
+  }
+  for (double& rate : rates) rate /= examples;
+  model_.network->set_base_rates(rates);
+}
+
+TrainOutcome TrainingRun::run() {
+  open_pipeline();
+  begin_directory();
   start_planner();
 
   // Several ranks stop together, by their votes.
@@ -137,7 +166,9 @@ TrainOutcome TrainingRun::run() {
     const ScopedStage timer(timers_, pipeline::kStageWait);
     return queue_->take_looked_up(stop);
   };
-  while (pipeline::Work* work = next_work()) {
+  pipeline::Work* work = next_work();
+  begin_dense(work);
+  for (; work != nullptr; work = next_work()) {
     const pipeline::StepVotes votes = enqueue(*work);
     retire(*work);
     if (cluster_.is_chief() && report_clock_.due(step_)) reporter_->report(step_);

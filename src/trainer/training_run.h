@@ -37,6 +37,8 @@ class TrainingRun {
   void open_pipeline();
   void begin_directory();
   void start_planner();
+  void begin_dense(const pipeline::Work* first);
+  void start_from_average(const data::Batch& batch);
 
   /// One step of the dense network, from a finished lookup to a submitted gradient and newer
   /// parameters. On a device it only queues the work.

@@ -10,7 +10,7 @@ from cli import TIMEOUT_S, CliTest
 
 BROWSER = next(filter(None, map(shutil.which, ["chromium", "chromium-browser", "google-chrome"])), None)
 
-CHARTS = ["Loss (logloss)", "AUC", "Normalised entropy", "Calibration", "Throughput, examples/s",
+CHARTS = ["Loss (logloss)", "AUC", "Normalised entropy", "Calibration (mean p / mean label)", "Throughput, examples/s",
           "Dense stage waiting for its input, share of time", "Work of the stages per step",
           "Staleness of lookups so far, steps", "Staleness of lookups, share of all", "Memory",
           "Rows in the tables"]

@@ -65,7 +65,8 @@ TEST_F(CriteoReader, ABadRowIsNamedByFileLineAndColumn) {
   EXPECT_EQ(result.rows.size(), 2U);
   const std::string file = "bad row skipped: " + path_of("log.tsv");
   EXPECT_EQ(result.bad, (Texts{file + ":2: column 'I3': expected a number, got \"x\"",
-                               file + ":4: column 'label': expected 0 or 1, got \"2\"",
+                               file + ":4: column 'label': expected 0 or 1 (`positive` or "
+                                      "`threshold` say what else means 1), got \"2\"",
                                file + ":5: column 'C25': expected up to 16 hex digits, got \"xyz\"",
                                file + ":6: column 'label': the label is missing"}));
   EXPECT_EQ(result.num_bad, 4);

@@ -13,11 +13,12 @@ namespace {
 using testing::HasSubstr;
 
 /// The message with which the training part of a configuration is refused; "" if it is not.
-std::string refusal_of(const TrainConfig& train) {
+/// `written`: the setting that is in the file.
+std::string refusal_of(const TrainConfig& train, const std::string& written) {
   JobConfig config;
   config.train = train;
   try {
-    config.validate({});
+    config.validate({{written, "job.yaml:1"}});
   } catch (const Error& error) {
     return error.what();
   }
@@ -26,22 +27,25 @@ std::string refusal_of(const TrainConfig& train) {
 
 TEST(TrainConfig, ABoundThatGrowsBelongsToHybrid) {
   TrainConfig train;
-  train.staleness_schedule = "sqrt";
   train.staleness_factor = 0.25;
-  EXPECT_THAT(refusal_of(train), Not(HasSubstr("staleness")));
+  EXPECT_THAT(refusal_of(train, "train.staleness_schedule"), Not(HasSubstr("staleness")));
   EXPECT_EQ(train.staleness_bound().at(16), 1);
   EXPECT_EQ(train.staleness_bound().max(), 4);
   for (const char* mode : {"sync", "async"}) {
     train.mode = mode;
-    EXPECT_THAT(refusal_of(train), HasSubstr("train.staleness_schedule: mode " + train.mode));
+    EXPECT_THAT(refusal_of(train, "train.staleness_schedule"),
+                HasSubstr("job.yaml:1: train.staleness_schedule: mode " + train.mode));
+    EXPECT_THAT(refusal_of(train, "train.mode"), Not(HasSubstr("staleness")));  // the default
   }
 }
 
 TEST(TrainConfig, AFactorBelongsToAScheduleThatHasOne) {
   TrainConfig train;
+  train.staleness_schedule = "constant";
   EXPECT_EQ(train.staleness_bound().at(1), 4);
   train.staleness_factor = 0.25;
-  EXPECT_THAT(refusal_of(train), HasSubstr("train.staleness_factor: only schedule sqrt has a"));
+  EXPECT_THAT(refusal_of(train, "train.staleness_factor"),
+              HasSubstr("train.staleness_factor: only schedule sqrt has a"));
 }
 
 }  // namespace

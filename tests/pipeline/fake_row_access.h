@@ -87,7 +87,9 @@ class FakeRowAccess final : public embedding::RowAccess {
       planner.plan(batch, plan_);
       access_.enter(RowCall::kPlan, step);
     }
-    void request(std::int64_t step) override { access_.enter(RowCall::kRequest, step); }
+    void request(std::int64_t step, std::int64_t) override {
+      access_.enter(RowCall::kRequest, step);
+    }
     std::optional<std::int64_t> wait() override {
       access_.enter(RowCall::kWait, step_);
       return access_.version_of(step_);

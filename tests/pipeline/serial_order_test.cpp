@@ -58,10 +58,16 @@ class AllSerialOrders {
 
   void act(State state, SerialOrder order, bool others_go_on) {
     if (!violation_.empty()) return;
+    const bool is_idle = state.taken == state.pushed && state.looked_up == state.taken;
     const Action action = order.next({.num_planned = state.planned - state.looked_up,
                                       .num_looked_up = state.looked_up - state.taken,
                                       .num_gradients = state.pushed - state.applied,
-                                      .is_closed = state.is_closed});
+                                      .is_closed = state.is_closed,
+                                      .is_wanted = is_idle});
+    if (!mode_.deterministic && action == Action::kLookUp) {
+      require(state.looked_up == state.taken, "no lookup while another stands ready");
+      require(is_idle || state.pushed == state.applied, "a lookup that can wait comes last");
+    }
     switch (action) {
       case Action::kLookUp:
         check_lookup(state);
@@ -158,15 +164,26 @@ TEST(SerialOrder, AWrongOrderIsNoticed) {
             "nobody waits for ever");
 }
 
-TEST(SerialOrder, AnUpdateComesFirstUnlessTheDenseStageHasNothingToDo) {
+TEST(SerialOrder, AnUpdateComesFirstUnlessTheDenseStageWaits) {
   SerialOrder order({.staleness = 2});
   ASSERT_EQ(order.next({.num_planned = 3}), Action::kLookUp);
   order.note_looked_up();
-  ASSERT_EQ(order.next({.num_planned = 2, .num_looked_up = 0, .num_gradients = 1}),
-            Action::kLookUp);
+  EXPECT_EQ(order.next({.num_planned = 2, .num_gradients = 1}), Action::kUpdate);
+  EXPECT_EQ(order.next({.num_planned = 2, .num_gradients = 1, .is_wanted = true}), Action::kLookUp);
+}
+
+TEST(SerialOrder, NoLookupIsMadeWhileAnotherStandsReady) {
+  SerialOrder order({.staleness = 2});
+  ASSERT_EQ(order.next({.num_planned = 3}), Action::kLookUp);
   order.note_looked_up();
-  EXPECT_EQ(order.next({.num_planned = 1, .num_looked_up = 1, .num_gradients = 1}),
-            Action::kUpdate);
+  EXPECT_EQ(order.next({.num_planned = 2, .num_looked_up = 1}), Action::kWait);
+  EXPECT_EQ(order.next({.num_planned = 2}), Action::kLookUp);
+
+  // deterministic reads exactly the version of the bound, so it may not wait.
+  SerialOrder exact({.staleness = 2, .deterministic = true});
+  ASSERT_EQ(exact.next({.num_planned = 3}), Action::kLookUp);
+  exact.note_looked_up();
+  EXPECT_EQ(exact.next({.num_planned = 2, .num_looked_up = 1}), Action::kLookUp);
 }
 
 }  // namespace

@@ -27,6 +27,10 @@ TEST_F(ShardRequests, AreRefusedByWhatIsWrongWithThem) {
   EXPECT_THAT(error_of(kPull, 1, prefix() + bytes_of(std::vector{make_key(TableId{3}, 1)})),
               has("a key of table 3, there are 3"));
   EXPECT_THAT(error_of(kPull, 2, prefix() + good), has("expected step 1"));
+  Bytes from_the_future = prefix();
+  constexpr std::int64_t kOne = 1;
+  std::memcpy(from_the_future.data() + offsetof(RequestPrefix, least_version), &kOne, sizeof(kOne));
+  EXPECT_THAT(error_of(kPull, 1, from_the_future + good), has("waits for the update of step 1"));
   EXPECT_THAT(error_of(kPull, -1, prefix() + good), has("which is over"));
   EXPECT_THAT(error_of(kPull, 0, prefix() + good), has("which is over"));
   EXPECT_THAT(error_of(kPush, 1, prefix()), has("whose pull has not been answered"));

@@ -138,6 +138,29 @@ TEST_F(ManyShards, TheWorkersOfAShardMayBeAsManyAsItsPartitions) {
   expect_same_bits({.num_shards = 2, .num_workers = 64, .job = job_of(2, 1, true)});
 }
 
+TEST_F(ManyShards, APullCanWaitForNewerRowsThanTheBoundDemands) {
+  const auto servers = serve(2);
+  auto clients = clients_of({.num_shards = 2, .job = job_of(1, 4, false)});
+  ShardClient& client = *clients[0];
+  const std::vector<Key> keys = all_keys(20);
+  StepRows first, second, third;
+  client.pull(1, keys, first);
+  client.wait(first);
+  client.pull(2, keys, second, /*least_version=*/1);
+  client.pull(3, keys, third);
+  client.prepare_push(first);
+  for (std::size_t u = 0; u < keys.size(); ++u) {
+    const auto dim = tables_[static_cast<std::size_t>(table_of(keys[u]))].dim;
+    std::fill_n(first.gradients()[u], dim, 1.0F);
+  }
+  client.push(1, first, false);
+  client.wait(second);
+  EXPECT_EQ(second.read_version(), 1);
+  client.wait(third);
+  EXPECT_EQ(third.read_version(), 1);  // though it asked for less
+  client.wait_pushed(first);
+}
+
 TEST_F(ManyShards, AsyncAppliesEveryPushOnce) {
   // Gradients are whole numbers and the learning rate is 1/4: sums are exact in every order.
   for (table::TableSpec& table : tables_) {

@@ -16,13 +16,14 @@ namespace {
 
 /// Explores every order of events that ranks and a shard can produce, and compares the clock in
 /// each state with what the training mode of `rules` requires. `clock`: the rules of the clock, if
-/// they differ.
+/// they differ. `wishes`: ranks ask for newer rows than the bound demands.
 class AllOrders {
  public:
   AllOrders(const StepClock::Rules& rules,
             std::int64_t num_steps,
-            const std::optional<StepClock::Rules>& clock = {})
-      : rules_(rules), last_(rules.first_step + num_steps - 1) {
+            const std::optional<StepClock::Rules>& clock = {},
+            bool wishes = false)
+      : rules_(rules), last_(rules.first_step + num_steps - 1), wishes_(wishes) {
     State state;
     state.applied = rules.first_step - 1;
     state.ranks.assign(static_cast<std::size_t>(rules.num_ranks),
@@ -50,9 +51,12 @@ class AllOrders {
     for (std::size_t r = 0; r < state.ranks.size(); ++r) {
       const auto rank = static_cast<std::int64_t>(r);
       const auto [read, pushed, ended] = state.ranks[r];
-      const bool may_read = rules_.async || (state.applied >= read - tau(read + 1) &&
-                                             (!rules_.in_step_order || all_have_read(state, read)));
-      require(clock.may_read(read + 1) == may_read, "a read is allowed when it should be");
+      const std::int64_t wish = wishes_ ? wish_of(rank, read + 1) : 0;
+      const bool is_new_enough =
+          state.applied >= read - tau(read + 1) && (rules_.deterministic || state.applied >= wish);
+      const bool may_read =
+          rules_.async || (is_new_enough && (!rules_.in_step_order || all_have_read(state, read)));
+      require(clock.may_read(read + 1, wish) == may_read, "a read is allowed when it should be");
       if (!violation_.empty()) return;
       if (may_read && read < last_) {
         check_read(state, read + 1);
@@ -110,6 +114,11 @@ class AllOrders {
             "the version is exact");
   }
 
+  /// E_v that the rank wants at least: of the step before, or one or two steps older.
+  static std::int64_t wish_of(std::int64_t rank, std::int64_t step) {
+    return step - 1 - (rank + step * 2) % 3;
+  }
+
   /// By trying, up to the maximum: min(max, the largest b with b <= factor * √step).
   std::int64_t tau(std::int64_t step) const {
     const StalenessBound& bound = rules_.staleness;
@@ -152,6 +161,7 @@ class AllOrders {
 
   const StepClock::Rules rules_;
   const std::int64_t last_;
+  const bool wishes_;
   std::set<State> seen_;
   std::string violation_;
   std::int64_t largest_ = 0;
@@ -210,6 +220,22 @@ TEST(StepClock, EveryOrderKeepsABoundThatGrowsWithTheSteps) {
                       factor == 1.0 ? (first_step == 1 ? 2 : 3) : (first_step == 1 ? 1 : 2));
           }
         }
+      }
+    }
+  }
+}
+
+TEST(StepClock, EveryOrderComesToAnEndThoughRanksWaitForNewerRows) {
+  for (const std::int64_t num_ranks : {1, 2, 3}) {
+    for (const bool deterministic : {false, true}) {
+      for (const bool in_step_order : {false, true}) {
+        const AllOrders orders({.num_ranks = num_ranks,
+                                .staleness = 4,
+                                .deterministic = deterministic,
+                                .in_step_order = in_step_order},
+                               num_ranks == 3 ? 4 : 6, {}, /*wishes=*/true);
+        EXPECT_EQ(orders.violation(), "");
+        EXPECT_LE(orders.largest_staleness(), deterministic ? 4 : 2);
       }
     }
   }

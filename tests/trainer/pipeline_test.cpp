@@ -55,6 +55,11 @@ std::string train_sequentially(const job::JobConfig& config) {
   const auto work_of = [&](std::int64_t step) -> pipeline::Work& {
     return *works[static_cast<std::size_t>(step - 1)];
   };
+  const std::vector<float>& first_labels = work_of(1).batch.labels;
+  const auto positives = static_cast<double>(std::ranges::count(first_labels, 1.0F));
+  const double average = (positives + 0.5) / (static_cast<double>(first_labels.size()) + 1.0);
+  model.network->set_base_rates({&average, 1});
+
   std::int64_t looked_up = 0;
   const auto look_up_with = [&](std::int64_t version) {  // the steps that read E_version
     while (looked_up < steps && bound.oldest_version(looked_up + 1) <= version) {

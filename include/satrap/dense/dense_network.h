@@ -87,7 +87,8 @@ class DenseNetwork {
   static constexpr std::int64_t kPieceExamples = 512;
   static constexpr std::int64_t kMaxReplicas = 16;  // each has a gradient of its own in memory
 
-  /// Throws as check_model does. Parameters are initialised from `seed` alone.
+  /// Throws as check_model does. Parameters are initialised from `seed` alone: those of linear
+  /// parts over numbers with 0, others as PyTorch's nn.Linear does.
   static std::unique_ptr<DenseNetwork> create(const job::ModelConfig& model,
                                               const job::DenseOptimizerConfig& optimizer,
                                               Precision precision,
@@ -132,6 +133,11 @@ class DenseNetwork {
   /// Clips the gradient and applies the optimizer with the learning rate of `step` (from 1).
   /// Changes nothing if the flag is set.
   virtual void apply(std::int64_t step) = 0;
+
+  /// For a network that has not been trained: it is to begin with the labels' mean values, each
+  /// between 0 and 1, as its predictions. Sets the constant part of every logit to the log-odds; a
+  /// user's module stays as it is.
+  virtual void set_base_rates(std::span<const double> rates) = 0;  // [num_labels]
 
   /// Probabilities in evaluation mode: [num_examples, num_labels]. Blocks until they are computed.
   virtual void predict(const DenseInput& input, const FloatMatrix& probabilities) = 0;

@@ -43,8 +43,9 @@ class BatchRows {
   /// batch.num_features must equal the layout's.
   virtual void make_plan(Planner& planner, const data::Batch& batch, std::int64_t step) = 0;
 
-  /// Asks for the rows if they are in other processes. Returns at once.
-  virtual void request(std::int64_t step) = 0;
+  /// Asks for the rows if they are in other processes: with the updates of steps up to
+  /// `least_version` at least, where the training mode leaves that open. Returns at once.
+  virtual void request(std::int64_t step, std::int64_t least_version = 0) = 0;
 
   /// Blocks until the rows have arrived. Returns v if their owner reports it: the rows contain all
   /// updates of steps up to v.

@@ -53,6 +53,7 @@ class StepQueue {
   struct State {
     std::int64_t num_planned = 0, num_looked_up = 0, num_gradients = 0;
     bool is_closed = false;  // no more works will be planned
+    bool is_wanted = false;  // the dense stage waits for a lookup
   };
 
   /// Blocks until ready(State), called under the lock. False once stopped.
@@ -92,12 +93,16 @@ class StepQueue {
   bool is_stopped() const;
   void wait_stopped_for(std::chrono::milliseconds time);
 
+  /// Time from taking the last finished work to finishing it; 0: there is none.
+  double dense_seconds() const;
+
   /// histogram[s]: number of lookups that read a state s updates older than sync's.
   std::vector<std::int64_t> staleness_histogram() const;
 
  private:
   State state() const {
-    return {std::ssize(planned_), std::ssize(looked_up_), std::ssize(gradients_), closed_};
+    return {std::ssize(planned_), std::ssize(looked_up_), std::ssize(gradients_), closed_,
+            is_wanted_};
   }
   bool ended() const { return closed_ && last_retired_ == last_planned_; }
   void release(Work* work);
@@ -109,6 +114,9 @@ class StepQueue {
   std::deque<Work*> free_, planned_, looked_up_, gradients_;
   std::int64_t last_planned_, last_looked_up_, last_retired_, last_finished_;  // steps
   bool closed_ = false, stopped_ = false;
+  bool is_wanted_ = false;
+  std::chrono::steady_clock::time_point taken_;
+  double dense_seconds_ = 0.0;
   std::exception_ptr error_;
   std::vector<std::int64_t> histogram_;
 };

@@ -107,8 +107,12 @@ class ShardClient final : public table::RowStore {
 
   /// Requests the rows of `keys`, ascending and unique; missing ones are created. `keys` may be
   /// empty (the step still counts). Returns at once; wait() waits. At most max_pulls() may be in
-  /// flight.
-  void pull(std::int64_t step, std::span<const Key> keys, StepRows& rows);
+  /// flight. `least_version`: no answer from older rows than E_v of this v, even where the bound
+  /// allows them; below `step`. deterministic and async jobs do not look at it.
+  void pull(std::int64_t step,
+            std::span<const Key> keys,
+            StepRows& rows,
+            std::int64_t least_version = 0);
 
   /// Waits for the answers of the oldest pull, which must be of `rows`.
   void wait(StepRows& rows);

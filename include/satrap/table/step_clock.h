@@ -34,7 +34,9 @@ class StepClock {
   };
   explicit StepClock(const Rules& rules);
 
-  bool may_read(std::int64_t step) const;
+  /// `least_version`: a rank that has time waits for E_v, v >= least_version, though older rows
+  /// may be read; below `step`. deterministic and async know no such wish.
+  bool may_read(std::int64_t step, std::int64_t least_version = 0) const;
   void note_read(std::int64_t rank, std::int64_t step);
 
   /// The gradients of `step` of `rank` have arrived; in async mode they have been applied.

@@ -11,7 +11,7 @@ const runs = JSON.parse(document.getElementById('runs').textContent);
 const single = runs.length === 1;
 
 // Metrics and their names on the page; files call the loss of an evaluation logloss.
-const METRICS = {loss: 'Loss (logloss)', auc: 'AUC', ne: 'Normalised entropy', calibration: 'Calibration'};
+const METRICS = {loss: 'Loss (logloss)', auc: 'AUC', ne: 'Normalised entropy', calibration: 'Calibration (mean p / mean label)'};
 const TITLES = {...METRICS, gauc: 'AUC within groups'};
 const COUNTS = ['examples', 'groups'];
 const metricName = (name) => name.replace(/(^|\.)logloss$/, '$1loss');

@@ -6,12 +6,14 @@ namespace satrap::dense {
 namespace {
 
 /// Logistic regression: every table holds one weight per id, so the logit is the sum of all pooled
-/// columns, plus a linear function of the numeric ones.
+/// columns, plus a linear function of the numeric ones, which starts at 0.
 class Logistic : public Model {
  public:
   Logistic(const InputShape& shape, Layout& layout)
-      : weight_(layout.add_parameter("linear.weight", {1, shape.num_numeric}, shape.num_numeric)),
-        bias_(layout.add_parameter("linear.bias", {1}, shape.num_numeric)) {}
+      : weight_(layout.add_parameter("linear.weight", {1, shape.num_numeric}, /*fan_in=*/0)),
+        bias_(layout.add_parameter("linear.bias", {1}, /*fan_in=*/0)) {
+    layout.set_output_bias(0, bias_);
+  }
 
   void forward(Pass& pass, const ModelInput& input, Matrix logits) const override {
     dot_rows(input.numeric, pass.value(weight_).data, pass.value(bias_).data, logits, false);

@@ -16,8 +16,8 @@ struct Parts {
 ///   logit = linear(numeric) + sum of weights
 ///           + 0.5 sum_j ((sum_f v_fj)^2 - sum_f v_fj^2)    products: FM, DeepFM
 ///           + relu MLP of [numeric, all v]                 deep: DeepFM, Wide & Deep
-/// FM: Rendle 2010. DeepFM: Guo et al. 2017, arXiv:1703.04247. Wide & Deep: Cheng et al. 2016,
-/// arXiv:1606.07792, with single features in the wide part.
+/// where linear(numeric) starts at 0. FM: Rendle 2010. DeepFM: Guo et al. 2017, arXiv:1703.04247.
+/// Wide & Deep: Cheng et al. 2016, arXiv:1606.07792, with single features in the wide part.
 class Wide : public Model {
  public:
   Wide(const job::ModelConfig& config,
@@ -37,7 +37,10 @@ class Wide : public Model {
       deep_out_ = layout.add_scratch(1);
     }
     // The deep part has a bias; without a deep part the linear layer has the only one.
-    if (num_numeric_ > 0 || !parts.deep) linear_.emplace(layout, "linear", num_numeric_, 1, false);
+    if (num_numeric_ > 0 || !parts.deep) {
+      linear_.emplace(layout, "linear", num_numeric_, 1, /*relu=*/false, Initial::kZero);
+    }
+    layout.set_output_bias(0, deep_ ? deep_->last_bias() : linear_->bias());
   }
 
   void forward(Pass& pass, const ModelInput& input, Matrix logits) const override {

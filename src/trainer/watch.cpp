@@ -1,0 +1,93 @@
+#include "watch.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace satrap::trainer {
+namespace {
+
+constexpr std::int64_t kEnoughExamples = 1000;  // for metrics to compare
+constexpr double kRise = 1.1;                   // of the normalised loss, above its lowest value
+constexpr double kAucGap = 0.05;
+
+constexpr const char* kWhatToLookAt =
+    "look at the learning rates (tables, dense_optimizer), at train.staleness, and at inputs whose "
+    "value never changes or is far from 0";
+
+}  // namespace
+
+TrainingWatch::TrainingWatch(const data::Schema& schema)
+    : labels_(schema.labels), num_positive_(schema.labels.size()) {}
+
+std::vector<std::string> TrainingWatch::add_labels(std::span<const float> labels) {
+  num_seen_ += std::ssize(labels) / std::ssize(labels_);
+  if (has_judged_labels_) return {};
+  for (std::size_t i = 0; i < labels.size() && num_examples_ < kFirstExamples; ++i) {
+    const std::size_t label = i % labels_.size();
+    num_positive_[label] += labels[i] != 0.0F ? 1 : 0;
+    num_examples_ += label + 1 == labels_.size() ? 1 : 0;
+  }
+  return num_examples_ < kFirstExamples ? std::vector<std::string>() : end_labels();
+}
+
+std::vector<std::string> TrainingWatch::end_labels() {
+  std::vector<std::string> warnings;
+  if (has_judged_labels_ || num_examples_ == 0) return warnings;
+  has_judged_labels_ = true;
+  for (std::size_t l = 0; l < labels_.size(); ++l) {
+    if (num_positive_[l] == 0 || num_positive_[l] == num_examples_) {
+      warnings.push_back(describe(l));
+    }
+  }
+  return warnings;
+}
+
+std::string TrainingWatch::describe(std::size_t label) const {
+  const data::NamedLabelConfig& config = labels_[label];
+  const data::LabelConfig& source = config.source;
+  const std::string of =
+      source.column == config.name ? "" : fmt::format(" (column {})", source.column);
+  const bool is_one = num_positive_[label] != 0;
+  std::string text = fmt::format(
+      "label '{}'{} is {} in all of the first {} examples, so nothing can be learned from it",
+      config.name, of, is_one ? 1 : 0, num_examples_);
+  if (!is_one && !source.positive.empty()) {
+    return text + fmt::format(": no row has the text of `positive`, \"{}\"",
+                              fmt::join(source.positive, "\" or \""));
+  }
+  if (!source.threshold.empty()) {
+    return text + fmt::format(": no number is {} `threshold` {}", is_one ? "below" : "at or above",
+                              source.threshold.front());
+  }
+  if (is_one && source.positive.empty()) {
+    return text +
+           "; rows with other labels, such as -1, are bad rows and skipped: `positive` or "
+           "`threshold` says what means 1";
+  }
+  return text;
+}
+
+std::vector<std::string> TrainingWatch::add_training(const Metrics& window) {
+  if (window.examples < kEnoughExamples || !(window.ne > 0.0)) return {};
+  last_ = window;
+  if (!(best_.ne <= window.ne)) best_ = window;
+  if (has_risen_ || window.ne <= kRise * best_.ne) return {};
+  has_risen_ = true;
+  return {fmt::format(
+      "the training loss has risen, from {:.4f} to {:.4f} ({:.3f} to {:.3f} times that of always "
+      "predicting the mean): {}",
+      best_.logloss, window.logloss, best_.ne, window.ne, kWhatToLookAt)};
+}
+
+std::vector<std::string> TrainingWatch::add_evaluation(double auc) {
+  // Training scores every example before it learns from it, the first ones with a new model.
+  if (num_seen_ < 2 * last_.examples) return {};
+  if (is_behind_ || !(last_.auc < auc - kAucGap)) return {};
+  is_behind_ = true;
+  return {fmt::format("the AUC of training, {:.4f}, is far below that of evaluation, {:.4f}: {}",
+                      last_.auc, auc, kWhatToLookAt)};
+}
+
+}  // namespace satrap::trainer

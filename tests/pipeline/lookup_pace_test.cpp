@@ -1,0 +1,131 @@
+#include "src/pipeline/lookup_pace.h"
+
+#include <algorithm>
+#include <deque>
+
+#include <gtest/gtest.h>
+
+namespace satrap::pipeline {
+namespace {
+
+using Time = LookupPace::Time;
+using Seconds = std::chrono::duration<double>;
+
+Time at(double seconds) {
+  return Time(std::chrono::duration_cast<Time::duration>(Seconds(seconds + 1000.0)));
+}
+
+/// A rank whose shards need `latency` from the sending of a gradient to the arrival of rows, in a
+/// made-up time. `ahead`: steps that are requested before their turn.
+class MadeUpRank {
+ public:
+  MadeUpRank(std::int64_t bound, std::int64_t ahead) : pace_(bound, ahead), bound_(bound) {
+    for (std::int64_t step = 1; step <= ahead; ++step) request(step, 0.0);
+  }
+
+  /// One step; returns its staleness and adds the time for which the dense stage waited.
+  std::int64_t train(double latency, double dense, double pooling) {
+    const std::int64_t step = ++step_;
+    const auto [least, requested] = requests_.front();
+    requests_.pop_front();
+    const std::int64_t version = std::max({least, step - 1 - bound_, std::int64_t{0}});
+    const double sent = version == 0 ? 0.0 : sent_[static_cast<std::size_t>(version - 1)];
+    const double arrived = std::max({sent, requested, pooled_}) + 0.0;
+    const double answered = std::max(arrived, std::max(sent, requested) + latency);
+    const double pooled = answered + pooling;
+    pace_.note_pooled({.step = step,
+                       .read_version = version,
+                       .waited = at(pooled_),
+                       .arrived = at(answered),
+                       .now = at(pooled),
+                       .dense_seconds = step == 1 ? 0.0 : dense});
+    pooled_ = pooled;
+    waited = std::max(0.0, pooled - time_);
+    time_ = std::max(time_, pooled) + dense;
+    sent_.push_back(time_);
+    pace_.note_sent(step, at(time_));
+    request(step + std::ssize(requests_) + 1, time_);
+    return step - 1 - version;
+  }
+
+  double waited = 0.0;  // by the dense stage, for the last step
+  LookupPace pace_;
+
+ private:
+  void request(std::int64_t step, double now) {
+    requests_.emplace_back(pace_.request(step, at(now)), now);
+  }
+
+  const std::int64_t bound_;
+  std::int64_t step_ = 0;
+  double time_ = 0.0, pooled_ = 0.0;
+  std::deque<std::pair<std::int64_t, double>> requests_;
+  std::vector<double> sent_;  // by step
+};
+
+TEST(LookupPace, AsksForAnyRowsUntilItHasMeasured) {
+  LookupPace pace(4, 8);
+  EXPECT_EQ(pace.staleness(), 0);
+  EXPECT_EQ(pace.request(7, at(0)), 0);
+}
+
+TEST(LookupPace, IsOneStepPlusTheLatencyInSteps) {
+  struct Case {
+    double latency, dense;
+    std::int64_t staleness;
+  };
+  for (const Case& c : {Case{0.001, 0.010, 1}, Case{0.009, 0.010, 1}, Case{0.011, 0.010, 2},
+                        Case{0.035, 0.010, 4}, Case{0.100, 0.010, 8}}) {
+    MadeUpRank rank(8, 6);
+    std::int64_t staleness = 0;
+    for (int step = 0; step < 300; ++step) {
+      staleness = rank.train(c.latency, c.dense, 0.0001);
+      if (step > 100 && c.latency < 0.07) {
+        EXPECT_LT(rank.waited, 1e-9) << c.latency;
+      }
+    }
+    EXPECT_EQ(staleness, c.staleness) << c.latency;
+    EXPECT_EQ(rank.pace_.staleness(), c.staleness);
+  }
+}
+
+TEST(LookupPace, FollowsALinkThatChanges) {
+  MadeUpRank rank(8, 6);
+  for (int step = 0; step < 200; ++step) rank.train(0.002, 0.010, 0.0001);
+  EXPECT_EQ(rank.pace_.staleness(), 1);
+  for (int step = 0; step < 200; ++step) rank.train(0.025, 0.010, 0.0001);
+  EXPECT_EQ(rank.pace_.staleness(), 3);
+  for (int step = 0; step < 200; ++step) rank.train(0.002, 0.010, 0.0001);
+  EXPECT_EQ(rank.pace_.staleness(), 1);
+}
+
+TEST(LookupPace, RowsThatStoodReadySayNothingOfTheLink) {
+  LookupPace pace(8, 8);
+  pace.request(1, at(0));
+  for (std::int64_t step = 2; step <= 20; ++step) {
+    const double time = static_cast<double>(step);
+    pace.note_sent(step - 1, at(time));
+    pace.request(step, at(time));
+    // A second late, because the pooling thread was busy.
+    pace.note_pooled({.step = step,
+                      .read_version = step - 1,
+                      .waited = at(time + 1),
+                      .arrived = at(time + 1),
+                      .now = at(time + 1.001),
+                      .dense_seconds = 0.010});
+    EXPECT_EQ(pace.staleness(), step < 17 ? 0 : 1);
+  }
+}
+
+TEST(LookupPace, NeverAsksForMoreThanTheBound) {
+  for (const std::int64_t bound : {0, 1, 3}) {
+    MadeUpRank rank(bound, 6);
+    for (int step = 0; step < 100; ++step) {
+      EXPECT_LE(rank.train(0.5, 0.010, 0.0001), bound);
+    }
+    EXPECT_EQ(rank.pace_.staleness(), bound);
+  }
+}
+
+}  // namespace
+}  // namespace satrap::pipeline

@@ -1,0 +1,95 @@
+#include "src/trainer/watch.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace satrap::trainer {
+namespace {
+
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+data::Schema schema_of(std::vector<data::LabelConfig> labels) {
+  data::Schema schema;
+  for (const data::LabelConfig& label : labels) {
+    schema.labels.push_back({.name = label.column, .source = label, .weight = 1.0});
+  }
+  return schema;
+}
+
+/// What is said of `count` examples with this label, at the end of the data if not before.
+std::vector<std::string> said_of(const data::LabelConfig& label, float value, std::size_t count) {
+  TrainingWatch watch(schema_of({label}));
+  std::vector<std::string> said = watch.add_labels(std::vector<float>(count, value));
+  const std::vector<std::string> later = watch.end_labels();
+  said.insert(said.end(), later.begin(), later.end());
+  return said;
+}
+
+TEST(TrainingWatch, NamesALabelThatNeverChanges) {
+  EXPECT_THAT(said_of({.column = "click"}, 0.0F, 150'000),
+              ElementsAre(HasSubstr("label 'click' is 0 in all of the first 100000 examples")));
+  EXPECT_THAT(said_of({.column = "click"}, 0.0F, 20), ElementsAre(HasSubstr("first 20 examples")));
+  EXPECT_THAT(said_of({.column = "click"}, 1.0F, 20),
+              ElementsAre(AllOf(HasSubstr("is 1 in all"), HasSubstr("such as -1, are bad rows"))));
+  EXPECT_THAT(said_of({.column = "click"}, 1.0F, 0), IsEmpty());
+}
+
+TEST(TrainingWatch, NamesTheSettingThatNoRowMeets) {
+  EXPECT_THAT(said_of({.column = "y", .positive = {"yes", "Yes"}}, 0.0F, 9),
+              ElementsAre(HasSubstr("no row has the text of `positive`, \"yes\" or \"Yes\"")));
+  EXPECT_THAT(said_of({.column = "y", .threshold = {4.5}}, 0.0F, 9),
+              ElementsAre(HasSubstr("no number is at or above `threshold` 4.5")));
+  EXPECT_THAT(said_of({.column = "y", .threshold = {4.5}}, 1.0F, 9),
+              ElementsAre(HasSubstr("no number is below `threshold` 4.5")));
+}
+
+TEST(TrainingWatch, SaysNothingOfALabelThatChanges) {
+  TrainingWatch watch(schema_of({{.column = "y"}}));
+  EXPECT_THAT(watch.add_labels(std::vector<float>(99'999, 0.0F)), IsEmpty());
+  EXPECT_THAT(watch.add_labels(std::vector<float>{1.0F, 0.0F}), IsEmpty());
+  EXPECT_THAT(watch.end_labels(), IsEmpty());
+}
+
+TEST(TrainingWatch, JudgesEachOfSeveralLabelsOnce) {
+  TrainingWatch watch(schema_of({{.column = "click"}, {.column = "buy"}}));
+  EXPECT_THAT(watch.add_labels(std::vector<float>{0, 0, 1, 0}), IsEmpty());
+  EXPECT_THAT(watch.end_labels(), ElementsAre(HasSubstr("label 'buy' is 0 in all of the first 2")));
+  EXPECT_THAT(watch.end_labels(), IsEmpty());
+}
+
+Metrics window(double loss, double auc, std::int64_t examples = 1000) {
+  return {.examples = examples, .auc = auc, .logloss = loss, .ne = 2.0 * loss, .calibration = 1.0};
+}
+
+TEST(TrainingWatch, SaysOnceThatTheLossHasRisen) {
+  TrainingWatch watch(schema_of({{.column = "y"}}));
+  EXPECT_THAT(watch.add_training(window(0.9, 0.5, 999)), IsEmpty());  // too few to tell
+  EXPECT_THAT(watch.add_training(window(0.6, 0.5)), IsEmpty());
+  EXPECT_THAT(watch.add_training(window(0.5, 0.6)), IsEmpty());
+  EXPECT_THAT(watch.add_training(window(0.549, 0.6)), IsEmpty());
+  EXPECT_THAT(watch.add_training(window(Metrics::kUndefined, 0.6)), IsEmpty());
+  EXPECT_THAT(watch.add_training(window(0.56, 0.6)),
+              ElementsAre(AllOf(HasSubstr("risen, from 0.5000 to 0.5600"),
+                                HasSubstr("(1.000 to 1.120 times"), HasSubstr("learning rates"))));
+  EXPECT_THAT(watch.add_training(window(0.9, 0.6)), IsEmpty());
+}
+
+TEST(TrainingWatch, SaysOnceThatTheAucOfTrainingIsFarBelow) {
+  TrainingWatch watch(schema_of({{.column = "y"}}));
+  EXPECT_THAT(watch.add_evaluation(0.9), IsEmpty());  // no report yet
+  watch.add_labels(std::vector<float>(1999, 1.0F));
+  watch.add_training(window(0.6, 0.60));
+  EXPECT_THAT(watch.add_evaluation(0.9), IsEmpty());  // some of the first are in the window
+  watch.add_labels(std::vector<float>(1, 0.0F));
+  EXPECT_THAT(watch.add_evaluation(Metrics::kUndefined), IsEmpty());
+  EXPECT_THAT(watch.add_evaluation(0.645), IsEmpty());
+  EXPECT_THAT(watch.add_evaluation(0.66),
+              ElementsAre(AllOf(HasSubstr("0.6000"), HasSubstr("0.6600"), HasSubstr("staleness"))));
+  EXPECT_THAT(watch.add_evaluation(0.9), IsEmpty());
+}
+
+}  // namespace
+}  // namespace satrap::trainer
