@@ -37,6 +37,30 @@ def rows():
         yield f % 2, int(g % 3 == 0), draw.randrange(9), f, g
 
 
+class Warnings(CliTest):
+    """What a newcomer's file may have wrong."""
+
+    def log_of(self, label, texts):
+        lines = ["y\tn\tf\tg", *(f"{texts[i % len(texts)]}\t{i % 9}\t{i % 20}\t{i % 7}" for i in range(400))]
+        train = self.write("train.tsv", "\n".join(lines) + "\n")
+        job = self.write("job.yaml", JOB.format(run=self.dir / "run", train=train, labels=label,
+                                                model="{type: dlrm, bottom: [4], top: [8]}"))
+        return self.succeed("train", job, "--overwrite").stderr
+
+    def test_labels_of_minus_one_are_bad_rows_and_what_is_left_is_named(self):
+        log = self.log_of("label: {column: y}", ["-1", "1", "-1"])
+        self.assertIn('column \'y\': expected 0 or 1 (`positive` or `threshold` say what else means 1), got "-1"', log)
+        self.assertIn("warning label 'y' is 1 in all of the first 399 examples, so nothing can be learned from it; "
+                      "rows with other labels, such as -1, are bad rows", log)
+        self.assertNotIn("warning label", self.log_of("label: {column: y, threshold: [0]}", ["-1", "1", "-1"]))
+
+    def test_a_text_of_positive_that_never_occurs_is_named(self):
+        log = self.log_of('label: {column: y, positive: ["yes"]}', ["Yes", "No"])
+        self.assertIn("warning label 'y' is 0 in all of the first 1200 examples, so nothing can be learned from it: "
+                      'no row has the text of `positive`, "yes"', log)
+        self.assertNotIn("warning label", self.log_of('label: {column: y, positive: ["Yes"]}', ["Yes", "No"]))
+
+
 class Labels(CliTest):
     def job(self, labels=TWO, model=HEADS):
         self.run_dir = self.dir / "run"
