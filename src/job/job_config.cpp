@@ -32,7 +32,8 @@ void TrainConfig::visit(ConfigVisitor& v) {
           {.one_of = {"sync", "hybrid", "async"}});
   v.field(
       "staleness", staleness,
-      "Bound of hybrid: the lookups of step t see at least all updates of steps <= t-1-staleness.",
+      "Bound of hybrid: the lookups of step t see at least all updates of steps <= t-1-staleness; "
+      "deterministic training sees exactly these, so that its default is 1.",
       {.min = 0, .max = 1024});
   v.field(
       "staleness_schedule", staleness_schedule,
@@ -45,7 +46,7 @@ void TrainConfig::visit(ConfigVisitor& v) {
   v.field(
       "deterministic", deterministic,
       "The same command gives the same bits, also after a crash and --resume: the lookups of step "
-      "t see exactly the updates of steps <= t-1-staleness.");
+      "t see exactly the updates of steps <= t-1-bound.");
   v.field("precision", precision,
           "Precision of the dense network's matrix products. bf16 rounds their operands and "
           "results, as "
@@ -277,6 +278,11 @@ JobConfig read_job(const std::string& path,
   // These defaults were for hybrid.
   if (config.train.mode == "sync") config.train.staleness = 0;
   if (config.train.mode != "hybrid") config.train.staleness_schedule = "constant";
+  // Its lookups use the bound up, though nobody waits for them.
+  if (config.train.mode == "hybrid" && config.train.deterministic &&
+      !origins.contains("train.staleness")) {
+    config.train.staleness = 1;
+  }
   return config;
 }
 

@@ -144,6 +144,16 @@ model:
         error = self.broken("mode: hybrid", "mode: sync")
         self.assert_words(error, f"job.yaml:{self.line_of('mode: sync')}", "staleness", "sync")
 
+    def test_the_default_bound_is_that_of_the_mode(self):
+        self.config.write_text(self.text.replace("staleness: 2, ", ""))
+        for overrides, bound, schedule in [([], 1, "sqrt"), (["train.deterministic=false"], 4, "sqrt"),
+                                           (["train.mode=sync"], 0, "constant"),
+                                           (["train.staleness=3"], 3, "sqrt")]:
+            with self.subTest(overrides=overrides):
+                dump = self.succeed("config", "dump", self.config, *overrides).stdout
+                self.assertIn(f"  staleness: {bound}\n", dump)
+                self.assertIn(f"  staleness_schedule: {schedule}\n", dump)
+
     def test_what_only_goes_with_shards(self):
         for overrides, words in [
                 (["embedding.wire=bf16"], ["embedding.wire", "store: ps", "bf16"]),
