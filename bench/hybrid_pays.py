@@ -152,7 +152,7 @@ def measure(args):
                     record(args, {"link": link_name(delay_us, rate_mbit), "round": session, "mode": mode,
                                   "examples_per_second": summary["examples_per_second"],
                                   "auc": summary["eval"]["auc"],
-                                  "staleness_max": summary["staleness"]["max"]})
+                                  "staleness": summary["staleness"]["mean"]})
 
 
 def record(args, result):
@@ -215,7 +215,7 @@ def number_or_dash(value, form):
 
 
 def table(links):
-    lines = ["| link | mode | rounds | examples/s, median (min - max) | relative to sync | relative to async | AUC | minus sync | staleness seen |",
+    lines = ["| link | mode | rounds | examples/s, median (min - max) | relative to sync | relative to async | AUC | minus sync | mean staleness |",
              "|---|---|---|---|---|---|---|---|---|"]
     for one in links:
         for mode in sorted(one.modes, key=mode_order):
@@ -225,7 +225,7 @@ def table(links):
                 f"| {one.median(mode, 'examples_per_second'):,.0f} ({low:,.0f} - {high:,.0f}) "
                 f"| {number_or_dash(one.speedup(mode, 'sync'), '.2f')} "
                 f"| {number_or_dash(one.speedup(mode, 'async'), '.2f')} | {one.median(mode, 'auc'):.5f} "
-                f"| {number_or_dash(one.auc_change(mode), '+.5f')} | {one.median(mode, 'staleness_max'):g} |")
+                f"| {number_or_dash(one.auc_change(mode), '+.5f')} | {one.median(mode, 'staleness'):.1f} |")
     return "\n".join(lines) + "\n"
 
 

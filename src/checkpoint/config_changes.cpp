@@ -64,7 +64,7 @@ constexpr Rule kRules[] = {
     {"train.staleness_schedule", "", ChangeKind::kInput},
     {"train.staleness_factor", "", ChangeKind::kInput},
     {"train.deterministic", "", ChangeKind::kInput},
-    {"train.start_from_average", "", ChangeKind::kOutput},  // of the first step alone
+    {"train.start_from_average", "", ChangeKind::kTraining},  // of the first step alone
     {"train.threads", "", ChangeKind::kOutput},
     {"train.prefetch_batches", "", ChangeKind::kTraining},  // affects eviction
     {"train.tensorboard", "", ChangeKind::kOutput},

@@ -19,7 +19,9 @@ namespace {
 std::optional<job::JobConfig> config_at(const std::string& path) {
   job::JobConfig config;
   try {
-    load_config(config, path);
+    const ConfigOrigins written = load_config(config, path);
+    // Checkpoints from before there were schedules have none.
+    if (!written.contains("train.staleness_schedule")) config.train.staleness_schedule = "constant";
     data::resolve_schema(config.data);
   } catch (const Error& error) {
     log_warning("the configuration is not compared with the checkpoint's: {}", error.what());

@@ -33,13 +33,14 @@ void TrainConfig::visit(ConfigVisitor& v) {
   v.field(
       "staleness", staleness,
       "Bound of hybrid: the lookups of step t see at least all updates of steps <= t-1-staleness; "
-      "deterministic training sees exactly these, so that its default is 1.",
+      "deterministic training sees exactly those up to the bound, so that its default is 1. sync "
+      "has 0.",
       {.min = 0, .max = 1024});
   v.field(
       "staleness_schedule", staleness_schedule,
       "constant: the bound is `staleness` from the first step. sqrt: that of step t is "
       "min(staleness, floor(staleness_factor * sqrt(t))), so that the first steps, which change "
-      "rows most, read newer ones.",
+      "rows most, read newer ones; sync and async have no schedule.",
       {.one_of = {"constant", "sqrt"}});
   v.field("staleness_factor", staleness_factor, "Factor of staleness_schedule sqrt.",
           {.min = 0.001, .max = 1});
@@ -190,11 +191,12 @@ void JobConfig::validate(const ConfigOrigins& origins) const {
                        " has no staleness bound that could grow, got '", train.staleness_schedule,
                        "'; write mode: hybrid or leave it out"));
   }
-  if (train.staleness_schedule == "constant" && origins.contains("train.staleness_factor") &&
+  if ((train.mode != "hybrid" || train.staleness_schedule == "constant") &&
       train.staleness_factor != TrainConfig().staleness_factor) {
-    throw Error(ErrorCode::kInvalidConfig,
-                concat(at("train.staleness_factor"), ": only schedule sqrt has a factor, got ",
-                       train.staleness_factor, "; write staleness_schedule: sqrt or leave it out"));
+    throw Error(
+        ErrorCode::kInvalidConfig,
+        concat(at("train.staleness_factor"), ": only schedule sqrt of hybrid has a factor, got ",
+               train.staleness_factor, "; write staleness_schedule: sqrt or leave it out"));
   }
   for (const auto& [key, text] : {std::pair{"cluster.timeout", cluster.timeout},
                                   std::pair{"cluster.heartbeat", cluster.heartbeat}}) {

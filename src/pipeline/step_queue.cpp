@@ -20,6 +20,7 @@ Work* take(std::deque<Work*>& queue) {
 
 StepQueue::StepQueue(std::int64_t first_step, const table::StalenessBound& staleness)
     : staleness_(staleness),
+      first_step_(first_step),
       last_planned_(first_step - 1),
       last_looked_up_(first_step - 1),
       last_retired_(first_step - 1),
@@ -126,7 +127,10 @@ void StepQueue::finish(Work* work) {
   SATRAP_CHECK(work->step == last_finished_ + 1, "step ", work->step, " is finished after step ",
                last_finished_);
   last_finished_ = work->step;
-  dense_seconds_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - taken_).count();
+  if (work->step != first_step_) {
+    dense_seconds_ =
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - taken_).count();
+  }
   release(work);
   changed_.notify_all();
 }

@@ -103,9 +103,9 @@ void Reporter::add(std::span<const float> probabilities,
   examples_here_ += global_examples;
 }
 
-void Reporter::end_training() {
+void Reporter::end_training(bool is_whole) {
   training_seconds_ = seconds();
-  warn(watch_.end_labels());
+  if (is_whole) warn(watch_.end_labels());
 }
 
 /// The ranks' examples are alike: the chief says what it sees in its own.

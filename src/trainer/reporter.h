@@ -46,8 +46,9 @@ class Reporter {
            std::int64_t global_examples);
   void add_nonfinite() { ++nonfinite_steps_; }
 
-  /// Training is over: `seconds` of the summary ends here, whatever evaluation follows.
-  void end_training();
+  /// Training is over: `seconds` of the summary ends here, whatever evaluation follows. `is_whole`:
+  /// this process has seen all of the job's examples.
+  void end_training(bool is_whole);
 
   /// The entry of metrics.jsonl about this process and its start.
   nlohmann::ordered_json describe_start() const;

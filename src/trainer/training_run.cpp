@@ -1,5 +1,6 @@
 #include "training_run.h"
 
+#include <algorithm>
 #include <array>
 
 #include "loaded_model.h"
@@ -134,8 +135,8 @@ void TrainingRun::begin_dense(const pipeline::Work* first) {
   }
 }
 
-/// Over the batches of all ranks. One half is added to the positives and to the negatives, so that
-/// a batch of one class says no more than it can.
+/// Over the batches of all ranks. One half is added to the positives and to the negatives. A batch
+/// of one class, as at the start of sorted rows, says no more than one of a thousand examples.
 void TrainingRun::start_from_average(const data::Batch& batch) {
   const auto num_labels = static_cast<std::size_t>(schema_.num_labels());
   std::vector<double> mine(num_labels + 1), rates(num_labels, 0.5);
@@ -149,7 +150,11 @@ void TrainingRun::start_from_average(const data::Batch& batch) {
     const std::size_t label = i % mine.size();
     (label == num_labels ? examples : rates[label]) += all[i];
   }
-  for (double& rate : rates) rate /= examples;
+  for (double& rate : rates) {
+    const bool has_both = rate > 0.5 && rate < examples - 0.5;
+    rate /= examples;
+    if (!has_both) rate = std::clamp(rate, 0.001, 0.999);
+  }
   model_.network->set_base_rates(rates);
 }
 
@@ -188,7 +193,7 @@ TrainOutcome TrainingRun::run() {
 
 /// The last evaluation, checkpoint and summary.
 void TrainingRun::finish(bool finished) {
-  reporter_->end_training();
+  reporter_->end_training(finished && resumed_step_ < 0);
   if (cluster_.is_chief() && !reporter_->has_reported(step_)) reporter_->report(step_);
   if (finished && config_.data.has_eval()) evaluate();
   start_checkpoint();

@@ -8,8 +8,8 @@
 namespace satrap::trainer {
 namespace {
 
-constexpr std::int64_t kEnoughExamples = 1000;  // for metrics to compare
-constexpr double kRise = 1.1;                   // of the normalised loss, above its lowest value
+constexpr double kEnoughExamples = 200.0;  // of each class, for metrics to compare
+constexpr double kRise = 1.1;              // of the normalised loss, above its lowest value
 constexpr double kAucGap = 0.05;
 
 constexpr const char* kWhatToLookAt =
@@ -70,8 +70,12 @@ std::string TrainingWatch::describe(std::size_t label) const {
 }
 
 std::vector<std::string> TrainingWatch::add_training(const Metrics& window) {
-  if (window.examples < kEnoughExamples || !(window.ne > 0.0)) return {};
+  const double rate = static_cast<double>(num_positive_[0]) /
+                      static_cast<double>(std::max<std::int64_t>(num_examples_, 1));
+  const double fewer = std::min(rate, 1.0 - rate) * static_cast<double>(window.examples);
+  if (fewer < kEnoughExamples || !(window.ne > 0.0)) return {};
   last_ = window;
+  has_first_ = num_seen_ < 2 * window.examples;
   if (!(best_.ne <= window.ne)) best_ = window;
   if (has_risen_ || window.ne <= kRise * best_.ne) return {};
   has_risen_ = true;
@@ -83,8 +87,7 @@ std::vector<std::string> TrainingWatch::add_training(const Metrics& window) {
 
 std::vector<std::string> TrainingWatch::add_evaluation(double auc) {
   // Training scores every example before it learns from it, the first ones with a new model.
-  if (num_seen_ < 2 * last_.examples) return {};
-  if (is_behind_ || !(last_.auc < auc - kAucGap)) return {};
+  if (has_first_ || is_behind_ || !(last_.auc < auc - kAucGap)) return {};
   is_behind_ = true;
   return {fmt::format("the AUC of training, {:.4f}, is far below that of evaluation, {:.4f}: {}",
                       last_.auc, auc, kWhatToLookAt)};

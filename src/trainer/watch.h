@@ -41,7 +41,8 @@ class TrainingWatch {
   std::vector<std::int64_t> num_positive_;  // [num_labels]
   std::int64_t num_seen_ = 0;               // in all
   bool has_judged_labels_ = false, has_risen_ = false, is_behind_ = false;
-  Metrics best_, last_;  // of the reports with enough examples
+  bool has_first_ = false;  // the window of last_ has some of the first examples
+  Metrics best_, last_;     // of the reports with enough examples
 };
 
 }  // namespace satrap::trainer

@@ -31,6 +31,7 @@ TEST(TrainConfig, ABoundThatGrowsBelongsToHybrid) {
   EXPECT_THAT(refusal_of(train, "train.staleness_schedule"), Not(HasSubstr("staleness")));
   EXPECT_EQ(train.staleness_bound().at(16), 1);
   EXPECT_EQ(train.staleness_bound().max(), 4);
+  train.staleness_factor = TrainConfig().staleness_factor;
   for (const char* mode : {"sync", "async"}) {
     train.mode = mode;
     EXPECT_THAT(refusal_of(train, "train.staleness_schedule"),
@@ -45,7 +46,12 @@ TEST(TrainConfig, AFactorBelongsToAScheduleThatHasOne) {
   EXPECT_EQ(train.staleness_bound().at(1), 4);
   train.staleness_factor = 0.25;
   EXPECT_THAT(refusal_of(train, "train.staleness_factor"),
-              HasSubstr("train.staleness_factor: only schedule sqrt has a"));
+              HasSubstr("train.staleness_factor: only schedule sqrt of hybrid has a"));
+  train.staleness_schedule = "sqrt";  // the default
+  for (const char* mode : {"sync", "async"}) {
+    train.mode = mode;
+    EXPECT_THAT(refusal_of(train, "train.staleness_factor"), HasSubstr("train.staleness_factor"));
+  }
 }
 
 }  // namespace

@@ -74,7 +74,18 @@ class FakeRowAccess final : public embedding::RowAccess {
     versions_[step] = version;
   }
 
+  /// The least_version with which `step` was requested.
+  std::int64_t wish_of(std::int64_t step) const {
+    const std::lock_guard lock(mutex_);
+    return wishes_.at(step);
+  }
+
  private:
+  void note_wish(std::int64_t step, std::int64_t least_version) {
+    const std::lock_guard lock(mutex_);
+    wishes_[step] = least_version;
+  }
+
   class Rows final : public embedding::BatchRows {
    public:
     explicit Rows(FakeRowAccess& access)
@@ -87,7 +98,8 @@ class FakeRowAccess final : public embedding::RowAccess {
       planner.plan(batch, plan_);
       access_.enter(RowCall::kPlan, step);
     }
-    void request(std::int64_t step, std::int64_t) override {
+    void request(std::int64_t step, std::int64_t least_version) override {
+      access_.note_wish(step, least_version);
       access_.enter(RowCall::kRequest, step);
     }
     std::optional<std::int64_t> wait() override {
@@ -155,6 +167,7 @@ class FakeRowAccess final : public embedding::RowAccess {
   std::map<RowCall, int> waiting_;
   std::pair<RowCall, std::int64_t> failing_ = {RowCall::kPlan, 0};
   std::map<std::int64_t, std::int64_t> versions_;
+  std::map<std::int64_t, std::int64_t> wishes_;  // by step
 };
 
 }  // namespace satrap::pipeline

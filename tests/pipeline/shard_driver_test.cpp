@@ -31,6 +31,16 @@ class ShardDriverTest : public DriverTest {
     return *driver_;
   }
 
+  /// One after the other.
+  void train_steps(ShardDriver& driver, std::int64_t num_steps) {
+    for (std::int64_t step = 1; step <= num_steps; ++step) {
+      access_.set_version(step, step - 1);
+      plan(driver, step);
+      train(step);
+      queue_->wait_retired(step);
+    }
+  }
+
   static std::vector<table::TableSpec> tables() {
     table::TableSpec spec;
     spec.name = "user";
@@ -74,6 +84,26 @@ TEST_F(ShardDriverTest, AVersionBeyondTheBoundIsABug) {
   plan(driver, 4);
   EXPECT_THAT(message_of(ErrorCode::kInternal, [&] { queue_->take_looked_up(nullptr); }),
               HasSubstr("lookup of step 4 read E_0, bound is 2"));
+}
+
+TEST_F(ShardDriverTest, ALookupAsksForRowsAsNewAsTheLatencyAllows) {
+  ShardDriver& driver = start({.staleness = 2});
+  train_steps(driver, 30);
+  EXPECT_EQ(access_.wish_of(2), 0);  // nothing is measured yet
+  EXPECT_GE(access_.wish_of(30), 27);
+  EXPECT_LE(access_.wish_of(30), 28);
+}
+
+TEST_F(ShardDriverTest, DeterministicLookupsAskForNone) {
+  ShardDriver& driver = start({.staleness = 2, .deterministic = true});
+  train_steps(driver, 30);
+  for (std::int64_t step = 1; step <= 30; ++step) EXPECT_EQ(access_.wish_of(step), 0);
+}
+
+TEST_F(ShardDriverTest, AsyncLookupsAskForNone) {
+  ShardDriver& driver = start({.staleness = 2, .is_async = true});
+  train_steps(driver, 30);
+  for (std::int64_t step = 1; step <= 30; ++step) EXPECT_EQ(access_.wish_of(step), 0);
 }
 
 TEST_F(ShardDriverTest, InAsyncModeThereIsNoBound) {

@@ -58,6 +58,27 @@ TEST_F(StepQueueTest, WorksGoRoundInTheOrderOfTheirSteps) {
   EXPECT_EQ(queue_.take_gradient(), nullptr);
 }
 
+TEST_F(StepQueueTest, TellsTheDriverThatTheDenseStageWaitsForALookup) {
+  const auto is_wanted = [](const StepQueue::State& state) { return state.is_wanted; };
+  std::thread dense([&] { EXPECT_EQ(queue_.take_looked_up(nullptr), work(1)); });
+  EXPECT_TRUE(queue_.wait(is_wanted));
+  look_up(1);
+  dense.join();
+  EXPECT_TRUE(queue_.wait([&](const StepQueue::State& state) { return !is_wanted(state); }));
+  look_up(2);
+  EXPECT_EQ(queue_.take_looked_up(nullptr), work(2));  // without waiting
+  EXPECT_TRUE(queue_.wait([&](const StepQueue::State& state) { return !is_wanted(state); }));
+}
+
+TEST_F(StepQueueTest, MeasuresTheDenseStageFromTheSecondStepOn) {
+  for (const std::int64_t step : {1, 2}) {
+    EXPECT_EQ(queue_.dense_seconds(), 0.0);
+    look_up(step);
+    train(step);
+  }
+  EXPECT_GT(queue_.dense_seconds(), 0.0);
+}
+
 TEST_F(StepQueueTest, RefusesStepsOutOfOrder) {
   EXPECT_THROW(queue_.add_planned(work(2)), Error);
   queue_.add_planned(work(1));

@@ -64,9 +64,17 @@ Metrics window(double loss, double auc, std::int64_t examples = 1000) {
   return {.examples = examples, .auc = auc, .logloss = loss, .ne = 2.0 * loss, .calibration = 1.0};
 }
 
+/// Labels of which a quarter is 1.
+std::vector<float> labels(std::size_t count) {
+  std::vector<float> values(count);
+  for (std::size_t i = 0; i < count; i += 4) values[i] = 1.0F;
+  return values;
+}
+
 TEST(TrainingWatch, SaysOnceThatTheLossHasRisen) {
   TrainingWatch watch(schema_of({{.column = "y"}}));
-  EXPECT_THAT(watch.add_training(window(0.9, 0.5, 999)), IsEmpty());  // too few to tell
+  watch.add_labels(labels(1000));
+  EXPECT_THAT(watch.add_training(window(0.3, 0.5, 799)), IsEmpty());  // 199 positives say little
   EXPECT_THAT(watch.add_training(window(0.6, 0.5)), IsEmpty());
   EXPECT_THAT(watch.add_training(window(0.5, 0.6)), IsEmpty());
   EXPECT_THAT(watch.add_training(window(0.549, 0.6)), IsEmpty());
@@ -80,10 +88,11 @@ TEST(TrainingWatch, SaysOnceThatTheLossHasRisen) {
 TEST(TrainingWatch, SaysOnceThatTheAucOfTrainingIsFarBelow) {
   TrainingWatch watch(schema_of({{.column = "y"}}));
   EXPECT_THAT(watch.add_evaluation(0.9), IsEmpty());  // no report yet
-  watch.add_labels(std::vector<float>(1999, 1.0F));
+  watch.add_labels(labels(1999));
   watch.add_training(window(0.6, 0.60));
-  EXPECT_THAT(watch.add_evaluation(0.9), IsEmpty());  // some of the first are in the window
-  watch.add_labels(std::vector<float>(1, 0.0F));
+  watch.add_labels(labels(5000));
+  EXPECT_THAT(watch.add_evaluation(0.9), IsEmpty());  // some of the first were in the window
+  watch.add_training(window(0.6, 0.60));
   EXPECT_THAT(watch.add_evaluation(Metrics::kUndefined), IsEmpty());
   EXPECT_THAT(watch.add_evaluation(0.645), IsEmpty());
   EXPECT_THAT(watch.add_evaluation(0.66),

@@ -47,14 +47,15 @@ class StepDriver {
   /// `queue`, `access` and `timers` outlive it.
   StepDriver(StepQueue& queue, embedding::RowAccess& access, Options options, StageTimers& timers);
 
-  /// Waits for the rows of the first planned work, pools them and passes the work on. A lookup
-  /// that was restored is taken instead. `version`: what was read, unless the rows tell.
-  /// Afterwards the work is the dense stage's.
   using Clock = std::chrono::steady_clock;
   struct Lookup {
     std::int64_t step, read_version;
     Clock::time_point waited, arrived;  // the wait for the rows: its begin and its end
   };
+
+  /// Waits for the rows of the first planned work, pools them and passes the work on. A lookup
+  /// that was restored is taken instead. `version`: what was read, unless the rows tell.
+  /// Afterwards the work is the dense stage's.
   Lookup look_up(Work* work, std::int64_t version);
 
   void update(Work* work);

@@ -93,7 +93,8 @@ class StepQueue {
   bool is_stopped() const;
   void wait_stopped_for(std::chrono::milliseconds time);
 
-  /// Time from taking the last finished work to finishing it; 0: there is none.
+  /// Time from taking the last finished work to finishing it. 0: there is none but the first, which
+  /// starts slowly.
   double dense_seconds() const;
 
   /// histogram[s]: number of lookups that read a state s updates older than sync's.
@@ -109,6 +110,7 @@ class StepQueue {
   bool retired(std::int64_t step) const { return stopped_ || last_retired_ >= step; }
 
   const table::StalenessBound staleness_;
+  const std::int64_t first_step_;
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<Work*> free_, planned_, looked_up_, gradients_;
