@@ -20,7 +20,7 @@ if os.environ["RANK"] == "0":
     (run / "summary.json").write_text(json.dumps({
         "examples_per_second": {"sync": 1000, "hybrid": 3000, "async": 3100}[mode],
         "eval": {"auc": {"sync": 0.78, "hybrid": 0.7799, "async": 0.777}[mode]},
-        "staleness": {"max": int(settings.get("train.staleness", 0))}}))
+        "staleness": {"mean": int(settings.get("train.staleness", 0))}}))
 """
 IP = """#!/bin/bash
 # ip netns exec NAME PROGRAM ...
@@ -66,7 +66,7 @@ class HybridPays(LauncherTest):
                     file.write(json.dumps({
                         "link": "1 ms, 1 Gbit/s", "round": str(number), "mode": mode, "examples_per_second": rate * factor,
                         "auc": {"sync": 0.78, "hybrid:4": 0.7797, "async": 0.776}[mode] + auc.get(mode.split(":")[0], 0),
-                        "staleness_max": 4}) + "\n")
+                        "staleness": 1.4}) + "\n")
 
     def test_from_the_link_to_the_plot(self):
         done = self.run_script("--rounds", 1, "--link", "1000,1000", "--modes", "sync,hybrid:1,hybrid:4,async",
@@ -80,7 +80,7 @@ class HybridPays(LauncherTest):
         self.assertEqual(trained[0]["settings"]["train.threads"], "2")
         places = {e["who"]: e["env"]["FAKE_NAMESPACE"] for e in self.diary(event="started") if e["who"] != "data"}
         self.assertEqual(places, {"shard-0": "satrap-a", "shard-1": "satrap-a", "rank-0": "satrap-b", "rank-1": "satrap-b"})
-        self.assertIn("| 1 ms, 1 Gbit/s | hybrid(4) | 1 | 3,000 (3,000 - 3,000) | 3.00 | 0.97 | 0.77990 | -0.00010 | 4 |",
+        self.assertIn("| 1 ms, 1 Gbit/s | hybrid(4) | 1 | 3,000 (3,000 - 3,000) | 3.00 | 0.97 | 0.77990 | -0.00010 | 4.0 |",
                       done.stdout)
         self.assertEqual((self.dir / "out" / "table.md").read_text(), done.stdout)
 
@@ -92,7 +92,7 @@ class HybridPays(LauncherTest):
     def test_ratios_are_taken_within_a_round(self):
         self.results()
         text = self.run_script("--plot-only", "--check").stdout
-        self.assertIn("| hybrid(4) | 2 | 405 (270 - 540) | 2.70 | 0.93 | 0.77970 | -0.00030 | 4 |", text)
+        self.assertIn("| hybrid(4) | 2 | 405 (270 - 540) | 2.70 | 0.93 | 0.77970 | -0.00030 | 1.4 |", text)
 
     def test_the_plot_is_a_picture_with_every_mode_and_link(self):
         self.results()
