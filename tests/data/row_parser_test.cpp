@@ -1,5 +1,6 @@
 #include "src/data/row_parser.h"
 
+#include "satrap/core/hash.h"
 #include "tests/data/parsed_rows.h"
 #include "tests/data/text_files.h"
 

@@ -19,7 +19,7 @@ Time at(double seconds) {
 /// made-up time. `ahead`: steps that are requested before their turn.
 class MadeUpRank {
  public:
-  MadeUpRank(std::int64_t bound, std::int64_t ahead) : pace_(bound, ahead), bound_(bound) {
+  MadeUpRank(std::int64_t bound, std::int64_t ahead) : pace(bound, ahead), bound_(bound) {
     for (std::int64_t step = 1; step <= ahead; ++step) request(step, 0.0);
   }
 
@@ -33,27 +33,27 @@ class MadeUpRank {
     const double arrived = std::max({sent, requested, pooled_}) + 0.0;
     const double answered = std::max(arrived, std::max(sent, requested) + latency);
     const double pooled = answered + pooling;
-    pace_.note_pooled({.step = step,
-                       .read_version = version,
-                       .waited = at(pooled_),
-                       .arrived = at(answered),
-                       .now = at(pooled),
-                       .dense_seconds = step == 1 ? 0.0 : dense});
+    pace.note_pooled({.step = step,
+                      .read_version = version,
+                      .waited = at(pooled_),
+                      .arrived = at(answered),
+                      .now = at(pooled),
+                      .dense_seconds = step == 1 ? 0.0 : dense});
     pooled_ = pooled;
     waited = std::max(0.0, pooled - time_);
     time_ = std::max(time_, pooled) + dense;
     sent_.push_back(time_);
-    pace_.note_sent(step, at(time_));
+    pace.note_sent(step, at(time_));
     request(step + std::ssize(requests_) + 1, time_);
     return step - 1 - version;
   }
 
   double waited = 0.0;  // by the dense stage, for the last step
-  LookupPace pace_;
+  LookupPace pace;
 
  private:
   void request(std::int64_t step, double now) {
-    requests_.emplace_back(pace_.request(step, at(now)), now);
+    requests_.emplace_back(pace.request(step, at(now)), now);
   }
 
   const std::int64_t bound_;
@@ -85,18 +85,18 @@ TEST(LookupPace, IsOneStepPlusTheLatencyInSteps) {
       }
     }
     EXPECT_EQ(staleness, c.staleness) << c.latency;
-    EXPECT_EQ(rank.pace_.staleness(), c.staleness);
+    EXPECT_EQ(rank.pace.staleness(), c.staleness);
   }
 }
 
 TEST(LookupPace, FollowsALinkThatChanges) {
   MadeUpRank rank(8, 6);
   for (int step = 0; step < 200; ++step) rank.train(0.002, 0.010, 0.0001);
-  EXPECT_EQ(rank.pace_.staleness(), 1);
+  EXPECT_EQ(rank.pace.staleness(), 1);
   for (int step = 0; step < 200; ++step) rank.train(0.025, 0.010, 0.0001);
-  EXPECT_EQ(rank.pace_.staleness(), 3);
+  EXPECT_EQ(rank.pace.staleness(), 3);
   for (int step = 0; step < 200; ++step) rank.train(0.002, 0.010, 0.0001);
-  EXPECT_EQ(rank.pace_.staleness(), 1);
+  EXPECT_EQ(rank.pace.staleness(), 1);
 }
 
 TEST(LookupPace, RowsThatStoodReadySayNothingOfTheLink) {
@@ -123,7 +123,7 @@ TEST(LookupPace, NeverAsksForMoreThanTheBound) {
     for (int step = 0; step < 100; ++step) {
       EXPECT_LE(rank.train(0.5, 0.010, 0.0001), bound);
     }
-    EXPECT_EQ(rank.pace_.staleness(), bound);
+    EXPECT_EQ(rank.pace.staleness(), bound);
   }
 }
 
