@@ -89,8 +89,7 @@ int eval(const EvalArguments& arguments) {
   }
   cli::print(
       fmt::format("(logloss: p is clipped to [{0:.1e}, 1 - {0:.1e}]; ne: logloss / that of always "
-                  "predicting the "
-                  "mean label; calibration: mean p / mean label)\n",
+                  "predicting the mean label; calibration: mean p / mean label)\n",
                   trainer::kClip));
   return 0;
 }
