@@ -1,14 +1,17 @@
 # The three kinds of targets: a module, its tests, its benchmarks.
 
-# satrap_module(<name> [DEPS <module>...] [LINK <target>...] [PRIVATE_LINK <target>...] [COLD])
-# Library satrap_<name> from src/<name>/*.cpp and one level of folders below. DEPS and LINK are part of the module's
+# satrap_module(<name> [DEPS <module>...] [LINK <target>...] [PRIVATE_LINK <target>...] [WITHOUT <folder>] [COLD])
+# Library satrap_<name> from src/<name>/*.cpp and one level of folders below, except <folder>. DEPS and LINK are part of the module's
 # interface; PRIVATE_LINK is not: its headers stay out of the module's public headers. A module without sources is a
 # header-only library. COLD: not worth the compile time of optimising it. With CUDA, cuda/<name>/*.cu replaces
 # no_cuda.cpp, which reports that there is none.
 function(satrap_module name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "COLD" "" "DEPS;LINK;PRIVATE_LINK")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "COLD" "WITHOUT" "DEPS;LINK;PRIVATE_LINK")
   list(TRANSFORM arg_DEPS PREPEND satrap_)
   file(GLOB sources CONFIGURE_DEPENDS "src/${name}/*.cpp" "src/${name}/*/*.cpp")
+  if(arg_WITHOUT)
+    list(FILTER sources EXCLUDE REGEX "/src/${name}/${arg_WITHOUT}/")
+  endif()
   if(SATRAP_HAVE_CUDA)
     file(GLOB cuda_sources CONFIGURE_DEPENDS "cuda/${name}/*.cu" "cuda/${name}/*.cpp" "cuda/${name}/*/*.cu")
     list(FILTER sources EXCLUDE REGEX "/no_cuda\\.cpp$")
@@ -31,6 +34,17 @@ function(satrap_module name)
     target_link_libraries(satrap_${name} INTERFACE ${arg_DEPS} ${arg_LINK})
   endif()
   set_property(GLOBAL APPEND PROPERTY SATRAP_MODULES ${name})
+endfunction()
+
+# satrap_loaded_library(<name> <folder> LINK <target>...): lib/libsatrap_<name>.so from <folder>/*.cpp, which programs
+# open when they need it. It shares headers with them but no object.
+function(satrap_loaded_library name folder)
+  cmake_parse_arguments(PARSE_ARGV 2 arg "" "" "LINK")
+  file(GLOB sources CONFIGURE_DEPENDS "${folder}/*.cpp")
+  add_library(satrap_${name} MODULE ${sources})
+  set_target_properties(satrap_${name} PROPERTIES LIBRARY_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/lib")
+  target_include_directories(satrap_${name} PRIVATE "${PROJECT_SOURCE_DIR}/include" "${PROJECT_SOURCE_DIR}")
+  target_link_libraries(satrap_${name} PRIVATE ${arg_LINK})
 endfunction()
 
 # satrap_embed(<name> <template> <file>...): <template>, a .cpp.in in which @<file>@ is replaced by the text of
@@ -65,8 +79,8 @@ function(satrap_test_options target)
   target_link_libraries(${target} PRIVATE satrap_test_support GTest::gmock GTest::gtest_main)
 endfunction()
 
-# satrap_discover_suites(<name>): every suite of <name>_tests is one test of ctest. For programs that take half a second
-# to start because they load libtorch.
+# satrap_discover_suites(<name>): every suite of <name>_tests is one test of ctest. For programs whose tests load
+# libtorch, which takes a third of a second, or are many.
 function(satrap_discover_suites name)
   set(folder "${PROJECT_BINARY_DIR}/tests")
   set(include "${folder}/${name}_suites.cmake")

@@ -24,6 +24,7 @@ extern "C" void sgemm_(const char* transa,
                        const float* beta,
                        float* c,
                        const int* ldc) __attribute__((weak));
+extern "C" void omp_set_num_threads(int threads);
 
 namespace satrap::dense {
 namespace {
@@ -49,7 +50,7 @@ void multiply_by_blas(const Operands& o) {
 }
 
 void BM_Product(benchmark::State& state) {
-  use_one_thread();
+  omp_set_num_threads(1);
   if (state.range(3) == 1 && sgemm_ == nullptr) {
     state.SkipWithError("this libtorch exports no BLAS");
     return;

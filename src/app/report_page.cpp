@@ -6,6 +6,8 @@
 #include <string_view>
 #include <utility>
 
+#include <nlohmann/json.hpp>
+
 #include "report/assets.h"
 #include "run_record.h"
 #include "satrap/core/error.h"

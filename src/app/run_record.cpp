@@ -8,6 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include <nlohmann/json.hpp>
+
 #include "satrap/core/config.h"
 #include "satrap/core/error.h"
 #include "satrap/core/file.h"

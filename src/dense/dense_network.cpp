@@ -171,7 +171,6 @@ template <class Run>
 void Network::for_each_piece(std::int64_t num_examples, bool whole_batch, const Run& run) {
   const std::int64_t num_replicas = prepare_replicas(num_examples, whole_batch);
   if (whole_batch) {
-    use_one_thread();
     replicas_[0].pass->gemm().set_pool(&pool_);
     run(replicas_[0], Piece{0, num_examples, 0, true, true});
     replicas_[0].pass->gemm().set_pool(nullptr);
@@ -179,7 +178,6 @@ void Network::for_each_piece(std::int64_t num_examples, bool whole_batch, const 
   }
   const std::int64_t num_pieces = (num_examples + kPieceExamples - 1) / kPieceExamples;
   pool_.parallel_for(num_replicas, [&](std::int64_t replica) {
-    use_one_thread();
     const std::int64_t begin = num_pieces * replica / num_replicas;
     const std::int64_t end = num_pieces * (replica + 1) / num_replicas;
     for (std::int64_t piece = begin; piece < end; ++piece) {

@@ -2,15 +2,8 @@
 
 #include <algorithm>
 
-#include <ATen/Parallel.h>
-
 #include "satrap/core/error.h"
 #include "src/dense/ops.h"
-
-// Declared in OpenMP's <omp.h>, which not every compiler provides. Libraries below libtorch may set
-// their own number of threads (Arm Compute Library does), whatever libtorch's setting; with no
-// active level they get one.
-extern "C" void omp_set_max_active_levels(int max_levels);
 
 namespace satrap::dense {
 namespace {
@@ -18,12 +11,6 @@ namespace {
 constexpr std::int64_t kBlockRows = 256;  // of a result computed in parallel
 
 }  // namespace
-
-void use_one_thread() {
-  if (at::get_num_threads() == 1) return;
-  at::set_num_threads(1);
-  omp_set_max_active_levels(0);
-}
 
 void Gemm::multiply(ConstMatrix a,
                     bool transpose_a,
@@ -53,7 +40,6 @@ void Gemm::multiply(ConstMatrix a,
     return;
   }
   pool_->parallel_for(num_blocks, [&](std::int64_t i) {
-    use_one_thread();
     const std::int64_t first = i * kBlockRows, count = std::min(kBlockRows, c.rows - first);
     block(i, transpose_a ? a.columns(first, count) : a.row_range(first, count),
           c.row_range(first, count));

@@ -42,8 +42,4 @@ class Gemm {
   std::vector<Bf16Product> bf16_;
 };
 
-/// Makes libtorch and its BLAS compute on the calling thread alone from now on (a setting per
-/// thread; repeating it is cheap).
-void use_one_thread();
-
 }  // namespace satrap::dense

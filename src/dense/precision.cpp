@@ -27,7 +27,6 @@ Precision fastest_precision(const Cpu& cpu) {
 }
 
 ProductRates measure_products() {
-  use_one_thread();
   const AlignedBuffer x(kRows * kIn), w(kOut * kIn), y(kRows * kOut);
   std::ranges::fill(x.span(), 0.5F);
   std::ranges::fill(w.span(), 0.25F);

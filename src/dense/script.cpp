@@ -26,7 +26,7 @@ std::string Script::let(const std::string& expression) {
   return name;
 }
 
-std::string Script::call(std::shared_ptr<torch::jit::Module> module, std::int64_t num_labels) {
+std::string Script::call(std::shared_ptr<const ScriptModule> module, std::int64_t num_labels) {
   module_ = std::move(module);
   return let("self.module.forward(" + numeric() + ", " + pooled() + ").reshape([-1, " +
              std::to_string(num_labels) + "])");

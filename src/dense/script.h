@@ -3,11 +3,8 @@
 #include <memory>
 #include <string>
 
+#include "src/dense/libtorch.h"
 #include "src/dense/parameters.h"
-
-namespace torch::jit {
-struct Module;
-}
 
 namespace satrap::dense {
 
@@ -32,8 +29,8 @@ class Script {
 
   /// The result of a module's own forward(numeric, pooled), as one column per label. The module
   /// becomes part of the exported one and uses the layout's parameters, in their order.
-  std::string call(std::shared_ptr<torch::jit::Module> module, std::int64_t num_labels);
-  const std::shared_ptr<torch::jit::Module>& module() const { return module_; }
+  std::string call(std::shared_ptr<const ScriptModule> module, std::int64_t num_labels);
+  const std::shared_ptr<const ScriptModule>& module() const { return module_; }
 
   /// The whole method; it returns `result`.
   std::string source(const std::string& result) const;
@@ -42,7 +39,7 @@ class Script {
   const Layout& layout_;
   std::string body_;
   int num_values_ = 0;
-  std::shared_ptr<torch::jit::Module> module_;
+  std::shared_ptr<const ScriptModule> module_;
 };
 
 /// A parameter's name as that of a module's attribute: "bottom.0.weight" is bottom_0_weight.

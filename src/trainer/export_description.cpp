@@ -1,5 +1,7 @@
 #include "export_description.h"
 
+#include <nlohmann/json.hpp>
+
 #include "satrap/core/hash.h"
 #include "satrap/embedding/feature_layout.h"
 #include "satrap/table/row_init.h"

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include <fmt/chrono.h>
+#include <nlohmann/json.hpp>
 
 #include "satrap/core/log.h"
 #include "satrap/core/resource.h"

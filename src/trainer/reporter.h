@@ -5,7 +5,7 @@
 #include <optional>
 #include <span>
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 
 #include "early_stopping.h"
 #include "run_directory.h"

@@ -4,6 +4,8 @@
 #include <filesystem>
 #include <sstream>
 
+#include <nlohmann/json.hpp>
+
 #include "satrap/core/error.h"
 #include "satrap/core/file.h"
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include <nlohmann/json.hpp>
+
 #include "loaded_model.h"
 #include "satrap/checkpoint/warm_start.h"
 #include "satrap/core/error.h"

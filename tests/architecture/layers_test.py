@@ -1,7 +1,7 @@
 """Checks every include against the layers of the project, and vendor headers against their folders.
 
 A module includes only modules of lower layers. Headers of CUDA and NCCL are included only in cuda/ and in the executor
-that stands in for the device, those of libtorch only in src/dense/, those of Gloo only in src/net/ and src/collective/,
+that stands in for the device, those of libtorch only in src/dense/libtorch/, those of Gloo only in src/net/ and src/collective/,
 and in the tests and benchmarks of net, which compare our transport with Gloo itself.
 """
 
@@ -30,7 +30,7 @@ LEVEL = {module: level for level, modules in enumerate(LAYERS) for module in mod
 # Names of the vendors' headers, and the folders that may include them.
 VENDORS = [
     ("CUDA", re.compile(r"(cuda|cub/|thrust/|cooperative_groups|nccl|cublas|nv|driver_types)"), ["cuda/", "tests/support/simt/"]),
-    ("libtorch", re.compile(r"(torch|ATen|c10|caffe2)/"), ["src/dense/"]),
+    ("libtorch", re.compile(r"(torch|ATen|c10|caffe2)/"), ["src/dense/libtorch/"]),
     ("Gloo", re.compile(r"gloo/"), ["src/net/", "src/collective/", "tests/net/", "bench/net/"]),
 ]
 
@@ -119,7 +119,7 @@ class CheckerTest(unittest.TestCase):
     def test_lower_layers_and_vendors_in_their_rooms_pass(self):
         self.assertEqual([], self.check({
             "src/ps/shard.cpp": '#include "satrap/ps/shard.h"\n#include "satrap/core/error.h"\n#include <vector>\n',
-            "src/dense/model.cpp": "#include <torch/torch.h>\n#include <ATen/ATen.h>\n",
+            "src/dense/libtorch/module.cpp": "#include <torch/torch.h>\n#include <ATen/ATen.h>\n",
             "src/net/endpoint.cpp": "#include <gloo/context.h>\n",
             "cuda/kernels/pool.cu": "#include <cub/cub.cuh>\n#include <cuda_runtime.h>\n",
             "src/app/main.cpp": '#include "row.h"\n#include "src/app/row.h"\n',
@@ -144,8 +144,8 @@ class CheckerTest(unittest.TestCase):
         self.assert_refused("include/satrap/app/run.h", '#include "src/app/row.h"', "public header")
 
     def test_torch_outside_dense_is_refused(self):
-        self.assert_refused("src/trainer/step.cpp", "#include <ATen/core/Tensor.h>", "libtorch only in src/dense/")
-        self.assert_refused("include/satrap/dense/model.h", "#include <torch/torch.h>", "libtorch only in src/dense/")
+        self.assert_refused("src/trainer/step.cpp", "#include <ATen/core/Tensor.h>", "libtorch only in src/dense/libtorch/")
+        self.assert_refused("include/satrap/dense/model.h", "#include <torch/torch.h>", "libtorch only in src/dense/libtorch/")
 
     def test_cuda_outside_its_folder_is_refused(self):
         self.assert_refused("src/backend/cpu.cpp", "#include <cuda_runtime.h>", "CUDA only in cuda/")

@@ -4,6 +4,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
 #include "tests/checkpoint/small_checkpoint.h"
 #include "tests/support/temporary_directory.h"

@@ -43,7 +43,6 @@ Computed compute(const Layout& layout,
                  ScratchId logits_id,
                  const Backward& backward) {
   constexpr std::int64_t kRows = 37, kIn = 19;
-  use_one_thread();
   const AlignedBuffer parameters(layout.num_parameters()), x(kRows * kIn), dx(kRows * kIn);
   layout.initialize(5, parameters.span(), {});
   Pass pass(layout, parameters.data(), nullptr, kRows, Precision::kFp32);

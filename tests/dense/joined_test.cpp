@@ -33,7 +33,6 @@ struct TopCase {
 
 /// Two passes; the second's gradients are added to the first's.
 Computed compute(const TopCase& c, bool split, bool right_wanted) {
-  use_one_thread();
   Layout layout;
   const ScratchId logits_id = layout.add_scratch(c.output.num_labels);
   const Top top(layout, "top", kIn, c.widths, c.output, {});

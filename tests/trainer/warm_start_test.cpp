@@ -8,6 +8,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
 #include "satrap/checkpoint/checkpoint.h"
 #include "satrap/checkpoint/checkpoint_reader.h"

@@ -6,8 +6,6 @@
 #include <string>
 #include <vector>
 
-#include <nlohmann/json.hpp>
-
 #include "satrap/checkpoint/checkpoint.h"
 #include "satrap/checkpoint/early_stopping_state.h"
 #include "satrap/data/batch_source.h"

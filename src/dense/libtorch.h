@@ -1,0 +1,98 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "satrap/core/half.h"
+#include "src/dense/matrix.h"
+
+namespace satrap::dense {
+
+/// What satrap takes from libtorch. Loading libtorch takes a third of a second, and training in
+/// fp32, predictions and most commands need none of it, so it is in a shared library of its own,
+/// which libtorch() below opens when it is first needed. The two sides share only this header.
+///
+/// Everything computes on the calling thread alone and may be called by several threads, except for
+/// a Replica. Errors are std::runtime_error with libtorch's message, without its stack.
+class Libtorch;
+
+/// A user's module, torch.jit.save(torch.jit.script(...)), in evaluation mode: forward(numeric,
+/// pooled) returns the logits in fp32, [rows] or [rows, 1], with several labels [rows, labels]. Its
+/// parameters are trained unless they are frozen (requires_grad False); frozen ones and its buffers
+/// do not change.
+class ScriptModule {
+ public:
+  struct Parameter {
+    std::string name;
+    std::vector<std::int64_t> shape;
+    std::vector<float> values;
+  };
+
+  /// A copy of the module that computes with parameters in the caller's memory. Used by one thread.
+  class Replica {
+   public:
+    virtual ~Replica() = default;
+    /// numeric [rows, num_numeric] and pooled [rows, pooled_width] to logits [rows, labels]. With
+    /// `training` the graph is kept for backward, which reads numeric and pooled again.
+    virtual void forward(ConstMatrix numeric, ConstMatrix pooled, bool training, Matrix logits) = 0;
+    /// Sets, or with `accumulate` adds to, the gradient of each parameter; sets that of `pooled`.
+    virtual void backward(ConstMatrix dlogits,
+                          std::span<const Matrix> gradients,
+                          bool accumulate,
+                          Matrix dpooled) = 0;
+  };
+
+  virtual ~ScriptModule() = default;
+
+  /// Those that are trained.
+  virtual std::vector<Parameter> parameters() const = 0;
+  /// Runs forward and backward on two examples and on one, so that a module that cannot be trained
+  /// is refused at the start.
+  virtual void try_out(std::int64_t num_numeric, std::int64_t pooled_width) const = 0;
+  /// `parameters`, one for each of parameters(), must outlive the replica.
+  virtual std::unique_ptr<Replica> replicate(std::span<const ConstMatrix> parameters) const = 0;
+};
+
+/// A module to be written in the format of torch.jit.save.
+struct ScriptFile {
+  struct Value {
+    std::string name;
+    std::vector<std::int64_t> shape;
+    const float* values;
+  };
+  std::string source;  // of its methods, in Python
+  /// Its attributes; or, with a user's module, what takes the place of that one's parameters.
+  std::vector<Value> parameters, buffers;
+  std::shared_ptr<const ScriptModule> module;  // becomes its attribute `module`, unless null
+};
+
+class Libtorch {
+ public:
+  virtual ~Libtorch() = default;
+
+  /// Version, BLAS and CPU capability.
+  virtual std::string describe() const = 0;
+
+  /// A matrix without gaps between its rows.
+  struct Operand {
+    const Bf16* values;
+    std::int64_t rows, cols;
+    bool transposed;  // in the product
+  };
+  /// product = a b; sums are fp32, the product is rounded once.
+  virtual void multiply(const Operand& a, const Operand& b, Bf16* product) const = 0;
+
+  virtual std::unique_ptr<ScriptModule> load(const std::string& path,
+                                             std::int64_t num_labels) const = 0;
+  /// The file's bytes.
+  virtual std::string save(const ScriptFile& file) const = 0;
+};
+
+/// Opens the library on the first call, which takes a third of a second; it stays open. Throws
+/// Error(kUnavailable) if it cannot be opened.
+const Libtorch& libtorch();
+
+}  // namespace satrap::dense

@@ -1,0 +1,219 @@
+#include "src/dense/libtorch/script_module.h"
+
+#include <sstream>
+#include <stdexcept>
+
+#include <ATen/ATen.h>
+#include <torch/csrc/autograd/autograd.h>
+#include <torch/csrc/jit/api/module.h>
+#include <torch/csrc/jit/runtime/graph_executor.h>
+#include <torch/csrc/jit/serialization/import.h>
+
+#include "src/dense/libtorch/one_thread.h"
+
+namespace satrap::dense {
+namespace {
+
+template <class... Args>
+[[noreturn]] void refuse(const Args&... args) {
+  std::ostringstream reason;
+  static_cast<void>((reason << ... << args));
+  throw std::runtime_error(std::move(reason).str());
+}
+
+/// libtorch's message of an error, without the stack of its C++ code.
+std::string first_lines(const std::exception& error) {
+  const std::string what = error.what();
+  return what.substr(0, what.find("\nException raised"));
+}
+
+/// A matrix as a tensor on the same memory.
+at::Tensor tensor_on(ConstMatrix x) {
+  return at::from_blob(const_cast<float*>(x.data), {x.rows, x.cols}, {x.stride, 1}, at::kFloat);
+}
+
+/// The logits, of any shape with one number per row and label.
+at::Tensor call(torch::jit::Module& module,
+                const at::Tensor& numeric,
+                const at::Tensor& pooled,
+                std::int64_t num_labels) {
+  // The optimizing executor changes the code after a few runs, and with it the last bits.
+  const torch::jit::GraphOptimizerEnabledGuard plain(false);
+  const auto shapes = [&] {
+    std::ostringstream text;
+    text << "forward(numeric [" << numeric.size(0) << ", " << numeric.size(1) << "], pooled ["
+         << pooled.size(0) << ", " << pooled.size(1) << "])";
+    return std::move(text).str();
+  };
+  c10::IValue result;
+  try {
+    result = module.forward({numeric, pooled});
+  } catch (const std::exception& error) {
+    refuse(shapes(), " fails: ", first_lines(error));
+  }
+  if (!result.isTensor()) refuse(shapes(), " gives no tensor");
+  const at::Tensor logits = result.toTensor();
+  const std::int64_t rows = numeric.size(0);
+  const bool matrix = logits.dim() == 2 && logits.size(1) == num_labels;
+  const bool vector = num_labels == 1 && logits.dim() <= 1;  // 0: of one row, squeezed
+  if (logits.scalar_type() != at::kFloat || (!matrix && !vector) ||
+      logits.numel() != rows * num_labels) {
+    refuse(shapes(), " gives ", c10::toString(logits.scalar_type()), " ", logits.sizes(),
+           ", wanted are ", rows, num_labels == 1 ? "" : " rows of ",
+           num_labels == 1 ? "" : std::to_string(num_labels) + " (one for each label)",
+           " logits in fp32");
+  }
+  return logits;
+}
+
+std::vector<at::Tensor> gradients_of(const at::Tensor& logits,
+                                     const std::vector<at::Tensor>& inputs,
+                                     const at::Tensor& given) {
+  try {
+    return torch::autograd::grad({logits}, inputs, {given}, /*retain_graph=*/false,
+                                 /*create_graph=*/false, /*allow_unused=*/true);
+  } catch (const std::exception& error) {
+    refuse("backward fails: ", first_lines(error));
+  }
+}
+
+class Replica : public ScriptModule::Replica {
+ public:
+  Replica(const torch::jit::Module& module,
+          const std::vector<bool>& is_trained,
+          std::span<const ConstMatrix> values,
+          std::int64_t num_labels)
+      : module_(module.deepcopy()), num_labels_(num_labels) {
+    std::size_t i = 0, trained = 0;
+    for (at::Tensor parameter : module_.parameters()) {
+      if (!is_trained[i++]) {
+        parameter.set_requires_grad(false);
+        continue;
+      }
+      parameter.set_data(tensor_on(values[trained++]).view(parameter.sizes()));
+      parameter.set_requires_grad(true);
+      inputs_.push_back(parameter);
+    }
+    inputs_.emplace_back();  // pooled, last
+  }
+
+  void forward(ConstMatrix numeric, ConstMatrix pooled, bool training, Matrix logits) override {
+    use_one_thread();
+    const at::NoGradGuard no_grad;
+    at::Tensor input = tensor_on(pooled);
+    {
+      const at::AutoGradMode with_graph(training);
+      input.set_requires_grad(training);
+      logits_ = call(module_, tensor_on(numeric), input, num_labels_);
+    }
+    inputs_.back() = input;
+    tensor_on(logits).copy_(logits_.detach().reshape({logits.rows, logits.cols}));
+  }
+
+  void backward(ConstMatrix dlogits,
+                std::span<const Matrix> gradients,
+                bool accumulate,
+                Matrix dpooled) override {
+    use_one_thread();
+    const at::Tensor given = tensor_on(dlogits).reshape(logits_.sizes());
+    const std::vector<at::Tensor> computed = gradients_of(logits_, inputs_, given);
+    logits_.reset();
+    const at::NoGradGuard no_grad;
+    for (std::size_t i = 0; i < gradients.size(); ++i) write(computed[i], accumulate, gradients[i]);
+    write(computed.back(), false, dpooled);
+  }
+
+ private:
+  /// An undefined gradient is zero.
+  static void write(const at::Tensor& gradient, bool accumulate, Matrix to) {
+    at::Tensor sum = tensor_on(to);
+    if (!accumulate) sum.zero_();
+    if (gradient.defined()) sum.add_(gradient.reshape(sum.sizes()));
+  }
+
+  torch::jit::Module module_;
+  std::int64_t num_labels_;
+  std::vector<at::Tensor> inputs_;  // whose gradients are wanted: the trained parameters, pooled
+  at::Tensor logits_;               // from forward to backward, with their graph
+};
+
+class LoadedModule : public ScriptModule {
+ public:
+  LoadedModule(const std::string& path, std::int64_t num_labels) : num_labels_(num_labels) {
+    use_one_thread();
+    try {
+      module_ = torch::jit::load(path, at::kCPU);
+      module_.eval();
+    } catch (const std::exception& error) {
+      refuse("cannot be loaded as TorchScript: ", first_lines(error));
+    }
+    for (const at::Tensor& parameter : module_.parameters()) {
+      is_trained_.push_back(parameter.requires_grad());
+    }
+  }
+
+  std::vector<Parameter> parameters() const override {
+    std::vector<Parameter> trained;
+    for (const auto& parameter : module_.named_parameters()) {
+      const at::Tensor& value = parameter.value;
+      if (!value.requires_grad()) continue;
+      if (value.scalar_type() != at::kFloat) {
+        refuse("parameter '", parameter.name, "' is not fp32 but ",
+               c10::toString(value.scalar_type()));
+      }
+      const at::Tensor values = value.detach().contiguous();
+      // The template const_data_ptr<T> is mangled differently in libtorch than by clang.
+      const auto* begin = static_cast<const float*>(values.const_data_ptr());
+      trained.push_back({parameter.name, value.sizes().vec(), {begin, begin + values.numel()}});
+    }
+    return trained;
+  }
+
+  void try_out(std::int64_t num_numeric, std::int64_t pooled_width) const override {
+    use_one_thread();
+    for (const std::int64_t rows : {2, 1}) try_out(rows, num_numeric, pooled_width);
+  }
+
+  std::unique_ptr<ScriptModule::Replica> replicate(
+      std::span<const ConstMatrix> parameters) const override {
+    return std::make_unique<dense::Replica>(module_, is_trained_, parameters, num_labels_);
+  }
+
+  const torch::jit::Module& module() const { return module_; }
+
+ private:
+  void try_out(std::int64_t rows, std::int64_t num_numeric, std::int64_t pooled_width) const {
+    const at::AutoGradMode with_graph(true);
+    torch::jit::Module copy = module_.deepcopy();
+    std::vector<at::Tensor> inputs;
+    std::size_t i = 0;
+    for (at::Tensor parameter : copy.parameters()) {
+      if (!is_trained_[i++]) continue;
+      parameter.set_data(parameter.detach().clone());
+      parameter.set_requires_grad(true);
+      inputs.push_back(parameter);
+    }
+    at::Tensor pooled = at::zeros({rows, pooled_width});
+    pooled.set_requires_grad(true);
+    inputs.push_back(pooled);
+    const at::Tensor logits = call(copy, at::zeros({rows, num_numeric}), pooled, num_labels_);
+    if (!logits.requires_grad()) refuse("its logits do not depend on what is trained");
+    gradients_of(logits, inputs, at::ones_like(logits));
+  }
+
+  torch::jit::Module module_;
+  std::int64_t num_labels_;
+  std::vector<bool> is_trained_;  // of the module's parameters, in its order
+};
+
+}  // namespace
+
+std::unique_ptr<ScriptModule> load_script_module(const std::string& path, std::int64_t num_labels) {
+  return std::make_unique<LoadedModule>(path, num_labels);
+}
+
+const torch::jit::Module& jit_module(const ScriptModule& module) {
+  return static_cast<const LoadedModule&>(module).module();
+}
+
+}  // namespace satrap::dense
