@@ -1,12 +1,14 @@
 # The three kinds of targets: a module, its tests, its benchmarks.
 
-# satrap_module(<name> [DEPS <module>...] [LINK <target>...] [PRIVATE_LINK <target>...] [WITHOUT <folder>] [COLD])
-# Library satrap_<name> from src/<name>/*.cpp and one level of folders below, except <folder>. DEPS and LINK are part of the module's
-# interface; PRIVATE_LINK is not: its headers stay out of the module's public headers. A module without sources is a
-# header-only library. COLD: not worth the compile time of optimising it. With CUDA, cuda/<name>/*.cu replaces
-# no_cuda.cpp, which reports that there is none.
+# satrap_module(<name> [DEPS <module>...] [LINK <target>...] [PRIVATE_LINK <target>...] [WITHOUT <folder>]
+#               [CONTROL | COLD])
+# Library satrap_<name> from src/<name>/*.cpp and one level of folders below, except <folder>. DEPS and LINK are part of
+# the module's interface; PRIVATE_LINK is not: its headers stay out of the module's public headers. A module without
+# sources is a header-only library. CONTROL: it has no loops over rows; sanitizer builds do not optimise it. COLD: not
+# worth the compile time of optimising it in any build. With CUDA, cuda/<name>/*.cu replaces no_cuda.cpp, which reports
+# that there is none.
 function(satrap_module name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "COLD" "WITHOUT" "DEPS;LINK;PRIVATE_LINK")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "CONTROL;COLD" "WITHOUT" "DEPS;LINK;PRIVATE_LINK")
   list(TRANSFORM arg_DEPS PREPEND satrap_)
   file(GLOB sources CONFIGURE_DEPENDS "src/${name}/*.cpp" "src/${name}/*/*.cpp")
   if(arg_WITHOUT)
@@ -22,6 +24,9 @@ function(satrap_module name)
     target_include_directories(satrap_${name} PUBLIC "${PROJECT_SOURCE_DIR}/include"
                                               PRIVATE "${PROJECT_SOURCE_DIR}")
     target_link_libraries(satrap_${name} PUBLIC ${arg_DEPS} ${arg_LINK} PRIVATE ${arg_PRIVATE_LINK})
+    if(arg_CONTROL OR arg_COLD)
+      target_compile_options(satrap_${name} PRIVATE $<$<CONFIG:Sanitize>:-O0>)
+    endif()
     if(arg_COLD)
       target_compile_options(satrap_${name} PRIVATE $<$<CONFIG:Release>:-O1>)
     endif()
@@ -124,7 +129,8 @@ function(satrap_tests name)
     cmake_path(GET script STEM stem)
     add_test(NAME ${name}.${stem} COMMAND "${SATRAP_PYTHON}" "${script}"
              WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}")
-    set_tests_properties(${name}.${stem} PROPERTIES LABELS ${name} TIMEOUT 1200 SKIP_RETURN_CODE 77
+    # What takes longest starts first, so that no processor waits at the end.
+    set_tests_properties(${name}.${stem} PROPERTIES LABELS ${name} TIMEOUT 1200 SKIP_RETURN_CODE 77 COST 200
       ENVIRONMENT "SATRAP_BIN=${PROJECT_BINARY_DIR}/bin/satrap;SATRAP_BUILD_DIR=${PROJECT_BINARY_DIR};SATRAP_SOURCE_DIR=${PROJECT_SOURCE_DIR};SATRAP_SANITIZE=${SATRAP_SANITIZE};OMP_NUM_THREADS=1;PYTHONDONTWRITEBYTECODE=1")
   endforeach()
 endfunction()

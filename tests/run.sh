@@ -22,6 +22,11 @@ without_aslr() {
   if setarch -R true 2> /dev/null; then setarch -R "$@"; else "$@"; fi
 }
 
+# The names of all modules, lowest layer first.
+modules() {
+  sed -n 's/^satrap_module(\([a-z]*\).*/\1/p' CMakeLists.txt
+}
+
 # select_quick: the C++ tests of the modules changed since the last commit (or by it) and of those that may depend on
 # them, which are below them in CMakeLists.txt; the Python tests of the changed modules alone.
 select_quick() {
@@ -30,7 +35,7 @@ select_quick() {
   [ -n "$files" ] || files=$(git diff --name-only HEAD~1)
   changed=" $(sed -nE 's#^(include/satrap|src|cuda|tests|bench)/([a-z]+)/.*#\2#p' <<< "$files" | sort -u | tr '\n' ' ')"
   build=(--target satrap)
-  for module in $(sed -n 's/^satrap_module(\([a-z]*\).*/\1/p' CMakeLists.txt) launch; do
+  for module in $(modules) launch; do
     if [[ $changed = *" $module "* ]]; then found=1; else others+=("$module"); fi
     [ -n "$found" ] || continue
     labels+=("$module")
@@ -44,18 +49,22 @@ select_quick() {
 
 # run_preset NAME [quick]: configure, build, ctest, count.
 run_preset() {
-  local preset=$1 wrap=env junit="build/$1/junit.xml" status counts build=() select=()
+  local preset=$1 wrap=env junit="build/$1/junit.xml" status counts modules build=() select=()
   [ "${2:-}" != quick ] || select_quick
   # With CUDA only what differs: the kernels, compiled by nvcc, their registers, their tests.
   if [ "$preset" = cuda ]; then
     build=(--target backend_tests)
     select=(-L '^backend$')
   fi
-  # The sanitizers run the C++ tests of all modules with threads or memory of their own. asan also runs what whole
-  # programs do beyond them: signals, kills, full disks, resumed jobs, predictions and exports.
+  # The sanitizers run the C++ tests of all modules with threads or memory of their own, and tsan builds no more. asan
+  # also runs what whole programs do beyond them: signals, kills, full disks, resumed jobs, predictions and exports.
   case $preset in
     asan) select=(-LE '^(launch|architecture|job)$' -E "$not_for_asan") ;;
-    tsan) select=(-LE '^(launch|architecture|app|cli|job|kernels|process)$') ;;
+    tsan)
+      modules=$(modules | grep -vxE 'app|cli|job|kernels')
+      build=(--target sanitizer_canary satrap_libtorch $(sed 's/$/_tests/' <<< "$modules"))
+      select=(-L "^(sanitizers|$(paste -sd '|' <<< "$modules"))\$")
+      ;;
   esac
   [ "$preset" != tsan ] || wrap=without_aslr
   if ! { cmake --preset "$preset" > /dev/null &&

@@ -14,13 +14,13 @@
 namespace satrap::data {
 namespace {
 
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
+bool is_decimal(char c) { return c >= '0' && c <= '9'; }
 
 /// The run of digits at `at`, without leading zeros; moves `at` past it.
 std::string_view take_number(const std::string& text, std::size_t& at) {
   while (at < text.size() && text[at] == '0') ++at;
   const std::size_t begin = at;
-  while (at < text.size() && is_digit(text[at])) ++at;
+  while (at < text.size() && is_decimal(text[at])) ++at;
   return std::string_view(text).substr(begin, at - begin);
 }
 
@@ -60,7 +60,7 @@ bool natural_less(const std::string& a, const std::string& b) {
   std::size_t i = 0;
   std::size_t j = 0;
   while (i < a.size() && j < b.size()) {
-    if (is_digit(a[i]) && is_digit(b[j])) {
+    if (is_decimal(a[i]) && is_decimal(b[j])) {
       const std::string_view x = take_number(a, i);
       const std::string_view y = take_number(b, j);
       if (x.size() != y.size()) return x.size() < y.size();

@@ -14,7 +14,7 @@
 namespace satrap::table {
 namespace {
 
-constexpr std::int64_t kBlockBytes = 1 << 20;
+constexpr std::int64_t kFileBlockBytes = 1 << 20;
 
 using Bytes = std::span<const std::byte>;
 
@@ -104,7 +104,7 @@ void load_rows(const RowFile& file, Table& table, const RowsToLoad& what) {
   const RowAdapter adapter(file, table, what);
   const auto row_bytes = static_cast<std::size_t>(file.row_bytes);
   std::vector<std::byte> block(
-      static_cast<std::size_t>(std::max<std::int64_t>(1, kBlockBytes / file.row_bytes)) *
+      static_cast<std::size_t>(std::max<std::int64_t>(1, kFileBlockBytes / file.row_bytes)) *
       row_bytes);
   std::vector<std::byte> rows;
   while (!reader.at_end()) {

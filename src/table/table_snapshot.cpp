@@ -14,7 +14,7 @@ namespace satrap::table {
 namespace {
 
 // Updates of a partition wait at most for the copy of one block.
-constexpr std::int64_t kBlockBytes = std::int64_t{256} << 10;
+constexpr std::int64_t kSnapshotBlockBytes = std::int64_t{256} << 10;
 
 }  // namespace
 
@@ -49,7 +49,8 @@ TableSnapshot::~TableSnapshot() {
 
 std::int64_t TableSnapshot::write(
     const std::function<void(std::span<const std::byte> rows)>& sink) {
-  const std::int64_t rows_per_block = std::max<std::int64_t>(1, kBlockBytes / table_.row_bytes());
+  const std::int64_t rows_per_block =
+      std::max<std::int64_t>(1, kSnapshotBlockBytes / table_.row_bytes());
   std::vector<std::byte> block, aside;
   block.reserve(static_cast<std::size_t>(rows_per_block * table_.row_bytes()));
   std::int64_t bytes = 0;

@@ -48,8 +48,9 @@ std::vector<std::uint32_t> bits(std::span<const float> values) {
 }
 
 TEST_P(LargeModel, TellsOfTheGradientInOrderAndDoesNotTouchItAgain) {
-  // One replica; three; all of them, some with several pieces.
+  // One replica; three; all of them, some with several pieces, once: that takes longest.
   for (const std::int64_t rows : {40, 1300, 8300}) {
+    const int rounds = rows > 8000 ? 1 : 2;
     ThreadPool one(1);
     const auto untold = make_network(GetParam(), one);
     Batch expected(GetParam().shape, rows, 1);
@@ -58,12 +59,13 @@ TEST_P(LargeModel, TellsOfTheGradientInOrderAndDoesNotTouchItAgain) {
     ASSERT_GT(std::ssize(gradient), 2 * kBucket);
 
     for (const std::int64_t num_threads : {1, 5}) {
+      if (rounds == 1 && num_threads == 1) continue;
       SCOPED_TRACE(concat(rows, " rows, ", num_threads, " threads"));
       ThreadPool pool(num_threads);
       const auto network = make_network(GetParam(), pool);
       Batch batch(GetParam().shape, rows, 1);
       const float nan = std::numeric_limits<float>::quiet_NaN();
-      for (int round = 0; round < 2; ++round) {
+      for (int round = 0; round < rounds; ++round) {
         std::int64_t end = std::ssize(gradient);
         network->forward_backward(batch.input(), batch.output(), [&](std::int64_t first) {
           EXPECT_EQ(first, (end - 1) / kBucket * kBucket);
@@ -80,9 +82,8 @@ TEST_P(LargeModel, TellsOfTheGradientInOrderAndDoesNotTouchItAgain) {
         EXPECT_EQ(told.grad_norm, result.grad_norm);
         EXPECT_TRUE(told.finite);
         EXPECT_EQ(batch.grad_pooled, expected.grad_pooled);
-        for (std::size_t i = 0; i < gradient.size(); ++i) {
-          ASSERT_EQ(std::isnan(network->gradient()[i]), static_cast<std::int64_t>(i) >= kBucket);
-        }
+        const auto is_nan = [](float value) { return std::isnan(value); };
+        EXPECT_TRUE(std::ranges::all_of(network->gradient().subspan(kBucket), is_nan));
         EXPECT_EQ(bits(network->gradient().first(kBucket)), bits(gradient.first(kBucket)));
       }
     }
