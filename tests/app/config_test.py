@@ -145,7 +145,7 @@ model:
         self.assert_words(error, f"job.yaml:{self.line_of('mode: sync')}", "staleness", "sync")
 
     def test_the_default_bound_is_that_of_the_mode(self):
-        self.config.write_text(self.text.replace("staleness: 2, ", ""))
+        self.config.write_text(self.text.replace("staleness: 2, staleness_schedule: constant, ", ""))
         for overrides, bound, schedule in [([], 1, "sqrt"), (["train.deterministic=false"], 4, "sqrt"),
                                            (["train.mode=sync"], 0, "constant"),
                                            (["train.staleness=3"], 3, "sqrt")]:

@@ -44,7 +44,7 @@ data:
 tables: {{default: {{dim: 8, optimizer: {{type: adam, lr: 0.01}}}}}}
 model: {{type: dlrm, bottom: [16], top: [16]}}
 embedding: {{store: ps}}
-train: {{mode: hybrid, staleness: 4, deterministic: true, threads: 1, report_every: 10 steps,
+train: {{mode: hybrid, staleness: 4, staleness_factor: 0.5, deterministic: true, threads: 1, report_every: 10 steps,
         eval_every: 50 steps}}
 checkpoint: {{every: 20 steps, keep: 2}}
 cluster: {{timeout: {TIMEOUT_S}s, heartbeat: {HEARTBEAT_S}s}}

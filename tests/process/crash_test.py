@@ -110,7 +110,7 @@ class Crash(unittest.TestCase):
         self.check_mode("train.mode=sync")
 
     def test_hybrid_gives_the_same_bits_again_on_two_threads_and_after_kills(self):
-        self.check_mode("train.mode=hybrid", "train.staleness=4")
+        self.check_mode("train.mode=hybrid", "train.staleness=4", "train.staleness_factor=0.5")
 
     def test_another_seed_gives_other_bits(self):
         first = self.train("seed-7", "train.max_steps=10")

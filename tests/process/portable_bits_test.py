@@ -44,7 +44,7 @@ train: {{{mode}, deterministic: true, max_steps: 40, threads: 2, precision: fp32
 """
 MODELS = {"dlrm": "{type: dlrm, bottom: [32, 16], top: [64, 32]}",
           "deepfm": "{type: deepfm, hidden: [64, 32], dropout: 0.2}"}
-MODES = {"hybrid": "mode: hybrid, staleness: 4", "sync": "mode: sync"}
+MODES = {"hybrid": "mode: hybrid, staleness: 4, staleness_factor: 0.5", "sync": "mode: sync"}
 METRICS = ["auc", "logloss", "ne", "calibration"]
 
 

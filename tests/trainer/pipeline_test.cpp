@@ -101,6 +101,7 @@ struct Bound {
   void apply_to(job::JobConfig& config) const {
     config.train.staleness = staleness;
     config.train.staleness_schedule = grows ? "sqrt" : "constant";
+    if (grows) config.train.staleness_factor = 0.5;
   }
   std::int64_t at(std::int64_t step) const {
     std::int64_t bound = grows ? 0 : staleness;

@@ -40,7 +40,7 @@ struct TrainConfig {
   std::string mode = "hybrid";              // sync | hybrid | async
   std::int64_t staleness = 4;               // the largest τ of hybrid
   std::string staleness_schedule = "sqrt";  // constant | sqrt
-  double staleness_factor = 0.5;            // of sqrt
+  double staleness_factor = 0.125;          // of sqrt
   bool deterministic = false;               // lookups of step t read exactly E_{t-1-τ(t)}
   std::string precision = "fp32";           // fp32 | bf16 | auto
   bool start_from_average = true;  // the first predictions are the mean label of the first batch
