@@ -1,6 +1,6 @@
 # CUDA 13.0 for the sources under cuda/. SATRAP_CUDA: ON (stop if something is missing), OFF, or AUTO (build without it
-# and say why). Result: SATRAP_HAVE_CUDA, and the targets Cuda::rt (headers and the runtime that libtorch has loaded
-# already, so that the process has only one) and Nccl::nccl.
+# and say why). Result: SATRAP_HAVE_CUDA, and the targets Cuda::rt (headers and the runtime of the wheel, which libtorch
+# loads too, so that the process has only one) and Nccl::nccl.
 # nvcc is taken from $CUDACXX, PATH, /usr/local/cuda or the wheel in torch's folder (launch/setup.sh cuda).
 # find_package(CUDAToolkit) is not used: it looks for the wheel's unversioned libraries, which do not exist.
 set(SATRAP_CUDA OFF CACHE STRING "Build the CUDA sources: AUTO, ON or OFF")

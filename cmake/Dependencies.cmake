@@ -31,9 +31,9 @@ endfunction()
 _satrap_find_library(Xxhash::xxhash xxhash.h xxhash XXH_VERSION 0.8.1)
 _satrap_find_library(Zstd::zstd zstd.h zstd ZSTD_VERSION 1.5.4)
 
-# Gloo is linked by a link *option*, which CMake puts before all libraries: libtorch_cpu.so exports its own Gloo
-# (another version), and the first of the two in the program serves all callers. No shared library of ours may pull
-# libgloo in: it would come second. satrap::net checks at run time which one it got.
+# Gloo is linked by a link *option*, which CMake puts before all libraries: others carry a Gloo of another version
+# (libtorch_cpu.so does, which programs open but are not linked with), and the first in the program serves all callers.
+# No shared library of ours may pull libgloo in: it would come second. satrap::net checks at run time which one it got.
 find_path(GLOO_INCLUDE_DIR gloo/config.h REQUIRED)
 find_library(GLOO_LIBRARY gloo REQUIRED)
 add_library(Gloo::gloo INTERFACE IMPORTED GLOBAL)

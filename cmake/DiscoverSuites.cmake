@@ -1,6 +1,6 @@
 # Runs after a test program has been linked: writes INCLUDE, which registers every suite of PROGRAM with ctest as the
-# test <NAME>.<suite>, which starts before single tests (COST), with its results in RESULTS/<NAME>.<suite>.xml ("/" in names becomes "-"). EMULATOR: the command
-# that runs programs of another architecture.
+# test <NAME>.<suite>, which starts before single tests (COST), with its results in RESULTS/<NAME>.<suite>.xml ("/" in
+# names becomes "-"). EMULATOR: the command that runs programs of another architecture.
 set(command ${EMULATOR} "${PROGRAM}")
 list(TRANSFORM command REPLACE "(.+)" "[[\\1]]" OUTPUT_VARIABLE quoted)
 list(JOIN quoted " " quoted)

@@ -115,6 +115,7 @@ function(satrap_tests name)
       target_link_libraries(${name}_tests PRIVATE satrap_${name})
     endif()
     if(name MATCHES "^(dense|pipeline|checkpoint|trainer|app)$")
+      add_dependencies(${name}_tests satrap_libtorch)
       satrap_discover_suites(${name})
     else()
       gtest_discover_tests(${name}_tests
@@ -144,6 +145,7 @@ function(satrap_benches name)
     set_target_properties(${name}_${stem} PROPERTIES
       RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/bench")
     target_include_directories(${name}_${stem} PRIVATE "${PROJECT_SOURCE_DIR}")
+    add_dependencies(${name}_${stem} satrap_libtorch)
     target_link_libraries(${name}_${stem} PRIVATE satrap_${name} satrap_sanitizer_options
       benchmark::benchmark benchmark::benchmark_main)
     if(SATRAP_SANITIZE)

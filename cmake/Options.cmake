@@ -7,8 +7,8 @@ set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 # know.
 set(CMAKE_CXX_SCAN_FOR_MODULES OFF)
 set(CMAKE_RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/bin")
-# Where programs look for the libraries that they open: beside them, or here if they were copied. As RPATH, since RUNPATH
-# counts only for who calls dlopen, which in sanitizer builds is the sanitizer.
+# Where programs look for the libraries that they open: beside them, or here if they were copied. As RPATH, since
+# RUNPATH counts only for who calls dlopen, which in sanitizer builds is the sanitizer.
 set(CMAKE_BUILD_RPATH "$ORIGIN/../lib;${PROJECT_BINARY_DIR}/lib")
 add_link_options("LINKER:--disable-new-dtags")
 

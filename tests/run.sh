@@ -62,7 +62,7 @@ run_preset() {
     asan) select=(-LE '^(launch|architecture|job)$' -E "$not_for_asan") ;;
     tsan)
       modules=$(modules | grep -vxE 'app|cli|job|kernels')
-      build=(--target sanitizer_canary satrap_libtorch $(sed 's/$/_tests/' <<< "$modules"))
+      build=(--target sanitizer_canary $(sed 's/$/_tests/' <<< "$modules"))
       select=(-L "^(sanitizers|$(paste -sd '|' <<< "$modules"))\$")
       ;;
   esac

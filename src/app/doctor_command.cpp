@@ -69,8 +69,15 @@ int doctor() {
   text += line("threads", describe_threads(machine));
   text += line("memory", describe_memory(machine));
   text += line("libc", machine.libc);
-  text += line("torch", dense::describe_libtorch());
-  text += line("precision", describe_precision());
+  std::string torch, precision = "fp32";
+  try {
+    torch = dense::describe_libtorch();
+    precision = describe_precision();
+  } catch (const Error& error) {
+    torch = fmt::format("off: {}", error.what());
+  }
+  text += line("torch", torch);
+  text += line("precision", precision);
   text += line("device", "cpu");
   const std::string no_cuda = backend::why_no_cuda();
   text +=

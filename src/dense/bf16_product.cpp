@@ -1,5 +1,7 @@
 #include "src/dense/bf16_product.h"
 
+#include <stdexcept>
+
 #include "satrap/core/error.h"
 #include "src/dense/libtorch.h"
 

@@ -8,6 +8,7 @@
 #include "satrap/core/hash.h"
 #include "satrap/core/portable_math.h"
 #include "src/dense/gradient_sum.h"
+#include "src/dense/libtorch.h"
 #include "src/dense/model.h"
 #include "src/dense/ops.h"
 #include "src/dense/optimizer.h"
@@ -42,6 +43,7 @@ class Network : public DenseNetwork {
                   "train.precision: bf16 does not go with model 'torchscript', which computes as "
                   "its module says");
     }
+    if (precision == Precision::kBf16) libtorch();  // if it is missing, that is said at the start
     logits_ = layout_.add_scratch(num_labels_);
     dlogits_ = layout_.add_scratch(num_labels_);
     model_ = make_model(model, shape, layout_);

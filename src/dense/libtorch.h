@@ -12,11 +12,12 @@
 namespace satrap::dense {
 
 /// What satrap takes from libtorch. Loading libtorch takes a third of a second, and training in
-/// fp32, predictions and most commands need none of it, so it is in a shared library of its own,
-/// which libtorch() below opens when it is first needed. The two sides share only this header.
+/// fp32 and most commands need none of it, so it is in a shared library of its own, which
+/// libtorch() below opens when it is first needed. The two sides share only this header.
 ///
 /// Everything computes on the calling thread alone and may be called by several threads, except for
-/// a Replica. Errors are std::runtime_error with libtorch's message, without its stack.
+/// a Replica. What libtorch refuses is a std::runtime_error with its message; the logits of a
+/// module that are no fp32 numbers or too many or few, a std::range_error.
 class Libtorch;
 
 /// A user's module, torch.jit.save(torch.jit.script(...)), in evaluation mode: forward(numeric,

@@ -1,5 +1,7 @@
 #include "src/dense/torchscript.h"
 
+#include <stdexcept>
+
 #include "satrap/core/error.h"
 #include "src/dense/libtorch.h"
 #include "src/dense/script.h"
@@ -25,7 +27,7 @@ std::string to_torchscript(const Model& model,
   const Libtorch& library = libtorch();
   try {
     return library.save(file);
-  } catch (const std::exception& error) {  // the script is ours
+  } catch (const std::runtime_error& error) {  // the script is ours
     throw Error(
         ErrorCode::kInternal,
         concat("libtorch refuses the network's TorchScript: ", error.what(), "\n", file.source));

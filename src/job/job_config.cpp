@@ -191,8 +191,10 @@ void JobConfig::validate(const ConfigOrigins& origins) const {
                        " has no staleness bound that could grow, got '", train.staleness_schedule,
                        "'; write mode: hybrid or leave it out"));
   }
+  // The config.yaml of a run has every field, so there the schedule is written too.
   if ((train.mode != "hybrid" || train.staleness_schedule == "constant") &&
-      train.staleness_factor != TrainConfig().staleness_factor) {
+      train.staleness_factor != TrainConfig().staleness_factor &&
+      !origins.contains("train.staleness_schedule")) {
     throw Error(
         ErrorCode::kInvalidConfig,
         concat(at("train.staleness_factor"), ": only schedule sqrt of hybrid has a factor, got ",

@@ -81,8 +81,9 @@ class GlooMesh {
 /// The file that contains the Gloo that this program calls.
 std::string gloo_path();
 
-/// Throws Error(kUnavailable) unless this program's calls of Gloo reach libgloo.so: libtorch
-/// contains another version under the same names, which gets all calls if it was linked first.
+/// Throws Error(kUnavailable) unless this program's calls of Gloo reach libgloo.so: a
+/// library such as libtorch contains another version under the same names, which gets all calls if
+/// it was linked first.
 void check_gloo_is_ours();
 
 }  // namespace satrap::net

@@ -28,7 +28,8 @@ features:
   default: {{table: own, pooling: sum}}
 model: {{type: dlrm, bottom: [16, 4], top: [16]}}
 dense_optimizer: {{type: adam, lr: 0.005}}
-train: {{mode: hybrid, staleness: 2, staleness_schedule: constant, deterministic: true, precision: fp32, threads: 1, report_every: 5 steps}}
+train: {{mode: hybrid, staleness: 2, staleness_schedule: constant, deterministic: true,
+         precision: fp32, threads: 1, report_every: 5 steps}}
 checkpoint: {{every: 10 steps, keep: 3}}
 """
 

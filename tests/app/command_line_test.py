@@ -1,9 +1,10 @@
 """The command line of `satrap`: help, version, usage errors, and where the output goes."""
 import os
+import shutil
 import subprocess
 import unittest
 
-from cli import SANITIZED, SATRAP, TIMEOUT_S, CliTest, satrap
+from cli import SATRAP, TIMEOUT_S, CliTest, satrap
 
 COMMANDS = [
     ("train",),
@@ -68,6 +69,22 @@ class Help(CliTest):
             needed = subprocess.run(["ldd", program], capture_output=True, text=True, check=True).stdout
             self.assertNotIn("torch", needed)
             self.assertNotIn("cuda", needed)
+
+    def test_a_libtorch_that_cannot_be_opened_is_named(self):
+        for folder in ["bin", "lib"]:
+            os.mkdir(self.dir / folder)
+        program = shutil.copy(SATRAP, self.dir / "bin")
+        self.write("lib/libsatrap_libtorch.so", "no library")
+        job = self.job(rows=100)
+        for status, arguments, words in [
+                (0, ["doctor"], ["off: libsatrap_libtorch.so", "cannot be opened"]),
+                (0, ["train", job, "train.precision=fp32"], []),
+                (1, ["train", job, "train.precision=bf16", f"run_dir={self.dir / 'bf16'}"],
+                 ["error: libsatrap_libtorch.so", "train.precision: bf16", "cannot be opened"])]:
+            done = subprocess.run([program, *arguments], capture_output=True, text=True, timeout=TIMEOUT_S)
+            self.assertEqual(done.returncode, status, f"{arguments}\n{done.stdout}\n{done.stderr}")
+            for word in words:
+                self.assertIn(word, done.stdout + done.stderr)
 
     def test_a_shard_says_what_it_misses(self):
         job = self.write("job.yaml", "run_dir: x\ndata: {schema: criteo, train: {path: a.tsv}}\nmodel: {type: ffnn}\n")

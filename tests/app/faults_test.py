@@ -338,7 +338,7 @@ class Memory(CliTest):
     @unittest.skipIf(SANITIZED, "sanitizers reserve terabytes of address space")
     def test_no_memory_is_one_line(self):
         job = self.job(rows=3000)
-        limit = 1536 << 20  # libtorch alone maps most of this
+        limit = 1536 << 20
         done = satrap("train", job, "tables.default.dim=65536",
                       preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (limit, limit)))
         self.assertEqual(done.returncode, 1, done.stderr)

@@ -52,6 +52,16 @@ TEST(TrainConfig, AFactorBelongsToAScheduleThatHasOne) {
     train.mode = mode;
     EXPECT_THAT(refusal_of(train, "train.staleness_factor"), HasSubstr("train.staleness_factor"));
   }
+  train.mode = "sync";
+  train.staleness_schedule = "constant";  // as in the config.yaml of a run, with another default
+  EXPECT_EQ(refusal_of(train, "train.staleness_schedule"), "");
+}
+
+TEST(TrainConfig, TheDefaultBoundIsThatOfSyncForTheFirstSteps) {
+  const TrainConfig train;
+  EXPECT_EQ(train.staleness_bound().at(63), 0);
+  EXPECT_EQ(train.staleness_bound().at(64), 1);
+  EXPECT_EQ(train.staleness_bound().at(100'000), 4);
 }
 
 }  // namespace

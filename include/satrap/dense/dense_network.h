@@ -68,9 +68,9 @@ struct DenseResult {
   bool finite = true;      // loss, dense gradient and gradient of the pooled rows are all finite
 };
 
-/// The dense network with its optimizer, built on libtorch (which no header of satrap exposes). The
-/// loss is the mean over the batch of the binary cross-entropy with logits: with several labels,
-/// the weighted sum of their losses.
+/// The dense network with its optimizer. bf16 products, a user's module and the export open
+/// libtorch, which no header of satrap exposes. The loss is the mean over the batch of the binary
+/// cross-entropy with logits: with several labels, the weighted sum of their losses.
 ///
 /// A batch is computed in pieces of kPieceExamples, distributed over at most kMaxReplicas replicas
 /// of the network that run in parallel on the pool, each on one thread; their gradients are added

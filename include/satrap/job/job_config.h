@@ -115,7 +115,7 @@ struct JobConfig {
 };
 
 /// Reads, completes and validates a job file. Does not check whether the model fits the features,
-/// which needs libtorch: pipeline::load_job does.
+/// which only the dense network knows: pipeline::load_job does.
 JobConfig read_job(const std::string& path,
                    const std::vector<std::string>& overrides,
                    ConfigOrigins& origins);

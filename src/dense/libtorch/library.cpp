@@ -1,4 +1,7 @@
+#include <algorithm>
 #include <sstream>
+#include <stdexcept>
+#include <utility>
 
 #include <ATen/ATen.h>
 #include <ATen/Version.h>
@@ -82,8 +85,13 @@ class Library : public Libtorch {
   }
 
   std::string save(const ScriptFile& file) const override {
+    use_one_thread();
     std::ostringstream bytes;
-    module_of(file).save(bytes);
+    try {
+      module_of(file).save(bytes);
+    } catch (const c10::Error& error) {
+      throw std::runtime_error(error.what_without_backtrace());
+    }
     return std::move(bytes).str();
   }
 };

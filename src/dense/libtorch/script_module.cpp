@@ -2,6 +2,7 @@
 
 #include <sstream>
 #include <stdexcept>
+#include <utility>
 
 #include <ATen/ATen.h>
 #include <torch/csrc/autograd/autograd.h>
@@ -14,11 +15,11 @@
 namespace satrap::dense {
 namespace {
 
-template <class... Args>
+template <class Exception = std::runtime_error, class... Args>
 [[noreturn]] void refuse(const Args&... args) {
   std::ostringstream reason;
   static_cast<void>((reason << ... << args));
-  throw std::runtime_error(std::move(reason).str());
+  throw Exception(std::move(reason).str());
 }
 
 /// libtorch's message of an error, without the stack of its C++ code.
@@ -51,17 +52,18 @@ at::Tensor call(torch::jit::Module& module,
   } catch (const std::exception& error) {
     refuse(shapes(), " fails: ", first_lines(error));
   }
-  if (!result.isTensor()) refuse(shapes(), " gives no tensor");
+  if (!result.isTensor()) refuse<std::range_error>(shapes(), " gives no tensor");
   const at::Tensor logits = result.toTensor();
   const std::int64_t rows = numeric.size(0);
   const bool matrix = logits.dim() == 2 && logits.size(1) == num_labels;
   const bool vector = num_labels == 1 && logits.dim() <= 1;  // 0: of one row, squeezed
   if (logits.scalar_type() != at::kFloat || (!matrix && !vector) ||
       logits.numel() != rows * num_labels) {
-    refuse(shapes(), " gives ", c10::toString(logits.scalar_type()), " ", logits.sizes(),
-           ", wanted are ", rows, num_labels == 1 ? "" : " rows of ",
-           num_labels == 1 ? "" : std::to_string(num_labels) + " (one for each label)",
-           " logits in fp32");
+    refuse<std::range_error>(
+        shapes(), " gives ", c10::toString(logits.scalar_type()), " ", logits.sizes(),
+        ", wanted are ", rows, num_labels == 1 ? "" : " rows of ",
+        num_labels == 1 ? "" : std::to_string(num_labels) + " (one for each label)",
+        " logits in fp32");
   }
   return logits;
 }
@@ -176,6 +178,7 @@ class LoadedModule : public ScriptModule {
 
   std::unique_ptr<ScriptModule::Replica> replicate(
       std::span<const ConstMatrix> parameters) const override {
+    use_one_thread();
     return std::make_unique<dense::Replica>(module_, is_trained_, parameters, num_labels_);
   }
 

@@ -1,4 +1,6 @@
 #include <memory>
+#include <stdexcept>
+#include <utility>
 #include <vector>
 
 #include "satrap/core/error.h"
@@ -8,15 +10,20 @@
 namespace satrap::dense {
 namespace {
 
-/// Calls run(); what libtorch says becomes an error about the module's file.
+/// Calls run(); what libtorch refuses becomes an error about the module's file.
 template <class Run>
 auto about(const std::string& path, ErrorCode code, const Run& run) {
+  const auto text = [&](const std::exception& error) {
+    return concat("model.path: '", path, "': ", error.what());
+  };
   try {
     return run();
   } catch (const Error&) {
     throw;
-  } catch (const std::exception& error) {
-    throw Error(code, concat("model.path: '", path, "': ", error.what()));
+  } catch (const std::range_error& error) {
+    throw Error(ErrorCode::kInvalidConfig, text(error));
+  } catch (const std::runtime_error& error) {
+    throw Error(code, text(error));
   }
 }
 
