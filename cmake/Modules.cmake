@@ -1,4 +1,4 @@
-# The three kinds of targets: a module, its tests, its benchmarks.
+# The kinds of targets: a module, a library that programs open, a program, and a module's tests and benchmarks.
 
 # satrap_module(<name> [DEPS <module>...] [LINK <target>...] [PRIVATE_LINK <target>...] [WITHOUT <folder>]
 #               [CONTROL | COLD])

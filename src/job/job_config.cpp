@@ -191,10 +191,10 @@ void JobConfig::validate(const ConfigOrigins& origins) const {
                        " has no staleness bound that could grow, got '", train.staleness_schedule,
                        "'; write mode: hybrid or leave it out"));
   }
-  // The config.yaml of a run has every field, so there the schedule is written too.
+  constexpr double kDefaultBefore = 0.5;  // stands in the config.yaml of older runs of every mode
   if ((train.mode != "hybrid" || train.staleness_schedule == "constant") &&
       train.staleness_factor != TrainConfig().staleness_factor &&
-      !origins.contains("train.staleness_schedule")) {
+      train.staleness_factor != kDefaultBefore) {
     throw Error(
         ErrorCode::kInvalidConfig,
         concat(at("train.staleness_factor"), ": only schedule sqrt of hybrid has a factor, got ",

@@ -53,7 +53,9 @@ TEST(TrainConfig, AFactorBelongsToAScheduleThatHasOne) {
     EXPECT_THAT(refusal_of(train, "train.staleness_factor"), HasSubstr("train.staleness_factor"));
   }
   train.mode = "sync";
-  train.staleness_schedule = "constant";  // as in the config.yaml of a run, with another default
+  train.staleness_schedule = "constant";
+  EXPECT_THAT(refusal_of(train, "train.staleness_schedule"), HasSubstr("train.staleness_factor"));
+  train.staleness_factor = 0.5;  // as in the config.yaml of an older run
   EXPECT_THAT(refusal_of(train, "train.staleness_schedule"), Not(HasSubstr("staleness")));
 }
 

@@ -6,6 +6,7 @@
 #include <ATen/ATen.h>
 #include <ATen/Version.h>
 #include <torch/csrc/jit/api/module.h>
+#include <torch/csrc/jit/frontend/error_report.h>
 #include <torch/headeronly/version.h>
 
 #include "src/dense/libtorch.h"
@@ -91,6 +92,8 @@ class Library : public Libtorch {
       module_of(file).save(bytes);
     } catch (const c10::Error& error) {
       throw std::runtime_error(error.what_without_backtrace());
+    } catch (const torch::jit::ErrorReport& error) {  // of the source
+      throw std::runtime_error(error.what());
     }
     return std::move(bytes).str();
   }
