@@ -11,6 +11,7 @@ jobs=${SATRAP_JOBS:-$(nproc)}
 not_for_asan='^app\.(command_line|config|early_stopping|job|labels|progress|readme|report|tensorboard)_test$'
 not_for_asan+='|^process\.(adult|checkpoint_format|cluster_faults|din|portable_bits|pytorch_parity|torchscript)_test$'
 passed=0 failed=0 skipped=0
+export GTEST_BRIEF=1  # of a suite, what failed alone
 times=()
 
 count() {
