@@ -7,9 +7,11 @@
 
 namespace satrap::backend {
 
-/// Throws the error that a CUDA call returned, if any.
+/// Throws the error that a CUDA call returned, if any. CUDA then no longer remembers it: CUB and
+/// libtorch would report it as theirs.
 inline void check(cudaError_t error, const char* call) {
   if (error == cudaSuccess) return;
+  static_cast<void>(cudaGetLastError());
   throw Error(ErrorCode::kUnavailable,
               concat(call, ": ", cudaGetErrorName(error), " (", cudaGetErrorString(error), ")"));
 }

@@ -122,13 +122,13 @@ __device__ void admit(const CacheView& cache,
       const std::uint32_t record = at + tile.a;
       bool saves = false;
       if (way == lane) {
-        saves = set.digest != 0 && cache.dirty[set.slot] != 0;
+        saves = set.digest != 0 && cache.dirty[set.slot] != kClean;
         misses.record_unique[record] = unique;
         misses.record_slot[record] = static_cast<std::int32_t>(set.slot);
         misses.record_ordinal[record] = saves ? static_cast<std::int32_t>(tile.b) : -1;
         if (saves) misses.record_victim[record] = cache.tags[set.slot];
         cache.tags[set.slot] = tag;
-        cache.dirty[set.slot] = 0;
+        cache.dirty[set.slot] = kClean;
         set.digest = digest_of(tag);
         cache.digests[set.slot] = set.digest;
         set.frequency = 0;

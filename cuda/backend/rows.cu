@@ -31,6 +31,11 @@ __global__ void __launch_bounds__(kThreads)
     if (slot < 0) continue;
     uint4* row = reinterpret_cast<uint4*>(cache.rows + slot * cache.layout.device_stride);
     uint4* staged = staging + i * units;
+    if constexpr (kToStaging) {
+      if (group.lane == 0 && slot < cache.size.num_slots() && cache.dirty[slot] == kChanged) {
+        cache.dirty[slot] = kGathered;
+      }
+    }
 #pragma unroll 1
     for (int u = group.lane; u < units; u += group.size) {
       uint4& unit = row[u == 0 ? units - 1 : u - 1];  // RowLayout::device_unit
@@ -56,7 +61,7 @@ void copy_rows(const Grids& grids,
 }
 
 __device__ bool is_listed(const CacheView& cache, ListMode mode, std::int64_t slot) {
-  return cache.digests[slot] != 0 && (mode == ListMode::kAll || cache.dirty[slot] != 0);
+  return cache.digests[slot] != 0 && (mode == ListMode::kAll || cache.dirty[slot] != kClean);
 }
 
 /// A warp per set.
@@ -95,7 +100,8 @@ __global__ void __launch_bounds__(kThreads) write_slots(CacheView cache,
 
 __global__ void __launch_bounds__(kThreads) clear_dirty(CacheView cache, SlotList list) {
   for (std::int64_t i = global_thread(); i < *list.count; i += num_threads()) {
-    cache.dirty[list.slots[i]] = 0;
+    std::uint8_t& mark = cache.dirty[list.slots[i]];
+    if (mark == kGathered) mark = kClean;
   }
 }
 

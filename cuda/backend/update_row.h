@@ -87,7 +87,7 @@ struct Row {
     const CacheView& cache = arguments.cache;
     satrap::note_update(*reinterpret_cast<RowHeader*>(bytes + cache.layout.device_header_offset()),
                         step);
-    if (slot < cache.size.num_slots()) cache.dirty[slot] = 1;
+    if (slot < cache.size.num_slots()) cache.dirty[slot] = kChanged;
   }
 };
 
@@ -173,7 +173,7 @@ struct RowUpdate<RowOptimizerType::kRowwiseAdagrad, kQuads> {
                                          const float4 (&g)[kQuads]) {
     // Room per lane for its quads; a group of one lane still needs eight numbers.
     constexpr int kRoom = kQuads * 4 < 8 ? 8 : kQuads * 4;
-    static __shared__ float squares[kThreads * kRoom];
+    alignas(float4) static __shared__ float squares[kThreads * kRoom];
     static __shared__ float sums[kThreads * 8];
     const int first_thread = static_cast<int>(threadIdx.x) - group.lane;
     float* mine = squares + first_thread * kRoom;

@@ -80,13 +80,13 @@ class Resolution {
   }
 
   void admit(std::int64_t slot, std::uint64_t tag, std::uint32_t unique) {
-    if (cache_.digests[slot] != 0 && cache_.dirty[slot] != 0) {
+    if (cache_.digests[slot] != 0 && cache_.dirty[slot] != kClean) {
       misses_.writeback_keys[misses_.counts->writebacks] = key_of_tag(cache_.tags[slot]);
       misses_.writeback_slots[misses_.counts->writebacks++] = static_cast<std::int32_t>(slot);
     }
     cache_.tags[slot] = tag;
     cache_.digests[slot] = host_digest_of(tag);
-    cache_.dirty[slot] = 0;
+    cache_.dirty[slot] = kClean;
     if (is_lfu()) cache_.frequency[slot] = 0;
     pin(slot, unique);
     plan_.slots[unique] = static_cast<std::int32_t>(slot);

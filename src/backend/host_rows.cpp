@@ -7,7 +7,7 @@
 namespace satrap::backend {
 namespace {
 
-/// Calls move(row in the cache, row in staging) for the rows of a chunk that have slots.
+/// Calls move(slot, row in the cache, row in staging) for the rows of a chunk that have slots.
 template <class Byte, class Move>
 void for_each_row(const CacheView& cache,
                   const std::int32_t* slots,
@@ -18,7 +18,7 @@ void for_each_row(const CacheView& cache,
                   Move&& move) {
   for (std::int64_t i = begin; i < std::min(count, begin + max_rows); ++i) {
     if (slots[i] < 0) continue;
-    move(cache.rows + slots[i] * cache.layout.device_stride,
+    move(slots[i], cache.rows + slots[i] * cache.layout.device_stride,
          staging + (i - begin) * cache.layout.row_bytes);
   }
 }
@@ -32,9 +32,12 @@ void HostDevice::gather_rows(const CacheView& cache,
                              std::int64_t max_rows,
                              std::byte* staging,
                              StreamRef) {
-  for_each_row(
-      cache, slots, *count, begin, max_rows, staging,
-      [&](const std::byte* row, std::byte* staged) { cache.layout.from_device(row, staged); });
+  for_each_row(cache, slots, *count, begin, max_rows, staging,
+               [&](std::int32_t slot, const std::byte* row, std::byte* staged) {
+                 cache.layout.from_device(row, staged);
+                 if (slot >= cache.size.num_slots()) return;  // an overflow row
+                 if (cache.dirty[slot] == kChanged) cache.dirty[slot] = kGathered;
+               });
 }
 
 void HostDevice::scatter_rows(const CacheView& cache,
@@ -44,9 +47,10 @@ void HostDevice::scatter_rows(const CacheView& cache,
                               std::int64_t max_rows,
                               const std::byte* staging,
                               StreamRef) {
-  for_each_row(
-      cache, slots, *count, begin, max_rows, staging,
-      [&](std::byte* row, const std::byte* staged) { cache.layout.to_device(staged, row); });
+  for_each_row(cache, slots, *count, begin, max_rows, staging,
+               [&](std::int32_t, std::byte* row, const std::byte* staged) {
+                 cache.layout.to_device(staged, row);
+               });
 }
 
 void HostDevice::list_slots(const CacheView& cache,
@@ -60,14 +64,17 @@ void HostDevice::list_slots(const CacheView& cache,
   const std::int64_t end = (first_set + num_sets) * CacheSize::kWays;
   for (std::int64_t slot = first_set * CacheSize::kWays; slot < end; ++slot) {
     if (cache.digests[slot] == 0) continue;
-    if (mode == ListMode::kDirty && cache.dirty[slot] == 0) continue;
+    if (mode == ListMode::kDirty && cache.dirty[slot] == kClean) continue;
     list.slots[*list.count] = static_cast<std::int32_t>(slot);
     list.keys[(*list.count)++] = key_of_tag(cache.tags[slot]);
   }
 }
 
 void HostDevice::mark_clean(const CacheView& cache, const SlotList& list, StreamRef) {
-  for (std::uint32_t i = 0; i < *list.count; ++i) cache.dirty[list.slots[i]] = 0;
+  for (std::uint32_t i = 0; i < *list.count; ++i) {
+    std::uint8_t& mark = cache.dirty[list.slots[i]];
+    if (mark == kGathered) mark = kClean;
+  }
 }
 
 }  // namespace satrap::backend

@@ -116,7 +116,7 @@ void HostDevice::backward_update(const CacheView& cache,
     });
     note_update(*reinterpret_cast<RowHeader*>(row_.data()), step.number);
     layout.to_device(row_.data(), row);
-    if (slot < cache.size.num_slots()) cache.dirty[slot] = 1;
+    if (slot < cache.size.num_slots()) cache.dirty[slot] = kChanged;
   }
 }
 

@@ -63,7 +63,7 @@ TEST(DeviceRows, ListsOfDirtyAndOfAllSlots) {
   std::vector<std::uint64_t> tags;
   for (std::int64_t s = 0; s < size.num_slots(); ++s) {
     digests.push_back(random.below(3) == 0 ? 0 : 7);
-    dirty.push_back(random.below(2) == 0 ? 0 : 1);
+    dirty.push_back(static_cast<std::uint8_t>(random.below(3)));
     tags.push_back(backend::tag_of(make_key(TableId{5}, static_cast<std::uint64_t>(s) + 100)));
   }
   for_each_schedule([&] {
@@ -96,23 +96,37 @@ TEST(DeviceRows, ListsOfDirtyAndOfAllSlots) {
   });
 }
 
-TEST(DeviceRows, FlushedSlotsAreCleanAndTheOthersStayDirty) {
+TEST(DeviceRows, SavedSlotsAreCleanUnlessTheyHaveChangedSince) {
   SATRAP_NEEDS_DEVICE();
   const CacheSize size{2, 1};
   for_each_schedule([&] {
     const backend::Stream stream(device());
     const backend::Cache cache(device(), adam_layout(4), size, EvictionPolicy::kLru, stream);
     const backend::SlotListBuffer list(device(), 1);
+    const DeviceArray<std::byte> staging(32 * cache.view().layout.row_bytes);
     stream.wait_until_idle();
     upload(std::vector<std::uint8_t>(64, 1), cache.view().digests);
-    upload(std::vector<std::uint8_t>(64, 1), cache.view().dirty);
+    auto marks = std::vector<std::uint8_t>(64, backend::kChanged);
+    upload(marks, cache.view().dirty);
     upload(std::vector<std::uint64_t>(64, 1), cache.view().tags);
     device().list_slots(cache.view(), ListMode::kDirty, 1, 1, list.view(), stream);
     device().mark_clean(cache.view(), list.view(), stream);
     stream.wait_until_idle();
-    auto expected = std::vector<std::uint8_t>(64, 1);
-    std::fill(expected.begin() + 32, expected.end(), std::uint8_t{0});
-    ASSERT_EQ(download(cache.view().dirty, 64), expected);
+    ASSERT_EQ(download(cache.view().dirty, 64), marks) << "none has been gathered";
+
+    device().gather_rows(cache.view(), list.view().slots, list.view().count, 0, 32, staging.data(),
+                         stream);
+    stream.wait_until_idle();
+    std::fill(marks.begin() + 32, marks.end(), backend::kGathered);
+    ASSERT_EQ(download(cache.view().dirty, 64), marks);
+    marks[40] = backend::kChanged;  // updated, or replaced by a row that was
+    marks[41] = backend::kClean;    // replaced
+    upload(marks, cache.view().dirty);
+    device().mark_clean(cache.view(), list.view(), stream);
+    stream.wait_until_idle();
+    std::fill(marks.begin() + 32, marks.end(), backend::kClean);
+    marks[40] = backend::kChanged;
+    ASSERT_EQ(download(cache.view().dirty, 64), marks);
   });
 }
 

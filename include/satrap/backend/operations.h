@@ -74,8 +74,8 @@ class Operations {
                        StreamRef stream) = 0;
 
   /// Copies rows [begin, min(begin + max_rows, *count)) of a list of slots to staging, in the
-  /// host's layout; skips slots of -1. For victims, for overflow rows at the end of a batch, for
-  /// export.
+  /// host's layout; skips slots of -1. Changed rows become gathered. For victims, for overflow rows
+  /// at the end of a batch, for export and flush.
   virtual void gather_rows(const CacheView& cache,
                            const std::int32_t* slots,   // device [*count]
                            const std::uint32_t* count,  // device [1]
@@ -106,7 +106,7 @@ class Operations {
 
   /// backward and update: sums the gradient of each key over its occurrences (order:
   /// kernels/sum_order.h), runs the optimizer on its row in the same pass and advances the row's
-  /// header; rows become dirty. Keys without a slot are skipped. Weights of 16 bits are rounded
+  /// header; rows become changed. Keys without a slot are skipped. Weights of 16 bits are rounded
   /// stochastically, as on the host (core/half.h). Formulas: satrap/kernels/row_optimizer.h.
   virtual void backward_update(
       const CacheView& cache,
@@ -126,7 +126,7 @@ class Operations {
                                   StreamRef stream) = 0;
 
   /// export, flush: lists the occupied slots of sets [first_set, first_set + num_sets), all or only
-  /// the dirty ones, to be gathered in chunks.
+  /// the dirty ones, which are not clean, to be gathered in chunks.
   virtual void list_slots(const CacheView& cache,
                           ListMode mode,
                           std::int64_t first_set,
@@ -134,7 +134,9 @@ class Operations {
                           const SlotList& list,  // capacity at least num_sets * kWays
                           StreamRef stream) = 0;
 
-  /// Marks the listed slots clean: their rows have been saved.
+  /// Makes the listed slots clean, once what was gathered from them is saved. A slot stays dirty if
+  /// its row has been updated, or another row has taken its place, since then. At most one save at
+  /// a time: a list is marked, or given up, before the next is gathered.
   virtual void mark_clean(const CacheView& cache, const SlotList& list, StreamRef stream) = 0;
 };
 

@@ -101,6 +101,10 @@ enum class EvictionPolicy : std::uint8_t {
   kLfu,  // the row with the fewest occurrences since admission; among equals as kLru
 };
 
+/// Whether a row in the cache differs from the one it was admitted from. An update makes it
+/// kChanged; gather_rows makes a changed row kGathered, and mark_clean a gathered one kClean.
+inline constexpr std::uint8_t kClean = 0, kChanged = 1, kGathered = 2;
+
 /// A set-associative cache of rows: slot = set * 32 + way.
 struct CacheView {
   RowLayout layout;
@@ -111,7 +115,7 @@ struct CacheView {
   std::uint8_t* digests = nullptr;       // [num_slots] a byte of the tag; 0: empty
   std::uint32_t* last_needed = nullptr;  // [num_slots] number of a batch
   std::uint32_t* frequency = nullptr;    // [num_slots] occurrences; kept under kLfu
-  std::uint8_t* dirty = nullptr;         // [num_slots] 1: changed since admission
+  std::uint8_t* dirty = nullptr;         // [num_slots] kClean, kChanged or kGathered
 };
 
 struct ResolveCounts {

@@ -12,6 +12,13 @@
 
 namespace satrap::backend {
 
+namespace {
+
+/// CUB looks at the last error after each of its launches, whoever has made it.
+void check_last_error() { check(cudaPeekAtLastError(), "CUB"); }
+
+}  // namespace
+
 std::int64_t prims_scratch_bytes(std::int64_t /*max_items*/) { return 1; }
 
 void sort_pairs(void* /*scratch*/,
@@ -22,6 +29,7 @@ void sort_pairs(void* /*scratch*/,
                 std::uint32_t* sorted_values,
                 std::int64_t n,
                 StreamRef stream) {
+  check_last_error();
   simt::enqueue(native(stream), [=] {
     std::vector<std::int64_t> order(static_cast<std::size_t>(n));
     std::iota(order.begin(), order.end(), 0);
@@ -34,6 +42,7 @@ void sort_pairs(void* /*scratch*/,
 }
 
 void inclusive_sum(void*, std::int64_t, Count2* counts, std::int64_t n, StreamRef stream) {
+  check_last_error();
   simt::enqueue(native(stream), [=] {
     std::inclusive_scan(counts, counts + n, counts,
                         [](Count2 x, Count2 y) { return Count2{x.a + y.a, x.b + y.b}; });
@@ -41,6 +50,7 @@ void inclusive_sum(void*, std::int64_t, Count2* counts, std::int64_t n, StreamRe
 }
 
 void inclusive_sum(void*, std::int64_t, Count4* counts, std::int64_t n, StreamRef stream) {
+  check_last_error();
   simt::enqueue(native(stream), [=] {
     std::inclusive_scan(counts, counts + n, counts, [](Count4 x, Count4 y) {
       return Count4{x.a + y.a, x.b + y.b, x.c + y.c, x.d + y.d};

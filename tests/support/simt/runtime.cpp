@@ -8,6 +8,7 @@
 #include <memory>
 #include <random>
 #include <sstream>
+#include <utility>
 #include <vector>
 
 #include <cuda_runtime_api.h>
@@ -38,13 +39,20 @@ constexpr int kMultiprocessors = 2;
 struct Device {
   CUstream_st default_stream;
   std::vector<CUstream_st*> streams{&default_stream};
-  std::map<void*, std::size_t> allocations;
+  std::map<const void*, std::size_t> allocations, pinned;
   std::size_t allocated = 0;
+  cudaError_t last_error = cudaSuccess;
 };
 
 Device& device() {
   thread_local Device instance;
   return instance;
+}
+
+/// Remembers an error, as CUDA does, until somebody asks for it.
+cudaError_t remember(cudaError_t error) {
+  if (error != cudaSuccess) device().last_error = error;
+  return error;
 }
 
 CUstream_st& stream_of(cudaStream_t stream) {
@@ -103,6 +111,17 @@ std::string name_of_kernel(void* kernel) {
 
 std::size_t allocated_bytes() { return device().allocated; }
 
+std::span<const std::byte> allocation_of(const void* address) {
+  for (const auto& memory : {std::cref(device().allocations), std::cref(device().pinned)}) {
+    auto after = memory.get().upper_bound(address);
+    if (after == memory.get().begin()) continue;
+    const auto& [begin, bytes] = *--after;
+    const auto* first = static_cast<const std::byte*>(begin);
+    if (static_cast<const std::byte*>(address) < first + bytes) return {first, bytes};
+  }
+  return {};
+}
+
 }  // namespace simt
 
 const char* cudaGetErrorName(cudaError_t error) {
@@ -123,7 +142,8 @@ const char* cudaGetErrorName(cudaError_t error) {
   return "cudaErrorUnknown";
 }
 const char* cudaGetErrorString(cudaError_t error) { return cudaGetErrorName(error); }
-cudaError_t cudaGetLastError() { return cudaSuccess; }
+cudaError_t cudaPeekAtLastError() { return device().last_error; }
+cudaError_t cudaGetLastError() { return std::exchange(device().last_error, cudaSuccess); }
 
 cudaError_t cudaGetDeviceCount(int* count) {
   *count = 1;
@@ -133,7 +153,9 @@ cudaError_t cudaGetDevice(int* number) {
   *number = 0;
   return cudaSuccess;
 }
-cudaError_t cudaSetDevice(int number) { return number == 0 ? cudaSuccess : cudaErrorInvalidValue; }
+cudaError_t cudaSetDevice(int number) {
+  return number == 0 ? cudaSuccess : remember(cudaErrorInvalidValue);
+}
 cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr, int) {
   *value = kMultiprocessors;
   return cudaSuccess;
@@ -164,9 +186,11 @@ cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest) {
 }
 
 cudaError_t cudaMalloc(void** memory, std::size_t bytes) {
-  if (device().allocated + bytes > kTotalBytes) return cudaErrorMemoryAllocation;
+  if (device().allocated + bytes > kTotalBytes) return remember(cudaErrorMemoryAllocation);
   // aligned_alloc needs whole multiples; malloc'd red zones must begin right after the last byte.
-  if (posix_memalign(memory, 256, bytes == 0 ? 1 : bytes) != 0) return cudaErrorMemoryAllocation;
+  if (posix_memalign(memory, 256, bytes == 0 ? 1 : bytes) != 0) {
+    return remember(cudaErrorMemoryAllocation);
+  }
   std::memset(*memory, 0xFE, bytes);
   device().allocations[*memory] = bytes;
   device().allocated += bytes;
@@ -176,7 +200,7 @@ cudaError_t cudaFree(void* memory) {
   if (memory == nullptr) return cudaSuccess;
   cudaDeviceSynchronize();
   const auto found = device().allocations.find(memory);
-  if (found == device().allocations.end()) return cudaErrorInvalidValue;
+  if (found == device().allocations.end()) return remember(cudaErrorInvalidValue);
   device().allocated -= found->second;
   device().allocations.erase(found);
   std::free(memory);
@@ -184,10 +208,13 @@ cudaError_t cudaFree(void* memory) {
 }
 cudaError_t cudaHostAlloc(void** memory, std::size_t bytes, unsigned) {
   *memory = std::malloc(bytes == 0 ? 1 : bytes);
-  return *memory != nullptr ? cudaSuccess : cudaErrorMemoryAllocation;
+  if (*memory == nullptr) return remember(cudaErrorMemoryAllocation);
+  device().pinned[*memory] = bytes;
+  return cudaSuccess;
 }
 cudaError_t cudaFreeHost(void* memory) {
   cudaDeviceSynchronize();
+  device().pinned.erase(memory);
   std::free(memory);
   return cudaSuccess;
 }
@@ -220,7 +247,7 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
 }
 cudaError_t cudaStreamQuery(cudaStream_t stream) {
   progress();
-  return stream_of(stream).queue.empty() ? cudaSuccess : cudaErrorNotReady;
+  return stream_of(stream).queue.empty() ? cudaSuccess : remember(cudaErrorNotReady);
 }
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned) {
   stream_of(stream).queue.push_back({.run = [] {}, .awaits = event, .generation = event->recorded});
@@ -248,7 +275,7 @@ cudaError_t cudaEventSynchronize(cudaEvent_t event) {
 }
 cudaError_t cudaEventQuery(cudaEvent_t event) {
   progress();
-  return event->completed >= event->recorded ? cudaSuccess : cudaErrorNotReady;
+  return event->completed >= event->recorded ? cudaSuccess : remember(cudaErrorNotReady);
 }
 cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start, cudaEvent_t stop) {
   *milliseconds = std::chrono::duration<float, std::milli>(stop->time - start->time).count();

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <functional>
+#include <span>
 #include <string>
 
 #include "tests/support/simt/executor.h"
@@ -54,6 +55,8 @@ inline constexpr unsigned cudaHostAllocDefault = 0;
 
 const char* cudaGetErrorName(cudaError_t error);
 const char* cudaGetErrorString(cudaError_t error);
+// The last error that any call has returned on this thread, NotReady included; Get forgets it.
+cudaError_t cudaPeekAtLastError();
 cudaError_t cudaGetLastError();
 
 cudaError_t cudaGetDeviceCount(int* count);
@@ -99,5 +102,8 @@ std::string name_of_kernel(void* kernel);
 
 /// Bytes of device memory that are allocated now.
 std::size_t allocated_bytes();
+
+/// The device or pinned memory of this thread that holds the byte at `address`; empty if none does.
+std::span<const std::byte> allocation_of(const void* address);
 
 }  // namespace simt
