@@ -7,8 +7,12 @@ set(SATRAP_CUDA OFF CACHE STRING "Build the CUDA sources: AUTO, ON or OFF")
 set_property(CACHE SATRAP_CUDA PROPERTY STRINGS AUTO ON OFF)
 set(SATRAP_HAVE_CUDA OFF)
 
-# Sets <reason> to what this machine lacks for CUDA, or to an empty string, and <nvcc> to the compiler.
-function(_satrap_find_cuda nvcc reason)
+# Multiplications and additions are fused only where the code says fmaf, as on the host. Constexpr functions of the host
+# headers (hashes, tags) are also called on the device.
+set(SATRAP_CUDA_FLAGS -fmad=false --expt-relaxed-constexpr)
+
+# Sets <nvcc> to the compiler, and <reason> to an empty string or to why there is none.
+function(satrap_find_nvcc nvcc reason)
   set(${reason} "" PARENT_SCOPE)
   if(DEFINED ENV{CUDACXX})
     set(SATRAP_NVCC "$ENV{CUDACXX}" CACHE FILEPATH "nvcc 13.0" FORCE)
@@ -23,9 +27,6 @@ function(_satrap_find_cuda nvcc reason)
   execute_process(COMMAND "${SATRAP_NVCC}" --version OUTPUT_VARIABLE text ERROR_VARIABLE text)
   if(NOT text MATCHES "release 13\\.0,")
     set(${reason} "CUDA 13.0 wanted, ${SATRAP_NVCC} --version says: ${text}" PARENT_SCOPE)
-  elseif(NOT TARGET Torch::cuda)
-    set(${reason} "${_torch_dir} is the set of wheels for CPUs; ./launch/setup.sh cuda installs the rest"
-        PARENT_SCOPE)
   endif()
   set(${nvcc} "${SATRAP_NVCC}" PARENT_SCOPE)
 endfunction()
@@ -33,7 +34,10 @@ endfunction()
 if(NOT SATRAP_CUDA)
   return()
 endif()
-_satrap_find_cuda(_nvcc _reason)
+satrap_find_nvcc(_nvcc _reason)
+if(NOT _reason AND NOT TARGET Torch::cuda)
+  set(_reason "${_torch_dir} is the set of wheels for CPUs; ./launch/setup.sh cuda installs the rest")
+endif()
 if(_reason)
   if(SATRAP_CUDA STREQUAL "AUTO")
     message(STATUS "CUDA: off (${_reason})")
@@ -63,10 +67,8 @@ endforeach()
 set(CMAKE_CUDA_COMPILER_LAUNCHER "${PROJECT_SOURCE_DIR}/cmake/keep_ptxas_report.sh"
   ${CMAKE_CUDA_COMPILER_LAUNCHER})
 set(CMAKE_CUDA_STANDARD 20)
-# Multiplications and additions are fused only where the code says fmaf, as on the host. Constexpr functions of the host
-# headers (hashes, tags) are also called on the device. The launcher keeps ptxas' report of registers and spills in the
-# folder of each object file, for registers_test.py.
-add_compile_options("$<$<COMPILE_LANGUAGE:CUDA>:-fmad=false;--expt-relaxed-constexpr;-Xptxas=-v;-lineinfo>")
+# The launcher keeps ptxas' report of registers and spills in the folder of each object file, for registers_test.py.
+add_compile_options("$<$<COMPILE_LANGUAGE:CUDA>:${SATRAP_CUDA_FLAGS};-Xptxas=-v;-lineinfo>")
 set(CMAKE_CUDA_STANDARD_REQUIRED ON)
 set(CMAKE_CUDA_EXTENSIONS OFF)
 

@@ -167,6 +167,31 @@ TEST(DeviceBackward, AKeyOfWholeChunksIsSummedToItsEnd) {
   }
 }
 
+// Kernels are compiled for 1, 2, 4 and 8 quads of a row per lane.
+constexpr std::int64_t kDimOfEachNumberOfQuads[] = {64, 200, 400, 1000};
+
+TEST(DeviceBackward, EveryOptimizerTypeOfGradientAndNumberOfQuads) {
+  SATRAP_NEEDS_DEVICE();
+  for (const std::int64_t dim : kDimOfEachNumberOfQuads) {
+    HostBatch batch = one_key(kSumChunk + 2, dim);
+    batch.keys[1] = make_key(TableId{2}, 77);  // a short segment beside the long one
+    for (const auto grad : kFloatTypes) {
+      for (const auto optimizer : kOptimizers) {
+        SCOPED_TRACE(::testing::Message()
+                     << name_of(optimizer) << ' ' << name_of(grad) << " dim " << dim);
+        check_backward(batch, {.optimizer = optimizer, .grad = grad}, false);
+      }
+    }
+  }
+}
+
+TEST(DeviceBackward, GroupsOfChunksOfEveryNumberOfQuads) {
+  SATRAP_NEEDS_DEVICE();
+  for (const std::int64_t dim : kDimOfEachNumberOfQuads) {
+    check_backward(one_key(kSumChunk * kSumChunk + 1, dim), {}, false);
+  }
+}
+
 TEST(DeviceBackward, TheHottestKeyIsSummedInGroups) {
   SATRAP_NEEDS_DEVICE();
   HostBatch batch;

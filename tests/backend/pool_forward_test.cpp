@@ -128,7 +128,7 @@ TEST(DevicePoolForward, EveryTypeOfWeightsAndOutput) {
   SATRAP_NEEDS_DEVICE();
   for (const auto weights : {FloatType::kFp32, FloatType::kBf16, FloatType::kFp16}) {
     for (const auto out : {FloatType::kFp32, FloatType::kBf16, FloatType::kFp16}) {
-      for (const std::int64_t dim : {12, 64, 160}) {
+      for (const std::int64_t dim : {12, 64, 160, 400, 1000}) {
         SCOPED_TRACE(::testing::Message() << int(weights) << ' ' << int(out) << ' ' << dim);
         check_pool(random_batch({.num_examples = 3,
                                  .max_bag = 7,

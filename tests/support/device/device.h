@@ -9,8 +9,8 @@
 #include "satrap/backend/stream.h"
 
 /// The device of the tests of device operations. The same tests are linked with the host
-/// (device_host.cpp), with CUDA's kernels on the SIMT executor (device_simt.cpp), and with a GPU
-/// (device_gpu.cpp).
+/// (device_host.cpp), with CUDA's kernels on the SIMT executor (device_simt.cpp) or as PTX
+/// (device_simt.cpp and support/ptx/environment.cpp), and with a GPU (device_gpu.cpp).
 namespace satrap::testing {
 
 /// Empty if tests can run, else the reason to skip them. If SATRAP_REQUIRE_GPU=1 requires a GPU and

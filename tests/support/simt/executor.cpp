@@ -1,12 +1,21 @@
 #include "tests/support/simt/executor.h"
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 #include "tests/support/simt/block.h"
 #include "tests/support/simt/schedule.h"
 
 namespace simt {
+namespace {
+
+Interpreter current_interpreter;  // of all launches of the program
+
+}  // namespace
+
+void set_interpreter(Interpreter interpreter) { current_interpreter = std::move(interpreter); }
+const Interpreter& interpreter() { return current_interpreter; }
 
 void set_seed(std::uint64_t seed) {
   schedule.shuffled = seed != 0;

@@ -8,6 +8,7 @@
 #include <span>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 /// Runs CUDA kernels on the host. Every lane of a block is a fiber; lanes wait for each other at
 /// warp collectives and barriers; between two of them, or two atomics, a lane runs without
@@ -53,6 +54,15 @@ void set_seed(std::uint64_t seed);
 
 /// Runs `kernel` once per lane of the grid; throws Fault.
 void launch(const Launch& launch, const std::function<void()>& kernel);
+
+/// Runs a kernel in place of its host function; `arguments` are the bytes of each.
+using Interpreter = std::function<void(const Launch& launch,
+                                       const void* host_function,
+                                       const std::vector<std::vector<std::byte>>& arguments)>;
+
+/// Sets what runs the kernels of later launches; an empty one: their host functions.
+void set_interpreter(Interpreter interpreter);
+const Interpreter& interpreter();
 
 /// A number below `bound` for other schedulers (streams), from the same seed; 0 for seed 0.
 std::uint64_t draw_stream(std::uint64_t bound);

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <source_location>
 #include <type_traits>
+#include <vector>
 
 #include <cuda_runtime_api.h>
 #include <vector_types.h>
@@ -236,6 +237,14 @@ T __ldg(const T* address) {
 
 // ------------------------------------------------------------------------------ launches
 
+namespace simt {
+template <class T>
+std::vector<std::byte> bytes_of(const T& argument) {
+  const auto* bytes = reinterpret_cast<const std::byte*>(&argument);
+  return {bytes, bytes + sizeof(argument)};
+}
+}  // namespace simt
+
 /// Copies the arguments, as CUDA does, and queues the kernel on its stream.
 template <class... Parameters, class... Arguments>
 cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t* config,
@@ -244,7 +253,11 @@ cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t* config,
   const simt::Launch launch{config->gridDim, config->blockDim, config->dynamicSmemBytes,
                             simt::name_of_kernel(reinterpret_cast<void*>(kernel))};
   simt::enqueue(config->stream, [launch, kernel, ... args = static_cast<Parameters>(arguments)] {
-    simt::launch(launch, [&] { kernel(args...); });
+    if (simt::interpreter()) {
+      simt::interpreter()(launch, reinterpret_cast<const void*>(kernel), {simt::bytes_of(args)...});
+    } else {
+      simt::launch(launch, [&] { kernel(args...); });
+    }
   });
   return cudaSuccess;
 }

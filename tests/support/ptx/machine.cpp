@@ -1,0 +1,378 @@
+#include "tests/support/ptx/machine.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <limits>
+#include <memory>
+#include <numeric>
+#include <optional>
+#include <random>
+#include <sstream>
+
+#include "tests/support/ptx/evaluate.h"
+#include "tests/support/ptx/memory.h"
+#include "tests/support/ptx/warp.h"
+#include "tests/support/simt/executor.h"
+
+namespace ptx {
+namespace {
+
+constexpr std::size_t kBlocksAtATime = 3;
+constexpr std::uint64_t kMostInstructionsInARow = 24;
+constexpr std::byte kFreshShared{0xFF};
+constexpr std::uint64_t kFreshRegister = 0xDEADBEEFDEADBEEF;
+
+class Machine {
+ public:
+  Machine(const Kernel& kernel,
+          std::int64_t shared_bytes,
+          unsigned grid_size,
+          unsigned block_size,
+          const Arguments& arguments,
+          std::uint64_t seed)
+      : kernel_(kernel),
+        shared_bytes_(shared_bytes),
+        grid_size_(grid_size),
+        block_size_(block_size),
+        arguments_(arguments),
+        in_lock_step_(seed == 0),
+        generator_(seed) {
+    for (const std::vector<std::byte>& argument : arguments) {
+      constexpr std::size_t kUnit = 16;  // the strictest alignment; and a gap behind each
+      parameter_begin_.push_back(parameters_.size());
+      parameters_.insert(parameters_.end(), argument.begin(), argument.end());
+      parameters_.resize((parameters_.size() / kUnit + 2) * kUnit);
+    }
+  }
+
+  Executed run() {
+    std::vector<unsigned> order(grid_size_);
+    std::iota(order.begin(), order.end(), 0U);
+    if (!in_lock_step_) std::shuffle(order.begin(), order.end(), generator_);
+    std::vector<std::unique_ptr<Block>> live;
+    auto next = order.begin();
+    while (next != order.end() || !live.empty()) {
+      while (live.size() < (in_lock_step_ ? 1 : kBlocksAtATime) && next != order.end()) {
+        live.push_back(begin_block(*next++));
+      }
+      const std::size_t chosen = draw(live.size());
+      advance(*live[chosen]);
+      if (live[chosen]->num_alive == 0) {
+        live.erase(live.begin() + static_cast<std::ptrdiff_t>(chosen));
+      }
+    }
+    return executed_;
+  }
+
+ private:
+  /// The lane that executes an instruction.
+  struct At {
+    Block& block;
+    int warp, lane;
+    Lane& state() const { return block.warps[static_cast<std::size_t>(warp)].lanes[index()]; }
+    std::size_t index() const { return static_cast<std::size_t>(lane); }
+  };
+
+  const Line& line_of(const Instruction& i) const {
+    return kernel_.lines[static_cast<std::size_t>(&i - kernel_.code.data())];
+  }
+
+  [[noreturn]] void fail(const At& at, const Instruction& i, const std::string& what) const {
+    std::ostringstream text;
+    text << "PTX of " << kernel_.name << ", block " << at.block.index << ", warp " << at.warp
+         << ", lane " << at.lane << ", " << kernel_.file << ":" << line_of(i).number << " `"
+         << line_of(i).text << "`: " << what;
+    throw simt::Fault(text.str());
+  }
+
+  std::uint64_t draw(std::uint64_t bound) { return in_lock_step_ ? 0 : generator_() % bound; }
+
+  std::unique_ptr<Block> begin_block(unsigned index) const {
+    auto block = std::make_unique<Block>();
+    block->index = index;
+    block->warps.resize(block_size_ / kLanes);
+    for (Warp& warp : block->warps) {
+      for (Lane& lane : warp.lanes) {
+        lane.registers.assign(static_cast<std::size_t>(kernel_.num_registers), kFreshRegister);
+      }
+    }
+    block->shared.assign(static_cast<std::size_t>(shared_bytes_), kFreshShared);
+    block->num_alive = static_cast<int>(block_size_);
+    return block;
+  }
+
+  void advance(Block& block) {
+    std::size_t w = draw(block.warps.size());
+    while (block.warps[w].num_alive == 0) w = (w + 1) % block.warps.size();
+    if (in_lock_step_) {
+      advance_in_lock_step(block, static_cast<int>(w));
+    } else {
+      advance_one_lane(block, static_cast<int>(w));
+    }
+  }
+
+  void advance_one_lane(Block& block, int w) {
+    const auto& lanes = block.warps[static_cast<std::size_t>(w)].lanes;
+    const int first = static_cast<int>(draw(kLanes));
+    for (int n = 0; n < kLanes; ++n) {
+      const int lane = (first + n) % kLanes;
+      if (!lanes[static_cast<std::size_t>(lane)].can_run()) continue;
+      const At at{block, w, lane};
+      for (std::uint64_t left = 1 + draw(kMostInstructionsInARow); left > 0 && step(at); --left) {
+      }
+      return;
+    }
+    fail_as_stuck(block, w);
+  }
+
+  void advance_in_lock_step(Block& block, int w) {
+    auto& lanes = block.warps[static_cast<std::size_t>(w)].lanes;
+    int first = std::numeric_limits<int>::max();
+    for (const Lane& lane : lanes) {
+      if (lane.can_run()) first = std::min(first, lane.pc);
+    }
+    if (first == std::numeric_limits<int>::max()) fail_as_stuck(block, w);
+    ++executed_.warp_instructions;
+    std::uint32_t chosen = 0;
+    for (std::uint32_t l = 0; l < kLanes; ++l) {
+      if (lanes[l].can_run() && lanes[l].pc == first) chosen |= std::uint32_t{1} << l;
+    }
+    for (int l = 0; l < kLanes; ++l) {
+      if ((chosen >> l & 1U) != 0) step({block, w, l});
+    }
+  }
+
+  [[noreturn]] void fail_as_stuck(Block& block, int w) const {
+    for (int l = 0; l < kLanes; ++l) {
+      const At at{block, w, l};
+      if (at.state().waits)
+        fail(at, kernel_.code[static_cast<std::size_t>(at.state().pc)], "waits for ever");
+    }
+    throw simt::Fault(kernel_.name + ": no lane can go on");
+  }
+
+  std::uint64_t value_of(const At& at, const Operand& o) const {
+    if (o.kind == Operand::Kind::kRegister) {
+      return at.state().registers[static_cast<std::size_t>(o.index)] + o.value;
+    }
+    return base_of(at, o) + o.value;
+  }
+
+  std::uint64_t base_of(const At& at, const Operand& o) const {
+    switch (o.kind) {
+      case Operand::Kind::kParameter:
+        return parameter_begin_[static_cast<std::size_t>(o.index)];
+      case Operand::Kind::kThread:
+        return static_cast<std::uint64_t>(at.warp) * kLanes + at.index();
+      case Operand::Kind::kBlock:
+        return at.block.index;
+      case Operand::Kind::kBlockSize:
+        return block_size_;
+      case Operand::Kind::kGridSize:
+        return grid_size_;
+      default:
+        return 0;
+    }
+  }
+
+  static void set(const At& at, const Operand& destination, std::uint64_t value) {
+    at.state().registers[static_cast<std::size_t>(destination.index)] = value;
+  }
+
+  /// Executes one instruction of a lane. False if it waits now or has ended.
+  bool step(const At& at) {
+    Lane& lane = at.state();
+    const Instruction& i = kernel_.code[static_cast<std::size_t>(lane.pc)];
+    ++executed_.lane_instructions;
+    if (i.guard >= 0 &&
+        (lane.registers[static_cast<std::size_t>(i.guard)] != 0) == i.guard_is_negated) {
+      ++lane.pc;
+      return true;
+    }
+    if (is_collective(i.opcode)) return meet(at, i);
+    switch (i.opcode) {
+      case Opcode::kBra:
+        lane.pc = i.target;
+        return true;
+      case Opcode::kRet:
+        end(at);
+        return false;
+      case Opcode::kLd:
+        load(at, i);
+        break;
+      case Opcode::kSt:
+        store(at, i);
+        break;
+      default:
+        compute(at, i);
+    }
+    ++lane.pc;
+    return true;
+  }
+
+  void end(const At& at) const {
+    Warp& warp = at.block.warps[static_cast<std::size_t>(at.warp)];
+    at.state().has_ended = true;
+    --warp.num_alive;
+    --at.block.num_alive;
+    for (int other = 0; other < kLanes; ++other) {
+      const At waiting{at.block, at.warp, other};
+      if (waiting.state().waits && (waiting.state().mask >> at.lane & 1U) != 0) {
+        fail(waiting, kernel_.code[static_cast<std::size_t>(waiting.state().pc)],
+             "waits for lane " + std::to_string(at.lane) + ", which has ended");
+      }
+    }
+  }
+
+  void compute(const At& at, const Instruction& i) const {
+    std::array<std::uint64_t, 4> sources{};
+    for (std::size_t s = 0; s < i.sources.size(); ++s) sources[s] = value_of(at, i.sources[s]);
+    if (i.destinations.size() == 2) {  // mov {low, high}, wide
+      const auto half = static_cast<std::uint64_t>(bytes_of(i.type)) * 4;
+      set(at, i.destinations[0], sources[0] & ((std::uint64_t{1} << half) - 1));
+      set(at, i.destinations[1], sources[0] >> half);
+    } else if (i.opcode == Opcode::kMov && i.sources.size() == 2) {  // mov wide, {low, high}
+      const auto half = static_cast<std::uint64_t>(bytes_of(i.type)) * 4;
+      const std::uint64_t low = sources[0] & ((std::uint64_t{1} << half) - 1);
+      set(at, i.destinations[0], truncate(low | sources[1] << half, i.type));
+    } else {
+      set(at, i.destinations[0], evaluate(i, {sources.data(), i.sources.size()}));
+    }
+  }
+
+  /// The host's address of what ld or st accesses; checks that it may.
+  std::byte* access(const At& at, const Instruction& i, std::size_t num_values) {
+    const Operand& o = i.sources[0];
+    const auto bytes = bytes_of(i.type) * static_cast<std::int64_t>(num_values);
+    const std::uint64_t address = value_of(at, o);
+    if (address % static_cast<std::uint64_t>(bytes) != 0) fail(at, i, "misaligned address");
+    if (i.space == Space::kShared) {
+      if (address + static_cast<std::uint64_t>(bytes) > at.block.shared.size()) {
+        fail(at, i, "outside of shared memory");
+      }
+      return at.block.shared.data() + address;
+    }
+    if (i.space == Space::kParameter) {
+      if (!is_in_a_parameter(address, static_cast<std::uint64_t>(bytes))) {
+        fail(at, i, "outside of the parameters");
+      }
+      return parameters_.data() + address;
+    }
+    const std::uint32_t warp = at.block.index * static_cast<unsigned>(at.block.warps.size()) +
+                               static_cast<unsigned>(at.warp);
+    const std::string wrong =
+        global_.check(address, bytes, i.opcode == Opcode::kSt, warp, line_of(i).number);
+    if (!wrong.empty()) fail(at, i, wrong);
+    return std::bit_cast<std::byte*>(address);
+  }
+
+  bool is_in_a_parameter(std::uint64_t address, std::uint64_t bytes) const {
+    const auto after = std::ranges::upper_bound(parameter_begin_, address);
+    if (after == parameter_begin_.begin()) return false;
+    const auto p = static_cast<std::size_t>(after - parameter_begin_.begin() - 1);
+    return address + bytes <= parameter_begin_[p] + arguments_[p].size();
+  }
+
+  void load(const At& at, const Instruction& i) {
+    const std::byte* from = access(at, i, i.destinations.size());
+    const auto bytes = static_cast<std::size_t>(bytes_of(i.type));
+    for (const Operand& destination : i.destinations) {
+      std::uint64_t value = 0;
+      std::memcpy(&value, from, bytes);
+      set(at, destination, truncate(value, i.type));
+      from += bytes;
+    }
+  }
+
+  void store(const At& at, const Instruction& i) {
+    std::byte* to = access(at, i, i.sources.size() - 1);
+    const auto bytes = static_cast<std::size_t>(bytes_of(i.type));
+    for (std::size_t s = 1; s < i.sources.size(); ++s) {
+      const std::uint64_t value = value_of(at, i.sources[s]);
+      std::memcpy(to, &value, bytes);
+      to += bytes;
+    }
+  }
+
+  /// A lane arrives at a collective; the last one of its mask completes it for all.
+  bool meet(const At& at, const Instruction& i) {
+    Lane& lane = at.state();
+    lane.mask = static_cast<std::uint32_t>(value_of(at, i.sources.back()));
+    if ((lane.mask >> at.lane & 1U) == 0) fail(at, i, "the mask leaves out its caller");
+    lane.waits = true;
+    for (int other = 0; other < kLanes; ++other) {
+      if ((lane.mask >> other & 1U) == 0) continue;
+      const Lane& state = At{at.block, at.warp, other}.state();
+      const std::string name = "lane " + std::to_string(other);
+      if (state.has_ended) fail(at, i, "waits for " + name + ", which has ended");
+      if (!state.waits) return false;
+      if (state.mask != lane.mask) fail(at, i, name + " waits with another mask");
+      if (state.pc != lane.pc) fail(at, i, name + " waits at another instruction");
+    }
+    complete(at, i, lane.mask);
+    return false;
+  }
+
+  void complete(const At& at, const Instruction& i, std::uint32_t mask) const {
+    std::array<Contribution, kLanes> given{};
+    for (int l = 0; l < kLanes; ++l) {
+      if ((mask >> l & 1U) == 0 || i.opcode == Opcode::kBarWarp) continue;
+      const At lane{at.block, at.warp, l};
+      Contribution& mine = given[static_cast<std::size_t>(l)];
+      mine.value = value_of(lane, i.sources[0]);
+      if (i.opcode != Opcode::kShfl) continue;
+      mine.source = static_cast<std::uint32_t>(value_of(lane, i.sources[1]));
+      mine.clamp = static_cast<std::uint32_t>(value_of(lane, i.sources[2]));
+    }
+    for (int l = 0; l < kLanes; ++l) {
+      if ((mask >> l & 1U) == 0) continue;
+      const At lane{at.block, at.warp, l};
+      const Exchanged result = exchange(i, given, mask, l);
+      if (result.source_lane >= 0 && (mask >> result.source_lane & 1U) == 0) {
+        fail(lane, i,
+             "reads lane " + std::to_string(result.source_lane) + ", which its mask leaves out");
+      }
+      if (!i.destinations.empty()) set(lane, i.destinations[0], result.value);
+      if (i.destinations.size() == 2) set(lane, i.destinations[1], result.predicate ? 1 : 0);
+      lane.state().waits = false;
+      ++lane.state().pc;
+    }
+  }
+
+  const Kernel& kernel_;
+  const std::int64_t shared_bytes_;
+  const unsigned grid_size_, block_size_;
+  const Arguments& arguments_;
+  std::vector<std::byte> parameters_;
+  std::vector<std::uint64_t> parameter_begin_;  // addresses in parameters_
+  const bool in_lock_step_;
+  std::mt19937_64 generator_;
+  GlobalMemory global_;
+  Executed executed_;
+};
+
+}  // namespace
+
+Executed run(const Kernel& kernel,
+             std::int64_t shared_bytes,
+             unsigned grid_size,
+             unsigned block_size,
+             const Arguments& arguments,
+             std::uint64_t seed) {
+  const auto fail = [&](const std::string& what) { throw simt::Fault(kernel.name + ": " + what); };
+  if (grid_size == 0 || block_size == 0 || block_size % kLanes != 0) {
+    fail("a grid of " + std::to_string(grid_size) + " blocks of " + std::to_string(block_size) +
+         " threads");
+  }
+  if (arguments.size() != kernel.parameter_bytes.size()) fail("wrong number of parameters");
+  for (std::size_t p = 0; p < arguments.size(); ++p) {
+    if (arguments[p].size() != static_cast<std::size_t>(kernel.parameter_bytes[p])) {
+      fail("parameter " + std::to_string(p) + " has " + std::to_string(arguments[p].size()) +
+           " bytes, and the PTX says " + std::to_string(kernel.parameter_bytes[p]));
+    }
+  }
+  return Machine(kernel, shared_bytes, grid_size, block_size, arguments, seed).run();
+}
+
+}  // namespace ptx

@@ -1,0 +1,65 @@
+#include "tests/support/ptx/memory.h"
+
+#include <bit>
+
+#include <cuda_runtime_api.h>
+
+namespace ptx {
+
+std::string GlobalMemory::check(std::uint64_t address,
+                                std::int64_t bytes,
+                                bool writes,
+                                std::uint32_t warp,
+                                int line) {
+  if (!is_allocated(address, bytes)) return "outside of every allocation";
+  for (std::int64_t i = 0; i < bytes; ++i) {
+    const std::uint64_t at = address + static_cast<std::uint64_t>(i);
+    std::string race = touch(page_of(at)[at % kPageBytes], writes, warp, line);
+    if (!race.empty()) return race;
+  }
+  return {};
+}
+
+bool GlobalMemory::is_allocated(std::uint64_t address, std::int64_t bytes) {
+  const auto within = [&] {
+    const auto begin = reinterpret_cast<std::uint64_t>(allocation_.data());
+    return address >= begin &&
+           address + static_cast<std::uint64_t>(bytes) <= begin + allocation_.size();
+  };
+  if (within()) return true;
+  allocation_ = simt::allocation_of(std::bit_cast<const void*>(address));
+  return within();
+}
+
+GlobalMemory::Page& GlobalMemory::page_of(std::uint64_t address) {
+  const std::uint64_t number = address / kPageBytes;
+  if (number != last_number_) {
+    std::unique_ptr<Page>& page = pages_[number];
+    if (page == nullptr) page = std::make_unique<Page>();
+    last_number_ = number;
+    last_page_ = page.get();
+  }
+  return *last_page_;
+}
+
+std::string GlobalMemory::touch(Byte& byte, bool writes, std::uint32_t warp, int line) {
+  const auto race = [](const char* what, int at) {
+    return std::string("race: another warp of the launch ") + what + " this byte in line " +
+           std::to_string(at);
+  };
+  if (byte.writer != Byte::kNobody && byte.writer != warp) return race("writes", byte.write_line);
+  if (writes) {
+    if (byte.has_several_readers || (byte.reader != Byte::kNobody && byte.reader != warp)) {
+      return race("reads", byte.read_line);
+    }
+    byte.writer = warp;
+    byte.write_line = line;
+  } else {
+    byte.has_several_readers |= byte.reader != Byte::kNobody && byte.reader != warp;
+    byte.reader = warp;
+    byte.read_line = line;
+  }
+  return {};
+}
+
+}  // namespace ptx

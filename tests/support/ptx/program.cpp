@@ -1,0 +1,82 @@
+#include "tests/support/ptx/program.h"
+
+#include <bit>
+#include <cstdint>
+#include <cstring>
+#include <fstream>
+#include <span>
+
+#include <elf.h>
+#include <link.h>
+
+#include "tests/support/ptx/parser.h"
+
+namespace ptx {
+
+Program::Program(const std::filesystem::path& folder) {
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    if (entry.path().extension() != ".ptx") continue;
+    std::ifstream text(entry.path());
+    parse(text, entry.path().filename().string(), module_);
+  }
+  if (module_.kernels.empty())
+    throw simt::Fault("no kernels in the .ptx files of " + folder.string());
+  for (const auto& [name, address] : functions_of_this_program()) {
+    const auto found = module_.kernels.find(canonical_name(name));
+    if (found == module_.kernels.end()) continue;
+    const auto [at, is_new] = by_host_function_.try_emplace(address, &found->second);
+    if (!is_new) throw simt::Fault(name + " and " + at->second->name + " are one host function");
+  }
+}
+
+void Program::launch(const simt::Launch& launch, const void* kernel, const Arguments& arguments) {
+  const auto found = by_host_function_.find(kernel);
+  if (found == by_host_function_.end()) throw simt::Fault(launch.name + ": no PTX for this kernel");
+  const Executed now = run(*found->second, module_.shared_bytes, launch.grid.count(),
+                           launch.block.count(), arguments, simt::draw_stream(~std::uint64_t{0}));
+  Executed& sum = executed_[canonical_name(found->second->name)];
+  sum.lane_instructions += now.lane_instructions;
+  sum.warp_instructions += now.warp_instructions;
+}
+
+std::vector<std::string> Program::never_launched() const {
+  std::vector<std::string> names;
+  for (const auto& [name, kernel] : module_.kernels) {
+    if (!executed_.contains(name)) names.push_back(name);
+  }
+  return names;
+}
+
+std::map<std::string, const void*> functions_of_this_program() {
+  std::ifstream file("/proc/self/exe", std::ios::binary);
+  const std::vector<char> image{std::istreambuf_iterator<char>(file), {}};
+  const auto read = [&]<class T>(std::uint64_t offset, T value) {
+    std::memcpy(&value, image.data() + offset, sizeof(value));
+    return value;
+  };
+  const auto header = read(0, Elf64_Ehdr{});
+  const auto section = [&](std::uint64_t index) {
+    return read(header.e_shoff + index * header.e_shentsize, Elf64_Shdr{});
+  };
+  std::uint64_t base = 0;  // of a position-independent program; the program itself comes first
+  dl_iterate_phdr(
+      [](dl_phdr_info* info, std::size_t, void* result) {
+        *static_cast<std::uint64_t*>(result) = info->dlpi_addr;
+        return 1;
+      },
+      &base);
+  std::map<std::string, const void*> functions;
+  for (std::uint64_t s = 0; s < header.e_shnum; ++s) {
+    const Elf64_Shdr symbols = section(s);
+    if (symbols.sh_type != SHT_SYMTAB) continue;
+    const char* names = image.data() + section(symbols.sh_link).sh_offset;
+    for (std::uint64_t at = 0; at < symbols.sh_size; at += sizeof(Elf64_Sym)) {
+      const auto symbol = read(symbols.sh_offset + at, Elf64_Sym{});
+      if (ELF64_ST_TYPE(symbol.st_info) != STT_FUNC || symbol.st_value == 0) continue;
+      functions[names + symbol.st_name] = std::bit_cast<const void*>(base + symbol.st_value);
+    }
+  }
+  return functions;
+}
+
+}  // namespace ptx
