@@ -52,7 +52,7 @@ def talkingdata(data):
 
 
 def ijcai(data):
-    """All columns as ids, as they are few values; the first id of those with several."""
+    """The first id of columns with several."""
     return split([[field.split(";")[0] for field in r] for r in read_csv(data / "ijcai18/train.tiny.csv")])
 
 
@@ -86,7 +86,7 @@ SETS = {
                      "device_id device_ip device_model device_type device_conn_type "
                      "C14 C15 C16 C17 C18 C19 C20 C21".split()),
     "talkingdata": DataSet(512, talkingdata, [], ["ip", "app", "device", "os", "channel"]),
-    "ijcai": DataSet(256, ijcai, [], NUMBERS + IDS[:8]),
+    "ijcai": DataSet(256, ijcai, NUMBERS, IDS[:8]),
     "frappe": DataSet(256, frappe, [], "user item daytime weekday isweekend homework weather country city".split()),
     "movielens": DataSet(256, movielens, [], ["user", "movie"]),
     "generated": DataSet(1024, None, NUMBERS, IDS),
