@@ -17,6 +17,15 @@ constexpr std::int64_t kTileRuns = 8;
 __device__ int lane_of_warp() { return static_cast<int>(threadIdx.x % 32); }
 __device__ int lowest(std::uint32_t lanes) { return __ffs(static_cast<int>(lanes)) - 1; }
 
+__device__ std::uint32_t occurrences_of(const PlanView& plan, std::uint32_t unique) {
+  return plan.segments[unique + 1] - plan.segments[unique];
+}
+
+__device__ std::uint32_t add_occurrences(std::uint32_t frequency, std::uint32_t occurrences) {
+  const std::uint32_t room = 0xFFFFFFFFU - frequency;
+  return frequency + (occurrences < room ? occurrences : room);
+}
+
 /// The bookkeeping of one set, a way per lane of the warp that owns it.
 struct Set {
   std::int64_t slot;  // of this lane's way
@@ -29,16 +38,9 @@ struct Set {
         last_needed(cache.last_needed[slot]),
         frequency(cache.policy == EvictionPolicy::kLfu ? cache.frequency[slot] : 0) {}
 
-  /// The way that holds the tag, or -1. Reads only tags whose digest matches.
-  __device__ int find(const CacheView& cache, std::uint64_t tag) const {
-    const bool mine = digest == digest_of(tag) && cache.tags[slot] == tag;
-    return lowest(__ballot_sync(kAllLanes, mine));
-  }
-
   __device__ void pin(std::uint32_t batch, std::uint32_t occurrences) {
     last_needed = batch;
-    const std::uint32_t room = 0xFFFFFFFFU - frequency;
-    frequency += occurrences < room ? occurrences : room;
+    frequency = add_occurrences(frequency, occurrences);
   }
 
   /// The way for an admitted row: an empty one, else the unpinned one that the policy puts first,
@@ -65,33 +67,59 @@ struct Set {
   }
 };
 
-__device__ std::uint32_t occurrences_of(const PlanView& plan, std::uint32_t unique) {
-  return plan.segments[unique + 1] - plan.segments[unique];
+/// The high bit of each byte in which the two are equal.
+__device__ std::uint32_t equal_bytes(std::uint32_t x, std::uint32_t y) {
+  constexpr std::uint32_t kLow = 0x7F7F7F7FU;
+  const std::uint32_t difference = x ^ y;
+  return ~(((difference & kLow) + kLow) | difference | kLow);
 }
 
-/// Looks up keys [begin, end), all of one set; pins the rows found. Returns the number of misses.
-__device__ std::uint32_t probe(const CacheView& cache,
-                               const PlanView& plan,
-                               const ResolveArguments& arguments,
-                               Set& set,
-                               std::uint32_t begin,
-                               std::uint32_t end) {
+/// The slot that holds the tag, or -1. Compares the digests of the set, four to a word, and reads
+/// only tags whose digest matches.
+__device__ std::int32_t find(const CacheView& cache, std::uint64_t tag) {
+  const std::int64_t first = static_cast<std::int64_t>(set_of(tag, cache.size.num_sets)) * kWays;
+  const uint4* digests = reinterpret_cast<const uint4*>(cache.digests + first);
+  const uint4 low = digests[0], high = digests[1];
+  const std::uint32_t words[kWays / 4] = {low.x,  low.y,  low.z,  low.w,
+                                          high.x, high.y, high.z, high.w};
+  const std::uint32_t wanted = digest_of(tag) * 0x01010101U;
+  std::int32_t slot = -1;
+#pragma unroll
+  for (int i = 0; i < kWays / 4; ++i) {
+    for (std::uint32_t equal = equal_bytes(words[i], wanted); equal != 0; equal &= equal - 1) {
+      const std::int64_t candidate = first + 4 * i + lowest(equal) / 8;
+      if (cache.tags[candidate] == tag) slot = static_cast<std::int32_t>(candidate);
+    }
+  }
+  return slot;
+}
+
+/// Looks all keys up, one per thread, and pins the rows found. No two keys have the same slot, so
+/// no two threads meet.
+__global__ void __launch_bounds__(kThreads)
+    probe_keys(CacheView cache, PlanView plan, ResolveArguments arguments) {
+  const std::int64_t num_unique = plan.counts->unique;
+  for (std::int64_t u = global_thread(); u < num_unique; u += num_threads()) {
+    const std::int32_t slot = find(cache, plan.unique_tags[u]);
+    plan.slots[u] = slot;
+    if (slot < 0 || arguments.mode != ResolveMode::kTrain) continue;
+    cache.last_needed[slot] = arguments.batch;
+    if (cache.policy == EvictionPolicy::kLfu) {
+      const auto unique = static_cast<std::uint32_t>(u);
+      cache.frequency[slot] = add_occurrences(cache.frequency[slot], occurrences_of(plan, unique));
+    }
+  }
+}
+
+/// The number of keys [begin, end) that have no slot.
+__device__ std::uint32_t count_misses(const PlanView& plan,
+                                      std::uint32_t begin,
+                                      std::uint32_t end) {
   std::uint32_t misses = 0;
   for (std::uint32_t first = begin; first < end; first += 32) {
     const std::uint32_t mine = first + threadIdx.x % 32;
-    const std::uint64_t my_tag = mine < end ? plan.unique_tags[mine] : 0;
-    const std::uint32_t count = end - first < 32 ? end - first : 32;
-    std::int32_t my_slot = -1;
-    for (std::uint32_t k = 0; k < count; ++k) {
-      const int way = set.find(cache, __shfl_sync(kAllLanes, my_tag, static_cast<int>(k)));
-      if (way < 0) continue;
-      const std::int64_t slot = set.slot - lane_of_warp() + way;
-      if (mine == first + k) my_slot = static_cast<std::int32_t>(slot);
-      if (way == lane_of_warp()) set.pin(arguments.batch, occurrences_of(plan, first + k));
-    }
-    if (mine < end) plan.slots[mine] = my_slot;
-    misses +=
-        static_cast<std::uint32_t>(__popc(__ballot_sync(kAllLanes, mine < end && my_slot < 0)));
+    misses += static_cast<std::uint32_t>(
+        __popc(__ballot_sync(kAllLanes, mine < end && plan.slots[mine] < 0)));
   }
   return misses;
 }
@@ -145,7 +173,8 @@ __device__ void admit(const CacheView& cache,
   }
 }
 
-/// One warp per tile of kTileRuns sets that occur in the batch.
+/// One warp per tile of kTileRuns sets that occur in the batch; admits what probe_keys has not
+/// found.
 __global__ void __launch_bounds__(kThreads, 8)
     resolve_sets(CacheView cache, PlanView plan, ResolveArguments arguments, MissView misses) {
   const std::int64_t num_runs = plan.counts->set_runs;
@@ -155,16 +184,15 @@ __global__ void __launch_bounds__(kThreads, 8)
     const std::int64_t end_run =
         first_run + kTileRuns < num_runs ? first_run + kTileRuns : num_runs;
     const std::uint32_t records = plan.set_runs[first_run];
-    Count4 tile{0, 0, 0, 0};
-    for (std::int64_t r = first_run; r < end_run; ++r) {
+    const std::uint32_t end_records = plan.set_runs[end_run];
+    const std::uint32_t num_misses = count_misses(plan, records, end_records);
+    Count4 tile{0, 0, 0, end_records - records - num_misses};
+    for (std::int64_t r = first_run; num_misses != 0 && r < end_run; ++r) {
       const std::uint32_t begin = plan.set_runs[r];
       const std::uint32_t end = plan.set_runs[r + 1];
+      if (count_misses(plan, begin, end) == 0) continue;
       Set set(cache, set_of(plan.unique_tags[begin], cache.size.num_sets));
-      const std::uint32_t missing = probe(cache, plan, arguments, set, begin, end);
-      tile.d += end - begin - missing;
-      if (missing != 0) {
-        admit(cache, plan, arguments, misses, set, begin, end, records, tile);
-      }
+      admit(cache, plan, arguments, misses, set, begin, end, records, tile);
       if (arguments.mode == ResolveMode::kTrain) set.store(cache);
     }
     if (lane_of_warp() == 0) misses.tile_counts[t] = tile;
@@ -223,6 +251,7 @@ void CudaDevice::resolve(const CacheView& cache,
   fill(misses.counts, 0, sizeof(ResolveCounts), stream);
   if (plan.num_ids == 0) return;
   const std::int64_t max_tiles = (plan.num_ids + kTileRuns - 1) / kTileRuns;
+  launch(probe_keys, grids_.grid_for(plan.num_ids, kThreads), stream, cache, plan, arguments);
   launch(resolve_sets, grids_.grid_for(max_tiles, kWarps), stream, cache, plan, arguments, misses);
   inclusive_sum(plan.prims_scratch, plan.prims_scratch_bytes, misses.tile_counts, max_tiles,
                 stream);

@@ -59,14 +59,14 @@ class Operations {
                           const PlanView& plan,
                           StreamRef stream) = 0;
 
-  /// probe, admit, evict. One warp owns a set and handles all of the batch's keys in it, so nothing
-  /// is locked and the result does not depend on the schedule. All keys of the set are looked up
-  /// first, and the rows found are pinned: a row is pinned while last_needed > completed. Then each
-  /// miss takes, in the order of tags: the first empty way; else the unpinned way that the policy
-  /// chooses, lowest way first among equals; else the next overflow row; else none (-1), which
-  /// counts.overflows > max_overflow shows. Sets plan.slots and the lists of `misses`. Rows are not
-  /// touched: gather_rows must have saved the victims before scatter_rows overwrites them. Cost:
-  /// the batch's keys and the bookkeeping of their sets, independent of the size of the cache.
+  /// probe, admit, evict. All keys are looked up first, and the rows found are pinned: a row is
+  /// pinned while last_needed > completed. Then one warp owns a set and handles all of its misses,
+  /// so nothing is locked and the result does not depend on the schedule. Each miss takes, in the
+  /// order of tags: the first empty way; else the unpinned way that the policy chooses, lowest way
+  /// first among equals; else the next overflow row; else none (-1), which counts.overflows >
+  /// max_overflow shows. Sets plan.slots and the lists of `misses`. Rows are not touched:
+  /// gather_rows must have saved the victims before scatter_rows overwrites them. Cost: the batch's
+  /// keys and the bookkeeping of their sets, independent of the size of the cache.
   virtual void resolve(const CacheView& cache,
                        const PlanView& plan,
                        const ResolveArguments& arguments,
