@@ -1,13 +1,15 @@
 // Linked into tests of kernels: launches run the PTX that nvcc has emitted for them.
+#include "tests/support/ptx/environment.h"
+
 #include <cstdlib>
-#include <optional>
+#include <memory>
 
 #include <gtest/gtest.h>
 
-#include "tests/support/ptx/program.h"
-
 namespace ptx {
 namespace {
+
+std::unique_ptr<Program> current;
 
 /// $SATRAP_PTX_FOLDER holds the PTX in place of the build's.
 std::string folder() {
@@ -18,9 +20,9 @@ std::string folder() {
 class Environment : public testing::Environment {
  public:
   void SetUp() override {
-    program_.emplace(folder());
-    simt::set_interpreter([this](const auto& launch, const void* kernel, const auto& arguments) {
-      program_->launch(launch, kernel, arguments);
+    current = std::make_unique<Program>(folder());
+    simt::set_interpreter([](const auto& launch, const void* kernel, const auto& arguments) {
+      program().launch(launch, kernel, arguments);
     });
   }
 
@@ -28,17 +30,17 @@ class Environment : public testing::Environment {
   void TearDown() override {
     simt::set_interpreter({});
     const testing::UnitTest& tests = *testing::UnitTest::GetInstance();
-    if (tests.successful_test_count() < tests.total_test_count()) return;
-    for (const std::string& kernel : program_->never_launched()) {
+    if (current == nullptr || tests.successful_test_count() < tests.total_test_count()) return;
+    for (const std::string& kernel : program().never_launched()) {
       ADD_FAILURE() << "no test launches " << kernel;
     }
   }
-
- private:
-  std::optional<Program> program_;
 };
 
 const testing::Environment* const environment = testing::AddGlobalTestEnvironment(new Environment);
 
 }  // namespace
+
+Program& program() { return *current; }
+
 }  // namespace ptx
