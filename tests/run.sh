@@ -44,7 +44,7 @@ select_quick() {
     [[ $module != @(backend|embedding) ]] || { labels+=(simt); build+=("${module}_simt_tests"); }
   done
   select=(-L "^($(IFS='|'; echo "${labels[*]}"))\$"
-    -E "^architecture\\.(header|source)_tests|^($(IFS='|'; echo "${others[*]}"))\\.[a-z0-9_]+_test\$|mutants")
+    -E "^architecture\\.(header|source)_tests|^backend_ptx|^ptx\\.|^($(IFS='|'; echo "${others[*]}"))\\.[a-z0-9_]+_test\$|mutants")
   echo "quick: ${changed:-no module}; tests of ${labels[*]}"
 }
 

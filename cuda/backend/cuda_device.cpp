@@ -11,7 +11,9 @@ namespace {
 
 /// For destructors: logs the error that a call returned, if any.
 void complain(cudaError_t error, const char* call) {
-  if (error != cudaSuccess) log_error("{}: {}", call, cudaGetErrorName(error));
+  if (error == cudaSuccess) return;
+  static_cast<void>(cudaGetLastError());  // as check() does
+  log_error("{}: {}", call, cudaGetErrorName(error));
 }
 
 Grids grids_of(int number) {
@@ -28,8 +30,10 @@ cudaEvent_t native_event(void* event) { return static_cast<cudaEvent_t>(event); 
 std::string why_no_cuda() {
   int count = 0;
   const cudaError_t error = cudaGetDeviceCount(&count);
-  // Without a driver the error is that it is too old.
-  if (error != cudaSuccess) return concat(cudaGetErrorName(error), ": ", cudaGetErrorString(error));
+  if (error != cudaSuccess) {  // without a driver: that it is too old
+    static_cast<void>(cudaGetLastError());
+    return concat(cudaGetErrorName(error), ": ", cudaGetErrorString(error));
+  }
   return count == 0 ? "no device" : "";
 }
 

@@ -68,6 +68,9 @@ def main():
     part = sys.argv[2] if len(sys.argv) > 2 else ""
     mutants = [mutant for mutant in MUTANTS if part in mutant[0]]
     survivors = 0
+    for test in sorted({mutant[4] for mutant in mutants}):
+        if how := verdict(build / "tests/backend_ptx_tests", test):
+            sys.exit(f"{test} fails without any mutant: {how}")
     for mutant in mutants:
         how = seen(build, mutant)
         survivors += how is None

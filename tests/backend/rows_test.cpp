@@ -35,6 +35,7 @@ TEST(DeviceRows, GoOutAndComeBackInChunks) {
       const backend::Cache to(device(), layout, size, EvictionPolicy::kLru, stream);
       device().copy(from.view().rows, rows.data(), static_cast<std::int64_t>(rows.size()), stream);
       device().fill(to.view().rows, 0x11, static_cast<std::int64_t>(rows.size()), stream);
+      device().fill(from.view().dirty, backend::kChanged, size.num_slots(), stream);
       for (std::int64_t begin = 0; begin < 50; begin += kChunkRows) {
         device().gather_rows(from.view(), slots_on_device.data(), count_on_device.data(), begin,
                              kChunkRows, staging.data(), stream);
@@ -43,13 +44,18 @@ TEST(DeviceRows, GoOutAndComeBackInChunks) {
       }
       stream.wait_until_idle();
       std::vector<std::byte> expected(rows.size(), std::byte{0x11});
+      std::vector<std::uint8_t> marks(static_cast<std::size_t>(size.num_slots()),
+                                      backend::kChanged);
       for (std::size_t i = 0; i < 45; ++i) {
         if (slots[i] < 0) continue;
+        if (slots[i] < size.num_slots())
+          marks[static_cast<std::size_t>(slots[i])] = backend::kGathered;
         std::memcpy(expected.data() + slots[i] * layout.device_stride,
                     rows.data() + slots[i] * layout.device_stride,
                     static_cast<std::size_t>(layout.row_bytes));
       }
       ASSERT_TRUE(download(to.view().rows, static_cast<std::int64_t>(rows.size())) == expected);
+      ASSERT_EQ(download(from.view().dirty, size.num_slots()), marks);
     });
   }
 }

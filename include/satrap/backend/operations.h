@@ -126,7 +126,8 @@ class Operations {
                                   StreamRef stream) = 0;
 
   /// export, flush: lists the occupied slots of sets [first_set, first_set + num_sets), all or only
-  /// the dirty ones, which are not clean, to be gathered in chunks.
+  /// those that are not clean, to be gathered in chunks. No resolve may run before the last chunk
+  /// has been gathered: it could put another row into a listed slot.
   virtual void list_slots(const CacheView& cache,
                           ListMode mode,
                           std::int64_t first_set,
@@ -134,9 +135,10 @@ class Operations {
                           const SlotList& list,  // capacity at least num_sets * kWays
                           StreamRef stream) = 0;
 
-  /// Makes the listed slots clean, once what was gathered from them is saved. A slot stays dirty if
-  /// its row has been updated, or another row has taken its place, since then. At most one save at
-  /// a time: a list is marked, or given up, before the next is gathered.
+  /// Makes the listed slots clean, once what was gathered from them has been saved. A slot stays
+  /// dirty if its row has been updated, or another row has taken its place, since it was gathered.
+  /// One list at a time: it is marked, or given up, before another is gathered. If a row is evicted
+  /// meanwhile, its writeback is newer than what was gathered and must be saved after it.
   virtual void mark_clean(const CacheView& cache, const SlotList& list, StreamRef stream) = 0;
 };
 

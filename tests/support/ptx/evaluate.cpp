@@ -1,5 +1,6 @@
 #include "tests/support/ptx/evaluate.h"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 
@@ -32,8 +33,8 @@ float from_half(uint64_t half) {
   return sign * std::ldexp(1024.0F + mantissa, exponent - 25);
 }
 
-/// To the nearest with p bits of mantissa and exponents from least on, ties to even; `largest` is
-/// the first magnitude that rounds to infinity.
+/// Rounds to the nearest, ties to even; `to_infinity` is the first magnitude that rounds to
+/// infinity.
 struct SmallFloat {
   int mantissa_bits, least_exponent;
   double to_infinity;
@@ -161,6 +162,47 @@ uint64_t reverse_bits(uint64_t value) {
   return reversed;
 }
 
+/// The opcodes whose forms differ only by type.
+bool is_defined_for(Opcode opcode, Type t) {
+  const bool is_float = t == Type::kF32;
+  switch (opcode) {
+    case Opcode::kAbs:
+    case Opcode::kCopysign:
+      return is_float;
+    case Opcode::kNeg:
+      return is_float || is_signed(t);
+    case Opcode::kMin:
+    case Opcode::kMax:
+      return is_integer(t);
+    case Opcode::kAnd:
+    case Opcode::kOr:
+    case Opcode::kXor:
+    case Opcode::kNot:
+      return is_untyped(t) || t == Type::kPred;
+    case Opcode::kShl:
+      return is_untyped(t);
+    case Opcode::kShr:
+      return is_untyped(t) || is_integer(t);
+    case Opcode::kSetp:
+    case Opcode::kSelp:
+    case Opcode::kMov:
+      return is_untyped(t) || is_integer(t) || is_float || t == Type::kPred;
+    case Opcode::kLd:
+    case Opcode::kSt:
+      return is_untyped(t) || is_integer(t) || is_float;
+    case Opcode::kBrev:
+    case Opcode::kPopc:
+    case Opcode::kPrmt:
+      return t == Type::kB32;
+    case Opcode::kBarWarp:
+    case Opcode::kBra:
+    case Opcode::kRet:
+      return t == Type::kNone;
+    default:
+      return false;
+  }
+}
+
 }  // namespace
 
 int bytes_of(Type type) {
@@ -201,13 +243,13 @@ uint64_t truncate(uint64_t value, Type type) {
 bool is_defined(const Instruction& i) {
   const Type t = i.type;
   const bool is_float = t == Type::kF32;
-  const bool of_64_or_32 = bytes_of(t) >= 4;
+  const bool has_no_mode = i.mode == Mode::kNone;
   switch (i.opcode) {
     case Opcode::kAdd:
     case Opcode::kSub:
-      return is_float ? i.mode == Mode::kNone || i.mode == Mode::kRn : is_integer(t);
+      return is_float ? has_no_mode || i.mode == Mode::kRn : is_integer(t) && has_no_mode;
     case Opcode::kMul:
-      if (is_float) return i.mode == Mode::kNone || i.mode == Mode::kRn;
+      if (is_float) return has_no_mode || i.mode == Mode::kRn;
       if (i.mode == Mode::kWide) return t == Type::kU32 || t == Type::kS32;
       return is_integer(t) && (i.mode == Mode::kLo || i.mode == Mode::kHi);
     case Opcode::kMad:
@@ -217,38 +259,11 @@ bool is_defined(const Instruction& i) {
     case Opcode::kSqrt:
       return is_float && i.mode == Mode::kRn;
     case Opcode::kDiv:
-      return is_float ? i.mode == Mode::kRn : is_integer(t) && i.mode == Mode::kNone;
-    case Opcode::kAbs:
-    case Opcode::kCopysign:
-      return is_float && i.mode == Mode::kNone;
-    case Opcode::kNeg:
-      return is_float || is_signed(t);
-    case Opcode::kMin:
-    case Opcode::kMax:
-      return is_integer(t);
-    case Opcode::kAnd:
-    case Opcode::kOr:
-    case Opcode::kXor:
-    case Opcode::kNot:
-      return is_untyped(t) || t == Type::kPred;
-    case Opcode::kShl:
-      return is_untyped(t);
-    case Opcode::kShr:
-      return is_untyped(t) || is_integer(t);
-    case Opcode::kSetp:
-    case Opcode::kSelp:
-    case Opcode::kMov:
-      return t != Type::kNone && t != Type::kF16 && t != Type::kBf16;
+      return is_float ? i.mode == Mode::kRn : is_integer(t) && has_no_mode;
     case Opcode::kCvt:
       return is_defined_conversion(t, i.source_type, i.mode);
     case Opcode::kBfind:
       return t == Type::kU32 && i.mode == Mode::kShiftAmt;
-    case Opcode::kBrev:
-    case Opcode::kPopc:
-    case Opcode::kPrmt:
-      return t == Type::kB32 && i.mode == Mode::kNone;
-    case Opcode::kBarWarp:
-      return t == Type::kNone;
     case Opcode::kShfl:
       return t == Type::kB32 && i.mode == Mode::kIdx;
     case Opcode::kVote:
@@ -256,14 +271,42 @@ bool is_defined(const Instruction& i) {
              (i.mode == Mode::kAny && t == Type::kPred);
     case Opcode::kRedux:
       return i.mode == Mode::kMin && t == Type::kU32;
-    case Opcode::kLd:
-    case Opcode::kSt:
-      return t != Type::kNone && t != Type::kPred && (of_64_or_32 || !is_float);
-    case Opcode::kBra:
-    case Opcode::kRet:
-      return t == Type::kNone;
+    default:
+      return has_no_mode && is_defined_for(i.opcode, t);
   }
-  return false;
+}
+
+bool has_its_operands(const Instruction& i) {
+  const std::size_t destinations = i.destinations.size(), sources = i.sources.size();
+  switch (i.opcode) {
+    case Opcode::kLd:
+      return (destinations == 1 || destinations == 2 || destinations == 4) && sources == 1;
+    case Opcode::kSt:
+      return destinations == 0 && (sources == 2 || sources == 3 || sources == 5);
+    case Opcode::kMov:  // of a whole register, or of its halves on one side
+      return destinations + sources == 2 || (destinations + sources == 3 && sources > 0);
+    case Opcode::kBarWarp:
+      return destinations == 0 && sources == 1;
+    case Opcode::kShfl:
+      return destinations == 2 && sources == 4;
+    case Opcode::kFma:
+    case Opcode::kMad:
+    case Opcode::kPrmt:
+    case Opcode::kSelp:
+      return destinations == 1 && sources == 3;
+    case Opcode::kAbs:
+    case Opcode::kBfind:
+    case Opcode::kBrev:
+    case Opcode::kCvt:
+    case Opcode::kNeg:
+    case Opcode::kNot:
+    case Opcode::kPopc:
+    case Opcode::kRcp:
+    case Opcode::kSqrt:
+      return destinations == 1 && sources == 1;
+    default:
+      return destinations == 1 && sources == 2;
+  }
 }
 
 uint64_t evaluate(const Instruction& i, std::span<const uint64_t> s) {

@@ -15,6 +15,9 @@ std::uint64_t truncate(std::uint64_t value, Type type);
 /// Whether the interpreter defines this form: the opcode with these types and modifiers.
 bool is_defined(const Instruction& instruction);
 
+/// Whether the instruction has as many destinations and sources as its form demands.
+bool has_its_operands(const Instruction& instruction);
+
 /// The result of an instruction that only computes: neither memory, nor control, nor other lanes.
 /// `sources` are the values of its source operands. Integer division by zero gives all ones, as the
 /// manual leaves it open.

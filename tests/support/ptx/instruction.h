@@ -106,7 +106,8 @@ struct Operand {
   std::uint64_t value = 0;  // of an immediate; else what is added, as in [operand+value]
 };
 
-/// The operands of an instruction: at most five, those of shfl and of the store of a vector.
+/// The operands of an instruction, at most five: the address and the four values of a vector's
+/// store.
 class Operands {
  public:
   void push_back(const Operand& operand) { items_.at(size_++) = operand; }
@@ -150,10 +151,17 @@ struct Kernel {
   int num_registers = 0;
 };
 
-/// The kernels of several PTX files, and the shared memory that each of their blocks has.
+/// Bytes [begin, begin + size) of an address space.
+struct Range {
+  std::uint64_t begin = 0, size = 0;
+  std::uint64_t end() const { return begin + size; }
+};
+
+/// The kernels of several PTX files, and the shared arrays that each of their blocks has, by
+/// address.
 struct Module {
   std::map<std::string, Kernel> kernels;  // by canonical_name
-  std::int64_t shared_bytes = 0;
+  std::vector<Range> shared_arrays;
 };
 
 /// A mangled name without what compilers call anonymous namespaces, which nvcc and GCC name

@@ -26,13 +26,13 @@ constexpr std::uint64_t kFreshRegister = 0xDEADBEEFDEADBEEF;
 class Machine {
  public:
   Machine(const Kernel& kernel,
-          std::int64_t shared_bytes,
+          std::span<const Range> shared_arrays,
           unsigned grid_size,
           unsigned block_size,
           const Arguments& arguments,
           std::uint64_t seed)
       : kernel_(kernel),
-        shared_bytes_(shared_bytes),
+        shared_arrays_(shared_arrays),
         grid_size_(grid_size),
         block_size_(block_size),
         arguments_(arguments),
@@ -40,7 +40,7 @@ class Machine {
         generator_(seed) {
     for (const std::vector<std::byte>& argument : arguments) {
       constexpr std::size_t kUnit = 16;  // the strictest alignment; and a gap behind each
-      parameter_begin_.push_back(parameters_.size());
+      parameter_ranges_.push_back({parameters_.size(), argument.size()});
       parameters_.insert(parameters_.end(), argument.begin(), argument.end());
       parameters_.resize((parameters_.size() / kUnit + 2) * kUnit);
     }
@@ -97,7 +97,8 @@ class Machine {
         lane.registers.assign(static_cast<std::size_t>(kernel_.num_registers), kFreshRegister);
       }
     }
-    block->shared.assign(static_cast<std::size_t>(shared_bytes_), kFreshShared);
+    const std::uint64_t shared_bytes = shared_arrays_.empty() ? 0 : shared_arrays_.back().end();
+    block->shared.assign(shared_bytes, kFreshShared);
     block->num_alive = static_cast<int>(block_size_);
     return block;
   }
@@ -162,7 +163,7 @@ class Machine {
   std::uint64_t base_of(const At& at, const Operand& o) const {
     switch (o.kind) {
       case Operand::Kind::kParameter:
-        return parameter_begin_[static_cast<std::size_t>(o.index)];
+        return parameter_ranges_[static_cast<std::size_t>(o.index)].begin;
       case Operand::Kind::kThread:
         return static_cast<std::uint64_t>(at.warp) * kLanes + at.index();
       case Operand::Kind::kBlock:
@@ -243,35 +244,37 @@ class Machine {
 
   /// The host's address of what ld or st accesses; checks that it may.
   std::byte* access(const At& at, const Instruction& i, std::size_t num_values) {
-    const Operand& o = i.sources[0];
-    const auto bytes = bytes_of(i.type) * static_cast<std::int64_t>(num_values);
-    const std::uint64_t address = value_of(at, o);
-    if (address % static_cast<std::uint64_t>(bytes) != 0) fail(at, i, "misaligned address");
-    if (i.space == Space::kShared) {
-      if (address + static_cast<std::uint64_t>(bytes) > at.block.shared.size()) {
-        fail(at, i, "outside of shared memory");
-      }
-      return at.block.shared.data() + address;
-    }
+    const auto bytes = static_cast<std::uint64_t>(bytes_of(i.type)) * num_values;
+    const std::uint64_t address = value_of(at, i.sources[0]);
+    if (address % bytes != 0) fail(at, i, "misaligned address");
     if (i.space == Space::kParameter) {
-      if (!is_in_a_parameter(address, static_cast<std::uint64_t>(bytes))) {
-        fail(at, i, "outside of the parameters");
-      }
+      if (!lies_in_any(parameter_ranges_, address, bytes)) fail(at, i, "outside of the parameters");
       return parameters_.data() + address;
     }
-    const std::uint32_t warp = at.block.index * static_cast<unsigned>(at.block.warps.size()) +
-                               static_cast<unsigned>(at.warp);
+    const bool writes = i.opcode == Opcode::kSt;
+    const int line = line_of(i).number;
+    const auto warps = static_cast<std::uint32_t>(at.block.warps.size());
+    const auto warp = static_cast<std::uint32_t>(at.warp);
+    if (i.space == Space::kShared) {
+      if (!lies_in_any(shared_arrays_, address, bytes))
+        fail(at, i, "outside of every shared array");
+      const std::string race = at.block.shared_accesses.note(address, bytes, writes, warp, line);
+      if (!race.empty()) fail(at, i, race);
+      return at.block.shared.data() + address;
+    }
     const std::string wrong =
-        global_.check(address, bytes, i.opcode == Opcode::kSt, warp, line_of(i).number);
+        global_.check(address, bytes, writes, at.block.index * warps + warp, line);
     if (!wrong.empty()) fail(at, i, wrong);
     return std::bit_cast<std::byte*>(address);
   }
 
-  bool is_in_a_parameter(std::uint64_t address, std::uint64_t bytes) const {
-    const auto after = std::ranges::upper_bound(parameter_begin_, address);
-    if (after == parameter_begin_.begin()) return false;
-    const auto p = static_cast<std::size_t>(after - parameter_begin_.begin() - 1);
-    return address + bytes <= parameter_begin_[p] + arguments_[p].size();
+  /// `ranges` are in the order of their addresses.
+  static bool lies_in_any(std::span<const Range> ranges,
+                          std::uint64_t address,
+                          std::uint64_t bytes) {
+    const auto after = std::ranges::upper_bound(ranges, address, {}, &Range::begin);
+    if (after == ranges.begin()) return false;
+    return lies_within(address, bytes, after[-1].begin, after[-1].size);
   }
 
   void load(const At& at, const Instruction& i) {
@@ -341,11 +344,11 @@ class Machine {
   }
 
   const Kernel& kernel_;
-  const std::int64_t shared_bytes_;
+  const std::span<const Range> shared_arrays_;
   const unsigned grid_size_, block_size_;
   const Arguments& arguments_;
   std::vector<std::byte> parameters_;
-  std::vector<std::uint64_t> parameter_begin_;  // addresses in parameters_
+  std::vector<Range> parameter_ranges_;  // in parameters_
   const bool in_lock_step_;
   std::mt19937_64 generator_;
   GlobalMemory global_;
@@ -355,13 +358,13 @@ class Machine {
 }  // namespace
 
 Executed run(const Kernel& kernel,
-             std::int64_t shared_bytes,
+             std::span<const Range> shared_arrays,
              unsigned grid_size,
              unsigned block_size,
              const Arguments& arguments,
              std::uint64_t seed) {
   const auto fail = [&](const std::string& what) { throw simt::Fault(kernel.name + ": " + what); };
-  if (grid_size == 0 || block_size == 0 || block_size % kLanes != 0) {
+  if (grid_size == 0 || block_size == 0 || block_size % kLanes != 0 || block_size > 1024) {
     fail("a grid of " + std::to_string(grid_size) + " blocks of " + std::to_string(block_size) +
          " threads");
   }
@@ -372,7 +375,7 @@ Executed run(const Kernel& kernel,
            " bytes, and the PTX says " + std::to_string(kernel.parameter_bytes[p]));
     }
   }
-  return Machine(kernel, shared_bytes, grid_size, block_size, arguments, seed).run();
+  return Machine(kernel, shared_arrays, grid_size, block_size, arguments, seed).run();
 }
 
 }  // namespace ptx

@@ -13,7 +13,7 @@ namespace ptx {
 using Arguments = std::vector<std::vector<std::byte>>;
 
 /// What a launch has executed. A warp instruction is one that lanes of a warp with the same program
-/// counter execute at once; counted in lock step alone.
+/// counter execute at once; counted only in lock step.
 struct Executed {
   std::int64_t lane_instructions = 0, warp_instructions = 0;
 };
@@ -21,14 +21,14 @@ struct Executed {
 /// Runs a kernel on grid_size blocks of block_size lanes, a multiple of 32. Seed 0 runs block after
 /// block and each warp in lock step: the lanes whose instruction is the first in the code go on.
 /// Other seeds run up to three blocks at a time and let any lane of them go on for a few
-/// instructions, which no device promises to do better.
+/// instructions; a device may mix them as finely.
 ///
 /// Throws simt::Fault, which names the kernel, block, warp, lane, line and instruction, for
-/// addresses that are misaligned or outside of allocations and shared memory, for races between
-/// warps in global memory, for collectives whose lanes disagree or wait for one that has ended, and
+/// addresses that are misaligned or outside of every allocation, shared array or parameter, for
+/// races between warps, for collectives whose lanes disagree or wait for one that has ended, and
 /// for lanes that wait for ever.
 Executed run(const Kernel& kernel,
-             std::int64_t shared_bytes,
+             std::span<const Range> shared_arrays,
              unsigned grid_size,
              unsigned block_size,
              const Arguments& arguments,

@@ -57,7 +57,7 @@ class Numbers {
     parse(text, "test.ptx", module);
     Arguments arguments(1, std::vector<std::byte>(sizeof(memory_)));
     std::memcpy(arguments[0].data(), static_cast<const void*>(&memory_), sizeof(memory_));
-    executed_ = ptx::run(module.kernels.at("kernel"), module.shared_bytes, blocks, threads,
+    executed_ = ptx::run(module.kernels.at("kernel"), module.shared_arrays, blocks, threads,
                          arguments, seed);
     std::memcpy(values_.data(), memory_, values_.size() * sizeof(std::uint32_t));
     return values_;
@@ -221,6 +221,8 @@ TEST(Faults, AddressesOutsideOfAllocations) {
   expect_fault("st.global.u32 [%out+256], 1;", "`st.global.u32 [%out+256], 1;`: outside of every");
   expect_fault("ld.global.u32 %x, [%out+-4];", "outside of every allocation");
   expect_fault("ld.global.u32 %x, [12];", "outside of every allocation");
+  expect_fault("ld.global.u32 %x, [-4];", "outside of every allocation");
+  expect_fault("ld.param.u64 %x, [out+-8];", "outside of the parameters");
   expect_fault("ld.global.v4.u32 {%a, %b, %c, %d}, [%out+248];", "misaligned address");
   expect_fault("ld.param.u64 %x, [out+8];", "outside of the parameters");
 }
@@ -228,22 +230,28 @@ TEST(Faults, AddressesOutsideOfAllocations) {
 TEST(Faults, SharedArraysLieOnlyAsTheyAreDeclared) {
   const std::string array = ".shared .align 4 .b8 numbers[64];\nmov.u32 %at, numbers;\n";
   expect_fault(array + "st.shared.v4.u32 [%at], {1, 2, 3, 4};", "misaligned address");
-  expect_fault(array + "st.shared.u32 [%at+64], 1;", "outside of shared memory");
+  expect_fault(array + "st.shared.u32 [%at+64], 1;", "outside of every shared array");
+  expect_fault(array + "st.shared.u32 [%at+-4], 1;", "outside of every shared array");
+  expect_fault(array + "st.shared.u32 [-4], 1;", "outside of every shared array");
+  const std::string two = array + ".shared .align 4 .b8 more[64];\n";
+  expect_fault(two + "st.shared.u32 [%at+64], 1;", "outside of every shared array");
 }
 
 TEST(Faults, RacesBetweenWarps) {
-  expect_fault("st.global.u32 [%out], 1;", "race: another warp of the launch writes", 64);
+  expect_fault("st.global.u32 [%out], 1;", "race: another warp writes", 64);
   expect_fault("ld.global.u32 %x, [%out];\nsetp.eq.u32 %p1, %i, 40;\n@%p1 st.global.u32 [%out], 1;",
                "race", 64);
+  expect_fault(".shared .align 4 .b8 array[4];\nmov.u32 %at, array;\nst.shared.u32 [%at], 1;",
+               "race: another warp writes", 64);
   Numbers numbers(64);  // reading together is no race
   EXPECT_NO_THROW(numbers.run("ld.global.u32 %x, [%out];", 2, 64));
 }
 
 TEST(Faults, CollectivesWhoseLanesDisagree) {
-  expect_fault("bar.warp.sync 0xFFFFFFFE;", "lane");
+  expect_fault("bar.warp.sync 0xFFFFFFFE;", "the mask leaves out its caller");
   expect_fault(
       "and.b32 %m, %tid, 1;\nshl.b32 %m, %m, 31;\nor.b32 %m, %m, 0x7FFFFFFF;\nbar.warp.sync %m;",
-      "lane");
+      "waits with another mask");
   expect_fault("setp.eq.u32 %p1, %tid, 5;\n@%p1 ret;\nbar.warp.sync -1;",
                "lane 5, which has ended");
   expect_fault(
@@ -262,11 +270,11 @@ TEST(Faults, ArgumentsOfTheWrongSize) {
   std::istringstream text(std::string(kBegin) + "ret;\n}\n");
   parse(text, "test.ptx", module);
   const Kernel& kernel = module.kernels.at("kernel");
-  EXPECT_THAT([&] { run(kernel, 0, 1, 32, {std::vector<std::byte>(4)}, 0); },
+  EXPECT_THAT([&] { run(kernel, {}, 1, 32, {std::vector<std::byte>(4)}, 0); },
               ThrowsMessage<simt::Fault>(HasSubstr("has 4 bytes, and the PTX says 8")));
-  EXPECT_THAT([&] { run(kernel, 0, 1, 32, {}, 0); },
+  EXPECT_THAT([&] { run(kernel, {}, 1, 32, {}, 0); },
               ThrowsMessage<simt::Fault>(HasSubstr("wrong number of parameters")));
-  EXPECT_THAT([&] { run(kernel, 0, 1, 31, {std::vector<std::byte>(8)}, 0); },
+  EXPECT_THAT([&] { run(kernel, {}, 1, 31, {std::vector<std::byte>(8)}, 0); },
               ThrowsMessage<simt::Fault>(HasSubstr("31 threads")));
 }
 
@@ -278,8 +286,11 @@ TEST(Names, OfAnonymousNamespacesAreTheSame) {
 
 TEST(Parse, RefusesWhatItDoesNotModel) {
   for (const char* line :
-       {"call.uni (%x), sqrtf, (%y);", ".local .align 4 .b8 stack[16];", "bar.sync 0;",
-        "brx.idx %x, table;", "mov.u32 %x, unknown;", "bra nowhere;", "add.s32 %x, %y"}) {
+       {"call.uni (%x), sqrtf, (%y);", ".local .align 4 .b8 stack[16];", "setp.lo.u32 %p1, %i, 1;",
+        "setp.lt.s32 %p1|%p2, %i, 1;", "mov.b64 %x, {%a, %b, %c, %d};", "mov.u32 %x, %laneid;",
+        "mov.u32 %x, %tid.y;", "shfl.sync.idx.b32 %x, %i, 3, 31, -1;", "mov.u32 %x, 0xZ;",
+        "bar.sync 0;", "brx.idx %x, table;", "mov.u32 %x, unknown;", "bra nowhere;",
+        "add.s32 %x, %y"}) {
     SCOPED_TRACE(line);
     Module module;
     std::istringstream text(std::string(kBegin) + line + "\nret;\n}\n");

@@ -6,32 +6,19 @@
 
 namespace ptx {
 
-std::string GlobalMemory::check(std::uint64_t address,
-                                std::int64_t bytes,
-                                bool writes,
-                                std::uint32_t warp,
-                                int line) {
-  if (!is_allocated(address, bytes)) return "outside of every allocation";
-  for (std::int64_t i = 0; i < bytes; ++i) {
-    const std::uint64_t at = address + static_cast<std::uint64_t>(i);
+std::string Accesses::note(std::uint64_t address,
+                           std::uint64_t bytes,
+                           bool writes,
+                           std::uint32_t warp,
+                           int line) {
+  for (std::uint64_t at = address; at < address + bytes; ++at) {
     std::string race = touch(page_of(at)[at % kPageBytes], writes, warp, line);
     if (!race.empty()) return race;
   }
   return {};
 }
 
-bool GlobalMemory::is_allocated(std::uint64_t address, std::int64_t bytes) {
-  const auto within = [&] {
-    const auto begin = reinterpret_cast<std::uint64_t>(allocation_.data());
-    return address >= begin &&
-           address + static_cast<std::uint64_t>(bytes) <= begin + allocation_.size();
-  };
-  if (within()) return true;
-  allocation_ = simt::allocation_of(std::bit_cast<const void*>(address));
-  return within();
-}
-
-GlobalMemory::Page& GlobalMemory::page_of(std::uint64_t address) {
+Accesses::Page& Accesses::page_of(std::uint64_t address) {
   const std::uint64_t number = address / kPageBytes;
   if (number != last_number_) {
     std::unique_ptr<Page>& page = pages_[number];
@@ -42,10 +29,9 @@ GlobalMemory::Page& GlobalMemory::page_of(std::uint64_t address) {
   return *last_page_;
 }
 
-std::string GlobalMemory::touch(Byte& byte, bool writes, std::uint32_t warp, int line) {
+std::string Accesses::touch(Byte& byte, bool writes, std::uint32_t warp, int line) {
   const auto race = [](const char* what, int at) {
-    return std::string("race: another warp of the launch ") + what + " this byte in line " +
-           std::to_string(at);
+    return std::string("race: another warp ") + what + " this byte in line " + std::to_string(at);
   };
   if (byte.writer != Byte::kNobody && byte.writer != warp) return race("writes", byte.write_line);
   if (writes) {
@@ -60,6 +46,25 @@ std::string GlobalMemory::touch(Byte& byte, bool writes, std::uint32_t warp, int
     byte.read_line = line;
   }
   return {};
+}
+
+std::string GlobalMemory::check(std::uint64_t address,
+                                std::uint64_t bytes,
+                                bool writes,
+                                std::uint32_t warp,
+                                int line) {
+  if (!is_allocated(address, bytes)) return "outside of every allocation";
+  return accesses_.note(address, bytes, writes, warp, line);
+}
+
+bool GlobalMemory::is_allocated(std::uint64_t address, std::uint64_t bytes) {
+  const auto within = [&] {
+    return lies_within(address, bytes, std::bit_cast<std::uint64_t>(allocation_.data()),
+                       allocation_.size());
+  };
+  if (within()) return true;
+  allocation_ = simt::allocation_of(std::bit_cast<const void*>(address));
+  return within();
 }
 
 }  // namespace ptx

@@ -142,17 +142,19 @@ class Parser {
   void place_shared_array(const std::string& line) {
     std::istringstream words(line);
     std::string shared, align, type, name;
-    std::int64_t alignment = 0;
+    std::uint64_t alignment = 0;
     words >> shared >> align >> alignment >> type >> name;
     const std::size_t bracket = name.find('[');
     if (align != ".align" || type != ".b8" || bracket == std::string::npos) {
       fail(line + " is not modelled");
     }
-    constexpr std::int64_t kMost = 16;  // the widest access
-    std::int64_t at = (module_.shared_bytes + kMost - 1) / kMost * kMost;
+    constexpr std::uint64_t kMost = 16;  // the widest access
+    const std::uint64_t end =
+        module_.shared_arrays.empty() ? 0 : module_.shared_arrays.back().end();
+    std::uint64_t at = (end / kMost + 1) * kMost;  // a gap behind the one before
     if (alignment < kMost) at += alignment;
-    shared_[name.substr(0, bracket)] = static_cast<std::uint64_t>(at);
-    module_.shared_bytes = at + std::stoll(name.substr(bracket + 1));
+    shared_[name.substr(0, bracket)] = at;
+    module_.shared_arrays.push_back({at, std::stoull(name.substr(bracket + 1))});
   }
 
   void begin_kernel(const std::string& line, std::size_t at) {
@@ -196,11 +198,22 @@ class Parser {
       kernel_->code[index].target = find(labels_, label);
     }
     kernel_->num_registers = static_cast<int>(registers_.size());
+    if (kernel_->code.empty() || !always_leaves(kernel_->code.back())) {
+      fail(kernel_->name + " does not end in ret or bra");
+    }
     const std::string key = canonical_name(kernel_->name);
-    module_.kernels.try_emplace(key, std::move(*kernel_));
+    const auto [known, is_new] = module_.kernels.try_emplace(key, *kernel_);
+    const auto text = [](const Line& line) { return line.text; };
+    if (!is_new && !std::ranges::equal(known->second.lines, kernel_->lines, {}, text, text)) {
+      fail(kernel_->name + " is not the one of " + known->second.file);
+    }
     kernel_.reset();
     part_ = Part::kOutside;
     scopes_ = 0;
+  }
+
+  static bool always_leaves(const Instruction& i) {
+    return i.guard < 0 && (i.opcode == Opcode::kRet || i.opcode == Opcode::kBra);
   }
 
   void read_instruction(std::string line) {
@@ -250,7 +263,9 @@ class Parser {
   }
 
   void read_operands(const std::string& text, Instruction& i) {
-    std::vector<std::string> parts = split(text, ",|");
+    // Only shfl's second destination, behind a bar, is modelled.
+    std::vector<std::string> parts = split(text, i.opcode == Opcode::kShfl ? ",|" : ",");
+    if (parts.size() < 2 && i.opcode != Opcode::kBarWarp) fail("an operand is missing: " + text);
     std::size_t first = 0;
     if (i.opcode == Opcode::kShfl) {  // d|p, a, b, c, mask
       i.destinations.push_back(operand(parts.at(0)));
@@ -263,6 +278,7 @@ class Parser {
     for (; first < parts.size(); ++first) {
       for (const Operand& source : group(parts[first])) i.sources.push_back(source);
     }
+    if (!has_its_operands(i)) fail("operands that are not modelled: " + text);
   }
 
   std::vector<Operand> group(const std::string& text) {
@@ -274,12 +290,21 @@ class Parser {
     return operands;
   }
 
+  std::uint64_t number(const std::string& text) const {
+    std::size_t used = 0;
+    const auto value = text.starts_with("-")
+                           ? static_cast<std::uint64_t>(std::stoll(text, &used, 0))
+                           : std::stoull(text, &used, 0);
+    if (used != text.size()) fail("no number: " + text);
+    return value;
+  }
+
   Operand operand(std::string text) {
     Operand o;
     if (text.starts_with("[")) {
       text = text.substr(1, text.size() - 2);
       if (const auto plus = text.find('+'); plus != std::string::npos) {
-        o.value = static_cast<std::uint64_t>(std::stoll(text.substr(plus + 1)));
+        o.value = number(text.substr(plus + 1));
         text.resize(plus);
       }
     }
@@ -287,14 +312,16 @@ class Parser {
     if (const auto special = kSpecialRegisters.find(text); special != kSpecialRegisters.end()) {
       o.kind = special->second;
     } else if (text.starts_with("%")) {
+      if (text.find_first_of(".|") != std::string::npos || text.starts_with("%lane") ||
+          text.starts_with("%warp") || text.starts_with("%clock")) {
+        fail("the register " + text + " is not modelled");
+      }
       o.kind = Operand::Kind::kRegister;
       o.index = registers_.try_emplace(text, static_cast<int>(registers_.size())).first->second;
     } else if (text.starts_with("0f")) {
       o.value += std::stoull(text.substr(2), nullptr, 16);
-    } else if (text.starts_with("-")) {
-      o.value += static_cast<std::uint64_t>(std::stoll(text, nullptr, 0));
-    } else if (is_digit(text[0])) {
-      o.value += std::stoull(text, nullptr, 0);
+    } else if (text.starts_with("-") || is_digit(text[0])) {
+      o.value += number(text);
     } else if (const auto shared = shared_.find(text); shared != shared_.end()) {
       o.value += shared->second;
     } else {

@@ -32,7 +32,8 @@ Program::Program(const std::filesystem::path& folder) {
 void Program::launch(const simt::Launch& launch, const void* kernel, const Arguments& arguments) {
   const auto found = by_host_function_.find(kernel);
   if (found == by_host_function_.end()) throw simt::Fault(launch.name + ": no PTX for this kernel");
-  const Executed now = run(*found->second, module_.shared_bytes, launch.grid.count(),
+  if (launch.shared_bytes != 0) throw simt::Fault(launch.name + ": dynamic shared memory");
+  const Executed now = run(*found->second, module_.shared_arrays, launch.grid.count(),
                            launch.block.count(), arguments, simt::draw_stream(~std::uint64_t{0}));
   Executed& sum = executed_[canonical_name(found->second->name)];
   sum.lane_instructions += now.lane_instructions;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "tests/support/ptx/instruction.h"
+#include "tests/support/ptx/memory.h"
 
 namespace ptx {
 
@@ -31,6 +32,7 @@ struct Block {
   unsigned index = 0;
   std::vector<Warp> warps;
   std::vector<std::byte> shared;
+  Accesses shared_accesses;
   int num_alive = 0;  // lanes
 };
 

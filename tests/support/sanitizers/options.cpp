@@ -4,10 +4,10 @@
 
 #if defined(__SANITIZE_ADDRESS__)
 
-// intercept_tls_get_addr: the runtimes of GCC up to 13 and LLVM up to 16 take a block of thread-local
-// storage that begins 16 bytes into a page for one of glibc 2.19, read its length from whatever
-// lies before it, and die at the exit of the program. Libraries opened late, as libtorch is, have
-// such blocks, one in 64 of them there (github.com/google/sanitizers/issues/1322).
+// intercept_tls_get_addr: the runtimes of GCC up to 13 and LLVM up to 16 take a block of
+// thread-local storage that begins 16 bytes into a page for one of glibc 2.19, read its length from
+// whatever lies before it, and die at the exit of the program. Libraries opened late, as libtorch
+// is, have such blocks, one in 64 of them there (github.com/google/sanitizers/issues/1322).
 extern "C" const char* __asan_default_options() {
   return "detect_stack_use_after_return=1:strict_string_checks=1:detect_leaks=1:"
          "check_initialization_order=1:abort_on_error=0:intercept_tls_get_addr=0";
