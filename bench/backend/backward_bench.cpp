@@ -26,14 +26,12 @@ void backward_update(benchmark::State& state) {
                                std::ssize(steps) * static_cast<std::int64_t>(sizeof(TableStep)),
                                "steps of tables");
   device().copy(steps_on_device.data(), steps.data(), steps_on_device.bytes(), workload.stream);
-  time_batches(
-      state, workload, [](Batch&) {},
-      [&](Batch& batch) {
-        device().backward_update(workload.cache->view(), batch.view(), FloatType::kBf16,
-                                 batch.vectors.data(), workload.axes.optimizer,
-                                 reinterpret_cast<const TableStep*>(steps_on_device.data()),
-                                 workload.stream);
-      });
+  time_batches(state, workload, [&](Batch& batch) {
+    device().backward_update(workload.cache->view(), batch.view(), FloatType::kBf16,
+                             batch.vectors.data(), workload.axes.optimizer,
+                             reinterpret_cast<const TableStep*>(steps_on_device.data()),
+                             workload.stream);
+  });
   const Batch& batch = *workload.batches[0];
   const auto unique = static_cast<double>(workload.num_unique(batch));
   // Row-wise Adagrad's one number of state costs a sector.
@@ -55,13 +53,11 @@ void backward_gradients(benchmark::State& state) {
   workload.prepare();
   const Memory out(device(), backend::Place::kDevice, kIds * workload.layout.padded_dim * 4,
                    "gradients");
-  time_batches(
-      state, workload, [](Batch&) {},
-      [&](Batch& batch) {
-        device().backward_gradients(workload.layout, batch.view(), FloatType::kBf16,
-                                    batch.vectors.data(), reinterpret_cast<float*>(out.data()),
-                                    workload.stream);
-      });
+  time_batches(state, workload, [&](Batch& batch) {
+    device().backward_gradients(workload.layout, batch.view(), FloatType::kBf16,
+                                batch.vectors.data(), reinterpret_cast<float*>(out.data()),
+                                workload.stream);
+  });
   const Batch& batch = *workload.batches[0];
   const double written = static_cast<double>(workload.num_unique(batch)) *
                          static_cast<double>(workload.layout.padded_dim) * 4;

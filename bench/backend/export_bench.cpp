@@ -17,14 +17,13 @@ void export_dirty(benchmark::State& state) {
   const Memory staging(device(), backend::Place::kDevice, max_rows * workload.layout.row_bytes,
                        "staging");
   std::int64_t first = 0;
-  time_batches(
-      state, workload, [&](Batch&) { first = (first + kSets) % (cache.size.num_sets - kSets); },
-      [&](Batch&) {
-        device().list_slots(cache, backend::ListMode::kDirty, first, kSets, list.view(),
-                            workload.stream);
-        device().gather_rows(cache, list.view().slots, list.view().count, 0, max_rows,
-                             staging.data(), workload.stream);
-      });
+  time_batches(state, workload, [&](Batch&) {
+    first = (first + kSets) % (cache.size.num_sets - kSets);
+    device().list_slots(cache, backend::ListMode::kDirty, first, kSets, list.view(),
+                        workload.stream);
+    device().gather_rows(cache, list.view().slots, list.view().count, 0, max_rows, staging.data(),
+                         workload.stream);
+  });
   const double rows = download_one(list.view().count);
   const double bytes = rows * 2 * static_cast<double>(workload.layout.row_bytes) +
                        static_cast<double>(kSets) * 32 * 2 * 2 + rows * (8 + 4 + 8);

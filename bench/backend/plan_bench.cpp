@@ -8,7 +8,7 @@ namespace {
 void build_plan(benchmark::State& state) {
   if (skip_without_device(state)) return;
   Workload workload(axes_of(state));
-  time_batches(state, workload, [](Batch&) {}, [&](Batch& batch) { workload.build(batch); });
+  time_batches(state, workload, [&](Batch& batch) { workload.build(batch); });
   const double n = static_cast<double>(workload.batches[0]->bags.num_ids);
   const double sort_bytes = n * (8 * 2 * 12 + 8);
   report(state, sort_bytes, sort_bytes);

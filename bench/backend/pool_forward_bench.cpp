@@ -9,12 +9,10 @@ void pool_forward(benchmark::State& state) {
   if (skip_without_device(state)) return;
   Workload workload(axes_of(state));
   workload.prepare();
-  time_batches(
-      state, workload, [](Batch&) {},
-      [&](Batch& batch) {
-        device().pool_forward(workload.cache->view(), batch.bags, batch.view(), FloatType::kBf16,
-                              batch.vectors.data(), workload.stream);
-      });
+  time_batches(state, workload, [&](Batch& batch) {
+    device().pool_forward(workload.cache->view(), batch.bags, batch.view(), FloatType::kBf16,
+                          batch.vectors.data(), workload.stream);
+  });
   const Batch& batch = *workload.batches[0];
   const auto n = static_cast<double>(batch.bags.num_ids);
   const auto unique = static_cast<double>(workload.num_unique(batch));

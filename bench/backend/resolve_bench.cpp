@@ -38,7 +38,7 @@ void resolve(benchmark::State& state) {
   if (skip_without_device(state)) return;
   Workload workload(axes_of(state));
   const backend::CacheView& cache = workload.cache->view();
-  device().fill(cache.dirty, 1, cache.size.num_slots(), workload.stream);
+  device().fill(cache.dirty, backend::kChanged, cache.size.num_slots(), workload.stream);
   const Bookkeeping bookkeeping(workload);
   for (auto& batch : workload.batches) workload.build(*batch);
   const std::int64_t max_rows = kIds;

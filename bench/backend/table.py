@@ -15,14 +15,8 @@ PUBLISHED = [
 ]
 
 
-def rows_of(path):
-    """(name, microseconds median, spread, counters) of every benchmark of a file."""
-    found = {}
-    for run in json.loads(path.read_text())["benchmarks"]:
-        found.setdefault(run["run_name"], {})[run.get("aggregate_name", "one")] = run
-    for name, by in found.items():
-        if "median" in by:
-            yield name, by["median"]["real_time"], by["stddev"]["real_time"], by["median"]
+def runs_of(path):
+    return json.loads(path.read_text())["benchmarks"]
 
 
 def main():
@@ -31,12 +25,13 @@ def main():
         path = out / f"{operation}.json"
         if not path.exists():
             continue
-        print(f"\n### {operation}\n\n| case | median µs | stddev µs | compulsory GB/s | share of copy "
+        print(f"\n### {operation}\n\n| case | median µs (10 % - 90 %) | host µs | compulsory GB/s | share of copy "
               "| algorithmic GB/s | share of copy |\n|---|---|---|---|---|---|---|")
-        for name, median, spread, c in rows_of(path):
-            case = name.split("/iterations")[0]
-            print(f"| {case} | {median:.1f} | {spread:.1f} | {c['compulsory_GBps']:.0f} | "
-                  f"{c['compulsory_share']:.0%} | {c['algorithmic_GBps']:.0f} | {c['algorithmic_share']:.0%} |")
+        for run in runs_of(path):
+            case = run["run_name"].split("/iterations")[0]
+            print(f"| {case} | {run['median_us']:.1f} ({run['p10_us']:.1f} - {run['p90_us']:.1f}) | "
+                  f"{run['host_us']:.1f} | {run['compulsory_GBps']:.0f} | {run['compulsory_share']:.0%} | "
+                  f"{run['algorithmic_GBps']:.0f} | {run['algorithmic_share']:.0%} |")
     reference = out / "pytorch.json"
     if reference.exists():
         results = json.loads(reference.read_text())

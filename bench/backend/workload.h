@@ -1,6 +1,8 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
+#include <chrono>
 #include <cmath>
 #include <cstdint>
 #include <memory>
@@ -100,8 +102,13 @@ class Batch {
     bags.row_stride = num_features * layout.padded_dim;
     vectors = Memory(device(), backend::Place::kDevice, bags.num_examples * bags.row_stride * 2,
                      "an output");
+    std::vector<std::uint16_t> gradients(static_cast<std::size_t>(vectors.bytes() / 2));
+    for (std::size_t i = 0; i < gradients.size(); ++i) {
+      const float gradient = 2.0F * random.uniform(2 * kIds + i) - 1.0F;
+      gradients[i] = static_cast<std::uint16_t>(std::bit_cast<std::uint32_t>(gradient) >> 16);
+    }
     const backend::Stream stream(device());
-    device().fill(vectors.data(), 0, vectors.bytes(), stream);
+    device().copy(vectors.data(), gradients.data(), vectors.bytes(), stream);
     stream.wait_until_idle();
   }
   backend::PlanView view() const { return plan_.view(bags.num_ids); }
@@ -130,8 +137,7 @@ struct Workload {
       : axes(a), optimizer(optimizer_of(a)), layout(layout_of(a)), size(size_of(a)) {
     cache = std::make_unique<backend::Cache>(device(), layout, size, backend::EvictionPolicy::kLru,
                                              stream);
-    device().fill(cache->view().rows, 0, size.total_slots() * layout.device_stride, stream);
-    stream.wait_until_idle();
+    fill_rows();
     prefill();
     for (int b = 0; b < kBatches; ++b) {
       batches.push_back(std::make_unique<Batch>(a, layout, static_cast<std::uint64_t>(b)));
@@ -180,6 +186,30 @@ struct Workload {
     // Four times what a batch needs: rows far beyond the L2.
     const std::int64_t slots = 4 * kDistinctIds * 100 / axes.load_percent;
     return {slots / backend::CacheSize::kWays, kIds};
+  }
+
+  /// Random weights and states, as in training: the root of 0 takes a slower path than others, and
+  /// zeros draw less power.
+  void fill_rows() const {
+    const std::int64_t pattern_rows = std::min<std::int64_t>(4096, size.total_slots());
+    const RandomStream random{hash64(1)};
+    std::uint64_t n = 0;
+    std::vector<std::byte> row(static_cast<std::size_t>(layout.row_bytes));
+    std::vector<std::byte> pattern(static_cast<std::size_t>(pattern_rows * layout.device_stride));
+    std::vector<float> weights(static_cast<std::size_t>(layout.dim));
+    for (std::int64_t r = 0; r < pattern_rows; ++r) {
+      for (float& weight : weights) weight = 0.02F * random.uniform(n++) - 0.01F;
+      layout.write_nearest(weights.data(), row.data());
+      float* state = layout.state_of(row.data());
+      for (std::int64_t i = 0; i < layout.state_floats; ++i) state[i] = random.uniform(n++);
+      layout.to_device(row.data(), pattern.data() + r * layout.device_stride);
+    }
+    for (std::int64_t first = 0; first < size.total_slots(); first += pattern_rows) {
+      const std::int64_t count = std::min(pattern_rows, size.total_slots() - first);
+      device().copy(cache->view().rows + first * layout.device_stride, pattern.data(),
+                    count * layout.device_stride, stream);
+    }
+    stream.wait_until_idle();
   }
 
   void prefill() {
@@ -235,32 +265,84 @@ inline double copy_rate() {
   return rate;
 }
 
-/// Times `work(batch)` of the workload's batches in turn, `before(batch)` not counted.
+/// Times of iterations, as counters of the benchmark, in microseconds per batch.
+class Times {
+ public:
+  void add(benchmark::State& state, double seconds) {
+    state.SetIterationTime(seconds);
+    microseconds_.push_back(seconds * 1e6);
+  }
+  void report(benchmark::State& state, double host_microseconds) {
+    std::ranges::sort(microseconds_);
+    const auto quantile = [&](double share) {
+      return microseconds_[static_cast<std::size_t>(share *
+                                                    static_cast<double>(microseconds_.size() - 1))];
+    };
+    state.counters["p10_us"] = quantile(0.1);
+    state.counters["median_us"] = quantile(0.5);
+    state.counters["p90_us"] = quantile(0.9);
+    state.counters["host_us"] = host_microseconds;
+  }
+
+ private:
+  std::vector<double> microseconds_;
+};
+
+/// Times `work(batch)` of all batches of the workload back to back, after a turn that does not
+/// count; beside it the time that the host takes to queue the work, which must be less.
+template <class Work>
+void time_batches(benchmark::State& state, Workload& workload, Work work) {
+  const auto num_batches = static_cast<double>(workload.batches.size());
+  Times times;
+  std::chrono::duration<double> host{};
+  backend::Event start(device(), true), stop(device(), true);
+  for (auto& batch : workload.batches) work(*batch);
+  workload.stream.wait_until_idle();
+  for (auto _ : state) {
+    const auto begin = std::chrono::steady_clock::now();
+    start.record(workload.stream);
+    for (auto& batch : workload.batches) work(*batch);
+    stop.record(workload.stream);
+    host += std::chrono::steady_clock::now() - begin;
+    stop.wait_until_reached();
+    times.add(state, backend::Event::milliseconds_between(start, stop) * 1e-3 / num_batches);
+  }
+  times.report(state, host.count() * 1e6 / static_cast<double>(state.iterations()) / num_batches);
+}
+
+/// The same one by one, if `before(batch)` must precede each and is not to be counted.
 template <class Before, class Work>
 void time_batches(benchmark::State& state, Workload& workload, Before before, Work work) {
-  std::size_t turn = 0;
+  Times times;
+  std::chrono::duration<double> host{};
   backend::Event start(device(), true), stop(device(), true);
+  before(*workload.batches[0]);
+  work(*workload.batches[0]);
+  std::size_t turn = 0;
   for (auto _ : state) {
     Batch& batch = *workload.batches[turn++ % workload.batches.size()];
     before(batch);
+    workload.stream.wait_until_idle();
+    const auto begin = std::chrono::steady_clock::now();
     start.record(workload.stream);
     work(batch);
     stop.record(workload.stream);
+    host += std::chrono::steady_clock::now() - begin;
     stop.wait_until_reached();
-    state.SetIterationTime(backend::Event::milliseconds_between(start, stop) * 1e-3);
+    times.add(state, backend::Event::milliseconds_between(start, stop) * 1e-3);
   }
+  times.report(state, host.count() * 1e6 / static_cast<double>(state.iterations()));
 }
 
-/// Reports bytes per iteration as GB/s and as a share of the copy. Compulsory: each distinct row
-/// once; algorithmic: once per occurrence.
+/// Reports bytes per batch in the median time as GB/s and as a share of the copy. Compulsory: each
+/// distinct row once; algorithmic: once per occurrence.
 inline void report(benchmark::State& state, double compulsory_bytes, double algorithmic_bytes) {
-  using benchmark::Counter;
-  const auto rate = Counter::kIsIterationInvariantRate;
-  state.counters["compulsory_GBps"] = Counter(compulsory_bytes / 1e9, rate);
-  state.counters["algorithmic_GBps"] = Counter(algorithmic_bytes / 1e9, rate);
-  state.counters["compulsory_share"] = Counter(compulsory_bytes / copy_rate(), rate);
-  state.counters["algorithmic_share"] = Counter(algorithmic_bytes / copy_rate(), rate);
-  state.counters["copy_GBps"] = Counter(copy_rate() / 1e9);
+  const double seconds = state.counters["median_us"].value * 1e-6;
+  state.counters["compulsory_GBps"] = compulsory_bytes / seconds * 1e-9;
+  state.counters["algorithmic_GBps"] = algorithmic_bytes / seconds * 1e-9;
+  state.counters["compulsory_share"] = compulsory_bytes / seconds / copy_rate();
+  state.counters["algorithmic_share"] = algorithmic_bytes / seconds / copy_rate();
+  state.counters["copy_GBps"] = copy_rate() * 1e-9;
 }
 
 /// Returns true and skips the benchmark if there is no device.
@@ -286,8 +368,8 @@ inline Axes axes_of(const benchmark::State& state) {
 /// The reference load, and each axis varied alone: all combinations would take days.
 inline void apply_axes(benchmark::internal::Benchmark* benchmark, bool optimizers, bool caches) {
   benchmark->ArgNames({"dim", "w", "opt", "zipf", "pool", "hit", "load"});
-  benchmark->UseManualTime()->Unit(benchmark::kMicrosecond)->Repetitions(5)->Iterations(20);
-  benchmark->ReportAggregatesOnly(true);
+  // Quantiles are of the iterations: each repetition would build its workload anew.
+  benchmark->UseManualTime()->Unit(benchmark::kMicrosecond)->Iterations(100);
   const auto add = [&](const std::vector<std::int64_t>& args) { benchmark->Args(args); };
   for (const std::int64_t dim : {8, 16, 32, 64, 128, 256}) add({dim, 0, 1, 0, 5, 100, 90});
   for (const std::int64_t type : {1, 2}) add({64, type, 1, 0, 5, 100, 90});
