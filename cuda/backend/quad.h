@@ -91,21 +91,23 @@ __device__ inline std::uint32_t stochastic_bits(float x, std::uint64_t random, i
   round_stochastically(x, rounding_bits(random, element), half);
   return half.bits;
 }
-/// As store_quad; 16-bit numbers are rounded stochastically by `random`, 16 bits for each.
 template <class Half>
 __device__ inline void store_quad_stochastic(void* array,
                                              std::int64_t quad,
                                              float4 x,
-                                             std::uint64_t random) {
-  static_cast<uint2*>(array)[quad] = make_uint2(
-      stochastic_bits<Half>(x.x, random, 0) | stochastic_bits<Half>(x.y, random, 1) << 16,
-      stochastic_bits<Half>(x.z, random, 2) | stochastic_bits<Half>(x.w, random, 3) << 16);
+                                             const RandomStream& random) {
+  const std::uint64_t bits = random.bits(static_cast<std::uint64_t>(quad));
+  static_cast<uint2*>(array)[quad] =
+      make_uint2(stochastic_bits<Half>(x.x, bits, 0) | stochastic_bits<Half>(x.y, bits, 1) << 16,
+                 stochastic_bits<Half>(x.z, bits, 2) | stochastic_bits<Half>(x.w, bits, 3) << 16);
 }
+/// As store_quad; 16-bit numbers are rounded stochastically, by 16 bits of number `quad` of
+/// `random` each.
 __device__ inline void store_quad_stochastic(FloatType type,
                                              void* array,
                                              std::int64_t quad,
                                              float4 x,
-                                             std::uint64_t random) {
+                                             const RandomStream& random) {
   switch (type) {
     case FloatType::kBf16:
       return store_quad_stochastic<Bf16>(array, quad, x, random);

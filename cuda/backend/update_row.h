@@ -58,7 +58,7 @@ __device__ inline void step_quad(const RowStep& s, float4 grad, float4& w, float
   step_element<kType>(s, grad.w, w.w, a.w, b.w);
 }
 
-/// A row in the cache, and the random numbers of its rounding.
+/// A row in the cache, and the random numbers of its rounding, which fp32 weights do not need.
 struct Row {
   std::byte* bytes;
   float* state;
@@ -70,14 +70,15 @@ struct Row {
                  std::uint64_t tag)
       : bytes(arguments.cache.rows + slot * arguments.cache.layout.device_stride),
         state(reinterpret_cast<float*>(bytes + arguments.cache.layout.device_state_offset())),
-        random(rounding_stream(rounding_seed, key_of_tag(tag))) {}
+        random(arguments.cache.layout.weight_type == FloatType::kFp32
+                   ? RandomStream{}
+                   : rounding_stream(rounding_seed, key_of_tag(tag))) {}
 
   __device__ float4 weights(const UpdateArguments& arguments, int quad) const {
     return load_quad(arguments.cache.layout.weight_type, bytes, quad);
   }
   __device__ void store_weights(const UpdateArguments& arguments, int quad, float4 w) const {
-    store_quad_stochastic(arguments.cache.layout.weight_type, bytes, quad, w,
-                          random.bits(static_cast<std::uint64_t>(quad)));
+    store_quad_stochastic(arguments.cache.layout.weight_type, bytes, quad, w, random);
   }
   /// Called by one lane: notes the update in the header and, unless it is an overflow row, in the
   /// cache's bookkeeping.

@@ -129,7 +129,7 @@ TEST(WarpInstructions, OfOneHotBags) {
   expect_within("forward, per two vectors",
                 static_cast<double>(step.pool_forward()) / step.pairs_of_vectors(), 273);
   expect_within("backward, per two keys",
-                static_cast<double>(step.backward_update()) / step.pairs_of_keys(), 366);
+                static_cast<double>(step.backward_update()) / step.pairs_of_keys(), 332);
 }
 
 TEST(WarpInstructions, OfBagsOfFive) {
