@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <iterator>
 
 namespace ptx {
 namespace {
@@ -206,24 +207,10 @@ bool is_defined_for(Opcode opcode, Type t) {
 }  // namespace
 
 int bytes_of(Type type) {
-  switch (type) {
-    case Type::kB8:
-    case Type::kU8:
-    case Type::kS8:
-      return 1;
-    case Type::kB16:
-    case Type::kU16:
-    case Type::kS16:
-    case Type::kF16:
-    case Type::kBf16:
-      return 2;
-    case Type::kB64:
-    case Type::kU64:
-    case Type::kS64:
-      return 8;
-    default:
-      return 4;
-  }
+  //                             none pred b8 .. b64   u8 .. u64   s8 .. s64   f16 bf16 f32
+  static constexpr int kBytes[] = {4, 4, 1, 2, 4, 8, 1, 2, 4, 8, 1, 2, 4, 8, 2, 2, 4};
+  static_assert(std::size(kBytes) == static_cast<std::size_t>(Type::kF32) + 1);
+  return kBytes[static_cast<std::size_t>(type)];
 }
 
 bool is_signed(Type type) { return type >= Type::kS8 && type <= Type::kS64; }

@@ -68,10 +68,15 @@ class Machine {
  private:
   /// The lane that executes an instruction.
   struct At {
+    At(Block& of_block, int of_warp, int of_lane)
+        : block(of_block),
+          warp(of_warp),
+          lane(of_lane),
+          state(block.warps[static_cast<std::size_t>(warp)].lanes[static_cast<std::size_t>(lane)]) {
+    }
     Block& block;
-    int warp, lane;
-    Lane& state() const { return block.warps[static_cast<std::size_t>(warp)].lanes[index()]; }
-    std::size_t index() const { return static_cast<std::size_t>(lane); }
+    const int warp, lane;
+    Lane& state;
   };
 
   const Line& line_of(const Instruction& i) const {
@@ -147,15 +152,15 @@ class Machine {
   [[noreturn]] void fail_as_stuck(Block& block, int w) const {
     for (int l = 0; l < kLanes; ++l) {
       const At at{block, w, l};
-      if (at.state().waits)
-        fail(at, kernel_.code[static_cast<std::size_t>(at.state().pc)], "waits for ever");
+      if (at.state.waits)
+        fail(at, kernel_.code[static_cast<std::size_t>(at.state.pc)], "waits for ever");
     }
     throw simt::Fault(kernel_.name + ": no lane can go on");
   }
 
   std::uint64_t value_of(const At& at, const Operand& o) const {
     if (o.kind == Operand::Kind::kRegister) {
-      return at.state().registers[static_cast<std::size_t>(o.index)] + o.value;
+      return at.state.registers[static_cast<std::size_t>(o.index)] + o.value;
     }
     return base_of(at, o) + o.value;
   }
@@ -165,7 +170,7 @@ class Machine {
       case Operand::Kind::kParameter:
         return parameter_ranges_[static_cast<std::size_t>(o.index)].begin;
       case Operand::Kind::kThread:
-        return static_cast<std::uint64_t>(at.warp) * kLanes + at.index();
+        return static_cast<std::uint64_t>(at.warp * kLanes) + static_cast<std::uint64_t>(at.lane);
       case Operand::Kind::kBlock:
         return at.block.index;
       case Operand::Kind::kBlockSize:
@@ -178,12 +183,12 @@ class Machine {
   }
 
   static void set(const At& at, const Operand& destination, std::uint64_t value) {
-    at.state().registers[static_cast<std::size_t>(destination.index)] = value;
+    at.state.registers[static_cast<std::size_t>(destination.index)] = value;
   }
 
   /// Executes one instruction of a lane. False if it waits now or has ended.
   bool step(const At& at) {
-    Lane& lane = at.state();
+    Lane& lane = at.state;
     const Instruction& i = kernel_.code[static_cast<std::size_t>(lane.pc)];
     ++executed_.lane_instructions;
     if (i.guard >= 0 &&
@@ -214,13 +219,13 @@ class Machine {
 
   void end(const At& at) const {
     Warp& warp = at.block.warps[static_cast<std::size_t>(at.warp)];
-    at.state().has_ended = true;
+    at.state.has_ended = true;
     --warp.num_alive;
     --at.block.num_alive;
     for (int other = 0; other < kLanes; ++other) {
       const At waiting{at.block, at.warp, other};
-      if (waiting.state().waits && (waiting.state().mask >> at.lane & 1U) != 0) {
-        fail(waiting, kernel_.code[static_cast<std::size_t>(waiting.state().pc)],
+      if (waiting.state.waits && (waiting.state.mask >> at.lane & 1U) != 0) {
+        fail(waiting, kernel_.code[static_cast<std::size_t>(waiting.state.pc)],
              "waits for lane " + std::to_string(at.lane) + ", which has ended");
       }
     }
@@ -300,18 +305,21 @@ class Machine {
 
   /// A lane arrives at a collective; the last one of its mask completes it for all.
   bool meet(const At& at, const Instruction& i) {
-    Lane& lane = at.state();
+    Lane& lane = at.state;
     lane.mask = static_cast<std::uint32_t>(value_of(at, i.sources.back()));
     if ((lane.mask >> at.lane & 1U) == 0) fail(at, i, "the mask leaves out its caller");
     lane.waits = true;
-    for (int other = 0; other < kLanes; ++other) {
+    const auto& lanes = at.block.warps[static_cast<std::size_t>(at.warp)].lanes;
+    for (std::size_t other = 0; other < kLanes; ++other) {
       if ((lane.mask >> other & 1U) == 0) continue;
-      const Lane& state = At{at.block, at.warp, other}.state();
-      const std::string name = "lane " + std::to_string(other);
-      if (state.has_ended) fail(at, i, "waits for " + name + ", which has ended");
+      const Lane& state = lanes[other];
+      const auto fail_because_of = [&](const char* before, const char* after) {
+        fail(at, i, before + ("lane " + std::to_string(other)) + after);
+      };
+      if (state.has_ended) fail_because_of("waits for ", ", which has ended");
       if (!state.waits) return false;
-      if (state.mask != lane.mask) fail(at, i, name + " waits with another mask");
-      if (state.pc != lane.pc) fail(at, i, name + " waits at another instruction");
+      if (state.mask != lane.mask) fail_because_of("", " waits with another mask");
+      if (state.pc != lane.pc) fail_because_of("", " waits at another instruction");
     }
     complete(at, i, lane.mask);
     return false;
@@ -338,8 +346,8 @@ class Machine {
       }
       if (!i.destinations.empty()) set(lane, i.destinations[0], result.value);
       if (i.destinations.size() == 2) set(lane, i.destinations[1], result.predicate ? 1 : 0);
-      lane.state().waits = false;
-      ++lane.state().pc;
+      lane.state.waits = false;
+      ++lane.state.pc;
     }
   }
 
