@@ -112,15 +112,15 @@ TEST(DeviceStreams, AskingForAnEventTooEarlyLeavesNoErrorBehind) {
   for_each_schedule([] {
     const backend::Stream stream(device()), other(device());
     const backend::Cache cache(device(), layout_of(RowOptimizerType::kSgd, 4), {1, 1},
-                               backend::EvictionPolicy::kLru, stream);
+                               backend::EvictionPolicy::kLru, other);
     const backend::SlotListBuffer list(device(), 1);
     backend::Event done(device());
     const DeviceArray<int> from(std::vector<int>(1000)), to(1000);
     for (int i = 0; i < 10; ++i) device().copy(to.data(), from.data(), 4000, stream);
     done.record(stream);
-    while (!done.is_reached()) {
+    do {
       device().list_slots(cache.view(), backend::ListMode::kAll, 0, 1, list.view(), other);
-    }
+    } while (!done.is_reached());
     other.wait_until_idle();
     EXPECT_EQ(download(list.view().count, 1), std::vector<std::uint32_t>{0});
   });
