@@ -165,34 +165,42 @@ def verdict(program, test):
     return fault.group(1)[-100:] if fault else "wrong result" if result.returncode == 1 else "crash"
 
 
-def table():
+def table(mutants):
     return "| broken | in | caught by |\n|---|---|---|\n" + "".join(
-        f"| {name} | `{file}` | `{test}` |\n" for name, file, _, _, test, _ in MUTANTS)
+        f"| {name} | `{file}` | `{test}` |\n" for name, file, _, _, test, *_ in mutants)
 
 
-def main():
+def run(mutants, prepare):
+    """The command line of a list of mutants; prepare(build) returns a function that says how a mutant's test failed."""
     if sys.argv[1:] == ["--table"]:
-        print(table(), end="")
+        print(table(mutants), end="")
         return
-    if table() not in (pathlib.Path(__file__).parent / "README.md").read_text():
+    if table(mutants) not in (pathlib.Path(__file__).parent / "README.md").read_text():
         sys.exit("tests/backend/README.md does not hold the table that --table prints")
-    build = pathlib.Path(sys.argv[1]).resolve()
+    seen = prepare(pathlib.Path(sys.argv[1]).resolve())
     part = sys.argv[2] if len(sys.argv) > 2 else ""
-    mutants = [mutant for mutant in MUTANTS if part in mutant[0]]
-    commands, link = compile_commands(build), link_command(build)
+    chosen = [mutant for mutant in mutants if part in mutant[0]]
     survivors = 0
-    for mutant in mutants:
-        name, file, _, _, test, _ = mutant
+    for mutant in chosen:
+        how = seen(mutant)
+        survivors += how is None
+        print(f"{'SURVIVES' if how is None else 'caught  '} {mutant[0]} | {mutant[4]} | {how}", flush=True)
+    print(f"{len(chosen) - survivors} of {len(chosen)} mutants caught")
+    sys.exit(survivors != 0 or not chosen)
+
+
+def prepare(build):
+    commands, link = compile_commands(build), link_command(build)
+
+    def seen(mutant):
         with tempfile.TemporaryDirectory() as folder:
             try:
-                seen = verdict(build_mutant(build, pathlib.Path(folder), mutant, commands, link), test)
+                return verdict(build_mutant(build, pathlib.Path(folder), mutant, commands, link), mutant[4])
             except subprocess.CalledProcessError as error:
-                sys.exit(f"{name} ({file}) does not build:\n{error.stderr}")
-        survivors += seen is None
-        print(f"{'SURVIVES' if seen is None else 'caught  '} {name} | {test} | {seen}", flush=True)
-    print(f"{len(mutants) - survivors} of {len(mutants)} mutants caught")
-    sys.exit(survivors != 0 or not mutants)
+                sys.exit(f"{mutant[0]} ({mutant[1]}) does not build:\n{error.stderr}")
+
+    return seen
 
 
 if __name__ == "__main__":
-    main()
+    run(MUTANTS, prepare)

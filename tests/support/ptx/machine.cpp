@@ -1,12 +1,12 @@
 #include "tests/support/ptx/machine.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cstring>
 #include <limits>
 #include <memory>
 #include <numeric>
-#include <optional>
 #include <random>
 #include <sstream>
 
@@ -152,8 +152,9 @@ class Machine {
   [[noreturn]] void fail_as_stuck(Block& block, int w) const {
     for (int l = 0; l < kLanes; ++l) {
       const At at{block, w, l};
-      if (at.state.waits)
+      if (at.state.waits) {
         fail(at, kernel_.code[static_cast<std::size_t>(at.state.pc)], "waits for ever");
+      }
     }
     throw simt::Fault(kernel_.name + ": no lane can go on");
   }
@@ -261,8 +262,9 @@ class Machine {
     const auto warps = static_cast<std::uint32_t>(at.block.warps.size());
     const auto warp = static_cast<std::uint32_t>(at.warp);
     if (i.space == Space::kShared) {
-      if (!lies_in_any(shared_arrays_, address, bytes))
+      if (!lies_in_any(shared_arrays_, address, bytes)) {
         fail(at, i, "outside of every shared array");
+      }
       const std::string race = at.block.shared_accesses.note(address, bytes, writes, warp, line);
       if (!race.empty()) fail(at, i, race);
       return at.block.shared.data() + address;

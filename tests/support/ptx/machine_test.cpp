@@ -139,38 +139,35 @@ TEST(Machine, SignsOfLoadedBytesAreExtended) {
               Each(0xFFFFFF80U));
 }
 
-TEST(Machine, SharedMemoryBelongsToTheBlock) {
-  const std::string body = R"(
+/// Every lane writes its number to shared memory and, after `barrier`, reads its neighbour's.
+std::string exchange_through_shared_memory(const std::string& barrier) {
+  return R"(
 	.shared .align 16 .b8 numbers[128];
 	mov.u32 %at, numbers;
 	shl.b32 %bytes, %tid, 2;
 	add.u32 %at, %at, %bytes;
 	st.shared.u32 [%at], %i;
-	bar.warp.sync -1;
+)" + barrier +
+         R"(
 	xor.b32 %other, %at, 4;
 	ld.shared.u32 %x, [%other];
 	st.global.u32 [%mine], %x;)";
+}
+
+TEST(Machine, SharedMemoryBelongsToTheBlock) {
   for_schedules([&](std::uint64_t seed) {
     Numbers numbers(96);
-    const auto values = numbers.run(body, 3, 32, seed);
+    const auto values =
+        numbers.run(exchange_through_shared_memory("bar.warp.sync -1;"), 3, 32, seed);
     for (std::uint32_t i = 0; i < 96; ++i) ASSERT_EQ(values[i], i ^ 1U);
   });
 }
 
 TEST(Machine, WithoutABarrierSomeScheduleReadsTooEarly) {
-  const std::string body = R"(
-	.shared .align 16 .b8 numbers[128];
-	mov.u32 %at, numbers;
-	shl.b32 %bytes, %tid, 2;
-	add.u32 %at, %at, %bytes;
-	st.shared.u32 [%at], %i;
-	xor.b32 %other, %at, 4;
-	ld.shared.u32 %x, [%other];
-	st.global.u32 [%mine], %x;)";
   bool differs = false;
   for_schedules([&](std::uint64_t seed) {
     Numbers numbers(32);
-    const auto values = numbers.run(body, 1, 32, seed);
+    const auto values = numbers.run(exchange_through_shared_memory(""), 1, 32, seed);
     for (std::uint32_t i = 0; i < 32; ++i) differs |= values[i] != (i ^ 1U);
   });
   EXPECT_TRUE(differs);

@@ -113,8 +113,9 @@ class Parser {
   void read_line(std::string line) {
     if (line.empty()) return;
     if (line.starts_with(".shared")) return place_shared_array(line);
-    if (const auto at = line.find(".entry "); at != std::string::npos)
+    if (const auto at = line.find(".entry "); at != std::string::npos) {
       return begin_kernel(line, at);
+    }
     if (part_ == Part::kParameters) return read_parameter(line);
     if (part_ == Part::kOutside) return;
     if (line.starts_with("{")) {  // a scope, as of inline assembly
