@@ -4,31 +4,6 @@
 
 namespace satrap::backend {
 
-namespace {
-
-/// The sink for shards that run the optimizer themselves: stores the gradients.
-template <int kQuads>
-struct GradientSink {
-  float* out;
-
-  __device__ bool takes(const PlanView& /*plan*/, std::int64_t /*unique*/) const { return true; }
-  __device__ void operator()(const Group& group,
-                             RowLanes lanes,
-                             const PlanView& /*plan*/,
-                             std::int64_t unique,
-                             const float4 (&grad)[kQuads]) const {
-#pragma unroll
-    for (int k = 0; k < kQuads; ++k) {
-      const int quad = group.lane + k * group.size;
-      if (quad < lanes.quads) {
-        store_quad<FloatType::kFp32>(out, unique * lanes.quads + quad, grad[k]);
-      }
-    }
-  }
-};
-
-}  // namespace
-
 void CudaDevice::backward_update(const CacheView& cache,
                                  const PlanView& plan,
                                  FloatType grad_type,
@@ -59,7 +34,7 @@ void CudaDevice::backward_gradients(const RowLayout& layout,
                                     float* out,
                                     StreamRef stream) {
   launch_backward(grids_, layout.padded_dim, plan, grad_type, grad, stream,
-                  [&](auto quads) { return GradientSink<quads()>{out}; });
+                  [&](auto quads) { return StoringSink<quads()>{out}; });
 }
 
 }  // namespace satrap::backend

@@ -9,98 +9,215 @@
 #include "cuda/backend/quad.h"
 #include "satrap/backend/operations.h"
 
-/// The segment reduction of the backward pass, and the use of each key's gradient: `Sink` is called
-/// once per key it takes, by the group of lanes that holds the sum. One group sums and finishes a
-/// key with at most kSumChunk occurrences. Chunks and groups of longer ones are first summed to
-/// memory, and a last pass adds those sums: up to kSumChunk^3 occurrences of a key, no group sums
-/// more than kSumChunk vectors.
+/// The segment reduction of the backward pass, and the use of each key's gradient. One group of
+/// lanes sums and finishes a key with at most kSumChunk occurrences. Chunks and groups of longer
+/// ones are first summed to memory, and a last pass adds those sums: up to kSumChunk^3 occurrences
+/// of a key, no group sums more than kSumChunk vectors.
+///
+/// A `Sink` takes the sums. place_of(plan, unique) is where a key's goes; -1: nowhere, then it is
+/// not summed. fetch(...) asks for what the use needs beside the sum, before the sum is there;
+/// use(...) ends it. All lanes of a warp call both, those without a place too.
 namespace satrap::backend {
 
-/// Sums the gradient over occurrences [begin, end) in order: quads l + k * group.size in lane l.
+/// Blocks per multiprocessor: as many as the registers of a lane's numbers leave room for.
+template <int kQuads>
+constexpr int kBlocks = kQuads == 1   ? 7
+                        : kQuads == 2 ? 5
+                        : kQuads == 4 ? 4
+                                      : 3;
+
+/// What a group sums: occurrences [begin, begin + count), for the key or the chunk `number`.
+struct Item {
+  std::uint32_t begin, count, number;
+  std::int32_t place;  // -1: nothing is summed
+};
+
+/// An occurrence per lane: loaded together, exchanged one after the other.
+struct Occurrence {
+  std::uint32_t target;
+  float factor;
+
+  __device__ Occurrence(const Group& group, const PlanView& plan, std::uint32_t begin, int count)
+      : target(0), factor(kNoFactor) {
+    if (group.lane >= count) return;
+    const std::uint32_t occurrence = begin + static_cast<std::uint32_t>(group.lane);
+    target = plan.occurrence_targets[occurrence];
+    factor = plan.occurrence_coefficients[occurrence];
+  }
+};
+
+/// Sums the gradient over occurrences [begin, begin + count) in order: quads l + 32 k in lane l.
+/// `mine` is the lane's of the first ones.
 template <FloatType kGrad, int kQuads>
 __device__ inline void sum_occurrences(const Group& group,
                                        RowLanes lanes,
                                        const PlanView& plan,
                                        const void* grad,
-                                       std::int64_t begin,
-                                       std::int64_t end,
+                                       std::uint32_t begin,
+                                       std::uint32_t count,
+                                       Occurrence mine,
                                        float4 (&sum)[kQuads]) {
-  constexpr int kRows = kQuads == 1 ? 4 : kQuads == 2 ? 2 : 1;  // in flight
+  constexpr int kRows = kQuads <= 2 ? 2 : 1;  // in flight
+  const auto* quads = static_cast<const StoredQuad<kGrad>*>(grad);
 #pragma unroll
   for (int k = 0; k < kQuads; ++k) sum[k] = make_float4(0, 0, 0, 0);
-  for (std::int64_t first = begin; first < end; first += group.size) {
-    const std::int64_t j = first + group.lane;
-    const std::uint32_t my_target = j < end ? plan.occurrence_targets[j] : 0;
-    const float my_factor = j < end ? plan.occurrence_coefficients[j] : 0.0F;
-    const int count = end - first < group.size ? static_cast<int>(end - first) : group.size;
-    for (int i = 0; i < count; i += kRows) {
-      float4 row[kRows][kQuads];
-      float factor[kRows];
+  // All groups of the warp take as many turns as the one with the most occurrences.
+  auto left = static_cast<int>(__reduce_max_sync(kAllLanes, count));
+  auto mine_left = static_cast<int>(count);
+  while (left > 0) {
+    const int turns = left < group.size ? left : group.size;
+#pragma unroll 1
+    for (int i = 0; i < turns; i += kRows) {
+      StoredQuad<kGrad> row[kRows][kQuads] = {};
 #pragma unroll
       for (int r = 0; r < kRows; ++r) {
-        const int source = (i + r) & (group.size - 1);
-        const std::int64_t target = group.shuffle(my_target, source);
-        factor[r] = group.shuffle(my_factor, source);
+        const std::uint32_t target = group.shuffle(mine.target, i + r);
 #pragma unroll
         for (int k = 0; k < kQuads; ++k) {
-          const int quad = group.lane + k * group.size;
-          row[r][k] = i + r < count && quad < lanes.quads ? load_quad<kGrad>(grad, target + quad)
-                                                          : make_float4(0, 0, 0, 0);
+          const int quad = group.lane + k * 32;
+          if (i + r < mine_left && quad < lanes.quads) {
+            row[r][k] = quads[target + static_cast<std::uint32_t>(quad)];
+          }
         }
       }
 #pragma unroll
       for (int r = 0; r < kRows; ++r) {
-        if (i + r >= count) break;
+        const float shuffled = group.shuffle(mine.factor, i + r);
+        const float factor = i + r < group.size ? shuffled : kNoFactor;
 #pragma unroll
-        for (int k = 0; k < kQuads; ++k) sum[k] = fma_quad(factor[r], row[r][k], sum[k]);
+        for (int k = 0; k < kQuads; ++k) {
+          sum[k] = fma_quad(factor, to_float4<kGrad>(row[r][k]), sum[k]);
+        }
       }
     }
+    left -= group.size;
+    mine_left -= group.size;
+    begin += static_cast<std::uint32_t>(group.size);
+    if (left > 0) mine = Occurrence(group, plan, begin, mine_left);
   }
 }
 
-/// Pass one, short segments: a key per group of lanes, from its occurrences to the sink.
+/// Sums num_items items per group, one located by each lane, and gives them to the sink. Before an
+/// item is summed, the next one's occurrences and all that the sink needs are asked for.
 template <FloatType kGrad, int kQuads, class Sink>
-__global__ void __launch_bounds__(kThreads, kQuads <= 2 ? 8 : 4)
-    reduce_short_segments(PlanView plan, RowLanes lanes, const void* grad, Sink sink) {
-  const Group group(lanes.log2_lanes);
-  const std::int64_t num_unique = plan.counts->unique;
-  for (std::int64_t u = global_group(lanes.log2_lanes); u < num_unique;
-       u += num_groups(lanes.log2_lanes)) {
-    const std::int64_t begin = plan.segments[u];
-    const std::int64_t end = plan.segments[u + 1];
-    if (end - begin > kSumChunk || !sink.takes(plan, u)) continue;
-    float4 sum[kQuads] = {};
-    sum_occurrences<kGrad>(group, lanes, plan, grad, begin, end, sum);
-    sink(group, lanes, plan, u, sum);
+__device__ inline void reduce_items(const Group& group,
+                                    RowLanes lanes,
+                                    const PlanView& plan,
+                                    const void* grad,
+                                    const Item& my_item,
+                                    int num_items,
+                                    const Sink& sink) {
+  std::uint32_t begin = group.shuffle(my_item.begin, 0);
+  std::uint32_t count = group.shuffle(my_item.count, 0);
+  Occurrence occurrence(group, plan, begin, static_cast<int>(count));
+#pragma unroll 1
+  for (int i = 0; i < num_items; ++i) {
+    const std::uint32_t number = group.shuffle(my_item.number, i);
+    const std::int32_t place = group.shuffle(my_item.place, i);
+    typename Sink::Fetched fetched;
+    sink.fetch(group, lanes, plan, number, place, fetched);
+    const Occurrence now = occurrence;
+    const std::uint32_t now_begin = begin, now_count = count;
+    begin = group.shuffle(my_item.begin, i + 1);
+    count = group.shuffle(my_item.count, i + 1);
+    occurrence = Occurrence(group, plan, begin, static_cast<int>(count));
+    float4 sum[kQuads];
+    sum_occurrences<kGrad>(group, lanes, plan, grad, now_begin, now_count, now, sum);
+    sink.use(group, lanes, plan, number, place, fetched, sum);
   }
 }
 
-/// Pass one, long segments: a chunk per group of lanes.
-template <FloatType kGrad, int kQuads>
-__global__ void __launch_bounds__(kThreads, kQuads <= 2 ? 8 : 4)
-    reduce_chunks(PlanView plan, RowLanes lanes, const void* grad) {
-  const Group group(lanes.log2_lanes);
-  const std::int64_t num_chunks = plan.counts->chunks;
-  for (std::int64_t c = global_group(lanes.log2_lanes); c < num_chunks;
-       c += num_groups(lanes.log2_lanes)) {
-    // The last segment whose chunks begin at or before c.
-    std::int64_t l = 0, end = plan.counts->longs;
-    while (end - l > 1) {
-      const std::int64_t middle = (l + end) / 2;
-      (plan.long_chunks[middle] <= c ? l : end) = middle;
-    }
-    const std::uint32_t u = plan.long_unique[l];
-    const std::int64_t first = plan.segments[u] + (c - plan.long_chunks[l]) * kSumChunk;
-    const std::int64_t segment_end = plan.segments[u + 1];
-    const std::int64_t last = first + kSumChunk < segment_end ? first + kSumChunk : segment_end;
-    float4 sum[kQuads] = {};
-    sum_occurrences<kGrad>(group, lanes, plan, grad, first, last, sum);
+/// The sink of sums that are stored: vectors of an array, by place.
+template <int kQuads>
+struct StoringSink {
+  float* out;
+
+  struct Fetched {};
+  __device__ std::int32_t place_of(const PlanView& /*plan*/, std::uint32_t unique) const {
+    return static_cast<std::int32_t>(unique);
+  }
+  __device__ void fetch(const Group& /*group*/,
+                        RowLanes /*lanes*/,
+                        const PlanView& /*plan*/,
+                        std::uint32_t /*unique*/,
+                        std::int32_t /*place*/,
+                        Fetched& /*fetched*/) const {}
+  __device__ void use(const Group& group,
+                      RowLanes lanes,
+                      const PlanView& /*plan*/,
+                      std::uint32_t /*unique*/,
+                      std::int32_t place,
+                      const Fetched& /*fetched*/,
+                      const float4 (&sum)[kQuads]) const {
+    if (place < 0) return;
 #pragma unroll
     for (int k = 0; k < kQuads; ++k) {
-      const int quad = group.lane + k * group.size;
+      const int quad = group.lane + k * 32;
       if (quad < lanes.quads) {
-        store_quad<FloatType::kFp32>(plan.partial_sums, c * lanes.quads + quad, sum[k]);
+        store_quad<FloatType::kFp32>(out, static_cast<std::int64_t>(place) * lanes.quads + quad,
+                                     sum[k]);
       }
+    }
+  }
+};
+
+/// The key number `unique` if it is one of a short segment that the sink takes.
+template <class Sink>
+__device__ Item short_segment(const PlanView& plan, const Sink& sink, std::int64_t unique) {
+  if (unique >= plan.counts->unique) return {0, 0, 0, -1};
+  const auto number = static_cast<std::uint32_t>(unique);
+  const std::uint32_t begin = plan.segments[number];
+  const std::uint32_t count = plan.segments[number + 1] - begin;
+  const std::int32_t place = count > kSumChunk ? -1 : sink.place_of(plan, number);
+  return {begin, place < 0 ? 0 : count, number, place};
+}
+
+/// The last of `count` ascending numbers, of which the first is 0, that is not above x.
+__device__ inline std::uint32_t last_not_above(const std::uint32_t* numbers,
+                                               std::uint32_t count,
+                                               std::int64_t x) {
+  std::uint32_t found = 0, end = count;
+  while (end - found > 1) {
+    const std::uint32_t middle = (found + end) / 2;
+    (numbers[middle] <= x ? found : end) = middle;
+  }
+  return found;
+}
+
+/// Chunk `number` of the long segments, if there are so many.
+__device__ inline Item chunk(const PlanView& plan, std::int64_t number) {
+  if (number >= plan.counts->chunks) return {0, 0, 0, -1};
+  const std::uint32_t l = last_not_above(plan.long_chunks, plan.counts->longs, number);
+  const std::uint32_t u = plan.long_unique[l];
+  const std::int64_t begin = plan.segments[u] + (number - plan.long_chunks[l]) * kSumChunk;
+  const std::int64_t left = plan.segments[u + 1] - begin;
+  return {static_cast<std::uint32_t>(begin),
+          static_cast<std::uint32_t>(left < kSumChunk ? left : kSumChunk),
+          static_cast<std::uint32_t>(number), static_cast<std::int32_t>(number)};
+}
+
+/// Pass one. A warp takes a chunk of a long segment per group, which come first because they take
+/// longest, or 32 consecutive keys.
+template <FloatType kGrad, int kQuads, class Sink>
+__global__ void __launch_bounds__(kThreads, kBlocks<kQuads>)
+    reduce_segments(PlanView plan, RowLanes lanes, const void* grad, Sink sink) {
+  const Group group(lanes.log2_lanes);
+  const std::int64_t groups = 32 >> lanes.log2_lanes;
+  const std::int64_t my_group = threadIdx.x % 32 >> lanes.log2_lanes;
+  const std::int64_t num_unique = plan.counts->unique;
+  const std::int64_t chunk_turns = (plan.counts->chunks + groups - 1) >> (5 - lanes.log2_lanes);
+  const std::int64_t turns = chunk_turns + (num_unique + 31) / 32;
+  for (std::int64_t turn = global_thread() / 32; turn < turns; turn += num_threads() / 32) {
+    if (turn < chunk_turns) {
+      const Item item = chunk(plan, turn * groups + my_group);
+      const StoringSink<kQuads> chunks{plan.partial_sums};
+      reduce_items<kGrad, kQuads>(group, lanes, plan, grad, item, 1, chunks);
+    } else {
+      const std::int64_t first = (turn - chunk_turns) * 32;
+      const Item item = short_segment(plan, sink, first + threadIdx.x % 32);
+      const std::int64_t left = num_unique - first;
+      reduce_items<kGrad, kQuads>(group, lanes, plan, grad, item,
+                                  left < group.size ? static_cast<int>(left) : group.size, sink);
     }
   }
 }
@@ -115,8 +232,8 @@ __device__ inline void add_vectors(const Group& group,
                                    float4 (&sum)[kQuads]) {
 #pragma unroll
   for (int k = 0; k < kQuads; ++k) {
-    const int quad = group.lane + k * group.size;
-    if (quad >= lanes.quads) continue;
+    const int quad = group.lane + k * 32;
+    if (quad >= lanes.quads || begin >= end) continue;
     sum[k] = load_quad<FloatType::kFp32>(vectors, begin * lanes.quads + quad);
 #pragma unroll 4
     for (std::int64_t v = begin + 1; v < end; ++v) {
@@ -132,42 +249,40 @@ __global__ void __launch_bounds__(kThreads, 4) reduce_groups(PlanView plan, RowL
   const std::int64_t total = plan.counts->groups;
   for (std::int64_t g = global_group(lanes.log2_lanes); g < total;
        g += num_groups(lanes.log2_lanes)) {
-    std::int64_t l = 0, end = plan.counts->longs;
-    while (end - l > 1) {
-      const std::int64_t middle = (l + end) / 2;
-      (plan.long_groups[middle] <= g ? l : end) = middle;
-    }
+    const std::uint32_t l = last_not_above(plan.long_groups, plan.counts->longs, g);
     const std::int64_t first = plan.long_chunks[l] + (g - plan.long_groups[l]) * kSumChunk;
     const std::int64_t chunks_end = plan.long_chunks[l + 1];
     const std::int64_t last = first + kSumChunk < chunks_end ? first + kSumChunk : chunks_end;
     float4 sum[kQuads] = {};
     add_vectors(group, lanes, plan.partial_sums, first, last, sum);
-#pragma unroll
-    for (int k = 0; k < kQuads; ++k) {
-      const int quad = group.lane + k * group.size;
-      if (quad < lanes.quads) {
-        store_quad<FloatType::kFp32>(plan.group_sums, g * lanes.quads + quad, sum[k]);
-      }
-    }
+    StoringSink<kQuads>{plan.group_sums}.use(group, lanes, plan, 0, static_cast<std::int32_t>(g),
+                                             {}, sum);
   }
 }
 
 /// Last pass: a long segment per group of lanes, from its chunks or groups to the sink.
 template <int kQuads, class Sink>
-__global__ void __launch_bounds__(kThreads, kQuads <= 2 ? 8 : 4)
+__global__ void __launch_bounds__(kThreads, kBlocks<kQuads>)
     finish_long_segments(PlanView plan, RowLanes lanes, Sink sink) {
   const Group group(lanes.log2_lanes);
+  const std::int64_t groups = 32 >> lanes.log2_lanes;
+  const std::int64_t my_group = threadIdx.x % 32 >> lanes.log2_lanes;
   const std::int64_t num_longs = plan.counts->longs;
-  for (std::int64_t l = global_group(lanes.log2_lanes); l < num_longs;
-       l += num_groups(lanes.log2_lanes)) {
-    const std::int64_t u = plan.long_unique[l];
-    if (!sink.takes(plan, u)) continue;
-    const bool grouped = plan.long_groups[l + 1] != plan.long_groups[l];
-    const std::uint32_t* bounds = grouped ? plan.long_groups : plan.long_chunks;
+  for (std::int64_t first = global_thread() / 32 * groups; first < num_longs;
+       first += num_threads() / 32 * groups) {
+    const std::int64_t l = first + my_group;
+    const std::uint32_t unique = l < num_longs ? plan.long_unique[l] : 0;
+    const std::int32_t place = l < num_longs ? sink.place_of(plan, unique) : -1;
+    typename Sink::Fetched fetched;
+    sink.fetch(group, lanes, plan, unique, place, fetched);
     float4 sum[kQuads] = {};
-    add_vectors(group, lanes, grouped ? plan.group_sums : plan.partial_sums, bounds[l],
-                bounds[l + 1], sum);
-    sink(group, lanes, plan, u, sum);
+    if (place >= 0) {
+      const bool grouped = plan.long_groups[l + 1] != plan.long_groups[l];
+      const std::uint32_t* bounds = grouped ? plan.long_groups : plan.long_chunks;
+      add_vectors(group, lanes, grouped ? plan.group_sums : plan.partial_sums, bounds[l],
+                  bounds[l + 1], sum);
+    }
+    sink.use(group, lanes, plan, unique, place, fetched, sum);
   }
 }
 
@@ -190,12 +305,9 @@ void launch_backward(const Grids& grids,
     const auto sink = make_sink(quads);
     using Sink = std::remove_const_t<decltype(sink)>;
     const auto reduce = [&](auto type) {
-      launch(reduce_short_segments<type(), kQuads, Sink>,
-             grids.grid_for(plan.num_ids, groups_per_block), stream, plan, lanes, grad, sink);
-      if (max_chunks > 0) {
-        launch(reduce_chunks<type(), kQuads>, grids.grid_for(max_chunks, groups_per_block), stream,
-               plan, lanes, grad);
-      }
+      launch(reduce_segments<type(), kQuads, Sink>,
+             grids.grid_for(plan.num_ids / 32 + max_chunks + 1, kWarps), stream, plan, lanes, grad,
+             sink);
     };
     switch (grad_type) {
       case FloatType::kFp32:

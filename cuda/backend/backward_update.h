@@ -10,15 +10,26 @@ template <RowOptimizerType kType, int kQuads>
 struct UpdateSink {
   RowUpdate<kType, kQuads> update;
 
-  __device__ bool takes(const PlanView& plan, std::int64_t unique) const {
-    return plan.slots[unique] >= 0;
+  using Fetched = typename RowUpdate<kType, kQuads>::Fetched;
+  __device__ std::int32_t place_of(const PlanView& plan, std::uint32_t unique) const {
+    return plan.slots[unique];
   }
-  __device__ void operator()(const Group& group,
-                             RowLanes lanes,
-                             const PlanView& plan,
-                             std::int64_t unique,
-                             const float4 (&grad)[kQuads]) const {
-    update(group, lanes, plan.slots[unique], plan.unique_tags[unique], grad);
+  __device__ void fetch(const Group& group,
+                        RowLanes lanes,
+                        const PlanView& plan,
+                        std::uint32_t unique,
+                        std::int32_t place,
+                        Fetched& fetched) const {
+    update.fetch(group, lanes, place, plan.unique_tags + unique, fetched);
+  }
+  __device__ void use(const Group& group,
+                      RowLanes lanes,
+                      const PlanView& plan,
+                      std::uint32_t unique,
+                      std::int32_t place,
+                      Fetched& fetched,
+                      const float4 (&grad)[kQuads]) const {
+    update(group, lanes, place, plan.unique_tags + unique, fetched, grad);
   }
 };
 

@@ -16,33 +16,47 @@ __device__ inline std::int64_t num_threads() {
   return static_cast<std::int64_t>(gridDim.x) * kThreads;
 }
 
-/// A group of 2^log2_size consecutive lanes of a warp, which works on one row. Groups of one warp
-/// diverge, so collectives name only the group's lanes.
+inline constexpr std::uint32_t kAllLanes = 0xFFFFFFFFU;
+
+/// A group of 2^log2_size consecutive lanes of a warp, which works on one row. The groups of a warp
+/// go through the same steps, one of them idle where it has less to do: collectives then name all
+/// lanes, which costs nothing, and a mask that is known only at run time would cost several
+/// instructions in front of each.
 struct Group {
   int size;
-  int lane;            // within the group
-  std::uint32_t mask;  // its lanes within the warp
+  int lane;  // within the group
 
-  __device__ explicit Group(int log2_size) : size(1 << log2_size) {
-    const int warp_lane = static_cast<int>(threadIdx.x % 32);
-    lane = warp_lane & (size - 1);
-    mask = size == 32 ? 0xFFFFFFFFU : ((1U << size) - 1U) << (warp_lane - lane);
-  }
-  /// The value of another lane of the group.
+  __device__ explicit Group(int log2_size)
+      : size(1 << log2_size), lane(static_cast<int>(threadIdx.x) & (size - 1)) {}
+  /// The value of another lane of the group. All lanes of the warp call it.
   template <class T>
   __device__ T shuffle(T value, int source) const {
-    return __shfl_sync(mask, value, source, size);
+    return __shfl_sync(kAllLanes, value, source, size);
   }
-  __device__ void sync() const { __syncwarp(mask); }
+  /// The sum over the lanes of the group up to and including this one. All lanes of the warp call
+  /// it.
+  __device__ std::uint32_t sum_through(std::uint32_t value) const {
+    for (int distance = 1; distance < size; distance *= 2) {
+      const std::uint32_t before =
+          __shfl_up_sync(kAllLanes, value, static_cast<unsigned>(distance), size);
+      if (lane >= distance) value += before;
+    }
+    return value;
+  }
 };
 
 /// The group's number within the grid, and the number of groups.
 __device__ inline std::int64_t global_group(int log2_size) { return global_thread() >> log2_size; }
 __device__ inline std::int64_t num_groups(int log2_size) { return num_threads() >> log2_size; }
 
+/// The place of row `slot` in an array of rows of less than 2 GiB each, from one multiplication.
+__device__ inline std::int64_t offset_of(std::int32_t slot, std::int64_t stride) {
+  return static_cast<std::int64_t>(slot) * static_cast<std::int32_t>(stride);
+}
+
 /// How a row of `quads` vectors of four numbers is spread over lanes: lane l of a group of
-/// 2^log2_lanes holds quads l, l + 2^log2_lanes, ... at most kQuads of them. Small rows share a
-/// warp.
+/// 2^log2_lanes holds quads l, l + 32, ... at most kQuads of them: more than one only in a group
+/// of 32. Small rows share a warp.
 struct RowLanes {
   int log2_lanes;
   int quads;

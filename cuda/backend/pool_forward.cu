@@ -8,9 +8,11 @@ namespace satrap::backend {
 
 namespace {
 
+constexpr std::uint32_t kNoQuad = 0xFFFFFFFFU;
+
 /// A vector of the output: its ids and its place, in quads.
 struct Vector {
-  std::int64_t begin, end, quad;
+  std::uint32_t first_id, num_ids, quad;
 };
 
 __device__ Vector locate(const Bags& bags, std::int64_t number, int quads_per_vector) {
@@ -25,15 +27,56 @@ __device__ Vector locate(const Bags& bags, std::int64_t number, int quads_per_ve
   const std::uint32_t row = per_row == 1 ? within : within / per_row;
   const std::uint32_t element = within - row * per_row;
   const std::int64_t bag = f * bags.num_examples + row;
-  Vector v{bags.offsets[bag], bags.offsets[bag + 1],
-           (row * bags.row_stride + feature.column) / 4 +
-               static_cast<std::int64_t>(element) * quads_per_vector};
-  if (feature.pooling == Pooling::kSequence) {
-    v.begin += element;
-    if (v.begin < v.end) v.end = v.begin + 1;
+  const auto begin = static_cast<std::uint32_t>(bags.offsets[bag]);
+  const std::uint32_t length = static_cast<std::uint32_t>(bags.offsets[bag + 1]) - begin;
+  const std::int64_t quad = (row * bags.row_stride + feature.column) / 4 +
+                            static_cast<std::int64_t>(element) * quads_per_vector;
+  if (feature.pooling != Pooling::kSequence) {
+    return {begin, length, static_cast<std::uint32_t>(quad)};
   }
-  return v;
+  return {begin + element, element < length ? 1U : 0U, static_cast<std::uint32_t>(quad)};
 }
+
+/// As many consecutive vectors as a group has lanes, one located by each lane. The group goes
+/// through their ids one after the other; an empty vector counts as one turn without an id.
+class Vectors {
+ public:
+  __device__ Vectors(const Group& group, const Bags& bags, std::int64_t first, int quads)
+      : group_(group) {
+    const std::int64_t number = first + group.lane;
+    if (number < bags.num_vectors) vector_ = locate(bags, number, quads);
+    const std::uint32_t turns =
+        number >= bags.num_vectors || vector_.num_ids > 0 ? vector_.num_ids : 1;
+    through_ = group.sum_through(turns);
+    first_turn_ = through_ - turns;
+  }
+
+  __device__ std::uint32_t num_turns() const { return group_.shuffle(through_, group_.size - 1); }
+
+  /// One turn: its id, if it has one, and the place of the vector that it completes, or kNoQuad.
+  struct Turn {
+    bool has_id;
+    std::uint32_t id, quad;
+  };
+  /// A turn per lane, each any below num_turns(). All lanes of the warp call it.
+  __device__ Turn turn(std::uint32_t number) const {
+    int v = 0;  // the vector: the first whose turns end after it
+    for (int step = group_.size / 2; step > 0; step /= 2) {
+      if (group_.shuffle(through_, v + step - 1) <= number) v += step;
+    }
+    const std::uint32_t within = number - group_.shuffle(first_turn_, v);
+    const std::uint32_t num_ids = group_.shuffle(vector_.num_ids, v);
+    const std::uint32_t first_id = group_.shuffle(vector_.first_id, v);
+    const std::uint32_t quad = group_.shuffle(vector_.quad, v);
+    return {within < num_ids, first_id + within, within + 1 >= num_ids ? quad : kNoQuad};
+  }
+
+ private:
+  const Group& group_;
+  Vector vector_{0, 0, kNoQuad};
+  std::uint32_t through_;     // turns of the group's vectors up to and including this lane's
+  std::uint32_t first_turn_;  // of this lane's vector
+};
 
 /// Rows in flight per group: enough to hide the latency of one, few enough for the registers.
 template <int kQuads>
@@ -41,7 +84,7 @@ constexpr int kRowsInFlight = kQuads == 1   ? 4
                               : kQuads == 2 ? 2
                                             : 1;
 
-/// A vector of the output per group of lanes.
+/// 32 consecutive vectors of the output per warp, divided among its groups.
 template <FloatType kWeights, int kQuads>
 __global__ void __launch_bounds__(kThreads, kQuads <= 2 ? 8 : 4) pool_rows(CacheView cache,
                                                                            Bags bags,
@@ -51,50 +94,60 @@ __global__ void __launch_bounds__(kThreads, kQuads <= 2 ? 8 : 4) pool_rows(Cache
                                                                            void* out) {
   constexpr int kRows = kRowsInFlight<kQuads>;
   const Group group(lanes.log2_lanes);
-  for (std::int64_t n = global_group(lanes.log2_lanes); n < bags.num_vectors;
-       n += num_groups(lanes.log2_lanes)) {
-    const Vector vector = locate(bags, n, lanes.quads);
+  const auto size = static_cast<std::uint32_t>(group.size);
+  const std::int64_t my_group = threadIdx.x % 32 >> lanes.log2_lanes;
+  for (std::int64_t first = global_thread() / 32 * 32; first < bags.num_vectors;
+       first += num_threads()) {
+    const Vectors vectors(group, bags, first + my_group * group.size, lanes.quads);
+    const std::uint32_t num_turns = vectors.num_turns();
+    const std::uint32_t most_turns = __reduce_max_sync(kAllLanes, num_turns);
     float4 sum[kQuads] = {};
-    for (int k = 0; k < kQuads; ++k) sum[k] = make_float4(0, 0, 0, 0);
-
-    for (std::int64_t first = vector.begin; first < vector.end; first += group.size) {
-      // The group's lanes load the data of the next ids together, and exchange them.
-      const std::int64_t id = first + group.lane;
-      const std::int32_t unique = id < vector.end ? plan.unique_of[id] : -1;
+    for (std::uint32_t tile = 0; tile < most_turns; tile += size) {
+      const std::uint32_t number = tile + static_cast<std::uint32_t>(group.lane);
+      const bool is_turn = number < num_turns;
+      const auto turn = vectors.turn(is_turn ? number : 0);
+      const bool has_id = is_turn && turn.has_id;
+      const std::int32_t unique = has_id ? plan.unique_of[turn.id] : -1;
+      const float my_factor = has_id ? plan.coefficients[turn.id] : kNoFactor;
       const std::int32_t my_slot = unique < 0 ? -1 : plan.slots[unique];
-      const float my_factor = id < vector.end ? plan.coefficients[id] : 0.0F;
-      const int count =
-          vector.end - first < group.size ? static_cast<int>(vector.end - first) : group.size;
+      const std::uint32_t my_quad = is_turn ? turn.quad : kNoQuad;
+      const std::uint32_t left = most_turns - tile;
+      const int count = static_cast<int>(left < size ? left : size);
       for (int i = 0; i < count; i += kRows) {
-        float4 row[kRows][kQuads];
-        float factor[kRows];
+        StoredQuad<kWeights> row[kRows][kQuads] = {};
         bool valid[kRows];
 #pragma unroll
         for (int r = 0; r < kRows; ++r) {
-          const int source = (i + r) & (group.size - 1);
-          const std::int64_t slot = group.shuffle(my_slot, source);
-          factor[r] = group.shuffle(my_factor, source);
-          valid[r] = i + r < count && slot >= 0;
-          const std::byte* weights = cache.rows + slot * cache.layout.device_stride;
+          const std::int32_t slot = group.shuffle(my_slot, i + r);
+          valid[r] = i + r < group.size && slot >= 0;
+          const auto* weights = reinterpret_cast<const StoredQuad<kWeights>*>(
+              cache.rows + offset_of(slot, cache.layout.device_stride));
 #pragma unroll
           for (int k = 0; k < kQuads; ++k) {
-            const int quad = group.lane + k * group.size;
-            row[r][k] = valid[r] && quad < lanes.quads ? load_quad<kWeights>(weights, quad)
-                                                       : make_float4(0, 0, 0, 0);
+            const int quad = group.lane + k * 32;
+            if (valid[r] && quad < lanes.quads) row[r][k] = weights[quad];
           }
         }
 #pragma unroll
         for (int r = 0; r < kRows; ++r) {
-          if (!valid[r]) continue;
+          const float shuffled = group.shuffle(my_factor, i + r);
+          const float factor = valid[r] ? shuffled : kNoFactor;
+          const std::uint32_t out_quad = group.shuffle(my_quad, i + r);
 #pragma unroll
-          for (int k = 0; k < kQuads; ++k) sum[k] = fma_quad(factor[r], row[r][k], sum[k]);
+          for (int k = 0; k < kQuads; ++k) {
+            sum[k] = fma_quad(factor, to_float4<kWeights>(row[r][k]), sum[k]);
+          }
+          if (i + r >= group.size || out_quad == kNoQuad) continue;
+#pragma unroll
+          for (int k = 0; k < kQuads; ++k) {
+            const int quad = group.lane + k * 32;
+            if (quad < lanes.quads) {
+              store_quad(out_type, out, static_cast<std::int64_t>(out_quad) + quad, sum[k]);
+            }
+            sum[k] = make_float4(0, 0, 0, 0);
+          }
         }
       }
-    }
-#pragma unroll
-    for (int k = 0; k < kQuads; ++k) {
-      const int quad = group.lane + k * group.size;
-      if (quad < lanes.quads) store_quad(out_type, out, vector.quad + quad, sum[k]);
     }
   }
 }
@@ -109,7 +162,7 @@ void CudaDevice::pool_forward(const CacheView& cache,
                               StreamRef stream) {
   if (bags.num_vectors == 0) return;
   const RowLanes lanes = row_lanes(cache.layout.padded_dim);
-  const unsigned grid = grids_.grid_for(bags.num_vectors, kThreads >> lanes.log2_lanes);
+  const unsigned grid = grids_.grid_for(bags.num_vectors, kThreads);
   with_quads_per_lane(lanes, [&](auto quads) {
     const auto run = [&](auto kernel) {
       launch(kernel, grid, stream, cache, bags, plan, lanes, out_type, out);

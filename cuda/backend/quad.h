@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <type_traits>
 
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
@@ -32,16 +33,24 @@ __device__ inline std::uint32_t to_bits16(float x) {
   }
 }
 
-/// Quad number `quad` of an array of numbers of the type.
+/// A quad as it is stored.
 template <FloatType kType>
-__device__ inline float4 load_quad(const void* array, std::int64_t quad) {
+using StoredQuad = std::conditional_t<kType == FloatType::kFp32, float4, uint2>;
+
+template <FloatType kType>
+__device__ inline float4 to_float4(StoredQuad<kType> x) {
   if constexpr (kType == FloatType::kFp32) {
-    return static_cast<const float4*>(array)[quad];
+    return x;
   } else {
-    const uint2 x = static_cast<const uint2*>(array)[quad];
     return make_float4(to_float<kType>(x.x & 0xFFFFU), to_float<kType>(x.x >> 16),
                        to_float<kType>(x.y & 0xFFFFU), to_float<kType>(x.y >> 16));
   }
+}
+
+/// Quad number `quad` of an array of numbers of the type.
+template <FloatType kType>
+__device__ inline float4 load_quad(const void* array, std::int64_t quad) {
+  return to_float4<kType>(static_cast<const StoredQuad<kType>*>(array)[quad]);
 }
 
 template <FloatType kType>
@@ -76,6 +85,9 @@ __device__ inline void store_quad(FloatType type, void* array, std::int64_t quad
       return store_quad<FloatType::kFp32>(array, quad, x);
   }
 }
+
+/// A factor that leaves every sum as it is, whatever its sign, if the number it multiplies is +0.
+inline constexpr float kNoFactor = -0.0F;
 
 __device__ inline float4 fma_quad(float c, float4 x, float4 sum) {
   return make_float4(fmaf(c, x.x, sum.x), fmaf(c, x.y, sum.y), fmaf(c, x.z, sum.z),

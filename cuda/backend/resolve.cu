@@ -10,7 +10,6 @@ namespace satrap::backend {
 
 namespace {
 
-constexpr std::uint32_t kAllLanes = 0xFFFFFFFFU;
 // Sets per warp and turn: a trade-off of the number of tile counts to sum and latency to hide.
 constexpr std::int64_t kTileRuns = 8;
 

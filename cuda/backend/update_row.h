@@ -58,75 +58,116 @@ __device__ inline void step_quad(const RowStep& s, float4 grad, float4& w, float
   step_element<kType>(s, grad.w, w.w, a.w, b.w);
 }
 
-/// A row in the cache, and the random numbers of its rounding, which fp32 weights do not need.
+/// What is read of a row before its gradient is there: all numbers of a row of one quad per lane.
+/// Longer rows have no registers for them.
+template <int kStates>
+struct FetchedRow {
+  const TableStep* table = nullptr;
+  std::uint32_t count = 0;  // of updates
+  float4 w{}, state[kStates == 0 ? 1 : kStates] = {};
+};
+
+/// A row in the cache.
 struct Row {
+  const RowLayout& layout;
   std::byte* bytes;
-  float* state;
-  RandomStream random;
 
-  __device__ Row(const UpdateArguments& arguments,
-                 std::uint64_t rounding_seed,
-                 std::int64_t slot,
-                 std::uint64_t tag)
-      : bytes(arguments.cache.rows + slot * arguments.cache.layout.device_stride),
-        state(reinterpret_cast<float*>(bytes + arguments.cache.layout.device_state_offset())),
-        random(arguments.cache.layout.weight_type == FloatType::kFp32
-                   ? RandomStream{}
-                   : rounding_stream(rounding_seed, key_of_tag(tag))) {}
+  __device__ Row(const CacheView& cache, std::int32_t slot)
+      : layout(cache.layout), bytes(cache.rows + offset_of(slot, cache.layout.device_stride)) {}
 
-  __device__ float4 weights(const UpdateArguments& arguments, int quad) const {
-    return load_quad(arguments.cache.layout.weight_type, bytes, quad);
+  __device__ RowHeader& header() const {
+    return *reinterpret_cast<RowHeader*>(bytes + layout.device_header_offset());
   }
-  __device__ void store_weights(const UpdateArguments& arguments, int quad, float4 w) const {
-    store_quad_stochastic(arguments.cache.layout.weight_type, bytes, quad, w, random);
+  __device__ float* state() const {
+    return reinterpret_cast<float*>(bytes + layout.device_state_offset());
   }
-  /// Called by one lane: notes the update in the header and, unless it is an overflow row, in the
-  /// cache's bookkeeping.
-  __device__ void note_update(const UpdateArguments& arguments,
-                              std::int64_t slot,
-                              std::uint32_t step) const {
-    const CacheView& cache = arguments.cache;
-    satrap::note_update(*reinterpret_cast<RowHeader*>(bytes + cache.layout.device_header_offset()),
-                        step);
-    if (slot < cache.size.num_slots()) cache.dirty[slot] = kChanged;
+  __device__ float4 weights(int quad) const { return load_quad(layout.weight_type, bytes, quad); }
+  __device__ void store_weights(int quad, float4 w, const RandomStream& random) const {
+    store_quad_stochastic(layout.weight_type, bytes, quad, w, random);
+  }
+  /// The numbers that round its weights; fp32 needs none.
+  __device__ RandomStream random(const TableStep& table, const std::uint64_t* tag) const {
+    return layout.weight_type == FloatType::kFp32
+               ? RandomStream{}
+               : rounding_stream(table.rounding_seed, key_of_tag(*tag));
   }
 };
+
+/// Called by one lane: notes the update in the header and, unless it is an overflow row, in the
+/// cache's bookkeeping.
+__device__ inline void note_update(const CacheView& cache,
+                                   std::int32_t slot,
+                                   std::uint32_t count,
+                                   std::uint32_t step) {
+  RowHeader header{{}, 0, count};
+  satrap::note_update(header, step);
+  RowHeader& stored = Row(cache, slot).header();
+  stored.last_step = header.last_step;
+  stored.count = header.count;
+  if (slot < cache.size.num_slots()) cache.dirty[slot] = kChanged;
+}
 
 }  // namespace detail
 
 /// Runs the optimizer on the row of `slot`, whose gradient the lanes of the group hold: lane l the
-/// quads l + k * group.size.
+/// quads l + 32 k. `tag` points to that of its key. All lanes of the warp call it; a
+/// negative slot has no row.
 template <RowOptimizerType kType, int kQuads>
 struct RowUpdate {
+  static constexpr int kStates = kType == RowOptimizerType::kSgd       ? 0
+                                 : kType == RowOptimizerType::kAdagrad ? 1
+                                                                       : 2;
+  using Fetched = detail::FetchedRow<kStates>;
+
   UpdateArguments arguments;
+
+  __device__ void fetch(const Group& group,
+                        RowLanes lanes,
+                        std::int32_t slot,
+                        const std::uint64_t* tag,
+                        Fetched& fetched) const {
+    if (slot < 0) return;
+    const detail::Row row(arguments.cache, slot);
+    fetched.table = &arguments.step_of(*tag);
+    fetched.count = row.header().count;
+    if (kQuads == 1 && group.lane < lanes.quads) load(row, lanes, group.lane, fetched);
+  }
 
   __device__ void operator()(const Group& group,
                              RowLanes lanes,
-                             std::int64_t slot,
-                             std::uint64_t tag,
+                             std::int32_t slot,
+                             const std::uint64_t* tag,
+                             Fetched& fetched,
                              const float4 (&grad)[kQuads]) const {
-    const TableStep& table = arguments.step_of(tag);
-    const detail::Row row(arguments, table.rounding_seed, slot, tag);
-    const int padded_dim = lanes.quads * 4;
-    constexpr bool kOneState = kType == RowOptimizerType::kAdagrad;
-    constexpr bool kTwoStates =
-        kType == RowOptimizerType::kAdam || kType == RowOptimizerType::kFtrl;
+    if (slot < 0) return;
+    const detail::Row row(arguments.cache, slot);
+    const TableStep& table = *fetched.table;
+    const RandomStream random = row.random(table, tag);
 #pragma unroll
     for (int k = 0; k < kQuads; ++k) {
-      const int quad = group.lane + k * group.size;
+      const int quad = group.lane + k * 32;
       if (quad >= lanes.quads) continue;
-      float4 w = row.weights(arguments, quad);
-      float4 a{}, b{};
-      float4* first = reinterpret_cast<float4*>(row.state) + quad;
-      float4* second = reinterpret_cast<float4*>(row.state + padded_dim) + quad;
-      if constexpr (kOneState || kTwoStates) a = *first;
-      if constexpr (kTwoStates) b = *second;
-      detail::step_quad<kType>(table.step, grad[k], w, a, b);
-      row.store_weights(arguments, quad, w);
-      if constexpr (kOneState || kTwoStates) *first = a;
-      if constexpr (kTwoStates) *second = b;
+      if (kQuads > 1) load(row, lanes, quad, fetched);
+      float4 none{};
+      float4& a = kStates > 0 ? fetched.state[0] : none;
+      float4& b = kStates > 1 ? fetched.state[kStates - 1] : none;
+      detail::step_quad<kType>(table.step, grad[k], fetched.w, a, b);
+      row.store_weights(quad, fetched.w, random);
+      float4* state = reinterpret_cast<float4*>(row.state()) + quad;
+#pragma unroll
+      for (int s = 0; s < kStates; ++s) state[s * lanes.quads] = fetched.state[s];
     }
-    if (group.lane == 0) row.note_update(arguments, slot, table.number);
+    if (group.lane == 0) {
+      detail::note_update(arguments.cache, slot, fetched.count, table.number);
+    }
+  }
+
+ private:
+  __device__ static void load(const detail::Row& row, RowLanes lanes, int quad, Fetched& fetched) {
+    fetched.w = row.weights(quad);
+    const float4* state = reinterpret_cast<const float4*>(row.state()) + quad;
+#pragma unroll
+    for (int s = 0; s < kStates; ++s) fetched.state[s] = state[s * lanes.quads];
   }
 };
 
@@ -135,36 +176,55 @@ struct RowUpdate {
 /// many as the group has) take one sum each, and all combine the eight.
 template <int kQuads>
 struct RowUpdate<RowOptimizerType::kRowwiseAdagrad, kQuads> {
+  struct Fetched : detail::FetchedRow<0> {
+    float accumulator = 0.0F;
+  };
+
   UpdateArguments arguments;
+
+  __device__ void fetch(const Group& group,
+                        RowLanes lanes,
+                        std::int32_t slot,
+                        const std::uint64_t* tag,
+                        Fetched& fetched) const {
+    if (slot < 0) return;
+    const detail::Row row(arguments.cache, slot);
+    fetched.table = &arguments.step_of(*tag);
+    fetched.count = row.header().count;
+    fetched.accumulator = row.state()[0];
+    if (kQuads == 1 && group.lane < lanes.quads) fetched.w = row.weights(group.lane);
+  }
 
   __device__ void operator()(const Group& group,
                              RowLanes lanes,
-                             std::int64_t slot,
-                             std::uint64_t tag,
+                             std::int32_t slot,
+                             const std::uint64_t* tag,
+                             Fetched& fetched,
                              const float4 (&grad)[kQuads]) const {
-    const TableStep& table = arguments.step_of(tag);
-    const RowStep& s = table.step;
-    const detail::Row row(arguments, table.rounding_seed, slot, tag);
+    const detail::Row row(arguments.cache, slot);
+    const auto weights = [&](int quad) { return kQuads == 1 ? fetched.w : row.weights(quad); };
     float4 g[kQuads] = {};
 #pragma unroll
     for (int k = 0; k < kQuads; ++k) {
-      const int quad = group.lane + k * group.size;
-      if (quad >= lanes.quads) continue;
-      g[k] = fma_quad(s.weight_decay, row.weights(arguments, quad), grad[k]);
+      const int quad = group.lane + k * 32;
+      if (slot < 0 || quad >= lanes.quads) continue;
+      g[k] = fma_quad(fetched.table->step.weight_decay, weights(quad), grad[k]);
     }
     const float sum = sum_of_squares(group, lanes, g);
-    const float n = row.state[0] + sum / static_cast<float>(arguments.cache.layout.dim);
-    const float scale = s.lr / (sqrtf(n) + s.eps);
-    group.sync();  // all lanes have read n
+    if (slot < 0) return;
+    const TableStep& table = *fetched.table;
+    const RandomStream random = row.random(table, tag);
+    const float n = fetched.accumulator + sum / static_cast<float>(row.layout.dim);
+    const float scale = table.step.lr / (sqrtf(n) + table.step.eps);
 #pragma unroll
     for (int k = 0; k < kQuads; ++k) {
-      const int quad = group.lane + k * group.size;
+      const int quad = group.lane + k * 32;
       if (quad >= lanes.quads) continue;
-      row.store_weights(arguments, quad, fma_quad(-scale, g[k], row.weights(arguments, quad)));
+      row.store_weights(quad, fma_quad(-scale, g[k], weights(quad)), random);
     }
     if (group.lane == 0) {
-      row.state[0] = n;
-      row.note_update(arguments, slot, table.number);
+      row.state()[0] = n;
+      detail::note_update(arguments.cache, slot, fetched.count, table.number);
     }
   }
 
@@ -182,18 +242,18 @@ struct RowUpdate<RowOptimizerType::kRowwiseAdagrad, kQuads> {
     const int size = lanes.quads * 4;
 #pragma unroll
     for (int k = 0; k < kQuads; ++k) {
-      const int quad = group.lane + k * group.size;
+      const int quad = group.lane + k * 32;
       if (quad >= lanes.quads) continue;
       reinterpret_cast<float4*>(mine)[quad] =
           make_float4(g[k].x * g[k].x, g[k].y * g[k].y, g[k].z * g[k].z, g[k].w * g[k].w);
     }
-    group.sync();
+    __syncwarp();
     for (int i = group.lane; i < 8; i += group.size) {
       float sum = 0.0F;
       for (int d = i; d < size; d += 8) sum += mine[d];
       eight[i] = sum;
     }
-    group.sync();
+    __syncwarp();
     const float total = ((eight[0] + eight[4]) + (eight[2] + eight[6])) +
                         ((eight[1] + eight[5]) + (eight[3] + eight[7]));
     // The next row's squares go to other memory than is read here, its sums follow a barrier.

@@ -72,7 +72,10 @@ void check_backward(const HostBatch& batch, const BackwardCase& c, bool every_sc
     device().backward_update(cache.view(), view, c.grad, grad_on_device.data(), c.optimizer,
                              steps_on_device.data(), stream);
     stream.wait_until_idle();
-    ASSERT_EQ(download(gradients.data(), num_unique * layout.padded_dim), expected_gradients);
+    const auto sums = download(gradients.data(), num_unique * layout.padded_dim);
+    ASSERT_EQ(sums, expected_gradients);
+    ASSERT_EQ(std::memcmp(sums.data(), expected_gradients.data(), 4 * sums.size()), 0)
+        << "the sign of a zero";
     ASSERT_EQ(download(cache.view().dirty, size.num_slots()), expected_marks);
     const auto result = download(cache.view().rows, static_cast<std::int64_t>(rows.size()));
     for (std::int64_t slot = 0; slot < size.total_slots(); ++slot) {
@@ -245,6 +248,11 @@ TEST(DeviceBackward, EveryDegreeOfDuplicates) {
     check_backward(batch_with_duplicates(3989, percent, 12, static_cast<std::uint64_t>(percent)),
                    {.optimizer = RowOptimizerType::kAdam, .some_missing = percent < 50});
   }
+}
+
+TEST(DeviceBackward, ASumThatIsMinusZeroStaysSo) {
+  SATRAP_NEEDS_DEVICE();
+  check_backward(batch_of_zero_sums(), {});
 }
 
 TEST(DeviceBackward, EmptyBatchChangesNothing) {

@@ -183,6 +183,11 @@ TEST(DevicePoolForward, EveryDegreeOfDuplicates) {
   }
 }
 
+TEST(DevicePoolForward, ASumThatIsMinusZeroStaysSo) {
+  SATRAP_NEEDS_DEVICE();
+  check_pool(batch_of_zero_sums(), {}, true, 6);
+}
+
 TEST(DevicePoolForward, EmptyBatchGivesZeros) {
   SATRAP_NEEDS_DEVICE();
   HostBatch batch;

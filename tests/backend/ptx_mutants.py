@@ -20,7 +20,7 @@ from mutants import run, verdict
 MUTANTS = [
     ("dropped bar.warp.sync", "backward_rowwise_adagrad.ptx", r"bar\.warp\.sync[^;]*;", "",
      "DeviceBackward.EveryOptimizerAndDim"),
-    ("shfl.sync with the mask of the whole warp", "pool_forward.ptx", r"(shfl\.sync\.[^;]*, )%r\d+;", r"\1-1;",
+    ("shfl.sync with the mask of half the warp", "pool_forward.ptx", r"(shfl\.sync\.[^;]*, )%r\d+;", r"\g<1>65535;",
      "DevicePoolForward.EveryDim"),
     ("fma.rn as mul", "pool_forward.ptx", r"fma\.rn\.f32 ([^,]*, [^,]*, [^,]*), [^;]*;", r"mul.f32 \1;",
      "DevicePoolForward.EveryDim"),

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 #include "satrap/backend/operations.h"
@@ -91,6 +92,21 @@ inline HostBatch random_batch(const BatchShape& shape, std::uint64_t seed) {
       }
       batch.offsets.push_back(batch.num_ids());
     }
+  }
+  return batch;
+}
+
+/// Bags of two ids, each id once, whose weights are so small that their sums are 0 or -0.
+inline HostBatch batch_of_zero_sums() {
+  HostBatch batch;
+  batch.num_examples = 40;
+  batch.dim = 8;
+  batch.poolings = {Pooling::kSum};
+  batch.max_lengths = {1};
+  for (std::int64_t i = 0; i < 2 * batch.num_examples; ++i) {
+    batch.keys.push_back(make_key(TableId{}, static_cast<std::uint64_t>(i)));
+    batch.weights.push_back(std::numeric_limits<float>::denorm_min());
+    if (i % 2 == 1) batch.offsets.push_back(batch.num_ids());
   }
   return batch;
 }

@@ -252,12 +252,12 @@ bool is_defined(const Instruction& i) {
     case Opcode::kBfind:
       return t == Type::kU32 && i.mode == Mode::kShiftAmt;
     case Opcode::kShfl:
-      return t == Type::kB32 && i.mode == Mode::kIdx;
+      return t == Type::kB32 && (i.mode == Mode::kIdx || i.mode == Mode::kUp);
     case Opcode::kVote:
       return (i.mode == Mode::kBallot && t == Type::kB32) ||
              (i.mode == Mode::kAny && t == Type::kPred);
     case Opcode::kRedux:
-      return i.mode == Mode::kMin && t == Type::kU32;
+      return (i.mode == Mode::kMin || i.mode == Mode::kMax) && t == Type::kU32;
     default:
       return has_no_mode && is_defined_for(i.opcode, t);
   }

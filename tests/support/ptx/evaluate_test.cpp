@@ -212,7 +212,7 @@ TEST(Forms, ThatAreNotModelledAreRefusedWithTheirPlace) {
   for (const char* opcode :
        {"add.f64", "add.rz.f32", "fma.rn.ftz.f32", "mul.s32", "cvt.rni.s32.f32", "setp.equ.f32",
         "atom.add.u32", "membar.gl", "bfind.u32", "div.full.f32", "ld.volatile.global.u32",
-        "vote.sync.all.pred", "redux.sync.add.s32"}) {
+        "vote.sync.all.pred", "redux.sync.add.s32", "shfl.sync.bfly.b32"}) {
     SCOPED_TRACE(opcode);
     EXPECT_THAT([&] { instruction(opcode, 2); },
                 ThrowsMessage<simt::Fault>(

@@ -88,7 +88,9 @@ enum class Mode : std::uint8_t {
   kBallot,
   kAny,
   kMin,
+  kMax,
   kIdx,
+  kUp,
 };
 
 struct Operand {

@@ -186,6 +186,20 @@ TEST(Machine, ShufflesWithinSegments) {
   });
 }
 
+TEST(Machine, ShufflesUpWithinSegments) {
+  // c of width 8 is 0x1800.
+  for_schedules([](std::uint64_t seed) {
+    Numbers numbers(32);
+    const auto values = numbers.run(R"(
+	shfl.sync.up.b32 %x|%p1, %tid, 2, 0x1800, -1;
+	selp.u32 %any, 100, 0, %p1;
+	add.u32 %x, %x, %any;
+	st.global.u32 [%mine], %x;)",
+                                    1, 32, seed);
+    for (std::uint32_t i = 0; i < 32; ++i) ASSERT_EQ(values[i], i % 8 < 2 ? i : i - 2 + 100);
+  });
+}
+
 TEST(Machine, ShufflesAcrossTheWarpAndVotesAndReduces) {
   for_schedules([](std::uint64_t seed) {
     Numbers numbers(32);
@@ -198,12 +212,14 @@ TEST(Machine, ShufflesAcrossTheWarpAndVotesAndReduces) {
 	selp.u32 %any, 256, 0, %p3;
 	add.u32 %least, %x, 100;
 	redux.sync.min.u32 %least, %least, 0xFFFFFFFF;
+	redux.sync.max.u32 %other, %other, 0xFFFFFFFF;
+	add.u32 %x, %x, %other;
 	add.u32 %x, %x, %votes;
 	add.u32 %x, %x, %any;
 	add.u32 %x, %x, %least;
 	st.global.u32 [%mine], %x;)",
                                     1, 32, seed);
-    for (std::uint32_t i = 0; i < 32; ++i) ASSERT_EQ(values[i], (i ^ 31U) + 15 + 256 + 100);
+    for (std::uint32_t i = 0; i < 32; ++i) ASSERT_EQ(values[i], (i ^ 31U) + 31 + 15 + 256 + 100);
   });
 }
 

@@ -43,7 +43,7 @@ const std::map<std::string, Mode> kModes = {
     {"lo", Mode::kLo},         {"hi", Mode::kHi},   {"wide", Mode::kWide},
     {"rn", Mode::kRn},         {"rzi", Mode::kRzi}, {"shiftamt", Mode::kShiftAmt},
     {"ballot", Mode::kBallot}, {"any", Mode::kAny}, {"min", Mode::kMin},
-    {"idx", Mode::kIdx},
+    {"max", Mode::kMax},       {"idx", Mode::kIdx}, {"up", Mode::kUp},
 };
 
 const std::map<std::string, Space> kSpaces = {{"global", Space::kGlobal},

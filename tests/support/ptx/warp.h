@@ -42,7 +42,7 @@ struct Contribution {
   std::uint32_t source = 0, clamp = 0;  // of shfl: operands b and c
 };
 
-/// What shfl.sync.idx, vote.sync and redux.sync give to a lane: `predicate` is shfl's second
+/// What shfl.sync, vote.sync and redux.sync give to a lane: `predicate` is shfl's second
 /// destination.
 struct Exchanged {
   std::uint64_t value = 0;
