@@ -11,7 +11,10 @@ namespace satrap::backend {
 namespace {
 
 constexpr std::uint64_t kUnusedTag = ~std::uint64_t{0};  // sorts after all tags
-constexpr int kLog2BagLanes = 3;                         // lanes that share a bag
+/// The sort looks at the top bits of tags only, in which two keys of a batch are rarely equal: of a
+/// million keys, about one pair. Each 8 bits are a pass over all ids.
+constexpr int kSortedBits = 40;
+constexpr int kUnsortedBits = 64 - kSortedBits;
 
 /// The factor of a bag's ids; weights are summed in the order of the bag.
 __device__ float scale_of(Pooling pooling,
@@ -30,28 +33,101 @@ __device__ float scale_of(Pooling pooling,
   return divisor == 0.0F ? 0.0F : 1.0F / divisor;
 }
 
-/// Per id: its tag, its vector in the output, its factor there.
+/// A bag as its ids need it: where they begin and end, how many are used, the place of their vector
+/// and how far apart the vectors of a sequence are, in quads, and their factor.
+struct Bag {
+  std::uint32_t begin, end, num_used, target, step;
+  float scale;
+};
+
+__device__ Bag locate_bag(const Bags& bags, std::int64_t padded_dim, std::int64_t number) {
+  const std::int64_t f = number / bags.num_examples;
+  const std::int64_t row = number - f * bags.num_examples;
+  const BagFeature feature = bags.features[f];
+  const std::int64_t begin = bags.offsets[number];
+  const std::int64_t end = bags.offsets[number + 1];
+  const auto target = static_cast<std::uint32_t>((row * bags.row_stride + feature.column) / 4);
+  const bool sequence = feature.pooling == Pooling::kSequence;
+  return {static_cast<std::uint32_t>(begin),
+          static_cast<std::uint32_t>(end),
+          sequence ? static_cast<std::uint32_t>(feature.vectors_per_row) : 0xFFFFFFFFU,
+          target,
+          sequence ? static_cast<std::uint32_t>(padded_dim / 4) : 0,
+          scale_of(feature.pooling, bags.weights, begin, end)};
+}
+
+/// Per id: its tag, its vector in the output, its factor there. A warp takes 32 bags, one located
+/// by each lane, and their ids 32 at a time.
 __global__ void __launch_bounds__(kThreads)
     describe_ids(Bags bags, std::int64_t padded_dim, PlanView plan) {
+  const Group warp(5);
   const std::int64_t num_bags = bags.num_features * bags.num_examples;
-  const Group group(kLog2BagLanes);
-  for (std::int64_t b = global_group(kLog2BagLanes); b < num_bags; b += num_groups(kLog2BagLanes)) {
-    const std::int64_t f = b / bags.num_examples;
-    const std::int64_t row = b - f * bags.num_examples;
-    const BagFeature feature = bags.features[f];
-    const std::int64_t begin = bags.offsets[b];
-    const std::int64_t end = bags.offsets[b + 1];
-    const float scale = scale_of(feature.pooling, bags.weights, begin, end);
-    const bool sequence = feature.pooling == Pooling::kSequence;
-    const std::int64_t target = (row * bags.row_stride + feature.column) / 4;
-    for (std::int64_t i = begin + group.lane; i < end; i += group.size) {
-      const bool used = !sequence || i - begin < feature.vectors_per_row;
-      const std::int64_t vector = sequence ? (i - begin) * (padded_dim / 4) : 0;
-      plan.id_tags[i] = used ? tag_of(bags.keys[i]) : kUnusedTag;
-      plan.id_targets[i] = used ? static_cast<std::uint32_t>(target + vector) : kNoTarget;
-      plan.coefficients[i] =
-          used ? (bags.weights == nullptr ? scale : bags.weights[i] * scale) : 0.0F;
-      plan.scratch_positions[i] = static_cast<std::uint32_t>(i);
+  for (std::int64_t first = global_thread() / 32 * 32; first < num_bags; first += num_threads()) {
+    const std::int64_t number = first + warp.lane;
+    const Bag bag = locate_bag(bags, padded_dim, number < num_bags ? number : num_bags - 1);
+    const std::uint32_t end = warp.shuffle(bag.end, 31);
+    for (std::uint32_t i = warp.shuffle(bag.begin, 0); i < end; i += 32) {
+      const std::uint32_t id = i + static_cast<std::uint32_t>(warp.lane);
+      int b = 0;  // its bag: the first that ends after it
+      for (int step = 16; step > 0; step /= 2) {
+        if (warp.shuffle(bag.end, b + step - 1) <= id) b += step;
+      }
+      const std::uint32_t within = id - warp.shuffle(bag.begin, b);
+      const bool used = within < warp.shuffle(bag.num_used, b);
+      const std::uint32_t target = warp.shuffle(bag.target, b) + within * warp.shuffle(bag.step, b);
+      const float scale = warp.shuffle(bag.scale, b);
+      if (id >= end) continue;
+      plan.id_tags[id] = used ? tag_of(bags.keys[id]) : kUnusedTag;
+      plan.id_targets[id] = used ? target : kNoTarget;
+      plan.coefficients[id] =
+          used ? (bags.weights == nullptr ? scale : bags.weights[id] * scale) : 0.0F;
+      plan.scratch_positions[id] = id;
+    }
+  }
+}
+
+__device__ bool have_equal_prefix(std::uint64_t x, std::uint64_t y) {
+  return (x ^ y) >> kUnsortedBits == 0;
+}
+
+/// Finds the runs of equal prefix with different tags: counts2 becomes [begin, end) of the run at
+/// its first occurrence whose tag is not that of the next, and empty elsewhere.
+__global__ void __launch_bounds__(kThreads) find_mixed_runs(PlanView plan) {
+  for (std::int64_t j = global_thread(); j < plan.num_ids; j += num_threads()) {
+    const std::uint64_t tag = plan.sorted_tags[j];
+    const std::uint64_t next = j + 1 < plan.num_ids ? plan.sorted_tags[j + 1] : tag;
+    Count2 run{0, 0};
+    if (tag != next && have_equal_prefix(tag, next)) {
+      std::int64_t begin = j, end = j + 2;
+      while (begin > 0 && plan.sorted_tags[begin - 1] == tag) --begin;
+      const bool first = begin == 0 || !have_equal_prefix(plan.sorted_tags[begin - 1], tag);
+      while (first && end < plan.num_ids && have_equal_prefix(plan.sorted_tags[end], tag)) ++end;
+      if (first) run = {static_cast<std::uint32_t>(begin), static_cast<std::uint32_t>(end)};
+    }
+    plan.counts2[j] = run;
+  }
+}
+
+/// Puts each of these runs in order, a thread per run: tag by tag, positions in their order.
+__global__ void __launch_bounds__(kThreads) order_mixed_runs(PlanView plan) {
+  for (std::int64_t j = global_thread(); j < plan.num_ids; j += num_threads()) {
+    const auto [begin, end] = plan.counts2[j];
+    for (std::uint32_t i = begin; i < end; ++i) plan.scratch_positions[i] = plan.positions[i];
+    std::uint64_t from = 0;  // tags below are in their place
+    for (std::uint32_t at = begin; at < end; ++from) {
+      std::uint64_t least = ~std::uint64_t{0};
+      for (std::uint32_t i = begin; i < end; ++i) {
+        const std::uint64_t tag = plan.id_tags[plan.scratch_positions[i]];
+        if (tag >= from && tag < least) least = tag;
+      }
+      for (std::uint32_t i = begin; i < end; ++i) {
+        const std::uint32_t position = plan.scratch_positions[i];
+        if (plan.id_tags[position] != least) continue;
+        plan.positions[at] = position;
+        plan.sorted_tags[at] = least;
+        ++at;
+      }
+      from = least;
     }
   }
 }
@@ -158,10 +234,11 @@ void CudaDevice::build_plan(const Bags& bags,
   fill(plan.counts, 0, sizeof(PlanCounts), stream);
   if (n == 0) return;
   const std::int64_t num_bags = bags.num_features * bags.num_examples;
-  launch(describe_ids, grids_.grid_for(num_bags, kThreads >> kLog2BagLanes), stream, bags,
-         padded_dim, plan);
+  launch(describe_ids, grids_.grid_for(num_bags, kThreads), stream, bags, padded_dim, plan);
   sort_pairs(plan.prims_scratch, plan.prims_scratch_bytes, plan.id_tags, plan.sorted_tags,
-             plan.scratch_positions, plan.positions, n, stream);
+             plan.scratch_positions, plan.positions, n, kUnsortedBits, stream);
+  launch(find_mixed_runs, grids_.grid_for(n, kThreads), stream, plan);
+  launch(order_mixed_runs, grids_.grid_for(n, kThreads), stream, plan);
   launch(mark_heads, grids_.grid_for(n, kThreads), stream, plan, num_sets);
   inclusive_sum(plan.prims_scratch, plan.prims_scratch_bytes, plan.counts2, n, stream);
   launch(number_keys, grids_.grid_for(n, kThreads), stream, plan);

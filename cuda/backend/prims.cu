@@ -18,10 +18,12 @@ struct Add {
   }
 };
 
-// In place is allowed: CUB's scan reads a whole tile before it writes it.
+// In place is allowed: CUB's scan reads a whole tile before it writes it. With counts of 32 bits
+// its kernels do not compute in 64.
 template <class Count>
 void scan(void* scratch, std::size_t bytes, Count* counts, std::int64_t n, cudaStream_t stream) {
-  check(cub::DeviceScan::InclusiveScan(scratch, bytes, counts, counts, Add{}, n, stream),
+  check(cub::DeviceScan::InclusiveScan(scratch, bytes, counts, counts, Add{}, static_cast<int>(n),
+                                       stream),
         "DeviceScan");
 }
 
@@ -29,7 +31,8 @@ template <class Count>
 std::size_t scan_bytes(std::int64_t n) {
   std::size_t bytes = 0;
   Count* none = nullptr;
-  check(cub::DeviceScan::InclusiveScan(nullptr, bytes, none, none, Add{}, n), "DeviceScan");
+  check(cub::DeviceScan::InclusiveScan(nullptr, bytes, none, none, Add{}, static_cast<int>(n)),
+        "DeviceScan");
   return bytes;
 }
 
@@ -38,7 +41,8 @@ std::size_t sort_bytes(std::int64_t n) {
   const std::uint64_t* keys = nullptr;
   const std::uint32_t* values = nullptr;
   check(cub::DeviceRadixSort::SortPairs(nullptr, bytes, keys, const_cast<std::uint64_t*>(keys),
-                                        values, const_cast<std::uint32_t*>(values), n),
+                                        values, const_cast<std::uint32_t*>(values),
+                                        static_cast<int>(n)),
         "DeviceRadixSort");
   return bytes;
 }
@@ -57,10 +61,11 @@ void sort_pairs(void* scratch,
                 const std::uint32_t* values,
                 std::uint32_t* sorted_values,
                 std::int64_t n,
+                int first_bit,
                 StreamRef stream) {
   auto bytes = static_cast<std::size_t>(scratch_bytes);
-  check(cub::DeviceRadixSort::SortPairs(scratch, bytes, keys, sorted_keys, values, sorted_values, n,
-                                        0, 64, native(stream)),
+  check(cub::DeviceRadixSort::SortPairs(scratch, bytes, keys, sorted_keys, values, sorted_values,
+                                        static_cast<int>(n), first_bit, 64, native(stream)),
         "DeviceRadixSort");
 }
 

@@ -12,7 +12,8 @@ namespace satrap::backend {
 /// primitives: they follow from one scan over several counts.
 std::int64_t prims_scratch_bytes(std::int64_t max_items);
 
-/// Sorts by key, keeping the order of equal keys.
+/// Sorts by the bits of the keys from first_bit on, keeping the order of those that are equal
+/// there.
 void sort_pairs(void* scratch,
                 std::int64_t scratch_bytes,
                 const std::uint64_t* keys,     // [n]
@@ -20,6 +21,7 @@ void sort_pairs(void* scratch,
                 const std::uint32_t* values,   // [n]
                 std::uint32_t* sorted_values,  // [n] out
                 std::int64_t n,
+                int first_bit,
                 StreamRef stream);
 
 /// Replaces every element by the sum of all up to and including it.

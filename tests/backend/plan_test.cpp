@@ -155,6 +155,28 @@ TEST(DevicePlan, EqualsTheHostForEveryDegreeOfDuplicates) {
   }
 }
 
+// The sort leaves these out. Some have the prefix of ids that are not used, which are all ones.
+TEST(DevicePlan, TagsThatDifferOnlyInTheirLowBits) {
+  SATRAP_NEEDS_DEVICE();
+  for (const std::int64_t distinct : {2, 60}) {
+    SCOPED_TRACE(distinct);
+    Random random(static_cast<std::uint64_t>(distinct));
+    HostBatch batch;
+    batch.num_examples = 150;
+    batch.poolings = {Pooling::kSum, Pooling::kSequence};
+    batch.max_lengths = {1, 2};
+    for (std::int64_t bag = 0; bag < 2 * batch.num_examples; ++bag) {
+      for (std::int64_t i = random.below(4); i > 0; --i) {
+        const auto prefix = static_cast<std::uint64_t>(random.below(20) - 1) << 24;
+        const auto low = static_cast<std::uint64_t>(random.below(distinct)) << kTableBits;
+        batch.keys.push_back(backend::key_of_tag(prefix | low | 1U));
+      }
+      batch.offsets.push_back(batch.num_ids());
+    }
+    check_plan(batch);
+  }
+}
+
 TEST(DevicePlan, IsReusedForSmallerBatches) {
   SATRAP_NEEDS_DEVICE();
   const BatchShape shape{.num_examples = 20, .max_bag = 9};

@@ -28,12 +28,14 @@ void sort_pairs(void* /*scratch*/,
                 const std::uint32_t* values,
                 std::uint32_t* sorted_values,
                 std::int64_t n,
+                int first_bit,
                 StreamRef stream) {
   check_last_error();
   simt::enqueue(native(stream), [=] {
     std::vector<std::int64_t> order(static_cast<std::size_t>(n));
     std::iota(order.begin(), order.end(), 0);
-    std::ranges::sort(order, {}, [&](std::int64_t i) { return std::pair(keys[i], i); });
+    std::ranges::sort(order, {},
+                      [&](std::int64_t i) { return std::pair(keys[i] >> first_bit, i); });
     for (std::int64_t i = 0; i < n; ++i) {
       sorted_keys[i] = keys[order[static_cast<std::size_t>(i)]];
       sorted_values[i] = values[order[static_cast<std::size_t>(i)]];
