@@ -67,8 +67,11 @@ inline std::uint64_t zipf(double u, double exponent, double n) {
 /// One batch on the device with its plan.
 class Batch {
  public:
-  Batch(const Axes& axes, const RowLayout& layout, std::uint64_t seed)
-      : plan_(device(), kIds, layout, kIds) {
+  Batch(const Axes& axes,
+        const RowLayout& layout,
+        const backend::PlanScratch& scratch,
+        std::uint64_t seed)
+      : plan_(device(), scratch, kIds) {
     const RandomStream random{hash64(seed)};
     std::vector<Key> keys(kIds);
     for (std::int64_t i = 0; i < kIds; ++i) {
@@ -140,7 +143,7 @@ struct Workload {
     fill_rows();
     prefill();
     for (int b = 0; b < kBatches; ++b) {
-      batches.push_back(std::make_unique<Batch>(a, layout, static_cast<std::uint64_t>(b)));
+      batches.push_back(std::make_unique<Batch>(a, layout, scratch, static_cast<std::uint64_t>(b)));
     }
   }
 
@@ -169,6 +172,7 @@ struct Workload {
   const RowLayout layout;
   const backend::CacheSize size;
   const backend::Stream stream{device()};
+  const backend::PlanScratch scratch{device(), kIds, layout};
   std::unique_ptr<backend::Cache> cache;
   std::vector<std::unique_ptr<Batch>> batches;
   std::uint32_t next = 1;
@@ -214,7 +218,7 @@ struct Workload {
 
   void prefill() {
     const std::int64_t wanted = size.num_slots() * axes.load_percent / 100;
-    backend::Plan plan(device(), kIds, layout, kIds);
+    const backend::Plan plan(device(), scratch, kIds);
     for (std::int64_t begin = wanted; begin > 0; begin -= std::min(begin, kIds)) {
       const std::int64_t n = std::min(begin, kIds);
       std::vector<Key> keys;

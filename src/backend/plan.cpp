@@ -20,24 +20,43 @@ struct Parts {
   }
 };
 
-struct Sizes {
-  std::int64_t max_ids, padded_dim, max_overflow, prims_bytes;
-};
-
-std::int64_t lay_out(Arena* arena, const Sizes& sizes, PlanView& plan, MissView& misses) {
-  const std::int64_t n = sizes.max_ids;
+/// Bytes per id that only the operations themselves use, and what they sum to.
+void lay_out(Parts& parts,
+             std::int64_t padded_dim,
+             std::int64_t prims_bytes,
+             PlanView& plan,
+             MissView& misses) {
+  const std::int64_t n = plan.max_ids;
   // A segment of more than kSumChunk occurrences has fewer than two chunks per kSumChunk of them.
-  const std::int64_t max_longs = n / kSumChunk + 1;
   const std::int64_t max_chunks = 2 * n / kSumChunk + 1;
   const std::int64_t max_groups = 2 * max_chunks / kSumChunk + 1;
-  Parts parts{arena};
-  parts.take(plan.counts, 1);
   parts.take(plan.id_tags, n);
   parts.take(plan.id_targets, n);
-  parts.take(plan.coefficients, n);
-  parts.take(plan.unique_of, n);
   parts.take(plan.sorted_tags, n);
   parts.take(plan.positions, n);
+  parts.take(plan.scratch_positions, n);
+  parts.take(plan.counts2, n);
+  parts.take(plan.counts4, n / kSumChunk + 1);
+  parts.take(plan.partial_sums, max_chunks * padded_dim);
+  parts.take(plan.group_sums, max_groups * padded_dim);
+  auto* prims_scratch = static_cast<std::byte*>(plan.prims_scratch);
+  parts.take(prims_scratch, prims_bytes);
+  plan.prims_scratch = prims_scratch;
+  plan.prims_scratch_bytes = prims_bytes;
+  parts.take(misses.tile_counts, n / 8 + 1);
+  parts.take(misses.record_unique, n);
+  parts.take(misses.record_slot, n);
+  parts.take(misses.record_ordinal, n);
+  parts.take(misses.record_victim, n);
+}
+
+/// What stays until the batch is done.
+void lay_out(Parts& parts, std::int64_t max_overflow, PlanView& plan, MissView& misses) {
+  const std::int64_t n = plan.max_ids;
+  const std::int64_t max_longs = n / kSumChunk + 1;
+  parts.take(plan.counts, 1);
+  parts.take(plan.coefficients, n);
+  parts.take(plan.unique_of, n);
   parts.take(plan.occurrence_targets, n);
   parts.take(plan.occurrence_coefficients, n);
   parts.take(plan.unique_tags, n);
@@ -47,53 +66,53 @@ std::int64_t lay_out(Arena* arena, const Sizes& sizes, PlanView& plan, MissView&
   parts.take(plan.long_unique, max_longs);
   parts.take(plan.long_chunks, max_longs + 1);
   parts.take(plan.long_groups, max_longs + 1);
-  parts.take(plan.scratch_positions, n);
-  parts.take(plan.counts2, n);
-  parts.take(plan.counts4, n / kSumChunk + 1);
-  parts.take(plan.partial_sums, max_chunks * sizes.padded_dim);
-  parts.take(plan.group_sums, max_groups * sizes.padded_dim);
-  auto* prims_scratch = static_cast<std::byte*>(plan.prims_scratch);
-  parts.take(prims_scratch, sizes.prims_bytes);
-  plan.prims_scratch = prims_scratch;
-  plan.prims_scratch_bytes = sizes.prims_bytes;
-  plan.max_ids = n;
-
   parts.take(misses.counts, 1);
   parts.take(misses.miss_keys, n);
   parts.take(misses.miss_slots, n);
-  parts.take(misses.overflow_keys, sizes.max_overflow);
+  parts.take(misses.overflow_keys, max_overflow);
   parts.take(misses.writeback_keys, n);
   parts.take(misses.writeback_slots, n);
-  parts.take(misses.tile_counts, n / 8 + 1);
-  parts.take(misses.record_unique, n);
-  parts.take(misses.record_slot, n);
-  parts.take(misses.record_ordinal, n);
-  parts.take(misses.record_victim, n);
+}
+
+/// The bytes that the same list takes.
+template <class... Arguments>
+std::int64_t bytes_of(Arguments... arguments) {
+  Parts parts{nullptr};
+  lay_out(parts, arguments...);
   return parts.bytes;
 }
 
-Sizes sizes_of(const Device& device,
-               std::int64_t max_ids,
-               std::int64_t padded_dim,
-               std::int64_t max_overflow) {
+PlanView empty_plan(std::int64_t max_ids) {
   SATRAP_CHECK(max_ids > 0 && max_ids <= 0x7FFFFFFF, "a plan for ", max_ids, " ids");
-  return {max_ids, padded_dim, max_overflow, device.prims_scratch_bytes(max_ids)};
-}
-
-std::int64_t bytes_of_plan(const Sizes& sizes) {
   PlanView plan;
-  MissView misses;
-  return lay_out(nullptr, sizes, plan, misses);
+  plan.max_ids = max_ids;
+  return plan;
 }
 
 }  // namespace
 
-Plan::Plan(Device& device, std::int64_t max_ids, const RowLayout& layout, std::int64_t max_overflow)
+PlanScratch::PlanScratch(Device& device, std::int64_t max_ids, const RowLayout& layout)
     : arena_(device,
              Place::kDevice,
-             bytes_of_plan(sizes_of(device, max_ids, layout.padded_dim, max_overflow)),
-             "the plan of a batch") {
-  lay_out(&arena_, sizes_of(device, max_ids, layout.padded_dim, max_overflow), view_, misses_);
+             bytes_of(layout.padded_dim,
+                      device.prims_scratch_bytes(max_ids),
+                      empty_plan(max_ids),
+                      MissView{}),
+             "the scratch of plans"),
+      view_(empty_plan(max_ids)) {
+  Parts parts{&arena_};
+  lay_out(parts, layout.padded_dim, device.prims_scratch_bytes(max_ids), view_, misses_);
+}
+
+Plan::Plan(Device& device, const PlanScratch& scratch, std::int64_t max_overflow)
+    : arena_(device,
+             Place::kDevice,
+             bytes_of(max_overflow, scratch.view_, MissView{}),
+             "the plan of a batch"),
+      view_(scratch.view_),
+      misses_(scratch.misses_) {
+  Parts parts{&arena_};
+  lay_out(parts, max_overflow, view_, misses_);
 }
 
 PlanView Plan::view(std::int64_t num_ids) const {

@@ -57,7 +57,8 @@ void check_backward(const HostBatch& batch, const BackwardCase& c, bool every_sc
   const DeviceBatch on_device(batch);
   const DeviceArray<std::byte> grad_on_device(grad);
   const DeviceArray<TableStep> steps_on_device(steps);
-  const backend::Plan plan(device(), std::max<std::int64_t>(1, batch.num_ids()), layout, 0);
+  const backend::PlanScratch scratch(device(), std::max<std::int64_t>(1, batch.num_ids()), layout);
+  const backend::Plan plan(device(), scratch, 0);
   const backend::PlanView view = plan.view(batch.num_ids());
   const DeviceArray<float> gradients(std::max<std::int64_t>(1, num_unique * layout.padded_dim));
   const auto check = [&] {
@@ -283,7 +284,8 @@ TEST(DeviceBackward, StochasticRoundingKeepsTheMean) {
   const backend::Stream stream(device());
   const backend::CacheSize size{1, 1};
   const backend::Cache cache(device(), layout, size, backend::EvictionPolicy::kLru, stream);
-  const backend::Plan plan(device(), 1, layout, 0);
+  const backend::PlanScratch scratch(device(), 1, layout);
+  const backend::Plan plan(device(), scratch, 0);
   const DeviceBatch on_device(batch);
   const DeviceArray<float> grad(
       std::vector<float>(static_cast<std::size_t>(batch.row_stride()), -1.0F));

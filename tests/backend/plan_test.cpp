@@ -14,14 +14,17 @@ std::uint64_t set_of(std::uint64_t tag) {
   return static_cast<std::uint64_t>((static_cast<unsigned __int128>(tag) * kSets) >> 64);
 }
 
-/// Builds the plan on the device and compares all of it with the host's.
-void check_plan(const HostBatch& batch, const backend::Plan& plan) {
+void build_on_device(const HostBatch& batch, const backend::Plan& plan) {
   const DeviceBatch on_device(batch);
-  const backend::PlanView view = plan.view(batch.num_ids());
   const backend::Stream stream(device());
-  device().build_plan(on_device.bags(), kSets, batch.padded_dim(), view, stream);
+  device().build_plan(on_device.bags(), kSets, batch.padded_dim(), plan.view(batch.num_ids()),
+                      stream);
   stream.wait_until_idle();
+}
 
+/// Compares all of a plan but the scratch with the host's.
+void expect_plan_of(const HostBatch& batch, const backend::Plan& plan) {
+  const backend::PlanView view = plan.view(batch.num_ids());
   const HostPlan expected = make_host_plan(batch);
   const backend::PlanCounts counts = download(view.counts, 1)[0];
   ASSERT_EQ(counts.unique, expected.tags.size());
@@ -30,7 +33,7 @@ void check_plan(const HostBatch& batch, const backend::Plan& plan) {
   EXPECT_EQ(std::vector<std::int64_t>(unique_of.begin(), unique_of.end()), expected.unique_of);
   EXPECT_EQ(download(view.coefficients, batch.num_ids()), expected.coefficients);
 
-  std::vector<std::uint32_t> segments{0}, positions, targets, set_runs;
+  std::vector<std::uint32_t> segments{0}, targets, set_runs;
   std::vector<float> coefficients;
   std::vector<std::uint32_t> long_unique, long_chunks{0}, long_groups{0};
   for (std::size_t u = 0; u < expected.tags.size(); ++u) {
@@ -38,11 +41,10 @@ void check_plan(const HostBatch& batch, const backend::Plan& plan) {
       set_runs.push_back(static_cast<std::uint32_t>(u));
     }
     for (const auto& occurrence : expected.occurrences[u]) {
-      positions.push_back(static_cast<std::uint32_t>(occurrence.id));
       targets.push_back(static_cast<std::uint32_t>(occurrence.target / 4));
       coefficients.push_back(occurrence.coefficient);
     }
-    segments.push_back(static_cast<std::uint32_t>(positions.size()));
+    segments.push_back(static_cast<std::uint32_t>(targets.size()));
     const auto length = static_cast<std::int64_t>(expected.occurrences[u].size());
     if (length > kSumChunk) {
       const std::int64_t chunks = (length + kSumChunk - 1) / kSumChunk;
@@ -52,9 +54,8 @@ void check_plan(const HostBatch& batch, const backend::Plan& plan) {
       long_groups.push_back(long_groups.back() + static_cast<std::uint32_t>(groups));
     }
   }
-  const auto num_used = static_cast<std::int64_t>(positions.size());
-  EXPECT_EQ(counts.occurrences, positions.size());
-  EXPECT_EQ(download(view.positions, num_used), positions);
+  const auto num_used = static_cast<std::int64_t>(targets.size());
+  EXPECT_EQ(counts.occurrences, targets.size());
   EXPECT_EQ(download(view.occurrence_targets, num_used), targets);
   EXPECT_EQ(download(view.occurrence_coefficients, num_used), coefficients);
   ASSERT_EQ(counts.set_runs, set_runs.size());
@@ -70,9 +71,15 @@ void check_plan(const HostBatch& batch, const backend::Plan& plan) {
   EXPECT_EQ(download(view.long_groups, counts.longs + 1), long_groups);
 }
 
+void check_plan(const HostBatch& batch, const backend::Plan& plan) {
+  build_on_device(batch, plan);
+  expect_plan_of(batch, plan);
+}
+
 void check_plan(const HostBatch& batch) {
   const RowLayout layout = RowLayout::of(batch.dim, FloatType::kFp32, RowOptimizerType::kAdagrad);
-  const backend::Plan plan(device(), std::max<std::int64_t>(1, batch.num_ids()), layout, 4);
+  const backend::PlanScratch scratch(device(), std::max<std::int64_t>(1, batch.num_ids()), layout);
+  const backend::Plan plan(device(), scratch, 4);
   for_each_schedule([&] { check_plan(batch, plan); });
 }
 
@@ -177,11 +184,26 @@ TEST(DevicePlan, TagsThatDifferOnlyInTheirLowBits) {
   }
 }
 
+TEST(DevicePlan, KeepsItsOwnWhenAnotherUsesTheSameScratch) {
+  SATRAP_NEEDS_DEVICE();
+  const HostBatch first = batch_with_duplicates(900, 50, 4, 1), second = one_key(700, 4);
+  const RowLayout layout = RowLayout::of(4, FloatType::kFp32, RowOptimizerType::kAdagrad);
+  const backend::PlanScratch scratch(device(), 900, layout);
+  const backend::Plan plan(device(), scratch, 4), other(device(), scratch, 4);
+  for_each_schedule([&] {
+    build_on_device(first, plan);
+    build_on_device(second, other);
+    expect_plan_of(first, plan);
+    expect_plan_of(second, other);
+  });
+}
+
 TEST(DevicePlan, IsReusedForSmallerBatches) {
   SATRAP_NEEDS_DEVICE();
   const BatchShape shape{.num_examples = 20, .max_bag = 9};
   const RowLayout layout = RowLayout::of(shape.dim, FloatType::kFp32, RowOptimizerType::kAdagrad);
-  const backend::Plan plan(device(), 500, layout, 4);
+  const backend::PlanScratch scratch(device(), 500, layout);
+  const backend::Plan plan(device(), scratch, 4);
   for (std::uint64_t seed = 0; seed < 4; ++seed) {
     check_plan(random_batch({.num_examples = 20 - 6 * static_cast<std::int64_t>(seed)}, seed),
                plan);

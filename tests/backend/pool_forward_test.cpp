@@ -79,7 +79,8 @@ void check_pool(const HostBatch& batch, Types types, bool some_missing, std::uin
   const auto expected = pool_on_host(batch, host, layout, rows, slots, types.out);
 
   const DeviceBatch on_device(batch);
-  const backend::Plan plan(device(), std::max<std::int64_t>(1, batch.num_ids()), layout, 0);
+  const backend::PlanScratch scratch(device(), std::max<std::int64_t>(1, batch.num_ids()), layout);
+  const backend::Plan plan(device(), scratch, 0);
   const backend::PlanView view = plan.view(batch.num_ids());
   const DeviceArray<std::byte> out(static_cast<std::int64_t>(expected.size()));
   for_each_schedule([&] {

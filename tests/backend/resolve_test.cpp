@@ -25,7 +25,8 @@ class Twins {
         layout_(RowLayout::of(4, FloatType::kFp32, RowOptimizerType::kAdagrad)),
         host_(size, policy),
         cache_(device(), layout_, size, policy, stream_),
-        plan_(device(), max_ids, layout_, size.overflow_rows) {}
+        scratch_(device(), max_ids, layout_),
+        plan_(device(), scratch_, size.overflow_rows) {}
 
   /// Resolves the batch on both, compares everything, and marks the batch's rows dirty.
   HostCache::Found resolve(const HostBatch& batch, const ResolveArguments& arguments) {
@@ -99,6 +100,7 @@ class Twins {
   HostCache host_;
   backend::Stream stream_{device()};
   backend::Cache cache_;
+  backend::PlanScratch scratch_;
   backend::Plan plan_;
 };
 

@@ -39,7 +39,8 @@ void check_round_trip(const BackwardCase& c, std::int64_t dim) {
   const DeviceArray<std::int32_t> slots_on_device(slots);
   const DeviceArray<std::uint32_t> count(
       std::vector<std::uint32_t>{static_cast<std::uint32_t>(num_rows)});
-  const backend::Plan plan(device(), batch.num_ids(), layout, 0);
+  const backend::PlanScratch scratch(device(), batch.num_ids(), layout);
+  const backend::Plan plan(device(), scratch, 0);
   const backend::PlanView view = plan.view(batch.num_ids());
   device().build_plan(on_device.bags(), size.num_sets, layout.padded_dim, view, stream);
   device().copy(view.slots, slots.data(), num_rows * 4, stream);

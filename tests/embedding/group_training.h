@@ -30,7 +30,8 @@ class GroupOnDevice {
         store_(store),
         batch_(testing::device(), layout, group, pool),
         cache_(testing::device(), group.layout, kSize, backend::EvictionPolicy::kLru, stream_),
-        plan_(testing::device(), max_ids, group.layout, 0),
+        scratch_(testing::device(), max_ids, group.layout),
+        plan_(testing::device(), scratch_, 0),
         staging_(testing::device(),
                  backend::Place::kPinnedHost,
                  kSize.num_slots() * group.layout.row_bytes,
@@ -106,6 +107,7 @@ class GroupOnDevice {
   const backend::Stream stream_{testing::device()};
   GroupBatch batch_;
   const backend::Cache cache_;
+  const backend::PlanScratch scratch_;
   const backend::Plan plan_;
   const backend::Memory staging_;  // [num_slots, row_bytes]
 };

@@ -7,11 +7,27 @@
 
 namespace satrap::backend {
 
-/// Owns the memory of one batch's plan and of resolve's result for it, for batches of up to
-/// max_ids ids (below 2^31) of rows of one layout. Reused from batch to batch without allocating.
+/// Owns what operations on plans need only while they run, for batches of up to max_ids ids (below
+/// 2^31) of rows of one layout: about half of the bytes of a plan. Plans share one if their
+/// build_plan and resolve run on one stream, and their backward on one; it outlives them. What
+/// views.h says is in the scratch is lost at the next build_plan or resolve of any of them.
+class PlanScratch {
+ public:
+  PlanScratch(Device& device, std::int64_t max_ids, const RowLayout& layout);
+  std::int64_t bytes() const { return arena_.capacity_bytes(); }
+
+ private:
+  friend class Plan;
+  Arena arena_;
+  PlanView view_;
+  MissView misses_;
+};
+
+/// Owns the memory of one batch's plan and of resolve's result for it, for batches as large as its
+/// scratch allows. Reused from batch to batch without allocating.
 class Plan {
  public:
-  Plan(Device& device, std::int64_t max_ids, const RowLayout& layout, std::int64_t max_overflow);
+  Plan(Device& device, const PlanScratch& scratch, std::int64_t max_overflow);
 
   /// The views of a batch of num_ids <= max_ids ids.
   PlanView view(std::int64_t num_ids) const;

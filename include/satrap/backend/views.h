@@ -56,22 +56,23 @@ struct PlanCounts {
 };
 
 /// The plan of one batch: its distinct keys and where each occurs. Device memory; only num_ids is
-/// known to the host. Occurrence j is the j-th id in the order of (tag, position).
+/// known to the host. What is marked (scratch) is shared with the plans of other batches.
+/// Occurrence j is the j-th id in the order of (tag, position).
 struct PlanView {
   std::int64_t max_ids = 0;
   std::int64_t num_ids = 0;
   PlanCounts* counts = nullptr;  // [1]
 
   // Per id, in the order of the batch.
-  std::uint64_t* id_tags = nullptr;  // [max_ids]
-  std::uint32_t* id_targets =
-      nullptr;                        // [max_ids] its vector in the output, in quads; or kNoTarget
-  float* coefficients = nullptr;      // [max_ids] its factor in that vector
-  std::int32_t* unique_of = nullptr;  // [max_ids] number of its key; -1: not used
+  std::uint64_t* id_tags = nullptr;     // [max_ids] (scratch)
+  std::uint32_t* id_targets = nullptr;  // [max_ids] its vector in the output, in quads; or
+                                        // kNoTarget (scratch)
+  float* coefficients = nullptr;        // [max_ids] its factor in that vector
+  std::int32_t* unique_of = nullptr;    // [max_ids] number of its key; -1: not used
 
   // Per occurrence.
-  std::uint64_t* sorted_tags = nullptr;         // [max_ids]
-  std::uint32_t* positions = nullptr;           // [max_ids] number of the id
+  std::uint64_t* sorted_tags = nullptr;         // [max_ids] (scratch)
+  std::uint32_t* positions = nullptr;           // [max_ids] number of the id (scratch)
   std::uint32_t* occurrence_targets = nullptr;  // [max_ids] as id_targets
   float* occurrence_coefficients = nullptr;     // [max_ids]
 

@@ -50,7 +50,8 @@ class Step {
         num_unique_(static_cast<std::int64_t>(make_host_plan(batch).tags.size())),
         size_{num_unique_ / 16 + 1, 0},  // so many sets that nearly all keys find a way
         on_device_(batch),
-        plan_(device(), batch.num_ids(), layout_, 0),
+        scratch_(device(), batch.num_ids(), layout_),
+        plan_(device(), scratch_, 0),
         cache_(device(), layout_, size_, backend::EvictionPolicy::kLru, stream_),
         vectors_(batch.num_examples * batch.row_stride()),
         steps_(
@@ -104,6 +105,7 @@ class Step {
   const backend::CacheSize size_;
   const backend::Stream stream_{device()};
   const DeviceBatch on_device_;
+  const backend::PlanScratch scratch_;
   const backend::Plan plan_;
   const backend::Cache cache_;
   const DeviceArray<std::uint16_t> vectors_;  // bf16
