@@ -1,13 +1,14 @@
-// Warp instructions of the operations of backend::Device per item, in lock step: what a warp issues
-// bounds the speed of these kernels as much as the bytes that they move. The load is the reference
-// of bench/README.md, made small: 40 features, dim 64, fp32 weights, bf16 vectors and gradients,
-// Adagrad, about three occurrences per key.
+// Warp instructions of the operations of backend::Device per item, and bytes moved, in lock step:
+// what a warp issues bounds the speed of these kernels as much as the bytes that they move. The
+// load is the reference of bench/README.md, made small: 40 features, dim 64, fp32 weights, bf16
+// vectors and gradients, Adagrad, about three occurrences per key.
 #include <gtest/gtest.h>
 
 #include "satrap/backend/cache.h"
 #include "satrap/backend/plan.h"
 #include "tests/backend/backward_oracle.h"
 #include "tests/support/ptx/environment.h"
+#include "tests/support/ptx/sass.h"
 
 namespace satrap::testing {
 namespace {
@@ -16,10 +17,39 @@ constexpr std::int64_t kFeatures = 40, kDim = 64;
 constexpr FloatType kVectors = FloatType::kBf16;
 constexpr RowOptimizerType kOptimizer = RowOptimizerType::kAdagrad;
 
-std::int64_t warp_instructions() {
-  std::int64_t sum = 0;
-  for (const auto& [name, executed] : ptx::program().executed()) sum += executed.warp_instructions;
-  return sum;
+/// What an operation costs: warp instructions of SASS, kernels launched, sectors of 32 bytes.
+struct Cost {
+  double issued = 0;
+  std::int64_t launches = 0;
+  ptx::Sectors sectors;
+
+  double bytes() const { return 32.0 * static_cast<double>(sectors.read + sectors.written); }
+};
+
+const std::map<std::string, ptx::Sass>& disassembly() {
+  static const std::map<std::string, ptx::Sass> kernels = ptx::read_sass(ptx::folder());
+  return kernels;
+}
+
+/// What has been executed since `before`.
+Cost cost_since(const std::map<std::string, ptx::Executed>& before) {
+  Cost cost;
+  for (const auto& [name, executed] : ptx::program().executed()) {
+    const auto found = before.find(name);
+    const ptx::Executed earlier = found == before.end() ? ptx::Executed{} : found->second;
+    if (executed.launches == earlier.launches) continue;
+    std::map<int, std::int64_t> by_line;
+    for (std::size_t i = 0; i < executed.by_instruction.size(); ++i) {
+      by_line[ptx::program().kernel(name).lines[i].number] =
+          executed.by_instruction[i] -
+          (earlier.by_instruction.empty() ? 0 : earlier.by_instruction[i]);
+    }
+    cost.issued += disassembly().at(name).issued(by_line);
+    cost.launches += executed.launches - earlier.launches;
+    cost.sectors.read += executed.sectors.read - earlier.sectors.read;
+    cost.sectors.written += executed.sectors.written - earlier.sectors.written;
+  }
+  return cost;
 }
 
 /// Bags of ids_per_bag ids of `distinct` keys, which occur equally often but for chance.
@@ -64,23 +94,33 @@ class Step {
   double pairs_of_vectors() const { return static_cast<double>(batch_.num_vectors()) / 2.0; }
   double pairs_of_keys() const { return static_cast<double>(num_unique_) / 2.0; }
 
-  std::int64_t build_plan() {
+  double bytes_of_forward() const {
+    return unique() * static_cast<double>(layout_.padded_dim * bytes_of(layout_.weight_type)) +
+           ids() * 8 + unique() * 4 + bytes_of_vectors();
+  }
+  double bytes_of_backward() const {
+    const auto row = layout_.padded_dim * bytes_of(layout_.weight_type) + layout_.state_floats * 4;
+    return unique() * 2 * static_cast<double>(row) + ids() * 8 + unique() * (4 + 4 + 8) +
+           bytes_of_vectors();
+  }
+
+  Cost build_plan() {
     return count([&] {
       device().build_plan(on_device_.bags(), size_.num_sets, layout_.padded_dim, view(), stream_);
     });
   }
-  std::int64_t resolve(std::uint32_t number) {
+  Cost resolve(std::uint32_t number) {
     return count([&] {
       device().resolve(cache_.view(), view(), {.batch = number}, plan_.misses(), stream_);
     });
   }
-  std::int64_t pool_forward() {
+  Cost pool_forward() {
     return count([&] {
       device().pool_forward(cache_.view(), on_device_.bags(), view(), kVectors, vectors_.data(),
                             stream_);
     });
   }
-  std::int64_t backward_update() {
+  Cost backward_update() {
     return count([&] {
       device().backward_update(cache_.view(), view(), kVectors, vectors_.data(), kOptimizer,
                                steps_.data(), stream_);
@@ -88,15 +128,20 @@ class Step {
   }
 
  private:
+  double unique() const { return static_cast<double>(num_unique_); }
+  double ids() const { return static_cast<double>(batch_.num_ids()); }
+  double bytes_of_vectors() const {
+    return static_cast<double>(batch_.num_vectors() * layout_.padded_dim * bytes_of(kVectors));
+  }
   backend::PlanView view() { return plan_.view(batch_.num_ids()); }
 
   template <class Operation>
-  std::int64_t count(Operation operation) {
+  Cost count(Operation operation) {
     stream_.wait_until_idle();
-    const std::int64_t before = warp_instructions();
+    const auto before = ptx::program().executed();
     operation();
     stream_.wait_until_idle();
-    return warp_instructions() - before;
+    return cost_since(before);
   }
 
   const HostBatch& batch_;
@@ -112,35 +157,59 @@ class Step {
   const DeviceArray<TableStep> steps_;
 };
 
-/// Budgets: what nvcc 13.0 emits for compute_90, and one in a hundred more. A change that lowers a
-/// count lowers its budget.
-void expect_within(const char* what, double per_item, double budget) {
-  ::testing::Test::RecordProperty(what, std::to_string(per_item));
-  EXPECT_LE(per_item, budget) << what;
-  EXPECT_GE(per_item, 0.9 * budget) << what << ": lower its budget";
+/// Budgets are what nvcc 13.0 emits and one in a hundred more. A change that lowers a figure lowers
+/// its budget.
+void expect_within(const char* what, double figure, double budget) {
+  ::testing::Test::RecordProperty(what, std::to_string(figure));
+  EXPECT_LE(figure, budget) << what;
+  EXPECT_GE(figure, 0.9 * budget) << what << ": lower its budget";
 }
 
+/// The budgets of forward and backward on one batch: warp instructions per pair of vectors or keys,
+/// and bytes of the sectors touched, relative to those that no way of computing could do without
+/// (as in bench/backend: each row once, each id's index and factor, the vectors).
+struct Budgets {
+  double forward, forward_bytes, backward, backward_bytes;
+};
+
+void expect_training_within(Step& step, const Budgets& budgets) {
+  const Cost forward = step.pool_forward(), backward = step.backward_update();
+  expect_within("forward, warp instructions per two vectors",
+                forward.issued / step.pairs_of_vectors(), budgets.forward);
+  expect_within("forward, bytes", forward.bytes() / step.bytes_of_forward(), budgets.forward_bytes);
+  EXPECT_EQ(forward.launches, 1);
+  expect_within("backward, warp instructions per two keys", backward.issued / step.pairs_of_keys(),
+                budgets.backward);
+  expect_within("backward, bytes", backward.bytes() / step.bytes_of_backward(),
+                budgets.backward_bytes);
+  EXPECT_EQ(backward.launches, 2);  // and one for groups of chunks, from 2048 ids on
+}
+
+#define SATRAP_NEEDS_SASS() \
+  if (disassembly().empty()) GTEST_SKIP() << "no nvdisasm; ./launch/setup.sh cuda installs it"
+
 TEST(WarpInstructions, OfOneHotBags) {
+  SATRAP_NEEDS_SASS();
   const HostBatch batch = reference_batch(48, 1, 640);
   Step step(batch);
   const auto ids = static_cast<double>(batch.num_ids());
   const auto keys = static_cast<double>(step.num_unique());
-  expect_within("plan, per id", static_cast<double>(step.build_plan()) / ids, 30.2);
-  expect_within("resolve of misses, per key", static_cast<double>(step.resolve(1)) / keys, 124.5);
-  expect_within("resolve of hits, per key", static_cast<double>(step.resolve(2)) / keys, 25.5);
-  expect_within("forward, per two vectors",
-                static_cast<double>(step.pool_forward()) / step.pairs_of_vectors(), 273);
-  expect_within("backward, per two keys",
-                static_cast<double>(step.backward_update()) / step.pairs_of_keys(), 332);
+  const Cost plan = step.build_plan(), misses = step.resolve(1), hits = step.resolve(2);
+  expect_within("plan, warp instructions per id", plan.issued / ids, 30.2);
+  EXPECT_EQ(plan.launches, 7);  // and CUB's
+  expect_within("resolve of misses, warp instructions per key", misses.issued / keys, 124.5);
+  expect_within("resolve of hits, warp instructions per key", hits.issued / keys, 25.5);
+  EXPECT_EQ(hits.launches, 3);
+  expect_training_within(step, {150, 1.15, 380, 1.35});
 }
 
 TEST(WarpInstructions, OfBagsOfFive) {
+  SATRAP_NEEDS_SASS();
   const HostBatch batch = reference_batch(16, 5, 1066);
   Step step(batch);
   step.build_plan();
   step.resolve(1);
-  expect_within("forward, per two vectors",
-                static_cast<double>(step.pool_forward()) / step.pairs_of_vectors(), 392);
+  expect_training_within(step, {350, 1.15, 380, 1.35});
 }
 
 }  // namespace

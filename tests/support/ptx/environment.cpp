@@ -11,12 +11,6 @@ namespace {
 
 std::unique_ptr<Program> current;
 
-/// $SATRAP_PTX_FOLDER holds the PTX in place of the build's.
-std::string folder() {
-  const char* given = std::getenv("SATRAP_PTX_FOLDER");
-  return given != nullptr ? given : SATRAP_PTX_FOLDER;
-}
-
 class Environment : public testing::Environment {
  public:
   void SetUp() override {
@@ -42,5 +36,10 @@ const testing::Environment* const environment = testing::AddGlobalTestEnvironmen
 }  // namespace
 
 Program& program() { return *current; }
+
+std::string folder() {
+  const char* given = std::getenv("SATRAP_PTX_FOLDER");
+  return given != nullptr ? given : SATRAP_PTX_FOLDER;
+}
 
 }  // namespace ptx

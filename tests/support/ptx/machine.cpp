@@ -38,6 +38,7 @@ class Machine {
         arguments_(arguments),
         in_lock_step_(seed == 0),
         generator_(seed) {
+    executed_.by_instruction.resize(kernel.code.size());
     for (const std::vector<std::byte>& argument : arguments) {
       constexpr std::size_t kUnit = 16;  // the strictest alignment; and a gap behind each
       parameter_ranges_.push_back({parameters_.size(), argument.size()});
@@ -62,6 +63,8 @@ class Machine {
         live.erase(live.begin() + static_cast<std::ptrdiff_t>(chosen));
       }
     }
+    executed_.launches = 1;
+    if (in_lock_step_) executed_.sectors = global_.sectors();
     return executed_;
   }
 
@@ -140,6 +143,7 @@ class Machine {
     }
     if (first == std::numeric_limits<int>::max()) fail_as_stuck(block, w);
     ++executed_.warp_instructions;
+    ++executed_.by_instruction[static_cast<std::size_t>(first)];
     std::uint32_t chosen = 0;
     for (std::uint32_t l = 0; l < kLanes; ++l) {
       if (lanes[l].can_run() && lanes[l].pc == first) chosen |= std::uint32_t{1} << l;

@@ -6,16 +6,21 @@
 #include <vector>
 
 #include "tests/support/ptx/instruction.h"
+#include "tests/support/ptx/memory.h"
 
 namespace ptx {
 
 /// The arguments of a launch: the bytes of each parameter.
 using Arguments = std::vector<std::vector<std::byte>>;
 
-/// What a launch has executed. A warp instruction is one that lanes of a warp with the same program
-/// counter execute at once; counted only in lock step.
+/// What launches of a kernel have executed. A warp instruction is one that lanes of a warp with the
+/// same program counter execute at once.
 struct Executed {
-  std::int64_t lane_instructions = 0, warp_instructions = 0;
+  std::int64_t launches = 0, lane_instructions = 0;
+  // Only in lock step:
+  std::int64_t warp_instructions = 0;
+  std::vector<std::int64_t> by_instruction;  // warp instructions, by index into the code
+  Sectors sectors;                           // of global memory, the distinct ones of each launch
 };
 
 /// Runs a kernel on grid_size blocks of block_size lanes, a multiple of 32. Seed 0 runs block after

@@ -1,6 +1,8 @@
 #include "tests/support/ptx/memory.h"
 
+#include <algorithm>
 #include <bit>
+#include <span>
 
 #include <cuda_runtime_api.h>
 
@@ -16,6 +18,21 @@ std::string Accesses::note(std::uint64_t address,
     if (!race.empty()) return race;
   }
   return {};
+}
+
+Sectors Accesses::sectors() const {
+  constexpr std::size_t kSectorBytes = 32;
+  Sectors sum;
+  for (const auto& [number, page] : pages_) {
+    for (std::size_t begin = 0; begin < kPageBytes; begin += kSectorBytes) {
+      const auto bytes = std::span(*page).subspan(begin, kSectorBytes);
+      const auto is_read = [](const Byte& byte) { return byte.reader != Byte::kNobody; };
+      const auto is_written = [](const Byte& byte) { return byte.writer != Byte::kNobody; };
+      sum.read += std::ranges::any_of(bytes, is_read) ? 1 : 0;
+      sum.written += std::ranges::any_of(bytes, is_written) ? 1 : 0;
+    }
+  }
+  return sum;
 }
 
 Accesses::Page& Accesses::page_of(std::uint64_t address) {

@@ -10,6 +10,11 @@
 
 namespace ptx {
 
+/// Sectors of 32 bytes, the units in which a GPU moves memory.
+struct Sectors {
+  std::int64_t read = 0, written = 0;
+};
+
 /// Whether bytes [address, address + bytes) lie within [begin, begin + size).
 constexpr bool lies_within(std::uint64_t address,
                            std::uint64_t bytes,
@@ -29,6 +34,9 @@ class Accesses {
                    bool writes,
                    std::uint32_t warp,
                    int line);
+
+  /// The distinct sectors touched.
+  Sectors sectors() const;
 
  private:
   /// The warp that wrote a byte, and the last one that read it.
@@ -60,6 +68,8 @@ class GlobalMemory {
                     bool writes,
                     std::uint32_t warp,
                     int line);
+
+  Sectors sectors() const { return accesses_.sectors(); }
 
  private:
   bool is_allocated(std::uint64_t address, std::uint64_t bytes);

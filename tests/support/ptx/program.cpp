@@ -1,9 +1,11 @@
 #include "tests/support/ptx/program.h"
 
+#include <algorithm>
 #include <bit>
 #include <cstdint>
 #include <cstring>
 #include <fstream>
+#include <functional>
 #include <span>
 
 #include <elf.h>
@@ -36,8 +38,14 @@ void Program::launch(const simt::Launch& launch, const void* kernel, const Argum
   const Executed now = run(*found->second, module_.shared_arrays, launch.grid.count(),
                            launch.block.count(), arguments, simt::draw_stream(~std::uint64_t{0}));
   Executed& sum = executed_[canonical_name(found->second->name)];
+  sum.launches += now.launches;
   sum.lane_instructions += now.lane_instructions;
   sum.warp_instructions += now.warp_instructions;
+  sum.by_instruction.resize(now.by_instruction.size());
+  std::ranges::transform(sum.by_instruction, now.by_instruction, sum.by_instruction.begin(),
+                         std::plus{});
+  sum.sectors.read += now.sectors.read;
+  sum.sectors.written += now.sectors.written;
 }
 
 std::vector<std::string> Program::never_launched() const {

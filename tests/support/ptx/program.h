@@ -24,6 +24,10 @@ class Program {
   /// Canonical names of the kernels that no launch has run so far.
   std::vector<std::string> never_launched() const;
 
+  const Kernel& kernel(const std::string& canonical_name) const {
+    return module_.kernels.at(canonical_name);
+  }
+
   /// What the launches of each kernel have executed so far.
   const std::map<std::string, Executed>& executed() const { return executed_; }
 
