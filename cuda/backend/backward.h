@@ -57,43 +57,40 @@ __device__ inline void sum_occurrences(const Group& group,
                                        std::uint32_t count,
                                        Occurrence mine,
                                        float4 (&sum)[kQuads]) {
-  constexpr int kRows = kQuads <= 2 ? 2 : 1;  // in flight
+  constexpr int kRows = kQuads <= 2 ? 2 : 1;  // in flight; no group is smaller
   const auto* quads = static_cast<const StoredQuad<kGrad>*>(grad);
 #pragma unroll
   for (int k = 0; k < kQuads; ++k) sum[k] = make_float4(0, 0, 0, 0);
   // All groups of the warp take as many turns as the one with the most occurrences.
-  auto left = static_cast<int>(__reduce_max_sync(kAllLanes, count));
-  auto mine_left = static_cast<int>(count);
-  while (left > 0) {
-    const int turns = left < group.size ? left : group.size;
+  const auto turns = static_cast<int>(__reduce_max_sync(kAllLanes, count));
+  const auto mine_turns = static_cast<int>(count);
+  // Where a row is one quad per lane, lanes beyond its end have no turn.
+  const int loads = kQuads > 1 || group.lane < lanes.quads ? mine_turns : 0;
 #pragma unroll 1
-    for (int i = 0; i < turns; i += kRows) {
-      StoredQuad<kGrad> row[kRows][kQuads] = {};
+  for (int i = 0; i < turns; i += kRows) {
+    if (i > 0 && (i & (group.size - 1)) == 0) {
+      mine = Occurrence(group, plan, begin + static_cast<std::uint32_t>(i), mine_turns - i);
+    }
+    StoredQuad<kGrad> row[kRows][kQuads] = {};
 #pragma unroll
-      for (int r = 0; r < kRows; ++r) {
-        const std::uint32_t target = group.shuffle(mine.target, i + r);
+    for (int r = 0; r < kRows; ++r) {
+      const std::uint32_t target = group.shuffle(mine.target, i + r);
 #pragma unroll
-        for (int k = 0; k < kQuads; ++k) {
-          const int quad = group.lane + k * 32;
-          if (i + r < mine_left && quad < lanes.quads) {
-            row[r][k] = quads[target + static_cast<std::uint32_t>(quad)];
-          }
-        }
-      }
-#pragma unroll
-      for (int r = 0; r < kRows; ++r) {
-        const float shuffled = group.shuffle(mine.factor, i + r);
-        const float factor = i + r < group.size ? shuffled : kNoFactor;
-#pragma unroll
-        for (int k = 0; k < kQuads; ++k) {
-          sum[k] = fma_quad(factor, to_float4<kGrad>(row[r][k]), sum[k]);
+      for (int k = 0; k < kQuads; ++k) {
+        const int quad = group.lane + k * 32;
+        if (i + r < loads && (kQuads == 1 || quad < lanes.quads)) {
+          row[r][k] = quads[target + static_cast<std::uint32_t>(quad)];
         }
       }
     }
-    left -= group.size;
-    mine_left -= group.size;
-    begin += static_cast<std::uint32_t>(group.size);
-    if (left > 0) mine = Occurrence(group, plan, begin, mine_left);
+#pragma unroll
+    for (int r = 0; r < kRows; ++r) {
+      const float factor = group.shuffle(mine.factor, i + r);
+#pragma unroll
+      for (int k = 0; k < kQuads; ++k) {
+        sum[k] = fma_quad(factor, to_float4<kGrad>(row[r][k]), sum[k]);
+      }
+    }
   }
 }
 
@@ -296,7 +293,7 @@ void launch_backward(const Grids& grids,
                      StreamRef stream,
                      MakeSink&& make_sink) {
   if (plan.num_ids == 0) return;
-  const RowLanes lanes = row_lanes(padded_dim);
+  const RowLanes lanes = row_lanes(padded_dim, 1);
   const std::int64_t groups_per_block = kThreads >> lanes.log2_lanes;
   const std::int64_t max_chunks = 2 * plan.num_ids / kSumChunk;
   const std::int64_t max_groups = 2 * max_chunks / kSumChunk;

@@ -49,9 +49,11 @@ struct Group {
 __device__ inline std::int64_t global_group(int log2_size) { return global_thread() >> log2_size; }
 __device__ inline std::int64_t num_groups(int log2_size) { return num_threads() >> log2_size; }
 
-/// The place of row `slot` in an array of rows of less than 2 GiB each, from one multiplication.
-__device__ inline std::int64_t offset_of(std::int32_t slot, std::int64_t stride) {
-  return static_cast<std::int64_t>(slot) * static_cast<std::int32_t>(stride);
+/// The place of row `slot` >= 0 in an array of rows of less than 4 GiB each, from one
+/// multiplication.
+__device__ inline std::uint64_t offset_of(std::int32_t slot, std::int64_t stride) {
+  return static_cast<std::uint64_t>(static_cast<std::uint32_t>(slot)) *
+         static_cast<std::uint32_t>(stride);
 }
 
 /// How a row of `quads` vectors of four numbers is spread over lanes: lane l of a group of
@@ -62,8 +64,8 @@ struct RowLanes {
   int quads;
 };
 
-inline RowLanes row_lanes(std::int64_t padded_dim) {
-  RowLanes lanes{0, static_cast<int>(padded_dim / 4)};
+inline RowLanes row_lanes(std::int64_t padded_dim, int least_log2_lanes = 0) {
+  RowLanes lanes{least_log2_lanes, static_cast<int>(padded_dim / 4)};
   while (lanes.log2_lanes < 5 && (1 << lanes.log2_lanes) < lanes.quads) ++lanes.log2_lanes;
   return lanes;
 }

@@ -66,24 +66,14 @@ __device__ inline void store_quad(void* array, std::int64_t quad, float4 x) {
 
 /// For uses once per row: the type is a run-time argument, which keeps the number of kernels small.
 __device__ inline float4 load_quad(FloatType type, const void* array, std::int64_t quad) {
-  switch (type) {
-    case FloatType::kBf16:
-      return load_quad<FloatType::kBf16>(array, quad);
-    case FloatType::kFp16:
-      return load_quad<FloatType::kFp16>(array, quad);
-    default:
-      return load_quad<FloatType::kFp32>(array, quad);
-  }
+  if (type == FloatType::kFp32) return load_quad<FloatType::kFp32>(array, quad);
+  return type == FloatType::kBf16 ? load_quad<FloatType::kBf16>(array, quad)
+                                  : load_quad<FloatType::kFp16>(array, quad);
 }
 __device__ inline void store_quad(FloatType type, void* array, std::int64_t quad, float4 x) {
-  switch (type) {
-    case FloatType::kBf16:
-      return store_quad<FloatType::kBf16>(array, quad, x);
-    case FloatType::kFp16:
-      return store_quad<FloatType::kFp16>(array, quad, x);
-    default:
-      return store_quad<FloatType::kFp32>(array, quad, x);
-  }
+  if (type == FloatType::kFp32) return store_quad<FloatType::kFp32>(array, quad, x);
+  return type == FloatType::kBf16 ? store_quad<FloatType::kBf16>(array, quad, x)
+                                  : store_quad<FloatType::kFp16>(array, quad, x);
 }
 
 /// A factor that leaves every sum as it is, whatever its sign, if the number it multiplies is +0.
@@ -114,20 +104,16 @@ __device__ inline void store_quad_stochastic(void* array,
                  stochastic_bits<Half>(x.z, bits, 2) | stochastic_bits<Half>(x.w, bits, 3) << 16);
 }
 /// As store_quad; 16-bit numbers are rounded stochastically, by 16 bits of number `quad` of
-/// `random` each.
+/// random() each, which is called for them only.
+template <class MakeRandom>
 __device__ inline void store_quad_stochastic(FloatType type,
                                              void* array,
                                              std::int64_t quad,
                                              float4 x,
-                                             const RandomStream& random) {
-  switch (type) {
-    case FloatType::kBf16:
-      return store_quad_stochastic<Bf16>(array, quad, x, random);
-    case FloatType::kFp16:
-      return store_quad_stochastic<Fp16>(array, quad, x, random);
-    default:
-      return store_quad<FloatType::kFp32>(array, quad, x);
-  }
+                                             MakeRandom&& random) {
+  if (type == FloatType::kFp32) return store_quad<FloatType::kFp32>(array, quad, x);
+  return type == FloatType::kBf16 ? store_quad_stochastic<Bf16>(array, quad, x, random())
+                                  : store_quad_stochastic<Fp16>(array, quad, x, random());
 }
 
 }  // namespace satrap::backend

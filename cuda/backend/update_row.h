@@ -59,12 +59,12 @@ __device__ inline void step_quad(const RowStep& s, float4 grad, float4& w, float
 }
 
 /// What is read of a row before its gradient is there: all numbers of a row of one quad per lane.
-/// Longer rows have no registers for them.
+/// Longer rows have no registers for them. Not set where there is no row.
 template <int kStates>
 struct FetchedRow {
-  const TableStep* table = nullptr;
-  std::uint32_t count = 0;  // of updates
-  float4 w{}, state[kStates == 0 ? 1 : kStates] = {};
+  const TableStep* table;
+  std::uint32_t count;  // of updates
+  float4 w, state[kStates == 0 ? 1 : kStates];
 };
 
 /// A row in the cache.
@@ -82,14 +82,13 @@ struct Row {
     return reinterpret_cast<float*>(bytes + layout.device_state_offset());
   }
   __device__ float4 weights(int quad) const { return load_quad(layout.weight_type, bytes, quad); }
-  __device__ void store_weights(int quad, float4 w, const RandomStream& random) const {
-    store_quad_stochastic(layout.weight_type, bytes, quad, w, random);
-  }
-  /// The numbers that round its weights; fp32 needs none.
-  __device__ RandomStream random(const TableStep& table, const std::uint64_t* tag) const {
-    return layout.weight_type == FloatType::kFp32
-               ? RandomStream{}
-               : rounding_stream(table.rounding_seed, key_of_tag(*tag));
+  /// Rounds weights of 16 bits stochastically, by the stream of the table's step and the key's tag.
+  __device__ void store_weights(int quad,
+                                float4 w,
+                                const TableStep& table,
+                                const std::uint64_t* tag) const {
+    store_quad_stochastic(layout.weight_type, bytes, quad, w,
+                          [&] { return rounding_stream(table.rounding_seed, key_of_tag(*tag)); });
   }
 };
 
@@ -104,7 +103,7 @@ __device__ inline void note_update(const CacheView& cache,
   RowHeader& stored = Row(cache, slot).header();
   stored.last_step = header.last_step;
   stored.count = header.count;
-  if (slot < cache.size.num_slots()) cache.dirty[slot] = kChanged;
+  if (slot < static_cast<std::int32_t>(cache.size.num_slots())) cache.dirty[slot] = kChanged;
 }
 
 }  // namespace detail
@@ -142,7 +141,6 @@ struct RowUpdate {
     if (slot < 0) return;
     const detail::Row row(arguments.cache, slot);
     const TableStep& table = *fetched.table;
-    const RandomStream random = row.random(table, tag);
 #pragma unroll
     for (int k = 0; k < kQuads; ++k) {
       const int quad = group.lane + k * 32;
@@ -152,7 +150,7 @@ struct RowUpdate {
       float4& a = kStates > 0 ? fetched.state[0] : none;
       float4& b = kStates > 1 ? fetched.state[kStates - 1] : none;
       detail::step_quad<kType>(table.step, grad[k], fetched.w, a, b);
-      row.store_weights(quad, fetched.w, random);
+      row.store_weights(quad, fetched.w, table, tag);
       float4* state = reinterpret_cast<float4*>(row.state()) + quad;
 #pragma unroll
       for (int s = 0; s < kStates; ++s) state[s * lanes.quads] = fetched.state[s];
@@ -177,7 +175,7 @@ struct RowUpdate {
 template <int kQuads>
 struct RowUpdate<RowOptimizerType::kRowwiseAdagrad, kQuads> {
   struct Fetched : detail::FetchedRow<0> {
-    float accumulator = 0.0F;
+    float accumulator;
   };
 
   UpdateArguments arguments;
@@ -213,14 +211,13 @@ struct RowUpdate<RowOptimizerType::kRowwiseAdagrad, kQuads> {
     const float sum = sum_of_squares(group, lanes, g);
     if (slot < 0) return;
     const TableStep& table = *fetched.table;
-    const RandomStream random = row.random(table, tag);
     const float n = fetched.accumulator + sum / static_cast<float>(row.layout.dim);
     const float scale = table.step.lr / (sqrtf(n) + table.step.eps);
 #pragma unroll
     for (int k = 0; k < kQuads; ++k) {
       const int quad = group.lane + k * 32;
       if (quad >= lanes.quads) continue;
-      row.store_weights(quad, fma_quad(-scale, g[k], weights(quad)), random);
+      row.store_weights(quad, fma_quad(-scale, g[k], weights(quad)), table, tag);
     }
     if (group.lane == 0) {
       row.state()[0] = n;
