@@ -227,7 +227,9 @@ if [[ $(< "$root/kind") == executor ]]; then  # slow, and without times: the sma
   embedding_filter='GroupBatch.*'
 fi
 declare -A state
-touch "$out/state.tsv"
+# What an earlier start, now killed, has left running holds the lock too: measurements have the GPU to themselves.
+exec 9>> "$out/state.tsv"
+flock -w 130 9 || { echo "another start still runs" >&2; exit 3; }
 while IFS=$'\t' read -r step result; do state[$step]=$result; done < "$out/state.tsv"
 
 for part in "${chosen[@]}"; do
