@@ -88,7 +88,8 @@ part_facts() {
     echo "bundle of commit $(cat "$1/commit") for: $(cat "$1/kind")"
     date -u; uname -srm; nproc
     nvidia-smi || echo "nvidia-smi: not installed"
-    for tool in compute-sanitizer ncu nvcc; do command -v $tool || echo "$tool: not installed"; done' facts "$root" || return 0
+    for tool in compute-sanitizer ncu nvcc; do command -v $tool || echo "$tool: not installed"; done' \
+    facts "$root" || return 0
   keep_output facts
 }
 
@@ -180,8 +181,8 @@ sweep() {
 
 part_pytorch() {
   local why
-  if why=$("$python" -c 'import sys, torch; sys.exit(None if torch.cuda.is_available() else "PyTorch sees no GPU")' 2>&1)
-  then
+  local sees_a_gpu='import sys, torch; sys.exit(None if torch.cuda.is_available() else "PyTorch sees no GPU")'
+  if why=$("$python" -c "$sees_a_gpu" 2>&1); then
     run_step pytorch 300 "$python" "$root/bench/backend/pytorch_reference.py" "$out/pytorch.json" || return 0
     keep_output pytorch
   else

@@ -3,7 +3,8 @@
 #   bench/gpu_bundle.sh [--interpreter] [--build DIR] [--variant NAME=DIR]... [OUT]   (default: build/gpu_bundle.tar.gz)
 # Programs come from a build for the GPU (build/cuda), with the libraries they need beyond glibc and the driver:
 #   cmake --preset cuda -DSATRAP_MARCH=x86-64-v3 -DCMAKE_CUDA_ARCHITECTURES=90-real
-#   cmake --build --preset cuda --target backend_tests embedding_tests backend_{plan,resolve,pool_forward,backward,export}_bench
+#   cmake --build --preset cuda --target backend_tests embedding_tests \
+#     backend_{plan,resolve,pool_forward,backward,export}_bench
 # --interpreter: from build/release, whose kernels run on the executor; to try the scripts where there is no GPU.
 # --variant: the benchmarks of another build, of an older commit, which gpu.sh compares with these back to back.
 # Checks that the bundle has at most 48 MiB and that every program starts from it in an empty environment.

@@ -17,8 +17,8 @@ class GpuBundleTest(unittest.TestCase):
     def test_runs_to_its_end_and_shows_no_time_of_the_executor(self):
         with tempfile.TemporaryDirectory() as folder:
             bundle, out = pathlib.Path(folder, "bundle"), pathlib.Path(folder, "out")
-            subprocess.run([ROOT / "bench/gpu_bundle.sh", "--interpreter", "--build", BUILD, "--variant", f"old={BUILD}",
-                            f"{folder}/bundle.tar.gz"], check=True)
+            subprocess.run([ROOT / "bench/gpu_bundle.sh", "--interpreter", "--build", BUILD,
+                            "--variant", f"old={BUILD}", f"{folder}/bundle.tar.gz"], check=True)
             bundle.mkdir()
             subprocess.run(["tar", "-C", bundle, "-xzf", f"{folder}/bundle.tar.gz"], check=True)
             subprocess.run(["bench/gpu.sh", out], cwd=bundle, env={"PATH": "/usr/bin:/bin"}, check=True,

@@ -153,8 +153,8 @@ class GpuScriptTest(unittest.TestCase):
         self.assertEqual(0, self.start("reference").returncode)
         self.assertEqual({"ok"}, set(self.state().values()))
         programs = [line.split()[0] for line in self.started()]
-        # What was still running has ended first.
-        self.assertEqual(["backend_plan_bench", "backend_resolve_bench", "ended", "backend_resolve_bench"], programs[:4])
+        waited_for = ["backend_plan_bench", "backend_resolve_bench", "ended", "backend_resolve_bench"]
+        self.assertEqual(waited_for, programs[:4])
 
     def test_wrong_usage(self):
         self.assertEqual(2, self.start("no_such_part").returncode)
