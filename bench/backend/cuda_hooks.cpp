@@ -35,6 +35,23 @@ class CudaGraph final : public Graph {
   cudaGraphExec_t executable_ = nullptr;
 };
 
+class FetchGranularity final : public Setting {
+ public:
+  explicit FetchGranularity(std::int64_t bytes) {
+    check(cudaDeviceGetLimit(&before_, cudaLimitMaxL2FetchGranularity), "cudaDeviceGetLimit");
+    check(cudaDeviceSetLimit(cudaLimitMaxL2FetchGranularity, static_cast<std::size_t>(bytes)),
+          "cudaDeviceSetLimit");
+  }
+  ~FetchGranularity() override {
+    static_cast<void>(cudaDeviceSetLimit(cudaLimitMaxL2FetchGranularity, before_));
+  }
+  FetchGranularity(const FetchGranularity&) = delete;
+  FetchGranularity& operator=(const FetchGranularity&) = delete;
+
+ private:
+  std::size_t before_ = 0;
+};
+
 }  // namespace
 
 bool times_are_of_a_gpu() { return true; }
@@ -48,17 +65,8 @@ std::unique_ptr<Graph> capture(backend::StreamRef stream, const std::function<vo
   return std::make_unique<CudaGraph>(graph);
 }
 
-FetchGranularity::FetchGranularity(std::int64_t bytes) {
-  if (bytes == 0) return;
-  std::size_t before = 0;
-  check(cudaDeviceGetLimit(&before, cudaLimitMaxL2FetchGranularity), "cudaDeviceGetLimit");
-  check(cudaDeviceSetLimit(cudaLimitMaxL2FetchGranularity, static_cast<std::size_t>(bytes)),
-        "cudaDeviceSetLimit");
-  before_ = before;
-}
-FetchGranularity::~FetchGranularity() {
-  if (before_ == 0) return;
-  static_cast<void>(cudaDeviceSetLimit(cudaLimitMaxL2FetchGranularity, before_));
+std::unique_ptr<Setting> set_fetch_granularity(std::int64_t bytes) {
+  return std::make_unique<FetchGranularity>(bytes);
 }
 
 }  // namespace satrap::bench

@@ -1,8 +1,8 @@
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
-#include <string>
 
 #include "satrap/backend/device.h"
 
@@ -24,17 +24,14 @@ class Graph {
 /// Error(kUnavailable) without CUDA.
 std::unique_ptr<Graph> capture(backend::StreamRef stream, const std::function<void()>& queue);
 
-/// Sets how many bytes the L2 fetches from memory at least, as a hint to the device, until the end
-/// of its life; 0 leaves the device's own setting. Throws Error(kUnavailable) without CUDA.
-class FetchGranularity {
+/// A setting of the device, which the end of its life undoes.
+class Setting {
  public:
-  explicit FetchGranularity(std::int64_t bytes);
-  ~FetchGranularity();
-  FetchGranularity(const FetchGranularity&) = delete;
-  FetchGranularity& operator=(const FetchGranularity&) = delete;
-
- private:
-  std::size_t before_ = 0;  // 0: unchanged
+  virtual ~Setting() = default;
 };
+
+/// How many bytes the L2 fetches from memory at least: a hint to the device. Throws
+/// Error(kUnavailable) without CUDA.
+std::unique_ptr<Setting> set_fetch_granularity(std::int64_t bytes);
 
 }  // namespace satrap::bench

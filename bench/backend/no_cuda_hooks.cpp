@@ -9,9 +9,8 @@ std::unique_ptr<Graph> capture(backend::StreamRef, const std::function<void()>&)
   throw Error(ErrorCode::kUnavailable, "graphs need a GPU");
 }
 
-FetchGranularity::FetchGranularity(std::int64_t bytes) {
-  if (bytes != 0) throw Error(ErrorCode::kUnavailable, "the L2's granularity needs a GPU");
+std::unique_ptr<Setting> set_fetch_granularity(std::int64_t) {
+  throw Error(ErrorCode::kUnavailable, "the L2's granularity needs a GPU");
 }
-FetchGranularity::~FetchGranularity() = default;
 
 }  // namespace satrap::bench

@@ -159,7 +159,9 @@ void with_workload(benchmark::State& state) {
   try {
     const auto begin = std::chrono::steady_clock::now();
     const Axes axes = axes_of(state);
-    const FetchGranularity granularity(axes.fetch_bytes);
+    device();  // settings are of the current device
+    std::unique_ptr<Setting> granularity;
+    if (axes.fetch_bytes != 0) granularity = set_fetch_granularity(axes.fetch_bytes);
     Workload workload(axes);
     const std::chrono::duration<double> set_up = std::chrono::steady_clock::now() - begin;
     if (times_are_of_a_gpu()) state.counters["set_up_s"] = set_up.count();
