@@ -1,4 +1,4 @@
-#include "bench/backend/workload.h"
+#include "bench/backend/timing.h"
 
 namespace satrap::bench {
 namespace {
@@ -16,9 +16,7 @@ GradientBytes gradient_bytes(const Workload& workload, const Batch& batch) {
 }
 
 /// Segment reduction of bf16 gradients and the optimizer. Rows are read and written.
-void backward_update(benchmark::State& state) {
-  if (skip_without_device(state)) return;
-  Workload workload(axes_of(state));
+void backward_update(benchmark::State& state, Workload& workload) {
   workload.prepare();
   const std::vector<TableStep> steps(static_cast<std::size_t>(kMaxTables),
                                      {RowStep(workload.optimizer, 1.0, 1), 0, 1});
@@ -44,14 +42,14 @@ void backward_update(benchmark::State& state) {
   const GradientBytes gradient = gradient_bytes(workload, batch);
   report(state, unique * 2 * row + gradient.compulsory, unique * 2 * row + gradient.algorithmic);
 }
-BENCHMARK(backward_update)->Apply([](auto* b) { apply_axes(b, true, false); });
+BENCHMARK(with_workload<backward_update>)->Name("backward_update")->Apply([](auto* b) {
+  apply_axes(b, {.optimizers = true});
+});
 
 /// Only segment reduction.
-void backward_gradients(benchmark::State& state) {
-  if (skip_without_device(state)) return;
-  Workload workload(axes_of(state));
+void backward_gradients(benchmark::State& state, Workload& workload) {
   workload.prepare();
-  const Memory out(device(), backend::Place::kDevice, kIds * workload.layout.padded_dim * 4,
+  const Memory out(device(), backend::Place::kDevice, load().ids() * workload.layout.padded_dim * 4,
                    "gradients");
   time_batches(state, workload, [&](Batch& batch) {
     device().backward_gradients(workload.layout, batch.view(), FloatType::kBf16,
@@ -64,7 +62,9 @@ void backward_gradients(benchmark::State& state) {
   const GradientBytes gradient = gradient_bytes(workload, batch);
   report(state, written + gradient.compulsory, written + gradient.algorithmic);
 }
-BENCHMARK(backward_gradients)->Apply([](auto* b) { apply_axes(b, false, false); });
+BENCHMARK(with_workload<backward_gradients>)->Name("backward_gradients")->Apply([](auto* b) {
+  apply_axes(b, {});
+});
 
 }  // namespace
 }  // namespace satrap::bench

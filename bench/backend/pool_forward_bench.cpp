@@ -1,13 +1,11 @@
-#include "bench/backend/workload.h"
+#include "bench/backend/timing.h"
 
 namespace satrap::bench {
 namespace {
 
 /// Gather and sum, bf16 out. Bytes: weights, per distinct row or per id; index and factor per id;
 /// the output.
-void pool_forward(benchmark::State& state) {
-  if (skip_without_device(state)) return;
-  Workload workload(axes_of(state));
+void pool_forward(benchmark::State& state, Workload& workload) {
   workload.prepare();
   time_batches(state, workload, [&](Batch& batch) {
     device().pool_forward(workload.cache->view(), batch.bags, batch.view(), FloatType::kBf16,
@@ -21,7 +19,9 @@ void pool_forward(benchmark::State& state) {
   const double rest = n * 8 + unique * 4 + static_cast<double>(batch.vectors.bytes());
   report(state, unique * weights + rest, n * weights + rest);
 }
-BENCHMARK(pool_forward)->Apply([](auto* b) { apply_axes(b, false, false); });
+BENCHMARK(with_workload<pool_forward>)->Name("pool_forward")->Apply([](auto* b) {
+  apply_axes(b, {});
+});
 
 }  // namespace
 }  // namespace satrap::bench

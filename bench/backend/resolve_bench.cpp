@@ -1,4 +1,4 @@
-#include "bench/backend/workload.h"
+#include "bench/backend/timing.h"
 
 namespace satrap::bench {
 namespace {
@@ -34,14 +34,12 @@ class Bookkeeping {
 };
 
 /// Probe, admit, evict; with misses also the copies of whole rows: victims out, new rows in.
-void resolve(benchmark::State& state) {
-  if (skip_without_device(state)) return;
-  Workload workload(axes_of(state));
+void resolve(benchmark::State& state, Workload& workload) {
   const backend::CacheView& cache = workload.cache->view();
   device().fill(cache.dirty, backend::kChanged, cache.size.num_slots(), workload.stream);
   const Bookkeeping bookkeeping(workload);
   for (auto& batch : workload.batches) workload.build(*batch);
-  const std::int64_t max_rows = kIds;
+  const std::int64_t max_rows = load().ids();
   const Memory staging(device(), backend::Place::kDevice, max_rows * workload.layout.row_bytes,
                        "staging");
   const std::uint32_t number = workload.next + 1;
@@ -70,7 +68,9 @@ void resolve(benchmark::State& state) {
       (counts.misses + counts.writebacks) * 2.0 * static_cast<double>(workload.layout.row_bytes);
   report(state, bytes, bytes);
 }
-BENCHMARK(resolve)->Apply([](auto* b) { apply_axes(b, false, true); });
+BENCHMARK(with_workload<resolve>)->Name("resolve")->Apply([](auto* b) {
+  apply_axes(b, {.lookups = true});
+});
 
 }  // namespace
 }  // namespace satrap::bench

@@ -1,7 +1,9 @@
-"""Tables of one run of bench/backend/gpu.sh, as Markdown: table.py OUT."""
+"""Tables of the results of bench/gpu.sh, as Markdown on stdout: table.py OUT. Missing results are left out."""
 
 import json
 import pathlib
+import re
+import statistics
 import sys
 
 # Published figures for comparison, as shares of the memory bandwidth of the GPU they were measured
@@ -16,28 +18,107 @@ PUBLISHED = [
 
 
 def runs_of(path):
-    return json.loads(path.read_text())["benchmarks"]
+    """(variant, benchmark) of every case, in order; the results of a program that died are no JSON."""
+    for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else []:
+        try:
+            document = json.loads(line)
+        except json.JSONDecodeError:
+            continue
+        for run in document["benchmarks"]:
+            yield document["context"].get("variant", "new"), run
+
+
+def case_of(run):
+    return run["run_name"].split("/iterations")[0]
+
+
+def why_no_times(run):
+    """Why a case has no times, or None."""
+    if run.get("error_occurred"):
+        return "skipped: " + run.get("error_message", "")
+    return None if "median_us" in run else run.get("label", "no times")
+
+
+def row_of(run):
+    why = why_no_times(run)
+    if why:
+        return f"| {case_of(run)} | {why} | | | | | | |"
+    return (f"| {case_of(run)} | {run['median_us']:.1f} ({run['p10_us']:.1f} - {run['p90_us']:.1f}) | "
+            f"{run['host_us']:.1f} | {run['compulsory_GBps']:.0f} | {run['compulsory_share']:.0%} | "
+            f"{run['algorithmic_GBps']:.0f} | {run['algorithmic_share']:.0%} | {run['set_up_s']:.1f} |")
+
+
+def operations(out):
+    """One table per operation: the reference point first, then the sweep."""
+    by_operation = {}
+    for name in ["reference.jsonl", "sweeps.jsonl"]:
+        for _, run in runs_of(out / name):
+            case = case_of(run)
+            by_operation.setdefault(case.split("/")[0], {})[case] = run  # the last attempt counts
+    for operation, runs in by_operation.items():
+        print(f"\n### {operation}\n\n| case | median µs (10 % - 90 %) | host µs | compulsory GB/s | share of copy "
+              "| algorithmic GB/s | share of copy | set-up s |\n|---|---|---|---|---|---|---|---|")
+        for run in runs.values():
+            print(row_of(run))
+
+
+def variants(out):
+    """Medians of the rounds, and their ratio to those of the new programs."""
+    times, reasons = {}, {}
+    for variant, run in runs_of(out / "variants.jsonl"):
+        operation = case_of(run).split("/")[0]
+        why = why_no_times(run)
+        if why:
+            reasons[operation, variant] = why
+        else:
+            times.setdefault((operation, variant), []).append(run["median_us"])
+    if times or reasons:
+        print("\n### Variants, back to back at the reference point\n\n"
+              "| operation | variant | median µs of the rounds (min - max) | relative to new |\n|---|---|---|---|")
+    for (operation, variant), why in reasons.items():
+        print(f"| {operation} | {variant} | {why} | |")
+    for (operation, variant), values in times.items():
+        median, new = statistics.median(values), times.get((operation, "new"))
+        ratio = f"{median / statistics.median(new):.3f}" if new else ""
+        print(f"| {operation} | {variant} | {median:.1f} ({min(values):.1f} - {max(values):.1f}) | {ratio} |")
+
+
+def pytorch(out):
+    path = out / "pytorch.json"
+    if path.exists():
+        results = json.loads(path.read_text(encoding="utf-8"))
+        print(f"\n### PyTorch {results['torch']}, {results['device']}\n\n| case | median µs |\n|---|---|")
+        for name in ["forward", "forward_backward_adagrad"]:
+            print(f"| {name} | {results[name]['median_us']:.1f} |")
+
+
+def steps(out):
+    """How many steps of each part succeeded, and every one that did not."""
+    path = out / "state.tsv"
+    results = dict(line.split("\t", 1) for line in path.read_text(encoding="utf-8").splitlines())
+    count = {kind: sum(result.startswith(kind) for result in results.values())
+             for kind in ["ok", "skipped", "NOT RUN", "failed", "cut off"]}
+    print(f"### Steps\n\n{', '.join(f'{number} {kind}' for kind, number in count.items())}.")
+    others = {}
+    for step, result in results.items():
+        if not result.startswith(("ok", "skipped")):  # the tables below say why a case was skipped
+            others.setdefault((step.split(":")[0], result), []).append(step.partition(":")[2])
+    if others:
+        print("\n| part | result | steps |\n|---|---|---|")
+    for (part, result), names in others.items():
+        print(f"| {part} | {result} | {', '.join(names)} |")
 
 
 def main():
     out = pathlib.Path(sys.argv[1])
-    for operation in ["plan", "resolve", "pool_forward", "backward", "export"]:
-        path = out / f"{operation}.json"
-        if not path.exists():
-            continue
-        print(f"\n### {operation}\n\n| case | median µs (10 % - 90 %) | host µs | compulsory GB/s | share of copy "
-              "| algorithmic GB/s | share of copy |\n|---|---|---|---|---|---|---|")
-        for run in runs_of(path):
-            case = run["run_name"].split("/iterations")[0]
-            print(f"| {case} | {run['median_us']:.1f} ({run['p10_us']:.1f} - {run['p90_us']:.1f}) | "
-                  f"{run['host_us']:.1f} | {run['compulsory_GBps']:.0f} | {run['compulsory_share']:.0%} | "
-                  f"{run['algorithmic_GBps']:.0f} | {run['algorithmic_share']:.0%} |")
-    reference = out / "pytorch.json"
-    if reference.exists():
-        results = json.loads(reference.read_text())
-        print(f"\n### PyTorch {results['torch']}, {results['device']}\n\n| case | median µs |\n|---|---|")
-        for name in ["forward", "forward_backward_adagrad"]:
-            print(f"| {name} | {results[name]['median_us']:.1f} |")
+    steps(out)
+    checks = out / "checks.txt"
+    bundle = re.search(r"^bundle of .*", checks.read_text(encoding="utf-8"), re.MULTILINE) if checks.exists() else None
+    if bundle:
+        print(f"\nFrom a {bundle.group()}.")
+    operations(out)
+    variants(out)
+    pytorch(out)
     print("\n### Published, elsewhere\n\n| case | share of bandwidth |\n|---|---|")
     for name, share in PUBLISHED:
         print(f"| {name} | {share} |")

@@ -1,0 +1,83 @@
+#!/bin/bash
+# Packs what bench/gpu.sh needs on a machine with a GPU, where nothing is installed or built:
+#   bench/gpu_bundle.sh [--interpreter] [--build DIR] [--variant NAME=DIR]... [OUT]   (default: build/gpu_bundle.tar.gz)
+# Programs come from a build for the GPU (build/cuda), with the libraries they need beyond glibc and the driver:
+#   cmake --preset cuda -DSATRAP_MARCH=x86-64-v3 -DCMAKE_CUDA_ARCHITECTURES=90-real
+#   cmake --build --preset cuda --target backend_tests embedding_tests \
+#     backend_{plan,resolve,pool_forward,backward,export}_bench
+# --interpreter: from build/release, whose kernels run on the executor; to try the scripts where there is no GPU.
+# --variant: the benchmarks of another build, of an older commit, which gpu.sh compares with these back to back.
+# Checks that the bundle has at most 48 MiB and that every program starts from it in an empty environment.
+set -euo pipefail
+source=$(cd "$(dirname "$0")/.." && pwd)
+operations=(plan resolve pool_forward backward export)
+max_bytes=$((48 << 20))
+
+kind=gpu build='' out=$source/build/gpu_bundle.tar.gz variants=()
+while [[ $# -gt 0 ]]; do
+  case $1 in
+    --interpreter) kind=executor ;;
+    --build) build=$2; shift ;;
+    --variant) variants+=("$2"); shift ;;
+    -*) sed -n '2,/^set/{/^#/s/^# \{0,1\}//p}' "$0" >&2; exit 2 ;;
+    *) out=$1 ;;
+  esac
+  shift
+done
+if [[ $kind == gpu ]]; then
+  build=${build:-$source/build/cuda} bench_suffix='' tests_suffix=''
+  ! grep -q '^SATRAP_MARCH:.*=native$' "$build/CMakeCache.txt" \
+    || { echo "$build is for this machine's CPU: configure it with -DSATRAP_MARCH=x86-64-v3" >&2; exit 1; }
+else
+  build=${build:-$source/build/release} bench_suffix=_executor tests_suffix=_simt
+fi
+
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+bundle=$folder/bundle
+mkdir -p "$bundle"/{bin,lib/runtime,bench/backend}
+
+# take PROGRAM TO: a stripped copy of the program, and its libraries
+take() {
+  strip -o "$2" "$1"
+  ldd "$1" | awk '$2 == "=>" && $3 ~ /^\// {print $3}' \
+    | grep -vE '/(libc|libm|libdl|librt|libpthread|libcuda)\.so' | xargs -r cp -n --dereference -t "$bundle/lib"
+}
+
+programs() { find bin variants -type f 2> /dev/null | sort; }
+
+for module in backend embedding; do
+  take "$build/tests/${module}${tests_suffix}_tests" "$bundle/bin/${module}_tests"
+done
+for operation in "${operations[@]}"; do
+  take "$build/bench/backend_${operation}_bench$bench_suffix" "$bundle/bin/backend_${operation}_bench"
+done
+for variant in ${variants[@]+"${variants[@]}"}; do
+  mkdir -p "$bundle/variants/${variant%%=*}"
+  for operation in "${operations[@]}"; do
+    take "${variant#*=}/bench/backend_${operation}_bench$bench_suffix" \
+      "$bundle/variants/${variant%%=*}/backend_${operation}_bench"
+  done
+done
+mv "$bundle"/lib/lib{stdc++,gcc_s}.so.* "$bundle/lib/runtime"
+cp "$source/bench/gpu.sh" "$bundle/bench"
+cp "$source"/bench/backend/{table,pytorch_reference}.py "$bundle/bench/backend"
+git -C "$source" describe --always --dirty > "$bundle/commit" 2> /dev/null || echo unknown > "$bundle/commit"
+echo "$kind" > "$bundle/kind"
+
+mkdir -p "$(dirname "$out")"
+tar -C "$bundle" -czf "$out" .
+bytes=$(stat -c %s "$out")
+((bytes <= max_bytes)) || { echo "$out has $bytes bytes, more than $max_bytes" >&2; exit 1; }
+
+mkdir "$folder/unpacked"
+tar -C "$folder/unpacked" -xzf "$out"
+cd "$folder/unpacked"
+for program in $(programs); do
+  list=--benchmark_list_tests
+  [[ $program != *_tests ]] || list=--gtest_list_tests
+  env -i LD_LIBRARY_PATH=lib:lib/runtime "$program" "$list" > "$folder/listed"
+  [[ -s $folder/listed ]] || { echo "$program lists nothing" >&2; exit 1; }
+done
+glibc=$(programs | xargs objdump -T lib/*.so.* | grep -o 'GLIBC_2[.0-9]*' | sort -Vu | tail -n 1)
+echo "$out: $bytes bytes, $(programs | wc -l) programs for: $kind; needs $glibc"
