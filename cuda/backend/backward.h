@@ -194,7 +194,7 @@ __device__ inline Item chunk(const PlanView& plan, std::int64_t number) {
 }
 
 /// Pass one. A warp takes a chunk of a long segment per group, which come first because they take
-/// longest, or 32 consecutive keys.
+/// longest, or up to 32 consecutive keys.
 template <FloatType kGrad, int kQuads, class Sink>
 __global__ void __launch_bounds__(kThreads, kBlocks<kQuads>)
     reduce_segments(PlanView plan, RowLanes lanes, const void* grad, Sink sink) {
@@ -203,18 +203,21 @@ __global__ void __launch_bounds__(kThreads, kBlocks<kQuads>)
   const std::int64_t my_group = threadIdx.x % 32 >> lanes.log2_lanes;
   const std::int64_t num_unique = plan.counts->unique;
   const std::int64_t chunk_turns = (plan.counts->chunks + groups - 1) >> (5 - lanes.log2_lanes);
-  const std::int64_t turns = chunk_turns + (num_unique + 31) / 32;
+  const int per_group = items_per_group(group, lanes.log2_lanes, num_unique);
+  const auto per_warp = static_cast<std::uint32_t>(per_group) << (5 - lanes.log2_lanes);
+  const std::int64_t turns = chunk_turns + (plan.counts->unique + per_warp - 1) / per_warp;
   for (std::int64_t turn = global_thread() / 32; turn < turns; turn += num_threads() / 32) {
     if (turn < chunk_turns) {
       const Item item = chunk(plan, turn * groups + my_group);
       const StoringSink<kQuads> chunks{plan.partial_sums};
       reduce_items<kGrad, kQuads>(group, lanes, plan, grad, item, 1, chunks);
     } else {
-      const std::int64_t first = (turn - chunk_turns) * 32;
-      const Item item = short_segment(plan, sink, first + threadIdx.x % 32);
+      const std::int64_t first = (turn - chunk_turns) * per_warp;
+      const std::int64_t mine = first + my_group * per_group + group.lane;
+      const Item item = short_segment(plan, sink, group.lane < per_group ? mine : num_unique);
       const std::int64_t left = num_unique - first;
       reduce_items<kGrad, kQuads>(group, lanes, plan, grad, item,
-                                  left < group.size ? static_cast<int>(left) : group.size, sink);
+                                  left < per_group ? static_cast<int>(left) : per_group, sink);
     }
   }
 }
@@ -303,7 +306,7 @@ void launch_backward(const Grids& grids,
     using Sink = std::remove_const_t<decltype(sink)>;
     const auto reduce = [&](auto type) {
       launch(reduce_segments<type(), kQuads, Sink>,
-             grids.grid_for(plan.num_ids / 32 + max_chunks + 1, kWarps), stream, plan, lanes, grad,
+             grids.grid_for(plan.num_ids + max_chunks, groups_per_block), stream, plan, lanes, grad,
              sink);
     };
     switch (grad_type) {

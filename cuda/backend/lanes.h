@@ -49,6 +49,13 @@ struct Group {
 __device__ inline std::int64_t global_group(int log2_size) { return global_thread() >> log2_size; }
 __device__ inline std::int64_t num_groups(int log2_size) { return num_threads() >> log2_size; }
 
+/// How many consecutive items each group takes at a time, one located by each lane: one per lane,
+/// or fewer where that would leave other groups of the grid without work.
+__device__ inline int items_per_group(const Group& group, int log2_size, std::int64_t items) {
+  const std::int64_t share = items / num_groups(log2_size);
+  return share >= group.size ? group.size : share > 1 ? static_cast<int>(share) : 1;
+}
+
 /// The place of row `slot` >= 0 in an array of rows of less than 4 GiB each, from one
 /// multiplication.
 __device__ inline std::uint64_t offset_of(std::int32_t slot, std::int64_t stride) {

@@ -57,16 +57,21 @@ __device__ Bag locate_bag(const Bags& bags, std::int64_t padded_dim, std::int64_
 }
 
 /// Per id: its tag, its vector in the output, its factor there. A warp takes 32 bags, one located
-/// by each lane, and their ids 32 at a time.
+/// by each lane, and their ids 32 at a time; where bags are few, several warps share the ids.
 __global__ void __launch_bounds__(kThreads)
     describe_ids(Bags bags, std::int64_t padded_dim, PlanView plan) {
   const Group warp(5);
   const std::int64_t num_bags = bags.num_features * bags.num_examples;
-  for (std::int64_t first = global_thread() / 32 * 32; first < num_bags; first += num_threads()) {
-    const std::int64_t number = first + warp.lane;
+  const std::int64_t num_warps = num_threads() / 32, turns = (num_bags + 31) / 32;
+  const std::int64_t sharing = num_warps > turns ? num_warps / turns : 1;
+  for (std::int64_t t = global_thread() / 32; t < turns * sharing; t += num_warps) {
+    const std::int64_t turn = t / sharing;
+    const std::int64_t number = turn * 32 + warp.lane;
     const Bag bag = locate_bag(bags, padded_dim, number < num_bags ? number : num_bags - 1);
     const std::uint32_t end = warp.shuffle(bag.end, 31);
-    for (std::uint32_t i = warp.shuffle(bag.begin, 0); i < end; i += 32) {
+    const auto share = static_cast<std::uint32_t>(t - turn * sharing);
+    const auto step_of_ids = static_cast<std::uint32_t>(sharing) * 32;
+    for (std::uint32_t i = warp.shuffle(bag.begin, 0) + share * 32; i < end; i += step_of_ids) {
       const std::uint32_t id = i + static_cast<std::uint32_t>(warp.lane);
       int b = 0;  // its bag: the first that ends after it
       for (int step = 16; step > 0; step /= 2) {
@@ -234,7 +239,7 @@ void CudaDevice::build_plan(const Bags& bags,
   fill(plan.counts, 0, sizeof(PlanCounts), stream);
   if (n == 0) return;
   const std::int64_t num_bags = bags.num_features * bags.num_examples;
-  launch(describe_ids, grids_.grid_for(num_bags, kThreads), stream, bags, padded_dim, plan);
+  launch(describe_ids, grids_.grid_for(n + num_bags, kThreads), stream, bags, padded_dim, plan);
   sort_pairs(plan.prims_scratch, plan.prims_scratch_bytes, plan.id_tags, plan.sorted_tags,
              plan.scratch_positions, plan.positions, n, kUnsortedBits, stream);
   launch(find_mixed_runs, grids_.grid_for(n, kThreads), stream, plan);

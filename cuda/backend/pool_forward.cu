@@ -37,16 +37,16 @@ __device__ Vector locate(const Bags& bags, std::int64_t number, int quads_per_ve
   return {begin + element, element < length ? 1U : 0U, static_cast<std::uint32_t>(quad)};
 }
 
-/// As many consecutive vectors as a group has lanes, one located by each lane. The group goes
-/// through their ids one after the other; an empty vector counts as one turn without an id.
+/// The vectors [first, first + count) of a group, one located by each lane. The group goes through
+/// their ids one after the other; an empty vector counts as one turn without an id.
 class Vectors {
  public:
-  __device__ Vectors(const Group& group, const Bags& bags, std::int64_t first, int quads)
+  __device__ Vectors(const Group& group, const Bags& bags, std::int64_t first, int count, int quads)
       : group_(group) {
     const std::int64_t number = first + group.lane;
-    if (number < bags.num_vectors) vector_ = locate(bags, number, quads);
-    const std::uint32_t turns =
-        number >= bags.num_vectors || vector_.num_ids > 0 ? vector_.num_ids : 1;
+    const bool is_vector = group.lane < count && number < bags.num_vectors;
+    if (is_vector) vector_ = locate(bags, number, quads);
+    const std::uint32_t turns = !is_vector || vector_.num_ids > 0 ? vector_.num_ids : 1;
     through_ = group.sum_through(turns);
     first_turn_ = through_ - turns;
   }
@@ -84,7 +84,7 @@ constexpr int kRowsInFlight = kQuads == 1   ? 4
                               : kQuads == 2 ? 2
                                             : 1;
 
-/// 32 consecutive vectors of the output per warp, divided among its groups.
+/// Up to 32 consecutive vectors of the output per warp, divided among its groups.
 template <FloatType kWeights, int kQuads>
 __global__ void __launch_bounds__(kThreads, kQuads <= 2 ? 8 : 4) pool_rows(CacheView cache,
                                                                            Bags bags,
@@ -95,10 +95,12 @@ __global__ void __launch_bounds__(kThreads, kQuads <= 2 ? 8 : 4) pool_rows(Cache
   constexpr int kRows = kRowsInFlight<kQuads>;
   const Group group(lanes.log2_lanes);
   const auto size = static_cast<std::uint32_t>(group.size);
+  const int per_group = items_per_group(group, lanes.log2_lanes, bags.num_vectors);
+  const std::int64_t per_warp = per_group * (32 >> lanes.log2_lanes);
   const std::int64_t my_group = threadIdx.x % 32 >> lanes.log2_lanes;
-  for (std::int64_t first = global_thread() / 32 * 32; first < bags.num_vectors;
-       first += num_threads()) {
-    const Vectors vectors(group, bags, first + my_group * group.size, lanes.quads);
+  for (std::int64_t first = global_thread() / 32 * per_warp; first < bags.num_vectors;
+       first += num_threads() / 32 * per_warp) {
+    const Vectors vectors(group, bags, first + my_group * per_group, per_group, lanes.quads);
     const std::uint32_t num_turns = vectors.num_turns();
     const std::uint32_t most_turns = __reduce_max_sync(kAllLanes, num_turns);
     float4 sum[kQuads] = {};
@@ -162,7 +164,7 @@ void CudaDevice::pool_forward(const CacheView& cache,
                               StreamRef stream) {
   if (bags.num_vectors == 0) return;
   const RowLanes lanes = row_lanes(cache.layout.padded_dim);
-  const unsigned grid = grids_.grid_for(bags.num_vectors, kThreads);
+  const unsigned grid = grids_.grid_for(bags.num_vectors, kThreads >> lanes.log2_lanes);
   with_quads_per_lane(lanes, [&](auto quads) {
     const auto run = [&](auto kernel) {
       launch(kernel, grid, stream, cache, bags, plan, lanes, out_type, out);

@@ -184,6 +184,21 @@ TEST(DevicePoolForward, EveryDegreeOfDuplicates) {
   }
 }
 
+// So many that a lane of each group locates one.
+TEST(DevicePoolForward, ManyVectors) {
+  SATRAP_NEEDS_DEVICE();
+  for (const std::int64_t dim : {3, 16, 60, 200}) {
+    SCOPED_TRACE(dim);
+    check_pool(random_batch({.num_examples = dim < 10 ? 3000 : 700,
+                             .max_bag = 3,
+                             .distinct_ids = 300,
+                             .dim = dim,
+                             .poolings = {Pooling::kSum, Pooling::kSequence}},
+                            static_cast<std::uint64_t>(dim)),
+               {}, true, 7);
+  }
+}
+
 TEST(DevicePoolForward, ASumThatIsMinusZeroStaysSo) {
   SATRAP_NEEDS_DEVICE();
   check_pool(batch_of_zero_sums(), {}, true, 6);

@@ -16,10 +16,9 @@
 namespace ptx {
 
 Program::Program(const std::filesystem::path& folder) {
-  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
-    if (entry.path().extension() != ".ptx") continue;
-    std::ifstream text(entry.path());
-    parse(text, entry.path().filename().string(), module_);
+  for (const auto& path : files_of(folder, ".ptx")) {
+    std::ifstream text(path);
+    parse(text, path.filename().string(), module_);
   }
   if (module_.kernels.empty())
     throw simt::Fault("no kernels in the .ptx files of " + folder.string());
@@ -54,6 +53,16 @@ std::vector<std::string> Program::never_launched() const {
     if (!executed_.contains(name)) names.push_back(name);
   }
   return names;
+}
+
+std::vector<std::filesystem::path> files_of(const std::filesystem::path& folder,
+                                            const std::string& extension) {
+  std::vector<std::filesystem::path> files;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    if (entry.path().extension() == extension) files.push_back(entry.path());
+  }
+  std::ranges::sort(files);
+  return files;
 }
 
 std::map<std::string, const void*> functions_of_this_program() {

@@ -37,6 +37,11 @@ class Program {
   std::map<std::string, Executed> executed_;
 };
 
+/// The files of a folder with that extension, in order: of a kernel that several of them hold, the
+/// first counts, in PTX and in SASS.
+std::vector<std::filesystem::path> files_of(const std::filesystem::path& folder,
+                                            const std::string& extension);
+
 /// The names and addresses of all functions of the running program, local ones included.
 std::map<std::string, const void*> functions_of_this_program();
 

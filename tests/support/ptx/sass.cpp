@@ -5,6 +5,8 @@
 #include <regex>
 #include <set>
 
+#include "tests/support/ptx/program.h"
+
 namespace ptx {
 namespace {
 
@@ -28,7 +30,7 @@ void Sass::read(std::istream& text, std::map<std::string, Sass>& kernels) {
   std::string line, name;
   std::vector<std::string> lines;
   const auto finish = [&] {
-    if (!name.empty()) kernels[canonical_name(name)] = parse(lines);
+    if (!name.empty()) kernels.try_emplace(canonical_name(name), parse(lines));
     lines.clear();
   };
   const std::string section = "//--------------------- .text.";
@@ -118,9 +120,8 @@ double Sass::issued(const std::map<int, std::int64_t>& executions) const {
 
 std::map<std::string, Sass> read_sass(const std::filesystem::path& folder) {
   std::map<std::string, Sass> kernels;
-  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
-    if (entry.path().extension() != ".sass") continue;
-    std::ifstream text(entry.path());
+  for (const auto& path : files_of(folder, ".sass")) {
+    std::ifstream text(path);
     Sass::read(text, kernels);
   }
   return kernels;

@@ -33,7 +33,7 @@ struct CUstream_st {
 namespace {
 
 constexpr std::size_t kTotalBytes = std::size_t{1} << 30;
-constexpr int kMultiprocessors = 2;
+constexpr int kMultiprocessors = 1;
 
 // One simulated device per thread: its streams and the sizes of its allocations.
 struct Device {
