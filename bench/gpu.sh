@@ -222,7 +222,8 @@ own=(env "LD_LIBRARY_PATH=$root/lib" SATRAP_REQUIRE_GPU=1)
 "${own[@]}" "$root/bin/backend_plan_bench" --benchmark_list_tests > /dev/null 2>&1 \
   || own+=("LD_LIBRARY_PATH=$root/lib:$root/lib/runtime")
 backend_filter='*' embedding_filter='*Group*'
-if [[ $(< "$root/kind") == executor ]]; then  # slow, and without times: the smallest load and a few tests
+if [[ $(< "$root/kind") != gpu ]]; then  # slow, and without times: the smallest load and a few tests
+  [[ ! -d $root/ptx ]] || own+=("SATRAP_PTX_FOLDER=$root/ptx")
   own+=("SATRAP_BENCH_ROWS=${SATRAP_BENCH_ROWS:-1}" "SATRAP_BENCH_TURNS=${SATRAP_BENCH_TURNS:-2}")
   backend_filter='DevicePlan.TwoBags*:DeviceResolve.WhatCameIn*:DevicePoolForward.SumsTheRows*:DeviceRows.GoOut*'
   embedding_filter='GroupBatch.*'
