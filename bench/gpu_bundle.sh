@@ -27,8 +27,10 @@ while [[ $# -gt 0 ]]; do
 done
 if [[ $kind == gpu ]]; then
   build=${build:-$source/build/cuda} bench_suffix='' backend_tests=backend_tests embedding_tests=embedding_tests
-  ! grep -q '^SATRAP_MARCH:.*=native$' "$build/CMakeCache.txt" \
-    || { echo "$build is for this machine's CPU: configure it with -DSATRAP_MARCH=x86-64-v3" >&2; exit 1; }
+  for folder in "$build" "${variants[@]#*=}"; do
+    ! grep -q '^SATRAP_MARCH:.*=native$' "$folder/CMakeCache.txt" \
+      || { echo "$folder is for this machine's CPU: configure it with -DSATRAP_MARCH=x86-64-v3" >&2; exit 1; }
+  done
 else
   build=${build:-$source/build/release} bench_suffix=_executor
   backend_tests=backend_simt_tests embedding_tests=embedding_simt_tests
