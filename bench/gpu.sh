@@ -4,6 +4,7 @@
 #   bench/gpu.sh --list           the parts
 # One start takes at most 8 minutes ($SATRAP_GPU_SECONDS) and leaves out the steps that earlier starts with the same OUT
 # have done; start it again until nothing is left. No failure stops the rest: state.tsv has the result of every step.
+# A step whose line is deleted from it is repeated.
 # OUT gets at most eight files: state.tsv, checks.txt, reference.jsonl, ncu.txt, variants.jsonl, sweeps.jsonl,
 # pytorch.json and table.md, which every start writes anew.
 # Exit status: 0 nothing is left and nothing failed, 1 something failed or was cut off, 2 wrong usage, 3 start it again.
@@ -143,6 +144,7 @@ part_ncu() {
         --kernel-name "regex:$kernel" --launch-skip 4 --launch-count 1 --section SpeedOfLight \
         --section MemoryWorkloadAnalysis --section Occupancy --section WarpStateStats \
         "${own[@]}" "$root/bin/backend_${operation}_bench" "--benchmark_filter=$reference" || continue
+      ! grep -qE '==ERROR==|No kernels were profiled' "$scratch/output" || result="failed: see ncu.txt"
       keep_output "ncu:$kernel" ncu.txt
     else
       not_run "ncu:$kernel" "ncu is not installed"
@@ -222,7 +224,8 @@ own=(env "LD_LIBRARY_PATH=$root/lib" SATRAP_REQUIRE_GPU=1)
 "${own[@]}" "$root/bin/backend_plan_bench" --benchmark_list_tests > /dev/null 2>&1 \
   || own+=("LD_LIBRARY_PATH=$root/lib:$root/lib/runtime")
 backend_filter='*' embedding_filter='*Group*'
-if [[ $(< "$root/kind") == executor ]]; then  # slow, and without times: the smallest load and a few tests
+if [[ $(< "$root/kind") != gpu ]]; then  # slow, and without times: the smallest load and a few tests
+  [[ ! -d $root/ptx ]] || own+=("SATRAP_PTX_FOLDER=$root/ptx")
   own+=("SATRAP_BENCH_ROWS=${SATRAP_BENCH_ROWS:-1}" "SATRAP_BENCH_TURNS=${SATRAP_BENCH_TURNS:-2}")
   backend_filter='DevicePlan.TwoBags*:DeviceResolve.WhatCameIn*:DevicePoolForward.SumsTheRows*:DeviceRows.GoOut*'
   embedding_filter='GroupBatch.*'

@@ -1,11 +1,12 @@
 #!/bin/bash
 # Packs what bench/gpu.sh needs on a machine with a GPU, where nothing is installed or built:
-#   bench/gpu_bundle.sh [--interpreter] [--build DIR] [--variant NAME=DIR]... [OUT]   (default: build/gpu_bundle.tar.gz)
+#   bench/gpu_bundle.sh [--interpreter | --executor] [--build DIR] [--variant NAME=DIR]... [OUT]   (default: build/gpu_bundle.tar.gz)
 # Programs come from a build for the GPU (build/cuda), with the libraries they need beyond glibc and the driver:
 #   cmake --preset cuda -DSATRAP_MARCH=x86-64-v3 -DCMAKE_CUDA_ARCHITECTURES=90-real
 #   cmake --build --preset cuda --target backend_tests embedding_tests \
 #     backend_{plan,resolve,pool_forward,backward,export}_bench
-# --interpreter: from build/release, whose kernels run on the executor; to try the scripts where there is no GPU.
+# --interpreter, --executor: from build/release, to try the scripts where there is no GPU. Kernels run on the interpreter
+# of PTX, in a build that found nvcc, or on the executor.
 # --variant: the benchmarks of another build, of an older commit, which gpu.sh compares with these back to back.
 # Checks that the bundle has at most 48 MiB and that every program starts from it in an empty environment.
 set -euo pipefail
@@ -16,7 +17,7 @@ max_bytes=$((48 << 20))
 kind=gpu build='' out=$source/build/gpu_bundle.tar.gz variants=()
 while [[ $# -gt 0 ]]; do
   case $1 in
-    --interpreter) kind=executor ;;
+    --interpreter | --executor) kind=${1#--} ;;
     --build) build=$2; shift ;;
     --variant) variants+=("$2"); shift ;;
     -*) sed -n '2,/^set/{/^#/s/^# \{0,1\}//p}' "$0" >&2; exit 2 ;;
@@ -25,11 +26,15 @@ while [[ $# -gt 0 ]]; do
   shift
 done
 if [[ $kind == gpu ]]; then
-  build=${build:-$source/build/cuda} bench_suffix='' tests_suffix=''
-  ! grep -q '^SATRAP_MARCH:.*=native$' "$build/CMakeCache.txt" \
-    || { echo "$build is for this machine's CPU: configure it with -DSATRAP_MARCH=x86-64-v3" >&2; exit 1; }
+  build=${build:-$source/build/cuda} bench_suffix='' backend_tests=backend_tests embedding_tests=embedding_tests
+  for folder in "$build" "${variants[@]#*=}"; do
+    ! grep -q '^SATRAP_MARCH:.*=native$' "$folder/CMakeCache.txt" \
+      || { echo "$folder is for this machine's CPU: configure it with -DSATRAP_MARCH=x86-64-v3" >&2; exit 1; }
+  done
 else
-  build=${build:-$source/build/release} bench_suffix=_executor tests_suffix=_simt
+  build=${build:-$source/build/release} bench_suffix=_executor
+  backend_tests=backend_simt_tests embedding_tests=embedding_simt_tests
+  [[ $kind == executor ]] || backend_tests=backend_ptx_tests
 fi
 
 folder=$(mktemp -d)
@@ -37,18 +42,17 @@ trap 'rm -rf "$folder"' EXIT
 bundle=$folder/bundle
 mkdir -p "$bundle"/{bin,lib/runtime,bench/backend}
 
-# take PROGRAM TO: a stripped copy of the program, and its libraries
+# take PROGRAM TO: a copy of the program without debug information, and its libraries. The interpreter needs symbols.
 take() {
-  strip -o "$2" "$1"
+  strip -g -o "$2" "$1"
   ldd "$1" | awk '$2 == "=>" && $3 ~ /^\// {print $3}' \
     | grep -vE '/(libc|libm|libdl|librt|libpthread|libcuda)\.so' | xargs -r cp -n --dereference -t "$bundle/lib"
 }
 
 programs() { find bin variants -type f 2> /dev/null | sort; }
 
-for module in backend embedding; do
-  take "$build/tests/${module}${tests_suffix}_tests" "$bundle/bin/${module}_tests"
-done
+take "$build/tests/$backend_tests" "$bundle/bin/backend_tests"
+take "$build/tests/$embedding_tests" "$bundle/bin/embedding_tests"
 for operation in "${operations[@]}"; do
   take "$build/bench/backend_${operation}_bench$bench_suffix" "$bundle/bin/backend_${operation}_bench"
 done
@@ -64,6 +68,10 @@ cp "$source/bench/gpu.sh" "$bundle/bench"
 cp "$source"/bench/backend/{table,pytorch_reference}.py "$bundle/bench/backend"
 git -C "$source" describe --always --dirty > "$bundle/commit" 2> /dev/null || echo unknown > "$bundle/commit"
 echo "$kind" > "$bundle/kind"
+if [[ $kind == interpreter ]]; then
+  mkdir "$bundle/ptx"
+  cp "$build"/tests/support/ptx/backend/*.ptx "$bundle/ptx"
+fi
 
 mkdir -p "$(dirname "$out")"
 tar -C "$bundle" -czf "$out" .

@@ -29,7 +29,7 @@ struct Axes {
 
 /// The reference load has 8192 examples of 40 features with 5 ids: 1.64 M ids. Other poolings keep
 /// that number. With ids drawn uniformly from 590 000, about 553 000 are distinct.
-/// $SATRAP_BENCH_ROWS makes all of it smaller in proportion, for programs on the executor.
+/// $SATRAP_BENCH_ROWS makes all of it smaller in proportion, for programs without a GPU.
 struct Load {
   std::int64_t rows = 8192;
   std::int64_t turns = 100;  // iterations; $SATRAP_BENCH_TURNS

@@ -93,7 +93,7 @@ def pytorch(out):
 
 
 def steps(out):
-    """How many steps of each part succeeded, and every one that did not."""
+    """How many steps ended in what way, and the parts with steps that did not succeed."""
     path = out / "state.tsv"
     results = dict(line.split("\t", 1) for line in path.read_text(encoding="utf-8").splitlines())
     count = {kind: sum(result.startswith(kind) for result in results.values())
@@ -106,7 +106,8 @@ def steps(out):
     if others:
         print("\n| part | result | steps |\n|---|---|---|")
     for (part, result), names in others.items():
-        print(f"| {part} | {result} | {', '.join(names)} |")
+        more = f" and {len(names) - 6} more" if len(names) > 6 else ""
+        print(f"| {part} | {result} | {', '.join(names[:6])}{more} |")
 
 
 def main():

@@ -37,8 +37,8 @@ inline double copy_rate() {
   return rate;
 }
 
-/// Times of iterations, as counters of the benchmark, in microseconds per batch. Those of the
-/// executor are not kept.
+/// Times of iterations, as counters of the benchmark, in microseconds per batch. Without a
+/// GPU there are none.
 class Times {
  public:
   void add(benchmark::State& state, double seconds, std::chrono::duration<double> host) {
@@ -47,7 +47,7 @@ class Times {
     host_seconds_ += host.count();
   }
   void report(benchmark::State& state, double batches_per_iteration) {
-    if (!times_are_of_a_gpu()) return state.SetLabel("executor: no times");
+    if (!times_are_of_a_gpu()) return state.SetLabel("not on a GPU: no times");
     std::ranges::sort(microseconds_);
     const auto quantile = [&](double share) {
       const double place = share * static_cast<double>(microseconds_.size() - 1);

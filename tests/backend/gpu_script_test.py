@@ -8,6 +8,7 @@ import re
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 import time
 import unittest
@@ -120,6 +121,11 @@ class GpuScriptTest(unittest.TestCase):
         self.assertEqual(1, self.start("tests").returncode)
         self.assertEqual("failed: there is no such test", self.state()["tests:backend"])
 
+    def test_ncu_that_finds_no_kernel_has_failed(self):
+        self.write("tools/ncu", "#!/bin/bash\necho '==WARNING== No kernels were profiled.'\n")
+        self.assertEqual(1, self.start("ncu").returncode)
+        self.assertEqual({"failed: see ncu.txt"}, set(self.state().values()))
+
     def test_a_benchmark_without_gpu_has_failed_and_one_without_memory_is_skipped(self):
         error = 'printf \'{"context": {}, "benchmarks": [],\\n"error_message": "%s"\\n}\' > $json; exit'
         self.write("backend_plan_bench.sh", error % "no GPU: no driver")
@@ -177,4 +183,7 @@ class GpuScriptTest(unittest.TestCase):
 
 
 if __name__ == "__main__":
+    if os.environ.get("SATRAP_SANITIZE"):
+        print("skipped: once per machine is enough")
+        sys.exit(77)
     unittest.main()
