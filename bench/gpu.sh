@@ -137,7 +137,7 @@ part_reference() {
 part_ncu() {
   local pair operation kernel
   for pair in plan:mark_heads resolve:probe_keys resolve:resolve_sets pool_forward:pool_rows \
-    backward:reduce_short_segments export:move_rows; do
+    backward:reduce_segments export:move_rows; do
     operation=${pair%:*} kernel=${pair#*:}
     if command -v ncu > /dev/null; then
       run_step "ncu:$kernel" 120 env SATRAP_BENCH_TURNS=2 ncu --target-processes all \
