@@ -158,11 +158,10 @@ struct StoringSink {
   }
 };
 
-/// The key number `unique` if it is one of a short segment that the sink takes.
+/// The key of that number if it is one of a short segment that the sink takes.
 template <class Sink>
-__device__ Item short_segment(const PlanView& plan, const Sink& sink, std::int64_t unique) {
-  if (unique >= plan.counts->unique) return {0, 0, 0, -1};
-  const auto number = static_cast<std::uint32_t>(unique);
+__device__ Item short_segment(const PlanView& plan, const Sink& sink, std::uint32_t number) {
+  if (number >= plan.counts->unique) return {0, 0, 0, -1};
   const std::uint32_t begin = plan.segments[number];
   const std::uint32_t count = plan.segments[number + 1] - begin;
   const std::int32_t place = count > kSumChunk ? -1 : sink.place_of(plan, number);
@@ -199,25 +198,29 @@ template <FloatType kGrad, int kQuads, class Sink>
 __global__ void __launch_bounds__(kThreads, kBlocks<kQuads>)
     reduce_segments(PlanView plan, RowLanes lanes, const void* grad, Sink sink) {
   const Group group(lanes.log2_lanes);
-  const std::int64_t groups = 32 >> lanes.log2_lanes;
-  const std::int64_t my_group = threadIdx.x % 32 >> lanes.log2_lanes;
-  const std::int64_t num_unique = plan.counts->unique;
-  const std::int64_t chunk_turns = (plan.counts->chunks + groups - 1) >> (5 - lanes.log2_lanes);
-  const int per_group = items_per_group(group, lanes.log2_lanes, num_unique);
-  const auto per_warp = static_cast<std::uint32_t>(per_group) << (5 - lanes.log2_lanes);
-  const std::int64_t turns = chunk_turns + (plan.counts->unique + per_warp - 1) / per_warp;
-  for (std::int64_t turn = global_thread() / 32; turn < turns; turn += num_threads() / 32) {
+  const std::uint32_t groups = 32U >> lanes.log2_lanes;
+  const std::uint32_t my_group = threadIdx.x % 32 >> lanes.log2_lanes;
+  const std::uint32_t chunk_turns = (plan.counts->chunks + groups - 1) >> (5 - lanes.log2_lanes);
+  const auto per_group =
+      static_cast<std::uint32_t>(items_per_group(group, lanes.log2_lanes, plan.counts->unique));
+  const std::uint32_t per_warp = per_group * groups;
+  const std::uint32_t turns = chunk_turns + (plan.counts->unique + per_warp - 1) / per_warp;
+  const auto num_warps = static_cast<std::uint32_t>(num_threads() / 32);
+  for (auto turn = static_cast<std::uint32_t>(global_thread() / 32); turn < turns;
+       turn += num_warps) {
     if (turn < chunk_turns) {
       const Item item = chunk(plan, turn * groups + my_group);
       const StoringSink<kQuads> chunks{plan.partial_sums};
       reduce_items<kGrad, kQuads>(group, lanes, plan, grad, item, 1, chunks);
     } else {
-      const std::int64_t first = (turn - chunk_turns) * per_warp;
-      const std::int64_t mine = first + my_group * per_group + group.lane;
-      const Item item = short_segment(plan, sink, group.lane < per_group ? mine : num_unique);
-      const std::int64_t left = num_unique - first;
+      const std::uint32_t first = (turn - chunk_turns) * per_warp;
+      const auto lane = static_cast<std::uint32_t>(group.lane);
+      const std::uint32_t mine =
+          lane < per_group ? first + my_group * per_group + lane : plan.counts->unique;
+      const Item item = short_segment(plan, sink, mine);
+      const std::uint32_t left = plan.counts->unique - first;
       reduce_items<kGrad, kQuads>(group, lanes, plan, grad, item,
-                                  left < per_group ? static_cast<int>(left) : per_group, sink);
+                                  static_cast<int>(left < per_group ? left : per_group), sink);
     }
   }
 }

@@ -103,7 +103,7 @@ __device__ inline void note_update(const CacheView& cache,
   RowHeader& stored = Row(cache, slot).header();
   stored.last_step = header.last_step;
   stored.count = header.count;
-  if (slot < static_cast<std::int32_t>(cache.size.num_slots())) cache.dirty[slot] = kChanged;
+  if (slot < cache.size.num_slots()) cache.dirty[slot] = kChanged;
 }
 
 }  // namespace detail

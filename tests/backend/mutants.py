@@ -39,7 +39,7 @@ MUTANTS = [
      "DevicePoolForward.EveryDim", ["pool_forward.cu"]),
     ("the first id of a bag goes to the bag before", "pool_forward.cu",
      "v + step - 1) <= number", "v + step - 1) < number",
-     "DevicePoolForward.EveryDim", ["pool_forward.cu"]),
+     "DevicePoolForward.ManyVectors", ["pool_forward.cu"]),
     ("a bag leaves out its last id", "pool_forward.cu",
      "within + 1 >= num_ids ?", "within + 2 >= num_ids ?",
      "DevicePoolForward.EveryDim", ["pool_forward.cu"]),
