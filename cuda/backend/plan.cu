@@ -57,13 +57,14 @@ __device__ Bag locate_bag(const Bags& bags, std::int64_t padded_dim, std::int64_
 }
 
 /// Per id: its tag, its vector in the output, its factor there. A warp takes 32 bags, one located
-/// by each lane, and their ids 32 at a time; where bags are few, several warps share the ids.
+/// by each lane, and their ids 32 at a time. Where bags are few several warps share the ids, unless
+/// each would have to sum the bags' weights.
 __global__ void __launch_bounds__(kThreads)
     describe_ids(Bags bags, std::int64_t padded_dim, PlanView plan) {
   const Group warp(5);
   const std::int64_t num_bags = bags.num_features * bags.num_examples;
   const std::int64_t num_warps = num_threads() / 32, turns = (num_bags + 31) / 32;
-  const std::int64_t sharing = num_warps > turns ? num_warps / turns : 1;
+  const std::int64_t sharing = num_warps > turns && bags.weights == nullptr ? num_warps / turns : 1;
   for (std::int64_t t = global_thread() / 32; t < turns * sharing; t += num_warps) {
     const std::int64_t turn = t / sharing;
     const std::int64_t number = turn * 32 + warp.lane;
