@@ -56,8 +56,8 @@ __device__ inline int items_per_group(const Group& group, int log2_size, std::in
   return share >= group.size ? group.size : share > 1 ? static_cast<int>(share) : 1;
 }
 
-/// The place of row `slot` >= 0 in an array of rows of less than 4 GiB each, from one
-/// multiplication.
+/// The place of row `slot` in an array of rows of less than 4 GiB each, from one multiplication. Of
+/// a negative slot it is nowhere.
 __device__ inline std::uint64_t offset_of(std::int32_t slot, std::int64_t stride) {
   return static_cast<std::uint64_t>(static_cast<std::uint32_t>(slot)) *
          static_cast<std::uint32_t>(stride);
@@ -71,7 +71,8 @@ struct RowLanes {
   int quads;
 };
 
-inline RowLanes row_lanes(std::int64_t padded_dim, int least_log2_lanes = 0) {
+/// Groups have at least 2^least_log2_lanes lanes, idle ones in the smallest rows.
+inline RowLanes row_lanes(std::int64_t padded_dim, int least_log2_lanes) {
   RowLanes lanes{least_log2_lanes, static_cast<int>(padded_dim / 4)};
   while (lanes.log2_lanes < 5 && (1 << lanes.log2_lanes) < lanes.quads) ++lanes.log2_lanes;
   return lanes;

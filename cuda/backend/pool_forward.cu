@@ -163,7 +163,7 @@ void CudaDevice::pool_forward(const CacheView& cache,
                               void* out,
                               StreamRef stream) {
   if (bags.num_vectors == 0) return;
-  const RowLanes lanes = row_lanes(cache.layout.padded_dim);
+  const RowLanes lanes = row_lanes(cache.layout.padded_dim, 0);
   const unsigned grid = grids_.grid_for(bags.num_vectors, kThreads >> lanes.log2_lanes);
   with_quads_per_lane(lanes, [&](auto quads) {
     const auto run = [&](auto kernel) {

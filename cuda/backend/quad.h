@@ -104,16 +104,15 @@ __device__ inline void store_quad_stochastic(void* array,
                  stochastic_bits<Half>(x.z, bits, 2) | stochastic_bits<Half>(x.w, bits, 3) << 16);
 }
 /// As store_quad; 16-bit numbers are rounded stochastically, by 16 bits of number `quad` of
-/// random() each, which is called for them only.
-template <class MakeRandom>
+/// `random` each.
 __device__ inline void store_quad_stochastic(FloatType type,
                                              void* array,
                                              std::int64_t quad,
                                              float4 x,
-                                             MakeRandom&& random) {
+                                             const RandomStream& random) {
   if (type == FloatType::kFp32) return store_quad<FloatType::kFp32>(array, quad, x);
-  return type == FloatType::kBf16 ? store_quad_stochastic<Bf16>(array, quad, x, random())
-                                  : store_quad_stochastic<Fp16>(array, quad, x, random());
+  return type == FloatType::kBf16 ? store_quad_stochastic<Bf16>(array, quad, x, random)
+                                  : store_quad_stochastic<Fp16>(array, quad, x, random);
 }
 
 }  // namespace satrap::backend

@@ -55,7 +55,7 @@ void copy_rows(const Grids& grids,
                std::byte* staging,
                StreamRef stream) {
   if (range.max_rows <= 0) return;
-  const int log2_lanes = row_lanes(cache.layout.row_bytes / 4).log2_lanes;
+  const int log2_lanes = row_lanes(cache.layout.row_bytes / 4, 0).log2_lanes;
   launch(move_rows<kToStaging>, grids.grid_for(range.max_rows, kThreads >> log2_lanes), stream,
          cache, range, reinterpret_cast<uint4*>(staging), log2_lanes);
 }

@@ -59,15 +59,15 @@ __device__ inline void step_quad(const RowStep& s, float4 grad, float4& w, float
 }
 
 /// What is read of a row before its gradient is there: all numbers of a row of one quad per lane.
-/// Longer rows have no registers for them. Not set where there is no row.
+/// Longer rows have no registers for them. Zeros where there is no row.
 template <int kStates>
 struct FetchedRow {
-  const TableStep* table;
-  std::uint32_t count;  // of updates
-  float4 w, state[kStates == 0 ? 1 : kStates];
+  const TableStep* table = nullptr;
+  std::uint32_t count = 0;  // of updates
+  float4 w{}, state[kStates == 0 ? 1 : kStates] = {};
 };
 
-/// A row in the cache.
+/// A row in the cache; with a negative slot it is none, and is not accessed.
 struct Row {
   const RowLayout& layout;
   std::byte* bytes;
@@ -82,15 +82,26 @@ struct Row {
     return reinterpret_cast<float*>(bytes + layout.device_state_offset());
   }
   __device__ float4 weights(int quad) const { return load_quad(layout.weight_type, bytes, quad); }
-  /// Rounds weights of 16 bits stochastically, by the stream of the table's step and the key's tag.
-  __device__ void store_weights(int quad,
-                                float4 w,
-                                const TableStep& table,
-                                const std::uint64_t* tag) const {
-    store_quad_stochastic(layout.weight_type, bytes, quad, w,
-                          [&] { return rounding_stream(table.rounding_seed, key_of_tag(*tag)); });
+  /// The numbers that round its weights; fp32 needs none.
+  __device__ RandomStream random(const TableStep& table, const std::uint64_t* tag) const {
+    return layout.weight_type == FloatType::kFp32
+               ? RandomStream{}
+               : rounding_stream(table.rounding_seed, key_of_tag(*tag));
+  }
+  __device__ void store_weights(int quad, float4 w, const RandomStream& random) const {
+    store_quad_stochastic(layout.weight_type, bytes, quad, w, random);
   }
 };
+
+/// Asks for what all optimizers need.
+template <int kStates>
+__device__ inline void fetch_header(const UpdateArguments& arguments,
+                                    const Row& row,
+                                    const std::uint64_t* tag,
+                                    FetchedRow<kStates>& fetched) {
+  fetched.table = &arguments.step_of(*tag);
+  fetched.count = row.header().count;
+}
 
 /// Called by one lane: notes the update in the header and, unless it is an overflow row, in the
 /// cache's bookkeeping.
@@ -109,8 +120,8 @@ __device__ inline void note_update(const CacheView& cache,
 }  // namespace detail
 
 /// Runs the optimizer on the row of `slot`, whose gradient the lanes of the group hold: lane l the
-/// quads l + 32 k. `tag` points to that of its key. All lanes of the warp call it; a
-/// negative slot has no row.
+/// quads l + 32 k. `tag` points to that of its key. All lanes of the warp call it; a negative slot
+/// has no row.
 template <RowOptimizerType kType, int kQuads>
 struct RowUpdate {
   static constexpr int kStates = kType == RowOptimizerType::kSgd       ? 0
@@ -127,8 +138,7 @@ struct RowUpdate {
                         Fetched& fetched) const {
     if (slot < 0) return;
     const detail::Row row(arguments.cache, slot);
-    fetched.table = &arguments.step_of(*tag);
-    fetched.count = row.header().count;
+    detail::fetch_header(arguments, row, tag, fetched);
     if (kQuads == 1 && group.lane < lanes.quads) load(row, lanes, group.lane, fetched);
   }
 
@@ -141,6 +151,7 @@ struct RowUpdate {
     if (slot < 0) return;
     const detail::Row row(arguments.cache, slot);
     const TableStep& table = *fetched.table;
+    const RandomStream random = row.random(table, tag);
 #pragma unroll
     for (int k = 0; k < kQuads; ++k) {
       const int quad = group.lane + k * 32;
@@ -150,7 +161,7 @@ struct RowUpdate {
       float4& a = kStates > 0 ? fetched.state[0] : none;
       float4& b = kStates > 1 ? fetched.state[kStates - 1] : none;
       detail::step_quad<kType>(table.step, grad[k], fetched.w, a, b);
-      row.store_weights(quad, fetched.w, table, tag);
+      row.store_weights(quad, fetched.w, random);
       float4* state = reinterpret_cast<float4*>(row.state()) + quad;
 #pragma unroll
       for (int s = 0; s < kStates; ++s) state[s * lanes.quads] = fetched.state[s];
@@ -175,7 +186,7 @@ struct RowUpdate {
 template <int kQuads>
 struct RowUpdate<RowOptimizerType::kRowwiseAdagrad, kQuads> {
   struct Fetched : detail::FetchedRow<0> {
-    float accumulator;
+    float accumulator = 0.0F;
   };
 
   UpdateArguments arguments;
@@ -187,8 +198,7 @@ struct RowUpdate<RowOptimizerType::kRowwiseAdagrad, kQuads> {
                         Fetched& fetched) const {
     if (slot < 0) return;
     const detail::Row row(arguments.cache, slot);
-    fetched.table = &arguments.step_of(*tag);
-    fetched.count = row.header().count;
+    detail::fetch_header<0>(arguments, row, tag, fetched);
     fetched.accumulator = row.state()[0];
     if (kQuads == 1 && group.lane < lanes.quads) fetched.w = row.weights(group.lane);
   }
@@ -211,13 +221,14 @@ struct RowUpdate<RowOptimizerType::kRowwiseAdagrad, kQuads> {
     const float sum = sum_of_squares(group, lanes, g);
     if (slot < 0) return;
     const TableStep& table = *fetched.table;
+    const RandomStream random = row.random(table, tag);
     const float n = fetched.accumulator + sum / static_cast<float>(row.layout.dim);
     const float scale = table.step.lr / (sqrtf(n) + table.step.eps);
 #pragma unroll
     for (int k = 0; k < kQuads; ++k) {
       const int quad = group.lane + k * 32;
       if (quad >= lanes.quads) continue;
-      row.store_weights(quad, fma_quad(-scale, g[k], weights(quad)), table, tag);
+      row.store_weights(quad, fma_quad(-scale, g[k], weights(quad)), random);
     }
     if (group.lane == 0) {
       row.state()[0] = n;
@@ -229,8 +240,7 @@ struct RowUpdate<RowOptimizerType::kRowwiseAdagrad, kQuads> {
   __device__ static float sum_of_squares(const Group& group,
                                          RowLanes lanes,
                                          const float4 (&g)[kQuads]) {
-    // Room per lane for its quads; a group of one lane still needs eight numbers.
-    constexpr int kRoom = kQuads * 4 < 8 ? 8 : kQuads * 4;
+    constexpr int kRoom = kQuads * 4;  // a lane's quads
     alignas(float4) static __shared__ float squares[kThreads * kRoom];
     static __shared__ float sums[kThreads * 8];
     const int first_thread = static_cast<int>(threadIdx.x) - group.lane;
