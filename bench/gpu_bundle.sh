@@ -1,12 +1,13 @@
 #!/bin/bash
 # Packs what bench/gpu.sh needs on a machine with a GPU, where nothing is installed or built:
-#   bench/gpu_bundle.sh [--interpreter | --executor] [--build DIR] [--variant NAME=DIR]... [OUT]   (default: build/gpu_bundle.tar.gz)
+#   bench/gpu_bundle.sh [--interpreter | --executor] [--build DIR] [--variant NAME=DIR]... [OUT]
+# OUT is build/gpu_bundle.tar.gz if it is not given.
 # Programs come from a build for the GPU (build/cuda), with the libraries they need beyond glibc and the driver:
 #   cmake --preset cuda -DSATRAP_MARCH=x86-64-v3 -DCMAKE_CUDA_ARCHITECTURES=90-real
 #   cmake --build --preset cuda --target backend_tests embedding_tests \
 #     backend_{plan,resolve,pool_forward,backward,export}_bench
-# --interpreter, --executor: from build/release, to try the scripts where there is no GPU. Kernels run on the interpreter
-# of PTX, in a build that found nvcc, or on the executor.
+# --interpreter, --executor: from build/release, to try the scripts where there is no GPU. Kernels run on the
+# interpreter of PTX, in a build that found nvcc, or on the executor.
 # --variant: the benchmarks of another build, of an older commit, which gpu.sh compares with these back to back.
 # Checks that the bundle has at most 48 MiB and that every program starts from it in an empty environment.
 set -euo pipefail
