@@ -20,7 +20,7 @@ struct Parts {
   }
 };
 
-/// Bytes per id that only the operations themselves use, and what they sum to.
+/// What the operations use only while they run.
 void lay_out(Parts& parts,
              std::int64_t padded_dim,
              std::int64_t prims_bytes,
@@ -92,14 +92,11 @@ PlanView empty_plan(std::int64_t max_ids) {
 }  // namespace
 
 PlanScratch::PlanScratch(Device& device, std::int64_t max_ids, const RowLayout& layout)
-    : arena_(device,
+    : view_(empty_plan(max_ids)),
+      arena_(device,
              Place::kDevice,
-             bytes_of(layout.padded_dim,
-                      device.prims_scratch_bytes(max_ids),
-                      empty_plan(max_ids),
-                      MissView{}),
-             "the scratch of plans"),
-      view_(empty_plan(max_ids)) {
+             bytes_of(layout.padded_dim, device.prims_scratch_bytes(max_ids), view_, MissView{}),
+             "the scratch of plans") {
   Parts parts{&arena_};
   lay_out(parts, layout.padded_dim, device.prims_scratch_bytes(max_ids), view_, misses_);
 }

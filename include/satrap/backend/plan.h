@@ -18,9 +18,9 @@ class PlanScratch {
 
  private:
   friend class Plan;
-  Arena arena_;
   PlanView view_;
   MissView misses_;
+  Arena arena_;
 };
 
 /// Owns the memory of one batch's plan and of resolve's result for it, for batches as large as its
