@@ -1,6 +1,7 @@
 #include "satrap/checkpoint/checkpoint_format.h"
 
 #include <algorithm>
+#include <charconv>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -130,7 +131,14 @@ Manifest Manifest::read(const std::string& directory) {
     if (checksum != to_hex(hash_bytes(json.dump()))) {
       throw Error(ErrorCode::kCorrupt, path + ": checksum does not match its content");
     }
-    return parse(json);
+    Manifest manifest = parse(json);
+    const std::string name = std::filesystem::path(directory).filename().string();
+    if (const auto named = step_of(name); named && *named != manifest.step) {
+      throw Error(ErrorCode::kCorrupt, concat(path, ": the checkpoint is of step ", manifest.step,
+                                              ", its folder says otherwise: rename that to ",
+                                              checkpoint_name(manifest.step)));
+    }
+    return manifest;
   } catch (const nlohmann::json::exception& error) {
     throw Error(ErrorCode::kCorrupt, concat(path, ": not a manifest: ", error.what()));
   }
@@ -154,5 +162,16 @@ data::DataPosition Manifest::position_of(std::int64_t rank, std::int64_t num_ran
 std::string pending_file(std::int64_t rank) { return fmt::format("pending-{}.bin", rank); }
 
 std::string checkpoint_name(std::int64_t step) { return fmt::format("step-{:012}", step); }
+
+std::optional<std::int64_t> step_of(std::string_view name) {
+  constexpr std::string_view kPrefix = "step-";
+  if (!name.starts_with(kPrefix)) return std::nullopt;
+  std::int64_t step = 0;
+  const char* const end = name.data() + name.size();
+  const auto read = std::from_chars(name.data() + kPrefix.size(), end, step);
+  const bool is_ours =
+      read.ec == std::errc() && read.ptr == end && step >= 0 && checkpoint_name(step) == name;
+  return is_ours ? std::optional(step) : std::nullopt;
+}
 
 }  // namespace satrap::checkpoint

@@ -11,8 +11,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
+/// Other folders are not ours, whatever their names begin with.
 bool is_checkpoint(const fs::path& path) {
-  return path.filename().string().starts_with("step-") && fs::is_directory(path);
+  return step_of(path.filename().string()) && fs::is_directory(path);
 }
 
 fs::path without_trailing_slash(const std::string& directory) {
@@ -24,7 +25,7 @@ fs::path without_trailing_slash(const std::string& directory) {
 
 std::vector<std::string> checkpoint_paths(const std::string& directory) {
   fs::path path = without_trailing_slash(directory);
-  if (is_checkpoint(path)) return {path.string()};
+  if (is_checkpoint(path) || fs::exists(path / kManifestFile)) return {path.string()};
   if (fs::is_directory(path / "checkpoints")) path /= "checkpoints";
   std::vector<std::string> paths;
   if (!fs::is_directory(path)) return paths;

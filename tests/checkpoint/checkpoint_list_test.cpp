@@ -50,11 +50,29 @@ TEST_F(CheckpointList, OfACheckpointIsItself) {
 
 TEST_F(CheckpointList, HasNothingButPublishedOnes) {
   const std::string path = publish(folder(), small_content(5));
-  for (const char* name : {".tmp-step-000000000006", "abandoned-step-000000000007", "other"}) {
+  for (const char* name :
+       {".tmp-step-000000000006", "abandoned-step-000000000007", "other", "step-abc", "step-",
+        "step-7", "step-000000000007-copy", "step--00000000007"}) {
     ensure_directory(folder() + "/" + name);
   }
   write_file_atomic(folder() + "/step-file", "");
   EXPECT_THAT(checkpoint_paths(run_.path()), ElementsAre(path));
+}
+
+TEST_F(CheckpointList, ACopyUnderAnyNameIsACheckpointWhereItIsNamed) {
+  const std::string path = publish(folder(), small_content(5)), copy = run_.path() + "/best";
+  std::filesystem::copy(path, copy);
+  EXPECT_THAT(checkpoint_paths(copy), ElementsAre(copy));
+  EXPECT_EQ(verify_checkpoint(copy), verify_checkpoint(path));
+}
+
+TEST_F(CheckpointList, OneUnderTheNameOfAnotherStepIsDamaged) {
+  const std::string path = publish(folder(), small_content(5));
+  const std::string renamed = folder() + "/step-000000000999";
+  std::filesystem::rename(path, renamed);
+  EXPECT_THAT(error_of(ErrorCode::kCorrupt, [&] { verify_checkpoint(renamed); }),
+              HasSubstr("the checkpoint is of step 5, its folder says otherwise: rename that to "
+                        "step-000000000005"));
 }
 
 TEST_F(CheckpointList, SaysOfEachWhereItStandsAndHowLargeItIs) {

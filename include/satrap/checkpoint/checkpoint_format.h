@@ -4,6 +4,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "satrap/checkpoint/checkpoint.h"
@@ -61,7 +62,8 @@ struct Manifest {
 
   std::string to_json() const;  // of format 3
 
-  /// Reads and checks `directory`/manifest.json, of format 2 or 3. Throws Error(kCorrupt).
+  /// Reads and checks `directory`/manifest.json, of format 2 or 3. Throws Error(kCorrupt), also if
+  /// the folder has the name of another step's checkpoint.
   static Manifest read(const std::string& directory);
 
   /// Where rank `rank` of `num_ranks` continues: where it stopped or, with another number of
@@ -77,6 +79,7 @@ inline constexpr const char* kTemporaryPrefix = ".tmp-";
 inline constexpr const char* kAbandonedPrefix = "abandoned-";
 
 std::string pending_file(std::int64_t rank);
-std::string checkpoint_name(std::int64_t step);  // "step-000000001000"
+std::string checkpoint_name(std::int64_t step);              // "step-000000001000"
+std::optional<std::int64_t> step_of(std::string_view name);  // of a checkpoint_name; else nullopt
 
 }  // namespace satrap::checkpoint
