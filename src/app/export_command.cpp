@@ -16,15 +16,15 @@ namespace {
 
 struct ExportArguments {
   JobArguments job;
-  std::string checkpoint, out;
+  checkpoint::UsedCheckpoint checkpoint;
+  std::string out;
   bool overwrite = false;
 };
 
 int run_export(const ExportArguments& arguments) {
   const job::JobConfig config = arguments.job.load();
-  const std::string checkpoint = newest_checkpoint(arguments.checkpoint);
-  const trainer::Exported done =
-      trainer::export_model(config, checkpoint, arguments.out, arguments.overwrite);
+  const trainer::Exported done = trainer::export_model(
+      config, newest_checkpoint(arguments.checkpoint), arguments.out, arguments.overwrite);
   cli::print(fmt::format("{}: step {} of {}, {} rows, {}\n", arguments.out, done.step,
                          done.checkpoint, done.rows, format_bytes(done.bytes)));
   return 0;
@@ -37,7 +37,7 @@ void add_export_command(CLI::App& program, cli::Action& chosen) {
       "export", "Write the model of a checkpoint for serving: TorchScript and NumPy arrays");
   auto arguments = std::make_shared<ExportArguments>();
   arguments->job.add_to(*command);
-  add_checkpoint_option(*command, arguments->checkpoint);
+  add_checkpoint_options(*command, arguments->checkpoint);
   command
       ->add_option("--out", arguments->out,
                    "Folder for dense.pt, <table>.keys.npy, <table>.weights.npy and export.json, "

@@ -22,7 +22,7 @@ namespace {
 
 struct PredictArguments {
   JobArguments job;
-  std::string checkpoint;
+  checkpoint::UsedCheckpoint checkpoint;
   std::vector<std::string> data;
   std::string out = "-";
 };
@@ -52,7 +52,7 @@ std::string heading(const data::Schema& schema) {
 int predict(const PredictArguments& arguments) {
   const job::JobConfig config = job_of(arguments);
   const cli::StopSignals signals;
-  const std::string checkpoint = newest_checkpoint(arguments.checkpoint);
+  const checkpoint::UsedCheckpoint checkpoint = newest_checkpoint(arguments.checkpoint);
   data::OutputFile out(arguments.out);
   const data::Schema schema = data::resolve_schema(config.data);
   const auto num_labels = schema.labels.size();
@@ -70,7 +70,7 @@ int predict(const PredictArguments& arguments) {
       });
   if (signals.stop()) return 128 + signals.signal_number();
   out.finish();
-  log_info("{}: {} probabilities", checkpoint, read.rows);
+  log_info("{}: {} probabilities", checkpoint.path, read.rows);
   if (read.bad_rows > 0) {
     log_warning("{} of {} rows could not be read; their lines are nan", read.bad_rows, read.rows);
   }
@@ -84,7 +84,7 @@ void add_predict_command(CLI::App& program, cli::Action& chosen) {
       program.add_subcommand("predict", "Predict with a checkpoint: a probability per row");
   auto arguments = std::make_shared<PredictArguments>();
   arguments->job.add_to(*command);
-  add_checkpoint_option(*command, arguments->checkpoint);
+  add_checkpoint_options(*command, arguments->checkpoint);
   command
       ->add_option("--data", arguments->data,
                    "File or glob with the rows; -: standard input; may be repeated; default: the "

@@ -62,7 +62,7 @@ int train(const TrainArguments& arguments) {
 
 struct EvalArguments {
   JobArguments job;
-  std::string checkpoint;
+  checkpoint::UsedCheckpoint checkpoint;
 };
 
 std::string describe_metrics(const trainer::Evaluation& e) {
@@ -79,10 +79,10 @@ std::string describe_metrics(const trainer::Evaluation& e) {
 int eval(const EvalArguments& arguments) {
   const job::JobConfig config = arguments.job.load();
   const cli::StopSignals signals;
-  const std::string checkpoint = newest_checkpoint(arguments.checkpoint);
+  const checkpoint::UsedCheckpoint checkpoint = newest_checkpoint(arguments.checkpoint);
   const trainer::Evaluation result = trainer::evaluate(config, checkpoint, &signals.stop());
   if (signals.stop()) return 128 + signals.signal_number();
-  cli::print(fmt::format("checkpoint   {}\nexamples     {}\n", checkpoint, result.examples));
+  cli::print(fmt::format("checkpoint   {}\nexamples     {}\n", checkpoint.path, result.examples));
   if (result.labels.empty()) cli::print(describe_metrics(result));
   for (const trainer::Evaluation& label : result.labels) {
     cli::print(fmt::format("label        {}\n{}", label.label, describe_metrics(label)));
@@ -123,7 +123,7 @@ void add_eval_command(CLI::App& program, cli::Action& chosen) {
       program.add_subcommand("eval", "Evaluate a checkpoint on a job's evaluation data");
   auto arguments = std::make_shared<EvalArguments>();
   arguments->job.add_to(*command);
-  add_checkpoint_option(*command, arguments->checkpoint);
+  add_checkpoint_options(*command, arguments->checkpoint);
   command->callback([&chosen, arguments] { chosen = [arguments] { return eval(*arguments); }; });
 }
 

@@ -75,6 +75,30 @@ constexpr Rule kRules[] = {
     {"cluster.", "", ChangeKind::kOutput},
 };
 
+/// What a change does to predictions. The first match counts; without a match, nothing.
+struct PredictionRule {
+  std::string_view begin, end;
+  bool is_fit;
+  const char* reason;  // "": none
+};
+
+constexpr const char* kOtherInputs = "the network was trained on inputs read as before";
+constexpr const char* kUntrained = "it gives ids without a row their weights";
+
+constexpr PredictionRule kPredictionRules[] = {
+    {"seed", "", true, kUntrained},
+    {"data.schema.features", "", true, kOtherInputs},
+    {"data.schema.numeric", "", true, kOtherInputs},
+    {"tables.", ".init.type", true, kUntrained},
+    {"tables.", ".init.scale", true, kUntrained},
+    {"tables.", ".dim", false, "the checkpoint's rows have that width"},
+    {"tables.", ".weights", false, "the checkpoint's rows are stored in that type"},
+    {"features.", "", true, kOtherInputs},
+    {"model.dropout", "", true, ""},
+    {"model.path", "", true, ""},  // a file may have moved; its parameters must still fit
+    {"model.", "", false, "the checkpoint's parameters belong to that network"},
+};
+
 std::string shown(const std::string& text) { return text.empty() ? "\"\"" : text; }
 
 ConfigChange classified(std::string key, const std::string& before, const std::string& after) {
@@ -207,6 +231,15 @@ std::vector<ConfigChange> config_changes(const job::JobConfig& before,
     changes.push_back(std::move(change));
   }
   return changes;
+}
+
+PredictionEffect effect_on_predictions(const ConfigChange& change) {
+  for (const PredictionRule& rule : kPredictionRules) {
+    if (change.key.starts_with(rule.begin) && change.key.ends_with(rule.end)) {
+      return {rule.reason, rule.is_fit};
+    }
+  }
+  return {};
 }
 
 }  // namespace satrap::checkpoint

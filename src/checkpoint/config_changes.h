@@ -27,4 +27,11 @@ struct ConfigChange {
 /// their names in the key.
 std::vector<ConfigChange> config_changes(const job::JobConfig& before, const job::JobConfig& after);
 
+/// What a change does to predictions with the checkpoint's rows and network.
+struct PredictionEffect {
+  std::string reason;  // why they would be others; "": they would not
+  bool is_fit = true;  // false: rows or network do not fit, and there would be none
+};
+PredictionEffect effect_on_predictions(const ConfigChange& change);
+
 }  // namespace satrap::checkpoint

@@ -58,6 +58,20 @@ bool have_same_labels(const data::Schema& before, const data::Schema& now) {
   return named ? label_names(before) == label_names(now) : before.num_labels() == now.num_labels();
 }
 
+void compare_labels(const std::string& checkpoint,
+                    const job::JobConfig& before,
+                    const job::JobConfig& config,
+                    const std::string& advice) {
+  const data::Schema old = data::resolve_schema(before.data);
+  const data::Schema now = data::resolve_schema(config.data);
+  if (have_same_labels(old, now)) return;
+  throw Error(ErrorCode::kInvalidConfig,
+              fmt::format("data.schema.labels: {} predicts [{}] in this order, the configuration "
+                          "has [{}]{}",
+                          checkpoint, fmt::join(label_names(old), ", "),
+                          fmt::join(label_names(now), ", "), advice));
+}
+
 }  // namespace
 
 Continuation compare_with_checkpoint(const std::string& checkpoint, const job::JobConfig& config) {
@@ -80,15 +94,30 @@ void check_labels(const std::string& checkpoint,
                   const job::JobConfig& config,
                   const std::string& advice) {
   const std::optional<job::JobConfig> before = config_of(checkpoint);
+  if (before) compare_labels(checkpoint, *before, config, advice);
+}
+
+void check_predictions(const UsedCheckpoint& checkpoint, const job::JobConfig& config) {
+  const std::optional<job::JobConfig> before = config_of(checkpoint.path);
   if (!before) return;
-  const data::Schema old = data::resolve_schema(before->data);
-  const data::Schema now = data::resolve_schema(config.data);
-  if (have_same_labels(old, now)) return;
-  throw Error(ErrorCode::kInvalidConfig,
-              fmt::format("data.schema.labels: {} predicts [{}] in this order, the configuration "
-                          "has [{}]{}",
-                          checkpoint, fmt::join(label_names(old), ", "),
-                          fmt::join(label_names(now), ", "), advice));
+  compare_labels(checkpoint.path, *before, config, "");
+  std::string problems;
+  for (const ConfigChange& change : config_changes(*before, config)) {
+    const PredictionEffect effect = effect_on_predictions(change);
+    const std::string both = concat(change.key, ": ", change.before, " -> ", change.after);
+    if (effect.reason.empty()) {
+      if (change.key.starts_with("data.schema")) log_info("changed: {}", both);
+    } else if (effect.is_fit && checkpoint.accept_changed_config) {
+      log_warning("changed since the checkpoint was trained: {} ({})", both, effect.reason);
+    } else {
+      problems += concat(checkpoint.path, " was trained with another ", both, " (", effect.reason,
+                         "); undo the change",
+                         effect.is_fit ? ", or accept other predictions with "
+                                         "--accept-changed-config\n"
+                                       : "\n");
+    }
+  }
+  if (!problems.empty()) throw Error(ErrorCode::kInvalidConfig, problems);
 }
 
 // Rounded up: skipping a few rows is better than training on them twice. If the next row is known,

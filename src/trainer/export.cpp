@@ -163,7 +163,7 @@ void write_text(const std::string& name, const std::string& text, ExportDirector
 }  // namespace
 
 Exported export_model(const job::JobConfig& config,
-                      const std::string& checkpoint,
+                      const checkpoint::UsedCheckpoint& checkpoint,
                       const std::string& out_path,
                       bool overwrite) {
   ExportDirectory out(out_path, overwrite);

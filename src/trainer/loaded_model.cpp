@@ -19,19 +19,22 @@ std::string existing_checkpoint(const std::string& directory) {
   return path;
 }
 
-/// Checked before anything is loaded: outputs of the same shape may belong to other labels.
-data::Schema schema_for(const std::string& checkpoint, const job::JobConfig& config) {
-  checkpoint::check_labels(checkpoint, config);
+/// Checked before anything is loaded: inputs and outputs of the same shape may mean something else.
+data::Schema schema_for(const checkpoint::UsedCheckpoint& checkpoint,
+                        const job::JobConfig& config) {
+  checkpoint::check_predictions(checkpoint, config);
   return data::resolve_schema(config.data);
 }
 
 }  // namespace
 
-LoadedModel::LoadedModel(const job::JobConfig& job, const std::string& checkpoint, Rows rows)
+LoadedModel::LoadedModel(const job::JobConfig& job,
+                         const checkpoint::UsedCheckpoint& checkpoint,
+                         Rows rows)
     : config(alone(job)),
-      path(existing_checkpoint(checkpoint)),
+      path(existing_checkpoint(checkpoint.path)),
       pool(config.train.threads > 0 ? config.train.threads : num_cpus()),
-      schema(schema_for(path, config)),
+      schema(schema_for({path, checkpoint.accept_changed_config}, config)),
       transforms(data::FittedTransforms::from_json(checkpoint::read_transforms(path), schema)),
       cluster(config, {}),
       model(config, schema, cluster, pool),

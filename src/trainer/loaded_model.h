@@ -3,6 +3,7 @@
 #include <string>
 
 #include "satrap/checkpoint/checkpoint_format.h"
+#include "satrap/checkpoint/continuation.h"
 #include "satrap/core/thread_pool.h"
 #include "satrap/data/schema.h"
 #include "satrap/data/transforms.h"
@@ -20,8 +21,10 @@ class LoadedModel {
   enum class Rows { kAll, kNone };
 
   /// `checkpoint` is a checkpoint, or a directory for its newest. Throws as load_checkpoint
-  /// and check_labels.
-  LoadedModel(const job::JobConfig& config, const std::string& checkpoint, Rows rows = Rows::kAll);
+  /// and check_predictions.
+  LoadedModel(const job::JobConfig& config,
+              const checkpoint::UsedCheckpoint& checkpoint,
+              Rows rows = Rows::kAll);
   LoadedModel(const LoadedModel&) = delete;
   LoadedModel& operator=(const LoadedModel&) = delete;
 

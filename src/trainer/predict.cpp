@@ -11,7 +11,7 @@
 namespace satrap::trainer {
 
 PredictedRows predict(const job::JobConfig& config,
-                      const std::string& checkpoint,
+                      const checkpoint::UsedCheckpoint& checkpoint,
                       const std::atomic<bool>* stop,
                       const std::function<void(std::span<const float> probabilities)>& take) {
   LoadedModel loaded(config, checkpoint);

@@ -376,7 +376,7 @@ TrainOutcome train(const job::JobConfig& config, const TrainOptions& options) {
 }
 
 Evaluation evaluate(const job::JobConfig& config,
-                    const std::string& checkpoint,
+                    const checkpoint::UsedCheckpoint& checkpoint,
                     const std::atomic<bool>* stop) {
   LoadedModel loaded(config, checkpoint);
   StageTimers timers(pipeline::kNumStages);

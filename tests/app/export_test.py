@@ -72,7 +72,7 @@ class Export(CliTest):
         self.assert_nothing_else_is_left()
 
     def test_a_job_with_another_model_is_refused(self):
-        self.assert_words(self.fail_with(2, *self.command, "model.top=[17]"), "top.0.weight")
+        self.assert_words(self.fail_with(2, *self.command, "model.top=[17]"), "another model.top")
         self.assertFalse(self.out.exists())
 
     def test_a_link_to_a_folder_stays_one(self):

@@ -262,15 +262,17 @@ class BrokenCheckpoints(CliTest):
         self.assertFalse(unfinished.exists(), "what a crash left is removed")
 
     def test_a_checkpoint_of_another_model(self):
-        for override, words in [("tables.default.dim=8", ["c1", "8", "4"]),
-                                ("model.top=[32]", ["top"]),
+        wider = satrap("eval", self.config, "tables.default.dim=8", "model.bottom=[16, 8]",
+                       "--checkpoint", self.newest)
+        self.assertEqual(wider.returncode, 2)
+        self.assert_words(wider.stderr, "another tables.default.dim: 4 -> 8", "another model.bottom")
+        for override, words in [("model.top=[32]", ["top"]),
                                 ("tables.default.optimizer.type=adam", ["c1", "optimizer"]),
                                 ("tables.default.optimizer.type=rowwise_adagrad",  # the same size
                                  ["c1", "optimizer"]),
                                 ("dense_optimizer.type=adagrad", ["adam", "optimizer"])]:
             with self.subTest(override=override):
-                extra = ["model.bottom=[16, 8]"] if "dim" in override else []
-                error = self.fail_with(2, "eval", self.config, override, *extra, "--checkpoint",
+                error = self.fail_with(2, "eval", self.config, override, "--checkpoint",
                                        self.newest)
                 self.assert_words(error, *words)
 

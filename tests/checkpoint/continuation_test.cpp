@@ -146,6 +146,61 @@ TEST_F(CheckLabels, TheColumnOfASingleLabelIsNoName) {
   EXPECT_NE(problem(job_of_labels({"click"}), job_of_labels({"buy"})), "");
 }
 
+/// The small checkpoint, used with `config_`.
+class CheckPredictions : public testing::Test {
+ protected:
+  std::string problems() {
+    return error_of(ErrorCode::kInvalidConfig, [&] { check_predictions({checkpoint_}, config_); });
+  }
+  std::string log_of(bool accept) {
+    testing::internal::CaptureStderr();
+    check_predictions({checkpoint_, accept}, config_);
+    return testing::internal::GetCapturedStderr();
+  }
+  const TemporaryDirectory directory_;
+  const std::string checkpoint_ = publish(directory_.path(), small_content(5));
+  job::JobConfig config_ = small_job();
+};
+
+TEST_F(CheckPredictions, NeedTheConfigurationThatWasTrained) {
+  EXPECT_EQ(problems(), "");
+  EXPECT_EQ(log_of(false), "");
+}
+
+TEST_F(CheckPredictions, WhatOnlyTrainingNeedsMayChange) {
+  config_.train.max_steps = 12;
+  config_.run_dir = "runs/other";
+  config_.data.eval.path = {"other.tsv"};
+  config_.data.batch_size = 77;
+  config_.dense_optimizer.lr = 0.5;
+  config_.model.dropout = 0.5;
+  EXPECT_EQ(problems(), "");
+  EXPECT_EQ(log_of(false), "");
+}
+
+TEST_F(CheckPredictions, EveryChangeOfWhatIsComputedIsToldAtOnce) {
+  config_.seed = 5;
+  config_.tables["default"].init.scale = 0.5;
+  config_.model.top = {17};
+  EXPECT_THAT(problems(),
+              AllOf(HasSubstr(checkpoint_ + " was trained with another seed: 1 -> 5 (it gives ids "
+                                            "without a row their weights); undo the change, or "
+                                            "accept other predictions with "
+                                            "--accept-changed-config"),
+                    HasSubstr("init.scale: "), HasSubstr("another model.top: [2] -> [17]")));
+}
+
+TEST_F(CheckPredictions, OfAChangedConfigurationCanBeAccepted) {
+  config_.seed = 5;
+  EXPECT_THAT(log_of(true),
+              HasSubstr("warning changed since the checkpoint was trained: seed: 1 -> 5"));
+}
+
+TEST_F(CheckPredictions, AnotherFormatOfTheFileIsLogged) {
+  config_.data.schema.missing = {"NULL"};
+  EXPECT_THAT(log_of(false), HasSubstr("changed: data.schema.missing: [] -> [NULL]"));
+}
+
 TEST(WithBatchSize, LeavesRowsOutRatherThanTrainingOnThemTwice) {
   EXPECT_EQ(with_batch_size({.batches = 7}, 100, 100).batches, 7);
   EXPECT_EQ(with_batch_size({.batches = 7}, 100, 50).batches, 14);

@@ -135,7 +135,7 @@ TEST_F(ClusterTest, GroupsSpreadOverRanksAreEvaluatedAsByOne) {
     config.data.group_by = "C4";  // seven values: every rank has rows with each
     const TrainOutcome outcome = TinyCluster(config, 1, ranks).train();
     const json summary = summary_of(outcome);
-    const Evaluation alone = evaluate(config, outcome.last_checkpoint, nullptr);
+    const Evaluation alone = evaluate(config, {outcome.last_checkpoint}, nullptr);
     EXPECT_EQ(summary["eval"]["groups"], alone.grouped->num_groups) << ranks << " ranks";
     EXPECT_GT(alone.grouped->num_groups, 3);
     EXPECT_NEAR(summary["eval"]["gauc"], alone.grouped->auc, 1e-4) << ranks << " ranks";
@@ -247,7 +247,7 @@ TEST_F(ClusterTest, AsyncTrainsOnEveryRowOnceAndEndsWithOneModel) {
   EXPECT_EQ(summary["examples"], 64 * 400 + 9);
   EXPECT_GT(summary["eval"]["auc"].get<double>(), 0.6);
   // The evaluated model is the one in the checkpoint.
-  const Evaluation again = evaluate(config, outcome.last_checkpoint, nullptr);
+  const Evaluation again = evaluate(config, {outcome.last_checkpoint}, nullptr);
   EXPECT_NEAR(again.auc, summary["eval"]["auc"].get<double>(), 1e-6);
 }
 

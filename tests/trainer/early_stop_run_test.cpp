@@ -71,7 +71,7 @@ TEST(EarlyStopRun, ARunThatOverfitsEndsAndKeepsItsBestCheckpoint) {
   EXPECT_EQ(checkpoints[0].best_of, "logloss");
   EXPECT_EQ(checkpoints[1].step, summary["step"]);
   EXPECT_EQ(checkpoints[1].best_of, "");
-  EXPECT_EQ(evaluate(config, checkpoints[0].path, nullptr).logloss, best->logloss);
+  EXPECT_EQ(evaluate(config, {checkpoints[0].path}, nullptr).logloss, best->logloss);
 }
 
 TEST(EarlyStopRun, ARunThatGetsBetterToItsEndIsNotStopped) {

@@ -78,7 +78,7 @@ class LabelsRun : public testing::Test {
   static std::vector<float> predictions(const job::JobConfig& config,
                                         const std::string& checkpoint) {
     std::vector<float> all;
-    predict(config, checkpoint, nullptr, [&](std::span<const float> probabilities) {
+    predict(config, {checkpoint}, nullptr, [&](std::span<const float> probabilities) {
       all.insert(all.end(), probabilities.begin(), probabilities.end());
     });
     return all;
@@ -147,10 +147,11 @@ class LabelsRun : public testing::Test {
     warm.run_dir = path("warm");
     warm.train.max_steps = 1;
     warm.train.warm_start.from = checkpoint;
-    return {refused([&] { evaluate(config, checkpoint, nullptr); }),
-            refused([&] { predict(config, checkpoint, nullptr, [](std::span<const float>) {}); }),
-            refused([&] { export_model(config, checkpoint, path("export"), /*overwrite=*/true); }),
-            refused([&] { train(warm, {.overwrite = true}); })};
+    return {
+        refused([&] { evaluate(config, {checkpoint}, nullptr); }),
+        refused([&] { predict(config, {checkpoint}, nullptr, [](std::span<const float>) {}); }),
+        refused([&] { export_model(config, {checkpoint}, path("export"), /*overwrite=*/true); }),
+        refused([&] { train(warm, {.overwrite = true}); })};
   }
 
   const TemporaryDirectory directory_;
@@ -315,7 +316,7 @@ TEST_F(LabelsRun, ACheckpointWhoseConfigurationIsNotThereIsUsedAsItIs) {
   std::ofstream(config.run_dir + "/" + checkpoint::kConfigFile) << "data: {schema: {labels: 3}}\n";
   config.data.schema.labels[1].name = "third";
   testing::internal::CaptureStderr();
-  EXPECT_EQ(refused([&] { evaluate(config, checkpoint, nullptr); }), "");
+  EXPECT_EQ(refused([&] { evaluate(config, {checkpoint}, nullptr); }), "");
   EXPECT_THAT(testing::internal::GetCapturedStderr(), HasSubstr("is not compared"));
 }
 
@@ -334,7 +335,7 @@ TEST_F(LabelsRun, GroupsAreScoredForEachLabel) {
   job::JobConfig config = job("run");
   config.data.group_by = "g";
   config.train.max_steps = 20;
-  const Evaluation evaluation = evaluate(config, train(config, {}).last_checkpoint, nullptr);
+  const Evaluation evaluation = evaluate(config, {train(config, {}).last_checkpoint}, nullptr);
   ASSERT_EQ(evaluation.labels.size(), 2U);
   EXPECT_EQ(evaluation.labels[0].grouped->num_groups, 20);
   EXPECT_EQ(evaluation.labels[1].grouped->num_groups, 0);  // g decides it: a group has one class

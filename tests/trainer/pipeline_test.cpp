@@ -333,7 +333,7 @@ TEST(Trainer, EvaluatingACheckpointGivesTheMetricsOfTheSummary) {
   job::JobConfig config = tiny_job(directory.path() + "/run");
   const TrainOutcome outcome = train(config, {});
   const json summary = summary_of(outcome);
-  const Evaluation evaluation = evaluate(config, outcome.last_checkpoint, nullptr);
+  const Evaluation evaluation = evaluate(config, {outcome.last_checkpoint}, nullptr);
   EXPECT_EQ(evaluation.auc, summary["eval"]["auc"].get<double>());
   EXPECT_EQ(evaluation.logloss, summary["eval"]["logloss"].get<double>());
   EXPECT_EQ(evaluation.examples, 512);

@@ -32,6 +32,20 @@ void check_labels(const std::string& checkpoint,
                   const job::JobConfig& config,
                   const std::string& advice = "");
 
+/// A checkpoint whose model is used with a configuration: it predicts, or is exported.
+struct UsedCheckpoint {
+  std::string path;
+  bool accept_changed_config = false;  // see check_predictions
+};
+
+/// Throws Error(kInvalidConfig) with a line for each key of the configuration under which the
+/// checkpoint's model would get other inputs, or compute something else, than it was trained for:
+/// columns, types, transforms, tables, pooling, the network, the weights of ids without a row. With
+/// `accept_changed_config` these are warnings, unless rows or network do not fit. Labels are
+/// compared as by check_labels, always. Other changes of `data.schema` describe another file and
+/// are logged; the rest says nothing about the model.
+void check_predictions(const UsedCheckpoint& checkpoint, const job::JobConfig& config);
+
 /// The data position, if a step now has `after` examples instead of `before`.
 data::DataPosition with_batch_size(data::DataPosition position,
                                    std::int64_t before,

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <string>
 
+#include "satrap/checkpoint/continuation.h"
 #include "satrap/job/job_config.h"
 
 namespace satrap::trainer {
@@ -30,10 +31,11 @@ struct Exported {
 /// Characters of a table's name other than letters, digits, '_', '-' and '.' are written as %XX.
 /// tests/process/export_scorer.py reads all of this in Python.
 ///
+/// Throws as check_predictions: export.json describes inputs as the configuration reads them.
 /// `out` appears complete or not at all. If it holds files already: Error(kInvalidConfig), unless
 /// they are an earlier export and `overwrite` is set. Reads table by table; needs little memory.
 Exported export_model(const job::JobConfig& config,
-                      const std::string& checkpoint,
+                      const checkpoint::UsedCheckpoint& checkpoint,
                       const std::string& out,
                       bool overwrite);
 

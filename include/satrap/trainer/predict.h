@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 
+#include "satrap/checkpoint/continuation.h"
 #include "satrap/job/job_config.h"
 
 namespace satrap::trainer {
@@ -28,10 +29,10 @@ struct PredictedRows {
 /// line that is not blank decides: any other number is Error(kInvalidConfig). If columns are
 /// numbered, label columns count and must be present.
 ///
-/// Throws Error(kInvalidConfig) if the checkpoint was trained on labels of other names, or in
-/// another order.
+/// Throws Error(kInvalidConfig) if the checkpoint was trained with a configuration whose inputs or
+/// labels mean something else (check_predictions).
 PredictedRows predict(const job::JobConfig& config,
-                      const std::string& checkpoint,
+                      const checkpoint::UsedCheckpoint& checkpoint,
                       const std::atomic<bool>* stop,
                       const std::function<void(std::span<const float> probabilities)>& take);
 

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "satrap/checkpoint/continuation.h"
 #include "satrap/core/grouped_auc.h"
 #include "satrap/data/loader.h"
 #include "satrap/job/cluster_config.h"
@@ -70,10 +71,10 @@ struct Evaluation {
   std::string label = {};
 };
 
-/// Evaluates a checkpoint. Throws Error(kInvalidConfig) if it was trained on labels of other names,
-/// or in another order.
+/// Evaluates a checkpoint. Throws Error(kInvalidConfig) if it was trained with a configuration
+/// whose inputs or labels mean something else (check_predictions).
 Evaluation evaluate(const job::JobConfig& config,
-                    const std::string& checkpoint,
+                    const checkpoint::UsedCheckpoint& checkpoint,
                     const std::atomic<bool>* stop);
 
 }  // namespace satrap::trainer
