@@ -98,8 +98,8 @@ void write_pending(const std::string& directory,
   file.finish();
 }
 
-CheckpointWriter::CheckpointWriter(std::string directory, std::int64_t keep)
-    : directory_(std::move(directory)), keep_(keep) {
+CheckpointWriter::CheckpointWriter(std::string directory, std::int64_t keep, FailureLimits limits)
+    : directory_(std::move(directory)), keep_(keep), limits_(limits) {
   ensure_directory(directory_);
   for (const std::string& name : list_directory(directory_)) {
     if (name.starts_with(kTemporaryPrefix)) remove_all(directory_ + "/" + name);
@@ -144,20 +144,56 @@ void CheckpointWriter::prepare(std::int64_t step) {
 }
 
 void CheckpointWriter::start(std::unique_ptr<CheckpointContent> content) {
-  wait();
+  settle();
+  error_.reset();
   thread_ = std::thread([this, content = std::move(content)] {
     set_thread_name("checkpoint");
     try {
       publish(*content);
-    } catch (...) {
-      error_ = std::current_exception();
+      num_failures_ = 0;
+      saved_at_ = Clock::now();
+    } catch (const Error& error) {
+      add_failure(error);
+    } catch (const std::exception& error) {
+      add_failure(Error(ErrorCode::kIo,
+                        concat("checkpoint of step ", content->step, " failed: ", error.what())));
     }
   });
 }
 
-void CheckpointWriter::wait() {
+void CheckpointWriter::add_failure(const Error& error) {
+  error_ = error;
+  ++num_failures_;
+  if (!reached_limit().empty()) return;  // settle() throws
+  log_warning("{}; the next one is tried when it is due", error.what());
+}
+
+void CheckpointWriter::join() {
   if (thread_.joinable()) thread_.join();
-  if (error_) std::rethrow_exception(std::exchange(error_, nullptr));
+}
+
+std::string CheckpointWriter::reached_limit() const {
+  if (num_failures_ >= limits_.max_failures) {
+    return num_failures_ == 1 ? "it ends the run (checkpoint.max_failures: 1)"
+                              : concat(num_failures_, " in a row (checkpoint.max_failures)");
+  }
+  const bool is_late = limits_.max_unsaved && Clock::now() - saved_at_ >= *limits_.max_unsaved;
+  return is_late ? fmt::format("none has been written for {:.0f} s (checkpoint.max_unsaved)",
+                               std::chrono::duration<double>(Clock::now() - saved_at_).count())
+                 : "";
+}
+
+void CheckpointWriter::settle() {
+  join();
+  const std::string limit = error_ ? reached_limit() : "";
+  if (limit.empty()) return;
+  const Error error = *std::exchange(error_, std::nullopt);
+  throw Error(error.code(), concat(error.what(), "; ", limit));
+}
+
+void CheckpointWriter::wait() {
+  join();
+  if (error_) throw Error(*std::exchange(error_, std::nullopt));
 }
 
 void CheckpointWriter::publish(CheckpointContent& content) {

@@ -124,6 +124,16 @@ void CheckpointConfig::visit(ConfigVisitor& v) {
   v.field("every", every,
           "How often a checkpoint is written, besides at the end: '1000 steps', '10min', never.");
   v.field("keep", keep, "Number of checkpoints kept.", {.min = 1});
+  v.field("max_failures", max_failures,
+          "The job ends when this many checkpoints in a row cannot be written; until then each is "
+          "a warning, and the next one is tried when it is due.",
+          {.min = 1});
+  v.field("max_unsaved", max_unsaved,
+          "The job also ends at a failure if none could be written for this long: '2h', never.");
+}
+
+std::optional<double> CheckpointConfig::max_unsaved_seconds() const {
+  return max_unsaved == "never" ? std::nullopt : std::optional(parse_duration(max_unsaved));
 }
 
 void JobConfig::visit(ConfigVisitor& v) {
@@ -201,7 +211,9 @@ void JobConfig::validate(const ConfigOrigins& origins) const {
                train.staleness_factor, "; write staleness_schedule: sqrt or leave it out"));
   }
   for (const auto& [key, text] : {std::pair{"cluster.timeout", cluster.timeout},
-                                  std::pair{"cluster.heartbeat", cluster.heartbeat}}) {
+                                  std::pair{"cluster.heartbeat", cluster.heartbeat},
+                                  std::pair{"checkpoint.max_unsaved", checkpoint.max_unsaved}}) {
+    if (key == std::string_view("checkpoint.max_unsaved") && text == "never") continue;
     double seconds = 0.0;
     try {
       seconds = parse_duration(text);

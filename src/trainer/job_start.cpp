@@ -12,15 +12,11 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-std::string checkpoint_to_resume(const job::JobConfig& config, const TrainOptions& options) {
-  if (!options.resume_from.empty()) {
-    const std::string found = checkpoint::find_checkpoint(options.resume_from);
-    if (found.empty()) {
-      throw Error(ErrorCode::kIo, concat("no checkpoint in '", options.resume_from, "'"));
-    }
-    return found;
-  }
-  return options.resume ? checkpoint::find_checkpoint(config.run_dir) : "";
+std::string given_checkpoint(const TrainOptions& options) {
+  if (options.resume_from.empty()) return "";
+  const std::string found = checkpoint::find_checkpoint(options.resume_from);
+  if (!found.empty()) return found;
+  throw Error(ErrorCode::kIo, concat("no checkpoint in '", options.resume_from, "'"));
 }
 
 std::string warm_start_checkpoint(const job::JobConfig& config) {
@@ -67,8 +63,10 @@ JobStart JobStart::decide(const job::JobConfig& config,
                           std::optional<RunDirectory>& directory) {
   std::string start;
   if (cluster.is_chief()) {
-    const std::string checkpoint = checkpoint_to_resume(config, options);
-    directory.emplace(config, mode_of(options));
+    std::string checkpoint = given_checkpoint(options);
+    directory.emplace(config, mode_of(options));  // from here on no other job writes there
+    if (checkpoint.empty() && options.resume)
+      checkpoint = checkpoint::find_checkpoint(config.run_dir);
     start =
         (checkpoint.empty() ? fresh_start(config, schema) : start_from(checkpoint, config)).dump();
   }

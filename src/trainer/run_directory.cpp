@@ -34,6 +34,7 @@ std::string lines_up_to(const std::string& path, std::int64_t step) {
 RunDirectory::RunDirectory(const job::JobConfig& config, Mode mode)
     : config_(config), mode_(mode), root_(config.run_dir) {
   ensure_directory(root_);
+  lock_.emplace(root_);
   if (mode_ != Mode::kFresh) return;
   for (const char* name : kFiles) {
     if (!fs::exists(path(name))) continue;
@@ -59,12 +60,14 @@ void RunDirectory::begin(std::int64_t step, const nlohmann::ordered_json& start)
 }
 
 void RunDirectory::append_metrics(const nlohmann::ordered_json& line) {
+  require_held();
   metrics_ << line.dump() << '\n' << std::flush;
   if (!metrics_) throw Error(ErrorCode::kIo, path("metrics.jsonl") + ": cannot be written");
   if (events_) events_->add(line["step"], line);
 }
 
 void RunDirectory::write_summary(const nlohmann::ordered_json& summary) {
+  require_held();
   write_file_atomic(path("summary.json"), summary.dump(2) + "\n");
 }
 

@@ -8,18 +8,20 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "event_file.h"
+#include "run_lock.h"
 #include "satrap/job/job_config.h"
 
 namespace satrap::trainer {
 
-/// The directory of a run: config.yaml (resolved), metrics.jsonl, summary.json, checkpoints/,
-/// tensorboard/ if enabled; and report.html, which is made from the first three.
+/// The directory of a run, which it keeps for itself (RunLock): config.yaml (resolved),
+/// metrics.jsonl, summary.json, checkpoints/, tensorboard/ if enabled; and report.html, which is
+/// made from the first three.
 class RunDirectory {
  public:
   enum class Mode { kFresh, kOverwrite, kResume };
 
-  /// Makes sure that the directory can be written to, and changes nothing else in it. kFresh
-  /// refuses one that holds an earlier run. Throws Error(kIo | kInvalidConfig).
+  /// Makes sure that the directory can be written to and is no other job's, and changes nothing
+  /// else in it. kFresh refuses one that holds an earlier run. Throws Error(kIo | kInvalidConfig).
   RunDirectory(const job::JobConfig& config, Mode mode);
 
   /// Begins the run: kOverwrite removes the files of the previous run (and nothing else);
@@ -36,6 +38,9 @@ class RunDirectory {
   /// Appends one line, also to TensorBoard's events if enabled, and flushes it.
   void append_metrics(const nlohmann::ordered_json& line);
 
+  /// Throws Error(kIo) if another job has taken the directory; see RunLock.
+  void require_held() const { lock_->require_held(); }
+
   /// Writes summary.json atomically.
   void write_summary(const nlohmann::ordered_json& summary);
 
@@ -43,6 +48,7 @@ class RunDirectory {
   const job::JobConfig& config_;
   const Mode mode_;
   const std::string root_;
+  std::optional<RunLock> lock_;
   std::ofstream metrics_;
   std::optional<EventFile> events_;
 };

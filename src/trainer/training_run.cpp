@@ -116,8 +116,12 @@ void TrainingRun::start_planner() {
 void TrainingRun::begin_directory() {
   if (!cluster_.is_chief()) return;
   directory_->begin(step_, reporter_->describe_start());
+  checkpoint::FailureLimits limits{.max_failures = config_.checkpoint.max_failures};
+  if (const auto seconds = config_.checkpoint.max_unsaved_seconds()) {
+    limits.max_unsaved = std::chrono::duration<double>(*seconds);
+  }
   checkpoints_ = std::make_unique<checkpoint::CheckpointWriter>(directory_->checkpoints(),
-                                                                config_.checkpoint.keep);
+                                                                config_.checkpoint.keep, limits);
   checkpoints_->set_newer_aside(step_);
 }
 
@@ -343,17 +347,14 @@ std::optional<checkpoint::EarlyStoppingState> TrainingRun::early_stopping_state(
 void TrainingRun::start_checkpoint() {
   if (checkpointed_step_ == step_) return;
   checkpointed_step_ = step_;
-  if (cluster_.is_chief()) checkpoints_->wait();  // one at a time: its snapshots are done
+  if (cluster_.is_chief()) {
+    directory_->require_held();
+    checkpoints_->settle();  // one at a time: its snapshots are done
+  }
   settle();
   std::vector<pipeline::PendingLookup> pending;
   if (config_.train.deterministic) pending = queue_->pending_lookups(step_);
-  if (cluster_.size() > 1) {
-    const std::string directory = RunDirectory::checkpoints_of(config_);
-    if (cluster_.is_chief()) checkpoints_->prepare(step_);
-    ranks_.barrier();
-    if (!cluster_.is_chief()) checkpoint::write_pending(directory, step_, cluster_.rank(), pending);
-    ranks_.barrier();
-  }
+  if (cluster_.size() > 1 && !prepare_checkpoint(pending)) return;
   if (!cluster_.is_chief()) return;
   auto content = std::make_unique<checkpoint::CheckpointContent>();
   content->step = step_;
@@ -367,6 +368,38 @@ void TrainingRun::start_checkpoint() {
   content->pending = std::move(pending);
   content->capture(model_);
   checkpoints_->start(std::move(content));
+}
+
+/// On all of several ranks: makes the checkpoint's folder, and writes the lookups of each rank but
+/// the chief there. False on all if any of them failed; the chief has counted it.
+bool TrainingRun::prepare_checkpoint(const std::vector<pipeline::PendingLookup>& pending) {
+  std::optional<Error> failure;
+  const auto all_succeed = [&](bool is_mine, const auto& work) {
+    try {
+      if (is_mine) work();
+    } catch (const Error& error) {
+      failure =
+          Error(error.code(), concat("checkpoint of step ", step_, " failed: ", error.what()));
+    }
+    return !ranks_.any(failure.has_value());
+  };
+  const bool is_chief = cluster_.is_chief();
+  const auto write_mine = [&] {
+    checkpoint::write_pending(RunDirectory::checkpoints_of(config_), step_, cluster_.rank(),
+                              pending);
+  };
+  if (all_succeed(is_chief, [&] { checkpoints_->prepare(step_); }) &&
+      all_succeed(!is_chief, write_mine)) {
+    return true;
+  }
+  if (is_chief) {
+    checkpoints_->add_failure(failure.value_or(Error(
+        ErrorCode::kIo,
+        concat("checkpoint of step ", step_, " failed: another rank could not write its part"))));
+  } else if (failure) {
+    log_warning("{}", failure->what());
+  }
+  return false;
 }
 
 // ------------------------------------------------------------------------------ entry points

@@ -58,6 +58,7 @@ class TrainingRun {
   bool owes_evaluation();
   bool evaluate();  // false: a signal, here or on another rank, cut it short
   void start_checkpoint();
+  bool prepare_checkpoint(const std::vector<pipeline::PendingLookup>& pending);
   void finish(bool finished);
   std::optional<checkpoint::EarlyStoppingState> early_stopping_state() const;
   void end_async();

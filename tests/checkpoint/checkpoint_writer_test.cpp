@@ -1,5 +1,6 @@
 #include "satrap/checkpoint/checkpoint_writer.h"
 
+#include <chrono>
 #include <filesystem>
 #include <future>
 
@@ -140,6 +141,47 @@ TEST_F(CheckpointWriterTest, TheErrorOfOneComesOutAtTheNext) {
   EXPECT_THAT(error_of(ErrorCode::kIo, [&] { writer.start(small_content(5)); }),
               HasSubstr("step 4"));
   EXPECT_THAT(names(), IsEmpty());
+}
+
+TEST_F(CheckpointWriterTest, WithinItsLimitsAFailureIsAWarning) {
+  CheckpointWriter writer(folder_, 5, {.max_failures = 2});
+  testing::internal::CaptureStderr();
+  writer.start(failing_content(4));
+  writer.settle();
+  EXPECT_THAT(testing::internal::GetCapturedStderr(),
+              AllOf(HasSubstr("warning checkpoint of step 4 failed: the disk is full"),
+                    HasSubstr("the next one is tried when it is due")));
+  writer.start(small_content(5));  // which ends the row of failures
+  writer.start(failing_content(6));
+  writer.start(failing_content(7));
+  EXPECT_THAT(
+      error_of(ErrorCode::kIo, [&] { writer.settle(); }),
+      AllOf(HasSubstr("checkpoint of step 7 failed"), HasSubstr("the newest one is " + path(5)),
+            HasSubstr("2 in a row (checkpoint.max_failures)")));
+  EXPECT_THAT(names(), ElementsAre(checkpoint_name(5)));
+}
+
+TEST_F(CheckpointWriterTest, WhatFailsBeforeTheStartCountsToo) {
+  CheckpointWriter writer(folder_, 5, {.max_failures = 2});
+  writer.add_failure(Error(ErrorCode::kIo, "no folder"));
+  writer.settle();
+  writer.add_failure(Error(ErrorCode::kIo, "no folder"));
+  EXPECT_THAT(error_of(ErrorCode::kIo, [&] { writer.settle(); }),
+              HasSubstr("no folder; 2 in a row"));
+}
+
+TEST_F(CheckpointWriterTest, TheTimeWithoutOneHasALimit) {
+  const std::chrono::seconds none(0);
+  CheckpointWriter writer(folder_, 5, {.max_failures = 100, .max_unsaved = none});
+  writer.start(failing_content(4));
+  EXPECT_THAT(error_of(ErrorCode::kIo, [&] { writer.settle(); }),
+              HasSubstr("none has been written for 0 s (checkpoint.max_unsaved)"));
+}
+
+TEST_F(CheckpointWriterTest, TheLastOneMustNotFailWhateverTheLimits) {
+  CheckpointWriter writer(folder_, 5, {.max_failures = 100});
+  writer.start(failing_content(4));
+  EXPECT_THAT(error_of(ErrorCode::kIo, [&] { writer.wait(); }), HasSubstr("the disk is full"));
 }
 
 TEST_F(CheckpointWriterTest, AnErrorThatNobodyWaitedForIsLogged) {

@@ -15,6 +15,7 @@
 namespace satrap::trainer {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using Mode = RunDirectory::Mode;
 
@@ -42,7 +43,7 @@ class RunDirectoryTest : public testing::Test {
 
 TEST_F(RunDirectoryTest, BeginsWithItsConfigurationAndALineOfTheStart) {
   RunDirectory directory(config_, Mode::kFresh);
-  EXPECT_TRUE(std::filesystem::is_empty(config_.run_dir));
+  EXPECT_THAT(list_directory(config_.run_dir), ElementsAre(".lock"));
   directory.begin(0, {{"ranks", 1}});
   EXPECT_EQ(read_file(path("config.yaml")), dump_config(config_));
   EXPECT_EQ(read_file(path("metrics.jsonl")), "{\"step\":0,\"start\":{\"ranks\":1}}\n");

@@ -1,7 +1,7 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
-#include <exception>
 #include <map>
 #include <memory>
 #include <optional>
@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "satrap/checkpoint/early_stopping_state.h"
+#include "satrap/core/error.h"
 #include "satrap/data/batch_source.h"
 #include "satrap/pipeline/model.h"
 #include "satrap/pipeline/step_queue.h"
@@ -42,13 +43,20 @@ void write_pending(const std::string& directory,  // of all checkpoints
                    std::int64_t rank,
                    const std::vector<pipeline::PendingLookup>& pending);
 
+/// How long a run goes on although its checkpoints cannot be written.
+struct FailureLimits {
+  std::int64_t max_failures = 1;                // in a row; this one ends the run
+  std::optional<std::chrono::duration<double>>  // since the last one that could be
+      max_unsaved = std::nullopt;
+};
+
 /// Publishes checkpoints in `directory`: each is written under a temporary name with checksums,
 /// synced, then renamed; only then are the oldest removed until `keep` are left, but not the best
-/// one by early stopping. A failure does not touch the published ones.
+/// one by early stopping. A failure does not touch the published ones; it is logged at once.
 class CheckpointWriter {
  public:
   /// Creates `directory` and removes unfinished checkpoints of a run that was killed.
-  CheckpointWriter(std::string directory, std::int64_t keep);
+  CheckpointWriter(std::string directory, std::int64_t keep, FailureLimits limits = {});
   ~CheckpointWriter();  // waits for the checkpoint in progress; its error is logged
 
   /// The run continues from `step`: checkpoints of later steps no longer belong to it. They are
@@ -65,19 +73,32 @@ class CheckpointWriter {
   /// so that the others can write their pending lookups there. Call it after wait().
   void prepare(std::int64_t step);
 
-  /// Writes in the background. First waits for the previous one, and rethrows its error.
+  /// Writes in the background. First settles the previous one.
   void start(std::unique_ptr<CheckpointContent> content);
 
-  /// Waits until everything is published; rethrows the error of the last one.
+  /// Counts a checkpoint that failed before start().
+  void add_failure(const Error& error);
+
+  /// Waits for the last one. Throws its error if the limits are reached.
+  void settle();
+
+  /// Waits for the last one. Throws its error, whatever the limits.
   void wait();
 
  private:
+  using Clock = std::chrono::steady_clock;
+
   void publish(CheckpointContent& content);
+  void join();
+  std::string reached_limit() const;  // in words; "": none
 
   const std::string directory_;
   const std::int64_t keep_;
+  const FailureLimits limits_;
   std::thread thread_;
-  std::exception_ptr error_;
+  std::optional<Error> error_;                 // of the last one
+  std::int64_t num_failures_ = 0;              // since the last success
+  Clock::time_point saved_at_ = Clock::now();  // or begun
 };
 
 }  // namespace satrap::checkpoint

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -90,7 +91,11 @@ struct ClusterOptions {
 struct CheckpointConfig {
   std::string every = "10min";
   std::int64_t keep = 3;
+  std::int64_t max_failures = 3;
+  std::string max_unsaved = "never";
   void visit(ConfigVisitor& v);
+
+  std::optional<double> max_unsaved_seconds() const;  // nullopt: never
 };
 
 /// The whole configuration file of a job.
