@@ -57,7 +57,7 @@ class NetworkTest(CliTest):
             done = subprocess.run([str(word) for word in command], env=env | token, stdin=subprocess.DEVNULL,
                                   capture_output=True, text=True, timeout=TIMEOUT_S)
             self.assertEqual(done.returncode, 2, done.stderr)
-            self.assert_words(done.stderr, "error: ", "SATRAP_TOKEN", "0.0.0.0", "127.0.0.1", "openssl rand")
+            self.assert_words(done.stderr, "error: ", "SATRAP_TOKEN", "0.0.0.0", "127.0.0.1", "satrap-run --help")
 
     def test_without_a_secret_nothing_serves_other_machines(self):
         job = self.job(rows=500)
