@@ -311,8 +311,9 @@ std::shared_ptr<GlooDevice> make_gloo_device() {
 GlooMesh::GlooMesh(std::shared_ptr<GlooDevice> device, int rank, int size, OnDown on_down)
     : rank_(rank), size_(size) {
   try {
-    context_ = std::make_shared<SafeContext>(device, rank, size, std::move(on_down));
-    Errand(*device, [this] {
+    GlooDevice& event_thread = *device;
+    context_ = std::make_shared<SafeContext>(std::move(device), rank, size, std::move(on_down));
+    Errand(event_thread, [this] {
       for (int peer = 0; peer < size_; ++peer) {
         if (peer != rank_) context_->createPair(peer);
       }

@@ -50,12 +50,13 @@ bool is_same_secret(std::string_view a, std::string_view b) {
 
 void check_token(std::string_view token, const std::string& address) {
   if (!token.empty() || is_loopback(address)) return;
-  throw Error(ErrorCode::kInvalidConfig,
-              concat("environment: SATRAP_TOKEN, the secret of the job, is not set or empty, and other "
-                     "machines can reach ",
-                     address,
-                     ": set it to the same random text for all processes of the job, as `satrap-run "
-                     "--help` shows, or listen at 127.0.0.1"));
+  throw Error(
+      ErrorCode::kInvalidConfig,
+      concat("environment: SATRAP_TOKEN, the secret of the job, is not set or empty, and other "
+             "machines can reach ",
+             address,
+             ": set it to the same random text for all processes of the job, as `satrap-run "
+             "--help` shows, or listen at 127.0.0.1"));
 }
 
 }  // namespace satrap::net

@@ -11,7 +11,7 @@
 namespace satrap::net {
 namespace {
 
-constexpr std::uint64_t kProtocol = 77;
+constexpr std::uint64_t kSomeProtocol = 77;
 
 // A client and a server with their own tokens; what both say can be recorded.
 class HandshakeTest : public testing::Test {
@@ -19,7 +19,7 @@ class HandshakeTest : public testing::Test {
   HandshakeTest() {
     auto [ours, theirs] = connected_sockets();
     client_ = std::make_unique<FrameSocket>(std::move(ours), kMaxHandshakeBytes);
-    visitor_ = std::make_unique<Visitor>(std::move(theirs), kProtocol, soon());
+    visitor_ = std::make_unique<Visitor>(std::move(theirs), kSomeProtocol, soon());
   }
 
   // Serves the visitor on another thread while `client` runs; returns how it ended.
@@ -36,7 +36,7 @@ class HandshakeTest : public testing::Test {
     return failure;
   }
 
-  std::string introduce_client(std::uint64_t protocol = kProtocol) {
+  std::string introduce_client(std::uint64_t protocol = kSomeProtocol) {
     return introduce(*client_, protocol, client_token_, "a request", soon());
   }
 
@@ -62,7 +62,7 @@ TEST_F(HandshakeTest, ClientWithoutTheTokenIsToldSo) {
 
 TEST_F(HandshakeTest, AnotherProtocolOrVersionIsToldSo) {
   std::string message;
-  EXPECT_EQ(serve([&] { message = message_of([&] { introduce_client(kProtocol + 1); }); }),
+  EXPECT_EQ(serve([&] { message = message_of([&] { introduce_client(kSomeProtocol + 1); }); }),
             NetFailure::kRefused);
   EXPECT_NE(message.find("not a client of this version"), std::string::npos) << message;
 }
@@ -96,12 +96,12 @@ TEST_F(HandshakeTest, ServerWithoutTheTokenIsFoundOut) {
     const std::string hello = server.wait_receive(soon());
     const std::string client_nonce = hello.substr(8), server_nonce = random_nonce();
     server.wait_send('\0' + server_nonce, soon());
-    const std::string theirs_too = server.wait_receive(soon());
+    server.wait_receive(soon());
     const std::string proof =
-        proof_of("guess", {Role::kServer, kProtocol, client_nonce, server_nonce, "come in"});
+        proof_of("guess", {Role::kServer, kSomeProtocol, client_nonce, server_nonce, "come in"});
     server.wait_send('\0' + proof + "come in", soon());
   });
-  EXPECT_EQ(failure_of([&] { introduce(client, kProtocol, "secret", "x", soon()); }),
+  EXPECT_EQ(failure_of([&] { introduce(client, kSomeProtocol, "secret", "x", soon()); }),
             NetFailure::kProtocol);
   impostor.join();
 }
@@ -116,7 +116,7 @@ TEST_F(HandshakeTest, EchoOfItsOwnWordsIsNoServer) {
     mirror.wait_send('\0' + hello.substr(8), soon());
     mirror.wait_send('\0' + mirror.wait_receive(soon()), soon());
   });
-  EXPECT_EQ(failure_of([&] { introduce(client, kProtocol, "secret", "x", soon()); }),
+  EXPECT_EQ(failure_of([&] { introduce(client, kSomeProtocol, "secret", "x", soon()); }),
             NetFailure::kProtocol);
   echo.join();
 }
@@ -132,7 +132,7 @@ Recording recorded_handshake() {
   FrameSocket client(std::move(client_end), kMaxHandshakeBytes);
   FrameSocket to_client(std::move(tap_of_client), kMaxHandshakeBytes);
   FrameSocket to_server(std::move(tap_of_server), kMaxHandshakeBytes);
-  Visitor visitor(std::move(server_end), kProtocol, soon());
+  Visitor visitor(std::move(server_end), kSomeProtocol, soon());
   Recording recording;
   std::thread server([&] {
     while (!visitor.advance("secret")) wait_ready(visitor.fd(), POLLIN, soon());
@@ -146,7 +146,7 @@ Recording recorded_handshake() {
       to_client.wait_send(recording.of_server.back(), soon());
     }
   });
-  EXPECT_EQ(introduce(client, kProtocol, "secret", "a request", soon()), "come in");
+  EXPECT_EQ(introduce(client, kSomeProtocol, "secret", "a request", soon()), "come in");
   server.join();
   tap.join();
   return recording;
@@ -176,7 +176,7 @@ TEST_F(HandshakeTest, RepeatedWordsOfAServerDeceiveNoClient) {
       server.wait_send(words, soon());
     }
   });
-  EXPECT_EQ(failure_of([&] { introduce(client, kProtocol, "secret", "a request", soon()); }),
+  EXPECT_EQ(failure_of([&] { introduce(client, kSomeProtocol, "secret", "a request", soon()); }),
             NetFailure::kProtocol);
   impostor.join();
 }
@@ -194,10 +194,10 @@ TEST_F(HandshakeTest, AlteredRequestIsRefused) {
   const Recording good = recorded_handshake();
   EXPECT_EQ(serve([&] {
               const std::string nonce = random_nonce();
-              client_->wait_send(ByteWriter().put(kProtocol).bytes() + nonce, soon());
+              client_->wait_send(ByteWriter().put(kSomeProtocol).bytes() + nonce, soon());
               const std::string greeting = client_->wait_receive(soon());
-              const std::string proof =
-                  proof_of("secret", {Role::kClient, kProtocol, nonce, greeting.substr(1), "one"});
+              const std::string proof = proof_of(
+                  "secret", {Role::kClient, kSomeProtocol, nonce, greeting.substr(1), "one"});
               client_->wait_send(proof + "two", soon());
               client_->wait_receive(soon());
             }),
@@ -211,7 +211,7 @@ TEST_F(HandshakeTest, NoisyStrangersAreOutAfterOneMessage) {
   for (const std::string& noise : {std::string(1 << 20, '\0'), std::string(1 << 20, 'x'),
                                    announcement + std::string(100, 'y')}) {
     auto [ours, theirs] = connected_sockets();
-    Visitor visitor(std::move(theirs), kProtocol, soon());
+    Visitor visitor(std::move(theirs), kSomeProtocol, soon());
     std::thread stranger([socket = std::move(ours), &noise] {
       const Deadline deadline = soon();
       std::size_t sent = 0;
@@ -226,7 +226,7 @@ TEST_F(HandshakeTest, NoisyStrangersAreOutAfterOneMessage) {
                 while (!visitor.advance("secret")) wait_ready(visitor.fd(), POLLIN, soon());
               }),
               NetFailure::kProtocol);
-    visitor = Visitor(Fd(), kProtocol, soon());  // hangs up
+    visitor = Visitor(Fd(), kSomeProtocol, soon());  // hangs up
     stranger.join();
   }
 }

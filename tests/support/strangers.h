@@ -1,9 +1,9 @@
 #pragma once
 
-#include <array>
 #include <atomic>
+#include <cerrno>
 #include <chrono>
-#include <map>
+#include <cstddef>
 #include <string>
 #include <thread>
 #include <vector>
@@ -61,8 +61,12 @@ class Strangers {
     address.sin_family = AF_INET;
     address.sin_port = port;
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof(address));
-    // What is connected on loopback is connected at once.
+    // On loopback a connection is made at once.
+    if (connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0 &&
+        errno != EINPROGRESS) {
+      close(fd);
+      return;
+    }
     const int manner = num_visits_++ % 4;
     std::string words;
     if (manner == 1) words = std::string(4096, '\0');
