@@ -64,20 +64,21 @@ void Door::serve(std::list<Visitor>::iterator visitor, bool is_ready, const Ente
 
 void Door::accept() {
   for (int i = 0; i < kMaxAcceptedAtOnce; ++i) {
-    try {
-      Fd fd = accept_tcp(listener_);
-      if (!fd) return;
+    std::string lack;
+    Fd fd = accept_tcp(listener_, &lack);
+    if (fd) {
       if (strangers_.size() >= kMaxStrangers) strangers_.pop_front();
       strangers_.emplace_back(std::move(fd), options_.magic,
                               Deadline::after_ms(options_.timeout_ms));
-    } catch (const OutOfDescriptors& error) {
-      if (strangers_.empty()) {
-        refusals_.add("everybody for a moment", error.what());
-        rests_until_ = Deadline::after_ms(kRestMs);
-        return;
-      }
-      refusals_.add(strangers_.front().peer(), error.what());
+    } else if (lack.empty()) {
+      return;
+    } else if (!strangers_.empty()) {
+      refusals_.add(strangers_.front().peer(), lack);
       strangers_.pop_front();
+    } else {
+      refusals_.add("everybody for a moment", lack);
+      rests_until_ = Deadline::after_ms(kRestMs);
+      return;
     }
   }
 }

@@ -134,12 +134,13 @@ Fd connect_tcp(const std::string& host, std::int64_t port, Deadline deadline) {
                  concat("cannot connect to ", host, " port ", port, ": ", reason));
 }
 
-Fd accept_tcp(const Fd& listener) {
+Fd accept_tcp(const Fd& listener, std::string* lack) {
   Fd fd(accept4(listener.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
   if (fd) {
     set_no_delay(fd.get());
-  } else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
-    throw OutOfDescriptors(error_text(errno));
+  } else if (lack != nullptr &&
+             (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)) {
+    *lack = error_text(errno);
   }
   return fd;
 }

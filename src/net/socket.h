@@ -48,16 +48,11 @@ std::int64_t local_port(const Fd& fd);
 Fd connect_tcp(const std::string& host, std::int64_t port, Deadline deadline);
 
 /// The next waiting connection, non-blocking, or nothing: nobody waits, or that one has gone.
-/// Throws OutOfDescriptors.
-Fd accept_tcp(const Fd& listener);
+/// `lack` gets the words for what the process or the system has none of (descriptors, memory), if
+/// that is why: the connection then goes on waiting.
+Fd accept_tcp(const Fd& listener, std::string* lack = nullptr);
 
-/// The process or the system has no descriptor or memory for a connection, which goes on waiting.
-class OutOfDescriptors : public NetError {
- public:
-  explicit OutOfDescriptors(const std::string& message) : NetError(NetFailure::kClosed, message) {}
-};
-
-/// "address:port" of the other end, for messages.
+/// The address of the other end, for messages.
 std::string peer_name(const Fd& fd);
 
 /// Waits until the descriptor is ready for `events` of poll(2) or the deadline; returns whether it
