@@ -23,32 +23,11 @@ import time
 import unittest
 
 import faults
-from cluster_job import ClusterJob
+from cluster_job import CONFIG, HEARTBEAT_S, JOB_S, SANITIZED, SLOWER, TIMEOUT_S, ClusterJob
 
-SANITIZED = bool(os.environ.get("SATRAP_SANITIZE"))
-SLOWER = 5 if SANITIZED else 1
-TIMEOUT_S = 10 * SLOWER  # cluster.timeout
-HEARTBEAT_S = 2 * SLOWER
-JOB_S = 300 * SLOWER  # the limit for every job, however busy the machine
 ERROR_S = TIMEOUT_S + 50 * SLOWER  # the limit for a job that cannot continue
 ROUNDS = 1
 
-CONFIG = f"""
-seed: 7
-data:
-  format: synthetic
-  batch_size: 64
-  shuffle_rows: 2000
-  synthetic: {{rows: 8960, eval_rows: 1000, cardinalities: [100, 1000, 20000, 50], min_ids: [1, 0, 1, 1],
-              max_ids: [1, 4, 2, 1], num_numeric: 4}}
-tables: {{default: {{dim: 8, optimizer: {{type: adam, lr: 0.01}}}}}}
-model: {{type: dlrm, bottom: [16], top: [16]}}
-embedding: {{store: ps}}
-train: {{mode: hybrid, staleness: 4, staleness_factor: 0.5, deterministic: true, threads: 1, report_every: 10 steps,
-        eval_every: 50 steps}}
-checkpoint: {{every: 20 steps, keep: 2}}
-cluster: {{timeout: {TIMEOUT_S}s, heartbeat: {HEARTBEAT_S}s}}
-"""
 # For the job that runs out of memory: rows that need some.
 LARGE = ("tables.default.dim=64", "data.synthetic.cardinalities=[100,1000,500000,500000]",
          "data.synthetic.min_ids=[1,0,40,40]", "data.synthetic.max_ids=[1,4,40,40]",
@@ -284,8 +263,8 @@ class ClusterFaults(unittest.TestCase):
             ports = {served}.union(*(faults.listening_ports(member.pid) for member in job.members()))
             faults.flood(served, 300, HEARTBEAT_S)
             for port in rng.sample(sorted(ports), len(ports)):
-                faults.Rogue(rng, token, f"shard/{shard.number}".encode()).visit(port)
-            answer = faults.say(served, faults.hello(b"f" * 32, b"shard/0"), patience_s=JOB_S)
+                faults.Rogue(rng, token, f"shard/{shard.number}").visit(port)
+            answer = faults.introduce(served, b"f" * 32, faults.control("shard/0"), patience_s=JOB_S)
             if phase_of(job) != "end":  # then nothing accepts connections any more
                 self.assertIn(b"wrong token", answer)
         self.check("strangers", strike, check_end=self.check_unnoticed)

@@ -19,7 +19,30 @@ ROOT = pathlib.Path(os.environ.get("SATRAP_SOURCE_DIR") or pathlib.Path(__file__
 SATRAP = pathlib.Path(os.environ["SATRAP_BIN"])
 LOG_LINES = 40  # of each process, in the report of a failure
 GDB_S = 60
+SANITIZED = bool(os.environ.get("SATRAP_SANITIZE"))
+SLOWER = 5 if SANITIZED else 1
+TIMEOUT_S = 10 * SLOWER  # cluster.timeout
+HEARTBEAT_S = 2 * SLOWER
+JOB_S = 300 * SLOWER  # the limit for every job, however busy the machine
 GRACE_S = 10  # of ranks that hang after all is done; longer than any process is stopped for a while
+
+# A tiny job, for ranks and shards.
+CONFIG = f"""
+seed: 7
+data:
+  format: synthetic
+  batch_size: 64
+  shuffle_rows: 2000
+  synthetic: {{rows: 8960, eval_rows: 1000, cardinalities: [100, 1000, 20000, 50], min_ids: [1, 0, 1, 1],
+              max_ids: [1, 4, 2, 1], num_numeric: 4}}
+tables: {{default: {{dim: 8, optimizer: {{type: adam, lr: 0.01}}}}}}
+model: {{type: dlrm, bottom: [16], top: [16]}}
+embedding: {{store: ps}}
+train: {{mode: hybrid, staleness: 4, staleness_factor: 0.5, deterministic: true, threads: 1, report_every: 10 steps,
+        eval_every: 50 steps}}
+checkpoint: {{every: 20 steps, keep: 2}}
+cluster: {{timeout: {TIMEOUT_S}s, heartbeat: {HEARTBEAT_S}s}}
+"""
 
 
 class Hang(AssertionError):
@@ -69,15 +92,15 @@ def member_of(path, mark):
 class ClusterJob:
     """Successive starts of satrap-run in one run directory; a context that leaves no process behind."""
 
-    def __init__(self, folder, config, *, shards=2, ranks=2, max_restarts=5, settings=(), wrap=()):
-        """`wrap` precedes the launcher's command line."""
+    def __init__(self, folder, config, *, shards=2, ranks=2, max_restarts=5, settings=(), wrap=(), options=()):
+        """`wrap` precedes the launcher's command line; `options` are more options for it."""
         self.folder = pathlib.Path(folder)
         self.run_dir = self.folder / "run"
         self._mark = f"SATRAP_TEST_MARK={uuid.uuid4()}"
         self._command = [
             *wrap, sys.executable, str(ROOT / "launch" / "satrap-run"), "--bin-dir", str(SATRAP.parent),
             "--log-dir", str(self.folder / "logs"), "--ps", str(shards), "--nproc-per-node", str(ranks),
-            "--ps-workers", "1", "--grace", str(GRACE_S), "--max-restarts", str(max_restarts), str(config),
+            "--ps-workers", "1", "--grace", str(GRACE_S), "--max-restarts", str(max_restarts), *options, str(config),
             f"run_dir={self.run_dir}", *settings]
         self._process = None
         self._starts = 0

@@ -1,6 +1,7 @@
 """Faults that act on a job's processes and connections from outside."""
 import contextlib
 import ctypes
+import hmac
 import os
 import pathlib
 import random
@@ -11,7 +12,6 @@ import threading
 
 SYS_PIDFD_GETFD = 438
 LIBC = ctypes.CDLL(None, use_errno=True)
-MAGIC = 0x31304E5041525453  # src/net/wire.h
 
 
 # ----------------------------------------------------------------------------------- connections
@@ -77,6 +77,19 @@ def listening_ports(pid):
     return sorted(ports)
 
 
+def listening_sockets(pid):
+    """The addresses at which a process listens in IPv4, without a right to trace it; nothing if it has ended."""
+    inodes = set()
+    with contextlib.suppress(OSError):
+        for fd in os.listdir(f"/proc/{pid}/fd"):
+            with contextlib.suppress(OSError):
+                inodes.add(os.readlink(f"/proc/{pid}/fd/{fd}"))
+        lines = pathlib.Path(f"/proc/{pid}/net/tcp").read_text().splitlines()[1:]
+        return [("127.0.0.1", int(fields[1].split(":")[1], 16)) for fields in map(str.split, lines)
+                if fields[3] == "0A" and f"socket:[{fields[9]}]" in inodes]
+    return []
+
+
 # ---------------------------------------------------------------------------------------- memory
 
 def leave_no_memory(pid, spare_bytes):
@@ -88,6 +101,11 @@ def leave_no_memory(pid, spare_bytes):
 
 # ---------------------------------------------------------------------------------------- rogues
 
+MAGIC = 0x32304E5041525453  # src/net/wire.h
+STORE_MAGIC = 0x32524F5453535350  # src/net/store_protocol.h
+MEETING_MAGIC = 0x3230435041525453  # src/collective/meeting.cpp
+
+
 def frame(body):
     return struct.pack("<I", len(body)) + body
 
@@ -96,8 +114,50 @@ def text(value):
     return struct.pack("<I", len(value)) + value
 
 
-def hello(token, server, address=b""):
-    return frame(struct.pack("<Q", MAGIC) + text(token) + text(server) + text(b"a rogue") + text(address))
+def control(server):
+    """A request for a connection to a shard; see src/net/wire.h."""
+    return b"\0" + text(server.encode()) + text(b"a rogue")
+
+
+def greeting(magic=MAGIC):
+    """The first message of a client, of src/net/handshake.h, and its nonce."""
+    nonce = os.urandom(32)
+    return frame(struct.pack("<Q", magic) + nonce), nonce
+
+
+def proven(token, request, client_nonce, server_nonce, magic=MAGIC):
+    """The second message of a client."""
+    statement = b"\1" + struct.pack("<Q", magic) + text(client_nonce) + text(server_nonce) + text(request)
+    return frame(hmac.new(token, statement, "sha256").digest() + request)
+
+
+def receive(sock):
+    """The next message; nothing if the other end hangs up."""
+    def exactly(count):
+        words = b""
+        while len(words) < count and (more := sock.recv(count - len(words))):
+            words += more
+        return words
+    length = exactly(4)
+    return exactly(struct.unpack("<I", length)[0]) if len(length) == 4 else b""
+
+
+def introduce(address, token, request=b"", *, magic=MAGIC, patience_s=1.0, afterwards=b"", heard=None):
+    """Does a client's part of the handshake and returns the last answer; `heard` gets the client's messages."""
+    answer = b""
+    with contextlib.suppress(OSError), socket.create_connection(address, timeout=patience_s) as sock:
+        first, nonce = greeting(magic)
+        sock.sendall(first)
+        answer = receive(sock)
+        if answer[:1] != b"\0":
+            return answer
+        second = proven(token, request, nonce, answer[1:], magic)
+        if heard is not None:
+            heard[:] = [first, second]
+        sock.sendall(second)
+        answer = receive(sock)
+        sock.sendall(afterwards)
+    return answer
 
 
 class Rogue:
@@ -107,28 +167,37 @@ class Rogue:
         """Takes a server's job token and the name under which it serves."""
         self._rng = rng
         other = bytes(rng.choices(b"0123456789abcdef", k=len(token)))
+        request = control(server)
+        oversized = struct.pack("<I", 0x7FFFFFFF) + rng.randbytes(5000)
+        link = b"\1" + text(server.encode())
         self._manners = {
-            "says nothing": b"",
-            "sends garbage": rng.randbytes(rng.randrange(1, 100_000)),
-            "announces a message of 4 GiB": struct.pack("<I", 0xFFFFFFFF) + rng.randbytes(10_000),
-            "sends half a message": frame(bytes(1000))[:500],
-            "shows a wrong token": hello(other, server),
-            "shows the beginning of the token": hello(token[:-1], server),
-            "shows no token": hello(b"", server),
-            "wants another server": hello(token, b"shard/99"),
-            "knows the token and has no address": hello(token, server),
-            "knows the token and has a false address": hello(token, server, rng.randbytes(rng.randrange(1, 200))),
+            "says nothing": lambda at: say(at, b""),
+            "sends garbage": lambda at: say(at, rng.randbytes(rng.randrange(1, 100_000)), self._patience()),
+            "announces a message of 4 GiB": lambda at: say(at, oversized, self._patience()),
+            "sends half a message": lambda at: say(at, greeting()[0][:20], self._patience()),
+            "does not wait for its turn": lambda at: say(at, greeting()[0] * 1000, self._patience()),
+            "shows a wrong token": lambda at: introduce(at, other, request),
+            "shows the beginning of the token": lambda at: introduce(at, token[:-1], request),
+            "shows no token": lambda at: introduce(at, b"", request),
+            "wants another server": lambda at: introduce(at, token, control("shard/99")),
+            "knows the token and says nothing with it": lambda at: introduce(at, token),
+            "knows the token and has no second connection": lambda at: introduce(at, token, request),
+            "knows the token and has a false key":
+                lambda at: introduce(at, token, link + text(rng.randbytes(rng.randrange(0, 200)))),
             "knows the token and goes on with an oversized message":
-                hello(token, server, rng.randbytes(64)) + struct.pack("<I", 0x7FFFFFFF) + rng.randbytes(5000),
+                lambda at: introduce(at, token, request, afterwards=oversized),
         }
+
+    def _patience(self):
+        return 0.0 if self._rng.random() < 0.5 else 0.2
 
     def visit(self, address):
         """Connects once in every manner, in random order."""
-        for words in self._rng.sample(list(self._manners.values()), len(self._manners)):
-            say(address, words, 0.0 if self._rng.random() < 0.5 else 0.2)
+        for act in self._rng.sample(list(self._manners.values()), len(self._manners)):
+            act(address)
 
 
-def say(address, words, patience_s):
+def say(address, words, patience_s=0.0):
     """The answer of the process, until it hangs up or sends nothing for that long."""
     answer = b""
     with contextlib.suppress(OSError), socket.create_connection(address, timeout=1.0) as sock:

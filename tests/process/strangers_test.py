@@ -1,0 +1,260 @@
+"""Strangers come to every port at which a job's processes listen, from its first moment to its last: the job ends as
+if nobody had come.
+
+A job of two shards, two ranks and a store, started by satrap-run; its second rank is held up at the start, so that the
+first one listens for a while. The strangers connect and hang up, send garbage, zeros, floods of greetings, half a
+message, one byte at a time, and what a member of the job has said before. One round by default. For more:
+
+    SATRAP_BIN=build/release/bin/satrap SATRAP_STRANGER_ROUNDS=50 tests/process/strangers_test.py
+
+Each round prints how much more memory every process has used at most than undisturbed, and the throughput beside that
+of the undisturbed job, which runs before each of several rounds. All strangers are on this machine, and go with the
+job."""
+import collections
+import contextlib
+import json
+import os
+import pathlib
+import signal
+import socket
+import statistics
+import sys
+import tempfile
+import threading
+import time
+import unittest
+
+import faults
+from cluster_job import CONFIG, JOB_S, SANITIZED, ClusterJob
+
+ROUNDS = int(os.environ.get("SATRAP_STRANGER_ROUNDS", 1))
+MAX_MORE_KIB = 32 << 10
+MIN_VISITS = 5  # to each process that listens
+SETTINGS = ("data.synthetic.rows=26880",)
+OPTIONS = ("--master-addr", "127.0.0.1")  # for a store with a port
+
+
+class Process:
+    """A process of the job, as seen from outside."""
+
+    def __init__(self, pid, name, token):
+        self.pid, self.name, self.token = pid, name, token
+        self.num_visits = 0
+        self.peak_kib = 0
+
+    def look(self):
+        with contextlib.suppress(OSError, ValueError):
+            for line in pathlib.Path(f"/proc/{self.pid}/status").read_text().splitlines():
+                if line.startswith("VmHWM:"):
+                    self.peak_kib = int(line.split()[1])
+
+    def magic(self):
+        kind = self.name.split()[0]
+        return {"store": faults.STORE_MAGIC, "shard": faults.MAGIC, "rank": faults.MEETING_MAGIC}[kind]
+
+
+def process_of(pid):
+    """The shard, rank or store with this process id, or None."""
+    folder = pathlib.Path(f"/proc/{pid}")
+    try:
+        words = (folder / "cmdline").read_bytes().decode().split("\0")
+        items = (folder / "environ").read_bytes().decode().split("\0")
+    except OSError:
+        return None
+    environment = dict(item.split("=", 1) for item in items if "=" in item)
+    token = environment.get("SATRAP_TOKEN", "").encode()
+    program = os.path.basename(words[0])
+    if program == "satrap-ps":
+        return Process(pid, f"shard {words[words.index('--shard') + 1]}", token)
+    if program == "satrap" and words[1] == "train":
+        return Process(pid, f"rank {environment['RANK']}", token)
+    if program == "satrap" and words[1] == "store":
+        return Process(pid, "store", token)
+    return None
+
+
+class Watch:
+    """Knows the job's processes, from its own thread, which measures them."""
+
+    def __init__(self, job):
+        self._job = job
+        self._known = {}
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._thread.start()
+
+    def _run(self):
+        while not self._over.is_set():
+            for pid in self._job.survivors():
+                # A process that has only just been forked is not yet what it will be.
+                if self._known.get(pid) is None:
+                    self._known[pid] = process_of(pid)
+            for process in self.processes():
+                process.look()
+            self._over.wait(0.02)
+
+    def processes(self):
+        return [process for process in list(self._known.values()) if process is not None]
+
+    def named(self, name):
+        return next((process for process in self.processes() if process.name == name), None)
+
+    def end(self):
+        self._over.set()
+        self._thread.join()
+        return {process.name: process for process in self.processes()}
+
+
+class Crowd:
+    """Strangers, from a few threads, at every port of the processes that `watch` knows."""
+
+    def __init__(self, watch, seed):
+        self._watch = watch
+        self._over = threading.Event()
+        self._held = collections.deque()
+        self._rng = faults.seeded(seed)
+        self.refusals = collections.Counter()
+        self._threads = [threading.Thread(target=act, daemon=True) for act in (self._scan, self._flood)]
+        for thread in self._threads:
+            thread.start()
+
+    def end(self):
+        self._over.set()
+        for thread in self._threads:
+            thread.join()
+        for sock in self._held:
+            sock.close()
+
+    def _scan(self):
+        """Visits every port, each time in another manner."""
+        manners = [self._hang_up, self._say_garbage, self._say_zeros, self._stay, self._drip, self._repeat]
+        number = 0
+        while not self._over.wait(0.005):
+            for process in self._watch.processes():
+                for address in faults.listening_sockets(process.pid):
+                    number += 1
+                    with contextlib.suppress(OSError):
+                        manners[number % len(manners)](address, process)
+                        process.num_visits += 1
+
+    def _flood(self):
+        """Sends as much as the other end takes, for a moment, every now and then."""
+        words = [bytes(1 << 16), faults.greeting()[0] * 1000]
+        while not self._over.wait(0.05):
+            for process in self._watch.processes():
+                for address in faults.listening_sockets(process.pid):
+                    until = time.monotonic() + 0.01
+                    with contextlib.suppress(OSError), socket.create_connection(address, timeout=0.1) as sock:
+                        while time.monotonic() < until and not self._over.is_set():
+                            sock.sendall(words[process.num_visits % 2])
+
+    def _hang_up(self, address, process):
+        socket.create_connection(address, timeout=1.0).close()
+
+    def _say_garbage(self, address, process):
+        faults.say(address, self._rng.randbytes(self._rng.randrange(1, 10_000)))
+
+    def _say_zeros(self, address, process):
+        faults.say(address, bytes(10_000))
+
+    def _hold(self, sock):
+        self._held.append(sock)
+        if len(self._held) > 100:
+            self._held.popleft().close()
+
+    def _stay(self, address, process):
+        sock = socket.create_connection(address, timeout=1.0)
+        self._hold(sock)
+        sock.sendall(faults.greeting(process.magic())[0][:self._rng.randrange(0, 40)])  # half-open, so to speak
+
+    def _drip(self, address, process):
+        sock = socket.create_connection(address, timeout=1.0)
+        self._hold(sock)
+        for byte in faults.greeting(process.magic())[0][:10]:
+            sock.sendall(bytes([byte]))
+
+    def _repeat(self, address, process):
+        """Says what somebody with the token has said before."""
+        heard = []
+        faults.introduce(address, process.token, b"\7", magic=process.magic(), heard=heard)
+        if not heard:
+            return
+        with socket.create_connection(address, timeout=1.0) as sock:
+            sock.sendall(heard[0])
+            if faults.receive(sock)[:1] == b"\0":
+                sock.sendall(heard[1])
+                answer = faults.receive(sock)
+                self.refusals["wrong token" if b"wrong token" in answer else answer] += 1
+
+
+class Strangers(unittest.TestCase):
+    def run_job(self, folder, crowd_seed=None):
+        """Digest, what is known of each process, examples per second and the refusals of old words."""
+        config = pathlib.Path(folder) / "job.yaml"
+        config.write_text(CONFIG)
+        with ClusterJob(os.path.join(folder, "job"), config, max_restarts=0, settings=SETTINGS,
+                        options=OPTIONS) as job:
+            job.start()
+            watch = Watch(job)
+            crowd = None if crowd_seed is None else Crowd(watch, crowd_seed)
+            try:
+                self.hold_up_rank_1(job, watch, crowd)
+                status = job.end(JOB_S)
+            finally:
+                if crowd is not None:
+                    crowd.end()
+                processes = watch.end()
+            self.assertEqual(status, 0, job.describe())
+            self.assertLess(job.num_lines(), 500, "strangers do not fill the log")
+            summary = json.loads((job.run_dir / "summary.json").read_text())
+            return (job.digest(JOB_S), processes, summary["examples_per_second"],
+                    crowd and crowd.refusals)
+
+    def hold_up_rank_1(self, job, watch, crowd):
+        """Until strangers have come to the first rank, which waits for it."""
+        job.wait_until(lambda: watch.named("rank 1"), JOB_S, "rank 1")
+        member = watch.named("rank 1")
+        os.kill(member.pid, signal.SIGSTOP)
+        if crowd is not None:
+            job.wait_until(lambda: not job.is_running() or watch.named("rank 0")
+                           and watch.named("rank 0").num_visits >= MIN_VISITS, JOB_S, "visits to rank 0")
+        with contextlib.suppress(ProcessLookupError):  # the job has failed
+            os.kill(member.pid, signal.SIGCONT)
+
+    def test_the_job_ends_as_if_nobody_had_come(self):
+        seed = os.environ.get("SATRAP_TEST_SEED", "1")
+        with tempfile.TemporaryDirectory(prefix="satrap-strangers-") as scratch:
+            def folder(name):
+                path = os.path.join(scratch, name)
+                os.mkdir(path)
+                return path
+            digest, undisturbed, speed, _ = self.run_job(folder("undisturbed"))
+            ratios, most_more = [], collections.Counter()
+            for number in range(ROUNDS):
+                with self.subTest(round=number):
+                    if number > 0:
+                        speed = self.run_job(folder(f"undisturbed-{number}"))[2]
+                    found, processes, disturbed_speed, refusals = self.run_job(folder(f"round-{number}"),
+                                                                               f"{seed}/{number}")
+                    more = {name: process.peak_kib - undisturbed[name].peak_kib
+                            for name, process in processes.items()}
+                    visits = {name: process.num_visits for name, process in processes.items()}
+                    ratios.append(disturbed_speed / speed)
+                    for name, kib in more.items():
+                        most_more[name] = max(most_more[name], kib)
+                    print(f"round {number}: {ratios[-1]:.2f} of the throughput; KiB more: {more}; visits: {visits}; "
+                          f"old words: {dict(refusals)}", file=sys.stderr, flush=True)
+                    self.assertEqual(found, digest)
+                    self.assertEqual(set(processes), {"store", "shard 0", "shard 1", "rank 0", "rank 1"})
+                    for name in ("store", "shard 0", "shard 1", "rank 0"):
+                        self.assertGreaterEqual(visits[name], MIN_VISITS, name)
+                    self.assertEqual(set(refusals), {"wrong token"})
+                    if not SANITIZED:
+                        self.assertLess(max(more.values()), MAX_MORE_KIB, more)
+            if ratios:
+                print(f"throughput: median {statistics.median(ratios):.3f}, least {min(ratios):.3f}; KiB more at "
+                      f"most: {dict(most_more)}", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
