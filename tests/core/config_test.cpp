@@ -220,6 +220,22 @@ TEST_F(Config, FilesThatAreNoConfigAreRefused) {
   EXPECT_THROW(load_config(config, "/"), Error);
 }
 
+TEST_F(Config, AFileWithoutEndIsRefused) {
+  JobConfig config;
+  try {
+    load_config(config, "/dev/zero");
+    FAIL() << "did not throw";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kInvalidConfig);
+    EXPECT_STREQ(error.what(), "/dev/zero: longer than a configuration may be, 16.0MiB");
+  }
+}
+
+TEST_F(Config, AValueAddsNoProblemAndNoControlCharacters) {
+  EXPECT_THAT(problem("seed: \"x\\n\\e[2Jforged\"\n"), HasSubstr("got \"x\\x0a\\x1b[2Jforged\""));
+  EXPECT_THAT(problem("", {"seed=x\nforged"}), StartsWith("command line: seed=x\\x0aforged: "));
+}
+
 TEST_F(Config, ASelfReferringAliasIsRefused) {
   EXPECT_THAT(problem("layers: &a [*a]\n"), HasSubstr("train.yaml:1: "));
 }
