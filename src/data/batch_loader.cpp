@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "satrap/core/error.h"
-#include "satrap/core/thread_name.h"
+#include "satrap/core/thread_group.h"
 
 namespace satrap::data {
 
@@ -24,7 +24,7 @@ BatchLoader::BatchLoader(Schema schema,
   SATRAP_CHECK(options.batch_size >= 1, "batch_size must be positive, got ", options.batch_size);
   SATRAP_CHECK(options.prefetch_batches >= 1, "prefetch_batches must be positive, got ",
                options.prefetch_batches);
-  thread_ = std::thread([this] { run(); });
+  thread_ = start_thread("data-batch", [this] { run(); });
 }
 
 BatchLoader::~BatchLoader() {
@@ -33,7 +33,6 @@ BatchLoader::~BatchLoader() {
 }
 
 void BatchLoader::run() {
-  set_thread_name("data-batch");
   try {
     for (std::int64_t epoch = options_.start.epoch; epoch < options_.epochs; ++epoch) {
       if (!run_epoch(epoch)) break;
