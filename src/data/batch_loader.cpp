@@ -86,6 +86,7 @@ bool BatchLoader::run_epoch(std::int64_t epoch) {
       used.pop_back();
     }
   }
+  if (pass_->was_closed()) return false;
   if (!any_rows && from_beginning && !options_.may_be_empty) {
     std::lock_guard lock(mutex_);
     if (!closed_) throw Error(ErrorCode::kInvalidData, no_rows_());

@@ -61,6 +61,7 @@ class TextRows : public RowBlockSource {
 
   bool next(RowBlock& block) override;
   ReadStats stats() const override;
+  bool was_closed() const override { return cutter_.was_cancelled(); }
   void close() override;
 
  private:

@@ -45,6 +45,7 @@ TrainingRun::TrainingRun(const job::JobConfig& config, const TrainOptions& optio
 }
 
 void TrainingRun::start_anew() {
+  positions_.assign(static_cast<std::size_t>(cluster_.size()), start_position_);
   if (start_.warm_start.empty()) return model_.tables->begin({});
   const checkpoint::WarmStart warm(config_, start_.warm_start, model_);
   warm.load(model_);
@@ -79,6 +80,7 @@ void TrainingRun::open_pipeline() {
   read.world_size = cluster_.size();
   read.epochs = config_.train.epochs;
   read.start = start_position_;
+  read.stop = options_.stop;
   source_ = options_.open_batches
                 ? options_.open_batches(read)
                 : data::open_batches(config_.data, schema_, transforms_, data::Role::kTrain, read);
@@ -185,6 +187,8 @@ TrainOutcome TrainingRun::run() {
   const bool reached_end = queue_->has_ended();
   settle_within_grace();
   if (config_.train.is_async()) end_async();
+  // A stop ends a pipe too, on any rank.
+  stopped = stopped || stop_requested();
   const bool finished = early_stopping_.should_stop() || !ranks_.any(stopped || !reached_end);
   finish(finished);
   planner_.reset();
@@ -219,7 +223,7 @@ void TrainingRun::end_async() {
   std::int64_t examples = 0;
   for (const std::int64_t theirs : ranks_.gather(std::span(&mine, 1))) examples += theirs;
   reporter_->set_examples(restored_examples_ + examples / cluster_.size());
-  const data::DataPosition& at = positions_.empty() ? start_position_ : positions_.front();
+  const data::DataPosition& at = positions_.front();
   const std::array<std::int64_t, 3> position = {at.epoch, at.batches, at.next_row};
   const std::vector<std::int64_t> all = ranks_.gather(std::span<const std::int64_t>(position));
   positions_.clear();

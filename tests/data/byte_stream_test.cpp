@@ -1,5 +1,10 @@
 #include "src/data/byte_stream.h"
 
+#include <fstream>
+#include <thread>
+
+#include <sys/stat.h>
+
 #include "satrap/core/hash.h"
 #include "tests/data/text_files.h"
 
@@ -9,7 +14,7 @@ namespace {
 class ByteStreamTest : public FilesTest {
  protected:
   std::string read_all(const std::string& path, std::size_t chunk = 1000) {
-    const auto stream = open_byte_stream(path, bytes_read_, cancelled_);
+    const auto stream = open_byte_stream(path, bytes_read_, interruption_);
     std::string text;
     std::string buffer(chunk, '\0');
     while (const std::size_t n = stream->read(buffer.data(), chunk)) text.append(buffer, 0, n);
@@ -17,7 +22,8 @@ class ByteStreamTest : public FilesTest {
   }
 
   std::atomic<std::int64_t> bytes_read_{0};
-  std::atomic<bool> cancelled_{false};
+  std::atomic<bool> stop_{false};
+  Interruption interruption_{&stop_};
 };
 
 /// Text that packs to about a third.
@@ -98,6 +104,34 @@ TEST_F(ByteStreamTest, RefusesMissingAndEmptyFilesAndFolders) {
   EXPECT_TRUE(contains(message(path_of("none")), "No such file"));
   EXPECT_TRUE(contains(message(write("empty", "")), "is empty"));
   EXPECT_TRUE(contains(message(path_of("")), "is a directory"));
+}
+
+TEST_F(ByteStreamTest, WaitsForTheWriterOfAPipe) {
+  const std::string path = path_of("pipe");
+  ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
+  const std::string text = long_text(500'000);
+  std::thread writer([&] { std::ofstream(path) << text; });
+  EXPECT_EQ(read_all(path), text);
+  writer.join();
+}
+
+TEST_F(ByteStreamTest, AStopEndsAPipeWithoutWriterOrText) {
+  const std::string path = path_of("pipe");
+  ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
+  std::thread stopper([&] { stop_ = true; });
+  EXPECT_EQ(read_all(path), "");
+  EXPECT_TRUE(interruption_.is_cancelled());
+  stopper.join();
+  // Opened for reading and writing, so that neither side waits for the other to open.
+  std::fstream writer(path, std::ios::in | std::ios::out);
+  writer << gzip("one\n").substr(0, 12) << std::flush;
+  EXPECT_EQ(read_all(path), "") << "not that it is truncated";
+}
+
+TEST_F(ByteStreamTest, AStopEndsNoFile) {
+  stop_ = true;
+  EXPECT_EQ(read_all(write("a", "one\ntwo")), "one\ntwo");
+  EXPECT_FALSE(interruption_.is_cancelled());
 }
 
 }  // namespace
