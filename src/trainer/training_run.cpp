@@ -190,6 +190,7 @@ TrainOutcome TrainingRun::run() {
   // A stop ends a pipe too, on any rank.
   stopped = stopped || stop_requested();
   const bool finished = early_stopping_.should_stop() || !ranks_.any(stopped || !reached_end);
+  if (finished) require_an_update();
   finish(finished);
   planner_.reset();
   if (!cluster_.is_chief()) return {finished, false, "", ""};
@@ -284,6 +285,7 @@ void TrainingRun::retire(pipeline::Work& work) {
   const dense::DenseResult result = model_.network->finish();
   if (work.nonfinite == 0.0F) {
     // In async mode a rank does not know the others' progress before the end; it assumes its own.
+    has_updated_ = true;
     reporter_->add(
         work.probabilities.values(), work.batch.labels,
         async_dense_ ? work.batch.num_examples * cluster_.size() : work.shares.global_examples);
@@ -312,6 +314,18 @@ void TrainingRun::refuse(double loss) {
                                              "(train.max_nonfinite_steps), the last one step ",
                                              step_));
   }
+}
+
+/// Throws Error(kDiverged) if this process and those of the other ranks have trained, and in vain.
+void TrainingRun::require_an_update() {
+  const std::int64_t steps = step_ - std::max<std::int64_t>(resumed_step_, 0);
+  const bool has_any = ranks_.any(has_updated_), has_trained = ranks_.any(steps > 0);
+  if (has_any || !has_trained) return;
+  throw Error(ErrorCode::kDiverged,
+              concat("nothing was learned: in all of ", steps,
+                     " steps the loss or gradient was not finite, so that none updated anything; "
+                     "look at the learning rates, at the range of the inputs and, with model.type "
+                     "torchscript, at what the module computes"));
 }
 
 /// Whether a signal cut short the evaluation due after the step from which the run continues. Early
