@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <new>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -13,6 +14,7 @@
 #include <unistd.h>
 #include <zlib.h>
 #include <zstd.h>
+#include <zstd_errors.h>
 
 #include "satrap/core/error.h"
 
@@ -42,6 +44,8 @@ class RawFile {
       throw Error(ErrorCode::kIo, concat("'", name_, "' is a directory, not a file"));
     }
     regular_ = S_ISREG(info.st_mode);
+    // Standard input may be a file from which something has been read.
+    if (regular_ && path != "-") size_ = info.st_size;
     if (regular_) ::posix_fadvise(fd_, 0, 0, POSIX_FADV_SEQUENTIAL);
   }
   ~RawFile() { ::close(fd_); }
@@ -79,11 +83,22 @@ class RawFile {
       const ssize_t n = ::read(fd_, out, size);
       if (n >= 0) {
         bytes_read_.fetch_add(n, std::memory_order_relaxed);
+        position_ += n;
+        if (n == 0 && size > 0 && regular_) check_size();
         return static_cast<std::size_t>(n);
       }
       // EAGAIN: another reader of the pipe was faster.
       if (errno != EINTR && errno != EAGAIN) fail("cannot read");
     }
+  }
+
+  /// A file may have grown since it was opened. One that has shrunk ended within a row, or lost
+  /// some.
+  void check_size() const {
+    if (position_ >= size_) return;
+    throw Error(ErrorCode::kIo,
+                concat("'", name_, "' has become shorter while it was read: it ended after ",
+                       position_, " of ", size_, " bytes"));
   }
 
   /// Returns false if the wait was interrupted.
@@ -109,6 +124,8 @@ class RawFile {
   Interruption& interruption_;
   int fd_ = -1;
   bool regular_ = false;
+  off_t size_ = 0;  // of a regular file when it was opened
+  off_t position_ = 0;
   std::string head_;
   std::size_t head_given_ = 0;
 };
@@ -209,6 +226,7 @@ class ZstdStream : public ByteStream {
       }
       const std::size_t status = ZSTD_decompressStream(zstd_, &output, &at_hand_);
       if (ZSTD_isError(status) != 0U) {
+        if (ZSTD_getErrorCode(status) == ZSTD_error_memory_allocation) throw std::bad_alloc();
         throw Error(
             ErrorCode::kInvalidData,
             concat("'", file_->name(), "': damaged zstd data: ", ZSTD_getErrorName(status)));

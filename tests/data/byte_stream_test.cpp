@@ -1,5 +1,6 @@
 #include "src/data/byte_stream.h"
 
+#include <filesystem>
 #include <fstream>
 #include <thread>
 
@@ -104,6 +105,33 @@ TEST_F(ByteStreamTest, RefusesMissingAndEmptyFilesAndFolders) {
   EXPECT_TRUE(contains(message(path_of("none")), "No such file"));
   EXPECT_TRUE(contains(message(write("empty", "")), "is empty"));
   EXPECT_TRUE(contains(message(path_of("")), "is a directory"));
+}
+
+TEST_F(ByteStreamTest, RefusesAFileThatShrinksMeanwhile) {
+  const std::string path = write("a", long_text(1'000'000));
+  const auto stream = open_byte_stream(path, bytes_read_, interruption_);
+  std::string buffer(1000, '\0');
+  ASSERT_GT(stream->read(buffer.data(), buffer.size()), 0U);
+  std::filesystem::resize_file(path, 500'000);
+  const std::string message = error_of(
+      [&] {
+        while (stream->read(buffer.data(), buffer.size()) > 0) continue;
+      },
+      ErrorCode::kIo);
+  EXPECT_TRUE(contains(message, "'" + path +
+                                    "' has become shorter while it was read: it ended "
+                                    "after 500000 of 10"))
+      << message;
+}
+
+TEST_F(ByteStreamTest, AFileMayGrowMeanwhile) {
+  const std::string path = write("a", "one\n");
+  const auto stream = open_byte_stream(path, bytes_read_, interruption_);
+  std::ofstream(path, std::ios::app) << "two\n";
+  std::string text(100, '\0');
+  std::size_t size = 0;
+  while (const std::size_t n = stream->read(text.data() + size, text.size() - size)) size += n;
+  EXPECT_EQ(text.substr(0, size), "one\ntwo\n");
 }
 
 TEST_F(ByteStreamTest, WaitsForTheWriterOfAPipe) {
