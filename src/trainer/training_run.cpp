@@ -364,7 +364,8 @@ void TrainingRun::start_checkpoint() {
   if (cluster_.is_chief()) checkpoints_->wait();  // one at a time: its snapshots are done
   settle();
   std::vector<pipeline::PendingLookup> pending;
-  if (config_.train.deterministic) pending = queue_->pending_lookups(step_);
+  // Lookups ahead of step 1 read what a resumed run begins with, and its input may be far.
+  if (config_.train.deterministic && step_ > 0) pending = queue_->pending_lookups(step_);
   if (cluster_.size() > 1) {
     const std::string directory = RunDirectory::checkpoints_of(config_);
     if (cluster_.is_chief()) checkpoints_->prepare(step_);

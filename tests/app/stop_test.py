@@ -196,10 +196,10 @@ class Waiting(CliTest):
         self.addCleanup(program.kill)
         return program
 
-    def end(self, program, number=signal.SIGTERM, status=143):
-        """Stops the program once it does nothing but wait for input; returns what it wrote."""
+    def end(self, program, number=signal.SIGTERM, status=143, is_busy=False):
+        """Stops the program once it does nothing but wait for input, or has begun to read; returns what it wrote."""
         deadline = time.monotonic() + TIMEOUT_S
-        while not ("data-cut" in threads_of(program.pid) and is_idle(program.pid)):
+        while not ("data-cut" in threads_of(program.pid) and (is_busy or is_idle(program.pid))):
             self.assertIsNone(program.poll())
             self.assertLess(time.monotonic(), deadline)
         program.send_signal(number)
@@ -240,6 +240,14 @@ class Waiting(CliTest):
         self.addCleanup(os.close, writer)
         os.write(writer, (self.dir / "train.tsv").read_bytes()[:1000])  # some rows and a part of one
         self.check_checkpoint(self.end(program))
+
+    def test_for_the_first_row_of_a_file(self):
+        job = self.job(rows=1000)
+        blank = subprocess.run(["zstd", "-qc"], input=b"\n" * (64 << 20), capture_output=True, check=True).stdout
+        rows = self.dir / "rows.zst"
+        rows.write_bytes(2000 * blank)  # minutes of blank lines
+        program = self.start("train", job, f"data.train.path={rows}")
+        self.check_checkpoint(self.end(program, is_busy=True))
 
     def test_for_evaluation_data_while_training(self):
         job = self.job(rows=1000)
