@@ -1,6 +1,7 @@
 #include "src/data/batch_loader.h"
 
 #include <algorithm>
+#include <new>
 #include <utility>
 
 #include "satrap/core/error.h"
@@ -37,11 +38,20 @@ void BatchLoader::run() {
     for (std::int64_t epoch = options_.start.epoch; epoch < options_.epochs; ++epoch) {
       if (!run_epoch(epoch)) break;
     }
+  } catch (const std::bad_alloc&) {
+    fail(std::make_exception_ptr(
+        Error(ErrorCode::kUnavailable,
+              "out of memory for the rows and batches that are read ahead: fewer "
+              "data.reader_threads, smaller data.batch_size and data.shuffle_rows need less")));
   } catch (...) {
-    std::lock_guard lock(mutex_);
-    error_ = std::current_exception();
+    fail(std::current_exception());
   }
   ready_.close();
+}
+
+void BatchLoader::fail(std::exception_ptr error) {
+  std::lock_guard lock(mutex_);
+  error_ = std::move(error);
 }
 
 /// Produces the batches of one epoch, or of its rest at the start. Returns false once closed.

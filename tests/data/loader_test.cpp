@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cmath>
 #include <fstream>
+#include <new>
 #include <set>
 #include <thread>
 
@@ -12,6 +13,7 @@
 #include "satrap/core/grouped_auc.h"
 #include "satrap/core/hash.h"
 #include "satrap/core/log.h"
+#include "src/data/batch_loader.h"
 #include "tests/data/text_files.h"
 
 namespace satrap::data {
@@ -278,6 +280,21 @@ TEST_F(LoaderTest, AnErrorComesAfterTheBatchesBeforeIt) {
   EXPECT_TRUE(source->next(batch));
   EXPECT_TRUE(contains(error_of([&] { source->next(batch); }, ErrorCode::kInvalidConfig),
                        "there is no column 'f'"));
+}
+
+TEST_F(LoaderTest, WantOfMemorySaysForWhat) {
+  class NoMemory : public RowBlockSource {
+   public:
+    bool next(RowBlock&) override { throw std::bad_alloc(); }
+  };
+  const Schema schema = resolve_schema(config_of(1, 1));
+  BatchLoader loader(
+      schema, fixed_transforms(schema),
+      [](std::int64_t, std::int64_t) { return std::make_unique<NoMemory>(); },
+      [] { return "no rows"; }, {});
+  Batch batch;
+  EXPECT_TRUE(contains(error_of([&] { loader.next(batch); }, ErrorCode::kUnavailable),
+                       "out of memory for the rows and batches that are read ahead"));
 }
 
 TEST_F(LoaderTest, StandardInputGoesRoundOnce) {
