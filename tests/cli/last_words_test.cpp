@@ -1,5 +1,7 @@
 #include "src/cli/last_words.h"
 
+#include <csignal>
+#include <cstdlib>
 #include <exception>
 #include <new>
 #include <stdexcept>
@@ -17,7 +19,7 @@ namespace {
 template <class Exception>
 [[noreturn]] void end_by(const Exception& exception) {
   std::set_terminate(end_unreported);
-  std::thread([&]() noexcept {
+  std::thread([&] {
     set_thread_name("data-parse");
     throw exception;
   }).join();
