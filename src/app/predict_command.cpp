@@ -32,11 +32,6 @@ struct PredictArguments {
   std::string out = "-";
 };
 
-bool is_same_file(const std::string& a, const std::string& b) {
-  std::error_code neither_is_there;
-  return fs::equivalent(a, b, neither_is_there);
-}
-
 /// What the command reads and must not write: rows, the configuration, the checkpoint.
 void check_out(const PredictArguments& arguments,
                const job::JobConfig& job,
@@ -49,7 +44,7 @@ void check_out(const PredictArguments& arguments,
   std::vector<std::string> read = data::usable_files(rows);
   read.push_back(arguments.job.config);
   for (const std::string& file : read) {
-    if (!fs::is_regular_file(file) || !is_same_file(out, file)) continue;
+    if (!data::is_same_file(out, file)) continue;
     throw Error(ErrorCode::kInvalidConfig,
                 concat("--out: ", arguments.out == "-" ? "standard output" : out, " is ", file,
                        ", which the job reads; name another file"));
@@ -84,11 +79,11 @@ std::string heading(const data::Schema& schema) {
 
 int predict(const PredictArguments& arguments) {
   job::JobConfig config = arguments.job.load();
-  const cli::StopSignals signals;
   const std::string checkpoint = newest_checkpoint(arguments.checkpoint);
   check_out(arguments, config, checkpoint);
   if (!arguments.data.empty()) read_instead(arguments.data, config);
-  data::OutputFile out(arguments.out);
+  data::OutputFile out(arguments.out);  // may wait for the reader of a pipe: a signal ends that
+  const cli::StopSignals signals;
   const data::Schema schema = data::resolve_schema(config.data);
   const auto num_labels = schema.labels.size();
   out.write(heading(schema));

@@ -266,6 +266,16 @@ class Waiting(CliTest):
                 self.assertNotIn("error: ", self.end(program))
         self.assertFalse((self.dir / "out").exists(), "an incomplete file")
 
+    def test_for_the_reader_of_predictions(self):
+        job = self.job(rows=200)
+        self.succeed("train", job)
+        program = self.start("predict", job, "--checkpoint", self.dir / "run", "--out", self.fifo())
+        deadline = time.monotonic() + TIMEOUT_S
+        while not is_idle(program.pid):
+            self.assertLess(time.monotonic(), deadline)
+        program.terminate()
+        self.assertEqual(program.wait(self.LIMIT_S), -signal.SIGTERM)
+
     def test_in_looking_at_data(self):
         for command in ["head", "stats"]:
             with self.subTest(command=command):

@@ -34,7 +34,7 @@ class NoMoreThreads {
   pthread_attr_t usual_{};
 };
 
-std::string name_of_this_thread() {
+std::string name_of_started_thread() {
   char name[16] = {};
   pthread_getname_np(pthread_self(), name, sizeof(name));
   return name;
@@ -42,7 +42,7 @@ std::string name_of_this_thread() {
 
 TEST(StartThread, RunsUnderItsName) {
   std::string name;
-  start_thread("data-parse", [&] { name = name_of_this_thread(); }).join();
+  start_thread("data-parse", [&] { name = name_of_started_thread(); }).join();
   EXPECT_EQ(name, "data-parse");
 }
 
