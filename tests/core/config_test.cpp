@@ -1,7 +1,12 @@
 #include "satrap/core/config.h"
 
+#include <fstream>
+#include <string>
+#include <thread>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include "tests/core/config_fixture.h"
 
@@ -229,6 +234,17 @@ TEST_F(Config, AFileWithoutEndIsRefused) {
     EXPECT_EQ(error.code(), ErrorCode::kInvalidConfig);
     EXPECT_STREQ(error.what(), "/dev/zero: longer than a configuration may be, 16.0MiB");
   }
+}
+
+TEST_F(Config, APipeIsRead) {
+  const TemporaryDirectory folder;
+  const std::string path = folder.path() + "/pipe";
+  ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
+  std::thread writer([&] { std::ofstream(path) << "seed: 7\n" << std::string(100'000, '#'); });
+  JobConfig config;
+  load_config(config, path);
+  EXPECT_EQ(config.seed, 7);
+  writer.join();
 }
 
 TEST_F(Config, AValueAddsNoProblemAndNoControlCharacters) {
