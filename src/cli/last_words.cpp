@@ -41,6 +41,7 @@ void end_unreported() {
     say(error.what());
     say("\n");
   } catch (...) {
+    say("error: an unknown exception\n");
   }
   std::abort();
 }
