@@ -365,7 +365,7 @@ class Memory(CliTest):
 
     @unittest.skipIf(SANITIZED, "sanitizers reserve terabytes of address space")
     def test_with_any_memory_a_job_ends_or_says_what_it_lacks(self):
-        """Each run gets a little more, from what the program needs to start to what the job needs, with many threads."""
+        """Each run gets a little more, from what the program needs to start to what the job needs, with threads."""
         job = self.job(rows=300)
 
         def run(limit, *args):
