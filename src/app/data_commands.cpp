@@ -16,6 +16,7 @@
 #include "satrap/core/resource.h"
 #include "satrap/core/text.h"
 #include "satrap/data/inspect.h"
+#include "satrap/data/output_file.h"
 #include "satrap/data/schema.h"
 #include "satrap/data/synthetic_tsv.h"
 
@@ -75,6 +76,11 @@ int generate(const GenerateArguments& arguments) {
   settings.insert(settings.end(), arguments.settings.begin(), arguments.settings.end());
   load_config(config, "/dev/null", settings);  // nothing but the command line
   config.validate("data generate");
+  if (data::is_same_file(arguments.out, arguments.eval_out)) {
+    throw Error(ErrorCode::kInvalidConfig,
+                concat("--eval-out: ", arguments.eval_out,
+                       " is the file of --out, whose rows it would replace; name another file"));
+  }
   data::check_criteo_shape(config, "data generate");
   const data::SyntheticGenerator generator(config);
   const std::int64_t threads = arguments.threads > 0 ? arguments.threads : num_cpus();

@@ -1,7 +1,9 @@
+#include <filesystem>
 #include <iterator>
 #include <memory>
 #include <span>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include <CLI/CLI.hpp>
@@ -13,12 +15,15 @@
 #include "satrap/cli/stop_signals.h"
 #include "satrap/core/error.h"
 #include "satrap/core/log.h"
+#include "satrap/data/loader.h"
 #include "satrap/data/output_file.h"
 #include "satrap/data/schema.h"
 #include "satrap/trainer/predict.h"
 
 namespace satrap::app {
 namespace {
+
+namespace fs = std::filesystem;
 
 struct PredictArguments {
   JobArguments job;
@@ -27,16 +32,39 @@ struct PredictArguments {
   std::string out = "-";
 };
 
-job::JobConfig job_of(const PredictArguments& arguments) {
-  job::JobConfig config = arguments.job.load();
-  if (arguments.data.empty()) return config;
+/// What the command reads and must not write: rows, the configuration, the checkpoint.
+void check_out(const PredictArguments& arguments,
+               const job::JobConfig& job,
+               const std::string& checkpoint) {
+  const std::string out = arguments.out == "-" ? "/dev/stdout" : arguments.out;
+  data::FilesConfig rows;
+  for (const auto* paths : {&arguments.data, &job.data.eval.path, &job.data.train.path}) {
+    rows.path.insert(rows.path.end(), paths->begin(), paths->end());
+  }
+  std::vector<std::string> read = data::usable_files(rows);
+  read.push_back(arguments.job.config);
+  for (const std::string& file : read) {
+    if (!data::is_same_file(out, file)) continue;
+    throw Error(ErrorCode::kInvalidConfig,
+                concat("--out: ", arguments.out == "-" ? "standard output" : out, " is ", file,
+                       ", which the job reads; name another file"));
+  }
+  std::error_code unknown;  // a folder that is not there, or not to be seen: writing reports it
+  const std::string folder = fs::canonical(checkpoint, unknown).string() + "/";
+  if (fs::weakly_canonical(out, unknown).string().starts_with(folder) && arguments.out != "-") {
+    throw Error(ErrorCode::kInvalidConfig, concat("--out: ", out, " lies in the checkpoint ",
+                                                  checkpoint, "; name a file elsewhere"));
+  }
+}
+
+/// Makes `data` the evaluation data of the job.
+void read_instead(const std::vector<std::string>& data, job::JobConfig& config) {
   if (config.data.resolved_format() == "synthetic") {
     throw Error(ErrorCode::kInvalidConfig,
                 "--data: cannot be used with data.format synthetic, which reads no files");
   }
   config.data.eval = {};
-  config.data.eval.path = arguments.data;
-  return config;
+  config.data.eval.path = data;
 }
 
 /// `probability`, or the names of several labels, separated by tabs.
@@ -50,10 +78,12 @@ std::string heading(const data::Schema& schema) {
 }
 
 int predict(const PredictArguments& arguments) {
-  const job::JobConfig config = job_of(arguments);
-  const cli::StopSignals signals;
+  job::JobConfig config = arguments.job.load();
   const checkpoint::UsedCheckpoint checkpoint = newest_checkpoint(arguments.checkpoint);
-  data::OutputFile out(arguments.out);
+  check_out(arguments, config, checkpoint.path);
+  if (!arguments.data.empty()) read_instead(arguments.data, config);
+  data::OutputFile out(arguments.out);  // may wait for the reader of a pipe: a signal ends that
+  const cli::StopSignals signals;
   const data::Schema schema = data::resolve_schema(config.data);
   const auto num_labels = schema.labels.size();
   out.write(heading(schema));

@@ -14,7 +14,7 @@
 #include "satrap/core/error.h"
 #include "satrap/core/file.h"
 #include "satrap/core/log.h"
-#include "satrap/core/thread_name.h"
+#include "satrap/core/thread_group.h"
 #include "satrap/table/table.h"
 #include "src/checkpoint/checkpoint_directory.h"
 
@@ -146,8 +146,7 @@ void CheckpointWriter::prepare(std::int64_t step) {
 void CheckpointWriter::start(std::unique_ptr<CheckpointContent> content) {
   settle();
   error_.reset();
-  thread_ = std::thread([this, content = std::move(content)] {
-    set_thread_name("checkpoint");
+  thread_ = start_thread("checkpoint", [this, content = std::move(content)] {
     try {
       publish(*content);
       num_failures_ = 0;

@@ -1,10 +1,11 @@
 #include "satrap/cli/program.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <exception>
 #include <new>
-#include <sstream>
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <vector>
 
@@ -14,6 +15,8 @@
 #include "satrap/cli/stop_signals.h"
 #include "satrap/core/config.h"
 #include "satrap/core/error.h"
+#include "satrap/core/text.h"
+#include "src/cli/last_words.h"
 
 namespace satrap::cli {
 namespace {
@@ -21,10 +24,11 @@ namespace {
 constexpr int kUsageStatus = 2;
 
 /// One line per problem; a configuration may have several.
-void report_error(const std::string& message) {
-  std::istringstream lines(message);
-  for (std::string line; std::getline(lines, line);) {
-    if (!line.empty()) std::fprintf(stderr, "error: %s\n", line.c_str());
+void report_error(std::string_view message) {
+  while (!message.empty()) {
+    const std::string_view line = message.substr(0, message.find('\n'));
+    message.remove_prefix(std::min(line.size() + 1, message.size()));
+    if (!line.empty()) std::fprintf(stderr, "error: %s\n", printable(line).c_str());
   }
 }
 
@@ -82,6 +86,7 @@ int run_program(CLI::App& program,
                 const std::function<void(Action& chosen)>& prepare) {
   try {
     ignore_write_signals();
+    std::set_terminate(end_unreported);
     program.set_version_flag("--version", program.get_name() + " " SATRAP_VERSION);
     Action chosen;
     prepare(chosen);
@@ -90,7 +95,7 @@ int run_program(CLI::App& program,
     report_error(error.what());
     return exit_status(error.code());
   } catch (const std::bad_alloc&) {
-    report_error("out of memory");
+    report_error(concat("out of memory while running `", full_name(deepest_command(program)), "`"));
   } catch (const std::system_error& error) {
     const bool is_thread = error.code() == std::errc::resource_unavailable_try_again;
     const bool is_memory = error.code() == std::errc::not_enough_memory;

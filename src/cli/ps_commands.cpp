@@ -3,12 +3,10 @@
 #include <memory>
 #include <new>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include "satrap/cli/output.h"
 #include "satrap/cli/stop_signals.h"
@@ -18,6 +16,7 @@
 #include "satrap/net/net_error.h"
 #include "satrap/net/tcp_store.h"
 #include "satrap/ps/shard_server.h"
+#include "src/cli/last_words.h"
 #include "src/cli/shard.h"
 
 namespace satrap::cli {
@@ -29,15 +28,9 @@ struct PsArguments {
   ShardOptions options;
 };
 
-/// Called when any allocation by `new` fails: a shard that cannot store its rows is useless, and a
-/// thread that cannot report it would end the process silently. Large blocks, of rows and messages,
-/// are allocated differently; their failure is an error of the request.
-[[noreturn]] void end_without_memory() {
-  constexpr std::string_view kText = "error: out of memory\n";
-  static_cast<void>(!write(STDERR_FILENO, kText.data(), kText.size()));
-  _exit(1);
-}
-
+/// A shard that cannot store its rows is useless, so it ends when any allocation by `new` fails.
+/// Large blocks, of rows and messages, are allocated differently; their failure is an error of the
+/// request.
 int run_shard(const PsArguments& arguments) {
   std::set_new_handler(end_without_memory);
   const StopSignals signals;

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "satrap/core/error.h"
+#include "satrap/core/thread_group.h"
 
 namespace satrap::cli {
 namespace {
@@ -41,7 +42,7 @@ StopSignals::StopSignals() {
   signal_fd_ = signalfd(-1, &signals, SFD_CLOEXEC);
   leave_fd_ = eventfd(0, EFD_CLOEXEC);
   SATRAP_CHECK(signal_fd_ >= 0 && leave_fd_ >= 0, "no file descriptors for signals");
-  watcher_ = std::thread([this] { watch(); });
+  watcher_ = start_thread("signals", [this] { watch(); });
 }
 
 StopSignals::~StopSignals() {
@@ -53,7 +54,6 @@ StopSignals::~StopSignals() {
 }
 
 void StopSignals::watch() {
-  pthread_setname_np(pthread_self(), "signals");
   while (true) {
     std::array<pollfd, 2> wanted{pollfd{signal_fd_, POLLIN, 0}, pollfd{leave_fd_, POLLIN, 0}};
     if (poll(wanted.data(), wanted.size(), -1) < 0) continue;

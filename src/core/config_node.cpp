@@ -5,12 +5,14 @@
 #include <charconv>
 #include <cstdio>
 #include <cstring>
+#include <iterator>
 #include <memory>
 #include <utility>
 
 #include <yaml-cpp/yaml.h>
 
 #include "satrap/core/error.h"
+#include "satrap/core/text.h"
 
 namespace satrap::config_detail {
 
@@ -25,7 +27,8 @@ void Problems::add(const Source& source, const std::string& path, const std::str
   std::string text = source.text;
   if (!path.empty()) text += ": " + path;
   const std::int64_t rank = source.line == 0 ? INT64_MAX : source.line;
-  problems_.emplace(rank, text + ": " + what);
+  // The lines of an error are problems: a value must not add one.
+  problems_.emplace(rank, printable(text + ": " + what));
 }
 
 void Problems::throw_if_any() const {
@@ -58,6 +61,8 @@ std::vector<std::string> split_path(std::string_view path) {
 
 namespace {
 
+constexpr std::int64_t kMaxFileBytes = std::int64_t{16} << 20;  // /dev/zero has no end
+
 std::string read_text(const std::string& path) {
   const auto fail = [&] {
     throw Error(ErrorCode::kInvalidConfig, concat("cannot read ", path, ": ", strerror(errno)));
@@ -69,6 +74,10 @@ std::string read_text(const std::string& path) {
   char buffer[1 << 16];
   while (const std::size_t size = std::fread(buffer, 1, sizeof(buffer), file.get())) {
     text.append(buffer, size);
+    if (std::ssize(text) > kMaxFileBytes) {
+      throw Error(ErrorCode::kInvalidConfig, concat(path, ": longer than a configuration may be, ",
+                                                    format_bytes(kMaxFileBytes)));
+    }
   }
   if (std::ferror(file.get()) != 0) fail();
   return text;
@@ -254,7 +263,7 @@ Node parse_text(const std::string& text, const std::string& path, Problems& prob
 }
 
 void apply_override(Node& root, const std::string& text, Problems& problems) {
-  const Source source{"command line: " + text, 0};
+  const Source source{"command line: " + printable(text), 0};
   const std::size_t equals = text.find('=');
   const std::string key = text.substr(0, equals);
   const std::vector<std::string> parts = split_path(key);

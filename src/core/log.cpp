@@ -7,6 +7,7 @@
 #include <spdlog/spdlog.h>
 
 #include "satrap/core/error.h"
+#include "satrap/core/text.h"
 #include "src/core/terminal.h"
 
 namespace satrap {
@@ -88,7 +89,7 @@ LogLevel parse_log_level(const std::string& name) {
 bool is_logged(LogLevel level) { return logger().should_log(to_spdlog(level)); }
 
 void log_message(LogLevel level, std::string_view message) {
-  logger().log(to_spdlog(level), message);
+  logger().log(to_spdlog(level), printable(message));
 }
 
 }  // namespace satrap

@@ -1,5 +1,6 @@
 #include "satrap/core/text.h"
 
+#include <algorithm>
 #include <array>
 #include <cctype>
 #include <cmath>
@@ -78,7 +79,41 @@ std::string in_units(double value, double base, std::span<const char* const> uni
   return concat(value < 0 ? "-" : "", three_digits(std::abs(value)), units[unit]);
 }
 
+/// Bytes of the character of UTF-8 (RFC 3629) that `text` begins with; 0: none, or one of control.
+std::size_t shown_bytes(std::string_view text) {
+  const auto byte = [&](std::size_t i) {
+    return i < text.size() ? static_cast<unsigned char>(text[i]) : 0U;
+  };
+  const unsigned first = byte(0);
+  if (first < 0x80) return first < 0x20 || first == 0x7F ? 0 : 1;
+  const std::size_t size = first < 0xC2 ? 0 : first < 0xE0 ? 2 : first < 0xF0 ? 3 : 4;
+  if (size == 0 || first > 0xF4) return 0;
+  // The second byte excludes C1, longer forms than needed, surrogates and what is beyond U+10FFFF.
+  const unsigned least = first == 0xC2 || first == 0xE0 ? 0xA0 : first == 0xF0 ? 0x90 : 0x80;
+  const unsigned most = first == 0xED ? 0x9F : first == 0xF4 ? 0x8F : 0xBF;
+  if (byte(1) < least || byte(1) > most) return 0;
+  for (std::size_t i = 2; i < size; ++i) {
+    if ((byte(i) & 0xC0) != 0x80) return 0;
+  }
+  return size;
+}
+
 }  // namespace
+
+std::string printable(std::string_view text) {
+  std::string shown;
+  shown.reserve(text.size());
+  while (!text.empty()) {
+    const std::size_t size = shown_bytes(text);
+    if (size == 0) {
+      shown += fmt::format("\\x{:02x}", static_cast<unsigned char>(text.front()));
+    } else {
+      shown += text.substr(0, size);
+    }
+    text.remove_prefix(std::max<std::size_t>(size, 1));
+  }
+  return shown;
+}
 
 std::int64_t parse_bytes(std::string_view text) {
   constexpr const char* kExpected = "a size such as 512MiB or 8GiB";

@@ -5,12 +5,10 @@
 #include <condition_variable>
 #include <exception>
 #include <mutex>
-#include <system_error>
-#include <thread>
 #include <vector>
 
 #include "satrap/core/error.h"
-#include "satrap/core/thread_name.h"
+#include "satrap/core/thread_group.h"
 
 namespace satrap {
 namespace {
@@ -55,28 +53,10 @@ struct Loop {
 class ThreadPool::Impl {
  public:
   explicit Impl(std::int64_t num_threads) : num_threads_(num_threads) {
-    threads_.reserve(static_cast<std::size_t>(num_threads - 1));
     constexpr std::size_t kUsualNumCallers = 16;
     loops_.reserve(kUsualNumCallers);
-  }
-
-  ~Impl() {
-    {
-      std::lock_guard lock(mutex_);
-      stopping_ = true;
-    }
-    work_arrived_.notify_all();
-    for (std::thread& thread : threads_) thread.join();
-  }
-
-  void start() {
-    for (std::int64_t i = 0; i + 1 < num_threads_; ++i) {
-      try {
-        threads_.emplace_back([this, i] { serve(i); });
-      } catch (const std::system_error& error) {
-        throw std::system_error(error.code(),
-                                concat("thread ", i + 1, " of ", num_threads_ - 1, " of a pool"));
-      }
+    for (std::int64_t i = 0; i + 1 < num_threads; ++i) {
+      threads_.start(concat("pool-", i), [this] { serve(); });
     }
   }
 
@@ -98,8 +78,7 @@ class ThreadPool::Impl {
 
  private:
   // The main function of a thread of the pool.
-  void serve(std::int64_t index) {
-    set_thread_name(concat("pool-", index));
+  void serve() {
     std::unique_lock lock(mutex_);
     for (;;) {
       Loop* loop = next_loop();
@@ -119,6 +98,14 @@ class ThreadPool::Impl {
     }
   }
 
+  void stop() {
+    {
+      std::lock_guard lock(mutex_);
+      stopping_ = true;
+    }
+    work_arrived_.notify_all();
+  }
+
   // A loop with bodies left to start, in turn among callers. Holds the lock.
   Loop* next_loop() {
     std::erase_if(loops_, [](const Loop* loop) { return loop->exhausted(); });
@@ -133,13 +120,12 @@ class ThreadPool::Impl {
   std::vector<Loop*> loops_;  // that may have bodies left to start
   std::int64_t num_asleep_ = 0;
   bool stopping_ = false;
-  std::vector<std::thread> threads_;
+  ThreadGroup threads_{[this] { stop(); }};
 };
 
 ThreadPool::ThreadPool(std::int64_t num_threads) {
   SATRAP_CHECK(num_threads >= 1, "a thread pool needs at least 1 thread, got ", num_threads);
   impl_ = std::make_unique<Impl>(num_threads);
-  impl_->start();
 }
 
 ThreadPool::~ThreadPool() = default;

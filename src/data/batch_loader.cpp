@@ -1,10 +1,11 @@
 #include "src/data/batch_loader.h"
 
 #include <algorithm>
+#include <new>
 #include <utility>
 
 #include "satrap/core/error.h"
-#include "satrap/core/thread_name.h"
+#include "satrap/core/thread_group.h"
 
 namespace satrap::data {
 
@@ -24,7 +25,7 @@ BatchLoader::BatchLoader(Schema schema,
   SATRAP_CHECK(options.batch_size >= 1, "batch_size must be positive, got ", options.batch_size);
   SATRAP_CHECK(options.prefetch_batches >= 1, "prefetch_batches must be positive, got ",
                options.prefetch_batches);
-  thread_ = std::thread([this] { run(); });
+  thread_ = start_thread("data-batch", [this] { run(); });
 }
 
 BatchLoader::~BatchLoader() {
@@ -33,16 +34,24 @@ BatchLoader::~BatchLoader() {
 }
 
 void BatchLoader::run() {
-  set_thread_name("data-batch");
   try {
     for (std::int64_t epoch = options_.start.epoch; epoch < options_.epochs; ++epoch) {
       if (!run_epoch(epoch)) break;
     }
+  } catch (const std::bad_alloc&) {
+    fail(std::make_exception_ptr(
+        Error(ErrorCode::kUnavailable,
+              "out of memory for the rows and batches that are read ahead: fewer "
+              "data.reader_threads, smaller data.batch_size and data.shuffle_rows need less")));
   } catch (...) {
-    std::lock_guard lock(mutex_);
-    error_ = std::current_exception();
+    fail(std::current_exception());
   }
   ready_.close();
+}
+
+void BatchLoader::fail(std::exception_ptr error) {
+  std::lock_guard lock(mutex_);
+  error_ = std::move(error);
 }
 
 /// Produces the batches of one epoch, or of its rest at the start. Returns false once closed.
@@ -87,6 +96,7 @@ bool BatchLoader::run_epoch(std::int64_t epoch) {
       used.pop_back();
     }
   }
+  if (pass_->was_closed()) return false;
   if (!any_rows && from_beginning && !options_.may_be_empty) {
     std::lock_guard lock(mutex_);
     if (!closed_) throw Error(ErrorCode::kInvalidData, no_rows_());

@@ -60,6 +60,7 @@ class BatchLoader : public BatchSource {
   };
 
   void run();
+  void fail(std::exception_ptr error);
   bool run_epoch(std::int64_t epoch);
   bool start_pass(std::unique_ptr<RowBlockSource> pass);
   void end_pass();

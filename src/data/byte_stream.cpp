@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <new>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -13,6 +14,7 @@
 #include <unistd.h>
 #include <zlib.h>
 #include <zstd.h>
+#include <zstd_errors.h>
 
 #include "satrap/core/error.h"
 
@@ -20,7 +22,7 @@ namespace satrap::data {
 namespace {
 
 constexpr std::size_t kInputBytes = std::size_t{256} << 10;
-constexpr int kPollMs = 100;  // longest wait of a cancelled reader of a pipe
+constexpr int kPollMs = 100;  // longest wait of an interrupted reader of a pipe
 
 std::string shown(const std::string& path) { return path == "-" ? "standard input" : path; }
 
@@ -29,9 +31,11 @@ class RawFile {
  public:
   RawFile(const std::string& path,
           std::atomic<std::int64_t>& bytes_read,
-          const std::atomic<bool>& cancelled)
-      : name_(shown(path)), bytes_read_(bytes_read), cancelled_(cancelled) {
-    fd_ = path == "-" ? ::dup(STDIN_FILENO) : ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+          Interruption& interruption)
+      : name_(shown(path)), bytes_read_(bytes_read), interruption_(interruption) {
+    // O_NONBLOCK: a named pipe is opened before its writer has come.
+    fd_ = path == "-" ? ::fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0)
+                      : ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
     if (fd_ < 0) fail("cannot open");
     struct stat info{};
     if (::fstat(fd_, &info) != 0) fail("cannot examine");
@@ -40,6 +44,8 @@ class RawFile {
       throw Error(ErrorCode::kIo, concat("'", name_, "' is a directory, not a file"));
     }
     regular_ = S_ISREG(info.st_mode);
+    // Standard input may be a file from which something has been read.
+    if (regular_ && path != "-") size_ = info.st_size;
     if (regular_) ::posix_fadvise(fd_, 0, 0, POSIX_FADV_SEQUENTIAL);
   }
   ~RawFile() { ::close(fd_); }
@@ -68,23 +74,42 @@ class RawFile {
   }
 
   const std::string& name() const { return name_; }
-  bool cancelled() const { return cancelled_.load(std::memory_order_relaxed); }
+  bool is_cancelled() const { return interruption_.is_cancelled(); }
 
  private:
   std::size_t read_fd(char* out, std::size_t size) {
-    while (!regular_) {
-      if (cancelled()) return 0;
-      pollfd waiting{.fd = fd_, .events = POLLIN, .revents = 0};
-      if (::poll(&waiting, 1, kPollMs) > 0) break;
-    }
     while (true) {
+      if (!regular_ && !wait_for_input()) return 0;
       const ssize_t n = ::read(fd_, out, size);
       if (n >= 0) {
         bytes_read_.fetch_add(n, std::memory_order_relaxed);
+        position_ += n;
+        if (n == 0 && size > 0 && regular_) check_size();
         return static_cast<std::size_t>(n);
       }
-      if (errno != EINTR) fail("cannot read");
+      // EAGAIN: another reader of the pipe was faster.
+      if (errno != EINTR && errno != EAGAIN) fail("cannot read");
     }
+  }
+
+  /// A file may have grown since it was opened. One that has shrunk ended within a row, or lost
+  /// some.
+  void check_size() const {
+    if (position_ >= size_) return;
+    throw Error(ErrorCode::kIo,
+                concat("'", name_, "' has become shorter while it was read: it ended after ",
+                       position_, " of ", size_, " bytes"));
+  }
+
+  /// Returns false if the wait was interrupted.
+  bool wait_for_input() {
+    while (!interruption_.ends_pipe()) {
+      pollfd waiting{.fd = fd_, .events = POLLIN, .revents = 0};
+      const int ready = ::poll(&waiting, 1, kPollMs);
+      if (ready > 0) return true;
+      if (ready < 0 && errno != EINTR) fail("cannot wait for");
+    }
+    return false;
   }
 
   [[noreturn]] void fail(const char* what) {
@@ -96,9 +121,11 @@ class RawFile {
 
   std::string name_;
   std::atomic<std::int64_t>& bytes_read_;
-  const std::atomic<bool>& cancelled_;
+  Interruption& interruption_;
   int fd_ = -1;
   bool regular_ = false;
+  off_t size_ = 0;  // of a regular file when it was opened
+  off_t position_ = 0;
   std::string head_;
   std::size_t head_given_ = 0;
 };
@@ -125,7 +152,7 @@ class GzipStream : public ByteStream {
     const std::size_t wanted = zlib_.avail_out;
     while (zlib_.avail_out == wanted) {
       if (zlib_.avail_in == 0 && !refill()) {
-        if (!member_ended_ && !file_->cancelled()) {
+        if (!member_ended_ && !file_->is_cancelled()) {
           throw Error(ErrorCode::kInvalidData,
                       concat("'", file_->name(), "': the gzip data end before their end mark; the ",
                              "file is truncated"));
@@ -189,7 +216,7 @@ class ZstdStream : public ByteStream {
       if (at_hand_.pos == at_hand_.size && !more_inside_) {
         at_hand_ = {input_.data(), file_->read(input_.data(), input_.size()), 0};
         if (at_hand_.size == 0) {
-          if (!frame_ended_ && !file_->cancelled()) {
+          if (!frame_ended_ && !file_->is_cancelled()) {
             throw Error(ErrorCode::kInvalidData,
                         concat("'", file_->name(), "': the zstd data end within a frame; the file ",
                                "is truncated"));
@@ -199,6 +226,7 @@ class ZstdStream : public ByteStream {
       }
       const std::size_t status = ZSTD_decompressStream(zstd_, &output, &at_hand_);
       if (ZSTD_isError(status) != 0U) {
+        if (ZSTD_getErrorCode(status) == ZSTD_error_memory_allocation) throw std::bad_alloc();
         throw Error(
             ErrorCode::kInvalidData,
             concat("'", file_->name(), "': damaged zstd data: ", ZSTD_getErrorName(status)));
@@ -242,10 +270,10 @@ const char* foreign_format(std::string_view head) {
 
 std::unique_ptr<ByteStream> open_byte_stream(const std::string& path,
                                              std::atomic<std::int64_t>& bytes_read,
-                                             const std::atomic<bool>& cancelled) {
-  auto file = std::make_unique<RawFile>(path, bytes_read, cancelled);
+                                             Interruption& interruption) {
+  auto file = std::make_unique<RawFile>(path, bytes_read, interruption);
   const std::string_view head = file->peek();
-  if (head.empty() && !cancelled.load()) {
+  if (head.empty() && !interruption.is_cancelled()) {
     throw Error(ErrorCode::kIo, concat("'", file->name(), "' is empty"));
   }
   const bool gzip = starts_with(head, "\x1F\x8B");

@@ -74,6 +74,7 @@ class ColumnFinder {
                          "'; without a header and without `columns`, columns are numbered from 0 ",
                          "and this file has 0 to ", names_.size() - 1));
     }
+    constexpr std::size_t kShownBytes = 40;
     std::string message =
         concat(place_, ": there is no column '", column, "', which ", user, " reads");
     const std::string guess = nearest(column, names_);
@@ -81,7 +82,7 @@ class ColumnFinder {
       message += concat("; did you mean '", guess, "'?");
     } else if (text_.header) {
       message += concat("; the header has ", names_.size(), " columns, the first is '",
-                        names_.front(), "'");
+                        names_.front().substr(0, kShownBytes), "'");
     }
     throw Error(ErrorCode::kInvalidConfig, message);
   }

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "satrap/core/thread_name.h"
-
 namespace satrap::data {
 namespace {
 
@@ -43,17 +41,11 @@ GeneratedRows::GeneratedRows(const SyntheticConfig& config,
       pass_(pass),
       jobs_(2 * pass.num_threads + 2) {
   for (std::int64_t i = 0; i < pass.num_threads; ++i) {
-    threads_.emplace_back([this] { generate_blocks(); });
+    threads_.start("data-generate", [this] { generate_blocks(); });
   }
 }
 
-GeneratedRows::~GeneratedRows() {
-  close();
-  for (std::thread& thread : threads_) thread.join();
-}
-
 void GeneratedRows::generate_blocks() {
-  set_thread_name("data-generate");
   while (Jobs::Numbered* const numbered = jobs_.acquire()) {
     Job& job = numbered->job;
     try {

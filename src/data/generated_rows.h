@@ -2,9 +2,8 @@
 
 #include <cstdint>
 #include <exception>
-#include <thread>
-#include <vector>
 
+#include "satrap/core/thread_group.h"
 #include "satrap/data/row_block_source.h"
 #include "satrap/data/synthetic.h"
 #include "src/data/ordered_jobs.h"
@@ -19,7 +18,6 @@ class GeneratedRows : public RowBlockSource {
                 std::int64_t offset,
                 std::int64_t num_rows,
                 const RowPass& pass);
-  ~GeneratedRows() override;
 
   bool next(RowBlock& block) override;
   std::int64_t rows_per_epoch() const override { return num_rows_; }
@@ -41,7 +39,7 @@ class GeneratedRows : public RowBlockSource {
   const RowPass pass_;
   Jobs jobs_;
   bool ended_ = false;
-  std::vector<std::thread> threads_;
+  ThreadGroup threads_{[this] { GeneratedRows::close(); }};
 };
 
 /// Rows first .. end - 1.

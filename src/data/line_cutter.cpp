@@ -41,7 +41,11 @@ LineCutter::LineCutter(const Schema& schema,
                        std::vector<std::string> paths,
                        const RowPass& pass,
                        const Limits& limits)
-    : schema_(schema), paths_(std::move(paths)), pass_(pass), limits_(limits) {}
+    : schema_(schema),
+      paths_(std::move(paths)),
+      pass_(pass),
+      limits_(limits),
+      interruption_(pass.stop) {}
 
 bool LineCutter::next(TextBlock& block) {
   while (cut(block)) {
@@ -58,7 +62,8 @@ bool LineCutter::wanted(const TextBlock& block) const {
 }
 
 bool LineCutter::cut(TextBlock& block) {
-  if (cancelled_ || (pass_.max_rows > 0 && next_row_ >= pass_.max_rows)) return false;
+  if (interruption_.is_cancelled() || (pass_.max_rows > 0 && next_row_ >= pass_.max_rows))
+    return false;
   if (!stream_) {
     if (next_path_ == paths_.size()) return false;
     open_file();
@@ -91,7 +96,7 @@ bool LineCutter::cut(TextBlock& block) {
     }
     block.reserve(block.capacity * 2, size);
   }
-  if (cancelled_) return false;
+  if (interruption_.is_cancelled()) return false;
 
   block.begin = 0;
   if (at_end) {
@@ -122,7 +127,7 @@ void LineCutter::open_file() {
   layout_.reset();
   next_file_line_ = 1;
   carry_.clear();
-  stream_ = open_byte_stream(path, bytes_read_, cancelled_);
+  stream_ = open_byte_stream(path, bytes_read_, interruption_);
 }
 
 void LineCutter::begin_file(TextBlock& block) {

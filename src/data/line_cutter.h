@@ -34,7 +34,10 @@ class LineCutter {
   bool next(TextBlock& block);
 
   /// Ends a waiting read of a pipe; next() then returns false. Thread-safe.
-  void cancel() { cancelled_ = true; }
+  void cancel() { interruption_.cancel(); }
+
+  /// Whether the end that next() returned is that of cancel(), or of a stop. Thread-safe.
+  bool was_cancelled() const { return interruption_.is_cancelled(); }
 
   /// Bytes read from the disk so far. Thread-safe.
   std::int64_t bytes_read() const { return bytes_read_.load(std::memory_order_relaxed); }
@@ -51,7 +54,7 @@ class LineCutter {
   const RowPass pass_;
   const Limits limits_;
   std::atomic<std::int64_t> bytes_read_{0};
-  std::atomic<bool> cancelled_{false};
+  Interruption interruption_;
 
   std::size_t next_path_ = 0;
   std::unique_ptr<ByteStream> stream_;  // of the current file; null: open the next one

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <iterator>
 #include <utility>
 
 #include "satrap/core/error.h"
@@ -114,6 +115,7 @@ class OwningRows : public RowBlockSource {
   std::int64_t rows_per_epoch() const override { return rows_->rows_per_epoch(); }
   ReadStats stats() const override { return rows_->stats(); }
   void close() override { rows_->close(); }
+  bool was_closed() const override { return rows_->was_closed(); }
 
  private:
   const Schema schema_;
@@ -153,7 +155,8 @@ std::unique_ptr<BatchSource> open_batches(const DataConfig& config,
                                       .first_row = first_row,
                                       .split = split,
                                       .num_threads = num_threads,
-                                      .keeps_every_line = predicts});
+                                      .keeps_every_line = predicts,
+                                      .stop = options.stop});
     if (shuffle_rows == 0) return rows;
     const std::uint64_t stream =
         hash64(kShuffleStream, static_cast<std::uint64_t>(options.seed), epoch, options.rank);
@@ -170,6 +173,18 @@ std::unique_ptr<BatchSource> open_batches(const DataConfig& config,
           .rows_per_epoch = opener->num_rows(),
           .may_be_empty = options.world_size > 1 || predicts,
       });
+}
+
+std::vector<std::string> usable_files(const FilesConfig& files) {
+  std::vector<std::string> usable;
+  for (const std::string& pattern : files.path) {
+    try {
+      std::ranges::move(list_files({pattern}).paths, std::back_inserter(usable));
+    } catch (const Error&) {
+      continue;
+    }
+  }
+  return usable;
 }
 
 std::unique_ptr<RowBlockSource> open_rows(const DataConfig& config,

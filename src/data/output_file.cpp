@@ -3,6 +3,7 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <system_error>
 
 #include <unistd.h>
 
@@ -25,6 +26,14 @@ bool is_pipe_or_device(const std::string& path) {
 }
 
 }  // namespace
+
+bool is_same_file(const std::string& a, const std::string& b) {
+  std::error_code unknown;
+  if (a == "-" || b == "-" || is_pipe_or_device(a)) return false;
+  return std::filesystem::equivalent(a, b, unknown) ||
+         std::filesystem::weakly_canonical(a, unknown) ==
+             std::filesystem::weakly_canonical(b, unknown);
+}
 
 OutputFile::OutputFile(const std::string& path)
     : path_(path), temporary_path_(concat(path, ".", ::getpid(), ".tmp")) {

@@ -35,6 +35,7 @@ bool ShuffledRows::next(RowBlock& block) {
     if (num_buffered_ == static_cast<std::int64_t>(buffer_.size())) buffer_.emplace_back();
     pack(next_input_++, buffer_[static_cast<std::size_t>(num_buffered_++)]);
   }
+  if (num_buffered_ < buffer_rows_ && was_closed()) num_buffered_ = 0;
   block.clear(static_cast<std::int64_t>(num_numeric_), static_cast<std::int64_t>(num_id_columns_),
               static_cast<std::int64_t>(num_labels_));
   while (block.num_rows < kOutputRows && num_buffered_ > 0) {

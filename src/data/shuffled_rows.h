@@ -21,6 +21,7 @@ class ShuffledRows : public RowBlockSource {
   std::int64_t rows_per_epoch() const override { return rows_->rows_per_epoch(); }
   ReadStats stats() const override { return rows_->stats(); }
   void close() override { rows_->close(); }
+  bool was_closed() const override { return rows_->was_closed(); }
 
  private:
   /// A row in one piece: labels and numbers as bits, then per id column the number of ids (with

@@ -3,7 +3,6 @@
 #include <utility>
 
 #include "satrap/core/error.h"
-#include "satrap/core/thread_name.h"
 
 namespace satrap::data {
 
@@ -40,38 +39,34 @@ TextRows::TextRows(const Schema& schema,
       jobs_(2 * pass.num_threads + 2),
       cut_(static_cast<std::size_t>(2 * pass.num_threads + 2)) {
   SATRAP_CHECK(pass.num_threads >= 1, "num_threads must be positive, got ", pass.num_threads);
-  threads_.emplace_back([this] { cut_blocks(); });
   for (std::int64_t i = 0; i < pass.num_threads; ++i) {
-    threads_.emplace_back([this, &schema, pass] { parse_blocks(schema, pass); });
+    parsers_.push_back(std::make_unique<RowParser>(schema, pass));
+  }
+  threads_.start("data-cut", [this] { cut_blocks(); });
+  for (const std::unique_ptr<RowParser>& parser : parsers_) {
+    threads_.start("data-parse", [this, &parser = *parser] { parse_blocks(parser); });
   }
 }
 
-TextRows::~TextRows() {
-  close();
-  for (std::thread& thread : threads_) thread.join();
-}
-
 void TextRows::cut_blocks() {
-  set_thread_name("data-cut");
   while (Jobs::Numbered* const numbered = jobs_.acquire()) {
     Job& job = numbered->job;
     try {
       job.end = !cutter_.next(job.text);
+      if (!job.end) {
+        if (!cut_.push(numbered)) break;
+        continue;
+      }
     } catch (...) {
       job.error = std::current_exception();
     }
-    if (job.end || job.error) {
-      jobs_.deliver(numbered);
-      break;
-    }
-    if (!cut_.push(numbered)) break;
+    jobs_.deliver(numbered);
+    break;
   }
   cut_.close();
 }
 
-void TextRows::parse_blocks(const Schema& schema, const RowPass& pass) {
-  set_thread_name("data-parse");
-  RowParser parser(schema, pass);
+void TextRows::parse_blocks(RowParser& parser) {
   while (const auto numbered = cut_.pop()) {
     Job& job = (*numbered)->job;
     try {

@@ -6,10 +6,10 @@
 #include <functional>
 #include <memory>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "satrap/core/bounded_queue.h"
+#include "satrap/core/thread_group.h"
 #include "satrap/data/row_block_source.h"
 #include "satrap/data/schema.h"
 #include "src/data/file_list.h"
@@ -58,10 +58,10 @@ class TextRows : public RowBlockSource {
            const RowPass& pass,
            std::shared_ptr<BadRowPolicy> bad_rows,
            const LineCutter::Limits& limits = {});
-  ~TextRows() override;
 
   bool next(RowBlock& block) override;
   ReadStats stats() const override;
+  bool was_closed() const override { return cutter_.was_cancelled(); }
   void close() override;
 
  private:
@@ -75,7 +75,7 @@ class TextRows : public RowBlockSource {
   using Jobs = OrderedJobs<Job>;
 
   void cut_blocks();
-  void parse_blocks(const Schema& schema, const RowPass& pass);
+  void parse_blocks(RowParser& parser);
 
   LineCutter cutter_;
   const std::int64_t total_bytes_;
@@ -84,7 +84,8 @@ class TextRows : public RowBlockSource {
   Jobs jobs_;
   BoundedQueue<Jobs::Numbered*> cut_;  // from the cutter to the parsers
   bool ended_ = false;
-  std::vector<std::thread> threads_;
+  std::vector<std::unique_ptr<RowParser>> parsers_;  // one for each thread
+  ThreadGroup threads_{[this] { TextRows::close(); }};
 };
 
 }  // namespace satrap::data

@@ -5,30 +5,30 @@
 #include <deque>
 #include <functional>
 #include <mutex>
-#include <thread>
-#include <vector>
+
+#include "satrap/core/thread_group.h"
 
 namespace satrap::net {
 
 /// Threads that run tasks in the order of arrival. The number of requests that clients may have
-/// unanswered bounds the queue.
+/// unanswered bounds the queue. The destructor drops tasks that have not started, and joins.
 class WorkerPool {
  public:
   explicit WorkerPool(std::int64_t num_threads);
-  ~WorkerPool();  // drops tasks that have not started; joins
   WorkerPool(const WorkerPool&) = delete;
   WorkerPool& operator=(const WorkerPool&) = delete;
 
   void run(std::function<void()> task);
 
  private:
-  void work(std::int64_t index);
+  void work();
+  void stop();
 
   std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<std::function<void()>> tasks_;
-  bool stop_ = false;
-  std::vector<std::thread> threads_;
+  bool is_stopped_ = false;
+  ThreadGroup threads_{[this] { stop(); }};
 };
 
 }  // namespace satrap::net

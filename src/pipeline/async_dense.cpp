@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "satrap/core/thread_name.h"
+#include "satrap/core/thread_group.h"
 
 namespace satrap::pipeline {
 
@@ -26,10 +26,7 @@ AsyncDense::AsyncDense(dense::DenseNetwork& network,
   }
   ranks.copy_from_chief(network);
   ranks.barrier();
-  thread_ = std::thread([this] {
-    set_thread_name("dense-sync");
-    run();
-  });
+  thread_ = start_thread("dense-sync", [this] { run(); });
 }
 
 AsyncDense::~AsyncDense() {

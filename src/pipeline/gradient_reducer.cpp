@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "satrap/core/thread_name.h"
+#include "satrap/core/thread_group.h"
 #include "satrap/dense/dense_network.h"
 
 namespace satrap::pipeline {
@@ -20,10 +20,9 @@ std::int64_t num_buckets(std::span<const float> gradient) {
 }  // namespace
 
 GradientReducer::GradientReducer(collective::Communicator& group, std::int64_t timeout_ms)
-    : group_(group), timeout_ms_(timeout_ms), thread_([this] {
-        set_thread_name("allreduce");
-        run();
-      }) {}
+    : group_(group),
+      timeout_ms_(timeout_ms),
+      thread_(start_thread("allreduce", [this] { run(); })) {}
 
 GradientReducer::~GradientReducer() {
   {

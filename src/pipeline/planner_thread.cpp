@@ -1,6 +1,6 @@
 #include "satrap/pipeline/planner_thread.h"
 
-#include "satrap/core/thread_name.h"
+#include "satrap/core/thread_group.h"
 
 namespace satrap::pipeline {
 
@@ -10,8 +10,7 @@ PlannerThread::PlannerThread(GlobalBatches& batches,
                              std::int64_t first_step,
                              std::int64_t last_step)
     : batches_(batches), queue_(queue), driver_(driver) {
-  thread_ = std::thread([this, first_step, last_step] {
-    set_thread_name("planner");
+  thread_ = start_thread("planner", [this, first_step, last_step] {
     try {
       run(first_step, last_step);
       driver_.close();

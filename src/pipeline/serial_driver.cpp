@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "satrap/core/thread_name.h"
+#include "satrap/core/thread_group.h"
 
 namespace satrap::pipeline {
 
@@ -14,8 +14,7 @@ SerialDriver::SerialDriver(StepQueue& queue,
       order_({.staleness = options_.staleness,
               .deterministic = options_.deterministic,
               .first_step = options_.first_step}) {
-  thread_ = std::thread([this] {
-    set_thread_name("embedding");
+  thread_ = start_thread("embedding", [this] {
     try {
       run();
     } catch (...) {

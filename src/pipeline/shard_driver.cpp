@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "satrap/core/error.h"
-#include "satrap/core/thread_name.h"
 #include "satrap/pipeline/stages.h"
 
 namespace satrap::pipeline {
@@ -20,21 +19,13 @@ ShardDriver::ShardDriver(StepQueue& queue,
       last_requested_(options_.first_step - 1),
       last_pushed_(options_.first_step - 1),
       pushed_(static_cast<std::size_t>(options_.planned_capacity + options_.staleness.max() + 1)) {
-  lookups_ = start("embedding", &ShardDriver::look_up_planned);
-  pushes_ = start("push", &ShardDriver::push_gradients);
-  answers_ = start("pushed", &ShardDriver::wait_pushed);
+  start("embedding", &ShardDriver::look_up_planned);
+  start("push", &ShardDriver::push_gradients);
+  start("pushed", &ShardDriver::wait_pushed);
 }
 
-ShardDriver::~ShardDriver() {
-  ShardDriver::stop();
-  lookups_.join();
-  pushes_.join();
-  answers_.join();
-}
-
-std::thread ShardDriver::start(const char* name, void (ShardDriver::*loop)()) {
-  return std::thread([this, name, loop] {
-    set_thread_name(name);
+void ShardDriver::start(const char* name, void (ShardDriver::*loop)()) {
+  threads_.start(name, [this, loop] {
     try {
       (this->*loop)();
     } catch (...) {

@@ -1,9 +1,9 @@
 #pragma once
 
 #include <cstdint>
-#include <thread>
 
 #include "satrap/core/bounded_queue.h"
+#include "satrap/core/thread_group.h"
 #include "satrap/pipeline/step_driver.h"
 #include "satrap/ps/shard_client.h"
 #include "src/pipeline/lookup_pace.h"
@@ -14,7 +14,7 @@ namespace satrap::pipeline {
 /// rows are requested as soon as it is planned, and the shards answer when the mode allows it, but
 /// not before the answer is needed (LookupPace); its gradients are pushed in the background. Three
 /// threads: "embedding" waits for rows and pools them, "push" sums gradients by key and sends them,
-/// "pushed" waits until the shards have them.
+/// "pushed" waits until the shards have them. The destructor stops, closes the client and joins.
 class ShardDriver final : public StepDriver {
  public:
   /// `access` uses `client`.
@@ -23,7 +23,6 @@ class ShardDriver final : public StepDriver {
               ps::ShardClient& client,
               Options options,
               StageTimers& timers);
-  ~ShardDriver() override;  // stops, closes the client and joins
 
   bool submit(Work* work) override;
   void close() override;
@@ -32,7 +31,7 @@ class ShardDriver final : public StepDriver {
   void stop() override;
 
  private:
-  std::thread start(const char* name, void (ShardDriver::*loop)());
+  void start(const char* name, void (ShardDriver::*loop)());
   std::int64_t capacity() const;
   void look_up_planned();
   void push_gradients();
@@ -43,7 +42,7 @@ class ShardDriver final : public StepDriver {
   std::int64_t last_requested_;  // step, of the planner thread
   std::int64_t last_pushed_;     // step, of the push thread
   BoundedQueue<Work*> pushed_;   // not yet accepted by the shards
-  std::thread lookups_, pushes_, answers_;
+  ThreadGroup threads_{[this] { ShardDriver::stop(); }};
 };
 
 }  // namespace satrap::pipeline

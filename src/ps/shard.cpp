@@ -7,7 +7,7 @@
 
 #include "satrap/core/error.h"
 #include "satrap/core/log.h"
-#include "satrap/core/thread_name.h"
+#include "satrap/core/thread_group.h"
 #include "satrap/net/net_error.h"
 #include "src/ps/shard_request.h"
 
@@ -64,7 +64,7 @@ Shard::Shard(std::vector<table::TableSpec> tables, std::uint64_t seed, ShardServ
   for (std::int64_t w = 0; w < options_.num_workers; ++w) {
     workers_.push_back(std::make_unique<ShardWorker>(w, options_.before_request));
   }
-  control_thread_ = std::thread([this] { run_control(); });
+  control_thread_ = start_thread("ps-control", [this] { run_control(); });
 }
 
 Shard::~Shard() {
@@ -170,7 +170,6 @@ void Shard::run_on_workers(const std::function<void(ShardWorker&)>& action) {
 }
 
 void Shard::run_control() {
-  set_thread_name("ps-control");
   while (const auto task = control_.pop()) (*task)();
 }
 

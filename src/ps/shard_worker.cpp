@@ -5,7 +5,7 @@
 
 #include "satrap/core/error.h"
 #include "satrap/core/log.h"
-#include "satrap/core/thread_name.h"
+#include "satrap/core/thread_group.h"
 
 namespace satrap::ps {
 namespace {
@@ -19,7 +19,9 @@ auto part_of(std::span<T> all, DividedKeys::Range range) {
 }  // namespace
 
 ShardWorker::ShardWorker(std::int64_t number, std::function<void()> before_request)
-    : number_(number), before_request_(std::move(before_request)), thread_([this] { work(); }) {}
+    : number_(number),
+      before_request_(std::move(before_request)),
+      thread_(start_thread(concat("ps-work-", number), [this] { work(); })) {}
 
 ShardWorker::~ShardWorker() {
   {
@@ -55,7 +57,6 @@ void ShardWorker::wake() { add({}); }
 // ---------------------------------------------------------------------------------- the thread
 
 void ShardWorker::work() {
-  set_thread_name(concat("ps-work-", number_));
   std::vector<Item> items;
   for (;;) {
     {

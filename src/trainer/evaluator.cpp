@@ -53,6 +53,7 @@ std::optional<Evaluation> evaluate_model(const job::JobConfig& config,
   options.seed = config.seed;
   options.rank = cluster.rank();
   options.world_size = cluster.size();
+  options.stop = stop;
   const auto source =
       data::open_batches(config.data, schema, transforms, data::Role::kEval, options);
   pipeline::Scorer scorer(model);

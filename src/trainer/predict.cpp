@@ -16,7 +16,7 @@ PredictedRows predict(const job::JobConfig& config,
                       const std::function<void(std::span<const float> probabilities)>& take) {
   LoadedModel loaded(config, checkpoint);
   const auto source = data::open_batches(loaded.config.data, loaded.schema, loaded.transforms,
-                                         data::Role::kPredict, {.seed = config.seed});
+                                         data::Role::kPredict, {.seed = config.seed, .stop = stop});
   pipeline::Scorer scorer(loaded.model);
   data::Batch batch;
   std::vector<float> probabilities;

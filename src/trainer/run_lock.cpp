@@ -19,7 +19,7 @@
 #include "satrap/core/error.h"
 #include "satrap/core/file.h"
 #include "satrap/core/log.h"
-#include "satrap/core/thread_name.h"
+#include "satrap/core/thread_group.h"
 
 namespace satrap::trainer {
 namespace {
@@ -95,7 +95,7 @@ RunLock::RunLock(const std::string& directory, RunLockOptions options)
     if (!open_and_lock()) refuse(directory_, content_of(path_));
     refuse_if_alive(can_lock_);
     write_record();
-    thread_ = std::thread([this] { beat(); });
+    thread_ = start_thread("run-lock", [this] { beat(); });
   } catch (...) {
     close_file();
     throw;
@@ -203,7 +203,6 @@ void RunLock::require_held() const {
 }
 
 void RunLock::beat() {
-  set_thread_name("run-lock");
   std::unique_lock lock(mutex_);
   while (!ended_.wait_for(lock, options_.beat, [&] { return ends_; })) {
     if (!is_anothers()) ::futimens(fd_, nullptr);

@@ -46,6 +46,7 @@ TrainingRun::TrainingRun(const job::JobConfig& config, const TrainOptions& optio
 }
 
 void TrainingRun::start_anew() {
+  positions_.assign(static_cast<std::size_t>(cluster_.size()), start_position_);
   if (start_.warm_start.empty()) return model_.tables->begin({});
   const checkpoint::WarmStart warm(config_, start_.warm_start, model_);
   warm.load(model_);
@@ -80,6 +81,7 @@ void TrainingRun::open_pipeline() {
   read.world_size = cluster_.size();
   read.epochs = config_.train.epochs;
   read.start = start_position_;
+  read.stop = options_.stop;
   source_ = options_.open_batches
                 ? options_.open_batches(read)
                 : data::open_batches(config_.data, schema_, transforms_, data::Role::kTrain, read);
@@ -190,7 +192,10 @@ TrainOutcome TrainingRun::run() {
   const bool reached_end = queue_->has_ended();
   settle_within_grace();
   if (config_.train.is_async()) end_async();
+  // A stop ends a pipe too, on any rank.
+  stopped = stopped || stop_requested();
   const bool finished = early_stopping_.should_stop() || !ranks_.any(stopped || !reached_end);
+  if (finished) require_an_update();
   finish(finished);
   planner_.reset();
   if (!cluster_.is_chief()) return {finished, false, "", ""};
@@ -224,7 +229,7 @@ void TrainingRun::end_async() {
   std::int64_t examples = 0;
   for (const std::int64_t theirs : ranks_.gather(std::span(&mine, 1))) examples += theirs;
   reporter_->set_examples(restored_examples_ + examples / cluster_.size());
-  const data::DataPosition& at = positions_.empty() ? start_position_ : positions_.front();
+  const data::DataPosition& at = positions_.front();
   const std::array<std::int64_t, 3> position = {at.epoch, at.batches, at.next_row};
   const std::vector<std::int64_t> all = ranks_.gather(std::span<const std::int64_t>(position));
   positions_.clear();
@@ -285,6 +290,7 @@ void TrainingRun::retire(pipeline::Work& work) {
   const dense::DenseResult result = model_.network->finish();
   if (work.nonfinite == 0.0F) {
     // In async mode a rank does not know the others' progress before the end; it assumes its own.
+    has_updated_ = true;
     reporter_->add(
         work.probabilities.values(), work.batch.labels,
         async_dense_ ? work.batch.num_examples * cluster_.size() : work.shares.global_examples);
@@ -313,6 +319,18 @@ void TrainingRun::refuse(double loss) {
                                              "(train.max_nonfinite_steps), the last one step ",
                                              step_));
   }
+}
+
+/// Throws Error(kDiverged) if this process and those of the other ranks have trained, and in vain.
+void TrainingRun::require_an_update() {
+  const std::int64_t steps = step_ - std::max<std::int64_t>(resumed_step_, 0);
+  const bool has_any = ranks_.any(has_updated_), has_trained = ranks_.any(steps > 0);
+  if (has_any || !has_trained) return;
+  throw Error(ErrorCode::kDiverged,
+              concat("nothing was learned: in all of ", steps,
+                     " steps the loss or gradient was not finite, so that none updated anything; "
+                     "look at the learning rates, at the range of the inputs and, with model.type "
+                     "torchscript, at what the module computes"));
 }
 
 /// Whether a signal cut short the evaluation due after the step from which the run continues. Early
@@ -354,7 +372,8 @@ void TrainingRun::start_checkpoint() {
   }
   settle();
   std::vector<pipeline::PendingLookup> pending;
-  if (config_.train.deterministic) pending = queue_->pending_lookups(step_);
+  // Lookups ahead of step 1 read what a resumed run begins with, and its input may be far.
+  if (config_.train.deterministic && step_ > 0) pending = queue_->pending_lookups(step_);
   if (cluster_.size() > 1 && !prepare_checkpoint(pending)) return;
   if (!cluster_.is_chief()) return;
   auto content = std::make_unique<checkpoint::CheckpointContent>();

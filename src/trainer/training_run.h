@@ -67,6 +67,7 @@ class TrainingRun {
   void finish(bool finished);
   std::optional<checkpoint::EarlyStoppingState> early_stopping_state() const;
   void end_async();
+  void require_an_update();
   bool stop_requested() const { return options_.stop != nullptr && options_.stop->load(); }
 
   const job::JobConfig& config_;
@@ -87,6 +88,7 @@ class TrainingRun {
   std::int64_t evaluated_step_ = -1;
   std::int64_t checkpointed_step_ = -1;
   std::vector<data::DataPosition> positions_;  // [num_ranks] after it
+  bool has_updated_ = false;                   // a step of this process was finite
   data::DataPosition start_position_;
   std::vector<std::string> warm_tables_;  // that were taken over
   std::int64_t restored_examples_ = 0, restored_nonfinite_steps_ = 0;

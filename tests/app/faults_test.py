@@ -73,6 +73,17 @@ class Data(CliTest):
         summary = json.loads((self.dir / "run" / "summary.json").read_text())
         self.assertEqual(summary["examples"], 985)
 
+    def test_a_bad_row_commands_no_terminal(self):
+        job = self.job(rows=500)
+        rows = (self.dir / "train.tsv").read_bytes().split(b"\t")
+        rows[3] = b"\x1b[31mRED\x1b]0;own\x07\r\x9b2Kinfo \xc3\xa9"
+        (self.dir / "train.tsv").write_bytes(b"\t".join(rows))
+        for settings, status in [([], 0), (["data.on_bad_row=stop", "--overwrite"], 1)]:
+            done = satrap("train", job, *settings)
+            self.assertEqual(done.returncode, status, done.stderr)
+            self.assertIn(r"\x1b[31mRED\x1b]0;own\x07\x0d\x9b2Kinfo é", done.stderr)
+            self.assertNotRegex(done.stderr, r"[\x00-\x09\x0b-\x1f\x7f-\x9f]")
+
     def test_a_bad_row_ends_the_run_where_asked_to(self):
         job = self.job(rows=1000)
         lines = self.spoil(3)
@@ -326,6 +337,14 @@ class Divergence(CliTest):
         self.assert_words(error, "diverged", "3", "max_nonfinite_steps")
 
 
+    def test_a_run_in_which_no_step_is_finite_fails_though_it_is_short(self):
+        job = self.job(rows=500)
+        error = self.fail_with(1, "train", job, "tables.default.init={scale: 1e38}")
+        self.assert_words(error, "nothing was learned", "5 steps")
+        self.assertFalse((self.dir / "run" / "summary.json").exists())
+        self.succeed("train", job, "--overwrite")
+
+
 @contextlib.contextmanager
 def killed_after(seconds, process):
     timer = threading.Timer(seconds, process.kill)
@@ -347,6 +366,30 @@ class Memory(CliTest):
         self.assertRegex(done.stderr.splitlines()[-1], r"^error: .*memory")
 
     @unittest.skipIf(SANITIZED, "sanitizers reserve terabytes of address space")
+    def test_with_any_memory_a_job_ends_or_says_what_it_lacks(self):
+        """Each run gets a little more, from what the program needs to start to what the job needs, with threads."""
+        job = self.job(rows=300)
+
+        def run(limit, *args):
+            return satrap(*args, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (limit, limit)))
+
+        limits = iter(range(8 << 20, 2 << 30, 3 << 20))
+        while run(next(limits), "--version").returncode != 0:  # that is the dynamic linker's
+            pass
+        errors = []
+        for limit in limits:
+            done = run(limit, "train", job, "--overwrite", "data.reader_threads=8", "train.threads=4")
+            last = (done.stderr.splitlines() or [""])[-1]
+            self.assertIn(done.returncode, (0, 1), f"with {limit >> 20} MiB: {last}")
+            if done.returncode == 0:
+                break
+            self.assertRegex(last, "^error: .+[^ :]$", f"with {limit >> 20} MiB")
+            errors.append(last)
+        self.assertEqual(done.returncode, 0)
+        for thread in ["pool-1", "data-parse"]:
+            self.assertTrue(any(f"thread '{thread}' cannot be started: " in error for error in errors), errors)
+
+    @unittest.skipIf(SANITIZED, "sanitizers reserve terabytes of address space")
     def test_a_shard_that_cannot_start_for_want_of_memory_says_so(self):
         command = [os.path.join(os.path.dirname(SATRAP), "satrap-ps"), self.job(), "--shard", "0", "--shards", "1",
                    "embedding.store=ps"]
@@ -365,7 +408,8 @@ class Memory(CliTest):
                 break
             if shard.returncode == 1:  # neither the dynamic linker nor library code before main()
                 ends.append(last)
-                self.assertRegex(last, "^error: out of memory", f"with {limit >> 20} MiB")
+                self.assertRegex(last, "^error: (out of memory|thread '.+' cannot be started: ).*[a-z]",
+                                 f"with {limit >> 20} MiB")
         self.assertIn("serves at", last)
         self.assertGreater(len(ends), 3)
 

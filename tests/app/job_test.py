@@ -59,6 +59,9 @@ class Generate(CliTest):
                 self.assertFalse((self.dir / "x.tsv").exists())
 
     def test_places_that_cannot_be_written(self):
+        error = self.fail_with(2, "data", "generate", "--rows", 5, "--out", self.dir / "x", "--eval-out",
+                               self.dir / "." / "x")
+        self.assert_words(error, "--eval-out", "x", "--out")
         error = self.fail_with(1, "data", "generate", "--rows", 5, "--out", self.dir / "no" / "x")
         self.assert_words(error, str(self.dir / "no" / "x"), "no such file")
         error = self.fail_with(1, "data", "generate", "--rows", 50000, "--out", "/dev/full")

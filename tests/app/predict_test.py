@@ -128,6 +128,26 @@ class Predict(CliTest):
         self.assertEqual(out.read_text(), before)
         self.assertEqual([p.name for p in self.dir.glob("out*")], ["out.csv"])
 
+    def test_what_is_read_is_not_overwritten(self):
+        job = self.trained()
+        data = self.write("rows.tsv", "".join(click_log()[:10]))
+        (self.dir / "hard.tsv").hardlink_to(data)
+        (self.dir / "soft.tsv").symlink_to(data)
+        checkpoint = next((self.dir / "run" / "checkpoints").iterdir())
+        before = {path: path.read_bytes() for path in self.dir.rglob("*") if path.is_file()}
+        for out, word in [(data, "rows.tsv"), (self.dir / "hard.tsv", "rows.tsv"), (self.dir / "soft.tsv", "rows.tsv"),
+                          (self.dir / "run" / ".." / "rows.tsv", "rows.tsv"), (self.dir / "eval.tsv", "eval.tsv"),
+                          (self.dir / "train.tsv", "train.tsv"), (job, "job.yaml"),
+                          (checkpoint / "predicted.tsv", "lies in the checkpoint"),
+                          (checkpoint / "manifest.json", "lies in the checkpoint")]:
+            with self.subTest(out=out):
+                error = self.fail_with(2, "predict", job, "--checkpoint", checkpoint, "--data", data, "--out", out)
+                self.assert_words(error, "--out", word)
+        with open(data, "a") as appended:  # as by >> of a shell: it would never end
+            error = self.fail_with(2, "predict", job, "--checkpoint", checkpoint, "--data", data, stdout=appended)
+            self.assert_words(error, "standard output", "rows.tsv")
+        self.assertEqual(before, {path: path.read_bytes() for path in self.dir.rglob("*") if path.is_file()})
+
     def test_numbers_read_back_as_they_were(self):
         job = self.trained_csv()
         data = self.write("a.csv", "n,f\n" + "".join(f"{i},id{i}\n" for i in range(50)))

@@ -172,5 +172,131 @@ class Stop(CliTest):
         self.check_stops_while_it_waits_for_input(job, *settings, env=env)
 
 
+class Waiting(CliTest):
+    """A signal while a reader waits for input that does not come ends the program soon, as it would have otherwise."""
+
+    LIMIT_S = 30  # a second, and room for a busy machine and sanitizers
+
+    def fifo(self):
+        path = self.dir / "fifo"
+        os.mkfifo(path)
+        return path
+
+    def silent(self):
+        """A pipe from which nothing comes; its reading end."""
+        reader, writer = os.pipe()
+        self.addCleanup(os.close, reader)
+        self.addCleanup(os.close, writer)
+        return reader
+
+    def start(self, *args, stdin=subprocess.DEVNULL):
+        program = subprocess.Popen([SATRAP, *map(str, args)], stdin=stdin, stdout=subprocess.DEVNULL,
+                                   stderr=subprocess.PIPE, text=True)
+        self.addCleanup(program.stderr.close)
+        self.addCleanup(program.kill)
+        return program
+
+    def end(self, program, number=signal.SIGTERM, status=143, is_busy=False):
+        """Stops the program once it does nothing but wait for input, or has begun to read; returns what it wrote."""
+        deadline = time.monotonic() + TIMEOUT_S
+        while not ("data-cut" in threads_of(program.pid) and (is_busy or is_idle(program.pid))):
+            self.assertIsNone(program.poll())
+            self.assertLess(time.monotonic(), deadline)
+        program.send_signal(number)
+        self.assertEqual(program.wait(self.LIMIT_S), status)
+        return program.stderr.read()
+
+    def check_checkpoint(self, error):
+        self.assertIn("--resume", error)
+        self.assertEqual(self.checkpoints(), ["step-000000000000"])
+        self.succeed("checkpoint", "verify", self.dir / "run")
+
+    def test_for_the_first_row(self):
+        program = self.start("train", self.job(rows=100), "data.train.path=-", stdin=self.silent())
+        self.check_checkpoint(self.end(program))
+
+    def test_for_the_first_row_in_hybrid_mode(self):
+        program = self.start("train", self.job(rows=100), "data.train.path=-", "train.deterministic=false",
+                             stdin=self.silent())
+        self.check_checkpoint(self.end(program))
+
+    def test_for_the_first_row_sigint(self):
+        program = self.start("train", self.job(rows=100), "data.train.path=-", stdin=self.silent())
+        self.check_checkpoint(self.end(program, signal.SIGINT, 130))
+
+    def test_for_a_writer_of_a_named_pipe(self):
+        job = self.job(rows=1000)
+        program = self.start("train", job, f"data.train.path={self.fifo()}")
+        self.check_checkpoint(self.end(program))
+        self.succeed("train", job, "--resume")
+        self.succeed("train", job, f"run_dir={self.dir}/whole")
+        self.assertEqual(*(self.digest(self.dir / run / "checkpoints" / self.checkpoints(run)[-1])
+                           for run in ("run", "whole")))
+
+    def test_for_rows_from_a_named_pipe(self):
+        fifo = self.fifo()
+        program = self.start("train", self.job(rows=100), f"data.train.path={fifo}")
+        writer = os.open(fifo, os.O_WRONLY)
+        self.addCleanup(os.close, writer)
+        os.write(writer, (self.dir / "train.tsv").read_bytes()[:1000])  # some rows and a part of one
+        self.check_checkpoint(self.end(program))
+
+    def test_for_the_first_row_of_a_file(self):
+        job = self.job(rows=1000)
+        blank = subprocess.run(["zstd", "-qc"], input=b"\n" * (64 << 20), capture_output=True, check=True).stdout
+        rows = self.dir / "rows.zst"
+        rows.write_bytes(2000 * blank)  # minutes of blank lines
+        program = self.start("train", job, f"data.train.path={rows}")
+        self.check_checkpoint(self.end(program, is_busy=True))
+
+    def test_for_evaluation_data_while_training(self):
+        job = self.job(rows=1000)
+        program = self.start("train", job, f"data.eval.path={self.fifo()}", "train.eval_every=4 steps")
+        self.assertIn("--resume", self.end(program))
+        self.assertEqual(self.checkpoints()[-1], "step-000000000004")
+
+    def test_in_eval_and_predict(self):
+        job = self.job(rows=200)
+        self.succeed("train", job)
+        fifo = self.fifo()
+        for args in [["eval", job, f"data.eval.path={fifo}"], ["predict", job, "--data", fifo],
+                     ["predict", job, "--data", "-", "--out", self.dir / "out"]]:
+            with self.subTest(args=args):
+                program = self.start(*args, "--checkpoint", self.dir / "run", stdin=self.silent())
+                self.assertNotIn("error: ", self.end(program))
+        self.assertFalse((self.dir / "out").exists(), "an incomplete file")
+
+    def test_for_the_reader_of_predictions(self):
+        job = self.job(rows=200)
+        self.succeed("train", job)
+        program = self.start("predict", job, "--checkpoint", self.dir / "run", "--out", self.fifo())
+        deadline = time.monotonic() + TIMEOUT_S
+        while not is_idle(program.pid):
+            self.assertLess(time.monotonic(), deadline)
+        program.terminate()
+        self.assertEqual(program.wait(self.LIMIT_S), -signal.SIGTERM)
+
+    def test_in_looking_at_data(self):
+        for command in ["head", "stats"]:
+            with self.subTest(command=command):
+                program = self.start("data", command, self.job(rows=100), "data.train.path=-", stdin=self.silent())
+                self.end(program, status=-signal.SIGTERM)
+
+    def test_a_named_pipe_is_read_to_its_end(self):
+        """Its writer comes and goes at any time: the rows are those of the file."""
+        job = self.job(rows=1000)
+        fifo = self.fifo()
+        program = self.start("train", job, f"data.train.path={fifo}")
+        with open(fifo, "wb") as writer:
+            rows = (self.dir / "train.tsv").read_bytes()
+            for begin in range(0, len(rows), 30_000):
+                writer.write(rows[begin:begin + 30_000])
+                writer.flush()
+        self.assertEqual(program.wait(TIMEOUT_S), 0, program.stderr.read())
+        self.succeed("train", job, f"run_dir={self.dir}/plain")
+        self.assertEqual(*(self.digest(self.dir / run / "checkpoints" / self.checkpoints(run)[-1])
+                           for run in ("run", "plain")))
+
+
 if __name__ == "__main__":
     unittest.main(verbosity=2)

@@ -1,7 +1,12 @@
 #include "satrap/core/config.h"
 
+#include <fstream>
+#include <string>
+#include <thread>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include "tests/core/config_fixture.h"
 
@@ -218,6 +223,33 @@ TEST_F(Config, FilesThatAreNoConfigAreRefused) {
     EXPECT_STREQ(error.what(), "cannot read /nonexistent/train.yaml: No such file or directory");
   }
   EXPECT_THROW(load_config(config, "/"), Error);
+}
+
+TEST_F(Config, AFileWithoutEndIsRefused) {
+  JobConfig config;
+  try {
+    load_config(config, "/dev/zero");
+    FAIL() << "did not throw";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kInvalidConfig);
+    EXPECT_STREQ(error.what(), "/dev/zero: longer than a configuration may be, 16.0MiB");
+  }
+}
+
+TEST_F(Config, APipeIsRead) {
+  const TemporaryDirectory folder;
+  const std::string path = folder.path() + "/pipe";
+  ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
+  std::thread writer([&] { std::ofstream(path) << "seed: 7\n" << std::string(100'000, '#'); });
+  JobConfig config;
+  load_config(config, path);
+  EXPECT_EQ(config.seed, 7);
+  writer.join();
+}
+
+TEST_F(Config, AValueAddsNoProblemAndNoControlCharacters) {
+  EXPECT_THAT(problem("seed: \"x\\n\\e[2Jforged\"\n"), HasSubstr("got \"x\\x0a\\x1b[2Jforged\""));
+  EXPECT_THAT(problem("", {"seed=x\nforged"}), StartsWith("command line: seed=x\\x0aforged: "));
 }
 
 TEST_F(Config, ASelfReferringAliasIsRefused) {

@@ -39,6 +39,11 @@ TEST_F(Log, BracesInAMessageAreNoFormat) {
   EXPECT_THAT(stderr_of([] { log_message(LogLevel::kError, "{} {x}"); }), HasSubstr(" {} {x}\n"));
 }
 
+TEST_F(Log, AMessageCommandsNoTerminalAndForgesNoLine) {
+  EXPECT_THAT(stderr_of([] { log_warning("got \"{}\"", "\x1B[31mRED\n2026 info é"); }),
+              HasSubstr("got \"\\x1b[31mRED\\x0a2026 info é\"\n"));
+}
+
 TEST_F(Log, MessagesBelowTheLevelAreDropped) {
   set_log_level(LogLevel::kWarning);
   EXPECT_FALSE(is_logged(LogLevel::kInfo));

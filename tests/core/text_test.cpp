@@ -70,6 +70,39 @@ TEST(FormatBytes, HasThreeDigitsAndABinaryUnit) {
   EXPECT_EQ(format_bytes((1LL << 20) - 1), "1.00MiB");
 }
 
+TEST(Printable, LeavesTextAsItIs) {
+  for (const char* text :
+       {"", "day_3.tsv:5: I3 \"x?y\" \\", "größer ≥ 2 \xF0\x9F\x99\x82",
+        "\xC2\xA0\xDF\xBF\xE0\xA0\x80\xED\x9F\xBF\xEF\xBF\xBF\xF4\x8F\xBF\xBF"}) {
+    EXPECT_EQ(printable(text), text);
+  }
+}
+
+TEST(Printable, ShowsControlCharacters) {
+  EXPECT_EQ(printable("\x1B[31mRED\a\r\n\tend"),
+            "\\x1b[31mRED\\x07\\x0d\\x0a\\x09"
+            "end");
+  EXPECT_EQ(printable(std::string_view("\0\x1F \x7F", 4)), "\\x00\\x1f \\x7f");
+  EXPECT_EQ(printable("\xC2\x9B"
+                      "31m"),
+            "\\xc2\\x9b31m")
+      << "CSI in one character";
+}
+
+TEST(Printable, ShowsBytesThatAreNoUtf8) {
+  EXPECT_EQ(printable("a\x9B"
+                      "1m"),
+            "a\\x9b1m")
+      << "CSI in one byte";
+  EXPECT_EQ(printable("\xC3"), "\\xc3") << "cut off";
+  EXPECT_EQ(printable("\xE2\x82z"), "\\xe2\\x82z");
+  EXPECT_EQ(printable("\xC0\x9B"), "\\xc0\\x9b") << "longer than needed";
+  EXPECT_EQ(printable("\xE0\x82\x9B"), "\\xe0\\x82\\x9b");
+  EXPECT_EQ(printable("\xF0\x80\x82\x9B"), "\\xf0\\x80\\x82\\x9b");
+  EXPECT_EQ(printable("\xED\xA0\x80"), "\\xed\\xa0\\x80") << "a surrogate";
+  EXPECT_EQ(printable("\xF4\x90\x80\x80\xFF"), "\\xf4\\x90\\x80\\x80\\xff") << "beyond U+10FFFF";
+}
+
 TEST(FormatCount, HasThreeDigitsAndAUnit) {
   EXPECT_EQ(format_count(0), "0");
   EXPECT_EQ(format_count(999), "999");

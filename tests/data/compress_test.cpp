@@ -17,8 +17,8 @@ class CompressTest : public FilesTest {
   /// What a reader gets of a file of these bytes.
   std::string read_back(const std::string& name, const std::string& bytes) const {
     std::atomic<std::int64_t> bytes_read{0};
-    const std::atomic<bool> cancelled{false};
-    const auto stream = open_byte_stream(write(name, bytes), bytes_read, cancelled);
+    Interruption never(nullptr);
+    const auto stream = open_byte_stream(write(name, bytes), bytes_read, never);
     std::string text;
     char buffer[1000];
     while (const std::size_t size = stream->read(buffer, sizeof(buffer))) text.append(buffer, size);

@@ -1,12 +1,19 @@
 #include "satrap/data/loader.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
+#include <fstream>
+#include <new>
 #include <set>
+#include <thread>
+
+#include <sys/stat.h>
 
 #include "satrap/core/grouped_auc.h"
 #include "satrap/core/hash.h"
 #include "satrap/core/log.h"
+#include "src/data/batch_loader.h"
 #include "tests/data/text_files.h"
 
 namespace satrap::data {
@@ -251,6 +258,14 @@ TEST_F(LoaderTest, DataWithoutAUsableRowAreAnErrorThatSaysWhy) {
   EXPECT_TRUE(contains(error_of([&] { read(config); }), "no row of the training data"));
 }
 
+TEST_F(LoaderTest, UsableFilesAreThoseThatPatternsName) {
+  FilesConfig files;
+  files.path = {path_of("b*"), path_of("missing"), write("a", "1"), path_of("none*"), path_of("")};
+  const std::string b10 = write("b10", "1"), b2 = write("b2", "1");
+  write("c", "");
+  EXPECT_EQ(usable_files(files), std::vector<std::string>({b2, b10, path_of("a")}));
+}
+
 TEST_F(LoaderTest, AMissingFileIsAnErrorAtOnce) {
   const DataConfig config = csv_config(path_of("none.csv"), {}, {"f"});
   error_of([&] { open(config); }, ErrorCode::kIo);
@@ -265,6 +280,21 @@ TEST_F(LoaderTest, AnErrorComesAfterTheBatchesBeforeIt) {
   EXPECT_TRUE(source->next(batch));
   EXPECT_TRUE(contains(error_of([&] { source->next(batch); }, ErrorCode::kInvalidConfig),
                        "there is no column 'f'"));
+}
+
+TEST_F(LoaderTest, WantOfMemorySaysForWhat) {
+  class NoMemory : public RowBlockSource {
+   public:
+    bool next(RowBlock&) override { throw std::bad_alloc(); }
+  };
+  const Schema schema = resolve_schema(config_of(1, 1));
+  BatchLoader loader(
+      schema, fixed_transforms(schema),
+      [](std::int64_t, std::int64_t) { return std::make_unique<NoMemory>(); },
+      [] { return "no rows"; }, {});
+  Batch batch;
+  EXPECT_TRUE(contains(error_of([&] { loader.next(batch); }, ErrorCode::kUnavailable),
+                       "out of memory for the rows and batches that are read ahead"));
 }
 
 TEST_F(LoaderTest, StandardInputGoesRoundOnce) {
@@ -287,6 +317,28 @@ TEST_F(LoaderTest, CloseEndsTheStream) {
   EXPECT_TRUE(source->next(batch));
   source->close();
   EXPECT_FALSE(source->next(batch));
+}
+
+TEST_F(LoaderTest, AStopEndsAPipeAfterAWholeBatch) {
+  DataConfig config = config_of(100'000, 30);
+  std::ifstream rows(config.train.path.front());
+  for (const std::int64_t shuffle_rows : {0, 1'000'000}) {
+    config.train.path = {path_of("pipe" + std::to_string(shuffle_rows))};
+    config.shuffle_rows = shuffle_rows;
+    ASSERT_EQ(mkfifo(config.train.path.front().c_str(), 0600), 0);
+    // Opened for reading and writing: it never ends.
+    std::fstream pipe(config.train.path.front(), std::ios::in | std::ios::out);
+    std::atomic<bool> stop{false};
+    const auto source = open(config, {.stop = &stop});
+    std::thread writer([&] {
+      rows.clear();
+      rows.seekg(0);
+      pipe << rows.rdbuf() << std::flush;
+      stop = true;
+    });
+    for (const std::vector<std::uint64_t>& batch : ids_of(*source)) ASSERT_EQ(batch.size(), 30U);
+    writer.join();
+  }
 }
 
 TEST_F(LoaderTest, TransformsAreFittedOnTheTrainingData) {

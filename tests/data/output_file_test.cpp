@@ -77,6 +77,21 @@ TEST_F(OutputFileTest, APipeIsWrittenToDirectlyAndStays) {
   EXPECT_EQ(names(), std::vector<std::string>{"pipe"});
 }
 
+TEST_F(OutputFileTest, OneFileMayHaveSeveralNames) {
+  const std::string a = write("a", "1"), b = write("b", "1");
+  std::filesystem::create_hard_link(a, path_of("hard"));
+  std::filesystem::create_symlink(a, path_of("soft"));
+  for (const std::string& name : {a, path_of("./a"), path_of("hard"), path_of("soft")}) {
+    EXPECT_TRUE(is_same_file(a, name)) << name;
+    EXPECT_TRUE(is_same_file(name, a)) << name;
+    EXPECT_FALSE(is_same_file(name, b)) << name;
+  }
+  EXPECT_TRUE(is_same_file(path_of("new"), path_of("./new")));
+  EXPECT_FALSE(is_same_file(path_of("new"), path_of("newer")));
+  EXPECT_FALSE(is_same_file("-", "-"));
+  EXPECT_FALSE(is_same_file("/dev/null", "/dev/null"));
+}
+
 TEST_F(OutputFileTest, AFolderThatIsNotThereIsAnError) {
   const std::string path = path_of("no/x.csv");
   EXPECT_TRUE(contains(error_of([&] { OutputFile file(path); }, ErrorCode::kIo), path));

@@ -4,9 +4,11 @@ import os
 import pathlib
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 import numpy as np
@@ -42,6 +44,25 @@ class Net(nn.Module):
     def forward(self, numeric, pooled):
         d = torch.relu(self.bottom(numeric))
         return self.top(torch.cat([pooled, d], 1))
+
+
+class Broken(nn.Module):
+    """Computes what is no number, or never ends."""
+
+    def __init__(self, width, endless):
+        super().__init__()
+        self.top = nn.Linear(width, 1)
+        self.endless = endless
+
+    def forward(self, numeric, pooled):
+        while self.endless:
+            pass
+        return self.top(torch.cat([numeric, pooled], 1)) * float("nan")
+
+
+def cpu_seconds(pid):
+    fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 class TorchScript(unittest.TestCase):
@@ -122,6 +143,22 @@ class TorchScript(unittest.TestCase):
             self.assertRegex(re.sub(r"\s+", " ", error), words)
         self.assertIn("model.path", self.satrap("config", "check", self.job("bad", "{type: torchscript}"),
                                                 status=2))
+
+    def test_a_module_whose_logits_are_no_numbers_fails(self):
+        torch.jit.save(torch.jit.script(Broken(13 + 26 * 4, endless=False)), self.dir / "net.pt")
+        error = self.satrap("train", self.job("nan", "{type: torchscript, path: net.pt}", steps=4), status=1)
+        self.assertIn("error: nothing was learned: in all of 4 steps", error)
+
+    def test_a_signal_ends_a_module_that_never_returns(self):
+        torch.jit.save(torch.jit.script(Broken(13 + 26 * 4, endless=True)), self.dir / "net.pt")
+        job = self.job("endless", "{type: torchscript, path: net.pt}")
+        with subprocess.Popen([SATRAP, "train", job], cwd=self.dir) as program:
+            deadline = time.monotonic() + 60
+            while cpu_seconds(program.pid) < 2:  # much longer than it takes to load: the module is tried out
+                self.assertLess(time.monotonic(), deadline)
+                time.sleep(0.01)
+            program.terminate()
+            self.assertEqual(program.wait(60), -signal.SIGTERM)
 
 
 FFNN = "{type: ffnn, bottom: [8], top: [16]}"

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <new>
 #include <sstream>
 #include <stdexcept>
 #include <string>
@@ -38,6 +39,7 @@ template <class... Args>
 std::string concat(Args&&... args) {
   std::ostringstream out;
   static_cast<void>((out << ... << std::forward<Args>(args)));
+  if (!out) throw std::bad_alloc();  // a stream keeps this to itself, and the rest of the text
   return std::move(out).str();
 }
 

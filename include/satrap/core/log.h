@@ -12,7 +12,8 @@ namespace satrap {
 //
 //   log_info("resumed from {} (step {})", path, step);
 //
-// Formats are {fmt}'s, checked at compile time. Results are never logged; they go to stdout.
+// Formats are {fmt}'s, checked at compile time. A message may contain bytes of the user's data: it
+// is written as printable() gives it. Results are never logged; they go to stdout.
 
 enum class LogLevel { kDebug, kInfo, kWarning, kError, kOff };
 

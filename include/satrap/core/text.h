@@ -33,6 +33,11 @@ std::optional<T> parse_hex(std::string_view text) {
   return value;
 }
 
+/// `text` as a terminal or a log may show it: control characters (C0 with tabs and line ends, DEL,
+/// C1) and bytes that are not UTF-8 are written as \x1b. A terminal obeys such characters; what is
+/// in data or file names must not command it.
+std::string printable(std::string_view text);
+
 /// "8GiB", "1.5 MB", "100": bytes, with units of 1000 (kB, MB, GB, TB) or 1024 (KiB, MiB, GiB, TiB)
 /// in any case. Throws Error(kInvalidConfig) for anything else, and beyond 2^63.
 std::int64_t parse_bytes(std::string_view text);

@@ -1,7 +1,10 @@
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "satrap/data/batch_source.h"
 #include "satrap/data/config.h"
@@ -25,6 +28,11 @@ struct ReadOptions {
   std::int64_t batch_size = 0;  // of this rank; 0: the configured one divided by world_size
   std::int64_t prefetch_batches = 4;
   DataPosition start = {};  // as position() of an earlier source with the same options
+
+  /// Set by another thread to end the job; may be null. Where the data come from a pipe, a wait for
+  /// them, or for the pipe's writer, then ends within 100 ms, as close() would end it. Files are
+  /// read on: deterministic training needs some batches more to continue with the same bits.
+  const std::atomic<bool>* stop = nullptr;
 };
 
 /// Opens the stream of batches of training or evaluation data. Rows are in the order of the files
@@ -37,6 +45,10 @@ std::unique_ptr<BatchSource> open_batches(const DataConfig& config,
                                           const FittedTransforms& transforms,
                                           Role role,
                                           const ReadOptions& options);
+
+/// The files that the patterns of `files` name now, in order. Those that cannot be used are left
+/// out: reading them reports why.
+std::vector<std::string> usable_files(const FilesConfig& files);
 
 /// The raw rows of one pass. Reports bad rows to the log.
 std::unique_ptr<RowBlockSource> open_rows(const DataConfig& config,

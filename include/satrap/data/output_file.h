@@ -11,6 +11,10 @@
 
 namespace satrap::data {
 
+/// Whether two paths name one file, or would once it is written: the same path in other words, a
+/// link. Standard output ("-"), pipes and devices are none.
+bool is_same_file(const std::string& a, const std::string& b);
+
 /// A file that gets its name only once it is complete: it is written under a temporary name in the
 /// same folder, then renamed. Standard output ("-"), pipes and devices are written to directly. All
 /// functions throw Error(kIo).

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 
 #include "satrap/data/batch_source.h"
@@ -35,6 +36,7 @@ struct RowPass {
   std::int64_t num_threads = 1;   // the producer may use; at least 1
   bool keeps_every_line = false;  // of text: one without a usable row is a row with label NaN,
                                   // every number missing and every bag empty
+  const std::atomic<bool>* stop = nullptr;  // once set: ends the reading of a pipe, as close() does
 };
 
 /// Produces the rows of one pass, in the order of their numbers, the same ones in every pass with
@@ -58,6 +60,9 @@ class RowBlockSource {
 
   /// Makes a blocked or later next() return false soon. Thread-safe.
   virtual void close() {}
+
+  /// Whether the end that next() returned is that of close(), or of a stop, instead of the pass's.
+  virtual bool was_closed() const { return false; }
 };
 
 }  // namespace satrap::data

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <new>
 #include <sstream>
 #include <stdexcept>
 #include <utility>
@@ -77,6 +78,11 @@ class Library : public Libtorch {
       at::mm_out(out, tensor_on(a), tensor_on(b));
     } catch (const c10::Error& error) {
       throw std::runtime_error(error.what_without_backtrace());
+    } catch (const std::bad_alloc&) {
+      throw;
+    } catch (const std::exception& error) {  // of oneDNN, which names no operation
+      throw std::runtime_error(std::string("a product of bf16 matrices fails: ") + error.what() +
+                               "; too little memory may be the reason");
     }
   }
 
