@@ -29,6 +29,41 @@ std::optional<DataFile> now(const std::string& path) {
   }
 }
 
+/// Warns if the file is no longer what it was when it was opened. Returns it as it is now if it has
+/// only grown.
+std::optional<DataFile> check_unchanged(const DataFile& before) {
+  const std::optional<DataFile> current = now(before.path);
+  if (current && current->bytes == before.bytes && current->modified_ns == before.modified_ns) {
+    return std::nullopt;
+  }
+  if (!current) {
+    log_warning("data file '{}' was removed while it was read", before.path);
+    return std::nullopt;
+  }
+  const bool begins_alike = current->bytes >= before.bytes && with_checksum(before) == before;
+  if (begins_alike && current->bytes > before.bytes) {
+    std::optional<DataFile> grown = with_checksum(*current);
+    if (grown) {
+      log_warning("data file '{}' has grown while it was read: {} bytes -> {} bytes", before.path,
+                  before.bytes, grown->bytes);
+      grown->first_row = before.first_row;
+    }
+    return grown;
+  }
+  if (!begins_alike) {
+    log_warning(
+        "data file '{}' has changed while it was read: {} bytes -> {} bytes; it is "
+        "not known what was read of it, and --resume will ask for --accept-changed-data",
+        before.path, before.bytes, current->bytes);
+  } else if (before.bytes > 2 * kChecksumBytes) {
+    log_warning(
+        "data file '{}' was modified while it was read; its size, beginning and end are "
+        "the same",
+        before.path);
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 DataFile FileRecords::noted(std::size_t file) const {
@@ -53,28 +88,13 @@ void FileRecords::begin(std::size_t file, std::int64_t first_row) {
 
 void FileRecords::end(std::size_t file, std::int64_t end_row) {
   const DataFile before = noted(file);
-  std::optional<DataFile> grown;
-  if (before.was_opened()) {
-    const std::optional<DataFile> current = now(before.path);
-    if (!current || current->bytes != before.bytes || current->modified_ns != before.modified_ns) {
-      if (current && current->bytes > before.bytes && with_checksum(before) == before) {
-        grown = with_checksum(*current);
-      }
-      log_warning(
-          "data file '{}' {} while it was read: {} bytes -> {} bytes{}", before.path,
-          grown     ? "has grown"
-          : current ? "has changed"
-                    : "was removed",
-          before.bytes, current ? current->bytes : 0,
-          grown ? "" : "; a run that is resumed will ask whether to accept it (README: resume)");
-    }
-  }
+  const std::optional<DataFile> grown =
+      before.was_opened() ? check_unchanged(before) : std::nullopt;
   std::lock_guard lock(mutex_);
-  if (grown) {
-    grown->first_row = files_[file].first_row;
-    files_[file] = std::move(*grown);
-  }
+  if (grown) files_[file] = *grown;
   files_[file].num_rows = end_row - files_[file].first_row;
+  // Another rank may be in the next file before this one opens it.
+  if (file + 1 < files_.size()) files_[file + 1].first_row = end_row;
 }
 
 std::vector<DataFile> FileRecords::files() const {

@@ -58,7 +58,7 @@ class PassOpener {
                   concat("data.", role == Role::kTrain ? "train" : "eval", ".path: is not set"));
     }
     files_ = list_files(files.path);
-    records_ = std::make_shared<FileRecords>(files_.files);
+    if (role == Role::kTrain) records_ = std::make_shared<FileRecords>(files_.files);
   }
 
   /// `schema` must outlive the pass.
@@ -105,7 +105,7 @@ class PassOpener {
   std::int64_t max_rows_ = 0;
   std::shared_ptr<BadRowPolicy> bad_rows_;
   FileList files_;
-  std::shared_ptr<FileRecords> records_;  // of files_
+  std::shared_ptr<FileRecords> records_;  // of files_; only of training data
   bool generated_ = false;
   SyntheticConfig synthetic_;
   std::int64_t offset_ = 0;

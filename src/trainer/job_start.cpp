@@ -56,6 +56,11 @@ checkpoint::DataContinuation compare_data(const std::string& checkpoint,
   return checkpoint::compare_data(checkpoint, config.data, options.accept_changed_data, is_chief);
 }
 
+/// As it arrives at other ranks: paths may not be UTF-8.
+std::string text_of(const Json& json) {
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
 Json start_from(const std::string& checkpoint,
                 const job::JobConfig& config,
                 const TrainOptions& options) {
@@ -86,12 +91,13 @@ JobStart JobStart::decide(const job::JobConfig& config,
     directory.emplace(config, mode_of(options));
     const Json json =
         checkpoint.empty() ? fresh_start(config, schema) : start_from(checkpoint, config, options);
-    start = json.dump(-1, ' ', false, Json::error_handler_t::replace);  // paths may not be UTF-8
+    start = text_of(json);
   }
   const Json json = Json::parse(cluster.share(start));
   const std::string checkpoint = json["checkpoint"];
   if (!cluster.is_chief() && !checkpoint.empty()) {
-    checkpoint::require_same_changes(compare_data(checkpoint, config, options, false),
+    const checkpoint::DataContinuation mine = compare_data(checkpoint, config, options, false);
+    checkpoint::require_same_changes({.changes = Json::parse(text_of(mine.changes))},
                                      json["data_changes"], cluster.rank());
   }
   return {checkpoint,

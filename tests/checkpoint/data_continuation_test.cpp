@@ -117,6 +117,13 @@ TEST_F(CompareData, GeneratedRowsHaveNothingToCompare) {
   EXPECT_EQ(log_, "");
 }
 
+TEST_F(CompareData, AReshardedCheckpointKeepsTheRecord) {
+  checkpoint_ = reshard_checkpoint(checkpoint_, 2, directory_.path() + "/resharded");
+  write("a.csv", "The first\n");
+  EXPECT_THAT(problems(), HasSubstr(path("a.csv")));
+  testing::internal::GetCapturedStderr();
+}
+
 TEST_F(CompareData, ADamagedRecordIsRefused) {
   flip_a_bit(checkpoint_ + "/" + kDataFile);
   EXPECT_THAT(

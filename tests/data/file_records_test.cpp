@@ -2,6 +2,9 @@
 
 #include <filesystem>
 
+#include <fcntl.h>
+#include <sys/stat.h>
+
 #include "src/data/file_list.h"
 #include "tests/data/text_files.h"
 
@@ -76,6 +79,27 @@ TEST_F(FileRecordsTest, OneThatIsRemovedWhileItIsReadRemainsToo) {
   std::filesystem::remove(path_of("a"));
   EXPECT_TRUE(contains(log_of([&] { records.end(0, 1); }), "was removed while it was read"));
   EXPECT_EQ(records.files()[0].bytes, 6);
+}
+
+TEST_F(FileRecordsTest, ATouchIsNoChangeUnlessTheMiddleMayHaveChanged) {
+  const std::string large(3 * kChecksumBytes, 'x');
+  for (const std::string& text : {std::string("first\n"), large}) {
+    write("a", text);
+    FileRecords records = make();
+    records.begin(0, 0);
+    const timespec times[] = {{0, 0}, {7, 9}};
+    ASSERT_EQ(utimensat(AT_FDCWD, path_of("a").c_str(), times, 0), 0);
+    const std::string log = log_of([&] { records.end(0, 1); });
+    EXPECT_EQ(contains(log, "was modified while it was read"), text == large);
+  }
+}
+
+TEST_F(FileRecordsTest, TheNextFileBeginsWhereOneEnds) {
+  FileRecords records = make();
+  records.begin(0, 0);
+  records.end(0, 4);
+  EXPECT_EQ(records.files()[1].first_row, 4);
+  EXPECT_FALSE(records.files()[1].was_opened());
 }
 
 TEST_F(FileRecordsTest, AChangeBetweenTwoEpochsIsAWarning) {
