@@ -290,5 +290,27 @@ class Shuffled(ChangedData):
         self.assert_refused(["data/p2.tsv", " -> "])
 
 
+class LookupsAhead(ChangedData):
+    """Continued from a checkpoint that has the lookups of the last two steps, of 30 and 10 rows."""
+    STEPS = 14
+
+    @classmethod
+    def settings(cls, steps):
+        return ["data.batch_size=30", "checkpoint.every=12 steps", f"train.max_steps={steps}"]
+
+    def resume(self, *flags):
+        return satrap("train", "job.yaml", *self.settings(1000), "--resume-from",
+                      self.dir / "run" / "checkpoints" / "step-000000000012", *flags, cwd=self.dir)
+
+    def test_they_are_taken_if_nothing_changed(self):
+        whole = self.digest(self.dir / "run" / "checkpoints" / "step-000000000014")
+        self.assertNotIn("made again", self.assert_taken(steps=14).stderr)
+        self.assertEqual(self.digest(self.dir / "run" / "checkpoints" / "step-000000000014"), whole)
+
+    def test_they_are_made_again_if_the_last_step_gets_more_rows(self):
+        self.put("p4.tsv", self.rows("p0.tsv"))
+        self.assert_taken("1 data file appended", "are made again", steps=17)
+
+
 if __name__ == "__main__":
     unittest.main(verbosity=2)
