@@ -1,5 +1,8 @@
 #include "job_start.h"
 
+#include <string>
+#include <vector>
+
 #include <nlohmann/json.hpp>
 
 #include "satrap/checkpoint/checkpoint_reader.h"
@@ -56,9 +59,9 @@ checkpoint::DataContinuation compare_data(const std::string& checkpoint,
   return checkpoint::compare_data(checkpoint, config.data, options.accept_changed_data, is_chief);
 }
 
-/// As it arrives at other ranks: paths may not be UTF-8.
-std::string text_of(const Json& json) {
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+/// As JSON can hold them: paths of data need not be UTF-8.
+Json json_of(const std::vector<std::string>& changes) {
+  return Json::parse(Json(changes).dump(-1, ' ', false, Json::error_handler_t::replace));
 }
 
 Json start_from(const std::string& checkpoint,
@@ -73,7 +76,7 @@ Json start_from(const std::string& checkpoint,
   return {{"checkpoint", checkpoint},
           {"transforms", checkpoint::read_transforms(checkpoint)},
           {"same_input", continuation.has_same_input && data.has_same_input()},
-          {"data_changes", data.changes},
+          {"data_changes", json_of(data.changes)},
           {"batch_size", continuation.batch_size},
           {"warm_start", ""}};
 }
@@ -91,14 +94,14 @@ JobStart JobStart::decide(const job::JobConfig& config,
     directory.emplace(config, mode_of(options));
     const Json json =
         checkpoint.empty() ? fresh_start(config, schema) : start_from(checkpoint, config, options);
-    start = text_of(json);
+    start = json.dump();
   }
   const Json json = Json::parse(cluster.share(start));
   const std::string checkpoint = json["checkpoint"];
   if (!cluster.is_chief() && !checkpoint.empty()) {
     const checkpoint::DataContinuation mine = compare_data(checkpoint, config, options, false);
-    checkpoint::require_same_changes({.changes = Json::parse(text_of(mine.changes))},
-                                     json["data_changes"], cluster.rank());
+    checkpoint::require_same_changes({.changes = json_of(mine.changes)}, json["data_changes"],
+                                     cluster.rank());
   }
   return {checkpoint,
           json["transforms"],
