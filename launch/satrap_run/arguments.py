@@ -28,7 +28,7 @@ failures
   attempt: all others get SIGTERM, and SIGKILL after 3 s. Then the next attempt starts with
   `train --resume`, from the last checkpoint, at most --max-restarts times. Status 2, a wrong
   configuration, is never retried. --resume, --resume-from and --overwrite after `--` apply to
-  attempt 0 only. A rank that hangs after rank 0 has finished is killed after --grace; the job is
+  attempt 0 only; --accept-changed-data is for all. A rank that hangs after rank 0 has finished is killed after --grace; the job is
   complete nevertheless. A process that is stopped (SIGSTOP) for longer than --grace is killed, which
   counts as a failure.
 

@@ -12,6 +12,7 @@
 #include "report_page.h"
 #include "satrap/cli/output.h"
 #include "satrap/cli/stop_signals.h"
+#include "satrap/core/error.h"
 #include "satrap/core/file.h"
 #include "satrap/core/log.h"
 #include "satrap/trainer/trainer.h"
@@ -35,6 +36,12 @@ void write_report(const std::string& run_dir) {
 }
 
 int train(const TrainArguments& arguments) {
+  if (arguments.options.accept_changed_data && !arguments.options.resume &&
+      arguments.options.resume_from.empty()) {
+    throw Error(
+        ErrorCode::kInvalidConfig,
+        "--accept-changed-data is for a run that continues: with --resume or --resume-from");
+  }
   const job::JobConfig config = arguments.job.load();
   const cli::StopSignals signals;
   trainer::TrainOptions options = arguments.options;
@@ -107,6 +114,11 @@ void add_train_command(CLI::App& program, cli::Action& chosen) {
       "--resume-from", arguments->options.resume_from,
       "Continue from this checkpoint, or from the newest of this run directory");
   resume_from->type_name("DIR")->excludes(resume);
+  command->add_flag(
+      "--accept-changed-data", arguments->options.accept_changed_data,
+      "With --resume or --resume-from: continue although training files that have been "
+      "read were changed, removed, added or reordered. The row at which to continue is "
+      "counted in the files as they are now");
   command
       ->add_flag("--overwrite", arguments->options.overwrite,
                  "Remove what an earlier run left in the run directory")

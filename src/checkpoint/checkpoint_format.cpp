@@ -33,8 +33,10 @@ Json body_of(const Manifest& m) {
   }
   json["positions"] = Json::array();
   for (const data::DataPosition& p : m.positions) {
-    json["positions"].push_back(
-        {{"epoch", p.epoch}, {"batches", p.batches}, {"next_row", p.next_row}});
+    json["positions"].push_back({{"epoch", p.epoch},
+                                 {"batches", p.batches},
+                                 {"next_row", p.next_row},
+                                 {"rows_read", p.rows_read}});
   }
   json["tables"] = Json::array();
   for (const auto& t : m.tables) {
@@ -62,7 +64,8 @@ Manifest parse(const Json& json) {
   m.created = json.at("created");
   m.step = json.at("step");
   for (const Json& p : json.at("positions")) {
-    m.positions.push_back({p.at("epoch"), p.at("batches"), p.at("next_row")});
+    m.positions.push_back(
+        {p.at("epoch"), p.at("batches"), p.at("next_row"), p.value("rows_read", std::int64_t{0})});
   }
   if (m.positions.empty()) json.at("positions").at(0);  // throws: there is a rank
   m.examples = json.at("examples");
@@ -153,6 +156,7 @@ data::DataPosition Manifest::position_of(std::int64_t rank, std::int64_t num_ran
     if (p.epoch < position.epoch) continue;
     position.batches = std::max(position.batches, p.batches);
     position.next_row = std::max(position.next_row, p.next_row);
+    position.rows_read = std::max(position.rows_read, p.rows_read);
   }
   // Batches are counted per rank: with fewer ranks the same rows make proportionally more batches.
   position.batches = position.batches * old_ranks / num_ranks;

@@ -13,6 +13,7 @@
 #include "satrap/core/file.h"
 #include "satrap/core/hash.h"
 #include "satrap/table/table.h"
+#include "src/checkpoint/data_record.h"
 
 namespace satrap::checkpoint {
 namespace {
@@ -65,6 +66,16 @@ std::vector<float> read_floats(const std::string& checkpoint,
                                             " numbers, the manifest describes ", expected));
   }
   return values;
+}
+
+std::string read_text(const std::string& checkpoint,
+                      const std::string& name,
+                      const Manifest& manifest) {
+  std::string text;
+  read_checked(checkpoint, name, manifest, [&](std::span<const std::byte> block) {
+    text.append(reinterpret_cast<const char*>(block.data()), block.size());
+  });
+  return text;
 }
 
 std::int64_t rows_per_block(std::int64_t row_bytes) {
@@ -234,7 +245,7 @@ std::string digest_of(const std::string& checkpoint) {
   }
   for (const auto& [name, file] : manifest.files) {
     if (row_files.contains(name)) continue;
-    if (name == kConfigFile) {  // checked, but not part of what was learned
+    if (name == kConfigFile || name == kDataFile) {  // checked, but not part of what was learned
       read_checked(checkpoint, name, manifest, [](Block) {});
       continue;
     }
@@ -251,11 +262,7 @@ std::string digest_of(const std::string& checkpoint) {
 std::string read_transforms(const std::string& checkpoint) {
   return offering_previous(checkpoint, [&] {
     const Manifest manifest = Manifest::read(checkpoint);
-    std::string text;
-    read_checked(checkpoint, kTransformsFile, manifest, [&](std::span<const std::byte> block) {
-      text.append(reinterpret_cast<const char*>(block.data()), block.size());
-    });
-    return text;
+    return read_text(checkpoint, kTransformsFile, manifest);
   });
 }
 
@@ -265,6 +272,16 @@ std::string find_config(const std::string& checkpoint) {
     if (!manifest.files.contains(kConfigFile)) return "";
     read_checked(checkpoint, kConfigFile, manifest, [](Block) {});
     return checkpoint + "/" + kConfigFile;
+  });
+}
+
+std::optional<std::vector<data::DataFile>> read_data_files(const std::string& checkpoint) {
+  using Files = std::vector<data::DataFile>;
+  return offering_previous(checkpoint, [&]() -> std::optional<Files> {
+    const Manifest manifest = Manifest::read(checkpoint);
+    if (!manifest.files.contains(kDataFile)) return std::nullopt;
+    return parse_data_record(read_text(checkpoint, kDataFile, manifest),
+                             checkpoint + "/" + kDataFile);
   });
 }
 

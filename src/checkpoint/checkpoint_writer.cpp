@@ -17,6 +17,7 @@
 #include "satrap/core/thread_group.h"
 #include "satrap/table/table.h"
 #include "src/checkpoint/checkpoint_directory.h"
+#include "src/checkpoint/data_record.h"
 
 namespace satrap::checkpoint {
 namespace {
@@ -220,6 +221,9 @@ void CheckpointWriter::publish(CheckpointContent& content) {
     out.file(kTransformsFile, [&](FileWriter& file) {
       file.write(std::as_bytes(std::span(content.transforms_json)));
     });
+    if (!content.data_files.empty()) {
+      out.file(kDataFile, [&](FileWriter& file) { file.write(data_record(content.data_files)); });
+    }
     out.file(kConfigFile, [&](FileWriter& file) { file.write(content.config_yaml); });
     out.finish();
     const std::string path = directory_ + "/" + name;

@@ -12,11 +12,13 @@ namespace satrap::data {
 BatchLoader::BatchLoader(Schema schema,
                          const FittedTransforms& transforms,
                          OpenPass open,
+                         std::function<std::vector<DataFile>()> files,
                          std::function<std::string()> no_rows,
                          const Options& options)
     : schema_(std::move(schema)),
       assembler_(schema_, transforms),
       open_(std::move(open)),
+      files_(std::move(files)),
       no_rows_(std::move(no_rows)),
       options_(options),
       ready_(static_cast<std::size_t>(options.prefetch_batches)),
@@ -83,6 +85,7 @@ bool BatchLoader::run_epoch(std::int64_t epoch) {
       collected += end - row;
       row = end;
       if (options_.ordered) after.next_row = block.row_number(end - 1) + 1;
+      after.rows_read = options_.ordered ? after.next_row : block.rows_read;
       if (collected < options_.batch_size) continue;
       ++after.batches;
       if (!emit(pieces, after)) return false;

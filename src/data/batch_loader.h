@@ -39,10 +39,12 @@ class BatchLoader : public BatchSource {
   using OpenPass =
       std::function<std::unique_ptr<RowBlockSource>(std::int64_t epoch, std::int64_t first_row)>;
 
-  /// `no_rows` makes the error message for an epoch without rows.
+  /// `files` are those of an epoch, as BatchSource::files(); it is called by any thread. `no_rows`
+  /// makes the error message for an epoch without rows.
   BatchLoader(Schema schema,
               const FittedTransforms& transforms,
               OpenPass open,
+              std::function<std::vector<DataFile>()> files,
               std::function<std::string()> no_rows,
               const Options& options);
   ~BatchLoader() override;
@@ -50,6 +52,7 @@ class BatchLoader : public BatchSource {
   bool next(Batch& batch) override;
   DataPosition position() const override { return position_; }
   ReadStats stats() const override;
+  std::vector<DataFile> files() const override { return files_(); }
   std::int64_t rows_per_epoch() const override { return options_.rows_per_epoch; }
   void close() override;
 
@@ -69,6 +72,7 @@ class BatchLoader : public BatchSource {
   const Schema schema_;
   const BatchAssembler assembler_;
   const OpenPass open_;
+  const std::function<std::vector<DataFile>()> files_;
   const std::function<std::string()> no_rows_;
   const Options options_;
 

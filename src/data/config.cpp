@@ -103,7 +103,10 @@ void DataConfig::visit(ConfigVisitor& v) {
       "criteo: tab-separated Criteo click logs. csv: any delimited text. synthetic: rows generated "
       "on the fly. auto: criteo with schema criteo, else csv.",
       {.one_of = {"auto", "criteo", "csv", "synthetic"}});
-  v.section("train", train, "The training data.");
+  v.section(
+      "train", train,
+      "The training data. A resumed run compares them with those that its checkpoint has read: "
+      "files may be appended, what has been read must stay.");
   v.section("eval", eval, "The evaluation data.");
   v.field(
       "group_by", group_by,

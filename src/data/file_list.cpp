@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <cstring>
 #include <string_view>
+#include <utility>
 
 #include <glob.h>
 #include <sys/stat.h>
@@ -36,6 +37,19 @@ std::vector<std::string> matches_of(const std::string& pattern) {
 }
 
 void add_file(const std::string& path, FileList& files) {
+  DataFile file = describe_file(path);
+  if (file.is_regular()) {
+    if (file.bytes == 0) throw Error(ErrorCode::kIo, concat("data file '", path, "' is empty"));
+    files.total_bytes += file.bytes;
+  } else {
+    files.rereadable = false;
+  }
+  files.files.push_back(std::move(file));
+}
+
+}  // namespace
+
+DataFile describe_file(const std::string& path) {
   struct stat info{};
   if (::stat(path.c_str(), &info) != 0) {
     throw Error(ErrorCode::kIo, concat("data file '", path, "': ", std::strerror(errno)));
@@ -45,16 +59,18 @@ void add_file(const std::string& path, FileList& files) {
                 concat("data file '", path, "' is a directory; to read the files in it write '",
                        path, path.ends_with('/') ? "*'" : "/*'"));
   }
-  if (S_ISREG(info.st_mode)) {
-    if (info.st_size == 0) throw Error(ErrorCode::kIo, concat("data file '", path, "' is empty"));
-    files.total_bytes += info.st_size;
-  } else {
-    files.rereadable = false;
-  }
-  files.paths.push_back(path);
+  if (!S_ISREG(info.st_mode)) return {.path = path};
+  return {.path = path,
+          .bytes = info.st_size,
+          .modified_ns = info.st_mtim.tv_sec * 1'000'000'000 + info.st_mtim.tv_nsec};
 }
 
-}  // namespace
+std::vector<std::string> FileList::paths() const {
+  std::vector<std::string> paths;
+  paths.reserve(files.size());
+  for (const DataFile& file : files) paths.push_back(file.path);
+  return paths;
+}
 
 bool natural_less(const std::string& a, const std::string& b) {
   std::size_t i = 0;
@@ -84,7 +100,7 @@ FileList list_files(const std::vector<std::string>& patterns) {
         throw Error(ErrorCode::kInvalidConfig,
                     "standard input ('-') cannot be combined with other data files");
       }
-      return {.paths = {"-"}, .total_bytes = 0, .rereadable = false};
+      return {.files = {{.path = "-"}}, .total_bytes = 0, .rereadable = false};
     }
     struct stat info{};
     if (::stat(pattern.c_str(), &info) == 0 || pattern.find_first_of("*?[") == std::string::npos) {

@@ -40,11 +40,13 @@ std::int64_t count_newlines(const char* begin, const char* end) {
 LineCutter::LineCutter(const Schema& schema,
                        std::vector<std::string> paths,
                        const RowPass& pass,
-                       const Limits& limits)
+                       const Limits& limits,
+                       std::shared_ptr<FileRecords> records)
     : schema_(schema),
       paths_(std::move(paths)),
       pass_(pass),
       limits_(limits),
+      records_(std::move(records)),
       interruption_(pass.stop) {}
 
 bool LineCutter::next(TextBlock& block) {
@@ -118,11 +120,13 @@ bool LineCutter::cut(TextBlock& block) {
   block.num_lines = count_newlines(block.text_begin(), block.text_end());
   next_row_ += block.num_lines;
   next_file_line_ += block.num_lines;
+  if (at_end && records_) records_->end(next_path_ - 1, next_row_);
   return true;
 }
 
 void LineCutter::open_file() {
   const std::string& path = paths_[next_path_++];
+  if (records_) records_->begin(next_path_ - 1, next_row_);  // before it is opened: see end()
   file_ = std::make_shared<const std::string>(path == "-" ? "standard input" : path);
   layout_.reset();
   next_file_line_ = 1;

@@ -9,6 +9,7 @@
 #include "satrap/data/row_block_source.h"
 #include "satrap/data/schema.h"
 #include "src/data/byte_stream.h"
+#include "src/data/file_records.h"
 #include "src/data/text_block.h"
 
 namespace satrap::data {
@@ -22,11 +23,13 @@ class LineCutter {
     std::int64_t line_bytes = std::int64_t{64} << 20;
   };
 
-  /// `schema` must outlive the cutter.
+  /// `schema` must outlive the cutter. `records`, if any, are of the files `paths` and are told
+  /// what is read.
   LineCutter(const Schema& schema,
              std::vector<std::string> paths,
              const RowPass& pass,
-             const Limits& limits);
+             const Limits& limits,
+             std::shared_ptr<FileRecords> records = nullptr);
 
   /// Fills `block`, reusing its buffer. Returns false at the end. Throws as ByteStream, and
   /// Error(kInvalidData) for a line beyond the limit, Error(kInvalidConfig) if a file's columns do
@@ -53,6 +56,7 @@ class LineCutter {
   const std::vector<std::string> paths_;
   const RowPass pass_;
   const Limits limits_;
+  const std::shared_ptr<FileRecords> records_;
   std::atomic<std::int64_t> bytes_read_{0};
   Interruption interruption_;
 

@@ -11,6 +11,7 @@
 #include "satrap/core/resource.h"
 #include "src/data/batch_loader.h"
 #include "src/data/file_list.h"
+#include "src/data/file_records.h"
 #include "src/data/generated_rows.h"
 #include "src/data/shuffled_rows.h"
 #include "src/data/text_rows.h"
@@ -58,6 +59,7 @@ class PassOpener {
                   concat("data.", role == Role::kTrain ? "train" : "eval", ".path: is not set"));
     }
     files_ = list_files(files.path);
+    if (role == Role::kTrain) records_ = std::make_shared<FileRecords>(files_.files);
   }
 
   /// `schema` must outlive the pass.
@@ -65,14 +67,15 @@ class PassOpener {
     pass.max_rows = pass.max_rows > 0 && max_rows_ > 0 ? std::min(pass.max_rows, max_rows_)
                                                        : std::max(pass.max_rows, max_rows_);
     if (generated_) return std::make_unique<GeneratedRows>(synthetic_, offset_, num_rows_, pass);
-    return std::make_unique<TextRows>(schema, files_, pass, bad_rows_);
+    return std::make_unique<TextRows>(schema, files_, pass, bad_rows_, LineCutter::Limits{},
+                                      records_);
   }
 
   /// Throws Error(kInvalidConfig) if the data cannot be read more than once.
   void require_rereadable(const std::string& purpose) const {
     if (generated_ || files_.rereadable) return;
     throw Error(ErrorCode::kInvalidConfig,
-                concat(name_of(role_), " data from '", files_.paths.front(),
+                concat(name_of(role_), " data from '", files_.files.front().path,
                        "' can be read only once, which rules out ", purpose));
   }
 
@@ -82,11 +85,16 @@ class PassOpener {
     return max_rows_ > 0 ? std::min(max_rows_, num_rows_) : num_rows_;
   }
 
+  /// The files, with what the passes have seen of them; empty if the rows are generated.
+  std::vector<DataFile> files() const {
+    return records_ ? records_->files() : std::vector<DataFile>();
+  }
+
   std::string no_rows_message() const {
     if (generated_) return concat("data.synthetic: no rows for the ", name_of(role_), " data");
     std::string message =
-        concat("no row of the ", name_of(role_), " data can be used ('", files_.paths.front(), "'",
-               files_.paths.size() > 1 ? " and others" : "", ")");
+        concat("no row of the ", name_of(role_), " data can be used ('", files_.files.front().path,
+               "'", files_.files.size() > 1 ? " and others" : "", ")");
     if (bad_rows_->count() > 0) {
       message += concat(": ", bad_rows_->count(), " bad rows; the first: ", bad_rows_->first());
     }
@@ -98,6 +106,7 @@ class PassOpener {
   std::int64_t max_rows_ = 0;
   std::shared_ptr<BadRowPolicy> bad_rows_;
   FileList files_;
+  std::shared_ptr<FileRecords> records_;  // of files_; only of training data
   bool generated_ = false;
   SyntheticConfig synthetic_;
   std::int64_t offset_ = 0;
@@ -163,7 +172,8 @@ std::unique_ptr<BatchSource> open_batches(const DataConfig& config,
     return std::make_unique<ShuffledRows>(std::move(rows), shuffle_rows, RandomStream{stream});
   };
   return std::make_unique<BatchLoader>(
-      schema, transforms, open, [opener] { return opener->no_rows_message(); },
+      schema, transforms, open, [opener] { return opener->files(); },
+      [opener] { return opener->no_rows_message(); },
       BatchLoader::Options{
           .batch_size = batch_size,
           .epochs = options.epochs,

@@ -22,6 +22,7 @@ ShuffledRows::ShuffledRows(std::unique_ptr<RowBlockSource> rows,
 
 bool ShuffledRows::refill() {
   if (next_input_ < input_.num_rows) return true;
+  if (next_input_ > 0) rows_read_ = input_.row_number(next_input_ - 1) + 1;
   next_input_ = 0;
   if (!rows_->next(input_)) return false;
   num_labels_ = static_cast<std::size_t>(input_.num_labels);
@@ -48,6 +49,8 @@ bool ShuffledRows::next(RowBlock& block) {
       std::swap(chosen, buffer_[static_cast<std::size_t>(--num_buffered_)]);
     }
   }
+  if (next_input_ > 0) rows_read_ = input_.row_number(next_input_ - 1) + 1;
+  block.rows_read = rows_read_;
   return block.num_rows > 0;
 }
 

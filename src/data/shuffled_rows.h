@@ -45,6 +45,7 @@ class ShuffledRows : public RowBlockSource {
   std::vector<PackedRow> buffer_;
   std::int64_t num_buffered_ = 0;
   std::uint64_t num_draws_ = 0;
+  std::int64_t rows_read_ = 0;  // up to here rows of earlier blocks of input have been taken
 };
 
 }  // namespace satrap::data

@@ -32,8 +32,9 @@ TextRows::TextRows(const Schema& schema,
                    const FileList& files,
                    const RowPass& pass,
                    std::shared_ptr<BadRowPolicy> bad_rows,
-                   const LineCutter::Limits& limits)
-    : cutter_(schema, files.paths, pass, limits),
+                   const LineCutter::Limits& limits,
+                   std::shared_ptr<FileRecords> records)
+    : cutter_(schema, files.paths(), pass, limits, std::move(records)),
       total_bytes_(files.total_bytes),
       bad_rows_(std::move(bad_rows)),
       jobs_(2 * pass.num_threads + 2),

@@ -52,12 +52,14 @@ class BadRowPolicy {
 /// so memory is bounded.
 class TextRows : public RowBlockSource {
  public:
-  /// `schema` must outlive the source; `bad_rows` is shared by the passes of a source.
+  /// `schema` must outlive the source; `bad_rows` and `records`, if any, are shared by the
+  /// passes of a source.
   TextRows(const Schema& schema,
            const FileList& files,
            const RowPass& pass,
            std::shared_ptr<BadRowPolicy> bad_rows,
-           const LineCutter::Limits& limits = {});
+           const LineCutter::Limits& limits = {},
+           std::shared_ptr<FileRecords> records = nullptr);
 
   bool next(RowBlock& block) override;
   ReadStats stats() const override;

@@ -1,8 +1,12 @@
 #include "job_start.h"
 
+#include <string>
+#include <vector>
+
 #include <nlohmann/json.hpp>
 
 #include "satrap/checkpoint/checkpoint_reader.h"
+#include "satrap/checkpoint/data_continuation.h"
 #include "satrap/core/error.h"
 #include "satrap/core/log.h"
 #include "satrap/data/loader.h"
@@ -38,18 +42,37 @@ Json fresh_start(const job::JobConfig& config, const data::Schema& schema) {
           {"checkpoint", ""},
           {"transforms", data::fit_transforms(config.data, schema, config.seed).to_json(schema)},
           {"same_input", true},
+          {"data_changes", Json::array()},
           {"batch_size", config.data.batch_size}};
 }
 
-Json start_from(const std::string& checkpoint, const job::JobConfig& config) {
+/// Batches that the caller supplies cannot be compared.
+checkpoint::DataContinuation compare_data(const std::string& checkpoint,
+                                          const job::JobConfig& config,
+                                          const TrainOptions& options,
+                                          bool is_chief) {
+  if (options.open_batches) return {};
+  return checkpoint::compare_data(checkpoint, config.data, options.accept_changed_data, is_chief);
+}
+
+/// As JSON can hold them: paths of data need not be UTF-8.
+Json json_of(const std::vector<std::string>& changes) {
+  return Json::parse(Json(changes).dump(-1, ' ', false, Json::error_handler_t::replace));
+}
+
+Json start_from(const std::string& checkpoint,
+                const job::JobConfig& config,
+                const TrainOptions& options) {
   const checkpoint::Continuation continuation =
       checkpoint::compare_with_checkpoint(checkpoint, config);
+  const checkpoint::DataContinuation data = compare_data(checkpoint, config, options, true);
   if (config.train.warm_start.is_on()) {
     log_info("train.warm_start is not repeated: {} already contains it", checkpoint);
   }
   return {{"checkpoint", checkpoint},
           {"transforms", checkpoint::read_transforms(checkpoint)},
-          {"same_input", continuation.has_same_input},
+          {"same_input", continuation.has_same_input && data.has_same_input()},
+          {"data_changes", json_of(data.changes)},
           {"batch_size", continuation.batch_size},
           {"warm_start", ""}};
 }
@@ -65,13 +88,21 @@ JobStart JobStart::decide(const job::JobConfig& config,
   if (cluster.is_chief()) {
     std::string checkpoint = given_checkpoint(options);
     directory.emplace(config, mode_of(options));  // from here on no other job writes there
-    if (checkpoint.empty() && options.resume)
+    if (checkpoint.empty() && options.resume) {
       checkpoint = checkpoint::find_checkpoint(config.run_dir);
-    start =
-        (checkpoint.empty() ? fresh_start(config, schema) : start_from(checkpoint, config)).dump();
+    }
+    const Json json =
+        checkpoint.empty() ? fresh_start(config, schema) : start_from(checkpoint, config, options);
+    start = json.dump();
   }
   const Json json = Json::parse(cluster.share(start));
-  return {json["checkpoint"],
+  const std::string checkpoint = json["checkpoint"];
+  if (!cluster.is_chief() && !checkpoint.empty()) {
+    const checkpoint::DataContinuation mine = compare_data(checkpoint, config, options, false);
+    checkpoint::require_same_changes({.changes = json_of(mine.changes)}, json["data_changes"],
+                                     cluster.rank());
+  }
+  return {checkpoint,
           json["transforms"],
           {.has_same_input = json["same_input"], .batch_size = json["batch_size"]},
           json["warm_start"]};

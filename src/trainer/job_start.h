@@ -20,7 +20,8 @@ struct JobStart {
   std::string warm_start;  // checkpoint whose rows the first step starts with; "": none
 
   /// All ranks call it together. The chief takes the run directory, and fits the transforms to the
-  /// data unless a checkpoint has them.
+  /// data unless a checkpoint has them. Every rank compares its training files with the
+  /// checkpoint's.
   static JobStart decide(const job::JobConfig& config,
                          const TrainOptions& options,
                          const data::Schema& schema,

@@ -230,11 +230,11 @@ void TrainingRun::end_async() {
   for (const std::int64_t theirs : ranks_.gather(std::span(&mine, 1))) examples += theirs;
   reporter_->set_examples(restored_examples_ + examples / cluster_.size());
   const data::DataPosition& at = positions_.front();
-  const std::array<std::int64_t, 3> position = {at.epoch, at.batches, at.next_row};
+  const std::array<std::int64_t, 4> position = {at.epoch, at.batches, at.next_row, at.rows_read};
   const std::vector<std::int64_t> all = ranks_.gather(std::span<const std::int64_t>(position));
   positions_.clear();
-  for (std::size_t i = 0; i + 2 < all.size(); i += 3) {
-    positions_.push_back({all[i], all[i + 1], all[i + 2]});
+  for (std::size_t i = 0; i + 3 < all.size(); i += 4) {
+    positions_.push_back({all[i], all[i + 1], all[i + 2], all[i + 3]});
   }
 }
 
@@ -385,6 +385,7 @@ void TrainingRun::start_checkpoint() {
   content->early_stopping = early_stopping_state();
   content->transforms_json = transforms_.to_json(schema_);
   content->config_yaml = dump_config(config_);
+  content->data_files = source_->files();
   content->pending = std::move(pending);
   content->capture(model_);
   checkpoints_->start(std::move(content));

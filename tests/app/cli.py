@@ -8,7 +8,7 @@ import subprocess
 import tempfile
 import unittest
 
-SATRAP = os.environ.get("SATRAP_BIN") or "build/release/bin/satrap"
+SATRAP = os.path.abspath(os.environ.get("SATRAP_BIN") or "build/release/bin/satrap")
 SANITIZED = bool(os.environ.get("SATRAP_SANITIZE"))
 TIMEOUT_S = 600 if SANITIZED else 120  # for a program that hangs; no test here takes long
 

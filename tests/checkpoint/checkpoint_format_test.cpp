@@ -23,7 +23,7 @@ Manifest full_manifest() {
   m.step = 12;
   m.examples = 120;
   m.nonfinite_steps = 3;
-  m.positions = {{1, 2, 3}, {1, 4, 5}};
+  m.positions = {{1, 2, 3, 30}, {1, 4, 5, 50}};
   m.metrics = {{"eval.auc", 0.75}, {"train.loss", 0.1}};
   m.early_stopping = EarlyStoppingState{"auc", 10, 8, 0.875, 2};
   m.tables.push_back({"user", "adagrad", "bf16", {"table-0.bin"}, 4, 48, 2});
@@ -155,9 +155,9 @@ TEST(ManifestPosition, IsItsOwnForTheSameRanks) {
 
 TEST(ManifestPosition, IsBehindTheLastRowOfAnyForOtherRanks) {
   Manifest m;
-  m.positions = {{0, 4, 80}, {0, 5, 70}};
-  EXPECT_EQ(m.position_of(0, 1), (data::DataPosition{0, 10, 80}));
-  EXPECT_EQ(m.position_of(3, 5), (data::DataPosition{0, 2, 80}));
+  m.positions = {{0, 4, 80, 85}, {0, 5, 70, 90}};
+  EXPECT_EQ(m.position_of(0, 1), (data::DataPosition{0, 10, 80, 90}));
+  EXPECT_EQ(m.position_of(3, 5), (data::DataPosition{0, 2, 80, 90}));
 }
 
 TEST(ManifestPosition, IsOfTheLatestEpochThatAnyHasReached) {

@@ -12,8 +12,8 @@ class FileListTest : public FilesTest {};
 TEST_F(FileListTest, AGlobIsSortedNaturally) {
   for (const char* name : {"day_10.tsv", "day_2.tsv", "day_1.tsv", "other"}) write(name, "12345");
   const FileList files = list_files({path_of("day_*.tsv")});
-  EXPECT_EQ(files.paths, (std::vector<std::string>{path_of("day_1.tsv"), path_of("day_2.tsv"),
-                                                   path_of("day_10.tsv")}));
+  EXPECT_EQ(files.paths(), (std::vector<std::string>{path_of("day_1.tsv"), path_of("day_2.tsv"),
+                                                     path_of("day_10.tsv")}));
   EXPECT_EQ(files.total_bytes, 15);
   EXPECT_TRUE(files.rereadable);
 }
@@ -21,18 +21,18 @@ TEST_F(FileListTest, AGlobIsSortedNaturally) {
 TEST_F(FileListTest, PatternsKeepTheirOrder) {
   write("b", "1");
   write("a", "1");
-  EXPECT_EQ(list_files({path_of("b"), path_of("a*")}).paths,
+  EXPECT_EQ(list_files({path_of("b"), path_of("a*")}).paths(),
             (std::vector<std::string>{path_of("b"), path_of("a")}));
 }
 
 TEST_F(FileListTest, AnExistingFileIsTakenByItsNameEvenWithGlobCharacters) {
   write("a[1].tsv", "1");
-  EXPECT_EQ(list_files({path_of("a[1].tsv")}).paths.size(), 1U);
+  EXPECT_EQ(list_files({path_of("a[1].tsv")}).paths().size(), 1U);
 }
 
 TEST_F(FileListTest, StandardInputIsReadOnce) {
   const FileList files = list_files({"-"});
-  EXPECT_EQ(files.paths, std::vector<std::string>{"-"});
+  EXPECT_EQ(files.paths(), std::vector<std::string>{"-"});
   EXPECT_FALSE(files.rereadable);
   EXPECT_EQ(files.total_bytes, 0);
   error_of([] { list_files({"-", "a"}); }, ErrorCode::kInvalidConfig);

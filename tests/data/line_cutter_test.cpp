@@ -7,6 +7,8 @@
 #include <gtest/gtest.h>
 
 #include "src/data/column_map.h"
+#include "src/data/file_list.h"
+#include "src/data/file_records.h"
 #include "tests/data/text_files.h"
 
 namespace satrap::data {
@@ -50,6 +52,26 @@ TEST_F(LineCutterTest, AFileIsItsLinesWithoutTheHeader) {
 
 TEST_F(LineCutterTest, ALastLineWithoutItsEndGetsOne) {
   EXPECT_THAT(blocks_of({write("a.csv", "y,s\n1,a\n0,b")}), ElementsAre("0 @ 2: 1,a\n0,b\n"));
+}
+
+TEST_F(LineCutterTest, RecordsHaveTheRowsOfEachFileWhateverTheBlocks) {
+  const std::vector<std::string> paths = {write("a.csv", "y,s\n1,a\n0,b\n1,c"),
+                                          write("b.csv", "y,s\n"), write("c.csv", "y,s\n0,d\n")};
+  const Schema schema = resolve_schema(config_);
+  for (const std::int64_t block_bytes : {5, 7, 1000}) {
+    const auto records = std::make_shared<FileRecords>(list_files(paths).files);
+    LineCutter cutter(schema, paths, {}, {.block_bytes = block_bytes}, records);
+    TextBlock block;
+    ASSERT_TRUE(cutter.next(block));
+    EXPECT_TRUE(records->files()[0].was_opened());
+    EXPECT_FALSE(records->files()[1].was_opened());
+    while (cutter.next(block)) continue;
+    std::vector<std::int64_t> rows;
+    for (const DataFile& file : records->files()) {
+      rows.insert(rows.end(), {file.first_row, file.num_rows});
+    }
+    EXPECT_THAT(rows, ElementsAre(0, 3, 3, 0, 3, 1)) << block_bytes;
+  }
 }
 
 TEST_F(LineCutterTest, AHeaderAloneHasNoRows) {

@@ -167,12 +167,41 @@ TEST_F(LoaderTest, PositionCountsBatchesAndEpochs) {
   Batch batch;
   EXPECT_EQ(source->position(), (DataPosition{0, 0, 0}));
   source->next(batch);
-  EXPECT_EQ(source->position(), (DataPosition{0, 1, 10}));
+  EXPECT_EQ(source->position(), (DataPosition{0, 1, 10, 10}));
   source->next(batch);
   source->next(batch);
-  EXPECT_EQ(source->position(), (DataPosition{0, 3, 25}));
+  EXPECT_EQ(source->position(), (DataPosition{0, 3, 25, 25}));
   source->next(batch);
-  EXPECT_EQ(source->position(), (DataPosition{1, 1, 10}));
+  EXPECT_EQ(source->position(), (DataPosition{1, 1, 10, 10}));
+}
+
+TEST_F(LoaderTest, APositionInShuffledRowsKnowsHowFarTheyWereRead) {
+  DataConfig config = config_of(25, 10);
+  config.shuffle_rows = 5;
+  const auto source = open(config);
+  Batch batch;
+  source->next(batch);
+  EXPECT_EQ(source->position().next_row, 0);
+  EXPECT_EQ(source->position().rows_read, 25);  // all left the buffer in one block
+}
+
+TEST_F(LoaderTest, FilesKnowTheirRowsOnceTheyHaveBeenRead) {
+  DataConfig config = config_of(3, 10);
+  config.train.path = {write("a.csv", "y,n,f\n1,1,1\nbad\n\n0,1,2\n"),
+                       write("b.csv", "y,n,f\n1,1,3\n")};
+  for (const std::int64_t epochs : {1, 2}) {
+    const auto source = open(config, {.epochs = epochs});
+    EXPECT_FALSE(source->files().at(1).num_rows > 1);
+    ids_of(*source);
+    const std::vector<DataFile> files = source->files();
+    ASSERT_EQ(files.size(), 2U);
+    EXPECT_EQ(files[0].path, config.train.path[0]);
+    EXPECT_EQ(files[0].checksum, examine_prefix(files[0].path, files[0].bytes).checksum);
+    EXPECT_EQ(files[0].first_row, 0);
+    EXPECT_EQ(files[0].num_rows, 4);
+    EXPECT_EQ(files[1].first_row, 4);
+    EXPECT_EQ(files[1].num_rows, 1);
+  }
 }
 
 TEST_F(LoaderTest, OpeningAtAPositionContinuesExactly) {

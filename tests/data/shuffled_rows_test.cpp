@@ -15,6 +15,7 @@ class NumberedRows : public RowBlockSource {
 
   bool next(RowBlock& block) override {
     block.clear(1, 2);
+    block.first_row = next_row_;
     for (; block.num_rows < 100 && next_row_ < num_rows_; ++next_row_) {
       const auto row = static_cast<std::uint64_t>(next_row_);
       block.labels.push_back(static_cast<float>(row % 2));
@@ -70,6 +71,14 @@ TEST(ShuffledRows, TheSeedDecidesTheOrder) {
   EXPECT_TRUE(shuffled(1000, 100, 1) == shuffled(1000, 100, 1));
   EXPECT_FALSE(shuffled(1000, 100, 1) == shuffled(1000, 100, 2));
   EXPECT_FALSE(shuffled(1000, 100, 1) == in_order(1000));
+}
+
+TEST(ShuffledRows, ABlockKnowsHowFarTheRowsWereTaken) {
+  ShuffledRows rows(std::make_unique<NumberedRows>(3000), 150, RandomStream{1});
+  RowBlock block;
+  std::vector<std::int64_t> read;
+  while (rows.next(block)) read.push_back(block.rows_read);
+  EXPECT_EQ(read, (std::vector<std::int64_t>{1174, 2198, 3000}));  // 1024 a block, and the buffer
 }
 
 TEST(ShuffledRows, ABufferOfOneRowKeepsTheOrder) {

@@ -16,7 +16,7 @@ import time
 import uuid
 
 ROOT = pathlib.Path(os.environ.get("SATRAP_SOURCE_DIR") or pathlib.Path(__file__).parents[2])
-SATRAP = pathlib.Path(os.environ["SATRAP_BIN"])
+SATRAP = pathlib.Path(os.environ["SATRAP_BIN"]).absolute()
 LOG_LINES = 40  # of each process, in the report of a failure
 GDB_S = 60
 SANITIZED = bool(os.environ.get("SATRAP_SANITIZE"))
@@ -92,13 +92,15 @@ def member_of(path, mark):
 class ClusterJob:
     """Successive starts of satrap-run in one run directory; a context that leaves no process behind."""
 
-    def __init__(self, folder, config, *, shards=2, ranks=2, max_restarts=5, settings=(), wrap=(), options=()):
-        """`wrap` precedes the launcher's command line; `options` are more options for it."""
+    def __init__(self, folder, config, *, shards=2, ranks=2, max_restarts=5, settings=(), wrap=(), options=(),
+                 bin_dir=SATRAP.parent):
+        """`wrap` precedes the launcher's command line, which finds the programs in `bin_dir`; `options` are more
+        options for it."""
         self.folder = pathlib.Path(folder)
         self.run_dir = self.folder / "run"
         self._mark = f"SATRAP_TEST_MARK={uuid.uuid4()}"
         self._command = [
-            *wrap, sys.executable, str(ROOT / "launch" / "satrap-run"), "--bin-dir", str(SATRAP.parent),
+            *wrap, sys.executable, str(ROOT / "launch" / "satrap-run"), "--bin-dir", str(bin_dir),
             "--log-dir", str(self.folder / "logs"), "--ps", str(shards), "--nproc-per-node", str(ranks),
             "--ps-workers", "1", "--grace", str(GRACE_S), "--max-restarts", str(max_restarts), *options, str(config),
             f"run_dir={self.run_dir}", *settings]

@@ -24,6 +24,8 @@ namespace satrap::checkpoint {
 ///   pending-<r>.bin  lookups that rank r has already done for later steps (deterministic hybrid):
 ///                    step, version read, numbers of pooled and mask floats (8 bytes each), floats
 ///   transforms.json  the fitted numeric transforms
+///   data.json        the training files (data::DataFile), in reading order; not there if the rows
+///                    are from elsewhere, or in an older checkpoint; does not define the content
 ///   config.yaml      the resolved configuration it was trained with; does not define the content
 ///
 /// Numbers are little-endian.
@@ -74,6 +76,7 @@ struct Manifest {
 inline constexpr const char* kManifestFile = "manifest.json";
 inline constexpr const char* kDenseFile = "dense.bin";
 inline constexpr const char* kTransformsFile = "transforms.json";
+inline constexpr const char* kDataFile = "data.json";
 inline constexpr const char* kConfigFile = "config.yaml";
 inline constexpr const char* kTemporaryPrefix = ".tmp-";
 inline constexpr const char* kAbandonedPrefix = "abandoned-";

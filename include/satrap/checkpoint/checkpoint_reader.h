@@ -2,11 +2,13 @@
 
 #include <cstddef>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "satrap/checkpoint/checkpoint_format.h"
+#include "satrap/data/data_file.h"
 #include "satrap/pipeline/model.h"
 #include "satrap/pipeline/step_queue.h"
 #include "satrap/ps/shard_job.h"
@@ -25,6 +27,10 @@ std::string read_transforms(const std::string& checkpoint);
 /// Path of the configuration a checkpoint was trained with, whose checksum has been compared; "" if
 /// it has none (an older one may not).
 std::string find_config(const std::string& checkpoint);
+
+/// The training files of a checkpoint, in reading order, as they were when they were read; nullopt
+/// if it has no record of them.
+std::optional<std::vector<data::DataFile>> read_data_files(const std::string& checkpoint);
 
 /// Fills a freshly built model; all ranks call it. Returns the pending lookups of `rank` of
 /// `num_ranks`; there are none if another number of ranks wrote the checkpoint. Throws

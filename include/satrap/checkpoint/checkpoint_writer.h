@@ -12,6 +12,7 @@
 #include "satrap/checkpoint/early_stopping_state.h"
 #include "satrap/core/error.h"
 #include "satrap/data/batch_source.h"
+#include "satrap/data/data_file.h"
 #include "satrap/pipeline/model.h"
 #include "satrap/pipeline/step_queue.h"
 
@@ -25,6 +26,7 @@ struct CheckpointContent {
   std::map<std::string, double> metrics;
   std::optional<EarlyStoppingState> early_stopping;
   std::string transforms_json, config_yaml;
+  std::vector<data::DataFile> data_files;  // BatchSource::files()
   std::vector<pipeline::PendingLookup>
       pending;  // of the chief; other ranks have written theirs to files
 

@@ -2,19 +2,23 @@
 
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "satrap/data/batch.h"
+#include "satrap/data/data_file.h"
 
 namespace satrap::data {
 
 /// The position of a stream of batches, from which it can continue. `batches` counts the batches
 /// returned in this epoch. `next_row` is the number (within the epoch, over all ranks) of the first
 /// row that was not returned; 0 if unknown, as with a shuffle buffer: then the earlier batches are
-/// read again, which takes longer but gives the same result.
+/// read again, which takes longer but gives the same result. `rows_read` is the number of the first
+/// row that had not been read: next_row or, with a shuffle buffer, the first that was not in it.
 struct DataPosition {
   std::int64_t epoch = 0;
   std::int64_t batches = 0;
   std::int64_t next_row = 0;
+  std::int64_t rows_read = 0;
   friend bool operator==(const DataPosition&, const DataPosition&) = default;
 };
 
@@ -42,6 +46,11 @@ class BatchSource {
 
   /// Thread-safe.
   virtual ReadStats stats() const = 0;
+
+  /// The files of an epoch in reading order, with what has been seen of them so far: at least those
+  /// with rows of the batches returned have been opened. Empty if the rows are from elsewhere.
+  /// Thread-safe.
+  virtual std::vector<DataFile> files() const { return {}; }
 
   /// Number of rows of one epoch if it is known without reading the data, else 0 (for ETA).
   virtual std::int64_t rows_per_epoch() const { return 0; }

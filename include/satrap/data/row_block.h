@@ -20,6 +20,8 @@ struct RowBlock {
   std::int64_t first_row = 0;             // number of the first row within the epoch (all ranks)
   std::vector<std::int64_t> row_numbers;  // [num_rows] ascending, number of each row within the
                                           // epoch; empty: first_row, first_row + 1, ...
+  std::int64_t rows_read = 0;             // of shuffled rows: the number of the first one that had
+                                          // not been taken into the buffer when they left it
   std::int64_t num_labels = 1;
   std::vector<float> labels;                // [num_rows, num_labels] row-major, 0 or 1
   std::vector<std::vector<float>> numeric;  // [num_numeric][num_rows]; NaN: missing

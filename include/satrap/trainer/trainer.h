@@ -36,7 +36,8 @@ struct TrainOptions {
   job::ClusterConfig cluster = {};  // this process among those of the job
   bool resume = false;           // continue from the newest checkpoint of the run directory, if any
   std::string resume_from = {};  // continue from this checkpoint
-  bool overwrite = false;        // remove the files of an earlier run from the run directory
+  bool accept_changed_data = false;  // continue although data that were read have changed
+  bool overwrite = false;            // remove the files of an earlier run from the run directory
   const std::atomic<bool>* stop = nullptr;  // set by a signal handler: checkpoint and return
   std::function<void(const Report&)> on_report = {};  // may be empty
   // For programs that supply their own batches, with the features of the configuration: opens them

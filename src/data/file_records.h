@@ -1,0 +1,37 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "satrap/data/data_file.h"
+
+namespace satrap::data {
+
+/// What is known of each file of an epoch, over all passes. A reader notes each file before it
+/// opens it and once it has read it to its end; what it noted first is what was read. Thread-safe.
+class FileRecords {
+ public:
+  explicit FileRecords(std::vector<DataFile> files) : files_(std::move(files)) {}
+
+  /// `first_row` is the number of the file's first row. Warns if an earlier pass read other
+  /// content. Does not complain of a file that is missing: that is up to its reader.
+  void begin(std::size_t file, std::int64_t first_row);
+
+  /// `end_row` is the number after that of its last row. Warns if the file has changed meanwhile:
+  /// of one that has only grown, the rows at its end have been read too, and it is noted as it is
+  /// now; of any other nobody knows what was read, so it remains noted as it was.
+  void end(std::size_t file, std::int64_t end_row);
+
+  std::vector<DataFile> files() const;
+
+ private:
+  DataFile noted(std::size_t file) const;
+
+  mutable std::mutex mutex_;
+  std::vector<DataFile> files_;
+};
+
+}  // namespace satrap::data
