@@ -129,6 +129,7 @@ class NetworkTest(CliTest):
 
     # Descriptors
 
+    @unittest.skipIf(SANITIZED, "UBSan needs descriptors itself")
     def test_a_store_without_descriptors_rests(self):
         store = self.start("sh", "-c", f'ulimit -n 64 && exec "{os.path.abspath(SATRAP)}" store',
                            env=environment(SATRAP_TOKEN="secret"))
