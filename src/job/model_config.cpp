@@ -86,12 +86,13 @@ void ModelConfig::visit(ConfigVisitor& v) {
       "to the logit: labels share the draws in `top`, and each head has its own. din: only in "
       "`top` and `head`.",
       {.min = 0.0, .max = 0.99});
-  v.field("path", path,
-          "torchscript: file of the module. Its forward(numeric [n, numeric inputs], pooled [n, "
-          "embedding columns]) returns the logits, [n] or [n, 1], for several labels [n, labels]. "
-          "Training starts from the values of its parameters; it runs in evaluation mode (no "
-          "dropout, buffers do not change). Needed again to resume or use a checkpoint. The file is "
-          "code that satrap runs: load only one from whom you trust.");
+  v.field(
+      "path", path,
+      "torchscript: file of the module. Its forward(numeric [n, numeric inputs], pooled [n, "
+      "embedding columns]) returns the logits, [n] or [n, 1], for several labels [n, labels]. "
+      "Training starts from the values of its parameters; it runs in evaluation mode (no "
+      "dropout, buffers do not change). Needed again to resume or use a checkpoint. The file is "
+      "code that satrap runs: load only one from whom you trust.");
 }
 
 void ModelConfig::validate() const {
