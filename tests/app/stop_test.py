@@ -1,4 +1,5 @@
 """Signals: the first one ends a job with a checkpoint, from which it can continue; the second one ends it at once."""
+import contextlib
 import json
 import os
 import pathlib
@@ -14,7 +15,11 @@ ENDLESS = ["train.epochs=1000000"]
 
 
 def threads_of(pid):
-    return [path.read_text().strip() for path in pathlib.Path(f"/proc/{pid}/task").glob("*/comm")]
+    names = []
+    for path in pathlib.Path(f"/proc/{pid}/task").glob("*/comm"):
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # it has ended since
+            names.append(path.read_text().strip())
+    return names
 
 
 def is_pending(pid, number):
