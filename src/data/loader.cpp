@@ -189,7 +189,7 @@ std::vector<std::string> usable_files(const FilesConfig& files) {
   std::vector<std::string> usable;
   for (const std::string& pattern : files.path) {
     try {
-      std::ranges::move(list_files({pattern}).paths, std::back_inserter(usable));
+      std::ranges::move(list_files({pattern}).paths(), std::back_inserter(usable));
     } catch (const Error&) {
       continue;
     }
