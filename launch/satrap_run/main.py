@@ -67,13 +67,14 @@ class Launcher:
 
     async def _lead(self):
         options, say = self._options, self._output.say
-        members = Members(options, lambda node, message: self._messages.put_nowait((node, message)))
+        members = Members(options, lambda node, message: self._messages.put_nowait((node, message)),
+                          say)
         with contextlib.ExitStack() as stack:
             try:
                 if options.master_addr is not None:
                     options.interface = options.interface or resolve(options.master_addr, 0)[4][0]
                 if options.nnodes > 1:
-                    await members.gather(say)
+                    await members.gather()
                 run_id = secrets.token_hex(4)
                 job = Job(options, run_id, self._file_store(stack), self._node, self._messages,
                           lambda node, command: self._tell(members, node, command), say)
