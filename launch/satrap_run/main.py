@@ -6,11 +6,9 @@ import pathlib
 import re
 import secrets
 import shlex
-import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 
 from .arguments import USAGE_STATUS, parse
 from .job import Job
@@ -18,6 +16,7 @@ from .members import JoinError, Members, join, received_command, resolve
 from .node import Node
 from .output import Output
 from .process import CAUGHT
+from .store_folder import StoreFolder
 
 
 class Stopped(Exception):
@@ -90,8 +89,7 @@ class Launcher:
         """Makes folders that only this user can read; None if other machines must look things up."""
         if self._options.master_addr is not None:
             return None
-        folder = pathlib.Path(tempfile.mkdtemp(prefix="satrap-run-"))
-        stack.callback(shutil.rmtree, folder, ignore_errors=True)
+        folder = stack.enter_context(StoreFolder())
 
         def make(attempt):
             store = folder / f"attempt-{attempt}"
