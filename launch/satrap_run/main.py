@@ -152,6 +152,8 @@ class Launcher:
                 self._stop.set_exception(Stopped())
             return
         what = "shards end" if self._options.ps_only else "ranks write a checkpoint and end"
+        if not self._node.has_processes:  # between two attempts
+            what = "the job ends"
         self._output.say(f"{signal.Signals(number).name}: {what}; once more kills them at once")
         pass_on = signal.SIGINT if number == signal.SIGINT else signal.SIGTERM
         self._report({"event": "signal", "number": int(number), "pass_on": int(pass_on)})

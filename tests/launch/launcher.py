@@ -59,7 +59,8 @@ class LauncherTest(unittest.TestCase):
     def command(self, *args):
         log_dir = [] if "--log-dir" in args else ["--log-dir", self.dir / "logs"]
         bin_dir = [] if "--bin-dir" in args else ["--bin-dir", self.bin]
-        return [sys.executable, str(SATRAP_RUN), *map(str, [*bin_dir, *log_dir, *args])]
+        no_delay = [] if "--restart-delay" in args else ["--restart-delay", 0]
+        return [sys.executable, str(SATRAP_RUN), *map(str, [*bin_dir, *log_dir, *no_delay, *args])]
 
     def run_job(self, *args, status=0, **kwargs):
         kwargs.setdefault("env", self.env)

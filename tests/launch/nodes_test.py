@@ -96,6 +96,17 @@ class Nodes(NodesTest):
             _, err = self.end(jobs[1 - victim], 1)
             self.assertIn(words, err)
 
+    def test_a_launcher_that_goes_while_the_others_wait_ends_the_job(self):
+        self.script("rank-0", "sys.exit(4)")
+        leader, member = self.nodes("--max-restarts", 3, "--restart-delay", 30)
+        for line in leader.stderr:
+            if "attempt 1 of 3 starts in 30 s" in line:
+                break
+        self.wait_until(lambda: set(self.survivors()) == {leader.pid, member.pid}, "end of the attempt")
+        member.kill()
+        _, err = self.end(leader, 1)
+        self.assertIn("the launcher of node 1 is gone; the job ends", err)
+
     def test_a_store_that_does_not_start(self):
         self.script("store", "sys.exit(3)")
         said = self.end_all(self.nodes("--max-restarts", 3), 1)
