@@ -10,6 +10,7 @@ find_package(spdlog 1.10 REQUIRED CONFIG)
 find_package(nlohmann_json 3.11 REQUIRED CONFIG)
 find_package(CLI11 2.1 REQUIRED CONFIG)
 find_package(ZLIB 1.2.13 REQUIRED)
+find_package(OpenSSL 3.0 REQUIRED COMPONENTS Crypto)
 find_package(GTest 1.12 REQUIRED CONFIG)
 find_package(benchmark 1.7 REQUIRED CONFIG)
 

@@ -12,7 +12,7 @@ cd "$(dirname "$0")/.."
 supported="Debian 12, Debian 13 and Ubuntu 24.04 on x86-64 and aarch64"
 torch=2.11.0
 packages=(g++ cmake ninja-build ccache git ca-certificates python3 python3-venv
-  libbenchmark-dev libcli11-dev libfmt-dev libgloo-dev libgmock-dev libgtest-dev libspdlog-dev libxxhash-dev
+  libbenchmark-dev libcli11-dev libfmt-dev libgloo-dev libgmock-dev libgtest-dev libspdlog-dev libssl-dev libxxhash-dev
   libyaml-cpp-dev libzstd-dev nlohmann-json3-dev zlib1g-dev)
 test_packages=(clang-format-19 clang-tidy-19 gzip iproute2 zstd)
 programs=(c++ cmake ninja git python3)

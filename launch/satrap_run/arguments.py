@@ -103,11 +103,13 @@ class Options:
         return range(self.node_rank, self.ps, self.nnodes)
 
 
-def count(minimum):
+def count(minimum, maximum=None):
     def parse(text):
         number = int(text)
         if number < minimum:
             raise argparse.ArgumentTypeError(f"must be at least {minimum}, got {number}")
+        if maximum is not None and number > maximum:
+            raise argparse.ArgumentTypeError(f"must be at most {maximum}, got {number}")
         return number
     parse.__name__ = "number"  # argparse's messages show this name
     return parse
@@ -149,7 +151,7 @@ def make_parser():
     add("--nnodes", type=count(1), default=1, metavar="K", help="nodes of the job (default 1)")
     add("--node-rank", type=count(0), default=0, metavar="I", help="number of this node, from 0")
     add("--master-addr", metavar="A", help="address of node 0 in the private network")
-    add("--master-port", type=count(1), default=29400, metavar="P",
+    add("--master-port", type=count(1, 65535), default=29400, metavar="P",
         help="port at which the launchers meet (default 29400)")
     add("--join-timeout", type=seconds, default=300.0, metavar="S",
         help="seconds to wait for the launchers of the other nodes (default 300)")

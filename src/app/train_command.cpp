@@ -48,13 +48,13 @@ int train(const TrainArguments& arguments) {
     options.on_report = [&](const trainer::Report& report) { display.show(report); };
     outcome = trainer::train(config, options);
   }
-  if (outcome.is_chief) write_report(config.run_dir);
+  if (outcome.is_chief && !outcome.summary_path.empty()) write_report(config.run_dir);
   if (outcome.finished) {
     if (outcome.is_chief) cli::print(describe_summary(outcome.summary_path));
     return 0;
   }
   const int number = signals.stop() ? signals.signal_number() : SIGTERM;  // or of another rank
-  if (!outcome.is_chief) return 128 + number;
+  if (!outcome.is_chief || outcome.last_checkpoint.empty()) return 128 + number;
   log_info("stopped by {}; `satrap train {} --resume` continues from {}",
            number == SIGINT ? "SIGINT" : "SIGTERM", arguments.job.config, outcome.last_checkpoint);
   return 128 + number;

@@ -15,7 +15,7 @@
 #include "satrap/core/error.h"
 #include "satrap/core/log.h"
 #include "satrap/core/resource.h"
-#include "satrap/net/endpoint.h"
+#include "satrap/net/net_error.h"
 #include "satrap/net/tcp_store.h"
 #include "satrap/ps/shard_server.h"
 #include "src/cli/shard.h"
@@ -44,9 +44,16 @@ int run_shard(const PsArguments& arguments) {
   ShardOptions options = arguments.options;
   options.cluster = job::ClusterConfig::from_environment();
   options.stop = &signals.stop();
-  serve_shard(arguments.config, arguments.overrides, options);
+  try {
+    serve_shard(arguments.config, arguments.overrides, options);
+  } catch (const net::NetError& error) {
+    if (error.failure() != net::NetFailure::kStopped) throw;
+    log_info("stopped before it served: {}", error.what());
+  }
   return 0;
 }
+
+constexpr int kMaxPort = 65535;
 
 struct StoreArguments {
   std::string host = "127.0.0.1";
@@ -102,10 +109,12 @@ void add_store_command(CLI::App& program, Action& chosen) {
   auto arguments = std::make_shared<StoreArguments>();
   command->add_option("--host", arguments->host, "Address or network interface to listen on")
       ->capture_default_str();
-  command->add_option("--port", arguments->port, "Port; 0: any free one")->capture_default_str();
+  command->add_option("--port", arguments->port, "Port, up to 65535; 0: any free one")
+      ->check(CLI::Range(0, kMaxPort))
+      ->capture_default_str();
   command->footer(
-      "Prints its URL. Clients must present SATRAP_TOKEN, which is read from the environment.\n"
-      "Serves until SIGTERM.");
+      "Prints its URL. Clients must prove that they know SATRAP_TOKEN, the job's secret, which is\n"
+      "read from the environment and may be missing only at 127.0.0.1. Serves until SIGTERM.");
   command->callback(
       [&chosen, arguments] { chosen = [arguments] { return serve_store(*arguments); }; });
 }

@@ -30,8 +30,9 @@ void serve_shard(const std::string& config,
                                 .token = options.cluster.token,
                                 .heartbeat_interval_ms = job.cluster.heartbeat_ms() / 10 + 1,
                                 .heartbeat_timeout_ms = job.cluster.heartbeat_ms()});
-  const auto store = net::open_store(options.cluster.store, options.cluster.token,
-                                     net::Deadline::after_ms(job.cluster.timeout_ms()));
+  const auto store =
+      net::open_store(options.cluster.store, options.cluster.token,
+                      net::Deadline::after_ms(job.cluster.timeout_ms()).unless(*options.stop));
   const std::int64_t num_workers = options.num_workers > 0 ? options.num_workers : num_cpus();
   const ps::ShardServer server(
       endpoint, *store, specs.tables, specs.seed,

@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <cstring>
 #include <exception>
-#include <random>
 #include <string>
 #include <utility>
 #include <vector>
@@ -9,7 +8,7 @@
 #include "satrap/collective/communicator.h"
 #include "satrap/core/error.h"
 #include "satrap/core/log.h"
-#include "src/net/bytes.h"
+#include "src/collective/meeting.h"
 #include "src/net/endpoint_impl.h"
 #include "src/net/link.h"
 
@@ -24,7 +23,6 @@ using net::NetFailure;
 
 // Every transfer of a call has the same slot; Gloo keeps the order within it. The number of the
 // call is part of it, so that ranks that are out of step meet a timeout and not each other's bytes.
-constexpr std::uint64_t kHelloSlot = 1;
 constexpr std::uint64_t kLeaveSlot = 2;
 constexpr std::uint64_t kFirstCallSlot = 16;
 
@@ -42,8 +40,9 @@ class GlooCommunicator final : public Communicator {
       : endpoint_(endpoint.impl()),
         rank_(static_cast<int>(rank)),
         size_(static_cast<int>(size)),
-        link_(std::make_shared<Link>(endpoint_->next_device(), rank_, size_, deadline)) {
-    meet(store, "collective/" + name, deadline);
+        link_(std::make_shared<Link>(endpoint_->next_device(), rank_, size_)) {
+    auto sockets = meet_ranks(*endpoint_, {store, "collective/" + name, rank, size}, deadline);
+    for (auto& [peer, socket] : sockets) link_->adopt(peer, std::move(socket));
   }
 
   ~GlooCommunicator() override {
@@ -235,60 +234,6 @@ class GlooCommunicator final : public Communicator {
     const std::uint64_t slot_;
     std::vector<Transfer> sends_, receives_;
   };
-
-  // Addresses go through the store, with a nonce; then every connection proves to be of the rank
-  // that wrote it. The higher rank of two waits for the lower in turn, so no two wait for each
-  // other.
-  void meet(net::Store& store, const std::string& key, Deadline deadline) {
-    if (store.add(concat(key, "/joined/", rank_), 1) != 1) {
-      throw NetError(NetFailure::kRefused,
-                     concat("rank ", rank_, " has joined '", key, "' before"));
-    }
-    const std::string nonce = random_nonce();
-    net::ByteWriter mine;
-    mine.put_text(nonce);
-    for (int peer = 0; peer < size_; ++peer) {
-      mine.put_text(peer == rank_ ? std::string() : link_->mesh().address_for(peer));
-    }
-    store.set(concat(key, "/", rank_), mine.bytes());
-
-    for (int peer = 0; peer < size_; ++peer) {
-      if (peer == rank_) continue;
-      const std::string theirs = store.wait(concat(key, "/", peer), deadline);
-      net::ByteReader reader(theirs);
-      std::string expected = reader.get_text(), address;
-      for (int i = 0; i <= rank_; ++i) address = reader.get_text();
-      try {
-        link_->connect(peer, address);
-        greet(peer, nonce, expected, deadline);
-      } catch (const NetError& error) {
-        throw NetError(error.failure(), concat("rank ", peer, " not reached: ", error.what()));
-      }
-    }
-  }
-
-  void greet(int peer, std::string mine, const std::string& expected, Deadline deadline) {
-    std::string received(expected.size(), '\0');
-    const auto bytes = static_cast<std::int64_t>(expected.size());
-    LinkBuffer in(link_, received.data(), bytes), out(link_, mine.data(), bytes);
-    in.post_receive(peer, kHelloSlot, 0, bytes);
-    out.post_send(peer, kHelloSlot, 0, bytes);
-    in.wait_receive(deadline);
-    out.wait_send(deadline);
-    if (received != expected) {
-      fail("the Gloo connection belongs to another rank");
-    }
-  }
-
-  static std::string random_nonce() {
-    std::random_device device;
-    std::string nonce;
-    for (int i = 0; i < 4; ++i) {
-      const std::uint32_t word = device();
-      nonce.append(reinterpret_cast<const char*>(&word), sizeof(word));
-    }
-    return nonce;
-  }
 
   // Each rank sums one slice of the values of all, in the order of the ranks, and hands the sums
   // out. Every value crosses each rank's wire twice, less one part in size().

@@ -2,27 +2,17 @@
 
 #include <algorithm>
 #include <chrono>
-#include <thread>
 #include <utility>
 
 #include "satrap/core/error.h"
 #include "src/net/connection_core.h"
+#include "src/net/socket.h"
 
 namespace satrap::net {
 namespace {
 
 // How long one attempt may take: a server that dies during it must not use up the whole deadline.
 constexpr std::int64_t kAttemptMs = 5000;
-
-// Proves to the server that the Gloo connection and the control socket belong together.
-void prove_identity(const Endpoint& endpoint,
-                    const std::shared_ptr<Connection::Core>& core,
-                    Deadline deadline) {
-  const RequestBuffer nonce(endpoint, {std::as_bytes(std::span(core->nonce()))});
-  const std::span<std::byte> nothing;
-  Ticket(std::make_unique<Ticket::State>(core, kOpenOp, nonce, nothing, deadline, CallOptions{}))
-      .wait();
-}
 
 }  // namespace
 
@@ -36,20 +26,17 @@ Connection::Connection(const Endpoint& endpoint,
   for (;;) {
     const std::string address = store.wait(address_key(server), deadline);
     try {
-      const Deadline attempt = deadline.at_most_ms(kAttemptMs);
-      auto core = std::make_shared<Core>(endpoint.impl(), address, server, name, attempt);
-      prove_identity(endpoint, core, attempt);
-      core_ = std::move(core);
+      core_ = std::make_shared<Core>(endpoint.impl(), address, server, name,
+                                     deadline.at_most_ms(kAttemptMs));
       return;
     } catch (const NetError& error) {
-      if (error.failure() == NetFailure::kRefused) throw;
+      if (!error.is_connection_lost()) throw;
       if (deadline.has_passed()) {
         throw NetError(NetFailure::kTimeout,
                        concat("server '", server, "' not reached: ", error.what()));
       }
     }
-    std::this_thread::sleep_for(std::min<std::chrono::nanoseconds>(
-        pause, std::chrono::milliseconds(deadline.remaining_ms())));
+    pause_before_retry(pause, deadline);
     pause = std::min(2 * pause, kMaxPause);
   }
 }

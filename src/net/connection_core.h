@@ -38,7 +38,6 @@ class Connection::Core {
 
   const ServerLimits& limits() const { return limits_; }
   Link& link() { return *link_; }
-  const std::string& nonce() const { return nonce_; }  // to be sent with kOpenOp
   void close(const std::string& reason);
 
  private:
@@ -48,12 +47,21 @@ class Connection::Core {
                  const std::string& server,
                  const std::string& name,
                  Deadline deadline);
+  std::string open_control(const std::string& host,
+                           std::int64_t port,
+                           const std::string& server,
+                           const std::string& name,
+                           Deadline deadline);
+  void open_link(const std::string& host,
+                 std::int64_t port,
+                 const std::string& server,
+                 const std::string& key,
+                 Deadline deadline);
 
   const std::shared_ptr<Endpoint::Impl> endpoint_;
   const std::shared_ptr<Credits> credits_;
   std::string peer_;  // for messages
   ServerLimits limits_;
-  std::string nonce_;
   std::shared_ptr<Link> link_;
   std::unique_ptr<Monitor::Watch> watch_;
   std::vector<PooledMemory> reply_headers_;  // per slot: kReplyHeaderBytes + kInlineReplyBytes

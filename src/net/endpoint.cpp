@@ -7,6 +7,7 @@
 
 #include "satrap/core/error.h"
 #include "src/net/endpoint_impl.h"
+#include "src/net/proof.h"
 #include "src/net/socket.h"
 
 namespace satrap::net {
@@ -39,8 +40,9 @@ Endpoint::Impl::Impl(EndpointOptions opts)
     : options(checked(std::move(opts))),
       address(resolve_address(options.interface)),
       monitor(options.heartbeat_interval_ms, options.heartbeat_timeout_ms) {
+  check_token(options.token, address);
   for (std::int64_t i = 0; i < options.num_devices; ++i) {
-    devices_.push_back(make_gloo_device(address));
+    devices_.push_back(make_gloo_device());
   }
 }
 

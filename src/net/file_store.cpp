@@ -6,7 +6,6 @@
 #include <filesystem>
 #include <fstream>
 #include <sstream>
-#include <thread>
 
 #include <fcntl.h>
 #include <sys/file.h>
@@ -105,7 +104,7 @@ std::string FileStore::wait(const std::string& key, Deadline deadline) {
       throw NetError(NetFailure::kTimeout,
                      concat("nobody has set '", key, "' in store ", directory_));
     }
-    std::this_thread::sleep_for(kPoll);
+    pause_before_retry(kPoll, deadline);
   }
 }
 

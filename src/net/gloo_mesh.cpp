@@ -4,22 +4,33 @@
 #include <atomic>
 #include <cstdint>
 #include <exception>
+#include <filesystem>
+#include <functional>
+#include <future>
 #include <mutex>
 #include <new>
+#include <stdexcept>
 #include <string_view>
 #include <system_error>
 #include <utility>
 #include <vector>
 
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <gloo/transport/tcp/context.h>
 #include <gloo/transport/tcp/device.h>
 #include <gloo/transport/tcp/pair.h>
 #include <gloo/transport/tcp/unbound_buffer.h>
+#include <netinet/in.h>
 #include <pthread.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "satrap/core/error.h"
+#include "satrap/core/text.h"
 #include "satrap/core/thread_name.h"
 #include "satrap/net/net_error.h"
 
@@ -46,28 +57,78 @@ std::string text_of(const std::exception_ptr& error) {
   }
 }
 
-// Gloo of 2022 connects within connect(). Since 2023 the device connects, and calls the pair on the
-// event thread when that is done: possibly long after connect() has given up and the pair has been
-// destroyed.
+// Since 2023 a device listens, at one port for all of its pairs; in 2022 every pair does.
 template <class Device>
-concept ConnectsByCallback = requires(const Device& device, const tcp::Address& address) {
+concept Listens = requires(const Device& device, const tcp::Address& address) {
   device.isInitiator(address, address);
 };
 
-// Pairs that the event thread may still call.
-struct AbandonedPairs {
-  std::mutex mutex;
-  std::vector<std::unique_ptr<gloo::transport::Pair>> pairs;
+// Runs something once on the event thread.
+class Errand final : public tcp::Handler {
+ public:
+  Errand(tcp::Device& device, std::function<void()> work)
+      : device_(device), work_(std::move(work)), signal_(eventfd(1, EFD_CLOEXEC)) {}
+
+  void run() {
+    std::future<void> done = done_.get_future();
+    device_.registerDescriptor(signal_.get(), EPOLLIN, this);
+    done.get();
+  }
+
+ private:
+  void handleEvents(int) override {
+    name_event_thread();
+    device_.unregisterDescriptor(signal_.get(), this);
+    std::promise<void> done = std::move(done_);  // this object is gone once the promise is kept
+    try {
+      work_();
+      done.set_value();
+    } catch (...) {
+      done.set_exception(std::current_exception());
+    }
+  }
+
+  tcp::Device& device_;
+  const std::function<void()> work_;
+  const Fd signal_;
+  std::promise<void> done_;
 };
 
-// A base class, so that the pairs are destroyed after the device and its event thread.
-class SafeDevice final : private AbandonedPairs, public tcp::Device {
- public:
-  using tcp::Device::Device;
+// The descriptor in this process that listens at `port` of 127.0.0.1.
+int listening_descriptor(in_port_t port) {
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
+    const int fd = parse_number<int>(entry.path().filename().string()).value_or(-1);
+    int listens = 0;
+    socklen_t size = sizeof(listens);
+    if (getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &size) != 0 || listens == 0) continue;
+    sockaddr_in address{};
+    size = sizeof(address);
+    if (getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size) != 0) continue;
+    if (address.sin_family == AF_INET && address.sin_port == port) return fd;
+  }
+  return -1;
+}
 
-  void keep(std::unique_ptr<gloo::transport::Pair> pair) {
-    const std::lock_guard lock(mutex);
-    pairs.push_back(std::move(pair));
+class SafeDevice final : public tcp::Device {
+ public:
+  explicit SafeDevice(const gloo::transport::tcp::attr& attr) : tcp::Device(attr) {
+    stop_listening(*this);
+  }
+
+ private:
+  // Puts a descriptor at which nothing ever arrives in the place of the listening socket, which
+  // Gloo does not let go of.
+  template <class Self>
+  static void stop_listening(Self& device) {
+    if constexpr (Listens<Self>) {
+      const sockaddr_storage address = device.nextAddress().getSockaddr();
+      const int fd = listening_descriptor(reinterpret_cast<const sockaddr_in&>(address).sin_port);
+      const Fd nothing(eventfd(0, EFD_CLOEXEC));
+      if (fd < 0 || !nothing) throw std::runtime_error("its listening socket is not found");
+      device.unregisterDescriptor(fd, nullptr);
+      dup3(nothing.get(), fd, O_CLOEXEC);
+      device.registerDescriptor(fd, 0, nullptr);  // for Gloo's destructor
+    }
   }
 };
 
@@ -85,13 +146,19 @@ struct PairEvents {
 
 class SafePair final : public tcp::Pair {
  public:
+  // On the event thread, which can therefore not take a connection at the port at which Gloo's
+  // constructor may listen: it is closed again at once.
   SafePair(tcp::Context* context,
            tcp::Device* device,
            int peer,
            std::chrono::milliseconds timeout,
            std::shared_ptr<PairEvents> events)
       : tcp::Pair(context, device, peer, timeout), events_(std::move(events)) {
-    is_made_.store(true, std::memory_order_release);
+    const std::lock_guard lock(m_);
+    if (fd_ < 0) return;
+    device_->unregisterDescriptor(fd_, this);
+    ::close(std::exchange(fd_, -1));
+    state_ = INITIALIZING;
   }
 
   // Closes while this is still a SafePair: Gloo's destructor closes too, but then with its own
@@ -101,36 +168,23 @@ class SafePair final : public tcp::Pair {
     static_cast<void>(events_->num_handled.load(std::memory_order_acquire));
   }
 
-  bool is_connected() {
+  // Returns whether it now has this connection.
+  bool adopt(Fd socket) {
     const std::lock_guard lock(m_);
-    return state_ == CONNECTED;
-  }
-
-  void connect(const std::vector<char>& bytes) override {
-    {
-      const std::lock_guard lock(m_);
-      awaits_callback_ = ConnectsByCallback<tcp::Device>;
-    }
-    tcp::Pair::connect(bytes);
-  }
-
-  // Whether the event thread may still call back for connect().
-  bool awaits_callback() {
-    const std::lock_guard lock(m_);
-    return awaits_callback_;
+    if (state_ != INITIALIZING) return false;
+    fd_ = socket.release();
+    device_->registerDescriptor(fd_, EPOLLIN, this);
+    changeState(CONNECTED);
+    return true;
   }
 
   void handleEvents(int events) override {
-    // Gloo's constructor already listens, so a stranger may connect before this constructor is
-    // done. Epoll repeats the event.
-    if (!is_made_.load(std::memory_order_acquire)) return;
     name_event_thread();
     const std::shared_ptr<PairEvents> shared = events_;  // the pair may be gone when Gloo returns
     try {
       if (wait_for_lock()) tcp::Pair::handleEvents(events);
     } catch (const std::exception& error) {
-      // Thrown by Gloo's connecting; its lock is free again. A holder of the lock may be waiting
-      // for this thread.
+      // Its lock is free again. A holder of the lock may be waiting for this thread.
       const std::unique_lock lock(m_, std::try_to_lock);
       if (lock) fail(broken(error));
     }
@@ -146,10 +200,6 @@ class SafePair final : public tcp::Pair {
 
   void changeState(state next) noexcept override {
     tcp::Pair::changeState(next);
-    if (next == CONNECTED) {
-      awaits_callback_ = false;
-      if (events_->is_closed) tcp::Pair::changeState(CLOSED);  // before it was connected
-    }
     if (next != CLOSED || events_->is_closed) return;
     events_->reason = ex_ ? text_of(ex_) : "closed";
     if (!ex_) events_->was_told = true;  // close(): by us
@@ -214,22 +264,12 @@ class SafePair final : public tcp::Pair {
   }
 
   const std::shared_ptr<PairEvents> events_;
-  std::atomic<bool> is_made_{false};
-  bool awaits_callback_ = false;  // under m_
 };
 
 class SafeContext final : public tcp::Context {
  public:
   SafeContext(std::shared_ptr<tcp::Device> device, int me, int count, GlooMesh::OnDown on_down)
       : tcp::Context(std::move(device), me, count), on_down_(std::move(on_down)) {}
-
-  ~SafeContext() override {
-    for (auto& pair : pairs_) {
-      if (pair == nullptr || !static_cast<SafePair&>(*pair).awaits_callback()) continue;
-      static_cast<SafePair&>(*pair).close();
-      static_cast<SafeDevice&>(*device_).keep(std::move(pair));
-    }
-  }
 
   std::unique_ptr<gloo::transport::Pair>& createPair(int peer) override {
     auto events = std::make_shared<PairEvents>(on_down_, peer);
@@ -255,56 +295,44 @@ bool is_gloo_timeout(std::string_view text) {
          text.find("Timed out") != std::string_view::npos;  // of this wait
 }
 
-std::shared_ptr<GlooDevice> make_gloo_device(const std::string& address) {
+// Nothing listens or connects there: that is only where Gloo would.
+std::shared_ptr<GlooDevice> make_gloo_device() {
   try {
-    return std::make_shared<SafeDevice>(tcp::CreateDeviceAttr(tcp::attr(address.c_str())));
+    return std::make_shared<SafeDevice>(tcp::CreateDeviceAttr(tcp::attr("127.0.0.1")));
   } catch (const std::bad_alloc&) {
     throw;
   } catch (const std::system_error&) {  // no thread available: not the address's fault
     throw;
   } catch (const std::exception& error) {
-    throw Error(ErrorCode::kUnavailable,
-                concat("Gloo cannot use address ", address, ": ", error.what()));
+    throw Error(ErrorCode::kUnavailable, concat("Gloo does not work here: ", error.what()));
   }
 }
 
-GlooMesh::GlooMesh(std::shared_ptr<GlooDevice> device,
-                   int rank,
-                   int size,
-                   Deadline deadline,
-                   OnDown on_down)
+GlooMesh::GlooMesh(std::shared_ptr<GlooDevice> device, int rank, int size, OnDown on_down)
     : rank_(rank), size_(size) {
   try {
-    context_ = std::make_shared<SafeContext>(std::move(device), rank, size, std::move(on_down));
-    // A pair waits five times its timeout for its peer.
-    constexpr std::int64_t kGlooFactor = 5;
-    context_->setTimeout(std::chrono::milliseconds(
-        std::max<std::int64_t>(1, deadline.remaining_ms() / kGlooFactor)));
-    for (int peer = 0; peer < size; ++peer) {
-      if (peer != rank) context_->createPair(peer);
-    }
+    context_ = std::make_shared<SafeContext>(device, rank, size, std::move(on_down));
+    Errand(*device, [this] {
+      for (int peer = 0; peer < size_; ++peer) {
+        if (peer != rank_) context_->createPair(peer);
+      }
+    }).run();
   } catch (const std::exception& error) {
-    throw NetError(NetFailure::kClosed, concat("Gloo cannot listen: ", error.what()));
+    throw NetError(NetFailure::kClosed, concat("Gloo cannot make a connection: ", error.what()));
   }
 }
 
 GlooMesh::~GlooMesh() { close(); }
 
-std::string GlooMesh::address_for(int peer) const {
-  const std::vector<char> bytes = context_->getPair(peer)->address().bytes();
-  return {bytes.begin(), bytes.end()};
-}
-
-void GlooMesh::connect(int peer, const std::string& address) {
+void GlooMesh::adopt(int peer, Fd socket) {
+  bool is_adopted = false;
   try {
-    context_->getPair(peer)->connect(std::vector<char>(address.begin(), address.end()));
+    is_adopted = safe(*context_).pair(peer).adopt(std::move(socket));
   } catch (const std::exception& error) {
-    throw NetError(is_gloo_timeout(error.what()) ? NetFailure::kTimeout : NetFailure::kClosed,
-                   concat("Gloo connection not made: ", error.what()));
+    throw NetError(NetFailure::kClosed, concat("Gloo cannot use a connection: ", error.what()));
   }
-  if (!safe(*context_).pair(peer).is_connected()) {
-    throw NetError(NetFailure::kClosed, "Gloo connection closed while it was made");
-  }
+  if (!is_adopted)
+    throw NetError(NetFailure::kClosed, "the connection was closed while it was made");
 }
 
 std::unique_ptr<GlooBuffer> GlooMesh::make_buffer(void* memory, std::int64_t bytes) const {

@@ -8,7 +8,7 @@
 
 #include <gloo/transport/unbound_buffer.h>
 
-#include "satrap/net/deadline.h"
+#include "src/net/socket.h"
 
 namespace gloo::transport::tcp {
 class Context;
@@ -34,24 +34,21 @@ using GlooBuffer = gloo::transport::UnboundBuffer;
 /// Whether this is the text of a timeout exception of Gloo's.
 bool is_gloo_timeout(std::string_view text);
 
-/// A device bound to a numeric address. Throws Error(kUnavailable) if Gloo cannot, std::bad_alloc
-/// or std::system_error if memory or threads are exhausted.
-std::shared_ptr<GlooDevice> make_gloo_device(const std::string& address);
+/// A device: an event thread. Throws Error(kUnavailable) if Gloo cannot make one, std::bad_alloc or
+/// std::system_error if memory or threads are exhausted.
+std::shared_ptr<GlooDevice> make_gloo_device();
 
 /// `size` processes with a connection between every two, under construction or done; a Gloo
-/// context.
+/// context. Gloo neither listens nor connects: anybody could take the place of the peer that it
+/// waits for. It gets sockets whose other end has proved who it is (handshake.h).
 class GlooMesh {
  public:
   /// Called on the event thread, without locks, at most once per peer: the connection has ended for
   /// another reason than close(). Must not block, and must not own the mesh.
   using OnDown = std::function<void(int peer, const std::string& reason)>;
 
-  /// Listens for every peer. Setting up the connections may take until `deadline`.
-  GlooMesh(std::shared_ptr<GlooDevice> device,
-           int rank,
-           int size,
-           Deadline deadline,
-           OnDown on_down);
+  /// Throws NetError(kClosed) if there are not enough descriptors or memory.
+  GlooMesh(std::shared_ptr<GlooDevice> device, int rank, int size, OnDown on_down);
   ~GlooMesh();  // closes
   GlooMesh(const GlooMesh&) = delete;
   GlooMesh& operator=(const GlooMesh&) = delete;
@@ -59,11 +56,9 @@ class GlooMesh {
   int rank() const { return rank_; }
   int size() const { return size_; }
 
-  /// What `peer` must pass to its connect(rank(), ...). Bytes.
-  std::string address_for(int peer) const;
-
-  /// Blocks until `peer` is connected. Throws NetError, at the latest at the deadline.
-  void connect(int peer, const std::string& address);
+  /// Makes `socket` the connection to `peer`, once per peer. Throws NetError(kClosed) if the mesh
+  /// has been closed.
+  void adopt(int peer, Fd socket);
 
   /// A buffer over memory that the caller owns and that must outlive it. See LinkBuffer.
   std::unique_ptr<GlooBuffer> make_buffer(void* memory, std::int64_t bytes) const;

@@ -59,36 +59,23 @@ void Breaker::remove(GlooBuffer* buffer) {
   buffers_.pop_back();
 }
 
-Link::Link(std::shared_ptr<GlooDevice> device,
-           int rank,
-           int size,
-           Deadline setup_deadline,
-           std::function<void()> on_trip)
+Link::Link(std::shared_ptr<GlooDevice> device, int rank, int size, std::function<void()> on_trip)
     : breaker_(std::make_shared<Breaker>(std::move(on_trip))),
       mesh_(std::move(device),
             rank,
             size,
-            setup_deadline,
             [breaker = breaker_](int peer, const std::string& reason) {
               breaker->trip(failure_of(reason), concat("peer ", peer, ": ", reason));
             }) {}
 
-void Link::connect(int peer, const std::string& address) {
-  is_connecting_ = true;  // before the check of the breaker: a later trip() sees this
+void Link::adopt(int peer, Fd socket) {
+  breaker_->check();
   try {
-    breaker_->check();
-    mesh_.connect(peer, address);
+    mesh_.adopt(peer, std::move(socket));
   } catch (const NetError&) {
-    is_connecting_ = false;
     breaker_->check();  // throws the reason, not its effect on Gloo
     throw;
   }
-  is_connecting_ = false;
-}
-
-void Link::break_off(NetFailure failure, const std::string& reason) noexcept {
-  breaker_->trip(failure, reason);
-  if (is_connecting_) mesh_.close();
 }
 
 void Link::close(NetFailure failure, const std::string& reason) noexcept {

@@ -11,6 +11,7 @@
 #include "satrap/net/deadline.h"
 #include "satrap/net/net_error.h"
 #include "src/net/gloo_mesh.h"
+#include "src/net/socket.h"
 
 namespace satrap::net {
 
@@ -25,6 +26,7 @@ class Breaker {
   void trip(NetFailure failure, const std::string& reason);
 
   bool is_tripped() const { return is_tripped_; }
+  const std::atomic<bool>& tripped() const { return is_tripped_; }  // for Deadline::unless
 
   /// The reason as an exception. Requires is_tripped().
   NetError error() const;
@@ -48,22 +50,15 @@ class Breaker {
 /// reason. A link never recovers; it is replaced.
 class Link {
  public:
-  /// `on_trip` as for Breaker.
-  Link(std::shared_ptr<GlooDevice> device,
-       int rank,
-       int size,
-       Deadline setup_deadline,
-       std::function<void()> on_trip = {});
+  /// `on_trip` as for Breaker. Throws NetError(kClosed) without resources.
+  Link(std::shared_ptr<GlooDevice> device, int rank, int size, std::function<void()> on_trip = {});
 
   GlooMesh& mesh() { return mesh_; }
   const GlooMesh& mesh() const { return mesh_; }
 
-  /// As mesh().connect(), but also ended by break_off().
-  void connect(int peer, const std::string& address);
-
-  /// Ends all waits with this reason, including that of connect(), for which it may block up to
-  /// 10 ms per peer. Not for the event thread.
-  void break_off(NetFailure failure, const std::string& reason) noexcept;
+  /// Makes `socket` the connection to `peer`, whose other end has proved to be that peer. Throws
+  /// the NetError that broke the link.
+  void adopt(int peer, Fd socket);
 
   const std::shared_ptr<Breaker>& breaker() const { return breaker_; }
 
@@ -74,7 +69,6 @@ class Link {
  private:
   const std::shared_ptr<Breaker> breaker_;
   GlooMesh mesh_;
-  std::atomic<bool> is_connecting_{false};
 };
 
 /// Memory that takes part in one send and one receive at a time. The memory belongs to the caller

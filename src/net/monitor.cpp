@@ -1,6 +1,7 @@
 #include "src/net/monitor.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include <poll.h>
@@ -83,10 +84,11 @@ void Monitor::serve(Entry& entry, short events) {
   try {
     if ((events & POLLOUT) != 0) entry.socket.flush();
     if ((events & ~POLLOUT) != 0) {
-      for (const std::string& frame : entry.socket.receive()) {
+      // One message in a turn; more of them keep the socket readable.
+      if (const std::optional<std::string> frame = entry.socket.receive()) {
         entry.last_heard = now;
-        if (!frame.empty() && frame.front() == kGoodbye) {
-          throw NetError(NetFailure::kClosed, concat("peer hung up: ", frame.substr(1)));
+        if (frame->starts_with(kGoodbye)) {
+          throw NetError(NetFailure::kClosed, concat("peer hung up: ", frame->substr(1)));
         }
       }
     }

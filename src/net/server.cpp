@@ -16,16 +16,15 @@
 #include "satrap/core/log.h"
 #include "satrap/core/thread_name.h"
 #include "src/net/bytes.h"
+#include "src/net/door.h"
 #include "src/net/poller.h"
+#include "src/net/proof.h"
 #include "src/net/session.h"
 #include "src/net/socket.h"
-#include "src/net/token.h"
 #include "src/net/worker_pool.h"
 
 namespace satrap::net {
 namespace {
-
-constexpr std::size_t kMaxStrangers = 256;
 
 ServerOptions checked(const ServerOptions& options) {
   SATRAP_CHECK(options.num_workers >= 0, "num_workers ", options.num_workers);
@@ -34,14 +33,6 @@ ServerOptions checked(const ServerOptions& options) {
   SATRAP_CHECK(options.max_request_bytes >= 0, "max_request_bytes ", options.max_request_bytes);
   return options;
 }
-
-// Connected, but not yet identified.
-struct Stranger {
-  Stranger(Fd fd, std::int64_t timeout_ms)
-      : socket(std::move(fd), kMaxHelloBytes), deadline(Deadline::after_ms(timeout_ms)) {}
-  FrameSocket socket;
-  Deadline deadline;
-};
 
 struct Member {
   std::shared_ptr<Session> session;
@@ -69,8 +60,12 @@ class Server::Impl {
         name_(std::move(name)),
         options_(checked(options)),
         handler_(std::move(handler)),
-        listener_(listen_tcp(endpoint_->address, 0)),
-        address(concat(endpoint_->address, " ", local_port(listener_))) {
+        door_(listen_tcp(endpoint_->address, 0),
+              {.magic = kMagic,
+               .token = endpoint_->options.token,
+               .name = concat("server '", name_, "'"),
+               .timeout_ms = options_.setup_timeout_ms}),
+        address(concat(endpoint_->address, " ", door_.port())) {
     if (options_.num_workers > 0) workers_ = std::make_unique<WorkerPool>(options_.num_workers);
     thread_ = std::thread([this] { run(); });
     try {
@@ -99,21 +94,12 @@ class Server::Impl {
   void run() {
     set_thread_name("net-accept");
     while (!stop_) {
-      std::vector<pollfd> fds{{wake_.fd(), POLLIN, 0}, {listener_.get(), POLLIN, 0}};
-      Deadline next = Deadline::after_ms(60'000);
-      for (const Stranger& stranger : strangers_) {
-        fds.push_back({stranger.socket.fd(), POLLIN, 0});
-        next = Deadline(std::min(next.at(), stranger.deadline.at()));
-      }
-      poll(fds.data(), fds.size(), static_cast<int>(next.remaining_ms()));
+      std::vector<pollfd> fds{{wake_.fd(), POLLIN, 0}};
+      door_.watch(fds);
+      poll(fds.data(), fds.size(), static_cast<int>(door_.next().remaining_ms()));
       wake_.clear();
       if (stop_) return;
-      std::size_t i = 2;
-      for (auto stranger = strangers_.begin(); stranger != strangers_.end(); ++i) {
-        const auto current = stranger++;
-        if (fds[i].revents != 0 || current->deadline.has_passed()) meet(current);
-      }
-      if ((fds[1].revents & POLLIN) != 0) accept();
+      door_.serve(fds, [this](Visitor& visitor) { enter(visitor); });
       members_.remove_if([](Member& member) {
         const bool is_done = member.is_done;  // read once: it may become true between two reads
         if (is_done) member.thread.join();
@@ -122,74 +108,57 @@ class Server::Impl {
     }
   }
 
-  void accept() {
-    while (Fd fd = accept_tcp(listener_)) {
-      if (strangers_.size() >= kMaxStrangers)
-        strangers_.pop_front();  // the one that has been silent longest
-      strangers_.emplace_back(std::move(fd), options_.setup_timeout_ms);
+  void enter(Visitor& visitor) {
+    ByteReader reader(visitor.request());
+    const Purpose purpose{reader.get<std::uint8_t>()};
+    if (const std::string wanted = reader.get_text(); wanted != name_) {
+      visitor.refuse(concat("this is server '", name_, "', not '", wanted, "'"));
     }
-  }
-
-  // Handles a stranger that has sent something, or has been silent for too long.
-  void meet(std::list<Stranger>::iterator stranger) {
-    try {
-      const std::vector<std::string> frames = stranger->socket.receive();
-      if (!frames.empty()) {
-        welcome(std::move(stranger->socket), frames.front());
-      } else if (!stranger->deadline.has_passed()) {
-        return;
-      }
-    } catch (const NetError& error) {
-      if (error.failure() != NetFailure::kClosed) {
-        log_warning("server '{}': a connection was refused: {}", name_, error.what());
-      }
-    } catch (const std::exception& error) {
-      log_error("server '{}': a connection was refused: {}", name_, error.what());
-    }
-    strangers_.erase(stranger);
-  }
-
-  void welcome(FrameSocket socket, const std::string& hello) {
-    ByteReader reader(hello);
-    std::string refusal, client, gloo_address;
-    if (reader.get<std::uint64_t>() != kMagic) {
-      refusal = "not a client of this version";
-    } else if (!tokens_match(reader.get_text(), endpoint_->options.token)) {
-      refusal = "wrong token";
-    } else if (const std::string wanted = reader.get_text(); wanted != name_) {
-      refusal = concat("this is server '", name_, "', not '", wanted, "'");
-    } else if (num_open_ >= options_.max_connections) {
-      refusal = concat("there are ", num_open_, " connections already");
+    if (purpose == Purpose::kControl) {
+      begin_session(visitor, reader.get_text());
     } else {
-      client = reader.get_text();
-      gloo_address = reader.get_text();
+      complete_session(visitor, reader.get_text());
     }
-    if (!refusal.empty()) refuse(socket, refusal);
-    auto control = std::make_shared<FrameSocket>(std::move(socket));
+  }
+
+  void begin_session(Visitor& visitor, const std::string& client) {
+    if (num_open_ >= options_.max_connections) {
+      visitor.refuse(concat("there are ", num_open_, " connections already"));
+    }
+    std::shared_ptr<Session> session;
     try {
-      start(std::make_shared<Session>(endpoint_, options_, client), control, gloo_address);
+      session = std::make_shared<Session>(endpoint_, options_, client);
+      start(session);
     } catch (const std::exception& error) {  // no memory, no thread, no descriptor
-      refuse(*control, concat("no resources for one more connection: ", error.what()));
+      visitor.refuse(concat("no resources for one more connection: ", error.what()));
+    }
+    try {
+      session->take_control(visitor.accept(door_.token(), session->answer()));
+    } catch (...) {
+      session->close("its client has left");
+      throw;
     }
   }
 
-  [[noreturn]] static void refuse(FrameSocket& socket, const std::string& reason) {
-    socket.send(ByteWriter()
-                    .put(static_cast<std::uint8_t>(HelloStatus::kRefused))
-                    .put_text(reason)
-                    .bytes());
-    throw NetError(NetFailure::kRefused, reason);
+  void complete_session(Visitor& visitor, const std::string& key) {
+    for (const Member& member : members_) {
+      if (!is_same_secret(member.session->key(), key)) continue;
+      Fd socket = visitor.accept(door_.token(), "").release();
+      if (!member.session->take_link(std::move(socket))) {
+        throw NetError(NetFailure::kProtocol, "its connection has a link already");
+      }
+      return;
+    }
+    visitor.refuse("the connection to which it belongs has ended");
   }
 
-  void start(std::shared_ptr<Session> session,
-             const std::shared_ptr<FrameSocket>& control,
-             const std::string& gloo_address) {
+  void start(std::shared_ptr<Session> session) {
     Member& member = members_.emplace_back(std::move(session));
     ++num_open_;
     try {
-      member.thread = std::thread([this, &member, control, gloo_address] {
+      member.thread = std::thread([this, &member] {
         set_thread_name("net-read");
-        serve(*member.session, std::move(*control), gloo_address);
+        serve(*member.session);
         --num_open_;
         member.is_done = true;
         wake_.notify();
@@ -201,13 +170,12 @@ class Server::Impl {
     }
   }
 
-  void serve(Session& session, FrameSocket control, const std::string& gloo_address) {
+  void serve(Session& session) {
     auto strand = std::make_shared<Strand>();
     try {
-      session.run(std::move(control), gloo_address,
-                  [this, &strand](std::unique_ptr<ServerCall> call, bool ordered) {
-                    dispatch(strand, std::move(call), ordered);
-                  });
+      session.run([this, &strand](std::unique_ptr<ServerCall> call, bool ordered) {
+        dispatch(strand, std::move(call), ordered);
+      });
     } catch (const NetError& error) {
       const bool is_ordinary = error.failure() == NetFailure::kClosed;
       log_at(is_ordinary ? LogLevel::kDebug : LogLevel::kWarning,
@@ -263,13 +231,12 @@ class Server::Impl {
   const std::string name_;
   const ServerOptions options_;
   const Handler handler_;
-  Fd listener_;
+  Door door_;  // of the accepting thread, once there is one
   WakeUp wake_;
   std::atomic<bool> stop_{false};
   std::atomic<std::int64_t> num_open_{0};
   std::unique_ptr<WorkerPool> workers_;
-  std::list<Stranger> strangers_;  // of the accepting thread
-  std::list<Member> members_;      // likewise, until it has ended
+  std::list<Member> members_;  // likewise, until it has ended
   std::thread thread_;
 
  public:

@@ -1,9 +1,7 @@
 #include "src/net/session.h"
 
-#include <array>
 #include <cstring>
 #include <new>
-#include <random>
 #include <string_view>
 #include <utility>
 
@@ -11,7 +9,7 @@
 #include "satrap/core/hash.h"
 #include "satrap/core/log.h"
 #include "src/net/bytes.h"
-#include "src/net/token.h"
+#include "src/net/proof.h"
 
 namespace satrap::net {
 namespace {
@@ -21,13 +19,6 @@ namespace {
 Deadline never() {
   constexpr std::int64_t kYearMs = std::int64_t{365} * 24 * 3600 * 1000;
   return Deadline::after_ms(kYearMs);
-}
-
-std::string random_nonce() {
-  std::random_device device;
-  std::array<std::uint32_t, 4> words{};
-  for (std::uint32_t& word : words) word = device();
-  return {reinterpret_cast<const char*>(words.data()), sizeof(words)};
 }
 
 std::string_view text_of(std::span<const std::byte> bytes) {
@@ -42,13 +33,12 @@ Session::Session(std::shared_ptr<Endpoint::Impl> endpoint,
     : endpoint_(std::move(endpoint)),
       options_(options),
       client_(std::move(client)),
-      nonce_(random_nonce()),
+      key_(random_nonce()),
       setup_deadline_(Deadline::after_ms(options.setup_timeout_ms)),
       ring_(std::make_shared<Ring>()),
       link_(std::make_shared<Link>(endpoint_->next_device(),
                                    kServerRank,
                                    2,
-                                   setup_deadline_,
                                    [ring = ring_] {
                                      const std::lock_guard lock(ring->mutex);
                                      ring->changed.notify_all();
@@ -78,13 +68,35 @@ void Session::close(const std::string& reason) {
   link_->close(NetFailure::kClosed, reason);
 }
 
-void Session::run(FrameSocket control, const std::string& gloo_address, const Dispatch& dispatch) {
-  greet(std::move(control), gloo_address);
+std::string Session::answer() const {
+  return ByteWriter()
+      .put(options_.max_in_flight)
+      .put(options_.slot_bytes)
+      .put(options_.max_request_bytes)
+      .put_text(key_)
+      .bytes();
+}
+
+void Session::take_control(FrameSocket control) {
+  control.set_max_frame_bytes(kMaxControlBytes);
+  const std::lock_guard lock(watch_mutex_);
+  watch_ = endpoint_->monitor.watch(
+      std::move(control), [link = link_.get()](NetFailure failure, const std::string& reason) {
+        link->breaker()->trip(failure, reason);  // the watch ends before the link
+      });
+}
+
+bool Session::take_link(Fd socket) {
+  const std::lock_guard lock(ring_->mutex);
+  if (std::exchange(ring_->has_link, true)) return false;
+  ring_->link = std::move(socket);
+  ring_->changed.notify_all();
+  return true;
+}
+
+void Session::run(const Dispatch& dispatch) {
+  adopt_link();
   open_ring();
-  Received first = receive(setup_deadline_);
-  expect_open(first);
-  auto opened = std::make_unique<ServerCall::State>(shared_from_this(), std::move(first));
-  ServerCall(std::move(opened)).reply({});
   for (;;) {
     Received request = receive(never());
     const bool ordered = (request.header.flags & kOrdered) != 0;
@@ -99,26 +111,17 @@ void Session::run(FrameSocket control, const std::string& gloo_address, const Di
   }
 }
 
-void Session::greet(FrameSocket control, const std::string& gloo_address) {
-  control.wait_send(ByteWriter()
-                        .put(static_cast<std::uint8_t>(HelloStatus::kAccepted))
-                        .put(options_.max_in_flight)
-                        .put(options_.slot_bytes)
-                        .put(options_.max_request_bytes)
-                        .put_text(nonce_)
-                        .put_text(link_->mesh().address_for(kClientRank))
-                        .bytes(),
-                    setup_deadline_);
-  // The control socket shows if the client dies while Gloo still waits for it.
-  control.set_max_frame_bytes(kMaxControlBytes);
+void Session::adopt_link() {
+  Fd socket;
   {
-    const std::lock_guard lock(watch_mutex_);
-    watch_ = endpoint_->monitor.watch(
-        std::move(control), [link = link_.get()](NetFailure failure, const std::string& reason) {
-          link->break_off(failure, reason);  // the watch ends before the link
-        });
+    std::unique_lock lock(ring_->mutex);
+    ring_->changed.wait_until(lock, setup_deadline_.at(),
+                              [&] { return ring_->has_link || link_->breaker()->is_tripped(); });
+    socket = std::move(ring_->link);
   }
-  link_->connect(kClientRank, gloo_address);
+  link_->breaker()->check();
+  if (!socket) throw NetError(NetFailure::kTimeout, "it has not opened its second connection");
+  link_->adopt(kClientRank, std::move(socket));
 }
 
 void Session::open_ring() {
@@ -215,13 +218,6 @@ void Session::receive_bulk(Received& request) {
   post(*std::exchange(request.ring_slot, std::nullopt));
   buffer.wait_receive(never());
   request.payload = {request.bulk.data(), static_cast<std::size_t>(bytes)};
-}
-
-void Session::expect_open(const Received& request) {
-  if (request.header.op != kOpenOp || !tokens_match(text_of(request.payload), nonce_)) {
-    throw NetError(NetFailure::kRefused,
-                   "the Gloo connection does not belong to the client that said hello");
-  }
 }
 
 }  // namespace satrap::net

@@ -24,7 +24,7 @@ class Session : public std::enable_shared_from_this<Session> {
   /// Takes a complete and well-formed request, on the reading thread.
   using Dispatch = std::function<void(std::unique_ptr<ServerCall>, bool ordered)>;
 
-  /// Listens for the client's Gloo connection. Throws NetError.
+  /// Throws NetError without resources.
   Session(std::shared_ptr<Endpoint::Impl> endpoint,
           const ServerOptions& options,
           std::string client);
@@ -32,9 +32,17 @@ class Session : public std::enable_shared_from_this<Session> {
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
 
-  /// Sets up this end and answers the client's greeting (see wire.h), then reads requests until the
-  /// connection ends. Throws the NetError that ended it.
-  void run(FrameSocket control, const std::string& gloo_address, const Dispatch& dispatch);
+  /// The answer to the client's request for a control socket (see wire.h).
+  std::string answer() const;
+  const std::string& key() const { return key_; }
+
+  /// The connection's two sockets, from the accepting thread. take_link: false if it has one.
+  void take_control(FrameSocket control);
+  bool take_link(Fd socket);
+
+  /// Waits for the link, then reads requests until the connection ends. Throws the NetError that
+  /// ended it.
+  void run(const Dispatch& dispatch);
 
   /// Ends the connection; run() throws.
   void close(const std::string& reason);
@@ -66,26 +74,27 @@ class Session : public std::enable_shared_from_this<Session> {
   // Gives it room for at least `bytes`, once the previous send from it is done.
   void prepare(Outgoing& outgoing, std::int64_t bytes);
 
-  void greet(FrameSocket control, const std::string& gloo_address);
+  void adopt_link();
   void open_ring();
   Received receive(Deadline deadline);
   void check_header(const RequestHeader& header) const;
   void receive_bulk(Received& request);
   void occupy_reply_slot(const RequestHeader& header);
-  void expect_open(const Received& request);
   void post(std::size_t ring_slot);
   void recycle(Received& request);  // the memory of a finished request
 
   const std::shared_ptr<Endpoint::Impl> endpoint_;
   const ServerOptions options_;
   const std::string client_;
-  const std::string nonce_;
+  const std::string key_;
   const Deadline setup_deadline_;
 
   struct Ring {  // outlives the session if the breaker still wakes its reader
     std::mutex mutex;
     std::condition_variable changed;
     std::deque<std::size_t> posted;  // in the order in which messages arrive
+    Fd link;                         // until it is adopted
+    bool has_link = false;
   };
   const std::shared_ptr<Ring> ring_;
   const std::shared_ptr<Link> link_;

@@ -1,9 +1,11 @@
 #include "src/net/socket.h"
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
 #include <memory>
+#include <thread>
 
 #include <arpa/inet.h>
 #include <fcntl.h>
@@ -87,7 +89,7 @@ Fd listen_tcp(const std::string& address, std::int64_t port) {
   const AddressList list(address, port, AI_NUMERICHOST | AI_PASSIVE);
   Fd fd(socket(list.first->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   const int on = 1;
-  constexpr int kBacklog = 128;
+  constexpr int kBacklog = 1024;  // strangers may fill it faster than they are refused
   if (!fd || setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) != 0 ||
       bind(fd.get(), list.first->ai_addr, list.first->ai_addrlen) != 0 ||
       listen(fd.get(), kBacklog) != 0) {
@@ -134,21 +136,40 @@ Fd connect_tcp(const std::string& host, std::int64_t port, Deadline deadline) {
 
 Fd accept_tcp(const Fd& listener) {
   Fd fd(accept4(listener.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
-  if (fd) set_no_delay(fd.get());
+  if (fd) {
+    set_no_delay(fd.get());
+  } else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
+    throw OutOfDescriptors(error_text(errno));
+  }
   return fd;
+}
+
+std::string peer_name(const Fd& fd) {
+  sockaddr_storage storage{};
+  socklen_t length = sizeof(storage);
+  auto* address = reinterpret_cast<sockaddr*>(&storage);
+  if (getpeername(fd.get(), address, &length) != 0) return "somebody who has left";
+  return numeric_address(address, length);
 }
 
 bool wait_ready(int fd, short events, Deadline deadline) {
   for (;;) {
     pollfd entry{fd, events, 0};
-    const int ready =
-        poll(&entry, 1, static_cast<int>(deadline.at_most_ms(1 << 30).remaining_ms()));
+    const Deadline slice = deadline.at_most_ms(Deadline::kStopMs);
+    const int ready = poll(&entry, 1, static_cast<int>(slice.remaining_ms()));
     if (ready > 0) return true;
-    if (ready == 0 && deadline.has_passed()) return false;
     if (ready < 0 && errno != EINTR) {
       throw NetError(NetFailure::kClosed, concat("poll: ", error_text(errno)));
     }
+    if (deadline.is_stopped()) throw NetError(NetFailure::kStopped, "stopped while waiting");
+    if (deadline.has_passed()) return false;
   }
+}
+
+void pause_before_retry(std::chrono::milliseconds pause, Deadline deadline) {
+  if (deadline.is_stopped()) throw NetError(NetFailure::kStopped, "stopped while waiting");
+  std::this_thread::sleep_for(std::min(
+      pause, std::chrono::milliseconds(deadline.at_most_ms(Deadline::kStopMs).remaining_ms())));
 }
 
 void FrameSocket::send(std::string_view frame) {
@@ -159,48 +180,51 @@ void FrameSocket::send(std::string_view frame) {
 }
 
 void FrameSocket::flush() {
-  while (!out_.empty()) {
-    const ssize_t written = ::send(fd_.get(), out_.data(), out_.size(), MSG_NOSIGNAL);
+  while (has_unsent()) {
+    const ssize_t written =
+        ::send(fd_.get(), out_.data() + num_sent_, out_.size() - num_sent_, MSG_NOSIGNAL);
     if (written >= 0) {
-      out_.erase(0, static_cast<std::size_t>(written));
+      num_sent_ += static_cast<std::size_t>(written);
     } else if (errno == EAGAIN) {
-      return;
+      break;
     } else if (errno != EINTR) {
       throw NetError(NetFailure::kClosed, concat("connection lost: ", error_text(errno)));
     }
   }
+  // Moves the rest only once there is less of it than was sent.
+  if (num_sent_ < out_.size() - num_sent_) return;
+  out_.erase(0, std::exchange(num_sent_, 0));
 }
 
-bool FrameSocket::take_frame(std::string& frame) {
+// Whether in_ has that size.
+bool FrameSocket::read_up_to(std::size_t size) {
+  std::array<char, 1 << 14> chunk;
+  while (in_.size() < size) {
+    const ssize_t count =
+        ::recv(fd_.get(), chunk.data(), std::min(chunk.size(), size - in_.size()), 0);
+    if (count > 0) {
+      in_.append(chunk.data(), static_cast<std::size_t>(count));
+    } else if (count < 0 && errno == EAGAIN) {
+      return false;
+    } else if (count == 0 || errno != EINTR) {
+      throw NetError(NetFailure::kClosed, "connection closed by peer");
+    }
+  }
+  return true;
+}
+
+std::optional<std::string> FrameSocket::receive() {
   std::uint32_t length = 0;
-  if (in_.size() < sizeof(length)) return false;
+  if (!read_up_to(sizeof(length))) return std::nullopt;
   std::memcpy(&length, in_.data(), sizeof(length));
   if (static_cast<std::int64_t>(length) > max_frame_bytes_) {
     throw NetError(NetFailure::kProtocol, concat("a message of ", length, " bytes where at most ",
                                                  max_frame_bytes_, " are allowed"));
   }
-  if (in_.size() < sizeof(length) + length) return false;
-  frame = in_.substr(sizeof(length), length);
-  in_.erase(0, sizeof(length) + length);
-  return true;
-}
-
-std::vector<std::string> FrameSocket::receive() {
-  std::vector<std::string> frames = std::exchange(ready_, {});
-  std::array<char, 1 << 16> chunk;
-  while (!at_end_) {
-    const ssize_t count = ::recv(fd_.get(), chunk.data(), chunk.size(), 0);
-    if (count > 0) {
-      in_.append(chunk.data(), static_cast<std::size_t>(count));
-      for (std::string frame; take_frame(frame);) frames.push_back(std::move(frame));
-    } else if (count < 0 && errno == EAGAIN) {
-      break;
-    } else if (count == 0 || errno != EINTR) {
-      at_end_ = true;
-    }
-  }
-  if (frames.empty() && at_end_) throw NetError(NetFailure::kClosed, "connection closed by peer");
-  return frames;
+  if (!read_up_to(sizeof(length) + length)) return std::nullopt;
+  std::string frame = in_.substr(sizeof(length));
+  in_.clear();
+  return frame;
 }
 
 void FrameSocket::wait_send(std::string_view frame, Deadline deadline) {
@@ -215,17 +239,16 @@ void FrameSocket::wait_send(std::string_view frame, Deadline deadline) {
 
 std::string FrameSocket::wait_receive(Deadline deadline) {
   for (;;) {
-    std::vector<std::string> frames = receive();
-    if (!frames.empty()) {
-      std::string first = std::move(frames.front());
-      frames.erase(frames.begin());
-      ready_ = std::move(frames);
-      return first;
-    }
+    if (std::optional<std::string> frame = receive()) return std::move(*frame);
     if (!wait_ready(fd(), POLLIN, deadline)) {
       throw NetError(NetFailure::kTimeout, "no answer from the peer");
     }
   }
+}
+
+Fd FrameSocket::release() {
+  SATRAP_CHECK(in_.empty() && !has_unsent(), "a socket is handed on in the middle of a message");
+  return std::move(fd_);
 }
 
 }  // namespace satrap::net

@@ -1,12 +1,15 @@
 #pragma once
 
+#include <chrono>
+#include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 #include "satrap/net/deadline.h"
+#include "satrap/net/net_error.h"
 
 namespace satrap::net {
 
@@ -25,6 +28,7 @@ class Fd {
   int get() const { return fd_; }
   explicit operator bool() const { return fd_ >= 0; }
   void reset();
+  int release() { return std::exchange(fd_, -1); }  // to another owner
 
  private:
   int fd_ = -1;
@@ -43,15 +47,31 @@ std::int64_t local_port(const Fd& fd);
 /// other side does not answer or refuses at once.
 Fd connect_tcp(const std::string& host, std::int64_t port, Deadline deadline);
 
-/// The next waiting connection, non-blocking, or nothing, also after an error of one client.
+/// The next waiting connection, non-blocking, or nothing: nobody waits, or that one has gone.
+/// Throws OutOfDescriptors.
 Fd accept_tcp(const Fd& listener);
 
+/// The process or the system has no descriptor or memory for a connection, which goes on waiting.
+class OutOfDescriptors : public NetError {
+ public:
+  explicit OutOfDescriptors(const std::string& message) : NetError(NetFailure::kClosed, message) {}
+};
+
+/// "address:port" of the other end, for messages.
+std::string peer_name(const Fd& fd);
+
 /// Waits until the descriptor is ready for `events` of poll(2) or the deadline; returns whether it
-/// is ready.
+/// is ready. Throws NetError(kStopped).
 bool wait_ready(int fd, short events, Deadline deadline);
+
+/// Sleeps before another attempt. Throws NetError(kStopped) if the deadline has been stopped.
+void pause_before_retry(std::chrono::milliseconds pause, Deadline deadline);
 
 /// Messages over a socket: 4 bytes of length, then the bytes. Not thread-safe.
 /// The socket is non-blocking; the functions named wait_ block until the deadline.
+///
+/// It reads no byte beyond the message that it returns: whatever the other end sends, it holds one
+/// message of at most max_frame_bytes, and the rest waits in the kernel, where poll(2) shows it.
 class FrameSocket {
  public:
   /// A message longer than max_frame_bytes is a NetError(kProtocol) before memory is allocated for
@@ -61,29 +81,33 @@ class FrameSocket {
 
   int fd() const { return fd_.get(); }
   void set_max_frame_bytes(std::int64_t bytes) { max_frame_bytes_ = bytes; }
+  std::string peer() const { return peer_name(fd_); }
 
   /// Queues a message and writes as much as the socket accepts. Throws NetError(kClosed).
   void send(std::string_view frame);
   /// Writes more of the queue. Throws NetError(kClosed).
   void flush();
-  bool has_unsent() const { return !out_.empty(); }
-  std::int64_t unsent_bytes() const { return static_cast<std::int64_t>(out_.size()); }
+  bool has_unsent() const { return num_sent_ < out_.size(); }
+  std::int64_t unsent_bytes() const { return static_cast<std::int64_t>(out_.size() - num_sent_); }
 
-  /// The complete messages that have arrived. Throws NetError: kClosed at the end of the stream
-  /// (after the messages before it were returned), kProtocol.
-  std::vector<std::string> receive();
+  /// The next message, if all of it has arrived. Throws NetError: kClosed at the end of the stream,
+  /// kProtocol.
+  std::optional<std::string> receive();
 
   void wait_send(std::string_view frame, Deadline deadline);
   std::string wait_receive(Deadline deadline);
 
+  /// The socket itself, for another protocol. Requires that nothing is unsent or half received.
+  Fd release();
+
  private:
-  bool take_frame(std::string& frame);
+  bool read_up_to(std::size_t size);
 
   Fd fd_;
   std::int64_t max_frame_bytes_;
-  std::string in_, out_;
-  std::vector<std::string> ready_;  // received by wait_receive beyond the one it returned
-  bool at_end_ = false;
+  std::string in_;  // of the message that is arriving: its length and what follows
+  std::string out_;
+  std::size_t num_sent_ = 0;  // of out_
 };
 
 }  // namespace satrap::net

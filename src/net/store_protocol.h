@@ -6,15 +6,14 @@
 
 namespace satrap::net::store_protocol {
 
-// A client's first message is kMagic, token. Requests follow: Op, key, and the operation's argument
-// (kSet value, kWait timeout in ms, kAdd amount). Every message is answered by Status and a text:
-// the value, or the reason of a failure. After kRefused the server closes the connection.
-inline constexpr std::uint64_t kMagic = 0x31524F5453535350;  // changes with the format
+// After the handshake (handshake.h) with kMagic and an empty request, the client sends requests:
+// Op, key, and the operation's argument (kSet value, kWait timeout in ms, kAdd amount). Each is
+// answered by Status and a text: the value.
+inline constexpr std::uint64_t kMagic = 0x32524F5453535350;  // changes with the format
 
 enum class Op : std::uint8_t { kSet, kGet, kWait, kAdd, kErase };
-enum class Status : std::uint8_t { kOk, kMissing, kTimeout, kRefused };
+enum class Status : std::uint8_t { kOk, kMissing, kTimeout };
 
-inline constexpr std::int64_t kMaxHelloBytes = 4096;
 inline constexpr std::int64_t kMaxFrameBytes = Store::kMaxKeyBytes + Store::kMaxValueBytes + 64;
 
 }  // namespace satrap::net::store_protocol

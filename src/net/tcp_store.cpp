@@ -2,13 +2,13 @@
 
 #include <chrono>
 #include <mutex>
-#include <thread>
 #include <utility>
 
 #include "satrap/core/error.h"
 #include "satrap/core/text.h"
 #include "satrap/net/net_error.h"
 #include "src/net/bytes.h"
+#include "src/net/handshake.h"
 #include "src/net/socket.h"
 #include "src/net/store_protocol.h"
 
@@ -19,6 +19,7 @@ using store_protocol::Status;
 namespace {
 
 constexpr std::int64_t kCallTimeoutMs = 30'000;
+constexpr std::int64_t kAttemptMs = 10'000;  // to connect
 
 ByteWriter request(store_protocol::Op op, const std::string& key) {
   SATRAP_CHECK(!key.empty() && static_cast<std::int64_t>(key.size()) <= Store::kMaxKeyBytes,
@@ -45,39 +46,39 @@ Answer ask(FrameSocket& socket, const std::string& message, Deadline deadline) {
 
 class TcpStore::Impl {
  public:
-  Impl(std::string host, std::int64_t port, std::string token)
-      : host_(std::move(host)), port_(port), token_(std::move(token)) {}
+  Impl(std::string host, std::int64_t port, std::string token, Deadline deadline)
+      : host_(std::move(host)), port_(port), token_(std::move(token)), stops_(deadline) {
+    socket_ = std::make_unique<FrameSocket>(connect(deadline));
+  }
 
-  // Opens a connection and shows the token; retries while nothing listens there.
+  // Opens a connection; retries while nothing listens there that knows the token.
   FrameSocket connect(Deadline deadline) const {
     constexpr auto kRetry = std::chrono::milliseconds(20);
     for (;;) {
       try {
-        FrameSocket socket(connect_tcp(host_, port_, deadline), store_protocol::kMaxFrameBytes);
-        const Answer answer = ask(
-            socket, ByteWriter().put(store_protocol::kMagic).put_text(token_).bytes(), deadline);
-        if (answer.status == Status::kOk) return socket;
-        throw NetError(NetFailure::kRefused,
-                       concat(name(), " refused the connection: ", answer.text));
+        // An attempt does not use up the deadline: the store may be up only now, or busy.
+        FrameSocket socket(connect_tcp(host_, port_, deadline.at_most_ms(kAttemptMs)),
+                           store_protocol::kMaxFrameBytes);
+        introduce(socket, store_protocol::kMagic, token_, "", deadline.at_most_ms(kAttemptMs));
+        return socket;
       } catch (const NetError& error) {
-        if (error.failure() != NetFailure::kClosed) throw;
+        if (error.failure() == NetFailure::kRefused) {
+          throw NetError(NetFailure::kRefused,
+                         concat(name(), " refused the connection: ", error.what()));
+        }
+        if (error.failure() == NetFailure::kStopped) throw;
         if (deadline.has_passed()) {
           throw NetError(NetFailure::kTimeout, concat(name(), " not reached: ", error.what()));
         }
       }
-      std::this_thread::sleep_for(kRetry);
+      pause_before_retry(kRetry, deadline);
     }
-  }
-
-  void open(Deadline deadline) {
-    const std::lock_guard lock(mutex_);
-    socket_ = std::make_unique<FrameSocket>(connect(deadline));
   }
 
   // One exchange on the shared connection.
   Answer call(const std::string& message, bool may_repeat) {
     const std::lock_guard lock(mutex_);
-    const Deadline deadline = Deadline::after_ms(kCallTimeoutMs);
+    const Deadline deadline = stops_.extended_to_ms(kCallTimeoutMs);
     for (bool again = may_repeat;; again = false) {
       try {
         if (!socket_) socket_ = std::make_unique<FrameSocket>(connect(deadline));
@@ -95,14 +96,13 @@ class TcpStore::Impl {
   const std::string host_;
   const std::int64_t port_;
   const std::string token_;
+  const Deadline stops_;  // what ends the first connection's search ends every call
   std::mutex mutex_;
   std::unique_ptr<FrameSocket> socket_;
 };
 
 TcpStore::TcpStore(std::string host, std::int64_t port, std::string token, Deadline deadline)
-    : impl_(std::make_unique<Impl>(std::move(host), port, std::move(token))) {
-  impl_->open(deadline);
-}
+    : impl_(std::make_unique<Impl>(std::move(host), port, std::move(token), deadline)) {}
 TcpStore::~TcpStore() = default;
 
 void TcpStore::set(const std::string& key, const std::string& value) {
@@ -125,7 +125,7 @@ std::string TcpStore::wait(const std::string& key, Deadline deadline) {
       FrameSocket socket = impl_->connect(deadline);
       const std::int64_t timeout_ms = deadline.remaining_ms();
       Answer answer = ask(socket, request(store_protocol::Op::kWait, key).put(timeout_ms).bytes(),
-                          Deadline::after_ms(timeout_ms + kAnswerMs));
+                          deadline.extended_to_ms(timeout_ms + kAnswerMs));
       if (answer.status == Status::kOk) return std::move(answer.text);
       throw NetError(NetFailure::kTimeout, concat("nobody has set '", key, "' in ", impl_->name()));
     } catch (const NetError& error) {

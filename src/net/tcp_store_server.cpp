@@ -17,10 +17,11 @@
 #include "satrap/net/net_error.h"
 #include "satrap/net/tcp_store.h"
 #include "src/net/bytes.h"
+#include "src/net/door.h"
 #include "src/net/poller.h"
+#include "src/net/proof.h"
 #include "src/net/socket.h"
 #include "src/net/store_protocol.h"
-#include "src/net/token.h"
 
 namespace satrap::net {
 
@@ -28,9 +29,10 @@ using store_protocol::Status;
 
 namespace {
 
-constexpr std::int64_t kHelloTimeoutMs = 5000;
 constexpr std::int64_t kMaxUnsentBytes = 4 * store_protocol::kMaxFrameBytes;
 constexpr std::size_t kMaxClients = 4096;
+constexpr std::int64_t kMaxWaitMs = std::int64_t{365} * 24 * 3600 * 1000;
+constexpr std::size_t kMaxStoredBytes = std::size_t{256} << 20;  // keys and values
 
 struct Wait {
   std::string key;
@@ -38,29 +40,31 @@ struct Wait {
 };
 
 struct Client {
-  explicit Client(Fd fd)
-      : socket(std::move(fd), store_protocol::kMaxHelloBytes),
-        hello_deadline(Deadline::after_ms(kHelloTimeoutMs)) {}
+  explicit Client(FrameSocket connection) : socket(std::move(connection)) {
+    socket.set_max_frame_bytes(store_protocol::kMaxFrameBytes);
+  }
   FrameSocket socket;
-  bool is_known = false;  // has shown the token
-  Deadline hello_deadline;
-  std::optional<Wait> wait;
+  std::optional<Wait> wait{};
 };
 
 void reply(Client& client, Status status, std::string_view text) {
   client.socket.send(ByteWriter().put(static_cast<std::uint8_t>(status)).put_text(text).bytes());
 }
 
+std::string url_of(const std::string& address, std::int64_t port) {
+  const bool is_v6 = address.find(':') != std::string::npos;
+  return concat("tcp://", is_v6 ? "[" : "", address, is_v6 ? "]:" : ":", port);
+}
+
 }  // namespace
 
 class TcpStoreServer::Impl {
  public:
-  Impl(const std::string& host, std::int64_t port, std::string token)
-      : token_(std::move(token)),
-        address_(resolve_address(host)),
-        listener_(listen_tcp(address_, port)) {
-    const bool is_v6 = address_.find(':') != std::string::npos;
-    url = concat("tcp://", is_v6 ? "[" : "", address_, is_v6 ? "]:" : ":", local_port(listener_));
+  Impl(const std::string& address, Fd listener, std::string token)
+      : url(url_of(address, local_port(listener))),
+        door_(
+            std::move(listener),
+            {.magic = store_protocol::kMagic, .token = std::move(token), .name = "store " + url}) {
     thread_ = std::thread([this] { run(); });
   }
 
@@ -70,46 +74,44 @@ class TcpStoreServer::Impl {
     thread_.join();
   }
 
-  std::int64_t port() const { return local_port(listener_); }
-  std::string url;
+  std::int64_t port() const { return door_.port(); }
+  const std::string url;
 
  private:
+  // In every round, each client gets one turn: one message.
   void run() {
     set_thread_name("net-store");
     while (!stop_) {
-      std::vector<pollfd> fds{{wake_.fd(), POLLIN, 0}, {listener_.get(), POLLIN, 0}};
+      std::vector<pollfd> fds{{wake_.fd(), POLLIN, 0}};
       for (const Client& client : clients_) {
         const short write = client.socket.has_unsent() ? POLLOUT : 0;
         fds.push_back({client.socket.fd(), static_cast<short>(POLLIN | write), 0});
       }
+      door_.watch(fds);
       poll(fds.data(), fds.size(), static_cast<int>(next_deadline().remaining_ms()));
       if (stop_) return;
-      std::size_t i = 2;
+      std::size_t i = 1;
       for (auto client = clients_.begin(); client != clients_.end(); ++i) {
         const auto current = client++;
         serve(current, fds[i].revents);
       }
-      if ((fds[1].revents & POLLIN) != 0) accept();
+      door_.serve(fds, [this](Visitor& visitor) { enter(visitor); });
     }
   }
 
   Deadline next_deadline() const {
-    Deadline next = Deadline::after_ms(60'000);
+    Deadline next = door_.next();
     for (const Client& client : clients_) {
-      if (!client.is_known) next = Deadline(std::min(next.at(), client.hello_deadline.at()));
       if (client.wait) next = Deadline(std::min(next.at(), client.wait->deadline.at()));
     }
     return next;
   }
 
-  void accept() {
-    while (Fd fd = accept_tcp(listener_)) {
-      if (clients_.size() >= kMaxClients) {
-        log_warning("store {}: more than {} clients, one refused", url, kMaxClients);
-        continue;
-      }
-      clients_.emplace_back(std::move(fd));
+  void enter(Visitor& visitor) {
+    if (clients_.size() >= kMaxClients) {
+      visitor.refuse(concat("there are ", clients_.size(), " clients already"));
     }
+    clients_.emplace_back(visitor.accept(door_.token(), ""));
   }
 
   // Serves one client. Its errors end only its own connection.
@@ -117,13 +119,10 @@ class TcpStoreServer::Impl {
     try {
       if ((events & POLLOUT) != 0) client->socket.flush();
       if ((events & (POLLIN | POLLHUP | POLLERR)) != 0) {
-        for (const std::string& frame : client->socket.receive()) handle(*client, frame);
+        if (const auto frame = client->socket.receive()) handle(*client, *frame);
       }
       if (client->socket.unsent_bytes() > kMaxUnsentBytes) {
         throw NetError(NetFailure::kProtocol, "sends requests but does not read the answers");
-      }
-      if (!client->is_known && client->hello_deadline.has_passed()) {
-        throw NetError(NetFailure::kRefused, "sent nothing");
       }
       if (client->wait && client->wait->deadline.has_passed()) {
         reply(*client, Status::kTimeout, "");
@@ -139,10 +138,6 @@ class TcpStoreServer::Impl {
 
   void handle(Client& client, const std::string& frame) {
     ByteReader reader(frame);
-    if (!client.is_known) {
-      greet(client, reader);
-      return;
-    }
     const store_protocol::Op op{reader.get<std::uint8_t>()};
     const std::string key = reader.get_text();
     switch (op) {
@@ -158,7 +153,9 @@ class TcpStoreServer::Impl {
         } else if (op == store_protocol::Op::kGet) {
           reply(client, Status::kMissing, "");
         } else {
-          client.wait = Wait{key, Deadline::after_ms(reader.get<std::int64_t>())};
+          const auto timeout_ms = reader.get<std::int64_t>();
+          client.wait =
+              Wait{key, Deadline::after_ms(std::clamp<std::int64_t>(timeout_ms, 0, kMaxWaitMs))};
         }
         return;
       }
@@ -172,30 +169,20 @@ class TcpStoreServer::Impl {
         return;
       }
       case store_protocol::Op::kErase:
-        values_.erase(key);
+        erase(key);
         reply(client, Status::kOk, "");
         return;
     }
     throw NetError(NetFailure::kProtocol, concat("unknown operation ", static_cast<int>(op)));
   }
 
-  void greet(Client& client, ByteReader& reader) {
-    std::string refusal;
-    if (reader.get<std::uint64_t>() != store_protocol::kMagic) {
-      refusal = "not a store client of this version";
-    } else if (!tokens_match(reader.get_text(), token_)) {
-      refusal = "wrong token";
-    }
-    if (!refusal.empty()) {
-      reply(client, Status::kRefused, refusal);
-      throw NetError(NetFailure::kRefused, refusal);
-    }
-    client.is_known = true;
-    client.socket.set_max_frame_bytes(store_protocol::kMaxFrameBytes);
-    reply(client, Status::kOk, "");
-  }
-
   void assign(const std::string& key, std::string value) {
+    if (stored_bytes_ + key.size() + value.size() > kMaxStoredBytes) {
+      throw NetError(NetFailure::kProtocol,
+                     concat("the store is full: it keeps at most ", kMaxStoredBytes >> 20, " MiB"));
+    }
+    erase(key);
+    stored_bytes_ += key.size() + value.size();
     values_[key] = std::move(value);
     for (Client& client : clients_) {
       if (!client.wait || client.wait->key != key) continue;
@@ -208,18 +195,27 @@ class TcpStoreServer::Impl {
     }
   }
 
-  const std::string token_;
-  const std::string address_;
-  Fd listener_;
+  void erase(const std::string& key) {
+    const auto found = values_.find(key);
+    if (found == values_.end()) return;
+    stored_bytes_ -= key.size() + found->second.size();
+    values_.erase(found);
+  }
+
+  Door door_;
   WakeUp wake_;
   std::atomic<bool> stop_{false};
   std::list<Client> clients_;                  // of the thread alone
   std::map<std::string, std::string> values_;  // of the thread alone
+  std::size_t stored_bytes_ = 0;
   std::thread thread_;
 };
 
-TcpStoreServer::TcpStoreServer(const std::string& host, std::int64_t port, std::string token)
-    : impl_(std::make_unique<Impl>(host, port, std::move(token))) {}
+TcpStoreServer::TcpStoreServer(const std::string& host, std::int64_t port, std::string token) {
+  const std::string address = resolve_address(host);
+  check_token(token, address);
+  impl_ = std::make_unique<Impl>(address, listen_tcp(address, port), std::move(token));
+}
 TcpStoreServer::~TcpStoreServer() = default;
 std::int64_t TcpStoreServer::port() const { return impl_->port(); }
 const std::string& TcpStoreServer::url() const { return impl_->url; }

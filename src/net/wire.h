@@ -10,11 +10,13 @@ namespace satrap::net {
 
 // The messages between a client (rank 0 of the two) and a server (rank 1).
 //
-// Handshake, on the control socket, as messages of FrameSocket:
-//   client  kMagic, token, server's name, client's name, Gloo address
-//   server  HelloStatus; if refused: reason; else: limits, nonce, Gloo address
-// Then, on the Gloo connection, the client's first request is kOpenOp with the nonce as payload.
-// From then on the control socket belongs to Monitor.
+// The client connects twice to the server's port, each time with a handshake (handshake.h) under
+// kMagic. The first socket becomes the control socket, which belongs to Monitor from then on:
+//   request  Purpose::kControl, server's name, client's name
+//   answer   limits, the key of the connection
+// The second one goes to Gloo:
+//   request  Purpose::kLink, server's name, the key
+//   answer   nothing
 //
 // A request is one message on kRequestSlot: RequestHeader, padded to kRequestHeaderBytes, and the
 // payload. If they exceed the server's slot_bytes, the header goes alone and the payload follows on
@@ -24,8 +26,7 @@ namespace satrap::net {
 // payload of a call for which the client has posted a receive (reply_capacity > kInlineReplyBytes;
 // empty on errors), is a separate message on kReplyPayloadSlot + slot, sent after the header.
 
-inline constexpr std::uint64_t kMagic = 0x31304E5041525453;  // changes with the format
-inline constexpr Op kOpenOp = kFirstReservedOp;
+inline constexpr std::uint64_t kMagic = 0x32304E5041525453;  // changes with the format
 
 inline constexpr int kClientRank = 0;
 inline constexpr int kServerRank = 1;
@@ -39,12 +40,11 @@ inline constexpr std::int64_t kRequestHeaderBytes = 128;
 inline constexpr std::int64_t kReplyHeaderBytes = 64;
 inline constexpr std::int64_t kInlineReplyBytes = 4096;  // at least; also the longest error text
 inline constexpr std::int64_t kMaxReplyBytes = std::int64_t{4} << 30;
-inline constexpr std::int64_t kMaxHelloBytes = 8192;
 inline constexpr std::int64_t kMaxControlBytes = 1024;
 
 inline constexpr std::int64_t kAnySize = -1;  // as reply_capacity
 
-enum class HelloStatus : std::uint8_t { kAccepted, kRefused };
+enum class Purpose : std::uint8_t { kControl, kLink };
 
 enum RequestFlags : std::uint32_t { kOrdered = 1, kHasChecksum = 2 };
 

@@ -39,8 +39,10 @@ void check(const job::JobConfig& job, const job::ClusterConfig& config) {
 
 }  // namespace
 
-Cluster::Cluster(const job::JobConfig& job, const job::ClusterConfig& config)
-    : config_(config), timeout_ms_(job.cluster.timeout_ms()) {
+Cluster::Cluster(const job::JobConfig& job,
+                 const job::ClusterConfig& config,
+                 const std::atomic<bool>* stop)
+    : config_(config), timeout_ms_(job.cluster.timeout_ms()), stop_(stop) {
   check(job, config);
   if (config.store.empty() || job.embedding.store != "ps") return;
   net::EndpointOptions options;

@@ -42,7 +42,8 @@ ps::ShardClient::Options client_options(const job::JobConfig& job, const Cluster
   return {.rank = cluster.rank(),
           .num_shards = cluster.config().num_shards,
           .encoding = encoding_of(job.embedding.wire),
-          .timeout_ms = cluster.timeout_ms()};
+          .timeout_ms = cluster.timeout_ms(),
+          .stop = cluster.stop()};
 }
 
 /// Replaces `auto` by the precision for this machine. A user's module computes as it is written.

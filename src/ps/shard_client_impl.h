@@ -76,7 +76,10 @@ class ShardClient::Impl {
 
   static std::size_t index(std::int64_t i) { return static_cast<std::size_t>(i); }
 
-  Deadline new_deadline() const { return Deadline::after_ms(options.timeout_ms); }
+  Deadline new_deadline() const {
+    const Deadline deadline = Deadline::after_ms(options.timeout_ms);
+    return options.stop == nullptr ? deadline : deadline.unless(*options.stop);
+  }
 
   template <class Action>
   void for_each_client(Action&& action) const {

@@ -11,6 +11,7 @@
 #include "satrap/core/log.h"
 #include "satrap/core/resource.h"
 #include "satrap/data/loader.h"
+#include "satrap/net/net_error.h"
 #include "satrap/pipeline/stages.h"
 
 namespace satrap::trainer {
@@ -25,7 +26,7 @@ std::int64_t num_threads(const job::TrainConfig& config) {
 TrainingRun::TrainingRun(const job::JobConfig& config, const TrainOptions& options)
     : config_(config),
       options_(options),
-      cluster_(config, options.cluster),
+      cluster_(config, options.cluster, options.stop),
       pool_(num_threads(config.train)),
       schema_(data::resolve_schema(config.data)),
       start_(JobStart::decide(config, options, schema_, cluster_, directory_)),
@@ -372,7 +373,25 @@ void TrainingRun::start_checkpoint() {
 // ------------------------------------------------------------------------------ entry points
 
 TrainOutcome train(const job::JobConfig& config, const TrainOptions& options) {
-  return TrainingRun(config, options).run();
+  bool has_trained = false;
+  try {
+    TrainingRun run(config, options);
+    try {
+      return run.run();
+    } catch (...) {
+      has_trained = run.has_trained();
+      throw;
+    }
+  } catch (const net::NetError& error) {
+    // Other processes of the job are not there, perhaps because they have been stopped too.
+    const bool is_stopped = options.stop != nullptr && *options.stop;
+    if (!is_stopped || has_trained) throw;
+    log_info("stopped before the first step: {}", error.what());
+    return {.finished = false,
+            .is_chief = options.cluster.rank == 0,
+            .summary_path = "",
+            .last_checkpoint = ""};
+  }
 }
 
 Evaluation evaluate(const job::JobConfig& config,

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <algorithm>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -30,6 +32,9 @@ class TrainingRun {
  public:
   TrainingRun(const job::JobConfig& config, const TrainOptions& options);
   TrainOutcome run();
+
+  /// Whether it has taken a step, so that there is something to save.
+  bool has_trained() const { return step_ > std::max<std::int64_t>(0, resumed_step_); }
 
  private:
   void restore();

@@ -1,35 +1,30 @@
 #pragma once
 
-#include <string>
-#include <thread>
-#include <vector>
+#include <utility>
 
-#include <gloo/transport/tcp/address.h>
-#include <netinet/in.h>
-#include <sys/socket.h>
+#include <poll.h>
 
 #include "src/net/link.h"
+#include "src/net/socket.h"
 #include "tests/net/fixture.h"
 
 namespace satrap::net {
 
-inline in_port_t port_of(const sockaddr_storage& address) {
-  return ntohs(reinterpret_cast<const sockaddr_in*>(&address)->sin_port);
+// Both ends of a TCP connection.
+inline std::pair<Fd, Fd> connected_sockets() {
+  const Fd listener = listen_tcp("127.0.0.1", 0);
+  Fd one = connect_tcp("127.0.0.1", local_port(listener), soon());
+  wait_ready(listener.get(), POLLIN, soon());
+  return {std::move(one), accept_tcp(listener)};
 }
 
-inline in_port_t port_of(const std::string& gloo_address) {
-  return port_of(
-      gloo::transport::tcp::Address(std::vector<char>(gloo_address.begin(), gloo_address.end()))
-          .getSockaddr());
-}
-
-// Connects the links of processes 0 and 1. Both have an address before either connects: connecting
-// a pair changes its address.
-inline void connect_links(Link& zero, Link& one) {
-  const std::string address_0 = zero.mesh().address_for(1), address_1 = one.mesh().address_for(0);
-  std::thread connecting([&] { one.mesh().connect(0, address_0); });
-  zero.mesh().connect(1, address_1);
-  connecting.join();
+// Connects the links of processes 0 and 1. Returns the descriptor of the end of 1.
+inline int connect_links(Link& zero, Link& one) {
+  auto [end_of_zero, end_of_one] = connected_sockets();
+  const int fd = end_of_one.get();
+  zero.adopt(1, std::move(end_of_zero));
+  one.adopt(0, std::move(end_of_one));
+  return fd;
 }
 
 }  // namespace satrap::net

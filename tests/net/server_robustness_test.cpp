@@ -4,14 +4,12 @@
 #include <deque>
 #include <functional>
 
-#include <arpa/inet.h>
-#include <gloo/transport/tcp/address.h>
-#include <netinet/in.h>
 #include <poll.h>
-#include <sys/socket.h>
+#include <unistd.h>
 
 #include "src/net/bytes.h"
 #include "src/net/connection_core.h"
+#include "src/net/handshake.h"
 #include "src/net/link.h"
 #include "src/net/socket.h"
 #include "src/net/wire.h"
@@ -20,33 +18,50 @@
 namespace satrap::net {
 namespace {
 
-/// A client that completes the handshake and then sends anything.
+std::int64_t port_of(const std::string& address) {
+  return std::stoll(address.substr(address.rfind(' ') + 1));
+}
+
+std::string control_request(const std::string& server = "shard") {
+  return ByteWriter()
+      .put(static_cast<std::uint8_t>(Purpose::kControl))
+      .put_text(server)
+      .put_text("rogue")
+      .bytes();
+}
+
+std::string link_request(const std::string& key) {
+  return ByteWriter()
+      .put(static_cast<std::uint8_t>(Purpose::kLink))
+      .put_text("shard")
+      .put_text(key)
+      .bytes();
+}
+
+/// A client that completes the handshakes and then sends anything.
 class Rogue {
  public:
-  Rogue(const Server& server, const Endpoint& endpoint, bool with_gloo = true)
-      : link_(std::make_shared<Link>(make_gloo_device("127.0.0.1"), kClientRank, 2, soon())) {
-    const std::string& address = server.address();
-    const std::int64_t port = std::stoll(address.substr(address.rfind(' ') + 1));
-    control_ =
-        std::make_unique<FrameSocket>(connect_tcp("127.0.0.1", port, soon()), kMaxHelloBytes);
-    control_->wait_send(ByteWriter()
-                            .put(kMagic)
-                            .put_text(endpoint.options().token)
-                            .put_text(std::string("shard"))
-                            .put_text(std::string("rogue"))
-                            .put_text(link_->mesh().address_for(kServerRank))
-                            .bytes(),
-                        soon());
-    const std::string answer = control_->wait_receive(soon());
+  Rogue(const Server& server, const Endpoint& endpoint, bool with_link = true)
+      : port_(port_of(server.address())),
+        token_(endpoint.options().token),
+        link_(std::make_shared<Link>(make_gloo_device(), kClientRank, 2)),
+        control_(std::make_unique<FrameSocket>(connect_tcp("127.0.0.1", port_, soon()),
+                                               kMaxHandshakeBytes)) {
+    const std::string answer = introduce(*control_, kMagic, token_, control_request(), soon());
     ByteReader reader(answer);
-    EXPECT_EQ(reader.get<std::uint8_t>(), static_cast<std::uint8_t>(HelloStatus::kAccepted));
     for (int i = 0; i < 3; ++i) reader.get<std::int64_t>();
-    nonce_ = reader.get_text();
-    if (with_gloo) link_->connect(kServerRank, reader.get_text());
+    key_ = reader.get_text();
+    if (with_link) link_->adopt(kServerRank, open_link(key_).release());
   }
   ~Rogue() { link_->close(NetFailure::kClosed, "test over"); }
 
-  const std::string& nonce() const { return nonce_; }
+  const std::string& key() const { return key_; }
+
+  FrameSocket open_link(const std::string& key) const {
+    FrameSocket socket(connect_tcp("127.0.0.1", port_, soon()), kMaxHandshakeBytes);
+    introduce(socket, kMagic, token_, link_request(key), soon());
+    return socket;
+  }
 
   static RequestHeader header(std::int64_t payload_bytes) {
     RequestHeader header{};
@@ -56,16 +71,6 @@ class Rogue {
     header.inline_bytes = kInlineReplyBytes;
     header.op = 1;
     return header;
-  }
-
-  void open() {
-    RequestHeader hello = header(static_cast<std::int64_t>(nonce_.size()));
-    hello.op = kOpenOp;
-    Bytes reply(kReplyHeaderBytes + kInlineReplyBytes);
-    LinkBuffer buffer(link_, reply.data(), static_cast<std::int64_t>(reply.size()));
-    buffer.post_receive(kServerRank, kReplySlot, 0, static_cast<std::int64_t>(reply.size()));
-    send(hello, nonce_);
-    buffer.wait_receive(soon());
   }
 
   void send(const RequestHeader& header, const std::string& payload) {
@@ -85,9 +90,11 @@ class Rogue {
   }
 
  private:
+  const std::int64_t port_;
+  const std::string token_;
   std::shared_ptr<Link> link_;
   std::unique_ptr<FrameSocket> control_;
-  std::string nonce_;
+  std::string key_;
   std::deque<Bytes> messages_;
   std::vector<std::unique_ptr<LinkBuffer>> sends_;
 };
@@ -123,7 +130,6 @@ class RobustnessTest : public NetTest {
 
   void expect_dropped(const std::function<void(Rogue&)>& misbehave) {
     Rogue rogue(*server_, client_end_);
-    rogue.open();
     try {
       misbehave(rogue);
     } catch (const NetError& error) {
@@ -160,7 +166,6 @@ TEST_F(NetTest, RequestThereIsNoMemoryForEndsItsConnectionOnly) {
   const auto server = serve(echo, boundless);
   Connection good = connect();
   Rogue rogue(*server, client_end_);
-  rogue.open();
   rogue.send(Rogue::header(std::int64_t{1} << 61), "");
   EXPECT_TRUE(rogue.is_dropped());
   EXPECT_EQ(good.call_for_any_size(1, request(1), soon()).wait().size(), 8U);
@@ -209,33 +214,35 @@ TEST_F(RobustnessTest, DataForASlotWhereNothingIsPosted) {
   // Gloo keeps it at the sender: the server sees an announcement and nothing else.
   Bytes bytes(100);
   Rogue rogue(*server_, client_end_);
-  rogue.open();
   rogue.send_raw(bytes, 12345);
   expect_unharmed();
 }
 
-TEST_F(RobustnessTest, GlooConnectionThatDoesNotKnowTheNonceIsRefused) {
-  for (const std::string& nonce : {std::string(), std::string(16, 'x'), std::string(17, 'x')}) {
-    Rogue rogue(*server_, client_end_);
-    RequestHeader hello = Rogue::header(static_cast<std::int64_t>(nonce.size()));
-    hello.op = kOpenOp;
-    rogue.send(hello, nonce);
-    EXPECT_TRUE(rogue.is_dropped());
+TEST_F(RobustnessTest, LinkThatDoesNotKnowTheKeyIsRefused) {
+  Rogue rogue(*server_, client_end_, false);
+  for (const std::string& key :
+       {std::string(), std::string(32, 'x'), rogue.key() + "x", rogue.key().substr(1)}) {
+    EXPECT_EQ(failure_of([&] { rogue.open_link(key); }), NetFailure::kRefused);
   }
-  Rogue hasty(*server_, client_end_);
-  hasty.send(Rogue::header(0), "");
-  EXPECT_TRUE(hasty.is_dropped());
+  rogue.open_link(rogue.key());
   expect_unharmed();
 }
 
-TEST_F(RobustnessTest, ClientThatNeverOpensIsDroppedAfterTheSetupTimeout) {
-  Rogue silent(*server_, client_end_);
-  EXPECT_TRUE(silent.is_dropped());
+TEST_F(RobustnessTest, SecondLinkForAConnectionIsDropped) {
+  const Rogue rogue(*server_, client_end_);
+  FrameSocket second = rogue.open_link(rogue.key());
+  EXPECT_EQ(failure_of([&] { second.wait_receive(soon()); }), NetFailure::kClosed);
   expect_unharmed();
 }
 
-// Gloo waits for a peer that never connects; it does not know about the control socket.
-TEST_F(NetTest, ClientThatDiesBeforeItsGlooConnectionIsGoneAtOnce) {
+TEST_F(RobustnessTest, ClientThatNeverOpensItsLinkIsDroppedAfterTheSetupTimeout) {
+  const Rogue silent(*server_, client_end_, false);
+  EXPECT_EQ(server_->num_connections(), 2);
+  EXPECT_TRUE(eventually([&] { return server_->num_connections() == 1; }));
+  expect_unharmed();
+}
+
+TEST_F(NetTest, ClientThatDiesBeforeItsLinkIsGoneAtOnce) {
   ServerOptions patient;
   patient.setup_timeout_ms = 120'000;
   const auto server = serve(echo, patient);
@@ -246,33 +253,20 @@ TEST_F(NetTest, ClientThatDiesBeforeItsGlooConnectionIsGoneAtOnce) {
   EXPECT_TRUE(eventually([&] { return server->num_connections() == 0; }));
 }
 
-// In Gloo the end with the higher address connects, and the other end waits.
-std::string highest_gloo_address() {
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_port = 0xFFFF;
-  address.sin_addr.s_addr = inet_addr("127.0.0.1");
-  const auto bytes =
-      gloo::transport::tcp::Address(reinterpret_cast<const sockaddr*>(&address), sizeof(address))
-          .bytes();
-  return {bytes.begin(), bytes.end()};
-}
-
-TEST_F(NetTest, ServerThatDiesBeforeItsGlooConnectionEndsTheAttemptAtOnce) {
+TEST_F(NetTest, ServerThatDiesBeforeTheLinkEndsTheAttemptAtOnce) {
   const Fd listener = listen_tcp("127.0.0.1", 0);
   std::thread half_a_server([&] {
     wait_ready(listener.get(), POLLIN, soon());
-    FrameSocket control(accept_tcp(listener), kMaxHelloBytes);
-    control.wait_receive(soon());
-    control.wait_send(ByteWriter()
-                          .put(static_cast<std::uint8_t>(HelloStatus::kAccepted))
-                          .put(std::int64_t{1})
-                          .put(std::int64_t{4096})
-                          .put(std::int64_t{4096})
-                          .put_text("nonce")
-                          .put_text(highest_gloo_address())
-                          .bytes(),
-                      soon());
+    Visitor visitor(accept_tcp(listener), kMagic, soon());
+    while (!visitor.advance("secret")) wait_ready(visitor.fd(), POLLIN, soon());
+    const std::string answer = ByteWriter()
+                                   .put(std::int64_t{1})
+                                   .put(std::int64_t{4096})
+                                   .put(std::int64_t{4096})
+                                   .put_text("key")
+                                   .bytes();
+    const FrameSocket control = visitor.accept("secret", answer);
+    wait_ready(listener.get(), POLLIN, soon());  // for the second connection
   });
   const auto begin = std::chrono::steady_clock::now();
   EXPECT_EQ(failure_of([&] {
@@ -291,10 +285,8 @@ TEST_F(RobustnessTest, ReservedOperationIsAnErrorOfThatRequestOnly) {
 }
 
 TEST_F(RobustnessTest, GarbageSilenceAndOversizedFramesAtTheDoor) {
-  const std::string& address = server_->address();
-  const std::int64_t port = std::stoll(address.substr(address.rfind(' ') + 1));
   const auto stranger = [&] {
-    return FrameSocket(connect_tcp("127.0.0.1", port, soon()), 1 << 20);
+    return FrameSocket(connect_tcp("127.0.0.1", port_of(server_->address()), soon()), 1 << 20);
   };
   const auto is_dropped = [](FrameSocket& socket) {
     return failure_of([&] {
@@ -307,17 +299,10 @@ TEST_F(RobustnessTest, GarbageSilenceAndOversizedFramesAtTheDoor) {
   const std::uint32_t length = 0x7FFFFFFF;
   ASSERT_EQ(write(huge.fd(), &length, sizeof(length)), 4);
   EXPECT_TRUE(is_dropped(huge));
-  // Through the handshake, with an invalid address.
+  // Through the handshake, with a request that makes no sense.
   FrameSocket liar = stranger();
-  liar.wait_send(ByteWriter()
-                     .put(kMagic)
-                     .put_text(client_end_.options().token)
-                     .put_text(std::string("shard"))
-                     .put_text(std::string("liar"))
-                     .put_text(std::string("nowhere"))
-                     .bytes(),
-                 soon());
-  EXPECT_TRUE(is_dropped(liar));
+  EXPECT_EQ(failure_of([&] { introduce(liar, kMagic, client_end_.options().token, "\1", soon()); }),
+            NetFailure::kClosed);
   EXPECT_TRUE(is_dropped(silent)) << "after the setup timeout";
   expect_unharmed();
 }

@@ -1,9 +1,15 @@
 #include "satrap/net/store.h"
 
+#include <cerrno>
+#include <fstream>
 #include <set>
+
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include "satrap/net/tcp_store.h"
 #include "src/net/bytes.h"
+#include "src/net/handshake.h"
 #include "src/net/socket.h"
 #include "src/net/store_protocol.h"
 #include "tests/net/fixture.h"
@@ -129,29 +135,140 @@ TEST(TcpStore, GarbageAndOversizedMessagesEndTheirOwnConnectionOnly) {
              for (;;) socket.wait_receive(soon());
            }) == NetFailure::kClosed;
   };
-  for (const std::string& hello : {std::string(3, 'x'), std::string(100, 'x'),
-                                   std::string(store_protocol::kMaxHelloBytes + 1, 'x')}) {
+  for (const std::string& hello : {std::string(), std::string(3, 'x'), std::string(100, 'x'),
+                                   std::string(kMaxHandshakeBytes + 1, 'x')}) {
     FrameSocket socket = stranger();
     socket.wait_send(hello, soon());
     EXPECT_TRUE(is_dropped(socket)) << hello.size() << " bytes";
   }
-  // The right token, but then an unknown operation, or a frame that announces 4 GiB.
-  const std::string hello =
-      ByteWriter().put(store_protocol::kMagic).put_text(std::string("secret")).bytes();
-  FrameSocket member = stranger();
-  member.wait_send(hello, soon());
-  member.wait_receive(soon());
-  member.wait_send(ByteWriter().put(std::uint8_t{200}).put_text(std::string("x")).bytes(), soon());
-  EXPECT_TRUE(is_dropped(member));
-  FrameSocket huge = stranger();
-  huge.wait_send(hello, soon());
-  huge.wait_receive(soon());
+  // With the token, but then an unknown operation, nothing, or a frame that announces 4 GiB.
+  const auto member = [&] {
+    FrameSocket socket = stranger();
+    introduce(socket, store_protocol::kMagic, "secret", "", soon());
+    return socket;
+  };
+  FrameSocket unknown = member(), empty = member(), huge = member();
+  unknown.wait_send(ByteWriter().put(std::uint8_t{200}).put_text("x").bytes(), soon());
+  EXPECT_TRUE(is_dropped(unknown));
+  empty.wait_send("", soon());
+  EXPECT_TRUE(is_dropped(empty));
   const std::uint32_t length = 0xFFFFFFFF;
   ASSERT_EQ(write(huge.fd(), &length, sizeof(length)), 4);
   EXPECT_TRUE(is_dropped(huge));
 
   store.set("x", "still here");
   EXPECT_EQ(store.get("x"), "still here");
+}
+
+// Sends the same bytes as fast as the other end takes them, over a new connection whenever it hangs
+// up; with the token, if it is given, over connections that begin properly.
+class Flood {
+ public:
+  Flood(std::int64_t port, std::string bytes, std::string token = "") {
+    thread_ = std::thread([this, port, bytes = std::move(bytes), token = std::move(token)] {
+      while (!stop_) {
+        const auto begin = [&] {
+          FrameSocket socket(connect_tcp("127.0.0.1", port, soon()), kMaxHandshakeBytes);
+          if (!token.empty()) introduce(socket, store_protocol::kMagic, token, "", soon());
+          ++num_connections_;
+          return socket;
+        };
+        try {
+          const FrameSocket socket = begin();
+          while (!stop_ && (send(socket.fd(), bytes.data(), bytes.size(), MSG_NOSIGNAL) > 0 ||
+                            errno == EAGAIN)) {
+            std::this_thread::yield();
+          }
+        } catch (const NetError&) {
+          continue;
+        }
+      }
+    });
+  }
+  ~Flood() {
+    stop_ = true;
+    thread_.join();
+  }
+  Flood(const Flood&) = delete;
+  Flood& operator=(const Flood&) = delete;
+  int num_connections() const { return num_connections_; }
+
+ private:
+  std::atomic<bool> stop_{false};
+  std::atomic<int> num_connections_{0};
+  std::thread thread_;
+};
+
+std::int64_t resident_kib() {
+  std::int64_t pages = 0, resident = 0;
+  std::ifstream("/proc/self/statm") >> pages >> resident;
+  return resident * (sysconf(_SC_PAGESIZE) / 1024);
+}
+
+TEST(TcpStore, FloodsOfStrangersAndMembersStarveNobodyAndCostNoMemory) {
+  const TcpStoreServer server("127.0.0.1", 0, "secret");
+  TcpStore store("127.0.0.1", server.port(), "secret", soon());
+  const std::string get = ByteWriter().put(std::uint8_t{1}).put_text("x").bytes();
+  const auto length = static_cast<std::uint32_t>(get.size());
+  std::string gets;
+  for (int i = 0; i < 1000; ++i) {
+    gets += std::string(reinterpret_cast<const char*>(&length), sizeof(length)) + get;
+  }
+  for (const auto& [bytes, token] :
+       {std::pair{std::string(65536, '\0'), ""}, std::pair{std::string(65536, 'x'), ""},
+        std::pair{std::string(65536, '\0'), "secret"}, std::pair{gets, "secret"}}) {
+    const Flood flood(server.port(), bytes, token);
+    ASSERT_TRUE(eventually([&] { return flood.num_connections() > 0; }));
+    const std::int64_t before = resident_kib();
+    const auto begin = std::chrono::steady_clock::now();
+    for (int i = 0; i < 200; ++i) {
+      store.set("x", std::to_string(i));
+      EXPECT_EQ(store.get("x"), std::to_string(i));
+    }
+    while (seconds_since(begin) < 0.5) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    EXPECT_LT(seconds_since(begin), 20.0);
+    EXPECT_LT(resident_kib() - before, 32 << 10);
+  }
+}
+
+TEST(TcpStore, WaitsEndWhenTheyAreStopped) {
+  std::atomic<bool> stop{false};
+  auto server = std::make_unique<TcpStoreServer>("127.0.0.1", 0, "secret");
+  const std::int64_t port = server->port();
+  const Deadline deadline = Deadline::after_ms(60'000).unless(stop);
+  TcpStore store("127.0.0.1", port, "secret", deadline);
+  const auto expect_stopped = [&](const std::function<void()>& wait) {
+    stop = false;
+    std::thread stopping([&] { stop = true; });
+    const auto begin = std::chrono::steady_clock::now();
+    EXPECT_EQ(failure_of(wait), NetFailure::kStopped);
+    EXPECT_LT(seconds_since(begin), 10.0);
+    stopping.join();
+  };
+  expect_stopped([&] { store.wait("never", deadline); });
+  store.set("x", "1");
+  EXPECT_EQ(store.get("x"), "1") << "what is there is found though it is stopped";
+  server.reset();
+  expect_stopped([&] { store.set("x", "1"); });
+  expect_stopped([&] { TcpStore("127.0.0.1", port, "secret", deadline); });
+  const Fd silent = listen_tcp("127.0.0.1", port);  // takes connections and says nothing
+  expect_stopped([&] { TcpStore("127.0.0.1", port, "secret", deadline); });
+}
+
+TEST(FileStore, WaitEndsWhenItIsStopped) {
+  const TemporaryDirectory folder;
+  FileStore store(folder.path());
+  const std::atomic<bool> stop{true};
+  const Deadline deadline = Deadline::after_ms(60'000).unless(stop);
+  EXPECT_EQ(failure_of([&] { store.wait("never", deadline); }), NetFailure::kStopped);
+  store.set("x", "1");
+  EXPECT_EQ(store.wait("x", deadline), "1");
+}
+
+TEST(TcpStore, WithoutATokenItServesThisMachineOnly) {
+  EXPECT_NO_THROW(TcpStoreServer("localhost", 0, ""));
+  const std::string message = message_of([] { TcpStoreServer("0.0.0.0", 0, ""); });
+  EXPECT_NE(message.find("SATRAP_TOKEN"), std::string::npos) << message;
 }
 
 TEST(Store, UnknownFormOfUrlIsAConfigurationError) {

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 
@@ -27,11 +29,35 @@ class Deadline {
 
   /// The earlier of this moment and `timeout_ms` from now.
   Deadline at_most_ms(std::int64_t timeout_ms) const {
-    return Deadline(std::min(at_, after_ms(timeout_ms).at_));
+    Deadline earlier = *this;
+    earlier.at_ = std::min(at_, after_ms(timeout_ms).at_);
+    return earlier;
   }
+
+  /// `timeout_ms` from now instead, for a last answer that is on its way; with the same stops.
+  Deadline extended_to_ms(std::int64_t timeout_ms) const {
+    Deadline later = *this;
+    later.at_ = after_ms(timeout_ms).at_;
+    return later;
+  }
+
+  /// The same moment for a search that `stop` ends early: waiting for a store, for a server or for
+  /// other ranks then throws NetError(kStopped) within kStopMs. What is there already is still
+  /// found, and calls to a peer that is connected are not ended. At most two flags, of which each
+  /// outlives the wait.
+  Deadline unless(const std::atomic<bool>& stop) const {
+    Deadline other = *this;
+    (other.stops_[0] == nullptr ? other.stops_[0] : other.stops_[1]) = &stop;
+    return other;
+  }
+  bool is_stopped() const {
+    return std::ranges::any_of(stops_, [](const auto* stop) { return stop != nullptr && *stop; });
+  }
+  static constexpr std::int64_t kStopMs = 200;
 
  private:
   Clock::time_point at_;
+  std::array<const std::atomic<bool>*, 2> stops_{};
 };
 
 }  // namespace satrap::net

@@ -11,8 +11,9 @@ struct EndpointOptions {
   /// address or a host name. The default cannot be reached from outside.
   std::string interface = "127.0.0.1";
 
-  /// Secret of the job. Peers without it are refused. Gloo's own connections have neither
-  /// authentication nor encryption: the network between the processes of a job must be private.
+  /// Secret of the job. Every connection begins with a proof of both ends that they know it; the
+  /// token itself is not sent. What follows is neither encrypted nor authenticated: the network
+  /// between the processes of a job must be private. May be empty at 127.0.0.1 only.
   std::string token;
 
   /// Gloo's event threads; connections are spread over them. One moves about 3 GB/s.
@@ -36,8 +37,9 @@ struct EndpointOptions {
 /// writes to sockets whose peer may be gone.
 class Endpoint {
  public:
-  /// Throws Error(kInvalidConfig) for an interface that does not exist, Error(kUnavailable) if
-  /// this program is linked with another Gloo than libgloo.so.
+  /// Throws Error(kInvalidConfig) for an interface that does not exist, or that other machines can
+  /// reach without a token, Error(kUnavailable) if this program is linked with another Gloo than
+  /// libgloo.so.
   explicit Endpoint(EndpointOptions options);
   ~Endpoint();
   Endpoint(const Endpoint&) = delete;

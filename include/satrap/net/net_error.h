@@ -13,6 +13,7 @@ enum class NetFailure {
   kRefused,   // the peer refused: wrong token, version or name, too large
   kProtocol,  // the peer sent something that no valid peer sends
   kRemote,    // the peer received the request and could not do it; the connection is fine
+  kStopped,   // this process is to end (Deadline::unless)
 };
 
 /// The Error for failures that involve another process. Its code is kIo.

@@ -74,9 +74,10 @@ struct ServerOptions {
 
 /// Accepts connections and passes their requests to a handler.
 ///
-/// A connection begins on a TCP socket, where the client sends the job's token and the name of the
-/// server and receives the limits. Only then is Gloo's connection made, whose first message proves
-/// that it belongs to the same client. A client that is refused is told why. One that sends
+/// A connection is two TCP sockets, both to the server's port. On each, client and server first
+/// prove to each other that they know the job's token; then the first carries names, limits and
+/// heartbeats, and the second, which shows a secret from the first, belongs to Gloo. Strangers get
+/// no further than 4 KiB and setup_timeout_ms. A client that is refused is told why. One that sends
 /// anything malformed, oversized or out of turn loses its connection, with a warning in the log;
 /// other clients are not affected.
 ///

@@ -8,13 +8,15 @@
 
 namespace satrap::net {
 
-/// Holds the values of TcpStores, in the launcher or rank 0. One thread serves all clients. A
-/// client first sends the job's token; without it the connection is closed, after a line that says
-/// why, before anything else is read. A malformed or oversized message closes only its connection.
+/// Holds the values of TcpStores, in the launcher or rank 0. One thread serves all clients, each in
+/// turn with one message. A client first proves that it knows the job's token, and the server
+/// proves it in return; before that, a connection is worth 4 KiB of memory for a few seconds. A
+/// malformed or oversized message closes only its connection.
 class TcpStoreServer {
  public:
   /// Listens on `host` (a name, an address, or the name of a network interface) and `port` (0: any
-  /// free one). Throws NetError(kRefused) if it cannot.
+  /// free one). Throws NetError(kRefused) if it cannot, and Error(kInvalidConfig) for an empty
+  /// token if other machines could reach it.
   TcpStoreServer(const std::string& host, std::int64_t port, std::string token);
   ~TcpStoreServer();  // closes all connections; joins
   TcpStoreServer(const TcpStoreServer&) = delete;
@@ -35,7 +37,8 @@ class TcpStoreServer {
 class TcpStore : public Store {
  public:
   /// Tries until the deadline to reach a server that may not have started yet. Throws
-  /// NetError(kTimeout), or NetError(kRefused) as soon as a server refuses the token.
+  /// NetError(kTimeout), or NetError(kRefused) as soon as a server refuses the token. What stops
+  /// this search (Deadline::unless) also stops calls that wait for a server that is gone.
   TcpStore(std::string host, std::int64_t port, std::string token, Deadline deadline);
   ~TcpStore() override;
 

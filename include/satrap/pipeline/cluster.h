@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -19,7 +20,11 @@ class Cluster {
  public:
   /// Throws Error(kInvalidConfig) if the job cannot be trained by such a cluster (several ranks
   /// need `embedding.store: ps`, which needs shards), NetError if the store cannot be reached.
-  Cluster(const job::JobConfig& job, const job::ClusterConfig& config);
+  /// `stop`, if given, ends searches for other processes with NetError(kStopped): the store,
+  /// shards, ranks that have not come. It outlives this object.
+  Cluster(const job::JobConfig& job,
+          const job::ClusterConfig& config,
+          const std::atomic<bool>* stop = nullptr);
 
   bool is_chief() const { return config_.rank == 0; }
   std::int64_t rank() const { return config_.rank; }
@@ -27,7 +32,11 @@ class Cluster {
   const job::ClusterConfig& config() const { return config_; }
 
   /// The deadline of a wait for other processes that begins now.
-  net::Deadline deadline() const { return net::Deadline::after_ms(timeout_ms_); }
+  net::Deadline deadline() const {
+    const net::Deadline deadline = net::Deadline::after_ms(timeout_ms_);
+    return stop_ == nullptr ? deadline : deadline.unless(*stop_);
+  }
+  const std::atomic<bool>* stop() const { return stop_; }
   std::int64_t timeout_ms() const { return timeout_ms_; }
 
   /// Only with embedding.store: ps, or several ranks.
@@ -44,6 +53,7 @@ class Cluster {
  private:
   const job::ClusterConfig config_;
   const std::int64_t timeout_ms_;
+  const std::atomic<bool>* const stop_;
   std::optional<net::Endpoint> endpoint_;
   std::shared_ptr<net::Store> store_;      // of the whole job: shards
   std::shared_ptr<net::Store> own_store_;  // of this start of it: ranks

@@ -85,6 +85,9 @@ class ShardClient final : public table::RowStore {
 
     /// A connection without an answer for this long counts as broken.
     std::int64_t attempt_ms = 60'000;
+
+    /// Once it is set, a shard that is not there is no longer waited for: NetError(kStopped).
+    const std::atomic<bool>* stop = nullptr;
   };
 
   /// `tables[i]` has TableId i; all ranks and shards have the same, which is checked. Finds the

@@ -48,7 +48,7 @@ struct TrainOutcome {
   bool finished = false;  // false: stopped by `stop`, here or on another rank
   bool is_chief = true;   // the paths below are the chief's
   std::string summary_path;
-  std::string last_checkpoint;
+  std::string last_checkpoint;  // empty: there is none, or it was stopped before the first step
 };
 
 /// Trains a job, in this process or as one rank of several, which all call it with the same
