@@ -19,7 +19,7 @@ using store_protocol::Status;
 namespace {
 
 constexpr std::int64_t kCallTimeoutMs = 30'000;
-constexpr std::int64_t kAttemptMs = 10'000;  // to connect
+constexpr std::int64_t kStoreConnectMs = 10'000;
 
 ByteWriter request(store_protocol::Op op, const std::string& key) {
   SATRAP_CHECK(!key.empty() && static_cast<std::int64_t>(key.size()) <= Store::kMaxKeyBytes,
@@ -57,9 +57,9 @@ class TcpStore::Impl {
     for (;;) {
       try {
         // An attempt does not use up the deadline: the store may be up only now, or busy.
-        FrameSocket socket(connect_tcp(host_, port_, deadline.at_most_ms(kAttemptMs)),
+        FrameSocket socket(connect_tcp(host_, port_, deadline.at_most_ms(kStoreConnectMs)),
                            store_protocol::kMaxFrameBytes);
-        introduce(socket, store_protocol::kMagic, token_, "", deadline.at_most_ms(kAttemptMs));
+        introduce(socket, store_protocol::kMagic, token_, "", deadline.at_most_ms(kStoreConnectMs));
         return socket;
       } catch (const NetError& error) {
         if (error.failure() == NetFailure::kRefused) {
