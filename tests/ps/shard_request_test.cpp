@@ -65,6 +65,11 @@ TEST_F(ShardRequests, AreRefusedByWhatIsWrongWithThem) {
   EXPECT_THAT(begin_with([](ShardJob& job) { job.session = 0; }), has("session 0"));
   EXPECT_THAT(begin_with([](ShardJob& job) { job.async = job.deterministic = true; }),
               has("never deterministic"));
+  EXPECT_THAT(begin_with([](ShardJob& job) {
+                job.num_ranks = 1 << 14;
+                job.staleness = 1 << 20;
+              }),
+              has("open steps of 16384 ranks with staleness 1048576"));
   EXPECT_THAT(begin_with([](ShardJob& job) { job.row_files = {{.path = "x", .table = 3}}; }),
               has("of table 3, there are 3"));
   EXPECT_THAT(begin_with([](ShardJob& job) { job.session = kSession; }), has("a second begin"));
@@ -80,6 +85,24 @@ TEST_F(ShardRequests, AreRefusedByWhatIsWrongWithThem) {
               }),
               has("the client has room for 64"));
   expect_training_works();
+}
+
+TEST_F(ShardRequests, AnAsyncJobIsRefusedWhereTablesHaveLimits) {
+  clients_.clear();
+  raw_.reset();
+  servers_.clear();
+  tables_[0].limits.capacity_rows = 100;
+  servers_ = serve(2, {.num_workers = 2});
+  raw_ = connect();
+  ShardJob job{.session = 900};
+  job.async = true;
+  const auto begin = [&] {
+    const auto lines = describe_tables(tables_, kSeed, 2);
+    return error_of(ShardOp::kBegin, 0, bytes_of_text(to_json(BeginMessage{job, lines})));
+  };
+  EXPECT_THAT(begin(), has("tables with limits need steps in their order"));
+  job.async = false;
+  EXPECT_EQ(begin(), "");
 }
 
 TEST_F(ShardRequests, APushOfTheWrongSizeIsRefusedAndTheRightOneTaken) {
