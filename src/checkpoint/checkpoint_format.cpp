@@ -10,6 +10,7 @@
 
 #include "satrap/core/error.h"
 #include "satrap/core/hash.h"
+#include "src/checkpoint/manifest_check.h"
 
 namespace satrap::checkpoint {
 namespace {
@@ -17,6 +18,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr int kFormat = 3, kPackedFormat = 2;  // this program writes the first and reads both
+constexpr int kMaxDepth = 8;                   // of JSON, which is written by recursion
 
 Json body_of(const Manifest& m) {
   Json json = {{"format", kFormat},      {"version", m.version},
@@ -119,7 +121,11 @@ Manifest Manifest::read(const std::string& directory) {
   text << file.rdbuf();
   if (!file) throw Error(ErrorCode::kCorrupt, concat(path, ": missing or unreadable"));
   try {
-    Json json = Json::parse(text.str());
+    Json json = Json::parse(text.str(), [&](int depth, Json::parse_event_t, const Json&) {
+      if (depth <= kMaxDepth) return true;
+      throw Error(ErrorCode::kCorrupt,
+                  concat(path, ": not a manifest: nested more than ", kMaxDepth, " deep"));
+    });
     if (json.at("format") != kFormat && json.at("format") != kPackedFormat) {
       throw Error(ErrorCode::kCorrupt,
                   concat(path, ": format ", json.at("format").dump(),
@@ -130,7 +136,9 @@ Manifest Manifest::read(const std::string& directory) {
     if (checksum != to_hex(hash_bytes(json.dump()))) {
       throw Error(ErrorCode::kCorrupt, path + ": checksum does not match its content");
     }
-    return parse(json);
+    Manifest manifest = parse(json);
+    check_manifest(manifest, path);
+    return manifest;
   } catch (const nlohmann::json::exception& error) {
     throw Error(ErrorCode::kCorrupt, concat(path, ": not a manifest: ", error.what()));
   }
