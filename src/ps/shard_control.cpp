@@ -15,6 +15,7 @@ namespace {
 
 constexpr std::int64_t kMaxRanks = 1 << 14;
 constexpr std::int64_t kMaxStaleness = 1 << 20;
+constexpr std::int64_t kMaxParts = 1 << 20;      // of a table in files
 constexpr std::int64_t kMaxOpenSteps = 1 << 24;  // of all ranks: each costs memory
 
 [[noreturn]] void invalid(const std::string& message) {
@@ -96,7 +97,7 @@ void Shard::check_job(const ShardJob& job) const {
     if (file.table < 0 || file.table >= layout_.num_tables()) {
       invalid(concat(file.path, ": of table ", file.table, ", there are ", layout_.num_tables()));
     }
-    if (file.num_parts < 1 || file.part < 0 || file.part >= file.num_parts) {
+    if (file.num_parts > kMaxParts || file.part < 0 || file.part >= file.num_parts) {
       invalid(concat(file.path, ": part ", file.part, " of ", file.num_parts));
     }
   }

@@ -114,6 +114,12 @@ TEST_F(ManifestTest, OfAnotherFormatIsRefusedWithBoth) {
 TEST_F(ManifestTest, OfAnotherShapeIsRefusedWhateverItsChecksum) {
   EXPECT_THAT(error_after([](auto& json) { json["step"] = "twelve"; }),
               HasSubstr("not a manifest"));
+  for (const double number : {1e300, 1.5}) {
+    EXPECT_THAT(error_after([&](auto& json) { json["step"] = number; }),
+                HasSubstr("not a manifest"));
+    EXPECT_THAT(error_after([&](auto& json) { json["dense"][0]["shape"][0] = number; }),
+                HasSubstr("not a manifest"));
+  }
   EXPECT_THAT(error_after([](auto& json) { json.erase("dense"); }),
               AllOf(HasSubstr("not a manifest"), HasSubstr("dense")));
   EXPECT_THAT(error_after([](auto& json) { json["positions"].clear(); }),
