@@ -66,7 +66,7 @@ if(SATRAP_SANITIZE)
     list(APPEND _host_flags -fno-sanitize-recover=undefined)
   endif()
   # The instrumentation hides initialisations from this analysis.
-  list(APPEND _host_flags -Wno-maybe-uninitialized)
+  list(APPEND _host_flags $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
   add_link_options(-fsanitize=${SATRAP_SANITIZE})
 endif()
 

@@ -1,6 +1,7 @@
 #!/bin/bash
 # Sets this machine up and runs every check of the project:
-#   tests/run.sh [quick|release|debug|asan|tsan|cuda|tidy|all]...    (default: all = release asan tsan tidy cuda)
+#   tests/run.sh [quick|release|debug|asan|tsan|fuzz|cuda|tidy|all]...   (all = release asan tsan fuzz tidy cuda, also
+#                                                                         without an argument)
 # A preset is built and its tests are run; tidy is clang-tidy; quick is the part of release that an uncommitted
 # change needs. Every stage runs even if an earlier one failed. The last line counts the tests of all stages;
 # the exit status is 0 only if none failed.
@@ -48,9 +49,35 @@ select_quick() {
   echo "quick: ${changed:-no module}; tests of ${labels[*]}"
 }
 
+# can_fuzz: whether clang and its libraries for fuzzers are here.
+can_fuzz() {
+  local program
+  program=$(mktemp) || return
+  clang++-19 -x c++ -fsanitize=fuzzer,address,undefined -o "$program" - 2> /dev/null \
+    <<< 'extern "C" int LLVMFuzzerTestOneInput(const unsigned char*, unsigned long) { return 0; }'
+  local status=$?
+  rm -f "$program"
+  return $status
+}
+
+# run_fuzz: the preset fuzz; without clang every fuzzer is skipped by name.
+run_fuzz() {
+  if can_fuzz; then
+    run_preset fuzz
+    return
+  fi
+  local fuzzers=(tests/fuzz/*_fuzz.cpp)
+  for fuzzer in "${fuzzers[@]}"; do
+    fuzzer=${fuzzer##*/}
+    echo "SKIPPED fuzz.${fuzzer%_fuzz.cpp}: no clang++-19 with libFuzzer (libclang-rt-19-dev)"
+  done
+  count 0 0 ${#fuzzers[@]}
+}
+
 # run_preset NAME [quick]: configure, build, ctest, count.
 run_preset() {
   local preset=$1 wrap=env junit="build/$1/junit.xml" status counts modules build=() select=()
+  local parallel=$((jobs + 2))
   [ "${2:-}" != quick ] || select_quick
   # With CUDA only what differs: the kernels, compiled by nvcc, their registers, their tests.
   if [ "$preset" = cuda ]; then
@@ -60,6 +87,7 @@ run_preset() {
   # The sanitizers run the C++ tests of all modules with threads or memory of their own, and tsan builds no more. asan
   # also runs what whole programs do beyond them: signals, kills, full disks, resumed jobs, predictions and exports.
   case $preset in
+    fuzz) parallel=$jobs ;;  # a fuzzer never waits
     asan) select=(-LE '^(launch|architecture|job)$' -E "$not_for_asan") ;;
     tsan)
       modules=$(modules | grep -vxE 'app|cli|job|kernels')
@@ -78,7 +106,7 @@ run_preset() {
   times+=("$preset build: $((SECONDS - started)) s")
   started=$SECONDS
   rm -rf "$junit" "build/$preset/gtest"
-  $wrap ctest --preset "$preset" "${select[@]}" -j "$((jobs + 2))" --output-junit "$PWD/$junit" |
+  $wrap ctest --preset "$preset" "${select[@]}" -j "$parallel" --output-junit "$PWD/$junit" |
     grep -vE '^ +Start |  Passed |^$'
   status=${PIPESTATUS[0]}
   counts=$(python3 tests/support/junit_counts.py "$junit" "build/$preset/gtest" "$status") || counts="0 1 0"
@@ -100,10 +128,10 @@ run_tidy() {
 stages=()
 for stage in "${@:-all}"; do
   case $stage in
-    all) stages+=(release asan tsan tidy cuda) ;;
-    quick | release | debug | asan | tsan | cuda | tidy) stages+=("$stage") ;;
+    all) stages+=(release asan tsan fuzz tidy cuda) ;;
+    quick | release | debug | asan | tsan | fuzz | cuda | tidy) stages+=("$stage") ;;
     *)
-      echo "usage: tests/run.sh [quick|release|debug|asan|tsan|cuda|tidy|all]..." >&2
+      echo "usage: tests/run.sh [quick|release|debug|asan|tsan|fuzz|cuda|tidy|all]..." >&2
       exit 2
       ;;
   esac
@@ -121,6 +149,8 @@ for stage in "${stages[@]}"; do
     times+=("tidy: $((SECONDS - started)) s")
   elif [ "$stage" = quick ]; then
     run_preset release quick
+  elif [ "$stage" = fuzz ]; then
+    run_fuzz
   else
     run_preset "$stage"
   fi

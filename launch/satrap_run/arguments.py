@@ -26,15 +26,16 @@ output
 failures
   A process that ends with a status other than 0, or a shard that ends while ranks run, ends the
   attempt: all others get SIGTERM, and SIGKILL after 3 s. Then the next attempt starts with
-  `train --resume`, from the last checkpoint, at most --max-restarts times. Status 2, a wrong
-  configuration, is never retried. --resume, --resume-from and --overwrite after `--` apply to
-  attempt 0 only; --accept-changed-data is for all. A rank that hangs after rank 0 has finished is killed after --grace; the job is
-  complete nevertheless. A process that is stopped (SIGSTOP) for longer than --grace is killed, which
-  counts as a failure.
+  `train --resume`, from the last checkpoint, at most --max-restarts times, each after a longer wait
+  (--restart-delay). Status 2, a wrong configuration, is never retried. --resume, --resume-from and
+  --overwrite after `--` apply to attempt 0 only; --accept-changed-data is for all. A rank that hangs
+  after rank 0 has finished is killed after --grace; the job is complete nevertheless. A process that
+  is stopped (SIGSTOP) for longer than --grace is killed, which counts as a failure.
 
 stopping
-  On Ctrl-C or SIGTERM ranks get the signal, write a checkpoint and end; then shards end. A second
-  signal kills everything at once. If the launcher itself is killed, its processes die with it.
+  On Ctrl-C or SIGTERM ranks get the signal, write a checkpoint and end; then shards end. Between two
+  attempts the job ends at once. A second signal kills everything at once. If the launcher itself is
+  killed, its processes die with it.
 
 exit status
   0 if all ranks have finished, or rank 0 has and others hang; 128 + signal if stopped by a signal;
@@ -79,6 +80,7 @@ class Options:
     master_port: int
     join_timeout: float
     max_restarts: int
+    restart_delay: float
     grace: float
     log_dir: str | None
     ps_workers: int | None
@@ -135,6 +137,9 @@ def make_parser():
     add("--nproc-per-node", type=count(1), default=1, metavar="M", help="ranks per node (default 1)")
     add("--max-restarts", type=count(0), default=0, metavar="R",
         help="how often a failed job is restarted (default 0)")
+    add("--restart-delay", type=seconds, default=1.0, metavar="S",
+        help="seconds before the first restart; doubled, up to 30, before each further one, until an attempt "
+             "has run for a minute (default 1)")
     add("--grace", type=seconds, default=60.0, metavar="S",
         help="seconds that ranks have to end, after Ctrl-C or SIGTERM (they write a checkpoint) and "
              "after rank 0 has finished; seconds that a process may be stopped by SIGSTOP (default 60)")
@@ -194,7 +199,8 @@ def parse(argv, environment):
         config=given.config, settings=given.settings, train_flags=argv[split + 1:], ps=given.ps,
         nproc=0 if given.ps_only else given.nproc_per_node, nnodes=given.nnodes,
         node_rank=given.node_rank, master_addr=given.master_addr, master_port=given.master_port,
-        join_timeout=given.join_timeout, max_restarts=given.max_restarts, grace=given.grace,
+        join_timeout=given.join_timeout, max_restarts=given.max_restarts,
+        restart_delay=given.restart_delay, grace=given.grace,
         interface=environment.get("SATRAP_INTERFACE") or None, log_dir=given.log_dir, ps_workers=given.ps_workers, ps_only=given.ps_only, token=token,
         train_program=find_program("satrap", given.bin_dir, parser),
         ps_program=find_program("satrap-ps", given.bin_dir, parser) if given.ps else "")

@@ -7,6 +7,25 @@ from .node import USAGE_STATUS
 from .variables import Attempt
 
 STORE_START_S = 30.0
+MAX_DELAY_S = 30.0
+LONG_ATTEMPT_S = 60.0
+
+
+class BackOff:
+    """How long to wait before the next attempt, so that what is wrong has time to end: twice as long as the time
+    before, up to MAX_DELAY_S; as at first after an attempt that ran for LONG_ATTEMPT_S."""
+
+    def __init__(self, first_s):
+        self._first_s = min(first_s, MAX_DELAY_S)
+        self._next_s = self._first_s
+
+    def after(self, ran_s):
+        """Seconds to wait after an attempt that ran for so many."""
+        if ran_s >= LONG_ATTEMPT_S:
+            self._next_s = self._first_s
+        delay_s = self._next_s
+        self._next_s = min(2 * delay_s, MAX_DELAY_S)
+        return delay_s
 
 
 @dataclasses.dataclass
@@ -29,8 +48,12 @@ class Job:
         self._nodes = list(range(options.nnodes))
         self._stop = None  # (signal that came, signal that the ranks get)
         self._number = 0
+        self._with_ranks, self._busy = set(), set()  # nodes
         self._failure = None
         self._finished = True
+        self._back_off = BackOff(options.restart_delay)
+        self._delay_s = 0.0  # before the next attempt
+        self._started_at = 0.0  # the attempt, by the clock of the loop
 
     async def run(self):
         """The exit status of the job."""
@@ -40,13 +63,25 @@ class Job:
                 return 0
             if self._failure is None:
                 return 0 if self._finished or self._options.ps_only else 128 + self._stop[0]
+            if self._may_restart():
+                await self._wait(self._delay_s)
             if not self._may_restart():
                 return self._failure.status
             self._number += 1
 
+    async def _wait(self, delay_s):
+        """Waits before the next attempt, unless something happens that rules it out."""
+        try:
+            async with asyncio.timeout(delay_s):
+                while self._may_restart():
+                    self._take(*await self._messages.get())
+        except TimeoutError:
+            pass
+
     async def _attempt(self):
         self._failure = None
         self._finished = True
+        self._started_at = asyncio.get_running_loop().time()
         if await self._start():
             await self._watch()
         await self._node.end_store()
@@ -71,29 +106,30 @@ class Job:
 
     async def _watch(self):
         """Waits until no rank and no shard runs on any node."""
-        with_ranks, busy = set(self._nodes), set(self._nodes)
-        while busy:
-            node, message = await self._messages.get()
-            match message.get("event"):
-                case "failed":
-                    self._fail(Failure(message["what"], message["status"], message["restart"],
-                                       message.get("log")))
-                case "chief_finished":
-                    self._tell_all({"do": "end_late_ranks"})
-                case "ranks_ended":
-                    with_ranks.discard(node)
-                    self._finished = self._finished and message["finished"]
-                    if not with_ranks:
-                        self._tell_all({"do": "stop_shards"})
-                case "ended":
-                    busy.discard(node)
-                case "signal":
-                    self._stop_by(message["number"], message["pass_on"])
-                case "lost":
-                    self._nodes.remove(node)
-                    with_ranks.discard(node)
-                    busy.discard(node)
-                    self._fail(Failure(f"the launcher of node {node} is gone", 1, False))
+        self._with_ranks, self._busy = set(self._nodes), set(self._nodes)
+        while self._busy:
+            self._take(*await self._messages.get())
+
+    def _take(self, node, message):
+        match message.get("event"):
+            case "failed":
+                self._fail(Failure(message["what"], message["status"], message["restart"], message.get("log")))
+            case "chief_finished":
+                self._tell_all({"do": "end_late_ranks"})
+            case "ranks_ended":
+                self._with_ranks.discard(node)
+                self._finished = self._finished and message["finished"]
+                if not self._with_ranks:
+                    self._tell_all({"do": "stop_shards"})
+            case "ended":
+                self._busy.discard(node)
+            case "signal":
+                self._stop_by(message["number"], message["pass_on"])
+            case "lost":
+                self._nodes.remove(node)
+                self._with_ranks.discard(node)
+                self._busy.discard(node)
+                self._fail(Failure(f"the launcher of node {node} is gone", 1, False))
 
     def _stop_by(self, number, pass_on):
         if self._stop is None:
@@ -101,12 +137,15 @@ class Job:
             self._tell_all({"do": "stop_ranks", "signal": pass_on})
 
     def _fail(self, failure):
-        if self._failure is not None:
+        """The first failure of an attempt decides, but for one that rules the next attempt out."""
+        if self._failure is not None and (failure.restart or not self._may_restart()):
             return
         self._failure = failure
         text = failure.what
         if self._may_restart():
-            text += (f"; attempt {self._number + 1} of {self._options.max_restarts} starts from the "
+            self._delay_s = self._back_off.after(asyncio.get_running_loop().time() - self._started_at)
+            when = f" in {self._delay_s:g} s," if self._delay_s else ""
+            text += (f"; attempt {self._number + 1} of {self._options.max_restarts} starts{when} from the "
                      "last checkpoint")
         else:
             text += f"; the job ends{self._why_no_restart()}"

@@ -6,11 +6,9 @@ import pathlib
 import re
 import secrets
 import shlex
-import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 
 from .arguments import USAGE_STATUS, parse
 from .job import Job
@@ -18,6 +16,7 @@ from .members import JoinError, Members, join, received_command, resolve
 from .node import Node
 from .output import Output
 from .process import CAUGHT
+from .store_folder import StoreFolder
 
 
 class Stopped(Exception):
@@ -67,13 +66,14 @@ class Launcher:
 
     async def _lead(self):
         options, say = self._options, self._output.say
-        members = Members(options, lambda node, message: self._messages.put_nowait((node, message)))
+        members = Members(options, lambda node, message: self._messages.put_nowait((node, message)),
+                          say)
         with contextlib.ExitStack() as stack:
             try:
                 if options.master_addr is not None:
                     options.interface = options.interface or resolve(options.master_addr, 0)[4][0]
                 if options.nnodes > 1:
-                    await members.gather(say)
+                    await members.gather()
                 run_id = secrets.token_hex(4)
                 job = Job(options, run_id, self._file_store(stack), self._node, self._messages,
                           lambda node, command: self._tell(members, node, command), say)
@@ -89,8 +89,7 @@ class Launcher:
         """Makes folders that only this user can read; None if other machines must look things up."""
         if self._options.master_addr is not None:
             return None
-        folder = pathlib.Path(tempfile.mkdtemp(prefix="satrap-run-"))
-        stack.callback(shutil.rmtree, folder, ignore_errors=True)
+        folder = stack.enter_context(StoreFolder())
 
         def make(attempt):
             store = folder / f"attempt-{attempt}"
@@ -153,6 +152,8 @@ class Launcher:
                 self._stop.set_exception(Stopped())
             return
         what = "shards end" if self._options.ps_only else "ranks write a checkpoint and end"
+        if not self._node.has_processes:  # between two attempts
+            what = "the job ends"
         self._output.say(f"{signal.Signals(number).name}: {what}; once more kills them at once")
         pass_on = signal.SIGINT if number == signal.SIGINT else signal.SIGTERM
         self._report({"event": "signal", "number": int(number), "pass_on": int(pass_on)})

@@ -2,7 +2,8 @@
 
 Node 0 sends commands (start, stop_ranks, stop_shards, end, exit), the others report events
 (failed, ranks_ended, ended, signal). Both sides first prove that they know the job's token, without
-sending it. A broken connection means that the node is gone.
+sending it. A broken connection means that the node is gone. Whoever does not prove it costs no more
+than its own connection: nothing that it says is taken for what a launcher would say.
 """
 import asyncio
 import dataclasses
@@ -16,6 +17,9 @@ from .variables import Attempt
 
 HANDSHAKE_S = 10.0
 RETRY_S = 0.2
+MAX_STRANGERS = 64  # connections without a proof at a time; the oldest makes room for a newer one
+REFUSALS_S = 10.0  # between two lines about refused connections
+NO_LAUNCHER = "it is no launcher of satrap"
 
 
 class JoinError(Exception):
@@ -23,7 +27,15 @@ class JoinError(Exception):
 
 
 def proof(token, role, nonce):
-    return hmac.new(token.encode(), f"{role} {nonce}".encode(), "sha256").hexdigest()
+    # Whatever a peer or the environment holds can be encoded, with half a surrogate pair too.
+    text = f"{role} {nonce}".encode(errors="surrogatepass")
+    return hmac.new(token.encode(errors="surrogatepass"), text, "sha256").hexdigest()
+
+
+def is_proof(given, token, role, nonce):
+    """Whether a peer gave the proof; it may have given anything."""
+    return (isinstance(given, str) and given.isascii()
+            and hmac.compare_digest(given, proof(token, role, nonce)))
 
 
 def resolve(host, port):
@@ -59,9 +71,12 @@ class Channel:
         """None if the other side is gone or sends what no launcher would."""
         try:
             message = json.loads(await self._reader.readline())
-        except (OSError, ValueError):
+        except (OSError, ValueError, RecursionError):
             return None
         return message if isinstance(message, dict) else None
+
+    def abort(self):
+        self._writer.transport.abort()
 
     async def close(self):
         self._writer.close()
@@ -71,29 +86,59 @@ class Channel:
             pass
 
 
+class Refusals:
+    """Tells of refused connections, in one line every REFUSALS_S at most, and counts the others."""
+
+    def __init__(self, say, clock=time.monotonic):
+        self._say, self._clock = say, clock
+        self._next = clock()
+        self._untold = 0
+
+    def add(self, who, why):
+        if self._clock() < self._next:
+            self._untold += 1
+            return
+        more = f"; and {connections(self._untold)} before" if self._untold else ""
+        self._say(f"refused {who}: {why}{more}")
+        self._untold = 0
+        self._next = self._clock() + REFUSALS_S
+
+    def close(self):
+        if self._untold:
+            self._say(f"refused {connections(self._untold)}")
+            self._untold = 0
+
+
+def connections(count):
+    return f"{count} more connection{'s' if count > 1 else ''}"
+
+
 class Members:
     """The other nodes, as node 0 sees them."""
 
-    def __init__(self, options, report):
+    def __init__(self, options, report, say):
         """report(node, message) gets the messages of the others."""
         self._options = options
         self._report = report
+        self._say = say
+        self._refusals = Refusals(say)
         self._channels = {}
         self._server = None
+        self._tasks = set()  # one for each connection
+        self._strangers = {}  # those of them without a proof, the oldest first
         self._all_here = asyncio.Event()
 
-    async def gather(self, say):
+    async def gather(self):
         """Waits for the launchers of all other nodes."""
         options = self._options
         family, _, _, _, address = resolve(options.master_addr, options.master_port)
         try:
-            sock = socket.create_server(address[:2], family=family, backlog=128)
+            sock = socket.create_server(address[:2], family=family)
         except OSError as error:
             raise JoinError(f"cannot listen at {options.master_addr}:{options.master_port}: "
                             f"{error.strerror}") from error
-        self._server = await asyncio.start_server(
-            lambda reader, writer: self._serve(reader, writer, say), sock=sock)
-        say(f"waiting for {options.nnodes - 1} more launcher(s) at {address[0]}:{address[1]}")
+        self._server = await asyncio.start_server(self._accept, sock=sock, backlog=MAX_STRANGERS)
+        self._say(f"waiting for {options.nnodes - 1} more launcher(s) at {address[0]}:{address[1]}")
         try:
             await asyncio.wait_for(self._all_here.wait(), options.join_timeout)
         except TimeoutError:
@@ -113,45 +158,79 @@ class Members:
             self._server.close()
         for channel in list(self._channels.values()):
             await channel.close()
+        for task in self._tasks:
+            task.cancel()
+        if self._tasks:
+            await asyncio.wait(self._tasks)
+        self._refusals.close()
 
-    async def _serve(self, reader, writer, say):
+    def _accept(self, reader, writer):
+        if len(self._strangers) >= MAX_STRANGERS:
+            oldest = next(iter(self._strangers))
+            self._refusals.add(self._strangers.pop(oldest), "it had said nothing when too many others came")
+            oldest.cancel()
+        task = asyncio.get_running_loop().create_task(self._serve(reader, writer))
+        self._tasks.add(task)
+        self._strangers[task] = (writer.get_extra_info("peername") or ["a stranger"])[0]
+        task.add_done_callback(self._forget)
+
+    def _forget(self, task):
+        self._tasks.discard(task)
+        self._strangers.pop(task, None)
+
+    async def _serve(self, reader, writer):
         channel = Channel(reader, writer)
         try:
-            node = await asyncio.wait_for(self._admit(channel), HANDSHAKE_S)
-        except (JoinError, TimeoutError) as error:
-            say(f"refused {writer.get_extra_info('peername')[0]}: {error or 'it said nothing'}")
+            node = await self._let_in(channel)
+            if node is not None:
+                while (message := await channel.receive()) is not None:
+                    self._report(node, message)
+                del self._channels[node]
+                self._report(node, {"event": "lost"})
             await channel.close()
-            return
+        finally:
+            channel.abort()
+
+    async def _let_in(self, channel):
+        """The number of the node that the launcher at the other end is; None if there is none."""
+        task = asyncio.current_task()
+        try:
+            async with asyncio.timeout(HANDSHAKE_S):
+                node = await self._admit(channel)
+        except (JoinError, TimeoutError) as error:
+            self._refusals.add(self._strangers.pop(task), str(error) or "it said nothing")
+            return None
+        del self._strangers[task]
         self._channels[node] = channel
         if len(self._channels) == self._options.nnodes - 1:
             self._all_here.set()
-        while (message := await channel.receive()) is not None:
-            self._report(node, message)
-        del self._channels[node]
-        self._report(node, {"event": "lost"})
-        await channel.close()
+        return node
 
     async def _admit(self, channel):
         token, nonce = self._options.token, secrets.token_hex(16)
         channel.send({"nonce": nonce})
         hello = await channel.receive() or {}
-        node = hello.get("node")
-        if not hmac.compare_digest(str(hello.get("proof")).encode(), proof(token, f"member {node}", nonce).encode()):
+        node, shape, theirs = hello.get("node"), hello.get("shape"), hello.get("nonce")
+        if not (type(node) is int and isinstance(shape, dict) and isinstance(theirs, str)):
+            raise JoinError(NO_LAUNCHER)
+        if not is_proof(hello.get("proof"), token, f"member {node}", nonce):
+            channel.send({"refused": "another SATRAP_TOKEN"})
             raise JoinError("it does not know the job's SATRAP_TOKEN")
-        problem = self._problem(node, hello.get("shape"))
-        channel.send({"proof": proof(token, "leader", hello.get("nonce")), "refused": problem})
+        problem = self._problem(node, shape)
+        channel.send({"proof": proof(token, "leader", theirs), "refused": problem})
         if problem:
             raise JoinError(problem)
         return node
 
     def _problem(self, node, shape):
-        if not isinstance(node, int) or not 1 <= node < self._options.nnodes:
+        if not 1 <= node < self._options.nnodes:
             return f"--node-rank {node} is not one of 1 to {self._options.nnodes - 1}"
         if node in self._channels:
             return f"there is a launcher with --node-rank {node} already"
         for name, ours in self._options.shape().items():
-            if (theirs := (shape or {}).get(name)) != ours:
-                return f"node {node} has {name} {theirs}, node 0 has {name} {ours}"
+            if (theirs := shape.get(name)) != ours:
+                shown = theirs if isinstance(theirs, int) else "of another kind"
+                return f"node {node} has {name} {shown}, node 0 has {name} {ours}"
         return None
 
 
@@ -178,18 +257,29 @@ async def connect(options, family, address):
         sock.close()
         raise
     channel = Channel(*await asyncio.open_connection(sock=sock))
-    greeting = await channel.receive()
-    if greeting is None:
+    try:
+        await introduce(options, channel)
+    except BaseException:
+        channel.abort()
+        raise
+    return channel
+
+
+async def introduce(options, channel):
+    """Exchanges the proofs. ConnectionResetError if the other side does not speak as node 0 does."""
+    greeting = await channel.receive() or {}
+    if not isinstance(greeting.get("nonce"), str):
         raise ConnectionResetError
     nonce = secrets.token_hex(16)
     channel.send({"node": options.node_rank, "shape": options.shape(), "nonce": nonce,
-                  "proof": proof(options.token, f"member {options.node_rank}", greeting.get("nonce"))})
-    answer = await channel.receive() or {}
+                  "proof": proof(options.token, f"member {options.node_rank}", greeting["nonce"])})
+    answer = await channel.receive()
+    if answer is None:
+        raise ConnectionResetError
+    if not is_proof(answer.get("proof"), options.token, "leader", nonce):
+        raise JoinError("node 0 has another SATRAP_TOKEN")
     if answer.get("refused"):
         raise JoinError(answer["refused"])
-    if not hmac.compare_digest(str(answer.get("proof")).encode(), proof(options.token, "leader", nonce).encode()):
-        raise JoinError("node 0 has another SATRAP_TOKEN")
-    return channel
 
 
 def received_command(message):

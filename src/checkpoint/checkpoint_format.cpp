@@ -11,6 +11,8 @@
 
 #include "satrap/core/error.h"
 #include "satrap/core/hash.h"
+#include "satrap/core/json.h"
+#include "src/checkpoint/manifest_check.h"
 
 namespace satrap::checkpoint {
 namespace {
@@ -18,6 +20,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr int kFormat = 3, kPackedFormat = 2;  // this program writes the first and reads both
+constexpr int kMaxDepth = 8;                   // of JSON, which is written by recursion
 
 Json body_of(const Manifest& m) {
   Json json = {{"format", kFormat},      {"version", m.version},
@@ -57,34 +60,41 @@ Json body_of(const Manifest& m) {
   return json;
 }
 
+std::vector<std::int64_t> shape_of(const Json& json) {
+  std::vector<std::int64_t> shape;
+  for (const Json& extent : json) shape.push_back(integer_of<std::int64_t>(extent));
+  return shape;
+}
+
 Manifest parse(const Json& json) {
   Manifest m;
   m.has_packed_rows = json.at("format") == kPackedFormat;
   m.version = json.at("version");
   m.created = json.at("created");
-  m.step = json.at("step");
+  m.step = integer_at(json, "step");
   for (const Json& p : json.at("positions")) {
     m.positions.push_back(
-        {p.at("epoch"), p.at("batches"), p.at("next_row"), p.value("rows_read", std::int64_t{0})});
+        {integer_at(p, "epoch"), integer_at(p, "batches"), integer_at(p, "next_row"),
+         p.contains("rows_read") ? integer_at(p, "rows_read") : 0});
   }
   if (m.positions.empty()) json.at("positions").at(0);  // throws: there is a rank
-  m.examples = json.at("examples");
-  m.nonfinite_steps = json.at("nonfinite_steps");
+  m.examples = integer_at(json, "examples");
+  m.nonfinite_steps = integer_at(json, "nonfinite_steps");
   for (const auto& [name, value] : json.at("metrics").items()) {
     if (value.is_number()) m.metrics[name] = value;  // null: undefined then
   }
   if (json.contains("early_stopping")) {
     const Json& e = json["early_stopping"];
-    m.early_stopping = {e.at("metric"), e.at("last_step"), e.at("best_step"), e.at("best_value"),
-                        e.at("bad_evaluations")};
+    m.early_stopping = {e.at("metric"), integer_at(e, "last_step"), integer_at(e, "best_step"),
+                        e.at("best_value"), integer_at(e, "bad_evaluations")};
   }
   for (const Json& t : json.at("tables")) {
     m.tables.push_back({t.at("name"), t.at("optimizer"), t.value("weights", "fp32"), t.at("files"),
-                        t.at("dim"), t.at("row_bytes"), t.at("rows")});
+                        integer_at(t, "dim"), integer_at(t, "row_bytes"), integer_at(t, "rows")});
   }
-  for (const Json& t : json.at("dense")) m.dense.push_back({t.at("name"), t.at("shape")});
+  for (const Json& t : json.at("dense")) m.dense.push_back({t.at("name"), shape_of(t.at("shape"))});
   for (const auto& [name, f] : json.at("files").items()) {
-    m.files[name] = {f.at("bytes"), f.at("xxh3")};
+    m.files[name] = {integer_at(f, "bytes"), f.at("xxh3")};
   }
   return m;
 }
@@ -123,7 +133,11 @@ Manifest Manifest::read(const std::string& directory) {
   text << file.rdbuf();
   if (!file) throw Error(ErrorCode::kCorrupt, concat(path, ": missing or unreadable"));
   try {
-    Json json = Json::parse(text.str());
+    Json json = Json::parse(text.str(), [&](int depth, Json::parse_event_t, const Json&) {
+      if (depth <= kMaxDepth) return true;
+      throw Error(ErrorCode::kCorrupt,
+                  concat(path, ": not a manifest: nested more than ", kMaxDepth, " deep"));
+    });
     if (json.at("format") != kFormat && json.at("format") != kPackedFormat) {
       throw Error(ErrorCode::kCorrupt,
                   concat(path, ": format ", json.at("format").dump(),
@@ -141,6 +155,7 @@ Manifest Manifest::read(const std::string& directory) {
                                               ", its folder says otherwise: rename that to ",
                                               checkpoint_name(manifest.step)));
     }
+    check_manifest(manifest, path);
     return manifest;
   } catch (const nlohmann::json::exception& error) {
     throw Error(ErrorCode::kCorrupt, concat(path, ": not a manifest: ", error.what()));

@@ -56,8 +56,10 @@ std::vector<float> read_floats(const std::string& checkpoint,
                                const Manifest& manifest,
                                std::int64_t expected) {
   std::vector<float> values;
-  values.reserve(static_cast<std::size_t>(expected));
   read_checked(checkpoint, name, manifest, [&](std::span<const std::byte> block) {
+    if (values.empty()) {  // the file has the size that the manifest says
+      values.reserve(static_cast<std::size_t>(manifest.files.at(name).bytes) / sizeof(float));
+    }
     const auto* floats = reinterpret_cast<const float*>(block.data());
     values.insert(values.end(), floats, floats + block.size() / sizeof(float));
   });
@@ -136,40 +138,6 @@ void load_dense(const std::string& checkpoint, const Manifest& manifest, pipelin
     next += std::ssize(tensor.values);
   }
   model.network->load(state);
-}
-
-std::vector<pipeline::PendingLookup> read_pending(const std::string& checkpoint,
-                                                  const Manifest& manifest,
-                                                  std::int64_t rank) {
-  const std::string name = pending_file(rank);
-  std::vector<pipeline::PendingLookup> pending;
-  if (!manifest.files.contains(name)) return pending;
-  std::vector<std::byte> bytes;
-  read_checked(checkpoint, name, manifest, [&](std::span<const std::byte> block) {
-    bytes.insert(bytes.end(), block.begin(), block.end());
-  });
-  std::span<const std::byte> rest = bytes;
-  const auto take = [&](void* out, std::size_t size) {
-    if (rest.size() < size) {
-      throw Error(ErrorCode::kCorrupt, concat(checkpoint, "/", name, ": ends within a lookup"));
-    }
-    if (size > 0) std::memcpy(out, rest.data(), size);
-    rest = rest.subspan(size);
-  };
-  while (!rest.empty()) {
-    std::array<std::int64_t, 4> header{};
-    take(header.data(), sizeof(header));
-    const auto floats = [&](std::int64_t count) {
-      const auto size = static_cast<std::size_t>(std::clamp<std::int64_t>(
-          count, 0, static_cast<std::int64_t>(rest.size() / sizeof(float)) + 1));
-      std::vector<float> values(size);
-      take(values.data(), size * sizeof(float));
-      return values;
-    };
-    std::vector<float> pooled = floats(header[2]);
-    pending.push_back({header[0], header[1], std::move(pooled), floats(header[3])});
-  }
-  return pending;
 }
 
 /// Whether every file has the size and checksum of the manifest.
@@ -316,6 +284,40 @@ std::vector<float> read_dense(const std::string& checkpoint, const Manifest& man
   std::int64_t total = 0;
   for (const Manifest::Tensor& tensor : manifest.dense) total += tensor.size();
   return read_floats(checkpoint, kDenseFile, manifest, total);
+}
+
+std::vector<pipeline::PendingLookup> read_pending(const std::string& checkpoint,
+                                                  const Manifest& manifest,
+                                                  std::int64_t rank) {
+  const std::string name = pending_file(rank);
+  std::vector<pipeline::PendingLookup> pending;
+  if (!manifest.files.contains(name)) return pending;
+  std::vector<std::byte> bytes;
+  read_checked(checkpoint, name, manifest, [&](std::span<const std::byte> block) {
+    bytes.insert(bytes.end(), block.begin(), block.end());
+  });
+  std::span<const std::byte> rest = bytes;
+  const auto take = [&](void* out, std::size_t size) {
+    if (rest.size() < size) {
+      throw Error(ErrorCode::kCorrupt, concat(checkpoint, "/", name, ": ends within a lookup"));
+    }
+    if (size > 0) std::memcpy(out, rest.data(), size);
+    rest = rest.subspan(size);
+  };
+  while (!rest.empty()) {
+    std::array<std::int64_t, 4> header{};
+    take(header.data(), sizeof(header));
+    const auto floats = [&](std::int64_t count) {
+      const auto size = static_cast<std::size_t>(std::clamp<std::int64_t>(
+          count, 0, static_cast<std::int64_t>(rest.size() / sizeof(float)) + 1));
+      std::vector<float> values(size);
+      take(values.data(), size * sizeof(float));
+      return values;
+    };
+    std::vector<float> pooled = floats(header[2]);
+    pending.push_back({header[0], header[1], std::move(pooled), floats(header[3])});
+  }
+  return pending;
 }
 
 void read_rows(const std::string& checkpoint,

@@ -7,8 +7,10 @@
 #include <cstring>
 #include <iterator>
 #include <memory>
+#include <sstream>
 #include <utility>
 
+#include <yaml-cpp/eventhandler.h>
 #include <yaml-cpp/yaml.h>
 
 #include "satrap/core/error.h"
@@ -159,6 +161,37 @@ std::string explain_syntax_error(const YAML::Exception& error) {
   return text;
 }
 
+/// Where the documents of a text begin, up to the second.
+class DocumentStarts final : public YAML::EventHandler {
+ public:
+  explicit DocumentStarts(const std::string& text) : stream_(text), parser_(stream_) {
+    while (starts_.size() < 2 && parser_.HandleNextDocument(*this)) {
+    }
+  }
+  const std::vector<YAML::Mark>& starts() const { return starts_; }
+
+  /// Before a ',' that is in no list the parser stands still: every document begins there.
+  bool stands_still() const { return starts_.size() > 1 && starts_[0].pos == starts_[1].pos; }
+
+ private:
+  using Mark = YAML::Mark;
+  using Style = YAML::EmitterStyle::value;
+
+  void OnDocumentStart(const Mark& mark) override { starts_.push_back(mark); }
+  void OnDocumentEnd() override {}
+  void OnNull(const Mark&, YAML::anchor_t) override {}
+  void OnAlias(const Mark&, YAML::anchor_t) override {}
+  void OnScalar(const Mark&, const std::string&, YAML::anchor_t, const std::string&) override {}
+  void OnSequenceStart(const Mark&, const std::string&, YAML::anchor_t, Style) override {}
+  void OnSequenceEnd() override {}
+  void OnMapStart(const Mark&, const std::string&, YAML::anchor_t, Style) override {}
+  void OnMapEnd() override {}
+
+  std::istringstream stream_;
+  YAML::Parser parser_;
+  std::vector<YAML::Mark> starts_;
+};
+
 bool is_null_word(std::string_view text) {
   return text == "~" || text == "null" || text == "Null" || text == "NULL";
 }
@@ -241,18 +274,23 @@ Node parse_file(const std::string& path, Problems& problems) {
 
 Node parse_text(const std::string& text, const std::string& path, Problems& problems) {
   try {
-    const std::vector<YAML::Node> documents = YAML::LoadAll(text);
+    const DocumentStarts documents(text);
     Node root;
     root.source = {path, 1};
-    if (documents.empty()) return root;
-    Converter converter(path, nullptr, problems);
-    if (documents.size() > 1) {
-      problems.add(converter.source_of(documents[1]), "",
-                   concat("one YAML document expected, got ", documents.size()));
+    if (documents.starts().empty()) return root;
+    if (documents.stands_still()) {
+      throw YAML::ParserException(documents.starts()[0], "a ',' that is in no list");
     }
-    root = converter.convert(documents[0], root.source, "", 0);
+    Converter converter(path, nullptr, problems);
+    if (documents.starts().size() > 1) {
+      const std::int64_t line = documents.starts()[1].line + 1;
+      problems.add({concat(path, ":", line), line}, "",
+                   "one YAML document expected, here begins another");
+    }
+    const YAML::Node document = YAML::Load(text);
+    root = converter.convert(document, root.source, "", 0);
     if (root.kind == Node::Kind::kScalar || root.kind == Node::Kind::kList) {
-      problems.add(converter.source_of(documents[0]), "", "expected lines of the form key: value");
+      problems.add(converter.source_of(document), "", "expected lines of the form key: value");
       root = {.source = root.source};
     }
     return root;

@@ -12,8 +12,8 @@
 #include <unistd.h>
 
 #include "satrap/core/error.h"
-#include "satrap/core/text.h"
 #include "satrap/net/net_error.h"
+#include "src/net/counter.h"
 #include "src/net/socket.h"
 
 namespace satrap::net {
@@ -110,7 +110,7 @@ std::string FileStore::wait(const std::string& key, Deadline deadline) {
 
 std::int64_t FileStore::add(const std::string& key, std::int64_t amount) {
   const FileLock lock(directory_ + "/.lock");
-  const std::int64_t sum = parse_number<std::int64_t>(get(key).value_or("0")).value_or(0) + amount;
+  const std::int64_t sum = counter_after(get(key).value_or("0"), amount);
   set(key, std::to_string(sum));
   return sum;
 }

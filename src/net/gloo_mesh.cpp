@@ -94,8 +94,8 @@ class Errand final : public tcp::Handler {
   std::promise<void> done_;
 };
 
-// The descriptor in this process that listens at `port` of 127.0.0.1.
-int listening_descriptor(in_port_t port) {
+// The descriptor in this process that listens at `port` of 127.0.0.1; for devices that listen.
+[[maybe_unused]] int listening_descriptor(in_port_t port) {
   for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
     const int fd = parse_number<int>(entry.path().filename().string()).value_or(-1);
     int listens = 0;

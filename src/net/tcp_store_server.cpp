@@ -12,11 +12,11 @@
 
 #include "satrap/core/error.h"
 #include "satrap/core/log.h"
-#include "satrap/core/text.h"
 #include "satrap/core/thread_name.h"
 #include "satrap/net/net_error.h"
 #include "satrap/net/tcp_store.h"
 #include "src/net/bytes.h"
+#include "src/net/counter.h"
 #include "src/net/door.h"
 #include "src/net/poller.h"
 #include "src/net/proof.h"
@@ -160,11 +160,10 @@ class TcpStoreServer::Impl {
         return;
       }
       case store_protocol::Op::kAdd: {
-        std::int64_t sum = 0;
-        if (const auto found = values_.find(key); found != values_.end()) {
-          sum = parse_number<std::int64_t>(found->second).value_or(0);
-        }
-        assign(key, std::to_string(sum + reader.get<std::int64_t>()));
+        const auto found = values_.find(key);
+        const std::int64_t sum =
+            counter_after(found != values_.end() ? found->second : "0", reader.get<std::int64_t>());
+        assign(key, std::to_string(sum));
         reply(client, Status::kOk, values_[key]);
         return;
       }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <exception>
 #include <limits>
 #include <utility>
 
@@ -151,6 +152,7 @@ void Shard::run_on_workers(const std::function<void(ShardWorker&)>& action) {
     std::mutex mutex;
     std::condition_variable changed;
     std::size_t left;
+    std::exception_ptr error;
   };
   const auto done = std::make_shared<Done>();
   done->left = workers_.size();
@@ -158,8 +160,14 @@ void Shard::run_on_workers(const std::function<void(ShardWorker&)>& action) {
     const std::lock_guard lock(action_mutex_);
     for (auto& worker : workers_) {
       worker->run([done, &action](ShardWorker& self) {
-        action(self);
+        std::exception_ptr error;
+        try {
+          action(self);
+        } catch (...) {
+          error = std::current_exception();
+        }
         const std::lock_guard inner(done->mutex);
+        if (error) done->error = error;
         --done->left;
         done->changed.notify_one();
       });
@@ -167,6 +175,7 @@ void Shard::run_on_workers(const std::function<void(ShardWorker&)>& action) {
   }
   std::unique_lock lock(done->mutex);
   done->changed.wait(lock, [&] { return done->left == 0; });
+  if (done->error) std::rethrow_exception(done->error);
 }
 
 void Shard::run_control() {

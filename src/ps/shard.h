@@ -63,7 +63,8 @@ class Shard {
   void check_job(const ShardJob& job) const;
   std::shared_ptr<RunningJob> job_of(std::uint64_t session);
   void send_to_workers(const std::shared_ptr<RowRequest>& request);
-  void run_on_workers(const std::function<void(ShardWorker&)>& action);  // and waits
+  /// Waits for all of them. Throws what one of them has thrown.
+  void run_on_workers(const std::function<void(ShardWorker&)>& action);
 
   // On the thread for long requests.
   void run_control();

@@ -15,6 +15,8 @@ namespace {
 
 constexpr std::int64_t kMaxRanks = 1 << 14;
 constexpr std::int64_t kMaxStaleness = 1 << 20;
+constexpr std::int64_t kMaxParts = 1 << 20;      // of a table in files
+constexpr std::int64_t kMaxOpenSteps = 1 << 24;  // of all ranks: each costs memory
 
 [[noreturn]] void invalid(const std::string& message) {
   throw Error(ErrorCode::kInvalidData, message);
@@ -76,7 +78,18 @@ void Shard::check_job(const ShardJob& job) const {
   if (job.staleness.max() > kMaxStaleness) {
     invalid(concat("staleness ", job.staleness.max(), ", allowed: 0 to ", kMaxStaleness));
   }
+  const std::int64_t open_steps = job.num_ranks * RunningJob::Limits::open_steps(job);
+  if (open_steps > kMaxOpenSteps) {
+    invalid(concat(open_steps, " open steps of ", job.num_ranks, " ranks with staleness ",
+                   job.staleness.max(), ", allowed: ", kMaxOpenSteps));
+  }
   if (job.async && job.deterministic) invalid("async is never deterministic");
+  const auto has_limits = [](const table::TableSpec& table) {
+    return table.limits.any() || table.limits.admit_after > 1;
+  };
+  if (job.async && std::ranges::any_of(tables_, has_limits)) {
+    invalid("tables with limits need steps in their order, which async has not");
+  }
   if (job.first_step < 1 || job.first_step > kMaxStep) {
     invalid(concat("first step ", job.first_step, ", allowed: 1 to ", kMaxStep));
   }
@@ -84,7 +97,7 @@ void Shard::check_job(const ShardJob& job) const {
     if (file.table < 0 || file.table >= layout_.num_tables()) {
       invalid(concat(file.path, ": of table ", file.table, ", there are ", layout_.num_tables()));
     }
-    if (file.num_parts < 1 || file.part < 0 || file.part >= file.num_parts) {
+    if (file.num_parts > kMaxParts || file.part < 0 || file.part >= file.num_parts) {
       invalid(concat(file.path, ": part ", file.part, " of ", file.num_parts));
     }
   }

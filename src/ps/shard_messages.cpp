@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "satrap/core/error.h"
+#include "satrap/core/json.h"
 
 namespace satrap::ps {
 namespace {
@@ -47,7 +48,7 @@ void describe(const table::TableSpec& table, std::vector<std::string>& lines) {
 }
 
 table::StalenessBound staleness_of(const json& in) {
-  const auto max = in.at("staleness").get<std::int64_t>();
+  const auto max = integer_at(in, "staleness");
   const auto factor = in.at("staleness_factor").get<double>();
   if (max < 0 || !(factor >= 0.0 && factor <= 1.0)) {
     throw Error(ErrorCode::kInvalidData,
@@ -119,16 +120,17 @@ BeginMessage parse_begin(std::span<const std::byte> text) {
   return parsed("begin", text, [](const json& in) {
     BeginMessage message;
     ShardJob& job = message.job;
-    in.at("session").get_to(job.session);
-    in.at("num_ranks").get_to(job.num_ranks);
+    job.session = integer_at<std::uint64_t>(in, "session");
+    job.num_ranks = integer_at(in, "num_ranks");
     in.at("async").get_to(job.async);
     job.staleness = staleness_of(in);
     in.at("deterministic").get_to(job.deterministic);
-    in.at("first_step").get_to(job.first_step);
+    job.first_step = integer_at(in, "first_step");
     for (const json& file : in.at("row_files")) {
-      job.row_files.push_back({file.at("path"), file.at("table"), file.at("row_bytes"),
-                               file.at("bytes"), file.at("xxh3"), file.at("is_packed"),
-                               file.at("part"), file.at("num_parts"), file.at("weights_only")});
+      job.row_files.push_back({file.at("path"), integer_at<std::int32_t>(file, "table"),
+                               integer_at(file, "row_bytes"), integer_at(file, "bytes"),
+                               file.at("xxh3"), file.at("is_packed"), integer_at(file, "part"),
+                               integer_at(file, "num_parts"), file.at("weights_only")});
     }
     in.at("tables").get_to(message.tables);
     return message;
@@ -140,8 +142,9 @@ std::string to_json(const JoinMessage& message) {
 }
 
 JoinMessage parse_join(std::span<const std::byte> text) {
-  return parsed("join", text,
-                [](const json& in) { return JoinMessage{in.at("session"), in.at("tables")}; });
+  return parsed("join", text, [](const json& in) {
+    return JoinMessage{integer_at<std::uint64_t>(in, "session"), in.at("tables")};
+  });
 }
 
 std::string to_json(const ShardStats& stats) {
@@ -158,13 +161,15 @@ std::string to_json(const ShardStats& stats) {
 ShardStats parse_stats(std::span<const std::byte> text) {
   return parsed("statistics", text, [](const json& in) {
     ShardStats stats;
-    in.at("rows").get_to(stats.rows);
-    in.at("table_bytes").get_to(stats.table_bytes);
-    in.at("resident_bytes").get_to(stats.resident_bytes);
+    stats.rows = integer_at(in, "rows");
+    stats.table_bytes = integer_at(in, "table_bytes");
+    stats.resident_bytes = integer_at(in, "resident_bytes");
     in.at("cpu_seconds").get_to(stats.cpu_seconds);
-    in.at("applied_step").get_to(stats.applied_step);
-    in.at("repeated_requests").get_to(stats.repeated_requests);
-    in.at("staleness_histogram").get_to(stats.staleness_histogram);
+    stats.applied_step = integer_at(in, "applied_step");
+    stats.repeated_requests = integer_at(in, "repeated_requests");
+    for (const json& pulls : in.at("staleness_histogram")) {
+      stats.staleness_histogram.push_back(integer_of<std::int64_t>(pulls));
+    }
     return stats;
   });
 }
@@ -186,8 +191,9 @@ std::vector<SnapshotFile> parse_snapshot_files(std::span<const std::byte> text) 
   return parsed("snapshot", text, [](const json& in) {
     std::vector<SnapshotFile> files;
     for (const json& file : in) {
-      files.push_back({file.at("table"), file.at("name"), file.at("rows"), file.at("row_bytes"),
-                       file.at("bytes"), file.at("xxh3")});
+      files.push_back({integer_at<std::int32_t>(file, "table"), file.at("name"),
+                       integer_at(file, "rows"), integer_at(file, "row_bytes"),
+                       integer_at(file, "bytes"), file.at("xxh3")});
     }
     return files;
   });

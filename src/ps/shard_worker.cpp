@@ -122,7 +122,7 @@ void ShardWorker::take(Item& item) {
 
 void ShardWorker::set_job(RunningJob* job) {
   if (job_ != nullptr) end_what_waits();
-  job_ = job;
+  job_ = nullptr;  // until all is there for it
   clock_.reset();
   least_mark_ = highest_mark_ = 0;
   if (job == nullptr) return;
@@ -136,6 +136,7 @@ void ShardWorker::set_job(RunningJob* job) {
                                          .in_step_order = job->has_limits()});
   highest_mark_ = config.first_step - 1;
   pushed_.assign(index(config.num_ranks * RunningJob::Limits::open_steps(config)), nullptr);
+  job_ = job;
 }
 
 OpenStep*& ShardWorker::pushed(std::int64_t rank, std::int64_t step) {

@@ -114,14 +114,39 @@ TEST_F(ManifestTest, OfAnotherFormatIsRefusedWithBoth) {
 TEST_F(ManifestTest, OfAnotherShapeIsRefusedWhateverItsChecksum) {
   EXPECT_THAT(error_after([](auto& json) { json["step"] = "twelve"; }),
               HasSubstr("not a manifest"));
+  for (const double number : {1e300, 1.5}) {
+    EXPECT_THAT(error_after([&](auto& json) { json["step"] = number; }),
+                HasSubstr("not a manifest"));
+    EXPECT_THAT(error_after([&](auto& json) { json["dense"][0]["shape"][0] = number; }),
+                HasSubstr("not a manifest"));
+  }
   EXPECT_THAT(error_after([](auto& json) { json.erase("dense"); }),
               AllOf(HasSubstr("not a manifest"), HasSubstr("dense")));
   EXPECT_THAT(error_after([](auto& json) { json["positions"].clear(); }),
               HasSubstr("not a manifest"));
 }
 
+TEST_F(ManifestTest, OfContentThatCannotBeIsRefusedWhateverItsChecksum) {
+  EXPECT_EQ(error_after([](auto& json) { json["tables"][0]["row_bytes"] = 0; }),
+            path() +
+                ": table 'user': row_bytes is 0, rows of 4 weights in bf16 with optimizer "
+                "adagrad have 48");
+}
+
+TEST_F(ManifestTest, OfEndlessDepthIsRefused) {
+  const std::string deep(200'000, '[');
+  write(R"({"format": 3, "checksum": "", "metrics": )" + deep + std::string(deep.size(), ']') +
+        "}");
+  EXPECT_EQ(error_of(ErrorCode::kCorrupt, [&] { read(); }),
+            path() + ": not a manifest: nested more than 8 deep");
+}
+
 TEST_F(ManifestTest, OfFormatTwoHasPackedRows) {
-  EXPECT_EQ(error_after([](auto& json) { json["format"] = 2; }), "");
+  EXPECT_EQ(error_after([](auto& json) {
+              json["format"] = 2;
+              json["tables"][0]["row_bytes"] = 40;
+            }),
+            "");
   const Manifest m = read();
   EXPECT_TRUE(m.has_packed_rows);
   const RowLayout layout = m.tables[0].layout();  // 4 weights of 16 bits, 4 floats of state

@@ -89,6 +89,9 @@ TEST_F(CheckpointReader, TheDenseTensorsAreAllThatTheManifestDescribes) {
   edit_manifest(at, [](Manifest& manifest) { manifest.dense.pop_back(); });
   EXPECT_EQ(error_of(ErrorCode::kCorrupt, [&] { read_dense(at, Manifest::read(at)); }),
             at + "/dense.bin: 6 numbers, the manifest describes 4");
+  edit_manifest(at, [](Manifest& manifest) { manifest.dense[0].shape = {std::int64_t{1} << 46}; });
+  EXPECT_EQ(error_of(ErrorCode::kCorrupt, [&] { read_dense(at, Manifest::read(at)); }),
+            at + "/dense.bin: 6 numbers, the manifest describes 70368744177664");
 }
 
 TEST_F(CheckpointReader, FindsTheConfigurationIfThereIsOne) {

@@ -213,7 +213,14 @@ TEST_F(Config, FilesThatAreNoConfigAreRefused) {
   EXPECT_THAT(problem("seed: 1\ntrain: {mode: sync\n"), StartsWith("train.yaml:3: not valid YAML"));
   EXPECT_THAT(problem("a: *x\n"), HasSubstr("needs quotes"));
   EXPECT_EQ(problem("- 1\n"), "train.yaml:1: expected lines of the form key: value");
-  EXPECT_EQ(problem("seed: 1\n---\nseed: 2\n"), "train.yaml:3: one YAML document expected, got 2");
+  EXPECT_EQ(problem("seed: 1\n---\nseed: 2\n"),
+            "train.yaml:2: one YAML document expected, here begins another");
+  EXPECT_EQ(problem("seed: 1\n---\n---\n"),
+            "train.yaml:2: one YAML document expected, here begins another");
+  for (const char* endless : {",\n", "}, {a: 1}\n", "a: 1\n, b\n", "a: 1}\n, {b: 1}\n"}) {
+    EXPECT_THAT(problem(endless), StartsWith("train.yaml:")) << endless;
+  }
+  EXPECT_EQ(problem(",\n"), "train.yaml:1: not valid YAML: a ',' that is in no list");
   EXPECT_EQ(problem("&a [1, *a]: 1\n").find("train.yaml:1: "), 0u);
   JobConfig config;
   try {

@@ -3,9 +3,13 @@ import os
 import pathlib
 import re
 import stat
+import sys
 import unittest
 
-from launcher import LauncherTest
+from launcher import ROOT, LauncherTest
+
+sys.path.insert(0, str(ROOT / "launch"))
+from satrap_run.job import BackOff  # noqa: E402
 
 RANK_WAITS = "wait_for_signal()"
 
@@ -92,6 +96,7 @@ class Failures(LauncherTest):
         self.script("rank-1", "wait_for_file('go'); note('ends')")
         job = self.start_job("--ps", 1, "--nproc-per-node", 2, "job.yaml")
         self.wait_for("started", "rank-0", "rank-1")
+        self.wait_for("waits", "shard-0")
         pid = self.diary("rank-0", "started")[0]["pid"]
         self.wait_until(lambda: not os.path.exists(f"/proc/{pid}"))
         self.assertEqual(self.order("ends"), [])
@@ -168,6 +173,19 @@ wait_for_signal(lambda number: 0)""")
         self.assertEqual([e["attempt"] for e in self.diary("rank-0", "started")], [0, 1, 2])
         self.assertIn("ended with status 4; the job ends: --max-restarts 2 reached", done.stderr)
 
+    def test_the_wait_before_an_attempt_is_said_and_doubles(self):
+        self.script("rank-0", "sys.exit(4)")
+        done = self.run_job("--max-restarts", 3, "--restart-delay", 0.05, "job.yaml", status=4)
+        self.assertEqual(re.findall(r"; attempt (\d) of 3 starts in (\S+) s, from the last checkpoint; its log", done.stderr),
+                         [("1", "0.05"), ("2", "0.1"), ("3", "0.2")])
+        self.assertEqual([e["attempt"] for e in self.diary("rank-0", "started")], [0, 1, 2, 3])
+
+    def test_the_wait_is_at_most_half_a_minute_and_short_again_after_a_long_attempt(self):
+        back_off = BackOff(1)
+        self.assertEqual([back_off.after(ran_s=5) for _ in range(7)], [1, 2, 4, 8, 16, 30, 30])
+        self.assertEqual([back_off.after(ran_s) for ran_s in [61, 5, 60, 59]], [1, 2, 1, 2])
+        self.assertEqual([BackOff(100).after(5), BackOff(0).after(5)], [30, 0])
+
     def test_resume_is_said_once(self):
         self.script("rank-0", "sys.exit(4 if ATTEMPT < 2 else 0)")
         self.run_job("--max-restarts", 2, "job.yaml", "--", "--resume")
@@ -226,7 +244,7 @@ class Usage(LauncherTest):
 
     def test_help_names_every_option(self):
         text = self.run_job("--help").stdout
-        for word in ["--ps N", "--nproc-per-node", "--max-restarts", "--ps-only", "--grace", "SATRAP_TOKEN",
+        for word in ["--ps N", "--nproc-per-node", "--max-restarts", "--restart-delay", "--ps-only", "--grace", "SATRAP_TOKEN",
                      "torchrun", "exit status"]:
             self.assertIn(word, text)
 

@@ -4,6 +4,7 @@ import os
 import pathlib
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -14,6 +15,7 @@ import uuid
 ROOT = pathlib.Path(os.environ.get("SATRAP_SOURCE_DIR") or pathlib.Path(__file__).parents[2])
 SATRAP_RUN = ROOT / "launch" / "satrap-run"
 FAKE = pathlib.Path(__file__).with_name("fake_program.py")
+TOKEN = "a-secret-of-the-job"  # of several nodes
 TIMEOUT_S = 60  # for a hang; everything here takes well under a second
 
 
@@ -57,7 +59,8 @@ class LauncherTest(unittest.TestCase):
     def command(self, *args):
         log_dir = [] if "--log-dir" in args else ["--log-dir", self.dir / "logs"]
         bin_dir = [] if "--bin-dir" in args else ["--bin-dir", self.bin]
-        return [sys.executable, str(SATRAP_RUN), *map(str, [*bin_dir, *log_dir, *args])]
+        no_delay = [] if "--restart-delay" in args else ["--restart-delay", 0]
+        return [sys.executable, str(SATRAP_RUN), *map(str, [*bin_dir, *log_dir, *no_delay, *args])]
 
     def run_job(self, *args, status=0, **kwargs):
         kwargs.setdefault("env", self.env)
@@ -125,3 +128,34 @@ class LauncherTest(unittest.TestCase):
                 os.kill(pid, signal.SIGKILL)
             except ProcessLookupError:
                 pass
+
+
+def free_port():
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return server.getsockname()[1]
+
+
+class NodesTest(LauncherTest):
+    """Launchers of several nodes, all on this machine."""
+
+    def setUp(self):
+        super().setUp()
+        self.port = free_port()
+        self.env["SATRAP_TOKEN"] = TOKEN
+
+    def node(self, rank, *args, nnodes=2, **kwargs):
+        return self.start_job("--nnodes", nnodes, "--node-rank", rank, "--master-addr", "127.0.0.1",
+                              "--master-port", self.port, *args, "job.yaml", **kwargs)
+
+    def nodes(self, *args, nnodes=2):
+        """Starts node 0 last: the others wait for it."""
+        jobs = [self.node(rank, *args, nnodes=nnodes) for rank in reversed(range(nnodes))]
+        return jobs[::-1]
+
+    def end_all(self, jobs, status):
+        """The messages of node 0."""
+        said = [job.communicate(timeout=60)[1] for job in jobs]
+        self.assertEqual([job.returncode for job in jobs], [status] * len(jobs), said)
+        self.assertNotIn("Traceback", "".join(said))
+        self.assert_no_orphans()
+        return said[0]

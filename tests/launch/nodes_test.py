@@ -8,39 +8,9 @@ import subprocess
 import sys
 import unittest
 
-from launcher import ROOT, SATRAP_RUN, LauncherTest
+from launcher import ROOT, SATRAP_RUN, TOKEN, NodesTest
 
-TOKEN = "a-secret-of-the-job"
 RANK_WAITS = "wait_for_signal()"
-
-
-def free_port():
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        return server.getsockname()[1]
-
-
-class NodesTest(LauncherTest):
-    def setUp(self):
-        super().setUp()
-        self.port = free_port()
-        self.env["SATRAP_TOKEN"] = TOKEN
-
-    def node(self, rank, *args, nnodes=2, **kwargs):
-        return self.start_job("--nnodes", nnodes, "--node-rank", rank, "--master-addr", "127.0.0.1",
-                              "--master-port", self.port, *args, "job.yaml", **kwargs)
-
-    def nodes(self, *args, nnodes=2):
-        """Starts node 0 last: the others wait for it."""
-        jobs = [self.node(rank, *args, nnodes=nnodes) for rank in reversed(range(nnodes))]
-        return jobs[::-1]
-
-    def end_all(self, jobs, status):
-        """The messages of node 0."""
-        said = [job.communicate(timeout=60)[1] for job in jobs]
-        self.assertEqual([job.returncode for job in jobs], [status] * len(jobs), said)
-        self.assertNotIn("Traceback", "".join(said))
-        self.assert_no_orphans()
-        return said[0]
 
 
 class Nodes(NodesTest):
@@ -125,6 +95,17 @@ class Nodes(NodesTest):
             jobs[victim].kill()
             _, err = self.end(jobs[1 - victim], 1)
             self.assertIn(words, err)
+
+    def test_a_launcher_that_goes_while_the_others_wait_ends_the_job(self):
+        self.script("rank-0", "sys.exit(4)")
+        leader, member = self.nodes("--max-restarts", 3, "--restart-delay", 30)
+        for line in leader.stderr:
+            if "attempt 1 of 3 starts in 30 s" in line:
+                break
+        self.wait_until(lambda: set(self.survivors()) == {leader.pid, member.pid}, "end of the attempt")
+        member.kill()
+        _, err = self.end(leader, 1)
+        self.assertIn("the launcher of node 1 is gone; the job ends", err)
 
     def test_a_store_that_does_not_start(self):
         self.script("store", "sys.exit(3)")

@@ -102,6 +102,21 @@ class Stop(LauncherTest):
         _, err = self.end(job, 137)
         self.assertEqual({e["attempt"] for e in self.diary()}, {0})
 
+    def test_a_signal_ends_the_wait_before_the_next_attempt(self):
+        self.script("rank-0", "sys.exit(4)")
+        began = time.monotonic()
+        job = self.start_job("--max-restarts", 3, "--restart-delay", 30, "job.yaml")
+        self.assertIn("attempt 1 of 3 starts in 30 s", job.stderr.readline())
+        self.assert_nothing_runs_but(job)
+        job.terminate()
+        _, err = self.end(job, 4)
+        self.assertIn("SIGTERM: the job ends", err)
+        self.assertLess(time.monotonic() - began, 29)
+        self.assertEqual({e["attempt"] for e in self.diary()}, {0})
+
+    def assert_nothing_runs_but(self, job):
+        self.wait_until(lambda: self.survivors() == [job.pid], "end of the attempt")
+
 
 class Stopped(LauncherTest):
     """SIGSTOP: rank 0 writes its checkpoint, rank 1 has ended, no process waits for another."""

@@ -2,6 +2,7 @@
 
 #include <cerrno>
 #include <fstream>
+#include <limits>
 #include <set>
 
 #include <sys/socket.h>
@@ -68,6 +69,13 @@ TEST_P(StoreTest, WaitEndsWithTheValueOrTheDeadline) {
   EXPECT_EQ(a->wait("late", soon()), "value");
   setter.join();
   EXPECT_EQ(failure_of([&] { a->wait("never", Deadline::after_ms(30)); }), NetFailure::kTimeout);
+}
+
+TEST_P(StoreTest, ACounterWrapsAround) {
+  const auto store = open();
+  store->set("n", std::to_string(std::numeric_limits<std::int64_t>::max()));
+  EXPECT_EQ(store->add("n", 1), std::numeric_limits<std::int64_t>::min());
+  EXPECT_EQ(store->add("n", -1), std::numeric_limits<std::int64_t>::max());
 }
 
 TEST_P(StoreTest, EveryAddIsCountedOnce) {

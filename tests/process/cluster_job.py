@@ -102,8 +102,8 @@ class ClusterJob:
         self._command = [
             *wrap, sys.executable, str(ROOT / "launch" / "satrap-run"), "--bin-dir", str(bin_dir),
             "--log-dir", str(self.folder / "logs"), "--ps", str(shards), "--nproc-per-node", str(ranks),
-            "--ps-workers", "1", "--grace", str(GRACE_S), "--max-restarts", str(max_restarts), *options, str(config),
-            f"run_dir={self.run_dir}", *settings]
+            "--ps-workers", "1", "--grace", str(GRACE_S), "--restart-delay", "0",
+            "--max-restarts", str(max_restarts), *options, str(config), f"run_dir={self.run_dir}", *settings]
         self._process = None
         self._starts = 0
         (self.folder / "tmp").mkdir(parents=True)

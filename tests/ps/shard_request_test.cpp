@@ -43,6 +43,7 @@ TEST_F(ShardRequests, AreRefusedByWhatIsWrongWithThem) {
   EXPECT_THAT(error_of(kBegin, 0, bytes_of_text("{")), has("not a begin message"));
   EXPECT_THAT(error_of(kBegin, 0, bytes_of_text("[1]")), has("not a begin message"));
   EXPECT_THAT(error_of(kJoin, 0, bytes_of_text("{\"session\": \"x\"}")), has("not a join"));
+  EXPECT_THAT(error_of(kJoin, 0, bytes_of_text("{\"session\": 1e300}")), has("not a join"));
   const auto lines = describe_tables(tables_, kSeed, 2);
   const auto begin_with = [&](const std::function<void(ShardJob&)>& change) {
     ShardJob job{.session = 900};
@@ -65,8 +66,18 @@ TEST_F(ShardRequests, AreRefusedByWhatIsWrongWithThem) {
   EXPECT_THAT(begin_with([](ShardJob& job) { job.session = 0; }), has("session 0"));
   EXPECT_THAT(begin_with([](ShardJob& job) { job.async = job.deterministic = true; }),
               has("never deterministic"));
+  EXPECT_THAT(begin_with([](ShardJob& job) {
+                job.num_ranks = 1 << 14;
+                job.staleness = 1 << 20;
+              }),
+              has("open steps of 16384 ranks with staleness 1048576"));
   EXPECT_THAT(begin_with([](ShardJob& job) { job.row_files = {{.path = "x", .table = 3}}; }),
               has("of table 3, there are 3"));
+  for (const std::int64_t parts : {std::int64_t{0}, std::int64_t{1} << 62}) {
+    EXPECT_THAT(
+        begin_with([&](ShardJob& job) { job.row_files = {{.path = "x", .num_parts = parts}}; }),
+        has("x: part 0 of " + std::to_string(parts)));
+  }
   EXPECT_THAT(begin_with([](ShardJob& job) { job.session = kSession; }), has("a second begin"));
 
   // And a pull whose buffer is smaller than its answer.
@@ -80,6 +91,24 @@ TEST_F(ShardRequests, AreRefusedByWhatIsWrongWithThem) {
               }),
               has("the client has room for 64"));
   expect_training_works();
+}
+
+TEST_F(ShardRequests, AnAsyncJobIsRefusedWhereTablesHaveLimits) {
+  clients_.clear();
+  raw_.reset();
+  servers_.clear();
+  tables_[0].limits.capacity_rows = 100;
+  servers_ = serve(2, {.num_workers = 2});
+  raw_ = connect();
+  ShardJob job{.session = 900};
+  job.async = true;
+  const auto begin = [&] {
+    const auto lines = describe_tables(tables_, kSeed, 2);
+    return error_of(ShardOp::kBegin, 0, bytes_of_text(to_json(BeginMessage{job, lines})));
+  };
+  EXPECT_THAT(begin(), has("tables with limits need steps in their order"));
+  job.async = false;
+  EXPECT_EQ(begin(), "");
 }
 
 TEST_F(ShardRequests, APushOfTheWrongSizeIsRefusedAndTheRightOneTaken) {

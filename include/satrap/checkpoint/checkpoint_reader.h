@@ -51,6 +51,11 @@ std::vector<table::RowFile> row_files(const std::string& checkpoint,
 /// All dense tensors, one after the other.
 std::vector<float> read_dense(const std::string& checkpoint, const Manifest& manifest);
 
+/// The lookups that `rank` had done for later steps; none if there is no file of them.
+std::vector<pipeline::PendingLookup> read_pending(const std::string& checkpoint,
+                                                  const Manifest& manifest,
+                                                  std::int64_t rank);
+
 /// As load_checkpoint, but without the rows: the tables stay empty.
 Manifest load_dense_network(const std::string& checkpoint, pipeline::Model& model);
 

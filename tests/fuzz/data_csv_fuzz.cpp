@@ -1,0 +1,10 @@
+// The reader of CSV with a header, quotes, bags and weights: any bytes are rows or are refused,
+// wherever the file is cut into blocks.
+#include "tests/fuzz/csv_schema.h"
+#include "tests/fuzz/rows.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  static const satrap::data::Schema schema = satrap::fuzz::csv_schema();
+  satrap::fuzz::read_as_one_and_as_many(schema, satrap::fuzz::text_of(data, size));
+  return 0;
+}
