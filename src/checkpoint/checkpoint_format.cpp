@@ -73,9 +73,9 @@ Manifest parse(const Json& json) {
   m.created = json.at("created");
   m.step = integer_at(json, "step");
   for (const Json& p : json.at("positions")) {
-    m.positions.push_back(
-        {integer_at(p, "epoch"), integer_at(p, "batches"), integer_at(p, "next_row"),
-         p.contains("rows_read") ? integer_at(p, "rows_read") : 0});
+    m.positions.push_back({integer_at(p, "epoch"), integer_at(p, "batches"),
+                           integer_at(p, "next_row"),
+                           p.contains("rows_read") ? integer_at(p, "rows_read") : 0});
   }
   if (m.positions.empty()) json.at("positions").at(0);  // throws: there is a rank
   m.examples = integer_at(json, "examples");
