@@ -1,3 +1,4 @@
+#include <cstdlib>
 #include <string>
 
 #include <CLI/CLI.hpp>
@@ -59,6 +60,16 @@ std::string describe_build(const Build& build) {
   return text;
 }
 
+/// What protects a job of several processes that would start in this environment.
+std::string describe_network() {
+  const char* const token = std::getenv("SATRAP_TOKEN");
+  if (token == nullptr || *token == '\0') {
+    return "SATRAP_TOKEN is not set: processes listen at 127.0.0.1 only (satrap-run sets one)";
+  }
+  return "SATRAP_TOKEN is set: peers prove that they know it; what they then send is neither "
+         "encrypted nor authenticated, and needs a private network (SECURITY.md)";
+}
+
 int doctor() {
   const Machine machine = inspect_machine();
   const Build build = inspect_build();
@@ -84,6 +95,7 @@ int doctor() {
       line("cuda", (no_cuda.empty() ? "available, not used for training yet" : "off: " + no_cuda) +
                        "; `device: auto` is cpu");
   text += line("gloo", net::describe_gloo());
+  text += line("network", describe_network());
   cli::print(text);
   return 0;
 }

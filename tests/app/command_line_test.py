@@ -181,6 +181,12 @@ class Doctor(CliTest):
         self.assertRegex(page, r"(?m)^torch .*2\.11")
         self.assertRegex(page, r"(?m)^cuda\s+off: \S")
 
+    def test_doctor_tells_what_protects_the_network(self):
+        for token, words in [("", "127.0.0.1 only"), ("secret", "neither encrypted nor authenticated")]:
+            page = self.succeed("doctor", env=dict(os.environ, SATRAP_TOKEN=token)).stdout
+            self.assert_words(page, words)
+            self.assertNotIn("secret:", page)
+
     def test_doctor_counts_the_cpus_it_may_use(self):
         cpu = min(os.sched_getaffinity(0))
         done = satrap("doctor", preexec_fn=lambda: os.sched_setaffinity(0, {cpu}))

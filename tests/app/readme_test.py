@@ -28,8 +28,28 @@ class Readme(CliTest):
         for command in commands:
             self.succeed(*command.split(), "--help")
 
+    def test_the_tests_of_the_threat_model_exist(self):
+        text = (SOURCE / "SECURITY.md").read_text()
+        rows = re.findall(r"^\| .* \| .* \| (.*) \|$", text, re.M)
+        named = re.findall(r"`([^`]+)`", " ".join(row for row in rows))
+        self.assertGreater(len(named), 30)
+        files = {str(path.relative_to(SOURCE / "tests")): path for path in (SOURCE / "tests").rglob("*.*")}
+        sources = "\n".join(files[name].read_text() for name in files if name.endswith("_test.cpp"))
+        for name in named:
+            with self.subTest(name):
+                if name.endswith(".py"):
+                    self.assertIn(name, files)
+                elif name.startswith("fuzz."):
+                    pattern = name.removeprefix("fuzz.").replace("*", ".*")
+                    self.assertTrue(any(re.fullmatch(rf"fuzz/{pattern}_fuzz\.cpp", f) for f in files))
+                elif not name.startswith("tests/"):
+                    suite, _, case = name.rpartition(".")
+                    case = case.replace("*", r"\w*")
+                    suite = suite or r"\w+"
+                    self.assertRegex(sources, rf"TEST(_F)?\({suite},\s*{case}\)")
+
     def test_links_lead_somewhere(self):
-        for page in ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md"]:
+        for page in ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md"]:
             for link in re.findall(r"\]\(([^)#:]+)\)", (SOURCE / page).read_text()):
                 self.assertTrue((SOURCE / link).exists(), f"{page}: {link}")
 
