@@ -320,7 +320,7 @@ TEST_F(LoaderTest, WantOfMemorySaysForWhat) {
   BatchLoader loader(
       schema, fixed_transforms(schema),
       [](std::int64_t, std::int64_t) { return std::make_unique<NoMemory>(); },
-      [] { return "no rows"; }, {});
+      [] { return std::vector<DataFile>(); }, [] { return "no rows"; }, {});
   Batch batch;
   EXPECT_TRUE(contains(error_of([&] { loader.next(batch); }, ErrorCode::kUnavailable),
                        "out of memory for the rows and batches that are read ahead"));
