@@ -56,7 +56,7 @@ inline ReadRows read_rows(const data::Schema& schema,
   const auto policy = std::make_shared<data::BadRowPolicy>(
       false, 0, [&](const std::string& line) { read.bad.push_back(line); });
   read.refused = is_refused([&] {
-    data::TextRows rows(schema, {.paths = {path}}, {}, policy,
+    data::TextRows rows(schema, {.files = {data::DataFile{.path = path}}}, {}, policy,
                         {.block_bytes = block_bytes, .line_bytes = 1 << 16});
     for (data::RowBlock block; rows.next(block);) append(block, read);
   });

@@ -15,8 +15,8 @@ inline constexpr std::size_t kMaxUnpackedBytes = std::size_t{16} << 20;
 /// The bytes of a packed file, read in pieces of `piece`; not all of them if they are many.
 inline std::string unpack(const std::string& path, std::size_t piece) {
   std::atomic<std::int64_t> bytes_read{0};
-  const std::atomic<bool> cancelled{false};
-  const auto stream = data::open_byte_stream(path, bytes_read, cancelled);
+  data::Interruption interruption(nullptr);
+  const auto stream = data::open_byte_stream(path, bytes_read, interruption);
   std::string unpacked, buffer(piece, '\0');
   while (unpacked.size() < kMaxUnpackedBytes) {
     const std::size_t count = stream->read(buffer.data(), buffer.size());
