@@ -216,8 +216,12 @@ class Strangers(unittest.TestCase):
         member = watch.named("rank 1")
         os.kill(member.pid, signal.SIGSTOP)
         if crowd is not None:
-            job.wait_until(lambda: not job.is_running() or watch.named("rank 0")
-                           and watch.named("rank 0").num_visits >= MIN_VISITS, JOB_S, "visits to rank 0")
+            def visits():
+                return watch.named("rank 0").num_visits if watch.named("rank 0") else 0
+            # Stopped too late, the ranks have met, and nobody can visit the first one any more.
+            met_after = time.monotonic() + 1
+            job.wait_until(lambda: not job.is_running() or visits() >= MIN_VISITS
+                           or visits() == 0 and time.monotonic() > met_after, JOB_S, "visits to rank 0")
         with contextlib.suppress(ProcessLookupError):  # the job has failed
             os.kill(member.pid, signal.SIGCONT)
 
@@ -247,7 +251,8 @@ class Strangers(unittest.TestCase):
                     self.assertEqual(found, digest)
                     self.assertEqual(set(processes), {"store", "shard 0", "shard 1", "rank 0", "rank 1"})
                     for name in ("store", "shard 0", "shard 1", "rank 0"):
-                        self.assertGreaterEqual(visits[name], MIN_VISITS, name)
+                        if name != "rank 0" or visits[name] > 0:  # 0: see hold_up_rank_1
+                            self.assertGreaterEqual(visits[name], MIN_VISITS, name)
                     self.assertEqual(set(refusals), {"wrong token"})
                     if not SANITIZED:
                         self.assertLess(max(more.values()), MAX_MORE_KIB, more)
