@@ -93,7 +93,7 @@ RunLock::RunLock(const std::string& directory, RunLockOptions options)
       }()) {
   try {
     if (!open_and_lock()) refuse(directory_, content_of(path_));
-    refuse_if_alive(can_lock_);
+    refuse_if_alive();
     write_record();
     thread_ = start_thread("run-lock", [this] { beat(); });
   } catch (...) {
@@ -136,15 +136,14 @@ bool RunLock::open_and_lock() {
   }
 }
 
-void RunLock::refuse_if_alive(bool has_lock) const {
+void RunLock::refuse_if_alive() const {
   const std::string owner = content_of(path_);
   const Json record = Json::parse(owner, nullptr, /*allow_exceptions=*/false);
   if (!record.is_object()) return;  // new, or cut off while it was written
+  const bool is_here = text_of(record, "machine") == options_.machine;
+  if (is_here && can_lock_) return;  // a living owner would hold the lock
   bool is_alive = false;
-  if (text_of(record, "machine") == options_.machine && has_lock) {
-    is_alive = false;  // its lock would be held
-  } else if (text_of(record, "machine") == options_.machine &&
-             text_of(record, "pid_namespace") == pid_namespace()) {
+  if (is_here && text_of(record, "pid_namespace") == pid_namespace()) {
     is_alive = start_of(pid_of(record)) == text_of(record, "start");
   } else {
     log_info("run_dir: '{}' was used by process {} on {}: waiting to see whether it still is",

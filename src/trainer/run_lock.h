@@ -41,7 +41,7 @@ class RunLock {
 
  private:
   bool open_and_lock();  // false: another process holds the lock
-  void refuse_if_alive(bool has_lock) const;
+  void refuse_if_alive() const;
   bool is_touched() const;  // waits for kMissedBeats beats
   bool is_anothers() const;
   void write_record();

@@ -1,0 +1,79 @@
+// The checkpoints of a run; the rest of TrainingRun is in training_run.cpp.
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "satrap/core/error.h"
+#include "satrap/core/log.h"
+#include "training_run.h"
+
+namespace satrap::trainer {
+
+std::optional<checkpoint::EarlyStoppingState> TrainingRun::early_stopping_state() const {
+  return early_stopping_.is_on() ? std::optional(early_stopping_.state()) : std::nullopt;
+}
+
+/// On all ranks: saves the chief's rows, dense state and data positions, and every rank's lookups
+/// ahead.
+void TrainingRun::start_checkpoint() {
+  if (checkpointed_step_ == step_) return;
+  checkpointed_step_ = step_;
+  if (cluster_.is_chief()) {
+    directory_->require_held();
+    checkpoints_->settle();  // one at a time: its snapshots are done
+  }
+  settle();
+  std::vector<pipeline::PendingLookup> pending;
+  // Lookups ahead of step 1 read what a resumed run begins with, and its input may be far.
+  if (config_.train.deterministic && step_ > 0) pending = queue_->pending_lookups(step_);
+  if (cluster_.size() > 1 && !prepare_checkpoint(pending)) return;
+  if (!cluster_.is_chief()) return;
+  auto content = std::make_unique<checkpoint::CheckpointContent>();
+  content->step = step_;
+  content->positions = positions_;
+  content->examples = reporter_->examples();
+  content->nonfinite_steps = reporter_->nonfinite_steps();
+  content->metrics = reporter_->metrics();
+  content->early_stopping = early_stopping_state();
+  content->transforms_json = transforms_.to_json(schema_);
+  content->config_yaml = dump_config(config_);
+  content->data_files = source_->files();
+  content->pending = std::move(pending);
+  content->capture(model_);
+  checkpoints_->start(std::move(content));
+}
+
+/// On all of several ranks: makes the checkpoint's folder, and writes the lookups of each rank but
+/// the chief there. False on all if any of them failed; the chief has counted it.
+bool TrainingRun::prepare_checkpoint(const std::vector<pipeline::PendingLookup>& pending) {
+  std::optional<Error> failure;
+  const auto all_succeed = [&](bool is_mine, const auto& work) {
+    try {
+      if (is_mine) work();
+    } catch (const Error& error) {
+      failure =
+          Error(error.code(), concat("checkpoint of step ", step_, " failed: ", error.what()));
+    }
+    return !ranks_.any(failure.has_value());
+  };
+  const bool is_chief = cluster_.is_chief();
+  const auto write_mine = [&] {
+    checkpoint::write_pending(RunDirectory::checkpoints_of(config_), step_, cluster_.rank(),
+                              pending);
+  };
+  if (all_succeed(is_chief, [&] { checkpoints_->prepare(step_); }) &&
+      all_succeed(!is_chief, write_mine)) {
+    return true;
+  }
+  if (is_chief) {
+    checkpoints_->add_failure(failure.value_or(Error(
+        ErrorCode::kIo,
+        concat("checkpoint of step ", step_, " failed: another rank could not write its part"))));
+  } else if (failure) {
+    log_warning("{}", failure->what());
+  }
+  return false;
+}
+
+}  // namespace satrap::trainer
