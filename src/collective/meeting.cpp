@@ -13,7 +13,7 @@
 
 #include "satrap/core/error.h"
 #include "satrap/core/log.h"
-#include "satrap/core/thread_name.h"
+#include "satrap/core/thread_group.h"
 #include "src/net/bytes.h"
 #include "src/net/door.h"
 #include "src/net/handshake.h"
@@ -67,7 +67,7 @@ class Reception {
                .name = concat("rank ", place.rank, ", meeting the others"),
                .timeout_ms = kHandshakeMs}),
         address_{endpoint.address, door_.port(), net::random_nonce()} {
-    thread_ = std::thread([this] { run(); });
+    thread_ = start_thread("net-meet", [this] { run(); });
   }
   ~Reception() {
     stop_ = true;
@@ -95,7 +95,6 @@ class Reception {
 
  private:
   void run() {
-    set_thread_name("net-meet");
     while (!stop_) {
       std::vector<pollfd> fds{{wake_.fd(), POLLIN, 0}};
       door_.watch(fds);

@@ -7,7 +7,7 @@
 #include <poll.h>
 
 #include "satrap/core/log.h"
-#include "satrap/core/thread_name.h"
+#include "satrap/core/thread_group.h"
 
 namespace satrap::net {
 
@@ -25,7 +25,7 @@ struct Monitor::Entry {
 
 Monitor::Monitor(std::int64_t heartbeat_interval_ms, std::int64_t heartbeat_timeout_ms)
     : interval_(heartbeat_interval_ms), timeout_(heartbeat_timeout_ms) {
-  thread_ = std::thread([this] { run(); });
+  thread_ = start_thread("net-monitor", [this] { run(); });
 }
 
 Monitor::~Monitor() {
@@ -46,7 +46,6 @@ std::unique_ptr<Monitor::Watch> Monitor::watch(FrameSocket socket, OnDown on_dow
 }
 
 void Monitor::run() {
-  set_thread_name("net-monitor");
   auto last_round = Deadline::Clock::now();
   while (!stop_) {
     std::vector<pollfd> fds{{wake_.fd(), POLLIN, 0}};

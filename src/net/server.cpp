@@ -14,6 +14,7 @@
 
 #include "satrap/core/error.h"
 #include "satrap/core/log.h"
+#include "satrap/core/thread_group.h"
 #include "satrap/core/thread_name.h"
 #include "src/net/bytes.h"
 #include "src/net/door.h"
@@ -67,7 +68,7 @@ class Server::Impl {
                .timeout_ms = options_.setup_timeout_ms}),
         address(concat(endpoint_->address, " ", door_.port())) {
     if (options_.num_workers > 0) workers_ = std::make_unique<WorkerPool>(options_.num_workers);
-    thread_ = std::thread([this] { run(); });
+    thread_ = start_thread("net-accept", [this] { run(); });
     try {
       store.set(address_key(name_), address);
     } catch (...) {
@@ -92,7 +93,6 @@ class Server::Impl {
   }
 
   void run() {
-    set_thread_name("net-accept");
     while (!stop_) {
       std::vector<pollfd> fds{{wake_.fd(), POLLIN, 0}};
       door_.watch(fds);

@@ -12,7 +12,7 @@
 
 #include "satrap/core/error.h"
 #include "satrap/core/log.h"
-#include "satrap/core/thread_name.h"
+#include "satrap/core/thread_group.h"
 #include "satrap/net/net_error.h"
 #include "satrap/net/tcp_store.h"
 #include "src/net/bytes.h"
@@ -65,7 +65,7 @@ class TcpStoreServer::Impl {
         door_(
             std::move(listener),
             {.magic = store_protocol::kMagic, .token = std::move(token), .name = "store " + url}) {
-    thread_ = std::thread([this] { run(); });
+    thread_ = start_thread("net-store", [this] { run(); });
   }
 
   ~Impl() {
@@ -80,7 +80,6 @@ class TcpStoreServer::Impl {
  private:
   // In every round, each client gets one turn: one message.
   void run() {
-    set_thread_name("net-store");
     while (!stop_) {
       std::vector<pollfd> fds{{wake_.fd(), POLLIN, 0}};
       for (const Client& client : clients_) {
