@@ -54,7 +54,8 @@ struct FailureLimits {
 
 /// Publishes checkpoints in `directory`: each is written under a temporary name with checksums,
 /// synced, then renamed; only then are the oldest removed until `keep` are left, but not the best
-/// one by early stopping. A failure does not touch the published ones; it is logged at once.
+/// one by early stopping. A failure does not touch the published ones; within the limits it is
+/// logged at once.
 class CheckpointWriter {
  public:
   /// Creates `directory` and removes unfinished checkpoints of a run that was killed.
