@@ -7,11 +7,12 @@ message, one byte at a time, and what a member of the job has said before. One r
 
     SATRAP_BIN=build/release/bin/satrap SATRAP_STRANGER_ROUNDS=50 tests/process/strangers_test.py
 
-Each round prints how much more memory every process has used at most than undisturbed, and the throughput beside that
-of the undisturbed job, which runs before each of several rounds. All strangers are on this machine, and go with the
-job."""
+Each round prints how much more memory every process has used at most than undisturbed, and the throughput and the CPU
+time beside those of the undisturbed job, which runs before each of several rounds. The strangers are on this machine,
+and go with the job; in several rounds they have a CPU of their own, and the job has the others."""
 import collections
 import contextlib
+import dataclasses
 import json
 import os
 import pathlib
@@ -28,10 +29,20 @@ import faults
 from cluster_job import CONFIG, JOB_S, SANITIZED, ClusterJob
 
 ROUNDS = int(os.environ.get("SATRAP_STRANGER_ROUNDS", 1))
+TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 MAX_MORE_KIB = 32 << 10
+CPUS = sorted(os.sched_getaffinity(0))
+NAMES = {"store", "shard 0", "shard 1", "rank 0", "rank 1"}
 MIN_VISITS = 5  # to each process that listens
-SETTINGS = ("data.synthetic.rows=26880",)
+# A round that is measured is longer than its start and its end.
+SETTINGS = (f"data.synthetic.rows={26880 if ROUNDS == 1 else 215040}",)
 OPTIONS = ("--master-addr", "127.0.0.1")  # for a store with a port
+
+
+def move_to(cpus):
+    """The calling thread, and what it starts."""
+    if ROUNDS > 1 and len(CPUS) > 1:
+        os.sched_setaffinity(0, cpus)
 
 
 class Process:
@@ -41,12 +52,17 @@ class Process:
         self.pid, self.name, self.token = pid, name, token
         self.num_visits = 0
         self.peak_kib = 0
+        self.cpu_s = 0.0
+        self.addresses = []  # at which it listens
 
     def look(self):
+        self.addresses = faults.listening_sockets(self.pid)
         with contextlib.suppress(OSError, ValueError):
             for line in pathlib.Path(f"/proc/{self.pid}/status").read_text().splitlines():
                 if line.startswith("VmHWM:"):
                     self.peak_kib = int(line.split()[1])
+            times = pathlib.Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()[11:13]
+            self.cpu_s = sum(map(int, times)) / TICKS_PER_S
 
     def magic(self):
         kind = self.name.split()[0]
@@ -84,14 +100,15 @@ class Watch:
         self._thread.start()
 
     def _run(self):
+        move_to(CPUS[:1])
         while not self._over.is_set():
-            for pid in self._job.survivors():
+            for pid in self._job.survivors() if len(self.processes()) < len(NAMES) else []:
                 # A process that has only just been forked is not yet what it will be.
                 if self._known.get(pid) is None:
                     self._known[pid] = process_of(pid)
             for process in self.processes():
                 process.look()
-            self._over.wait(0.02)
+            self._over.wait(0.05)
 
     def processes(self):
         return [process for process in list(self._known.values()) if process is not None]
@@ -127,11 +144,12 @@ class Crowd:
 
     def _scan(self):
         """Visits every port, each time in another manner."""
+        move_to(CPUS[:1])
         manners = [self._hang_up, self._say_garbage, self._say_zeros, self._stay, self._drip, self._repeat]
         number = 0
-        while not self._over.wait(0.005):
+        while not self._over.wait(0.02):
             for process in self._watch.processes():
-                for address in faults.listening_sockets(process.pid):
+                for address in process.addresses:
                     number += 1
                     with contextlib.suppress(OSError):
                         manners[number % len(manners)](address, process)
@@ -139,10 +157,11 @@ class Crowd:
 
     def _flood(self):
         """Sends as much as the other end takes, for a moment, every now and then."""
+        move_to(CPUS[:1])
         words = [bytes(1 << 16), faults.greeting()[0] * 1000]
-        while not self._over.wait(0.05):
+        while not self._over.wait(0.1):
             for process in self._watch.processes():
-                for address in faults.listening_sockets(process.pid):
+                for address in process.addresses:
                     until = time.monotonic() + 0.01
                     with contextlib.suppress(OSError), socket.create_connection(address, timeout=0.1) as sock:
                         while time.monotonic() < until and not self._over.is_set():
@@ -187,14 +206,27 @@ class Crowd:
                 self.refusals["wrong token" if b"wrong token" in answer else answer] += 1
 
 
+@dataclasses.dataclass
+class Outcome:
+    digest: str
+    num_lines: int  # of its log
+    processes: dict  # Process, by name
+    examples_per_s: float
+    cpu_s: float  # of the job
+    my_cpu_s: float  # of the strangers and of who watches
+    refusals: collections.Counter  # of old words; None without strangers
+
+
 class Strangers(unittest.TestCase):
     def run_job(self, folder, crowd_seed=None):
-        """Digest, what is known of each process, examples per second and the refusals of old words."""
         config = pathlib.Path(folder) / "job.yaml"
         config.write_text(CONFIG)
         with ClusterJob(os.path.join(folder, "job"), config, max_restarts=0, settings=SETTINGS,
                         options=OPTIONS) as job:
+            mine = time.process_time()
+            move_to(CPUS[1:])
             job.start()
+            move_to(CPUS[:1])
             watch = Watch(job)
             crowd = None if crowd_seed is None else Crowd(watch, crowd_seed)
             try:
@@ -204,11 +236,12 @@ class Strangers(unittest.TestCase):
                 if crowd is not None:
                     crowd.end()
                 processes = watch.end()
+            mine = time.process_time() - mine
             self.assertEqual(status, 0, job.describe())
-            self.assertLess(job.num_lines(), 500, "strangers do not fill the log")
             summary = json.loads((job.run_dir / "summary.json").read_text())
-            return (job.digest(JOB_S), processes, summary["examples_per_second"],
-                    crowd and crowd.refusals)
+            return Outcome(job.digest(JOB_S), job.num_lines(), processes, summary["examples_per_second"],
+                           sum(process.cpu_s for process in processes.values()), mine,
+                           crowd and crowd.refusals)
 
     def hold_up_rank_1(self, job, watch, crowd):
         """Until strangers have come to the first rank, which waits for it."""
@@ -232,33 +265,37 @@ class Strangers(unittest.TestCase):
                 path = os.path.join(scratch, name)
                 os.mkdir(path)
                 return path
-            digest, undisturbed, speed, _ = self.run_job(folder("undisturbed"))
-            ratios, most_more = [], collections.Counter()
+            calm = first = self.run_job(folder("undisturbed"))
+            speeds, cpus, most_more = [], [], collections.Counter()
             for number in range(ROUNDS):
                 with self.subTest(round=number):
                     if number > 0:
-                        speed = self.run_job(folder(f"undisturbed-{number}"))[2]
-                    found, processes, disturbed_speed, refusals = self.run_job(folder(f"round-{number}"),
-                                                                               f"{seed}/{number}")
-                    more = {name: process.peak_kib - undisturbed[name].peak_kib
-                            for name, process in processes.items()}
-                    visits = {name: process.num_visits for name, process in processes.items()}
-                    ratios.append(disturbed_speed / speed)
+                        calm = self.run_job(folder(f"undisturbed-{number}"))
+                    found = self.run_job(folder(f"round-{number}"), f"{seed}/{number}")
+                    more = {name: process.peak_kib - first.processes[name].peak_kib
+                            for name, process in found.processes.items()}
+                    visits = {name: process.num_visits for name, process in found.processes.items()}
+                    speeds.append(found.examples_per_s / calm.examples_per_s)
+                    cpus.append(found.cpu_s / calm.cpu_s)
                     for name, kib in more.items():
                         most_more[name] = max(most_more[name], kib)
-                    print(f"round {number}: {ratios[-1]:.2f} of the throughput; KiB more: {more}; visits: {visits}; "
-                          f"old words: {dict(refusals)}", file=sys.stderr, flush=True)
-                    self.assertEqual(found, digest)
-                    self.assertEqual(set(processes), {"store", "shard 0", "shard 1", "rank 0", "rank 1"})
+                    print(f"round {number}: {speeds[-1]:.2f} of the throughput, {cpus[-1]:.2f} times the CPU time of "
+                          f"{calm.cpu_s:.1f} s; {found.my_cpu_s:.1f} s for strangers and watch ({calm.my_cpu_s:.1f} s "
+                          f"for the watch alone); KiB more: {more}; visits: {visits}; old words: "
+                          f"{dict(found.refusals)}", file=sys.stderr, flush=True)
+                    self.assertEqual(found.digest, first.digest)
+                    self.assertLess(found.num_lines, first.num_lines + 300, "strangers do not fill the log")
+                    self.assertEqual(set(found.processes), NAMES)
                     for name in ("store", "shard 0", "shard 1", "rank 0"):
                         if name != "rank 0" or visits[name] > 0:  # 0: see hold_up_rank_1
                             self.assertGreaterEqual(visits[name], MIN_VISITS, name)
-                    self.assertEqual(set(refusals), {"wrong token"})
+                    self.assertEqual(set(found.refusals), {"wrong token"})
                     if not SANITIZED:
                         self.assertLess(max(more.values()), MAX_MORE_KIB, more)
-            if ratios:
-                print(f"throughput: median {statistics.median(ratios):.3f}, least {min(ratios):.3f}; KiB more at "
-                      f"most: {dict(most_more)}", file=sys.stderr)
+            if speeds:
+                print(f"throughput: median {statistics.median(speeds):.3f}, least {min(speeds):.3f}; CPU time: median "
+                      f"{statistics.median(cpus):.3f}, most {max(cpus):.3f}; KiB more at most: {dict(most_more)}",
+                      file=sys.stderr)
 
 
 if __name__ == "__main__":
