@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <memory>
+#include <numeric>
 #include <vector>
 
 #include "bench/backend/batch.h"
@@ -38,10 +39,14 @@ struct Workload {
   void build(Batch& batch) const {
     device().build_plan(batch.bags, size.num_sets, layout.padded_dim, batch.view(), stream);
   }
+  backend::ResolveArguments arguments(std::uint32_t number) const {
+    return {.batch = number,
+            .completed = number - 1,
+            .overflow_slots = reinterpret_cast<const std::int32_t*>(overflow_slots.data()),
+            .max_overflow = size.overflow_rows};
+  }
   void resolve(Batch& batch, std::uint32_t number) const {
-    device().resolve(cache->view(), batch.view(),
-                     {.batch = number, .completed = number - 1, .max_overflow = size.overflow_rows},
-                     batch.misses(), stream);
+    device().resolve(cache->view(), batch.view(), arguments(number), batch.misses(), stream);
   }
   /// Plans and slots of all batches, once.
   void prepare() {
@@ -61,6 +66,7 @@ struct Workload {
   const backend::CacheSize size;
   const backend::Stream stream{device()};
   const backend::PlanScratch scratch{device(), load().ids(), layout};
+  const Memory overflow_slots{on_device(slots_from(size.num_slots(), size.overflow_rows))};
   std::unique_ptr<backend::Cache> cache;
   std::vector<std::unique_ptr<Batch>> batches;
   std::uint32_t next = 1;
@@ -80,6 +86,12 @@ struct Workload {
                                    ? 4 * load().distinct() * 100 / axes.load_percent
                                    : axes.cache_gb * 1'000'000'000 / layout_of(axes).device_stride;
     return {slots / backend::CacheSize::kWays, load().ids()};
+  }
+
+  static std::vector<std::int32_t> slots_from(std::int64_t first, std::int64_t count) {
+    std::vector<std::int32_t> slots(static_cast<std::size_t>(count));
+    std::iota(slots.begin(), slots.end(), static_cast<std::int32_t>(first));
+    return slots;
   }
 
   /// Random weights and states, as in training: the root of 0 takes a slower path than others, and
@@ -126,9 +138,7 @@ struct Workload {
       bags.num_examples = bags.num_features = bags.num_vectors = 1;
       bags.row_stride = layout.padded_dim;
       device().build_plan(bags, size.num_sets, layout.padded_dim, plan.view(n), stream);
-      device().resolve(cache->view(), plan.view(n),
-                       {.batch = next, .completed = next - 1, .max_overflow = size.overflow_rows},
-                       plan.misses(), stream);
+      device().resolve(cache->view(), plan.view(n), arguments(next), plan.misses(), stream);
       ++next;
       stream.wait_until_idle();
     }

@@ -93,14 +93,31 @@ __device__ std::int32_t find(const CacheView& cache, std::uint64_t tag) {
   return slot;
 }
 
+/// The overflow row of an earlier batch that holds the tag, or -1.
+__device__ std::int32_t find_shared(const ResolveArguments& arguments, std::uint64_t tag) {
+  std::int64_t first = 0;  // that is not below the tag
+  for (std::int64_t end = arguments.num_shared; first < end;) {
+    const std::int64_t middle = (first + end) / 2;
+    if (arguments.shared_tags[middle] < tag) {
+      first = middle + 1;
+    } else {
+      end = middle;
+    }
+  }
+  return first < arguments.num_shared && arguments.shared_tags[first] == tag
+             ? arguments.shared_slots[first]
+             : -1;
+}
+
 /// Looks all keys up, one per thread, and pins the rows found. No two keys have the same slot, so
 /// no two threads meet.
 __global__ void __launch_bounds__(kThreads)
     probe_keys(CacheView cache, PlanView plan, ResolveArguments arguments) {
   const std::int64_t num_unique = plan.counts->unique;
   for (std::int64_t u = global_thread(); u < num_unique; u += num_threads()) {
-    const std::int32_t slot = find(cache, plan.unique_tags[u]);
-    plan.slots[u] = slot;
+    const std::uint64_t tag = plan.unique_tags[u];
+    const std::int32_t slot = find(cache, tag);
+    plan.slots[u] = slot < 0 ? find_shared(arguments, tag) : slot;
     if (slot < 0 || arguments.mode != ResolveMode::kTrain) continue;
     cache.last_needed[slot] = arguments.batch;
     if (cache.policy == EvictionPolicy::kLfu) {
@@ -205,7 +222,7 @@ __global__ void __launch_bounds__(kThreads, 8)
 
 /// Compacts the records of all tiles in order; assigns the overflow rows.
 __global__ void __launch_bounds__(kThreads)
-    list_misses(CacheView cache, PlanView plan, ResolveArguments arguments, MissView misses) {
+    list_misses(PlanView plan, ResolveArguments arguments, MissView misses) {
   const std::int64_t num_runs = plan.counts->set_runs;
   const std::int64_t num_tiles = (num_runs + kTileRuns - 1) / kTileRuns;
   for (std::int64_t t = global_thread() / 32; t < num_tiles; t += num_threads() / 32) {
@@ -220,8 +237,7 @@ __global__ void __launch_bounds__(kThreads)
       if (slot < 0) {
         const std::int64_t overflow = static_cast<std::int64_t>(before.c) + ordinal;
         if (overflow < arguments.max_overflow) {
-          slot = static_cast<std::int32_t>(cache.size.num_slots() + arguments.first_overflow +
-                                           overflow);
+          slot = arguments.overflow_slots[overflow];
           misses.overflow_keys[overflow] = key;
         }
       } else if (ordinal >= 0) {
@@ -254,7 +270,7 @@ void CudaDevice::resolve(const CacheView& cache,
   launch(resolve_sets, grids_.grid_for(max_tiles, kWarps), stream, cache, plan, arguments, misses);
   inclusive_sum(plan.prims_scratch, plan.prims_scratch_bytes, misses.tile_counts, max_tiles,
                 stream);
-  launch(list_misses, grids_.grid_for(max_tiles, kWarps), stream, cache, plan, arguments, misses);
+  launch(list_misses, grids_.grid_for(max_tiles, kWarps), stream, plan, arguments, misses);
 }
 
 }  // namespace satrap::backend

@@ -17,10 +17,15 @@ inline void check_arguments(const Bags& bags, std::int64_t num_sets, const PlanV
 inline void check_arguments(const CacheView& cache, const ResolveArguments& arguments) {
   SATRAP_CHECK(arguments.completed < arguments.batch, "batch ", arguments.batch,
                " cannot be resolved once batch ", arguments.completed, " is completed");
-  SATRAP_CHECK(arguments.first_overflow >= 0 &&
-                   arguments.first_overflow + arguments.max_overflow <= cache.size.overflow_rows,
-               "overflow rows ", arguments.first_overflow, " + ", arguments.max_overflow, " of ",
-               cache.size.overflow_rows);
+  SATRAP_CHECK(arguments.max_overflow >= 0 && arguments.num_shared >= 0 &&
+                   arguments.max_overflow + arguments.num_shared <= cache.size.overflow_rows,
+               arguments.max_overflow, " overflow rows for a batch, beside ", arguments.num_shared,
+               " of earlier ones, of ", cache.size.overflow_rows);
+  SATRAP_CHECK(arguments.max_overflow == 0 || arguments.overflow_slots != nullptr,
+               "overflow_slots is null");
+  SATRAP_CHECK(arguments.num_shared == 0 ||
+                   (arguments.shared_tags != nullptr && arguments.shared_slots != nullptr),
+               "shared_tags or shared_slots is null");
 }
 
 inline void check_arguments(const CacheView& cache, std::int64_t first_set, std::int64_t num_sets) {

@@ -23,11 +23,12 @@ class Resolution {
   void resolve_set(std::uint32_t begin, std::uint32_t end) {
     first_ = host_set_of(plan_.unique_tags[begin], cache_.size.num_sets) * CacheSize::kWays;
     for (std::uint32_t u = begin; u < end; ++u) {
-      const std::int64_t slot = find(plan_.unique_tags[u]);
-      plan_.slots[u] = static_cast<std::int32_t>(slot);
-      if (slot < 0) continue;
+      const std::uint64_t tag = plan_.unique_tags[u];
+      const std::int64_t slot = find(tag);
+      plan_.slots[u] = slot < 0 ? find_shared(tag) : static_cast<std::int32_t>(slot);
+      if (plan_.slots[u] < 0) continue;
       ++misses_.counts->hits;
-      if (trains()) pin(slot, u);
+      if (slot >= 0 && trains()) pin(slot, u);
     }
     for (std::uint32_t u = begin; u < end; ++u) {
       if (plan_.slots[u] < 0) miss(u);
@@ -43,6 +44,13 @@ class Resolution {
       if (cache_.digests[slot] == host_digest_of(tag) && cache_.tags[slot] == tag) return slot;
     }
     return -1;
+  }
+
+  std::int32_t find_shared(std::uint64_t tag) const {
+    const std::uint64_t* const end = arguments_.shared_tags + arguments_.num_shared;
+    const std::uint64_t* const found = std::lower_bound(arguments_.shared_tags, end, tag);
+    return found != end && *found == tag ? arguments_.shared_slots[found - arguments_.shared_tags]
+                                         : -1;
   }
 
   void pin(std::int64_t slot, std::uint32_t unique) {
@@ -96,8 +104,7 @@ class Resolution {
     const std::int64_t number = misses_.counts->overflows++;
     if (number >= arguments_.max_overflow) return;
     misses_.overflow_keys[number] = key;
-    plan_.slots[unique] =
-        static_cast<std::int32_t>(cache_.size.num_slots() + arguments_.first_overflow + number);
+    plan_.slots[unique] = arguments_.overflow_slots[number];
   }
 
   const CacheView& cache_;

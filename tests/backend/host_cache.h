@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -17,6 +18,11 @@ class HostCache {
     bool occupied = false, dirty = false;
     std::uint64_t tag = 0;
     std::uint32_t last_needed = 0, frequency = 0;
+  };
+  /// The overflow rows of a batch: those it may use, and those of earlier batches.
+  struct Overflow {
+    std::vector<std::int32_t> slots;
+    std::map<std::uint64_t, std::int32_t> shared;
   };
   struct Found {
     std::vector<std::int32_t> slots;  // per key
@@ -38,17 +44,19 @@ class HostCache {
   /// `tags` ascend; occurrences[i] is how often tags[i] occurs.
   Found resolve(const std::vector<std::uint64_t>& tags,
                 const std::vector<std::uint32_t>& occurrences,
-                const backend::ResolveArguments& arguments) {
+                const backend::ResolveArguments& arguments,
+                const Overflow& overflow) {
     const bool train = arguments.mode == backend::ResolveMode::kTrain;
     Found found;
     found.slots.assign(tags.size(), -1);
     // All resident rows are pinned before any is evicted.
     for (std::size_t i = 0; i < tags.size(); ++i) {
       const auto slot = find(tags[i]);
-      if (!slot) continue;
-      found.slots[i] = static_cast<std::int32_t>(*slot);
+      const auto shared = overflow.shared.find(tags[i]);
+      if (!slot && shared == overflow.shared.end()) continue;
+      found.slots[i] = slot ? static_cast<std::int32_t>(*slot) : shared->second;
       ++found.hits;
-      if (!train) continue;
+      if (!slot || !train) continue;
       way(*slot).last_needed = arguments.batch;
       way(*slot).frequency += occurrences[i];
     }
@@ -64,12 +72,11 @@ class HostCache {
         }
         way(*slot) = {true, false, tags[i], arguments.batch, occurrences[i]};
       } else {
-        const std::int64_t overflow = found.overflows++;
-        if (overflow < arguments.max_overflow) {
-          found.slots[i] =
-              static_cast<std::int32_t>(size_.num_slots() + arguments.first_overflow + overflow);
+        if (found.overflows < overflow.slots.size()) {
+          found.slots[i] = overflow.slots[found.overflows];
           found.overflow_keys.push_back(key);
         }
+        ++found.overflows;
       }
       found.miss_keys.push_back(key);
       found.miss_slots.push_back(found.slots[i]);

@@ -38,8 +38,17 @@ struct ResolveArguments {
   ResolveMode mode = ResolveMode::kTrain;
   std::uint32_t batch = 1;      // number of this batch, ascending from 1
   std::uint32_t completed = 0;  // last batch whose rows may be evicted: its updates precede this
-  std::int64_t first_overflow = 0;  // the overflow rows [first, first + max) of the cache are this
-  std::int64_t max_overflow = 0;    // batch's to use
+
+  // The overflow rows that this batch may use, and the order in which it uses them: distinct slots
+  // from num_slots on. Device memory.
+  const std::int32_t* overflow_slots = nullptr;  // [max_overflow]
+  std::int64_t max_overflow = 0;
+
+  // The overflow rows of earlier batches that are not done with them. A key has one row: what such
+  // a row holds is found there, by any batch. Device memory.
+  const std::uint64_t* shared_tags = nullptr;  // [num_shared], ascending
+  const std::int32_t* shared_slots = nullptr;  // [num_shared] from num_slots on
+  std::int64_t num_shared = 0;
 };
 
 /// Which slots are listed.
@@ -60,10 +69,12 @@ class Operations {
                           StreamRef stream) = 0;
 
   /// probe, admit, evict. All keys are looked up first, and the rows found are pinned: a row is
-  /// pinned while last_needed > completed. Then one warp owns a set and handles all of its misses,
+  /// pinned while last_needed > completed. A key that is not in its set but among shared_tags is
+  /// found there: it is a hit, and not admitted; the caller keeps its row until all batches that
+  /// have found it are done. Then one warp owns a set and handles all of its misses,
   /// so nothing is locked and the result does not depend on the schedule. Each miss takes, in the
   /// order of tags: the first empty way; else the unpinned way that the policy chooses, lowest way
-  /// first among equals; else the next overflow row; else none (-1), which counts.overflows >
+  /// first among equals; else the next of overflow_slots; else none (-1), which counts.overflows >
   /// max_overflow shows. Sets plan.slots and the lists of `misses`. Rows are not touched:
   /// gather_rows must have saved the victims before scatter_rows overwrites them. Cost: the batch's
   /// keys and the bookkeeping of their sets, independent of the size of the cache.

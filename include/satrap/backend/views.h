@@ -129,11 +129,11 @@ struct ResolveCounts {
 /// The result of resolve: rows to fetch, and rows to save before that. Device memory, to be read by
 /// the host: copy the counts, then as much of the lists as the counts say.
 struct MissView {
-  ResolveCounts* counts = nullptr;     // [1]
-  Key* miss_keys = nullptr;            // [max_ids] in the order of tags
-  std::int32_t* miss_slots = nullptr;  // [max_ids] where the row goes; -1: overflow is full
-  Key* overflow_keys = nullptr;        // [overflow_rows] key of each overflow row, from first on
-  Key* writeback_keys = nullptr;       // [max_ids]
+  ResolveCounts* counts = nullptr;          // [1]
+  Key* miss_keys = nullptr;                 // [max_ids] in the order of tags
+  std::int32_t* miss_slots = nullptr;       // [max_ids] where the row goes; -1: overflow is full
+  Key* overflow_keys = nullptr;             // [max_overflow] the key that takes overflow_slots[i]
+  Key* writeback_keys = nullptr;            // [max_ids]
   std::int32_t* writeback_slots = nullptr;  // [max_ids] the slot that still holds the row
   // Scratch.
   Count4* tile_counts = nullptr;           // [max_ids / 8 + 1]
