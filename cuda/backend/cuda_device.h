@@ -35,6 +35,11 @@ class CudaDevice final : public Device {
                   std::int64_t padded_dim,
                   const PlanView& plan,
                   StreamRef stream) override;
+  void touch(const CacheView& cache,
+             const WindowView& window,
+             const PlanView& plan,
+             const TouchArguments& arguments,
+             StreamRef stream) override;
   void resolve(const CacheView& cache,
                const PlanView& plan,
                const ResolveArguments& arguments,

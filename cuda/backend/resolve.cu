@@ -5,6 +5,7 @@
 #include "cuda/backend/prims.h"
 #include "cuda/backend/sets.h"
 #include "src/backend/arguments.h"
+#include "src/backend/eviction.h"
 
 namespace satrap::backend {
 
@@ -12,9 +13,6 @@ namespace {
 
 // Sets per warp and turn: a trade-off of the number of tile counts to sum and latency to hide.
 constexpr std::int64_t kTileRuns = 8;
-
-__device__ int lane_of_warp() { return static_cast<int>(threadIdx.x % 32); }
-__device__ int lowest(std::uint32_t lanes) { return __ffs(static_cast<int>(lanes)) - 1; }
 
 __device__ std::uint32_t occurrences_of(const PlanView& plan, std::uint32_t unique) {
   return plan.segments[unique + 1] - plan.segments[unique];
@@ -25,22 +23,44 @@ __device__ std::uint32_t add_occurrences(std::uint32_t frequency, std::uint32_t 
   return frequency + (occurrences < room ? occurrences : room);
 }
 
+/// The next use of key `unique` of the batch; 0: none is known.
+__device__ std::uint32_t next_use_of(const ResolveArguments& arguments, std::uint32_t unique) {
+  return unique < arguments.num_next_uses ? arguments.next_uses[unique] : 0;
+}
+
+/// Pins a row for the batch. `last` and `frequency`: when it was needed before, and how often.
+__device__ void pin(const CacheView& cache,
+                    const PlanView& plan,
+                    const ResolveArguments& arguments,
+                    std::int64_t slot,
+                    std::uint32_t unique,
+                    std::uint32_t last,
+                    std::uint32_t frequency) {
+  cache.last_needed[slot] = arguments.batch;
+  if (cache.policy == EvictionPolicy::kLru) return;
+  cache.frequency[slot] =
+      add_occurrences(aged(cache.policy, frequency, last, arguments), occurrences_of(plan, unique));
+  if (cache.policy == EvictionPolicy::kLookahead) {
+    cache.next_use[slot] = next_use_of(arguments, unique);
+  }
+}
+
 /// The bookkeeping of one set, a way per lane of the warp that owns it.
 struct Set {
   std::int64_t slot;  // of this lane's way
   std::uint8_t digest;
-  std::uint32_t last_needed, frequency;
+  std::uint32_t last_needed, score;
 
-  __device__ Set(const CacheView& cache, std::uint64_t number)
+  __device__ Set(const CacheView& cache, const ResolveArguments& arguments, std::uint64_t number)
       : slot(static_cast<std::int64_t>(number) * kWays + lane_of_warp()),
         digest(cache.digests[slot]),
         last_needed(cache.last_needed[slot]),
-        frequency(cache.policy == EvictionPolicy::kLfu ? cache.frequency[slot] : 0) {}
-
-  __device__ void pin(std::uint32_t batch, std::uint32_t occurrences) {
-    last_needed = batch;
-    frequency = add_occurrences(frequency, occurrences);
-  }
+        score(cache.policy == EvictionPolicy::kLru ? 0
+                                                   : score_of(cache.policy,
+                                                              cache.frequency[slot],
+                                                              last_needed,
+                                                              cache.next_use[slot],
+                                                              arguments)) {}
 
   /// The way for an admitted row: an empty one, else the unpinned one that the policy puts first,
   /// else -1.
@@ -50,48 +70,15 @@ struct Set {
     std::uint32_t candidates = __ballot_sync(kAllLanes, last_needed <= completed);
     if (candidates == 0) return -1;
     const bool candidate = last_needed <= completed;
-    if (policy == EvictionPolicy::kLfu) {
-      const std::uint32_t score = candidate ? frequency : 0xFFFFFFFFU;
-      const std::uint32_t least = __reduce_min_sync(kAllLanes, score);
-      candidates = __ballot_sync(kAllLanes, candidate && frequency == least);
+    if (policy != EvictionPolicy::kLru) {
+      const std::uint32_t least = __reduce_min_sync(kAllLanes, candidate ? score : 0xFFFFFFFFU);
+      candidates = __ballot_sync(kAllLanes, candidate && score == least);
     }
     const bool left = (candidates >> lane_of_warp() & 1U) != 0;
     const std::uint32_t oldest = __reduce_min_sync(kAllLanes, left ? last_needed : 0xFFFFFFFFU);
     return lowest(__ballot_sync(kAllLanes, left && last_needed == oldest));
   }
-
-  __device__ void store(const CacheView& cache) const {
-    cache.last_needed[slot] = last_needed;
-    if (cache.policy == EvictionPolicy::kLfu) cache.frequency[slot] = frequency;
-  }
 };
-
-/// The high bit of each byte in which the two are equal.
-__device__ std::uint32_t equal_bytes(std::uint32_t x, std::uint32_t y) {
-  constexpr std::uint32_t kLow = 0x7F7F7F7FU;
-  const std::uint32_t difference = x ^ y;
-  return ~(((difference & kLow) + kLow) | difference | kLow);
-}
-
-/// The slot that holds the tag, or -1. Compares the digests of the set, four to a word, and reads
-/// only tags whose digest matches.
-__device__ std::int32_t find(const CacheView& cache, std::uint64_t tag) {
-  const std::int64_t first = static_cast<std::int64_t>(set_of(tag, cache.size.num_sets)) * kWays;
-  const uint4* digests = reinterpret_cast<const uint4*>(cache.digests + first);
-  const uint4 low = digests[0], high = digests[1];
-  const std::uint32_t words[kWays / 4] = {low.x,  low.y,  low.z,  low.w,
-                                          high.x, high.y, high.z, high.w};
-  const std::uint32_t wanted = digest_of(tag) * 0x01010101U;
-  std::int32_t slot = -1;
-#pragma unroll
-  for (int i = 0; i < kWays / 4; ++i) {
-    for (std::uint32_t equal = equal_bytes(words[i], wanted); equal != 0; equal &= equal - 1) {
-      const std::int64_t candidate = first + 4 * i + lowest(equal) / 8;
-      if (cache.tags[candidate] == tag) slot = static_cast<std::int32_t>(candidate);
-    }
-  }
-  return slot;
-}
 
 /// The overflow row of an earlier batch that holds the tag, or -1.
 __device__ std::int32_t find_shared(const ResolveArguments& arguments, std::uint64_t tag) {
@@ -119,11 +106,9 @@ __global__ void __launch_bounds__(kThreads)
     const std::int32_t slot = find(cache, tag);
     plan.slots[u] = slot < 0 ? find_shared(arguments, tag) : slot;
     if (slot < 0 || arguments.mode != ResolveMode::kTrain) continue;
-    cache.last_needed[slot] = arguments.batch;
-    if (cache.policy == EvictionPolicy::kLfu) {
-      const auto unique = static_cast<std::uint32_t>(u);
-      cache.frequency[slot] = add_occurrences(cache.frequency[slot], occurrences_of(plan, unique));
-    }
+    const bool counts = cache.policy != EvictionPolicy::kLru;
+    pin(cache, plan, arguments, slot, static_cast<std::uint32_t>(u),
+        counts ? cache.last_needed[slot] : 0, counts ? cache.frequency[slot] : 0);
   }
 }
 
@@ -175,8 +160,8 @@ __device__ void admit(const CacheView& cache,
         cache.dirty[set.slot] = kClean;
         set.digest = digest_of(tag);
         cache.digests[set.slot] = set.digest;
-        set.frequency = 0;
-        set.pin(arguments.batch, occurrences_of(plan, unique));
+        set.last_needed = arguments.batch;
+        pin(cache, plan, arguments, set.slot, unique, 0, 0);
       } else if (way < 0 && lane == 0) {
         misses.record_unique[record] = unique;
         misses.record_slot[record] = -1;
@@ -207,9 +192,8 @@ __global__ void __launch_bounds__(kThreads, 8)
       const std::uint32_t begin = plan.set_runs[r];
       const std::uint32_t end = plan.set_runs[r + 1];
       if (count_misses(plan, begin, end) == 0) continue;
-      Set set(cache, set_of(plan.unique_tags[begin], cache.size.num_sets));
+      Set set(cache, arguments, set_of(plan.unique_tags[begin], cache.size.num_sets));
       admit(cache, plan, arguments, misses, set, begin, end, records, tile);
-      if (arguments.mode == ResolveMode::kTrain) set.store(cache);
     }
     if (lane_of_warp() == 0) misses.tile_counts[t] = tile;
   }

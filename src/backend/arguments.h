@@ -26,6 +26,15 @@ inline void check_arguments(const CacheView& cache, const ResolveArguments& argu
   SATRAP_CHECK(arguments.num_shared == 0 ||
                    (arguments.shared_tags != nullptr && arguments.shared_slots != nullptr),
                "shared_tags or shared_slots is null");
+  SATRAP_CHECK(arguments.halving_log2 < 32, "halving_log2 is ", arguments.halving_log2);
+  SATRAP_CHECK(arguments.num_next_uses == 0 || arguments.next_uses != nullptr, "next_uses is null");
+}
+
+inline void check_arguments(const WindowView& window, const TouchArguments& arguments) {
+  const std::int64_t ahead = std::int64_t{arguments.batch} - arguments.resolved;
+  SATRAP_CHECK(ahead > 0 && ahead <= window.size.depth, "batch ", arguments.batch,
+               " cannot be touched when batch ", arguments.resolved,
+               " has been resolved, in a window of ", window.size.depth, " batches");
 }
 
 inline void check_arguments(const CacheView& cache, std::int64_t first_set, std::int64_t num_sets) {

@@ -9,7 +9,7 @@ namespace {
 std::int64_t arena_size(const RowLayout& layout, const CacheSize& size) {
   const std::int64_t slots = size.num_slots();
   return arena_bytes<std::byte>(size.total_slots() * layout.device_stride) +
-         arena_bytes<std::uint64_t>(slots) + 2 * arena_bytes<std::uint32_t>(slots) +
+         arena_bytes<std::uint64_t>(slots) + 3 * arena_bytes<std::uint32_t>(slots) +
          2 * arena_bytes<std::uint8_t>(slots);
 }
 
@@ -44,10 +44,12 @@ Cache::Cache(Device& device,
   view_.tags = arena_.take<std::uint64_t>(slots);
   view_.last_needed = arena_.take<std::uint32_t>(slots);
   view_.frequency = arena_.take<std::uint32_t>(slots);
+  view_.next_use = arena_.take<std::uint32_t>(slots);
   view_.digests = arena_.take<std::uint8_t>(slots);
   view_.dirty = arena_.take<std::uint8_t>(slots);
   device.fill(view_.last_needed, 0, slots * 4, stream);
   device.fill(view_.frequency, 0, slots * 4, stream);
+  device.fill(view_.next_use, 0, slots * 4, stream);
   device.fill(view_.digests, 0, slots, stream);
   device.fill(view_.dirty, 0, slots, stream);
 }

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "src/backend/arguments.h"
+#include "src/backend/eviction.h"
 #include "src/backend/host_device.h"
 #include "src/backend/host_sets.h"
 
@@ -24,7 +25,7 @@ class Resolution {
     first_ = host_set_of(plan_.unique_tags[begin], cache_.size.num_sets) * CacheSize::kWays;
     for (std::uint32_t u = begin; u < end; ++u) {
       const std::uint64_t tag = plan_.unique_tags[u];
-      const std::int64_t slot = find(tag);
+      const std::int64_t slot = host_find(cache_, tag);
       plan_.slots[u] = slot < 0 ? find_shared(tag) : static_cast<std::int32_t>(slot);
       if (plan_.slots[u] < 0) continue;
       ++misses_.counts->hits;
@@ -37,14 +38,6 @@ class Resolution {
 
  private:
   bool trains() const { return arguments_.mode == ResolveMode::kTrain; }
-  bool is_lfu() const { return cache_.policy == EvictionPolicy::kLfu; }
-
-  std::int64_t find(std::uint64_t tag) const {
-    for (std::int64_t slot = first_; slot < first_ + CacheSize::kWays; ++slot) {
-      if (cache_.digests[slot] == host_digest_of(tag) && cache_.tags[slot] == tag) return slot;
-    }
-    return -1;
-  }
 
   std::int32_t find_shared(std::uint64_t tag) const {
     const std::uint64_t* const end = arguments_.shared_tags + arguments_.num_shared;
@@ -54,10 +47,14 @@ class Resolution {
   }
 
   void pin(std::int64_t slot, std::uint32_t unique) {
-    cache_.last_needed[slot] = arguments_.batch;
-    if (!is_lfu()) return;
+    const std::uint32_t last = std::exchange(cache_.last_needed[slot], arguments_.batch);
+    if (cache_.policy == EvictionPolicy::kLru) return;
+    if (cache_.policy == EvictionPolicy::kLookahead) {
+      cache_.next_use[slot] = unique < arguments_.num_next_uses ? arguments_.next_uses[unique] : 0;
+    }
     const std::uint32_t occurrences = plan_.segments[unique + 1] - plan_.segments[unique];
-    cache_.frequency[slot] += std::min(occurrences, 0xFFFFFFFFU - cache_.frequency[slot]);
+    const std::uint32_t before = aged(cache_.policy, cache_.frequency[slot], last, arguments_);
+    cache_.frequency[slot] = before + std::min(occurrences, 0xFFFFFFFFU - before);
   }
 
   /// The slot for an admitted row: an empty one, else the unpinned one that the policy puts first,
@@ -72,7 +69,10 @@ class Resolution {
     return best;
   }
   std::pair<std::uint32_t, std::uint32_t> rank(std::int64_t slot) const {
-    return {is_lfu() ? cache_.frequency[slot] : 0, cache_.last_needed[slot]};
+    const std::uint32_t last = cache_.last_needed[slot];
+    return {
+        score_of(cache_.policy, cache_.frequency[slot], last, cache_.next_use[slot], arguments_),
+        last};
   }
 
   void miss(std::uint32_t unique) {
@@ -95,7 +95,7 @@ class Resolution {
     cache_.tags[slot] = tag;
     cache_.digests[slot] = host_digest_of(tag);
     cache_.dirty[slot] = kClean;
-    if (is_lfu()) cache_.frequency[slot] = 0;
+    cache_.frequency[slot] = 0;
     pin(slot, unique);
     plan_.slots[unique] = static_cast<std::int32_t>(slot);
   }

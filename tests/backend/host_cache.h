@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
-#include <utility>
+#include <tuple>
 #include <vector>
 
 #include "satrap/backend/operations.h"
@@ -17,7 +17,7 @@ class HostCache {
   struct Way {
     bool occupied = false, dirty = false;
     std::uint64_t tag = 0;
-    std::uint32_t last_needed = 0, frequency = 0;
+    std::uint32_t last_needed = 0, frequency = 0, next_use = 0;
   };
   /// The overflow rows of a batch: those it may use, and those of earlier batches.
   struct Overflow {
@@ -41,11 +41,18 @@ class HostCache {
   Way& way(std::int64_t slot) { return ways_[static_cast<std::size_t>(slot)]; }
   const std::vector<Way>& ways() const { return ways_; }
 
-  /// `tags` ascend; occurrences[i] is how often tags[i] occurs.
+  /// As touch does: the row is needed in a batch, unless it is known to be needed before.
+  void touch(std::uint64_t tag, std::uint32_t batch, std::uint32_t resolved) {
+    const auto slot = find(tag);
+    if (slot && way(*slot).next_use <= resolved) way(*slot).next_use = batch;
+  }
+
+  /// `tags` ascend; occurrences[i] is how often tags[i] occurs, next_uses[i] its next use.
   Found resolve(const std::vector<std::uint64_t>& tags,
                 const std::vector<std::uint32_t>& occurrences,
                 const backend::ResolveArguments& arguments,
-                const Overflow& overflow) {
+                const Overflow& overflow,
+                const std::vector<std::uint32_t>& next_uses) {
     const bool train = arguments.mode == backend::ResolveMode::kTrain;
     Found found;
     found.slots.assign(tags.size(), -1);
@@ -57,20 +64,24 @@ class HostCache {
       found.slots[i] = slot ? static_cast<std::int32_t>(*slot) : shared->second;
       ++found.hits;
       if (!slot || !train) continue;
-      way(*slot).last_needed = arguments.batch;
-      way(*slot).frequency += occurrences[i];
+      Way& way = ways_[static_cast<std::size_t>(*slot)];
+      way.frequency = worth(way, arguments) + occurrences[i];
+      way.last_needed = arguments.batch;
+      way.next_use = i < next_uses.size() ? next_uses[i] : 0;
     }
     for (std::size_t i = 0; i < tags.size(); ++i) {
       if (found.slots[i] >= 0) continue;
       const Key key = backend::key_of_tag(tags[i]);
-      const auto slot = train ? victim(set_of(tags[i]), arguments.completed) : std::nullopt;
+      const auto slot = train ? victim(set_of(tags[i]), arguments) : std::nullopt;
       if (slot) {
         found.slots[i] = static_cast<std::int32_t>(*slot);
         if (way(*slot).occupied && way(*slot).dirty) {
           found.writeback_keys.push_back(backend::key_of_tag(way(*slot).tag));
           found.writeback_slots.push_back(static_cast<std::int32_t>(*slot));
         }
-        way(*slot) = {true, false, tags[i], arguments.batch, occurrences[i]};
+        way(*slot) = {true,           false,
+                      tags[i],        arguments.batch,
+                      occurrences[i], i < next_uses.size() ? next_uses[i] : 0};
       } else {
         if (found.overflows < overflow.slots.size()) {
           found.slots[i] = overflow.slots[found.overflows];
@@ -94,21 +105,40 @@ class HostCache {
     return std::nullopt;
   }
 
-  std::optional<std::int64_t> victim(std::int64_t set, std::uint32_t completed) const {
+  std::optional<std::int64_t> victim(std::int64_t set,
+                                     const backend::ResolveArguments& arguments) const {
     const std::int64_t first = set * backend::CacheSize::kWays;
     std::optional<std::int64_t> best;
     for (std::int64_t slot = first; slot < first + backend::CacheSize::kWays; ++slot) {
       const Way& way = ways_[static_cast<std::size_t>(slot)];
       if (!way.occupied) return slot;
-      if (way.last_needed > completed) continue;
-      if (!best || score(way) < score(ways_[static_cast<std::size_t>(*best)])) best = slot;
+      if (way.last_needed > arguments.completed) continue;
+      if (!best || rank(way, arguments) < rank(ways_[static_cast<std::size_t>(*best)], arguments)) {
+        best = slot;
+      }
     }
     return best;
   }
 
-  std::pair<std::uint32_t, std::uint32_t> score(const Way& way) const {
-    const bool lfu = policy_ == backend::EvictionPolicy::kLfu;
-    return {lfu ? way.frequency : 0, way.last_needed};
+  /// The frequency, halved at every multiple of the period since the row was needed.
+  std::uint32_t worth(const Way& way, const backend::ResolveArguments& arguments) const {
+    std::uint32_t worth = way.frequency;
+    if (policy_ != backend::EvictionPolicy::kLookahead) return worth;
+    for (std::uint32_t b = way.last_needed + 1; b <= arguments.batch; ++b) {
+      if (b % (1U << arguments.halving_log2) == 0) worth /= 2;
+    }
+    return worth;
+  }
+
+  /// Known next use, the closest last; frequency; last use.
+  std::tuple<bool, std::int64_t, std::uint32_t, std::uint32_t> rank(
+      const Way& way,
+      const backend::ResolveArguments& arguments) const {
+    const bool known =
+        policy_ == backend::EvictionPolicy::kLookahead && way.next_use > arguments.batch;
+    const bool lru = policy_ == backend::EvictionPolicy::kLru;
+    return {known, known ? -std::int64_t{way.next_use} : 0,
+            known || lru ? 0 : worth(way, arguments), way.last_needed};
   }
 
   backend::CacheSize size_;

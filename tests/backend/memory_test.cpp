@@ -30,10 +30,10 @@ TEST(CacheSize, DimsOutOfRangeAreRefused) {
 }
 
 TEST(CacheSize, IsTheLargestThatFits) {
-  const RowLayout layout = layout_of(RowOptimizerType::kSgd, 8);  // 64 + 18 bytes per slot
-  EXPECT_EQ(CacheSize::fit(2624, layout, 0).num_sets, 1);
-  EXPECT_EQ(CacheSize::fit(5247, layout, 0).num_sets, 1);
-  EXPECT_EQ(CacheSize::fit(5248 + 640, layout, 10).num_sets, 2);
+  const RowLayout layout = layout_of(RowOptimizerType::kSgd, 8);  // 64 + 22 bytes per slot
+  EXPECT_EQ(CacheSize::fit(2752, layout, 0).num_sets, 1);
+  EXPECT_EQ(CacheSize::fit(5503, layout, 0).num_sets, 1);
+  EXPECT_EQ(CacheSize::fit(5504 + 640, layout, 10).num_sets, 2);
   EXPECT_LE(CacheSize::fit(1'000'000, layout, 10).bytes(layout), 1'000'000);
 }
 
@@ -41,7 +41,7 @@ TEST(CacheSize, TooLittleMemoryIsRefusedWithTheArithmetic) {
   const RowLayout layout = layout_of(RowOptimizerType::kSgd, 8);
   EXPECT_THAT([&] { CacheSize::fit(3000, layout, 10); },
               ThrowsMessage<Error>(HasSubstr("10 overflow rows of 64 bytes take 640, and the "
-                                             "smallest cache is one set of 32 rows, 2624 bytes")));
+                                             "smallest cache is one set of 32 rows, 2752 bytes")));
 }
 
 TEST(CacheSize, MoreSlotsThanNumbersAreRefused) {
@@ -77,7 +77,7 @@ TEST(DeviceMemory, ACacheThatDoesNotFitIsRefusedWithTheArithmetic) {
   EXPECT_THAT(
       [&] { backend::Cache(device(), layout, size, backend::EvictionPolicy::kLru, stream); },
       ThrowsMessage<Error>(HasSubstr("a cache of 1000000 sets of 32 rows and 7 overflow "
-                                     "rows, 12320 + 18 bytes each, is ")));
+                                     "rows, 12320 + 22 bytes each, is ")));
 }
 
 TEST(DeviceArena, HandsOutAlignedPartsAndNoMoreThanItHas) {

@@ -5,148 +5,15 @@
 
 #include <gtest/gtest.h>
 
-#include "satrap/backend/cache.h"
-#include "satrap/backend/plan.h"
 #include "satrap/core/error.h"
-#include "tests/backend/host_cache.h"
-#include "tests/backend/host_plan.h"
-#include "tests/backend/host_rows.h"
+#include "tests/backend/cache_twins.h"
 
 namespace satrap::testing {
 namespace {
 
 using backend::CacheSize;
 using backend::EvictionPolicy;
-using backend::ResolveArguments;
 using backend::ResolveMode;
-
-/// A cache on the device and one on the host, which process the same batches.
-class Twins {
- public:
-  Twins(const CacheSize& size, EvictionPolicy policy, std::int64_t max_ids)
-      : size_(size),
-        layout_(RowLayout::of(4, FloatType::kFp32, RowOptimizerType::kAdagrad)),
-        host_(size, policy),
-        cache_(device(), layout_, size, policy, stream_),
-        scratch_(device(), max_ids, layout_),
-        plan_(device(), scratch_, size.overflow_rows) {}
-
-  /// Resolves the batch on both, and compares everything.
-  HostCache::Found resolve(const HostBatch& batch,
-                           ResolveArguments arguments,
-                           const HostCache::Overflow& overflow = {}) {
-    const HostPlan expected_plan = make_host_plan(batch);
-    std::vector<std::uint32_t> occurrences;
-    for (const auto& list : expected_plan.occurrences) {
-      occurrences.push_back(static_cast<std::uint32_t>(list.size()));
-    }
-    const auto expected = host_.resolve(expected_plan.tags, occurrences, arguments, overflow);
-
-    std::vector<std::uint64_t> shared_tags;
-    std::vector<std::int32_t> shared_slots;
-    for (const auto& [tag, slot] : overflow.shared) {
-      shared_tags.push_back(tag);
-      shared_slots.push_back(slot);
-    }
-    const DeviceArray<std::int32_t> overflow_slots(overflow.slots), slots_on_device(shared_slots);
-    const DeviceArray<std::uint64_t> tags_on_device(shared_tags);
-    arguments.overflow_slots = overflow_slots.data();
-    arguments.max_overflow = std::ssize(overflow.slots);
-    arguments.shared_tags = tags_on_device.data();
-    arguments.shared_slots = slots_on_device.data();
-    arguments.num_shared = std::ssize(shared_tags);
-
-    const DeviceBatch on_device(batch);
-    const backend::PlanView view = plan_.view(batch.num_ids());
-    const backend::MissView& misses = plan_.misses();
-    device().build_plan(on_device.bags(), size_.num_sets, layout_.padded_dim, view, stream_);
-    device().resolve(cache_.view(), view, arguments, misses, stream_);
-    stream_.wait_until_idle();
-
-    const auto counts = download(misses.counts, 1)[0];
-    EXPECT_EQ(counts.hits, expected.hits);
-    EXPECT_EQ(counts.misses, expected.miss_keys.size());
-    EXPECT_EQ(counts.writebacks, expected.writeback_keys.size());
-    EXPECT_EQ(counts.overflows, expected.overflows);
-    EXPECT_EQ(download(view.slots, static_cast<std::int64_t>(expected.slots.size())),
-              expected.slots);
-    EXPECT_EQ(download(misses.miss_keys, counts.misses), expected.miss_keys);
-    EXPECT_EQ(download(misses.miss_slots, counts.misses), expected.miss_slots);
-    EXPECT_EQ(download(misses.writeback_keys, counts.writebacks), expected.writeback_keys);
-    EXPECT_EQ(download(misses.writeback_slots, counts.writebacks), expected.writeback_slots);
-    EXPECT_EQ(
-        download(misses.overflow_keys, static_cast<std::int64_t>(expected.overflow_keys.size())),
-        expected.overflow_keys);
-    return expected;
-  }
-
-  /// Every second slot of the batch is updated.
-  void dirty(const HostCache::Found& found) {
-    auto dirty = download(cache_.view().dirty, size_.num_slots());
-    for (std::size_t i = 0; i < found.slots.size(); i += 2) {
-      const std::int32_t slot = found.slots[i];
-      if (slot < 0 || slot >= size_.num_slots()) continue;
-      dirty[static_cast<std::size_t>(slot)] = 1;
-      host_.way(slot).dirty = true;
-    }
-    upload(dirty, cache_.view().dirty);
-  }
-
-  void compare_bookkeeping(EvictionPolicy policy) {
-    const backend::CacheView& view = cache_.view();
-    const auto digests = download(view.digests, size_.num_slots());
-    const auto tags = download(view.tags, size_.num_slots());
-    const auto last_needed = download(view.last_needed, size_.num_slots());
-    const auto frequency = download(view.frequency, size_.num_slots());
-    for (std::size_t s = 0; s < digests.size(); ++s) {
-      const HostCache::Way& way = host_.ways()[s];
-      ASSERT_EQ(digests[s] != 0, way.occupied) << "slot " << s;
-      if (!way.occupied) continue;
-      ASSERT_EQ(tags[s], way.tag) << "slot " << s;
-      ASSERT_EQ(last_needed[s], way.last_needed) << "slot " << s;
-      if (policy == EvictionPolicy::kLfu) {
-        ASSERT_EQ(frequency[s], way.frequency) << "slot " << s;
-      }
-    }
-  }
-
-  /// Overflow rows [begin, end) of the cache, for a batch to use.
-  HostCache::Overflow rows(std::int32_t begin, std::int32_t end) const {
-    HostCache::Overflow overflow;
-    for (std::int32_t row = begin; row < end; ++row) {
-      overflow.slots.push_back(static_cast<std::int32_t>(size_.num_slots()) + row);
-    }
-    return overflow;
-  }
-
-  HostCache& host() { return host_; }
-  const backend::CacheView& view() const { return cache_.view(); }
-
- private:
-  CacheSize size_;
-  RowLayout layout_;
-  HostCache host_;
-  backend::Stream stream_{device()};
-  backend::Cache cache_;
-  backend::PlanScratch scratch_;
-  backend::Plan plan_;
-};
-
-HostBatch batch_of(const std::vector<std::uint64_t>& ids) {
-  HostBatch batch;
-  batch.num_examples = 1;
-  batch.poolings = {Pooling::kSum};
-  batch.max_lengths = {1};
-  for (const std::uint64_t id : ids) batch.keys.push_back(make_key(TableId{}, id));
-  batch.offsets = {0, batch.num_ids()};
-  return batch;
-}
-
-std::vector<std::uint64_t> range(std::uint64_t begin, std::uint64_t end) {
-  std::vector<std::uint64_t> ids;
-  for (std::uint64_t id = begin; id < end; ++id) ids.push_back(id);
-  return ids;
-}
 
 TEST(DeviceResolve, WhatCameInIsFoundAgain) {
   SATRAP_NEEDS_DEVICE();
@@ -189,7 +56,7 @@ TEST(DeviceResolve, PinnedRowsStayAndOverflowTakesTheRest) {
     EXPECT_EQ(found.overflows, 8);
     EXPECT_EQ(found.overflow_keys.size(), 4);
     EXPECT_TRUE(found.writeback_keys.empty());
-    twins.compare_bookkeeping(EvictionPolicy::kLru);
+    twins.compare_bookkeeping();
   });
 }
 
@@ -207,7 +74,7 @@ TEST(DeviceResolve, WhereAllSetsAreFullOfPinnedRowsNothingIsAdmitted) {
       EXPECT_EQ(found.overflow_keys.size(), 65);
       EXPECT_EQ(std::count(found.slots.begin(), found.slots.end(), -1), 101 - 65);
       EXPECT_TRUE(found.writeback_keys.empty());
-      twins.compare_bookkeeping(policy);
+      twins.compare_bookkeeping();
     });
   }
 }
@@ -223,7 +90,7 @@ TEST(DeviceResolve, EqualsTheHostForEveryDegreeOfDuplicates) {
                                                  static_cast<std::uint64_t>(percent) + b);
         twins.dirty(twins.resolve(batch, {.batch = b, .completed = b - 1}, twins.rows(0, 300)));
       }
-      twins.compare_bookkeeping(EvictionPolicy::kLfu);
+      twins.compare_bookkeeping();
     });
   }
 }
@@ -254,7 +121,7 @@ TEST(DeviceResolve, TheRarestRowGoesFirst) {
     }
     twins.dirty(twins.resolve(batch_of(ids), {.batch = 1}));
     twins.resolve(batch_of(range(50, 60)), {.batch = 2, .completed = 1}, twins.rows(0, 4));
-    twins.compare_bookkeeping(EvictionPolicy::kLfu);
+    twins.compare_bookkeeping();
   });
 }
 
@@ -268,7 +135,7 @@ TEST(DeviceResolve, ReadOnlyChangesNothing) {
                                      twins.rows(0, 16));
     EXPECT_EQ(found.hits, 10);
     EXPECT_EQ(found.overflow_keys.size(), 10);
-    twins.compare_bookkeeping(EvictionPolicy::kLfu);
+    twins.compare_bookkeeping();
   });
 }
 
@@ -291,7 +158,7 @@ TEST(DeviceResolve, EqualsTheHostOverManyBatches) {
                                            twins.rows(first, first + 30));
           twins.dirty(found);
         }
-        twins.compare_bookkeeping(policy);
+        twins.compare_bookkeeping();
       });
     }
   }
@@ -317,7 +184,7 @@ TEST(DeviceResolve, AKeyInAnOverflowRowOfAnUnfinishedBatchIsFoundThere) {
       EXPECT_EQ(std::count_if(third.slots.begin(), third.slots.end(),
                               [](std::int32_t slot) { return slot >= 33 && slot < 36; }),
                 2);
-      twins.compare_bookkeeping(EvictionPolicy::kLfu);
+      twins.compare_bookkeeping();
     });
   }
 }
@@ -389,7 +256,7 @@ TEST(DeviceResolve, AKeyHasOneRowWhateverBatchesAreUnfinished) {
         }
       }
       EXPECT_GT(shared_hits, 10);
-      twins.compare_bookkeeping(EvictionPolicy::kLfu);
+      twins.compare_bookkeeping();
     });
   }
 }

@@ -15,8 +15,9 @@ void check_dim(const RowLayout& layout);
 /// sets are full of pinned rows.
 struct CacheSize {
   static constexpr std::int64_t kWays = 32;
-  /// Per slot, in addition to its row: tag 8, last needed 4, frequency 4, digest 1, dirty 1.
-  static constexpr std::int64_t kBookkeepingBytes = 18;
+  /// Per slot, in addition to its row: tag 8, last needed 4, frequency 4, next use 4, digest 1,
+  /// dirty 1.
+  static constexpr std::int64_t kBookkeepingBytes = 22;
   /// Slot numbers are int32.
   static constexpr std::int64_t kMaxSlots = std::int64_t{0x7FFFFFFF};
 

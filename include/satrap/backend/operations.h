@@ -49,6 +49,19 @@ struct ResolveArguments {
   const std::uint64_t* shared_tags = nullptr;  // [num_shared], ascending
   const std::int32_t* shared_slots = nullptr;  // [num_shared] from num_slots on
   std::int64_t num_shared = 0;
+
+  // Under kLookahead, the next uses of the batch's keys (Window::next_uses); null: none is known.
+  const std::uint32_t* next_uses = nullptr;  // [num_next_uses] device
+  std::int64_t num_next_uses = 0;            // of keys beyond, none is known
+
+  // Under kLookahead frequencies are halved every 2^halving_log2 batches, so that rows that were
+  // hot once leave. At most 31. About eight windows: a shorter memory costs misses.
+  std::uint32_t halving_log2 = 10;
+};
+
+struct TouchArguments {
+  std::uint32_t batch = 1;     // number of the batch, ascending from 1
+  std::uint32_t resolved = 0;  // last batch that has been resolved
 };
 
 /// Which slots are listed.
@@ -67,6 +80,17 @@ class Operations {
                           std::int64_t padded_dim,  // of its rows
                           const PlanView& plan,
                           StreamRef stream) = 0;
+
+  /// Looks at a batch ahead of its resolve, at most window.size.depth batches ahead: notes in the
+  /// cache which of its rows the batch needs, and in the window that it is the next use of its keys
+  /// where they were seen last. Batches are touched in order, each once, with a plan whose keys are
+  /// those of the plan that resolve gets; of the plan, only counts and unique_tags are read. One
+  /// warp owns a set of the directory. A cache of another policy than kLookahead needs no touch.
+  virtual void touch(const CacheView& cache,
+                     const WindowView& window,
+                     const PlanView& plan,
+                     const TouchArguments& arguments,
+                     StreamRef stream) = 0;
 
   /// probe, admit, evict. All keys are looked up first, and the rows found are pinned: a row is
   /// pinned while last_needed > completed. A key that is not in its set but among shared_tags is

@@ -98,8 +98,10 @@ struct PlanView {
 };
 
 enum class EvictionPolicy : std::uint8_t {
-  kLru,  // the row needed longest ago, by batch number
-  kLfu,  // the row with the fewest occurrences since admission; among equals as kLru
+  kLru,        // the row needed longest ago, by batch number
+  kLfu,        // the row with the fewest occurrences since admission; among equals as kLru
+  kLookahead,  // the row that no batch of the window needs, among those as kLfu; if the window
+               // needs all of them, the one it needs last
 };
 
 /// Whether a row in the cache differs from the one it was admitted from. An update makes it
@@ -115,8 +117,36 @@ struct CacheView {
   std::uint64_t* tags = nullptr;         // [num_slots]
   std::uint8_t* digests = nullptr;       // [num_slots] a byte of the tag; 0: empty
   std::uint32_t* last_needed = nullptr;  // [num_slots] number of a batch
-  std::uint32_t* frequency = nullptr;    // [num_slots] occurrences; kept under kLfu
+  std::uint32_t* frequency = nullptr;    // [num_slots] occurrences; not kept under kLru
+  std::uint32_t* next_use = nullptr;     // [num_slots] under kLookahead: number of the next batch
+                                         // that is known to need the row; none if it is past
   std::uint8_t* dirty = nullptr;         // [num_slots] kClean, kChanged or kGathered
+};
+
+struct WindowSize {
+  std::int64_t depth = 0;     // most batches that have been touched and not been resolved
+  std::int64_t max_keys = 0;  // of a batch; for keys beyond, no next use is known
+  std::int64_t num_sets = 0;  // of the directory, of kWays entries each
+
+  /// For each key of a batch 4 bytes; for each entry of the directory tag 8, batch 4, note 4.
+  constexpr std::int64_t bytes() const {
+    return depth * max_keys * 4 + num_sets * CacheSize::kWays * 16;
+  }
+};
+
+/// The batches that have been touched and not been resolved: for each of their keys, the next batch
+/// that has it. Batch b notes them in line b % depth, in the order of its plan. A set-associative
+/// directory remembers where each key was seen last; where a set is full, it forgets the key seen
+/// longest ago. What is forgotten costs misses, and nothing else.
+struct WindowView {
+  static constexpr std::uint32_t kNoNote = 0xFFFFFFFFU;
+
+  WindowSize size;
+  std::uint32_t* next_uses = nullptr;  // [depth, max_keys] number of a batch; 0: none is known
+  std::uint64_t* tags = nullptr;       // [num_sets * kWays]
+  std::uint32_t* batches = nullptr;    // [num_sets * kWays] the last that has the key; 0: no key
+  std::uint32_t* notes = nullptr;      // [num_sets * kWays] where in next_uses that batch notes the
+                                       // key's next use; kNoNote: beyond max_keys
 };
 
 struct ResolveCounts {

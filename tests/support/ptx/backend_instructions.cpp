@@ -6,6 +6,7 @@
 
 #include "satrap/backend/cache.h"
 #include "satrap/backend/plan.h"
+#include "satrap/backend/window.h"
 #include "tests/backend/backward_oracle.h"
 #include "tests/support/ptx/environment.h"
 #include "tests/support/ptx/sass.h"
@@ -83,6 +84,7 @@ class Step {
         scratch_(device(), batch.num_ids(), layout_),
         plan_(device(), scratch_, 0),
         cache_(device(), layout_, size_, backend::EvictionPolicy::kLru, stream_),
+        window_(device(), {2, num_unique_, num_unique_ / 16 + 1}, stream_),
         vectors_(batch.num_examples * batch.row_stride()),
         steps_(
             std::vector<TableStep>(kMaxTables, {RowStep(optimizer_of(kOptimizer), 1.0, 1), 1, 1})) {
@@ -113,6 +115,10 @@ class Step {
     return count([&] {
       device().resolve(cache_.view(), view(), {.batch = number}, plan_.misses(), stream_);
     });
+  }
+  Cost touch(std::uint32_t number) {
+    return count(
+        [&] { device().touch(cache_.view(), window_.view(), view(), {number, 0}, stream_); });
   }
   Cost pool_forward() {
     return count([&] {
@@ -153,6 +159,7 @@ class Step {
   const backend::PlanScratch scratch_;
   const backend::Plan plan_;
   const backend::Cache cache_;
+  const backend::Window window_;
   const DeviceArray<std::uint16_t> vectors_;  // bf16
   const DeviceArray<TableStep> steps_;
 };
@@ -199,8 +206,13 @@ TEST(WarpInstructions, OfOneHotBags) {
   expect_within("plan, bytes per id", plan.bytes() / ids, 123.9);
   EXPECT_EQ(plan.launches, 7);  // and CUB's
   expect_within("resolve of misses, warp instructions per key", misses.issued / keys, 105.3);
-  expect_within("resolve of hits, warp instructions per key", hits.issued / keys, 10.8);
+  expect_within("resolve of hits, warp instructions per key", hits.issued / keys, 11.1);
   EXPECT_EQ(hits.launches, 3);
+  const Cost first = step.touch(1), again = step.touch(2);
+  expect_within("touch of new keys, warp instructions per key", first.issued / keys, 74.5);
+  expect_within("touch of known keys, warp instructions per key", again.issued / keys, 76.5);
+  expect_within("touch of known keys, bytes per key", again.bytes() / keys, 88.0);
+  EXPECT_EQ(again.launches, 2);
   expect_training_within(step, {70.7, 1.049, 370.0, 1.056});
 }
 
