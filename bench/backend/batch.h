@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "bench/backend/axes.h"
+#include "bench/backend/zipf.h"
 #include "satrap/backend/plan.h"
 #include "satrap/backend/stream.h"
 #include "satrap/core/hash.h"
@@ -41,15 +42,6 @@ Memory on_device(const std::vector<T>& values) {
   device().copy(memory.data(), values.data(), memory.bytes(), stream);
   stream.wait_until_idle();
   return memory;
-}
-
-/// Rank of a draw u in [0, 1) among n by a power law (the continuous one, inverted).
-inline std::uint64_t zipf(double u, double exponent, double n) {
-  const double rank =
-      std::abs(exponent - 1.0) < 1e-9
-          ? std::pow(n, u)
-          : std::pow((std::pow(n, 1.0 - exponent) - 1.0) * u + 1.0, 1.0 / (1.0 - exponent));
-  return static_cast<std::uint64_t>(std::min(rank, n)) - 1;
 }
 
 /// One batch on the device with its plan.

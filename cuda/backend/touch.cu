@@ -65,16 +65,16 @@ __global__ void __launch_bounds__(kThreads)
     const std::int64_t mine = first + lane_of_warp();
     const bool head = mine < num_unique && (mine == 0 || set(mine - 1) != set(mine));
     for (std::uint32_t heads = __ballot_sync(kAllLanes, head); heads != 0; heads &= heads - 1) {
-      std::int64_t u = first + lowest(heads);
-      const std::uint64_t number = set(u);
+      const std::int64_t begin = first + lowest(heads);
+      const std::uint64_t number = set(begin);
       const std::int64_t entry = static_cast<std::int64_t>(number) * kWays + lane_of_warp();
       std::uint64_t my_tag = window.tags[entry];
       std::uint32_t my_batch = window.batches[entry];
-      do {
+      for (std::int64_t u = begin; u < num_unique && set(u) == number; ++u) {
         enter(window, arguments, entry, plan.unique_tags[u],
               u < window.size.max_keys ? static_cast<std::uint32_t>(line + u) : WindowView::kNoNote,
               my_tag, my_batch);
-      } while (++u < num_unique && set(u) == number);
+      }
     }
   }
 }

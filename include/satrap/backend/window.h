@@ -11,7 +11,8 @@ namespace satrap::backend {
 /// before they use it. Throws Error(kUnavailable) if the device has no room.
 ///
 /// To know the uses of L batches ahead, depth is L + 1: batch b + L is touched, then batch b is
-/// resolved. The directory should have twice as many entries as these batches have distinct keys.
+/// resolved. As many entries of the directory as these batches have keys together are enough: 20
+/// bytes per key.
 class Window {
  public:
   Window(Device& device, const WindowSize& size, StreamRef stream);
