@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Misses of the cache's policies on generated streams, and on samples of real data, as a table.
 
-Usage: cache_policies.py BUILD_DIR [--data FOLDER] [--only NAME] [OPTION of BUILD_DIR/bench/cache_policies ...]
+Usage: cache_policies.py BUILD_DIR [--data FOLDER] [--only NAME] [--plot FILE.svg]
+                         [OPTION of BUILD_DIR/bench/cache_policies ...]
 
 FOLDER holds talkingdata/first50k.csv, criteo_kaggle/first10k.tsv, avazu/first10k.csv, movielens_small/ratings.csv and
 frappe/train.csv; those that are missing are left out. A key is a column with its value.
@@ -14,9 +15,8 @@ import subprocess
 import sys
 import tempfile
 
-HEADER = """\
-| stream | cache | rows | batches it holds | window | optimum, of keys | lru | lfu | lookahead | lookahead / lfu | touch, ns per key | plan, ns per key | window, bytes per key |
-|---|---|---|---|---|---|---|---|---|---|---|---|---|"""
+COLUMNS = ["stream", "cache", "rows", "batches it holds", "window", "optimum, of keys", "lru", "lfu", "lookahead",
+           "lookahead / lfu", "touch, ns per key", "plan, ns per key", "window, bytes per key"]
 GENERATED = {
     "Zipf 0.9": ["--zipf", "0.9"],
     "Zipf 1.05": ["--zipf", "1.05"],
@@ -46,17 +46,57 @@ def write_keys(sample, data, out):
     out.flush()
 
 
+def run(program, name, *options):
+    """Prints the lines of the table for a stream, and returns their cells."""
+    lines = subprocess.run([program, "--name", name, *options], check=True, capture_output=True,
+                           text=True).stdout.splitlines()
+    print("\n".join(lines), flush=True)
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+
+
+def plot(rows):
+    """A line per stream and cache: what each policy misses, over the optimum's misses."""
+    left, width, step, most = 330, 520, 20, 4.0
+    rows = [row for row in rows if row[8] != "-"]
+
+    def x(ratio):
+        return left + (min(ratio, most) - 1) / (most - 1) * width
+
+    height = step * (len(rows) + 3)
+    shapes = []
+    for ratio in (1, 1.15, 1.5, 2, 3, 4):
+        label = f"{ratio:g} or more" if ratio == most else f"{ratio:g}"
+        shapes.append(f'<line x1="{x(ratio):.1f}" y1="{step}" x2="{x(ratio):.1f}" y2="{height - 2 * step}" '
+                      f'stroke="#ddd"/><text x="{x(ratio):.1f}" y="{height - step}" '
+                      f'text-anchor="middle">{label}</text>')
+    for i, (color, policy) in enumerate((("#999", "lru"), ("#d62", "lfu"), ("#06c", "lookahead"))):
+        shapes.append(f'<circle cx="{left + 90 * i}" cy="{step / 2}" r="5" fill="{color}"/>'
+                      f'<text x="{left + 90 * i + 9}" y="{step / 2 + 4}">{policy}</text>')
+        for line, row in enumerate(rows):
+            shapes.append(f'<circle cx="{x(float(row[6 + i])):.1f}" cy="{step * (line + 1.5):.0f}" r="5" '
+                          f'fill="{color}"/>')
+    for line, row in enumerate(rows):
+        name = row[0].replace("0.2 % of the rows change their rank per batch", "drifting")
+        shapes.append(f'<text x="{left - 12}" y="{step * (line + 1.5) + 4:.0f}" '
+                      f'text-anchor="end">{name}, {row[1]}</text>')
+    return (f'<svg xmlns="http://www.w3.org/2000/svg" width="{left + width + 60}" height="{height}" '
+            'font-family="sans-serif" font-size="12"><rect width="100%" height="100%" fill="white"/>\n'
+            + "\n".join(shapes) + "\n</svg>\n")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("build", type=pathlib.Path)
     parser.add_argument("--data", type=pathlib.Path)
     parser.add_argument("--only", default="")
+    parser.add_argument("--plot", type=pathlib.Path)
     arguments, options = parser.parse_known_args()
     program = arguments.build / "bench/cache_policies"
-    print(HEADER, flush=True)
+    print("| " + " | ".join(COLUMNS) + " |\n" + "|---" * len(COLUMNS) + "|", flush=True)
+    rows = []
     for name, stream in GENERATED.items():
         if arguments.only in name:
-            subprocess.run([program, "--name", name, *stream, *options], check=True)
+            rows += run(program, name, *stream, *options)
     for name, sample in SAMPLES.items():
         if arguments.data is None or arguments.only not in name:
             continue
@@ -65,8 +105,9 @@ def main():
             continue
         with tempfile.NamedTemporaryFile("w", suffix=".keys") as keys:
             write_keys(sample, arguments.data, keys)
-            subprocess.run([program, "--name", name, "--file", keys.name, "--examples", str(sample[5]), *options],
-                           check=True)
+            rows += run(program, name, "--file", keys.name, "--examples", str(sample[5]), *options)
+    if arguments.plot:
+        arguments.plot.write_text(plot(rows), encoding="utf-8")
 
 
 if __name__ == "__main__":
