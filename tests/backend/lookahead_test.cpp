@@ -12,7 +12,7 @@ namespace {
 using backend::EvictionPolicy;
 
 constexpr backend::CacheSize kCache{8, 200};
-constexpr std::uint32_t kBatches = 90;
+constexpr std::uint32_t kBatches = 60;
 
 /// Batches of 200 ids out of 1000, a few of which occur often.
 std::vector<HostBatch> skewed_batches() {
@@ -91,11 +91,9 @@ TEST(DeviceLookahead, AWindowOfFourCachefulsIsNearTheOptimumAndAheadOfLfu) {
   const double optimum = beyond_first(misses_of_the_optimum(batches));
   const double lookahead = beyond_first(misses_of(batches, EvictionPolicy::kLookahead, ahead));
   const double lfu = beyond_first(misses_of(batches, EvictionPolicy::kLfu, 0));
-  const double lru = beyond_first(misses_of(batches, EvictionPolicy::kLru, 0));
   EXPECT_GT(optimum, 500);
   EXPECT_LE(lookahead, 1.15 * optimum);
   EXPECT_LE(lookahead, 0.75 * lfu);
-  EXPECT_LE(lfu, lru);
 }
 
 }  // namespace

@@ -162,7 +162,7 @@ TEST(DeviceWindow, WhatItForgetsDoesNotDependOnTheSchedule) {
     SCOPED_TRACE(::testing::Message() << size.num_sets << " sets");
     for_each_schedule([&] {
       Twins twins({3, 200}, EvictionPolicy::kLookahead, 400, size);
-      run(twins, batches_of(400, {30, 30, 40, 5, 30, 30, 40, 30}),
+      run(twins, batches_of(400, {30, 30, 40, 5, 30, 30}),
           static_cast<std::uint32_t>(size.depth - 1), 2, [](std::uint32_t, std::uint32_t) {});
     });
   }
