@@ -17,7 +17,14 @@ using Time = std::chrono::steady_clock::time_point;
 
 }  // namespace
 
-std::unique_ptr<Device> make_host_device() { return std::make_unique<HostDevice>(); }
+std::unique_ptr<Device> make_host_device(ThreadPool* pool) {
+  return std::make_unique<HostDevice>(pool);
+}
+
+void HostDevice::for_each(std::int64_t count, const std::function<void(std::int64_t)>& body) const {
+  if (pool_ != nullptr) return pool_->parallel_for(count, body);
+  for (std::int64_t i = 0; i < count; ++i) body(i);
+}
 
 DeviceInfo HostDevice::info() const {
   const auto page = static_cast<std::int64_t>(sysconf(_SC_PAGESIZE));

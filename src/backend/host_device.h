@@ -1,9 +1,13 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "satrap/backend/device.h"
+#include "satrap/core/thread_pool.h"
+#include "satrap/kernels/pool.h"
+#include "satrap/kernels/sort_unique.h"
 
 namespace satrap::backend {
 
@@ -11,6 +15,9 @@ namespace satrap::backend {
 /// of a GPU's memory, with the header last.
 class HostDevice final : public Device {
  public:
+  /// `pool`, which outlives it, shares the work of pool_forward and backward_update; may be null.
+  explicit HostDevice(ThreadPool* pool) : pool_(pool) {}
+
   DeviceInfo info() const override;
   void use_on_this_thread() const override {}
   std::byte* allocate(Place place, std::int64_t bytes, const char* what) override;
@@ -87,17 +94,27 @@ class HostDevice final : public Device {
   void mark_clean(const CacheView& cache, const SlotList& list, StreamRef stream) override;
 
  private:
-  /// Sums the gradient of key `unique` over its occurrences, as floats: [padded_dim].
-  const float* sum_gradient(const PlanView& plan,
-                            std::int64_t unique,
-                            FloatType grad_type,
-                            const void* grad,
-                            std::int64_t padded_dim);
+  void sort_ids(const PlanView& plan);
+  void for_each(std::int64_t count, const std::function<void(std::int64_t)>& body) const;
+
+  void pool_present(const CacheView& cache, const Bags& bags, const PlanView& plan, float* out);
+  Occurrences occurrences_of(const PlanView& plan,
+                             FloatType grad_type,
+                             const void* grad,
+                             std::int64_t padded_dim);
+  template <class Visit>
+  void for_each_gradient(const PlanView& plan,
+                         const Occurrences& occurrences,
+                         const RowLayout& layout,
+                         Visit&& visit);
+
+  ThreadPool* const pool_;
+  std::vector<KeyOccurrence> items_, other_items_;  // of build_plan, which runs on one thread
 
   // Scratch of pool_forward and backward, kept from batch to batch.
   std::vector<float> vector_, sum_, scratch_, decoded_;
   std::vector<std::uint32_t> offsets_;
-  std::vector<std::byte> row_;
+  std::vector<const std::byte*> rows_;
 };
 
 }  // namespace satrap::backend

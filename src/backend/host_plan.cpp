@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 
 #include "src/backend/arguments.h"
 #include "src/backend/host_device.h"
@@ -89,6 +88,17 @@ void list_long_segments(const PlanView& plan) {
 
 }  // namespace
 
+/// plan.positions: the ids by tag; equal ones in the order of the batch.
+void HostDevice::sort_ids(const PlanView& plan) {
+  items_.resize(static_cast<std::size_t>(plan.num_ids));
+  other_items_.resize(items_.size());
+  for (std::size_t i = 0; i < items_.size(); ++i) {
+    items_[i] = {static_cast<Key>(plan.id_tags[i]), static_cast<std::uint32_t>(i), 0};
+  }
+  sort_by_key(items_, other_items_);
+  for (std::size_t i = 0; i < items_.size(); ++i) plan.positions[i] = items_[i].position;
+}
+
 void HostDevice::build_plan(const Bags& bags,
                             std::int64_t num_sets,
                             std::int64_t padded_dim,
@@ -98,10 +108,7 @@ void HostDevice::build_plan(const Bags& bags,
   *plan.counts = {};
   if (plan.num_ids == 0) return;
   describe_ids(bags, padded_dim, plan);
-  std::iota(plan.positions, plan.positions + plan.num_ids, 0U);
-  std::sort(plan.positions, plan.positions + plan.num_ids, [&](std::uint32_t i, std::uint32_t j) {
-    return plan.id_tags[i] != plan.id_tags[j] ? plan.id_tags[i] < plan.id_tags[j] : i < j;
-  });
+  sort_ids(plan);
   number_keys(plan, num_sets);
   list_long_segments(plan);
 }

@@ -1,6 +1,7 @@
 // Forward and backward of HostDevice, with the functions of kernels.
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <span>
 
 #include "satrap/core/error.h"
@@ -22,12 +23,48 @@ void load(FloatType type, const void* array, std::int64_t at, std::span<float> o
 
 }  // namespace
 
+/// Pools by the loops of `kernels`, which need a row for every id.
+void HostDevice::pool_present(const CacheView& cache,
+                              const Bags& bags,
+                              const PlanView& plan,
+                              float* out) {
+  constexpr std::int64_t kExamplesPerPiece = 512;
+  const GatherSource source{rows_.data(), 0, plan.unique_of, plan.coefficients};
+  const std::int64_t num_pieces = (bags.num_examples + kExamplesPerPiece - 1) / kExamplesPerPiece;
+  for_each(bags.num_features * num_pieces, [&](std::int64_t unit) {
+    const BagFeature& feature = bags.features[unit / num_pieces];
+    const std::int64_t begin = unit % num_pieces * kExamplesPerPiece;
+    const std::int64_t count = std::min(bags.num_examples - begin, kExamplesPerPiece);
+    const std::int64_t* const offsets =
+        bags.offsets + unit / num_pieces * bags.num_examples + begin;
+    float* const to = out + begin * bags.row_stride + feature.column;
+    with_float_type(cache.layout.weight_type, [&]<class Weight>(std::type_identity<Weight>) {
+      with_dim(cache.layout.padded_dim, [&](auto dim) {
+        if (feature.pooling == Pooling::kSequence) {
+          pool_sequences<Weight>(source, offsets, count, feature.vectors_per_row, to,
+                                 bags.row_stride, dim);
+        } else {
+          pool_bags<Weight>(source, offsets, count, to, bags.row_stride, dim);
+        }
+      });
+    });
+  });
+}
+
 void HostDevice::pool_forward(const CacheView& cache,
                               const Bags& bags,
                               const PlanView& plan,
                               FloatType out_type,
                               void* out,
                               StreamRef) {
+  const std::int64_t num_unique = plan.num_ids == 0 ? 0 : plan.counts->unique;
+  rows_.resize(index(num_unique));
+  bool has_all = out_type == FloatType::kFp32;
+  for (std::int64_t u = 0; u < num_unique; ++u) {
+    has_all = has_all && plan.slots[u] >= 0;
+    rows_[index(u)] = cache.rows + plan.slots[u] * cache.layout.device_stride;
+  }
+  if (has_all) return pool_present(cache, bags, plan, static_cast<float*>(out));
   const std::int64_t dim = cache.layout.padded_dim;
   vector_.resize(index(dim));
   sum_.resize(index(dim));
@@ -59,21 +96,20 @@ void HostDevice::pool_forward(const CacheView& cache,
   }
 }
 
-const float* HostDevice::sum_gradient(const PlanView& plan,
-                                      std::int64_t unique,
-                                      FloatType grad_type,
-                                      const void* grad,
-                                      std::int64_t padded_dim) {
-  const std::int64_t begin = plan.segments[unique];
-  const std::int64_t count = plan.segments[unique + 1] - begin;
+/// The occurrences of all keys, with the gradient as floats.
+Occurrences HostDevice::occurrences_of(const PlanView& plan,
+                                       FloatType grad_type,
+                                       const void* grad,
+                                       std::int64_t padded_dim) {
+  const std::int64_t count = plan.counts->occurrences;
   offsets_.resize(index(count));
   for (std::int64_t j = 0; j < count; ++j) {
-    const std::uint32_t quad = plan.occurrence_targets[begin + j];
+    const std::uint32_t quad = plan.occurrence_targets[j];
     SATRAP_CHECK(quad < 1U << 30, "a gradient of more than 2^32 elements on the host");
     offsets_[index(j)] = 4 * quad;
   }
   const auto* floats = static_cast<const float*>(grad);
-  if (grad_type != FloatType::kFp32) {  // as floats, one vector after the other
+  if (grad_type != FloatType::kFp32) {  // one vector after the other
     decoded_.resize(index(count * padded_dim));
     for (std::int64_t j = 0; j < count; ++j) {
       load(grad_type, grad, offsets_[index(j)],
@@ -82,12 +118,65 @@ const float* HostDevice::sum_gradient(const PlanView& plan,
     }
     floats = decoded_.data();
   }
-  sum_.resize(index(padded_dim));
-  scratch_.resize(index(2 * padded_dim));
-  reduce_segment({floats, offsets_.data(), plan.occurrence_coefficients + begin, count}, 0, count,
-                 sum_.data(), scratch_.data(), padded_dim);
-  return sum_.data();
+  return {floats, offsets_.data(), plan.occurrence_coefficients, count};
 }
+
+/// Calls visit(unique, its summed gradient [padded_dim], scratch of [2 * padded_dim] floats and a
+/// row) for all keys, in parallel.
+template <class Visit>
+void HostDevice::for_each_gradient(const PlanView& plan,
+                                   const Occurrences& occurrences,
+                                   const RowLayout& layout,
+                                   Visit&& visit) {
+  constexpr std::int64_t kKeysPerPiece = 512;
+  const std::int64_t padded_dim = layout.padded_dim;
+  const std::int64_t floats =
+      3 * padded_dim + layout.row_bytes / static_cast<std::int64_t>(sizeof(float));
+  const std::int64_t num_unique = plan.counts->unique;
+  const std::int64_t num_pieces = (num_unique + kKeysPerPiece - 1) / kKeysPerPiece;
+  scratch_.resize(index(num_pieces * floats));
+  for_each(num_pieces, [&](std::int64_t piece) {
+    float* const sum = scratch_.data() + piece * floats;
+    const std::int64_t end = std::min(num_unique, (piece + 1) * kKeysPerPiece);
+    with_dim(padded_dim, [&](auto dim) {
+      for (std::int64_t u = piece * kKeysPerPiece; u < end; ++u) {
+        reduce_segment(occurrences, plan.segments[u], plan.segments[u + 1], sum, sum + padded_dim,
+                       dim);
+        visit(u, sum, sum + padded_dim);
+      }
+    });
+  });
+}
+
+namespace {
+
+/// Updates a row in a device's layout. `scratch`: [padded_dim], then a row.
+template <RowOptimizerType kType>
+void update_on_device(const RowLayout& layout,
+                      std::byte* row,
+                      const TableStep& step,
+                      const float* gradient,
+                      float* scratch) {
+  const auto update = [&](float* weights, float* state) {
+    update_row<kType>(step.step, weights, state, gradient, layout.dim);
+  };
+  std::byte* const header_at = row + layout.device_header_offset();
+  if (layout.weight_type == FloatType::kFp32) {
+    update(reinterpret_cast<float*>(row),
+           reinterpret_cast<float*>(row + layout.device_state_offset()));
+  } else {
+    auto* const copy = reinterpret_cast<std::byte*>(scratch + layout.padded_dim);
+    layout.from_device(row, copy);
+    layout.change(copy, step.rounding_seed, scratch, update);
+    layout.to_device(copy, row);
+  }
+  RowHeader header;
+  std::memcpy(&header, header_at, sizeof(header));
+  note_update(header, step.number);
+  std::memcpy(header_at, &header, sizeof(header));
+}
+
+}  // namespace
 
 void HostDevice::backward_update(const CacheView& cache,
                                  const PlanView& plan,
@@ -98,26 +187,25 @@ void HostDevice::backward_update(const CacheView& cache,
                                  StreamRef) {
   if (plan.num_ids == 0) return;
   const RowLayout& layout = cache.layout;
-  row_.resize(index(layout.row_bytes));
-  vector_.resize(index(layout.dim));
-  for (std::int64_t u = 0; u < plan.counts->unique; ++u) {
-    const std::int32_t slot = plan.slots[u];
-    if (slot < 0) continue;
-    const float* const gradient = sum_gradient(plan, u, grad_type, grad, layout.padded_dim);
-    const TableStep& step =
-        steps[static_cast<std::size_t>(table_of(key_of_tag(plan.unique_tags[u])))];
-    std::byte* const row = cache.rows + slot * layout.device_stride;
-    layout.from_device(row, row_.data());
-    with_optimizer(optimizer, [&](auto type) {
-      layout.change(row_.data(), step.rounding_seed, vector_.data(),
-                    [&](float* weights, float* state) {
-                      update_row<type()>(step.step, weights, state, gradient, layout.dim);
-                    });
-    });
-    note_update(*reinterpret_cast<RowHeader*>(row_.data()), step.number);
-    layout.to_device(row_.data(), row);
-    if (slot < cache.size.num_slots()) cache.dirty[slot] = kChanged;
-  }
+  const Occurrences occurrences = occurrences_of(plan, grad_type, grad, layout.padded_dim);
+  const std::int64_t distance = gather_distance(layout.padded_dim);
+  const std::int64_t last = plan.counts->unique - 1;
+  with_optimizer(optimizer, [&](auto type) {
+    for_each_gradient(
+        plan, occurrences, layout, [&](std::int64_t u, const float* gradient, float* scratch) {
+          const std::int32_t later = plan.slots[std::min(u + distance, last)];
+          if (later >= 0) {
+            prefetch_write(cache.rows + later * layout.device_stride, layout.row_bytes);
+          }
+          const std::int32_t slot = plan.slots[u];
+          if (slot < 0) return;
+          const Key key = key_of_tag(plan.unique_tags[u]);
+          update_on_device<type()>(layout, cache.rows + slot * layout.device_stride,
+                                   steps[static_cast<std::size_t>(table_of(key))], gradient,
+                                   scratch);
+          if (slot < cache.size.num_slots()) cache.dirty[slot] = kChanged;
+        });
+  });
 }
 
 void HostDevice::backward_gradients(const RowLayout& layout,
@@ -127,10 +215,10 @@ void HostDevice::backward_gradients(const RowLayout& layout,
                                     float* out,
                                     StreamRef) {
   if (plan.num_ids == 0) return;
-  for (std::int64_t u = 0; u < plan.counts->unique; ++u) {
-    const float* const gradient = sum_gradient(plan, u, grad_type, grad, layout.padded_dim);
-    std::copy_n(gradient, layout.padded_dim, out + u * layout.padded_dim);
-  }
+  for_each_gradient(plan, occurrences_of(plan, grad_type, grad, layout.padded_dim), layout,
+                    [&](std::int64_t u, const float* gradient, float*) {
+                      std::copy_n(gradient, layout.padded_dim, out + u * layout.padded_dim);
+                    });
 }
 
 }  // namespace satrap::backend

@@ -10,6 +10,11 @@
 
 namespace satrap::embedding {
 
+/// Bounds of the bags of feature f, in the ids of the batch: [num_examples + 1].
+inline const std::int64_t* offsets_of(const data::Batch& batch, std::size_t f) {
+  return batch.offsets.data() + static_cast<std::int64_t>(f) * batch.num_examples;
+}
+
 /// Checks a batch before its ids are planned: its parts must fit each other and the layout, and
 /// places in its pooled output, with rows of `row_width` elements, must fit 32 bits.
 inline void check_batch(const data::Batch& batch,

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "satrap/kernels/pool.h"
+#include "src/embedding/check_batch.h"
 
 namespace satrap::embedding {
 namespace {
@@ -14,21 +15,16 @@ struct Block {
   std::int64_t begin, end;
 };
 
-template <class Weight, class Dim>
-void pool_sequences(const GatherSource& source,
-                    const PlacedFeature& feature,
+/// The mask of a sequence in some examples.
+void mask_sequences(const PlacedFeature& feature,
                     const std::int64_t* offsets,
                     Block block,
-                    const PooledOutput& out,
-                    Dim dim) {
+                    float* mask,
+                    std::int64_t mask_stride) {
   const std::int64_t max_length = feature.spec.max_length;
   for (std::int64_t r = block.begin; r < block.end; ++r) {
     const std::int64_t length = std::min(offsets[r + 1] - offsets[r], max_length);
-    float* row_out = out.pooled + r * out.pooled_stride + feature.column;
-    // Each element is a bag of one id.
-    scale_rows<Weight>(source, offsets[r], length, row_out, dim);
-    std::fill(row_out + length * dim, row_out + feature.width, 0.0F);
-    float* row_mask = out.mask + r * out.mask_stride + feature.mask_column;
+    float* const row_mask = mask + r * mask_stride + feature.mask_column;
     std::fill_n(row_mask, length, 1.0F);
     std::fill_n(row_mask + length, max_length - length, 0.0F);
   }
@@ -41,16 +37,17 @@ void pool_block(const GatherSource& source,
                 Block block,
                 const PooledOutput& out) {
   const PlacedFeature& feature = layout.features[feature_number];
-  const std::int64_t* offsets =
-      batch.offsets.data() + static_cast<std::int64_t>(feature_number) * batch.num_examples;
+  const std::int64_t* offsets = offsets_of(batch, feature_number);
   with_float_type(feature.weights, [&]<class Weight>(std::type_identity<Weight>) {
     with_dim(feature.dim, [&](auto dim) {
+      float* const to = out.pooled + block.begin * out.pooled_stride + feature.column;
+      const std::int64_t count = block.end - block.begin;
       if (feature.spec.pooling == Pooling::kSequence) {
-        pool_sequences<Weight>(source, feature, offsets, block, out, dim);
+        pool_sequences<Weight>(source, offsets + block.begin, count, feature.spec.max_length, to,
+                               out.pooled_stride, dim);
+        mask_sequences(feature, offsets, block, out.mask, out.mask_stride);
       } else {
-        pool_bags<Weight>(source, offsets + block.begin, block.end - block.begin,
-                          out.pooled + block.begin * out.pooled_stride + feature.column,
-                          out.pooled_stride, dim);
+        pool_bags<Weight>(source, offsets + block.begin, count, to, out.pooled_stride, dim);
       }
     });
   });
@@ -74,6 +71,17 @@ void pool_rows(const FeatureLayout& layout,
     const Block block{begin, std::min(plan.num_examples, begin + kExamplesPerBlock)};
     pool_block(source, layout, batch, static_cast<std::size_t>(unit / num_blocks), block, out);
   });
+}
+
+void write_mask(const FeatureLayout& layout,
+                const data::Batch& batch,
+                float* mask,
+                std::int64_t mask_stride) {
+  for (std::size_t f = 0; f < layout.features.size(); ++f) {
+    const PlacedFeature& feature = layout.features[f];
+    if (feature.spec.pooling != Pooling::kSequence) continue;
+    mask_sequences(feature, offsets_of(batch, f), {0, batch.num_examples}, mask, mask_stride);
+  }
 }
 
 }  // namespace satrap::embedding

@@ -29,6 +29,12 @@ void pool_rows(const FeatureLayout& layout,
                const PooledOutput& out,
                ThreadPool& pool);
 
+/// The mask alone, for rows that are pooled elsewhere.
+void write_mask(const FeatureLayout& layout,
+                const data::Batch& batch,
+                float* mask,  // [num_examples, mask_width]
+                std::int64_t mask_stride);
+
 /// The occurrences of all keys of a plan, for reduce_segment.
 inline Occurrences occurrences_of(const Plan& plan, const float* grad_pooled) {
   return {grad_pooled, plan.output_offset.data(), plan.occurrence_coefficient.data(),

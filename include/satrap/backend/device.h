@@ -6,6 +6,7 @@
 
 #include "satrap/backend/operations.h"
 #include "satrap/core/float_matrix.h"
+#include "satrap/core/thread_pool.h"
 
 namespace satrap::backend {
 
@@ -23,8 +24,8 @@ using satrap::Place;
 /// A device that keeps and trains embedding rows: a GPU, or the host, which computes the same bits
 /// with the functions of `kernels` and runs at once what a GPU queues. Memory (memory.h), Stream
 /// and Event (stream.h) own the handles (void*) that it returns; they refer to their device, which
-/// must outlive them. Thread-safe, except that the host's pool_forward and backward operations
-/// share scratch: one of them at a time.
+/// must outlive them. Thread-safe, except that the host's build_plan, and its pool_forward and
+/// backward operations, keep scratch: one call of each kind at a time.
 class Device : public Operations {
  public:
   virtual DeviceInfo info() const = 0;
@@ -64,8 +65,9 @@ class Device : public Operations {
   virtual double milliseconds_between(void* start, void* stop) = 0;
 };
 
-/// The host's memory and CPU.
-std::unique_ptr<Device> make_host_device();
+/// The host's memory and CPU. `pool`, which outlives it, shares the work of pool_forward and
+/// backward_update; without one the calling thread does it.
+std::unique_ptr<Device> make_host_device(ThreadPool* pool = nullptr);
 
 /// Empty if a GPU can be used, else the reason: no CUDA in this build, no driver, no device.
 std::string why_no_cuda();

@@ -114,6 +114,24 @@ inline void scale_rows(const GatherSource& source,
   }
 }
 
+/// The sequences of some consecutive examples: out[e] is the first max_length elements of example
+/// e, then zeros.
+template <class Weight = float, class Dim>
+inline void pool_sequences(const GatherSource& source,
+                           const std::int64_t* offsets,  // [num_examples + 1] into the ids
+                           std::int64_t num_examples,
+                           std::int64_t max_length,
+                           float* out,  // [num_examples] times [max_length, dim]
+                           std::int64_t out_stride,
+                           Dim dim) {
+  for (std::int64_t e = 0; e < num_examples; ++e) {
+    const std::int64_t length = std::min(offsets[e + 1] - offsets[e], max_length);
+    float* const to = out + e * out_stride;
+    scale_rows<Weight>(source, offsets[e], length, to, dim);
+    std::fill(to + length * dim, to + max_length * dim, 0.0F);
+  }
+}
+
 /// Occurrences of keys in a batch, grouped by key, and the gradient of the batch.
 struct Occurrences {
   const float* grad;            // of the pooled output
