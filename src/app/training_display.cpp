@@ -38,7 +38,23 @@ std::string numbers(const trainer::Report& r) {
                                  format_count(r.examples_per_second), metric(r.loss, "{:.4f}"),
                                  metric(r.auc, "{:.4f}"));
   if (r.eta_seconds >= 0.0) text += "  eta " + format_duration(r.eta_seconds);
-  return text + fmt::format("  wait {:.0f}%", 100.0 * r.wait_share);
+  text += fmt::format("  wait {:.0f}%", 100.0 * r.wait_share);
+  if (r.hit_rate >= 0.0) text += fmt::format("  cache hits {:.1f}%", 100.0 * r.hit_rate);
+  return text;
+}
+
+std::string describe_cache(const Json& cache) {
+  if (!cache["hit_rate"].is_number()) return "";
+  std::string text =
+      fmt::format("cache       hits {:.2f}% of the needed rows; {} fetched, {} written back",
+                  100.0 * cache["hit_rate"].get<double>(),
+                  format_bytes(cache["bytes_fetched"].get<std::int64_t>()),
+                  format_bytes(cache["bytes_written"].get<std::int64_t>()));
+  if (cache["halving_bytes"].is_number()) {
+    text += fmt::format("; {} would about halve the misses of rows seen before",
+                        format_bytes(cache["halving_bytes"].get<std::int64_t>()));
+  }
+  return text + "\n";
 }
 
 }  // namespace
@@ -97,6 +113,7 @@ std::string describe_summary(const std::string& summary_path) {
                         number("/early_stopping/best_step", "{:.0f}"),
                         early.value("stopped", false) ? "; stopped early" : "");
   }
+  if (summary.contains("cache")) text += describe_cache(summary["cache"]);
   return text + fmt::format("summary     {}\n", summary_path);
 }
 

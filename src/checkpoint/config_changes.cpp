@@ -59,6 +59,7 @@ constexpr Rule kRules[] = {
     {"model.", "", ChangeKind::kImpossible, "the checkpoint's parameters belong to that network"},
     {"dense_optimizer.type", "", ChangeKind::kImpossible,
      "the checkpoint holds the state of that optimizer"},
+    {"embedding.cache.", "", ChangeKind::kOutput},
     {"train.mode", "", ChangeKind::kInput},
     {"train.staleness", "", ChangeKind::kInput},
     {"train.staleness_schedule", "", ChangeKind::kInput},

@@ -12,11 +12,6 @@ namespace {
 
 constexpr std::int64_t kExamplesPerPiece = 512;  // of one feature: the unit of work
 
-/// Bounds of the bags of feature f, in the ids of the batch.
-const std::int64_t* offsets_of(const data::Batch& batch, std::size_t f) {
-  return batch.offsets.data() + static_cast<std::int64_t>(f) * batch.num_examples;
-}
-
 }  // namespace
 
 GroupBatch::GroupBatch(backend::Device& device,
@@ -127,6 +122,16 @@ void GroupBatch::fill_examples(const data::Batch& batch,
   if (!is_weighted_) return;
   std::copy(batch.id_weights.begin() + offsets[begin], batch.id_weights.begin() + offsets[end],
             host.weights + offsets[begin] + shift);
+}
+
+std::span<const Key> GroupBatch::keys() const {
+  return {parts_in(host_.data()).keys, index(num_ids_)};
+}
+
+std::int64_t GroupBatch::count_keys() const {
+  std::vector<Key> sorted(keys().begin(), keys().end());
+  std::ranges::sort(sorted);
+  return std::ranges::unique(sorted).begin() - sorted.begin();
 }
 
 void GroupBatch::upload(backend::StreamRef stream) {

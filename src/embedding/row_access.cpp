@@ -7,9 +7,9 @@
 
 namespace satrap::embedding {
 
-void BatchRows::pool(const data::Batch& batch,
-                     const FloatMatrix& pooled,
-                     const FloatMatrix& mask) const {
+void PlannedRows::pool(const data::Batch& batch,
+                       const FloatMatrix& pooled,
+                       const FloatMatrix& mask) const {
   SATRAP_CHECK(
       batch.num_examples == plan_.num_examples && batch.ids.size() == plan_.unique_of.size(),
       "pooling of a batch of ", batch.num_examples, " examples with the plan of another");
@@ -26,10 +26,10 @@ void BatchRows::update(const ConstFloatMatrix& grad_pooled, std::int64_t step, S
   SATRAP_CHECK(step >= 1 && step <= kMaxStep, "step ", step);
   SATRAP_CHECK(skip.place != Place::kDevice, "the flag of step ", step, " is in a device");
   if (skip.value != nullptr && *skip.value != 0.0F) return this->skip(step);
-  const float* gradient = host_values(grad_pooled, plan_.num_examples, layout_.output_width,
-                                      "gradient of the pooled rows");
-  // The plan's offsets, counted from the start, assume this stride.
-  SATRAP_CHECK(plan_.num_examples <= 1 || grad_pooled.stride == layout_.output_width,
+  const float* gradient =
+      host_values(grad_pooled, num_examples(), layout_.output_width, "gradient of the pooled rows");
+  // Offsets of vectors, counted from the start, assume this stride.
+  SATRAP_CHECK(num_examples() <= 1 || grad_pooled.stride == layout_.output_width,
                "gradient of the pooled rows: stride ", grad_pooled.stride, " for ",
                layout_.output_width, " columns");
   apply(gradient, step);

@@ -118,9 +118,9 @@ class TableRows::Updates {
   std::vector<float> row_floats_;                // [num_units, kRowFloats, max_dim]
 };
 
-class TableRows::Rows final : public BatchRows {
+class TableRows::Rows final : public PlannedRows {
  public:
-  explicit Rows(Updates& updates) : BatchRows(updates.layout, updates.pool), updates_(updates) {}
+  explicit Rows(Updates& updates) : PlannedRows(updates.layout, updates.pool), updates_(updates) {}
 
   void make_plan(Planner& planner, const data::Batch& batch, std::int64_t step) override {
     drop_rows_beyond_limits(step);

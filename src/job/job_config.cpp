@@ -95,6 +95,22 @@ void WarmStartConfig::visit(ConfigVisitor& v) {
           {.one_of = {"keep", "reset"}});
 }
 
+void CacheConfig::visit(ConfigVisitor& v) {
+  v.field(
+      "memory", memory,
+      "Memory for a cache of rows, such as 4GiB, in which they are trained; changed rows return "
+      "to where rows live in the background. For a job of one rank, mostly with rows on shards. "
+      "Rows of batches that are in use at the same time come in addition. "
+      "0: no cache. The results are the same, bit for bit in deterministic mode.");
+  v.field("eviction", eviction,
+          "Which row makes room. lookahead: the one that the next batches need last; they are read "
+          "ahead to know, six times as many as the cache holds. lfu: the one needed least "
+          "often. lru: the one needed longest ago.",
+          {.one_of = {"lookahead", "lfu", "lru"}});
+}
+
+std::int64_t CacheConfig::memory_bytes() const { return parse_bytes(memory); }
+
 void EmbeddingConfig::visit(ConfigVisitor& v) {
   v.field(
       "store", store,
@@ -105,6 +121,7 @@ void EmbeddingConfig::visit(ConfigVisitor& v) {
           "How weights and gradients travel between ranks and shards. bf16 and fp16 halve the "
           "bytes and round to nearest; the stored rows are not rounded.",
           {.one_of = {"fp32", "bf16", "fp16"}});
+  v.section("cache", cache, "A cache of rows in the trainer's process.");
 }
 
 void ClusterOptions::visit(ConfigVisitor& v) {
@@ -155,6 +172,32 @@ void JobConfig::visit(ConfigVisitor& v) {
 namespace {
 
 using Place = std::function<std::string(const std::string& key)>;
+
+/// A cache holds rows that their tables then take for unused, and it is their only writer.
+void check_cache(const JobConfig& config, const Place& at) {
+  const std::string key = "embedding.cache.memory";
+  try {
+    if (!config.embedding.cache.is_on()) return;
+  } catch (const Error& error) {
+    throw Error(error.code(), concat(at(key), ": ", error.what()));
+  }
+  const auto refuse = [&](const std::string& why) {
+    throw Error(ErrorCode::kInvalidConfig, concat(at(key), ": ", why));
+  };
+  if (config.train.is_async()) {
+    refuse("async has no cache: its shards update each row on arrival of a gradient; write 0");
+  }
+  if (config.embedding.wire != "fp32") {
+    refuse(concat("whole rows travel to and from a cache as they are stored; embedding.wire ",
+                  config.embedding.wire, " has no effect then, write fp32"));
+  }
+  for (const auto& [name, table] : config.tables) {
+    if (table.capacity_rows == 0 && table.ttl_steps == 0 && table.admit_after <= 1) continue;
+    refuse(concat("table '", name,
+                  "' has capacity_rows, ttl_steps or admit_after, and would take "
+                  "rows in a cache for unused; remove them, or write 0"));
+  }
+}
 
 void check_early_stopping(const JobConfig& config, const Place& at) {
   const std::string key = "train.early_stopping";
@@ -257,6 +300,7 @@ void JobConfig::validate(const ConfigOrigins& origins) const {
     throw Error(ErrorCode::kInvalidConfig,
                 concat(at("train.deterministic"), ": async cannot be deterministic"));
   }
+  check_cache(*this, at);
   const WarmStartConfig& warm = train.warm_start;
   if (warm.is_on() && warm.tables.empty() && !warm.dense) {
     throw Error(ErrorCode::kInvalidConfig,

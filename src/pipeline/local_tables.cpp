@@ -84,4 +84,13 @@ EmbeddingTables::Size LocalTables::size() {
   return size;
 }
 
+table::RowStore& LocalTables::row_store() {
+  if (!row_store_) {
+    std::vector<table::Table*> pointers;
+    for (const auto& table : tables_) pointers.push_back(table.get());
+    row_store_ = std::make_unique<table::TableRowStore>(std::move(pointers));
+  }
+  return *row_store_;
+}
+
 }  // namespace satrap::pipeline

@@ -1,8 +1,12 @@
 #include "satrap/pipeline/model.h"
 
+#include <algorithm>
+
+#include "satrap/core/error.h"
 #include "satrap/dense/precision.h"
 #include "satrap/embedding/feature_layout.h"
 #include "satrap/job/config_place.h"
+#include "satrap/pipeline/cached_tables.h"
 #include "satrap/pipeline/load_job.h"
 #include "satrap/pipeline/local_tables.h"
 #include "satrap/pipeline/shard_tables.h"
@@ -46,6 +50,35 @@ ps::ShardClient::Options client_options(const job::JobConfig& job, const Cluster
           .stop = cluster.stop()};
 }
 
+constexpr std::int64_t kMaxExamplesAhead = 1 << 20;  // read before it is their turn
+
+backend::EvictionPolicy policy_of(const std::string& eviction) {
+  if (eviction == "lru") return backend::EvictionPolicy::kLru;
+  return eviction == "lfu" ? backend::EvictionPolicy::kLfu : backend::EvictionPolicy::kLookahead;
+}
+
+embedding::CachedRows::Options cache_options(const job::JobConfig& config) {
+  const job::CacheConfig& cache = config.embedding.cache;
+  return {.memory_bytes = cache.memory_bytes(),
+          .policy = policy_of(cache.eviction),
+          .batch_examples = config.data.batch_size,
+          .max_in_flight = config.train.max_in_flight(),
+          .max_staleness = config.train.max_staleness(),
+          .max_look_ahead = std::max<std::int64_t>(1, kMaxExamplesAhead / config.data.batch_size),
+          .num_fetches = config.embedding.store == "ps"
+                             ? std::min<std::int64_t>(16, config.train.prefetch_batches)
+                             : 1};
+}
+
+/// The rows in a cache have one writer.
+void check_cluster(const Cluster& cluster) {
+  if (cluster.size() == 1) return;
+  throw Error(ErrorCode::kInvalidConfig,
+              concat("embedding.cache.memory: a job of ", cluster.size(),
+                     " ranks has no cache, which would have to be the only writer of the rows; "
+                     "start one rank, or write 0"));
+}
+
 /// Replaces `auto` by the precision for this machine. A user's module computes as it is written.
 void resolve_precision(job::JobConfig& config) {
   if (config.train.precision != "auto") return;
@@ -74,12 +107,22 @@ Model::Model(const job::JobConfig& config,
              Cluster& cluster,
              ThreadPool& pool)
     : specs(job::embedding_specs(config, schema)) {
+  const bool has_cache = config.embedding.cache.is_on();
+  table::RowStore* store = nullptr;  // what a cache is put in front of
   if (config.embedding.store == "ps") {
     shards = std::make_unique<ps::ShardClient>(cluster.endpoint(), cluster.store(), specs.tables,
                                                specs.seed, client_options(config, cluster));
-    tables = std::make_unique<ShardTables>(specs, config.train, cluster, *shards, pool);
+    tables = std::make_unique<ShardTables>(specs, config.train, cluster, *shards, has_cache, pool);
+    store = shards.get();
   } else {
-    tables = std::make_unique<LocalTables>(specs, pool);
+    auto local = std::make_unique<LocalTables>(specs, pool);
+    if (has_cache) store = &local->row_store();
+    tables = std::move(local);
+  }
+  if (has_cache) {
+    check_cluster(cluster);
+    tables = std::make_unique<CachedTables>(specs, std::move(tables), *store, cache_options(config),
+                                            pool);
   }
   network = dense::DenseNetwork::create(
       config.model, config.dense_optimizer,

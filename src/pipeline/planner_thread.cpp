@@ -1,6 +1,7 @@
 #include "satrap/pipeline/planner_thread.h"
 
 #include "satrap/core/thread_group.h"
+#include "src/pipeline/batches_ahead.h"
 
 namespace satrap::pipeline {
 
@@ -27,10 +28,11 @@ PlannerThread::~PlannerThread() {
 }
 
 void PlannerThread::run(std::int64_t first_step, std::int64_t last_step) {
+  BatchesAhead batches(batches_, driver_, first_step, last_step);
   for (std::int64_t step = first_step; last_step == 0 || step <= last_step; ++step) {
     Work* work = queue_.take_free();
     if (work == nullptr) return;
-    if (!batches_.next(work->batch, work->shares)) return;
+    if (!batches.next(*work)) return;
     work->step = step;
     driver_.make_plan(*work);
     if (!driver_.submit(work)) return;

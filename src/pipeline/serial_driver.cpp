@@ -24,15 +24,22 @@ SerialDriver::SerialDriver(StepQueue& queue,
 }
 
 SerialDriver::~SerialDriver() {
-  queue_.stop();
+  stop();
   thread_.join();
 }
 
 bool SerialDriver::submit(Work* work) {
   // Besides those that wait, the thread may hold one.
   if (!queue_.wait_for_room(options_.planned_capacity + 1)) return false;
+  work->rows->request(work->step);
   queue_.add_planned(work);
   return true;
+}
+
+void SerialDriver::stop() {
+  const bool has_ended = queue_.has_ended();
+  queue_.stop();
+  if (!has_ended) access_.stop();
 }
 
 void SerialDriver::run() {

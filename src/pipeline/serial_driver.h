@@ -8,8 +8,8 @@
 
 namespace satrap::pipeline {
 
-/// For rows of this process: one thread ("embedding") owns their contents and runs every lookup and
-/// every update, one at a time, in the order that SerialOrder decides.
+/// For rows of this process, in tables or in a cache: one thread ("embedding") owns their contents
+/// and runs every lookup and every update, one at a time, in the order that SerialOrder decides.
 class SerialDriver final : public StepDriver {
  public:
   SerialDriver(StepQueue& queue,
@@ -24,7 +24,7 @@ class SerialDriver final : public StepDriver {
   bool wait_applied_for(std::int64_t step, std::chrono::milliseconds time) override {
     return queue_.wait_retired_until(step, std::chrono::steady_clock::now() + time);
   }
-  void stop() override { queue_.stop(); }
+  void stop() override;
 
  private:
   void run();

@@ -15,9 +15,9 @@ std::vector<table::TableSpec> as_received(std::vector<table::TableSpec> tables) 
 
 }  // namespace
 
-class ShardRows::Rows final : public embedding::BatchRows {
+class ShardRows::Rows final : public embedding::PlannedRows {
  public:
-  explicit Rows(ShardRows& access) : BatchRows(access.layout_, access.pool_), access_(access) {}
+  explicit Rows(ShardRows& access) : PlannedRows(access.layout_, access.pool_), access_(access) {}
 
   void make_plan(embedding::Planner& planner, const data::Batch& batch, std::int64_t) override {
     planner.plan(batch, plan_);

@@ -33,10 +33,12 @@ ShardTables::ShardTables(const job::EmbeddingSpecs& specs,
                          const job::TrainConfig& train,
                          Cluster& cluster,
                          ps::ShardClient& client,
+                         bool is_cached,
                          ThreadPool& pool)
     : train_(train),
       cluster_(cluster),
       client_(client),
+      is_cached_(is_cached),
       access_(specs.features, specs.tables, client, pool) {}
 
 void ShardTables::begin(const InitialRows& rows) {
@@ -49,6 +51,7 @@ void ShardTables::begin(const InitialRows& rows) {
     job.staleness = train_.staleness_bound();
     job.deterministic = train_.deterministic;
     job.first_step = rows.step + 1;
+    job.is_cached = is_cached_;
     job.row_files = rows.files;
     client_.begin(job);
   }

@@ -13,10 +13,15 @@ StepDriver::StepDriver(StepQueue& queue,
                        StageTimers& timers)
     : options_(std::move(options)),
       queue_(queue),
-      timers_(timers),
       access_(access),
+      timers_(timers),
       planner_(access.layout(), access.pool()) {
   for (const PendingLookup& lookup : options_.restored) restored_[lookup.step] = lookup;
+}
+
+void StepDriver::look_at(const data::Batch& batch, std::int64_t step) {
+  const ScopedStage timer(timers_, kStagePlan);
+  access_.look_at(batch, step);
 }
 
 void StepDriver::make_plan(Work& work) {

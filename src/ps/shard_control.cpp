@@ -84,6 +84,9 @@ void Shard::check_job(const ShardJob& job) const {
                    job.staleness.max(), ", allowed: ", kMaxOpenSteps));
   }
   if (job.async && job.deterministic) invalid("async is never deterministic");
+  if (job.is_cached && (job.async || job.num_ranks > 1)) {
+    invalid(concat("a cache of ", job.num_ranks, " ranks", job.async ? " in async mode" : ""));
+  }
   const auto has_limits = [](const table::TableSpec& table) {
     return table.limits.any() || table.limits.admit_after > 1;
   };
@@ -205,7 +208,7 @@ void Shard::begin_snapshot(const std::shared_ptr<RunningJob>& job, Call& call) {
     std::string error;
     try {
       const std::int64_t applied = job->applied();
-      if (applied != snapshot.step && !job->config.async) {
+      if (applied != snapshot.step && !job->config.async && !job->config.is_cached) {
         invalid(concat("a snapshot of step ", snapshot.step, ", the rows are of step ", applied));
       }
       // Updates of a step get its number as their mark, but async and puts may be ahead of it.

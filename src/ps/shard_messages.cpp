@@ -111,6 +111,7 @@ std::string to_json(const BeginMessage& message) {
               {"staleness_factor", job.staleness.factor()},
               {"deterministic", job.deterministic},
               {"first_step", job.first_step},
+              {"is_cached", job.is_cached},
               {"row_files", files},
               {"tables", message.tables}}
       .dump();
@@ -126,6 +127,7 @@ BeginMessage parse_begin(std::span<const std::byte> text) {
     job.staleness = staleness_of(in);
     in.at("deterministic").get_to(job.deterministic);
     job.first_step = integer_at(in, "first_step");
+    in.at("is_cached").get_to(job.is_cached);
     for (const json& file : in.at("row_files")) {
       job.row_files.push_back({file.at("path"), integer_at<std::int32_t>(file, "table"),
                                integer_at(file, "row_bytes"), integer_at(file, "bytes"),

@@ -64,6 +64,24 @@ Json stage_seconds(const StageTimers& timers) {
   return stages;
 }
 
+Json cache_json(const embedding::CacheCounts& counts) {
+  const auto needed = static_cast<double>(counts.hits + counts.misses);
+  Json curve = Json::array();
+  for (const auto& point : counts.miss_curve) {
+    curve.push_back({point.cache_bytes, point.miss_rate});
+  }
+  return {{"bytes", counts.bytes},
+          {"hits", counts.hits},
+          {"misses", counts.misses},
+          {"hit_rate", needed == 0.0 ? Json() : Json(static_cast<double>(counts.hits) / needed)},
+          {"bytes_fetched", counts.bytes_fetched},
+          {"rows_written", counts.rows_written},
+          {"bytes_written", counts.bytes_written},
+          {"save_seconds", counts.save_seconds},
+          {"miss_curve", curve},
+          {"halving_bytes", counts.halving_bytes == 0 ? Json() : Json(counts.halving_bytes)}};
+}
+
 std::int64_t max_staleness(const std::vector<std::int64_t>& histogram) {
   for (std::int64_t s = std::ssize(histogram); s-- > 0;) {
     if (histogram[static_cast<std::size_t>(s)] > 0) return s;
@@ -198,8 +216,20 @@ void Reporter::report(std::int64_t step) {
   line["rows"] = size.rows;
   line["table_bytes"] = size.bytes;
   line["resident_bytes"] = resident_bytes();
+  if (const auto cache = sources_.tables.cache()) {
+    line["cache"] = cache_json(*cache);
+    report.hit_rate = hit_rate_since(*cache);
+  }
   sources_.directory->append_metrics(line);
   if (options_.on_report) options_.on_report(report);
+}
+
+/// Since the last report; negative: no row was needed.
+double Reporter::hit_rate_since(const embedding::CacheCounts& counts) {
+  const std::int64_t hits = counts.hits - last_cache_.hits;
+  const std::int64_t needed = hits + counts.misses - last_cache_.misses;
+  last_cache_ = counts;
+  return needed == 0 ? -1.0 : static_cast<double>(hits) / static_cast<double>(needed);
 }
 
 void Reporter::report_evaluation(std::int64_t step, const Evaluation& evaluation) {
@@ -261,6 +291,7 @@ void Reporter::write_summary(std::int64_t step,
   summary["rows"] = size.rows;
   summary["table_bytes"] = size.bytes;
   summary["resident_bytes"] = resident_bytes();
+  if (const auto cache = sources_.tables.cache()) summary["cache"] = cache_json(*cache);
   summary["cpu_seconds"] = cpu_seconds();
   summary["bad_rows"] = read.bad_rows;
   summary["nonfinite_steps"] = nonfinite_steps_;

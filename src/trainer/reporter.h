@@ -86,6 +86,7 @@ class Reporter {
   double progress() const;  // of the whole job; negative: unknown
   nlohmann::ordered_json window_json(const Metrics& first) const;
   double seconds() const;
+  double hit_rate_since(const embedding::CacheCounts& counts);
 
   Sources sources_;
   const TrainOptions& options_;
@@ -103,6 +104,7 @@ class Reporter {
   double last_seconds_ = 0.0;      // at the last report
   double last_wait_seconds_ = 0.0;
   std::int64_t last_examples_here_ = 0;
+  embedding::CacheCounts last_cache_;
   std::int64_t step_ = 0;
 };
 

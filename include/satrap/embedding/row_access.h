@@ -37,8 +37,6 @@ class BatchRows {
   BatchRows(const BatchRows&) = delete;
   BatchRows& operator=(const BatchRows&) = delete;
 
-  const Plan& plan() const { return plan_; }
-
   /// Finds which rows the batch needs for the training of `step`, from 1. The batch may be empty;
   /// batch.num_features must equal the layout's.
   virtual void make_plan(Planner& planner, const data::Batch& batch, std::int64_t step) = 0;
@@ -58,9 +56,9 @@ class BatchRows {
   /// Gathers the rows of the batch that was planned or read, and pools them into the input of the
   /// dense network. Overwrites both outputs. Columns: FeatureLayout; mask: 1 where a sequence has
   /// an element, 0 where it is padded.
-  void pool(const data::Batch& batch,
-            const FloatMatrix& pooled,       // [num_examples, output_width]
-            const FloatMatrix& mask) const;  // [num_examples, mask_width]
+  virtual void pool(const data::Batch& batch,
+                    const FloatMatrix& pooled,           // [num_examples, output_width]
+                    const FloatMatrix& mask) const = 0;  // [num_examples, mask_width]
 
   /// Sums the gradient of each key over its occurrences (order: kernels/sum_order.h) and has its
   /// table's optimizer applied with the learning rate of `step`. If `skip` says to skip, the rows
@@ -73,8 +71,30 @@ class BatchRows {
   virtual void wait_taken() = 0;
 
  protected:
-  /// `layout` and `pool` outlive it.
-  BatchRows(const FeatureLayout& layout, ThreadPool& pool) : layout_(layout), pool_(pool) {}
+  /// `layout` outlives it.
+  explicit BatchRows(const FeatureLayout& layout) : layout_(layout) {}
+
+  virtual std::int64_t num_examples() const = 0;  // of the batch that was planned or read
+  virtual void apply(const float* grad_pooled, std::int64_t step) = 0;
+  virtual void skip(std::int64_t step) = 0;  // instead of apply
+
+  const FeatureLayout& layout_;
+};
+
+/// A BatchRows whose rows have addresses in the host's memory: it pools by a Plan, on all threads.
+class PlannedRows : public BatchRows {
+ public:
+  const Plan& plan() const { return plan_; }
+
+  void pool(const data::Batch& batch,
+            const FloatMatrix& pooled,
+            const FloatMatrix& mask) const override;
+
+ protected:
+  /// Both outlive it.
+  PlannedRows(const FeatureLayout& layout, ThreadPool& pool) : BatchRows(layout), pool_(pool) {}
+
+  std::int64_t num_examples() const override { return plan_.num_examples; }
 
   /// The address of each unique key's row for pool(), and the offset of the weights in it.
   struct Addresses {
@@ -82,16 +102,13 @@ class BatchRows {
     std::int64_t weights_offset;             // bytes
   };
   virtual Addresses addresses() const = 0;
-  virtual void apply(const float* grad_pooled, std::int64_t step) = 0;
-  virtual void skip(std::int64_t step) = 0;  // instead of apply
 
-  const FeatureLayout& layout_;
   ThreadPool& pool_;
   Plan plan_;
 };
 
-/// Gives a job's batches access to their rows: in tables of this process (TableRows), or on shards
-/// (pipeline::ShardRows).
+/// Gives a job's batches access to their rows: in tables of this process (TableRows), on shards
+/// (pipeline::ShardRows), or in a cache before either (CachedRows).
 class RowAccess {
  public:
   virtual ~RowAccess() = default;
@@ -104,6 +121,18 @@ class RowAccess {
 
   /// The RowAccess must outlive them.
   virtual std::unique_ptr<BatchRows> make_rows() = 0;
+
+  /// How many batches it wants to be shown before they are planned; 0: none. May change. Planner
+  /// thread.
+  virtual std::int64_t look_ahead() const = 0;
+
+  /// Shows it the batch of `step`. Batches are shown in the order of steps, each before it is
+  /// planned. Planner thread.
+  virtual void look_at(const data::Batch& batch, std::int64_t step) = 0;
+
+  /// Ends all waiting in its batches with an error, before they have got what they wait for. From
+  /// any thread.
+  virtual void stop() = 0;
 };
 
 }  // namespace satrap::embedding

@@ -70,10 +70,21 @@ struct TrainConfig {
   std::int64_t max_in_flight() const { return prefetch_batches + max_staleness() + 2; }
 };
 
+/// `embedding.cache` of the configuration.
+struct CacheConfig {
+  std::string memory = "0";            // 0: no cache
+  std::string eviction = "lookahead";  // lookahead | lfu | lru
+  void visit(ConfigVisitor& v);
+
+  std::int64_t memory_bytes() const;
+  bool is_on() const { return memory_bytes() > 0; }
+};
+
 /// `embedding` of the configuration.
 struct EmbeddingConfig {
   std::string store = "embedded";  // embedded | ps
   std::string wire = "fp32";       // fp32 | bf16 | fp16
+  CacheConfig cache;
   void visit(ConfigVisitor& v);
 };
 

@@ -2,10 +2,12 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "satrap/core/stage_timer.h"
+#include "satrap/embedding/cached_rows.h"
 #include "satrap/job/embedding_specs.h"
 #include "satrap/pipeline/step_driver.h"
 #include "satrap/ps/shard_job.h"
@@ -50,6 +52,9 @@ class EmbeddingTables {
     std::int64_t bytes = 0;  // of rows and indexes
   };
   virtual Size size() = 0;
+
+  /// What the cache of rows has done, if there is one.
+  virtual std::optional<embedding::CacheCounts> cache() { return std::nullopt; }
 };
 
 }  // namespace satrap::pipeline

@@ -29,6 +29,9 @@ class GlobalBatches {
   /// Returns false at the end of the data of all ranks, or once closed.
   bool next(data::Batch& batch, RankShares& shares);
 
+  /// Whether the amount of data is known, so that no next() waits for input that may never come.
+  bool has_end() const { return source_.rows_per_epoch() > 0 || source_.stats().total_bytes > 0; }
+
   /// Makes a blocked or later next() return false or throw soon, also on the other ranks. May be
   /// called from any thread.
   void close();

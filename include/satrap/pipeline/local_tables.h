@@ -7,6 +7,7 @@
 #include "satrap/embedding/table_rows.h"
 #include "satrap/pipeline/embedding_tables.h"
 #include "satrap/table/table.h"
+#include "satrap/table/table_row_store.h"
 
 namespace satrap::pipeline {
 
@@ -23,9 +24,13 @@ class LocalTables final : public EmbeddingTables {
   std::unique_ptr<RowsSnapshot> take_snapshot(std::int64_t step) override;
   Size size() override;
 
+  /// The same rows, for a cache: tables without limits. They may only change through it then.
+  table::RowStore& row_store();
+
  private:
   std::vector<std::unique_ptr<table::Table>> tables_;  // by TableId
   std::unique_ptr<embedding::TableRows> access_;
+  std::unique_ptr<table::TableRowStore> row_store_;
 };
 
 }  // namespace satrap::pipeline

@@ -28,6 +28,9 @@ class ShardRows final : public embedding::RowAccess {
   const embedding::FeatureLayout& layout() const override { return layout_; }
   ThreadPool& pool() const override { return pool_; }
   std::unique_ptr<embedding::BatchRows> make_rows() override;
+  std::int64_t look_ahead() const override { return 0; }
+  void look_at(const data::Batch&, std::int64_t) override {}
+  void stop() override { client_.stop(); }
 
  private:
   class Rows;

@@ -13,11 +13,12 @@ namespace satrap::pipeline {
 /// Tables on the parameter-server shards of a cluster, shared by all its ranks.
 class ShardTables final : public EmbeddingTables {
  public:
-  /// `client`, `cluster` and `pool` outlive it.
+  /// `is_cached`: the rows change in a cache. `client`, `cluster` and `pool` outlive it.
   ShardTables(const job::EmbeddingSpecs& specs,
               const job::TrainConfig& train,
               Cluster& cluster,
               ps::ShardClient& client,
+              bool is_cached,
               ThreadPool& pool);
 
   void begin(const InitialRows& rows) override;
@@ -32,6 +33,7 @@ class ShardTables final : public EmbeddingTables {
   const job::TrainConfig train_;
   Cluster& cluster_;
   ps::ShardClient& client_;
+  const bool is_cached_;
   ShardRows access_;
 };
 

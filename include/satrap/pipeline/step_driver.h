@@ -31,6 +31,8 @@ class StepDriver {
   StepDriver& operator=(const StepDriver&) = delete;
 
   // Planner thread.
+  std::int64_t look_ahead() const { return access_.look_ahead(); }
+  void look_at(const data::Batch& batch, std::int64_t step);
   void make_plan(Work& work);
   virtual bool submit(Work* work) = 0;  // blocks while too many wait; false once stopped
   virtual void close() = 0;             // no more will come
@@ -62,12 +64,12 @@ class StepDriver {
 
   const Options options_;
   StepQueue& queue_;
+  embedding::RowAccess& access_;
   StageTimers& timers_;
 
  private:
   bool take_restored(Work& work);
 
-  embedding::RowAccess& access_;
   embedding::Planner planner_;
   std::map<std::int64_t, PendingLookup> restored_;  // by step
 };

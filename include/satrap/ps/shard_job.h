@@ -31,6 +31,10 @@ struct ShardJob {
 
   std::int64_t first_step = 1;
 
+  /// The rank trains the rows in a cache and puts them here: there are no pulls and updates, and a
+  /// snapshot is of the step that it names.
+  bool is_cached = false;
+
   /// Files of rows to start from, as write_snapshot writes them, of any number of shards; empty: no
   /// row exists yet. A shard reads its own rows from each file.
   std::vector<table::RowFile> row_files = {};

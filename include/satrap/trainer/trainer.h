@@ -30,6 +30,7 @@ struct Report {
   double eta_seconds = -1.0;  // negative: unknown
   double wait_share = 0.0;    // share of time the dense step waited for its input
   double mean_staleness = 0.0;
+  double hit_rate = -1.0;  // of the cache of rows, since the last report; negative: none
 };
 
 struct TrainOptions {

@@ -81,6 +81,7 @@ function resultRows(run) {
   rows.push(
     ['Rows', whole(report.rows)],
     ['Tables', sized(report.table_bytes, 'bytes')],
+    ['Cache', sized(report.cache?.bytes, 'bytes')],
     ['Resident memory', sized(report.resident_bytes, 'bytes')],
     ['Staleness', isNumber(mean) ? `mean ${format(mean)}, max ${max} steps; bound ${bound ?? 'none'}` : ''],
     ['Bad rows', whole(summary?.bad_rows)],
@@ -222,6 +223,9 @@ function showCharts() {
     reported('Memory', 'bytes',
       ['process', (line) => line.resident_bytes], ['tables', (line) => line.table_bytes]),
     reported('Rows in the tables', 'count', ['', (line) => line.rows]),
+    reported('Needed rows found in the cache so far, share', 'percent', ['', (line) => line.cache?.hit_rate]),
+    reported('Rows between cache and tables so far', 'bytes',
+      ['fetched', (line) => line.cache?.bytes_fetched], ['written back', (line) => line.cache?.bytes_written]),
   ].filter((chart) => chart !== null);
   document.getElementById('charts').replaceChildren(
     ...(charts.length > 0 ? charts : [html('p', {}, 'Nothing has been reported yet.')]));

@@ -1,0 +1,54 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "satrap/embedding/row_access.h"
+#include "src/embedding/row_cache.h"
+
+namespace satrap::embedding {
+
+/// The batch of a step in the caches of a job's rows, or of an evaluation past them.
+class CachedBatch final : public BatchRows {
+ public:
+  explicit CachedBatch(RowCache& cached);
+  ~CachedBatch() override;
+
+  void make_plan(Planner& planner, const data::Batch& batch, std::int64_t step) override;
+  void request(std::int64_t step, std::int64_t least_version) override;
+  std::optional<std::int64_t> wait() override;
+  void read(Planner& planner, const data::Batch& batch) override;
+  void pool(const data::Batch& batch,
+            const FloatMatrix& pooled,
+            const FloatMatrix& mask) const override;
+  void wait_taken() override {}
+
+ protected:
+  std::int64_t num_examples() const override { return num_examples_; }
+  void apply(const float* gradient, std::int64_t step) override;
+  void skip(std::int64_t step) override { cached_.note_applied(step); }
+
+ private:
+  bool is_device_matrix(const float* values, std::int64_t stride) const;
+  float* columns() const;
+  void ask_for_missing();
+
+  RowCache& cached_;
+  std::vector<std::unique_ptr<GroupPart>> parts_;  // of the groups that features read
+  std::int64_t step_ = 0, num_examples_ = 0;
+  std::size_t num_ids_ = 0;
+  bool is_read_ = false;               // else planned
+  std::unique_ptr<BatchRows> reader_;  // past the caches
+
+  // The rows to be fetched, of all groups, ascending.
+  std::vector<std::pair<Key, std::byte*>> missing_;
+  std::vector<Key> keys_;
+  std::vector<std::byte*> rows_;
+  std::vector<bool> found_;
+  std::vector<std::int32_t> list_;
+};
+
+}  // namespace satrap::embedding

@@ -1,0 +1,48 @@
+#include "satrap/embedding/cached_rows.h"
+
+#include <utility>
+
+#include "src/embedding/cached_batch.h"
+#include "src/embedding/row_cache.h"
+
+namespace satrap::embedding {
+
+CachedRows::CachedRows(const std::vector<job::FeatureSpec>& features,
+                       const std::vector<table::TableSpec>& tables,
+                       std::uint64_t seed,
+                       table::RowStore& store,
+                       RowAccess& uncached,
+                       backend::Device& device,
+                       ThreadPool& pool,
+                       const Options& options)
+    : cache_(std::make_unique<
+             RowCache>(features, tables, seed, store, uncached, device, pool, options)) {}
+
+CachedRows::~CachedRows() = default;
+
+const FeatureLayout& CachedRows::layout() const { return cache_->on_host; }
+ThreadPool& CachedRows::pool() const { return cache_->pool; }
+std::unique_ptr<BatchRows> CachedRows::make_rows() {
+  return std::make_unique<CachedBatch>(*cache_);
+}
+std::int64_t CachedRows::look_ahead() const { return cache_->look_ahead(); }
+void CachedRows::look_at(const data::Batch& batch, std::int64_t step) {
+  cache_->look_at(batch, step);
+}
+void CachedRows::stop() { cache_->stop(); }
+
+void CachedRows::save(std::function<void()> action) {
+  cache_->save_changed();
+  cache_->write_back.add_action(std::move(action));
+}
+
+void CachedRows::flush() {
+  cache_->save_changed();
+  cache_->write_back.wait_until_empty();
+}
+
+void CachedRows::throw_if_failed() const { cache_->write_back.throw_if_failed(); }
+
+CacheCounts CachedRows::counts() const { return cache_->counts(); }
+
+}  // namespace satrap::embedding

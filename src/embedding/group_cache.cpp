@@ -1,0 +1,238 @@
+#include "src/embedding/group_cache.h"
+
+#include <algorithm>
+#include <bit>
+#include <numeric>
+#include <utility>
+
+#include "satrap/backend/operations.h"
+#include "satrap/core/error.h"
+#include "src/embedding/index.h"
+
+namespace satrap::embedding {
+namespace {
+
+constexpr std::int64_t kSetsPerList = 2048;  // whose changed rows are saved at a time
+
+std::int64_t sets_per_list(const backend::CacheSize& size) {
+  return std::min(size.num_sets, kSetsPerList);
+}
+
+}  // namespace
+
+GroupCache::GroupCache(backend::Device& device,
+                       const RowGroup& group,
+                       const backend::CacheSize& size,
+                       backend::EvictionPolicy policy,
+                       const std::optional<backend::WindowSize>& window,
+                       const backend::Stream& stream)
+    : device_(device),
+      group_(group),
+      stream_(stream),
+      cache_(device, group.layout, size, policy, stream_),
+      listed_(device, sets_per_list(size)),
+      free_overflow_(index(size.overflow_rows)),
+      overflow_slots_(device),
+      shared_slots_(device),
+      listed_slots_(device),
+      shared_tags_(device) {
+  std::iota(free_overflow_.rbegin(), free_overflow_.rend(),
+            static_cast<std::int32_t>(size.num_slots()));
+  if (window) {
+    constexpr std::uint64_t kWindowsPerHalving = 8;
+    window_.emplace(device, *window, stream_);
+    halving_log2_ = static_cast<std::uint32_t>(
+        std::bit_width(kWindowsPerHalving * static_cast<std::uint64_t>(window->depth)));
+  }
+  stream_.wait_until_idle();
+}
+
+void GroupCache::look_at(GroupPart& part, std::uint32_t batch) {
+  make_plan(part);
+  device_.touch(view(), window_->view(), part.view(), {.batch = batch, .resolved = last_resolved_},
+                stream_);
+  last_looked_at_ = batch;
+}
+
+void GroupCache::make_plan(GroupPart& part) {
+  const std::int64_t num_ids = part.batch.num_ids();
+  if (scratch_ == nullptr || num_ids > max_ids_) {
+    // Batches differ. Plans of earlier batches keep the scratch that they were made with.
+    max_ids_ = std::max<std::int64_t>(1, num_ids + num_ids / 4);
+    scratch_ = std::make_shared<const backend::PlanScratch>(device_, max_ids_, group_.layout);
+  }
+  if (num_ids > part.max_ids) {
+    part.plan.reset();
+    part.scratch = scratch_;
+    part.max_ids = max_ids_;
+  }
+  if (!part.plan) part.plan.emplace(device_, *part.scratch, view().size.overflow_rows);
+  device_.build_plan(part.batch.bags(), view().size.num_sets, group_.layout.padded_dim, part.view(),
+                     stream_);
+}
+
+// ------------------------------------------------------------------------------------- resolve
+
+bool GroupCache::resolve(GroupPart& part, const Numbers& numbers, WriteBack& write_back) {
+  release_overflow(numbers, write_back);
+  std::vector<std::uint64_t> tags;
+  std::vector<std::int32_t> slots;
+  for (const auto& [tag, row] : overflow_) {
+    tags.push_back(tag);
+    slots.push_back(row.slot);
+  }
+  if (has_other_overflow_) {
+    overflow_slots_.upload(std::vector(free_overflow_.rbegin(), free_overflow_.rend()), stream_);
+    has_other_overflow_ = false;
+  }
+  const std::int64_t num_free = std::ssize(free_overflow_);
+  const bool is_known = window_ && last_looked_at_ >= numbers.batch;
+  last_resolved_ = numbers.batch;
+  device_.resolve(view(), part.view(),
+                  {.batch = numbers.batch,
+                   .completed = numbers.completed,
+                   .overflow_slots = overflow_slots_.data(),
+                   .max_overflow = num_free,
+                   .shared_tags = shared_tags_.upload(tags, stream_),
+                   .shared_slots = shared_slots_.upload(slots, stream_),
+                   .num_shared = std::ssize(tags),
+                   .next_uses = is_known ? window_->next_uses(numbers.batch) : nullptr,
+                   .num_next_uses = is_known ? window_->view().size.max_keys : 0,
+                   .halving_log2 = halving_log2_},
+                  part.plan->misses(), stream_);
+  const backend::ResolveCounts counts =
+      download(device_, part.plan->misses().counts, 1, stream_)[0];
+  evict(part, counts.writebacks, numbers.step, write_back);
+  if (!tags.empty()) share(part, numbers.batch);
+  take_overflow(part, std::min<std::int64_t>(counts.overflows, num_free), numbers.batch);
+  if (!add_misses(part, counts.misses)) return false;
+  // Rows that came in an earlier call for this batch have been found now.
+  hits_ += std::int64_t{counts.hits} + counts.misses - std::ssize(part.missing);
+  return true;
+}
+
+/// Saves the rows that make room, which are still in their slots.
+void GroupCache::evict(const GroupPart& part,
+                       std::int64_t count,
+                       std::int64_t step,
+                       WriteBack& write_back) {
+  if (count == 0) return;
+  const backend::MissView& misses = part.plan->misses();
+  std::unique_ptr<WriteBack::Rows> rows = write_back.take_free();
+  rows->begin(device_, count, group_.layout.row_bytes);
+  device_.gather_rows(view(), misses.writeback_slots, &misses.counts->writebacks, 0, count,
+                      rows->data(), stream_);
+  for (const Key key : download(device_, misses.writeback_keys, count, stream_)) {
+    rows->add_key(key);
+  }
+  write_back.add(std::move(rows), step);
+}
+
+/// Keeps the overflow rows of earlier batches that this one needs too.
+void GroupCache::share(const GroupPart& part, std::uint32_t batch) {
+  const backend::PlanView plan = part.view();
+  if (plan.num_ids == 0) return;
+  const std::int64_t num_unique = download(device_, plan.counts, 1, stream_)[0].unique;
+  const std::vector<std::uint64_t> tags = download(device_, plan.unique_tags, num_unique, stream_);
+  for (auto& [tag, row] : overflow_) {
+    if (std::ranges::binary_search(tags, tag)) row.last = batch;
+  }
+}
+
+void GroupCache::take_overflow(const GroupPart& part, std::int64_t count, std::uint32_t batch) {
+  if (count == 0) return;
+  for (const Key key : download(device_, part.plan->misses().overflow_keys, count, stream_)) {
+    overflow_[backend::tag_of(key)] = {free_overflow_.back(), batch, batch};
+    free_overflow_.pop_back();
+  }
+  has_other_overflow_ = true;
+}
+
+bool GroupCache::add_misses(GroupPart& part, std::int64_t count) {
+  if (count == 0) return true;
+  const backend::MissView& misses = part.plan->misses();
+  const std::vector<Key> keys = download(device_, misses.miss_keys, count, stream_);
+  const std::vector<std::int32_t> slots = download(device_, misses.miss_slots, count, stream_);
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    if (slots[i] < 0) continue;
+    part.missing.push_back(keys[i]);
+    part.for_slots.push_back(slots[i]);
+    ++misses_;
+  }
+  return std::ranges::find(slots, -1) == slots.end();
+}
+
+void GroupCache::scatter(const GroupPart& part, backend::StreamRef stream) const {
+  const auto count = std::ssize(part.missing);
+  if (count == 0) return;
+  const std::int32_t* const slots = part.slots.data();
+  device_.scatter_rows(view(), slots + 1, reinterpret_cast<const std::uint32_t*>(slots), 0, count,
+                       part.staging.data(), stream);
+}
+
+// ------------------------------------------------------------------------------- overflow rows
+
+/// Frees the rows that no batch needs any more.
+void GroupCache::release_overflow(const Numbers& numbers, WriteBack& write_back) {
+  std::vector<OverflowRows::iterator> over, changed;
+  for (auto row = overflow_.begin(); row != overflow_.end(); ++row) {
+    if (row->second.last > numbers.completed) continue;
+    over.push_back(row);
+    if (row->second.saved < row->second.last) changed.push_back(row);
+  }
+  save_overflow(changed, numbers, write_back, WriteBack::Kind::kEvicted);
+  for (const OverflowRows::iterator row : over) {
+    free_overflow_.push_back(row->second.slot);
+    overflow_.erase(row);
+    has_other_overflow_ = true;
+  }
+}
+
+void GroupCache::save_overflow(const std::vector<OverflowRows::iterator>& rows,
+                               const Numbers& numbers,
+                               WriteBack& write_back,
+                               WriteBack::Kind kind) {
+  if (rows.empty()) return;
+  std::vector<std::int32_t> list = {static_cast<std::int32_t>(rows.size())};
+  std::unique_ptr<WriteBack::Rows> saved = write_back.take_free();
+  saved->begin(device_, std::ssize(rows), group_.layout.row_bytes);
+  for (const OverflowRows::iterator row : rows) {
+    list.push_back(row->second.slot);
+    saved->add_key(backend::key_of_tag(row->first));
+    row->second.saved = numbers.completed;
+  }
+  const std::int32_t* const slots = listed_slots_.upload(list, stream_);
+  device_.gather_rows(view(), slots + 1, reinterpret_cast<const std::uint32_t*>(slots), 0,
+                      std::ssize(rows), saved->data(), stream_);
+  stream_.wait_until_idle();
+  write_back.add(std::move(saved), numbers.step, kind);
+}
+
+// ---------------------------------------------------------------------------------------- save
+
+void GroupCache::save(const Numbers& numbers, WriteBack& write_back) {
+  const std::int64_t num_sets = view().size.num_sets;
+  for (std::int64_t first = 0; first < num_sets; first += kSetsPerList) {
+    const backend::SlotList& list = listed_.view();
+    device_.list_slots(view(), backend::ListMode::kDirty, first,
+                       std::min(kSetsPerList, num_sets - first), list, stream_);
+    const std::int64_t count = download(device_, list.count, 1, stream_)[0];
+    if (count == 0) continue;
+    std::unique_ptr<WriteBack::Rows> rows = write_back.take_free();
+    rows->begin(device_, count, group_.layout.row_bytes);
+    device_.gather_rows(view(), list.slots, list.count, 0, count, rows->data(), stream_);
+    device_.mark_clean(view(), list, stream_);
+    for (const Key key : download(device_, list.keys, count, stream_)) rows->add_key(key);
+    write_back.add(std::move(rows), numbers.step, WriteBack::Kind::kSaved);
+  }
+  std::vector<OverflowRows::iterator> changed;
+  for (auto row = overflow_.begin(); row != overflow_.end(); ++row) {
+    const Overflow& overflow = row->second;
+    // A row that no completed batch has needed is as it was fetched, or not yet there.
+    const std::uint32_t updated = std::min(overflow.last, numbers.completed);
+    if (overflow.first <= numbers.completed && overflow.saved < updated) changed.push_back(row);
+  }
+  save_overflow(changed, numbers, write_back, WriteBack::Kind::kSaved);
+}
+
+}  // namespace satrap::embedding

@@ -1,0 +1,132 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "satrap/backend/cache.h"
+#include "satrap/backend/plan.h"
+#include "satrap/backend/stream.h"
+#include "satrap/backend/window.h"
+#include "satrap/embedding/group_batch.h"
+#include "satrap/embedding/row_groups.h"
+#include "src/embedding/device_array.h"
+#include "src/embedding/write_back.h"
+
+namespace satrap::embedding {
+
+/// What one batch needs of a row group's cache. Reused from batch to batch.
+struct GroupPart {
+  GroupPart(backend::Device& device,
+            const FeatureLayout& layout,
+            const RowGroup& of_group,
+            ThreadPool& pool)
+      : group(of_group), batch(device, layout, of_group, pool), slots(device) {}
+
+  backend::PlanView view() const { return plan->view(batch.num_ids()); }
+  std::int64_t row_bytes() const { return group.layout.row_bytes; }
+
+  const RowGroup& group;
+
+  GroupBatch batch;
+  std::shared_ptr<const backend::PlanScratch> scratch;  // of the plan
+  std::int64_t max_ids = -1;                            // that the plan has room for
+  std::optional<backend::Plan> plan;
+
+  // The rows to be fetched: keys, the slots that wait for them, and their memory.
+  std::vector<Key> missing;             // [n]
+  std::vector<std::int32_t> for_slots;  // [n]
+  DeviceArray<std::int32_t> slots;      // [1 + n] in the device: n, then for_slots
+  backend::Memory staging;              // [n, row_bytes], pinned
+};
+
+/// The rows of a row group that are in a device's memory. A batch's keys are given slots, which
+/// hold their rows until the batch is completed: its updates are done. Rows whose sets are full of
+/// such rows are kept in overflow rows; all batches that need one meanwhile share it.
+///
+/// Batches are numbered from 1. The owner sees to it that resolve() and save() do not run at the
+/// same time; make_plan() and scatter() may run beside them, for other batches.
+class GroupCache {
+ public:
+  /// `window`: the batches that it looks ahead at; without, if the policy is another. `stream`: for
+  /// all its work but scatter(); it outlives it, as the device and the group do.
+  GroupCache(backend::Device& device,
+             const RowGroup& group,
+             const backend::CacheSize& size,
+             backend::EvictionPolicy policy,
+             const std::optional<backend::WindowSize>& window,
+             const backend::Stream& stream);
+
+  /// Queues the plan of a part whose batch has been filled and uploaded.
+  void make_plan(GroupPart& part);
+
+  /// Queues the look at a part, filled and uploaded, of a batch whose turn to be planned comes
+  /// later. Batches are looked at in order, each once.
+  void look_at(GroupPart& part, std::uint32_t batch);
+
+  /// Gives each key of the planned part a slot: sets the plan's slots and lists the rows to be
+  /// fetched. Rows that make room for them go to `write_back` if they have changed: their updates
+  /// precede `completed`. Blocks until the device has done it. False if there was no slot for some:
+  /// call it again once more batches are completed.
+  struct Numbers {
+    std::uint32_t batch = 0, completed = 0;
+    std::int64_t step = 0;  // the last one whose updates are applied
+  };
+  bool resolve(GroupPart& part, const Numbers& numbers, WriteBack& write_back);
+
+  /// Queues the copy of the fetched rows into their slots.
+  void scatter(const GroupPart& part, backend::StreamRef stream) const;
+
+  /// Copies all changed rows to `write_back`; they stay in the cache, unchanged. While no update
+  /// runs. Blocks until the device has done it.
+  void save(const Numbers& numbers, WriteBack& write_back);
+
+  const RowGroup& group() const { return group_; }
+  const backend::CacheView& view() const { return cache_.view(); }
+  std::int64_t bytes() const {
+    return view().size.bytes(group_.layout) + (window_ ? window_->view().size.bytes() : 0);
+  }
+  std::int64_t hits() const { return hits_; }
+  std::int64_t misses() const { return misses_; }
+
+ private:
+  /// A row outside the sets, from its first to its last batch.
+  struct Overflow {
+    std::int32_t slot;
+    std::uint32_t first, last;
+    std::uint32_t saved = 0;  // the updates of batches up to it are saved
+  };
+  using OverflowRows = std::map<std::uint64_t, Overflow>;  // by tag
+  void release_overflow(const Numbers& numbers, WriteBack& write_back);
+  void save_overflow(const std::vector<OverflowRows::iterator>& rows,
+                     const Numbers& numbers,
+                     WriteBack& write_back,
+                     WriteBack::Kind kind);
+  void share(const GroupPart& part, std::uint32_t batch);
+  void take_overflow(const GroupPart& part, std::int64_t count, std::uint32_t batch);
+  bool add_misses(GroupPart& part, std::int64_t count);
+  void evict(const GroupPart& part, std::int64_t count, std::int64_t step, WriteBack& write_back);
+
+  backend::Device& device_;
+  const RowGroup& group_;
+  const backend::Stream& stream_;
+  const backend::Cache cache_;
+  const backend::SlotListBuffer listed_;
+  std::optional<backend::Window> window_;
+  std::uint32_t last_looked_at_ = 0, last_resolved_ = 0, halving_log2_ = 0;
+  std::shared_ptr<const backend::PlanScratch> scratch_;  // of the plans made from now on
+  std::int64_t max_ids_ = 0;                             // that it has room for
+  std::int64_t hits_ = 0, misses_ = 0;
+
+  // Overflow rows: usually none is in use.
+  OverflowRows overflow_;
+  std::vector<std::int32_t> free_overflow_;  // slots; the next one is the last
+  bool has_other_overflow_ = true;           // than overflow_slots_ says
+  DeviceArray<std::int32_t> overflow_slots_, shared_slots_, listed_slots_;
+  DeviceArray<std::uint64_t> shared_tags_;
+};
+
+}  // namespace satrap::embedding

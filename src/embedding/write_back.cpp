@@ -1,0 +1,197 @@
+#include "src/embedding/write_back.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "satrap/core/error.h"
+
+namespace satrap::embedding {
+
+void WriteBack::Rows::begin(backend::Device& device, std::int64_t count, std::int64_t row_bytes) {
+  row_bytes_ = row_bytes;
+  keys_.clear();
+  if (count * row_bytes <= memory_.bytes()) return;
+  memory_ = {};
+  const std::int64_t bytes = count * row_bytes;
+  memory_ = {device, backend::Place::kPinnedHost, bytes + bytes / 4, "rows to write back"};
+}
+
+void WriteBack::Rows::add_key(Key key) { keys_.emplace_back(key, count()); }
+
+WriteBack::WriteBack(table::RowStore& store, std::int64_t max_bytes)
+    : store_(store), max_bytes_(max_bytes) {
+  threads_.start("write-back", [this] {
+    try {
+      run();
+    } catch (...) {
+      end(std::current_exception());
+    }
+  });
+}
+
+std::unique_ptr<WriteBack::Rows> WriteBack::take_free() {
+  const std::lock_guard lock(mutex_);
+  if (free_.empty()) return std::make_unique<Rows>();
+  std::unique_ptr<Rows> rows = std::move(free_.back());
+  free_.pop_back();
+  free_bytes_ -= rows->memory_.bytes();
+  return rows;
+}
+
+void WriteBack::throw_if_over() const {
+  if (error_) std::rethrow_exception(error_);
+  if (is_stopped_) throw Error(ErrorCode::kUnavailable, "the write-back of rows was stopped");
+}
+
+void WriteBack::wait_for_room() {
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [&] { return error_ || is_stopped_ || waiting_bytes_ <= max_bytes_; });
+  throw_if_over();
+}
+
+void WriteBack::add(std::unique_ptr<Rows> rows, std::int64_t step, Kind kind) {
+  std::ranges::sort(rows->keys_);
+  rows->step_ = step;
+  rows->kind_ = kind;
+  const std::lock_guard lock(mutex_);
+  if (kind == Kind::kEvicted) waiting_bytes_ += rows->bytes();
+  items_.push_back({std::move(rows), {}});
+  changed_.notify_all();
+}
+
+void WriteBack::add_action(std::function<void()> action) {
+  const std::lock_guard lock(mutex_);
+  if (error_ || is_stopped_) return;
+  items_.push_back({nullptr, std::move(action)});
+  changed_.notify_all();
+}
+
+void WriteBack::find(std::span<const Key> keys,
+                     std::span<std::byte* const> places,
+                     std::vector<bool>& found) {
+  found.assign(keys.size(), false);
+  const std::lock_guard lock(mutex_);
+  for (auto item = items_.rbegin(); item != items_.rend(); ++item) {
+    if (item->rows == nullptr) continue;
+    const Rows& rows = *item->rows;
+    std::size_t place = 0;
+    for (std::size_t i = 0; i < keys.size() && place < rows.keys_.size(); ++i) {
+      const auto at = std::lower_bound(
+          rows.keys_.begin() + static_cast<std::ptrdiff_t>(place), rows.keys_.end(), keys[i],
+          [](const std::pair<Key, std::int64_t>& row, Key key) { return row.first < key; });
+      place = static_cast<std::size_t>(at - rows.keys_.begin());
+      if (place == rows.keys_.size() || rows.keys_[place].first != keys[i] || found[i]) continue;
+      std::memcpy(places[i], rows.row(place), static_cast<std::size_t>(rows.row_bytes_));
+      found[i] = true;
+    }
+  }
+}
+
+void WriteBack::throw_if_failed() const {
+  const std::lock_guard lock(mutex_);
+  if (error_) std::rethrow_exception(error_);
+}
+
+void WriteBack::wait_until_empty() {
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [&] { return error_ || is_stopped_ || items_.empty(); });
+  throw_if_over();
+}
+
+std::int64_t WriteBack::bytes_put() const {
+  const std::lock_guard lock(mutex_);
+  return bytes_put_;
+}
+
+std::int64_t WriteBack::rows_put() const {
+  const std::lock_guard lock(mutex_);
+  return rows_put_;
+}
+
+void WriteBack::stop() { end(nullptr); }
+
+/// Rows stay, because the store does not have them; whoever waits for an action must not wait on.
+void WriteBack::end(const std::exception_ptr& error) {
+  std::vector<std::function<void()>> actions;  // destroyed without the lock
+  const std::lock_guard lock(mutex_);
+  is_stopped_ = is_stopped_ || !error;
+  if (error) error_ = error;
+  for (Item& item : items_) actions.push_back(std::exchange(item.action, {}));
+  changed_.notify_all();
+}
+
+void WriteBack::run() {
+  std::unique_lock lock(mutex_);
+  while (true) {
+    changed_.wait(lock, [&] { return is_stopped_ || !items_.empty(); });
+    if (is_stopped_) return;
+    if (items_.front().rows == nullptr) {
+      const std::function<void()> action = std::move(items_.front().action);
+      lock.unlock();
+      action();
+      lock.lock();
+      items_.pop_front();
+    } else {
+      std::int64_t step = 0;
+      const std::size_t count = take_newest(step);
+      lock.unlock();
+      const std::int64_t num_rows = put(step);
+      lock.lock();
+      rows_put_ += num_rows;
+      release_first(count);
+    }
+    changed_.notify_all();
+  }
+}
+
+/// Rows that wait together are put together, so that a store that takes long to answer keeps up.
+/// Lists them in newest_ and returns the number of items; they stay at the front, where find() sees
+/// them.
+std::size_t WriteBack::take_newest(std::int64_t& step) {
+  constexpr std::int64_t kMaxBytes = std::int64_t{64} << 20;
+  newest_.clear();
+  std::size_t count = 0;
+  std::int64_t bytes = 0;
+  for (; count < items_.size() && items_[count].rows != nullptr; ++count) {
+    const Rows& rows = *items_[count].rows;
+    bytes += rows.bytes();
+    if (count > 0 && bytes > kMaxBytes) break;
+    step = std::max(step, rows.step_);
+    for (std::size_t i = 0; i < rows.keys_.size(); ++i) {
+      newest_.push_back({rows.keys_[i].first, -static_cast<std::int64_t>(count), rows.row(i)});
+    }
+  }
+  return count;
+}
+
+/// The store has them.
+void WriteBack::release_first(std::size_t count) {
+  for (; count > 0; --count) {
+    std::unique_ptr<Rows> rows = std::move(items_.front().rows);
+    items_.pop_front();
+    bytes_put_ += rows->bytes();
+    if (rows->kind_ == Kind::kEvicted) waiting_bytes_ -= rows->bytes();
+    // After a save there is memory for the whole cache: not all of it is kept.
+    if (free_bytes_ + rows->memory_.bytes() > max_bytes_) continue;
+    free_bytes_ += rows->memory_.bytes();
+    free_.push_back(std::move(rows));
+  }
+}
+
+std::int64_t WriteBack::put(std::int64_t step) {
+  std::ranges::sort(newest_, [](const Newest& a, const Newest& b) {
+    return std::pair(a.key, a.age) < std::pair(b.key, b.age);
+  });
+  keys_.clear();
+  rows_.clear();
+  for (const Newest& row : newest_) {
+    if (!keys_.empty() && keys_.back() == row.key) continue;
+    keys_.push_back(row.key);
+    rows_.push_back(row.row);
+  }
+  store_.put(std::max<std::int64_t>(1, step), keys_, rows_);
+  return std::ssize(keys_);
+}
+
+}  // namespace satrap::embedding

@@ -1,0 +1,117 @@
+#pragma once
+
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "satrap/backend/memory.h"
+#include "satrap/core/thread_group.h"
+#include "satrap/table/row_store.h"
+
+namespace satrap::embedding {
+
+/// Changed rows on their way from a cache to its store. A thread of its own puts them there in the
+/// order in which they were added; until a row is there, find() answers for it. Thread-safe.
+class WriteBack {
+ public:
+  enum class Kind : std::uint8_t {
+    kEvicted,  // waits for room
+    kSaved,    // bounded by the size of the cache: nobody waits for them
+  };
+
+  /// Rows of one layout. Reused, with its memory.
+  class Rows {
+   public:
+    /// Room for `count` rows in pinned memory; their keys are added with add_key().
+    void begin(backend::Device& device, std::int64_t count, std::int64_t row_bytes);
+    void add_key(Key key);  // of the next row
+    std::byte* data() { return memory_.data(); }
+    std::int64_t count() const { return std::ssize(keys_); }
+
+   private:
+    friend class WriteBack;
+    const std::byte* row(std::size_t place) const {
+      return memory_.data() + keys_[place].second * row_bytes_;
+    }
+    std::int64_t bytes() const { return count() * row_bytes_; }
+
+    Kind kind_ = Kind::kEvicted;
+    std::int64_t row_bytes_ = 0, step_ = 0;
+    std::vector<std::pair<Key, std::int64_t>>
+        keys_;  // and the number of the row; sorted once added
+    backend::Memory memory_;
+  };
+
+  /// `store` outlives it. `max_bytes`: of evicted rows that wait.
+  WriteBack(table::RowStore& store, std::int64_t max_bytes);
+
+  std::unique_ptr<Rows> take_free();
+
+  /// Blocks while more than max_bytes of evicted rows wait. Rethrows the store's error, as do all
+  /// functions that wait; throws Error(kUnavailable) once stopped.
+  void wait_for_room();
+
+  /// `step`: the last one whose updates the rows may have. Rows of a key that are added later are
+  /// newer. Never blocks.
+  void add(std::unique_ptr<Rows> rows, std::int64_t step, Kind kind = Kind::kEvicted);
+
+  /// Runs `action` on the thread of this object when all that was added before is in the store, and
+  /// nothing that is added later. After an error or stop() that never comes: it is destroyed.
+  void add_action(std::function<void()> action);
+
+  /// Copies each row that is under way, in its newest version, to its place, and sets found[i].
+  void find(std::span<const Key> keys,           // [n] ascending
+            std::span<std::byte* const> places,  // [n] of [row_bytes] out
+            std::vector<bool>& found);           // [n] out
+
+  void throw_if_failed() const;  // the store's error
+  void wait_until_empty();       // blocks until all that was added is in the store
+  std::int64_t bytes_put() const;
+  std::int64_t rows_put() const;
+
+  /// What still waits is dropped. Any thread.
+  void stop();
+
+ private:
+  struct Item {
+    std::unique_ptr<Rows> rows;
+    std::function<void()> action;  // if there are no rows
+  };
+  void run();
+  std::size_t take_newest(std::int64_t& step);
+  void release_first(std::size_t count);
+  std::int64_t put(std::int64_t step);  // newest_; returns the number of rows
+  void throw_if_over() const;
+  void end(const std::exception_ptr& error);  // nullptr: it is stopped
+
+  table::RowStore& store_;
+  const std::int64_t max_bytes_;
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<Item> items_;  // oldest first; those at the front may be on their way
+  std::vector<std::unique_ptr<Rows>> free_;
+  std::int64_t free_bytes_ = 0;
+  std::int64_t waiting_bytes_ = 0, bytes_put_ = 0, rows_put_ = 0;
+  bool is_stopped_ = false;
+  std::exception_ptr error_;
+  // Of the thread, kept from put to put.
+  struct Newest {
+    Key key;
+    std::int64_t age;
+    const std::byte* row;
+  };
+  std::vector<Newest> newest_;
+  std::vector<Key> keys_;
+  std::vector<const std::byte*> rows_;
+  ThreadGroup threads_{[this] { stop(); }};
+};
+
+}  // namespace satrap::embedding

@@ -1,0 +1,49 @@
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <exception>
+#include <vector>
+
+#include "satrap/data/batch.h"
+#include "satrap/pipeline/global_batches.h"
+#include "satrap/pipeline/step_driver.h"
+#include "satrap/pipeline/work.h"
+
+namespace satrap::pipeline {
+
+/// The batches of the next steps, read as far ahead as the access to the rows wants to see them,
+/// and shown to it. The planner's thread alone.
+class BatchesAhead {
+ public:
+  /// `first_step` and `last_step` (0: with the data) as those of PlannerThread. Both outlive it.
+  BatchesAhead(GlobalBatches& batches,
+               StepDriver& driver,
+               std::int64_t first_step,
+               std::int64_t last_step);
+
+  /// Gives `work` the batch of the next step. False at the end. Reads at most two batches, so that
+  /// the window grows by one per step and training waits for one batch more than without it. An
+  /// error of reading comes out when it is the turn of the batch that it is about.
+  bool next(Work& work);
+
+ private:
+  struct Batch {
+    data::Batch batch;
+    RankShares shares;
+  };
+  static constexpr int kReadsPerStep = 2;
+  void read();
+  bool may_read() const;
+
+  GlobalBatches& batches_;
+  StepDriver& driver_;
+  std::int64_t next_read_;  // step
+  const std::int64_t last_step_;
+  std::deque<Batch> ahead_;  // oldest first
+  std::vector<Batch> free_;  // their memory is used again
+  bool has_ended_ = false;
+  std::exception_ptr error_;
+};
+
+}  // namespace satrap::pipeline
