@@ -69,7 +69,7 @@ std::vector<HostStep> train_in_place(
     HostStep& step = steps.emplace_back();
     const std::int64_t number = std::ssize(steps);
     rows->make_plan(planner, batch, number);
-    look_at(rows->plan());
+    look_at(static_cast<const PlannedRows&>(*rows).plan());
     rows->request(number);
     rows->wait();
     const std::int64_t width = access.layout().output_width;

@@ -18,6 +18,8 @@ namespace {
 
 using ::testing::ElementsAre;
 
+const Plan& plan_of(const BatchRows& rows) { return static_cast<const PlannedRows&>(rows).plan(); }
+
 /// Tables, the access to their rows, and the oracle, with the buffers of one step.
 struct Training {
   Training(std::vector<table::TableSpec> specs,
@@ -116,7 +118,7 @@ TEST(TableRows, PlanListsUniqueKeysAndTheirOccurrencesInOrder) {
   Training s({table_spec(0, 4), table_spec(1, 8)}, {feature(1), feature(0), feature(1)});
   const data::Batch batch = batch_of({{{9}, {9, 4}}, {{9}, {}}, {{4}, {9}}});
   s.plan(batch);
-  const Plan& plan = s.rows->plan();
+  const Plan& plan = plan_of(*s.rows);
   ASSERT_EQ(plan.num_unique(), 3);
   EXPECT_EQ(plan.keys[0], make_key(TableId{0}, 9));
   EXPECT_TRUE(std::is_sorted(plan.keys.begin(), plan.keys.end()));
@@ -137,7 +139,7 @@ TEST(TableRows, EmptyBatchMakesNoRows) {
   Training s({table_spec(0, 4)}, {feature(0), feature(0)});
   for (const data::Batch& batch : {batch_of({{{}, {}}, {{}, {}}}), batch_of({{}, {}})}) {
     s.step(batch, 1);
-    EXPECT_EQ(s.rows->plan().num_unique(), 0);
+    EXPECT_EQ(plan_of(*s.rows).num_unique(), 0);
     EXPECT_EQ(s.pooled, std::vector<float>(s.pooled.size(), 0.0F));
   }
   EXPECT_EQ(s.tables[0]->num_rows(), 0);

@@ -33,6 +33,21 @@ class FakeRowAccess final : public embedding::RowAccess {
   std::unique_ptr<embedding::BatchRows> make_rows() override {
     return std::make_unique<Rows>(*this);
   }
+  std::int64_t look_ahead() const override { return horizon; }
+  void look_at(const data::Batch&, std::int64_t step) override {
+    const std::lock_guard lock(mutex_);
+    if (horizon > 0) calls_.push_back(concat("look at ", step));
+  }
+  std::int64_t horizon = 0;  // set before use
+
+  void stop() override {
+    const std::lock_guard lock(mutex_);
+    is_stopped_ = true;
+  }
+  bool is_stopped() const {
+    const std::lock_guard lock(mutex_);
+    return is_stopped_;
+  }
 
   /// "plan 1", "request 1", "wait 1", "update 1" or "skip 1", "taken 1": the calls that have
   /// returned, in order.
@@ -86,10 +101,10 @@ class FakeRowAccess final : public embedding::RowAccess {
     wishes_[step] = least_version;
   }
 
-  class Rows final : public embedding::BatchRows {
+  class Rows final : public embedding::PlannedRows {
    public:
     explicit Rows(FakeRowAccess& access)
-        : BatchRows(access.layout_, access.pool_), access_(access) {}
+        : PlannedRows(access.layout_, access.pool_), access_(access) {}
 
     void make_plan(embedding::Planner& planner,
                    const data::Batch& batch,
@@ -168,6 +183,7 @@ class FakeRowAccess final : public embedding::RowAccess {
   std::pair<RowCall, std::int64_t> failing_ = {RowCall::kPlan, 0};
   std::map<std::int64_t, std::int64_t> versions_;
   std::map<std::int64_t, std::int64_t> wishes_;  // by step
+  bool is_stopped_ = false;
 };
 
 }  // namespace satrap::pipeline

@@ -35,6 +35,7 @@ class FewBatches final : public data::BatchSource {
   }
   data::DataPosition position() const override { return position_; }
   data::ReadStats stats() const override { return {}; }
+  std::int64_t rows_per_epoch() const override { return end_ == End::kNever ? 0 : 100; }
   void close() override {
     const std::lock_guard lock(mutex_);
     closed_ = true;
@@ -150,6 +151,38 @@ TEST_F(PlannerThreadTest, AnErrorOfPlanningComesOutAtTheDenseSide) {
   access_.fail(RowCall::kPlan, 1);
   start(3, End::kData, 1, 0);
   EXPECT_THAT(message_of(ErrorCode::kUnavailable, [&] { train_all(); }), HasSubstr("plan 1"));
+}
+
+TEST_F(PlannerThreadTest, ShowsBatchesAheadAndPlansAllOfThem) {
+  access_.horizon = 2;
+  start(5, End::kData, 1, 0);
+  EXPECT_THAT(train_all(), ElementsAre(1, 2, 3, 4, 5));
+  EXPECT_THAT(access_.calls(),
+              ElementsAre("look at 1", "look at 2", "plan 1", "look at 3", "look at 4", "plan 2",
+                          "look at 5", "plan 3", "plan 4", "plan 5"));
+}
+
+TEST_F(PlannerThreadTest, LooksNoFurtherAheadThanTheLastStep) {
+  access_.horizon = 5;
+  start(9, End::kData, 1, 3);
+  EXPECT_THAT(train_all(), ElementsAre(1, 2, 3));
+  thread_.reset();
+  EXPECT_EQ(source_->position().batches, 3);
+}
+
+TEST_F(PlannerThreadTest, ABadLineAheadComesOutAfterTheBatchesBeforeIt) {
+  access_.horizon = 5;
+  start(3, End::kError, 1, 0);
+  EXPECT_EQ(message_of(ErrorCode::kInvalidData, [&] { train_all(); }), "log.csv:7: not a number");
+  EXPECT_THAT(access_.calls(), testing::IsSupersetOf({"plan 1", "plan 2", "plan 3"}));
+}
+
+TEST_F(PlannerThreadTest, InputWithoutAKnownEndIsNotReadAhead) {
+  access_.horizon = 5;
+  start(2, End::kNever, 1, 0);
+  EXPECT_EQ(take(1), work(1));
+  EXPECT_EQ(take(2), work(2));  // before a third batch arrives
+  thread_.reset();
 }
 
 TEST_F(PlannerThreadTest, EndsWithADriverThatWasStopped) {

