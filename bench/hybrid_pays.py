@@ -4,10 +4,14 @@
     bench/hybrid_pays.py --out DIR [--rounds 5] [--link 1000,1000 --link 200,10000] [key.path=value ...]
     bench/hybrid_pays.py --out DIR --plot-only
 
-Two shards run in one network namespace, two ranks in another one, joined by link_emulator (one-way
+Two shards run in one network namespace, the ranks in another one, joined by link_emulator (one-way
 delay in microseconds, rate in Mbit/s). Every round trains once in each mode, in turn, on the same
 generated click log and from the same start, which differs between rounds; a summary.json gives examples
 per second, the AUC on held-out rows and the staleness seen. DIR gets results.jsonl (a line per run; later calls add to it), table.md and plot.svg.
+
+A mode that ends in +cache has a cache of rows (one rank only), which is how its gain is measured:
+
+    bench/hybrid_pays.py --out DIR --ranks 1 --modes sync,hybrid:4,sync+cache,hybrid:4+cache --cache 13MiB
 
 Ratios and AUC differences are taken within a round and their medians reported. --check makes the exit
 status 1 unless, on every link, hybrid(4) has 2.6 times the throughput of sync and 0.9 times that of
@@ -33,7 +37,7 @@ sys.path.insert(0, str(ROOT / "launch"))
 from satrap_run.variables import Attempt, rank_variables  # noqa: E402
 
 NAME = "satrap"  # namespaces satrap-a (shards) and satrap-b (ranks)
-RANKS = SHARDS = 2
+SHARDS = 2
 MODES = ["sync", "hybrid:0", "hybrid:1", "hybrid:4", "hybrid:16", "async"]
 MIN_TO_SYNC, MIN_TO_ASYNC, MAX_AUC_LOSS = 2.6, 0.9, 0.001
 
@@ -44,6 +48,8 @@ def parse():
     p.add_argument("--rounds", type=int, default=5)
     p.add_argument("--link", action="append", type=link, help="DELAY_US,RATE_MBIT (default 1000,1000 and 200,10000)")
     p.add_argument("--modes", default=",".join(MODES), help=f"default {','.join(MODES)}")
+    p.add_argument("--ranks", type=int, default=2)
+    p.add_argument("--cache", default="64MiB", help="embedding.cache.memory of modes that end in +cache (one rank)")
     p.add_argument("--rows", type=int, default=400_000, help="training rows; a quarter as many are held out")
     p.add_argument("--scale", default="0.1", help="factor on the number of ids, see `satrap data generate`")
     p.add_argument("--build", type=pathlib.Path, default=ROOT / "build/release")
@@ -106,8 +112,11 @@ def exported(text):
 
 def train(args, mode, settings, run_dir):
     """Runs a mode once; returns its summary."""
+    mode, _, cache = mode.partition("+")
     name, _, staleness = mode.partition(":")
     settings = [*settings, *args.settings, f"train.mode={name}", f"run_dir={run_dir}"]
+    if cache:
+        settings.append(f"embedding.cache.memory={args.cache}")
     if staleness:
         settings.append(f"train.staleness={staleness}")
     network = {**os.environ, "SATRAP_INTERFACE": "link0", "OMP_NUM_THREADS": "1"}
@@ -123,14 +132,14 @@ def train(args, mode, settings, run_dir):
 
 
 def run_ranks(args, command, found, network):
-    options = types.SimpleNamespace(node_rank=0, nnodes=1, nproc=RANKS, world_size=RANKS,
+    options = types.SimpleNamespace(node_rank=0, nnodes=1, nproc=args.ranks, world_size=args.ranks,
                                     max_restarts=0, ps=SHARDS, interface="link0")
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
     attempt = Attempt(0, secrets.token_hex(4), found["SATRAP_STORE"], "127.0.0.1", port)
     with contextlib.ExitStack() as stack:
         ranks = [stack.enter_context(running(inside("b", command), env=network | rank_variables(
-            options, attempt, found["SATRAP_TOKEN"], rank), stdout=subprocess.DEVNULL)) for rank in range(RANKS)]
+            options, attempt, found["SATRAP_TOKEN"], rank), stdout=subprocess.DEVNULL)) for rank in range(args.ranks)]
         for number, rank in enumerate(ranks):
             if rank.wait(args.timeout_s) != 0:
                 sys.exit(f"error: rank {number} ended with status {rank.returncode}")
@@ -193,13 +202,15 @@ class Link:
 
 
 def mode_order(mode):
+    mode, _, cache = mode.partition("+")
     name, _, staleness = mode.partition(":")
-    return ["sync", "hybrid", "async"].index(name), int(staleness or 0)
+    return ["sync", "hybrid", "async"].index(name), int(staleness or 0), cache
 
 
 def label(mode):
+    mode, _, cache = mode.partition("+")
     name, _, staleness = mode.partition(":")
-    return f"{name}({staleness})" if staleness else name
+    return (f"{name}({staleness})" if staleness else name) + (" with cache" if cache else "")
 
 
 def load(out):

@@ -33,6 +33,8 @@ std::int64_t bytes_moved(const Workload& w, const Plan& plan, Stage stage) {
   return 0;
 }
 
+const Plan& plan_of(const BatchRows& rows) { return static_cast<const PlannedRows&>(rows).plan(); }
+
 void run(benchmark::State& state, Workload& w, Stage stage) {
   std::int64_t step = 0, ids = 0, bytes = 0;
   for (auto _ : state) {
@@ -45,8 +47,8 @@ void run(benchmark::State& state, Workload& w, Stage stage) {
       rows.pool(w.batches[b], w.pooled.view(), {});
     }
     if (stage == Stage::kBackward || stage == Stage::kStep) rows.update(w.grad.view(), step);
-    ids += rows.plan().num_occurrences();
-    bytes += bytes_moved(w, rows.plan(), stage);
+    ids += plan_of(rows).num_occurrences();
+    bytes += bytes_moved(w, plan_of(rows), stage);
   }
   using benchmark::Counter;
   state.counters["per_example"] =
