@@ -192,6 +192,7 @@ class CachedRowsTest : public ::testing::Test {
     return "";
   }
 
+ public:
   std::unique_ptr<CachedTraining> training;
 };
 

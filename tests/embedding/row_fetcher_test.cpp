@@ -56,6 +56,7 @@ class RowFetcherTest : public ::testing::Test {
     return true;
   }
 
+ public:
   SmallRowStore store;
   GatedRowStore gate{store};
   struct Batch {

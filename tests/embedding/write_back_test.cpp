@@ -74,6 +74,7 @@ class WriteBackTest : public ::testing::Test {
     return values;
   }
 
+ public:
   const std::unique_ptr<backend::Device> device = backend::make_host_device();
   SmallRowStore store;
   GatedRowStore gate{store};
