@@ -223,7 +223,6 @@ TEST_F(RowFetcherTest, ManyBatchesArriveInWhateverOrder) {
   constexpr std::int64_t kSteps = 200;
   std::mt19937_64 random(3);
   gate.close(StoreCall::kFetch);
-  std::future<std::string> waiting;
   for (std::int64_t step = 1; step <= kSteps; ++step) {
     start(step, {random() % 1000, 1000 + random() % 1000});
     if (step % 3 != 0) continue;
