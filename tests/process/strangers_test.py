@@ -147,7 +147,7 @@ class Crowd:
         move_to(CPUS[:1])
         manners = [self._hang_up, self._say_garbage, self._say_zeros, self._stay, self._drip, self._repeat]
         number = 0
-        while not self._over.wait(0.03):
+        while not self._over.wait(0.02):
             for process in self._watch.processes():
                 for address in process.addresses:
                     number += 1
@@ -159,7 +159,7 @@ class Crowd:
         """Sends as much as the other end takes, for a moment, every now and then."""
         move_to(CPUS[:1])
         words = [bytes(1 << 16), faults.greeting()[0] * 1000]
-        while not self._over.wait(0.15):
+        while not self._over.wait(0.1):
             for process in self._watch.processes():
                 for address in process.addresses:
                     until = time.monotonic() + 0.01
