@@ -158,7 +158,13 @@ double Reporter::progress() const {
   if (const std::int64_t rows = sources_.data.rows_per_epoch(); rows > 0) {
     share = static_cast<double>(examples_) / (static_cast<double>(rows) * epochs);
   } else if (stats.total_bytes > 0) {
-    share = static_cast<double>(stats.bytes) / (static_cast<double>(stats.total_bytes) * epochs);
+    // A part of what was read waits for its step.
+    const std::int64_t read_here = stats.rows * sources_.cluster.size();
+    const std::int64_t ahead = std::max<std::int64_t>(0, read_here - examples_here_);
+    const auto done = static_cast<double>(examples_);
+    const double trained = ahead == 0 ? 1.0 : done / (done + static_cast<double>(ahead));
+    share = trained * static_cast<double>(stats.bytes) /
+            (static_cast<double>(stats.total_bytes) * epochs);
   }
   if (train.max_steps > 0) {
     share = std::max(share, static_cast<double>(step_) / static_cast<double>(train.max_steps));
