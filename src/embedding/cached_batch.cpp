@@ -73,8 +73,7 @@ std::optional<std::int64_t> CachedBatch::wait() {
 }
 
 void CachedBatch::read(Planner& planner, const data::Batch& batch) {
-  cached_.save_changed();
-  cached_.write_back.wait_until_empty();
+  cached_.flush();
   if (!reader_) reader_ = cached_.uncached.make_rows();
   reader_->read(planner, batch);
   is_read_ = true;

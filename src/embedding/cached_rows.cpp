@@ -36,10 +36,7 @@ void CachedRows::save(std::function<void()> action) {
   cache_->write_back.add_action(std::move(action));
 }
 
-void CachedRows::flush() {
-  cache_->save_changed();
-  cache_->write_back.wait_until_empty();
-}
+void CachedRows::flush() { cache_->flush(); }
 
 void CachedRows::throw_if_failed() const { cache_->write_back.throw_if_failed(); }
 

@@ -1,10 +1,7 @@
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
-#include <cstring>
 #include <span>
-#include <vector>
 
 #include "satrap/backend/memory.h"
 #include "satrap/backend/stream.h"
@@ -36,15 +33,19 @@ class DeviceArray {
   backend::Memory memory_;
 };
 
-/// `count` values of the device's memory. Blocks until the work queued before is done.
+/// Copies values of the device's memory to the host; blocks until the work queued before is done.
 template <class T>
-std::vector<T> download(backend::Device& device,
-                        const T* values,
-                        std::int64_t count,
-                        const backend::Stream& stream) {
-  std::vector<T> found(static_cast<std::size_t>(count));
-  device.copy(found.data(), values, count * static_cast<std::int64_t>(sizeof(T)), stream);
+void download(backend::Device& device,
+              const T* values,
+              std::span<T> to,
+              const backend::Stream& stream) {
+  device.copy(to.data(), values, static_cast<std::int64_t>(to.size_bytes()), stream);
   stream.wait_until_idle();
+}
+template <class T>
+T download_one(backend::Device& device, const T* value, const backend::Stream& stream) {
+  T found;
+  download(device, value, std::span(&found, 1), stream);
   return found;
 }
 

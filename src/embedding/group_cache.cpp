@@ -100,8 +100,7 @@ bool GroupCache::resolve(GroupPart& part, const Numbers& numbers, WriteBack& wri
                    .num_next_uses = is_known ? window_->view().size.max_keys : 0,
                    .halving_log2 = halving_log2_},
                   part.plan->misses(), stream_);
-  const backend::ResolveCounts counts =
-      download(device_, part.plan->misses().counts, 1, stream_)[0];
+  const backend::ResolveCounts counts = download_one(device_, part.plan->misses().counts, stream_);
   evict(part, counts.writebacks, numbers.step, write_back);
   if (!tags.empty()) share(part, numbers.batch);
   take_overflow(part, std::min<std::int64_t>(counts.overflows, num_free), numbers.batch);
@@ -122,9 +121,7 @@ void GroupCache::evict(const GroupPart& part,
   rows->begin(device_, count, group_.layout.row_bytes);
   device_.gather_rows(view(), misses.writeback_slots, &misses.counts->writebacks, 0, count,
                       rows->data(), stream_);
-  for (const Key key : download(device_, misses.writeback_keys, count, stream_)) {
-    rows->add_key(key);
-  }
+  for (const Key key : list(misses.writeback_keys, count)) rows->add_key(key);
   write_back.add(std::move(rows), step);
 }
 
@@ -132,8 +129,9 @@ void GroupCache::evict(const GroupPart& part,
 void GroupCache::share(const GroupPart& part, std::uint32_t batch) {
   const backend::PlanView plan = part.view();
   if (plan.num_ids == 0) return;
-  const std::int64_t num_unique = download(device_, plan.counts, 1, stream_)[0].unique;
-  const std::vector<std::uint64_t> tags = download(device_, plan.unique_tags, num_unique, stream_);
+  const std::int64_t num_unique = download_one(device_, plan.counts, stream_).unique;
+  std::vector<std::uint64_t> tags(index(num_unique));
+  download(device_, plan.unique_tags, std::span(tags), stream_);
   for (auto& [tag, row] : overflow_) {
     if (std::ranges::binary_search(tags, tag)) row.last = batch;
   }
@@ -141,7 +139,7 @@ void GroupCache::share(const GroupPart& part, std::uint32_t batch) {
 
 void GroupCache::take_overflow(const GroupPart& part, std::int64_t count, std::uint32_t batch) {
   if (count == 0) return;
-  for (const Key key : download(device_, part.plan->misses().overflow_keys, count, stream_)) {
+  for (const Key key : list(part.plan->misses().overflow_keys, count)) {
     overflow_[backend::tag_of(key)] = {free_overflow_.back(), batch, batch};
     free_overflow_.pop_back();
   }
@@ -151,15 +149,23 @@ void GroupCache::take_overflow(const GroupPart& part, std::int64_t count, std::u
 bool GroupCache::add_misses(GroupPart& part, std::int64_t count) {
   if (count == 0) return true;
   const backend::MissView& misses = part.plan->misses();
-  const std::vector<Key> keys = download(device_, misses.miss_keys, count, stream_);
-  const std::vector<std::int32_t> slots = download(device_, misses.miss_slots, count, stream_);
+  const std::span<const Key> keys = list(misses.miss_keys, count);
+  slots_.resize(index(count));
+  download(device_, misses.miss_slots, std::span(slots_), stream_);
   for (std::size_t i = 0; i < keys.size(); ++i) {
-    if (slots[i] < 0) continue;
+    if (slots_[i] < 0) continue;
     part.missing.push_back(keys[i]);
-    part.for_slots.push_back(slots[i]);
+    part.for_slots.push_back(slots_[i]);
     ++misses_;
   }
-  return std::ranges::find(slots, -1) == slots.end();
+  return std::ranges::find(slots_, -1) == slots_.end();
+}
+
+/// Keys in the device's memory, until the next call.
+std::span<const Key> GroupCache::list(const Key* keys, std::int64_t count) {
+  keys_.resize(index(count));
+  download(device_, keys, std::span(keys_), stream_);
+  return keys_;
 }
 
 void GroupCache::scatter(const GroupPart& part, backend::StreamRef stream) const {
@@ -193,16 +199,16 @@ void GroupCache::save_overflow(const std::vector<OverflowRows::iterator>& rows,
                                WriteBack& write_back,
                                WriteBack::Kind kind) {
   if (rows.empty()) return;
-  std::vector<std::int32_t> list = {static_cast<std::int32_t>(rows.size())};
+  std::vector<std::int32_t> slots = {static_cast<std::int32_t>(rows.size())};
   std::unique_ptr<WriteBack::Rows> saved = write_back.take_free();
   saved->begin(device_, std::ssize(rows), group_.layout.row_bytes);
   for (const OverflowRows::iterator row : rows) {
-    list.push_back(row->second.slot);
+    slots.push_back(row->second.slot);
     saved->add_key(backend::key_of_tag(row->first));
     row->second.saved = numbers.completed;
   }
-  const std::int32_t* const slots = listed_slots_.upload(list, stream_);
-  device_.gather_rows(view(), slots + 1, reinterpret_cast<const std::uint32_t*>(slots), 0,
+  const std::int32_t* const listed = listed_slots_.upload(slots, stream_);
+  device_.gather_rows(view(), listed + 1, reinterpret_cast<const std::uint32_t*>(listed), 0,
                       std::ssize(rows), saved->data(), stream_);
   stream_.wait_until_idle();
   write_back.add(std::move(saved), numbers.step, kind);
@@ -213,26 +219,27 @@ void GroupCache::save_overflow(const std::vector<OverflowRows::iterator>& rows,
 void GroupCache::save(const Numbers& numbers, WriteBack& write_back) {
   const std::int64_t num_sets = view().size.num_sets;
   for (std::int64_t first = 0; first < num_sets; first += kSetsPerList) {
-    const backend::SlotList& list = listed_.view();
+    const backend::SlotList& changed = listed_.view();
     device_.list_slots(view(), backend::ListMode::kDirty, first,
-                       std::min(kSetsPerList, num_sets - first), list, stream_);
-    const std::int64_t count = download(device_, list.count, 1, stream_)[0];
+                       std::min(kSetsPerList, num_sets - first), changed, stream_);
+    const std::int64_t count = download_one(device_, changed.count, stream_);
     if (count == 0) continue;
     std::unique_ptr<WriteBack::Rows> rows = write_back.take_free();
     rows->begin(device_, count, group_.layout.row_bytes);
-    device_.gather_rows(view(), list.slots, list.count, 0, count, rows->data(), stream_);
-    device_.mark_clean(view(), list, stream_);
-    for (const Key key : download(device_, list.keys, count, stream_)) rows->add_key(key);
+    device_.gather_rows(view(), changed.slots, changed.count, 0, count, rows->data(), stream_);
+    device_.mark_clean(view(), changed, stream_);
+    for (const Key key : list(changed.keys, count)) rows->add_key(key);
     write_back.add(std::move(rows), numbers.step, WriteBack::Kind::kSaved);
   }
-  std::vector<OverflowRows::iterator> changed;
+  std::vector<OverflowRows::iterator> overflow_rows;
   for (auto row = overflow_.begin(); row != overflow_.end(); ++row) {
     const Overflow& overflow = row->second;
     // A row that no completed batch has needed is as it was fetched, or not yet there.
     const std::uint32_t updated = std::min(overflow.last, numbers.completed);
-    if (overflow.first <= numbers.completed && overflow.saved < updated) changed.push_back(row);
+    if (overflow.first <= numbers.completed && overflow.saved < updated)
+      overflow_rows.push_back(row);
   }
-  save_overflow(changed, numbers, write_back, WriteBack::Kind::kSaved);
+  save_overflow(overflow_rows, numbers, write_back, WriteBack::Kind::kSaved);
 }
 
 }  // namespace satrap::embedding

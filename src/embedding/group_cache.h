@@ -108,6 +108,7 @@ class GroupCache {
   void share(const GroupPart& part, std::uint32_t batch);
   void take_overflow(const GroupPart& part, std::int64_t count, std::uint32_t batch);
   bool add_misses(GroupPart& part, std::int64_t count);
+  std::span<const Key> list(const Key* keys, std::int64_t count);
   void evict(const GroupPart& part, std::int64_t count, std::int64_t step, WriteBack& write_back);
 
   backend::Device& device_;
@@ -120,6 +121,9 @@ class GroupCache {
   std::shared_ptr<const backend::PlanScratch> scratch_;  // of the plans made from now on
   std::int64_t max_ids_ = 0;                             // that it has room for
   std::int64_t hits_ = 0, misses_ = 0;
+  // What was last read of the device's lists, kept from batch to batch.
+  std::vector<Key> keys_;
+  std::vector<std::int32_t> slots_;
 
   // Overflow rows: usually none is in use.
   OverflowRows overflow_;

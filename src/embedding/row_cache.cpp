@@ -157,6 +157,11 @@ void RowCache::save_changed() {
   save_seconds_ += time.count();
 }
 
+void RowCache::flush() {
+  save_changed();
+  write_back.wait_until_empty();
+}
+
 GroupCache::Numbers RowCache::numbers(std::int64_t step, std::int64_t applied) const {
   return {
       .batch = static_cast<std::uint32_t>(step - steps_before_),

@@ -71,6 +71,7 @@ class RowCache {
   void note_applied(std::int64_t step);
   void stop();
   void save_changed();
+  void flush();  // and waits until the store has them
   void count_fetched(std::span<const Key> keys);
   void sample(const std::vector<std::unique_ptr<GroupPart>>& parts, std::int64_t step);
   CacheCounts counts() const;

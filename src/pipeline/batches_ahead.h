@@ -22,8 +22,8 @@ class BatchesAhead {
                std::int64_t first_step,
                std::int64_t last_step);
 
-  /// Gives `work` the batch of the next step. False at the end. Reads at most two batches, so that
-  /// the window grows by one per step and training waits for one batch more than without it. An
+  /// Gives `work` the batch of the next step. False at the end. Reads at most two batches: while
+  /// the window grows, by one batch per step, a reader that is the bottleneck halves the rate. An
   /// error of reading comes out when it is the turn of the batch that it is about.
   bool next(Work& work);
 
