@@ -104,8 +104,8 @@ void RowCache::resolve(std::vector<std::unique_ptr<GroupPart>>& parts, std::int6
 
 /// Blocks until more than the updates of steps <= `applied` are done.
 void RowCache::wait_for_progress(std::int64_t step, std::int64_t applied, const GroupCache& cache) {
-  // Updates may wait for the lookups of the max_staleness steps after them.
-  if (applied >= step - 1 - options.max_staleness) {
+  // All lookups before this step will be made, and then all updates that need not wait for its own.
+  if (applied >= options.update_delay.oldest_version(step)) {
     const backend::CacheSize& size = cache.view().size;
     throw Error(
         ErrorCode::kInvalidConfig,

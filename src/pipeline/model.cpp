@@ -63,7 +63,7 @@ embedding::CachedRows::Options cache_options(const job::JobConfig& config) {
           .policy = policy_of(cache.eviction),
           .batch_examples = config.data.batch_size,
           .max_in_flight = config.train.max_in_flight(),
-          .max_staleness = config.train.max_staleness(),
+          .update_delay = config.train.deterministic ? config.train.staleness_bound() : 0,
           .max_look_ahead = std::max<std::int64_t>(1, kMaxExamplesAhead / config.data.batch_size),
           .num_fetches = config.embedding.store == "ps"
                              ? std::min<std::int64_t>(16, config.train.prefetch_batches)

@@ -355,9 +355,9 @@ class PlannerBeside {
   /// Looks up and updates all steps with the planner beside; the error that ended it, if any.
   std::string train() {
     const auto num_steps = std::ssize(batches_);
-    const std::int64_t staleness = training_.options.staleness;
     while (training_.num_updated < num_steps) {
-      while (training_.num_looked_up < std::min(num_steps, training_.num_updated + 1 + staleness)) {
+      const std::int64_t last = training_.options.staleness.last_reader(training_.num_updated);
+      while (training_.num_looked_up < std::min(num_steps, last)) {
         if (!take_requested()) return error_;
         training_.look_up();
         if (::testing::Test::HasFatalFailure()) return "a lookup differs";
@@ -429,11 +429,13 @@ class PlannerBeside {
 };
 
 /// The planner waits for room until earlier batches are done. A row counts once all the same.
-TEST_F(CachedRowsTest, BatchesThatDoNotFitTogetherWaitForEachOther) {
-  start({.staleness = 1, .prefetch = 3});
-  std::vector<data::Batch> batches = {range(0, 60)};
-  for (std::uint64_t n = 1; n < 30; ++n) batches.push_back(range(100 * n, 100 * n + 190));
-  {
+class CachedRowsThatWait : public CachedRowsTest {
+ protected:
+  /// Trains on a batch of 60 keys, which decides the size, and then on batches of `num_keys`.
+  void train_beside_a_planner(const CachedTraining::Options& options, std::uint64_t num_keys) {
+    start(options);
+    std::vector<data::Batch> batches = {range(0, 60)};
+    for (std::uint64_t n = 1; n < 30; ++n) batches.push_back(range(1000 * n, 1000 * n + num_keys));
     PlannerBeside planner(*training, std::move(batches));
     EXPECT_EQ(planner.train(), "");
     const CacheCounts counts = training->cached->counts();
@@ -442,6 +444,15 @@ TEST_F(CachedRowsTest, BatchesThatDoNotFitTogetherWaitForEachOther) {
     training->cached->flush();
     EXPECT_EQ(differences(training->home.updated_rows(), training->in_place.updated_rows()), "");
   }
+};
+
+TEST_F(CachedRowsThatWait, BatchesThatDoNotFitTogetherWaitForEachOther) {
+  train_beside_a_planner({.staleness = 1, .prefetch = 3}, 190);
+}
+
+/// What counts is how long an update may have to wait now, not later.
+TEST_F(CachedRowsThatWait, ABoundThatGrowsStartsAtItsBeginning) {
+  train_beside_a_planner({.staleness = {4, 0.125}, .prefetch = 3}, 500);
 }
 
 TEST_F(CachedRowsTest, ABatchThatCannotFitIsAnErrorWithTheArithmetic) {

@@ -18,6 +18,7 @@
 #include "satrap/backend/device.h"
 #include "satrap/embedding/cached_rows.h"
 #include "satrap/embedding/table_rows.h"
+#include "satrap/table/staleness_bound.h"
 #include "satrap/table/table_row_store.h"
 #include "satrap/table/table_snapshot.h"
 #include "tests/embedding/embedding_oracle.h"
@@ -94,7 +95,7 @@ class CachedTraining {
   struct Options {
     std::int64_t memory_bytes = 0;
     backend::EvictionPolicy policy = backend::EvictionPolicy::kLfu;
-    std::int64_t staleness = 0;
+    table::StalenessBound staleness = 0;
     std::int64_t prefetch = 2;        // batches that are requested before they are looked up
     std::int64_t max_look_ahead = 0;  // under EvictionPolicy::kLookahead
     std::int64_t num_fetches = 8;
@@ -128,7 +129,7 @@ class CachedTraining {
             CachedRows::Options{.memory_bytes = options.memory_bytes,
                                 .policy = options.policy,
                                 .max_in_flight = max_in_flight(),
-                                .max_staleness = options.staleness,
+                                .update_delay = options.staleness,
                                 .max_look_ahead = options.max_look_ahead,
                                 .num_fetches = options.num_fetches})),
         planner(cached->layout(), pool),
@@ -146,7 +147,7 @@ class CachedTraining {
     cached.reset();
   }
 
-  std::int64_t max_in_flight() const { return options.prefetch + options.staleness + 2; }
+  std::int64_t max_in_flight() const { return options.prefetch + options.staleness.max() + 2; }
 
   struct Step {
     data::Batch batch;
@@ -251,7 +252,7 @@ class CachedTraining {
   void train(std::int64_t num_steps, NextBatch next_batch, Between between) {
     const std::int64_t end = num_requested + num_steps;
     while (num_updated < end) {
-      while (num_looked_up < std::min(end, num_updated + 1 + options.staleness)) {
+      while (num_looked_up < std::min(end, options.staleness.last_reader(num_updated))) {
         while (num_requested < std::min(end, num_looked_up + 1 + options.prefetch)) {
           request(show(end, next_batch));
         }

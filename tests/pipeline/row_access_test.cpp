@@ -133,7 +133,7 @@ class Cached final : public RowsHome {
                 home_->access(),
                 *device_,
                 pool_,
-                {.memory_bytes = memory_bytes, .max_in_flight = 4, .max_staleness = 1}) {}
+                {.memory_bytes = memory_bytes, .max_in_flight = 4, .update_delay = 1}) {}
   embedding::RowAccess& access() override { return access_; }
   table::RowStore& store() override { return home_->store(); }
   void wait_applied(std::int64_t) override {}

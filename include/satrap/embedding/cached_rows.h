@@ -10,6 +10,7 @@
 #include "satrap/embedding/row_access.h"
 #include "satrap/job/feature_spec.h"
 #include "satrap/table/row_store.h"
+#include "satrap/table/staleness_bound.h"
 #include "satrap/table/table_spec.h"
 
 namespace satrap::embedding {
@@ -51,7 +52,9 @@ class CachedRows final : public RowAccess {
     backend::EvictionPolicy policy = backend::EvictionPolicy::kLfu;
     std::int64_t batch_examples = 0;  // of a full batch; the first one may be smaller
     std::int64_t max_in_flight = 8;   // batches that are planned, looked up or trained on
-    std::int64_t max_staleness = 0;   // the largest τ: lookups before an update that may be needed
+    // Before an update come all lookups that must not see it: that of step t waits for those of
+    // steps up to its last_reader. 0 where nothing makes updates wait for lookups.
+    table::StalenessBound update_delay = 0;
     std::int64_t max_look_ahead = 0;  // batches; their examples wait in memory
     std::int64_t num_fetches = 4;     // at a time
   };
