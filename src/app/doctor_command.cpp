@@ -13,6 +13,7 @@
 #include "satrap/core/resource.h"
 #include "satrap/dense/dense_network.h"
 #include "satrap/dense/precision.h"
+#include "satrap/job/job_config.h"
 #include "satrap/net/endpoint.h"
 
 namespace satrap::app {
@@ -51,6 +52,15 @@ std::string describe_memory(const Machine& machine) {
   return text;
 }
 
+/// The cache of rows that a job on this machine can have.
+std::string describe_cache() {
+  job::CacheConfig cache;
+  cache.memory = "auto";
+  return fmt::format(
+      "of rows, in the memory of the cpu; embedding.cache.memory=auto is {:.1f} GiB here",
+      gib(cache.memory_bytes(memory_bytes())));
+}
+
 std::string describe_build(const Build& build) {
   std::string text = fmt::format("{}, {}, for {}", build.compiler, build.type, build.instructions);
   if (!build.sanitizers.empty()) text += fmt::format(", sanitizers: {}", build.sanitizers);
@@ -79,6 +89,7 @@ int doctor() {
   text += line("features", fmt::format("{}", fmt::join(machine.cpu.features, " ")));
   text += line("threads", describe_threads(machine));
   text += line("memory", describe_memory(machine));
+  text += line("cache", describe_cache());
   text += line("libc", machine.libc);
   std::string torch, precision = "fp32";
   try {

@@ -24,13 +24,7 @@ std::int64_t memory_field(const std::string& name) {
   return kib * 1024;
 }
 
-/// Limits of control groups, version 2, as seen from inside a container. "max" reads as 0.
-std::int64_t group_memory_limit() {
-  std::ifstream file("/sys/fs/cgroup/memory.max");
-  std::int64_t bytes = 0;
-  return file >> bytes ? bytes : 0;
-}
-
+/// Of control groups, version 2, as seen from inside a container. "max" reads as 0.
 double group_cpu_quota() {
   std::ifstream file("/sys/fs/cgroup/cpu.max");
   double quota = 0.0;
@@ -54,7 +48,7 @@ Machine inspect_machine() {
   machine.cpu_quota = group_cpu_quota();
   machine.memory_bytes = memory_field("MemTotal");
   machine.available_bytes = memory_field("MemAvailable");
-  machine.memory_limit_bytes = group_memory_limit();
+  machine.memory_limit_bytes = memory_limit_bytes();
   machine.libc = std::string("glibc ") + gnu_get_libc_version();
   return machine;
 }

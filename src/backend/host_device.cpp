@@ -1,5 +1,6 @@
 #include "src/backend/host_device.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cstring>
 #include <new>
@@ -7,6 +8,7 @@
 #include <unistd.h>
 
 #include "satrap/core/error.h"
+#include "satrap/core/resource.h"
 
 namespace satrap::backend {
 namespace {
@@ -31,8 +33,8 @@ DeviceInfo HostDevice::info() const {
   DeviceInfo info;
   info.name = "the host";
   info.num_multiprocessors = 1;
-  info.memory_bytes = page * sysconf(_SC_PHYS_PAGES);
-  info.free_bytes = page * sysconf(_SC_AVPHYS_PAGES);
+  info.memory_bytes = memory_bytes();
+  info.free_bytes = std::min(info.memory_bytes, page * sysconf(_SC_AVPHYS_PAGES));
   return info;
 }
 

@@ -9,9 +9,14 @@
 #include <sched.h>
 #include <unistd.h>
 
-#include "src/core/cpu_quota.h"
+#include "src/core/control_group.h"
 
 namespace satrap {
+namespace {
+
+std::int64_t machine_memory_bytes() { return sysconf(_SC_PAGESIZE) * sysconf(_SC_PHYS_PAGES); }
+
+}  // namespace
 
 std::int64_t resident_bytes() {
   std::int64_t total_pages = 0;
@@ -36,6 +41,29 @@ std::int64_t cpu_quota(const std::string& folder) {
   }
   if (quota <= 0 || period <= 0) return 0;
   return std::max<std::int64_t>(1, std::llround(std::ceil(quota / period)));
+}
+
+std::int64_t memory_limit(const std::string& folder) {
+  std::int64_t bytes = 0;
+  // "max" is not a number; version 1 says "no limit" by a number above all memory.
+  if (std::ifstream(folder + "/memory.max") >> bytes) return bytes;
+  if (std::ifstream(folder + "/memory.limit_in_bytes") >> bytes) return bytes;
+  return 0;
+}
+
+std::int64_t memory_limit_bytes() {
+  const std::int64_t machine = machine_memory_bytes();
+  std::int64_t least = machine;
+  for (const char* folder : {"/sys/fs/cgroup", "/sys/fs/cgroup/memory"}) {
+    const std::int64_t limit = memory_limit(folder);
+    if (limit > 0) least = std::min(least, limit);
+  }
+  return least < machine ? least : 0;
+}
+
+std::int64_t memory_bytes() {
+  const std::int64_t limit = memory_limit_bytes();
+  return limit > 0 ? limit : machine_memory_bytes();
 }
 
 std::int64_t num_cpus() {

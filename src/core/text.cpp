@@ -131,6 +131,15 @@ std::int64_t parse_bytes(std::string_view text) {
   return std::llround(bytes);
 }
 
+std::int64_t parse_bytes_or_share(std::string_view text, std::int64_t whole) {
+  if (!text.ends_with('%')) return parse_bytes(text);
+  constexpr double kAll = 100.0;
+  std::string_view rest = text;
+  const std::optional<double> percent = take_number(rest);
+  if (!percent || rest != "%" || *percent > kAll) fail("a share such as 10% of at most 100%", text);
+  return static_cast<std::int64_t>(*percent / kAll * static_cast<double>(whole));
+}
+
 double parse_duration(std::string_view text) {
   constexpr const char* kExpected = "a duration such as 30s, 10min or 1h30min";
   if (text == "0") return 0;

@@ -98,10 +98,11 @@ void WarmStartConfig::visit(ConfigVisitor& v) {
 void CacheConfig::visit(ConfigVisitor& v) {
   v.field(
       "memory", memory,
-      "Memory for a cache of rows, such as 4GiB, in which they are trained; changed rows return "
-      "to where rows live in the background. For a job of one rank, mostly with rows on shards. "
-      "Rows of batches that are in use at the same time come in addition. "
-      "0: no cache. The results are the same, bit for bit in deterministic mode.");
+      "Memory for a cache of rows, such as 4GiB or 10% of the machine's memory, in which they are "
+      "trained; changed rows return to where rows live in the background. For a job of one rank, "
+      "mostly with rows on shards. Rows of batches that are in use at the same time come in "
+      "addition. auto: 10% if rows are on shards, else 0. 0: no cache. The results are the same, "
+      "bit for bit in deterministic mode.");
   v.field("eviction", eviction,
           "Which row makes room. lookahead: the one that the next batches need last; they are read "
           "ahead to know, six times as many as the cache holds. lfu: the one needed least "
@@ -109,7 +110,14 @@ void CacheConfig::visit(ConfigVisitor& v) {
           {.one_of = {"lookahead", "lfu", "lru"}});
 }
 
-std::int64_t CacheConfig::memory_bytes() const { return parse_bytes(memory); }
+std::int64_t CacheConfig::memory_bytes(std::int64_t device_bytes) const {
+  return parse_bytes_or_share(memory == "auto" ? "10%" : memory, device_bytes);
+}
+
+bool EmbeddingConfig::has_cache() const {
+  constexpr std::int64_t kAnyDevice = std::int64_t{1} << 40;
+  return (cache.memory != "auto" || store == "ps") && cache.memory_bytes(kAnyDevice) > 0;
+}
 
 void EmbeddingConfig::visit(ConfigVisitor& v) {
   v.field(
@@ -174,12 +182,20 @@ namespace {
 using Place = std::function<std::string(const std::string& key)>;
 
 /// A cache holds rows that their tables then take for unused, and it is their only writer.
-void check_cache(const JobConfig& config, const Place& at) {
+void check_cache(const JobConfig& config, const ConfigOrigins& origins, const Place& at) {
   const std::string key = "embedding.cache.memory";
+  bool has_cache = false;
   try {
-    if (!config.embedding.cache.is_on()) return;
+    has_cache = config.embedding.has_cache();
   } catch (const Error& error) {
     throw Error(error.code(), concat(at(key), ": ", error.what()));
+  }
+  if (!has_cache) {
+    // A memory of 0 that is written turns off a cache for which the rest may stay.
+    if (!origins.contains("embedding.cache.eviction") || origins.contains(key)) return;
+    throw Error(ErrorCode::kInvalidConfig,
+                concat(at("embedding.cache.eviction"),
+                       ": there is no cache; set embedding.cache.memory, or leave it out"));
   }
   const auto refuse = [&](const std::string& why) {
     throw Error(ErrorCode::kInvalidConfig, concat(at(key), ": ", why));
@@ -300,7 +316,7 @@ void JobConfig::validate(const ConfigOrigins& origins) const {
     throw Error(ErrorCode::kInvalidConfig,
                 concat(at("train.deterministic"), ": async cannot be deterministic"));
   }
-  check_cache(*this, at);
+  check_cache(*this, origins, at);
   const WarmStartConfig& warm = train.warm_start;
   if (warm.is_on() && warm.tables.empty() && !warm.dense) {
     throw Error(ErrorCode::kInvalidConfig,

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "satrap/core/error.h"
+#include "satrap/core/resource.h"
 #include "satrap/dense/precision.h"
 #include "satrap/embedding/feature_layout.h"
 #include "satrap/job/config_place.h"
@@ -59,7 +60,7 @@ backend::EvictionPolicy policy_of(const std::string& eviction) {
 
 embedding::CachedRows::Options cache_options(const job::JobConfig& config) {
   const job::CacheConfig& cache = config.embedding.cache;
-  return {.memory_bytes = cache.memory_bytes(),
+  return {.memory_bytes = cache.memory_bytes(memory_bytes()),
           .policy = policy_of(cache.eviction),
           .batch_examples = config.data.batch_size,
           .max_in_flight = config.train.max_in_flight(),
@@ -107,7 +108,7 @@ Model::Model(const job::JobConfig& config,
              Cluster& cluster,
              ThreadPool& pool)
     : specs(job::embedding_specs(config, schema)) {
-  const bool has_cache = config.embedding.cache.is_on();
+  const bool has_cache = config.embedding.has_cache();
   table::RowStore* store = nullptr;  // what a cache is put in front of
   if (config.embedding.store == "ps") {
     shards = std::make_unique<ps::ShardClient>(cluster.endpoint(), cluster.store(), specs.tables,

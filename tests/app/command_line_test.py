@@ -1,5 +1,6 @@
 """The command line of `satrap`: help, version, usage errors, and where the output goes."""
 import os
+import re
 import shutil
 import subprocess
 import unittest
@@ -180,6 +181,13 @@ class Doctor(CliTest):
         self.assertRegex(page, r"(?m)^precision +fp32; .*auto picks (fp32|bf16) .*GFLOP/s")
         self.assertRegex(page, r"(?m)^torch .*2\.11")
         self.assertRegex(page, r"(?m)^cuda\s+off: \S")
+
+    def test_doctor_tells_how_large_a_cache_would_be(self):
+        page = self.succeed("doctor").stdout
+        memory = float(re.search(r"^memory +([0-9.]+) GiB", page, re.M).group(1))
+        cache = float(re.search(r"^cache .*embedding\.cache\.memory=auto is ([0-9.]+) GiB", page, re.M).group(1))
+        self.assertGreater(cache, 0)
+        self.assertLessEqual(cache, 0.1 * memory + 0.1)  # less in a container with a limit
 
     def test_doctor_tells_what_protects_the_network(self):
         for token, words in [("", "127.0.0.1 only"), ("secret", "neither encrypted nor authenticated")]:

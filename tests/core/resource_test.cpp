@@ -8,7 +8,7 @@
 #include <gtest/gtest.h>
 #include <sched.h>
 
-#include "src/core/cpu_quota.h"
+#include "src/core/control_group.h"
 #include "tests/support/temporary_directory.h"
 
 namespace satrap {
@@ -62,6 +62,31 @@ TEST(CpuQuota, ReadsBothVersionsOfControlGroups) {
   EXPECT_EQ(cpu_quota(directory.path()), 2);
   write("cpu.max", "10000 100000\n");
   EXPECT_EQ(cpu_quota(directory.path()), 1);
+}
+
+TEST(MemoryLimit, ReadsBothVersionsOfControlGroups) {
+  const TemporaryDirectory directory;
+  const auto write = [&](const std::string& name, const std::string& text) {
+    std::ofstream(directory.path() + "/" + name) << text;
+  };
+  EXPECT_EQ(memory_limit(directory.path()), 0);
+  write("memory.limit_in_bytes", "1073741824\n");
+  EXPECT_EQ(memory_limit(directory.path()), 1 << 30);
+  write("memory.max", "536870912\n");
+  EXPECT_EQ(memory_limit(directory.path()), 512 << 20);
+}
+
+TEST(MemoryLimit, MaxIsNoLimit) {
+  const TemporaryDirectory directory;
+  std::ofstream(directory.path() + "/memory.max") << "max\n";
+  EXPECT_EQ(memory_limit(directory.path()), 0);
+}
+
+TEST(MemoryBytes, AreThoseOfTheMachineOrOfItsContainer) {
+  EXPECT_GT(memory_bytes(), resident_bytes());
+  if (memory_limit_bytes() > 0) {
+    EXPECT_EQ(memory_bytes(), memory_limit_bytes());
+  }
 }
 
 TEST(CpuQuota, MaxIsNoLimit) {

@@ -44,6 +44,16 @@ TEST(ParseBytes, RefusesTheRest) {
   }
 }
 
+TEST(ParseBytesOrShare, TakesEither) {
+  EXPECT_EQ(parse_bytes_or_share("1GiB", 100), 1LL << 30);
+  EXPECT_EQ(parse_bytes_or_share("0%", 1LL << 40), 0);
+  EXPECT_EQ(parse_bytes_or_share("12.5%", 1LL << 40), 1LL << 37);
+  EXPECT_EQ(parse_bytes_or_share("100%", 1000), 1000);
+  for (const char* text : {"", "%", "-1%", "101%", "1 %", "1%%", "10%B", "ten%", "nan%"}) {
+    EXPECT_THROW(parse_bytes_or_share(text, 1000), Error) << text;
+  }
+}
+
 TEST(ParseDuration, AddsUpItsParts) {
   EXPECT_EQ(parse_duration("0"), 0);
   EXPECT_EQ(parse_duration("30s"), 30);

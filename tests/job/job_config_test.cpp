@@ -25,6 +25,53 @@ std::string refusal_of(const TrainConfig& train, const std::string& written) {
   return "";
 }
 
+/// The same for the part about where rows live.
+std::string refusal_of(const EmbeddingConfig& embedding, const ConfigOrigins& written) {
+  JobConfig config;
+  config.embedding = embedding;
+  try {
+    config.validate(written);
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(EmbeddingConfig, ACacheHasBytesOrAShareOfTheDevice) {
+  EmbeddingConfig embedding;
+  EXPECT_FALSE(embedding.has_cache());
+  embedding.cache.memory = "0%";
+  EXPECT_FALSE(embedding.has_cache());
+  embedding.cache.memory = "1GiB";
+  EXPECT_TRUE(embedding.has_cache());
+  EXPECT_EQ(embedding.cache.memory_bytes(1000), 1 << 30);
+  embedding.cache.memory = "25%";
+  EXPECT_TRUE(embedding.has_cache());
+  EXPECT_EQ(embedding.cache.memory_bytes(1000), 250);
+  embedding.cache.memory = "some";
+  EXPECT_THAT(refusal_of(embedding, {{"embedding.cache.memory", "job.yaml:1"}}),
+              HasSubstr("job.yaml:1: embedding.cache.memory"));
+}
+
+TEST(EmbeddingConfig, AnAutomaticCacheIsForRowsOnShards) {
+  EmbeddingConfig embedding;
+  embedding.cache.memory = "auto";
+  EXPECT_FALSE(embedding.has_cache());
+  embedding.store = "ps";
+  EXPECT_TRUE(embedding.has_cache());
+  EXPECT_EQ(embedding.cache.memory_bytes(1000), 100);
+}
+
+TEST(EmbeddingConfig, AnEvictionBelongsToACache) {
+  EmbeddingConfig embedding;
+  embedding.cache.eviction = "lru";
+  ConfigOrigins written{{"embedding.cache.eviction", "job.yaml:1"}};
+  EXPECT_THAT(refusal_of(embedding, written),
+              HasSubstr("job.yaml:1: embedding.cache.eviction: there is no cache"));
+  written["embedding.cache.memory"] = "job.yaml:2";  // 0: turned off
+  EXPECT_THAT(refusal_of(embedding, written), Not(HasSubstr("eviction")));
+}
+
 TEST(TrainConfig, ABoundThatGrowsBelongsToHybrid) {
   TrainConfig train;
   train.staleness_factor = 0.25;

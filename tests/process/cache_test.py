@@ -127,6 +127,14 @@ class Cache(unittest.TestCase):
                 if percent == 100:
                     self.assertLess(counts["misses"], 1.1 * self.rows())
 
+    def test_a_window_of_several_epochs(self):
+        """What is looked ahead at is of later epochs, and beyond the last step."""
+        short = [*mode_of(1), "data.synthetic.rows=640", "train.epochs=4"]  # 5 steps each
+        for more in ([], ["train.max_steps=8"], ["train.eval_every=3 steps"]):
+            with self.subTest(more=more):
+                run = self.train(*short, *more, self.cache(20))
+                self.assertEqual(self.digest(run), self.reference(*short, *more))
+
     def test_over_shards_the_bits_are_those_without_a_cache(self):
         for shards, staleness, percent, more in [(1, "sync", 5, []), (2, 4, 20, ["train.threads=3"]),
                                                  (3, 16, 3, []), (2, 1, 100, ["embedding.cache.eviction=lru"])]:

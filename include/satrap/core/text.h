@@ -42,6 +42,9 @@ std::string printable(std::string_view text);
 /// in any case. Throws Error(kInvalidConfig) for anything else, and beyond 2^63.
 std::int64_t parse_bytes(std::string_view text);
 
+/// The same, or "12.5%" of `whole` bytes, at most "100%".
+std::int64_t parse_bytes_or_share(std::string_view text, std::int64_t whole);
+
 /// "10min", "30s", "1h30min", "500ms", "1.5 d": seconds. Units: ms, s, min (or m), h, d; only "0"
 /// needs none. Throws Error(kInvalidConfig) for anything else.
 double parse_duration(std::string_view text);

@@ -72,12 +72,12 @@ struct TrainConfig {
 
 /// `embedding.cache` of the configuration.
 struct CacheConfig {
-  std::string memory = "0";            // 0: no cache
+  std::string memory = "0";            // bytes or a share; 0: no cache; auto
   std::string eviction = "lookahead";  // lookahead | lfu | lru
   void visit(ConfigVisitor& v);
 
-  std::int64_t memory_bytes() const;
-  bool is_on() const { return memory_bytes() > 0; }
+  /// The cache's memory on a device that has `device_bytes`.
+  std::int64_t memory_bytes(std::int64_t device_bytes) const;
 };
 
 /// `embedding` of the configuration.
@@ -86,6 +86,8 @@ struct EmbeddingConfig {
   std::string wire = "fp32";       // fp32 | bf16 | fp16
   CacheConfig cache;
   void visit(ConfigVisitor& v);
+
+  bool has_cache() const;
 };
 
 /// `cluster` of the configuration.
