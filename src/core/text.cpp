@@ -131,13 +131,18 @@ std::int64_t parse_bytes(std::string_view text) {
   return std::llround(bytes);
 }
 
-std::int64_t parse_bytes_or_share(std::string_view text, std::int64_t whole) {
-  if (!text.ends_with('%')) return parse_bytes(text);
+std::optional<double> parse_share(std::string_view text) {
+  if (!text.ends_with('%')) return std::nullopt;
   constexpr double kAll = 100.0;
   std::string_view rest = text;
   const std::optional<double> percent = take_number(rest);
   if (!percent || rest != "%" || *percent > kAll) fail("a share such as 10% of at most 100%", text);
-  return static_cast<std::int64_t>(*percent / kAll * static_cast<double>(whole));
+  return *percent / kAll;
+}
+
+std::int64_t parse_bytes_or_share(std::string_view text, std::int64_t whole) {
+  const std::optional<double> share = parse_share(text);
+  return share ? static_cast<std::int64_t>(*share * static_cast<double>(whole)) : parse_bytes(text);
 }
 
 double parse_duration(std::string_view text) {

@@ -1,8 +1,10 @@
 #include "satrap/data/config.h"
 
 #include <filesystem>
+#include <optional>
 
 #include "satrap/core/error.h"
+#include "satrap/core/text.h"
 
 namespace satrap::data {
 
@@ -121,11 +123,21 @@ void DataConfig::visit(ConfigVisitor& v) {
           {.min = 0});
   v.field("on_bad_row", on_bad_row, "What to do with a row that cannot be parsed.",
           {.one_of = {"skip", "stop"}});
-  v.field("max_bad_rows", max_bad_rows, "End the run if more rows than this are skipped. 0: never.",
-          {.min = 0});
+  v.field("max_bad_rows", max_bad_rows,
+          "End the run with an error if more training rows than this are skipped: a number, or a "
+          "share such as 10% of the rows read so far, once these are 10,000 or all. 0: never.");
   v.field("fit_rows", fit_rows,
           "Number of training rows that z-scores and quantiles are fitted on. 0: all.", {.min = 0});
   v.section("synthetic", synthetic, "The generated click log of format synthetic.");
+}
+
+BadRowLimit DataConfig::bad_row_limit() const {
+  if (const std::optional<double> share = parse_share(max_bad_rows)) return {.share = *share};
+  const std::optional<std::int64_t> rows = parse_number<std::int64_t>(max_bad_rows);
+  if (rows && *rows >= 0) return {.rows = *rows};
+  throw Error(
+      ErrorCode::kInvalidConfig,
+      concat("expected a number of rows or a share such as 10%, got \"", max_bad_rows, "\""));
 }
 
 std::string DataConfig::resolved_format() const {

@@ -36,8 +36,10 @@ std::int64_t num_readers(const DataConfig& config) {
   return std::max<std::int64_t>(1, num_cpus() / kCpusPerReader);
 }
 
-std::shared_ptr<BadRowPolicy> bad_row_policy(const DataConfig& config) {
-  return std::make_shared<BadRowPolicy>(config.on_bad_row == "stop", config.max_bad_rows,
+/// `is_limited`: too many of them end reading.
+std::shared_ptr<BadRowPolicy> bad_row_policy(const DataConfig& config, bool is_limited) {
+  return std::make_shared<BadRowPolicy>(config.on_bad_row == "stop",
+                                        is_limited ? config.bad_row_limit() : BadRowLimit(),
                                         [](const std::string& line) { log_warning("{}", line); });
 }
 
@@ -118,7 +120,7 @@ class OwningRows : public RowBlockSource {
  public:
   OwningRows(const DataConfig& config, const Schema& schema, Role role, const RowPass& pass)
       : schema_(schema),
-        rows_(PassOpener(config, role, bad_row_policy(config)).open(schema_, pass)) {}
+        rows_(PassOpener(config, role, bad_row_policy(config, false)).open(schema_, pass)) {}
 
   bool next(RowBlock& block) override { return rows_->next(block); }
   std::int64_t rows_per_epoch() const override { return rows_->rows_per_epoch(); }
@@ -138,7 +140,10 @@ std::unique_ptr<BatchSource> open_batches(const DataConfig& config,
                                           const FittedTransforms& transforms,
                                           Role role,
                                           const ReadOptions& options) {
-  const auto opener = std::make_shared<const PassOpener>(config, role, bad_row_policy(config));
+  // A run must not lose what it has learned to an evaluation; a prediction has nan for such rows.
+  const bool is_limited = role == Role::kTrain;
+  const auto opener =
+      std::make_shared<const PassOpener>(config, role, bad_row_policy(config, is_limited));
   if (options.epochs - options.start.epoch > 1) opener->require_rereadable("several epochs");
   if (options.start.batches > 0) opener->require_rereadable("resuming in the middle");
 
@@ -206,7 +211,7 @@ std::unique_ptr<RowBlockSource> open_rows(const DataConfig& config,
 
 FittedTransforms fit_transforms(const DataConfig& config, const Schema& schema, std::int64_t seed) {
   if (!schema.needs_fit()) return fixed_transforms(schema);
-  const PassOpener opener(config, Role::kTrain, bad_row_policy(config));
+  const PassOpener opener(config, Role::kTrain, bad_row_policy(config, true));
   opener.require_rereadable("z-scores and quantiles, which are fitted before training");
   const auto rows = opener.open(schema, {.num_threads = num_readers(config)});
   return fit_transforms(schema, *rows, config.fit_rows,

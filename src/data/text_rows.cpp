@@ -6,28 +6,6 @@
 
 namespace satrap::data {
 
-BadRowPolicy::BadRowPolicy(bool stop, std::int64_t max_bad_rows, Log log)
-    : stop_(stop), max_bad_rows_(max_bad_rows), log_(std::move(log)) {}
-
-void BadRowPolicy::add(const BadRows& bad) {
-  if (bad.count == 0) return;
-  if (first_.empty()) first_ = bad.messages.front();
-  const std::int64_t count = count_.fetch_add(bad.count, std::memory_order_relaxed) + bad.count;
-  if (stop_) throw Error(ErrorCode::kInvalidData, bad.messages.front());
-  for (const std::string& message : bad.messages) {
-    if (num_shown_ == static_cast<std::int64_t>(BadRows::kMaxMessages)) break;
-    ++num_shown_;
-    log_(concat("bad row skipped: ", message));
-    if (num_shown_ == static_cast<std::int64_t>(BadRows::kMaxMessages)) {
-      log_("further bad rows are counted without being shown");
-    }
-  }
-  if (max_bad_rows_ > 0 && count > max_bad_rows_) {
-    throw Error(ErrorCode::kInvalidData, concat("more than data.max_bad_rows = ", max_bad_rows_,
-                                                " bad rows; the first: ", first_));
-  }
-}
-
 TextRows::TextRows(const Schema& schema,
                    const FileList& files,
                    const RowPass& pass,
@@ -82,11 +60,15 @@ void TextRows::parse_blocks(RowParser& parser) {
 bool TextRows::next(RowBlock& block) {
   while (!ended_) {
     Jobs::Numbered* const numbered = jobs_.take();
-    if (numbered == nullptr || numbered->job.end) break;
+    if (numbered == nullptr) break;
     Job& job = numbered->job;
     ended_ = true;  // in case one of these throws
+    if (job.end) {
+      bad_rows_->end_pass();
+      break;
+    }
     if (job.error) std::rethrow_exception(job.error);
-    bad_rows_->add(job.bad);
+    bad_rows_->add(job.bad, job.rows.num_rows);
     ended_ = false;
     std::swap(block, job.rows);
     jobs_.release(numbered);

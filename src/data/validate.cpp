@@ -175,6 +175,11 @@ void validate(const DataConfig& config, const ConfigOrigins& origins) {
                     "format criteo has its own schema; for another one use format csv");
     }
   }
+  try {
+    config.bad_row_limit();
+  } catch (const Error& error) {
+    check.require(false, "data.max_bad_rows", error.what());
+  }
   resolve_schema(config);  // names that clash, ranges that do not match
 }
 

@@ -40,12 +40,22 @@ def rows():
 class Warnings(CliTest):
     """What a newcomer's file may have wrong."""
 
-    def log_of(self, label, texts):
+    def job_of(self, label, texts):
         lines = ["y\tn\tf\tg", *(f"{texts[i % len(texts)]}\t{i % 9}\t{i % 20}\t{i % 7}" for i in range(400))]
         train = self.write("train.tsv", "\n".join(lines) + "\n")
-        job = self.write("job.yaml", JOB.format(run=self.dir / "run", train=train, labels=label,
-                                                model="{type: dlrm, bottom: [4], top: [8]}"))
-        return self.succeed("train", job, "--overwrite").stderr
+        return self.write("job.yaml", JOB.format(run=self.dir / "run", train=train, labels=label,
+                                                 model="{type: dlrm, bottom: [4], top: [8]}"))
+
+    def log_of(self, label, texts):
+        return self.succeed("train", self.job_of(label, texts), "--overwrite", "data.max_bad_rows=0").stderr
+
+    def test_a_run_does_not_end_well_with_most_of_its_rows_skipped(self):
+        job = self.job_of("label: {column: y}", ["-1", "1", "-1"])
+        self.assert_words(self.fail_with(1, "train", job), "267 of 400 rows (66.8 %) cannot be read",
+                          "data.max_bad_rows = 10%", "train.tsv:2", "column 'y': expected 0 or 1")
+        self.assertFalse((self.dir / "run" / "summary.json").exists())
+        error = self.fail_with(2, "train", job, "data.max_bad_rows=ten")
+        self.assert_words(error, "data.max_bad_rows", 'expected a number of rows or a share such as 10%, got "ten"')
 
     def test_labels_of_minus_one_are_bad_rows_and_what_is_left_is_named(self):
         log = self.log_of("label: {column: y}", ["-1", "1", "-1"])

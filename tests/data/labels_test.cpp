@@ -73,7 +73,8 @@ TEST_F(LabelsTest, OneColumnMayGiveSeveralLabels) {
 }
 
 TEST_F(LabelsTest, ARowIsBadIfAnyLabelIs) {
-  const DataConfig config = config_of("click,buy,n\n1,x,1\n0,1,2\n,1,3\n1,0,4\n");
+  DataConfig config = config_of("click,buy,n\n1,x,1\n0,1,2\n,1,3\n1,0,4\n");
+  config.max_bad_rows = "0";
   const std::vector<Batch> batches = read(config);
   ASSERT_EQ(batches.size(), 1U);
   EXPECT_EQ(batches[0].labels, (Floats{0, 1, 1, 0}));

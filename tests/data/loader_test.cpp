@@ -189,6 +189,7 @@ TEST_F(LoaderTest, FilesKnowTheirRowsOnceTheyHaveBeenRead) {
   DataConfig config = config_of(3, 10);
   config.train.path = {write("a.csv", "y,n,f\n1,1,1\nbad\n\n0,1,2\n"),
                        write("b.csv", "y,n,f\n1,1,3\n")};
+  config.max_bad_rows = "0";
   for (const std::int64_t epochs : {1, 2}) {
     const auto source = open(config, {.epochs = epochs});
     EXPECT_FALSE(source->files().at(1).num_rows > 1);
@@ -269,6 +270,7 @@ TEST_F(LoaderTest, ALimitOfRowsHoldsForEachEpoch) {
 
 TEST_F(LoaderTest, StatsCountRowsBytesAndBadRows) {
   DataConfig config = csv_config(write("log.csv", "y,f\n1,a\nx,a\n0,b\n"), {}, {"f"});
+  config.max_bad_rows = "0";
   const auto source = open(config, {.epochs = 2});
   ids_of(*source);
   const ReadStats stats = source->stats();
@@ -280,6 +282,8 @@ TEST_F(LoaderTest, StatsCountRowsBytesAndBadRows) {
 
 TEST_F(LoaderTest, DataWithoutAUsableRowAreAnErrorThatSaysWhy) {
   DataConfig config = csv_config(write("log.csv", "y,f\n7,a\n8,a\n"), {}, {"f"});
+  EXPECT_TRUE(contains(error_of([&] { read(config); }), "2 of 2 rows (100.0 %) cannot be read"));
+  config.max_bad_rows = "0";
   const std::string message = error_of([&] { read(config); });
   EXPECT_TRUE(contains(message, "2 bad rows; the first: " + path_of("log.csv") + ":2: column 'y'"))
       << message;

@@ -87,7 +87,7 @@ TEST_F(TextRowsTest, ATruncatedFileGivesTheRowsBeforeAndThenAnError) {
   const DataConfig config = config_of({write("1.gz", packed.substr(0, packed.size() / 2))});
   const Schema schema = resolve_schema(config);
   TextRows rows(schema, list_files(config.train.path), {},
-                std::make_shared<BadRowPolicy>(false, 0, [](const std::string&) {}),
+                std::make_shared<BadRowPolicy>(false, BadRowLimit(), [](const std::string&) {}),
                 {.block_bytes = 10'000});
   std::int64_t num_rows = 0;
   const std::string message = error_of([&] {
@@ -196,9 +196,9 @@ TEST_F(TextRowsTest, ABadRowMayEndReading) {
 
 TEST_F(TextRowsTest, TooManyBadRowsEndReading) {
   DataConfig config = config_of({write("1", "y,n,f\n1,2,3\n1,x,3\n1,y,3\n")});
-  config.max_bad_rows = 2;
+  config.max_bad_rows = "2";
   EXPECT_EQ(read_text(config).num_bad, 2);
-  config.max_bad_rows = 1;
+  config.max_bad_rows = "1";
   EXPECT_TRUE(contains(error_of([&] { read_text(config); }), "data.max_bad_rows = 1"));
 }
 
@@ -211,7 +211,7 @@ TEST_F(TextRowsTest, CloseEndsAReadThatWaitsForAPipe) {
   const DataConfig config = config_of({path});
   const Schema schema = resolve_schema(config);
   TextRows rows(schema, list_files(config.train.path), {},
-                std::make_shared<BadRowPolicy>(false, 0, [](const std::string&) {}));
+                std::make_shared<BadRowPolicy>(false, BadRowLimit(), [](const std::string&) {}));
   std::thread closer([&] { rows.close(); });
   RowBlock block;
   EXPECT_FALSE(rows.next(block));
@@ -243,7 +243,7 @@ TEST_F(TextRowsTest, ASourceMayBeLeftInTheMiddle) {
   const DataConfig config = config_of({write_rows("1", 0, 5000)});
   const Schema schema = resolve_schema(config);
   TextRows rows(schema, list_files(config.train.path), {.num_threads = 2},
-                std::make_shared<BadRowPolicy>(false, 0, [](const std::string&) {}),
+                std::make_shared<BadRowPolicy>(false, BadRowLimit(), [](const std::string&) {}),
                 {.block_bytes = 100});
   RowBlock block;
   EXPECT_TRUE(rows.next(block));

@@ -54,7 +54,7 @@ inline ReadRows read_rows(const data::Schema& schema,
                           std::int64_t block_bytes) {
   ReadRows read;
   const auto policy = std::make_shared<data::BadRowPolicy>(
-      false, 0, [&](const std::string& line) { read.bad.push_back(line); });
+      false, data::BadRowLimit(), [&](const std::string& line) { read.bad.push_back(line); });
   read.refused = is_refused([&] {
     data::TextRows rows(schema, {.files = {data::DataFile{.path = path}}}, {}, policy,
                         {.block_bytes = block_bytes, .line_bytes = 1 << 16});

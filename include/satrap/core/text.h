@@ -42,7 +42,11 @@ std::string printable(std::string_view text);
 /// in any case. Throws Error(kInvalidConfig) for anything else, and beyond 2^63.
 std::int64_t parse_bytes(std::string_view text);
 
-/// The same, or "12.5%" of `whole` bytes, at most "100%".
+/// "12.5%": 0.125, at most 1; nullopt if it does not end with '%'. Throws Error(kInvalidConfig) for
+/// other text that does.
+std::optional<double> parse_share(std::string_view text);
+
+/// Bytes, or a share of `whole` bytes.
 std::int64_t parse_bytes_or_share(std::string_view text, std::int64_t whole);
 
 /// "10min", "30s", "1h30min", "500ms", "1.5 d": seconds. Units: ms, s, min (or m), h, d; only "0"

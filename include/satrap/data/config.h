@@ -83,6 +83,12 @@ struct FilesConfig {
   void visit(ConfigVisitor& v);
 };
 
+/// How many rows may be skipped before reading ends with an error; 0: no limit.
+struct BadRowLimit {
+  std::int64_t rows = 0;
+  double share = 0.0;  // of the rows that have been read
+};
+
 /// Section `data` of the job configuration.
 struct DataConfig {
   std::string schema_name = "";  // "criteo", a path, or empty for the inline `schema`
@@ -94,13 +100,16 @@ struct DataConfig {
   std::int64_t reader_threads = 0;
   std::int64_t shuffle_rows = 0;
   std::string on_bad_row = "skip";  // skip | stop
-  std::int64_t max_bad_rows = 0;
+  std::string max_bad_rows = "10%";
   std::int64_t fit_rows = 1'000'000;
   SyntheticConfig synthetic;
   void visit(ConfigVisitor& v);
 
   /// The format in force: criteo, csv or synthetic.
   std::string resolved_format() const;
+
+  /// Throws Error(kInvalidConfig) if max_bad_rows says none.
+  BadRowLimit bad_row_limit() const;
 
   /// True if there is evaluation data.
   bool has_eval() const;

@@ -1,0 +1,59 @@
+#include "src/data/bad_row_policy.h"
+
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "satrap/core/error.h"
+
+namespace satrap::data {
+
+BadRowPolicy::BadRowPolicy(bool stop, const BadRowLimit& limit, Log log)
+    : stop_(stop), limit_(limit), log_(std::move(log)) {}
+
+void BadRowPolicy::add(const BadRows& bad, std::int64_t num_good) {
+  num_rows_ += bad.count + num_good;
+  if (bad.count == 0) return;
+  if (first_.empty()) first_ = bad.messages.front();
+  const std::int64_t count = count_.fetch_add(bad.count, std::memory_order_relaxed) + bad.count;
+  if (stop_) throw Error(ErrorCode::kInvalidData, bad.messages.front());
+  for (const std::string& message : bad.messages) {
+    if (num_shown_ == static_cast<std::int64_t>(BadRows::kMaxMessages)) break;
+    ++num_shown_;
+    log_(concat("bad row skipped: ", message));
+    if (num_shown_ == static_cast<std::int64_t>(BadRows::kMaxMessages)) {
+      log_("further bad rows are counted without being shown");
+    }
+  }
+  if (limit_.rows > 0 && count > limit_.rows) {
+    throw Error(ErrorCode::kInvalidData, concat("more than data.max_bad_rows = ", limit_.rows,
+                                                " bad rows; the first: ", first_));
+  }
+  if (num_rows_ >= kMinRows) check_share();
+}
+
+void BadRowPolicy::end_pass() {
+  check_share();
+  if (has_warned_ || static_cast<double>(count()) <= kMuch * static_cast<double>(num_rows_)) return;
+  has_warned_ = true;
+  log_(concat(describe(), " could not be read and were skipped; the first: ", first_));
+}
+
+void BadRowPolicy::check_share() const {
+  if (limit_.share == 0.0 ||
+      static_cast<double>(count()) <= limit_.share * static_cast<double>(num_rows_)) {
+    return;
+  }
+  throw Error(ErrorCode::kInvalidData,
+              concat(describe(), " cannot be read, more than data.max_bad_rows = ",
+                     fmt::format("{:.3g}%", 100 * limit_.share), " allows; the first: ", first_,
+                     "; correct the data or what the configuration says about them, or allow more, "
+                     "such as data.max_bad_rows=50% (0: any number)"));
+}
+
+std::string BadRowPolicy::describe() const {
+  return fmt::format("{} of {} rows ({:.1f} %)", count(), num_rows_,
+                     100.0 * static_cast<double>(count()) / static_cast<double>(num_rows_));
+}
+
+}  // namespace satrap::data

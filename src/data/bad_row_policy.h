@@ -1,0 +1,54 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "satrap/data/config.h"
+#include "src/data/row_parser.h"
+
+namespace satrap::data {
+
+/// Handles bad rows, over all passes of a source: counts them, shows the first ten, and ends
+/// reading when there are too many. One thread at a time calls add() and end_pass(), in the order
+/// of the rows. The rows of a rank are those that it parses itself.
+class BadRowPolicy {
+ public:
+  using Log = std::function<void(const std::string&)>;
+
+  /// `stop`: the first bad row ends reading.
+  BadRowPolicy(bool stop, const BadRowLimit& limit, Log log);
+
+  /// `num_good`: the rows of the same block that could be read. Throws Error(kInvalidData) if
+  /// reading must end. A share of the rows is a limit only when kMinRows have been read.
+  void add(const BadRows& bad, std::int64_t num_good);
+
+  /// The end of a pass: a limit of a share holds for however many rows there were. The first pass
+  /// with more than kMuch bad rows logs a warning.
+  void end_pass();
+
+  /// Thread-safe.
+  std::int64_t count() const { return count_.load(std::memory_order_relaxed); }
+
+  /// Message of the first bad row, "" if there was none.
+  const std::string& first() const { return first_; }
+
+  static constexpr std::int64_t kMinRows = 10'000;
+  static constexpr double kMuch = 0.01;
+
+ private:
+  void check_share() const;
+  std::string describe() const;
+
+  const bool stop_;
+  const BadRowLimit limit_;
+  const Log log_;
+  std::atomic<std::int64_t> count_{0};
+  std::int64_t num_rows_ = 0;  // good and bad
+  std::int64_t num_shown_ = 0;
+  bool has_warned_ = false;
+  std::string first_;
+};
+
+}  // namespace satrap::data
