@@ -1,20 +1,44 @@
 #include "checkpoint_paths.h"
 
+#include <algorithm>
+#include <filesystem>
+
 #include <CLI/CLI.hpp>
 
 #include "satrap/core/error.h"
+#include "satrap/core/log.h"
 
 namespace satrap::app {
+namespace {
 
-void add_checkpoint_options(CLI::App& command, checkpoint::UsedCheckpoint& checkpoint) {
+constexpr const char* kBest = "@best";
+constexpr const char* kLast = "@last";
+
+bool take_suffix(std::string& path, const std::string& suffix) {
+  std::error_code unknown;
+  if (!path.ends_with(suffix) || std::filesystem::exists(path, unknown)) return false;
+  path.resize(path.size() - suffix.size());
+  return true;
+}
+
+}  // namespace
+
+void UsedJob::add_to(CLI::App& command) {
+  job.add_optional_to(command);
   command
       .add_option("--checkpoint", checkpoint.path,
-                  "A checkpoint, or a run directory for its newest")
+                  "A checkpoint; or a run directory, for the best one that early stopping has "
+                  "found, else its newest (DIR@last: the newest in any case)")
       ->required()
       ->type_name("DIR");
   command.add_flag("--accept-changed-config", checkpoint.accept_changed_config,
                    "Use the checkpoint although the configuration reads or computes something else "
                    "than it was trained with");
+}
+
+void UsedJob::resolve() {
+  checkpoint.path = checkpoint_to_use(checkpoint.path);
+  if (job.config.empty()) job.config = checkpoint.path + "/config.yaml";
 }
 
 std::vector<checkpoint::CheckpointInfo> checkpoints_of(const std::string& path) {
@@ -28,9 +52,27 @@ std::vector<checkpoint::CheckpointInfo> checkpoints_of(const std::string& path) 
 
 std::string newest_checkpoint(const std::string& path) { return checkpoints_of(path).back().path; }
 
-checkpoint::UsedCheckpoint newest_checkpoint(checkpoint::UsedCheckpoint checkpoint) {
-  checkpoint.path = newest_checkpoint(checkpoint.path);
-  return checkpoint;
+std::string checkpoint_to_use(const std::string& path) {
+  std::string directory = path;
+  const bool takes_last = take_suffix(directory, kLast);
+  const bool needs_best = !takes_last && take_suffix(directory, kBest);
+  const std::vector<checkpoint::CheckpointInfo> found = checkpoints_of(directory);
+  if (takes_last) return found.back().path;
+  const auto best =
+      std::ranges::find_if(found, [](const auto& one) { return !one.best_of.empty(); });
+  if (best != found.end()) {
+    if (&*best != &found.back()) {
+      log_info("{}: the best by {}; the newest is step {}, {}{}", best->path, best->best_of,
+               found.back().step, directory, kLast);
+    }
+    return best->path;
+  }
+  if (needs_best) {
+    throw Error(ErrorCode::kIo, concat(directory,
+                                       ": none of its checkpoints is known as the best; "
+                                       "only a run with train.early_stopping marks one"));
+  }
+  return found.back().path;
 }
 
 }  // namespace satrap::app

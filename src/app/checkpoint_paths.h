@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "job_arguments.h"
 #include "satrap/checkpoint/checkpoint.h"
 #include "satrap/checkpoint/continuation.h"
 
@@ -12,18 +13,28 @@ class App;
 
 namespace satrap::app {
 
-/// Adds the required option --checkpoint DIR and --accept-changed-config, for commands that use
-/// one.
-void add_checkpoint_options(CLI::App& command, checkpoint::UsedCheckpoint& checkpoint);
+/// [CONFIG] [key.path=value ...] --checkpoint DIR [--accept-changed-config]: the arguments of
+/// commands that use what a job has learned.
+struct UsedJob {
+  JobArguments job;
+  checkpoint::UsedCheckpoint checkpoint;
+
+  void add_to(CLI::App& command);
+
+  /// To be called before the members are used: chooses the checkpoint, and takes its configuration
+  /// if none was named.
+  void resolve();
+};
 
 /// The checkpoints meant by `path`: itself if it is one, else all of a run directory or of a
 /// `checkpoints` directory, oldest first; never empty. Throws Error(kIo) if there is none.
 std::vector<checkpoint::CheckpointInfo> checkpoints_of(const std::string& path);
 
-/// Path of the newest of them.
+/// Path of the newest of them: from which a job continues.
 std::string newest_checkpoint(const std::string& path);
 
-/// With the path of the newest of them.
-checkpoint::UsedCheckpoint newest_checkpoint(checkpoint::UsedCheckpoint checkpoint);
+/// Path of the one to be used: the best that early stopping has found, if there is one, else the
+/// newest. `path` may end with @best or @last. Logs which if it is not the newest.
+std::string checkpoint_to_use(const std::string& path);
 
 }  // namespace satrap::app

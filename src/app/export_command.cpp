@@ -6,7 +6,6 @@
 
 #include "checkpoint_paths.h"
 #include "commands.h"
-#include "job_arguments.h"
 #include "satrap/cli/output.h"
 #include "satrap/core/text.h"
 #include "satrap/trainer/export.h"
@@ -15,16 +14,16 @@ namespace satrap::app {
 namespace {
 
 struct ExportArguments {
-  JobArguments job;
-  checkpoint::UsedCheckpoint checkpoint;
+  UsedJob used;
   std::string out;
   bool overwrite = false;
 };
 
-int run_export(const ExportArguments& arguments) {
-  const job::JobConfig config = arguments.job.load();
-  const trainer::Exported done = trainer::export_model(
-      config, newest_checkpoint(arguments.checkpoint), arguments.out, arguments.overwrite);
+int run_export(ExportArguments& arguments) {
+  arguments.used.resolve();
+  const job::JobConfig config = arguments.used.job.load();
+  const trainer::Exported done =
+      trainer::export_model(config, arguments.used.checkpoint, arguments.out, arguments.overwrite);
   cli::print(fmt::format("{}: step {} of {}, {} rows, {}\n", arguments.out, done.step,
                          done.checkpoint, done.rows, format_bytes(done.bytes)));
   return 0;
@@ -36,8 +35,7 @@ void add_export_command(CLI::App& program, cli::Action& chosen) {
   CLI::App* command = program.add_subcommand(
       "export", "Write the model of a checkpoint for serving: TorchScript and NumPy arrays");
   auto arguments = std::make_shared<ExportArguments>();
-  arguments->job.add_to(*command);
-  add_checkpoint_options(*command, arguments->checkpoint);
+  arguments->used.add_to(*command);
   command
       ->add_option("--out", arguments->out,
                    "Folder for dense.pt, <table>.keys.npy, <table>.weights.npy and export.json, "

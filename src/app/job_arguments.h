@@ -19,6 +19,9 @@ struct JobArguments {
 
   void add_to(CLI::App& command);
 
+  /// CONFIG may be left out; the caller then says which it is.
+  void add_optional_to(CLI::App& command);
+
   /// Reads and validates the job. Throws Error(kInvalidConfig).
   job::JobConfig load() const { return pipeline::load_job(config, overrides); }
 };

@@ -11,7 +11,6 @@
 
 #include "checkpoint_paths.h"
 #include "commands.h"
-#include "job_arguments.h"
 #include "satrap/cli/stop_signals.h"
 #include "satrap/core/error.h"
 #include "satrap/core/log.h"
@@ -26,8 +25,7 @@ namespace {
 namespace fs = std::filesystem;
 
 struct PredictArguments {
-  JobArguments job;
-  checkpoint::UsedCheckpoint checkpoint;
+  UsedJob used;
   std::vector<std::string> data;
   std::string out = "-";
 };
@@ -42,7 +40,7 @@ void check_out(const PredictArguments& arguments,
     rows.path.insert(rows.path.end(), paths->begin(), paths->end());
   }
   std::vector<std::string> read = data::usable_files(rows);
-  read.push_back(arguments.job.config);
+  read.push_back(arguments.used.job.config);
   for (const std::string& file : read) {
     if (!data::is_same_file(out, file)) continue;
     throw Error(ErrorCode::kInvalidConfig,
@@ -77,27 +75,28 @@ std::string heading(const data::Schema& schema) {
   return line + "\n";
 }
 
-int predict(const PredictArguments& arguments) {
-  job::JobConfig config = arguments.job.load();
-  const checkpoint::UsedCheckpoint checkpoint = newest_checkpoint(arguments.checkpoint);
+int predict(PredictArguments& arguments) {
+  arguments.used.resolve();
+  job::JobConfig config = arguments.used.job.load();
+  const checkpoint::UsedCheckpoint& checkpoint = arguments.used.checkpoint;
   check_out(arguments, config, checkpoint.path);
   if (!arguments.data.empty()) read_instead(arguments.data, config);
   data::OutputFile out(arguments.out);  // may wait for the reader of a pipe: a signal ends that
   const cli::StopSignals signals;
   const data::Schema schema = data::resolve_schema(config.data);
   const auto num_labels = schema.labels.size();
-  out.write(heading(schema));
-  std::string lines;
+  std::string lines = heading(schema);  // written with the first of them, after all checks
   const trainer::PredictedRows read = trainer::predict(
       config, checkpoint, &signals.stop(), [&](std::span<const float> probabilities) {
-        lines.clear();
         for (std::size_t i = 0; i < probabilities.size(); ++i) {
           const bool ends_line = (i + 1) % num_labels == 0;
           fmt::format_to(std::back_inserter(lines), "{:.9g}{}", probabilities[i],
                          ends_line ? '\n' : '\t');
         }
         out.write(lines);
+        lines.clear();
       });
+  out.write(lines);  // the heading, if there was no row
   if (signals.stop()) return 128 + signals.signal_number();
   out.finish();
   log_info("{}: {} probabilities", checkpoint.path, read.rows);
@@ -113,8 +112,7 @@ void add_predict_command(CLI::App& program, cli::Action& chosen) {
   CLI::App* command =
       program.add_subcommand("predict", "Predict with a checkpoint: a probability per row");
   auto arguments = std::make_shared<PredictArguments>();
-  arguments->job.add_to(*command);
-  add_checkpoint_options(*command, arguments->checkpoint);
+  arguments->used.add_to(*command);
   command
       ->add_option("--data", arguments->data,
                    "File or glob with the rows; -: standard input; may be repeated; default: the "

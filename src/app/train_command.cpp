@@ -35,6 +35,14 @@ void write_report(const std::string& run_dir) {
   }
 }
 
+/// The command that continues this run, whatever was overridden when it was started.
+std::string how_to_continue(const job::JobConfig& config, const job::ClusterConfig& cluster) {
+  if (cluster.num_ranks > 1 || cluster.num_shards > 0) {
+    return "the command that started the job, with `-- --resume` at its end,";
+  }
+  return fmt::format("`satrap train {}/config.yaml --resume`", config.run_dir);
+}
+
 int train(const TrainArguments& arguments) {
   if (arguments.options.accept_changed_data && !arguments.options.resume &&
       arguments.options.resume_from.empty()) {
@@ -62,15 +70,10 @@ int train(const TrainArguments& arguments) {
   }
   const int number = signals.stop() ? signals.signal_number() : SIGTERM;  // or of another rank
   if (!outcome.is_chief || outcome.last_checkpoint.empty()) return 128 + number;
-  log_info("stopped by {}; `satrap train {} --resume` continues from {}",
-           number == SIGINT ? "SIGINT" : "SIGTERM", arguments.job.config, outcome.last_checkpoint);
+  log_info("stopped by {}; {} continues from {}", number == SIGINT ? "SIGINT" : "SIGTERM",
+           how_to_continue(config, options.cluster), outcome.last_checkpoint);
   return 128 + number;
 }
-
-struct EvalArguments {
-  JobArguments job;
-  checkpoint::UsedCheckpoint checkpoint;
-};
 
 std::string describe_metrics(const trainer::Evaluation& e) {
   std::string text = fmt::format(
@@ -83,13 +86,14 @@ std::string describe_metrics(const trainer::Evaluation& e) {
   return text;
 }
 
-int eval(const EvalArguments& arguments) {
-  const job::JobConfig config = arguments.job.load();
+int eval(UsedJob& used) {
+  used.resolve();
+  const job::JobConfig config = used.job.load();
   const cli::StopSignals signals;
-  const checkpoint::UsedCheckpoint checkpoint = newest_checkpoint(arguments.checkpoint);
-  const trainer::Evaluation result = trainer::evaluate(config, checkpoint, &signals.stop());
+  const trainer::Evaluation result = trainer::evaluate(config, used.checkpoint, &signals.stop());
   if (signals.stop()) return 128 + signals.signal_number();
-  cli::print(fmt::format("checkpoint   {}\nexamples     {}\n", checkpoint.path, result.examples));
+  cli::print(
+      fmt::format("checkpoint   {}\nexamples     {}\n", used.checkpoint.path, result.examples));
   if (result.labels.empty()) cli::print(describe_metrics(result));
   for (const trainer::Evaluation& label : result.labels) {
     cli::print(fmt::format("label        {}\n{}", label.label, describe_metrics(label)));
@@ -133,10 +137,9 @@ void add_train_command(CLI::App& program, cli::Action& chosen) {
 void add_eval_command(CLI::App& program, cli::Action& chosen) {
   CLI::App* command =
       program.add_subcommand("eval", "Evaluate a checkpoint on a job's evaluation data");
-  auto arguments = std::make_shared<EvalArguments>();
-  arguments->job.add_to(*command);
-  add_checkpoint_options(*command, arguments->checkpoint);
-  command->callback([&chosen, arguments] { chosen = [arguments] { return eval(*arguments); }; });
+  auto used = std::make_shared<UsedJob>();
+  used->add_to(*command);
+  command->callback([&chosen, used] { chosen = [used] { return eval(*used); }; });
 }
 
 }  // namespace satrap::app
