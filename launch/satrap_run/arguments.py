@@ -13,7 +13,7 @@ DESCRIPTION = """\
 Starts and supervises a satrap job of many processes: N parameter-server shards
 (`satrap-ps CONFIG --shard I --shards N`) and M ranks on each node (`satrap train CONFIG`).
 
-  satrap-run --ps 2 --nproc-per-node 2 job.yaml
+  satrap-run --ps 2 --nproc-per-node 2 job.yaml      (--ps sets embedding.store=ps)
   satrap-run --ps 2 --nproc-per-node 2 --max-restarts 3 job.yaml train.epochs=2 -- --overwrite
 """
 
@@ -195,8 +195,10 @@ def parse(argv, environment):
             parser.error("several nodes need the same secret in the environment variable SATRAP_TOKEN")
     if token is not None and len(token) < MIN_TOKEN_CHARS:
         parser.error(f"SATRAP_TOKEN has {len(token)} characters: too easy to guess, use {MIN_TOKEN_CHARS}")
+    # Shards are started for rows to live on them; whoever wants something else says so.
+    settings = [*(["embedding.store=ps"] if given.ps else []), *given.settings]
     return Options(
-        config=given.config, settings=given.settings, train_flags=argv[split + 1:], ps=given.ps,
+        config=given.config, settings=settings, train_flags=argv[split + 1:], ps=given.ps,
         nproc=0 if given.ps_only else given.nproc_per_node, nnodes=given.nnodes,
         node_rank=given.node_rank, master_addr=given.master_addr, master_port=given.master_port,
         join_timeout=given.join_timeout, max_restarts=given.max_restarts,

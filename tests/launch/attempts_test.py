@@ -12,6 +12,7 @@ sys.path.insert(0, str(ROOT / "launch"))
 from satrap_run.job import BackOff  # noqa: E402
 
 RANK_WAITS = "wait_for_signal()"
+STORE = ["embedding.store=ps"]  # which --ps sets, before what the user sets
 
 
 class Variables(LauncherTest):
@@ -19,7 +20,7 @@ class Variables(LauncherTest):
         self.run_job("--ps", 2, "job.yaml", "seed=3")
         for shard in [0, 1]:
             start, = self.diary(f"shard-{shard}", "started")
-            self.assertEqual(start["argv"], ["job.yaml", "--shard", str(shard), "--shards", "2", "seed=3"])
+            self.assertEqual(start["argv"], ["job.yaml", "--shard", str(shard), "--shards", "2", *STORE, "seed=3"])
             self.assertRegex(start["env"]["SATRAP_STORE"], "^file:///")
             self.assertGreaterEqual(len(start["env"]["SATRAP_TOKEN"]), 32)
             self.assertEqual(start["env"]["SATRAP_ATTEMPT"], "0")
@@ -27,13 +28,13 @@ class Variables(LauncherTest):
     def test_workers_of_a_shard(self):
         self.run_job("--ps", 1, "--ps-workers", 3, "job.yaml")
         self.assertEqual(self.diary("shard-0", "started")[0]["argv"],
-                         ["job.yaml", "--shard", "0", "--shards", "1", "--workers", "3"])
+                         ["job.yaml", "--shard", "0", "--shards", "1", "--workers", "3", *STORE])
 
     def test_ranks_get_the_variables_of_torchrun_and_ours(self):
         self.run_job("--ps", 3, "--nproc-per-node", 2, "job.yaml", "seed=3", "--max-restarts", 4)
         starts = [self.diary(f"rank-{rank}", "started")[0] for rank in range(2)]
         for rank, start in enumerate(starts):
-            self.assertEqual(start["argv"], ["train", "job.yaml", "seed=3"])
+            self.assertEqual(start["argv"], ["train", "job.yaml", *STORE, "seed=3"])
             self.assertEqual(start["stdin"], "")
             expected = {
                 "RANK": rank, "LOCAL_RANK": rank, "WORLD_SIZE": 2, "LOCAL_WORLD_SIZE": 2, "GROUP_RANK": 0,
@@ -82,7 +83,7 @@ class Variables(LauncherTest):
     def test_flags_behind_two_dashes_go_to_the_ranks(self):
         self.run_job("--ps", 1, "job.yaml", "seed=3", "--", "--overwrite", "--ps", "7")
         self.assertEqual(self.diary("rank-0", "started")[0]["argv"],
-                         ["train", "job.yaml", "seed=3", "--overwrite", "--ps", "7"])
+                         ["train", "job.yaml", *STORE, "seed=3", "--overwrite", "--ps", "7"])
 
 
 class Failures(LauncherTest):
@@ -137,8 +138,8 @@ class Failures(LauncherTest):
         seconds = {e["who"]: e for e in self.diary(event="started") if e["attempt"] == 1}
         self.assertEqual(set(seconds), set(names))
         self.assertEqual(firsts["rank-0"]["argv"],
-                         ["train", "job.yaml", "--overwrite", "--resume-from", "old", "--quiet"])
-        self.assertEqual(seconds["rank-0"]["argv"], ["train", "job.yaml", "--quiet", "--resume"])
+                         ["train", "job.yaml", *STORE, "--overwrite", "--resume-from", "old", "--quiet"])
+        self.assertEqual(seconds["rank-0"]["argv"], ["train", "job.yaml", *STORE, "--quiet", "--resume"])
         self.assertEqual(seconds["rank-0"]["env"]["TORCHELASTIC_RESTART_COUNT"], "1")
         stores = [{e[name]["env"]["SATRAP_STORE"] for name in names} for e in (firsts, seconds)]
         self.assertEqual([len(store) for store in stores], [1, 1])

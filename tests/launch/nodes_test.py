@@ -284,7 +284,7 @@ exit $status
         self.end(job, 0)
         for rank in range(4):
             start, = self.diary(f"rank-{rank}", "started")
-            self.assertEqual(start["argv"], ["train", "job.yaml", "seed=3", "--overwrite"])
+            self.assertEqual(start["argv"], ["train", "job.yaml", "embedding.store=ps", "seed=3", "--overwrite"])
             self.assertEqual(start["env"]["WORLD_SIZE"], "4")
         self.assertEqual({e["who"] for e in self.diary(event="started") if e["who"].startswith("shard")},
                          {f"shard-{i}" for i in range(4)})
@@ -292,7 +292,7 @@ exit $status
 
     def test_a_requeued_job_resumes(self):
         self.end(self.submit("job.yaml", SLURM_RESTART_COUNT="1"), 0)
-        self.assertEqual(self.diary("rank-0", "started")[0]["argv"], ["train", "job.yaml", "--resume"])
+        self.assertEqual(self.diary("rank-0", "started")[0]["argv"], ["train", "job.yaml", "embedding.store=ps", "--resume"])
 
     def test_sigterm_to_the_script_ends_it_with_a_checkpoint(self):
         for rank in range(4):

@@ -21,9 +21,9 @@ class Lines(LauncherTest):
         self.assertEqual(sorted(lines), ["[rank 0] one", "[rank 0] two", "[rank 1] three", "[shard 0] four"])
         self.assertLess(lines.index("[rank 0] one"), lines.index("[rank 0] two"))
         header = r"# \d{4}-\d\d-\d\d \d\d:\d\d:\d\d \S+"
-        self.assertRegex(self.log("rank-0"), rf"^{header}/satrap train job.yaml\none\ntwo\n$")
-        self.assertRegex(self.log("rank-1"), rf"^{header}/satrap train job.yaml\nthree\n$")
-        self.assertRegex(self.log("shard-0"), rf"^{header}/satrap-ps job.yaml --shard 0 --shards 1\nfour\n$")
+        self.assertRegex(self.log("rank-0"), rf"^{header}/satrap train job.yaml embedding.store=ps\none\ntwo\n$")
+        self.assertRegex(self.log("rank-1"), rf"^{header}/satrap train job.yaml embedding.store=ps\nthree\n$")
+        self.assertRegex(self.log("shard-0"), rf"^{header}/satrap-ps job.yaml --shard 0 --shards 1 embedding.store=ps\nfour\n$")
 
     def test_standard_output_of_rank_0_passes_through(self):
         self.script("rank-0", "sys.stdout.write('auc 0.75\\nno end')")
