@@ -11,7 +11,8 @@ namespace satrap::cli {
 void print(std::string_view text) {
   errno = 0;
   if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0) {
-    throw Error(ErrorCode::kIo, concat("cannot write to standard output: ", std::strerror(errno)));
+    const ErrorCode code = errno == EPIPE ? ErrorCode::kClosedPipe : ErrorCode::kIo;
+    throw Error(code, concat("cannot write to standard output: ", std::strerror(errno)));
   }
 }
 

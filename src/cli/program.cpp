@@ -92,7 +92,7 @@ int run_program(CLI::App& program,
     prepare(chosen);
     return run(program, std::vector<std::string>(argv + 1, argv + argc), chosen);
   } catch (const Error& error) {
-    report_error(error.what());
+    if (error.code() != ErrorCode::kClosedPipe) report_error(error.what());
     return exit_status(error.code());
   } catch (const std::bad_alloc&) {
     report_error(concat("out of memory while running `", full_name(deepest_command(program)), "`"));

@@ -15,7 +15,8 @@ namespace {
 [[noreturn]] void fail(const std::string& path, const char* what) {
   const int error = errno;
   const std::string name = path == "-" ? "standard output" : path;
-  throw Error(ErrorCode::kIo, concat(name, ": ", what, ": ", std::strerror(error)));
+  const ErrorCode code = path == "-" && error == EPIPE ? ErrorCode::kClosedPipe : ErrorCode::kIo;
+  throw Error(code, concat(name, ": ", what, ": ", std::strerror(error)));
 }
 
 /// True for a path that a rename would destroy instead of filling it.

@@ -44,6 +44,7 @@ TEST(ExitStatus, IsTwoForWhatTheUserWroteAndOneOtherwise) {
   EXPECT_EQ(exit_status(ErrorCode::kInvalidConfig), 2);
   EXPECT_EQ(exit_status(ErrorCode::kInvalidData), 1);
   EXPECT_EQ(exit_status(ErrorCode::kInternal), 1);
+  EXPECT_EQ(exit_status(ErrorCode::kClosedPipe), 141);
 }
 
 }  // namespace

@@ -5,7 +5,8 @@
 namespace satrap::cli {
 
 /// Writes a result to standard output, at once. Throws Error(kIo) if not all of it could be written
-/// (a full disk, a closed pipe): a command whose result is lost has not succeeded.
+/// (a full disk), Error(kClosedPipe) if nobody reads it: a command whose result is lost has not
+/// succeeded.
 void print(std::string_view text);
 
 }  // namespace satrap::cli

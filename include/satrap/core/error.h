@@ -14,6 +14,7 @@ enum class ErrorCode {
   kInvalidConfig,  // the configuration or the command line
   kInvalidData,    // the content of the training data
   kIo,             // files, disks, pipes
+  kClosedPipe,     // nobody reads standard output any more: a program then ends without a word
   kCorrupt,        // a checkpoint or file whose content does not match its checksum or format
   kDiverged,       // training produced too many non-finite values
   kUnavailable,    // something this build or machine does not have
@@ -30,8 +31,8 @@ class Error : public std::runtime_error {
   ErrorCode code_;
 };
 
-/// Exit status of a program that ends with `code`: 2 for a wrong configuration or command line, 1
-/// for everything else.
+/// Exit status of a program that ends with `code`: 2 for a wrong configuration or command line, 141
+/// for a closed pipe (as if SIGPIPE had ended it), 1 for everything else.
 int exit_status(ErrorCode code);
 
 /// Concatenates its arguments as text: concat("dim must be positive, got ", dim).
