@@ -179,7 +179,7 @@ def parse(argv, environment):
     parser = make_parser()
     given = parser.parse_intermixed_args(argv[:split])
     for setting in given.settings:
-        if "=" not in setting:
+        if "=" not in setting and not setting.startswith("~"):
             parser.error(f"'{setting}': neither an option nor key.path=value")
     if given.ps_only and given.ps == 0:
         parser.error("--ps-only needs --ps N with at least one shard")

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <optional>
+#include <system_error>
+#include <utility>
 
 #include <CLI/CLI.hpp>
 
@@ -36,9 +39,13 @@ void UsedJob::add_to(CLI::App& command) {
                    "than it was trained with");
 }
 
-void UsedJob::resolve() {
+job::JobConfig UsedJob::load() {
+  std::optional<job::JobConfig> named;
+  if (!job.config.empty()) named = job.load();  // its errors come first
   checkpoint.path = checkpoint_to_use(checkpoint.path);
-  if (job.config.empty()) job.config = checkpoint.path + "/config.yaml";
+  if (named) return *std::move(named);
+  job.config = checkpoint.path + "/config.yaml";
+  return job.load();
 }
 
 std::vector<checkpoint::CheckpointInfo> checkpoints_of(const std::string& path) {

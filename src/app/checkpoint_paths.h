@@ -21,9 +21,9 @@ struct UsedJob {
 
   void add_to(CLI::App& command);
 
-  /// To be called before the members are used: chooses the checkpoint, and takes its configuration
-  /// if none was named.
-  void resolve();
+  /// To be called before the members are used: chooses the checkpoint and reads the configuration,
+  /// the checkpoint's own if none was named.
+  job::JobConfig load();
 };
 
 /// The checkpoints meant by `path`: itself if it is one, else all of a run directory or of a

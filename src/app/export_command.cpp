@@ -20,8 +20,7 @@ struct ExportArguments {
 };
 
 int run_export(ExportArguments& arguments) {
-  arguments.used.resolve();
-  const job::JobConfig config = arguments.used.job.load();
+  const job::JobConfig config = arguments.used.load();
   const trainer::Exported done =
       trainer::export_model(config, arguments.used.checkpoint, arguments.out, arguments.overwrite);
   cli::print(fmt::format("{}: step {} of {}, {} rows, {}\n", arguments.out, done.step,

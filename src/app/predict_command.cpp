@@ -76,8 +76,7 @@ std::string heading(const data::Schema& schema) {
 }
 
 int predict(PredictArguments& arguments) {
-  arguments.used.resolve();
-  job::JobConfig config = arguments.used.job.load();
+  job::JobConfig config = arguments.used.load();
   const checkpoint::UsedCheckpoint& checkpoint = arguments.used.checkpoint;
   check_out(arguments, config, checkpoint.path);
   if (!arguments.data.empty()) read_instead(arguments.data, config);

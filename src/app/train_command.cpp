@@ -87,8 +87,7 @@ std::string describe_metrics(const trainer::Evaluation& e) {
 }
 
 int eval(UsedJob& used) {
-  used.resolve();
-  const job::JobConfig config = used.job.load();
+  const job::JobConfig config = used.load();
   const cli::StopSignals signals;
   const trainer::Evaluation result = trainer::evaluate(config, used.checkpoint, &signals.stop());
   if (signals.stop()) return 128 + signals.signal_number();

@@ -16,7 +16,7 @@ class Dumper final : public ConfigVisitor {
     std::visit([&](const auto* field) { line(info.name, to_yaml(*field)); }, value);
   }
 
-  bool enter_section(std::string_view name, std::string_view) override {
+  bool enter_section(std::string_view name, std::string_view, std::string_view) override {
     open(name);
     return true;
   }
@@ -48,7 +48,7 @@ class Dumper final : public ConfigVisitor {
     return false;
   }
 
-  void enter_element(std::int64_t) override {
+  void enter_element(std::int64_t, std::string_view) override {
     begins_.push_back(text_.size());
     dash_ = true;
   }

@@ -84,8 +84,8 @@ class Explainer final : public ConfigVisitor {
     add(info.name, facts, info.doc);
   }
 
-  bool enter_section(std::string_view name, std::string_view doc) override {
-    enter(name, "section", doc);
+  bool enter_section(std::string_view name, std::string_view plain, std::string_view doc) override {
+    enter(name, plain.empty() ? "section" : concat("section, or its ", plain), doc);
     return true;
   }
 
@@ -113,7 +113,7 @@ class Explainer final : public ConfigVisitor {
     return false;
   }
 
-  void enter_element(std::int64_t index) override {
+  void enter_element(std::int64_t index, std::string_view) override {
     hides_.push_back(index != documented_elements_.back());
     if (hides_.back()) ++hidden_;
     path_.emplace_back("*");

@@ -25,6 +25,13 @@ const Node* Node::find(std::string_view key) const {
 
 Node* Node::find(std::string_view key) { return const_cast<Node*>(std::as_const(*this).find(key)); }
 
+Node with_plain(Node plain) {
+  Node section{.kind = Node::Kind::kMap, .source = plain.source};
+  section.keys.emplace_back(kPlainKey);
+  section.children.push_back(std::move(plain));
+  return section;
+}
+
 void Problems::add(const Source& source, const std::string& path, const std::string& what) {
   std::string text = source.text;
   if (!path.empty()) text += ": " + path;
@@ -217,21 +224,6 @@ Node parse_value(const std::string& text,
   }
 }
 
-void merge(Node& into, Node&& from) {
-  if (into.kind != Node::Kind::kMap || from.kind != Node::Kind::kMap) {
-    into = std::move(from);
-    return;
-  }
-  for (std::size_t i = 0; i < from.keys.size(); ++i) {
-    if (Node* existing = into.find(from.keys[i])) {
-      merge(*existing, std::move(from.children[i]));
-    } else {
-      into.keys.push_back(std::move(from.keys[i]));
-      into.children.push_back(std::move(from.children[i]));
-    }
-  }
-}
-
 // The child `part` of `node`, created if necessary. Null if there can be none: a problem is added.
 Node* descend(Node& node,
               const std::string& part,
@@ -250,12 +242,7 @@ Node* descend(Node& node,
                         ") has no element ", part));
     return nullptr;
   }
-  if (node.kind == Node::Kind::kScalar) {
-    problems.add(source, path,
-                 concat("is the value \"", node.text, "\" (", node.source.text, "), so ", part,
-                        " cannot be set in it"));
-    return nullptr;
-  }
+  if (node.kind == Node::Kind::kScalar) node = with_plain(std::move(node));
   if (node.kind == Node::Kind::kNull) {
     node.kind = Node::Kind::kMap;
     if (node.source.text.empty()) node.source = source;
@@ -300,16 +287,39 @@ Node parse_text(const std::string& text, const std::string& path, Problems& prob
   }
 }
 
+namespace {
+
+/// Removes the value at `parts`. Without one: a problem.
+void take_back(Node& root,
+               const std::vector<std::string>& parts,
+               const Source& source,
+               Problems& problems) {
+  Node* parent = &root;
+  for (std::size_t i = 0; i + 1 < parts.size() && parent != nullptr; ++i) {
+    parent = parent->find(parts[i]);
+  }
+  Node* const node = parent == nullptr ? nullptr : parent->find(parts.back());
+  if (node == nullptr)
+    return problems.add(source, "", "nothing has been written that it takes back");
+  const auto at = node - parent->children.data();
+  parent->keys.erase(parent->keys.begin() + at);
+  parent->children.erase(parent->children.begin() + at);
+}
+
+}  // namespace
+
 void apply_override(Node& root, const std::string& text, Problems& problems) {
   const Source source{"command line: " + printable(text), 0};
-  const std::size_t equals = text.find('=');
-  const std::string key = text.substr(0, equals);
+  const bool takes_back = text.starts_with('~');
+  const std::size_t equals = takes_back ? text.size() : text.find('=');
+  const std::string key = takes_back ? text.substr(1) : text.substr(0, equals);
   const std::vector<std::string> parts = split_path(key);
   if (equals == std::string::npos || parts.empty() ||
       std::find(parts.begin(), parts.end(), "") != parts.end()) {
-    problems.add(source, "", "expected key.path=value");
+    problems.add(source, "", "expected key.path=value or ~key.path");
     return;
   }
+  if (takes_back) return take_back(root, parts, source, problems);
   Node* node = &root;
   std::string path;
   for (const std::string& part : parts) {
@@ -317,7 +327,7 @@ void apply_override(Node& root, const std::string& text, Problems& problems) {
     if (node == nullptr) return;
     path = join_path(path, part);
   }
-  merge(*node, parse_value(text.substr(equals + 1), source, path, problems));
+  *node = parse_value(text.substr(equals + 1), source, path, problems);
 }
 
 }  // namespace satrap::config_detail

@@ -30,6 +30,11 @@ struct Node {
   Node* find(std::string_view key);
 };
 
+/// The key of a scalar or list in the map that an override has made of it: `model: dlrm` and
+/// `model.top=[16]`. No file has it.
+inline constexpr std::string_view kPlainKey = "";
+Node with_plain(Node plain);
+
 /// The problems of one config, all shown at once, in the order of their lines.
 class Problems {
  public:
@@ -50,7 +55,7 @@ Node parse_text(const std::string& text, const std::string& path, Problems& prob
 /// Reads a YAML file. Throws Error(kInvalidConfig) if it cannot be read or is not YAML.
 Node parse_file(const std::string& path, Problems& problems);
 
-/// Merges an override `key.path=value` into `root`.
+/// Applies an override, `key.path=value` or `~key.path`, to `root`.
 void apply_override(Node& root, const std::string& text, Problems& problems);
 
 }  // namespace satrap::config_detail

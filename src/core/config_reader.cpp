@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <deque>
 #include <utility>
 
 #include "satrap/core/config.h"
@@ -115,9 +116,10 @@ class Reader final : public ConfigVisitor {
     }
   }
 
-  bool enter_section(std::string_view name, std::string_view) override {
+  bool enter_section(std::string_view name, std::string_view plain, std::string_view) override {
     const Node* base = top().base == nullptr ? nullptr : top().base->find(name);
-    const Node* node = take(name);
+    const Node* node = as_section(take(name), plain);
+    if (base != nullptr) base = as_section(base, plain);
     const std::string path = join_path(top().path, name);
     return enter(node, path, base, top().may_be_incomplete);
   }
@@ -136,7 +138,7 @@ class Reader final : public ConfigVisitor {
       take(name);
       return false;
     }
-    return enter_section(name, doc);
+    return enter_section(name, "", doc);
   }
 
   void leave_section() override {
@@ -147,6 +149,7 @@ class Reader final : public ConfigVisitor {
   bool enter_list(std::string_view name, std::int64_t& size, std::string_view) override {
     const Node* node = take(name);
     const std::string path = join_path(top().path, name);
+    if (node != nullptr && refuse_plain(*node, path)) node = nullptr;
     if (node != nullptr && node->kind == Node::Kind::kList) {
       frames_.push_back({node, path, nullptr, top().may_be_incomplete});
       size = static_cast<std::int64_t>(node->children.size());
@@ -163,7 +166,7 @@ class Reader final : public ConfigVisitor {
     return false;
   }
 
-  void enter_element(std::int64_t index) override {
+  void enter_element(std::int64_t index, std::string_view plain) override {
     const Frame& list = top();
     const Node* node = nullptr;
     const std::string name = std::to_string(index);
@@ -173,6 +176,7 @@ class Reader final : public ConfigVisitor {
       node = list.node->find(name);
     }
     const std::string path = join_path(list.path, name);
+    node = as_section(node, plain);
     if (!enter(node, path, nullptr, list.may_be_incomplete)) {
       frames_.push_back({nullptr, path, nullptr, true});  // an element is visited in any case
     }
@@ -183,6 +187,7 @@ class Reader final : public ConfigVisitor {
                                        std::string_view) override {
     const Node* node = take(name);
     const std::string path = join_path(top().path, name);
+    if (node != nullptr && refuse_plain(*node, path)) node = nullptr;
     if (node != nullptr && node->kind != Node::Kind::kMap) {
       if (node->kind != Node::Kind::kNull) {
         problems_.add(node->source, path, expected("a section of named entries", *node));
@@ -214,6 +219,7 @@ class Reader final : public ConfigVisitor {
  private:
   template <class T>
   void read(const Node& node, const std::string& path, T& value, const FieldRule& rule) {
+    if (refuse_plain(node, path)) return;
     T parsed{};
     std::string problem = parse(node, parsed);
     if (problem.empty()) problem = broken_rule(parsed, rule);
@@ -229,6 +235,7 @@ class Reader final : public ConfigVisitor {
             const std::string& path,
             std::vector<T>& values,
             const FieldRule& rule) {
+    if (refuse_plain(node, path)) return;
     std::vector<T> parsed;
     if (node.kind == Node::Kind::kScalar) {
       parsed.emplace_back();
@@ -243,6 +250,36 @@ class Reader final : public ConfigVisitor {
       problems_.add(node.source, path, expected("a list", node));
     }
     values = std::move(parsed);
+  }
+
+  /// A plain value where a section is expected means its field `plain`. Overrides may have set
+  /// other fields beside it.
+  const Node* as_section(const Node* node, std::string_view plain) {
+    if (node == nullptr || plain.empty() || node->kind == Node::Kind::kNull) return node;
+    Node section = node->kind == Node::Kind::kMap ? *node : with_plain(*node);
+    Node* const value = section.find(kPlainKey);
+    if (value == nullptr) return node;
+    const auto key = section.keys.begin() + (value - section.children.data());
+    if (section.find(plain) == nullptr) {
+      *key = plain;
+    } else {
+      section.children.erase(section.children.begin() + (key - section.keys.begin()));
+      section.keys.erase(key);
+    }
+    return &made_.emplace_back(std::move(section));
+  }
+
+  /// Whether an override sets something in a value that is no section: a problem.
+  bool refuse_plain(const Node& node, const std::string& path) {
+    const Node* const plain = node.find(kPlainKey);
+    if (plain == nullptr) return false;
+    for (std::size_t i = 0; i < node.keys.size(); ++i) {
+      if (node.keys[i] == kPlainKey) continue;
+      problems_.add(node.children[i].source, path,
+                    concat("is the value ", describe(*plain), " (", plain->source.text, "), so ",
+                           node.keys[i], " cannot be set in it"));
+    }
+    return true;
   }
 
   Frame& top() { return frames_.back(); }
@@ -272,6 +309,7 @@ class Reader final : public ConfigVisitor {
   }
 
   bool enter(const Node* node, const std::string& path, const Node* base, bool may_be_incomplete) {
+    if (node != nullptr && refuse_plain(*node, path)) return false;
     if (node != nullptr && node->kind != Node::Kind::kMap && node->kind != Node::Kind::kNull) {
       problems_.add(node->source, path, expected("a section", *node));
       return false;
@@ -321,6 +359,7 @@ class Reader final : public ConfigVisitor {
   ConfigOrigins origins_;
   Node root_;
   std::vector<Frame> frames_;
+  std::deque<Node> made_;  // sections that were written as plain values
 };
 
 }  // namespace

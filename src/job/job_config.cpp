@@ -162,7 +162,9 @@ std::optional<double> CheckpointConfig::max_unsaved_seconds() const {
 }
 
 void JobConfig::visit(ConfigVisitor& v) {
-  v.field("run_dir", run_dir, "Directory for everything the run writes.", {.required = true});
+  v.field("run_dir", run_dir,
+          "Directory for everything the run writes. Empty: runs/ and the name of the file, without "
+          ".yaml.");
   v.field("device", device, "Where the job runs. auto is the CPU; no command trains on a GPU yet.",
           {.one_of = {"auto", "cpu"}});
   v.field("seed", seed, "Seed of initial values and shuffling.", {.min = 0});
@@ -349,6 +351,8 @@ JobConfig read_job(const std::string& path,
                    ConfigOrigins& origins) {
   JobConfig config;
   origins = load_config(config, path, overrides);
+  if (config.run_dir.empty())
+    config.run_dir = "runs/" + std::filesystem::path(path).stem().string();
   data::inline_schema_file(config.data, std::filesystem::path(path).parent_path().string());
   config.validate(origins);
   // These defaults were for hybrid.

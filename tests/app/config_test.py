@@ -128,9 +128,42 @@ model:
         error = self.broken("data:\n", "data: {\n")
         self.assert_words(error, "job.yaml:")
 
-    def test_run_dir_is_required(self):
-        error = self.broken(f"run_dir: {self.dir / 'run'}\n", "")
-        self.assert_words(error, "job.yaml", "run_dir")
+    def test_run_dir_has_the_name_of_the_file(self):
+        self.config.write_text(self.text.replace(f"run_dir: {self.dir / 'run'}\n", ""))
+        self.assertIn("run_dir: runs/job\n", self.succeed("config", "dump", self.config).stdout)
+
+    def test_plain_values_stand_for_sections(self):
+        long = self.write("long.yaml", """\
+run_dir: run
+data:
+  train: {path: [a.csv, b.csv]}
+  eval: {path: c.csv}
+  schema: {label: {column: y}, numeric: [{name: n}, {name: m, transform: log1p}], features: [{name: f}, {name: C1..C3}]}
+tables: {default: {dim: 8, optimizer: {type: adam}}}
+model: {type: deepfm}
+dense_optimizer: {type: adagrad}
+""")
+        short = self.write("short.yaml", """\
+run_dir: run
+data:
+  train: [a.csv, b.csv]
+  eval: c.csv
+  schema: {label: y, numeric: [n, {name: m, transform: log1p}], features: [f, C1..C3]}
+tables: {default: {dim: 8, optimizer: adam}}
+model: deepfm
+dense_optimizer: adagrad
+""")
+        dumped = self.succeed("config", "dump", long).stdout
+        self.assertEqual(self.succeed("config", "dump", short).stdout, dumped)
+        more = self.succeed("config", "dump", short, "model.hidden=[8]", "data.train=d.csv").stdout
+        self.assertEqual(self.succeed("config", "dump", long, "model.hidden=[8]", "data.train={path: d.csv}").stdout, more)
+        self.assertNotEqual(more, dumped)
+
+    def test_another_model_from_the_command_line(self):
+        self.assert_words(self.fail_with(2, "config", "check", self.config, "model.type=deepfm"), "model.bottom")
+        for arguments in (["model=deepfm"], ["model={type: deepfm}"], ["model.type=deepfm", "~model.bottom", "~model.top"]):
+            page = self.succeed("config", "dump", self.config, *arguments).stdout
+            self.assertIn("type: deepfm", page)
 
     def test_intervals(self):
         for text in ["10 stones", "-5 steps", "0 steps", "often"]:
@@ -228,7 +261,7 @@ model:
                           "no such file")
         self.fail_with(2, "config", "check", self.dir)
         self.assert_words(self.fail_with(2, "config", "check", self.write("empty.yaml", "")),
-                          "run_dir")
+                          "data.train.path: is not set")
 
 
 class Overrides(ConfigTest):

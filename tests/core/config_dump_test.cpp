@@ -100,7 +100,7 @@ TEST(ExplainConfig, EntriesAndElementsMayBeNamedStarredOrLeftOut) {
 
 TEST(ExplainConfig, OfASectionListsEverythingInIt) {
   EXPECT_EQ(explain_config<JobConfig>("tables.default.optimizer"),
-            "tables.*.optimizer (section)\n"
+            "tables.*.optimizer (section, or its type)\n"
             "    How rows are trained.\n"
             "tables.*.optimizer.type (string, default adagrad, one of: sgd, adagrad)\n"
             "    Row optimizer.\n"

@@ -2,6 +2,7 @@
 
 #include <fstream>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -15,6 +16,8 @@
 namespace satrap {
 
 struct OptimizerConfig {
+  static constexpr std::string_view kPlain = "type";
+
   std::string type = "adagrad";
   double lr = 0.02;
   bool operator==(const OptimizerConfig&) const = default;
@@ -35,6 +38,8 @@ struct TableConfig {
 };
 
 struct ColumnConfig {
+  static constexpr std::string_view kPlain = "name";
+
   std::string name;
   std::string kind = "id";
   bool operator==(const ColumnConfig&) const = default;

@@ -134,21 +134,30 @@ TEST(ConfigNode, AnOverrideSetsAValueAndMakesItsParents) {
   EXPECT_EQ(overridden("a: 1\n", "a="), "{a: }");
 }
 
-TEST(ConfigNode, AnOverrideMergesMapsAndReplacesAnythingElse) {
-  EXPECT_EQ(overridden("a: {b: 1, c: 2}\n", "a={c: 3, d: [4]}"), "{a: {b: 1, c: 3, d: [4]}}");
+TEST(ConfigNode, AnOverrideReplacesAnything) {
+  EXPECT_EQ(overridden("a: {b: 1, c: 2}\n", "a={c: 3, d: [4]}"), "{a: {c: 3, d: [4]}}");
   EXPECT_EQ(overridden("a: [1, 2]\n", "a=[3]"), "{a: [3]}");
   EXPECT_EQ(overridden("a: {b: 1}\n", "a=x"), "{a: x}");
+}
+
+TEST(ConfigNode, AnOverrideStandsBesideAPlainValue) {
+  EXPECT_EQ(overridden("a: x\n", "a.b=z"), "{a: {: x, b: z}}");
+}
+
+TEST(ConfigNode, AnOverrideTakesBack) {
+  EXPECT_EQ(overridden("a: {b: 1, c: 2}\n", "~a.b"), "{a: {c: 2}}");
+  EXPECT_EQ(overridden("a: {b: 1, c: 2}\n", "~a"), "{}");
+  EXPECT_THAT(overridden("a: 1\n", "~b"), HasSubstr("nothing has been written"));
+  EXPECT_THAT(overridden("a: 1\n", "~a.b"), HasSubstr("nothing has been written"));
 }
 
 TEST(ConfigNode, AnOverrideThatFitsNowhereIsAProblem) {
   for (const char* change : {"a", "=1", "a..b=1", ".=1", "a.=1"}) {
     EXPECT_EQ(overridden("", change),
-              concat("command line: ", change, ": expected key.path=value"));
+              concat("command line: ", change, ": expected key.path=value or ~key.path"));
   }
   EXPECT_THAT(overridden("a: [x, y]\n", "a.2=z"),
               HasSubstr("a: a list of 2 (a.yaml:1) has no element 2"));
-  EXPECT_THAT(overridden("a: x\n", "a.b=z"),
-              HasSubstr("is the value \"x\" (a.yaml:1), so b cannot"));
   EXPECT_THAT(overridden("", "a=[1"), HasSubstr("not valid YAML"));
 }
 

@@ -99,12 +99,56 @@ TEST_F(Config, OverridesWinOverTheFile) {
   EXPECT_EQ(config.train.mode, "hybrid");
 }
 
-TEST_F(Config, OverrideOfAMappingMergesAndOfAListReplaces) {
+TEST_F(Config, OverrideReplacesWhatIsWritten) {
   const JobConfig config = load("train: {mode: hybrid, staleness: 2}\nlayers: [1, 2, 3]\n",
                                 {"train={staleness: 7}", "layers=[9]"});
-  EXPECT_EQ(config.train.mode, "hybrid");
+  EXPECT_EQ(config.train.mode, "sync");  // the default
   EXPECT_EQ(config.train.staleness, 7);
   EXPECT_THAT(config.layers, ElementsAre(9));
+}
+
+TEST_F(Config, OverrideTakesBackWhatIsWritten) {
+  const JobConfig config =
+      load("seed: 2\ntrain: {mode: hybrid, staleness: 2}\ntables: {user: {dim: 4}}\n",
+           {"~train.mode", "~tables", "seed=3", "~seed", "layers=[9]", "~layers", "layers=[8]"});
+  EXPECT_EQ(config.train.mode, "sync");
+  EXPECT_EQ(config.train.staleness, 2);
+  EXPECT_FALSE(config.tables.contains("user"));
+  EXPECT_EQ(config.seed, 1);
+  EXPECT_THAT(config.layers, ElementsAre(8));
+  EXPECT_EQ(problem("seed: 1\n", {"~train.mode"}),
+            "command line: ~train.mode: nothing has been written that it takes back");
+  EXPECT_EQ(problem("", {"~"}), "command line: ~: expected key.path=value or ~key.path");
+}
+
+TEST_F(Config, APlainValueMeansOneFieldOfItsSection) {
+  const JobConfig config = load(
+      "schema: {columns: [a, {name: b, kind: number}]}\n"
+      "tables: {default: {optimizer: sgd}, user: {optimizer: adagrad}, item: {dim: 4}}\n");
+  EXPECT_EQ(config.schema.columns, (std::vector<ColumnConfig>{{"a", "id"}, {"b", "number"}}));
+  EXPECT_EQ(config.tables.at("user").optimizer.type, "adagrad");
+  EXPECT_EQ(config.tables.at("item").optimizer.type, "sgd");
+}
+
+TEST_F(Config, AnOverrideSetsFieldsBesideAPlainValue) {
+  const std::string yaml = "schema: {columns: [a, b]}\ntables: {user: {optimizer: sgd}}\n";
+  const JobConfig config =
+      load(yaml, {"tables.user.optimizer.lr=1", "schema.columns.1.kind=number"});
+  EXPECT_EQ(config.tables.at("user").optimizer, (OptimizerConfig{"sgd", 1.0}));
+  EXPECT_EQ(config.schema.columns, (std::vector<ColumnConfig>{{"a", "id"}, {"b", "number"}}));
+  EXPECT_EQ(load(yaml, {"tables.user.optimizer.type=adagrad"}).tables.at("user").optimizer.type,
+            "adagrad");
+  EXPECT_EQ(load(yaml, {"tables.user.optimizer=adagrad"}).tables.at("user").optimizer.type,
+            "adagrad");
+}
+
+TEST_F(Config, APlainValueIsCheckedAsTheFieldThatItMeans) {
+  EXPECT_EQ(problem("tables: {user: {optimizer: sdg}}\n"),
+            "train.yaml:1: tables.user.optimizer.type: must be one of: sgd, adagrad; got \"sdg\"; "
+            "did you mean sgd?");
+  EXPECT_EQ(problem("tables: {user: {optimizer: [sgd]}}\n"),
+            "train.yaml:1: tables.user.optimizer.type: expected a string, got a list");
+  EXPECT_EQ(problem("train: hybrid\n"), "train.yaml:1: train: expected a section, got \"hybrid\"");
 }
 
 TEST_F(Config, OverrideMayReplaceAPreset) {
@@ -264,9 +308,9 @@ TEST_F(Config, ASelfReferringAliasIsRefused) {
 }
 
 TEST_F(Config, OverridesThatFitNowhereAreRefused) {
-  EXPECT_EQ(problem("", {"seed"}), "command line: seed: expected key.path=value");
-  EXPECT_EQ(problem("", {"a..b=1"}), "command line: a..b=1: expected key.path=value");
-  EXPECT_EQ(problem("", {"=1"}), "command line: =1: expected key.path=value");
+  EXPECT_EQ(problem("", {"seed"}), "command line: seed: expected key.path=value or ~key.path");
+  EXPECT_EQ(problem("", {"a..b=1"}), "command line: a..b=1: expected key.path=value or ~key.path");
+  EXPECT_EQ(problem("", {"=1"}), "command line: =1: expected key.path=value or ~key.path");
   EXPECT_EQ(problem("layers: [1]\n", {"layers.1=2"}),
             "command line: layers.1=2: layers: a list of 1 (train.yaml:1) has no element 1");
   EXPECT_EQ(problem("seed: 1\n", {"seed.x=2"}),

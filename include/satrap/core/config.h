@@ -22,6 +22,11 @@ namespace satrap {
 ///     }
 ///   };
 ///
+/// A struct may name the field that a plain value means where its section is expected, so that
+/// `optimizer: adagrad` stands for `optimizer: {type: adagrad}`:
+///
+///     static constexpr std::string_view kPlain = "type";
+///
 /// Rules of a single field are checked here, with the file:line of the value. Rules that tie
 /// several fields together belong in a validate() of the struct's module.
 struct FieldRule {
@@ -51,6 +56,17 @@ class ConfigVisitor;
 template <class T>
 concept ConfigStruct = requires(T value, ConfigVisitor& visitor) { value.visit(visitor); };
 
+namespace config_detail {
+template <class T>
+constexpr std::string_view plain_field() {
+  if constexpr (requires { T::kPlain; }) {
+    return T::kPlain;
+  } else {
+    return "";
+  }
+}
+}  // namespace config_detail
+
 class ConfigVisitor {
  public:
   virtual ~ConfigVisitor() = default;
@@ -65,7 +81,7 @@ class ConfigVisitor {
   /// A nested struct: a mapping in the file.
   template <ConfigStruct T>
   void section(std::string_view name, T& value, std::string_view doc) {
-    if (!enter_section(name, doc)) return;
+    if (!enter_section(name, config_detail::plain_field<T>(), doc)) return;
     value.visit(*this);
     leave_section();
   }
@@ -90,7 +106,7 @@ class ConfigVisitor {
     if (enter_list(name, size, doc)) values.clear();
     values.resize(static_cast<std::size_t>(size));
     for (std::int64_t i = 0; i < size; ++i) {
-      enter_element(i);
+      enter_element(i, config_detail::plain_field<T>());
       values[static_cast<std::size_t>(i)].visit(*this);
       leave_section();
     }
@@ -115,15 +131,18 @@ class ConfigVisitor {
 
  protected:
   virtual void field(const FieldInfo& info, FieldRef value) = 0;
-  // True: visit the fields, then leave_section. False: nothing to visit.
-  virtual bool enter_section(std::string_view name, std::string_view doc) = 0;
+  // True: visit the fields, then leave_section. False: nothing to visit. `plain`: the field that a
+  // plain value means; "": none.
+  virtual bool enter_section(std::string_view name,
+                             std::string_view plain,
+                             std::string_view doc) = 0;
   virtual bool enter_section_or_preset(std::string_view name,
                                        std::string& preset,
                                        std::string_view doc) = 0;
   virtual void leave_section() = 0;
   // Sets `size` to the number of elements to visit. Returns true if all of them are new.
   virtual bool enter_list(std::string_view name, std::int64_t& size, std::string_view doc) = 0;
-  virtual void enter_element(std::int64_t index) = 0;
+  virtual void enter_element(std::int64_t index, std::string_view plain) = 0;
   virtual void leave_list() = 0;
   virtual std::vector<std::string> enter_named(std::string_view name,
                                                const std::vector<std::string>& keys,
@@ -149,9 +168,9 @@ using ConfigOrigins = std::map<std::string, std::string>;
 /// empty `path` means no file, an empty file means all defaults.
 ///
 /// The value of an override is a YAML flow collection or quoted scalar if it begins like one ("[",
-/// "{", a quote), otherwise plain text, so that `data.train.path=*.gz` needs no quoting. A mapping
-/// is merged key by key; any other value replaces the old one. A part of the key path may be the
-/// index of an existing list element or the name of an entry: `features.0.dim=8`,
+/// "{", a quote), otherwise plain text, so that `data.train.path=*.gz` needs no quoting. It
+/// replaces the old one. `~key.path` takes back what was written before it. A part of the key path
+/// may be the index of an existing list element or the name of an entry: `features.0.dim=8`,
 /// `tables.user.dim=8`.
 ///
 /// Throws Error(kInvalidConfig) with one line for *every* problem, each with its file:line: a file

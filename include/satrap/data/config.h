@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "satrap/core/config.h"
@@ -11,6 +12,8 @@ namespace satrap::data {
 
 /// How a column becomes the label of a row.
 struct LabelConfig {
+  static constexpr std::string_view kPlain = "column";
+
   std::string column = "label";
   std::vector<std::string> positive = {};  // texts that mean 1; empty: the column holds numbers
   std::vector<std::string> negative = {};  // texts that mean 0; empty: any that is not positive
@@ -21,6 +24,8 @@ struct LabelConfig {
 
 /// One of several labels of a row.
 struct NamedLabelConfig {
+  static constexpr std::string_view kPlain = "column";
+
   std::string name = "";  // empty: that of the column; no control characters
   LabelConfig source;     // its fields are at the same level as the name
   double weight = 1.0;    // of the label's loss, in [1e-6, 1e6]
@@ -30,6 +35,8 @@ struct NamedLabelConfig {
 /// A number that becomes one input of the dense network, or two with a missing indicator. A name
 /// like "I1..I13" means thirteen of them.
 struct NumericConfig {
+  static constexpr std::string_view kPlain = "name";
+
   std::string name = "";           // of the input; empty: that of the column
   std::string column = "";         // empty: the name
   std::string transform = "none";  // none | log1p | zscore | log1p_zscore
@@ -49,6 +56,8 @@ struct BucketConfig {
 
 /// A categorical input: a bag or sequence of ids. A name like "C1..C26" means 26 of them.
 struct FeatureConfig {
+  static constexpr std::string_view kPlain = "name";
+
   std::string name = "";              // empty: that of the column
   std::string column = "";            // empty: the name
   std::string type = "string";        // string | int | hex
@@ -78,6 +87,8 @@ struct SchemaConfig {
 
 /// The files of training or evaluation.
 struct FilesConfig {
+  static constexpr std::string_view kPlain = "path";
+
   std::vector<std::string> path = {};  // files, globs, or "-" for standard input
   std::int64_t max_rows = 0;           // read only the first rows; 0: all
   void visit(ConfigVisitor& v);

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "satrap/core/config.h"
@@ -18,6 +19,8 @@ struct AttendConfig {
 
 /// `model` of the configuration. A field that the model does not use must keep its default.
 struct ModelConfig {
+  static constexpr std::string_view kPlain = "type";
+
   std::string type = "dlrm";
   std::vector<std::int64_t> bottom = {512, 256, 64};   // dlrm, ffnn: tower of the numeric input
   std::vector<std::int64_t> sparse = {};               // ffnn: tower of the pooled input
@@ -48,6 +51,8 @@ bool needs_dim_one(const std::string& model_type);
 
 /// `dense_optimizer` of the configuration; each type is torch.optim's of that name.
 struct DenseOptimizerConfig {
+  static constexpr std::string_view kPlain = "type";
+
   std::string type = "adam";  // sgd | adagrad | adam | adamw
   double lr = 0.001;
   double momentum = 0.0;              // sgd

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "satrap/core/config.h"
@@ -15,6 +16,8 @@ namespace satrap::job {
 
 /// `optimizer` of a table. Formulas: satrap/kernels/row_optimizer.h.
 struct RowOptimizerConfig {
+  static constexpr std::string_view kPlain = "type";
+
   std::string type = "adagrad";
   double lr = 0.02;
   double weight_decay = 0.0;
@@ -28,6 +31,8 @@ struct RowOptimizerConfig {
 
 /// `init` of a table.
 struct RowInitConfig {
+  static constexpr std::string_view kPlain = "type";
+
   std::string type = "uniform";
   double scale = 0.01;
   void visit(ConfigVisitor& v);
