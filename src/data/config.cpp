@@ -14,8 +14,10 @@ void LabelConfig::visit(ConfigVisitor& v) {
           "Texts that mean 1, such as \">50K\". Empty: the column holds numbers.");
   v.field("negative", negative,
           "Texts that mean 0; a row with any other text is bad. Empty: all that are not positive.");
-  v.field("threshold", threshold,
-          "Numbers of at least this mean 1, smaller ones 0. Empty: only 0 and 1 are labels.");
+  v.field(
+      "threshold", threshold,
+      "Numbers of at least this mean 1, smaller ones 0. Empty: only 0 and 1, false and true are "
+      "labels.");
 }
 
 void NamedLabelConfig::visit(ConfigVisitor& v) {
@@ -79,7 +81,9 @@ void SchemaConfig::visit(ConfigVisitor& v) {
   v.field("columns", columns,
           "Names of the columns, for files without a header. Empty: they are numbered from 0.");
   v.field("trim", trim, "Drop spaces around fields.");
-  v.field("missing", missing, "Texts that mean a missing value, besides the empty text.");
+  v.field("missing", missing,
+          "Texts that mean a missing value, besides the empty text and, where a number or an id of "
+          "type int or hex is expected, nan, null, na, n/a, none and \\N in any case.");
   v.section("label", label, "Where the label is, if there is one.");
   v.list("labels", labels,
          "Several labels, instead of `label`. The model predicts each of them; progress, early "

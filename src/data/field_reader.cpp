@@ -1,6 +1,7 @@
 #include "src/data/field_reader.h"
 
 #include <algorithm>
+#include <array>
 #include <limits>
 
 #include "satrap/core/error.h"
@@ -8,6 +9,26 @@
 #include "src/data/field_parse.h"
 
 namespace satrap::data {
+namespace {
+
+bool is_word(std::string_view text, std::string_view lower_case_word) {
+  return std::ranges::equal(text, lower_case_word, {}, [](char c) {
+    return 'A' <= c && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  });
+}
+
+/// What programs write for a number that is not there.
+bool is_no_number(std::string_view text) {
+  constexpr std::array<std::string_view, 6> kWords{"nan", "null", "na", "n/a", "none", "\\n"};
+  return std::ranges::any_of(kWords, [&](std::string_view word) { return is_word(text, word); });
+}
+
+bool is_truth_value(std::string_view text, float& value) {
+  value = is_word(text, "true") ? 1.0F : 0.0F;
+  return value == 1.0F || is_word(text, "false");
+}
+
+}  // namespace
 
 std::string RowFault::text() const {
   constexpr std::size_t kShownBytes = 40;
@@ -93,10 +114,16 @@ bool FieldReader::consume(const ColumnMap::Consumer& consumer,
     case Kind::kNumber: {
       float& value = row_.number(consumer.target);
       value = kMissingNumber;
-      return missing || number_of(field, value) || fail("expected a number", field);
+      if (missing || number_of(field, value)) return true;
+      if (!is_no_number(field)) return fail("expected a number", field);
+      value = kMissingNumber;
+      return true;
     }
     default:
-      if (!missing) return read_bag(consumer.target, field);
+      if (!missing) {
+        if (!read_bag(consumer.target, field)) return false;
+        if (row_.num_ids(consumer.target) > 0 || !is_no_number(field)) return true;
+      }
       if (schema_.id_columns[target].config.missing == "own_id") {
         row_.push_id(consumer.target, kMissingId, 1.0F);
       }
@@ -113,7 +140,10 @@ bool FieldReader::read_label(const LabelConfig& config, std::string_view field, 
     return label == 1.0F || config.negative.empty() || is_one_of(config.negative) ||
            fail("not among the label's positive and negative texts", field);
   }
-  if (!number_of(field, label)) return fail("expected a number", field);
+  if (!number_of(field, label) && !is_truth_value(field, label)) {
+    return is_no_number(field) ? fail("the label is missing", {})
+                               : fail("expected a number", field);
+  }
   if (!config.threshold.empty()) {
     label = static_cast<double>(label) >= config.threshold.front() ? 1.0F : 0.0F;
   }
@@ -151,7 +181,10 @@ bool FieldReader::read_bag(std::int64_t target, std::string_view field) {
     }
     if (element.empty()) continue;
     std::uint64_t id = 0;
-    if (!read_id(feature, element, id)) return false;
+    if (!read_id(feature, element, id)) {
+      if (is_no_number(element)) continue;
+      return false;
+    }
     row_.push_id(target, id, weight);
   }
   row_.keep_last_ids(target, limit);

@@ -207,6 +207,39 @@ TEST_F(CsvReader, TokensForMissingValuesAreTheUsersChoice) {
   EXPECT_EQ(result.rows[2].bags[0], Ids{});
 }
 
+/// What pandas, SQL and others write.
+TEST_F(CsvReader, WordsForNoNumberAreMissingWhereANumberIsExpected) {
+  for (const char* type : {"int", "hex"}) {
+    config_.schema.features[0].type = type;
+    config_.schema.features[0].separator = "|";
+    for (const char* word : {"NaN", "nan", "NULL", "null", "NA", "n/a", "None", "\\N"}) {
+      const std::string w = word;
+      const ReadResult result =
+          read("y,n,f\n1," + w + "," + w + "\n0,5,7|" + w + "|8\n" + w + ",5,7\n");
+      ASSERT_EQ(result.rows.size(), 2U) << word;
+      EXPECT_EQ(result.rows[0].numeric, Texts{"-"}) << word;
+      EXPECT_EQ(result.rows[0].bags[0], Ids{}) << word;
+      EXPECT_EQ(result.rows[1].bags[0], (Ids{7, 8})) << word;
+      EXPECT_EQ(result.bad[0], shown(4, "column 'y': the label is missing"));
+    }
+  }
+  const ReadResult result = read("y,n,f\n1,inf,7\n1,nano,7\n1,0,nul\n");
+  EXPECT_EQ(result.rows.size(), 0U);
+  config_.schema.features[0].missing = "own_id";
+  EXPECT_EQ(read("y,n,f\n1,2,NULL\n").rows[0].bags[0], Ids{kMissingId});
+  config_.schema.features[0].type = "string";
+  EXPECT_EQ(read("y,n,f\n1,2,NULL\n").rows[0].bags[0], Ids{hash_bytes("NULL")});
+}
+
+TEST_F(CsvReader, ALabelMayBeATruthValue) {
+  const ReadResult result = read("y,n,f\nTrue,1,a\nFALSE,1,a\ntrue,1,a\ntruth,1,a\n");
+  ASSERT_EQ(result.rows.size(), 3U);
+  EXPECT_EQ(result.rows[0].label, 1.0F);
+  EXPECT_EQ(result.rows[1].label, 0.0F);
+  EXPECT_EQ(result.rows[2].label, 1.0F);
+  EXPECT_EQ(result.bad[0], shown(5, "column 'y': expected a number, got \"truth\""));
+}
+
 TEST_F(CsvReader, AMissingIdMayHaveAnIdOfItsOwn) {
   for (const char* type : {"string", "int", "hex"}) {
     config_.schema.features[0].type = type;
