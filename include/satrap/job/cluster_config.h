@@ -12,7 +12,8 @@ namespace satrap::job {
 struct ClusterConfig {
   std::int64_t rank = 0;
   std::int64_t num_ranks = 1;
-  std::int64_t num_shards = 0;  // SATRAP_SHARDS
+  std::int64_t local_ranks = 0;  // on this node, LOCAL_WORLD_SIZE; 0: unknown
+  std::int64_t num_shards = 0;   // SATRAP_SHARDS
   std::string store;            // URL (net::open_store), SATRAP_STORE; empty: alone
   std::string token;            // SATRAP_TOKEN
   std::string job;              // distinguishes the jobs, and their starts, that share a store
