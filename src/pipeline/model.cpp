@@ -133,6 +133,7 @@ Model::Model(const job::JobConfig& config,
              ThreadPool& pool)
     : specs(job::embedding_specs(config, schema)) {
   const bool has_cache = config.embedding.has_cache();
+  if (has_cache) check_cluster(config.embedding.cache, cluster);
   table::RowStore* store = nullptr;  // what a cache is put in front of
   if (config.embedding.store == "ps") {
     shards = std::make_unique<ps::ShardClient>(cluster.endpoint(), cluster.store(), specs.tables,
@@ -145,7 +146,6 @@ Model::Model(const job::JobConfig& config,
     tables = std::move(local);
   }
   if (has_cache) {
-    check_cluster(config.embedding.cache, cluster);
     tables = std::make_unique<CachedTables>(specs, std::move(tables), *store,
                                             cache_options(config, cluster), pool, cluster);
   }

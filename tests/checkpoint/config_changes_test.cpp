@@ -158,7 +158,7 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"embedding.cache.memory", [](job::JobConfig& c) { c.embedding.cache.memory = "1GiB"; },
              "0", "1GiB", kOutput},
         Case{"embedding.cache.eviction",
-             [](job::JobConfig& c) { c.embedding.cache.eviction = "lru"; }, "lookahead", "lru",
+             [](job::JobConfig& c) { c.embedding.cache.eviction = "lru"; }, "auto", "lru",
              kOutput},
         Case{"train.mode", [](job::JobConfig& c) { c.train.mode = "sync"; }, "hybrid", "sync",
              kInput},

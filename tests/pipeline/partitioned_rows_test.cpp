@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <future>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -121,15 +122,19 @@ TEST(PartitionedRows, EqualASlowReferenceThatAddsInTheOrderOfTheRanks) {
 }
 
 TEST(PartitionedRows, HaveTheSameBitsInEveryRunForAnySizeOfTheCachesAndNumberOfThreads) {
-  constexpr std::uint64_t kIds = 300;
+  constexpr std::int64_t kIds = 300;
   for (const std::int64_t ranks : {1, 2, 4}) {
-    const auto shares_of = PartitionedTraining::random_shares(ranks, kIds);
+    const auto shares_of = PartitionedTraining::random_shares(ranks, kIds, 128);
     // Larger than all rows; smaller than a batch needs, so that all rows leave in every step.
     const std::string expected =
         rows_after({.num_ranks = ranks, .cache_rows = 2048}, shares_of);
     EXPECT_EQ(rows_after({.num_ranks = ranks, .threads = 3, .cache_rows = 2048}, shares_of),
               expected);
-    EXPECT_EQ(rows_after({.num_ranks = ranks, .cache_rows = 32}, shares_of), expected);
+    PartitionedTraining small({.num_ranks = ranks, .cache_rows = 32});
+    EXPECT_THAT(small.run(shares_of), Each(IsEmpty()));
+    EXPECT_EQ(small.rows(), expected);
+    // They go to the store and come back.
+    EXPECT_GT(small.counts().rows_written, 2 * 3 * kIds / ranks);
   }
 }
 
@@ -227,6 +232,29 @@ TEST(PartitionedRows, OfASnapshotAreThoseOfItsStepOnAllRanks) {
     EXPECT_EQ(contents[step], reference.rows()) << "step " << step;
   }
   EXPECT_EQ(contents.size(), 2U);
+}
+
+TEST(PartitionedRows, OfLaterStepsWaitUntilTheSnapshotHasBegun) {
+  const auto shares_of = PartitionedTraining::random_shares(2, 300);
+  std::promise<void> has_trained_on;
+  PartitionedTraining training(
+      {.num_ranks = 2, .cache_rows = 32, .before_snapshot = [&] {
+         constexpr std::chrono::seconds kDeadline(30);
+         EXPECT_EQ(has_trained_on.get_future().wait_for(kDeadline), std::future_status::ready);
+       }});
+  std::string content;
+  std::unique_ptr<RowsSnapshot> snapshot;
+  const auto after = [&](PartitionedTraining::Rank& rank, std::int64_t step) {
+    if (step == 5 && rank.number == 0) snapshot = rank.tables.take_snapshot(step);
+    if (step == 5 && rank.number == 1) rank.tables.join_snapshot();
+    // By now the other rank has evicted rows of later steps.
+    if (step == 15 && rank.number == 1) has_trained_on.set_value();
+    if (step < 20) return;
+    if (rank.number == 0) content = PartitionedTraining::content(*snapshot);
+    rank.tables.wait_joined();
+  };
+  EXPECT_THAT(training.run(shares_of, after), Each(IsEmpty()));
+  EXPECT_EQ(content, rows_after({.num_ranks = 2, .num_steps = 5}, shares_of));
 }
 
 TEST(PartitionedRows, AreReadForEvaluationAsAllRanksHaveTrainedThem) {

@@ -11,6 +11,7 @@
 #include <set>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -34,7 +35,8 @@ using Example = std::vector<std::vector<std::uint64_t>>;
 /// Tables that several ranks share, each as its own.
 class BorrowedTables final : public EmbeddingTables {
  public:
-  explicit BorrowedTables(EmbeddingTables& tables) : tables_(tables) {}
+  BorrowedTables(EmbeddingTables& tables, std::function<void()> before_snapshot)
+      : tables_(tables), before_snapshot_(std::move(before_snapshot)) {}
   void begin(const InitialRows&) override {}
   embedding::RowAccess& access() override { return tables_.access(); }
   std::unique_ptr<StepDriver> make_driver(StepQueue& queue,
@@ -43,12 +45,14 @@ class BorrowedTables final : public EmbeddingTables {
     return tables_.make_driver(queue, std::move(options), timers);
   }
   std::unique_ptr<RowsSnapshot> take_snapshot(std::int64_t step) override {
+    if (before_snapshot_) before_snapshot_();
     return tables_.take_snapshot(step);
   }
   Size size() override { return tables_.size(); }
 
  private:
   EmbeddingTables& tables_;
+  const std::function<void()> before_snapshot_;
 };
 
 /// Ranks that train two row groups in a partitioned cache before tables of this process. The
@@ -64,6 +68,7 @@ class PartitionedTraining {
     bool deterministic = true;
     std::set<std::int64_t> not_finite = {};  // steps
     std::int64_t timeout_ms = 60'000;
+    std::function<void()> before_snapshot = {};  // called where the tables take one
   };
 
   static job::EmbeddingSpecs specs() {
@@ -214,7 +219,7 @@ class PartitionedTraining {
     ThreadPool pool(options_.threads);
     const table::StalenessBound bound(options_.staleness);
     const std::int64_t max_in_flight = options_.staleness + options_.in_flight_beyond;
-    CachedTables tables(specs(), std::make_unique<BorrowedTables>(local_),
+    CachedTables tables(specs(), std::make_unique<BorrowedTables>(local_, options_.before_snapshot),
                         store_of(cluster.rank()),
                         {.memory_bytes = memory_bytes(),
                          .max_in_flight = max_in_flight,
