@@ -57,8 +57,8 @@ void GroupBatch::fill(const data::Batch& batch, std::int64_t row_stride) {
 }
 
 void GroupBatch::fill(std::span<const Key> keys) {
-  SATRAP_CHECK(keys.size() <= index(std::numeric_limits<std::int32_t>::max()), "too many keys: ",
-               keys.size());
+  SATRAP_CHECK(keys.size() <= index(std::numeric_limits<std::int32_t>::max()),
+               "too many keys: ", keys.size());
   is_of_keys_ = true;
   is_weighted_ = false;
   num_examples_ = num_ids_ = std::ssize(keys);

@@ -13,7 +13,8 @@ void RowCache::make_caches(const std::vector<std::unique_ptr<GroupPart>>& parts,
                            std::int64_t num_examples,
                            std::int64_t step) {
   std::vector<GroupNeed> needs;
-  for (const auto& part : parts) needs.push_back({&part->group.layout, expected_keys(*part, num_examples)});
+  for (const auto& part : parts)
+    needs.push_back({&part->group.layout, expected_keys(*part, num_examples)});
   const std::vector<backend::CacheSize> sizes =
       divide_cache(needs, {.memory_bytes = options.memory_bytes,
                            .window_bytes_per_slot = looks_ahead() ? kWindowBytesPerSlot : 0,

@@ -98,9 +98,10 @@ void check_cluster(const job::CacheConfig& cache, const Cluster& cluster) {
            cluster.size(), "; start fewer, or write 0");
   }
   if (cache.eviction == "lookahead") {
-    refuse("eviction: lookahead needs one rank, because the owner of a row sees the keys of a "
-           "batch only when it is planned; there are ",
-           cluster.size(), " ranks: write lfu, or auto");
+    refuse(
+        "eviction: lookahead needs one rank, because the owner of a row sees the keys of a "
+        "batch only when it is planned; there are ",
+        cluster.size(), " ranks: write lfu, or auto");
   }
 }
 

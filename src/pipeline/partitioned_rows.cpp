@@ -103,8 +103,8 @@ class PartitionedRows::Rows final : public embedding::PlannedRows {
   PartitionedRows& access_;
   const std::unique_ptr<embedding::RowsByKey> owned_;  // what the ranks ask of this one
   Counts asked_, lent_;                                // of other ranks, to them
-  std::vector<std::int64_t> place_of_;  // [num_unique] in the memory of its group, by owner
-  std::vector<Key> asked_keys_, lent_keys_;      // by rank and group
+  std::vector<std::int64_t> place_of_;       // [num_unique] in the memory of its group, by owner
+  std::vector<Key> asked_keys_, lent_keys_;  // by rank and group
   std::vector<std::int64_t> counts_to_, counts_from_;
   std::vector<std::vector<Key>> keys_of_group_;  // lent, by rank
   bool is_read_ = false;                         // else planned
@@ -150,9 +150,9 @@ std::int64_t PartitionedRows::Rows::exchange_counts() {
     for (std::size_t g = 0; g < num_groups; ++g) counts_to_.push_back(asked_.at(g, r));
   }
   counts_from_.resize(counts_to_.size());
-  access_.keys_->all_to_all(
-      parts_of<Out>(std::span<const std::int64_t>(counts_to_), sizes, line),
-      parts_of<In>(std::span<std::int64_t>(counts_from_), sizes, line), access_.cluster_.deadline());
+  access_.keys_->all_to_all(parts_of<Out>(std::span<const std::int64_t>(counts_to_), sizes, line),
+                            parts_of<In>(std::span<std::int64_t>(counts_from_), sizes, line),
+                            access_.cluster_.deadline());
   std::int64_t num_examples = 0;
   for (std::size_t r = 0; r < num_ranks; ++r) {
     const std::int64_t* const theirs = counts_from_.data() + r * (num_groups + 1);

@@ -20,7 +20,9 @@ using testing::HasSubstr;
 /// Why a job of several ranks with a cache is refused, before it looks for its shards.
 class ModelOfRanks : public testing::Test {
  protected:
-  std::string refusal(std::int64_t num_ranks, std::int64_t local_ranks, const std::string& setting) {
+  std::string refusal(std::int64_t num_ranks,
+                      std::int64_t local_ranks,
+                      const std::string& setting) {
     write_file_atomic(directory_.path() + "/job.yaml",
                       "run_dir: runs/a\ndata: {format: synthetic}\n"
                       "tables: {default: {dim: 4}}\n"

@@ -97,9 +97,7 @@ class Reference {
     rows->wait_taken();
     last_step_ = step;
   }
-  std::string rows() {
-    return PartitionedTraining::content(*tables_.take_snapshot(last_step_));
-  }
+  std::string rows() { return PartitionedTraining::content(*tables_.take_snapshot(last_step_)); }
 
  private:
   static constexpr std::size_t kWidth = 18;
@@ -126,8 +124,7 @@ TEST(PartitionedRows, HaveTheSameBitsInEveryRunForAnySizeOfTheCachesAndNumberOfT
   for (const std::int64_t ranks : {1, 2, 4}) {
     const auto shares_of = PartitionedTraining::random_shares(ranks, kIds, 128);
     // Larger than all rows; smaller than a batch needs, so that all rows leave in every step.
-    const std::string expected =
-        rows_after({.num_ranks = ranks, .cache_rows = 2048}, shares_of);
+    const std::string expected = rows_after({.num_ranks = ranks, .cache_rows = 2048}, shares_of);
     EXPECT_EQ(rows_after({.num_ranks = ranks, .threads = 3, .cache_rows = 2048}, shares_of),
               expected);
     PartitionedTraining small({.num_ranks = ranks, .cache_rows = 32});
@@ -237,11 +234,11 @@ TEST(PartitionedRows, OfASnapshotAreThoseOfItsStepOnAllRanks) {
 TEST(PartitionedRows, OfLaterStepsWaitUntilTheSnapshotHasBegun) {
   const auto shares_of = PartitionedTraining::random_shares(2, 300);
   std::promise<void> has_trained_on;
-  PartitionedTraining training(
-      {.num_ranks = 2, .cache_rows = 32, .before_snapshot = [&] {
-         constexpr std::chrono::seconds kDeadline(30);
-         EXPECT_EQ(has_trained_on.get_future().wait_for(kDeadline), std::future_status::ready);
-       }});
+  PartitionedTraining training({.num_ranks = 2, .cache_rows = 32, .before_snapshot = [&] {
+                                  constexpr std::chrono::seconds kDeadline(30);
+                                  EXPECT_EQ(has_trained_on.get_future().wait_for(kDeadline),
+                                            std::future_status::ready);
+                                }});
   std::string content;
   std::unique_ptr<RowsSnapshot> snapshot;
   const auto after = [&](PartitionedTraining::Rank& rank, std::int64_t step) {
@@ -269,8 +266,8 @@ TEST(PartitionedRows, AreReadForEvaluationAsAllRanksHaveTrainedThem) {
     rank.group.barrier(rank.cluster.deadline());
     {
       const std::lock_guard lock(mutex);
-      read[step].push_back(PartitionedTraining::pooled(rank.tables.access(),
-                                                       PartitionedTraining::one_by_one(kIds)));
+      read[step].push_back(
+          PartitionedTraining::pooled(rank.tables.access(), PartitionedTraining::one_by_one(kIds)));
     }
     rank.group.barrier(rank.cluster.deadline());
   };

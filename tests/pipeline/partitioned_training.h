@@ -72,9 +72,9 @@ class PartitionedTraining {
   };
 
   static job::EmbeddingSpecs specs() {
-    std::vector<table::TableSpec> tables = {
-        embedding::table_spec(0, 4), embedding::table_spec(1, 6, RowOptimizerType::kAdam),
-        embedding::table_spec(2, 4)};
+    std::vector<table::TableSpec> tables = {embedding::table_spec(0, 4),
+                                            embedding::table_spec(1, 6, RowOptimizerType::kAdam),
+                                            embedding::table_spec(2, 4)};
     for (table::TableSpec& table : tables) table.optimizer.lr = 0.01F;
     return {.tables = tables,
             .features = {embedding::feature(0), embedding::feature(1), embedding::feature(2),

@@ -77,7 +77,7 @@ class GroupBatch {
   // The current batch.
   std::int64_t num_ids_ = 0, num_examples_ = 0, row_stride_ = 0;
   bool is_weighted_ = false;
-  bool is_of_keys_ = false;               // not of the group's features
+  bool is_of_keys_ = false;              // not of the group's features
   std::vector<std::int64_t> first_ids_;  // [num_features] of its first id in the group
 
   backend::Memory host_, device_memory_;  // pinned; on the device

@@ -54,9 +54,9 @@ class CachedTables final : public EmbeddingTables {
 
   const std::unique_ptr<EmbeddingTables> tables_;
   const std::unique_ptr<backend::Device> device_;
-  const table::StalenessBound bound_;  // of several ranks
+  const table::StalenessBound bound_;             // of several ranks
   std::unique_ptr<PartitionedRows> partitioned_;  // of several ranks
-  embedding::CachedRows rows_;  // its threads end before the ranks part
+  embedding::CachedRows rows_;                    // its threads end before the ranks part
   std::future<void> joined_;                      // of the last snapshot
 };
 
