@@ -101,7 +101,8 @@ TEST(GroupBatch, OfKeysHasABagAndARowOfTheOutputForEach) {
   SATRAP_NEEDS_DEVICE();
   Job job;
   job.fill(job.eights, batch_of({{{7}, {8, 9}}, {{1}, {}}, {{}, {7}}}));
-  const std::vector<Key> keys = {make_key(0, 5), make_key(2, 1), make_key(0, 5)};
+  const std::vector<Key> keys = {make_key(TableId{0}, 5), make_key(TableId{2}, 1),
+                                 make_key(TableId{0}, 5)};
   const backend::Stream stream(device());
   job.eights.fill(keys);
   job.eights.upload(stream);
@@ -123,7 +124,7 @@ TEST(GroupBatch, OfKeysHasABagAndARowOfTheOutputForEach) {
 
   // Then a batch of features again.
   const OnDevice eights = job.fill(job.eights, batch_of({{{7}}, {{1}}, {{3}}}));
-  EXPECT_THAT(eights.keys, ElementsAre(make_key(2, 7), make_key(0, 3)));
+  EXPECT_THAT(eights.keys, ElementsAre(make_key(TableId{2}, 7), make_key(TableId{0}, 3)));
   EXPECT_EQ(eights.features.size(), 2U);
   EXPECT_EQ(eights.bags.num_vectors, 3);
 }

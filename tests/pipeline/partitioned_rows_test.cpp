@@ -186,6 +186,24 @@ TEST(PartitionedRows, MayBeNeededByNoneByOneOrByAllRanks) {
   EXPECT_EQ(rows_after({.num_ranks = 3}, shares_of), reference.rows());
 }
 
+TEST(PartitionedRows, MayAllLeaveTheCacheInEveryStep) {
+  constexpr std::uint64_t kHalf = 400;  // of the ids: more than the caches hold
+  const SharesOf shares_of = [](std::int64_t step) {
+    Shares shares(2);
+    const std::uint64_t first = step % 2 == 0 ? 0 : kHalf;
+    for (std::uint64_t i = 0; i < kHalf; ++i) {
+      shares[i % 2].push_back({{first + i}, {first + i}, {}, {first + (i * 7) % kHalf}});
+    }
+    return shares;
+  };
+  Reference reference;
+  for (std::int64_t step = 1; step <= 10; ++step) reference.step(shares_of(step), step);
+  PartitionedTraining training({.num_ranks = 2, .num_steps = 10, .cache_rows = 32});
+  EXPECT_THAT(training.run(shares_of), Each(IsEmpty()));
+  EXPECT_EQ(training.rows(), reference.rows());
+  EXPECT_LT(training.counts().hits, training.counts().misses / 10);
+}
+
 TEST(PartitionedRows, StayAsTheyAreInAStepThatIsNotFinite) {
   const auto shares_of = PartitionedTraining::random_shares(2, 100);
   Reference reference;
