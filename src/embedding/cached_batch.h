@@ -3,10 +3,9 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <utility>
-#include <vector>
 
 #include "satrap/embedding/row_access.h"
+#include "src/embedding/cached_parts.h"
 #include "src/embedding/row_cache.h"
 
 namespace satrap::embedding {
@@ -34,21 +33,13 @@ class CachedBatch final : public BatchRows {
  private:
   bool is_device_matrix(const float* values, std::int64_t stride) const;
   float* columns() const;
-  void ask_for_missing();
 
   RowCache& cached_;
-  std::vector<std::unique_ptr<GroupPart>> parts_;  // of the groups that features read
-  std::int64_t step_ = 0, num_examples_ = 0;
+  CachedParts rows_;
+  std::int64_t num_examples_ = 0;
   std::size_t num_ids_ = 0;
   bool is_read_ = false;               // else planned
   std::unique_ptr<BatchRows> reader_;  // past the caches
-
-  // The rows to be fetched, of all groups, ascending.
-  std::vector<std::pair<Key, std::byte*>> missing_;
-  std::vector<Key> keys_;
-  std::vector<std::byte*> rows_;
-  std::vector<bool> found_;
-  std::vector<std::int32_t> list_;
 };
 
 }  // namespace satrap::embedding

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "src/embedding/cached_batch.h"
+#include "src/embedding/cached_keys.h"
 #include "src/embedding/row_cache.h"
 
 namespace satrap::embedding {
@@ -28,6 +29,16 @@ std::unique_ptr<BatchRows> CachedRows::make_rows() {
 std::int64_t CachedRows::look_ahead() const { return cache_->look_ahead(); }
 void CachedRows::look_at(const data::Batch& batch, std::int64_t step) {
   cache_->look_at(batch, step);
+}
+std::vector<const RowGroup*> CachedRows::groups() const {
+  std::vector<const RowGroup*> groups;
+  for (const RowGroup& group : cache_->groups.groups()) {
+    if (!group.features.empty()) groups.push_back(&group);
+  }
+  return groups;
+}
+std::unique_ptr<RowsByKey> CachedRows::make_rows_by_key() {
+  return std::make_unique<CachedKeys>(*cache_);
 }
 void CachedRows::stop() { cache_->stop(); }
 

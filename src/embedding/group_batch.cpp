@@ -1,6 +1,8 @@
 #include "satrap/embedding/group_batch.h"
 
 #include <algorithm>
+#include <limits>
+#include <numeric>
 
 #include "satrap/backend/device.h"
 #include "satrap/core/error.h"
@@ -54,7 +56,23 @@ void GroupBatch::fill(const data::Batch& batch, std::int64_t row_stride) {
   });
 }
 
+void GroupBatch::fill(std::span<const Key> keys) {
+  SATRAP_CHECK(keys.size() <= index(std::numeric_limits<std::int32_t>::max()),
+               "too many keys: ", keys.size());
+  is_of_keys_ = true;
+  is_weighted_ = false;
+  num_examples_ = num_ids_ = std::ssize(keys);
+  row_stride_ = group_.layout.padded_dim;
+  grow();
+  const Parts host = parts_in(host_.data());
+  host.features[0] = {
+      .first_vector = 0, .column = 0, .pooling = Pooling::kSum, .vectors_per_row = 1};
+  std::ranges::copy(keys, host.keys);
+  std::iota(host.offsets, host.offsets + num_ids_ + 1, std::int64_t{0});
+}
+
 void GroupBatch::measure(const data::Batch& batch, std::int64_t row_stride) {
+  is_of_keys_ = false;
   num_examples_ = batch.num_examples;
   row_stride_ = row_stride;
   is_weighted_ = !batch.id_weights.empty();
@@ -140,8 +158,9 @@ void GroupBatch::upload(backend::StreamRef stream) {
 
 backend::Bags GroupBatch::bags() const {
   const Parts parts = parts_in(device_memory_.data());
-  std::int64_t vectors_per_row = 0;
-  for (std::int64_t f = 0; f < num_features(); ++f) vectors_per_row += feature(f).spec.max_length;
+  std::int64_t vectors_per_row = is_of_keys_ ? 1 : 0;
+  for (std::int64_t f = 0; !is_of_keys_ && f < num_features(); ++f)
+    vectors_per_row += feature(f).spec.max_length;
   return {.keys = parts.keys,
           .offsets = parts.offsets,
           .weights = parts.weights,

@@ -10,9 +10,11 @@
 namespace satrap::embedding {
 
 void RowCache::make_caches(const std::vector<std::unique_ptr<GroupPart>>& parts,
+                           std::int64_t num_examples,
                            std::int64_t step) {
   std::vector<GroupNeed> needs;
-  for (const auto& part : parts) needs.push_back({&part->group.layout, expected_keys(*part)});
+  for (const auto& part : parts)
+    needs.push_back({&part->group.layout, expected_keys(*part, num_examples)});
   const std::vector<backend::CacheSize> sizes =
       divide_cache(needs, {.memory_bytes = options.memory_bytes,
                            .window_bytes_per_slot = looks_ahead() ? kWindowBytesPerSlot : 0,
@@ -32,12 +34,13 @@ void RowCache::make_caches(const std::vector<std::unique_ptr<GroupPart>>& parts,
 }
 
 /// Distinct keys of a full batch, by the part of the first one.
-std::int64_t RowCache::expected_keys(const GroupPart& part) const {
+std::int64_t RowCache::expected_keys(const GroupPart& part, std::int64_t num_examples) const {
   constexpr std::int64_t kExamplesPerKey = 8;  // of features that the first batch has no id for
-  const backend::Bags bags = part.batch.bags();
-  const std::int64_t examples = std::max(options.batch_examples, bags.num_examples);
-  if (bags.num_ids == 0) return bags.num_features * examples / kExamplesPerKey;
-  return part.batch.count_keys() * examples / bags.num_examples;
+  const std::int64_t examples = std::max(options.batch_examples, num_examples);
+  if (part.batch.num_ids() == 0) {
+    return std::ssize(part.group.features) * examples / kExamplesPerKey;
+  }
+  return part.batch.count_keys() * examples / num_examples;
 }
 
 void RowCache::count_fetched(std::span<const Key> keys) {
@@ -69,11 +72,24 @@ void RowCache::fill(const std::vector<std::unique_ptr<GroupPart>>& parts,
                     const data::Batch& batch,
                     std::int64_t step) {
   device.use_on_this_thread();
-  for (const auto& part : parts) {
-    part->batch.fill(batch, on_device.output_width);
-    part->batch.upload(planning);
-  }
-  if (caches.empty()) make_caches(parts, step);
+  for (const auto& part : parts) part->batch.fill(batch, on_device.output_width);
+  upload(parts, batch.num_examples, step);
+}
+
+void RowCache::fill(const std::vector<std::unique_ptr<GroupPart>>& parts,
+                    std::span<const std::vector<Key>> keys,
+                    std::int64_t num_examples,
+                    std::int64_t step) {
+  device.use_on_this_thread();
+  for (std::size_t g = 0; g < parts.size(); ++g) parts[g]->batch.fill(keys[g]);
+  upload(parts, num_examples, step);
+}
+
+void RowCache::upload(const std::vector<std::unique_ptr<GroupPart>>& parts,
+                      std::int64_t num_examples,
+                      std::int64_t step) {
+  for (const auto& part : parts) part->batch.upload(planning);
+  if (caches.empty()) make_caches(parts, num_examples, step);
 }
 
 void RowCache::look_at(const data::Batch& batch, std::int64_t step) {
@@ -128,14 +144,14 @@ void RowCache::note_applied(std::int64_t step) {
 }
 
 void RowCache::update(const std::vector<std::unique_ptr<GroupPart>>& parts,
-                      const float* gradient,
+                      std::span<const float* const> gradients,
                       std::int64_t step) {
   device.use_on_this_thread();
   table_steps_.assign(num_tables_, TableStep{RowStep({}, 1.0, 1), 0, 0});
   groups.fill_steps(step, table_steps_);
   const TableStep* const steps = steps_.upload(table_steps_, compute);
   for (std::size_t g = 0; g < parts.size(); ++g) {
-    device.backward_update(caches[g]->view(), parts[g]->view(), FloatType::kFp32, gradient,
+    device.backward_update(caches[g]->view(), parts[g]->view(), FloatType::kFp32, gradients[g],
                            caches[g]->group().optimizer, steps, compute);
   }
   compute.wait_until_idle();

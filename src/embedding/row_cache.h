@@ -58,6 +58,12 @@ class RowCache {
             const data::Batch& batch,
             std::int64_t step);
 
+  /// The same for the keys of each part, which a batch of so many examples needs.
+  void fill(const std::vector<std::unique_ptr<GroupPart>>& parts,
+            std::span<const std::vector<Key>> keys,
+            std::int64_t num_examples,
+            std::int64_t step);
+
   /// Planner thread: looks at a batch that is planned later, so that its rows are kept.
   std::int64_t look_ahead() const { return look_ahead_; }
   void look_at(const data::Batch& batch, std::int64_t step);
@@ -65,8 +71,9 @@ class RowCache {
   /// Planner thread: gives the rows of a batch their slots and asks for those that are missing.
   void resolve(std::vector<std::unique_ptr<GroupPart>>& parts, std::int64_t step);
 
+  /// `gradients`: of the output of each part.
   void update(const std::vector<std::unique_ptr<GroupPart>>& parts,
-              const float* gradient,
+              std::span<const float* const> gradients,
               std::int64_t step);
   void note_applied(std::int64_t step);
   void stop();
@@ -95,8 +102,13 @@ class RowCache {
   bool looks_ahead() const {
     return options.policy == backend::EvictionPolicy::kLookahead && options.max_look_ahead > 0;
   }
-  std::int64_t expected_keys(const GroupPart& part) const;
-  void make_caches(const std::vector<std::unique_ptr<GroupPart>>& parts, std::int64_t step);
+  std::int64_t expected_keys(const GroupPart& part, std::int64_t num_examples) const;
+  void upload(const std::vector<std::unique_ptr<GroupPart>>& parts,
+              std::int64_t num_examples,
+              std::int64_t step);
+  void make_caches(const std::vector<std::unique_ptr<GroupPart>>& parts,
+                   std::int64_t num_examples,
+                   std::int64_t step);
   GroupCache::Numbers numbers(std::int64_t step, std::int64_t applied) const;
   void wait_for_progress(std::int64_t step, std::int64_t applied, const GroupCache& cache);
 

@@ -99,15 +99,19 @@ void CacheConfig::visit(ConfigVisitor& v) {
   v.field(
       "memory", memory,
       "Memory for a cache of rows, such as 4GiB or 10% of the machine's memory, in which they are "
-      "trained; changed rows return to where rows live in the background. For a job of one rank, "
-      "mostly with rows on shards. Rows of batches that are in use at the same time come in "
+      "trained; changed rows return to where rows live in the background. Mostly for rows on "
+      "shards. "
+      "Several ranks, of one node, divide the keys among them: each keeps this much, and without "
+      "train.deterministic their staleness is at most 1. Rows of batches that are in use at the "
+      "same time come in "
       "addition. auto: 10% if rows are on shards, else 0. 0: no cache. The results are the same, "
       "bit for bit in deterministic mode.");
   v.field("eviction", eviction,
-          "Which row makes room. lookahead: the one that the next batches need last; they are read "
+          "Which row makes room. auto: lookahead, with several ranks lfu. lookahead, for one rank: "
+          "the one that the next batches need last; they are read "
           "ahead to know, six times as many as the cache holds. lfu: the one needed least "
           "often. lru: the one needed longest ago.",
-          {.one_of = {"lookahead", "lfu", "lru"}});
+          {.one_of = {"auto", "lookahead", "lfu", "lru"}});
 }
 
 std::int64_t CacheConfig::memory_bytes(std::int64_t device_bytes) const {

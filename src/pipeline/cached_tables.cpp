@@ -4,10 +4,13 @@
 #include <utility>
 
 #include "satrap/core/error.h"
+#include "src/pipeline/partitioned_rows.h"
 #include "src/pipeline/serial_driver.h"
 
 namespace satrap::pipeline {
 namespace {
+
+constexpr const char* kLostRows = "the rows of the cache did not get into their tables";
 
 using Snapshot = std::unique_ptr<RowsSnapshot>;
 
@@ -22,7 +25,7 @@ class LaterSnapshot final : public RowsSnapshot {
       return tables_.get()->write(directory);
     } catch (const std::future_error&) {
       rows_.throw_if_failed();
-      throw Error(ErrorCode::kUnavailable, "the rows of the cache did not get into their tables");
+      throw Error(ErrorCode::kUnavailable, kLostRows);
     }
   }
 
@@ -37,9 +40,11 @@ CachedTables::CachedTables(const job::EmbeddingSpecs& specs,
                            std::unique_ptr<EmbeddingTables> tables,
                            table::RowStore& store,
                            const embedding::CachedRows::Options& options,
-                           ThreadPool& pool)
+                           ThreadPool& pool,
+                           Cluster& cluster)
     : tables_(std::move(tables)),
       device_(backend::make_host_device(&pool)),
+      bound_(options.update_delay),
       rows_(specs.features,
             specs.tables,
             specs.seed,
@@ -47,20 +52,33 @@ CachedTables::CachedTables(const job::EmbeddingSpecs& specs,
             tables_->access(),
             *device_,
             pool,
-            options) {}
+            options) {
+  if (cluster.size() == 1) return;
+  partitioned_ = std::make_unique<PartitionedRows>(specs.features, specs.tables, rows_,
+                                                   tables_->access(), cluster, pool);
+}
 
 CachedTables::~CachedTables() = default;
+
+embedding::RowAccess& CachedTables::access() {
+  if (partitioned_) return *partitioned_;
+  return rows_;
+}
 
 std::unique_ptr<StepDriver> CachedTables::make_driver(StepQueue& queue,
                                                       StepDriver::Options options,
                                                       StageTimers& timers) {
-  return std::make_unique<SerialDriver>(queue, rows_, std::move(options), timers);
+  if (partitioned_) {
+    options.deterministic = true;
+    options.staleness = bound_;
+  }
+  return std::make_unique<SerialDriver>(queue, access(), std::move(options), timers);
 }
 
 std::unique_ptr<RowsSnapshot> CachedTables::take_snapshot(std::int64_t step) {
   const auto taken = std::make_shared<std::promise<Snapshot>>();
   auto snapshot = std::make_unique<LaterSnapshot>(taken->get_future(), rows_);
-  rows_.save([this, step, taken] {
+  save([this, step, taken] {
     try {
       taken->set_value(tables_->take_snapshot(step));
     } catch (...) {
@@ -68,6 +86,32 @@ std::unique_ptr<RowsSnapshot> CachedTables::take_snapshot(std::int64_t step) {
     }
   });
   return snapshot;
+}
+
+void CachedTables::join_snapshot() {
+  save([] {});
+}
+
+/// `take` is called once the store has the rows of all ranks; later rows are put once it returns.
+void CachedTables::save(std::function<void()> take) {
+  const auto joined = std::make_shared<std::promise<void>>();
+  joined_ = joined->get_future();
+  rows_.save([this, take = std::move(take), joined] {
+    if (partitioned_) partitioned_->meet();
+    take();
+    if (partitioned_) partitioned_->meet();
+    joined->set_value();
+  });
+}
+
+void CachedTables::wait_joined() {
+  if (!partitioned_ || !joined_.valid()) return;  // alone: the snapshot waits
+  try {
+    joined_.get();
+  } catch (const std::future_error&) {
+    rows_.throw_if_failed();
+    throw Error(ErrorCode::kUnavailable, kLostRows);
+  }
 }
 
 EmbeddingTables::Size CachedTables::size() {

@@ -11,6 +11,7 @@
 #include "satrap/pipeline/load_job.h"
 #include "satrap/pipeline/local_tables.h"
 #include "satrap/pipeline/shard_tables.h"
+#include "src/pipeline/partitioned_rows.h"
 
 namespace satrap::pipeline {
 namespace {
@@ -53,31 +54,55 @@ ps::ShardClient::Options client_options(const job::JobConfig& job, const Cluster
 
 constexpr std::int64_t kMaxExamplesAhead = 1 << 20;  // read before it is their turn
 
-backend::EvictionPolicy policy_of(const std::string& eviction) {
+backend::EvictionPolicy policy_of(const std::string& eviction, std::int64_t num_ranks) {
+  if (eviction == "auto") return policy_of(num_ranks == 1 ? "lookahead" : "lfu", num_ranks);
   if (eviction == "lru") return backend::EvictionPolicy::kLru;
   return eviction == "lfu" ? backend::EvictionPolicy::kLfu : backend::EvictionPolicy::kLookahead;
 }
 
-embedding::CachedRows::Options cache_options(const job::JobConfig& config) {
+/// The bound of the order in which lookups and updates run, if it is fixed: with several ranks it
+/// always is. Where it is not asked for, it must not cost more staleness than it has to.
+table::StalenessBound order_bound(const job::TrainConfig& train, std::int64_t num_ranks) {
+  const table::StalenessBound bound = train.staleness_bound();
+  if (train.deterministic) return bound;
+  if (num_ranks == 1) return 0;
+  return {std::min<std::int64_t>(1, bound.max()), bound.factor()};
+}
+
+embedding::CachedRows::Options cache_options(const job::JobConfig& config, const Cluster& cluster) {
   const job::CacheConfig& cache = config.embedding.cache;
   return {.memory_bytes = cache.memory_bytes(memory_bytes()),
-          .policy = policy_of(cache.eviction),
-          .batch_examples = config.data.batch_size,
+          .policy = policy_of(cache.eviction, cluster.size()),
+          .batch_examples = config.data.batch_size * cluster.size(),
           .max_in_flight = config.train.max_in_flight(),
-          .update_delay = config.train.deterministic ? config.train.staleness_bound() : 0,
+          .update_delay = order_bound(config.train, cluster.size()),
           .max_look_ahead = std::max<std::int64_t>(1, kMaxExamplesAhead / config.data.batch_size),
           .num_fetches = config.embedding.store == "ps"
                              ? std::min<std::int64_t>(16, config.train.prefetch_batches)
                              : 1};
 }
 
-/// The rows in a cache have one writer.
-void check_cluster(const Cluster& cluster) {
+/// Several ranks divide the keys of one cache among them, and exchange rows in every step.
+void check_cluster(const job::CacheConfig& cache, const Cluster& cluster) {
   if (cluster.size() == 1) return;
-  throw Error(ErrorCode::kInvalidConfig,
-              concat("embedding.cache.memory: a job of ", cluster.size(),
-                     " ranks has no cache, which would have to be the only writer of the rows; "
-                     "start one rank, or write 0"));
+  const auto refuse = [](const auto&... what) {
+    throw Error(ErrorCode::kInvalidConfig, concat("embedding.cache.", what...));
+  };
+  const std::int64_t local = cluster.config().local_ranks;
+  if (local != 0 && local != cluster.size()) {
+    refuse("memory: the ranks that share a cache must be on one node, but ", local, " of ",
+           cluster.size(), " are on this one; start all on one node, or write 0");
+  }
+  if (cluster.size() > PartitionedRows::kMaxRanks) {
+    refuse("memory: at most ", PartitionedRows::kMaxRanks, " ranks share a cache, there are ",
+           cluster.size(), "; start fewer, or write 0");
+  }
+  if (cache.eviction == "lookahead") {
+    refuse(
+        "eviction: lookahead needs one rank, because the owner of a row sees the keys of a "
+        "batch only when it is planned; there are ",
+        cluster.size(), " ranks: write lfu, or auto");
+  }
 }
 
 /// Replaces `auto` by the precision for this machine. A user's module computes as it is written.
@@ -109,6 +134,7 @@ Model::Model(const job::JobConfig& config,
              ThreadPool& pool)
     : specs(job::embedding_specs(config, schema)) {
   const bool has_cache = config.embedding.has_cache();
+  if (has_cache) check_cluster(config.embedding.cache, cluster);
   table::RowStore* store = nullptr;  // what a cache is put in front of
   if (config.embedding.store == "ps") {
     shards = std::make_unique<ps::ShardClient>(cluster.endpoint(), cluster.store(), specs.tables,
@@ -121,9 +147,8 @@ Model::Model(const job::JobConfig& config,
     tables = std::move(local);
   }
   if (has_cache) {
-    check_cluster(cluster);
-    tables = std::make_unique<CachedTables>(specs, std::move(tables), *store, cache_options(config),
-                                            pool);
+    tables = std::make_unique<CachedTables>(specs, std::move(tables), *store,
+                                            cache_options(config, cluster), pool, cluster);
   }
   network = dense::DenseNetwork::create(
       config.model, config.dense_optimizer,

@@ -3,18 +3,9 @@
 #include <optional>
 
 #include "satrap/embedding/reduce_gradients.h"
+#include "src/pipeline/as_received.h"
 
 namespace satrap::pipeline {
-namespace {
-
-/// Shards send floats, whatever the stored type.
-std::vector<table::TableSpec> as_received(std::vector<table::TableSpec> tables) {
-  for (table::TableSpec& table : tables) table.weights = FloatType::kFp32;
-  return tables;
-}
-
-}  // namespace
-
 class ShardRows::Rows final : public embedding::PlannedRows {
  public:
   explicit Rows(ShardRows& access) : PlannedRows(access.layout_, access.pool_), access_(access) {}

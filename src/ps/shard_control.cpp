@@ -84,9 +84,7 @@ void Shard::check_job(const ShardJob& job) const {
                    job.staleness.max(), ", allowed: ", kMaxOpenSteps));
   }
   if (job.async && job.deterministic) invalid("async is never deterministic");
-  if (job.is_cached && (job.async || job.num_ranks > 1)) {
-    invalid(concat("a cache of ", job.num_ranks, " ranks", job.async ? " in async mode" : ""));
-  }
+  if (job.is_cached && job.async) invalid("a cache in async mode");
   const auto has_limits = [](const table::TableSpec& table) {
     return table.limits.any() || table.limits.admit_after > 1;
   };

@@ -56,6 +56,8 @@ std::optional<Evaluation> evaluate_model(const job::JobConfig& config,
   options.stop = stop;
   const auto source =
       data::open_batches(config.data, schema, transforms, data::Role::kEval, options);
+  model.tables->flush();
+  ranks.barrier();  // all have: each rank's rows may be in the cache of another
   pipeline::Scorer scorer(model);
   data::Batch batch;
   Scored scored;

@@ -28,7 +28,7 @@ void TrainingRun::start_checkpoint() {
   // Lookups ahead of step 1 read what a resumed run begins with, and its input may be far.
   if (config_.train.deterministic && step_ > 0) pending = queue_->pending_lookups(step_);
   if (cluster_.size() > 1 && !prepare_checkpoint(pending)) return;
-  if (!cluster_.is_chief()) return;
+  if (!cluster_.is_chief()) return model_.tables->join_snapshot();
   auto content = std::make_unique<checkpoint::CheckpointContent>();
   content->step = step_;
   content->positions = positions_;

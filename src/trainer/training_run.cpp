@@ -209,6 +209,9 @@ void TrainingRun::finish(bool finished) {
   if (cluster_.is_chief() && !reporter_->has_reported(step_)) reporter_->report(step_);
   if (finished && config_.data.has_eval()) evaluate();
   start_checkpoint();
+  // No rank ends before its rows are in the checkpoint.
+  model_.tables->wait_joined();
+  ranks_.barrier();
   if (!cluster_.is_chief()) return;
   checkpoints_->wait();
   if (evaluated_step_ == step_) {

@@ -1,6 +1,8 @@
 #include "satrap/embedding/group_batch.h"
 
 #include <random>
+#include <span>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -93,6 +95,38 @@ TEST(GroupBatch, HasTheIdsOfItsFeaturesAsKeysOneFeatureAfterTheOther) {
   EXPECT_THAT(fives.weights, ElementsAre(4, 5, 6, 7));
   EXPECT_EQ(fives.features[0].column, 2 * 8);
   EXPECT_EQ(fives.bags.num_vectors, 6);
+}
+
+TEST(GroupBatch, OfKeysHasABagAndARowOfTheOutputForEach) {
+  SATRAP_NEEDS_DEVICE();
+  Job job;
+  job.fill(job.eights, batch_of({{{7}, {8, 9}}, {{1}, {}}, {{}, {7}}}));
+  const std::vector<Key> keys = {make_key(TableId{0}, 5), make_key(TableId{2}, 1),
+                                 make_key(TableId{0}, 5)};
+  const backend::Stream stream(device());
+  job.eights.fill(keys);
+  job.eights.upload(stream);
+  stream.wait_until_idle();
+  const OnDevice of_keys = on_device(job.eights);
+  EXPECT_EQ(of_keys.keys, keys);
+  EXPECT_THAT(of_keys.offsets, ElementsAre(0, 1, 2, 3));
+  EXPECT_THAT(of_keys.weights, IsEmpty());
+  ASSERT_EQ(of_keys.features.size(), 1U);
+  EXPECT_EQ(of_keys.features[0].column, 0);
+  EXPECT_EQ(of_keys.features[0].vectors_per_row, 1);
+  EXPECT_EQ(of_keys.bags.num_examples, 3);
+  EXPECT_EQ(of_keys.bags.num_vectors, 3);
+  EXPECT_EQ(of_keys.bags.row_stride, 8);
+  EXPECT_EQ(job.eights.count_keys(), 2);
+
+  job.eights.fill(std::span<const Key>());
+  EXPECT_EQ(job.eights.bags().num_ids, 0);
+
+  // Then a batch of features again.
+  const OnDevice eights = job.fill(job.eights, batch_of({{{7}}, {{1}}, {{3}}}));
+  EXPECT_THAT(eights.keys, ElementsAre(make_key(TableId{2}, 7), make_key(TableId{0}, 3)));
+  EXPECT_EQ(eights.features.size(), 2U);
+  EXPECT_EQ(eights.bags.num_vectors, 3);
 }
 
 TEST(GroupBatch, WithoutIdsThereAreBagsAndNoKeys) {

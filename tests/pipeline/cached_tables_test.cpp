@@ -42,7 +42,8 @@ class CachedTablesTest : public testing::Test {
     gate_ = std::make_unique<GatedRowStore>(local->row_store());
     cached_ = std::make_unique<CachedTables>(
         specs(), std::move(local), *gate_,
-        embedding::CachedRows::Options{.memory_bytes = cache_bytes(), .max_in_flight = 4}, pool_);
+        embedding::CachedRows::Options{.memory_bytes = cache_bytes(), .max_in_flight = 4}, pool_,
+        cluster_);
   }
   ~CachedTablesTest() override { gate_->open_all(); }
 
@@ -115,6 +116,8 @@ class CachedTablesTest : public testing::Test {
   }
 
   ThreadPool pool_{2};
+  const job::JobConfig job_;
+  Cluster cluster_{job_, {}};
   std::unique_ptr<GatedRowStore> gate_;
   std::unique_ptr<CachedTables> cached_;
 };

@@ -313,13 +313,6 @@ class Cache(unittest.TestCase):
                 for word in words:
                     self.assertIn(word, errors[0])
 
-    def test_two_ranks_are_refused(self):
-        with ClusterJob(self.folder("ranks"), self.config, shards=1, ranks=2,
-                        settings=["embedding.store=ps", "embedding.cache.memory=1MiB"]) as job:
-            self.assertEqual(job.start().end(JOB_S), 2, job.describe())
-            self.assertIn("embedding.cache.memory: a job of 2 ranks has no cache", job.output())
-            self.assertEqual(job.restarts(), 0)
-
 
 if __name__ == "__main__":
     unittest.main(verbosity=2)

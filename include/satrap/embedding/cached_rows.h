@@ -3,11 +3,13 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "satrap/backend/device.h"
 #include "satrap/core/thread_pool.h"
 #include "satrap/embedding/row_access.h"
+#include "satrap/embedding/row_groups.h"
 #include "satrap/job/feature_spec.h"
 #include "satrap/table/row_store.h"
 #include "satrap/table/staleness_bound.h"
@@ -32,6 +34,36 @@ struct CacheCounts {
   std::vector<MissRate> miss_curve = {};
   std::int64_t halving_bytes =
       0;  // the size that would halve the misses beyond first uses; 0: none
+};
+
+/// The rows that a step needs of a cache, by their keys: for ranks that pool the rows, and sum
+/// their gradients over a batch, themselves. In threads and in the order of calls as BatchRows,
+/// whose request() includes the plan. Reused from step to step.
+class RowsByKey {
+ public:
+  virtual ~RowsByKey() = default;
+  RowsByKey(const RowsByKey&) = delete;
+  RowsByKey& operator=(const RowsByKey&) = delete;
+
+  /// `keys[g]`: those of the g-th of CachedRows::groups(), in any order; a key may occur several
+  /// times. `num_examples`: of the batch that needs them.
+  virtual void request(std::int64_t step,
+                       std::span<const std::vector<Key>> keys,
+                       std::int64_t num_examples) = 0;
+
+  /// Blocks until the rows have arrived.
+  virtual void wait() = 0;
+
+  /// Copies the weights of the rows of keys[g] to weights[g], [n, padded_dim], 16-byte aligned.
+  virtual void gather(std::span<float* const> weights) const = 0;
+
+  /// Applies a gradient for each of keys[g], [n, padded_dim] whose padding is zero: those of equal
+  /// keys are added first, in the order of keys[g] (kernels/sum_order.h).
+  virtual void update(std::span<const float* const> gradients, std::int64_t step) = 0;
+  virtual void skip(std::int64_t step) = 0;  // instead of update
+
+ protected:
+  RowsByKey() = default;
 };
 
 class RowCache;
@@ -77,6 +109,12 @@ class CachedRows final : public RowAccess {
   std::int64_t look_ahead() const override;
   void look_at(const data::Batch& batch, std::int64_t step) override;
   void stop() override;
+
+  /// The row groups that features read, in the order of RowGroups.
+  std::vector<const RowGroup*> groups() const;
+
+  /// As make_rows(), for batches of keys. All batches of a cache are of one kind.
+  std::unique_ptr<RowsByKey> make_rows_by_key();
 
   // No update may run during these.
 

@@ -33,6 +33,10 @@ class GroupBatch {
             std::int64_t row_stride);  // of the pooled output and its gradient, in elements: at
                                        // least output_width, a multiple of kDeviceColumns
 
+  /// Replaces the batch by one bag for each key, which is then a row of its own in the output,
+  /// [n, padded_dim]. A key may occur several times.
+  void fill(std::span<const Key> keys);
+
   /// Queues the copy to the device, which reads this object's pinned memory: once per fill().
   void upload(backend::StreamRef stream);
 
@@ -55,7 +59,7 @@ class GroupBatch {
     std::int64_t bytes;             // of all
   };
   Parts parts_in(std::byte* memory) const;
-  std::int64_t num_features() const { return std::ssize(group_.features); }
+  std::int64_t num_features() const { return is_of_keys_ ? 1 : std::ssize(group_.features); }
   const PlacedFeature& feature(std::int64_t f) const;
   void measure(const data::Batch& batch, std::int64_t row_stride);
   void grow();
@@ -73,6 +77,7 @@ class GroupBatch {
   // The current batch.
   std::int64_t num_ids_ = 0, num_examples_ = 0, row_stride_ = 0;
   bool is_weighted_ = false;
+  bool is_of_keys_ = false;              // not of the group's features
   std::vector<std::int64_t> first_ids_;  // [num_features] of its first id in the group
 
   backend::Memory host_, device_memory_;  // pinned; on the device

@@ -12,10 +12,11 @@ namespace satrap::job {
 struct ClusterConfig {
   std::int64_t rank = 0;
   std::int64_t num_ranks = 1;
-  std::int64_t num_shards = 0;  // SATRAP_SHARDS
-  std::string store;            // URL (net::open_store), SATRAP_STORE; empty: alone
-  std::string token;            // SATRAP_TOKEN
-  std::string job;              // distinguishes the jobs, and their starts, that share a store
+  std::int64_t local_ranks = 0;  // on this node, LOCAL_WORLD_SIZE; 0: unknown
+  std::int64_t num_shards = 0;   // SATRAP_SHARDS
+  std::string store;             // URL (net::open_store), SATRAP_STORE; empty: alone
+  std::string token;             // SATRAP_TOKEN
+  std::string job;               // distinguishes the jobs, and their starts, that share a store
   std::string interface = "127.0.0.1";  // to listen on, SATRAP_INTERFACE
 
   using Lookup = std::function<std::optional<std::string>(const std::string& name)>;

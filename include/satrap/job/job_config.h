@@ -72,8 +72,8 @@ struct TrainConfig {
 
 /// `embedding.cache` of the configuration.
 struct CacheConfig {
-  std::string memory = "0";            // bytes or a share; 0: no cache; auto
-  std::string eviction = "lookahead";  // lookahead | lfu | lru
+  std::string memory = "0";       // bytes or a share; 0: no cache; auto
+  std::string eviction = "auto";  // auto | lookahead | lfu | lru
   void visit(ConfigVisitor& v);
 
   /// The cache's memory on a device that has `device_bytes`.

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <future>
 #include <memory>
 #include <optional>
 
@@ -8,25 +10,32 @@
 #include "satrap/core/thread_pool.h"
 #include "satrap/embedding/cached_rows.h"
 #include "satrap/job/embedding_specs.h"
+#include "satrap/pipeline/cluster.h"
 #include "satrap/pipeline/embedding_tables.h"
 #include "satrap/table/row_store.h"
 
 namespace satrap::pipeline {
 
+class PartitionedRows;
+
 /// Tables, wherever they are, with a cache of their rows in a device's memory, where the rows are
-/// trained. One rank only: its cache is the only writer of the rows.
+/// trained. Each row has one writer: with several ranks, each has the cache of a part of the keys.
+/// They then look up and update in one order, as if deterministic, so that every run gives the same
+/// bits.
 class CachedTables final : public EmbeddingTables {
  public:
-  /// `store` has the rows of `tables`, and may be part of them; it and `pool` live as long.
+  /// `store` has the rows of `tables`, and may be part of them; it, `pool` and `cluster` live as
+  /// long. With several ranks `options.update_delay` is the bound τ(t) of their order.
   CachedTables(const job::EmbeddingSpecs& specs,
                std::unique_ptr<EmbeddingTables> tables,
                table::RowStore& store,
                const embedding::CachedRows::Options& options,
-               ThreadPool& pool);
+               ThreadPool& pool,
+               Cluster& cluster);
   ~CachedTables() override;
 
   void begin(const InitialRows& rows) override { tables_->begin(rows); }
-  embedding::RowAccess& access() override { return rows_; }
+  embedding::RowAccess& access() override;
   std::unique_ptr<StepDriver> make_driver(StepQueue& queue,
                                           StepDriver::Options options,
                                           StageTimers& timers) override;
@@ -34,13 +43,21 @@ class CachedTables final : public EmbeddingTables {
   /// Copies the changed rows aside. The snapshot is taken in the background, once they are in their
   /// tables; it has the rows of `step`.
   std::unique_ptr<RowsSnapshot> take_snapshot(std::int64_t step) override;
+  void join_snapshot() override;
+  void wait_joined() override;
+  void flush() override { rows_.flush(); }
   Size size() override;
   std::optional<embedding::CacheCounts> cache() override { return rows_.counts(); }
 
  private:
+  void save(std::function<void()> take);
+
   const std::unique_ptr<EmbeddingTables> tables_;
   const std::unique_ptr<backend::Device> device_;
-  embedding::CachedRows rows_;
+  const table::StalenessBound bound_;             // of several ranks
+  std::unique_ptr<PartitionedRows> partitioned_;  // of several ranks
+  embedding::CachedRows rows_;                    // its threads end before the ranks part
+  std::future<void> joined_;                      // of the last snapshot
 };
 
 }  // namespace satrap::pipeline

@@ -47,6 +47,17 @@ class EmbeddingTables {
   /// milliseconds.
   virtual std::unique_ptr<RowsSnapshot> take_snapshot(std::int64_t step) = 0;
 
+  /// The part in a snapshot of a rank that has not taken it: for all other ranks, at the same step.
+  /// Returns at once.
+  virtual void join_snapshot() {}
+
+  /// Blocks until the last snapshot, taken or joined, needs nothing more of this rank's rows.
+  virtual void wait_joined() {}
+
+  /// Blocks until rows read for evaluation are those after this rank's last update. No update may
+  /// run.
+  virtual void flush() {}
+
   struct Size {
     std::int64_t rows = 0;
     std::int64_t bytes = 0;  // of rows and indexes

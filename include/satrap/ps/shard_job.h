@@ -31,8 +31,8 @@ struct ShardJob {
 
   std::int64_t first_step = 1;
 
-  /// The rank trains the rows in a cache and puts them here: there are no pulls and updates, and a
-  /// snapshot is of the step that it names.
+  /// The ranks train the rows in their caches and put them here, each row by one of them: there are
+  /// no pulls and updates, and a snapshot is of the step that it names.
   bool is_cached = false;
 
   /// Files of rows to start from, as write_snapshot writes them, of any number of shards; empty: no

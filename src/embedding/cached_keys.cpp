@@ -1,0 +1,32 @@
+#include "src/embedding/cached_keys.h"
+
+#include "satrap/core/error.h"
+
+namespace satrap::embedding {
+
+void CachedKeys::request(std::int64_t step,
+                         std::span<const std::vector<Key>> keys,
+                         std::int64_t num_examples) {
+  SATRAP_CHECK(keys.size() == rows_.parts.size(), keys.size(), " lists of keys for ",
+               rows_.parts.size(), " row groups");
+  cached_.fill(rows_.parts, keys, num_examples, step);
+  rows_.make_plan(step);
+  rows_.request(step);
+}
+
+void CachedKeys::gather(std::span<float* const> weights) const {
+  cached_.device.use_on_this_thread();
+  for (std::size_t g = 0; g < rows_.parts.size(); ++g) {
+    const GroupPart& part = *rows_.parts[g];
+    cached_.device.pool_forward(cached_.caches[g]->view(), part.batch.bags(), part.view(),
+                                FloatType::kFp32, weights[g], cached_.compute);
+  }
+  cached_.compute.wait_until_idle();
+}
+
+void CachedKeys::update(std::span<const float* const> gradients, std::int64_t step) {
+  rows_.check_step(step);
+  cached_.update(rows_.parts, gradients, step);
+}
+
+}  // namespace satrap::embedding

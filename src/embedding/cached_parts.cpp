@@ -1,0 +1,70 @@
+#include "src/embedding/cached_parts.h"
+
+#include <algorithm>
+
+#include "satrap/core/error.h"
+
+namespace satrap::embedding {
+
+void CachedParts::make_plan(std::int64_t step) {
+  step_ = step;
+  cached_.sample(parts, step);
+  for (std::size_t g = 0; g < parts.size(); ++g) cached_.caches[g]->make_plan(*parts[g]);
+}
+
+void CachedParts::request(std::int64_t step) {
+  check_step(step);
+  cached_.resolve(parts, step);
+  ask_for_missing();
+}
+
+void CachedParts::check_step(std::int64_t step) const {
+  SATRAP_CHECK(step == step_, "step ", step, " with the plan of step ", step_);
+}
+
+/// Those that are on their way to the store come from there.
+void CachedParts::ask_for_missing() {
+  missing_.clear();
+  for (const auto& part : parts) {
+    const std::int64_t row_bytes = part->row_bytes();
+    const std::int64_t bytes = std::ssize(part->missing) * row_bytes;
+    if (bytes > part->staging.bytes()) {
+      part->staging = {};
+      part->staging = {cached_.device, backend::Place::kPinnedHost, bytes + bytes / 4,
+                       "rows that are fetched"};
+    }
+    for (std::size_t i = 0; i < part->missing.size(); ++i) {
+      missing_.emplace_back(part->missing[i],
+                            part->staging.data() + static_cast<std::int64_t>(i) * row_bytes);
+    }
+    list_.assign(1, static_cast<std::int32_t>(part->missing.size()));
+    list_.insert(list_.end(), part->for_slots.begin(), part->for_slots.end());
+    part->slots.upload(list_, cached_.planning);
+  }
+  std::ranges::sort(missing_);
+  keys_.clear();
+  rows_.clear();
+  for (const auto& [key, row] : missing_) {
+    keys_.push_back(key);
+    rows_.push_back(row);
+  }
+  cached_.write_back.find(keys_, rows_, found_);
+  std::size_t count = 0;
+  for (std::size_t i = 0; i < keys_.size(); ++i) {
+    if (found_[i]) continue;
+    keys_[count] = keys_[i];
+    rows_[count++] = rows_[i];
+  }
+  keys_.resize(count);
+  rows_.resize(count);
+  cached_.count_fetched(keys_);
+  cached_.fetcher.start({.step = step_, .keys = keys_, .rows = rows_, .arrive = [this] {
+                           cached_.device.use_on_this_thread();
+                           for (std::size_t g = 0; g < parts.size(); ++g) {
+                             cached_.caches[g]->scatter(*parts[g], cached_.copies);
+                           }
+                           cached_.copies.wait_until_idle();
+                         }});
+}
+
+}  // namespace satrap::embedding

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "src/embedding/row_cache.h"
+
+namespace satrap::embedding {
+
+/// The rows of all caches that one step needs, from their plan to their arrival. Reused from step
+/// to step.
+class CachedParts {
+ public:
+  explicit CachedParts(RowCache& cached) : parts(cached.make_parts()), cached_(cached) {}
+  ~CachedParts() { cached_.fetcher.forget(step_); }
+  CachedParts(const CachedParts&) = delete;
+  CachedParts& operator=(const CachedParts&) = delete;
+
+  // Planner thread.
+  void make_plan(std::int64_t step);  // of the parts, which have been filled
+  void request(std::int64_t step);    // gives the rows slots, and asks for the missing ones
+
+  /// Blocks until the rows of this and all earlier steps are there.
+  void wait() { cached_.fetcher.wait(step_); }
+
+  void check_step(std::int64_t step) const;  // of its plan
+
+  std::vector<std::unique_ptr<GroupPart>> parts;  // of the groups that features read
+
+ private:
+  void ask_for_missing();
+
+  RowCache& cached_;
+  std::int64_t step_ = 0;
+
+  // The rows to be fetched, of all groups, ascending.
+  std::vector<std::pair<Key, std::byte*>> missing_;
+  std::vector<Key> keys_;
+  std::vector<std::byte*> rows_;
+  std::vector<bool> found_;
+  std::vector<std::int32_t> list_;
+};
+
+}  // namespace satrap::embedding

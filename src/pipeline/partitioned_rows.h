@@ -1,0 +1,106 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "satrap/collective/communicator.h"
+#include "satrap/core/thread_pool.h"
+#include "satrap/embedding/cached_rows.h"
+#include "satrap/embedding/row_access.h"
+#include "satrap/job/feature_spec.h"
+#include "satrap/pipeline/cluster.h"
+#include "satrap/table/table_spec.h"
+
+namespace satrap::pipeline {
+
+/// The caches of all ranks of a node as one: each rank owns the keys of a range of mixed ids
+/// (table::shard_of), keeps their rows in its own cache and is their only writer. In every step the
+/// ranks send the keys of their batches to the owners, which send the weights back before they are
+/// pooled and get a gradient for each key. The owner adds those of equal keys in the order of the
+/// ranks, before the optimizer sees them, so that the results are the same bits in every run.
+///
+/// Calls wait for the other ranks: all ranks must plan, pool and update in the same order, and skip
+/// the same calls. Every wait has the cluster's deadline; a rank that dies or stops ends those of
+/// the others with NetError.
+class PartitionedRows final : public embedding::RowAccess {
+ public:
+  static constexpr std::int64_t kMaxRanks = 64;  // whose gradients are added in their order
+
+  /// `tables[i]` has TableId i. `owned`: the cache of this rank. All outlive it. Blocks until all
+  /// ranks are there.
+  PartitionedRows(const std::vector<job::FeatureSpec>& features,
+                  const std::vector<table::TableSpec>& tables,
+                  embedding::CachedRows& owned,
+                  embedding::RowAccess& uncached,
+                  Cluster& cluster,
+                  ThreadPool& pool);
+  ~PartitionedRows() override;
+
+  const embedding::FeatureLayout& layout() const override { return layout_; }
+  ThreadPool& pool() const override { return pool_; }
+
+  /// Their read() reads past the caches: what all ranks have flushed before.
+  std::unique_ptr<embedding::BatchRows> make_rows() override;
+  std::int64_t look_ahead() const override { return 0; }
+  void look_at(const data::Batch&, std::int64_t) override {}
+  void stop() override;
+
+  /// Blocks until all ranks have called it: for the threads that bring rows back to the store.
+  void meet() { saves_->barrier(cluster_.deadline()); }
+
+ private:
+  class Rows;
+
+  /// Numbers of keys, by group and rank.
+  class Counts {
+   public:
+    Counts(std::size_t num_groups, std::size_t num_ranks)
+        : num_ranks_(num_ranks), counts_(num_groups * num_ranks) {}
+    std::int64_t& at(std::size_t group, std::size_t rank) {
+      return counts_[group * num_ranks_ + rank];
+    }
+    std::span<const std::int64_t> of(std::size_t group) const {
+      return std::span(counts_).subspan(group * num_ranks_, num_ranks_);
+    }
+    void clear() { counts_.assign(counts_.size(), 0); }
+
+   private:
+    std::size_t num_ranks_;
+    std::vector<std::int64_t> counts_;
+  };
+
+  /// The vectors of a row group: those that this rank asked for, by owner, and those that others
+  /// asked of it, by rank. Weights, then gradients.
+  struct Vectors {
+    std::int64_t width;  // of one
+    std::vector<float> asked = {}, lent = {};
+  };
+  void exchange(std::size_t group,
+                std::span<const float> to,
+                std::span<const std::int64_t> to_counts,
+                std::span<float> from,
+                std::span<const std::int64_t> from_counts);
+
+  std::size_t num_ranks() const { return static_cast<std::size_t>(cluster_.size()); }
+
+  const embedding::FeatureLayout layout_;
+  embedding::CachedRows& owned_;
+  embedding::RowAccess& uncached_;
+  Cluster& cluster_;
+  ThreadPool& pool_;
+  std::vector<std::int64_t> dims_;           // [num_tables]
+  std::vector<std::size_t> group_of_table_;  // [num_tables]
+  const std::unique_ptr<collective::Communicator> keys_, rows_,
+      saves_;  // of the planner, of the rows' thread, of meet()
+
+  // Of the rows' thread.
+  std::vector<Vectors> vectors_;  // [num_groups]
+  std::vector<const std::byte*> addresses_;
+  std::vector<float*> gradients_;
+  std::vector<float> scratch_;
+};
+
+}  // namespace satrap::pipeline
