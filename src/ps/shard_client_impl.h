@@ -35,6 +35,11 @@ class ShardClient::Impl {
             std::span<const Key> keys,
             std::int64_t least_version,
             StepRows::State& rows);
+  void pull_changed(std::int64_t step,
+                    std::span<const Key> keys,
+                    std::span<const CopyAge> ages,
+                    std::int64_t least_version,
+                    StepRows::State& rows);
   void wait(StepRows::State& rows);
   void prepare_push(StepRows::State& rows);
   void push(std::int64_t step, StepRows::State& rows, bool skip);
@@ -160,8 +165,10 @@ class ShardClient::Impl {
                     std::int64_t step,
                     const RequestPrefix& prefix,
                     std::span<const Key> keys,
+                    std::span<const CopyAge> ages,  // [num_keys]; or none: of a plain request
                     StepRows::State& rows);
   void take_rows(StepRows::State& rows, StepRows::State::Shard& part, Bytes reply) const;
+  void take_changed(StepRows::State& rows, StepRows::State::Shard& part, Bytes reply) const;
 
   /// Requests parameters, and with three parts the optimizer's state.
   void ask_for_dense(DenseExchange::State& exchange,
