@@ -159,7 +159,7 @@ void ShardClient::pull_changed(std::int64_t step,
                                std::int64_t least_version) {
   impl_->pull_changed(step, keys, ages, least_version, rows.state());
 }
-void ShardClient::wait(StepRows& rows) { impl_->wait(rows.state()); }
+void ShardClient::wait(StepRows& rows) { impl_->bytes_pulled += impl_->wait(rows.state()); }
 void ShardClient::prepare_push(StepRows& rows) { impl_->prepare_push(rows.state()); }
 void ShardClient::push(std::int64_t step, StepRows& rows, bool skip) {
   impl_->push(step, rows.state(), skip);
@@ -205,8 +205,8 @@ void ShardClient::exchange_dense(std::int64_t step,
 void ShardClient::wait_dense(DenseExchange& exchange, std::span<float> parameters) {
   impl_->wait_dense(exchange.state(), parameters);
 }
-FloatType ShardClient::encoding() const { return impl_->options.encoding; }
 std::int64_t ShardClient::max_pulls() const { return kMaxPulls; }
+std::int64_t ShardClient::bytes_pulled() const { return impl_->bytes_pulled; }
 std::int64_t ShardClient::num_reconnects() const { return impl_->num_reconnects(); }
 void ShardClient::stop() { impl_->stop(); }
 void ShardClient::close_connections() { impl_->close_connections(); }

@@ -40,7 +40,7 @@ class ShardClient::Impl {
                     std::span<const CopyAge> ages,
                     std::int64_t least_version,
                     StepRows::State& rows);
-  void wait(StepRows::State& rows);
+  std::int64_t wait(StepRows::State& rows);  // returns the bytes of the answers
   void prepare_push(StepRows::State& rows);
   void push(std::int64_t step, StepRows::State& rows, bool skip);
   void wait_pushed(StepRows::State& rows);
@@ -69,6 +69,7 @@ class ShardClient::Impl {
   void close_connections();
 
   const Options options;
+  std::atomic<std::int64_t> bytes_pulled = 0;
 
   static_assert(2 * kMaxDenseExchanges <= kMaxInFlight);
 

@@ -39,14 +39,17 @@ void ShardClient::Impl::look_up(std::span<const Key> keys, StepRows::State& rows
   wait(rows);
 }
 
-void ShardClient::Impl::wait(StepRows::State& rows) {
+std::int64_t ShardClient::Impl::wait(StepRows::State& rows) {
   SATRAP_CHECK(rows.is_under_way, "a wait for rows that have not been requested");
   rows.is_under_way = false;
   rows.read_version = std::numeric_limits<std::int64_t>::max();
   using Part = StepRows::State::Shard;
+  std::int64_t bytes = 0;
   wait_for(rows.shards, &Part::pull_answer, [&](Part& part, std::span<const std::byte> reply) {
+    bytes += std::ssize(reply);
     rows.has_answers ? take_changed(rows, part, reply) : take_rows(rows, part, reply);
   });
+  return bytes;
 }
 
 void ShardClient::Impl::prepare_push(StepRows::State& rows) {

@@ -205,8 +205,8 @@ class ShardClient final : public table::RowStore {
   /// The current parameters and the optimizer's state: for a checkpoint, while no rank pushes.
   DenseVectors pull_dense_state(std::int64_t num_parameters);
 
-  FloatType encoding() const;
   std::int64_t max_pulls() const;
+  std::int64_t bytes_pulled() const;  // of the answers to pulls so far
   std::int64_t num_reconnects() const;
 
   /// Ends all waiting: pending and later calls throw net::NetError (kClosed). For a process that
