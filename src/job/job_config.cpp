@@ -5,6 +5,7 @@
 
 #include "satrap/core/error.h"
 #include "satrap/core/text.h"
+#include "satrap/job/cluster_config.h"
 #include "satrap/job/config_place.h"
 
 namespace satrap::job {
@@ -98,8 +99,9 @@ void WarmStartConfig::visit(ConfigVisitor& v) {
 void CacheConfig::visit(ConfigVisitor& v) {
   v.field(
       "memory", memory,
-      "Memory for a cache of rows, such as 4GiB, in which they are trained; changed rows return "
-      "to where rows live in the background. For a job of one rank, mostly with rows on shards. "
+      "Memory for a cache of rows, such as 4GiB, in which they are trained (or, with policy "
+      "shared, of copies); changed rows return to where rows live in the background. Mostly for "
+      "rows on shards. "
       "Rows of batches that are in use at the same time come in addition. "
       "0: no cache. The results are the same, bit for bit in deterministic mode.");
   v.field("eviction", eviction,
@@ -107,9 +109,20 @@ void CacheConfig::visit(ConfigVisitor& v) {
           "ahead to know, six times as many as the cache holds. lfu: the one needed least "
           "often. lru: the one needed longest ago.",
           {.one_of = {"lookahead", "lfu", "lru"}});
+  v.field("policy", policy,
+          "What the cache holds. exclusive: the rows themselves, which are trained in it. shared: "
+          "copies of rows that the shards train, as each rank needs them; a row is sent again only "
+          "if it has changed and, unless train.deterministic, its copy is older than the staleness "
+          "bound allows. auto: shared for ranks on several nodes, else exclusive.",
+          {.one_of = {"auto", "exclusive", "shared"}});
 }
 
 std::int64_t CacheConfig::memory_bytes() const { return parse_bytes(memory); }
+
+bool CacheConfig::is_shared(const ClusterConfig& cluster) const {
+  const bool has_several_nodes = cluster.num_local_ranks < cluster.num_ranks;
+  return is_on() && (policy == "shared" || (policy == "auto" && has_several_nodes));
+}
 
 void EmbeddingConfig::visit(ConfigVisitor& v) {
   v.field(
@@ -173,23 +186,43 @@ namespace {
 
 using Place = std::function<std::string(const std::string& key)>;
 
-/// A cache holds rows that their tables then take for unused, and it is their only writer.
+void check_cache_policy(const JobConfig& config, const Place& at) {
+  const CacheConfig& cache = config.embedding.cache;
+  const auto refuse = [&](const std::string& why) {
+    throw Error(ErrorCode::kInvalidConfig, concat(at("embedding.cache.policy"), ": ", why));
+  };
+  if (!cache.is_on()) {
+    if (cache.policy == CacheConfig().policy) return;
+    refuse(concat("there is no cache that could be ", cache.policy,
+                  "; set embedding.cache.memory, or leave it out"));
+  }
+  if (cache.policy == "shared" && config.embedding.store != "ps") {
+    refuse("shared is for rows on shards; write embedding.store: ps, or exclusive");
+  }
+}
+
+/// A cache holds rows that their tables then take for unused. An exclusive one is their only
+/// writer.
 void check_cache(const JobConfig& config, const Place& at) {
   const std::string key = "embedding.cache.memory";
+  bool is_on = false;
   try {
-    if (!config.embedding.cache.is_on()) return;
+    is_on = config.embedding.cache.is_on();
   } catch (const Error& error) {
     throw Error(error.code(), concat(at(key), ": ", error.what()));
   }
+  check_cache_policy(config, at);
+  if (!is_on) return;
   const auto refuse = [&](const std::string& why) {
     throw Error(ErrorCode::kInvalidConfig, concat(at(key), ": ", why));
   };
   if (config.train.is_async()) {
     refuse("async has no cache: its shards update each row on arrival of a gradient; write 0");
   }
-  if (config.embedding.wire != "fp32") {
+  if (config.embedding.cache.policy != "shared" && config.embedding.wire != "fp32") {
     refuse(concat("whole rows travel to and from a cache as they are stored; embedding.wire ",
-                  config.embedding.wire, " has no effect then, write fp32"));
+                  config.embedding.wire,
+                  " has no effect then, write fp32, or embedding.cache.policy: shared"));
   }
   for (const auto& [name, table] : config.tables) {
     if (table.capacity_rows == 0 && table.ttl_steps == 0 && table.admit_after <= 1) continue;

@@ -1,6 +1,7 @@
 #include "satrap/pipeline/model.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "satrap/core/error.h"
 #include "satrap/dense/precision.h"
@@ -70,13 +71,23 @@ embedding::CachedRows::Options cache_options(const job::JobConfig& config) {
                              : 1};
 }
 
+embedding::SharedCache::Options copies_options(const job::JobConfig& config) {
+  const embedding::CachedRows::Options cache = cache_options(config);
+  return {.memory_bytes = cache.memory_bytes,
+          .policy = cache.policy,
+          .batch_examples = cache.batch_examples,
+          .max_in_flight = cache.max_in_flight,
+          .max_look_ahead = cache.max_look_ahead,
+          .staleness = config.train.staleness_bound()};
+}
+
 /// The rows in a cache have one writer.
 void check_cluster(const Cluster& cluster) {
   if (cluster.size() == 1) return;
   throw Error(ErrorCode::kInvalidConfig,
               concat("embedding.cache.memory: a job of ", cluster.size(),
-                     " ranks has no cache, which would have to be the only writer of the rows; "
-                     "start one rank, or write 0"));
+                     " ranks has no exclusive cache, which would have to be the only writer of the "
+                     "rows; write embedding.cache.policy: shared, start one rank, or write 0"));
 }
 
 /// Replaces `auto` by the precision for this machine. A user's module computes as it is written.
@@ -107,12 +118,15 @@ Model::Model(const job::JobConfig& config,
              Cluster& cluster,
              ThreadPool& pool)
     : specs(job::embedding_specs(config, schema)) {
-  const bool has_cache = config.embedding.cache.is_on();
+  const bool has_copies = config.embedding.cache.is_shared(cluster.config());
+  const bool has_cache = config.embedding.cache.is_on() && !has_copies;  // of the rows themselves
   table::RowStore* store = nullptr;  // what a cache is put in front of
   if (config.embedding.store == "ps") {
     shards = std::make_unique<ps::ShardClient>(cluster.endpoint(), cluster.store(), specs.tables,
                                                specs.seed, client_options(config, cluster));
-    tables = std::make_unique<ShardTables>(specs, config.train, cluster, *shards, has_cache, pool);
+    tables = std::make_unique<ShardTables>(
+        specs, config.train, cluster, *shards, has_cache,
+        has_copies ? std::optional(copies_options(config)) : std::nullopt, pool);
     store = shards.get();
   } else {
     auto local = std::make_unique<LocalTables>(specs, pool);

@@ -309,7 +309,7 @@ class Cache(unittest.TestCase):
         with ClusterJob(self.folder("ranks"), self.config, shards=1, ranks=2,
                         settings=["embedding.store=ps", "embedding.cache.memory=1MiB"]) as job:
             self.assertEqual(job.start().end(JOB_S), 2, job.describe())
-            self.assertIn("embedding.cache.memory: a job of 2 ranks has no cache", job.output())
+            self.assertIn("embedding.cache.memory: a job of 2 ranks has no exclusive cache", job.output())
             self.assertEqual(job.restarts(), 0)
 
 

@@ -70,14 +70,21 @@ struct TrainConfig {
   std::int64_t max_in_flight() const { return prefetch_batches + max_staleness() + 2; }
 };
 
+struct ClusterConfig;
+
 /// `embedding.cache` of the configuration.
 struct CacheConfig {
   std::string memory = "0";            // 0: no cache
   std::string eviction = "lookahead";  // lookahead | lfu | lru
+  std::string policy = "auto";         // auto | exclusive | shared
   void visit(ConfigVisitor& v);
 
   std::int64_t memory_bytes() const;
   bool is_on() const { return memory_bytes() > 0; }
+
+  /// Whether the ranks of this cluster keep copies of rows: those of several nodes know nothing of
+  /// each other's caches.
+  bool is_shared(const ClusterConfig& cluster) const;
 };
 
 /// `embedding` of the configuration.
