@@ -15,6 +15,7 @@ TEST(ClusterConfig, WithoutVariablesIsOneProcess) {
   const ClusterConfig config = ClusterConfig::from([](const std::string&) { return std::nullopt; });
   EXPECT_EQ(config.rank, 0);
   EXPECT_EQ(config.num_ranks, 1);
+  EXPECT_EQ(config.num_local_ranks, 1);
   EXPECT_EQ(config.num_shards, 0);
   EXPECT_EQ(config.store, "");
 }
@@ -22,6 +23,7 @@ TEST(ClusterConfig, WithoutVariablesIsOneProcess) {
 TEST(ClusterConfig, ReadsTheVariablesOfTorchrun) {
   const std::map<std::string, std::string> variables = {{"RANK", "3"},
                                                         {"WORLD_SIZE", "8"},
+                                                        {"LOCAL_WORLD_SIZE", "2"},
                                                         {"TORCHELASTIC_RUN_ID", "abc"},
                                                         {"TORCHELASTIC_RESTART_COUNT", "2"},
                                                         {"SATRAP_STORE", "file:///x"},
@@ -33,6 +35,7 @@ TEST(ClusterConfig, ReadsTheVariablesOfTorchrun) {
   const ClusterConfig config = ClusterConfig::from(lookup);
   EXPECT_EQ(config.rank, 3);
   EXPECT_EQ(config.num_ranks, 8);
+  EXPECT_EQ(config.num_local_ranks, 2);
   EXPECT_EQ(config.num_shards, 4);
   EXPECT_EQ(config.job, "job-abc/attempt-2/");
 }
