@@ -1,7 +1,6 @@
 #include "src/ps/shard_worker.h"
 
 #include <algorithm>
-#include <limits>
 #include <utility>
 
 #include "satrap/core/error.h"
@@ -185,9 +184,9 @@ RowWork::CopyRules ShardWorker::copy_rules(const OpenStep& step) const {
   std::int64_t version = std::min({now, step.read_version.load(), clock_->applied()});
   const std::int64_t oldest = config.staleness.oldest_version(step.step);
   if (job_->enforce_bound) version = std::max({version, oldest, config.first_step - 1});
-  constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
-  std::int64_t least = job_->enforce_bound ? oldest : 0;
-  if (config.deterministic) least = kNever;
+  // In deterministic mode the oldest that is allowed is the one that is read: nothing older is
+  // kept.
+  const std::int64_t least = job_->enforce_bound ? oldest : 0;
   return {.step = step.step, .read_version = version, .least_version = least};
 }
 
