@@ -1,47 +1,14 @@
 #include "src/embedding/cached_batch.h"
 
 #include <algorithm>
-#include <cstdint>
 
 #include "satrap/core/error.h"
 #include "src/embedding/check_batch.h"
+#include "src/embedding/device_columns.h"
 #include "src/embedding/index.h"
 #include "src/embedding/pool_rows.h"
 
 namespace satrap::embedding {
-namespace {
-
-constexpr std::uintptr_t kVectorBytes = 16;  // kernels load and store so many at a time
-
-/// Copies the vectors of all features between two layouts.
-void copy_columns(const FeatureLayout& from_layout,
-                  const float* from,
-                  std::int64_t from_stride,
-                  const FeatureLayout& to_layout,
-                  float* to,
-                  std::int64_t to_stride,
-                  std::int64_t num_examples,
-                  ThreadPool& pool) {
-  constexpr std::int64_t kExamplesPerPiece = 512;
-  const std::int64_t num_pieces = (num_examples + kExamplesPerPiece - 1) / kExamplesPerPiece;
-  pool.parallel_for(num_pieces, [&](std::int64_t piece) {
-    const std::int64_t begin = piece * kExamplesPerPiece;
-    const std::int64_t end = std::min(num_examples, begin + kExamplesPerPiece);
-    for (std::int64_t e = begin; e < end; ++e) {
-      for (std::size_t f = 0; f < from_layout.features.size(); ++f) {
-        const PlacedFeature& source = from_layout.features[f];
-        const PlacedFeature& target = to_layout.features[f];
-        const std::int64_t dim = std::min(source.vector_width, target.vector_width);
-        for (std::int64_t v = 0; v < source.spec.max_length; ++v) {
-          std::copy_n(from + e * from_stride + source.column + v * source.vector_width, dim,
-                      to + e * to_stride + target.column + v * target.vector_width);
-        }
-      }
-    }
-  });
-}
-
-}  // namespace
 
 CachedBatch::CachedBatch(RowCache& cached)
     : BatchRows(cached.on_host), cached_(cached), rows_(cached) {}
@@ -110,12 +77,11 @@ void CachedBatch::apply(const float* gradient, std::int64_t step) {
 /// Whether kernels can read and write a matrix of the host as it is.
 bool CachedBatch::is_device_matrix(const float* values, std::int64_t stride) const {
   return cached_.has_same_columns && stride == cached_.on_device.output_width &&
-         reinterpret_cast<std::uintptr_t>(values) % kVectorBytes == 0;
+         is_aligned_for_kernels(values);
 }
 
 /// A matrix in the layout of the device, for what is not.
 float* CachedBatch::columns() const {
-  static_assert(__STDCPP_DEFAULT_NEW_ALIGNMENT__ >= kVectorBytes);
   const std::size_t size = index(num_examples_ * cached_.on_device.output_width);
   if (cached_.columns.size() < size) cached_.columns.resize(size);
   return cached_.columns.data();

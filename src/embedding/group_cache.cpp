@@ -73,7 +73,7 @@ void GroupCache::make_plan(GroupPart& part) {
 
 // ------------------------------------------------------------------------------------- resolve
 
-bool GroupCache::resolve(GroupPart& part, const Numbers& numbers, WriteBack& write_back) {
+bool GroupCache::resolve(GroupPart& part, const Numbers& numbers, WriteBack* write_back) {
   release_overflow(numbers, write_back);
   std::vector<std::uint64_t> tags;
   std::vector<std::int32_t> slots;
@@ -114,15 +114,16 @@ bool GroupCache::resolve(GroupPart& part, const Numbers& numbers, WriteBack& wri
 void GroupCache::evict(const GroupPart& part,
                        std::int64_t count,
                        std::int64_t step,
-                       WriteBack& write_back) {
+                       WriteBack* write_back) {
   if (count == 0) return;
+  SATRAP_CHECK(write_back != nullptr, count, " copies of rows have changed");
   const backend::MissView& misses = part.plan->misses();
-  std::unique_ptr<WriteBack::Rows> rows = write_back.take_free();
+  std::unique_ptr<WriteBack::Rows> rows = write_back->take_free();
   rows->begin(device_, count, group_.layout.row_bytes);
   device_.gather_rows(view(), misses.writeback_slots, &misses.counts->writebacks, 0, count,
                       rows->data(), stream_);
   for (const Key key : list(misses.writeback_keys, count)) rows->add_key(key);
-  write_back.add(std::move(rows), step);
+  write_back->add(std::move(rows), step);
 }
 
 /// Keeps the overflow rows of earlier batches that this one needs too.
@@ -179,14 +180,16 @@ void GroupCache::scatter(const GroupPart& part, backend::StreamRef stream) const
 // ------------------------------------------------------------------------------- overflow rows
 
 /// Frees the rows that no batch needs any more.
-void GroupCache::release_overflow(const Numbers& numbers, WriteBack& write_back) {
+void GroupCache::release_overflow(const Numbers& numbers, WriteBack* write_back) {
   std::vector<OverflowRows::iterator> over, changed;
   for (auto row = overflow_.begin(); row != overflow_.end(); ++row) {
     if (row->second.last > numbers.completed) continue;
     over.push_back(row);
     if (row->second.saved < row->second.last) changed.push_back(row);
   }
-  save_overflow(changed, numbers, write_back, WriteBack::Kind::kEvicted);
+  if (write_back != nullptr) {
+    save_overflow(changed, numbers, *write_back, WriteBack::Kind::kEvicted);
+  }
   for (const OverflowRows::iterator row : over) {
     free_overflow_.push_back(row->second.slot);
     overflow_.erase(row);

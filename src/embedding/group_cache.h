@@ -69,13 +69,14 @@ class GroupCache {
 
   /// Gives each key of the planned part a slot: sets the plan's slots and lists the rows to be
   /// fetched. Rows that make room for them go to `write_back` if they have changed: their updates
-  /// precede `completed`. Blocks until the device has done it. False if there was no slot for some:
-  /// call it again once more batches are completed.
+  /// precede `completed`. Without a write-back the rows are copies, which nothing changes. Blocks
+  /// until the device has done it. False if there was no slot for some: call it again once more
+  /// batches are completed.
   struct Numbers {
     std::uint32_t batch = 0, completed = 0;
     std::int64_t step = 0;  // the last one whose updates are applied
   };
-  bool resolve(GroupPart& part, const Numbers& numbers, WriteBack& write_back);
+  bool resolve(GroupPart& part, const Numbers& numbers, WriteBack* write_back);
 
   /// Queues the copy of the fetched rows into their slots.
   void scatter(const GroupPart& part, backend::StreamRef stream) const;
@@ -100,7 +101,7 @@ class GroupCache {
     std::uint32_t saved = 0;  // the updates of batches up to it are saved
   };
   using OverflowRows = std::map<std::uint64_t, Overflow>;  // by tag
-  void release_overflow(const Numbers& numbers, WriteBack& write_back);
+  void release_overflow(const Numbers& numbers, WriteBack* write_back);
   void save_overflow(const std::vector<OverflowRows::iterator>& rows,
                      const Numbers& numbers,
                      WriteBack& write_back,
@@ -109,7 +110,7 @@ class GroupCache {
   void take_overflow(const GroupPart& part, std::int64_t count, std::uint32_t batch);
   bool add_misses(GroupPart& part, std::int64_t count);
   std::span<const Key> list(const Key* keys, std::int64_t count);
-  void evict(const GroupPart& part, std::int64_t count, std::int64_t step, WriteBack& write_back);
+  void evict(const GroupPart& part, std::int64_t count, std::int64_t step, WriteBack* write_back);
 
   backend::Device& device_;
   const RowGroup& group_;

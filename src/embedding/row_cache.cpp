@@ -111,7 +111,7 @@ void RowCache::resolve(std::vector<std::unique_ptr<GroupPart>>& parts, std::int6
       const std::int64_t applied = applied_.load(std::memory_order_acquire);
       {
         const std::lock_guard lock(mutex_);
-        if (caches[g]->resolve(*parts[g], numbers(step, applied), write_back)) break;
+        if (caches[g]->resolve(*parts[g], numbers(step, applied), &write_back)) break;
       }
       wait_for_progress(step, applied, *caches[g]);
     }

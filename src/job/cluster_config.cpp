@@ -32,7 +32,7 @@ ClusterConfig ClusterConfig::from(const Lookup& variable) {
   ClusterConfig config;
   config.rank = number(variable, "RANK", 0);
   config.num_ranks = number(variable, "WORLD_SIZE", 1);
-  config.local_ranks = number(variable, "LOCAL_WORLD_SIZE", 0);
+  config.num_local_ranks = number(variable, "LOCAL_WORLD_SIZE", 0);
   config.num_shards = number(variable, "SATRAP_SHARDS", 0);
   config.store = text("SATRAP_STORE", "");
   config.token = text("SATRAP_TOKEN", "");

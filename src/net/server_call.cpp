@@ -62,6 +62,21 @@ std::span<std::byte> ServerCall::State::reply_space(std::int64_t bytes) {
   return space;
 }
 
+void ServerCall::State::shorten(std::int64_t bytes) {
+  SATRAP_CHECK(bytes >= 0 && bytes <= reply_bytes && !is_answered, bytes, " bytes of an answer of ",
+               reply_bytes);
+  if (fits_inline(bytes) && !fits_inline(reply_bytes)) {  // it travels elsewhere now
+    Session::ReplySlot& slot = session->reply_slots_[request.header.slot];
+    const std::lock_guard lock(slot.mutex);
+    session->prepare(slot.header, kReplyHeaderBytes + std::max(bytes, kInlineReplyBytes));
+    std::byte* const memory = slot.header.memory.data() + kReplyHeaderBytes;
+    std::memcpy(memory, space.data(), static_cast<std::size_t>(bytes));
+    space = {memory, static_cast<std::size_t>(bytes)};
+  }
+  space = space.first(static_cast<std::size_t>(bytes));
+  reply_bytes = bytes;
+}
+
 void ServerCall::State::send(ReplyStatus status, std::int64_t bytes) {
   is_answered = true;
   Session::ReplySlot& slot = session->reply_slots_[request.header.slot];
@@ -124,6 +139,11 @@ std::span<std::byte> ServerCall::reply_space(std::int64_t bytes) {
 void ServerCall::send() {
   SATRAP_CHECK(state_->reply_bytes >= 0 && !state_->is_answered, "nothing to send");
   state_->send(ReplyStatus::kOk, state_->reply_bytes);
+}
+
+void ServerCall::send(std::int64_t bytes) {
+  state_->shorten(bytes);
+  send();
 }
 
 void ServerCall::reply(std::span<const std::byte> bytes) {

@@ -120,6 +120,7 @@ struct ServerCall::State {
   State& operator=(const State&) = delete;
 
   std::span<std::byte> reply_space(std::int64_t bytes);
+  void shorten(std::int64_t bytes);
   void send(ReplyStatus status, std::int64_t bytes);
   void fail(const std::string& message) noexcept;
   bool has_posted_payload() const { return request.header.reply_capacity > kInlineReplyBytes; }

@@ -1,6 +1,7 @@
 #include "satrap/pipeline/model.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "satrap/core/error.h"
 #include "satrap/core/resource.h"
@@ -54,8 +55,9 @@ ps::ShardClient::Options client_options(const job::JobConfig& job, const Cluster
 
 constexpr std::int64_t kMaxExamplesAhead = 1 << 20;  // read before it is their turn
 
-backend::EvictionPolicy policy_of(const std::string& eviction, std::int64_t num_ranks) {
-  if (eviction == "auto") return policy_of(num_ranks == 1 ? "lookahead" : "lfu", num_ranks);
+/// `sees_ahead`: whether a cache sees the keys of its rank's batches before their turn.
+backend::EvictionPolicy policy_of(const std::string& eviction, bool sees_ahead) {
+  if (eviction == "auto") return policy_of(sees_ahead ? "lookahead" : "lfu", sees_ahead);
   if (eviction == "lru") return backend::EvictionPolicy::kLru;
   return eviction == "lfu" ? backend::EvictionPolicy::kLfu : backend::EvictionPolicy::kLookahead;
 }
@@ -69,17 +71,36 @@ table::StalenessBound order_bound(const job::TrainConfig& train, std::int64_t nu
   return {std::min<std::int64_t>(1, bound.max()), bound.factor()};
 }
 
+/// Of a rank's cache; several ranks of a node share its memory.
+std::int64_t cache_bytes(const job::JobConfig& config, const Cluster& cluster) {
+  const std::int64_t local = cluster.config().num_local_ranks;
+  return config.embedding.cache.memory_bytes(memory_bytes() / (local > 0 ? local : cluster.size()));
+}
+
+std::int64_t max_look_ahead(const job::JobConfig& config) {
+  return std::max<std::int64_t>(1, kMaxExamplesAhead / config.data.batch_size);
+}
+
 embedding::CachedRows::Options cache_options(const job::JobConfig& config, const Cluster& cluster) {
-  const job::CacheConfig& cache = config.embedding.cache;
-  return {.memory_bytes = cache.memory_bytes(memory_bytes()),
-          .policy = policy_of(cache.eviction, cluster.size()),
-          .batch_examples = config.data.batch_size * cluster.size(),
+  return {.memory_bytes = cache_bytes(config, cluster),
+          .policy = policy_of(config.embedding.cache.eviction, cluster.size() == 1),
+          .batch_examples = config.data.batch_size,  // of all ranks, whose keys it may own
           .max_in_flight = config.train.max_in_flight(),
           .update_delay = order_bound(config.train, cluster.size()),
-          .max_look_ahead = std::max<std::int64_t>(1, kMaxExamplesAhead / config.data.batch_size),
+          .max_look_ahead = max_look_ahead(config),
           .num_fetches = config.embedding.store == "ps"
                              ? std::min<std::int64_t>(16, config.train.prefetch_batches)
                              : 1};
+}
+
+embedding::SharedCache::Options copies_options(const job::JobConfig& config,
+                                               const Cluster& cluster) {
+  return {.memory_bytes = cache_bytes(config, cluster),
+          .policy = policy_of(config.embedding.cache.eviction, true),
+          .batch_examples = std::max<std::int64_t>(1, config.data.batch_size / cluster.size()),
+          .max_in_flight = config.train.max_in_flight(),
+          .max_look_ahead = max_look_ahead(config),
+          .staleness = config.train.staleness_bound()};
 }
 
 /// Several ranks divide the keys of one cache among them, and exchange rows in every step.
@@ -88,10 +109,11 @@ void check_cluster(const job::CacheConfig& cache, const Cluster& cluster) {
   const auto refuse = [](const auto&... what) {
     throw Error(ErrorCode::kInvalidConfig, concat("embedding.cache.", what...));
   };
-  const std::int64_t local = cluster.config().local_ranks;
+  const std::int64_t local = cluster.config().num_local_ranks;
   if (local != 0 && local != cluster.size()) {
     refuse("memory: the ranks that share a cache must be on one node, but ", local, " of ",
-           cluster.size(), " are on this one; start all on one node, or write 0");
+           cluster.size(),
+           " are on this one; write policy: shared, start all on one node, or write 0");
   }
   if (cluster.size() > PartitionedRows::kMaxRanks) {
     refuse("memory: at most ", PartitionedRows::kMaxRanks, " ranks share a cache, there are ",
@@ -133,13 +155,17 @@ Model::Model(const job::JobConfig& config,
              Cluster& cluster,
              ThreadPool& pool)
     : specs(job::embedding_specs(config, schema)) {
-  const bool has_cache = config.embedding.has_cache();
+  const bool has_copies =
+      config.embedding.has_cache() && config.embedding.cache.is_shared(cluster.config());
+  const bool has_cache = config.embedding.has_cache() && !has_copies;  // of the rows themselves
   if (has_cache) check_cluster(config.embedding.cache, cluster);
   table::RowStore* store = nullptr;  // what a cache is put in front of
   if (config.embedding.store == "ps") {
     shards = std::make_unique<ps::ShardClient>(cluster.endpoint(), cluster.store(), specs.tables,
                                                specs.seed, client_options(config, cluster));
-    tables = std::make_unique<ShardTables>(specs, config.train, cluster, *shards, has_cache, pool);
+    tables = std::make_unique<ShardTables>(
+        specs, config.train, cluster, *shards, has_cache,
+        has_copies ? std::optional(copies_options(config, cluster)) : std::nullopt, pool);
     store = shards.get();
   } else {
     auto local = std::make_unique<LocalTables>(specs, pool);

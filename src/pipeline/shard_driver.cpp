@@ -37,7 +37,9 @@ void ShardDriver::start(const char* name, void (ShardDriver::*loop)()) {
 void ShardDriver::stop() {
   const bool has_ended = queue_.has_ended();
   queue_.stop();
-  if (!has_ended) client_.stop();
+  if (has_ended) return;
+  access_.stop();
+  client_.stop();
 }
 
 // ------------------------------------------------------------------------------ planner thread
@@ -89,7 +91,7 @@ void ShardDriver::look_up_planned() {
   while (Work* work = queue_.first_planned()) {
     const Lookup lookup = look_up(work, 0);
     pace_.note_pooled({.step = lookup.step,
-                       .read_version = lookup.read_version,
+                       .read_version = lookup.answered_version,
                        .waited = lookup.waited,
                        .arrived = lookup.arrived,
                        .now = Clock::now(),

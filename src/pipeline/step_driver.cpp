@@ -1,5 +1,6 @@
 #include "satrap/pipeline/step_driver.h"
 
+#include <optional>
 #include <utility>
 
 #include "satrap/core/error.h"
@@ -30,10 +31,16 @@ void StepDriver::make_plan(Work& work) {
 }
 
 StepDriver::Lookup StepDriver::look_up(Work* work, std::int64_t version) {
-  Lookup lookup{.step = work->step, .read_version = 0, .waited = Clock::now(), .arrived = {}};
+  Lookup lookup{.step = work->step,
+                .read_version = 0,
+                .answered_version = 0,
+                .waited = Clock::now(),
+                .arrived = {}};
+  std::optional<std::int64_t> answered;
   {
     const ScopedStage timer(timers_, kStagePull);
     version = work->rows->wait().value_or(version);
+    answered = work->rows->answered_version();
   }
   lookup.arrived = Clock::now();
   work->inputs.begin(work->batch, access_.layout());
@@ -43,6 +50,7 @@ StepDriver::Lookup StepDriver::look_up(Work* work, std::int64_t version) {
     work->rows->pool(work->batch, work->inputs.pooled(), work->inputs.mask());
   }
   lookup.read_version = work->read_version;
+  lookup.answered_version = answered.value_or(lookup.read_version);
   const std::int64_t staleness = work->step - 1 - work->read_version;
   SATRAP_CHECK(options_.is_async || staleness <= options_.staleness.at(work->step),
                "lookup of step ", work->step, " read E_", work->read_version, ", bound is ",

@@ -8,6 +8,7 @@
 #include "satrap/core/error.h"
 #include "satrap/core/log.h"
 #include "satrap/core/resource.h"
+#include "src/ps/pack_answer.h"
 
 namespace satrap::ps {
 namespace {
@@ -106,7 +107,10 @@ void RunningJob::finish_part_of_pull(OpenStep& step, std::int64_t read_version) 
   lower(step.read_version, read_version);
   if (step.parts_left.fetch_sub(1) != 1) return;
   const std::int64_t version = step.read_version;
-  const std::span<std::byte> reply = step.reply;
+  std::span<std::byte> reply = step.reply;
+  if (config.keeps_copies && !has_failed_) {
+    reply = reply.first(pack_answer(layout, step.keys, step.answers, step.pull_encoding, reply));
+  }
   std::unique_ptr<net::ServerCall> call, repeated;
   {
     Rank& rank = *ranks_[static_cast<std::size_t>(step.rank)];
@@ -119,7 +123,7 @@ void RunningJob::finish_part_of_pull(OpenStep& step, std::int64_t read_version) 
       const std::int64_t last = std::ssize(histogram) - 1;
       ++histogram[static_cast<std::size_t>(
           std::clamp<std::int64_t>(step.step - 1 - version, 0, last))];
-      if (config.deterministic || has_limits()) {
+      if (keeps_answers()) {
         step.kept_answer.assign(reply.begin(), reply.end());
       }
       step.state = OpenStep::State::kPulled;
@@ -131,7 +135,7 @@ void RunningJob::finish_part_of_pull(OpenStep& step, std::int64_t read_version) 
     return;
   }
   if (repeated) answer_with_copy(*repeated, reply);
-  call->send();
+  call->send(std::ssize(reply));
 }
 
 void RunningJob::finish_part_of_push(OpenStep& step) {

@@ -39,9 +39,11 @@ struct OpenStep {
   std::unique_ptr<net::ServerCall> pull_call, repeated_call;
   FloatType pull_encoding{};
   std::int64_t least_version = 0;
+  std::vector<CopyAge> copy_ages;  // [num_keys] where ranks keep copies
+  std::vector<RowAnswer> answers;  // [num_keys] the same; workers write those of their own parts
   std::span<std::byte> reply;
   std::atomic<std::int64_t> read_version = 0;  // smallest over the workers so far
-  std::vector<std::byte> kept_answer;          // deterministic: until the push
+  std::vector<std::byte> kept_answer;          // until the push, see keeps_answers()
 
   // The push. Its values are in the request, or copied.
   std::unique_ptr<net::ServerCall> push_call;
@@ -141,6 +143,9 @@ class RunningJob {
   /// Whether some table has limits: creation and eviction then depend on the order of pulls, so
   /// pulls are read in the order of steps, and a repeated pull gets the same answer.
   bool has_limits() const;
+
+  /// Whether a repeated pull gets the bytes of the first answer, and not the rows as they are then.
+  bool keeps_answers() const { return config.deterministic || config.keeps_copies || has_limits(); }
 
   Rank& rank_of(const net::RequestTag& tag);  // throws Error(kInvalidData)
   OpenStep& open_step(Rank& rank, std::int64_t step);

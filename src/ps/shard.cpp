@@ -185,7 +185,8 @@ void Shard::run_control() {
 // ---------------------------------------------------------------------------------- pull and push
 
 void Shard::pull(RunningJob& job, const RequestPrefix& prefix, Call& call) {
-  const std::span<const Key> keys = keys_of(*call);
+  const bool has_ages = job.config.keeps_copies;
+  const std::span<const Key> keys = has_ages ? keys_before_ages(*call) : keys_of(*call);
   const std::int64_t number = call->tag().step;
   RunningJob::Rank& rank = job.rank_of(call->tag());
   const std::lock_guard lock(rank.mutex);
@@ -211,7 +212,13 @@ void Shard::pull(RunningJob& job, const RequestPrefix& prefix, Call& call) {
   }
   step.keys.assign(layout_, keys);
   step.rows.resize(keys.size());
-  step.reply = call->reply_space(reply_bytes(prefix.encoding, step.keys));
+  step.reply = call->reply_space(reply_bytes(prefix.encoding, step.keys) +
+                                 (has_ages ? answers_bytes(std::ssize(keys)) : 0));
+  if (has_ages) {
+    const CopyAge* const ages = ages_after(keys);
+    step.copy_ages.assign(ages, ages + keys.size());
+    step.answers.resize(keys.size());
+  }
   step.rank = call->tag().rank;
   step.step = number;
   step.pull_encoding = prefix.encoding;
@@ -235,7 +242,7 @@ void Shard::repeat_pull(RunningJob& job, OpenStep& step, std::span<const Key> ke
     step.repeated_call = std::move(call);
   } else if (step.state != State::kPulled) {
     refuse("pull of step ", step.step, ", whose gradients have arrived");
-  } else if (job.config.deterministic || job.has_limits()) {
+  } else if (job.keeps_answers()) {
     call->reply(step.kept_answer);
   } else {
     auto request = std::make_shared<RowRequest>();

@@ -71,15 +71,8 @@ net::RequestBuffer ShardClient::Impl::request_of_keys(RequestPrefix prefix,
                                             num_keys * static_cast<std::int64_t>(sizeof(Key)) +
                                             more_bytes);
   prefix.num_keys = static_cast<std::uint32_t>(num_keys);
-  std::byte* to = request.payload().data();
-  std::memcpy(to, &prefix, sizeof(prefix));
-  to += sizeof(prefix);
-  for (std::size_t t = 0; t < dims_.size(); ++t) {
-    const auto [begin, end] = rows.stretch(t, index(shard));
-    const auto stretch = keys.subspan(index(begin), index(end - begin));
-    if (!stretch.empty()) std::memcpy(to, stretch.data(), stretch.size_bytes());
-    to += stretch.size_bytes();
-  }
+  std::memcpy(request.payload().data(), &prefix, sizeof(prefix));
+  rows.copy_keys_of(shard, keys, request.payload().subspan(sizeof(prefix)));
   return request;
 }
 
@@ -159,7 +152,14 @@ void ShardClient::pull(std::int64_t step,
                        std::int64_t least_version) {
   impl_->pull(step, keys, least_version, rows.state());
 }
-void ShardClient::wait(StepRows& rows) { impl_->wait(rows.state()); }
+void ShardClient::pull_changed(std::int64_t step,
+                               std::span<const Key> keys,
+                               std::span<const CopyAge> ages,
+                               StepRows& rows,
+                               std::int64_t least_version) {
+  impl_->pull_changed(step, keys, ages, least_version, rows.state());
+}
+void ShardClient::wait(StepRows& rows) { impl_->bytes_pulled += impl_->wait(rows.state()); }
 void ShardClient::prepare_push(StepRows& rows) { impl_->prepare_push(rows.state()); }
 void ShardClient::push(std::int64_t step, StepRows& rows, bool skip) {
   impl_->push(step, rows.state(), skip);
@@ -206,6 +206,7 @@ void ShardClient::wait_dense(DenseExchange& exchange, std::span<float> parameter
   impl_->wait_dense(exchange.state(), parameters);
 }
 std::int64_t ShardClient::max_pulls() const { return kMaxPulls; }
+std::int64_t ShardClient::bytes_pulled() const { return impl_->bytes_pulled; }
 std::int64_t ShardClient::num_reconnects() const { return impl_->num_reconnects(); }
 void ShardClient::stop() { impl_->stop(); }
 void ShardClient::close_connections() { impl_->close_connections(); }

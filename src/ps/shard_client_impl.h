@@ -35,7 +35,12 @@ class ShardClient::Impl {
             std::span<const Key> keys,
             std::int64_t least_version,
             StepRows::State& rows);
-  void wait(StepRows::State& rows);
+  void pull_changed(std::int64_t step,
+                    std::span<const Key> keys,
+                    std::span<const CopyAge> ages,
+                    std::int64_t least_version,
+                    StepRows::State& rows);
+  std::int64_t wait(StepRows::State& rows);  // returns the bytes of the answers
   void prepare_push(StepRows::State& rows);
   void push(std::int64_t step, StepRows::State& rows, bool skip);
   void wait_pushed(StepRows::State& rows);
@@ -64,6 +69,7 @@ class ShardClient::Impl {
   void close_connections();
 
   const Options options;
+  std::atomic<std::int64_t> bytes_pulled = 0;
 
   static_assert(2 * kMaxDenseExchanges <= kMaxInFlight);
 
@@ -160,8 +166,10 @@ class ShardClient::Impl {
                     std::int64_t step,
                     const RequestPrefix& prefix,
                     std::span<const Key> keys,
+                    std::span<const CopyAge> ages,  // [num_keys]; or none: of a plain request
                     StepRows::State& rows);
   void take_rows(StepRows::State& rows, StepRows::State::Shard& part, Bytes reply) const;
+  void take_changed(StepRows::State& rows, StepRows::State::Shard& part, Bytes reply) const;
 
   /// Requests parameters, and with three parts the optimizer's state.
   void ask_for_dense(DenseExchange::State& exchange,

@@ -91,6 +91,12 @@ void Shard::check_job(const ShardJob& job) const {
   if (job.async && std::ranges::any_of(tables_, has_limits)) {
     invalid("tables with limits need steps in their order, which async has not");
   }
+  if (job.keeps_copies && (job.async || job.is_cached)) {
+    invalid(concat("copies of rows ", job.async ? "in async mode" : "behind a cache"));
+  }
+  if (job.keeps_copies && std::ranges::any_of(tables_, has_limits)) {
+    invalid("copies of rows of tables with limits, which would take them for unused");
+  }
   if (job.first_step < 1 || job.first_step > kMaxStep) {
     invalid(concat("first step ", job.first_step, ", allowed: 1 to ", kMaxStep));
   }

@@ -112,6 +112,7 @@ std::string to_json(const BeginMessage& message) {
               {"deterministic", job.deterministic},
               {"first_step", job.first_step},
               {"is_cached", job.is_cached},
+              {"keeps_copies", job.keeps_copies},
               {"row_files", files},
               {"tables", message.tables}}
       .dump();
@@ -128,6 +129,7 @@ BeginMessage parse_begin(std::span<const std::byte> text) {
     in.at("deterministic").get_to(job.deterministic);
     job.first_step = integer_at(in, "first_step");
     in.at("is_cached").get_to(job.is_cached);
+    in.at("keeps_copies").get_to(job.keeps_copies);
     for (const json& file : in.at("row_files")) {
       job.row_files.push_back({file.at("path"), integer_at<std::int32_t>(file, "table"),
                                integer_at(file, "row_bytes"), integer_at(file, "bytes"),

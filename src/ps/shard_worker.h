@@ -64,6 +64,7 @@ class ShardWorker {
   void advance();
   void end_what_waits();
   void read(OpenStep& step);
+  RowWork::CopyRules copy_rules(const OpenStep& step) const;
   std::int64_t first_partition(std::int64_t worker) const;
   void work_on_rows(RowRequest& request);
   void work_on_dense(DenseRequest& request);
@@ -85,6 +86,7 @@ class ShardWorker {
   std::vector<OpenStep*> waiting_;  // pulls, in the order of arrival
   std::vector<OpenStep*> pushed_;   // [num_ranks, open steps], by step modulo
   std::vector<OpenStep*> due_;
+  std::vector<SentRows> sent_;  // [num_ranks] where ranks keep copies
   std::vector<RowGradients> gradients_;
   std::int64_t least_mark_ = 0, highest_mark_ = 0;
   RowWork rows_;

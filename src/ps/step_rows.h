@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <cstring>
 #include <memory>
 #include <new>
 #include <span>
@@ -13,6 +14,7 @@
 #include "satrap/net/reconnecting_client.h"
 #include "satrap/net/request.h"
 #include "satrap/ps/shard_client.h"
+#include "src/ps/shard_wire.h"
 
 namespace satrap::ps {
 
@@ -54,6 +56,7 @@ struct StepRows::State {
   /// and gradients are sent in that order, without gaps.
   struct Shard {
     std::int64_t num_keys = 0, num_values = 0;  // values: floats
+    std::vector<RowAnswer> answers;             // [num_keys], if there are any
     AlignedBytes reply;                         // ReplyPrefix, then weights
     std::vector<float> decoded;                 // weights, unless they are sent as fp32
     net::RequestBuffer push;                    // RequestPrefix, then gradients
@@ -65,6 +68,8 @@ struct StepRows::State {
   std::vector<const float*> weights;    // [num_keys]
   std::vector<float*> gradients;        // [num_keys]
   std::int64_t read_version = 0;
+  bool has_answers = false;            // of a pull that says which copies there are: see RowAnswer
+  std::vector<std::int64_t> versions;  // [num_keys] then
   bool is_under_way = false;
 
   /// Finds, per table, where the keys of each shard begin. `keys` ascend.
@@ -76,6 +81,20 @@ struct StepRows::State {
   std::pair<std::int64_t, std::int64_t> stretch(std::size_t table, std::size_t shard) const {
     const std::size_t at = table * (shards.size() + 1) + shard;
     return {stretches[at], stretches[at + 1]};
+  }
+
+  /// The elements of a shard's keys, in the order of its request.
+  template <class T>
+  void copy_keys_of(std::int64_t shard, std::span<const T> all, std::span<std::byte> to) const {
+    const std::size_t num_tables = stretches.size() / (shards.size() + 1);
+    std::byte* next = to.data();
+    for (std::size_t t = 0; t < num_tables; ++t) {
+      const auto [begin, end] = stretch(t, static_cast<std::size_t>(shard));
+      const auto part =
+          all.subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(end - begin));
+      if (!part.empty()) std::memcpy(next, part.data(), part.size_bytes());
+      next += part.size_bytes();
+    }
   }
 
   /// pointers[u] = address of the values of key u, in memory that starts at base(shards[s]).

@@ -15,7 +15,7 @@ TEST(ClusterConfig, WithoutVariablesIsOneProcess) {
   const ClusterConfig config = ClusterConfig::from([](const std::string&) { return std::nullopt; });
   EXPECT_EQ(config.rank, 0);
   EXPECT_EQ(config.num_ranks, 1);
-  EXPECT_EQ(config.local_ranks, 0);
+  EXPECT_EQ(config.num_local_ranks, 0);
   EXPECT_EQ(config.num_shards, 0);
   EXPECT_EQ(config.store, "");
 }
@@ -35,7 +35,7 @@ TEST(ClusterConfig, ReadsTheVariablesOfTorchrun) {
   const ClusterConfig config = ClusterConfig::from(lookup);
   EXPECT_EQ(config.rank, 3);
   EXPECT_EQ(config.num_ranks, 8);
-  EXPECT_EQ(config.local_ranks, 2);
+  EXPECT_EQ(config.num_local_ranks, 2);
   EXPECT_EQ(config.num_shards, 4);
   EXPECT_EQ(config.job, "job-abc/attempt-2/");
 }

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "satrap/core/error.h"
+#include "satrap/job/cluster_config.h"
 
 namespace satrap::job {
 namespace {
@@ -111,6 +112,25 @@ TEST(TrainConfig, TheDefaultBoundIsThatOfSyncForTheFirstSteps) {
   EXPECT_EQ(train.staleness_bound().at(63), 0);
   EXPECT_EQ(train.staleness_bound().at(64), 1);
   EXPECT_EQ(train.staleness_bound().at(100'000), 4);
+}
+
+TEST(CacheConfig, RanksOfSeveralNodesShareRowsUnlessTheConfigurationSaysOtherwise) {
+  ClusterConfig one, one_node, two_nodes;
+  one_node.num_ranks = one_node.num_local_ranks = 4;
+  two_nodes.num_ranks = 4;
+  two_nodes.num_local_ranks = 2;
+  CacheConfig cache;
+  EXPECT_FALSE(cache.is_shared(two_nodes));  // there is none
+  cache.memory = "1MiB";
+  EXPECT_FALSE(cache.is_shared(one));
+  EXPECT_FALSE(cache.is_shared(one_node));
+  EXPECT_TRUE(cache.is_shared(two_nodes));
+  cache.policy = "exclusive";
+  EXPECT_FALSE(cache.is_shared(two_nodes));
+  cache.policy = "shared";
+  EXPECT_TRUE(cache.is_shared(one));
+  cache.memory = "0";
+  EXPECT_FALSE(cache.is_shared(one));
 }
 
 }  // namespace

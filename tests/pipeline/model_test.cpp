@@ -31,7 +31,7 @@ class ModelOfRanks : public testing::Test {
     const job::JobConfig config = load_job(directory_.path() + "/job.yaml", {setting});
     job::ClusterConfig ranks;
     ranks.num_ranks = num_ranks;
-    ranks.local_ranks = local_ranks;
+    ranks.num_local_ranks = local_ranks;
     ranks.num_shards = 1;
     ranks.store = "file://" + directory_.path() + "/store";
     try {
@@ -47,8 +47,8 @@ class ModelOfRanks : public testing::Test {
   ThreadPool pool_{1};
 };
 
-TEST_F(ModelOfRanks, OnSeveralNodesHasNoCache) {
-  EXPECT_THAT(refusal(4, 2, "seed=1"),
+TEST_F(ModelOfRanks, OnSeveralNodesHasNoExclusiveCache) {
+  EXPECT_THAT(refusal(4, 2, "embedding.cache.policy=exclusive"),
               AllOf(HasSubstr("embedding.cache.memory: "), HasSubstr("on one node, but 2 of 4")));
 }
 

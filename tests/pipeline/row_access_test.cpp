@@ -18,6 +18,7 @@
 #include "satrap/embedding/table_rows.h"
 #include "satrap/net/file_store.h"
 #include "satrap/pipeline/shard_rows.h"
+#include "satrap/pipeline/shared_rows.h"
 #include "satrap/ps/shard_server.h"
 #include "satrap/table/table_row_store.h"
 #include "tests/embedding/embedding_oracle.h"
@@ -80,7 +81,8 @@ class OnShards final : public RowsHome {
  public:
   OnShards(std::int64_t num_shards,
            const std::vector<job::FeatureSpec>& features,
-           const std::vector<table::TableSpec>& specs)
+           const std::vector<table::TableSpec>& specs,
+           std::int64_t bytes_of_copies = 0)
       : store_(std::make_shared<net::FileStore>(folder_.path() + "/store")) {
     for (std::int64_t s = 0; s < num_shards; ++s) {
       servers_.push_back(std::make_unique<ps::ShardServer>(
@@ -90,6 +92,14 @@ class OnShards final : public RowsHome {
     client_ = std::make_unique<ps::ShardClient>(
         client_end_, store_, specs, kTablesSeed,
         ps::ShardClient::Options{.num_shards = num_shards, .timeout_ms = 60'000});
+    if (bytes_of_copies > 0) {
+      // With a bound above 0 a copy may be older than the definition.
+      client_->begin({.session = 5, .num_ranks = 1, .staleness = 0, .keeps_copies = true});
+      access_ = std::make_unique<SharedRows>(
+          features, specs, *client_, *device_, pool_,
+          embedding::SharedCache::Options{.memory_bytes = bytes_of_copies, .max_in_flight = 4});
+      return;
+    }
     client_->begin({.session = 5, .num_ranks = 1, .staleness = 1});
     access_ = std::make_unique<ShardRows>(features, specs, *client_, pool_);
   }
@@ -115,7 +125,8 @@ class OnShards final : public RowsHome {
   net::Endpoint server_end_{options()}, client_end_{options()};
   std::vector<std::unique_ptr<ps::ShardServer>> servers_;
   std::unique_ptr<ps::ShardClient> client_;
-  std::unique_ptr<ShardRows> access_;
+  const std::unique_ptr<backend::Device> device_ = backend::make_host_device();
+  std::unique_ptr<embedding::RowAccess> access_;
 };
 
 /// A cache of some rows of another home.
@@ -166,6 +177,7 @@ std::vector<job::FeatureSpec> features() {
 struct PlaceOfRows {
   int num_shards;  // 0: tables in this process
   std::int64_t cache_bytes;
+  bool is_shared = false;  // the cache has copies
 };
 
 constexpr std::int64_t kSmallestCache = 3 * 32 * (192 + 18);  // about a set for each table
@@ -173,13 +185,14 @@ constexpr std::int64_t kSmallestCache = 3 * 32 * (192 + 18);  // about a set for
 class RowAccessContract : public testing::TestWithParam<PlaceOfRows> {
  protected:
   RowAccessContract() : oracle_tables_(make_tables()), oracle_(features(), pointers()) {
-    const auto [num_shards, cache_bytes] = GetParam();
+    const auto [num_shards, cache_bytes, is_shared] = GetParam();
     if (num_shards == 0) {
       home_ = std::make_unique<InTables>(features(), specs());
     } else {
-      home_ = std::make_unique<OnShards>(num_shards, features(), specs());
+      home_ =
+          std::make_unique<OnShards>(num_shards, features(), specs(), is_shared ? cache_bytes : 0);
     }
-    if (cache_bytes > 0) {
+    if (cache_bytes > 0 && !is_shared) {
       home_ = std::make_unique<Cached>(std::move(home_), cache_bytes, features(), specs());
     }
     planner_ = std::make_unique<embedding::Planner>(access().layout(), access().pool());
@@ -275,23 +288,24 @@ class RowAccessContract : public testing::TestWithParam<PlaceOfRows> {
 };
 
 std::string name_of(const testing::TestParamInfo<PlaceOfRows>& place) {
-  const auto [num_shards, cache_bytes] = place.param;
+  const auto [num_shards, cache_bytes, is_shared] = place.param;
   const char* const cache = cache_bytes == 0                ? ""
                             : cache_bytes == kSmallestCache ? "SmallestCache"
                                                             : "Cache";
-  return concat(num_shards == 0 ? "Tables" : concat("Shards", num_shards), cache);
+  return concat(num_shards == 0 ? "Tables" : concat("Shards", num_shards),
+                is_shared ? "Shared" : "", cache);
 }
 
-INSTANTIATE_TEST_SUITE_P(Places,
-                         RowAccessContract,
-                         testing::Values(PlaceOfRows{0, 0},
-                                         PlaceOfRows{1, 0},
-                                         PlaceOfRows{3, 0},
-                                         PlaceOfRows{0, kSmallestCache},
-                                         PlaceOfRows{0, 1 << 20},
-                                         PlaceOfRows{1, kSmallestCache},
-                                         PlaceOfRows{3, 1 << 20}),
-                         name_of);
+/// Where the bound is above 0: a copy may be older than the definition then.
+class RowAccessAhead : public RowAccessContract {};
+
+constexpr PlaceOfRows kPlaces[] = {
+    {0, 0}, {1, 0}, {3, 0}, {0, kSmallestCache}, {0, 1 << 20}, {1, kSmallestCache}, {3, 1 << 20}};
+constexpr PlaceOfRows kSharedPlaces[] = {{1, kSmallestCache, true}, {3, 1 << 20, true}};
+
+INSTANTIATE_TEST_SUITE_P(Places, RowAccessContract, testing::ValuesIn(kPlaces), name_of);
+INSTANTIATE_TEST_SUITE_P(Shared, RowAccessContract, testing::ValuesIn(kSharedPlaces), name_of);
+INSTANTIATE_TEST_SUITE_P(Places, RowAccessAhead, testing::ValuesIn(kPlaces), name_of);
 
 TEST_P(RowAccessContract, TrainsAsTheDefinitionBitForBit) {
   const auto rows = access().make_rows();
@@ -300,7 +314,7 @@ TEST_P(RowAccessContract, TrainsAsTheDefinitionBitForBit) {
   EXPECT_EQ(read(other), expected(other));
 }
 
-TEST_P(RowAccessContract, BatchesAreRequestedAheadOfEarlierUpdates) {
+TEST_P(RowAccessAhead, BatchesAreRequestedAheadOfEarlierUpdates) {
   const auto first = access().make_rows(), second = access().make_rows();
   const data::Batch batches[] = {batch(50), batch(60)};
   request(*first, batches[0], 1);

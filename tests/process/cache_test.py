@@ -36,6 +36,7 @@ train: {mode: sync, deterministic: true, threads: 1, report_every: 10 steps}
 checkpoint: {every: 9 steps, keep: 2}
 cluster: {timeout: TIMEOUT, heartbeat: 2s}
 """.replace("TIMEOUT", f"{10 * SLOWER}s")
+SHARED = "embedding.cache.policy=shared"
 BYTES_PER_ROW = 200  # about, with what a cache keeps beside it and its window
 
 
@@ -101,8 +102,8 @@ class Cache(unittest.TestCase):
     def cache(self, percent):
         return f"embedding.cache.memory={percent * self.rows() * BYTES_PER_ROW // 100}B"
 
-    def job(self, *settings, shards, **kwargs):
-        return ClusterJob(self.folder("job"), self.config, shards=shards, ranks=1,
+    def job(self, *settings, shards, ranks=1, **kwargs):
+        return ClusterJob(self.folder("job"), self.config, shards=shards, ranks=ranks,
                           settings=["embedding.store=ps", *settings], **kwargs)
 
     def counts(self, run):
@@ -145,6 +146,37 @@ class Cache(unittest.TestCase):
                     self.assertEqual(job.digest(JOB_S), self.reference(*mode))
                     self.assertGreater(self.counts(job.run_dir)["hits"], 0)
 
+    def test_with_copies_of_shards_rows_the_bits_are_those_without(self):
+        for shards, staleness, percent, more in [(1, "sync", 5, []), (2, 4, 20, ["train.threads=3"]), (3, 16, 3, []),
+                                                 (2, 1, 100, ["embedding.cache.eviction=lru"])]:
+            with self.subTest(shards=shards, staleness=staleness, percent=percent):
+                mode = mode_of(staleness)
+                with self.job(*mode, self.cache(percent), SHARED, *more, shards=shards) as job:
+                    self.assertEqual(job.start().end(JOB_S), 0, job.describe())
+                    self.assertEqual(job.digest(JOB_S), self.reference(*mode))
+                    counts = self.counts(job.run_dir)
+                    # A step changes what it reads, so sync can use no copy again.
+                    self.assertEqual(counts["hits"] > 0, staleness != "sync")
+                    self.assertEqual(counts["rows_written"], 0)
+
+    def test_two_ranks_keep_copies_and_have_the_bits_without(self):
+        digests = []
+        for more in ([], [self.cache(5), SHARED], [self.cache(100), SHARED]):
+            with self.job(*mode_of(4), *more, shards=2, ranks=2) as job:
+                self.assertEqual(job.start().end(JOB_S), 0, job.describe())
+                digests.append(job.digest(JOB_S))
+        self.assertEqual(len(set(digests)), 1, digests)
+
+    def test_copies_are_within_the_bound_without_deterministic(self):
+        for wire in ("fp32", "bf16"):
+            with self.job(*mode_of(4), "train.deterministic=false", f"embedding.wire={wire}", self.cache(20), SHARED,
+                          shards=2, ranks=2) as job:
+                self.assertEqual(job.start().end(JOB_S), 0, job.describe())
+                summary = json.loads((pathlib.Path(job.run_dir) / "summary.json").read_text())
+                self.assertLessEqual(summary["staleness"]["max"], 4)
+                self.assertGreater(summary["cache"]["hits"], 0)
+                self.assertGreater(summary["cache"]["bytes_fetched"], 0)
+
     # Killed, stopped
 
     def test_a_rank_that_is_killed_goes_on_from_its_checkpoint(self):
@@ -171,9 +203,9 @@ class Cache(unittest.TestCase):
     def test_a_killed_shard_or_rank_under_the_launcher(self):
         mode = [*mode_of(4), BUSY, "checkpoint.every=3 steps"]
         expected = self.reference(*mode)
-        for kind in ("shard", "rank", "shard"):
+        for kind, more in [("shard", []), ("rank", []), ("shard", [SHARED]), ("rank", [SHARED])]:
             rng = random.Random(f"{self.seed}/{kind}")
-            with self.subTest(kind=kind), self.job(*mode, self.cache(5), shards=2) as job:
+            with self.subTest(kind=kind, more=more), self.job(*mode, self.cache(5), *more, shards=2) as job:
                 job.start()
                 pause = rng.uniform(0.0, 0.4) * SLOWER
                 job.wait_until(lambda: job.output().count("examples/s") > 2 or not job.is_running(), JOB_S, "steps")
@@ -304,6 +336,13 @@ class Cache(unittest.TestCase):
                 ([small, "tables.C2.ttl_steps=10"], ["embedding.cache.memory", "'C2'", "ttl_steps"]),
                 ([small, "tables.C2.admit_after=2"], ["embedding.cache.memory", "'C2'", "admit_after"]),
                 ([small, "embedding.store=ps", "embedding.wire=bf16"], ["embedding.cache.memory", "bf16"]),
+                ([SHARED], ["embedding.cache.policy", "there is no cache", "embedding.cache.memory"]),
+                ([small, SHARED], ["embedding.cache.policy", "on shards", "embedding.store: ps"]),
+                ([small, "embedding.cache.policy=mine"], ["embedding.cache.policy", "mine", "exclusive"]),
+                ([small, SHARED, "embedding.store=ps", "tables.C2.ttl_steps=10"],
+                 ["embedding.cache.memory", "'C2'", "ttl_steps"]),
+                ([small, SHARED, "embedding.store=ps", "train.mode=async", "train.deterministic=false",
+                  "checkpoint.every=never"], ["embedding.cache.memory", "async"]),
                 ([small, "embedding.store=ps", "train.mode=async", "train.deterministic=false",
                   "checkpoint.every=never"], ["embedding.cache.memory", "async"])]:
             with self.subTest(settings=settings):

@@ -42,12 +42,17 @@ class BatchRows {
   virtual void make_plan(Planner& planner, const data::Batch& batch, std::int64_t step) = 0;
 
   /// Asks for the rows if they are in other processes: with the updates of steps up to
-  /// `least_version` at least, where the training mode leaves that open. Returns at once.
+  /// `least_version` at least, where the training mode leaves that open; a copy of a row may be
+  /// older within the bound. Returns at once.
   virtual void request(std::int64_t step, std::int64_t least_version = 0) = 0;
 
   /// Blocks until the rows have arrived. Returns v if their owner reports it: the rows contain all
   /// updates of steps up to v.
   virtual std::optional<std::int64_t> wait() = 0;
+
+  /// After wait(): v of the E_v that the owner of the rows has read for them, if that is newer than
+  /// what wait() returns, because some are read from older copies.
+  virtual std::optional<std::int64_t> answered_version() const { return std::nullopt; }
 
   /// For evaluation: plan, request and wait in one call, for the rows as they are now. Creates
   /// none: a missing row is read with its initial values.

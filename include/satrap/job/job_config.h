@@ -70,14 +70,21 @@ struct TrainConfig {
   std::int64_t max_in_flight() const { return prefetch_batches + max_staleness() + 2; }
 };
 
+struct ClusterConfig;
+
 /// `embedding.cache` of the configuration.
 struct CacheConfig {
   std::string memory = "0";       // bytes or a share; 0: no cache; auto
   std::string eviction = "auto";  // auto | lookahead | lfu | lru
+  std::string policy = "auto";    // auto | exclusive | shared
   void visit(ConfigVisitor& v);
 
   /// The cache's memory on a device that has `device_bytes`.
   std::int64_t memory_bytes(std::int64_t device_bytes) const;
+
+  /// Whether the ranks of this cluster keep copies of rows: those of several nodes know nothing of
+  /// each other's caches.
+  bool is_shared(const ClusterConfig& cluster) const;
 };
 
 /// `embedding` of the configuration.

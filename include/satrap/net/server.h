@@ -38,6 +38,9 @@ class ServerCall {
   std::span<std::byte> reply_space(std::int64_t bytes);
   void send();
 
+  /// Sends only the first `bytes` of it: an answer turned out shorter than it could have been.
+  void send(std::int64_t bytes);
+
   /// reply_space and send of a copy.
   void reply(std::span<const std::byte> bytes);
   /// Answers that it could not be done: the client gets NetError(kRemote) with the first 4 KiB of

@@ -31,7 +31,7 @@ class StepRows {
   StepRows& operator=(StepRows&&) noexcept;
 
   /// Filled by wait(): weights()[u] are the weights of the u-th key, [dim] floats of its table,
-  /// valid until the next pull or lookup with this object.
+  /// valid until the next pull or lookup with this object; nullptr if the rank's copy will do.
   std::span<const float* const> weights() const;  // [num_keys]
 
   /// Filled by prepare_push(): where the caller writes the gradient of the u-th key, [dim] floats.
@@ -39,6 +39,11 @@ class StepRows {
 
   /// Set by wait() after a pull: v of the E_v that was read, the smallest over the shards.
   std::int64_t read_version() const;
+
+  /// Filled by wait() after pull_changed(): v of the E_v that the u-th row is of; kKept: the rank
+  /// has an older copy, of the version that it knows, which the bound allows.
+  std::span<const std::int64_t> versions() const;  // [num_keys]
+  static constexpr std::int64_t kKept = -1;
 
   struct State;
   State& state() { return *state_; }
@@ -118,6 +123,14 @@ class ShardClient final : public table::RowStore {
             StepRows& rows,
             std::int64_t least_version = 0);
 
+  /// The pull of a job that keeps copies: says how old the rank's copies of the rows are, and gets
+  /// only the rows that it needs newer.
+  void pull_changed(std::int64_t step,
+                    std::span<const Key> keys,
+                    std::span<const CopyAge> ages,  // [num_keys]
+                    StepRows& rows,
+                    std::int64_t least_version = 0);
+
   /// Waits for the answers of the oldest pull, which must be of `rows`.
   void wait(StepRows& rows);
 
@@ -193,6 +206,7 @@ class ShardClient final : public table::RowStore {
   DenseVectors pull_dense_state(std::int64_t num_parameters);
 
   std::int64_t max_pulls() const;
+  std::int64_t bytes_pulled() const;  // of the answers to pulls so far
   std::int64_t num_reconnects() const;
 
   /// Ends all waiting: pending and later calls throw net::NetError (kClosed). For a process that
