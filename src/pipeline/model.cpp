@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "satrap/core/error.h"
+#include "satrap/core/log.h"
 #include "satrap/core/resource.h"
 #include "satrap/dense/precision.h"
 #include "satrap/embedding/feature_layout.h"
@@ -127,6 +128,14 @@ void check_cluster(const job::CacheConfig& cache, const Cluster& cluster) {
   }
 }
 
+void note_order(const job::TrainConfig& train, const Cluster& cluster) {
+  if (cluster.size() == 1 || !cluster.is_chief()) return;
+  const std::int64_t bound = order_bound(train, cluster.size()).max();
+  if (bound == train.max_staleness()) return;
+  log_info("train.staleness: {} counts as {}: ranks that share a cache work in a fixed order",
+           train.max_staleness(), bound);
+}
+
 /// Replaces `auto` by the precision for this machine. A user's module computes as it is written.
 void resolve_precision(job::JobConfig& config) {
   if (config.train.precision != "auto") return;
@@ -158,7 +167,10 @@ Model::Model(const job::JobConfig& config,
   const bool has_copies =
       config.embedding.has_cache() && config.embedding.cache.is_shared(cluster.config());
   const bool has_cache = config.embedding.has_cache() && !has_copies;  // of the rows themselves
-  if (has_cache) check_cluster(config.embedding.cache, cluster);
+  if (has_cache) {
+    check_cluster(config.embedding.cache, cluster);
+    note_order(config.train, cluster);
+  }
   table::RowStore* store = nullptr;  // what a cache is put in front of
   if (config.embedding.store == "ps") {
     shards = std::make_unique<ps::ShardClient>(cluster.endpoint(), cluster.store(), specs.tables,

@@ -93,8 +93,8 @@ class PartitionedRows final : public embedding::RowAccess {
   ThreadPool& pool_;
   std::vector<std::int64_t> dims_;           // [num_tables]
   std::vector<std::size_t> group_of_table_;  // [num_tables]
-  const std::unique_ptr<collective::Communicator> keys_, rows_,
-      saves_;  // of the planner, of the rows' thread, of meet()
+  // One for each thread that exchanges: the planner's, the rows' and that of meet().
+  const std::unique_ptr<collective::Communicator> keys_, rows_, saves_;
 
   // Of the rows' thread.
   std::vector<Vectors> vectors_;  // [num_groups]

@@ -16,6 +16,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "satrap/table/sharding.h"
 #include "tests/pipeline/partitioned_training.h"
 
 namespace satrap::pipeline {
@@ -23,6 +24,7 @@ namespace {
 
 using embedding::StoreCall;
 using testing::Each;
+using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
 using Options = PartitionedTraining::Options;
@@ -319,6 +321,23 @@ TEST(PartitionedRows, OfAStoreThatFailsToTakeEndTheJobOnAllRanks) {
   PartitionedTraining training({.num_ranks = 3, .num_steps = 200, .cache_rows = 32});
   training.store_of(2).fail(StoreCall::kPut, 3);
   expect_all_fail(training, PartitionedTraining::random_shares(3, 500));
+}
+
+TEST(PartitionedRows, ThatDoNotFitOnOneRankEndTheJobOnAllRanks) {
+  const SharesOf shares_of = [](std::int64_t step) {
+    Shares shares(3, {{{1}, {1}, {1}, {}}});
+    if (step < 5) return shares;
+    Example example(4);  // with many keys of the second rank, unlike the first batch
+    for (std::uint64_t id = 0; id < 3000; ++id) {
+      if (table::shard_of(make_key(TableId{0}, id), 3) == 1) example[0].push_back(id);
+    }
+    shares[2].push_back(example);
+    return shares;
+  };
+  PartitionedTraining training({.num_ranks = 3, .cache_rows = 32});
+  const std::vector<std::string> errors = training.run(shares_of);
+  EXPECT_THAT(errors, Each(Not(IsEmpty())));
+  EXPECT_THAT(errors[1], HasSubstr("do not fit in the cache"));
 }
 
 TEST(PartitionedRows, OfAStoreThatIsLateAreWaitedFor) {

@@ -69,6 +69,7 @@ class PartitionedCache(unittest.TestCase):
             self.assertEqual(self.finish(one), self.finish(other))
             staleness = json.loads((one.run_dir / "summary.json").read_text())["staleness"]
             self.assertEqual(staleness["max"], 1)
+            self.assertIn("train.staleness: 4 counts as 1", one.output())
 
     def test_killed_shards_ranks_and_launchers(self):
         mode = [*mode_of(4), BUSY, "checkpoint.every=3 steps"]
