@@ -45,7 +45,6 @@ void CopiedBatch::make_plan(const data::Batch& batch, std::int64_t step) {
   num_ids_ = batch.ids.size();
   step_ = step;
   cache_.fill(parts_, batch, step);
-  cache_.sample(parts_, step);
   for (std::size_t g = 0; g < parts_.size(); ++g) cache_.caches[g]->make_plan(*parts_[g]);
 }
 

@@ -151,14 +151,6 @@ GroupCache::Numbers SharedCache::Impl::numbers(std::int64_t step, std::int64_t p
           .step = pooled};
 }
 
-void SharedCache::Impl::sample(const Parts& parts, std::int64_t step) {
-  const std::lock_guard lock(sample_mutex_);
-  for (const auto& part : parts) {
-    curve_.add(numbers(step, steps_before_).batch, part->batch.keys(),
-               part->group.layout.device_stride + backend::CacheSize::kBookkeepingBytes);
-  }
-}
-
 void SharedCache::Impl::count_taken(std::int64_t hits, std::int64_t misses) {
   hits_ += hits;
   misses_ += misses;
@@ -168,13 +160,8 @@ CacheCounts SharedCache::Impl::counts() const {
   CacheCounts counts;
   counts.hits = hits_;
   counts.misses = misses_;
-  {
-    const std::lock_guard lock(mutex_);
-    for (const auto& cache : caches) counts.bytes += cache->bytes();
-  }
-  const std::lock_guard lock(sample_mutex_);
-  counts.miss_curve = curve_.points();
-  counts.halving_bytes = curve_.halving_bytes(options.memory_bytes);
+  const std::lock_guard lock(mutex_);
+  for (const auto& cache : caches) counts.bytes += cache->bytes();
   return counts;
 }
 

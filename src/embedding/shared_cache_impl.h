@@ -13,7 +13,6 @@
 #include "satrap/embedding/shared_cache.h"
 #include "src/embedding/group_cache.h"
 #include "src/embedding/index.h"
-#include "src/embedding/miss_curve.h"
 
 namespace satrap::embedding {
 
@@ -34,7 +33,6 @@ class SharedCache::Impl {
   void fill(const Parts& parts, const data::Batch& batch, std::int64_t step);
   void look_at(const data::Batch& batch, std::int64_t step);
   void resolve(const Parts& parts, std::int64_t step);
-  void sample(const Parts& parts, std::int64_t step);
   std::int64_t look_ahead() const { return look_ahead_; }
 
   /// Batches up to that of `step` have been pooled.
@@ -84,8 +82,6 @@ class SharedCache::Impl {
   std::atomic<std::int64_t> pooled_{0};  // the last step
   bool is_stopped_ = false;
   std::atomic<std::int64_t> hits_{0}, misses_{0};
-  mutable std::mutex sample_mutex_;  // guards the next
-  MissCurve curve_;
 };
 
 }  // namespace satrap::embedding

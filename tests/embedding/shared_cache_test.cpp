@@ -17,15 +17,15 @@
 namespace satrap::embedding {
 namespace {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
 constexpr std::int64_t kOnItsWay = SharedBatch::kOnItsWay, kNoCopy = SharedBatch::kNoCopy;
 constexpr std::int64_t kKept = -1;  // the answer for a copy that stays as it is
 
 /// One table, one feature, and a cache of one set of 32 rows; overflow rows for two batches of the
 /// size of the first one.
-class SharedCacheTest : public testing::Test {
+class SharedCacheTest : public ::testing::Test {
  protected:
   SharedCacheTest() { start(2); }
 

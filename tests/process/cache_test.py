@@ -237,17 +237,19 @@ class Cache(unittest.TestCase):
         self.assertEqual(self.digest(run), self.digest(self.train(*mode_of(4), *until)))
 
     def test_sigterm_ends_a_job_of_shards_within_seconds_with_a_checkpoint(self):
-        with self.job(*mode_of(4), self.cache(5), "train.epochs=1000000", shards=2) as job:
-            job.start()
-            job.wait_until(lambda: job.output().count("examples/s") > 1, JOB_S, "steps")
-            began = time.monotonic()
-            os.kill(job.pid, signal.SIGTERM)
-            self.assertEqual(job.end(JOB_S), 143, job.describe())
-            self.assertLess(time.monotonic() - began, 8 * SLOWER)
-            step = int(self.newest(job.run_dir).name.removeprefix("step-"))
-            until = ["train.epochs=1000000", f"train.max_steps={step + 12}"]
-            run = self.train(*mode_of(4), *until, flags=["--resume-from", job.run_dir])
-            self.assertEqual(self.digest(run), self.digest(self.train(*mode_of(4), *until)))
+        for more in ([], [SHARED]):
+            with self.subTest(more=more), self.job(*mode_of(4), self.cache(5), *more, "train.epochs=1000000",
+                                                   shards=2) as job:
+                job.start()
+                job.wait_until(lambda: job.output().count("examples/s") > 1, JOB_S, "steps")
+                began = time.monotonic()
+                os.kill(job.pid, signal.SIGTERM)
+                self.assertEqual(job.end(JOB_S), 143, job.describe())
+                self.assertLess(time.monotonic() - began, 8 * SLOWER)
+                step = int(self.newest(job.run_dir).name.removeprefix("step-"))
+                until = ["train.epochs=1000000", f"train.max_steps={step + 12}"]
+                run = self.train(*mode_of(4), *until, flags=["--resume-from", job.run_dir])
+                self.assertEqual(self.digest(run), self.digest(self.train(*mode_of(4), *until)))
 
     # What is learned does not depend on it
 

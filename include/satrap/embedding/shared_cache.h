@@ -95,8 +95,8 @@ class SharedCache {
 
   // Any thread.
   void stop();
-  /// A hit is a key whose copy could be read as it was, a miss one whose row has come. Bytes that
-  /// were fetched are not known here.
+  /// A hit is a key whose copy could be read as it was, a miss one whose row has come. How many
+  /// bytes have come is not known here, nor what another size would miss: most copies are too old.
   CacheCounts counts() const;
 
   class Impl;
