@@ -129,10 +129,10 @@ bool EmbeddingConfig::has_cache() const {
   return (cache.memory != "auto" || store == "ps") && cache.memory_bytes(kAnyDevice) > 0;
 }
 
-bool CacheConfig::is_shared(const ClusterConfig& cluster) const {
+bool EmbeddingConfig::keeps_copies(const ClusterConfig& cluster) const {
   const std::int64_t local = cluster.num_local_ranks;
   const bool has_several_nodes = local != 0 && local < cluster.num_ranks;
-  return policy == "shared" || (policy == "auto" && has_several_nodes);
+  return has_cache() && (cache.policy == "shared" || (cache.policy == "auto" && has_several_nodes));
 }
 
 void EmbeddingConfig::visit(ConfigVisitor& v) {

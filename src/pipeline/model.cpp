@@ -164,8 +164,7 @@ Model::Model(const job::JobConfig& config,
              Cluster& cluster,
              ThreadPool& pool)
     : specs(job::embedding_specs(config, schema)) {
-  const bool has_copies =
-      config.embedding.has_cache() && config.embedding.cache.is_shared(cluster.config());
+  const bool has_copies = config.embedding.keeps_copies(cluster.config());
   const bool has_cache = config.embedding.has_cache() && !has_copies;  // of the rows themselves
   if (has_cache) {
     check_cluster(config.embedding.cache, cluster);

@@ -114,23 +114,25 @@ TEST(TrainConfig, TheDefaultBoundIsThatOfSyncForTheFirstSteps) {
   EXPECT_EQ(train.staleness_bound().at(100'000), 4);
 }
 
-TEST(CacheConfig, RanksOfSeveralNodesShareRowsUnlessTheConfigurationSaysOtherwise) {
+TEST(EmbeddingConfig, RanksOfSeveralNodesKeepCopiesUnlessTheConfigurationSaysOtherwise) {
   ClusterConfig one, one_node, two_nodes;
   one_node.num_ranks = one_node.num_local_ranks = 4;
   two_nodes.num_ranks = 4;
   two_nodes.num_local_ranks = 2;
-  CacheConfig cache;
-  EXPECT_FALSE(cache.is_shared(two_nodes));  // there is none
+  EmbeddingConfig embedding;
+  embedding.store = "ps";
+  CacheConfig& cache = embedding.cache;
+  EXPECT_FALSE(embedding.keeps_copies(two_nodes));  // there is none
   cache.memory = "1MiB";
-  EXPECT_FALSE(cache.is_shared(one));
-  EXPECT_FALSE(cache.is_shared(one_node));
-  EXPECT_TRUE(cache.is_shared(two_nodes));
+  EXPECT_FALSE(embedding.keeps_copies(one));
+  EXPECT_FALSE(embedding.keeps_copies(one_node));
+  EXPECT_TRUE(embedding.keeps_copies(two_nodes));
   cache.policy = "exclusive";
-  EXPECT_FALSE(cache.is_shared(two_nodes));
+  EXPECT_FALSE(embedding.keeps_copies(two_nodes));
   cache.policy = "shared";
-  EXPECT_TRUE(cache.is_shared(one));
+  EXPECT_TRUE(embedding.keeps_copies(one));
   cache.memory = "0";
-  EXPECT_FALSE(cache.is_shared(one));
+  EXPECT_FALSE(embedding.keeps_copies(one));
 }
 
 }  // namespace

@@ -81,10 +81,6 @@ struct CacheConfig {
 
   /// The cache's memory on a device that has `device_bytes`.
   std::int64_t memory_bytes(std::int64_t device_bytes) const;
-
-  /// Whether the ranks of this cluster keep copies of rows: those of several nodes know nothing of
-  /// each other's caches.
-  bool is_shared(const ClusterConfig& cluster) const;
 };
 
 /// `embedding` of the configuration.
@@ -95,6 +91,10 @@ struct EmbeddingConfig {
   void visit(ConfigVisitor& v);
 
   bool has_cache() const;
+
+  /// Whether the caches of this cluster's ranks hold copies of rows: those of several nodes know
+  /// nothing of each other's.
+  bool keeps_copies(const ClusterConfig& cluster) const;
 };
 
 /// `cluster` of the configuration.
