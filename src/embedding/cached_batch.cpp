@@ -71,7 +71,8 @@ void CachedBatch::apply(const float* gradient, std::int64_t step) {
                  num_examples_, cached_.pool);
     gradient = padded;
   }
-  cached_.update(rows_.parts, std::vector(rows_.parts.size(), gradient), step);
+  gradients_.assign(rows_.parts.size(), gradient);
+  cached_.update(rows_.parts, gradients_, step);
 }
 
 /// Whether kernels can read and write a matrix of the host as it is.

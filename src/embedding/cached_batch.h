@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include "satrap/embedding/row_access.h"
 #include "src/embedding/cached_parts.h"
@@ -38,8 +39,9 @@ class CachedBatch final : public BatchRows {
   CachedParts rows_;
   std::int64_t num_examples_ = 0;
   std::size_t num_ids_ = 0;
-  bool is_read_ = false;               // else planned
-  std::unique_ptr<BatchRows> reader_;  // past the caches
+  bool is_read_ = false;                 // else planned
+  std::unique_ptr<BatchRows> reader_;    // past the caches
+  std::vector<const float*> gradients_;  // [num_groups], the same matrix
 };
 
 }  // namespace satrap::embedding

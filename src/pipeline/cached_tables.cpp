@@ -97,10 +97,15 @@ void CachedTables::save(std::function<void()> take) {
   const auto joined = std::make_shared<std::promise<void>>();
   joined_ = joined->get_future();
   rows_.save([this, take = std::move(take), joined] {
-    if (partitioned_) partitioned_->meet();
-    take();
-    if (partitioned_) partitioned_->meet();
-    joined->set_value();
+    try {
+      if (partitioned_) partitioned_->meet();
+      take();
+      if (partitioned_) partitioned_->meet();
+      joined->set_value();
+    } catch (...) {
+      joined->set_exception(std::current_exception());
+      throw;
+    }
   });
 }
 

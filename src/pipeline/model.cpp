@@ -56,7 +56,7 @@ ps::ShardClient::Options client_options(const job::JobConfig& job, const Cluster
 
 constexpr std::int64_t kMaxExamplesAhead = 1 << 20;  // read before it is their turn
 
-/// `sees_ahead`: whether a cache sees the keys of its rank's batches before their turn.
+/// `sees_ahead`: whether the planner shows a cache batches before their turn.
 backend::EvictionPolicy policy_of(const std::string& eviction, bool sees_ahead) {
   if (eviction == "auto") return policy_of(sees_ahead ? "lookahead" : "lfu", sees_ahead);
   if (eviction == "lru") return backend::EvictionPolicy::kLru;
@@ -97,7 +97,7 @@ embedding::CachedRows::Options cache_options(const job::JobConfig& config, const
 embedding::SharedCache::Options copies_options(const job::JobConfig& config,
                                                const Cluster& cluster) {
   return {.memory_bytes = cache_bytes(config, cluster),
-          .policy = policy_of(config.embedding.cache.eviction, true),
+          .policy = policy_of(config.embedding.cache.eviction, cluster.size() == 1),
           .batch_examples = std::max<std::int64_t>(1, config.data.batch_size / cluster.size()),
           .max_in_flight = config.train.max_in_flight(),
           .max_look_ahead = max_look_ahead(config),
@@ -120,12 +120,15 @@ void check_cluster(const job::CacheConfig& cache, const Cluster& cluster) {
     refuse("memory: at most ", PartitionedRows::kMaxRanks, " ranks share a cache, there are ",
            cluster.size(), "; start fewer, or write 0");
   }
-  if (cache.eviction == "lookahead") {
-    refuse(
-        "eviction: lookahead needs one rank, because the owner of a row sees the keys of a "
-        "batch only when it is planned; there are ",
-        cluster.size(), " ranks: write lfu, or auto");
-  }
+}
+
+/// Several ranks agree on every batch that they read, and must not read ahead differently.
+void check_eviction(const job::CacheConfig& cache, const Cluster& cluster) {
+  if (cluster.size() == 1 || cache.eviction != "lookahead") return;
+  throw Error(ErrorCode::kInvalidConfig,
+              concat("embedding.cache.eviction: lookahead needs one rank, because several ranks "
+                     "plan each batch together when it is its turn; there are ",
+                     cluster.size(), " ranks: write lfu, or auto"));
 }
 
 void note_order(const job::TrainConfig& train, const Cluster& cluster) {
@@ -166,6 +169,7 @@ Model::Model(const job::JobConfig& config,
     : specs(job::embedding_specs(config, schema)) {
   const bool has_copies = config.embedding.keeps_copies(cluster.config());
   const bool has_cache = config.embedding.has_cache() && !has_copies;  // of the rows themselves
+  if (has_cache || has_copies) check_eviction(config.embedding.cache, cluster);
   if (has_cache) {
     check_cluster(config.embedding.cache, cluster);
     note_order(config.train, cluster);

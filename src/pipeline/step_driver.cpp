@@ -44,11 +44,12 @@ StepDriver::Lookup StepDriver::look_up(Work* work, std::int64_t version) {
   }
   lookup.arrived = Clock::now();
   work->inputs.begin(work->batch, access_.layout());
-  if (!take_restored(*work)) {
+  {
     const ScopedStage timer(timers_, kStageForward);
     work->read_version = version;
     work->rows->pool(work->batch, work->inputs.pooled(), work->inputs.mask());
   }
+  take_restored(*work);  // instead of what was pooled; to the rows the two are the same
   lookup.read_version = work->read_version;
   lookup.answered_version = answered.value_or(lookup.read_version);
   const std::int64_t staleness = work->step - 1 - work->read_version;
@@ -64,13 +65,12 @@ void StepDriver::update(Work* work) {
   work->rows->update(work->grad_pooled.view(), work->step, work->skip());
 }
 
-bool StepDriver::take_restored(Work& work) {
+void StepDriver::take_restored(Work& work) {
   auto restored = restored_.extract(work.step);
-  if (!restored) return false;
+  if (!restored) return;
   const PendingLookup& lookup = restored.mapped();
   work.read_version = lookup.read_version;
   work.inputs.restore(lookup.pooled, lookup.mask);
-  return true;
 }
 
 }  // namespace satrap::pipeline

@@ -103,6 +103,22 @@ void RunningJob::throw_if_failed() {
 
 // ----------------------------------------------------------------------------- workers' reports
 
+/// In memory of a step whose push has come: few are open at a time, and an answer may be large.
+void RunningJob::keep_answer(Rank& rank, OpenStep& step, std::span<const std::byte> reply) {
+  {
+    const std::lock_guard lock(rank.mutex);
+    if (!rank.spare_answers.empty()) {
+      step.kept_answer = std::move(rank.spare_answers.back());
+      rank.spare_answers.pop_back();
+    }
+  }
+  step.kept_answer.assign(reply.begin(), reply.end());
+}
+
+void RunningJob::release_answer(Rank& rank, OpenStep& step) {
+  if (keeps_answers()) rank.spare_answers.push_back(std::move(step.kept_answer));
+}
+
 void RunningJob::finish_part_of_pull(OpenStep& step, std::int64_t read_version) {
   lower(step.read_version, read_version);
   if (step.parts_left.fetch_sub(1) != 1) return;
@@ -111,21 +127,21 @@ void RunningJob::finish_part_of_pull(OpenStep& step, std::int64_t read_version) 
   if (config.keeps_copies && !has_failed_) {
     reply = reply.first(pack_answer(layout, step.keys, step.answers, step.pull_encoding, reply));
   }
+  Rank& rank = *ranks_[static_cast<std::size_t>(step.rank)];
+  if (!has_failed_) {
+    write_prefix(reply, version);
+    if (keeps_answers()) keep_answer(rank, step, reply);
+  }
   std::unique_ptr<net::ServerCall> call, repeated;
   {
-    Rank& rank = *ranks_[static_cast<std::size_t>(step.rank)];
     const std::lock_guard lock(rank.mutex);
     call = std::move(step.pull_call);
     repeated = std::move(step.repeated_call);
     if (!has_failed_) {
-      write_prefix(reply, version);
       auto& histogram = rank.staleness_histogram;
       const std::int64_t last = std::ssize(histogram) - 1;
       ++histogram[static_cast<std::size_t>(
           std::clamp<std::int64_t>(step.step - 1 - version, 0, last))];
-      if (keeps_answers()) {
-        step.kept_answer.assign(reply.begin(), reply.end());
-      }
       step.state = OpenStep::State::kPulled;
     }
   }

@@ -114,6 +114,7 @@ class RunningJob {
         last_puts;                                // RequestTag::client: highest sequence accepted
     std::vector<std::unique_ptr<OpenStep>> open;  // [open_steps], by step modulo its size
     std::vector<std::int64_t> staleness_histogram;
+    std::vector<std::vector<std::byte>> spare_answers;  // memory for answers that are kept
   };
 
   /// A snapshot, from the request to the last file. Guarded by snapshot_mutex.
@@ -146,6 +147,9 @@ class RunningJob {
 
   /// Whether a repeated pull gets the bytes of the first answer, and not the rows as they are then.
   bool keeps_answers() const { return config.deterministic || config.keeps_copies || has_limits(); }
+
+  /// Once the push of a step has come, its pull is not repeated. The caller holds the rank's mutex.
+  void release_answer(Rank& rank, OpenStep& step);
 
   Rank& rank_of(const net::RequestTag& tag);  // throws Error(kInvalidData)
   OpenStep& open_step(Rank& rank, std::int64_t step);
@@ -185,6 +189,7 @@ class RunningJob {
   std::atomic<std::int64_t> snapshot_mark = 0;  // of the last snapshot: it has rows up to this
 
  private:
+  void keep_answer(Rank& rank, OpenStep& step, std::span<const std::byte> reply);
   struct Waiter {
     std::int64_t step;
     std::unique_ptr<net::ServerCall> call;

@@ -302,6 +302,7 @@ void Shard::push(RunningJob& job, const RequestPrefix& prefix, Call& call) {
   step.parts_left = layout_.num_workers;
   call->reply({});
   step.state = State::kPushed;
+  job.release_answer(rank, step);
   rank.last_pushed = number;
   if (is_held) {
     ++rank.held_pushes;

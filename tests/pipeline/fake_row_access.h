@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
@@ -38,7 +39,8 @@ class FakeRowAccess final : public embedding::RowAccess {
     const std::lock_guard lock(mutex_);
     if (horizon > 0) calls_.push_back(concat("look at ", step));
   }
-  std::int64_t horizon = 0;  // set before use
+  std::int64_t horizon = 0;                  // set before use
+  std::atomic<std::int64_t> num_pooled = 0;  // calls of pool()
 
   void stop() override {
     const std::lock_guard lock(mutex_);
@@ -127,7 +129,10 @@ class FakeRowAccess final : public embedding::RowAccess {
     void wait_taken() override { access_.enter(RowCall::kTaken, step_); }
 
    protected:
-    Addresses addresses() const override { return {{}, 0}; }
+    Addresses addresses() const override {
+      ++access_.num_pooled;
+      return {{}, 0};
+    }
     void apply(const float*, std::int64_t step) override { access_.enter(RowCall::kUpdate, step); }
     void skip(std::int64_t step) override { access_.enter(RowCall::kSkip, step); }
 

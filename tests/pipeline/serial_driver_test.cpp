@@ -144,6 +144,7 @@ TEST_F(SerialDriverTest, ARestoredLookupIsTakenAsItWasRead) {
   }
   EXPECT_EQ(work(4)->inputs.pooled_values(), (std::vector<float>{7, 8}));
   EXPECT_EQ(work(5)->inputs.pooled_values(), (std::vector<float>{0, 0}));  // an example without ids
+  EXPECT_EQ(access_.num_pooled, 3);  // a cache waits for this to let rows go
 }
 
 TEST_F(SerialDriverTest, ARestoredLookupOfAnotherShapeIsRefused) {

@@ -69,7 +69,7 @@ class StepDriver {
   StageTimers& timers_;
 
  private:
-  bool take_restored(Work& work);
+  void take_restored(Work& work);
 
   embedding::Planner planner_;
   std::map<std::int64_t, PendingLookup> restored_;  // by step
