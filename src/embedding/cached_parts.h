@@ -27,7 +27,7 @@ class CachedParts {
 
   void check_step(std::int64_t step) const;  // of its plan
 
-  std::vector<std::unique_ptr<GroupPart>> parts;  // of the groups that features read
+  GroupCaches::Parts parts;  // of the groups that features read
 
  private:
   void ask_for_missing();

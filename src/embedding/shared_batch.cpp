@@ -104,7 +104,7 @@ std::int64_t CopiedBatch::take(std::span<const float* const> weights,
 
 /// The bound is enforced here, where the copies are about to be read.
 std::int64_t CopiedBatch::check_versions() const {
-  const std::int64_t oldest = cache_.options.staleness.oldest_version(step_);
+  const std::int64_t oldest = cache_.staleness.oldest_version(step_);
   std::int64_t least = std::numeric_limits<std::int64_t>::max();
   for (const Place& place : places_) {
     const std::int64_t version = cache_.version(place.group, place.slot);
@@ -209,8 +209,8 @@ void CopiedBatch::sum_gradients(const float* gradient, std::span<float* const> g
 
 /// Whether kernels can read and write a matrix of the host as it is.
 bool CopiedBatch::is_device_matrix(const float* values, std::int64_t stride) const {
-  return cache_.on_host.output_width == cache_.on_device.output_width &&
-         stride == cache_.on_device.output_width && is_aligned_for_kernels(values);
+  return cache_.has_same_columns && stride == cache_.on_device.output_width &&
+         is_aligned_for_kernels(values);
 }
 
 /// A matrix in the layout of the device, for what is not.
