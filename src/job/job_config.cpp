@@ -5,7 +5,6 @@
 
 #include "satrap/core/error.h"
 #include "satrap/core/text.h"
-#include "satrap/job/cluster_config.h"
 #include "satrap/job/config_place.h"
 
 namespace satrap::job {
@@ -96,58 +95,6 @@ void WarmStartConfig::visit(ConfigVisitor& v) {
           {.one_of = {"keep", "reset"}});
 }
 
-void CacheConfig::visit(ConfigVisitor& v) {
-  v.field(
-      "memory", memory,
-      "Memory for a cache of rows, such as 4GiB or 10% of the machine's memory, in which they are "
-      "trained (or, with policy shared, of copies); changed rows return to where rows live in the "
-      "background. Mostly for rows on shards. Several ranks, of one node, divide the keys among "
-      "them: each keeps this much (a share is divided), and without train.deterministic their "
-      "staleness is at most 1. Rows of batches that are in use at the same time come in addition. "
-      "auto: 10% if rows are on shards, else 0. 0: no cache. The results are the same, bit for bit "
-      "in deterministic mode.");
-  v.field("eviction", eviction,
-          "Which row makes room. auto: lookahead, with several ranks lfu. lookahead, for one rank: "
-          "the one that the next batches need last; they are read "
-          "ahead to know, six times as many as the cache holds. lfu: the one needed least "
-          "often. lru: the one needed longest ago.",
-          {.one_of = {"auto", "lookahead", "lfu", "lru"}});
-  v.field("policy", policy,
-          "What the cache holds. exclusive: the rows themselves, which are trained in it. shared: "
-          "copies of rows that the shards train, as each rank needs them; a row is sent again only "
-          "if it has changed and, unless train.deterministic, its copy is older than the staleness "
-          "bound allows. auto: shared for ranks on several nodes, else exclusive.",
-          {.one_of = {"auto", "exclusive", "shared"}});
-}
-
-std::int64_t CacheConfig::memory_bytes(std::int64_t device_bytes) const {
-  return parse_bytes_or_share(memory == "auto" ? "10%" : memory, device_bytes);
-}
-
-bool EmbeddingConfig::has_cache() const {
-  constexpr std::int64_t kAnyDevice = std::int64_t{1} << 40;
-  return (cache.memory != "auto" || store == "ps") && cache.memory_bytes(kAnyDevice) > 0;
-}
-
-bool EmbeddingConfig::keeps_copies(const ClusterConfig& cluster) const {
-  const std::int64_t local = cluster.num_local_ranks;
-  const bool has_several_nodes = local != 0 && local < cluster.num_ranks;
-  return has_cache() && (cache.policy == "shared" || (cache.policy == "auto" && has_several_nodes));
-}
-
-void EmbeddingConfig::visit(ConfigVisitor& v) {
-  v.field(
-      "store", store,
-      "Where the rows live. embedded: in the trainer's process. ps: on parameter-server shards, "
-      "which satrap-run --ps starts; needed for several ranks.",
-      {.one_of = {"embedded", "ps"}});
-  v.field("wire", wire,
-          "How weights and gradients travel between ranks and shards. bf16 and fp16 halve the "
-          "bytes and round to nearest; the stored rows are not rounded.",
-          {.one_of = {"fp32", "bf16", "fp16"}});
-  v.section("cache", cache, "A cache of rows in the trainer's process.");
-}
-
 void ClusterOptions::visit(ConfigVisitor& v) {
   v.field("timeout", timeout,
           "How long a rank waits for other ranks or shards before it gives up with an error.");
@@ -199,47 +146,14 @@ namespace {
 
 using Place = std::function<std::string(const std::string& key)>;
 
-void check_cache_policy(const JobConfig& config, const Place& at) {
-  const CacheConfig& cache = config.embedding.cache;
+/// What else rules out a cache of rows, which its own section cannot know.
+void check_cache(const JobConfig& config, const Place& at) {
+  if (!config.embedding.has_cache()) return;
   const auto refuse = [&](const std::string& why) {
-    throw Error(ErrorCode::kInvalidConfig, concat(at("embedding.cache.policy"), ": ", why));
-  };
-  if (cache.policy == "shared" && config.embedding.store != "ps") {
-    refuse("shared is for rows on shards; write embedding.store: ps, or exclusive");
-  }
-}
-
-/// A cache holds rows that their tables then take for unused. An exclusive one is their only
-/// writer.
-void check_cache(const JobConfig& config, const ConfigOrigins& origins, const Place& at) {
-  const std::string key = "embedding.cache.memory";
-  bool has_cache = false;
-  try {
-    has_cache = config.embedding.has_cache();
-  } catch (const Error& error) {
-    throw Error(error.code(), concat(at(key), ": ", error.what()));
-  }
-  if (!has_cache) {
-    // A memory of 0 that is written turns off a cache for which the rest may stay.
-    for (const std::string name : {"eviction", "policy"}) {
-      const std::string other = "embedding.cache." + name;
-      if (!origins.contains(other) || origins.contains(key)) continue;
-      throw Error(ErrorCode::kInvalidConfig,
-                  concat(at(other), ": there is no cache; set ", key, ", or leave it out"));
-    }
-    return;
-  }
-  check_cache_policy(config, at);
-  const auto refuse = [&](const std::string& why) {
-    throw Error(ErrorCode::kInvalidConfig, concat(at(key), ": ", why));
+    throw Error(ErrorCode::kInvalidConfig, concat(at("embedding.cache.memory"), ": ", why));
   };
   if (config.train.is_async()) {
     refuse("async has no cache: its shards update each row on arrival of a gradient; write 0");
-  }
-  if (config.embedding.cache.policy != "shared" && config.embedding.wire != "fp32") {
-    refuse(concat("whole rows travel to and from a cache as they are stored; embedding.wire ",
-                  config.embedding.wire,
-                  " has no effect then, write fp32, or embedding.cache.policy: shared"));
   }
   for (const auto& [name, table] : config.tables) {
     if (table.capacity_rows == 0 && table.ttl_steps == 0 && table.admit_after <= 1) continue;
@@ -350,7 +264,8 @@ void JobConfig::validate(const ConfigOrigins& origins) const {
     throw Error(ErrorCode::kInvalidConfig,
                 concat(at("train.deterministic"), ": async cannot be deterministic"));
   }
-  check_cache(*this, origins, at);
+  with_place(origins, [&] { embedding.validate(origins); });
+  check_cache(*this, at);
   const WarmStartConfig& warm = train.warm_start;
   if (warm.is_on() && warm.tables.empty() && !warm.dense) {
     throw Error(ErrorCode::kInvalidConfig,

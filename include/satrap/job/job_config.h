@@ -8,6 +8,7 @@
 
 #include "satrap/core/config.h"
 #include "satrap/data/config.h"
+#include "satrap/job/embedding_config.h"
 #include "satrap/job/interval.h"
 #include "satrap/job/model_config.h"
 #include "satrap/job/table_config.h"
@@ -68,33 +69,6 @@ struct TrainConfig {
 
   /// Largest number of batches that are planned, looked up or trained on at any time.
   std::int64_t max_in_flight() const { return prefetch_batches + max_staleness() + 2; }
-};
-
-struct ClusterConfig;
-
-/// `embedding.cache` of the configuration.
-struct CacheConfig {
-  std::string memory = "0";       // bytes or a share; 0: no cache; auto
-  std::string eviction = "auto";  // auto | lookahead | lfu | lru
-  std::string policy = "auto";    // auto | exclusive | shared
-  void visit(ConfigVisitor& v);
-
-  /// The cache's memory on a device that has `device_bytes`.
-  std::int64_t memory_bytes(std::int64_t device_bytes) const;
-};
-
-/// `embedding` of the configuration.
-struct EmbeddingConfig {
-  std::string store = "embedded";  // embedded | ps
-  std::string wire = "fp32";       // fp32 | bf16 | fp16
-  CacheConfig cache;
-  void visit(ConfigVisitor& v);
-
-  bool has_cache() const;
-
-  /// Whether the caches of this cluster's ranks hold copies of rows: those of several nodes know
-  /// nothing of each other's.
-  bool keeps_copies(const ClusterConfig& cluster) const;
 };
 
 /// `cluster` of the configuration.

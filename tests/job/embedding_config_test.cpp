@@ -1,0 +1,83 @@
+#include "satrap/job/embedding_config.h"
+
+#include <string>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "satrap/core/error.h"
+#include "satrap/job/config_place.h"
+
+namespace satrap::job {
+namespace {
+
+using testing::HasSubstr;
+
+/// The message with which it is refused; "" if it is not.
+std::string refusal_of(const EmbeddingConfig& embedding, const ConfigOrigins& written) {
+  try {
+    with_place(written, [&] { embedding.validate(written); });
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(EmbeddingConfig, ACacheHasBytesOrAShareOfTheDevice) {
+  EmbeddingConfig embedding;
+  EXPECT_FALSE(embedding.has_cache());
+  embedding.cache.memory = "0%";
+  EXPECT_FALSE(embedding.has_cache());
+  embedding.cache.memory = "1GiB";
+  EXPECT_TRUE(embedding.has_cache());
+  EXPECT_EQ(embedding.cache.memory_bytes(1000), 1 << 30);
+  embedding.cache.memory = "25%";
+  EXPECT_TRUE(embedding.has_cache());
+  EXPECT_EQ(embedding.cache.memory_bytes(1000), 250);
+  embedding.cache.memory = "some";
+  EXPECT_THAT(refusal_of(embedding, {{"embedding.cache.memory", "job.yaml:1"}}),
+              HasSubstr("job.yaml:1: embedding.cache.memory"));
+}
+
+TEST(EmbeddingConfig, AnAutomaticCacheIsForRowsOnShards) {
+  EmbeddingConfig embedding;
+  embedding.cache.memory = "auto";
+  EXPECT_FALSE(embedding.has_cache());
+  embedding.store = "ps";
+  EXPECT_TRUE(embedding.has_cache());
+  EXPECT_EQ(embedding.cache.memory_bytes(1000), 100);
+}
+
+TEST(EmbeddingConfig, AnEvictionBelongsToACache) {
+  EmbeddingConfig embedding;
+  embedding.cache.eviction = "lru";
+  ConfigOrigins written{{"embedding.cache.eviction", "job.yaml:1"}};
+  EXPECT_THAT(refusal_of(embedding, written),
+              HasSubstr("job.yaml:1: embedding.cache.eviction: there is no cache"));
+  written["embedding.cache.memory"] = "job.yaml:2";  // 0: turned off
+  EXPECT_THAT(refusal_of(embedding, written), Not(HasSubstr("eviction")));
+}
+
+TEST(EmbeddingConfig, RanksOfSeveralNodesKeepCopiesUnlessTheConfigurationSaysOtherwise) {
+  ClusterConfig one, one_node, two_nodes;
+  one_node.num_ranks = one_node.num_local_ranks = 4;
+  two_nodes.num_ranks = 4;
+  two_nodes.num_local_ranks = 2;
+  EmbeddingConfig embedding;
+  embedding.store = "ps";
+  CacheConfig& cache = embedding.cache;
+  EXPECT_FALSE(embedding.keeps_copies(two_nodes));  // there is none
+  cache.memory = "1MiB";
+  EXPECT_FALSE(embedding.keeps_copies(one));
+  EXPECT_FALSE(embedding.keeps_copies(one_node));
+  EXPECT_TRUE(embedding.keeps_copies(two_nodes));
+  cache.policy = "exclusive";
+  EXPECT_FALSE(embedding.keeps_copies(two_nodes));
+  cache.policy = "shared";
+  EXPECT_TRUE(embedding.keeps_copies(one));
+  cache.memory = "0";
+  EXPECT_FALSE(embedding.keeps_copies(one));
+}
+
+}  // namespace
+}  // namespace satrap::job
