@@ -32,11 +32,12 @@ void BadRowPolicy::add(const BadRows& bad, std::int64_t num_good) {
   if (num_rows_ >= kMinRows) check_share();
 }
 
-void BadRowPolicy::end_pass() {
+void BadRowPolicy::end_pass(bool had_all_rows) {
+  if (!had_all_rows && num_rows_ < kMinRows) return;
   check_share();
   if (has_warned_ || static_cast<double>(count()) <= kMuch * static_cast<double>(num_rows_)) return;
   has_warned_ = true;
-  log_(concat(describe(), " could not be read and were skipped; the first: ", first_));
+  log_(concat(describe(), " could not be read; the first: ", first_));
 }
 
 void BadRowPolicy::check_share() const {

@@ -14,6 +14,7 @@ TextRows::TextRows(const Schema& schema,
                    std::shared_ptr<FileRecords> records)
     : cutter_(schema, files.paths(), pass, limits, std::move(records)),
       total_bytes_(files.total_bytes),
+      has_all_rows_(pass.first_row == 0),
       bad_rows_(std::move(bad_rows)),
       jobs_(2 * pass.num_threads + 2),
       cut_(static_cast<std::size_t>(2 * pass.num_threads + 2)) {
@@ -64,7 +65,7 @@ bool TextRows::next(RowBlock& block) {
     Job& job = numbered->job;
     ended_ = true;  // in case one of these throws
     if (job.end) {
-      bad_rows_->end_pass();
+      bad_rows_->end_pass(has_all_rows_);
       break;
     }
     if (job.error) std::rethrow_exception(job.error);

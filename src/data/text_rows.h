@@ -51,6 +51,7 @@ class TextRows : public RowBlockSource {
 
   LineCutter cutter_;
   const std::int64_t total_bytes_;
+  const bool has_all_rows_;
   const std::shared_ptr<BadRowPolicy> bad_rows_;
 
   Jobs jobs_;

@@ -69,7 +69,7 @@ class Data(CliTest):
         done = self.succeed("train", job, "data.on_bad_row=skip")
         shown = [int(n) for n in re.findall(r"row skipped: .*train\.tsv:(\d+)", done.stderr)]
         self.assertEqual(shown, lines[:10])
-        self.assert_words(done.stderr, "I3", "x?y", "15 of 1000 rows (1.5 %) could not be read and were skipped")
+        self.assert_words(done.stderr, "I3", "x?y", "15 of 1000 rows (1.5 %) could not be read; the first: ")
         summary = json.loads((self.dir / "run" / "summary.json").read_text())
         self.assertEqual(summary["examples"], 985)
 

@@ -44,7 +44,7 @@ TEST_F(BadRowPolicyTest, AShareCountsAtTheEndOfAPassHoweverFewRowsThereWere) {
   for (const std::int64_t num_bad : {0, 1, 10, 11, 100}) {
     BadRowPolicy rows = policy({.share = 0.1});
     rows.add(bad(num_bad), 100 - num_bad);
-    const std::string error = error_of([&] { rows.end_pass(); });
+    const std::string error = error_of([&] { rows.end_pass(true); });
     if (num_bad <= 10) {
       EXPECT_EQ(error, "") << num_bad;
     } else {
@@ -66,9 +66,9 @@ TEST_F(BadRowPolicyTest, AShareEndsAPassOnceThereAreEnoughRows) {
 TEST_F(BadRowPolicyTest, AShareIsOfAllPasses) {
   BadRowPolicy rows = policy({.share = 0.1});
   rows.add(bad(9), 91);
-  rows.end_pass();
+  rows.end_pass(true);
   rows.add(bad(12), 88);
-  EXPECT_THAT(error_of([&] { rows.end_pass(); }), HasSubstr("21 of 200 rows (10.5 %)"));
+  EXPECT_THAT(error_of([&] { rows.end_pass(true); }), HasSubstr("21 of 200 rows (10.5 %)"));
 }
 
 TEST_F(BadRowPolicyTest, ANumberEndsAPassAtOnce) {
@@ -81,32 +81,46 @@ TEST_F(BadRowPolicyTest, ANumberEndsAPassAtOnce) {
 TEST_F(BadRowPolicyTest, WithoutALimitAllMayBeBad) {
   BadRowPolicy rows = policy({});
   rows.add(bad(100'000), 0);
-  rows.end_pass();
+  rows.end_pass(true);
   EXPECT_EQ(rows.count(), 100'000);
 }
 
 TEST_F(BadRowPolicyTest, MoreThanOnePercentIsAWarningOnce) {
   BadRowPolicy few = policy({.share = 0.1});
   few.add(bad(1), 99);
-  few.end_pass();
-  few.end_pass();
+  few.end_pass(true);
+  few.end_pass(true);
   EXPECT_THAT(log, ElementsAre("bad row skipped: f:3: no number"));
   log.clear();
   BadRowPolicy many = policy({.share = 0.1});
   many.add(bad(3), 197);
-  many.end_pass();
+  many.end_pass(true);
   many.add(bad(3), 197);
-  many.end_pass();
-  EXPECT_THAT(log,
-              testing::Contains("3 of 200 rows (1.5 %) could not be read and were skipped; the "
-                                "first: f:3: no number")
-                  .Times(1));
+  many.end_pass(true);
+  EXPECT_THAT(log, testing::Contains("3 of 200 rows (1.5 %) could not be read; the "
+                                     "first: f:3: no number")
+                       .Times(1));
   EXPECT_THAT(log, Not(testing::Contains(HasSubstr("400 rows"))));
+}
+
+TEST_F(BadRowPolicyTest, TheRestOfAResumedPassIsNotJudgedUnlessItIsLong) {
+  BadRowPolicy rows = policy({.share = 0.1});
+  rows.add(bad(6), 4);
+  rows.end_pass(false);
+  EXPECT_THAT(log, ElementsAre("bad row skipped: f:3: no number"));
+  rows.add(bad(0), 40);  // the next epoch, whole
+  EXPECT_THAT(error_of([&] { rows.end_pass(true); }), HasSubstr("6 of 50 rows (12.0 %)"));
+  BadRowPolicy more = policy({.share = 0.1});
+  EXPECT_THAT(error_of([&] {
+                more.add(bad(2'000), 8'000);
+                more.end_pass(false);
+              }),
+              HasSubstr("2000 of 10000 rows"));
 }
 
 TEST_F(BadRowPolicyTest, AnEmptyPassIsNeitherGoodNorBad) {
   BadRowPolicy rows = policy({.share = 0.0});
-  rows.end_pass();
+  rows.end_pass(true);
   EXPECT_THAT(log, IsEmpty());
 }
 

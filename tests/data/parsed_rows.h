@@ -67,7 +67,8 @@ inline ReadResult read_text(const DataConfig& config,
       config.on_bad_row == "stop",
       config.max_bad_rows == DataConfig().max_bad_rows ? BadRowLimit() : config.bad_row_limit(),
       [&](const std::string& line) {
-        if (line.find("were skipped; the first") == std::string::npos) result.bad.push_back(line);
+        if (line.find("could not be read; the first") == std::string::npos)
+          result.bad.push_back(line);
       });
   TextRows rows(schema, list_files(config.train.path), pass, policy, limits);
   result.rows = all_rows(rows);
