@@ -105,7 +105,7 @@ embedding::SharedCache::Options copies_options(const job::JobConfig& config,
 }
 
 /// Several ranks divide the keys of one cache among them, and exchange rows in every step.
-void check_cluster(const job::CacheConfig& cache, const Cluster& cluster) {
+void check_cluster(const Cluster& cluster) {
   if (cluster.size() == 1) return;
   const auto refuse = [](const auto&... what) {
     throw Error(ErrorCode::kInvalidConfig, concat("embedding.cache.", what...));
@@ -171,7 +171,7 @@ Model::Model(const job::JobConfig& config,
   const bool has_cache = config.embedding.has_cache() && !has_copies;  // of the rows themselves
   if (has_cache || has_copies) check_eviction(config.embedding.cache, cluster);
   if (has_cache) {
-    check_cluster(config.embedding.cache, cluster);
+    check_cluster(cluster);
     note_order(config.train, cluster);
   }
   table::RowStore* store = nullptr;  // what a cache is put in front of
