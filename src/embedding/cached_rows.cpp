@@ -30,6 +30,12 @@ std::int64_t CachedRows::look_ahead() const { return cache_->look_ahead(); }
 void CachedRows::look_at(const data::Batch& batch, std::int64_t step) {
   cache_->look_at(batch, step);
 }
+void CachedRows::look_at(std::span<const std::vector<Key>> keys,
+                         std::int64_t num_examples,
+                         std::int64_t step) {
+  cache_->look_at(keys, num_examples, step);
+}
+bool CachedRows::looks_ahead() const { return cache_->looks_ahead(); }
 std::vector<const RowGroup*> CachedRows::groups() const {
   std::vector<const RowGroup*> groups;
   for (const RowGroup& group : cache_->groups.groups()) {

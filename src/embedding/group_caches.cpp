@@ -88,9 +88,26 @@ std::int64_t GroupCaches::expected_keys(const GroupPart& part, std::int64_t num_
 
 void GroupCaches::look_at(const data::Batch& batch, std::int64_t step) {
   if (!looks_ahead()) return;
+  prepare_look();
+  fill(looked_at_, batch, step);
+  touch(step);
+}
+
+void GroupCaches::look_at(std::span<const std::vector<Key>> keys,
+                          std::int64_t num_examples,
+                          std::int64_t step) {
+  if (!looks_ahead()) return;
+  prepare_look();
+  fill(looked_at_, keys, num_examples, step);
+  touch(step);
+}
+
+void GroupCaches::prepare_look() {
   if (looked_at_.empty()) looked_at_ = make_parts();
   planning.wait_until_idle();  // it may still read the batch before
-  fill(looked_at_, batch, step);
+}
+
+void GroupCaches::touch(std::int64_t step) {
   for (std::size_t g = 0; g < looked_at_.size(); ++g) {
     caches[g]->look_at(*looked_at_[g], numbers(step, steps_before_).batch);
   }

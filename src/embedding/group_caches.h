@@ -60,9 +60,16 @@ class GroupCaches {
             std::int64_t num_examples,
             std::int64_t step);
 
-  /// Planner thread: looks at a batch that is planned later, so that its rows are kept.
-  std::int64_t look_ahead() const { return look_ahead_; }
+  /// Planner thread: looks at a batch that is planned later, or at its keys, so that its rows are
+  /// kept. Does nothing with a policy that does not look ahead.
+  bool looks_ahead() const {
+    return options_.policy == backend::EvictionPolicy::kLookahead && options_.max_look_ahead > 0;
+  }
+  std::int64_t look_ahead() const { return look_ahead_; }  // batches; 0 before the first
   void look_at(const data::Batch& batch, std::int64_t step);
+  void look_at(std::span<const std::vector<Key>> keys,
+               std::int64_t num_examples,
+               std::int64_t step);
 
   /// Planner thread: gives the rows of a batch their slots. Rows that make room go to `write_back`;
   /// without it they are copies, which are forgotten. Blocks while there is no room; throws
@@ -93,9 +100,8 @@ class GroupCaches {
   std::vector<std::unique_ptr<GroupCache>> caches;
 
  private:
-  bool looks_ahead() const {
-    return options_.policy == backend::EvictionPolicy::kLookahead && options_.max_look_ahead > 0;
-  }
+  void prepare_look();
+  void touch(std::int64_t step);
   void upload(const Parts& parts, std::int64_t num_examples, std::int64_t step);
   void make_caches(const Parts& parts, std::int64_t num_examples, std::int64_t step);
   std::int64_t expected_keys(const GroupPart& part, std::int64_t num_examples) const;

@@ -15,9 +15,11 @@ bool BatchesAhead::may_read() const {
 }
 
 bool BatchesAhead::next(Work& work) {
-  // Input that has no end may make its next batch wait for hours.
-  const std::int64_t wanted = batches_.has_end() ? driver_.look_ahead() : 0;
-  for (int i = 0; i < kReadsPerStep && std::ssize(ahead_) <= wanted && may_read(); ++i) read();
+  batches_.want_ahead(driver_.look_ahead());
+  for (int i = 0; i < kReadsPerStep && std::ssize(ahead_) <= batches_.num_ahead() && may_read();
+       ++i) {
+    read();
+  }
   if (ahead_.empty()) {
     if (error_) std::rethrow_exception(std::exchange(error_, nullptr));
     return false;
@@ -37,12 +39,12 @@ void BatchesAhead::read() {
   }
   try {
     has_ended_ = !batches_.next(batch.batch, batch.shares);
-    if (!has_ended_) driver_.look_at(batch.batch, next_read_);
   } catch (...) {
     error_ = std::current_exception();
     has_ended_ = true;
   }
   if (has_ended_) return;
+  driver_.look_at(batch.batch, next_read_);
   ahead_.push_back(std::move(batch));
   ++next_read_;
 }

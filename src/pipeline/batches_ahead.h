@@ -12,8 +12,9 @@
 
 namespace satrap::pipeline {
 
-/// The batches of the next steps, read as far ahead as the access to the rows wants to see them,
-/// and shown to it. The planner's thread alone.
+/// The batches of the next steps, read as far ahead as the access to the rows wants to see them on
+/// every rank, and shown to it. All ranks read, and look at, the same batches in the same steps, as
+/// both may wait for the others. The planner's thread alone.
 class BatchesAhead {
  public:
   /// `first_step` and `last_step` (0: with the data) as those of PlannerThread. Both outlive it.

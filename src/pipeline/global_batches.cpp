@@ -6,6 +6,8 @@
 #include <type_traits>
 #include <utility>
 
+#include "satrap/core/error.h"
+#include "satrap/net/net_error.h"
 #include "satrap/pipeline/stages.h"
 
 namespace satrap::pipeline {
@@ -29,14 +31,13 @@ GlobalBatches::GlobalBatches(data::BatchSource& source,
 
 bool GlobalBatches::next(data::Batch& batch, RankShares& shares) {
   if (!group_ || cluster_.size() == 1) return next_alone(batch, shares);
-  {
-    const ScopedStage timer(timers_, kStageRead);
-    read_ahead();
-  }
+  const std::exception_ptr error = read_ahead();
   const ScopedStage timer(timers_, kStageAgree);
-  const Line mine = line();
+  Line mine = line();
+  if (error) mine.examples = kFailed;
   group_->all_gather(std::as_bytes(std::span(&mine, 1)), std::as_writable_bytes(std::span(lines_)),
                      cluster_.deadline());
+  if (error) std::rethrow_exception(error);
   if (!hear(shares)) return false;
   if (hands_out_) {
     std::swap(batch, next_);
@@ -66,13 +67,27 @@ bool GlobalBatches::next_alone(data::Batch& batch, RankShares& shares) {
   return true;
 }
 
-void GlobalBatches::read_ahead() {
-  if (!has_next_) has_next_ = source_.next(next_);
+/// Returns the error of reading, so that the others can hear of it.
+std::exception_ptr GlobalBatches::read_ahead() {
+  const ScopedStage timer(timers_, kStageRead);
+  try {
+    if (!has_next_) has_next_ = source_.next(next_);
+  } catch (...) {
+    return std::current_exception();
+  }
+  return nullptr;
+}
+
+void GlobalBatches::want_ahead(std::int64_t num_batches) {
+  const bool has_end = source_.rows_per_epoch() > 0 || source_.stats().total_bytes > 0;
+  wanted_ahead_ = has_end ? num_batches : 0;
+  if (!group_ || cluster_.size() == 1) num_ahead_ = wanted_ahead_;
 }
 
 GlobalBatches::Line GlobalBatches::line() const {
   Line line;
   line.before = position_;
+  line.wanted_ahead = wanted_ahead_;
   if (!has_next_) return line;
   line.after = source_.position();
   line.examples = next_.num_examples;
@@ -83,7 +98,13 @@ GlobalBatches::Line GlobalBatches::line() const {
 /// The step consists of the batches of the earliest epoch that any rank is still in.
 bool GlobalBatches::hear(RankShares& shares) {
   std::optional<std::int64_t> epoch;
+  num_ahead_ = wanted_ahead_;
   for (const Line& line : lines_) {
+    num_ahead_ = std::min(num_ahead_, line.wanted_ahead);
+    if (line.examples == kFailed) {
+      throw net::NetError(net::NetFailure::kRemote,
+                          concat("rank ", &line - lines_.data(), " could not read its data"));
+    }
     if (line.examples > 0) epoch = std::min(epoch.value_or(line.epoch), line.epoch);
   }
   if (!epoch) return false;

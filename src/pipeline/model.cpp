@@ -56,9 +56,10 @@ ps::ShardClient::Options client_options(const job::JobConfig& job, const Cluster
 
 constexpr std::int64_t kMaxExamplesAhead = 1 << 20;  // read before it is their turn
 
-/// `sees_ahead`: whether the planner shows a cache batches before their turn.
-backend::EvictionPolicy policy_of(const std::string& eviction, bool sees_ahead) {
-  if (eviction == "auto") return policy_of(sees_ahead ? "lookahead" : "lfu", sees_ahead);
+/// Several ranks plan a batch together to look at it: that costs them more than it saves, but where
+/// the store is slow (bench/README.md).
+backend::EvictionPolicy policy_of(const std::string& eviction, std::int64_t num_ranks) {
+  if (eviction == "auto") return policy_of(num_ranks == 1 ? "lookahead" : "lfu", num_ranks);
   if (eviction == "lru") return backend::EvictionPolicy::kLru;
   return eviction == "lfu" ? backend::EvictionPolicy::kLfu : backend::EvictionPolicy::kLookahead;
 }
@@ -84,7 +85,7 @@ std::int64_t max_look_ahead(const job::JobConfig& config) {
 
 embedding::CachedRows::Options cache_options(const job::JobConfig& config, const Cluster& cluster) {
   return {.memory_bytes = cache_bytes(config, cluster),
-          .policy = policy_of(config.embedding.cache.eviction, cluster.size() == 1),
+          .policy = policy_of(config.embedding.cache.eviction, cluster.size()),
           .batch_examples = config.data.batch_size,  // of all ranks, whose keys it may own
           .max_in_flight = config.train.max_in_flight(),
           .update_delay = order_bound(config.train, cluster.size()),
@@ -97,7 +98,7 @@ embedding::CachedRows::Options cache_options(const job::JobConfig& config, const
 embedding::SharedCache::Options copies_options(const job::JobConfig& config,
                                                const Cluster& cluster) {
   return {.memory_bytes = cache_bytes(config, cluster),
-          .policy = policy_of(config.embedding.cache.eviction, cluster.size() == 1),
+          .policy = policy_of(config.embedding.cache.eviction, cluster.size()),
           .batch_examples = std::max<std::int64_t>(1, config.data.batch_size / cluster.size()),
           .max_in_flight = config.train.max_in_flight(),
           .max_look_ahead = max_look_ahead(config),
@@ -120,15 +121,6 @@ void check_cluster(const Cluster& cluster) {
     refuse("memory: at most ", PartitionedRows::kMaxRanks, " ranks share a cache, there are ",
            cluster.size(), "; start fewer, or write 0");
   }
-}
-
-/// Several ranks agree on every batch that they read, and must not read ahead differently.
-void check_eviction(const job::CacheConfig& cache, const Cluster& cluster) {
-  if (cluster.size() == 1 || cache.eviction != "lookahead") return;
-  throw Error(ErrorCode::kInvalidConfig,
-              concat("embedding.cache.eviction: lookahead needs one rank, because several ranks "
-                     "plan each batch together when it is its turn; there are ",
-                     cluster.size(), " ranks: write lfu, or auto"));
 }
 
 void note_order(const job::TrainConfig& train, const Cluster& cluster) {
@@ -169,7 +161,6 @@ Model::Model(const job::JobConfig& config,
     : specs(job::embedding_specs(config, schema)) {
   const bool has_copies = config.embedding.keeps_copies(cluster.config());
   const bool has_cache = config.embedding.has_cache() && !has_copies;  // of the rows themselves
-  if (has_cache || has_copies) check_eviction(config.embedding.cache, cluster);
   if (has_cache) {
     check_cluster(cluster);
     note_order(config.train, cluster);

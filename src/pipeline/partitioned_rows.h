@@ -13,6 +13,7 @@
 #include "satrap/job/feature_spec.h"
 #include "satrap/pipeline/cluster.h"
 #include "satrap/table/table_spec.h"
+#include "src/pipeline/key_exchange.h"
 
 namespace satrap::pipeline {
 
@@ -44,8 +45,10 @@ class PartitionedRows final : public embedding::RowAccess {
 
   /// Their read() reads past the caches: what all ranks have flushed before.
   std::unique_ptr<embedding::BatchRows> make_rows() override;
-  std::int64_t look_ahead() const override { return 0; }
-  void look_at(const data::Batch&, std::int64_t) override {}
+
+  /// The ranks may differ in it, and must agree on what they read. look_at() waits for the others.
+  std::int64_t look_ahead() const override { return owned_.look_ahead(); }
+  void look_at(const data::Batch& batch, std::int64_t step) override;
   void stop() override;
 
   /// Blocks until all ranks have called it: for the threads that bring rows back to the store.
@@ -53,24 +56,6 @@ class PartitionedRows final : public embedding::RowAccess {
 
  private:
   class Rows;
-
-  /// Numbers of keys, by group and rank.
-  class Counts {
-   public:
-    Counts(std::size_t num_groups, std::size_t num_ranks)
-        : num_ranks_(num_ranks), counts_(num_groups * num_ranks) {}
-    std::int64_t& at(std::size_t group, std::size_t rank) {
-      return counts_[group * num_ranks_ + rank];
-    }
-    std::span<const std::int64_t> of(std::size_t group) const {
-      return std::span(counts_).subspan(group * num_ranks_, num_ranks_);
-    }
-    void clear() { counts_.assign(counts_.size(), 0); }
-
-   private:
-    std::size_t num_ranks_;
-    std::vector<std::int64_t> counts_;
-  };
 
   /// The vectors of a row group: those that this rank asked for, by owner, and those that others
   /// asked of it, by rank. Weights, then gradients.
@@ -84,17 +69,20 @@ class PartitionedRows final : public embedding::RowAccess {
                 std::span<float> from,
                 std::span<const std::int64_t> from_counts);
 
-  std::size_t num_ranks() const { return static_cast<std::size_t>(cluster_.size()); }
-
   const embedding::FeatureLayout layout_;
   embedding::CachedRows& owned_;
   embedding::RowAccess& uncached_;
   Cluster& cluster_;
   ThreadPool& pool_;
-  std::vector<std::int64_t> dims_;           // [num_tables]
-  std::vector<std::size_t> group_of_table_;  // [num_tables]
+  std::vector<std::int64_t> dims_;  // [num_tables]
+  const KeyOwners owners_;
   // One for each thread that exchanges: the planner's, the rows' and that of meet().
   const std::unique_ptr<collective::Communicator> keys_, rows_, saves_;
+
+  // Of the planner's thread: a batch ahead.
+  embedding::Planner planner_;
+  embedding::Plan plan_ahead_;
+  KeyExchange keys_ahead_;
 
   // Of the rows' thread.
   std::vector<Vectors> vectors_;  // [num_groups]

@@ -2,11 +2,14 @@
 
 #include <algorithm>
 #include <cstring>
+#include <functional>
 #include <utility>
 
 #include <gtest/gtest.h>
 
 #include "satrap/pipeline/stages.h"
+#include "tests/pipeline/driver_fixture.h"
+#include "tests/pipeline/rank_threads.h"
 #include "tests/support/temporary_directory.h"
 
 namespace satrap::pipeline {
@@ -78,6 +81,97 @@ TEST(GlobalBatches, ABatchWithoutRowsIsOfTheSchemaAllTheSame) {
   EXPECT_TRUE(batch.groups.empty());
   EXPECT_EQ(batch.offsets, std::vector<std::int64_t>{0});
   EXPECT_FALSE(batches.next(batch, shares));
+}
+
+/// Batches of one example each, and then an error, or the end.
+class Batches final : public data::BatchSource {
+ public:
+  Batches(std::int64_t num_batches, bool fails, bool has_end)
+      : num_batches_(num_batches), fails_(fails), has_end_(has_end) {}
+  bool next(data::Batch& batch) override {
+    if (position_.batches == num_batches_) {
+      if (fails_) throw Error(ErrorCode::kInvalidData, "log.csv:7: not a number");
+      return false;
+    }
+    ++position_.batches;
+    batch.num_examples = 1;
+    return true;
+  }
+  data::DataPosition position() const override { return position_; }
+  data::ReadStats stats() const override { return {}; }
+  std::int64_t rows_per_epoch() const override { return has_end_ ? num_batches_ : 0; }
+  void close() override {}
+
+ private:
+  const std::int64_t num_batches_;
+  const bool fails_, has_end_;
+  data::DataPosition position_;
+};
+
+class GlobalBatchesOfThree : public testing::Test {
+ protected:
+  static constexpr std::int64_t kRanks = 3;
+
+  /// Calls body(batches, rank) in the planner of each rank; `fails`, `endless`: one of them, or -1.
+  void run(const std::function<void(GlobalBatches&, std::int64_t)>& body,
+           std::int64_t fails = -1,
+           std::int64_t endless = -1) {
+    ranks_.run(kRanks, [&](Cluster& cluster) {
+      cluster.share("");
+      const std::int64_t rank = cluster.rank();
+      Batches source(4, rank == fails, rank != endless);
+      StageTimers timers(kNumStages);
+      GlobalBatches batches(source, {}, {}, cluster.make_communicator("planners"), cluster, timers);
+      body(batches, rank);
+    });
+  }
+
+ private:
+  RankThreads ranks_;
+};
+
+TEST_F(GlobalBatchesOfThree, AreReadAsFarAheadAsTheRankThatWantsTheFewest) {
+  run([](GlobalBatches& batches, std::int64_t rank) {
+    data::Batch batch;
+    RankShares shares;
+    batches.want_ahead(7 - rank);
+    EXPECT_EQ(batches.num_ahead(), 0);  // nothing heard yet
+    ASSERT_TRUE(batches.next(batch, shares));
+    EXPECT_EQ(batches.num_ahead(), 5);
+    batches.want_ahead(3 + rank);
+    EXPECT_EQ(batches.num_ahead(), 5);  // what all know
+    ASSERT_TRUE(batches.next(batch, shares));
+    EXPECT_EQ(batches.num_ahead(), 3);
+  });
+}
+
+TEST_F(GlobalBatchesOfThree, AreNotReadAheadWhereThoseOfOneRankHaveNoEnd) {
+  run(
+      [](GlobalBatches& batches, std::int64_t) {
+        data::Batch batch;
+        RankShares shares;
+        batches.want_ahead(7);
+        ASSERT_TRUE(batches.next(batch, shares));
+        EXPECT_EQ(batches.num_ahead(), 0);
+      },
+      -1, 1);
+}
+
+TEST_F(GlobalBatchesOfThree, ThatOneRankCannotReadFailOnAllInTheSameStep) {
+  run(
+      [](GlobalBatches& batches, std::int64_t rank) {
+        data::Batch batch;
+        RankShares shares;
+        for (int i = 0; i < 4; ++i) ASSERT_TRUE(batches.next(batch, shares));
+        if (rank == 1) {
+          EXPECT_EQ(message_of(ErrorCode::kInvalidData, [&] { batches.next(batch, shares); }),
+                    "log.csv:7: not a number");
+        } else {
+          EXPECT_EQ(message_of(ErrorCode::kIo, [&] { batches.next(batch, shares); }),
+                    "rank 1 could not read its data");
+        }
+      },
+      1);
 }
 
 }  // namespace

@@ -150,6 +150,39 @@ TEST(PartitionedRows, HaveTheSameBitsInHybridModes) {
   }
 }
 
+/// Every id comes back after as many others as there are: too many for the caches, so that rows
+/// that are kept by what they have been worth are all evicted before.
+SharesOf cycle_of_ids(std::int64_t num_ranks, std::uint64_t num_ids) {
+  return [=](std::int64_t step) {
+    Shares shares(static_cast<std::size_t>(num_ranks));
+    for (std::uint64_t i = 0; i < 40; ++i) {
+      const std::uint64_t id = (static_cast<std::uint64_t>(step) * 40 + i) % num_ids;
+      shares[i % shares.size()].push_back({{id}, {id}, {}, {(id + 7) % num_ids}});
+    }
+    return shares;
+  };
+}
+
+TEST(PartitionedRows, ThatComeBackSoonStayWhereTheRanksLookAhead) {
+  for (const std::int64_t ranks : {1, 2, 3}) {
+    for (const std::int64_t staleness : {0, 4}) {
+      const auto shares_of = cycle_of_ids(ranks, 600);
+      const Options by_frequency{
+          .num_ranks = ranks, .num_steps = 90, .cache_rows = 384 / ranks, .staleness = staleness};
+      Options ahead = by_frequency;
+      ahead.max_look_ahead = 40;
+      PartitionedTraining one(by_frequency), other(ahead);
+      EXPECT_THAT(one.run(shares_of), Each(IsEmpty()));
+      EXPECT_THAT(other.run(shares_of), Each(IsEmpty()));
+      EXPECT_GT(other.looked_ahead(), 1);
+      EXPECT_EQ(other.rows(), one.rows()) << ranks << " ranks";
+      EXPECT_LT(static_cast<double>(other.counts().misses),
+                0.9 * static_cast<double>(one.counts().misses))
+          << ranks << " ranks";
+    }
+  }
+}
+
 TEST(PartitionedRows, OfSeveralRanksAreThoseOfOneUpToTheOrderOfSums) {
   constexpr std::uint64_t kIds = 60;
   for (const std::int64_t ranks : {2, 4}) {

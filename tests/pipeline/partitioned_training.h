@@ -9,6 +9,7 @@
 #include <mutex>
 #include <random>
 #include <set>
+#include <span>
 #include <string>
 #include <thread>
 #include <utility>
@@ -22,6 +23,7 @@
 #include "satrap/pipeline/local_tables.h"
 #include "satrap/pipeline/row_reader.h"
 #include "satrap/pipeline/stages.h"
+#include "src/embedding/divide_cache.h"
 #include "tests/embedding/gated_row_store.h"
 #include "tests/embedding/random_bags.h"
 #include "tests/pipeline/rank_threads.h"
@@ -65,6 +67,7 @@ class PartitionedTraining {
     std::int64_t num_ranks = 2, num_steps = 20, threads = 1;
     std::int64_t cache_rows = 64;  // of each group, about
     std::int64_t staleness = 0, in_flight_beyond = 2;
+    std::int64_t max_look_ahead = 0;  // 0: evicts by frequency
     bool deterministic = true;
     std::set<std::int64_t> not_finite = {};  // steps
     std::int64_t timeout_ms = 60'000;
@@ -200,6 +203,7 @@ class PartitionedTraining {
   }
   std::vector<std::int64_t> staleness() const { return staleness_; }
   embedding::CacheCounts counts() const { return counts_; }  // of the chief
+  std::int64_t looked_ahead() const { return looked_ahead_; }
 
  private:
   /// Any number of groups share it in proportion to their needs.
@@ -208,6 +212,9 @@ class PartitionedTraining {
     for (const std::int64_t table : {0, 1}) {
       bytes += backend::CacheSize{std::max<std::int64_t>(1, options_.cache_rows / 32), 0}.bytes(
           specs().tables[static_cast<std::size_t>(table)].layout());
+    }
+    if (options_.max_look_ahead > 0) {
+      bytes += 2 * std::max<std::int64_t>(32, options_.cache_rows) * embedding::kWindowBytesPerSlot;
     }
     return 2 * bytes;  // the smaller one gets enough for one set too
   }
@@ -222,8 +229,11 @@ class PartitionedTraining {
     CachedTables tables(specs(), std::make_unique<BorrowedTables>(local_, options_.before_snapshot),
                         store_of(cluster.rank()),
                         {.memory_bytes = memory_bytes(),
+                         .policy = options_.max_look_ahead > 0 ? backend::EvictionPolicy::kLookahead
+                                                               : backend::EvictionPolicy::kLfu,
                          .max_in_flight = max_in_flight,
                          .update_delay = bound,
+                         .max_look_ahead = options_.max_look_ahead,
                          .num_fetches = 2},
                         pool, cluster);
     const auto group = cluster.make_communicator("test");
@@ -266,16 +276,25 @@ class PartitionedTraining {
     planner.join();
   }
 
-  void plan(const Cluster& cluster,
+  void plan(Cluster& cluster,
             const std::function<Shares(std::int64_t)>& shares_of,
             StepQueue& queue,
-            StepDriver& driver) const {
+            StepDriver& driver) {
+    const auto batch_of_step = [&](std::int64_t step) {
+      return batch_of(shares_of(step)[static_cast<std::size_t>(cluster.rank())]);
+    };
     try {
+      std::int64_t shown = 0, ahead = 0;
       for (std::int64_t step = 1; step <= options_.num_steps; ++step) {
         Work* const work = queue.take_free();
         if (work == nullptr) return;
+        for (; shown < std::min(step + ahead, options_.num_steps); ++shown) {
+          driver.look_at(batch_of_step(shown + 1), shown + 1);
+        }
+        if (step == 1 && options_.max_look_ahead > 0)
+          ahead = agree_on(driver.look_ahead(), cluster);
         work->step = step;
-        work->batch = batch_of(shares_of(step)[static_cast<std::size_t>(cluster.rank())]);
+        work->batch = batch_of_step(step);
         driver.make_plan(*work);
         if (!driver.submit(work)) return;
       }
@@ -283,6 +302,16 @@ class PartitionedTraining {
     } catch (...) {
       queue.fail(std::current_exception());
     }
+  }
+
+  /// The fewest batches that a rank wants to see ahead.
+  std::int64_t agree_on(std::int64_t wanted, Cluster& cluster) {
+    const auto group = cluster.make_communicator("test-ahead");
+    std::vector<std::int64_t> all(static_cast<std::size_t>(cluster.size()));
+    group->all_gather(std::as_bytes(std::span(&wanted, 1)), std::as_writable_bytes(std::span(all)),
+                      cluster.deadline());
+    const std::lock_guard lock(mutex_);
+    return looked_ahead_ = *std::ranges::min_element(all);
   }
 
   void give_gradient(const std::vector<Example>& examples, Work& work, StepQueue& queue) const {
@@ -306,6 +335,7 @@ class PartitionedTraining {
   RankThreads threads_;
   std::mutex mutex_;
   embedding::CacheCounts counts_;
+  std::int64_t looked_ahead_ = 0;
   std::vector<std::int64_t> staleness_;
 };
 

@@ -161,7 +161,8 @@ class Cache(unittest.TestCase):
 
     def test_two_ranks_keep_copies_and_have_the_bits_without(self):
         digests = []
-        for more in ([], [self.cache(5), SHARED], [self.cache(100), SHARED]):
+        for more in ([], [self.cache(5), SHARED], [self.cache(100), SHARED],
+                     [self.cache(10), SHARED, "embedding.cache.eviction=lookahead"]):
             with self.job(*mode_of(4), *more, shards=2, ranks=2) as job:
                 self.assertEqual(job.start().end(JOB_S), 0, job.describe())
                 digests.append(job.digest(JOB_S))

@@ -9,12 +9,27 @@ import shutil
 import signal
 import sys
 import tempfile
+import time
 import unittest
 
 from cache_test import BUSY, BYTES_PER_ROW, CONFIG, mode_of, satrap
 from cluster_job import JOB_S, SLOWER, ClusterJob
 
 ROWS = 8000  # of the job, about
+LOOKAHEAD = ["embedding.cache.eviction=lookahead"]
+FILES = """
+data:
+  format: csv
+  train: {path: TRAIN}
+  schema: {label: y, features: [a, b]}
+  batch_size: 64
+  on_bad_row: stop
+tables: {default: {dim: 8}}
+model: {type: ffnn, top: [8]}
+train: {mode: sync, deterministic: true, threads: 1, report_every: 10 steps}
+checkpoint: {every: never}
+cluster: {timeout: 60s, heartbeat: 2s}
+"""
 
 
 def cache(percent):
@@ -54,6 +69,7 @@ class PartitionedCache(unittest.TestCase):
 
     def test_the_bits_are_those_of_the_ranks_without_a_cache(self):
         for ranks, staleness, percent, more in [(2, "sync", 5, []), (4, 4, 3, ["train.threads=3"]),
+                                                (3, 4, 10, LOOKAHEAD), (2, "sync", 20, LOOKAHEAD),
                                                 (3, 1, 100, ["embedding.cache.eviction=lru"])]:
             with self.subTest(ranks=ranks, staleness=staleness, percent=percent):
                 mode = mode_of(staleness)
@@ -88,6 +104,25 @@ class PartitionedCache(unittest.TestCase):
                     victims[-1].send(signal.SIGKILL)
                 self.assertEqual(job.end(JOB_S), 0, job.describe())
                 self.assertEqual(job.digest(JOB_S), expected, f"seed {self.seed}\n{job.output()[-3000:]}")
+
+    def test_data_that_one_rank_cannot_read_end_the_job_with_its_error(self):
+        rng = random.Random(self.seed)
+        rows = [f"{i % 2},{rng.randrange(300)},{rng.randrange(3000)}" for i in range(6000)]
+        rows[4000] = "neither,1,2"
+        train = self.scratch / "train.csv"
+        train.write_text("\n".join(["y,a,b", *rows]) + "\n")
+        config = self.scratch / "files.yaml"
+        config.write_text(FILES.replace("TRAIN", str(train)))
+        for more in (LOOKAHEAD, []):
+            self.count += 1
+            with self.subTest(more=more), \
+                    ClusterJob(self.scratch / f"files-{self.count}", config, shards=1, ranks=3,
+                               settings=["embedding.store=ps", "embedding.cache.memory=100KiB", *more]) as job:
+                begin = time.monotonic()
+                self.assertNotEqual(job.start().end(JOB_S), 0, job.describe())
+                self.assertLess(time.monotonic() - begin, 30 * SLOWER, job.describe())  # long before the timeout
+                self.assertIn("train.csv:4002", job.output())
+                self.assertNotIn("timed out", job.output())
 
     def test_sigterm_ends_it_with_a_checkpoint_from_which_any_number_of_ranks_goes_on(self):
         mode = [*mode_of(4), "train.epochs=1000000"]

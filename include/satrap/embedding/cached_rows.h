@@ -113,8 +113,14 @@ class CachedRows final : public RowAccess {
   /// The row groups that features read, in the order of RowGroups.
   std::vector<const RowGroup*> groups() const;
 
-  /// As make_rows(), for batches of keys. All batches of a cache are of one kind.
+  /// As make_rows() and look_at(), for batches of keys. All batches of a cache are of one kind.
   std::unique_ptr<RowsByKey> make_rows_by_key();
+  void look_at(std::span<const std::vector<Key>> keys,
+               std::int64_t num_examples,
+               std::int64_t step);
+
+  /// Whether it looks at batches that are shown to it, before it can say how many.
+  bool looks_ahead() const;
 
   // No update may run during these.
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <exception>
 #include <memory>
 #include <vector>
 
@@ -12,9 +13,10 @@
 
 namespace satrap::pipeline {
 
-/// A rank's shares of the global batches of a job. The ranks tell each other, one step ahead,
+/// A rank's shares of the global batches of a job. The ranks tell each other, one batch ahead,
 /// how many examples they have, so that all of them make the same steps: a rank whose data end
-/// earlier has empty batches until the others' epoch ends too. Used by the planner's thread.
+/// earlier has empty batches until the others' epoch ends too. They also agree on how many batches
+/// to read before their turn. Used by the planner's thread.
 class GlobalBatches {
  public:
   /// `source` outlives it and begins at `start`. `group`: all ranks' planners; nullptr: this rank
@@ -26,23 +28,30 @@ class GlobalBatches {
                 const Cluster& cluster,
                 StageTimers& timers);
 
-  /// Returns false at the end of the data of all ranks, or once closed.
+  /// Returns false at the end of the data of all ranks, or once closed. If a rank cannot read its
+  /// data, this throws its error there, and net::NetError on the others, for the same batch.
   bool next(data::Batch& batch, RankShares& shares);
 
-  /// Whether the amount of data is known, so that no next() waits for input that may never come.
-  bool has_end() const { return source_.rows_per_epoch() > 0 || source_.stats().total_bytes > 0; }
+  /// How many batches this rank wants to read before it is the turn of the first. Without a known
+  /// amount of data it wants none: a next() may wait for input that never comes.
+  void want_ahead(std::int64_t num_batches);
+
+  /// The fewest that any rank wants: as they said in the last next(), and the same on all.
+  std::int64_t num_ahead() const { return num_ahead_; }
 
   /// Makes a blocked or later next() return false or throw soon, also on the other ranks. May be
   /// called from any thread.
   void close();
 
  private:
+  static constexpr std::int64_t kFailed = -1;
   struct Line {                            // what a rank tells the others
     std::int64_t examples = 0, epoch = 0;  // of the batch it could hand out; 0 examples: none
-    data::DataPosition before, after;      // where it stands without it, and with it
+    std::int64_t wanted_ahead = 0;
+    data::DataPosition before, after;  // where it stands without it, and with it
   };
   bool next_alone(data::Batch& batch, RankShares& shares);
-  void read_ahead();
+  std::exception_ptr read_ahead();
   Line line() const;
   bool hear(RankShares& shares);
 
@@ -54,7 +63,8 @@ class GlobalBatches {
   data::DataPosition position_;  // after what was handed out
   data::Batch next_;             // read, not handed out yet
   bool has_next_ = false;
-  bool hands_out_ = false;   // next_ belongs to this step
+  bool hands_out_ = false;  // next_ belongs to this step
+  std::int64_t wanted_ahead_ = 0, num_ahead_ = 0;
   std::vector<Line> lines_;  // [num_ranks]
 };
 
