@@ -12,6 +12,7 @@ class CudaDevice final : public Device {
   explicit CudaDevice(int number);
 
   DeviceInfo info() const override;
+  bool is_host() const override { return false; }
   void use_on_this_thread() const override;
   std::byte* allocate(Place place, std::int64_t bytes, const char* what) override;
   void free(Place place, std::byte* memory) noexcept override;

@@ -61,6 +61,13 @@ std::string describe_cache() {
       gib(cache.memory_bytes(memory_bytes())));
 }
 
+/// The GPU that a job of one rank with `device: cuda` gets.
+std::string describe_gpu() {
+  const backend::DeviceInfo info = backend::make_cuda_device(0)->info();
+  return fmt::format("{}, {:.1f} of {:.1f} GiB free; with `device: cuda` rows are trained there",
+                     info.name, gib(info.free_bytes), gib(info.memory_bytes));
+}
+
 std::string describe_build(const Build& build) {
   std::string text = fmt::format("{}, {}, for {}", build.compiler, build.type, build.instructions);
   if (!build.sanitizers.empty()) text += fmt::format(", sanitizers: {}", build.sanitizers);
@@ -102,9 +109,8 @@ int doctor() {
   text += line("precision", precision);
   text += line("device", "cpu");
   const std::string no_cuda = backend::why_no_cuda();
-  text +=
-      line("cuda", (no_cuda.empty() ? "available, not used for training yet" : "off: " + no_cuda) +
-                       "; `device: auto` is cpu");
+  text += line("cuda",
+               (no_cuda.empty() ? describe_gpu() : "off: " + no_cuda) + "; `device: auto` is cpu");
   text += line("gloo", net::describe_gloo());
   text += line("network", describe_network());
   cli::print(text);

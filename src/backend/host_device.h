@@ -19,6 +19,7 @@ class HostDevice final : public Device {
   explicit HostDevice(ThreadPool* pool) : pool_(pool) {}
 
   DeviceInfo info() const override;
+  bool is_host() const override { return true; }
   void use_on_this_thread() const override {}
   std::byte* allocate(Place place, std::int64_t bytes, const char* what) override;
   void free(Place place, std::byte* memory) noexcept override;

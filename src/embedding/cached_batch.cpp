@@ -1,11 +1,7 @@
 #include "src/embedding/cached_batch.h"
 
-#include <algorithm>
-
 #include "satrap/core/error.h"
 #include "src/embedding/check_batch.h"
-#include "src/embedding/device_columns.h"
-#include "src/embedding/index.h"
 #include "src/embedding/pool_rows.h"
 
 namespace satrap::embedding {
@@ -47,45 +43,21 @@ void CachedBatch::pool(const data::Batch& batch,
   float* const out = host_values(pooled, num_examples_, layout_.output_width, "pooled output");
   float* const mask_out = host_values(mask, num_examples_, layout_.mask_width, "mask");
   cached_.device.use_on_this_thread();
-  const std::int64_t width = cached_.on_device.output_width;
-  float* const to = is_device_matrix(out, pooled.stride) ? out : columns();
+  float* const to = cached_.columns.to_write(out, pooled.stride, num_examples_);
   for (std::size_t g = 0; g < rows_.parts.size(); ++g) {
     cached_.device.pool_forward(cached_.caches[g]->view(), rows_.parts[g]->batch.bags(),
                                 rows_.parts[g]->view(), FloatType::kFp32, to, cached_.compute);
   }
-  cached_.compute.wait_until_idle();
-  if (to != out) {
-    copy_columns(cached_.on_device, to, width, layout_, out, pooled.stride, num_examples_,
-                 cached_.pool);
-  }
+  cached_.columns.finish(out, pooled.stride, num_examples_, cached_.compute);
   write_mask(layout_, batch, mask_out, mask.stride);
 }
 
 void CachedBatch::apply(const float* gradient, std::int64_t step) {
   rows_.check_step(step);
-  const std::int64_t width = cached_.on_device.output_width;
-  if (!is_device_matrix(gradient, layout_.output_width)) {
-    float* const padded = columns();
-    std::fill_n(padded, num_examples_ * width, 0.0F);
-    copy_columns(layout_, gradient, layout_.output_width, cached_.on_device, padded, width,
-                 num_examples_, cached_.pool);
-    gradient = padded;
-  }
-  gradients_.assign(rows_.parts.size(), gradient);
+  cached_.device.use_on_this_thread();
+  gradients_.assign(rows_.parts.size(),
+                    cached_.columns.to_read(gradient, num_examples_, cached_.compute));
   cached_.update(rows_.parts, gradients_, step);
-}
-
-/// Whether kernels can read and write a matrix of the host as it is.
-bool CachedBatch::is_device_matrix(const float* values, std::int64_t stride) const {
-  return cached_.has_same_columns && stride == cached_.on_device.output_width &&
-         is_aligned_for_kernels(values);
-}
-
-/// A matrix in the layout of the device, for what is not.
-float* CachedBatch::columns() const {
-  const std::size_t size = index(num_examples_ * cached_.on_device.output_width);
-  if (cached_.columns.size() < size) cached_.columns.resize(size);
-  return cached_.columns.data();
 }
 
 }  // namespace satrap::embedding

@@ -32,9 +32,6 @@ class CachedBatch final : public BatchRows {
   void skip(std::int64_t step) override { cached_.note_applied(step); }
 
  private:
-  bool is_device_matrix(const float* values, std::int64_t stride) const;
-  float* columns() const;
-
   RowCache& cached_;
   CachedParts rows_;
   std::int64_t num_examples_ = 0;

@@ -18,15 +18,32 @@ void CachedKeys::gather(std::span<float* const> weights) const {
   cached_.device.use_on_this_thread();
   for (std::size_t g = 0; g < rows_.parts.size(); ++g) {
     const GroupPart& part = *rows_.parts[g];
+    const std::size_t size = num_values(part);
+    float* const to = cached_.device.is_host() ? weights[g] : cached_.vectors[g].resize(size);
     cached_.device.pool_forward(cached_.caches[g]->view(), part.batch.bags(), part.view(),
-                                FloatType::kFp32, weights[g], cached_.compute);
+                                FloatType::kFp32, to, cached_.compute);
+    if (to == weights[g]) continue;
+    cached_.device.copy(weights[g], to, static_cast<std::int64_t>(size * sizeof(float)),
+                        cached_.compute);
   }
   cached_.compute.wait_until_idle();
 }
 
 void CachedKeys::update(std::span<const float* const> gradients, std::int64_t step) {
   rows_.check_step(step);
-  cached_.update(rows_.parts, gradients, step);
+  if (cached_.device.is_host()) return cached_.update(rows_.parts, gradients, step);
+  cached_.device.use_on_this_thread();
+  gradients_.clear();
+  for (std::size_t g = 0; g < rows_.parts.size(); ++g) {
+    gradients_.push_back(cached_.vectors[g].upload(
+        std::span(gradients[g], num_values(*rows_.parts[g])), cached_.compute));
+  }
+  cached_.update(rows_.parts, gradients_, step);
+}
+
+/// Of its keys' vectors, [n, padded_dim].
+std::size_t CachedKeys::num_values(const GroupPart& part) const {
+  return static_cast<std::size_t>(part.batch.num_ids() * part.group.layout.padded_dim);
 }
 
 }  // namespace satrap::embedding

@@ -24,8 +24,11 @@ class CachedKeys final : public RowsByKey {
   void skip(std::int64_t step) override { cached_.note_applied(step); }
 
  private:
+  std::size_t num_values(const GroupPart& part) const;
+
   RowCache& cached_;
   CachedParts rows_;
+  std::vector<const float*> gradients_;  // [num_groups] in the memory of a device
 };
 
 }  // namespace satrap::embedding

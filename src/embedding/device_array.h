@@ -8,6 +8,17 @@
 
 namespace satrap::embedding {
 
+/// Gives memory room for so many bytes, without keeping its content. No queued work may use it.
+inline void make_room(backend::Memory& memory,
+                      backend::Device& device,
+                      backend::Place place,
+                      std::int64_t bytes,
+                      const char* what) {
+  if (bytes <= memory.bytes()) return;
+  memory = {};
+  memory = {device, place, bytes + bytes / 4, what};
+}
+
 /// An array in a device's memory that is written by the host. Reused: allocates only to grow.
 template <class T>
 class DeviceArray {
@@ -16,14 +27,18 @@ class DeviceArray {
 
   /// Replaces the content; blocks until it is there. No queued work may still read the old one.
   T* upload(std::span<const T> values, const backend::Stream& stream) {
-    const auto bytes = static_cast<std::int64_t>(values.size_bytes());
-    if (bytes > memory_.bytes()) {
-      memory_ = {};
-      memory_ = {*device_, backend::Place::kDevice, bytes + bytes / 4, "a list for the device"};
-    }
-    if (bytes == 0) return data();
-    device_->copy(memory_.data(), values.data(), bytes, stream);
+    resize(values.size());
+    if (values.empty()) return data();
+    device_->copy(memory_.data(), values.data(), static_cast<std::int64_t>(values.size_bytes()),
+                  stream);
     stream.wait_until_idle();
+    return data();
+  }
+
+  /// Room for so many values, whose content is undefined.
+  T* resize(std::size_t count) {
+    make_room(memory_, *device_, backend::Place::kDevice,
+              static_cast<std::int64_t>(count * sizeof(T)), "a list for the device");
     return data();
   }
   T* data() const { return reinterpret_cast<T*>(memory_.data()); }

@@ -2,6 +2,8 @@
 
 #include <cstdint>
 
+#include "satrap/backend/memory.h"
+#include "satrap/backend/stream.h"
 #include "satrap/core/thread_pool.h"
 #include "satrap/embedding/feature_layout.h"
 
@@ -24,5 +26,44 @@ void copy_columns(const FeatureLayout& from_layout,
                   std::int64_t to_stride,
                   std::int64_t num_examples,
                   ThreadPool& pool);
+
+/// The columns of a batch where the kernels of a device write and read them, for a dense network in
+/// the host's memory: the network's own matrix if the device is the host and has the same columns,
+/// else a copy. One batch at a time; the memory is reused, and grows with the largest batch.
+class DeviceColumns {
+ public:
+  /// All outlive it.
+  DeviceColumns(const FeatureLayout& on_host,
+                const FeatureLayout& on_device,
+                backend::Device& device,
+                ThreadPool& pool)
+      : on_host_(on_host), on_device_(on_device), device_(device), pool_(pool) {}
+
+  /// Where kernels write the vectors of `out`, [num_examples, output_width] with `stride`.
+  float* to_write(float* out, std::int64_t stride, std::int64_t num_examples);
+
+  /// Blocks until the work of `stream` is done, and puts what it wrote into `out`.
+  void finish(float* out,
+              std::int64_t stride,
+              std::int64_t num_examples,
+              const backend::Stream& stream);
+
+  /// The gradient [num_examples, output_width], without padding between rows, where kernels that
+  /// are queued on `stream` can read it. It and the result stay until they are done.
+  const float* to_read(const float* gradient,
+                       std::int64_t num_examples,
+                       const backend::Stream& stream);
+
+ private:
+  bool is_usable(const float* values, std::int64_t stride) const;
+  std::int64_t bytes_of(std::int64_t num_examples) const;
+  float* staging(std::int64_t num_examples);
+  float* on_device(std::int64_t num_examples);
+
+  const FeatureLayout &on_host_, &on_device_;
+  backend::Device& device_;
+  ThreadPool& pool_;
+  backend::Memory staging_, memory_;  // pinned, of the device; the latter if it is not the host
+};
 
 }  // namespace satrap::embedding

@@ -25,11 +25,16 @@ RowCache::RowCache(const std::vector<job::FeatureSpec>& features,
                    .delay = options.update_delay}),
       uncached(uncached_rows),
       copies(the_device),
+      columns(on_host, on_device, the_device, threads),
       memory_bytes_(options.memory_bytes),
       steps_(the_device),
       num_tables_(tables.size()),
       write_back(store, kMaxWaitingBytes),
-      fetcher(store, options.num_fetches) {}
+      fetcher(store, options.num_fetches) {
+  for (const RowGroup& group : groups.groups()) {
+    if (!group.features.empty()) vectors.emplace_back(the_device);
+  }
+}
 
 void RowCache::resolve(const Parts& parts, std::int64_t step) {
   write_back.wait_for_room();

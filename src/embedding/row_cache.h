@@ -9,6 +9,7 @@
 #include "satrap/backend/stream.h"
 #include "satrap/embedding/cached_rows.h"
 #include "src/embedding/device_array.h"
+#include "src/embedding/device_columns.h"
 #include "src/embedding/group_caches.h"
 #include "src/embedding/miss_curve.h"
 #include "src/embedding/row_fetcher.h"
@@ -47,7 +48,10 @@ class RowCache : public GroupCaches {
 
   RowAccess& uncached;
   const backend::Stream copies;  // of fetches
-  std::vector<float> columns;    // of the device's layout, of one batch: of pool() and update()
+
+  // Of one batch at a time: of pool() and update().
+  DeviceColumns columns;
+  std::vector<DeviceArray<float>> vectors;  // [num_groups] of keys, if the device is not the host
 
  private:
   static constexpr std::int64_t kMaxWaitingBytes = std::int64_t{256} << 20;  // to the store

@@ -7,24 +7,12 @@
 #include "satrap/backend/operations.h"
 #include "satrap/core/error.h"
 #include "src/embedding/check_batch.h"
-#include "src/embedding/device_columns.h"
 #include "src/embedding/pool_rows.h"
 
 namespace satrap::embedding {
 namespace {
 
 constexpr std::int64_t kRowsPerPiece = 512;
-
-/// Gives memory room for so many bytes, without keeping its content.
-void make_room(backend::Memory& memory,
-               backend::Device& device,
-               backend::Place place,
-               std::int64_t bytes,
-               const char* what) {
-  if (bytes <= memory.bytes()) return;
-  memory = {};
-  memory = {device, place, bytes + bytes / 4, what};
-}
 
 /// A row of a copy in the host's layout.
 void write_copy(const RowLayout& layout, Key key, const float* weights, std::byte* row) {
@@ -156,17 +144,12 @@ void CopiedBatch::pool(const data::Batch& batch,
   float* const out = host_values(pooled, num_examples_, on_host.output_width, "pooled output");
   float* const mask_out = host_values(mask, num_examples_, on_host.mask_width, "mask");
   cache_.device.use_on_this_thread();
-  const std::int64_t width = cache_.on_device.output_width;
-  float* const to = is_device_matrix(out, pooled.stride) ? out : columns(cache_.pooled_columns);
+  float* const to = cache_.pooled_columns.to_write(out, pooled.stride, num_examples_);
   for (std::size_t g = 0; g < parts_.size(); ++g) {
     cache_.device.pool_forward(cache_.caches[g]->view(), parts_[g]->batch.bags(), parts_[g]->view(),
                                FloatType::kFp32, to, cache_.compute);
   }
-  cache_.compute.wait_until_idle();
-  if (to != out) {
-    copy_columns(cache_.on_device, to, width, on_host, out, pooled.stride, num_examples_,
-                 cache_.pool);
-  }
+  cache_.pooled_columns.finish(out, pooled.stride, num_examples_, cache_.compute);
   write_mask(on_host, batch, mask_out, mask.stride);
   cache_.note_pooled(step_);
 }
@@ -177,15 +160,7 @@ void CopiedBatch::sum_gradients(const float* gradient, std::span<float* const> g
   SATRAP_CHECK(gradients.size() == places_.size(), gradients.size(), " gradients for ",
                places_.size(), " keys");
   cache_.device.use_on_this_thread();
-  const FeatureLayout& on_host = cache_.on_host;
-  const std::int64_t width = cache_.on_device.output_width;
-  if (!is_device_matrix(gradient, on_host.output_width)) {
-    float* const padded = columns(cache_.gradient_columns);
-    std::fill_n(padded, num_examples_ * width, 0.0F);
-    copy_columns(on_host, gradient, on_host.output_width, cache_.on_device, padded, width,
-                 num_examples_, cache_.pool);
-    gradient = padded;
-  }
+  gradient = cache_.gradient_columns.to_read(gradient, num_examples_, cache_.updates);
   for (std::size_t g = 0; g < parts_.size(); ++g) {
     const RowLayout& layout = parts_[g]->group.layout;
     const std::int64_t count =
@@ -205,19 +180,6 @@ void CopiedBatch::sum_gradients(const float* gradient, std::span<float* const> g
       std::copy_n(sums + places_[u].unique * layout.padded_dim, layout.dim, gradients[u]);
     }
   }
-}
-
-/// Whether kernels can read and write a matrix of the host as it is.
-bool CopiedBatch::is_device_matrix(const float* values, std::int64_t stride) const {
-  return cache_.has_same_columns && stride == cache_.on_device.output_width &&
-         is_aligned_for_kernels(values);
-}
-
-/// A matrix in the layout of the device, for what is not.
-float* CopiedBatch::columns(std::vector<float>& memory) const {
-  const std::size_t size = index(num_examples_ * cache_.on_device.output_width);
-  if (memory.size() < size) memory.resize(size);
-  return memory.data();
 }
 
 }  // namespace satrap::embedding

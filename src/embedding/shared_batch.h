@@ -38,8 +38,6 @@ class CopiedBatch final : public SharedBatch {
   void list_keys();
   void scatter(std::span<const float* const> weights);
   std::int64_t check_versions() const;
-  bool is_device_matrix(const float* values, std::int64_t stride) const;
-  float* columns(std::vector<float>& memory) const;
 
   SharedCache::Impl& cache_;
   SharedCache::Impl::Parts parts_;

@@ -36,7 +36,9 @@ SharedCache::Impl::Impl(const std::vector<job::FeatureSpec>& features,
                    .max_look_ahead = options.max_look_ahead,
                    .delay = 0}),  // all earlier steps have asked for their rows
       staleness(options.staleness),
-      updates(the_device) {}
+      updates(the_device),
+      pooled_columns(on_host, on_device, the_device, threads),
+      gradient_columns(on_host, on_device, the_device, threads) {}
 
 void SharedCache::Impl::resolve(const Parts& parts, std::int64_t step) {
   if (versions_.empty()) {

@@ -7,6 +7,7 @@
 #include "satrap/backend/memory.h"
 #include "satrap/backend/stream.h"
 #include "satrap/embedding/shared_cache.h"
+#include "src/embedding/device_columns.h"
 #include "src/embedding/group_caches.h"
 #include "src/embedding/index.h"
 
@@ -42,9 +43,9 @@ class SharedCache::Impl : public GroupCaches {
   const table::StalenessBound staleness;
   const backend::Stream updates;  // of the thread that updates
 
-  std::vector<float> pooled_columns;    // of the device's layout, of one batch
-  std::vector<float> gradient_columns;  // the same, of the thread that updates
-  backend::Memory sums, sums_on_host;   // of the gradients of one group's part
+  DeviceColumns pooled_columns;
+  DeviceColumns gradient_columns;      // of the thread that updates
+  backend::Memory sums, sums_on_host;  // of the gradients of one group's part
 
  private:
   std::vector<std::vector<std::atomic<std::int64_t>>> versions_;  // [groups, slots]

@@ -15,12 +15,13 @@ void CacheConfig::visit(ConfigVisitor& v) {
       "staleness is at most 1. Rows of batches that are in use at the same time come in addition. "
       "auto: 10% if rows are on shards, else 0. 0: no cache. The results are the same, bit for bit "
       "in deterministic mode.");
-  v.field("eviction", eviction,
-          "Which row makes room. lookahead: the one that the next batches need last; they are read "
-          "ahead to know, six times as many as the cache holds. lfu: the one needed least often. "
-          "lru: the one needed longest ago. auto: lookahead, with several ranks lfu: to them, looking "
-          "ahead pays where the store is slow.",
-          {.one_of = {"auto", "lookahead", "lfu", "lru"}});
+  v.field(
+      "eviction", eviction,
+      "Which row makes room. lookahead: the one that the next batches need last; they are read "
+      "ahead to know, six times as many as the cache holds. lfu: the one needed least often. "
+      "lru: the one needed longest ago. auto: lookahead, with several ranks lfu: to them, looking "
+      "ahead pays where the store is slow.",
+      {.one_of = {"auto", "lookahead", "lfu", "lru"}});
   v.field("policy", policy,
           "What the cache holds. exclusive: the rows themselves, which are trained in it. shared: "
           "copies of rows that the shards train, as each rank needs them; a row is sent again only "

@@ -128,8 +128,11 @@ void JobConfig::visit(ConfigVisitor& v) {
   v.field("run_dir", run_dir,
           "Directory for everything the run writes. Empty: runs/ and the name of the file, without "
           ".yaml.");
-  v.field("device", device, "Where the job runs. auto is the CPU; no command trains on a GPU yet.",
-          {.one_of = {"auto", "cpu"}});
+  v.field("device", device,
+          "Where rows are trained. cpu. cuda: in a cache in the memory of a GPU, one for each rank "
+          "of a node; embedding.cache.memory is 50% of what is free there if nothing else is "
+          "written. The dense network runs on the CPU all the same. auto: cpu.",
+          {.one_of = {"auto", "cpu", "cuda"}});
   v.field("seed", seed, "Seed of initial values and shuffling.", {.min = 0});
   v.section("data", data, "Training and evaluation data.");
   v.named("tables", tables, "Embedding tables; `default` applies to those not named.");
@@ -148,7 +151,12 @@ using Place = std::function<std::string(const std::string& key)>;
 
 /// What else rules out a cache of rows, which its own section cannot know.
 void check_cache(const JobConfig& config, const Place& at) {
-  if (!config.embedding.has_cache()) return;
+  if (!config.embedding.has_cache()) {
+    if (!config.is_on_gpu()) return;
+    throw Error(ErrorCode::kInvalidConfig, concat(at("embedding.cache.memory"),
+                                                  ": device cuda trains rows in a cache; leave "
+                                                  "it out, or write more than 0"));
+  }
   const auto refuse = [&](const std::string& why) {
     throw Error(ErrorCode::kInvalidConfig, concat(at("embedding.cache.memory"), ": ", why));
   };
@@ -301,6 +309,11 @@ JobConfig read_job(const std::string& path,
   if (config.run_dir.empty())
     config.run_dir = "runs/" + std::filesystem::path(path).stem().string();
   data::inline_schema_file(config.data, std::filesystem::path(path).parent_path().string());
+  std::string& cache_memory = config.embedding.cache.memory;
+  if (config.is_on_gpu() &&
+      (cache_memory == "auto" || !origins.contains("embedding.cache.memory"))) {
+    cache_memory = "50%";
+  }
   config.validate(origins);
   // These defaults were for hybrid.
   if (config.train.mode == "sync") config.train.staleness = 0;

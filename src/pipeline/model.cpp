@@ -73,18 +73,39 @@ table::StalenessBound order_bound(const job::TrainConfig& train, std::int64_t nu
   return {std::min<std::int64_t>(1, bound.max()), bound.factor()};
 }
 
-/// Of a rank's cache; several ranks of a node share its memory.
-std::int64_t cache_bytes(const job::JobConfig& config, const Cluster& cluster) {
+std::int64_t num_local_ranks(const Cluster& cluster) {
   const std::int64_t local = cluster.config().num_local_ranks;
-  return config.embedding.cache.memory_bytes(memory_bytes() / (local > 0 ? local : cluster.size()));
+  return local > 0 ? local : cluster.size();
+}
+
+/// The ranks of a node have one GPU each.
+std::unique_ptr<backend::Device> make_device(const job::JobConfig& config,
+                                             const Cluster& cluster,
+                                             ThreadPool& pool) {
+  if (!config.is_on_gpu()) return backend::make_host_device(&pool);
+  if (const std::string reason = backend::why_no_cuda(); !reason.empty()) {
+    throw Error(ErrorCode::kUnavailable,
+                concat("device: there is no GPU for cuda: ", reason, "; write cpu"));
+  }
+  return backend::make_cuda_device(static_cast<int>(cluster.rank() % num_local_ranks(cluster)));
+}
+
+/// Of a rank's cache; several ranks of a node share its memory, but not that of a GPU.
+std::int64_t cache_bytes(const job::JobConfig& config,
+                         const Cluster& cluster,
+                         const backend::Device& device) {
+  return config.embedding.cache.memory_bytes(
+      device.is_host() ? memory_bytes() / num_local_ranks(cluster) : device.info().free_bytes);
 }
 
 std::int64_t max_look_ahead(const job::JobConfig& config) {
   return std::max<std::int64_t>(1, kMaxExamplesAhead / config.data.batch_size);
 }
 
-embedding::CachedRows::Options cache_options(const job::JobConfig& config, const Cluster& cluster) {
-  return {.memory_bytes = cache_bytes(config, cluster),
+embedding::CachedRows::Options cache_options(const job::JobConfig& config,
+                                             const Cluster& cluster,
+                                             const backend::Device& device) {
+  return {.memory_bytes = cache_bytes(config, cluster, device),
           .policy = policy_of(config.embedding.cache.eviction, cluster.size()),
           .batch_examples = config.data.batch_size,  // of all ranks, whose keys it may own
           .max_in_flight = config.train.max_in_flight(),
@@ -96,8 +117,9 @@ embedding::CachedRows::Options cache_options(const job::JobConfig& config, const
 }
 
 embedding::SharedCache::Options copies_options(const job::JobConfig& config,
-                                               const Cluster& cluster) {
-  return {.memory_bytes = cache_bytes(config, cluster),
+                                               const Cluster& cluster,
+                                               const backend::Device& device) {
+  return {.memory_bytes = cache_bytes(config, cluster, device),
           .policy = policy_of(config.embedding.cache.eviction, cluster.size()),
           .batch_examples = std::max<std::int64_t>(1, config.data.batch_size / cluster.size()),
           .max_in_flight = config.train.max_in_flight(),
@@ -165,13 +187,15 @@ Model::Model(const job::JobConfig& config,
     check_cluster(cluster);
     note_order(config.train, cluster);
   }
+  if (has_cache || has_copies) device = make_device(config, cluster, pool);
+  std::optional<ShardTables::Copies> copies;
+  if (has_copies) copies.emplace(copies_options(config, cluster, *device), *device);
   table::RowStore* store = nullptr;  // what a cache is put in front of
   if (config.embedding.store == "ps") {
     shards = std::make_unique<ps::ShardClient>(cluster.endpoint(), cluster.store(), specs.tables,
                                                specs.seed, client_options(config, cluster));
-    tables = std::make_unique<ShardTables>(
-        specs, config.train, cluster, *shards, has_cache,
-        has_copies ? std::optional(copies_options(config, cluster)) : std::nullopt, pool);
+    tables = std::make_unique<ShardTables>(specs, config.train, cluster, *shards, has_cache, copies,
+                                           pool);
     store = shards.get();
   } else {
     auto local = std::make_unique<LocalTables>(specs, pool);
@@ -180,7 +204,8 @@ Model::Model(const job::JobConfig& config,
   }
   if (has_cache) {
     tables = std::make_unique<CachedTables>(specs, std::move(tables), *store,
-                                            cache_options(config, cluster), pool, cluster);
+                                            cache_options(config, cluster, *device), *device, pool,
+                                            cluster);
   }
   network = dense::DenseNetwork::create(
       config.model, config.dense_optimizer,

@@ -34,7 +34,7 @@ ShardTables::ShardTables(const job::EmbeddingSpecs& specs,
                          Cluster& cluster,
                          ps::ShardClient& client,
                          bool is_cached,
-                         const std::optional<embedding::SharedCache::Options>& copies,
+                         const std::optional<Copies>& copies,
                          ThreadPool& pool)
     : train_(train),
       cluster_(cluster),
@@ -42,9 +42,8 @@ ShardTables::ShardTables(const job::EmbeddingSpecs& specs,
       is_cached_(is_cached),
       access_(specs.features, specs.tables, client, pool) {
   if (!copies) return;
-  device_ = backend::make_host_device(&pool);
-  shared_ =
-      std::make_unique<SharedRows>(specs.features, specs.tables, client, *device_, pool, *copies);
+  shared_ = std::make_unique<SharedRows>(specs.features, specs.tables, client, copies->device, pool,
+                                         copies->options);
 }
 
 embedding::RowAccess& ShardTables::access() {

@@ -10,6 +10,7 @@ namespace {
 
 job::JobConfig alone(job::JobConfig config) {
   config.embedding = {};
+  config.device = "cpu";
   return config;
 }
 

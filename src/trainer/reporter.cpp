@@ -312,7 +312,7 @@ void Reporter::write_summary(std::int64_t step,
   summary["seed"] = sources_.config.seed;
   summary["deterministic"] = sources_.config.train.deterministic;
   summary["version"] = SATRAP_VERSION;
-  summary["device"] = "cpu";
+  summary["device"] = sources_.config.is_on_gpu() ? "cuda" : "cpu";
   summary["ranks"] = sources_.cluster.size();
   summary["shards"] = sources_.cluster.config().num_shards;
   sources_.directory->write_summary(summary);

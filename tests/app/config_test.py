@@ -243,8 +243,17 @@ dense_optimizer: adagrad
             self.fail_with(2, "config", "check", self.config, "train.eval_every=5 steps"),
             "train.eval_every", "data.eval")
 
-    def test_devices_and_stores_that_do_not_exist_yet(self):
-        self.assert_words(self.broken("device: cpu", "device: cuda"), "device", "cuda")
+    def test_devices(self):
+        self.assert_words(self.broken("device: cpu", "device: tpu"), "device", "cpu", "cuda")
+        self.assert_words(self.broken("device: tpu", "device: cuda\nembedding: {cache: {memory: 0}}"),
+                          "embedding.cache.memory", "cuda", "leave it out")
+
+    def test_a_gpu_that_is_not_there(self):
+        """Tests run without one."""
+        for memory in ([], ["embedding.cache.memory=auto"]):
+            config = self.succeed("config", "dump", self.config, "device=cuda", *memory).stdout
+            self.assertIn('memory: "50%"', config)
+        self.assert_words(self.fail_with(1, "train", self.config, "device=cuda"), "device", "no GPU", "cpu")
 
     def test_every_problem_is_told_at_once(self):
         self.text = self.text.replace("seed: 7", "sede: 7").replace("keep: 3", "keep: x")

@@ -42,8 +42,8 @@ class CachedTablesTest : public testing::Test {
     gate_ = std::make_unique<GatedRowStore>(local->row_store());
     cached_ = std::make_unique<CachedTables>(
         specs(), std::move(local), *gate_,
-        embedding::CachedRows::Options{.memory_bytes = cache_bytes(), .max_in_flight = 4}, pool_,
-        cluster_);
+        embedding::CachedRows::Options{.memory_bytes = cache_bytes(), .max_in_flight = 4}, *device_,
+        pool_, cluster_);
   }
   ~CachedTablesTest() override { gate_->open_all(); }
 
@@ -116,6 +116,7 @@ class CachedTablesTest : public testing::Test {
   }
 
   ThreadPool pool_{2};
+  const std::unique_ptr<backend::Device> device_ = backend::make_host_device(&pool_);
   const job::JobConfig job_;
   Cluster cluster_{job_, {}};
   std::unique_ptr<GatedRowStore> gate_;

@@ -52,17 +52,6 @@ TEST_F(ModelOfRanks, OnSeveralNodesHasNoExclusiveCache) {
               AllOf(HasSubstr("embedding.cache.memory: "), HasSubstr("on one node, but 2 of 4")));
 }
 
-TEST_F(ModelOfRanks, DoesNotLookAhead) {
-  EXPECT_THAT(refusal(2, 2, "embedding.cache.eviction=lookahead"),
-              AllOf(HasSubstr("embedding.cache.eviction: "), HasSubstr("write lfu, or auto")));
-}
-
-TEST_F(ModelOfRanks, DoesNotLookAheadForCopies) {
-  const auto refused =
-      AllOf(HasSubstr("embedding.cache.eviction: "), HasSubstr("write lfu, or auto"));
-  EXPECT_THAT(refusal(4, 2, "embedding.cache.eviction=lookahead"), refused);  // on two nodes
-}
-
 TEST_F(ModelOfRanks, HasACacheOfAtMost64) {
   EXPECT_THAT(refusal(65, 65, "seed=1"),
               AllOf(HasSubstr("embedding.cache.memory: "), HasSubstr("at most 64 ranks")));

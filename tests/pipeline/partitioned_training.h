@@ -224,6 +224,7 @@ class PartitionedTraining {
              const After& after) {
     cluster.share("");
     ThreadPool pool(options_.threads);
+    const auto device = backend::make_host_device(&pool);
     const table::StalenessBound bound(options_.staleness);
     const std::int64_t max_in_flight = options_.staleness + options_.in_flight_beyond;
     CachedTables tables(specs(), std::make_unique<BorrowedTables>(local_, options_.before_snapshot),
@@ -235,7 +236,7 @@ class PartitionedTraining {
                          .update_delay = bound,
                          .max_look_ahead = options_.max_look_ahead,
                          .num_fetches = 2},
-                        pool, cluster);
+                        *device, pool, cluster);
     const auto group = cluster.make_communicator("test");
     StageTimers timers(kNumStages);
     StepQueue queue(1, bound);

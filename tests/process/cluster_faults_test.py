@@ -4,8 +4,10 @@ error; it never hangs, and leaves no process behind.
 A tiny job of two shards and two ranks, started by satrap-run, suffers one fault per round, at a random moment between
 its first process and its last. By default each fault has one or two rounds. For more:
 
-    SATRAP_BIN=build/release/bin/satrap tests/process/cluster_faults_test.py --rounds 50
+    SATRAP_BIN=build/release/bin/satrap tests/process/cluster_faults_test.py --rounds 50 \\
+        --settings embedding.cache.memory=100KiB
 
+The settings are those of the jobs that suffer, and must not change the bits.
 SATRAP_TEST_SEED repeats the moments of a run, as far as the machine repeats itself."""
 import argparse
 import collections
@@ -26,7 +28,7 @@ import faults
 from cluster_job import CONFIG, HEARTBEAT_S, JOB_S, SANITIZED, SLOWER, TIMEOUT_S, ClusterJob
 
 ERROR_S = TIMEOUT_S + 50 * SLOWER  # the limit for a job that cannot continue
-ROUNDS = 1
+ROUNDS, SETTINGS = 1, []
 
 # For the job that runs out of memory: rows that need some.
 LARGE = ("tables.default.dim=64", "data.synthetic.cardinalities=[100,1000,500000,500000]",
@@ -81,7 +83,7 @@ class ClusterFaults(unittest.TestCase):
             line, delay_s = rng.randrange(num_lines), rng.uniform(0.0, 1.0)
             about = f"{fault}, round {number}, seed {self.seed}"
             with (self.subTest(about),
-                  self.job(f"{fault}-{number}".replace(" ", "-"), settings=settings, **kwargs) as job):
+                  self.job(f"{fault}-{number}".replace(" ", "-"), settings=[*settings, *SETTINGS], **kwargs) as job):
                 number += 1
                 ends["failed"] += 1  # corrected if the round succeeds
                 began = time.monotonic()
@@ -307,6 +309,7 @@ def say(line):
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(add_help=False)
     parser.add_argument("--rounds", type=int, default=int(os.environ.get("SATRAP_FAULT_ROUNDS", ROUNDS)))
+    parser.add_argument("--settings", nargs="+", default=[])
     given, rest = parser.parse_known_args()
-    ROUNDS = given.rounds
+    ROUNDS, SETTINGS = given.rounds, given.settings
     unittest.main(argv=[sys.argv[0], *rest], verbosity=2)

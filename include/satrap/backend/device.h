@@ -30,6 +30,9 @@ class Device : public Operations {
  public:
   virtual DeviceInfo info() const = 0;
 
+  /// Whether its memory is the host's, so that its operations reach all of that.
+  virtual bool is_host() const = 0;
+
   /// Every thread calls this before it uses the device: CUDA's current device is per thread.
   virtual void use_on_this_thread() const = 0;
 

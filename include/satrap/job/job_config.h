@@ -108,6 +108,8 @@ struct JobConfig {
   ClusterOptions cluster;
   void visit(ConfigVisitor& v);
 
+  bool is_on_gpu() const { return device == "cuda"; }
+
   /// Checks the rules that involve several fields, except check_model. Throws
   /// Error(kInvalidConfig), with the place of the value if `origins` has it.
   void validate(const ConfigOrigins& origins) const;

@@ -24,12 +24,13 @@ class PartitionedRows;
 /// bits.
 class CachedTables final : public EmbeddingTables {
  public:
-  /// `store` has the rows of `tables`, and may be part of them; it, `pool` and `cluster` live as
-  /// long. With several ranks `options.update_delay` is the bound τ(t) of their order.
+  /// `store` has the rows of `tables`, and may be part of them; it, `device`, `pool` and `cluster`
+  /// live as long. With several ranks `options.update_delay` is the bound τ(t) of their order.
   CachedTables(const job::EmbeddingSpecs& specs,
                std::unique_ptr<EmbeddingTables> tables,
                table::RowStore& store,
                const embedding::CachedRows::Options& options,
+               backend::Device& device,
                ThreadPool& pool,
                Cluster& cluster);
   ~CachedTables() override;
@@ -53,7 +54,6 @@ class CachedTables final : public EmbeddingTables {
   void save(std::function<void()> take);
 
   const std::unique_ptr<EmbeddingTables> tables_;
-  const std::unique_ptr<backend::Device> device_;
   const table::StalenessBound bound_;             // of several ranks
   std::unique_ptr<PartitionedRows> partitioned_;  // of several ranks
   embedding::CachedRows rows_;                    // its threads end before the ranks part

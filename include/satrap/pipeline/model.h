@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "satrap/backend/device.h"
 #include "satrap/core/thread_pool.h"
 #include "satrap/data/schema.h"
 #include "satrap/dense/dense_network.h"
@@ -22,6 +23,7 @@ struct Model {
         Cluster& cluster,
         ThreadPool& pool);
 
+  std::unique_ptr<backend::Device> device;  // of the cache of rows; nullptr: there is none
   job::EmbeddingSpecs specs;
   std::unique_ptr<ps::ShardClient> shards;  // where the job's rows are on shards
   std::unique_ptr<EmbeddingTables> tables;

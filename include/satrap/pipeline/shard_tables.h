@@ -16,14 +16,19 @@ namespace satrap::pipeline {
 /// Tables on the parameter-server shards of a cluster, shared by all its ranks.
 class ShardTables final : public EmbeddingTables {
  public:
+  struct Copies {
+    embedding::SharedCache::Options options;
+    backend::Device& device;
+  };
+
   /// `is_cached`: the rows change in a cache. `copies`: this rank keeps copies of rows, as all
-  /// ranks then do. `client`, `cluster` and `pool` outlive it.
+  /// ranks then do. `client`, `cluster`, `pool` and the device outlive it.
   ShardTables(const job::EmbeddingSpecs& specs,
               const job::TrainConfig& train,
               Cluster& cluster,
               ps::ShardClient& client,
               bool is_cached,
-              const std::optional<embedding::SharedCache::Options>& copies,
+              const std::optional<Copies>& copies,
               ThreadPool& pool);
 
   void begin(const InitialRows& rows) override;
@@ -41,7 +46,6 @@ class ShardTables final : public EmbeddingTables {
   ps::ShardClient& client_;
   const bool is_cached_;
   ShardRows access_;
-  std::unique_ptr<backend::Device> device_;  // of the copies, if there are any
   std::unique_ptr<SharedRows> shared_;
 };
 

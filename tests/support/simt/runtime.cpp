@@ -6,6 +6,7 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <random>
 #include <sstream>
 #include <utility>
@@ -34,24 +35,33 @@ namespace {
 
 constexpr std::size_t kTotalBytes = std::size_t{1} << 30;
 constexpr int kMultiprocessors = 1;
+constexpr int kDevices = 8;  // that a machine has; a program uses one of them
 
-// One simulated device per thread: its streams and the sizes of its allocations.
+// The simulated device of the program: its streams and the sizes of its allocations.
 struct Device {
   CUstream_st default_stream;
   std::vector<CUstream_st*> streams{&default_stream};
   std::map<const void*, std::size_t> allocations, pinned;
   std::size_t allocated = 0;
-  cudaError_t last_error = cudaSuccess;
 };
 
 Device& device() {
-  thread_local Device instance;
+  static Device& instance = *new Device;  // threads may outlive main()
   return instance;
 }
 
-/// Remembers an error, as CUDA does, until somebody asks for it.
+/// Calls of several threads come one after the other; work runs in the thread that waits for it.
+using Turn = std::lock_guard<std::recursive_mutex>;
+std::recursive_mutex& mutex() {
+  static auto& instance = *new std::recursive_mutex;
+  return instance;
+}
+
+thread_local cudaError_t last_error = cudaSuccess;
+
+/// Remembers an error, as CUDA does for each thread, until somebody asks for it.
 cudaError_t remember(cudaError_t error) {
-  if (error != cudaSuccess) device().last_error = error;
+  if (error != cudaSuccess) last_error = error;
   return error;
 }
 
@@ -98,7 +108,10 @@ bool all_idle() {
 namespace simt {
 
 void enqueue(cudaStream_t stream, std::function<void()> work) {
+  const Turn turn(mutex());
   stream_of(stream).queue.push_back({.run = std::move(work)});
+  // A device works while nobody waits for it.
+  if (draw_stream(4) == 1) progress();
 }
 
 std::string name_of_kernel(void* kernel) {
@@ -109,9 +122,13 @@ std::string name_of_kernel(void* kernel) {
   return out.str();
 }
 
-std::size_t allocated_bytes() { return device().allocated; }
+std::size_t allocated_bytes() {
+  const Turn turn(mutex());
+  return device().allocated;
+}
 
 std::span<const std::byte> allocation_of(const void* address) {
+  const Turn turn(mutex());
   for (const auto& memory : {std::cref(device().allocations), std::cref(device().pinned)}) {
     auto after = memory.get().upper_bound(address);
     if (after == memory.get().begin()) continue;
@@ -142,11 +159,11 @@ const char* cudaGetErrorName(cudaError_t error) {
   return "cudaErrorUnknown";
 }
 const char* cudaGetErrorString(cudaError_t error) { return cudaGetErrorName(error); }
-cudaError_t cudaPeekAtLastError() { return device().last_error; }
-cudaError_t cudaGetLastError() { return std::exchange(device().last_error, cudaSuccess); }
+cudaError_t cudaPeekAtLastError() { return last_error; }
+cudaError_t cudaGetLastError() { return std::exchange(last_error, cudaSuccess); }
 
 cudaError_t cudaGetDeviceCount(int* count) {
-  *count = 1;
+  *count = kDevices;
   return cudaSuccess;
 }
 cudaError_t cudaGetDevice(int* number) {
@@ -154,7 +171,7 @@ cudaError_t cudaGetDevice(int* number) {
   return cudaSuccess;
 }
 cudaError_t cudaSetDevice(int number) {
-  return number == 0 ? cudaSuccess : remember(cudaErrorInvalidValue);
+  return number < kDevices ? cudaSuccess : remember(cudaErrorInvalidValue);
 }
 cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr, int) {
   *value = kMultiprocessors;
@@ -174,11 +191,15 @@ cudaError_t cudaDriverGetVersion(int* version) {
   return cudaSuccess;
 }
 cudaError_t cudaMemGetInfo(std::size_t* free_bytes, std::size_t* total_bytes) {
+  const Turn turn(mutex());
   *total_bytes = kTotalBytes;
   *free_bytes = kTotalBytes - device().allocated;
   return cudaSuccess;
 }
-cudaError_t cudaDeviceSynchronize() { return run_until(all_idle); }
+cudaError_t cudaDeviceSynchronize() {
+  const Turn turn(mutex());
+  return run_until(all_idle);
+}
 cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest) {
   *least = 0;
   *greatest = -1;
@@ -186,6 +207,7 @@ cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest) {
 }
 
 cudaError_t cudaMalloc(void** memory, std::size_t bytes) {
+  const Turn turn(mutex());
   if (device().allocated + bytes > kTotalBytes) return remember(cudaErrorMemoryAllocation);
   // aligned_alloc needs whole multiples; malloc'd red zones must begin right after the last byte.
   if (posix_memalign(memory, 256, bytes == 0 ? 1 : bytes) != 0) {
@@ -197,6 +219,7 @@ cudaError_t cudaMalloc(void** memory, std::size_t bytes) {
   return cudaSuccess;
 }
 cudaError_t cudaFree(void* memory) {
+  const Turn turn(mutex());
   if (memory == nullptr) return cudaSuccess;
   cudaDeviceSynchronize();
   const auto found = device().allocations.find(memory);
@@ -207,12 +230,14 @@ cudaError_t cudaFree(void* memory) {
   return cudaSuccess;
 }
 cudaError_t cudaHostAlloc(void** memory, std::size_t bytes, unsigned) {
+  const Turn turn(mutex());
   *memory = std::malloc(bytes == 0 ? 1 : bytes);
   if (*memory == nullptr) return remember(cudaErrorMemoryAllocation);
   device().pinned[*memory] = bytes;
   return cudaSuccess;
 }
 cudaError_t cudaFreeHost(void* memory) {
+  const Turn turn(mutex());
   cudaDeviceSynchronize();
   device().pinned.erase(memory);
   std::free(memory);
@@ -232,24 +257,29 @@ cudaError_t cudaMemsetAsync(void* memory, int value, std::size_t bytes, cudaStre
 }
 
 cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned, int) {
+  const Turn turn(mutex());
   *stream = new CUstream_st;
   device().streams.push_back(*stream);
   return cudaSuccess;
 }
 cudaError_t cudaStreamDestroy(cudaStream_t stream) {
+  const Turn turn(mutex());
   run_until([&] { return stream->queue.empty(); });
   std::erase(device().streams, stream);
   delete stream;
   return cudaSuccess;
 }
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
+  const Turn turn(mutex());
   return run_until([&] { return stream_of(stream).queue.empty(); });
 }
 cudaError_t cudaStreamQuery(cudaStream_t stream) {
+  const Turn turn(mutex());
   progress();
   return stream_of(stream).queue.empty() ? cudaSuccess : remember(cudaErrorNotReady);
 }
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned) {
+  const Turn turn(mutex());
   stream_of(stream).queue.push_back({.run = [] {}, .awaits = event, .generation = event->recorded});
   return cudaSuccess;
 }
@@ -258,11 +288,13 @@ cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned) {
   return cudaSuccess;
 }
 cudaError_t cudaEventDestroy(cudaEvent_t event) {
+  const Turn turn(mutex());
   cudaDeviceSynchronize();
   delete event;
   return cudaSuccess;
 }
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
+  const Turn turn(mutex());
   const std::int64_t generation = ++event->recorded;
   simt::enqueue(stream, [event, generation] {
     event->completed = generation;
@@ -271,13 +303,16 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
   return cudaSuccess;
 }
 cudaError_t cudaEventSynchronize(cudaEvent_t event) {
+  const Turn turn(mutex());
   return run_until([&] { return event->completed >= event->recorded; });
 }
 cudaError_t cudaEventQuery(cudaEvent_t event) {
+  const Turn turn(mutex());
   progress();
   return event->completed >= event->recorded ? cudaSuccess : remember(cudaErrorNotReady);
 }
 cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start, cudaEvent_t stop) {
+  const Turn turn(mutex());
   *milliseconds = std::chrono::duration<float, std::milli>(stop->time - start->time).count();
   return cudaSuccess;
 }

@@ -1,0 +1,109 @@
+"""The tests of caches again, with `device: cuda`: the whole program, whose GPU is the executor (tests/support/simt), ends
+with the bits of the CPU, whatever its streams do. Every job that has a cache gets the device; SIMT_SEED repeats the
+schedules of a run."""
+import atexit
+import json
+import os
+import pathlib
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+BUILD = pathlib.Path(os.environ["SATRAP_BUILD_DIR"])
+WRAPPER = """#!/bin/sh
+if [ "$1" = train ]; then
+  for word; do
+    case $word in embedding.cache.memory=0) ;; embedding.cache.memory=*) gpu=1 ;; esac
+  done
+fi
+exec "{program}" "$@" ${{gpu:+device=cuda}}
+"""
+
+
+def make_programs():
+    """A folder of programs in which `satrap` is that on the executor."""
+    folder = pathlib.Path(tempfile.mkdtemp(prefix="satrap-gpu-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    (folder / "satrap").write_text(WRAPPER.format(program=BUILD / "simt" / "satrap"))
+    (folder / "satrap").chmod(0o755)
+    (folder / "satrap-ps").symlink_to(BUILD / "bin" / "satrap-ps")
+    return folder
+
+
+if not (BUILD / "simt" / "satrap").exists():
+    print("skipped: this build has no program on the executor")
+    sys.exit(77)
+os.environ["SATRAP_BIN"] = str(make_programs() / "satrap")
+os.environ.setdefault("SIMT_SEED", str(random.SystemRandom().randrange(1, 1 << 32)))
+
+import cache_test  # noqa: E402
+import partitioned_cache_test  # noqa: E402
+from cluster_job import JOB_S  # noqa: E402
+
+
+SOURCE = pathlib.Path(os.environ["SATRAP_SOURCE_DIR"])
+CRITEO = SOURCE.parent / "shared/data/criteo_kaggle/first10k.tsv"
+CRITEO_JOB = f"""
+data: {{schema: criteo, train: {{path: {CRITEO}}}, eval: {{path: {CRITEO}, max_rows: 500}}, batch_size: 256}}
+tables: {{default: {{dim: 6, optimizer: {{type: adagrad, lr: 0.02}}}}}}
+model: {{type: dlrm, bottom: [16, 6], top: [16]}}
+train: {{max_steps: 12, deterministic: true, threads: 1, precision: fp32}}
+"""
+MODES = ["sync", "staleness=0"], ["hybrid", "staleness=0"], ["hybrid", "staleness=4", "staleness_schedule=constant"]
+
+
+class Samples(unittest.TestCase):
+    """Real data, and rows whose width is not a multiple of 4, which are wider on a device."""
+
+    def setUp(self):
+        self.scratch = pathlib.Path(tempfile.mkdtemp(prefix="satrap-gpu-samples-"))
+        self.addCleanup(shutil.rmtree, self.scratch, ignore_errors=True)
+        self.count = 0
+
+    def end_of(self, *settings):
+        """Digest and metrics of a job, its device and its cache."""
+        self.count += 1
+        run = self.scratch / f"run-{self.count}"
+        done = subprocess.run([os.environ["SATRAP_BIN"], "train", *map(str, settings), f"run_dir={run}"], cwd=SOURCE,
+                              stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=JOB_S)
+        self.assertEqual(done.returncode, 0, done.stderr[-3000:])
+        summary = json.loads((run / "summary.json").read_text())
+        newest = sorted((run / "checkpoints").glob("step-*"))[-1]
+        digest = cache_test.satrap("checkpoint", "verify", newest).stdout.split("digest ")[1]
+        return (digest, summary["train"], summary["eval"]), summary["device"], summary.get("cache")
+
+    def check(self, job, rows):
+        for mode, *more in MODES:
+            settings = [*job, f"train.mode={mode}", *(f"train.{setting}" for setting in more)]
+            expected, device, cache = self.end_of(*settings)
+            self.assertEqual((device, cache), ("cpu", None))
+            for percent in (5, 100):
+                with self.subTest(mode=[mode, *more], percent=percent):
+                    found, device, cache = self.end_of(
+                        *settings, f"embedding.cache.memory={percent * rows * cache_test.BYTES_PER_ROW // 100}B")
+                    self.assertEqual(device, "cuda")
+                    self.assertEqual(found, expected)
+                    self.assertGreater(cache["hits"], 0)
+
+    def test_adult(self):
+        self.check(["datasets/adult/quickstart.yaml", "train.max_steps=25", "train.epochs=1", "train.threads=1"], 2500)
+
+    def test_criteo(self):
+        if not CRITEO.exists():
+            self.skipTest(f"no sample {CRITEO}")
+        job = self.scratch / "criteo.yaml"
+        job.write_text(CRITEO_JOB)
+        self.check([job], 20_000)
+
+
+def load_tests(loader, *_):
+    print(f"SIMT_SEED={os.environ['SIMT_SEED']}", file=sys.stderr)
+    return unittest.TestSuite(map(loader.loadTestsFromTestCase,
+                                  (Samples, cache_test.Cache, partitioned_cache_test.PartitionedCache)))
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
