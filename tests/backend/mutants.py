@@ -215,13 +215,13 @@ def table(mutants):
         f"| {name} | `{file}` | `{test}` |\n" for name, file, _, _, test, *_ in mutants)
 
 
-def run(mutants, prepare):
+def run(mutants, prepare, folder=pathlib.Path(__file__).parent):
     """The command line of a list of mutants; prepare(build) returns a function that says how a mutant's test failed."""
     if sys.argv[1:] == ["--table"]:
         print(table(mutants), end="")
         return
-    if table(mutants) not in (pathlib.Path(__file__).parent / "README.md").read_text():
-        sys.exit("tests/backend/README.md does not hold the table that --table prints")
+    if table(mutants) not in (folder / "README.md").read_text():
+        sys.exit(f"{folder}/README.md does not hold the table that --table prints")
     seen = prepare(pathlib.Path(sys.argv[1]).resolve())
     part = sys.argv[2] if len(sys.argv) > 2 else ""
     chosen = [mutant for mutant in mutants if part in mutant[0]]

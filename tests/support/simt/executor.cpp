@@ -17,10 +17,7 @@ Interpreter current_interpreter;  // of all launches of the program
 void set_interpreter(Interpreter interpreter) { current_interpreter = std::move(interpreter); }
 const Interpreter& interpreter() { return current_interpreter; }
 
-void set_seed(std::uint64_t seed) {
-  schedule.shuffled = seed != 0;
-  schedule.generator.seed(seed);
-}
+void set_seed(std::uint64_t seed) { schedule.set(seed); }
 
 void launch(const Launch& launch, const std::function<void()>& kernel) {
   const unsigned lanes = launch.block.count();

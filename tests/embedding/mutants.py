@@ -1,0 +1,159 @@
+"""Breaks the host's code for a device on purpose, and checks that a job on the executor notices: it must end with another
+digest than on the CPU, or not at all, under one of a few schedules.
+
+Usage: mutants.py BUILD_DIR [PART_OF_NAME]    with a build that has simt/satrap
+       mutants.py --table                     the mutants as a table, for README.md in this folder
+"""
+import json
+import os
+import pathlib
+import re
+import shlex
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).parents[2]
+sys.path[:0] = [str(ROOT / "tests" / "backend")]
+from mutants import run  # noqa: E402
+
+SEEDS = 8
+JOB = """
+seed: 7
+data:
+  format: synthetic
+  batch_size: 64
+  shuffle_rows: 500
+  synthetic: {rows: 3200, eval_rows: 100, cardinalities: [100, 1000, 3000, 50], min_ids: [1, 0, 1, 1],
+              max_ids: [1, 4, 2, 1], num_numeric: 4}
+tables:
+  default: {dim: 8, optimizer: {type: adam, lr: 0.01}}
+  C2: {dim: 6, optimizer: {type: adagrad, lr: 0.02}}
+  C3: {dim: 8, weights: bf16, optimizer: {type: adagrad, lr: 0.02}}
+model: {type: ffnn, top: [16]}
+train: {mode: hybrid, staleness: 4, staleness_schedule: constant, deterministic: true, threads: 1, precision: fp32,
+        report_every: 10 steps}
+checkpoint: {every: 9 steps, keep: 2}
+"""
+SMALL, LARGE = "embedding.cache.memory=60KiB", "embedding.cache.memory=400KiB"
+
+# Description, file of src/embedding, old text, new text, setting of the job, sources to compile.
+MUTANTS = [
+    ("dropped wait: pooled rows are read before they have come from the device", "device_columns.cpp",
+     "  stream.wait_until_idle();\n  copy_columns", "  copy_columns", LARGE, ["device_columns.cpp"]),
+    ("dropped copy: the gradient stays in the host's memory", "device_columns.cpp",
+     "  device_.copy(copy, padded, bytes_of(num_examples), stream);\n", "", LARGE, ["device_columns.cpp"]),
+    ("dropped wait: a list is used again before it has been copied", "device_array.h",
+     "                  stream);\n    stream.wait_until_idle();\n    return data();", "                  stream);\n    return data();",
+     SMALL, ["cached_parts.cpp", "group_cache.cpp"]),
+    ("dropped wait: fetched rows count as there before they are in their slots", "cached_parts.cpp",
+     "                           cached_.copies.wait_until_idle();\n", "", SMALL, ["cached_parts.cpp"]),
+    ("dropped wait: a step counts as applied while its update is queued", "row_cache.cpp",
+     "  compute.wait_until_idle();\n  has_changed_", "  has_changed_", SMALL, ["row_cache.cpp"]),
+    ("missing pin: rows may leave before their last update", "group_caches.cpp",
+     "numbers(step, completed), write_back)) break;",
+     "numbers(step, std::min(step - 1, completed + 1)), write_back)) break;", SMALL, ["group_caches.cpp"]),
+    ("dropped wait: a batch is looked at in memory that the device still reads", "group_caches.cpp",
+     "  planning.wait_until_idle();  // it may still read the batch before\n", "", LARGE, ["group_caches.cpp"]),
+    ("wrong stream: rows are pooled on the planner's", "cached_batch.cpp",
+     "FloatType::kFp32, to, cached_.compute);", "FloatType::kFp32, to, cached_.planning);", LARGE, ["cached_batch.cpp"]),
+    ("wrong stream: rows are updated on the planner's", "row_cache.cpp",
+     "caches[g]->group().optimizer, steps, compute);", "caches[g]->group().optimizer, steps, planning);", LARGE,
+     ["row_cache.cpp"]),
+    ("older rows: those on their way to the store are fetched from it", "cached_parts.cpp",
+     "    if (found_[i]) continue;\n", "", SMALL, ["cached_parts.cpp"]),
+    ("lost rows: what makes room does not reach the store", "group_cache.cpp",
+     "  write_back->add(std::move(rows), step);\n", "  static_cast<void>(step);\n", SMALL, ["group_cache.cpp"]),
+    ("lost rows: a checkpoint leaves out what has changed in overflow rows", "group_cache.cpp",
+     "  save_overflow(overflow_rows, numbers, write_back, WriteBack::Kind::kSaved);\n", "", SMALL, ["group_cache.cpp"]),
+    ("early reuse: the memory of a plan is free while the plan is in use", "group_cache.cpp",
+     "    part.scratch = scratch_;\n", "", SMALL, ["group_cache.cpp"]),
+]
+
+
+def compile_commands(build):
+    return {pathlib.Path(entry["file"]).name: shlex.split(entry["command"])
+            for entry in json.loads((build / "compile_commands.json").read_text())
+            if "satrap_embedding_simt.dir" in entry["command"]}
+
+
+def link_command(build):
+    lines = subprocess.run(["ninja", "-C", str(build), "-t", "commands", "satrap_on_simt"], capture_output=True,
+                           text=True, check=True).stdout.splitlines()
+    line = next(line for line in reversed(lines) if "-o simt/satrap" in line)
+    return next(part for part in line.split("&&") if "-o simt/satrap" in part).strip()
+
+
+def build_mutant(build, folder, mutant, commands, link):
+    _, file, old, new, _, sources = mutant
+    overlay = folder / "src" / "embedding"
+    overlay.mkdir(parents=True)
+    text = (ROOT / "src" / "embedding" / file).read_text()
+    if text.count(old) != 1:
+        raise ValueError(f"{text.count(old)} places in {file} read: {old}")
+    (overlay / file).write_text(text.replace(old, new))
+    objects = []
+    for source in sources:
+        arguments = list(commands[source])
+        at = arguments.index("-o") + 1
+        arguments[at] = str(folder / f"{source}.o")
+        objects.append(arguments[at])
+        if source == file:
+            arguments[-1] = str(overlay / source)
+        compiler = next(i for i, a in enumerate(arguments) if not a.endswith("ccache"))
+        arguments[compiler + 1:compiler + 1] = [f"-I{folder}"]
+        arguments += ["-O0", "-w"]
+        subprocess.run(arguments, cwd=build, check=True, capture_output=True, text=True)
+    program = folder / "bin" / "satrap"
+    program.parent.mkdir()
+    (folder / "lib").symlink_to(build / "lib")
+    command = link.replace("-o simt/satrap",
+                           f"-o {program} -Wl,--allow-multiple-definition {' '.join(objects)}", 1)
+    subprocess.run(command, shell=True, cwd=build, check=True, capture_output=True, text=True)
+    return program
+
+
+def digest(folder, program, number, *settings, seed=0):
+    """Of the job's last checkpoint; or how it failed."""
+    run_dir = folder / f"run-{number}"
+    config = folder / "job.yaml"
+    config.write_text(JOB)
+    try:
+        done = subprocess.run([program, "train", config, f"run_dir={run_dir}", *settings], capture_output=True, text=True,
+                              timeout=60, env=os.environ | {"SIMT_SEED": str(seed), "OMP_NUM_THREADS": "1"})
+        if done.returncode != 0:
+            return (done.stderr.splitlines() or ["crash"])[-1][-100:]
+        newest = sorted((run_dir / "checkpoints").glob("step-*"))[-1]
+        text = subprocess.run([program, "checkpoint", "verify", newest], capture_output=True, text=True, timeout=60)
+        return re.search(r"digest ([0-9a-f]+)", text.stdout + "digest 0").group(1)
+    except subprocess.TimeoutExpired:
+        return "does not end"
+
+
+def prepare(build):
+    commands, link = compile_commands(build), link_command(build)
+    with tempfile.TemporaryDirectory() as folder:
+        expected = digest(pathlib.Path(folder), build / "bin" / "satrap", 0)
+        for number, memory in enumerate([SMALL, LARGE], 1):
+            found = digest(pathlib.Path(folder), build / "simt" / "satrap", number, "device=cuda", memory, seed=1)
+            if found != expected:
+                sys.exit(f"without a mutant: {found} instead of {expected}")
+
+    def seen(mutant):
+        with tempfile.TemporaryDirectory() as name:
+            folder = pathlib.Path(name)
+            try:
+                program = build_mutant(build, folder, mutant, commands, link)
+            except subprocess.CalledProcessError as error:
+                sys.exit(f"{mutant[0]} ({mutant[1]}) does not build:\n{error.stderr}")
+            for seed in range(SEEDS):
+                found = digest(folder, program, seed, "device=cuda", mutant[4], seed=seed)
+                if found != expected:
+                    return "wrong rows" if re.fullmatch("[0-9a-f]{16}", found) else found
+            return None
+
+    return seen
+
+
+if __name__ == "__main__":
+    run(MUTANTS, prepare, pathlib.Path(__file__).parent)
