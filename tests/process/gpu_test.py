@@ -52,6 +52,14 @@ tables: {{default: {{dim: 6, optimizer: {{type: adagrad, lr: 0.02}}}}}}
 model: {{type: dlrm, bottom: [16, 6], top: [16]}}
 train: {{max_steps: 12, deterministic: true, threads: 1, precision: fp32}}
 """
+COUNTED_JOB = """
+data: {format: synthetic, batch_size: 64,
+       synthetic: {rows: 20000, eval_rows: 0, cardinalities: [50, 60], min_ids: [1], max_ids: [1], num_numeric: 2}}
+tables: {default: {dim: 8, optimizer: {type: adagrad, lr: 0.02}}}
+model: {type: ffnn, top: [8]}
+train: {mode: sync, threads: 1, precision: fp32}
+checkpoint: {every: never}
+"""
 MODES = ["sync", "staleness=0"], ["hybrid", "staleness=0"], ["hybrid", "staleness=4", "staleness_schedule=constant"]
 
 
@@ -99,9 +107,39 @@ class Samples(unittest.TestCase):
         self.check([job], 20_000)
 
 
+class Counts(unittest.TestCase):
+    """What a step asks of the device once all memory is there."""
+
+    def per_step(self, *settings):
+        counts = []
+        for steps in (30, 50):
+            with tempfile.TemporaryDirectory(prefix="satrap-gpu-counts-") as scratch:
+                config, file = pathlib.Path(scratch, "job.yaml"), pathlib.Path(scratch, "counts.json")
+                config.write_text(COUNTED_JOB)
+                subprocess.run([os.environ["SATRAP_BIN"], "train", config, f"run_dir={scratch}/run",
+                                "embedding.cache.memory=1MiB", f"train.max_steps={steps}", *settings], check=True,
+                               capture_output=True, timeout=JOB_S, env=os.environ | {"SIMT_COUNTS": str(file)})
+                counts.append(json.loads(file.read_text()))
+        return {name: (count - counts[0][name]) / 20 for name, count in counts[1].items()}
+
+    def test_a_step_allocates_nothing(self):
+        for settings in ([], ["train.mode=hybrid", "train.deterministic=true"], ["embedding.cache.eviction=lfu"]):
+            with self.subTest(settings=settings):
+                self.assertEqual(self.per_step(*settings)["allocations"], 0)
+
+    def test_launches_do_not_depend_on_the_size_of_a_batch_or_on_the_number_of_features(self):
+        one = self.per_step()
+        many = self.per_step("data.batch_size=256", "data.synthetic.cardinalities=[50,60,70,80,90,100]")
+        self.assertGreater(many["copied_bytes"], 4 * one["copied_bytes"])
+        for counts in (one, many):
+            # A plan of the batch ahead and of this one, touch, resolve, two ways of rows, pooling, the update.
+            self.assertLessEqual(counts["launches"], 40)
+        self.assertAlmostEqual(one["launches"], many["launches"], delta=1)
+
+
 def load_tests(loader, *_):
     print(f"SIMT_SEED={os.environ['SIMT_SEED']}", file=sys.stderr)
-    cases = [Samples]
+    cases = [Samples, Counts]
     if not os.environ.get("SATRAP_SANITIZE"):  # there the same tests run with caches of the host
         cases += [cache_test.Cache, partitioned_cache_test.PartitionedCache]
     return unittest.TestSuite(map(loader.loadTestsFromTestCase, cases))

@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <deque>
+#include <fstream>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -57,6 +58,24 @@ std::recursive_mutex& mutex() {
   return instance;
 }
 
+/// What the program has asked of its device. With SIMT_COUNTS they are written to that file at its
+/// end, as JSON.
+struct Counts {
+  std::int64_t launches = 0, copies = 0, copied_bytes = 0, fills = 0, waits = 0, allocations = 0;
+
+  Counts() {
+    if (std::getenv("SIMT_COUNTS") != nullptr) std::atexit([] { counts.write(); });
+  }
+  void write() const {
+    std::ofstream(std::getenv("SIMT_COUNTS"))
+        << "{\"launches\": " << launches << ", \"copies\": " << copies
+        << ", \"copied_bytes\": " << copied_bytes << ", \"fills\": " << fills
+        << ", \"waits\": " << waits << ", \"allocations\": " << allocations << "}\n";
+  }
+  static Counts counts;
+};
+Counts Counts::counts;
+
 thread_local cudaError_t last_error = cudaSuccess;
 
 /// Remembers an error, as CUDA does for each thread, until somebody asks for it.
@@ -105,13 +124,22 @@ bool all_idle() {
 
 }  // namespace
 
+namespace {
+
+void queue(cudaStream_t stream, std::function<void()> work) {
+  stream_of(stream).queue.push_back({.run = std::move(work)});
+  // A device works while nobody waits for it.
+  if (simt::draw_stream(4) == 1) progress();
+}
+
+}  // namespace
+
 namespace simt {
 
 void enqueue(cudaStream_t stream, std::function<void()> work) {
   const Turn turn(mutex());
-  stream_of(stream).queue.push_back({.run = std::move(work)});
-  // A device works while nobody waits for it.
-  if (draw_stream(4) == 1) progress();
+  ++Counts::counts.launches;
+  queue(stream, std::move(work));
 }
 
 std::string name_of_kernel(void* kernel) {
@@ -198,6 +226,7 @@ cudaError_t cudaMemGetInfo(std::size_t* free_bytes, std::size_t* total_bytes) {
 }
 cudaError_t cudaDeviceSynchronize() {
   const Turn turn(mutex());
+  ++Counts::counts.waits;
   return run_until(all_idle);
 }
 cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest) {
@@ -208,6 +237,7 @@ cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest) {
 
 cudaError_t cudaMalloc(void** memory, std::size_t bytes) {
   const Turn turn(mutex());
+  ++Counts::counts.allocations;
   if (device().allocated + bytes > kTotalBytes) return remember(cudaErrorMemoryAllocation);
   // aligned_alloc needs whole multiples; malloc'd red zones must begin right after the last byte.
   if (posix_memalign(memory, 256, bytes == 0 ? 1 : bytes) != 0) {
@@ -221,7 +251,7 @@ cudaError_t cudaMalloc(void** memory, std::size_t bytes) {
 cudaError_t cudaFree(void* memory) {
   const Turn turn(mutex());
   if (memory == nullptr) return cudaSuccess;
-  cudaDeviceSynchronize();
+  run_until(all_idle);
   const auto found = device().allocations.find(memory);
   if (found == device().allocations.end()) return remember(cudaErrorInvalidValue);
   device().allocated -= found->second;
@@ -231,6 +261,7 @@ cudaError_t cudaFree(void* memory) {
 }
 cudaError_t cudaHostAlloc(void** memory, std::size_t bytes, unsigned) {
   const Turn turn(mutex());
+  ++Counts::counts.allocations;
   *memory = std::malloc(bytes == 0 ? 1 : bytes);
   if (*memory == nullptr) return remember(cudaErrorMemoryAllocation);
   device().pinned[*memory] = bytes;
@@ -238,7 +269,7 @@ cudaError_t cudaHostAlloc(void** memory, std::size_t bytes, unsigned) {
 }
 cudaError_t cudaFreeHost(void* memory) {
   const Turn turn(mutex());
-  cudaDeviceSynchronize();
+  run_until(all_idle);
   device().pinned.erase(memory);
   std::free(memory);
   return cudaSuccess;
@@ -248,11 +279,18 @@ cudaError_t cudaMemcpyAsync(void* to,
                             std::size_t bytes,
                             cudaMemcpyKind,
                             cudaStream_t stream) {
-  if (bytes != 0) simt::enqueue(stream, [=] { std::memcpy(to, from, bytes); });
+  const Turn turn(mutex());
+  if (bytes == 0) return cudaSuccess;
+  ++Counts::counts.copies;
+  Counts::counts.copied_bytes += static_cast<std::int64_t>(bytes);
+  queue(stream, [=] { std::memcpy(to, from, bytes); });
   return cudaSuccess;
 }
 cudaError_t cudaMemsetAsync(void* memory, int value, std::size_t bytes, cudaStream_t stream) {
-  if (bytes != 0) simt::enqueue(stream, [=] { std::memset(memory, value, bytes); });
+  const Turn turn(mutex());
+  if (bytes == 0) return cudaSuccess;
+  ++Counts::counts.fills;
+  queue(stream, [=] { std::memset(memory, value, bytes); });
   return cudaSuccess;
 }
 
@@ -271,6 +309,7 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream) {
 }
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
   const Turn turn(mutex());
+  ++Counts::counts.waits;
   return run_until([&] { return stream_of(stream).queue.empty(); });
 }
 cudaError_t cudaStreamQuery(cudaStream_t stream) {
@@ -289,14 +328,14 @@ cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned) {
 }
 cudaError_t cudaEventDestroy(cudaEvent_t event) {
   const Turn turn(mutex());
-  cudaDeviceSynchronize();
+  run_until(all_idle);
   delete event;
   return cudaSuccess;
 }
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
   const Turn turn(mutex());
   const std::int64_t generation = ++event->recorded;
-  simt::enqueue(stream, [event, generation] {
+  queue(stream, [event, generation] {
     event->completed = generation;
     event->time = std::chrono::steady_clock::now();
   });
@@ -304,6 +343,7 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
 }
 cudaError_t cudaEventSynchronize(cudaEvent_t event) {
   const Turn turn(mutex());
+  ++Counts::counts.waits;
   return run_until([&] { return event->completed >= event->recorded; });
 }
 cudaError_t cudaEventQuery(cudaEvent_t event) {
