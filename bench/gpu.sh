@@ -12,7 +12,7 @@ set -uo pipefail
 
 root=$(cd "$(dirname "$0")/.." && pwd)
 operations=(plan resolve pool_forward backward export)
-parts=(facts tests repeated memcheck synccheck racecheck initcheck reference ncu variants)
+parts=(facts tests trainer repeated memcheck synccheck racecheck initcheck reference ncu variants)
 for operation in "${operations[@]}"; do parts+=("sweep_$operation"); done
 parts+=(pytorch)
 
@@ -102,6 +102,17 @@ part_tests() {
 part_repeated() {
   test_step repeated:backend 420 "${own[@]}" "$root/bin/backend_tests" "--gtest_filter=$backend_filter" \
     --gtest_repeat=3 --gtest_shuffle --gtest_brief=1
+}
+
+# Whole jobs: their bits are those of the CPU; then their rates.
+part_trainer() {
+  local what small=()
+  [[ $(< "$root/kind") == gpu ]] || small=(--small)
+  for what in same rates; do
+    run_step "trainer:$what" 240 "${own[@]}" "$python" "$root/bench/gpu_trainer.py" ${small[@]+"${small[@]}"} \
+      "$what" "$root/bin/satrap" || continue
+    keep_output "trainer:$what"
+  done
 }
 
 # sanitize TOOL TEST...: every test is a step, so that one that is cut off does not hide the others

@@ -4,10 +4,10 @@
 # OUT is build/gpu_bundle.tar.gz if it is not given.
 # Programs come from a build for the GPU (build/cuda), with the libraries they need beyond glibc and the driver:
 #   cmake --preset cuda -DSATRAP_MARCH=x86-64-v3 -DCMAKE_CUDA_ARCHITECTURES=90-real
-#   cmake --build --preset cuda --target backend_tests embedding_tests \
+#   cmake --build --preset cuda --target satrap backend_tests embedding_tests \
 #     backend_{plan,resolve,pool_forward,backward,export}_bench
 # --interpreter, --executor: from build/release, to try the scripts where there is no GPU. Kernels run on the
-# interpreter of PTX, in a build that found nvcc, or on the executor.
+# interpreter of PTX, in a build that found nvcc, or on the executor, as those of whole jobs always do.
 # --variant: the benchmarks of another build, of an older commit, which gpu.sh compares with these back to back.
 # Checks that the bundle has at most 48 MiB and that every program starts from it in an empty environment.
 set -euo pipefail
@@ -28,13 +28,14 @@ while [[ $# -gt 0 ]]; do
 done
 if [[ $kind == gpu ]]; then
   build=${build:-$source/build/cuda} bench_suffix='' backend_tests=backend_tests embedding_tests=embedding_tests
+  satrap=bin/satrap
   for folder in "$build" "${variants[@]#*=}"; do
     ! grep -q '^SATRAP_MARCH:.*=native$' "$folder/CMakeCache.txt" \
       || { echo "$folder is for this machine's CPU: configure it with -DSATRAP_MARCH=x86-64-v3" >&2; exit 1; }
   done
 else
   build=${build:-$source/build/release} bench_suffix=_executor
-  backend_tests=backend_simt_tests embedding_tests=embedding_simt_tests
+  backend_tests=backend_simt_tests embedding_tests=embedding_simt_tests satrap=simt/satrap
   [[ $kind == executor ]] || backend_tests=backend_ptx_tests
 fi
 
@@ -52,6 +53,7 @@ take() {
 
 programs() { find bin variants -type f 2> /dev/null | sort; }
 
+take "$build/$satrap" "$bundle/bin/satrap"
 take "$build/tests/$backend_tests" "$bundle/bin/backend_tests"
 take "$build/tests/$embedding_tests" "$bundle/bin/embedding_tests"
 for operation in "${operations[@]}"; do
@@ -65,7 +67,7 @@ for variant in ${variants[@]+"${variants[@]}"}; do
   done
 done
 mv "$bundle"/lib/lib{stdc++,gcc_s}.so.* "$bundle/lib/runtime"
-cp "$source/bench/gpu.sh" "$bundle/bench"
+cp "$source"/bench/gpu{.sh,_trainer.py} "$bundle/bench"
 cp "$source"/bench/backend/{table,pytorch_reference}.py "$bundle/bench/backend"
 git -C "$source" describe --always --dirty > "$bundle/commit" 2> /dev/null || echo unknown > "$bundle/commit"
 echo "$kind" > "$bundle/kind"
@@ -85,6 +87,7 @@ cd "$folder/unpacked"
 for program in $(programs); do
   list=--benchmark_list_tests
   [[ $program != *_tests ]] || list=--gtest_list_tests
+  [[ $program != */satrap ]] || list=--help
   env -i LD_LIBRARY_PATH=lib:lib/runtime "$program" "$list" > "$folder/listed"
   [[ -s $folder/listed ]] || { echo "$program lists nothing" >&2; exit 1; }
 done

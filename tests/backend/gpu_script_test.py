@@ -43,6 +43,7 @@ TOOL = '#!/bin/bash\nwhile [[ $1 != env ]]; do shift; done\nexec "$@"\n'
 PYTHON = """#!/bin/bash
 case $1 in
   -c) ;;
+  */gpu_trainer.py) echo "as on the CPU" ;;
   */pytorch_reference.py) echo '{"torch": "2", "device": "d", "forward": {"median_us": 1},
     "forward_backward_adagrad": {"median_us": 1}}' > "$2" ;;
   *) exec python3 "$@" ;;
@@ -55,7 +56,7 @@ class GpuScriptTest(unittest.TestCase):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         self.bundle, self.out = pathlib.Path(folder.name, "bundle"), pathlib.Path(folder.name, "out")
-        for name in ["bench/gpu.sh", "bench/backend/table.py"]:
+        for name in ["bench/gpu.sh", "bench/gpu_trainer.py", "bench/backend/table.py"]:
             (self.bundle / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(ROOT / name, self.bundle / name)
         (self.bundle / "kind").write_text("gpu\n")

@@ -1,0 +1,102 @@
+#!/usr/bin/env python3
+"""Whole training jobs on a GPU: do they end with the bits of the CPU, and how fast are they?
+
+    bench/gpu_trainer.py same PROGRAM         small deterministic jobs: each digest beside that of the CPU
+    bench/gpu_trainer.py rates PROGRAM        Criteo-shaped jobs: examples/s with caches of part of the rows
+    bench/gpu_trainer.py --small ...          with less of everything, to try it without a GPU
+
+PROGRAM is satrap of a build with CUDA. One line per job. Exit status 1: a digest differs, or a job failed.
+"""
+import argparse
+import json
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+SAME = """
+seed: 7
+data: {format: synthetic, batch_size: 256, shuffle_rows: 2000,
+       synthetic: {rows: ROWS, eval_rows: 500, cardinalities: [100, 1000, 20000, 50], min_ids: [1, 0, 1, 1],
+                   max_ids: [1, 4, 2, 1], num_numeric: 4}}
+tables:
+  default: {dim: 16, optimizer: {type: adam, lr: 0.01}}
+  C2: {dim: 6, optimizer: {type: rowwise_adagrad, lr: 0.02}}
+  C3: {dim: 32, weights: bf16, optimizer: {type: adagrad, lr: 0.02}}
+model: {type: ffnn, top: [32]}
+train: {mode: sync, deterministic: true, precision: fp32, epochs: 2}
+checkpoint: {every: 20 steps, keep: 2}
+"""
+RATES = """
+seed: 7
+data: {format: synthetic, batch_size: 4096, synthetic: {rows: 1000000000, eval_rows: 0, scale: SCALE}}
+tables: {default: {dim: 64, optimizer: {type: adagrad, lr: 0.02}}}
+model: {type: dlrm, bottom: [64], top: [64]}
+train: {mode: hybrid, staleness: 4, precision: fp32, max_steps: STEPS, report_every: 10 steps}
+checkpoint: {every: never}
+"""
+MODES = [["train.mode=sync"], ["train.mode=hybrid", "train.staleness=0"],
+         ["train.mode=hybrid", "train.staleness=4", "train.staleness_schedule=constant"]]
+
+
+class Failed(Exception):
+    pass
+
+
+def train(program, config, *settings):
+    """The job's summary and the digest of its last checkpoint ("" without one)."""
+    with tempfile.TemporaryDirectory() as folder:
+        path, run = pathlib.Path(folder, "job.yaml"), pathlib.Path(folder, "run")
+        path.write_text(config)
+        done = subprocess.run([program, "train", path, f"run_dir={run}", *settings], capture_output=True, text=True,
+                              check=False, stdin=subprocess.DEVNULL)
+        if done.returncode != 0:
+            raise Failed(f"{' '.join(settings)}: status {done.returncode}: {done.stderr[-500:].strip()}")
+        summary = json.loads((run / "summary.json").read_text())
+        checkpoints = sorted((run / "checkpoints").glob("step-*"))
+        if not checkpoints:
+            return summary, ""
+        text = subprocess.run([program, "checkpoint", "verify", checkpoints[-1]], capture_output=True, text=True,
+                              check=True).stdout
+        return summary, re.search(r"digest ([0-9a-f]+)", text).group(1)
+
+
+def same(program, small):
+    config = SAME.replace("ROWS", "2000" if small else "100000")
+    differ = 0
+    for mode in MODES[2:] if small else MODES:
+        cpu, expected = train(program, config, *mode)
+        for memory in ("200KiB", "16MiB"):
+            gpu, found = train(program, config, *mode, "device=cuda", f"embedding.cache.memory={memory}")
+            is_same = found == expected and cpu["train"] == gpu["train"]
+            differ += not is_same
+            print(f"{' '.join(mode)}, cache of {memory}, hits {gpu['cache']['hit_rate']:.1%}: digest {found}, "
+                  f"{'as on the CPU' if is_same else f'DIFFERS from {expected} of the CPU'}", flush=True)
+    if differ:
+        raise Failed(f"{differ} jobs differ")
+
+
+def rates(program, small):
+    config = RATES.replace("SCALE", "0.0001" if small else "0.1").replace("STEPS", "3" if small else "300")
+    cpu, _ = train(program, config)
+    print(json.dumps({"device": "cpu", "examples_per_second": cpu["examples_per_second"], "rows": cpu["rows"]}))
+    row_bytes = 64 * 4 * 2 + 64  # weights and states, and what a cache keeps beside them
+    for percent in (25, 120, 400):
+        gpu, _ = train(program, config, "device=cuda",
+                       f"embedding.cache.memory={max(1 << 20, cpu['rows'] * row_bytes * percent // 100)}B")
+        print(json.dumps({"device": "cuda", "cache_percent": percent, "hit_rate": gpu["cache"]["hit_rate"],
+                          "examples_per_second": gpu["examples_per_second"],
+                          "stage_seconds": gpu["stage_seconds"]}), flush=True)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--small", action="store_true")
+    parser.add_argument("what", choices=["same", "rates"])
+    parser.add_argument("program")
+    given = parser.parse_args()
+    try:
+        {"same": same, "rates": rates}[given.what](given.program, given.small)
+    except Failed as error:
+        sys.exit(f"FAILED: {error}")
