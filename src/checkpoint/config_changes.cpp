@@ -26,6 +26,7 @@ struct Rule {
 /// The first match counts; without a match, kTraining.
 constexpr Rule kRules[] = {
     {"run_dir", "", ChangeKind::kOutput},
+    {"device", "", ChangeKind::kOutput},
     {"seed", "", ChangeKind::kImpossible,
      "untrained rows and the order of shuffled data depend on it"},
     {"data.schema.features.", ".type", ChangeKind::kImpossible, "ids would mean other rows"},
@@ -55,7 +56,8 @@ constexpr Rule kRules[] = {
     {"features.", ".pooling", ChangeKind::kImpossible,
      "the network was trained on the output of that pooling"},
     {"model.dropout", "", ChangeKind::kTraining},
-    {"model.path", "", ChangeKind::kTraining},  // its parameters must still fit
+    {"model.engine", "", ChangeKind::kTraining},  // equal to rounding
+    {"model.path", "", ChangeKind::kTraining},    // its parameters must still fit
     {"model.", "", ChangeKind::kImpossible, "the checkpoint's parameters belong to that network"},
     {"dense_optimizer.type", "", ChangeKind::kImpossible,
      "the checkpoint holds the state of that optimizer"},
@@ -96,6 +98,7 @@ constexpr PredictionRule kPredictionRules[] = {
     {"tables.", ".weights", false, "the checkpoint's rows are stored in that type"},
     {"features.", "", true, kOtherInputs},
     {"model.dropout", "", true, ""},
+    {"model.engine", "", true, ""},
     {"model.path", "", true, ""},  // a file may have moved; its parameters must still fit
     {"model.", "", false, "the checkpoint's parameters belong to that network"},
 };

@@ -8,6 +8,7 @@
 #include "satrap/core/hash.h"
 #include "satrap/core/portable_math.h"
 #include "src/dense/gradient_sum.h"
+#include "src/dense/graph_model.h"
 #include "src/dense/libtorch.h"
 #include "src/dense/model.h"
 #include "src/dense/ops.h"
@@ -43,10 +44,18 @@ class Network : public DenseNetwork {
                   "train.precision: bf16 does not go with model 'torchscript', which computes as "
                   "its module says");
     }
+    if (model.engine == "graph" && precision == Precision::kBf16) {
+      throw Error(ErrorCode::kInvalidConfig,
+                  "train.precision: bf16 does not go with model.engine: graph, which computes in "
+                  "fp32");
+    }
     if (precision == Precision::kBf16) libtorch();  // if it is missing, that is said at the start
     logits_ = layout_.add_scratch(num_labels_);
     dlogits_ = layout_.add_scratch(num_labels_);
     model_ = make_model(model, shape, layout_);
+    if (model.engine == "graph") {
+      model_ = make_graph_model(std::move(model_), layout_, num_labels_);
+    }
     parameters_ = AlignedBuffer(layout_.num_parameters());
     buffers_ = AlignedBuffer(layout_.num_buffer_values());
     next_buffers_ = AlignedBuffer(layout_.num_buffer_values());

@@ -106,7 +106,8 @@ void BatchNorm::forward(Pass& pass, Matrix x) const {
 std::string BatchNorm::write(Script& script, const std::string& x) const {
   const std::string y = "torch.batch_norm(" + x + ", " + script.parameter(weight_) + ", " +
                         script.parameter(bias_) + ", " + script.buffer(running_mean_) + ", " +
-                        script.buffer(running_var_) + ", False, 0.1, 1e-5, False)";
+                        script.buffer(running_var_) +
+                        (script.is_training() ? ", True" : ", False") + ", 0.1, 1e-5, False)";
   return script.let(relu_ ? "torch.relu(" + y + ")" : y);
 }
 
@@ -170,6 +171,7 @@ std::string Mlp::write(Script& script, std::string x) const {
   for (const Layer& layer : layers_) {
     x = layer.linear.write(script, x);
     if (layer.batch_norm) x = layer.batch_norm->write(script, x);
+    x = script.drop(x, layer.linear.out(), layer.dropout, layer.dropout_stream);
   }
   return x;
 }

@@ -20,10 +20,10 @@ namespace satrap::dense {
 /// module that are no fp32 numbers or too many or few, a std::range_error.
 class Libtorch;
 
-/// A user's module, torch.jit.save(torch.jit.script(...)), in evaluation mode: forward(numeric,
-/// pooled) returns the logits in fp32, [rows] or [rows, 1], with several labels [rows, labels]. Its
-/// parameters are trained unless they are frozen (requires_grad False); frozen ones and its buffers
-/// do not change.
+/// A module, of a user or of a model's Script. That of a user,
+/// torch.jit.save(torch.jit.script(...)), in evaluation mode: forward(numeric, pooled) returns the
+/// logits in fp32, [rows] or [rows, 1], with several labels [rows, labels]. Its parameters are
+/// trained unless they are frozen (requires_grad False); frozen ones and its buffers do not change.
 class ScriptModule {
  public:
   struct Parameter {
@@ -37,8 +37,13 @@ class ScriptModule {
    public:
     virtual ~Replica() = default;
     /// numeric [rows, num_numeric] and pooled [rows, pooled_width] to logits [rows, labels]. With
-    /// `training` the graph is kept for backward, which reads numeric and pooled again.
-    virtual void forward(ConstMatrix numeric, ConstMatrix pooled, bool training, Matrix logits) = 0;
+    /// `training` the graph is kept for backward, which reads numeric and pooled again. `factors`:
+    /// a third argument of the module, if it has one.
+    virtual void forward(ConstMatrix numeric,
+                         ConstMatrix pooled,
+                         bool training,
+                         Matrix logits,
+                         const ConstMatrix* factors = nullptr) = 0;
     /// Sets, or with `accumulate` adds to, the gradient of each parameter; sets that of `pooled`.
     virtual void backward(ConstMatrix dlogits,
                           std::span<const Matrix> gradients,
@@ -53,8 +58,10 @@ class ScriptModule {
   /// Runs forward and backward on two examples and on one, so that a module that cannot be trained
   /// is refused at the start.
   virtual void try_out(std::int64_t num_numeric, std::int64_t pooled_width) const = 0;
-  /// `parameters`, one for each of parameters(), must outlive the replica.
-  virtual std::unique_ptr<Replica> replicate(std::span<const ConstMatrix> parameters) const = 0;
+  /// `parameters`, one for each of parameters(), and the memory of the module's buffers must
+  /// outlive the replica. Without `buffers` it has copies.
+  virtual std::unique_ptr<Replica> replicate(std::span<const ConstMatrix> parameters,
+                                             std::span<float* const> buffers = {}) const = 0;
 };
 
 /// A module to be written in the format of torch.jit.save.
@@ -88,6 +95,9 @@ class Libtorch {
 
   virtual std::unique_ptr<ScriptModule> load(const std::string& path,
                                              std::int64_t num_labels) const = 0;
+  /// The module that the file would have.
+  virtual std::unique_ptr<ScriptModule> compile(const ScriptFile& file,
+                                                std::int64_t num_labels) const = 0;
   /// The file's bytes.
   virtual std::string save(const ScriptFile& file) const = 0;
 };

@@ -32,9 +32,20 @@ std::string Script::call(std::shared_ptr<const ScriptModule> module, std::int64_
              std::to_string(num_labels) + "])");
 }
 
+std::string Script::drop(const std::string& x,
+                         std::int64_t width,
+                         double rate,
+                         std::uint64_t stream) {
+  if (!is_training() || rate == 0.0) return x;
+  dropouts_.push_back({.first = num_factors_, .width = width, .rate = rate, .stream = stream});
+  num_factors_ += width;
+  return let(concat(x, " * factors[:, ", dropouts_.back().first, ":", num_factors_, "]"));
+}
+
 std::string Script::source(const std::string& result) const {
-  return "def forward(self, numeric: Tensor, pooled: Tensor) -> Tensor:\n" + body_ + "    return " +
-         result + "\n";
+  return concat("def forward(self, numeric: Tensor, pooled: Tensor",
+                is_training() ? ", factors: Tensor" : "", ") -> Tensor:\n", body_, "    return ",
+                result, "\n");
 }
 
 }  // namespace satrap::dense

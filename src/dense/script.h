@@ -1,20 +1,30 @@
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "src/dense/libtorch.h"
 #include "src/dense/parameters.h"
 
 namespace satrap::dense {
 
-/// The forward pass of a model, in evaluation mode, written as TorchScript: a method
-/// forward(numeric, pooled) of a module that has the layout's parameters and buffers. Layers and
-/// models append assignments and refer to values by the names that let() returned.
+/// The forward pass of a model, written as TorchScript: a method forward(numeric, pooled) of a
+/// module that has the layout's parameters and buffers. Layers and models append assignments and
+/// refer to values by the names that let() returned.
 class Script {
  public:
+  /// In training form batch normalisation takes the statistics of the batch and updates the running
+  /// ones in place, and the method has a third argument: the factors of all dropouts side by side,
+  /// [rows, num_factors()].
+  enum class Form : std::uint8_t { kEvaluation, kTraining };
+
   /// `layout` must outlive it.
-  explicit Script(const Layout& layout) : layout_(layout) {}
+  explicit Script(const Layout& layout, Form form = Form::kEvaluation)
+      : layout_(layout), form_(form) {}
+
+  bool is_training() const { return form_ == Form::kTraining; }
 
   /// The inputs: [rows, num_numeric] and [rows, pooled_width].
   std::string numeric() const { return "numeric"; }
@@ -27,6 +37,17 @@ class Script {
   /// Gives the value of a Python expression a name, and returns it.
   std::string let(const std::string& expression);
 
+  /// A layer's output after its dropout, as ops.h computes it from a step's seed and `stream`; in
+  /// evaluation form the output.
+  struct Dropout {
+    std::int64_t first, width;  // of its factors
+    double rate;
+    std::uint64_t stream;
+  };
+  std::string drop(const std::string& x, std::int64_t width, double rate, std::uint64_t stream);
+  const std::vector<Dropout>& dropouts() const { return dropouts_; }
+  std::int64_t num_factors() const { return num_factors_; }
+
   /// The result of a module's own forward(numeric, pooled), as one column per label. The module
   /// becomes part of the exported one and uses the layout's parameters, in their order.
   std::string call(std::shared_ptr<const ScriptModule> module, std::int64_t num_labels);
@@ -37,6 +58,9 @@ class Script {
 
  private:
   const Layout& layout_;
+  const Form form_;
+  std::vector<Dropout> dropouts_;
+  std::int64_t num_factors_ = 0;
   std::string body_;
   int num_values_ = 0;
   std::shared_ptr<const ScriptModule> module_;

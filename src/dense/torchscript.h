@@ -1,10 +1,13 @@
 #pragma once
 
+#include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 
 #include "src/dense/model.h"
 #include "src/dense/parameters.h"
+#include "src/dense/script.h"
 
 namespace satrap::dense {
 
@@ -15,5 +18,13 @@ std::string to_torchscript(const Model& model,
                            const Layout& layout,
                            std::span<const float> parameters,
                            std::span<const float> buffers);
+
+/// The module of a script that returns `logits`, to compute with.
+std::unique_ptr<ScriptModule> compile_script(const Script& script,
+                                             const std::string& logits,
+                                             const Layout& layout,
+                                             std::span<const float> parameters,
+                                             std::span<const float> buffers,
+                                             std::int64_t num_labels);
 
 }  // namespace satrap::dense

@@ -156,7 +156,7 @@ void note_order(const job::TrainConfig& train, const Cluster& cluster) {
 /// Replaces `auto` by the precision for this machine. A user's module computes as it is written.
 void resolve_precision(job::JobConfig& config) {
   if (config.train.precision != "auto") return;
-  const bool bf16 = config.model.type != "torchscript" &&
+  const bool bf16 = config.model.type != "torchscript" && config.model.engine != "graph" &&
                     dense::fastest_precision(inspect_cpu()) == dense::Precision::kBf16;
   config.train.precision = bf16 ? "bf16" : "fp32";
 }

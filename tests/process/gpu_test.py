@@ -60,7 +60,8 @@ model: {type: ffnn, top: [8]}
 train: {mode: sync, threads: 1, precision: fp32}
 checkpoint: {every: never}
 """
-MODES = ["sync", "staleness=0"], ["hybrid", "staleness=0"], ["hybrid", "staleness=4", "staleness_schedule=constant"]
+GRAPH = "model.engine=graph"
+MODES = ["sync", "staleness=0", GRAPH], ["sync", "staleness=0"], ["hybrid", "staleness=0"], ["hybrid", "staleness=4", "staleness_schedule=constant"]
 
 
 class Samples(unittest.TestCase):
@@ -85,7 +86,8 @@ class Samples(unittest.TestCase):
 
     def check(self, job, rows):
         for mode, *more in MODES:
-            settings = [*job, f"train.mode={mode}", *(f"train.{setting}" for setting in more)]
+            settings = [*job, f"train.mode={mode}", "train.precision=fp32",
+                        *(setting if setting == GRAPH else f"train.{setting}" for setting in more)]
             expected, device, cache = self.end_of(*settings)
             self.assertEqual((device, cache), ("cpu", None))
             for percent in (5, 100):

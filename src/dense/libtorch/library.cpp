@@ -91,17 +91,27 @@ class Library : public Libtorch {
     return load_script_module(path, num_labels);
   }
 
+  std::unique_ptr<ScriptModule> compile(const ScriptFile& file,
+                                        std::int64_t num_labels) const override {
+    return wrap_module(compiled(file), num_labels);
+  }
+
   std::string save(const ScriptFile& file) const override {
-    use_one_thread();
     std::ostringstream bytes;
+    compiled(file).save(bytes);
+    return std::move(bytes).str();
+  }
+
+ private:
+  static torch::jit::Module compiled(const ScriptFile& file) {
+    use_one_thread();
     try {
-      module_of(file).save(bytes);
+      return module_of(file);
     } catch (const c10::Error& error) {
       throw std::runtime_error(error.what_without_backtrace());
     } catch (const torch::jit::ErrorReport& error) {  // of the source
       throw std::runtime_error(error.what());
     }
-    return std::move(bytes).str();
   }
 };
 

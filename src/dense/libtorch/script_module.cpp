@@ -37,7 +37,8 @@ at::Tensor tensor_on(ConstMatrix x) {
 at::Tensor call(torch::jit::Module& module,
                 const at::Tensor& numeric,
                 const at::Tensor& pooled,
-                std::int64_t num_labels) {
+                std::int64_t num_labels,
+                const ConstMatrix* factors = nullptr) {
   // The optimizing executor changes the code after a few runs, and with it the last bits.
   const torch::jit::GraphOptimizerEnabledGuard plain(false);
   const auto shapes = [&] {
@@ -48,7 +49,9 @@ at::Tensor call(torch::jit::Module& module,
   };
   c10::IValue result;
   try {
-    result = module.forward({numeric, pooled});
+    std::vector<c10::IValue> inputs{numeric, pooled};
+    if (factors != nullptr) inputs.emplace_back(tensor_on(*factors));
+    result = module.forward(std::move(inputs));
   } catch (const std::exception& error) {
     refuse(shapes(), " fails: ", first_lines(error));
   }
@@ -84,6 +87,7 @@ class Replica : public ScriptModule::Replica {
   Replica(const torch::jit::Module& module,
           const std::vector<bool>& is_trained,
           std::span<const ConstMatrix> values,
+          std::span<float* const> buffers,
           std::int64_t num_labels)
       : module_(module.deepcopy()), num_labels_(num_labels) {
     std::size_t i = 0, trained = 0;
@@ -97,16 +101,26 @@ class Replica : public ScriptModule::Replica {
       inputs_.push_back(parameter);
     }
     inputs_.emplace_back();  // pooled, last
+    std::size_t b = 0;
+    for (at::Tensor buffer : module_.buffers()) {
+      if (b < buffers.size()) {
+        buffer.set_data(at::from_blob(buffers[b++], buffer.sizes(), at::kFloat));
+      }
+    }
   }
 
-  void forward(ConstMatrix numeric, ConstMatrix pooled, bool training, Matrix logits) override {
+  void forward(ConstMatrix numeric,
+               ConstMatrix pooled,
+               bool training,
+               Matrix logits,
+               const ConstMatrix* factors) override {
     use_one_thread();
     const at::NoGradGuard no_grad;
     at::Tensor input = tensor_on(pooled);
     {
       const at::AutoGradMode with_graph(training);
       input.set_requires_grad(training);
-      logits_ = call(module_, tensor_on(numeric), input, num_labels_);
+      logits_ = call(module_, tensor_on(numeric), input, num_labels_, factors);
     }
     inputs_.back() = input;
     tensor_on(logits).copy_(logits_.detach().reshape({logits.rows, logits.cols}));
@@ -139,16 +153,22 @@ class Replica : public ScriptModule::Replica {
   at::Tensor logits_;               // from forward to backward, with their graph
 };
 
+/// The user's module in a file.
+torch::jit::Module load(const std::string& path) {
+  use_one_thread();
+  try {
+    torch::jit::Module module = torch::jit::load(path, at::kCPU);
+    module.eval();
+    return module;
+  } catch (const std::exception& error) {
+    refuse("cannot be loaded as TorchScript: ", first_lines(error));
+  }
+}
+
 class LoadedModule : public ScriptModule {
  public:
-  LoadedModule(const std::string& path, std::int64_t num_labels) : num_labels_(num_labels) {
-    use_one_thread();
-    try {
-      module_ = torch::jit::load(path, at::kCPU);
-      module_.eval();
-    } catch (const std::exception& error) {
-      refuse("cannot be loaded as TorchScript: ", first_lines(error));
-    }
+  LoadedModule(torch::jit::Module module, std::int64_t num_labels)
+      : module_(std::move(module)), num_labels_(num_labels) {
     for (const at::Tensor& parameter : module_.parameters()) {
       is_trained_.push_back(parameter.requires_grad());
     }
@@ -176,10 +196,10 @@ class LoadedModule : public ScriptModule {
     for (const std::int64_t rows : {2, 1}) try_out(rows, num_numeric, pooled_width);
   }
 
-  std::unique_ptr<ScriptModule::Replica> replicate(
-      std::span<const ConstMatrix> parameters) const override {
+  std::unique_ptr<ScriptModule::Replica> replicate(std::span<const ConstMatrix> parameters,
+                                                   std::span<float* const> buffers) const override {
     use_one_thread();
-    return std::make_unique<dense::Replica>(module_, is_trained_, parameters, num_labels_);
+    return std::make_unique<dense::Replica>(module_, is_trained_, parameters, buffers, num_labels_);
   }
 
   const torch::jit::Module& module() const { return module_; }
@@ -212,7 +232,11 @@ class LoadedModule : public ScriptModule {
 }  // namespace
 
 std::unique_ptr<ScriptModule> load_script_module(const std::string& path, std::int64_t num_labels) {
-  return std::make_unique<LoadedModule>(path, num_labels);
+  return wrap_module(load(path), num_labels);
+}
+
+std::unique_ptr<ScriptModule> wrap_module(torch::jit::Module module, std::int64_t num_labels) {
+  return std::make_unique<LoadedModule>(std::move(module), num_labels);
 }
 
 const torch::jit::Module& jit_module(const ScriptModule& module) {

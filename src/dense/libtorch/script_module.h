@@ -13,7 +13,9 @@ namespace satrap::dense {
 
 std::unique_ptr<ScriptModule> load_script_module(const std::string& path, std::int64_t num_labels);
 
-/// The module in one that load_script_module returned.
+std::unique_ptr<ScriptModule> wrap_module(torch::jit::Module module, std::int64_t num_labels);
+
+/// The module in one that these returned.
 const torch::jit::Module& jit_module(const ScriptModule& module);
 
 }  // namespace satrap::dense
