@@ -37,9 +37,19 @@ std::string why_no_cuda() {
   return count == 0 ? "no device" : "";
 }
 
+int num_cuda_devices() {
+  int count = 0;
+  if (why_no_cuda().empty()) check(cudaGetDeviceCount(&count), "cudaGetDeviceCount");
+  return count;
+}
+
 std::unique_ptr<Device> make_cuda_device(int number) {
   const std::string reason = why_no_cuda();
   if (!reason.empty()) throw Error(ErrorCode::kUnavailable, "no GPU can be used: " + reason);
+  if (number < 0 || number >= num_cuda_devices()) {
+    throw Error(ErrorCode::kUnavailable,
+                concat("there is no GPU ", number, ", only ", num_cuda_devices()));
+  }
   return std::make_unique<CudaDevice>(number);
 }
 
@@ -70,6 +80,7 @@ DeviceInfo CudaDevice::info() const {
 std::byte* CudaDevice::allocate(Place place, std::int64_t bytes, const char* what) {
   SATRAP_CHECK(bytes >= 0, what, ": ", bytes, " bytes");
   if (bytes == 0) return nullptr;
+  use_on_this_thread();
   void* data = nullptr;
   const auto size = static_cast<std::size_t>(bytes);
   const bool is_device = place == Place::kDevice;
@@ -88,7 +99,9 @@ std::byte* CudaDevice::allocate(Place place, std::int64_t bytes, const char* wha
   return static_cast<std::byte*>(data);
 }
 
+// Owners are destroyed on any thread.
 void CudaDevice::free(Place place, std::byte* memory) noexcept {
+  complain(cudaSetDevice(number_), "cudaSetDevice");
   if (place == Place::kDevice) {
     complain(cudaFree(memory), "cudaFree");
   } else {
@@ -116,6 +129,7 @@ std::int64_t CudaDevice::prims_scratch_bytes(std::int64_t max_items) const {
 // --------------------------------------------------------------------------- streams and events
 
 void* CudaDevice::make_stream(bool high_priority) {
+  use_on_this_thread();
   int least = 0, greatest = 0;
   check(cudaDeviceGetStreamPriorityRange(&least, &greatest), "cudaDeviceGetStreamPriorityRange");
   cudaStream_t stream = nullptr;
@@ -126,6 +140,7 @@ void* CudaDevice::make_stream(bool high_priority) {
 }
 
 void CudaDevice::destroy_stream(void* stream) noexcept {
+  complain(cudaSetDevice(number_), "cudaSetDevice");
   complain(cudaStreamDestroy(native({stream})), "cudaStreamDestroy");
 }
 
@@ -134,6 +149,7 @@ void CudaDevice::wait_until_idle(StreamRef stream) {
 }
 
 void* CudaDevice::make_event(bool with_time) {
+  use_on_this_thread();
   cudaEvent_t event = nullptr;
   check(cudaEventCreateWithFlags(&event, with_time ? cudaEventDefault : cudaEventDisableTiming),
         "cudaEventCreateWithFlags");
@@ -141,6 +157,7 @@ void* CudaDevice::make_event(bool with_time) {
 }
 
 void CudaDevice::destroy_event(void* event) noexcept {
+  complain(cudaSetDevice(number_), "cudaSetDevice");
   complain(cudaEventDestroy(native_event(event)), "cudaEventDestroy");
 }
 

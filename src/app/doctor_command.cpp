@@ -63,7 +63,12 @@ std::string describe_cache() {
 
 /// The GPU that a job of one rank with `device: cuda` gets.
 std::string describe_gpu() {
-  const backend::DeviceInfo info = backend::make_cuda_device(0)->info();
+  backend::DeviceInfo info;
+  try {
+    info = backend::make_cuda_device(0)->info();
+  } catch (const Error& error) {
+    return fmt::format("off: {}", error.what());
+  }
   return fmt::format("{}, {:.1f} of {:.1f} GiB free; with `device: cuda` rows are trained there",
                      info.name, gib(info.free_bytes), gib(info.memory_bytes));
 }

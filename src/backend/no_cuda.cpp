@@ -6,6 +6,8 @@ namespace satrap::backend {
 
 std::string why_no_cuda() { return "this build has no CUDA (cmake -DSATRAP_CUDA=ON)"; }
 
+int num_cuda_devices() { return 0; }
+
 std::unique_ptr<Device> make_cuda_device(int) {
   throw Error(ErrorCode::kUnavailable, why_no_cuda());
 }

@@ -17,7 +17,6 @@ GroupCaches::GroupCaches(const std::vector<job::FeatureSpec>& features,
     : groups(features, tables, seed),
       on_host(features, tables),
       on_device(features, tables, FeatureLayout::kDeviceColumns),
-      has_same_columns(on_host.output_width == on_device.output_width),
       device(the_device),
       pool(threads),
       planning(the_device),
@@ -103,6 +102,7 @@ void GroupCaches::look_at(std::span<const std::vector<Key>> keys,
 }
 
 void GroupCaches::prepare_look() {
+  device.use_on_this_thread();
   if (looked_at_.empty()) looked_at_ = make_parts();
   planning.wait_until_idle();  // it may still read the batch before
 }

@@ -91,7 +91,6 @@ class GroupCaches {
 
   const RowGroups groups;
   const FeatureLayout on_host, on_device;
-  const bool has_same_columns;  // both layouts
   backend::Device& device;
   ThreadPool& pool;
   const backend::Stream planning, compute;  // of the planner, of the thread that pools

@@ -159,6 +159,7 @@ void CopiedBatch::pool(const data::Batch& batch,
 void CopiedBatch::sum_gradients(const float* gradient, std::span<float* const> gradients) {
   SATRAP_CHECK(gradients.size() == places_.size(), gradients.size(), " gradients for ",
                places_.size(), " keys");
+  if (places_.empty()) return;
   cache_.device.use_on_this_thread();
   gradient = cache_.gradient_columns.to_read(gradient, num_examples_, cache_.updates);
   for (std::size_t g = 0; g < parts_.size(); ++g) {

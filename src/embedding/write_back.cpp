@@ -139,7 +139,10 @@ void WriteBack::run() {
       const std::int64_t num_rows = put(step);
       lock.lock();
       rows_put_ += num_rows;
-      release_first(count);
+      auto not_kept = release_first(count);
+      lock.unlock();  // pinned memory takes long to free
+      not_kept.clear();
+      lock.lock();
     }
     changed_.notify_all();
   }
@@ -166,17 +169,22 @@ std::size_t WriteBack::take_newest(std::int64_t& step) {
 }
 
 /// The store has them.
-void WriteBack::release_first(std::size_t count) {
+std::vector<std::unique_ptr<WriteBack::Rows>> WriteBack::release_first(std::size_t count) {
+  std::vector<std::unique_ptr<Rows>> not_kept;
   for (; count > 0; --count) {
     std::unique_ptr<Rows> rows = std::move(items_.front().rows);
     items_.pop_front();
     bytes_put_ += rows->bytes();
     if (rows->kind_ == Kind::kEvicted) waiting_bytes_ -= rows->bytes();
     // After a save there is memory for the whole cache: not all of it is kept.
-    if (free_bytes_ + rows->memory_.bytes() > max_bytes_) continue;
+    if (free_bytes_ + rows->memory_.bytes() > max_bytes_) {
+      not_kept.push_back(std::move(rows));
+      continue;
+    }
     free_bytes_ += rows->memory_.bytes();
     free_.push_back(std::move(rows));
   }
+  return not_kept;
 }
 
 std::int64_t WriteBack::put(std::int64_t step) {

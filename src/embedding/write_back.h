@@ -87,7 +87,7 @@ class WriteBack {
   };
   void run();
   std::size_t take_newest(std::int64_t& step);
-  void release_first(std::size_t count);
+  std::vector<std::unique_ptr<Rows>> release_first(std::size_t count);
   std::int64_t put(std::int64_t step);  // newest_; returns the number of rows
   void throw_if_over() const;
   void end(const std::exception_ptr& error);  // nullptr: it is stopped

@@ -8,12 +8,15 @@ namespace satrap::job {
 void CacheConfig::visit(ConfigVisitor& v) {
   v.field(
       "memory", memory,
-      "Memory for a cache of rows, such as 4GiB or 10% of the machine's memory, in which they are "
+      "Memory for a cache of rows, such as 4GiB or 10% of the machine's memory (device cuda: of "
+      "what "
+      "is free on each rank's GPU), in which they are "
       "trained (or, with policy shared, of copies); changed rows return to where rows live in the "
       "background. Mostly for rows on shards. Several ranks, of one node, divide the keys among "
       "them: each keeps this much (a share is divided), and without train.deterministic their "
       "staleness is at most 1. Rows of batches that are in use at the same time come in addition. "
-      "auto: 10% if rows are on shards, else 0. 0: no cache. The results are the same, bit for bit "
+      "auto: 10% if rows are on shards, else 0; 50% with device cuda. 0: no cache. The results are "
+      "the same, bit for bit "
       "in deterministic mode.");
   v.field(
       "eviction", eviction,
@@ -31,12 +34,14 @@ void CacheConfig::visit(ConfigVisitor& v) {
 }
 
 std::int64_t CacheConfig::memory_bytes(std::int64_t device_bytes) const {
-  return parse_bytes_or_share(memory == "auto" ? "10%" : memory, device_bytes);
+  const std::string share = is_on_gpu ? "50%" : "10%";
+  return parse_bytes_or_share(memory == "auto" ? share : memory, device_bytes);
 }
 
 bool EmbeddingConfig::has_cache() const {
   constexpr std::int64_t kAnyDevice = std::int64_t{1} << 40;
-  return (cache.memory != "auto" || store == "ps") && cache.memory_bytes(kAnyDevice) > 0;
+  return (cache.memory != "auto" || store == "ps" || cache.is_on_gpu) &&
+         cache.memory_bytes(kAnyDevice) > 0;
 }
 
 bool EmbeddingConfig::keeps_copies(const ClusterConfig& cluster) const {

@@ -158,16 +158,22 @@ void check_cache(const JobConfig& config, const Place& at) {
                                                   "it out, or write more than 0"));
   }
   const auto refuse = [&](const std::string& why) {
-    throw Error(ErrorCode::kInvalidConfig, concat(at("embedding.cache.memory"), ": ", why));
+    if (config.is_on_gpu()) {
+      throw Error(ErrorCode::kInvalidConfig,
+                  concat(at("device"), ": cuda needs a cache (embedding.cache.memory): ", why,
+                         "write cpu"));
+    }
+    throw Error(ErrorCode::kInvalidConfig,
+                concat(at("embedding.cache.memory"), ": ", why, "write 0"));
   };
   if (config.train.is_async()) {
-    refuse("async has no cache: its shards update each row on arrival of a gradient; write 0");
+    refuse("async has no cache: its shards update each row on arrival of a gradient; ");
   }
   for (const auto& [name, table] : config.tables) {
     if (table.capacity_rows == 0 && table.ttl_steps == 0 && table.admit_after <= 1) continue;
     refuse(concat("table '", name,
                   "' has capacity_rows, ttl_steps or admit_after, and would take "
-                  "rows in a cache for unused; remove them, or write 0"));
+                  "rows in a cache for unused; remove them, or "));
   }
 }
 
@@ -309,10 +315,9 @@ JobConfig read_job(const std::string& path,
   if (config.run_dir.empty())
     config.run_dir = "runs/" + std::filesystem::path(path).stem().string();
   data::inline_schema_file(config.data, std::filesystem::path(path).parent_path().string());
-  std::string& cache_memory = config.embedding.cache.memory;
-  if (config.is_on_gpu() &&
-      (cache_memory == "auto" || !origins.contains("embedding.cache.memory"))) {
-    cache_memory = "50%";
+  config.embedding.cache.is_on_gpu = config.is_on_gpu();
+  if (config.is_on_gpu() && !origins.contains("embedding.cache.memory")) {
+    config.embedding.cache.memory = "auto";
   }
   config.validate(origins);
   // These defaults were for hybrid.

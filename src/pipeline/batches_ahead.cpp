@@ -21,7 +21,7 @@ bool BatchesAhead::next(Work& work) {
     read();
   }
   if (ahead_.empty()) {
-    if (error_) std::rethrow_exception(std::exchange(error_, nullptr));
+    if (batches_.error()) std::rethrow_exception(batches_.error());
     return false;
   }
   std::swap(work.batch, ahead_.front().batch);
@@ -37,12 +37,7 @@ void BatchesAhead::read() {
     batch = std::move(free_.back());
     free_.pop_back();
   }
-  try {
-    has_ended_ = !batches_.next(batch.batch, batch.shares);
-  } catch (...) {
-    error_ = std::current_exception();
-    has_ended_ = true;
-  }
+  has_ended_ = !batches_.next(batch.batch, batch.shares);
   if (has_ended_) return;
   driver_.look_at(batch.batch, next_read_);
   ahead_.push_back(std::move(batch));

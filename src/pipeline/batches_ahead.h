@@ -2,7 +2,6 @@
 
 #include <cstdint>
 #include <deque>
-#include <exception>
 #include <vector>
 
 #include "satrap/data/batch.h"
@@ -44,7 +43,6 @@ class BatchesAhead {
   std::deque<Batch> ahead_;  // oldest first
   std::vector<Batch> free_;  // their memory is used again
   bool has_ended_ = false;
-  std::exception_ptr error_;
 };
 
 }  // namespace satrap::pipeline

@@ -31,13 +31,11 @@ GlobalBatches::GlobalBatches(data::BatchSource& source,
 
 bool GlobalBatches::next(data::Batch& batch, RankShares& shares) {
   if (!group_ || cluster_.size() == 1) return next_alone(batch, shares);
-  const std::exception_ptr error = read_ahead();
+  read_ahead();
   const ScopedStage timer(timers_, kStageAgree);
-  Line mine = line();
-  if (error) mine.examples = kFailed;
+  const Line mine = line();
   group_->all_gather(std::as_bytes(std::span(&mine, 1)), std::as_writable_bytes(std::span(lines_)),
                      cluster_.deadline());
-  if (error) std::rethrow_exception(error);
   if (!hear(shares)) return false;
   if (hands_out_) {
     std::swap(batch, next_);
@@ -60,22 +58,25 @@ bool GlobalBatches::next(data::Batch& batch, RankShares& shares) {
 
 bool GlobalBatches::next_alone(data::Batch& batch, RankShares& shares) {
   const ScopedStage timer(timers_, kStageRead);
-  if (!source_.next(batch)) return false;
+  try {
+    if (!source_.next(batch)) return false;
+  } catch (...) {
+    error_ = std::current_exception();
+    return false;
+  }
   shares.global_examples = batch.num_examples;
   shares.first_example = 0;
   shares.positions.assign(1, source_.position());
   return true;
 }
 
-/// Returns the error of reading, so that the others can hear of it.
-std::exception_ptr GlobalBatches::read_ahead() {
+void GlobalBatches::read_ahead() {
   const ScopedStage timer(timers_, kStageRead);
   try {
     if (!has_next_) has_next_ = source_.next(next_);
   } catch (...) {
-    return std::current_exception();
+    error_ = std::current_exception();  // the others hear of it
   }
-  return nullptr;
 }
 
 void GlobalBatches::want_ahead(std::int64_t num_batches) {
@@ -88,6 +89,7 @@ GlobalBatches::Line GlobalBatches::line() const {
   Line line;
   line.before = position_;
   line.wanted_ahead = wanted_ahead_;
+  if (error_) line.examples = kFailed;
   if (!has_next_) return line;
   line.after = source_.position();
   line.examples = next_.num_examples;
@@ -101,13 +103,14 @@ bool GlobalBatches::hear(RankShares& shares) {
   num_ahead_ = wanted_ahead_;
   for (const Line& line : lines_) {
     num_ahead_ = std::min(num_ahead_, line.wanted_ahead);
-    if (line.examples == kFailed) {
-      throw net::NetError(net::NetFailure::kRemote,
-                          concat("rank ", &line - lines_.data(), " could not read its data"));
+    if (line.examples == kFailed && !error_) {
+      error_ = std::make_exception_ptr(
+          net::NetError(net::NetFailure::kRemote,
+                        concat("rank ", &line - lines_.data(), " could not read its data")));
     }
     if (line.examples > 0) epoch = std::min(epoch.value_or(line.epoch), line.epoch);
   }
-  if (!epoch) return false;
+  if (error_ || !epoch) return false;
   shares.global_examples = shares.first_example = 0;
   shares.positions.clear();
   for (std::int64_t r = 0; r < cluster_.size(); ++r) {

@@ -78,7 +78,7 @@ std::int64_t num_local_ranks(const Cluster& cluster) {
   return local > 0 ? local : cluster.size();
 }
 
-/// The ranks of a node have one GPU each.
+/// The ranks of a node have one GPU each, or one that they share or that each alone can see.
 std::unique_ptr<backend::Device> make_device(const job::JobConfig& config,
                                              const Cluster& cluster,
                                              ThreadPool& pool) {
@@ -87,7 +87,14 @@ std::unique_ptr<backend::Device> make_device(const job::JobConfig& config,
     throw Error(ErrorCode::kUnavailable,
                 concat("device: there is no GPU for cuda: ", reason, "; write cpu"));
   }
-  return backend::make_cuda_device(static_cast<int>(cluster.rank() % num_local_ranks(cluster)));
+  const int num_gpus = backend::num_cuda_devices();
+  const std::int64_t number = num_gpus == 1 ? 0 : cluster.rank() % num_local_ranks(cluster);
+  if (number >= num_gpus) {
+    throw Error(ErrorCode::kUnavailable,
+                concat("device: this node has ", num_gpus, " GPUs for ", num_local_ranks(cluster),
+                       " ranks; start at most ", num_gpus, ", or write cpu"));
+  }
+  return backend::make_cuda_device(static_cast<int>(number));
 }
 
 /// Of a rank's cache; several ranks of a node share its memory, but not that of a GPU.

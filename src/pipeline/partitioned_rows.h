@@ -23,9 +23,9 @@ namespace satrap::pipeline {
 /// pooled and get a gradient for each key. The owner adds those of equal keys in the order of the
 /// ranks, before the optimizer sees them, so that the results are the same bits in every run.
 ///
-/// Calls wait for the other ranks: all ranks must plan, pool and update in the same order, and skip
-/// the same calls. Every wait has the cluster's deadline; a rank that dies or stops ends those of
-/// the others with NetError.
+/// Calls wait for the other ranks: all ranks must look ahead, plan, pool and update in one order,
+/// and skip the same calls. Every wait has the cluster's deadline; a rank that dies or stops ends
+/// those of the others with NetError.
 class PartitionedRows final : public embedding::RowAccess {
  public:
   static constexpr std::int64_t kMaxRanks = 64;  // whose gradients are added in their order

@@ -163,13 +163,11 @@ TEST_F(GlobalBatchesOfThree, ThatOneRankCannotReadFailOnAllInTheSameStep) {
         data::Batch batch;
         RankShares shares;
         for (int i = 0; i < 4; ++i) ASSERT_TRUE(batches.next(batch, shares));
-        if (rank == 1) {
-          EXPECT_EQ(message_of(ErrorCode::kInvalidData, [&] { batches.next(batch, shares); }),
-                    "log.csv:7: not a number");
-        } else {
-          EXPECT_EQ(message_of(ErrorCode::kIo, [&] { batches.next(batch, shares); }),
-                    "rank 1 could not read its data");
-        }
+        EXPECT_FALSE(batches.error());
+        EXPECT_FALSE(batches.next(batch, shares));
+        EXPECT_EQ(message_of(rank == 1 ? ErrorCode::kInvalidData : ErrorCode::kIo,
+                             [&] { std::rethrow_exception(batches.error()); }),
+                  rank == 1 ? "log.csv:7: not a number" : "rank 1 could not read its data");
       },
       1);
 }

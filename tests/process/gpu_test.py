@@ -19,6 +19,7 @@ if [ "$1" = train ]; then
     case $word in embedding.cache.memory=0) ;; embedding.cache.memory=*) gpu=1 ;; esac
   done
 fi
+[ -z "$gpu" ] || echo "$$" >> "${{0%/*}}/started"
 exec "{program}" "$@" ${{gpu:+device=cuda}}
 """
 
@@ -139,12 +140,18 @@ class Counts(unittest.TestCase):
         self.assertAlmostEqual(one["launches"], many["launches"], delta=1)
 
 
+class Started(unittest.TestCase):
+    def test_jobs_with_a_cache_had_the_device(self):
+        started = pathlib.Path(os.environ["SATRAP_BIN"]).with_name("started").read_text().splitlines()
+        self.assertGreater(len(started), 15)
+
+
 def load_tests(loader, *_):
     print(f"SIMT_SEED={os.environ['SIMT_SEED']}", file=sys.stderr)
     cases = [Samples, Counts]
     if not os.environ.get("SATRAP_SANITIZE"):  # there the same tests run with caches of the host
         cases += [cache_test.Cache, partitioned_cache_test.PartitionedCache]
-    return unittest.TestSuite(map(loader.loadTestsFromTestCase, cases))
+    return unittest.TestSuite(map(loader.loadTestsFromTestCase, [*cases, Started]))
 
 
 if __name__ == "__main__":

@@ -75,6 +75,9 @@ std::unique_ptr<Device> make_host_device(ThreadPool* pool = nullptr);
 /// Empty if a GPU can be used, else the reason: no CUDA in this build, no driver, no device.
 std::string why_no_cuda();
 
+/// Those that this process can see; 0 if why_no_cuda() says why.
+int num_cuda_devices();
+
 /// The GPU with this number. Throws Error(kUnavailable) if there is none.
 std::unique_ptr<Device> make_cuda_device(int number);
 

@@ -13,9 +13,10 @@ struct CacheConfig {
   std::string memory = "0";       // bytes or a share; 0: no cache; auto
   std::string eviction = "auto";  // auto | lookahead | lfu | lru
   std::string policy = "auto";    // auto | exclusive | shared
+  bool is_on_gpu = false;         // as JobConfig::device says; not part of the section
   void visit(ConfigVisitor& v);
 
-  /// The cache's memory on a device that has `device_bytes`. Throws Error(kInvalidConfig) if
+  /// The cache's memory on a device that has `device_bytes` for it. Throws Error(kInvalidConfig) if
   /// `memory` says none.
   std::int64_t memory_bytes(std::int64_t device_bytes) const;
 };

@@ -28,9 +28,11 @@ class GlobalBatches {
                 const Cluster& cluster,
                 StageTimers& timers);
 
-  /// Returns false at the end of the data of all ranks, or once closed. If a rank cannot read its
-  /// data, this throws its error there, and net::NetError on the others, for the same batch.
+  /// Returns false at the end of the data of all ranks, once closed, or at a batch that a rank
+  /// cannot read: error() then says why, on that rank by its error, on the others by a
+  /// net::NetError. Throws net::NetError if the ranks cannot agree.
   bool next(data::Batch& batch, RankShares& shares);
+  const std::exception_ptr& error() const { return error_; }
 
   /// How many batches this rank wants to read before it is the turn of the first. Without a known
   /// amount of data it wants none: a next() may wait for input that never comes.
@@ -51,7 +53,7 @@ class GlobalBatches {
     data::DataPosition before, after;  // where it stands without it, and with it
   };
   bool next_alone(data::Batch& batch, RankShares& shares);
-  std::exception_ptr read_ahead();
+  void read_ahead();
   Line line() const;
   bool hear(RankShares& shares);
 
@@ -65,6 +67,7 @@ class GlobalBatches {
   bool has_next_ = false;
   bool hands_out_ = false;  // next_ belongs to this step
   std::int64_t wanted_ahead_ = 0, num_ahead_ = 0;
+  std::exception_ptr error_;
   std::vector<Line> lines_;  // [num_ranks]
 };
 
