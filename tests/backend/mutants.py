@@ -152,26 +152,26 @@ MUTANTS = [
 ]
 
 
-def compile_commands(build):
-    commands = {}
-    for entry in json.loads((build / "compile_commands.json").read_text()):
-        if "satrap_backend_simt.dir" in entry["command"]:
-            commands[pathlib.Path(entry["file"]).name] = shlex.split(entry["command"])
-    return commands
+def compile_commands(build, library):
+    """By the name of the source."""
+    return {pathlib.Path(entry["file"]).name: shlex.split(entry["command"])
+            for entry in json.loads((build / "compile_commands.json").read_text())
+            if f"{library}.dir" in entry["command"]}
 
 
-def link_command(build):
-    lines = subprocess.run(["ninja", "-C", str(build), "-t", "commands", "backend_simt_tests"],
+def link_command(build, target, program):
+    lines = subprocess.run(["ninja", "-C", str(build), "-t", "commands", target],
                            capture_output=True, text=True, check=True).stdout.splitlines()
-    line = next(l for l in reversed(lines) if "-o tests/backend_simt_tests" in l)
-    return next(part for part in line.split("&&") if "-o tests/backend_simt_tests" in part).strip()
+    line = next(l for l in reversed(lines) if f"-o {program}" in l)
+    return next(part for part in line.split("&&") if f"-o {program}" in part).strip()
 
 
-def build_mutant(build, folder, mutant, commands, link):
+def compile_mutant(build, folder, mutant, commands, module="cuda/backend"):
+    """The objects of its sources, compiled from a copy of its file in `folder`."""
     _, file, old, new, _, sources = mutant
-    overlay = folder / "cuda" / "backend"
+    overlay = folder / module
     overlay.mkdir(parents=True)
-    text = (ROOT / "cuda" / "backend" / file).read_text()
+    text = (ROOT / module / file).read_text()
     if text.count(old) != 1:
         raise ValueError(f"{text.count(old)} places in {file} read: {old}")
     (overlay / file).write_text(text.replace(old, new))
@@ -187,6 +187,11 @@ def build_mutant(build, folder, mutant, commands, link):
         arguments[compiler + 1:compiler + 1] = [f"-I{folder}"]
         arguments += ["-O0", "-w"]
         subprocess.run(arguments, cwd=build, check=True, capture_output=True, text=True)
+    return objects
+
+
+def build_mutant(build, folder, mutant, commands, link):
+    objects = compile_mutant(build, folder, mutant, commands)
     program = folder / "mutant"
     command = link.replace("-o tests/backend_simt_tests", f"-o {program} {' '.join(objects)}")
     subprocess.run(command, shell=True, cwd=build, check=True, capture_output=True, text=True)
@@ -235,7 +240,8 @@ def run(mutants, prepare, folder=pathlib.Path(__file__).parent):
 
 
 def prepare(build):
-    commands, link = compile_commands(build), link_command(build)
+    commands = compile_commands(build, "satrap_backend_simt")
+    link = link_command(build, "backend_simt_tests", "tests/backend_simt_tests")
 
     def seen(mutant):
         with tempfile.TemporaryDirectory() as folder:

@@ -4,18 +4,15 @@ digest than on the CPU, or not at all, under one of a few schedules.
 Usage: mutants.py BUILD_DIR [PART_OF_NAME]    with a build that has simt/satrap
        mutants.py --table                     the mutants as a table, for README.md in this folder
 """
-import json
 import os
 import pathlib
 import re
-import shlex
 import subprocess
 import sys
 import tempfile
 
-ROOT = pathlib.Path(__file__).parents[2]
-sys.path[:0] = [str(ROOT / "tests" / "backend")]
-from mutants import run  # noqa: E402
+sys.path[:0] = [str(pathlib.Path(__file__).parents[1] / "backend")]
+from mutants import compile_commands, compile_mutant, link_command, run  # noqa: E402
 
 SEEDS = 8
 JOB = """
@@ -71,39 +68,8 @@ MUTANTS = [
 ]
 
 
-def compile_commands(build):
-    return {pathlib.Path(entry["file"]).name: shlex.split(entry["command"])
-            for entry in json.loads((build / "compile_commands.json").read_text())
-            if "satrap_embedding_simt.dir" in entry["command"]}
-
-
-def link_command(build):
-    lines = subprocess.run(["ninja", "-C", str(build), "-t", "commands", "satrap_on_simt"], capture_output=True,
-                           text=True, check=True).stdout.splitlines()
-    line = next(line for line in reversed(lines) if "-o simt/satrap" in line)
-    return next(part for part in line.split("&&") if "-o simt/satrap" in part).strip()
-
-
 def build_mutant(build, folder, mutant, commands, link):
-    _, file, old, new, _, sources = mutant
-    overlay = folder / "src" / "embedding"
-    overlay.mkdir(parents=True)
-    text = (ROOT / "src" / "embedding" / file).read_text()
-    if text.count(old) != 1:
-        raise ValueError(f"{text.count(old)} places in {file} read: {old}")
-    (overlay / file).write_text(text.replace(old, new))
-    objects = []
-    for source in sources:
-        arguments = list(commands[source])
-        at = arguments.index("-o") + 1
-        arguments[at] = str(folder / f"{source}.o")
-        objects.append(arguments[at])
-        if source == file:
-            arguments[-1] = str(overlay / source)
-        compiler = next(i for i, a in enumerate(arguments) if not a.endswith("ccache"))
-        arguments[compiler + 1:compiler + 1] = [f"-I{folder}"]
-        arguments += ["-O0", "-w"]
-        subprocess.run(arguments, cwd=build, check=True, capture_output=True, text=True)
+    objects = compile_mutant(build, folder, mutant, commands, "src/embedding")
     program = folder / "bin" / "satrap"
     program.parent.mkdir()
     (folder / "lib").symlink_to(build / "lib")
@@ -131,7 +97,8 @@ def digest(folder, program, number, *settings, seed=0):
 
 
 def prepare(build):
-    commands, link = compile_commands(build), link_command(build)
+    commands = compile_commands(build, "satrap_embedding_simt")
+    link = link_command(build, "satrap_on_simt", "simt/satrap")
     with tempfile.TemporaryDirectory() as folder:
         expected = digest(pathlib.Path(folder), build / "bin" / "satrap", 0)
         if not re.fullmatch("[0-9a-f]{16}", expected):
