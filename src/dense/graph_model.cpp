@@ -1,7 +1,6 @@
 #include "src/dense/graph_model.h"
 
 #include <algorithm>
-#include <array>
 #include <stdexcept>
 #include <utility>
 #include <vector>

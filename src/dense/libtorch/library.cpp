@@ -60,6 +60,19 @@ torch::jit::Module module_of(const ScriptFile& file) {
   return module;
 }
 
+/// Runs what may compile a script; libtorch's errors without the stack of its C++ code.
+template <class Run>
+auto with_plain_errors(const Run& run) {
+  use_one_thread();
+  try {
+    return run();
+  } catch (const c10::Error& error) {
+    throw std::runtime_error(error.what_without_backtrace());
+  } catch (const torch::jit::ErrorReport& error) {  // of the source
+    throw std::runtime_error(error.what());
+  }
+}
+
 class Library : public Libtorch {
  public:
   std::string describe() const override {
@@ -93,25 +106,13 @@ class Library : public Libtorch {
 
   std::unique_ptr<ScriptModule> compile(const ScriptFile& file,
                                         std::int64_t num_labels) const override {
-    return wrap_module(compiled(file), num_labels);
+    return with_plain_errors([&] { return wrap_module(module_of(file), num_labels); });
   }
 
   std::string save(const ScriptFile& file) const override {
     std::ostringstream bytes;
-    compiled(file).save(bytes);
+    with_plain_errors([&] { module_of(file).save(bytes); });
     return std::move(bytes).str();
-  }
-
- private:
-  static torch::jit::Module compiled(const ScriptFile& file) {
-    use_one_thread();
-    try {
-      return module_of(file);
-    } catch (const c10::Error& error) {
-      throw std::runtime_error(error.what_without_backtrace());
-    } catch (const torch::jit::ErrorReport& error) {  // of the source
-      throw std::runtime_error(error.what());
-    }
   }
 };
 
