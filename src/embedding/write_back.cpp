@@ -140,6 +140,7 @@ void WriteBack::run() {
       lock.lock();
       rows_put_ += num_rows;
       auto not_kept = release_first(count);
+      changed_.notify_all();
       lock.unlock();  // pinned memory takes long to free
       not_kept.clear();
       lock.lock();
