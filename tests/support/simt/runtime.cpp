@@ -122,10 +122,6 @@ bool all_idle() {
   return true;
 }
 
-}  // namespace
-
-namespace {
-
 void queue(cudaStream_t stream, std::function<void()> work) {
   stream_of(stream).queue.push_back({.run = std::move(work)});
   // A device works while nobody waits for it.

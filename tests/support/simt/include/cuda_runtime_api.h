@@ -1,6 +1,6 @@
 // Replaces NVIDIA's header of this name: a device whose memory is the host's and whose streams are
-// queues. Work runs when the program waits for it; the executor's seed decides which stream
-// continues, so that a missing wait for an event shows.
+// queues. Work runs when the program waits for it and, with a seed, now and then before; the seed
+// decides which stream continues, so that a missing wait for an event shows.
 #pragma once
 
 #include <cstddef>
