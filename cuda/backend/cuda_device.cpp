@@ -1,8 +1,11 @@
 #include "cuda/backend/cuda_device.h"
 
+#include <utility>
+
 #include <cuda_runtime_api.h>
 
 #include "cuda/backend/check.h"
+#include "cuda/backend/libtorch_order.h"
 #include "cuda/backend/prims.h"
 #include "satrap/core/log.h"
 
@@ -188,6 +191,15 @@ double CudaDevice::milliseconds_between(void* start, void* stop) {
   check(cudaEventElapsedTime(&milliseconds, native_event(start), native_event(stop)),
         "cudaEventElapsedTime");
   return static_cast<double>(milliseconds);
+}
+
+// ------------------------------------------------------------------------------------- libtorch
+
+int CudaDevice::libtorch_gpu() const { return backend::libtorch_gpu(number_); }
+
+void CudaDevice::run_in_order(StreamRef stream, std::function<void()> compute) {
+  use_on_this_thread();
+  backend::run_in_order(stream, std::move(compute));
 }
 
 }  // namespace satrap::backend

@@ -30,6 +30,8 @@ class CudaDevice final : public Device {
   bool is_reached(void* event) override;
   void wait_until_reached(void* event) override;
   double milliseconds_between(void* start, void* stop) override;
+  int libtorch_gpu() const override;
+  void run_in_order(StreamRef stream, std::function<void()> compute) override;
 
   void build_plan(const Bags& bags,
                   std::int64_t num_sets,
@@ -86,6 +88,14 @@ class CudaDevice final : public Device {
                   const SlotList& list,
                   StreamRef stream) override;
   void mark_clean(const CacheView& cache, const SlotList& list, StreamRef stream) override;
+  void cancel_update(const float* flag, const PlanView& plan, StreamRef stream) override;
+  void dropout_factors(const Dropout& dropout,
+                       std::int64_t first_example,
+                       std::int64_t rows,
+                       std::int64_t columns,
+                       float* out,
+                       std::int64_t stride,
+                       StreamRef stream) override;
 
  private:
   const int number_;

@@ -37,6 +37,8 @@ class HostDevice final : public Device {
   bool is_reached(void*) override { return true; }
   void wait_until_reached(void*) override {}
   double milliseconds_between(void* start, void* stop) override;
+  int libtorch_gpu() const override { return -1; }
+  void run_in_order(StreamRef, std::function<void()> compute) override { compute(); }
 
   void build_plan(const Bags& bags,
                   std::int64_t num_sets,
@@ -93,6 +95,14 @@ class HostDevice final : public Device {
                   const SlotList& list,
                   StreamRef stream) override;
   void mark_clean(const CacheView& cache, const SlotList& list, StreamRef stream) override;
+  void cancel_update(const float* flag, const PlanView& plan, StreamRef stream) override;
+  void dropout_factors(const Dropout& dropout,
+                       std::int64_t first_example,
+                       std::int64_t rows,
+                       std::int64_t columns,
+                       float* out,
+                       std::int64_t stride,
+                       StreamRef stream) override;
 
  private:
   void sort_ids(const PlanView& plan);

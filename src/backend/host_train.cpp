@@ -221,4 +221,21 @@ void HostDevice::backward_gradients(const RowLayout& layout,
                     });
 }
 
+void HostDevice::cancel_update(const float* flag, const PlanView& plan, StreamRef) {
+  if (plan.num_ids > 0 && *flag != 0.0F) *plan.counts = {};
+}
+
+void HostDevice::dropout_factors(const Dropout& dropout,
+                                 std::int64_t first_example,
+                                 std::int64_t rows,
+                                 std::int64_t columns,
+                                 float* out,
+                                 std::int64_t stride,
+                                 StreamRef) {
+  for (std::int64_t r = 0; r < rows; ++r) {
+    const RandomStream draws = dropout.draws_of(first_example + r);
+    for (std::int64_t c = 0; c < columns; ++c) out[r * stride + c] = dropout.factor(draws, c);
+  }
+}
+
 }  // namespace satrap::backend

@@ -5,8 +5,8 @@
 #include <cmath>
 #include <cstring>
 
-#include "satrap/core/hash.h"
 #include "satrap/core/portable_math.h"
+#include "satrap/kernels/dropout.h"
 #include "src/dense/simd.h"
 
 namespace satrap::dense {
@@ -64,14 +64,13 @@ void relu_backward_sum_columns(ConstMatrix y, Matrix dy, float* db, bool accumul
 }
 
 void dropout(Matrix y, double rate, std::uint64_t seed, std::int64_t first_example) {
-  const float keep_scale = static_cast<float>(1.0 / (1.0 - rate));
-  const auto threshold = static_cast<std::uint64_t>(rate * 0x1.0p53);
+  const Dropout dropout(rate, seed);
   for (std::int64_t r = 0; r < y.rows; ++r) {
-    const RandomStream random{hash64(seed, static_cast<std::uint64_t>(first_example + r))};
+    const RandomStream draws = dropout.draws_of(first_example + r);
     float* row = y.row(r);
     for (std::int64_t c = 0; c < y.cols; ++c) {
-      const bool keep = (random.bits(static_cast<std::uint64_t>(c)) >> 11) >= threshold;
-      row[c] = keep ? row[c] * keep_scale : 0.0F;
+      const float factor = dropout.factor(draws, c);
+      row[c] = factor == 0.0F ? 0.0F : row[c] * factor;
     }
   }
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 
@@ -7,17 +8,6 @@
 #include "satrap/backend/stream.h"
 
 namespace satrap::embedding {
-
-/// Gives memory room for so many bytes, without keeping its content. No queued work may use it.
-inline void make_room(backend::Memory& memory,
-                      backend::Device& device,
-                      backend::Place place,
-                      std::int64_t bytes,
-                      const char* what) {
-  if (bytes <= memory.bytes()) return;
-  memory = {};
-  memory = {device, place, bytes + bytes / 4, what};
-}
 
 /// An array in a device's memory that is written by the host. Reused: allocates only to grow.
 template <class T>
@@ -46,6 +36,28 @@ class DeviceArray {
  private:
   backend::Device* device_;
   backend::Memory memory_;
+};
+
+/// An array in a device's memory that the host writes without waiting, through pinned memory.
+/// Reused, once the work that was queued with it is done.
+template <class T>
+class QueuedArray {
+ public:
+  explicit QueuedArray(backend::Device& device) : device_(&device) {}
+
+  /// Queues the copy of new content.
+  const T* upload(std::span<const T> values, backend::StreamRef stream) {
+    const auto bytes = static_cast<std::int64_t>(values.size_bytes());
+    make_room(pinned_, *device_, backend::Place::kPinnedHost, bytes, "a list for the device");
+    make_room(memory_, *device_, backend::Place::kDevice, bytes, "a list for the device");
+    std::ranges::copy(values, reinterpret_cast<T*>(pinned_.data()));
+    device_->copy(memory_.data(), pinned_.data(), bytes, stream);
+    return reinterpret_cast<const T*>(memory_.data());
+  }
+
+ private:
+  backend::Device* device_;
+  backend::Memory pinned_, memory_;
 };
 
 /// Copies values of the device's memory to the host; blocks until the work queued before is done.

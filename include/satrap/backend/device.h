@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -66,6 +67,17 @@ class Device : public Operations {
   virtual bool is_reached(void* event) = 0;
   virtual void wait_until_reached(void* event) = 0;
   virtual double milliseconds_between(void* start, void* stop) = 0;
+
+  // ---- libtorch, for a dense network in the device's memory
+
+  /// The number of the GPU on which libtorch queues its kernels by itself; -1: its tensors are the
+  /// host's, and it computes in the calls below.
+  virtual int libtorch_gpu() const = 0;
+
+  /// Runs `compute`, in which libtorch reads and writes memory of the device, in the order of
+  /// `stream`: at once where libtorch queues its kernels on `stream` itself, or where nothing is
+  /// queued; else when it is its turn. Errors of `compute` come out here or where one waits.
+  virtual void run_in_order(StreamRef stream, std::function<void()> compute) = 0;
 };
 
 /// The host's memory and CPU. `pool`, which outlives it, shares the work of pool_forward and

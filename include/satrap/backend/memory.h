@@ -45,6 +45,18 @@ class Memory {
   Place place_ = Place::kDevice;
 };
 
+/// Gives memory room for so many bytes, and some more if it has to grow, without keeping its
+/// content. No queued work may use it.
+inline void make_room(Memory& memory,
+                      Device& device,
+                      Place place,
+                      std::int64_t bytes,
+                      const char* what) {
+  if (bytes <= memory.bytes()) return;
+  memory = {};
+  memory = {device, place, bytes + bytes / 4, what};
+}
+
 /// Divides one allocation into parts, so that a step allocates nothing and no memory moves from one
 /// stream to another by accident. Parts live as long as the arena.
 class Arena {

@@ -3,6 +3,7 @@
 #include <cstdint>
 
 #include "satrap/backend/views.h"
+#include "satrap/kernels/dropout.h"
 #include "satrap/kernels/sum_order.h"
 
 /// The operations of the embedding path on a device (device.h). Common to all:
@@ -152,6 +153,12 @@ class Operations {
       const TableStep* steps,  // device [tables], by the key's table number
       StreamRef stream) = 0;
 
+  /// Before backward_update of a step that may have to leave all rows unchanged: if *flag is not 0,
+  /// the plan becomes one without keys, and the gradient is not read.
+  virtual void cancel_update(const float* flag,  // device [1]
+                             const PlanView& plan,
+                             StreamRef stream) = 0;
+
   /// backward without update: the summed gradient of each key, for shards that run the optimizer.
   virtual void backward_gradients(const RowLayout& layout,
                                   const PlanView& plan,
@@ -175,6 +182,16 @@ class Operations {
   /// One list at a time: it is marked, or given up, before another is gathered. If a row is evicted
   /// meanwhile, its writeback is newer than what was gathered and must be saved after it.
   virtual void mark_clean(const CacheView& cache, const SlotList& list, StreamRef stream) = 0;
+
+  /// The factors of a layer's dropout, for a dense network on the device: of `columns` columns, in
+  /// `rows` rows of examples from first_example on.
+  virtual void dropout_factors(const Dropout& dropout,
+                               std::int64_t first_example,
+                               std::int64_t rows,
+                               std::int64_t columns,
+                               float* out,  // device [rows, columns] with `stride`
+                               std::int64_t stride,
+                               StreamRef stream) = 0;
 };
 
 // ------------------------------------------------------------------------------ implementation
