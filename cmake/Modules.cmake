@@ -41,11 +41,17 @@ function(satrap_module name)
   set_property(GLOBAL APPEND PROPERTY SATRAP_MODULES ${name})
 endfunction()
 
-# satrap_loaded_library(<name> <folder> LINK <target>...): lib/libsatrap_<name>.so from <folder>/*.cpp, which programs
-# open when they need it. It shares headers with them but no object.
+# satrap_loaded_library(<name> <folder> [CUDA <folder>] LINK <target>...): lib/libsatrap_<name>.so from <folder>/*.cpp,
+# which programs open when they need it. It shares headers with them but no object. The sources of the folder with CUDA
+# replace no_cuda.cpp.
 function(satrap_loaded_library name folder)
-  cmake_parse_arguments(PARSE_ARGV 2 arg "" "" "LINK")
+  cmake_parse_arguments(PARSE_ARGV 2 arg "" "CUDA" "LINK")
   file(GLOB sources CONFIGURE_DEPENDS "${folder}/*.cpp")
+  if(arg_CUDA)
+    file(GLOB cuda_sources CONFIGURE_DEPENDS "${arg_CUDA}/*.cpp")
+    list(FILTER sources EXCLUDE REGEX "/no_cuda\\.cpp$")
+    list(APPEND sources ${cuda_sources})
+  endif()
   add_library(satrap_${name} MODULE ${sources})
   set_target_properties(satrap_${name} PROPERTIES LIBRARY_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/lib")
   target_include_directories(satrap_${name} PRIVATE "${PROJECT_SOURCE_DIR}/include" "${PROJECT_SOURCE_DIR}")

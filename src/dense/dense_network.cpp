@@ -6,23 +6,17 @@
 
 #include "satrap/core/error.h"
 #include "satrap/core/hash.h"
-#include "satrap/core/portable_math.h"
+#include "src/dense/dense_state.h"
 #include "src/dense/gradient_sum.h"
-#include "src/dense/graph_model.h"
+#include "src/dense/graph_network.h"
 #include "src/dense/libtorch.h"
 #include "src/dense/model.h"
 #include "src/dense/ops.h"
-#include "src/dense/optimizer.h"
 #include "src/dense/reduce.h"
 #include "src/dense/torchscript.h"
 
 namespace satrap::dense {
 namespace {
-
-void check_size(std::span<const float> values, std::span<const float> wanted, const char* what) {
-  SATRAP_CHECK(values.size() == wanted.size(), what, ": ", wanted.size(), " values wanted, got ",
-               values.size());
-}
 
 class Network : public DenseNetwork {
  public:
@@ -44,46 +38,41 @@ class Network : public DenseNetwork {
                   "train.precision: bf16 does not go with model 'torchscript', which computes as "
                   "its module says");
     }
-    if (model.engine == "graph" && precision == Precision::kBf16) {
-      throw Error(ErrorCode::kInvalidConfig,
-                  "train.precision: bf16 does not go with model.engine: graph, which computes in "
-                  "fp32");
-    }
     if (precision == Precision::kBf16) libtorch();  // if it is missing, that is said at the start
     logits_ = layout_.add_scratch(num_labels_);
     dlogits_ = layout_.add_scratch(num_labels_);
     model_ = make_model(model, shape, layout_);
-    if (model.engine == "graph") {
-      model_ = make_graph_model(std::move(model_), layout_, num_labels_);
-    }
-    parameters_ = AlignedBuffer(layout_.num_parameters());
-    buffers_ = AlignedBuffer(layout_.num_buffer_values());
+    state_ = std::make_unique<DenseState>(layout_, optimizer, seed);
     next_buffers_ = AlignedBuffer(layout_.num_buffer_values());
     gradient_ = std::make_unique<GradientSum>(layout_.num_parameters());
-    layout_.initialize(seed, parameters_.span(), buffers_.span());
-    optimizer_ = std::make_unique<Optimizer>(optimizer, layout_.num_parameters());
   }
 
   void forward_backward(const DenseInput& input,
                         const DenseOutput& output,
                         const OnGradient& on_gradient) override;
   DenseResult finish() override { return result_; }
+  void copy_flag(float* to, Place) override { *to = flag(); }
   void apply(std::int64_t step) override;
-  TrainingState save_training_state() const override;
-  void load_training_state(const TrainingState& state) override;
-  void load_parameters(std::span<const float> parameters) override;
+  TrainingState save_training_state() override { return state_->save_training_state(); }
+  void load_training_state(const TrainingState& state) override {
+    state_->load_training_state(state);
+  }
+  void load_parameters(std::span<const float> values) override { state_->load_parameters(values); }
   float gradient_scale() override;
   double learning_rate(std::int64_t step) const override;
-  void set_base_rates(std::span<const double> rates) override;
+  void set_base_rates(std::span<const double> rates) override {
+    state_->set_base_rates(rates, num_labels_);
+  }
   void predict(const DenseInput& input, const FloatMatrix& probabilities) override;
 
   std::span<float> gradient() override { return gradient_->values(); }
   std::span<float> flag_and_first_bucket() override { return gradient_->flag_and_first_bucket(); }
   std::int64_t num_parameters() const override { return layout_.num_parameters(); }
-  State save() const override;
-  void load(const State& state) override;
+  State save() override { return state_->save(); }
+  void load(const State& state) override { state_->load(state); }
   std::string to_torchscript() override {
-    return dense::to_torchscript(*model_, layout_, parameters_.span(), buffers_.span());
+    return dense::to_torchscript(*model_, layout_, state_->parameters.span(),
+                                 state_->buffers.span());
   }
 
  private:
@@ -93,14 +82,6 @@ class Network : public DenseNetwork {
     double loss = 0.0;
     bool finite = true;
   };
-
-  // The parts of the state, in their order.
-  struct Tensor {
-    std::string name;
-    std::vector<std::int64_t> shape;
-    std::span<float> values;
-  };
-  std::vector<Tensor> tensors() const;
 
   // A batch in host memory.
   struct Examples {
@@ -135,10 +116,9 @@ class Network : public DenseNetwork {
   Layout layout_;
   ScratchId logits_, dlogits_;
   std::unique_ptr<Model> model_;
-  AlignedBuffer parameters_, buffers_;
+  std::unique_ptr<DenseState> state_;
   std::unique_ptr<GradientSum> gradient_;
-  AlignedBuffer next_buffers_;  // of the last forward_backward, if it is applied
-  std::unique_ptr<Optimizer> optimizer_;
+  AlignedBuffer next_buffers_;         // of the last forward_backward, if it is applied
   std::int64_t replica_examples_ = 0;  // size of a piece that the replicas have room for
   DenseResult result_;                 // of the last forward_backward
   std::vector<Replica> replicas_;
@@ -173,7 +153,7 @@ std::int64_t Network::prepare_replicas(std::int64_t num_examples, bool whole_bat
   }
   while (std::ssize(replicas_) < num_replicas) {
     replicas_.emplace_back().pass = std::make_unique<Pass>(
-        layout_, parameters_.data(), buffers_.data(), replica_examples_, precision_);
+        layout_, state_->parameters.data(), state_->buffers.data(), replica_examples_, precision_);
   }
   return num_replicas;
 }
@@ -217,7 +197,7 @@ void Network::forward_backward(const DenseInput& input,
   std::ranges::fill(gradient_->flag_and_first_bucket().first(kFlagFloats), 0.0F);
   if (n == 0) {
     std::ranges::fill(gradient_->values(), 0.0F);
-    std::ranges::copy(buffers_.span(), next_buffers_.data());
+    std::ranges::copy(state_->buffers.span(), next_buffers_.data());
     return;
   }
   const bool whole_batch = model_->needs_whole_batch();
@@ -276,23 +256,11 @@ double Network::learning_rate(std::int64_t step) const {
 }
 
 void Network::apply(std::int64_t step) {
-  if (flag() != 0.0F) return;
-  optimizer_->apply(parameters_.span(), gradient_->values(), gradient_scale(), learning_rate(step),
-                    pool_);
-  std::ranges::copy(next_buffers_.span(), buffers_.data());
-}
-
-void Network::set_base_rates(std::span<const double> rates) {
-  SATRAP_CHECK(std::ssize(rates) == num_labels_, rates.size(), " rates of ", num_labels_,
-               " labels");
-  const auto& biases = layout_.output_biases();
-  for (std::size_t l = 0; l < std::min(rates.size(), biases.size()); ++l) {
-    SATRAP_CHECK(rates[l] > 0.0 && rates[l] < 1.0, "label ", l, " has the mean ", rates[l]);
-    if (!biases[l]) continue;
-    const std::int64_t at = layout_.parameters()[*biases[l]].offset;
-    parameters_.span()[static_cast<std::size_t>(at)] =
-        static_cast<float>(portable_log(rates[l] / (1.0 - rates[l])));
-  }
+  result_.finite = flag() == 0.0F;
+  if (!result_.finite) return;
+  state_->optimizer.apply(state_->parameters.span(), gradient_->values(), gradient_scale(),
+                          learning_rate(step), pool_);
+  std::ranges::copy(next_buffers_.span(), state_->buffers.data());
 }
 
 void Network::predict(const DenseInput& input, const FloatMatrix& probabilities) {
@@ -308,73 +276,6 @@ void Network::predict(const DenseInput& input, const FloatMatrix& probabilities)
                  });
 }
 
-// ----------------------------------------------------------------------------------------- state
-
-DenseNetwork::TrainingState Network::save_training_state() const {
-  const auto copy = [](std::span<const float> values) {
-    return std::vector<float>(values.begin(), values.end());
-  };
-  const float* updates = optimizer_->num_updates();
-  return {copy(parameters_.span()), copy(optimizer_->first()), copy(optimizer_->second()),
-          updates == nullptr ? 0.0 : static_cast<double>(*updates)};
-}
-
-void Network::load_parameters(std::span<const float> parameters) {
-  check_size(parameters, parameters_.span(), "dense parameters");
-  std::ranges::copy(parameters, parameters_.data());
-}
-
-void Network::load_training_state(const TrainingState& state) {
-  const auto load = [](std::span<const float> values, std::span<float> to, const char* what) {
-    if (to.empty()) return;
-    check_size(values, to, what);
-    std::ranges::copy(values, to.begin());
-  };
-  load_parameters(state.parameters);
-  load(state.first, optimizer_->first(), "first moments");
-  load(state.second, optimizer_->second(), "second moments");
-  if (float* updates = optimizer_->num_updates(); updates != nullptr) {
-    *updates = static_cast<float>(state.num_updates);
-  }
-}
-
-std::vector<Network::Tensor> Network::tensors() const {
-  std::vector<Tensor> tensors;
-  for (const Parameter& p : layout_.parameters()) {
-    tensors.push_back(
-        {p.name, p.shape, {parameters_.data() + p.offset, static_cast<std::size_t>(p.size())}});
-  }
-  for (const Buffer& b : layout_.buffers()) {
-    tensors.push_back(
-        {b.name, {b.size}, {buffers_.data() + b.offset, static_cast<std::size_t>(b.size)}});
-  }
-  for (const Optimizer::State& s : optimizer_->state()) {
-    tensors.push_back({s.name, {std::ssize(s.values)}, s.values});
-  }
-  return tensors;
-}
-
-DenseNetwork::State Network::save() const {
-  State state;
-  for (const Tensor& tensor : tensors()) {
-    state.push_back({tensor.name, tensor.shape, {tensor.values.begin(), tensor.values.end()}});
-  }
-  return state;
-}
-
-void Network::load(const State& state) {
-  const std::vector<Tensor> mine = tensors();
-  SATRAP_CHECK(state.size() == mine.size(), state.size(), " dense tensors for ", mine.size());
-  for (std::size_t i = 0; i < mine.size(); ++i) {
-    SATRAP_CHECK(state[i].name == mine[i].name, "dense tensor '", state[i].name, "' for '",
-                 mine[i].name, "'");
-    check_size(state[i].values, mine[i].values, mine[i].name.c_str());
-  }
-  for (std::size_t i = 0; i < mine.size(); ++i) {
-    std::ranges::copy(state[i].values, mine[i].values.begin());
-  }
-}
-
 }  // namespace
 
 std::unique_ptr<DenseNetwork> DenseNetwork::create(const job::ModelConfig& model,
@@ -382,9 +283,13 @@ std::unique_ptr<DenseNetwork> DenseNetwork::create(const job::ModelConfig& model
                                                    Precision precision,
                                                    const InputShape& shape,
                                                    std::uint64_t seed,
-                                                   ThreadPool& pool) {
+                                                   ThreadPool& pool,
+                                                   const DensePlace* place) {
   model.validate();
   optimizer.validate();
+  if (model.engine == "graph" || (model.engine == "auto" && place != nullptr)) {
+    return make_graph_network(model, optimizer, precision, shape, seed, pool, place);
+  }
   return std::make_unique<Network>(model, optimizer, precision, shape, seed, pool);
 }
 

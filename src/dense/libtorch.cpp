@@ -8,20 +8,16 @@
 namespace satrap::dense {
 namespace {
 
-// Beside the programs, in ../lib (CMAKE_BUILD_RPATH).
-constexpr const char* kLibrary = "libsatrap_libtorch.so";
-
-const Libtorch& open_library() {
+/// `library` is beside the programs, in ../lib (CMAKE_BUILD_RPATH).
+const Libtorch& open_library(const char* library, const char* needed_for, const char* remedy) {
   // Local: libtorch carries its own version of Gloo and other libraries that programs use.
-  void* library = dlopen(kLibrary, RTLD_NOW | RTLD_LOCAL);
-  void* entry = library == nullptr ? nullptr : dlsym(library, "satrap_libtorch");
+  void* const opened = dlopen(library, RTLD_NOW | RTLD_LOCAL);
+  void* const entry = opened == nullptr ? nullptr : dlsym(opened, "satrap_libtorch");
   if (entry == nullptr) {
-    const char* reason = dlerror();
+    const char* const reason = dlerror();
     throw Error(ErrorCode::kUnavailable,
-                concat(kLibrary, ", which is needed for train.precision: bf16, model: torchscript ",
-                       "and the export of a network, cannot be opened: ",
-                       reason == nullptr ? "unknown reason" : reason,
-                       "; it is built with satrap, in lib/ beside bin/"));
+                concat(library, ", which is needed for ", needed_for, ", cannot be opened: ",
+                       reason == nullptr ? "unknown reason" : reason, "; ", remedy));
   }
   return *reinterpret_cast<const Libtorch* (*)()>(entry)();
 }
@@ -29,7 +25,19 @@ const Libtorch& open_library() {
 }  // namespace
 
 const Libtorch& libtorch() {
-  static const Libtorch& opened = open_library();
+  static const Libtorch& opened =
+      open_library("libsatrap_libtorch.so",
+                   "train.precision: bf16, model: torchscript, model.engine: graph and the export "
+                   "of a network",
+                   "it is built with satrap, in lib/ beside bin/");
+  return opened;
+}
+
+const Libtorch& libtorch_for_cuda() {
+  static const Libtorch& opened =
+      open_library("libsatrap_libtorch_cuda.so", "a dense network on a GPU",
+                   "a build with CUDA has it in lib/ beside bin/, and needs the libraries of "
+                   "PyTorch with CUDA; model.engine: native computes the network on the CPU");
   return opened;
 }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "satrap/core/half.h"
+#include "satrap/kernels/dense_update.h"
 #include "src/dense/matrix.h"
 
 namespace satrap::dense {
@@ -37,13 +38,8 @@ class ScriptModule {
    public:
     virtual ~Replica() = default;
     /// numeric [rows, num_numeric] and pooled [rows, pooled_width] to logits [rows, labels]. With
-    /// `training` the graph is kept for backward, which reads numeric and pooled again. `factors`:
-    /// a third argument of the module, if it has one.
-    virtual void forward(ConstMatrix numeric,
-                         ConstMatrix pooled,
-                         bool training,
-                         Matrix logits,
-                         const ConstMatrix* factors = nullptr) = 0;
+    /// `training` the graph is kept for backward, which reads numeric and pooled again.
+    virtual void forward(ConstMatrix numeric, ConstMatrix pooled, bool training, Matrix logits) = 0;
     /// Sets, or with `accumulate` adds to, the gradient of each parameter; sets that of `pooled`.
     virtual void backward(ConstMatrix dlogits,
                           std::span<const Matrix> gradients,
@@ -58,10 +54,9 @@ class ScriptModule {
   /// Runs forward and backward on two examples and on one, so that a module that cannot be trained
   /// is refused at the start.
   virtual void try_out(std::int64_t num_numeric, std::int64_t pooled_width) const = 0;
-  /// `parameters`, one for each of parameters(), and the memory of the module's buffers must
-  /// outlive the replica. Without `buffers` it has copies.
-  virtual std::unique_ptr<Replica> replicate(std::span<const ConstMatrix> parameters,
-                                             std::span<float* const> buffers = {}) const = 0;
+  /// `parameters`, one for each of parameters(), must outlive the replica. It has copies of the
+  /// module's buffers.
+  virtual std::unique_ptr<Replica> replicate(std::span<const ConstMatrix> parameters) const = 0;
 };
 
 /// A module to be written in the format of torch.jit.save.
@@ -75,6 +70,50 @@ struct ScriptFile {
   /// Its attributes; or, with a user's module, what takes the place of that one's parameters.
   std::vector<Value> parameters, buffers;
   std::shared_ptr<const ScriptModule> module;  // becomes its attribute `module`, unless null
+};
+
+/// A network in the memory of a device, computed by libtorch: the graph of a model in training form
+/// under autograd, and in evaluation form. All calls but the constructor's queue kernels on the
+/// stream that they name, or compute at once where tensors are the host's. They keep no reference
+/// to a batch.
+class TensorNetwork {
+ public:
+  /// fp32, flat, in the order of the model's parameters and buffers.
+  struct Memory {
+    float* parameters = nullptr;    // [num_parameters]
+    float* buffers = nullptr;       // [num_buffer_values]
+    float* next_buffers = nullptr;  // what they become if the step is applied
+    float* flag = nullptr;          // not 0: the loss or a gradient is not finite
+    float* gradient = nullptr;      // [num_parameters]
+    float* first = nullptr;         // [num_parameters] of the optimizer, if it uses them
+    float* second = nullptr;
+    float* num_updates = nullptr;  // [1]
+    std::int64_t num_parameters = 0, num_buffer_values = 0;
+  };
+
+  struct Batch {
+    ConstMatrix numeric;         // [rows, num_numeric]
+    ConstMatrix pooled;          // [rows, pooled_width]
+    ConstMatrix labels;          // [rows, num_labels]
+    ConstMatrix factors;         // [rows, num_factors] of all dropouts
+    Matrix probabilities;        // [rows, num_labels]
+    Matrix grad_pooled;          // [rows, pooled_width]
+    float loss_examples = 1.0F;  // the gradients are of the mean over these
+    double* result = nullptr;    // [3] mean loss, norm of the gradient, the flag
+  };
+
+  virtual ~TensorNetwork() = default;
+
+  /// Sets the outputs of the batch, the gradient, the flag and next_buffers.
+  virtual void forward_backward(const Batch& batch, void* stream) = 0;
+
+  /// One update by the gradient, clipped, unless the flag is set.
+  virtual void apply(double learning_rate, void* stream) = 0;
+
+  virtual void predict(ConstMatrix numeric,
+                       ConstMatrix pooled,
+                       Matrix probabilities,
+                       void* stream) = 0;
 };
 
 class Libtorch {
@@ -100,10 +139,23 @@ class Libtorch {
                                                 std::int64_t num_labels) const = 0;
   /// The file's bytes.
   virtual std::string save(const ScriptFile& file) const = 0;
+
+  struct TensorNetworkParts {
+    ScriptFile training, evaluation;  // of the same parameters and buffers
+    std::vector<float> label_weights;
+    DenseOptimizer optimizer;
+    double clip_norm = 0.0;  // 0: the gradient is not clipped
+    int gpu = -1;            // that has the memory; -1: it is the host's
+    TensorNetwork::Memory memory;
+  };
+  virtual std::unique_ptr<TensorNetwork> make_network(const TensorNetworkParts& parts) const = 0;
 };
 
 /// Opens the library on the first call, which takes a third of a second; it stays open. Throws
 /// Error(kUnavailable) if it cannot be opened.
 const Libtorch& libtorch();
+
+/// The same with libtorch's CUDA kernels, another library, which a build with CUDA has.
+const Libtorch& libtorch_for_cuda();
 
 }  // namespace satrap::dense

@@ -4,6 +4,11 @@
 
 namespace satrap::dense {
 
+/// Of so many floats.
+constexpr std::int64_t bytes_of(std::int64_t count) {
+  return count * static_cast<std::int64_t>(sizeof(float));
+}
+
 /// A row-major matrix in memory owned elsewhere; rows are `stride` floats apart. Layers and models
 /// only pass these around; ops.h and gemm.h do the arithmetic.
 template <class T>

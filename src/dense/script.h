@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "src/dense/libtorch.h"
@@ -28,7 +29,9 @@ class Script {
 
   /// The inputs: [rows, num_numeric] and [rows, pooled_width].
   std::string numeric() const { return "numeric"; }
-  std::string pooled() const { return "pooled"; }
+  std::string pooled() const { return pooled_; }
+  /// What stands for it from now on.
+  void set_pooled(std::string name) { pooled_ = std::move(name); }
 
   /// A parameter or a buffer, in an expression.
   std::string parameter(ParameterId id) const;
@@ -61,7 +64,7 @@ class Script {
   const Form form_;
   std::vector<Dropout> dropouts_;
   std::int64_t num_factors_ = 0;
-  std::string body_;
+  std::string body_, pooled_ = "pooled";
   int num_values_ = 0;
   std::shared_ptr<const ScriptModule> module_;
 };

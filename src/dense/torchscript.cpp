@@ -3,19 +3,14 @@
 #include <stdexcept>
 
 #include "satrap/core/error.h"
-#include "src/dense/libtorch.h"
 
 namespace satrap::dense {
-namespace {
 
-/// Calls use(libtorch, module), with the module of a script that returns `logits`.
-template <class Use>
-auto with_module(const Script& script,
-                 const std::string& logits,
-                 const Layout& layout,
-                 std::span<const float> parameters,
-                 std::span<const float> buffers,
-                 const Use& use) {
+ScriptFile script_file(const Script& script,
+                       const std::string& logits,
+                       const Layout& layout,
+                       std::span<const float> parameters,
+                       std::span<const float> buffers) {
   ScriptFile file;
   // squeeze leaves several columns unchanged.
   file.source = script.source("torch.squeeze(" + logits + ", 1)");
@@ -26,17 +21,8 @@ auto with_module(const Script& script,
   for (const Buffer& b : layout.buffers()) {
     file.buffers.push_back({attribute_name(b.name), {b.size}, buffers.data() + b.offset});
   }
-  const Libtorch& library = libtorch();
-  try {
-    return use(library, file);
-  } catch (const std::runtime_error& error) {  // the script is ours
-    throw Error(
-        ErrorCode::kInternal,
-        concat("libtorch refuses the network's TorchScript: ", error.what(), "\n", file.source));
-  }
+  return file;
 }
-
-}  // namespace
 
 std::string to_torchscript(const Model& model,
                            const Layout& layout,
@@ -44,21 +30,14 @@ std::string to_torchscript(const Model& model,
                            std::span<const float> buffers) {
   Script script(layout);
   const std::string logits = model.write(script);
-  return with_module(
-      script, logits, layout, parameters, buffers,
-      [](const Libtorch& library, const ScriptFile& file) { return library.save(file); });
-}
-
-std::unique_ptr<ScriptModule> compile_script(const Script& script,
-                                             const std::string& logits,
-                                             const Layout& layout,
-                                             std::span<const float> parameters,
-                                             std::span<const float> buffers,
-                                             std::int64_t num_labels) {
-  return with_module(script, logits, layout, parameters, buffers,
-                     [&](const Libtorch& library, const ScriptFile& file) {
-                       return library.compile(file, num_labels);
-                     });
+  const ScriptFile file = script_file(script, logits, layout, parameters, buffers);
+  try {
+    return libtorch().save(file);
+  } catch (const std::runtime_error& error) {  // the script is ours
+    throw Error(
+        ErrorCode::kInternal,
+        concat("libtorch refuses the network's TorchScript: ", error.what(), "\n", file.source));
+  }
 }
 
 }  // namespace satrap::dense

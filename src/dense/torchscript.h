@@ -5,6 +5,7 @@
 #include <span>
 #include <string>
 
+#include "src/dense/libtorch.h"
 #include "src/dense/model.h"
 #include "src/dense/parameters.h"
 #include "src/dense/script.h"
@@ -19,12 +20,11 @@ std::string to_torchscript(const Model& model,
                            std::span<const float> parameters,
                            std::span<const float> buffers);
 
-/// The module of a script that returns `logits`, to compute with.
-std::unique_ptr<ScriptModule> compile_script(const Script& script,
-                                             const std::string& logits,
-                                             const Layout& layout,
-                                             std::span<const float> parameters,
-                                             std::span<const float> buffers,
-                                             std::int64_t num_labels);
+/// The file of a script that returns `logits`. It refers to the numbers.
+ScriptFile script_file(const Script& script,
+                       const std::string& logits,
+                       const Layout& layout,
+                       std::span<const float> parameters,
+                       std::span<const float> buffers);
 
 }  // namespace satrap::dense

@@ -31,7 +31,7 @@ LEVEL = {module: level for level, modules in enumerate(LAYERS) for module in mod
 # Names of the vendors' headers, and the folders that may include them.
 VENDORS = [
     ("CUDA", re.compile(r"(cuda|cub/|thrust/|cooperative_groups|nccl|cublas|nv|driver_types)"), ["cuda/", "tests/support/simt/", "tests/support/ptx/", "bench/backend/cuda_hooks.cpp"]),
-    ("libtorch", re.compile(r"(torch|ATen|c10|caffe2)/"), ["src/dense/libtorch/"]),
+    ("libtorch", re.compile(r"(torch|ATen|c10|caffe2)/"), ["src/dense/libtorch/", "cuda/dense/libtorch/"]),
     ("OpenSSL", re.compile(r"openssl/"), ["src/net/"]),
     ("Gloo", re.compile(r"gloo/"), ["src/net/", "src/collective/", "tests/net/", "bench/net/"]),
 ]

@@ -169,7 +169,7 @@ inline void restore(DenseNetwork& network, const Snapshot& values) {
 }
 
 /// The parameters alone, flat, in their order.
-inline std::vector<float> parameters(const DenseNetwork& network) {
+inline std::vector<float> parameters(DenseNetwork& network) {
   return network.save_training_state().parameters;
 }
 

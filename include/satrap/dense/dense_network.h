@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "satrap/backend/stream.h"
 #include "satrap/core/float_matrix.h"
 #include "satrap/core/thread_pool.h"
 #include "satrap/dense/precision.h"
@@ -34,6 +35,11 @@ struct InputShape {
 
   std::vector<float> label_weights = {1.0F};  // [num_labels] factor of each label's loss
 
+  /// The first column of each field in pooled rows in a device's memory, and how many columns those
+  /// have; without, fields are side by side as in the host's. Columns of no field are zero.
+  std::vector<std::int64_t> device_columns = {};
+  std::int64_t device_width = 0;
+
   std::int64_t pooled_width() const;
   std::int64_t num_labels() const { return static_cast<std::int64_t>(label_weights.size()); }
 };
@@ -41,12 +47,18 @@ struct InputShape {
 /// Throws Error(kInvalidConfig) if the model cannot take these shapes, saying why.
 void check_model(const job::ModelConfig& model, const InputShape& shape);
 
-/// One batch for the dense network: matrices of fp32 in the network's memory, borrowed until
-/// finish() has returned (predict: for the call).
+/// Where a network computes: with memory of `device`, in the order of `stream`. Both outlive it.
+struct DensePlace {
+  backend::Device& device;
+  const backend::Stream& stream;
+};
+
+/// One batch for the dense network: matrices of fp32, borrowed for the call; those in a device's
+/// memory, of which only a network on that device takes any, until finish() has returned.
 struct DenseInput {
   std::int64_t num_examples = 0;
   ConstFloatMatrix numeric;  // [num_examples, num_numeric]
-  ConstFloatMatrix pooled;   // [num_examples, pooled_width]
+  ConstFloatMatrix pooled;   // [num_examples, pooled_width], or device_width in a device's memory
   ConstFloatMatrix labels;   // [num_examples, num_labels], in [0, 1]; predict does not read them
   std::int64_t step = 0;     // of training, from 1; selects the dropout mask
 
@@ -55,17 +67,17 @@ struct DenseInput {
   std::int64_t first_example = 0;  // its number in the global batch, for the dropout mask
 };
 
-/// Outputs of forward_backward, borrowed as those of DenseInput are.
+/// Outputs of forward_backward, borrowed until finish() has returned.
 struct DenseOutput {
-  FloatMatrix probabilities;  // [num_examples, num_labels]
-  FloatMatrix grad_pooled;    // [num_examples, pooled_width]
+  FloatMatrix probabilities;  // [num_examples, num_labels], in the host's memory; set by finish()
+  FloatMatrix grad_pooled;    // as DenseInput::pooled; set, or in a device's memory queued
 };
 
-/// Results of forward_backward.
+/// Results of a step.
 struct DenseResult {
   double loss = 0.0;       // mean over these examples
   double grad_norm = 0.0;  // L2 norm of the dense gradient, before clipping
-  bool finite = true;      // loss, dense gradient and gradient of the pooled rows are all finite
+  bool finite = true;      // the flag was not set: in apply() if it was called, else as computed
 };
 
 /// The dense network with its optimizer. bf16 products, a user's module and the export open
@@ -80,8 +92,9 @@ struct DenseResult {
 /// a loop of the pool.
 ///
 /// A step is forward_backward, then any change of the gradient by the caller, then apply; finish()
-/// returns the result, at any time before the next forward_backward. On a device forward_backward
-/// and apply only queue their work; here they return when it is done.
+/// returns the result. On a device forward_backward and apply only queue their work, and up to
+/// max_in_flight() steps may follow each other before the first is finished; else they return when
+/// it is done. What concerns the host's memory, as gradient() does, waits for what was queued.
 class DenseNetwork {
  public:
   static constexpr std::int64_t kPieceExamples = 512;
@@ -89,12 +102,14 @@ class DenseNetwork {
 
   /// Throws as check_model does. Parameters are initialised from `seed` alone: those of linear
   /// parts over numbers with 0, others as PyTorch's nn.Linear does.
+  /// `place`: where a network of model.engine 'graph' computes; without, in the host's memory.
   static std::unique_ptr<DenseNetwork> create(const job::ModelConfig& model,
                                               const job::DenseOptimizerConfig& optimizer,
                                               Precision precision,
                                               const InputShape& shape,
                                               std::uint64_t seed,
-                                              ThreadPool& pool);
+                                              ThreadPool& pool,
+                                              const DensePlace* place = nullptr);
   virtual ~DenseNetwork() = default;
 
   /// Called while forward_backward still computes: gradient() from `first` on is complete, and
@@ -116,8 +131,14 @@ class DenseNetwork {
     forward_backward(input, output, OnGradient());
   }
 
-  /// Blocks until the last forward_backward is done.
+  /// Blocks until the oldest step is done whose result has not been taken. It is lost if more than
+  /// max_in_flight() others follow.
   virtual DenseResult finish() = 0;
+  virtual std::int64_t max_in_flight() const { return 1; }
+
+  /// Copies the flag, as it is now, to where the rows' updates read it: to memory of the host, or
+  /// of the network's device in the order of its stream.
+  virtual void copy_flag(float* to, Place place) = 0;
 
   /// The gradient of the last forward_backward, flat, for a collective to sum; valid until the next
   /// one.
@@ -151,7 +172,7 @@ class DenseNetwork {
     std::vector<float> parameters, first, second;
     double num_updates = 0.0;
   };
-  virtual TrainingState save_training_state() const = 0;
+  virtual TrainingState save_training_state() = 0;
 
   /// Vectors that this optimizer does not keep may have any size; their values are ignored.
   virtual void load_training_state(const TrainingState& state) = 0;
@@ -169,7 +190,7 @@ class DenseNetwork {
     std::vector<float> values;
   };
   using State = std::vector<NamedTensor>;
-  virtual State save() const = 0;
+  virtual State save() = 0;
 
   /// Throws Error(kInternal) unless names and sizes are those of save().
   virtual void load(const State& state) = 0;

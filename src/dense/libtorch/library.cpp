@@ -13,6 +13,7 @@
 #include "src/dense/libtorch.h"
 #include "src/dense/libtorch/one_thread.h"
 #include "src/dense/libtorch/script_module.h"
+#include "src/dense/libtorch/tensor_network.h"
 
 namespace satrap::dense {
 namespace {
@@ -113,6 +114,14 @@ class Library : public Libtorch {
     std::ostringstream bytes;
     with_plain_errors([&] { module_of(file).save(bytes); });
     return std::move(bytes).str();
+  }
+
+  std::unique_ptr<TensorNetwork> make_network(const TensorNetworkParts& parts) const override {
+    const auto num_labels = static_cast<std::int64_t>(parts.label_weights.size());
+    return with_plain_errors([&] {
+      return make_tensor_network(parts, *compile(parts.training, num_labels),
+                                 *compile(parts.evaluation, num_labels));
+    });
   }
 };
 

@@ -1,85 +1,20 @@
 #include "src/dense/libtorch/script_module.h"
 
-#include <sstream>
-#include <stdexcept>
 #include <utility>
 
 #include <ATen/ATen.h>
-#include <torch/csrc/autograd/autograd.h>
 #include <torch/csrc/jit/api/module.h>
-#include <torch/csrc/jit/runtime/graph_executor.h>
 #include <torch/csrc/jit/serialization/import.h>
 
+#include "src/dense/libtorch/call_module.h"
 #include "src/dense/libtorch/one_thread.h"
 
 namespace satrap::dense {
 namespace {
 
-template <class Exception = std::runtime_error, class... Args>
-[[noreturn]] void refuse(const Args&... args) {
-  std::ostringstream reason;
-  static_cast<void>((reason << ... << args));
-  throw Exception(std::move(reason).str());
-}
-
-/// libtorch's message of an error, without the stack of its C++ code.
-std::string first_lines(const std::exception& error) {
-  const std::string what = error.what();
-  return what.substr(0, what.find("\nException raised"));
-}
-
 /// A matrix as a tensor on the same memory.
 at::Tensor tensor_on(ConstMatrix x) {
   return at::from_blob(const_cast<float*>(x.data), {x.rows, x.cols}, {x.stride, 1}, at::kFloat);
-}
-
-/// The logits, of any shape with one number per row and label.
-at::Tensor call(torch::jit::Module& module,
-                const at::Tensor& numeric,
-                const at::Tensor& pooled,
-                std::int64_t num_labels,
-                const ConstMatrix* factors = nullptr) {
-  // The optimizing executor changes the code after a few runs, and with it the last bits.
-  const torch::jit::GraphOptimizerEnabledGuard plain(false);
-  const auto shapes = [&] {
-    std::ostringstream text;
-    text << "forward(numeric [" << numeric.size(0) << ", " << numeric.size(1) << "], pooled ["
-         << pooled.size(0) << ", " << pooled.size(1) << "])";
-    return std::move(text).str();
-  };
-  c10::IValue result;
-  try {
-    std::vector<c10::IValue> inputs{numeric, pooled};
-    if (factors != nullptr) inputs.emplace_back(tensor_on(*factors));
-    result = module.forward(std::move(inputs));
-  } catch (const std::exception& error) {
-    refuse(shapes(), " fails: ", first_lines(error));
-  }
-  if (!result.isTensor()) refuse<std::range_error>(shapes(), " gives no tensor");
-  const at::Tensor logits = result.toTensor();
-  const std::int64_t rows = numeric.size(0);
-  const bool matrix = logits.dim() == 2 && logits.size(1) == num_labels;
-  const bool vector = num_labels == 1 && logits.dim() <= 1;  // 0: of one row, squeezed
-  if (logits.scalar_type() != at::kFloat || (!matrix && !vector) ||
-      logits.numel() != rows * num_labels) {
-    refuse<std::range_error>(
-        shapes(), " gives ", c10::toString(logits.scalar_type()), " ", logits.sizes(),
-        ", wanted are ", rows, num_labels == 1 ? "" : " rows of ",
-        num_labels == 1 ? "" : std::to_string(num_labels) + " (one for each label)",
-        " logits in fp32");
-  }
-  return logits;
-}
-
-std::vector<at::Tensor> gradients_of(const at::Tensor& logits,
-                                     const std::vector<at::Tensor>& inputs,
-                                     const at::Tensor& given) {
-  try {
-    return torch::autograd::grad({logits}, inputs, {given}, /*retain_graph=*/false,
-                                 /*create_graph=*/false, /*allow_unused=*/true);
-  } catch (const std::exception& error) {
-    refuse("backward fails: ", first_lines(error));
-  }
 }
 
 class Replica : public ScriptModule::Replica {
@@ -87,7 +22,6 @@ class Replica : public ScriptModule::Replica {
   Replica(const torch::jit::Module& module,
           const std::vector<bool>& is_trained,
           std::span<const ConstMatrix> values,
-          std::span<float* const> buffers,
           std::int64_t num_labels)
       : module_(module.deepcopy()), num_labels_(num_labels) {
     std::size_t i = 0, trained = 0;
@@ -101,26 +35,16 @@ class Replica : public ScriptModule::Replica {
       inputs_.push_back(parameter);
     }
     inputs_.emplace_back();  // pooled, last
-    std::size_t b = 0;
-    for (at::Tensor buffer : module_.buffers()) {
-      if (b < buffers.size()) {
-        buffer.set_data(at::from_blob(buffers[b++], buffer.sizes(), at::kFloat));
-      }
-    }
   }
 
-  void forward(ConstMatrix numeric,
-               ConstMatrix pooled,
-               bool training,
-               Matrix logits,
-               const ConstMatrix* factors) override {
+  void forward(ConstMatrix numeric, ConstMatrix pooled, bool training, Matrix logits) override {
     use_one_thread();
     const at::NoGradGuard no_grad;
     at::Tensor input = tensor_on(pooled);
     {
       const at::AutoGradMode with_graph(training);
       input.set_requires_grad(training);
-      logits_ = call(module_, tensor_on(numeric), input, num_labels_, factors);
+      logits_ = call_module(module_, tensor_on(numeric), input, num_labels_);
     }
     inputs_.back() = input;
     tensor_on(logits).copy_(logits_.detach().reshape({logits.rows, logits.cols}));
@@ -196,10 +120,10 @@ class LoadedModule : public ScriptModule {
     for (const std::int64_t rows : {2, 1}) try_out(rows, num_numeric, pooled_width);
   }
 
-  std::unique_ptr<ScriptModule::Replica> replicate(std::span<const ConstMatrix> parameters,
-                                                   std::span<float* const> buffers) const override {
+  std::unique_ptr<ScriptModule::Replica> replicate(
+      std::span<const ConstMatrix> parameters) const override {
     use_one_thread();
-    return std::make_unique<dense::Replica>(module_, is_trained_, parameters, buffers, num_labels_);
+    return std::make_unique<dense::Replica>(module_, is_trained_, parameters, num_labels_);
   }
 
   const torch::jit::Module& module() const { return module_; }
@@ -219,7 +143,8 @@ class LoadedModule : public ScriptModule {
     at::Tensor pooled = at::zeros({rows, pooled_width});
     pooled.set_requires_grad(true);
     inputs.push_back(pooled);
-    const at::Tensor logits = call(copy, at::zeros({rows, num_numeric}), pooled, num_labels_);
+    const at::Tensor logits =
+        call_module(copy, at::zeros({rows, num_numeric}), pooled, num_labels_);
     if (!logits.requires_grad()) refuse("its logits do not depend on what is trained");
     gradients_of(logits, inputs, at::ones_like(logits));
   }

@@ -51,7 +51,8 @@ class Dlrm : public Model {
                   : script.let("torch.cat([" + b + ", " + script.pooled() + "], 1)");
     const std::string z =
         script.let(vectors + ".reshape([-1, " + n + ", " + std::to_string(width_) + "])");
-    const std::string pairs = script.let("torch.tril_indices(" + n + ", " + n + ", -1)");
+    const std::string pairs =
+        script.let("torch.tril_indices(" + n + ", " + n + ", -1, device=" + z + ".device)");
     const std::string products = script.let("torch.bmm(" + z + ", torch.transpose(" + z +
                                             ", 1, 2))[:, " + pairs + "[0], " + pairs + "[1]]");
     return top_.write(

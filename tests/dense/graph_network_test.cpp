@@ -1,8 +1,10 @@
 // A model's graph, computed by libtorch, beside its own passes.
 
-#include "src/dense/graph_model.h"
+#include "src/dense/graph_network.h"
 
+#include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include <gtest/gtest.h>
 
@@ -50,12 +52,12 @@ void expect_statistics_near(DenseNetwork& found, DenseNetwork& wanted, float tol
   }
 }
 
-class GraphModelTest : public testing::Test {
+class GraphNetworkTest : public testing::Test {
  protected:
   ThreadPool pool_{2};
 };
 
-TEST_F(GraphModelTest, OutputsAndGradientsAreThoseOfThePasses) {
+TEST_F(GraphNetworkTest, OutputsAndGradientsAreThoseOfThePasses) {
   for (const ModelCase& c : every_case()) {
     SCOPED_TRACE(c.name);
     const auto native = make_network(c, pool_);
@@ -78,7 +80,7 @@ TEST_F(GraphModelTest, OutputsAndGradientsAreThoseOfThePasses) {
   }
 }
 
-TEST_F(GraphModelTest, LossesOf200StepsAreThoseOfThePasses) {
+TEST_F(GraphNetworkTest, LossesOf200StepsAreThoseOfThePasses) {
   for (const ModelCase& c : every_case()) {
     SCOPED_TRACE(c.name);
     const auto native = make_network(c, pool_);
@@ -101,7 +103,7 @@ TEST_F(GraphModelTest, LossesOf200StepsAreThoseOfThePasses) {
   }
 }
 
-TEST_F(GraphModelTest, ThreadsDoNotChangeABit) {
+TEST_F(GraphNetworkTest, ThreadsDoNotChangeABit) {
   for (const char* const name : {"dlrm", "ffnn_batch_norm", "din"}) {
     ModelCase c = as_graph(model_named(name));
     if (c.model.activation != "none") c.model.dropout = 0.2;
@@ -119,7 +121,115 @@ TEST_F(GraphModelTest, ThreadsDoNotChangeABit) {
   }
 }
 
-TEST_F(GraphModelTest, ABatchThatIsNotAppliedChangesNoStatistics) {
+std::vector<job::DenseOptimizerConfig> every_optimizer() {
+  std::vector<job::DenseOptimizerConfig> all;
+  for (const char* const type : {"sgd", "adagrad", "adam", "adamw"}) {
+    job::DenseOptimizerConfig optimizer;
+    optimizer.type = type;
+    optimizer.lr = 0.05;
+    all.push_back(optimizer);
+    optimizer.weight_decay = 0.01;
+    all.push_back(optimizer);
+  }
+  job::DenseOptimizerConfig momentum;
+  momentum.type = "sgd";
+  momentum.lr = 0.05;
+  momentum.momentum = 0.9;
+  all.push_back(momentum);
+  momentum.weight_decay = 0.01;
+  all.push_back(momentum);
+  return all;
+}
+
+TEST_F(GraphNetworkTest, EveryOptimizerMakesTheStepsOfThePasses) {
+  const ModelCase c = model_named("dlrm");
+  for (job::DenseOptimizerConfig optimizer : every_optimizer()) {
+    for (const double clip_norm : {0.0, 0.05}) {
+      optimizer.clip_norm = clip_norm;
+      SCOPED_TRACE(testing::Message()
+                   << optimizer.type << " decay " << optimizer.weight_decay << " momentum "
+                   << optimizer.momentum << " clip " << clip_norm);
+      const auto make = [&](const ModelCase& of) {
+        return DenseNetwork::create(of.model, optimizer, Precision::kFp32, of.shape, 1, pool_);
+      };
+      const auto native = make(c), graph = make(as_graph(c));
+      for (std::int64_t step = 1; step <= 5; ++step) {
+        Batch batch(c.shape, 50, static_cast<std::uint64_t>(step));
+        Batch other = batch;
+        batch.run(*native, step);
+        other.run(*graph, step);
+        native->apply(step);
+        graph->apply(step);
+      }
+      const Snapshot found = snapshot(*graph);
+      for (const auto& [name, values] : snapshot(*native)) {
+        SCOPED_TRACE(name);
+        expect_near(found.at(name), values, 1e-4F);
+      }
+    }
+  }
+}
+
+TEST_F(GraphNetworkTest, AStepThatIsNotFiniteChangesNothing) {
+  for (const job::DenseOptimizerConfig& optimizer : every_optimizer()) {
+    for (const char* const name : {"dlrm", "ffnn_batch_norm"}) {
+      SCOPED_TRACE(testing::Message() << optimizer.type << " of " << name);
+      const ModelCase c = as_graph(model_named(name));
+      const auto network =
+          DenseNetwork::create(c.model, optimizer, Precision::kFp32, c.shape, 1, pool_);
+      Batch(c.shape, 20, 1).run(*network, 1);
+      network->apply(1);
+      const Snapshot before = snapshot(*network);
+      Batch broken(c.shape, 20, 2);
+      broken.pooled[5] = std::numeric_limits<float>::quiet_NaN();
+      EXPECT_FALSE(broken.run(*network, 2).finite);
+      EXPECT_NE(network->flag(), 0.0F);
+      network->apply(2);
+      EXPECT_EQ(snapshot(*network), before);
+      // As if other ranks' steps were finite, and one's not.
+      Batch(c.shape, 20, 3).run(*network, 2);
+      EXPECT_EQ(network->flag(), 0.0F);
+      network->flag_and_first_bucket()[0] = 2.0F;
+      network->apply(2);
+      EXPECT_EQ(snapshot(*network), before);
+      Batch(c.shape, 20, 4).run(*network, 2);
+      network->apply(2);
+      EXPECT_NE(snapshot(*network), before);
+    }
+  }
+}
+
+// What a collective changes in the host's memory is what is applied.
+TEST_F(GraphNetworkTest, TheGradientThatIsAppliedIsTheCallers) {
+  const ModelCase c = as_graph(model_named("dlrm"));
+  const auto mine = make_network(c, pool_), other = make_network(c, pool_);
+  Batch(c.shape, 20, 1).run(*mine, 1);
+  Batch(c.shape, 20, 2).run(*other, 1);
+  std::ranges::copy(other->gradient(), mine->gradient().begin());
+  mine->apply(1);
+  other->apply(1);
+  EXPECT_EQ(snapshot(*mine), snapshot(*other));
+}
+
+TEST_F(GraphNetworkTest, ARankWithoutExamplesHasNoGradient) {
+  for (const char* const name : {"dlrm", "ffnn_batch_norm"}) {
+    const ModelCase c = as_graph(model_named(name));
+    const auto network = make_network(c, pool_);
+    Batch(c.shape, 20, 1).run(*network, 1);
+    network->apply(1);
+    Batch none(c.shape, 0, 1);
+    DenseInput input = none.input(2);
+    input.loss_examples = 7;
+    network->forward_backward(input, none.output());
+    const DenseResult result = network->finish();
+    EXPECT_EQ(result.loss, 0.0);
+    EXPECT_TRUE(result.finite);
+    EXPECT_EQ(network->flag(), 0.0F);
+    for (const float value : network->gradient()) EXPECT_EQ(value, 0.0F);
+  }
+}
+
+TEST_F(GraphNetworkTest, ABatchThatIsNotAppliedChangesNoStatistics) {
   const ModelCase c = as_graph(model_named("ffnn_batch_norm"));
   const auto network = make_network(c, pool_);
   const Snapshot before = snapshot(*network);
@@ -129,14 +239,14 @@ TEST_F(GraphModelTest, ABatchThatIsNotAppliedChangesNoStatistics) {
   EXPECT_NE(snapshot(*network), before);
 }
 
-TEST_F(GraphModelTest, TheExportIsThatOfTheModel) {
+TEST_F(GraphNetworkTest, TheExportIsThatOfTheModel) {
   for (const ModelCase& c : all_models()) {
     EXPECT_EQ(make_network(as_graph(c), pool_)->to_torchscript(),
               make_network(c, pool_)->to_torchscript());
   }
 }
 
-TEST_F(GraphModelTest, ComputesInFp32Alone) {
+TEST_F(GraphNetworkTest, ComputesInFp32Alone) {
   const ModelCase c = as_graph(model_named("dlrm"));
   try {
     DenseNetwork::create(c.model, {}, Precision::kBf16, c.shape, 1, pool_);

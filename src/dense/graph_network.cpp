@@ -1,0 +1,391 @@
+#include "src/dense/graph_network.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <exception>
+#include <optional>
+#include <stdexcept>
+#include <utility>
+#include <vector>
+
+#include "satrap/backend/memory.h"
+#include "satrap/core/error.h"
+#include "satrap/core/hash.h"
+#include "satrap/core/log.h"
+#include "src/dense/dense_state.h"
+#include "src/dense/device_parameters.h"
+#include "src/dense/field_columns.h"
+#include "src/dense/libtorch.h"
+#include "src/dense/model.h"
+#include "src/dense/reduce.h"
+#include "src/dense/steps_in_flight.h"
+#include "src/dense/torchscript.h"
+
+namespace satrap::dense {
+namespace {
+
+using backend::Place;
+
+Precision fp32_of(Precision precision) {
+  if (precision == Precision::kFp32) return precision;
+  throw Error(ErrorCode::kInvalidConfig,
+              "train.precision: bf16 does not go with model.engine: graph, which computes in fp32");
+}
+
+/// A device of its own for a network that was given none.
+struct OwnPlace {
+  std::unique_ptr<backend::Device> device = backend::make_host_device();
+  backend::Stream stream{*device};
+};
+
+class GraphNetwork : public DenseNetwork {
+ public:
+  GraphNetwork(const job::ModelConfig& model,
+               const job::DenseOptimizerConfig& optimizer,
+               Precision precision,
+               const InputShape& shape,
+               std::uint64_t seed,
+               ThreadPool& pool,
+               const DensePlace* place)
+      : name_(model.type == "torchscript" ? concat("model.path: '", model.path, "'")
+                                          : std::string("model.engine: graph")),
+        shape_(place == nullptr ? without_device(shape) : shape),
+        num_labels_(shape.num_labels()),
+        optimizer_config_(optimizer),
+        precision_(fp32_of(precision)),
+        dropout_seed_(hash64(seed, 0xD50)),
+        pool_(pool),
+        own_(place == nullptr ? std::make_unique<OwnPlace>() : nullptr),
+        device_(own_ ? *own_->device : place->device),
+        stream_(own_ ? own_->stream : place->stream),
+        columns_(shape_),
+        model_(make_model(model, shape, layout_)),
+        state_(layout_, optimizer, seed),
+        parameters_(device_, stream_, state_),
+        steps_(device_) {
+    build(shape.label_weights);
+    parameters_.push();
+  }
+  ~GraphNetwork() override {
+    try {  // what is queued uses the members
+      device_.use_on_this_thread();
+      stream_.wait_until_idle();
+    } catch (const std::exception& error) {
+      log_error("the dense network: {}", error.what());
+    }
+  }
+
+  void forward_backward(const DenseInput& input,
+                        const DenseOutput& output,
+                        const OnGradient& on_gradient) override;
+  DenseResult finish() override { return steps_.finish(); }
+  std::int64_t max_in_flight() const override { return device_.is_host() ? 1 : steps_.kMax; }
+  void copy_flag(float* to, Place place) override;
+  void apply(std::int64_t step) override;
+  void predict(const DenseInput& input, const FloatMatrix& probabilities) override;
+
+  std::span<float> gradient() override { return parameters_.gradient_on_host(); }
+  std::span<float> flag_and_first_bucket() override {
+    return parameters_.flag_and_first_bucket_on_host();
+  }
+  float gradient_scale() override;
+  double learning_rate(std::int64_t step) const override {
+    return optimizer_config_.lr * optimizer_config_.schedule.factor(step);
+  }
+  std::int64_t num_parameters() const override { return layout_.num_parameters(); }
+
+  State save() override { return fetched().save(); }
+  void load(const State& state) override {
+    change([&] { state_.load(state); });
+  }
+  TrainingState save_training_state() override { return fetched().save_training_state(); }
+  void load_training_state(const TrainingState& state) override {
+    change([&] { state_.load_training_state(state); });
+  }
+  void load_parameters(std::span<const float> values) override {
+    change([&] { state_.load_parameters(values); });
+  }
+  void set_base_rates(std::span<const double> rates) override {
+    change([&] { state_.set_base_rates(rates, num_labels_); });
+  }
+  std::string to_torchscript() override {
+    fetched();
+    return dense::to_torchscript(*model_, layout_, state_.parameters.span(), state_.buffers.span());
+  }
+
+ private:
+  static InputShape without_device(InputShape shape) {
+    shape.device_columns.clear();
+    return shape;
+  }
+  void build(const std::vector<float>& label_weights);
+  ScriptFile script_of(Script::Form form);
+  DenseState& fetched() {
+    parameters_.fetch();
+    return state_;
+  }
+  template <class Change>
+  void change(const Change& change_state) {
+    parameters_.fetch();
+    change_state();
+    parameters_.push();
+  }
+
+  /// Queues compute(network); what libtorch refuses becomes an error about the model.
+  template <class Compute>
+  void queue(Compute compute);
+  ConstMatrix factors_of(const DenseInput& input);
+  /// Whether the network writes a gradient of pooled rows to its place.
+  bool is_in_reach(const FloatMatrix& grad_pooled) const {
+    return grad_pooled.place == Place::kDevice ||
+           (device_.is_host() && columns_.host_width() == columns_.device_width());
+  }
+  Matrix gradient_place(const FloatMatrix& grad_pooled, std::int64_t rows);
+  void hand_over(const OnGradient& on_gradient);
+  float* room(backend::Memory& memory, std::int64_t rows, std::int64_t cols) {
+    make_room(memory, device_, Place::kDevice, bytes_of(rows * cols), "a batch of the network");
+    return reinterpret_cast<float*>(memory.data());
+  }
+
+  /// A batch's numbers on the device; pooled rows of the host's memory are widened on their way.
+  ConstMatrix numbers(const ConstFloatMatrix& from,
+                      std::int64_t rows,
+                      std::int64_t cols,
+                      backend::Memory& memory,
+                      Staging& staging,
+                      const char* what);
+  ConstMatrix pooled(const ConstFloatMatrix& from, std::int64_t rows, Staging& staging);
+
+  const std::string name_;
+  const InputShape shape_;
+  const std::int64_t num_labels_;
+  const job::DenseOptimizerConfig optimizer_config_;
+  const Precision precision_;
+  const std::uint64_t dropout_seed_;
+  ThreadPool& pool_;
+  const std::unique_ptr<OwnPlace> own_;
+  backend::Device& device_;
+  const backend::Stream& stream_;
+  const FieldColumns columns_;
+  Layout layout_;
+  const std::unique_ptr<Model> model_;
+  DenseState state_;
+  DeviceParameters parameters_;
+  std::vector<Script::Dropout> dropouts_;
+  std::int64_t num_factors_ = 0;
+
+  // Of the batch that is computed.
+  backend::Memory numeric_, pooled_, labels_, factors_, probabilities_, grad_pooled_, result_;
+  StepsInFlight steps_;
+  std::unique_ptr<TensorNetwork> network_;
+};
+
+ScriptFile GraphNetwork::script_of(Script::Form form) {
+  Script script(layout_, form);
+  const std::string narrowed = columns_.narrowed(script.pooled());
+  if (narrowed != script.pooled()) script.set_pooled(script.let(narrowed));
+  const std::string logits = model_->write(script);
+  if (form == Script::Form::kTraining) {
+    dropouts_ = script.dropouts();
+    num_factors_ = script.num_factors();
+  }
+  return script_file(script, logits, layout_, state_.parameters.span(), state_.buffers.span());
+}
+
+void GraphNetwork::build(const std::vector<float>& label_weights) {
+  const int gpu = device_.libtorch_gpu();
+  const Libtorch& library = gpu < 0 ? libtorch() : libtorch_for_cuda();
+  try {
+    network_ = library.make_network({.training = script_of(Script::Form::kTraining),
+                                     .evaluation = script_of(Script::Form::kEvaluation),
+                                     .label_weights = label_weights,
+                                     .optimizer = job::plain_optimizer(optimizer_config_),
+                                     .clip_norm = optimizer_config_.clip_norm,
+                                     .gpu = gpu,
+                                     .memory = parameters_.memory()});
+  } catch (const std::runtime_error& error) {
+    throw Error(ErrorCode::kInternal, concat(name_, ": ", error.what()));
+  }
+}
+
+template <class Compute>
+void GraphNetwork::queue(Compute compute) {
+  device_.run_in_order(stream_, [this, compute] {
+    try {
+      compute(*network_);
+    } catch (const std::range_error& error) {  // of a user's module
+      throw Error(ErrorCode::kInvalidConfig, concat(name_, ": ", error.what()));
+    } catch (const Error&) {
+      throw;
+    } catch (const std::runtime_error& error) {
+      throw Error(ErrorCode::kInternal, concat(name_, ": ", error.what()));
+    }
+  });
+}
+
+ConstMatrix GraphNetwork::numbers(const ConstFloatMatrix& from,
+                                  std::int64_t rows,
+                                  std::int64_t cols,
+                                  backend::Memory& memory,
+                                  Staging& staging,
+                                  const char* what) {
+  const ConstMatrix host(host_values(from, rows, cols, what), rows, cols, from.stride);
+  if (device_.is_host() || host.empty()) return host;
+  float* const staged = staging.take<float>(rows * cols);
+  for (std::int64_t r = 0; r < rows; ++r) std::copy_n(host.row(r), cols, staged + r * cols);
+  float* const to = room(memory, rows, cols);
+  device_.copy(to, staged, bytes_of(rows * cols), stream_);
+  return {to, rows, cols};
+}
+
+ConstMatrix GraphNetwork::pooled(const ConstFloatMatrix& from,
+                                 std::int64_t rows,
+                                 Staging& staging) {
+  const std::int64_t width = columns_.device_width();
+  if (from.place == Place::kDevice) {
+    SATRAP_CHECK(from.rows == rows && from.cols == width, "pooled input: ", rows, " rows of ",
+                 width, " values wanted, got ", from.rows, " of ", from.cols);
+    return {static_cast<const float*>(from.data), rows, width, from.stride};
+  }
+  if (columns_.host_width() == width) {
+    return numbers(from, rows, width, pooled_, staging, "pooled input");
+  }
+  float* const staged = staging.take<float>(rows * width);
+  columns_.to_device({host_values(from, rows, columns_.host_width(), "pooled input"), rows,
+                      columns_.host_width(), from.stride},
+                     staged);
+  float* const to = room(pooled_, rows, width);
+  device_.copy(to, staged, bytes_of(rows * width), stream_);
+  return {to, rows, width};
+}
+
+ConstMatrix GraphNetwork::factors_of(const DenseInput& input) {
+  const std::int64_t rows = input.num_examples;
+  float* const factors = room(factors_, rows, num_factors_);
+  const std::uint64_t seed = hash64(dropout_seed_, static_cast<std::uint64_t>(input.step));
+  for (const Script::Dropout& d : dropouts_) {
+    device_.dropout_factors(Dropout(d.rate, hash64(seed, d.stream)), input.first_example, rows,
+                            d.width, factors + d.first, num_factors_, stream_);
+  }
+  return {factors, rows, num_factors_};
+}
+
+/// Where the network writes it: in its place, or on the device before it is copied there.
+Matrix GraphNetwork::gradient_place(const FloatMatrix& grad_pooled, std::int64_t rows) {
+  const std::int64_t width = columns_.device_width();
+  if (grad_pooled.place == Place::kDevice) {
+    SATRAP_CHECK(grad_pooled.rows == rows && grad_pooled.cols == width,
+                 "gradient of pooled rows: ", rows, " rows of ", width, " values wanted, got ",
+                 grad_pooled.rows, " of ", grad_pooled.cols);
+    return {static_cast<float*>(grad_pooled.data), rows, width, grad_pooled.stride};
+  }
+  if (is_in_reach(grad_pooled)) {
+    return {host_values(grad_pooled, rows, width, "gradient of pooled rows"), rows, width,
+            grad_pooled.stride};
+  }
+  return {room(grad_pooled_, rows, width), rows, width};
+}
+
+void GraphNetwork::forward_backward(const DenseInput& input,
+                                    const DenseOutput& output,
+                                    const OnGradient& on_gradient) {
+  const std::int64_t n = input.num_examples;
+  const std::int64_t loss_examples = input.loss_examples > 0 ? input.loss_examples : n;
+  SATRAP_CHECK(loss_examples > 0, "a batch without examples has no mean loss");
+  device_.use_on_this_thread();
+  parameters_.begin_gradient();
+  Staging& staging =
+      steps_.begin(n, num_labels_, shape_.num_numeric + num_labels_ + columns_.device_width());
+  double* const result = reinterpret_cast<double*>(room(result_, 1, 6));
+  if (n == 0) {
+    parameters_.clear_gradient();
+    device_.fill(result, 0, 3 * static_cast<std::int64_t>(sizeof(double)), stream_);
+  } else {
+    const Matrix dpooled = gradient_place(output.grad_pooled, n);
+    const TensorNetwork::Batch batch{
+        .numeric =
+            numbers(input.numeric, n, shape_.num_numeric, numeric_, staging, "numeric input"),
+        .pooled = pooled(input.pooled, n, staging),
+        .labels = numbers(input.labels, n, num_labels_, labels_, staging, "labels"),
+        .factors = factors_of(input),
+        .probabilities = {room(probabilities_, n, num_labels_), n, num_labels_},
+        .grad_pooled = dpooled,
+        .loss_examples = static_cast<float>(loss_examples),
+        .result = result};
+    queue([batch, stream = backend::StreamRef(stream_).handle](TensorNetwork& network) {
+      network.forward_backward(batch, stream);
+    });
+    if (!is_in_reach(output.grad_pooled)) {
+      const Matrix to(
+          host_values(output.grad_pooled, n, columns_.host_width(), "gradient of pooled rows"), n,
+          columns_.host_width(), output.grad_pooled.stride);
+      columns_.to_host(steps_.download(dpooled, stream_), to);
+    }
+  }
+  steps_.queue_results(n == 0 ? nullptr : reinterpret_cast<float*>(probabilities_.data()),
+                       output.probabilities, result, parameters_.memory().flag, stream_);
+  hand_over(on_gradient);
+}
+
+void GraphNetwork::hand_over(const OnGradient& on_gradient) {
+  if (!on_gradient) return;
+  gradient();
+  const std::int64_t last = (num_parameters() - 1) / kGradientBucket * kGradientBucket;
+  for (std::int64_t first = last; first > 0; first -= kGradientBucket) on_gradient(first);
+}
+
+void GraphNetwork::copy_flag(float* to, Place place) {
+  if (place != Place::kDevice) {
+    *to = flag();
+    return;
+  }
+  device_.use_on_this_thread();
+  parameters_.give_back_gradient();
+  device_.copy(to, parameters_.memory().flag, sizeof(float), stream_);
+}
+
+float GraphNetwork::gradient_scale() {
+  if (optimizer_config_.clip_norm <= 0.0) return 1.0F;
+  const double norm = std::sqrt(sum_of_squares(gradient(), pool_));
+  return static_cast<float>(std::min(1.0, optimizer_config_.clip_norm / (norm + 1e-6)));
+}
+
+void GraphNetwork::apply(std::int64_t step) {
+  device_.use_on_this_thread();
+  parameters_.give_back_gradient();
+  queue([lr = learning_rate(step), stream = backend::StreamRef(stream_).handle](
+            TensorNetwork& network) { network.apply(lr, stream); });
+  steps_.queue_flag(parameters_.memory().flag, stream_);
+}
+
+void GraphNetwork::predict(const DenseInput& input, const FloatMatrix& probabilities) {
+  const std::int64_t n = input.num_examples;
+  if (n == 0) return;
+  device_.use_on_this_thread();
+  Staging& staging = steps_.begin_prediction(
+      n * (shape_.num_numeric + columns_.device_width() + num_labels_), stream_);
+  const ConstMatrix given =
+      numbers(input.numeric, n, shape_.num_numeric, numeric_, staging, "numeric input");
+  const ConstMatrix rows = pooled(input.pooled, n, staging);
+  const Matrix out(room(probabilities_, n, num_labels_), n, num_labels_);
+  queue([=, stream = backend::StreamRef(stream_).handle](TensorNetwork& network) {
+    network.predict(given, rows, out, stream);
+  });
+  float* const to = host_values(probabilities, n, num_labels_, "probabilities");
+  std::copy_n(steps_.download(out, stream_), n * num_labels_, to);
+}
+
+}  // namespace
+
+std::unique_ptr<DenseNetwork> make_graph_network(const job::ModelConfig& model,
+                                                 const job::DenseOptimizerConfig& optimizer,
+                                                 Precision precision,
+                                                 const InputShape& shape,
+                                                 std::uint64_t seed,
+                                                 ThreadPool& pool,
+                                                 const DensePlace* place) {
+  return std::make_unique<GraphNetwork>(model, optimizer, precision, shape, seed, pool, place);
+}
+
+}  // namespace satrap::dense
