@@ -16,6 +16,7 @@ void CachedBatch::make_plan(Planner&, const data::Batch& batch, std::int64_t ste
   is_read_ = false;
   num_examples_ = batch.num_examples;
   num_ids_ = batch.ids.size();
+  rows_.begin();
   cached_.fill(rows_.parts, batch, step);
   rows_.make_plan(step);
 }
@@ -40,24 +41,47 @@ void CachedBatch::pool(const data::Batch& batch,
   if (is_read_) return reader_->pool(batch, pooled, mask);
   SATRAP_CHECK(batch.num_examples == num_examples_ && batch.ids.size() == num_ids_,
                "pooling of a batch of ", batch.num_examples, " examples with the plan of another");
-  float* const out = host_values(pooled, num_examples_, layout_.output_width, "pooled output");
   float* const mask_out = host_values(mask, num_examples_, layout_.mask_width, "mask");
+  write_mask(layout_, batch, mask_out, mask.stride);
   cached_.device.use_on_this_thread();
-  float* const to = cached_.columns.to_write(out, pooled.stride, num_examples_);
+  if (pooled.place == Place::kDevice) {
+    check_columns(pooled);
+    return queue_pool(static_cast<float*>(pooled.data));
+  }
+  float* const out = host_values(pooled, num_examples_, layout_.output_width, "pooled output");
+  queue_pool(cached_.columns.to_write(out, pooled.stride, num_examples_));
+  cached_.columns.finish(out, pooled.stride, num_examples_, cached_.compute);
+}
+
+void CachedBatch::queue_pool(float* out) const {
   for (std::size_t g = 0; g < rows_.parts.size(); ++g) {
     cached_.device.pool_forward(cached_.caches[g]->view(), rows_.parts[g]->batch.bags(),
-                                rows_.parts[g]->view(), FloatType::kFp32, to, cached_.compute);
+                                rows_.parts[g]->view(), FloatType::kFp32, out, cached_.compute);
   }
-  cached_.columns.finish(out, pooled.stride, num_examples_, cached_.compute);
-  write_mask(layout_, batch, mask_out, mask.stride);
+}
+
+void CachedBatch::check_columns(const ConstFloatMatrix& matrix) const {
+  const std::int64_t width = cached_.on_device.output_width;
+  SATRAP_CHECK(cached_.device_rows && matrix.rows == num_examples_ && matrix.cols == width &&
+                   matrix.stride == width,
+               "pooled rows of ", num_examples_, " examples in a device: ", matrix.rows,
+               " rows of ", matrix.cols, " columns, wanted are ", width);
 }
 
 void CachedBatch::apply(const float* gradient, std::int64_t step) {
-  rows_.check_step(step);
   cached_.device.use_on_this_thread();
   gradients_.assign(rows_.parts.size(),
                     cached_.columns.to_read(gradient, num_examples_, cached_.compute));
-  cached_.update(rows_.parts, gradients_, step);
+  rows_.update(gradients_, step, nullptr);
+  cached_.compute.wait_until_idle();  // the gradient is the caller's again
+}
+
+void CachedBatch::queue_update(const ConstFloatMatrix& gradient,
+                               std::int64_t step,
+                               const float* flag) {
+  check_columns(gradient);
+  gradients_.assign(rows_.parts.size(), static_cast<const float*>(gradient.data));
+  rows_.update(gradients_, step, flag);
 }
 
 }  // namespace satrap::embedding

@@ -30,8 +30,14 @@ class CachedBatch final : public BatchRows {
   std::int64_t num_examples() const override { return num_examples_; }
   void apply(const float* gradient, std::int64_t step) override;
   void skip(std::int64_t step) override { cached_.note_applied(step); }
+  void queue_update(const ConstFloatMatrix& gradient,
+                    std::int64_t step,
+                    const float* flag) override;
 
  private:
+  void queue_pool(float* out) const;
+  void check_columns(const ConstFloatMatrix& matrix) const;
+
   RowCache& cached_;
   CachedParts rows_;
   std::int64_t num_examples_ = 0;

@@ -9,6 +9,7 @@ void CachedKeys::request(std::int64_t step,
                          std::int64_t num_examples) {
   SATRAP_CHECK(keys.size() == rows_.parts.size(), keys.size(), " lists of keys for ",
                rows_.parts.size(), " row groups");
+  rows_.begin();
   cached_.fill(rows_.parts, keys, num_examples, step);
   rows_.make_plan(step);
   rows_.request(step);
@@ -30,15 +31,14 @@ void CachedKeys::gather(std::span<float* const> weights) const {
 }
 
 void CachedKeys::update(std::span<const float* const> gradients, std::int64_t step) {
-  rows_.check_step(step);
-  if (cached_.device.is_host()) return cached_.update(rows_.parts, gradients, step);
+  if (cached_.device.is_host()) return rows_.update(gradients, step, nullptr);
   cached_.device.use_on_this_thread();
   gradients_.clear();
   for (std::size_t g = 0; g < rows_.parts.size(); ++g) {
     gradients_.push_back(cached_.vectors[g].upload(
         std::span(gradients[g], num_values(*rows_.parts[g])), cached_.compute));
   }
-  cached_.update(rows_.parts, gradients_, step);
+  rows_.update(gradients_, step, nullptr);
 }
 
 /// Of its keys' vectors, [n, padded_dim].

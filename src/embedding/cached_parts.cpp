@@ -6,6 +6,19 @@
 
 namespace satrap::embedding {
 
+void CachedParts::begin() {
+  if (is_queued_) cached_.wait_completed(step_);
+  is_queued_ = false;
+}
+
+void CachedParts::update(std::span<const float* const> gradients,
+                         std::int64_t step,
+                         const float* flag) {
+  check_step(step);
+  cached_.update(parts, gradients, step, steps_, flag);
+  is_queued_ = true;
+}
+
 void CachedParts::make_plan(std::int64_t step) {
   step_ = step;
   cached_.sample(parts, step);

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -13,14 +14,19 @@ namespace satrap::embedding {
 /// to step.
 class CachedParts {
  public:
-  explicit CachedParts(RowCache& cached) : parts(cached.make_parts()), cached_(cached) {}
+  explicit CachedParts(RowCache& cached)
+      : parts(cached.make_parts()), cached_(cached), steps_(cached.device) {}
   ~CachedParts() { cached_.fetcher.forget(step_); }
   CachedParts(const CachedParts&) = delete;
   CachedParts& operator=(const CachedParts&) = delete;
 
   // Planner thread.
+  void begin();                       // before they are filled: no queued work uses them any more
   void make_plan(std::int64_t step);  // of the parts, which have been filled
   void request(std::int64_t step);    // gives the rows slots, and asks for the missing ones
+
+  /// Queues the update of the step, as RowCache does.
+  void update(std::span<const float* const> gradients, std::int64_t step, const float* flag);
 
   /// Blocks until the rows of this and all earlier steps are there.
   void wait() { cached_.fetcher.wait(step_); }
@@ -34,6 +40,8 @@ class CachedParts {
 
   RowCache& cached_;
   std::int64_t step_ = 0;
+  bool is_queued_ = false;  // its update
+  QueuedArray<TableStep> steps_;
 
   // The rows to be fetched, of all groups, ascending.
   std::vector<std::pair<Key, std::byte*>> missing_;

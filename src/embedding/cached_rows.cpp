@@ -22,6 +22,9 @@ CachedRows::CachedRows(const std::vector<job::FeatureSpec>& features,
 CachedRows::~CachedRows() = default;
 
 const FeatureLayout& CachedRows::layout() const { return cache_->on_host; }
+const DeviceRows* CachedRows::on_device() const {
+  return cache_->device_rows ? &*cache_->device_rows : nullptr;
+}
 ThreadPool& CachedRows::pool() const { return cache_->pool; }
 std::unique_ptr<BatchRows> CachedRows::make_rows() {
   return std::make_unique<CachedBatch>(*cache_);

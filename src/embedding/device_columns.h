@@ -17,16 +17,6 @@ inline bool is_aligned_for_kernels(const float* values) {
   return reinterpret_cast<std::uintptr_t>(values) % kVectorBytes == 0;
 }
 
-/// Copies the vectors of all features between the host's layout and a device's.
-void copy_columns(const FeatureLayout& from_layout,
-                  const float* from,
-                  std::int64_t from_stride,
-                  const FeatureLayout& to_layout,
-                  float* to,
-                  std::int64_t to_stride,
-                  std::int64_t num_examples,
-                  ThreadPool& pool);
-
 /// The columns of a batch where the kernels of a device write and read them, for a dense network in
 /// the host's memory: the network's own matrix if the device is the host and has the same columns,
 /// else a copy. One batch at a time; the memory is reused, and grows with the largest batch.

@@ -2,11 +2,20 @@
 
 #include <algorithm>
 #include <optional>
+#include <utility>
 
 #include "satrap/core/error.h"
 #include "src/embedding/divide_cache.h"
 
 namespace satrap::embedding {
+namespace {
+
+std::optional<backend::Stream> make_own(backend::Device& device, const backend::Stream* given) {
+  if (given != nullptr) return std::nullopt;
+  return std::optional<backend::Stream>(std::in_place, device);
+}
+
+}  // namespace
 
 GroupCaches::GroupCaches(const std::vector<job::FeatureSpec>& features,
                          const std::vector<table::TableSpec>& tables,
@@ -20,8 +29,10 @@ GroupCaches::GroupCaches(const std::vector<job::FeatureSpec>& features,
       device(the_device),
       pool(threads),
       planning(the_device),
-      compute(the_device),
-      options_(options) {}
+      own_compute_(make_own(the_device, options.stream)),
+      compute(own_compute_ ? *own_compute_ : *options.stream),
+      options_(options),
+      queued_(the_device) {}
 
 GroupCaches::Parts GroupCaches::make_parts() const {
   Parts parts;
@@ -118,7 +129,7 @@ void GroupCaches::resolve(const Parts& parts, std::int64_t step, WriteBack* writ
     parts[g]->missing.clear();
     parts[g]->for_slots.clear();
     while (true) {
-      const std::int64_t completed = completed_.load(std::memory_order_acquire);
+      const std::int64_t completed = this->completed();
       {
         const std::lock_guard lock(mutex_);
         if (caches[g]->resolve(*parts[g], numbers(step, completed), write_back)) break;
@@ -128,7 +139,7 @@ void GroupCaches::resolve(const Parts& parts, std::int64_t step, WriteBack* writ
   }
 }
 
-/// Blocks until more than the steps up to `completed` are completed.
+/// Blocks until more than the steps up to `completed` are completed; throws if that cannot help.
 void GroupCaches::wait_for_room(std::int64_t step,
                                 std::int64_t completed,
                                 const GroupCache& cache) {
@@ -145,9 +156,17 @@ void GroupCaches::wait_for_room(std::int64_t step,
                "data.batch_size",
                others > 0 ? " or a smaller train.staleness" : ""));
   }
-  std::unique_lock lock(progress_mutex_);
-  progress_.wait(lock, [&] { return is_stopped_ || completed_ > completed; });
-  if (is_stopped_) throw Error(ErrorCode::kUnavailable, "the cache of rows was stopped");
+  wait_for_progress(completed);
+}
+
+void GroupCaches::wait_for_progress(std::int64_t completed) {
+  while (this->completed() <= completed) {
+    queued_.wait_for_oldest();
+    std::unique_lock lock(progress_mutex_);
+    progress_.wait(lock,
+                   [&] { return is_stopped_ || completed_ > completed || !queued_.is_empty(); });
+    if (is_stopped_) throw Error(ErrorCode::kUnavailable, "the cache of rows was stopped");
+  }
 }
 
 void GroupCaches::note_completed(std::int64_t step) {
@@ -155,6 +174,21 @@ void GroupCaches::note_completed(std::int64_t step) {
   if (step <= completed_) return;
   completed_.store(step, std::memory_order_release);
   progress_.notify_all();
+}
+
+void GroupCaches::note_queued(std::int64_t step) {
+  const std::lock_guard lock(progress_mutex_);
+  queued_.add(step, compute);
+  progress_.notify_all();
+}
+
+std::int64_t GroupCaches::completed() {
+  if (const auto step = queued_.newest_done()) note_completed(*step);
+  return completed_;
+}
+
+void GroupCaches::wait_completed(std::int64_t step) {
+  while (completed() < step) wait_for_progress(step - 1);
 }
 
 void GroupCaches::stop_waiting() {

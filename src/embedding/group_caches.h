@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -19,6 +20,7 @@
 #include "satrap/table/staleness_bound.h"
 #include "satrap/table/table_spec.h"
 #include "src/embedding/group_cache.h"
+#include "src/embedding/queued_steps.h"
 #include "src/embedding/write_back.h"
 
 namespace satrap::embedding {
@@ -38,6 +40,7 @@ class GroupCaches {
     std::int64_t max_look_ahead = 0;
     // Without the rows of step t, the steps up to its oldest_version will be completed.
     table::StalenessBound delay = 0;
+    const backend::Stream* stream = nullptr;  // of pooling; nullptr: one of its own
   };
   using Parts = std::vector<std::unique_ptr<GroupPart>>;
 
@@ -76,9 +79,14 @@ class GroupCaches {
   /// Error(kInvalidConfig) if there will be none, Error(kUnavailable) once stopped.
   void resolve(const Parts& parts, std::int64_t step, WriteBack* write_back);
 
-  /// The steps up to this one are completed. Earlier ones than before change nothing.
+  /// The steps up to this one are completed, now or once what has been queued on `compute` is done.
+  /// Earlier ones than before change nothing.
   void note_completed(std::int64_t step);
-  std::int64_t completed() const { return completed_; }
+  void note_queued(std::int64_t step);
+  std::int64_t completed();
+
+  /// Blocks until a step that has been noted is completed.
+  void wait_completed(std::int64_t step);
   void stop_waiting();
 
   /// Numbers of a batch in the caches.
@@ -93,7 +101,7 @@ class GroupCaches {
   const FeatureLayout on_host, on_device;
   backend::Device& device;
   ThreadPool& pool;
-  const backend::Stream planning, compute;  // of the planner, of the thread that pools
+  const backend::Stream planning;  // of the planner
 
   // One per group with features, in the order of groups; made once.
   std::vector<std::unique_ptr<GroupCache>> caches;
@@ -105,8 +113,16 @@ class GroupCaches {
   void make_caches(const Parts& parts, std::int64_t num_examples, std::int64_t step);
   std::int64_t expected_keys(const GroupPart& part, std::int64_t num_examples) const;
   void wait_for_room(std::int64_t step, std::int64_t completed, const GroupCache& cache);
+  void wait_for_progress(std::int64_t completed);
 
+  const std::optional<backend::Stream> own_compute_;
+
+ public:
+  const backend::Stream& compute;  // of the thread that pools
+
+ private:
   const Options options_;
+  QueuedSteps queued_;
   Parts looked_at_;              // the batch that is looked at
   std::int64_t look_ahead_ = 0;  // batches
   std::int64_t steps_before_ = 0;

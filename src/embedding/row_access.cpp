@@ -24,6 +24,11 @@ void PlannedRows::pool(const data::Batch& batch,
 
 void BatchRows::update(const ConstFloatMatrix& grad_pooled, std::int64_t step, SkipFlag skip) {
   SATRAP_CHECK(step >= 1 && step <= kMaxStep, "step ", step);
+  if (grad_pooled.place == Place::kDevice) {
+    SATRAP_CHECK(skip.value == nullptr || skip.place == Place::kDevice, "the flag of step ", step,
+                 " is not in the device");
+    return queue_update(grad_pooled, step, skip.value);
+  }
   SATRAP_CHECK(skip.place != Place::kDevice, "the flag of step ", step, " is in a device");
   if (skip.value != nullptr && *skip.value != 0.0F) return this->skip(step);
   const float* gradient =
@@ -33,6 +38,10 @@ void BatchRows::update(const ConstFloatMatrix& grad_pooled, std::int64_t step, S
                "gradient of the pooled rows: stride ", grad_pooled.stride, " for ",
                layout_.output_width, " columns");
   apply(gradient, step);
+}
+
+void BatchRows::queue_update(const ConstFloatMatrix&, std::int64_t step, const float*) {
+  SATRAP_CHECK(false, "the gradient of step ", step, " is in a device, its rows are not");
 }
 
 }  // namespace satrap::embedding

@@ -22,15 +22,16 @@ RowCache::RowCache(const std::vector<job::FeatureSpec>& features,
                    .batch_examples = options.batch_examples,
                    .max_in_flight = options.max_in_flight,
                    .max_look_ahead = options.max_look_ahead,
-                   .delay = options.update_delay}),
+                   .delay = options.update_delay,
+                   .stream = options.stream}),
       uncached(uncached_rows),
       copies(the_device),
       columns(on_host, on_device, the_device, threads),
       memory_bytes_(options.memory_bytes),
-      steps_(the_device),
       num_tables_(tables.size()),
       write_back(store, kMaxWaitingBytes),
       fetcher(store, options.num_fetches) {
+  if (options.stream != nullptr) device_rows.emplace(the_device, compute, on_device, threads);
   for (const RowGroup& group : groups.groups()) {
     if (!group.features.empty()) vectors.emplace_back(the_device);
   }
@@ -59,24 +60,28 @@ void RowCache::sample(const Parts& parts, std::int64_t step) {
 
 void RowCache::update(const Parts& parts,
                       std::span<const float* const> gradients,
-                      std::int64_t step) {
+                      std::int64_t step,
+                      QueuedArray<TableStep>& steps,
+                      const float* flag) {
   device.use_on_this_thread();
   table_steps_.assign(num_tables_, TableStep{RowStep({}, 1.0, 1), 0, 0});
   groups.fill_steps(step, table_steps_);
-  const TableStep* const steps = steps_.upload(table_steps_, compute);
+  const TableStep* const uploaded = steps.upload(table_steps_, compute);
   for (std::size_t g = 0; g < parts.size(); ++g) {
-    device.backward_update(caches[g]->view(), parts[g]->view(), FloatType::kFp32, gradients[g],
-                           caches[g]->group().optimizer, steps, compute);
+    const backend::PlanView plan = parts[g]->view();
+    if (flag != nullptr) device.cancel_update(flag, plan, compute);
+    device.backward_update(caches[g]->view(), plan, FloatType::kFp32, gradients[g],
+                           caches[g]->group().optimizer, uploaded, compute);
   }
-  compute.wait_until_idle();
   has_changed_ = true;
-  note_applied(step);
+  note_queued(step);
 }
 
 void RowCache::save_changed() {
   if (!has_changed_.exchange(false)) return;
   device.use_on_this_thread();
   const auto start = std::chrono::steady_clock::now();
+  compute.wait_until_idle();
   const std::int64_t applied = completed();
   {
     const std::lock_guard lock(mutex());

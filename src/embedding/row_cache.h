@@ -3,6 +3,7 @@
 #include <atomic>
 #include <cstdint>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -36,9 +37,14 @@ class RowCache : public GroupCaches {
   /// Planner thread: gives the rows of a batch their slots, and lists those that are missing.
   void resolve(const Parts& parts, std::int64_t step);
 
-  /// `gradients`: of the output of each part.
-  void update(const Parts& parts, std::span<const float* const> gradients, std::int64_t step);
-  void note_applied(std::int64_t step) { note_completed(step); }
+  /// Queues the update by `gradients`, of the output of each part, unless *flag is not 0; `steps`
+  /// is of these parts.
+  void update(const Parts& parts,
+              std::span<const float* const> gradients,
+              std::int64_t step,
+              QueuedArray<TableStep>& steps,
+              const float* flag);
+  void note_applied(std::int64_t step) { note_queued(step); }
   void stop();
   void save_changed();
   void flush();  // and waits until the store has them
@@ -47,7 +53,8 @@ class RowCache : public GroupCaches {
   CacheCounts counts() const;
 
   RowAccess& uncached;
-  const backend::Stream copies;  // of fetches
+  std::optional<DeviceRows> device_rows;  // with options.stream
+  const backend::Stream copies;           // of fetches
 
   // Of one batch at a time: of pool() and update().
   DeviceColumns columns;
@@ -58,7 +65,6 @@ class RowCache : public GroupCaches {
 
   const std::int64_t memory_bytes_;
   std::vector<TableStep> table_steps_;
-  DeviceArray<TableStep> steps_;
   const std::size_t num_tables_;
   std::atomic<bool> has_changed_{false};
   std::atomic<std::int64_t> bytes_fetched_{0};

@@ -93,11 +93,13 @@ void ModelConfig::visit(ConfigVisitor& v) {
       "Training starts from the values of its parameters; it runs in evaluation mode (no "
       "dropout, buffers do not change). Needed again to resume or use a checkpoint. The file is "
       "code that satrap runs: load only one from whom you trust.");
-  v.field("engine", engine,
-          "What computes the network. native: satrap's own forward and backward passes. graph: the "
-          "same formulas by libtorch under autograd, in fp32; slower, and equal to rounding. "
-          "torchscript is always computed by libtorch.",
-          {.one_of = {"native", "graph"}});
+  v.field(
+      "engine", engine,
+      "What computes the network. native: satrap's own forward and backward passes, on the CPU. "
+      "graph: the same formulas by libtorch under autograd, in fp32, equal to rounding; on the "
+      "GPU with device cuda, where auto takes it, and slower on a CPU. torchscript is always "
+      "computed by libtorch, with native on the CPU.",
+      {.one_of = {"auto", "native", "graph"}});
 }
 
 void ModelConfig::validate() const {
@@ -122,8 +124,6 @@ void ModelConfig::validate() const {
                 "model.type: din needs model.attend, such as [{sequence: history, query: item}]");
   }
   check("path", path != defaults.path, {"torchscript"});
-  check("engine", engine != defaults.engine,
-        {"logistic", "fm", "wide_deep", "deepfm", "dcn_v2", "dlrm", "ffnn", "din"});
   if (type == "torchscript" && path.empty()) {
     throw Error(ErrorCode::kInvalidConfig, "model.path: is not set; model 'torchscript' needs it");
   }

@@ -26,7 +26,12 @@ dense::InputShape input_shape(const data::Schema& schema, const job::EmbeddingSp
   }
   const std::int64_t num_numeric = schema.num_numeric_outputs();
   const embedding::FeatureLayout layout(specs.features, specs.tables);
-  for (const embedding::PlacedFeature& feature : layout.features) {
+  const embedding::FeatureLayout on_device(specs.features, specs.tables,
+                                           embedding::FeatureLayout::kDeviceColumns);
+  shape.device_width = on_device.output_width;
+  for (std::size_t f = 0; f < layout.features.size(); ++f) {
+    const embedding::PlacedFeature& feature = layout.features[f];
+    const embedding::PlacedFeature& there = on_device.features[f];
     if (feature.spec.pooling == Pooling::kSequence) {
       shape.sequences.push_back({.first_field = std::ssize(shape.field_widths),
                                  .length = feature.spec.max_length,
@@ -34,6 +39,7 @@ dense::InputShape input_shape(const data::Schema& schema, const job::EmbeddingSp
     }
     for (std::int64_t i = 0; i < feature.spec.max_length; ++i) {
       shape.field_widths.push_back(feature.dim);
+      shape.device_columns.push_back(there.column + i * there.vector_width);
       shape.field_names.push_back(feature.spec.name);
     }
   }
@@ -111,16 +117,19 @@ std::int64_t max_look_ahead(const job::JobConfig& config) {
 
 embedding::CachedRows::Options cache_options(const job::JobConfig& config,
                                              const Cluster& cluster,
-                                             const backend::Device& device) {
+                                             const backend::Device& device,
+                                             const backend::Stream* stream) {
+  constexpr std::int64_t kLag = 2;  // steps that a device is behind the host
   return {.memory_bytes = cache_bytes(config, cluster, device),
           .policy = policy_of(config.embedding.cache.eviction, cluster.size()),
           .batch_examples = config.data.batch_size,  // of all ranks, whose keys it may own
-          .max_in_flight = config.train.max_in_flight(),
+          .max_in_flight = config.train.max_in_flight() + (stream == nullptr ? 0 : kLag),
           .update_delay = order_bound(config.train, cluster.size()),
           .max_look_ahead = max_look_ahead(config),
           .num_fetches = config.embedding.store == "ps"
                              ? std::min<std::int64_t>(16, config.train.prefetch_batches)
-                             : 1};
+                             : 1,
+          .stream = stream};
 }
 
 embedding::SharedCache::Options copies_options(const job::JobConfig& config,
@@ -163,7 +172,7 @@ void note_order(const job::TrainConfig& train, const Cluster& cluster) {
 /// Replaces `auto` by the precision for this machine. A user's module computes as it is written.
 void resolve_precision(job::JobConfig& config) {
   if (config.train.precision != "auto") return;
-  const bool bf16 = config.model.type != "torchscript" && config.model.engine != "graph" &&
+  const bool bf16 = config.model.type != "torchscript" && !config.uses_graph() &&
                     dense::fastest_precision(inspect_cpu()) == dense::Precision::kBf16;
   config.train.precision = bf16 ? "bf16" : "fp32";
 }
@@ -195,6 +204,9 @@ Model::Model(const job::JobConfig& config,
     note_order(config.train, cluster);
   }
   if (has_cache || has_copies) device = make_device(config, cluster, pool);
+  if (config.is_on_gpu() && config.uses_graph()) {
+    stream = std::make_unique<backend::Stream>(*device);
+  }
   std::optional<ShardTables::Copies> copies;
   if (has_copies) copies.emplace(copies_options(config, cluster, *device), *device);
   table::RowStore* store = nullptr;  // what a cache is put in front of
@@ -210,14 +222,18 @@ Model::Model(const job::JobConfig& config,
     tables = std::move(local);
   }
   if (has_cache) {
+    // Several ranks exchange rows in the host's memory.
+    const backend::Stream* const shared = cluster.size() == 1 ? stream.get() : nullptr;
     tables = std::make_unique<CachedTables>(specs, std::move(tables), *store,
-                                            cache_options(config, cluster, *device), *device, pool,
-                                            cluster);
+                                            cache_options(config, cluster, *device, shared),
+                                            *device, pool, cluster);
   }
+  std::optional<dense::DensePlace> place;
+  if (stream) place.emplace(*device, *stream);
   network = dense::DenseNetwork::create(
       config.model, config.dense_optimizer,
       config.train.precision == "bf16" ? dense::Precision::kBf16 : dense::Precision::kFp32,
-      input_shape(schema, specs), specs.seed, pool);
+      input_shape(schema, specs), specs.seed, pool, place ? &*place : nullptr);
 }
 
 }  // namespace satrap::pipeline

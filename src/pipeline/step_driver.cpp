@@ -43,7 +43,7 @@ StepDriver::Lookup StepDriver::look_up(Work* work, std::int64_t version) {
     answered = work->rows->answered_version();
   }
   lookup.arrived = Clock::now();
-  work->inputs.begin(work->batch, access_.layout());
+  work->inputs.begin(work->batch, access_.layout(), access_.on_device());
   {
     const ScopedStage timer(timers_, kStageForward);
     work->read_version = version;
@@ -62,7 +62,7 @@ StepDriver::Lookup StepDriver::look_up(Work* work, std::int64_t version) {
 
 void StepDriver::update(Work* work) {
   const ScopedStage timer(timers_, kStageBackward);
-  work->rows->update(work->grad_pooled.view(), work->step, work->skip());
+  work->rows->update(work->gradient(), work->step, work->skip());
 }
 
 void StepDriver::take_restored(Work& work) {

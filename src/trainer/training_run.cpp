@@ -98,7 +98,9 @@ void TrainingRun::open_pipeline() {
                                         .planned_capacity = config_.train.prefetch_batches,
                                         .restored = std::move(pending_)},
                                        timers_);
-  for (std::int64_t i = 0; i < config_.train.max_in_flight(); ++i) {
+  const std::int64_t num_works =
+      config_.train.max_in_flight() + model_.network->max_in_flight() - 1;
+  for (std::int64_t i = 0; i < num_works; ++i) {
     works_.push_back(std::make_unique<pipeline::Work>());
     works_.back()->rows = model_.tables->access().make_rows();
     queue_->add_free(works_.back().get());
@@ -184,12 +186,16 @@ TrainOutcome TrainingRun::run() {
   begin_dense(work);
   for (; work != nullptr; work = next_work()) {
     const pipeline::StepVotes votes = enqueue(*work);
-    retire(*work);
-    if (cluster_.is_chief() && report_clock_.due(step_)) reporter_->report(step_);
+    in_flight_.push_back(work);
+    const bool reports = cluster_.is_chief() && report_clock_.due(step_);
+    const bool needs_all = reports || votes.evaluate || votes.checkpoint || votes.stop;
+    retire_down_to(needs_all ? 0 : model_.network->max_in_flight() - 1);
+    if (reports) reporter_->report(step_);
     stopped = (votes.evaluate && !evaluate()) || votes.stop;
     if (votes.checkpoint || early_stopping_.is_best(step_)) start_checkpoint();
   }
   const bool reached_end = queue_->has_ended();
+  retire_down_to(0);
   settle_within_grace();
   if (config_.train.is_async()) end_async();
   // A stop ends a pipe too, on any rank.
@@ -260,7 +266,7 @@ pipeline::StepVotes TrainingRun::enqueue(pipeline::Work& work) {
   const pipeline::PooledBatch& inputs = work.inputs;
   dense::DenseNetwork& network = *model_.network;
   work.probabilities.resize(batch.num_examples, batch.num_labels);
-  work.grad_pooled.resize(batch.num_examples, inputs.pooled().cols);
+  work.begin_outputs(model_.tables->access().on_device());
   if (async_dense_) async_dense_->refresh();
   {
     const ScopedStage timer(timers_, pipeline::kStageDense);
@@ -272,13 +278,13 @@ pipeline::StepVotes TrainingRun::enqueue(pipeline::Work& work) {
          .step = work.step,
          .loss_examples = work.shares.global_examples,
          .first_example = work.shares.first_example},
-        {.probabilities = work.probabilities.view(), .grad_pooled = work.grad_pooled.view()},
+        {.probabilities = work.probabilities.view(), .grad_pooled = work.gradient()},
         async_dense_ ? dense::DenseNetwork::OnGradient() : ranks_.on_gradient_of(network));
   }
   step_ = work.step;
   positions_ = work.shares.positions;
   const pipeline::StepVotes votes = async_dense_ ? my_votes() : ranks_.reduce(network, my_votes());
-  work.nonfinite = network.flag();
+  network.copy_flag(work.flag(), work.skip().place);
   queue_->submit_gradient(&work);  // the rows are updated while the dense parameters are
   if (async_dense_) {
     async_dense_->push(step_);
@@ -289,18 +295,30 @@ pipeline::StepVotes TrainingRun::enqueue(pipeline::Work& work) {
   return votes;
 }
 
+void TrainingRun::retire_down_to(std::int64_t num_steps) {
+  while (std::ssize(in_flight_) > num_steps) {
+    pipeline::Work* const work = in_flight_.front();
+    in_flight_.pop_front();
+    retire(*work);
+  }
+}
+
 void TrainingRun::retire(pipeline::Work& work) {
-  const dense::DenseResult result = model_.network->finish();
-  if (work.nonfinite == 0.0F) {
+  dense::DenseResult result;
+  {
+    const ScopedStage timer(timers_, pipeline::kStageDense);
+    result = model_.network->finish();
+  }
+  if (result.finite) {
     // In async mode a rank does not know the others' progress before the end; it assumes its own.
     has_updated_ = true;
     reporter_->add(
         work.probabilities.values(), work.batch.labels,
         async_dense_ ? work.batch.num_examples * cluster_.size() : work.shares.global_examples);
   }
-  const bool is_refused = work.nonfinite != 0.0F;
+  const std::int64_t step = work.step;
   queue_->finish(&work);
-  if (is_refused) refuse(result.loss);
+  if (!result.finite) refuse(step, result.loss);
 }
 
 pipeline::StepVotes TrainingRun::my_votes() {
@@ -312,15 +330,14 @@ pipeline::StepVotes TrainingRun::my_votes() {
   return votes;
 }
 
-void TrainingRun::refuse(double loss) {
+void TrainingRun::refuse(std::int64_t step, double loss) {
   reporter_->add_nonfinite();
-  log_warning("step {}: loss or gradient is not finite (loss {}); nothing was updated", step_,
-              loss);
+  log_warning("step {}: loss or gradient is not finite (loss {}); nothing was updated", step, loss);
   if (reporter_->nonfinite_steps() >= config_.train.max_nonfinite_steps) {
     throw Error(ErrorCode::kDiverged, concat("training diverged: ", reporter_->nonfinite_steps(),
                                              " steps with a loss or gradient that is not finite "
                                              "(train.max_nonfinite_steps), the last one step ",
-                                             step_));
+                                             step));
   }
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <optional>
 #include <string>
@@ -52,7 +53,8 @@ class TrainingRun {
 
   /// Once the step is done: counts it and its metrics, and gives the work back.
   void retire(pipeline::Work& work);
-  void refuse(double loss);
+  void retire_down_to(std::int64_t num_steps);  // the oldest, until so many are left
+  void refuse(std::int64_t step, double loss);
 
   /// Waits until all of steps <= step_ is applied and nothing later: the model is W_step, E_step.
   void settle() { driver_->wait_applied(step_); }
@@ -98,6 +100,7 @@ class TrainingRun {
 
   // Created last and destroyed first: threads that use the members above.
   std::vector<std::unique_ptr<pipeline::Work>> works_;
+  std::deque<pipeline::Work*> in_flight_;  // enqueued, not retired
   std::unique_ptr<data::BatchSource> source_;
   std::unique_ptr<pipeline::GlobalBatches> batches_;
   std::unique_ptr<pipeline::StepQueue> queue_;

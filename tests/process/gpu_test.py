@@ -1,6 +1,7 @@
 """The tests of caches again, with `device: cuda`: the whole program, whose GPU is the executor (tests/support/simt), ends
-with the bits of the CPU, whatever its streams do. Every job that has a cache gets the device; SIMT_SEED repeats the
-schedules of a run."""
+with the bits of the CPU, whatever its streams do. Every job that has a cache gets the device, and libtorch computes the
+dense network of all (model.engine: graph): on the executor with its kernels for CPUs, in the order of the streams.
+SIMT_SEED repeats the schedules of a run."""
 import atexit
 import json
 import os
@@ -15,12 +16,17 @@ import unittest
 BUILD = pathlib.Path(os.environ["SATRAP_BUILD_DIR"])
 WRAPPER = """#!/bin/sh
 if [ "$1" = train ]; then
+  engine=model.engine=graph
   for word; do
-    case $word in embedding.cache.memory=0) ;; embedding.cache.memory=*) gpu=1 ;; esac
+    case $word in
+      embedding.cache.memory=0) ;;
+      embedding.cache.memory=*) gpu=1 ;;
+      model.engine=*) engine= ;;
+    esac
   done
 fi
 [ -z "$gpu" ] || echo "$$" >> "${{0%/*}}/started"
-exec "{program}" "$@" ${{gpu:+device=cuda}}
+exec "{program}" "$@" ${{gpu:+device=cuda}} $engine
 """
 
 
@@ -61,8 +67,9 @@ model: {type: ffnn, top: [8]}
 train: {mode: sync, threads: 1, precision: fp32}
 checkpoint: {every: never}
 """
-GRAPH = "model.engine=graph"
-MODES = ["sync", "staleness=0", GRAPH], ["sync", "staleness=0"], ["hybrid", "staleness=0"], ["hybrid", "staleness=4", "staleness_schedule=constant"]
+NATIVE = "model.engine=native"  # on the CPU, to which pooled rows and gradients go
+MODES = (["sync", "staleness=0", NATIVE], ["sync", "staleness=0"], ["hybrid", "staleness=0"],
+         ["hybrid", "staleness=4", "staleness_schedule=constant"])
 
 
 class Samples(unittest.TestCase):
@@ -88,7 +95,7 @@ class Samples(unittest.TestCase):
     def check(self, job, rows):
         for mode, *more in MODES:
             settings = [*job, f"train.mode={mode}", "train.precision=fp32",
-                        *(setting if setting == GRAPH else f"train.{setting}" for setting in more)]
+                        *(setting if setting == NATIVE else f"train.{setting}" for setting in more)]
             expected, device, cache = self.end_of(*settings)
             self.assertEqual((device, cache), ("cpu", None))
             for percent in (5, 100):

@@ -89,10 +89,13 @@ class CachedRows final : public RowAccess {
     table::StalenessBound update_delay = 0;
     std::int64_t max_look_ahead = 0;  // batches; their examples wait in memory
     std::int64_t num_fetches = 4;     // at a time
+    // On which rows are pooled and updated, for a network in the device's memory, which queues its
+    // work there too; nullptr: for one in the host's.
+    const backend::Stream* stream = nullptr;
   };
 
   /// `tables[i]` has TableId i and no limits. `store` and `uncached` have the same rows; rows are
-  /// read for evaluation through `uncached`. All outlive it.
+  /// read for evaluation through `uncached`. All outlive it, and options.stream does.
   CachedRows(const std::vector<job::FeatureSpec>& features,
              const std::vector<table::TableSpec>& tables,
              std::uint64_t seed,
@@ -104,6 +107,7 @@ class CachedRows final : public RowAccess {
   ~CachedRows() override;
 
   const FeatureLayout& layout() const override;
+  const DeviceRows* on_device() const override;
   ThreadPool& pool() const override;
   std::unique_ptr<BatchRows> make_rows() override;
   std::int64_t look_ahead() const override;

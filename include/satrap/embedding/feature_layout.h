@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "satrap/core/thread_pool.h"
 #include "satrap/job/feature_spec.h"
 #include "satrap/table/table_spec.h"
 
@@ -38,5 +39,15 @@ struct FeatureLayout {
                 const std::vector<table::TableSpec>& tables,
                 std::int64_t column_multiple = 1);
 };
+
+/// Copies the vectors of all features between the host's layout and a device's.
+void copy_columns(const FeatureLayout& from_layout,
+                  const float* from,
+                  std::int64_t from_stride,
+                  const FeatureLayout& to_layout,
+                  float* to,
+                  std::int64_t to_stride,
+                  std::int64_t num_examples,
+                  ThreadPool& pool);
 
 }  // namespace satrap::embedding

@@ -6,6 +6,7 @@
 #include <optional>
 #include <span>
 
+#include "satrap/backend/stream.h"
 #include "satrap/core/float_matrix.h"
 #include "satrap/core/thread_pool.h"
 #include "satrap/data/batch.h"
@@ -20,6 +21,15 @@ struct SkipFlag {
   const float* value =
       nullptr;  // not 0: the step leaves all rows unchanged; nullptr: never skipped
   Place place = Place::kHost;
+};
+
+/// Rows in the memory of a device, for a network that computes there too: what one of them queues
+/// comes before what the other queues later.
+struct DeviceRows {
+  backend::Device& device;
+  const backend::Stream& stream;  // of lookups and updates
+  const FeatureLayout& layout;    // of pooled rows and their gradient
+  ThreadPool& pool;               // for copies between its columns and the host's
 };
 
 /// The rows that one batch needs in a step: planned, requested, waited for, pooled and updated. The
@@ -60,14 +70,16 @@ class BatchRows {
 
   /// Gathers the rows of the batch that was planned or read, and pools them into the input of the
   /// dense network. Overwrites both outputs. Columns: FeatureLayout; mask: 1 where a sequence has
-  /// an element, 0 where it is padded.
+  /// an element, 0 where it is padded. `pooled` in a device's memory, with the columns of
+  /// RowAccess::on_device(), which is not null then: the work is queued there.
   virtual void pool(const data::Batch& batch,
                     const FloatMatrix& pooled,           // [num_examples, output_width]
                     const FloatMatrix& mask) const = 0;  // [num_examples, mask_width]
 
   /// Sums the gradient of each key over its occurrences (order: kernels/sum_order.h) and has its
   /// table's optimizer applied with the learning rate of `step`. If `skip` says to skip, the rows
-  /// stay unchanged and the gradient is not read.
+  /// stay unchanged and the gradient is not read. Gradient and flag are where pool() has put its
+  /// output; in a device's memory the work is queued there.
   void update(const ConstFloatMatrix& grad_pooled,  // [num_examples, output_width], no padding
               std::int64_t step,
               SkipFlag skip = {});
@@ -82,6 +94,11 @@ class BatchRows {
   virtual std::int64_t num_examples() const = 0;  // of the batch that was planned or read
   virtual void apply(const float* grad_pooled, std::int64_t step) = 0;
   virtual void skip(std::int64_t step) = 0;  // instead of apply
+
+  /// Instead of both, with a gradient and a flag (or nullptr) in a device's memory.
+  virtual void queue_update(const ConstFloatMatrix& grad_pooled,
+                            std::int64_t step,
+                            const float* flag);
 
   const FeatureLayout& layout_;
 };
@@ -120,6 +137,10 @@ class RowAccess {
 
   /// Columns of the pooled rows; the weights' types are those that pool() reads.
   virtual const FeatureLayout& layout() const = 0;
+
+  /// Where rows of training are pooled and updated, if that is a device and the network there can
+  /// have them; nullptr: in the host's memory. Rows that are read for evaluation always are.
+  virtual const DeviceRows* on_device() const { return nullptr; }
 
   /// The pool for its loops, and for planners.
   virtual ThreadPool& pool() const = 0;

@@ -110,6 +110,11 @@ struct JobConfig {
 
   bool is_on_gpu() const { return device == "cuda"; }
 
+  /// Whether libtorch computes the dense network: on a GPU it does, unless told otherwise.
+  bool uses_graph() const {
+    return model.engine == "graph" || (model.engine == "auto" && is_on_gpu());
+  }
+
   /// Checks the rules that involve several fields, except check_model. Throws
   /// Error(kInvalidConfig), with the place of the value if `origins` has it.
   void validate(const ConfigOrigins& origins) const;

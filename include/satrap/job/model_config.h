@@ -33,9 +33,9 @@ struct ModelConfig {
   std::vector<AttendConfig> attend = {};           // din
   std::string activation = "relu";                 // ffnn: none | relu
   bool batch_norm = false;                         // ffnn: in the two towers
-  double dropout = 0.0;           // all but logistic, fm, torchscript; in heads too
-  std::string path = "";          // torchscript: the module's file
-  std::string engine = "native";  // native | graph
+  double dropout = 0.0;         // all but logistic, fm, torchscript; in heads too
+  std::string path = "";        // torchscript: the module's file
+  std::string engine = "auto";  // auto | native | graph
 
   void visit(ConfigVisitor& v);
 

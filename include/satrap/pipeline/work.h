@@ -4,6 +4,7 @@
 #include <memory>
 #include <vector>
 
+#include "satrap/backend/device_matrix.h"
 #include "satrap/core/float_matrix.h"
 #include "satrap/data/batch.h"
 #include "satrap/data/batch_source.h"
@@ -38,7 +39,15 @@ struct Work {
   HostMatrix grad_pooled;    // [num_examples, output_width]
   float nonfinite = 0.0F;    // not 0: the loss or a gradient of some rank is not finite
 
-  embedding::SkipFlag skip() const { return {&nonfinite, Place::kHost}; }
+  // In place of these two, where the pooled rows are in a device's memory.
+  const embedding::DeviceRows* device = nullptr;
+  backend::DeviceMatrix grad_on_device, nonfinite_on_device;
+
+  /// Makes room for a gradient like inputs.pooled().
+  void begin_outputs(const embedding::DeviceRows* device_of_rows);
+  FloatMatrix gradient() { return device == nullptr ? grad_pooled.view() : grad_on_device.view(); }
+  embedding::SkipFlag skip() const;
+  float* flag() { return device == nullptr ? &nonfinite : nonfinite_on_device.data(); }
 };
 
 }  // namespace satrap::pipeline
