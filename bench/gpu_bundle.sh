@@ -54,6 +54,9 @@ take() {
 programs() { find bin variants -type f 2> /dev/null | sort; }
 
 take "$build/$satrap" "$bundle/bin/satrap"
+for library in "$build"/lib/libsatrap_libtorch*.so; do  # what they need is PyTorch's, which gpu_trainer.py looks for
+  strip -g -o "$bundle/lib/$(basename "$library")" "$library"
+done
 take "$build/tests/$backend_tests" "$bundle/bin/backend_tests"
 take "$build/tests/$embedding_tests" "$bundle/bin/embedding_tests"
 for operation in "${operations[@]}"; do

@@ -5,10 +5,14 @@
     bench/gpu_trainer.py rates PROGRAM        Criteo-shaped jobs: examples/s with caches of part of the rows
     bench/gpu_trainer.py --small ...          with less of everything, to try it without a GPU
 
-PROGRAM is satrap of a build with CUDA. One line per job. Exit status 1: a digest differs, or a job failed.
+PROGRAM is satrap of a build with CUDA. Jobs run with the dense network on the CPU (model.engine: native), which gives the
+bits of the CPU, and on the GPU (graph), which gives its metrics to rounding, if PROGRAM can open PyTorch's libraries:
+those of the python3 in PATH are offered to it. One line per job. Exit status 1: a digest or a metric differs, or a job
+failed.
 """
 import argparse
 import json
+import os
 import pathlib
 import re
 import subprocess
@@ -44,13 +48,38 @@ class Failed(Exception):
     pass
 
 
+def torch_libraries():
+    """The folder of libtorch in PyTorch's package, or "" if there is none."""
+    code = "import importlib.util as u; s = u.find_spec('torch'); print(s.origin if s else '')"
+    found = subprocess.run(["python3", "-c", code], capture_output=True, text=True, check=False).stdout.strip()
+    return str(pathlib.Path(found).parent / "lib") if found else ""
+
+
+def environment():
+    paths = [path for path in (os.environ.get("LD_LIBRARY_PATH", ""), torch_libraries()) if path]
+    return os.environ | ({"LD_LIBRARY_PATH": ":".join(paths)} if paths else {})
+
+
+ENVIRONMENT = environment()
+
+
+def engines(program):
+    """What can compute the dense network."""
+    page = subprocess.run([program, "doctor"], capture_output=True, text=True, check=True, env=ENVIRONMENT).stdout
+    told = next(line for line in page.splitlines() if line.startswith("cuda "))
+    if "and the dense network are trained there" in told:
+        return ["native", "graph"]
+    print(f"NOT RUN with model.engine=graph: {told}")
+    return ["native"]
+
+
 def train(program, config, *settings):
     """The job's summary and the digest of its last checkpoint ("" without one)."""
     with tempfile.TemporaryDirectory() as folder:
         path, run = pathlib.Path(folder, "job.yaml"), pathlib.Path(folder, "run")
         path.write_text(config)
         done = subprocess.run([program, "train", path, f"run_dir={run}", *settings], capture_output=True, text=True,
-                              check=False, stdin=subprocess.DEVNULL)
+                              check=False, stdin=subprocess.DEVNULL, env=ENVIRONMENT)
         if done.returncode != 0:
             raise Failed(f"{' '.join(settings)}: status {done.returncode}: {done.stderr[-500:].strip()}")
         summary = json.loads((run / "summary.json").read_text())
@@ -58,36 +87,43 @@ def train(program, config, *settings):
         if not checkpoints:
             return summary, ""
         text = subprocess.run([program, "checkpoint", "verify", checkpoints[-1]], capture_output=True, text=True,
-                              check=True).stdout
+                              check=True, env=ENVIRONMENT).stdout
         return summary, re.search(r"digest ([0-9a-f]+)", text).group(1)
 
 
 def same(program, small):
     config = SAME.replace("ROWS", "2000" if small else "100000")
     differ = 0
-    for mode in MODES[2:] if small else MODES:
-        cpu, expected = train(program, config, *mode)
-        for memory in ("200KiB", "16MiB"):
-            gpu, found = train(program, config, *mode, "device=cuda", f"embedding.cache.memory={memory}")
-            is_same = found == expected and cpu["train"] == gpu["train"]
-            differ += not is_same
-            print(f"{' '.join(mode)}, cache of {memory}, hits {gpu['cache']['hit_rate']:.1%}: digest {found}, "
-                  f"{'as on the CPU' if is_same else f'DIFFERS from {expected} of the CPU'}", flush=True)
+    for engine in engines(program):
+        for mode in MODES[2:] if small else MODES:
+            mode = [*mode, f"model.engine={engine}"]
+            cpu, expected = train(program, config, *mode)
+            for memory in ("200KiB", "16MiB"):
+                gpu, found = train(program, config, *mode, "device=cuda", f"embedding.cache.memory={memory}")
+                is_same = found == expected and cpu["train"] == gpu["train"]
+                is_near = engine == "graph" and all(abs(cpu[part]["auc"] - gpu[part]["auc"]) < 0.001
+                                                    for part in ("train", "eval"))
+                differ += not is_same and not is_near
+                print(f"{' '.join(mode)}, cache of {memory}, hits {gpu['cache']['hit_rate']:.1%}: digest {found}, auc "
+                      f"{gpu['eval']['auc']:.5f}: " + ("as on the CPU" if is_same else
+                      f"{'near' if is_near else 'DIFFERS from'} {expected}, {cpu['eval']['auc']:.5f} of the CPU"), flush=True)
     if differ:
         raise Failed(f"{differ} jobs differ")
 
 
 def rates(program, small):
     config = RATES.replace("SCALE", "0.0001" if small else "0.1").replace("STEPS", "3" if small else "300")
-    cpu, _ = train(program, config)
+    cpu, _ = train(program, config, "model.engine=native")
     print(json.dumps({"device": "cpu", "examples_per_second": cpu["examples_per_second"], "rows": cpu["rows"]}))
     row_bytes = 64 * 4 * 2 + 64  # weights and states, and what a cache keeps beside them
-    for percent in (25, 120, 400):
-        gpu, _ = train(program, config, "device=cuda",
-                       f"embedding.cache.memory={max(1 << 20, cpu['rows'] * row_bytes * percent // 100)}B")
-        print(json.dumps({"device": "cuda", "cache_percent": percent, "hit_rate": gpu["cache"]["hit_rate"],
-                          "examples_per_second": gpu["examples_per_second"],
-                          "stage_seconds": gpu["stage_seconds"]}), flush=True)
+    for engine in engines(program):
+        for percent in (25, 120, 400):
+            gpu, _ = train(program, config, "device=cuda", f"model.engine={engine}",
+                           f"embedding.cache.memory={max(1 << 20, cpu['rows'] * row_bytes * percent // 100)}B")
+            print(json.dumps({"device": "cuda", "engine": engine, "cache_percent": percent,
+                              "hit_rate": gpu["cache"]["hit_rate"], "examples_per_second": gpu["examples_per_second"],
+                              "seconds": gpu["seconds"], "stage_seconds": gpu["stage_seconds"],
+                              "device_seconds": gpu.get("device_seconds")}), flush=True)
 
 
 if __name__ == "__main__":

@@ -79,9 +79,9 @@ run_preset() {
   local preset=$1 wrap=env junit="build/$1/junit.xml" status counts modules build=() select=()
   local parallel=$((jobs + 2))
   [ "${2:-}" != quick ] || select_quick
-  # With CUDA only what differs: the kernels, compiled by nvcc, their registers, their tests.
+  # With CUDA only what differs: the kernels, compiled by nvcc, their registers, their tests, and libtorch's.
   if [ "$preset" = cuda ]; then
-    build=(--target backend_tests)
+    build=(--target backend_tests satrap_libtorch_cuda)
     select=(-L '^backend$')
   fi
   # The sanitizers run the C++ tests of all modules with threads or memory of their own, and tsan builds no more. asan

@@ -61,16 +61,28 @@ std::string describe_cache() {
       gib(cache.memory_bytes(memory_bytes())));
 }
 
+/// What computes the dense network of a job on this GPU.
+std::string describe_network_on(const backend::Device& gpu) {
+  if (gpu.libtorch_gpu() < 0) return "and the dense network are trained there";
+  try {
+    return fmt::format("and the dense network are trained there, by {}",
+                       dense::describe_libtorch_for_cuda());
+  } catch (const Error& error) {
+    return fmt::format("are trained there, the dense network needs model.engine=native: {}",
+                       error.what());
+  }
+}
+
 /// The GPU that a job of one rank with `device: cuda` gets.
 std::string describe_gpu() {
-  backend::DeviceInfo info;
   try {
-    info = backend::make_cuda_device(0)->info();
+    const auto gpu = backend::make_cuda_device(0);
+    const backend::DeviceInfo info = gpu->info();
+    return fmt::format("{}, {:.1f} of {:.1f} GiB free; with `device: cuda` rows {}", info.name,
+                       gib(info.free_bytes), gib(info.memory_bytes), describe_network_on(*gpu));
   } catch (const Error& error) {
     return fmt::format("off: {}", error.what());
   }
-  return fmt::format("{}, {:.1f} of {:.1f} GiB free; with `device: cuda` rows are trained there",
-                     info.name, gib(info.free_bytes), gib(info.memory_bytes));
 }
 
 std::string describe_build(const Build& build) {

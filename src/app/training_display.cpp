@@ -39,6 +39,7 @@ std::string numbers(const trainer::Report& r) {
                                  metric(r.auc, "{:.4f}"));
   if (r.eta_seconds >= 0.0) text += "  eta " + format_duration(r.eta_seconds);
   text += fmt::format("  wait {:.0f}%", 100.0 * r.wait_share);
+  if (r.device_share >= 0.0) text += fmt::format("  gpu {:.0f}%", 100.0 * r.device_share);
   if (r.hit_rate >= 0.0) text += fmt::format("  cache hits {:.1f}%", 100.0 * r.hit_rate);
   return text;
 }

@@ -59,6 +59,7 @@ class GraphNetwork : public DenseNetwork {
         own_(place == nullptr ? std::make_unique<OwnPlace>() : nullptr),
         device_(own_ ? *own_->device : place->device),
         stream_(own_ ? own_->stream : place->stream),
+        times_(own_ ? nullptr : place->times),
         columns_(shape_),
         model_(make_model(model, shape, layout_)),
         state_(layout_, optimizer, seed),
@@ -167,6 +168,7 @@ class GraphNetwork : public DenseNetwork {
   const std::unique_ptr<OwnPlace> own_;
   backend::Device& device_;
   const backend::Stream& stream_;
+  backend::StreamTimes* const times_;
   const FieldColumns columns_;
   Layout layout_;
   const std::unique_ptr<Model> model_;
@@ -294,6 +296,7 @@ void GraphNetwork::forward_backward(const DenseInput& input,
   const std::int64_t loss_examples = input.loss_examples > 0 ? input.loss_examples : n;
   SATRAP_CHECK(loss_examples > 0, "a batch without examples has no mean loss");
   device_.use_on_this_thread();
+  const backend::StreamTimes::Span span(times_, backend::StreamTimes::kNetwork);
   parameters_.begin_gradient();
   Staging& staging =
       steps_.begin(n, num_labels_, shape_.num_numeric + num_labels_ + columns_.device_width());
@@ -353,6 +356,7 @@ float GraphNetwork::gradient_scale() {
 
 void GraphNetwork::apply(std::int64_t step) {
   device_.use_on_this_thread();
+  const backend::StreamTimes::Span span(times_, backend::StreamTimes::kNetwork);
   parameters_.give_back_gradient();
   queue([lr = learning_rate(step), stream = backend::StreamRef(stream_).handle](
             TensorNetwork& network) { network.apply(lr, stream); });

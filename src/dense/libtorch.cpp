@@ -42,5 +42,6 @@ const Libtorch& libtorch_for_cuda() {
 }
 
 std::string describe_libtorch() { return libtorch().describe(); }
+std::string describe_libtorch_for_cuda() { return libtorch_for_cuda().describe(); }
 
 }  // namespace satrap::dense

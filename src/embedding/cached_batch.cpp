@@ -54,6 +54,7 @@ void CachedBatch::pool(const data::Batch& batch,
 }
 
 void CachedBatch::queue_pool(float* out) const {
+  const backend::StreamTimes::Span span(cached_.times, backend::StreamTimes::kLookup);
   for (std::size_t g = 0; g < rows_.parts.size(); ++g) {
     cached_.device.pool_forward(cached_.caches[g]->view(), rows_.parts[g]->batch.bags(),
                                 rows_.parts[g]->view(), FloatType::kFp32, out, cached_.compute);

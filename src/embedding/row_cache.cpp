@@ -25,6 +25,7 @@ RowCache::RowCache(const std::vector<job::FeatureSpec>& features,
                    .delay = options.update_delay,
                    .stream = options.stream}),
       uncached(uncached_rows),
+      times(options.times),
       copies(the_device),
       columns(on_host, on_device, the_device, threads),
       memory_bytes_(options.memory_bytes),
@@ -64,6 +65,7 @@ void RowCache::update(const Parts& parts,
                       QueuedArray<TableStep>& steps,
                       const float* flag) {
   device.use_on_this_thread();
+  const backend::StreamTimes::Span span(times, backend::StreamTimes::kUpdate);
   table_steps_.assign(num_tables_, TableStep{RowStep({}, 1.0, 1), 0, 0});
   groups.fill_steps(step, table_steps_);
   const TableStep* const uploaded = steps.upload(table_steps_, compute);

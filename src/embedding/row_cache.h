@@ -54,6 +54,7 @@ class RowCache : public GroupCaches {
 
   RowAccess& uncached;
   std::optional<DeviceRows> device_rows;  // with options.stream
+  backend::StreamTimes* const times;      // or nullptr
   const backend::Stream copies;           // of fetches
 
   // Of one batch at a time: of pool() and update().

@@ -13,6 +13,7 @@
 #include "satrap/pipeline/load_job.h"
 #include "satrap/pipeline/local_tables.h"
 #include "satrap/pipeline/shard_tables.h"
+#include "src/pipeline/memory_plan.h"
 #include "src/pipeline/partitioned_rows.h"
 
 namespace satrap::pipeline {
@@ -103,12 +104,10 @@ std::unique_ptr<backend::Device> make_device(const job::JobConfig& config,
   return backend::make_cuda_device(static_cast<int>(number));
 }
 
-/// Of a rank's cache; several ranks of a node share its memory, but not that of a GPU.
-std::int64_t cache_bytes(const job::JobConfig& config,
-                         const Cluster& cluster,
-                         const backend::Device& device) {
-  return config.embedding.cache.memory_bytes(
-      device.is_host() ? memory_bytes() / num_local_ranks(cluster) : device.info().free_bytes);
+/// What a rank has of the device's memory; several ranks of a node share its memory, but not that
+/// of a GPU.
+std::int64_t device_bytes(const Cluster& cluster, const backend::Device& device) {
+  return device.is_host() ? memory_bytes() / num_local_ranks(cluster) : device.info().free_bytes;
 }
 
 std::int64_t max_look_ahead(const job::JobConfig& config) {
@@ -117,10 +116,11 @@ std::int64_t max_look_ahead(const job::JobConfig& config) {
 
 embedding::CachedRows::Options cache_options(const job::JobConfig& config,
                                              const Cluster& cluster,
-                                             const backend::Device& device,
-                                             const backend::Stream* stream) {
+                                             std::int64_t memory_bytes,
+                                             const backend::Stream* stream,
+                                             backend::StreamTimes* times) {
   constexpr std::int64_t kLag = 2;  // steps that a device is behind the host
-  return {.memory_bytes = cache_bytes(config, cluster, device),
+  return {.memory_bytes = memory_bytes,
           .policy = policy_of(config.embedding.cache.eviction, cluster.size()),
           .batch_examples = config.data.batch_size,  // of all ranks, whose keys it may own
           .max_in_flight = config.train.max_in_flight() + (stream == nullptr ? 0 : kLag),
@@ -129,13 +129,14 @@ embedding::CachedRows::Options cache_options(const job::JobConfig& config,
           .num_fetches = config.embedding.store == "ps"
                              ? std::min<std::int64_t>(16, config.train.prefetch_batches)
                              : 1,
-          .stream = stream};
+          .stream = stream,
+          .times = stream == nullptr ? nullptr : times};
 }
 
 embedding::SharedCache::Options copies_options(const job::JobConfig& config,
                                                const Cluster& cluster,
-                                               const backend::Device& device) {
-  return {.memory_bytes = cache_bytes(config, cluster, device),
+                                               std::int64_t memory_bytes) {
+  return {.memory_bytes = memory_bytes,
           .policy = policy_of(config.embedding.cache.eviction, cluster.size()),
           .batch_examples = std::max<std::int64_t>(1, config.data.batch_size / cluster.size()),
           .max_in_flight = config.train.max_in_flight(),
@@ -177,6 +178,31 @@ void resolve_precision(job::JobConfig& config) {
   config.train.precision = bf16 ? "bf16" : "fp32";
 }
 
+/// Says what the job takes of its GPU; throws if it is more than there is.
+void plan_gpu_memory(const job::JobConfig& config,
+                     const Cluster& cluster,
+                     const backend::Device& device,
+                     const dense::InputShape& shape,
+                     const dense::DenseNetwork& network,
+                     std::int64_t cache_bytes,
+                     std::int64_t free_bytes) {
+  const std::int64_t examples = std::max<std::int64_t>(1, config.data.batch_size / cluster.size());
+  const DenseOptimizer optimizer = job::plain_optimizer(config.dense_optimizer);
+  const MemoryPlan plan = plan_memory(
+      {.batches = config.train.max_in_flight() + network.max_in_flight() - 1,
+       .examples = examples,
+       .columns = shape.device_width,
+       .ids = std::ssize(shape.field_widths),
+       .numbers = shape.num_numeric + shape.num_labels(),
+       .num_parameters = config.uses_graph() ? network.num_parameters() : 0,
+       .optimizer_values = (optimizer.uses_first() ? 1 : 0) + (optimizer.uses_second() ? 1 : 0),
+       .has_libtorch = config.uses_graph() && device.libtorch_gpu() >= 0,
+       .cache_bytes = cache_bytes,
+       .free_bytes = free_bytes});
+  plan.check();
+  if (cluster.is_chief()) log_info("GPU memory: {}", plan.describe());
+}
+
 void check_model(const job::JobConfig& config) {
   const data::Schema schema = data::resolve_schema(config.data);
   dense::check_model(config.model, input_shape(schema, job::embedding_specs(config, schema)));
@@ -204,11 +230,14 @@ Model::Model(const job::JobConfig& config,
     note_order(config.train, cluster);
   }
   if (has_cache || has_copies) device = make_device(config, cluster, pool);
+  const std::int64_t available = device ? device_bytes(cluster, *device) : 0;
+  const std::int64_t cache_bytes = device ? config.embedding.cache.memory_bytes(available) : 0;
   if (config.is_on_gpu() && config.uses_graph()) {
     stream = std::make_unique<backend::Stream>(*device);
+    times = std::make_unique<backend::StreamTimes>(*device, *stream);
   }
   std::optional<ShardTables::Copies> copies;
-  if (has_copies) copies.emplace(copies_options(config, cluster, *device), *device);
+  if (has_copies) copies.emplace(copies_options(config, cluster, cache_bytes), *device);
   table::RowStore* store = nullptr;  // what a cache is put in front of
   if (config.embedding.store == "ps") {
     shards = std::make_unique<ps::ShardClient>(cluster.endpoint(), cluster.store(), specs.tables,
@@ -224,16 +253,20 @@ Model::Model(const job::JobConfig& config,
   if (has_cache) {
     // Several ranks exchange rows in the host's memory.
     const backend::Stream* const shared = cluster.size() == 1 ? stream.get() : nullptr;
-    tables = std::make_unique<CachedTables>(specs, std::move(tables), *store,
-                                            cache_options(config, cluster, *device, shared),
-                                            *device, pool, cluster);
+    tables = std::make_unique<CachedTables>(
+        specs, std::move(tables), *store,
+        cache_options(config, cluster, cache_bytes, shared, times.get()), *device, pool, cluster);
   }
+  const dense::InputShape shape = input_shape(schema, specs);
   std::optional<dense::DensePlace> place;
-  if (stream) place.emplace(*device, *stream);
+  if (stream) place.emplace(*device, *stream, times.get());
   network = dense::DenseNetwork::create(
       config.model, config.dense_optimizer,
-      config.train.precision == "bf16" ? dense::Precision::kBf16 : dense::Precision::kFp32,
-      input_shape(schema, specs), specs.seed, pool, place ? &*place : nullptr);
+      config.train.precision == "bf16" ? dense::Precision::kBf16 : dense::Precision::kFp32, shape,
+      specs.seed, pool, place ? &*place : nullptr);
+  if (config.is_on_gpu()) {
+    plan_gpu_memory(config, cluster, *device, shape, *network, cache_bytes, available);
+  }
 }
 
 }  // namespace satrap::pipeline

@@ -64,6 +64,15 @@ Json stage_seconds(const StageTimers& timers) {
   return stages;
 }
 
+Json device_seconds(backend::StreamTimes& times) {
+  Json seconds = Json::object();
+  for (std::uint8_t kind = 0; kind < backend::StreamTimes::kNumKinds; ++kind) {
+    seconds[backend::StreamTimes::kNames[kind]] =
+        times.seconds(static_cast<backend::StreamTimes::Kind>(kind));
+  }
+  return seconds;
+}
+
 Json cache_json(const embedding::CacheCounts& counts) {
   const auto needed = static_cast<double>(counts.hits + counts.misses);
   Json curve = Json::array();
@@ -226,8 +235,19 @@ void Reporter::report(std::int64_t step) {
     line["cache"] = cache_json(*cache);
     report.hit_rate = hit_rate_since(*cache);
   }
+  if (sources_.device_times != nullptr) {
+    line["device_seconds"] = device_seconds(*sources_.device_times);
+    line["device_share"] = report.device_share = device_share_since(elapsed);
+  }
   sources_.directory->append_metrics(line);
   if (options_.on_report) options_.on_report(report);
+}
+
+/// Of the time since the last report, for which the device was at work.
+double Reporter::device_share_since(double elapsed) {
+  const double before = last_device_seconds_;
+  last_device_seconds_ = sources_.device_times->seconds();
+  return std::min(1.0, (last_device_seconds_ - before) / elapsed);
 }
 
 /// Since the last report; negative: no row was needed.
@@ -298,6 +318,9 @@ void Reporter::write_summary(std::int64_t step,
   summary["table_bytes"] = size.bytes;
   summary["resident_bytes"] = resident_bytes();
   if (const auto cache = sources_.tables.cache()) summary["cache"] = cache_json(*cache);
+  if (sources_.device_times != nullptr) {
+    summary["device_seconds"] = device_seconds(*sources_.device_times);
+  }
   summary["cpu_seconds"] = cpu_seconds();
   summary["bad_rows"] = read.bad_rows;
   summary["nonfinite_steps"] = nonfinite_steps_;

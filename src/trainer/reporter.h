@@ -34,6 +34,7 @@ class Reporter {
     const StageTimers& timers;
     RunDirectory* directory;  // of the chief; the other ranks write nothing
     const pipeline::Cluster& cluster;
+    backend::StreamTimes* device_times;  // nullptr: there is no device
   };
 
   /// `examples`: trained on before this process.
@@ -87,6 +88,7 @@ class Reporter {
   nlohmann::ordered_json window_json(const Metrics& first) const;
   double seconds() const;
   double hit_rate_since(const embedding::CacheCounts& counts);
+  double device_share_since(double elapsed);
 
   Sources sources_;
   const TrainOptions& options_;
@@ -102,7 +104,7 @@ class Reporter {
   double initial_progress_ = 0.0;
   double training_seconds_ = 0.0;  // once training is over
   double last_seconds_ = 0.0;      // at the last report
-  double last_wait_seconds_ = 0.0;
+  double last_wait_seconds_ = 0.0, last_device_seconds_ = 0.0;
   std::int64_t last_examples_here_ = 0;
   embedding::CacheCounts last_cache_;
   std::int64_t step_ = 0;

@@ -107,7 +107,7 @@ void TrainingRun::open_pipeline() {
   }
   reporter_ = std::make_unique<Reporter>(
       Reporter::Sources{config_, schema_, *model_.tables, *source_, *queue_, timers_,
-                        directory_ ? &*directory_ : nullptr, cluster_},
+                        directory_ ? &*directory_ : nullptr, cluster_, model_.times.get()},
       options_, restored_examples_);
   reporter_->restore_nonfinite_steps(restored_nonfinite_steps_);
   reporter_->set_warm_start(start_.warm_start, warm_tables_);

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "satrap/backend/stream.h"
+#include "satrap/backend/stream_times.h"
 #include "satrap/core/float_matrix.h"
 #include "satrap/core/thread_pool.h"
 #include "satrap/dense/precision.h"
@@ -47,10 +47,11 @@ struct InputShape {
 /// Throws Error(kInvalidConfig) if the model cannot take these shapes, saying why.
 void check_model(const job::ModelConfig& model, const InputShape& shape);
 
-/// Where a network computes: with memory of `device`, in the order of `stream`. Both outlive it.
+/// Where a network computes: with memory of `device`, in the order of `stream`. All outlive it.
 struct DensePlace {
   backend::Device& device;
   const backend::Stream& stream;
+  backend::StreamTimes* times = nullptr;  // gets the network's, unless null
 };
 
 /// One batch for the dense network: matrices of fp32, borrowed for the call; those in a device's
@@ -204,5 +205,9 @@ class DenseNetwork {
 
 /// One line for `satrap doctor`: version, BLAS, CPU capability of libtorch.
 std::string describe_libtorch();
+
+/// The same for what computes a network on a GPU. Throws Error(kUnavailable) if it cannot be
+/// opened.
+std::string describe_libtorch_for_cuda();
 
 }  // namespace satrap::dense

@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "satrap/backend/device.h"
+#include "satrap/backend/stream_times.h"
 #include "satrap/core/thread_pool.h"
 #include "satrap/embedding/row_access.h"
 #include "satrap/embedding/row_groups.h"
@@ -92,6 +92,7 @@ class CachedRows final : public RowAccess {
     // On which rows are pooled and updated, for a network in the device's memory, which queues its
     // work there too; nullptr: for one in the host's.
     const backend::Stream* stream = nullptr;
+    backend::StreamTimes* times = nullptr;  // gets those of lookups and updates, unless null
   };
 
   /// `tables[i]` has TableId i and no limits. `store` and `uncached` have the same rows; rows are

@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "satrap/backend/device.h"
-#include "satrap/backend/stream.h"
+#include "satrap/backend/stream_times.h"
 #include "satrap/core/thread_pool.h"
 #include "satrap/data/schema.h"
 #include "satrap/dense/dense_network.h"
@@ -24,8 +24,9 @@ struct Model {
         Cluster& cluster,
         ThreadPool& pool);
 
-  std::unique_ptr<backend::Device> device;  // of the cache of rows; nullptr: there is none
-  std::unique_ptr<backend::Stream> stream;  // of the network, if it is on the device
+  std::unique_ptr<backend::Device> device;      // of the cache of rows; nullptr: there is none
+  std::unique_ptr<backend::Stream> stream;      // of the network, if it is on the device
+  std::unique_ptr<backend::StreamTimes> times;  // of what it does
   job::EmbeddingSpecs specs;
   std::unique_ptr<ps::ShardClient> shards;  // where the job's rows are on shards
   std::unique_ptr<EmbeddingTables> tables;

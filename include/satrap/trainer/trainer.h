@@ -31,6 +31,8 @@ struct Report {
   double wait_share = 0.0;    // share of time the dense step waited for its input
   double mean_staleness = 0.0;
   double hit_rate = -1.0;  // of the cache of rows, since the last report; negative: none
+  double device_share =
+      -1.0;  // of the time since then the GPU was at work; negative: there is none
 };
 
 struct TrainOptions {

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace satrap::pipeline {
+
+/// What a job takes of a GPU's memory, in bytes: counted but for libtorch's part.
+struct MemoryPlan {
+  std::int64_t free = 0;     // before anything of the job is there
+  std::int64_t cache = 0;    // of rows, with what is kept beside them
+  std::int64_t network = 0;  // parameters, gradient, statistics, optimizer state
+  std::int64_t batches = 0;  // ids, plans, pooled rows and their gradients of all batches in flight
+  std::int64_t libtorch = 0;  // an estimate: its kernels, and what it keeps between passes
+
+  std::int64_t needed() const { return cache + network + batches + libtorch; }
+
+  /// Throws Error(kInvalidConfig), with the arithmetic, if it is more than there is.
+  void check() const;
+
+  std::string describe() const;
+};
+
+/// Numbers of the batches of a job.
+struct BatchNeeds {
+  std::int64_t batches = 0;           // planned, looked up or trained on at a time
+  std::int64_t examples = 0;          // of one
+  std::int64_t columns = 0;           // pooled, of an example
+  std::int64_t ids = 0;               // of an example
+  std::int64_t numbers = 0;           // other inputs and labels of an example
+  std::int64_t num_parameters = 0;    // of the network; 0: it is not on the GPU
+  std::int64_t optimizer_values = 0;  // per parameter
+  bool has_libtorch = false;          // computes with memory of its own there
+  std::int64_t cache_bytes = 0, free_bytes = 0;
+};
+MemoryPlan plan_memory(const BatchNeeds& needs);
+
+}  // namespace satrap::pipeline
