@@ -1,17 +1,13 @@
 #include "tests/support/ptx/program.h"
 
 #include <algorithm>
-#include <bit>
 #include <cstdint>
-#include <cstring>
 #include <fstream>
 #include <functional>
 #include <span>
 
-#include <elf.h>
-#include <link.h>
-
 #include "tests/support/ptx/parser.h"
+#include "tests/support/simt/symbols.h"
 
 namespace ptx {
 
@@ -22,7 +18,7 @@ Program::Program(const std::filesystem::path& folder) {
   }
   if (module_.kernels.empty())
     throw simt::Fault("no kernels in the .ptx files of " + folder.string());
-  for (const auto& [name, address] : functions_of_this_program()) {
+  for (const auto& [name, address] : simt::functions_of_this_program()) {
     const auto found = module_.kernels.find(canonical_name(name));
     if (found == module_.kernels.end()) continue;
     const auto [at, is_new] = by_host_function_.try_emplace(address, &found->second);
@@ -63,38 +59,6 @@ std::vector<std::filesystem::path> files_of(const std::filesystem::path& folder,
   }
   std::ranges::sort(files);
   return files;
-}
-
-std::map<std::string, const void*> functions_of_this_program() {
-  std::ifstream file("/proc/self/exe", std::ios::binary);
-  const std::vector<char> image{std::istreambuf_iterator<char>(file), {}};
-  const auto read = [&]<class T>(std::uint64_t offset, T value) {
-    std::memcpy(&value, image.data() + offset, sizeof(value));
-    return value;
-  };
-  const auto header = read(0, Elf64_Ehdr{});
-  const auto section = [&](std::uint64_t index) {
-    return read(header.e_shoff + index * header.e_shentsize, Elf64_Shdr{});
-  };
-  std::uint64_t base = 0;  // of a position-independent program; the program itself comes first
-  dl_iterate_phdr(
-      [](dl_phdr_info* info, std::size_t, void* result) {
-        *static_cast<std::uint64_t*>(result) = info->dlpi_addr;
-        return 1;
-      },
-      &base);
-  std::map<std::string, const void*> functions;
-  for (std::uint64_t s = 0; s < header.e_shnum; ++s) {
-    const Elf64_Shdr symbols = section(s);
-    if (symbols.sh_type != SHT_SYMTAB) continue;
-    const char* names = image.data() + section(symbols.sh_link).sh_offset;
-    for (std::uint64_t at = 0; at < symbols.sh_size; at += sizeof(Elf64_Sym)) {
-      const auto symbol = read(symbols.sh_offset + at, Elf64_Sym{});
-      if (ELF64_ST_TYPE(symbol.st_info) != STT_FUNC || symbol.st_value == 0) continue;
-      functions[names + symbol.st_name] = std::bit_cast<const void*>(base + symbol.st_value);
-    }
-  }
-  return functions;
 }
 
 }  // namespace ptx

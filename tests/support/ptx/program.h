@@ -42,7 +42,4 @@ class Program {
 std::vector<std::filesystem::path> files_of(const std::filesystem::path& folder,
                                             const std::string& extension);
 
-/// The names and addresses of all functions of the running program, local ones included.
-std::map<std::string, const void*> functions_of_this_program();
-
 }  // namespace ptx

@@ -31,7 +31,7 @@ void sort_pairs(void* /*scratch*/,
                 int first_bit,
                 StreamRef stream) {
   check_last_error();
-  simt::enqueue(native(stream), [=] {
+  const auto sort = [=] {
     std::vector<std::int64_t> order(static_cast<std::size_t>(n));
     std::iota(order.begin(), order.end(), 0);
     std::ranges::sort(order, {},
@@ -40,24 +40,27 @@ void sort_pairs(void* /*scratch*/,
       sorted_keys[i] = keys[order[static_cast<std::size_t>(i)]];
       sorted_values[i] = values[order[static_cast<std::size_t>(i)]];
     }
-  });
+  };
+  simt::enqueue(native(stream), simt::Work{.run = sort, .name = "sort_pairs"});
 }
 
 void inclusive_sum(void*, std::int64_t, Count2* counts, std::int64_t n, StreamRef stream) {
   check_last_error();
-  simt::enqueue(native(stream), [=] {
+  const auto sum = [=] {
     std::inclusive_scan(counts, counts + n, counts,
                         [](Count2 x, Count2 y) { return Count2{x.a + y.a, x.b + y.b}; });
-  });
+  };
+  simt::enqueue(native(stream), simt::Work{.run = sum, .name = "inclusive_sum"});
 }
 
 void inclusive_sum(void*, std::int64_t, Count4* counts, std::int64_t n, StreamRef stream) {
   check_last_error();
-  simt::enqueue(native(stream), [=] {
+  const auto sum = [=] {
     std::inclusive_scan(counts, counts + n, counts, [](Count4 x, Count4 y) {
       return Count4{x.a + y.a, x.b + y.b, x.c + y.c, x.d + y.d};
     });
-  });
+  };
+  simt::enqueue(native(stream), simt::Work{.run = sum, .name = "inclusive_sum"});
 }
 
 }  // namespace satrap::backend

@@ -1,35 +1,39 @@
+#include <bit>
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <deque>
-#include <fstream>
-#include <map>
-#include <memory>
 #include <mutex>
 #include <random>
-#include <sstream>
 #include <utility>
 #include <vector>
 
 #include <cuda_runtime_api.h>
-#include <dlfcn.h>
+
+#include "tests/support/simt/counts.h"
+#include "tests/support/simt/memory.h"
+#include "tests/support/simt/order.h"
+#include "tests/support/simt/races.h"
 
 struct CUevent_st {
   std::int64_t recorded = 0;   // number of records queued
   std::int64_t completed = 0;  // the last of them that was reached
+  simt::Clock clock;           // of the last record
   std::chrono::steady_clock::time_point time;
 };
 
 struct CUstream_st {
-  struct Work {
-    std::function<void()> run;
+  struct Item {
+    simt::Work work;
+    simt::Clock before{};          // the clock of the stream, with this work
     CUevent_st* awaits = nullptr;  // not before this event
     std::int64_t generation = 0;   //   has completed so often
     bool ready() const { return awaits == nullptr || awaits->completed >= generation; }
   };
-  std::deque<Work> queue;
+  simt::StreamOrder order;
+  std::deque<Item> queue{};
 };
 
 namespace {
@@ -38,12 +42,13 @@ constexpr std::size_t kTotalBytes = std::size_t{1} << 30;
 constexpr int kMultiprocessors = 1;
 constexpr int kDevices = 8;  // that a machine has; a program uses one of them
 
-// The simulated device of the program: its streams and the sizes of its allocations.
+// The simulated device of the program: its streams, and its memory.
 struct Device {
-  CUstream_st default_stream;
+  simt::Order order;
+  CUstream_st default_stream{.order = order.make_stream()};
   std::vector<CUstream_st*> streams{&default_stream};
-  std::map<const void*, std::size_t> allocations, pinned;
-  std::size_t allocated = 0;
+  simt::Memory memory;
+  simt::Races races{memory};
 };
 
 Device& device() {
@@ -58,24 +63,6 @@ std::recursive_mutex& mutex() {
   return instance;
 }
 
-/// What the program has asked of its device. With SIMT_COUNTS they are written to that file at its
-/// end, as JSON.
-struct Counts {
-  std::int64_t launches = 0, copies = 0, copied_bytes = 0, fills = 0, waits = 0, allocations = 0;
-
-  Counts() {
-    if (std::getenv("SIMT_COUNTS") != nullptr) std::atexit([] { counts.write(); });
-  }
-  void write() const {
-    std::ofstream(std::getenv("SIMT_COUNTS"))
-        << "{\"launches\": " << launches << ", \"copies\": " << copies
-        << ", \"copied_bytes\": " << copied_bytes << ", \"fills\": " << fills
-        << ", \"waits\": " << waits << ", \"allocations\": " << allocations << "}\n";
-  }
-  static Counts counts;
-};
-Counts Counts::counts;
-
 thread_local cudaError_t last_error = cudaSuccess;
 
 /// Remembers an error, as CUDA does for each thread, until somebody asks for it.
@@ -84,8 +71,31 @@ cudaError_t remember(cudaError_t error) {
   return error;
 }
 
+simt::Bytes bytes_at(const void* begin, std::size_t bytes) {
+  return {static_cast<const std::byte*>(begin), bytes};
+}
+
+std::uintptr_t address_of(simt::Bytes bytes) { return std::bit_cast<std::uintptr_t>(bytes.data()); }
+
 CUstream_st& stream_of(cudaStream_t stream) {
   return stream == nullptr ? device().default_stream : *stream;
+}
+
+/// Runs work, and looks at what it touches. A record of an event has no name, and touches nothing.
+void run(const CUstream_st& stream, const CUstream_st::Item& item) {
+  if (item.work.name.empty()) return item.work.run();
+  simt::Races& races = device().races;
+  races.begin(item.work.name + " on stream " + std::to_string(stream.order.number),
+              stream.order.index, item.before);
+  for (const simt::Bytes bytes : item.work.reads)
+    races.touch_range<false>(address_of(bytes), bytes.size());
+  for (const simt::Bytes bytes : item.work.writes)
+    races.touch_range<true>(address_of(bytes), bytes.size());
+  {
+    const simt::Races::Watch watch(races);
+    item.work.run();
+  }
+  races.end();
 }
 
 /// Runs one piece of work of any stream that can continue; false if there is none.
@@ -96,10 +106,10 @@ bool progress() {
   }
   if (ready.empty()) return false;
   CUstream_st* stream = ready[simt::draw_stream(ready.size())];
-  const CUstream_st::Work work = std::move(stream->queue.front());
+  const CUstream_st::Item item = std::move(stream->queue.front());
   stream->queue.pop_front();
   try {
-    work.run();
+    run(*stream, item);
   } catch (...) {  // the device is lost: queued work will not run
     for (CUstream_st* other : device().streams) other->queue.clear();
     throw;
@@ -108,10 +118,14 @@ bool progress() {
 }
 
 template <class Done>
-cudaError_t run_until(Done done) {
+void run_until(Done done) {
   while (!done()) {
     if (!progress()) throw simt::Fault("streams wait for each other for ever");
   }
+}
+
+cudaError_t waited_for(const simt::Clock& clock) {
+  device().order.host_waits_for(clock);
   return cudaSuccess;
 }
 
@@ -122,8 +136,15 @@ bool all_idle() {
   return true;
 }
 
-void queue(cudaStream_t stream, std::function<void()> work) {
-  stream_of(stream).queue.push_back({.run = std::move(work)});
+cudaError_t wait_until_idle() {
+  run_until(all_idle);
+  device().order.host_waits_for_all();
+  return cudaSuccess;
+}
+
+void queue(cudaStream_t stream, simt::Work work) {
+  CUstream_st& target = stream_of(stream);
+  target.queue.push_back({.work = std::move(work), .before = device().order.queue(target.order)});
   // A device works while nobody waits for it.
   if (simt::draw_stream(4) == 1) progress();
 }
@@ -132,35 +153,26 @@ void queue(cudaStream_t stream, std::function<void()> work) {
 
 namespace simt {
 
-void enqueue(cudaStream_t stream, std::function<void()> work) {
+void enqueue(cudaStream_t stream, Work work) {
   const Turn turn(mutex());
-  ++Counts::counts.launches;
+  ++counts().launches;
   queue(stream, std::move(work));
 }
 
-std::string name_of_kernel(void* kernel) {
-  Dl_info info;
-  if (dladdr(kernel, &info) != 0 && info.dli_sname != nullptr) return info.dli_sname;
-  std::ostringstream out;
-  out << "kernel " << kernel;
-  return out.str();
+void enqueue(cudaStream_t stream, std::function<void()> work) {
+  enqueue(stream, Work{.run = std::move(work)});
 }
 
 std::size_t allocated_bytes() {
   const Turn turn(mutex());
-  return device().allocated;
+  return device().memory.device_bytes();
 }
 
 std::span<const std::byte> allocation_of(const void* address) {
   const Turn turn(mutex());
-  for (const auto& memory : {std::cref(device().allocations), std::cref(device().pinned)}) {
-    auto after = memory.get().upper_bound(address);
-    if (after == memory.get().begin()) continue;
-    const auto& [begin, bytes] = *--after;
-    const auto* first = static_cast<const std::byte*>(begin);
-    if (static_cast<const std::byte*>(address) < first + bytes) return {first, bytes};
-  }
-  return {};
+  const Allocation* const found = device().memory.find(std::bit_cast<std::uintptr_t>(address));
+  if (found == nullptr) return {};
+  return {std::bit_cast<const std::byte*>(found->begin), found->bytes};
 }
 
 }  // namespace simt
@@ -217,13 +229,13 @@ cudaError_t cudaDriverGetVersion(int* version) {
 cudaError_t cudaMemGetInfo(std::size_t* free_bytes, std::size_t* total_bytes) {
   const Turn turn(mutex());
   *total_bytes = kTotalBytes;
-  *free_bytes = kTotalBytes - device().allocated;
+  *free_bytes = kTotalBytes - device().memory.device_bytes();
   return cudaSuccess;
 }
 cudaError_t cudaDeviceSynchronize() {
   const Turn turn(mutex());
-  ++Counts::counts.waits;
-  return run_until(all_idle);
+  simt::counts().add_wait();
+  return wait_until_idle();
 }
 cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest) {
   *least = 0;
@@ -233,40 +245,39 @@ cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest) {
 
 cudaError_t cudaMalloc(void** memory, std::size_t bytes) {
   const Turn turn(mutex());
-  ++Counts::counts.allocations;
-  if (device().allocated + bytes > kTotalBytes) return remember(cudaErrorMemoryAllocation);
+  ++simt::counts().allocations;
+  if (device().memory.device_bytes() + bytes > kTotalBytes)
+    return remember(cudaErrorMemoryAllocation);
   // aligned_alloc needs whole multiples; malloc'd red zones must begin right after the last byte.
   if (posix_memalign(memory, 256, bytes == 0 ? 1 : bytes) != 0) {
     return remember(cudaErrorMemoryAllocation);
   }
   std::memset(*memory, 0xFE, bytes);
-  device().allocations[*memory] = bytes;
-  device().allocated += bytes;
+  device().memory.add(*memory, bytes, simt::Allocation::Kind::kDevice);
   return cudaSuccess;
 }
 cudaError_t cudaFree(void* memory) {
   const Turn turn(mutex());
   if (memory == nullptr) return cudaSuccess;
-  run_until(all_idle);
-  const auto found = device().allocations.find(memory);
-  if (found == device().allocations.end()) return remember(cudaErrorInvalidValue);
-  device().allocated -= found->second;
-  device().allocations.erase(found);
+  wait_until_idle();
+  if (!device().memory.remove(memory, simt::Allocation::Kind::kDevice)) {
+    return remember(cudaErrorInvalidValue);
+  }
   std::free(memory);
   return cudaSuccess;
 }
 cudaError_t cudaHostAlloc(void** memory, std::size_t bytes, unsigned) {
   const Turn turn(mutex());
-  ++Counts::counts.allocations;
+  ++simt::counts().allocations;
   *memory = std::malloc(bytes == 0 ? 1 : bytes);
   if (*memory == nullptr) return remember(cudaErrorMemoryAllocation);
-  device().pinned[*memory] = bytes;
+  device().memory.add(*memory, bytes, simt::Allocation::Kind::kPinned);
   return cudaSuccess;
 }
 cudaError_t cudaFreeHost(void* memory) {
   const Turn turn(mutex());
-  run_until(all_idle);
-  device().pinned.erase(memory);
+  wait_until_idle();
+  device().memory.remove(memory, simt::Allocation::Kind::kPinned);
   std::free(memory);
   return cudaSuccess;
 }
@@ -277,45 +288,55 @@ cudaError_t cudaMemcpyAsync(void* to,
                             cudaStream_t stream) {
   const Turn turn(mutex());
   if (bytes == 0) return cudaSuccess;
-  ++Counts::counts.copies;
-  Counts::counts.copied_bytes += static_cast<std::int64_t>(bytes);
-  queue(stream, [=] { std::memcpy(to, from, bytes); });
+  ++simt::counts().copies;
+  simt::counts().copied_bytes += static_cast<std::int64_t>(bytes);
+  queue(stream, {.run = [=] { std::memcpy(to, from, bytes); },
+                 .name = "a copy of " + std::to_string(bytes) + " bytes",
+                 .reads = {bytes_at(from, bytes)},
+                 .writes = {bytes_at(to, bytes)}});
   return cudaSuccess;
 }
 cudaError_t cudaMemsetAsync(void* memory, int value, std::size_t bytes, cudaStream_t stream) {
   const Turn turn(mutex());
   if (bytes == 0) return cudaSuccess;
-  ++Counts::counts.fills;
-  queue(stream, [=] { std::memset(memory, value, bytes); });
+  ++simt::counts().fills;
+  queue(stream, {.run = [=] { std::memset(memory, value, bytes); },
+                 .name = "a fill of " + std::to_string(bytes) + " bytes",
+                 .writes = {bytes_at(memory, bytes)}});
   return cudaSuccess;
 }
 
 cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned, int) {
   const Turn turn(mutex());
-  *stream = new CUstream_st;
+  *stream = new CUstream_st{.order = device().order.make_stream()};
   device().streams.push_back(*stream);
   return cudaSuccess;
 }
 cudaError_t cudaStreamDestroy(cudaStream_t stream) {
   const Turn turn(mutex());
   run_until([&] { return stream->queue.empty(); });
+  device().order.end_stream(stream->order);
   std::erase(device().streams, stream);
   delete stream;
   return cudaSuccess;
 }
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
   const Turn turn(mutex());
-  ++Counts::counts.waits;
-  return run_until([&] { return stream_of(stream).queue.empty(); });
+  simt::counts().add_wait();
+  run_until([&] { return stream_of(stream).queue.empty(); });
+  return waited_for(stream_of(stream).order.clock);
 }
 cudaError_t cudaStreamQuery(cudaStream_t stream) {
   const Turn turn(mutex());
   progress();
-  return stream_of(stream).queue.empty() ? cudaSuccess : remember(cudaErrorNotReady);
+  if (!stream_of(stream).queue.empty()) return remember(cudaErrorNotReady);
+  return waited_for(stream_of(stream).order.clock);
 }
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned) {
   const Turn turn(mutex());
-  stream_of(stream).queue.push_back({.run = [] {}, .awaits = event, .generation = event->recorded});
+  stream_of(stream).queue.push_back(
+      {.work = {.run = [] {}, .name = ""}, .awaits = event, .generation = event->recorded});
+  stream_of(stream).order.clock.join(event->clock);
   return cudaSuccess;
 }
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned) {
@@ -331,21 +352,26 @@ cudaError_t cudaEventDestroy(cudaEvent_t event) {
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
   const Turn turn(mutex());
   const std::int64_t generation = ++event->recorded;
-  queue(stream, [event, generation] {
-    event->completed = generation;
-    event->time = std::chrono::steady_clock::now();
-  });
+  event->clock = stream_of(stream).order.clock;
+  queue(stream, {.run =
+                     [event, generation] {
+                       event->completed = generation;
+                       event->time = std::chrono::steady_clock::now();
+                     },
+                 .name = ""});
   return cudaSuccess;
 }
 cudaError_t cudaEventSynchronize(cudaEvent_t event) {
   const Turn turn(mutex());
-  ++Counts::counts.waits;
-  return run_until([&] { return event->completed >= event->recorded; });
+  simt::counts().add_wait();
+  run_until([&] { return event->completed >= event->recorded; });
+  return waited_for(event->clock);
 }
 cudaError_t cudaEventQuery(cudaEvent_t event) {
   const Turn turn(mutex());
   progress();
-  return event->completed >= event->recorded ? cudaSuccess : remember(cudaErrorNotReady);
+  if (event->completed < event->recorded) return remember(cudaErrorNotReady);
+  return waited_for(event->clock);
 }
 cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start, cudaEvent_t stop) {
   const Turn turn(mutex());

@@ -1,10 +1,15 @@
 #include <limits>
 #include <set>
+#include <thread>
 
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <pthread.h>
+
+#include "tests/support/simt/counts.h"
 
 namespace {
 
@@ -54,6 +59,17 @@ TEST(SimtStreams, WorkRunsWhenSomebodyWaits) {
   EXPECT_EQ(value, 0);
   cudaStreamSynchronize(s.first);
   EXPECT_EQ(value, 1);
+}
+
+TEST(SimtStreams, WaitsAreCountedByThread) {
+  Streams s;
+  std::thread([&] {
+    pthread_setname_np(pthread_self(), "waiter");
+    cudaStreamSynchronize(s.first);
+    cudaEventSynchronize(s.event);
+    cudaEventQuery(s.event);  // does not wait
+  }).join();
+  EXPECT_THAT(simt::counts().json(), testing::HasSubstr("\"waiter\": 2"));
 }
 
 TEST(SimtMemory, CountsWhatIsAllocatedAndRefusesMoreThanItHas) {

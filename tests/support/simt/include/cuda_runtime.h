@@ -14,6 +14,7 @@
 #include <vector_types.h>
 
 #include "tests/support/simt/executor.h"
+#include "tests/support/simt/symbols.h"
 
 #define __global__
 #define __device__
@@ -23,12 +24,15 @@
 // Kernels write `static __shared__ T x[n];` and `extern __shared__ ...`: blocks run one at a time.
 #define __shared__
 
+// What the executor itself keeps is of no interest to races.h.
+#define SIMT_UNWATCHED __attribute__((no_sanitize("thread")))
+
 namespace simt {
 /// threadIdx and the like are read from the running lane. They are not macros, because launch
 /// configurations have members of these names.
 template <Dim3 Place::* kMember, unsigned Dim3::* kComponent>
 struct Component {
-  operator unsigned() const { return (place().*kMember).*kComponent; }
+  SIMT_UNWATCHED operator unsigned() const { return (place().*kMember).*kComponent; }
 };
 template <Dim3 Place::* kMember>
 struct Index {
@@ -62,14 +66,14 @@ T from_bits(std::uint64_t bits) {
 /// The value of lane `source`, or the caller's own if `source` is outside its segment of `width`
 /// lanes.
 template <class T>
-T shuffle(std::uint32_t mask, T value, int source, std::source_location where) {
+SIMT_UNWATCHED T shuffle(std::uint32_t mask, T value, int source, std::source_location where) {
   const auto values = exchange(Collective::kShuffle, mask, to_bits(value), where);
   if ((mask >> source & 1U) == 0) fail("__shfl_sync reads a lane that is not in its mask", where);
   return from_bits<T>(values[static_cast<std::size_t>(source)]);
 }
 
 template <class T, class Combine>
-T reduce(std::uint32_t mask, T value, Combine combine, std::source_location where) {
+SIMT_UNWATCHED T reduce(std::uint32_t mask, T value, Combine combine, std::source_location where) {
   const auto values = exchange(Collective::kReduce, mask, to_bits(value), where);
   bool first = true;
   T result{};
@@ -129,14 +133,14 @@ T __shfl_down_sync(std::uint32_t mask, T value, unsigned delta, int width = 32, 
   return simt::shuffle(mask, value, source > (lane | (width - 1)) ? lane : source, where);
 }
 
-inline std::uint32_t __ballot_sync(std::uint32_t mask, int predicate, SIMT_HERE) {
+SIMT_UNWATCHED inline std::uint32_t __ballot_sync(std::uint32_t mask, int predicate, SIMT_HERE) {
   const auto values =
       simt::exchange(simt::Collective::kBallot, mask, predicate != 0 ? 1U : 0U, where);
   std::uint32_t ballot = 0;
   for (unsigned lane = 0; lane < simt::kWarpSize; ++lane) {
-    if ((mask >> lane & 1U) != 0 && values[lane] != 0) ballot |= std::uint32_t{1} << lane;
+    ballot |= std::uint32_t{values[lane] != 0} << lane;
   }
-  return ballot;
+  return ballot & mask;
 }
 inline int __any_sync(std::uint32_t mask, int predicate, SIMT_HERE) {
   return __ballot_sync(mask, predicate, where) != 0 ? 1 : 0;
@@ -145,14 +149,14 @@ inline int __all_sync(std::uint32_t mask, int predicate, SIMT_HERE) {
   return __ballot_sync(mask, predicate, where) == mask ? 1 : 0;
 }
 template <class T>
-std::uint32_t __match_any_sync(std::uint32_t mask, T value, SIMT_HERE) {
+SIMT_UNWATCHED std::uint32_t __match_any_sync(std::uint32_t mask, T value, SIMT_HERE) {
   const std::uint64_t mine = simt::to_bits(value);
   const auto values = simt::exchange(simt::Collective::kMatch, mask, mine, where);
   std::uint32_t match = 0;
   for (unsigned lane = 0; lane < simt::kWarpSize; ++lane) {
-    if ((mask >> lane & 1U) != 0 && values[lane] == mine) match |= std::uint32_t{1} << lane;
+    match |= std::uint32_t{values[lane] == mine} << lane;
   }
-  return match;
+  return match & mask;
 }
 
 template <class T>
@@ -234,6 +238,7 @@ T __ldg(const T* address) {
 [[noreturn]] inline void __trap(SIMT_HERE) { simt::fail("__trap", where); }
 
 #undef SIMT_HERE
+#undef SIMT_UNWATCHED
 
 // ------------------------------------------------------------------------------ launches
 
@@ -251,13 +256,14 @@ cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t* config,
                                void (*kernel)(Parameters...),
                                Arguments&&... arguments) {
   const simt::Launch launch{config->gridDim, config->blockDim, config->dynamicSmemBytes,
-                            simt::name_of_kernel(reinterpret_cast<void*>(kernel))};
-  simt::enqueue(config->stream, [launch, kernel, ... args = static_cast<Parameters>(arguments)] {
+                            simt::name_of_kernel(reinterpret_cast<const void*>(kernel))};
+  const auto run = [launch, kernel, ... args = static_cast<Parameters>(arguments)] {
     if (simt::interpreter()) {
       simt::interpreter()(launch, reinterpret_cast<const void*>(kernel), {simt::bytes_of(args)...});
     } else {
       simt::launch(launch, [&] { kernel(args...); });
     }
-  });
+  };
+  simt::enqueue(config->stream, simt::Work{.run = run, .name = launch.name});
   return cudaSuccess;
 }

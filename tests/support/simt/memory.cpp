@@ -1,0 +1,57 @@
+#include "tests/support/simt/memory.h"
+
+#include <bit>
+#include <iterator>
+#include <limits>
+#include <new>
+
+namespace simt {
+namespace {
+
+Marks make_marks(std::size_t count) {
+  auto* const marks = static_cast<Mark*>(std::calloc(count == 0 ? 1 : count, sizeof(Mark)));
+  if (marks == nullptr) throw std::bad_alloc();
+  return Marks(marks);
+}
+
+}  // namespace
+
+void Memory::add(const void* begin, std::size_t bytes, Allocation::Kind kind) {
+  const auto address = std::bit_cast<std::uintptr_t>(begin);
+  allocations_[address] = {address,          bytes, kind, num_allocations_++, make_marks(bytes),
+                           make_marks(bytes)};
+  if (kind == Allocation::Kind::kDevice) device_bytes_ += bytes;
+  ++version_;
+}
+
+bool Memory::remove(const void* begin, Allocation::Kind kind) {
+  const auto found = allocations_.find(std::bit_cast<std::uintptr_t>(begin));
+  if (found == allocations_.end() || found->second.kind != kind) return false;
+  if (kind == Allocation::Kind::kDevice) device_bytes_ -= found->second.bytes;
+  allocations_.erase(found);
+  ++version_;
+  return true;
+}
+
+const Allocation* Memory::find(std::uintptr_t address) const {
+  const auto after = allocations_.upper_bound(address);
+  if (after == allocations_.begin()) return nullptr;
+  const Allocation& allocation = std::prev(after)->second;
+  return address - allocation.begin < allocation.bytes ? &allocation : nullptr;
+}
+
+Range Memory::range_at(std::uintptr_t address) const {
+  if (const Allocation* const found = find(address)) {
+    return {found->begin, found->bytes, found->writers.get(), found->readers.get()};
+  }
+  const auto after = allocations_.upper_bound(address);
+  std::uintptr_t begin = 0, end = std::numeric_limits<std::uintptr_t>::max();
+  if (after != allocations_.begin()) {
+    const Allocation& before = std::prev(after)->second;
+    begin = before.begin + before.bytes;
+  }
+  if (after != allocations_.end()) end = after->first;
+  return {.begin = begin, .bytes = end - begin};
+}
+
+}  // namespace simt

@@ -1,0 +1,61 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <map>
+#include <memory>
+
+namespace simt {
+
+/// A piece of work or a set of them (races.h); 0: none.
+using Mark = std::uint32_t;
+
+/// A mark for each byte, at first 0. The system gives pages of them when they are first touched.
+struct FreeMarks {
+  void operator()(Mark* marks) const { std::free(marks); }
+};
+using Marks = std::unique_ptr<Mark[], FreeMarks>;
+
+/// Memory of the device, or pinned memory of the host.
+struct Allocation {
+  enum class Kind { kDevice, kPinned };
+  std::uintptr_t begin = 0;
+  std::size_t bytes = 0;
+  Kind kind = Kind::kDevice;
+  std::int64_t number = 0;  // how many came before it
+  Marks writers, readers;   // of each byte: its last writer, and who has read it since
+};
+
+/// Addresses that belong to the same allocation, or to none, between two.
+struct Range {
+  std::uintptr_t begin = 0;
+  std::size_t bytes = 0;
+  Mark *writers = nullptr, *readers = nullptr;  // null: of no allocation
+  bool contains(std::uintptr_t address) const { return address - begin < bytes; }
+};
+
+/// The allocations of a device. Bytes are freed by the caller.
+class Memory {
+ public:
+  void add(const void* begin, std::size_t bytes, Allocation::Kind kind);
+
+  /// False if no allocation of that kind begins there.
+  bool remove(const void* begin, Allocation::Kind kind);
+
+  /// The one that holds this address; null if none does.
+  const Allocation* find(std::uintptr_t address) const;
+  Range range_at(std::uintptr_t address) const;
+
+  std::size_t device_bytes() const { return device_bytes_; }
+
+  /// Another number whenever ranges change.
+  std::int64_t version() const { return version_; }
+
+ private:
+  std::map<std::uintptr_t, Allocation> allocations_;  // by their begin
+  std::size_t device_bytes_ = 0;
+  std::int64_t version_ = 0, num_allocations_ = 0;
+};
+
+}  // namespace simt

@@ -1,0 +1,69 @@
+#include "tests/support/simt/races.h"
+
+#include <algorithm>
+#include <ranges>
+
+#include "tests/support/simt/executor.h"
+
+namespace simt {
+
+void Races::begin(std::string name, std::size_t stream, const Clock& before) {
+  mark_ = static_cast<Mark>(works_.size());
+  first_set_ = kSet | static_cast<Mark>(sets_.size());
+  before_ = before;
+  works_.push_back({std::move(name), stream, before.of(stream)});
+  with_reader_.clear();
+  last_with_reader_ = {};
+  known_before_ = 0;
+  fault_.clear();
+  if (version_ != memory_.version()) by_site_ = by_page_ = {};
+  version_ = memory_.version();
+}
+
+void Races::end() const {
+  if (!fault_.empty()) throw Fault(fault_);
+}
+
+void Races::check(Mark earlier, bool earlier_writes, bool writes, std::uintptr_t address) {
+  if (is_before(earlier)) {
+    known_before_ = earlier;
+    return;
+  }
+  if (!fault_.empty()) return;
+  const Allocation& where = *memory_.find(address);
+  fault_ = "race between streams: " + works_[mark_].name + (writes ? " writes" : " reads") +
+           " what " + works_[earlier].name + (earlier_writes ? " writes" : " reads") +
+           ", without an order: byte " + std::to_string(address - where.begin) + " of the " +
+           std::to_string(where.bytes) + " of " +
+           (where.kind == Allocation::Kind::kDevice ? "device" : "pinned") + " allocation " +
+           std::to_string(where.number);
+}
+
+void Races::check_readers(Mark readers, std::uintptr_t address) {
+  for (const Mark reader : members(readers)) check(reader, false, true, address);
+}
+
+std::span<const Mark> Races::members(const Mark& mark) const {
+  if (mark >= kSet) return sets_[mark - kSet];
+  return {&mark, 1};
+}
+
+/// Those whose order with this work does not follow from its being the last.
+Mark Races::with_this_reader(Mark readers) {
+  if (readers == 0) return mark_;
+  if (readers == last_with_reader_.first) return last_with_reader_.second;
+  auto [known, is_new] = with_reader_.try_emplace(readers, mark_);
+  if (is_new) {
+    std::vector<Mark> set{mark_};
+    std::ranges::copy_if(members(readers), std::back_inserter(set),
+                         [&](Mark reader) { return !is_before(reader); });
+    if (set.size() > 1) {
+      known->second = kSet | static_cast<Mark>(sets_.size());
+      sets_.push_back(std::move(set));
+    }
+  }
+  last_with_reader_ = *known;
+  return known->second;
+}
+
+}  // namespace simt
