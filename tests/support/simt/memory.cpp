@@ -8,18 +8,17 @@
 namespace simt {
 namespace {
 
-Marks make_marks(std::size_t count) {
-  auto* const marks = static_cast<Mark*>(std::calloc(count == 0 ? 1 : count, sizeof(Mark)));
-  if (marks == nullptr) throw std::bad_alloc();
-  return Marks(marks);
+Cells make_cells(std::size_t count) {
+  auto* const cells = static_cast<Cell*>(std::calloc(count == 0 ? 1 : count, sizeof(Cell)));
+  if (cells == nullptr) throw std::bad_alloc();
+  return Cells(cells);
 }
 
 }  // namespace
 
 void Memory::add(const void* begin, std::size_t bytes, Allocation::Kind kind) {
   const auto address = std::bit_cast<std::uintptr_t>(begin);
-  allocations_[address] = {address,          bytes, kind, num_allocations_++, make_marks(bytes),
-                           make_marks(bytes)};
+  allocations_[address] = {address, bytes, kind, num_allocations_++, make_cells(bytes)};
   if (kind == Allocation::Kind::kDevice) device_bytes_ += bytes;
   ++version_;
 }
@@ -42,7 +41,7 @@ const Allocation* Memory::find(std::uintptr_t address) const {
 
 Range Memory::range_at(std::uintptr_t address) const {
   if (const Allocation* const found = find(address)) {
-    return {found->begin, found->bytes, found->writers.get(), found->readers.get()};
+    return {found->begin, found->bytes, found->cells.get()};
   }
   const auto after = allocations_.upper_bound(address);
   std::uintptr_t begin = 0, end = std::numeric_limits<std::uintptr_t>::max();

@@ -11,11 +11,17 @@ namespace simt {
 /// A piece of work or a set of them (races.h); 0: none.
 using Mark = std::uint32_t;
 
-/// A mark for each byte, at first 0. The system gives pages of them when they are first touched.
-struct FreeMarks {
-  void operator()(Mark* marks) const { std::free(marks); }
+/// What a byte remembers: its last writer, and who has read it since.
+struct Cell {
+  Mark writer, readers;
+  bool operator==(const Cell&) const = default;
 };
-using Marks = std::unique_ptr<Mark[], FreeMarks>;
+
+/// A cell for each byte, at first 0. The system gives pages of them when they are first touched.
+struct FreeCells {
+  void operator()(Cell* cells) const { std::free(cells); }
+};
+using Cells = std::unique_ptr<Cell[], FreeCells>;
 
 /// Memory of the device, or pinned memory of the host.
 struct Allocation {
@@ -24,14 +30,14 @@ struct Allocation {
   std::size_t bytes = 0;
   Kind kind = Kind::kDevice;
   std::int64_t number = 0;  // how many came before it
-  Marks writers, readers;   // of each byte: its last writer, and who has read it since
+  Cells cells;              // of each byte
 };
 
 /// Addresses that belong to the same allocation, or to none, between two.
 struct Range {
   std::uintptr_t begin = 0;
   std::size_t bytes = 0;
-  Mark *writers = nullptr, *readers = nullptr;  // null: of no allocation
+  Cell* cells = nullptr;  // null: of no allocation
   bool contains(std::uintptr_t address) const { return address - begin < bytes; }
 };
 

@@ -24,6 +24,12 @@ void Races::end() const {
   if (!fault_.empty()) throw Fault(fault_);
 }
 
+const Range& Races::another_range_at(std::uintptr_t address) {
+  Range& range = by_page_[(address >> 14) % by_page_.size()];
+  if (!range.contains(address)) range = memory_.range_at(address);
+  return range;
+}
+
 void Races::check(Mark earlier, bool earlier_writes, bool writes, std::uintptr_t address) {
   if (is_before(earlier)) {
     known_before_ = earlier;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -46,7 +47,7 @@ class Races {
   template <bool kWrites, std::size_t kBytes>
   void touch(std::uintptr_t address, std::uintptr_t site) {
     const Range& range = range_at(address, site);
-    if (range.writers == nullptr) return;  // a stack, shared memory, pageable memory
+    if (range.cells == nullptr) return;  // a stack, shared memory, pageable memory
     const std::size_t first = address - range.begin;
     if (kBytes <= range.bytes - first) return note<kWrites, kBytes>(range, first);
     touch_range<kWrites>(address, kBytes, site);
@@ -54,7 +55,7 @@ class Races {
   template <bool kWrites>
   void touch_range(std::uintptr_t address, std::size_t bytes, std::uintptr_t site = 0) {
     const Range& range = range_at(address, site);
-    if (range.writers == nullptr) return;
+    if (range.cells == nullptr) return;
     std::size_t i = address - range.begin;
     const std::size_t last = std::min(range.bytes, i + bytes);
     for (; i + 16 <= last; i += 16) note<kWrites, 16>(range, i);
@@ -70,39 +71,41 @@ class Races {
   static constexpr Mark kSet = Mark{1} << 31;
 
   const Range& range_at(std::uintptr_t address, std::uintptr_t site) {
-    Range& of_site = by_site_[site % by_site_.size()];
-    if (of_site.contains(address)) return of_site;
-    Range& of_page = by_page_[(address >> 14) % by_page_.size()];
-    if (!of_page.contains(address)) of_page = memory_.range_at(address);
-    return of_site = of_page;
+    Range& range = by_site_[site % by_site_.size()];
+    if (!range.contains(address)) [[unlikely]]
+      range = another_range_at(address);
+    return range;
   }
+  const Range& another_range_at(std::uintptr_t address);
 
-  template <std::size_t kCount>
-  static bool are(const Mark* marks, Mark mark) {
-    Mark difference = 0;
-    for (std::size_t i = 0; i < kCount; ++i) difference |= marks[i] ^ mark;
-    return difference == 0;
-  }
-
-  /// Neighbouring bytes mostly have the same marks.
+  /// Neighbouring bytes mostly have been touched by the same work.
   template <bool kWrites, std::size_t kBytes>
   void note(const Range& range, std::size_t first) {
-    Mark* const writers = range.writers + first;
-    Mark* const readers = range.readers + first;
-    const Mark writer = writers[0], reader = readers[0];
-    if (!are<kBytes>(writers, writer) || (writer != mark_ && !are<kBytes>(readers, reader))) {
+    Cell* const cells = range.cells + first;
+    const Cell cell = cells[0];
+    std::uint64_t differences = 0;
+    for (std::size_t i = 1; i < kBytes; ++i) {
+      differences |= std::bit_cast<std::uint64_t>(cells[i]) ^ std::bit_cast<std::uint64_t>(cell);
+    }
+    if (differences != 0) [[unlikely]] {
       for (std::size_t i = 0; i < kBytes; ++i) note<kWrites, 1>(range, first + i);
-      return;
+    } else if (!is_known<kWrites>(cell)) {
+      std::fill_n(cells, kBytes, after<kWrites>(cell, range.begin + first));
     }
-    if (writer == mark_ || (!kWrites && (reader == mark_ || reader >= first_set_))) return;
-    if (writer != known_before_) check(writer, true, kWrites, range.begin + first);
-    if constexpr (kWrites) {
-      if (reader != 0) check_readers(reader, range.begin + first);
-      std::fill_n(readers, kBytes, Mark{0});
-      std::fill_n(writers, kBytes, mark_);
-    } else {
-      std::fill_n(readers, kBytes, with_this_reader(reader));
-    }
+  }
+  /// Whether the work has left this cell, and changes nothing by touching it once more.
+  template <bool kWrites>
+  bool is_known(Cell cell) const {
+    return cell.writer == mark_ ||
+           (!kWrites && (cell.readers == mark_ || cell.readers >= first_set_));
+  }
+  /// The cell after the work has touched it. Reports what it was not ordered with.
+  template <bool kWrites>
+  Cell after(Cell cell, std::uintptr_t address) {
+    if (cell.writer != known_before_) check(cell.writer, true, kWrites, address);
+    if (!kWrites) return {cell.writer, with_this_reader(cell.readers)};
+    if (cell.readers != 0) check_readers(cell.readers, address);
+    return {mark_, 0};
   }
   void check(Mark earlier, bool earlier_writes, bool writes, std::uintptr_t address);
   void check_readers(Mark readers, std::uintptr_t address);

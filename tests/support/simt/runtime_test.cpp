@@ -61,6 +61,25 @@ TEST(SimtStreams, WorkRunsWhenSomebodyWaits) {
   EXPECT_EQ(value, 1);
 }
 
+TEST(SimtStreams, AfterAFaultEveryWaitIsTold) {
+  {
+    Streams s;
+    simt::enqueue(s.first, [] { throw simt::Fault("broken"); });
+    bool has_run = false;
+    simt::enqueue(s.second, [&] { has_run = true; });
+    cudaEventRecord(s.event, s.first);
+    const auto is_told = testing::ThrowsMessage<simt::Fault>("broken");
+    EXPECT_THAT([&] { cudaStreamSynchronize(s.first); }, is_told);
+    EXPECT_THAT([&] { cudaStreamSynchronize(s.second); }, is_told);
+    EXPECT_THAT([&] { cudaEventSynchronize(s.event); }, is_told);
+    EXPECT_THAT([&] { cudaEventQuery(s.event); }, is_told);
+    EXPECT_THAT([] { cudaDeviceSynchronize(); }, is_told);
+    EXPECT_FALSE(has_run);
+  }
+  Streams s;
+  EXPECT_EQ(cudaStreamSynchronize(s.first), cudaSuccess);
+}
+
 TEST(SimtStreams, WaitsAreCountedByThread) {
   Streams s;
   std::thread([&] {
