@@ -220,7 +220,7 @@ def table(mutants):
         f"| {name} | `{file}` | `{test}` |\n" for name, file, _, _, test, *_ in mutants)
 
 
-def run(mutants, prepare, folder=pathlib.Path(__file__).parent):
+def run(mutants, prepare, folder=pathlib.Path(__file__).parent, table=table):
     """The command line of a list of mutants; prepare(build) returns a function that says how a mutant's test failed."""
     if sys.argv[1:] == ["--table"]:
         print(table(mutants), end="")

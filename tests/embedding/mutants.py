@@ -1,5 +1,6 @@
 """Breaks the host's code for a device on purpose, and checks that a job on the executor notices: it must end with another
-digest than on the CPU, or not at all, under one of a few schedules.
+digest than on the CPU, or not at all, under one of a few schedules. A mutant that leaves two streams without an order must
+be reported as their race, under each of them.
 
 Usage: mutants.py BUILD_DIR [PART_OF_NAME]    with a build that has simt/satrap
        mutants.py --table                     the mutants as a table, for README.md in this folder
@@ -33,8 +34,10 @@ train: {mode: hybrid, staleness: 4, staleness_schedule: constant, deterministic:
 checkpoint: {every: 9 steps, keep: 2}
 """
 SMALL, LARGE = "embedding.cache.memory=60KiB", "embedding.cache.memory=400KiB"
+SAVED = f"{LARGE}, checkpoint.every=1 steps"
+RACE = "race between streams"
 
-# Description, file of src/embedding, old text, new text, setting of the job, sources to compile.
+# Description, file of src/embedding, old text, new text, settings of the job, sources to compile, perhaps RACE.
 MUTANTS = [
     ("dropped wait: pooled rows are read before they have come from the device", "device_columns.cpp",
      "  stream.wait_until_idle();\n  copy_columns", "  copy_columns", LARGE, ["device_columns.cpp"]),
@@ -44,19 +47,26 @@ MUTANTS = [
      "                  stream);\n    stream.wait_until_idle();\n    return data();", "                  stream);\n    return data();",
      SMALL, ["cached_parts.cpp", "group_cache.cpp"]),
     ("dropped wait: fetched rows count as there before they are in their slots", "cached_parts.cpp",
-     "                           cached_.copies.wait_until_idle();\n", "", SMALL, ["cached_parts.cpp"]),
+     "                           cached_.copies.wait_until_idle();\n", "", SMALL, ["cached_parts.cpp"], RACE),
     ("dropped wait: a step counts as applied while its update is queued", "row_cache.cpp",
-     "  compute.wait_until_idle();\n  has_changed_", "  has_changed_", SMALL, ["row_cache.cpp"]),
+     "  compute.wait_until_idle();\n  has_changed_", "  has_changed_", SMALL, ["row_cache.cpp"], RACE),
+    ("dropped wait: slots whose rows are saved are marked clean at any time", "group_cache.cpp",
+     "    device_.mark_clean(view(), changed, stream_);\n    for (const Key key : list(changed.keys, count)) rows->add_key(key);\n",
+     "    for (const Key key : list(changed.keys, count)) rows->add_key(key);\n    device_.mark_clean(view(), changed, stream_);\n",
+     SAVED, ["group_cache.cpp"], RACE),
     ("missing pin: rows may leave before their last update", "group_caches.cpp",
      "numbers(step, completed), write_back)) break;",
      "numbers(step, std::min(step - 1, completed + 1)), write_back)) break;", SMALL, ["group_caches.cpp"]),
     ("dropped wait: a batch is looked at in memory that the device still reads", "group_caches.cpp",
      "  planning.wait_until_idle();  // it may still read the batch before\n", "", LARGE, ["group_caches.cpp"]),
     ("wrong stream: rows are pooled on the planner's", "cached_batch.cpp",
-     "FloatType::kFp32, to, cached_.compute);", "FloatType::kFp32, to, cached_.planning);", LARGE, ["cached_batch.cpp"]),
+     "FloatType::kFp32, to, cached_.compute);", "FloatType::kFp32, to, cached_.planning);", LARGE, ["cached_batch.cpp"],
+     RACE),
+    ("wrong stream: fetched rows come to their slots on the planner's", "cached_parts.cpp",
+     "scatter(*parts[g], cached_.copies);", "scatter(*parts[g], cached_.planning);", SMALL, ["cached_parts.cpp"], RACE),
     ("wrong stream: rows are updated on the planner's", "row_cache.cpp",
      "caches[g]->group().optimizer, steps, compute);", "caches[g]->group().optimizer, steps, planning);", LARGE,
-     ["row_cache.cpp"]),
+     ["row_cache.cpp"], RACE),
     ("older rows: those on their way to the store are fetched from it", "cached_parts.cpp",
      "    if (found_[i]) continue;\n", "", SMALL, ["cached_parts.cpp"]),
     ("lost rows: what makes room does not reach the store", "group_cache.cpp",
@@ -69,7 +79,7 @@ MUTANTS = [
 
 
 def build_mutant(build, folder, mutant, commands, link):
-    objects = compile_mutant(build, folder, mutant, commands, "src/embedding")
+    objects = compile_mutant(build, folder, mutant[:6], commands, "src/embedding")
     program = folder / "bin" / "satrap"
     program.parent.mkdir()
     (folder / "lib").symlink_to(build / "lib")
@@ -88,7 +98,7 @@ def digest(folder, program, number, *settings, seed=0):
         done = subprocess.run([program, "train", config, f"run_dir={run_dir}", *settings], capture_output=True, text=True,
                               timeout=60, env=os.environ | {"SIMT_SEED": str(seed), "OMP_NUM_THREADS": "1"})
         if done.returncode != 0:
-            return (done.stderr.splitlines() or ["crash"])[-1][-100:]
+            return (done.stderr.splitlines() or ["crash"])[-1]
         newest = sorted((run_dir / "checkpoints").glob("step-*"))[-1]
         text = subprocess.run([program, "checkpoint", "verify", newest], capture_output=True, text=True, timeout=60)
         return re.search(r"digest ([0-9a-f]+)", text.stdout + "digest 0").group(1)
@@ -103,8 +113,8 @@ def prepare(build):
         expected = digest(pathlib.Path(folder), build / "bin" / "satrap", 0)
         if not re.fullmatch("[0-9a-f]{16}", expected):
             sys.exit(f"without a mutant, on the CPU: {expected}")
-        for number, memory in enumerate([SMALL, LARGE], 1):
-            found = digest(pathlib.Path(folder), build / "simt" / "satrap", number, "device=cuda", memory, seed=1)
+        for number, settings in enumerate([SMALL, LARGE, SAVED], 1):
+            found = digest(pathlib.Path(folder), build / "simt" / "satrap", number, "device=cuda", *settings.split(", "), seed=1)
             if found != expected:
                 sys.exit(f"without a mutant: {found} instead of {expected}")
 
@@ -115,14 +125,21 @@ def prepare(build):
                 program = build_mutant(build, folder, mutant, commands, link)
             except subprocess.CalledProcessError as error:
                 sys.exit(f"{mutant[0]} ({mutant[1]}) does not build:\n{error.stderr}")
-            for seed in range(SEEDS):
-                found = digest(folder, program, seed, "device=cuda", mutant[4], seed=seed)
-                if found != expected:
-                    return "wrong rows" if re.fullmatch("[0-9a-f]{16}", found) else found
-            return None
+            ends = (digest(folder, program, seed, "device=cuda", *mutant[4].split(", "), seed=seed) for seed in range(SEEDS))
+            if RACE in mutant:
+                reports = [re.search(f"{RACE}.*", end) for end in ends]
+                return reports[0].group() if all(reports) else None
+            wrong = next((end for end in ends if end != expected), None)
+            return "wrong rows" if wrong and re.fullmatch("[0-9a-f]{16}", wrong) else wrong
 
     return seen
 
 
+def table(mutants):
+    return "| broken | in | job | caught by |\n|---|---|---|---|\n" + "".join(
+        f"| {name} | `{file}` | `{settings}` | {'a race, always' if RACE in rest else 'how it ends'} |\n"
+        for name, file, _, _, settings, *rest in mutants)
+
+
 if __name__ == "__main__":
-    run(MUTANTS, prepare, pathlib.Path(__file__).parent)
+    run(MUTANTS, prepare, pathlib.Path(__file__).parent, table)

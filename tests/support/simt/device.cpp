@@ -2,6 +2,10 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstring>
+#include <functional>
+#include <iterator>
+#include <string_view>
 #include <utility>
 
 namespace simt {
@@ -31,6 +35,26 @@ void Device::queue(CUstream_st& stream, Work work) {
   stream.queue.push_back({.work = std::move(work), .before = order_.queue(stream.order)});
   // A device works while nobody waits for it.
   if (draw_stream(4) == 1) run_one();
+}
+
+void Device::queue_copy(CUstream_st& stream, void* to, Bytes from) {
+  const std::string name = "a copy of " + std::to_string(from.size()) + " bytes";
+  const auto copy = [this, to, from, name, hash = hash_if_pinned(from), next = races_.next()] {
+    if (hash_if_pinned(from) != hash && !races_.has_written_since(next, from)) {
+      throw Fault("race: the host writes what " + name + " reads, before it has run");
+    }
+    std::memcpy(to, from.data(), from.size());
+  };
+  queue(stream, {.run = copy,
+                 .name = name,
+                 .reads = {from},
+                 .writes = {{static_cast<const std::byte*>(to), from.size()}}});
+}
+
+std::size_t Device::hash_if_pinned(Bytes bytes) const {
+  const Allocation* const found = memory_.find(address_of(bytes));
+  if (found == nullptr || found->kind != Allocation::Kind::kPinned) return 0;
+  return std::hash<std::string_view>{}({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
 }
 
 void Device::queue_record(CUstream_st& stream, CUevent_st& event) {

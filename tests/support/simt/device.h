@@ -50,6 +50,8 @@ class Device {
   CUstream_st& stream(cudaStream_t handle) { return handle == nullptr ? default_stream_ : *handle; }
 
   void queue(CUstream_st& stream, Work work);
+  /// Pinned memory that is copied from may be changed by queued work, but not by the host.
+  void queue_copy(CUstream_st& stream, void* to, Bytes from);
   void queue_record(CUstream_st& stream, CUevent_st& event);
   void queue_wait(CUstream_st& stream, CUevent_st& event);
 
@@ -76,6 +78,7 @@ class Device {
  private:
   static const Clock& clock_of(const CUstream_st& stream) { return stream.order.clock; }
   static const Clock& clock_of(const CUevent_st& event) { return event.clock; }
+  std::size_t hash_if_pinned(Bytes bytes) const;
   void note_wait(const Clock& clock);
   void throw_if_lost() const;
   bool run_one();

@@ -24,6 +24,16 @@ void Races::end() const {
   if (!fault_.empty()) throw Fault(fault_);
 }
 
+bool Races::has_written_since(Mark next, std::span<const std::byte> bytes) const {
+  const auto address = std::bit_cast<std::uintptr_t>(bytes.data());
+  const Range range = memory_.range_at(address);
+  if (range.cells == nullptr) return false;
+  const std::span<const Cell> cells(range.cells, range.bytes);
+  const std::size_t first = address - range.begin;
+  return std::ranges::any_of(cells.subspan(first, std::min(bytes.size(), range.bytes - first)),
+                             [&](const Cell& cell) { return cell.writer >= next; });
+}
+
 const Range& Races::another_range_at(std::uintptr_t address) {
   Range& range = by_page_[(address >> 14) % by_page_.size()];
   if (!range.contains(address)) range = memory_.range_at(address);

@@ -43,6 +43,10 @@ class Races {
   /// Throws Fault if it or what it has touched was not ordered.
   void end() const;
 
+  /// Whether work that began after next() was this has written any of these bytes.
+  Mark next() const { return static_cast<Mark>(works_.size()); }
+  bool has_written_since(Mark next, std::span<const std::byte> bytes) const;
+
   /// What it touches. `site` is a number of the code that does: it mostly stays in one allocation.
   template <bool kWrites, std::size_t kBytes>
   void touch(std::uintptr_t address, std::uintptr_t site) {

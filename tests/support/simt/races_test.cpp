@@ -183,6 +183,25 @@ TEST(SimtRacesOfCopies, PinnedMemoryIsWatched) {
   });
 }
 
+TEST(SimtRacesOfCopies, TheHostMustNotWriteWhatWillBeCopied) {
+  EXPECT_EQ(report_of(
+                [](Bench& b) {
+                  b.pinned[0] = 1.0F;
+                  b.copy(b.values, b.pinned, b.streams[0]);
+                  b.pinned[0] = 2.0F;
+                },
+                0),
+            "race: the host writes what a copy of 256 bytes reads, before it has run");
+}
+
+TEST(SimtRacesOfCopies, QueuedWorkMayWriteWhatWillBeCopied) {
+  expect_none([](Bench& b) {
+    cudaMemsetAsync(b.values, 1, Bench::kBytes, b.streams[0]);
+    b.copy(b.pinned, b.values, b.streams[0]);
+    b.copy(b.others, b.pinned, b.streams[0]);
+  });
+}
+
 TEST(SimtRacesOfCopies, DeclaredWritesBesideAFill) {
   expect_race("host function", "a fill of 256 bytes", [](Bench& b) {
     const simt::Bytes bytes(reinterpret_cast<const std::byte*>(b.values), Bench::kBytes);

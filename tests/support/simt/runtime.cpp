@@ -183,10 +183,7 @@ cudaError_t cudaMemcpyAsync(void* to,
   if (bytes == 0) return cudaSuccess;
   ++simt::counts().copies;
   simt::counts().copied_bytes += static_cast<std::int64_t>(bytes);
-  device().queue(device().stream(stream), {.run = [=] { std::memcpy(to, from, bytes); },
-                                           .name = "a copy of " + std::to_string(bytes) + " bytes",
-                                           .reads = {bytes_at(from, bytes)},
-                                           .writes = {bytes_at(to, bytes)}});
+  device().queue_copy(device().stream(stream), to, bytes_at(from, bytes));
   return cudaSuccess;
 }
 cudaError_t cudaMemsetAsync(void* memory, int value, std::size_t bytes, cudaStream_t stream) {
