@@ -138,6 +138,7 @@ void Device::run(const CUstream_st& stream, const CUstream_st::Item& item) {
     item.work.run();
   }
   races_.end();
+  if (item.work.tells_host) order_.host_waits_for(item.before);
 }
 
 }  // namespace simt

@@ -19,7 +19,8 @@
 /// names a lane that has ended; barriers that a lane of the block does not reach, or that are not
 /// the same barrier; traps; writes beyond dynamic shared memory, by guard zones around it.
 /// AddressSanitizer reports use of static shared memory beyond its size. Before each block, dynamic
-/// shared memory is filled with a pattern that is NaN as a float.
+/// shared memory is filled with a pattern that is NaN as a float. Work of two streams that touches
+/// the same byte without an order: races.h.
 ///
 /// Not modelled: weak memory order (fences do nothing), lock-step execution, timing, concurrent
 /// blocks. Kernels that spin on another block are not supported.

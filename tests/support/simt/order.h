@@ -19,8 +19,9 @@ struct StreamOrder {
 /// the host. It follows from calls alone, not from what has run.
 ///
 /// A wait of any host thread orders what all threads queue after it. Threads also tell each other
-/// by mutexes, which nobody sees here: this misses pairs that only the thread which has waited may
-/// rely on, but reports no pair that is ordered. Nor is seen what the host itself reads and writes.
+/// by mutexes, which nobody sees here: this misses an order that another thread has by luck, but
+/// reports no two pieces of work that are ordered. Nor is seen what the host itself reads and
+/// writes.
 class Order {
  public:
   StreamOrder make_stream() {

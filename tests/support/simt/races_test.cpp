@@ -348,6 +348,16 @@ TEST_F(SimtRaces, WaitsOfTheHostOrder) {
   }
 }
 
+TEST_F(SimtRaces, WorkThatTellsTheHostOrders) {
+  expect_none([](Bench& b) {
+    bool is_told = false;
+    launch(b.streams[0], store, b.values, kCount);
+    simt::enqueue(b.streams[0], {.run = [&] { is_told = true; }, .tells_host = true});
+    while (!is_told) cudaStreamQuery(b.streams[2]);
+    launch(b.streams[1], load, b.values, kCount, b.sums);
+  });
+}
+
 TEST_F(SimtRaces, AWaitOfTheHostForAnotherStreamDoesNot) {
   expect_race("store", "load", [](Bench& b) {
     launch(b.streams[0], store, b.values, kCount);

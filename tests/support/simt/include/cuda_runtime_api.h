@@ -105,6 +105,8 @@ struct Work {
   std::function<void()> run;
   std::string name = "work";  // for reports
   std::vector<Bytes> reads = {}, writes = {};
+  // Whether it tells threads of the host that it has been reached: what they queue comes after it.
+  bool tells_host = false;
 };
 
 /// Adds work to a stream.
