@@ -181,8 +181,7 @@ def compile_mutant(build, folder, mutant, commands, module="cuda/backend"):
         at = arguments.index("-o") + 1
         arguments[at] = str(folder / f"{source}.o")
         objects.append(arguments[at])
-        if source == file:
-            arguments[-1] = str(overlay / source)
+        arguments[-1] = str((overlay if source == file else ROOT / module) / source)
         compiler = next(i for i, a in enumerate(arguments) if not a.endswith("ccache"))
         arguments[compiler + 1:compiler + 1] = [f"-I{folder}"]
         arguments += ["-O0", "-w"]

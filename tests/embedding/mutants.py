@@ -35,21 +35,23 @@ checkpoint: {every: 9 steps, keep: 2}
 """
 SMALL, LARGE = "embedding.cache.memory=60KiB", "embedding.cache.memory=400KiB"
 SAVED = f"{LARGE}, checkpoint.every=1 steps"
+NATIVE = "model.engine=native"  # the network on the CPU, to which pooled rows and gradients go
+ON_CPU = f"{LARGE}, {NATIVE}"
 RACE = "race between streams"
 
-# Description, file of src/embedding, old text, new text, settings of the job, sources to compile, perhaps RACE.
+# Description, file of src/embedding (or of src/dense: dense/...), old text, new text, settings of the job, sources to compile, perhaps RACE.
 MUTANTS = [
     ("dropped wait: pooled rows are read before they have come from the device", "device_columns.cpp",
-     "  stream.wait_until_idle();\n  copy_columns", "  copy_columns", LARGE, ["device_columns.cpp"]),
+     "  stream.wait_until_idle();\n  copy_columns", "  copy_columns", ON_CPU, ["device_columns.cpp"]),
     ("dropped copy: the gradient stays in the host's memory", "device_columns.cpp",
-     "  device_.copy(copy, padded, bytes_of(num_examples), stream);\n", "", LARGE, ["device_columns.cpp"]),
+     "  device_.copy(copy, padded, bytes_of(num_examples), stream);\n", "", ON_CPU, ["device_columns.cpp"]),
     ("dropped wait: a list is used again before it has been copied", "device_array.h",
      "                  stream);\n    stream.wait_until_idle();\n    return data();", "                  stream);\n    return data();",
      SMALL, ["cached_parts.cpp", "group_cache.cpp"]),
     ("dropped wait: fetched rows count as there before they are in their slots", "cached_parts.cpp",
      "                           cached_.copies.wait_until_idle();\n", "", SMALL, ["cached_parts.cpp"], RACE),
-    ("dropped wait: a step counts as applied while its update is queued", "row_cache.cpp",
-     "  compute.wait_until_idle();\n  has_changed_", "  has_changed_", SMALL, ["row_cache.cpp"], RACE),
+    ("dropped wait: a step counts as completed while its update is queued", "row_cache.cpp",
+     "  note_queued(step);\n", "  note_completed(step);\n", SMALL, ["row_cache.cpp"], RACE),
     ("dropped wait: slots whose rows are saved are marked clean at any time", "group_cache.cpp",
      "    device_.mark_clean(view(), changed, stream_);\n    for (const Key key : list(changed.keys, count)) rows->add_key(key);\n",
      "    for (const Key key : list(changed.keys, count)) rows->add_key(key);\n    device_.mark_clean(view(), changed, stream_);\n",
@@ -60,12 +62,12 @@ MUTANTS = [
     ("dropped wait: a batch is looked at in memory that the device still reads", "group_caches.cpp",
      "  planning.wait_until_idle();  // it may still read the batch before\n", "", LARGE, ["group_caches.cpp"]),
     ("wrong stream: rows are pooled on the planner's", "cached_batch.cpp",
-     "FloatType::kFp32, to, cached_.compute);", "FloatType::kFp32, to, cached_.planning);", LARGE, ["cached_batch.cpp"],
+     "FloatType::kFp32, out, cached_.compute);", "FloatType::kFp32, out, cached_.planning);", LARGE, ["cached_batch.cpp"],
      RACE),
     ("wrong stream: fetched rows come to their slots on the planner's", "cached_parts.cpp",
      "scatter(*parts[g], cached_.copies);", "scatter(*parts[g], cached_.planning);", SMALL, ["cached_parts.cpp"], RACE),
     ("wrong stream: rows are updated on the planner's", "row_cache.cpp",
-     "caches[g]->group().optimizer, steps, compute);", "caches[g]->group().optimizer, steps, planning);", LARGE,
+     "caches[g]->group().optimizer, uploaded, compute);", "caches[g]->group().optimizer, uploaded, planning);", LARGE,
      ["row_cache.cpp"], RACE),
     ("older rows: those on their way to the store are fetched from it", "cached_parts.cpp",
      "    if (found_[i]) continue;\n", "", SMALL, ["cached_parts.cpp"]),
@@ -75,11 +77,29 @@ MUTANTS = [
      "  save_overflow(overflow_rows, numbers, write_back, WriteBack::Kind::kSaved);\n", "", SMALL, ["group_cache.cpp"]),
     ("early reuse: the memory of a plan is free while the plan is in use", "group_cache.cpp",
      "    part.scratch = scratch_;\n", "", SMALL, ["group_cache.cpp"]),
+    ("wrong stream: the network computes on one of its own", "dense/graph_network.cpp",
+     "  device_.run_in_order(stream_, [this, compute] {",
+     "  static const backend::Stream other(device_);\n  device_.run_in_order(other, [this, compute] {",
+     LARGE, ["graph_network.cpp"]),
+    ("dropped copy: the flag of a step does not reach the update of its rows", "dense/graph_network.cpp",
+     "  device_.copy(to, parameters_.memory().flag, sizeof(float), stream_);\n", "", LARGE, ["graph_network.cpp"]),
+    ("dropped wait: a step is finished before its results are there", "dense/steps_in_flight.cpp",
+     "  device_.use_on_this_thread();\n  step.done.wait_until_reached();\n", "  device_.use_on_this_thread();\n", LARGE,
+     ["steps_in_flight.cpp"]),
+    ("early reuse: all steps in flight stage their numbers in the same memory", "dense/steps_in_flight.h",
+     "steps_[static_cast<std::size_t>((num_begun_ - 1) % kMax)]", "steps_[0]", LARGE, ["steps_in_flight.cpp"]),
 ]
 
 
+def commands_of_dense(build):
+    """Its sources are compiled together elsewhere; the flags of one are those of all."""
+    command = next(iter(compile_commands(build, "satrap_dense").values()))
+    return {path.name: command for path in (pathlib.Path(__file__).parents[2] / "src/dense").glob("*.cpp")}
+
+
 def build_mutant(build, folder, mutant, commands, link):
-    objects = compile_mutant(build, folder, mutant[:6], commands, "src/embedding")
+    module, file = mutant[1].split("/") if "/" in mutant[1] else ("embedding", mutant[1])
+    objects = compile_mutant(build, folder, (mutant[0], file, *mutant[2:6]), commands, f"src/{module}")
     program = folder / "bin" / "satrap"
     program.parent.mkdir()
     (folder / "lib").symlink_to(build / "lib")
@@ -94,6 +114,7 @@ def digest(folder, program, number, *settings, seed=0):
     run_dir = folder / f"run-{number}"
     config = folder / "job.yaml"
     config.write_text(JOB)
+    settings = [*settings, *([] if NATIVE in settings else ["model.engine=graph"])]
     try:
         done = subprocess.run([program, "train", config, f"run_dir={run_dir}", *settings], capture_output=True, text=True,
                               timeout=60, env=os.environ | {"SIMT_SEED": str(seed), "OMP_NUM_THREADS": "1"})
@@ -107,16 +128,17 @@ def digest(folder, program, number, *settings, seed=0):
 
 
 def prepare(build):
-    commands = compile_commands(build, "satrap_embedding_simt")
+    commands = commands_of_dense(build) | compile_commands(build, "satrap_embedding_simt")
     link = link_command(build, "satrap_on_simt", "simt/satrap")
     with tempfile.TemporaryDirectory() as folder:
-        expected = digest(pathlib.Path(folder), build / "bin" / "satrap", 0)
-        if not re.fullmatch("[0-9a-f]{16}", expected):
-            sys.exit(f"without a mutant, on the CPU: {expected}")
-        for number, settings in enumerate([SMALL, LARGE, SAVED], 1):
-            found = digest(pathlib.Path(folder), build / "simt" / "satrap", number, "device=cuda", *settings.split(", "), seed=1)
-            if found != expected:
-                sys.exit(f"without a mutant: {found} instead of {expected}")
+        expected = {}
+        for number, settings in enumerate([SMALL, LARGE, SAVED, ON_CPU]):
+            words = settings.split(", ")
+            expected[settings] = digest(pathlib.Path(folder), build / "bin" / "satrap", f"cpu-{number}",
+                                        *(word for word in words if not word.startswith("embedding.cache")))
+            found = digest(pathlib.Path(folder), build / "simt" / "satrap", f"gpu-{number}", "device=cuda", *words, seed=1)
+            if found != expected[settings] or not re.fullmatch("[0-9a-f]{16}", found):
+                sys.exit(f"without a mutant, {settings}: {found} instead of {expected[settings]}")
 
     def seen(mutant):
         with tempfile.TemporaryDirectory() as name:
@@ -129,7 +151,7 @@ def prepare(build):
             if RACE in mutant:
                 reports = [re.search(f"{RACE}.*", end) for end in ends]
                 return reports[0].group() if all(reports) else None
-            wrong = next((end for end in ends if end != expected), None)
+            wrong = next((end for end in ends if end != expected[mutant[4]]), None)
             return "wrong rows" if wrong and re.fullmatch("[0-9a-f]{16}", wrong) else wrong
 
     return seen

@@ -121,6 +121,7 @@ class Counts(unittest.TestCase):
     """What a step asks of the device once all memory is there."""
 
     def per_step(self, *settings):
+        """By name; waits_by_thread as "waits NAME"."""
         counts = []
         for steps in (30, 50):
             with tempfile.TemporaryDirectory(prefix="satrap-gpu-counts-") as scratch:
@@ -129,8 +130,11 @@ class Counts(unittest.TestCase):
                 subprocess.run([os.environ["SATRAP_BIN"], "train", config, f"run_dir={scratch}/run",
                                 "embedding.cache.memory=1MiB", f"train.max_steps={steps}", *settings], check=True,
                                capture_output=True, timeout=JOB_S, env=os.environ | {"SIMT_COUNTS": str(file)})
-                counts.append(json.loads(file.read_text()))
-        return {name: (count - counts[0][name]) / 20 for name, count in counts[1].items() if isinstance(count, int)}
+                found = json.loads(file.read_text())
+                waits = {f"waits {name}": count for name, count in found.pop("waits_by_thread").items()}
+                cache = json.loads(pathlib.Path(scratch, "run", "summary.json").read_text())["cache"]
+                counts.append(found | waits | {"misses": cache["misses"], "rows_written": cache["rows_written"]})
+        return {name: (count - counts[0].get(name, 0)) / 20 for name, count in counts[1].items()}
 
     def test_a_step_allocates_nothing(self):
         for settings in ([], ["train.mode=hybrid", "train.deterministic=true"], ["embedding.cache.eviction=lfu"]):
@@ -145,6 +149,28 @@ class Counts(unittest.TestCase):
             # A plan of the batch ahead and of this one, touch, resolve, two ways of rows, pooling, the update.
             self.assertLessEqual(counts["launches"], 40)
         self.assertAlmostEqual(one["launches"], many["launches"], delta=1)
+
+    def test_who_queues_a_step_does_not_wait_for_it(self):
+        for settings in ([], ["train.mode=hybrid", "train.deterministic=true"], ["embedding.cache.memory=20KiB"]):
+            with self.subTest(settings=settings):
+                counts = self.per_step(*settings)
+                self.assertNotIn("waits embedding", counts)
+                # To retire a step, once the next one is queued; and the save at the end.
+                self.assertAlmostEqual(counts["waits satrap"], 1, delta=0.2)
+
+    def test_copies_have_the_bytes_of_ids_numbers_and_lists(self):
+        n, features, numbers = 512, 2, 2
+        ids = 8 * n * features + 8 * (n * features + 1) + 24 * features
+        for looks, settings in ((2, []), (1, ["embedding.cache.eviction=lfu"]),
+                                (1, ["embedding.cache.eviction=lfu", "embedding.cache.memory=500KiB",
+                                     "data.synthetic.cardinalities=[50,30000]"])):
+            with self.subTest(settings=settings):
+                counts = self.per_step(f"data.batch_size={n}", "data.synthetic.rows=200000", *settings)
+                # Numbers, labels and probabilities; of each missing row its key and its slot, to and fro; of each victim
+                # its key. Rows themselves are read and written in pinned memory by kernels.
+                expected = looks * ids + 4 * n * (numbers + 2) + counts["misses"] * 16 + counts["rows_written"] * 8
+                self.assertAlmostEqual(counts["copied_bytes"] / expected, 1, delta=0.02)
+                self.assertEqual(counts["misses"] > 10, "30000" in str(settings))
 
 
 class Started(unittest.TestCase):
