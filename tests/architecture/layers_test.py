@@ -2,8 +2,8 @@
 
 A module includes only modules of lower layers. Headers of CUDA and NCCL are included only in cuda/, in the executor
 that stands in for the device, and in one file of the benchmarks (graphs, which backend::Device does not have); those of
-libtorch only in src/dense/libtorch/, those of OpenSSL only in src/net/, those of Gloo only in src/net/ and src/collective/, and in the tests and
-benchmarks of net, which compare our transport with Gloo itself.
+libtorch only in src/dense/libtorch/ and cuda/dense/libtorch/, those of OpenSSL only in src/net/, those of Gloo only in
+src/net/ and src/collective/, and in the tests and benchmarks of net, which compare our transport with Gloo itself.
 """
 
 import os

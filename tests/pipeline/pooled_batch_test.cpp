@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "satrap/core/error.h"
+#include "satrap/pipeline/work.h"
 
 namespace satrap::pipeline {
 namespace {
@@ -90,6 +91,66 @@ TEST_F(PooledBatchTest, ABatchWithoutExamplesHasMatricesWithoutRows) {
   EXPECT_EQ(inputs_.pooled().rows, 0);
   EXPECT_EQ(inputs_.numeric().rows, 0);
   EXPECT_TRUE(inputs_.mask_values().empty());
+}
+
+/// Pooled rows in a device's memory, where every vector has a multiple of 4 columns.
+class PooledBatchOnDeviceTest : public PooledBatchTest {
+ protected:
+  static embedding::FeatureLayout device_layout() {
+    table::TableSpec table;
+    table.dim = 2;
+    return {
+        {{.name = "bag", .table = TableId{0}},
+         {.name = "history", .table = TableId{0}, .pooling = Pooling::kSequence, .max_length = 2}},
+        {table},
+        embedding::FeatureLayout::kDeviceColumns};
+  }
+
+  ThreadPool pool_{1};
+  const std::unique_ptr<backend::Device> device_ = backend::make_host_device();
+  const backend::Stream stream_{*device_};
+  const embedding::FeatureLayout on_host_ = layout(true), on_device_ = device_layout();
+  const embedding::DeviceRows rows_{*device_, stream_, on_device_, pool_};
+};
+
+TEST_F(PooledBatchOnDeviceTest, HasTheDevicesColumns) {
+  inputs_.begin(batch_, on_host_, &rows_);
+  const FloatMatrix pooled = inputs_.pooled();
+  EXPECT_EQ(pooled.place, Place::kDevice);
+  EXPECT_EQ(pooled.rows, 2);
+  EXPECT_EQ(pooled.cols, 12);
+  EXPECT_EQ(pooled.stride, 12);
+  EXPECT_EQ(inputs_.mask().cols, 2);
+}
+
+TEST_F(PooledBatchOnDeviceTest, IsSavedAndRestoredInTheHostsColumns) {
+  inputs_.begin(batch_, on_host_, &rows_);
+  const std::vector<float> values = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12};
+  inputs_.restore(values, {1, 0, 1, 1});
+  const FloatMatrix pooled = inputs_.pooled();
+  const auto* const there = static_cast<const float*>(pooled.data);
+  EXPECT_THAT(std::vector<float>(there, there + 12),
+              ElementsAre(1, 2, 0, 0, 3, 4, 0, 0, 5, 6, 0, 0));
+  EXPECT_EQ(inputs_.pooled_values(), values);
+  EXPECT_THAT(inputs_.mask_values(), ElementsAre(1, 0, 1, 1));
+  EXPECT_THROW(inputs_.restore({1, 2}, {1, 0, 1, 1}), Error);
+}
+
+TEST_F(PooledBatchOnDeviceTest, TheWorksGradientAndFlagAreThereToo) {
+  Work work;
+  work.batch = batch_;
+  work.inputs.begin(work.batch, on_host_, &rows_);
+  work.begin_outputs(&rows_);
+  EXPECT_EQ(work.gradient().place, Place::kDevice);
+  EXPECT_EQ(work.gradient().cols, 12);
+  EXPECT_EQ(work.skip().place, Place::kDevice);
+  EXPECT_EQ(work.skip().value, work.flag());
+  work.inputs.begin(work.batch, on_host_);
+  work.begin_outputs(nullptr);
+  EXPECT_EQ(work.gradient().place, Place::kHost);
+  EXPECT_EQ(work.gradient().cols, 6);
+  EXPECT_EQ(work.skip().place, Place::kHost);
+  EXPECT_EQ(work.skip().value, &work.nonfinite);
 }
 
 }  // namespace
