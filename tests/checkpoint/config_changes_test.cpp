@@ -162,7 +162,7 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"train.mode", [](job::JobConfig& c) { c.train.mode = "sync"; }, "hybrid", "sync",
              kInput},
         Case{"train.staleness", [](job::JobConfig& c) { c.train.staleness = 1; }, "4", "1", kInput},
-        Case{"model.engine", [](job::JobConfig& c) { c.model.engine = "graph"; }, "native", "graph",
+        Case{"model.engine", [](job::JobConfig& c) { c.model.engine = "graph"; }, "auto", "graph",
              kTraining},
         Case{"device", [](job::JobConfig& c) { c.device = "cuda"; }, "auto", "cuda",
              ChangeKind::kOutput},

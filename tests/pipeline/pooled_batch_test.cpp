@@ -111,29 +111,30 @@ class PooledBatchOnDeviceTest : public PooledBatchTest {
   const backend::Stream stream_{*device_};
   const embedding::FeatureLayout on_host_ = layout(true), on_device_ = device_layout();
   const embedding::DeviceRows rows_{*device_, stream_, on_device_, pool_};
+  PooledBatch there_;
 };
 
 TEST_F(PooledBatchOnDeviceTest, HasTheDevicesColumns) {
-  inputs_.begin(batch_, on_host_, &rows_);
-  const FloatMatrix pooled = inputs_.pooled();
+  there_.begin(batch_, on_host_, &rows_);
+  const FloatMatrix pooled = there_.pooled();
   EXPECT_EQ(pooled.place, Place::kDevice);
   EXPECT_EQ(pooled.rows, 2);
   EXPECT_EQ(pooled.cols, 12);
   EXPECT_EQ(pooled.stride, 12);
-  EXPECT_EQ(inputs_.mask().cols, 2);
+  EXPECT_EQ(there_.mask().cols, 2);
 }
 
 TEST_F(PooledBatchOnDeviceTest, IsSavedAndRestoredInTheHostsColumns) {
-  inputs_.begin(batch_, on_host_, &rows_);
+  there_.begin(batch_, on_host_, &rows_);
   const std::vector<float> values = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12};
-  inputs_.restore(values, {1, 0, 1, 1});
-  const FloatMatrix pooled = inputs_.pooled();
+  there_.restore(values, {1, 0, 1, 1});
+  const FloatMatrix pooled = there_.pooled();
   const auto* const there = static_cast<const float*>(pooled.data);
   EXPECT_THAT(std::vector<float>(there, there + 12),
               ElementsAre(1, 2, 0, 0, 3, 4, 0, 0, 5, 6, 0, 0));
-  EXPECT_EQ(inputs_.pooled_values(), values);
-  EXPECT_THAT(inputs_.mask_values(), ElementsAre(1, 0, 1, 1));
-  EXPECT_THROW(inputs_.restore({1, 2}, {1, 0, 1, 1}), Error);
+  EXPECT_EQ(there_.pooled_values(), values);
+  EXPECT_THAT(there_.mask_values(), ElementsAre(1, 0, 1, 1));
+  EXPECT_THROW(there_.restore({1, 2}, {1, 0, 1, 1}), Error);
 }
 
 TEST_F(PooledBatchOnDeviceTest, TheWorksGradientAndFlagAreThereToo) {
