@@ -38,6 +38,12 @@ class Network : public DenseNetwork {
                   "train.precision: bf16 does not go with model 'torchscript', which computes as "
                   "its module says");
     }
+    if (precision == Precision::kTf32) {
+      throw Error(
+          ErrorCode::kInvalidConfig,
+          "train.precision: tf32 is a GPU's, and this network is computed on the CPU; write "
+          "fp32 or bf16");
+    }
     if (precision == Precision::kBf16) libtorch();  // if it is missing, that is said at the start
     logits_ = layout_.add_scratch(num_labels_);
     dlogits_ = layout_.add_scratch(num_labels_);

@@ -27,10 +27,19 @@ namespace {
 
 using backend::Place;
 
-Precision fp32_of(Precision precision) {
-  if (precision == Precision::kFp32) return precision;
-  throw Error(ErrorCode::kInvalidConfig,
-              "train.precision: bf16 does not go with model.engine: graph, which computes in fp32");
+/// Throws if the model or the device does not compute in that.
+Precision checked(Precision precision, const job::ModelConfig& model, const DensePlace* place) {
+  if (model.type == "torchscript" && precision == Precision::kBf16) {
+    throw Error(ErrorCode::kInvalidConfig,
+                "train.precision: bf16 does not go with model 'torchscript', which computes as its "
+                "module says");
+  }
+  if (precision == Precision::kTf32 && (place == nullptr || place->device.is_host())) {
+    throw Error(ErrorCode::kInvalidConfig,
+                "train.precision: tf32 is a GPU's, and this network is computed on the CPU; write "
+                "fp32 or bf16");
+  }
+  return precision;
 }
 
 /// A device of its own for a network that was given none.
@@ -53,7 +62,7 @@ class GraphNetwork : public DenseNetwork {
         shape_(place == nullptr ? without_device(shape) : shape),
         num_labels_(shape.num_labels()),
         optimizer_config_(optimizer),
-        precision_(fp32_of(precision)),
+        precision_(checked(precision, model, place)),
         dropout_seed_(hash64(seed, 0xD50)),
         pool_(pool),
         own_(place == nullptr ? std::make_unique<OwnPlace>() : nullptr),
@@ -204,6 +213,7 @@ void GraphNetwork::build(const std::vector<float>& label_weights) {
                                      .label_weights = label_weights,
                                      .optimizer = job::plain_optimizer(optimizer_config_),
                                      .clip_norm = optimizer_config_.clip_norm,
+                                     .precision = precision_,
                                      .gpu = gpu,
                                      .memory = parameters_.memory()});
   } catch (const std::runtime_error& error) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "satrap/core/half.h"
+#include "satrap/dense/precision.h"
 #include "satrap/kernels/dense_update.h"
 #include "src/dense/matrix.h"
 
@@ -145,7 +146,8 @@ class Libtorch {
     std::vector<float> label_weights;
     DenseOptimizer optimizer;
     double clip_norm = 0.0;  // 0: the gradient is not clipped
-    int gpu = -1;            // that has the memory; -1: it is the host's
+    Precision precision = Precision::kFp32;
+    int gpu = -1;  // that has the memory; -1: it is the host's
     TensorNetwork::Memory memory;
   };
   virtual std::unique_ptr<TensorNetwork> make_network(const TensorNetworkParts& parts) const = 0;

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <limits>
 
+#include "satrap/core/error.h"
 #include "src/dense/aligned_buffer.h"
 #include "src/dense/gemm.h"
 
@@ -19,6 +20,13 @@ double seconds_of_product(Gemm& gemm, ConstMatrix x, ConstMatrix w, Matrix y) {
 }
 
 }  // namespace
+
+Precision precision_named(const std::string& name) {
+  if (name == "fp32") return Precision::kFp32;
+  if (name == "bf16") return Precision::kBf16;
+  SATRAP_CHECK(name == "tf32", "precision '", name, "'");
+  return Precision::kTf32;
+}
 
 Precision fastest_precision(const Cpu& cpu) {
   const bool amx = cpu.has("amx_bf16");

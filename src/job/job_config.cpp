@@ -48,12 +48,13 @@ void TrainConfig::visit(ConfigVisitor& v) {
       "deterministic", deterministic,
       "The same command gives the same bits, also after a crash and --resume: the lookups of step "
       "t see exactly the updates of steps <= t-1-bound.");
-  v.field("precision", precision,
-          "Precision of the dense network's matrix products. bf16 rounds their operands and "
-          "results, as "
-          "autocast does; weights, sums and optimizer are fp32. auto: the faster one on this CPU "
-          "(`satrap doctor` says which).",
-          {.one_of = {"fp32", "bf16", "auto"}});
+  v.field(
+      "precision", precision,
+      "Precision of the dense network's matrix products. bf16 rounds their operands and "
+      "results, as autocast does; tf32, on a GPU alone, takes the 10 leading bits of their "
+      "operands; weights, sums and optimizer are fp32. auto: the faster of fp32 and bf16 on this "
+      "CPU (`satrap doctor` says which), fp32 where libtorch computes the network.",
+      {.one_of = {"fp32", "bf16", "tf32", "auto"}});
   v.field(
       "start_from_average", start_from_average,
       "A new dense network begins with the mean label of the first batch as its prediction: the "

@@ -260,10 +260,9 @@ Model::Model(const job::JobConfig& config,
   const dense::InputShape shape = input_shape(schema, specs);
   std::optional<dense::DensePlace> place;
   if (stream) place.emplace(*device, *stream, times.get());
-  network = dense::DenseNetwork::create(
-      config.model, config.dense_optimizer,
-      config.train.precision == "bf16" ? dense::Precision::kBf16 : dense::Precision::kFp32, shape,
-      specs.seed, pool, place ? &*place : nullptr);
+  network = dense::DenseNetwork::create(config.model, config.dense_optimizer,
+                                        dense::precision_named(config.train.precision), shape,
+                                        specs.seed, pool, place ? &*place : nullptr);
   if (config.is_on_gpu()) {
     plan_gpu_memory(config, cluster, *device, shape, *network, cache_bytes, available);
   }

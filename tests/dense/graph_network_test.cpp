@@ -246,14 +246,64 @@ TEST_F(GraphNetworkTest, TheExportIsThatOfTheModel) {
   }
 }
 
-TEST_F(GraphNetworkTest, ComputesInFp32Alone) {
+/// As a share of the length of `wanted`.
+double distance(std::span<const float> found, std::span<const float> wanted) {
+  double between = 0.0, length = 0.0;
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    const auto difference = static_cast<double>(found[i] - wanted[i]);
+    between += difference * difference;
+    length += static_cast<double>(wanted[i]) * static_cast<double>(wanted[i]);
+  }
+  return std::sqrt(between / length);
+}
+
+// Both round operands and results of products; what else is rounded differs.
+TEST_F(GraphNetworkTest, InBf16OutputsAndGradientsAreNearThoseOfThePasses) {
+  for (const ModelCase& c : all_models()) {
+    if (c.model.batch_norm) continue;  // which autocast leaves in fp32
+    SCOPED_TRACE(c.name);
+    const auto native = make_network(c, pool_, {}, Precision::kBf16);
+    const auto graph = make_network(as_graph(c), pool_, {}, Precision::kBf16);
+    const auto exact = make_network(as_graph(c), pool_);
+    Batch batch(c.shape, 200, 1);
+    Batch other = batch, fp32 = batch;
+    batch.run(*native, 1);
+    other.run(*graph, 1);
+    fp32.run(*exact, 1);
+    expect_near(other.probabilities, batch.probabilities, 0.01F);
+    EXPECT_LT(distance(other.grad_pooled, batch.grad_pooled), 0.1);
+    EXPECT_LT(distance(graph->gradient(), native->gradient()), 0.1);
+    EXPECT_EQ(other.probabilities == fp32.probabilities, !has_mlp(c));
+    graph->apply(1);
+    batch.predict(*native);
+    for (const float p : batch.probabilities) ASSERT_TRUE(std::isfinite(p));
+  }
+}
+
+TEST_F(GraphNetworkTest, InBf16ItLearns) {
   const ModelCase c = as_graph(model_named("dlrm"));
-  try {
-    DenseNetwork::create(c.model, {}, Precision::kBf16, c.shape, 1, pool_);
-    FAIL();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), ErrorCode::kInvalidConfig);
-    EXPECT_NE(std::string(error.what()).find("model.engine: graph"), std::string::npos);
+  const auto network = make_network(c, pool_, optimizer_of("adam", 0.01), Precision::kBf16);
+  Batch batch(c.shape, 100, 1);
+  const double first = batch.run(*network, 1).loss;
+  double last = first;
+  for (std::int64_t step = 1; step <= 60; ++step) {
+    network->apply(step);
+    last = batch.run(*network, step + 1).loss;
+  }
+  EXPECT_LT(last, 0.8 * first);
+}
+
+TEST_F(GraphNetworkTest, Tf32IsRefusedOnACpu) {
+  for (const char* const engine : {"native", "graph"}) {
+    ModelCase c = model_named("dlrm");
+    c.model.engine = engine;
+    try {
+      DenseNetwork::create(c.model, {}, Precision::kTf32, c.shape, 1, pool_);
+      FAIL();
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::kInvalidConfig);
+      EXPECT_NE(std::string(error.what()).find("tf32 is a GPU's"), std::string::npos);
+    }
   }
 }
 

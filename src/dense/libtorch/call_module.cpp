@@ -1,5 +1,6 @@
 #include "src/dense/libtorch/call_module.h"
 
+#include <ATen/autocast_mode.h>
 #include <torch/csrc/autograd/autograd.h>
 #include <torch/csrc/jit/runtime/graph_executor.h>
 
@@ -27,7 +28,8 @@ at::Tensor call_module(torch::jit::Module& module,
     refuse(shapes(), " fails: ", first_lines(error));
   }
   if (!result.isTensor()) refuse<std::range_error>(shapes(), " gives no tensor");
-  const at::Tensor logits = result.toTensor();
+  at::Tensor logits = result.toTensor();
+  if (at::autocast::is_autocast_enabled(logits.device().type())) logits = logits.to(at::kFloat);
   const std::int64_t rows = numeric.size(0);
   const bool matrix = logits.dim() == 2 && logits.size(1) == num_labels;
   const bool vector = num_labels == 1 && logits.dim() <= 1;  // 0: of one row, squeezed

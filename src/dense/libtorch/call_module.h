@@ -25,8 +25,9 @@ inline std::string first_lines(const std::exception& error) {
   return what.substr(0, what.find("\nException raised"));
 }
 
-/// The logits, of any shape with one number per row and label. `factors`: a third argument, unless
-/// null. What a module refuses is a std::runtime_error, logits of another kind a std::range_error.
+/// The logits in fp32, of any shape with one number per row and label; those of autocast may be
+/// bf16. `factors`: a third argument, unless null. What a module refuses is a std::runtime_error,
+/// logits of another kind a std::range_error.
 at::Tensor call_module(torch::jit::Module& module,
                        const at::Tensor& numeric,
                        const at::Tensor& pooled,

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include <ATen/ATen.h>
+#include <ATen/autocast_mode.h>
 #include <torch/csrc/autograd/autograd.h>
 #include <torch/csrc/jit/api/module.h>
 
@@ -16,6 +17,28 @@
 
 namespace satrap::dense {
 namespace {
+
+/// While it lives, products of the calling thread round to bf16; nothing unless `is_on`.
+class Autocast {
+ public:
+  Autocast(at::Device place, bool is_on) : type_(place.type()), is_on_(is_on) {
+    if (!is_on_) return;
+    at::autocast::set_autocast_enabled(type_, true);
+    at::autocast::set_autocast_dtype(type_, at::kBFloat16);
+    at::autocast::increment_nesting();
+  }
+  ~Autocast() {
+    if (!is_on_) return;
+    if (at::autocast::decrement_nesting() == 0) at::autocast::clear_cache();
+    at::autocast::set_autocast_enabled(type_, false);
+  }
+  Autocast(const Autocast&) = delete;
+  Autocast& operator=(const Autocast&) = delete;
+
+ private:
+  const at::DeviceType type_;
+  const bool is_on_;
+};
 
 /// The step of torch.optim's fused optimizers on flat parameters.
 class FusedOptimizer {
@@ -103,6 +126,7 @@ class Network : public TensorNetwork {
       : gpu_(parts.gpu),
         place_(place_of(parts.gpu)),
         clip_norm_(parts.clip_norm),
+        is_rounded_(parts.precision == Precision::kBf16),
         training_(placed(training,
                          parts.training,
                          place_,
@@ -119,6 +143,7 @@ class Network : public TensorNetwork {
         gradient_(tensor_at(place_, parts.memory.gradient, parts.memory.num_parameters)),
         label_weights_(at::tensor(parts.label_weights).to(place_)),
         optimizer_(parts.optimizer, parts.memory, place_) {
+    if (parts.precision == Precision::kTf32) at::globalContext().setAllowTF32CuBLAS(true);
     std::int64_t offset = 0;
     for (const at::Tensor& parameter : training_.parameters()) {
       if (!parameter.requires_grad()) continue;
@@ -137,6 +162,7 @@ class Network : public TensorNetwork {
     at::Tensor pooled = tensor(batch.pooled), logits;
     {
       const at::AutoGradMode with_graph(true);
+      const Autocast autocast(place_, is_rounded_);
       pooled.set_requires_grad(true);
       const at::Tensor factors = tensor(batch.factors);
       logits = call_module(training_, tensor(batch.numeric), pooled, num_labels(), &factors);
@@ -177,6 +203,7 @@ class Network : public TensorNetwork {
     use_one_thread();
     const OnStream on_stream(gpu_, stream);
     const at::NoGradGuard no_grad;
+    const Autocast autocast(place_, is_rounded_);
     const at::Tensor logits =
         call_module(evaluation_, tensor(numeric), tensor(pooled), num_labels(), nullptr);
     tensor(probabilities).copy_(logits.reshape({pooled.rows, num_labels()}).sigmoid());
@@ -230,6 +257,7 @@ class Network : public TensorNetwork {
   const int gpu_;
   const at::Device place_;
   const double clip_norm_;
+  const bool is_rounded_;  // to bf16
   torch::jit::Module training_, evaluation_;
   at::Tensor buffers_, next_buffers_, flag_, gradient_;
   const at::Tensor label_weights_;  // [num_labels]
