@@ -97,6 +97,9 @@ part_facts() {
 part_tests() {
   test_step tests:backend 420 "${own[@]}" "$root/bin/backend_tests" "--gtest_filter=$backend_filter"
   test_step tests:embedding 300 "${own[@]}" "$root/bin/embedding_tests" "--gtest_filter=$embedding_filter"
+  # Networks need the libraries of PyTorch.
+  test_step tests:dense 200 env "LD_LIBRARY_PATH=$root/lib:$torch" SATRAP_REQUIRE_GPU=1 "$root/bin/dense_tests" \
+    '--gtest_filter=DeviceNetwork*'
 }
 
 part_repeated() {
@@ -231,6 +234,7 @@ python=${SATRAP_PYTHON:-python3}
 seconds=${SATRAP_GPU_SECONDS:-480}
 unfinished=0
 own=(env "LD_LIBRARY_PATH=$root/lib" SATRAP_REQUIRE_GPU=1)
+torch=$("$python" -c "import importlib.util as u; s = u.find_spec('torch'); print(s.origin[:-11] + 'lib' if s else '')" || true)
 # The bundle's C++ runtime is for machines with an older one; it may need a newer glibc than theirs.
 "${own[@]}" "$root/bin/backend_plan_bench" --benchmark_list_tests > /dev/null 2>&1 \
   || own+=("LD_LIBRARY_PATH=$root/lib:$root/lib/runtime")

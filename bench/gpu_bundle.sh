@@ -4,7 +4,7 @@
 # OUT is build/gpu_bundle.tar.gz if it is not given.
 # Programs come from a build for the GPU (build/cuda), with the libraries they need beyond glibc and the driver:
 #   cmake --preset cuda -DSATRAP_MARCH=x86-64-v3 -DCMAKE_CUDA_ARCHITECTURES=90-real
-#   cmake --build --preset cuda --target satrap backend_tests embedding_tests \
+#   cmake --build --preset cuda --target satrap backend_tests embedding_tests dense_tests \
 #     backend_{plan,resolve,pool_forward,backward,export}_bench
 # --interpreter, --executor: from build/release, to try the scripts where there is no GPU. Kernels run on the
 # interpreter of PTX, in a build that found nvcc, or on the executor, as those of whole jobs always do.
@@ -28,6 +28,7 @@ while [[ $# -gt 0 ]]; do
 done
 if [[ $kind == gpu ]]; then
   build=${build:-$source/build/cuda} bench_suffix='' backend_tests=backend_tests embedding_tests=embedding_tests
+  dense_tests=dense_tests
   satrap=bin/satrap
   for folder in "$build" "${variants[@]#*=}"; do
     ! grep -q '^SATRAP_MARCH:.*=native$' "$folder/CMakeCache.txt" \
@@ -35,7 +36,7 @@ if [[ $kind == gpu ]]; then
   done
 else
   build=${build:-$source/build/release} bench_suffix=_executor
-  backend_tests=backend_simt_tests embedding_tests=embedding_simt_tests satrap=simt/satrap
+  backend_tests=backend_simt_tests embedding_tests=embedding_simt_tests dense_tests=dense_simt_tests satrap=simt/satrap
   [[ $kind == executor ]] || backend_tests=backend_ptx_tests
 fi
 
@@ -59,6 +60,7 @@ for library in "$build"/lib/libsatrap_libtorch*.so; do  # what they need is PyTo
 done
 take "$build/tests/$backend_tests" "$bundle/bin/backend_tests"
 take "$build/tests/$embedding_tests" "$bundle/bin/embedding_tests"
+take "$build/tests/$dense_tests" "$bundle/bin/dense_tests"
 for operation in "${operations[@]}"; do
   take "$build/bench/backend_${operation}_bench$bench_suffix" "$bundle/bin/backend_${operation}_bench"
 done

@@ -1,5 +1,6 @@
 #include "satrap/backend/stream_times.h"
 
+#include <algorithm>
 #include <exception>
 #include <utility>
 
@@ -17,46 +18,59 @@ StreamTimes::Span::~Span() {
 
 void StreamTimes::begin(Kind kind) {
   const std::lock_guard lock(mutex_);
-  Work& work = work_[kind];
-  add_done(work);
-  if (work.free.empty()) work.free.emplace_back(device_);
-  work.open.push_back(std::move(work.free.front()));
-  work.free.pop_front();
-  work.is_ended = false;
-  work.open.back().begin.record(stream_);
+  add_done();
+  if (free_.empty()) free_.push_back(std::make_unique<Work>(device_, kind));
+  std::unique_ptr<Work> work = std::move(free_.back());
+  free_.pop_back();
+  work->kind = kind;
+  work->is_ended = false;
+  work->begin.record(stream_);
+  open_.push_back(std::move(work));
 }
 
 void StreamTimes::end(Kind kind) noexcept {
   const std::lock_guard lock(mutex_);
-  Work& work = work_[kind];
+  const auto open = std::ranges::find_if(
+      open_, [kind](const auto& work) { return work->kind == kind && !work->is_ended; });
   try {
-    work.open.back().end.record(stream_);
-    work.is_ended = true;
+    (*open)->end->record(stream_);
+    (*open)->is_ended = true;
   } catch (const std::exception& error) {
     log_error("the time of a {} is not measured: {}", kNames[kind], error.what());
   }
 }
 
-void StreamTimes::add_done(Work& work) {
-  while (work.open.size() > (work.is_ended ? 0U : 1U) && work.open.front().end.is_reached()) {
-    Marks& marks = work.open.front();
-    work.seconds += Event::milliseconds_between(marks.begin, marks.end) / 1e3;
-    work.free.push_back(std::move(marks));
-    work.open.pop_front();
+/// Adds those that are done; a later one waits for its turn.
+void StreamTimes::add_done() {
+  while (!open_.empty() && open_.front()->is_ended && open_.front()->end->is_reached()) {
+    std::unique_ptr<Work> work = std::move(open_.front());
+    open_.pop_front();
+    const double spent = Event::milliseconds_between(work->begin, *work->end);
+    seconds_[work->kind] += spent / 1e3;
+    // The part of it after all that was added before.
+    const double after =
+        latest_end_ ? Event::milliseconds_between(*latest_end_, *work->end) : spent;
+    if (after > 0.0) {
+      busy_seconds_ += std::min(spent, after) / 1e3;
+      latest_end_ = work->end;
+      work->end = std::make_shared<Event>(device_, true);
+    }
+    free_.push_back(std::move(work));
   }
 }
 
 double StreamTimes::seconds(Kind kind) {
   device_.use_on_this_thread();
   const std::lock_guard lock(mutex_);
-  add_done(work_[kind]);
-  return work_[kind].seconds;
+  add_done();
+  return seconds_[kind];
 }
 
-double StreamTimes::seconds() {
-  double sum = 0.0;
-  for (std::uint8_t kind = 0; kind < kNumKinds; ++kind) sum += seconds(static_cast<Kind>(kind));
-  return sum;
+double StreamTimes::busy_seconds() {
+  device_.use_on_this_thread();
+  const std::lock_guard lock(mutex_);
+  add_done();
+  return busy_seconds_;
 }
 
 }  // namespace satrap::backend

@@ -104,6 +104,15 @@ std::span<float> DeviceParameters::flag_and_first_bucket_on_host() {
   return {all_on_host(), static_cast<std::size_t>(DenseNetwork::kFlagFloats + bucket)};
 }
 
+float DeviceParameters::flag_on_host() {
+  if (is_on_host_) return *reinterpret_cast<const float*>(host_.data());
+  float flag = 0.0F;
+  device_.use_on_this_thread();
+  device_.copy(&flag, memory_.flag, bytes_of(1), stream_);
+  stream_.wait_until_idle();
+  return flag;
+}
+
 void DeviceParameters::give_back_gradient() {
   if (!is_changed_) return;
   device_.copy(memory_.flag, host_.data(), bytes_of(num_values_), stream_);

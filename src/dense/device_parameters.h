@@ -32,6 +32,7 @@ class DeviceParameters {
   /// until the gradient has come.
   std::span<float> gradient_on_host();
   std::span<float> flag_and_first_bucket_on_host();
+  float flag_on_host();       // blocks; without a copy of the rest
   void give_back_gradient();  // if the host has a copy; queued
 
  private:

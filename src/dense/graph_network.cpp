@@ -1,11 +1,10 @@
 #include "src/dense/graph_network.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <exception>
-#include <optional>
 #include <stdexcept>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -186,7 +185,7 @@ class GraphNetwork : public DenseNetwork {
   std::vector<Script::Dropout> dropouts_;
   std::int64_t num_factors_ = 0;
 
-  // Of the batch that is computed.
+  // The batch that is computed.
   backend::Memory numeric_, pooled_, labels_, factors_, probabilities_, grad_pooled_, result_;
   StepsInFlight steps_;
   std::unique_ptr<TensorNetwork> network_;
@@ -230,6 +229,10 @@ void GraphNetwork::queue(Compute compute) {
       throw Error(ErrorCode::kInvalidConfig, concat(name_, ": ", error.what()));
     } catch (const Error&) {
       throw;
+    } catch (const std::system_error& error) {
+      throw Error(ErrorCode::kUnavailable,
+                  concat(name_, ": ", error.what(),
+                         "; a smaller embedding.cache.memory or data.batch_size leaves more"));
     } catch (const std::runtime_error& error) {
       throw Error(ErrorCode::kInternal, concat(name_, ": ", error.what()));
     }
@@ -308,8 +311,10 @@ void GraphNetwork::forward_backward(const DenseInput& input,
   device_.use_on_this_thread();
   const backend::StreamTimes::Span span(times_, backend::StreamTimes::kNetwork);
   parameters_.begin_gradient();
+  const bool has_pooled = input.pooled.place == Place::kDevice;  // what else is copied there?
   Staging& staging =
-      steps_.begin(n, num_labels_, shape_.num_numeric + num_labels_ + columns_.device_width());
+      steps_.begin(n, num_labels_,
+                   shape_.num_numeric + num_labels_ + (has_pooled ? 0 : columns_.device_width()));
   double* const result = reinterpret_cast<double*>(room(result_, 1, 6));
   if (n == 0) {
     parameters_.clear_gradient();
@@ -350,7 +355,7 @@ void GraphNetwork::hand_over(const OnGradient& on_gradient) {
 
 void GraphNetwork::copy_flag(float* to, Place place) {
   if (place != Place::kDevice) {
-    *to = flag();
+    *to = parameters_.flag_on_host();
     return;
   }
   device_.use_on_this_thread();

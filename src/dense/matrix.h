@@ -4,7 +4,7 @@
 
 namespace satrap::dense {
 
-/// Of so many floats.
+/// The bytes of so many floats.
 constexpr std::int64_t bytes_of(std::int64_t count) {
   return count * static_cast<std::int64_t>(sizeof(float));
 }

@@ -55,8 +55,8 @@ class StepsInFlight {
   /// Blocks until the oldest step is done.
   DenseResult finish();
 
-  // Outside of steps.
-  /// Pinned memory for `count` floats of a prediction; blocks until the stream is idle.
+  /// Pinned memory for `count` floats of a prediction, between steps; blocks until the stream is
+  /// idle.
   Staging& begin_prediction(std::int64_t count, const backend::Stream& stream);
 
   /// Copies a matrix without gaps to pinned memory, where it stays until the next call; blocks

@@ -132,7 +132,8 @@ void JobConfig::visit(ConfigVisitor& v) {
   v.field("device", device,
           "Where rows are trained. cpu. cuda: in a cache in the memory of a GPU, one for each rank "
           "of a node; embedding.cache.memory is 50% of what is free there if nothing else is "
-          "written. The dense network runs on the CPU all the same. auto: cpu.",
+          "written; the dense network is computed there too, unless model.engine says otherwise. "
+          "auto: cpu.",
           {.one_of = {"auto", "cpu", "cuda"}});
   v.field("seed", seed, "Seed of initial values and shuffling.", {.min = 0});
   v.section("data", data, "Training and evaluation data.");
@@ -222,6 +223,12 @@ void JobConfig::validate(const ConfigOrigins& origins) const {
                 concat(at("train.staleness_schedule"), ": mode ", train.mode,
                        " has no staleness bound that could grow, got '", train.staleness_schedule,
                        "'; write mode: hybrid or leave it out"));
+  }
+  if (train.precision == "tf32" && !(is_on_gpu() && uses_graph())) {
+    throw Error(ErrorCode::kInvalidConfig,
+                concat(at("train.precision"),
+                       ": tf32 is a GPU's, and this network is computed on the CPU; write fp32 or "
+                       "bf16, or device: cuda"));
   }
   constexpr double kDefaultBefore = 0.5;  // stands in the config.yaml of older runs of every mode
   if ((train.mode != "hybrid" || train.staleness_schedule == "constant") &&

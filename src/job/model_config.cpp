@@ -96,9 +96,10 @@ void ModelConfig::visit(ConfigVisitor& v) {
   v.field(
       "engine", engine,
       "What computes the network. native: satrap's own forward and backward passes, on the CPU. "
-      "graph: the same formulas by libtorch under autograd, in fp32, equal to rounding; on the "
-      "GPU with device cuda, where auto takes it, and slower on a CPU. torchscript is always "
-      "computed by libtorch, with native on the CPU.",
+      "graph: the same formulas by libtorch under autograd, equal to rounding; on the GPU with "
+      "device cuda, where auto takes it but for torchscript, and slower on a CPU. torchscript "
+      "is always computed by libtorch; with graph its module must make its tensors where its "
+      "inputs are.",
       {.one_of = {"auto", "native", "graph"}});
 }
 

@@ -8,8 +8,8 @@ namespace {
 
 constexpr std::int64_t kFloat = 4;
 
-// Of an id: key, plan and lists of misses (backend/views.h), with the room that batches differ by.
-constexpr std::int64_t kBytesPerId = 160;
+// An id's key, its part of the plan and of the lists of misses (backend/views.h).
+constexpr std::int64_t kBytesPerId = 128;
 
 // libtorch keeps the outputs of layers for the backward pass. Their widths are those of the pooled
 // rows or less, in a handful of copies.
@@ -25,8 +25,8 @@ MemoryPlan plan_memory(const BatchNeeds& needs) {
   MemoryPlan plan;
   plan.free = needs.free_bytes;
   plan.cache = needs.cache_bytes;
-  plan.batches =
-      needs.batches * needs.examples * (needs.ids * kBytesPerId + 2 * needs.columns * kFloat);
+  const std::int64_t bytes = needs.ids * kBytesPerId + 2 * needs.device_columns * kFloat;
+  plan.batches = needs.batches * needs.examples * (bytes + bytes / 4);  // as make_room takes it
   if (needs.num_parameters == 0) return plan;
   plan.network = needs.num_parameters * (2 + needs.optimizer_values) * kFloat;
   if (!needs.has_libtorch) return plan;
@@ -36,18 +36,18 @@ MemoryPlan plan_memory(const BatchNeeds& needs) {
 
 void MemoryPlan::check() const {
   if (needed() <= free) return;
-  const std::int64_t left = free - (needed() - cache);
+  const std::int64_t left = (free - (needed() - cache)) * 9 / 10;
   throw Error(
       ErrorCode::kInvalidConfig,
       concat("embedding.cache.memory: ", format_bytes(cache),
              " do not fit in the GPU's memory: ", describe(), "; ",
-             left > 0 ? concat("write at most ", format_bytes(left), ", or ") : std::string("use "),
+             left > 0 ? concat("write ", format_bytes(left), " or less, or ") : std::string("use "),
              "a smaller data.batch_size, train.prefetch_batches or network"));
 }
 
 std::string MemoryPlan::describe() const {
-  std::string text =
-      concat(format_bytes(cache), " for rows, ", format_bytes(batches), " for batches");
+  std::string text = concat("at least ", format_bytes(cache), " for rows, ", format_bytes(batches),
+                            " for batches");
   if (network > 0) text += concat(", ", format_bytes(network), " for the network");
   if (libtorch > 0) text += concat(", about ", format_bytes(libtorch), " for libtorch");
   return concat(text, " of the ", format_bytes(free), " that are free");

@@ -184,6 +184,7 @@ void plan_gpu_memory(const job::JobConfig& config,
                      const backend::Device& device,
                      const dense::InputShape& shape,
                      const dense::DenseNetwork& network,
+                     bool keeps_rows,
                      std::int64_t cache_bytes,
                      std::int64_t free_bytes) {
   const std::int64_t examples = std::max<std::int64_t>(1, config.data.batch_size / cluster.size());
@@ -192,6 +193,7 @@ void plan_gpu_memory(const job::JobConfig& config,
       {.batches = config.train.max_in_flight() + network.max_in_flight() - 1,
        .examples = examples,
        .columns = shape.device_width,
+       .device_columns = keeps_rows ? shape.device_width : 0,
        .ids = std::ssize(shape.field_widths),
        .numbers = shape.num_numeric + shape.num_labels(),
        .num_parameters = config.uses_graph() ? network.num_parameters() : 0,
@@ -264,7 +266,8 @@ Model::Model(const job::JobConfig& config,
                                         dense::precision_named(config.train.precision), shape,
                                         specs.seed, pool, place ? &*place : nullptr);
   if (config.is_on_gpu()) {
-    plan_gpu_memory(config, cluster, *device, shape, *network, cache_bytes, available);
+    plan_gpu_memory(config, cluster, *device, shape, *network,
+                    tables->access().on_device() != nullptr, cache_bytes, available);
   }
 }
 

@@ -243,10 +243,10 @@ void Reporter::report(std::int64_t step) {
   if (options_.on_report) options_.on_report(report);
 }
 
-/// Of the time since the last report, for which the device was at work.
+/// The share of the time since the last report for which the device had begun and not ended work.
 double Reporter::device_share_since(double elapsed) {
   const double before = last_device_seconds_;
-  last_device_seconds_ = sources_.device_times->seconds();
+  last_device_seconds_ = sources_.device_times->busy_seconds();
   return std::min(1.0, (last_device_seconds_ - before) / elapsed);
 }
 

@@ -98,8 +98,7 @@ void TrainingRun::open_pipeline() {
                                         .planned_capacity = config_.train.prefetch_batches,
                                         .restored = std::move(pending_)},
                                        timers_);
-  const std::int64_t num_works =
-      config_.train.max_in_flight() + model_.network->max_in_flight() - 1;
+  const std::int64_t num_works = config_.train.max_in_flight() + max_lag();
   for (std::int64_t i = 0; i < num_works; ++i) {
     works_.push_back(std::make_unique<pipeline::Work>());
     works_.back()->rows = model_.tables->access().make_rows();
@@ -189,7 +188,7 @@ TrainOutcome TrainingRun::run() {
     in_flight_.push_back(work);
     const bool reports = cluster_.is_chief() && report_clock_.due(step_);
     const bool needs_all = reports || votes.evaluate || votes.checkpoint || votes.stop;
-    retire_down_to(needs_all ? 0 : model_.network->max_in_flight() - 1);
+    retire_down_to(needs_all ? 0 : max_lag());
     if (reports) reporter_->report(step_);
     stopped = (votes.evaluate && !evaluate()) || votes.stop;
     if (votes.checkpoint || early_stopping_.is_best(step_)) start_checkpoint();
@@ -293,6 +292,11 @@ pipeline::StepVotes TrainingRun::enqueue(pipeline::Work& work) {
     network.apply(step_);
   }
   return votes;
+}
+
+/// Ranks must all end at the same step, and wait for each other's gradients anyway.
+std::int64_t TrainingRun::max_lag() const {
+  return cluster_.size() == 1 ? model_.network->max_in_flight() - 1 : 0;
 }
 
 void TrainingRun::retire_down_to(std::int64_t num_steps) {

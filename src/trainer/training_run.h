@@ -54,6 +54,7 @@ class TrainingRun {
   /// Once the step is done: counts it and its metrics, and gives the work back.
   void retire(pipeline::Work& work);
   void retire_down_to(std::int64_t num_steps);  // the oldest, until so many are left
+  std::int64_t max_lag() const;                 // steps that may be enqueued and not retired
   void refuse(std::int64_t step, double loss);
 
   /// Waits until all of steps <= step_ is applied and nothing later: the model is W_step, E_step.
@@ -85,7 +86,7 @@ class TrainingRun {
   StageTimers timers_;
   pipeline::RankGroup ranks_;
 
-  std::int64_t step_ = 0;           // the last one finished
+  std::int64_t step_ = 0;           // the last one enqueued
   std::int64_t resumed_step_ = -1;  // -1: not resumed
   std::int64_t evaluated_step_ = -1;
   std::int64_t checkpointed_step_ = -1;

@@ -55,7 +55,7 @@ MUTANTS = [
     ("dropped wait: slots whose rows are saved are marked clean at any time", "group_cache.cpp",
      "    device_.mark_clean(view(), changed, stream_);\n    for (const Key key : list(changed.keys, count)) rows->add_key(key);\n",
      "    for (const Key key : list(changed.keys, count)) rows->add_key(key);\n    device_.mark_clean(view(), changed, stream_);\n",
-     SAVED, ["group_cache.cpp"], RACE),
+     SAVED, ["group_cache.cpp"]),  # a race, unless the planner happens to wait in between
     ("missing pin: rows may leave before their last update", "group_caches.cpp",
      "numbers(step, completed), write_back)) break;",
      "numbers(step, std::min(step - 1, completed + 1)), write_back)) break;", SMALL, ["group_caches.cpp"]),

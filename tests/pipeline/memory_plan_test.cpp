@@ -17,6 +17,7 @@ BatchNeeds needs() {
   return {.batches = 6,
           .examples = 4096,
           .columns = 26 * 64,
+          .device_columns = 26 * 64,
           .ids = 26,
           .numbers = 14,
           .num_parameters = 1 << 20,
@@ -30,7 +31,7 @@ TEST(MemoryPlan, CountsParametersWithTheirStateAndBatchesInFlight) {
   const MemoryPlan plan = plan_memory(needs());
   EXPECT_EQ(plan.cache, 10 * kGiB);
   EXPECT_EQ(plan.network, (std::int64_t{1} << 20) * 4 * 4);
-  EXPECT_EQ(plan.batches, 6 * 4096 * (26 * 160 + 2 * 26 * 64 * 4));
+  EXPECT_EQ(plan.batches, 6 * 4096 * ((26 * 128 + 2 * 26 * 64 * 4) * 5 / 4));
   EXPECT_GT(plan.libtorch, 0);
   EXPECT_EQ(plan.needed(), plan.cache + plan.network + plan.batches + plan.libtorch);
   plan.check();
@@ -63,8 +64,14 @@ TEST(MemoryPlan, WhatDoesNotFitIsRefusedWithWhatWould) {
   large.cache_bytes = 79 * kGiB + kGiB / 2;
   const std::string text = refusal(large);
   EXPECT_THAT(text, AllOf(HasSubstr("embedding.cache.memory: 79.5GiB do not fit"),
-                          HasSubstr("write at most ")));
-  // What it says fits, and hardly more does.
+                          HasSubstr("GiB or less, or ")));
+  // What it says fits.
+  large.cache_bytes = kGiB * 707 / 10;
+  plan_memory(large).check();
+}
+
+TEST(MemoryPlan, WhatFitsExactlyIsTaken) {
+  BatchNeeds large = needs();
   const MemoryPlan plan = plan_memory(large);
   large.cache_bytes = plan.free - (plan.needed() - plan.cache);
   plan_memory(large).check();
@@ -72,11 +79,17 @@ TEST(MemoryPlan, WhatDoesNotFitIsRefusedWithWhatWould) {
   EXPECT_NE(refusal(large), "");
 }
 
+TEST(MemoryPlan, RowsThatCrossOverToTheHostTakeNoRoom) {
+  BatchNeeds crossing = needs();
+  crossing.device_columns = 0;
+  EXPECT_EQ(plan_memory(crossing).batches, 6 * 4096 * (26 * 128 * 5 / 4));
+}
+
 TEST(MemoryPlan, BatchesThatFillTheGpuAreToBeSmaller) {
   BatchNeeds huge = needs();
   huge.examples = 4 << 20;
   EXPECT_THAT(refusal(huge),
-              AllOf(HasSubstr("use a smaller data.batch_size"), Not(HasSubstr("write at most"))));
+              AllOf(HasSubstr("use a smaller data.batch_size"), Not(HasSubstr("or less"))));
 }
 
 }  // namespace

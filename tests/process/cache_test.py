@@ -36,6 +36,7 @@ train: {mode: sync, deterministic: true, threads: 1, report_every: 10 steps}
 checkpoint: {every: 9 steps, keep: 2}
 cluster: {timeout: TIMEOUT, heartbeat: 2s}
 """.replace("TIMEOUT", f"{10 * SLOWER}s")
+TOO_LARGE = "can be numbered"  # rows of a cache
 SHARED = "embedding.cache.policy=shared"
 BYTES_PER_ROW = 200  # about, with what a cache keeps beside it and its window
 
@@ -333,7 +334,7 @@ class Cache(unittest.TestCase):
                 (["embedding.cache.memory=64B"], ["embedding.cache.memory", "is too small", "bytes"]),
                 (["embedding.cache.memory=5QB"], ["embedding.cache.memory", "expected a size", "5QB"]),
                 (["embedding.cache.memory=-1"], ["embedding.cache.memory"]),
-                (["embedding.cache.memory=9000GiB"], ["embedding.cache.memory", "8.79TiB", "can be numbered"]),
+                (["embedding.cache.memory=9000GiB"], ["embedding.cache.memory", "8.79TiB", TOO_LARGE]),
                 (["embedding.cache.eviction=fifo"], ["embedding.cache.eviction", "fifo", "lfu"]),
                 ([small, "tables.C2.capacity_rows=1000"], ["embedding.cache.memory", "'C2'", "capacity_rows"]),
                 ([small, "tables.C2.ttl_steps=10"], ["embedding.cache.memory", "'C2'", "ttl_steps"]),

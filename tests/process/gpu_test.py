@@ -51,6 +51,8 @@ import partitioned_cache_test  # noqa: E402
 from cluster_job import JOB_S  # noqa: E402
 
 
+cache_test.TOO_LARGE = "do not fit in the GPU's memory"
+
 SOURCE = pathlib.Path(os.environ["SATRAP_SOURCE_DIR"])
 CRITEO = SOURCE.parent / "shared/data/criteo_kaggle/first10k.tsv"
 CRITEO_JOB = f"""

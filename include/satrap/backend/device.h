@@ -42,6 +42,7 @@ class Device : public Operations {
   /// kDevice or kPinnedHost. Throws Error(kUnavailable), naming the purpose, the bytes requested
   /// and the bytes available.
   virtual std::byte* allocate(Place place, std::int64_t bytes, const char* what) = 0;
+  /// Waits for what is queued, on any stream, since that may use the memory.
   virtual void free(Place place, std::byte* memory) noexcept = 0;
 
   /// Queues a copy of `bytes` between any two places. Host memory must not change until the copy is

@@ -46,7 +46,7 @@ class Memory {
 };
 
 /// Gives memory room for so many bytes, and some more if it has to grow, without keeping its
-/// content. No queued work may use it.
+/// content. What is queued may still use the old memory, for which Device::free waits.
 inline void make_room(Memory& memory,
                       Device& device,
                       Place place,

@@ -3,6 +3,7 @@
 #include <array>
 #include <cstdint>
 #include <deque>
+#include <memory>
 #include <mutex>
 #include <vector>
 
@@ -10,8 +11,9 @@
 
 namespace satrap::backend {
 
-/// How long a device works on a training step: by events in the stream, which cost the host no
-/// waiting. Several threads may measure different kinds of work at a time.
+/// How long a device works on training steps: by events in the stream, which cost the host no
+/// waiting. What one thread queues may come between what another does; each kind of work counts
+/// from its begin to its end in the stream.
 class StreamTimes {
  public:
   enum Kind : std::uint8_t { kLookup, kNetwork, kUpdate, kNumKinds };
@@ -34,28 +36,31 @@ class StreamTimes {
     Kind kind_;
   };
 
-  /// Of what has been found done.
+  // What has been found done by now.
   double seconds(Kind kind);
-  double seconds();  // of all kinds
+  double busy_seconds();  // for which work of some kind was between its begin and its end
 
  private:
-  struct Marks {
-    explicit Marks(Device& device) : begin(device, true), end(device, true) {}
-    Event begin, end;
-  };
   struct Work {
-    std::deque<Marks> open, free;  // open: the last one may not have ended
-    bool is_ended = true;
-    double seconds = 0.0;
+    Work(Device& device, Kind of_kind)
+        : kind(of_kind), begin(device, true), end(std::make_shared<Event>(device, true)) {}
+    Kind kind;
+    bool is_ended = false;
+    Event begin;
+    std::shared_ptr<Event> end;
   };
   void begin(Kind kind);
   void end(Kind kind) noexcept;
-  void add_done(Work& work);
+  void add_done();
 
   Device& device_;
   const Stream& stream_;
   std::mutex mutex_;
-  std::array<Work, kNumKinds> work_;
+  std::deque<std::unique_ptr<Work>> open_;  // in the order of their begin
+  std::vector<std::unique_ptr<Work>> free_;
+  std::shared_ptr<Event> latest_end_;  // of what has been added
+  std::array<double, kNumKinds> seconds_{};
+  double busy_seconds_ = 0.0;
 };
 
 }  // namespace satrap::backend

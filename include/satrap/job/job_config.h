@@ -110,9 +110,11 @@ struct JobConfig {
 
   bool is_on_gpu() const { return device == "cuda"; }
 
-  /// Whether libtorch computes the dense network: on a GPU it does, unless told otherwise.
+  /// Whether libtorch computes the dense network where the rows are: on a GPU it does, unless told
+  /// otherwise. A user's module may not be fit for that.
   bool uses_graph() const {
-    return model.engine == "graph" || (model.engine == "auto" && is_on_gpu());
+    const bool may = is_on_gpu() && model.type != "torchscript";
+    return model.engine == "graph" || (model.engine == "auto" && may);
   }
 
   /// Checks the rules that involve several fields, except check_model. Throws

@@ -7,11 +7,11 @@
 #include <ATen/ATen.h>
 #include <ATen/Version.h>
 #include <torch/csrc/jit/api/module.h>
-#include <torch/csrc/jit/frontend/error_report.h>
 #include <torch/headeronly/version.h>
 
 #include "src/dense/libtorch.h"
 #include "src/dense/libtorch/one_thread.h"
+#include "src/dense/libtorch/plain_errors.h"
 #include "src/dense/libtorch/script_module.h"
 #include "src/dense/libtorch/tensor_network.h"
 
@@ -59,19 +59,6 @@ torch::jit::Module module_of(const ScriptFile& file) {
   module.register_attribute("training", c10::BoolType::get(), false);  // as every nn.Module has
   module.define(file.source);
   return module;
-}
-
-/// Runs what may compile a script; libtorch's errors without the stack of its C++ code.
-template <class Run>
-auto with_plain_errors(const Run& run) {
-  use_one_thread();
-  try {
-    return run();
-  } catch (const c10::Error& error) {
-    throw std::runtime_error(error.what_without_backtrace());
-  } catch (const torch::jit::ErrorReport& error) {  // of the source
-    throw std::runtime_error(error.what());
-  }
 }
 
 class Library : public Libtorch {

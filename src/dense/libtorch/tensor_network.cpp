@@ -11,8 +11,8 @@
 #include <torch/csrc/jit/api/module.h>
 
 #include "src/dense/libtorch/call_module.h"
-#include "src/dense/libtorch/one_thread.h"
 #include "src/dense/libtorch/place.h"
+#include "src/dense/libtorch/plain_errors.h"
 #include "src/dense/libtorch/script_module.h"
 
 namespace satrap::dense {
@@ -155,7 +155,20 @@ class Network : public TensorNetwork {
   }
 
   void forward_backward(const Batch& batch, void* stream) override {
-    use_one_thread();
+    with_plain_errors([&] { run_forward_backward(batch, stream); });
+  }
+  void apply(double lr, void* stream) override {
+    with_plain_errors([&] { run_apply(lr, stream); });
+  }
+  void predict(ConstMatrix numeric,
+               ConstMatrix pooled,
+               Matrix probabilities,
+               void* stream) override {
+    with_plain_errors([&] { run_predict(numeric, pooled, probabilities, stream); });
+  }
+
+ private:
+  void run_forward_backward(const Batch& batch, void* stream) {
     const OnStream on_stream(gpu_, stream);
     const at::NoGradGuard no_grad;
     next_buffers_.copy_(buffers_);
@@ -182,8 +195,7 @@ class Network : public TensorNetwork {
     report(loss, dpooled, batch.result);
   }
 
-  void apply(double lr, void* stream) override {
-    use_one_thread();
+  void run_apply(double lr, void* stream) {
     const OnStream on_stream(gpu_, stream);
     const at::NoGradGuard no_grad;
     const at::Tensor is_refused = flag_.ne(0).to(at::kFloat);
@@ -196,11 +208,7 @@ class Network : public TensorNetwork {
     buffers_.copy_(at::where(is_refused.ne(0), buffers_, next_buffers_));
   }
 
-  void predict(ConstMatrix numeric,
-               ConstMatrix pooled,
-               Matrix probabilities,
-               void* stream) override {
-    use_one_thread();
+  void run_predict(ConstMatrix numeric, ConstMatrix pooled, Matrix probabilities, void* stream) {
     const OnStream on_stream(gpu_, stream);
     const at::NoGradGuard no_grad;
     const Autocast autocast(place_, is_rounded_);
@@ -209,7 +217,6 @@ class Network : public TensorNetwork {
     tensor(probabilities).copy_(logits.reshape({pooled.rows, num_labels()}).sigmoid());
   }
 
- private:
   std::int64_t num_labels() const { return label_weights_.numel(); }
 
   at::Tensor tensor(ConstMatrix x) const {

@@ -15,7 +15,7 @@ struct Counts {
   std::string json() const;
 };
 
-/// Of this program, from all threads. With SIMT_COUNTS they are written to that file at its end.
+/// What this program asks, from all threads. With SIMT_COUNTS they are written to that file at its end.
 Counts& counts();
 
 }  // namespace simt

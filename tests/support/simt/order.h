@@ -43,7 +43,7 @@ class Order {
   void host_waits_for_all() { waited_for_.join(queued_); }
 
  private:
-  /// Of a stream that has ended before whatever is queued from now on, or a new one.
+  /// That of a stream that has ended before whatever is queued from now on, or a new one.
   std::size_t free_index() {
     for (std::size_t& index : free_) {
       if (waited_for_.of(index) < queued_.of(index)) continue;

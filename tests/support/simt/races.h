@@ -120,7 +120,7 @@ class Races {
   const Memory& memory_;
   std::vector<Done> works_{{"nothing", 0, 0}};  // by mark
   std::vector<std::vector<Mark>> sets_;         // by mark, without kSet
-  // Of the work that runs:
+  // The work that runs:
   Mark mark_ = 0, first_set_ = kSet;  // it is in all sets from this one on
   Clock before_;
   Mark known_before_ = 0;                   // one that is before it
