@@ -3,12 +3,6 @@
 #include <algorithm>
 
 namespace satrap::dense {
-namespace {
-
-using backend::Place;
-
-}  // namespace
-
 DeviceParameters::DeviceParameters(backend::Device& device,
                                    const backend::Stream& stream,
                                    DenseState& state)
@@ -24,7 +18,7 @@ DeviceParameters::DeviceParameters(backend::Device& device,
                                    num_second, std::int64_t{1}}) {
     bytes += backend::arena_bytes<float>(count);
   }
-  block_ = {device, Place::kDevice, bytes, "the dense network"};
+  block_ = {device, backend::Place::kDevice, bytes, "the dense network"};
   auto* next = block_.data();
   const auto take = [&](std::int64_t count) {
     auto* const begin = reinterpret_cast<float*>(next);
@@ -81,7 +75,7 @@ void DeviceParameters::clear_gradient() {
 
 float* DeviceParameters::all_on_host() {
   if (host_.bytes() == 0) {
-    host_ = {device_, Place::kPinnedHost, bytes_of(num_values_), "the dense gradient"};
+    host_ = {device_, backend::Place::kPinnedHost, bytes_of(num_values_), "the dense gradient"};
   }
   auto* const host = reinterpret_cast<float*>(host_.data());
   if (!is_on_host_) {

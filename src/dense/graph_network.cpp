@@ -24,8 +24,6 @@
 namespace satrap::dense {
 namespace {
 
-using backend::Place;
-
 /// Throws if the model or the device does not compute in that.
 Precision checked(Precision precision, const job::ModelConfig& model, const DensePlace* place) {
   if (model.type == "torchscript" && precision == Precision::kBf16) {
@@ -90,7 +88,7 @@ class GraphNetwork : public DenseNetwork {
                         const OnGradient& on_gradient) override;
   DenseResult finish() override { return steps_.finish(); }
   std::int64_t max_in_flight() const override { return device_.is_host() ? 1 : steps_.kMax; }
-  void copy_flag(float* to, Place place) override;
+  void copy_flag(float* to, backend::Place place) override;
   void apply(std::int64_t step) override;
   void predict(const DenseInput& input, const FloatMatrix& probabilities) override;
 
@@ -147,13 +145,14 @@ class GraphNetwork : public DenseNetwork {
   ConstMatrix factors_of(const DenseInput& input);
   /// Whether the network writes a gradient of pooled rows to its place.
   bool is_in_reach(const FloatMatrix& grad_pooled) const {
-    return grad_pooled.place == Place::kDevice ||
+    return grad_pooled.place == backend::Place::kDevice ||
            (device_.is_host() && columns_.host_width() == columns_.device_width());
   }
   Matrix gradient_place(const FloatMatrix& grad_pooled, std::int64_t rows);
   void hand_over(const OnGradient& on_gradient);
   float* room(backend::Memory& memory, std::int64_t rows, std::int64_t cols) {
-    make_room(memory, device_, Place::kDevice, bytes_of(rows * cols), "a batch of the network");
+    make_room(memory, device_, backend::Place::kDevice, bytes_of(rows * cols),
+              "a batch of the network");
     return reinterpret_cast<float*>(memory.data());
   }
 
@@ -258,7 +257,7 @@ ConstMatrix GraphNetwork::pooled(const ConstFloatMatrix& from,
                                  std::int64_t rows,
                                  Staging& staging) {
   const std::int64_t width = columns_.device_width();
-  if (from.place == Place::kDevice) {
+  if (from.place == backend::Place::kDevice) {
     SATRAP_CHECK(from.rows == rows && from.cols == width, "pooled input: ", rows, " rows of ",
                  width, " values wanted, got ", from.rows, " of ", from.cols);
     return {static_cast<const float*>(from.data), rows, width, from.stride};
@@ -289,7 +288,7 @@ ConstMatrix GraphNetwork::factors_of(const DenseInput& input) {
 /// Where the network writes it: in its place, or on the device before it is copied there.
 Matrix GraphNetwork::gradient_place(const FloatMatrix& grad_pooled, std::int64_t rows) {
   const std::int64_t width = columns_.device_width();
-  if (grad_pooled.place == Place::kDevice) {
+  if (grad_pooled.place == backend::Place::kDevice) {
     SATRAP_CHECK(grad_pooled.rows == rows && grad_pooled.cols == width,
                  "gradient of pooled rows: ", rows, " rows of ", width, " values wanted, got ",
                  grad_pooled.rows, " of ", grad_pooled.cols);
@@ -311,7 +310,8 @@ void GraphNetwork::forward_backward(const DenseInput& input,
   device_.use_on_this_thread();
   const backend::StreamTimes::Span span(times_, backend::StreamTimes::kNetwork);
   parameters_.begin_gradient();
-  const bool has_pooled = input.pooled.place == Place::kDevice;  // what else is copied there?
+  const bool has_pooled =
+      input.pooled.place == backend::Place::kDevice;  // what else is copied there?
   Staging& staging =
       steps_.begin(n, num_labels_,
                    shape_.num_numeric + num_labels_ + (has_pooled ? 0 : columns_.device_width()));
@@ -353,8 +353,8 @@ void GraphNetwork::hand_over(const OnGradient& on_gradient) {
   for (std::int64_t first = last; first > 0; first -= kGradientBucket) on_gradient(first);
 }
 
-void GraphNetwork::copy_flag(float* to, Place place) {
-  if (place != Place::kDevice) {
+void GraphNetwork::copy_flag(float* to, backend::Place place) {
+  if (place != backend::Place::kDevice) {
     *to = parameters_.flag_on_host();
     return;
   }

@@ -5,15 +5,9 @@
 #include "satrap/core/error.h"
 
 namespace satrap::dense {
-namespace {
-
-using backend::Place;
-
-}  // namespace
-
 void Staging::begin(std::int64_t bytes) {
-  make_room(memory_, device_, Place::kPinnedHost, bytes + kParts * backend::Arena::kAlignment,
-            "the numbers of a step");
+  make_room(memory_, device_, backend::Place::kPinnedHost,
+            bytes + kParts * backend::Arena::kAlignment, "the numbers of a step");
   used_ = 0;
 }
 
@@ -85,7 +79,7 @@ Staging& StepsInFlight::begin_prediction(std::int64_t count, const backend::Stre
 
 const float* StepsInFlight::download(const Matrix& from, const backend::Stream& stream) {
   const std::int64_t bytes = bytes_of(from.rows * from.cols);
-  make_room(download_, device_, Place::kPinnedHost, bytes, "the output of the network");
+  make_room(download_, device_, backend::Place::kPinnedHost, bytes, "the output of the network");
   device_.copy(download_.data(), from.data, bytes, stream);
   stream.wait_until_idle();
   return reinterpret_cast<const float*>(download_.data());

@@ -90,11 +90,12 @@ TEST(StreamTimes, EndWithAnError) {
   SATRAP_NEEDS_DEVICE();
   const backend::Stream stream(device());
   StreamTimes times(device(), stream);
-  try {
-    const StreamTimes::Span span(&times, StreamTimes::kLookup);
-    throw std::runtime_error("of what is measured");
-  } catch (const std::runtime_error&) {
-  }
+  EXPECT_THROW(
+      {
+        const StreamTimes::Span span(&times, StreamTimes::kLookup);
+        throw std::runtime_error("of what is measured");
+      },
+      std::runtime_error);
   const DeviceArray<std::byte> memory(1 << 20);
   {
     const StreamTimes::Span again(&times, StreamTimes::kLookup);

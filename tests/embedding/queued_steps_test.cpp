@@ -7,7 +7,7 @@
 namespace satrap::embedding {
 namespace {
 
-class QueuedStepsTest : public testing::Test {
+class QueuedStepsTest : public ::testing::Test {
  protected:
   const std::unique_ptr<backend::Device> device_ = backend::make_host_device();
   const backend::Stream stream_{*device_};

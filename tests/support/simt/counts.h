@@ -15,7 +15,8 @@ struct Counts {
   std::string json() const;
 };
 
-/// What this program asks, from all threads. With SIMT_COUNTS they are written to that file at its end.
+/// What this program asks, from all threads. With SIMT_COUNTS they are written to that file at its
+/// end.
 Counts& counts();
 
 }  // namespace simt
