@@ -18,18 +18,19 @@
 namespace satrap::dense {
 namespace {
 
-/// While it lives, products of the calling thread round to bf16; nothing unless `is_on`.
+/// While it lives, products of the calling thread round to bf16; nothing unless `is_on`. Weights
+/// are rounded anew each time: hardly any is used twice in a pass.
 class Autocast {
  public:
   Autocast(at::Device place, bool is_on) : type_(place.type()), is_on_(is_on) {
     if (!is_on_) return;
     at::autocast::set_autocast_enabled(type_, true);
     at::autocast::set_autocast_dtype(type_, at::kBFloat16);
-    at::autocast::increment_nesting();
+    at::autocast::set_autocast_cache_enabled(false);
   }
   ~Autocast() {
     if (!is_on_) return;
-    if (at::autocast::decrement_nesting() == 0) at::autocast::clear_cache();
+    at::autocast::set_autocast_cache_enabled(true);
     at::autocast::set_autocast_enabled(type_, false);
   }
   Autocast(const Autocast&) = delete;
