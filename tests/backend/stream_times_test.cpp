@@ -65,9 +65,9 @@ TEST(StreamTimes, AreMeasuredByTwoThreads) {
   SATRAP_NEEDS_DEVICE();
   const backend::Stream stream(device());
   StreamTimes times(device(), stream);
-  const DeviceArray<std::byte> memory(1 << 16);
   const auto measure = [&](StreamTimes::Kind kind) {
     device().use_on_this_thread();
+    const DeviceArray<std::byte> memory(1 << 16);  // a thread of the host writes it at once
     for (int i = 0; i < 200; ++i) {
       const StreamTimes::Span span(&times, kind);
       device().fill(memory.data(), i, 1 << 16, stream);
