@@ -1,0 +1,109 @@
+// The steps of a TrainingRun: enqueued, retired, and what follows from one that is not finite.
+
+#include <algorithm>
+
+#include "satrap/core/error.h"
+#include "satrap/core/log.h"
+#include "satrap/pipeline/stages.h"
+#include "training_run.h"
+
+namespace satrap::trainer {
+
+pipeline::StepVotes TrainingRun::enqueue(pipeline::Work& work) {
+  const data::Batch& batch = work.batch;
+  const pipeline::PooledBatch& inputs = work.inputs;
+  dense::DenseNetwork& network = *model_.network;
+  work.probabilities.resize(batch.num_examples, batch.num_labels);
+  work.begin_outputs(model_.tables->access().on_device());
+  if (async_dense_) async_dense_->refresh();
+  {
+    const ScopedStage timer(timers_, pipeline::kStageDense);
+    network.forward_backward(
+        {.num_examples = batch.num_examples,
+         .numeric = inputs.numeric(),
+         .pooled = inputs.pooled(),
+         .labels = host_matrix(std::span(batch.labels), batch.num_examples, batch.num_labels),
+         .step = work.step,
+         .loss_examples = work.shares.global_examples,
+         .first_example = work.shares.first_example},
+        {.probabilities = work.probabilities.view(), .grad_pooled = work.gradient()},
+        async_dense_ ? dense::DenseNetwork::OnGradient() : ranks_.on_gradient_of(network));
+  }
+  step_ = work.step;
+  positions_ = work.shares.positions;
+  const pipeline::StepVotes votes = async_dense_ ? my_votes() : ranks_.reduce(network, my_votes());
+  network.copy_flag(work.flag(), work.skip().place);
+  queue_->submit_gradient(&work);  // the rows are updated while the dense parameters are
+  if (async_dense_) {
+    async_dense_->push(step_);
+  } else {
+    const ScopedStage timer(timers_, pipeline::kStageDense);
+    network.apply(step_);
+  }
+  return votes;
+}
+
+/// Ranks must all end at the same step, and wait for each other's gradients anyway.
+std::int64_t TrainingRun::max_lag() const {
+  return cluster_.size() == 1 ? model_.network->max_in_flight() - 1 : 0;
+}
+
+void TrainingRun::retire_down_to(std::int64_t num_steps) {
+  while (std::ssize(in_flight_) > num_steps) {
+    pipeline::Work* const work = in_flight_.front();
+    in_flight_.pop_front();
+    retire(*work);
+  }
+}
+
+void TrainingRun::retire(pipeline::Work& work) {
+  dense::DenseResult result;
+  {
+    const ScopedStage timer(timers_, pipeline::kStageDense);
+    result = model_.network->finish();
+  }
+  if (result.finite) {
+    // In async mode a rank does not know the others' progress before the end; it assumes its own.
+    has_updated_ = true;
+    reporter_->add(
+        work.probabilities.values(), work.batch.labels,
+        async_dense_ ? work.batch.num_examples * cluster_.size() : work.shares.global_examples);
+  }
+  const std::int64_t step = work.step;
+  queue_->finish(&work);
+  if (!result.finite) refuse(step, result.loss);
+}
+
+pipeline::StepVotes TrainingRun::my_votes() {
+  pipeline::StepVotes votes{.stop = stop_requested()};
+  if (cluster_.is_chief() && !async_dense_) {
+    votes.checkpoint = checkpoint_clock_.due(step_);
+    votes.evaluate = eval_clock_.due(step_);
+  }
+  return votes;
+}
+
+void TrainingRun::refuse(std::int64_t step, double loss) {
+  reporter_->add_nonfinite();
+  log_warning("step {}: loss or gradient is not finite (loss {}); nothing was updated", step, loss);
+  if (reporter_->nonfinite_steps() >= config_.train.max_nonfinite_steps) {
+    throw Error(ErrorCode::kDiverged, concat("training diverged: ", reporter_->nonfinite_steps(),
+                                             " steps with a loss or gradient that is not finite "
+                                             "(train.max_nonfinite_steps), the last one step ",
+                                             step));
+  }
+}
+
+/// Throws Error(kDiverged) if this process and those of the other ranks have trained, and in vain.
+void TrainingRun::require_an_update() {
+  const std::int64_t steps = step_ - std::max<std::int64_t>(resumed_step_, 0);
+  const bool has_any = ranks_.any(has_updated_), has_trained = ranks_.any(steps > 0);
+  if (has_any || !has_trained) return;
+  throw Error(ErrorCode::kDiverged,
+              concat("nothing was learned: in all of ", steps,
+                     " steps the loss or gradient was not finite, so that none updated anything; "
+                     "look at the learning rates, at the range of the inputs and, with model.type "
+                     "torchscript, at what the module computes"));
+}
+
+}  // namespace satrap::trainer
