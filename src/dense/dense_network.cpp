@@ -33,17 +33,6 @@ class Network : public DenseNetwork {
         precision_(precision),
         dropout_seed_(hash64(seed, 0xD50)),
         pool_(pool) {
-    if (model.type == "torchscript" && precision == Precision::kBf16) {
-      throw Error(ErrorCode::kInvalidConfig,
-                  "train.precision: bf16 does not go with model 'torchscript', which computes as "
-                  "its module says");
-    }
-    if (precision == Precision::kTf32) {
-      throw Error(
-          ErrorCode::kInvalidConfig,
-          "train.precision: tf32 is a GPU's, and this network is computed on the CPU; write "
-          "fp32 or bf16");
-    }
     if (precision == Precision::kBf16) libtorch();  // if it is missing, that is said at the start
     logits_ = layout_.add_scratch(num_labels_);
     dlogits_ = layout_.add_scratch(num_labels_);
@@ -64,7 +53,9 @@ class Network : public DenseNetwork {
     state_->load_training_state(state);
   }
   void load_parameters(std::span<const float> values) override { state_->load_parameters(values); }
-  float gradient_scale() override;
+  float gradient_scale() override {
+    return clipping_factor(gradient_->values(), optimizer_config_.clip_norm, pool_);
+  }
   double learning_rate(std::int64_t step) const override;
   void set_base_rates(std::span<const double> rates) override {
     state_->set_base_rates(rates, num_labels_);
@@ -250,13 +241,6 @@ void Network::forward_backward(const DenseInput& input,
   std::ranges::copy(replicas_[0].pass->new_buffers().span(), next_buffers_.data());
 }
 
-float Network::gradient_scale() {
-  if (optimizer_config_.clip_norm <= 0.0) return 1.0F;
-  // As torch.nn.utils.clip_grad_norm_. The gradient may have been averaged with others' since.
-  const double norm = std::sqrt(sum_of_squares(gradient_->values(), pool_));
-  return static_cast<float>(std::min(1.0, optimizer_config_.clip_norm / (norm + 1e-6)));
-}
-
 double Network::learning_rate(std::int64_t step) const {
   return optimizer_config_.lr * optimizer_config_.schedule.factor(step);
 }
@@ -282,6 +266,20 @@ void Network::predict(const DenseInput& input, const FloatMatrix& probabilities)
                  });
 }
 
+/// Throws if the model, or what computes it, does not go with it.
+void check_precision(Precision precision, const job::ModelConfig& model, const DensePlace* place) {
+  if (precision == Precision::kBf16 && model.type == "torchscript") {
+    throw Error(ErrorCode::kInvalidConfig,
+                "train.precision: bf16 does not go with model 'torchscript', which computes as its "
+                "module says");
+  }
+  if (precision == Precision::kTf32 && (place == nullptr || place->device.is_host())) {
+    throw Error(ErrorCode::kInvalidConfig,
+                "train.precision: tf32 is a GPU's, and this network is computed on the CPU; write "
+                "fp32 or bf16");
+  }
+}
+
 }  // namespace
 
 std::unique_ptr<DenseNetwork> DenseNetwork::create(const job::ModelConfig& model,
@@ -293,7 +291,8 @@ std::unique_ptr<DenseNetwork> DenseNetwork::create(const job::ModelConfig& model
                                                    const DensePlace* place) {
   model.validate();
   optimizer.validate();
-  if (model.engine == "graph" || (model.engine == "auto" && place != nullptr)) {
+  check_precision(precision, model, place);
+  if (model.engine == "graph" || place != nullptr) {
     return make_graph_network(model, optimizer, precision, shape, seed, pool, place);
   }
   return std::make_unique<Network>(model, optimizer, precision, shape, seed, pool);

@@ -1,7 +1,6 @@
 #include "src/dense/graph_network.h"
 
 #include <algorithm>
-#include <cmath>
 #include <exception>
 #include <stdexcept>
 #include <system_error>
@@ -24,21 +23,6 @@
 namespace satrap::dense {
 namespace {
 
-/// Throws if the model or the device does not compute in that.
-Precision checked(Precision precision, const job::ModelConfig& model, const DensePlace* place) {
-  if (model.type == "torchscript" && precision == Precision::kBf16) {
-    throw Error(ErrorCode::kInvalidConfig,
-                "train.precision: bf16 does not go with model 'torchscript', which computes as its "
-                "module says");
-  }
-  if (precision == Precision::kTf32 && (place == nullptr || place->device.is_host())) {
-    throw Error(ErrorCode::kInvalidConfig,
-                "train.precision: tf32 is a GPU's, and this network is computed on the CPU; write "
-                "fp32 or bf16");
-  }
-  return precision;
-}
-
 /// A device of its own for a network that was given none.
 struct OwnPlace {
   std::unique_ptr<backend::Device> device = backend::make_host_device();
@@ -59,7 +43,7 @@ class GraphNetwork : public DenseNetwork {
         shape_(place == nullptr ? without_device(shape) : shape),
         num_labels_(shape.num_labels()),
         optimizer_config_(optimizer),
-        precision_(checked(precision, model, place)),
+        precision_(precision),
         dropout_seed_(hash64(seed, 0xD50)),
         pool_(pool),
         own_(place == nullptr ? std::make_unique<OwnPlace>() : nullptr),
@@ -96,7 +80,9 @@ class GraphNetwork : public DenseNetwork {
   std::span<float> flag_and_first_bucket() override {
     return parameters_.flag_and_first_bucket_on_host();
   }
-  float gradient_scale() override;
+  float gradient_scale() override {
+    return clipping_factor(gradient(), optimizer_config_.clip_norm, pool_);
+  }
   double learning_rate(std::int64_t step) const override {
     return optimizer_config_.lr * optimizer_config_.schedule.factor(step);
   }
@@ -310,15 +296,13 @@ void GraphNetwork::forward_backward(const DenseInput& input,
   device_.use_on_this_thread();
   const backend::StreamTimes::Span span(times_, backend::StreamTimes::kNetwork);
   parameters_.begin_gradient();
-  const bool has_pooled =
-      input.pooled.place == backend::Place::kDevice;  // what else is copied there?
-  Staging& staging =
-      steps_.begin(n, num_labels_,
-                   shape_.num_numeric + num_labels_ + (has_pooled ? 0 : columns_.device_width()));
-  double* const result = reinterpret_cast<double*>(room(result_, 1, 6));
+  const bool is_there = input.pooled.place == backend::Place::kDevice;
+  Staging& staging = steps_.begin(
+      n, num_labels_, shape_.num_numeric + num_labels_ + (is_there ? 0 : columns_.device_width()));
+  double* const result = reinterpret_cast<double*>(room(result_, 1, 4));
   if (n == 0) {
     parameters_.clear_gradient();
-    device_.fill(result, 0, 3 * static_cast<std::int64_t>(sizeof(double)), stream_);
+    device_.fill(result, 0, 2 * static_cast<std::int64_t>(sizeof(double)), stream_);
   } else {
     const Matrix dpooled = gradient_place(output.grad_pooled, n);
     const TensorNetwork::Batch batch{
@@ -361,12 +345,6 @@ void GraphNetwork::copy_flag(float* to, backend::Place place) {
   device_.use_on_this_thread();
   parameters_.give_back_gradient();
   device_.copy(to, parameters_.memory().flag, sizeof(float), stream_);
-}
-
-float GraphNetwork::gradient_scale() {
-  if (optimizer_config_.clip_norm <= 0.0) return 1.0F;
-  const double norm = std::sqrt(sum_of_squares(gradient(), pool_));
-  return static_cast<float>(std::min(1.0, optimizer_config_.clip_norm / (norm + 1e-6)));
 }
 
 void GraphNetwork::apply(std::int64_t step) {

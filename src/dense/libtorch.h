@@ -100,7 +100,7 @@ class TensorNetwork {
     Matrix probabilities;        // [rows, num_labels]
     Matrix grad_pooled;          // [rows, pooled_width]
     float loss_examples = 1.0F;  // the gradients are of the mean over these
-    double* result = nullptr;    // [3] mean loss, norm of the gradient, the flag
+    double* result = nullptr;    // [2] mean loss, norm of the gradient
   };
 
   virtual ~TensorNetwork() = default;

@@ -1,6 +1,7 @@
 #include "src/dense/reduce.h"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 #include <vector>
 
@@ -31,6 +32,12 @@ double sum_of_squares(std::span<const float> values, ThreadPool& pool) {
         values.data() + i * kReduceChunk, std::min(kReduceChunk, size - i * kReduceChunk));
   });
   return std::accumulate(sums.begin(), sums.end(), 0.0);
+}
+
+float clipping_factor(std::span<const float> gradient, double clip_norm, ThreadPool& pool) {
+  if (clip_norm <= 0.0) return 1.0F;
+  const double norm = std::sqrt(sum_of_squares(gradient, pool));
+  return static_cast<float>(std::min(1.0, clip_norm / (norm + 1e-6)));
 }
 
 }  // namespace satrap::dense

@@ -34,7 +34,7 @@ Staging& StepsInFlight::begin(std::int64_t rows, std::int64_t num_labels, std::i
   step.rows = rows;
   step.num_labels = num_labels;
   step.probabilities = step.staging.take<float>(rows * num_labels);
-  step.result = step.staging.take<double>(3);
+  step.result = step.staging.take<double>(2);
   step.flag = step.staging.take<float>(1);
   return step.staging;
 }
@@ -49,7 +49,7 @@ void StepsInFlight::queue_results(const float* probabilities,
   if (step.rows > 0) {
     device_.copy(step.probabilities, probabilities, bytes_of(step.rows * step.num_labels), stream);
   }
-  device_.copy(step.result, result, 3 * static_cast<std::int64_t>(sizeof(double)), stream);
+  device_.copy(step.result, result, 2 * static_cast<std::int64_t>(sizeof(double)), stream);
   queue_flag(flag, stream);
 }
 

@@ -70,5 +70,13 @@ TEST(SumOfSquares, IsTheSameForAnyNumberOfThreads) {
   }
 }
 
+TEST(ClippingFactor, ShortensWhatIsLongerThanTheLimit) {
+  ThreadPool pool(1);
+  const std::vector<float> gradient = {3.0F, 4.0F};  // of length 5
+  EXPECT_EQ(clipping_factor(gradient, 0.0, pool), 1.0F);
+  EXPECT_EQ(clipping_factor(gradient, 6.0, pool), 1.0F);
+  EXPECT_NEAR(clipping_factor(gradient, 1.0, pool), 0.2F, 1e-6F);
+}
+
 }  // namespace
 }  // namespace satrap::dense

@@ -103,7 +103,8 @@ class DenseNetwork {
 
   /// Throws as check_model does. Parameters are initialised from `seed` alone: those of linear
   /// parts over numbers with 0, others as PyTorch's nn.Linear does.
-  /// `place`: where a network of model.engine 'graph' computes; without, in the host's memory.
+  /// `place`: on which device libtorch computes the network; without, it is in the host's memory,
+  /// and libtorch's with model.engine 'graph' alone.
   static std::unique_ptr<DenseNetwork> create(const job::ModelConfig& model,
                                               const job::DenseOptimizerConfig& optimizer,
                                               Precision precision,

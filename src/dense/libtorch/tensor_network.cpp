@@ -255,11 +255,11 @@ class Network : public TensorNetwork {
     }
     const at::Tensor flag = at::isfinite(at::stack(numbers)).all().logical_not();
     flag_.copy_(flag.reshape({1}));
-    const at::Tensor result = at::for_blob(to, {3})
+    const at::Tensor result = at::for_blob(to, {2})
                                   .options(at::TensorOptions(at::kDouble).device(place_))
                                   .target_device(place_)
                                   .make_tensor();
-    result.copy_(at::stack({loss, norm, flag.to(at::kDouble)}));
+    result.copy_(at::stack({loss, norm}));
   }
 
   const int gpu_;
