@@ -53,7 +53,7 @@ void backward_gradients(benchmark::State& state, Workload& workload) {
                    "gradients");
   time_batches(state, workload, [&](Batch& batch) {
     device().backward_gradients(workload.layout, batch.view(), FloatType::kBf16,
-                                batch.vectors.data(), reinterpret_cast<float*>(out.data()),
+                                batch.vectors.data(), nullptr, reinterpret_cast<float*>(out.data()),
                                 workload.stream);
   });
   const Batch& batch = *workload.batches[0];

@@ -31,10 +31,11 @@ void CudaDevice::backward_gradients(const RowLayout& layout,
                                     const PlanView& plan,
                                     FloatType grad_type,
                                     const void* grad,
+                                    const std::int32_t* places,
                                     float* out,
                                     StreamRef stream) {
   launch_backward(grids_, layout.padded_dim, plan, grad_type, grad, stream,
-                  [&](auto quads) { return StoringSink<quads()>{out}; });
+                  [&](auto quads) { return StoringSink<quads()>{out, places}; });
 }
 
 }  // namespace satrap::backend

@@ -128,10 +128,11 @@ __device__ inline void reduce_items(const Group& group,
 template <int kQuads>
 struct StoringSink {
   float* out;
+  const std::int32_t* places = nullptr;  // of the keys; without, their numbers
 
   struct Fetched {};
   __device__ std::int32_t place_of(const PlanView& /*plan*/, std::uint32_t unique) const {
-    return static_cast<std::int32_t>(unique);
+    return places == nullptr ? static_cast<std::int32_t>(unique) : places[unique];
   }
   __device__ void fetch(const Group& /*group*/,
                         RowLanes /*lanes*/,

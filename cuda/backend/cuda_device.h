@@ -79,6 +79,7 @@ class CudaDevice final : public Device {
                           const PlanView& plan,
                           FloatType grad_type,
                           const void* grad,
+                          const std::int32_t* places,
                           float* out,
                           StreamRef stream) override;
   void list_slots(const CacheView& cache,
@@ -96,6 +97,10 @@ class CudaDevice final : public Device {
                        float* out,
                        std::int64_t stride,
                        StreamRef stream) override;
+  void add_in_order(std::span<const float* const> vectors,
+                    std::int64_t count,
+                    float* sum,
+                    StreamRef stream) override;
 
  private:
   const int number_;

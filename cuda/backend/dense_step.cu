@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include <cuda_runtime.h>
 
 #include "cuda/backend/cuda_device.h"
@@ -25,6 +27,22 @@ __global__ void __launch_bounds__(kThreads) fill_factors(Dropout dropout,
   }
 }
 
+struct Vectors {
+  const float* begins[kMaxAdded];
+  int count;
+};
+
+/// A thread per element.
+__global__ void __launch_bounds__(kThreads)
+    add_vectors_in_order(Vectors vectors, std::int64_t count, float* sum) {
+  for (std::int64_t i = global_thread(); i < count; i += num_threads()) {
+    float total = vectors.begins[0][i];
+#pragma unroll 4
+    for (int v = 1; v < vectors.count; ++v) total += vectors.begins[v][i];
+    sum[i] = total;
+  }
+}
+
 }  // namespace
 
 void CudaDevice::cancel_update(const float* flag, const PlanView& plan, StreamRef stream) {
@@ -41,6 +59,18 @@ void CudaDevice::dropout_factors(const Dropout& dropout,
   if (rows * columns == 0) return;
   launch(fill_factors, grids_.grid_for(rows * columns, kThreads), stream, dropout, first_example,
          rows, columns, out, stride);
+}
+
+void CudaDevice::add_in_order(std::span<const float* const> vectors,
+                              std::int64_t count,
+                              float* sum,
+                              StreamRef stream) {
+  check_added(vectors);
+  if (count == 0) return;
+  Vectors added{};
+  std::ranges::copy(vectors, added.begins);
+  added.count = static_cast<int>(vectors.size());
+  launch(add_vectors_in_order, grids_.grid_for(count, kThreads), stream, added, count, sum);
 }
 
 }  // namespace satrap::backend

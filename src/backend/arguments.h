@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 #include "satrap/backend/operations.h"
 #include "satrap/core/error.h"
@@ -40,6 +41,11 @@ inline void check_arguments(const WindowView& window, const TouchArguments& argu
 inline void check_arguments(const CacheView& cache, std::int64_t first_set, std::int64_t num_sets) {
   SATRAP_CHECK(first_set >= 0 && first_set + num_sets <= cache.size.num_sets, "sets ", first_set,
                " + ", num_sets, " of ", cache.size.num_sets);
+}
+
+inline void check_added(std::span<const float* const> vectors) {
+  SATRAP_CHECK(!vectors.empty() && std::ssize(vectors) <= kMaxAdded, vectors.size(),
+               " vectors to add, of at most ", kMaxAdded);
 }
 
 }  // namespace satrap::backend

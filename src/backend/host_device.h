@@ -86,6 +86,7 @@ class HostDevice final : public Device {
                           const PlanView& plan,
                           FloatType grad_type,
                           const void* grad,
+                          const std::int32_t* places,
                           float* out,
                           StreamRef stream) override;
   void list_slots(const CacheView& cache,
@@ -103,6 +104,10 @@ class HostDevice final : public Device {
                        float* out,
                        std::int64_t stride,
                        StreamRef stream) override;
+  void add_in_order(std::span<const float* const> vectors,
+                    std::int64_t count,
+                    float* sum,
+                    StreamRef stream) override;
 
  private:
   void sort_ids(const PlanView& plan);

@@ -8,6 +8,7 @@
 #include "satrap/core/float_codec.h"
 #include "satrap/kernels/pool.h"
 #include "satrap/kernels/row_update.h"
+#include "src/backend/arguments.h"
 #include "src/backend/host_device.h"
 
 namespace satrap::backend {
@@ -212,12 +213,15 @@ void HostDevice::backward_gradients(const RowLayout& layout,
                                     const PlanView& plan,
                                     FloatType grad_type,
                                     const void* grad,
+                                    const std::int32_t* places,
                                     float* out,
                                     StreamRef) {
   if (plan.num_ids == 0) return;
   for_each_gradient(plan, occurrences_of(plan, grad_type, grad, layout.padded_dim), layout,
                     [&](std::int64_t u, const float* gradient, float*) {
-                      std::copy_n(gradient, layout.padded_dim, out + u * layout.padded_dim);
+                      const std::int64_t place = places == nullptr ? u : places[u];
+                      if (place < 0) return;
+                      std::copy_n(gradient, layout.padded_dim, out + place * layout.padded_dim);
                     });
 }
 
@@ -235,6 +239,18 @@ void HostDevice::dropout_factors(const Dropout& dropout,
   for (std::int64_t r = 0; r < rows; ++r) {
     const RandomStream draws = dropout.draws_of(first_example + r);
     for (std::int64_t c = 0; c < columns; ++c) out[r * stride + c] = dropout.factor(draws, c);
+  }
+}
+
+void HostDevice::add_in_order(std::span<const float* const> vectors,
+                              std::int64_t count,
+                              float* sum,
+                              StreamRef) {
+  check_added(vectors);
+  for (std::int64_t i = 0; i < count; ++i) {
+    float total = vectors.front()[i];
+    for (const float* const vector : vectors.subspan(1)) total += vector[i];
+    sum[i] = total;
   }
 }
 

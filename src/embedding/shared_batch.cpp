@@ -171,7 +171,7 @@ void CopiedBatch::sum_gradients(const float* gradient, std::span<float* const> g
     make_room(cache_.sums, cache_.device, backend::Place::kDevice, bytes, "summed gradients");
     make_room(cache_.sums_on_host, cache_.device, backend::Place::kPinnedHost, bytes,
               "summed gradients");
-    cache_.device.backward_gradients(layout, parts_[g]->view(), FloatType::kFp32, gradient,
+    cache_.device.backward_gradients(layout, parts_[g]->view(), FloatType::kFp32, gradient, nullptr,
                                      reinterpret_cast<float*>(cache_.sums.data()), cache_.updates);
     cache_.device.copy(cache_.sums_on_host.data(), cache_.sums.data(), bytes, cache_.updates);
     cache_.updates.wait_until_idle();

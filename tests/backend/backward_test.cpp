@@ -9,6 +9,8 @@
 namespace satrap::testing {
 namespace {
 
+constexpr float kUnplaced = -123.0F;
+
 void check_backward(const HostBatch& batch, const BackwardCase& c, bool every_schedule = true) {
   Random random(c.seed);
   const RowOptimizer optimizer = optimizer_of(c.optimizer);
@@ -62,18 +64,33 @@ void check_backward(const HostBatch& batch, const BackwardCase& c, bool every_sc
   const backend::Plan plan(device(), scratch, 0);
   const backend::PlanView view = plan.view(batch.num_ids());
   const DeviceArray<float> gradients(std::max<std::int64_t>(1, num_unique * layout.padded_dim));
+  // Every third key has no place; the others are put in the reverse order, into every second
+  // vector.
+  std::vector<std::int32_t> places;
+  std::vector<float> expected_placed(expected_gradients.size() * 2, kUnplaced);
+  for (std::int64_t u = 0; u < num_unique; ++u) {
+    places.push_back(u % 3 == 1 ? -1 : static_cast<std::int32_t>(2 * (num_unique - 1 - u)));
+    if (places.back() < 0) continue;
+    std::copy_n(expected_gradients.begin() + u * layout.padded_dim, layout.padded_dim,
+                expected_placed.begin() + places.back() * layout.padded_dim);
+  }
+  const DeviceArray<std::int32_t> places_on_device(places);
   const auto check = [&] {
     const backend::Stream stream(device());
+    const DeviceArray<float> placed(std::vector<float>(expected_placed.size(), kUnplaced));
     const backend::Cache cache(device(), layout, size, backend::EvictionPolicy::kLru, stream);
     device().build_plan(on_device.bags(), size.num_sets, layout.padded_dim, view, stream);
     device().copy(view.slots, slots.data(), num_unique * 4, stream);
     device().copy(cache.view().rows, rows.data(), static_cast<std::int64_t>(rows.size()), stream);
     device().copy(cache.view().dirty, marks.data(), size.num_slots(), stream);
-    device().backward_gradients(layout, view, c.grad, grad_on_device.data(), gradients.data(),
-                                stream);
+    device().backward_gradients(layout, view, c.grad, grad_on_device.data(), nullptr,
+                                gradients.data(), stream);
+    device().backward_gradients(layout, view, c.grad, grad_on_device.data(),
+                                places_on_device.data(), placed.data(), stream);
     device().backward_update(cache.view(), view, c.grad, grad_on_device.data(), c.optimizer,
                              steps_on_device.data(), stream);
     stream.wait_until_idle();
+    ASSERT_EQ(placed.host(), expected_placed);
     const auto sums = download(gradients.data(), num_unique * layout.padded_dim);
     ASSERT_EQ(sums, expected_gradients);
     const auto is_negative = [](float x) { return std::signbit(x); };

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <random>
 #include <stdexcept>
 
 #include <gtest/gtest.h>
@@ -42,6 +43,51 @@ TEST(DeviceDropout, FactorsAreThoseOfItsDefinition) {
       ASSERT_EQ(out.host(), expected);
     });
   }
+}
+
+TEST(DeviceSum, AddsVectorsInTheirOrder) {
+  SATRAP_NEEDS_DEVICE();
+  for (const std::size_t num_vectors : {1, 2, 3, 5, 64}) {
+    for (const std::int64_t count : {0, 1, 127, 128, 1'000}) {
+      SCOPED_TRACE(::testing::Message() << num_vectors << " vectors of " << count);
+      std::mt19937 random(static_cast<unsigned>(num_vectors));
+      std::uniform_real_distribution<float> values(-1.0F, 1.0F);
+      std::vector<float> all(num_vectors *
+                             static_cast<std::size_t>(std::max<std::int64_t>(1, count)));
+      for (float& value : all) value = values(random);
+      // The third one, or the last, is also where the sum goes.
+      const std::size_t in_place = std::min<std::size_t>(num_vectors - 1, 2);
+      std::vector<float> expected = all;
+      for (std::int64_t i = 0; i < count; ++i) {
+        float sum = all[static_cast<std::size_t>(i)];
+        for (std::size_t v = 1; v < num_vectors; ++v) {
+          sum += all[v * static_cast<std::size_t>(count) + static_cast<std::size_t>(i)];
+        }
+        expected[in_place * static_cast<std::size_t>(count) + static_cast<std::size_t>(i)] = sum;
+      }
+      for_each_schedule([&] {
+        const DeviceArray<float> vectors(all);
+        std::vector<const float*> begins;
+        for (std::size_t v = 0; v < num_vectors; ++v) {
+          begins.push_back(vectors.data() + static_cast<std::int64_t>(v) * count);
+        }
+        const backend::Stream stream(device());
+        device().add_in_order(begins, count,
+                              vectors.data() + static_cast<std::int64_t>(in_place) * count, stream);
+        stream.wait_until_idle();
+        ASSERT_EQ(vectors.host(), expected);
+      });
+    }
+  }
+}
+
+TEST(DeviceSum, RefusesNoneAndTooMany) {
+  SATRAP_NEEDS_DEVICE();
+  const DeviceArray<float> sum(std::vector<float>{1.0F});
+  const backend::Stream stream(device());
+  EXPECT_THROW(device().add_in_order({}, 1, sum.data(), stream), Error);
+  const std::vector<const float*> many(backend::kMaxAdded + 1, sum.data());
+  EXPECT_THROW(device().add_in_order(many, 1, sum.data(), stream), Error);
 }
 
 /// The rows after one update by a gradient of 1, before which *flag was tested.

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 #include "satrap/backend/views.h"
 #include "satrap/kernels/dropout.h"
@@ -29,6 +30,9 @@ inline constexpr std::uint32_t kNoTarget = 0xFFFFFFFFU;
 /// bits, which choose the set: tags in ascending order are grouped by set.
 constexpr std::uint64_t tag_of(Key key);
 constexpr Key key_of_tag(std::uint64_t tag);
+
+/// The vectors of one add_in_order.
+inline constexpr std::int64_t kMaxAdded = 64;
 
 /// How resolve treats the cache.
 enum class ResolveMode {
@@ -159,12 +163,15 @@ class Operations {
                              const PlanView& plan,
                              StreamRef stream) = 0;
 
-  /// backward without update: the summed gradient of each key, for shards that run the optimizer.
+  /// backward without update: the summed gradient of each key, for whoever runs the optimizer. Key
+  /// u's goes to vector places[u] of `out`, to none if that is negative; without places to vector
+  /// u.
   virtual void backward_gradients(const RowLayout& layout,
                                   const PlanView& plan,
                                   FloatType grad_type,
                                   const void* grad,
-                                  float* out,  // device [unique, padded_dim]
+                                  const std::int32_t* places,  // device [unique], or nullptr
+                                  float* out,                  // device [vectors, padded_dim]
                                   StreamRef stream) = 0;
 
   /// export, flush: lists the occupied slots of sets [first_set, first_set + num_sets), all or only
@@ -192,6 +199,13 @@ class Operations {
                                float* out,  // device [rows, columns] with `stride`
                                std::int64_t stride,
                                StreamRef stream) = 0;
+
+  /// Adds vectors element by element, in their order: sum[i] = ((v0[i] + v1[i]) + v2[i]) + ... One
+  /// of them may begin at `sum`, if it is the only one there.
+  virtual void add_in_order(std::span<const float* const> vectors,  // host [1 to kMaxAdded]
+                            std::int64_t count,                     // elements of each
+                            float* sum,                             // device [count]
+                            StreamRef stream) = 0;
 };
 
 // ------------------------------------------------------------------------------ implementation
