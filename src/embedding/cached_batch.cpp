@@ -45,7 +45,7 @@ void CachedBatch::pool(const data::Batch& batch,
   write_mask(layout_, batch, mask_out, mask.stride);
   cached_.device.use_on_this_thread();
   if (pooled.place == Place::kDevice) {
-    check_columns(pooled);
+    cached_.check_on_device(pooled, num_examples_);
     return queue_pool(static_cast<float*>(pooled.data));
   }
   float* const out = host_values(pooled, num_examples_, layout_.output_width, "pooled output");
@@ -61,14 +61,6 @@ void CachedBatch::queue_pool(float* out) const {
   }
 }
 
-void CachedBatch::check_columns(const ConstFloatMatrix& matrix) const {
-  const std::int64_t width = cached_.on_device.output_width;
-  SATRAP_CHECK(cached_.device_rows && matrix.rows == num_examples_ && matrix.cols == width &&
-                   matrix.stride == width,
-               "pooled rows of ", num_examples_, " examples in a device: ", matrix.rows,
-               " rows of ", matrix.cols, " columns, wanted are ", width);
-}
-
 void CachedBatch::apply(const float* gradient, std::int64_t step) {
   cached_.device.use_on_this_thread();
   gradients_.assign(rows_.parts.size(),
@@ -80,7 +72,7 @@ void CachedBatch::apply(const float* gradient, std::int64_t step) {
 void CachedBatch::queue_update(const ConstFloatMatrix& gradient,
                                std::int64_t step,
                                const float* flag) {
-  check_columns(gradient);
+  cached_.check_on_device(gradient, num_examples_);
   gradients_.assign(rows_.parts.size(), static_cast<const float*>(gradient.data));
   rows_.update(gradients_, step, flag);
 }

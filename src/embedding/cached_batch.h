@@ -36,7 +36,6 @@ class CachedBatch final : public BatchRows {
 
  private:
   void queue_pool(float* out) const;
-  void check_columns(const ConstFloatMatrix& matrix) const;
 
   RowCache& cached_;
   CachedParts rows_;

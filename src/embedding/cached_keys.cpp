@@ -15,17 +15,28 @@ void CachedKeys::request(std::int64_t step,
   rows_.request(step);
 }
 
-void CachedKeys::gather(std::span<float* const> weights) const {
+void CachedKeys::queue_gather(std::span<float* const> weights) const {
   cached_.device.use_on_this_thread();
+  const backend::StreamTimes::Span span(cached_.times, backend::StreamTimes::kLookup);
   for (std::size_t g = 0; g < rows_.parts.size(); ++g) {
     const GroupPart& part = *rows_.parts[g];
-    const std::size_t size = num_values(part);
-    float* const to = cached_.device.is_host() ? weights[g] : cached_.vectors[g].resize(size);
     cached_.device.pool_forward(cached_.caches[g]->view(), part.batch.bags(), part.view(),
-                                FloatType::kFp32, to, cached_.compute);
-    if (to == weights[g]) continue;
-    cached_.device.copy(weights[g], to, static_cast<std::int64_t>(size * sizeof(float)),
-                        cached_.compute);
+                                FloatType::kFp32, weights[g], cached_.compute);
+  }
+}
+
+void CachedKeys::gather(std::span<float* const> weights) const {
+  weights_.assign(weights.begin(), weights.end());
+  if (!cached_.device.is_host()) {
+    for (std::size_t g = 0; g < rows_.parts.size(); ++g) {
+      weights_[g] = cached_.vectors[g].resize(num_values(*rows_.parts[g]));
+    }
+  }
+  queue_gather(weights_);
+  for (std::size_t g = 0; g < rows_.parts.size(); ++g) {
+    if (weights_[g] == weights[g]) continue;
+    const auto bytes = static_cast<std::int64_t>(num_values(*rows_.parts[g]) * sizeof(float));
+    cached_.device.copy(weights[g], weights_[g], bytes, cached_.compute);
   }
   cached_.compute.wait_until_idle();
 }

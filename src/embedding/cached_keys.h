@@ -18,17 +18,26 @@ class CachedKeys final : public RowsByKey {
   void request(std::int64_t step,
                std::span<const std::vector<Key>> keys,
                std::int64_t num_examples) override;
+  void begin() override { rows_.begin(); }
   void wait() override { rows_.wait(); }
   void gather(std::span<float* const> weights) const override;
   void update(std::span<const float* const> gradients, std::int64_t step) override;
   void skip(std::int64_t step) override { cached_.note_applied(step); }
+  void queue_gather(std::span<float* const> weights) const override;
+  void queue_update(std::span<const float* const> gradients,
+                    std::int64_t step,
+                    const float* flag) override {
+    rows_.update(gradients, step, flag);
+  }
 
  private:
   std::size_t num_values(const GroupPart& part) const;
 
   RowCache& cached_;
   CachedParts rows_;
-  std::vector<const float*> gradients_;  // [num_groups] in the memory of a device
+  // [num_groups] in the memory of a device.
+  std::vector<const float*> gradients_;
+  mutable std::vector<float*> weights_;
 };
 
 }  // namespace satrap::embedding

@@ -4,6 +4,7 @@
 
 #include "src/embedding/cached_batch.h"
 #include "src/embedding/cached_keys.h"
+#include "src/embedding/keyed_batch.h"
 #include "src/embedding/row_cache.h"
 
 namespace satrap::embedding {
@@ -48,6 +49,9 @@ std::vector<const RowGroup*> CachedRows::groups() const {
 }
 std::unique_ptr<RowsByKey> CachedRows::make_rows_by_key() {
   return std::make_unique<CachedKeys>(*cache_);
+}
+std::unique_ptr<BatchByKey> CachedRows::make_batch_by_key() {
+  return std::make_unique<KeyedBatch>(*cache_);
 }
 void CachedRows::stop() { cache_->stop(); }
 

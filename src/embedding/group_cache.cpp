@@ -31,6 +31,7 @@ GroupCache::GroupCache(backend::Device& device,
       stream_(stream),
       cache_(device, group.layout, size, policy, stream_),
       listed_(device, sets_per_list(size)),
+      plan_room_(device, group.layout),
       free_overflow_(index(size.overflow_rows)),
       overflow_slots_(device),
       shared_slots_(device),
@@ -55,18 +56,7 @@ void GroupCache::look_at(GroupPart& part, std::uint32_t batch) {
 }
 
 void GroupCache::make_plan(GroupPart& part) {
-  const std::int64_t num_ids = part.batch.num_ids();
-  if (scratch_ == nullptr || num_ids > max_ids_) {
-    // Batches differ. Plans of earlier batches keep the scratch that they were made with.
-    max_ids_ = std::max<std::int64_t>(1, num_ids + num_ids / 4);
-    scratch_ = std::make_shared<const backend::PlanScratch>(device_, max_ids_, group_.layout);
-  }
-  if (num_ids > part.max_ids) {
-    part.plan.reset();
-    part.scratch = scratch_;
-    part.max_ids = max_ids_;
-  }
-  if (!part.plan) part.plan.emplace(device_, *part.scratch, view().size.overflow_rows);
+  plan_room_.make(part, view().size.overflow_rows);
   device_.build_plan(part.batch.bags(), view().size.num_sets, group_.layout.padded_dim, part.view(),
                      stream_);
 }

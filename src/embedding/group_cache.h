@@ -2,46 +2,20 @@
 
 #include <cstdint>
 #include <map>
-#include <memory>
 #include <optional>
 #include <span>
 #include <vector>
 
 #include "satrap/backend/cache.h"
-#include "satrap/backend/plan.h"
 #include "satrap/backend/stream.h"
 #include "satrap/backend/window.h"
-#include "satrap/embedding/group_batch.h"
 #include "satrap/embedding/row_groups.h"
 #include "src/embedding/device_array.h"
+#include "src/embedding/group_part.h"
+#include "src/embedding/plan_room.h"
 #include "src/embedding/write_back.h"
 
 namespace satrap::embedding {
-
-/// What one batch needs of a row group's cache. Reused from batch to batch.
-struct GroupPart {
-  GroupPart(backend::Device& device,
-            const FeatureLayout& layout,
-            const RowGroup& of_group,
-            ThreadPool& pool)
-      : group(of_group), batch(device, layout, of_group, pool), slots(device) {}
-
-  backend::PlanView view() const { return plan->view(batch.num_ids()); }
-  std::int64_t row_bytes() const { return group.layout.row_bytes; }
-
-  const RowGroup& group;
-
-  GroupBatch batch;
-  std::shared_ptr<const backend::PlanScratch> scratch;  // of the plan
-  std::int64_t max_ids = -1;                            // that the plan has room for
-  std::optional<backend::Plan> plan;
-
-  // The rows to be fetched: keys, the slots that wait for them, and their memory.
-  std::vector<Key> missing;             // [n]
-  std::vector<std::int32_t> for_slots;  // [n]
-  DeviceArray<std::int32_t> slots;      // [1 + n] in the device: n, then for_slots
-  backend::Memory staging;              // [n, row_bytes], pinned
-};
 
 /// The rows of a row group that are in a device's memory. A batch's keys are given slots, which
 /// hold their rows until the batch is completed: its updates are done. Rows whose sets are full of
@@ -119,8 +93,7 @@ class GroupCache {
   const backend::SlotListBuffer listed_;
   std::optional<backend::Window> window_;
   std::uint32_t last_looked_at_ = 0, last_resolved_ = 0, halving_log2_ = 0;
-  std::shared_ptr<const backend::PlanScratch> scratch_;  // of the plans made from now on
-  std::int64_t max_ids_ = 0;                             // that it has room for
+  PlanRoom plan_room_;
   std::int64_t hits_ = 0, misses_ = 0;
   // What was last read of the device's lists, kept from batch to batch.
   std::vector<Key> keys_;

@@ -2,6 +2,8 @@
 
 #include <chrono>
 
+#include "satrap/core/error.h"
+
 namespace satrap::embedding {
 
 RowCache::RowCache(const std::vector<job::FeatureSpec>& features,
@@ -34,7 +36,9 @@ RowCache::RowCache(const std::vector<job::FeatureSpec>& features,
       fetcher(store, options.num_fetches) {
   if (options.stream != nullptr) device_rows.emplace(the_device, compute, on_device, threads);
   for (const RowGroup& group : groups.groups()) {
-    if (!group.features.empty()) vectors.emplace_back(the_device);
+    if (group.features.empty()) continue;
+    vectors.emplace_back(the_device);
+    rooms_by_key.emplace_back(the_device, group.layout);
   }
 }
 
@@ -77,6 +81,14 @@ void RowCache::update(const Parts& parts,
   }
   has_changed_ = true;
   note_queued(step);
+}
+
+void RowCache::check_on_device(const ConstFloatMatrix& matrix, std::int64_t num_examples) const {
+  const std::int64_t width = on_device.output_width;
+  SATRAP_CHECK(
+      device_rows && matrix.rows == num_examples && matrix.cols == width && matrix.stride == width,
+      "pooled rows of ", num_examples, " examples in a device: ", matrix.rows, " rows of ",
+      matrix.cols, " columns, wanted are ", width);
 }
 
 void RowCache::save_changed() {

@@ -13,6 +13,7 @@
 #include "src/embedding/device_columns.h"
 #include "src/embedding/group_caches.h"
 #include "src/embedding/miss_curve.h"
+#include "src/embedding/plan_room.h"
 #include "src/embedding/row_fetcher.h"
 #include "src/embedding/write_back.h"
 
@@ -52,6 +53,9 @@ class RowCache : public GroupCaches {
   void sample(const Parts& parts, std::int64_t step);
   CacheCounts counts() const;
 
+  /// Pooled rows or their gradient, of so many examples, must be in the device's memory.
+  void check_on_device(const ConstFloatMatrix& matrix, std::int64_t num_examples) const;
+
   RowAccess& uncached;
   std::optional<DeviceRows> device_rows;  // with options.stream
   backend::StreamTimes* const times;      // or nullptr
@@ -60,6 +64,9 @@ class RowCache : public GroupCaches {
   // Of one batch at a time: of pool() and update().
   DeviceColumns columns;
   std::vector<DeviceArray<float>> vectors;  // [num_groups] of keys, if the device is not the host
+
+  // Of the planner's thread: for batches by key.
+  std::vector<PlanRoom> rooms_by_key;  // [num_groups]
 
  private:
   static constexpr std::int64_t kMaxWaitingBytes = std::int64_t{256} << 20;  // to the store

@@ -51,6 +51,9 @@ class RowsByKey {
                        std::span<const std::vector<Key>> keys,
                        std::int64_t num_examples) = 0;
 
+  /// Blocks until what was queued for the last step that it was used for is done.
+  virtual void begin() = 0;
+
   /// Blocks until the rows have arrived.
   virtual void wait() = 0;
 
@@ -62,8 +65,48 @@ class RowsByKey {
   virtual void update(std::span<const float* const> gradients, std::int64_t step) = 0;
   virtual void skip(std::int64_t step) = 0;  // instead of update
 
+  /// The same with memory of the device, queued on the stream of CachedRows::Options: nothing is
+  /// updated if *flag is not 0.
+  virtual void queue_gather(std::span<float* const> weights) const = 0;
+  virtual void queue_update(std::span<const float* const> gradients,
+                            std::int64_t step,
+                            const float* flag) = 0;
+
  protected:
   RowsByKey() = default;
+};
+
+/// A batch on a device whose rows other ranks have: the weights of its distinct keys come as
+/// vectors, and a gradient for each leaves it. The counterpart of RowsByKey, in threads and in the
+/// order of calls as BatchRows. Reused once what was queued for it is done.
+class BatchByKey {
+ public:
+  virtual ~BatchByKey() = default;
+  BatchByKey(const BatchByKey&) = delete;
+  BatchByKey& operator=(const BatchByKey&) = delete;
+
+  /// Lists the distinct keys of the batch. Blocks until the device has done it.
+  virtual void make_plan(const data::Batch& batch) = 0;
+  virtual std::span<const std::vector<Key>> keys() const = 0;  // [num_groups], in any order
+
+  /// Key u of keys()[g] has vector places[g][u] of its group, each another one. Blocks until the
+  /// device has the places.
+  virtual void set_places(std::span<const std::vector<std::int32_t>> places) = 0;
+
+  /// Queues the pooling of the vectors weights[g], [n, padded_dim] in the device's memory. Outputs:
+  /// as those of BatchRows::pool, `pooled` in the device's memory.
+  virtual void pool(const data::Batch& batch,
+                    std::span<const float* const> weights,
+                    const FloatMatrix& pooled,
+                    const FloatMatrix& mask) const = 0;
+
+  /// Queues the sums of the gradients of each key, in the order of kernels/sum_order.h, into
+  /// gradients[g], vectors of the same places.
+  virtual void sum_gradients(const ConstFloatMatrix& grad_pooled,
+                             std::span<float* const> gradients) const = 0;
+
+ protected:
+  BatchByKey() = default;
 };
 
 class RowCache;
@@ -120,6 +163,9 @@ class CachedRows final : public RowAccess {
 
   /// As make_rows() and look_at(), for batches of keys. All batches of a cache are of one kind.
   std::unique_ptr<RowsByKey> make_rows_by_key();
+
+  /// For batches whose rows this cache and those of other ranks have together.
+  std::unique_ptr<BatchByKey> make_batch_by_key();
   void look_at(std::span<const std::vector<Key>> keys,
                std::int64_t num_examples,
                std::int64_t step);

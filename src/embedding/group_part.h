@@ -1,0 +1,40 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "satrap/backend/plan.h"
+#include "satrap/embedding/group_batch.h"
+#include "satrap/embedding/row_groups.h"
+#include "src/embedding/device_array.h"
+
+namespace satrap::embedding {
+
+/// What one batch needs of a row group's cache. Reused from batch to batch.
+struct GroupPart {
+  GroupPart(backend::Device& device,
+            const FeatureLayout& layout,
+            const RowGroup& of_group,
+            ThreadPool& pool)
+      : group(of_group), batch(device, layout, of_group, pool), slots(device) {}
+
+  backend::PlanView view() const { return plan->view(batch.num_ids()); }
+  std::int64_t row_bytes() const { return group.layout.row_bytes; }
+
+  const RowGroup& group;
+
+  GroupBatch batch;
+  std::shared_ptr<const backend::PlanScratch> scratch;  // of the plan
+  std::int64_t max_ids = -1;                            // that the plan has room for
+  std::optional<backend::Plan> plan;
+
+  // The rows to be fetched: keys, the slots that wait for them, and their memory.
+  std::vector<Key> missing;             // [n]
+  std::vector<std::int32_t> for_slots;  // [n]
+  DeviceArray<std::int32_t> slots;      // [1 + n] in the device: n, then for_slots
+  backend::Memory staging;              // [n, row_bytes], pinned
+};
+
+}  // namespace satrap::embedding
