@@ -1,6 +1,6 @@
 # CUDA 13.0 for the sources under cuda/. SATRAP_CUDA: ON (stop if something is missing), OFF, or AUTO (build without it
 # and say why). Result: SATRAP_HAVE_CUDA, and the targets Cuda::rt (headers and the runtime of the wheel, which libtorch
-# loads too, so that the process has only one) and Nccl::nccl.
+# loads too, so that the process has only one) and Nccl::opened.
 # nvcc is taken from $CUDACXX, PATH, /usr/local/cuda or the wheel in torch's folder (launch/setup.sh cuda).
 # find_package(CUDAToolkit) is not used: it looks for the wheel's unversioned libraries, which do not exist.
 set(SATRAP_CUDA OFF CACHE STRING "Build the CUDA sources: AUTO, ON or OFF")
@@ -76,9 +76,9 @@ add_library(Cuda::rt SHARED IMPORTED GLOBAL)
 set_target_properties(Cuda::rt PROPERTIES
   IMPORTED_LOCATION "${TORCH_NVIDIA_DIR}/cu13/lib/libcudart.so.13"
   INTERFACE_INCLUDE_DIRECTORIES "${CMAKE_CUDA_TOOLKIT_INCLUDE_DIRECTORIES}")
-add_library(Nccl::nccl SHARED IMPORTED GLOBAL)
-set_target_properties(Nccl::nccl PROPERTIES
-  IMPORTED_LOCATION "${TORCH_NVIDIA_DIR}/nccl/lib/libnccl.so.2"
-  INTERFACE_INCLUDE_DIRECTORIES "${TORCH_NVIDIA_DIR}/nccl/include")
+# NCCL is opened when it is needed (cuda/collective/nccl_library.cpp): its header, and where programs find it.
+add_library(Nccl::opened INTERFACE IMPORTED GLOBAL)
+target_include_directories(Nccl::opened INTERFACE "${TORCH_NVIDIA_DIR}/nccl/include")
+target_link_options(Nccl::opened INTERFACE "LINKER:-rpath,${TORCH_NVIDIA_DIR}/nccl/lib")
 set(SATRAP_HAVE_CUDA ON)
 message(STATUS "CUDA: ${_nvcc} ${CMAKE_CUDA_COMPILER_VERSION}, sm ${CMAKE_CUDA_ARCHITECTURES}")

@@ -75,6 +75,9 @@ DeviceInfo CudaDevice::info() const {
   info.memory_bytes = static_cast<std::int64_t>(total_bytes);
   info.free_bytes = static_cast<std::int64_t>(free_bytes);
   info.l2_bytes = properties.l2CacheSize;
+  char address[32] = "";
+  check(cudaDeviceGetPCIBusId(address, sizeof(address), number_), "cudaDeviceGetPCIBusId");
+  info.bus_address = address;
   return info;
 }
 

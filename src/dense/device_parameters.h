@@ -19,6 +19,9 @@ class DeviceParameters {
   DeviceParameters(backend::Device& device, const backend::Stream& stream, DenseState& state);
 
   const TensorNetwork::Memory& memory() const { return memory_; }
+  FloatMatrix flag_and_gradient() const {  // on the device
+    return {memory_.flag, FloatType::kFp32, 1, num_values_, num_values_, backend::Place::kDevice};
+  }
 
   // Both block until it is done: the state comes to the host, or from there.
   void fetch();

@@ -80,6 +80,9 @@ class GraphNetwork : public DenseNetwork {
   std::span<float> flag_and_first_bucket() override {
     return parameters_.flag_and_first_bucket_on_host();
   }
+  FloatMatrix flag_and_gradient_on_device() override {
+    return device_.is_host() ? FloatMatrix{} : parameters_.flag_and_gradient();
+  }
   float gradient_scale() override {
     return clipping_factor(gradient(), optimizer_config_.clip_norm, pool_);
   }

@@ -42,7 +42,8 @@ CachedTables::CachedTables(const job::EmbeddingSpecs& specs,
                            const embedding::CachedRows::Options& options,
                            backend::Device& device,
                            ThreadPool& pool,
-                           Cluster& cluster)
+                           Cluster& cluster,
+                           collective::DeviceCommunicator* devices)
     : tables_(std::move(tables)),
       bound_(options.update_delay),
       rows_(specs.features,
@@ -55,7 +56,7 @@ CachedTables::CachedTables(const job::EmbeddingSpecs& specs,
             options) {
   if (cluster.size() == 1) return;
   partitioned_ = std::make_unique<PartitionedRows>(specs.features, specs.tables, rows_,
-                                                   tables_->access(), cluster, pool);
+                                                   tables_->access(), cluster, pool, devices);
 }
 
 CachedTables::~CachedTables() = default;

@@ -17,9 +17,11 @@ KeyOwners::KeyOwners(const std::vector<const embedding::RowGroup*>& groups,
   }
 }
 
-void KeyExchange::exchange(const embedding::Plan& plan, net::Deadline deadline) {
-  divide(plan.keys);
-  exchange_counts(plan.num_examples, deadline);
+void KeyExchange::exchange(std::span<const Key> keys,
+                           std::int64_t num_examples,
+                           net::Deadline deadline) {
+  divide(keys);
+  exchange_counts(num_examples, deadline);
   exchange_keys(deadline);
 }
 

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "satrap/collective/communicator.h"
-#include "satrap/embedding/plan.h"
 #include "satrap/embedding/row_groups.h"
 #include "satrap/table/sharding.h"
 
@@ -45,11 +44,12 @@ class KeyExchange {
         lent_(owners.num_groups, owners.num_ranks),
         lent_of_group_(owners.num_groups) {}
 
-  /// All ranks call it, each for its batch of the same step. Throws net::NetError.
-  void exchange(const embedding::Plan& plan, net::Deadline deadline);
+  /// All ranks call it, each for the distinct keys of its batch of the same step, in any order.
+  /// Throws net::NetError.
+  void exchange(std::span<const Key> keys, std::int64_t num_examples, net::Deadline deadline);
 
-  /// The place of the u-th key of the plan among those of its row group that are asked of other
-  /// ranks: by owner, and in the order in which the owner has got them.
+  /// The place of the u-th key among those of its row group that are asked of other ranks: by
+  /// owner, and in the order in which the owner has got them.
   std::int64_t place_of(std::size_t u) const { return place_of_[u]; }
 
   // The number of keys of a row group, by rank.

@@ -104,6 +104,23 @@ std::unique_ptr<backend::Device> make_device(const job::JobConfig& config,
   return backend::make_cuda_device(static_cast<int>(number));
 }
 
+/// Connects the ranks' GPUs; nullptr on all ranks if they cannot be.
+std::unique_ptr<collective::DeviceCommunicator> connect_devices(const job::JobConfig& config,
+                                                                Cluster& cluster,
+                                                                backend::Device& device) {
+  if (cluster.size() == 1 || config.train.is_async()) return nullptr;
+  const auto group = cluster.make_communicator("devices");
+  std::string reason;
+  auto devices = collective::make_device_communicator(
+      *group, device, {.timeout_ms = cluster.timeout_ms(), .in_order = config.train.deterministic},
+      reason);
+  if (cluster.is_chief()) {
+    log_info("the ranks exchange rows and gradients {}",
+             devices ? "from GPU to GPU, by NCCL" : concat("in the host's memory: ", reason));
+  }
+  return devices;
+}
+
 /// What a rank has of the device's memory; several ranks of a node share its memory, but not that
 /// of a GPU.
 std::int64_t device_bytes(const Cluster& cluster, const backend::Device& device) {
@@ -237,6 +254,7 @@ Model::Model(const job::JobConfig& config,
   if (config.is_on_gpu() && config.uses_graph()) {
     stream = std::make_unique<backend::Stream>(*device);
     times = std::make_unique<backend::StreamTimes>(*device, *stream);
+    devices = connect_devices(config, cluster, *device);
   }
   std::optional<ShardTables::Copies> copies;
   if (has_copies) copies.emplace(copies_options(config, cluster, cache_bytes), *device);
@@ -253,11 +271,12 @@ Model::Model(const job::JobConfig& config,
     tables = std::move(local);
   }
   if (has_cache) {
-    // Several ranks exchange rows in the host's memory.
-    const backend::Stream* const shared = cluster.size() == 1 ? stream.get() : nullptr;
+    const bool stays = cluster.size() == 1 || devices;  // rows, on their way to the network
+    const backend::Stream* const shared = stays ? stream.get() : nullptr;
     tables = std::make_unique<CachedTables>(
         specs, std::move(tables), *store,
-        cache_options(config, cluster, cache_bytes, shared, times.get()), *device, pool, cluster);
+        cache_options(config, cluster, cache_bytes, shared, times.get()), *device, pool, cluster,
+        devices.get());
   }
   const dense::InputShape shape = input_shape(schema, specs);
   std::optional<dense::DensePlace> place;

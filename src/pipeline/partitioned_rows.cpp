@@ -34,7 +34,7 @@ class PartitionedRows::Rows final : public embedding::PlannedRows {
   }
 
   void request(std::int64_t step, std::int64_t) override {
-    keys_.exchange(plan_, access_.cluster_.deadline());
+    keys_.exchange(plan_.keys, plan_.num_examples, access_.cluster_.deadline());
     owned_->request(step, keys_.lent(), keys_.num_examples());
   }
 
@@ -126,12 +126,14 @@ PartitionedRows::PartitionedRows(const std::vector<job::FeatureSpec>& features,
                                  embedding::CachedRows& owned,
                                  embedding::RowAccess& uncached,
                                  Cluster& cluster,
-                                 ThreadPool& pool)
+                                 ThreadPool& pool,
+                                 collective::DeviceCommunicator* devices)
     : layout_(features, as_received(tables)),
       owned_(owned),
       uncached_(uncached),
       cluster_(cluster),
       pool_(pool),
+      devices_(devices),
       owners_(owned.groups(), tables.size(), cluster.size()),
       keys_(cluster.make_communicator("cache-keys")),
       rows_(cluster.make_communicator("cache-rows")),
@@ -148,13 +150,14 @@ PartitionedRows::PartitionedRows(const std::vector<job::FeatureSpec>& features,
 PartitionedRows::~PartitionedRows() = default;
 
 std::unique_ptr<embedding::BatchRows> PartitionedRows::make_rows() {
+  if (devices_ != nullptr) return make_rows_on_device();
   return std::make_unique<Rows>(*this);
 }
 
 void PartitionedRows::look_at(const data::Batch& batch, std::int64_t step) {
   if (!owned_.looks_ahead()) return;
   planner_.plan(batch, plan_ahead_);
-  keys_ahead_.exchange(plan_ahead_, cluster_.deadline());
+  keys_ahead_.exchange(plan_ahead_.keys, plan_ahead_.num_examples, cluster_.deadline());
   owned_.look_at(keys_ahead_.lent(), keys_ahead_.num_examples(), step);
 }
 
@@ -162,6 +165,7 @@ void PartitionedRows::stop() {
   keys_->close();
   rows_->close();
   saves_->close();
+  if (devices_ != nullptr) devices_->close();
   owned_.stop();
 }
 

@@ -6,7 +6,9 @@
 #include <span>
 #include <vector>
 
+#include "satrap/backend/device_matrix.h"
 #include "satrap/collective/communicator.h"
+#include "satrap/collective/device_communicator.h"
 #include "satrap/core/thread_pool.h"
 #include "satrap/embedding/cached_rows.h"
 #include "satrap/embedding/row_access.h"
@@ -23,6 +25,9 @@ namespace satrap::pipeline {
 /// pooled and get a gradient for each key. The owner adds those of equal keys in the order of the
 /// ranks, before the optimizer sees them, so that the results are the same bits in every run.
 ///
+/// With `devices` weights and gradients stay in the memory of the ranks' GPUs, and what is done
+/// with them is queued on the stream of the caches.
+///
 /// Calls wait for the other ranks: all ranks must look ahead, plan, pool and update in one order,
 /// and skip the same calls. Every wait has the cluster's deadline; a rank that dies or stops ends
 /// those of the others with NetError.
@@ -30,17 +35,21 @@ class PartitionedRows final : public embedding::RowAccess {
  public:
   static constexpr std::int64_t kMaxRanks = 64;  // whose gradients are added in their order
 
-  /// `tables[i]` has TableId i. `owned`: the cache of this rank. All outlive it. Blocks until all
-  /// ranks are there.
+  /// `tables[i]` has TableId i. `owned`: the cache of this rank. `devices`: nullptr on all ranks,
+  /// or on none. All outlive it. Blocks until all ranks are there.
   PartitionedRows(const std::vector<job::FeatureSpec>& features,
                   const std::vector<table::TableSpec>& tables,
                   embedding::CachedRows& owned,
                   embedding::RowAccess& uncached,
                   Cluster& cluster,
-                  ThreadPool& pool);
+                  ThreadPool& pool,
+                  collective::DeviceCommunicator* devices);
   ~PartitionedRows() override;
 
   const embedding::FeatureLayout& layout() const override { return layout_; }
+  const embedding::DeviceRows* on_device() const override {
+    return devices_ == nullptr ? nullptr : owned_.on_device();
+  }
   ThreadPool& pool() const override { return pool_; }
 
   /// Their read() reads past the caches: what all ranks have flushed before.
@@ -51,17 +60,24 @@ class PartitionedRows final : public embedding::RowAccess {
   void look_at(const data::Batch& batch, std::int64_t step) override;
   void stop() override;
 
-  /// Blocks until all ranks have called it: for the threads that bring rows back to the store.
-  void meet() { saves_->barrier(cluster_.deadline()); }
+  /// Blocks until all ranks have called it: for the threads that bring rows back to the store. What
+  /// they bring is right, or it throws.
+  void meet() {
+    if (devices_ != nullptr) devices_->throw_if_failed();
+    saves_->barrier(cluster_.deadline());
+  }
 
  private:
   class Rows;
+  class RowsOnDevice;
+  std::unique_ptr<embedding::BatchRows> make_rows_on_device();
 
   /// The vectors of a row group: those that this rank asked for, by owner, and those that others
   /// asked of it, by rank. Weights, then gradients.
   struct Vectors {
     std::int64_t width;  // of one
     std::vector<float> asked = {}, lent = {};
+    backend::DeviceMatrix device_asked = {}, device_lent = {};  // instead
   };
   void exchange(std::size_t group,
                 std::span<const float> to,
@@ -74,6 +90,7 @@ class PartitionedRows final : public embedding::RowAccess {
   embedding::RowAccess& uncached_;
   Cluster& cluster_;
   ThreadPool& pool_;
+  collective::DeviceCommunicator* const devices_;
   std::vector<std::int64_t> dims_;  // [num_tables]
   const KeyOwners owners_;
   // One for each thread that exchanges: the planner's, the rows' and that of meet().

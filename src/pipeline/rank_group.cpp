@@ -8,18 +8,25 @@
 namespace satrap::pipeline {
 namespace {
 
-enum Vote : std::uint8_t { kStop = 1, kCheckpoint = 2, kEvaluate = 4 };
+enum Vote : std::uint8_t { kStop = 1, kCheckpoint = 2, kEvaluate = 4, kReport = 8 };
 
 std::uint8_t to_bits(const StepVotes& votes) {
   return static_cast<std::uint8_t>((votes.stop ? kStop : 0) | (votes.checkpoint ? kCheckpoint : 0) |
-                                   (votes.evaluate ? kEvaluate : 0));
+                                   (votes.evaluate ? kEvaluate : 0) | (votes.report ? kReport : 0));
 }
 
 }  // namespace
 
-RankGroup::RankGroup(Cluster& cluster, StageTimers& timers)
-    : cluster_(cluster), timers_(timers), group_(cluster.make_communicator("dense")) {
-  if (cluster.size() > 1) reducer_.emplace(*group_, cluster.timeout_ms());
+RankGroup::RankGroup(Cluster& cluster,
+                     StageTimers& timers,
+                     collective::DeviceCommunicator* devices,
+                     const backend::Stream* stream)
+    : cluster_(cluster),
+      timers_(timers),
+      devices_(devices),
+      stream_(stream),
+      group_(cluster.make_communicator("dense")) {
+  if (cluster.size() > 1 && devices == nullptr) reducer_.emplace(*group_, cluster.timeout_ms());
 }
 
 dense::DenseNetwork::OnGradient RankGroup::on_gradient_of(dense::DenseNetwork& network) {
@@ -30,14 +37,26 @@ dense::DenseNetwork::OnGradient RankGroup::on_gradient_of(dense::DenseNetwork& n
 StepVotes RankGroup::reduce(dense::DenseNetwork& network, const StepVotes& mine) {
   if (cluster_.size() == 1) return mine;
   const ScopedStage timer(timers_, kStageAllreduce);
+  if (devices_ != nullptr) {
+    const FloatMatrix values = network.flag_and_gradient_on_device();
+    devices_->all_reduce_sum(static_cast<float*>(values.data), values.cols, *stream_);
+    return gather_votes(mine);
+  }
   reducer_->wait(network.gradient());
   const auto sum = group_->begin_all_reduce_sum(network.flag_and_first_bucket());
-  // The votes travel meanwhile.
-  std::uint8_t bits = 0;
-  for (const std::uint8_t theirs : gather_byte(to_bits(mine))) bits |= theirs;
+  const StepVotes votes = gather_votes(mine);  // which travel meanwhile
   sum->add(cluster_.deadline());
   sum->finish(cluster_.deadline());
-  return {(bits & kStop) != 0, (bits & kCheckpoint) != 0, (bits & kEvaluate) != 0};
+  return votes;
+}
+
+StepVotes RankGroup::gather_votes(const StepVotes& mine) {
+  std::uint8_t bits = 0;
+  for (const std::uint8_t theirs : gather_byte(to_bits(mine))) bits |= theirs;
+  return {.stop = (bits & kStop) != 0,
+          .checkpoint = (bits & kCheckpoint) != 0,
+          .evaluate = (bits & kEvaluate) != 0,
+          .report = (bits & kReport) != 0};
 }
 
 void RankGroup::copy_from_chief(dense::DenseNetwork& network) {

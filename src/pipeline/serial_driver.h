@@ -24,6 +24,9 @@ class SerialDriver final : public StepDriver {
   bool wait_applied_for(std::int64_t step, std::chrono::milliseconds time) override {
     return queue_.wait_retired_until(step, std::chrono::steady_clock::now() + time);
   }
+  void wait_before_update(std::int64_t step) override {
+    queue_.wait_passed(step - 1, options_.staleness.last_reader(step - 1));
+  }
   void stop() override;
 
  private:

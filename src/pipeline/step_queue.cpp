@@ -146,6 +146,13 @@ void StepQueue::wait_retired(std::int64_t step) {
   if (error_) std::rethrow_exception(error_);
 }
 
+void StepQueue::wait_passed(std::int64_t retired, std::int64_t looked_up) {
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock,
+                [&] { return stopped_ || (last_retired_ >= retired && has_looked_up(looked_up)); });
+  if (error_) std::rethrow_exception(error_);
+}
+
 bool StepQueue::wait_retired_until(std::int64_t step,
                                    std::chrono::steady_clock::time_point deadline) {
   std::unique_lock lock(mutex_);
@@ -162,8 +169,7 @@ bool StepQueue::has_ended() const {
 std::vector<PendingLookup> StepQueue::pending_lookups(std::int64_t step) {
   const std::int64_t last = staleness_.last_reader(step - 1);
   std::unique_lock lock(mutex_);
-  changed_.wait(
-      lock, [&] { return stopped_ || last_looked_up_ >= last || (closed_ && planned_.empty()); });
+  changed_.wait(lock, [&] { return stopped_ || has_looked_up(last); });
   if (error_) std::rethrow_exception(error_);
   std::vector<PendingLookup> pending;
   for (const Work* work : looked_up_) {

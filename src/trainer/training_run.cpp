@@ -33,7 +33,7 @@ TrainingRun::TrainingRun(const job::JobConfig& config, const TrainOptions& optio
       transforms_(data::FittedTransforms::from_json(start_.transforms, schema_)),
       model_(config, schema_, cluster_, pool_),
       timers_(pipeline::kNumStages),
-      ranks_(cluster_, timers_),
+      ranks_(cluster_, timers_, model_.devices.get(), model_.stream.get()),
       early_stopping_(config.train.early_stopping),
       report_clock_(job::Interval::parse(config.train.report_every, "train.report_every")),
       eval_clock_(job::Interval::parse(config.train.eval_every, "train.eval_every")),
@@ -186,10 +186,9 @@ TrainOutcome TrainingRun::run() {
   for (; work != nullptr; work = next_work()) {
     const pipeline::StepVotes votes = enqueue(*work);
     in_flight_.push_back(work);
-    const bool reports = cluster_.is_chief() && report_clock_.due(step_);
-    const bool needs_all = reports || votes.evaluate || votes.checkpoint || votes.stop;
+    const bool needs_all = votes.report || votes.evaluate || votes.checkpoint || votes.stop;
     retire_down_to(needs_all ? 0 : max_lag());
-    if (reports) reporter_->report(step_);
+    if (votes.report && cluster_.is_chief()) reporter_->report(step_);
     stopped = (votes.evaluate && !evaluate()) || votes.stop;
     if (votes.checkpoint || early_stopping_.is_best(step_)) start_checkpoint();
   }

@@ -31,6 +31,7 @@ pipeline::StepVotes TrainingRun::enqueue(pipeline::Work& work) {
   }
   step_ = work.step;
   positions_ = work.shares.positions;
+  if (ranks_.is_on_devices()) driver_->wait_before_update(step_);
   const pipeline::StepVotes votes = async_dense_ ? my_votes() : ranks_.reduce(network, my_votes());
   network.copy_flag(work.flag(), work.skip().place);
   queue_->submit_gradient(&work);  // the rows are updated while the dense parameters are
@@ -43,9 +44,11 @@ pipeline::StepVotes TrainingRun::enqueue(pipeline::Work& work) {
   return votes;
 }
 
-/// Ranks must all end at the same step, and wait for each other's gradients anyway.
+/// The same on all ranks, which must all end at the same step. In the host's memory they wait for
+/// each other's gradients anyway.
 std::int64_t TrainingRun::max_lag() const {
-  return cluster_.size() == 1 ? model_.network->max_in_flight() - 1 : 0;
+  const bool is_queued = cluster_.size() == 1 || ranks_.is_on_devices();
+  return is_queued ? model_.network->max_in_flight() - 1 : 0;
 }
 
 void TrainingRun::retire_down_to(std::int64_t num_steps) {
@@ -62,6 +65,7 @@ void TrainingRun::retire(pipeline::Work& work) {
     const ScopedStage timer(timers_, pipeline::kStageDense);
     result = model_.network->finish();
   }
+  ranks_.throw_if_failed();
   if (result.finite) {
     // In async mode a rank does not know the others' progress before the end; it assumes its own.
     has_updated_ = true;
@@ -76,6 +80,7 @@ void TrainingRun::retire(pipeline::Work& work) {
 
 pipeline::StepVotes TrainingRun::my_votes() {
   pipeline::StepVotes votes{.stop = stop_requested()};
+  votes.report = cluster_.is_chief() && report_clock_.due(step_);
   if (cluster_.is_chief() && !async_dense_) {
     votes.checkpoint = checkpoint_clock_.due(step_);
     votes.evaluate = eval_clock_.due(step_);

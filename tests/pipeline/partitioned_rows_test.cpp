@@ -150,6 +150,34 @@ TEST(PartitionedRows, HaveTheSameBitsInHybridModes) {
   }
 }
 
+TEST(PartitionedRows, HaveTheSameBitsWhereDevicesExchangeThem) {
+  const Example common = {{1}, {2, 3}, {4}, {5}};
+  const SharesOf uneven = [common](std::int64_t step) {  // one rank has none, or all have the same
+    Shares shares(3, std::vector<Example>(static_cast<std::size_t>(step % 3), common));
+    shares[static_cast<std::size_t>(step % 3)].clear();
+    return shares;
+  };
+  for (const std::int64_t ranks : {2, 3, 4}) {
+    for (const std::int64_t staleness : {0, 1, 4}) {
+      SCOPED_TRACE(::testing::Message() << ranks << " ranks, staleness " << staleness);
+      const auto shares_of = PartitionedTraining::random_shares(ranks, 300, 40);
+      Options options{
+          .num_ranks = ranks, .cache_rows = 64, .staleness = staleness, .not_finite = {4, 9}};
+      const std::string expected = rows_after(options, shares_of);
+      options.on_devices = true;
+      EXPECT_EQ(rows_after(options, shares_of), expected);
+      options.cache_rows = 2048;
+      options.threads = 3;
+      EXPECT_EQ(rows_after(options, shares_of), expected);
+      if (ranks != 3) continue;
+      options.on_devices = false;
+      const std::string of_uneven = rows_after(options, uneven);
+      options.on_devices = true;
+      EXPECT_EQ(rows_after(options, uneven), of_uneven);
+    }
+  }
+}
+
 /// Every id comes back after as many others as there are: too many for the caches, so that rows
 /// that are kept by what they have been worth are all evicted before.
 SharesOf cycle_of_ids(std::int64_t num_ranks, std::uint64_t num_ids) {

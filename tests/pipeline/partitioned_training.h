@@ -27,6 +27,7 @@
 #include "tests/embedding/gated_row_store.h"
 #include "tests/embedding/random_bags.h"
 #include "tests/pipeline/rank_threads.h"
+#include "tests/support/host_ranks.h"
 #include "tests/support/temporary_directory.h"
 
 namespace satrap::pipeline {
@@ -69,6 +70,7 @@ class PartitionedTraining {
     std::int64_t staleness = 0, in_flight_beyond = 2;
     std::int64_t max_look_ahead = 0;  // 0: evicts by frequency
     bool deterministic = true;
+    bool on_devices = false;  // weights and gradients stay in the memory of the caches
     std::set<std::int64_t> not_finite = {};  // steps
     std::int64_t timeout_ms = 60'000;
     std::function<void()> before_snapshot = {};  // called where the tables take one
@@ -225,6 +227,13 @@ class PartitionedTraining {
     cluster.share("");
     ThreadPool pool(options_.threads);
     const auto device = backend::make_host_device(&pool);
+    const backend::Stream stream(*device);
+    std::unique_ptr<collective::DeviceCommunicator> devices;
+    if (options_.on_devices) {
+      devices = std::make_unique<collective::HostRanks>(
+          cluster.make_communicator("devices"),
+          collective::DeviceCommunicator::Options{.timeout_ms = options_.timeout_ms});
+    }
     const table::StalenessBound bound(options_.staleness);
     const std::int64_t max_in_flight = options_.staleness + options_.in_flight_beyond;
     CachedTables tables(specs(), std::make_unique<BorrowedTables>(local_, options_.before_snapshot),
@@ -235,8 +244,9 @@ class PartitionedTraining {
                          .max_in_flight = max_in_flight,
                          .update_delay = bound,
                          .max_look_ahead = options_.max_look_ahead,
-                         .num_fetches = 2},
-                        *device, pool, cluster);
+                         .num_fetches = 2,
+                         .stream = devices ? &stream : nullptr},
+                        *device, pool, cluster, devices.get());
     const auto group = cluster.make_communicator("test");
     StageTimers timers(kNumStages);
     StepQueue queue(1, bound);
@@ -255,7 +265,8 @@ class PartitionedTraining {
       while (Work* const work = queue.take_looked_up(nullptr)) {
         const std::int64_t step = work->step;
         group->barrier(cluster.deadline());  // as where ranks sum their dense gradients
-        give_gradient(shares_of(step)[static_cast<std::size_t>(rank.number)], *work, queue);
+        give_gradient(shares_of(step)[static_cast<std::size_t>(rank.number)], *work, queue,
+                      tables.access());
         if (after) {
           driver->wait_applied(step);
           after(rank, step);
@@ -315,15 +326,27 @@ class PartitionedTraining {
     return looked_ahead_ = *std::ranges::min_element(all);
   }
 
-  void give_gradient(const std::vector<Example>& examples, Work& work, StepQueue& queue) const {
-    const std::int64_t width = work.inputs.pooled().cols;
-    work.grad_pooled.resize(work.batch.num_examples, width);
-    const std::vector<float>& pooled = work.inputs.pooled_values();
-    for (std::size_t i = 0; i < pooled.size(); ++i) {
-      work.grad_pooled.values()[i] =
-          pooled[i] - target_of(examples[i / static_cast<std::size_t>(width)]);
+  void give_gradient(const std::vector<Example>& examples,
+                     Work& work,
+                     StepQueue& queue,
+                     embedding::RowAccess& access) const {
+    work.begin_outputs(access.on_device());
+    std::vector<float> gradient = work.inputs.pooled_values();
+    for (std::size_t i = 0; i < gradient.size(); ++i) {
+      gradient[i] -= target_of(examples[i * examples.size() / gradient.size()]);
     }
-    work.nonfinite = options_.not_finite.contains(work.step) ? 1.0F : 0.0F;
+    const float flag = options_.not_finite.contains(work.step) ? 1.0F : 0.0F;
+    *work.flag() = flag;
+    if (work.device == nullptr) {
+      work.grad_pooled.values() = gradient;
+    } else {  // memory of the host, in other columns
+      const embedding::FeatureLayout& on_host = access.layout();
+      const embedding::FeatureLayout& there = work.device->layout;
+      std::fill_n(work.grad_on_device.data(), work.batch.num_examples * there.output_width, 0.0F);
+      embedding::copy_columns(on_host, gradient.data(), on_host.output_width, there,
+                              work.grad_on_device.data(), there.output_width,
+                              work.batch.num_examples, work.device->pool);
+    }
     queue.submit_gradient(&work);
     queue.finish(&work);
   }

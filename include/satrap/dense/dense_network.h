@@ -153,6 +153,10 @@ class DenseNetwork {
   static constexpr std::int64_t kFlagFloats = 16;
   float flag() { return flag_and_first_bucket()[0]; }
 
+  /// Flag and gradient in the memory of the network's device, in one piece, for a collective of
+  /// devices to sum in the order of the network's stream; without values if they are the host's.
+  virtual FloatMatrix flag_and_gradient_on_device() { return {}; }  // [1, kFlagFloats + parameters]
+
   /// Clips the gradient and applies the optimizer with the learning rate of `step` (from 1).
   /// Changes nothing if the flag is set.
   virtual void apply(std::int64_t step) = 0;

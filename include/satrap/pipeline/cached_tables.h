@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "satrap/backend/device.h"
+#include "satrap/collective/device_communicator.h"
 #include "satrap/core/thread_pool.h"
 #include "satrap/embedding/cached_rows.h"
 #include "satrap/job/embedding_specs.h"
@@ -24,15 +25,17 @@ class PartitionedRows;
 /// bits.
 class CachedTables final : public EmbeddingTables {
  public:
-  /// `store` has the rows of `tables`, and may be part of them; it, `device`, `pool` and `cluster`
-  /// live as long. With several ranks `options.update_delay` is the bound τ(t) of their order.
+  /// `store` has the rows of `tables`, and may be part of them; it, `device`, `pool`, `cluster` and
+  /// `devices` live as long. With several ranks `options.update_delay` is the bound τ(t) of their
+  /// order; with `devices`, they exchange rows from GPU to GPU.
   CachedTables(const job::EmbeddingSpecs& specs,
                std::unique_ptr<EmbeddingTables> tables,
                table::RowStore& store,
                const embedding::CachedRows::Options& options,
                backend::Device& device,
                ThreadPool& pool,
-               Cluster& cluster);
+               Cluster& cluster,
+               collective::DeviceCommunicator* devices = nullptr);
   ~CachedTables() override;
 
   void begin(const InitialRows& rows) override { tables_->begin(rows); }

@@ -5,6 +5,7 @@
 
 #include "satrap/backend/device.h"
 #include "satrap/backend/stream_times.h"
+#include "satrap/collective/device_communicator.h"
 #include "satrap/core/thread_pool.h"
 #include "satrap/data/schema.h"
 #include "satrap/dense/dense_network.h"
@@ -27,6 +28,8 @@ struct Model {
   std::unique_ptr<backend::Device> device;      // of the cache of rows; nullptr: there is none
   std::unique_ptr<backend::Stream> stream;      // of the network, if it is on the device
   std::unique_ptr<backend::StreamTimes> times;  // of what it does
+  // Of several ranks with a GPU each; nullptr: they exchange all in the hosts' memory.
+  std::unique_ptr<collective::DeviceCommunicator> devices;
   job::EmbeddingSpecs specs;
   std::unique_ptr<ps::ShardClient> shards;  // where the job's rows are on shards
   std::unique_ptr<EmbeddingTables> tables;

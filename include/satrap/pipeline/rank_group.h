@@ -6,7 +6,9 @@
 #include <span>
 #include <vector>
 
+#include "satrap/backend/stream.h"
 #include "satrap/collective/communicator.h"
+#include "satrap/collective/device_communicator.h"
 #include "satrap/core/stage_timer.h"
 #include "satrap/dense/dense_network.h"
 #include "satrap/pipeline/cluster.h"
@@ -20,21 +22,35 @@ struct StepVotes {
   bool stop = false;        // end the run after this step
   bool checkpoint = false;  // write one after this step
   bool evaluate = false;
+  bool report = false;  // the chief's: all ranks retire the steps up to this one
 };
 
 /// The ranks of a job as their dense stages see them. All ranks make the same calls in the same
 /// order; a single rank returns at once. One thread.
 class RankGroup {
  public:
-  RankGroup(Cluster& cluster, StageTimers& timers);
+  /// With `devices` (null on all ranks or on none) gradients are summed where the networks compute,
+  /// on `stream`. All outlive it.
+  RankGroup(Cluster& cluster,
+            StageTimers& timers,
+            collective::DeviceCommunicator* devices = nullptr,
+            const backend::Stream* stream = nullptr);
+
+  /// Whether reduce() only queues the sum: with other ranks, on devices.
+  bool is_on_devices() const { return devices_ != nullptr; }
 
   /// For forward_backward: sums the buckets it reports while it goes on, if there is another rank.
   /// May be called by any thread.
   dense::DenseNetwork::OnGradient on_gradient_of(dense::DenseNetwork& network);
 
-  /// Sums the gradient and its flag over the ranks, in their order, and returns the requests of any
-  /// of them once all is summed.
+  /// Sums the gradient and its flag over the ranks, and returns the requests of any of them once
+  /// all is summed: in the host's memory in the order of the ranks.
   StepVotes reduce(dense::DenseNetwork& network, const StepVotes& mine);
+
+  /// Throws if what was queued on devices has gone wrong. Call it before a step's results are used.
+  void throw_if_failed() const {
+    if (devices_ != nullptr) devices_->throw_if_failed();
+  }
 
   /// Gives all ranks the chief's parameters, statistics and optimizer state.
   void copy_from_chief(dense::DenseNetwork& network);
@@ -52,11 +68,14 @@ class RankGroup {
   template <class T>
   std::vector<T> all_gather(std::span<const T> values);
   std::vector<std::uint8_t> gather_byte(std::uint8_t mine);
+  StepVotes gather_votes(const StepVotes& mine);
 
   Cluster& cluster_;
   StageTimers& timers_;
+  collective::DeviceCommunicator* const devices_;
+  const backend::Stream* const stream_;
   const std::unique_ptr<collective::Communicator> group_;
-  std::optional<GradientReducer> reducer_;  // of several ranks
+  std::optional<GradientReducer> reducer_;  // of several ranks, in the host's memory
 };
 
 }  // namespace satrap::pipeline

@@ -42,6 +42,11 @@ class StepDriver {
   virtual void wait_applied(std::int64_t step) = 0;
   virtual bool wait_applied_for(std::int64_t step, std::chrono::milliseconds time) = 0;
 
+  /// Blocks until the update of `step`, whose gradient has not been submitted, is the next thing
+  /// that this rank exchanges with others by a DeviceCommunicator: between there is room for the
+  /// sum of the dense gradients, at the same place on all ranks.
+  virtual void wait_before_update(std::int64_t /*step*/) {}
+
   /// Ends all waiting, here and at the callers, without applying what is left. Any thread.
   virtual void stop() = 0;
 

@@ -77,6 +77,10 @@ class StepQueue {
   void submit_gradient(Work* work);
   void finish(Work* work);  // after submit_gradient: the dense stage does not look at it any more
   void wait_retired(std::int64_t step);
+
+  /// Blocks until the update of `retired` and the lookup of `looked_up`, unless there is no such
+  /// step, are done. Rethrows errors; returns once stopped.
+  void wait_passed(std::int64_t retired, std::int64_t looked_up);
   bool wait_retired_until(std::int64_t step, std::chrono::steady_clock::time_point deadline);
 
   /// Whether the planner has closed and every work has been retired.
@@ -108,6 +112,10 @@ class StepQueue {
   bool ended() const { return closed_ && last_retired_ == last_planned_; }
   void release(Work* work);
   bool retired(std::int64_t step) const { return stopped_ || last_retired_ >= step; }
+  /// Or there is no such step.
+  bool has_looked_up(std::int64_t step) const {
+    return last_looked_up_ >= step || (closed_ && planned_.empty());
+  }
 
   const table::StalenessBound staleness_;
   const std::int64_t first_step_;
