@@ -50,7 +50,7 @@ void StreamTimes::add_done() {
     // The part of it after all that was added before.
     const double after =
         latest_end_ ? Event::milliseconds_between(*latest_end_, *work->end) : spent;
-    if (after > 0.0) {
+    if (after > 0.0 && work->kind != kExchange) {
       busy_seconds_ += std::min(spent, after) / 1e3;
       latest_end_ = work->end;
       work->end = std::make_shared<Event>(device_, true);

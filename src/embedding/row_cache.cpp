@@ -34,7 +34,9 @@ RowCache::RowCache(const std::vector<job::FeatureSpec>& features,
       num_tables_(tables.size()),
       write_back(store, kMaxWaitingBytes),
       fetcher(store, options.num_fetches) {
-  if (options.stream != nullptr) device_rows.emplace(the_device, compute, on_device, threads);
+  if (options.stream != nullptr) {
+    device_rows.emplace(the_device, compute, on_device, threads, times);
+  }
   for (const RowGroup& group : groups.groups()) {
     if (group.features.empty()) continue;
     vectors.emplace_back(the_device);

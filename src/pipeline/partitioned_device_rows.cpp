@@ -128,6 +128,8 @@ void PartitionedRows::RowsOnDevice::make_room() const {
 void PartitionedRows::RowsOnDevice::exchange(const std::vector<float*>& to,
                                              const std::vector<float*>& from,
                                              bool to_owners) const {
+  const embedding::DeviceRows& device = *access_.on_device();
+  const backend::StreamTimes::Span span(device.times, backend::StreamTimes::kExchange);
   std::vector<std::int64_t> to_counts, from_counts;
   for (std::size_t g = 0; g < access_.vectors_.size(); ++g) {
     const std::int64_t width = access_.vectors_[g].width;
@@ -138,8 +140,7 @@ void PartitionedRows::RowsOnDevice::exchange(const std::vector<float*>& to,
     };
     values_of(to_owners ? keys_.asked_of(g) : keys_.lent_to(g), to_counts);
     values_of(to_owners ? keys_.lent_to(g) : keys_.asked_of(g), from_counts);
-    access_.devices_->all_to_all(to[g], to_counts, from[g], from_counts,
-                                 access_.on_device()->stream);
+    access_.devices_->all_to_all(to[g], to_counts, from[g], from_counts, device.stream);
   }
 }
 

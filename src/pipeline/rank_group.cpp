@@ -17,16 +17,13 @@ std::uint8_t to_bits(const StepVotes& votes) {
 
 }  // namespace
 
-RankGroup::RankGroup(Cluster& cluster,
-                     StageTimers& timers,
-                     collective::DeviceCommunicator* devices,
-                     const backend::Stream* stream)
+RankGroup::RankGroup(Cluster& cluster, StageTimers& timers, const RankDevices& devices)
     : cluster_(cluster),
       timers_(timers),
       devices_(devices),
-      stream_(stream),
       group_(cluster.make_communicator("dense")) {
-  if (cluster.size() > 1 && devices == nullptr) reducer_.emplace(*group_, cluster.timeout_ms());
+  if (cluster.size() > 1 && devices.group == nullptr)
+    reducer_.emplace(*group_, cluster.timeout_ms());
 }
 
 dense::DenseNetwork::OnGradient RankGroup::on_gradient_of(dense::DenseNetwork& network) {
@@ -37,9 +34,8 @@ dense::DenseNetwork::OnGradient RankGroup::on_gradient_of(dense::DenseNetwork& n
 StepVotes RankGroup::reduce(dense::DenseNetwork& network, const StepVotes& mine) {
   if (cluster_.size() == 1) return mine;
   const ScopedStage timer(timers_, kStageAllreduce);
-  if (devices_ != nullptr) {
-    const FloatMatrix values = network.flag_and_gradient_on_device();
-    devices_->all_reduce_sum(static_cast<float*>(values.data), values.cols, *stream_);
+  if (is_on_devices()) {
+    queue_sum(network);
     return gather_votes(mine);
   }
   reducer_->wait(network.gradient());
@@ -48,6 +44,12 @@ StepVotes RankGroup::reduce(dense::DenseNetwork& network, const StepVotes& mine)
   sum->add(cluster_.deadline());
   sum->finish(cluster_.deadline());
   return votes;
+}
+
+void RankGroup::queue_sum(dense::DenseNetwork& network) {
+  const backend::StreamTimes::Span span(devices_.times, backend::StreamTimes::kExchange);
+  const FloatMatrix values = network.flag_and_gradient_on_device();
+  devices_.group->all_reduce_sum(static_cast<float*>(values.data), values.cols, *devices_.stream);
 }
 
 StepVotes RankGroup::gather_votes(const StepVotes& mine) {

@@ -33,7 +33,7 @@ TrainingRun::TrainingRun(const job::JobConfig& config, const TrainOptions& optio
       transforms_(data::FittedTransforms::from_json(start_.transforms, schema_)),
       model_(config, schema_, cluster_, pool_),
       timers_(pipeline::kNumStages),
-      ranks_(cluster_, timers_, model_.devices.get(), model_.stream.get()),
+      ranks_(cluster_, timers_, {model_.devices.get(), model_.stream.get(), model_.times.get()}),
       early_stopping_(config.train.early_stopping),
       report_clock_(job::Interval::parse(config.train.report_every, "train.report_every")),
       eval_clock_(job::Interval::parse(config.train.eval_every, "train.eval_every")),

@@ -61,6 +61,20 @@ TEST(StreamTimes, WorkWithinOtherWorkCountsOnce) {
   EXPECT_LE(times.busy_seconds(), passed.count());
 }
 
+TEST(StreamTimes, AnExchangeIsNoWorkOfTheDevice) {
+  SATRAP_NEEDS_DEVICE();
+  const backend::Stream stream(device());
+  StreamTimes times(device(), stream);
+  const DeviceArray<std::byte> memory(1 << 20);
+  for (const StreamTimes::Kind kind : {StreamTimes::kExchange, StreamTimes::kUpdate}) {
+    const StreamTimes::Span span(&times, kind);
+    for (int i = 0; i < 20; ++i) device().fill(memory.data(), i, 1 << 20, stream);
+  }
+  stream.wait_until_idle();
+  EXPECT_GT(times.seconds(StreamTimes::kExchange), 0.0);
+  EXPECT_NEAR(times.busy_seconds(), times.seconds(StreamTimes::kUpdate), 1e-6);
+}
+
 TEST(StreamTimes, AreMeasuredByTwoThreads) {
   SATRAP_NEEDS_DEVICE();
   const backend::Stream stream(device());

@@ -16,8 +16,8 @@ namespace satrap::backend {
 /// from its begin to its end in the stream.
 class StreamTimes {
  public:
-  enum Kind : std::uint8_t { kLookup, kNetwork, kUpdate, kNumKinds };
-  static constexpr const char* kNames[kNumKinds] = {"lookup", "network", "update"};
+  enum Kind : std::uint8_t { kLookup, kNetwork, kUpdate, kExchange, kNumKinds };
+  static constexpr const char* kNames[kNumKinds] = {"lookup", "network", "update", "exchange"};
 
   /// Both outlive it.
   StreamTimes(Device& device, const Stream& stream) : device_(device), stream_(stream) {}
@@ -38,7 +38,9 @@ class StreamTimes {
 
   // What has been found done by now.
   double seconds(Kind kind);
-  double busy_seconds();  // for which work of some kind was between its begin and its end
+  // For which work of some kind was between its begin and its end; but for exchanges with other
+  // ranks, which are mostly waits.
+  double busy_seconds();
 
  private:
   struct Work {

@@ -7,6 +7,7 @@
 #include <span>
 
 #include "satrap/backend/stream.h"
+#include "satrap/backend/stream_times.h"
 #include "satrap/core/float_matrix.h"
 #include "satrap/core/thread_pool.h"
 #include "satrap/data/batch.h"
@@ -27,9 +28,10 @@ struct SkipFlag {
 /// comes before what the other queues later.
 struct DeviceRows {
   backend::Device& device;
-  const backend::Stream& stream;  // of lookups and updates
-  const FeatureLayout& layout;    // of pooled rows and their gradient
-  ThreadPool& pool;               // for copies between its columns and the host's
+  const backend::Stream& stream;          // of lookups and updates
+  const FeatureLayout& layout;            // of pooled rows and their gradient
+  ThreadPool& pool;                       // for copies between its columns and the host's
+  backend::StreamTimes* times = nullptr;  // of the stream, unless null
 };
 
 /// The rows that one batch needs in a step: planned, requested, waited for, pooled and updated. The

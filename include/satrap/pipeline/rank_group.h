@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "satrap/backend/stream.h"
+#include "satrap/backend/stream_times.h"
 #include "satrap/collective/communicator.h"
 #include "satrap/collective/device_communicator.h"
 #include "satrap/core/stage_timer.h"
@@ -25,19 +25,22 @@ struct StepVotes {
   bool report = false;  // the chief's: all ranks retire the steps up to this one
 };
 
+/// What connects the ranks' devices, and the stream of the network. All outlive it.
+struct RankDevices {
+  collective::DeviceCommunicator* group = nullptr;  // null on all ranks or on none
+  const backend::Stream* stream = nullptr;
+  backend::StreamTimes* times = nullptr;  // gets those of exchanges, unless null
+};
+
 /// The ranks of a job as their dense stages see them. All ranks make the same calls in the same
 /// order; a single rank returns at once. One thread.
 class RankGroup {
  public:
-  /// With `devices` (null on all ranks or on none) gradients are summed where the networks compute,
-  /// on `stream`. All outlive it.
-  RankGroup(Cluster& cluster,
-            StageTimers& timers,
-            collective::DeviceCommunicator* devices = nullptr,
-            const backend::Stream* stream = nullptr);
+  /// With `devices` gradients are summed where the networks compute.
+  RankGroup(Cluster& cluster, StageTimers& timers, const RankDevices& devices = {});
 
   /// Whether reduce() only queues the sum: with other ranks, on devices.
-  bool is_on_devices() const { return devices_ != nullptr; }
+  bool is_on_devices() const { return devices_.group != nullptr; }
 
   /// For forward_backward: sums the buckets it reports while it goes on, if there is another rank.
   /// May be called by any thread.
@@ -49,7 +52,7 @@ class RankGroup {
 
   /// Throws if what was queued on devices has gone wrong. Call it before a step's results are used.
   void throw_if_failed() const {
-    if (devices_ != nullptr) devices_->throw_if_failed();
+    if (devices_.group != nullptr) devices_.group->throw_if_failed();
   }
 
   /// Gives all ranks the chief's parameters, statistics and optimizer state.
@@ -69,11 +72,11 @@ class RankGroup {
   std::vector<T> all_gather(std::span<const T> values);
   std::vector<std::uint8_t> gather_byte(std::uint8_t mine);
   StepVotes gather_votes(const StepVotes& mine);
+  void queue_sum(dense::DenseNetwork& network);
 
   Cluster& cluster_;
   StageTimers& timers_;
-  collective::DeviceCommunicator* const devices_;
-  const backend::Stream* const stream_;
+  const RankDevices devices_;
   const std::unique_ptr<collective::Communicator> group_;
   std::optional<GradientReducer> reducer_;  // of several ranks, in the host's memory
 };
