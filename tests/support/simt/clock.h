@@ -22,6 +22,12 @@ class Clock {
     }
   }
 
+  /// So much of the stream's work comes before this.
+  void raise(std::size_t stream, std::int64_t count) {
+    if (counts_.size() <= stream) counts_.resize(stream + 1);
+    counts_[stream] = std::max(counts_[stream], count);
+  }
+
   /// One more piece of the stream's work.
   void tick(std::size_t stream) {
     if (counts_.size() <= stream) counts_.resize(stream + 1);

@@ -25,7 +25,8 @@ std::string Counts::json() const {
   out << "{\"launches\": " << launches << ", \"copies\": " << copies
       << ", \"copied_bytes\": " << copied_bytes << ", \"fills\": " << fills
       << ", \"waits\": " << waits << ", \"waits_by_thread\": {" << by_thread.str()
-      << "}, \"allocations\": " << allocations << "}\n";
+      << "}, \"allocations\": " << allocations << ", \"collectives\": " << collectives
+      << ", \"collective_bytes\": " << collective_bytes << "}\n";
   return out.str();
 }
 

@@ -8,6 +8,8 @@
 #include <string_view>
 #include <utility>
 
+#include "tests/support/simt/turns.h"
+
 namespace simt {
 namespace {
 
@@ -15,29 +17,60 @@ std::uintptr_t address_of(Bytes bytes) { return std::bit_cast<std::uintptr_t>(by
 
 }  // namespace
 
-cudaStream_t Device::make_stream() {
-  streams_.push_back(new CUstream_st{.order = order_.make_stream()});
+Turns& turns() {
+  static Turns& instance = *new Turns;  // threads may outlive main()
+  return instance;
+}
+
+Devices& devices() {
+  static Devices& instance = *new Devices;  // threads may outlive main()
+  return instance;
+}
+
+cudaStream_t Devices::make_stream(int device) {
+  streams_.push_back(new CUstream_st{.device = device, .order = order_.make_stream()});
   return streams_.back();
 }
 
-void Device::destroy_stream(cudaStream_t stream) {
-  while (!stream->is_reached()) run_some();
+void Devices::destroy_stream(cudaStream_t stream) {
+  try {
+    while (!stream->queue.empty()) {
+      if (run_one()) continue;
+      stream->is_destroyed = true;  // it ends when its work has
+      return;
+    }
+  } catch (...) {
+    end(stream);
+    throw;
+  }
+  end(stream);
+}
+
+void Devices::end(CUstream_st* stream) {
   order_.end_stream(stream->order);
   std::erase(streams_, stream);
   delete stream;
-  if (streams_.size() == 1) lost_.clear();
+  if (!has_streams()) lost_.clear();
+}
+
+CUstream_st& Devices::stream(cudaStream_t handle, int device) {
+  if (handle != nullptr) return *handle;
+  CUstream_st*& found = default_streams_[device];
+  if (found == nullptr) found = make_stream(device);
+  return *found;
 }
 
 // --------------------------------------------------------------------------------------- queues
 
-void Device::queue(CUstream_st& stream, Work work) {
+void Devices::queue(CUstream_st& stream, Work work) {
   if (!lost_.empty()) return;
-  stream.queue.push_back({.work = std::move(work), .before = order_.queue(stream.order)});
+  stream.queue.push_back(
+      {.work = std::move(work), .before = order_.queue(stream.order, stream.device)});
   // A device works while nobody waits for it.
   if (draw_stream(4) == 1) run_one();
 }
 
-void Device::queue_copy(CUstream_st& stream, void* to, Bytes from) {
+void Devices::queue_copy(CUstream_st& stream, void* to, Bytes from) {
   const std::string name = "a copy of " + std::to_string(from.size()) + " bytes";
   const auto copy = [this, to, from, name, hash = hash_if_pinned(from), next = races_.next()] {
     if (hash_if_pinned(from) != hash && !races_.has_written_since(next, from)) {
@@ -51,80 +84,127 @@ void Device::queue_copy(CUstream_st& stream, void* to, Bytes from) {
                  .writes = {{static_cast<const std::byte*>(to), from.size()}}});
 }
 
-std::size_t Device::hash_if_pinned(Bytes bytes) const {
+std::size_t Devices::hash_if_pinned(Bytes bytes) const {
   const Allocation* const found = memory_.find(address_of(bytes));
   if (found == nullptr || found->kind != Allocation::Kind::kPinned) return 0;
   return std::hash<std::string_view>{}({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
 }
 
-void Device::queue_record(CUstream_st& stream, CUevent_st& event) {
+void Devices::queue_record(CUstream_st& stream, CUevent_st& event) {
   event.clock = stream.order.clock;
-  const auto reach = [&event, generation = ++event.recorded] {
-    event.completed = generation;
-    event.time = std::chrono::steady_clock::now();
+  const auto reach = [event = event.self, generation = ++event.recorded] {
+    event->completed = generation;
+    event->time = std::chrono::steady_clock::now();
   };
   queue(stream, {.run = reach, .name = ""});
 }
 
-void Device::queue_wait(CUstream_st& stream, CUevent_st& event) {
+void Devices::queue_wait(CUstream_st& stream, CUevent_st& event) {
   if (!lost_.empty()) return;
   stream.queue.push_back(
-      {.work = {.run = [] {}, .name = ""}, .awaits = &event, .generation = event.recorded});
+      {.work = {.run = [] {}, .name = ""}, .awaits = event.self, .generation = event.recorded});
   stream.order.clock.join(event.clock);
 }
 
 // ---------------------------------------------------------------------------------------- waits
 
-void Device::wait_until_idle() {
-  run_all();
+void Devices::wait_until_idle(int device) {
+  run_all(device);
   throw_if_lost();
 }
 
-void Device::run_all() {
-  while (!std::ranges::all_of(streams_, &CUstream_st::is_reached)) run_some();
-  order_.host_waits_for_all();
+void Devices::run_all(int device) {
+  const auto is_idle = [&](const CUstream_st* stream) {
+    return stream->device != device || stream->is_reached();
+  };
+  while (!std::ranges::all_of(streams_, is_idle)) run_some();
+  order_.host_waits_for_all(device);
 }
 
-void Device::note_wait(const Clock& clock) {
+void Devices::note_wait(const Clock& clock) {
   throw_if_lost();
   order_.host_waits_for(clock);
 }
 
-void Device::throw_if_lost() const {
-  if (!lost_.empty()) throw Fault(lost_);
+void Devices::throw_if_lost() {
+  if (lost_.empty()) return;
+  const Fault fault(lost_);
+  if (!has_streams()) lost_.clear();
+  throw fault;
 }
 
-void Device::run_some() {
+void Devices::run_some() {
+  const std::uint64_t heard = turns().rings();
   if (run_one()) return;
   throw_if_lost();
-  throw Fault("streams wait for each other for ever");
+  const auto waits_for_others = [](const CUstream_st* stream) {
+    return !stream->queue.empty() && stream->queue.front().work.poll;
+  };
+  if (std::ranges::none_of(streams_, waits_for_others)) {
+    throw Fault("streams wait for each other for ever");
+  }
+  turns().rest(heard);
 }
 
 // ----------------------------------------------------------------------------------------- work
 
-/// Runs one piece of work of any stream that can continue; false if there is none.
-bool Device::run_one() {
+bool Devices::run_one() {
   std::vector<CUstream_st*> ready;
   std::ranges::copy_if(streams_, std::back_inserter(ready), [](const CUstream_st* stream) {
     return !stream->queue.empty() && stream->queue.front().ready();
   });
-  if (ready.empty()) return false;
-  CUstream_st* const stream = ready[draw_stream(ready.size())];
-  const CUstream_st::Item item = std::move(stream->queue.front());
-  stream->queue.pop_front();
-  try {
-    run(*stream, item);
-  } catch (const std::exception& error) {
-    for (CUstream_st* other : streams_) other->queue.clear();
-    if (streams_.size() > 1) lost_ = error.what();
-    throw;
+  while (!ready.empty()) {
+    const auto chosen = ready.begin() + static_cast<std::ptrdiff_t>(draw_stream(ready.size()));
+    CUstream_st* const stream = *chosen;
+    Progress progress = Progress::kWaits;
+    try {
+      progress = proceed(*stream);
+    } catch (const std::exception& error) {
+      if (has_streams()) lost_ = error.what();
+      drop_all();
+      turns().ring();
+      throw;
+    }
+    if (progress != Progress::kWaits) {
+      if (stream->is_destroyed && stream->queue.empty()) end(stream);
+      return true;
+    }
+    ready.erase(chosen);
   }
-  return true;
+  return false;
 }
 
-/// Looks at what work touches. A record of an event has no name, and touches nothing.
-void Device::run(const CUstream_st& stream, const CUstream_st::Item& item) {
-  if (item.work.name.empty()) return item.work.run();
+void Devices::drop_all() {
+  for (CUstream_st* stream : std::vector(streams_)) {
+    stream->queue.clear();
+    if (stream->is_destroyed) end(stream);
+  }
+}
+
+/// Runs the first work of a stream, or asks one that waits for others how it is.
+Progress Devices::proceed(CUstream_st& stream) {
+  if (!stream.queue.front().work.poll) {
+    const CUstream_st::Item item = std::move(stream.queue.front());
+    stream.queue.pop_front();
+    run(stream, item);
+    return Progress::kDone;
+  }
+  CUstream_st::Item& item = stream.queue.front();
+  if (!item.has_begun) {
+    begin(stream, item);
+    races_.end();
+    item.has_begun = true;
+  }
+  const Progress progress = item.work.poll();
+  if (progress == Progress::kDone) {
+    stream.queue.pop_front();
+    turns().ring();
+  }
+  return progress;
+}
+
+/// Looks at what work touches, except for what it tells while it runs.
+void Devices::begin(const CUstream_st& stream, const CUstream_st::Item& item) {
   races_.begin(item.work.name + " on stream " + std::to_string(stream.order.number),
                stream.order.index, item.before);
   for (const Bytes bytes : item.work.reads) {
@@ -133,6 +213,12 @@ void Device::run(const CUstream_st& stream, const CUstream_st::Item& item) {
   for (const Bytes bytes : item.work.writes) {
     races_.touch_range<true>(address_of(bytes), bytes.size());
   }
+}
+
+/// A record of an event has no name, and touches nothing.
+void Devices::run(const CUstream_st& stream, const CUstream_st::Item& item) {
+  if (item.work.name.empty()) return item.work.run();
+  begin(stream, item);
   {
     const Races::Watch watch(races_);
     item.work.run();

@@ -16,20 +16,33 @@ Cells make_cells(std::size_t count) {
 
 }  // namespace
 
-void Memory::add(const void* begin, std::size_t bytes, Allocation::Kind kind) {
+void Memory::add(const void* begin, std::size_t bytes, Allocation::Kind kind, int device) {
   const auto address = std::bit_cast<std::uintptr_t>(begin);
-  allocations_[address] = {address, bytes, kind, num_allocations_++, make_cells(bytes)};
-  if (kind == Allocation::Kind::kDevice) device_bytes_ += bytes;
+  allocations_[address] = {address, bytes, kind, device, num_allocations_++, make_cells(bytes)};
+  if (kind == Allocation::Kind::kDevice) device_bytes_[device] += bytes;
   ++version_;
 }
 
 bool Memory::remove(const void* begin, Allocation::Kind kind) {
   const auto found = allocations_.find(std::bit_cast<std::uintptr_t>(begin));
   if (found == allocations_.end() || found->second.kind != kind) return false;
-  if (kind == Allocation::Kind::kDevice) device_bytes_ -= found->second.bytes;
+  if (kind == Allocation::Kind::kDevice) {
+    device_bytes_[found->second.device] -= found->second.bytes;
+  }
   allocations_.erase(found);
   ++version_;
   return true;
+}
+
+std::size_t Memory::device_bytes() const {
+  std::size_t bytes = 0;
+  for (const auto& [device, count] : device_bytes_) bytes += count;
+  return bytes;
+}
+
+std::size_t Memory::device_bytes(int device) const {
+  const auto found = device_bytes_.find(device);
+  return found == device_bytes_.end() ? 0 : found->second;
 }
 
 const Allocation* Memory::find(std::uintptr_t address) const {

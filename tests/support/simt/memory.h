@@ -29,6 +29,7 @@ struct Allocation {
   std::uintptr_t begin = 0;
   std::size_t bytes = 0;
   Kind kind = Kind::kDevice;
+  int device = 0;           // of memory of a device
   std::int64_t number = 0;  // how many came before it
   Cells cells;              // of each byte
 };
@@ -41,10 +42,10 @@ struct Range {
   bool contains(std::uintptr_t address) const { return address - begin < bytes; }
 };
 
-/// The allocations of a device. Bytes are freed by the caller.
+/// The allocations of all devices. Bytes are freed by the caller.
 class Memory {
  public:
-  void add(const void* begin, std::size_t bytes, Allocation::Kind kind);
+  void add(const void* begin, std::size_t bytes, Allocation::Kind kind, int device);
 
   /// False if no allocation of that kind begins there.
   bool remove(const void* begin, Allocation::Kind kind);
@@ -53,14 +54,16 @@ class Memory {
   const Allocation* find(std::uintptr_t address) const;
   Range range_at(std::uintptr_t address) const;
 
-  std::size_t device_bytes() const { return device_bytes_; }
+  /// Of all devices, and of one.
+  std::size_t device_bytes() const;
+  std::size_t device_bytes(int device) const;
 
   /// Another number whenever ranges change.
   std::int64_t version() const { return version_; }
 
  private:
   std::map<std::uintptr_t, Allocation> allocations_;  // by their begin
-  std::size_t device_bytes_ = 0;
+  std::map<int, std::size_t> device_bytes_;           // by device
   std::int64_t version_ = 0, num_allocations_ = 0;
 };
 

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <vector>
 
 #include "tests/support/simt/clock.h"
@@ -32,15 +33,16 @@ class Order {
   void end_stream(const StreamOrder& stream) { free_.push_back(stream.index); }
 
   /// Queues a piece of work. Returns its clock.
-  const Clock& queue(StreamOrder& stream) {
+  const Clock& queue(StreamOrder& stream, int device) {
     stream.clock.join(waited_for_);
     stream.clock.tick(stream.index);
     queued_.tick(stream.index);
+    queued_of_[device].raise(stream.index, stream.clock.of(stream.index));
     return stream.clock;
   }
 
   void host_waits_for(const Clock& clock) { waited_for_.join(clock); }
-  void host_waits_for_all() { waited_for_.join(queued_); }
+  void host_waits_for_all(int device) { waited_for_.join(queued_of_[device]); }
 
  private:
   /// That of a stream that has ended before whatever is queued from now on, or a new one.
@@ -56,6 +58,7 @@ class Order {
   }
 
   Clock queued_, waited_for_;
+  std::map<int, Clock> queued_of_;  // by device
   std::vector<std::size_t> free_;
   std::size_t num_indices_ = 0;
   std::int64_t num_streams_ = 0;

@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <memory>
 #include <mutex>
 #include <utility>
 
@@ -10,26 +11,21 @@
 
 #include "tests/support/simt/counts.h"
 #include "tests/support/simt/device.h"
+#include "tests/support/simt/turns.h"
 
 namespace {
 
 constexpr std::size_t kTotalBytes = std::size_t{1} << 30;
 constexpr int kMultiprocessors = 1;
-constexpr int kDevices = 8;  // that a machine has; a program uses one of them
+constexpr int kDevices = 8;  // that a machine has
 
-/// Calls of several threads come one after the other; work runs in the thread that waits for it.
-using Turn = std::lock_guard<std::recursive_mutex>;
-std::recursive_mutex& mutex() {
-  static auto& instance = *new std::recursive_mutex;
-  return instance;
-}
-
-simt::Device& device() {
-  static simt::Device& instance = *new simt::Device;  // threads may outlive main()
-  return instance;
-}
+using simt::current_device;
+using simt::devices;
+using simt::Turn;
+using simt::turns;
 
 thread_local cudaError_t last_error = cudaSuccess;
+thread_local int device_of_thread = 0;
 
 /// Remembers an error, as CUDA does for each thread, until somebody asks for it.
 cudaError_t remember(cudaError_t error) {
@@ -45,10 +41,18 @@ simt::Bytes bytes_at(const void* begin, std::size_t bytes) {
 
 namespace simt {
 
+int current_device() { return device_of_thread; }
+
+std::uint64_t device_of_machine(int device) {
+  const char* const first = std::getenv("SIMT_DEVICE_ID");
+  return (first == nullptr ? 0 : std::strtoull(first, nullptr, 10)) +
+         static_cast<std::uint64_t>(device);
+}
+
 void enqueue(cudaStream_t stream, Work work) {
-  const Turn turn(mutex());
+  const Turn turn(turns());
   ++counts().launches;
-  device().queue(device().stream(stream), std::move(work));
+  devices().queue(devices().stream(stream, current_device()), std::move(work));
 }
 
 void enqueue(cudaStream_t stream, std::function<void()> work) {
@@ -56,13 +60,13 @@ void enqueue(cudaStream_t stream, std::function<void()> work) {
 }
 
 std::size_t allocated_bytes() {
-  const Turn turn(mutex());
-  return device().memory().device_bytes();
+  const Turn turn(turns());
+  return devices().memory().device_bytes();
 }
 
 std::span<const std::byte> allocation_of(const void* address) {
-  const Turn turn(mutex());
-  const Allocation* const found = device().memory().find(std::bit_cast<std::uintptr_t>(address));
+  const Turn turn(turns());
+  const Allocation* const found = devices().memory().find(std::bit_cast<std::uintptr_t>(address));
   if (found == nullptr) return {};
   return {std::bit_cast<const std::byte*>(found->begin), found->bytes};
 }
@@ -79,6 +83,8 @@ const char* cudaGetErrorName(cudaError_t error) {
       return "cudaErrorMemoryAllocation";
     case cudaErrorInsufficientDriver:
       return "cudaErrorInsufficientDriver";
+    case cudaErrorInvalidDevice:
+      return "cudaErrorInvalidDevice";
     case cudaErrorNoDevice:
       return "cudaErrorNoDevice";
     case cudaErrorNotReady:
@@ -95,11 +101,13 @@ cudaError_t cudaGetDeviceCount(int* count) {
   return cudaSuccess;
 }
 cudaError_t cudaGetDevice(int* number) {
-  *number = 0;
+  *number = current_device();
   return cudaSuccess;
 }
 cudaError_t cudaSetDevice(int number) {
-  return number < kDevices ? cudaSuccess : remember(cudaErrorInvalidValue);
+  if (number < 0 || number >= kDevices) return remember(cudaErrorInvalidDevice);
+  device_of_thread = number;
+  return cudaSuccess;
 }
 cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr, int) {
   *value = kMultiprocessors;
@@ -119,15 +127,15 @@ cudaError_t cudaDriverGetVersion(int* version) {
   return cudaSuccess;
 }
 cudaError_t cudaMemGetInfo(std::size_t* free_bytes, std::size_t* total_bytes) {
-  const Turn turn(mutex());
+  const Turn turn(turns());
   *total_bytes = kTotalBytes;
-  *free_bytes = kTotalBytes - device().memory().device_bytes();
+  *free_bytes = kTotalBytes - devices().memory().device_bytes(current_device());
   return cudaSuccess;
 }
 cudaError_t cudaDeviceSynchronize() {
-  const Turn turn(mutex());
+  const Turn turn(turns());
   simt::counts().add_wait();
-  device().wait_until_idle();
+  devices().wait_until_idle(current_device());
   return cudaSuccess;
 }
 cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest) {
@@ -137,40 +145,40 @@ cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest) {
 }
 
 cudaError_t cudaMalloc(void** memory, std::size_t bytes) {
-  const Turn turn(mutex());
+  const Turn turn(turns());
   ++simt::counts().allocations;
-  if (device().memory().device_bytes() + bytes > kTotalBytes)
+  if (devices().memory().device_bytes(current_device()) + bytes > kTotalBytes)
     return remember(cudaErrorMemoryAllocation);
   // aligned_alloc needs whole multiples; malloc'd red zones must begin right after the last byte.
   if (posix_memalign(memory, 256, bytes == 0 ? 1 : bytes) != 0) {
     return remember(cudaErrorMemoryAllocation);
   }
   std::memset(*memory, 0xFE, bytes);
-  device().memory().add(*memory, bytes, simt::Allocation::Kind::kDevice);
+  devices().memory().add(*memory, bytes, simt::Allocation::Kind::kDevice, current_device());
   return cudaSuccess;
 }
 cudaError_t cudaFree(void* memory) {
-  const Turn turn(mutex());
+  const Turn turn(turns());
   if (memory == nullptr) return cudaSuccess;
-  device().run_all();
-  if (!device().memory().remove(memory, simt::Allocation::Kind::kDevice)) {
+  devices().run_all(current_device());
+  if (!devices().memory().remove(memory, simt::Allocation::Kind::kDevice)) {
     return remember(cudaErrorInvalidValue);
   }
   std::free(memory);
   return cudaSuccess;
 }
 cudaError_t cudaHostAlloc(void** memory, std::size_t bytes, unsigned) {
-  const Turn turn(mutex());
+  const Turn turn(turns());
   ++simt::counts().allocations;
   *memory = std::malloc(bytes == 0 ? 1 : bytes);
   if (*memory == nullptr) return remember(cudaErrorMemoryAllocation);
-  device().memory().add(*memory, bytes, simt::Allocation::Kind::kPinned);
+  devices().memory().add(*memory, bytes, simt::Allocation::Kind::kPinned, current_device());
   return cudaSuccess;
 }
 cudaError_t cudaFreeHost(void* memory) {
-  const Turn turn(mutex());
-  device().run_all();
-  device().memory().remove(memory, simt::Allocation::Kind::kPinned);
+  const Turn turn(turns());
+  devices().run_all(current_device());
+  devices().memory().remove(memory, simt::Allocation::Kind::kPinned);
   std::free(memory);
   return cudaSuccess;
 }
@@ -179,75 +187,80 @@ cudaError_t cudaMemcpyAsync(void* to,
                             std::size_t bytes,
                             cudaMemcpyKind,
                             cudaStream_t stream) {
-  const Turn turn(mutex());
+  const Turn turn(turns());
   if (bytes == 0) return cudaSuccess;
   ++simt::counts().copies;
   simt::counts().copied_bytes += static_cast<std::int64_t>(bytes);
-  device().queue_copy(device().stream(stream), to, bytes_at(from, bytes));
+  devices().queue_copy(devices().stream(stream, current_device()), to, bytes_at(from, bytes));
   return cudaSuccess;
 }
 cudaError_t cudaMemsetAsync(void* memory, int value, std::size_t bytes, cudaStream_t stream) {
-  const Turn turn(mutex());
+  const Turn turn(turns());
   if (bytes == 0) return cudaSuccess;
   ++simt::counts().fills;
-  device().queue(device().stream(stream), {.run = [=] { std::memset(memory, value, bytes); },
-                                           .name = "a fill of " + std::to_string(bytes) + " bytes",
-                                           .writes = {bytes_at(memory, bytes)}});
+  devices().queue(devices().stream(stream, current_device()),
+                  {.run = [=] { std::memset(memory, value, bytes); },
+                   .name = "a fill of " + std::to_string(bytes) + " bytes",
+                   .writes = {bytes_at(memory, bytes)}});
   return cudaSuccess;
 }
 
 cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned, int) {
-  const Turn turn(mutex());
-  *stream = device().make_stream();
+  const Turn turn(turns());
+  *stream = devices().make_stream(current_device());
   return cudaSuccess;
 }
 cudaError_t cudaStreamDestroy(cudaStream_t stream) {
-  const Turn turn(mutex());
-  device().destroy_stream(stream);
+  const Turn turn(turns());
+  devices().destroy_stream(stream);
   return cudaSuccess;
 }
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
-  const Turn turn(mutex());
+  const Turn turn(turns());
   simt::counts().add_wait();
-  device().wait_for(device().stream(stream));
+  devices().wait_for(devices().stream(stream, current_device()));
   return cudaSuccess;
 }
 cudaError_t cudaStreamQuery(cudaStream_t stream) {
-  const Turn turn(mutex());
-  return remember(device().has_reached(device().stream(stream)) ? cudaSuccess : cudaErrorNotReady);
+  const Turn turn(turns());
+  return remember(devices().has_reached(devices().stream(stream, current_device()))
+                      ? cudaSuccess
+                      : cudaErrorNotReady);
 }
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned) {
-  const Turn turn(mutex());
-  device().queue_wait(device().stream(stream), *event);
+  const Turn turn(turns());
+  devices().queue_wait(devices().stream(stream, current_device()), *event);
   return cudaSuccess;
 }
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned) {
-  *event = new CUevent_st;
+  const auto made = std::make_shared<CUevent_st>();
+  made->device = current_device();
+  made->self = made;
+  *event = made.get();
   return cudaSuccess;
 }
 cudaError_t cudaEventDestroy(cudaEvent_t event) {
-  const Turn turn(mutex());
-  device().run_all();
-  delete event;
+  const Turn turn(turns());
+  event->self.reset();
   return cudaSuccess;
 }
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
-  const Turn turn(mutex());
-  device().queue_record(device().stream(stream), *event);
+  const Turn turn(turns());
+  devices().queue_record(devices().stream(stream, current_device()), *event);
   return cudaSuccess;
 }
 cudaError_t cudaEventSynchronize(cudaEvent_t event) {
-  const Turn turn(mutex());
+  const Turn turn(turns());
   simt::counts().add_wait();
-  device().wait_for(*event);
+  devices().wait_for(*event);
   return cudaSuccess;
 }
 cudaError_t cudaEventQuery(cudaEvent_t event) {
-  const Turn turn(mutex());
-  return remember(device().has_reached(*event) ? cudaSuccess : cudaErrorNotReady);
+  const Turn turn(turns());
+  return remember(devices().has_reached(*event) ? cudaSuccess : cudaErrorNotReady);
 }
 cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start, cudaEvent_t stop) {
-  const Turn turn(mutex());
+  const Turn turn(turns());
   *milliseconds = std::chrono::duration<float, std::milli>(stop->time - start->time).count();
   return cudaSuccess;
 }

@@ -18,6 +18,7 @@ enum cudaError_t {
   cudaErrorMemoryAllocation = 2,
   cudaErrorInsufficientDriver = 35,
   cudaErrorNoDevice = 100,
+  cudaErrorInvalidDevice = 101,
   cudaErrorNotReady = 600,
 };
 enum cudaMemcpyKind {
@@ -98,6 +99,9 @@ namespace simt {
 
 using Bytes = std::span<const std::byte>;
 
+/// How work that is polled is: at its end, further than before, or waiting for others.
+enum class Progress { kDone, kMoved, kWaits };
+
 /// Work that is neither a kernel, nor a copy or fill. Kernels, and what else is compiled as they
 /// are, tell what they touch; of other code `reads` and `writes` say what it touches of the
 /// device's and of pinned memory, for races.h.
@@ -107,6 +111,9 @@ struct Work {
   std::vector<Bytes> reads = {}, writes = {};
   // Whether it tells threads of the host that it has been reached: what they queue comes after it.
   bool tells_host = false;
+  // In place of `run`: work that waits for others than the streams of this program. It is called
+  // again and again while it is the first of its stream; other streams go on meanwhile.
+  std::function<Progress()> poll = {};
 };
 
 /// Adds work to a stream.
