@@ -104,6 +104,12 @@ cudaError_t cudaGetDevice(int* number) {
   *number = current_device();
   return cudaSuccess;
 }
+cudaError_t cudaDeviceGetPCIBusId(char* address, int bytes, int device) {
+  if (device < 0 || device >= kDevices) return remember(cudaErrorInvalidDevice);
+  std::snprintf(address, static_cast<std::size_t>(bytes), "0000:%02x:00.0",
+                static_cast<unsigned>(simt::device_of_machine(device)));
+  return cudaSuccess;
+}
 cudaError_t cudaSetDevice(int number) {
   if (number < 0 || number >= kDevices) return remember(cudaErrorInvalidDevice);
   device_of_thread = number;
