@@ -136,6 +136,7 @@ TEST(SimtDevices, EventsAreRecordedByTheirDeviceAndWaitedForByAll) {
 }
 
 TEST(SimtDevices, AWaitForADeviceLeavesOutTheOthers) {
+  simt::set_seed(0);
   const OnDevice one(0), other(1);
   bool has_run = false;
   simt::enqueue(other.stream, [&] { has_run = true; });
@@ -148,6 +149,7 @@ TEST(SimtDevices, AWaitForADeviceLeavesOutTheOthers) {
 }
 
 TEST(SimtDevices, EachHasADefaultStream) {
+  simt::set_seed(0);
   bool of_first = false, of_second = false;
   simt::enqueue(nullptr, [&] { of_first = true; });
   cudaSetDevice(1);
