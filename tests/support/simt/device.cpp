@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstdlib>
 #include <cstring>
 #include <functional>
 #include <iterator>
@@ -25,6 +26,11 @@ Turns& turns() {
 Devices& devices() {
   static Devices& instance = *new Devices;  // threads may outlive main()
   return instance;
+}
+
+Devices::Devices() {
+  const char* const count = std::getenv("SIMT_DEVICES");
+  count_ = count == nullptr ? 8 : std::atoi(count);
 }
 
 cudaStream_t Devices::make_stream(int device) {
@@ -81,7 +87,8 @@ void Devices::queue_copy(CUstream_st& stream, void* to, Bytes from) {
   queue(stream, {.run = copy,
                  .name = name,
                  .reads = {from},
-                 .writes = {{static_cast<const std::byte*>(to), from.size()}}});
+                 .writes = {{static_cast<const std::byte*>(to), from.size()}},
+                 .is_copy = true});
 }
 
 std::size_t Devices::hash_if_pinned(Bytes bytes) const {
@@ -206,13 +213,20 @@ Progress Devices::proceed(CUstream_st& stream) {
 /// Looks at what work touches, except for what it tells while it runs.
 void Devices::begin(const CUstream_st& stream, const CUstream_st::Item& item) {
   races_.begin(item.work.name + " on stream " + std::to_string(stream.order.number),
-               stream.order.index, item.before);
+               stream.order.index, item.before, touched_by(stream, item.work));
   for (const Bytes bytes : item.work.reads) {
     races_.touch_range<false>(address_of(bytes), bytes.size());
   }
   for (const Bytes bytes : item.work.writes) {
     races_.touch_range<true>(address_of(bytes), bytes.size());
   }
+}
+
+DeviceSet Devices::touched_by(const CUstream_st& stream, const Work& work) const {
+  if (work.is_copy) return DeviceSet().set();
+  const auto peers = peers_.find(stream.device);
+  DeviceSet devices = peers == peers_.end() ? DeviceSet() : peers->second;
+  return devices.set(static_cast<std::size_t>(stream.device));
 }
 
 /// A record of an event has no name, and touches nothing.

@@ -50,7 +50,14 @@ namespace simt {
 /// the program has destroyed its streams.
 class Devices {
  public:
+  Devices();
+
+  int count() const { return count_; }
+  void set_count(int count) { count_ = count; }
   Memory& memory() { return memory_; }
+
+  /// Whose memory kernels of a device may touch, other than its own.
+  DeviceSet& peers_of(int device) { return peers_[device]; }
 
   cudaStream_t make_stream(int device);
   /// Its work goes on if it waits for others.
@@ -104,8 +111,11 @@ class Devices {
   void run(const CUstream_st& stream, const CUstream_st::Item& item);
   void drop_all();
   void end(CUstream_st* stream);
+  DeviceSet touched_by(const CUstream_st& stream, const Work& work) const;
   bool has_streams() const { return streams_.size() > default_streams_.size(); }
 
+  int count_ = 0;
+  std::map<int, DeviceSet> peers_;  // by device
   Order order_;
   Memory memory_;
   Races races_{memory_};

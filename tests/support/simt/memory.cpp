@@ -54,7 +54,8 @@ const Allocation* Memory::find(std::uintptr_t address) const {
 
 Range Memory::range_at(std::uintptr_t address) const {
   if (const Allocation* const found = find(address)) {
-    return {found->begin, found->bytes, found->cells.get()};
+    return {found->begin, found->bytes, found->cells.get(),
+            found->kind == Allocation::Kind::kDevice ? found->device : -1};
   }
   const auto after = allocations_.upper_bound(address);
   std::uintptr_t begin = 0, end = std::numeric_limits<std::uintptr_t>::max();

@@ -39,6 +39,7 @@ struct Range {
   std::uintptr_t begin = 0;
   std::size_t bytes = 0;
   Cell* cells = nullptr;  // null: of no allocation
+  int device = -1;        // of device memory
   bool contains(std::uintptr_t address) const { return address - begin < bytes; }
 };
 

@@ -27,10 +27,10 @@ using simt::Call;
 using simt::Communicator;
 using simt::Fault;
 
-thread_local std::string last_error;
+thread_local std::string error_text;
 
 ncclResult_t refuse(ncclResult_t result, std::string why) {
-  last_error = std::move(why);
+  error_text = std::move(why);
   return result;
 }
 
@@ -218,10 +218,10 @@ const char* ncclGetErrorString(ncclResult_t result) {
 const char* ncclGetLastError(ncclComm_t comm) {
   if (const auto communicator = handles().find(comm)) {
     if (std::string error = communicator->last_error(); !error.empty()) {
-      last_error = std::move(error);
+      error_text = std::move(error);
     }
   }
-  return last_error.c_str();
+  return error_text.c_str();
 }
 
 // ------------------------------------------------------------------------------------

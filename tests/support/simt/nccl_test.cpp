@@ -287,7 +287,7 @@ TEST(SimtNccl, RacesWithItAreFound) {
       check(ncclAllReduce(from, to, 4, ncclFloat32, ncclSum, r.comm, r.stream));
       cudaEventRecord(event, r.stream);
       if (with_wait) cudaStreamWaitEvent(other, event);
-      if (r.rank == 1) cudaMemsetAsync(r.rank == 0 ? to : from, 0, 16, other);
+      if (r.rank == 1) cudaMemsetAsync(from, 0, 16, other);
       std::string error;
       try {
         r.wait();
@@ -301,8 +301,8 @@ TEST(SimtNccl, RacesWithItAreFound) {
     });
   };
   EXPECT_THAT(errors(true), Each(""));
-  EXPECT_THAT(errors(false), Each(AllOf(HasSubstr("race between streams"), HasSubstr("a fill"),
-                                        HasSubstr("ncclAllReduce of 4 float32 by rank 1"))));
+  EXPECT_THAT(errors(false)[1], AllOf(HasSubstr("race between streams"), HasSubstr("a fill"),
+                                      HasSubstr("ncclAllReduce of 4 float32 by rank 1")));
 }
 
 // ---------------------------------------------------------------------------------- nonblocking

@@ -7,7 +7,7 @@
 
 namespace simt {
 
-void Races::begin(std::string name, std::size_t stream, const Clock& before) {
+void Races::begin(std::string name, std::size_t stream, const Clock& before, DeviceSet devices) {
   mark_ = static_cast<Mark>(works_.size());
   first_set_ = kSet | static_cast<Mark>(sets_.size());
   before_ = before;
@@ -16,7 +16,8 @@ void Races::begin(std::string name, std::size_t stream, const Clock& before) {
   last_with_reader_ = {};
   known_before_ = 0;
   fault_.clear();
-  if (version_ != memory_.version()) by_site_ = by_page_ = {};
+  if (version_ != memory_.version() || (devices_ & ~devices).any()) by_site_ = by_page_ = {};
+  devices_ = devices;
   version_ = memory_.version();
 }
 
@@ -36,7 +37,17 @@ bool Races::has_written_since(Mark next, std::span<const std::byte> bytes) const
 
 const Range& Races::another_range_at(std::uintptr_t address) {
   Range& range = by_page_[(address >> 14) % by_page_.size()];
-  if (!range.contains(address)) range = memory_.range_at(address);
+  if (range.contains(address)) return range;
+  range = memory_.range_at(address);
+  if (range.device >= 0 && !devices_.test(static_cast<std::size_t>(range.device))) {
+    if (fault_.empty()) {
+      fault_ = works_[mark_].name + " touches memory of device " + std::to_string(range.device) +
+               ", to which its device has no access (cudaDeviceEnablePeerAccess)";
+    }
+    range = {};  // so that the next work is told, too
+    static constexpr Range kNone;
+    return kNone;
+  }
   return range;
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <bitset>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -16,10 +17,12 @@
 
 namespace simt {
 
+using DeviceSet = std::bitset<64>;
+
 /// Finds two pieces of work of different streams that touch the same byte of the device's or of
 /// pinned memory, at least one of them writing, without an order between them. Whether there is an
 /// order follows from clocks, which the program's calls determine, so every schedule shows such a
-/// pair.
+/// pair. Finds work, too, that touches memory of a device to which its own has no access.
 ///
 /// A piece of work is looked at when it runs. Each byte remembers its last writer and who has read
 /// it since. That is enough: as long as nothing has been reported, everything before the last
@@ -39,8 +42,9 @@ class Races {
   static inline thread_local constinit Races* watching = nullptr;
 
   /// Begins a piece of work. `before`: the clock of its stream, with the work itself.
-  void begin(std::string name, std::size_t stream, const Clock& before);
-  /// Throws Fault if it or what it has touched was not ordered.
+  /// `devices`: whose memory it may touch.
+  void begin(std::string name, std::size_t stream, const Clock& before, DeviceSet devices);
+  /// Throws Fault if it or what it has touched was not ordered, or of another device.
   void end() const;
 
   /// Whether work that began after next() was this has written any of these bytes.
@@ -126,6 +130,7 @@ class Races {
   Mark known_before_ = 0;                   // one that is before it
   std::map<Mark, Mark> with_reader_;        // sets of readers, without and with it
   std::pair<Mark, Mark> last_with_reader_;  // the entry that was looked up last
+  DeviceSet devices_;                       // whose memory it may touch
   std::string fault_;                       // the first
   // Ranges that were found last: code mostly stays in one, but stacks of lanes are in many.
   std::array<Range, 512> by_site_{}, by_page_{};

@@ -17,7 +17,6 @@ namespace {
 
 constexpr std::size_t kTotalBytes = std::size_t{1} << 30;
 constexpr int kMultiprocessors = 1;
-constexpr int kDevices = 8;  // that a machine has
 
 using simt::current_device;
 using simt::devices;
@@ -32,6 +31,15 @@ cudaError_t remember(cudaError_t error) {
   if (error != cudaSuccess) last_error = error;
   return error;
 }
+
+bool is_device(int number) {
+  const Turn turn(turns());
+  return number >= 0 && number < devices().count();
+}
+
+/// A made-up place on the machine, other for each device.
+int bus_of(std::uint64_t id) { return static_cast<int>((id + 1) & 0xFF); }
+int domain_of(std::uint64_t id) { return static_cast<int>((id + 1) >> 8 & 0x7FFF); }
 
 simt::Bytes bytes_at(const void* begin, std::size_t bytes) {
   return {static_cast<const std::byte*>(begin), bytes};
@@ -49,8 +57,22 @@ std::uint64_t device_of_machine(int device) {
          static_cast<std::uint64_t>(device);
 }
 
+void set_num_devices(int count) {
+  const Turn turn(turns());
+  devices().set_count(count);
+}
+
+cudaError_t check_launch(cudaStream_t stream) {
+  if (stream == nullptr || stream->device == current_device()) return cudaSuccess;
+  return remember(cudaErrorInvalidResourceHandle);
+}
+
 void enqueue(cudaStream_t stream, Work work) {
   const Turn turn(turns());
+  if (check_launch(stream) != cudaSuccess) {
+    throw Fault(work.name + " on a stream of device " + std::to_string(stream->device) +
+                ", by a thread that uses device " + std::to_string(current_device()));
+  }
   ++counts().launches;
   devices().queue(devices().stream(stream, current_device()), std::move(work));
 }
@@ -87,6 +109,12 @@ const char* cudaGetErrorName(cudaError_t error) {
       return "cudaErrorInvalidDevice";
     case cudaErrorNoDevice:
       return "cudaErrorNoDevice";
+    case cudaErrorInvalidResourceHandle:
+      return "cudaErrorInvalidResourceHandle";
+    case cudaErrorPeerAccessAlreadyEnabled:
+      return "cudaErrorPeerAccessAlreadyEnabled";
+    case cudaErrorPeerAccessNotEnabled:
+      return "cudaErrorPeerAccessNotEnabled";
     case cudaErrorNotReady:
       return "cudaErrorNotReady";
   }
@@ -97,35 +125,65 @@ cudaError_t cudaPeekAtLastError() { return last_error; }
 cudaError_t cudaGetLastError() { return std::exchange(last_error, cudaSuccess); }
 
 cudaError_t cudaGetDeviceCount(int* count) {
-  *count = kDevices;
+  const Turn turn(turns());
+  *count = devices().count();
   return cudaSuccess;
 }
 cudaError_t cudaGetDevice(int* number) {
   *number = current_device();
   return cudaSuccess;
 }
-cudaError_t cudaDeviceGetPCIBusId(char* address, int bytes, int device) {
-  if (device < 0 || device >= kDevices) return remember(cudaErrorInvalidDevice);
-  std::snprintf(address, static_cast<std::size_t>(bytes), "0000:%02x:00.0",
-                static_cast<unsigned>(simt::device_of_machine(device)));
-  return cudaSuccess;
-}
 cudaError_t cudaSetDevice(int number) {
-  if (number < 0 || number >= kDevices) return remember(cudaErrorInvalidDevice);
+  if (!is_device(number)) return remember(cudaErrorInvalidDevice);
   device_of_thread = number;
   return cudaSuccess;
 }
-cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr, int) {
+cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr, int number) {
+  if (!is_device(number)) return remember(cudaErrorInvalidDevice);
   *value = kMultiprocessors;
   return cudaSuccess;
 }
-cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int) {
+cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int number) {
+  if (!is_device(number)) return remember(cudaErrorInvalidDevice);
   *properties = {};
   std::snprintf(properties->name, sizeof(properties->name), "SIMT executor");
+  const std::uint64_t id = simt::device_of_machine(number);
+  std::memcpy(properties->uuid.bytes, &id, sizeof(id));
+  properties->pciBusID = bus_of(id);
+  properties->pciDomainID = domain_of(id);
   properties->totalGlobalMem = kTotalBytes;
   properties->multiProcessorCount = kMultiprocessors;
   properties->l2CacheSize = 1 << 20;
   properties->major = 9;
+  return cudaSuccess;
+}
+cudaError_t cudaDeviceGetPCIBusId(char* text, int bytes, int number) {
+  if (!is_device(number)) return remember(cudaErrorInvalidDevice);
+  const std::uint64_t id = simt::device_of_machine(number);
+  const int needed = std::snprintf(text, static_cast<std::size_t>(bytes), "%04X:%02X:00.0",
+                                   domain_of(id), bus_of(id));
+  return needed < bytes ? cudaSuccess : remember(cudaErrorInvalidValue);
+}
+cudaError_t cudaDeviceCanAccessPeer(int* can_access, int number, int peer) {
+  if (!is_device(number) || !is_device(peer)) return remember(cudaErrorInvalidDevice);
+  *can_access = number != peer ? 1 : 0;
+  return cudaSuccess;
+}
+cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned flags) {
+  if (flags != 0) return remember(cudaErrorInvalidValue);
+  if (!is_device(peer) || peer == current_device()) return remember(cudaErrorInvalidDevice);
+  const Turn turn(turns());
+  auto access = devices().peers_of(current_device())[static_cast<std::size_t>(peer)];
+  if (access) return remember(cudaErrorPeerAccessAlreadyEnabled);
+  access = true;
+  return cudaSuccess;
+}
+cudaError_t cudaDeviceDisablePeerAccess(int peer) {
+  if (!is_device(peer)) return remember(cudaErrorInvalidDevice);
+  const Turn turn(turns());
+  auto access = devices().peers_of(current_device())[static_cast<std::size_t>(peer)];
+  if (!access) return remember(cudaErrorPeerAccessNotEnabled);
+  access = false;
   return cudaSuccess;
 }
 cudaError_t cudaDriverGetVersion(int* version) {
@@ -166,7 +224,8 @@ cudaError_t cudaMalloc(void** memory, std::size_t bytes) {
 cudaError_t cudaFree(void* memory) {
   const Turn turn(turns());
   if (memory == nullptr) return cudaSuccess;
-  devices().run_all(current_device());
+  const auto* const found = devices().memory().find(std::bit_cast<std::uintptr_t>(memory));
+  devices().run_all(found == nullptr ? current_device() : found->device);
   if (!devices().memory().remove(memory, simt::Allocation::Kind::kDevice)) {
     return remember(cudaErrorInvalidValue);
   }
@@ -252,6 +311,9 @@ cudaError_t cudaEventDestroy(cudaEvent_t event) {
 }
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
   const Turn turn(turns());
+  if (event->device != devices().stream(stream, current_device()).device) {
+    return remember(cudaErrorInvalidResourceHandle);
+  }
   devices().queue_record(devices().stream(stream, current_device()), *event);
   return cudaSuccess;
 }
@@ -267,6 +329,7 @@ cudaError_t cudaEventQuery(cudaEvent_t event) {
 }
 cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start, cudaEvent_t stop) {
   const Turn turn(turns());
+  if (start->device != stop->device) return remember(cudaErrorInvalidResourceHandle);
   *milliseconds = std::chrono::duration<float, std::milli>(stop->time - start->time).count();
   return cudaSuccess;
 }

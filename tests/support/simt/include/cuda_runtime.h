@@ -255,6 +255,7 @@ template <class... Parameters, class... Arguments>
 cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t* config,
                                void (*kernel)(Parameters...),
                                Arguments&&... arguments) {
+  if (const cudaError_t error = simt::check_launch(config->stream)) return error;
   const simt::Launch launch{config->gridDim, config->blockDim, config->dynamicSmemBytes,
                             simt::name_of_kernel(reinterpret_cast<const void*>(kernel))};
   const auto run = [launch, kernel, ... args = static_cast<Parameters>(arguments)] {

@@ -19,7 +19,10 @@ enum cudaError_t {
   cudaErrorInsufficientDriver = 35,
   cudaErrorNoDevice = 100,
   cudaErrorInvalidDevice = 101,
+  cudaErrorInvalidResourceHandle = 400,
   cudaErrorNotReady = 600,
+  cudaErrorPeerAccessAlreadyEnabled = 704,
+  cudaErrorPeerAccessNotEnabled = 705,
 };
 enum cudaMemcpyKind {
   cudaMemcpyHostToHost,
@@ -43,12 +46,17 @@ struct cudaLaunchConfig_t {
   cudaLaunchAttribute* attrs = nullptr;
   unsigned numAttrs = 0;
 };
+struct cudaUUID_t {
+  char bytes[16];
+};
 struct cudaDeviceProp {
   char name[256];
+  cudaUUID_t uuid;
   std::size_t totalGlobalMem;
   int multiProcessorCount;
   int major, minor;
   int l2CacheSize;
+  int pciBusID, pciDeviceID, pciDomainID;
 };
 
 inline constexpr unsigned cudaStreamNonBlocking = 1;
@@ -67,7 +75,10 @@ cudaError_t cudaGetDevice(int* device);
 cudaError_t cudaSetDevice(int device);
 cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int device);
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device);
-cudaError_t cudaDeviceGetPCIBusId(char* address, int bytes, int device);  // another one for each
+cudaError_t cudaDeviceGetPCIBusId(char* id, int bytes, int device);
+cudaError_t cudaDeviceCanAccessPeer(int* can_access, int device, int peer);
+cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned flags);
+cudaError_t cudaDeviceDisablePeerAccess(int peer);
 cudaError_t cudaDriverGetVersion(int* version);
 cudaError_t cudaMemGetInfo(std::size_t* free_bytes, std::size_t* total_bytes);
 cudaError_t cudaDeviceSynchronize();
@@ -112,12 +123,20 @@ struct Work {
   std::vector<Bytes> reads = {}, writes = {};
   // Whether it tells threads of the host that it has been reached: what they queue comes after it.
   bool tells_host = false;
+  bool is_copy = false;  // which needs no access to the other device's memory
   // In place of `run`: work that waits for others than the streams of this program. It is called
   // again and again while it is the first of its stream; other streams go on meanwhile.
   std::function<Progress()> poll = {};
 };
 
-/// Adds work to a stream.
+/// Sets how many devices the program has: 8, or SIMT_DEVICES of the environment. SIMT_DEVICE_ID is
+/// the number of the first among those of the machine, which programs share.
+void set_num_devices(int count);
+
+/// Whether the calling thread may launch a kernel on this stream: it uses the stream's device.
+cudaError_t check_launch(cudaStream_t stream);
+
+/// Adds work to a stream of the calling thread's device.
 void enqueue(cudaStream_t stream, Work work);
 void enqueue(cudaStream_t stream, std::function<void()> work);
 
