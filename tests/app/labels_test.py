@@ -9,6 +9,7 @@ from cli import CliTest
 JOB = """\
 run_dir: {run}
 seed: 3
+device: cpu
 data:
   schema:
     delimiter: \\t
