@@ -10,12 +10,12 @@
 
 #include "tests/support/simt/counts.h"
 #include "tests/support/simt/device.h"
+#include "tests/support/simt/machine.h"
 
 namespace {
 
 constexpr std::size_t kTotalBytes = std::size_t{1} << 30;
 constexpr int kMultiprocessors = 1;
-constexpr int kDevices = 8;  // that a machine has; a program uses one of them
 
 /// Calls of several threads come one after the other; work runs in the thread that waits for it.
 using Turn = std::lock_guard<std::recursive_mutex>;
@@ -91,18 +91,30 @@ cudaError_t cudaPeekAtLastError() { return last_error; }
 cudaError_t cudaGetLastError() { return std::exchange(last_error, cudaSuccess); }
 
 cudaError_t cudaGetDeviceCount(int* count) {
-  *count = kDevices;
-  return cudaSuccess;
+  const simt::Machine& machine = simt::machine();
+  if (machine.driver < simt::kRuntime) return remember(cudaErrorInsufficientDriver);
+  *count = machine.num_devices;
+  return machine.num_devices > 0 ? cudaSuccess : remember(cudaErrorNoDevice);
 }
 cudaError_t cudaGetDevice(int* number) {
   *number = 0;
   return cudaSuccess;
 }
 cudaError_t cudaSetDevice(int number) {
-  return number < kDevices ? cudaSuccess : remember(cudaErrorInvalidValue);
+  return number < simt::machine().num_devices ? cudaSuccess : remember(cudaErrorInvalidValue);
 }
-cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr, int) {
-  *value = kMultiprocessors;
+cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int) {
+  switch (attribute) {
+    case cudaDevAttrMultiProcessorCount:
+      *value = kMultiprocessors;
+      break;
+    case cudaDevAttrComputeCapabilityMajor:
+      *value = simt::machine().compute_capability / 10;
+      break;
+    case cudaDevAttrComputeCapabilityMinor:
+      *value = simt::machine().compute_capability % 10;
+      break;
+  }
   return cudaSuccess;
 }
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int) {
@@ -111,11 +123,20 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int) {
   properties->totalGlobalMem = kTotalBytes;
   properties->multiProcessorCount = kMultiprocessors;
   properties->l2CacheSize = 1 << 20;
-  properties->major = 9;
+  properties->major = simt::machine().compute_capability / 10;
+  properties->minor = simt::machine().compute_capability % 10;
   return cudaSuccess;
 }
 cudaError_t cudaDriverGetVersion(int* version) {
-  *version = 0;
+  *version = simt::machine().driver;
+  return cudaSuccess;
+}
+cudaError_t cudaRuntimeGetVersion(int* version) {
+  *version = simt::kRuntime;
+  return cudaSuccess;
+}
+cudaError_t cudaDeviceCanAccessPeer(int* can, int from, int to) {
+  *can = from != to && simt::machine().has_peers ? 1 : 0;
   return cudaSuccess;
 }
 cudaError_t cudaMemGetInfo(std::size_t* free_bytes, std::size_t* total_bytes) {
