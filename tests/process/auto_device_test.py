@@ -117,6 +117,8 @@ class AutoDevice(Programs):
             results.append((scores.read_text(), shown, weights))
         self.assertGreater(len(results[0][2]), 0)
         self.assertEqual(results[0], results[1])
+        shown = self.run_program(ON_CPU, "eval", "--checkpoint", "simt", "device=cuda", "train.precision=tf32").stdout
+        self.assertEqual(shown.splitlines()[1:], results[0][1])  # tf32 is for training on a GPU
 
     def test_the_first_example_of_the_readme_runs_as_it_stands(self):
         text = (SOURCE / "README.md").read_text()
