@@ -5,6 +5,7 @@
 #include <cuda_runtime_api.h>
 
 #include "cuda/backend/check.h"
+#include "cuda/backend/gpus.h"
 #include "cuda/backend/libtorch_order.h"
 #include "cuda/backend/prims.h"
 #include "satrap/core/log.h"
@@ -30,28 +31,15 @@ cudaEvent_t native_event(void* event) { return static_cast<cudaEvent_t>(event); 
 
 }  // namespace
 
-std::string why_no_cuda() {
-  int count = 0;
-  const cudaError_t error = cudaGetDeviceCount(&count);
-  if (error != cudaSuccess) {  // without a driver: that it is too old
-    static_cast<void>(cudaGetLastError());
-    return concat(cudaGetErrorName(error), ": ", cudaGetErrorString(error));
-  }
-  return count == 0 ? "no device" : "";
-}
-
-int num_cuda_devices() {
-  int count = 0;
-  if (why_no_cuda().empty()) check(cudaGetDeviceCount(&count), "cudaGetDeviceCount");
-  return count;
-}
-
 std::unique_ptr<Device> make_cuda_device(int number) {
   const std::string reason = why_no_cuda();
   if (!reason.empty()) throw Error(ErrorCode::kUnavailable, "no GPU can be used: " + reason);
   if (number < 0 || number >= num_cuda_devices()) {
     throw Error(ErrorCode::kUnavailable,
                 concat("there is no GPU ", number, ", only ", num_cuda_devices()));
+  }
+  if (const std::string why = why_not_this_gpu(number); !why.empty()) {
+    throw Error(ErrorCode::kUnavailable, why + "; leave it out of CUDA_VISIBLE_DEVICES");
   }
   return std::make_unique<CudaDevice>(number);
 }
@@ -70,7 +58,7 @@ DeviceInfo CudaDevice::info() const {
   check(cudaMemGetInfo(&free_bytes, &total_bytes), "cudaMemGetInfo");
   check(cudaDriverGetVersion(&info.driver_version), "cudaDriverGetVersion");
   info.name = properties.name;
-  info.compute_capability = properties.major * 10 + properties.minor;
+  info.compute_capability = compute_capability(number_);
   info.num_multiprocessors = properties.multiProcessorCount;
   info.memory_bytes = static_cast<std::int64_t>(total_bytes);
   info.free_bytes = static_cast<std::int64_t>(free_bytes);

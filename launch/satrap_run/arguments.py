@@ -8,16 +8,24 @@ import sys
 
 USAGE_STATUS = 2  # wrong usage or configuration, as in every program of satrap
 MIN_TOKEN_CHARS = 16
+AUTO, GPU = "auto", "gpu"  # of --nproc-per-node
 
 DESCRIPTION = """\
 Starts and supervises a satrap job of many processes: N parameter-server shards
 (`satrap-ps CONFIG --shard I --shards N`) and M ranks on each node (`satrap train CONFIG`).
 
+  satrap-run job.yaml                                (a rank for each GPU, or one on the CPU)
   satrap-run --ps 2 --nproc-per-node 2 job.yaml      (--ps sets embedding.store=ps)
   satrap-run --ps 2 --nproc-per-node 2 --max-restarts 3 job.yaml train.epochs=2 -- --overwrite
 """
 
 EPILOG = """\
+ranks and GPUs
+  Each rank of a node has a GPU of its own, by its LOCAL_RANK, unless it sees only one. `auto` starts a
+  rank for each GPU if the job is trained on them (`device: cuda`, or `auto` where the job can run on
+  what is there), else one; `gpu` does so for any job, and fails where there is none. `satrap doctor`
+  shows the GPUs; CUDA_VISIBLE_DEVICES chooses among them.
+
 output
   Lines of all processes appear on standard error, each after the name of its process; rank 0's
   standard output passes through to standard output. DIR/attempt-0/rank-0.log, .../shard-1.log hold
@@ -72,8 +80,8 @@ class Options:
     config: str
     settings: list  # key.path=value
     train_flags: list  # what follows `--`
-    ps: int
-    nproc: int
+    ps: int | None  # None until complete(): not given
+    nproc: int | str  # AUTO or GPU until complete()
     nnodes: int
     node_rank: int
     master_addr: str | None
@@ -83,6 +91,7 @@ class Options:
     restart_delay: float
     grace: float
     log_dir: str | None
+    bin_dir: str | None
     ps_workers: int | None
     ps_only: bool
     token: str | None  # from the environment
@@ -116,6 +125,14 @@ def count(minimum, maximum=None):
     return parse
 
 
+def ranks(text):
+    if text in (AUTO, GPU):
+        return text
+    if not text.removeprefix("-").isdecimal():
+        raise argparse.ArgumentTypeError(f"must be a number, auto or gpu, got '{text}'")
+    return count(1)(text)
+
+
 def seconds(text):
     number = float(text)
     if not 0 <= number < float("inf"):
@@ -132,9 +149,12 @@ def make_parser():
     parser.add_argument("settings", metavar="key.path=value", nargs="*",
                         help="each overrides the file, for shards and ranks")
     add = parser.add_argument
-    add("--ps", type=count(0), default=0, metavar="N",
-        help="parameter-server shards of the job, over all nodes (default 0)")
-    add("--nproc-per-node", type=count(1), default=1, metavar="M", help="ranks per node (default 1)")
+    add("--ps", type=count(0), metavar="N",
+        help="parameter-server shards of the job, over all nodes (default: one per node if auto or gpu has "
+             "started several ranks, which need them; else 0)")
+    add("--nproc-per-node", type=ranks, default=AUTO, metavar="M",
+        help="ranks per node: a number; gpu, as many as GPUs; auto, as many if the job is trained on them, else 1 "
+             "(default auto)")
     add("--max-restarts", type=count(0), default=0, metavar="R",
         help="how often a failed job is restarted (default 0)")
     add("--restart-delay", type=seconds, default=1.0, metavar="S",
@@ -181,7 +201,7 @@ def parse(argv, environment):
     for setting in given.settings:
         if "=" not in setting and not setting.startswith("~"):
             parser.error(f"'{setting}': neither an option nor key.path=value")
-    if given.ps_only and given.ps == 0:
+    if given.ps_only and not given.ps:
         parser.error("--ps-only needs --ps N with at least one shard")
     if given.ps_only and given.max_restarts > 0:
         parser.error("--max-restarts restarts ranks, and --ps-only has none: ranks would not find new shards")
@@ -195,14 +215,28 @@ def parse(argv, environment):
             parser.error("several nodes need the same secret in the environment variable SATRAP_TOKEN")
     if token is not None and len(token) < MIN_TOKEN_CHARS:
         parser.error(f"SATRAP_TOKEN has {len(token)} characters: too easy to guess, use {MIN_TOKEN_CHARS}")
-    # Shards are started for rows to live on them; whoever wants something else says so.
-    settings = [*(["embedding.store=ps"] if given.ps else []), *given.settings]
     return Options(
-        config=given.config, settings=settings, train_flags=argv[split + 1:], ps=given.ps,
-        nproc=0 if given.ps_only else given.nproc_per_node, nnodes=given.nnodes,
+        config=given.config, settings=with_shards(given.settings, given.ps), train_flags=argv[split + 1:],
+        ps=given.ps, nproc=0 if given.ps_only else given.nproc_per_node, nnodes=given.nnodes,
         node_rank=given.node_rank, master_addr=given.master_addr, master_port=given.master_port,
         join_timeout=given.join_timeout, max_restarts=given.max_restarts,
         restart_delay=given.restart_delay, grace=given.grace,
-        interface=environment.get("SATRAP_INTERFACE") or None, log_dir=given.log_dir, ps_workers=given.ps_workers, ps_only=given.ps_only, token=token,
+        interface=environment.get("SATRAP_INTERFACE") or None, log_dir=given.log_dir, bin_dir=given.bin_dir,
+        ps_workers=given.ps_workers, ps_only=given.ps_only, token=token,
         train_program=find_program("satrap", given.bin_dir, parser),
         ps_program=find_program("satrap-ps", given.bin_dir, parser) if given.ps else "")
+
+
+def with_shards(settings, ps):
+    """Shards are started for rows to live on them; whoever wants something else says so."""
+    return [*(["embedding.store=ps"] if ps else []), *settings]
+
+
+def complete(options, nproc):
+    """The options for this many ranks on each node."""
+    if options.ps is not None:
+        return dataclasses.replace(options, nproc=nproc)
+    ps = options.nnodes if options.nproc in (AUTO, GPU) and nproc * options.nnodes > 1 else 0
+    return dataclasses.replace(
+        options, nproc=nproc, ps=ps, settings=with_shards(options.settings, ps),
+        ps_program=find_program("satrap-ps", options.bin_dir, make_parser()) if ps else "")

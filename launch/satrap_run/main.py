@@ -3,15 +3,14 @@ import asyncio
 import contextlib
 import os
 import pathlib
-import re
 import secrets
 import shlex
 import signal
-import subprocess
 import sys
 
-from .arguments import USAGE_STATUS, parse
+from .arguments import complete, parse
 from .job import Job
+from .job_facts import count_ranks, job_facts
 from .members import JoinError, Members, join, received_command, resolve
 from .node import Node
 from .output import Output
@@ -159,29 +158,14 @@ class Launcher:
         self._report({"event": "signal", "number": int(number), "pass_on": int(pass_on)})
 
 
-def default_log_dir(options):
-    """The folder logs in the job's run_dir. A wrong configuration ends the launcher here."""
-    done = subprocess.run([options.train_program, "config", "dump", options.config, *options.settings],
-                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                          text=True)
-    if done.returncode == USAGE_STATUS:
-        sys.stderr.write(done.stderr)
-        raise SystemExit(USAGE_STATUS)
-    found = re.search(r"^run_dir: *(.+?) *$", done.stdout, re.M) if done.returncode == 0 else None
-    if found is None:
-        return pathlib.Path("logs")
-    name = found.group(1)
-    if name[0] == name[-1] and name[0] in "'\"" and len(name) > 1:
-        name = name[1:-1]
-    return pathlib.Path(name) / "logs"
-
-
 def main(argv):
     options = parse(argv, os.environ)
     try:
-        log_dir = pathlib.Path(options.log_dir) if options.log_dir else default_log_dir(options)
+        facts = job_facts(options)
+        options = complete(options, count_ranks(options, facts))
     except KeyboardInterrupt:
         return 128 + signal.SIGINT
+    log_dir = pathlib.Path(options.log_dir) if options.log_dir else facts.log_dir
 
     async def run():
         return await Launcher(options, log_dir).run()

@@ -1,4 +1,5 @@
 #include <cstdlib>
+#include <memory>
 #include <string>
 
 #include <CLI/CLI.hpp>
@@ -6,6 +7,7 @@
 #include <fmt/ranges.h>
 
 #include "commands.h"
+#include "gpus.h"
 #include "machine.h"
 #include "satrap/backend/device.h"
 #include "satrap/cli/output.h"
@@ -21,7 +23,7 @@ namespace {
 
 double gib(std::int64_t bytes) { return static_cast<double>(bytes) / (1 << 30); }
 
-std::string line(const char* name, const std::string& text) {
+std::string line(const std::string& name, const std::string& text) {
   return fmt::format("{:10} {}\n", name, text);
 }
 
@@ -59,30 +61,6 @@ std::string describe_cache() {
   return fmt::format(
       "of rows, in the memory of the cpu; embedding.cache.memory=auto is {:.1f} GiB here",
       gib(cache.memory_bytes(memory_bytes())));
-}
-
-/// What computes the dense network of a job on this GPU.
-std::string describe_network_on(const backend::Device& gpu) {
-  if (gpu.libtorch_gpu() < 0) return "and the dense network are trained there";
-  try {
-    return fmt::format("and the dense network are trained there, by {}",
-                       dense::describe_libtorch_for_cuda());
-  } catch (const Error& error) {
-    return fmt::format("are trained there, the dense network needs model.engine=native: {}",
-                       error.what());
-  }
-}
-
-/// The GPU that a job of one rank with `device: cuda` gets.
-std::string describe_gpu() {
-  try {
-    const auto gpu = backend::make_cuda_device(0);
-    const backend::DeviceInfo info = gpu->info();
-    return fmt::format("{}, {:.1f} of {:.1f} GiB free; with `device: cuda` rows {}", info.name,
-                       gib(info.free_bytes), gib(info.memory_bytes), describe_network_on(*gpu));
-  } catch (const Error& error) {
-    return fmt::format("off: {}", error.what());
-  }
 }
 
 std::string describe_build(const Build& build) {
@@ -124,13 +102,18 @@ int doctor() {
   }
   text += line("torch", torch);
   text += line("precision", precision);
-  text += line("device", "cpu");
-  const std::string no_cuda = backend::why_no_cuda();
-  text += line("cuda",
-               (no_cuda.empty() ? describe_gpu() : "off: " + no_cuda) + "; `device: auto` is cpu");
+  for (const auto& [name, what] : describe_gpus()) text += line(name, what);
   text += line("gloo", net::describe_gloo());
   text += line("network", describe_network());
   cli::print(text);
+  return 0;
+}
+
+int print_num_gpus() {
+  if (const std::string reason = backend::why_no_cuda(); !reason.empty()) {
+    throw Error(ErrorCode::kUnavailable, concat("there is no GPU that a job could use: ", reason));
+  }
+  cli::print(fmt::format("{}\n", backend::num_cuda_devices()));
   return 0;
 }
 
@@ -139,7 +122,13 @@ int doctor() {
 void add_doctor_command(CLI::App& program, cli::Action& chosen) {
   CLI::App* command =
       program.add_subcommand("doctor", "Show what this build and machine can do, and what is off");
-  command->callback([&chosen] { chosen = doctor; });
+  auto only_gpus = std::make_shared<bool>(false);
+  command->add_flag("--num-gpus", *only_gpus,
+                    "Print only the number of GPUs that a job of this machine can use; satrap-run "
+                    "asks so");
+  command->callback([&chosen, only_gpus] {
+    chosen = *only_gpus ? cli::Action(print_num_gpus) : cli::Action(doctor);
+  });
 }
 
 }  // namespace satrap::app

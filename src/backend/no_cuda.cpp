@@ -12,4 +12,8 @@ std::unique_ptr<Device> make_cuda_device(int) {
   throw Error(ErrorCode::kUnavailable, why_no_cuda());
 }
 
+std::string describe_cuda() { return ""; }
+
+bool can_access_peer(int, int) { return false; }
+
 }  // namespace satrap::backend

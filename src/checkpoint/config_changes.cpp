@@ -207,6 +207,7 @@ std::vector<ConfigChange> config_changes(const job::JobConfig& before,
   job::JobConfig old = before, now = after;
   old.data.schema_name = now.data.schema_name = "";
   for (const auto& [config, resolved] : {std::pair{&old, &old_schema}, std::pair{&now, &schema}}) {
+    if (config->device == "auto") config->device = "cpu";  // before it could be anything else
     config->data.schema = resolved->text;
     config->data.schema.features.clear();
     config->data.schema.numeric.clear();

@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <functional>
+#include <optional>
 
 #include "satrap/core/error.h"
 #include "satrap/core/text.h"
@@ -133,7 +134,8 @@ void JobConfig::visit(ConfigVisitor& v) {
           "Where rows are trained. cpu. cuda: in a cache in the memory of a GPU, one for each rank "
           "of a node; embedding.cache.memory is 50% of what is free there if nothing else is "
           "written; the dense network is computed there too, unless model.engine says otherwise. "
-          "auto: cpu.",
+          "auto: cuda if there is a GPU and the job can run on it, else cpu; a job that has a GPU "
+          "and cannot use it says why when it starts.",
           {.one_of = {"auto", "cpu", "cuda"}});
   v.field("seed", seed, "Seed of initial values and shuffling.", {.min = 0});
   v.section("data", data, "Training and evaluation data.");
@@ -315,6 +317,36 @@ void JobConfig::validate(const ConfigOrigins& origins) const {
   }
 }
 
+namespace {
+
+/// The job on this device, which `auto` may mean. Throws what is wrong with that.
+JobConfig on_device(const std::string& device,
+                    const JobConfig& written,
+                    const ConfigOrigins& origins) {
+  JobConfig config = written;
+  config.device = device;
+  config.embedding.cache.is_on_gpu = config.is_on_gpu();
+  if (config.is_on_gpu() && !origins.contains("embedding.cache.memory")) {
+    config.embedding.cache.memory = "auto";
+  }
+  config.validate(origins);
+  return config;
+}
+
+/// Why the job cannot run on this device; nullopt if it can.
+std::optional<Error> problem_on(const std::string& device,
+                                const JobConfig& config,
+                                const ConfigOrigins& origins) {
+  try {
+    on_device(device, config, origins);
+  } catch (const Error& error) {
+    return error;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
 JobConfig read_job(const std::string& path,
                    const std::vector<std::string>& overrides,
                    ConfigOrigins& origins) {
@@ -323,11 +355,11 @@ JobConfig read_job(const std::string& path,
   if (config.run_dir.empty())
     config.run_dir = "runs/" + std::filesystem::path(path).stem().string();
   data::inline_schema_file(config.data, std::filesystem::path(path).parent_path().string());
-  config.embedding.cache.is_on_gpu = config.is_on_gpu();
-  if (config.is_on_gpu() && !origins.contains("embedding.cache.memory")) {
-    config.embedding.cache.memory = "auto";
+  if (config.device != "auto") {
+    config = on_device(config.device, config, origins);
+  } else if (const auto problem = problem_on("cpu", config, origins)) {
+    if (problem_on("cuda", config, origins)) throw Error(*problem);
   }
-  config.validate(origins);
   // These defaults were for hybrid.
   if (config.train.mode == "sync") config.train.staleness = 0;
   if (config.train.mode != "hybrid") config.train.staleness_schedule = "constant";
@@ -337,6 +369,13 @@ JobConfig read_job(const std::string& path,
     config.train.staleness = 1;
   }
   return config;
+}
+
+void choose_device(JobConfig& config, const ConfigOrigins& origins, bool has_gpu) {
+  if (config.device != "auto") return;
+  const std::optional<Error> problem = has_gpu ? problem_on("cuda", config, origins) : std::nullopt;
+  config = on_device(has_gpu && !problem ? "cuda" : "cpu", config, origins);
+  if (problem) config.why_not_on_gpu = problem->what();
 }
 
 }  // namespace satrap::job

@@ -13,6 +13,7 @@
 #include "satrap/pipeline/load_job.h"
 #include "satrap/pipeline/local_tables.h"
 #include "satrap/pipeline/shard_tables.h"
+#include "src/pipeline/gpu_of_rank.h"
 #include "src/pipeline/memory_plan.h"
 #include "src/pipeline/partitioned_rows.h"
 
@@ -85,7 +86,6 @@ std::int64_t num_local_ranks(const Cluster& cluster) {
   return local > 0 ? local : cluster.size();
 }
 
-/// The ranks of a node have one GPU each, or one that they share or that each alone can see.
 std::unique_ptr<backend::Device> make_device(const job::JobConfig& config,
                                              const Cluster& cluster,
                                              ThreadPool& pool) {
@@ -94,14 +94,16 @@ std::unique_ptr<backend::Device> make_device(const job::JobConfig& config,
     throw Error(ErrorCode::kUnavailable,
                 concat("device: there is no GPU for cuda: ", reason, "; write cpu"));
   }
-  const int num_gpus = backend::num_cuda_devices();
-  const std::int64_t number = num_gpus == 1 ? 0 : cluster.rank() % num_local_ranks(cluster);
-  if (number >= num_gpus) {
-    throw Error(ErrorCode::kUnavailable,
-                concat("device: this node has ", num_gpus, " GPUs for ", num_local_ranks(cluster),
-                       " ranks; start at most ", num_gpus, ", or write cpu"));
-  }
-  return backend::make_cuda_device(static_cast<int>(number));
+  const int number = gpu_of_rank(cluster.config(), backend::num_cuda_devices());
+  auto device = backend::make_cuda_device(number);
+  if (cluster.is_chief()) log_info("device: cuda, GPU {}: {}", number, device->info().name);
+  return device;
+}
+
+/// Once per job, where a user may wonder.
+void say_why_not_on_gpu(const job::JobConfig& config, const Cluster& cluster) {
+  if (config.why_not_on_gpu.empty() || !cluster.is_chief()) return;
+  log_info("device: auto is cpu, for this job cannot use the GPU: {}", config.why_not_on_gpu);
 }
 
 /// Connects the ranks' GPUs; nullptr on all ranks if they cannot be.
@@ -232,6 +234,9 @@ void check_model(const job::JobConfig& config) {
 job::JobConfig load_job(const std::string& path, const std::vector<std::string>& overrides) {
   ConfigOrigins origins;
   job::JobConfig config = job::read_job(path, overrides, origins);
+  if (config.device == "auto") {  // else no driver is asked
+    job::choose_device(config, origins, backend::why_no_cuda().empty());
+  }
   resolve_precision(config);
   job::with_place(origins, [&] { check_model(config); });
   return config;
@@ -244,6 +249,7 @@ Model::Model(const job::JobConfig& config,
     : specs(job::embedding_specs(config, schema)) {
   const bool has_copies = config.embedding.keeps_copies(cluster.config());
   const bool has_cache = config.embedding.has_cache() && !has_copies;  // of the rows themselves
+  say_why_not_on_gpu(config, cluster);
   if (has_cache) {
     check_cluster(cluster);
     note_order(config.train, cluster);

@@ -8,9 +8,12 @@
 namespace satrap::trainer {
 namespace {
 
+/// In this process, on the CPU, wherever it was trained.
 job::JobConfig alone(job::JobConfig config) {
   config.embedding = {};
   config.device = "cpu";
+  config.why_not_on_gpu = "";
+  if (config.train.precision == "tf32") config.train.precision = "fp32";  // a GPU's
   return config;
 }
 

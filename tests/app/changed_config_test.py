@@ -6,6 +6,7 @@ from cli import CliTest
 JOB = """\
 run_dir: {run}
 seed: 3
+device: cpu
 data:
   schema:
     label: {{column: y}}

@@ -222,6 +222,7 @@ class Train(CliTest):
     def test_rows_made_up_on_the_way(self):
         job = self.write("job.yaml", f"""\
 run_dir: {self.dir / "run"}
+device: cpu
 data:
   format: synthetic
   synthetic: {{rows: 1000, eval_rows: 200, scale: 0.001}}

@@ -23,6 +23,7 @@ tables:
 model: {model}
 dense_optimizer: {{type: adam, lr: 0.01}}
 train: {{epochs: 3, mode: sync, threads: 1, precision: fp32, report_every: 10 steps}}
+device: cpu
 """
 TWO = "labels: [{column: click}, {name: purchase, column: buy, weight: 0.5}]"
 HEADS = "{type: ffnn, bottom: [], top: [16], head: [8]}"

@@ -6,6 +6,7 @@ from cli import CliTest, click_log, satrap
 
 CSV_JOB = """\
 run_dir: {run}
+device: cpu
 data:
   schema:
     label: {{column: y}}

@@ -35,6 +35,7 @@ class Progress(CliTest):
     def made_up_job(self):
         return self.write("made_up.yaml", f"""\
 run_dir: {self.dir / "run"}
+device: cpu
 data:
   format: synthetic
   synthetic: {{rows: 3000, eval_rows: 200, scale: 0.001}}

@@ -164,7 +164,7 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"train.staleness", [](job::JobConfig& c) { c.train.staleness = 1; }, "4", "1", kInput},
         Case{"model.engine", [](job::JobConfig& c) { c.model.engine = "graph"; }, "auto", "graph",
              kTraining},
-        Case{"device", [](job::JobConfig& c) { c.device = "cuda"; }, "auto", "cuda", kTraining},
+        Case{"device", [](job::JobConfig& c) { c.device = "cuda"; }, "cpu", "cuda", kTraining},
         Case{"train.epochs", [](job::JobConfig& c) { c.train.epochs = 2; }, "1", "2", kTraining},
         Case{"train.threads", [](job::JobConfig& c) { c.train.threads = 2; }, "0", "2", kOutput},
         Case{"train.warm_start.from", [](job::JobConfig& c) { c.train.warm_start.from = "x"; },
@@ -175,6 +175,14 @@ INSTANTIATE_TEST_SUITE_P(
 TEST(ConfigChanges, ThereAreNoneBetweenEqualOnes) {
   EXPECT_THAT(config_changes(text_job(), text_job()), IsEmpty());
   EXPECT_THAT(config_changes(job::tiny_job("a"), job::tiny_job("a")), IsEmpty());
+}
+
+TEST(ConfigChanges, AnOldCheckpointsAutoIsTheCpu) {
+  const job::JobConfig before = text_job();
+  ASSERT_EQ(before.device, "auto");
+  job::JobConfig after = text_job();
+  after.device = "cpu";
+  EXPECT_THAT(config_changes(before, after), IsEmpty());
 }
 
 TEST(ConfigChanges, AreAllNamedAtOnceInTheOrderOfTheConfiguration) {

@@ -16,6 +16,7 @@ TEST(ClusterConfig, WithoutVariablesIsOneProcess) {
   EXPECT_EQ(config.rank, 0);
   EXPECT_EQ(config.num_ranks, 1);
   EXPECT_EQ(config.num_local_ranks, 0);
+  EXPECT_EQ(config.local_rank, std::nullopt);
   EXPECT_EQ(config.num_shards, 0);
   EXPECT_EQ(config.store, "");
 }
@@ -24,6 +25,7 @@ TEST(ClusterConfig, ReadsTheVariablesOfTorchrun) {
   const std::map<std::string, std::string> variables = {{"RANK", "3"},
                                                         {"WORLD_SIZE", "8"},
                                                         {"LOCAL_WORLD_SIZE", "2"},
+                                                        {"LOCAL_RANK", "1"},
                                                         {"TORCHELASTIC_RUN_ID", "abc"},
                                                         {"TORCHELASTIC_RESTART_COUNT", "2"},
                                                         {"SATRAP_STORE", "file:///x"},
@@ -36,6 +38,7 @@ TEST(ClusterConfig, ReadsTheVariablesOfTorchrun) {
   EXPECT_EQ(config.rank, 3);
   EXPECT_EQ(config.num_ranks, 8);
   EXPECT_EQ(config.num_local_ranks, 2);
+  EXPECT_EQ(config.local_rank, 1);
   EXPECT_EQ(config.num_shards, 4);
   EXPECT_EQ(config.job, "job-abc/attempt-2/");
 }
@@ -51,6 +54,9 @@ TEST(ClusterConfig, RefusesNumbersThatAreNone) {
   EXPECT_THROW(with("RANK", "1"), Error);        // of 1
   EXPECT_THROW(with("WORLD_SIZE", "2"), Error);  // no store
   EXPECT_THROW(with("WORLD_SIZE", "0"), Error);
+  EXPECT_THROW(with("LOCAL_RANK", "1"), Error);  // of 1
+  EXPECT_THROW(with("LOCAL_RANK", "-1"), Error);
+  EXPECT_EQ(with("LOCAL_RANK", "0").local_rank, 0);
   EXPECT_EQ(with("HOME", "x").num_ranks, 1);
 }
 

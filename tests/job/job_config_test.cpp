@@ -1,15 +1,20 @@
 #include "satrap/job/job_config.h"
 
 #include <string>
+#include <utility>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "satrap/core/error.h"
+#include "satrap/core/file.h"
+#include "tests/support/temporary_directory.h"
 
 namespace satrap::job {
 namespace {
 
+using testing::AllOf;
 using testing::HasSubstr;
 
 /// The message with which the training part of a configuration is refused; "" if it is not.
@@ -64,6 +69,86 @@ TEST(TrainConfig, TheDefaultBoundIsThatOfSyncForTheFirstSteps) {
   EXPECT_EQ(train.staleness_bound().at(63), 0);
   EXPECT_EQ(train.staleness_bound().at(64), 1);
   EXPECT_EQ(train.staleness_bound().at(100'000), 4);
+}
+
+/// A job file that does not name its device.
+class AutoDevice : public testing::Test {
+ protected:
+  JobConfig choose(bool has_gpu, const std::vector<std::string>& settings) {
+    write_file_atomic(path_,
+                      "run_dir: runs/a\ndata: {format: synthetic}\n"
+                      "tables: {default: {dim: 4}}\nmodel: {type: ffnn}\n");
+    ConfigOrigins origins;
+    JobConfig config = read_job(path_, settings, origins);
+    choose_device(config, origins, has_gpu);
+    return config;
+  }
+
+  std::string refusal(bool has_gpu, const std::vector<std::string>& settings) {
+    try {
+      choose(has_gpu, settings);
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::kInvalidConfig);
+      return error.what();
+    }
+    return "";
+  }
+
+  const TemporaryDirectory directory_;
+  const std::string path_ = directory_.path() + "/job.yaml";
+};
+
+TEST_F(AutoDevice, IsAGpuWhereThereIsOne) {
+  const JobConfig without = choose(false, {});
+  EXPECT_EQ(without.device, "cpu");
+  EXPECT_FALSE(without.embedding.has_cache());
+  EXPECT_EQ(without.why_not_on_gpu, "");
+  const JobConfig with = choose(true, {});
+  EXPECT_EQ(with.device, "cuda");
+  EXPECT_EQ(with.embedding.cache.memory, "auto");
+  EXPECT_EQ(with.embedding.cache.memory_bytes(1000), 500);
+  EXPECT_EQ(with.why_not_on_gpu, "");
+}
+
+TEST_F(AutoDevice, LeavesADeviceThatIsNamed) {
+  for (const bool has_gpu : {false, true}) {
+    EXPECT_EQ(choose(has_gpu, {"device=cpu"}).device, "cpu");
+    EXPECT_EQ(choose(has_gpu, {"device=cuda"}).device, "cuda");
+  }
+}
+
+TEST_F(AutoDevice, KeepsTheSizeOfTheCacheThatIsWritten) {
+  const JobConfig config = choose(true, {"embedding.cache.memory=1MiB"});
+  EXPECT_EQ(config.device, "cuda");
+  EXPECT_EQ(config.embedding.cache.memory_bytes(1000), 1 << 20);
+}
+
+TEST_F(AutoDevice, IsTheCpuForAJobThatAGpuCannotRunAndSaysWhy) {
+  const std::vector<std::pair<std::vector<std::string>, std::string>> cases = {
+      {{"embedding.cache.memory=0"}, "embedding.cache.memory"},
+      {{"tables.default.ttl_steps=10"}, "table 'default' has capacity_rows"},
+      {{"tables.default.capacity_rows=10"}, "table 'default' has capacity_rows"},
+      {{"embedding.store=ps", "train.mode=async", "checkpoint.every=never"}, "async has no cache"},
+      {{"embedding.store=ps", "embedding.wire=bf16"}, "embedding.wire bf16 has no effect"}};
+  for (const auto& [settings, why] : cases) {
+    const JobConfig config = choose(true, settings);
+    EXPECT_EQ(config.device, "cpu");
+    EXPECT_FALSE(config.embedding.has_cache());
+    EXPECT_THAT(config.why_not_on_gpu, HasSubstr(why));
+    EXPECT_EQ(choose(false, settings).why_not_on_gpu, "");
+  }
+}
+
+TEST_F(AutoDevice, WhatOnlyAGpuCanDoIsRefusedWhereThereIsNone) {
+  EXPECT_EQ(choose(true, {"train.precision=tf32"}).device, "cuda");
+  EXPECT_THAT(refusal(false, {"train.precision=tf32"}), HasSubstr("train.precision: tf32"));
+  EXPECT_EQ(choose(true, {"embedding.cache.eviction=lru"}).device, "cuda");
+  EXPECT_THAT(refusal(false, {"embedding.cache.eviction=lru"}), HasSubstr("there is no cache"));
+}
+
+TEST_F(AutoDevice, WhatNeitherDeviceCanDoIsRefused) {
+  EXPECT_THAT(refusal(true, {"train.precision=tf32", "tables.default.ttl_steps=10"}),
+              AllOf(HasSubstr("train.precision: tf32"), HasSubstr("fp32 or bf16")));
 }
 
 }  // namespace

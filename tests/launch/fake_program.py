@@ -1,7 +1,7 @@
 """Stands in for `satrap` and `satrap-ps`: records how it was started, then runs a few lines of Python that the test has
 written for it, which may call the functions below.
 
-A test writes <folder>/rank-0.py, shard-1.py, store.py or config.py. Without a file the program waits for SIGTERM
+A test writes <folder>/rank-0.py, shard-1.py, store.py, config.py or doctor.py. Without a file the program waits for SIGTERM
 (shards) or, once all shards wait, exits with 0 (ranks).
 """
 import json
@@ -82,7 +82,8 @@ def wait_for_signal(status_of_signal=lambda number: 128 + number, before_end=lam
     sys.exit(status_of_signal(number))
 
 
-note("started", argv=sys.argv[1:], env=dict(os.environ), parent=os.getppid(),
+QUESTION = NAME in ("config", "doctor")  # of the launcher's, before it starts anything
+note("asked" if QUESTION else "started", argv=sys.argv[1:], env=dict(os.environ), parent=os.getppid(),
      group=os.getpgrp(), stdin=sys.stdin.read() if "SATRAP_STORE" in os.environ else "")
 script = FOLDER / f"{NAME}.py"
 if script.exists():

@@ -21,6 +21,7 @@ BUSY = "data.synthetic.rows=32000"  # for those that are killed
 # Three row groups: those of C2 and C3 have another optimizer or type of weights.
 CONFIG = """
 seed: 7
+device: cpu
 data:
   format: synthetic
   batch_size: 128

@@ -13,6 +13,7 @@ JOB_S = 1500 if os.environ.get("SATRAP_SANITIZE") else 300
 
 CONFIG = """\
 seed: 7
+device: cpu
 data:
   schema: criteo
   train: {path: "data/p*.tsv"}

@@ -29,6 +29,7 @@ GRACE_S = 10  # of ranks that hang after all is done; longer than any process is
 # A tiny job, for ranks and shards.
 CONFIG = f"""
 seed: 7
+device: cpu
 data:
   format: synthetic
   batch_size: 64

@@ -19,6 +19,7 @@ DEADLINE_S = 600
 
 CONFIG = """
 seed: 7
+device: cpu
 data:
   format: synthetic
   batch_size: 256

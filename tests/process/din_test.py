@@ -14,6 +14,7 @@ SATRAP = os.environ["SATRAP_BIN"]
 
 JOB = """\
 run_dir: {dir}/{name}
+device: cpu
 data:
   schema:
     label: {{column: clicked}}

@@ -22,6 +22,7 @@ TOLERANCE = 1e-5
 
 CRITEO = """\
 run_dir: {dir}/run
+device: cpu
 data:
   schema: criteo
   train: {{path: "{dir}/train.tsv"}}
@@ -52,6 +53,7 @@ DIN = "{type: din, attention: [8], top: [16], attend: [{sequence: history, query
 CSV = """\
 run_dir: {dir}/run
 seed: 11
+device: cpu
 data:
   schema:
     label: {{column: clicked, positive: ["yes"]}}

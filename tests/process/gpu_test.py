@@ -17,16 +17,17 @@ BUILD = pathlib.Path(os.environ["SATRAP_BUILD_DIR"])
 WRAPPER = """#!/bin/sh
 if [ "$1" = train ]; then
   engine=model.engine=graph
+  device=device=cpu
   for word; do
     case $word in
       embedding.cache.memory=0) ;;
-      embedding.cache.memory=*) gpu=1 ;;
+      embedding.cache.memory=*) device=device=cuda ;;
       model.engine=*) engine= ;;
     esac
   done
 fi
-[ -z "$gpu" ] || echo "$$" >> "${{0%/*}}/started"
-exec "{program}" "$@" ${{gpu:+device=cuda}} $engine
+[ "$device" != device=cuda ] || echo "$$" >> "${{0%/*}}/started"
+exec "{program}" "$@" $device $engine
 """
 
 

@@ -18,6 +18,7 @@ from cluster_job import JOB_S, SLOWER, ClusterJob
 ROWS = 8000  # of the job, about
 LOOKAHEAD = ["embedding.cache.eviction=lookahead"]
 FILES = """
+device: cpu
 data:
   format: csv
   train: {path: TRAIN}

@@ -25,6 +25,7 @@ DEADLINE_S = 600
 JOB = """\
 run_dir: {run_dir}
 seed: 1
+device: cpu
 data:
   schema: {root}/datasets/adult/schema.yaml
   train: {{path: {root}/datasets/adult/adult.data}}

@@ -20,6 +20,7 @@ SOURCE = pathlib.Path(os.environ["SATRAP_SOURCE_DIR"])
 
 JOB = """\
 run_dir: {dir}/{name}
+device: cpu
 data:
   schema: criteo
   train: {{path: "{dir}/train.tsv"}}

@@ -86,13 +86,22 @@ class Device : public Operations {
 /// backward_update; without one the calling thread does it.
 std::unique_ptr<Device> make_host_device(ThreadPool* pool = nullptr);
 
-/// Empty if a GPU can be used, else the reason: no CUDA in this build, no driver, no device.
+/// Empty if a GPU can be used, else the reason and what to do: no CUDA in this build, no driver or
+/// one that is too old, no device, none that the kernels are compiled for.
 std::string why_no_cuda();
 
 /// Those that this process can see; 0 if why_no_cuda() says why.
 int num_cuda_devices();
 
-/// The GPU with this number. Throws Error(kUnavailable) if there is none.
+/// The GPU with this number. Throws Error(kUnavailable) if there is none, or the kernels are not
+/// compiled for it.
 std::unique_ptr<Device> make_cuda_device(int number);
+
+/// The version of CUDA that this build has and the one that the driver is for, where why_no_cuda()
+/// is empty; "" in a build without CUDA.
+std::string describe_cuda();
+
+/// Whether the kernels and copies of one GPU can read the memory of the other.
+bool can_access_peer(int from, int to);
 
 }  // namespace satrap::backend

@@ -12,17 +12,18 @@ namespace satrap::job {
 struct ClusterConfig {
   std::int64_t rank = 0;
   std::int64_t num_ranks = 1;
-  std::int64_t num_local_ranks = 0;  // on this node, LOCAL_WORLD_SIZE; 0: unknown
-  std::int64_t num_shards = 0;       // SATRAP_SHARDS
-  std::string store;                 // URL (net::open_store), SATRAP_STORE; empty: alone
-  std::string token;                 // SATRAP_TOKEN
-  std::string job;                   // distinguishes the jobs, and their starts, that share a store
+  std::int64_t num_local_ranks = 0;        // on this node, LOCAL_WORLD_SIZE; 0: unknown
+  std::optional<std::int64_t> local_rank;  // on this node, LOCAL_RANK; nullopt: unknown
+  std::int64_t num_shards = 0;             // SATRAP_SHARDS
+  std::string store;                       // URL (net::open_store), SATRAP_STORE; empty: alone
+  std::string token;                       // SATRAP_TOKEN
+  std::string job;  // distinguishes the jobs, and their starts, that share a store
   std::string interface = "127.0.0.1";  // to listen on, SATRAP_INTERFACE
 
   using Lookup = std::function<std::optional<std::string>(const std::string& name)>;
 
-  /// RANK, WORLD_SIZE, LOCAL_WORLD_SIZE (else all on one node), TORCHELASTIC_RUN_ID and
-  /// TORCHELASTIC_RESTART_COUNT as torchrun sets them, and the variables above; SATRAP_ATTEMPT
+  /// RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE (else all on one node), TORCHELASTIC_RUN_ID
+  /// and TORCHELASTIC_RESTART_COUNT as torchrun sets them, and the variables above; SATRAP_ATTEMPT
   /// overrides torchrun's count. Throws Error(kInvalidConfig) for text that is not a number, or
   /// numbers that contradict each other.
   static ClusterConfig from(const Lookup& variable);

@@ -106,6 +106,7 @@ struct JobConfig {
   TrainConfig train;
   CheckpointConfig checkpoint;
   ClusterOptions cluster;
+  std::string why_not_on_gpu;  // where device was auto and there is one; not part of the file
   void visit(ConfigVisitor& v);
 
   bool is_on_gpu() const { return device == "cuda"; }
@@ -123,9 +124,14 @@ struct JobConfig {
 };
 
 /// Reads, completes and validates a job file. Does not check whether the model fits the features,
-/// which only the dense network knows: pipeline::load_job does.
+/// which only the dense network knows: pipeline::load_job does. `device: auto` stays, if the job
+/// can run on a CPU or on a GPU.
 JobConfig read_job(const std::string& path,
                    const std::vector<std::string>& overrides,
                    ConfigOrigins& origins);
+
+/// `device: auto` becomes cuda if there is a GPU and the job can run on it, else cpu. Throws
+/// Error(kInvalidConfig) if the job can run on neither.
+void choose_device(JobConfig& config, const ConfigOrigins& origins, bool has_gpu);
 
 }  // namespace satrap::job

@@ -11,6 +11,7 @@
 
 #include "tests/support/simt/counts.h"
 #include "tests/support/simt/device.h"
+#include "tests/support/simt/machine.h"
 #include "tests/support/simt/turns.h"
 
 namespace {
@@ -125,9 +126,10 @@ cudaError_t cudaPeekAtLastError() { return last_error; }
 cudaError_t cudaGetLastError() { return std::exchange(last_error, cudaSuccess); }
 
 cudaError_t cudaGetDeviceCount(int* count) {
+  if (simt::machine().driver < simt::kRuntime) return remember(cudaErrorInsufficientDriver);
   const Turn turn(turns());
   *count = devices().count();
-  return cudaSuccess;
+  return *count > 0 ? cudaSuccess : remember(cudaErrorNoDevice);
 }
 cudaError_t cudaGetDevice(int* number) {
   *number = current_device();
@@ -138,9 +140,19 @@ cudaError_t cudaSetDevice(int number) {
   device_of_thread = number;
   return cudaSuccess;
 }
-cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr, int number) {
+cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int number) {
   if (!is_device(number)) return remember(cudaErrorInvalidDevice);
-  *value = kMultiprocessors;
+  switch (attribute) {
+    case cudaDevAttrMultiProcessorCount:
+      *value = kMultiprocessors;
+      break;
+    case cudaDevAttrComputeCapabilityMajor:
+      *value = simt::machine().compute_capability / 10;
+      break;
+    case cudaDevAttrComputeCapabilityMinor:
+      *value = simt::machine().compute_capability % 10;
+      break;
+  }
   return cudaSuccess;
 }
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int number) {
@@ -154,7 +166,8 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int number) {
   properties->totalGlobalMem = kTotalBytes;
   properties->multiProcessorCount = kMultiprocessors;
   properties->l2CacheSize = 1 << 20;
-  properties->major = 9;
+  properties->major = simt::machine().compute_capability / 10;
+  properties->minor = simt::machine().compute_capability % 10;
   return cudaSuccess;
 }
 cudaError_t cudaDeviceGetPCIBusId(char* text, int bytes, int number) {
@@ -166,7 +179,7 @@ cudaError_t cudaDeviceGetPCIBusId(char* text, int bytes, int number) {
 }
 cudaError_t cudaDeviceCanAccessPeer(int* can_access, int number, int peer) {
   if (!is_device(number) || !is_device(peer)) return remember(cudaErrorInvalidDevice);
-  *can_access = number != peer ? 1 : 0;
+  *can_access = number != peer && simt::machine().has_peers ? 1 : 0;
   return cudaSuccess;
 }
 cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned flags) {
@@ -187,7 +200,11 @@ cudaError_t cudaDeviceDisablePeerAccess(int peer) {
   return cudaSuccess;
 }
 cudaError_t cudaDriverGetVersion(int* version) {
-  *version = 0;
+  *version = simt::machine().driver;
+  return cudaSuccess;
+}
+cudaError_t cudaRuntimeGetVersion(int* version) {
+  *version = simt::kRuntime;
   return cudaSuccess;
 }
 cudaError_t cudaMemGetInfo(std::size_t* free_bytes, std::size_t* total_bytes) {
