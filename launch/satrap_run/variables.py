@@ -1,5 +1,6 @@
 """Command line and environment of each process of a job."""
 import dataclasses
+import os
 
 ATTEMPT_0_FLAGS = ("--resume", "--overwrite", "--resume-from")
 
@@ -61,5 +62,8 @@ def rank_variables(options, attempt, token, local_rank):
         "TORCHELASTIC_USE_AGENT_STORE": False,
         "SATRAP_SHARDS": options.ps,
     }
+    # NCCL, which meets before GPUs exchange anything, listens where it likes, to anybody.
+    if options.nnodes == 1 and "NCCL_SOCKET_IFNAME" not in os.environ:
+        values["NCCL_SOCKET_IFNAME"] = "lo"
     return ({name: str(value) for name, value in values.items()}
             | shard_variables(options, attempt, token))

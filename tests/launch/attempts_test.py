@@ -49,6 +49,11 @@ class Variables(LauncherTest):
         self.assertEqual(starts[0]["env"]["MASTER_PORT"], starts[1]["env"]["MASTER_PORT"])
         self.assertEqual(starts[0]["env"]["TORCHELASTIC_RUN_ID"], starts[1]["env"]["TORCHELASTIC_RUN_ID"])
 
+    def test_nccl_listens_to_this_machine_alone_unless_told_otherwise(self):
+        for given, expected in ({}, "lo"), ({"NCCL_SOCKET_IFNAME": "eth7"}, "eth7"):
+            self.run_job("job.yaml", env=self.env | given)
+            self.assertEqual(self.diary("rank-0", "started")[-1]["env"]["NCCL_SOCKET_IFNAME"], expected)
+
     def test_omp_num_threads_is_left_alone(self):
         self.run_job("job.yaml", env=self.env | {"OMP_NUM_THREADS": "5"})
         self.assertEqual(self.diary("rank-0", "started")[0]["env"]["OMP_NUM_THREADS"], "5")
