@@ -93,12 +93,6 @@ std::unique_ptr<DeviceCommunicator> make_device_communicator(
                                             device, options);
 }
 
-std::string describe_nccl() {
-  try {
-    return concat("NCCL ", text_of(version_of(nccl_library())));
-  } catch (const Error& error) {
-    return error.what();
-  }
-}
+std::string describe_nccl() { return text_of(version_of(nccl_library())); }
 
 }  // namespace satrap::collective

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "satrap/backend/device.h"
+#include "satrap/collective/device_communicator.h"
 #include "satrap/core/error.h"
 #include "satrap/core/text.h"
 #include "satrap/dense/dense_network.h"
@@ -38,6 +39,15 @@ std::string describe_peers(int num_gpus) {
       missing, pairs, first);
 }
 
+/// How the ranks of several GPUs exchange rows and gradients.
+std::string describe_exchange() {
+  try {
+    return collective::describe_nccl();
+  } catch (const Error& error) {
+    return fmt::format("off: {}; ranks exchange everything in the host's memory", error.what());
+  }
+}
+
 /// What computes the dense network of a job on a GPU.
 std::string describe_libtorch_there() {
   try {
@@ -61,7 +71,10 @@ std::vector<std::pair<std::string, std::string>> describe_gpus() {
   for (int number = 0; number < num_gpus; ++number) {
     lines.emplace_back(fmt::format("gpu {}", number), describe_gpu(number));
   }
-  if (num_gpus > 1) lines.emplace_back("peers", describe_peers(num_gpus));
+  if (num_gpus > 1) {
+    lines.emplace_back("peers", describe_peers(num_gpus));
+    lines.emplace_back("nccl", describe_exchange());
+  }
   lines.emplace_back("gpu torch", describe_libtorch_there());
   return lines;
 }

@@ -1,6 +1,7 @@
 // Replaces cuda/collective/ in a build without CUDA.
 #include "satrap/backend/device.h"
 #include "satrap/collective/device_communicator.h"
+#include "satrap/core/error.h"
 
 namespace satrap::collective {
 
@@ -12,6 +13,6 @@ std::unique_ptr<DeviceCommunicator> make_device_communicator(Communicator&,
   return nullptr;
 }
 
-std::string describe_nccl() { return backend::why_no_cuda(); }
+std::string describe_nccl() { throw Error(ErrorCode::kUnavailable, backend::why_no_cuda()); }
 
 }  // namespace satrap::collective

@@ -161,6 +161,7 @@ class Doctor(Programs):
             self.assertRegex(page[f"gpu {number}"], "^SIMT executor, compute capability 9.0, [0-9.]+.iB of 1.00GiB free$")
         self.assertNotIn("gpu 2", page)
         self.assertEqual(page["peers"], "every GPU reads the memory of every other")
+        self.assertRegex(page["nccl"], r"^2\.\d+\.\d+$")
         self.assertRegex(page["gpu torch"], "2\\.11")
         self.assertNotIn("peers", self.page(SIMT_DEVICES="1"))
 

@@ -63,7 +63,7 @@ std::unique_ptr<DeviceCommunicator> make_device_communicator(
     const DeviceCommunicator::Options& options,
     std::string& reason);
 
-/// Version and file of NCCL, for `satrap doctor`; or why there is none.
+/// The version of NCCL, for `satrap doctor`. Throws Error(kUnavailable) if there is none.
 std::string describe_nccl();
 
 }  // namespace satrap::collective
