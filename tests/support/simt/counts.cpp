@@ -25,8 +25,9 @@ std::string Counts::json() const {
   out << "{\"launches\": " << launches << ", \"copies\": " << copies
       << ", \"copied_bytes\": " << copied_bytes << ", \"fills\": " << fills
       << ", \"waits\": " << waits << ", \"waits_by_thread\": {" << by_thread.str()
-      << "}, \"allocations\": " << allocations << ", \"collectives\": " << collectives
-      << ", \"collective_bytes\": " << collective_bytes << "}\n";
+      << "}, \"allocations\": " << allocations << ", \"graph_launches\": " << graph_launches
+      << ", \"collectives\": " << collectives << ", \"collective_bytes\": " << collective_bytes
+      << "}\n";
   return out.str();
 }
 

@@ -68,7 +68,15 @@ CUstream_st& Devices::stream(cudaStream_t handle, int device) {
 
 // --------------------------------------------------------------------------------------- queues
 
+void Devices::queue_made(CUstream_st& stream, const std::function<Work()>& make) {
+  if (!stream.captured) return queue(stream, make());
+  stream.captured.add(make);
+}
+
 void Devices::queue(CUstream_st& stream, Work work) {
+  if (stream.captured) {
+    return stream.captured.add([work = std::move(work)] { return work; });
+  }
   if (!lost_.empty()) return;
   stream.queue.push_back(
       {.work = std::move(work), .before = order_.queue(stream.order, stream.device)});
@@ -78,17 +86,19 @@ void Devices::queue(CUstream_st& stream, Work work) {
 
 void Devices::queue_copy(CUstream_st& stream, void* to, Bytes from) {
   const std::string name = "a copy of " + std::to_string(from.size()) + " bytes";
-  const auto copy = [this, to, from, name, hash = hash_if_pinned(from), next = races_.next()] {
-    if (hash_if_pinned(from) != hash && !races_.has_written_since(next, from)) {
-      throw Fault("race: the host writes what " + name + " reads, before it has run");
-    }
-    std::memcpy(to, from.data(), from.size());
-  };
-  queue(stream, {.run = copy,
-                 .name = name,
-                 .reads = {from},
-                 .writes = {{static_cast<const std::byte*>(to), from.size()}},
-                 .is_copy = true});
+  queue_made(stream, [=, this] {
+    const auto copy = [this, to, from, name, hash = hash_if_pinned(from), next = races_.next()] {
+      if (hash_if_pinned(from) != hash && !races_.has_written_since(next, from)) {
+        throw Fault("race: the host writes what " + name + " reads, before it has run");
+      }
+      std::memcpy(to, from.data(), from.size());
+    };
+    return Work{.run = copy,
+                .name = name,
+                .reads = {from},
+                .writes = {{static_cast<const std::byte*>(to), from.size()}},
+                .is_copy = true};
+  });
 }
 
 std::size_t Devices::hash_if_pinned(Bytes bytes) const {
@@ -98,6 +108,8 @@ std::size_t Devices::hash_if_pinned(Bytes bytes) const {
 }
 
 void Devices::queue_record(CUstream_st& stream, CUevent_st& event) {
+  event.captured = stream.captured;
+  if (stream.captured) return;
   event.clock = stream.order.clock;
   const auto reach = [event = event.self, generation = ++event.recorded] {
     event->completed = generation;
@@ -106,11 +118,31 @@ void Devices::queue_record(CUstream_st& stream, CUevent_st& event) {
   queue(stream, {.run = reach, .name = ""});
 }
 
-void Devices::queue_wait(CUstream_st& stream, CUevent_st& event) {
-  if (!lost_.empty()) return;
+bool Devices::queue_wait(CUstream_st& stream, CUevent_st& event) {
+  if (stream.captured || event.captured) return wait_in_capture(stream.captured, stream, event);
+  if (!lost_.empty()) return true;
   stream.queue.push_back(
       {.work = {.run = [] {}, .name = ""}, .awaits = event.self, .generation = event.recorded});
   stream.order.clock.join(event.clock);
+  return true;
+}
+
+/// A stream that waits for an event of a capture takes part in it.
+bool Devices::wait_in_capture(Captured& captured, CUstream_st& stream, CUevent_st& event) {
+  if (!captured && !event.captured.capture->has_ended) {
+    Capture& capture = *event.captured.capture;
+    captured = {event.captured.capture, capture.lanes.size(), event.captured.last};
+    capture.lanes.push_back(&stream);
+    capture.devices.push_back(stream.device);
+    return true;
+  }
+  if (captured && captured.capture == event.captured.capture) {
+    captured.last.insert(captured.last.end(), event.captured.last.begin(),
+                         event.captured.last.end());
+    return true;
+  }
+  if (captured) captured.capture->is_valid = false;
+  return false;
 }
 
 // ---------------------------------------------------------------------------------------- waits

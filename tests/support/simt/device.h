@@ -10,6 +10,7 @@
 
 #include <cuda_runtime_api.h>
 
+#include "tests/support/simt/capture.h"
 #include "tests/support/simt/clock.h"
 #include "tests/support/simt/memory.h"
 #include "tests/support/simt/order.h"
@@ -21,6 +22,7 @@ struct CUevent_st {
   std::int64_t completed = 0;  // the last of them that was reached
   simt::Clock clock;           // of the last record
   std::chrono::steady_clock::time_point time;
+  simt::Captured captured;           // the last record was of a capture
   std::shared_ptr<CUevent_st> self;  // until it is destroyed; queued work keeps it too
   bool is_reached() const { return completed >= recorded; }
 };
@@ -38,6 +40,7 @@ struct CUstream_st {
   simt::StreamOrder order;
   std::deque<Item> queue{};
   bool is_destroyed = false;
+  simt::Captured captured{};  // while it is
   bool is_reached() const { return queue.empty(); }
 };
 
@@ -66,10 +69,15 @@ class Devices {
   CUstream_st& stream(cudaStream_t handle, int device);
 
   void queue(CUstream_st& stream, Work work);
+  /// Work that is made when it is queued: again by each replay of a capture.
+  void queue_made(CUstream_st& stream, const std::function<Work()>& make);
   /// Pinned memory that is copied from may be changed by queued work, but not by the host.
   void queue_copy(CUstream_st& stream, void* to, Bytes from);
   void queue_record(CUstream_st& stream, CUevent_st& event);
-  void queue_wait(CUstream_st& stream, CUevent_st& event);
+  /// False if one is captured, and the other is not or by another capture, which ends it.
+  bool queue_wait(CUstream_st& stream, CUevent_st& event);
+
+  std::vector<std::shared_ptr<Capture>>& captures() { return captures_; }
 
   /// Waits of the host: for a stream or an event, or for all streams of a device. They give the
   /// turn away while there is nothing to run here. Throw Fault.
@@ -105,6 +113,7 @@ class Devices {
   std::size_t hash_if_pinned(Bytes bytes) const;
   void note_wait(const Clock& clock);
   void throw_if_lost();
+  static bool wait_in_capture(Captured& captured, CUstream_st& stream, CUevent_st& event);
   void run_some();
   Progress proceed(CUstream_st& stream);
   void begin(const CUstream_st& stream, const CUstream_st::Item& item);
@@ -121,7 +130,8 @@ class Devices {
   Races races_{memory_};
   std::map<int, CUstream_st*> default_streams_;  // by device
   std::vector<CUstream_st*> streams_;
-  std::string lost_;  // the Fault
+  std::vector<std::shared_ptr<Capture>> captures_;  // that have not ended
+  std::string lost_;                                // the Fault
 };
 
 /// Those of the program, for a caller that has the turn.

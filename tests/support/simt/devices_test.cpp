@@ -202,6 +202,18 @@ TEST(SimtDevices, KernelsNeedAccessToAnothersMemory) {
   cudaGetLastError();
 }
 
+TEST(SimtDevices, AccessCanEndBetweenTwoKernels) {
+  if (!race_kernels::kernels_tell())
+    GTEST_SKIP() << "kernels of this build do not tell what they touch";
+  const OnDevice other(1), one(0);
+  cudaDeviceEnablePeerAccess(1, 0);
+  launch_store(other.values, one.stream);
+  EXPECT_EQ(cudaStreamSynchronize(one.stream), cudaSuccess);
+  cudaDeviceDisablePeerAccess(1);
+  launch_store(other.values, one.stream);
+  EXPECT_THROW(cudaStreamSynchronize(one.stream), simt::Fault);
+}
+
 TEST(SimtDevices, FillsNeedAccessToAnothersMemory) {
   const OnDevice other(1), one(0);
   cudaMemsetAsync(other.values, 0, kBytes, one.stream);

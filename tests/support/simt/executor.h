@@ -13,7 +13,7 @@
 /// Runs CUDA kernels on the host. Every lane of a block is a fiber; lanes wait for each other at
 /// warp collectives and barriers; between two of them, or two atomics, a lane runs without
 /// interruption. A seed decides which lane continues and the order of the blocks, which run one
-/// after the other. A launch runs on the calling thread; threads take turns (runtime.cpp).
+/// after the other. A launch runs on the calling thread; threads take turns (turns.h).
 ///
 /// Reported as Fault: collectives whose mask does not name the caller, differs between the lanes or
 /// names a lane that has ended; barriers that a lane of the block does not reach, or that are not

@@ -141,6 +141,14 @@ ncclResult_t Communicator::issue(std::vector<Call> calls, cudaStream_t stream) {
 
 void Communicator::queue(std::vector<Call> calls, cudaStream_t stream) {
   const Turn turn(turns());
+  const auto make = [self = shared_from_this(), calls = std::move(calls)] {
+    return self->make_work(calls);
+  };
+  devices().queue_made(devices().stream(stream, device_), make);
+}
+
+/// The next of the communicator.
+Work Communicator::make_work(const std::vector<Call>& calls) {
   ++counts().collectives;
   for (const Call& call : calls) {
     if (call.from != nullptr) counts().collective_bytes += static_cast<std::int64_t>(call.bytes());
@@ -150,14 +158,13 @@ void Communicator::queue(std::vector<Call> calls, cudaStream_t stream) {
     const std::lock_guard lock(mutex_);
     number = num_queued_++;
   }
-  const auto operation = std::make_shared<Operation>(shared_from_this(), number, std::move(calls));
-  devices().queue(devices().stream(stream, device_),
-                  {.run = {},
-                   .name = operation->name(),
-                   .reads = operation->reads(),
-                   .writes = operation->writes(),
-                   .poll = [operation] { return operation->poll(); }});
   mesh_.wake();
+  const auto operation = std::make_shared<Operation>(shared_from_this(), number, calls);
+  return {.run = {},
+          .name = operation->name(),
+          .reads = operation->reads(),
+          .writes = operation->writes(),
+          .poll = [operation] { return operation->poll(); }};
 }
 
 ncclResult_t Communicator::status() {

@@ -10,6 +10,7 @@
 #include <thread>
 #include <vector>
 
+#include <cuda_runtime_api.h>
 #include <nccl.h>
 
 #include "tests/support/simt/nccl_mesh.h"
@@ -84,6 +85,7 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   bool help();
   bool is_asked();
   void queue(std::vector<Call> calls, cudaStream_t stream);
+  Work make_work(const std::vector<Call>& calls);
   void finish(std::uint64_t number);
   bool has_finished();
   bool proceed_to_finalize();

@@ -213,6 +213,43 @@ TEST(SimtNcclPrograms, RanksCanBePrograms) {
   EXPECT_EQ(second.wait(), 0);
 }
 
+TEST(SimtNcclPrograms, ARankDoesItsPartWhileItsProgramWaitsForAnother) {
+  const ncclUniqueId id = new_id();
+  const Program other([&] {
+    Rank r(id, 1, 2, 1);
+    float* const values = r.array(std::vector<float>(4, 1.0F));
+    check(ncclAllReduce(values, values, 4, ncclFloat32, ncclSum, r.comm, r.stream));
+    r.wait();
+    EXPECT_EQ(values[0], 6.0F);
+  });
+  Rank r(id, 0, 2, 0);
+  float* const values = r.array(std::vector<float>(4, 1.0F));
+  simt::enqueue(r.stream, [=] { values[0] = 5.0F; });
+  check(ncclAllReduce(values, values, 4, ncclFloat32, ncclSum, r.comm, r.stream));
+  EXPECT_EQ(other.wait(), 0);
+  r.wait();
+}
+
+TEST(SimtNcclPrograms, BothAreToldOfASendThatDiffersFromItsReceive) {
+  const ncclUniqueId id = new_id();
+  const auto run = [&](int number) {
+    Rank r(id, number, 2, number);
+    float* const values = r.array(std::vector<float>(8));
+    try {
+      if (number == 0) check(ncclSend(values, 8, ncclFloat32, 1, r.comm, r.stream));
+      if (number == 1) check(ncclRecv(values, 4, ncclFloat32, 0, r.comm, r.stream));
+      r.wait();
+      ADD_FAILURE() << "rank " << number << " was not told";
+    } catch (const simt::Fault& fault) {
+      EXPECT_THAT(fault.what(), AllOf(HasSubstr("ncclRecv of 4 float32 by rank 1"),
+                                      HasSubstr("ncclSend of 8 float32 by rank 0")));
+    }
+  };
+  const Program other([&] { run(1); });
+  run(0);
+  EXPECT_EQ(other.wait(), 0);
+}
+
 TEST(SimtNcclPrograms, DevicesOfProgramsAreNumbered) {
   const ncclUniqueId id = new_id();
   const auto run = [&](const char* device_id, int number, int device) {

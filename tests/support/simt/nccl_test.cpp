@@ -249,16 +249,19 @@ TEST(SimtNccl, ASendWaitsForItsReceive) {
 }
 
 TEST(SimtNccl, OperationsOfACommunicatorRunInTheOrderOfCalls) {
-  run_ranks(2, [](Rank& r) {
-    cudaStream_t other = nullptr;
-    cudaStreamCreateWithPriority(&other, 0, 0);
-    float *const one = r.array(std::vector<float>{1}), *const two = r.array(std::vector<float>{2});
-    check(ncclAllReduce(one, one, 1, ncclFloat32, ncclSum, r.comm, r.stream));
-    check(ncclAllReduce(two, two, 1, ncclFloat32, ncclSum, r.comm, other));
-    cudaStreamSynchronize(other);
-    EXPECT_EQ(cudaStreamQuery(r.stream), cudaSuccess);
-    EXPECT_EQ(two[0], 4);
-    cudaStreamDestroy(other);
+  for_each_seed([] {
+    run_ranks(2, [](Rank& r) {
+      cudaStream_t other = nullptr;
+      cudaStreamCreateWithPriority(&other, 0, 0);
+      float *const one = r.array(std::vector<float>{1}), *const two =
+                                                             r.array(std::vector<float>{2});
+      check(ncclAllReduce(one, one, 1, ncclFloat32, ncclSum, r.comm, r.stream));
+      check(ncclAllReduce(two, two, 1, ncclFloat32, ncclSum, r.comm, other));
+      cudaStreamSynchronize(other);
+      EXPECT_EQ(cudaStreamQuery(r.stream), cudaSuccess);
+      EXPECT_EQ(two[0], 4);
+      cudaStreamDestroy(other);
+    });
   });
 }
 

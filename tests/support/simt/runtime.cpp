@@ -1,3 +1,5 @@
+#include "tests/support/simt/runtime.h"
+
 #include <bit>
 #include <cstdint>
 #include <cstdio>
@@ -5,6 +7,7 @@
 #include <cstring>
 #include <memory>
 #include <mutex>
+#include <thread>
 #include <utility>
 
 #include <cuda_runtime_api.h>
@@ -19,23 +22,31 @@ namespace {
 constexpr std::size_t kTotalBytes = std::size_t{1} << 30;
 constexpr int kMultiprocessors = 1;
 
+using simt::check_unsafe;
 using simt::current_device;
 using simt::devices;
+using simt::remember;
 using simt::Turn;
 using simt::turns;
 
 thread_local cudaError_t last_error = cudaSuccess;
 thread_local int device_of_thread = 0;
 
-/// Remembers an error, as CUDA does for each thread, until somebody asks for it.
-cudaError_t remember(cudaError_t error) {
-  if (error != cudaSuccess) last_error = error;
-  return error;
-}
-
 bool is_device(int number) {
   const Turn turn(turns());
   return number >= 0 && number < devices().count();
+}
+
+/// A stream or an event of a capture cannot be waited for, and spoils it.
+cudaError_t check_wait(cudaStream_t stream) {
+  if (stream == nullptr || !stream->captured) return check_unsafe();
+  stream->captured.capture->is_valid = false;
+  return remember(cudaErrorStreamCaptureUnsupported);
+}
+cudaError_t check_wait(const CUevent_st& event) {
+  if (!event.captured) return check_unsafe();
+  event.captured.capture->is_valid = false;
+  return remember(cudaErrorCapturedEvent);
 }
 
 /// A made-up place on the machine, other for each device.
@@ -52,6 +63,29 @@ namespace simt {
 
 int current_device() { return device_of_thread; }
 
+cudaError_t remember(cudaError_t error) {
+  if (error != cudaSuccess) last_error = error;
+  return error;
+}
+
+cudaError_t check_queue(cudaStream_t stream) {
+  const bool is_valid =
+      stream == nullptr || !stream->captured || stream->captured.capture->is_valid;
+  return is_valid ? cudaSuccess : remember(cudaErrorStreamCaptureInvalidated);
+}
+
+cudaError_t check_unsafe() {
+  cudaError_t error = cudaSuccess;
+  for (const auto& capture : devices().captures()) {
+    const bool is_ours = capture->thread == std::this_thread::get_id();
+    if (capture->mode == cudaStreamCaptureModeRelaxed) continue;
+    if (capture->mode == cudaStreamCaptureModeThreadLocal && !is_ours) continue;
+    capture->is_valid = false;
+    error = cudaErrorStreamCaptureUnsupported;
+  }
+  return remember(error);
+}
+
 std::uint64_t device_of_machine(int device) {
   const char* const first = std::getenv("SIMT_DEVICE_ID");
   return (first == nullptr ? 0 : std::strtoull(first, nullptr, 10)) +
@@ -64,6 +98,8 @@ void set_num_devices(int count) {
 }
 
 cudaError_t check_launch(cudaStream_t stream) {
+  const Turn turn(turns());
+  if (const cudaError_t error = check_queue(stream)) return error;
   if (stream == nullptr || stream->device == current_device()) return cudaSuccess;
   return remember(cudaErrorInvalidResourceHandle);
 }
@@ -112,6 +148,22 @@ const char* cudaGetErrorName(cudaError_t error) {
       return "cudaErrorNoDevice";
     case cudaErrorInvalidResourceHandle:
       return "cudaErrorInvalidResourceHandle";
+    case cudaErrorIllegalState:
+      return "cudaErrorIllegalState";
+    case cudaErrorStreamCaptureUnsupported:
+      return "cudaErrorStreamCaptureUnsupported";
+    case cudaErrorStreamCaptureInvalidated:
+      return "cudaErrorStreamCaptureInvalidated";
+    case cudaErrorStreamCaptureUnmatched:
+      return "cudaErrorStreamCaptureUnmatched";
+    case cudaErrorStreamCaptureUnjoined:
+      return "cudaErrorStreamCaptureUnjoined";
+    case cudaErrorStreamCaptureIsolation:
+      return "cudaErrorStreamCaptureIsolation";
+    case cudaErrorCapturedEvent:
+      return "cudaErrorCapturedEvent";
+    case cudaErrorStreamCaptureWrongThread:
+      return "cudaErrorStreamCaptureWrongThread";
     case cudaErrorPeerAccessAlreadyEnabled:
       return "cudaErrorPeerAccessAlreadyEnabled";
     case cudaErrorPeerAccessNotEnabled:
@@ -215,6 +267,7 @@ cudaError_t cudaMemGetInfo(std::size_t* free_bytes, std::size_t* total_bytes) {
 }
 cudaError_t cudaDeviceSynchronize() {
   const Turn turn(turns());
+  if (const cudaError_t error = check_unsafe()) return error;
   simt::counts().add_wait();
   devices().wait_until_idle(current_device());
   return cudaSuccess;
@@ -227,6 +280,7 @@ cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest) {
 
 cudaError_t cudaMalloc(void** memory, std::size_t bytes) {
   const Turn turn(turns());
+  if (const cudaError_t error = check_unsafe()) return error;
   ++simt::counts().allocations;
   if (devices().memory().device_bytes(current_device()) + bytes > kTotalBytes)
     return remember(cudaErrorMemoryAllocation);
@@ -240,6 +294,7 @@ cudaError_t cudaMalloc(void** memory, std::size_t bytes) {
 }
 cudaError_t cudaFree(void* memory) {
   const Turn turn(turns());
+  if (const cudaError_t error = check_unsafe()) return error;
   if (memory == nullptr) return cudaSuccess;
   const auto* const found = devices().memory().find(std::bit_cast<std::uintptr_t>(memory));
   devices().run_all(found == nullptr ? current_device() : found->device);
@@ -251,6 +306,7 @@ cudaError_t cudaFree(void* memory) {
 }
 cudaError_t cudaHostAlloc(void** memory, std::size_t bytes, unsigned) {
   const Turn turn(turns());
+  if (const cudaError_t error = check_unsafe()) return error;
   ++simt::counts().allocations;
   *memory = std::malloc(bytes == 0 ? 1 : bytes);
   if (*memory == nullptr) return remember(cudaErrorMemoryAllocation);
@@ -259,6 +315,7 @@ cudaError_t cudaHostAlloc(void** memory, std::size_t bytes, unsigned) {
 }
 cudaError_t cudaFreeHost(void* memory) {
   const Turn turn(turns());
+  if (const cudaError_t error = check_unsafe()) return error;
   devices().run_all(current_device());
   devices().memory().remove(memory, simt::Allocation::Kind::kPinned);
   std::free(memory);
@@ -270,6 +327,7 @@ cudaError_t cudaMemcpyAsync(void* to,
                             cudaMemcpyKind,
                             cudaStream_t stream) {
   const Turn turn(turns());
+  if (const cudaError_t error = simt::check_queue(stream)) return error;
   if (bytes == 0) return cudaSuccess;
   ++simt::counts().copies;
   simt::counts().copied_bytes += static_cast<std::int64_t>(bytes);
@@ -278,6 +336,7 @@ cudaError_t cudaMemcpyAsync(void* to,
 }
 cudaError_t cudaMemsetAsync(void* memory, int value, std::size_t bytes, cudaStream_t stream) {
   const Turn turn(turns());
+  if (const cudaError_t error = simt::check_queue(stream)) return error;
   if (bytes == 0) return cudaSuccess;
   ++simt::counts().fills;
   devices().queue(devices().stream(stream, current_device()),
@@ -299,20 +358,23 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream) {
 }
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
   const Turn turn(turns());
+  if (const cudaError_t error = check_wait(stream)) return error;
   simt::counts().add_wait();
   devices().wait_for(devices().stream(stream, current_device()));
   return cudaSuccess;
 }
 cudaError_t cudaStreamQuery(cudaStream_t stream) {
   const Turn turn(turns());
+  if (const cudaError_t error = check_wait(stream)) return error;
   return remember(devices().has_reached(devices().stream(stream, current_device()))
                       ? cudaSuccess
                       : cudaErrorNotReady);
 }
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned) {
   const Turn turn(turns());
-  devices().queue_wait(devices().stream(stream, current_device()), *event);
-  return cudaSuccess;
+  if (const cudaError_t error = simt::check_queue(stream)) return error;
+  const bool is_queued = devices().queue_wait(devices().stream(stream, current_device()), *event);
+  return is_queued ? cudaSuccess : remember(cudaErrorStreamCaptureIsolation);
 }
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned) {
   const auto made = std::make_shared<CUevent_st>();
@@ -328,6 +390,7 @@ cudaError_t cudaEventDestroy(cudaEvent_t event) {
 }
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
   const Turn turn(turns());
+  if (const cudaError_t error = simt::check_queue(stream)) return error;
   if (event->device != devices().stream(stream, current_device()).device) {
     return remember(cudaErrorInvalidResourceHandle);
   }
@@ -336,12 +399,14 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
 }
 cudaError_t cudaEventSynchronize(cudaEvent_t event) {
   const Turn turn(turns());
+  if (const cudaError_t error = check_wait(*event)) return error;
   simt::counts().add_wait();
   devices().wait_for(*event);
   return cudaSuccess;
 }
 cudaError_t cudaEventQuery(cudaEvent_t event) {
   const Turn turn(turns());
+  if (const cudaError_t error = check_wait(*event)) return error;
   return remember(devices().has_reached(*event) ? cudaSuccess : cudaErrorNotReady);
 }
 cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start, cudaEvent_t stop) {
