@@ -16,7 +16,7 @@ import sys
 import tempfile
 
 COLUMNS = ["stream", "cache", "rows", "batches it holds", "window", "optimum, of keys", "lru", "lfu", "lookahead",
-           "lookahead / lfu", "touch, ns per key", "plan, ns per key", "window, bytes per key"]
+           "informed", "lookahead / lfu", "touch, ns per key", "plan, ns per key", "window, bytes per key"]
 GENERATED = {
     "Zipf 0.9": ["--zipf", "0.9"],
     "Zipf 1.05": ["--zipf", "1.05"],

@@ -212,39 +212,68 @@ class Run {
   Result result_;
 };
 
-/// Misses of Belady's optimum in a cache of `rows` rows without sets: the row whose next use is
-/// farthest goes, but none that the batch needs.
-std::int64_t optimum(const Stream& stream, std::int64_t rows) {
-  constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
-  const auto num_batches = std::ssize(stream.batches);
-  std::vector<std::unordered_map<Key, std::int64_t>> next(stream.batches.size());
-  std::unordered_map<Key, std::int64_t> seen;
-  for (std::int64_t b = num_batches - 1; b >= 0; --b) {
+/// Per batch, its keys and the next batch that has each; kNever: none has.
+constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max() / 4;
+using Uses = std::unordered_map<Key, std::int64_t>;
+
+std::vector<Uses> next_uses(const Stream& stream) {
+  std::vector<Uses> next(stream.batches.size());
+  Uses seen;
+  for (std::int64_t b = std::ssize(stream.batches) - 1; b >= 0; --b) {
+    Uses& uses = next[static_cast<std::size_t>(b)];
     for (const Key key : stream.batches[static_cast<std::size_t>(b)]) {
-      auto& uses = next[static_cast<std::size_t>(b)];
-      if (uses.count(key) != 0) continue;
       const auto found = seen.find(key);
-      uses[key] = found == seen.end() ? kNever : found->second;
+      uses.try_emplace(key, found == seen.end() ? kNever : found->second);
     }
-    for (const auto& [key, use] : next[static_cast<std::size_t>(b)]) seen[key] = b;
+    for (const auto& [key, use] : uses) seen[key] = b;
   }
-  std::unordered_map<Key, std::int64_t> resident;              // and the next use
-  std::priority_queue<std::pair<std::int64_t, Key>> farthest;  // with entries that are out of date
+  return next;
+}
+
+/// How many batches of the stream have each key.
+Uses counts_of(const std::vector<Uses>& next) {
+  Uses counts;
+  for (const Uses& uses : next) {
+    for (const auto& [key, use] : uses) ++counts[key];
+  }
+  return counts;
+}
+
+/// Misses in a cache of `rows` rows without sets that knows the keys of the next `window` batches,
+/// and how many batches of the whole stream have each key: of the rows that no batch of the window
+/// needs the rarest goes, else the one whose next use is farthest, but none that the batch needs.
+/// With a window of all batches this is Belady's optimum.
+std::int64_t informed(const Stream& stream, std::int64_t rows, std::int64_t window) {
+  const std::vector<Uses> next = next_uses(stream);
+  const Uses counts = counts_of(next);
+  const auto num_batches = std::ssize(next);
+  Uses resident;                                               // and the score
+  std::priority_queue<std::pair<std::int64_t, Key>> greatest;  // with entries that are out of date
+  const auto give = [&](Key key, std::int64_t score) {
+    resident[key] = score;
+    greatest.emplace(score, key);
+  };
   std::int64_t misses = 0;
-  for (const auto& uses : next) {
+  for (std::int64_t b = 0; b < num_batches; ++b) {
+    if (b + window < num_batches) {
+      for (const auto& [key, use] : next[static_cast<std::size_t>(b + window)]) {
+        const auto found = resident.find(key);
+        if (found != resident.end() && found->second > num_batches) give(key, b + window);
+      }
+    }
+    const Uses& uses = next[static_cast<std::size_t>(b)];
     for (const auto& [key, use] : uses) {
       misses += resident.count(key) == 0 ? 1 : 0;
       resident[key] = -1;  // needed now
     }
-    while (std::ssize(resident) > rows && !farthest.empty()) {
-      const auto [use, key] = farthest.top();
-      farthest.pop();
+    while (std::ssize(resident) > rows && !greatest.empty()) {
+      const auto [score, key] = greatest.top();
+      greatest.pop();
       const auto found = resident.find(key);
-      if (found != resident.end() && found->second == use) resident.erase(found);
+      if (found != resident.end() && found->second == score) resident.erase(found);
     }
     for (const auto& [key, use] : uses) {
-      resident[key] = use;
-      farthest.emplace(use, key);
+      give(key, use <= b + window ? use : kNever - counts.at(key));
     }
   }
   return misses;
@@ -260,24 +289,28 @@ void compare(const std::string& name, const Stream& stream, double share, double
   const auto beyond_first = [&](std::int64_t misses) {
     return static_cast<double>(misses - stream.num_keys);
   };
-  const double best = beyond_first(optimum(stream, size.num_slots()));
+  const double best = beyond_first(informed(stream, size.num_slots(), std::ssize(stream.batches)));
   std::printf("| %s | %.0f %% | %lld | %.1f | %lld | %.1f %% |", name.c_str(), 100 * share,
               static_cast<long long>(size.num_slots()),
               static_cast<double>(size.num_slots()) / unique, static_cast<long long>(window),
               100 * best / static_cast<double>(stream.num_unique));
   double lfu = 0;
   Result ahead;
+  const auto print_ratio = [&](double misses) {
+    if (best < 0.001 * static_cast<double>(stream.num_unique)) {
+      std::printf(" - |");  // of almost nothing
+    } else {
+      std::printf(" %.3f |", misses / best);
+    }
+  };
   for (const auto policy :
        {EvictionPolicy::kLru, EvictionPolicy::kLfu, EvictionPolicy::kLookahead}) {
     ahead = Run(stream, size, policy, window).misses();
     const double misses = beyond_first(ahead.misses);
-    if (best < 0.001 * static_cast<double>(stream.num_unique)) {
-      std::printf(" - |");  // of almost nothing
-    } else {
-      std::printf(" %.2f |", misses / best);
-    }
+    print_ratio(misses);
     if (policy == EvictionPolicy::kLfu) lfu = misses;
   }
+  print_ratio(beyond_first(informed(stream, size.num_slots(), window)));
   const double keys = static_cast<double>(stream.num_unique);
   std::printf(" %.2f | %.0f | %.0f | %.0f |\n", beyond_first(ahead.misses) / std::max(lfu, 1.0),
               ahead.touch_seconds / keys * 1e9, ahead.plan_seconds / 2 / keys * 1e9,
