@@ -268,10 +268,16 @@ void Network::predict(const DenseInput& input, const FloatMatrix& probabilities)
 
 /// Throws if the model, or what computes it, does not go with it.
 void check_precision(Precision precision, const job::ModelConfig& model, const DensePlace* place) {
-  if (precision == Precision::kBf16 && model.type == "torchscript") {
+  const bool is_half = precision == Precision::kBf16 || precision == Precision::kFp16;
+  if (is_half && model.type == "torchscript") {
     throw Error(ErrorCode::kInvalidConfig,
-                "train.precision: bf16 does not go with model 'torchscript', which computes as its "
-                "module says");
+                concat("train.precision: ", precision == Precision::kBf16 ? "bf16" : "fp16",
+                       " does not go with model 'torchscript', which computes as its module says"));
+  }
+  if (precision == Precision::kFp16 && model.engine != "graph" && place == nullptr) {
+    throw Error(ErrorCode::kInvalidConfig,
+                "train.precision: fp16 is for a network that libtorch computes; write fp32 or "
+                "bf16, or model.engine: graph");
   }
   if (precision == Precision::kTf32 && (place == nullptr || place->device.is_host())) {
     throw Error(ErrorCode::kInvalidConfig,

@@ -4,6 +4,7 @@
 
 #include "satrap/core/error.h"
 #include "satrap/core/portable_math.h"
+#include "src/dense/loss_scale.h"
 
 namespace satrap::dense {
 namespace {
@@ -17,11 +18,14 @@ void check_size(std::span<const float> values, std::span<const float> wanted, co
 
 DenseState::DenseState(const Layout& layout,
                        const job::DenseOptimizerConfig& optimizer_config,
-                       std::uint64_t seed)
+                       std::uint64_t seed,
+                       Precision precision)
     : parameters(layout.num_parameters()),
       buffers(layout.num_buffer_values()),
       optimizer(optimizer_config, layout.num_parameters()),
+      loss_scale(precision == Precision::kFp16 ? LossScaleRule::kNumParts : 0),
       layout_(layout) {
+  if (loss_scale.size() > 0) loss_scale.data()[LossScaleRule::kFactor] = LossScaleRule::kStart;
   layout.initialize(seed, parameters.span(), buffers.span());
 }
 
@@ -65,6 +69,9 @@ std::vector<DenseState::Tensor> DenseState::tensors() {
   }
   for (const Optimizer::State& s : optimizer.state()) {
     all.push_back({s.name, {std::ssize(s.values)}, s.values});
+  }
+  if (loss_scale.size() > 0) {
+    all.push_back({DenseNetwork::kLossScaleTensor, {loss_scale.size()}, loss_scale.span()});
   }
   return all;
 }

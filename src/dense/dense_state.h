@@ -13,14 +13,18 @@
 namespace satrap::dense {
 
 /// What training changes of a network, in the host's memory: parameters, running statistics and the
-/// optimizer's state.
+/// optimizer's state, and the loss scale.
 class DenseState {
  public:
   /// `layout` is complete and outlives it. Parameters are initialised from `seed` alone.
-  DenseState(const Layout& layout, const job::DenseOptimizerConfig& optimizer, std::uint64_t seed);
+  DenseState(const Layout& layout,
+             const job::DenseOptimizerConfig& optimizer,
+             std::uint64_t seed,
+             Precision precision = Precision::kFp32);
 
   AlignedBuffer parameters, buffers;
   Optimizer optimizer;
+  AlignedBuffer loss_scale;  // [LossScaleRule::kNumParts], with fp16
 
   // As the functions of DenseNetwork.
   DenseNetwork::State save();

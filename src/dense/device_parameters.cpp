@@ -13,9 +13,10 @@ DeviceParameters::DeviceParameters(backend::Device& device,
   const std::int64_t num_parameters = state.parameters.size(), num_buffers = state.buffers.size();
   const std::int64_t num_first = std::ssize(state.optimizer.first());
   const std::int64_t num_second = std::ssize(state.optimizer.second());
+  const std::int64_t num_scale = state.loss_scale.size();
   std::int64_t bytes = 0;
   for (const std::int64_t count : {num_parameters, num_buffers, num_buffers, num_values_, num_first,
-                                   num_second, std::int64_t{1}}) {
+                                   num_second, std::int64_t{1}, num_scale}) {
     bytes += backend::arena_bytes<float>(count);
   }
   block_ = {device, backend::Place::kDevice, bytes, "the dense network"};
@@ -35,6 +36,7 @@ DeviceParameters::DeviceParameters(backend::Device& device,
   memory_.first = take(num_first);
   memory_.second = take(num_second);
   memory_.num_updates = take(1);
+  memory_.loss_scale = take(num_scale);
   device.fill(block_.data(), 0, bytes, stream);
   stream.wait_until_idle();
 }
@@ -50,6 +52,7 @@ void DeviceParameters::fetch() {
   copy(state_.optimizer.second(), memory_.second);
   if (float* const updates = state_.optimizer.num_updates())
     copy({updates, 1}, memory_.num_updates);
+  copy(state_.loss_scale.span(), memory_.loss_scale);
   stream_.wait_until_idle();
 }
 
@@ -64,6 +67,14 @@ void DeviceParameters::push() {
   copy(memory_.second, state_.optimizer.second());
   if (float* const updates = state_.optimizer.num_updates())
     copy(memory_.num_updates, {updates, 1});
+  copy(memory_.loss_scale, state_.loss_scale.span());
+  stream_.wait_until_idle();
+}
+
+void DeviceParameters::fetch_loss_scale() {
+  device_.use_on_this_thread();
+  device_.copy(state_.loss_scale.data(), memory_.loss_scale, bytes_of(state_.loss_scale.size()),
+               stream_);
   stream_.wait_until_idle();
 }
 

@@ -26,6 +26,7 @@ class DeviceParameters {
   // Both block until it is done: the state comes to the host, or from there.
   void fetch();
   void push();
+  void fetch_loss_scale();  // the same, of it alone
 
   /// A gradient is computed next; the host's copy is of an older one.
   void begin_gradient() { is_on_host_ = is_changed_ = false; }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <optional>
 #include <stdexcept>
 #include <system_error>
 #include <utility>
@@ -15,6 +16,7 @@
 #include "src/dense/device_parameters.h"
 #include "src/dense/field_columns.h"
 #include "src/dense/libtorch.h"
+#include "src/dense/loss_scale.h"
 #include "src/dense/model.h"
 #include "src/dense/reduce.h"
 #include "src/dense/steps_in_flight.h"
@@ -52,7 +54,7 @@ class GraphNetwork : public DenseNetwork {
         times_(own_ ? nullptr : place->times),
         columns_(shape_),
         model_(make_model(model, shape, layout_)),
-        state_(layout_, optimizer, seed),
+        state_(layout_, optimizer, seed, precision),
         parameters_(device_, stream_, state_),
         steps_(device_) {
     build(shape.label_weights);
@@ -86,6 +88,7 @@ class GraphNetwork : public DenseNetwork {
   float gradient_scale() override {
     return clipping_factor(gradient(), optimizer_config_.clip_norm, pool_);
   }
+  std::optional<LossScale> loss_scale() override;
   double learning_rate(std::int64_t step) const override {
     return optimizer_config_.lr * optimizer_config_.schedule.factor(step);
   }
@@ -357,6 +360,14 @@ void GraphNetwork::apply(std::int64_t step) {
   queue([lr = learning_rate(step), stream = backend::StreamRef(stream_).handle](
             TensorNetwork& network) { network.apply(lr, stream); });
   steps_.queue_flag(parameters_.memory().flag, stream_);
+}
+
+std::optional<DenseNetwork::LossScale> GraphNetwork::loss_scale() {
+  if (state_.loss_scale.size() == 0) return std::nullopt;
+  parameters_.fetch_loss_scale();
+  const float* const parts = state_.loss_scale.data();
+  return LossScale{.factor = static_cast<double>(parts[LossScaleRule::kFactor]),
+                   .skipped_steps = static_cast<std::int64_t>(parts[LossScaleRule::kSkippedSteps])};
 }
 
 void GraphNetwork::predict(const DenseInput& input, const FloatMatrix& probabilities) {

@@ -84,11 +84,12 @@ class TensorNetwork {
     float* parameters = nullptr;    // [num_parameters]
     float* buffers = nullptr;       // [num_buffer_values]
     float* next_buffers = nullptr;  // what they become if the step is applied
-    float* flag = nullptr;          // not 0: the loss or a gradient is not finite
+    float* flag = nullptr;          // [2] as DenseNetwork::flag_and_first_bucket
     float* gradient = nullptr;      // [num_parameters]
     float* first = nullptr;         // [num_parameters] of the optimizer, if it uses them
     float* second = nullptr;
     float* num_updates = nullptr;  // [1]
+    float* loss_scale = nullptr;   // [LossScaleRule::kNumParts], with fp16
     std::int64_t num_parameters = 0, num_buffer_values = 0;
   };
 

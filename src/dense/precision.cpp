@@ -24,6 +24,7 @@ double seconds_of_product(Gemm& gemm, ConstMatrix x, ConstMatrix w, Matrix y) {
 Precision precision_named(const std::string& name) {
   if (name == "fp32") return Precision::kFp32;
   if (name == "bf16") return Precision::kBf16;
+  if (name == "fp16") return Precision::kFp16;
   SATRAP_CHECK(name == "tf32", "precision '", name, "'");
   return Precision::kTf32;
 }

@@ -35,7 +35,7 @@ Staging& StepsInFlight::begin(std::int64_t rows, std::int64_t num_labels, std::i
   step.num_labels = num_labels;
   step.probabilities = step.staging.take<float>(rows * num_labels);
   step.result = step.staging.take<double>(2);
-  step.flag = step.staging.take<float>(1);
+  step.flag = step.staging.take<float>(2);
   return step.staging;
 }
 
@@ -54,7 +54,7 @@ void StepsInFlight::queue_results(const float* probabilities,
 }
 
 void StepsInFlight::queue_flag(const float* flag, const backend::Stream& stream) {
-  device_.copy(newest().flag, flag, bytes_of(1), stream);
+  device_.copy(newest().flag, flag, bytes_of(2), stream);
   newest().done.record(stream);
 }
 
@@ -68,7 +68,11 @@ DenseResult StepsInFlight::finish() {
     std::copy_n(step.probabilities, step.rows * step.num_labels,
                 host_values(step.to, step.rows, step.num_labels, "probabilities"));
   }
-  return {.loss = step.result[0], .grad_norm = step.result[1], .finite = *step.flag == 0.0F};
+  const bool is_finite = step.flag[0] == 0.0F;
+  return {.loss = step.result[0],
+          .grad_norm = step.result[1],
+          .finite = is_finite,
+          .overflowed = !is_finite && step.flag[0] == step.flag[1]};
 }
 
 Staging& StepsInFlight::begin_prediction(std::int64_t count, const backend::Stream& stream) {

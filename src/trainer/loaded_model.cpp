@@ -13,7 +13,11 @@ job::JobConfig alone(job::JobConfig config) {
   config.embedding = {};
   config.device = "cpu";
   config.why_not_on_gpu = "";
-  if (config.train.precision == "tf32") config.train.precision = "fp32";  // a GPU's
+  // What a GPU's network was trained in may not be there; its parameters are fp32 always.
+  const std::string& precision = config.train.precision;
+  if (precision == "tf32" || (precision == "fp16" && !config.uses_graph())) {
+    config.train.precision = "fp32";
+  }
   return config;
 }
 

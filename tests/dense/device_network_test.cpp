@@ -1,5 +1,6 @@
 // A network in a device's memory beside the same one in the host's.
 
+#include <algorithm>
 #include <cmath>
 #include <optional>
 
@@ -31,8 +32,12 @@ std::vector<ModelCase> cases() {
   return all;
 }
 
-std::unique_ptr<DenseNetwork> make(const ModelCase& c, ThreadPool& pool, const DensePlace* place) {
-  return DenseNetwork::create(c.model, {}, Precision::kFp32, c.shape, 7, pool, place);
+std::unique_ptr<DenseNetwork> make(const ModelCase& c,
+                                   ThreadPool& pool,
+                                   const DensePlace* place,
+                                   Precision precision = Precision::kFp32,
+                                   const job::DenseOptimizerConfig& optimizer = {}) {
+  return DenseNetwork::create(c.model, optimizer, precision, c.shape, 7, pool, place);
 }
 
 /// Bits, but for a GPU, whose sums have another order.
@@ -215,6 +220,56 @@ TEST_F(DeviceNetworkTest, AStepThatIsNotFiniteIsTold) {
     EXPECT_FALSE(network->finish().finite);
     EXPECT_NE(on_device.flag(), 0.0F);
     EXPECT_EQ(snapshot(*network), before);
+  });
+}
+
+// The host only queues steps; which of them overflow, and the scale of the next, it learns later.
+TEST_F(DeviceNetworkTest, InFp16TheScaleChangesOnTheDevice) {
+  const ModelCase c = cases().at(1);
+  const auto start = [](DenseNetwork& network) {
+    Snapshot state = snapshot(network);
+    state.at(DenseNetwork::kLossScaleTensor) = {0x1p24F, 0, 0};
+    restore(network, state);
+  };
+  for_each_schedule([&] {
+    const backend::Stream stream(device());
+    const DensePlace place{device(), stream};
+    const auto optimizer = optimizer_of("sgd", 0.01);
+    const auto here = make(c, pool_, nullptr, Precision::kFp16, optimizer);
+    const auto there = make(c, pool_, &place, Precision::kFp16, optimizer);
+    start(*here);
+    start(*there);
+    std::vector<Batch> batches, others;
+    std::vector<bool> overflowed;
+    for (std::int64_t step = 1; step <= 14; ++step) {
+      batches.emplace_back(c.shape, 10 + step, static_cast<std::uint64_t>(step));
+      others.push_back(batches.back());
+      const DenseResult result = batches.back().run(*here, step);
+      EXPECT_EQ(result.finite, !result.overflowed);
+      overflowed.push_back(result.overflowed);
+      here->apply(step);
+    }
+    EXPECT_TRUE(overflowed.front());
+    EXPECT_FALSE(overflowed.back());
+    const std::int64_t lag = there->max_in_flight() - 1;
+    std::vector<std::unique_ptr<BatchOnDevice>> on_device;
+    for (Batch& other : others) {
+      on_device.push_back(std::make_unique<BatchOnDevice>(c, other, stream));
+    }
+    for (std::int64_t step = 1; step <= 14 + lag; ++step) {
+      if (step <= 14) {
+        on_device[static_cast<std::size_t>(step - 1)]->begin(*there, step);
+        there->apply(step);
+      }
+      if (step <= lag) continue;
+      const auto finished = static_cast<std::size_t>(step - lag - 1);
+      const DenseResult result = there->finish();
+      EXPECT_EQ(result.overflowed, overflowed[finished]) << finished;
+      EXPECT_EQ(result.finite, !overflowed[finished]) << finished;
+    }
+    expect_same(snapshot(*there), snapshot(*here));
+    EXPECT_EQ(there->loss_scale()->factor, here->loss_scale()->factor);
+    EXPECT_EQ(there->loss_scale()->skipped_steps, std::ranges::count(overflowed, true));
   });
 }
 

@@ -4,6 +4,7 @@
 #include <functional>
 #include <iosfwd>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -76,14 +77,16 @@ struct DenseOutput {
 
 /// Results of a step.
 struct DenseResult {
-  double loss = 0.0;       // mean over these examples
-  double grad_norm = 0.0;  // L2 norm of the dense gradient, before clipping
-  bool finite = true;      // the flag was not set: in apply() if it was called, else as computed
+  double loss = 0.0;        // mean over these examples
+  double grad_norm = 0.0;   // L2 norm of the dense gradient, before clipping
+  bool finite = true;       // the flag was not set: in apply() if it was called, else as computed
+  bool overflowed = false;  // not finite because of the loss scale alone
 };
 
 /// The dense network with its optimizer. bf16 products, a user's module and the export open
-/// libtorch, which no header of satrap exposes. The loss is the mean over the batch of the binary
-/// cross-entropy with logits: with several labels, the weighted sum of their losses.
+/// libtorch, which no header of satrap exposes; fp16 is for a network that it computes. The loss is
+/// the mean over the batch of the binary cross-entropy with logits: with several labels, the
+/// weighted sum of their losses.
 ///
 /// A batch is computed in pieces of kPieceExamples, distributed over at most kMaxReplicas replicas
 /// of the network that run in parallel on the pool, each on one thread; their gradients are added
@@ -147,8 +150,9 @@ class DenseNetwork {
   virtual std::span<float> gradient() = 0;  // [num_parameters]
 
   /// The floats before gradient()[0], followed by its first bucket: the part to sum last. The first
-  /// float is a flag, the others before gradient()[0] are 0. The flag is not 0 if the loss or a
-  /// gradient is not finite; once summed over ranks, if any rank's is not.
+  /// float is a flag: 1 if the loss or a gradient is not finite; once summed over ranks, the number
+  /// of ranks of which that is so. The second is the same of the ranks whose gradient is not finite
+  /// because of the loss scale alone. The others before gradient()[0] are 0.
   virtual std::span<float> flag_and_first_bucket() = 0;
   static constexpr std::int64_t kFlagFloats = 16;
   float flag() { return flag_and_first_bucket()[0]; }
@@ -165,6 +169,16 @@ class DenseNetwork {
   /// between 0 and 1, as its predictions. Sets the constant part of every logit to the log-odds; a
   /// user's module stays as it is.
   virtual void set_base_rates(std::span<const double> rates) = 0;  // [num_labels]
+
+  /// With fp16, what the loss is multiplied by for the backward pass, so that small gradients are
+  /// not lost: a number of the device that steps change without the host, and part of save(). How
+  /// it changes: src/dense/loss_scale.h. Blocks until it has come.
+  struct LossScale {
+    double factor = 0.0;
+    std::int64_t skipped_steps = 0;  // in all, those that overflowed
+  };
+  virtual std::optional<LossScale> loss_scale() { return std::nullopt; }
+  static constexpr const char* kLossScaleTensor = "fp16.loss_scale";  // of save(), the last
 
   /// Probabilities in evaluation mode: [num_examples, num_labels]. Blocks until they are computed.
   virtual void predict(const DenseInput& input, const FloatMatrix& probabilities) = 0;

@@ -26,8 +26,8 @@ inline std::string first_lines(const std::exception& error) {
 }
 
 /// The logits in fp32, of any shape with one number per row and label; those of autocast may be
-/// bf16. `factors`: a third argument, unless null. What a module refuses is a std::runtime_error,
-/// logits of another kind a std::range_error.
+/// bf16 or fp16. `factors`: a third argument, unless null. What a module refuses is a
+/// std::runtime_error, logits of another kind a std::range_error.
 at::Tensor call_module(torch::jit::Module& module,
                        const at::Tensor& numeric,
                        const at::Tensor& pooled,

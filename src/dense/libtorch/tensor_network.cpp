@@ -11,6 +11,7 @@
 #include <torch/csrc/jit/api/module.h>
 
 #include "src/dense/libtorch/call_module.h"
+#include "src/dense/libtorch/loss_scale.h"
 #include "src/dense/libtorch/place.h"
 #include "src/dense/libtorch/plain_errors.h"
 #include "src/dense/libtorch/script_module.h"
@@ -18,14 +19,14 @@
 namespace satrap::dense {
 namespace {
 
-/// While it lives, products of the calling thread round to bf16; nothing unless `is_on`. Weights
-/// are rounded anew each time: hardly any is used twice in a pass.
+/// While it lives, products of the calling thread round to `to`, unless that is fp32. Weights are
+/// rounded anew each time: hardly any is used twice in a pass.
 class Autocast {
  public:
-  Autocast(at::Device place, bool is_on) : type_(place.type()), is_on_(is_on) {
+  Autocast(at::Device place, at::ScalarType to) : type_(place.type()), is_on_(to != at::kFloat) {
     if (!is_on_) return;
     at::autocast::set_autocast_enabled(type_, true);
-    at::autocast::set_autocast_dtype(type_, at::kBFloat16);
+    at::autocast::set_autocast_dtype(type_, to);
     at::autocast::set_autocast_cache_enabled(false);
   }
   ~Autocast() {
@@ -40,6 +41,11 @@ class Autocast {
   const at::DeviceType type_;
   const bool is_on_;
 };
+
+at::ScalarType rounded_to(Precision precision) {
+  if (precision == Precision::kBf16) return at::kBFloat16;
+  return precision == Precision::kFp16 ? at::kHalf : at::kFloat;
+}
 
 /// The step of torch.optim's fused optimizers on flat parameters.
 class FusedOptimizer {
@@ -127,7 +133,7 @@ class Network : public TensorNetwork {
       : gpu_(parts.gpu),
         place_(place_of(parts.gpu)),
         clip_norm_(parts.clip_norm),
-        is_rounded_(parts.precision == Precision::kBf16),
+        rounded_to_(rounded_to(parts.precision)),
         training_(placed(training,
                          parts.training,
                          place_,
@@ -143,8 +149,12 @@ class Network : public TensorNetwork {
         flag_(tensor_at(place_, parts.memory.flag, 1)),
         gradient_(tensor_at(place_, parts.memory.gradient, parts.memory.num_parameters)),
         label_weights_(at::tensor(parts.label_weights).to(place_)),
+        loss_scale_(parts.memory, place_),
         optimizer_(parts.optimizer, parts.memory, place_) {
     if (parts.precision == Precision::kTf32) at::globalContext().setAllowTF32CuBLAS(true);
+    if (parts.precision == Precision::kFp16) {  // sums are fp32, also those of a divided product
+      at::globalContext().setAllowFP16ReductionCuBLAS(false);
+    }
     std::int64_t offset = 0;
     for (const at::Tensor& parameter : training_.parameters()) {
       if (!parameter.requires_grad()) continue;
@@ -176,7 +186,7 @@ class Network : public TensorNetwork {
     at::Tensor pooled = tensor(batch.pooled), logits;
     {
       const at::AutoGradMode with_graph(true);
-      const Autocast autocast(place_, is_rounded_);
+      const Autocast autocast(place_, rounded_to_);
       pooled.set_requires_grad(true);
       const at::Tensor factors = tensor(batch.factors);
       logits = call_module(training_, tensor(batch.numeric), pooled, num_labels(), &factors);
@@ -185,7 +195,8 @@ class Network : public TensorNetwork {
     const at::Tensor z = logits.detach(), labels = tensor(batch.labels);
     const at::Tensor p = z.sigmoid();
     tensor(batch.probabilities).copy_(p);
-    const at::Tensor given = (p - labels) * (label_weights_ * (1.0F / batch.loss_examples));
+    const at::Tensor given =
+        loss_scale_.scaled((p - labels) * (label_weights_ * (1.0F / batch.loss_examples)));
     const at::Tensor losses =
         at::binary_cross_entropy_with_logits(z, labels, {}, {}, at::Reduction::None);
     const at::Tensor loss =
@@ -193,6 +204,7 @@ class Network : public TensorNetwork {
     inputs_.back() = pooled;
     const std::vector<at::Tensor> computed = gradients_of(logits, inputs_, given);
     const at::Tensor dpooled = set_gradients(computed, tensor(batch.grad_pooled));
+    loss_scale_.unscale(gradient_, dpooled);
     report(loss, dpooled, batch.result);
   }
 
@@ -207,12 +219,13 @@ class Network : public TensorNetwork {
     }
     optimizer_.apply(gradient, lr, is_refused);
     buffers_.copy_(at::where(is_refused.ne(0), buffers_, next_buffers_));
+    loss_scale_.update();
   }
 
   void run_predict(ConstMatrix numeric, ConstMatrix pooled, Matrix probabilities, void* stream) {
     const OnStream on_stream(gpu_, stream);
     const at::NoGradGuard no_grad;
-    const Autocast autocast(place_, is_rounded_);
+    const Autocast autocast(place_, rounded_to_);
     const at::Tensor logits =
         call_module(evaluation_, tensor(numeric), tensor(pooled), num_labels(), nullptr);
     tensor(probabilities).copy_(logits.reshape({pooled.rows, num_labels()}).sigmoid());
@@ -255,6 +268,7 @@ class Network : public TensorNetwork {
     }
     const at::Tensor flag = at::isfinite(at::stack(numbers)).all().logical_not();
     flag_.copy_(flag.reshape({1}));
+    loss_scale_.flag_overflow(loss);
     const at::Tensor result = at::for_blob(to, {2})
                                   .options(at::TensorOptions(at::kDouble).device(place_))
                                   .target_device(place_)
@@ -265,10 +279,11 @@ class Network : public TensorNetwork {
   const int gpu_;
   const at::Device place_;
   const double clip_norm_;
-  const bool is_rounded_;  // to bf16
+  const at::ScalarType rounded_to_;
   torch::jit::Module training_, evaluation_;
   at::Tensor buffers_, next_buffers_, flag_, gradient_;
   const at::Tensor label_weights_;  // [num_labels]
+  DeviceLossScale loss_scale_;
   FusedOptimizer optimizer_;
   std::vector<at::Tensor> inputs_;     // whose gradients are wanted: parameters, pooled
   std::vector<at::Tensor> gradients_;  // of the parameters, parts of gradient_
