@@ -91,7 +91,7 @@ inline void apply_axes(benchmark::internal::Benchmark* benchmark, const Sweep& s
   for (const std::int64_t dim : {8, 16, 32, 128, 256}) add({.dim = dim});
   for (const auto type : {FloatType::kBf16, FloatType::kFp16}) add({.weights = type});
   for (const std::int64_t zipf : {105, 120}) add({.zipf_percent = zipf});
-  for (const std::int64_t pooling : {1, 50}) add({.pooling = pooling});
+  for (const std::int64_t pooling : {1, 50, 1000, 100'000}) add({.pooling = pooling});
   if (sweep.optimizers) {
     for (const std::int64_t optimizer : {0, 2, 3, 4}) {
       add({.optimizer = static_cast<RowOptimizerType>(optimizer)});

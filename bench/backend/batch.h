@@ -63,26 +63,35 @@ class Batch {
       // Ids beyond the distinct ones are in no cache.
       keys[i] = make_key(TableId{}, hit ? id : distinct * (1 + seed) + id);
     }
-    const std::int64_t num_bags = load().ids() / axes.pooling;
-    const std::int64_t num_features = num_bags / load().rows;
-    std::vector<std::int64_t> offsets;
-    for (std::int64_t b = 0; b <= num_features * load().rows; ++b)
-      offsets.push_back(b * axes.pooling);
+    // Where bags are long there are too few for all examples, or even for one.
+    const std::int64_t ids_per_bag = std::min(axes.pooling, load().ids());
+    const std::int64_t num_bags = load().ids() / ids_per_bag;
+    const std::int64_t num_examples = std::min(load().rows, num_bags);
+    const std::int64_t num_features = num_bags / num_examples;
+    std::vector<std::int64_t> offsets{0};
+    std::vector<std::int32_t> long_bags;
+    for (std::int64_t b = 0; b < num_features * num_examples; ++b) {
+      offsets.push_back((b + 1) * ids_per_bag);
+      if (ids_per_bag > backend::kMaxShortBag) long_bags.push_back(static_cast<std::int32_t>(b));
+    }
     std::vector<backend::BagFeature> features;
     for (std::int64_t f = 0; f < num_features; ++f) {
-      features.push_back({f * load().rows, f * layout.padded_dim, Pooling::kSum, 1});
+      features.push_back({f * num_examples, f * layout.padded_dim, Pooling::kSum, 1});
     }
     keys.resize(static_cast<std::size_t>(offsets.back()));
     keys_ = on_device(keys);
     offsets_ = on_device(offsets);
     features_ = on_device(features);
+    long_bags_ = on_device(long_bags);
     bags.keys = reinterpret_cast<const Key*>(keys_.data());
     bags.offsets = reinterpret_cast<const std::int64_t*>(offsets_.data());
     bags.features = reinterpret_cast<const backend::BagFeature*>(features_.data());
+    bags.long_bags = reinterpret_cast<const std::int32_t*>(long_bags_.data());
     bags.num_ids = offsets.back();
-    bags.num_examples = load().rows;
+    bags.num_examples = num_examples;
     bags.num_features = num_features;
-    bags.num_vectors = num_features * load().rows;
+    bags.num_vectors = num_features * num_examples;
+    bags.num_long_bags = std::ssize(long_bags);
     bags.row_stride = num_features * layout.padded_dim;
     vectors = Memory(device(), backend::Place::kDevice, bags.num_examples * bags.row_stride * 2,
                      "an output");
@@ -105,7 +114,7 @@ class Batch {
   Memory vectors;  // output, or its gradient: bf16
 
  private:
-  Memory keys_, offsets_, features_;
+  Memory keys_, offsets_, features_, long_bags_;
   backend::Plan plan_;
 };
 

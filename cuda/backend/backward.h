@@ -21,13 +21,13 @@ namespace satrap::backend {
 
 /// Blocks per multiprocessor: as many as the registers of a lane's numbers leave room for.
 template <int kQuads>
-constexpr int kBlocks = kQuads == 1   ? 7
-                        : kQuads == 2 ? 5
+constexpr int kBlocks = kQuads == 1   ? 8
+                        : kQuads == 2 ? 6
                         : kQuads == 4 ? 4
                                       : 3;
 
 /// What a group sums: occurrences [begin, begin + count), for the key or the chunk `number`.
-struct Item {
+struct alignas(16) Item {
   std::uint32_t begin, count, number;
   std::int32_t place;  // -1: nothing is summed
 };
@@ -95,7 +95,8 @@ __device__ inline void sum_occurrences(const Group& group,
 }
 
 /// Sums num_items items per group, one located by each lane, and gives them to the sink. Before an
-/// item is summed, the next one's occurrences and all that the sink needs are asked for.
+/// item is summed, the next one's occurrences and all that the sink needs are asked for. Items are
+/// in shared memory: in registers, four per lane, they would leave no room for eight blocks.
 template <FloatType kGrad, int kQuads, class Sink>
 __device__ inline void reduce_items(const Group& group,
                                     RowLanes lanes,
@@ -104,23 +105,23 @@ __device__ inline void reduce_items(const Group& group,
                                     const Item& my_item,
                                     int num_items,
                                     const Sink& sink) {
-  std::uint32_t begin = group.shuffle(my_item.begin, 0);
-  std::uint32_t count = group.shuffle(my_item.count, 0);
-  Occurrence occurrence(group, plan, begin, static_cast<int>(count));
+  static __shared__ Item all_items[kThreads];
+  const Item* const items = all_items + (static_cast<int>(threadIdx.x) - group.lane);
+  __syncwarp();  // all have read the items before these
+  all_items[threadIdx.x] = my_item;
+  __syncwarp();
+  Occurrence first(group, plan, items[0].begin, static_cast<int>(items[0].count));
 #pragma unroll 1
   for (int i = 0; i < num_items; ++i) {
-    const std::uint32_t number = group.shuffle(my_item.number, i);
-    const std::int32_t place = group.shuffle(my_item.place, i);
+    const Item now = items[i];
     typename Sink::Fetched fetched;
-    sink.fetch(group, lanes, plan, number, place, fetched);
-    const Occurrence now = occurrence;
-    const std::uint32_t now_begin = begin, now_count = count;
-    begin = group.shuffle(my_item.begin, i + 1);
-    count = group.shuffle(my_item.count, i + 1);
-    occurrence = Occurrence(group, plan, begin, static_cast<int>(count));
+    sink.fetch(group, lanes, plan, now.number, now.place, fetched);
+    const Occurrence first_now = first;
+    const Item& next = items[(i + 1) & (group.size - 1)];
+    first = Occurrence(group, plan, next.begin, static_cast<int>(next.count));
     float4 sum[kQuads];
-    sum_occurrences<kGrad>(group, lanes, plan, grad, now_begin, now_count, now, sum);
-    sink.use(group, lanes, plan, number, place, fetched, sum);
+    sum_occurrences<kGrad>(group, lanes, plan, grad, now.begin, now.count, first_now, sum);
+    sink.use(group, lanes, plan, now.number, now.place, fetched, sum);
   }
 }
 

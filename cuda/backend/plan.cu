@@ -11,35 +11,50 @@ namespace satrap::backend {
 namespace {
 
 constexpr std::uint64_t kUnusedTag = ~std::uint64_t{0};  // sorts after all tags
+constexpr float kNoTerm = -0.0F;                         // leaves every sum as it is
 /// The sort looks at the top bits of tags only, in which two keys of a batch are rarely equal: of a
 /// million keys, about one pair. Each 8 bits are a pass over all ids.
 constexpr int kSortedBits = 40;
 constexpr int kUnsortedBits = 64 - kSortedBits;
 
-/// The factor of a bag's ids; weights are summed in the order of the bag.
-__device__ float scale_of(Pooling pooling,
-                          const float* weights,
-                          std::int64_t begin,
-                          std::int64_t end) {
-  if (pooling != Pooling::kMean && pooling != Pooling::kSqrtN) return 1.0F;
-  float sum = weights == nullptr ? static_cast<float>(end - begin) : 0.0F;
-  if (weights != nullptr) {
-    for (std::int64_t i = begin; i < end; ++i) {
-      const float w = weights[i];
-      sum += pooling == Pooling::kMean ? w : w * w;
-    }
-  }
+__device__ bool is_scaled(Pooling pooling) {
+  return pooling == Pooling::kMean || pooling == Pooling::kSqrtN;
+}
+
+/// What an id adds to the sum of its bag's weights.
+__device__ float term_of(Pooling pooling, float weight) {
+  return pooling == Pooling::kMean ? weight : weight * weight;
+}
+
+/// The factor of a bag's ids, from its sum of weights.
+__device__ float scale_of(Pooling pooling, float sum) {
   const float divisor = pooling == Pooling::kMean ? sum : sqrtf(sum);
   return divisor == 0.0F ? 0.0F : 1.0F / divisor;
 }
 
+/// Weights are summed in the order of the bag.
+__device__ float scale_of(Pooling pooling,
+                          const float* weights,
+                          std::int64_t begin,
+                          std::int64_t end) {
+  if (!is_scaled(pooling)) return 1.0F;
+  float sum = weights == nullptr ? static_cast<float>(end - begin) : 0.0F;
+  if (weights != nullptr) {
+    for (std::int64_t i = begin; i < end; ++i) sum += term_of(pooling, weights[i]);
+  }
+  return scale_of(pooling, sum);
+}
+
 /// A bag as its ids need it: where they begin and end, how many are used, the place of their vector
-/// and how far apart the vectors of a sequence are, in quads, and their factor.
+/// and how far apart the vectors of a sequence are, in quads, and their factor. A long bag has
+/// none.
 struct Bag {
   std::uint32_t begin, end, num_used, target, step;
   float scale;
+  bool is_long;
 };
 
+template <bool kHasLongBags>
 __device__ Bag locate_bag(const Bags& bags, std::int64_t padded_dim, std::int64_t number) {
   const std::int64_t f = number / bags.num_examples;
   const std::int64_t row = number - f * bags.num_examples;
@@ -48,17 +63,56 @@ __device__ Bag locate_bag(const Bags& bags, std::int64_t padded_dim, std::int64_
   const std::int64_t end = bags.offsets[number + 1];
   const auto target = static_cast<std::uint32_t>((row * bags.row_stride + feature.column) / 4);
   const bool sequence = feature.pooling == Pooling::kSequence;
+  const bool is_long = kHasLongBags && end - begin > kMaxShortBag;
   return {static_cast<std::uint32_t>(begin),
           static_cast<std::uint32_t>(end),
           sequence ? static_cast<std::uint32_t>(feature.vectors_per_row) : 0xFFFFFFFFU,
           target,
           sequence ? static_cast<std::uint32_t>(padded_dim / 4) : 0,
-          scale_of(feature.pooling, bags.weights, begin, end)};
+          is_long ? 0.0F : scale_of(feature.pooling, bags.weights, begin, end),
+          is_long};
 }
 
-/// Per id: its tag, its vector in the output, its factor there. A warp takes 32 bags, one located
-/// by each lane, and their ids 32 at a time. Where bags are few several warps share the ids, unless
-/// each would have to sum the bags' weights.
+/// An id of a bag: its tag, its vector in the output, its factor there.
+__device__ void describe(const Bags& bags,
+                         const PlanView& plan,
+                         std::uint32_t id,
+                         bool used,
+                         std::uint32_t target,
+                         float scale) {
+  plan.id_tags[id] = used ? tag_of(bags.keys[id]) : kUnusedTag;
+  plan.id_targets[id] = used ? target : kNoTarget;
+  plan.coefficients[id] =
+      used ? (bags.weights == nullptr ? scale : bags.weights[id] * scale) : 0.0F;
+  plan.scratch_positions[id] = id;
+}
+
+/// Describes the ids [begin, end) of the bags that the lanes of a warp hold.
+__device__ void describe_run(const Group& warp,
+                             const Bags& bags,
+                             const PlanView& plan,
+                             const Bag& bag,
+                             std::uint32_t begin,
+                             std::uint32_t end,
+                             std::uint32_t step_of_ids) {
+  for (std::uint32_t i = begin; i < end; i += step_of_ids) {
+    const std::uint32_t id = i + static_cast<std::uint32_t>(warp.lane);
+    int b = 0;  // its bag: the first that ends after it
+    for (int step = 16; step > 0; step /= 2) {
+      if (warp.shuffle(bag.end, b + step - 1) <= id) b += step;
+    }
+    const std::uint32_t within = id - warp.shuffle(bag.begin, b);
+    const bool used = within < warp.shuffle(bag.num_used, b);
+    const std::uint32_t target = warp.shuffle(bag.target, b) + within * warp.shuffle(bag.step, b);
+    const float scale = warp.shuffle(bag.scale, b);
+    if (id < end) describe(bags, plan, id, used, target, scale);
+  }
+}
+
+/// A warp takes 32 bags, one located by each lane, and their ids 32 at a time, without those of
+/// long bags. Where bags are few several warps share the ids, unless each would have to sum the
+/// bags' weights.
+template <bool kHasLongBags>
 __global__ void __launch_bounds__(kThreads)
     describe_ids(Bags bags, std::int64_t padded_dim, PlanView plan) {
   const Group warp(5);
@@ -68,26 +122,73 @@ __global__ void __launch_bounds__(kThreads)
   for (std::int64_t t = global_thread() / 32; t < turns * sharing; t += num_warps) {
     const std::int64_t turn = t / sharing;
     const std::int64_t number = turn * 32 + warp.lane;
-    const Bag bag = locate_bag(bags, padded_dim, number < num_bags ? number : num_bags - 1);
-    const std::uint32_t end = warp.shuffle(bag.end, 31);
+    const Bag bag =
+        locate_bag<kHasLongBags>(bags, padded_dim, number < num_bags ? number : num_bags - 1);
     const auto share = static_cast<std::uint32_t>(t - turn * sharing);
     const auto step_of_ids = static_cast<std::uint32_t>(sharing) * 32;
-    for (std::uint32_t i = warp.shuffle(bag.begin, 0) + share * 32; i < end; i += step_of_ids) {
-      const std::uint32_t id = i + static_cast<std::uint32_t>(warp.lane);
-      int b = 0;  // its bag: the first that ends after it
-      for (int step = 16; step > 0; step /= 2) {
-        if (warp.shuffle(bag.end, b + step - 1) <= id) b += step;
+    std::uint32_t begin = warp.shuffle(bag.begin, 0) + share * 32;
+    if constexpr (kHasLongBags) {
+      for (std::uint32_t longs = __ballot_sync(kAllLanes, bag.is_long); longs != 0;
+           longs &= longs - 1) {
+        const std::uint32_t end = warp.shuffle(bag.begin, lowest(longs));
+        describe_run(warp, bags, plan, bag, begin, end, step_of_ids);
+        begin = warp.shuffle(bag.end, lowest(longs)) + share * 32;
       }
-      const std::uint32_t within = id - warp.shuffle(bag.begin, b);
-      const bool used = within < warp.shuffle(bag.num_used, b);
-      const std::uint32_t target = warp.shuffle(bag.target, b) + within * warp.shuffle(bag.step, b);
-      const float scale = warp.shuffle(bag.scale, b);
-      if (id >= end) continue;
-      plan.id_tags[id] = used ? tag_of(bags.keys[id]) : kUnusedTag;
-      plan.id_targets[id] = used ? target : kNoTarget;
-      plan.coefficients[id] =
-          used ? (bags.weights == nullptr ? scale : bags.weights[id] * scale) : 0.0F;
-      plan.scratch_positions[id] = id;
+    }
+    describe_run(warp, bags, plan, bag, begin, warp.shuffle(bag.end, 31), step_of_ids);
+  }
+}
+
+/// As scale_of, by a warp: 256 weights are on their way while those before them are added.
+__device__ float scale_of_long_bag(const Group& warp,
+                                   Pooling pooling,
+                                   const float* weights,
+                                   std::uint32_t begin,
+                                   std::uint32_t end) {
+  if (weights == nullptr || !is_scaled(pooling)) return scale_of(pooling, nullptr, begin, end);
+  constexpr int kAhead = 8;
+  float ahead[kAhead];
+  const auto load = [&](std::uint32_t first) {
+#pragma unroll
+    for (int k = 0; k < kAhead; ++k) {
+      const std::uint32_t id = first + static_cast<std::uint32_t>(k * 32 + warp.lane);
+      ahead[k] = id < end ? term_of(pooling, weights[id]) : kNoTerm;
+    }
+  };
+  load(begin);
+  float sum = 0.0F;
+#pragma unroll 1
+  for (std::uint32_t first = begin; first < end; first += kAhead * 32) {
+    float now[kAhead];
+#pragma unroll
+    for (int k = 0; k < kAhead; ++k) now[k] = ahead[k];
+    load(first + kAhead * 32);
+#pragma unroll
+    for (int k = 0; k < kAhead; ++k) {
+#pragma unroll
+      for (int lane = 0; lane < 32; ++lane) sum += warp.shuffle(now[k], lane);
+    }
+  }
+  return scale_of(pooling, sum);
+}
+
+/// Describes the ids of long bags. num_warps warps share a bag; each sums all of its weights.
+__global__ void __launch_bounds__(kThreads)
+    describe_long_bags(Bags bags, std::int64_t padded_dim, PlanView plan, std::int64_t num_warps) {
+  const Group warp(5);
+  const std::int64_t items = bags.num_long_bags * num_warps;
+  for (std::int64_t item = global_thread() / 32; item < items; item += num_threads() / 32) {
+    const std::int64_t l = item / num_warps;
+    const std::int64_t number = bags.long_bags[l];
+    const Bag bag = locate_bag<true>(bags, padded_dim, number);
+    const Pooling pooling = bags.features[number / bags.num_examples].pooling;
+    const float scale = scale_of_long_bag(warp, pooling, bags.weights, bag.begin, bag.end);
+    const auto share = static_cast<std::uint32_t>(item - l * num_warps);
+#pragma unroll 4
+    for (std::uint32_t id = bag.begin + share * 32 + static_cast<std::uint32_t>(warp.lane);
+         id < bag.end; id += static_cast<std::uint32_t>(num_warps) * 32) {
+      const std::uint32_t within = id - bag.begin;
+      describe(bags, plan, id, within < bag.num_used, bag.target + within * bag.step, scale);
     }
   }
 }
@@ -228,6 +329,12 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
+/// As many as share the ids of a bag without leaving others idle.
+std::int64_t warps_per_long_bag(const Grids& grids, const Bags& bags) {
+  const std::int64_t all = std::int64_t{grids.grid_for(bags.num_ids, 1)} * kWarps;
+  return std::clamp<std::int64_t>(all / bags.num_long_bags, 1, 64);
+}
+
 }  // namespace
 
 void CudaDevice::build_plan(const Bags& bags,
@@ -240,7 +347,14 @@ void CudaDevice::build_plan(const Bags& bags,
   fill(plan.counts, 0, sizeof(PlanCounts), stream);
   if (n == 0) return;
   const std::int64_t num_bags = bags.num_features * bags.num_examples;
-  launch(describe_ids, grids_.grid_for(n + num_bags, kThreads), stream, bags, padded_dim, plan);
+  const bool has_long_bags = bags.num_long_bags > 0;
+  launch(has_long_bags ? describe_ids<true> : describe_ids<false>,
+         grids_.grid_for(n + num_bags, kThreads), stream, bags, padded_dim, plan);
+  if (has_long_bags) {
+    const std::int64_t num_warps = warps_per_long_bag(grids_, bags);
+    launch(describe_long_bags, grids_.grid_for(bags.num_long_bags * num_warps, kWarps), stream,
+           bags, padded_dim, plan, num_warps);
+  }
   sort_pairs(plan.prims_scratch, plan.prims_scratch_bytes, plan.id_tags, plan.sorted_tags,
              plan.scratch_positions, plan.positions, n, kUnsortedBits, stream);
   launch(find_mixed_runs, grids_.grid_for(n, kThreads), stream, plan);

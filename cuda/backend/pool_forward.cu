@@ -2,6 +2,7 @@
 
 #include "cuda/backend/cuda_device.h"
 #include "cuda/backend/lanes.h"
+#include "cuda/backend/long_bags.h"
 #include "cuda/backend/quad.h"
 
 namespace satrap::backend {
@@ -15,6 +16,7 @@ struct Vector {
   std::uint32_t first_id, num_ids, quad;
 };
 
+/// The place of a vector that others sum is none.
 __device__ Vector locate(const Bags& bags, std::int64_t number, int quads_per_vector) {
   std::int64_t f = 0, end = bags.num_features;  // the last feature that begins at or before it
   while (end - f > 1) {
@@ -32,6 +34,7 @@ __device__ Vector locate(const Bags& bags, std::int64_t number, int quads_per_ve
   const std::int64_t quad = (row * bags.row_stride + feature.column) / 4 +
                             static_cast<std::int64_t>(element) * quads_per_vector;
   if (feature.pooling != Pooling::kSequence) {
+    if (bags.num_long_bags > 0 && length > kMaxShortBag) return {0, 0, kNoQuad};
     return {begin, length, static_cast<std::uint32_t>(quad)};
   }
   return {begin + element, element < length ? 1U : 0U, static_cast<std::uint32_t>(quad)};
@@ -46,7 +49,8 @@ class Vectors {
     const std::int64_t number = first + group.lane;
     const bool is_vector = group.lane < count && number < bags.num_vectors;
     if (is_vector) vector_ = locate(bags, number, quads);
-    const std::uint32_t turns = !is_vector || vector_.num_ids > 0 ? vector_.num_ids : 1;
+    const bool is_empty = vector_.num_ids == 0 && vector_.quad != kNoQuad;
+    const std::uint32_t turns = is_empty ? 1 : vector_.num_ids;
     through_ = group.sum_through(turns);
     first_turn_ = through_ - turns;
   }
@@ -163,6 +167,7 @@ void CudaDevice::pool_forward(const CacheView& cache,
                               void* out,
                               StreamRef stream) {
   if (bags.num_vectors == 0) return;
+  pool_long_bags(grids_, cache, bags, plan, out_type, out, stream);
   const RowLanes lanes = row_lanes(cache.layout.padded_dim, 0);
   const unsigned grid = grids_.grid_for(bags.num_vectors, kThreads >> lanes.log2_lanes);
   with_quads_per_lane(lanes, [&](auto quads) {

@@ -61,6 +61,7 @@ void GroupBatch::fill(std::span<const Key> keys) {
                "too many keys: ", keys.size());
   is_of_keys_ = true;
   is_weighted_ = false;
+  long_bags_.clear();
   num_examples_ = num_ids_ = std::ssize(keys);
   row_stride_ = group_.layout.padded_dim;
   grow();
@@ -81,6 +82,18 @@ void GroupBatch::measure(const data::Batch& batch, std::int64_t row_stride) {
     const std::int64_t* const offsets = offsets_of(batch, group_.features[index(f)]);
     first_ids_[index(f)] = num_ids_;
     num_ids_ += offsets[num_examples_] - offsets[0];
+  }
+  list_long_bags(batch);
+}
+
+void GroupBatch::list_long_bags(const data::Batch& batch) {
+  long_bags_.clear();
+  for (std::int64_t f = 0; f < num_features(); ++f) {
+    const std::int64_t* const offsets = offsets_of(batch, group_.features[index(f)]);
+    for (std::int64_t r = 0; r < num_examples_; ++r) {
+      if (offsets[r + 1] - offsets[r] <= backend::kMaxShortBag) continue;
+      long_bags_.push_back(static_cast<std::int32_t>(f * num_examples_ + r));
+    }
   }
 }
 
@@ -106,6 +119,7 @@ GroupBatch::Parts GroupBatch::parts_in(std::byte* memory) const {
   take(parts.offsets, num_features() * num_examples_ + 1);
   take(parts.features, num_features());
   if (is_weighted_) take(parts.weights, num_ids_);
+  take(parts.long_bags, std::ssize(long_bags_));
   return parts;
 }
 
@@ -121,6 +135,7 @@ void GroupBatch::fill_features() {
     first_vector += num_examples_ * placed.spec.max_length;
   }
   host.offsets[num_features() * num_examples_] = num_ids_;
+  std::ranges::copy(long_bags_, host.long_bags);
 }
 
 void GroupBatch::fill_examples(const data::Batch& batch,
@@ -165,10 +180,12 @@ backend::Bags GroupBatch::bags() const {
           .offsets = parts.offsets,
           .weights = parts.weights,
           .features = parts.features,
+          .long_bags = parts.long_bags,
           .num_ids = num_ids_,
           .num_examples = num_examples_,
           .num_features = num_features(),
           .num_vectors = vectors_per_row * num_examples_,
+          .num_long_bags = std::ssize(long_bags_),
           .row_stride = row_stride_};
 }
 

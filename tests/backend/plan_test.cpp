@@ -106,6 +106,33 @@ TEST(DevicePlan, TwoBagsOfThreeKeys) {
   check_plan(batch);
 }
 
+TEST(DevicePlan, LongBagsAreDescribedBesideShortOnes) {
+  SATRAP_NEEDS_DEVICE();
+  constexpr std::int64_t kLongest = backend::kMaxShortBag;  // of short bags
+  const std::vector<Pooling> poolings{Pooling::kMean, Pooling::kSequence, Pooling::kSqrtN,
+                                      Pooling::kSum};
+  const std::vector<std::vector<std::int64_t>> lengths{{kLongest, kLongest + 1, 0, 2, 5000},
+                                                       {600, 2, 0, 0, 1},
+                                                       {1, 1, 257, 512, 513},
+                                                       {0, 0, 0, 3, 999}};
+  for (const bool weighted : {false, true}) {
+    SCOPED_TRACE(weighted);
+    check_plan(batch_of_lengths(poolings, lengths, 8, weighted, 5));
+  }
+  // More bags than lanes of a warp, so that several turns have long bags.
+  std::vector<std::int64_t> many(70, 1);
+  many[0] = many[31] = many[32] = many[50] = many[69] = 300;
+  check_plan(batch_of_lengths({Pooling::kMean}, {many}, 4, true, 6));
+}
+
+TEST(DevicePlan, AScaleOfWeightsThatCancelOutIsZero) {
+  SATRAP_NEEDS_DEVICE();
+  HostBatch batch = batch_of_lengths({Pooling::kMean}, {{300}}, 4, true, 7);
+  for (std::size_t i = 0; i < batch.weights.size(); ++i)
+    batch.weights[i] = i % 2 == 0 ? 1.0F : -1.0F;
+  check_plan(batch);
+}
+
 TEST(DevicePlan, EmptyBatchHasNoKeys) {
   SATRAP_NEEDS_DEVICE();
   HostBatch batch;

@@ -68,7 +68,11 @@ std::vector<std::byte> pool_on_host(const HostBatch& batch,
   return out;
 }
 
-void check_pool(const HostBatch& batch, Types types, bool some_missing, std::uint64_t seed) {
+void check_pool(const HostBatch& batch,
+                Types types,
+                bool some_missing,
+                std::uint64_t seed,
+                bool long_bags_are_listed = true) {
   Random random(seed + 1000);
   const RowLayout layout = RowLayout::of(batch.dim, types.weights, RowOptimizerType::kAdagrad);
   const HostPlan host = make_host_plan(batch);
@@ -79,6 +83,8 @@ void check_pool(const HostBatch& batch, Types types, bool some_missing, std::uin
   const auto expected = pool_on_host(batch, host, layout, rows, slots, types.out);
 
   const DeviceBatch on_device(batch);
+  backend::Bags bags = on_device.bags();
+  if (!long_bags_are_listed) bags.num_long_bags = 0;
   const backend::PlanScratch scratch(device(), std::max<std::int64_t>(1, batch.num_ids()), layout);
   const backend::Plan plan(device(), scratch, 0);
   const backend::PlanView view = plan.view(batch.num_ids());
@@ -86,11 +92,11 @@ void check_pool(const HostBatch& batch, Types types, bool some_missing, std::uin
   for_each_schedule([&] {
     const backend::Stream stream(device());
     const backend::Cache cache(device(), layout, size, backend::EvictionPolicy::kLru, stream);
-    device().build_plan(on_device.bags(), size.num_sets, layout.padded_dim, view, stream);
+    device().build_plan(bags, size.num_sets, layout.padded_dim, view, stream);
     device().copy(view.slots, slots.data(), num_unique * 4, stream);
     device().copy(cache.view().rows, rows.data(), static_cast<std::int64_t>(rows.size()), stream);
     device().fill(out.data(), 0x5A, static_cast<std::int64_t>(expected.size()), stream);
-    device().pool_forward(cache.view(), on_device.bags(), view, types.out, out.data(), stream);
+    device().pool_forward(cache.view(), bags, view, types.out, out.data(), stream);
     stream.wait_until_idle();
     const auto result = out.host();
     std::size_t wrong = 0;
@@ -173,6 +179,52 @@ TEST(DevicePoolForward, LongBagsBesideEmptyOnes) {
     batch.offsets.push_back(batch.num_ids());
   }
   check_pool(batch, {}, false, 4);
+}
+
+constexpr std::int64_t kLongest = backend::kMaxShortBag;  // of short bags
+
+// Lengths around the limit, around tiles of 32 rows and around the 128 rows under way.
+TEST(DevicePoolForward, LongAndShortBagsOfEveryLength) {
+  SATRAP_NEEDS_DEVICE();
+  const std::vector<Pooling> poolings{Pooling::kSum, Pooling::kMean, Pooling::kSqrtN};
+  const std::vector<std::vector<std::int64_t>> lengths{{kLongest + 1, 0, 1, kLongest - 1, 3 * 128},
+                                                       {2, 5000, kLongest, 288, 0},
+                                                       {385, kLongest + 1, 3, 289, 1}};
+  for (const bool weighted : {false, true}) {
+    SCOPED_TRACE(weighted);
+    check_pool(batch_of_lengths(poolings, lengths, 16, weighted, 1), {}, true, 8);
+  }
+}
+
+TEST(DevicePoolForward, LongBagsOfEveryDimAndType) {
+  SATRAP_NEEDS_DEVICE();
+  const std::vector<Pooling> poolings{Pooling::kSum, Pooling::kMean, Pooling::kSequence};
+  const std::vector<std::vector<std::int64_t>> lengths{{1, 0}, {2, 270}, {260, 2}};
+  const auto check = [&](std::int64_t dim, Types types) {
+    SCOPED_TRACE(::testing::Message() << dim << ' ' << int(types.weights) << ' ' << int(types.out));
+    check_pool(batch_of_lengths(poolings, lengths, dim, dim == 12, 2), types, true, 9);
+  };
+  const FloatType all[] = {FloatType::kFp32, FloatType::kBf16, FloatType::kFp16};
+  for (const auto weights : all) {
+    for (const auto out : all) check(12, {weights, out});
+  }
+  for (const std::int64_t dim : {1, 36, 64, 260}) check(dim, {});
+  for (const std::int64_t dim : {68, 132}) check(dim, {FloatType::kBf16, FloatType::kBf16});
+}
+
+TEST(DevicePoolForward, LongBagsThatAreNotListedAreOnlySlower) {
+  SATRAP_NEEDS_DEVICE();
+  const HostBatch batch = batch_of_lengths({Pooling::kSum}, {{1, 600, 0}}, 8, true, 3);
+  check_pool(batch, {}, false, 10, false);
+}
+
+TEST(DevicePoolForward, ASumOfALongBagThatIsMinusZeroStaysSo) {
+  SATRAP_NEEDS_DEVICE();
+  HostBatch batch = batch_of_lengths({Pooling::kSum}, {{290, 1, 700}}, 36, true, 4);
+  for (std::size_t i = 0; i < batch.weights.size(); ++i) {  // of two ids, then factors of 0
+    batch.weights[i] = i % 97 < 2 ? std::numeric_limits<float>::denorm_min() : -0.0F;
+  }
+  check_pool(batch, {}, true, 11);
 }
 
 TEST(DevicePoolForward, EveryDegreeOfDuplicates) {

@@ -53,6 +53,15 @@ struct HostBatch {
     }
     return features;
   }
+  std::vector<std::int32_t> long_bags() const {
+    std::vector<std::int32_t> longs;
+    for (std::size_t b = 0; b + 1 < offsets.size(); ++b) {
+      if (offsets[b + 1] - offsets[b] > backend::kMaxShortBag) {
+        longs.push_back(static_cast<std::int32_t>(b));
+      }
+    }
+    return longs;
+  }
   std::int64_t num_vectors() const {
     std::int64_t count = 0;
     for (const std::int64_t length : max_lengths) count += num_examples * length;
@@ -89,6 +98,31 @@ inline HostBatch random_batch(const BatchShape& shape, std::uint64_t seed) {
         const auto table = static_cast<TableId>(random.below(shape.num_tables));
         batch.keys.push_back(make_key(table, static_cast<std::uint64_t>(random.below(range))));
         if (shape.weighted) batch.weights.push_back(random.uniform(-1.0F, 2.0F));
+      }
+      batch.offsets.push_back(batch.num_ids());
+    }
+  }
+  return batch;
+}
+
+/// Bags of these lengths, one feature after the other, with ids of 700 per table.
+inline HostBatch batch_of_lengths(const std::vector<Pooling>& poolings,
+                                  const std::vector<std::vector<std::int64_t>>& lengths,
+                                  std::int64_t dim,
+                                  bool weighted,
+                                  std::uint64_t seed) {
+  Random random(seed);
+  HostBatch batch;
+  batch.num_examples = std::ssize(lengths[0]);
+  batch.dim = dim;
+  batch.poolings = poolings;
+  for (std::size_t f = 0; f < poolings.size(); ++f) {
+    batch.max_lengths.push_back(poolings[f] == Pooling::kSequence ? 3 : 1);
+    for (const std::int64_t length : lengths[f]) {
+      for (std::int64_t i = 0; i < length; ++i) {
+        const auto table = static_cast<TableId>(f % 3);
+        batch.keys.push_back(make_key(table, static_cast<std::uint64_t>(random.below(700))));
+        if (weighted) batch.weights.push_back(random.uniform(-1.0F, 2.0F));
       }
       batch.offsets.push_back(batch.num_ids());
     }
@@ -162,11 +196,14 @@ class DeviceBatch {
       : keys_(batch.keys),
         offsets_(batch.offsets),
         weights_(batch.weights),
-        features_(batch.features()) {
+        features_(batch.features()),
+        long_bags_(batch.long_bags()) {
     bags_.keys = keys_.data();
     bags_.offsets = offsets_.data();
     bags_.weights = batch.weights.empty() ? nullptr : weights_.data();
     bags_.features = features_.data();
+    bags_.long_bags = long_bags_.data();
+    bags_.num_long_bags = std::ssize(batch.long_bags());
     bags_.num_ids = batch.num_ids();
     bags_.num_examples = batch.num_examples;
     bags_.num_features = batch.num_features();
@@ -180,6 +217,7 @@ class DeviceBatch {
   DeviceArray<std::int64_t> offsets_;
   DeviceArray<float> weights_;
   DeviceArray<backend::BagFeature> features_;
+  DeviceArray<std::int32_t> long_bags_;
   backend::Bags bags_;
 };
 

@@ -17,9 +17,8 @@ HEADER = """\
 # Registers per thread of every kernel of cuda/backend, by architecture: sm_80, sm_90. None spills.
 # 64 or fewer: half of the threads a multiprocessor can hold, enough for these kernels to saturate
 # memory. kQuads, the last number of a row kernel, is 1 up to dim 128, 2 to 256, 4 to 512, 8 to 1024;
-# the last two hold 16 and 32 numbers of a row per lane and take more. reduce_segments takes up to 72
-# where rows are one quad per lane: it holds a row and its state while it sums the gradient, so that
-# fewer threads have more loads under way (kBlocks in backward.h).
+# the last two hold 16 and 32 numbers of a row per lane and take more, reduce_segments also with two
+# (kBlocks in backward.h). pool_long has few warps, and 32 loads of 16 bytes under way in each lane.
 # Written by tests/backend/registers_test.py --write, which is also what checks it.
 """
 ARCHITECTURES = ["sm_80", "sm_90"]

@@ -129,6 +129,23 @@ TEST(GroupBatch, OfKeysHasABagAndARowOfTheOutputForEach) {
   EXPECT_EQ(eights.bags.num_vectors, 3);
 }
 
+TEST(GroupBatch, ListsItsLongBags) {
+  SATRAP_NEEDS_DEVICE();
+  Job job;
+  const auto longest = static_cast<std::size_t>(backend::kMaxShortBag);
+  const std::vector<std::uint64_t> short_bag(longest, 5), long_bag(longest + 1, 6);
+  const auto listed = [&](const OnDevice& batch) {
+    return download(batch.bags.long_bags, batch.bags.num_long_bags);
+  };
+  const data::Batch batch =
+      batch_of({{short_bag, long_bag, {1}}, {long_bag, {}, {}}, {{}, {7}, long_bag}});
+  EXPECT_THAT(listed(job.fill(job.eights, batch)), ElementsAre(1, 3 + 2));
+  EXPECT_THAT(listed(job.fill(job.fives, batch)), ElementsAre(0));
+  const std::vector<Key> keys(longest + 1, make_key(TableId{0}, 5));
+  job.eights.fill(keys);
+  EXPECT_EQ(job.eights.bags().num_long_bags, 0);
+}
+
 TEST(GroupBatch, WithoutIdsThereAreBagsAndNoKeys) {
   SATRAP_NEEDS_DEVICE();
   Job job;

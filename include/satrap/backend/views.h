@@ -34,18 +34,24 @@ struct BagFeature {
   std::int32_t vectors_per_row;  // 1; for a sequence max_length
 };
 
+/// A bag of more ids is long: a few lanes that went through its ids alone would keep the whole
+/// batch waiting.
+inline constexpr std::int64_t kMaxShortBag = 256;
+
 /// The ids of a batch, all of one row layout. Device memory.
 struct Bags {
   const Key* keys = nullptr;  // [num_ids]; table numbers below kMaxTables - 1
   const std::int64_t* offsets =
       nullptr;                     // [num_features * num_examples + 1] into keys; by feature first
   const float* weights = nullptr;  // [num_ids]; nullptr: all 1
-  const BagFeature* features = nullptr;  // [num_features]
+  const BagFeature* features = nullptr;     // [num_features]
+  const std::int32_t* long_bags = nullptr;  // [num_long_bags] all long bags, by feature first
   std::int64_t num_ids = 0;
   std::int64_t num_examples = 0;
   std::int64_t num_features = 0;
-  std::int64_t num_vectors = 0;  // of all features
-  std::int64_t row_stride = 0;   // of the output and its gradient, in elements; 4 | row_stride
+  std::int64_t num_vectors = 0;    // of all features
+  std::int64_t num_long_bags = 0;  // 0 is allowed whatever the bags, and only slower
+  std::int64_t row_stride = 0;     // of the output and its gradient, in elements; 4 | row_stride
 };
 
 struct PlanCounts {

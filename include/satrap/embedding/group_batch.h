@@ -56,6 +56,7 @@ class GroupBatch {
     std::int64_t* offsets;          // [num_features * num_examples + 1]
     backend::BagFeature* features;  // [num_features]
     float* weights;                 // [num_ids]; nullptr: all 1
+    std::int32_t* long_bags;        // [num_long_bags]
     std::int64_t bytes;             // of all
   };
   Parts parts_in(std::byte* memory) const;
@@ -63,6 +64,7 @@ class GroupBatch {
   const PlacedFeature& feature(std::int64_t f) const;
   void measure(const data::Batch& batch, std::int64_t row_stride);
   void grow();
+  void list_long_bags(const data::Batch& batch);
   void fill_features();
   void fill_examples(const data::Batch& batch,
                      std::int64_t f,
@@ -79,6 +81,7 @@ class GroupBatch {
   bool is_weighted_ = false;
   bool is_of_keys_ = false;              // not of the group's features
   std::vector<std::int64_t> first_ids_;  // [num_features] of its first id in the group
+  std::vector<std::int32_t> long_bags_;
 
   backend::Memory host_, device_memory_;  // pinned; on the device
 };

@@ -157,6 +157,16 @@ uint64_t permute(uint64_t a, uint64_t b, uint64_t selector) {
   return result;
 }
 
+/// b with the lowest `length` bits of a in place of those from `position` on. Of the last two, the
+/// lowest 8 bits count.
+uint64_t insert_bits(uint64_t a, uint64_t b, uint64_t position, uint64_t length) {
+  position &= 0xFFU;
+  length &= 0xFFU;
+  if (position >= 32) return b & 0xFFFFFFFFU;
+  const uint64_t field = length >= 32 ? 0xFFFFFFFFU : (uint64_t{1} << length) - 1;
+  return ((b & ~(field << position)) | (a & field) << position) & 0xFFFFFFFFU;
+}
+
 uint64_t reverse_bits(uint64_t value) {
   uint64_t reversed = 0;
   for (int bit = 0; bit < 32; ++bit) reversed |= (value >> bit & 1U) << (31 - bit);
@@ -191,6 +201,7 @@ bool is_defined_for(Opcode opcode, Type t) {
     case Opcode::kLd:
     case Opcode::kSt:
       return is_untyped(t) || is_integer(t) || is_float;
+    case Opcode::kBfi:
     case Opcode::kBrev:
     case Opcode::kPopc:
     case Opcode::kPrmt:
@@ -276,6 +287,8 @@ bool has_its_operands(const Instruction& i) {
       return destinations == 0 && sources == 1;
     case Opcode::kShfl:
       return destinations == 2 && sources == 4;
+    case Opcode::kBfi:
+      return destinations == 1 && sources == 4;
     case Opcode::kFma:
     case Opcode::kMad:
     case Opcode::kPrmt:
@@ -350,6 +363,8 @@ uint64_t evaluate(const Instruction& i, std::span<const uint64_t> s) {
       return truncate(s[0], t);
     case Opcode::kCvt:
       return convert(t, i.source_type, s[0]);
+    case Opcode::kBfi:
+      return insert_bits(s[0], s[1], s[2], s[3]);
     case Opcode::kBfind:  // how far to shift left for the highest one to be at bit 31
       return (s[0] & 0xFFFFFFFFU) == 0
                  ? 0xFFFFFFFFU

@@ -115,6 +115,11 @@ INSTANTIATE_TEST_SUITE_P(
                     Case{"prmt.b32", {0x44332211, 0x88776655, 4180}, 0x22116655},  // 0x1054
                     Case{"prmt.b32", {0x44332211, 0x88776655, 0xF8F8}, 0xFF00FF00},
                     Case{"brev.b32", {0x00000003}, 0xC0000000},
+                    Case{"bfi.b32", {0xFFFFFF12, 0xAAAAAAAA, 8, 8}, 0xAAAA12AA},
+                    Case{"bfi.b32", {0x12345678, 0xAAAAAAAA, 16, 200}, 0x5678AAAA},
+                    Case{"bfi.b32", {0x12345678, 0xAAAAAAAA, 5, 0}, 0xAAAAAAAA},
+                    Case{"bfi.b32", {0x12345678, 0xAAAAAAAA, 32, 8}, 0xAAAAAAAA},
+                    Case{"bfi.b32", {1, 0, 0x102, 0x101}, 4},
                     Case{"bfind.shiftamt.u32", {1}, 31},
                     Case{"bfind.shiftamt.u32", {0x80000000}, 0},
                     Case{"bfind.shiftamt.u32", {0}, 0xFFFFFFFF},

@@ -16,6 +16,7 @@ enum class Opcode : std::uint8_t {
   kAdd,
   kAnd,
   kBarWarp,
+  kBfi,
   kBfind,
   kBra,
   kBrev,

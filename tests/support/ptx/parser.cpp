@@ -13,18 +13,25 @@ namespace ptx {
 namespace {
 
 const std::map<std::string, Opcode> kOpcodes = {
-    {"abs", Opcode::kAbs},     {"add", Opcode::kAdd},     {"and", Opcode::kAnd},
-    {"bar", Opcode::kBarWarp}, {"bfind", Opcode::kBfind}, {"bra", Opcode::kBra},
-    {"brev", Opcode::kBrev},   {"cvta", Opcode::kMov},    {"copysign", Opcode::kCopysign},
-    {"cvt", Opcode::kCvt},     {"div", Opcode::kDiv},     {"fma", Opcode::kFma},
-    {"ld", Opcode::kLd},       {"mad", Opcode::kMad},     {"max", Opcode::kMax},
-    {"min", Opcode::kMin},     {"mov", Opcode::kMov},     {"mul", Opcode::kMul},
-    {"neg", Opcode::kNeg},     {"not", Opcode::kNot},     {"or", Opcode::kOr},
-    {"popc", Opcode::kPopc},   {"prmt", Opcode::kPrmt},   {"rcp", Opcode::kRcp},
-    {"redux", Opcode::kRedux}, {"ret", Opcode::kRet},     {"selp", Opcode::kSelp},
-    {"setp", Opcode::kSetp},   {"shfl", Opcode::kShfl},   {"shl", Opcode::kShl},
-    {"shr", Opcode::kShr},     {"sqrt", Opcode::kSqrt},   {"st", Opcode::kSt},
-    {"sub", Opcode::kSub},     {"vote", Opcode::kVote},   {"xor", Opcode::kXor},
+    {"abs", Opcode::kAbs},   {"add", Opcode::kAdd},
+    {"and", Opcode::kAnd},   {"bar", Opcode::kBarWarp},
+    {"bfi", Opcode::kBfi},   {"bfind", Opcode::kBfind},
+    {"bra", Opcode::kBra},   {"brev", Opcode::kBrev},
+    {"cvta", Opcode::kMov},  {"copysign", Opcode::kCopysign},
+    {"cvt", Opcode::kCvt},   {"div", Opcode::kDiv},
+    {"fma", Opcode::kFma},   {"ld", Opcode::kLd},
+    {"mad", Opcode::kMad},   {"max", Opcode::kMax},
+    {"min", Opcode::kMin},   {"mov", Opcode::kMov},
+    {"mul", Opcode::kMul},   {"neg", Opcode::kNeg},
+    {"not", Opcode::kNot},   {"or", Opcode::kOr},
+    {"popc", Opcode::kPopc}, {"prmt", Opcode::kPrmt},
+    {"rcp", Opcode::kRcp},   {"redux", Opcode::kRedux},
+    {"ret", Opcode::kRet},   {"selp", Opcode::kSelp},
+    {"setp", Opcode::kSetp}, {"shfl", Opcode::kShfl},
+    {"shl", Opcode::kShl},   {"shr", Opcode::kShr},
+    {"sqrt", Opcode::kSqrt}, {"st", Opcode::kSt},
+    {"sub", Opcode::kSub},   {"vote", Opcode::kVote},
+    {"xor", Opcode::kXor},
 };
 
 const std::map<std::string, Type> kTypes = {
