@@ -214,7 +214,7 @@ TEST(WarpInstructions, OfOneHotBags) {
   expect_within("touch of known keys, warp instructions per key", again.issued / keys, 76.5);
   expect_within("touch of known keys, bytes per key", again.bytes() / keys, 88.0);
   EXPECT_EQ(again.launches, 2);
-  expect_training_within(step, {68.5, 1.049, 370.0, 1.056});
+  expect_training_within(step, {68.5, 1.049, 368.5, 1.056});
 }
 
 TEST(WarpInstructions, OfBagsOfFive) {
@@ -223,7 +223,7 @@ TEST(WarpInstructions, OfBagsOfFive) {
   Step step(batch);
   step.build_plan();
   step.resolve(1);
-  expect_training_within(step, {216.0, 1.025, 367.0, 1.069});
+  expect_training_within(step, {216.0, 1.025, 365.4, 1.069});
 }
 
 TEST(WarpInstructions, OfLongBags) {
@@ -237,8 +237,8 @@ TEST(WarpInstructions, OfLongBags) {
   const Cost forward = step.pool_forward();
   EXPECT_EQ(forward.launches, 2);
   // Each row of 256 bytes is two strips.
-  expect_within("forward, warp instructions per id and strip", forward.issued / ids / 2.0, 8.0);
-  expect_within("forward, bytes", forward.bytes() / step.bytes_of_forward(), 1.05);
+  expect_within("forward, warp instructions per id and strip", forward.issued / ids / 2.0, 9.23);
+  expect_within("forward, bytes", forward.bytes() / step.bytes_of_forward(), 1.01);
 }
 
 }  // namespace
