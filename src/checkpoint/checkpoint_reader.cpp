@@ -118,25 +118,27 @@ void check_tables(const std::string& checkpoint,
   }
 }
 
+/// The loss scale is of one precision alone: a network of another leaves it, and one that finds
+/// none begins with its own.
 void load_dense(const std::string& checkpoint, const Manifest& manifest, pipeline::Model& model) {
   dense::DenseNetwork::State state = model.network->save();
-  for (std::size_t i = 0; i < std::max(state.size(), manifest.dense.size()); ++i) {
-    const bool same = i < state.size() && i < manifest.dense.size() &&
-                      state[i].name == manifest.dense[i].name &&
-                      state[i].shape == manifest.dense[i].shape;
-    if (!same) {
-      const std::string name = i < manifest.dense.size() ? manifest.dense[i].name : state[i].name;
-      throw Error(ErrorCode::kInvalidConfig,
-                  concat(checkpoint, ": dense tensor '", name,
-                         "' does not fit the configured model or its optimizer"));
-    }
-  }
+  const auto require = [&](bool fits, const std::string& name) {
+    if (fits || name == dense::DenseNetwork::kLossScaleTensor) return;
+    throw Error(ErrorCode::kInvalidConfig,
+                concat(checkpoint, ": dense tensor '", name,
+                       "' does not fit the configured model or its optimizer"));
+  };
   const std::vector<float> values = read_dense(checkpoint, manifest);
   auto next = values.begin();
-  for (auto& tensor : state) {
-    std::copy_n(next, tensor.values.size(), tensor.values.begin());
-    next += std::ssize(tensor.values);
+  std::size_t num_taken = 0;
+  for (const Manifest::Tensor& saved : manifest.dense) {
+    const bool fits = num_taken < state.size() && state[num_taken].name == saved.name &&
+                      state[num_taken].shape == saved.shape;
+    require(fits, saved.name);
+    if (fits) std::copy_n(next, saved.size(), state[num_taken++].values.begin());
+    next += saved.size();
   }
+  if (num_taken < state.size()) require(false, state[num_taken].name);
   model.network->load(state);
 }
 

@@ -115,6 +115,7 @@ void WarmStart::load(pipeline::Model& model) const {
 void WarmStart::load_dense(dense::DenseNetwork& network) const {
   const std::vector<float> values = read_dense(checkpoint_, manifest_);
   const auto is_wanted = [&](const std::string& name) {
+    if (name == dense::DenseNetwork::kLossScaleTensor) return false;  // begins anew
     return config_.keeps_state() || !is_optimizer_state(name);
   };
   struct Saved {

@@ -51,10 +51,15 @@ void TrainConfig::visit(ConfigVisitor& v) {
   v.field(
       "precision", precision,
       "Precision of the dense network's matrix products. bf16 rounds their operands and "
-      "results, as autocast does; tf32, on a GPU alone, takes the 10 leading bits of their "
-      "operands; weights, sums and optimizer are fp32. auto: the faster of fp32 and bf16 on this "
-      "CPU (`satrap doctor` says which), fp32 where libtorch computes the network.",
-      {.one_of = {"fp32", "bf16", "tf32", "auto"}});
+      "results, as autocast does. So does fp16, where libtorch computes the network (model.engine "
+      "graph, which is a GPU's): the loss is multiplied by a scale, so that small gradients are "
+      "not "
+      "lost. The scale starts at 65536; a step whose gradient overflows updates nothing and halves "
+      "it, 2000 finite steps in a row double it, up to 2^24. Steps that it made skip are counted "
+      "apart from max_nonfinite_steps, unless it was 1. tf32, on a GPU alone, takes the 10 leading "
+      "bits of their operands. Weights, sums and optimizer are fp32. auto: the faster of fp32 and "
+      "bf16 on this CPU (`satrap doctor` says which), fp32 where libtorch computes the network.",
+      {.one_of = {"fp32", "bf16", "fp16", "tf32", "auto"}});
   v.field(
       "start_from_average", start_from_average,
       "A new dense network begins with the mean label of the first batch as its prediction: the "
@@ -202,6 +207,26 @@ void check_early_stopping(const JobConfig& config, const Place& at) {
   }
 }
 
+/// `at`: the place of train.precision.
+void check_fp16(const JobConfig& config, const std::string& at) {
+  const auto refuse = [&](const char* why) {
+    throw Error(ErrorCode::kInvalidConfig, concat(at, ": fp16 ", why));
+  };
+  if (config.model.type == "torchscript") {
+    refuse("does not go with model 'torchscript', which computes as its module says; write fp32");
+  }
+  if (!config.uses_graph()) {
+    refuse(
+        "is for a network that libtorch computes, and this one's passes are its own; write fp32 or "
+        "bf16, or model.engine: graph");
+  }
+  if (config.train.is_async()) {
+    refuse(
+        "has a loss scale that all ranks change together, and in mode async they have no step in "
+        "common; write fp32 or bf16, or another mode");
+  }
+}
+
 }  // namespace
 
 void JobConfig::validate(const ConfigOrigins& origins) const {
@@ -230,6 +255,7 @@ void JobConfig::validate(const ConfigOrigins& origins) const {
                        ": tf32 is a GPU's, and this network is computed on the CPU; write fp32 or "
                        "bf16, or device: cuda"));
   }
+  if (train.precision == "fp16") check_fp16(*this, at("train.precision"));
   constexpr double kDefaultBefore = 0.5;  // stands in the config.yaml of older runs of every mode
   if ((train.mode != "hybrid" || train.staleness_schedule == "constant") &&
       train.staleness_factor != TrainConfig().staleness_factor &&

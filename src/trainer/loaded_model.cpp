@@ -11,6 +11,11 @@ namespace {
 job::JobConfig alone(job::JobConfig config) {
   config.embedding = {};
   config.device = "cpu";
+  // What a GPU's network was trained in may not be there; its parameters are fp32 always.
+  const std::string& precision = config.train.precision;
+  if (precision == "tf32" || (precision == "fp16" && !config.uses_graph())) {
+    config.train.precision = "fp32";
+  }
   return config;
 }
 

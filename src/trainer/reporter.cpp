@@ -91,6 +91,10 @@ Json cache_json(const embedding::CacheCounts& counts) {
           {"halving_bytes", counts.halving_bytes == 0 ? Json() : Json(counts.halving_bytes)}};
 }
 
+Json loss_scale_json(const dense::DenseNetwork::LossScale& scale) {
+  return {{"factor", scale.factor}, {"skipped_steps", scale.skipped_steps}};
+}
+
 std::int64_t max_staleness(const std::vector<std::int64_t>& histogram) {
   for (std::int64_t s = std::ssize(histogram); s-- > 0;) {
     if (histogram[static_cast<std::size_t>(s)] > 0) return s;
@@ -120,6 +124,7 @@ Reporter::Reporter(Sources sources, const TrainOptions& options, std::int64_t ex
       examples_(examples),
       start_(std::chrono::steady_clock::now()) {
   initial_progress_ = std::max(0.0, progress());
+  if (const auto scale = sources_.network.loss_scale()) told_skipped_steps_ = scale->skipped_steps;
 }
 
 void Reporter::add(std::span<const float> probabilities,
@@ -239,6 +244,10 @@ void Reporter::report(std::int64_t step) {
     line["device_seconds"] = device_seconds(*sources_.device_times);
     line["device_share"] = report.device_share = device_share_since(elapsed);
   }
+  if (const auto scale = sources_.network.loss_scale()) {
+    line["loss_scale"] = loss_scale_json(*scale);
+    tell_skipped(*scale);
+  }
   sources_.directory->append_metrics(line);
   if (options_.on_report) options_.on_report(report);
 }
@@ -248,6 +257,15 @@ double Reporter::device_share_since(double elapsed) {
   const double before = last_device_seconds_;
   last_device_seconds_ = sources_.device_times->busy_seconds();
   return std::min(1.0, (last_device_seconds_ - before) / elapsed);
+}
+
+void Reporter::tell_skipped(const dense::DenseNetwork::LossScale& scale) {
+  const std::int64_t skipped = scale.skipped_steps - told_skipped_steps_;
+  told_skipped_steps_ = scale.skipped_steps;
+  if (skipped == 0) return;
+  log_info(
+      "fp16: scale lowered to 2^{}: the gradient of {} step{} overflowed, which updated nothing",
+      std::lround(std::log2(scale.factor)), skipped, skipped == 1 ? "" : "s");
 }
 
 /// Since the last report; negative: no row was needed.
@@ -324,6 +342,9 @@ void Reporter::write_summary(std::int64_t step,
   summary["cpu_seconds"] = cpu_seconds();
   summary["bad_rows"] = read.bad_rows;
   summary["nonfinite_steps"] = nonfinite_steps_;
+  if (const auto scale = sources_.network.loss_scale()) {
+    summary["loss_scale"] = loss_scale_json(*scale);
+  }
   summary["resumed"] = resumed;
   summary["warm_start"] = nullptr;
   if (const job::WarmStartConfig& warm = train.warm_start; !warm_start_.empty()) {

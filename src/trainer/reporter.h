@@ -29,6 +29,7 @@ class Reporter {
     const job::JobConfig& config;
     const data::Schema& schema;
     pipeline::EmbeddingTables& tables;
+    dense::DenseNetwork& network;
     const data::BatchSource& data;
     const pipeline::StepQueue& queue;
     const StageTimers& timers;
@@ -89,6 +90,7 @@ class Reporter {
   double seconds() const;
   double hit_rate_since(const embedding::CacheCounts& counts);
   double device_share_since(double elapsed);
+  void tell_skipped(const dense::DenseNetwork::LossScale& scale);
 
   Sources sources_;
   const TrainOptions& options_;
@@ -98,7 +100,8 @@ class Reporter {
   std::int64_t examples_;           // in all
   std::int64_t examples_here_ = 0;  // by this process
   std::int64_t nonfinite_steps_ = 0;
-  std::string warm_start_;  // "": none
+  std::int64_t told_skipped_steps_ = 0;  // for the loss scale
+  std::string warm_start_;               // "": none
   std::vector<std::string> warm_tables_;
   std::chrono::steady_clock::time_point start_;
   double initial_progress_ = 0.0;

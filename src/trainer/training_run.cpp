@@ -105,8 +105,8 @@ void TrainingRun::open_pipeline() {
     queue_->add_free(works_.back().get());
   }
   reporter_ = std::make_unique<Reporter>(
-      Reporter::Sources{config_, schema_, *model_.tables, *source_, *queue_, timers_,
-                        directory_ ? &*directory_ : nullptr, cluster_, model_.times.get()},
+      Reporter::Sources{config_, schema_, *model_.tables, *model_.network, *source_, *queue_,
+                        timers_, directory_ ? &*directory_ : nullptr, cluster_, model_.times.get()},
       options_, restored_examples_);
   reporter_->restore_nonfinite_steps(restored_nonfinite_steps_);
   reporter_->set_warm_start(start_.warm_start, warm_tables_);

@@ -75,7 +75,8 @@ void TrainingRun::retire(pipeline::Work& work) {
   }
   const std::int64_t step = work.step;
   queue_->finish(&work);
-  if (!result.finite) refuse(step, result.loss);
+  // What overflowed has lowered the loss scale; the next report says so.
+  if (!result.finite && !result.overflowed) refuse(step, result.loss);
 }
 
 pipeline::StepVotes TrainingRun::my_votes() {
@@ -106,7 +107,10 @@ void TrainingRun::require_an_update() {
   if (has_any || !has_trained) return;
   throw Error(ErrorCode::kDiverged,
               concat("nothing was learned: in all of ", steps,
-                     " steps the loss or gradient was not finite, so that none updated anything; "
+                     " steps the loss or gradient was not finite, so that none updated anything; ",
+                     config_.train.precision == "fp16"
+                         ? "fp16 skips the first ones until its loss scale fits; "
+                         : "",
                      "look at the learning rates, at the range of the inputs and, with model.type "
                      "torchscript, at what the module computes"));
 }

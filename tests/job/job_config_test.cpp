@@ -59,6 +59,32 @@ TEST(TrainConfig, AFactorBelongsToAScheduleThatHasOne) {
   EXPECT_THAT(refusal_of(train, "train.staleness_schedule"), Not(HasSubstr("staleness")));
 }
 
+TEST(TrainConfig, Fp16IsForASynchronousNetworkOfLibtorch) {
+  JobConfig config;
+  config.train.precision = "fp16";
+  const auto refusal = [&]() -> std::string {
+    try {
+      config.validate({{"train.precision", "job.yaml:1"}});
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "";
+  };
+  for (const char* const engine : {"native", "auto"}) {
+    config.model.engine = engine;
+    EXPECT_THAT(refusal(), HasSubstr("job.yaml:1: train.precision: fp16 is for a network that "
+                                     "libtorch computes"));
+    EXPECT_THAT(refusal(), HasSubstr("model.engine: graph"));
+  }
+  config.model.engine = "graph";
+  EXPECT_THAT(refusal(), Not(HasSubstr("fp16")));
+  config.train.mode = "async";
+  EXPECT_THAT(refusal(), HasSubstr("another mode"));
+  config.train.mode = "sync";
+  config.model.type = "torchscript";
+  EXPECT_THAT(refusal(), HasSubstr("does not go with model 'torchscript'"));
+}
+
 TEST(TrainConfig, TheDefaultBoundIsThatOfSyncForTheFirstSteps) {
   const TrainConfig train;
   EXPECT_EQ(train.staleness_bound().at(63), 0);

@@ -115,6 +115,15 @@ class Samples(unittest.TestCase):
     def test_adult(self):
         self.check(["datasets/adult/quickstart.yaml", "train.max_steps=25", "train.epochs=1", "train.threads=1"], 2500)
 
+    def test_adult_in_fp16(self):
+        settings = ["datasets/adult/quickstart.yaml", "train.max_steps=25", "train.epochs=1", "train.threads=1",
+                    "train.precision=fp16"]
+        expected, device, _ = self.end_of(*settings)
+        self.assertEqual(device, "cpu")
+        found, device, _ = self.end_of(*settings, f"embedding.cache.memory={125 * cache_test.BYTES_PER_ROW}B")
+        self.assertEqual(device, "cuda")
+        self.assertEqual(found, expected)
+
     def test_criteo(self):
         if not CRITEO.exists():
             self.skipTest(f"no sample {CRITEO}")
@@ -143,7 +152,8 @@ class Counts(unittest.TestCase):
         return {name: (count - counts[0].get(name, 0)) / 20 for name, count in counts[1].items()}
 
     def test_a_step_allocates_nothing(self):
-        for settings in ([], ["train.mode=hybrid", "train.deterministic=true"], ["embedding.cache.eviction=lfu"]):
+        for settings in ([], ["train.mode=hybrid", "train.deterministic=true"], ["embedding.cache.eviction=lfu"],
+                         ["train.precision=fp16"]):
             with self.subTest(settings=settings):
                 self.assertEqual(self.per_step(*settings)["allocations"], 0)
 
@@ -157,7 +167,8 @@ class Counts(unittest.TestCase):
         self.assertAlmostEqual(one["launches"], many["launches"], delta=1)
 
     def test_who_queues_a_step_does_not_wait_for_it(self):
-        for settings in ([], ["train.mode=hybrid", "train.deterministic=true"], ["embedding.cache.memory=20KiB"]):
+        for settings in ([], ["train.mode=hybrid", "train.deterministic=true"], ["embedding.cache.memory=20KiB"],
+                         ["train.precision=fp16"]):
             with self.subTest(settings=settings):
                 counts = self.per_step(*settings)
                 self.assertNotIn("waits embedding", counts)

@@ -44,7 +44,7 @@ struct TrainConfig {
   std::string staleness_schedule = "sqrt";  // constant | sqrt
   double staleness_factor = 0.125;          // of sqrt
   bool deterministic = false;               // lookups of step t read exactly E_{t-1-τ(t)}
-  std::string precision = "fp32";           // fp32 | bf16 | tf32 | auto
+  std::string precision = "fp32";           // fp32 | bf16 | fp16 | tf32 | auto
   bool start_from_average = true;  // the first predictions are the mean label of the first batch
   std::int64_t epochs = 1;
   std::int64_t max_steps = 0;         // 0: until the data ends
