@@ -14,6 +14,8 @@ import tempfile
 import time
 import unittest
 
+from cluster_job import JOB_S, ClusterJob
+
 SATRAP = os.environ["SATRAP_BIN"]
 SOURCE = os.environ["SATRAP_SOURCE_DIR"]
 DEADLINE_S = 600
@@ -115,6 +117,21 @@ class Fp16(unittest.TestCase):
                 self.assertTrue(resumed["resumed"])
                 self.assertEqual(self.digest(name), self.digest("whole"))
                 self.assertEqual(resumed["loss_scale"], summary["loss_scale"])
+
+    def test_ranks_have_one_scale(self):
+        skipped = []
+        for name in ("first", "again"):
+            job = ClusterJob(self.dir / name, self.job, shards=1, ranks=2, settings=["embedding.store=ps"])
+            self.addCleanup(job.kill_all)
+            self.assertEqual(job.start().end(JOB_S), 0, job.output())
+            summary = json.loads((job.run_dir / "summary.json").read_text())
+            self.assertEqual((summary["ranks"], summary["nonfinite_steps"]), (2, 0))
+            scale = summary["loss_scale"]
+            self.assertEqual(scale["factor"], 65536 / 2**scale["skipped_steps"])
+            self.assertEqual(summary["examples"], ROWS - 64 * scale["skipped_steps"])
+            skipped.append((scale["skipped_steps"], self.digest(f"{name}/run")))
+        self.assertGreater(skipped[0][0], 1)
+        self.assertEqual(skipped[0], skipped[1])
 
     def test_a_run_may_change_its_precision(self):
         self.train(self.job, "run", "train.max_steps=40")
