@@ -107,7 +107,7 @@ __device__ inline void reduce_items(const Group& group,
                                     const Sink& sink) {
   static __shared__ Item all_items[kThreads];
   const Item* const items = all_items + (static_cast<int>(threadIdx.x) - group.lane);
-  __syncwarp();  // all have read the items before these
+  __syncwarp();  // orders memory: by collectives alone, all have read the items before these
   all_items[threadIdx.x] = my_item;
   __syncwarp();
   Occurrence first(group, plan, items[0].begin, static_cast<int>(items[0].count));

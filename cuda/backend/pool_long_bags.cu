@@ -168,7 +168,7 @@ __global__ void __launch_bounds__(kThreads, 2)
       for (int k = 0; k < kTiles; ++k) {
         SharedTile& tile = tiles[k % 2];
         ahead[k].store(tile);
-        __syncwarp();  // of this tile's memory, all have read the tile before the last
+        __syncwarp();  // orders memory, as the shuffles that follow would order lanes alone
         ahead[k].fetch(cache, offset, places.slot[k], places.factor[k]);
         columns.add(tile);
       }
