@@ -8,10 +8,12 @@ import os
 import pathlib
 import random
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
 import unittest
+from unittest import mock
 
 BUILD = pathlib.Path(os.environ["SATRAP_BUILD_DIR"])
 WRAPPER = """#!/bin/sh
@@ -44,7 +46,8 @@ def make_programs():
 if not (BUILD / "simt" / "satrap").exists():
     print("skipped: this build has no program on the executor")
     sys.exit(77)
-os.environ["SATRAP_BIN"] = str(make_programs() / "satrap")
+BUILD_BIN = make_programs()
+os.environ["SATRAP_BIN"] = str(BUILD_BIN / "satrap")
 os.environ.setdefault("SIMT_SEED", str(random.SystemRandom().randrange(1, 1 << 32)))
 
 import cache_test  # noqa: E402
@@ -136,16 +139,20 @@ class Samples(unittest.TestCase):
 class Counts(unittest.TestCase):
     """What a step asks of the device once all memory is there."""
 
-    def per_step(self, *settings):
-        """By name; waits_by_thread as "waits NAME"."""
+    def per_step(self, *settings, ranks=1):
+        """By name, of one rank; waits_by_thread as "waits NAME"."""
+        program = [os.environ["SATRAP_BIN"], "train"]
+        if ranks > 1:
+            program = [SOURCE / "launch/satrap-run", "--bin-dir", BUILD_BIN, "--ps", 1, "--nproc-per-node", ranks]
+            settings += ("embedding.store=ps",)
         counts = []
         for steps in (30, 50):
             with tempfile.TemporaryDirectory(prefix="satrap-gpu-counts-") as scratch:
                 config, file = pathlib.Path(scratch, "job.yaml"), pathlib.Path(scratch, "counts.json")
                 config.write_text(COUNTED_JOB)
-                subprocess.run([os.environ["SATRAP_BIN"], "train", config, f"run_dir={scratch}/run",
-                                "embedding.cache.memory=1MiB", f"train.max_steps={steps}", *settings], check=True,
-                               capture_output=True, timeout=JOB_S, env=os.environ | {"SIMT_COUNTS": str(file)})
+                subprocess.run([*map(str, program), config, f"run_dir={scratch}/run", "embedding.cache.memory=1MiB",
+                                f"train.max_steps={steps}", *settings], check=True, capture_output=True, timeout=JOB_S,
+                               env=os.environ | {"SIMT_COUNTS": str(file)})
                 found = json.loads(file.read_text())
                 waits = {f"waits {name}": count for name, count in found.pop("waits_by_thread").items()}
                 cache = json.loads(pathlib.Path(scratch, "run", "summary.json").read_text())["cache"]
@@ -176,6 +183,17 @@ class Counts(unittest.TestCase):
                 # To retire a step, once the next one is queued; and the save at the end.
                 self.assertAlmostEqual(counts["waits satrap"], 1, delta=0.2)
 
+    def test_of_two_gpus_neither_waits_for_the_other_in_a_step(self):
+        for settings in (["train.deterministic=true"], ["train.mode=hybrid"]):
+            with self.subTest(settings=settings):
+                counts = self.per_step(*settings, ranks=2)
+                self.assertEqual(counts["allocations"], 0)
+                self.assertNotIn("waits embedding", counts)
+                self.assertAlmostEqual(counts["waits satrap"], 1, delta=0.2)
+                self.assertLessEqual(counts["launches"], 40)
+                # Weights, their gradients, and the sum of the dense ones, which in order takes two.
+                self.assertEqual(counts["collectives"], 4 if "deterministic" in settings[0] else 3)
+
     def test_copies_have_the_bytes_of_ids_numbers_and_lists(self):
         n, features, numbers = 512, 2, 2
         ids = 8 * n * features + 8 * (n * features + 1) + 24 * features
@@ -191,6 +209,30 @@ class Counts(unittest.TestCase):
                 self.assertEqual(counts["misses"] > 10, "30000" in str(settings))
 
 
+class SeveralGpus(partitioned_cache_test.PartitionedCache):
+    """A GPU for each rank, which NCCL connects, or one for all. (The tests of PartitionedCache have one for each.)"""
+
+    def test_ranks_that_share_a_gpu_exchange_rows_in_the_memory_of_the_host(self):
+        settings = [*cache_test.mode_of("sync"), partitioned_cache_test.cache(5)]
+        digests = set()
+        for gpus, says in (("1", "in the host's memory: ranks 0 and 1 have one GPU"), ("2", "from GPU to GPU, by NCCL")):
+            with mock.patch.dict(os.environ, SIMT_DEVICES=gpus), self.job(*settings, ranks=2) as job:
+                digests.add(self.finish(job))
+                self.assertIn(f"the ranks exchange rows and gradients {says}", job.output())
+        self.assertEqual(len(digests), 1)
+
+    def test_a_rank_that_hangs_ends_the_others_at_the_deadline_and_the_job_goes_on(self):
+        mode = [*cache_test.mode_of(4), cache_test.BUSY, "checkpoint.every=3 steps", "cluster.timeout=10s"]
+        expected = self.digest_without(*mode, ranks=2)
+        with self.job(*mode, partitioned_cache_test.cache(5), ranks=2) as job:
+            job.start("--resume")
+            job.wait_until(lambda: job.output().count("examples/s") > 2 or not job.is_running(), JOB_S, "steps")
+            for victim in job.members("rank")[-1:]:
+                victim.send(signal.SIGSTOP)
+            self.assertEqual(job.end(JOB_S), 0, job.describe())
+            self.assertEqual(job.digest(JOB_S), expected)
+
+
 class Started(unittest.TestCase):
     def test_jobs_with_a_cache_had_the_device(self):
         started = pathlib.Path(os.environ["SATRAP_BIN"]).with_name("started").read_text().splitlines()
@@ -202,7 +244,11 @@ def load_tests(loader, *_):
     cases = [Samples]
     if not SANITIZED:  # there the same tests run with caches of the host
         cases += [Counts, cache_test.Cache, partitioned_cache_test.PartitionedCache]
-    return unittest.TestSuite(map(loader.loadTestsFromTestCase, [*cases, Started]))
+    suite = unittest.TestSuite(map(loader.loadTestsFromTestCase, cases))
+    if not SANITIZED:
+        suite.addTests(SeveralGpus(name) for name in vars(SeveralGpus) if name.startswith("test"))
+    suite.addTests(loader.loadTestsFromTestCase(Started))  # last
+    return suite
 
 
 if __name__ == "__main__":

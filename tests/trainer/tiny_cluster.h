@@ -66,6 +66,7 @@ class TinyCluster {
           TrainOptions mine = options;
           mine.cluster = {.rank = r,
                           .num_ranks = num_ranks_,
+                          .local_rank = {},
                           .num_shards = num_shards_,
                           .store = "file://" + directory_.path() + "/store",
                           .token = "",
