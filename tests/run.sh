@@ -79,10 +79,10 @@ run_preset() {
   local preset=$1 wrap=env junit="build/$1/junit.xml" status counts modules build=() select=()
   local parallel=$((jobs + 2))
   [ "${2:-}" != quick ] || select_quick
-  # With CUDA only what differs: the kernels, compiled by nvcc, their registers, their tests, and libtorch's.
+  # With CUDA only what differs: the kernels, compiled by nvcc, their registers, their tests, libtorch's and NCCL.
   if [ "$preset" = cuda ]; then
-    build=(--target backend_tests satrap_libtorch_cuda)
-    select=(-L '^backend$')
+    build=(--target backend_tests satrap_libtorch_cuda collective_tests)
+    select=(-L '^(backend|collective)$' -E '^collective\.(FaultTest|Meeting|Ranks)')
   fi
   # The sanitizers run the C++ tests of all modules with threads or memory of their own, and tsan builds no more. asan
   # also runs what whole programs do beyond them: signals, kills, full disks, resumed jobs, predictions and exports.

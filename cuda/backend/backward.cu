@@ -35,7 +35,7 @@ void CudaDevice::backward_gradients(const RowLayout& layout,
                                     float* out,
                                     StreamRef stream) {
   launch_backward(grids_, layout.padded_dim, plan, grad_type, grad, stream,
-                  [&](auto quads) { return StoringSink<quads()>{out, places}; });
+                  [&](auto quads) { return PlacingSink<quads()>{{out}, places}; });
 }
 
 }  // namespace satrap::backend

@@ -129,11 +129,10 @@ __device__ inline void reduce_items(const Group& group,
 template <int kQuads>
 struct StoringSink {
   float* out;
-  const std::int32_t* places = nullptr;  // of the keys; without, their numbers
 
   struct Fetched {};
   __device__ std::int32_t place_of(const PlanView& /*plan*/, std::uint32_t unique) const {
-    return places == nullptr ? static_cast<std::int32_t>(unique) : places[unique];
+    return static_cast<std::int32_t>(unique);
   }
   __device__ void fetch(const Group& /*group*/,
                         RowLanes /*lanes*/,
@@ -157,6 +156,16 @@ struct StoringSink {
                                      sum[k]);
       }
     }
+  }
+};
+
+/// The same for keys that have places of their own.
+template <int kQuads>
+struct PlacingSink : StoringSink<kQuads> {
+  const std::int32_t* places;  // of the keys; nullptr: their numbers
+
+  __device__ std::int32_t place_of(const PlanView& /*plan*/, std::uint32_t unique) const {
+    return places == nullptr ? static_cast<std::int32_t>(unique) : places[unique];
   }
 };
 

@@ -17,6 +17,7 @@
 
 #include "satrap/backend/memory.h"
 #include "satrap/backend/stream.h"
+#include "satrap/core/error.h"
 #include "satrap/net/file_store.h"
 #include "tests/support/ranks/ranks.h"
 #include "tests/support/temporary_directory.h"
@@ -230,6 +231,14 @@ TEST_F(DeviceCommunicatorTest, OperationsTakeTheirPlaceInTheStream) {
       EXPECT_THAT(received.host(), testing::Each(expected));
       rank.group.throw_if_failed();
     });
+  }
+}
+
+TEST(Nccl, IsFoundByABuildThatNeedsIt) {
+  if (backend::why_no_cuda().starts_with("this build has no CUDA")) {
+    EXPECT_THROW(describe_nccl(), Error);
+  } else {  // needs no driver
+    EXPECT_THAT(describe_nccl(), testing::StartsWith("2."));
   }
 }
 
