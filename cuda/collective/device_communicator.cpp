@@ -15,10 +15,16 @@ namespace {
 
 /// What the ranks must know of each other before they call NCCL.
 struct Facts {
-  std::array<char, 64> boot{};  // of its machine
-  std::array<char, 32> gpu{};   // its bus address there
-  std::int32_t version = 0;     // of NCCL; 0: there is none
-  ncclUniqueId id{};            // of the chief's
+  std::array<char, 64> boot{};      // of its machine
+  std::array<char, 32> gpu{};       // its bus address there
+  std::array<char, 160> missing{};  // why it has no NCCL; empty: it has
+  std::int32_t version = 0;         // of NCCL
+};
+
+/// The chief's: where the others meet it.
+struct Invitation {
+  std::array<char, 160> missing{};  // why there is none
+  ncclUniqueId id{};
 };
 
 template <std::size_t kSize>
@@ -41,20 +47,25 @@ std::string text_of(int version) {  // 22809 is 2.28.9
   return concat(version / 10000, ".", version / 100 % 100, ".", version % 100);
 }
 
-Facts facts_of(const NcclLibrary* library, const backend::Device& device, bool is_chief) {
+Facts facts_of(const backend::Device& device) {
   Facts facts;
   put(facts.boot, boot_of_this_machine());
   put(facts.gpu, device.info().bus_address);
-  if (library == nullptr) return facts;
-  facts.version = version_of(*library);
-  if (is_chief && library->get_unique_id(&facts.id) != ncclSuccess) facts.version = 0;
+  try {
+    facts.version = version_of(nccl_library());
+  } catch (const Error& error) {
+    put(facts.missing, error.what());
+  }
   return facts;
 }
 
 /// Why these ranks cannot use NCCL together; empty: they can.
-std::string obstacle(std::span<const Facts> ranks) {
+std::string obstacle(std::span<const Facts> ranks, bool in_order) {
+  if (in_order && std::ssize(ranks) > backend::kMaxAdded) {
+    return concat("at most ", backend::kMaxAdded, " ranks add in order");
+  }
   for (std::size_t r = 0; r < ranks.size(); ++r) {
-    if (ranks[r].version == 0) return concat("rank ", r, " has no NCCL");
+    if (ranks[r].missing[0] != '\0') return concat("rank ", r, ": ", ranks[r].missing.data());
     if (ranks[r].version != ranks[0].version) {
       return concat("rank 0 has NCCL ", text_of(ranks[0].version), ", rank ", r, " has ",
                     text_of(ranks[r].version));
@@ -68,6 +79,17 @@ std::string obstacle(std::span<const Facts> ranks) {
   return "";
 }
 
+/// Opens a port, where the ranks meet.
+Invitation invite() {
+  Invitation invitation;
+  const ncclResult_t result = nccl_library().get_unique_id(&invitation.id);
+  if (result != ncclSuccess) {
+    put(invitation.missing, concat("ncclGetUniqueId: ", nccl_library().get_error_string(result),
+                                   " (", nccl_library().get_last_error(nullptr), ")"));
+  }
+  return invitation;
+}
+
 }  // namespace
 
 std::unique_ptr<DeviceCommunicator> make_device_communicator(
@@ -75,22 +97,21 @@ std::unique_ptr<DeviceCommunicator> make_device_communicator(
     backend::Device& device,
     const DeviceCommunicator::Options& options,
     std::string& reason) {
-  const NcclLibrary* library = nullptr;
-  std::string missing;
-  try {
-    library = &nccl_library();
-  } catch (const Error& error) {
-    missing = error.what();
-  }
-  const Facts mine = facts_of(library, device, group.rank() == 0);
+  const net::Deadline deadline = net::Deadline::after_ms(options.timeout_ms);
+  const Facts mine = facts_of(device);
   std::vector<Facts> all(static_cast<std::size_t>(group.size()));
   group.all_gather(std::as_bytes(std::span(&mine, 1)), std::as_writable_bytes(std::span(all)),
-                   net::Deadline::after_ms(options.timeout_ms));
-  reason = missing.empty() ? obstacle(all) : missing;
-  // All come to the same conclusion: a rank without a library has version 0.
-  if (!obstacle(all).empty()) return nullptr;
-  return std::make_unique<NcclCommunicator>(*library, all.front().id, group.rank(), group.size(),
-                                            device, options);
+                   deadline);
+  // All come to the same conclusion.
+  reason = obstacle(all, options.in_order);
+  if (!reason.empty()) return nullptr;
+  Invitation invitation;
+  if (group.rank() == 0) invitation = invite();
+  group.broadcast(std::as_writable_bytes(std::span(&invitation, 1)), 0, deadline);
+  reason = invitation.missing.data();
+  if (!reason.empty()) return nullptr;
+  return std::make_unique<NcclCommunicator>(nccl_library(), invitation.id, group.rank(),
+                                            group.size(), device, options);
 }
 
 std::string describe_nccl() { return text_of(version_of(nccl_library())); }

@@ -43,9 +43,9 @@ NcclCommunicator::~NcclCommunicator() {
   lock.unlock();
   thread_.join();
   if (comm_ == nullptr) return;
+  lock.lock();
   ncclResult_t state = under_way_.empty() ? library_.comm_finalize(comm_) : ncclInternalError;
   const Clock::time_point deadline = Clock::now() + kGoodbye;
-  lock.lock();
   while (state == ncclInProgress && Clock::now() < deadline) {
     changed_.wait_for(lock, kPoll);
     if (library_.comm_get_async_error(comm_, &state) != ncclSuccess) break;
@@ -58,13 +58,14 @@ void NcclCommunicator::connect(const ncclUniqueId& id) {
   device_.use_on_this_thread();
   ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
   config.blocking = 0;
-  const auto deadline = Clock::now() + std::chrono::milliseconds(options_.timeout_ms);
+  const Begun begun{"the meeting of the ranks",
+                    Clock::now() + std::chrono::milliseconds(options_.timeout_ms), nullptr};
   Lock lock(mutex_);
-  const ncclResult_t result = library_.comm_init_rank_config(&comm_, static_cast<int>(size_), id,
-                                                             static_cast<int>(rank_), &config);
   try {
-    if (result != ncclInProgress) check(result, "ncclCommInitRankConfig");
-    await_queued(lock, "the meeting of the ranks", deadline);
+    check(library_.comm_init_rank_config(&comm_, static_cast<int>(size_), id,
+                                         static_cast<int>(rank_), &config),
+          "ncclCommInitRankConfig");
+    await_queued(lock, begun);
   } catch (...) {
     fail(std::current_exception());
     throw;
@@ -73,26 +74,54 @@ void NcclCommunicator::connect(const ncclUniqueId& id) {
 
 // ------------------------------------------------------------------------------------ operations
 
-void NcclCommunicator::queue(const char* name, const std::function<void()>& calls) {
+template <class QueueAll>
+void NcclCommunicator::operate(const char* name, backend::StreamRef stream, QueueAll queue_all) {
   device_.use_on_this_thread();
-  const auto deadline = Clock::now() + std::chrono::milliseconds(options_.timeout_ms);
-  Lock lock(mutex_);
-  throw_error();
+  const Begun begun{name, Clock::now() + std::chrono::milliseconds(options_.timeout_ms),
+                    backend::native(stream)};
   try {
-    check(library_.group_start(), "ncclGroupStart");
-    try {
-      calls();
-    } catch (...) {
-      static_cast<void>(library_.group_end());
-      throw;
-    }
-    const ncclResult_t result = library_.group_end();
-    if (result != ncclInProgress) check(result, "ncclGroupEnd");
-    await_queued(lock, name, deadline);
+    queue_all(begun);
+    watch(begun);
   } catch (...) {
+    const Lock lock(mutex_);
     fail(std::current_exception());
     throw;
   }
+}
+
+template <class Calls>
+void NcclCommunicator::queue(const Begun& begun, Calls calls) {
+  Lock lock(mutex_);
+  throw_error();
+  check(library_.group_start(), "ncclGroupStart");
+  try {
+    calls();
+  } catch (...) {
+    static_cast<void>(library_.group_end());
+    throw;
+  }
+  check(library_.group_end(), "ncclGroupEnd");
+  await_queued(lock, begun);
+}
+
+void NcclCommunicator::send(const float* from,
+                            std::int64_t count,
+                            std::int64_t rank,
+                            const Begun& begun) {
+  if (count == 0) return;
+  check(library_.send(from, static_cast<std::size_t>(count), ncclFloat32, static_cast<int>(rank),
+                      comm_, begun.stream),
+        "ncclSend");
+}
+
+void NcclCommunicator::receive(float* to,
+                               std::int64_t count,
+                               std::int64_t rank,
+                               const Begun& begun) {
+  if (count == 0) return;
+  check(library_.recv(to, static_cast<std::size_t>(count), ncclFloat32, static_cast<int>(rank),
+                      comm_, begun.stream),
+        "ncclRecv");
 }
 
 void NcclCommunicator::check(ncclResult_t result, const char* call) {
@@ -102,31 +131,29 @@ void NcclCommunicator::check(ncclResult_t result, const char* call) {
                         library_.get_last_error(comm_), ")"));
 }
 
-void NcclCommunicator::await_queued(Lock& lock, const char* name, Clock::time_point deadline) {
+void NcclCommunicator::await_queued(Lock& lock, const Begun& begun) {
   while (true) {
     throw_error();
     ncclResult_t state = ncclSuccess;
     check(library_.comm_get_async_error(comm_, &state), "ncclCommGetAsyncError");
     if (state == ncclSuccess) return;
-    check(state, name);
-    if (Clock::now() >= deadline) {
+    check(state, begun.name);
+    if (Clock::now() >= begun.deadline) {
       throw NetError(NetFailure::kTimeout,
-                     concat("NCCL: ", name, " could not begin within ", options_.timeout_ms,
+                     concat("NCCL: ", begun.name, " could not begin within ", options_.timeout_ms,
                             " ms: another rank is late or gone"));
     }
     changed_.wait_for(lock, kPoll);
   }
 }
 
-/// Until the deadline the watch waits for what has been queued so far.
-void NcclCommunicator::end_operation(const char* name, backend::StreamRef stream) {
+/// What has been queued so far is to be done by the deadline.
+void NcclCommunicator::watch(const Begun& begun) {
   const Lock lock(mutex_);
   if (free_.empty()) free_.emplace_back(device_);
-  Operation operation{std::move(free_.back()), name,
-                      Clock::now() + std::chrono::milliseconds(options_.timeout_ms)};
+  free_.back().record({begun.stream});
+  under_way_.push_back({std::move(free_.back()), begun.name, begun.deadline});
   free_.pop_back();
-  operation.done.record(stream);
-  under_way_.push_back(std::move(operation));
   changed_.notify_all();
 }
 
@@ -137,59 +164,48 @@ void NcclCommunicator::all_to_all(const float* to,
                                   backend::StreamRef stream) {
   SATRAP_CHECK(std::ssize(to_counts) == size_ && std::ssize(from_counts) == size_, to_counts.size(),
                " and ", from_counts.size(), " parts for ", size_, " ranks");
-  constexpr const char* kName = "an all-to-all";
-  cudaStream_t const native = backend::native(stream);
-  const float *next_to = to, *own_to = nullptr;
-  float *next_from = from, *own_from = nullptr;
-  queue(kName, [&] {
-    for (std::int64_t r = 0; r < size_; ++r) {
-      const std::int64_t num_to = to_counts[static_cast<std::size_t>(r)];
-      const std::int64_t num_from = from_counts[static_cast<std::size_t>(r)];
-      if (r == rank_) {
-        SATRAP_CHECK(num_to == num_from, "rank ", r, " sends itself ", num_to, " values, and gets ",
-                     num_from);
-        own_to = next_to;
-        own_from = next_from;
-      } else {
-        const int peer = static_cast<int>(r);
-        if (num_to > 0) {
-          check(library_.send(next_to, static_cast<std::size_t>(num_to), ncclFloat32, peer, comm_,
-                              native),
-                "ncclSend");
+  const auto me = static_cast<std::size_t>(rank_);
+  SATRAP_CHECK(to_counts[me] == from_counts[me], "rank ", rank_, " sends itself ", to_counts[me],
+               " values, and gets ", from_counts[me]);
+  operate("an all-to-all", stream, [&](const Begun& begun) {
+    const float *next_to = to, *own_to = nullptr;
+    float *next_from = from, *own_from = nullptr;
+    queue(begun, [&] {
+      for (std::int64_t r = 0; r < size_; ++r) {
+        const std::int64_t num_to = to_counts[static_cast<std::size_t>(r)];
+        const std::int64_t num_from = from_counts[static_cast<std::size_t>(r)];
+        if (r == rank_) {
+          own_to = next_to;
+          own_from = next_from;
+        } else {
+          send(next_to, num_to, r, begun);
+          receive(next_from, num_from, r, begun);
         }
-        if (num_from > 0) {
-          check(library_.recv(next_from, static_cast<std::size_t>(num_from), ncclFloat32, peer,
-                              comm_, native),
-                "ncclRecv");
-        }
+        next_to += num_to;
+        next_from += num_from;
       }
-      next_to += num_to;
-      next_from += num_from;
-    }
+    });
+    device_.copy(own_from, own_to, to_counts[me] * static_cast<std::int64_t>(sizeof(float)),
+                 stream);
   });
-  const std::int64_t own = to_counts[static_cast<std::size_t>(rank_)];
-  if (own_to != own_from) {
-    device_.copy(own_from, own_to, own * static_cast<std::int64_t>(sizeof(float)), stream);
-  }
-  end_operation(kName, stream);
 }
 
 void NcclCommunicator::all_reduce_sum(float* values,
                                       std::int64_t count,
                                       backend::StreamRef stream) {
-  if (options_.in_order) return sum_in_order(values, count, stream);
-  constexpr const char* kName = "a sum over the ranks";
-  queue(kName, [&] {
-    check(library_.all_reduce(values, values, static_cast<std::size_t>(count), ncclFloat32, ncclSum,
-                              comm_, backend::native(stream)),
-          "ncclAllReduce");
+  operate("a sum over the ranks", stream, [&](const Begun& begun) {
+    if (options_.in_order) return sum_in_order(values, count, begun);
+    queue(begun, [&] {
+      check(library_.all_reduce(values, values, static_cast<std::size_t>(count), ncclFloat32,
+                                ncclSum, comm_, begun.stream),
+            "ncclAllReduce");
+    });
   });
-  end_operation(kName, stream);
 }
 
 /// Each rank gets one slice of all ranks' values, adds them in the order of the ranks, and sends
 /// the sums to all.
-void NcclCommunicator::sum_in_order(float* values, std::int64_t count, backend::StreamRef stream) {
+void NcclCommunicator::sum_in_order(float* values, std::int64_t count, const Begun& begun) {
   const std::int64_t slice = slice_of(count, size_);
   const auto length = [&](std::int64_t r) {
     return std::clamp<std::int64_t>(count - r * slice, 0, slice);
@@ -199,38 +215,25 @@ void NcclCommunicator::sum_in_order(float* values, std::int64_t count, backend::
                      "the sum of the ranks' gradients");
   auto* const parts = reinterpret_cast<float*>(parts_.data());
   const std::int64_t mine = length(rank_);
-  cudaStream_t const native = backend::native(stream);
-  constexpr const char* kName = "a sum over the ranks";
-  const auto with_others = [&](const auto& call) {
-    queue(kName, [&] {
+  float* const sum = values + std::min(rank_ * slice, count);
+  const auto with_others = [&](const auto& exchange) {
+    queue(begun, [&] {
       for (std::int64_t r = 0; r < size_; ++r) {
-        if (r != rank_) call(r, static_cast<int>(r));
+        if (r != rank_) exchange(r);
       }
     });
   };
-  const auto send = [&](const float* from, std::int64_t number, int peer) {
-    if (number == 0) return;
-    check(library_.send(from, static_cast<std::size_t>(number), ncclFloat32, peer, comm_, native),
-          "ncclSend");
-  };
-  const auto receive = [&](float* to, std::int64_t number, int peer) {
-    if (number == 0) return;
-    check(library_.recv(to, static_cast<std::size_t>(number), ncclFloat32, peer, comm_, native),
-          "ncclRecv");
-  };
-  with_others([&](std::int64_t r, int peer) {
-    send(values + r * slice, length(r), peer);
-    receive(parts + r * slice, mine, peer);
+  with_others([&](std::int64_t r) {
+    send(values + std::min(r * slice, count), length(r), r, begun);
+    receive(parts + r * slice, mine, r, begun);
   });
-  float* const sum = values + rank_ * slice;
-  std::vector<const float*> added;
-  for (std::int64_t r = 0; r < size_; ++r) added.push_back(r == rank_ ? sum : parts + r * slice);
-  device_.add_in_order(added, mine, sum, stream);
-  with_others([&](std::int64_t r, int peer) {
-    send(sum, mine, peer);
-    receive(values + r * slice, length(r), peer);
+  added_.clear();
+  for (std::int64_t r = 0; r < size_; ++r) added_.push_back(r == rank_ ? sum : parts + r * slice);
+  device_.add_in_order(added_, mine, sum, {begun.stream});
+  with_others([&](std::int64_t r) {
+    send(sum, mine, r, begun);
+    receive(values + std::min(r * slice, count), length(r), r, begun);
   });
-  end_operation(kName, stream);
 }
 
 // ---------------------------------------------------------------------------------------- failures
@@ -244,9 +247,12 @@ void NcclCommunicator::throw_if_failed() const {
   throw_error();
 }
 
-void NcclCommunicator::close() {
+void NcclCommunicator::close(std::exception_ptr why) {
+  if (!why) {
+    why = std::make_exception_ptr(NetError(NetFailure::kClosed, "NCCL: closed by this rank"));
+  }
   const Lock lock(mutex_);
-  fail(std::make_exception_ptr(NetError(NetFailure::kClosed, "NCCL: closed by this rank")));
+  fail(std::move(why));
 }
 
 /// What is queued ends, with whatever is in its memory.
@@ -259,34 +265,42 @@ void NcclCommunicator::fail(std::exception_ptr error) {
 
 void NcclCommunicator::run_watch() {
   Lock lock(mutex_);
-  try {
-    device_.use_on_this_thread();
-    while (!is_stopping_) {
-      if (error_ || under_way_.empty()) {
-        changed_.wait(lock, [&] { return is_stopping_ || (!error_ && !under_way_.empty()); });
-        continue;
-      }
-      watch_oldest();
-      changed_.wait_for(lock, kWatchPeriod, [&] { return is_stopping_; });
+  while (true) {
+    changed_.wait(lock, [&] { return is_stopping_ || (!error_ && !under_way_.empty()); });
+    if (is_stopping_) return;
+    try {
+      if (watch_oldest(lock)) continue;
+    } catch (...) {
+      if (!lock.owns_lock()) lock.lock();
+      fail(std::current_exception());
     }
-  } catch (...) {
-    fail(std::current_exception());
+    changed_.wait_for(lock, kWatchPeriod, [&] { return is_stopping_; });
   }
 }
 
-void NcclCommunicator::watch_oldest() {
-  while (!under_way_.empty() && under_way_.front().done.is_reached()) {
+/// Whether it is done. Nobody else takes an operation away. CUDA is asked without the lock: it may
+/// make the watch wait for another thread's call.
+bool NcclCommunicator::watch_oldest(Lock& lock) {
+  const backend::Event& oldest = under_way_.front().done;
+  lock.unlock();
+  device_.use_on_this_thread();
+  const bool is_done = oldest.is_reached();
+  lock.lock();
+  if (error_) return false;
+  const Operation& operation = under_way_.front();
+  ncclResult_t state = ncclSuccess;
+  check(library_.comm_get_async_error(comm_, &state), "ncclCommGetAsyncError");
+  check(state, operation.name);
+  if (is_done) {
     free_.push_back(std::move(under_way_.front().done));
     under_way_.pop_front();
     changed_.notify_all();
+  } else if (Clock::now() >= operation.deadline) {
+    throw NetError(NetFailure::kTimeout,
+                   concat("NCCL: ", operation.name, " was not done within ", options_.timeout_ms,
+                          " ms: another rank is late or gone"));
   }
-  ncclResult_t state = ncclSuccess;
-  check(library_.comm_get_async_error(comm_, &state), "ncclCommGetAsyncError");
-  check(state, under_way_.empty() ? "a rank" : under_way_.front().name);
-  if (under_way_.empty() || Clock::now() < under_way_.front().deadline) return;
-  throw NetError(NetFailure::kTimeout,
-                 concat("NCCL: ", under_way_.front().name, " was not done within ",
-                        options_.timeout_ms, " ms: another rank is late or gone"));
+  return is_done;
 }
 
 }  // namespace satrap::collective

@@ -1,10 +1,10 @@
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
 #include <exception>
-#include <functional>
 #include <mutex>
 #include <span>
 #include <string>
@@ -19,8 +19,9 @@
 namespace satrap::collective {
 
 /// A DeviceCommunicator over NCCL. NCCL's own is not blocking: its calls return at once, and no
-/// thread is inside one when another ends it. Every operation is followed by an event; the thread
-/// "nccl-watch" looks whether it comes in time, and asks NCCL for errors.
+/// thread is inside one when another ends it. Every operation ends in an event; the thread
+/// "nccl-watch" looks whether it comes in time, and asks NCCL for errors. An operation that could
+/// not be queued whole ends all.
 class NcclCommunicator final : public DeviceCommunicator {
  public:
   /// Blocks until all ranks are connected. Throws net::NetError.
@@ -43,7 +44,7 @@ class NcclCommunicator final : public DeviceCommunicator {
                   std::span<const std::int64_t> from_counts,
                   backend::StreamRef stream) override;
   void throw_if_failed() const override;
-  void close() override;
+  void close(std::exception_ptr why) override;
 
  private:
   using Lock = std::unique_lock<std::mutex>;
@@ -56,14 +57,25 @@ class NcclCommunicator final : public DeviceCommunicator {
 
   void connect(const ncclUniqueId& id);
   void run_watch();
-  void watch_oldest();
+  bool watch_oldest(Lock& lock);
 
+  /// Runs queue_all(begun), and then watches what it has queued.
+  struct Begun {
+    const char* name;
+    Clock::time_point deadline;
+    cudaStream_t stream;
+  };
+  template <class QueueAll>
+  void operate(const char* name, backend::StreamRef stream, QueueAll queue_all);
   /// Queues NCCL's calls of one group, and waits until NCCL has queued their kernels.
-  void queue(const char* name, const std::function<void()>& calls);
+  template <class Calls>
+  void queue(const Begun& begun, Calls calls);
+  void send(const float* from, std::int64_t count, std::int64_t rank, const Begun& begun);
+  void receive(float* to, std::int64_t count, std::int64_t rank, const Begun& begun);
   void check(ncclResult_t result, const char* call);
-  void await_queued(Lock& lock, const char* name, Clock::time_point deadline);
-  void end_operation(const char* name, backend::StreamRef stream);
-  void sum_in_order(float* values, std::int64_t count, backend::StreamRef stream);
+  void await_queued(Lock& lock, const Begun& begun);
+  void watch(const Begun& begun);
+  void sum_in_order(float* values, std::int64_t count, const Begun& begun);
 
   void fail(std::exception_ptr error);  // with the lock
   void throw_error() const;             // with the lock, if there is one
@@ -81,7 +93,9 @@ class NcclCommunicator final : public DeviceCommunicator {
   std::deque<Operation> under_way_;
   std::vector<backend::Event> free_;
 
-  backend::Memory parts_;  // of the other ranks, for a sum in order
+  // For a sum in order: parts of the other ranks, and where each rank's part is.
+  backend::Memory parts_;
+  std::vector<const float*> added_;  // [size]
   std::thread thread_;
 };
 

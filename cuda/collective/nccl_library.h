@@ -25,7 +25,7 @@ struct NcclLibrary {
   decltype(&::ncclGroupEnd) group_end;
 };
 
-/// Throws Error(kUnavailable) if it cannot be opened or is older than the header.
+/// Throws Error(kUnavailable) if it cannot be opened or lacks one of them.
 const NcclLibrary& nccl_library();
 
 }  // namespace satrap::collective

@@ -76,6 +76,11 @@ std::unique_ptr<StepDriver> CachedTables::make_driver(StepQueue& queue,
   return std::make_unique<SerialDriver>(queue, access(), std::move(options), timers);
 }
 
+void CachedTables::flush() {
+  rows_.flush();
+  if (partitioned_) partitioned_->throw_if_failed();
+}
+
 std::unique_ptr<RowsSnapshot> CachedTables::take_snapshot(std::int64_t step) {
   const auto taken = std::make_shared<std::promise<Snapshot>>();
   auto snapshot = std::make_unique<LaterSnapshot>(taken->get_future(), rows_);

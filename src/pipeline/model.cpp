@@ -255,13 +255,13 @@ Model::Model(const job::JobConfig& config,
     note_order(config.train, cluster);
   }
   if (has_cache || has_copies) device = make_device(config, cluster, pool);
-  const std::int64_t available = device ? device_bytes(cluster, *device) : 0;
-  const std::int64_t cache_bytes = device ? config.embedding.cache.memory_bytes(available) : 0;
   if (config.is_on_gpu() && config.uses_graph()) {
     stream = std::make_unique<backend::Stream>(*device);
     times = std::make_unique<backend::StreamTimes>(*device, *stream);
     devices = connect_devices(config, cluster, *device);
   }
+  const std::int64_t available = device ? device_bytes(cluster, *device) : 0;  // beside NCCL's
+  const std::int64_t cache_bytes = device ? config.embedding.cache.memory_bytes(available) : 0;
   std::optional<ShardTables::Copies> copies;
   if (has_copies) copies.emplace(copies_options(config, cluster, cache_bytes), *device);
   table::RowStore* store = nullptr;  // what a cache is put in front of

@@ -1,21 +1,13 @@
 // The rows of a batch that the GPUs of several ranks have together.
 
-#include <numeric>
 #include <optional>
 #include <utility>
 
 #include "satrap/core/error.h"
 #include "src/pipeline/partitioned_rows.h"
+#include "src/pipeline/parts_of_ranks.h"
 
 namespace satrap::pipeline {
-namespace {
-
-std::int64_t sum_of(std::span<const std::int64_t> counts) {
-  return std::accumulate(counts.begin(), counts.end(), std::int64_t{0});
-}
-
-}  // namespace
-
 class PartitionedRows::RowsOnDevice final : public embedding::BatchRows {
  public:
   explicit RowsOnDevice(PartitionedRows& access)
@@ -34,12 +26,14 @@ class PartitionedRows::RowsOnDevice final : public embedding::BatchRows {
   }
 
   void request(std::int64_t step, std::int64_t) override {
-    exchange_keys();
-    owned_->request(step, keys_.lent(), keys_.num_examples());
+    or_close([&] {
+      exchange_keys();
+      owned_->request(step, keys_.lent(), keys_.num_examples());
+    });
   }
 
   std::optional<std::int64_t> wait() override {
-    owned_->wait();
+    or_close([&] { owned_->wait(); });
     return std::nullopt;
   }
 
@@ -66,11 +60,25 @@ class PartitionedRows::RowsOnDevice final : public embedding::BatchRows {
                     const float* flag) override;
 
  private:
+  /// A step that fails here is never queued whole: what this rank has queued must not wait for the
+  /// others, nor its threads for that.
+  template <class Action>
+  void or_close(const Action& action) {
+    try {
+      action();
+    } catch (...) {
+      access_.devices_->close(std::current_exception());
+      throw;
+    }
+  }
   void exchange_keys();
   void make_room() const;
   void exchange(const std::vector<float*>& to,
                 const std::vector<float*>& from,
                 bool to_owners) const;
+  static std::span<const float* const> read_only(const std::vector<float*>& vectors) {
+    return {vectors.data(), vectors.size()};
+  }
 
   PartitionedRows& access_;
   const std::unique_ptr<embedding::BatchByKey> batch_;
@@ -83,24 +91,19 @@ class PartitionedRows::RowsOnDevice final : public embedding::BatchRows {
   std::unique_ptr<BatchRows> reader_;  // past the caches
   // [num_groups], vectors of the step that is queued.
   mutable std::vector<float*> asked_, lent_;
+  mutable std::vector<std::int64_t> to_counts_, from_counts_;  // [num_ranks] values of a group
 };
 
 std::unique_ptr<embedding::BatchRows> PartitionedRows::make_rows_on_device() {
   return std::make_unique<RowsOnDevice>(*this);
 }
 
-/// A rank that fails here never queues its part of the step: the others' queues must not wait.
 void PartitionedRows::RowsOnDevice::exchange_keys() {
   all_keys_.clear();
   for (const std::vector<Key>& keys : batch_->keys()) {
     all_keys_.insert(all_keys_.end(), keys.begin(), keys.end());
   }
-  try {
-    keys_.exchange(all_keys_, num_examples_, access_.cluster_.deadline());
-  } catch (...) {
-    access_.devices_->close();
-    throw;
-  }
+  keys_.exchange(all_keys_, num_examples_, access_.cluster_.deadline());
   std::size_t u = 0;
   for (std::size_t g = 0; g < places_.size(); ++g) {
     places_[g].clear();
@@ -130,7 +133,6 @@ void PartitionedRows::RowsOnDevice::exchange(const std::vector<float*>& to,
                                              bool to_owners) const {
   const embedding::DeviceRows& device = *access_.on_device();
   const backend::StreamTimes::Span span(device.times, backend::StreamTimes::kExchange);
-  std::vector<std::int64_t> to_counts, from_counts;
   for (std::size_t g = 0; g < access_.vectors_.size(); ++g) {
     const std::int64_t width = access_.vectors_[g].width;
     const auto values_of = [&](std::span<const std::int64_t> counts,
@@ -138,9 +140,9 @@ void PartitionedRows::RowsOnDevice::exchange(const std::vector<float*>& to,
       out.clear();
       for (const std::int64_t count : counts) out.push_back(count * width);
     };
-    values_of(to_owners ? keys_.asked_of(g) : keys_.lent_to(g), to_counts);
-    values_of(to_owners ? keys_.lent_to(g) : keys_.asked_of(g), from_counts);
-    access_.devices_->all_to_all(to[g], to_counts, from[g], from_counts, device.stream);
+    values_of(to_owners ? keys_.asked_of(g) : keys_.lent_to(g), to_counts_);
+    values_of(to_owners ? keys_.lent_to(g) : keys_.asked_of(g), from_counts_);
+    access_.devices_->all_to_all(to[g], to_counts_, from[g], from_counts_, device.stream);
   }
 }
 
@@ -151,7 +153,7 @@ void PartitionedRows::RowsOnDevice::pool(const data::Batch& batch,
   make_room();
   owned_->queue_gather(lent_);
   exchange(lent_, asked_, false);
-  batch_->pool(batch, std::vector<const float*>(asked_.begin(), asked_.end()), pooled, mask);
+  batch_->pool(batch, read_only(asked_), pooled, mask);
 }
 
 void PartitionedRows::RowsOnDevice::queue_update(const ConstFloatMatrix& grad_pooled,
@@ -160,7 +162,7 @@ void PartitionedRows::RowsOnDevice::queue_update(const ConstFloatMatrix& grad_po
   make_room();
   batch_->sum_gradients(grad_pooled, asked_);
   exchange(asked_, lent_, true);
-  owned_->queue_update(std::vector<const float*>(lent_.begin(), lent_.end()), step, flag);
+  owned_->queue_update(read_only(lent_), step, flag);
 }
 
 }  // namespace satrap::pipeline

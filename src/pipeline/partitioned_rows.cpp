@@ -1,7 +1,6 @@
 #include "src/pipeline/partitioned_rows.h"
 
 #include <algorithm>
-#include <numeric>
 #include <optional>
 
 #include "satrap/core/error.h"
@@ -10,13 +9,6 @@
 #include "src/pipeline/parts_of_ranks.h"
 
 namespace satrap::pipeline {
-namespace {
-
-std::size_t sum(std::span<const std::int64_t> counts) {
-  return static_cast<std::size_t>(std::accumulate(counts.begin(), counts.end(), std::int64_t{0}));
-}
-
-}  // namespace
 
 // ------------------------------------------------------------------------------ rows of a batch
 
@@ -84,8 +76,8 @@ void PartitionedRows::Rows::receive_weights() const {
   std::vector<float*> lent;
   for (std::size_t g = 0; g < access_.vectors_.size(); ++g) {
     Vectors& vectors = access_.vectors_[g];
-    vectors.lent.resize(sum(keys_.lent_to(g)) * static_cast<std::size_t>(vectors.width));
-    vectors.asked.resize(sum(keys_.asked_of(g)) * static_cast<std::size_t>(vectors.width));
+    vectors.lent.resize(static_cast<std::size_t>(sum_of(keys_.lent_to(g)) * vectors.width));
+    vectors.asked.resize(static_cast<std::size_t>(sum_of(keys_.asked_of(g)) * vectors.width));
     lent.push_back(vectors.lent.data());
   }
   owned_->gather(lent);
@@ -104,8 +96,8 @@ void PartitionedRows::Rows::apply(const float* grad_pooled, std::int64_t step) {
   for (std::size_t g = 0; g < access_.vectors_.size(); ++g) {
     Vectors& vectors = access_.vectors_[g];
     // With padding of zeros.
-    vectors.asked.assign(sum(keys_.asked_of(g)) * static_cast<std::size_t>(vectors.width), 0.0F);
-    vectors.lent.resize(sum(keys_.lent_to(g)) * static_cast<std::size_t>(vectors.width));
+    vectors.asked.assign(static_cast<std::size_t>(sum_of(keys_.asked_of(g)) * vectors.width), 0.0F);
+    vectors.lent.resize(static_cast<std::size_t>(sum_of(keys_.lent_to(g)) * vectors.width));
     lent.push_back(vectors.lent.data());
   }
   access_.gradients_.resize(plan_.keys.size());

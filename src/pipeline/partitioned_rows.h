@@ -30,7 +30,7 @@ namespace satrap::pipeline {
 ///
 /// Calls wait for the other ranks: all ranks must look ahead, plan, pool and update in one order,
 /// and skip the same calls. Every wait has the cluster's deadline; a rank that dies or stops ends
-/// those of the others with NetError.
+/// those of the others with NetError; what they have queued on devices ends at that deadline.
 class PartitionedRows final : public embedding::RowAccess {
  public:
   static constexpr std::int64_t kMaxRanks = 64;  // whose gradients are added in their order
@@ -63,8 +63,13 @@ class PartitionedRows final : public embedding::RowAccess {
   /// Blocks until all ranks have called it: for the threads that bring rows back to the store. What
   /// they bring is right, or it throws.
   void meet() {
-    if (devices_ != nullptr) devices_->throw_if_failed();
+    throw_if_failed();
     saves_->barrier(cluster_.deadline());
+  }
+
+  /// Throws if rows that have been updated by now may be wrong: what devices exchanged has failed.
+  void throw_if_failed() const {
+    if (devices_ != nullptr) devices_->throw_if_failed();
   }
 
  private:

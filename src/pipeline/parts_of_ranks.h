@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <numeric>
 #include <span>
 #include <type_traits>
 #include <vector>
@@ -9,6 +10,10 @@
 #include "satrap/collective/communicator.h"
 
 namespace satrap::pipeline {
+
+inline std::int64_t sum_of(std::span<const std::int64_t> counts) {
+  return std::accumulate(counts.begin(), counts.end(), std::int64_t{0});
+}
 
 /// Divides `values` into consecutive parts of counts[i] * width elements, as bytes.
 template <class Bytes, class T>

@@ -34,6 +34,7 @@ pipeline::StepVotes TrainingRun::enqueue(pipeline::Work& work) {
   if (ranks_.is_on_devices()) driver_->wait_before_update(step_);
   const pipeline::StepVotes votes = async_dense_ ? my_votes() : ranks_.reduce(network, my_votes());
   network.copy_flag(work.flag(), work.skip().place);
+  if (work.skip().place == Place::kHost) ranks_.throw_if_failed();  // it is read at once
   queue_->submit_gradient(&work);  // the rows are updated while the dense parameters are
   if (async_dense_) {
     async_dense_->push(step_);

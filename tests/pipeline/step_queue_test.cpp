@@ -158,6 +158,28 @@ TEST_F(StepQueueTest, WaitsForRetiredStepsUpToADeadline) {
   EXPECT_TRUE(queue_.wait_retired_until(1, steady_clock::now()));
 }
 
+TEST_F(StepQueueTest, WaitsForAnUpdateAndALookup) {
+  look_up(1);
+  train(1);
+  queue_.wait_passed(1, 1);  // both are done
+  std::thread driver([&] { look_up(2); });
+  queue_.wait_passed(1, 2);
+  driver.join();
+  std::thread dense([&] { train(2); });
+  queue_.wait_passed(2, 2);
+  dense.join();
+  std::thread planner([&] { queue_.close_planned(); });
+  queue_.wait_passed(2, 4);  // there is no step 4
+  planner.join();
+}
+
+TEST_F(StepQueueTest, TheWaitForAnUpdateEndsWithTheError) {
+  std::thread driver(
+      [&] { queue_.fail(std::make_exception_ptr(std::runtime_error("no more updates"))); });
+  EXPECT_THROW(queue_.wait_passed(1, 1), std::runtime_error);
+  driver.join();
+}
+
 TEST_F(StepQueueTest, PendingLookupsAreThoseOfTheNextStepsWithinTheBound) {
   table::TableSpec table;
   table.dim = 2;

@@ -43,7 +43,7 @@ class HostRanks final : public DeviceCommunicator {
   }
 
   void throw_if_failed() const override {}
-  void close() override { group_->close(); }
+  void close(std::exception_ptr) override { group_->close(); }
 
  private:
   net::Deadline deadline() const { return net::Deadline::after_ms(options_.timeout_ms); }

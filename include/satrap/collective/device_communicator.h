@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <exception>
 #include <memory>
 #include <span>
 #include <string>
@@ -12,7 +13,8 @@ namespace satrap::collective {
 
 /// The ranks of a job as their GPUs see them: collective operations on memory of a device, each in
 /// its place in the order of a stream. Every rank calls the same functions in the same order, with
-/// sizes that fit each other, on one stream. One thread at a time, except where it says any.
+/// sizes that fit each other, on one stream. One thread at a time, except where it says any;
+/// threads that take turns keep that order themselves (pipeline::StepDriver::wait_before_update).
 ///
 /// A call queues its work and returns. What goes wrong after that (a rank that is dead, late, or
 /// has called something else) is found by a thread of its own ("nccl-watch") within the deadline:
@@ -43,9 +45,9 @@ class DeviceCommunicator {
   /// then unusable, as each call says too. Any thread.
   virtual void throw_if_failed() const = 0;
 
-  /// Ends all operations that are queued, here and, by their deadline, on the other ranks. Any
-  /// thread.
-  virtual void close() = 0;
+  /// Ends all operations that are queued, here and, by their deadline, on the other ranks. From now
+  /// on calls throw `why`, or without it that this rank has closed. Any thread.
+  virtual void close(std::exception_ptr why = nullptr) = 0;
 
   struct Options {
     std::int64_t timeout_ms = 0;  // from the call that queues an operation to its end
@@ -55,8 +57,8 @@ class DeviceCommunicator {
 
 /// Over NCCL, for the ranks of `group`, each with a GPU of its own. All ranks call it; blocks until
 /// it is ready. nullptr on all ranks if one of them cannot: `reason` then says why (two of them
-/// have one GPU, there is no NCCL, or another version). Throws net::NetError at the deadline.
-/// `device` outlives it.
+/// have one GPU, there is no NCCL, or another version, or more ranks than can add in order). Throws
+/// net::NetError at the deadline. `device` outlives it.
 std::unique_ptr<DeviceCommunicator> make_device_communicator(
     Communicator& group,
     backend::Device& device,

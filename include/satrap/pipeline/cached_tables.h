@@ -49,7 +49,7 @@ class CachedTables final : public EmbeddingTables {
   std::unique_ptr<RowsSnapshot> take_snapshot(std::int64_t step) override;
   void join_snapshot() override;
   void wait_joined() override;
-  void flush() override { rows_.flush(); }
+  void flush() override;
   Size size() override;
   std::optional<embedding::CacheCounts> cache() override { return rows_.counts(); }
 
