@@ -17,7 +17,7 @@ struct DeviceInfo {
   int compute_capability = 0;  // 90 for sm_90; 0 for the host
   int num_multiprocessors = 0;
   std::int64_t memory_bytes = 0, free_bytes = 0, l2_bytes = 0;
-  int driver_version = 0;  // 13000 for CUDA 13.0
+  int driver_version = 0;        // 13000 for CUDA 13.0
   std::string bus_address = {};  // of its place in the machine; empty for the host
 };
 
