@@ -18,6 +18,9 @@ constexpr std::int64_t kCopiesOfColumns = 8;
 // What its kernels, cuBLAS' workspace and the context of CUDA take before the first pass.
 constexpr std::int64_t kLibtorchBytes = std::int64_t{768} << 20;
 
+/// As make_room takes it.
+constexpr std::int64_t with_room(std::int64_t bytes) { return bytes + bytes / 4; }
+
 }  // namespace
 
 MemoryPlan plan_memory(const BatchNeeds& needs) {
@@ -26,7 +29,13 @@ MemoryPlan plan_memory(const BatchNeeds& needs) {
   plan.free = needs.free_bytes;
   plan.cache = needs.cache_bytes;
   const std::int64_t bytes = needs.ids * kBytesPerId + 2 * needs.device_columns * kFloat;
-  plan.batches = needs.batches * needs.examples * (bytes + bytes / 4);  // as make_room takes it
+  plan.batches = with_room(needs.batches * needs.examples * bytes);
+  if (needs.exchanges_rows) {
+    // As many keys come to this rank as it asks of others; the vectors are of one batch at a time.
+    plan.exchange = with_room(needs.batches * needs.examples * needs.ids * kBytesPerId +
+                              2 * needs.examples * needs.columns * kFloat);
+  }
+  if (needs.sums_in_order) plan.exchange += with_room(needs.num_parameters * kFloat);
   if (needs.num_parameters == 0) return plan;
   plan.network = needs.num_parameters * (2 + needs.optimizer_values) * kFloat;
   if (!needs.has_libtorch) return plan;
@@ -49,6 +58,7 @@ std::string MemoryPlan::describe() const {
   std::string text = concat("at least ", format_bytes(cache), " for rows, ", format_bytes(batches),
                             " for batches");
   if (network > 0) text += concat(", ", format_bytes(network), " for the network");
+  if (exchange > 0) text += concat(", ", format_bytes(exchange), " for what GPUs exchange");
   if (libtorch > 0) text += concat(", about ", format_bytes(libtorch), " for libtorch");
   return concat(text, " of the ", format_bytes(free), " that are free");
 }

@@ -204,6 +204,7 @@ void plan_gpu_memory(const job::JobConfig& config,
                      const dense::InputShape& shape,
                      const dense::DenseNetwork& network,
                      bool keeps_rows,
+                     bool is_connected,  // with the GPUs of other ranks
                      std::int64_t cache_bytes,
                      std::int64_t free_bytes) {
   const std::int64_t examples = std::max<std::int64_t>(1, config.data.batch_size / cluster.size());
@@ -218,6 +219,8 @@ void plan_gpu_memory(const job::JobConfig& config,
        .num_parameters = config.uses_graph() ? network.num_parameters() : 0,
        .optimizer_values = (optimizer.uses_first() ? 1 : 0) + (optimizer.uses_second() ? 1 : 0),
        .has_libtorch = config.uses_graph() && device.libtorch_gpu() >= 0,
+       .exchanges_rows = is_connected && keeps_rows,
+       .sums_in_order = is_connected && config.train.deterministic,
        .cache_bytes = cache_bytes,
        .free_bytes = free_bytes});
   plan.check();
@@ -292,7 +295,8 @@ Model::Model(const job::JobConfig& config,
                                         specs.seed, pool, place ? &*place : nullptr);
   if (config.is_on_gpu()) {
     plan_gpu_memory(config, cluster, *device, shape, *network,
-                    tables->access().on_device() != nullptr, cache_bytes, available);
+                    tables->access().on_device() != nullptr, devices != nullptr, cache_bytes,
+                    available);
   }
 }
 

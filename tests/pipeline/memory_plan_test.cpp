@@ -49,6 +49,20 @@ TEST(MemoryPlan, OfANetworkOnTheCpuHasNoLibtorch) {
   EXPECT_THAT(plan.describe(), Not(HasSubstr("libtorch")));
 }
 
+TEST(MemoryPlan, CountsWhatGpusExchange) {
+  EXPECT_EQ(plan_memory(needs()).exchange, 0);
+  BatchNeeds several = needs();
+  several.exchanges_rows = true;
+  const std::int64_t vectors = 2 * 4096 * 26 * 64 * 4, plans = 6 * 4096 * 26 * 128;
+  EXPECT_EQ(plan_memory(several).exchange, (vectors + plans) * 5 / 4);
+  several.sums_in_order = true;
+  const MemoryPlan plan = plan_memory(several);
+  EXPECT_EQ(plan.exchange, (vectors + plans) * 5 / 4 + (std::int64_t{4} << 20) * 5 / 4);
+  EXPECT_EQ(plan.needed(),
+            plan.cache + plan.network + plan.batches + plan.libtorch + plan.exchange);
+  EXPECT_THAT(plan.describe(), HasSubstr("for what GPUs exchange"));
+}
+
 std::string refusal(const BatchNeeds& of) {
   try {
     plan_memory(of).check();
