@@ -43,7 +43,7 @@ CachedTables::CachedTables(const job::EmbeddingSpecs& specs,
                            backend::Device& device,
                            ThreadPool& pool,
                            Cluster& cluster,
-                           collective::DeviceCommunicator* devices)
+                           collective::DeviceCommunicator* device_ranks)
     : tables_(std::move(tables)),
       bound_(options.update_delay),
       rows_(specs.features,
@@ -56,7 +56,7 @@ CachedTables::CachedTables(const job::EmbeddingSpecs& specs,
             options) {
   if (cluster.size() == 1) return;
   partitioned_ = std::make_unique<PartitionedRows>(specs.features, specs.tables, rows_,
-                                                   tables_->access(), cluster, pool, devices);
+                                                   tables_->access(), cluster, pool, device_ranks);
 }
 
 CachedTables::~CachedTables() = default;

@@ -113,14 +113,14 @@ std::unique_ptr<collective::DeviceCommunicator> connect_devices(const job::JobCo
   if (cluster.size() == 1 || config.train.is_async()) return nullptr;
   const auto group = cluster.make_communicator("devices");
   std::string reason;
-  auto devices = collective::make_device_communicator(
+  auto device_ranks = collective::make_device_communicator(
       *group, device, {.timeout_ms = cluster.timeout_ms(), .in_order = config.train.deterministic},
       reason);
   if (cluster.is_chief()) {
     log_info("the ranks exchange rows and gradients {}",
-             devices ? "from GPU to GPU, by NCCL" : concat("in the host's memory: ", reason));
+             device_ranks ? "from GPU to GPU, by NCCL" : concat("in the host's memory: ", reason));
   }
-  return devices;
+  return device_ranks;
 }
 
 /// What a rank has of the device's memory; several ranks of a node share its memory, but not that
@@ -261,7 +261,7 @@ Model::Model(const job::JobConfig& config,
   if (config.is_on_gpu() && config.uses_graph()) {
     stream = std::make_unique<backend::Stream>(*device);
     times = std::make_unique<backend::StreamTimes>(*device, *stream);
-    devices = connect_devices(config, cluster, *device);
+    device_ranks = connect_devices(config, cluster, *device);
   }
   const std::int64_t available = device ? device_bytes(cluster, *device) : 0;  // beside NCCL's
   const std::int64_t cache_bytes = device ? config.embedding.cache.memory_bytes(available) : 0;
@@ -280,12 +280,12 @@ Model::Model(const job::JobConfig& config,
     tables = std::move(local);
   }
   if (has_cache) {
-    const bool stays = cluster.size() == 1 || devices;  // rows, on their way to the network
+    const bool stays = cluster.size() == 1 || device_ranks;  // rows, on their way to the network
     const backend::Stream* const shared = stays ? stream.get() : nullptr;
     tables = std::make_unique<CachedTables>(
         specs, std::move(tables), *store,
         cache_options(config, cluster, cache_bytes, shared, times.get()), *device, pool, cluster,
-        devices.get());
+        device_ranks.get());
   }
   const dense::InputShape shape = input_shape(schema, specs);
   std::optional<dense::DensePlace> place;
@@ -295,7 +295,7 @@ Model::Model(const job::JobConfig& config,
                                         specs.seed, pool, place ? &*place : nullptr);
   if (config.is_on_gpu()) {
     plan_gpu_memory(config, cluster, *device, shape, *network,
-                    tables->access().on_device() != nullptr, devices != nullptr, cache_bytes,
+                    tables->access().on_device() != nullptr, device_ranks != nullptr, cache_bytes,
                     available);
   }
 }

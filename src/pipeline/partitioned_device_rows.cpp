@@ -67,7 +67,7 @@ class PartitionedRows::RowsOnDevice final : public embedding::BatchRows {
     try {
       action();
     } catch (...) {
-      access_.devices_->close(std::current_exception());
+      access_.device_ranks_->close(std::current_exception());
       throw;
     }
   }
@@ -142,7 +142,7 @@ void PartitionedRows::RowsOnDevice::exchange(const std::vector<float*>& to,
     };
     values_of(to_owners ? keys_.asked_of(g) : keys_.lent_to(g), to_counts_);
     values_of(to_owners ? keys_.lent_to(g) : keys_.asked_of(g), from_counts_);
-    access_.devices_->all_to_all(to[g], to_counts_, from[g], from_counts_, device.stream);
+    access_.device_ranks_->all_to_all(to[g], to_counts_, from[g], from_counts_, device.stream);
   }
 }
 

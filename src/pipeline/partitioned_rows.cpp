@@ -119,13 +119,13 @@ PartitionedRows::PartitionedRows(const std::vector<job::FeatureSpec>& features,
                                  embedding::RowAccess& uncached,
                                  Cluster& cluster,
                                  ThreadPool& pool,
-                                 collective::DeviceCommunicator* devices)
+                                 collective::DeviceCommunicator* device_ranks)
     : layout_(features, as_received(tables)),
       owned_(owned),
       uncached_(uncached),
       cluster_(cluster),
       pool_(pool),
-      devices_(devices),
+      device_ranks_(device_ranks),
       owners_(owned.groups(), tables.size(), cluster.size()),
       keys_(cluster.make_communicator("cache-keys")),
       rows_(cluster.make_communicator("cache-rows")),
@@ -142,7 +142,7 @@ PartitionedRows::PartitionedRows(const std::vector<job::FeatureSpec>& features,
 PartitionedRows::~PartitionedRows() = default;
 
 std::unique_ptr<embedding::BatchRows> PartitionedRows::make_rows() {
-  if (devices_ != nullptr) return make_rows_on_device();
+  if (device_ranks_ != nullptr) return make_rows_on_device();
   return std::make_unique<Rows>(*this);
 }
 
@@ -157,7 +157,7 @@ void PartitionedRows::stop() {
   keys_->close();
   rows_->close();
   saves_->close();
-  if (devices_ != nullptr) devices_->close();
+  if (device_ranks_ != nullptr) device_ranks_->close();
   owned_.stop();
 }
 

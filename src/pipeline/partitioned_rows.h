@@ -25,8 +25,8 @@ namespace satrap::pipeline {
 /// pooled and get a gradient for each key. The owner adds those of equal keys in the order of the
 /// ranks, before the optimizer sees them, so that the results are the same bits in every run.
 ///
-/// With `devices` weights and gradients stay in the memory of the ranks' GPUs, and what is done
-/// with them is queued on the stream of the caches.
+/// With `device_ranks` weights and gradients stay in the memory of the ranks' GPUs, and what is
+/// done with them is queued on the stream of the caches.
 ///
 /// Calls wait for the other ranks: all ranks must look ahead, plan, pool and update in one order,
 /// and skip the same calls. Every wait has the cluster's deadline; a rank that dies or stops ends
@@ -35,20 +35,20 @@ class PartitionedRows final : public embedding::RowAccess {
  public:
   static constexpr std::int64_t kMaxRanks = 64;  // whose gradients are added in their order
 
-  /// `tables[i]` has TableId i. `owned`: the cache of this rank. `devices`: nullptr on all ranks,
-  /// or on none. All outlive it. Blocks until all ranks are there.
+  /// `tables[i]` has TableId i. `owned`: the cache of this rank. `device_ranks`: nullptr on all
+  /// ranks, or on none. All outlive it. Blocks until all ranks are there.
   PartitionedRows(const std::vector<job::FeatureSpec>& features,
                   const std::vector<table::TableSpec>& tables,
                   embedding::CachedRows& owned,
                   embedding::RowAccess& uncached,
                   Cluster& cluster,
                   ThreadPool& pool,
-                  collective::DeviceCommunicator* devices);
+                  collective::DeviceCommunicator* device_ranks);
   ~PartitionedRows() override;
 
   const embedding::FeatureLayout& layout() const override { return layout_; }
   const embedding::DeviceRows* on_device() const override {
-    return devices_ == nullptr ? nullptr : owned_.on_device();
+    return device_ranks_ == nullptr ? nullptr : owned_.on_device();
   }
   ThreadPool& pool() const override { return pool_; }
 
@@ -69,7 +69,7 @@ class PartitionedRows final : public embedding::RowAccess {
 
   /// Throws if rows that have been updated by now may be wrong: what devices exchanged has failed.
   void throw_if_failed() const {
-    if (devices_ != nullptr) devices_->throw_if_failed();
+    if (device_ranks_ != nullptr) device_ranks_->throw_if_failed();
   }
 
  private:
@@ -95,7 +95,7 @@ class PartitionedRows final : public embedding::RowAccess {
   embedding::RowAccess& uncached_;
   Cluster& cluster_;
   ThreadPool& pool_;
-  collective::DeviceCommunicator* const devices_;
+  collective::DeviceCommunicator* const device_ranks_;
   std::vector<std::int64_t> dims_;  // [num_tables]
   const KeyOwners owners_;
   // One for each thread that exchanges: the planner's, the rows' and that of meet().

@@ -228,9 +228,9 @@ class PartitionedTraining {
     ThreadPool pool(options_.threads);
     const auto device = backend::make_host_device(&pool);
     const backend::Stream stream(*device);
-    std::unique_ptr<collective::DeviceCommunicator> devices;
+    std::unique_ptr<collective::DeviceCommunicator> device_ranks;
     if (options_.on_devices) {
-      devices = std::make_unique<collective::HostRanks>(
+      device_ranks = std::make_unique<collective::HostRanks>(
           cluster.make_communicator("devices"),
           collective::DeviceCommunicator::Options{.timeout_ms = options_.timeout_ms});
     }
@@ -245,8 +245,8 @@ class PartitionedTraining {
                          .update_delay = bound,
                          .max_look_ahead = options_.max_look_ahead,
                          .num_fetches = 2,
-                         .stream = devices ? &stream : nullptr},
-                        *device, pool, cluster, devices.get());
+                         .stream = device_ranks ? &stream : nullptr},
+                        *device, pool, cluster, device_ranks.get());
     const auto group = cluster.make_communicator("test");
     StageTimers timers(kNumStages);
     StepQueue queue(1, bound);

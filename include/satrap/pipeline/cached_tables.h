@@ -26,8 +26,8 @@ class PartitionedRows;
 class CachedTables final : public EmbeddingTables {
  public:
   /// `store` has the rows of `tables`, and may be part of them; it, `device`, `pool`, `cluster` and
-  /// `devices` live as long. With several ranks `options.update_delay` is the bound τ(t) of their
-  /// order; with `devices`, they exchange rows from GPU to GPU.
+  /// `device_ranks` live as long. With several ranks `options.update_delay` is the bound τ(t) of
+  /// their order; with `device_ranks`, they exchange rows from GPU to GPU.
   CachedTables(const job::EmbeddingSpecs& specs,
                std::unique_ptr<EmbeddingTables> tables,
                table::RowStore& store,
@@ -35,7 +35,7 @@ class CachedTables final : public EmbeddingTables {
                backend::Device& device,
                ThreadPool& pool,
                Cluster& cluster,
-               collective::DeviceCommunicator* devices = nullptr);
+               collective::DeviceCommunicator* device_ranks = nullptr);
   ~CachedTables() override;
 
   void begin(const InitialRows& rows) override { tables_->begin(rows); }

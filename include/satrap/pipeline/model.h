@@ -29,7 +29,7 @@ struct Model {
   std::unique_ptr<backend::Stream> stream;      // of the network, if it is on the device
   std::unique_ptr<backend::StreamTimes> times;  // of what it does
   // Of several ranks with a GPU each; nullptr: they exchange all in the hosts' memory.
-  std::unique_ptr<collective::DeviceCommunicator> devices;
+  std::unique_ptr<collective::DeviceCommunicator> device_ranks;
   job::EmbeddingSpecs specs;
   std::unique_ptr<ps::ShardClient> shards;  // where the job's rows are on shards
   std::unique_ptr<EmbeddingTables> tables;
