@@ -75,6 +75,8 @@ void check_backward(const HostBatch& batch, const BackwardCase& c, bool every_sc
                 expected_placed.begin() + places.back() * layout.padded_dim);
   }
   const DeviceArray<std::int32_t> places_on_device(places);
+  // Places do not depend on the optimizer, and the interpreter is slow.
+  const bool is_placed = c.optimizer == RowOptimizerType::kSgd && batch.num_ids() < 5'000;
   const auto check = [&] {
     const backend::Stream stream(device());
     const DeviceArray<float> placed(std::vector<float>(expected_placed.size(), kUnplaced));
@@ -85,12 +87,16 @@ void check_backward(const HostBatch& batch, const BackwardCase& c, bool every_sc
     device().copy(cache.view().dirty, marks.data(), size.num_slots(), stream);
     device().backward_gradients(layout, view, c.grad, grad_on_device.data(), nullptr,
                                 gradients.data(), stream);
-    device().backward_gradients(layout, view, c.grad, grad_on_device.data(),
-                                places_on_device.data(), placed.data(), stream);
+    if (is_placed) {
+      device().backward_gradients(layout, view, c.grad, grad_on_device.data(),
+                                  places_on_device.data(), placed.data(), stream);
+    }
     device().backward_update(cache.view(), view, c.grad, grad_on_device.data(), c.optimizer,
                              steps_on_device.data(), stream);
     stream.wait_until_idle();
-    ASSERT_EQ(placed.host(), expected_placed);
+    if (is_placed) {
+      ASSERT_EQ(placed.host(), expected_placed);
+    }
     const auto sums = download(gradients.data(), num_unique * layout.padded_dim);
     ASSERT_EQ(sums, expected_gradients);
     const auto is_negative = [](float x) { return std::signbit(x); };
