@@ -14,7 +14,7 @@ namespace satrap::dense {
 namespace {
 
 constexpr float kTooLarge = 0x1p24F;  // for the gradient of 20 examples
-constexpr std::int64_t kRows = 20;
+constexpr std::int64_t kScaledRows = 20;
 
 ModelCase on_graph(const std::string& name) {
   ModelCase c = model_named(name);
@@ -61,7 +61,7 @@ class LossScaleTest : public testing::Test {
 
   /// The result of a whole step, of batch number `step`.
   DenseResult train(DenseNetwork& network, std::int64_t step, std::int64_t loss_examples = 0) {
-    Batch batch(dlrm_.shape, kRows, static_cast<std::uint64_t>(step));
+    Batch batch(dlrm_.shape, kScaledRows, static_cast<std::uint64_t>(step));
     DenseInput input = batch.input(step);
     input.loss_examples = loss_examples;
     network.forward_backward(input, batch.output());
@@ -112,7 +112,7 @@ TEST_F(LossScaleTest, LossesOf200StepsAreNearThoseOfFp32) {
 TEST_F(LossScaleTest, SmallGradientsAreNotLost) {
   const auto exact = make_network(dlrm_, pool_);
   const auto gradients = [&](DenseNetwork& network) {
-    Batch batch(dlrm_.shape, kRows, 1);
+    Batch batch(dlrm_.shape, kScaledRows, 1);
     DenseInput input = batch.input();
     input.loss_examples = 1 << 24;
     network.forward_backward(input, batch.output());
@@ -140,7 +140,7 @@ TEST_F(LossScaleTest, AnOverflowSkipsTheUpdateAndHalvesTheFactor) {
       const auto network = make(c, optimizer_of(type, 0.01));
       set_scale(*network, {kTooLarge, 7, 3});
       const Snapshot before = all_but_scale(*network);
-      Batch batch(c.shape, kRows, 1);
+      Batch batch(c.shape, kScaledRows, 1);
       const DenseResult result = batch.run(*network);
       EXPECT_FALSE(result.finite);
       EXPECT_TRUE(result.overflowed);
@@ -181,7 +181,7 @@ TEST_F(LossScaleTest, ALossThatIsNotFiniteIsNotTheFactors) {
   const auto network = make(dlrm_);
   set_scale(*network, {1024, 9, 0});
   const Snapshot before = all_but_scale(*network);
-  Batch broken(dlrm_.shape, kRows, 1);
+  Batch broken(dlrm_.shape, kScaledRows, 1);
   broken.pooled[5] = std::numeric_limits<float>::quiet_NaN();
   const DenseResult result = broken.run(*network);
   EXPECT_FALSE(result.finite);
@@ -195,7 +195,7 @@ TEST_F(LossScaleTest, AnOverflowAtTheLeastFactorCountsAsNotFinite) {
   ModelCase c = dlrm_;
   c.shape.label_weights = {1e9F};
   const auto network = make(c);
-  Batch batch(c.shape, kRows, 1);
+  Batch batch(c.shape, kScaledRows, 1);
   for (const float factor : {2.0F, 1.0F}) {
     set_scale(*network, {factor, 9, 0});
     const DenseResult result = batch.run(*network);
@@ -212,7 +212,7 @@ TEST_F(LossScaleTest, RanksHaveOneFactor) {
   const auto one = make(dlrm_), other = make(dlrm_);
   for (const bool is_broken : {false, true}) {
     const Snapshot before = snapshot(*one);
-    Batch overflows(dlrm_.shape, kRows, 1), is_small(dlrm_.shape, kRows, 2);
+    Batch overflows(dlrm_.shape, kScaledRows, 1), is_small(dlrm_.shape, kScaledRows, 2);
     DenseInput small = is_small.input();
     small.loss_examples = 1 << 24;
     if (is_broken) is_small.numeric[0] = std::numeric_limits<float>::infinity();
