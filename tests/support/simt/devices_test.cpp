@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <set>
@@ -169,7 +170,7 @@ TEST(SimtDevices, CopiesReachEveryDevice) {
   std::memset(one.values, 3, kBytes);
   cudaMemcpyAsync(other.values, one.values, kBytes, cudaMemcpyDefault, other.stream);
   cudaStreamSynchronize(other.stream);
-  EXPECT_EQ(std::memcmp(one.values, other.values, kBytes), 0);
+  EXPECT_TRUE(std::equal(one.values, one.values + kBytes / sizeof(*one.values), other.values));
 }
 
 /// What is reported when a kernel of device 0 writes to device 1.

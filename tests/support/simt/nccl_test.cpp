@@ -1,9 +1,11 @@
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <future>
 #include <limits>
 #include <set>
+#include <span>
 
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
@@ -52,7 +54,8 @@ TEST(SimtNccl, AllReduceSumsOnEveryRank) {
         check(ncclAllReduce(from, to, 3, ncclFloat32, ncclSum, r.comm, r.stream));
         check(ncclAllReduce(from, from, 2, ncclFloat32, ncclSum, r.comm, r.stream));  // in place
         r.wait();
-        const float sum = static_cast<float>(num_ranks * (num_ranks + 1) / 2);
+        const int sum_of_ranks = num_ranks * (num_ranks + 1) / 2;
+        const auto sum = static_cast<float>(sum_of_ranks);
         EXPECT_THAT(values_of(to, 3), ElementsAre(sum, 10 * sum, 0));
         EXPECT_THAT(values_of(from, 3), ElementsAre(sum, 10 * sum, 0));
       });
@@ -66,7 +69,8 @@ void expect_sum(ncclDataType_t type, T one, T other, T sum) {
     T* const values = r.array(std::vector<T>{r.rank == 0 ? one : other});
     check(ncclAllReduce(values, values, 1, type, ncclSum, r.comm, r.stream));
     r.wait();
-    EXPECT_EQ(std::memcmp(values, &sum, sizeof(T)), 0) << "type " << type;
+    const auto bytes_of = [](const T& value) { return std::as_bytes(std::span(&value, 1)); };
+    EXPECT_TRUE(std::ranges::equal(bytes_of(*values), bytes_of(sum))) << "type " << type;
   });
 }
 
