@@ -41,8 +41,8 @@ class DeviceCommunicator {
                           std::span<const std::int64_t> from_counts,  // [size()]
                           backend::StreamRef stream) = 0;
 
-  /// Throws net::NetError if an operation has failed: kTimeout at the deadline, else kClosed. It is
-  /// then unusable, as each call says too. Any thread.
+  /// Throws if an operation has failed: net::NetError, kTimeout at the deadline, else kClosed; or
+  /// what close() was given. It is then unusable, as each call says too. Any thread.
   virtual void throw_if_failed() const = 0;
 
   /// Ends all operations that are queued, here and, by their deadline, on the other ranks. From now

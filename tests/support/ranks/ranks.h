@@ -9,7 +9,8 @@
 
 /// The devices of the tests of DeviceCommunicator, one for each rank, and what connects them. The
 /// same tests are linked with the host's memory and Gloo (ranks_host.cpp), and with GPUs and NCCL
-/// (ranks_gpu.cpp), which on the SIMT executor is its stand-in (ranks_simt.cpp).
+/// (ranks_gpu.cpp), on the SIMT executor too, where its stand-in has schedules
+/// (schedules_simt.cpp).
 namespace satrap::collective {
 
 /// How many ranks a test may have, each in a thread of its own.

@@ -20,6 +20,4 @@ std::unique_ptr<DeviceCommunicator> connect_rank_devices(std::unique_ptr<Communi
   return make_device_communicator(*group, device, options, reason);
 }
 
-void set_schedule(std::uint64_t) {}
-
 }  // namespace satrap::collective

@@ -18,6 +18,4 @@ std::unique_ptr<DeviceCommunicator> connect_rank_devices(std::unique_ptr<Communi
   return std::make_unique<HostRanks>(std::move(group), options);
 }
 
-void set_schedule(std::uint64_t) {}
-
 }  // namespace satrap::collective
