@@ -100,6 +100,9 @@ part_tests() {
   # Networks need the libraries of PyTorch.
   test_step tests:dense 200 env "LD_LIBRARY_PATH=$root/lib:$torch" SATRAP_REQUIRE_GPU=1 "$root/bin/dense_tests" \
     '--gtest_filter=DeviceNetwork*'
+  # A rank for each GPU.
+  test_step tests:collective 100 env "LD_LIBRARY_PATH=$root/lib:$nccl" SATRAP_REQUIRE_GPU=1 \
+    "$root/bin/collective_tests" '--gtest_filter=DeviceCommunicatorTest.*:Nccl.*'
 }
 
 part_repeated() {
@@ -111,7 +114,7 @@ part_repeated() {
 part_trainer() {
   local what small=()
   [[ $(< "$root/kind") == gpu ]] || small=(--small)
-  for what in same rates; do
+  for what in same rates peers; do
     run_step "trainer:$what" 240 "${own[@]}" "$python" "$root/bench/gpu_trainer.py" ${small[@]+"${small[@]}"} \
       "$what" "$root/bin/satrap" || continue
     keep_output "trainer:$what"
@@ -154,7 +157,7 @@ part_ncu() {
     backward:reduce_segments export:move_rows; do
     operation=${pair%:*} kernel=${pair#*:}
     if command -v ncu > /dev/null; then
-      run_step "ncu:$kernel" 120 env SATRAP_BENCH_TURNS=2 ncu --target-processes all \
+      run_step "ncu:$kernel" 120 env SATRAP_BENCH_TURNS=2 ncu --target-processes all --clock-control none \
         --kernel-name "regex:$kernel" --launch-skip 4 --launch-count 1 --section SpeedOfLight \
         --section MemoryWorkloadAnalysis --section Occupancy --section WarpStateStats \
         "${own[@]}" "$root/bin/backend_${operation}_bench" "--benchmark_filter=$reference" || continue
@@ -235,6 +238,8 @@ seconds=${SATRAP_GPU_SECONDS:-480}
 unfinished=0
 own=(env "LD_LIBRARY_PATH=$root/lib" SATRAP_REQUIRE_GPU=1)
 torch=$("$python" -c "import importlib.util as u; s = u.find_spec('torch'); print(s.origin[:-11] + 'lib' if s else '')" || true)
+nccl=$("$python" -c "import importlib.util as u; s = u.find_spec('nvidia.nccl'); print(list(s.submodule_search_locations)[0] + '/lib' if s else '')" \
+  2> /dev/null || true)
 # The bundle's C++ runtime is for machines with an older one; it may need a newer glibc than theirs.
 "${own[@]}" "$root/bin/backend_plan_bench" --benchmark_list_tests > /dev/null 2>&1 \
   || own+=("LD_LIBRARY_PATH=$root/lib:$root/lib/runtime")

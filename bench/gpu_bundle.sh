@@ -5,7 +5,7 @@
 # Programs come from a build for the GPU (build/cuda), with the libraries they need beyond glibc and the driver:
 #   cmake --preset cuda -DSATRAP_MARCH=x86-64-v3 -DCMAKE_CUDA_ARCHITECTURES=90-real
 #   cmake --build --preset cuda --target satrap backend_tests embedding_tests dense_tests \
-#     backend_{plan,resolve,pool_forward,backward,export}_bench
+#     collective_tests trainer_step_bench backend_{plan,resolve,pool_forward,backward,export}_bench
 # --interpreter, --executor: from build/release, to try the scripts where there is no GPU. Kernels run on the
 # interpreter of PTX, in a build that found nvcc, or on the executor, as those of whole jobs always do.
 # --variant: the benchmarks of another build, of an older commit, which gpu.sh compares with these back to back.
@@ -28,7 +28,7 @@ while [[ $# -gt 0 ]]; do
 done
 if [[ $kind == gpu ]]; then
   build=${build:-$source/build/cuda} bench_suffix='' backend_tests=backend_tests embedding_tests=embedding_tests
-  dense_tests=dense_tests
+  dense_tests=dense_tests collective_tests=collective_tests
   satrap=bin/satrap
   for folder in "$build" "${variants[@]#*=}"; do
     ! grep -q '^SATRAP_MARCH:.*=native$' "$folder/CMakeCache.txt" \
@@ -36,7 +36,8 @@ if [[ $kind == gpu ]]; then
   done
 else
   build=${build:-$source/build/release} bench_suffix=_executor
-  backend_tests=backend_simt_tests embedding_tests=embedding_simt_tests dense_tests=dense_simt_tests satrap=simt/satrap
+  backend_tests=backend_simt_tests embedding_tests=embedding_simt_tests dense_tests=dense_simt_tests
+  collective_tests=collective_simt_tests satrap=simt/satrap
   [[ $kind == executor ]] || backend_tests=backend_ptx_tests
 fi
 
@@ -61,6 +62,8 @@ done
 take "$build/tests/$backend_tests" "$bundle/bin/backend_tests"
 take "$build/tests/$embedding_tests" "$bundle/bin/embedding_tests"
 take "$build/tests/$dense_tests" "$bundle/bin/dense_tests"
+take "$build/tests/$collective_tests" "$bundle/bin/collective_tests"
+take "$build/bench/trainer_step_bench" "$bundle/bin/trainer_step_bench"
 for operation in "${operations[@]}"; do
   take "$build/bench/backend_${operation}_bench$bench_suffix" "$bundle/bin/backend_${operation}_bench"
 done
@@ -73,7 +76,7 @@ for variant in ${variants[@]+"${variants[@]}"}; do
 done
 mv "$bundle"/lib/lib{stdc++,gcc_s}.so.* "$bundle/lib/runtime"
 cp "$source"/bench/gpu{.sh,_trainer.py} "$bundle/bench"
-cp "$source"/bench/backend/{table,pytorch_reference}.py "$bundle/bench/backend"
+cp "$source"/bench/backend/{table,pytorch_reference,pytorch_trainer}.py "$bundle/bench/backend"
 git -C "$source" describe --always --dirty > "$bundle/commit" 2> /dev/null || echo unknown > "$bundle/commit"
 echo "$kind" > "$bundle/kind"
 if [[ $kind == interpreter ]]; then
@@ -92,7 +95,7 @@ cd "$folder/unpacked"
 for program in $(programs); do
   list=--benchmark_list_tests
   [[ $program != *_tests ]] || list=--gtest_list_tests
-  [[ $program != */satrap ]] || list=--help
+  [[ $program != */@(satrap|trainer_step_bench) ]] || list=--help
   env -i LD_LIBRARY_PATH=lib:lib/runtime "$program" "$list" > "$folder/listed"
   [[ -s $folder/listed ]] || { echo "$program lists nothing" >&2; exit 1; }
 done

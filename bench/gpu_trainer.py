@@ -3,6 +3,7 @@
 
     bench/gpu_trainer.py same PROGRAM         small deterministic jobs: each digest beside that of the CPU
     bench/gpu_trainer.py rates PROGRAM        Criteo-shaped jobs: examples/s with caches of part of the rows
+    bench/gpu_trainer.py peers PROGRAM        the same shape from a TSV in memory, in turn with PyTorch
     bench/gpu_trainer.py --small ...          with less of everything, to try it without a GPU
 
 PROGRAM is satrap of a build with CUDA. Jobs run with the dense network on the CPU (model.engine: native), which gives the
@@ -41,6 +42,14 @@ tables: {default: {dim: 64, optimizer: {type: adagrad, lr: 0.02}}}
 model: {type: dlrm, bottom: [64], top: [64]}
 train: {mode: hybrid, staleness: 4, precision: fp32, max_steps: STEPS, report_every: 10 steps}
 checkpoint: {every: never}
+"""
+PEERS = """
+device: auto
+seed: 7
+data: {schema: criteo, train: {path: TSV}, batch_size: 4096}
+tables: {default: {dim: 64, optimizer: {type: adagrad, lr: 0.02}}}
+model: {type: dlrm, bottom: [64], top: [64]}
+train: {mode: hybrid, staleness: 4, precision: fp32}
 """
 MODES = [["train.mode=sync"], ["train.mode=hybrid", "train.staleness=0"],
          ["train.mode=hybrid", "train.staleness=4", "train.staleness_schedule=constant"]]
@@ -128,13 +137,50 @@ def rates(program, small):
                               "device_seconds": gpu.get("device_seconds")}), flush=True)
 
 
+def line_of(command, what):
+    """The JSON line at the end of what a program prints."""
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=ENVIRONMENT)
+    if done.returncode != 0:
+        raise Failed(f"{what}: status {done.returncode}: {done.stderr[-500:].strip()}")
+    return json.loads(done.stdout.strip().splitlines()[-1])
+
+
+def peers(program, small):
+    """Rounds of satrap with all rows in its cache and with a quarter, and PyTorch with its rows on the GPU and on the
+    host. The cache's memory is of the rows that the TSV has."""
+    rows, seconds, rounds = (20_000, "1", 1) if small else (409_600, "4", 3)
+    here, row_bytes = pathlib.Path(__file__).parent, 64 * 4 * 2 + 64
+    with tempfile.TemporaryDirectory() as folder:
+        tsv, config = pathlib.Path(folder, "rows.tsv"), pathlib.Path(folder, "job.yaml")
+        subprocess.run([program, "data", "generate", "--rows", str(rows), "--out", tsv, "scale=0.1"], check=True,
+                       stdout=subprocess.DEVNULL)
+        config.write_text(PEERS.replace("TSV", str(tsv)))
+        pytorch = ["python3", here / "backend/pytorch_trainer.py", tsv, seconds]
+        total = None
+        for turn in range(rounds):
+            for name, command in (("pytorch, rows on the GPU", [*pytorch, "gpu"]),
+                                  ("pytorch, rows on the host", [*pytorch, "host"])):
+                if engines(program) == ["native"]:
+                    print(f"NOT RUN: {name}")
+                    continue
+                found = line_of(command, name)
+                total = found["rows"]
+                print(json.dumps({"round": turn, "program": name} | found), flush=True)
+            for percent in (120, 25):
+                memory = max(1 << 20, (total or rows * 3) * row_bytes * percent // 100)
+                name = f"satrap, cache of {percent} % of the rows"
+                step_bench = pathlib.Path(program).parent / "trainer_step_bench"
+                found = line_of([step_bench, config, seconds, f"embedding.cache.memory={memory}B"], name)
+                print(json.dumps({"round": turn, "program": name} | found), flush=True)
+
+
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--small", action="store_true")
-    parser.add_argument("what", choices=["same", "rates"])
+    parser.add_argument("what", choices=["same", "rates", "peers"])
     parser.add_argument("program")
     given = parser.parse_args()
     try:
-        {"same": same, "rates": rates}[given.what](given.program, given.small)
+        {"same": same, "rates": rates, "peers": peers}[given.what](given.program, given.small)
     except Failed as error:
         sys.exit(f"FAILED: {error}")

@@ -1,17 +1,22 @@
 // Training alone, without reading: the batches of data.train are read into memory first, and one
 // pass over them is trained on before the clock starts, which also creates the rows. Prints one
-// JSON line: ex_s, and CPU time of all threads per example.
+// JSON line: ex_s, CPU time of all threads per example, and what the summary of both passes says of
+// the device, its stages and its cache.
 //
 //   trainer_step_bench CONFIG SECONDS [key.path=value ...]
 
 #include <chrono>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <deque>
 #include <filesystem>
+#include <fstream>
 #include <optional>
+#include <string>
 #include <utility>
 
+#include <nlohmann/json.hpp>
 #include <time.h>
 
 #include "satrap/core/error.h"
@@ -105,13 +110,23 @@ int run(int argc, char** argv) {
     end = Moment();
     examples = report.examples;
   };
-  train(config, options);
+  const TrainOutcome outcome = train(config, options);
+  nlohmann::json line;
+  {
+    std::ifstream file(outcome.summary_path);
+    const nlohmann::json summary = nlohmann::json::parse(file);
+    for (const char* part : {"device", "stage_seconds", "device_seconds", "cache"}) {
+      if (summary.contains(part)) line[part] = summary[part];
+    }
+  }
   std::filesystem::remove_all(directory);
   const auto measured =
       static_cast<double>(examples - static_cast<std::int64_t>(num_batches) * rows);
-  std::printf("{\"ex_s\": %.0f, \"cpu_us_ex\": %.2f, \"batches\": %zu, \"steps\": %.0f}\n",
-              measured / (end.wall - start->wall), (end.cpu - start->cpu) / measured * 1e6,
-              num_batches, measured / static_cast<double>(rows));
+  line["ex_s"] = std::round(measured / (end.wall - start->wall));
+  line["cpu_us_ex"] = (end.cpu - start->cpu) / measured * 1e6;
+  line["batches"] = num_batches;
+  line["steps"] = measured / static_cast<double>(rows);
+  std::printf("%s\n", line.dump().c_str());
   return 0;
 }
 
@@ -120,8 +135,8 @@ int run(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   if (argc < 3) {
-    std::fprintf(stderr, "usage: trainer_step_bench CONFIG SECONDS [key.path=value ...]\n");
-    return 2;
+    std::printf("usage: trainer_step_bench CONFIG SECONDS [key.path=value ...]\n");
+    return argc == 2 && argv[1] == std::string("--help") ? 0 : 2;
   }
   try {
     return satrap::trainer::run(argc, argv);

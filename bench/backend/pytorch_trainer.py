@@ -1,0 +1,95 @@
+"""Trains a DLRM from a Criteo TSV in memory with PyTorch on a GPU, for gpu_trainer.py: pytorch_trainer.py TSV SECONDS
+gpu|host. The rows of all features stand in one table, in the GPU's memory or in the host's, which has only the ids of the
+TSV; embedding_bag with sparse gradients and Adagrad, fused Adam for the network, fp32. Prints one JSON line."""
+
+import json
+import sys
+import time
+
+import pyarrow.csv
+import torch
+
+BATCH, DIM, NUMBERS, FEATURES = 4096, 64, 13, 26
+
+
+class Dlrm(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.bottom = torch.nn.Sequential(torch.nn.Linear(NUMBERS, 64), torch.nn.ReLU(),
+                                          torch.nn.Linear(64, DIM), torch.nn.ReLU())
+        vectors = FEATURES + 1
+        self.top = torch.nn.Sequential(torch.nn.Linear(DIM + vectors * (vectors - 1) // 2, 64), torch.nn.ReLU(),
+                                       torch.nn.Linear(64, 1))
+        pairs = torch.tril_indices(vectors, vectors, -1)
+        self.register_buffer("rows", pairs[0])
+        self.register_buffer("cols", pairs[1])
+
+    def forward(self, numbers, pooled):
+        bottom = self.bottom(numbers)
+        vectors = torch.cat([bottom.unsqueeze(1), pooled.view(-1, FEATURES, DIM)], 1)
+        products = vectors @ vectors.transpose(1, 2)
+        return self.top(torch.cat([bottom, products[:, self.rows, self.cols]], 1)).squeeze(1)
+
+
+def batches_of(path):
+    """Pinned batches of (labels, numbers, ids), and the number of distinct ids."""
+    table = pyarrow.csv.read_csv(
+        path, read_options=pyarrow.csv.ReadOptions(autogenerate_column_names=True),
+        parse_options=pyarrow.csv.ParseOptions(delimiter="\t"),
+        convert_options=pyarrow.csv.ConvertOptions(column_types={f"f{1 + NUMBERS + i}": pyarrow.string()
+                                                                 for i in range(FEATURES)}))
+    column = [table.column(i).combine_chunks() for i in range(1 + NUMBERS + FEATURES)]
+    def numbers(array):
+        return torch.from_numpy(array.cast("float32").fill_null(0).to_numpy(zero_copy_only=False).copy())
+    labels = numbers(column[0])
+    dense = torch.stack([torch.log1p(numbers(c).clamp_min(0)) for c in column[1:1 + NUMBERS]], 1)
+    ids, total = [], 0
+    for c in column[1 + NUMBERS:]:
+        encoded = c.fill_null("").dictionary_encode()
+        ids.append(torch.from_numpy(encoded.indices.to_numpy().astype("int64")) + total)
+        total += len(encoded.dictionary)
+    ids = torch.stack(ids, 1)
+    return [tuple(t[i:i + BATCH].contiguous().pin_memory() for t in (labels, dense, ids))
+            for i in range(0, len(labels) - BATCH + 1, BATCH)], total
+
+
+def main():
+    path, seconds, place = sys.argv[1], float(sys.argv[2]), sys.argv[3]
+    torch.manual_seed(1)
+    gpu, rows_at = torch.device("cuda"), torch.device("cuda" if place == "gpu" else "cpu")
+    batches, total = batches_of(path)
+    bag = torch.nn.EmbeddingBag(total, DIM, mode="sum", sparse=True, device=rows_at)
+    torch.nn.init.uniform_(bag.weight, -0.01, 0.01)
+    network = Dlrm().to(gpu)
+    rows_optimizer = torch.optim.Adagrad(bag.parameters(), lr=0.02)
+    optimizer = torch.optim.Adam(network.parameters(), lr=0.001, fused=True)
+    offsets = torch.arange(BATCH * FEATURES, device=rows_at)
+
+    def step(batch):
+        labels, numbers = (t.to(gpu, non_blocking=True) for t in batch[:2])
+        ids = batch[2].to(rows_at, non_blocking=True)
+        rows_optimizer.zero_grad()
+        optimizer.zero_grad()
+        pooled = bag(ids.view(-1), offsets).view(BATCH, FEATURES * DIM).to(gpu)
+        loss = torch.nn.functional.binary_cross_entropy_with_logits(network(numbers, pooled), labels)
+        loss.backward()
+        rows_optimizer.step()
+        optimizer.step()
+        return loss.detach()
+
+    for batch in batches[:20]:
+        step(batch)
+    torch.cuda.synchronize()
+    begin, steps = time.monotonic(), 0
+    while time.monotonic() - begin < seconds:
+        loss = step(batches[steps % len(batches)])
+        steps += 1
+        if steps % 50 == 0:
+            torch.cuda.synchronize()
+    torch.cuda.synchronize()
+    print(json.dumps({"ex_s": steps * BATCH / (time.monotonic() - begin), "loss": loss.item(), "rows": total,
+                      "steps": steps}))
+
+
+if __name__ == "__main__":
+    main()
