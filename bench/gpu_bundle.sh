@@ -53,7 +53,7 @@ take() {
     | grep -vE '/(libc|libm|libdl|librt|libpthread|libcuda)\.so' | xargs -r cp -n --dereference -t "$bundle/lib"
 }
 
-programs() { find bin variants -type f 2> /dev/null | sort; }
+programs() { find bin $(ls -d variants 2> /dev/null) -type f | sort; }
 
 take "$build/$satrap" "$bundle/bin/satrap"
 for library in "$build"/lib/libsatrap_libtorch*.so; do  # what they need is PyTorch's, which gpu_trainer.py looks for
