@@ -14,27 +14,6 @@ void check(cudaError_t error, const char* call) {
               concat(call, ": ", cudaGetErrorName(error), ": ", cudaGetErrorString(error)));
 }
 
-class CudaGraph final : public Graph {
- public:
-  explicit CudaGraph(cudaGraph_t graph) : graph_(graph) {
-    check(cudaGraphInstantiate(&executable_, graph_, 0), "cudaGraphInstantiate");
-  }
-  ~CudaGraph() override {
-    if (executable_ != nullptr) static_cast<void>(cudaGraphExecDestroy(executable_));
-    static_cast<void>(cudaGraphDestroy(graph_));
-  }
-  CudaGraph(const CudaGraph&) = delete;
-  CudaGraph& operator=(const CudaGraph&) = delete;
-  void launch(backend::StreamRef stream) override {
-    check(cudaGraphLaunch(executable_, static_cast<cudaStream_t>(stream.handle)),
-          "cudaGraphLaunch");
-  }
-
- private:
-  cudaGraph_t graph_;
-  cudaGraphExec_t executable_ = nullptr;
-};
-
 class FetchGranularity final : public Setting {
  public:
   explicit FetchGranularity(std::int64_t bytes) {
@@ -55,15 +34,6 @@ class FetchGranularity final : public Setting {
 }  // namespace
 
 bool times_are_of_a_gpu() { return true; }
-
-std::unique_ptr<Graph> capture(backend::StreamRef stream, const std::function<void()>& queue) {
-  auto* const native = static_cast<cudaStream_t>(stream.handle);
-  check(cudaStreamBeginCapture(native, cudaStreamCaptureModeThreadLocal), "cudaStreamBeginCapture");
-  queue();
-  cudaGraph_t graph = nullptr;
-  check(cudaStreamEndCapture(native, &graph), "cudaStreamEndCapture");
-  return std::make_unique<CudaGraph>(graph);
-}
 
 std::unique_ptr<Setting> set_fetch_granularity(std::int64_t bytes) {
   return std::make_unique<FetchGranularity>(bytes);

@@ -5,10 +5,6 @@ namespace satrap::bench {
 
 bool times_are_of_a_gpu() { return false; }
 
-std::unique_ptr<Graph> capture(backend::StreamRef, const std::function<void()>&) {
-  throw Error(ErrorCode::kUnavailable, "graphs need a GPU");
-}
-
 std::unique_ptr<Setting> set_fetch_granularity(std::int64_t) {
   throw Error(ErrorCode::kUnavailable, "the L2's granularity needs a GPU");
 }

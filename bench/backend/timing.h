@@ -4,6 +4,7 @@
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -65,18 +66,18 @@ class Times {
   double host_seconds_ = 0;
 };
 
-/// Work that is queued call by call, or captured once and queued as a graph.
+/// Work that is queued call by call, or recorded once and queued as a whole.
 class Queueing {
  public:
   Queueing(const Workload& workload, std::function<void()> work)
       : stream_(workload.stream), work_(std::move(work)) {
-    work_();  // does not count: it loads the kernels, which a capture could not
+    work_();  // does not count: it loads the kernels, which a recording could not
     stream_.wait_until_idle();
-    if (workload.axes.as_graph) graph_ = capture(stream_, work_);
+    if (workload.axes.as_graph) recording_.emplace(device(), stream_, [&](auto) { work_(); });
   }
   void operator()() const {
-    if (graph_ != nullptr) {
-      graph_->launch(stream_);
+    if (recording_) {
+      recording_->queue(stream_);
     } else {
       work_();
     }
@@ -85,7 +86,7 @@ class Queueing {
  private:
   const backend::Stream& stream_;
   std::function<void()> work_;
-  std::unique_ptr<Graph> graph_;
+  std::optional<backend::Recording> recording_;
 };
 
 /// One iteration for every turn of the benchmark: before(turn), then queueing(turn) between events.

@@ -184,6 +184,35 @@ double CudaDevice::milliseconds_between(void* start, void* stop) {
   return static_cast<double>(milliseconds);
 }
 
+// ----------------------------------------------------------------------------------- recordings
+
+// Calls of other threads, which may allocate or wait, do not end it.
+void CudaDevice::begin_recording(StreamRef stream) {
+  use_on_this_thread();
+  check(cudaStreamBeginCapture(native(stream), cudaStreamCaptureModeThreadLocal),
+        "cudaStreamBeginCapture");
+}
+
+void* CudaDevice::end_recording(StreamRef stream) {
+  cudaGraph_t graph = nullptr;
+  check(cudaStreamEndCapture(native(stream), &graph), "cudaStreamEndCapture");
+  cudaGraphExec_t executable = nullptr;
+  const cudaError_t error = cudaGraphInstantiate(&executable, graph, 0);
+  complain(cudaGraphDestroy(graph), "cudaGraphDestroy");
+  check(error, "cudaGraphInstantiate");
+  return executable;
+}
+
+void CudaDevice::queue_recording(void* recording, StreamRef stream) {
+  check(cudaGraphLaunch(static_cast<cudaGraphExec_t>(recording), native(stream)),
+        "cudaGraphLaunch");
+}
+
+void CudaDevice::destroy_recording(void* recording) noexcept {
+  complain(cudaSetDevice(number_), "cudaSetDevice");
+  complain(cudaGraphExecDestroy(static_cast<cudaGraphExec_t>(recording)), "cudaGraphExecDestroy");
+}
+
 // ------------------------------------------------------------------------------------- libtorch
 
 int CudaDevice::libtorch_gpu() const { return backend::libtorch_gpu(number_); }

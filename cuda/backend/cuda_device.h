@@ -30,6 +30,10 @@ class CudaDevice final : public Device {
   bool is_reached(void* event) override;
   void wait_until_reached(void* event) override;
   double milliseconds_between(void* start, void* stop) override;
+  void begin_recording(StreamRef stream) override;
+  void* end_recording(StreamRef stream) override;
+  void queue_recording(void* recording, StreamRef stream) override;
+  void destroy_recording(void* recording) noexcept override;
   int libtorch_gpu() const override;
   void run_in_order(StreamRef stream, std::function<void()> compute) override;
 

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "satrap/backend/device.h"
+#include "satrap/core/error.h"
 #include "satrap/core/thread_pool.h"
 #include "satrap/kernels/pool.h"
 #include "satrap/kernels/sort_unique.h"
@@ -37,6 +38,10 @@ class HostDevice final : public Device {
   bool is_reached(void*) override { return true; }
   void wait_until_reached(void*) override {}
   double milliseconds_between(void* start, void* stop) override;
+  void begin_recording(StreamRef) override { SATRAP_CHECK(false, "the host queues nothing"); }
+  void* end_recording(StreamRef) override { return nullptr; }
+  void queue_recording(void*, StreamRef) override {}
+  void destroy_recording(void*) noexcept override {}
   int libtorch_gpu() const override { return -1; }
   void run_in_order(StreamRef, std::function<void()> compute) override { compute(); }
 

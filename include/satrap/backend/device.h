@@ -70,6 +70,16 @@ class Device : public Operations {
   virtual void wait_until_reached(void* event) = 0;
   virtual double milliseconds_between(void* start, void* stop) = 0;
 
+  // ---- recordings: work that is queued again and again with the same arguments (Recording). The
+  // host, which runs at once what is queued, has none
+
+  /// What is queued on `stream` until end_recording is recorded instead of run. Only this thread
+  /// may use the stream meanwhile.
+  virtual void begin_recording(StreamRef stream) = 0;
+  virtual void* end_recording(StreamRef stream) = 0;
+  virtual void queue_recording(void* recording, StreamRef stream) = 0;
+  virtual void destroy_recording(void* recording) noexcept = 0;
+
   // ---- libtorch, for a dense network in the device's memory
 
   /// The number of the GPU on which libtorch queues its kernels by itself; -1: its tensors are the

@@ -56,4 +56,41 @@ class Event {
   void* handle_;
 };
 
+/// Owns work that was queued once, to be queued again as a whole, which takes the host one call.
+class Recording {
+ public:
+  /// What `queue(stream)` queues, on a stream that nothing else uses meanwhile. `queue` may wait
+  /// for nothing, nor use the device otherwise; its memory must live as long as the recording.
+  template <class Queue>
+  Recording(Device& device, StreamRef stream, Queue queue) : device_(&device) {
+    device.begin_recording(stream);
+    try {
+      queue(stream);
+    } catch (...) {
+      give_up(stream);
+      throw;
+    }
+    handle_ = device.end_recording(stream);
+  }
+  ~Recording() {
+    if (device_ != nullptr) device_->destroy_recording(handle_);
+  }
+  Recording(Recording&& other) noexcept
+      : device_(std::exchange(other.device_, nullptr)), handle_(other.handle_) {}
+  Recording& operator=(Recording&&) = delete;
+
+  void queue(StreamRef stream) const { device_->queue_recording(handle_, stream); }
+
+ private:
+  void give_up(StreamRef stream) noexcept {
+    try {
+      device_->destroy_recording(device_->end_recording(stream));
+    } catch (...) {  // what went wrong first is thrown
+    }
+  }
+
+  Device* device_;
+  void* handle_ = nullptr;
+};
+
 }  // namespace satrap::backend
