@@ -34,8 +34,9 @@ void describe_ids(const Bags& bags, std::int64_t padded_dim, const PlanView& pla
       const std::int64_t vector = sequence ? (i - begin) * (padded_dim / 4) : 0;
       const float factor = bags.weights == nullptr ? scale : bags.weights[i] * scale;
       plan.id_tags[i] = used ? tag_of(bags.keys[i]) : kUnusedTag;
-      plan.id_targets[i] = used ? static_cast<std::uint32_t>(target + vector) : kNoTarget;
       plan.coefficients[i] = used ? factor : 0.0F;
+      plan.id_places[i] = {used ? static_cast<std::uint32_t>(target + vector) : kNoTarget,
+                           plan.coefficients[i]};
     }
   }
 }
@@ -51,8 +52,8 @@ void number_keys(const PlanView& plan, std::int64_t num_sets) {
       plan.unique_of[position] = -1;
       continue;
     }
-    plan.occurrence_targets[j] = plan.id_targets[position];
-    plan.occurrence_coefficients[j] = plan.coefficients[position];
+    plan.occurrence_targets[j] = plan.id_places[position].target;
+    plan.occurrence_coefficients[j] = plan.id_places[position].coefficient;
     const bool first = j == 0;
     if (first || tag != plan.sorted_tags[j - 1]) {
       if (first || host_set_of(tag, num_sets) != host_set_of(plan.sorted_tags[j - 1], num_sets)) {

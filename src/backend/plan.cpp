@@ -31,10 +31,13 @@ void lay_out(Parts& parts,
   const std::int64_t max_chunks = 2 * n / kSumChunk + 1;
   const std::int64_t max_groups = 2 * max_chunks / kSumChunk + 1;
   parts.take(plan.id_tags, n);
-  parts.take(plan.id_targets, n);
+  parts.take(plan.id_prefixes, n);
+  parts.take(plan.id_places, n);
   parts.take(plan.sorted_tags, n);
   parts.take(plan.positions, n);
   parts.take(plan.scratch_positions, n);
+  parts.take(plan.sorted_prefixes, n);
+  parts.take(plan.mixed_runs, n / 32 + 1);
   parts.take(plan.counts2, n);
   parts.take(plan.counts4, n / kSumChunk + 1);
   parts.take(plan.partial_sums, max_chunks * padded_dim);

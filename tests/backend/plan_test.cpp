@@ -201,7 +201,7 @@ TEST(DevicePlan, TagsThatDifferOnlyInTheirLowBits) {
     batch.max_lengths = {1, 2};
     for (std::int64_t bag = 0; bag < 2 * batch.num_examples; ++bag) {
       for (std::int64_t i = random.below(4); i > 0; --i) {
-        const auto prefix = static_cast<std::uint64_t>(random.below(20) - 1) << 24;
+        const auto prefix = static_cast<std::uint64_t>(random.below(20) - 1) << 32;
         const auto low = static_cast<std::uint64_t>(random.below(distinct)) << kTableBits;
         batch.keys.push_back(backend::key_of_tag(prefix | low | 1U));
       }
@@ -209,6 +209,24 @@ TEST(DevicePlan, TagsThatDifferOnlyInTheirLowBits) {
     }
     check_plan(batch);
   }
+}
+
+TEST(DevicePlan, AFrequentKeyMayHaveThePrefixOfOthers) {
+  SATRAP_NEEDS_DEVICE();
+  Random random(5);
+  HostBatch batch;
+  batch.num_examples = 1000;
+  batch.poolings = {Pooling::kSum};
+  batch.max_lengths = {1};
+  for (std::int64_t bag = 0; bag < batch.num_examples; ++bag) {
+    // In places of its own the order of two prefixes begins and ends with the frequent key.
+    const std::int64_t frequent = random.below(10);
+    const auto prefix = static_cast<std::uint64_t>(random.below(2) + 7) << 32;
+    const auto low = static_cast<std::uint64_t>(frequent > 0 ? 1 : random.below(3));
+    batch.keys.push_back(backend::key_of_tag(prefix | low << kTableBits | 1U));
+    batch.offsets.push_back(batch.num_ids());
+  }
+  check_plan(batch);
 }
 
 TEST(DevicePlan, KeepsItsOwnWhenAnotherUsesTheSameScratch) {

@@ -54,6 +54,12 @@ struct Bags {
   std::int64_t row_stride = 0;     // of the output and its gradient, in elements; 4 | row_stride
 };
 
+/// Where an id goes: its vector in the output, in quads, or kNoTarget; and its factor there.
+struct alignas(8) IdPlace {
+  std::uint32_t target;
+  float coefficient;
+};
+
 struct PlanCounts {
   std::uint32_t unique;       // distinct keys
   std::uint32_t set_runs;     // distinct sets they belong to
@@ -70,16 +76,16 @@ struct PlanView {
   PlanCounts* counts = nullptr;  // [1]
 
   // Per id, in the order of the batch.
-  std::uint64_t* id_tags = nullptr;     // [max_ids] (scratch)
-  std::uint32_t* id_targets = nullptr;  // [max_ids] its vector in the output, in quads; or
-                                        // kNoTarget (scratch)
-  float* coefficients = nullptr;        // [max_ids] its factor in that vector
-  std::int32_t* unique_of = nullptr;    // [max_ids] number of its key; -1: not used
+  std::uint64_t* id_tags = nullptr;      // [max_ids] (scratch)
+  std::uint32_t* id_prefixes = nullptr;  // [max_ids] the first bits of its tag (scratch)
+  IdPlace* id_places = nullptr;          // [max_ids] (scratch)
+  float* coefficients = nullptr;         // [max_ids] its factor in its vector
+  std::int32_t* unique_of = nullptr;     // [max_ids] number of its key; -1: not used
 
   // Per occurrence.
   std::uint64_t* sorted_tags = nullptr;         // [max_ids] (scratch)
   std::uint32_t* positions = nullptr;           // [max_ids] number of the id (scratch)
-  std::uint32_t* occurrence_targets = nullptr;  // [max_ids] as id_targets
+  std::uint32_t* occurrence_targets = nullptr;  // [max_ids] as IdPlace::target
   float* occurrence_coefficients = nullptr;     // [max_ids]
 
   // Per distinct key, ascending by tag, hence grouped by set.
@@ -95,7 +101,9 @@ struct PlanView {
 
   // Scratch.
   std::uint32_t* scratch_positions = nullptr;  // [max_ids]
-  Count2* counts2 = nullptr;                   // [max_ids]
+  std::uint32_t* sorted_prefixes = nullptr;    // [max_ids]
+  std::uint32_t* mixed_runs = nullptr;         // [max_ids / 32 + 1] a bit for each occurrence
+  Count2* counts2 = nullptr;                   // [max_ids] keys and sets up to an occurrence
   Count4* counts4 = nullptr;                   // [max_ids / 64 + 1]
   void* prims_scratch = nullptr;
   std::int64_t prims_scratch_bytes = 0;

@@ -9,6 +9,7 @@
 #include <cuda_runtime_api.h>
 
 #include "cuda/backend/check.h"
+#include "cuda/backend/heads.h"
 
 namespace satrap::backend {
 
@@ -23,19 +24,17 @@ std::int64_t prims_scratch_bytes(std::int64_t /*max_items*/) { return 1; }
 
 void sort_pairs(void* /*scratch*/,
                 std::int64_t /*scratch_bytes*/,
-                const std::uint64_t* keys,
-                std::uint64_t* sorted_keys,
+                const std::uint32_t* keys,
+                std::uint32_t* sorted_keys,
                 const std::uint32_t* values,
                 std::uint32_t* sorted_values,
                 std::int64_t n,
-                int first_bit,
                 StreamRef stream) {
   check_last_error();
   const auto sort = [=] {
     std::vector<std::int64_t> order(static_cast<std::size_t>(n));
     std::iota(order.begin(), order.end(), 0);
-    std::ranges::sort(order, {},
-                      [&](std::int64_t i) { return std::pair(keys[i] >> first_bit, i); });
+    std::ranges::sort(order, {}, [&](std::int64_t i) { return std::pair(keys[i], i); });
     for (std::int64_t i = 0; i < n; ++i) {
       sorted_keys[i] = keys[order[static_cast<std::size_t>(i)]];
       sorted_values[i] = values[order[static_cast<std::size_t>(i)]];
@@ -44,13 +43,22 @@ void sort_pairs(void* /*scratch*/,
   simt::enqueue(native(stream), simt::Work{.run = sort, .name = "sort_pairs"});
 }
 
-void inclusive_sum(void*, std::int64_t, Count2* counts, std::int64_t n, StreamRef stream) {
+void count_heads(void*,
+                 std::int64_t,
+                 const std::uint64_t* tags,
+                 std::int64_t num_sets,
+                 Count2* counts,
+                 std::int64_t n,
+                 StreamRef stream) {
   check_last_error();
-  const auto sum = [=] {
-    std::inclusive_scan(counts, counts + n, counts,
-                        [](Count2 x, Count2 y) { return Count2{x.a + y.a, x.b + y.b}; });
+  const auto count = [=] {
+    Count2 sum{0, 0};
+    for (std::int64_t j = 0; j < n; ++j) {
+      const Count2 head = HeadAt{tags, num_sets}(j);
+      counts[j] = sum = {sum.a + head.a, sum.b + head.b};
+    }
   };
-  simt::enqueue(native(stream), simt::Work{.run = sum, .name = "inclusive_sum"});
+  simt::enqueue(native(stream), simt::Work{.run = count, .name = "count_heads"});
 }
 
 void inclusive_sum(void*, std::int64_t, Count4* counts, std::int64_t n, StreamRef stream) {
