@@ -16,7 +16,7 @@ DeviceParameters::DeviceParameters(backend::Device& device,
   const std::int64_t num_scale = state.loss_scale.size();
   std::int64_t bytes = 0;
   for (const std::int64_t count : {num_parameters, num_buffers, num_buffers, num_values_, num_first,
-                                   num_second, std::int64_t{1}, num_scale}) {
+                                   num_second, std::int64_t{1}, std::int64_t{1}, num_scale}) {
     bytes += backend::arena_bytes<float>(count);
   }
   block_ = {device, backend::Place::kDevice, bytes, "the dense network"};
@@ -36,6 +36,7 @@ DeviceParameters::DeviceParameters(backend::Device& device,
   memory_.first = take(num_first);
   memory_.second = take(num_second);
   memory_.num_updates = take(1);
+  memory_.learning_rate = take(1);
   memory_.loss_scale = take(num_scale);
   device.fill(block_.data(), 0, bytes, stream);
   stream.wait_until_idle();

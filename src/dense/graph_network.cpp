@@ -1,6 +1,8 @@
 #include "src/dense/graph_network.h"
 
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <exception>
 #include <optional>
 #include <stdexcept>
@@ -9,6 +11,7 @@
 #include <vector>
 
 #include "satrap/backend/memory.h"
+#include "satrap/backend/recordings.h"
 #include "satrap/core/error.h"
 #include "satrap/core/hash.h"
 #include "satrap/core/log.h"
@@ -29,6 +32,41 @@ namespace {
 struct OwnPlace {
   std::unique_ptr<backend::Device> device = backend::make_host_device();
   backend::Stream stream{*device};
+};
+
+/// All that the computation of a batch depends on but the values.
+std::array<std::int64_t, 13> arguments_of(const TensorNetwork::Batch& batch) {
+  const auto place = [](const void* values) { return reinterpret_cast<std::int64_t>(values); };
+  return {place(batch.numeric.data),
+          batch.numeric.stride,
+          place(batch.pooled.data),
+          batch.pooled.stride,
+          place(batch.labels.data),
+          batch.labels.stride,
+          place(batch.factors.data),
+          place(batch.probabilities.data),
+          place(batch.grad_pooled.data),
+          batch.grad_pooled.stride,
+          place(batch.result),
+          batch.pooled.rows,
+          std::bit_cast<std::int32_t>(batch.loss_examples)};
+}
+
+/// The memory of what is recorded while it lives.
+class RecordedMemory {
+ public:
+  RecordedMemory(TensorNetwork& network, backend::StreamRef stream, bool is_recorded)
+      : network_(is_recorded ? &network : nullptr) {
+    if (network_ != nullptr) network_->begin_recording(stream.handle);
+  }
+  ~RecordedMemory() {
+    if (network_ != nullptr) network_->end_recording();
+  }
+  RecordedMemory(const RecordedMemory&) = delete;
+  RecordedMemory& operator=(const RecordedMemory&) = delete;
+
+ private:
+  TensorNetwork* const network_;
 };
 
 class GraphNetwork : public DenseNetwork {
@@ -56,7 +94,9 @@ class GraphNetwork : public DenseNetwork {
         model_(make_model(model, shape, layout_)),
         state_(layout_, optimizer, seed, precision),
         parameters_(device_, stream_, state_),
-        steps_(device_) {
+        steps_(device_),
+        is_recorded_(model.type != "torchscript"),
+        recordings_(device_, stream_) {
     build(shape.label_weights);
     parameters_.push();
   }
@@ -131,9 +171,12 @@ class GraphNetwork : public DenseNetwork {
     parameters_.push();
   }
 
-  /// Queues compute(network); what libtorch refuses becomes an error about the model.
+  /// Queues compute(network, stream); what libtorch refuses becomes an error about the model.
   template <class Compute>
-  void queue(Compute compute);
+  void queue(backend::StreamRef stream, Compute compute);
+  /// The same of a step, recorded if it can be. `arguments`: all that `compute` depends on.
+  template <class Compute>
+  void queue_step(std::span<const std::int64_t> arguments, Compute compute);
   ConstMatrix factors_of(const DenseInput& input);
   /// Whether the network writes a gradient of pooled rows to its place.
   bool is_in_reach(const FloatMatrix& grad_pooled) const {
@@ -179,7 +222,10 @@ class GraphNetwork : public DenseNetwork {
   // The batch that is computed.
   backend::Memory numeric_, pooled_, labels_, factors_, probabilities_, grad_pooled_, result_;
   StepsInFlight steps_;
+  float rate_on_device_ = 0.0F;
   std::unique_ptr<TensorNetwork> network_;
+  const bool is_recorded_;  // a user's module may do what cannot be recorded
+  backend::Recordings recordings_;
 };
 
 ScriptFile GraphNetwork::script_of(Script::Form form) {
@@ -212,10 +258,10 @@ void GraphNetwork::build(const std::vector<float>& label_weights) {
 }
 
 template <class Compute>
-void GraphNetwork::queue(Compute compute) {
-  device_.run_in_order(stream_, [this, compute] {
+void GraphNetwork::queue(backend::StreamRef stream, Compute compute) {
+  device_.run_in_order(stream, [this, stream, compute] {
     try {
-      compute(*network_);
+      compute(*network_, stream.handle);
     } catch (const std::range_error& error) {  // of a user's module
       throw Error(ErrorCode::kInvalidConfig, concat(name_, ": ", error.what()));
     } catch (const Error&) {
@@ -227,6 +273,15 @@ void GraphNetwork::queue(Compute compute) {
     } catch (const std::runtime_error& error) {
       throw Error(ErrorCode::kInternal, concat(name_, ": ", error.what()));
     }
+  });
+}
+
+template <class Compute>
+void GraphNetwork::queue_step(std::span<const std::int64_t> arguments, Compute compute) {
+  if (!is_recorded_) return queue(stream_, compute);
+  recordings_.run(std::as_bytes(arguments), [&](backend::StreamRef stream, bool is_recorded) {
+    const RecordedMemory memory(*network_, stream, is_recorded);
+    queue(stream, compute);
   });
 }
 
@@ -321,7 +376,7 @@ void GraphNetwork::forward_backward(const DenseInput& input,
         .grad_pooled = dpooled,
         .loss_examples = static_cast<float>(loss_examples),
         .result = result};
-    queue([batch, stream = backend::StreamRef(stream_).handle](TensorNetwork& network) {
+    queue_step(arguments_of(batch), [batch](TensorNetwork& network, void* stream) {
       network.forward_backward(batch, stream);
     });
     if (!is_in_reach(output.grad_pooled)) {
@@ -357,8 +412,10 @@ void GraphNetwork::apply(std::int64_t step) {
   device_.use_on_this_thread();
   const backend::StreamTimes::Span span(times_, backend::StreamTimes::kNetwork);
   parameters_.give_back_gradient();
-  queue([lr = learning_rate(step), stream = backend::StreamRef(stream_).handle](
-            TensorNetwork& network) { network.apply(lr, stream); });
+  const auto rate = static_cast<float>(learning_rate(step));
+  if (rate != rate_on_device_) steps_.upload(rate, parameters_.memory().learning_rate, stream_);
+  rate_on_device_ = rate;
+  queue_step({}, [](TensorNetwork& network, void* stream) { network.apply(stream); });
   steps_.queue_flag(parameters_.memory().flag, stream_);
 }
 
@@ -380,9 +437,8 @@ void GraphNetwork::predict(const DenseInput& input, const FloatMatrix& probabili
       numbers(input.numeric, n, shape_.num_numeric, numeric_, staging, "numeric input");
   const ConstMatrix rows = pooled(input.pooled, n, staging);
   const Matrix out(room(probabilities_, n, num_labels_), n, num_labels_);
-  queue([=, stream = backend::StreamRef(stream_).handle](TensorNetwork& network) {
-    network.predict(given, rows, out, stream);
-  });
+  queue(stream_,
+        [=](TensorNetwork& network, void* stream) { network.predict(given, rows, out, stream); });
   float* const to = host_values(probabilities, n, num_labels_, "probabilities");
   std::copy_n(steps_.download(out, stream_), n * num_labels_, to);
 }

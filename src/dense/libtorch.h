@@ -88,8 +88,9 @@ class TensorNetwork {
     float* gradient = nullptr;      // [num_parameters]
     float* first = nullptr;         // [num_parameters] of the optimizer, if it uses them
     float* second = nullptr;
-    float* num_updates = nullptr;  // [1]
-    float* loss_scale = nullptr;   // [LossScaleRule::kNumParts], with fp16
+    float* num_updates = nullptr;    // [1]
+    float* learning_rate = nullptr;  // [1] of the next update
+    float* loss_scale = nullptr;     // [LossScaleRule::kNumParts], with fp16
     std::int64_t num_parameters = 0, num_buffer_values = 0;
   };
 
@@ -109,8 +110,13 @@ class TensorNetwork {
   /// Sets the outputs of the batch, the gradient, the flag and next_buffers.
   virtual void forward_backward(const Batch& batch, void* stream) = 0;
 
-  /// One update by the gradient, clipped, unless the flag is set.
-  virtual void apply(double learning_rate, void* stream) = 0;
+  /// One update by the gradient, clipped, at the learning rate in memory, unless the flag is set.
+  virtual void apply(void* stream) = 0;
+
+  /// What the calls in between queue on `stream` is recorded, to run again: their intermediate
+  /// results take memory that is for recordings alone, and stays. One recording runs at a time.
+  virtual void begin_recording(void* stream) = 0;
+  virtual void end_recording() noexcept = 0;
 
   virtual void predict(ConstMatrix numeric,
                        ConstMatrix pooled,

@@ -36,6 +36,7 @@ Staging& StepsInFlight::begin(std::int64_t rows, std::int64_t num_labels, std::i
   step.probabilities = step.staging.take<float>(rows * num_labels);
   step.result = step.staging.take<double>(2);
   step.flag = step.staging.take<float>(2);
+  step.number = step.staging.take<float>(1);
   return step.staging;
 }
 
@@ -56,6 +57,11 @@ void StepsInFlight::queue_results(const float* probabilities,
 void StepsInFlight::queue_flag(const float* flag, const backend::Stream& stream) {
   device_.copy(newest().flag, flag, bytes_of(2), stream);
   newest().done.record(stream);
+}
+
+void StepsInFlight::upload(float number, float* to, const backend::Stream& stream) {
+  *newest().number = number;
+  device_.copy(to, newest().number, sizeof(float), stream);
 }
 
 DenseResult StepsInFlight::finish() {

@@ -52,6 +52,9 @@ class StepsInFlight {
                      const backend::Stream& stream);
   void queue_flag(const float* flag, const backend::Stream& stream);  // anew
 
+  /// Queues the way of a number of the newest step to the device, once in a step.
+  void upload(float number, float* to, const backend::Stream& stream);
+
   /// Blocks until the oldest step is done.
   DenseResult finish();
 
@@ -70,9 +73,10 @@ class StepsInFlight {
     backend::Event done;
     std::int64_t rows = 0, num_labels = 0;
     FloatMatrix to;
-    float* probabilities = nullptr;  // these three are pinned
+    float* probabilities = nullptr;  // these four are pinned
     double* result = nullptr;
     float* flag = nullptr;
+    float* number = nullptr;
   };
   Step& newest() { return steps_[static_cast<std::size_t>((num_begun_ - 1) % kMax)]; }
   Step& oldest() { return steps_[static_cast<std::size_t>(num_finished_ % kMax)]; }

@@ -32,12 +32,21 @@ std::vector<ModelCase> cases() {
   return all;
 }
 
+/// Adam makes a step of the learning rate of whatever noise is the gradient of a bias that batch
+/// normalisation takes away again.
+job::DenseOptimizerConfig optimizer_for(const ModelCase& c) {
+  return c.model.batch_norm ? optimizer_of("sgd", 0.01) : job::DenseOptimizerConfig{};
+}
+
 std::unique_ptr<DenseNetwork> make(const ModelCase& c,
                                    ThreadPool& pool,
                                    const DensePlace* place,
-                                   Precision precision = Precision::kFp32,
-                                   const job::DenseOptimizerConfig& optimizer = {}) {
+                                   Precision precision,
+                                   const job::DenseOptimizerConfig& optimizer) {
   return DenseNetwork::create(c.model, optimizer, precision, c.shape, 7, pool, place);
+}
+std::unique_ptr<DenseNetwork> make(const ModelCase& c, ThreadPool& pool, const DensePlace* place) {
+  return make(c, pool, place, Precision::kFp32, optimizer_for(c));
 }
 
 /// Bits, but for a GPU, whose sums have another order.

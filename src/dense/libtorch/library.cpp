@@ -33,6 +33,7 @@ at::Tensor tensor_of(const ScriptFile::Value& value) {
 /// The user's module with other parameters.
 torch::jit::Module with_parameters(const torch::jit::Module& module,
                                    std::span<const ScriptFile::Value> parameters) {
+  const at::NoGradGuard no_grad;
   torch::jit::Module copy = module.deepcopy();
   std::vector<at::Tensor> copies;
   for (const at::Tensor& parameter : copy.parameters()) copies.push_back(parameter);

@@ -11,4 +11,11 @@ OnStream::OnStream(int gpu, void*) {
 }
 OnStream::~OnStream() = default;
 
+struct RecordedMemory::Pool {};
+
+RecordedMemory::RecordedMemory(int) {}
+RecordedMemory::~RecordedMemory() = default;
+void RecordedMemory::begin(void*) {}
+void RecordedMemory::end() noexcept {}
+
 }  // namespace satrap::dense

@@ -20,6 +20,24 @@ class OnStream {
   std::unique_ptr<Guard> guard_;
 };
 
+/// The memory of intermediate results of recorded work, taken from the GPU once. Work that is
+/// recorded later takes the same: it runs when that is done.
+class RecordedMemory {
+ public:
+  explicit RecordedMemory(int gpu);
+  ~RecordedMemory();
+  RecordedMemory(const RecordedMemory&) = delete;
+  RecordedMemory& operator=(const RecordedMemory&) = delete;
+
+  /// Between the two, tensors for `stream` are in this memory.
+  void begin(void* stream);
+  void end() noexcept;
+
+ private:
+  struct Pool;
+  std::unique_ptr<Pool> pool_;  // null for the host's memory
+};
+
 inline at::Device place_of(int gpu) {
   return gpu < 0 ? at::Device(at::kCPU) : at::Device(at::kCUDA, static_cast<at::DeviceIndex>(gpu));
 }

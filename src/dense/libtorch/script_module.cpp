@@ -17,13 +17,19 @@ at::Tensor tensor_on(ConstMatrix x) {
   return at::from_blob(const_cast<float*>(x.data), {x.rows, x.cols}, {x.stride, 1}, at::kFloat);
 }
 
+/// Its parameters are its own, not results of the copying.
+torch::jit::Module copy_of(const torch::jit::Module& module) {
+  const at::NoGradGuard no_grad;
+  return module.deepcopy();
+}
+
 class Replica : public ScriptModule::Replica {
  public:
   Replica(const torch::jit::Module& module,
           const std::vector<bool>& is_trained,
           std::span<const ConstMatrix> values,
           std::int64_t num_labels)
-      : module_(module.deepcopy()), num_labels_(num_labels) {
+      : module_(copy_of(module)), num_labels_(num_labels) {
     std::size_t i = 0, trained = 0;
     for (at::Tensor parameter : module_.parameters()) {
       if (!is_trained[i++]) {

@@ -55,7 +55,8 @@ class FusedOptimizer {
                  at::Device place)
       : optimizer_(optimizer),
         parameters_{tensor_at(place, memory.parameters, memory.num_parameters)},
-        num_updates_{tensor_at(place, memory.num_updates, 1)} {
+        num_updates_{tensor_at(place, memory.num_updates, 1)},
+        rate_(tensor_at(place, memory.learning_rate, 1)) {
     if (optimizer.uses_first()) {
       first_.push_back(tensor_at(place, memory.first, memory.num_parameters));
     }
@@ -65,26 +66,26 @@ class FusedOptimizer {
   }
 
   /// `is_refused`: [1] 1 if nothing is to change, else 0.
-  void apply(const at::Tensor& gradient, double lr, const at::Tensor& is_refused) {
+  void apply(const at::Tensor& gradient, const at::Tensor& is_refused) {
     const std::vector<at::Tensor> gradients{gradient};
     const double decay = optimizer_.weight_decay;
     num_updates_[0].add_(1 - is_refused);
     switch (optimizer_.type) {
       case DenseOptimizerType::kSgd:
-        return at::_fused_sgd_(parameters_, gradients, first_, decay, optimizer_.momentum, lr,
+        return at::_fused_sgd_(parameters_, gradients, first_, decay, optimizer_.momentum, rate_,
                                /*dampening=*/0.0, /*nesterov=*/false, /*maximize=*/false,
                                /*is_first_step=*/false, /*grad_scale=*/{}, is_refused);
       case DenseOptimizerType::kAdagrad:
-        return at::_fused_adagrad_(parameters_, gradients, second_, num_updates_, lr,
+        return at::_fused_adagrad_(parameters_, gradients, second_, num_updates_, rate_,
                                    /*lr_decay=*/0.0, decay, optimizer_.eps, /*maximize=*/false,
                                    /*grad_scale=*/{}, is_refused);
       case DenseOptimizerType::kAdam:
-        return at::_fused_adam_(parameters_, gradients, first_, second_, {}, num_updates_, lr,
+        return at::_fused_adam_(parameters_, gradients, first_, second_, {}, num_updates_, rate_,
                                 optimizer_.beta1, optimizer_.beta2, decay, optimizer_.eps,
                                 /*amsgrad=*/false, /*maximize=*/false, /*grad_scale=*/{},
                                 is_refused);
       case DenseOptimizerType::kAdamW:
-        return at::_fused_adamw_(parameters_, gradients, first_, second_, {}, num_updates_, lr,
+        return at::_fused_adamw_(parameters_, gradients, first_, second_, {}, num_updates_, rate_,
                                  optimizer_.beta1, optimizer_.beta2, decay, optimizer_.eps,
                                  /*amsgrad=*/false, /*maximize=*/false, /*grad_scale=*/{},
                                  is_refused);
@@ -94,6 +95,7 @@ class FusedOptimizer {
  private:
   const DenseOptimizer optimizer_;
   const std::vector<at::Tensor> parameters_, num_updates_;
+  const at::Tensor rate_;  // [1]
   std::vector<at::Tensor> first_, second_;
 };
 
@@ -107,6 +109,7 @@ torch::jit::Module placed(const ScriptModule& compiled,
   for (const at::Tensor& parameter : jit_module(compiled).parameters()) {
     is_trained.push_back(parameter.requires_grad());
   }
+  const at::NoGradGuard no_grad;  // the copy's parameters are its own, not results of the copying
   torch::jit::Module module = jit_module(compiled).deepcopy();
   module.to(place);  // what is not trained of a user's module
   std::size_t next = 0;
@@ -150,7 +153,8 @@ class Network : public TensorNetwork {
         gradient_(tensor_at(place_, parts.memory.gradient, parts.memory.num_parameters)),
         label_weights_(at::tensor(parts.label_weights).to(place_)),
         loss_scale_(parts.memory, place_),
-        optimizer_(parts.optimizer, parts.memory, place_) {
+        optimizer_(parts.optimizer, parts.memory, place_),
+        recorded_(parts.gpu) {
     if (parts.precision == Precision::kTf32) at::globalContext().setAllowTF32CuBLAS(true);
     if (parts.precision == Precision::kFp16) {  // sums are fp32, also those of a divided product
       at::globalContext().setAllowFP16ReductionCuBLAS(false);
@@ -163,14 +167,19 @@ class Network : public TensorNetwork {
       offset += parameter.numel();
     }
     inputs_.emplace_back();  // pooled, last
+    begin_backward_thread();
   }
 
   void forward_backward(const Batch& batch, void* stream) override {
     with_plain_errors([&] { run_forward_backward(batch, stream); });
   }
-  void apply(double lr, void* stream) override {
-    with_plain_errors([&] { run_apply(lr, stream); });
+  void apply(void* stream) override {
+    with_plain_errors([&] { run_apply(stream); });
   }
+  void begin_recording(void* stream) override {
+    with_plain_errors([&] { recorded_.begin(stream); });
+  }
+  void end_recording() noexcept override { recorded_.end(); }
   void predict(ConstMatrix numeric,
                ConstMatrix pooled,
                Matrix probabilities,
@@ -179,6 +188,15 @@ class Network : public TensorNetwork {
   }
 
  private:
+  /// Autograd computes for a GPU in a thread of its own, which has no context until a kernel runs;
+  /// cuBLAS would warn of that.
+  void begin_backward_thread() const {
+    if (gpu_ < 0) return;
+    const at::AutoGradMode with_graph(true);
+    const at::Tensor one = at::ones({1}, place_).set_requires_grad(true);
+    gradients_of((one * one).sum(), {one}, {});
+  }
+
   void run_forward_backward(const Batch& batch, void* stream) {
     const OnStream on_stream(gpu_, stream);
     const at::NoGradGuard no_grad;
@@ -208,7 +226,7 @@ class Network : public TensorNetwork {
     report(loss, dpooled, batch.result);
   }
 
-  void run_apply(double lr, void* stream) {
+  void run_apply(void* stream) {
     const OnStream on_stream(gpu_, stream);
     const at::NoGradGuard no_grad;
     const at::Tensor is_refused = flag_.ne(0).to(at::kFloat);
@@ -217,7 +235,7 @@ class Network : public TensorNetwork {
       const at::Tensor scale = (clip_norm_ / (norm_of(gradient_) + 1e-6)).clamp_max(1.0);
       gradient = gradient_ * scale.to(at::kFloat);
     }
-    optimizer_.apply(gradient, lr, is_refused);
+    optimizer_.apply(gradient, is_refused);
     buffers_.copy_(at::where(is_refused.ne(0), buffers_, next_buffers_));
     loss_scale_.update();
   }
@@ -285,6 +303,7 @@ class Network : public TensorNetwork {
   const at::Tensor label_weights_;  // [num_labels]
   DeviceLossScale loss_scale_;
   FusedOptimizer optimizer_;
+  RecordedMemory recorded_;
   std::vector<at::Tensor> inputs_;     // whose gradients are wanted: parameters, pooled
   std::vector<at::Tensor> gradients_;  // of the parameters, parts of gradient_
 };

@@ -53,8 +53,10 @@ class Dlrm : public Model {
         script.let(vectors + ".reshape([-1, " + n + ", " + std::to_string(width_) + "])");
     const std::string pairs =
         script.let("torch.tril_indices(" + n + ", " + n + ", -1, device=" + z + ".device)");
-    const std::string products = script.let("torch.bmm(" + z + ", torch.transpose(" + z +
-                                            ", 1, 2))[:, " + pairs + "[0], " + pairs + "[1]]");
+    // Of the flattened matrices, since the gradient of an index of two dimensions is slow on GPUs.
+    const std::string products =
+        script.let("torch.index_select(torch.bmm(" + z + ", torch.transpose(" + z +
+                   ", 1, 2)).flatten(1), 1, " + pairs + "[0] * " + n + " + " + pairs + "[1])");
     return top_.write(
         script, b.empty() ? products : script.let("torch.cat([" + b + ", " + products + "], 1)"));
   }
