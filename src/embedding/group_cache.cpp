@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <bit>
 #include <numeric>
+#include <span>
+#include <type_traits>
 #include <utility>
 
 #include "satrap/backend/operations.h"
@@ -29,6 +31,7 @@ GroupCache::GroupCache(backend::Device& device,
     : device_(device),
       group_(group),
       stream_(stream),
+      recordings_(device, stream_),
       cache_(device, group.layout, size, policy, stream_),
       listed_(device, sets_per_list(size)),
       plan_room_(device, group.layout),
@@ -57,8 +60,16 @@ void GroupCache::look_at(GroupPart& part, std::uint32_t batch) {
 
 void GroupCache::make_plan(GroupPart& part) {
   plan_room_.make(part, view().size.overflow_rows);
-  device_.build_plan(part.batch.bags(), view().size.num_sets, group_.layout.padded_dim, part.view(),
-                     stream_);
+  struct Arguments {
+    backend::Bags bags;
+    backend::PlanView plan;
+  } arguments{part.batch.bags(), part.view()};
+  static_assert(std::has_unique_object_representations_v<Arguments>);
+  recordings_.run(std::as_bytes(std::span(&arguments, 1)),
+                  [&](backend::StreamRef stream, bool /*is_recorded*/) {
+                    device_.build_plan(arguments.bags, view().size.num_sets,
+                                       group_.layout.padded_dim, arguments.plan, stream);
+                  });
 }
 
 // ------------------------------------------------------------------------------------- resolve

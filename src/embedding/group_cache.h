@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "satrap/backend/cache.h"
+#include "satrap/backend/recordings.h"
 #include "satrap/backend/stream.h"
 #include "satrap/backend/window.h"
 #include "satrap/embedding/row_groups.h"
@@ -89,6 +90,7 @@ class GroupCache {
   backend::Device& device_;
   const RowGroup& group_;
   const backend::Stream& stream_;
+  backend::Recordings recordings_;  // of plans: batches of one size have the same ones again
   const backend::Cache cache_;
   const backend::SlotListBuffer listed_;
   std::optional<backend::Window> window_;

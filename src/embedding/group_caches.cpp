@@ -97,7 +97,7 @@ std::int64_t GroupCaches::expected_keys(const GroupPart& part, std::int64_t num_
 }
 
 void GroupCaches::look_at(const data::Batch& batch, std::int64_t step) {
-  if (!looks_ahead()) return;
+  if (look_ahead() == 0) return;
   prepare_look();
   fill(looked_at_, batch, step);
   touch(step);
@@ -106,7 +106,7 @@ void GroupCaches::look_at(const data::Batch& batch, std::int64_t step) {
 void GroupCaches::look_at(std::span<const std::vector<Key>> keys,
                           std::int64_t num_examples,
                           std::int64_t step) {
-  if (!looks_ahead()) return;
+  if (look_ahead() == 0) return;
   prepare_look();
   fill(looked_at_, keys, num_examples, step);
   touch(step);
@@ -137,6 +137,9 @@ void GroupCaches::resolve(const Parts& parts, std::int64_t step, WriteBack* writ
       wait_for_room(step, completed, *caches[g]);
     }
   }
+  is_half_full_ = is_half_full_ || std::ranges::any_of(caches, [](const auto& cache) {
+                    return 2 * cache->misses() >= cache->view().size.num_slots();
+                  });
 }
 
 /// Blocks until more than the steps up to `completed` are completed; throws if that cannot help.

@@ -4,21 +4,26 @@
 #include <bit>
 #include <utility>
 
-#include "satrap/core/hash.h"
-
 namespace satrap::embedding {
 namespace {
 
+/// Of keys, whose ids are mixed, one multiplication is hash enough.
 bool is_sampled(Key key, int shift) {
-  constexpr std::uint64_t kSeed = 0x5348415244;
-  return shift == 0 || hash64(kSeed, static_cast<std::uint64_t>(key)) >> (64 - shift) == 0;
+  constexpr std::uint64_t kFactor = 0x9E3779B97F4A7C15;
+  return shift == 0 || (static_cast<std::uint64_t>(key) * kFactor) >> (64 - shift) == 0;
 }
 
 }  // namespace
 
 void MissCurve::add(std::uint32_t number, std::span<const Key> keys, std::int64_t row_bytes) {
+  // Every key of a batch is asked, which must not take long: no branches.
+  sampled_.resize(keys.size());
+  std::size_t num_sampled = 0;
   for (const Key key : keys) {
-    if (!is_sampled(key, shift_)) continue;
+    sampled_[num_sampled] = key;
+    num_sampled += is_sampled(key, shift_) ? 1 : 0;
+  }
+  for (const Key key : std::span(sampled_).first(num_sampled)) {
     if (next_place_ == bytes_.size()) compact();
     const double scale = static_cast<double>(std::uint64_t{1} << shift_);
     const auto [found, is_new] = last_use_.try_emplace(key, Use{number, 0, row_bytes});

@@ -20,7 +20,7 @@ class MissCurve {
  public:
   /// The sample begins with one of 2^first_shift keys and is thinned by half whenever it has more
   /// than max_keys of them.
-  explicit MissCurve(std::size_t max_keys = std::size_t{1} << 14, int first_shift = 3)
+  explicit MissCurve(std::size_t max_keys = std::size_t{1} << 12, int first_shift = 3)
       : max_keys_(max_keys), shift_(first_shift) {}
 
   /// The keys that batch `number` needs, ascending from 1; repeated ones count once. Each row takes
@@ -50,6 +50,7 @@ class MissCurve {
 
   const std::size_t max_keys_;
   int shift_;                              // one of 2^shift_ keys
+  std::vector<Key> sampled_;               // of a batch
   std::unordered_map<Key, Use> last_use_;  // of the keys in the sample
   std::uint32_t next_place_ = 0;
   std::vector<std::int64_t> bytes_;  // a Fenwick tree: bytes of the rows last used at each place

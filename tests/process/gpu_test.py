@@ -198,7 +198,8 @@ class Counts(unittest.TestCase):
     def test_copies_have_the_bytes_of_ids_numbers_and_lists(self):
         n, features, numbers = 512, 2, 2
         ids = 8 * n * features + 8 * (n * features + 1) + 24 * features
-        for looks, settings in ((2, []), (1, ["embedding.cache.eviction=lfu"]),
+        for looks, settings in ((1, []), (2, ["embedding.cache.memory=36KiB"]),  # more than half full
+                                (1, ["embedding.cache.eviction=lfu"]),
                                 (1, ["embedding.cache.eviction=lfu", "embedding.cache.memory=500KiB",
                                      "data.synthetic.cardinalities=[50,30000]"])):
             with self.subTest(settings=settings):
