@@ -21,14 +21,14 @@ class Dlrm(torch.nn.Module):
         self.top = torch.nn.Sequential(torch.nn.Linear(DIM + vectors * (vectors - 1) // 2, 64), torch.nn.ReLU(),
                                        torch.nn.Linear(64, 1))
         pairs = torch.tril_indices(vectors, vectors, -1)
-        self.register_buffer("rows", pairs[0])
-        self.register_buffer("cols", pairs[1])
+        self.register_buffer("pairs", pairs[0] * vectors + pairs[1])
 
     def forward(self, numbers, pooled):
         bottom = self.bottom(numbers)
         vectors = torch.cat([bottom.unsqueeze(1), pooled.view(-1, FEATURES, DIM)], 1)
         products = vectors @ vectors.transpose(1, 2)
-        return self.top(torch.cat([bottom, products[:, self.rows, self.cols]], 1)).squeeze(1)
+        pairs = products.flatten(1).index_select(1, self.pairs)
+        return self.top(torch.cat([bottom, pairs], 1)).squeeze(1)
 
 
 def batches_of(path):
