@@ -153,7 +153,7 @@ part_reference() {
 
 part_ncu() {
   local pair operation kernel
-  for pair in plan:mark_heads resolve:probe_keys resolve:resolve_sets pool_forward:pool_rows \
+  for pair in plan:number_keys resolve:probe_keys resolve:resolve_sets pool_forward:pool_rows \
     backward:reduce_segments export:move_rows; do
     operation=${pair%:*} kernel=${pair#*:}
     if command -v ncu > /dev/null; then

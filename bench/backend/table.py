@@ -92,6 +92,50 @@ def pytorch(out):
             print(f"| {name} | {results[name]['median_us']:.1f} |")
 
 
+def jobs(checks):
+    """What gpu_trainer.py printed: whole jobs beside those of the CPU, their rates, and those of PyTorch."""
+    programs, rates = {}, []
+    for line in checks.splitlines():
+        if line.startswith('{"'):
+            found = json.loads(line)
+            if "program" in found:
+                programs.setdefault(found["program"], []).append(found)
+            elif "examples_per_second" in found:
+                rates.append(found)
+    same = re.findall(r"^(train\.mode=.*?), cache of (\S+), hits \S+: digest \S+, auc (\S+): (.*)$", checks, re.MULTILINE)
+    if same:
+        print("\n### Jobs on the GPU beside the same on the CPU\n\n| job | cache | auc | |\n|---|---|---|---|")
+    for job, cache, auc, verdict in same:
+        print(f"| {job} | {cache} | {auc} | {verdict} |")
+    if rates:
+        print("\n### New rows all the time: from the generator, rows in the host's tables\n\n"
+              "| device | engine | cache, of the rows | hits | examples/s |\n|---|---|---|---|---|")
+    for found in rates:
+        cache = f"{found['cache_percent']} %" if "cache_percent" in found else ""
+        hits = f"{found['hit_rate']:.1%}" if "hit_rate" in found else ""
+        print(f"| {found['device']} | {found.get('engine', 'native')} | {cache} | {hits} | "
+              f"{found['examples_per_second']:,.0f} |")
+    if programs:
+        print("\n### DLRM from the same TSV in memory, in turn\n\n"
+              "| program | rounds | examples/s, median (min - max) | relative to PyTorch's first, round by round | hits "
+              "| GPU's share |\n|---|---|---|---|---|---|")
+    first = next(iter(programs.values()), [])
+    for name, turns in programs.items():
+        rates = [turn["ex_s"] for turn in turns]
+        ratios = ", ".join(f"{turn['ex_s'] / base['ex_s']:.2f}" for turn, base in zip(turns, first))
+        hits = f"{turns[-1]['cache']['hit_rate']:.1%}" if "cache" in turns[-1] else ""
+        print(f"| {name} | {len(turns)} | {statistics.median(rates):,.0f} ({min(rates):,.0f} - {max(rates):,.0f}) | "
+              f"{ratios} | {hits} | {busy(turns)} |")
+
+
+def busy(turns):
+    """The share of the stages' time in which work of a step was on the GPU, of the last turn."""
+    device, stages = turns[-1].get("device_seconds"), turns[-1].get("stage_seconds")
+    if not device:
+        return ""
+    return f"{sum(device.values()) / (stages['dense'] + stages['wait']):.0%}"
+
+
 def steps(out):
     """How many steps ended in what way, and the parts with steps that did not succeed."""
     path = out / "state.tsv"
@@ -114,11 +158,13 @@ def main():
     out = pathlib.Path(sys.argv[1])
     steps(out)
     checks = out / "checks.txt"
-    bundle = re.search(r"^bundle of .*", checks.read_text(encoding="utf-8"), re.MULTILINE) if checks.exists() else None
+    text = checks.read_text(encoding="utf-8") if checks.exists() else ""
+    bundle = re.search(r"^bundle of .*", text, re.MULTILINE)
     if bundle:
         print(f"\nFrom a {bundle.group()}.")
     operations(out)
     variants(out)
+    jobs(text)
     pytorch(out)
     print("\n### Published, elsewhere\n\n| case | share of bandwidth |\n|---|---|")
     for name, share in PUBLISHED:
