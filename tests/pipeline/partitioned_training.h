@@ -303,8 +303,7 @@ class PartitionedTraining {
         for (; shown < std::min(step + ahead, options_.num_steps); ++shown) {
           driver.look_at(batch_of_step(shown + 1), shown + 1);
         }
-        if (step == 1 && options_.max_look_ahead > 0)
-          ahead = agree_on(driver.look_ahead(), cluster);
+        if (ahead <= 1 && options_.max_look_ahead > 0) ahead = agree_on(driver, step, cluster);
         work->step = step;
         work->batch = batch_of_step(step);
         driver.make_plan(*work);
@@ -317,8 +316,9 @@ class PartitionedTraining {
   }
 
   /// The fewest batches that a rank wants to see ahead.
-  std::int64_t agree_on(std::int64_t wanted, Cluster& cluster) {
-    const auto group = cluster.make_communicator("test-ahead");
+  std::int64_t agree_on(StepDriver& driver, std::int64_t step, Cluster& cluster) {
+    const std::int64_t wanted = driver.look_ahead();
+    const auto group = cluster.make_communicator(concat("test-ahead-", step));
     std::vector<std::int64_t> all(static_cast<std::size_t>(cluster.size()));
     group->all_gather(std::as_bytes(std::span(&wanted, 1)), std::as_writable_bytes(std::span(all)),
                       cluster.deadline());
