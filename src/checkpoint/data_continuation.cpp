@@ -39,6 +39,23 @@ void refuse(const std::string& checkpoint,
                           problems, place_of(position)));
 }
 
+/// An evaluation part at the tail begins earlier when there are fewer rows.
+void refuse_trained_rows(const std::string& checkpoint,
+                         const Manifest& manifest,
+                         std::int64_t first_eval_row) {
+  const data::DataPosition position = manifest.position_of(0, 1);
+  const std::int64_t trained =
+      position.epoch > 0 ? manifest.first_eval_row : position.rows_read;  // rows before this one
+  if (first_eval_row < 0 || first_eval_row >= trained) return;
+  throw Error(
+      ErrorCode::kInvalidConfig,
+      fmt::format("cannot continue from {} with other training data: data.eval keeps the "
+                  "rows from {} on for evaluation, and those before {} have been trained "
+                  "on; bring back the rows that are gone, or evaluate trained rows too with "
+                  "--accept-changed-data",
+                  checkpoint, first_eval_row, trained));
+}
+
 void tell(const DataChange& change) {
   switch (change.kind) {
     case DataChangeKind::kRead:
@@ -67,10 +84,14 @@ DataContinuation compare_data(const std::string& checkpoint,
     }
     return {};
   }
-  const data::DataPosition position = Manifest::read(checkpoint).position_of(0, 1);
+  const Manifest manifest = Manifest::read(checkpoint);
+  const data::DataPosition position = manifest.position_of(0, 1);
   const std::vector<DataChange> changes =
       data_changes(*before, position.rows_read, now, data::examine_prefix);
-  if (!accepts) refuse(checkpoint, position, changes);
+  if (!accepts) {
+    refuse(checkpoint, position, changes);
+    refuse_trained_rows(checkpoint, manifest, config.eval.first_row);
+  }
   DataContinuation result;
   bool accepted = false;
   for (const DataChange& change : changes) {

@@ -99,6 +99,19 @@ void FilesConfig::visit(ConfigVisitor& v) {
   v.field("max_rows", max_rows, "Read only the first rows (lines). 0: all.", {.min = 0});
 }
 
+void EvalConfig::visit(ConfigVisitor& v) {
+  FilesConfig::visit(v);
+  v.field("fraction", fraction,
+          "Instead of a path: keep this share of the training rows for evaluation. They are never "
+          "trained on. 0: none.",
+          {.min = 0, .max = 0.9});
+  v.field("by", by,
+          "Which rows these are. tail: the last ones, for logs in the order of time. hash: those "
+          "whose line has an XXH3 hash (64 bits) below fraction * 2^64, so that equal lines stay "
+          "together. Any other text is a column, whose hash decides: rows of the same user, say, "
+          "stay together; rows without a value go by their line.");
+}
+
 void DataConfig::visit(ConfigVisitor& v) {
   v.section_or_preset(
       "schema", schema_name, schema,
@@ -113,7 +126,8 @@ void DataConfig::visit(ConfigVisitor& v) {
       "train", train,
       "The training data. A resumed run compares them with those that its checkpoint has read: "
       "files may be appended, what has been read must stay.");
-  v.section("eval", eval, "The evaluation data.");
+  v.section("eval", eval,
+            "The evaluation data: files of their own, or a part of the training files.");
   v.field(
       "group_by", group_by,
       "Feature or other column whose values group the evaluation rows (a user, a session) for the "
@@ -150,7 +164,8 @@ std::string DataConfig::resolved_format() const {
 }
 
 bool DataConfig::has_eval() const {
-  return resolved_format() == "synthetic" ? synthetic.eval_rows > 0 : !eval.path.empty();
+  return resolved_format() == "synthetic" ? synthetic.eval_rows > 0
+                                          : eval.is_part() || !eval.path.empty();
 }
 
 SchemaConfig criteo_schema() {

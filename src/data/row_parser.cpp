@@ -4,6 +4,7 @@
 
 #include "satrap/core/error.h"
 #include "src/data/field_parse.h"
+#include "src/data/row_part.h"
 
 namespace satrap::data {
 namespace {
@@ -62,6 +63,10 @@ void RowParser::parse(const TextBlock& text, RowBlock& rows, BadRows& bad) {
     }
     for (; row < run_end; ++row) {
       const char* const line = p;
+      if (pass_.part != nullptr && !is_in_part(line, end)) {
+        p = skip_lines(line, end, 1);
+        continue;
+      }
       if (is_blank_line(p)) {
         p += *p == '\n' ? 1 : 2;
         if (pass_.keeps_every_line) row_.add_row_without_values(row);
@@ -79,6 +84,17 @@ void RowParser::parse(const TextBlock& text, RowBlock& rows, BadRows& bad) {
     }
   }
   row_.finish();
+}
+
+/// A row that says nothing in the column that divides the rows, or is quoted wrongly up to there,
+/// goes by its line.
+bool RowParser::is_in_part(const char* line, const char* text_end) {
+  std::string_view field;
+  const std::int64_t column = is_blank_line(line) ? -1 : layout_->dividing_column();
+  if (column >= 0 && fields_.find(line, column, field)) return pass_.part->has(field);
+  std::string_view whole(line, static_cast<std::size_t>(skip_lines(line, text_end, 1) - 1 - line));
+  if (whole.ends_with('\r')) whole.remove_suffix(1);
+  return pass_.part->has(whole);
 }
 
 /// Parses one line into the open row. Returns the beginning of the next line, or null with fault_
