@@ -22,12 +22,17 @@ std::string place_of(const data::DataPosition& position) {
                      is_shuffled ? position.batches : position.next_row, position.epoch + 1);
 }
 
+/// `is_divided`: which rows are for training follows from their numbers, also behind the position,
+/// where earlier epochs have trained on them.
 void refuse(const std::string& checkpoint,
             const data::DataPosition& position,
-            const std::vector<DataChange>& changes) {
+            const std::vector<DataChange>& changes,
+            bool is_divided) {
   std::string problems;
   for (const DataChange& change : changes) {
-    if (change.kind != DataChangeKind::kRead) continue;
+    const bool moves_trained_rows =
+        is_divided && position.epoch > 0 && change.kind == DataChangeKind::kAhead;
+    if (change.kind != DataChangeKind::kRead && !moves_trained_rows) continue;
     problems += fmt::format("cannot continue from {} with other training data: {}\n", checkpoint,
                             change.text);
   }
@@ -89,7 +94,7 @@ DataContinuation compare_data(const std::string& checkpoint,
   const std::vector<DataChange> changes =
       data_changes(*before, position.rows_read, now, data::examine_prefix);
   if (!accepts) {
-    refuse(checkpoint, position, changes);
+    refuse(checkpoint, position, changes, config.eval.is_part());
     refuse_trained_rows(checkpoint, manifest, config.eval.first_row);
   }
   DataContinuation result;

@@ -105,11 +105,12 @@ void EvalConfig::visit(ConfigVisitor& v) {
           "Instead of a path: keep this share of the training rows for evaluation. They are never "
           "trained on. 0: none.",
           {.min = 0, .max = 0.9});
-  v.field("by", by,
-          "Which rows these are. tail: the last ones, for logs in the order of time. hash: those "
-          "whose line has an XXH3 hash (64 bits) below fraction * 2^64, so that equal lines stay "
-          "together. Any other text is a column, whose hash decides: rows of the same user, say, "
-          "stay together; rows without a value go by their line.");
+  v.field(
+      "by", by,
+      "Which rows these are. tail: the last ones, for logs in the order of time. hash: a random "
+      "choice, those whose number, from 0 over all files, has in decimal digits an XXH3 hash (64 "
+      "bits) below fraction * 2^64. Any other text is a column, whose text is hashed instead: "
+      "rows of the same user, say, stay together; rows without a value go by their number.");
 }
 
 void DataConfig::visit(ConfigVisitor& v) {
@@ -133,7 +134,12 @@ void DataConfig::visit(ConfigVisitor& v) {
       "Feature or other column whose values group the evaluation rows (a user, a session) for the "
       "grouped AUC: the mean of the groups' AUCs, weighted by their rows. Rows without a value and "
       "groups with only one label value do not count. Empty: none.");
-  v.field("batch_size", batch_size, "Examples per step, over all ranks.", {.min = 1});
+  v.field(
+      "batch_size", batch_size,
+      "Examples per step, over all ranks. auto: the power of two that gives an epoch at least 200 "
+      "steps, 32 to 2048, for the number of rows that the training files seem to have; 2048 where "
+      "that cannot be known.",
+      {.min = 1, .zero_word = "auto"});
   v.field("reader_threads", reader_threads, "Threads that parse. 0: one per four CPUs.",
           {.min = 0, .max = 1024});
   v.field("shuffle_rows", shuffle_rows,

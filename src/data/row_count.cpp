@@ -1,6 +1,7 @@
 #include "satrap/data/row_count.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 
 #include "satrap/core/error.h"
@@ -54,6 +55,25 @@ std::int64_t estimate_rows(const DataConfig& config) {
   if (counted.is_all || counted.bytes == 0) return limited(config, counted.rows);
   const double share = static_cast<double>(counted.bytes) / static_cast<double>(files.total_bytes);
   return limited(config, std::llround(static_cast<double>(counted.rows) / std::min(share, 1.0)));
+}
+
+std::int64_t fitting_batch_size(std::int64_t num_rows) {
+  constexpr std::int64_t kSteps = 200;
+  constexpr std::int64_t kMin = 32, kMax = 2048;
+  if (num_rows == 0) return kMax;
+  const auto most = static_cast<std::uint64_t>(num_rows / kSteps);
+  return std::clamp(static_cast<std::int64_t>(std::bit_floor(most)), kMin, kMax);
+}
+
+void choose_batch_size(DataConfig& config) {
+  if (config.batch_size != 0) return;
+  std::int64_t num_rows = 0;
+  try {
+    num_rows = estimate_rows(config);
+  } catch (const Error&) {
+    num_rows = 0;
+  }
+  config.batch_size = fitting_batch_size(num_rows);
 }
 
 std::int64_t first_eval_row(const DataConfig& config) {

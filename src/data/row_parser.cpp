@@ -1,6 +1,9 @@
 #include "src/data/row_parser.h"
 
 #include <algorithm>
+#include <array>
+#include <charconv>
+#include <string_view>
 
 #include "satrap/core/error.h"
 #include "src/data/field_parse.h"
@@ -63,7 +66,7 @@ void RowParser::parse(const TextBlock& text, RowBlock& rows, BadRows& bad) {
     }
     for (; row < run_end; ++row) {
       const char* const line = p;
-      if (pass_.part != nullptr && !is_in_part(line, end)) {
+      if (pass_.part != nullptr && !is_in_part(line, row)) {
         p = skip_lines(line, end, 1);
         continue;
       }
@@ -86,15 +89,15 @@ void RowParser::parse(const TextBlock& text, RowBlock& rows, BadRows& bad) {
   row_.finish();
 }
 
-/// A row that says nothing in the column that divides the rows, or is quoted wrongly up to there,
-/// goes by its line.
-bool RowParser::is_in_part(const char* line, const char* text_end) {
+/// A row without a value in the column that divides the rows, or with wrong quotes up to there,
+/// goes by its number, as all do if there is no such column.
+bool RowParser::is_in_part(const char* line, std::int64_t row) {
   std::string_view field;
   const std::int64_t column = is_blank_line(line) ? -1 : layout_->dividing_column();
   if (column >= 0 && fields_.find(line, column, field)) return pass_.part->has(field);
-  std::string_view whole(line, static_cast<std::size_t>(skip_lines(line, text_end, 1) - 1 - line));
-  if (whole.ends_with('\r')) whole.remove_suffix(1);
-  return pass_.part->has(whole);
+  std::array<char, 20> digits;
+  const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), row).ptr;
+  return pass_.part->has({digits.data(), end});
 }
 
 /// Parses one line into the open row. Returns the beginning of the next line, or null with fault_

@@ -9,8 +9,7 @@
 namespace satrap::data {
 
 /// One of the two parts of files whose rows are for training and for evaluation. Which part a row
-/// is in follows from a text of the row alone, so that it is the same in every pass, on every rank,
-/// and wherever the row stands.
+/// is in follows from one text of the row alone: it is the same in every pass and on every rank.
 class RowPart {
  public:
   /// The rows of evaluation, about `fraction` (below 1) of all; or else the others.
@@ -18,7 +17,7 @@ class RowPart {
       : limit_(static_cast<std::uint64_t>(std::ldexp(fraction, 64))),
         is_evaluation_(is_evaluation) {}
 
-  /// `text`: the row's line, or its field in the column that divides the rows.
+  /// `text`: the row's field in the column that divides the rows, or else its number in decimal.
   bool has(std::string_view text) const { return (hash_bytes(text) < limit_) == is_evaluation_; }
 
  private:

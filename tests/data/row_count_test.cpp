@@ -46,5 +46,27 @@ TEST_F(RowCount, TheTailIsARoundedShareAndAtLeastARow) {
   EXPECT_EQ(first_eval_row(config), 3);
 }
 
+TEST_F(RowCount, ABatchFitsTheNumberOfRows) {
+  EXPECT_EQ(fitting_batch_size(1), 32);
+  EXPECT_EQ(fitting_batch_size(12'799), 32);
+  EXPECT_EQ(fitting_batch_size(12'800), 64);
+  EXPECT_EQ(fitting_batch_size(100'000), 256);
+  EXPECT_EQ(fitting_batch_size(1'000'000'000), 2048);
+  EXPECT_EQ(fitting_batch_size(0), 2048);
+}
+
+TEST_F(RowCount, ABatchSizeThatIsNotAutoStays) {
+  DataConfig config = csv_config(write("a.csv", lines(13'000)), {}, {"f"});
+  choose_batch_size(config);
+  EXPECT_EQ(config.batch_size, 2048);
+  config.batch_size = 0;
+  choose_batch_size(config);
+  EXPECT_EQ(config.batch_size, 64);
+  config.batch_size = 0;
+  config.train.path = {path_of("missing.csv")};
+  choose_batch_size(config);
+  EXPECT_EQ(config.batch_size, 2048);
+}
+
 }  // namespace
 }  // namespace satrap::data

@@ -123,7 +123,7 @@ struct DataConfig {
   FilesConfig train;
   EvalConfig eval;
   std::string group_by = "";       // feature, or column; empty: none
-  std::int64_t batch_size = 2048;  // of a step, over all ranks
+  std::int64_t batch_size = 2048;  // of a step, over all ranks; 0: `auto`, until the job is loaded
   std::int64_t reader_threads = 0;
   std::int64_t shuffle_rows = 0;
   std::string on_bad_row = "skip";  // skip | stop

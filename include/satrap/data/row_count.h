@@ -15,6 +15,13 @@ std::int64_t count_rows(const DataConfig& config);
 /// or a pipe, which must not be read twice. Throws as open_batches does.
 std::int64_t estimate_rows(const DataConfig& config);
 
+/// The batch size that `auto` means for so many rows; 0: unknown.
+std::int64_t fitting_batch_size(std::int64_t num_rows);
+
+/// `data.batch_size: auto` becomes the size that fits the training files, or the largest if they
+/// cannot be read: whoever reads them says why.
+void choose_batch_size(DataConfig& config);
+
 /// The number of the first row that data.eval keeps for evaluation by tail, counted unless the
 /// configuration knows it. At least one row is kept. Precondition: config.eval.by_tail().
 std::int64_t first_eval_row(const DataConfig& config);

@@ -1,0 +1,213 @@
+#include "column_choice.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <map>
+#include <string_view>
+
+#include <fmt/format.h>
+
+#include "satrap/core/config.h"
+#include "satrap/core/text.h"
+
+namespace satrap::app {
+namespace {
+
+using data::ColumnProfile;
+using Kind = ColumnProfile::Kind;
+
+constexpr std::int64_t kFewValues = 32;  // for which ranges would be the values themselves
+constexpr std::int64_t kRanges = 32;     // of the values beside the most frequent one
+constexpr std::int64_t kMostRanges = 1024;
+constexpr std::int64_t kEnoughRows = 100;  // to call values different in every row
+constexpr std::int64_t kEnoughOfEach = 5;  // rows of each label
+constexpr double kRarelyBack = 3.0;        // rows per value, below which integers are no ids
+constexpr double kSkewed = 10.0;           // largest value over the mean
+constexpr std::int64_t kMoreElements = 4;  // room for longer bags than those of the sample
+constexpr double kExactIntegers = 9007199254740992.0;  // 2^53
+
+/// "userId", "item_id", "id", "uid", "ip"
+bool is_named_as_id(const std::string& name) {
+  const std::string lower = lower_case(name);
+  constexpr std::array<std::string_view, 5> kWords{"user", "item", "ip", "uid", "zip"};
+  return lower == "id" || lower.ends_with("_id") || name.ends_with("Id") || name.ends_with("ID") ||
+         std::ranges::find(kWords, lower) != kWords.end();
+}
+
+bool is_named_as_time(const std::string& name) {
+  const std::string lower = lower_case(name);
+  constexpr std::array<std::string_view, 6> kWords{"time", "date", "hour",
+                                                   "day",  "ts",   "timestamp"};
+  return std::ranges::any_of(kWords, [&](std::string_view word) {
+    return lower == word || lower.ends_with(fmt::format("_{}", word));
+  });
+}
+
+/// Seconds or milliseconds since 1970, of 1990 to 2039.
+bool is_epoch_time(const ColumnProfile& profile) {
+  const auto lies_in = [&](double unit) {
+    return profile.min >= 6.3e8 * unit && profile.max <= 2.2e9 * unit;
+  };
+  return profile.is_numeric() && profile.num_distinct > kFewValues && (lies_in(1) || lies_in(1e3));
+}
+
+bool is_time(const ColumnProfile& profile, const std::string& name) {
+  if (profile.kind == Kind::kTime || is_epoch_time(profile)) return true;
+  return profile.is_numeric() && profile.is_ascending && is_named_as_time(name) &&
+         profile.num_distinct >= 10;
+}
+
+/// A column of few values, or whether it has a value at all, that says the label of every row: it
+/// was written after the event.
+bool tells_label(const std::vector<std::string>& texts,
+                 const ColumnProfile& profile,
+                 const std::vector<bool>& positive) {
+  const bool has_few = profile.num_distinct <= static_cast<std::int64_t>(ColumnProfile::kFrequent);
+  std::map<std::string, std::array<std::int64_t, 2>>
+      rows_of;  // by text, or by whether there is one
+  for (std::size_t r = 0; r < texts.size(); ++r) {
+    const bool is_missing = data::is_missing_text(texts[r], profile.is_numeric());
+    ++rows_of[is_missing ? "" : has_few ? texts[r] : "value"][positive[r] ? 1 : 0];
+  }
+  std::array<std::int64_t, 2> rows{};
+  for (const auto& [text, counts] : rows_of) {
+    if (counts[0] > 0 && counts[1] > 0) return false;
+    rows[0] += counts[0];
+    rows[1] += counts[1];
+  }
+  return rows_of.size() > 1 && rows[0] >= kEnoughOfEach && rows[1] >= kEnoughOfEach;
+}
+
+/// Ranges of equal share waste nearly all on a value that most rows have.
+std::int64_t num_ranges(const ColumnProfile& profile) {
+  const double others = std::max(1.0 - profile.frequent_share(0), 1e-3);
+  return std::min(static_cast<std::int64_t>(std::lround(kRanges / others)), kMostRanges);
+}
+
+/// Writes the entries of one column.
+class Entries {
+ public:
+  Entries(const std::string& name, const ColumnProfile& profile, ColumnChoice& choice)
+      : name_(name), profile_(profile), choice_(choice) {}
+
+  void number() {
+    const bool is_skewed = profile_.min >= 0.0 && profile_.max > kSkewed * profile_.mean;
+    choice_.numeric.push_back(fmt::format(
+        "{{name: {}, transform: {}{}}}", yaml_scalar(name_), is_skewed ? "log1p_zscore" : "zscore",
+        profile_.num_missing > 0 ? ", missing_indicator: true" : ""));
+  }
+
+  void ranges() {
+    choice_.features.push_back(fmt::format("{{name: {}, column: {}, buckets: {{quantiles: {}}}}}",
+                                           yaml_scalar(name_ + "_range"), yaml_scalar(name_),
+                                           num_ranges(profile_)));
+  }
+
+  void ids() {
+    std::string text = fmt::format("{{name: {}", yaml_scalar(name_));
+    if (profile_.kind == Kind::kInteger) text += ", type: int";
+    if (profile_.kind == Kind::kHex) text += ", type: hex";
+    if (!profile_.separator.empty()) {
+      text += fmt::format(", separator: {}, max_length: {}", yaml_scalar(profile_.separator),
+                          kMoreElements * profile_.most_elements);
+    }
+    if (profile_.num_missing > 0) text += ", missing: own_id";
+    choice_.features.push_back(text + "}");
+  }
+
+ private:
+  const std::string& name_;
+  const ColumnProfile& profile_;
+  ColumnChoice& choice_;
+};
+
+std::string describe(const ColumnProfile& profile, std::int64_t num_rows) {
+  std::string text;
+  if (profile.is_numeric()) text = fmt::format("{:.6g} to {:.6g}, ", profile.min, profile.max);
+  text += fmt::format("{} different {}", profile.num_distinct,
+                      profile.kind == Kind::kInteger  ? "integers"
+                      : profile.kind == Kind::kNumber ? "numbers"
+                      : profile.kind == Kind::kHex    ? "hex ids"
+                                                      : "texts");
+  if (!profile.separator.empty()) {
+    text += fmt::format(", up to {} ids in a field", profile.most_elements);
+  }
+  if (profile.num_missing > 0) {
+    text += fmt::format(", {:.2g} % missing", 100 * static_cast<double>(profile.num_missing) /
+                                                  static_cast<double>(num_rows));
+  }
+  return text;
+}
+
+/// Why the column is left out; "": it is not.
+std::string reason_against(const data::Sample& sample,
+                           std::size_t column,
+                           const ColumnProfile& profile,
+                           const LabelChoice& label) {
+  const std::string& name = sample.names[column];
+  const bool has_missing = profile.num_missing > 0;
+  if (name.empty()) return "a column without a name";
+  if (std::ranges::count(sample.names, name) > 1) return "two columns have this name";
+  if (profile.num_values == 0) return "it has no values";
+  if (profile.num_distinct == 1 && !has_missing) {
+    return fmt::format("{} in every row", profile.frequent.front().first);
+  }
+  if (std::ranges::count(label.outcomes, column) > 0) {
+    return "looks like another label, which is not known when this one is predicted";
+  }
+  if (tells_label(sample.columns[column], profile, label.positive)) {
+    return "tells the label, so that it is not known when that is predicted";
+  }
+  if (is_time(profile, name)) {
+    return "a time, which does not come back; columns for the hour or the day of the week may help";
+  }
+  const bool is_unique = profile.num_distinct == profile.num_values &&
+                         profile.num_values >= kEnoughRows && profile.kind != Kind::kNumber;
+  const bool is_key = profile.kind != Kind::kInteger || profile.is_ascending ||
+                      is_named_as_id(name) || profile.max > kExactIntegers;
+  if (is_unique && is_key) return "another value in every row, so that there is nothing to learn";
+  return "";
+}
+
+ColumnChoice choose(const data::Sample& sample,
+                    std::size_t column,
+                    const ColumnProfile& profile,
+                    const LabelChoice& label) {
+  ColumnChoice choice;
+  choice.name = sample.names[column];
+  choice.reason = reason_against(sample, column, profile, label);
+  choice.is_time = is_time(profile, choice.name) && profile.is_ascending;
+  if (!choice.reason.empty()) return choice;
+  choice.reason = describe(profile, sample.num_rows);
+  Entries entries(choice.name, profile, choice);
+  if (profile.kind == Kind::kNumber) {
+    entries.number();
+    entries.ranges();
+  } else if (profile.kind != Kind::kInteger || profile.num_distinct <= kFewValues ||
+             profile.max > kExactIntegers) {
+    entries.ids();
+  } else {
+    const bool is_id = is_named_as_id(choice.name);
+    const bool comes_back = static_cast<double>(profile.num_values) >=
+                            kRarelyBack * static_cast<double>(profile.num_distinct);
+    if (!is_id) entries.number();
+    if (is_id || comes_back) entries.ids();
+    entries.ranges();
+  }
+  return choice;
+}
+
+}  // namespace
+
+std::vector<ColumnChoice> choose_columns(const data::Sample& sample,
+                                         const std::vector<ColumnProfile>& profiles,
+                                         const LabelChoice& label) {
+  std::vector<ColumnChoice> choices;
+  for (std::size_t c = 0; c < profiles.size(); ++c) {
+    if (c != label.column) choices.push_back(choose(sample, c, profiles[c], label));
+  }
+  return choices;
+}
+
+}  // namespace satrap::app
