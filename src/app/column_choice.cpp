@@ -15,7 +15,6 @@ namespace satrap::app {
 namespace {
 
 using data::ColumnProfile;
-using Kind = ColumnProfile::Kind;
 
 constexpr std::int64_t kFewValues = 32;  // for which ranges would be the values themselves
 constexpr std::int64_t kRanges = 32;     // of the values beside the most frequent one
@@ -53,7 +52,7 @@ bool is_epoch_time(const ColumnProfile& profile) {
 }
 
 bool is_time(const ColumnProfile& profile, const std::string& name) {
-  if (profile.kind == Kind::kTime || is_epoch_time(profile)) return true;
+  if (profile.kind == ColumnProfile::Kind::kTime || is_epoch_time(profile)) return true;
   return profile.is_numeric() && profile.is_ascending && is_named_as_time(name) &&
          profile.num_distinct >= 10;
 }
@@ -85,29 +84,48 @@ std::int64_t num_ranges(const ColumnProfile& profile) {
   return std::min(static_cast<std::int64_t>(std::lround(kRanges / others)), kMostRanges);
 }
 
-/// Writes the entries of one column.
+/// Where ranges of equal share begin, each once: "[1, 2, 5]".
+std::string boundaries(const ColumnProfile& profile) {
+  const std::int64_t num = num_ranges(profile);
+  std::string text;
+  double last = profile.min;
+  for (std::int64_t k = 1; k < num; ++k) {
+    const double begin = profile.numbers[static_cast<std::size_t>(k * profile.num_values / num)];
+    if (begin > last) text += fmt::format("{}{}", text.empty() ? "" : ", ", begin);
+    last = begin;
+  }
+  return fmt::format("[{}]", text);
+}
+
+/// Writes the entries of one column. `can_fit`: the data can be read before training, to fit means
+/// and quantiles to them.
 class Entries {
  public:
-  Entries(const std::string& name, const ColumnProfile& profile, ColumnChoice& choice)
-      : name_(name), profile_(profile), choice_(choice) {}
+  Entries(const std::string& name, const ColumnProfile& profile, bool can_fit, ColumnChoice& choice)
+      : name_(name), profile_(profile), can_fit_(can_fit), choice_(choice) {}
 
   void number() {
     const bool is_skewed = profile_.min >= 0.0 && profile_.max > kSkewed * profile_.mean;
-    choice_.numeric.push_back(fmt::format(
-        "{{name: {}, transform: {}{}}}", yaml_scalar(name_), is_skewed ? "log1p_zscore" : "zscore",
-        profile_.num_missing > 0 ? ", missing_indicator: true" : ""));
+    choice_.numeric.push_back(
+        fmt::format("{{name: {}, transform: {}{}}}", yaml_scalar(name_),
+                    !can_fit_   ? "log1p"
+                    : is_skewed ? "log1p_zscore"
+                                : "zscore",
+                    profile_.num_missing > 0 ? ", missing_indicator: true" : ""));
   }
 
   void ranges() {
-    choice_.features.push_back(fmt::format("{{name: {}, column: {}, buckets: {{quantiles: {}}}}}",
-                                           yaml_scalar(name_ + "_range"), yaml_scalar(name_),
-                                           num_ranges(profile_)));
+    choice_.features.push_back(
+        fmt::format("{{name: {}, column: {}, buckets: {{{}}}}}", yaml_scalar(name_ + "_range"),
+                    yaml_scalar(name_),
+                    can_fit_ ? fmt::format("quantiles: {}", num_ranges(profile_))
+                             : fmt::format("boundaries: {}", boundaries(profile_))));
   }
 
   void ids() {
     std::string text = fmt::format("{{name: {}", yaml_scalar(name_));
-    if (profile_.kind == Kind::kInteger) text += ", type: int";
-    if (profile_.kind == Kind::kHex) text += ", type: hex";
+    if (profile_.kind == ColumnProfile::Kind::kInteger) text += ", type: int";
+    if (profile_.kind == ColumnProfile::Kind::kHex) text += ", type: hex";
     if (!profile_.separator.empty()) {
       text += fmt::format(", separator: {}, max_length: {}", yaml_scalar(profile_.separator),
                           kMoreElements * profile_.most_elements);
@@ -119,6 +137,7 @@ class Entries {
  private:
   const std::string& name_;
   const ColumnProfile& profile_;
+  const bool can_fit_;
   ColumnChoice& choice_;
 };
 
@@ -126,10 +145,10 @@ std::string describe(const ColumnProfile& profile, std::int64_t num_rows) {
   std::string text;
   if (profile.is_numeric()) text = fmt::format("{:.6g} to {:.6g}, ", profile.min, profile.max);
   text += fmt::format("{} different {}", profile.num_distinct,
-                      profile.kind == Kind::kInteger  ? "integers"
-                      : profile.kind == Kind::kNumber ? "numbers"
-                      : profile.kind == Kind::kHex    ? "hex ids"
-                                                      : "texts");
+                      profile.kind == ColumnProfile::Kind::kInteger  ? "integers"
+                      : profile.kind == ColumnProfile::Kind::kNumber ? "numbers"
+                      : profile.kind == ColumnProfile::Kind::kHex    ? "hex ids"
+                                                                     : "texts");
   if (!profile.separator.empty()) {
     text += fmt::format(", up to {} ids in a field", profile.most_elements);
   }
@@ -163,8 +182,9 @@ std::string reason_against(const data::Sample& sample,
     return "a time, which does not come back; columns for the hour or the day of the week may help";
   }
   const bool is_unique = profile.num_distinct == profile.num_values &&
-                         profile.num_values >= kEnoughRows && profile.kind != Kind::kNumber;
-  const bool is_key = profile.kind != Kind::kInteger || profile.is_ascending ||
+                         profile.num_values >= kEnoughRows &&
+                         profile.kind != ColumnProfile::Kind::kNumber;
+  const bool is_key = profile.kind != ColumnProfile::Kind::kInteger || profile.is_ascending ||
                       is_named_as_id(name) || profile.max > kExactIntegers;
   if (is_unique && is_key) return "another value in every row, so that there is nothing to learn";
   return "";
@@ -180,11 +200,11 @@ ColumnChoice choose(const data::Sample& sample,
   choice.is_time = is_time(profile, choice.name) && profile.is_ascending;
   if (!choice.reason.empty()) return choice;
   choice.reason = describe(profile, sample.num_rows);
-  Entries entries(choice.name, profile, choice);
-  if (profile.kind == Kind::kNumber) {
+  Entries entries(choice.name, profile, sample.is_rereadable, choice);
+  if (profile.kind == ColumnProfile::Kind::kNumber) {
     entries.number();
     entries.ranges();
-  } else if (profile.kind != Kind::kInteger || profile.num_distinct <= kFewValues ||
+  } else if (profile.kind != ColumnProfile::Kind::kInteger || profile.num_distinct <= kFewValues ||
              profile.max > kExactIntegers) {
     entries.ids();
   } else {

@@ -116,8 +116,7 @@ class Draft {
       num_features += column.features.size();
       if (!column.is_used()) left_out += concat(left_out.empty() ? "" : ", ", column.name);
     }
-    notes.push_back(fmt::format("rows        {}{}", sample_.is_whole ? "" : "about ",
-                                with_commas(sample_.total_rows)));
+    notes.push_back(concat("data        ", num_rows()));
     notes.push_back(fmt::format("label       {}: {}", sample_.names[label_.column], label_.reason));
     notes.push_back(fmt::format("inputs      {} numbers and {} features from {} columns",
                                 num_numbers, num_features,
@@ -158,16 +157,19 @@ class Draft {
     }
     lines_.add(request_.data.size() == 1 ? concat("  train: ", paths)
                                          : concat("  train: {path: [", paths, "]}"),
-               sample_.total_rows == 0
+               !sample_.is_rereadable
                    ? "standard input, which can be read only once: no part is kept for evaluation"
-                   : fmt::format("{}{} rows", sample_.is_whole ? "" : "about ",
-                                 with_commas(sample_.total_rows)));
+                   : num_rows());
     if (!split_.by.empty()) {
       lines_.add(fmt::format("  eval: {{fraction: {}, by: {}}}", split_.fraction, split_.by),
                  split_.reason);
     }
-    lines_.add("  batch_size: auto",
-               fmt::format("{} for so many rows", data::fitting_batch_size(sample_.total_rows)));
+    if (sample_.is_rereadable) {
+      lines_.add("  batch_size: auto", fmt::format("{} for so many rows", batch_size()));
+    } else {
+      lines_.add(fmt::format("  batch_size: {}", batch_size()),
+                 "for as many rows as were seen; `auto` cannot count those of standard input");
+    }
     if (num_epochs() > 1) lines_.add("  shuffle_rows: 100000", "a buffer of so many rows");
     if (label_.missing_share > kManyUnlabelled) {
       lines_.add("  max_bad_rows: 0",
@@ -229,9 +231,22 @@ class Draft {
     lines_.add("dense_optimizer: {type: adam, lr: 0.002}");
   }
 
+  std::string num_rows() const {
+    if (sample_.is_whole) return with_commas(sample_.total_rows) + " rows";
+    if (sample_.total_rows == 0)
+      return fmt::format("more than {} rows", with_commas(sample_.num_rows));
+    double unit = 1.0;  // three digits of an estimate
+    while (static_cast<double>(sample_.total_rows) >= 1000.0 * unit) unit *= 10.0;
+    const double rounded = std::round(static_cast<double>(sample_.total_rows) / unit) * unit;
+    return fmt::format("about {} rows", with_commas(std::llround(rounded)));
+  }
+
+  std::int64_t batch_size() const { return data::fitting_batch_size(sample_.total_rows); }
+
   std::int64_t num_epochs() const {
-    if (sample_.total_rows == 0) return 1;
-    return std::clamp(kRowsToLearn / sample_.total_rows, std::int64_t{1}, kMostEpochs);
+    if (!sample_.is_rereadable) return 1;
+    return std::clamp((kRowsToLearn + sample_.total_rows / 2) / sample_.total_rows, std::int64_t{1},
+                      kMostEpochs);
   }
 
   void write_training() {
@@ -241,8 +256,8 @@ class Draft {
                                 : "more rows teach more than a second look at the same");
     if (split_.by.empty() || num_epochs() == 1) return;
     const double rows = static_cast<double>(sample_.total_rows) * (1.0 - split_.fraction);
-    const auto batch_size = static_cast<double>(data::fitting_batch_size(sample_.total_rows));
-    const double steps = rows / batch_size / static_cast<double>(kEvaluationsPerEpoch);
+    const double steps =
+        rows / static_cast<double>(batch_size()) / static_cast<double>(kEvaluationsPerEpoch);
     lines_.add(fmt::format("  eval_every: {} steps", std::max(1LL, std::llround(steps))),
                fmt::format("about {} times per epoch", kEvaluationsPerEpoch));
     lines_.add(fmt::format("  early_stopping: {{metric: auc, patience: {}}}", kPatience),

@@ -1,6 +1,9 @@
+#include <algorithm>
+#include <array>
 #include <csignal>
 #include <exception>
 #include <memory>
+#include <string_view>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -64,7 +67,20 @@ void init_first(TrainArguments& arguments) {
   job.config = request.config;
 }
 
+/// A configuration has the ending .yaml or .yml, mostly; these are data.
+void refuse_data(const std::string& config) {
+  constexpr std::array<std::string_view, 7> kEndings{".csv", ".tsv", ".txt",    ".data",
+                                                     ".gz",  ".zst", ".parquet"};
+  const auto ends_config = [&](std::string_view ending) { return config.ends_with(ending); };
+  if (std::ranges::none_of(kEndings, ends_config)) return;
+  throw Error(
+      ErrorCode::kInvalidConfig,
+      concat("'", config, "' is data by its name, and CONFIG is a YAML file; `satrap init ", config,
+             "` writes one, `satrap train ", config, " --label COLUMN` writes one and trains"));
+}
+
 int train(TrainArguments& arguments) {
+  if (arguments.label.empty()) refuse_data(arguments.job.config);
   if (!arguments.label.empty()) init_first(arguments);
   if (arguments.options.accept_changed_data && !arguments.options.resume &&
       arguments.options.resume_from.empty()) {

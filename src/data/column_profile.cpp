@@ -12,8 +12,6 @@
 namespace satrap::data {
 namespace {
 
-using Kind = ColumnProfile::Kind;
-
 constexpr std::array<std::string_view, 9> kMissing{"",    "NULL", "null", "NaN",   "nan",
                                                    "\\N", "?",    "-",    "(null)"};
 constexpr std::array<std::string_view, 5> kMissingNumbers{"NA", "N/A", "n/a", "None", "none"};
@@ -37,22 +35,23 @@ bool is_integer(std::string_view text) {
   return int_of(text, value);
 }
 
-Kind kind_of(const std::vector<std::string_view>& values) {
+ColumnProfile::Kind kind_of(const std::vector<std::string_view>& values) {
   const auto all = [&](const auto& holds) { return std::ranges::all_of(values, holds); };
-  if (values.empty()) return Kind::kText;
-  if (all(is_integer)) return Kind::kInteger;
-  if (all(is_number)) return Kind::kNumber;
-  if (all(is_time)) return Kind::kTime;
+  if (values.empty()) return ColumnProfile::Kind::kText;
+  if (all(is_integer)) return ColumnProfile::Kind::kInteger;
+  if (all(is_number)) return ColumnProfile::Kind::kNumber;
+  if (all(is_time)) return ColumnProfile::Kind::kTime;
   const std::size_t digits = values.front().size();
   const auto is_hex = [&](std::string_view text) {
     std::uint64_t value = 0;
     return text.size() == digits && hex_of(text, value);
   };
-  return digits >= 6 && digits <= 16 && all(is_hex) ? Kind::kHex : Kind::kText;
+  return digits >= 6 && digits <= 16 && all(is_hex) ? ColumnProfile::Kind::kHex
+                                                    : ColumnProfile::Kind::kText;
 }
 
 void describe_numbers(const std::vector<std::string_view>& values, ColumnProfile& column) {
-  std::vector<double> numbers;
+  std::vector<double>& numbers = column.numbers;
   for (const std::string_view text : values) {
     float value = 0;
     number_of(text, value);
@@ -156,7 +155,7 @@ ColumnProfile profile_column(const std::vector<std::string>& texts, char delimit
   } else {
     column.is_ascending = column.num_distinct > 1 && std::ranges::is_sorted(values);
   }
-  if (column.kind == Kind::kText) {
+  if (column.kind == ColumnProfile::Kind::kText) {
     column.separator = find_separator(values, column.num_distinct, delimiter, column.most_elements);
   }
   return column;

@@ -166,6 +166,7 @@ Sample read_sample(const std::vector<std::string>& patterns, std::int64_t max_ro
   const std::size_t num_columns = count_fields(lines.texts, delimiter).number;
   std::vector<std::vector<std::string>> rows;
   for (std::size_t i = 0; i < std::min(lines.texts.size(), kLinesForDelimiter); ++i) {
+    if (i > 0 && lines.is_first[i]) continue;  // maybe the header once more
     rows.push_back(split_line(text, lines.texts[i]));
     if (rows.back().size() != num_columns) rows.pop_back();
   }

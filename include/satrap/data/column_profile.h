@@ -29,7 +29,8 @@ struct ColumnProfile {
   bool is_ascending = false;  // in the order of rows, with at least two different values
   // Of numbers:
   double min = 0.0, max = 0.0, mean = 0.0;
-  double upper_half = 0.0;  // the smallest value such that at most half of all are as large
+  std::vector<double> numbers;  // [num_values] ascending
+  double upper_half = 0.0;      // the smallest value such that at most half of all are as large
   // Of a column with several values in a field:
   std::string separator;           // ""; one value
   std::int64_t most_elements = 0;  // in a field
