@@ -172,9 +172,11 @@ std::unique_ptr<BatchSource> open_batches(const DataConfig& config,
   if (options.epochs - options.start.epoch > 1) opener->require_rereadable("several epochs");
   if (options.start.batches > 0) opener->require_rereadable("resuming in the middle");
 
+  DataConfig sized = config;
+  choose_batch_size(sized);
   const std::int64_t batch_size =
       options.batch_size > 0 ? options.batch_size
-                             : std::max<std::int64_t>(1, config.batch_size / options.world_size);
+                             : std::max<std::int64_t>(1, sized.batch_size / options.world_size);
   const std::int64_t shuffle_rows = role == Role::kTrain ? config.shuffle_rows : 0;
   const RowSplit split{
       .rank = options.rank, .world_size = options.world_size, .rows_per_turn = batch_size};

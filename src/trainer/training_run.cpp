@@ -11,6 +11,7 @@
 #include "satrap/core/log.h"
 #include "satrap/core/resource.h"
 #include "satrap/data/loader.h"
+#include "satrap/data/row_count.h"
 #include "satrap/net/net_error.h"
 #include "satrap/pipeline/stages.h"
 
@@ -288,7 +289,9 @@ bool TrainingRun::evaluate() {
 
 // ------------------------------------------------------------------------------ entry points
 
-TrainOutcome train(const job::JobConfig& config, const TrainOptions& options) {
+TrainOutcome train(const job::JobConfig& job, const TrainOptions& options) {
+  job::JobConfig config = job;
+  data::choose_batch_size(config.data);  // of a job that was not read from a file
   bool has_trained = false;
   try {
     TrainingRun run(config, options);

@@ -22,6 +22,8 @@ using testing::Not;
 /// Rows of columns, each a function of the row.
 class JobDraftTest : public testing::Test {
  protected:
+  JobDraftTest() { sample_.is_whole = true; }
+
   using Value = std::function<std::string(int row)>;
 
   void column(const std::string& name, const Value& value) {
@@ -62,7 +64,7 @@ class JobDraftTest : public testing::Test {
     return row % 3 == 0 ? "red" : row % 3 == 1 ? "blue" : "green";
   }
 
-  data::Sample sample_ = {.is_whole = true};
+  data::Sample sample_;
 };
 
 TEST_F(JobDraftTest, EveryKindOfColumnBecomesAnInputThatTheConfigurationReads) {

@@ -104,7 +104,9 @@ TEST_F(CompareData, ARankThatSeesOtherChangesReadsOtherFiles) {
 }
 
 TEST_F(CompareData, FilesAheadMustStayIfAnEarlierEpochTrainedOnAPartOfTheirRows) {
-  edit_manifest(checkpoint_, [](Manifest& manifest) { manifest.positions[0].epoch = 1; });
+  edit_manifest(checkpoint_, [](Manifest& manifest) {
+    manifest.positions[0] = {.epoch = 1, .batches = 3, .next_row = 30, .rows_read = 30};
+  });
   write("b.csv", "the other\nand more\n");
   EXPECT_EQ(compare().changes.size(), 1U);
   config_.eval.fraction = 0.1;

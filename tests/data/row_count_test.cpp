@@ -57,8 +57,9 @@ TEST_F(RowCount, ABatchFitsTheNumberOfRows) {
 
 TEST_F(RowCount, ABatchSizeThatIsNotAutoStays) {
   DataConfig config = csv_config(write("a.csv", lines(13'000)), {}, {"f"});
+  config.batch_size = 7;
   choose_batch_size(config);
-  EXPECT_EQ(config.batch_size, 2048);
+  EXPECT_EQ(config.batch_size, 7);
   config.batch_size = 0;
   choose_batch_size(config);
   EXPECT_EQ(config.batch_size, 64);

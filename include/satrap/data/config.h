@@ -122,8 +122,8 @@ struct DataConfig {
   std::string format = "auto";  // auto | criteo | csv | synthetic
   FilesConfig train;
   EvalConfig eval;
-  std::string group_by = "";       // feature, or column; empty: none
-  std::int64_t batch_size = 2048;  // of a step, over all ranks; 0: `auto`, until the job is loaded
+  std::string group_by = "";    // feature, or column; empty: none
+  std::int64_t batch_size = 0;  // of a step, over all ranks; 0: `auto`, until choose_batch_size
   std::int64_t reader_threads = 0;
   std::int64_t shuffle_rows = 0;
   std::string on_bad_row = "skip";  // skip | stop
