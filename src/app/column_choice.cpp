@@ -52,7 +52,8 @@ bool is_epoch_time(const ColumnProfile& profile) {
 }
 
 bool is_time(const ColumnProfile& profile, const std::string& name) {
-  if (profile.kind == ColumnProfile::Kind::kTime || is_epoch_time(profile)) return true;
+  if (profile.kind == ColumnProfile::Kind::kTime) return true;
+  if (is_epoch_time(profile)) return is_named_as_time(name) || profile.is_ascending;
   return profile.is_numeric() && profile.is_ascending && is_named_as_time(name) &&
          profile.num_distinct >= 10;
 }
@@ -101,13 +102,17 @@ std::string boundaries(const ColumnProfile& profile) {
 /// and quantiles to them.
 class Entries {
  public:
-  Entries(const std::string& name, const ColumnProfile& profile, bool can_fit, ColumnChoice& choice)
-      : name_(name), profile_(profile), can_fit_(can_fit), choice_(choice) {}
+  /// `names` are those of all columns.
+  Entries(const std::vector<std::string>& names,
+          const ColumnProfile& profile,
+          bool can_fit,
+          ColumnChoice& choice)
+      : names_(names), profile_(profile), can_fit_(can_fit), choice_(choice) {}
 
   void number() {
     const bool is_skewed = profile_.min >= 0.0 && profile_.max > kSkewed * profile_.mean;
     choice_.numeric.push_back(
-        fmt::format("{{name: {}, transform: {}{}}}", yaml_scalar(name_),
+        fmt::format("{{name: {}, transform: {}{}}}", yaml_scalar(choice_.name),
                     !can_fit_   ? "log1p"
                     : is_skewed ? "log1p_zscore"
                                 : "zscore",
@@ -116,14 +121,18 @@ class Entries {
 
   void ranges() {
     choice_.features.push_back(
-        fmt::format("{{name: {}, column: {}, buckets: {{{}}}}}", yaml_scalar(name_ + "_range"),
-                    yaml_scalar(name_),
+        fmt::format("{{name: {}, column: {}, buckets: {{{}}}}}",
+                    yaml_scalar(own_name(choice_.name + "_range")), yaml_scalar(choice_.name),
                     can_fit_ ? fmt::format("quantiles: {}", num_ranges(profile_))
                              : fmt::format("boundaries: {}", boundaries(profile_))));
   }
 
   void ids() {
-    std::string text = fmt::format("{{name: {}", yaml_scalar(name_));
+    // `default` is no name of a feature.
+    const bool is_reserved = choice_.name == "default";
+    const std::string name = is_reserved ? own_name("default_id") : choice_.name;
+    std::string text = fmt::format("{{name: {}", yaml_scalar(name));
+    if (is_reserved) text += ", column: default";
     if (profile_.kind == ColumnProfile::Kind::kInteger) text += ", type: int";
     if (profile_.kind == ColumnProfile::Kind::kHex) text += ", type: hex";
     if (!profile_.separator.empty()) {
@@ -135,7 +144,13 @@ class Entries {
   }
 
  private:
-  const std::string& name_;
+  /// A name that no column has.
+  std::string own_name(std::string name) const {
+    while (std::ranges::count(names_, name) > 0) name += '_';
+    return name;
+  }
+
+  const std::vector<std::string>& names_;
   const ColumnProfile& profile_;
   const bool can_fit_;
   ColumnChoice& choice_;
@@ -168,6 +183,8 @@ std::string reason_against(const data::Sample& sample,
   const bool has_missing = profile.num_missing > 0;
   if (name.empty()) return "a column without a name";
   if (std::ranges::count(sample.names, name) > 1) return "two columns have this name";
+  if (name.find("..") != std::string::npos)
+    return "a name with two dots stands for several columns";
   if (profile.num_values == 0) return "it has no values";
   if (profile.num_distinct == 1 && !has_missing) {
     return fmt::format("{} in every row", profile.frequent.front().first);
@@ -200,7 +217,7 @@ ColumnChoice choose(const data::Sample& sample,
   choice.is_time = is_time(profile, choice.name) && profile.is_ascending;
   if (!choice.reason.empty()) return choice;
   choice.reason = describe(profile, sample.num_rows);
-  Entries entries(choice.name, profile, sample.is_rereadable, choice);
+  Entries entries(sample.names, profile, sample.is_rereadable, choice);
   if (profile.kind == ColumnProfile::Kind::kNumber) {
     entries.number();
     entries.ranges();

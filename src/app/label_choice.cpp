@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
+#include <cstdlib>
 #include <string_view>
 
 #include <fmt/format.h>
@@ -121,7 +121,8 @@ void divide(const data::Sample& sample, const ColumnProfile& profile, LabelChoic
     const bool is_plain = profile.num_distinct == 2 && profile.min == 0.0 && profile.max == 1.0;
     const double threshold = profile.num_distinct == 2 ? profile.max : profile.upper_half;
     mark([&](const std::string& text) {
-      return static_cast<double>(std::stof(text)) >= (is_plain ? 1.0 : threshold);
+      return static_cast<double>(std::strtof(text.c_str(), nullptr)) >=
+             (is_plain ? 1.0 : threshold);
     });
     choice.yaml =
         is_plain ? column : fmt::format("{{column: {}, threshold: {}}}", column, threshold);

@@ -229,6 +229,27 @@ TEST_F(JobDraftTest, HostileNamesAndTextsStayInTheirPlace) {
   EXPECT_EQ(config.model.type, "deepfm");
 }
 
+TEST_F(JobDraftTest, NamesThatMeanSomethingElseAreReplacedOrLeftOut) {
+  const auto number = [](int row) { return std::to_string(row % 100) + ".5"; };
+  column("click", click);
+  column("default", color);
+  column("default_id", color);
+  column("C1..C3", color);
+  column("price", number);
+  column("price_range", color);
+  const std::string yaml = draft();
+  EXPECT_THAT(yaml, HasSubstr("- {name: default_id_, column: default}"));
+  EXPECT_THAT(yaml, HasSubstr("- {name: price_range_, column: price, "));
+  EXPECT_THAT(yaml, HasSubstr("#   C1..C3: a name with two dots"));
+  read(yaml);
+}
+
+TEST_F(JobDraftTest, NumbersAsLargeAsTimesMayBeIds) {
+  column("click", click);
+  column("item_id", [](int row) { return std::to_string(1'200'000'000 + row * 7919 % 300); });
+  EXPECT_THAT(draft(), HasSubstr("{name: item_id, type: int}"));
+}
+
 TEST_F(JobDraftTest, ElsewherePathsAreAbsolute) {
   column("click", click);
   column("color", color);
