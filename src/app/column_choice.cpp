@@ -67,7 +67,7 @@ bool tells_label(const std::vector<std::string>& texts,
   std::map<std::string, std::array<std::int64_t, 2>>
       rows_of;  // by text, or by whether there is one
   for (std::size_t r = 0; r < texts.size(); ++r) {
-    const bool is_missing = data::is_missing_text(texts[r], profile.is_numeric());
+    const bool is_missing = profile.is_missing(texts[r]);
     ++rows_of[is_missing ? "" : has_few ? texts[r] : "value"][positive[r] ? 1 : 0];
   }
   std::array<std::int64_t, 2> rows{};

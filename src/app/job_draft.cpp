@@ -32,7 +32,7 @@ std::string with_commas(std::int64_t number) {
 }
 
 /// Text in columns: values on the left, comments on the right.
-class Lines {
+class CommentedLines {
  public:
   void add(const std::string& text, const std::string& comment = "") {
     constexpr std::size_t kColumn = 46;
@@ -270,7 +270,7 @@ class Draft {
   LabelChoice label_;
   std::vector<ColumnChoice> columns_;
   Split split_;
-  Lines lines_;
+  CommentedLines lines_;
 };
 
 }  // namespace

@@ -107,8 +107,7 @@ void divide(const data::Sample& sample, const ColumnProfile& profile, LabelChoic
   const std::vector<std::string>& texts = sample.columns[choice.column];
   const auto mark = [&](const auto& means_one) {
     for (const std::string& text : texts) {
-      choice.positive.push_back(!data::is_missing_text(text, profile.is_numeric()) &&
-                                means_one(text));
+      choice.positive.push_back(!profile.is_missing(text) && means_one(text));
     }
   };
   choice.reason += "; " + shares(profile);

@@ -50,6 +50,31 @@ ColumnProfile::Kind kind_of(const std::vector<std::string_view>& values) {
                                                     : ColumnProfile::Kind::kText;
 }
 
+bool is_missing_text(const std::string& text, bool is_numeric) {
+  return std::ranges::find(kMissing, text) != kMissing.end() ||
+         (is_numeric && std::ranges::find(kMissingNumbers, text) != kMissingNumbers.end());
+}
+
+/// The few words in a column of numbers, such as "unknown" or "#DIV/0!"; empty: it is none.
+std::set<std::string> words_among_numbers(const std::vector<std::string_view>& values) {
+  constexpr std::size_t kFewWords = 5;
+  constexpr double kRarely = 0.05;  // share of the values
+  std::set<std::string> words, numbers;
+  std::size_t num_words = 0;
+  for (const std::string_view text : values) {
+    if (is_number(text)) {
+      if (numbers.size() <= kFewWords) numbers.emplace(text);
+      continue;
+    }
+    words.emplace(text);
+    ++num_words;
+    if (words.size() > kFewWords) return {};
+  }
+  const bool is_rare =
+      static_cast<double>(num_words) <= kRarely * static_cast<double>(values.size());
+  return is_rare && numbers.size() > kFewWords ? words : std::set<std::string>();
+}
+
 void describe_numbers(const std::vector<std::string_view>& values, ColumnProfile& column) {
   std::vector<double>& numbers = column.numbers;
   for (const std::string_view text : values) {
@@ -114,9 +139,8 @@ double ColumnProfile::frequent_share(std::size_t rank) const {
   return static_cast<double>(frequent[rank].second) / static_cast<double>(num_values);
 }
 
-bool is_missing_text(const std::string& text, bool is_numeric) {
-  return std::ranges::find(kMissing, text) != kMissing.end() ||
-         (is_numeric && std::ranges::find(kMissingNumbers, text) != kMissingNumbers.end());
+bool ColumnProfile::is_missing(const std::string& text) const {
+  return text.empty() || std::ranges::find(missing, text) != missing.end();
 }
 
 ColumnProfile profile_column(const std::vector<std::string>& texts, char delimiter) {
@@ -137,6 +161,12 @@ ColumnProfile profile_column(const std::vector<std::string>& texts, char delimit
     return column.is_numeric();
   };
   if (!look(true)) look(false);
+  if (column.kind == ColumnProfile::Kind::kText) {
+    const std::set<std::string> words = words_among_numbers(values);
+    missing.insert(words.begin(), words.end());
+    std::erase_if(values, [&](std::string_view text) { return words.contains(std::string(text)); });
+    column.kind = kind_of(values);
+  }
   column.missing.assign(missing.begin(), missing.end());
   column.num_values = std::ssize(values);
   column.num_missing = std::ssize(texts) - column.num_values;

@@ -30,6 +30,19 @@ TEST(ColumnProfile, TextsForMissingValuesAreNamed) {
   EXPECT_EQ(texts.missing, (Texts{"NULL", "\\N"}));
 }
 
+TEST(ColumnProfile, AFewWordsAmongNumbersAreMissingValues) {
+  Texts texts;
+  for (int i = 0; i < 100; ++i) texts.push_back(std::to_string(i) + ".5");
+  texts.insert(texts.end(), {"unknown", "#DIV/0!", "unknown"});
+  const ColumnProfile column = profile(texts);
+  EXPECT_EQ(column.kind, ColumnProfile::Kind::kNumber);
+  EXPECT_EQ(column.num_missing, 3);
+  EXPECT_EQ(column.missing, (Texts{"#DIV/0!", "unknown"}));
+  texts.insert(texts.end(), {"a", "b", "c", "d"});
+  EXPECT_EQ(profile(texts).kind, ColumnProfile::Kind::kText);
+  EXPECT_EQ(profile({"1", "2", "red"}).kind, ColumnProfile::Kind::kText);
+}
+
 TEST(ColumnProfile, ValuesAreCounted) {
   const ColumnProfile column = profile({"b", "a", "b", "", "c"});
   EXPECT_EQ(column.num_distinct, 3);

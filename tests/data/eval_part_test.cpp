@@ -12,14 +12,14 @@ namespace {
 
 using Ids = std::vector<std::uint64_t>;
 
-constexpr std::int64_t kRows = 1000;
+constexpr std::int64_t kNumRows = 1000;
 
 /// Rows whose id is the row's number; 50 users, user 0 without a name.
 class EvalPart : public FilesTest {
  protected:
   DataConfig config_of(const std::string& by, double fraction = 0.2) {
     std::string text = "y,user,f\n";
-    for (std::int64_t r = 0; r < kRows; ++r) {
+    for (std::int64_t r = 0; r < kNumRows; ++r) {
       text += std::to_string(r % 2) + "," + user_of(r) + "," + std::to_string(r) + "\r\n";
     }
     DataConfig config = csv_config(write("log.csv", text), {}, {"f"});
@@ -50,7 +50,7 @@ class EvalPart : public FilesTest {
   }
 
   static Ids all() {
-    Ids ids(kRows);
+    Ids ids(kNumRows);
     for (std::size_t i = 0; i < ids.size(); ++i) ids[i] = i;
     return ids;
   }
@@ -76,7 +76,7 @@ TEST_F(EvalPart, AHashDividesByTheNumberOfTheRow) {
   const Ids evaluated = read(config, Role::kEval);
   expect_divided(read(config, Role::kTrain), evaluated);
   Ids expected;
-  for (std::int64_t r = 0; r < kRows; ++r) {
+  for (std::int64_t r = 0; r < kNumRows; ++r) {
     if (static_cast<double>(hash_bytes(std::to_string(r))) < 0.2 * 0x1p64) {
       expected.push_back(static_cast<std::uint64_t>(r));
     }
@@ -165,7 +165,7 @@ TEST_F(EvalPart, RowsThatAreAppendedMoveNoOther) {
   const Ids before = read(config, Role::kEval);
   config.train.path.push_back(write("more.csv", "y,user,f\n1,new,1000\n0,new,1001\n"));
   Ids after = read(config, Role::kEval);
-  std::erase_if(after, [](std::uint64_t row) { return row >= kRows; });
+  std::erase_if(after, [](std::uint64_t row) { return row >= kNumRows; });
   EXPECT_EQ(after, before);
 }
 

@@ -21,8 +21,10 @@ struct ColumnProfile {
   Kind kind = Kind::kText;
   std::int64_t num_values = 0;  // not missing
   std::int64_t num_missing = 0;
-  std::vector<std::string> missing;  // the texts that mean a missing value, without ""
-  std::int64_t num_distinct = 0;     // values
+  /// The texts that mean a missing value, without "": NULL, NaN, \N, "?" and "-"; where numbers are
+  /// expected also NA, None and n/a, and the few other words among many numbers.
+  std::vector<std::string> missing;
+  std::int64_t num_distinct = 0;  // values
   std::vector<std::pair<std::string, std::int64_t>>
       frequent;               // the most frequent values, and how
                               // often they occur; at most kFrequent
@@ -38,14 +40,11 @@ struct ColumnProfile {
   static constexpr std::size_t kFrequent = 20;
 
   bool is_numeric() const { return kind == Kind::kInteger || kind == Kind::kNumber; }
+  bool is_missing(const std::string& text) const;
   double frequent_share(std::size_t rank) const;  // of the values; rank 0 is the most frequent one
 };
 
 /// Looks at the texts of one column, in the order of rows. `delimiter` is that between columns.
 ColumnProfile profile_column(const std::vector<std::string>& texts, char delimiter);
-
-/// Whether the text is one that stands for a missing value in a column of this kind: "", NULL, NaN,
-/// \N; "?" and "-"; and where numbers are expected also NA, None and n/a.
-bool is_missing_text(const std::string& text, bool is_numeric);
 
 }  // namespace satrap::data
