@@ -19,6 +19,7 @@ using data::ColumnProfile;
 constexpr std::int64_t kFewValues = 32;  // for which ranges would be the values themselves
 constexpr std::int64_t kRanges = 32;     // of the values beside the most frequent one
 constexpr std::int64_t kMostRanges = 1024;
+constexpr std::size_t kMostFeatures = 1000;
 constexpr std::int64_t kEnoughRows = 100;  // to call values different in every row
 constexpr std::int64_t kEnoughOfEach = 5;  // rows of each label
 constexpr double kRarelyBack = 3.0;        // rows per value, below which integers are no ids
@@ -235,6 +236,18 @@ ColumnChoice choose(const data::Sample& sample,
   return choice;
 }
 
+/// Every feature has a table, and there is a limit to these: numbers can do without ranges.
+void keep_tables_few(std::vector<ColumnChoice>& choices) {
+  std::size_t num_features = 0;
+  for (const ColumnChoice& choice : choices) num_features += choice.features.size();
+  for (ColumnChoice& choice : choices) {
+    if (num_features <= kMostFeatures) return;
+    if (choice.numeric.empty() || choice.features.empty()) continue;
+    choice.features.pop_back();  // the ranges, which are last
+    --num_features;
+  }
+}
+
 }  // namespace
 
 std::vector<ColumnChoice> choose_columns(const data::Sample& sample,
@@ -244,6 +257,7 @@ std::vector<ColumnChoice> choose_columns(const data::Sample& sample,
   for (std::size_t c = 0; c < profiles.size(); ++c) {
     if (c != label.column) choices.push_back(choose(sample, c, profiles[c], label));
   }
+  keep_tables_few(choices);
   return choices;
 }
 

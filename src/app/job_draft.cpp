@@ -21,6 +21,7 @@ constexpr std::int64_t kRowsToLearn = 2'000'000;  // in all epochs together, if 
 constexpr std::int64_t kMostEpochs = 20;
 constexpr std::int64_t kEvaluationsPerEpoch = 2;
 constexpr std::int64_t kPatience = 5;     // evaluations
+constexpr double kEnoughPositives = 5.0;  // in the evaluation rows
 constexpr double kManyUnlabelled = 0.05;  // share of rows
 
 std::string with_commas(std::int64_t number) {
@@ -260,7 +261,12 @@ class Draft {
         rows / static_cast<double>(batch_size()) / static_cast<double>(kEvaluationsPerEpoch);
     lines_.add(fmt::format("  eval_every: {} steps", std::max(1LL, std::llround(steps))),
                fmt::format("about {} times per epoch", kEvaluationsPerEpoch));
-    lines_.add(fmt::format("  early_stopping: {{metric: auc, patience: {}}}", kPatience),
+    const double positives = static_cast<double>(std::ranges::count(label_.positive, true)) /
+                             static_cast<double>(sample_.num_rows) *
+                             static_cast<double>(sample_.total_rows) * split_.fraction;
+    const bool has_auc = positives >= kEnoughPositives;  // of fewer it is a matter of chance
+    lines_.add(fmt::format("  early_stopping: {{metric: {}, patience: {}}}",
+                           has_auc ? "auc" : "logloss", kPatience),
                "evaluations without a better one; the best checkpoint is kept");
   }
 

@@ -17,21 +17,23 @@ namespace {
 using data::ColumnProfile;
 using Profiles = std::vector<ColumnProfile>;
 
-/// What a user does, in the order of preference, and words for what is predicted.
-constexpr std::array<std::string_view, 24> kOutcomes{
-    "label",        "click",     "clicked",     "is_click",   "is_clicked", "is_attributed",
-    "is_trade",     "target",    "y",           "conversion", "converted",  "is_conversion",
-    "purchase",     "purchased", "is_purchase", "buy",        "is_buy",     "install",
-    "is_installed", "like",      "is_like",     "rating",     "churn",      "outcome"};
+/// Names of labels, in the order of preference. Those from kFirstTrait on may as well be traits of
+/// a user or an item.
+constexpr std::array<std::string_view, 31> kLabelNames{
+    "label",     "click",        "clicked",    "is_click",  "is_clicked",    "is_attributed",
+    "is_trade",  "target",       "conversion", "converted", "is_conversion", "purchase",
+    "purchased", "is_purchase",  "buy",        "is_buy",    "bought",        "install",
+    "installed", "is_installed", "like",       "is_like",   "churn",         "rating",
+    "y",         "survived",     "outcome",    "response",  "class",         "income",
+    "churned"};
+constexpr std::size_t kFirstTrait = 24;
 constexpr std::array<std::string_view, 7> kYes{"yes", "y", "true", "t", "positive", "click", "1"};
 
-/// Place in kOutcomes; its size if the name is none.
+/// Place in kLabelNames; its size if the name is none.
 std::size_t rank_of(const std::string& name) {
-  return static_cast<std::size_t>(std::ranges::find(kOutcomes, lower_case(name)) -
-                                  kOutcomes.begin());
+  return static_cast<std::size_t>(std::ranges::find(kLabelNames, lower_case(name)) -
+                                  kLabelNames.begin());
 }
-
-bool is_outcome(const std::string& name) { return rank_of(name) < kOutcomes.size(); }
 
 bool has_two_values(const ColumnProfile& profile) {
   return profile.num_distinct == 2 && profile.separator.empty();
@@ -63,7 +65,7 @@ std::pair<std::size_t, std::string> guessed_column(const data::Sample& sample,
                                                    const Profiles& profiles) {
   std::size_t best = profiles.size();
   for (std::size_t c = 0; c < profiles.size(); ++c) {
-    if (!is_outcome(sample.names[c]) || profiles[c].num_distinct < 2) continue;
+    if (rank_of(sample.names[c]) == kLabelNames.size() || profiles[c].num_distinct < 2) continue;
     if (!has_two_values(profiles[c]) && !profiles[c].is_numeric()) continue;
     const auto worth = [&](std::size_t i) {
       return std::pair(has_two_values(profiles[i]) ? 0 : 1, rank_of(sample.names[i]));
@@ -168,7 +170,7 @@ LabelChoice choose_label(const data::Sample& sample,
       static_cast<double>(profile.num_missing) / static_cast<double>(sample.num_rows);
   divide(sample, profile, choice);
   for (std::size_t c = 0; c < profiles.size(); ++c) {
-    const bool is_other = c != choice.column && is_outcome(sample.names[c]);
+    const bool is_other = c != choice.column && rank_of(sample.names[c]) < kFirstTrait;
     if (is_other && has_two_values(profiles[c])) choice.outcomes.push_back(c);
   }
   return choice;

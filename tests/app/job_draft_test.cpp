@@ -250,6 +250,30 @@ TEST_F(JobDraftTest, NumbersAsLargeAsTimesMayBeIds) {
   EXPECT_THAT(draft(), HasSubstr("{name: item_id, type: int}"));
 }
 
+TEST_F(JobDraftTest, ManyNumbersDoWithoutRanges) {
+  column("click", click);
+  for (int i = 0; i < 600; ++i) {
+    column("n" + std::to_string(i), [](int row) { return std::to_string(row % 100); });
+  }
+  const job::JobConfig config = read(draft());
+  EXPECT_EQ(config.data.schema.numeric.size(), 600U);
+  EXPECT_EQ(config.data.schema.features.size(), 1000U);
+}
+
+TEST_F(JobDraftTest, AnAucOfAFewPositivesDoesNotStopTraining) {
+  column("click", [](int row) { return row % 50 == 0 ? "1" : "0"; });
+  column("color", color);
+  EXPECT_THAT(draft(), HasSubstr("{metric: logloss, patience: 5}"));
+  sample_.total_rows = 2000;
+  EXPECT_THAT(draft(), HasSubstr("{metric: auc, patience: 5}"));
+}
+
+TEST_F(JobDraftTest, ATraitWithTheNameOfALabelIsAnInput) {
+  column("click", click);
+  column("class", [](int row) { return row % 3 == 0 ? "a" : "b"; });
+  EXPECT_THAT(draft(), HasSubstr("- {name: class}"));
+}
+
 TEST_F(JobDraftTest, ElsewherePathsAreAbsolute) {
   column("click", click);
   column("color", color);
