@@ -103,8 +103,7 @@ class Job:
     def labels(self, table):
         values = table[self.label["column"]]
         if "threshold" in self.label:
-            threshold = self.label["threshold"]
-            return (values.astype("float32") >= (threshold[0] if isinstance(threshold, list) else threshold)).astype(int)
+            return (values.astype("float32") >= self.label["threshold"]).astype(int)
         if "positive" in self.label:
             return values.isin(self.label["positive"]).astype(int)
         return values.astype(int)
@@ -188,7 +187,8 @@ def measure(name, data_set, data, satrap):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=pathlib.Path, default=ROOT.parent / "shared/data", help="folder of the data sets")
+    parser.add_argument("--data", type=pathlib.Path, default=ROOT.parent / "shared/data",
+                        help="folder of the data sets")
     parser.add_argument("--sets", type=lambda text: text.split(","), default=list(SETS), help=",".join(SETS))
     parser.add_argument("--satrap", type=pathlib.Path, default=ROOT / "build/release/bin/satrap")
     parser.add_argument("--venv", type=pathlib.Path, default=pathlib.Path(tempfile.gettempdir()) / "satrap-own-data")
@@ -199,8 +199,8 @@ def main():
     if "SATRAP_OWN_DATA" not in os.environ:
         enter_environment(arguments.venv)
 
-    print("| data | rows | seconds | own split: satrap, LightGBM | difference | held out: satrap, LightGBM | difference "
-          "| positives held out |\n|---|---|---|---|---|---|---|---|")
+    print("| data | rows | seconds | own split: satrap, LightGBM | difference | held out: satrap, LightGBM "
+          "| difference | positives held out |\n|---|---|---|---|---|---|---|---|")
     misses = []
     for name in arguments.sets:
         if not (arguments.data / SETS[name].path).exists():

@@ -5,11 +5,12 @@ import json
 import pathlib
 import unittest
 
-from cli import CliTest
+from cli import SANITIZED, CliTest
 
 DATA = pathlib.Path(__file__).resolve().parents[2] / "../shared/data"
 
 
+@unittest.skipIf(SANITIZED, "takes minutes, and runs the same code as init_test.py")
 class Samples(CliTest):
     def check(self, path, auc_of_lightgbm, *options):
         if not (DATA / path).exists():

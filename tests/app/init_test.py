@@ -7,7 +7,7 @@ import random
 import subprocess
 import unittest
 
-from cli import SATRAP, TIMEOUT_S, CliTest
+from cli import SANITIZED, SATRAP, TIMEOUT_S, CliTest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
@@ -102,6 +102,7 @@ class Init(CliTest):
         self.assertIn("is data by its name", error)
         self.assertIn("--label COLUMN", error)
 
+    @unittest.skipIf(SANITIZED, "takes too long")
     def test_adult_with_no_edit(self):
         """LightGBM's defaults reach 0.9217 on the same rows (bench/own_data.py)."""
         self.run_in_folder("init", ROOT / "datasets/adult/adult.data")
