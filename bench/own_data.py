@@ -3,7 +3,8 @@
 
 Per data set two comparisons on the same columns:
   own split    AUC on the part that `init` keeps for evaluation, of the checkpoint that early stopping chose by that
-               part; LightGBM learns from the other rows, and is scored on the same part.
+               part; LightGBM learns from the other rows, and is scored on the same part. Integers are numbers to it,
+               as by its defaults, or else categories where satrap takes them as ids.
   held out     a fifth of the rows is taken away first and seen by neither; `init` keeps a part of the rest for itself,
                LightGBM learns from all of the rest.
 
@@ -81,12 +82,15 @@ class Job:
         self.schema = self.data["schema"]
         label = self.schema["label"]
         self.label = {"column": label} if isinstance(label, str) else label
-        used = {}  # column -> whether LightGBM takes it as a category
+        used = {}  # column -> whether LightGBM takes it as a category by its defaults
+        self.ids = set()
         for number in self.schema.get("numeric", []):
             used[number["name"]] = False
         for feature in self.schema.get("features", []):
             is_number = "buckets" in feature or feature.get("type") == "int"
             used.setdefault(feature.get("column", feature["name"]), not is_number)
+            if "buckets" not in feature:
+                self.ids.add(feature.get("column", feature["name"]))
         self.columns = used
 
     def read(self, path):
@@ -120,12 +124,12 @@ class Job:
         return np.array([xxhash.xxh3_64_intdigest(str(row).encode()) < limit for row in range(num_rows)])
 
 
-def lightgbm_auc(job, train, held_out):
+def lightgbm_auc(job, train, held_out, ids_are_categories=False):
     import lightgbm
     import pandas as pd
     both = pd.concat([train, held_out])[list(job.columns)]
     for name, is_category in job.columns.items():  # the same codes in both
-        if is_category:
+        if is_category or (ids_are_categories and name in job.ids):
             both[name] = both[name].astype("string").astype("category")
     model = lightgbm.train({"objective": "binary", "verbosity": -1},
                            lightgbm.Dataset(both.iloc[:len(train)], job.labels(train)), num_boost_round=100)
@@ -175,12 +179,15 @@ def measure(name, data_set, data, satrap):
     job = Job(config)
     table = job.read(path)
     is_evaluated = job.is_evaluated(len(table))
-    own = satrap.auc(name), lightgbm_auc(job, table[~is_evaluated], table[is_evaluated])
+    parts = table[~is_evaluated], table[is_evaluated]
+    own = satrap.auc(name), lightgbm_auc(job, *parts), lightgbm_auc(job, *parts, ids_are_categories=True)
 
     rest, fifth = held_out_files(path, job, satrap.folder, name)
     config, _ = satrap.init_and_train(rest, f"{name}_rest", data_set.label)
     job = Job(config)
-    held_out = (satrap.auc(f"{name}_rest", f"data.eval={fifth}"), lightgbm_auc(job, job.read(rest), job.read(fifth)))
+    parts = job.read(rest), job.read(fifth)
+    held_out = (satrap.auc(f"{name}_rest", f"data.eval={fifth}"), lightgbm_auc(job, *parts),
+                lightgbm_auc(job, *parts, ids_are_categories=True))
     positives = int(job.labels(job.read(fifth)).sum())
     return len(table), seconds, own, held_out, positives
 
@@ -199,8 +206,8 @@ def main():
     if "SATRAP_OWN_DATA" not in os.environ:
         enter_environment(arguments.venv)
 
-    print("| data | rows | seconds | own split: satrap, LightGBM | difference | held out: satrap, LightGBM "
-          "| difference | positives held out |\n|---|---|---|---|---|---|---|---|")
+    print("| data | rows | seconds | own split: satrap | LightGBM, with ids as categories | held out: satrap "
+          "| LightGBM, with ids as categories | positives held out |\n|---|---|---|---|---|---|---|---|")
     misses = []
     for name in arguments.sets:
         if not (arguments.data / SETS[name].path).exists():
@@ -209,9 +216,9 @@ def main():
         with tempfile.TemporaryDirectory(prefix="satrap-own-data-") as folder:
             satrap = Satrap(arguments.satrap.resolve(), pathlib.Path(folder))
             rows, seconds, own, held_out, positives = measure(name, SETS[name], arguments.data, satrap)
-        columns = [f"{a:.4f}, {b:.4f} | {a - b:+.4f}" for a, b in (own, held_out)]
+        columns = [f"{a:.4f} | {b:.4f}, {c:.4f}" for a, b, c in (own, held_out)]
         print(f"| {name} | {rows:,} | {seconds:.1f} | {columns[0]} | {columns[1]} | {positives:,} |", flush=True)
-        if rows >= ENOUGH_ROWS and own[0] < own[1] - MARGIN:
+        if rows >= ENOUGH_ROWS and own[0] < max(own[1:]) - MARGIN:
             misses.append(name)
     if misses and arguments.check:
         sys.exit(f"more than {MARGIN} below LightGBM: {', '.join(misses)}")

@@ -228,7 +228,7 @@ class Draft {
   void write_model() {
     lines_.add("tables:");
     lines_.add("  default: {dim: 16, optimizer: {type: adagrad, lr: 0.02}}");
-    lines_.add("model: {type: deepfm, hidden: [64, 32], dropout: 0.3}");
+    lines_.add("model: {type: deepfm, hidden: [128, 64], dropout: 0.3}");
     lines_.add("dense_optimizer: {type: adam, lr: 0.002}");
   }
 
