@@ -44,6 +44,7 @@ class Init(CliTest):
         self.assertEqual(done.stderr, "")
         self.run_in_folder("config", "check", "shop.yaml")
         self.run_in_folder("train", "shop.yaml")
+        self.assertIn("batch_size: 32\n", (self.dir / "runs/shop/config.yaml").read_text())  # auto
         summary = self.summary("shop")
         self.assertGreater(summary["early_stopping"]["best_value"], 0.75)
         self.assertEqual(summary["bad_rows"], 0)
