@@ -11,6 +11,7 @@ namespace satrap::app {
 /// Each adds one command, its options and its help to `program`; parsing a command line that names
 /// the command then sets `chosen`, which runs once parsing has succeeded. `chosen` must live as
 /// long as `program`.
+void add_init_command(CLI::App& program, cli::Action& chosen);
 void add_train_command(CLI::App& program, cli::Action& chosen);
 void add_eval_command(CLI::App& program, cli::Action& chosen);
 void add_predict_command(CLI::App& program, cli::Action& chosen);

@@ -12,6 +12,7 @@ int main(int argc, char** argv) {
   CLI::App program("satrap trains recommender models with large embedding tables.", "satrap");
   program.require_subcommand(1);
   return cli::run_program(program, argc, argv, [&](cli::Action& chosen) {
+    add_init_command(program, chosen);
     add_train_command(program, chosen);
     add_eval_command(program, chosen);
     add_predict_command(program, chosen);

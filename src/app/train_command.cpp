@@ -1,12 +1,16 @@
+#include <algorithm>
+#include <array>
 #include <csignal>
 #include <exception>
 #include <memory>
+#include <string_view>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include "checkpoint_paths.h"
 #include "commands.h"
+#include "init_job.h"
 #include "job_arguments.h"
 #include "machine.h"
 #include "report_page.h"
@@ -23,6 +27,7 @@ namespace {
 
 struct TrainArguments {
   JobArguments job;
+  std::string label;  // not empty: the job's configuration is made first, for data in its place
   trainer::TrainOptions options;
 };
 
@@ -43,7 +48,40 @@ std::string how_to_continue(const job::JobConfig& config, const job::ClusterConf
   return fmt::format("`satrap train {}/config.yaml --resume`", config.run_dir);
 }
 
-int train(const TrainArguments& arguments) {
+/// What stands in place of the configuration are data: writes one for them, and takes it instead.
+void init_first(TrainArguments& arguments) {
+  JobArguments& job = arguments.job;
+  DraftRequest request{.data = {job.config}, .label = arguments.label, .config = ""};
+  std::erase_if(job.overrides, [&](const std::string& word) {
+    const bool is_data = !word.starts_with('~') && word.find('=') == std::string::npos;
+    if (is_data) request.data.push_back(word);
+    return is_data;
+  });
+  if (request.data.front() == "-") {
+    throw Error(ErrorCode::kInvalidConfig,
+                "--label: standard input can be read only once, and a look at it takes the first "
+                "rows; write the rows to a file, or a sample of them for `satrap init`");
+  }
+  request.config = default_config(request.data);
+  init_job(request, arguments.options.overwrite);
+  job.config = request.config;
+}
+
+/// A configuration has the ending .yaml or .yml, mostly; these are data.
+void refuse_data(const std::string& config) {
+  constexpr std::array<std::string_view, 7> kEndings{".csv", ".tsv", ".txt",    ".data",
+                                                     ".gz",  ".zst", ".parquet"};
+  const auto ends_config = [&](std::string_view ending) { return config.ends_with(ending); };
+  if (std::ranges::none_of(kEndings, ends_config)) return;
+  throw Error(
+      ErrorCode::kInvalidConfig,
+      concat("'", config, "' is data by its name, and CONFIG is a YAML file; `satrap init ", config,
+             "` writes one, `satrap train ", config, " --label COLUMN` writes one and trains"));
+}
+
+int train(TrainArguments& arguments) {
+  if (arguments.label.empty()) refuse_data(arguments.job.config);
+  if (!arguments.label.empty()) init_first(arguments);
   if (arguments.options.accept_changed_data && !arguments.options.resume &&
       arguments.options.resume_from.empty()) {
     throw Error(
@@ -124,7 +162,15 @@ void add_train_command(CLI::App& program, cli::Action& chosen) {
       "counted in the files as they are now");
   command
       ->add_flag("--overwrite", arguments->options.overwrite,
-                 "Remove what an earlier run left in the run directory")
+                 "Remove what an earlier run left in the run directory; with --label also replace "
+                 "the configuration")
+      ->excludes(resume)
+      ->excludes(resume_from);
+  command
+      ->add_option("--label", arguments->label,
+                   "CONFIG is data, maybe several files: first write a configuration for them, as "
+                   "`satrap init` does, that predicts this column")
+      ->type_name("COLUMN")
       ->excludes(resume)
       ->excludes(resume_from);
   command->footer(

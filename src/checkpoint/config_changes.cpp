@@ -39,6 +39,8 @@ constexpr Rule kRules[] = {
     {"data.schema.numeric.", ".missing_indicator", ChangeKind::kImpossible,
      "it is an input of the network"},
     {"data.schema.labels.", ".weight", ChangeKind::kTraining},
+    {"data.eval.fraction", "", ChangeKind::kInput},
+    {"data.eval.by", "", ChangeKind::kInput},
     {"data.eval", "", ChangeKind::kTraining},
     {"data.group_by", "", ChangeKind::kTraining},
     {"data.synthetic.eval_rows", "", ChangeKind::kTraining},

@@ -72,6 +72,26 @@ void compare_labels(const std::string& checkpoint,
                           fmt::join(label_names(now), ", "), advice));
 }
 
+std::string describe(const data::EvalConfig& eval) {
+  return eval.is_part() ? fmt::format("fraction {} by {}", eval.fraction, eval.by)
+                        : "no part of the training rows";
+}
+
+/// A part of the training rows may be evaluated only if none of them has been trained on. By hash,
+/// column and tail a smaller part lies within a larger one.
+void compare_eval_parts(const std::string& checkpoint,
+                        const data::EvalConfig& before,
+                        const data::EvalConfig& now) {
+  if (!now.is_part()) return;
+  if (before.is_part() && before.by == now.by && now.fraction <= before.fraction) return;
+  throw Error(
+      ErrorCode::kInvalidConfig,
+      fmt::format("data.eval: {} kept {} for evaluation, the configuration has {}: rows that "
+                  "were trained on would be evaluated; undo the change, or name files for "
+                  "evaluation alone (data.eval.path)",
+                  checkpoint, describe(before), describe(now)));
+}
+
 }  // namespace
 
 Continuation compare_with_checkpoint(const std::string& checkpoint, const job::JobConfig& config) {
@@ -80,6 +100,7 @@ Continuation compare_with_checkpoint(const std::string& checkpoint, const job::J
   if (!before) return result;
   const std::vector<ConfigChange> changes = config_changes(*before, config);
   refuse_impossible(checkpoint, changes);
+  compare_eval_parts(checkpoint, before->data.eval, config.data.eval);
   for (const ConfigChange& change : changes) {
     const bool is_output = change.kind == ChangeKind::kOutput;
     log_info("changed{}: {}: {} -> {}", is_output ? " (does not affect what is learned)" : "",
@@ -101,6 +122,7 @@ void check_predictions(const UsedCheckpoint& checkpoint, const job::JobConfig& c
   const std::optional<job::JobConfig> before = config_of(checkpoint.path);
   if (!before) return;
   compare_labels(checkpoint.path, *before, config, "");
+  compare_eval_parts(checkpoint.path, before->data.eval, config.data.eval);
   std::string problems;
   for (const ConfigChange& change : config_changes(*before, config)) {
     const PredictionEffect effect = effect_on_predictions(change);

@@ -22,12 +22,17 @@ std::string place_of(const data::DataPosition& position) {
                      is_shuffled ? position.batches : position.next_row, position.epoch + 1);
 }
 
+/// `is_divided`: which rows are for training follows from their numbers, also behind the position,
+/// where earlier epochs have trained on them.
 void refuse(const std::string& checkpoint,
             const data::DataPosition& position,
-            const std::vector<DataChange>& changes) {
+            const std::vector<DataChange>& changes,
+            bool is_divided) {
   std::string problems;
   for (const DataChange& change : changes) {
-    if (change.kind != DataChangeKind::kRead) continue;
+    const bool moves_trained_rows =
+        is_divided && position.epoch > 0 && change.kind == DataChangeKind::kAhead;
+    if (change.kind != DataChangeKind::kRead && !moves_trained_rows) continue;
     problems += fmt::format("cannot continue from {} with other training data: {}\n", checkpoint,
                             change.text);
   }
@@ -37,6 +42,23 @@ void refuse(const std::string& checkpoint,
                           "{} of the data as they are now, whatever has been trained on: "
                           "--accept-changed-data\n",
                           problems, place_of(position)));
+}
+
+/// An evaluation part at the tail begins earlier when there are fewer rows.
+void refuse_trained_rows(const std::string& checkpoint,
+                         const Manifest& manifest,
+                         std::int64_t first_eval_row) {
+  const data::DataPosition position = manifest.position_of(0, 1);
+  const std::int64_t trained =
+      position.epoch > 0 ? manifest.first_eval_row : position.rows_read;  // rows before this one
+  if (first_eval_row < 0 || first_eval_row >= trained) return;
+  throw Error(
+      ErrorCode::kInvalidConfig,
+      fmt::format("cannot continue from {} with other training data: data.eval keeps the "
+                  "rows from {} on for evaluation, and those before {} have been trained "
+                  "on; bring back the rows that are gone, or evaluate trained rows too with "
+                  "--accept-changed-data",
+                  checkpoint, first_eval_row, trained));
 }
 
 void tell(const DataChange& change) {
@@ -67,10 +89,14 @@ DataContinuation compare_data(const std::string& checkpoint,
     }
     return {};
   }
-  const data::DataPosition position = Manifest::read(checkpoint).position_of(0, 1);
+  const Manifest manifest = Manifest::read(checkpoint);
+  const data::DataPosition position = manifest.position_of(0, 1);
   const std::vector<DataChange> changes =
       data_changes(*before, position.rows_read, now, data::examine_prefix);
-  if (!accepts) refuse(checkpoint, position, changes);
+  if (!accepts) {
+    refuse(checkpoint, position, changes, config.eval.is_part());
+    refuse_trained_rows(checkpoint, manifest, config.eval.first_row);
+  }
   DataContinuation result;
   bool accepted = false;
   for (const DataChange& change : changes) {

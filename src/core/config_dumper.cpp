@@ -13,7 +13,7 @@ class Dumper final : public ConfigVisitor {
 
  protected:
   void field(const FieldInfo& info, FieldRef value) override {
-    std::visit([&](const auto* field) { line(info.name, to_yaml(*field)); }, value);
+    std::visit([&](const auto* field) { line(info.name, to_yaml(*field, info.rule)); }, value);
   }
 
   bool enter_section(std::string_view name, std::string_view, std::string_view) override {

@@ -75,8 +75,10 @@ class Explainer final : public ConfigVisitor {
   void field(const FieldInfo& info, FieldRef value) override {
     std::string facts = std::visit(
         [&](const auto* field) {
-          const std::string fallback = ", default " + to_yaml(*field);
-          return type_name(*field) + (info.rule.required ? ", required" : fallback);
+          const std::string fallback = ", default " + to_yaml(*field, info.rule);
+          const std::string_view word = info.rule.zero_word;
+          return type_name(*field) + (word.empty() ? "" : concat(" or ", word)) +
+                 (info.rule.required ? ", required" : fallback);
         },
         value);
     const std::string rule_text = describe_rule(info.rule);

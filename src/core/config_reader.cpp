@@ -2,6 +2,7 @@
 #include <charconv>
 #include <cmath>
 #include <deque>
+#include <type_traits>
 #include <utility>
 
 #include "satrap/core/config.h"
@@ -221,8 +222,17 @@ class Reader final : public ConfigVisitor {
   void read(const Node& node, const std::string& path, T& value, const FieldRule& rule) {
     if (refuse_plain(node, path)) return;
     T parsed{};
+    if constexpr (std::is_same_v<T, std::int64_t>) {
+      if (!rule.zero_word.empty() && node.text == rule.zero_word) {
+        value = 0;
+        return;
+      }
+    }
     std::string problem = parse(node, parsed);
     if (problem.empty()) problem = broken_rule(parsed, rule);
+    if (!problem.empty() && !rule.zero_word.empty()) {
+      problem += concat("; a word that is allowed: ", rule.zero_word);
+    }
     if (problem.empty()) {
       value = std::move(parsed);
     } else {

@@ -101,3 +101,7 @@ std::string quote_string(const std::string& text) {
 }
 
 }  // namespace satrap::config_detail
+
+std::string satrap::yaml_scalar(const std::string& text) {
+  return config_detail::quote_string(text);
+}

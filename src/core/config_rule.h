@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "satrap/core/config.h"
@@ -37,6 +38,15 @@ std::string to_yaml(const std::vector<T>& values) {
     text += to_yaml(value);
   }
   return "[" + text + "]";
+}
+
+/// As a field of this rule is written.
+template <class T>
+std::string to_yaml(const T& value, const FieldRule& rule) {
+  if constexpr (std::is_same_v<T, std::int64_t>) {
+    if (value == 0 && !rule.zero_word.empty()) return std::string(rule.zero_word);
+  }
+  return to_yaml(value);
 }
 
 }  // namespace satrap::config_detail

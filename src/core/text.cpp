@@ -184,4 +184,10 @@ std::string format_duration(double seconds) {
   return fmt::format("{}d{:02}h", s / kDay, s % kDay / kHour);
 }
 
+std::string lower_case(std::string_view text) {
+  std::string lower(text);
+  for (char& c : lower) c = 'A' <= c && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  return lower;
+}
+
 }  // namespace satrap

@@ -135,6 +135,11 @@ ColumnMap::ColumnMap(const Schema& schema, std::string_view first_line, const st
         {Kind::kInt, static_cast<std::int64_t>(i)});
   }
 
+  if (!schema.dividing_column.empty()) {
+    dividing_column_ =
+        static_cast<std::int64_t>(finder.find(schema.dividing_column, "data.eval.by"));
+  }
+
   // The fast parsers know only the empty token: a token such as "-1" needs the general parser.
   const bool tokens = std::any_of(
       schema.text.missing.begin(), schema.text.missing.end(), [](const std::string& token) {

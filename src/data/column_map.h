@@ -36,8 +36,12 @@ class ColumnMap {
 
   const std::vector<Column>& columns() const { return columns_; }
 
+  /// That of Schema::dividing_column; -1: none.
+  std::int64_t dividing_column() const { return dividing_column_; }
+
  private:
   std::vector<Column> columns_;
+  std::int64_t dividing_column_ = -1;
 };
 
 /// Fields of a line, unquoted and trimmed by the schema. The line must not have a '\n'.

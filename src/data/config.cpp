@@ -99,6 +99,20 @@ void FilesConfig::visit(ConfigVisitor& v) {
   v.field("max_rows", max_rows, "Read only the first rows (lines). 0: all.", {.min = 0});
 }
 
+void EvalConfig::visit(ConfigVisitor& v) {
+  FilesConfig::visit(v);
+  v.field("fraction", fraction,
+          "Instead of a path: keep this share of the training rows for evaluation. They are never "
+          "trained on. 0: none.",
+          {.min = 0, .max = 0.9});
+  v.field(
+      "by", by,
+      "Which rows these are. tail: the last ones, for logs in the order of time. hash: a random "
+      "choice, those whose number, from 0 over all files, has in decimal digits an XXH3 hash (64 "
+      "bits) below fraction * 2^64. Any other text is a column, whose text is hashed instead: "
+      "rows of the same user, say, stay together; rows without a value go by their number.");
+}
+
 void DataConfig::visit(ConfigVisitor& v) {
   v.section_or_preset(
       "schema", schema_name, schema,
@@ -113,13 +127,19 @@ void DataConfig::visit(ConfigVisitor& v) {
       "train", train,
       "The training data. A resumed run compares them with those that its checkpoint has read: "
       "files may be appended, what has been read must stay.");
-  v.section("eval", eval, "The evaluation data.");
+  v.section("eval", eval,
+            "The evaluation data: files of their own, or a part of the training files.");
   v.field(
       "group_by", group_by,
       "Feature or other column whose values group the evaluation rows (a user, a session) for the "
       "grouped AUC: the mean of the groups' AUCs, weighted by their rows. Rows without a value and "
       "groups with only one label value do not count. Empty: none.");
-  v.field("batch_size", batch_size, "Examples per step, over all ranks.", {.min = 1});
+  v.field(
+      "batch_size", batch_size,
+      "Examples per step, over all ranks. auto: the power of two that gives an epoch at least 200 "
+      "steps, 32 to 2048, for the number of rows that the training files seem to have; 2048 where "
+      "that cannot be known.",
+      {.min = 1, .zero_word = "auto"});
   v.field("reader_threads", reader_threads, "Threads that parse. 0: one per four CPUs.",
           {.min = 0, .max = 1024});
   v.field("shuffle_rows", shuffle_rows,
@@ -150,7 +170,8 @@ std::string DataConfig::resolved_format() const {
 }
 
 bool DataConfig::has_eval() const {
-  return resolved_format() == "synthetic" ? synthetic.eval_rows > 0 : !eval.path.empty();
+  return resolved_format() == "synthetic" ? synthetic.eval_rows > 0
+                                          : eval.is_part() || !eval.path.empty();
 }
 
 SchemaConfig criteo_schema() {

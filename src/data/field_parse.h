@@ -89,4 +89,9 @@ inline bool number_of(std::string_view text, float& value) {
   return std::isfinite(value);
 }
 
+inline bool is_number(std::string_view text) {
+  float value = 0;
+  return number_of(text, value);
+}
+
 }  // namespace satrap::data

@@ -59,6 +59,15 @@ const char* FieldReader::read(const char* p, const ColumnMap::Column& column) {
   return end;
 }
 
+bool FieldReader::find(const char* line, std::int64_t column, std::string_view& field) {
+  const char* end = find_field(line, field);
+  for (; column > 0; --column) {
+    if (end == nullptr || *end == '\n') return false;
+    end = find_field(end + 1, field);
+  }
+  return end != nullptr && !is_missing(field);
+}
+
 const char* FieldReader::find_field(const char* p, std::string_view& field) {
   const auto blank = [&](char c) { return trim_ && (c == ' ' || c == '\t') && c != delimiter_; };
   while (blank(*p)) ++p;

@@ -30,6 +30,10 @@ class FieldReader {
   /// Puts what the field at `p` says into the open row. Returns its end (at the delimiter or '\n'),
   /// or null: fault() says why.
   const char* read(const char* p, const ColumnMap::Column& column);
+
+  /// The field of this number, from 0, in the line at `line`. False if the line has none there, or
+  /// a missing value.
+  bool find(const char* line, std::int64_t column, std::string_view& field);
   const RowFault& fault() const { return fault_; }
 
  private:

@@ -9,10 +9,12 @@
 #include "satrap/core/hash.h"
 #include "satrap/core/log.h"
 #include "satrap/core/resource.h"
+#include "satrap/data/row_count.h"
 #include "src/data/batch_loader.h"
 #include "src/data/file_list.h"
 #include "src/data/file_records.h"
 #include "src/data/generated_rows.h"
+#include "src/data/row_part.h"
 #include "src/data/shuffled_rows.h"
 #include "src/data/text_rows.h"
 
@@ -24,7 +26,8 @@ constexpr std::uint64_t kShuffleStream = 0x73687566666C65;  // separates these d
 constexpr std::uint64_t kFitStream = 0x666974;
 
 const FilesConfig& files_of(const DataConfig& config, Role role) {
-  return role == Role::kTrain ? config.train : config.eval;
+  if (role == Role::kTrain || config.eval.is_part()) return config.train;
+  return config.eval;
 }
 
 std::string name_of(Role role) {
@@ -62,12 +65,20 @@ class PassOpener {
     }
     files_ = list_files(files.path);
     if (role == Role::kTrain) records_ = std::make_shared<FileRecords>(files_.files);
+    if (config.eval.is_part()) divide(config);
   }
 
   /// `schema` must outlive the pass.
   std::unique_ptr<RowBlockSource> open(const Schema& schema, RowPass pass) const {
     pass.max_rows = pass.max_rows > 0 && max_rows_ > 0 ? std::min(pass.max_rows, max_rows_)
                                                        : std::max(pass.max_rows, max_rows_);
+    pass.part = part_;
+    if (first_eval_row_ >= 0 && role_ == Role::kTrain) {
+      pass.max_rows =
+          pass.max_rows > 0 ? std::min(pass.max_rows, first_eval_row_) : first_eval_row_;
+    } else if (first_eval_row_ >= 0) {
+      pass.first_row = std::max(pass.first_row, first_eval_row_);
+    }
     if (generated_) return std::make_unique<GeneratedRows>(synthetic_, offset_, num_rows_, pass);
     return std::make_unique<TextRows>(schema, files_, pass, bad_rows_, LineCutter::Limits{},
                                       records_);
@@ -104,8 +115,22 @@ class PassOpener {
   }
 
  private:
+  void divide(const DataConfig& config) {
+    require_rereadable("data.eval.fraction, a part of them for evaluation");
+    if (config.eval.by_tail()) {
+      first_eval_row_ = first_eval_row(config);
+      if (first_eval_row_ > 0) return;
+      throw Error(ErrorCode::kInvalidData, concat("data.eval.fraction = ", config.eval.fraction,
+                                                  " leaves no row of the training data ('",
+                                                  files_.files.front().path, "') to train on"));
+    }
+    part_ = std::make_shared<const RowPart>(config.eval.fraction, role_ != Role::kTrain);
+  }
+
   Role role_;
   std::int64_t max_rows_ = 0;
+  std::shared_ptr<const RowPart> part_;  // of the files' rows, if both roles read them
+  std::int64_t first_eval_row_ = -1;     // if the rows from here on are for evaluation
   std::shared_ptr<BadRowPolicy> bad_rows_;
   FileList files_;
   std::shared_ptr<FileRecords> records_;  // of files_; only of training data
@@ -147,9 +172,11 @@ std::unique_ptr<BatchSource> open_batches(const DataConfig& config,
   if (options.epochs - options.start.epoch > 1) opener->require_rereadable("several epochs");
   if (options.start.batches > 0) opener->require_rereadable("resuming in the middle");
 
+  DataConfig sized = config;
+  choose_batch_size(sized);
   const std::int64_t batch_size =
       options.batch_size > 0 ? options.batch_size
-                             : std::max<std::int64_t>(1, config.batch_size / options.world_size);
+                             : std::max<std::int64_t>(1, sized.batch_size / options.world_size);
   const std::int64_t shuffle_rows = role == Role::kTrain ? config.shuffle_rows : 0;
   const RowSplit split{
       .rank = options.rank, .world_size = options.world_size, .rows_per_turn = batch_size};

@@ -1,9 +1,13 @@
 #include "src/data/row_parser.h"
 
 #include <algorithm>
+#include <array>
+#include <charconv>
+#include <string_view>
 
 #include "satrap/core/error.h"
 #include "src/data/field_parse.h"
+#include "src/data/row_part.h"
 
 namespace satrap::data {
 namespace {
@@ -62,6 +66,10 @@ void RowParser::parse(const TextBlock& text, RowBlock& rows, BadRows& bad) {
     }
     for (; row < run_end; ++row) {
       const char* const line = p;
+      if (pass_.part != nullptr && !is_in_part(line, row)) {
+        p = skip_lines(line, end, 1);
+        continue;
+      }
       if (is_blank_line(p)) {
         p += *p == '\n' ? 1 : 2;
         if (pass_.keeps_every_line) row_.add_row_without_values(row);
@@ -79,6 +87,17 @@ void RowParser::parse(const TextBlock& text, RowBlock& rows, BadRows& bad) {
     }
   }
   row_.finish();
+}
+
+/// A row without a value in the column that divides the rows, or with wrong quotes up to there,
+/// goes by its number, as all do if there is no such column.
+bool RowParser::is_in_part(const char* line, std::int64_t row) {
+  std::string_view field;
+  const std::int64_t column = is_blank_line(line) ? -1 : layout_->dividing_column();
+  if (column >= 0 && fields_.find(line, column, field)) return pass_.part->has(field);
+  std::array<char, 20> digits;
+  const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), row).ptr;
+  return pass_.part->has({digits.data(), end});
 }
 
 /// Parses one line into the open row. Returns the beginning of the next line, or null with fault_

@@ -34,6 +34,7 @@ class RowParser {
   void parse(const TextBlock& text, RowBlock& rows, BadRows& bad);
 
  private:
+  bool is_in_part(const char* line, std::int64_t row);
   const char* parse_row(const char* p);
   void report(const TextBlock& text, const char* line, std::int64_t line_number, BadRows& bad);
 

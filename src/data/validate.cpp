@@ -121,12 +121,30 @@ void check_schema(const Checker& check, const SchemaConfig& schema) {
   }
 }
 
+void check_part(const Checker& check, const DataConfig& config) {
+  const EvalConfig& eval = config.eval;
+  if (!eval.is_part()) {
+    check.require(eval.by == EvalConfig().by, "data.eval.by", "has no effect without fraction");
+    return;
+  }
+  check.require(eval.path.empty(), "data.eval",
+                "takes either path, files for evaluation alone, or fraction, a share of the "
+                "training rows");
+  check.require(eval.max_rows == 0, "data.eval.max_rows",
+                "has no effect on a fraction of the training rows; write a smaller fraction");
+  check.require(!eval.by.empty(), "data.eval.by", "must be tail, hash or a column");
+  check.require(config.train.path.front() != "-", "data.eval.fraction",
+                "needs training data that can be read again, and standard input cannot; write the "
+                "rows to a file");
+}
+
 void check_files(const Checker& check, const DataConfig& config) {
   const auto uses_stdin = [](const FilesConfig& files) {
     return std::find(files.path.begin(), files.path.end(), "-") != files.path.end();
   };
   check.require(!config.train.path.empty(), "data.train.path", "is not set");
-  for (const FilesConfig* files : {&config.train, &config.eval}) {
+  const FilesConfig& eval = config.eval;
+  for (const FilesConfig* files : {&config.train, &eval}) {
     const std::string key = files == &config.train ? "data.train.path" : "data.eval.path";
     check.require(std::find(files->path.begin(), files->path.end(), "") == files->path.end(), key,
                   "has an empty name");
@@ -135,6 +153,7 @@ void check_files(const Checker& check, const DataConfig& config) {
   }
   check.require(!uses_stdin(config.train) || !uses_stdin(config.eval), "data.eval.path",
                 "standard input ('-') is taken by data.train.path");
+  check_part(check, config);
 }
 
 void check_synthetic(const Checker& check, const DataConfig& config) {
@@ -155,6 +174,8 @@ void check_synthetic(const Checker& check, const DataConfig& config) {
   check.require(config.train.path.empty(), "data.train.path",
                 "has no effect with format synthetic");
   check.require(config.eval.path.empty(), "data.eval.path", "has no effect with format synthetic");
+  check.require(!config.eval.is_part(), "data.eval.fraction",
+                "has no effect with format synthetic; write synthetic.eval_rows");
 }
 
 }  // namespace

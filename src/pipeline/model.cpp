@@ -6,6 +6,7 @@
 #include "satrap/core/error.h"
 #include "satrap/core/log.h"
 #include "satrap/core/resource.h"
+#include "satrap/data/row_count.h"
 #include "satrap/dense/precision.h"
 #include "satrap/embedding/feature_layout.h"
 #include "satrap/job/config_place.h"
@@ -241,6 +242,7 @@ job::JobConfig load_job(const std::string& path, const std::vector<std::string>&
     job::choose_device(config, origins, backend::why_no_cuda().empty());
   }
   resolve_precision(config);
+  data::choose_batch_size(config.data);
   job::with_place(origins, [&] { check_model(config); });
   return config;
 }

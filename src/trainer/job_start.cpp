@@ -10,6 +10,7 @@
 #include "satrap/core/error.h"
 #include "satrap/core/log.h"
 #include "satrap/data/loader.h"
+#include "satrap/data/row_count.h"
 
 namespace satrap::trainer {
 namespace {
@@ -44,6 +45,15 @@ Json fresh_start(const job::JobConfig& config, const data::Schema& schema) {
           {"same_input", true},
           {"data_changes", Json::array()},
           {"batch_size", config.data.batch_size}};
+}
+
+/// With the first row of an evaluation part at the tail, which is counted once for the whole job.
+job::JobConfig with_first_eval_row(job::JobConfig config) {
+  if (config.data.eval.by_tail()) {
+    config.data.eval.first_row = data::first_eval_row(config.data);
+    log_info("the last rows are for evaluation, from row {} on", config.data.eval.first_row);
+  }
+  return config;
 }
 
 /// Batches that the caller supplies cannot be compared.
@@ -91,8 +101,10 @@ JobStart JobStart::decide(const job::JobConfig& config,
     if (checkpoint.empty() && options.resume) {
       checkpoint = checkpoint::find_checkpoint(config.run_dir);
     }
-    const Json json =
-        checkpoint.empty() ? fresh_start(config, schema) : start_from(checkpoint, config, options);
+    const job::JobConfig counted = with_first_eval_row(config);
+    Json json = checkpoint.empty() ? fresh_start(counted, schema)
+                                   : start_from(checkpoint, counted, options);
+    json["first_eval_row"] = counted.data.eval.first_row;
     start = json.dump();
   }
   const Json json = Json::parse(cluster.share(start));
@@ -105,6 +117,7 @@ JobStart JobStart::decide(const job::JobConfig& config,
   return {checkpoint,
           json["transforms"],
           {.has_same_input = json["same_input"], .batch_size = json["batch_size"]},
+          json["first_eval_row"],
           json["warm_start"]};
 }
 

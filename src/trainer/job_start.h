@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 
@@ -17,7 +18,8 @@ struct JobStart {
   std::string checkpoint;  // to continue from; "": none
   std::string transforms;  // JSON
   checkpoint::Continuation continuation;
-  std::string warm_start;  // checkpoint whose rows the first step starts with; "": none
+  std::int64_t first_eval_row = -1;  // data::EvalConfig::first_row
+  std::string warm_start;            // checkpoint whose rows the first step starts with; "": none
 
   /// All ranks call it together. The chief takes the run directory, and fits the transforms to the
   /// data unless a checkpoint has them. Every rank compares its training files with the

@@ -4,6 +4,7 @@
 #include "satrap/checkpoint/continuation.h"
 #include "satrap/core/error.h"
 #include "satrap/core/resource.h"
+#include "satrap/data/row_count.h"
 
 namespace satrap::trainer {
 namespace {
@@ -13,6 +14,7 @@ job::JobConfig alone(job::JobConfig config) {
   config.embedding = {};
   config.device = "cpu";
   config.why_not_on_gpu = "";
+  data::choose_batch_size(config.data);
   // What a GPU's network was trained in may not be there; its parameters are fp32 always.
   const std::string& precision = config.train.precision;
   if (precision == "tf32" || (precision == "fp16" && !config.uses_graph())) {

@@ -34,6 +34,7 @@ void TrainingRun::start_checkpoint() {
   content->positions = positions_;
   content->examples = reporter_->examples();
   content->nonfinite_steps = reporter_->nonfinite_steps();
+  content->first_eval_row = config_.data.eval.first_row;
   content->metrics = reporter_->metrics();
   content->early_stopping = early_stopping_state();
   content->transforms_json = transforms_.to_json(schema_);

@@ -11,6 +11,7 @@
 #include "satrap/core/log.h"
 #include "satrap/core/resource.h"
 #include "satrap/data/loader.h"
+#include "satrap/data/row_count.h"
 #include "satrap/net/net_error.h"
 #include "satrap/pipeline/stages.h"
 
@@ -40,6 +41,7 @@ TrainingRun::TrainingRun(const job::JobConfig& config, const TrainOptions& optio
       report_clock_(job::Interval::parse(config.train.report_every, "train.report_every")),
       eval_clock_(job::Interval::parse(config.train.eval_every, "train.eval_every")),
       checkpoint_clock_(job::Interval::parse(config.checkpoint.every, "checkpoint.every")) {
+  config_.data.eval.first_row = start_.first_eval_row;
   if (start_.checkpoint.empty()) {
     start_anew();
   } else {
@@ -287,7 +289,9 @@ bool TrainingRun::evaluate() {
 
 // ------------------------------------------------------------------------------ entry points
 
-TrainOutcome train(const job::JobConfig& config, const TrainOptions& options) {
+TrainOutcome train(const job::JobConfig& job, const TrainOptions& options) {
+  job::JobConfig config = job;
+  data::choose_batch_size(config.data);  // of a job that was not read from a file
   bool has_trained = false;
   try {
     TrainingRun run(config, options);

@@ -73,7 +73,7 @@ class TrainingRun {
   void require_an_update();
   bool stop_requested() const { return options_.stop != nullptr && options_.stop->load(); }
 
-  const job::JobConfig& config_;
+  job::JobConfig config_;  // after start_ is decided, data.eval knows its first row
   const TrainOptions& options_;
   pipeline::Cluster cluster_;
   std::optional<RunDirectory> directory_;  // of the chief

@@ -109,7 +109,7 @@ INSTANTIATE_TEST_SUITE_P(
              "[train.csv]", "[a.csv, b.csv]", kInput},
         Case{"data.eval.max_rows", [](job::JobConfig& c) { c.data.eval.max_rows = 5; }, "0", "5",
              kTraining},
-        Case{"data.batch_size", [](job::JobConfig& c) { c.data.batch_size = 99; }, "2048", "99",
+        Case{"data.batch_size", [](job::JobConfig& c) { c.data.batch_size = 99; }, "auto", "99",
              kInput},
         Case{"data.fit_rows", [](job::JobConfig& c) { c.data.fit_rows = 9; }, "1000000", "9",
              kOutput},

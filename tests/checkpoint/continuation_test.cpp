@@ -46,6 +46,33 @@ TEST_F(CompareWithCheckpoint, TheSameConfigurationHasTheSameInput) {
   EXPECT_THAT(log_, Not(HasSubstr("changed")));
 }
 
+TEST_F(CompareWithCheckpoint, AnEvaluationPartMayOnlyShrink) {
+  const auto with_part = [](double fraction, const char* by) {
+    job::JobConfig config = small_job();
+    config.data.eval.path.clear();
+    config.data.eval.fraction = fraction;
+    config.data.eval.by = by;
+    return config;
+  };
+  config_ = with_part(0.2, "hash");
+  EXPECT_THAT(problems(), HasSubstr("kept no part of the training rows for evaluation, the "
+                                    "configuration has fraction 0.2 by hash"));
+  auto content = small_content(6);
+  content->config_yaml = dump_config(with_part(0.2, "hash"));
+  const std::string divided = publish(run_.path() + "/checkpoints", std::move(content));
+  const auto problems_with = [&](double fraction, const char* by) {
+    return error_of(ErrorCode::kInvalidConfig,
+                    [&] { compare_with_checkpoint(divided, with_part(fraction, by)); });
+  };
+  EXPECT_TRUE(compare_with_checkpoint(divided, with_part(0.2, "hash")).has_same_input);
+  EXPECT_FALSE(compare_with_checkpoint(divided, with_part(0.1, "hash")).has_same_input);
+  EXPECT_FALSE(compare_with_checkpoint(divided, small_job()).has_same_input);
+  EXPECT_THAT(problems_with(0.3, "hash"), HasSubstr("has fraction 0.3 by hash"));
+  EXPECT_THAT(problems_with(0.2, "tail"), HasSubstr("has fraction 0.2 by tail"));
+  EXPECT_THROW(check_predictions({divided, false}, with_part(0.3, "hash")), Error);
+  EXPECT_NO_THROW(check_predictions({divided, false}, small_job()));
+}
+
 TEST_F(CompareWithCheckpoint, ChangesAreLoggedWithBothValues) {
   config_.run_dir = "runs/other";
   config_.train.max_steps = 12;

@@ -103,6 +103,36 @@ TEST_F(CompareData, ARankThatSeesOtherChangesReadsOtherFiles) {
             "grown; rank 0: no such change; all ranks must read the same files");
 }
 
+TEST_F(CompareData, FilesAheadMustStayIfAnEarlierEpochTrainedOnAPartOfTheirRows) {
+  edit_manifest(checkpoint_, [](Manifest& manifest) {
+    manifest.positions[0] = {.epoch = 1, .batches = 3, .next_row = 30, .rows_read = 30};
+  });
+  write("b.csv", "the other\nand more\n");
+  EXPECT_EQ(compare().changes.size(), 1U);
+  config_.eval.fraction = 0.1;
+  config_.eval.by = "hash";
+  EXPECT_THAT(problems(), HasSubstr("with other training data: data file " + path("b.csv")));
+  testing::internal::GetCapturedStderr();
+}
+
+TEST_F(CompareData, ATailForEvaluationBeginsBehindTheRowsThatWereTrainedOn) {
+  edit_manifest(checkpoint_, [](Manifest& manifest) { manifest.first_eval_row = 70; });
+  config_.eval.fraction = 0.1;
+  for (const std::int64_t first_row : {70, 60, 50}) {
+    config_.eval.first_row = first_row;
+    EXPECT_NO_THROW(compare());
+  }
+  config_.eval.first_row = 49;
+  EXPECT_THAT(problems(), HasSubstr("data.eval keeps the rows from 49 on for evaluation, and those "
+                                    "before 50 have been trained on"));
+  testing::internal::GetCapturedStderr();
+  EXPECT_NO_THROW(compare(true));
+  edit_manifest(checkpoint_, [](Manifest& manifest) { manifest.positions[0].epoch = 1; });
+  config_.eval.first_row = 69;  // the first epoch has trained on all before 70
+  EXPECT_THAT(problems(), HasSubstr("those before 70 have been trained on"));
+  testing::internal::GetCapturedStderr();
+}
+
 TEST_F(CompareData, WithoutARecordNothingIsComparedAndThatIsSaid) {
   write("a.csv", "The first\n");
   edit_manifest(checkpoint_, [](Manifest& manifest) { manifest.files.erase(kDataFile); });

@@ -91,5 +91,12 @@ TEST(ConfigRule, ValuesAreWrittenAsYaml) {
   EXPECT_EQ(to_yaml(std::vector<std::string>{"a", "no"}), "[a, \"no\"]");
 }
 
+TEST(ConfigRule, AZeroIsWrittenAsItsWord) {
+  const FieldRule rule{.min = 1, .zero_word = "auto"};
+  EXPECT_EQ(to_yaml(std::int64_t{0}, rule), "auto");
+  EXPECT_EQ(to_yaml(std::int64_t{7}, rule), "7");
+  EXPECT_EQ(to_yaml(std::int64_t{0}, FieldRule{}), "0");
+}
+
 }  // namespace
 }  // namespace satrap::config_detail

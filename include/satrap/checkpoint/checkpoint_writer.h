@@ -23,6 +23,7 @@ namespace satrap::checkpoint {
 struct CheckpointContent {
   std::int64_t step = 0, examples = 0, nonfinite_steps = 0;
   std::vector<data::DataPosition> positions;  // [num_ranks]
+  std::int64_t first_eval_row = -1;           // as in the manifest
   std::map<std::string, double> metrics;
   std::optional<EarlyStoppingState> early_stopping;
   std::string transforms_json, config_yaml;

@@ -34,7 +34,9 @@ struct FieldRule {
   double min = -1e308;                   // numbers, and each element of a list of numbers
   double max = 1e308;
   bool min_exclusive = false;
-  bool required = false;  // must be written by the user
+  bool required = false;            // must be written by the user
+  std::string_view zero_word = {};  // of an integer: how 0 is written, such as `auto`; the bounds
+                                    // are those of other values
 };
 
 /// One field of a config struct as its visitors see it, and where its value is.
@@ -203,6 +205,9 @@ std::vector<ConfigValue> config_values(const std::string& yaml, const std::strin
 /// text. Throws Error(kInvalidConfig) with the nearest known key when there is none.
 template <ConfigStruct T>
 std::string explain_config(const std::string& path);
+
+/// `text` as a YAML scalar, quoted where it would not read back as this string.
+std::string yaml_scalar(const std::string& text);
 
 /// The element of `known` nearest to `word` by edit distance, or "" if none is near enough to be a
 /// likely typo.

@@ -21,6 +21,9 @@ std::optional<T> parse_number(std::string_view text) {
   return value;
 }
 
+/// `text` with the letters A to Z in lower case.
+std::string lower_case(std::string_view text);
+
 /// As parse_number of an integer, in hexadecimal without a prefix: "68fd1e64".
 template <class T>
 std::optional<T> parse_hex(std::string_view text) {

@@ -94,6 +94,21 @@ struct FilesConfig {
   void visit(ConfigVisitor& v);
 };
 
+/// The evaluation data: files of their own, or a part of the training files' rows.
+struct EvalConfig : FilesConfig {
+  double fraction = 0.0;    // of the rows; 0: no part
+  std::string by = "tail";  // tail | hash | a column
+  void visit(ConfigVisitor& v);
+
+  bool is_part() const { return fraction > 0.0; }
+  bool by_tail() const { return is_part() && by == "tail"; }
+  bool by_column() const { return is_part() && by != "tail" && by != "hash"; }
+
+  /// By tail: the number of the first row of evaluation, if it has been counted; else -1. Not part
+  /// of the file.
+  std::int64_t first_row = -1;
+};
+
 /// How many rows may be skipped before reading ends with an error; 0: no limit.
 struct BadRowLimit {
   std::int64_t rows = 0;
@@ -105,9 +120,10 @@ struct DataConfig {
   std::string schema_name = "";  // "criteo", a path, or empty for the inline `schema`
   SchemaConfig schema;
   std::string format = "auto";  // auto | criteo | csv | synthetic
-  FilesConfig train, eval;
-  std::string group_by = "";       // feature, or column; empty: none
-  std::int64_t batch_size = 2048;  // of a step, over all ranks
+  FilesConfig train;
+  EvalConfig eval;
+  std::string group_by = "";    // feature, or column; empty: none
+  std::int64_t batch_size = 0;  // of a step, over all ranks; 0: `auto`, until choose_batch_size
   std::int64_t reader_threads = 0;
   std::int64_t shuffle_rows = 0;
   std::string on_bad_row = "skip";  // skip | stop

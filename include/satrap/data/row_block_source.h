@@ -2,11 +2,14 @@
 
 #include <atomic>
 #include <cstdint>
+#include <memory>
 
 #include "satrap/data/batch_source.h"
 #include "satrap/data/row_block.h"
 
 namespace satrap::data {
+
+class RowPart;
 
 /// Which rows belong to this rank: runs of `rows_per_turn` rows (the batch size of a rank) are
 /// assigned to the ranks in turn, so that every row has exactly one rank and the ranks read the
@@ -30,10 +33,11 @@ struct RowSplit {
 /// One pass over the rows of one epoch.
 struct RowPass {
   std::int64_t epoch = 0;
-  std::int64_t first_row = 0;     // rows with a smaller number are skipped
-  std::int64_t max_rows = 0;      // rows from this number on are skipped; 0: none
-  RowSplit split = {};            // and so are rows of other ranks
-  std::int64_t num_threads = 1;   // the producer may use; at least 1
+  std::int64_t first_row = 0;                // rows with a smaller number are skipped
+  std::int64_t max_rows = 0;                 // rows from this number on are skipped; 0: none
+  RowSplit split = {};                       // and so are rows of other ranks
+  std::shared_ptr<const RowPart> part = {};  // and those that are not in it; null: all are
+  std::int64_t num_threads = 1;              // the producer may use; at least 1
   bool keeps_every_line = false;  // of text: one without a usable row is a row with label NaN,
                                   // every number missing and every bag empty
   const std::atomic<bool>* stop = nullptr;  // once set: ends the reading of a pipe, as close() does

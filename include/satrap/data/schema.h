@@ -45,6 +45,9 @@ struct Schema {
   bool grouped = false;
   std::int64_t group_feature = kGroups;
 
+  /// Column whose text says which rows are for evaluation; empty: none does.
+  std::string dividing_column;
+
   /// Inputs of the dense network made from one number.
   struct NumericInput {
     std::int64_t raw = 0;     // in raw_numeric

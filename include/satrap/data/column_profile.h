@@ -1,0 +1,50 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace satrap::data {
+
+/// What the texts of a column have in common.
+struct ColumnProfile {
+  /// The narrowest kind that every value is of.
+  enum class Kind : std::uint8_t {
+    kInteger,  // of 64 bits
+    kNumber,
+    kHex,   // hex digits, the same number of them in every value
+    kTime,  // a date, maybe with a time of day
+    kText
+  };
+
+  Kind kind = Kind::kText;
+  std::int64_t num_values = 0;  // not missing
+  std::int64_t num_missing = 0;
+  /// The texts that mean a missing value, without "": NULL, NaN, \N, "?" and "-"; where numbers are
+  /// expected also NA, None and n/a, and the few other words among many numbers.
+  std::vector<std::string> missing;
+  std::int64_t num_distinct = 0;  // values
+  std::vector<std::pair<std::string, std::int64_t>>
+      frequent;               // the most frequent values, and how
+                              // often they occur; at most kFrequent
+  bool is_ascending = false;  // in the order of rows, with at least two different values
+  // Of numbers:
+  double min = 0.0, max = 0.0, mean = 0.0;
+  std::vector<double> numbers;  // [num_values] ascending
+  double upper_half = 0.0;      // the smallest value such that at most half of all are as large
+  // Of a column with several values in a field:
+  std::string separator;           // ""; one value
+  std::int64_t most_elements = 0;  // in a field
+
+  static constexpr std::size_t kFrequent = 20;
+
+  bool is_numeric() const { return kind == Kind::kInteger || kind == Kind::kNumber; }
+  bool is_missing(const std::string& text) const;
+  double frequent_share(std::size_t rank) const;  // of the values; rank 0 is the most frequent one
+};
+
+/// Looks at the texts of one column, in the order of rows. `delimiter` is that between columns.
+ColumnProfile profile_column(const std::vector<std::string>& texts, char delimiter);
+
+}  // namespace satrap::data

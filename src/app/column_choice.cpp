@@ -1,0 +1,264 @@
+#include "column_choice.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <map>
+#include <string_view>
+
+#include <fmt/format.h>
+
+#include "satrap/core/config.h"
+#include "satrap/core/text.h"
+
+namespace satrap::app {
+namespace {
+
+using data::ColumnProfile;
+
+constexpr std::int64_t kFewValues = 32;  // for which ranges would be the values themselves
+constexpr std::int64_t kRanges = 32;     // of the values beside the most frequent one
+constexpr std::int64_t kMostRanges = 1024;
+constexpr std::size_t kMostFeatures = 1000;
+constexpr std::int64_t kEnoughRows = 100;  // to call values different in every row
+constexpr std::int64_t kEnoughOfEach = 5;  // rows of each label
+constexpr double kRarelyBack = 3.0;        // rows per value, below which integers are no ids
+constexpr double kSkewed = 10.0;           // largest value over the mean
+constexpr std::int64_t kMoreElements = 4;  // room for longer bags than those of the sample
+constexpr double kExactIntegers = 9007199254740992.0;  // 2^53
+
+/// "userId", "item_id", "id", "uid", "ip"
+bool is_named_as_id(const std::string& name) {
+  const std::string lower = lower_case(name);
+  constexpr std::array<std::string_view, 5> kWords{"user", "item", "ip", "uid", "zip"};
+  return lower == "id" || lower.ends_with("_id") || name.ends_with("Id") || name.ends_with("ID") ||
+         std::ranges::find(kWords, lower) != kWords.end();
+}
+
+bool is_named_as_time(const std::string& name) {
+  const std::string lower = lower_case(name);
+  constexpr std::array<std::string_view, 6> kWords{"time", "date", "hour",
+                                                   "day",  "ts",   "timestamp"};
+  return std::ranges::any_of(kWords, [&](std::string_view word) {
+    return lower == word || lower.ends_with(fmt::format("_{}", word));
+  });
+}
+
+/// Seconds or milliseconds since 1970, of 1990 to 2039.
+bool is_epoch_time(const ColumnProfile& profile) {
+  const auto lies_in = [&](double unit) {
+    return profile.min >= 6.3e8 * unit && profile.max <= 2.2e9 * unit;
+  };
+  return profile.is_numeric() && profile.num_distinct > kFewValues && (lies_in(1) || lies_in(1e3));
+}
+
+bool is_time(const ColumnProfile& profile, const std::string& name) {
+  if (profile.kind == ColumnProfile::Kind::kTime) return true;
+  if (is_epoch_time(profile)) return is_named_as_time(name) || profile.is_ascending;
+  return profile.is_numeric() && profile.is_ascending && is_named_as_time(name) &&
+         profile.num_distinct >= 10;
+}
+
+/// A column of few values, or whether it has a value at all, that says the label of every row: it
+/// was written after the event.
+bool tells_label(const std::vector<std::string>& texts,
+                 const ColumnProfile& profile,
+                 const std::vector<bool>& positive) {
+  const bool has_few = profile.num_distinct <= static_cast<std::int64_t>(ColumnProfile::kFrequent);
+  std::map<std::string, std::array<std::int64_t, 2>>
+      rows_of;  // by text, or by whether there is one
+  for (std::size_t r = 0; r < texts.size(); ++r) {
+    const bool is_missing = profile.is_missing(texts[r]);
+    ++rows_of[is_missing ? "" : has_few ? texts[r] : "value"][positive[r] ? 1 : 0];
+  }
+  std::array<std::int64_t, 2> rows{};
+  for (const auto& [text, counts] : rows_of) {
+    if (counts[0] > 0 && counts[1] > 0) return false;
+    rows[0] += counts[0];
+    rows[1] += counts[1];
+  }
+  return rows_of.size() > 1 && rows[0] >= kEnoughOfEach && rows[1] >= kEnoughOfEach;
+}
+
+/// Ranges of equal share waste nearly all on a value that most rows have.
+std::int64_t num_ranges(const ColumnProfile& profile) {
+  const double others = std::max(1.0 - profile.frequent_share(0), 1e-3);
+  return std::min(static_cast<std::int64_t>(std::lround(kRanges / others)), kMostRanges);
+}
+
+/// Where ranges of equal share begin, each once: "[1, 2, 5]".
+std::string boundaries(const ColumnProfile& profile) {
+  const std::int64_t num = num_ranges(profile);
+  std::string text;
+  double last = profile.min;
+  for (std::int64_t k = 1; k < num; ++k) {
+    const double begin = profile.numbers[static_cast<std::size_t>(k * profile.num_values / num)];
+    if (begin > last) text += fmt::format("{}{}", text.empty() ? "" : ", ", begin);
+    last = begin;
+  }
+  return fmt::format("[{}]", text);
+}
+
+/// Writes the entries of one column. `can_fit`: the data can be read before training, to fit means
+/// and quantiles to them.
+class Entries {
+ public:
+  /// `names` are those of all columns.
+  Entries(const std::vector<std::string>& names,
+          const ColumnProfile& profile,
+          bool can_fit,
+          ColumnChoice& choice)
+      : names_(names), profile_(profile), can_fit_(can_fit), choice_(choice) {}
+
+  void number() {
+    const bool is_skewed = profile_.min >= 0.0 && profile_.max > kSkewed * profile_.mean;
+    choice_.numeric.push_back(
+        fmt::format("{{name: {}, transform: {}{}}}", yaml_scalar(choice_.name),
+                    !can_fit_   ? "log1p"
+                    : is_skewed ? "log1p_zscore"
+                                : "zscore",
+                    profile_.num_missing > 0 ? ", missing_indicator: true" : ""));
+  }
+
+  void ranges() {
+    choice_.features.push_back(
+        fmt::format("{{name: {}, column: {}, buckets: {{{}}}}}",
+                    yaml_scalar(own_name(choice_.name + "_range")), yaml_scalar(choice_.name),
+                    can_fit_ ? fmt::format("quantiles: {}", num_ranges(profile_))
+                             : fmt::format("boundaries: {}", boundaries(profile_))));
+  }
+
+  void ids() {
+    // `default` is no name of a feature.
+    const bool is_reserved = choice_.name == "default";
+    const std::string name = is_reserved ? own_name("default_id") : choice_.name;
+    std::string text = fmt::format("{{name: {}", yaml_scalar(name));
+    if (is_reserved) text += ", column: default";
+    if (profile_.kind == ColumnProfile::Kind::kInteger) text += ", type: int";
+    if (profile_.kind == ColumnProfile::Kind::kHex) text += ", type: hex";
+    if (!profile_.separator.empty()) {
+      text += fmt::format(", separator: {}, max_length: {}", yaml_scalar(profile_.separator),
+                          kMoreElements * profile_.most_elements);
+    }
+    if (profile_.num_missing > 0) text += ", missing: own_id";
+    choice_.features.push_back(text + "}");
+  }
+
+ private:
+  /// A name that no column has.
+  std::string own_name(std::string name) const {
+    while (std::ranges::count(names_, name) > 0) name += '_';
+    return name;
+  }
+
+  const std::vector<std::string>& names_;
+  const ColumnProfile& profile_;
+  const bool can_fit_;
+  ColumnChoice& choice_;
+};
+
+std::string describe(const ColumnProfile& profile, std::int64_t num_rows) {
+  std::string text;
+  if (profile.is_numeric()) text = fmt::format("{:.6g} to {:.6g}, ", profile.min, profile.max);
+  text += fmt::format("{} different {}", profile.num_distinct,
+                      profile.kind == ColumnProfile::Kind::kInteger  ? "integers"
+                      : profile.kind == ColumnProfile::Kind::kNumber ? "numbers"
+                      : profile.kind == ColumnProfile::Kind::kHex    ? "hex ids"
+                                                                     : "texts");
+  if (!profile.separator.empty()) {
+    text += fmt::format(", up to {} ids in a field", profile.most_elements);
+  }
+  if (profile.num_missing > 0) {
+    text += fmt::format(", {:.2g} % missing", 100 * static_cast<double>(profile.num_missing) /
+                                                  static_cast<double>(num_rows));
+  }
+  return text;
+}
+
+/// Why the column is left out; "": it is not.
+std::string reason_against(const data::Sample& sample,
+                           std::size_t column,
+                           const ColumnProfile& profile,
+                           const LabelChoice& label) {
+  const std::string& name = sample.names[column];
+  const bool has_missing = profile.num_missing > 0;
+  if (name.empty()) return "a column without a name";
+  if (std::ranges::count(sample.names, name) > 1) return "two columns have this name";
+  if (name.find("..") != std::string::npos)
+    return "a name with two dots stands for several columns";
+  if (profile.num_values == 0) return "it has no values";
+  if (profile.num_distinct == 1 && !has_missing) {
+    return fmt::format("{} in every row", profile.frequent.front().first);
+  }
+  if (std::ranges::count(label.outcomes, column) > 0) {
+    return "looks like another label, which is not known when this one is predicted";
+  }
+  if (tells_label(sample.columns[column], profile, label.positive)) {
+    return "tells the label, so that it is not known when that is predicted";
+  }
+  if (is_time(profile, name)) {
+    return "a time, which does not come back; columns for the hour or the day of the week may help";
+  }
+  const bool is_unique = profile.num_distinct == profile.num_values &&
+                         profile.num_values >= kEnoughRows &&
+                         profile.kind != ColumnProfile::Kind::kNumber;
+  const bool is_key = profile.kind != ColumnProfile::Kind::kInteger || profile.is_ascending ||
+                      is_named_as_id(name) || profile.max > kExactIntegers;
+  if (is_unique && is_key) return "another value in every row, so that there is nothing to learn";
+  return "";
+}
+
+ColumnChoice choose(const data::Sample& sample,
+                    std::size_t column,
+                    const ColumnProfile& profile,
+                    const LabelChoice& label) {
+  ColumnChoice choice;
+  choice.name = sample.names[column];
+  choice.reason = reason_against(sample, column, profile, label);
+  choice.is_time = is_time(profile, choice.name) && profile.is_ascending;
+  if (!choice.reason.empty()) return choice;
+  choice.reason = describe(profile, sample.num_rows);
+  Entries entries(sample.names, profile, sample.is_rereadable, choice);
+  if (profile.kind == ColumnProfile::Kind::kNumber) {
+    entries.number();
+    entries.ranges();
+  } else if (profile.kind != ColumnProfile::Kind::kInteger || profile.num_distinct <= kFewValues ||
+             profile.max > kExactIntegers) {
+    entries.ids();
+  } else {
+    const bool is_id = is_named_as_id(choice.name);
+    const bool comes_back = static_cast<double>(profile.num_values) >=
+                            kRarelyBack * static_cast<double>(profile.num_distinct);
+    if (!is_id) entries.number();
+    if (is_id || comes_back) entries.ids();
+    entries.ranges();
+  }
+  return choice;
+}
+
+/// Every feature has a table, and there is a limit to these: numbers can do without ranges.
+void keep_tables_few(std::vector<ColumnChoice>& choices) {
+  std::size_t num_features = 0;
+  for (const ColumnChoice& choice : choices) num_features += choice.features.size();
+  for (ColumnChoice& choice : choices) {
+    if (num_features <= kMostFeatures) return;
+    if (choice.numeric.empty() || choice.features.empty()) continue;
+    choice.features.pop_back();  // the ranges, which are last
+    --num_features;
+  }
+}
+
+}  // namespace
+
+std::vector<ColumnChoice> choose_columns(const data::Sample& sample,
+                                         const std::vector<ColumnProfile>& profiles,
+                                         const LabelChoice& label) {
+  std::vector<ColumnChoice> choices;
+  for (std::size_t c = 0; c < profiles.size(); ++c) {
+    if (c != label.column) choices.push_back(choose(sample, c, profiles[c], label));
+  }
+  keep_tables_few(choices);
+  return choices;
+}
+
+}  // namespace satrap::app

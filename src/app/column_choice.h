@@ -1,0 +1,32 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "label_choice.h"
+#include "satrap/data/column_profile.h"
+#include "satrap/data/sample.h"
+
+namespace satrap::app {
+
+/// What becomes of a column: inputs of the model, as entries of data.schema, or a reason for none.
+struct ColumnChoice {
+  std::string name;
+  std::vector<std::string> numeric;   // entries of data.schema.numeric, in YAML
+  std::vector<std::string> features;  // of data.schema.features
+  std::string reason;                 // what the column is
+  bool is_time = false;               // rows stand in the order of this time
+
+  bool is_used() const { return !numeric.empty() || !features.empty(); }
+};
+
+/// A choice for every column but the label's. Numbers come in twice: as they are, and cut into
+/// ranges with an embedding each, which makes the model piecewise; integers with many values that
+/// come back also as ids. Left out is what cannot be learned from: the same in all rows, another
+/// one in each row, a time; and what tells the label.
+std::vector<ColumnChoice> choose_columns(const data::Sample& sample,
+                                         const std::vector<data::ColumnProfile>& profiles,
+                                         const LabelChoice& label);
+
+}  // namespace satrap::app

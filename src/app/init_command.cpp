@@ -1,0 +1,82 @@
+#include <filesystem>
+#include <memory>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include "commands.h"
+#include "init_job.h"
+#include "satrap/cli/output.h"
+#include "satrap/core/error.h"
+#include "satrap/core/file.h"
+#include "satrap/data/sample.h"
+
+namespace satrap::app {
+namespace {
+
+constexpr std::int64_t kSampleRows = 100'000;
+
+struct InitArguments {
+  DraftRequest request;
+  bool overwrite = false;
+};
+
+int init(InitArguments& arguments) {
+  DraftRequest& request = arguments.request;
+  if (request.config.empty()) request.config = default_config(request.data);
+  init_job(request, arguments.overwrite);
+  const bool is_stdin = request.data.front() == "-";
+  cli::print(
+      fmt::format("next        {}satrap train {}\n", is_stdin ? "... | " : "", request.config));
+  return 0;
+}
+
+}  // namespace
+
+std::string default_config(const std::vector<std::string>& data) {
+  std::filesystem::path name = std::filesystem::path(data.front()).filename();
+  while (name.has_extension() && name.has_stem()) name = name.stem();
+  const std::string stem = name.string();
+  const bool is_name = !stem.empty() && stem.find_first_of("*?[-") != 0;
+  return (is_name ? stem : "job") + ".yaml";
+}
+
+void init_job(const DraftRequest& request, bool overwrite) {
+  if (!overwrite && std::filesystem::exists(request.config)) {
+    throw Error(ErrorCode::kInvalidConfig,
+                concat("'", request.config,
+                       "' exists; name another file with --out, replace it with "
+                       "--overwrite, or train with it: satrap train ",
+                       request.config));
+  }
+  const JobDraft draft = draft_job(data::read_sample(request.data, kSampleRows), request);
+  write_file_atomic(request.config, draft.yaml);
+  std::string text = fmt::format("job         {}\n", request.config);
+  for (const std::string& note : draft.notes) text += note + "\n";
+  cli::print(text);
+}
+
+void add_init_command(CLI::App& program, cli::Action& chosen) {
+  CLI::App* command =
+      program.add_subcommand("init", "Write the configuration of a job from a look at its data");
+  auto arguments = std::make_shared<InitArguments>();
+  command
+      ->add_option("DATA", arguments->request.data,
+                   "Files or globs of delimited text, plain, gzip or zstd; -: standard input")
+      ->required()
+      ->type_name("");
+  command
+      ->add_option("--label", arguments->request.label,
+                   "Column to predict (default: the one that looks like a label)")
+      ->type_name("COLUMN");
+  command
+      ->add_option("--out", arguments->request.config,
+                   "The configuration (default: the name of the data with .yaml)")
+      ->type_name("FILE");
+  command->add_flag("--overwrite", arguments->overwrite, "Replace the configuration");
+  command->footer(
+      "Reads up to 100,000 rows. The configuration says in comments what was seen and decided.");
+  command->callback([&chosen, arguments] { chosen = [arguments] { return init(*arguments); }; });
+}
+
+}  // namespace satrap::app

@@ -1,0 +1,289 @@
+#include "job_draft.h"
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "column_choice.h"
+#include "label_choice.h"
+#include "satrap/core/config.h"
+#include "satrap/core/error.h"
+#include "satrap/data/row_count.h"
+
+namespace satrap::app {
+namespace {
+
+constexpr std::int64_t kFewRows = 100'000;        // of which a tenth says little
+constexpr std::int64_t kRowsToLearn = 2'000'000;  // in all epochs together, if they are fewer
+constexpr std::int64_t kMostEpochs = 20;
+constexpr std::int64_t kEvaluationsPerEpoch = 2;
+constexpr std::int64_t kPatience = 5;     // evaluations
+constexpr double kEnoughPositives = 5.0;  // in the evaluation rows
+constexpr double kManyUnlabelled = 0.05;  // share of rows
+
+std::string with_commas(std::int64_t number) {
+  std::string text = std::to_string(number);
+  for (std::ptrdiff_t at = std::ssize(text) - 3; at > 0; at -= 3) {
+    text.insert(static_cast<std::size_t>(at), ",");
+  }
+  return text;
+}
+
+/// Text in columns: values on the left, comments on the right.
+class CommentedLines {
+ public:
+  void add(const std::string& text, const std::string& comment = "") {
+    constexpr std::size_t kColumn = 46;
+    text_ += text;
+    if (!comment.empty()) {
+      text_ += fmt::format("{:{}}  # {}", "", text.size() < kColumn ? kColumn - text.size() : 0,
+                           printable(comment));
+    }
+    text_ += '\n';
+  }
+  void comment(const std::string& text, int indent = 0) {
+    text_ += fmt::format("{:{}}# {}\n", "", indent, printable(text));
+  }
+  std::string take() { return std::move(text_); }
+
+ private:
+  /// A comment is one line, and data may hold anything.
+  static std::string printable(std::string text) {
+    for (char& c : text) {
+      if (static_cast<unsigned char>(c) < 0x20 || c == 0x7F) c = '?';
+    }
+    return text;
+  }
+
+  std::string text_;
+};
+
+/// Where the rows of evaluation come from.
+struct Split {
+  double fraction = 0.0;
+  std::string by, reason;
+};
+
+Split choose_split(const data::Sample& sample, const std::vector<ColumnChoice>& columns) {
+  if (!sample.is_rereadable) return {};
+  Split split;
+  split.fraction = sample.total_rows < kFewRows ? 0.2 : 0.1;
+  const auto time = std::ranges::find_if(columns, &ColumnChoice::is_time);
+  split.by = time == columns.end() ? "hash" : "tail";
+  split.reason = time == columns.end()
+                     ? "a random choice, the same in every run: rows are not in the order of a time"
+                     : fmt::format("the last rows: they are in the order of {}", time->name);
+  return split;
+}
+
+class Draft {
+ public:
+  Draft(const data::Sample& sample, const DraftRequest& request)
+      : sample_(sample), request_(request) {
+    for (const auto& texts : sample.columns) {
+      profiles_.push_back(data::profile_column(texts, sample.delimiter.front()));
+    }
+    label_ = choose_label(sample, profiles_, request.label);
+    columns_ = choose_columns(sample, profiles_, label_);
+    split_ = choose_split(sample, columns_);
+    if (std::ranges::none_of(columns_, &ColumnChoice::is_used)) {
+      throw Error(ErrorCode::kInvalidConfig,
+                  concat("'", sample.files.front(), "': no column beside the label '",
+                         sample.names[label_.column], "' is left to learn from: ",
+                         columns_.empty() ? "there is none"
+                                          : concat(columns_.front().name, " (",
+                                                   columns_.front().reason, "), ...")));
+    }
+  }
+
+  std::string yaml() {
+    write_head();
+    write_data();
+    write_schema();
+    write_model();
+    write_training();
+    return lines_.take();
+  }
+
+  std::vector<std::string> notes() const {
+    std::vector<std::string> notes;
+    std::size_t num_numbers = 0, num_features = 0;
+    std::string left_out;
+    for (const ColumnChoice& column : columns_) {
+      num_numbers += column.numeric.size();
+      num_features += column.features.size();
+      if (!column.is_used()) left_out += concat(left_out.empty() ? "" : ", ", column.name);
+    }
+    notes.push_back(concat("data        ", num_rows()));
+    notes.push_back(fmt::format("label       {}: {}", sample_.names[label_.column], label_.reason));
+    notes.push_back(fmt::format("inputs      {} numbers and {} features from {} columns",
+                                num_numbers, num_features,
+                                std::ranges::count_if(columns_, &ColumnChoice::is_used)));
+    if (!left_out.empty()) notes.push_back(concat("left out    ", left_out));
+    notes.push_back(split_.by.empty() ? "evaluation  none: standard input can be read only once"
+                                      : fmt::format("evaluation  {:g} % of the rows by {}",
+                                                    100 * split_.fraction, split_.by));
+    return notes;
+  }
+
+ private:
+  void write_head() {
+    lines_.comment(
+        fmt::format("Written by `satrap init` from {} {} rows of {}. Each comment says what "
+                    "was seen.",
+                    sample_.is_whole ? "all" : "the first", with_commas(sample_.num_rows),
+                    sample_.files.front()));
+    lines_.comment("Correct what is wrong; `satrap config explain KEY` documents every key.");
+    if (sample_.num_ragged > 0) {
+      lines_.comment(fmt::format("{} more rows have another number of columns and will be skipped.",
+                                 with_commas(sample_.num_ragged)));
+    }
+    lines_.add("");
+  }
+
+  /// As given if the configuration is written to the working directory, where paths mean the same.
+  std::string path_of(const std::string& path) const {
+    if (path == "-" || std::filesystem::path(request_.config).parent_path().empty()) return path;
+    return std::filesystem::absolute(path).lexically_normal().string();
+  }
+
+  void write_data() {
+    lines_.add("data:");
+    std::string paths;
+    for (const std::string& path : request_.data) {
+      paths += concat(paths.empty() ? "" : ", ", yaml_scalar(path_of(path)));
+    }
+    lines_.add(request_.data.size() == 1 ? concat("  train: ", paths)
+                                         : concat("  train: {path: [", paths, "]}"),
+               !sample_.is_rereadable
+                   ? "standard input, which can be read only once: no part is kept for evaluation"
+                   : num_rows());
+    if (!split_.by.empty()) {
+      lines_.add(fmt::format("  eval: {{fraction: {}, by: {}}}", split_.fraction, split_.by),
+                 split_.reason);
+    }
+    if (sample_.is_rereadable) {
+      lines_.add("  batch_size: auto", fmt::format("{} for so many rows", batch_size()));
+    } else {
+      lines_.add(fmt::format("  batch_size: {}", batch_size()),
+                 "for as many rows as were seen; `auto` cannot count those of standard input");
+    }
+    if (num_epochs() > 1) lines_.add("  shuffle_rows: 100000", "a buffer of so many rows");
+    if (label_.missing_share > kManyUnlabelled) {
+      lines_.add("  max_bad_rows: 0",
+                 fmt::format("any number: {:.2g} % of the rows have no label, and are skipped",
+                             100 * label_.missing_share));
+    }
+  }
+
+  void write_schema() {
+    lines_.add("  schema:");
+    lines_.add(concat("    delimiter: ",
+                      sample_.delimiter == "\t" ? "\"\\t\"" : yaml_scalar(sample_.delimiter)));
+    if (!sample_.header) {
+      lines_.add("    header: false", "the first line is a row: names are made up");
+      std::string names;
+      for (const std::string& name : sample_.names) {
+        names += concat(names.empty() ? "" : ", ", yaml_scalar(name));
+      }
+      lines_.add(concat("    columns: [", names, "]"));
+    }
+    std::set<std::string> missing;
+    for (std::size_t c = 0; c < profiles_.size(); ++c) {
+      if (c != label_.column)
+        missing.insert(profiles_[c].missing.begin(), profiles_[c].missing.end());
+    }
+    std::string texts;
+    for (const std::string& text : missing) {
+      texts += concat(texts.empty() ? "" : ", ", yaml_scalar(text));
+    }
+    if (!missing.empty()) lines_.add(concat("    missing: [", texts, "]"), "and the empty text");
+    lines_.add(concat("    label: ", label_.yaml), label_.reason);
+    write_inputs("numeric", &ColumnChoice::numeric);
+    write_inputs("features", &ColumnChoice::features);
+    const auto is_left_out = [](const ColumnChoice& column) { return !column.is_used(); };
+    if (std::ranges::none_of(columns_, is_left_out)) return;
+    lines_.comment("Left out:", 4);
+    for (const ColumnChoice& column : columns_) {
+      if (is_left_out(column)) {
+        lines_.comment(fmt::format("  {}: {}", column.name, column.reason), 4);
+      }
+    }
+  }
+
+  void write_inputs(const std::string& key, std::vector<std::string> ColumnChoice::* entries) {
+    if (std::ranges::all_of(columns_, [&](const auto& c) { return (c.*entries).empty(); })) return;
+    lines_.add(concat("    ", key, ":"));
+    for (const ColumnChoice& column : columns_) {
+      for (const std::string& entry : column.*entries) {
+        const bool is_first = &entry == &(column.*entries).front();
+        lines_.add(concat("      - ", entry), is_first ? column.reason : "");
+      }
+    }
+  }
+
+  void write_model() {
+    lines_.add("tables:");
+    lines_.add("  default: {dim: 16, optimizer: {type: adagrad, lr: 0.02}}");
+    lines_.add("model: {type: deepfm, hidden: [128, 64], dropout: 0.3}");
+    lines_.add("dense_optimizer: {type: adam, lr: 0.002}");
+  }
+
+  std::string num_rows() const {
+    if (sample_.is_whole) return with_commas(sample_.total_rows) + " rows";
+    if (sample_.total_rows == 0)
+      return fmt::format("more than {} rows", with_commas(sample_.num_rows));
+    double unit = 1.0;  // three digits of an estimate
+    while (static_cast<double>(sample_.total_rows) >= 1000.0 * unit) unit *= 10.0;
+    const double rounded = std::round(static_cast<double>(sample_.total_rows) / unit) * unit;
+    return fmt::format("about {} rows", with_commas(std::llround(rounded)));
+  }
+
+  std::int64_t batch_size() const { return data::fitting_batch_size(sample_.total_rows); }
+
+  std::int64_t num_epochs() const {
+    if (!sample_.is_rereadable) return 1;
+    return std::clamp((kRowsToLearn + sample_.total_rows / 2) / sample_.total_rows, std::int64_t{1},
+                      kMostEpochs);
+  }
+
+  void write_training() {
+    lines_.add("train:");
+    lines_.add(fmt::format("  epochs: {}", num_epochs()),
+               num_epochs() > 1 ? "at most: it ends once evaluation stops improving"
+                                : "more rows teach more than a second look at the same");
+    if (split_.by.empty() || num_epochs() == 1) return;
+    const double rows = static_cast<double>(sample_.total_rows) * (1.0 - split_.fraction);
+    const double steps =
+        rows / static_cast<double>(batch_size()) / static_cast<double>(kEvaluationsPerEpoch);
+    lines_.add(fmt::format("  eval_every: {} steps", std::max(1LL, std::llround(steps))),
+               fmt::format("about {} times per epoch", kEvaluationsPerEpoch));
+    const double positives = static_cast<double>(std::ranges::count(label_.positive, true)) /
+                             static_cast<double>(sample_.num_rows) *
+                             static_cast<double>(sample_.total_rows) * split_.fraction;
+    const bool has_auc = positives >= kEnoughPositives;  // of fewer it is a matter of chance
+    lines_.add(fmt::format("  early_stopping: {{metric: {}, patience: {}}}",
+                           has_auc ? "auc" : "logloss", kPatience),
+               "evaluations without a better one; the best checkpoint is kept");
+  }
+
+  const data::Sample& sample_;
+  const DraftRequest& request_;
+  std::vector<data::ColumnProfile> profiles_;
+  LabelChoice label_;
+  std::vector<ColumnChoice> columns_;
+  Split split_;
+  CommentedLines lines_;
+};
+
+}  // namespace
+
+JobDraft draft_job(const data::Sample& sample, const DraftRequest& request) {
+  Draft draft(sample, request);
+  return {draft.yaml(), draft.notes()};
+}
+
+}  // namespace satrap::app

@@ -1,0 +1,27 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "satrap/data/sample.h"
+
+namespace satrap::app {
+
+/// What `satrap init` is asked for.
+struct DraftRequest {
+  std::vector<std::string> data;  // as data.train.path
+  std::string label;              // column; empty: the one that looks most like a label
+  std::string config;             // path of the configuration that is written
+};
+
+/// The configuration of a job, in YAML, with what was seen in the data and why it was decided so as
+/// comments.
+struct JobDraft {
+  std::string yaml;
+  std::vector<std::string> notes;  // for the user, a line each
+};
+
+/// Throws Error(kInvalidConfig) as choose_label, and if nothing is left to learn from.
+JobDraft draft_job(const data::Sample& sample, const DraftRequest& request);
+
+}  // namespace satrap::app

@@ -1,0 +1,194 @@
+#include "satrap/data/column_profile.h"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <set>
+#include <string_view>
+#include <unordered_map>
+
+#include "src/data/field_parse.h"
+
+namespace satrap::data {
+namespace {
+
+constexpr std::array<std::string_view, 9> kMissing{"",    "NULL", "null", "NaN",   "nan",
+                                                   "\\N", "?",    "-",    "(null)"};
+constexpr std::array<std::string_view, 5> kMissingNumbers{"NA", "N/A", "n/a", "None", "none"};
+constexpr double kOften = 0.02;  // share of fields with several values
+
+bool is_digits(std::string_view text) {
+  return !text.empty() && std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; });
+}
+
+/// 2017-11-07, 2017/11/07 9:30, 2017-11-07T09:30:00Z
+bool is_time(std::string_view text) {
+  return text.size() >= 8 && is_digits(text.substr(0, 4)) && (text[4] == '-' || text[4] == '/') &&
+         text.find(text[4], 5) != std::string_view::npos && std::ranges::all_of(text, [](char c) {
+           return (c >= '0' && c <= '9') ||
+                  std::string_view("-/:. TZ+").find(c) != std::string_view::npos;
+         });
+}
+
+bool is_integer(std::string_view text) {
+  std::uint64_t value = 0;
+  return int_of(text, value);
+}
+
+ColumnProfile::Kind kind_of(const std::vector<std::string_view>& values) {
+  const auto all = [&](const auto& holds) { return std::ranges::all_of(values, holds); };
+  if (values.empty()) return ColumnProfile::Kind::kText;
+  if (all(is_integer)) return ColumnProfile::Kind::kInteger;
+  if (all(is_number)) return ColumnProfile::Kind::kNumber;
+  if (all(is_time)) return ColumnProfile::Kind::kTime;
+  const std::size_t digits = values.front().size();
+  const auto is_hex = [&](std::string_view text) {
+    std::uint64_t value = 0;
+    return text.size() == digits && hex_of(text, value);
+  };
+  return digits >= 6 && digits <= 16 && all(is_hex) ? ColumnProfile::Kind::kHex
+                                                    : ColumnProfile::Kind::kText;
+}
+
+bool is_missing_text(const std::string& text, bool is_numeric) {
+  return std::ranges::find(kMissing, text) != kMissing.end() ||
+         (is_numeric && std::ranges::find(kMissingNumbers, text) != kMissingNumbers.end());
+}
+
+/// The few words in a column of numbers, such as "unknown" or "#DIV/0!"; empty: it is none.
+std::set<std::string> words_among_numbers(const std::vector<std::string_view>& values) {
+  constexpr std::size_t kFewWords = 5;
+  constexpr double kRarely = 0.05;  // share of the values
+  std::set<std::string> words, numbers;
+  std::size_t num_words = 0;
+  for (const std::string_view text : values) {
+    if (is_number(text)) {
+      if (numbers.size() <= kFewWords) numbers.emplace(text);
+      continue;
+    }
+    words.emplace(text);
+    ++num_words;
+    if (words.size() > kFewWords) return {};
+  }
+  const bool is_rare =
+      static_cast<double>(num_words) <= kRarely * static_cast<double>(values.size());
+  return is_rare && numbers.size() > kFewWords ? words : std::set<std::string>();
+}
+
+void describe_numbers(const std::vector<std::string_view>& values, ColumnProfile& column) {
+  std::vector<double>& numbers = column.numbers;
+  for (const std::string_view text : values) {
+    float value = 0;
+    number_of(text, value);
+    numbers.push_back(static_cast<double>(value));
+  }
+  column.is_ascending = std::ranges::is_sorted(numbers) && column.num_distinct > 1;
+  std::ranges::sort(numbers);
+  column.min = numbers.front();
+  column.max = numbers.back();
+  for (const double number : numbers) column.mean += number / static_cast<double>(numbers.size());
+  // A value that half of the numbers reach, or else the next one.
+  const double middle = numbers[numbers.size() / 2];
+  const auto at_least = std::ranges::lower_bound(numbers, middle);
+  const bool is_half = 2 * (numbers.end() - at_least) <= std::ssize(numbers);
+  const auto above = std::ranges::upper_bound(numbers, middle);
+  column.upper_half = is_half || above == numbers.end() ? middle : *above;
+}
+
+/// A separator occurs in enough fields, the parts are never empty, and fewer parts than fields are
+/// different: they are put together anew. Between words a space is no separator, between integers
+/// it is.
+std::string find_separator(const std::vector<std::string_view>& values,
+                           std::int64_t num_distinct,
+                           char delimiter,
+                           std::int64_t& most_elements) {
+  for (const char separator : std::string_view("|;, ")) {
+    if (separator == delimiter) continue;
+    std::set<std::string_view> parts;
+    std::size_t separated = 0;
+    std::size_t with_integers = 0;
+    std::int64_t most = 0;
+    for (std::string_view text : values) {
+      std::int64_t elements = 1;
+      bool are_integers = true;
+      for (std::size_t at = 0; (at = text.find(separator)) != std::string_view::npos; ++elements) {
+        are_integers = are_integers && is_integer(text.substr(0, at));
+        parts.insert(text.substr(0, at));
+        text.remove_prefix(at + 1);
+      }
+      are_integers = are_integers && is_integer(text);
+      parts.insert(text);
+      separated += elements > 1 ? 1 : 0;
+      with_integers += elements > 1 && are_integers ? 1 : 0;
+      most = std::max(most, elements);
+    }
+    if (static_cast<double>(separated) < kOften * static_cast<double>(values.size())) continue;
+    const bool is_between_words = separator == ' ' || separator == ',';
+    if (is_between_words && with_integers < separated) continue;
+    if (std::ssize(parts) > num_distinct + most) continue;
+    most_elements = most;
+    return {separator};
+  }
+  return "";
+}
+
+}  // namespace
+
+double ColumnProfile::frequent_share(std::size_t rank) const {
+  if (rank >= frequent.size()) return 0.0;
+  return static_cast<double>(frequent[rank].second) / static_cast<double>(num_values);
+}
+
+bool ColumnProfile::is_missing(const std::string& text) const {
+  return text.empty() || std::ranges::find(missing, text) != missing.end();
+}
+
+ColumnProfile profile_column(const std::vector<std::string>& texts, char delimiter) {
+  ColumnProfile column;
+  std::vector<std::string_view> values;
+  std::set<std::string> missing;
+  const auto look = [&](bool is_numeric) {
+    values.clear();
+    missing.clear();
+    for (const std::string& text : texts) {
+      if (!is_missing_text(text, is_numeric)) {
+        values.push_back(text);
+      } else if (!text.empty()) {
+        missing.insert(text);
+      }
+    }
+    column.kind = kind_of(values);
+    return column.is_numeric();
+  };
+  if (!look(true)) look(false);
+  if (column.kind == ColumnProfile::Kind::kText) {
+    const std::set<std::string> words = words_among_numbers(values);
+    missing.insert(words.begin(), words.end());
+    std::erase_if(values, [&](std::string_view text) { return words.contains(std::string(text)); });
+    column.kind = kind_of(values);
+  }
+  column.missing.assign(missing.begin(), missing.end());
+  column.num_values = std::ssize(values);
+  column.num_missing = std::ssize(texts) - column.num_values;
+
+  std::unordered_map<std::string_view, std::int64_t> counts;
+  for (const std::string_view value : values) ++counts[value];
+  column.num_distinct = std::ssize(counts);
+  column.frequent.assign(counts.begin(), counts.end());
+  std::ranges::sort(column.frequent, [](const auto& a, const auto& b) {
+    return a.second != b.second ? a.second > b.second : a.first < b.first;
+  });
+  column.frequent.resize(std::min(column.frequent.size(), ColumnProfile::kFrequent));
+  if (values.empty()) return column;
+  if (column.is_numeric()) {
+    describe_numbers(values, column);
+  } else {
+    column.is_ascending = column.num_distinct > 1 && std::ranges::is_sorted(values);
+  }
+  if (column.kind == ColumnProfile::Kind::kText) {
+    column.separator = find_separator(values, column.num_distinct, delimiter, column.most_elements);
+  }
+  return column;
+}
+
+}  // namespace satrap::data

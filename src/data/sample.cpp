@@ -1,0 +1,202 @@
+#include "satrap/data/sample.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+#include <string_view>
+
+#include "satrap/core/error.h"
+#include "satrap/data/schema.h"
+#include "src/data/column_map.h"
+#include "src/data/field_parse.h"
+#include "src/data/file_list.h"
+#include "src/data/line_cutter.h"
+
+namespace satrap::data {
+namespace {
+
+constexpr std::string_view kDelimiters = ",\t;| ";
+constexpr std::size_t kLinesForDelimiter = 1000;
+constexpr double kNearlyAll = 0.9;
+constexpr std::int64_t kMaxFields = 4'000'000;  // of a sample
+
+struct Lines {
+  std::vector<std::string> texts;  // not blank
+  std::vector<bool> is_first;      // of its file
+};
+
+/// The lines' columns are not known yet, and the reader does not ask for any.
+Schema schema_without_columns() {
+  Schema schema;
+  schema.labelled = false;
+  schema.text.header = false;
+  return schema;
+}
+
+SchemaConfig text_with(char delimiter) {
+  SchemaConfig text;
+  text.delimiter = delimiter;
+  return text;
+}
+
+/// How many fields most lines have, and the share of lines that have so many.
+struct Fields {
+  std::size_t number = 0;
+  double share = 0.0;
+};
+
+Fields count_fields(const std::vector<std::string>& lines, char delimiter) {
+  const std::size_t num_lines = std::min(lines.size(), kLinesForDelimiter);
+  std::map<std::size_t, std::size_t> lines_with;
+  for (std::size_t i = 0; i < num_lines; ++i) {
+    ++lines_with[split_line(text_with(delimiter), lines[i]).size()];
+  }
+  const auto most =
+      std::ranges::max_element(lines_with, {}, [](const auto& entry) { return entry.second; });
+  return {most->first, static_cast<double>(most->second) / static_cast<double>(num_lines)};
+}
+
+/// Formats that are text, but not columns.
+void refuse_other_formats(const std::string& line, const std::string& file) {
+  if (line.starts_with('{')) {
+    throw Error(
+        ErrorCode::kInvalidData,
+        concat("'", file, "' looks like JSON, one object per line; what can be read is text ",
+               "in columns: convert it to CSV"));
+  }
+  const std::vector<std::string> words = split_line(text_with(' '), line);
+  const auto is_pair = [](const std::string& word) {
+    return word.empty() || word.find(':') != std::string::npos;
+  };
+  if (words.size() > 2 && std::all_of(words.begin() + 1, words.end(), is_pair)) {
+    throw Error(
+        ErrorCode::kInvalidData,
+        concat("'", file, "' looks like LibSVM or LibFFM (label index:value ...); what can ",
+               "be read is text in columns: convert it to CSV"));
+  }
+}
+
+char find_delimiter(const std::vector<std::string>& lines, const std::string& file) {
+  char best = ',';
+  std::size_t most = 1;
+  for (const char delimiter : kDelimiters) {
+    const Fields fields = count_fields(lines, delimiter);
+    if (fields.share < kNearlyAll || fields.number <= most) continue;
+    best = delimiter;
+    most = fields.number;
+  }
+  if (most > 1) return best;
+  throw Error(
+      ErrorCode::kInvalidData,
+      concat("'", file, "': neither comma, tab, semicolon, bar nor space divides its lines ",
+             "into columns"));
+}
+
+/// A header has a word over a column of numbers or, where all is text, words that are all different
+/// and do not occur below.
+bool has_header(const std::vector<std::vector<std::string>>& rows) {
+  const std::vector<std::string>& first = rows.front();
+  bool is_all_text = true;
+  for (std::size_t c = 0; c < first.size(); ++c) {
+    std::size_t numbers = 0;
+    std::size_t values = 0;
+    for (std::size_t r = 1; r < rows.size(); ++r) {
+      values += rows[r][c].empty() ? 0 : 1;
+      numbers += is_number(rows[r][c]) ? 1 : 0;
+    }
+    const bool is_numeric =
+        numbers > 0 && static_cast<double>(numbers) >= kNearlyAll * static_cast<double>(values);
+    if (is_numeric && !first[c].empty() && !is_number(first[c])) return true;
+    is_all_text = is_all_text && !is_numeric;
+  }
+  if (!is_all_text || rows.size() < 2) return false;
+  if (std::set<std::string>(first.begin(), first.end()).size() < first.size()) return false;
+  for (std::size_t c = 0; c < first.size(); ++c) {
+    const auto is_same = [&](const auto& row) { return row[c] == first[c]; };
+    if (std::any_of(rows.begin() + 1, rows.end(), is_same)) return false;
+  }
+  return true;
+}
+
+/// Lines that are not blank, whole blocks until there are enough.
+Lines read_lines(const FileList& files, std::int64_t max_rows, Sample& sample) {
+  const Schema schema = schema_without_columns();
+  LineCutter cutter(schema, files.paths(), {}, {});
+  Lines lines;
+  TextBlock block;
+  std::int64_t num_cut = 0;
+  while (std::ssize(lines.texts) < max_rows) {
+    if (!cutter.next(block)) {
+      sample.is_whole = true;
+      break;
+    }
+    num_cut += block.num_lines;
+    const char* line = block.text_begin();
+    for (std::int64_t i = 0; i < block.num_lines; ++i) {
+      const char* const end = std::find(line, block.text_end(), '\n');
+      if (!is_blank_line(line)) {
+        lines.texts.emplace_back(line, end);
+        lines.is_first.push_back(block.file_line == 1 && i == 0);
+      }
+      line = end + 1;
+    }
+  }
+  const auto bytes = static_cast<double>(std::max<std::int64_t>(cutter.bytes_read(), 1));
+  const double rows_per_byte = static_cast<double>(num_cut) / bytes;
+  sample.total_rows = std::llround(rows_per_byte * static_cast<double>(files.total_bytes));
+  return lines;
+}
+
+}  // namespace
+
+Sample read_sample(const std::vector<std::string>& patterns, std::int64_t max_rows) {
+  const FileList files = list_files(patterns);
+  Sample sample;
+  sample.files = files.paths();
+  sample.is_rereadable = files.rereadable;
+  const Lines lines = read_lines(files, max_rows, sample);
+  const std::string& file = sample.files.front();
+  if (lines.texts.empty()) throw Error(ErrorCode::kInvalidData, concat("'", file, "' has no rows"));
+  refuse_other_formats(lines.texts.front(), file);
+  const char delimiter = find_delimiter(lines.texts, file);
+  sample.delimiter = delimiter;
+  const SchemaConfig text = text_with(delimiter);
+
+  const std::size_t num_columns = count_fields(lines.texts, delimiter).number;
+  std::vector<std::vector<std::string>> rows;
+  for (std::size_t i = 0; i < std::min(lines.texts.size(), kLinesForDelimiter); ++i) {
+    if (i > 0 && lines.is_first[i]) continue;  // maybe the header once more
+    rows.push_back(split_line(text, lines.texts[i]));
+    if (rows.back().size() != num_columns) rows.pop_back();
+  }
+  sample.header = has_header(rows);
+  for (std::size_t c = 0; c < num_columns; ++c) {
+    sample.names.push_back(sample.header ? rows.front()[c] : concat("c", c));
+  }
+
+  const std::int64_t most_rows =
+      std::min(max_rows, std::max<std::int64_t>(1, kMaxFields / std::ssize(sample.names)));
+  sample.columns.resize(num_columns);
+  for (std::size_t i = 0; i < lines.texts.size(); ++i) {
+    if (sample.header && lines.is_first[i]) continue;
+    if (sample.num_rows == most_rows) {
+      sample.is_whole = false;
+      break;
+    }
+    std::vector<std::string> fields = split_line(text, lines.texts[i]);
+    if (fields.size() != num_columns) {
+      ++sample.num_ragged;
+      continue;
+    }
+    for (std::size_t c = 0; c < num_columns; ++c) {
+      sample.columns[c].push_back(std::move(fields[c]));
+    }
+    ++sample.num_rows;
+  }
+  if (sample.is_whole) sample.total_rows = sample.num_rows + sample.num_ragged;
+  if (sample.num_rows > 0) return sample;
+  throw Error(ErrorCode::kInvalidData, concat("'", file, "' has a header and no rows"));
+}
+
+}  // namespace satrap::data

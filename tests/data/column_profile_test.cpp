@@ -1,0 +1,90 @@
+#include "satrap/data/column_profile.h"
+
+#include <gtest/gtest.h>
+
+namespace satrap::data {
+namespace {
+
+using Texts = std::vector<std::string>;
+
+ColumnProfile profile(const Texts& texts) { return profile_column(texts, ','); }
+
+TEST(ColumnProfile, TheKindIsTheNarrowestOfAllValues) {
+  EXPECT_EQ(profile({"1", "-2", "18446744073709551615"}).kind, ColumnProfile::Kind::kInteger);
+  EXPECT_EQ(profile({"1", "2.5", "1e3"}).kind, ColumnProfile::Kind::kNumber);
+  EXPECT_EQ(profile({"68fd1e64", "0009fb0a"}).kind, ColumnProfile::Kind::kHex);
+  EXPECT_EQ(profile({"68fd1e64", "9fb0a"}).kind, ColumnProfile::Kind::kText);
+  EXPECT_EQ(profile({"2017-11-07 9:30", "2017-11-07 16:00:01"}).kind, ColumnProfile::Kind::kTime);
+  EXPECT_EQ(profile({"2017/11/07", "1999/01/02"}).kind, ColumnProfile::Kind::kTime);
+  EXPECT_EQ(profile({"red", "1"}).kind, ColumnProfile::Kind::kText);
+  EXPECT_EQ(profile({"", ""}).kind, ColumnProfile::Kind::kText);
+}
+
+TEST(ColumnProfile, TextsForMissingValuesAreNamed) {
+  const ColumnProfile numbers = profile({"1", "", "NaN", "?", "NA", "2"});
+  EXPECT_EQ(numbers.kind, ColumnProfile::Kind::kInteger);
+  EXPECT_EQ(numbers.num_missing, 4);
+  EXPECT_EQ(numbers.missing, (Texts{"?", "NA", "NaN"}));
+  const ColumnProfile texts = profile({"NA", "DE", "\\N", "NULL"});  // Namibia
+  EXPECT_EQ(texts.num_values, 2);
+  EXPECT_EQ(texts.missing, (Texts{"NULL", "\\N"}));
+}
+
+TEST(ColumnProfile, AFewWordsAmongNumbersAreMissingValues) {
+  Texts texts;
+  for (int i = 0; i < 100; ++i) texts.push_back(std::to_string(i) + ".5");
+  texts.insert(texts.end(), {"unknown", "#DIV/0!", "unknown"});
+  const ColumnProfile column = profile(texts);
+  EXPECT_EQ(column.kind, ColumnProfile::Kind::kNumber);
+  EXPECT_EQ(column.num_missing, 3);
+  EXPECT_EQ(column.missing, (Texts{"#DIV/0!", "unknown"}));
+  texts.insert(texts.end(), {"a", "b", "c", "d"});
+  EXPECT_EQ(profile(texts).kind, ColumnProfile::Kind::kText);
+  EXPECT_EQ(profile({"1", "2", "red"}).kind, ColumnProfile::Kind::kText);
+}
+
+TEST(ColumnProfile, ValuesAreCounted) {
+  const ColumnProfile column = profile({"b", "a", "b", "", "c"});
+  EXPECT_EQ(column.num_distinct, 3);
+  EXPECT_EQ(column.frequent.front(), (std::pair<std::string, std::int64_t>("b", 2)));
+  EXPECT_EQ(column.frequent[1].first, "a");
+  EXPECT_DOUBLE_EQ(column.frequent_share(0), 0.5);
+  EXPECT_DOUBLE_EQ(column.frequent_share(9), 0.0);
+}
+
+TEST(ColumnProfile, NumbersHaveAnUpperHalf) {
+  EXPECT_EQ(profile({"1", "2", "3", "4"}).upper_half, 3.0);
+  EXPECT_EQ(profile({"1", "2", "2", "4"}).upper_half, 4.0);  // three of four are at least 2
+  EXPECT_EQ(profile({"5", "5", "5"}).upper_half, 5.0);
+  EXPECT_EQ(profile({"5", "5", "1"}).upper_half, 5.0);  // nothing is above
+  const ColumnProfile column = profile({"3", "1", "2"});
+  EXPECT_EQ(column.min, 1.0);
+  EXPECT_EQ(column.max, 3.0);
+  EXPECT_EQ(column.mean, 2.0);
+  EXPECT_EQ(column.numbers, (std::vector<double>{1, 2, 3}));
+}
+
+TEST(ColumnProfile, AnAscendingColumnNeverFalls) {
+  EXPECT_TRUE(profile({"1", "1", "", "2"}).is_ascending);
+  EXPECT_FALSE(profile({"1", "2", "1"}).is_ascending);
+  EXPECT_FALSE(profile({"1", "1"}).is_ascending);
+  EXPECT_TRUE(profile({"2017-11-07", "2017-11-08"}).is_ascending);
+}
+
+TEST(ColumnProfile, SeveralValuesInAField) {
+  const ColumnProfile bag = profile({"a|b", "b|c|a", "c", "a|c"});
+  EXPECT_EQ(bag.separator, "|");
+  EXPECT_EQ(bag.most_elements, 3);
+  EXPECT_EQ(profile({"7;5", "7", "5;7"}).separator, ";");
+  EXPECT_EQ(profile({"12 7 3", "3 7", "12"}).separator, " ");
+}
+
+TEST(ColumnProfile, WordsAreOneValue) {
+  EXPECT_EQ(profile({"Private room", "Entire home", "Private home"}).separator, "");
+  EXPECT_EQ(profile({"Berlin, DE", "Paris, FR"}).separator, "");
+  EXPECT_EQ(profile({"a;1", "b;2", "c;3"}).separator, "");  // no part comes back
+  EXPECT_EQ(profile_column({"a;b", "b;a", "a"}, ';').separator, "");
+}
+
+}  // namespace
+}  // namespace satrap::data

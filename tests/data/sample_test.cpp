@@ -1,0 +1,94 @@
+#include "satrap/data/sample.h"
+
+#include "tests/data/text_files.h"
+
+namespace satrap::data {
+namespace {
+
+using Texts = std::vector<std::string>;
+
+class SampleTest : public FilesTest {
+ protected:
+  Sample sample(const std::string& content, std::int64_t max_rows = 100) {
+    return read_sample({write("data", content)}, max_rows);
+  }
+  std::string error(const std::string& content) {
+    return error_of([&] { sample(content); });
+  }
+};
+
+TEST_F(SampleTest, ColumnsOfACsvWithAHeader) {
+  const Sample sample = this->sample("click,\"user, id\",age\r\n1,u1, 20\r\n0,\"u,2\",\r\n\r\n");
+  EXPECT_EQ(sample.delimiter, ",");
+  EXPECT_TRUE(sample.header);
+  EXPECT_EQ(sample.names, (Texts{"click", "user, id", "age"}));
+  EXPECT_EQ(sample.columns, (std::vector<Texts>{{"1", "0"}, {"u1", "u,2"}, {"20", ""}}));
+  EXPECT_EQ(sample.num_rows, 2);
+  EXPECT_TRUE(sample.is_whole);
+  EXPECT_EQ(sample.total_rows, 2);
+}
+
+TEST_F(SampleTest, WithoutAHeaderNamesAreMadeUp) {
+  const Sample sample = this->sample("39, State-gov, <=50K\n50, Private, >50K\n");
+  EXPECT_FALSE(sample.header);
+  EXPECT_EQ(sample.names, (Texts{"c0", "c1", "c2"}));
+  EXPECT_EQ(sample.columns[1], (Texts{"State-gov", "Private"}));
+}
+
+TEST_F(SampleTest, AHeaderOfNumbersAndWords) {
+  EXPECT_TRUE(sample("click,101,121\n0,5,6\n1,7,8\n").header);
+}
+
+TEST_F(SampleTest, WordsOverWordsAreAHeaderIfTheyDoNotComeBack) {
+  EXPECT_TRUE(sample("color,shape\nred,round\nblue,square\n").header);
+  EXPECT_FALSE(sample("red,round\nblue,square\nred,square\n").header);
+  EXPECT_FALSE(sample("red,red\nblue,square\n").header);
+}
+
+TEST_F(SampleTest, TheDelimiterDividesLinesIntoTheMostFields) {
+  EXPECT_EQ(sample("a\tb\tc\n1\t2 3\t4,5\n").delimiter, "\t");
+  EXPECT_EQ(sample("a;b\n1;2,5\n3;4,5\n").delimiter, ";");
+  EXPECT_EQ(sample("y,ids\n0,1;2;3\n1,4\n0,5;6\n").delimiter, ",");
+  EXPECT_EQ(sample("a|b\n1|2\n").delimiter, "|");
+  EXPECT_EQ(sample("a b\n1 2\n").delimiter, " ");
+}
+
+TEST_F(SampleTest, OnlyTheFirstRowsAreKept) {
+  std::string text = "y,f\n";
+  for (int i = 0; i < 100'000; ++i) text += "1,abcdefgh\n";
+  const Sample sample = this->sample(text, 10);
+  EXPECT_EQ(sample.num_rows, 10);
+  EXPECT_FALSE(sample.is_whole);
+  EXPECT_NEAR(static_cast<double>(sample.total_rows), 1e5, 2e3);
+}
+
+TEST_F(SampleTest, RowsWithOtherColumnsAreCountedAndLeftOut) {
+  std::string text = "y,f\n";
+  for (int i = 0; i < 20; ++i) text += "1,2\n";
+  const Sample sample = this->sample(text + "1,2,3\n");
+  EXPECT_EQ(sample.num_rows, 20);
+  EXPECT_EQ(sample.num_ragged, 1);
+  EXPECT_EQ(sample.total_rows, 21);
+}
+
+TEST_F(SampleTest, EveryFileHasItsHeader) {
+  const std::vector<std::string> files = {write("a.csv", "y,f\n1,2\n"),
+                                          write("b.csv.gz", gzip("y,f\n3,4\n")),
+                                          write("c.csv.zst", zstd("y,f\n5,6\n"))};
+  const Sample sample = read_sample(files, 100);
+  EXPECT_EQ(sample.files, files);
+  EXPECT_EQ(sample.columns[0], (Texts{"1", "3", "5"}));
+}
+
+TEST_F(SampleTest, WhatIsNoTextInColumnsIsRefused) {
+  EXPECT_TRUE(contains(error("{\"click\": 1, \"user\": 2}\n"), "looks like JSON"));
+  EXPECT_TRUE(contains(error("1 3:1 5:0.5 7:1\n0 4:1 5:1 8:1\n"), "LibSVM"));
+  EXPECT_TRUE(contains(error("word\nanother\n"), "neither comma, tab"));
+  EXPECT_TRUE(contains(error("\n\n"), "has no rows"));
+  EXPECT_TRUE(contains(error("PAR1...."), "Parquet"));
+}
+
+TEST_F(SampleTest, AHeaderAloneIsARowOfWords) { EXPECT_FALSE(sample("y,f\n").header); }
+
+}  // namespace
+}  // namespace satrap::data
