@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
 #include <optional>
 
 #include <fmt/format.h>
@@ -69,7 +70,9 @@ DataContinuation compare_data(const std::string& checkpoint,
   }
   const data::DataPosition position = Manifest::read(checkpoint).position_of(0, 1);
   const std::vector<DataChange> changes =
-      data_changes(*before, position.rows_read, now, data::examine_prefix);
+      data_changes(*before, position.rows_read, now, [&](const std::string& path, auto bytes) {
+        return data::examine_prefix(std::filesystem::path(config.folder) / path, bytes);
+      });
   if (!accepts) refuse(checkpoint, position, changes);
   DataContinuation result;
   bool accepted = false;
