@@ -37,7 +37,10 @@ RunDirectory::Mode mode_of(const TrainOptions& options) {
 }
 
 /// The start of a new run.
-Json fresh_start(const job::JobConfig& config, const data::Schema& schema) {
+Json fresh_start(const job::JobConfig& config,
+                 const TrainOptions& options,
+                 const data::Schema& schema) {
+  const ScopedPhase fitting(options.live, LiveProgress::Phase::kFitting);
   return {{"warm_start", config.train.warm_start.is_on() ? warm_start_checkpoint(config) : ""},
           {"checkpoint", ""},
           {"transforms", data::fit_transforms(config.data, schema, config.seed).to_json(schema)},
@@ -91,8 +94,8 @@ JobStart JobStart::decide(const job::JobConfig& config,
     if (checkpoint.empty() && options.resume) {
       checkpoint = checkpoint::find_checkpoint(config.run_dir);
     }
-    const Json json =
-        checkpoint.empty() ? fresh_start(config, schema) : start_from(checkpoint, config, options);
+    const Json json = checkpoint.empty() ? fresh_start(config, options, schema)
+                                         : start_from(checkpoint, config, options);
     start = json.dump();
   }
   const Json json = Json::parse(cluster.share(start));

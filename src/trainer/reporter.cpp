@@ -121,9 +121,13 @@ Reporter::Reporter(Sources sources, const TrainOptions& options, std::int64_t ex
       options_(options),
       window_(sources.config.train.metric_window, sources.schema.num_labels()),
       watch_(sources.schema),
+      constant_inputs_(sources.schema),
+      clock_(job::Interval::parse(sources.config.train.report_every, "train.report_every")),
+      num_positive_(sources.schema.labels.size()),
       examples_(examples),
       start_(std::chrono::steady_clock::now()) {
-  initial_progress_ = std::max(0.0, progress());
+  initial_progress_ = std::max(0.0, progress(0));
+  clock_.begin(initial_progress_);
   if (const auto scale = sources_.network.loss_scale()) told_skipped_steps_ = scale->skipped_steps;
 }
 
@@ -134,6 +138,20 @@ void Reporter::add(std::span<const float> probabilities,
   warn(watch_.add_labels(labels));
   examples_ += global_examples;
   examples_here_ += global_examples;
+}
+
+void Reporter::look_at(std::int64_t step, const data::Batch& batch) {
+  constant_inputs_.add(batch);
+  for (std::size_t i = 0; i < batch.labels.size(); ++i) {
+    num_positive_[i % num_positive_.size()] += batch.labels[i] > 0.5F ? 1 : 0;
+  }
+  num_seen_ += batch.num_examples;
+  LiveProgress* const live = options_.live;
+  if (live == nullptr || !sources_.cluster.is_chief()) return;
+  live->phase = LiveProgress::Phase::kTraining;
+  live->step = step;
+  live->examples = examples_;
+  live->share = progress(step);
 }
 
 void Reporter::end_training(bool is_whole) {
@@ -164,24 +182,18 @@ double Reporter::seconds() const {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
 }
 
-double Reporter::progress() const {
+double Reporter::progress(std::int64_t step) const {
   const job::TrainConfig& train = sources_.config.train;
   double share = -1.0;
   const data::ReadStats stats = sources_.data.stats();
   const auto epochs = static_cast<double>(train.epochs);
   if (const std::int64_t rows = sources_.data.rows_per_epoch(); rows > 0) {
     share = static_cast<double>(examples_) / (static_cast<double>(rows) * epochs);
-  } else if (stats.total_bytes > 0) {
-    // A part of what was read waits for its step.
-    const std::int64_t read_here = stats.rows * sources_.cluster.size();
-    const std::int64_t ahead = std::max<std::int64_t>(0, read_here - examples_here_);
-    const auto done = static_cast<double>(examples_);
-    const double trained = ahead == 0 ? 1.0 : done / (done + static_cast<double>(ahead));
-    share = trained * static_cast<double>(stats.bytes) /
-            (static_cast<double>(stats.total_bytes) * epochs);
+  } else if (stats.epoch_rows > 0.0) {
+    share = static_cast<double>(examples_) / (stats.epoch_rows * epochs);
   }
   if (train.max_steps > 0) {
-    share = std::max(share, static_cast<double>(step_) / static_cast<double>(train.max_steps));
+    share = std::max(share, static_cast<double>(step) / static_cast<double>(train.max_steps));
   }
   return std::min(share, 1.0);
 }
@@ -195,14 +207,14 @@ Json Reporter::describe_start() const {
           {"shards", sources_.cluster.config().num_shards}};
 }
 
-void Reporter::report(std::int64_t step) {
-  step_ = step;
+void Reporter::report(std::int64_t step, bool is_due) {
+  if (is_due) told_step_ = step;
   const double now = seconds();
   const double wait = sources_.timers.seconds(pipeline::kStageWait);
   const double elapsed = std::max(now - last_seconds_, 1e-9);
   const Metrics window = window_.compute();
   const auto histogram = sources_.queue.staleness_histogram();
-  warn(watch_.add_training(window));
+  if (is_due) warn(watch_.add_training(window));
 
   Report report;
   report.step = step;
@@ -213,7 +225,8 @@ void Reporter::report(std::int64_t step) {
   report.auc = window.auc;
   report.ne = window.ne;
   report.calibration = window.calibration;
-  report.progress = progress();
+  report.is_due = is_due;
+  report.progress = progress(step);
   if (report.progress > initial_progress_) {
     const double rate = (report.progress - initial_progress_) / now;
     report.eta_seconds = (1.0 - report.progress) / rate;
@@ -308,6 +321,18 @@ std::map<std::string, double> Reporter::metrics() const {
   return all;
 }
 
+/// By the label's name; of the examples that this process has trained on.
+Json Reporter::positive_shares() const {
+  Json shares = Json::object();
+  for (std::size_t l = 0; l < num_positive_.size(); ++l) {
+    shares[sources_.schema.labels[l].name] =
+        num_seen_ == 0
+            ? Json()
+            : Json(static_cast<double>(num_positive_[l]) / static_cast<double>(num_seen_));
+  }
+  return shares;
+}
+
 void Reporter::write_summary(std::int64_t step,
                              bool finished,
                              bool resumed,
@@ -341,6 +366,13 @@ void Reporter::write_summary(std::int64_t step,
   }
   summary["cpu_seconds"] = cpu_seconds();
   summary["bad_rows"] = read.bad_rows;
+  if (read.bad_rows > 0) {
+    const auto all = static_cast<double>(examples_here_ / sources_.cluster.size() + read.bad_rows);
+    summary["bad_row_share"] = static_cast<double>(read.bad_rows) / all;
+    summary["bad_row_reasons"] = sources_.data.bad_row_reasons();
+  }
+  summary["positive_share"] = positive_shares();
+  summary["constant_inputs"] = constant_inputs_.names();
   summary["nonfinite_steps"] = nonfinite_steps_;
   if (const auto scale = sources_.network.loss_scale()) {
     summary["loss_scale"] = loss_scale_json(*scale);

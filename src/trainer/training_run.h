@@ -44,6 +44,7 @@ class TrainingRun {
   void begin_directory();
   void start_planner();
   void begin_dense(const pipeline::Work* first);
+  void tell_start() const;
   void start_from_average(const data::Batch& batch);
 
   /// One step of the dense network, from a finished lookup to a submitted gradient and newer
@@ -97,7 +98,8 @@ class TrainingRun {
   std::int64_t restored_examples_ = 0, restored_nonfinite_steps_ = 0;
   std::vector<pipeline::PendingLookup> pending_;
   EarlyStopping early_stopping_;
-  job::IntervalClock report_clock_, eval_clock_, checkpoint_clock_;
+  job::IntervalClock eval_clock_, checkpoint_clock_;
+  ReportClock::Due report_due_ = ReportClock::Due::kNo;  // after the last step; the chief's
 
   // Created last and destroyed first: threads that use the members above.
   std::vector<std::unique_ptr<pipeline::Work>> works_;

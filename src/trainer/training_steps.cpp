@@ -75,6 +75,7 @@ void TrainingRun::retire(pipeline::Work& work) {
         async_dense_ ? work.batch.num_examples * cluster_.size() : work.shares.global_examples);
   }
   const std::int64_t step = work.step;
+  if (result.finite) reporter_->look_at(step, work.batch);
   queue_->finish(&work);
   // What overflowed has lowered the loss scale; the next report says so.
   if (!result.finite && !result.overflowed) refuse(step, result.loss);
@@ -82,7 +83,8 @@ void TrainingRun::retire(pipeline::Work& work) {
 
 pipeline::StepVotes TrainingRun::my_votes() {
   pipeline::StepVotes votes{.stop = stop_requested()};
-  votes.report = cluster_.is_chief() && report_clock_.due(step_);
+  if (cluster_.is_chief()) report_due_ = reporter_->due(step_);
+  votes.report = report_due_ != ReportClock::Due::kNo;
   if (cluster_.is_chief() && !async_dense_) {
     votes.checkpoint = checkpoint_clock_.due(step_);
     votes.evaluate = eval_clock_.due(step_);
