@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "satrap/core/error.h"
 #include "satrap/core/file.h"
 #include "satrap/core/text.h"
 #include "src/data/column_map.h"
