@@ -182,15 +182,16 @@ double Reporter::seconds() const {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
 }
 
-double Reporter::progress(std::int64_t step) const {
+double Reporter::progress(std::int64_t step, std::int64_t examples_in_flight) const {
   const job::TrainConfig& train = sources_.config.train;
+  const auto examples = static_cast<double>(examples_ + examples_in_flight);
   double share = -1.0;
   const data::ReadStats stats = sources_.data.stats();
   const auto epochs = static_cast<double>(train.epochs);
   if (const std::int64_t rows = sources_.data.rows_per_epoch(); rows > 0) {
-    share = static_cast<double>(examples_) / (static_cast<double>(rows) * epochs);
+    share = examples / (static_cast<double>(rows) * epochs);
   } else if (stats.epoch_rows > 0.0) {
-    share = static_cast<double>(examples_) / (stats.epoch_rows * epochs);
+    share = examples / (stats.epoch_rows * epochs);
   }
   if (train.max_steps > 0) {
     share = std::max(share, static_cast<double>(step) / static_cast<double>(train.max_steps));
@@ -211,7 +212,9 @@ void Reporter::report(std::int64_t step, bool is_due) {
   if (is_due) told_step_ = step;
   const double now = seconds();
   const double wait = sources_.timers.seconds(pipeline::kStageWait);
-  const double elapsed = std::max(now - last_seconds_, 1e-9);
+  const Mark& since = is_due ? told_ : last_;
+  const double elapsed = std::max(now - since.seconds, 1e-9);
+  const double elapsed_since_last = std::max(now - last_.seconds, 1e-9);
   const Metrics window = window_.compute();
   const auto histogram = sources_.queue.staleness_histogram();
   if (is_due) warn(watch_.add_training(window));
@@ -220,7 +223,7 @@ void Reporter::report(std::int64_t step, bool is_due) {
   report.step = step;
   report.examples = examples_;
   report.seconds = now;
-  report.examples_per_second = static_cast<double>(examples_here_ - last_examples_here_) / elapsed;
+  report.examples_per_second = static_cast<double>(examples_here_ - since.examples_here) / elapsed;
   report.loss = window.logloss;
   report.auc = window.auc;
   report.ne = window.ne;
@@ -231,11 +234,10 @@ void Reporter::report(std::int64_t step, bool is_due) {
     const double rate = (report.progress - initial_progress_) / now;
     report.eta_seconds = (1.0 - report.progress) / rate;
   }
-  report.wait_share = std::min(1.0, (wait - last_wait_seconds_) / elapsed);
+  report.wait_share = std::min(1.0, (wait - since.wait_seconds) / elapsed);
   report.mean_staleness = mean_staleness(histogram);
-  last_seconds_ = now;
-  last_wait_seconds_ = wait;
-  last_examples_here_ = examples_here_;
+  last_ = {now, wait, examples_here_};
+  if (is_due) told_ = last_;
 
   Json line = {{"step", step}, {"examples", examples_}, {"seconds", now}};
   line["examples_per_second"] = report.examples_per_second;
@@ -255,7 +257,7 @@ void Reporter::report(std::int64_t step, bool is_due) {
   }
   if (sources_.device_times != nullptr) {
     line["device_seconds"] = device_seconds(*sources_.device_times);
-    line["device_share"] = report.device_share = device_share_since(elapsed);
+    line["device_share"] = report.device_share = device_share_since(elapsed_since_last);
   }
   if (const auto scale = sources_.network.loss_scale()) {
     line["loss_scale"] = loss_scale_json(*scale);

@@ -60,8 +60,10 @@ class Reporter {
   /// The entry of metrics.jsonl about this process and its start.
   nlohmann::ordered_json describe_start() const;
 
-  /// Whether to report after this step.
-  ReportClock::Due due(std::int64_t step) { return clock_.due(step, seconds(), progress(step)); }
+  /// Whether to report after this step; `examples`: of steps that have not been added yet.
+  ReportClock::Due due(std::int64_t step, std::int64_t examples) {
+    return clock_.due(step, seconds(), progress(step, examples));
+  }
 
   /// Reports and appends to metrics.jsonl. `is_due`: the user is told.
   void report(std::int64_t step, bool is_due);
@@ -93,7 +95,8 @@ class Reporter {
 
  private:
   void warn(const std::vector<std::string>& messages) const;
-  double progress(std::int64_t step) const;  // of the whole job; negative: unknown
+  /// Of the whole job; negative: unknown.
+  double progress(std::int64_t step, std::int64_t examples_in_flight = 0) const;
   nlohmann::ordered_json positive_shares() const;
   nlohmann::ordered_json window_json(const Metrics& first) const;
   double seconds() const;
@@ -119,9 +122,12 @@ class Reporter {
   std::chrono::steady_clock::time_point start_;
   double initial_progress_ = 0.0;
   double training_seconds_ = 0.0;  // once training is over
-  double last_seconds_ = 0.0;      // at the last report
-  double last_wait_seconds_ = 0.0, last_device_seconds_ = 0.0;
-  std::int64_t last_examples_here_ = 0;
+  struct Mark {
+    double seconds = 0.0, wait_seconds = 0.0;
+    std::int64_t examples_here = 0;
+  };
+  Mark last_, told_;  // at the last report, and at the last one that was due
+  double last_device_seconds_ = 0.0;
   embedding::CacheCounts last_cache_;
   std::int64_t told_step_ = -1;  // of the last report that was due
 };

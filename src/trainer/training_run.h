@@ -88,6 +88,7 @@ class TrainingRun {
   pipeline::RankGroup ranks_;
 
   std::int64_t step_ = 0;           // the last one enqueued
+  std::int64_t num_queued_ = 0;     // examples of all ranks in the steps not retired
   std::int64_t resumed_step_ = -1;  // -1: not resumed
   std::int64_t evaluated_step_ = -1;
   std::int64_t checkpointed_step_ = -1;
