@@ -187,6 +187,7 @@ TrainOutcome TrainingRun::run() {
     const ScopedStage timer(timers_, pipeline::kStageWait);
     return queue_->take_looked_up(stop);
   };
+  if (options_.live != nullptr) options_.live->phase = LiveProgress::Phase::kReading;
   pipeline::Work* work = next_work();
   begin_dense(work);
   for (; work != nullptr; work = next_work()) {

@@ -140,6 +140,16 @@ class Paths(Newcomer):
         self.succeed("train", "../job.yaml", "run_dir=mine", "data.train=../train.csv", cwd=inner)
         self.assertTrue((inner / "mine/summary.json").exists())
 
+    def test_a_folder_may_be_named(self):
+        elsewhere = self.dir / "elsewhere"
+        elsewhere.mkdir()
+        job = elsewhere / "job.yaml"
+        (self.dir / "job.yaml").rename(job)
+        self.run_here("config", "check", job, "folder=.", "--data")  # as what older runs have written needs it
+        job.write_text("folder: ..\n" + job.read_text())
+        self.succeed("train", job)
+        self.assertTrue((self.dir / "runs/job/summary.json").exists())
+
     def test_the_quickstart_is_found_from_anywhere(self):
         quickstart = pathlib.Path(__file__).parents[2] / "datasets/adult/quickstart.yaml"
         self.assertIn("income", self.run_here("config", "check", quickstart, "--data").stdout)

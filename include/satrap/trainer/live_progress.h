@@ -14,12 +14,13 @@ struct LiveProgress {
     kStarting,
     kFitting,
     kLoading,
+    kReading,
     kTraining,
     kEvaluating,
     kSaving
   };
-  static constexpr std::array<const char*, 6> kPhaseNames = {
-      "starting", "fitting transforms", "loading", "training", "evaluating", "saving"};
+  static constexpr std::array<const char*, 7> kPhaseNames = {
+      "starting", "fitting transforms", "loading", "reading", "training", "evaluating", "saving"};
 
   std::atomic<Phase> phase = Phase::kStarting;
   std::atomic<std::int64_t> step = 0, examples = 0;  // of the whole job
