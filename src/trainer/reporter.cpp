@@ -369,8 +369,11 @@ void Reporter::write_summary(std::int64_t step,
   summary["cpu_seconds"] = cpu_seconds();
   summary["bad_rows"] = read.bad_rows;
   if (read.bad_rows > 0) {
-    const auto all = static_cast<double>(examples_here_ / sources_.cluster.size() + read.bad_rows);
-    summary["bad_row_share"] = static_cast<double>(read.bad_rows) / all;
+    // Of the rows of this rank, which has trained on its part of the examples.
+    const double good =
+        static_cast<double>(examples_here_) / static_cast<double>(sources_.cluster.size());
+    const auto bad = static_cast<double>(read.bad_rows);
+    summary["bad_row_share"] = bad / (good + bad);
     summary["bad_row_reasons"] = sources_.data.bad_row_reasons();
   }
   summary["positive_share"] = positive_shares();
