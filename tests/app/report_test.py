@@ -221,10 +221,14 @@ class InABrowser(ReportTest):
         self.assertEqual(page.heading, "1,3,1", "one ring, around the second of the hollow dots of the evaluations")
         self.assertIn("best evaluation", page.legend)
 
-    def test_one_time_is_that_of_training(self):
+    def test_of_the_summary_are_the_time_and_the_reasons_of_bad_rows(self):
         run = self.early_stopped()
-        (run / "summary.json").write_text('{"step": 15, "finished": true, "mode": "sync", "seconds": 14.5}')
-        self.assertEqual(self.render(self.report(run)).value_of("Training time"), "14.5 s")
+        (run / "summary.json").write_text(json.dumps({
+            "step": 15, "finished": True, "mode": "sync", "seconds": 14.5, "bad_rows": 1200,
+            "bad_row_reasons": {"expected 5 columns": 200, "column 'n': expected a number": 1000}}))
+        page = self.render(self.report(run))
+        self.assertEqual(page.value_of("Training time"), "14.5 s")
+        self.assertEqual(page.value_of("Bad rows"), "1,200, most: column 'n': expected a number (1,000)")
 
     def test_a_narrow_window_has_room_for_the_values(self):
         text = self.report(self.early_stopped()).read_text()

@@ -101,8 +101,8 @@ const curveSample = ({colour, dashed, dotted}) => svg('svg', {class: 'sample', v
   svg('path', {class: dashed ? 'curve dashed' : 'curve', style: `stroke: var(${colour})`, d: 'M1,4H21'}),
   ...(dotted ? [dot('eval-dot', colour, 11, 4, 2.8)] : []));
 const dot = (kind, colour, cx, cy, r) => svg('circle', {class: kind, style: `stroke: var(${colour})`, cx, cy, r});
-const bestSample = (colour) => svg('svg', {class: 'sample', viewBox: '0 0 22 8'},
-  dot('eval-dot', colour, 11, 4, 1.6), dot('best-dot', colour, 11, 4, 3.2));
+const bestSample = (colour) => svg('svg', {class: 'sample ring', viewBox: '0 0 22 16'},
+  dot('eval-dot', colour, 11, 8, 3), dot('best-dot', colour, 11, 8, 6.5));
 const areaSample = (colour) => html('span', {class: 'swatch', style: `background: var(${colour})`});
 
 // A path through the points, broken where one is null, with dots at isolated ones.

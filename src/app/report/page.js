@@ -66,6 +66,13 @@ function stateOf({summary, reports}) {
 const whole = (value) => (isNumber(value) ? value.toLocaleString('en') : '');
 const sized = (value, kind) => (isNumber(value) ? format(value, kind) : '');
 
+// "1,200, most: column 'price': expected a number (1,000)"
+function badRows(summary) {
+  const reasons = Object.entries(summary?.bad_row_reasons ?? {}).sort(([, a], [, b]) => b - a);
+  const most = reasons.length > 0 ? `, most: ${reasons[0][0]} (${whole(reasons[0][1])})` : '';
+  return whole(summary?.bad_rows) + most;
+}
+
 // The latest numbers, with or without a summary: [name, text]; an entry without text has no row.
 function resultRows(run) {
   const {summary, starts} = run;
@@ -104,7 +111,7 @@ function resultRows(run) {
     ['Cache', sized(report.cache?.bytes, 'bytes')],
     ['Resident memory', sized(report.resident_bytes, 'bytes')],
     ['Staleness', isNumber(mean) ? `mean ${format(mean)}, max ${max} steps; bound ${bound ?? 'none'}` : ''],
-    ['Bad rows', whole(summary?.bad_rows)],
+    ['Bad rows', badRows(summary)],
     ['Non-finite steps', whole(summary?.nonfinite_steps)]);
   return rows.filter(([, value]) => value !== undefined && value !== null && value !== '');
 }
