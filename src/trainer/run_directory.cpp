@@ -41,7 +41,7 @@ RunDirectory::RunDirectory(const job::JobConfig& config, Mode mode)
     if (!fs::exists(path(name))) continue;
     throw Error(
         ErrorCode::kInvalidConfig,
-        concat("run_dir: '", root_, "' holds an earlier run (", name,
+        concat("run_dir: '", shown_path(root_), "' holds an earlier run (", name,
                "): continue it with --resume, remove it with --overwrite, or choose another "
                "run_dir"));
   }
