@@ -31,7 +31,13 @@ def job_facts(options):
         sys.stderr.write(done.stderr)
         raise SystemExit(USAGE_STATUS)
     text = done.stdout if done.returncode == 0 else ""
-    return JobFacts(run_dir=value_of("run_dir", text), device=value_of("device", text))
+    return JobFacts(run_dir=run_dir_of(text), device=value_of("device", text))
+
+
+def run_dir_of(yaml):
+    """A relative one is in the folder that the configuration names."""
+    run_dir = value_of("run_dir", yaml)
+    return None if run_dir is None else str(pathlib.Path(value_of("folder", yaml) or "") / run_dir)
 
 
 def value_of(key, yaml):

@@ -4,8 +4,10 @@
 
 #include "commands.h"
 #include "job_arguments.h"
+#include "job_preview.h"
 #include "satrap/cli/output.h"
 #include "satrap/core/config.h"
+#include "satrap/job/config_paths.h"
 
 namespace satrap::app {
 
@@ -15,11 +17,16 @@ void add_config_commands(CLI::App& program, cli::Action& chosen) {
 
   CLI::App* check = group->add_subcommand("check", "Say whether a job's configuration is valid");
   auto checked = std::make_shared<JobArguments>();
+  auto with_data = std::make_shared<bool>(false);
   checked->add_to(*check);
-  check->callback([&chosen, checked] {
-    chosen = [checked] {
-      checked->load();
-      cli::print(checked->config + ": ok\n");
+  check->add_flag("--data", *with_data,
+                  "Also open the job's files, show what each column is used for, and read the "
+                  "first batch");
+  check->callback([&chosen, checked, with_data] {
+    chosen = [checked, with_data] {
+      const job::JobConfig job = checked->load();
+      const std::string data = *with_data ? describe_data(job) : "";
+      cli::print(data + checked->config + ": ok\n");
       return 0;
     };
   });
@@ -30,7 +37,7 @@ void add_config_commands(CLI::App& program, cli::Action& chosen) {
   dumped->add_to(*dump);
   dump->callback([&chosen, dumped] {
     chosen = [dumped] {
-      cli::print(dump_config(dumped->load()));
+      cli::print(dump_config(job::with_relative_paths(dumped->load())));
       return 0;
     };
   });

@@ -138,7 +138,8 @@ struct LookArguments {
 using Describe = std::string (*)(const data::DataConfig&,
                                  const data::Schema&,
                                  data::Role,
-                                 std::int64_t);
+                                 std::int64_t num_rows,
+                                 std::int64_t seed);
 
 void add_look(CLI::App& group,
               cli::Action& chosen,
@@ -158,14 +159,15 @@ void add_look(CLI::App& group,
                     "Use the evaluation data instead of the training data");
   command->callback([&chosen, arguments, describe] {
     chosen = [arguments, describe] {
-      const data::DataConfig config = arguments->job.load().data;
+      const job::JobConfig job = arguments->job.load();
+      const data::DataConfig& config = job.data;
       if (arguments->eval && !config.has_eval()) {
         throw Error(ErrorCode::kInvalidConfig,
                     "--eval: the job has no evaluation data (data.eval)");
       }
       cli::print(describe(config, data::resolve_schema(config),
-                          arguments->eval ? data::Role::kEval : data::Role::kTrain,
-                          arguments->rows));
+                          arguments->eval ? data::Role::kEval : data::Role::kTrain, arguments->rows,
+                          job.seed));
       return 0;
     };
   });

@@ -3,6 +3,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <vector>
 
@@ -26,7 +27,7 @@ namespace fs = std::filesystem;
 
 struct PredictArguments {
   UsedJob used;
-  std::vector<std::string> data;
+  std::vector<std::string> data, keep;
   std::string out = "-";
 };
 
@@ -65,36 +66,64 @@ void read_instead(const std::vector<std::string>& data, job::JobConfig& config) 
   config.data.eval.path = data;
 }
 
-/// `probability`, or the names of several labels, separated by tabs.
-std::string heading(const data::Schema& schema) {
-  if (schema.labels.size() == 1) return "probability\n";
+/// The names of the kept columns, then `probability` or the names of several labels; tabs between.
+std::string heading(const data::Schema& schema, const std::vector<std::string>& keep) {
   std::string line;
-  for (const data::NamedLabelConfig& label : schema.labels) {
-    line += (line.empty() ? "" : "\t") + label.name;
+  const auto add = [&](const std::string& name) { line += (line.empty() ? "" : "\t") + name; };
+  for (const std::string& column : keep) add(column);
+  if (schema.labels.size() == 1) {
+    add("probability");
+  } else {
+    for (const data::NamedLabelConfig& label : schema.labels) add(label.name);
   }
   return line + "\n";
+}
+
+/// A field as a line of columns can hold it.
+void append_field(std::string_view field, std::string& lines) {
+  for (const char c : field) c == '\t' ? lines.append("\\t") : lines.append(1, c);
+}
+
+void append_lines(const trainer::PredictedLines& predicted,
+                  std::size_t num_labels,
+                  std::string& lines) {
+  const std::span<const float> probabilities = predicted.probabilities;
+  for (std::size_t i = 0; i < probabilities.size(); ++i) {
+    const auto row = static_cast<std::int64_t>(i / num_labels);
+    for (std::size_t k = 0; k < predicted.kept.size() && i % num_labels == 0; ++k) {
+      append_field(predicted.kept[k].at(row), lines);
+      lines += '\t';
+    }
+    const bool ends_line = (i + 1) % num_labels == 0;
+    fmt::format_to(std::back_inserter(lines), "{:.9g}{}", probabilities[i],
+                   ends_line ? '\n' : '\t');
+  }
+}
+
+void check_keep(const PredictArguments& arguments, const job::JobConfig& config) {
+  if (arguments.keep.empty() || config.data.resolved_format() != "synthetic") return;
+  throw Error(ErrorCode::kInvalidConfig,
+              "--keep: data.format synthetic has no text whose columns could be kept");
 }
 
 int predict(PredictArguments& arguments) {
   job::JobConfig config = arguments.used.load();
   const checkpoint::UsedCheckpoint& checkpoint = arguments.used.checkpoint;
   check_out(arguments, config, checkpoint.path);
+  check_keep(arguments, config);
   if (!arguments.data.empty()) read_instead(arguments.data, config);
   data::OutputFile out(arguments.out);  // may wait for the reader of a pipe: a signal ends that
   const cli::StopSignals signals;
   const data::Schema schema = data::resolve_schema(config.data);
   const auto num_labels = schema.labels.size();
-  std::string lines = heading(schema);  // written with the first of them, after all checks
-  const trainer::PredictedRows read = trainer::predict(
-      config, checkpoint, &signals.stop(), [&](std::span<const float> probabilities) {
-        for (std::size_t i = 0; i < probabilities.size(); ++i) {
-          const bool ends_line = (i + 1) % num_labels == 0;
-          fmt::format_to(std::back_inserter(lines), "{:.9g}{}", probabilities[i],
-                         ends_line ? '\n' : '\t');
-        }
-        out.write(lines);
-        lines.clear();
-      });
+  std::string lines = heading(schema, arguments.keep);  // written after all checks
+  const trainer::PredictedRows read =
+      trainer::predict(config, checkpoint, &signals.stop(), arguments.keep,
+                       [&](const trainer::PredictedLines& predicted) {
+                         append_lines(predicted, num_labels, lines);
+                         out.write(lines);
+                         lines.clear();
+                       });
   out.write(lines);  // the heading, if there was no row
   if (signals.stop()) return 128 + signals.signal_number();
   out.finish();
@@ -119,6 +148,13 @@ void add_predict_command(CLI::App& program, cli::Action& chosen) {
       ->allow_extra_args(false)
       ->type_name("FILE");
   command
+      ->add_option("--keep", arguments->keep,
+                   "Columns of the data to write before the probability, such as id,ts; may be "
+                   "repeated")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->type_name("COLUMNS");
+  command
       ->add_option(
           "--out", arguments->out,
           "File for the probabilities, which appears once it is complete; -: standard output")
@@ -126,7 +162,8 @@ void add_predict_command(CLI::App& program, cli::Action& chosen) {
   command->footer(
       "Writes the header `probability`, then one line for each line of the data except header\n"
       "lines, in the same order. For several labels the header lists their names, and each line\n"
-      "has one probability per label, separated by tabs. A blank line gets `nan`, and so does a\n"
+      "has one probability per label, separated by tabs. --keep puts columns of the data, as they\n"
+      "are written, before them (a tab in a field as \\t). A blank line gets `nan`, and so does a\n"
       "row that cannot be read; with data.on_bad_row=stop such a row ends the command.\n"
       "\n"
       "Labels are ignored. With a header, label columns may be missing. Without a header but with\n"

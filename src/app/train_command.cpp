@@ -7,13 +7,17 @@
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "checkpoint_paths.h"
+#include "closing_words.h"
 #include "commands.h"
 #include "init_job.h"
 #include "job_arguments.h"
+#include "job_preview.h"
 #include "machine.h"
 #include "report_page.h"
+#include "run_record.h"
 #include "satrap/cli/output.h"
 #include "satrap/cli/stop_signals.h"
 #include "satrap/core/error.h"
@@ -29,6 +33,7 @@ struct TrainArguments {
   JobArguments job;
   std::string label;  // not empty: the job's configuration is made first, for data in its place
   trainer::TrainOptions options;
+  bool is_dry = false;
 };
 
 /// A finished job does not fail because its report cannot be written.
@@ -45,7 +50,7 @@ std::string how_to_continue(const job::JobConfig& config, const job::ClusterConf
   if (cluster.num_ranks > 1 || cluster.num_shards > 0) {
     return "the command that started the job, with `-- --resume` at its end,";
   }
-  return fmt::format("`satrap train {}/config.yaml --resume`", config.run_dir);
+  return fmt::format("`satrap train {}/config.yaml --resume`", shown_path(config.run_dir));
 }
 
 /// What stands in place of the configuration are data: writes one for them, and takes it instead.
@@ -89,6 +94,10 @@ int train(TrainArguments& arguments) {
         "--accept-changed-data is for a run that continues: with --resume or --resume-from");
   }
   const job::JobConfig config = arguments.job.load();
+  if (arguments.is_dry) {
+    cli::print(describe_dry_run(config));
+    return 0;
+  }
   const cli::StopSignals signals;
   trainer::TrainOptions options = arguments.options;
   if (!options.resume_from.empty()) options.resume_from = newest_checkpoint(options.resume_from);
@@ -99,17 +108,20 @@ int train(TrainArguments& arguments) {
   {
     TrainingDisplay display;
     options.on_report = [&](const trainer::Report& report) { display.show(report); };
+    options.live = display.live();
     outcome = trainer::train(config, options);
   }
   if (outcome.is_chief && !outcome.summary_path.empty()) write_report(config.run_dir);
   if (outcome.finished) {
-    if (outcome.is_chief) cli::print(describe_summary(outcome.summary_path));
+    if (outcome.is_chief) {
+      cli::print(describe_summary(outcome.summary_path) + closing_words(read_run(config.run_dir)));
+    }
     return 0;
   }
   const int number = signals.stop() ? signals.signal_number() : SIGTERM;  // or of another rank
   if (!outcome.is_chief || outcome.last_checkpoint.empty()) return 128 + number;
   log_info("stopped by {}; {} continues from {}", number == SIGINT ? "SIGINT" : "SIGTERM",
-           how_to_continue(config, options.cluster), outcome.last_checkpoint);
+           how_to_continue(config, options.cluster), shown_path(outcome.last_checkpoint));
   return 128 + number;
 }
 
@@ -173,6 +185,9 @@ void add_train_command(CLI::App& program, cli::Action& chosen) {
       ->type_name("COLUMN")
       ->excludes(resume)
       ->excludes(resume_from);
+  command->add_flag("--dry-run", arguments->is_dry,
+                    "Train nothing and write nothing: show the columns and the first batch of the "
+                    "data, the model, its tables and the memory they need");
   command->footer(
       "On SIGINT or SIGTERM the job writes a checkpoint and exits with 130 or 143; a second\n"
       "signal ends it at once.");

@@ -10,6 +10,7 @@
 #include "satrap/core/file.h"
 #include "satrap/core/log.h"
 #include "satrap/core/text.h"
+#include "satrap/core/thread_group.h"
 
 namespace satrap::app {
 namespace {
@@ -32,16 +33,26 @@ std::string bar(double share) {
   return fmt::format("[{:.<{}}] ", std::string(static_cast<std::size_t>(done), '#'), kWidth);
 }
 
-/// The numbers of a report, most important first: a narrow terminal cuts the end.
-std::string numbers(const trainer::Report& r) {
-  std::string text = fmt::format("step {}  {} examples/s  loss {}  auc {}", r.step,
-                                 format_count(r.examples_per_second), metric(r.loss, "{:.4f}"),
-                                 metric(r.auc, "{:.4f}"));
-  if (r.eta_seconds >= 0.0) text += "  eta " + format_duration(r.eta_seconds);
-  text += fmt::format("  wait {:.0f}%", 100.0 * r.wait_share);
+/// What the dense network and the memory do.
+std::string shares(const trainer::Report& r) {
+  std::string text = fmt::format("  input wait {:.0f}%", 100.0 * r.wait_share);
   if (r.device_share >= 0.0) text += fmt::format("  gpu {:.0f}%", 100.0 * r.device_share);
   if (r.hit_rate >= 0.0) text += fmt::format("  cache hits {:.1f}%", 100.0 * r.hit_rate);
   return text;
+}
+
+std::string metrics(const trainer::Report& r) {
+  return fmt::format("  loss {}  auc {}", metric(r.loss, "{:.4f}"), metric(r.auc, "{:.4f}"));
+}
+
+std::string time_left(double seconds) {
+  return seconds > 0.0 ? "  eta " + format_duration(seconds) : "";
+}
+
+/// The numbers of a report, most important first.
+std::string numbers(const trainer::Report& r) {
+  return fmt::format("step {}  {} examples/s", r.step, format_count(r.examples_per_second)) +
+         metrics(r) + time_left(r.eta_seconds) + shares(r);
 }
 
 std::string describe_cache(const Json& cache) {
@@ -60,12 +71,76 @@ std::string describe_cache(const Json& cache) {
 
 }  // namespace
 
+double RecentRate::add(double seconds, std::int64_t examples) {
+  counts_.emplace_back(seconds, examples);
+  while (counts_.size() > 2 && counts_[1].first <= seconds - kSeconds) counts_.pop_front();
+  const auto& [first_seconds, first_examples] = counts_.front();
+  if (seconds <= first_seconds) return -1.0;
+  return static_cast<double>(examples - first_examples) / (seconds - first_seconds);
+}
+
+// A narrow terminal cuts the end.
+std::string progress_text(const trainer::LiveProgress& live,
+                          const std::optional<trainer::Report>& report,
+                          double age,
+                          double rate) {
+  const double share = live.share;
+  std::string text = bar(share) + share_text(share) + (share < 0.0 ? "" : "  ") + live.phase_name();
+  const auto phase = live.phase.load();
+  if (phase == trainer::LiveProgress::Phase::kEvaluating) {
+    text += fmt::format("  {} examples", format_count(static_cast<double>(live.evaluated)));
+  }
+  const bool is_training = phase == trainer::LiveProgress::Phase::kTraining;
+  if (live.step > 0) text += fmt::format("  step {}", live.step.load());
+  if (is_training && rate >= 0.0) text += fmt::format("  {} examples/s", format_count(rate));
+  if (!report) return text;
+  text += metrics(*report);
+  if (!is_training) return text;
+  return text + time_left(report->eta_seconds - age) + shares(*report);
+}
+
+TrainingDisplay::TrainingDisplay() {
+  if (line_.is_visible()) thread_ = start_thread("display", [this] { redraw_until_closed(); });
+}
+
+TrainingDisplay::~TrainingDisplay() {
+  if (!thread_.joinable()) return;
+  {
+    const std::lock_guard lock(mutex_);
+    is_closed_ = true;
+  }
+  changed_.notify_one();
+  thread_.join();
+}
+
+double TrainingDisplay::seconds() const {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+}
+
+void TrainingDisplay::redraw_until_closed() {
+  constexpr std::chrono::milliseconds kEvery(200);
+  RecentRate rate;
+  std::unique_lock lock(mutex_);
+  while (!is_closed_) {
+    const double now = seconds();
+    const double recent = live_.step > 0 ? rate.add(now, live_.examples) : -1.0;
+    line_.show(progress_text(live_, report_, now - report_seconds_, recent));
+    changed_.wait_for(lock, kEvery);
+  }
+}
+
 void TrainingDisplay::show(const trainer::Report& report) {
-  const std::string share = share_text(report.progress);
   if (line_.is_visible()) {
-    line_.show(bar(report.progress) + share + (share.empty() ? "" : "  ") + numbers(report));
+    {
+      const std::lock_guard lock(mutex_);
+      report_ = report;
+      report_seconds_ = seconds();
+    }
+    changed_.notify_one();  // a short run is seen too
     return;
   }
+  if (!report.is_due) return;
+  const std::string share = share_text(report.progress);
   log_info("{}{}{}  ne {}  staleness {:.2f}", share, share.empty() ? "" : "  ", numbers(report),
            metric(report.ne, "{:.4f}"), report.mean_staleness);
 }
@@ -115,7 +190,7 @@ std::string describe_summary(const std::string& summary_path) {
                         early.value("stopped", false) ? "; stopped early" : "");
   }
   if (summary.contains("cache")) text += describe_cache(summary["cache"]);
-  return text + fmt::format("summary     {}\n", summary_path);
+  return text + fmt::format("summary     {}\n", shown_path(summary_path));
 }
 
 }  // namespace satrap::app

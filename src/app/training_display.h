@@ -1,20 +1,65 @@
 #pragma once
 
+#include <chrono>
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+#include <optional>
 #include <string>
+#include <thread>
+#include <utility>
 
 #include "satrap/core/progress_line.h"
 #include "satrap/trainer/trainer.h"
 
 namespace satrap::app {
 
-/// Shows the progress of training on stderr: one rewritten line on a terminal, a log message per
-/// report elsewhere. Used by the thread of train().
-class TrainingDisplay {
+/// The examples per second of the last seconds, from a count that is looked at now and then.
+class RecentRate {
  public:
-  void show(const trainer::Report& report);
+  /// `seconds` must ascend. Returns the rate; negative: unknown yet.
+  double add(double seconds, std::int64_t examples);
 
  private:
+  static constexpr double kSeconds = 3.0;
+  std::deque<std::pair<double, std::int64_t>> counts_;
+};
+
+/// One state of the line on a terminal. `report`: the newest, if there is one, made `age` seconds
+/// ago; `rate`: examples per second, negative: unknown.
+std::string progress_text(const trainer::LiveProgress& live,
+                          const std::optional<trainer::Report>& report,
+                          double age,
+                          double rate);
+
+/// Shows the progress of a training job on stderr for as long as it lives: on a terminal one line
+/// that a thread redraws several times a second; elsewhere a log line per report that is due.
+class TrainingDisplay {
+ public:
+  TrainingDisplay();
+  ~TrainingDisplay();
+  TrainingDisplay(const TrainingDisplay&) = delete;
+  TrainingDisplay& operator=(const TrainingDisplay&) = delete;
+
+  /// Called by the thread of train().
+  void show(const trainer::Report& report);
+
+  /// What train() tells meanwhile; nullptr: nobody watches.
+  trainer::LiveProgress* live() { return line_.is_visible() ? &live_ : nullptr; }
+
+ private:
+  void redraw_until_closed();
+  double seconds() const;
+
   ProgressLine line_;
+  trainer::LiveProgress live_;
+  const std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool is_closed_ = false;
+  std::optional<trainer::Report> report_;
+  double report_seconds_ = 0.0;  // when it was made
+  std::thread thread_;
 };
 
 /// The result of a job in a few lines, from summary.json. Throws Error(kIo | kCorrupt).

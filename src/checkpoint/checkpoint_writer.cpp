@@ -231,7 +231,7 @@ void CheckpointWriter::publish(CheckpointContent& content) {
     replace_directory(temporary, path);
     fsync_directory(directory_);
     remove_abandoned(directory_);
-    log_info("checkpoint: step {} written to {}", content.step, path);
+    log_info("checkpoint: step {} written to {}", content.step, shown_path(path));
   } catch (const Error& error) {
     std::error_code ignored;
     std::filesystem::remove_all(temporary, ignored);

@@ -26,6 +26,7 @@ struct Rule {
 /// The first match counts; without a match, kTraining.
 constexpr Rule kRules[] = {
     {"run_dir", "", ChangeKind::kOutput},
+    {"folder", "", ChangeKind::kOutput},
     {"device", "", ChangeKind::kTraining},  // equal to rounding, where the network moves too
     {"seed", "", ChangeKind::kImpossible,
      "untrained rows and the order of shuffled data depend on it"},

@@ -11,6 +11,7 @@
 #include "satrap/core/error.h"
 #include "satrap/core/log.h"
 #include "satrap/data/schema.h"
+#include "satrap/job/config_paths.h"
 #include "src/checkpoint/config_changes.h"
 
 namespace satrap::checkpoint {
@@ -98,7 +99,8 @@ Continuation compare_with_checkpoint(const std::string& checkpoint, const job::J
   Continuation result{.batch_size = config.data.batch_size};
   const std::optional<job::JobConfig> before = config_of(checkpoint);
   if (!before) return result;
-  const std::vector<ConfigChange> changes = config_changes(*before, config);
+  const std::vector<ConfigChange> changes =
+      config_changes(*before, job::with_relative_paths(config));
   refuse_impossible(checkpoint, changes);
   compare_eval_parts(checkpoint, before->data.eval, config.data.eval);
   for (const ConfigChange& change : changes) {
@@ -124,7 +126,7 @@ void check_predictions(const UsedCheckpoint& checkpoint, const job::JobConfig& c
   compare_labels(checkpoint.path, *before, config, "");
   compare_eval_parts(checkpoint.path, before->data.eval, config.data.eval);
   std::string problems;
-  for (const ConfigChange& change : config_changes(*before, config)) {
+  for (const ConfigChange& change : config_changes(*before, job::with_relative_paths(config))) {
     const PredictionEffect effect = effect_on_predictions(change);
     const std::string both = concat(change.key, ": ", change.before, " -> ", change.after);
     if (effect.reason.empty()) {

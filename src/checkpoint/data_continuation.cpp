@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
 #include <optional>
 
 #include <fmt/format.h>
@@ -92,7 +93,9 @@ DataContinuation compare_data(const std::string& checkpoint,
   const Manifest manifest = Manifest::read(checkpoint);
   const data::DataPosition position = manifest.position_of(0, 1);
   const std::vector<DataChange> changes =
-      data_changes(*before, position.rows_read, now, data::examine_prefix);
+      data_changes(*before, position.rows_read, now, [&](const std::string& path, auto bytes) {
+        return data::examine_prefix(std::filesystem::path(config.folder) / path, bytes);
+      });
   if (!accepts) {
     refuse(checkpoint, position, changes, config.eval.is_part());
     refuse_trained_rows(checkpoint, manifest, config.eval.first_row);

@@ -61,6 +61,17 @@ int probe_directory(const std::string& path) {
 
 }  // namespace
 
+std::string without_folder(const std::string& path, const std::string& folder) {
+  const std::string beginning = folder + "/";
+  const bool is_in_it = path.size() > beginning.size() && path.starts_with(beginning);
+  return folder.empty() || !is_in_it ? path : path.substr(beginning.size());
+}
+
+std::string shown_path(const std::string& path) {
+  std::error_code unknown;
+  return without_folder(path, fs::current_path(unknown).string());
+}
+
 // ------------------------------------------------------------------------------------- FileWriter
 
 FileWriter::FileWriter(std::string path) : path_(std::move(path)) {

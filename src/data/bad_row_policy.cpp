@@ -15,6 +15,10 @@ void BadRowPolicy::add(const BadRows& bad, std::int64_t num_good) {
   num_rows_ += bad.count + num_good;
   if (bad.count == 0) return;
   if (first_.empty()) first_ = bad.messages.front();
+  {
+    const std::lock_guard lock(mutex_);
+    for (const auto& [reason, number] : bad.reasons) reasons_[reason] += number;
+  }
   const std::int64_t count = count_.fetch_add(bad.count, std::memory_order_relaxed) + bad.count;
   if (stop_) throw Error(ErrorCode::kInvalidData, bad.messages.front());
   for (const std::string& message : bad.messages) {
@@ -30,6 +34,11 @@ void BadRowPolicy::add(const BadRows& bad, std::int64_t num_good) {
                                                 " bad rows; the first: ", first_));
   }
   if (num_rows_ >= kMinRows) check_share();
+}
+
+std::map<std::string, std::int64_t> BadRowPolicy::reasons() const {
+  const std::lock_guard lock(mutex_);
+  return reasons_;
 }
 
 void BadRowPolicy::end_pass(bool had_all_rows) {

@@ -3,6 +3,8 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <map>
+#include <mutex>
 #include <string>
 
 #include "satrap/data/config.h"
@@ -32,6 +34,9 @@ class BadRowPolicy {
   /// Thread-safe.
   std::int64_t count() const { return count_.load(std::memory_order_relaxed); }
 
+  /// How many for which reason. Thread-safe.
+  std::map<std::string, std::int64_t> reasons() const;
+
   /// Message of the first bad row, "" if there was none.
   const std::string& first() const { return first_; }
 
@@ -50,6 +55,8 @@ class BadRowPolicy {
   std::int64_t num_shown_ = 0;
   bool has_warned_ = false;
   std::string first_;
+  mutable std::mutex mutex_;
+  std::map<std::string, std::int64_t> reasons_;
 };
 
 }  // namespace satrap::data

@@ -77,6 +77,15 @@ void BatchAssembler::assemble(std::span<const RowPiece> pieces, Batch& batch) co
     }
   }
   if (schema_.grouped) add_groups(pieces, batch);
+  batch.kept.resize(schema_.kept.size());
+  for (std::size_t k = 0; k < batch.kept.size(); ++k) {
+    batch.kept[k].clear();
+    for (const RowPiece& piece : pieces) {
+      for (std::int64_t r = piece.begin; r < piece.end; ++r) {
+        batch.kept[k].push(piece.block->kept[k].at(r));
+      }
+    }
+  }
 }
 
 void BatchAssembler::add_groups(std::span<const RowPiece> pieces, Batch& batch) const {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <exception>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -33,6 +34,7 @@ class BatchLoader : public BatchSource {
     bool ordered = true;
     std::int64_t rows_per_epoch = 0;  // 0: unknown
     bool may_be_empty = false;  // an epoch without rows is not an error: other ranks have them
+    std::function<std::map<std::string, std::int64_t>()> bad_row_reasons = {};  // may be empty
   };
 
   /// Opens the pass of an epoch that begins at `first_row`.
@@ -53,6 +55,10 @@ class BatchLoader : public BatchSource {
   DataPosition position() const override { return position_; }
   ReadStats stats() const override;
   std::vector<DataFile> files() const override { return files_(); }
+  std::map<std::string, std::int64_t> bad_row_reasons() const override {
+    if (!options_.bad_row_reasons) return {};
+    return options_.bad_row_reasons();
+  }
   std::int64_t rows_per_epoch() const override { return options_.rows_per_epoch; }
   void close() override;
 

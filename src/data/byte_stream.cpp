@@ -17,6 +17,7 @@
 #include <zstd_errors.h>
 
 #include "satrap/core/error.h"
+#include "src/data/foreign_text.h"
 
 namespace satrap::data {
 namespace {
@@ -290,9 +291,10 @@ std::unique_ptr<ByteStream> open_byte_stream(const std::string& path,
                 concat("'", path, "' is named .zst but does not hold zstd data"));
   }
   if (const char* format = foreign_format(head)) {
-    throw Error(ErrorCode::kInvalidData,
-                concat("'", file->name(), "' is ", format,
-                       " file; what can be read is text, plain or packed by gzip or zstd"));
+    throw Error(
+        ErrorCode::kInvalidData,
+        concat("'", file->name(), "' is ", format,
+               " file; what can be read is text, plain or packed by gzip or zstd; ", kPipeIt));
   }
   if (gzip) return std::make_unique<GzipStream>(std::move(file));
   if (zstd) return std::make_unique<ZstdStream>(std::move(file));

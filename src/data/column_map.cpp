@@ -14,8 +14,11 @@ bool is_of_label(const Schema& schema, const std::string& column) {
 }
 
 bool is_of_input(const Schema& schema, const std::string& column) {
-  const auto reads = [&](const Schema::IdColumn& ids) { return ids.config.column == column; };
+  const auto reads = [&](const Schema::IdColumn& ids) {
+    return std::ranges::count(columns_of(ids.config), column) > 0;
+  };
   return std::ranges::count(schema.raw_numeric, column) > 0 ||
+         std::ranges::count(schema.kept, column) > 0 ||
          std::ranges::any_of(schema.id_columns, reads);
 }
 
@@ -100,9 +103,11 @@ ColumnMap::Kind fast_kind(const Schema& schema, const ColumnMap::Consumer& consu
     return label.positive.empty() && label.threshold.empty() ? Kind::kLabel : Kind::kGeneral;
   }
   if (consumer.kind == Kind::kNumber) return Kind::kNumber;
+  if (consumer.kind == Kind::kText) return Kind::kGeneral;
   const FeatureConfig& feature =
       schema.id_columns[static_cast<std::size_t>(consumer.target)].config;
-  const bool single = feature.separator.empty() && feature.weight_separator.empty();
+  const bool single =
+      feature.separator.empty() && feature.weight_separator.empty() && feature.columns.empty();
   if (single && feature.type == "int") return Kind::kInt;
   if (single && feature.type == "hex") return Kind::kHex;
   return Kind::kGeneral;
@@ -117,7 +122,9 @@ ColumnMap::ColumnMap(const Schema& schema, std::string_view first_line, const st
 
   const ColumnFinder finder(names, schema.text, place);
   const auto add = [&](const std::string& column, const std::string& user, Consumer consumer) {
-    columns_[finder.find(column, user)].consumers.push_back(consumer);
+    const std::size_t at = finder.find(column, user);
+    columns_[at].consumers.push_back(consumer);
+    return at;
   };
   for (std::size_t i = 0; schema.labelled && i < schema.labels.size(); ++i) {
     const NamedLabelConfig& label = schema.labels[i];
@@ -131,8 +138,23 @@ ColumnMap::ColumnMap(const Schema& schema, std::string_view first_line, const st
   for (std::size_t i = 0; i < schema.id_columns.size(); ++i) {
     const FeatureConfig& feature = schema.id_columns[i].config;
     const bool groups = schema.id_columns[i].feature == Schema::kGroups;
-    add(feature.column, groups ? "data.group_by" : concat("feature '", feature.name, "'"),
-        {Kind::kInt, static_cast<std::int64_t>(i)});
+    const std::string user = groups ? "data.group_by" : concat("feature '", feature.name, "'");
+    const std::vector<std::string> columns = columns_of(feature);
+    std::size_t last = 0;
+    for (std::size_t c = 0; c < columns.size(); ++c) {
+      const std::size_t at = add(columns[c], user, {Kind::kInt, static_cast<std::int64_t>(i)});
+      if (c > 0 && at <= last) {
+        throw Error(
+            ErrorCode::kInvalidConfig,
+            concat(place, ": ", user, " reads column '", columns[c], "' after '", columns[c - 1],
+                   "', which does not stand before it in the file; list "
+                   "`columns` in the file's order"));
+      }
+      last = at;
+    }
+  }
+  for (std::size_t i = 0; i < schema.kept.size(); ++i) {
+    add(schema.kept[i], "--keep", {Kind::kText, static_cast<std::int64_t>(i)});
   }
 
   if (!schema.dividing_column.empty()) {

@@ -12,13 +12,13 @@ namespace satrap::data {
 /// How each column of one file is used. Immutable.
 class ColumnMap {
  public:
-  /// How a column is parsed. The first five have a parser that need not find the field's end first;
-  /// it leaves anything unusual to the general parser.
-  enum class Kind : std::uint8_t { kSkip, kLabel, kNumber, kInt, kHex, kGeneral };
+  /// How a column is parsed, or used (kText: kept as it is). The first five have a parser that need
+  /// not find the field's end first; it leaves anything unusual to the general parser.
+  enum class Kind : std::uint8_t { kSkip, kLabel, kNumber, kInt, kHex, kGeneral, kText };
 
   struct Consumer {
-    Kind kind;            // kLabel, kNumber, or kInt for ids of any type
-    std::int64_t target;  // column of RowBlock::labels, numeric or bags
+    Kind kind;            // kLabel, kNumber, kText, or kInt for ids of any type
+    std::int64_t target;  // column of RowBlock::labels, numeric, kept or bags
   };
 
   struct Column {

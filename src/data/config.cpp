@@ -59,6 +59,11 @@ void FeatureConfig::visit(ConfigVisitor& v) {
   v.field("name", name,
           "Name of the feature; by default the name of the column. C1..C26 means 26 features.");
   v.field("column", column, "Column of the file; by default the name.");
+  v.field(
+      "columns", columns,
+      "Instead of column: the columns whose fields are the ids of one bag or sequence, in this "
+      "order, which is the file's, such as 50..99. A blank field adds no id (missing: own_id adds "
+      "that).");
   v.field("type", type,
           "How an id is written: string (any text, hashed), int (64 bits), hex (up to 16 digits).",
           {.one_of = {"string", "int", "hex"}});
@@ -116,8 +121,8 @@ void EvalConfig::visit(ConfigVisitor& v) {
 void DataConfig::visit(ConfigVisitor& v) {
   v.section_or_preset(
       "schema", schema_name, schema,
-      "What the columns mean: criteo, a YAML file with the keys of this section (path relative to "
-      "this file, or to the working directory), or the section itself.");
+      "What the columns mean: criteo, a YAML file with the keys of this section, or the section "
+      "itself.");
   v.field(
       "format", format,
       "criteo: tab-separated Criteo click logs. csv: any delimited text. synthetic: rows generated "
@@ -193,10 +198,9 @@ SchemaConfig criteo_schema() {
   return schema;
 }
 
-void inline_schema_file(DataConfig& config, const std::string& config_dir) {
+void inline_schema_file(DataConfig& config) {
   if (config.schema_name.empty() || config.schema_name == "criteo") return;
-  std::string path = (std::filesystem::path(config_dir) / config.schema_name).lexically_normal();
-  if (!std::filesystem::is_regular_file(path)) path = config.schema_name;
+  const std::string path = config.schema_name;
   if (!std::filesystem::is_regular_file(path)) {
     throw Error(ErrorCode::kInvalidConfig,
                 concat("data.schema: '", config.schema_name,

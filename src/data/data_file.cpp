@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "satrap/core/error.h"
+#include "satrap/core/file.h"
 #include "satrap/core/hash.h"
 #include "src/data/file_list.h"
 
@@ -64,9 +65,14 @@ FilePrefix examine_prefix(const std::string& path, std::int64_t bytes) {
   return {to_hex(hash_bytes(text)), is_compressed(text) || text.ends_with('\n')};
 }
 
+std::vector<DataFile> without_folder(std::vector<DataFile> files, const std::string& folder) {
+  for (DataFile& file : files) file.path = satrap::without_folder(file.path, folder);
+  return files;
+}
+
 std::vector<DataFile> list_training_files(const DataConfig& config) {
   if (config.resolved_format() == "synthetic") return {};
-  return list_files(config.train.path).files;
+  return without_folder(list_files(config.train.path).files, config.folder);
 }
 
 }  // namespace satrap::data

@@ -30,9 +30,11 @@ bool is_truth_value(std::string_view text, float& value) {
 
 }  // namespace
 
+std::string RowFault::kind() const { return concat("column '", column->name, "': ", reason); }
+
 std::string RowFault::text() const {
   constexpr std::size_t kShownBytes = 40;
-  std::string text = concat("column '", column->name, "': ", reason);
+  std::string text = kind();
   if (shows_field) {
     const bool cut = field.size() > kShownBytes;
     text += concat(", got \"", field.substr(0, kShownBytes), cut ? "..." : "", "\"");
@@ -40,9 +42,10 @@ std::string RowFault::text() const {
   return text;
 }
 
-FieldReader::FieldReader(const Schema& schema, RowFiller& row)
+FieldReader::FieldReader(const Schema& schema, RowFiller& row, IdTexts* texts)
     : schema_(schema),
       row_(row),
+      texts_(texts),
       delimiter_(schema.text.delimiter.front()),
       quote_(schema.text.quote.empty() ? '\0' : schema.text.quote.front()),
       trim_(schema.text.trim) {}
@@ -128,10 +131,14 @@ bool FieldReader::consume(const ColumnMap::Consumer& consumer,
       value = kMissingNumber;
       return true;
     }
+    case Kind::kText:
+      row_.put_text(consumer.target, field);
+      return true;
     default:
       if (!missing) {
+        const std::int64_t before = row_.num_ids(consumer.target);
         if (!read_bag(consumer.target, field)) return false;
-        if (row_.num_ids(consumer.target) > 0 || !is_no_number(field)) return true;
+        if (row_.num_ids(consumer.target) > before || !is_no_number(field)) return true;
       }
       if (schema_.id_columns[target].config.missing == "own_id") {
         row_.push_id(consumer.target, kMissingId, 1.0F);
@@ -208,6 +215,7 @@ bool FieldReader::read_id(const FeatureConfig& feature, std::string_view text, s
       return hex_of(text, id) || fail("expected up to 16 hex digits", text);
     default:
       id = hash_bytes(text);
+      if (texts_ != nullptr) texts_->add(id, text);
       return true;
   }
 }

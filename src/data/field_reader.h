@@ -4,6 +4,7 @@
 #include <string>
 #include <string_view>
 
+#include "satrap/data/id_texts.h"
 #include "satrap/data/schema.h"
 #include "src/data/column_map.h"
 #include "src/data/row_filler.h"
@@ -19,13 +20,15 @@ struct RowFault {
   bool about_quotes = false;
 
   std::string text() const;  // "column 'I3': expected a number, got "x"", of a fault of a column
+  std::string kind() const;  // the same without the value
 };
 
 /// Reads any field, for all who want it: in quotes or not, missing, a bag, a label of texts.
 /// Nothing is allocated per row. The schema and the row must outlive it.
 class FieldReader {
  public:
-  FieldReader(const Schema& schema, RowFiller& row);
+  /// `texts` gets those of ids that are hashes of them; may be null.
+  FieldReader(const Schema& schema, RowFiller& row, IdTexts* texts = nullptr);
 
   /// Puts what the field at `p` says into the open row. Returns its end (at the delimiter or '\n'),
   /// or null: fault() says why.
@@ -49,6 +52,7 @@ class FieldReader {
 
   const Schema& schema_;
   RowFiller& row_;
+  IdTexts* const texts_;
   const char delimiter_;
   const char quote_;  // '\0': none
   const bool trim_;

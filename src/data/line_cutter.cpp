@@ -7,6 +7,7 @@
 
 #include "satrap/core/error.h"
 #include "src/data/column_map.h"
+#include "src/data/foreign_text.h"
 
 namespace satrap::data {
 
@@ -119,6 +120,7 @@ bool LineCutter::cut(TextBlock& block) {
   block.file_line = next_file_line_;
   block.num_lines = count_newlines(block.text_begin(), block.text_end());
   next_row_ += block.num_lines;
+  rows_read_.store(next_row_, std::memory_order_relaxed);
   next_file_line_ += block.num_lines;
   if (at_end && records_) records_->end(next_path_ - 1, next_row_);
   return true;
@@ -154,6 +156,10 @@ void LineCutter::find_layout(TextBlock& block) {
     if (line == block.text_end()) return;
   }
   const char* const end = std::find(line, block.text_end(), '\n');
+  const std::string foreign = foreign_text({line, end}, schema_.text.header);
+  if (!foreign.empty()) {
+    throw Error(ErrorCode::kInvalidData, concat(*file_, ":", number, ": ", foreign));
+  }
   layout_ = std::make_shared<const ColumnMap>(schema_, std::string_view(line, end),
                                               concat(*file_, ":", number));
   if (schema_.text.header) {

@@ -45,6 +45,9 @@ class LineCutter {
   /// Bytes read from the disk so far. Thread-safe.
   std::int64_t bytes_read() const { return bytes_read_.load(std::memory_order_relaxed); }
 
+  /// Rows of the epoch that these bytes have held, those of other passes included. Thread-safe.
+  std::int64_t rows_read() const { return rows_read_.load(std::memory_order_relaxed); }
+
  private:
   bool cut(TextBlock& block);
   void open_file();
@@ -57,7 +60,7 @@ class LineCutter {
   const RowPass pass_;
   const Limits limits_;
   const std::shared_ptr<FileRecords> records_;
-  std::atomic<std::int64_t> bytes_read_{0};
+  std::atomic<std::int64_t> bytes_read_{0}, rows_read_{0};
   Interruption interruption_;
 
   std::size_t next_path_ = 0;

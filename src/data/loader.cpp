@@ -50,7 +50,10 @@ std::shared_ptr<BadRowPolicy> bad_row_policy(const DataConfig& config, bool is_l
 class PassOpener {
  public:
   PassOpener(const DataConfig& config, Role role, std::shared_ptr<BadRowPolicy> bad_rows)
-      : role_(role), max_rows_(files_of(config, role).max_rows), bad_rows_(std::move(bad_rows)) {
+      : role_(role),
+        max_rows_(files_of(config, role).max_rows),
+        folder_(config.folder),
+        bad_rows_(std::move(bad_rows)) {
     if (config.resolved_format() == "synthetic") {
       synthetic_ = config.synthetic;
       offset_ = role == Role::kTrain ? 0 : config.synthetic.rows;
@@ -100,8 +103,10 @@ class PassOpener {
 
   /// The files, with what the passes have seen of them; empty if the rows are generated.
   std::vector<DataFile> files() const {
-    return records_ ? records_->files() : std::vector<DataFile>();
+    return records_ ? without_folder(records_->files(), folder_) : std::vector<DataFile>();
   }
+
+  std::map<std::string, std::int64_t> bad_row_reasons() const { return bad_rows_->reasons(); }
 
   std::string no_rows_message() const {
     if (generated_) return concat("data.synthetic: no rows for the ", name_of(role_), " data");
@@ -129,6 +134,7 @@ class PassOpener {
 
   Role role_;
   std::int64_t max_rows_ = 0;
+  std::string folder_;
   std::shared_ptr<const RowPart> part_;  // of the files' rows, if both roles read them
   std::int64_t first_eval_row_ = -1;     // if the rows from here on are for evaluation
   std::shared_ptr<BadRowPolicy> bad_rows_;
@@ -214,6 +220,7 @@ std::unique_ptr<BatchSource> open_batches(const DataConfig& config,
           .ordered = shuffle_rows == 0,
           .rows_per_epoch = opener->num_rows(),
           .may_be_empty = options.world_size > 1 || predicts,
+          .bad_row_reasons = [opener] { return opener->bad_row_reasons(); },
       });
 }
 

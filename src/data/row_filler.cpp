@@ -31,6 +31,8 @@ void RowFiller::begin(RowBlock& rows, std::int64_t max_rows) {
     bags.weights.resize(weighted ? bags.ids.size() : 0);
     bags_.push_back({bags.ids.data(), bags.offsets.data(), 0});
   }
+  rows.kept.resize(schema_.kept.size());
+  for (Texts& texts : rows.kept) texts.clear();
 }
 
 void RowFiller::push_id(std::int64_t target, std::uint64_t id, float weight) {
@@ -62,11 +64,20 @@ void RowFiller::keep_last_ids(std::int64_t target, std::int64_t limit) {
   bags_[at].size -= excess;
 }
 
+void RowFiller::put_text(std::int64_t target, std::string_view text) {
+  rows_->kept[static_cast<std::size_t>(target)].push(text);
+}
+
 void RowFiller::drop_row() {
+  for (Texts& texts : rows_->kept) texts.resize(row_);
   for (Bags& bags : bags_) bags.size = bags.offsets[row_];
 }
 
-void RowFiller::add_row_without_values(std::int64_t row_number) {
+void RowFiller::add_row_without_values(std::int64_t row_number,
+                                       std::span<const std::string> texts) {
+  for (std::size_t i = 0; i < rows_->kept.size(); ++i) {
+    rows_->kept[i].push(i < texts.size() ? std::string_view(texts[i]) : std::string_view());
+  }
   std::fill_n(&label(0), num_labels_, kMissingNumber);
   for (std::vector<float>& column : rows_->numeric) column[row_] = kMissingNumber;
   end_row(row_number);

@@ -3,6 +3,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <span>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "satrap/data/row_block.h"
@@ -42,6 +45,7 @@ class RowFiller {
   }
   void push_id(std::int64_t target, std::uint64_t id, float weight);  // any other
   void keep_last_ids(std::int64_t target, std::int64_t limit);        // of the row
+  void put_text(std::int64_t target, std::string_view text);          // of a kept column
 
   void end_row(std::int64_t row_number) {
     for (Bags& bags : bags_) bags.offsets[row_ + 1] = bags.size;
@@ -49,7 +53,8 @@ class RowFiller {
     ++row_;
   }
   void drop_row();
-  void add_row_without_values(std::int64_t row_number);
+  /// `texts`: of the kept columns, as far as they are known.
+  void add_row_without_values(std::int64_t row_number, std::span<const std::string> texts = {});
 
   void finish();
 

@@ -38,12 +38,13 @@ RowParser::RowParser(const Schema& schema, const RowPass& pass)
       delimiter_(schema.text.delimiter.front()),
       has_quotes_(!schema.text.quote.empty()),
       row_(schema),
-      fields_(schema, row_) {}
+      fields_(schema, row_, pass.texts) {}
 
 void RowParser::parse(const TextBlock& text, RowBlock& rows, BadRows& bad) {
   layout_ = text.layout.get();
   bad.count = 0;
   bad.messages.clear();
+  bad.reasons.clear();
   row_.begin(rows, text.num_lines);
   const char* p = text.text_begin();
   const char* const end = text.text_end();
@@ -83,7 +84,7 @@ void RowParser::parse(const TextBlock& text, RowBlock& rows, BadRows& bad) {
       row_.drop_row();
       report(text, line, text.file_line + (row - text.first_row), bad);
       p = skip_lines(line, end, 1);
-      if (pass_.keeps_every_line) row_.add_row_without_values(row);
+      if (pass_.keeps_every_line) row_.add_row_without_values(row, kept_of({line, p - 1}));
     }
   }
   row_.finish();
@@ -98,6 +99,21 @@ bool RowParser::is_in_part(const char* line, std::int64_t row) {
   std::array<char, 20> digits;
   const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), row).ptr;
   return pass_.part->has({digits.data(), end});
+}
+
+/// The texts of the kept columns of a bad row, if all of its fields are there.
+std::vector<std::string> RowParser::kept_of(std::string_view line) const {
+  std::vector<std::string> texts(schema_.kept.size());
+  if (texts.empty()) return texts;
+  const std::vector<std::string> fields = split_line(schema_.text, line);
+  const std::vector<ColumnMap::Column>& columns = layout_->columns();
+  for (std::size_t i = 0; i < columns.size() && fields.size() == columns.size(); ++i) {
+    for (const ColumnMap::Consumer& consumer : columns[i].consumers) {
+      if (consumer.kind != ColumnMap::Kind::kText) continue;
+      texts[static_cast<std::size_t>(consumer.target)] = fields[i];
+    }
+  }
+  return texts;
 }
 
 /// Parses one line into the open row. Returns the beginning of the next line, or null with fault_
@@ -150,6 +166,7 @@ const char* RowParser::parse_row(const char* p) {
         }
         break;
       }
+      case Kind::kText:
       case Kind::kGeneral:
         break;
     }
@@ -174,19 +191,17 @@ void RowParser::report(const TextBlock& text,
                        std::int64_t line_number,
                        BadRows& bad) {
   ++bad.count;
-  if (bad.messages.size() >= BadRows::kMaxMessages) return;
-  std::string message = concat(*text.file, ":", line_number, ": ");
   const std::string_view whole(
       line, static_cast<std::size_t>(skip_lines(line, text.text_end(), 1) - 1 - line));
   const std::size_t num_fields = split_line(schema_.text, whole).size();
   // A field that cannot be read is often one of a row that is shifted: then say that.
   const bool shifted = num_fields != layout_->columns().size() && !fault_.about_quotes;
-  if (fault_.column == nullptr || shifted) {
-    message += concat("expected ", layout_->columns().size(), " columns, got ", num_fields);
-  } else {
-    message += fault_.text();
-  }
-  bad.messages.push_back(std::move(message));
+  const bool is_of_row = fault_.column == nullptr || shifted;
+  const std::string columns = concat("expected ", layout_->columns().size(), " columns");
+  ++bad.reasons[is_of_row ? columns : fault_.kind()];
+  if (bad.messages.size() >= BadRows::kMaxMessages) return;
+  const std::string what = is_of_row ? concat(columns, ", got ", num_fields) : fault_.text();
+  bad.messages.push_back(concat(*text.file, ":", line_number, ": ", what));
 }
 
 }  // namespace satrap::data

@@ -1,7 +1,9 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "satrap/data/row_block_source.h"
@@ -19,6 +21,7 @@ struct BadRows {
 
   std::int64_t count = 0;
   std::vector<std::string> messages;  // of the first ones: "file:line: column 'I3': expected ..."
+  std::map<std::string, std::int64_t> reasons;  // how many for which: "column 'I3': expected ..."
 };
 
 /// Parses blocks of text into blocks of rows. Fields are parsed in place; nothing
@@ -36,6 +39,7 @@ class RowParser {
  private:
   bool is_in_part(const char* line, std::int64_t row);
   const char* parse_row(const char* p);
+  std::vector<std::string> kept_of(std::string_view line) const;
   void report(const TextBlock& text, const char* line, std::int64_t line_number, BadRows& bad);
 
   const Schema& schema_;

@@ -8,6 +8,11 @@
 namespace satrap::data {
 namespace {
 
+std::string remedy_for(const NumericConfig&) { return "; write a range of as many names"; }
+std::string remedy_for(const FeatureConfig& config) {
+  return concat("; to make one bag or sequence of them write `columns: ", config.column, "`");
+}
+
 /// Adds one copy of `config` per column that it means, with name and column filled in.
 template <class Config>
 void expand(const Config& config, const std::string& where, std::vector<Config>& expanded) {
@@ -18,13 +23,32 @@ void expand(const Config& config, const std::string& where, std::vector<Config>&
   if (names.size() != columns.size()) {
     throw Error(ErrorCode::kInvalidConfig,
                 concat(where, ": name '", config.name, "' stands for ", names.size(),
-                       " inputs but column '", config.column, "' for ", columns.size()));
+                       " inputs but column '", config.column, "' for ", columns.size(),
+                       remedy_for(config)));
   }
   for (std::size_t i = 0; i < names.size(); ++i) {
     expanded.push_back(config);
     expanded.back().name = names[i];
     expanded.back().column = columns[i];
   }
+}
+
+/// A feature of several columns is one feature.
+void expand_feature(const FeatureConfig& config, std::vector<FeatureConfig>& expanded) {
+  const std::string where = "data.schema.features";
+  if (config.columns.empty()) return expand(config, where, expanded);
+  FeatureConfig& feature = expanded.emplace_back(config);
+  feature.columns.clear();
+  for (const std::string& column : config.columns) {
+    const std::vector<std::string> range = expand_range(column);
+    feature.columns.insert(feature.columns.end(), range.begin(), range.end());
+  }
+}
+
+/// The most ids of a row, if it is bounded; else 0.
+std::int64_t max_length_of(const FeatureConfig& feature) {
+  if (feature.max_length > 0 || !feature.separator.empty()) return feature.max_length;
+  return std::ssize(feature.columns);
 }
 
 std::string one_character(const std::string& text) { return text == "\\t" ? "\t" : text; }
@@ -86,6 +110,10 @@ void add_groups(const std::string& name, Schema& schema) {
 
 }  // namespace
 
+std::vector<std::string> columns_of(const FeatureConfig& feature) {
+  return feature.columns.empty() ? std::vector<std::string>{feature.column} : feature.columns;
+}
+
 bool Schema::needs_fit() const {
   const auto has_zscore = [](const NumericInput& input) {
     return input.config.transform == "zscore" || input.config.transform == "log1p_zscore";
@@ -114,7 +142,7 @@ Schema resolve_schema(const DataConfig& config) {
   }
   std::vector<FeatureConfig> features;
   for (const FeatureConfig& feature : schema.text.features) {
-    expand(feature, "data.schema.features", features);
+    expand_feature(feature, features);
   }
   schema.text.numeric = numeric;
   schema.text.features = features;
@@ -128,7 +156,7 @@ Schema resolve_schema(const DataConfig& config) {
   }
   for (FeatureConfig& feature : features) {
     const std::int64_t index = schema.num_features();
-    schema.features.push_back({feature.name, feature.max_length});
+    schema.features.push_back({feature.name, max_length_of(feature)});
     if (feature.buckets.any()) {
       schema.bucketed.push_back({.raw = index_of(feature.column, schema.raw_numeric),
                                  .feature = index,

@@ -1,5 +1,6 @@
 #include "src/data/text_rows.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "satrap/core/error.h"
@@ -15,6 +16,7 @@ TextRows::TextRows(const Schema& schema,
     : cutter_(schema, files.paths(), pass, limits, std::move(records)),
       total_bytes_(files.total_bytes),
       has_all_rows_(pass.first_row == 0),
+      max_rows_(pass.max_rows),
       bad_rows_(std::move(bad_rows)),
       jobs_(2 * pass.num_threads + 2),
       cut_(static_cast<std::size_t>(2 * pass.num_threads + 2)) {
@@ -70,6 +72,8 @@ bool TextRows::next(RowBlock& block) {
     }
     if (job.error) std::rethrow_exception(job.error);
     bad_rows_->add(job.bad, job.rows.num_rows);
+    num_good_ += job.rows.num_rows;
+    num_bad_ += job.bad.count;
     ended_ = false;
     std::swap(block, job.rows);
     jobs_.release(numbered);
@@ -81,10 +85,21 @@ bool TextRows::next(RowBlock& block) {
 }
 
 ReadStats TextRows::stats() const {
+  // What has been read of a file is a part of it, but of few small ones it is all.
+  const std::int64_t bytes = cutter_.bytes_read();
+  const auto rows = static_cast<double>(cutter_.rows_read());
+  double epoch_rows = 0.0;
+  if (total_bytes_ > 0 && bytes > 0) {
+    epoch_rows = rows * static_cast<double>(total_bytes_) / static_cast<double>(bytes);
+    if (max_rows_ > 0) epoch_rows = std::min(epoch_rows, static_cast<double>(max_rows_));
+    const auto good = static_cast<double>(num_good_), bad = static_cast<double>(num_bad_);
+    if (good > 0.0) epoch_rows *= good / (good + bad);
+  }
   return {.rows = 0,
           .bad_rows = bad_rows_->count(),
-          .bytes = cutter_.bytes_read(),
-          .total_bytes = total_bytes_};
+          .bytes = bytes,
+          .total_bytes = total_bytes_,
+          .epoch_rows = epoch_rows};
 }
 
 void TextRows::close() {

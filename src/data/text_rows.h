@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <exception>
 #include <memory>
@@ -52,12 +53,14 @@ class TextRows : public RowBlockSource {
   LineCutter cutter_;
   const std::int64_t total_bytes_;
   const bool has_all_rows_;
+  const std::int64_t max_rows_;
   const std::shared_ptr<BadRowPolicy> bad_rows_;
 
   Jobs jobs_;
   BoundedQueue<Jobs::Numbered*> cut_;  // from the cutter to the parsers
   bool ended_ = false;
-  std::vector<std::unique_ptr<RowParser>> parsers_;  // one for each thread
+  std::atomic<std::int64_t> num_good_{0}, num_bad_{0};  // rows of this pass so far
+  std::vector<std::unique_ptr<RowParser>> parsers_;     // one for each thread
   ThreadGroup threads_{[this] { TextRows::close(); }};
 };
 

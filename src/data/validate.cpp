@@ -46,8 +46,12 @@ void check_feature(const Checker& check, const FeatureConfig& feature, const std
                 key + ".weight_separator", "must be one character, different from separator");
   check.require(feature.keep == "first" || feature.max_length > 0, key + ".keep",
                 "has no effect without max_length");
-  check.require(feature.max_length == 0 || !feature.separator.empty(), key + ".max_length",
-                "has no effect without a separator");
+  check.require(feature.max_length == 0 || !feature.separator.empty() || !feature.columns.empty(),
+                key + ".max_length", "has no effect without a separator or several columns");
+  check.require(feature.columns.empty() || feature.column.empty(), key + ".columns",
+                concat("replaces column, which is '", feature.column, "': leave one of them out"));
+  check.require(feature.columns.empty() || !feature.name.empty(), key + ".columns",
+                "a feature of several columns needs a name");
   const BucketConfig& buckets = feature.buckets;
   if (!buckets.any()) return;
   check.require(buckets.quantiles == 0 || buckets.boundaries.empty(), key + ".buckets",
@@ -56,9 +60,10 @@ void check_feature(const Checker& check, const FeatureConfig& feature, const std
   check.require(std::is_sorted(buckets.boundaries.begin(), buckets.boundaries.end(),
                                [](double a, double b) { return a <= b; }),
                 key + ".buckets.boundaries", "must be ascending");
-  check.require(
-      feature.type == "string" && feature.separator.empty() && feature.weight_separator.empty(),
-      key + ".buckets", "a feature made from a number has no type and no separators");
+  check.require(feature.type == "string" && feature.separator.empty() &&
+                    feature.weight_separator.empty() && feature.columns.empty(),
+                key + ".buckets",
+                "a feature made from a number has no type, no separators and one column");
 }
 
 void check_label(const Checker& check, const LabelConfig& label, const std::string& key) {

@@ -27,10 +27,12 @@ std::int64_t equal_field_width(const std::string& model, const InputShape& shape
   const std::int64_t width = shape.field_widths.front();
   for (std::size_t i = 0; i < shape.field_widths.size(); ++i) {
     if (shape.field_widths[i] == width) continue;
-    throw Error(
-        ErrorCode::kInvalidConfig,
-        concat("model '", model, "' needs tables of one dim: ", field_name(shape, 0), " is ", width,
-               " wide, ", field_name(shape, i), " is ", shape.field_widths[i]));
+    const std::int64_t first_order = job::needs_first_order(model) ? 1 : 0;  // not the user's
+    throw Error(ErrorCode::kInvalidConfig,
+                concat("tables: model '", model, "' needs tables of one dim: that of ",
+                       field_name(shape, 0), " is ", width - first_order, ", that of ",
+                       field_name(shape, i), " is ", shape.field_widths[i] - first_order,
+                       "; write tables.default.dim alone, or the same dim for each"));
   }
   return width;
 }

@@ -1,11 +1,11 @@
 #include "satrap/job/job_config.h"
 
-#include <filesystem>
 #include <functional>
 #include <optional>
 
 #include "satrap/core/error.h"
 #include "satrap/core/text.h"
+#include "satrap/job/config_paths.h"
 #include "satrap/job/config_place.h"
 
 namespace satrap::job {
@@ -80,7 +80,8 @@ void TrainConfig::visit(ConfigVisitor& v) {
   v.field("metric_window", metric_window,
           "Number of latest examples over which training metrics are computed.", {.min = 1});
   v.field("report_every", report_every,
-          "How often progress is reported: '100 steps', '10s', '1min', never.");
+          "How often progress is reported: '100 steps', '10s', '1min', never. With a time, "
+          "metrics.jsonl also has about 50 points over the run, for its curves.");
   v.field("eval_every", eval_every,
           "How often the evaluation data is scored during training, besides at the end.");
   v.field("tensorboard", tensorboard,
@@ -135,6 +136,10 @@ void JobConfig::visit(ConfigVisitor& v) {
   v.field("run_dir", run_dir,
           "Directory for everything the run writes. Empty: runs/ and the name of the file, without "
           ".yaml.");
+  v.field(
+      "folder", folder,
+      "Where the relative paths of this file begin. Empty: the folder of the file; those of the "
+      "command line begin in the working directory.");
   v.field("device", device,
           "Where rows are trained. cpu. cuda: in a cache in the memory of a GPU, one for each rank "
           "of a node; embedding.cache.memory is 50% of what is free there if nothing else is "
@@ -373,14 +378,36 @@ std::optional<Error> problem_on(const std::string& device,
 
 }  // namespace
 
+namespace {
+
+/// A model with one weight per id needs no dim in the file.
+void imply_dim_one(JobConfig& config, const ConfigOrigins& origins) {
+  if (!needs_dim_one(config.model.type)) return;
+  for (auto& [name, table] : config.tables) {
+    const std::string own = concat("tables.", name, ".dim");
+    const std::string key = origins.contains(own) ? own : "tables.default.dim";
+    const auto origin = origins.find(key);
+    if (origin == origins.end()) {
+      table.dim = 1;
+    } else if (table.dim != 1) {
+      throw Error(ErrorCode::kInvalidConfig,
+                  concat(origin->second, ": ", key, ": model '", config.model.type,
+                         "' has one weight per id, got ", table.dim, "; write 1, or leave it out (",
+                         "on the command line: ~", key, ")"));
+    }
+  }
+}
+
+}  // namespace
+
 JobConfig read_job(const std::string& path,
                    const std::vector<std::string>& overrides,
                    ConfigOrigins& origins) {
   JobConfig config;
   origins = load_config(config, path, overrides);
-  if (config.run_dir.empty())
-    config.run_dir = "runs/" + std::filesystem::path(path).stem().string();
-  data::inline_schema_file(config.data, std::filesystem::path(path).parent_path().string());
+  resolve_paths(config, path, origins);
+  data::inline_schema_file(config.data);
+  imply_dim_one(config, origins);
   if (config.device != "auto") {
     config = on_device(config.device, config, origins);
   } else if (const auto problem = problem_on("cpu", config, origins)) {

@@ -97,7 +97,7 @@ class ReconnectingClient::Impl : public std::enable_shared_from_this<Impl> {
           give_up(request);
           throw;
         }
-        log_info("'{}': connection lost: {}", name_, error.what());
+        if (!is_ended_) log_info("'{}': connection lost: {}", name_, error.what());
       }
       ticket.reset();
       try {

@@ -48,7 +48,8 @@ std::optional<Evaluation> evaluate_model(const job::JobConfig& config,
                                          pipeline::Model& model,
                                          const pipeline::Cluster& cluster,
                                          pipeline::RankGroup& ranks,
-                                         const std::atomic<bool>* stop) {
+                                         const std::atomic<bool>* stop,
+                                         LiveProgress* live) {
   data::ReadOptions options;
   options.seed = config.seed;
   options.rank = cluster.rank();
@@ -61,11 +62,13 @@ std::optional<Evaluation> evaluate_model(const job::JobConfig& config,
   pipeline::Scorer scorer(model);
   data::Batch batch;
   Scored scored;
+  if (live != nullptr) live->evaluated = 0;
   const auto stopped = [&] { return stop != nullptr && stop->load(); };
   while (!stopped() && source->next(batch)) {
     const std::span<const float> probabilities = scorer.score(batch);
     scored.probabilities.insert(scored.probabilities.end(), probabilities.begin(),
                                 probabilities.end());
+    if (live != nullptr) live->evaluated += batch.num_examples;
     scored.labels.insert(scored.labels.end(), batch.labels.begin(), batch.labels.end());
     scored.groups.insert(scored.groups.end(), batch.groups.begin(), batch.groups.end());
   }

@@ -16,13 +16,14 @@ namespace satrap::trainer {
 /// about 30 bytes per example, 24 more with data.group_by, and 8 for each of several labels.
 /// Changes nothing: rows that were never trained count with their initial weights and are not
 /// created. No update may run meanwhile. `stop` may be null; once it is set on any rank, there is
-/// no result.
+/// no result. `live` gets the number of examples; it may be null.
 std::optional<Evaluation> evaluate_model(const job::JobConfig& config,
                                          const data::Schema& schema,
                                          const data::FittedTransforms& transforms,
                                          pipeline::Model& model,
                                          const pipeline::Cluster& cluster,
                                          pipeline::RankGroup& ranks,
-                                         const std::atomic<bool>* stop);
+                                         const std::atomic<bool>* stop,
+                                         LiveProgress* live = nullptr);
 
 }  // namespace satrap::trainer

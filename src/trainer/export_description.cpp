@@ -54,6 +54,10 @@ std::vector<Json> feature_texts(const data::Schema& schema,
         {"column", config.column},       {"type", config.type},
         {"separator", config.separator}, {"weight_separator", config.weight_separator},
         {"keep", config.keep},           {"missing", config.missing}};
+    // Of several: the bag has the ids of all of them, in this order.
+    if (!config.columns.empty()) {
+      texts[static_cast<std::size_t>(column.feature)]["columns"] = config.columns;
+    }
   }
   for (std::size_t i = 0; i < schema.bucketed.size(); ++i) {
     const data::FeatureConfig& config = schema.bucketed[i].config;

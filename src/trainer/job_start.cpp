@@ -38,7 +38,10 @@ RunDirectory::Mode mode_of(const TrainOptions& options) {
 }
 
 /// The start of a new run.
-Json fresh_start(const job::JobConfig& config, const data::Schema& schema) {
+Json fresh_start(const job::JobConfig& config,
+                 const TrainOptions& options,
+                 const data::Schema& schema) {
+  const ScopedPhase fitting(options.live, LiveProgress::Phase::kFitting);
   return {{"warm_start", config.train.warm_start.is_on() ? warm_start_checkpoint(config) : ""},
           {"checkpoint", ""},
           {"transforms", data::fit_transforms(config.data, schema, config.seed).to_json(schema)},
@@ -102,7 +105,7 @@ JobStart JobStart::decide(const job::JobConfig& config,
       checkpoint = checkpoint::find_checkpoint(config.run_dir);
     }
     const job::JobConfig counted = with_first_eval_row(config);
-    Json json = checkpoint.empty() ? fresh_start(counted, schema)
+    Json json = checkpoint.empty() ? fresh_start(counted, options, schema)
                                    : start_from(checkpoint, counted, options);
     json["first_eval_row"] = counted.data.eval.first_row;
     start = json.dump();

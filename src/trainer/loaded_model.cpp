@@ -9,20 +9,6 @@
 namespace satrap::trainer {
 namespace {
 
-/// In this process, on the CPU, wherever it was trained.
-job::JobConfig alone(job::JobConfig config) {
-  config.embedding = {};
-  config.device = "cpu";
-  config.why_not_on_gpu = "";
-  data::choose_batch_size(config.data);
-  // What a GPU's network was trained in may not be there; its parameters are fp32 always.
-  const std::string& precision = config.train.precision;
-  if (precision == "tf32" || (precision == "fp16" && !config.uses_graph())) {
-    config.train.precision = "fp32";
-  }
-  return config;
-}
-
 std::string existing_checkpoint(const std::string& directory) {
   std::string path = checkpoint::find_checkpoint(directory);
   if (path.empty()) throw Error(ErrorCode::kIo, concat("no checkpoint in '", directory, "'"));
@@ -38,10 +24,23 @@ data::Schema schema_for(const checkpoint::UsedCheckpoint& checkpoint,
 
 }  // namespace
 
+job::JobConfig in_this_process(job::JobConfig config) {
+  config.embedding = {};
+  config.device = "cpu";
+  config.why_not_on_gpu = "";
+  data::choose_batch_size(config.data);
+  // What a GPU's network was trained in may not be there; its parameters are fp32 always.
+  const std::string& precision = config.train.precision;
+  if (precision == "tf32" || (precision == "fp16" && !config.uses_graph())) {
+    config.train.precision = "fp32";
+  }
+  return config;
+}
+
 LoadedModel::LoadedModel(const job::JobConfig& job,
                          const checkpoint::UsedCheckpoint& checkpoint,
                          Rows rows)
-    : config(alone(job)),
+    : config(in_this_process(job)),
       path(existing_checkpoint(checkpoint.path)),
       pool(config.train.threads > 0 ? config.train.threads : num_cpus()),
       schema(schema_for({path, checkpoint.accept_changed_config}, config)),

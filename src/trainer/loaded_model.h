@@ -13,6 +13,9 @@
 
 namespace satrap::trainer {
 
+/// A job as one process on the CPU computes it, wherever it is trained.
+job::JobConfig in_this_process(job::JobConfig config);
+
 /// The model of a checkpoint, for use outside training: this process holds the tables, wherever the
 /// job keeps them. Does not move: its parts refer to each other.
 class LoadedModel {

@@ -13,9 +13,12 @@ namespace satrap::trainer {
 PredictedRows predict(const job::JobConfig& config,
                       const checkpoint::UsedCheckpoint& checkpoint,
                       const std::atomic<bool>* stop,
-                      const std::function<void(std::span<const float> probabilities)>& take) {
+                      const std::vector<std::string>& keep,
+                      const std::function<void(const PredictedLines& lines)>& take) {
   LoadedModel loaded(config, checkpoint);
-  const auto source = data::open_batches(loaded.config.data, loaded.schema, loaded.transforms,
+  data::Schema schema = loaded.schema;
+  schema.kept = keep;
+  const auto source = data::open_batches(loaded.config.data, schema, loaded.transforms,
                                          data::Role::kPredict, {.seed = config.seed, .stop = stop});
   pipeline::Scorer scorer(loaded.model);
   data::Batch batch;
@@ -28,7 +31,7 @@ PredictedRows predict(const job::JobConfig& config,
       const bool usable = !std::isnan(batch.labels[i]);
       if (!usable) probabilities[i] = std::numeric_limits<float>::quiet_NaN();
     }
-    take(probabilities);
+    take({probabilities, batch.kept});
     result.rows += batch.num_examples;
   }
   result.bad_rows = source->stats().bad_rows;

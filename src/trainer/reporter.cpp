@@ -121,9 +121,13 @@ Reporter::Reporter(Sources sources, const TrainOptions& options, std::int64_t ex
       options_(options),
       window_(sources.config.train.metric_window, sources.schema.num_labels()),
       watch_(sources.schema),
+      constant_inputs_(sources.schema),
+      clock_(job::Interval::parse(sources.config.train.report_every, "train.report_every")),
+      num_positive_(sources.schema.labels.size()),
       examples_(examples),
       start_(std::chrono::steady_clock::now()) {
-  initial_progress_ = std::max(0.0, progress());
+  initial_progress_ = std::max(0.0, progress(0));
+  clock_.begin(initial_progress_);
   if (const auto scale = sources_.network.loss_scale()) told_skipped_steps_ = scale->skipped_steps;
 }
 
@@ -134,6 +138,20 @@ void Reporter::add(std::span<const float> probabilities,
   warn(watch_.add_labels(labels));
   examples_ += global_examples;
   examples_here_ += global_examples;
+}
+
+void Reporter::look_at(std::int64_t step, const data::Batch& batch) {
+  constant_inputs_.add(batch);
+  for (std::size_t i = 0; i < batch.labels.size(); ++i) {
+    num_positive_[i % num_positive_.size()] += batch.labels[i] > 0.5F ? 1 : 0;
+  }
+  num_seen_ += batch.num_examples;
+  LiveProgress* const live = options_.live;
+  if (live == nullptr || !sources_.cluster.is_chief()) return;
+  live->phase = LiveProgress::Phase::kTraining;
+  live->step = step;
+  live->examples = examples_;
+  live->share = progress(step);
 }
 
 void Reporter::end_training(bool is_whole) {
@@ -164,24 +182,19 @@ double Reporter::seconds() const {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
 }
 
-double Reporter::progress() const {
+double Reporter::progress(std::int64_t step, std::int64_t examples_in_flight) const {
   const job::TrainConfig& train = sources_.config.train;
+  const auto examples = static_cast<double>(examples_ + examples_in_flight);
   double share = -1.0;
   const data::ReadStats stats = sources_.data.stats();
   const auto epochs = static_cast<double>(train.epochs);
   if (const std::int64_t rows = sources_.data.rows_per_epoch(); rows > 0) {
-    share = static_cast<double>(examples_) / (static_cast<double>(rows) * epochs);
-  } else if (stats.total_bytes > 0) {
-    // A part of what was read waits for its step.
-    const std::int64_t read_here = stats.rows * sources_.cluster.size();
-    const std::int64_t ahead = std::max<std::int64_t>(0, read_here - examples_here_);
-    const auto done = static_cast<double>(examples_);
-    const double trained = ahead == 0 ? 1.0 : done / (done + static_cast<double>(ahead));
-    share = trained * static_cast<double>(stats.bytes) /
-            (static_cast<double>(stats.total_bytes) * epochs);
+    share = examples / (static_cast<double>(rows) * epochs);
+  } else if (stats.epoch_rows > 0.0) {
+    share = examples / (stats.epoch_rows * epochs);
   }
   if (train.max_steps > 0) {
-    share = std::max(share, static_cast<double>(step_) / static_cast<double>(train.max_steps));
+    share = std::max(share, static_cast<double>(step) / static_cast<double>(train.max_steps));
   }
   return std::min(share, 1.0);
 }
@@ -195,34 +208,36 @@ Json Reporter::describe_start() const {
           {"shards", sources_.cluster.config().num_shards}};
 }
 
-void Reporter::report(std::int64_t step) {
-  step_ = step;
+void Reporter::report(std::int64_t step, bool is_due) {
+  if (is_due) told_step_ = step;
   const double now = seconds();
   const double wait = sources_.timers.seconds(pipeline::kStageWait);
-  const double elapsed = std::max(now - last_seconds_, 1e-9);
+  const Mark& since = is_due ? told_ : last_;
+  const double elapsed = std::max(now - since.seconds, 1e-9);
+  const double elapsed_since_last = std::max(now - last_.seconds, 1e-9);
   const Metrics window = window_.compute();
   const auto histogram = sources_.queue.staleness_histogram();
-  warn(watch_.add_training(window));
+  if (is_due) warn(watch_.add_training(window));
 
   Report report;
   report.step = step;
   report.examples = examples_;
   report.seconds = now;
-  report.examples_per_second = static_cast<double>(examples_here_ - last_examples_here_) / elapsed;
+  report.examples_per_second = static_cast<double>(examples_here_ - since.examples_here) / elapsed;
   report.loss = window.logloss;
   report.auc = window.auc;
   report.ne = window.ne;
   report.calibration = window.calibration;
-  report.progress = progress();
+  report.is_due = is_due;
+  report.progress = progress(step);
   if (report.progress > initial_progress_) {
     const double rate = (report.progress - initial_progress_) / now;
     report.eta_seconds = (1.0 - report.progress) / rate;
   }
-  report.wait_share = std::min(1.0, (wait - last_wait_seconds_) / elapsed);
+  report.wait_share = std::min(1.0, (wait - since.wait_seconds) / elapsed);
   report.mean_staleness = mean_staleness(histogram);
-  last_seconds_ = now;
-  last_wait_seconds_ = wait;
-  last_examples_here_ = examples_here_;
+  last_ = {now, wait, examples_here_};
+  if (is_due) told_ = last_;
 
   Json line = {{"step", step}, {"examples", examples_}, {"seconds", now}};
   line["examples_per_second"] = report.examples_per_second;
@@ -242,7 +257,7 @@ void Reporter::report(std::int64_t step) {
   }
   if (sources_.device_times != nullptr) {
     line["device_seconds"] = device_seconds(*sources_.device_times);
-    line["device_share"] = report.device_share = device_share_since(elapsed);
+    line["device_share"] = report.device_share = device_share_since(elapsed_since_last);
   }
   if (const auto scale = sources_.network.loss_scale()) {
     line["loss_scale"] = loss_scale_json(*scale);
@@ -308,6 +323,18 @@ std::map<std::string, double> Reporter::metrics() const {
   return all;
 }
 
+/// By the label's name; of the examples that this process has trained on.
+Json Reporter::positive_shares() const {
+  Json shares = Json::object();
+  for (std::size_t l = 0; l < num_positive_.size(); ++l) {
+    shares[sources_.schema.labels[l].name] =
+        num_seen_ == 0
+            ? Json()
+            : Json(static_cast<double>(num_positive_[l]) / static_cast<double>(num_seen_));
+  }
+  return shares;
+}
+
 void Reporter::write_summary(std::int64_t step,
                              bool finished,
                              bool resumed,
@@ -341,6 +368,16 @@ void Reporter::write_summary(std::int64_t step,
   }
   summary["cpu_seconds"] = cpu_seconds();
   summary["bad_rows"] = read.bad_rows;
+  if (read.bad_rows > 0) {
+    // Of the rows of this rank, which has trained on its part of the examples.
+    const double good =
+        static_cast<double>(examples_here_) / static_cast<double>(sources_.cluster.size());
+    const auto bad = static_cast<double>(read.bad_rows);
+    summary["bad_row_share"] = bad / (good + bad);
+    summary["bad_row_reasons"] = sources_.data.bad_row_reasons();
+  }
+  summary["positive_share"] = positive_shares();
+  summary["constant_inputs"] = constant_inputs_.names();
   summary["nonfinite_steps"] = nonfinite_steps_;
   if (const auto scale = sources_.network.loss_scale()) {
     summary["loss_scale"] = loss_scale_json(*scale);

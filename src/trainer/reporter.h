@@ -7,7 +7,9 @@
 
 #include <nlohmann/json_fwd.hpp>
 
+#include "constant_inputs.h"
 #include "early_stopping.h"
+#include "report_clock.h"
 #include "run_directory.h"
 #include "satrap/core/stage_timer.h"
 #include "satrap/data/batch_source.h"
@@ -48,6 +50,9 @@ class Reporter {
            std::int64_t global_examples);
   void add_nonfinite() { ++nonfinite_steps_; }
 
+  /// The batch of such a step, and its number, for whoever watches.
+  void look_at(std::int64_t step, const data::Batch& batch);
+
   /// Training is over: `seconds` of the summary ends here, whatever evaluation follows. `is_whole`:
   /// this process has seen all of the job's examples.
   void end_training(bool is_whole);
@@ -55,9 +60,14 @@ class Reporter {
   /// The entry of metrics.jsonl about this process and its start.
   nlohmann::ordered_json describe_start() const;
 
-  /// Reports and appends to metrics.jsonl.
-  void report(std::int64_t step);
-  bool has_reported(std::int64_t step) const { return step_ == step && last_seconds_ > 0.0; }
+  /// Whether to report after this step; `examples`: of steps that have not been added yet.
+  ReportClock::Due due(std::int64_t step, std::int64_t examples) {
+    return clock_.due(step, seconds(), progress(step, examples));
+  }
+
+  /// Reports and appends to metrics.jsonl. `is_due`: the user is told.
+  void report(std::int64_t step, bool is_due);
+  bool has_told(std::int64_t step) const { return told_step_ == step; }
   /// Logs the evaluation and appends it to metrics.jsonl.
   void report_evaluation(std::int64_t step, const Evaluation& evaluation);
   void write_summary(std::int64_t step,
@@ -85,7 +95,9 @@ class Reporter {
 
  private:
   void warn(const std::vector<std::string>& messages) const;
-  double progress() const;  // of the whole job; negative: unknown
+  /// Of the whole job; negative: unknown.
+  double progress(std::int64_t step, std::int64_t examples_in_flight = 0) const;
+  nlohmann::ordered_json positive_shares() const;
   nlohmann::ordered_json window_json(const Metrics& first) const;
   double seconds() const;
   double hit_rate_since(const embedding::CacheCounts& counts);
@@ -96,6 +108,10 @@ class Reporter {
   const TrainOptions& options_;
   WindowedMetrics window_;
   TrainingWatch watch_;
+  ConstantInputs constant_inputs_;
+  ReportClock clock_;
+  std::vector<std::int64_t> num_positive_;  // [num_labels], of num_seen_ examples of this rank
+  std::int64_t num_seen_ = 0;
   std::optional<Evaluation> evaluation_;
   std::int64_t examples_;           // in all
   std::int64_t examples_here_ = 0;  // by this process
@@ -106,11 +122,14 @@ class Reporter {
   std::chrono::steady_clock::time_point start_;
   double initial_progress_ = 0.0;
   double training_seconds_ = 0.0;  // once training is over
-  double last_seconds_ = 0.0;      // at the last report
-  double last_wait_seconds_ = 0.0, last_device_seconds_ = 0.0;
-  std::int64_t last_examples_here_ = 0;
+  struct Mark {
+    double seconds = 0.0, wait_seconds = 0.0;
+    std::int64_t examples_here = 0;
+  };
+  Mark last_, told_;  // at the last report, and at the last one that was due
+  double last_device_seconds_ = 0.0;
   embedding::CacheCounts last_cache_;
-  std::int64_t step_ = 0;
+  std::int64_t told_step_ = -1;  // of the last report that was due
 };
 
 }  // namespace satrap::trainer

@@ -8,6 +8,7 @@
 
 #include "satrap/core/error.h"
 #include "satrap/core/file.h"
+#include "satrap/job/config_paths.h"
 
 namespace satrap::trainer {
 namespace {
@@ -40,7 +41,7 @@ RunDirectory::RunDirectory(const job::JobConfig& config, Mode mode)
     if (!fs::exists(path(name))) continue;
     throw Error(
         ErrorCode::kInvalidConfig,
-        concat("run_dir: '", root_, "' holds an earlier run (", name,
+        concat("run_dir: '", shown_path(root_), "' holds an earlier run (", name,
                "): continue it with --resume, remove it with --overwrite, or choose another "
                "run_dir"));
   }
@@ -50,7 +51,7 @@ void RunDirectory::begin(std::int64_t step, const nlohmann::ordered_json& start)
   for (const char* name : kFiles) {
     if (mode_ == Mode::kOverwrite) remove_all(path(name));
   }
-  write_file_atomic(path("config.yaml"), dump_config(config_));
+  write_file_atomic(path("config.yaml"), dump_config(job::with_relative_paths(config_)));
   const std::string name = path("metrics.jsonl");
   if (fs::exists(name)) write_file_atomic(name, lines_up_to(name, step));
   metrics_.open(name, std::ios::app);

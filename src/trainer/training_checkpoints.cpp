@@ -6,6 +6,7 @@
 
 #include "satrap/core/error.h"
 #include "satrap/core/log.h"
+#include "satrap/job/config_paths.h"
 #include "training_run.h"
 
 namespace satrap::trainer {
@@ -38,7 +39,7 @@ void TrainingRun::start_checkpoint() {
   content->metrics = reporter_->metrics();
   content->early_stopping = early_stopping_state();
   content->transforms_json = transforms_.to_json(schema_);
-  content->config_yaml = dump_config(config_);
+  content->config_yaml = dump_config(job::with_relative_paths(config_));
   content->data_files = source_->files();
   content->pending = std::move(pending);
   content->capture(model_);

@@ -3,13 +3,16 @@
 #include <algorithm>
 #include <array>
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "loaded_model.h"
 #include "satrap/checkpoint/warm_start.h"
 #include "satrap/core/error.h"
+#include "satrap/core/file.h"
 #include "satrap/core/log.h"
 #include "satrap/core/resource.h"
+#include "satrap/core/text.h"
 #include "satrap/data/loader.h"
 #include "satrap/data/row_count.h"
 #include "satrap/net/net_error.h"
@@ -38,7 +41,6 @@ TrainingRun::TrainingRun(const job::JobConfig& config, const TrainOptions& optio
              timers_,
              {model_.device_ranks.get(), model_.stream.get(), model_.times.get()}),
       early_stopping_(config.train.early_stopping),
-      report_clock_(job::Interval::parse(config.train.report_every, "train.report_every")),
       eval_clock_(job::Interval::parse(config.train.eval_every, "train.eval_every")),
       checkpoint_clock_(job::Interval::parse(config.checkpoint.every, "checkpoint.every")) {
   config_.data.eval.first_row = start_.first_eval_row;
@@ -58,6 +60,7 @@ void TrainingRun::start_anew() {
 }
 
 void TrainingRun::restore() {
+  const ScopedPhase loading(options_.live, LiveProgress::Phase::kLoading);
   checkpoint::RestoredState state =
       checkpoint::load_checkpoint(start_.checkpoint, model_, cluster_.rank(), cluster_.size());
   const checkpoint::Manifest& manifest = state.manifest;
@@ -175,6 +178,7 @@ void TrainingRun::start_from_average(const data::Batch& batch) {
 TrainOutcome TrainingRun::run() {
   open_pipeline();
   begin_directory();
+  tell_start();
   start_planner();
 
   // Several ranks stop together, by their votes.
@@ -185,6 +189,7 @@ TrainOutcome TrainingRun::run() {
     const ScopedStage timer(timers_, pipeline::kStageWait);
     return queue_->take_looked_up(stop);
   };
+  if (options_.live != nullptr) options_.live->phase = LiveProgress::Phase::kReading;
   pipeline::Work* work = next_work();
   begin_dense(work);
   for (; work != nullptr; work = next_work()) {
@@ -192,7 +197,9 @@ TrainOutcome TrainingRun::run() {
     in_flight_.push_back(work);
     const bool needs_all = votes.report || votes.evaluate || votes.checkpoint || votes.stop;
     retire_down_to(needs_all ? 0 : max_lag());
-    if (votes.report && cluster_.is_chief()) reporter_->report(step_);
+    if (votes.report && cluster_.is_chief()) {
+      reporter_->report(step_, report_due_ == ReportClock::Due::kReport);
+    }
     stopped = (votes.evaluate && !evaluate()) || votes.stop;
     if (votes.checkpoint || early_stopping_.is_best(step_)) start_checkpoint();
   }
@@ -211,10 +218,31 @@ TrainOutcome TrainingRun::run() {
           checkpoint::find_checkpoint(directory_->checkpoints())};
 }
 
+/// What the user is about to wait for.
+void TrainingRun::tell_start() const {
+  if (!cluster_.is_chief()) return;
+  const std::int64_t rows = source_->rows_per_epoch(), bytes = source_->stats().total_bytes;
+  std::string data;
+  if (rows > 0) {
+    data = fmt::format("; {} rows", format_count(static_cast<double>(rows)));
+  } else if (bytes > 0) {
+    data = fmt::format("; {} of data", format_bytes(bytes));
+  }
+  if (config_.train.epochs > 1 && !data.empty()) {
+    data += fmt::format(", {} times", config_.train.epochs);
+  }
+  log_info("{} with {} dense parameters and {} table{}{}; batch {}, {} thread{} on {}; {}",
+           config_.model.type, format_count(static_cast<double>(model_.network->num_parameters())),
+           model_.specs.tables.size(), model_.specs.tables.size() == 1 ? "" : "s", data,
+           config_.data.batch_size, pool_.num_threads(), pool_.num_threads() == 1 ? "" : "s",
+           config_.device, shown_path(config_.run_dir));
+}
+
 /// The last evaluation, checkpoint and summary.
 void TrainingRun::finish(bool finished) {
+  const ScopedPhase saving(options_.live, LiveProgress::Phase::kSaving);
   reporter_->end_training(finished && resumed_step_ < 0);
-  if (cluster_.is_chief() && !reporter_->has_reported(step_)) reporter_->report(step_);
+  if (cluster_.is_chief() && !reporter_->has_told(step_)) reporter_->report(step_, true);
   if (finished && config_.data.has_eval()) evaluate();
   start_checkpoint();
   // No rank ends before its rows are in the checkpoint.
@@ -273,10 +301,11 @@ bool TrainingRun::owes_evaluation() {
 
 bool TrainingRun::evaluate() {
   if (evaluated_step_ == step_) return true;
+  const ScopedPhase evaluating(options_.live, LiveProgress::Phase::kEvaluating);
   settle();
   ranks_.copy_from_chief(*model_.network);  // running statistics are of each rank's own batches
-  const std::optional<Evaluation> evaluation =
-      evaluate_model(config_, schema_, transforms_, model_, cluster_, ranks_, options_.stop);
+  const std::optional<Evaluation> evaluation = evaluate_model(
+      config_, schema_, transforms_, model_, cluster_, ranks_, options_.stop, options_.live);
   if (!evaluation) return false;  // covers a part of the data
   reporter_->report_evaluation(step_, *evaluation);
   evaluated_step_ = step_;

@@ -44,6 +44,7 @@ class TrainingRun {
   void begin_directory();
   void start_planner();
   void begin_dense(const pipeline::Work* first);
+  void tell_start() const;
   void start_from_average(const data::Batch& batch);
 
   /// One step of the dense network, from a finished lookup to a submitted gradient and newer
@@ -87,6 +88,7 @@ class TrainingRun {
   pipeline::RankGroup ranks_;
 
   std::int64_t step_ = 0;           // the last one enqueued
+  std::int64_t num_queued_ = 0;     // examples of all ranks in the steps not retired
   std::int64_t resumed_step_ = -1;  // -1: not resumed
   std::int64_t evaluated_step_ = -1;
   std::int64_t checkpointed_step_ = -1;
@@ -97,7 +99,8 @@ class TrainingRun {
   std::int64_t restored_examples_ = 0, restored_nonfinite_steps_ = 0;
   std::vector<pipeline::PendingLookup> pending_;
   EarlyStopping early_stopping_;
-  job::IntervalClock report_clock_, eval_clock_, checkpoint_clock_;
+  job::IntervalClock eval_clock_, checkpoint_clock_;
+  ReportClock::Due report_due_ = ReportClock::Due::kNo;  // after the last step; the chief's
 
   // Created last and destroyed first: threads that use the members above.
   std::vector<std::unique_ptr<pipeline::Work>> works_;

@@ -30,6 +30,7 @@ pipeline::StepVotes TrainingRun::enqueue(pipeline::Work& work) {
         async_dense_ ? dense::DenseNetwork::OnGradient() : ranks_.on_gradient_of(network));
   }
   step_ = work.step;
+  num_queued_ += work.shares.global_examples;
   positions_ = work.shares.positions;
   if (ranks_.is_on_devices()) driver_->wait_before_update(step_);
   const pipeline::StepVotes votes = async_dense_ ? my_votes() : ranks_.reduce(network, my_votes());
@@ -67,6 +68,7 @@ void TrainingRun::retire(pipeline::Work& work) {
     result = model_.network->finish();
   }
   ranks_.throw_if_failed();
+  num_queued_ -= work.shares.global_examples;
   if (result.finite) {
     // In async mode a rank does not know the others' progress before the end; it assumes its own.
     has_updated_ = true;
@@ -75,6 +77,7 @@ void TrainingRun::retire(pipeline::Work& work) {
         async_dense_ ? work.batch.num_examples * cluster_.size() : work.shares.global_examples);
   }
   const std::int64_t step = work.step;
+  if (result.finite) reporter_->look_at(step, work.batch);
   queue_->finish(&work);
   // What overflowed has lowered the loss scale; the next report says so.
   if (!result.finite && !result.overflowed) refuse(step, result.loss);
@@ -82,7 +85,8 @@ void TrainingRun::retire(pipeline::Work& work) {
 
 pipeline::StepVotes TrainingRun::my_votes() {
   pipeline::StepVotes votes{.stop = stop_requested()};
-  votes.report = cluster_.is_chief() && report_clock_.due(step_);
+  if (cluster_.is_chief()) report_due_ = reporter_->due(step_, num_queued_);
+  votes.report = report_due_ != ReportClock::Due::kNo;
   if (cluster_.is_chief() && !async_dense_) {
     votes.checkpoint = checkpoint_clock_.due(step_);
     votes.evaluate = eval_clock_.due(step_);

@@ -130,7 +130,7 @@ model:
 
     def test_run_dir_has_the_name_of_the_file(self):
         self.config.write_text(self.text.replace(f"run_dir: {self.dir / 'run'}\n", ""))
-        self.assertIn("run_dir: runs/job\n", self.succeed("config", "dump", self.config).stdout)
+        self.assertIn(f"run_dir: runs/job\nfolder: {self.dir}\n", self.succeed("config", "dump", self.config).stdout)
 
     def test_plain_values_stand_for_sections(self):
         long = self.write("long.yaml", """\

@@ -74,6 +74,20 @@ checkpoint: {{every: 10 steps}}
         self.assertTrue([row for row in left if "checkpoint" in row], "the log stays")
         self.assertIn("summary.json", self.stdout)
 
+    def test_it_has_a_phase_from_the_beginning_to_the_end(self):
+        plain = without_escapes(self.on_terminal(160, self.made_up_job(), "train.report_every=10s"))
+        phases = [next((word for word in ("starting", "training", "evaluating", "saving") if word in state), None)
+                  for state in re.split(r"[\r\n]+", plain)]
+        self.assertEqual(phases.index("starting"), next(i for i, phase in enumerate(phases) if phase))
+        self.assertIn("training", phases)
+        states = [state for state in re.split(r"[\r\n]+", plain) if "training" in state]
+        shares = [int(share) for state in states for share in re.findall(r"(\d+)%  training", state)]
+        steps = [int(step) for state in states for step in re.findall(r"step (\d+)", state)]
+        self.assertEqual((shares, steps), (sorted(shares), sorted(steps)))
+        for state in states:  # of 30 steps
+            if found := re.search(r"(\d+)%  training  step (\d+)", state):
+                self.assertEqual(int(found[1]), int(found[2]) * 100 // 30)
+
     def test_it_never_wraps(self):
         job = self.job(rows=2000)
         for columns in [20, 40, 80]:

@@ -1,4 +1,5 @@
 """`report.html` and `satrap report`: their contents, and what a browser shows of them."""
+import html
 import html.parser
 import json
 import os
@@ -194,9 +195,57 @@ class InABrowser(ReportTest):
                 "buy.it": {"examples": 9, **metrics("logloss", 0.9)}}}}])
         page = self.render(self.report(run))
         of_all = ["Loss (logloss)", "AUC"]
-        self.assertEqual(page.charts, {name + of: 2 for of in ["", " of click", " of buy.it"] for name in of_all})
+        self.assertEqual(page.charts, {name + of: 2 for of in [" of click", " of buy.it"] for name in of_all})
+        self.assertNotIn("AUC, evaluation", page.cells, "which is that of click")
         self.assertEqual(page.value_of("AUC of buy.it, evaluation"), "0.9")
         self.assertEqual(page.value_of("AUC of buy.it, last training window"), "0.7")
+
+    def early_stopped(self):
+        """A run whose best evaluation is the second of three."""
+        aucs = {5: 0.6, 10: 0.9, 15: 0.8}
+        return self.run_directory(
+            config="run_dir: x\ntrain: {early_stopping: {metric: auc}}\n",
+            metrics=[line for step, auc in aucs.items() for line in (
+                {"step": step, "seconds": step, "train": {"auc": auc - 0.1}},
+                {"step": step, "seconds": step + 1, "eval": {"auc": auc}})])
+
+    def test_the_best_evaluation_is_named_and_marked(self):
+        path = self.report(self.early_stopped())
+        page = self.render(path, """
+            const rings = [...document.querySelectorAll('figure > svg .best-dot')];
+            const dots = [...document.querySelectorAll('figure > svg .eval-dot')];
+            const ring = rings[0].getAttribute('cx');
+            document.getElementById('title').textContent =
+              [rings.length, dots.length, dots.findIndex((dot) => dot.getAttribute('cx') === ring)].join();""")
+        self.assertEqual(page.value_of("Best evaluation"), "auc 0.9 at step 10")
+        self.assertEqual(page.heading, "1,3,1", "one ring, around the second of the hollow dots of the evaluations")
+        self.assertIn("best evaluation", page.legend)
+
+    def test_of_the_summary_are_the_time_and_the_reasons_of_bad_rows(self):
+        run = self.early_stopped()
+        (run / "summary.json").write_text(json.dumps({
+            "step": 15, "finished": True, "mode": "sync", "seconds": 14.5, "bad_rows": 1200,
+            "bad_row_reasons": {"expected 5 columns": 200, "column 'n': expected a number": 1000}}))
+        page = self.render(self.report(run))
+        self.assertEqual(page.value_of("Training time"), "14.5 s")
+        self.assertEqual(page.value_of("Bad rows"), "1,200, most: column 'n': expected a number (1,000)")
+
+    def test_a_narrow_window_has_room_for_the_values(self):
+        text = self.report(self.early_stopped()).read_text()
+        self.write("copy.html", f"""<iframe width="420" height="900" srcdoc="{html.escape(text)}"></iframe><script>
+            const frame = document.querySelector('iframe');
+            frame.onload = () => {{
+              const page = frame.contentDocument;
+              const widths = [...page.querySelectorAll('td')].map((cell) => cell.getBoundingClientRect().width);
+              document.title = [page.documentElement.scrollWidth, Math.min(...widths)].join();
+            }};</script>""")
+        done = subprocess.run(
+            [BROWSER, "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
+             f"--user-data-dir={self.dir}/browser", "--dump-dom", (self.dir / "copy.html").as_uri()],
+            capture_output=True, text=True, timeout=TIMEOUT_S)
+        width, narrowest = map(float, done.stdout.split("<title>")[1].split("</title>")[0].split(","))
+        self.assertLessEqual(width, 420)
+        self.assertGreater(narrowest, 300)
 
     def test_a_killed_run_while_it_is_resumed(self):
         run = self.run_directory(metrics=[

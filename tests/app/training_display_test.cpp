@@ -23,6 +23,50 @@ class DescribeSummary : public testing::Test {
   TemporaryDirectory directory_;
 };
 
+using Phase = trainer::LiveProgress::Phase;
+
+TEST(ProgressText, HasAPhaseFromTheFirstMoment) {
+  trainer::LiveProgress live;
+  EXPECT_EQ(progress_text(live, {}, 0.0, -1.0), "starting");
+  live.phase = Phase::kFitting;
+  EXPECT_EQ(progress_text(live, {}, 0.0, -1.0), "fitting transforms");
+}
+
+TEST(ProgressText, ShowsStepsAndTheNewestMetricsWhileTraining) {
+  trainer::LiveProgress live;
+  live.phase = Phase::kTraining;
+  live.step = 30;
+  live.share = 0.5;
+  EXPECT_EQ(progress_text(live, {}, 0.0, 2500.0),
+            "[##########..........]  50%  training  step 30  2.50k examples/s");
+  const trainer::Report report{.loss = 0.25, .auc = 0.75, .eta_seconds = 12.0, .wait_share = 0.04};
+  EXPECT_EQ(progress_text(live, report, 2.0, 2500.0),
+            "[##########..........]  50%  training  step 30  2.50k examples/s  loss 0.2500  auc "
+            "0.7500  eta 10.0s  input wait 4%");
+  EXPECT_THAT(progress_text(live, report, 12.0, 2500.0), Not(HasSubstr("eta"))) << "it was wrong";
+}
+
+TEST(ProgressText, AnEvaluationHasItsOwnCountAndNoTimeLeft) {
+  trainer::LiveProgress live;
+  live.phase = Phase::kEvaluating;
+  live.step = 60;
+  live.share = 1.0;
+  live.evaluated = 2000;
+  const trainer::Report report{.loss = 0.25, .auc = 0.75, .eta_seconds = 0.0};
+  EXPECT_EQ(progress_text(live, report, 0.5, 2500.0),
+            "[####################] 100%  evaluating  2.00k examples  step 60  loss 0.2500  auc "
+            "0.7500");
+}
+
+TEST(RecentRate, IsThatOfTheLastSeconds) {
+  RecentRate rate;
+  EXPECT_LT(rate.add(0.0, 100), 0.0);
+  EXPECT_EQ(rate.add(1.0, 200), 100.0);
+  EXPECT_EQ(rate.add(2.0, 300), 100.0);
+  for (int second = 3; second <= 10; ++second) rate.add(second, 300 + 1000 * (second - 2));
+  EXPECT_EQ(rate.add(11.0, 9300), 1000.0);
+}
+
 TEST_F(DescribeSummary, ShowsMetricsAndThePlaceOfTheFile) {
   const std::string text = describe(R"({
     "step": 12, "examples": 1200, "seconds": 2.0, "examples_per_second": 600.0,

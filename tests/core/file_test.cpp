@@ -185,5 +185,15 @@ TEST_F(File, FreeBytesAreThoseOfTheNearestFolderThatExists) {
   EXPECT_GT(free_bytes(path("not/yet/there")), 0);
 }
 
+TEST(ShownPath, LeavesOutTheFolderItIsIn) {
+  EXPECT_EQ(without_folder("/a/b/c", "/a/b"), "c");
+  EXPECT_EQ(without_folder("/a/bb/c", "/a/b"), "/a/bb/c");
+  EXPECT_EQ(without_folder("/a/b", "/a/b"), "/a/b");
+  EXPECT_EQ(without_folder("a", ""), "a");
+  const std::string here = std::filesystem::current_path().string();
+  EXPECT_EQ(shown_path(here + "/runs/a"), "runs/a");
+  EXPECT_EQ(shown_path("/elsewhere/a"), "/elsewhere/a");
+}
+
 }  // namespace
 }  // namespace satrap

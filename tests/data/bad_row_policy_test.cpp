@@ -1,5 +1,7 @@
 #include "src/data/bad_row_policy.h"
 
+#include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -39,6 +41,17 @@ class BadRowPolicyTest : public ::testing::Test {
  public:
   std::vector<std::string> log;
 };
+
+TEST_F(BadRowPolicyTest, CountsByReason) {
+  BadRowPolicy rows = policy({});
+  BadRows some = bad(3);
+  some.reasons = {{"column 'n': expected a number", 2}, {"expected 4 columns", 1}};
+  rows.add(some, 10);
+  rows.add(some, 10);
+  const std::map<std::string, std::int64_t> expected = {{"column 'n': expected a number", 4},
+                                                        {"expected 4 columns", 2}};
+  EXPECT_EQ(rows.reasons(), expected);
+}
 
 TEST_F(BadRowPolicyTest, AShareCountsAtTheEndOfAPassHoweverFewRowsThereWere) {
   for (const std::int64_t num_bad : {0, 1, 10, 11, 100}) {

@@ -52,6 +52,50 @@ TEST_F(InspectTest, StatsSummariseEveryColumn) {
             "bag         33.33%      1.00           3  3 33.3%, 4 33.3%, 5 33.3%\n");
 }
 
+/// Strings, and a number with transforms, cut into ranges.
+DataConfig of_text(const std::string& path) {
+  DataConfig config = csv_config(path, {"n"}, {"city"});
+  config.schema.numeric[0].transform = "zscore";
+  config.schema.features.push_back(
+      {.name = "range", .column = "n", .buckets = {.boundaries = {2}}});
+  return config;
+}
+
+TEST_F(InspectTest, HeadShowsTextBesideHashesAndNumbersAfterTheirTransforms) {
+  const DataConfig config = of_text(write("text.csv", "y,n,city\n1,1,Oslo\n0,3,\n1,,Rome\n"));
+  EXPECT_EQ(describe_head(config, resolve_schema(config), Role::kTrain, 3),
+            "row 0: label 1\n"
+            "  n         1 -> -1\n"
+            "  range     range 0\n"
+            "  city      Oslo (f4d72f358f6a0af3)\n"
+            "row 1: label 0\n"
+            "  n         3 -> 1\n"
+            "  range     range 1\n"
+            "  city      -\n"
+            "row 2: label 1\n"
+            "  n         - -> 0\n"
+            "  range     -\n"
+            "  city      Rome (2d10add38fdde86b)\n");
+}
+
+TEST_F(InspectTest, StatsShowTransformedNumbersAndTexts) {
+  const DataConfig config =
+      of_text(write("text.csv", "y,n,city\n1,1,Oslo\n0,3,Oslo\n1,,Rome\n0,,\n"));
+  const std::string stats = describe_stats(config, resolve_schema(config), Role::kTrain, 0);
+  EXPECT_TRUE(contains(stats,
+                       "\nn            50.00%           1           2           1           3\n"
+                       "-> zscore    50.00%          -1           0           1           1\n"))
+      << stats;
+  EXPECT_TRUE(contains(stats, "  Oslo (")) << stats;
+}
+
+TEST_F(InspectTest, WithoutTrainingDataThereAreNoTransforms) {
+  DataConfig config = of_text(path_of("none.csv"));
+  config.eval.path = {write("eval.csv", "y,n,city\n1,1,Oslo\n")};
+  const std::string head = describe_head(config, resolve_schema(config), Role::kEval, 1);
+  EXPECT_TRUE(contains(head, "  n         1\n")) << head;
+}
+
 TEST_F(InspectTest, StatsMayStopEarly) {
   EXPECT_TRUE(
       contains(describe_stats(config_, resolve_schema(config_), Role::kTrain, 1), "1 rows"));

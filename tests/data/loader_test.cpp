@@ -278,6 +278,7 @@ TEST_F(LoaderTest, StatsCountRowsBytesAndBadRows) {
   EXPECT_EQ(stats.bad_rows, 2);
   EXPECT_EQ(stats.bytes, 32);
   EXPECT_EQ(stats.total_bytes, 16);
+  EXPECT_EQ(stats.epoch_rows, 2.0);
 }
 
 TEST_F(LoaderTest, DataWithoutAUsableRowAreAnErrorThatSaysWhy) {

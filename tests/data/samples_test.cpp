@@ -41,10 +41,10 @@ Totals totals_of(const DataConfig& config, Role role = Role::kTrain) {
 
 TEST(Samples, AdultIsReadWhole) {
   DataConfig config;
-  config.schema_name = "schema.yaml";
+  config.schema_name = adult("schema.yaml");
   config.train.path = {adult("adult.data")};
   config.eval.path = {adult("adult.test")};
-  inline_schema_file(config, adult(""));
+  inline_schema_file(config);
   config.on_bad_row = "stop";
   validate(config);
   const Totals train = totals_of(config);

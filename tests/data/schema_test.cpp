@@ -102,7 +102,7 @@ TEST(DataConfigTest, ABrokenRuleNamesThePlaceOfItsValue) {
 
 class SchemaFileTest : public FilesTest {};
 
-TEST_F(SchemaFileTest, IsReadFromBesideTheConfiguration) {
+TEST_F(SchemaFileTest, IsReadIntoTheConfiguration) {
   write("schema.yaml",
         "delimiter: \"\\t\"\n"
         "label: {column: clicked, threshold: 4}\n"
@@ -111,9 +111,9 @@ TEST_F(SchemaFileTest, IsReadFromBesideTheConfiguration) {
         "  - {name: history, type: int, separator: \"|\", max_length: 20, keep: last}\n"
         "  - {name: price_range, column: price, buckets: {boundaries: [1, 10]}}\n");
   DataConfig config;
-  config.schema_name = "schema.yaml";
+  config.schema_name = path_of("schema.yaml");
   config.train.path = {"x"};
-  inline_schema_file(config, path_of(""));
+  inline_schema_file(config);
   EXPECT_EQ(config.schema_name, "");
   validate(config);
   const Schema schema = resolve_schema(config);
@@ -126,9 +126,8 @@ TEST_F(SchemaFileTest, IsReadFromBesideTheConfiguration) {
 TEST_F(SchemaFileTest, AMissingFileIsNamed) {
   DataConfig config;
   config.schema_name = "criteoo";
-  EXPECT_TRUE(contains(
-      error_of([&] { inline_schema_file(config, path_of("")); }, ErrorCode::kInvalidConfig),
-      "'criteoo' is neither the built-in schema criteo nor a file"));
+  EXPECT_TRUE(contains(error_of([&] { inline_schema_file(config); }, ErrorCode::kInvalidConfig),
+                       "'criteoo' is neither the built-in schema criteo nor a file"));
 }
 
 TEST_F(SchemaFileTest, ADumpedConfigurationReadsBackTheSame) {

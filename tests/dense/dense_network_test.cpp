@@ -115,7 +115,7 @@ TEST(DenseNetwork, RefusesShapesTheModelCannotTake) {
     return std::string("no error");
   };
   EXPECT_THAT(message("dlrm", {2, {8, 8, 4}}), HasSubstr("field 2 is 4"));
-  EXPECT_THAT(message("deepfm", {2, {8, 9}}), HasSubstr("field 1 is 9"));
+  EXPECT_THAT(message("deepfm", {2, {8, 9}}), HasSubstr("field 1 is 8"));
   EXPECT_THAT(message("deepfm", {2, {1, 1}}), HasSubstr("at least one factor"));
   EXPECT_THAT(message("logistic", {2, {2, 2}}), HasSubstr("dim 1, got 2"));
   EXPECT_THAT(message("dlrm", {0, {4}}), HasSubstr("two vectors"));

@@ -232,7 +232,9 @@ TEST_F(ReconnectTest, EndOfTheClientEndsWhatIsUnderWay) {
   Bytes room(10'000);
   auto pending = client->call(1, 0, request(1), room, soon());
   client.reset();
+  testing::internal::CaptureStderr();
   EXPECT_EQ(failure_of([&] { pending->wait(); }), NetFailure::kClosed);
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "") << "it was not lost";
   const std::lock_guard lock(mutex);
   kept.clear();
 }

@@ -50,8 +50,13 @@ TEST_F(LoadJob, AutoBecomesAPrecisionOfThisMachine) {
 }
 
 TEST_F(LoadJob, AModelThatDoesNotFitTheFeaturesIsRefused) {
-  EXPECT_THAT(problem({"tables.user.dim=8", "features.C1.table=user"}),
-              HasSubstr("model 'dlrm' needs tables of one dim: 'C1' is 8 wide, 'C2' is 4"));
+  EXPECT_THAT(
+      problem({"tables.user.dim=8", "features.C1.table=user"}),
+      HasSubstr("model 'dlrm' needs tables of one dim: that of 'C1' is 8, that of 'C2' is 4"));
+  // Its rows have a first-order weight, which the user has not written.
+  EXPECT_THAT(problem({"tables.user.dim=8", "features.C1.table=user", "model=deepfm"}),
+              AllOf(HasSubstr("that of 'C1' is 8, that of 'C2' is 4"),
+                    HasSubstr("write tables.default.dim alone, or the same dim for each")));
 }
 
 TEST_F(LoadJob, WhatTheFileSaysWrongIsRefusedAtItsLine) {

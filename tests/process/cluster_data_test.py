@@ -26,10 +26,13 @@ train: {mode: hybrid, staleness: 2, deterministic: true, precision: fp32, thread
 checkpoint: {every: 100 steps}
 cluster: {timeout: 60s}
 """
-# Rank 1 reads the files of another folder.
+# Rank 1 reads the job, and so the files, of another folder.
 ELSEWHERE = """\
 #!/bin/sh
-[ "$RANK" != 1 ] || cd elsewhere
+if [ "$RANK" = 1 ]; then
+  shift 2
+  set -- train {folder}/job.yaml "$@"
+fi
 exec {satrap} "$@"
 """
 
@@ -48,8 +51,6 @@ class ChangedData(unittest.TestCase):
         for i in range(4):
             (self.data / f"p{i}.tsv").write_text("".join(rows[100 * i:100 * (i + 1)]))
         (self.dir / "job.yaml").write_text(CONFIG)
-        self.addCleanup(os.chdir, os.getcwd())
-        os.chdir(self.dir)  # the paths of the data are relative
 
     def job(self, name, **options):
         job = ClusterJob(self.dir / name, self.dir / "job.yaml", shards=1, ranks=2, max_restarts=2, **options)
@@ -80,10 +81,11 @@ class ChangedData(unittest.TestCase):
         with self.subTest("rank 1 alone sees another file"):
             programs = self.dir / "bin"
             programs.mkdir()
-            (programs / "satrap").write_text(ELSEWHERE.format(satrap=SATRAP))
+            (programs / "satrap").write_text(ELSEWHERE.format(satrap=SATRAP, folder=self.dir / "elsewhere"))
             (programs / "satrap").chmod(0o755)
             (programs / "satrap-ps").symlink_to(SATRAP.parent / "satrap-ps")
             shutil.copytree(self.data, self.dir / "elsewhere" / "data")
+            shutil.copy(self.dir / "job.yaml", self.dir / "elsewhere")
             with (self.dir / "elsewhere" / "data" / "p3.tsv").open("a") as file:
                 file.write((self.data / "p0.tsv").read_text())
             job = self.job("elsewhere-run", bin_dir=programs)

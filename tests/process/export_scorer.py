@@ -121,8 +121,21 @@ def transform(config, field):
     return x, 0.0
 
 
-def bag(config, field):
-    """Ids and weights of a feature."""
+def columns_of(config):
+    """Of a number or feature; most have one."""
+    return config.get("columns") or [config["column"]]
+
+
+def bag(config, fields):
+    """Ids and weights of a feature, from the fields of its columns."""
+    items = [item for field in fields for item in items_of(config, field)]
+    if config["max_length"] and len(items) > config["max_length"]:
+        keeps_first = config["keep"] == "first"
+        items = items[:config["max_length"]] if keeps_first else items[-config["max_length"]:]
+    return items
+
+
+def items_of(config, field):
     if field is None:
         return [(MISSING_ID, 1.0)] if config["missing"] == "own_id" else []
     if "boundaries" in config:
@@ -143,9 +156,6 @@ def bag(config, field):
         else:
             id = _xxhash.XXH3_64bits(item.encode(), len(item.encode()))
         items.append((id, float(weight)))
-    if config["max_length"] and len(items) > config["max_length"]:
-        keeps_first = config["keep"] == "first"
-        items = items[:config["max_length"]] if keeps_first else items[-config["max_length"]:]
     return items
 
 
@@ -182,7 +192,7 @@ class Scorer:
             if config["missing_indicator"]:
                 numeric[config["position"] + 1] = is_missing
         for config in self.about["features"]:
-            items = bag(config, value[config["column"]])
+            items = bag(config, [value[column] for column in columns_of(config)])
             vector, mask = pool(config, self.tables[config["table"]], items)
             pooled[config["position"]:config["position"] + config["width"]] = vector
             if mask is not None:
@@ -197,7 +207,8 @@ class Scorer:
         rows = [split(text, line) for line in lines]
         columns = columns or [str(i) for i in range(len(rows[0]))]
         if rows and len(rows[0]) < len(columns):
-            inputs = {config["column"] for config in self.about["numeric"] + self.about["features"]}
+            inputs = {column for config in self.about["numeric"] + self.about["features"]
+                      for column in columns_of(config)}
             labels = {label["column"] for label in self.about["labels"]} - inputs
             columns = [c for c in columns if c not in labels]
         inputs = [self.inputs(dict(zip(columns, row, strict=True))) for row in rows]

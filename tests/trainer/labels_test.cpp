@@ -78,8 +78,8 @@ class LabelsRun : public testing::Test {
   static std::vector<float> predictions(const job::JobConfig& config,
                                         const std::string& checkpoint) {
     std::vector<float> all;
-    predict(config, {checkpoint}, nullptr, [&](std::span<const float> probabilities) {
-      all.insert(all.end(), probabilities.begin(), probabilities.end());
+    predict(config, {checkpoint}, nullptr, {}, [&](const PredictedLines& lines) {
+      all.insert(all.end(), lines.probabilities.begin(), lines.probabilities.end());
     });
     return all;
   }
@@ -149,7 +149,7 @@ class LabelsRun : public testing::Test {
     warm.train.warm_start.from = checkpoint;
     return {
         refused([&] { evaluate(config, {checkpoint}, nullptr); }),
-        refused([&] { predict(config, {checkpoint}, nullptr, [](std::span<const float>) {}); }),
+        refused([&] { predict(config, {checkpoint}, nullptr, {}, [](const PredictedLines&) {}); }),
         refused([&] { export_model(config, {checkpoint}, path("export"), /*overwrite=*/true); }),
         refused([&] { train(warm, {.overwrite = true}); })};
   }

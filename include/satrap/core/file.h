@@ -14,6 +14,12 @@ namespace satrap {
 // Files and folders. Errors name the path and the system's reason: Error(kIo) unless stated
 // otherwise. One object is for one thread at a time; free functions are thread-safe.
 
+/// The path without the folder at its beginning, if it is in that.
+std::string without_folder(const std::string& path, const std::string& folder);
+
+/// A path as people read it: without the working directory at its beginning.
+std::string shown_path(const std::string& path);
+
 /// Writes one file from its beginning, buffered, and computes its checksum.
 ///
 /// write() or finish() reports a full disk, a lost mount and the like: once finish() returns, the

@@ -3,6 +3,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "satrap/data/texts.h"
+
 namespace satrap::data {
 
 /// One batch of examples in host memory, ready for the embedding plan and the dense network.
@@ -22,6 +24,7 @@ struct Batch {
   std::vector<float> id_weights;      // [offsets.back()], or empty: every weight is 1
   std::vector<std::uint64_t> groups;  // [num_examples] by data.group_by, kNoGroup if the value
                                       // is missing; empty without group_by
+  std::vector<Texts> kept;            // [schema.kept] of num_examples each
 };
 
 }  // namespace satrap::data

@@ -1,7 +1,9 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "satrap/data/batch.h"
@@ -28,6 +30,8 @@ struct ReadStats {
   std::int64_t bad_rows = 0;     // rows skipped
   std::int64_t bytes = 0;        // read from the files (compressed size)
   std::int64_t total_bytes = 0;  // of all files of an epoch; 0 if unknown (standard input)
+  double epoch_rows = 0.0;       // good rows of an epoch, of all ranks: estimated from the bytes
+                                 // that have been read; 0 if unknown
 };
 
 /// A stream of batches over several epochs of the data. Used by one thread at a time; it may run
@@ -46,6 +50,10 @@ class BatchSource {
 
   /// Thread-safe.
   virtual ReadStats stats() const = 0;
+
+  /// How many rows were skipped for which reason, such as "column 'I3': expected a number".
+  /// Thread-safe.
+  virtual std::map<std::string, std::int64_t> bad_row_reasons() const { return {}; }
 
   /// The files of an epoch in reading order, with what has been seen of them so far: at least those
   /// with rows of the batches returned have been opened. Empty if the rows are from elsewhere.

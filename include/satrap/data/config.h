@@ -58,15 +58,16 @@ struct BucketConfig {
 struct FeatureConfig {
   static constexpr std::string_view kPlain = "name";
 
-  std::string name = "";              // empty: that of the column
-  std::string column = "";            // empty: the name
-  std::string type = "string";        // string | int | hex
-  std::string separator = "";         // between the ids of a bag; empty: one id
-  std::string weight_separator = "";  // between an id and its weight; empty: no weights
-  std::int64_t max_length = 0;        // ids kept of a bag; 0: all
-  std::string keep = "first";         // first | last: which ids of a bag that is too long are kept
-  std::string missing = "empty";      // empty | own_id: what a missing value becomes
-  BucketConfig buckets;               // the column is a number, cut into ranges
+  std::string name = "";                  // empty: that of the column
+  std::string column = "";                // empty: the name
+  std::vector<std::string> columns = {};  // instead of column: each holds ids of the bag
+  std::string type = "string";            // string | int | hex
+  std::string separator = "";             // between the ids of a bag; empty: one id
+  std::string weight_separator = "";      // between an id and its weight; empty: no weights
+  std::int64_t max_length = 0;            // ids kept of a bag; 0: all
+  std::string keep = "first";     // first | last: which ids of a bag that is too long are kept
+  std::string missing = "empty";  // empty | own_id: what a missing value becomes
+  BucketConfig buckets;           // the column is a number, cut into ranges
   void visit(ConfigVisitor& v);
 };
 
@@ -130,6 +131,7 @@ struct DataConfig {
   std::string max_bad_rows = "10%";
   std::int64_t fit_rows = 1'000'000;
   SyntheticConfig synthetic;
+  std::string folder = {};  // as JobConfig::folder says; not part of the section
   void visit(ConfigVisitor& v);
 
   /// The format in force: criteo, csv or synthetic.
@@ -146,10 +148,9 @@ struct DataConfig {
 /// no header: label, I1..I13 (signed log1p), C1..C26 (hex).
 SchemaConfig criteo_schema();
 
-/// If `schema` names a file (path relative to `config_dir`, the folder of the job's configuration,
-/// or to the working directory), reads it into config.schema and empties schema_name, so that the
+/// If `schema` names a file, reads it into config.schema and empties schema_name, so that the
 /// dumped configuration stands alone. Throws Error(kInvalidConfig).
-void inline_schema_file(DataConfig& config, const std::string& config_dir);
+void inline_schema_file(DataConfig& config);
 
 /// Checks the rules that involve several fields; opens no file. Throws Error(kInvalidConfig)
 /// starting with the place of the value ("train.yaml:12: ") if `origins` has it.

@@ -38,8 +38,11 @@ struct FilePrefix {
 /// Throws Error(kIo) naming the file if it cannot be read or has fewer than `bytes` bytes.
 FilePrefix examine_prefix(const std::string& path, std::int64_t bytes);
 
+/// The same with paths as a record has them: those in `folder` without it.
+std::vector<DataFile> without_folder(std::vector<DataFile> files, const std::string& folder);
+
 /// The training files as they are now, in reading order, none opened; empty if the rows are
-/// generated. Throws as open_batches does.
+/// generated. Paths are those of a record. Throws as open_batches does.
 std::vector<DataFile> list_training_files(const DataConfig& config);
 
 }  // namespace satrap::data

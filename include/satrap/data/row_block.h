@@ -3,6 +3,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "satrap/data/texts.h"
+
 namespace satrap::data {
 
 /// Raw values of consecutive rows from a parser or the generator: before numeric transforms, and
@@ -26,6 +28,7 @@ struct RowBlock {
   std::vector<float> labels;                // [num_rows, num_labels] row-major, 0 or 1
   std::vector<std::vector<float>> numeric;  // [num_numeric][num_rows]; NaN: missing
   std::vector<Bags> bags;                   // [num_id_columns]
+  std::vector<Texts> kept;                  // [schema.kept] of num_rows each
 
   /// Empties the block for reuse, keeping the memory, with the given numbers of columns.
   void clear(std::int64_t num_numeric,

@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "satrap/data/batch_source.h"
+#include "satrap/data/id_texts.h"
 #include "satrap/data/row_block.h"
 
 namespace satrap::data {
@@ -40,6 +41,7 @@ struct RowPass {
   std::int64_t num_threads = 1;              // the producer may use; at least 1
   bool keeps_every_line = false;  // of text: one without a usable row is a row with label NaN,
                                   // every number missing and every bag empty
+  IdTexts* texts = nullptr;       // gets the texts of ids; may be null
   const std::atomic<bool>* stop = nullptr;  // once set: ends the reading of a pipe, as close() does
 };
 

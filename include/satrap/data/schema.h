@@ -14,6 +14,9 @@ struct SchemaFeature {
   std::int64_t max_length = 0;  // most ids of a bag; 0: no limit
 };
 
+/// The columns that a feature with an expanded configuration reads, in their order.
+std::vector<std::string> columns_of(const FeatureConfig& feature);
+
 /// The resolved meaning of the columns: what the files provide (RowBlock), what the model takes
 /// (Batch), and how the one becomes the other.
 struct Schema {
@@ -63,6 +66,9 @@ struct Schema {
     FeatureConfig config;
   };
   std::vector<Bucketed> bucketed;
+
+  /// Columns whose text goes to Batch::kept, whatever else reads them.
+  std::vector<std::string> kept;
 
   /// How the text is to be read; `numeric` and `features` have their ranges ("C1..C26") expanded.
   SchemaConfig text;

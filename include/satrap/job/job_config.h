@@ -95,6 +95,7 @@ struct CheckpointConfig {
 /// The whole configuration file of a job.
 struct JobConfig {
   std::string run_dir;
+  std::string folder;  // where relative paths begin; once read, it and all paths are absolute
   std::string device = "auto";
   std::int64_t seed = 1;
   data::DataConfig data;
@@ -123,9 +124,9 @@ struct JobConfig {
   void validate(const ConfigOrigins& origins) const;
 };
 
-/// Reads, completes and validates a job file. Does not check whether the model fits the features,
-/// which only the dense network knows: pipeline::load_job does. `device: auto` stays, if the job
-/// can run on a CPU or on a GPU.
+/// Reads, completes and validates a job file; its paths are then absolute. Does not check whether
+/// the model fits the features, which only the dense network knows: pipeline::load_job does.
+/// `device: auto` stays, if the job can run on a CPU or on a GPU.
 JobConfig read_job(const std::string& path,
                    const std::vector<std::string>& overrides,
                    ConfigOrigins& origins);

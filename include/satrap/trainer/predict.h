@@ -5,8 +5,10 @@
 #include <functional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "satrap/checkpoint/continuation.h"
+#include "satrap/data/texts.h"
 #include "satrap/job/job_config.h"
 
 namespace satrap::trainer {
@@ -17,12 +19,18 @@ struct PredictedRows {
   std::int64_t bad_rows = 0;  // of them: could not be parsed
 };
 
+/// What predict() gives out, of some lines at a time, in order.
+struct PredictedLines {
+  std::span<const float> probabilities;  // [lines], with several labels [lines, labels]
+  std::span<const data::Texts> kept;     // [columns] of `lines` texts each
+};
+
 /// Predicts every line of the job's evaluation data with the model of a checkpoint (or the newest
-/// of a directory). Calls `take` with the probabilities of some lines at a time, in order: [lines],
-/// with several labels [lines, labels]. A bad or blank line has NaN, so that lines stay aligned;
-/// bad ones are logged, or end it with Error(kInvalidData) if data.on_bad_row is stop. Ids that
-/// were never trained count with their initial weights, as in evaluation. Returns early once `stop`
-/// is set (may be null).
+/// of a directory). Calls `take` with the probabilities and the fields of the columns `keep`, as
+/// they are written; those of a line with too few or too many fields are empty. A bad or blank line
+/// has NaN, so that lines stay aligned; bad ones are logged, or end it with Error(kInvalidData) if
+/// data.on_bad_row is stop. Ids that were never trained count with their initial weights, as in
+/// evaluation. Returns early once `stop` is set (may be null).
 ///
 /// Labels are ignored. In a file with a header, label columns may be missing. Without a header but
 /// with named columns, a line has all columns or all but those that only labels use, as its first
@@ -34,6 +42,7 @@ struct PredictedRows {
 PredictedRows predict(const job::JobConfig& config,
                       const checkpoint::UsedCheckpoint& checkpoint,
                       const std::atomic<bool>* stop,
-                      const std::function<void(std::span<const float> probabilities)>& take);
+                      const std::vector<std::string>& keep,
+                      const std::function<void(const PredictedLines& lines)>& take);
 
 }  // namespace satrap::trainer

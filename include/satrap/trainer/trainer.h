@@ -13,12 +13,13 @@
 #include "satrap/data/loader.h"
 #include "satrap/job/cluster_config.h"
 #include "satrap/job/job_config.h"
+#include "satrap/trainer/live_progress.h"
 #include "satrap/trainer/metrics.h"
 
 namespace satrap::trainer {
 
-/// Progress of a running job for the user, made at every report interval by the thread of train().
-/// With several labels, metrics are those of the first.
+/// Progress of a running job for the user, made at every report interval, and between them, by the
+/// thread of train(). With several labels, metrics are those of the first.
 struct Report {
   std::int64_t step = 0;
   std::int64_t examples = 0;
@@ -32,7 +33,8 @@ struct Report {
   double mean_staleness = 0.0;
   double hit_rate = -1.0;  // of the cache of rows, since the last report; negative: none
   double device_share =
-      -1.0;  // of the time since then the GPU was at work; negative: there is none
+      -1.0;            // of the time since then the GPU was at work; negative: there is none
+  bool is_due = true;  // false: a point between those that train.report_every asks for
 };
 
 struct TrainOptions {
@@ -43,6 +45,7 @@ struct TrainOptions {
   bool overwrite = false;            // remove the files of an earlier run from the run directory
   const std::atomic<bool>* stop = nullptr;  // set by a signal handler: checkpoint and return
   std::function<void(const Report&)> on_report = {};  // may be empty
+  LiveProgress* live = nullptr;  // the chief writes what it is doing; may be null
   // For programs that supply their own batches, with the features of the configuration: opens them
   // instead of data.train. Empty: data.train is read.
   std::function<std::unique_ptr<data::BatchSource>(const data::ReadOptions&)> open_batches = {};

@@ -97,24 +97,29 @@ function figure(title, legend, root) {
   return html('figure', {}, html('figcaption', {}, title), html('p', {class: 'legend'}, ...legend), root);
 }
 
-const curveSample = ({colour, dashed}) => svg('svg', {class: 'sample', viewBox: '0 0 22 8'},
-  svg('path', {class: dashed ? 'curve dashed' : 'curve', style: `stroke: var(${colour})`, d: 'M1,4H21'}));
+const curveSample = ({colour, dashed, dotted}) => svg('svg', {class: 'sample', viewBox: '0 0 22 8'},
+  svg('path', {class: dashed ? 'curve dashed' : 'curve', style: `stroke: var(${colour})`, d: 'M1,4H21'}),
+  ...(dotted ? [dot('eval-dot', colour, 11, 4, 2.8)] : []));
+const dot = (kind, colour, cx, cy, r) => svg('circle', {class: kind, style: `stroke: var(${colour})`, cx, cy, r});
+const bestSample = (colour) => svg('svg', {class: 'sample ring', viewBox: '0 0 22 16'},
+  dot('eval-dot', colour, 11, 8, 3), dot('best-dot', colour, 11, 8, 6.5));
 const areaSample = (colour) => html('span', {class: 'swatch', style: `background: var(${colour})`});
 
-// A path through the points, broken where one is null, with dots at all points or at isolated ones.
-function pathsThrough(points, place, allDots) {
+// A path through the points, broken where one is null, with dots at isolated ones.
+function pathsThrough(points, place) {
   let curve = '', dots = '';
   points.forEach(([x, y], i) => {
     if (!isNumber(y)) return;
     const at = `${place.x(x).toFixed(1)},${place.y(y).toFixed(1)}`;
     const before = isNumber(points[i - 1]?.[1]), after = isNumber(points[i + 1]?.[1]);
     curve += (before ? 'L' : 'M') + at;
-    if (allDots || (!before && !after)) dots += `M${at}h0`;
+    if (!before && !after) dots += `M${at}h0`;
   });
   return {curve, dots};
 }
 
-// series: [{name, colour, dashed, dotted, points: [[x, y], ...]}], some with points; x: {kind, name}; kinds are of
+// series: [{name, colour, dashed, dotted, best, points: [[x, y], ...]}], some with points; dotted ones have a hollow
+// dot at each point, and a ring around that at x = best; x: {kind, name}; kinds are of
 // UNITS; marks: x of lines across.
 function lineChart({title, series, legend, x: axis, yKind, fromZero, marks = []}) {
   const points = series.flatMap((one) => one.points).filter(([, y]) => isNumber(y));
@@ -122,10 +127,17 @@ function lineChart({title, series, legend, x: axis, yKind, fromZero, marks = []}
   const {root, place, bottom} = frame(title, x, range(points.map(([, value]) => value), fromZero, yKind));
   const across = (name, at) => svg('line', {class: name, x1: at, x2: at, y1: SIZE.top, y2: bottom});
   for (const mark of marks) root.append(across('resumed', place.x(mark)));
-  for (const {colour, dashed, dotted, points: own} of series) {
-    const {curve, dots} = pathsThrough(own, place, dotted), style = `stroke: var(${colour})`;
+  for (const {colour, dashed, dotted, best, points: own} of series) {
+    const {curve, dots} = pathsThrough(own, place), style = `stroke: var(${colour})`;
     root.append(svg('path', {class: dashed ? 'curve dashed' : 'curve', style, d: curve}));
-    if (dots !== '') root.append(svg('path', {class: 'dots', style, d: dots}));
+    if (!dotted) {
+      if (dots !== '') root.append(svg('path', {class: 'dots', style, d: dots}));
+      continue;
+    }
+    for (const [px, py] of own.filter(([, value]) => isNumber(value))) {
+      root.append(dot('eval-dot', colour, place.x(px), place.y(py), 3));
+      if (px === best) root.append(dot('best-dot', colour, place.x(px), place.y(py), 6.5));
+    }
   }
   const guide = across('guide', 0), readout = html('p', {class: 'readout'});
   root.append(guide);

@@ -32,8 +32,25 @@ function numbersIn(object, path = '') {
   });
 }
 
-const metricsOf = (object) => new Map(
-  numbersIn(object).filter(([name]) => !COUNTS.includes(lastPart(name))).map(([name, value]) => [metricName(name), value]));
+// With several labels only those of each: the others are the first one's.
+function metricsOf(object) {
+  const hasLabels = object?.labels !== undefined;
+  return new Map(numbersIn(object)
+    .filter(([name]) => !COUNTS.includes(lastPart(name)) && (!hasLabels || name.startsWith('labels.')))
+    .map(([name, value]) => [metricName(name), value]));
+}
+
+// The evaluation with the best value of the metric that early stopping goes by: {metric, step, value}.
+function bestOf(run) {
+  const metric = new Map(run.config).get('train.early_stopping.metric') ?? 'auc';
+  const sign = ['auc', 'gauc'].includes(metric) ? 1 : -1;
+  let best = null;
+  for (const {step, eval: numbers} of run.evaluations) {
+    const value = numbers?.[metric];
+    if (isNumber(value) && (best === null || sign * (value - best.value) > 0)) best = {metric, step, value};
+  }
+  return run.evaluations.length > 1 ? best : null;
+}
 
 // ---------------------------------------------------------------------------------------- result
 
@@ -49,12 +66,21 @@ function stateOf({summary, reports}) {
 const whole = (value) => (isNumber(value) ? value.toLocaleString('en') : '');
 const sized = (value, kind) => (isNumber(value) ? format(value, kind) : '');
 
+// "1,200, most: column 'price': expected a number (1,000)"
+function badRows(summary) {
+  const reasons = Object.entries(summary?.bad_row_reasons ?? {}).sort(([, a], [, b]) => b - a);
+  const most = reasons.length > 0 ? `, most: ${reasons[0][0]} (${whole(reasons[0][1])})` : '';
+  return whole(summary?.bad_rows) + most;
+}
+
 // The latest numbers, with or without a summary: [name, text]; an entry without text has no row.
 function resultRows(run) {
   const {summary, starts} = run;
   const report = last(run.reports) ?? {};
   const start = startOf(run);
-  const seconds = Math.max(0, ...[...run.reports, ...run.evaluations].map(({time}) => time));
+  const isWhole = summary && starts.length < 2;  // else the summary has the last process's time
+  const seconds = isWhole ? summary.seconds : Math.max(0, ...run.reports.map(({time}) => time));
+  const best = bestOf(run);
   const rows = [
     ['State', stateOf(run)],
     ['Started', starts[0]?.start?.time],
@@ -77,6 +103,7 @@ function resultRows(run) {
     rows.push([`${title}, last training window`, sized(train.get(name), 'plain')]);
     rows.push([`${title}, evaluation`, sized(evaluation.get(name), 'plain')]);
   }
+  if (best) rows.push(['Best evaluation', `${best.metric} ${format(best.value)} at step ${whole(best.step)}`]);
   const {mean, max, bound} = summary?.staleness ?? {};
   rows.push(
     ['Rows', whole(report.rows)],
@@ -84,7 +111,7 @@ function resultRows(run) {
     ['Cache', sized(report.cache?.bytes, 'bytes')],
     ['Resident memory', sized(report.resident_bytes, 'bytes')],
     ['Staleness', isNumber(mean) ? `mean ${format(mean)}, max ${max} steps; bound ${bound ?? 'none'}` : ''],
-    ['Bad rows', whole(summary?.bad_rows)],
+    ['Bad rows', badRows(summary)],
     ['Non-finite steps', whole(summary?.nonfinite_steps)]);
   return rows.filter(([, value]) => value !== undefined && value !== null && value !== '');
 }
@@ -96,7 +123,7 @@ function table(columns) {
     ...runs.map(({name}, r) => html('th', {scope: 'col'}, curveSample({colour: runColour(r)}), ' ', name))))];
   const body = [...names].map((name) => html('tr', {}, html('th', {scope: 'row'}, name),
     ...columns.map((column) => html('td', {}, String(column.get(name) ?? '–')))));
-  return html('table', {}, ...head, html('tbody', {}, ...body));
+  return html('table', {class: single ? 'single' : ''}, ...head, html('tbody', {}, ...body));
 }
 
 function showResult() {
@@ -111,7 +138,7 @@ function showDifferences() {
   const configs = runs.map(({config}) => new Map(config));
   const keys = [...new Set(configs.flatMap((config) => [...config.keys()]))];
   const differing = keys.filter((key) =>
-    key !== 'run_dir' && new Set(configs.map((config) => config.get(key))).size > 1);
+    !['run_dir', 'folder'].includes(key) && new Set(configs.map((config) => config.get(key))).size > 1);
   const place = document.getElementById('differences');
   place.append(html('h2', {}, 'Differences of the configurations'));
   place.append(differing.length === 0 ? html('p', {}, 'None, except run_dir.')
@@ -139,6 +166,12 @@ const at = (line) => line[axis];
 const entry = (sample, name) => html('span', {}, curveSample(sample), name);
 const runEntries = () => (single ? [] : runs.map(({name}, r) => entry({colour: runColour(r)}, name)));
 
+// Where on the axis the best evaluation is; undefined: there is none.
+function bestPlace(run) {
+  const best = bestOf(run);
+  return best === null ? undefined : at(run.evaluations.find(({step}) => step === best.step));
+}
+
 // Curves of one or two kinds of a thing, such as training and evaluation. kinds: [{name, dotted,
 // pointsOf(run)}].
 // For one run the kinds differ in colour and line; for several, runs differ in colour and kinds in line.
@@ -148,10 +181,14 @@ function curves(title, yKind, fromZero, kinds) {
   const series = runs.flatMap((run, r) => kinds.map((kind, k) => ({
     kind, name: [single ? '' : run.name, kind.name].filter(Boolean).join(' '),
     colour: runColour(single ? k : r), dashed: k > 0, dotted: kind.dotted,
+    best: kind.dotted ? bestPlace(run) : undefined,
     points: kind.pointsOf(run)}))).filter(hasValues);
   if (series.length === 0) return null;
   const legend = kinds.flatMap((kind, k) => (kind.name && series.some((one) => one.kind === kind)
-    ? [entry({colour: single ? runColour(k) : '--faint', dashed: k > 0}, kind.name)] : []));
+    ? [entry({colour: single ? runColour(k) : '--faint', dashed: k > 0, dotted: kind.dotted}, kind.name)] : []));
+  if (series.some(({best}) => best !== undefined)) {
+    legend.push(html('span', {}, bestSample(single ? runColour(1) : '--faint'), 'best evaluation'));
+  }
   return lineChart({title, series, legend: [...runEntries(), ...legend], x: AXES[axis], yKind, fromZero,
     marks: single ? runs[0].starts.slice(1).map(at) : []});
 }

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+namespace satrap::data {
+
+/// The texts of ids that are hashes, for people to read: of the first kMaxTexts different ones.
+/// Thread-safe.
+class IdTexts {
+ public:
+  static constexpr std::size_t kMaxTexts = 1'000'000;
+
+  void add(std::uint64_t id, std::string_view text);
+
+  /// Long ones are cut; "": unknown.
+  std::string find(std::uint64_t id) const;
+
+ private:
+  mutable std::mutex mutex_;
+  std::unordered_map<std::uint64_t, std::string> texts_;
+};
+
+}  // namespace satrap::data

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "satrap/job/job_config.h"
+
+namespace satrap::trainer {
+
+/// The first batch of some data.
+struct FirstBatch {
+  std::int64_t examples = 0, bad_rows = 0;
+  std::vector<std::pair<std::string, double>> positive_shares;  // by label
+  std::int64_t ids = 0;
+};
+
+/// Reads the first batch of the training data, or of the evaluation data, as a run does; transforms
+/// are fitted to the first rows of the training data only. Throws as open_batches does.
+FirstBatch read_first_batch(const job::JobConfig& config, bool of_evaluation);
+
+/// What a run would need, and what the new model says of the first batch.
+struct DryRun {
+  struct Table {
+    std::string name;
+    std::int64_t dim = 0;
+    std::int64_t row_bytes = 0;   // with optimizer state
+    std::int64_t first_rows = 0;  // that the first batch needs
+  };
+  std::vector<Table> tables;
+  std::int64_t dense_parameters = 0;
+  double logloss = 0.0;  // of the first label in the first batch
+};
+
+/// Builds the model in this process, on the CPU, and scores the first batch. No step is taken and
+/// nothing is written. Throws as a run would.
+DryRun dry_run(const job::JobConfig& config);
+
+}  // namespace satrap::trainer

@@ -1,0 +1,225 @@
+#include "closing_words.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "satrap/core/file.h"
+
+namespace satrap::app {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+constexpr double kManySteps = 100;        // fewer teach little
+constexpr std::int64_t kGoodSteps = 200;  // what is proposed instead
+constexpr double kNeGap = 0.1;            // of evaluation above training: overfitting
+constexpr double kWorse = 0.002;          // of an AUC below the best one, or a share of a loss
+constexpr std::int64_t kEnoughExamples = 100;
+constexpr double kManyBadRows = 0.01;
+constexpr std::size_t kShown = 5;  // names or reasons
+
+/// "12,345"
+std::string with_commas(std::int64_t number) {
+  std::string text = std::to_string(number);
+  for (auto at = std::ssize(text) - 3; at > 0; at -= 3) {
+    text.insert(static_cast<std::size_t>(at), ",");
+  }
+  return text;
+}
+
+/// The number at a pointer such as "/eval/ne"; NaN: none.
+double number_at(const Json& json, const std::string& pointer) {
+  const Json::json_pointer at(pointer);
+  return json.contains(at) && json[at].is_number() ? json[at].get<double>() : kNan;
+}
+
+std::string run_name(const Json& run) { return shown_path(run.value("path", "")); }
+
+std::string setting(const Json& run, const std::string& key) {
+  for (const Json& pair : run["config"]) {
+    if (pair[0] == key) return pair[1];
+  }
+  return "";
+}
+
+std::int64_t integer_setting(const Json& run, const std::string& key) {
+  const std::string text = setting(run, key);
+  return text.empty() ? 0 : std::strtoll(text.c_str(), nullptr, 10);
+}
+
+std::string names_text(const Json& names) {
+  std::string text;
+  for (std::size_t i = 0; i < std::min(names.size(), kShown); ++i) {
+    text += (i > 0 ? ", " : "") + names[i].get<std::string>();
+  }
+  if (names.size() > kShown) text += fmt::format(" and {} more", names.size() - kShown);
+  return text;
+}
+
+// ------------------------------------------------------------------------------------- findings
+
+std::string skipped_rows(const Json& summary) {
+  const auto bad = summary.value("bad_rows", std::int64_t{0});
+  if (bad == 0 || !summary.contains("bad_row_share")) return "";
+  const double share = number_at(summary, "/bad_row_share");
+  std::string text = fmt::format("skipped     {} row{} that could not be read, {:.2g} % of all\n",
+                                 with_commas(bad), bad == 1 ? "" : "s", 100.0 * share);
+  std::vector<std::pair<std::int64_t, std::string>> reasons;
+  for (const auto& [reason, count] : summary["bad_row_reasons"].items()) {
+    reasons.emplace_back(-count.get<std::int64_t>(), reason);
+  }
+  std::ranges::sort(reasons);
+  for (std::size_t i = 0; i < std::min(reasons.size(), kShown); ++i) {
+    text += fmt::format("{:>22}  {}\n", with_commas(-reasons[i].first), reasons[i].second);
+  }
+  return text;
+}
+
+std::string many_bad_rows(const Json& run) {
+  if (!(number_at(run["summary"], "/bad_row_share") > kManyBadRows)) return "";
+  return "more than 1 % of the rows were skipped, so that the model may have learned from a part "
+         "of the data only: correct the data, or what data.schema says about the columns above";
+}
+
+std::string one_class(const Json& run) {
+  const Json shares = run["summary"].value("positive_share", Json::object());
+  for (const auto& [label, share] : shares.items()) {
+    if (!share.is_number() || (share != 0.0 && share != 1.0)) continue;
+    return fmt::format(
+        "label '{}' is {} in all examples, so nothing can be learned from it: see `positive` and "
+        "`threshold` of `satrap config explain data.schema.label`",
+        label, share == 0.0 ? 0 : 1);
+  }
+  return "";
+}
+
+std::string constant_inputs(const Json& run) {
+  const Json& summary = run["summary"];
+  const Json names = summary.value("constant_inputs", Json::array());
+  if (names.empty() || summary.value("examples", std::int64_t{0}) < kEnoughExamples) return "";
+  return fmt::format("{} {} the same value in all examples: wrong column or type, or leave {} out",
+                     names_text(names), names.size() == 1 ? "has" : "have",
+                     names.size() == 1 ? "it" : "them");
+}
+
+/// The largest power of two with enough steps in the examples; 0: none is smaller than the batch.
+std::int64_t smaller_batch(const Json& run) {
+  constexpr std::int64_t kSmallest = 32;
+  const std::int64_t batch = integer_setting(run, "data.batch_size");
+  const auto examples = run["summary"].value("examples", std::int64_t{0});
+  std::int64_t wanted = kSmallest;
+  while (2 * wanted * kGoodSteps <= examples) wanted *= 2;
+  return wanted < batch ? wanted : 0;
+}
+
+bool is_short(const Json& run) {
+  return run["summary"].value("step", 0.0) < kManySteps &&
+         integer_setting(run, "train.max_steps") == 0;
+}
+
+/// What to set for more steps; "": the run has enough, or was told to end.
+std::string more_steps(const Json& run) {
+  if (!is_short(run)) return "";
+  if (const std::int64_t batch = smaller_batch(run))
+    return fmt::format("data.batch_size={}", batch);
+  const auto steps = std::max<std::int64_t>(1, run["summary"].value("step", std::int64_t{0}));
+  const std::int64_t epochs = std::max<std::int64_t>(1, integer_setting(run, "train.epochs"));
+  return fmt::format("train.epochs={}", epochs * ((kGoodSteps + steps - 1) / steps));
+}
+
+std::string too_few_steps(const Json& run) {
+  const std::string remedy = more_steps(run);
+  if (remedy.empty()) return "";
+  const auto steps = run["summary"].value("step", std::int64_t{0});
+  return fmt::format("only {} step{} of {} examples: a model needs hundreds; try {}",
+                     with_commas(steps), steps == 1 ? "" : "s",
+                     with_commas(integer_setting(run, "data.batch_size")), remedy);
+}
+
+std::string worse_than_base_rate(const Json& run) {
+  const bool has_eval = std::isfinite(number_at(run["summary"], "/eval/ne"));
+  const double ne = number_at(run["summary"], has_eval ? "/eval/ne" : "/train/ne");
+  if (!(ne > 1.0)) return "";
+  return fmt::format(
+      "ne {:.3f} on the {} data is above 1: worse than predicting the base rate for everyone; {}",
+      ne, has_eval ? "evaluation" : "training",
+      is_short(run) ? "it has learned too little"
+                    : "look at the learning rates (tables, dense_optimizer) and at inputs far from "
+                      "0 (`satrap data stats`)");
+}
+
+std::string overfitting(const Json& run) {
+  const double train = number_at(run["summary"], "/train/ne"),
+               eval = number_at(run["summary"], "/eval/ne");
+  if (integer_setting(run, "train.epochs") < 2 || !(eval - train > kNeGap)) return "";
+  return fmt::format(
+      "ne is {:.3f} on the training data and {:.3f} on the evaluation data: the model has learned "
+      "its rows by heart; try fewer train.epochs, train.early_stopping, model.dropout or "
+      "tables.default.optimizer.weight_decay",
+      train, eval);
+}
+
+struct BestEvaluation {
+  std::string metric;
+  std::int64_t step = 0;
+  double value = kNan;
+  double last = kNan;
+};
+
+BestEvaluation best_evaluation(const Json& run) {
+  const std::string wanted = setting(run, "train.early_stopping.metric");
+  BestEvaluation best{.metric = wanted.empty() ? "auc" : wanted};
+  const bool rises = best.metric == "auc" || best.metric == "gauc";
+  for (const Json& line : run["evaluations"]) {
+    best.last = number_at(line, "/eval/" + best.metric);
+    const bool is_better = rises ? best.last > best.value : best.last < best.value;
+    if (std::isfinite(best.value) && !is_better) continue;
+    best.value = best.last;
+    best.step = line["step"].get<std::int64_t>();
+  }
+  return best;
+}
+
+std::string best_was_earlier(const Json& run) {
+  const BestEvaluation best = best_evaluation(run);
+  const bool rises = best.metric == "auc" || best.metric == "gauc";
+  const double margin = rises ? kWorse : kWorse * best.value;
+  if (!(std::fabs(best.last - best.value) > margin)) return "";
+  const bool is_kept = run["summary"].contains("early_stopping");
+  return fmt::format("the evaluation was best at step {}: {} {:.4f}, at the end {:.4f}; {}",
+                     with_commas(best.step), best.metric, best.value, best.last,
+                     is_kept ? fmt::format("eval, predict and export use that checkpoint ({}@last: "
+                                           "the end)",
+                                           run_name(run))
+                             : "with train.early_stopping.patience the best checkpoint is kept");
+}
+
+std::string next_command(const Json& run) {
+  const std::string name = run_name(run);
+  if (!run["summary"].contains("eval")) {
+    return fmt::format("satrap eval --checkpoint {} data.eval.path=FILE", name);
+  }
+  return fmt::format("satrap predict --checkpoint {} --data FILE --out FILE", name);
+}
+
+}  // namespace
+
+std::string closing_words(const Json& run) {
+  std::string text = skipped_rows(run["summary"]);
+  for (const auto find : {many_bad_rows, one_class, constant_inputs, too_few_steps,
+                          worse_than_base_rate, overfitting, best_was_earlier}) {
+    const std::string finding = find(run);
+    if (!finding.empty()) text += "look at     " + finding + "\n";
+  }
+  return text + "next        " + next_command(run) + "\n";
+}
+
+}  // namespace satrap::app

@@ -1,0 +1,14 @@
+#pragma once
+
+#include <string>
+
+#include <nlohmann/json_fwd.hpp>
+
+namespace satrap::app {
+
+/// What a user should know about a finished run, in words, and the next command: rows that were
+/// skipped and why, labels and inputs that never change, a model worse than the base rate, too few
+/// steps, overfitting, the best evaluation against the last. `run`: of read_run.
+std::string closing_words(const nlohmann::ordered_json& run);
+
+}  // namespace satrap::app

@@ -1,0 +1,16 @@
+#pragma once
+
+#include <string>
+
+#include "satrap/job/job_config.h"
+
+namespace satrap::app {
+
+/// What a job reads: its columns and first batch, of training and of evaluation. Throws as reading
+/// does.
+std::string describe_data(const job::JobConfig& config);
+
+/// The same, then its model, tables, memory and run directory. Nothing is trained or written.
+std::string describe_dry_run(const job::JobConfig& config);
+
+}  // namespace satrap::app

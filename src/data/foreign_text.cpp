@@ -1,0 +1,48 @@
+#include "src/data/foreign_text.h"
+
+#include <algorithm>
+
+#include "satrap/core/error.h"
+#include "satrap/core/text.h"
+
+namespace satrap::data {
+namespace {
+
+/// "3:0.5" of libsvm, or "2:17:1" of libffm.
+bool is_indexed_value(std::string_view word) {
+  const auto colons = std::ranges::count(word, ':');
+  const std::size_t last = word.rfind(':');
+  return (colons == 1 || colons == 2) && parse_number<double>(word.substr(last + 1)).has_value() &&
+         parse_number<std::int64_t>(word.substr(0, word.find(':'))).has_value();
+}
+
+/// A number, and then at least one value with its index.
+bool is_libsvm(std::string_view line) {
+  bool is_first = true, has_value = false;
+  while (!line.empty()) {
+    const std::size_t end = std::min(line.find(' '), line.size());
+    const std::string_view word = line.substr(0, end);
+    line.remove_prefix(std::min(end + 1, line.size()));
+    if (word.empty()) continue;
+    if (is_first ? !parse_number<double>(word) : !is_indexed_value(word)) return false;
+    has_value = has_value || !is_first;
+    is_first = false;
+  }
+  return has_value;
+}
+
+}  // namespace
+
+std::string foreign_text(std::string_view line, bool is_header) {
+  if (line.ends_with('\r')) line.remove_suffix(1);
+  if (line.starts_with("{\"") && line.ends_with('}')) {
+    return concat("is JSON, an object per line, and has no columns; ", kPipeIt,
+                  ", as in `jq -r '[.label, .user] | @csv'` with header: false");
+  }
+  if (is_header && is_libsvm(line)) {
+    return concat("looks like libsvm or libffm, which have no columns; ", kPipeIt);
+  }
+  return "";
+}
+
+}  // namespace satrap::data

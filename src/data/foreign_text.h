@@ -1,0 +1,17 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace satrap::data {
+
+/// If the first line of a file shows a format of text that has no columns (JSON lines, libsvm,
+/// libffm): what it is, and what to do. "": it does not. `is_header`: it should name columns; else
+/// numbers with indices may be weighted ids.
+std::string foreign_text(std::string_view line, bool is_header);
+
+/// What to do with data that must be read by another program.
+inline constexpr const char* kPipeIt =
+    "write it as CSV, or pipe it: `... | satrap train JOB data.train.path=-`";
+
+}  // namespace satrap::data

@@ -1,0 +1,42 @@
+#include "src/data/foreign_text.h"
+
+#include "satrap/data/loader.h"
+#include "satrap/data/schema.h"
+#include "tests/data/text_files.h"
+
+namespace satrap::data {
+namespace {
+
+TEST(ForeignText, JsonLinesAreNamedWithAWayOut) {
+  const std::string text = foreign_text(R"({"label": 1, "user": "a"})", true);
+  EXPECT_TRUE(contains(text, "is JSON"));
+  EXPECT_TRUE(contains(text, "data.train.path=-"));
+  EXPECT_EQ(foreign_text(R"({"label": 1})", false), foreign_text(R"({"label": 1})", true));
+}
+
+TEST(ForeignText, LibsvmAndLibffmAreNamed) {
+  EXPECT_TRUE(contains(foreign_text("1 3:1 7:0.5", true), "libsvm"));
+  EXPECT_TRUE(contains(foreign_text("-1 0:3:1 2:17:0.25\r", true), "libffm"));
+  EXPECT_EQ(foreign_text("1 3:1 7:0.5", false), "") << "may be weighted ids";
+}
+
+TEST(ForeignText, HeadersAreNone) {
+  for (const char* const line : {"", "label", "y,a,b", "1 2 3", "user time:of_day", "1", "{a},b"}) {
+    EXPECT_EQ(foreign_text(line, true), "") << line;
+  }
+}
+
+class ForeignFile : public FilesTest {};
+
+TEST_F(ForeignFile, IsRefusedWithItsLine) {
+  const DataConfig config = csv_config(write("log.csv", "{\"y\": 1}\n"), {}, {"a"});
+  const Schema schema = resolve_schema(config);
+  const std::string message = error_of([&] {
+    RowBlock block;
+    open_rows(config, schema, Role::kTrain, {})->next(block);
+  });
+  EXPECT_TRUE(contains(message, "log.csv:1: is JSON"));
+}
+
+}  // namespace
+}  // namespace satrap::data
