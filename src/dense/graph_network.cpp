@@ -1,12 +1,9 @@
 #include "src/dense/graph_network.h"
 
 #include <algorithm>
-#include <array>
-#include <bit>
 #include <exception>
 #include <optional>
 #include <stdexcept>
-#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -21,6 +18,7 @@
 #include "src/dense/libtorch.h"
 #include "src/dense/loss_scale.h"
 #include "src/dense/model.h"
+#include "src/dense/recorded_step.h"
 #include "src/dense/reduce.h"
 #include "src/dense/steps_in_flight.h"
 #include "src/dense/torchscript.h"
@@ -32,41 +30,6 @@ namespace {
 struct OwnPlace {
   std::unique_ptr<backend::Device> device = backend::make_host_device();
   backend::Stream stream{*device};
-};
-
-/// All that the computation of a batch depends on but the values.
-std::array<std::int64_t, 13> arguments_of(const TensorNetwork::Batch& batch) {
-  const auto place = [](const void* values) { return reinterpret_cast<std::int64_t>(values); };
-  return {place(batch.numeric.data),
-          batch.numeric.stride,
-          place(batch.pooled.data),
-          batch.pooled.stride,
-          place(batch.labels.data),
-          batch.labels.stride,
-          place(batch.factors.data),
-          place(batch.probabilities.data),
-          place(batch.grad_pooled.data),
-          batch.grad_pooled.stride,
-          place(batch.result),
-          batch.pooled.rows,
-          std::bit_cast<std::int32_t>(batch.loss_examples)};
-}
-
-/// The memory of what is recorded while it lives.
-class RecordedMemory {
- public:
-  RecordedMemory(TensorNetwork& network, backend::StreamRef stream, bool is_recorded)
-      : network_(is_recorded ? &network : nullptr) {
-    if (network_ != nullptr) network_->begin_recording(stream.handle);
-  }
-  ~RecordedMemory() {
-    if (network_ != nullptr) network_->end_recording();
-  }
-  RecordedMemory(const RecordedMemory&) = delete;
-  RecordedMemory& operator=(const RecordedMemory&) = delete;
-
- private:
-  TensorNetwork* const network_;
 };
 
 class GraphNetwork : public DenseNetwork {
@@ -260,19 +223,7 @@ void GraphNetwork::build(const std::vector<float>& label_weights) {
 template <class Compute>
 void GraphNetwork::queue(backend::StreamRef stream, Compute compute) {
   device_.run_in_order(stream, [this, stream, compute] {
-    try {
-      compute(*network_, stream.handle);
-    } catch (const std::range_error& error) {  // of a user's module
-      throw Error(ErrorCode::kInvalidConfig, concat(name_, ": ", error.what()));
-    } catch (const Error&) {
-      throw;
-    } catch (const std::system_error& error) {
-      throw Error(ErrorCode::kUnavailable,
-                  concat(name_, ": ", error.what(),
-                         "; a smaller embedding.cache.memory or data.batch_size leaves more"));
-    } catch (const std::runtime_error& error) {
-      throw Error(ErrorCode::kInternal, concat(name_, ": ", error.what()));
-    }
+    with_errors_of(name_, [&] { compute(*network_, stream.handle); });
   });
 }
 
