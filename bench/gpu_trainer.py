@@ -6,10 +6,10 @@
     bench/gpu_trainer.py peers PROGRAM        the same shape from a TSV in memory, in turn with PyTorch
     bench/gpu_trainer.py --small ...          with less of everything, to try it without a GPU
 
-PROGRAM is satrap of a build with CUDA. Jobs run with the dense network on the CPU (model.engine: native), which gives the
-bits of the CPU, and on the GPU (graph), which gives its metrics to rounding, if PROGRAM can open PyTorch's libraries:
-those of the python3 in PATH are offered to it. One line per job. Exit status 1: a digest or a metric differs, or a job
-failed.
+PROGRAM is satrap of a bundle of gpu_bundle.sh, with trainer_step_bench beside it. Jobs of `same` run with the dense
+network on the CPU (model.engine: native), which gives the bits of the CPU, and on the GPU (graph), which gives its metrics
+to rounding, if PROGRAM can open PyTorch's libraries: those of the python3 in PATH are offered to it. One line per job. Exit
+status 1: a digest or a metric differs, or a job failed.
 """
 import argparse
 import json
@@ -127,14 +127,21 @@ def rates(program, small):
     cpu, _ = train(program, config, "model.engine=native")
     print(json.dumps({"device": "cpu", "examples_per_second": cpu["examples_per_second"], "rows": cpu["rows"]}))
     row_bytes = 64 * 4 * 2 + 64  # weights and states, and what a cache keeps beside them
-    for engine in engines(program)[-1:]:
-        for percent in (25, 120, 400):
-            gpu, _ = train(program, config, "device=cuda", f"model.engine={engine}",
-                           f"embedding.cache.memory={max(1 << 20, cpu['rows'] * row_bytes * percent // 100)}B")
-            print(json.dumps({"device": "cuda", "engine": engine, "cache_percent": percent,
-                              "hit_rate": gpu["cache"]["hit_rate"], "examples_per_second": gpu["examples_per_second"],
-                              "seconds": gpu["seconds"], "stage_seconds": gpu["stage_seconds"],
-                              "device_seconds": gpu.get("device_seconds")}), flush=True)
+    engine = engines(program)[-1]
+    for percent in (25, 120, 400):
+        gpu, _ = train(program, config, "device=cuda", f"model.engine={engine}",
+                       f"embedding.cache.memory={max(1 << 20, cpu['rows'] * row_bytes * percent // 100)}B")
+        print(json.dumps({"device": "cuda", "engine": engine, "cache_percent": percent,
+                          "hit_rate": gpu["cache"]["hit_rate"], "examples_per_second": gpu["examples_per_second"],
+                          "seconds": gpu["seconds"], "stage_seconds": gpu["stage_seconds"],
+                          "device_seconds": gpu.get("device_seconds")}), flush=True)
+
+
+def why_no_pytorch():
+    """Why pytorch_trainer.py cannot run with the python3 in PATH, or ""."""
+    code = "import pyarrow, torch; assert torch.cuda.is_available(), 'PyTorch sees no GPU'"
+    done = subprocess.run(["python3", "-c", code], capture_output=True, text=True, check=False)
+    return "" if done.returncode == 0 else (done.stderr.strip().splitlines() or ["no python3"])[-1]
 
 
 def line_of(command, what):
@@ -156,14 +163,13 @@ def peers(program, small):
                        stdout=subprocess.DEVNULL)
         config.write_text(PEERS.replace("TSV", str(tsv)))
         pytorch = ["python3", here / "backend/pytorch_trainer.py", tsv, seconds]
-        total = None
+        total, reason = None, why_no_pytorch()
+        if reason:
+            print(f"NOT RUN: pytorch: {reason}")
         for turn in range(rounds):
-            for name, command in (("pytorch, rows on the GPU", [*pytorch, "gpu"]),
-                                  ("pytorch, rows on the host", [*pytorch, "host"])):
-                if engines(program) == ["native"]:
-                    print(f"NOT RUN: {name}")
-                    continue
-                found = line_of(command, name)
+            for name, place in () if reason else (("rows on the GPU", "gpu"), ("rows on the host", "host")):
+                name = f"pytorch, {name}"
+                found = line_of([*pytorch, place], name)
                 total = found["rows"]
                 print(json.dumps({"round": turn, "program": name} | found), flush=True)
             for percent in (120, 25):

@@ -121,10 +121,10 @@ def jobs(checks):
               "| GPU's share |\n|---|---|---|---|---|---|")
     first = next(iter(programs.values()), [])
     for name, turns in programs.items():
-        rates = [turn["ex_s"] for turn in turns]
+        speeds = [turn["ex_s"] for turn in turns]
         ratios = ", ".join(f"{turn['ex_s'] / base['ex_s']:.2f}" for turn, base in zip(turns, first))
         hits = f"{turns[-1]['cache']['hit_rate']:.1%}" if "cache" in turns[-1] else ""
-        print(f"| {name} | {len(turns)} | {statistics.median(rates):,.0f} ({min(rates):,.0f} - {max(rates):,.0f}) | "
+        print(f"| {name} | {len(turns)} | {statistics.median(speeds):,.0f} ({min(speeds):,.0f} - {max(speeds):,.0f}) | "
               f"{ratios} | {hits} | {busy(turns)} |")
 
 

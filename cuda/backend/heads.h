@@ -7,15 +7,6 @@
 
 namespace satrap::backend {
 
-inline constexpr std::uint64_t kUnusedTag = ~std::uint64_t{0};  // sorts after all tags
-
-/// The sort looks at half of a tag only, which makes it half as long. Two keys of a batch are
-/// rarely equal there: of a million, about a hundred pairs. Such *mixed runs* are put in order
-/// afterwards.
-__device__ inline std::uint32_t prefix_of(std::uint64_t tag) {
-  return static_cast<std::uint32_t>(tag >> 32);
-}
-
 /// Of tags in order: whether occurrence j is the first of its key, and the first of its set.
 struct HeadAt {
   const std::uint64_t* tags;

@@ -8,8 +8,6 @@
 namespace satrap::backend {
 namespace {
 
-constexpr std::uint64_t kUnusedTag = ~std::uint64_t{0};  // sorts after all tags
-
 /// The factor of a bag's ids; weights are summed in the order of the bag.
 float scale_of(Pooling pooling, const float* weights, std::int64_t begin, std::int64_t end) {
   if (pooling != Pooling::kMean && pooling != Pooling::kSqrtN) return 1.0F;

@@ -231,7 +231,7 @@ template <class Compute>
 void GraphNetwork::queue_step(std::span<const std::int64_t> arguments, Compute compute) {
   if (!is_recorded_) return queue(stream_, compute);
   recordings_.run(std::as_bytes(arguments), [&](backend::StreamRef stream, bool is_recorded) {
-    const RecordedMemory memory(*network_, stream, is_recorded);
+    const WhileRecorded recorded(*network_, stream, is_recorded);
     queue(stream, compute);
   });
 }

@@ -32,18 +32,18 @@ inline std::array<std::int64_t, 13> arguments_of(const TensorNetwork::Batch& bat
           std::bit_cast<std::int32_t>(batch.loss_examples)};
 }
 
-/// The memory of what is recorded while it lives.
-class RecordedMemory {
+/// While it lives, the network takes its memory from that of recordings, if `is_recorded`.
+class WhileRecorded {
  public:
-  RecordedMemory(TensorNetwork& network, backend::StreamRef stream, bool is_recorded)
+  WhileRecorded(TensorNetwork& network, backend::StreamRef stream, bool is_recorded)
       : network_(is_recorded ? &network : nullptr) {
     if (network_ != nullptr) network_->begin_recording(stream.handle);
   }
-  ~RecordedMemory() {
+  ~WhileRecorded() {
     if (network_ != nullptr) network_->end_recording();
   }
-  RecordedMemory(const RecordedMemory&) = delete;
-  RecordedMemory& operator=(const RecordedMemory&) = delete;
+  WhileRecorded(const WhileRecorded&) = delete;
+  WhileRecorded& operator=(const WhileRecorded&) = delete;
 
  private:
   TensorNetwork* const network_;

@@ -137,9 +137,10 @@ void GroupCaches::resolve(const Parts& parts, std::int64_t step, WriteBack* writ
       wait_for_room(step, completed, *caches[g]);
     }
   }
-  is_half_full_ = is_half_full_ || std::ranges::any_of(caches, [](const auto& cache) {
-                    return 2 * cache->misses() >= cache->view().size.num_slots();
-                  });
+  is_worth_looking_ = is_worth_looking_ || options_.looks_ahead_at_once ||
+                      std::ranges::any_of(caches, [](const auto& cache) {
+                        return 2 * cache->misses() >= cache->view().size.num_slots();
+                      });
 }
 
 /// Blocks until more than the steps up to `completed` are completed; throws if that cannot help.

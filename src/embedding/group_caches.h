@@ -38,6 +38,7 @@ class GroupCaches {
     std::int64_t batch_examples = 0;
     std::int64_t max_in_flight = 8;
     std::int64_t max_look_ahead = 0;
+    bool looks_ahead_at_once = false;
     // Without the rows of step t, the steps up to its oldest_version will be completed.
     table::StalenessBound delay = 0;
     const backend::Stream* stream = nullptr;  // of pooling; nullptr: one of its own
@@ -68,8 +69,7 @@ class GroupCaches {
   bool looks_ahead() const {
     return options_.policy == backend::EvictionPolicy::kLookahead && options_.max_look_ahead > 0;
   }
-  /// In batches; 0 until a cache is half full: before that no row has to leave.
-  std::int64_t look_ahead() const { return is_half_full_ ? look_ahead_ : 0; }
+  std::int64_t look_ahead() const { return is_worth_looking_ ? look_ahead_ : 0; }  // batches
   void look_at(const data::Batch& batch, std::int64_t step);
   void look_at(std::span<const std::vector<Key>> keys,
                std::int64_t num_examples,
@@ -126,7 +126,7 @@ class GroupCaches {
   QueuedSteps queued_;
   Parts looked_at_;              // the batch that is looked at
   std::int64_t look_ahead_ = 0;  // batches
-  bool is_half_full_ = false;
+  bool is_worth_looking_ = false;
   std::int64_t steps_before_ = 0;
   mutable std::mutex mutex_;
   std::mutex progress_mutex_;  // guards the two below; completed_ is read without it, too

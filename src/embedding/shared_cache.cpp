@@ -34,6 +34,7 @@ SharedCache::Impl::Impl(const std::vector<job::FeatureSpec>& features,
                    .batch_examples = options.batch_examples,
                    .max_in_flight = options.max_in_flight,
                    .max_look_ahead = options.max_look_ahead,
+                   .looks_ahead_at_once = options.looks_ahead_at_once,
                    .delay = 0}),  // all earlier steps have asked for their rows
       staleness(options.staleness),
       updates(the_device),

@@ -146,6 +146,7 @@ embedding::CachedRows::Options cache_options(const job::JobConfig& config,
           .max_in_flight = config.train.max_in_flight() + (stream == nullptr ? 0 : kLag),
           .update_delay = order_bound(config.train, cluster.size()),
           .max_look_ahead = max_look_ahead(config),
+          .looks_ahead_at_once = cluster.size() > 1,
           .num_fetches = config.embedding.store == "ps"
                              ? std::min<std::int64_t>(16, config.train.prefetch_batches)
                              : 1,
@@ -161,6 +162,7 @@ embedding::SharedCache::Options copies_options(const job::JobConfig& config,
           .batch_examples = std::max<std::int64_t>(1, config.data.batch_size / cluster.size()),
           .max_in_flight = config.train.max_in_flight(),
           .max_look_ahead = max_look_ahead(config),
+          .looks_ahead_at_once = cluster.size() > 1,
           .staleness = config.train.staleness_bound()};
 }
 

@@ -74,11 +74,16 @@ class BatchOnDevice {
     pooled_.resize(device(), batch.rows, width);
     gradient_.resize(device(), batch.rows, width);
     flag_.resize(device(), 1, 1);
-    std::vector<float> wide(static_cast<std::size_t>(batch.rows * width));
-    columns_.to_device({batch.pooled.data(), batch.rows, columns_.host_width()}, wide.data());
-    device().copy(pooled_.data(), wide.data(), pooled_.bytes(), stream);
-    device().fill(gradient_.data(), 0x11, gradient_.bytes(), stream);
-    stream.wait_until_idle();
+    load();
+  }
+
+  /// The values that the batch has now, into the same memory.
+  void load() {
+    std::vector<float> wide(static_cast<std::size_t>(batch_.rows * columns_.device_width()));
+    columns_.to_device({batch_.pooled.data(), batch_.rows, columns_.host_width()}, wide.data());
+    device().copy(pooled_.data(), wide.data(), pooled_.bytes(), stream_);
+    device().fill(gradient_.data(), 0x11, gradient_.bytes(), stream_);
+    stream_.wait_until_idle();
   }
 
   void begin(DenseNetwork& network, std::int64_t step) {
@@ -164,6 +169,41 @@ TEST_F(DeviceNetworkTest, ReadsAndWritesPooledRowsInItsMemory) {
       expect_same(snapshot(*there), snapshot(*here));
     });
   }
+}
+
+// From the third on, a step in the same memory is the recording of an earlier one, with other
+// values, other dropout and another learning rate.
+TEST_F(DeviceNetworkTest, RecordedStepsAreThoseOfTheHost) {
+  job::DenseOptimizerConfig optimizer = optimizer_of("sgd", 0.01);
+  optimizer.schedule.warmup_steps = 5;
+  const auto check = [&](const ModelCase& c, Precision precision) {
+    SCOPED_TRACE(c.name);
+    for_each_schedule([&] {
+      const backend::Stream stream(device());
+      const DensePlace place{device(), stream};
+      const auto here = make(c, pool_, nullptr, precision, optimizer);
+      const auto there = make(c, pool_, &place, precision, optimizer);
+      Batch other(c.shape, 20, 1);
+      BatchOnDevice on_device(c, other, stream);
+      for (std::int64_t step = 1; step <= 6; ++step) {
+        Batch batch(c.shape, 20, static_cast<std::uint64_t>(step));
+        other = batch;
+        on_device.load();
+        const DenseResult wanted = batch.run(*here, step);
+        on_device.begin(*there, step);
+        here->apply(step);
+        there->apply(step);
+        const DenseResult found = there->finish();
+        EXPECT_NEAR(found.loss, wanted.loss, 1e-5);
+        EXPECT_EQ(found.finite, wanted.finite);
+        expect_same(other.probabilities, batch.probabilities);
+        if (wanted.finite) expect_same(on_device.gradient(), batch.grad_pooled);
+      }
+      expect_same(snapshot(*there), snapshot(*here));
+    });
+  };
+  for (const ModelCase& c : cases()) check(c, Precision::kFp32);
+  check(cases().at(1), Precision::kFp16);
 }
 
 TEST_F(DeviceNetworkTest, StepsFollowEachOtherBeforeTheFirstIsFinished) {

@@ -244,6 +244,7 @@ class PartitionedTraining {
                          .max_in_flight = max_in_flight,
                          .update_delay = bound,
                          .max_look_ahead = options_.max_look_ahead,
+                         .looks_ahead_at_once = options_.num_ranks > 1,
                          .num_fetches = 2,
                          .stream = device_ranks ? &stream : nullptr},
                         *device, pool, cluster, device_ranks.get());

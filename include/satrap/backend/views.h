@@ -54,6 +54,9 @@ struct Bags {
   std::int64_t row_stride = 0;     // of the output and its gradient, in elements; 4 | row_stride
 };
 
+/// The tag of ids that are not used: it sorts after all others.
+inline constexpr std::uint64_t kUnusedTag = ~std::uint64_t{0};
+
 /// Where an id goes: its vector in the output, in quads, or kNoTarget; and its factor there.
 struct alignas(8) IdPlace {
   std::uint32_t target;
@@ -102,7 +105,9 @@ struct PlanView {
   // Scratch.
   std::uint32_t* scratch_positions = nullptr;  // [max_ids]
   std::uint32_t* sorted_prefixes = nullptr;    // [max_ids]
-  std::uint32_t* mixed_runs = nullptr;         // [max_ids / 32 + 1] a bit for each occurrence
+  std::uint32_t* mixed_runs = nullptr;         // [max_ids / 32 + 1] a bit for each occurrence: 1
+                                               // if another tag of its prefix follows, and none
+                                               // came before
   Count2* counts2 = nullptr;                   // [max_ids] keys and sets up to an occurrence
   Count4* counts4 = nullptr;                   // [max_ids / 64 + 1]
   void* prims_scratch = nullptr;

@@ -75,6 +75,7 @@ class SharedCache {
     std::int64_t batch_examples = 0;
     std::int64_t max_in_flight = 8;  // batches that are planned and not pooled
     std::int64_t max_look_ahead = 0;
+    bool looks_ahead_at_once = false;
     table::StalenessBound staleness = 0;
   };
 

@@ -11,11 +11,11 @@ OnStream::OnStream(int gpu, void*) {
 }
 OnStream::~OnStream() = default;
 
-struct RecordedMemory::Pool {};
+struct RecordingPool::Pool {};
 
-RecordedMemory::RecordedMemory(int) {}
-RecordedMemory::~RecordedMemory() = default;
-void RecordedMemory::begin(void*) {}
-void RecordedMemory::end() noexcept {}
+RecordingPool::RecordingPool(int) {}
+RecordingPool::~RecordingPool() = default;
+void RecordingPool::begin(void*) {}
+void RecordingPool::end() noexcept {}
 
 }  // namespace satrap::dense

@@ -22,12 +22,12 @@ class OnStream {
 
 /// The memory of intermediate results of recorded work, taken from the GPU once. Work that is
 /// recorded later takes the same: it runs when that is done.
-class RecordedMemory {
+class RecordingPool {
  public:
-  explicit RecordedMemory(int gpu);
-  ~RecordedMemory();
-  RecordedMemory(const RecordedMemory&) = delete;
-  RecordedMemory& operator=(const RecordedMemory&) = delete;
+  explicit RecordingPool(int gpu);
+  ~RecordingPool();
+  RecordingPool(const RecordingPool&) = delete;
+  RecordingPool& operator=(const RecordingPool&) = delete;
 
   /// Between the two, tensors for `stream` are in this memory.
   void begin(void* stream);

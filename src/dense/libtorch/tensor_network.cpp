@@ -303,7 +303,7 @@ class Network : public TensorNetwork {
   const at::Tensor label_weights_;  // [num_labels]
   DeviceLossScale loss_scale_;
   FusedOptimizer optimizer_;
-  RecordedMemory recorded_;
+  RecordingPool recorded_;
   std::vector<at::Tensor> inputs_;     // whose gradients are wanted: parameters, pooled
   std::vector<at::Tensor> gradients_;  // of the parameters, parts of gradient_
 };

@@ -7,28 +7,28 @@ namespace satrap::dense {
 
 namespace allocator = c10::cuda::CUDACachingAllocator;
 
-struct RecordedMemory::Pool {
+struct RecordingPool::Pool {
   const c10::DeviceIndex gpu;
   const at::cuda::MempoolId_t id = at::cuda::graph_pool_handle();
   bool is_used = false;
 };
 
-RecordedMemory::RecordedMemory(int gpu) {
+RecordingPool::RecordingPool(int gpu) {
   if (gpu >= 0) pool_ = std::make_unique<Pool>(Pool{.gpu = static_cast<c10::DeviceIndex>(gpu)});
 }
 
 // Each begin took a reference; one is left for the first.
-RecordedMemory::~RecordedMemory() {
+RecordingPool::~RecordingPool() {
   if (pool_ && pool_->is_used) allocator::releasePool(pool_->gpu, pool_->id);
 }
 
-void RecordedMemory::begin(void* stream) {
+void RecordingPool::begin(void* stream) {
   if (!pool_) return;
   allocator::beginAllocateToPool(pool_->gpu, pool_->id,
                                  [stream](cudaStream_t other) { return other == stream; });
 }
 
-void RecordedMemory::end() noexcept {
+void RecordingPool::end() noexcept {
   if (!pool_) return;
   allocator::endAllocateToPool(pool_->gpu, pool_->id);
   if (pool_->is_used) allocator::releasePool(pool_->gpu, pool_->id);
