@@ -161,7 +161,7 @@ def peers(program, small):
         tsv, config = pathlib.Path(folder, "rows.tsv"), pathlib.Path(folder, "job.yaml")
         subprocess.run([program, "data", "generate", "--rows", str(rows), "--out", tsv, "scale=0.1"], check=True,
                        stdout=subprocess.DEVNULL)
-        config.write_text(PEERS.replace("TSV", str(tsv)))
+        config.write_text(PEERS.replace("TSV", str(tsv)).replace("4096", "256" if small else "4096"))
         pytorch = ["python3", here / "backend/pytorch_trainer.py", tsv, seconds]
         total, reason = None, why_no_pytorch()
         if reason:

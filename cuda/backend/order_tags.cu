@@ -70,10 +70,10 @@ __device__ void order_run(const Group& warp, const PlanView& plan, std::int64_t 
     end += others != 0 ? lowest(others) : 32;
     goes_on = others == 0;
   }
+  // Lanes read no copies but their own.
   for (std::int64_t i = begin + warp.lane; i < end; i += 32) {
     plan.scratch_positions[i] = plan.positions[i];
   }
-  __syncwarp();
   std::uint64_t from = 0;  // tags below are in their place
   for (std::int64_t at = begin; at < end; ++from) {
     std::uint64_t least = ~std::uint64_t{0};

@@ -62,7 +62,7 @@ class GpuScriptTest(unittest.TestCase):
         (self.bundle / "kind").write_text("gpu\n")
         (self.bundle / "commit").write_text("abc\n")
         programs = [f"backend_{operation}_bench" for operation in OPERATIONS]
-        for program in programs + ["backend_tests", "embedding_tests", "dense_tests"]:
+        for program in programs + ["backend_tests", "embedding_tests", "dense_tests", "collective_tests"]:
             self.write(f"bin/{program}", STAND_IN)
 
     def write(self, name, text):
