@@ -11,6 +11,7 @@
 #include "src/data/column_map.h"
 #include "src/data/field_parse.h"
 #include "src/data/file_list.h"
+#include "src/data/foreign_text.h"
 #include "src/data/line_cutter.h"
 
 namespace satrap::data {
@@ -59,22 +60,8 @@ Fields count_fields(const std::vector<std::string>& lines, char delimiter) {
 
 /// Formats that are text, but not columns.
 void refuse_other_formats(const std::string& line, const std::string& file) {
-  if (line.starts_with('{')) {
-    throw Error(
-        ErrorCode::kInvalidData,
-        concat("'", file, "' looks like JSON, one object per line; what can be read is text ",
-               "in columns: convert it to CSV"));
-  }
-  const std::vector<std::string> words = split_line(text_with(' '), line);
-  const auto is_pair = [](const std::string& word) {
-    return word.empty() || word.find(':') != std::string::npos;
-  };
-  if (words.size() > 2 && std::all_of(words.begin() + 1, words.end(), is_pair)) {
-    throw Error(
-        ErrorCode::kInvalidData,
-        concat("'", file, "' looks like LibSVM or LibFFM (label index:value ...); what can ",
-               "be read is text in columns: convert it to CSV"));
-  }
+  const std::string foreign = foreign_text(line, true);
+  if (!foreign.empty()) throw Error(ErrorCode::kInvalidData, concat("'", file, "' ", foreign));
 }
 
 char find_delimiter(const std::vector<std::string>& lines, const std::string& file) {

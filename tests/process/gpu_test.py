@@ -70,7 +70,7 @@ data: {format: synthetic, batch_size: 64,
        synthetic: {rows: 20000, eval_rows: 0, cardinalities: [50, 60], min_ids: [1], max_ids: [1], num_numeric: 2}}
 tables: {default: {dim: 8, optimizer: {type: adagrad, lr: 0.02}}}
 model: {type: ffnn, top: [8]}
-train: {mode: sync, threads: 1, precision: fp32}
+train: {mode: sync, threads: 1, precision: fp32, report_every: 1000 steps}
 checkpoint: {every: never}
 """
 NATIVE = "model.engine=native"  # on the CPU, to which pooled rows and gradients go
