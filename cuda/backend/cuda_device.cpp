@@ -203,6 +203,14 @@ void* CudaDevice::end_recording(StreamRef stream) {
   return executable;
 }
 
+// What the error has left of the recording may be nothing.
+void CudaDevice::abandon_recording(StreamRef stream) noexcept {
+  cudaGraph_t graph = nullptr;
+  static_cast<void>(cudaStreamEndCapture(native(stream), &graph));
+  static_cast<void>(cudaGetLastError());
+  if (graph != nullptr) complain(cudaGraphDestroy(graph), "cudaGraphDestroy");
+}
+
 void CudaDevice::queue_recording(void* recording, StreamRef stream) {
   check(cudaGraphLaunch(static_cast<cudaGraphExec_t>(recording), native(stream)),
         "cudaGraphLaunch");

@@ -32,6 +32,7 @@ class CudaDevice final : public Device {
   double milliseconds_between(void* start, void* stop) override;
   void begin_recording(StreamRef stream) override;
   void* end_recording(StreamRef stream) override;
+  void abandon_recording(StreamRef stream) noexcept override;
   void queue_recording(void* recording, StreamRef stream) override;
   void destroy_recording(void* recording) noexcept override;
   int libtorch_gpu() const override;

@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "satrap/core/file.h"
+#include "satrap/core/text.h"
 
 namespace satrap::app {
 namespace {
@@ -25,15 +26,6 @@ constexpr double kWorse = 0.002;          // of an AUC below the best one, or a 
 constexpr std::int64_t kEnoughExamples = 100;
 constexpr double kManyBadRows = 0.01;
 constexpr std::size_t kShown = 5;  // names or reasons
-
-/// "12,345"
-std::string with_commas(std::int64_t number) {
-  std::string text = std::to_string(number);
-  for (auto at = std::ssize(text) - 3; at > 0; at -= 3) {
-    text.insert(static_cast<std::size_t>(at), ",");
-  }
-  return text;
-}
 
 /// The number at a pointer such as "/eval/ne"; NaN: none.
 double number_at(const Json& json, const std::string& pointer) {

@@ -11,6 +11,7 @@
 #include "label_choice.h"
 #include "satrap/core/config.h"
 #include "satrap/core/error.h"
+#include "satrap/core/text.h"
 #include "satrap/data/row_count.h"
 
 namespace satrap::app {
@@ -23,14 +24,6 @@ constexpr std::int64_t kEvaluationsPerEpoch = 2;
 constexpr std::int64_t kPatience = 5;     // evaluations
 constexpr double kEnoughPositives = 5.0;  // in the evaluation rows
 constexpr double kManyUnlabelled = 0.05;  // share of rows
-
-std::string with_commas(std::int64_t number) {
-  std::string text = std::to_string(number);
-  for (std::ptrdiff_t at = std::ssize(text) - 3; at > 0; at -= 3) {
-    text.insert(static_cast<std::size_t>(at), ",");
-  }
-  return text;
-}
 
 /// Text in columns: values on the left, comments on the right.
 class CommentedLines {

@@ -40,6 +40,7 @@ class HostDevice final : public Device {
   double milliseconds_between(void* start, void* stop) override;
   void begin_recording(StreamRef) override { SATRAP_CHECK(false, "the host queues nothing"); }
   void* end_recording(StreamRef) override { return nullptr; }
+  void abandon_recording(StreamRef) noexcept override {}
   void queue_recording(void*, StreamRef) override {}
   void destroy_recording(void*) noexcept override {}
   int libtorch_gpu() const override { return -1; }

@@ -166,6 +166,15 @@ std::string format_bytes(std::int64_t bytes) {
   return in_units(static_cast<double>(bytes), 1024, kUnits);
 }
 
+std::string with_commas(std::int64_t number) {
+  std::string text = std::to_string(number);
+  const std::ptrdiff_t first_digit = number < 0 ? 1 : 0;
+  for (std::ptrdiff_t at = std::ssize(text) - 3; at > first_digit; at -= 3) {
+    text.insert(static_cast<std::size_t>(at), ",");
+  }
+  return text;
+}
+
 std::string format_count(double count) {
   static constexpr const char* kUnits[] = {"", "k", "M", "B", "T"};
   return in_units(count, 1000, kUnits);

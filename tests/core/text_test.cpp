@@ -141,5 +141,14 @@ TEST(FormatDuration, IsReadBackByParseDuration) {
   }
 }
 
+TEST(Text, WithCommasGroupsDigitsByThree) {
+  EXPECT_EQ(with_commas(0), "0");
+  EXPECT_EQ(with_commas(999), "999");
+  EXPECT_EQ(with_commas(1'000), "1,000");
+  EXPECT_EQ(with_commas(1'234'567), "1,234,567");
+  EXPECT_EQ(with_commas(-100), "-100");
+  EXPECT_EQ(with_commas(-100'000), "-100,000");
+}
+
 }  // namespace
 }  // namespace satrap

@@ -5,9 +5,9 @@
 namespace satrap::data {
 namespace {
 
-using Texts = std::vector<std::string>;
+using Strings = std::vector<std::string>;
 
-ColumnProfile profile(const Texts& texts) { return profile_column(texts, ','); }
+ColumnProfile profile(const Strings& texts) { return profile_column(texts, ','); }
 
 TEST(ColumnProfile, TheKindIsTheNarrowestOfAllValues) {
   EXPECT_EQ(profile({"1", "-2", "18446744073709551615"}).kind, ColumnProfile::Kind::kInteger);
@@ -24,20 +24,20 @@ TEST(ColumnProfile, TextsForMissingValuesAreNamed) {
   const ColumnProfile numbers = profile({"1", "", "NaN", "?", "NA", "2"});
   EXPECT_EQ(numbers.kind, ColumnProfile::Kind::kInteger);
   EXPECT_EQ(numbers.num_missing, 4);
-  EXPECT_EQ(numbers.missing, (Texts{"?", "NA", "NaN"}));
+  EXPECT_EQ(numbers.missing, (Strings{"?", "NA", "NaN"}));
   const ColumnProfile texts = profile({"NA", "DE", "\\N", "NULL"});  // Namibia
   EXPECT_EQ(texts.num_values, 2);
-  EXPECT_EQ(texts.missing, (Texts{"NULL", "\\N"}));
+  EXPECT_EQ(texts.missing, (Strings{"NULL", "\\N"}));
 }
 
 TEST(ColumnProfile, AFewWordsAmongNumbersAreMissingValues) {
-  Texts texts;
+  Strings texts;
   for (int i = 0; i < 100; ++i) texts.push_back(std::to_string(i) + ".5");
   texts.insert(texts.end(), {"unknown", "#DIV/0!", "unknown"});
   const ColumnProfile column = profile(texts);
   EXPECT_EQ(column.kind, ColumnProfile::Kind::kNumber);
   EXPECT_EQ(column.num_missing, 3);
-  EXPECT_EQ(column.missing, (Texts{"#DIV/0!", "unknown"}));
+  EXPECT_EQ(column.missing, (Strings{"#DIV/0!", "unknown"}));
   texts.insert(texts.end(), {"a", "b", "c", "d"});
   EXPECT_EQ(profile(texts).kind, ColumnProfile::Kind::kText);
   EXPECT_EQ(profile({"1", "2", "red"}).kind, ColumnProfile::Kind::kText);

@@ -9,7 +9,7 @@ namespace satrap::data {
 namespace {
 
 using Ids = std::vector<std::uint64_t>;
-using Texts = std::vector<std::string>;
+using Strings = std::vector<std::string>;
 
 /// Rows of text with their expected values, drawn from a seed: every kind of field, well and badly
 /// formed.
@@ -19,7 +19,7 @@ class RandomRows {
 
   std::uint64_t below(std::uint64_t bound) { return random_.below(draws_++, bound); }
 
-  std::string pick(const Texts& texts) { return texts[below(texts.size())]; }
+  std::string pick(const Strings& texts) { return texts[below(texts.size())]; }
 
   std::string number() {
     return pick({"",
@@ -117,16 +117,16 @@ TEST_P(RandomText, IsReadAsByASlowObviousParser) {
     ParsedRow row{.number = r, .label = 0, .numeric = {"", ""}, .bags = {}, .weights = {}};
     row.bags.resize(3);
     row.weights.resize(3);
-    Texts fields = {random.number(),
-                    random.pick({"", "junk", "1"}),
-                    random.integer(),
-                    random.label(),
-                    random.hex(),
-                    random.number(),
-                    random.pick({"", "a", "word word", "longer than eight bytes"})};
+    Strings fields = {random.number(),
+                      random.pick({"", "junk", "1"}),
+                      random.integer(),
+                      random.label(),
+                      random.hex(),
+                      random.number(),
+                      random.pick({"", "a", "word word", "longer than eight bytes"})};
     // Spaces within quotes belong to the field.
     std::vector<bool> quoted(8);
-    Texts values = fields;
+    Strings values = fields;
     for (std::size_t f = 0; f < fields.size(); ++f) {
       quoted[f] = random.below(10) == 0;
       if (!quoted[f]) values[f] = trimmed(fields[f]);

@@ -8,7 +8,7 @@ namespace satrap::data {
 namespace {
 
 using Ids = std::vector<std::uint64_t>;
-using Texts = std::vector<std::string>;
+using Strings = std::vector<std::string>;
 
 std::string repeat(const std::string& text, int times) {
   std::string all;
@@ -45,7 +45,7 @@ TEST_F(CriteoReader, ReadsLabelIntegersAndHexIds) {
 TEST_F(CriteoReader, BlankIntegerIsMissingAndBlankIdAnEmptyBag) {
   const ReadResult result = read("0" + repeat("\t", 39) + "\n");
   ASSERT_EQ(result.rows.size(), 1U);
-  EXPECT_EQ(result.rows[0].numeric, Texts(13, "-"));
+  EXPECT_EQ(result.rows[0].numeric, Strings(13, "-"));
   EXPECT_EQ(result.rows[0].bags, std::vector<Ids>(26));
 }
 
@@ -65,11 +65,12 @@ TEST_F(CriteoReader, ABadRowIsNamedByFileLineAndColumn) {
            "0" + repeat("\t", 38) + "xyz\t\n" + repeat("\t", 39) + "\n");
   EXPECT_EQ(result.rows.size(), 2U);
   const std::string file = "bad row skipped: " + path_of("log.tsv");
-  EXPECT_EQ(result.bad, (Texts{file + ":2: column 'I3': expected a number, got \"x\"",
-                               file + ":4: column 'label': expected 0 or 1 (`positive` or "
-                                      "`threshold` say what else means 1), got \"2\"",
-                               file + ":5: column 'C25': expected up to 16 hex digits, got \"xyz\"",
-                               file + ":6: column 'label': the label is missing"}));
+  EXPECT_EQ(result.bad,
+            (Strings{file + ":2: column 'I3': expected a number, got \"x\"",
+                     file + ":4: column 'label': expected 0 or 1 (`positive` or "
+                            "`threshold` say what else means 1), got \"2\"",
+                     file + ":5: column 'C25': expected up to 16 hex digits, got \"xyz\"",
+                     file + ":6: column 'label': the label is missing"}));
   EXPECT_EQ(result.num_bad, 4);
 }
 
@@ -77,9 +78,9 @@ TEST_F(CriteoReader, AWrongNumberOfColumnsIsSaidRatherThanWhatItLeadsTo) {
   // The unlabelled file of Kaggle: a number stands where the label should be.
   const ReadResult result = read("17" + repeat("\t", 38) + "\n" + "0" + repeat("\t", 40) + "\nx\n");
   const std::string file = "bad row skipped: " + path_of("log.tsv");
-  EXPECT_EQ(result.bad, (Texts{file + ":1: expected 40 columns, got 39",
-                               file + ":2: expected 40 columns, got 41",
-                               file + ":3: expected 40 columns, got 1"}));
+  EXPECT_EQ(result.bad, (Strings{file + ":1: expected 40 columns, got 39",
+                                 file + ":2: expected 40 columns, got 41",
+                                 file + ":3: expected 40 columns, got 1"}));
 }
 
 TEST_F(CriteoReader, WhatABadRowLeftBehindIsInNoOtherRow) {
@@ -110,9 +111,9 @@ TEST_F(CsvReader, ColumnsAreFoundByTheirNamesInEachFile) {
   config_.train.path = {write("1", "y,n,f\n1,2,a\n"), write("2", "f,other,n,y\nb,?,3,0\n")};
   const ReadResult result = read_text(config_);
   ASSERT_EQ(result.rows.size(), 2U);
-  EXPECT_EQ(result.rows[0].numeric, Texts{show(2)});
+  EXPECT_EQ(result.rows[0].numeric, Strings{show(2)});
   EXPECT_EQ(result.rows[0].bags[0], Ids{hash_bytes("a")});
-  EXPECT_EQ(result.rows[1].numeric, Texts{show(3)});
+  EXPECT_EQ(result.rows[1].numeric, Strings{show(3)});
   EXPECT_EQ(result.rows[1].bags[0], Ids{hash_bytes("b")});
   EXPECT_EQ(result.rows[1].label, 0.0F);
   EXPECT_EQ(result.rows[1].number, 1);
@@ -140,7 +141,7 @@ TEST_F(CsvReader, WithoutHeaderAndNamesColumnsAreNumbered) {
   config_.schema.features[0].column = "1";
   const ReadResult result = read("5,a,1\n");
   ASSERT_EQ(result.rows.size(), 1U);
-  EXPECT_EQ(result.rows[0].numeric, Texts{show(5)});
+  EXPECT_EQ(result.rows[0].numeric, Strings{show(5)});
   EXPECT_EQ(result.rows[0].label, 1.0F);
   config_.schema.label.column = "3";
   EXPECT_TRUE(contains(error_of([&] { read("5,a,1\n"); }, ErrorCode::kInvalidConfig),
@@ -151,9 +152,9 @@ TEST_F(CsvReader, QuotesHoldDelimitersAndDoubledQuotes) {
   const ReadResult result = read(
       "\"y\",\"n\",f\n1,\"2.5\",\"a,b\"\n0, \"3\" ,\"say \"\"hi\"\"\"\n1,,\"\"\"\"\r\n0,4,\"\"\n");
   ASSERT_EQ(result.rows.size(), 4U) << result.bad[0];
-  EXPECT_EQ(result.rows[0].numeric, Texts{show(2.5)});
+  EXPECT_EQ(result.rows[0].numeric, Strings{show(2.5)});
   EXPECT_EQ(result.rows[0].bags[0], Ids{hash_bytes("a,b")});
-  EXPECT_EQ(result.rows[1].numeric, Texts{show(3)});
+  EXPECT_EQ(result.rows[1].numeric, Strings{show(3)});
   EXPECT_EQ(result.rows[1].bags[0], Ids{hash_bytes("say \"hi\"")});
   EXPECT_EQ(result.rows[2].bags[0], Ids{hash_bytes("\"")});
   EXPECT_EQ(result.rows[3].bags[0], Ids{});
@@ -200,10 +201,10 @@ TEST_F(CsvReader, TokensForMissingValuesAreTheUsersChoice) {
   config_.schema.missing = {"?", "-1"};
   const ReadResult result = read("y,n,f\n1,?,?\n1,-1,x\n1,-2,-1\n");
   ASSERT_EQ(result.rows.size(), 3U);
-  EXPECT_EQ(result.rows[0].numeric, Texts{"-"});
+  EXPECT_EQ(result.rows[0].numeric, Strings{"-"});
   EXPECT_EQ(result.rows[0].bags[0], Ids{});
-  EXPECT_EQ(result.rows[1].numeric, Texts{"-"});
-  EXPECT_EQ(result.rows[2].numeric, Texts{show(-2)});
+  EXPECT_EQ(result.rows[1].numeric, Strings{"-"});
+  EXPECT_EQ(result.rows[2].numeric, Strings{show(-2)});
   EXPECT_EQ(result.rows[2].bags[0], Ids{});
 }
 
@@ -217,7 +218,7 @@ TEST_F(CsvReader, WordsForNoNumberAreMissingWhereANumberIsExpected) {
       const ReadResult result =
           read("y,n,f\n1," + w + "," + w + "\n0,5,7|" + w + "|8\n" + w + ",5,7\n");
       ASSERT_EQ(result.rows.size(), 2U) << word;
-      EXPECT_EQ(result.rows[0].numeric, Texts{"-"}) << word;
+      EXPECT_EQ(result.rows[0].numeric, Strings{"-"}) << word;
       EXPECT_EQ(result.rows[0].bags[0], Ids{}) << word;
       EXPECT_EQ(result.rows[1].bags[0], (Ids{7, 8})) << word;
       EXPECT_EQ(result.bad[0], shown(4, "column 'y': the label is missing"));
@@ -339,7 +340,7 @@ TEST_F(CsvReader, OneColumnMayFeedSeveralInputs) {
   config_.schema.features[0].type = "int";
   const ReadResult result = read("y,n\n1,7\n0,\n");
   ASSERT_EQ(result.rows.size(), 2U);
-  EXPECT_EQ(result.rows[0].numeric, Texts{show(7)});
+  EXPECT_EQ(result.rows[0].numeric, Strings{show(7)});
   EXPECT_EQ(result.rows[0].bags[0], Ids{7});
   EXPECT_EQ(result.rows[1].bags[0], Ids{});
 }

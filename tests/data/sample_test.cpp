@@ -5,7 +5,7 @@
 namespace satrap::data {
 namespace {
 
-using Texts = std::vector<std::string>;
+using Strings = std::vector<std::string>;
 
 class SampleTest : public FilesTest {
  protected:
@@ -21,8 +21,8 @@ TEST_F(SampleTest, ColumnsOfACsvWithAHeader) {
   const Sample sample = this->sample("click,\"user, id\",age\r\n1,u1, 20\r\n0,\"u,2\",\r\n\r\n");
   EXPECT_EQ(sample.delimiter, ",");
   EXPECT_TRUE(sample.header);
-  EXPECT_EQ(sample.names, (Texts{"click", "user, id", "age"}));
-  EXPECT_EQ(sample.columns, (std::vector<Texts>{{"1", "0"}, {"u1", "u,2"}, {"20", ""}}));
+  EXPECT_EQ(sample.names, (Strings{"click", "user, id", "age"}));
+  EXPECT_EQ(sample.columns, (std::vector<Strings>{{"1", "0"}, {"u1", "u,2"}, {"20", ""}}));
   EXPECT_EQ(sample.num_rows, 2);
   EXPECT_TRUE(sample.is_whole);
   EXPECT_EQ(sample.total_rows, 2);
@@ -31,8 +31,8 @@ TEST_F(SampleTest, ColumnsOfACsvWithAHeader) {
 TEST_F(SampleTest, WithoutAHeaderNamesAreMadeUp) {
   const Sample sample = this->sample("39, State-gov, <=50K\n50, Private, >50K\n");
   EXPECT_FALSE(sample.header);
-  EXPECT_EQ(sample.names, (Texts{"c0", "c1", "c2"}));
-  EXPECT_EQ(sample.columns[1], (Texts{"State-gov", "Private"}));
+  EXPECT_EQ(sample.names, (Strings{"c0", "c1", "c2"}));
+  EXPECT_EQ(sample.columns[1], (Strings{"State-gov", "Private"}));
 }
 
 TEST_F(SampleTest, AHeaderOfNumbersAndWords) {
@@ -77,7 +77,7 @@ TEST_F(SampleTest, EveryFileHasItsHeader) {
                                           write("c.csv.zst", zstd("y,f\n5,6\n"))};
   const Sample sample = read_sample(files, 100);
   EXPECT_EQ(sample.files, files);
-  EXPECT_EQ(sample.columns[0], (Texts{"1", "3", "5"}));
+  EXPECT_EQ(sample.columns[0], (Strings{"1", "3", "5"}));
 }
 
 TEST_F(SampleTest, WhatIsNoTextInColumnsIsRefused) {

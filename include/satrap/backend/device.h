@@ -77,6 +77,7 @@ class Device : public Operations {
   /// may use the stream meanwhile.
   virtual void begin_recording(StreamRef stream) = 0;
   virtual void* end_recording(StreamRef stream) = 0;
+  virtual void abandon_recording(StreamRef stream) noexcept = 0;  // instead, after an error
   virtual void queue_recording(void* recording, StreamRef stream) = 0;
   virtual void destroy_recording(void* recording) noexcept = 0;
 

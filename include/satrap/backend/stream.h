@@ -68,7 +68,7 @@ class Recording {
     try {
       queue(stream);
     } catch (...) {
-      give_up(stream);
+      device.abandon_recording(stream);
       throw;
     }
     handle_ = device.end_recording(stream);
@@ -83,13 +83,6 @@ class Recording {
   void queue(StreamRef stream) const { device_->queue_recording(handle_, stream); }
 
  private:
-  void give_up(StreamRef stream) noexcept {
-    try {
-      device_->destroy_recording(device_->end_recording(stream));
-    } catch (...) {  // what went wrong first is thrown
-    }
-  }
-
   Device* device_;
   void* handle_ = nullptr;
 };

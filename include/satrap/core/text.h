@@ -58,6 +58,7 @@ double parse_duration(std::string_view text);
 
 std::string format_bytes(std::int64_t bytes);  // "512B", "1.50KiB", "8.00GiB"
 std::string format_duration(double seconds);   // "850ms", "12.3s", "3min20s", "2h05min", "3d04h"
+std::string with_commas(std::int64_t number);  // "12,345", "-1,000"
 std::string format_count(double count);        // "999", "1.23M", "45.6k", "7.89B"
 
 }  // namespace satrap
