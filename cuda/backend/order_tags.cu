@@ -30,7 +30,8 @@ __device__ bool is_first_of_prefix(const Group& warp,
 
 /// The tags in the order of the sort. Marks in mixed_runs the first occurrence of a prefix that is
 /// followed by another tag of it.
-__global__ void __launch_bounds__(kThreads) gather_tags(PlanView plan) {
+// Here and below, as many blocks as leave enough registers not to spill.
+__global__ void __launch_bounds__(kThreads, 12) gather_tags(PlanView plan) {
   const Group warp(5);
   const std::int64_t turns = (plan.num_ids + 31) / 32;
   for (std::int64_t t = global_thread() / 32; t < turns; t += num_threads() / 32) {
@@ -102,7 +103,7 @@ __device__ void order_run(const Group& warp, const PlanView& plan, std::int64_t 
 }
 
 /// Puts the mixed runs in order, a warp for each.
-__global__ void __launch_bounds__(kThreads) order_mixed_runs(PlanView plan) {
+__global__ void __launch_bounds__(kThreads, 8) order_mixed_runs(PlanView plan) {
   const Group warp(5);
   const std::int64_t words = (plan.num_ids + 31) / 32;
   for (std::int64_t t = global_thread() / 32; t * 32 < words; t += num_threads() / 32) {

@@ -112,7 +112,7 @@ __device__ void describe_run(const Group& warp,
 /// long bags. Where bags are few several warps share the ids, unless each would have to sum the
 /// bags' weights.
 template <bool kHasLongBags>
-__global__ void __launch_bounds__(kThreads)
+__global__ void __launch_bounds__(kThreads, kHasLongBags ? 12 : 0)  // enough registers not to spill
     describe_ids(Bags bags, std::int64_t padded_dim, PlanView plan) {
   const Group warp(5);
   const std::int64_t num_bags = bags.num_features * bags.num_examples;
