@@ -12,16 +12,7 @@
 namespace satrap::embedding {
 namespace {
 
-constexpr std::int64_t kBagsPerPiece = 16384;  // the unit of work; waking a thread takes longer
-                                               // than the keys of a few thousand
-
-std::int64_t longest_bag(const std::int64_t* offsets, std::int64_t num_bags) {
-  std::int64_t longest = 0;
-  for (std::int64_t r = 0; r < num_bags; ++r) {
-    longest = std::max(longest, offsets[r + 1] - offsets[r]);
-  }
-  return longest;
-}
+constexpr std::int64_t kExamplesPerPiece = 512;  // of one feature: the unit of work
 
 }  // namespace
 
@@ -57,15 +48,11 @@ void GroupBatch::fill(const data::Batch& batch, std::int64_t row_stride) {
   measure(batch, row_stride);
   grow();
   fill_features();
-  const std::int64_t num_bags = num_features() * num_examples_;
-  pool_.parallel_for((num_bags + kBagsPerPiece - 1) / kBagsPerPiece, [&](std::int64_t piece) {
-    const std::int64_t end = std::min(num_bags, (piece + 1) * kBagsPerPiece);
-    for (std::int64_t bag = piece * kBagsPerPiece; bag < end;) {
-      const std::int64_t f = bag / num_examples_, first = bag - f * num_examples_;
-      const std::int64_t last = std::min(num_examples_, first + end - bag);
-      fill_examples(batch, f, first, last);
-      bag += last - first;
-    }
+  const std::int64_t num_pieces = (num_examples_ + kExamplesPerPiece - 1) / kExamplesPerPiece;
+  pool_.parallel_for(num_features() * num_pieces, [&](std::int64_t unit) {
+    const std::int64_t begin = unit % num_pieces * kExamplesPerPiece;
+    fill_examples(batch, unit / num_pieces, begin,
+                  std::min(num_examples_, begin + kExamplesPerPiece));
   });
 }
 
@@ -103,7 +90,6 @@ void GroupBatch::list_long_bags(const data::Batch& batch) {
   long_bags_.clear();
   for (std::int64_t f = 0; f < num_features(); ++f) {
     const std::int64_t* const offsets = offsets_of(batch, group_.features[index(f)]);
-    if (longest_bag(offsets, num_examples_) <= backend::kMaxShortBag) continue;
     for (std::int64_t r = 0; r < num_examples_; ++r) {
       if (offsets[r + 1] - offsets[r] <= backend::kMaxShortBag) continue;
       long_bags_.push_back(static_cast<std::int32_t>(f * num_examples_ + r));

@@ -91,11 +91,15 @@ def main():
         BUDGET.write_text(HEADER + "".join(
             f"{name:{width}} " + " ".join(f"{by[a][0]:3}" for a in ARCHITECTURES) + "\n"
             for name, by in sorted(reports.items())))
-        return 0
+        return report(reports)
     reports = read_reports(os.environ["SATRAP_BUILD_DIR"])
     if not reports:
         print("no reports of ptxas: a build without CUDA")
         return 77
+    return report(reports)
+
+
+def report(reports):
     found = list(complaints(reports, read_budget()))
     print("\n".join(found) or f"{len(reports)} kernels within their budgets, no spills")
     return 1 if found else 0
