@@ -1,11 +1,12 @@
 """Breaks the kernels on purpose, one line at a time, and checks that the tests of the executor notice.
 
 Usage: mutants.py BUILD_DIR [PART_OF_NAME]    with a build that has backend_simt_tests
+       mutants.py BUILD_DIR --quarter         a quarter of them; another one after each commit
        mutants.py --table                     the mutants as a table, for README.md in this folder
 
 A mutant is a replacement in one file of cuda/backend; the sources that it concerns are compiled from a copy and linked
-before the rest. A mutant that its test does not catch is a failure, and so is one whose line no longer exists, or that
-README.md does not list.
+before the rest. A mutant that its test does not catch is a failure, and so is one, whether it runs or not, whose line
+no longer exists, or that README.md does not list.
 """
 
 import json
@@ -193,15 +194,26 @@ def link_command(build, target, program):
     return next(part for part in line.split("&&") if f"-o {program}" in part).strip()
 
 
+def text_with(line, module, file):
+    """The text of a file, in which `line` is exactly once."""
+    text = (ROOT / module / file).read_text()
+    if text.count(line) != 1:
+        raise ValueError(f"{text.count(line)} places in {module}/{file} read: {line}")
+    return text
+
+
+def quarter(mutants):
+    """Every fourth; which of them, the number of commits decides."""
+    commits = subprocess.run(["git", "-C", str(ROOT), "rev-list", "--count", "HEAD"], capture_output=True, text=True)
+    return mutants[int(commits.stdout or 0) % 4::4]
+
+
 def compile_mutant(build, folder, mutant, commands, module="cuda/backend"):
     """The objects of its sources, compiled from a copy of its file in `folder`."""
     _, file, old, new, _, sources = mutant
     overlay = folder / module
     overlay.mkdir(parents=True)
-    text = (ROOT / module / file).read_text()
-    if text.count(old) != 1:
-        raise ValueError(f"{text.count(old)} places in {file} read: {old}")
-    (overlay / file).write_text(text.replace(old, new))
+    (overlay / file).write_text(text_with(old, module, file).replace(old, new))
     objects = []
     for source in sources:
         arguments = list(commands[source])
@@ -255,7 +267,7 @@ def run(mutants, prepare, folder=pathlib.Path(__file__).parent, table=table):
         sys.exit(f"{folder}/README.md does not hold the table that --table prints")
     seen = prepare(pathlib.Path(sys.argv[1]).resolve())
     part = sys.argv[2] if len(sys.argv) > 2 else ""
-    chosen = [mutant for mutant in mutants if part in mutant[0]]
+    chosen = quarter(mutants) if part == "--quarter" else [mutant for mutant in mutants if part in mutant[0]]
     survivors = 0
     for mutant in chosen:
         how = seen(mutant)
@@ -266,6 +278,8 @@ def run(mutants, prepare, folder=pathlib.Path(__file__).parent, table=table):
 
 
 def prepare(build):
+    for _, file, line, *_ in MUTANTS:
+        text_with(line, "cuda/backend", file)
     commands = compile_commands(build, "satrap_backend_simt")
     link = link_command(build, "backend_simt_tests", "tests/backend_simt_tests")
 

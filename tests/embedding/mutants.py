@@ -3,6 +3,7 @@ digest than on the CPU, or not at all, under one of a few schedules. A mutant th
 be reported as their race, under each of them.
 
 Usage: mutants.py BUILD_DIR [PART_OF_NAME]    with a build that has simt/satrap
+       mutants.py BUILD_DIR --quarter         a quarter of them; another one after each commit
        mutants.py --table                     the mutants as a table, for README.md in this folder
 """
 import os
@@ -13,7 +14,7 @@ import sys
 import tempfile
 
 sys.path[:0] = [str(pathlib.Path(__file__).parents[1] / "backend")]
-from mutants import compile_commands, compile_mutant, link_command, run  # noqa: E402
+from mutants import compile_commands, compile_mutant, link_command, run, text_with  # noqa: E402
 
 SEEDS = 8
 JOB = """
@@ -97,9 +98,15 @@ def commands_of_dense(build):
     return {path.name: command for path in (pathlib.Path(__file__).parents[2] / "src/dense").glob("*.cpp")}
 
 
-def build_mutant(build, folder, mutant, commands, link):
+def place(mutant):
+    """The folder and the name of its file."""
     module, file = mutant[1].split("/") if "/" in mutant[1] else ("embedding", mutant[1])
-    objects = compile_mutant(build, folder, (mutant[0], file, *mutant[2:6]), commands, f"src/{module}")
+    return f"src/{module}", file
+
+
+def build_mutant(build, folder, mutant, commands, link):
+    module, file = place(mutant)
+    objects = compile_mutant(build, folder, (mutant[0], file, *mutant[2:6]), commands, module)
     program = folder / "bin" / "satrap"
     program.parent.mkdir()
     (folder / "lib").symlink_to(build / "lib")
@@ -128,6 +135,9 @@ def digest(folder, program, number, *settings, seed=0):
 
 
 def prepare(build):
+    for mutant in MUTANTS:
+        module, file = place(mutant)
+        text_with(mutant[2], module, file)
     commands = commands_of_dense(build) | compile_commands(build, "satrap_embedding_simt")
     link = link_command(build, "satrap_on_simt", "simt/satrap")
     with tempfile.TemporaryDirectory() as folder:
