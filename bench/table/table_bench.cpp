@@ -1,5 +1,5 @@
-// Tables: lookups of known keys, insertion, the longest stall of a growing table, bytes per row,
-// and the costs of eviction, of a snapshot, and of new memory alone.
+// Tables: lookups of known keys, whole rows to and from a cache, insertion, the longest stall of a
+// growing table, bytes per row, and the costs of eviction, of a snapshot, and of new memory alone.
 
 #include <algorithm>
 #include <random>
@@ -9,7 +9,9 @@
 #include <sys/mman.h>
 #include <time.h>
 
+#include "satrap/core/thread_pool.h"
 #include "satrap/table/table.h"
+#include "satrap/table/table_row_store.h"
 #include "satrap/table/table_snapshot.h"
 
 namespace satrap::table {
@@ -63,6 +65,38 @@ void find_known(benchmark::State& state) {
   state.SetItemsProcessed(keys);
 }
 BENCHMARK(find_known)->ArgNames({"dim", "keys"})->ArgsProduct({{16, 64}, {1024, 16384, 262144}});
+
+/// What a cache asks of tables in each step: rows that exist go out, others come back.
+void fetch_and_put(benchmark::State& state) {
+  constexpr std::uint64_t kRows = 2'000'000;
+  Table table(spec_of(64), 1);
+  fill(table, kRows);
+  ThreadPool pool(state.range(0));
+  TableRowStore store({&table}, pool);
+  std::mt19937_64 random(1);
+  std::vector<std::vector<Key>> batches;
+  for (int i = 0; i < 32; ++i) batches.push_back(sorted_keys(random, state.range(1), kRows));
+  const auto row_bytes = static_cast<std::size_t>(table.row_bytes());
+  std::vector<std::byte> memory(static_cast<std::size_t>(state.range(1)) * row_bytes);
+  std::vector<std::byte*> to;
+  for (std::int64_t i = 0; i < state.range(1); ++i) {
+    to.push_back(memory.data() + static_cast<std::size_t>(i) * row_bytes);
+  }
+  std::size_t next = 0;
+  std::int64_t keys = 0;
+  for (auto _ : state) {
+    const auto& batch = batches[next++ % batches.size()];
+    store.fetch(batch, std::span(to).first(batch.size()));
+    const std::vector<const std::byte*> from(to.begin(), to.begin() + std::ssize(batch));
+    store.put(1, batch, from);
+    keys += std::ssize(batch);
+  }
+  state.SetItemsProcessed(keys);
+}
+BENCHMARK(fetch_and_put)
+    ->ArgNames({"threads", "keys"})
+    ->ArgsProduct({{1, 2, 4, 8}, {1024, 8192}})
+    ->UseRealTime();
 
 /// The least cost of growth, and the longest stall that it may cause: a plain loop over memory that
 /// the system has not provided yet, 2 MiB at a time; huge: in huge pages.

@@ -48,7 +48,7 @@ class TablesSnapshot final : public RowsSnapshot {
 
 }  // namespace
 
-LocalTables::LocalTables(const job::EmbeddingSpecs& specs, ThreadPool& pool) {
+LocalTables::LocalTables(const job::EmbeddingSpecs& specs, ThreadPool& pool) : pool_(pool) {
   std::vector<table::Table*> pointers;
   for (const table::TableSpec& spec : specs.tables) {
     tables_.push_back(std::make_unique<table::Table>(spec, specs.seed));
@@ -88,7 +88,7 @@ table::RowStore& LocalTables::row_store() {
   if (!row_store_) {
     std::vector<table::Table*> pointers;
     for (const auto& table : tables_) pointers.push_back(table.get());
-    row_store_ = std::make_unique<table::TableRowStore>(std::move(pointers));
+    row_store_ = std::make_unique<table::TableRowStore>(std::move(pointers), pool_);
   }
   return *row_store_;
 }

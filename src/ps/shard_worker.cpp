@@ -6,6 +6,7 @@
 #include "satrap/core/error.h"
 #include "satrap/core/log.h"
 #include "satrap/core/thread_group.h"
+#include "satrap/table/whole_rows.h"
 
 namespace satrap::ps {
 namespace {
@@ -249,14 +250,14 @@ void ShardWorker::work_on_rows(RowRequest& request) {
           break;
         case kFetch: {
           std::byte* const to = request.reply.data() + sizeof(ReplyPrefix) + value * kFloatBytes;
-          whole_rows_.fetch(table, next_step, keys,
+          table::fetch_rows(table, next_step, keys,
                             [&](std::size_t i) { return to + i * index(table.row_bytes()); });
           break;
         }
         case kPut: {
           const std::byte* const from = request.rows + value * kFloatBytes;
           const std::int64_t last =
-              whole_rows_.put(table, job_->layout.num_shards, next_step, keys,
+              table::put_rows(table, job_->layout.num_shards, next_step, keys,
                               [&](std::size_t i) { return from + i * index(table.row_bytes()); });
           highest_mark_ = std::max(highest_mark_, last);
           break;

@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "satrap/table/step_clock.h"
-#include "satrap/table/whole_rows.h"
 #include "src/ps/row_work.h"
 #include "src/ps/running_job.h"
 
@@ -90,7 +89,6 @@ class ShardWorker {
   std::vector<RowGradients> gradients_;
   std::int64_t least_mark_ = 0, highest_mark_ = 0;
   RowWork rows_;
-  table::WholeRows whole_rows_;
 
   std::thread thread_;  // last: starts when everything above exists
 };

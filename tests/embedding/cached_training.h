@@ -113,7 +113,7 @@ class CachedTraining {
         pool(options.num_threads),
         home(specs),
         in_place(specs),
-        store(home.pointers),
+        store(home.pointers, pool),
         gate(store),
         uncached(features, home.pointers, pool),
         reference(features, in_place.pointers, pool),

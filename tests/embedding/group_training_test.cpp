@@ -93,7 +93,7 @@ class DeviceTraining {
       : groups_(job.features, job.tables, kJobSeed),
         on_host_(job.features, job.tables),
         on_device_(job.features, job.tables, FeatureLayout::kDeviceColumns),
-        store_(tables.pointers) {
+        store_(tables.pointers, pool_) {
     std::size_t max_ids = 0;
     for (const data::Batch& batch : job.batches) max_ids = std::max(max_ids, batch.ids.size());
     for (const RowGroup& group : groups_.groups()) {

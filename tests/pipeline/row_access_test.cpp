@@ -59,7 +59,7 @@ class InTables final : public RowsHome {
     if (!store_) {
       std::vector<table::Table*> pointers;
       for (const auto& table : tables_) pointers.push_back(table.get());
-      store_ = std::make_unique<table::TableRowStore>(pointers);
+      store_ = std::make_unique<table::TableRowStore>(pointers, pool_);
     }
     return *store_;
   }

@@ -6,7 +6,9 @@
 #include <thread>
 #include <vector>
 
+#include "satrap/core/thread_pool.h"
 #include "satrap/table/table_row_store.h"
+#include "satrap/table/table_snapshot.h"
 #include "tests/ps/shard_rows_fixture.h"
 #include "tests/table/fake_row_store.h"
 
@@ -43,10 +45,11 @@ std::vector<std::unique_ptr<table::Table>> make_tables(const std::vector<table::
 }
 
 std::unique_ptr<table::TableRowStore> store_over(
-    const std::vector<std::unique_ptr<table::Table>>& tables) {
+    const std::vector<std::unique_ptr<table::Table>>& tables,
+    ThreadPool& pool) {
   std::vector<table::Table*> pointers;
   for (const auto& table : tables) pointers.push_back(table.get());
-  return std::make_unique<table::TableRowStore>(pointers);
+  return std::make_unique<table::TableRowStore>(pointers, pool);
 }
 
 class RowStoreContract : public ShardTest, public testing::WithParamInterface<Kind> {
@@ -54,7 +57,7 @@ class RowStoreContract : public ShardTest, public testing::WithParamInterface<Ki
   void SetUp() override {
     if (GetParam() == Kind::kTables || GetParam() == Kind::kFakeOverTables) {
       in_process_ = make_tables(tables_);
-      real_ = store_over(in_process_);
+      real_ = store_over(in_process_, pool_);
       store_ = real_.get();
       if (GetParam() == Kind::kFakeOverTables) {
         fake_ = std::make_unique<table::FakeRowStore>(*real_);
@@ -78,6 +81,7 @@ class RowStoreContract : public ShardTest, public testing::WithParamInterface<Ki
   table::RowStore* store_ = nullptr;
 
  private:
+  ThreadPool pool_{3};
   std::vector<std::unique_ptr<table::Table>> in_process_;
   std::unique_ptr<table::TableRowStore> real_;
   std::unique_ptr<table::FakeRowStore> fake_;
@@ -159,12 +163,39 @@ TEST_P(RowStoreContract, ThreadsFetchAndPutAtTheSameTime) {
 TEST_F(ShardTest, ATableWithLimitsIsNoRowStore) {
   tables_[1].limits.ttl_steps = 5;
   const auto tables = make_tables(tables_);
-  EXPECT_NE(message_of([&] { store_over(tables); }).find("'site' has limits"), std::string::npos);
+  ThreadPool pool(1);
+  EXPECT_NE(message_of([&] { store_over(tables, pool); }).find("'site' has limits"),
+            std::string::npos);
+}
+
+TEST_F(ShardTest, AnyNumberOfThreadsLeavesTheSameRowsInTheSameOrder) {
+  const std::vector<Key> keys = all_keys(20'000);  // several units in each table
+  std::vector<Key> some;
+  for (std::size_t u = 0; u < keys.size(); u += 3) some.push_back(keys[u]);
+  const std::vector<Row> rows = some_rows(tables_, some, 1);
+  std::vector<std::vector<Row>> fetched, stored;
+  for (const std::int64_t num_threads : {1, 4}) {
+    ThreadPool pool(num_threads);
+    const auto tables = make_tables(tables_);
+    const auto store = store_over(tables, pool);
+    put_to(*store, 2, some, rows);
+    fetched.push_back(fetch_from(*store, tables_, keys));
+    stored.emplace_back();
+    for (const auto& table : tables) {
+      table::TableSnapshot(*table, kMaxStep).write([&](std::span<const std::byte> part) {
+        stored.back().emplace_back(part.begin(), part.end());
+      });
+    }
+  }
+  EXPECT_EQ(fetched[0], fetched[1]);
+  EXPECT_EQ(stored[0], stored[1]);
+  for (std::size_t i = 0; i < some.size(); ++i) ASSERT_EQ(fetched[1][3 * i], rows[i]);
 }
 
 TEST_F(ShardTest, TheFakeStoreWaitsAndFailsAsItIsTold) {
   const auto tables = make_tables(tables_);
-  const auto real = store_over(tables);
+  ThreadPool pool(1);
+  const auto real = store_over(tables, pool);
   table::FakeRowStore fake(*real);
   const std::vector<Key> keys = all_keys(5);
   fake.fail_next(2);

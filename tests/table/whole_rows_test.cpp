@@ -45,15 +45,14 @@ class WholeRowsTest : public testing::Test {
  protected:
   std::vector<Row> fetch(const Keys& keys) {
     std::vector<Row> fetched(keys.size(), Row(static_cast<std::size_t>(table_.row_bytes())));
-    rows_.fetch(table_, 1, keys, [&](std::size_t i) { return fetched.at(i).data(); });
+    fetch_rows(table_, 1, keys, [&](std::size_t i) { return fetched.at(i).data(); });
     return fetched;
   }
   std::int64_t put(const Keys& keys, const std::vector<Row>& from) {
-    return rows_.put(table_, 1, 1, keys, [&](std::size_t i) { return from.at(i).data(); });
+    return put_rows(table_, 1, 1, keys, [&](std::size_t i) { return from.at(i).data(); });
   }
 
   Table table_{whole_spec(), 1};
-  WholeRows rows_;
 };
 
 TEST_F(WholeRowsTest, OfNoKeysThereIsNothing) {

@@ -28,6 +28,7 @@ class LocalTables final : public EmbeddingTables {
   table::RowStore& row_store();
 
  private:
+  ThreadPool& pool_;
   std::vector<std::unique_ptr<table::Table>> tables_;  // by TableId
   std::unique_ptr<embedding::TableRows> access_;
   std::unique_ptr<table::TableRowStore> row_store_;

@@ -4,18 +4,19 @@
 #include <mutex>
 #include <vector>
 
+#include "satrap/core/thread_pool.h"
 #include "satrap/table/row_store.h"
 #include "satrap/table/table.h"
-#include "satrap/table/whole_rows.h"
 
 namespace satrap::table {
 
 /// Tables of this process as a RowStore. Nothing else may create or change their rows meanwhile.
+/// One call at a time; the threads of the pool share its keys, each with partitions of its own.
 class TableRowStore final : public RowStore {
  public:
   /// `tables[i]` has TableId i, and no limits: a row held by a cache looks unused to its table.
   /// All outlive it.
-  explicit TableRowStore(std::vector<Table*> tables);
+  TableRowStore(std::vector<Table*> tables, ThreadPool& pool);
 
   void fetch(std::span<const Key> keys, std::span<std::byte* const> rows) override;
   void put(std::int64_t step,
@@ -23,13 +24,18 @@ class TableRowStore final : public RowStore {
            std::span<const std::byte* const> rows) override;
 
  private:
-  /// Calls visit(table, first, keys) for the keys of each table.
-  template <class Visit>
-  void for_each_table(std::span<const Key> keys, Visit&& visit);
+  /// The unit of work: consecutive keys of one table, all that are in the same partitions.
+  struct Unit {
+    Table* table;
+    std::size_t begin, end;
+  };
+
+  void divide(std::span<const Key> keys);
 
   const std::vector<Table*> tables_;
-  std::mutex mutex_;  // one call at a time
-  WholeRows whole_rows_;
+  ThreadPool& pool_;
+  std::mutex mutex_;
+  std::vector<Unit> units_;  // of the call that has the mutex
 };
 
 }  // namespace satrap::table
