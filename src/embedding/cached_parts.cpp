@@ -1,7 +1,5 @@
 #include "src/embedding/cached_parts.h"
 
-#include <algorithm>
-
 #include "satrap/core/error.h"
 
 namespace satrap::embedding {
@@ -38,6 +36,7 @@ void CachedParts::check_step(std::int64_t step) const {
 /// Those that are on their way to the store come from there.
 void CachedParts::ask_for_missing() {
   missing_.clear();
+  places_.clear();
   for (const auto& part : parts) {
     const std::int64_t row_bytes = part->row_bytes();
     const std::int64_t bytes = std::ssize(part->missing) * row_bytes;
@@ -47,19 +46,19 @@ void CachedParts::ask_for_missing() {
                        "rows that are fetched"};
     }
     for (std::size_t i = 0; i < part->missing.size(); ++i) {
-      missing_.emplace_back(part->missing[i],
-                            part->staging.data() + static_cast<std::int64_t>(i) * row_bytes);
+      missing_.add(part->missing[i], std::ssize(places_));
+      places_.push_back(part->staging.data() + static_cast<std::int64_t>(i) * row_bytes);
     }
     list_.assign(1, static_cast<std::int32_t>(part->missing.size()));
     list_.insert(list_.end(), part->for_slots.begin(), part->for_slots.end());
     part->slots.upload(list_, cached_.planning);
   }
-  std::ranges::sort(missing_);
+  missing_.sort();
   keys_.clear();
   rows_.clear();
-  for (const auto& [key, row] : missing_) {
-    keys_.push_back(key);
-    rows_.push_back(row);
+  for (std::size_t i = 0; i < places_.size(); ++i) {
+    keys_.push_back(missing_.key(i));
+    rows_.push_back(places_[missing_.number(i)]);
   }
   cached_.write_back.find(keys_, rows_, found_);
   std::size_t count = 0;

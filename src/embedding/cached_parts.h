@@ -3,9 +3,9 @@
 #include <cstdint>
 #include <memory>
 #include <span>
-#include <utility>
 #include <vector>
 
+#include "src/embedding/numbered_keys.h"
 #include "src/embedding/row_cache.h"
 
 namespace satrap::embedding {
@@ -43,8 +43,9 @@ class CachedParts {
   bool is_queued_ = false;  // its update
   QueuedArray<TableStep> steps_;
 
-  // The rows to be fetched, of all groups, ascending.
-  std::vector<std::pair<Key, std::byte*>> missing_;
+  NumberedKeys missing_;            // of all groups
+  std::vector<std::byte*> places_;  // by the numbers of missing_
+  // The rows to be fetched, ascending.
   std::vector<Key> keys_;
   std::vector<std::byte*> rows_;
   std::vector<bool> found_;

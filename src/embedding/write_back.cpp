@@ -17,7 +17,7 @@ void WriteBack::Rows::begin(backend::Device& device, std::int64_t count, std::in
   memory_ = {device, backend::Place::kPinnedHost, bytes + bytes / 4, "rows to write back"};
 }
 
-void WriteBack::Rows::add_key(Key key) { keys_.emplace_back(key, count()); }
+void WriteBack::Rows::add_key(Key key) { keys_.add(key, count()); }
 
 WriteBack::WriteBack(table::RowStore& store, std::int64_t max_bytes)
     : store_(store), max_bytes_(max_bytes) {
@@ -51,7 +51,7 @@ void WriteBack::wait_for_room() {
 }
 
 void WriteBack::add(std::unique_ptr<Rows> rows, std::int64_t step, Kind kind) {
-  std::ranges::sort(rows->keys_);
+  rows->keys_.sort();
   rows->step_ = step;
   rows->kind_ = kind;
   const std::lock_guard lock(mutex_);
@@ -76,12 +76,10 @@ void WriteBack::find(std::span<const Key> keys,
     if (item->rows == nullptr) continue;
     const Rows& rows = *item->rows;
     std::size_t place = 0;
-    for (std::size_t i = 0; i < keys.size() && place < rows.keys_.size(); ++i) {
-      const auto at = std::lower_bound(
-          rows.keys_.begin() + static_cast<std::ptrdiff_t>(place), rows.keys_.end(), keys[i],
-          [](const std::pair<Key, std::int64_t>& row, Key key) { return row.first < key; });
-      place = static_cast<std::size_t>(at - rows.keys_.begin());
-      if (place == rows.keys_.size() || rows.keys_[place].first != keys[i] || found[i]) continue;
+    const auto end = static_cast<std::size_t>(rows.count());
+    for (std::size_t i = 0; i < keys.size() && place < end; ++i) {
+      place = rows.keys_.find(keys[i], place);
+      if (place == end || rows.keys_.key(place) != keys[i] || found[i]) continue;
       std::memcpy(places[i], rows.row(place), static_cast<std::size_t>(rows.row_bytes_));
       found[i] = true;
     }
@@ -150,11 +148,10 @@ void WriteBack::run() {
 }
 
 /// Rows that wait together are put together, so that a store that takes long to answer keeps up.
-/// Lists them in newest_ and returns the number of items; they stay at the front, where find() sees
+/// Lists them in taken_ and returns the number of items; they stay at the front, where find() sees
 /// them.
 std::size_t WriteBack::take_newest(std::int64_t& step) {
   constexpr std::int64_t kMaxBytes = std::int64_t{64} << 20;
-  newest_.clear();
   std::size_t count = 0;
   std::int64_t bytes = 0;
   for (; count < items_.size() && items_[count].rows != nullptr; ++count) {
@@ -162,8 +159,14 @@ std::size_t WriteBack::take_newest(std::int64_t& step) {
     bytes += rows.bytes();
     if (count > 0 && bytes > kMaxBytes) break;
     step = std::max(step, rows.step_);
-    for (std::size_t i = 0; i < rows.keys_.size(); ++i) {
-      newest_.push_back({rows.keys_[i].first, -static_cast<std::int64_t>(count), rows.row(i)});
+  }
+  taken_.clear();
+  sources_.clear();
+  for (std::size_t item = count; item-- > 0;) {
+    const Rows& rows = *items_[item].rows;
+    for (std::size_t i = 0; i < static_cast<std::size_t>(rows.count()); ++i) {
+      taken_.add(rows.keys_.key(i), std::ssize(sources_));
+      sources_.push_back(rows.row(i));
     }
   }
   return count;
@@ -189,15 +192,13 @@ std::vector<std::unique_ptr<WriteBack::Rows>> WriteBack::release_first(std::size
 }
 
 std::int64_t WriteBack::put(std::int64_t step) {
-  std::ranges::sort(newest_, [](const Newest& a, const Newest& b) {
-    return std::pair(a.key, a.age) < std::pair(b.key, b.age);
-  });
+  taken_.sort();
   keys_.clear();
   rows_.clear();
-  for (const Newest& row : newest_) {
-    if (!keys_.empty() && keys_.back() == row.key) continue;
-    keys_.push_back(row.key);
-    rows_.push_back(row.row);
+  for (std::size_t i = 0; i < static_cast<std::size_t>(taken_.size()); ++i) {
+    if (!keys_.empty() && keys_.back() == taken_.key(i)) continue;
+    keys_.push_back(taken_.key(i));
+    rows_.push_back(sources_[taken_.number(i)]);
   }
   store_.put(std::max<std::int64_t>(1, step), keys_, rows_);
   return std::ssize(keys_);

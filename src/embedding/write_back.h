@@ -9,12 +9,12 @@
 #include <memory>
 #include <mutex>
 #include <span>
-#include <utility>
 #include <vector>
 
 #include "satrap/backend/memory.h"
 #include "satrap/core/thread_group.h"
 #include "satrap/table/row_store.h"
+#include "src/embedding/numbered_keys.h"
 
 namespace satrap::embedding {
 
@@ -34,19 +34,18 @@ class WriteBack {
     void begin(backend::Device& device, std::int64_t count, std::int64_t row_bytes);
     void add_key(Key key);  // of the next row
     std::byte* data() { return memory_.data(); }
-    std::int64_t count() const { return std::ssize(keys_); }
+    std::int64_t count() const { return keys_.size(); }
 
    private:
     friend class WriteBack;
     const std::byte* row(std::size_t place) const {
-      return memory_.data() + keys_[place].second * row_bytes_;
+      return memory_.data() + static_cast<std::int64_t>(keys_.number(place)) * row_bytes_;
     }
     std::int64_t bytes() const { return count() * row_bytes_; }
 
     Kind kind_ = Kind::kEvicted;
     std::int64_t row_bytes_ = 0, step_ = 0;
-    std::vector<std::pair<Key, std::int64_t>>
-        keys_;  // and the number of the row; sorted once added
+    NumberedKeys keys_;  // sorted once added
     backend::Memory memory_;
   };
 
@@ -88,7 +87,7 @@ class WriteBack {
   void run();
   std::size_t take_newest(std::int64_t& step);
   std::vector<std::unique_ptr<Rows>> release_first(std::size_t count);
-  std::int64_t put(std::int64_t step);  // newest_; returns the number of rows
+  std::int64_t put(std::int64_t step);  // what was taken; returns the number of rows
   void throw_if_over() const;
   void end(const std::exception_ptr& error);  // nullptr: it is stopped
 
@@ -103,12 +102,8 @@ class WriteBack {
   bool is_stopped_ = false;
   std::exception_ptr error_;
   // Of the thread, kept from put to put.
-  struct Newest {
-    Key key;
-    std::int64_t age;
-    const std::byte* row;
-  };
-  std::vector<Newest> newest_;
+  NumberedKeys taken_;                     // newest first
+  std::vector<const std::byte*> sources_;  // by the numbers of taken_
   std::vector<Key> keys_;
   std::vector<const std::byte*> rows_;
   ThreadGroup threads_{[this] { stop(); }};
