@@ -25,6 +25,8 @@ constexpr double kNeGap = 0.1;            // of evaluation above training: overf
 constexpr double kWorse = 0.002;          // of an AUC below the best one, or a share of a loss
 constexpr std::int64_t kEnoughExamples = 100;
 constexpr double kManyBadRows = 0.01;
+constexpr double kTooGood = 0.99;  // an AUC
+constexpr double kShift = 0.2;     // of the calibration from 1
 constexpr std::size_t kShown = 5;  // names or reasons
 
 /// The number at a pointer such as "/eval/ne"; NaN: none.
@@ -136,34 +138,13 @@ std::string too_few_steps(const Json& run) {
                      with_commas(integer_setting(run, "data.batch_size")), remedy);
 }
 
-std::string worse_than_base_rate(const Json& run) {
-  const bool has_eval = std::isfinite(number_at(run["summary"], "/eval/ne"));
-  const double ne = number_at(run["summary"], has_eval ? "/eval/ne" : "/train/ne");
-  if (!(ne > 1.0)) return "";
-  return fmt::format(
-      "ne {:.3f} on the {} data is above 1: worse than predicting the base rate for everyone; {}",
-      ne, has_eval ? "evaluation" : "training",
-      is_short(run) ? "it has learned too little"
-                    : "look at the learning rates (tables, dense_optimizer) and at inputs far from "
-                      "0 (`satrap data stats`)");
-}
-
-std::string overfitting(const Json& run) {
-  const double train = number_at(run["summary"], "/train/ne"),
-               eval = number_at(run["summary"], "/eval/ne");
-  if (integer_setting(run, "train.epochs") < 2 || !(eval - train > kNeGap)) return "";
-  return fmt::format(
-      "ne is {:.3f} on the training data and {:.3f} on the evaluation data: the model has learned "
-      "its rows by heart; try fewer train.epochs, train.early_stopping, model.dropout or "
-      "tables.default.optimizer.weight_decay",
-      train, eval);
-}
-
 struct BestEvaluation {
   std::string metric;
   std::int64_t step = 0;
   double value = kNan;
   double last = kNan;
+  bool is_kept = false;  // the checkpoint of its step, by early stopping
+  Json numbers = nullptr;
 };
 
 BestEvaluation best_evaluation(const Json& run) {
@@ -176,8 +157,102 @@ BestEvaluation best_evaluation(const Json& run) {
     if (std::isfinite(best.value) && !is_better) continue;
     best.value = best.last;
     best.step = line["step"].get<std::int64_t>();
+    best.numbers = line["eval"];
   }
+  const Json early = run["summary"].value("early_stopping", Json::object());
+  best.is_kept = early.value("best_step", Json()) == Json(best.step);
   return best;
+}
+
+bool has_early_stopping(const Json& run) { return run["summary"].contains("early_stopping"); }
+
+/// The numbers of the evaluation of the checkpoint that eval, predict and export use; empty: none.
+Json used_evaluation(const Json& run) {
+  const BestEvaluation best = best_evaluation(run);
+  if (best.is_kept && best.numbers.is_object()) return best.numbers;
+  return run["summary"].value("eval", Json::object());
+}
+
+/// "a, b or c"
+std::string alternatives(const std::vector<std::string>& words) {
+  std::string text;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    text += (i == 0 ? "" : i + 1 < words.size() ? ", " : " or ") + words[i];
+  }
+  return text;
+}
+
+bool is_off(const Json& run, const std::string& key) {
+  const std::string text = setting(run, key);
+  return text.empty() || std::strtod(text.c_str(), nullptr) == 0.0;
+}
+
+std::string overfitting(const Json& run) {
+  const double train = number_at(run["summary"], "/train/ne"),
+               eval = number_at(run["summary"], "/eval/ne");
+  if (integer_setting(run, "train.epochs") < 2 || !(eval - train > kNeGap)) return "";
+  const BestEvaluation best = best_evaluation(run);
+  if (best.is_kept && best.step < run["summary"].value("step", std::int64_t{0})) return "";
+  std::vector<std::string> remedies{"fewer train.epochs"};
+  if (!has_early_stopping(run)) remedies.emplace_back("train.early_stopping");
+  if (is_off(run, "model.dropout")) remedies.emplace_back("model.dropout");
+  if (is_off(run, "tables.default.optimizer.weight_decay")) {
+    remedies.emplace_back("tables.default.optimizer.weight_decay");
+  }
+  return fmt::format(
+      "ne is {:.3f} on the training data and {:.3f} on the evaluation data: the model has learned "
+      "its rows by heart; try {}",
+      train, eval, alternatives(remedies));
+}
+
+std::string worse_than_base_rate(const Json& run) {
+  if (!overfitting(run).empty()) return "";
+  const double eval = number_at(used_evaluation(run), "/ne");
+  const bool has_eval = std::isfinite(eval);
+  const double ne = has_eval ? eval : number_at(run["summary"], "/train/ne");
+  if (!(ne > 1.0)) return "";
+  return fmt::format(
+      "ne {:.3f} on the {} data is above 1: worse than predicting the base rate for everyone; {}",
+      ne, has_eval ? "evaluation" : "training",
+      is_short(run) ? "it has learned too little"
+                    : "look at the learning rates (tables, dense_optimizer) and at inputs far from "
+                      "0 (`satrap data stats`)");
+}
+
+std::string too_good(const Json& run) {
+  const double auc = number_at(used_evaluation(run), "/auc");
+  if (!(auc > kTooGood)) return "";
+  return fmt::format(
+      "auc {:.4f} on the evaluation data is too good for most problems: does an input tell the "
+      "label, or is it known only afterwards? `satrap init` leaves out columns that tell it alone",
+      auc);
+}
+
+std::string one_class_of_evaluation(const Json& run) {
+  const Json& summary = run["summary"];
+  const double examples = number_at(summary, "/eval/examples");
+  if (!(examples > 1) || std::isfinite(number_at(summary, "/eval/auc")) ||
+      !std::isfinite(number_at(summary, "/eval/logloss"))) {
+    return "";
+  }
+  return fmt::format(
+      "the labels of all {} evaluation examples are the same, so that auc and ne do not exist{}; "
+      "choose other rows: data.eval.by: hash draws them from all",
+      with_commas(static_cast<std::int64_t>(examples)),
+      has_early_stopping(run) ? " and early stopping has nothing to compare" : "");
+}
+
+std::string shifted_base_rate(const Json& run) {
+  const double calibration = number_at(used_evaluation(run), "/calibration");
+  const bool is_far = calibration < 1.0 - kShift || calibration > 1.0 + kShift;
+  if (!is_far || is_short(run)) return "";
+  const Json shares = run["summary"].value("positive_share", Json::object());
+  const bool is_known = shares.size() == 1 && shares.begin()->is_number();
+  return fmt::format(
+      "calibration {:.2f} on the evaluation data: predictions are {:.0f} % too {} there; do its "
+      "rows have the share of positive labels of training{}?",
+      calibration, 100.0 * std::fabs(calibration - 1.0), calibration < 1.0 ? "low" : "high",
+      is_known ? fmt::format(", {:.3g} %", 100.0 * shares.begin()->get<double>()) : "");
 }
 
 std::string best_was_earlier(const Json& run) {
@@ -185,13 +260,13 @@ std::string best_was_earlier(const Json& run) {
   const bool rises = best.metric == "auc" || best.metric == "gauc";
   const double margin = rises ? kWorse : kWorse * best.value;
   if (!(std::fabs(best.last - best.value) > margin)) return "";
-  const bool is_kept = run["summary"].contains("early_stopping");
+  const std::string remedy =
+      best.is_kept ? fmt::format("eval, predict and export use that checkpoint ({}@last: the end)",
+                                 run_name(run))
+      : has_early_stopping(run) ? "no checkpoint of that step was kept, since the run was resumed"
+                                : "with train.early_stopping.patience the best checkpoint is kept";
   return fmt::format("the evaluation was best at step {}: {} {:.4f}, at the end {:.4f}; {}",
-                     with_commas(best.step), best.metric, best.value, best.last,
-                     is_kept ? fmt::format("eval, predict and export use that checkpoint ({}@last: "
-                                           "the end)",
-                                           run_name(run))
-                             : "with train.early_stopping.patience the best checkpoint is kept");
+                     with_commas(best.step), best.metric, best.value, best.last, remedy);
 }
 
 std::string next_command(const Json& run) {
@@ -206,8 +281,9 @@ std::string next_command(const Json& run) {
 
 std::string closing_words(const Json& run) {
   std::string text = skipped_rows(run["summary"]);
-  for (const auto find : {many_bad_rows, one_class, constant_inputs, too_few_steps,
-                          worse_than_base_rate, overfitting, best_was_earlier}) {
+  for (const auto find :
+       {many_bad_rows, one_class, constant_inputs, too_few_steps, one_class_of_evaluation, too_good,
+        worse_than_base_rate, shifted_base_rate, overfitting, best_was_earlier}) {
     const std::string finding = find(run);
     if (!finding.empty()) text += "look at     " + finding + "\n";
   }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdlib>
 #include <map>
 #include <string_view>
 
@@ -22,6 +23,8 @@ constexpr std::int64_t kMostRanges = 1024;
 constexpr std::size_t kMostFeatures = 1000;
 constexpr std::int64_t kEnoughRows = 100;  // to call values different in every row
 constexpr std::int64_t kEnoughOfEach = 5;  // rows of each label
+constexpr double kTells = 0.99;            // an AUC of numbers that tell the label
+constexpr double kNearlyTells = 0.95;
 constexpr double kRarelyBack = 3.0;        // rows per value, below which integers are no ids
 constexpr double kSkewed = 10.0;           // largest value over the mean
 constexpr std::int64_t kMoreElements = 4;  // room for longer bags than those of the sample
@@ -78,6 +81,36 @@ bool tells_label(const std::vector<std::string>& texts,
     rows[1] += counts[1];
   }
   return rows_of.size() > 1 && rows[0] >= kEnoughOfEach && rows[1] >= kEnoughOfEach;
+}
+
+/// The share of pairs of a 1 and a 0 that the numbers of the column put in one order; equal ones
+/// count half.
+double auc_alone(const std::vector<std::string>& texts,
+                 const ColumnProfile& profile,
+                 const std::vector<bool>& positive) {
+  std::vector<std::pair<float, bool>> rows;
+  for (std::size_t r = 0; r < texts.size(); ++r) {
+    if (profile.is_missing(texts[r])) continue;
+    rows.emplace_back(std::strtof(texts[r].c_str(), nullptr), positive[r]);
+  }
+  std::ranges::sort(rows);
+  std::array<std::int64_t, 2> all{}, below{};
+  for (const auto& [number, is_positive] : rows) ++all[is_positive ? 1 : 0];
+  if (all[0] < kEnoughOfEach || all[1] < kEnoughOfEach) return 0.5;
+  double pairs = 0.0;
+  for (std::size_t begin = 0; begin < rows.size();) {
+    std::array<std::int64_t, 2> equal{};
+    std::size_t end = begin;
+    for (; end < rows.size() && rows[end].first == rows[begin].first; ++end) {
+      ++equal[rows[end].second ? 1 : 0];
+    }
+    pairs += static_cast<double>(equal[1]) *
+             (static_cast<double>(below[0]) + 0.5 * static_cast<double>(equal[0]));
+    below[0] += equal[0];
+    begin = end;
+  }
+  const double auc = pairs / (static_cast<double>(all[0]) * static_cast<double>(all[1]));
+  return std::max(auc, 1.0 - auc);
 }
 
 /// Ranges of equal share waste nearly all on a value that most rows have.
@@ -168,8 +201,11 @@ std::string describe(const ColumnProfile& profile, std::int64_t num_rows) {
   if (!profile.separator.empty()) {
     text += fmt::format(", up to {} ids in a field", profile.most_elements);
   }
+  if (profile.are_marked_numbers) {
+    text += ", numbers with a decimal comma, thousands or a unit, which are read as texts";
+  }
   if (profile.num_missing > 0) {
-    text += fmt::format(", {:.2g} % missing", 100 * static_cast<double>(profile.num_missing) /
+    text += fmt::format(", {:.3g} % missing", 100 * static_cast<double>(profile.num_missing) /
                                                   static_cast<double>(num_rows));
   }
   return text;
@@ -179,7 +215,8 @@ std::string describe(const ColumnProfile& profile, std::int64_t num_rows) {
 std::string reason_against(const data::Sample& sample,
                            std::size_t column,
                            const ColumnProfile& profile,
-                           const LabelChoice& label) {
+                           const LabelChoice& label,
+                           double auc) {
   const std::string& name = sample.names[column];
   const bool has_missing = profile.num_missing > 0;
   if (name.empty()) return "a column without a name";
@@ -195,6 +232,12 @@ std::string reason_against(const data::Sample& sample,
   }
   if (tells_label(sample.columns[column], profile, label.positive)) {
     return "tells the label, so that it is not known when that is predicted";
+  }
+  if (auc > kTells) {
+    return fmt::format(
+        "alone it tells the label, with auc {:.4f}: probably not known when that is "
+        "predicted",
+        auc);
   }
   if (is_time(profile, name)) {
     return "a time, which does not come back; columns for the hour or the day of the week may help";
@@ -214,10 +257,18 @@ ColumnChoice choose(const data::Sample& sample,
                     const LabelChoice& label) {
   ColumnChoice choice;
   choice.name = sample.names[column];
-  choice.reason = reason_against(sample, column, profile, label);
+  if (profile.is_numeric()) {
+    choice.auc_alone = auc_alone(sample.columns[column], profile, label.positive);
+  }
+  choice.is_ascending = profile.is_ascending;
+  choice.reason = reason_against(sample, column, profile, label, choice.auc_alone);
   choice.is_time = is_time(profile, choice.name) && profile.is_ascending;
   if (!choice.reason.empty()) return choice;
   choice.reason = describe(profile, sample.num_rows);
+  if (choice.auc_alone > kNearlyTells) {
+    choice.reason +=
+        fmt::format(", alone it tells much of the label: auc {:.3f}", choice.auc_alone);
+  }
   Entries entries(sample.names, profile, sample.is_rereadable, choice);
   if (profile.kind == ColumnProfile::Kind::kNumber) {
     entries.number();
@@ -259,6 +310,15 @@ std::vector<ColumnChoice> choose_columns(const data::Sample& sample,
   }
   keep_tables_few(choices);
   return choices;
+}
+
+void leave_out_ascending(std::vector<ColumnChoice>& choices) {
+  for (ColumnChoice& choice : choices) {
+    if (!choice.is_ascending || !choice.is_used()) continue;
+    choice.numeric.clear();
+    choice.features.clear();
+    choice.reason = "ascends with the time, so that later rows have values that nobody has seen";
+  }
 }
 
 }  // namespace satrap::app

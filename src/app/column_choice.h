@@ -17,6 +17,8 @@ struct ColumnChoice {
   std::vector<std::string> features;  // of data.schema.features
   std::string reason;                 // what the column is
   bool is_time = false;               // rows stand in the order of this time
+  bool is_ascending = false;          // in the order of rows
+  double auc_alone = 0.5;             // of its numbers as predictions, or of their negatives
 
   bool is_used() const { return !numeric.empty() || !features.empty(); }
 };
@@ -28,5 +30,9 @@ struct ColumnChoice {
 std::vector<ColumnChoice> choose_columns(const data::Sample& sample,
                                          const std::vector<data::ColumnProfile>& profiles,
                                          const LabelChoice& label);
+
+/// For rows in the order of a time, the last of which are for evaluation: leaves out columns that
+/// ascend with it, such as a month, whose later values nobody has seen.
+void leave_out_ascending(std::vector<ColumnChoice>& choices);
 
 }  // namespace satrap::app

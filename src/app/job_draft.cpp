@@ -82,6 +82,7 @@ class Draft {
     label_ = choose_label(sample, profiles_, request.label);
     columns_ = choose_columns(sample, profiles_, label_);
     split_ = choose_split(sample, columns_);
+    if (split_.by == "tail") leave_out_ascending(columns_);
     if (std::ranges::none_of(columns_, &ColumnChoice::is_used)) {
       throw Error(ErrorCode::kInvalidConfig,
                   concat("'", sample.files.front(), "': no column beside the label '",
@@ -110,7 +111,10 @@ class Draft {
       num_features += column.features.size();
       if (!column.is_used()) left_out += concat(left_out.empty() ? "" : ", ", column.name);
     }
-    notes.push_back(concat("data        ", num_rows()));
+    notes.push_back(concat(
+        "data        ", num_rows(),
+        sample_.is_whole ? std::string()
+                         : fmt::format("; looked at the first {}", with_commas(sample_.num_rows))));
     notes.push_back(fmt::format("label       {}: {}", sample_.names[label_.column], label_.reason));
     notes.push_back(fmt::format("inputs      {} numbers and {} features from {} columns",
                                 num_numbers, num_features,
@@ -119,10 +123,22 @@ class Draft {
     notes.push_back(split_.by.empty() ? "evaluation  none: standard input can be read only once"
                                       : fmt::format("evaluation  {:g} % of the rows by {}",
                                                     100 * split_.fraction, split_.by));
+    add_doubts(notes);
     return notes;
   }
 
  private:
+  /// Of columns that are used all the same.
+  void add_doubts(std::vector<std::string>& notes) const {
+    for (const ColumnChoice& column : columns_) {
+      const bool is_number_as_text = column.reason.find("decimal comma") != std::string::npos;
+      const bool is_strong = column.reason.find("much of the label") != std::string::npos;
+      if (column.is_used() && (is_number_as_text || is_strong)) {
+        notes.push_back(fmt::format("look at     {}: {}", column.name, column.reason));
+      }
+    }
+  }
+
   void write_head() {
     lines_.comment(
         fmt::format("Written by `satrap init` from {} {} rows of {}. Each comment says what "

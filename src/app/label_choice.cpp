@@ -127,7 +127,12 @@ void divide(const data::Sample& sample, const ColumnProfile& profile, LabelChoic
     });
     choice.yaml =
         is_plain ? column : fmt::format("{{column: {}, threshold: {}}}", column, threshold);
-    if (!is_plain) choice.reason += "; numbers of at least the threshold mean 1";
+    if (!is_plain) {
+      choice.reason += fmt::format(
+          "; numbers of at least {} mean 1, which are {:.3g} %", static_cast<float>(threshold),
+          100 * static_cast<double>(std::ranges::count(choice.positive, true)) /
+              static_cast<double>(sample.num_rows));
+    }
     return;
   }
   if (profile.num_distinct > 2) {
@@ -169,6 +174,10 @@ LabelChoice choose_label(const data::Sample& sample,
   choice.missing_share =
       static_cast<double>(profile.num_missing) / static_cast<double>(sample.num_rows);
   divide(sample, profile, choice);
+  if (profile.num_missing > 0) {
+    choice.reason +=
+        fmt::format("; {:.3g} % have none and are skipped", 100 * choice.missing_share);
+  }
   for (std::size_t c = 0; c < profiles.size(); ++c) {
     const bool is_other = c != choice.column && rank_of(sample.names[c]) < kFirstTrait;
     if (is_other && has_two_values(profiles[c])) choice.outcomes.push_back(c);

@@ -114,7 +114,9 @@ int train(TrainArguments& arguments) {
   if (outcome.is_chief && !outcome.summary_path.empty()) write_report(config.run_dir);
   if (outcome.finished) {
     if (outcome.is_chief) {
-      cli::print(describe_summary(outcome.summary_path) + closing_words(read_run(config.run_dir)));
+      cli::print(describe_summary(outcome.summary_path) +
+                 fmt::format("report      {}\n", shown_path(report_path(config.run_dir))) +
+                 closing_words(read_run(config.run_dir)));
     }
     return 0;
   }

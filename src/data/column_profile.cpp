@@ -95,6 +95,33 @@ void describe_numbers(const std::vector<std::string_view>& values, ColumnProfile
   column.upper_half = is_half || above == numbers.end() ? middle : *above;
 }
 
+/// "39,02", "-1.234,5", "$1,000.50", "12 %": a number as people write it, with a comma or a unit.
+bool is_marked_number(std::string_view text) {
+  bool has_unit = false;
+  for (const std::string_view unit : {"%", "$", "\xE2\x82\xAC", "\xC2\xA3"}) {  // euro, pound
+    const bool is_first = text.starts_with(unit), is_last = text.ends_with(unit);
+    if (is_first) text.remove_prefix(unit.size());
+    if (is_last && !text.empty()) text.remove_suffix(unit.size());
+    has_unit = has_unit || is_first || is_last;
+  }
+  while (text.ends_with(' ')) text.remove_suffix(1);
+  if (text.starts_with('-') || text.starts_with('+')) text.remove_prefix(1);
+  const auto is_part = [](char c) { return (c >= '0' && c <= '9') || c == ',' || c == '.'; };
+  if (text.empty() || !std::ranges::all_of(text, is_part)) return false;
+  const auto commas = std::ranges::count(text, ','), points = std::ranges::count(text, '.');
+  return commas == 1 || (commas > 1 && points == 1) || (has_unit && points <= 1);
+}
+
+/// Of values that are no numbers as they stand. Lists of a few integers have other lengths, too.
+bool are_marked_numbers(const std::vector<std::string_view>& values) {
+  constexpr double kMost = 0.8;
+  const auto marked = std::ranges::count_if(values, is_marked_number);
+  return static_cast<double>(marked) >= kMost * static_cast<double>(values.size()) &&
+         std::ranges::all_of(values, [](std::string_view text) {
+           return is_marked_number(text) || is_number(text);
+         });
+}
+
 /// A separator occurs in enough fields, the parts are never empty, and fewer parts than fields are
 /// different: they are put together anew. Between words a space is no separator, between integers
 /// it is.
@@ -185,7 +212,9 @@ ColumnProfile profile_column(const std::vector<std::string>& texts, char delimit
   } else {
     column.is_ascending = column.num_distinct > 1 && std::ranges::is_sorted(values);
   }
-  if (column.kind == ColumnProfile::Kind::kText) {
+  column.are_marked_numbers =
+      column.kind == ColumnProfile::Kind::kText && are_marked_numbers(values);
+  if (column.kind == ColumnProfile::Kind::kText && !column.are_marked_numbers) {
     column.separator = find_separator(values, column.num_distinct, delimiter, column.most_elements);
   }
   return column;

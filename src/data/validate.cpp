@@ -1,5 +1,7 @@
 #include <algorithm>
 #include <cmath>
+#include <string>
+#include <vector>
 
 #include "satrap/core/error.h"
 #include "satrap/data/config.h"
@@ -106,6 +108,31 @@ bool is_inline(const SchemaConfig& schema) {
   return !schema.numeric.empty() || !schema.features.empty() || !schema.labels.empty();
 }
 
+/// A model that reads the label has nothing to learn.
+void check_inputs_are_no_labels(const Checker& check, const SchemaConfig& schema) {
+  std::vector<std::string> labels;
+  for (const NamedLabelConfig& label : schema.labels) labels.push_back(label.source.column);
+  if (labels.empty()) labels.push_back(schema.label.column);
+  const auto refuse_label = [&](const std::string& column, const std::string& key) {
+    check.require(std::ranges::count(labels, column) == 0, key,
+                  concat("column '", column, "' is the label's; an input must not read it"));
+  };
+  const auto column_of = [](const auto& input) {
+    return input.column.empty() ? input.name : input.column;
+  };
+  for (std::size_t i = 0; i < schema.numeric.size(); ++i) {
+    refuse_label(column_of(schema.numeric[i]), concat("data.schema.numeric.", i));
+  }
+  for (std::size_t i = 0; i < schema.features.size(); ++i) {
+    const FeatureConfig& feature = schema.features[i];
+    std::vector<std::string> columns = feature.columns;
+    if (columns.empty()) columns.push_back(column_of(feature));
+    for (const std::string& column : columns) {
+      refuse_label(column, concat("data.schema.features.", i));
+    }
+  }
+}
+
 void check_schema(const Checker& check, const SchemaConfig& schema) {
   const std::string key = "data.schema";
   check.require(is_character(schema.delimiter), key + ".delimiter",
@@ -116,6 +143,7 @@ void check_schema(const Checker& check, const SchemaConfig& schema) {
   check.require(!schema.header || schema.columns.empty(), key + ".columns",
                 "is for files without a header; add header: false");
   check_labels(check, schema, key);
+  check_inputs_are_no_labels(check, schema);
   check.require(!schema.numeric.empty() || !schema.features.empty(), key,
                 "has neither numeric nor features: nothing to learn from");
   for (std::size_t i = 0; i < schema.numeric.size(); ++i) {

@@ -67,6 +67,13 @@ void RunDirectory::append_metrics(const nlohmann::ordered_json& line) {
   if (events_) events_->add(line["step"], line);
 }
 
+bool RunDirectory::has_finished(std::int64_t step) const {
+  if (!fs::exists(path("summary.json"))) return false;
+  const auto summary = nlohmann::json::parse(read_file(path("summary.json")), nullptr, false);
+  return summary.is_object() && summary.value("finished", false) &&
+         summary.value("step", nlohmann::json()) == step;
+}
+
 void RunDirectory::write_summary(const nlohmann::ordered_json& summary) {
   require_held();
   write_file_atomic(path("summary.json"), summary.dump(2) + "\n");

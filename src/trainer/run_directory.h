@@ -41,6 +41,9 @@ class RunDirectory {
   /// Throws Error(kIo) if another job has taken the directory; see RunLock.
   void require_held() const { lock_->require_held(); }
 
+  /// Whether summary.json is that of a run that has finished after `step`.
+  bool has_finished(std::int64_t step) const;
+
   /// Writes summary.json atomically.
   void write_summary(const nlohmann::ordered_json& summary);
 

@@ -242,7 +242,17 @@ void TrainingRun::tell_start() const {
 void TrainingRun::finish(bool finished) {
   const ScopedPhase saving(options_.live, LiveProgress::Phase::kSaving);
   reporter_->end_training(finished && resumed_step_ < 0);
-  if (cluster_.is_chief() && !reporter_->has_told(step_)) reporter_->report(step_, true);
+  // What a finished run has written stays, whoever starts it again.
+  const bool is_over =
+      cluster_.is_chief() && finished && !has_trained() && directory_->has_finished(step_);
+  if (is_over) {
+    log_info(
+        "this run had finished, after step {}, and has nothing left to train: train.epochs or "
+        "train.max_steps say how much there is",
+        step_);
+  }
+  if (cluster_.is_chief() && !is_over && !reporter_->has_told(step_))
+    reporter_->report(step_, true);
   if (finished && config_.data.has_eval()) evaluate();
   start_checkpoint();
   // No rank ends before its rows are in the checkpoint.
@@ -253,6 +263,7 @@ void TrainingRun::finish(bool finished) {
   if (evaluated_step_ == step_) {
     checkpoints_->update_evaluation(step_, reporter_->metrics(), early_stopping_state());
   }
+  if (is_over) return;
   // A signal may have cut the evaluation short.
   reporter_->write_summary(step_, finished && !stop_requested(), resumed_step_ >= 0,
                            early_stopping_);

@@ -137,7 +137,7 @@ TEST(ClosingWords, ABetterEvaluationBeforeTheEndIsTold) {
   EXPECT_THAT(closing_words(run),
               HasSubstr("the evaluation was best at step 200: auc 0.9400, at the end 0.9300; with "
                         "train.early_stopping.patience the best checkpoint is kept"));
-  run["summary"]["early_stopping"] = {{"metric", "auc"}};
+  run["summary"]["early_stopping"] = {{"metric", "auc"}, {"best_step", 200}};
   EXPECT_THAT(closing_words(run),
               HasSubstr("eval, predict and export use that checkpoint (runs/a@last: the end)"));
   run["evaluations"].back()["eval"]["auc"] = 0.9395;  // no difference to speak of
@@ -151,6 +151,65 @@ TEST(ClosingWords, TheBestLossIsTheSmallest) {
     run["evaluations"].push_back({{"step", step}, {"eval", {{"logloss", loss}}}});
   }
   EXPECT_THAT(closing_words(run), HasSubstr("best at step 200: logloss 0.4000"));
+}
+
+TEST(ClosingWords, AResultThatIsTooGoodIsDoubted) {
+  Json run = good_run();
+  run["summary"]["eval"]["auc"] = 0.9993;
+  EXPECT_THAT(closing_words(run), HasSubstr("auc 0.9993 on the evaluation data is too good"));
+}
+
+TEST(ClosingWords, AnEvaluationOfOneClassIsNamed) {
+  Json run = good_run();
+  run["summary"]["eval"] = {{"examples", 3829},
+                            {"auc", nullptr},
+                            {"logloss", 1.17},
+                            {"ne", nullptr},
+                            {"calibration", 0.9}};
+  EXPECT_THAT(closing_words(run), HasSubstr("the labels of all 3,829 evaluation examples are the "
+                                            "same, so that auc and ne do not exist; choose"));
+  run["summary"]["early_stopping"] = {{"best_step", nullptr}};
+  EXPECT_THAT(closing_words(run), HasSubstr("and early stopping has nothing to compare"));
+}
+
+TEST(ClosingWords, AnotherBaseRateIsTold) {
+  Json run = good_run();
+  run["summary"]["eval"]["calibration"] = 0.67;
+  EXPECT_THAT(
+      closing_words(run),
+      AllOf(HasSubstr("calibration 0.67 on the evaluation data: predictions are 33 % too low"),
+            HasSubstr("positive labels of training, 20 %?")));
+  run["summary"]["eval"]["calibration"] = 1.3;
+  EXPECT_THAT(closing_words(run), HasSubstr("30 % too high"));
+  run["summary"]["eval"]["calibration"] = 1.1;
+  EXPECT_THAT(closing_words(run), Not(HasSubstr("calibration")));
+}
+
+TEST(ClosingWords, OnlyWhatTheJobDoesNotHaveIsProposedAgainstOverfitting) {
+  Json run = good_run();
+  set(run, "train.epochs", "5");
+  run["config"].push_back(Json::array({"model.dropout", "0.3"}));
+  run["summary"]["train"]["ne"] = 0.6;
+  run["summary"]["eval"]["ne"] = 1.1;
+  const std::string text = closing_words(run);
+  EXPECT_THAT(text, HasSubstr("by heart; try fewer train.epochs, train.early_stopping or "
+                              "tables.default.optimizer.weight_decay"));
+  EXPECT_THAT(text, Not(HasSubstr("learning rates")));
+  run["summary"]["early_stopping"] = {{"best_step", 300}};
+  run["evaluations"] = {{{"step", 300}, {"eval", {{"auc", 0.72}, {"ne", 0.9}}}},
+                        {{"step", 1000}, {"eval", {{"auc", 0.69}, {"ne", 1.1}}}}};
+  EXPECT_THAT(closing_words(run),
+              AllOf(HasSubstr("was best at step 300"), HasSubstr("use that checkpoint"),
+                    Not(HasSubstr("by heart")), Not(HasSubstr("above 1"))));
+}
+
+TEST(ClosingWords, ACheckpointThatWasNotKeptIsNotProposed) {
+  Json run = good_run();
+  run["summary"]["early_stopping"] = {{"best_step", 1000}};
+  run["evaluations"] = {{{"step", 300}, {"eval", {{"auc", 0.72}}}},
+                        {{"step", 1000}, {"eval", {{"auc", 0.69}}}}};
+  EXPECT_THAT(closing_words(run), AllOf(HasSubstr("no checkpoint of that step was kept"),
+                                        Not(HasSubstr("use that checkpoint"))));
 }
 
 }  // namespace

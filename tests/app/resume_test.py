@@ -28,6 +28,13 @@ class Resume(CliTest):
     def test_nothing_is_said_where_nothing_changed(self):
         self.assertNotIn("changed", self.succeed("train", self.config, "--resume").stderr)
 
+    def test_a_finished_run_keeps_what_it_has_written(self):
+        summary = (self.dir / "run" / "summary.json").read_text()
+        done = self.succeed("train", self.config, "--resume")
+        self.assertIn("this run had finished, after step 15", done.stderr)
+        self.assertEqual((self.dir / "run" / "summary.json").read_text(), summary)
+        self.assertIn("trained     15 steps", done.stdout)
+
     def test_every_impossible_change_is_a_line(self):
         done = satrap("train", self.config, "--resume", "train.epochs=2", "model.top=[32]", "seed=8",
                       "tables.default.optimizer.type=sgd")

@@ -86,5 +86,25 @@ TEST(ColumnProfile, WordsAreOneValue) {
   EXPECT_EQ(profile_column({"a;b", "b;a", "a"}, ';').separator, "");
 }
 
+TEST(ColumnProfile, NumbersAsPeopleWriteThemAreNoLists) {
+  for (const std::vector<std::string>& texts :
+       std::vector<std::vector<std::string>>{{"39,02", "40,5", "-3,75", "1.234,5", "12"},
+                                             {"$1,000.50", "$7", "$12.5"},
+                                             {"12%", "7.5 %", "0%"}}) {
+    const ColumnProfile column = profile_column(texts, ';');
+    EXPECT_TRUE(column.are_marked_numbers) << texts[0];
+    EXPECT_EQ(column.separator, "") << texts[0];
+  }
+  for (const std::vector<std::string>& texts :
+       std::vector<std::vector<std::string>>{{"1,2,3", "4,5", "6,7,8"},
+                                             {"31.12.2013", "01.01.2014"},
+                                             {"1 2", "3 4"},
+                                             {"a", "b"},
+                                             {"10.0.0.1", "10.0.0.2"},
+                                             {"1.5", "2.5"}}) {
+    EXPECT_FALSE(profile_column(texts, ';').are_marked_numbers) << texts[0];
+  }
+}
+
 }  // namespace
 }  // namespace satrap::data

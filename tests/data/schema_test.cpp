@@ -100,6 +100,25 @@ TEST(DataConfigTest, ABrokenRuleNamesThePlaceOfItsValue) {
                        "job.yaml:7: data.schema.quote: must be one character"));
 }
 
+TEST(DataConfigTest, AnInputDoesNotReadALabel) {
+  const auto refusal = [](const DataConfig& config) {
+    return error_of([&] { validate(config); }, ErrorCode::kInvalidConfig);
+  };
+  DataConfig config = csv_config("x", {"a", "b"}, {});
+  validate(config);
+  config.schema.label.column = "b";
+  EXPECT_TRUE(contains(refusal(config), "column 'b' is the label's; an input must not read it"));
+  config = csv_config("x", {}, {"f"});
+  config.schema.label = LabelConfig();
+  config.schema.features[0].column = "clicked";
+  config.schema.labels = {{.name = "c", .source = {.column = "clicked"}},
+                          {.name = "d", .source = {.column = "bought"}}};
+  EXPECT_TRUE(contains(refusal(config), "data.schema.features.0: column 'clicked' is the label's"));
+  config.schema.features[0].column = "";
+  config.schema.features[0].columns = {"user", "bought"};
+  EXPECT_TRUE(contains(refusal(config), "data.schema.features.0: column 'bought' is the label's"));
+}
+
 class SchemaFileTest : public FilesTest {};
 
 TEST_F(SchemaFileTest, IsReadIntoTheConfiguration) {

@@ -34,7 +34,9 @@ struct ColumnProfile {
   std::vector<double> numbers;  // [num_values] ascending
   double upper_half = 0.0;      // the smallest value such that at most half of all are as large
   // Of a column with several values in a field:
-  std::string separator;           // ""; one value
+  std::string separator;  // ""; one value
+  /// Texts that a person reads as numbers: "39,02", "$1,000.50", "12 %".
+  bool are_marked_numbers = false;
   std::int64_t most_elements = 0;  // in a field
 
   static constexpr std::size_t kFrequent = 20;
