@@ -88,7 +88,7 @@ run_preset() {
   # also runs what whole programs do beyond them: signals, kills, full disks, resumed jobs, predictions and exports.
   case $preset in
     fuzz) parallel=$jobs ;;  # a fuzzer never waits
-    asan) select=(-LE '^(launch|architecture|job)$' -E "$not_for_asan") ;;
+    asan) select=(-LE '^(launch|architecture|job|python)$' -E "$not_for_asan") ;;
     tsan)
       modules=$(modules | grep -vxE 'app|cli|job|kernels')
       build=(--target sanitizer_canary $(sed 's/$/_tests/' <<< "$modules"))

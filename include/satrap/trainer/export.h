@@ -29,7 +29,7 @@ struct Exported {
 ///                       of an id without a row; size and XXH3 of every other file
 ///
 /// Characters of a table's name other than letters, digits, '_', '-' and '.' are written as %XX.
-/// tests/process/export_scorer.py reads all of this in Python.
+/// python/satrap/scorer.py reads all of this in Python.
 ///
 /// Throws as check_predictions: export.json describes inputs as the configuration reads them.
 /// `out` appears complete or not at all. If it holds files already: Error(kInvalidConfig), unless

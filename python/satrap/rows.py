@@ -1,0 +1,48 @@
+"""Rows in the forms in which a caller may have them, as columns."""
+from .fields import InputError
+
+
+def columns_of(rows, names):
+    """The columns `names` of `rows` as lists, and the number of rows.
+
+    Rows are a mapping from column to values (a dict of lists or arrays, a pandas DataFrame), or an iterable of mappings
+    from column to value. Other columns are ignored. Throws InputError.
+    """
+    if isinstance(rows, (str, bytes)):
+        raise InputError(f"expected rows, got the text {rows!r}: read the file first")
+    if hasattr(rows, "keys"):
+        return columns_of_mapping(rows, names)
+    try:
+        rows = list(rows)
+    except TypeError:
+        raise InputError(f"expected a mapping of columns or an iterable of rows, got {type(rows).__name__}") from None
+    for number, row in enumerate(rows):
+        if not hasattr(row, "keys"):
+            raise InputError(f"row {number}: expected a mapping of columns, got {type(row).__name__}")
+        require_columns(row.keys(), names, f"row {number}")
+    return {name: [row[name] for row in rows] for name in names}, len(rows)
+
+
+def columns_of_mapping(rows, names):
+    require_columns(rows.keys(), names, "the rows")
+    columns = {name: values_of(rows[name], name) for name in names}
+    lengths = {name: len(values) for name, values in columns.items()}
+    if len(set(lengths.values())) > 1:
+        raise InputError("columns differ in length: " + ", ".join(f"'{n}' {k}" for n, k in lengths.items()))
+    return columns, next(iter(lengths.values()), 0)
+
+
+def values_of(values, name):
+    if isinstance(values, (str, bytes)) or not hasattr(values, "__iter__"):
+        raise InputError(f"column '{name}': expected a list of values, one for each row, got {values!r}")
+    return values.tolist() if hasattr(values, "tolist") else list(values)
+
+
+def require_columns(given, names, what):
+    given = [str(name) for name in given]
+    missing = [name for name in names if name not in given]
+    if missing:
+        many = "columns" if len(missing) > 1 else "column"
+        listed = ", ".join(f"'{name}'" for name in missing)
+        there = ", ".join(f"'{name}'" for name in given) or "none"
+        raise InputError(f"{what}: no {many} {listed}, which the model reads; there are {there}")
