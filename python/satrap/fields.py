@@ -1,7 +1,7 @@
 """Values of a column as numbers and ids: what training makes of the same text.
 
-A value is a text, as it would stand in the data; a number; None, NaN or pandas' NA, which are missing; or, for a feature
-with several ids, a list of texts and integers. Integers count as their decimal text.
+A value is a text, as it would stand in the data; a number; None, NaN or pandas' NA, which are missing; or, for a
+feature with several ids, a list of texts and integers. Integers count as their decimal text.
 """
 import math
 import re

@@ -14,7 +14,8 @@ FORMAT = 1  # of export.json
 class Scorer:
     """A model in a folder that `satrap export` has written. Scoring does not change it: threads may share one.
 
-    `columns` are the columns that it reads, `labels` the names of what it predicts.
+    `columns` are the columns that it reads, `labels` the names of what it predicts. Its network is TorchScript, which
+    is code: load exports only from whom you trust.
     """
 
     def __init__(self, export_dir):

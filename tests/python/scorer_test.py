@@ -115,7 +115,7 @@ class Values(ScorerTest):
         log2 = np.float32(np.log(2))
         rows = self.inputs(config, [1, -1, 0, 100, None, "?"])
         np.testing.assert_allclose(
-            rows, [[(log2 - 1) / 0.5, 0], [(-log2 - 1) / 0.5, 0], [-2, 0], [(np.log(7) - 1) / 0.5, 0], [-7, 1], [-7, 1]],
+            rows, [[2 * (log2 - 1), 0], [2 * (-log2 - 1), 0], [-2, 0], [2 * (np.log(7) - 1), 0], [-7, 1], [-7, 1]],
             rtol=1e-6)
 
     def test_a_number_that_a_missing_text_stands_for(self):

@@ -1,7 +1,7 @@
 """A hand-made export whose scores a reader can compute: the network adds up its inputs.
 
-Table `users` has rows for the ids 1, 2 and 3, [10, 20, 30], and for a missing id, 7; table `words` has the row of "red", 100, and of "round",
-1000. Other ids count 0.
+Table `users` has rows for the ids 1, 2 and 3, [10, 20, 30], and for a missing id, 7; table `words` for "red", 100, and
+"round", 1000. Other ids count 0.
 """
 import json
 import os
