@@ -49,7 +49,7 @@ class Readme(CliTest):
                     self.assertRegex(sources, rf"TEST(_F)?\({suite},\s*{case}\)")
 
     def test_links_lead_somewhere(self):
-        for page in ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md"]:
+        for page in ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md"]:
             for link in re.findall(r"\]\(([^)#:]+)\)", (SOURCE / page).read_text()):
                 self.assertTrue((SOURCE / link).exists(), f"{page}: {link}")
 
