@@ -35,9 +35,10 @@ select_quick() {
   local files changed module labels=(architecture) others=() found=
   files=$(git diff --name-only HEAD && git ls-files --others --exclude-standard)
   [ -n "$files" ] || files=$(git diff --name-only HEAD~1)
-  changed=" $(sed -nE 's#^(include/satrap|src|cuda|tests|bench)/([a-z]+)/.*#\2#p' <<< "$files" | sort -u | tr '\n' ' ')"
+  changed=" $(sed -nE 's#^(include/satrap|src|cuda|tests|bench)/([a-z]+)/.*#\2#p; s#^(python)/.*#\1#p' <<< "$files" |
+    sort -u | tr '\n' ' ')"
   build=(--target satrap)
-  for module in $(modules) launch; do
+  for module in $(modules) launch python; do
     if [[ $changed = *" $module "* ]]; then found=1; else others+=("$module"); fi
     [ -n "$found" ] || continue
     labels+=("$module")

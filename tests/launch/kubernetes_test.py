@@ -98,8 +98,23 @@ class Pods(NodesTest, CliTest):
         summary = json.loads((self.dir / "runs/clicks/summary.json").read_text())
         self.assertEqual((summary["finished"], summary["step"]), (True, 10))
         self.assertEqual((summary["ranks"], summary["shards"]), (2, 2))
-        again = self.run_pods(0)  # as pods do that are started anew
-        self.assertIn("resumed", "".join(again).lower())
+
+    def test_pods_that_replace_a_lost_one_continue_the_job(self):
+        endless = self.job(rows=1000, **{"threads: 1": "threads: 1, epochs: 1000000"}).read_text()
+        (self.dir / "job/job.yaml").write_text(endless)
+        pods = [self.pod(index) for index in range(2)]
+        checkpoints = self.dir / "runs/clicks/checkpoints"
+        self.wait_until(lambda: list(checkpoints.glob("step-*")), "a checkpoint")
+        pods[1].kill()  # the launcher; its processes die with it
+        said = pods[0].communicate(timeout=120)[0]
+        self.assertEqual(pods[0].returncode, 1, said)
+        self.assertIn("the launcher of node 1 is gone", said)
+        self.assert_no_orphans()
+        step = int(max(checkpoints.glob("step-*")).name.removeprefix("step-"))
+        (self.dir / "job/job.yaml").write_text(endless.replace("epochs:", f"max_steps: {step + 5}, epochs:"))
+        self.run_pods(0)
+        summary = json.loads((self.dir / "runs/clicks/summary.json").read_text())
+        self.assertEqual((summary["resumed"], summary["step"]), (True, step + 5))
 
     def test_a_wrong_configuration_ends_with_the_status_that_the_job_looks_for(self):
         self.job(rows=1000, dlrm="dlmr").rename(self.dir / "job/job.yaml")

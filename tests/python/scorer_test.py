@@ -1,6 +1,8 @@
 """satrap.Scorer: the forms of rows and values, and its errors. tests/process/export_test.py has whole models."""
+import contextlib
 import json
 import pathlib
+import re
 import shutil
 import tempfile
 import threading
@@ -8,7 +10,7 @@ import unittest
 
 import numpy as np
 
-from small_export import feature, number, write_export
+from small_export import SOURCE, feature, number, write_export
 
 import satrap
 
@@ -173,6 +175,17 @@ class Values(ScorerTest):
     def test_a_missing_id_may_be_an_id_of_its_own(self):
         config = feature("x", "users", 0, separator=" ", missing="own_id")
         self.assertEqual(self.inputs(config, [None, "?", "nan", [], 1, "0"]), [[7], [7], [7], [7], [10], [0]])
+
+
+class Readme(ScorerTest):
+    def test_its_lines_run(self):
+        write_export(self.dir / "model", [], [feature("user", "users", 0), feature("shop", "words", 1, type="string")])
+        (self.dir / "runs/clicks").mkdir(parents=True)
+        (self.dir / "runs/clicks/metrics.jsonl").write_text('{"step": 1, "eval": {"auc": 0.75}}\n')
+        block, = (text for text in re.findall(r"```python\n(.*?)```", (SOURCE / "README.md").read_text(), re.S)
+                  if "import satrap" in text)
+        with contextlib.chdir(self.dir):
+            exec(block, {})
 
 
 class Folders(ScorerTest):
