@@ -94,17 +94,31 @@ def columns_read(config):
 
 
 def read_column(read, columns, names):
-    """read(values...) of every row. An error names column, row and value."""
+    """read(values...) of every row, once for the same texts. An error names column, row and value."""
+    read = once_for_texts(read)
     result = []
     for row, values in enumerate(zip(*(columns[name] for name in names))):
         try:
-            result.append(read(*values))
+            result.append(read(values))
         except BadValue as error:
             shown = ", ".join(shorten(repr(value)) for value in values)
             many = "columns" if len(names) > 1 else "column"
             listed = ", ".join(f"'{name}'" for name in names)
             raise InputError(f"{many} {listed}, row {row}: {error}, got {shown}") from None
     return result
+
+
+def once_for_texts(read):
+    """read(*values), which remembers what became of texts: most come back."""
+    known = {}
+
+    def remembering(values):
+        if not all(type(value) is str for value in values):
+            return read(*values)
+        if values not in known:
+            known[values] = read(*values)
+        return known[values]
+    return remembering
 
 
 def shorten(text):
