@@ -87,6 +87,26 @@ class Export(CliTest):
             np.testing.assert_array_equal(tables[name][1], arrays[1])
         self.assertEqual(satrap.Scorer(self.out).score(rows).tobytes(), scores.tobytes())
 
+    def test_a_table_without_rows(self):
+        data = self.write("rare.csv", "clicked,user,rare\n1,3,\n0,4,\n1,3,\n0,9,\n")
+        job = self.write("rare.yaml", f"""\
+run_dir: {self.dir}/rare
+device: cpu
+data:
+  schema: {{label: clicked, features: [{{name: user, type: int}}, {{name: rare, type: int}}]}}
+  train: {data}
+  batch_size: 2
+model: {{type: ffnn, bottom: [], top: [4]}}
+""")
+        self.succeed("train", job)
+        scores = []
+        for form in ["npy", "safetensors"]:
+            self.succeed("export", "--checkpoint", self.dir / "rare", "--out", self.out, "--overwrite", "--format", form)
+            about = json.loads((self.out / "export.json").read_text())
+            self.assertEqual({table["name"]: table["rows"] for table in about["tables"]}, {"user": 3, "rare": 0})
+            scores.append(satrap.Scorer(self.out).score({"user": [3, 4], "rare": [None, 7]}).tolist())
+        self.assertEqual(*scores)
+
     def test_the_library_of_the_format_reads_them(self):
         try:
             from safetensors.numpy import load_file
