@@ -101,7 +101,8 @@ model: {{type: ffnn, bottom: [], top: [4]}}
         self.succeed("train", job)
         scores = []
         for form in ["npy", "safetensors"]:
-            self.succeed("export", "--checkpoint", self.dir / "rare", "--out", self.out, "--overwrite", "--format", form)
+            self.succeed("export", "--checkpoint", self.dir / "rare", "--out", self.out, "--overwrite",
+                         "--format", form)
             about = json.loads((self.out / "export.json").read_text())
             self.assertEqual({table["name"]: table["rows"] for table in about["tables"]}, {"user": 3, "rare": 0})
             scores.append(satrap.Scorer(self.out).score({"user": [3, 4], "rare": [None, 7]}).tolist())
