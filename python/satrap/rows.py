@@ -19,13 +19,13 @@ def columns_of(rows, names):
     for number, row in enumerate(rows):
         if not hasattr(row, "keys"):
             raise InputError(f"row {number}: expected a mapping of columns, got {type(row).__name__}")
-        require_columns(row.keys(), names, f"row {number}")
-    return {name: [row[name] for row in rows] for name in names}, len(rows)
+    keys = [keys_of(row, names, f"row {number}") for number, row in enumerate(rows)]
+    return {name: [row[key[name]] for row, key in zip(rows, keys)] for name in names}, len(rows)
 
 
 def columns_of_mapping(rows, names):
-    require_columns(rows.keys(), names, "the rows")
-    columns = {name: values_of(rows[name], name) for name in names}
+    keys = keys_of(rows, names, "the rows")
+    columns = {name: values_of(rows[keys[name]], name) for name in names}
     lengths = {name: len(values) for name, values in columns.items()}
     if len(set(lengths.values())) > 1:
         raise InputError("columns differ in length: " + ", ".join(f"'{n}' {k}" for n, k in lengths.items()))
@@ -38,11 +38,13 @@ def values_of(values, name):
     return values.tolist() if hasattr(values, "tolist") else list(values)
 
 
-def require_columns(given, names, what):
-    given = [str(name) for name in given]
-    missing = [name for name in names if name not in given]
+def keys_of(mapping, names, what):
+    """The keys of columns by name: columns of files without a header are numbers, also as integers."""
+    keys = {str(key): key for key in mapping.keys()}
+    missing = [name for name in names if name not in keys]
     if missing:
         many = "columns" if len(missing) > 1 else "column"
         listed = ", ".join(f"'{name}'" for name in missing)
-        there = ", ".join(f"'{name}'" for name in given) or "none"
+        there = ", ".join(f"'{name}'" for name in keys) or "none"
         raise InputError(f"{what}: no {many} {listed}, which the model reads; there are {there}")
+    return keys

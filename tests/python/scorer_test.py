@@ -61,6 +61,11 @@ class Rows(ScorerTest):
             with self.subTest(rows=rows):
                 self.assertEqual(self.inputs(rows), self.expected)
 
+    def test_columns_of_a_file_without_a_header_are_numbers(self):
+        model = satrap.Scorer(write_export(self.dir / "numbered", [], [feature("1", "users", 0)]))
+        for rows in [{1: [2]}, {"1": [2]}, [{0: "x", 1: 2}]]:
+            self.assertEqual(model.inputs(rows)[1].tolist(), [[20]])
+
     def test_the_score_is_the_probability(self):
         scores = self.model.score({"price": [0.5, -1], "user": [0, 0]})
         self.assertEqual((scores.shape, scores.dtype), ((2,), np.float32))
