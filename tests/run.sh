@@ -38,9 +38,10 @@ select_quick() {
   local files changed module labels=(architecture) others=() found=
   files=$(git diff --name-only HEAD && git ls-files --others --exclude-standard)
   [ -n "$files" ] || files=$(git diff --name-only HEAD~1)
-  changed=" $(sed -nE 's#^(include/satrap|src|cuda|tests|bench)/([a-z]+)/.*#\2#p' <<< "$files" | sort -u | tr '\n' ' ')"
+  changed=" $(sed -nE 's#^(include/satrap|src|cuda|tests|bench)/([a-z]+)/.*#\2#p; s#^(python)/.*#\1#p' <<< "$files" |
+    sort -u | tr '\n' ' ')"
   build=(--target satrap)
-  for module in $(modules) launch; do
+  for module in $(modules) launch python; do
     if [[ $changed = *" $module "* ]]; then found=1; else others+=("$module"); fi
     [ -n "$found" ] || continue
     labels+=("$module")
@@ -92,7 +93,7 @@ run_preset() {
   # also runs what whole programs do beyond them: signals, kills, full disks, resumed jobs, predictions and exports.
   case $preset in
     fuzz) parallel=$jobs ;;  # a fuzzer never waits
-    asan) select=(-LE '^(launch|architecture|job)$' -E "$not_for_asan") ;;
+    asan) select=(-LE '^(launch|architecture|job|python)$' -E "$not_for_asan") ;;
     tsan)
       modules=$(modules | grep -vxE 'app|cli|job|kernels')
       build=(--target sanitizer_canary $(sed 's/$/_tests/' <<< "$modules"))

@@ -56,7 +56,7 @@ several nodes
   Shards and ranks listen on the interface that reaches node 0, or on SATRAP_INTERFACE.
     export SATRAP_TOKEN=...       # for example: head -c 16 /dev/urandom | od -An -tx1 | tr -d ' \\n'
     satrap-run --ps 4 --nproc-per-node 2 --nnodes 2 --node-rank I --master-addr A --master-port P job.yaml
-  launch/slurm/satrap.sbatch does this under Slurm.
+  launch/slurm/satrap.sbatch does this under Slurm, launch/kubernetes/job.yaml under Kubernetes.
 
 ranks started by torchrun, Slurm or Kubernetes
   --ps-only starts only the shards and prints the variables that ranks need:
@@ -175,7 +175,7 @@ def make_parser():
     add("--master-port", type=count(1, 65535), default=29400, metavar="P",
         help="port at which the launchers meet (default 29400)")
     add("--join-timeout", type=seconds, default=300.0, metavar="S",
-        help="seconds to wait for the launchers of the other nodes (default 300)")
+        help="seconds to wait for the launchers of the other nodes, and for the name of node 0 (default 300)")
     return parser
 
 

@@ -69,10 +69,10 @@ class Launcher:
                           say)
         with contextlib.ExitStack() as stack:
             try:
-                if options.master_addr is not None:
-                    options.interface = options.interface or resolve(options.master_addr, 0)[4][0]
                 if options.nnodes > 1:
                     await members.gather()
+                if options.master_addr is not None:
+                    options.interface = options.interface or resolve(options.master_addr, 0)[4][0]
                 run_id = secrets.token_hex(4)
                 job = Job(options, run_id, self._file_store(stack), self._node, self._messages,
                           lambda node, command: self._tell(members, node, command), say)
@@ -114,7 +114,7 @@ class Launcher:
     # Other nodes
 
     async def _follow(self):
-        channel = await join(self._options)
+        channel = await join(self._options, self._output.say)
         self._options.interface = self._options.interface or channel.local_address
         self._report = channel.send
         self._running = True

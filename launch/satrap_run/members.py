@@ -26,6 +26,10 @@ class JoinError(Exception):
     """The launchers of the job did not all connect."""
 
 
+class UnknownName(JoinError):
+    """The name of node 0 has no address, or not yet."""
+
+
 def proof(token, role, nonce):
     # Whatever a peer or the environment holds can be encoded, with half a surrogate pair too.
     text = f"{role} {nonce}".encode(errors="surrogatepass")
@@ -43,7 +47,22 @@ def resolve(host, port):
     try:
         return socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
     except OSError as error:
-        raise JoinError(f"--master-addr {host}: {error.strerror}") from error
+        raise UnknownName(f"--master-addr {host}: {error.strerror}") from error
+
+
+async def wait_for_name(options, deadline, say):
+    """The numeric address of node 0. A pod or a new machine has its name later than others may ask for it."""
+    told = False
+    while True:
+        try:
+            return resolve(options.master_addr, options.master_port)
+        except UnknownName as error:
+            if time.monotonic() > deadline:
+                raise UnknownName(f"{error}, for {options.join_timeout:g} s (--join-timeout)") from error
+            if not told:
+                say(f"{error}; waiting for it up to {options.join_timeout:g} s (--join-timeout)")
+                told = True
+        await asyncio.sleep(RETRY_S)
 
 
 def notice_dead_hosts(sock):
@@ -131,7 +150,8 @@ class Members:
     async def gather(self):
         """Waits for the launchers of all other nodes."""
         options = self._options
-        family, _, _, _, address = resolve(options.master_addr, options.master_port)
+        deadline = time.monotonic() + options.join_timeout
+        family, _, _, _, address = await wait_for_name(options, deadline, self._say)
         try:
             sock = socket.create_server(address[:2], family=family)
         except OSError as error:
@@ -234,11 +254,11 @@ class Members:
         return None
 
 
-async def join(options):
-    """The channel to node 0, which may not have started yet."""
-    family, _, _, _, address = resolve(options.master_addr, options.master_port)
+async def join(options, say):
+    """The channel to node 0, which may not have started yet, and may start again at another address."""
     deadline = time.monotonic() + options.join_timeout
     while True:
+        family, _, _, _, address = await wait_for_name(options, deadline, say)
         try:
             return await asyncio.wait_for(connect(options, family, address), HANDSHAKE_S)
         except (OSError, TimeoutError) as error:

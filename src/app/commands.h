@@ -21,5 +21,6 @@ void add_config_commands(CLI::App& program, cli::Action& chosen);
 void add_checkpoint_commands(CLI::App& program, cli::Action& chosen);
 void add_report_command(CLI::App& program, cli::Action& chosen);
 void add_doctor_command(CLI::App& program, cli::Action& chosen);
+void add_completion_command(CLI::App& program, cli::Action& chosen);
 
 }  // namespace satrap::app

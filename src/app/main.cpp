@@ -24,6 +24,7 @@ int main(int argc, char** argv) {
     cli::add_ps_command(program, chosen);
     cli::add_store_command(program, chosen);
     add_doctor_command(program, chosen);
+    add_completion_command(program, chosen);
   });
 }
 

@@ -12,6 +12,7 @@
 #include "export_description.h"
 #include "loaded_model.h"
 #include "npy_writer.h"
+#include "safetensors_writer.h"
 #include "satrap/checkpoint/checkpoint_reader.h"
 #include "satrap/core/error.h"
 #include "satrap/core/file.h"
@@ -126,32 +127,98 @@ std::int64_t count_rows(const LoadedModel& loaded,
   return count;
 }
 
-/// Writes the rows of a table as two arrays, and their names to its description. Returns their
-/// number.
-std::int64_t write_rows(const LoadedModel& loaded,
-                        const checkpoint::Manifest::Table& table,
-                        const table::TableSpec& spec,
-                        ExportDirectory& out,
-                        Json& description) {
-  const RowLayout layout = spec.layout();
-  const std::int64_t num_rows = count_rows(loaded, table, spec);
-  const std::string keys_name = file_name(table.name) + ".keys.npy";
-  const std::string weights_name = file_name(table.name) + ".weights.npy";
-  NpyWriter keys(out.path(keys_name), "<u8", {num_rows});
-  NpyWriter weights(out.path(weights_name), "<f4", {num_rows, table.dim});
-  std::vector<float> values(static_cast<std::size_t>(table.dim));
-  for_each_row(loaded, table, [&](const std::byte* row, const RowHeader& header) {
-    const std::uint64_t id = id_of(header.key);
-    keys.write(std::as_bytes(std::span(&id, 1)));
-    layout.read_weights(row, values.data());
-    weights.write(std::as_bytes(std::span(values)));
+/// The id of a row as a file has it.
+void write_id(const RowHeader& header, FileWriter& file) {
+  const std::uint64_t id = id_of(header.key);
+  file.write(std::as_bytes(std::span(&id, 1)));
+}
+
+/// Writes the weights of rows, converted to fp32.
+class WeightsWriter {
+ public:
+  explicit WeightsWriter(const table::TableSpec& spec)
+      : layout_(spec.layout()), values_(static_cast<std::size_t>(spec.dim)) {}
+
+  void write(const std::byte* row, FileWriter& file) {
+    layout_.read_weights(row, values_.data());
+    file.write(std::as_bytes(std::span(values_)));
+  }
+
+ private:
+  const RowLayout layout_;
+  std::vector<float> values_;
+};
+
+/// One table that is being written: where from, how many rows, and the beginning of its files'
+/// names.
+struct ExportedTable {
+  const LoadedModel& loaded;
+  const checkpoint::Manifest::Table& table;
+  const table::TableSpec& spec;
+  std::int64_t num_rows = 0;
+  std::string name;
+};
+
+/// Names its files in the description: two arrays, in one pass over the rows.
+void write_npy(const ExportedTable& source, ExportDirectory& out, Json& description) {
+  const std::string keys_name = source.name + ".keys.npy";
+  const std::string weights_name = source.name + ".weights.npy";
+  NpyWriter keys(out.path(keys_name), "<u8", {source.num_rows});
+  NpyWriter weights(out.path(weights_name), "<f4", {source.num_rows, source.spec.dim});
+  WeightsWriter converted(source.spec);
+  for_each_row(source.loaded, source.table, [&](const std::byte* row, const RowHeader& header) {
+    write_id(header, keys.file());
+    converted.write(row, weights.file());
   });
   out.add(keys_name, keys.file());
   out.add(weights_name, weights.file());
-  description["rows"] = num_rows;
   description["keys"] = keys_name;
   description["weights"] = weights_name;
-  return num_rows;
+}
+
+/// Names its file in the description: two tensors, one after the other, in two passes.
+void write_safetensors(const ExportedTable& source, ExportDirectory& out, Json& description) {
+  const std::string name = source.name + ".safetensors";
+  SafetensorsWriter tensors(out.path(name), {{.name = "keys",
+                                              .dtype = "U64",
+                                              .value_bytes = sizeof(std::uint64_t),
+                                              .shape = {source.num_rows}},
+                                             {.name = "weights",
+                                              .dtype = "F32",
+                                              .value_bytes = sizeof(float),
+                                              .shape = {source.num_rows, source.spec.dim}}});
+  for_each_row(source.loaded, source.table, [&](const std::byte*, const RowHeader& header) {
+    write_id(header, tensors.file());
+  });
+  WeightsWriter converted(source.spec);
+  for_each_row(source.loaded, source.table, [&](const std::byte* row, const RowHeader&) {
+    converted.write(row, tensors.file());
+  });
+  out.add(name, tensors.file());
+  description["keys"] = name;
+  description["weights"] = name;
+}
+
+/// Writes the rows of a table, and their number and files to its description.
+std::int64_t write_rows(const LoadedModel& loaded,
+                        std::size_t index,
+                        RowsFormat format,
+                        ExportDirectory& out,
+                        Json& description) {
+  const checkpoint::Manifest::Table& table = loaded.manifest.tables[index];
+  const table::TableSpec& spec = loaded.model.specs.tables[index];
+  const ExportedTable source{.loaded = loaded,
+                             .table = table,
+                             .spec = spec,
+                             .num_rows = count_rows(loaded, table, spec),
+                             .name = file_name(table.name)};
+  description["rows"] = source.num_rows;
+  if (format == RowsFormat::kNpy) {
+    write_npy(source, out, description);
+  } else {
+    write_safetensors(source, out, description);
+  }
+  return source.num_rows;
 }
 
 void write_text(const std::string& name, const std::string& text, ExportDirectory& out) {
@@ -165,6 +232,7 @@ void write_text(const std::string& name, const std::string& text, ExportDirector
 Exported export_model(const job::JobConfig& config,
                       const checkpoint::UsedCheckpoint& checkpoint,
                       const std::string& out_path,
+                      RowsFormat format,
                       bool overwrite) {
   ExportDirectory out(out_path, overwrite);
   LoadedModel loaded(config, checkpoint, LoadedModel::Rows::kNone);
@@ -177,8 +245,7 @@ Exported export_model(const job::JobConfig& config,
   json.update(describe_model(loaded));
   write_text("dense.pt", loaded.model.network->to_torchscript(), out);
   for (std::size_t i = 0; i < loaded.manifest.tables.size(); ++i) {
-    result.rows += write_rows(loaded, loaded.manifest.tables[i], loaded.model.specs.tables[i], out,
-                              json["tables"][i]);
+    result.rows += write_rows(loaded, i, format, out, json["tables"][i]);
   }
   json["files"] = out.files();
   write_text(kDescriptionFile, json.dump(2) + "\n", out);

@@ -1,9 +1,18 @@
 """`satrap export`: the folder is complete or does not exist; and what it refuses."""
 import ctypes
 import json
+import os
+import pathlib
+import sys
 import unittest
 
+import numpy as np
+
 from cli import CliTest
+
+SOURCE = pathlib.Path(os.environ.get("SATRAP_SOURCE_DIR") or ".").resolve()
+sys.path.insert(0, str(SOURCE / "python"))
+import satrap  # noqa: E402
 
 XXHASH = ctypes.CDLL("libxxhash.so.0")
 XXHASH.XXH3_64bits.restype = ctypes.c_uint64
@@ -45,6 +54,70 @@ class Export(CliTest):
         keys = {int.from_bytes(content[i:i + 8], "little") for i in range(start, len(content), 8)}
         lines = (self.dir / "train.tsv").read_text().splitlines()
         self.assertEqual(keys, {int(line.split("\t")[14], 16) for line in lines} - {""})
+
+    def tables(self, about):
+        """The tables of an export in SafeTensors: (keys, weights) by name, read by the definition of the format."""
+        tables = {}
+        for table in about["tables"]:
+            self.assertEqual(table["keys"], table["weights"])
+            content = (self.out / table["keys"]).read_bytes()
+            begin = 8 + int.from_bytes(content[:8], "little")
+            header = json.loads(content[8:begin])
+            arrays = [np.frombuffer(content[begin:][slice(*header[name]["data_offsets"])], dtype)
+                      .reshape(header[name]["shape"]) for name, dtype in [("keys", "<u8"), ("weights", "<f4")]]
+            self.assertEqual(begin + sum(array.nbytes for array in arrays), len(content))
+            tables[table["name"]] = arrays
+        return tables
+
+    def test_safetensors_hold_the_same_rows(self):
+        self.succeed(*self.command)
+        npy = {name: [np.load(self.out / f"{name}.{part}.npy") for part in ["keys", "weights"]]
+               for name in ["C1", "C2", "C26"]}
+        rows = [dict(zip([f"I{i}" for i in range(1, 14)] + [f"C{i}" for i in range(1, 27)],
+                         line.split("\t")[1:])) for line in (self.dir / "train.tsv").read_text().splitlines()[:20]]
+        scores = satrap.Scorer(self.out).score(rows)
+        self.assertIn("safetensors", self.fail_with(2, *self.command, "--overwrite", "--format", "onnx"))
+        self.succeed(*self.command, "--overwrite", "--format", "safetensors")
+        about = json.loads((self.out / "export.json").read_text())
+        self.assertEqual(list(self.out.glob("*.npy")), [])
+        tables = self.tables(about)
+        self.assertEqual(len(tables), 26)
+        for name, arrays in npy.items():
+            np.testing.assert_array_equal(tables[name][0], arrays[0])
+            np.testing.assert_array_equal(tables[name][1], arrays[1])
+        self.assertEqual(satrap.Scorer(self.out).score(rows).tobytes(), scores.tobytes())
+
+    def test_a_table_without_rows(self):
+        data = self.write("rare.csv", "clicked,user,rare\n1,3,\n0,4,\n1,3,\n0,9,\n")
+        job = self.write("rare.yaml", f"""\
+run_dir: {self.dir}/rare
+device: cpu
+data:
+  schema: {{label: clicked, features: [{{name: user, type: int}}, {{name: rare, type: int}}]}}
+  train: {data}
+  batch_size: 2
+model: {{type: ffnn, bottom: [], top: [4]}}
+""")
+        self.succeed("train", job)
+        scores = []
+        for form in ["npy", "safetensors"]:
+            self.succeed("export", "--checkpoint", self.dir / "rare", "--out", self.out, "--overwrite",
+                         "--format", form)
+            about = json.loads((self.out / "export.json").read_text())
+            self.assertEqual({table["name"]: table["rows"] for table in about["tables"]}, {"user": 3, "rare": 0})
+            scores.append(satrap.Scorer(self.out).score({"user": [3, 4], "rare": [None, 7]}).tolist())
+        self.assertEqual(*scores)
+
+    def test_the_library_of_the_format_reads_them(self):
+        try:
+            from safetensors.numpy import load_file
+        except ImportError:
+            self.skipTest("no package safetensors")
+        self.succeed(*self.command, "--format", "safetensors")
+        for name, (keys, weights) in self.tables(json.loads((self.out / "export.json").read_text())).items():
+            loaded = load_file(self.out / f"{name}.safetensors")
+            np.testing.assert_array_equal(loaded["keys"], keys)
+            np.testing.assert_array_equal(loaded["weights"], weights)
 
     def test_an_earlier_export_is_replaced_only_when_asked_to(self):
         self.succeed(*self.command)

@@ -49,9 +49,23 @@ class Readme(CliTest):
                     self.assertRegex(sources, rf"TEST(_F)?\({suite},\s*{case}\)")
 
     def test_links_lead_somewhere(self):
-        for page in ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md"]:
-            for link in re.findall(r"\]\(([^)#:]+)\)", (SOURCE / page).read_text()):
-                self.assertTrue((SOURCE / link).exists(), f"{page}: {link}")
+        pages = [*SOURCE.glob("*.md"), *SOURCE.glob("docs/*.md")]
+        self.assertGreater(len(pages), 5)
+        for page in pages:
+            for link in re.findall(r"\]\(([^)#:]+)\)", page.read_text()):
+                self.assertTrue((page.parent / link).exists(), f"{page}: {link}")
+
+    def test_the_messages_are_those_of_the_programs(self):
+        section = README.split("\n## Messages and what to do\n")[1].split("\n## ")[0]
+        messages = re.findall(r"^\| `(.*?)` \| \S", section, re.M)
+        self.assertEqual(len(messages), 10)
+        sources = [*(SOURCE / "src").rglob("*.cpp"), *(SOURCE / "launch").rglob("*.py")]
+        text = "\n".join(path.read_text() for path in sources)
+        text = re.sub(r'"\s*\n\s*f?"', "", text)  # literals that continue on the next line
+        for message in messages:
+            for part in filter(None, (part.strip(" '") for part in message.split("…"))):
+                with self.subTest(message):
+                    self.assertTrue(part in text, part)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,5 @@
 """Launchers of several nodes, all run on this machine; and shards for ranks that another program starts."""
+import argparse
 import os
 import pathlib
 import re
@@ -6,7 +7,9 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 import unittest
+import unittest.mock
 
 from launcher import ROOT, SATRAP_RUN, TOKEN, NodesTest
 
@@ -234,6 +237,34 @@ class Torchrun(NodesTest):
         self.assertNotIn("SATRAP_ATTEMPT", job.stdout.read())
         job.terminate()
         self.end(job, 0)
+
+
+class Names(unittest.IsolatedAsyncioTestCase):
+    """A pod has its name only once it runs: the launchers wait for it."""
+
+    def setUp(self):
+        self.addCleanup(sys.path.remove, str(ROOT / "launch"))
+        sys.path.insert(0, str(ROOT / "launch"))
+        from satrap_run import members
+        self.members = members
+        self.said = []
+        self.enterContext(unittest.mock.patch.object(members, "RETRY_S", 0))
+
+    async def ask(self, answers, join_timeout):
+        options = argparse.Namespace(master_addr="satrap-0.satrap", master_port=29400, join_timeout=join_timeout)
+        with unittest.mock.patch.object(socket, "getaddrinfo", side_effect=answers):
+            return await self.members.wait_for_name(options, time.monotonic() + join_timeout, self.said.append)
+
+    async def test_a_name_that_is_known_later(self):
+        unknown = socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+        self.assertEqual(await self.ask([unknown, unknown, ["address"]], join_timeout=60), "address")
+        self.assertEqual(self.said, ["--master-addr satrap-0.satrap: Name or service not known; waiting for it up to "
+                                     "60 s (--join-timeout)"])
+
+    async def test_a_name_that_nobody_knows(self):
+        unknown = socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+        with self.assertRaisesRegex(self.members.JoinError, r"not known, for -1 s \(--join-timeout\)"):
+            await self.ask([unknown], join_timeout=-1)
 
 
 class Slurm(NodesTest):

@@ -65,6 +65,11 @@ class Format2(unittest.TestCase):
         self.assertEqual(done.returncode, 1)
         self.assertIn("format 4, this program reads formats 2 and 3", done.stderr)
 
+    def test_the_changelog_names_the_formats_of_this_version(self):
+        version = self.satrap("--version").split()[1]
+        changelog = (OLD.parents[2] / "CHANGELOG.md").read_text()
+        self.assertIn(f"| {version} | format 3 | formats 2 and 3 |", changelog)
+
 
 if __name__ == "__main__":
     unittest.main(verbosity=2)

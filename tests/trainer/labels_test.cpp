@@ -150,7 +150,9 @@ class LabelsRun : public testing::Test {
     return {
         refused([&] { evaluate(config, {checkpoint}, nullptr); }),
         refused([&] { predict(config, {checkpoint}, nullptr, {}, [](const PredictedLines&) {}); }),
-        refused([&] { export_model(config, {checkpoint}, path("export"), /*overwrite=*/true); }),
+        refused([&] {
+          export_model(config, {checkpoint}, path("export"), RowsFormat::kNpy, /*overwrite=*/true);
+        }),
         refused([&] { train(warm, {.overwrite = true}); })};
   }
 

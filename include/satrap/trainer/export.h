@@ -8,6 +8,10 @@
 
 namespace satrap::trainer {
 
+/// How the rows of tables are written: two files .npy for each table, or one file .safetensors.
+enum class RowsFormat { kNpy, kSafetensors };
+inline constexpr const char* kRowsFormatNames[] = {"npy", "safetensors"};
+
 /// What export_model() has written, and from which checkpoint.
 struct Exported {
   std::string checkpoint;
@@ -23,20 +27,23 @@ struct Exported {
 ///                       pooled [n, width]) gives the logits [n]; their sigmoid is the probability
 ///   <table>.keys.npy    [rows] uint64, in no order: the id of each row in the data, if it is below
 ///                       2^54, else splitmix64(id) mod 2^54
-///   <table>.weights.npy [rows, dim] fp32
+///   <table>.weights.npy [rows, dim] fp32; or <table>.safetensors with both, as the tensors `keys`
+///                       and `weights`
 ///   export.json         how text becomes the inputs of dense.pt: columns, numeric transforms with
 ///                       their fitted numbers, features with table, pooling and place; the weights
 ///                       of an id without a row; size and XXH3 of every other file
 ///
 /// Characters of a table's name other than letters, digits, '_', '-' and '.' are written as %XX.
-/// tests/process/export_scorer.py reads all of this in Python.
+/// python/satrap/scorer.py reads all of this in Python.
 ///
 /// Throws as check_predictions: export.json describes inputs as the configuration reads them.
 /// `out` appears complete or not at all. If it holds files already: Error(kInvalidConfig), unless
-/// they are an earlier export and `overwrite` is set. Reads table by table; needs little memory.
+/// they are an earlier export and `overwrite` is set. Reads table by table, for .safetensors twice;
+/// needs little memory.
 Exported export_model(const job::JobConfig& config,
                       const checkpoint::UsedCheckpoint& checkpoint,
                       const std::string& out,
+                      RowsFormat format,
                       bool overwrite);
 
 }  // namespace satrap::trainer
