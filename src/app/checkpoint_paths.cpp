@@ -48,6 +48,24 @@ job::JobConfig UsedJob::load() {
   return job.load();
 }
 
+void add_data_option(CLI::App& command, std::vector<std::string>& data, const std::string& what) {
+  command
+      .add_option("--data", data,
+                  what + "; -: standard input; may be repeated; default: the evaluation data")
+      ->allow_extra_args(false)
+      ->type_name("FILE");
+}
+
+void use_data(const std::vector<std::string>& data, job::JobConfig& config) {
+  if (data.empty()) return;
+  if (config.data.resolved_format() == "synthetic") {
+    throw Error(ErrorCode::kInvalidConfig,
+                "--data: cannot be used with data.format synthetic, which reads no files");
+  }
+  config.data.eval = {};
+  config.data.eval.path = data;
+}
+
 std::vector<checkpoint::CheckpointInfo> checkpoints_of(const std::string& path) {
   std::vector<checkpoint::CheckpointInfo> found = checkpoint::list_checkpoints(path);
   if (found.empty()) {

@@ -26,6 +26,13 @@ struct UsedJob {
   job::JobConfig load();
 };
 
+/// --data FILE, which may be repeated: rows to be used in place of the evaluation data.
+void add_data_option(CLI::App& command, std::vector<std::string>& data, const std::string& what);
+
+/// Makes `data` the evaluation data of the job; empty: changes nothing. Throws
+/// Error(kInvalidConfig) if the job reads no files.
+void use_data(const std::vector<std::string>& data, job::JobConfig& config);
+
 /// The checkpoints meant by `path`: itself if it is one, else all of a run directory or of a
 /// `checkpoints` directory, oldest first; never empty. Throws Error(kIo) if there is none.
 std::vector<checkpoint::CheckpointInfo> checkpoints_of(const std::string& path);

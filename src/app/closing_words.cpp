@@ -3,13 +3,13 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <limits>
 #include <utility>
 #include <vector>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "best_evaluation.h"
 #include "satrap/core/file.h"
 #include "satrap/core/text.h"
 
@@ -18,7 +18,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 constexpr double kManySteps = 100;        // fewer teach little
 constexpr std::int64_t kGoodSteps = 200;  // what is proposed instead
 constexpr double kNeGap = 0.1;            // of evaluation above training: overfitting
@@ -29,20 +28,7 @@ constexpr double kTooGood = 0.99;  // an AUC
 constexpr double kShift = 0.2;     // of the calibration from 1
 constexpr std::size_t kShown = 5;  // names or reasons
 
-/// The number at a pointer such as "/eval/ne"; NaN: none.
-double number_at(const Json& json, const std::string& pointer) {
-  const Json::json_pointer at(pointer);
-  return json.contains(at) && json[at].is_number() ? json[at].get<double>() : kNan;
-}
-
 std::string run_name(const Json& run) { return shown_path(run.value("path", "")); }
-
-std::string setting(const Json& run, const std::string& key) {
-  for (const Json& pair : run["config"]) {
-    if (pair[0] == key) return pair[1];
-  }
-  return "";
-}
 
 std::int64_t integer_setting(const Json& run, const std::string& key) {
   const std::string text = setting(run, key);
@@ -138,32 +124,6 @@ std::string too_few_steps(const Json& run) {
                      with_commas(integer_setting(run, "data.batch_size")), remedy);
 }
 
-struct BestEvaluation {
-  std::string metric;
-  std::int64_t step = 0;
-  double value = kNan;
-  double last = kNan;
-  bool is_kept = false;  // the checkpoint of its step, by early stopping
-  Json numbers = nullptr;
-};
-
-BestEvaluation best_evaluation(const Json& run) {
-  const std::string wanted = setting(run, "train.early_stopping.metric");
-  BestEvaluation best{.metric = wanted.empty() ? "auc" : wanted};
-  const bool rises = best.metric == "auc" || best.metric == "gauc";
-  for (const Json& line : run["evaluations"]) {
-    best.last = number_at(line, "/eval/" + best.metric);
-    const bool is_better = rises ? best.last > best.value : best.last < best.value;
-    if (std::isfinite(best.value) && !is_better) continue;
-    best.value = best.last;
-    best.step = line["step"].get<std::int64_t>();
-    best.numbers = line["eval"];
-  }
-  const Json early = run["summary"].value("early_stopping", Json::object());
-  best.is_kept = early.value("best_step", Json()) == Json(best.step);
-  return best;
-}
-
 bool has_early_stopping(const Json& run) { return run["summary"].contains("early_stopping"); }
 
 /// The numbers of the evaluation of the checkpoint that eval, predict and export use; empty: none.
@@ -257,8 +217,7 @@ std::string shifted_base_rate(const Json& run) {
 
 std::string best_was_earlier(const Json& run) {
   const BestEvaluation best = best_evaluation(run);
-  const bool rises = best.metric == "auc" || best.metric == "gauc";
-  const double margin = rises ? kWorse : kWorse * best.value;
+  const double margin = rises(best.metric) ? kWorse : kWorse * best.value;
   if (!(std::fabs(best.last - best.value) > margin)) return "";
   const std::string remedy =
       best.is_kept ? fmt::format("eval, predict and export use that checkpoint ({}@last: the end)",
@@ -272,21 +231,27 @@ std::string best_was_earlier(const Json& run) {
 std::string next_command(const Json& run) {
   const std::string name = run_name(run);
   if (!run["summary"].contains("eval")) {
-    return fmt::format("satrap eval --checkpoint {} data.eval.path=FILE", name);
+    return fmt::format("satrap eval --checkpoint {} --data FILE", name);
   }
   return fmt::format("satrap predict --checkpoint {} --data FILE --out FILE", name);
 }
 
 }  // namespace
 
-std::string closing_words(const Json& run) {
-  std::string text = skipped_rows(run["summary"]);
+std::vector<std::string> findings(const Json& run) {
+  std::vector<std::string> found;
   for (const auto find :
        {many_bad_rows, one_class, constant_inputs, too_few_steps, one_class_of_evaluation, too_good,
         worse_than_base_rate, shifted_base_rate, overfitting, best_was_earlier}) {
-    const std::string finding = find(run);
-    if (!finding.empty()) text += "look at     " + finding + "\n";
+    std::string finding = find(run);
+    if (!finding.empty()) found.push_back(std::move(finding));
   }
+  return found;
+}
+
+std::string closing_words(const Json& run) {
+  std::string text = skipped_rows(run["summary"]);
+  for (const std::string& finding : findings(run)) text += "look at     " + finding + "\n";
   return text + "next        " + next_command(run) + "\n";
 }
 

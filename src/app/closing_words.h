@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include <nlohmann/json_fwd.hpp>
 
@@ -11,5 +12,8 @@ namespace satrap::app {
 /// true, one worse than the base rate or far from it, overfitting, the best evaluation against the
 /// last. `run`: of read_run.
 std::string closing_words(const nlohmann::ordered_json& run);
+
+/// What is doubtful about it, a sentence each.
+std::vector<std::string> findings(const nlohmann::ordered_json& run);
 
 }  // namespace satrap::app

@@ -7,9 +7,31 @@
 #include "job_preview.h"
 #include "satrap/cli/output.h"
 #include "satrap/core/config.h"
+#include "satrap/core/config_keys.h"
+#include "satrap/core/error.h"
 #include "satrap/job/config_paths.h"
 
 namespace satrap::app {
+namespace {
+
+/// A word that is no key lists those that have it as a part, such as `dropout` or `lr`.
+std::string meaning_of(const std::string& key) {
+  try {
+    return explain_config<job::JobConfig>(key);
+  } catch (const Error&) {
+    std::string found;
+    for (const ConfigKey& known : config_keys<job::JobConfig>()) {
+      const std::string path = "." + known.path + ".";
+      if (path.find("." + key + ".") != std::string::npos) {
+        found += "  satrap config explain " + known.path + "\n";
+      }
+    }
+    if (key.find('.') != std::string::npos || found.empty()) throw;
+    return "'" + key + "' is a part of these keys:\n" + found;
+  }
+}
+
+}  // namespace
 
 void add_config_commands(CLI::App& program, cli::Action& chosen) {
   CLI::App* group = program.add_subcommand("config", "Check, print and explain configurations");
@@ -26,7 +48,9 @@ void add_config_commands(CLI::App& program, cli::Action& chosen) {
     chosen = [checked, with_data] {
       const job::JobConfig job = checked->load();
       const std::string data = *with_data ? describe_data(job) : "";
-      cli::print(data + checked->config + ": ok\n");
+      cli::print(
+          data + checked->config +
+          (*with_data ? ": ok\n" : ": ok (--data also checks the files and their columns)\n"));
       return 0;
     };
   });
@@ -49,7 +73,7 @@ void add_config_commands(CLI::App& program, cli::Action& chosen) {
       ->type_name("");
   explain->callback([&chosen, key] {
     chosen = [key] {
-      cli::print(explain_config<job::JobConfig>(*key));
+      cli::print(meaning_of(*key));
       return 0;
     };
   });

@@ -1,11 +1,37 @@
 #include "job_arguments.h"
 
+#include <algorithm>
+#include <array>
 #include <filesystem>
+#include <string_view>
 #include <system_error>
 
 #include <CLI/CLI.hpp>
 
+#include "satrap/core/error.h"
+#include "satrap/pipeline/load_job.h"
+
 namespace satrap::app {
+namespace {
+
+/// A configuration has the ending .yaml or .yml, mostly; these are data.
+void refuse_data(const std::string& config) {
+  constexpr std::array<std::string_view, 7> kEndings{".csv", ".tsv", ".txt",    ".data",
+                                                     ".gz",  ".zst", ".parquet"};
+  const auto ends_config = [&](std::string_view ending) { return config.ends_with(ending); };
+  if (std::ranges::none_of(kEndings, ends_config)) return;
+  throw Error(
+      ErrorCode::kInvalidConfig,
+      concat("'", config, "' is data by its name, and CONFIG is a YAML file; `satrap init ", config,
+             "` writes one, `satrap train ", config, " --label COLUMN` writes one and trains"));
+}
+
+}  // namespace
+
+job::JobConfig JobArguments::load() const {
+  refuse_data(config);
+  return pipeline::load_job(config, overrides);
+}
 
 void JobArguments::add_to(CLI::App& command) {
   command.add_option("CONFIG", config, "The job, a YAML file (see `satrap config explain`)")

@@ -4,7 +4,6 @@
 #include <vector>
 
 #include "satrap/job/job_config.h"
-#include "satrap/pipeline/load_job.h"
 
 namespace CLI {
 class App;
@@ -23,7 +22,7 @@ struct JobArguments {
   void add_optional_to(CLI::App& command);
 
   /// Reads and validates the job. Throws Error(kInvalidConfig).
-  job::JobConfig load() const { return pipeline::load_job(config, overrides); }
+  job::JobConfig load() const;
 };
 
 }  // namespace satrap::app

@@ -56,16 +56,6 @@ void check_out(const PredictArguments& arguments,
   }
 }
 
-/// Makes `data` the evaluation data of the job.
-void read_instead(const std::vector<std::string>& data, job::JobConfig& config) {
-  if (config.data.resolved_format() == "synthetic") {
-    throw Error(ErrorCode::kInvalidConfig,
-                "--data: cannot be used with data.format synthetic, which reads no files");
-  }
-  config.data.eval = {};
-  config.data.eval.path = data;
-}
-
 /// The names of the kept columns, then `probability` or the names of several labels; tabs between.
 std::string heading(const data::Schema& schema, const std::vector<std::string>& keep) {
   std::string line;
@@ -111,7 +101,7 @@ int predict(PredictArguments& arguments) {
   const checkpoint::UsedCheckpoint& checkpoint = arguments.used.checkpoint;
   check_out(arguments, config, checkpoint.path);
   check_keep(arguments, config);
-  if (!arguments.data.empty()) read_instead(arguments.data, config);
+  use_data(arguments.data, config);
   data::OutputFile out(arguments.out);  // may wait for the reader of a pipe: a signal ends that
   const cli::StopSignals signals;
   const data::Schema schema = data::resolve_schema(config.data);
@@ -141,12 +131,7 @@ void add_predict_command(CLI::App& program, cli::Action& chosen) {
       program.add_subcommand("predict", "Predict with a checkpoint: a probability per row");
   auto arguments = std::make_shared<PredictArguments>();
   arguments->used.add_to(*command);
-  command
-      ->add_option("--data", arguments->data,
-                   "File or glob with the rows; -: standard input; may be repeated; default: the "
-                   "evaluation data")
-      ->allow_extra_args(false)
-      ->type_name("FILE");
+  add_data_option(*command, arguments->data, "File or glob with the rows");
   command
       ->add_option("--keep", arguments->keep,
                    "Columns of the data to write before the probability, such as id,ts; may be "

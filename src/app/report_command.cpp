@@ -4,8 +4,8 @@
 
 #include "commands.h"
 #include "report_page.h"
+#include "run_table.h"
 #include "satrap/cli/output.h"
-#include "satrap/core/error.h"
 #include "satrap/core/file.h"
 
 namespace satrap::app {
@@ -18,9 +18,8 @@ struct ReportArguments {
 
 int report(const ReportArguments& arguments) {
   if (arguments.runs.size() > 1 && arguments.out.empty()) {
-    throw Error(ErrorCode::kInvalidConfig,
-                concat("--out: needed to compare ", arguments.runs.size(),
-                       " runs; the report of one run goes to its directory by default"));
+    cli::print(run_table(arguments.runs));
+    return 0;
   }
   const std::string path =
       arguments.out.empty() ? report_path(arguments.runs.front()) : arguments.out;
@@ -32,15 +31,18 @@ int report(const ReportArguments& arguments) {
 }  // namespace
 
 void add_report_command(CLI::App& program, cli::Action& chosen) {
-  CLI::App* command = program.add_subcommand(
-      "report", "Write a web page about a run: curves, result, configuration; or compare runs");
+  CLI::App* command = program.add_subcommand("report",
+                                             "Write a web page about a run: curves, result, "
+                                             "configuration; or compare runs, in a table or, "
+                                             "with --out, on a page");
   auto arguments = std::make_shared<ReportArguments>();
   command->add_option("RUN", arguments->runs, "Run directories; the runs may still be in progress")
       ->required()
       ->type_name("");
   command
       ->add_option("--out", arguments->out,
-                   "The page; for a single run the default is RUN/report.html")
+                   "The page; for a single run the default is RUN/report.html, for several a table "
+                   "is printed")
       ->type_name("FILE");
   command->callback([&chosen, arguments] { chosen = [arguments] { return report(*arguments); }; });
 }

@@ -8,6 +8,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "closing_words.h"
 #include "report/assets.h"
 #include "run_record.h"
 #include "satrap/core/error.h"
@@ -60,7 +61,11 @@ void make_names_unique(Json& runs) {
 
 std::string report_page(const std::vector<std::string>& run_dirs) {
   Json runs = Json::array();
-  for (const std::string& directory : run_dirs) runs.push_back(read_run(directory));
+  for (const std::string& directory : run_dirs) {
+    runs.push_back(read_run(directory));
+    Json& run = runs.back();
+    run["findings"] = run["summary"].is_object() ? Json(findings(run)) : Json::array();
+  }
   make_names_unique(runs);
   std::string page(kReportPage);
   // The user's text is filled in last, so that it is not searched for placeholders.

@@ -1,9 +1,7 @@
 #include <algorithm>
-#include <array>
 #include <csignal>
 #include <exception>
 #include <memory>
-#include <string_view>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -72,20 +70,7 @@ void init_first(TrainArguments& arguments) {
   job.config = request.config;
 }
 
-/// A configuration has the ending .yaml or .yml, mostly; these are data.
-void refuse_data(const std::string& config) {
-  constexpr std::array<std::string_view, 7> kEndings{".csv", ".tsv", ".txt",    ".data",
-                                                     ".gz",  ".zst", ".parquet"};
-  const auto ends_config = [&](std::string_view ending) { return config.ends_with(ending); };
-  if (std::ranges::none_of(kEndings, ends_config)) return;
-  throw Error(
-      ErrorCode::kInvalidConfig,
-      concat("'", config, "' is data by its name, and CONFIG is a YAML file; `satrap init ", config,
-             "` writes one, `satrap train ", config, " --label COLUMN` writes one and trains"));
-}
-
 int train(TrainArguments& arguments) {
-  if (arguments.label.empty()) refuse_data(arguments.job.config);
   if (!arguments.label.empty()) init_first(arguments);
   if (arguments.options.accept_changed_data && !arguments.options.resume &&
       arguments.options.resume_from.empty()) {
@@ -138,8 +123,15 @@ std::string describe_metrics(const trainer::Evaluation& e) {
   return text;
 }
 
-int eval(UsedJob& used) {
-  const job::JobConfig config = used.load();
+struct EvalArguments {
+  UsedJob used;
+  std::vector<std::string> data;
+};
+
+int eval(EvalArguments& arguments) {
+  UsedJob& used = arguments.used;
+  job::JobConfig config = used.load();
+  use_data(arguments.data, config);
   const cli::StopSignals signals;
   const trainer::Evaluation result = trainer::evaluate(config, used.checkpoint, &signals.stop());
   if (signals.stop()) return 128 + signals.signal_number();
@@ -199,9 +191,10 @@ void add_train_command(CLI::App& program, cli::Action& chosen) {
 void add_eval_command(CLI::App& program, cli::Action& chosen) {
   CLI::App* command =
       program.add_subcommand("eval", "Evaluate a checkpoint on a job's evaluation data");
-  auto used = std::make_shared<UsedJob>();
-  used->add_to(*command);
-  command->callback([&chosen, used] { chosen = [used] { return eval(*used); }; });
+  auto arguments = std::make_shared<EvalArguments>();
+  arguments->used.add_to(*command);
+  add_data_option(*command, arguments->data, "File or glob with labelled rows");
+  command->callback([&chosen, arguments] { chosen = [arguments] { return eval(*arguments); }; });
 }
 
 }  // namespace satrap::app

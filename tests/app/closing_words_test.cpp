@@ -45,8 +45,7 @@ TEST(ClosingWords, OfAGoodRunAreTheNextCommand) {
 TEST(ClosingWords, WithoutEvaluationTheNextCommandIsOne) {
   Json run = good_run();
   run["summary"].erase("eval");
-  EXPECT_EQ(closing_words(run),
-            "next        satrap eval --checkpoint runs/a data.eval.path=FILE\n");
+  EXPECT_EQ(closing_words(run), "next        satrap eval --checkpoint runs/a --data FILE\n");
 }
 
 TEST(ClosingWords, SkippedRowsAreCountedByReason) {

@@ -30,7 +30,7 @@ class ConfigTest(CliTest):
 class Check(ConfigTest):
     def test_a_valid_job(self):
         done = self.succeed("config", "check", self.config)
-        self.assertEqual(done.stdout, f"{self.config}: ok\n")
+        self.assertEqual(done.stdout, f"{self.config}: ok (--data also checks the files and their columns)\n")
         self.assertFalse((self.dir / "run").exists())
 
     def test_unknown_key_with_the_nearest_and_its_line(self):

@@ -88,7 +88,36 @@ class AfterTraining(Newcomer):
         self.assertEqual(done.stderr.count("examples/s"), 1, "the log has the last one")
 
 
+    def test_other_rows_are_evaluated_by_their_name(self):
+        self.run_here("train", "job.yaml")
+        own = self.run_here("eval", "--checkpoint", "runs/job").stdout
+        self.assertIn("examples     400\n", own)
+        self.assertEqual(self.run_here("eval", "--checkpoint", "runs/job", "--data", "eval.csv").stdout, own)
+        self.rows("more.csv", 500)
+        both = self.run_here("eval", "--checkpoint", "runs/job", "--data", "eval.csv", "--data", "more.csv").stdout
+        self.assertIn("examples     900\n", both)
+
+    def test_what_is_doubtful_stands_in_the_report(self):
+        self.rows("eval.csv", 400, text_of=lambda click: "1")
+        done = self.run_here("train", "job.yaml")
+        self.assertRegex(done.stdout, r"report +runs/job/report.html\n")
+        words = "the labels of all 400 evaluation examples are the same"
+        self.assertIn(f"look at     {words}", done.stdout)
+        self.assertIn(words, (self.dir / "runs/job/report.html").read_text())
+
+
 class BeforeTraining(Newcomer):
+    def test_data_in_place_of_a_configuration_are_named_by_every_command(self):
+        for words in [("train", "train.csv"), ("config", "check", "train.csv"), ("data", "stats", "train.csv"),
+                      ("predict", "train.csv", "--checkpoint", "x")]:
+            self.assert_words(self.fail_with(2, *words, cwd=self.dir), "'train.csv' is data by its name", "satrap init")
+
+    def test_a_word_finds_the_keys_that_it_is_a_part_of(self):
+        text = self.run_here("config", "explain", "dropout").stdout
+        self.assertIn("satrap config explain model.dropout\n", text)
+        self.assertIn("satrap config explain tables.default.optimizer.lr\n",
+                      self.run_here("config", "explain", "lr").stdout)
+
     def test_a_check_with_data_shows_columns_and_the_first_batch(self):
         text = self.run_here("config", "check", "job.yaml", "--data").stdout
         self.assertRegex(text, r"(?s)training data\n  1 file, \S+: train.csv\n.*evaluation data\n  1 file, \S+: eval.csv\n")

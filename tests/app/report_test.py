@@ -295,9 +295,24 @@ class Report(ReportTest):
         (run / "summary.json").write_text("{")
         self.assert_words(self.fail_with(1, "report", run), "summary.json")
 
-    def test_several_runs_need_a_place(self):
+    def test_several_runs_are_a_table_with_the_best_first(self):
+        runs = []
+        for number, (auc, lr) in enumerate([(0.7, 0.1), (0.8, 0.2), (None, 0.3)]):
+            run = self.dir / f"run-{number}"
+            run.mkdir()
+            (run / "config.yaml").write_text(f"run_dir: x{number}\ndense_optimizer: {{lr: {lr}}}\nseed: 1\n")
+            lines = [{"step": 50, "eval": {"auc": auc, "logloss": 0.4, "ne": 0.9}},
+                     {"step": 60, "eval": {"auc": auc and auc - 0.1, "logloss": 0.5, "ne": 1.0}}]
+            (run / "metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+            runs.append(run)
+        lines = self.succeed("report", *runs).stdout.splitlines()
+        self.assertRegex(lines[0], r"^run +best evaluation +at step +logloss +ne +differences$")
+        self.assertRegex(lines[1], r"run-1 +auc 0\.80000 +50 +0\.40000 +0\.9000  dense_optimizer\.lr=0\.2$")
+        self.assertRegex(lines[2], r"run-0 +auc 0\.70000 +50 .* dense_optimizer\.lr=0\.1$")
+        self.assertRegex(lines[3], r"run-2 +- +- ")
+
+    def test_a_page_needs_a_place_that_is_there(self):
         run = self.run_directory()
-        self.assert_words(self.fail_with(2, "report", run, run), "--out", "2 runs")
         self.assert_words(self.fail_with(1, "report", run, "--out", self.dir / "none" / "x.html"), "none/x.html")
 
 

@@ -130,6 +130,11 @@ function showResult() {
   document.title = `${runs.map(({name}) => name).join(', ')} – satrap`;
   const title = document.getElementById('title');
   title.textContent = single ? runs[0].path : `Comparison of ${runs.length} runs`;
+  const found = runs.flatMap(({name, findings}) => findings.map((text) => (single ? text : `${name}: ${text}`)));
+  if (found.length > 0) {
+    document.getElementById('result').append(
+      html('ul', {class: 'findings'}, ...found.map((text) => html('li', {}, text))));
+  }
   document.getElementById('result').append(table(runs.map((run) => new Map(resultRows(run)))));
 }
 

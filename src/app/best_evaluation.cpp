@@ -1,0 +1,44 @@
+#include "best_evaluation.h"
+
+#include <cmath>
+
+namespace satrap::app {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+}  // namespace
+
+double number_at(const Json& json, const std::string& pointer) {
+  const Json::json_pointer at(pointer);
+  return json.contains(at) && json[at].is_number() ? json[at].get<double>()
+                                                   : std::numeric_limits<double>::quiet_NaN();
+}
+
+std::string setting(const Json& run, const std::string& key) {
+  for (const Json& pair : run["config"]) {
+    if (pair[0] == key) return pair[1];
+  }
+  return "";
+}
+
+bool rises(const std::string& metric) { return metric == "auc" || metric == "gauc"; }
+
+BestEvaluation best_evaluation(const Json& run) {
+  const std::string wanted = setting(run, "train.early_stopping.metric");
+  BestEvaluation best{.metric = wanted.empty() ? "auc" : wanted};
+  const bool is_rising = rises(best.metric);
+  for (const Json& line : run["evaluations"]) {
+    best.last = number_at(line, "/eval/" + best.metric);
+    const bool is_better = is_rising ? best.last > best.value : best.last < best.value;
+    if (std::isfinite(best.value) && !is_better) continue;
+    best.value = best.last;
+    best.step = line["step"].get<std::int64_t>();
+    best.numbers = line["eval"];
+  }
+  best.is_kept =
+      number_at(run["summary"], "/early_stopping/best_step") == static_cast<double>(best.step);
+  return best;
+}
+
+}  // namespace satrap::app
