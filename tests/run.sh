@@ -42,6 +42,8 @@ select_quick() {
     [ -n "$found" ] || continue
     labels+=("$module")
     [ ! -d "tests/$module" ] || ! compgen -G "tests/$module/*_test.cpp" > /dev/null || build+=("${module}_tests")
+    [ "$module" != data ] || ! compgen -G ".venv/lib/python3*/site-packages/pyarrow" > /dev/null ||
+      { labels+=(data_parquet); build+=(data_parquet_tests); }
     [[ $module != @(backend|embedding) ]] || { labels+=(simt); build+=("${module}_simt_tests"); }
   done
   select=(-L "^($(IFS='|'; echo "${labels[*]}"))\$"

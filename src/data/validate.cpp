@@ -192,7 +192,11 @@ void validate(const DataConfig& config, const ConfigOrigins& origins) {
     check_synthetic(check, config);
   } else {
     check_files(check, config);
-    if (format == "csv") {
+    if (format == "parquet") {
+      check.require(config.schema_name.empty() || config.schema_name == "criteo", "data.schema",
+                    concat("'", config.schema_name, "' cannot be used with format parquet"));
+      if (config.schema_name.empty()) check_schema(check, config.schema);
+    } else if (format == "csv") {
       check.require(config.schema_name.empty(), "data.schema",
                     concat("'", config.schema_name, "' cannot be used with format csv"));
       check_schema(check, config.schema);

@@ -1,0 +1,90 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "satrap/data/row_block_source.h"
+#include "satrap/data/schema.h"
+#include "src/data/field_reader.h"
+#include "src/data/parquet_groups.h"
+#include "src/data/row_filler.h"
+#include "src/data/row_parser.h"
+#include "src/data/value_text.h"
+
+namespace satrap::data {
+
+/// Turns the columns of Parquet into blocks of rows. A value means what its text would mean in a
+/// field of CSV, but that texts are taken as they are, a null is a missing value, and lists are the
+/// elements of a bag. What is frequent does not go by way of a text, and each text of a dictionary
+/// is hashed once. One thread at a time; the schema must outlive the parser.
+class ParquetParser {
+ public:
+  ParquetParser(const Schema& schema, const RowPass& pass);
+  ParquetParser(const ParquetParser&) = delete;
+  ParquetParser& operator=(const ParquetParser&) = delete;
+
+  /// What is parsed next is of this row group.
+  void begin(const ParquetGroup& group);
+
+  /// Replaces `rows` and `bad` by those of rows first_row ... first_row + num_rows - 1 of the
+  /// epoch, whose values are [columns of the source]; rows outside the pass are skipped.
+  void parse(std::span<const ParquetValues> values,
+             std::int64_t first_row,
+             std::int64_t num_rows,
+             RowBlock& rows,
+             BadRows& bad);
+
+ private:
+  /// How a value is taken. All but the last leave anything unusual to it.
+  enum class Way : std::uint8_t { kLabel, kNumber, kId, kIdOfText, kIds, kGeneral };
+
+  /// What a text of a dictionary stands for.
+  struct Meaning {
+    enum class Is : std::uint8_t { kId, kMissing, kOther } is;
+    std::uint64_t id;
+  };
+
+  struct Column {
+    const ColumnMap::Column* use;
+    ParquetFile::Kind kind;
+    bool is_list;
+    Way way;
+    std::int64_t target;           // unless kGeneral
+    const FeatureConfig* feature;  // of kId, kIdOfText, kIds
+    const ParquetValues* values = nullptr;
+    std::vector<Meaning> meanings = {};  // [dictionary], of kIdOfText
+
+    bool is_null(std::size_t element) const {
+      return !values->presence.empty() && values->presence[element] == 0;
+    }
+  };
+
+  Way way_of(const ColumnMap::Column& use, const ParquetFile::Column& column) const;
+  bool is_wanted(std::int64_t row, std::size_t at);
+  bool parse_row(std::size_t row);
+  bool take(Column& column, std::size_t row);
+  bool take_number(const Column& column, std::size_t row);
+  bool take_text(const Column& column, std::size_t row);
+  bool take_integers(const Column& column, std::size_t row);
+  bool take_any(const Column& column, std::size_t row);
+  Meaning meaning_of(const FeatureConfig& feature, std::string_view text);
+  std::string_view text_of(const Column& column, std::size_t element);
+  std::vector<std::string> kept_of(std::size_t row);
+  void report(std::int64_t row, BadRows& bad) const;
+
+  const Schema& schema_;
+  const RowPass pass_;
+  ParquetGroup group_;
+  std::vector<Column> columns_;
+  std::int64_t dividing_ = -1;  // in columns_
+  RowFiller row_;
+  FieldReader fields_;
+  NumberText digits_;
+};
+
+}  // namespace satrap::data
