@@ -34,6 +34,9 @@ std::optional<ColumnMap> columns_of_file(const Schema& schema,
 
 std::string describe_columns(const DataConfig& config, const Schema& schema, Role role) {
   if (config.resolved_format() == "synthetic") return "  rows are generated\n";
+  if (role != Role::kTrain && config.eval.is_part()) {
+    return "  a part of the rows of the training data (data.eval.fraction)\n";
+  }
   const FileList files = list_files(role == Role::kTrain ? config.train.path : config.eval.path);
   if (files.files.front().path == "-") return "  rows come from standard input\n";
   const bool is_parquet = are_parquet(config.format, files);
