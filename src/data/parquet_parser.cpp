@@ -64,7 +64,7 @@ ParquetParser::Way ParquetParser::way_of(const ColumnMap::Column& use,
       if (!feature.weight_separator.empty() || !feature.columns.empty()) return Way::kGeneral;
       if (is_number && feature.type == "int") return column.is_list ? Way::kIds : Way::kId;
       const bool is_single = feature.separator.empty() && !column.is_list;
-      return is_single && column.kind == FileKind::kText ? Way::kIdOfText : Way::kGeneral;
+      return is_single && column.kind == FileKind::kText ? Way::kId : Way::kGeneral;
     }
     default:
       return Way::kGeneral;
@@ -80,13 +80,8 @@ void ParquetParser::parse(std::span<const ParquetValues> values,
   bad.messages.clear();
   bad.reasons.clear();
   for (std::size_t i = 0; i < columns_.size(); ++i) {
-    Column& column = columns_[i];
-    column.values = &values[i];
-    const Texts* const dictionary = column.values->dictionary;
-    if (column.way != Way::kIdOfText || dictionary == nullptr) continue;
-    for (std::int64_t code = std::ssize(column.meanings); code < dictionary->size(); ++code) {
-      column.meanings.push_back(meaning_of(*column.feature, dictionary->at(code)));
-    }
+    columns_[i].values = &values[i];
+    if (columns_[i].way == Way::kId) find_ids(columns_[i], static_cast<std::size_t>(num_rows));
   }
   row_.begin(rows, num_rows);
   for (std::int64_t at = 0; at < num_rows; ++at) {
@@ -120,24 +115,77 @@ bool ParquetParser::parse_row(std::size_t row) {
   return std::ranges::all_of(columns_, [&](Column& column) { return take(column, row); });
 }
 
+/// The ids of a whole column: a row at a time each look into a dictionary would wait for memory.
+void ParquetParser::find_ids(Column& column, std::size_t num_rows) {
+  const ParquetValues& values = *column.values;
+  Ids& rows = column.rows;
+  rows.resize(num_rows);
+  if (column.kind != FileKind::kText) {
+    std::ranges::copy(values.integers, rows.ids.begin());
+    std::ranges::fill(rows.what, Is::kId);
+  } else if (values.dictionary == nullptr) {
+    for (std::size_t r = 0; r < num_rows; ++r) {
+      find_id(*column.feature, values.texts.at(static_cast<std::int64_t>(r)), r, rows);
+    }
+  } else {
+    const auto num_entries = static_cast<std::size_t>(values.dictionary->size());
+    std::size_t entry = column.entries.ids.size();
+    column.entries.resize(num_entries);
+    for (; entry < num_entries; ++entry) {
+      const std::string_view text = values.dictionary->at(static_cast<std::int64_t>(entry));
+      find_id(*column.feature, text, entry, column.entries);
+    }
+    for (std::size_t r = 0; r < num_rows && num_entries > 0; ++r) {
+      const auto code = static_cast<std::size_t>(values.codes[r]);
+      rows.ids[r] = column.entries.ids[code];
+      rows.what[r] = column.entries.what[code];
+    }
+  }
+  for (std::size_t r = 0; r < values.presence.size(); ++r) {
+    if (values.presence[r] == 0) rows.what[r] = Is::kMissing;
+  }
+}
+
+void ParquetParser::find_id(const FeatureConfig& feature,
+                            std::string_view text,
+                            std::size_t i,
+                            Ids& ids) {
+  std::uint64_t id = 0;
+  const Is is = fields_.is_missing(text)             ? Is::kMissing
+                : fields_.read_id(feature, text, id) ? Is::kId
+                                                     : Is::kUnusual;
+  ids.set(i, is, id);
+}
+
+void ParquetParser::Ids::resize(std::size_t size) {
+  ids.resize(size);
+  what.resize(size);
+}
+
+void ParquetParser::Ids::set(std::size_t i, Is is, std::uint64_t id) {
+  ids[i] = id;
+  what[i] = is;
+}
+
 /// Puts what the column has in this row into the open row. False: fields_.fault() says why not.
 bool ParquetParser::take(Column& column, std::size_t row) {
-  if (!column.is_list && column.is_null(row)) {
-    return fields_.read_value({}, true, *column.use);
-  }
   switch (column.way) {
+    case Way::kId:
+      if (column.rows.what[row] == Is::kId) {
+        row_.put_id(column.target, column.rows.ids[row]);
+        return true;
+      }
+      if (column.rows.what[row] == Is::kUnusual) break;
+      fields_.add_missing(column.target);
+      return true;
+    case Way::kNumber:
+      return take_number(column, row);
     case Way::kLabel: {
+      if (column.is_null(row)) break;
       const std::int64_t label = column.values->integers[row];
       row_.label(column.target) = static_cast<float>(label);
       return label == 0 || label == 1 || take_any(column, row);
     }
-    case Way::kNumber:
-      return take_number(column, row);
-    case Way::kId:
-      row_.put_id(column.target, static_cast<std::uint64_t>(column.values->integers[row]));
-      return true;
-    case Way::kIdOfText:
-      return take_text(column, row);
     case Way::kIds:
       return take_integers(column, row);
     case Way::kGeneral:
@@ -148,6 +196,10 @@ bool ParquetParser::take(Column& column, std::size_t row) {
 
 bool ParquetParser::take_number(const Column& column, std::size_t row) {
   float& number = row_.number(column.target);
+  if (column.is_null(row)) {
+    number = kMissingNumber;
+    return true;
+  }
   switch (column.kind) {
     case FileKind::kInteger:  // through double, as a text would
       number = static_cast<float>(static_cast<double>(column.values->integers[row]));
@@ -163,33 +215,7 @@ bool ParquetParser::take_number(const Column& column, std::size_t row) {
       number = static_cast<float>(column.values->doubles[row]);
       break;
   }
-  return std::isfinite(number) || take_any(column, row);
-}
-
-bool ParquetParser::take_text(const Column& column, std::size_t row) {
-  const ParquetValues& values = *column.values;
-  const Meaning meaning =
-      values.dictionary != nullptr
-          ? column.meanings[static_cast<std::size_t>(values.codes[row])]
-          : meaning_of(*column.feature, values.texts.at(static_cast<std::int64_t>(row)));
-  switch (meaning.is) {
-    case Meaning::Is::kId:
-      row_.put_id(column.target, meaning.id);
-      return true;
-    case Meaning::Is::kMissing:
-      fields_.add_missing(column.target);
-      return true;
-    default:
-      return take_any(column, row);
-  }
-}
-
-ParquetParser::Meaning ParquetParser::meaning_of(const FeatureConfig& feature,
-                                                 std::string_view text) {
-  if (fields_.is_missing(text)) return {Meaning::Is::kMissing, 0};
-  std::uint64_t id = 0;
-  const bool is_id = fields_.read_id(feature, text, id);
-  return {is_id ? Meaning::Is::kId : Meaning::Is::kOther, id};
+  return !std::isinf(number) || take_any(column, row);  // not a number: missing
 }
 
 /// A list of integers that are the ids.
@@ -215,7 +241,11 @@ bool ParquetParser::take_integers(const Column& column, std::size_t row) {
 
 /// By way of texts.
 bool ParquetParser::take_any(const Column& column, std::size_t row) {
-  if (!column.is_list) return fields_.read_value(text_of(column, row), false, *column.use);
+  if (!column.is_list) {
+    const bool is_null = column.is_null(row);
+    return fields_.read_value(is_null ? std::string_view() : text_of(column, row), is_null,
+                              *column.use);
+  }
   const std::int64_t begin = row == 0 ? 0 : column.values->ends[row - 1];
   const std::int64_t end = column.values->ends[row];
   for (const ColumnMap::Consumer& consumer : column.use->consumers) {

@@ -41,12 +41,18 @@ class ParquetParser {
 
  private:
   /// How a value is taken. All but the last leave anything unusual to it.
-  enum class Way : std::uint8_t { kLabel, kNumber, kId, kIdOfText, kIds, kGeneral };
+  enum class Way : std::uint8_t { kLabel, kNumber, kId, kIds, kGeneral };
 
-  /// What a text of a dictionary stands for.
-  struct Meaning {
-    enum class Is : std::uint8_t { kId, kMissing, kOther } is;
-    std::uint64_t id;
+  /// What a value of a column of single ids is.
+  enum class Is : std::uint8_t { kId, kMissing, kUnusual };
+
+  /// An id for each of some values, where they are ids.
+  struct Ids {
+    std::vector<std::uint64_t> ids;
+    std::vector<Is> what;
+
+    void resize(std::size_t size);
+    void set(std::size_t i, Is is, std::uint64_t id);
   };
 
   struct Column {
@@ -55,9 +61,10 @@ class ParquetParser {
     bool is_list;
     Way way;
     std::int64_t target;           // unless kGeneral
-    const FeatureConfig* feature;  // of kId, kIdOfText, kIds
+    const FeatureConfig* feature;  // of kId, kIds
     const ParquetValues* values = nullptr;
-    std::vector<Meaning> meanings = {};  // [dictionary], of kIdOfText
+    Ids entries = {};  // [dictionary], of kId
+    Ids rows = {};     // of the block, of kId
 
     bool is_null(std::size_t element) const {
       return !values->presence.empty() && values->presence[element] == 0;
@@ -69,10 +76,10 @@ class ParquetParser {
   bool parse_row(std::size_t row);
   bool take(Column& column, std::size_t row);
   bool take_number(const Column& column, std::size_t row);
-  bool take_text(const Column& column, std::size_t row);
   bool take_integers(const Column& column, std::size_t row);
   bool take_any(const Column& column, std::size_t row);
-  Meaning meaning_of(const FeatureConfig& feature, std::string_view text);
+  void find_ids(Column& column, std::size_t num_rows);
+  void find_id(const FeatureConfig& feature, std::string_view text, std::size_t i, Ids& ids);
   std::string_view text_of(const Column& column, std::size_t element);
   std::vector<std::string> kept_of(std::size_t row);
   void report(std::int64_t row, BadRows& bad) const;
