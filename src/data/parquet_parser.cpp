@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <utility>
 
 #include "satrap/core/error.h"
 #include "src/data/row_part.h"
@@ -13,6 +14,37 @@ namespace {
 using FileKind = ParquetFile::Kind;
 
 bool is_integer(FileKind kind) { return kind == FileKind::kInteger || kind == FileKind::kUnsigned; }
+
+/// The numbers as a text of them would be read: by way of double.
+void find_numbers(const ParquetValues& values,
+                  FileKind kind,
+                  std::size_t num_rows,
+                  std::vector<float>& numbers) {
+  numbers.resize(num_rows);
+  const auto convert = [&](const auto& elements, auto to_double) {
+    for (std::size_t r = 0; r < num_rows; ++r) {
+      numbers[r] = static_cast<float>(to_double(elements[r]));
+    }
+  };
+  switch (kind) {
+    case FileKind::kInteger:
+      convert(values.integers, [](std::int64_t x) { return static_cast<double>(x); });
+      break;
+    case FileKind::kUnsigned:
+      convert(values.integers,
+              [](std::int64_t x) { return static_cast<double>(static_cast<std::uint64_t>(x)); });
+      break;
+    case FileKind::kFloat:
+      convert(values.floats, [](float x) { return x; });
+      break;
+    default:
+      convert(values.doubles, [](double x) { return x; });
+      break;
+  }
+  for (std::size_t r = 0; r < values.presence.size(); ++r) {
+    numbers[r] = values.presence[r] != 0 ? numbers[r] : kMissingNumber;
+  }
+}
 
 }  // namespace
 
@@ -81,9 +113,15 @@ void ParquetParser::parse(std::span<const ParquetValues> values,
   bad.reasons.clear();
   for (std::size_t i = 0; i < columns_.size(); ++i) {
     columns_[i].values = &values[i];
-    if (columns_[i].way == Way::kId) find_ids(columns_[i], static_cast<std::size_t>(num_rows));
+    prepare(columns_[i], static_cast<std::size_t>(num_rows));
   }
   row_.begin(rows, num_rows);
+  if (is_usual(first_row, num_rows)) {
+    put_columns(static_cast<std::size_t>(num_rows), rows);
+    row_.end_rows(first_row, num_rows);
+    row_.finish();
+    return;
+  }
   for (std::int64_t at = 0; at < num_rows; ++at) {
     const std::int64_t row = first_row + at;
     const auto place = static_cast<std::size_t>(at);
@@ -115,46 +153,104 @@ bool ParquetParser::parse_row(std::size_t row) {
   return std::ranges::all_of(columns_, [&](Column& column) { return take(column, row); });
 }
 
-/// The ids of a whole column: a row at a time each look into a dictionary would wait for memory.
-void ParquetParser::find_ids(Column& column, std::size_t num_rows) {
+/// Finds what the values of a block stand for, a whole column at a time: with a row at a time each
+/// look into a dictionary would wait for memory.
+void ParquetParser::prepare(Column& column, std::size_t num_rows) {
+  const ParquetValues& values = *column.values;
+  column.is_usual = column.way == Way::kNumber || column.way == Way::kId;
+  if (column.way == Way::kLabel) {
+    column.is_usual = values.presence.empty() &&
+                      std::ranges::all_of(values.integers, [](auto x) { return x == 0 || x == 1; });
+  } else if (column.way == Way::kNumber) {
+    find_numbers(values, column.kind, num_rows, column.numbers);
+    column.is_usual = std::ranges::none_of(column.numbers, [](float x) { return std::isinf(x); });
+  } else if (column.way == Way::kId) {
+    column.rows.resize(num_rows);
+    find_ids(column);
+  }
+}
+
+void ParquetParser::find_ids(Column& column) {
   const ParquetValues& values = *column.values;
   Ids& rows = column.rows;
-  rows.resize(num_rows);
+  Ids& entries = column.entries;
+  const std::size_t num_rows = rows.ids.size();
+  rows.are_ids = true;
+  std::ranges::fill(rows.what, Is::kId);
   if (column.kind != FileKind::kText) {
-    std::ranges::copy(values.integers, rows.ids.begin());
-    std::ranges::fill(rows.what, Is::kId);
+    std::ranges::transform(values.integers, rows.ids.begin(),
+                           [](std::int64_t id) { return static_cast<std::uint64_t>(id); });
   } else if (values.dictionary == nullptr) {
     for (std::size_t r = 0; r < num_rows; ++r) {
       find_id(*column.feature, values.texts.at(static_cast<std::int64_t>(r)), r, rows);
     }
   } else {
     const auto num_entries = static_cast<std::size_t>(values.dictionary->size());
-    std::size_t entry = column.entries.ids.size();
-    column.entries.resize(num_entries);
+    std::size_t entry = entries.ids.size();
+    entries.resize(num_entries);
     for (; entry < num_entries; ++entry) {
       const std::string_view text = values.dictionary->at(static_cast<std::int64_t>(entry));
-      find_id(*column.feature, text, entry, column.entries);
+      find_id(*column.feature, text, entry, entries);
     }
     for (std::size_t r = 0; r < num_rows && num_entries > 0; ++r) {
-      const auto code = static_cast<std::size_t>(values.codes[r]);
-      rows.ids[r] = column.entries.ids[code];
-      rows.what[r] = column.entries.what[code];
+      rows.ids[r] = entries.ids[static_cast<std::size_t>(values.codes[r])];
     }
+    for (std::size_t r = 0; r < num_rows && num_entries > 0 && !entries.are_ids; ++r) {
+      rows.what[r] = entries.what[static_cast<std::size_t>(values.codes[r])];
+    }
+    rows.are_ids = entries.are_ids;
   }
-  for (std::size_t r = 0; r < values.presence.size(); ++r) {
-    if (values.presence[r] == 0) rows.what[r] = Is::kMissing;
+  if (rows.are_ids && values.presence.empty()) return;
+  const bool has_id = column.feature->missing == "own_id";
+  for (std::size_t r = 0; r < num_rows; ++r) {
+    const bool is_null = !values.presence.empty() && values.presence[r] == 0;
+    const bool is_missing = is_null || rows.what[r] == Is::kNone;
+    rows.ids[r] = is_missing ? kMissingId : rows.ids[r];
+    rows.what[r] = !is_missing ? rows.what[r] : has_id ? Is::kId : Is::kNone;
   }
+  column.is_usual = rows.are_ids || std::ranges::count(rows.what, Is::kUnusual) == 0;
 }
 
 void ParquetParser::find_id(const FeatureConfig& feature,
                             std::string_view text,
                             std::size_t i,
                             Ids& ids) {
-  std::uint64_t id = 0;
-  const Is is = fields_.is_missing(text)             ? Is::kMissing
-                : fields_.read_id(feature, text, id) ? Is::kId
-                                                     : Is::kUnusual;
-  ids.set(i, is, id);
+  ids.ids[i] = 0;
+  ids.what[i] = fields_.is_missing(text)                     ? Is::kNone
+                : fields_.read_id(feature, text, ids.ids[i]) ? Is::kId
+                                                             : Is::kUnusual;
+  ids.are_ids = ids.are_ids && ids.what[i] == Is::kId;
+}
+
+/// Whether all rows are of this pass, and none of them needs a look at single values.
+bool ParquetParser::is_usual(std::int64_t first_row, std::int64_t num_rows) const {
+  const std::int64_t end = first_row + num_rows;
+  return first_row >= pass_.first_row && (pass_.max_rows == 0 || end <= pass_.max_rows) &&
+         pass_.part == nullptr && pass_.split.owns(first_row) &&
+         pass_.split.run(first_row) >= num_rows && std::ranges::all_of(columns_, &Column::is_usual);
+}
+
+/// Puts the values of all rows at once, a column at a time.
+void ParquetParser::put_columns(std::size_t num_rows, RowBlock& rows) {
+  for (Column& column : columns_) {
+    const auto target = static_cast<std::size_t>(column.target);
+    if (column.way == Way::kNumber) {
+      std::swap(rows.numeric[target], column.numbers);
+    } else if (column.way == Way::kLabel) {
+      const std::size_t stride = schema_.labels.size();
+      for (std::size_t r = 0; r < num_rows; ++r) {
+        rows.labels[r * stride + target] = static_cast<float>(column.values->integers[r]);
+      }
+    } else {
+      RowBlock::Bags& bags = rows.bags[target];
+      std::size_t size = 0;
+      for (std::size_t r = 0; r < num_rows; ++r) {
+        bags.ids[size] = column.rows.ids[r];
+        size += column.rows.what[r] == Is::kId ? 1 : 0;
+        bags.offsets[r + 1] = static_cast<std::int64_t>(size);
+      }
+    }
+  }
 }
 
 void ParquetParser::Ids::resize(std::size_t size) {
@@ -162,24 +258,17 @@ void ParquetParser::Ids::resize(std::size_t size) {
   what.resize(size);
 }
 
-void ParquetParser::Ids::set(std::size_t i, Is is, std::uint64_t id) {
-  ids[i] = id;
-  what[i] = is;
-}
-
 /// Puts what the column has in this row into the open row. False: fields_.fault() says why not.
 bool ParquetParser::take(Column& column, std::size_t row) {
   switch (column.way) {
     case Way::kId:
-      if (column.rows.what[row] == Is::kId) {
-        row_.put_id(column.target, column.rows.ids[row]);
-        return true;
-      }
       if (column.rows.what[row] == Is::kUnusual) break;
-      fields_.add_missing(column.target);
+      if (column.rows.what[row] == Is::kId) row_.put_id(column.target, column.rows.ids[row]);
       return true;
     case Way::kNumber:
-      return take_number(column, row);
+      row_.number(column.target) = column.numbers[row];
+      if (std::isinf(column.numbers[row])) break;
+      return true;
     case Way::kLabel: {
       if (column.is_null(row)) break;
       const std::int64_t label = column.values->integers[row];
@@ -192,30 +281,6 @@ bool ParquetParser::take(Column& column, std::size_t row) {
       break;
   }
   return take_any(column, row);
-}
-
-bool ParquetParser::take_number(const Column& column, std::size_t row) {
-  float& number = row_.number(column.target);
-  if (column.is_null(row)) {
-    number = kMissingNumber;
-    return true;
-  }
-  switch (column.kind) {
-    case FileKind::kInteger:  // through double, as a text would
-      number = static_cast<float>(static_cast<double>(column.values->integers[row]));
-      return true;
-    case FileKind::kUnsigned:
-      number = static_cast<float>(
-          static_cast<double>(static_cast<std::uint64_t>(column.values->integers[row])));
-      return true;
-    case FileKind::kFloat:
-      number = column.values->floats[row];
-      break;
-    default:
-      number = static_cast<float>(column.values->doubles[row]);
-      break;
-  }
-  return !std::isinf(number) || take_any(column, row);  // not a number: missing
 }
 
 /// A list of integers that are the ids.

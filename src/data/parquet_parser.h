@@ -44,15 +44,14 @@ class ParquetParser {
   enum class Way : std::uint8_t { kLabel, kNumber, kId, kIds, kGeneral };
 
   /// What a value of a column of single ids is.
-  enum class Is : std::uint8_t { kId, kMissing, kUnusual };
+  enum class Is : std::uint8_t { kNone, kId, kUnusual };
 
   /// An id for each of some values, where they are ids.
   struct Ids {
     std::vector<std::uint64_t> ids;
     std::vector<Is> what;
-
+    bool are_ids = true;  // all of them
     void resize(std::size_t size);
-    void set(std::size_t i, Is is, std::uint64_t id);
   };
 
   struct Column {
@@ -63,8 +62,10 @@ class ParquetParser {
     std::int64_t target;           // unless kGeneral
     const FeatureConfig* feature;  // of kId, kIds
     const ParquetValues* values = nullptr;
-    Ids entries = {};  // [dictionary], of kId
-    Ids rows = {};     // of the block, of kId
+    Ids entries = {};                 // [dictionary], of kId
+    Ids rows = {};                    // of the block, of kId
+    std::vector<float> numbers = {};  // the same, of kNumber; NaN: missing
+    bool is_usual = false;            // no value of the block is left to kGeneral
 
     bool is_null(std::size_t element) const {
       return !values->presence.empty() && values->presence[element] == 0;
@@ -75,11 +76,13 @@ class ParquetParser {
   bool is_wanted(std::int64_t row, std::size_t at);
   bool parse_row(std::size_t row);
   bool take(Column& column, std::size_t row);
-  bool take_number(const Column& column, std::size_t row);
   bool take_integers(const Column& column, std::size_t row);
   bool take_any(const Column& column, std::size_t row);
-  void find_ids(Column& column, std::size_t num_rows);
+  void prepare(Column& column, std::size_t num_rows);
+  void find_ids(Column& column);
   void find_id(const FeatureConfig& feature, std::string_view text, std::size_t i, Ids& ids);
+  bool is_usual(std::int64_t first_row, std::int64_t num_rows) const;
+  void put_columns(std::size_t num_rows, RowBlock& rows);
   std::string_view text_of(const Column& column, std::size_t element);
   std::vector<std::string> kept_of(std::size_t row);
   void report(std::int64_t row, BadRows& bad) const;
