@@ -120,7 +120,7 @@ class Parquet(CliTest):
         for line in ["  unread  not read", "  click   label", "  age     number, zscore"]:
             self.assertIn(line, text)
         head = self.succeed("data", "head", "job.yaml", "--rows", "4", cwd=self.dir).stdout
-        self.assertIn("city 0 (", head)
+        self.assertIn("city 1 (", head)
         stats = self.succeed("data", "stats", "job.yaml", cwd=self.dir).stdout
         self.assertRegex(stats, r"12\d\d rows, 40\.\d+% positive, 0 bad rows")
 
