@@ -22,7 +22,7 @@ constexpr std::int64_t kReadBytes = std::int64_t{256} << 10;
 class ArrowFile : public ParquetFile {
  public:
   explicit ArrowFile(const std::string& path) {
-    parquet::ReaderProperties properties(arrow::system_memory_pool());
+    parquet::ReaderProperties properties(arrow::default_memory_pool());
     properties.enable_buffered_stream();
     properties.set_buffer_size(kReadBytes);
     PARQUET_ASSIGN_OR_THROW(auto file, arrow::io::ReadableFile::Open(path));
