@@ -22,13 +22,15 @@ std::string_view text_of(const parquet::ByteArray& bytes) {
   return {reinterpret_cast<const char*>(bytes.ptr), bytes.len};
 }
 
-/// Moves the elements that are there to their places among the nulls.
+/// Moves the elements that are there to their places among the nulls. Without branches: where the
+/// nulls are cannot be foreseen.
 template <class T>
 void spread(std::vector<T>& elements, std::span<const std::uint8_t> presence) {
   std::size_t left = elements.size();
   elements.resize(presence.size());
-  for (std::size_t i = presence.size(); i-- > left;) {
-    elements[i] = presence[i] != 0 ? elements[--left] : T{};
+  for (std::size_t i = presence.size(); i-- > 0;) {
+    left -= presence[i];
+    elements[i] = presence[i] != 0 ? elements[left] : T{};
   }
 }
 
@@ -147,12 +149,14 @@ class TypedColumn : public Column {
         dictionary_.push(text_of(entries[i]));
       }
     }
+    std::uint32_t largest = 0;
     for (std::int64_t i = 0; i < num_values_; ++i) {
-      const std::int32_t code = codes_[static_cast<std::size_t>(i)];
-      if (code < 0 || code >= dictionary_.size()) {
-        throw std::runtime_error("column '" + reader_->descr()->path()->ToDotString() +
-                                 "' has a code that is not in its dictionary");
-      }
+      const auto code = static_cast<std::uint32_t>(codes_[static_cast<std::size_t>(i)]);
+      largest = std::max(largest, code);
+    }
+    if (num_values_ > 0 && largest >= static_cast<std::uint64_t>(dictionary_.size())) {
+      throw std::runtime_error("column '" + reader_->descr()->path()->ToDotString() +
+                               "' has a code that is not in its dictionary");
     }
     return levels;
   }
@@ -187,9 +191,12 @@ class TypedColumn : public Column {
       append(0, num_values_, values);
       if (num_values_ < levels) {
         presence.resize(static_cast<std::size_t>(rows), 1);
-        for (std::int64_t i = 0; i < levels; ++i) {
-          presence.push_back(definition_[static_cast<std::size_t>(i)] == full_level_ ? 1 : 0);
-        }
+        const auto present = [&](std::int16_t level) {
+          return static_cast<std::uint8_t>(level == full_level_);
+        };
+        presence.resize(static_cast<std::size_t>(rows + levels));
+        std::transform(definition_.begin(), definition_.begin() + levels, presence.begin() + rows,
+                       present);
       }
       rows += levels;
     }
