@@ -9,7 +9,7 @@ set -uo pipefail
 cd "$(dirname "$0")/.."
 
 jobs=${SATRAP_JOBS:-$(nproc)}
-not_for_asan='^app\.(command_line|config|early_stopping|job|labels|progress|readme|report|tensorboard)_test$'
+not_for_asan='^app\.(command_line|config|early_stopping|job|labels|parquet|progress|readme|report|tensorboard)_test$'
 not_for_asan+='|^process\.(adult|checkpoint_format|cluster_faults|din|portable_bits|pytorch_parity|strangers|torchscript)_test$'
 passed=0 failed=0 skipped=0
 export GTEST_BRIEF=1  # of a suite, what failed alone
