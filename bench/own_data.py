@@ -171,7 +171,7 @@ def held_out_files(data, job, folder, name):
 
 def measure(name, data_set, data, satrap):
     path = data / data_set.path
-    if path.suffix == ".parquet":  # which satrap does not read
+    if path.suffix == ".parquet":  # the other programs read CSV
         import pandas as pd
         pd.read_parquet(path).to_csv(satrap.folder / f"{name}.csv", index=False)
         path = satrap.folder / f"{name}.csv"

@@ -47,3 +47,4 @@ target_link_options(Gloo::gloo INTERFACE
   "LINKER:--push-state,--no-as-needed" "${GLOO_LIBRARY}" "LINKER:--pop-state")
 
 include(TorchWheel)
+include(ArrowWheel)

@@ -1,9 +1,10 @@
 #!/bin/bash
 # Installs what satrap needs, as root or with sudo:
-#   launch/setup.sh run    compiler, libraries, and .venv with the wheels that programs run with
-#   launch/setup.sh cuda   also what a build with CUDA needs: nvcc 13.0 and the libraries of torch, as wheels
-#   launch/setup.sh test   also clang-format, clang-tidy, clang for fuzzers and a browser; cuda/ is compiled on every
-#                          machine that tests
+#   launch/setup.sh run       compiler, libraries, and .venv with the wheels that programs run with
+#   launch/setup.sh cuda      also what a build with CUDA needs: nvcc 13.0 and the libraries of torch, as wheels
+#   launch/setup.sh parquet   also Arrow's C++ readers of Parquet, as a wheel
+#   launch/setup.sh test      also clang-format, clang-tidy, clang for fuzzers and a browser; cuda/ is compiled on every
+#                             machine that tests
 # Only what is missing is installed: a second run does nothing and needs no network.
 # Supported: Debian 12 and 13, Ubuntu 24.04, on x86-64 and aarch64. Elsewhere only wheels are installed: the script
 # lists the packages it needs, and continues if the programs among them are installed; CMake looks for the libraries.
@@ -21,6 +22,7 @@ test_programs=(clang-format-19 clang-tidy-19 gzip ip zstd)
 # Only what libtorch_cpu.so is linked with: enough for C++ programs, not for Python.
 run_wheels=("torch==$torch" nvidia-cuda-runtime==13.0.96 nvidia-cuda-cupti==13.0.85)
 test_wheels=("torch==$torch" numpy==2.4.6 tensorboard==2.21.0 safetensors==0.8.0 kubernetes-validate==1.37.0)
+parquet_wheels=(pyarrow==26.0.1)  # the version of cmake/ArrowWheel.cmake
 # All with a version: cuda-nvcc alone would pull the newest crt and nvvm, which do not match it. nvdisasm, which the
 # tests of kernels use, was not published before 13.2 and reads what 13.0 has made.
 cuda_wheels=(nvidia-cuda-nvcc==13.0.88 nvidia-cuda-crt==13.0.88 nvidia-nvvm==13.0.88
@@ -96,19 +98,20 @@ install_wheels() {
 
 mode=${1:-run}
 case $mode in
-  run | cuda) ;;
+  run | parquet | cuda) ;;
   test)
     packages+=("${test_packages[@]}")
     programs+=("${test_programs[@]}")
     # A browser for tests/app/report_test.py. Ubuntu has it as a snap only; there that test looks for others.
     [[ $(system) != Debian* ]] || packages+=(chromium)
     ;;
-  *) die "usage: launch/setup.sh [run|cuda|test]" ;;
+  *) die "usage: launch/setup.sh [run|parquet|cuda|test]" ;;
 esac
 if is_supported; then install_packages "${packages[@]}"; else ask_for_packages "${packages[@]}"; fi
-if [ "$mode" != run ]; then
+if [ "$mode" = cuda ] || [ "$mode" = test ]; then
   install_wheels test "${test_wheels[@]}"
   install_wheels cuda --no-deps "${cuda_wheels[@]}"
 elif [ "$(cat .venv/.satrap-test 2> /dev/null)" != "${test_wheels[*]}" ]; then  # that set contains this one
   install_wheels run --no-deps "${run_wheels[@]}"
 fi
+if [ "$mode" = parquet ] || [ "$mode" = test ]; then install_wheels parquet --no-deps "${parquet_wheels[@]}"; fi

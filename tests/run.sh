@@ -9,8 +9,8 @@ set -uo pipefail
 cd "$(dirname "$0")/.."
 
 jobs=${SATRAP_JOBS:-$(nproc)}
-not_for_asan='^app\.(command_line|config|early_stopping|init|init_samples|job|labels|network|newcomer|progress|readme|report'
-not_for_asan+='|tensorboard)_test$|^process\.(adult|auto_device|checkpoint_format|cluster_faults|din|fp16|portable_bits'
+not_for_asan='^app\.(command_line|config|early_stopping|init|init_samples|job|labels|network|newcomer|parquet|progress|readme'
+not_for_asan+='|report|tensorboard)_test$|^process\.(adult|auto_device|checkpoint_format|cluster_faults|din|fp16|portable_bits'
 not_for_asan+='|pytorch_parity|strangers|torchscript)_test$'
 # A quarter of the sources is compiled alone, another one after each commit (tests/architecture).
 quarter=$(($(git rev-list --count HEAD 2> /dev/null || echo 0) % 4))
@@ -46,6 +46,8 @@ select_quick() {
     [ -n "$found" ] || continue
     labels+=("$module")
     [ ! -d "tests/$module" ] || ! compgen -G "tests/$module/*_test.cpp" > /dev/null || build+=("${module}_tests")
+    [ "$module" != data ] || ! compgen -G ".venv/lib/python3*/site-packages/pyarrow" > /dev/null ||
+      { labels+=(data_parquet); build+=(data_parquet_tests); }
     [[ $module != @(backend|embedding) ]] || { labels+=(simt); build+=("${module}_simt_tests"); }
   done
   select=(-L "^($(IFS='|'; echo "${labels[*]}"))\$"

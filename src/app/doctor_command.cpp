@@ -13,6 +13,7 @@
 #include "satrap/cli/output.h"
 #include "satrap/core/error.h"
 #include "satrap/core/resource.h"
+#include "satrap/data/parquet_support.h"
 #include "satrap/dense/dense_network.h"
 #include "satrap/dense/precision.h"
 #include "satrap/job/job_config.h"
@@ -82,6 +83,14 @@ std::string describe_network() {
          "encrypted nor authenticated, and needs a private network (SECURITY.md)";
 }
 
+std::string describe_parquet_reader() {
+  try {
+    return data::describe_parquet();
+  } catch (const Error& error) {
+    return fmt::format("off: {}", error.what());
+  }
+}
+
 int doctor() {
   const Machine machine = inspect_machine();
   const Build build = inspect_build();
@@ -102,6 +111,7 @@ int doctor() {
   }
   text += line("torch", torch);
   text += line("precision", precision);
+  text += line("parquet", describe_parquet_reader());
   for (const auto& [name, what] : describe_gpus()) text += line(name, what);
   text += line("gloo", net::describe_gloo());
   text += line("network", describe_network());

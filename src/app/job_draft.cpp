@@ -77,7 +77,8 @@ class Draft {
   Draft(const data::Sample& sample, const DraftRequest& request)
       : sample_(sample), request_(request) {
     for (const auto& texts : sample.columns) {
-      profiles_.push_back(data::profile_column(texts, sample.delimiter.front()));
+      const char delimiter = sample.delimiter.empty() ? '\0' : sample.delimiter.front();
+      profiles_.push_back(data::profile_column(texts, delimiter));
     }
     label_ = choose_label(sample, profiles_, request.label);
     columns_ = choose_columns(sample, profiles_, label_);
@@ -190,8 +191,10 @@ class Draft {
 
   void write_schema() {
     lines_.add("  schema:");
-    lines_.add(concat("    delimiter: ",
-                      sample_.delimiter == "\t" ? "\"\\t\"" : yaml_scalar(sample_.delimiter)));
+    if (!sample_.delimiter.empty()) {
+      lines_.add(concat("    delimiter: ",
+                        sample_.delimiter == "\t" ? "\"\\t\"" : yaml_scalar(sample_.delimiter)));
+    }
     if (!sample_.header) {
       lines_.add("    header: false", "the first line is a row: names are made up");
       std::string names;

@@ -256,7 +256,6 @@ bool ends_with(std::string_view text, std::string_view suffix) {
 
 /// Name of a format that is certainly not text, or nullptr.
 const char* foreign_format(std::string_view head) {
-  if (starts_with(head, "PAR1")) return "a Parquet";
   if (starts_with(head, "BZh")) return "a bzip2";
   if (starts_with(head,
                   "\xFD"
@@ -289,6 +288,12 @@ std::unique_ptr<ByteStream> open_byte_stream(const std::string& path,
   if (ends_with(path, ".zst") && !zstd) {
     throw Error(ErrorCode::kInvalidData,
                 concat("'", path, "' is named .zst but does not hold zstd data"));
+  }
+  if (starts_with(head, "PAR1")) {
+    throw Error(ErrorCode::kInvalidData,
+                concat("'", file->name(), "' is a Parquet file, and is read as text: ",
+                       path == "-" ? "Parquet is read from files alone"
+                                   : "write data.format: parquet, or name it .parquet"));
   }
   if (const char* format = foreign_format(head)) {
     throw Error(

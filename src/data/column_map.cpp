@@ -54,10 +54,12 @@ std::vector<std::string> column_names(const Schema& schema,
 /// Finds columns by name, with helpful errors.
 class ColumnFinder {
  public:
+  /// `holder`: what has the names, the header or the file.
   ColumnFinder(const std::vector<std::string>& names,
                const SchemaConfig& text,
-               const std::string& place)
-      : names_(names), text_(text), place_(place) {}
+               const std::string& place,
+               const char* holder)
+      : names_(names), text_(text), place_(place), holder_(holder) {}
 
   std::size_t find(const std::string& column, const std::string& user) const {
     const auto found = std::find(names_.begin(), names_.end(), column);
@@ -83,8 +85,8 @@ class ColumnFinder {
     const std::string guess = nearest(column, names_);
     if (!guess.empty()) {
       message += concat("; did you mean '", guess, "'?");
-    } else if (text_.header) {
-      message += concat("; the header has ", names_.size(), " columns, the first is '",
+    } else if (text_.header && !names_.empty()) {
+      message += concat("; the ", holder_, " has ", names_.size(), " columns, the first is '",
                         names_.front().substr(0, kShownBytes), "'");
     }
     throw Error(ErrorCode::kInvalidConfig, message);
@@ -93,6 +95,7 @@ class ColumnFinder {
   const std::vector<std::string>& names_;
   const SchemaConfig& text_;
   const std::string& place_;
+  const char* const holder_;
 };
 
 /// The parser of a column with a single consumer.
@@ -116,11 +119,25 @@ ColumnMap::Kind fast_kind(const Schema& schema, const ColumnMap::Consumer& consu
 }  // namespace
 
 ColumnMap::ColumnMap(const Schema& schema, std::string_view first_line, const std::string& place) {
-  const std::vector<std::string> names = column_names(schema, first_line, place);
+  find(schema, column_names(schema, first_line, place), place, "header");
+}
+
+ColumnMap::ColumnMap(const Schema& schema,
+                     const std::vector<std::string>& names,
+                     const std::string& place) {
+  Schema named = schema;  // by the file, whatever the schema says of text
+  named.text.header = true;
+  find(named, names, place, "file");
+}
+
+void ColumnMap::find(const Schema& schema,
+                     const std::vector<std::string>& names,
+                     const std::string& place,
+                     const char* holder) {
   columns_.resize(names.size());
   for (std::size_t i = 0; i < names.size(); ++i) columns_[i].name = names[i];
 
-  const ColumnFinder finder(names, schema.text, place);
+  const ColumnFinder finder(names, schema.text, place, holder);
   const auto add = [&](const std::string& column, const std::string& user, Consumer consumer) {
     const std::size_t at = finder.find(column, user);
     columns_[at].consumers.push_back(consumer);

@@ -34,12 +34,20 @@ class ColumnMap {
   /// of the schema is missing.
   ColumnMap(const Schema& schema, std::string_view first_line, const std::string& place);
 
+  /// Of a file that names its columns itself, `place`, and has all that the schema reads.
+  ColumnMap(const Schema& schema, const std::vector<std::string>& names, const std::string& place);
+
   const std::vector<Column>& columns() const { return columns_; }
 
   /// That of Schema::dividing_column; -1: none.
   std::int64_t dividing_column() const { return dividing_column_; }
 
  private:
+  void find(const Schema& schema,
+            const std::vector<std::string>& names,
+            const std::string& place,
+            const char* holder);
+
   std::vector<Column> columns_;
   std::int64_t dividing_column_ = -1;
 };

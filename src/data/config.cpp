@@ -99,7 +99,8 @@ void SchemaConfig::visit(ConfigVisitor& v) {
 
 void FilesConfig::visit(ConfigVisitor& v) {
   v.field("path", path,
-          "Files or globs, plain, gzip or zstd. The matches of a glob are read in natural order "
+          "Files or globs: text, plain or packed by gzip or zstd, or Parquet. The matches of a "
+          "glob are read in natural order "
           "(day_2 before day_10). \"-\": standard input.");
   v.field("max_rows", max_rows, "Read only the first rows (lines). 0: all.", {.min = 0});
 }
@@ -125,9 +126,12 @@ void DataConfig::visit(ConfigVisitor& v) {
       "itself.");
   v.field(
       "format", format,
-      "criteo: tab-separated Criteo click logs. csv: any delimited text. synthetic: rows generated "
-      "on the fly. auto: criteo with schema criteo, else csv.",
-      {.one_of = {"auto", "criteo", "csv", "synthetic"}});
+      "criteo: tab-separated Criteo click logs. csv: any delimited text. parquet: Parquet, whose "
+      "columns are found by name; integers, booleans (as 0 and 1), floating-point numbers, texts, "
+      "and lists of integers or texts as bags and sequences; a null is a missing value. synthetic: "
+      "rows generated on the fly. auto: parquet for files named .parquet, else criteo with schema "
+      "criteo, else csv.",
+      {.one_of = {"auto", "criteo", "csv", "parquet", "synthetic"}});
   v.section(
       "train", train,
       "The training data. A resumed run compares them with those that its checkpoint has read: "

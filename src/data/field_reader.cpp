@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <array>
-#include <limits>
+#include <utility>
 
 #include "satrap/core/error.h"
 #include "satrap/core/hash.h"
@@ -60,6 +60,15 @@ const char* FieldReader::read(const char* p, const ColumnMap::Column& column) {
     if (!consume(consumer, field, missing)) return nullptr;
   }
   return end;
+}
+
+bool FieldReader::read_value(std::string_view text, bool is_null, const ColumnMap::Column& column) {
+  column_ = &column;
+  const bool missing = is_null || is_missing(text);
+  for (const ColumnMap::Consumer& consumer : column.consumers) {
+    if (!consume(consumer, text, missing)) return false;
+  }
+  return true;
 }
 
 bool FieldReader::find(const char* line, std::int64_t column, std::string_view& field) {
@@ -140,11 +149,14 @@ bool FieldReader::consume(const ColumnMap::Consumer& consumer,
         if (!read_bag(consumer.target, field)) return false;
         if (row_.num_ids(consumer.target) > before || !is_no_number(field)) return true;
       }
-      if (schema_.id_columns[target].config.missing == "own_id") {
-        row_.push_id(consumer.target, kMissingId, 1.0F);
-      }
+      add_missing(consumer.target);
       return true;
   }
+}
+
+void FieldReader::add_missing(std::int64_t target) {
+  if (schema_.id_columns[static_cast<std::size_t>(target)].config.missing != "own_id") return;
+  row_.push_id(target, kMissingId, 1.0F);
 }
 
 bool FieldReader::read_label(const LabelConfig& config, std::string_view field, float& label) {
@@ -167,43 +179,40 @@ bool FieldReader::read_label(const LabelConfig& config, std::string_view field, 
          fail("expected 0 or 1 (`positive` or `threshold` say what else means 1)", field);
 }
 
-/// One id, or the ids of a bag. Empty elements count for nothing.
+/// One id, or the ids of a bag.
 bool FieldReader::read_bag(std::int64_t target, std::string_view field) {
-  const FeatureConfig& feature = schema_.id_columns[static_cast<std::size_t>(target)].config;
-  const std::int64_t limit =
-      feature.max_length > 0 ? feature.max_length : std::numeric_limits<std::int64_t>::max();
-  const bool keeps_last = feature.keep == "last";
+  const std::string& separator =
+      schema_.id_columns[static_cast<std::size_t>(target)].config.separator;
+  return read_elements(target, [&](std::string_view& element) {
+    if (field.empty()) return false;
+    element = std::exchange(field, {});
+    if (separator.empty()) return true;
+    const std::size_t end = element.find(separator.front());
+    if (end != std::string_view::npos) field = element.substr(end + 1);
+    element = element.substr(0, end);
+    while (trim_ && element.starts_with(' ')) element.remove_prefix(1);
+    while (trim_ && element.ends_with(' ')) element.remove_suffix(1);
+    return true;
+  });
+}
 
-  while (!field.empty() && (keeps_last || row_.num_ids(target) < limit)) {
-    std::string_view element = field;
-    if (!feature.separator.empty()) {
-      const std::size_t end = field.find(feature.separator.front());
-      element = field.substr(0, end);
-      field = end == std::string_view::npos ? std::string_view{} : field.substr(end + 1);
-      while (trim_ && element.starts_with(' ')) element.remove_prefix(1);
-      while (trim_ && element.ends_with(' ')) element.remove_suffix(1);
-    } else {
-      field = {};
-    }
-    float weight = 1.0F;
-    if (!feature.weight_separator.empty()) {
-      const std::size_t colon = element.rfind(feature.weight_separator.front());
-      if (colon != std::string_view::npos) {
-        if (!number_of(element.substr(colon + 1), weight)) {
-          return fail("expected a number as the weight", element);
-        }
-        element = element.substr(0, colon);
+/// An id, maybe with its weight. An empty one counts for nothing.
+bool FieldReader::read_element(std::int64_t target, std::string_view element) {
+  const FeatureConfig& feature = schema_.id_columns[static_cast<std::size_t>(target)].config;
+  float weight = 1.0F;
+  if (!feature.weight_separator.empty()) {
+    const std::size_t colon = element.rfind(feature.weight_separator.front());
+    if (colon != std::string_view::npos) {
+      if (!number_of(element.substr(colon + 1), weight)) {
+        return fail("expected a number as the weight", element);
       }
+      element = element.substr(0, colon);
     }
-    if (element.empty()) continue;
-    std::uint64_t id = 0;
-    if (!read_id(feature, element, id)) {
-      if (is_no_number(element)) continue;
-      return false;
-    }
-    row_.push_id(target, id, weight);
   }
-  row_.keep_last_ids(target, limit);
+  if (element.empty()) return true;
+  std::uint64_t id = 0;
+  if (!read_id(feature, element, id)) return is_no_number(element);
+  row_.push_id(target, id, weight);
   return true;
 }
 

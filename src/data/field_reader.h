@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <string_view>
 
@@ -34,6 +35,25 @@ class FieldReader {
   /// or null: fault() says why.
   const char* read(const char* p, const ColumnMap::Column& column);
 
+  /// The same with the text of a value that was not written as a field; false: fault() says why.
+  bool read_value(std::string_view text, bool is_null, const ColumnMap::Column& column);
+
+  /// The same of a list for a consumer of ids: next(element) sets the text of the next element, or
+  /// returns false at the end. Empty elements count for nothing.
+  template <class Next>
+  bool read_list(const ColumnMap::Column& column, std::int64_t target, const Next& next) {
+    column_ = &column;
+    const std::int64_t before = row_.num_ids(target);
+    if (!read_elements(target, next)) return false;
+    if (row_.num_ids(target) == before) add_missing(target);
+    return true;
+  }
+
+  /// The id that a text stands for. False: it is none.
+  bool read_id(const FeatureConfig& feature, std::string_view text, std::uint64_t& id);
+  bool is_missing(std::string_view text) const;
+  void add_missing(std::int64_t target);  // if a missing value has an id of its own
+
   /// The field of this number, from 0, in the line at `line`. False if the line has none there, or
   /// a missing value.
   bool find(const char* line, std::int64_t column, std::string_view& field);
@@ -42,13 +62,27 @@ class FieldReader {
  private:
   const char* find_field(const char* p, std::string_view& field);
   bool unquote(const char*& p, std::string_view& field);
-  bool is_missing(std::string_view field) const;
   bool consume(const ColumnMap::Consumer& consumer, std::string_view field, bool missing);
   bool read_label(const LabelConfig& config, std::string_view field, float& label);
   bool read_bag(std::int64_t target, std::string_view field);
-  bool read_id(const FeatureConfig& feature, std::string_view text, std::uint64_t& id);
+  bool read_element(std::int64_t target, std::string_view element);
   bool fail(std::string_view reason, std::string_view field);
   bool fail_quotes(std::string_view reason);
+
+  /// As many as the feature keeps.
+  template <class Next>
+  bool read_elements(std::int64_t target, const Next& next) {
+    const FeatureConfig& feature = schema_.id_columns[static_cast<std::size_t>(target)].config;
+    const std::int64_t limit =
+        feature.max_length > 0 ? feature.max_length : std::numeric_limits<std::int64_t>::max();
+    const bool keeps_last = feature.keep == "last";
+    std::string_view element;
+    while ((keeps_last || row_.num_ids(target) < limit) && next(element)) {
+      if (!read_element(target, element)) return false;
+    }
+    row_.keep_last_ids(target, limit);
+    return true;
+  }
 
   const Schema& schema_;
   RowFiller& row_;

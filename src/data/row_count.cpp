@@ -8,6 +8,7 @@
 #include "satrap/data/schema.h"
 #include "src/data/file_list.h"
 #include "src/data/line_cutter.h"
+#include "src/data/parquet_files.h"
 
 namespace satrap::data {
 namespace {
@@ -44,13 +45,16 @@ std::int64_t limited(const DataConfig& config, std::int64_t rows) {
 
 std::int64_t count_rows(const DataConfig& config) {
   if (config.resolved_format() == "synthetic") return limited(config, config.synthetic.rows);
-  return limited(config, count(config, list_files(config.train.path), 0).rows);
+  const FileList files = list_files(config.train.path);
+  if (are_parquet(config.format, files)) return limited(config, count_parquet_rows(files.paths()));
+  return limited(config, count(config, files, 0).rows);
 }
 
 std::int64_t estimate_rows(const DataConfig& config) {
   if (config.resolved_format() == "synthetic") return count_rows(config);
   const FileList files = list_files(config.train.path);
   if (!files.rereadable) return limited(config, 0);
+  if (are_parquet(config.format, files)) return count_rows(config);
   const Counted counted = count(config, files, kEnoughBytes);
   if (counted.is_all || counted.bytes == 0) return limited(config, counted.rows);
   const double share = static_cast<double>(counted.bytes) / static_cast<double>(files.total_bytes);

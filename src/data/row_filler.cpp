@@ -1,6 +1,7 @@
 #include "src/data/row_filler.h"
 
 #include <algorithm>
+#include <numeric>
 
 namespace satrap::data {
 
@@ -66,6 +67,11 @@ void RowFiller::keep_last_ids(std::int64_t target, std::int64_t limit) {
 
 void RowFiller::put_text(std::int64_t target, std::string_view text) {
   rows_->kept[static_cast<std::size_t>(target)].push(text);
+}
+
+void RowFiller::end_rows(std::int64_t first_row, std::int64_t num_rows) {
+  row_ = static_cast<std::size_t>(num_rows);
+  std::iota(rows_->row_numbers.begin(), rows_->row_numbers.end(), first_row);
 }
 
 void RowFiller::drop_row() {

@@ -52,6 +52,9 @@ class RowFiller {
     rows_->row_numbers[row_] = row_number;
     ++row_;
   }
+  /// Ends all rows at once, whose values are in the block: labels, numbers, and offsets and ids of
+  /// bags without weights. No row is open or ended.
+  void end_rows(std::int64_t first_row, std::int64_t num_rows);
   void drop_row();
   /// `texts`: of the kept columns, as far as they are known.
   void add_row_without_values(std::int64_t row_number, std::span<const std::string> texts = {});

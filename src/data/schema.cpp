@@ -128,11 +128,12 @@ bool Schema::needs_fit() const {
 Schema resolve_schema(const DataConfig& config) {
   const std::string format = config.resolved_format();
   Schema schema;
+  const bool is_criteo = format == "criteo" || config.schema_name == "criteo";
   schema.text = format == "synthetic" ? synthetic_schema(config.synthetic)
-                : format == "criteo"  ? criteo_schema()
+                : is_criteo           ? criteo_schema()
                                       : config.schema;
-  SATRAP_CHECK(format != "csv" || config.schema_name.empty(), "schema file '", config.schema_name,
-               "' is not read yet");
+  SATRAP_CHECK(format == "synthetic" || is_criteo || config.schema_name.empty(), "schema file '",
+               config.schema_name, "' is not read yet");
   schema.text.delimiter = one_character(schema.text.delimiter);
   schema.labels = labels_of(schema.text);
 

@@ -1,6 +1,5 @@
 #include "src/data/text_rows.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "satrap/core/error.h"
@@ -14,10 +13,7 @@ TextRows::TextRows(const Schema& schema,
                    const LineCutter::Limits& limits,
                    std::shared_ptr<FileRecords> records)
     : cutter_(schema, files.paths(), pass, limits, std::move(records)),
-      total_bytes_(files.total_bytes),
-      has_all_rows_(pass.first_row == 0),
-      max_rows_(pass.max_rows),
-      bad_rows_(std::move(bad_rows)),
+      counts_(pass, files.total_bytes, std::move(bad_rows)),
       jobs_(2 * pass.num_threads + 2),
       cut_(static_cast<std::size_t>(2 * pass.num_threads + 2)) {
   SATRAP_CHECK(pass.num_threads >= 1, "num_threads must be positive, got ", pass.num_threads);
@@ -67,13 +63,11 @@ bool TextRows::next(RowBlock& block) {
     Job& job = numbered->job;
     ended_ = true;  // in case one of these throws
     if (job.end) {
-      bad_rows_->end_pass(has_all_rows_);
+      counts_.end_pass();
       break;
     }
     if (job.error) std::rethrow_exception(job.error);
-    bad_rows_->add(job.bad, job.rows.num_rows);
-    num_good_ += job.rows.num_rows;
-    num_bad_ += job.bad.count;
+    counts_.add(job.bad, job.rows.num_rows);
     ended_ = false;
     std::swap(block, job.rows);
     jobs_.release(numbered);
@@ -85,21 +79,8 @@ bool TextRows::next(RowBlock& block) {
 }
 
 ReadStats TextRows::stats() const {
-  // What has been read of a file is a part of it, but of few small ones it is all.
   const std::int64_t bytes = cutter_.bytes_read();
-  const auto rows = static_cast<double>(cutter_.rows_read());
-  double epoch_rows = 0.0;
-  if (total_bytes_ > 0 && bytes > 0) {
-    epoch_rows = rows * static_cast<double>(total_bytes_) / static_cast<double>(bytes);
-    if (max_rows_ > 0) epoch_rows = std::min(epoch_rows, static_cast<double>(max_rows_));
-    const auto good = static_cast<double>(num_good_), bad = static_cast<double>(num_bad_);
-    if (good > 0.0) epoch_rows *= good / (good + bad);
-  }
-  return {.rows = 0,
-          .bad_rows = bad_rows_->count(),
-          .bytes = bytes,
-          .total_bytes = total_bytes_,
-          .epoch_rows = epoch_rows};
+  return counts_.stats(bytes, cutter_.rows_read());
 }
 
 void TextRows::close() {

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <exception>
 #include <memory>
@@ -14,6 +13,7 @@
 #include "src/data/file_list.h"
 #include "src/data/line_cutter.h"
 #include "src/data/ordered_jobs.h"
+#include "src/data/pass_counts.h"
 #include "src/data/row_parser.h"
 
 namespace satrap::data {
@@ -51,16 +51,12 @@ class TextRows : public RowBlockSource {
   void parse_blocks(RowParser& parser);
 
   LineCutter cutter_;
-  const std::int64_t total_bytes_;
-  const bool has_all_rows_;
-  const std::int64_t max_rows_;
-  const std::shared_ptr<BadRowPolicy> bad_rows_;
+  PassCounts counts_;
 
   Jobs jobs_;
   BoundedQueue<Jobs::Numbered*> cut_;  // from the cutter to the parsers
   bool ended_ = false;
-  std::atomic<std::int64_t> num_good_{0}, num_bad_{0};  // rows of this pass so far
-  std::vector<std::unique_ptr<RowParser>> parsers_;     // one for each thread
+  std::vector<std::unique_ptr<RowParser>> parsers_;  // one for each thread
   ThreadGroup threads_{[this] { TextRows::close(); }};
 };
 

@@ -6,6 +6,7 @@
 #include "satrap/core/error.h"
 #include "satrap/data/config.h"
 #include "satrap/data/schema.h"
+#include "src/data/parquet_files.h"
 
 namespace satrap::data {
 namespace {
@@ -154,6 +155,26 @@ void check_schema(const Checker& check, const SchemaConfig& schema) {
   }
 }
 
+/// Of files that are all Parquet.
+void check_parquet_schema(const Checker& check, const SchemaConfig& schema) {
+  const SchemaConfig plain;
+  const auto refuse = [&](bool is_plain, const std::string& key) {
+    check.require(
+        is_plain, "data.schema." + key,
+        "has no effect on Parquet, which names its columns and divides its values itself");
+  };
+  refuse(schema.delimiter == plain.delimiter, "delimiter");
+  refuse(schema.quote == plain.quote, "quote");
+  refuse(schema.header == plain.header, "header");
+  refuse(schema.columns == plain.columns, "columns");
+}
+
+bool is_all_parquet(const DataConfig& config) {
+  const auto is_one = [&](const std::string& path) { return is_parquet(config.format, path); };
+  return std::ranges::all_of(config.train.path, is_one) &&
+         std::ranges::all_of(config.eval.path, is_one);
+}
+
 void check_part(const Checker& check, const DataConfig& config) {
   const EvalConfig& eval = config.eval;
   if (!eval.is_part()) {
@@ -220,7 +241,14 @@ void validate(const DataConfig& config, const ConfigOrigins& origins) {
     check_synthetic(check, config);
   } else {
     check_files(check, config);
-    if (format == "csv") {
+    if (config.schema_name.empty() && is_all_parquet(config)) {
+      check_parquet_schema(check, config.schema);
+    }
+    if (format == "parquet") {
+      check.require(config.schema_name.empty() || config.schema_name == "criteo", "data.schema",
+                    concat("'", config.schema_name, "' cannot be used with format parquet"));
+      if (config.schema_name.empty()) check_schema(check, config.schema);
+    } else if (format == "csv") {
       check.require(config.schema_name.empty(), "data.schema",
                     concat("'", config.schema_name, "' cannot be used with format csv"));
       check_schema(check, config.schema);

@@ -131,10 +131,13 @@ class BeforeTraining(Newcomer):
                           "none.csv", "No such file")
         self.assert_words(self.fail_with(2, "config", "check", "job.yaml", "data.schema.features=[sitee]", "--data",
                                          cwd=self.dir), "train.csv:1", "no column 'sitee'", "did you mean 'site'")
-        self.write("log.parquet", "PAR1....")
-        self.assert_words(self.fail_with(1, "config", "check", "job.yaml", "data.train=log.parquet", "--data",
-                                         cwd=self.dir), "Parquet", "data.train.path=-")
-        self.run_here("config", "check", "job.yaml", "data.train=log.parquet")  # opens nothing
+        self.write("log.zip", "PK\x03\x04....")
+        self.assert_words(self.fail_with(1, "config", "check", "job.yaml", "data.train=log.zip", "--data",
+                                         cwd=self.dir), "a zip file", "data.train.path=-")
+        self.run_here("config", "check", "job.yaml", "data.train=log.zip")  # opens nothing
+        self.write("log", "PAR1....")
+        self.assert_words(self.fail_with(1, "config", "check", "job.yaml", "data.train=log", "--data", cwd=self.dir),
+                          "log' is a Parquet file", "data.format: parquet")
 
     def test_a_dry_run_shows_the_model_and_writes_nothing(self):
         text = self.run_here("train", "job.yaml", "--dry-run").stdout

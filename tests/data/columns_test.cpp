@@ -113,6 +113,13 @@ TEST_F(ColumnsTest, ABadRowCountsForTheReasonWithoutItsValue) {
   EXPECT_EQ(source->bad_row_reasons(), expected);
 }
 
+TEST_F(ColumnsTest, APartForEvaluationIsSaidToBeOne) {
+  DataConfig config = csv_config(write("log.csv", "y,n\n1,3\n0,4\n"), {"n"}, {});
+  config.eval.fraction = 0.5;
+  EXPECT_EQ(describe_columns(config, resolve_schema(config), Role::kEval),
+            "  a part of the rows of the training data (data.eval.fraction)\n");
+}
+
 TEST_F(ColumnsTest, KeptOnesAreTextWhateverElseReadsThem) {
   DataConfig config =
       csv_config(write("log.csv", "y,id,n\n1,\"a,b\",3\n0,c,x\n1,d\n\n"), {"n"}, {"id"});

@@ -92,6 +92,31 @@ TEST(DataConfigTest, RulesBetweenFieldsAreChecked) {
   EXPECT_TRUE(contains(broken([](auto& c) { c.schema = {}; }), "nothing to learn from"));
 }
 
+TEST(DataConfigTest, ParquetHasNoSettingsOfText) {
+  DataConfig config = csv_config("day_*.parquet", {"age"}, {});
+  validate(config);
+  config.schema.delimiter = ";";
+  EXPECT_EQ(config_error(config),
+            "data.schema.delimiter: has no effect on Parquet, which names its columns and divides "
+            "its values itself");
+  config.eval.path = {"log.csv"};
+  validate(config);  // it has one there
+  config.eval.path.clear();
+  config.schema.delimiter = ",";
+  config.schema.header = false;
+  EXPECT_TRUE(contains(config_error(config), "data.schema.header: has no effect on Parquet"));
+  config.train.path = {"log"};
+  validate(config);
+  config.format = "parquet";
+  EXPECT_TRUE(contains(config_error(config), "data.schema.header: has no effect on Parquet"));
+  DataConfig criteo;
+  criteo.schema_name = "criteo";
+  criteo.format = "parquet";
+  criteo.train.path = {"log"};
+  validate(criteo);
+  EXPECT_EQ(resolve_schema(criteo).features.size(), 26U);
+}
+
 TEST(DataConfigTest, ABrokenRuleNamesThePlaceOfItsValue) {
   DataConfig config = csv_config("x", {"a"}, {});
   config.schema.quote = "''";

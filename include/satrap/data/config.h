@@ -67,7 +67,7 @@ struct FeatureConfig {
   std::int64_t max_length = 0;            // ids kept of a bag; 0: all
   std::string keep = "first";     // first | last: which ids of a bag that is too long are kept
   std::string missing = "empty";  // empty | own_id: what a missing value becomes
-  BucketConfig buckets;           // the column is a number, cut into ranges
+  BucketConfig buckets = {};      // the column is a number, cut into ranges
   void visit(ConfigVisitor& v);
 };
 
@@ -120,7 +120,7 @@ struct BadRowLimit {
 struct DataConfig {
   std::string schema_name = "";  // "criteo", a path, or empty for the inline `schema`
   SchemaConfig schema;
-  std::string format = "auto";  // auto | criteo | csv | synthetic
+  std::string format = "auto";  // auto | criteo | csv | parquet | synthetic
   FilesConfig train;
   EvalConfig eval;
   std::string group_by = "";    // feature, or column; empty: none
@@ -134,7 +134,8 @@ struct DataConfig {
   std::string folder = {};  // as JobConfig::folder says; not part of the section
   void visit(ConfigVisitor& v);
 
-  /// The format in force: criteo, csv or synthetic.
+  /// The format in force: criteo, csv, parquet or synthetic. By `auto` files named .parquet are
+  /// Parquet whatever it is.
   std::string resolved_format() const;
 
   /// Throws Error(kInvalidConfig) if max_bad_rows says none.

@@ -6,11 +6,11 @@
 
 namespace satrap::data {
 
-/// The first rows of delimited text, as texts: what can be known of files before anybody has said
-/// what they mean. Quotes and spaces around fields are gone.
+/// The first rows of delimited text or of Parquet, as texts: what can be known of files before
+/// anybody has said what they mean. Quotes and spaces around fields are gone.
 struct Sample {
   std::vector<std::string> files;                 // of all patterns, in reading order
-  std::string delimiter;                          // one character
+  std::string delimiter;                          // one character; "" of Parquet, which has none
   bool header = false;                            // the first line of every file names the columns
   std::vector<std::string> names;                 // [columns]; without a header c0, c1, ...
   std::vector<std::vector<std::string>> columns;  // [columns][rows]

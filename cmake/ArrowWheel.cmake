@@ -1,0 +1,37 @@
+# Arrow::parquet, Arrow's C++ readers of Parquet, from the PyPI wheel pyarrow: an optional part.
+# Result: SATRAP_HAVE_PARQUET. Without the wheel satrap is built without the part, and says so to who needs it.
+# ARROW_DIR is .../site-packages/pyarrow; by default that of .venv in the checkout (launch/setup.sh parquet).
+set(SATRAP_ARROW_VERSION 26.0.1)
+set(SATRAP_ARROW_SO_VERSION 2600)  # the wheel has no unversioned libraries
+set(ARROW_DIR "" CACHE PATH "site-packages/pyarrow of the wanted wheel; empty: the one in .venv, if it is there")
+set(SATRAP_HAVE_PARQUET OFF)
+set(_arrow_dir "${ARROW_DIR}")
+if(NOT _arrow_dir)
+  file(GLOB _arrow_dir "${PROJECT_SOURCE_DIR}/.venv/lib/python3*/site-packages/pyarrow")
+endif()
+set(_arrow_reason "")
+if(NOT EXISTS "${_arrow_dir}/include/parquet/column_reader.h")
+  set(_arrow_reason "pyarrow ${SATRAP_ARROW_VERSION} not found in '${_arrow_dir}'; ./launch/setup.sh parquet installs it")
+else()
+  file(STRINGS "${_arrow_dir}/include/arrow/util/config.h" _arrow_version REGEX "ARROW_VERSION_STRING ")
+  if(NOT _arrow_version MATCHES "\"${SATRAP_ARROW_VERSION}\"")
+    set(_arrow_reason "pyarrow ${SATRAP_ARROW_VERSION} wanted in ${_arrow_dir}, got: ${_arrow_version}")
+  endif()
+endif()
+if(_arrow_reason)
+  if(ARROW_DIR)
+    message(FATAL_ERROR "ARROW_DIR: ${_arrow_reason}")
+  endif()
+  message(STATUS "Parquet: off (${_arrow_reason})")
+  return()
+endif()
+
+foreach(_name arrow parquet)
+  add_library(Arrow::${_name} SHARED IMPORTED GLOBAL)
+  set_target_properties(Arrow::${_name} PROPERTIES
+    IMPORTED_LOCATION "${_arrow_dir}/lib${_name}.so.${SATRAP_ARROW_SO_VERSION}"
+    INTERFACE_INCLUDE_DIRECTORIES "${_arrow_dir}/include")
+endforeach()
+target_link_libraries(Arrow::parquet INTERFACE Arrow::arrow)
+set(SATRAP_HAVE_PARQUET ON)
+message(STATUS "Parquet: ${_arrow_dir}")

@@ -1,0 +1,105 @@
+#include "src/data/arrow/column_kind.h"
+
+#include <vector>
+
+#include <parquet/schema.h>
+#include <parquet/types.h>
+
+namespace satrap::data {
+namespace {
+
+using Kind = ParquetFile::Kind;
+
+const parquet::IntLogicalType* integer_type(const parquet::ColumnDescriptor& column) {
+  const auto& logical = column.logical_type();
+  return logical != nullptr && logical->is_int()
+             ? static_cast<const parquet::IntLogicalType*>(logical.get())
+             : nullptr;
+}
+
+Kind kind_of(const parquet::ColumnDescriptor& column) {
+  const auto& logical = column.logical_type();
+  const bool is_plain = logical == nullptr || logical->is_none();
+  switch (column.physical_type()) {
+    case parquet::Type::BOOLEAN:
+      return Kind::kInteger;
+    case parquet::Type::INT32:
+      return is_plain || logical->is_int() ? Kind::kInteger : Kind::kOther;
+    case parquet::Type::INT64:
+      if (!is_plain && !logical->is_int()) return Kind::kOther;
+      return is_unsigned(column) ? Kind::kUnsigned : Kind::kInteger;
+    case parquet::Type::FLOAT:
+      return is_plain ? Kind::kFloat : Kind::kOther;
+    case parquet::Type::DOUBLE:
+      return is_plain ? Kind::kDouble : Kind::kOther;
+    case parquet::Type::BYTE_ARRAY:
+      return is_plain || logical->is_string() || logical->is_enum() || logical->is_JSON() ||
+                     logical->is_BSON()
+                 ? Kind::kText
+                 : Kind::kOther;
+    default:
+      return Kind::kOther;
+  }
+}
+
+/// "Timestamp", "Int(bitWidth=8, isSigned=false)" without the brackets, or "DOUBLE".
+std::string type_name(const parquet::ColumnDescriptor& column) {
+  const auto& logical = column.logical_type();
+  if (logical == nullptr || logical->is_none()) {
+    return parquet::TypeToString(column.physical_type());
+  }
+  const std::string text = logical->ToString();
+  return text.substr(0, text.find('('));
+}
+
+/// Fields of the file that have this one as their root: more than one make a struct or a map.
+int leaves_of_root(const parquet::SchemaDescriptor& schema,
+                   const parquet::ColumnDescriptor& column) {
+  const std::string root = column.path()->ToDotVector().front();
+  int leaves = 0;
+  for (int i = 0; i < schema.num_columns(); ++i) {
+    leaves += schema.Column(i)->path()->ToDotVector().front() == root ? 1 : 0;
+  }
+  return leaves;
+}
+
+}  // namespace
+
+bool is_unsigned(const parquet::ColumnDescriptor& column) {
+  const parquet::IntLogicalType* const integer = integer_type(column);
+  return integer != nullptr && !integer->is_signed();
+}
+
+std::int16_t element_level(const parquet::ColumnDescriptor& column) {
+  std::vector<const parquet::schema::Node*> nodes;  // from the leaf to the root
+  for (const parquet::schema::Node* node = column.schema_node().get(); node != nullptr;
+       node = node->parent()) {
+    nodes.push_back(node);
+  }
+  std::int16_t level = 0, found = 0;
+  for (auto node = nodes.rbegin() + 1; node != nodes.rend(); ++node) {  // the root is the file
+    if (!(*node)->is_required()) ++level;
+    if ((*node)->is_repeated()) found = level;
+  }
+  return found;
+}
+
+ParquetFile::Column describe_column(const parquet::ColumnDescriptor& column,
+                                    const parquet::SchemaDescriptor& schema) {
+  const int lists = column.max_repetition_level();
+  const bool is_whole = leaves_of_root(schema, column) == 1;
+  ParquetFile::Column described;
+  described.is_list = lists > 0;
+  const bool is_readable = lists == 0 || (lists == 1 && is_whole);
+  described.kind = is_readable ? kind_of(column) : Kind::kOther;
+  described.name = described.is_list && is_whole ? column.path()->ToDotVector().front()
+                                                 : column.path()->ToDotString();
+  const std::string type = type_name(column);
+  described.type = lists == 0               ? type
+                   : lists == 1 && is_whole ? "list of " + type
+                   : lists > 1 && is_whole  ? "list of lists"
+                                            : "part of a map or of a list of structs";
+  return described;
+}
+
+}  // namespace satrap::data

@@ -1,0 +1,23 @@
+#pragma once
+
+#include <cstdint>
+
+#include "src/data/parquet.h"
+
+namespace parquet {
+class ColumnDescriptor;
+class SchemaDescriptor;
+}  // namespace parquet
+
+namespace satrap::data {
+
+ParquetFile::Column describe_column(const parquet::ColumnDescriptor& column,
+                                    const parquet::SchemaDescriptor& schema);
+
+/// The definition level from which on a level of a list column stands for an element.
+std::int16_t element_level(const parquet::ColumnDescriptor& column);
+
+/// Whether the column's integers are unsigned.
+bool is_unsigned(const parquet::ColumnDescriptor& column);
+
+}  // namespace satrap::data

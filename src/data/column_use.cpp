@@ -1,0 +1,59 @@
+#include "src/data/column_use.h"
+
+#include <cstdint>
+
+#include "satrap/core/error.h"
+
+namespace satrap::data {
+namespace {
+
+std::string use_of_number(const Schema& schema, std::int64_t raw) {
+  std::string text;
+  for (const Schema::NumericInput& input : schema.numeric_inputs) {
+    if (input.raw != raw) continue;
+    text += concat(text.empty() ? "" : "; ", "number");
+    if (input.config.transform != "none") text += ", " + input.config.transform;
+  }
+  for (const Schema::Bucketed& feature : schema.bucketed) {
+    if (feature.raw != raw) continue;
+    text +=
+        concat(text.empty() ? "" : "; ", "feature '", feature.config.name, "', cut into ranges");
+  }
+  return text;
+}
+
+std::string use_of_ids(const Schema::IdColumn& column) {
+  if (column.feature == Schema::kGroups) return "groups of the evaluation (data.group_by)";
+  const FeatureConfig& feature = column.config;
+  std::string text = concat("feature '", feature.name, "', ", feature.type);
+  if (!feature.columns.empty()) text += ", one of several columns";
+  if (!feature.separator.empty()) text += concat(", ids separated by '", feature.separator, "'");
+  return text;
+}
+
+}  // namespace
+
+std::string use_of(const Schema& schema, const ColumnMap::Consumer& consumer) {
+  const auto target = static_cast<std::size_t>(consumer.target);
+  switch (consumer.kind) {
+    case ColumnMap::Kind::kLabel:
+      return schema.labels.size() == 1 ? "label"
+                                       : concat("label '", schema.labels[target].name, "'");
+    case ColumnMap::Kind::kNumber:
+      return use_of_number(schema, consumer.target);
+    case ColumnMap::Kind::kText:
+      return "kept";
+    default:
+      return use_of_ids(schema.id_columns[target]);
+  }
+}
+
+std::string use_of(const Schema& schema, const ColumnMap::Column& column) {
+  std::string text;
+  for (const ColumnMap::Consumer& consumer : column.consumers) {
+    text += (text.empty() ? "" : "; ") + use_of(schema, consumer);
+  }
+  return text.empty() ? "not read" : text;
+}
+
+}  // namespace satrap::data

@@ -1,0 +1,91 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "satrap/data/texts.h"
+
+namespace satrap::data {
+
+/// What satrap takes from Arrow's readers of Parquet. They are in a shared library of their own,
+/// which parquet_library() opens when it is first needed, so that satrap runs without Arrow. The
+/// two sides share only this header. What Arrow refuses is a std::exception with its message.
+
+/// The values of one column in consecutive rows. A row of a list column has any number of elements,
+/// a row of another column one. Reused without allocating once its vectors have grown.
+struct ParquetValues {
+  std::vector<std::int64_t> ends;      // of a list column: [rows] where each row's elements end
+  std::vector<std::uint8_t> presence;  // [elements] 0: null; empty: none is
+
+  // [elements] of the column's kind; 0 or "" for a null.
+  std::vector<std::int64_t> integers;
+  std::vector<float> floats;
+  std::vector<double> doubles;
+  Texts texts;
+  std::vector<std::int32_t> codes;    // instead of texts: places in the dictionary
+  const Texts* dictionary = nullptr;  // null: the texts are in `texts`; lives as long as the reader
+};
+
+/// Reads some columns of a row group from its first row to its last. One thread at a time.
+class ParquetGroupReader {
+ public:
+  virtual ~ParquetGroupReader() = default;
+
+  /// Replaces the values of each column by those of the next rows, of at least as many.
+  virtual void read(std::int64_t num_rows, std::span<ParquetValues> columns) = 0;
+  virtual void skip(std::int64_t num_rows) = 0;
+};
+
+/// The description of an open file. Thread-safe.
+class ParquetFile {
+ public:
+  enum class Kind : std::uint8_t {
+    kInteger,   // of up to 64 bits, and booleans as 0 and 1
+    kUnsigned,  // of 64 bits, as integers of the same bits
+    kFloat,
+    kDouble,
+    kText,  // strings and other bytes
+    kOther  // satrap does not read it
+  };
+
+  struct Column {
+    std::string name;  // of a part of a struct: "user.age"
+    std::string type;  // for people
+    Kind kind = Kind::kOther;
+    bool is_list = false;
+  };
+
+  virtual ~ParquetFile() = default;
+  virtual const std::vector<Column>& columns() const = 0;
+  virtual const std::vector<std::int64_t>& rows_of_groups() const = 0;
+
+  /// `columns`: places in columns(). The file must outlive the reader.
+  virtual std::unique_ptr<ParquetGroupReader> read_group(
+      std::int64_t group,
+      std::span<const std::size_t> columns) const = 0;
+};
+
+class ParquetLibrary {
+ public:
+  virtual ~ParquetLibrary() = default;
+  virtual std::string describe() const = 0;  // "Arrow 26.0.1"
+  virtual std::unique_ptr<ParquetFile> open(const std::string& path) const = 0;
+};
+
+/// Opens the library on the first call. Throws Error(kUnavailable) if it is not there.
+const ParquetLibrary& parquet_library();
+
+/// Opens a file of Parquet, and names it in what it throws: Error(kIo) if it cannot be read,
+/// Error(kInvalidData) if it is no Parquet or an incomplete file, Error(kUnavailable) if this
+/// satrap was built without the library.
+std::unique_ptr<ParquetFile> open_parquet(const std::string& path);
+
+/// Calls read(), which reads from the open file `path`: what Arrow refuses becomes an
+/// Error(kInvalidData) that names the file.
+void translate_damage(const std::string& path, const std::function<void()>& read);
+
+}  // namespace satrap::data

@@ -1,0 +1,110 @@
+#include "src/data/parquet_files.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "satrap/core/error.h"
+#include "src/data/column_use.h"
+
+namespace satrap::data {
+namespace {
+
+using Kind = ParquetFile::Kind;
+
+std::vector<std::string> names_of(const ParquetFile& file) {
+  std::vector<std::string> names;
+  for (const ParquetFile::Column& column : file.columns()) names.push_back(column.name);
+  return names;
+}
+
+std::int64_t rows_of(const ParquetFile& file) {
+  const std::vector<std::int64_t>& rows = file.rows_of_groups();
+  return std::accumulate(rows.begin(), rows.end(), std::int64_t{0});
+}
+
+/// Why a column of this type cannot be used so, and what to do; "": it can.
+std::string objection(const ParquetFile::Column& column,
+                      ColumnMap::Kind use,
+                      const std::string& id_type) {
+  if (column.kind == Kind::kOther) {
+    return "integers, booleans, floating-point numbers, texts and lists of them are read; convert "
+           "it to one of these (a time to seconds, say)";
+  }
+  const bool is_of_ids = use == ColumnMap::Kind::kInt;
+  if (column.is_list && !is_of_ids) return "a list is read as ids alone";
+  if (is_of_ids && (column.kind == Kind::kFloat || column.kind == Kind::kDouble)) {
+    return "ids are integers or texts; convert it, or make it a number, or cut it into ranges with "
+           "`buckets`";
+  }
+  if (is_of_ids && id_type == "hex" && column.kind != Kind::kText) {
+    return "hex digits are texts; write `type: int`";
+  }
+  return "";
+}
+
+void check_types(const MappedParquet& source, const Schema& schema) {
+  for (std::size_t i = 0; i < source.columns.size(); ++i) {
+    const ParquetFile::Column& column = source.column(i);
+    const auto check = [&](ColumnMap::Kind use, const std::string& id_type,
+                           const std::string& user) {
+      const std::string reason = objection(column, use, id_type);
+      if (reason.empty()) return;
+      throw Error(ErrorCode::kInvalidConfig,
+                  concat(source.path, ": column '", column.name, "' (", column.type,
+                         ") cannot be used as ", user, ": ", reason));
+    };
+    for (const ColumnMap::Consumer& consumer : source.use(i).consumers) {
+      const bool is_of_ids = consumer.kind == ColumnMap::Kind::kInt;
+      const auto target = static_cast<std::size_t>(consumer.target);
+      check(consumer.kind, is_of_ids ? schema.id_columns[target].config.type : "",
+            use_of(schema, consumer));
+    }
+    if (static_cast<std::int64_t>(source.columns[i]) != source.map.dividing_column()) continue;
+    check(ColumnMap::Kind::kInt, "", "data.eval.by");
+    check(ColumnMap::Kind::kText, "", "data.eval.by");  // no list
+  }
+}
+
+}  // namespace
+
+bool is_parquet(const std::string& format, const std::string& pattern) {
+  return format == "parquet" || (format == "auto" && pattern.ends_with(".parquet"));
+}
+
+bool are_parquet(const std::string& format, const FileList& files) {
+  const auto is_one = [&](const DataFile& file) { return is_parquet(format, file.path); };
+  const auto other = std::ranges::find_if_not(files.files, is_one);
+  const auto found = std::ranges::find_if(files.files, is_one);
+  if (found == files.files.end()) return false;
+  if (other != files.files.end()) {
+    throw Error(ErrorCode::kInvalidConfig,
+                concat("'", found->path, "' is Parquet and '", other->path, "' is not: the files ",
+                       "of data.train, and those of data.eval, are of one format"));
+  }
+  if (files.rereadable) return true;
+  throw Error(ErrorCode::kInvalidConfig,
+              concat("'", found->path, "': Parquet is read from files alone, because its ",
+                     "description stands at the end"));
+}
+
+MappedParquet::MappedParquet(const std::string& file_path, const Schema& schema)
+    : path(file_path),
+      file(open_parquet(file_path)),
+      map(schema, names_of(*file), file_path),
+      num_rows(rows_of(*file)) {
+  for (std::size_t i = 0; i < map.columns().size(); ++i) {
+    if (!map.columns()[i].consumers.empty() ||
+        static_cast<std::int64_t>(i) == map.dividing_column()) {
+      columns.push_back(i);
+    }
+  }
+  check_types(*this, schema);
+}
+
+std::int64_t count_parquet_rows(const std::vector<std::string>& paths) {
+  std::int64_t rows = 0;
+  for (const std::string& path : paths) rows += rows_of(*open_parquet(path));
+  return rows;
+}
+
+}  // namespace satrap::data

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "satrap/data/config.h"
+#include "satrap/data/schema.h"
+#include "src/data/column_map.h"
+#include "src/data/file_list.h"
+#include "src/data/parquet.h"
+
+namespace satrap::data {
+
+/// Whether the files are Parquet, by data.format or else by their names in .parquet. Throws
+/// Error(kInvalidConfig) if only some of them are, or if they are no files but pipes.
+bool are_parquet(const std::string& format, const FileList& files);
+
+/// The same for one pattern of a configuration: a file or a glob.
+bool is_parquet(const std::string& format, const std::string& pattern);
+
+/// An open file with what the schema reads of it. Immutable.
+struct MappedParquet {
+  /// Throws as open_parquet, and Error(kInvalidConfig) if a column is missing or of a type that
+  /// cannot be what the schema takes it for.
+  MappedParquet(const std::string& file_path, const Schema& schema);
+
+  const ParquetFile::Column& column(std::size_t i) const { return file->columns()[columns[i]]; }
+  const ColumnMap::Column& use(std::size_t i) const { return map.columns()[columns[i]]; }
+
+  std::string path;
+  std::unique_ptr<ParquetFile> file;
+  ColumnMap map;
+  std::vector<std::size_t> columns;  // places of those that are read, ascending
+  std::int64_t num_rows = 0;
+};
+
+/// Rows of these files, by their descriptions alone.
+std::int64_t count_parquet_rows(const std::vector<std::string>& paths);
+
+}  // namespace satrap::data

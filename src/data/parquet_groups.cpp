@@ -1,0 +1,45 @@
+#include "src/data/parquet_groups.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace satrap::data {
+
+std::int64_t ParquetGroup::bytes_to(std::int64_t row) const {
+  if (source->num_rows == 0) return first_byte + file_bytes;
+  const auto rows = static_cast<double>(rows_before + row - first_row);
+  const double share = rows / static_cast<double>(source->num_rows);
+  return first_byte + static_cast<std::int64_t>(share * static_cast<double>(file_bytes));
+}
+
+ParquetGroups::ParquetGroups(const Schema& schema,
+                             FileList files,
+                             std::int64_t max_rows,
+                             std::shared_ptr<FileRecords> records)
+    : schema_(schema), files_(std::move(files)), max_rows_(max_rows), records_(std::move(records)) {
+  last_.is_last = true;
+}
+
+bool ParquetGroups::next(ParquetGroup& group) {
+  const std::int64_t first_row = last_.first_row + last_.num_rows;
+  if (max_rows_ > 0 && first_row >= max_rows_) return false;
+  if (last_.is_last) {
+    if (next_file_ == files_.files.size()) return false;
+    const DataFile& file = files_.files[next_file_];
+    if (records_) records_->begin(next_file_, first_row);
+    last_ = {.source = std::make_shared<const MappedParquet>(file.path, schema_),
+             .file = next_file_++,
+             .first_byte = next_byte_,
+             .file_bytes = file.bytes};
+    next_byte_ += file.bytes;
+  }
+  const std::vector<std::int64_t>& rows = last_.source->file->rows_of_groups();
+  last_.rows_before += last_.num_rows;
+  last_.first_row = first_row;
+  last_.num_rows = rows.empty() ? 0 : rows[static_cast<std::size_t>(++last_.group)];
+  last_.is_last = last_.group + 1 == std::ssize(rows);
+  group = last_;
+  return true;
+}
+
+}  // namespace satrap::data

@@ -1,0 +1,355 @@
+#include "src/data/parquet_parser.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <utility>
+
+#include "satrap/core/error.h"
+#include "src/data/row_part.h"
+
+namespace satrap::data {
+namespace {
+
+using FileKind = ParquetFile::Kind;
+
+bool is_integer(FileKind kind) { return kind == FileKind::kInteger || kind == FileKind::kUnsigned; }
+
+/// The numbers as a text of them would be read: by way of double.
+void find_numbers(const ParquetValues& values,
+                  FileKind kind,
+                  std::size_t num_rows,
+                  std::vector<float>& numbers) {
+  numbers.resize(num_rows);
+  const auto convert = [&](const auto& elements, auto to_double) {
+    for (std::size_t r = 0; r < num_rows; ++r) {
+      numbers[r] = static_cast<float>(to_double(elements[r]));
+    }
+  };
+  switch (kind) {
+    case FileKind::kInteger:
+      convert(values.integers, [](std::int64_t x) { return static_cast<double>(x); });
+      break;
+    case FileKind::kUnsigned:
+      convert(values.integers,
+              [](std::int64_t x) { return static_cast<double>(static_cast<std::uint64_t>(x)); });
+      break;
+    case FileKind::kFloat:
+      convert(values.floats, [](float x) { return x; });
+      break;
+    default:
+      convert(values.doubles, [](double x) { return x; });
+      break;
+  }
+  for (std::size_t r = 0; r < values.presence.size(); ++r) {
+    numbers[r] = values.presence[r] != 0 ? numbers[r] : kMissingNumber;
+  }
+}
+
+}  // namespace
+
+ParquetParser::ParquetParser(const Schema& schema, const RowPass& pass)
+    : schema_(schema), pass_(pass), row_(schema), fields_(schema, row_, pass.texts) {}
+
+void ParquetParser::begin(const ParquetGroup& group) {
+  group_ = group;
+  columns_.clear();
+  dividing_ = -1;
+  const MappedParquet& source = *group.source;
+  for (std::size_t i = 0; i < source.columns.size(); ++i) {
+    const ParquetFile::Column& column = source.column(i);
+    const ColumnMap::Column& use = source.use(i);
+    if (static_cast<std::int64_t>(source.columns[i]) == source.map.dividing_column()) {
+      dividing_ = static_cast<std::int64_t>(i);
+    }
+    const std::int64_t target = use.consumers.empty() ? 0 : use.consumers.front().target;
+    const bool is_of_ids =
+        !use.consumers.empty() && use.consumers.front().kind == ColumnMap::Kind::kInt;
+    columns_.push_back(
+        {.use = &use,
+         .kind = column.kind,
+         .is_list = column.is_list,
+         .way = way_of(use, column),
+         .target = target,
+         .feature =
+             is_of_ids ? &schema_.id_columns[static_cast<std::size_t>(target)].config : nullptr});
+  }
+}
+
+ParquetParser::Way ParquetParser::way_of(const ColumnMap::Column& use,
+                                         const ParquetFile::Column& column) const {
+  if (use.consumers.size() != 1) return Way::kGeneral;
+  const ColumnMap::Consumer& consumer = use.consumers.front();
+  const auto target = static_cast<std::size_t>(consumer.target);
+  const bool has_tokens = !schema_.text.missing.empty();  // of which one may look like a number
+  const bool is_number = column.kind != FileKind::kText && !has_tokens;
+  switch (consumer.kind) {
+    case ColumnMap::Kind::kLabel: {
+      const LabelConfig& label = schema_.labels[target].source;
+      const bool is_plain = label.positive.empty() && label.threshold.empty();
+      return is_plain && is_number && is_integer(column.kind) ? Way::kLabel : Way::kGeneral;
+    }
+    case ColumnMap::Kind::kNumber:
+      return is_number ? Way::kNumber : Way::kGeneral;
+    case ColumnMap::Kind::kInt: {
+      const FeatureConfig& feature = schema_.id_columns[target].config;
+      if (!feature.weight_separator.empty() || !feature.columns.empty()) return Way::kGeneral;
+      if (is_number && feature.type == "int") return column.is_list ? Way::kIds : Way::kId;
+      const bool is_single = feature.separator.empty() && !column.is_list;
+      return is_single && column.kind == FileKind::kText ? Way::kId : Way::kGeneral;
+    }
+    default:
+      return Way::kGeneral;
+  }
+}
+
+void ParquetParser::parse(std::span<const ParquetValues> values,
+                          std::int64_t first_row,
+                          std::int64_t num_rows,
+                          RowBlock& rows,
+                          BadRows& bad) {
+  bad.count = 0;
+  bad.messages.clear();
+  bad.reasons.clear();
+  for (std::size_t i = 0; i < columns_.size(); ++i) {
+    columns_[i].values = &values[i];
+    prepare(columns_[i], static_cast<std::size_t>(num_rows));
+  }
+  row_.begin(rows, num_rows);
+  if (is_usual(first_row, num_rows)) {
+    put_columns(static_cast<std::size_t>(num_rows), rows);
+    row_.end_rows(first_row, num_rows);
+    row_.finish();
+    return;
+  }
+  for (std::int64_t at = 0; at < num_rows; ++at) {
+    const std::int64_t row = first_row + at;
+    const auto place = static_cast<std::size_t>(at);
+    if (!is_wanted(row, place)) continue;
+    if (parse_row(place)) {
+      row_.end_row(row);
+      continue;
+    }
+    row_.drop_row();
+    report(row, bad);
+    if (pass_.keeps_every_line) row_.add_row_without_values(row, kept_of(place));
+  }
+  row_.finish();
+}
+
+bool ParquetParser::is_wanted(std::int64_t row, std::size_t at) {
+  if (row < pass_.first_row || (pass_.max_rows > 0 && row >= pass_.max_rows)) return false;
+  if (!pass_.split.owns(row)) return false;
+  if (pass_.part == nullptr) return true;
+  if (dividing_ >= 0 && !columns_[static_cast<std::size_t>(dividing_)].is_null(at)) {
+    const std::string_view text = text_of(columns_[static_cast<std::size_t>(dividing_)], at);
+    if (!fields_.is_missing(text)) return pass_.part->has(text);
+  }
+  const auto end = std::to_chars(digits_.data(), digits_.data() + digits_.size(), row).ptr;
+  return pass_.part->has({digits_.data(), end});
+}
+
+bool ParquetParser::parse_row(std::size_t row) {
+  return std::ranges::all_of(columns_, [&](Column& column) { return take(column, row); });
+}
+
+/// Finds what the values of a block stand for, a whole column at a time: with a row at a time each
+/// look into a dictionary would wait for memory.
+void ParquetParser::prepare(Column& column, std::size_t num_rows) {
+  const ParquetValues& values = *column.values;
+  column.is_usual = column.way == Way::kNumber || column.way == Way::kId;
+  if (column.way == Way::kLabel) {
+    column.is_usual = values.presence.empty() &&
+                      std::ranges::all_of(values.integers, [](auto x) { return x == 0 || x == 1; });
+  } else if (column.way == Way::kNumber) {
+    find_numbers(values, column.kind, num_rows, column.numbers);
+    column.is_usual = std::ranges::none_of(column.numbers, [](float x) { return std::isinf(x); });
+  } else if (column.way == Way::kId) {
+    column.rows.resize(num_rows);
+    find_ids(column);
+  }
+}
+
+void ParquetParser::find_ids(Column& column) {
+  const ParquetValues& values = *column.values;
+  Ids& rows = column.rows;
+  Ids& entries = column.entries;
+  const std::size_t num_rows = rows.ids.size();
+  rows.are_ids = true;
+  std::ranges::fill(rows.what, Is::kId);
+  if (column.kind != FileKind::kText) {
+    std::ranges::transform(values.integers, rows.ids.begin(),
+                           [](std::int64_t id) { return static_cast<std::uint64_t>(id); });
+  } else if (values.dictionary == nullptr) {
+    for (std::size_t r = 0; r < num_rows; ++r) {
+      find_id(*column.feature, values.texts.at(static_cast<std::int64_t>(r)), r, rows);
+    }
+  } else {
+    const auto num_entries = static_cast<std::size_t>(values.dictionary->size());
+    std::size_t entry = entries.ids.size();
+    entries.resize(num_entries);
+    for (; entry < num_entries; ++entry) {
+      const std::string_view text = values.dictionary->at(static_cast<std::int64_t>(entry));
+      find_id(*column.feature, text, entry, entries);
+    }
+    for (std::size_t r = 0; r < num_rows && num_entries > 0; ++r) {
+      rows.ids[r] = entries.ids[static_cast<std::size_t>(values.codes[r])];
+    }
+    for (std::size_t r = 0; r < num_rows && num_entries > 0 && !entries.are_ids; ++r) {
+      rows.what[r] = entries.what[static_cast<std::size_t>(values.codes[r])];
+    }
+    rows.are_ids = entries.are_ids;
+  }
+  if (rows.are_ids && values.presence.empty()) return;
+  const bool has_id = column.feature->missing == "own_id";
+  for (std::size_t r = 0; r < num_rows; ++r) {
+    const bool is_null = !values.presence.empty() && values.presence[r] == 0;
+    const bool is_missing = is_null || rows.what[r] == Is::kNone;
+    rows.ids[r] = is_missing ? kMissingId : rows.ids[r];
+    rows.what[r] = !is_missing ? rows.what[r] : has_id ? Is::kId : Is::kNone;
+  }
+  column.is_usual = rows.are_ids || std::ranges::count(rows.what, Is::kUnusual) == 0;
+}
+
+void ParquetParser::find_id(const FeatureConfig& feature,
+                            std::string_view text,
+                            std::size_t i,
+                            Ids& ids) {
+  ids.ids[i] = 0;
+  ids.what[i] = fields_.is_missing(text)                     ? Is::kNone
+                : fields_.read_id(feature, text, ids.ids[i]) ? Is::kId
+                                                             : Is::kUnusual;
+  ids.are_ids = ids.are_ids && ids.what[i] == Is::kId;
+}
+
+/// Whether all rows are of this pass, and none of them needs a look at single values.
+bool ParquetParser::is_usual(std::int64_t first_row, std::int64_t num_rows) const {
+  const std::int64_t end = first_row + num_rows;
+  return first_row >= pass_.first_row && (pass_.max_rows == 0 || end <= pass_.max_rows) &&
+         pass_.part == nullptr && pass_.split.owns(first_row) &&
+         pass_.split.run(first_row) >= num_rows && std::ranges::all_of(columns_, &Column::is_usual);
+}
+
+/// Puts the values of all rows at once, a column at a time.
+void ParquetParser::put_columns(std::size_t num_rows, RowBlock& rows) {
+  for (Column& column : columns_) {
+    const auto target = static_cast<std::size_t>(column.target);
+    if (column.way == Way::kNumber) {
+      std::swap(rows.numeric[target], column.numbers);
+    } else if (column.way == Way::kLabel) {
+      const std::size_t stride = schema_.labels.size();
+      for (std::size_t r = 0; r < num_rows; ++r) {
+        rows.labels[r * stride + target] = static_cast<float>(column.values->integers[r]);
+      }
+    } else {
+      RowBlock::Bags& bags = rows.bags[target];
+      std::size_t size = 0;
+      for (std::size_t r = 0; r < num_rows; ++r) {
+        bags.ids[size] = column.rows.ids[r];
+        size += column.rows.what[r] == Is::kId ? 1 : 0;
+        bags.offsets[r + 1] = static_cast<std::int64_t>(size);
+      }
+    }
+  }
+}
+
+void ParquetParser::Ids::resize(std::size_t size) {
+  ids.resize(size);
+  what.resize(size);
+}
+
+/// Puts what the column has in this row into the open row. False: fields_.fault() says why not.
+bool ParquetParser::take(Column& column, std::size_t row) {
+  switch (column.way) {
+    case Way::kId:
+      if (column.rows.what[row] == Is::kUnusual) break;
+      if (column.rows.what[row] == Is::kId) row_.put_id(column.target, column.rows.ids[row]);
+      return true;
+    case Way::kNumber:
+      row_.number(column.target) = column.numbers[row];
+      if (std::isinf(column.numbers[row])) break;
+      return true;
+    case Way::kLabel: {
+      if (column.is_null(row)) break;
+      const std::int64_t label = column.values->integers[row];
+      row_.label(column.target) = static_cast<float>(label);
+      return label == 0 || label == 1 || take_any(column, row);
+    }
+    case Way::kIds:
+      return take_integers(column, row);
+    case Way::kGeneral:
+      break;
+  }
+  return take_any(column, row);
+}
+
+/// A list of integers that are the ids.
+bool ParquetParser::take_integers(const Column& column, std::size_t row) {
+  const ParquetValues& values = *column.values;
+  if (!values.presence.empty()) return take_any(column, row);
+  std::int64_t begin = row == 0 ? 0 : values.ends[row - 1];
+  std::int64_t end = values.ends[row];
+  if (column.feature->max_length > 0 && end - begin > column.feature->max_length) {
+    if (column.feature->keep == "last") {
+      begin = end - column.feature->max_length;
+    } else {
+      end = begin + column.feature->max_length;
+    }
+  }
+  for (std::int64_t i = begin; i < end; ++i) {
+    const std::int64_t id = values.integers[static_cast<std::size_t>(i)];
+    row_.push_id(column.target, static_cast<std::uint64_t>(id), 1.0F);
+  }
+  if (begin == end) fields_.add_missing(column.target);
+  return true;
+}
+
+/// By way of texts.
+bool ParquetParser::take_any(const Column& column, std::size_t row) {
+  if (!column.is_list) {
+    const bool is_null = column.is_null(row);
+    return fields_.read_value(is_null ? std::string_view() : text_of(column, row), is_null,
+                              *column.use);
+  }
+  const std::int64_t begin = row == 0 ? 0 : column.values->ends[row - 1];
+  const std::int64_t end = column.values->ends[row];
+  for (const ColumnMap::Consumer& consumer : column.use->consumers) {
+    std::int64_t i = begin;
+    const auto next = [&](std::string_view& element) {
+      while (i < end && column.is_null(static_cast<std::size_t>(i))) ++i;
+      if (i == end) return false;
+      element = text_of(column, static_cast<std::size_t>(i++));
+      return true;
+    };
+    if (!fields_.read_list(*column.use, consumer.target, next)) return false;
+  }
+  return true;
+}
+
+/// Valid until the next call.
+std::string_view ParquetParser::text_of(const Column& column, std::size_t element) {
+  return data::text_of(*column.values, column.kind, element, digits_);
+}
+
+/// The texts of the kept columns of a bad row.
+std::vector<std::string> ParquetParser::kept_of(std::size_t row) {
+  std::vector<std::string> texts(schema_.kept.size());
+  for (const Column& column : columns_) {
+    for (const ColumnMap::Consumer& consumer : column.use->consumers) {
+      if (consumer.kind != ColumnMap::Kind::kText || column.is_null(row)) continue;
+      texts[static_cast<std::size_t>(consumer.target)] = text_of(column, row);
+    }
+  }
+  return texts;
+}
+
+void ParquetParser::report(std::int64_t row, BadRows& bad) const {
+  const RowFault& fault = fields_.fault();
+  ++bad.count;
+  ++bad.reasons[fault.kind()];
+  if (bad.messages.size() >= BadRows::kMaxMessages) return;
+  const std::int64_t row_of_file = group_.rows_before + row - group_.first_row + 1;
+  bad.messages.push_back(concat(group_.source->path, ": row ", row_of_file, ": ", fault.text()));
+}
+
+}  // namespace satrap::data

@@ -1,0 +1,100 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "satrap/data/row_block_source.h"
+#include "satrap/data/schema.h"
+#include "src/data/field_reader.h"
+#include "src/data/parquet_groups.h"
+#include "src/data/row_filler.h"
+#include "src/data/row_parser.h"
+#include "src/data/value_text.h"
+
+namespace satrap::data {
+
+/// Turns the columns of Parquet into blocks of rows. A value means what its text would mean in a
+/// field of CSV, but that texts are taken as they are, a null is a missing value, and lists are the
+/// elements of a bag. What is frequent does not go by way of a text, and each text of a dictionary
+/// is hashed once. One thread at a time; the schema must outlive the parser.
+class ParquetParser {
+ public:
+  ParquetParser(const Schema& schema, const RowPass& pass);
+  ParquetParser(const ParquetParser&) = delete;
+  ParquetParser& operator=(const ParquetParser&) = delete;
+
+  /// What is parsed next is of this row group.
+  void begin(const ParquetGroup& group);
+
+  /// Replaces `rows` and `bad` by those of rows first_row ... first_row + num_rows - 1 of the
+  /// epoch, whose values are [columns of the source]; rows outside the pass are skipped.
+  void parse(std::span<const ParquetValues> values,
+             std::int64_t first_row,
+             std::int64_t num_rows,
+             RowBlock& rows,
+             BadRows& bad);
+
+ private:
+  /// How a value is taken. All but the last leave anything unusual to it.
+  enum class Way : std::uint8_t { kLabel, kNumber, kId, kIds, kGeneral };
+
+  /// What a value of a column of single ids is.
+  enum class Is : std::uint8_t { kNone, kId, kUnusual };
+
+  /// An id for each of some values, where they are ids.
+  struct Ids {
+    std::vector<std::uint64_t> ids;
+    std::vector<Is> what;
+    bool are_ids = true;  // all of them
+    void resize(std::size_t size);
+  };
+
+  struct Column {
+    const ColumnMap::Column* use;
+    ParquetFile::Kind kind;
+    bool is_list;
+    Way way;
+    std::int64_t target;           // unless kGeneral
+    const FeatureConfig* feature;  // of kId, kIds
+    const ParquetValues* values = nullptr;
+    Ids entries = {};                 // [dictionary], of kId
+    Ids rows = {};                    // of the block, of kId
+    std::vector<float> numbers = {};  // the same, of kNumber; NaN: missing
+    bool is_usual = false;            // no value of the block is left to kGeneral
+
+    bool is_null(std::size_t element) const {
+      return !values->presence.empty() && values->presence[element] == 0;
+    }
+  };
+
+  Way way_of(const ColumnMap::Column& use, const ParquetFile::Column& column) const;
+  bool is_wanted(std::int64_t row, std::size_t at);
+  bool parse_row(std::size_t row);
+  bool take(Column& column, std::size_t row);
+  bool take_integers(const Column& column, std::size_t row);
+  bool take_any(const Column& column, std::size_t row);
+  void prepare(Column& column, std::size_t num_rows);
+  void find_ids(Column& column);
+  void find_id(const FeatureConfig& feature, std::string_view text, std::size_t i, Ids& ids);
+  bool is_usual(std::int64_t first_row, std::int64_t num_rows) const;
+  void put_columns(std::size_t num_rows, RowBlock& rows);
+  std::string_view text_of(const Column& column, std::size_t element);
+  std::vector<std::string> kept_of(std::size_t row);
+  void report(std::int64_t row, BadRows& bad) const;
+
+  const Schema& schema_;
+  const RowPass pass_;
+  ParquetGroup group_;
+  std::vector<Column> columns_;
+  std::int64_t dividing_ = -1;  // in columns_
+  RowFiller row_;
+  FieldReader fields_;
+  NumberText digits_;
+};
+
+}  // namespace satrap::data

@@ -1,0 +1,112 @@
+#include "src/data/parquet_sample.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "satrap/core/error.h"
+#include "src/data/parquet.h"
+#include "src/data/parquet_files.h"
+#include "src/data/value_text.h"
+
+namespace satrap::data {
+namespace {
+
+constexpr std::int64_t kRowsAtOnce = 4096;
+constexpr char kBetweenElements = '|';
+
+using Kind = ParquetFile::Kind;
+
+std::string element_text(const ParquetValues& values, Kind kind, std::size_t element) {
+  if (!values.presence.empty() && values.presence[element] == 0) return "";
+  NumberText buffer;
+  std::string text(text_of(values, kind, element, buffer));
+  const bool is_float = kind == Kind::kFloat || kind == Kind::kDouble;
+  if (is_float && text.find_first_not_of("-0123456789") == std::string::npos) text += ".0";
+  return text;
+}
+
+std::string row_text(const ParquetValues& values,
+                     const ParquetFile::Column& column,
+                     std::size_t row) {
+  if (!column.is_list) return element_text(values, column.kind, row);
+  std::string text;
+  const auto begin = static_cast<std::size_t>(row == 0 ? 0 : values.ends[row - 1]);
+  for (std::size_t i = begin; i < static_cast<std::size_t>(values.ends[row]); ++i) {
+    if (i > begin) text += kBetweenElements;
+    text += element_text(values, column.kind, i);
+  }
+  return text;
+}
+
+/// Reads the rows of one file until there are `max_rows`.
+void add_rows(const ParquetFile& file,
+              const std::vector<std::size_t>& columns,
+              std::int64_t max_rows,
+              Sample& sample) {
+  std::vector<ParquetValues> values(columns.size());
+  for (std::size_t g = 0; g < file.rows_of_groups().size(); ++g) {
+    std::int64_t left = file.rows_of_groups()[g];
+    if (left == 0 || sample.num_rows == max_rows) continue;
+    const auto reader = file.read_group(static_cast<std::int64_t>(g), columns);
+    while (left > 0 && sample.num_rows < max_rows) {
+      const std::int64_t rows = std::min({kRowsAtOnce, left, max_rows - sample.num_rows});
+      reader->read(rows, values);
+      for (std::size_t c = 0; c < columns.size(); ++c) {
+        for (std::size_t r = 0; r < static_cast<std::size_t>(rows); ++r) {
+          sample.columns[c].push_back(row_text(values[c], file.columns()[columns[c]], r));
+        }
+      }
+      sample.num_rows += rows;
+      left -= rows;
+    }
+  }
+}
+
+/// Places of the columns with the names of the sample; of the first file, all that are read.
+std::vector<std::size_t> places_of(const ParquetFile& file,
+                                   const std::string& path,
+                                   std::vector<std::string>& names) {
+  std::vector<std::size_t> places;
+  const std::vector<ParquetFile::Column>& columns = file.columns();
+  for (std::size_t i = 0; names.empty() && i < columns.size(); ++i) {
+    if (columns[i].kind != Kind::kOther) places.push_back(i);
+  }
+  for (const std::size_t place : places) names.push_back(columns[place].name);
+  for (std::size_t n = places.size(); n < names.size(); ++n) {
+    const auto found = std::ranges::find(columns, names[n], &ParquetFile::Column::name);
+    if (found == columns.end() || found->kind == Kind::kOther) {
+      throw Error(ErrorCode::kInvalidData,
+                  concat("'", path, "' has no column '", names[n], "' as the file before it does"));
+    }
+    places.push_back(static_cast<std::size_t>(found - columns.begin()));
+  }
+  return places;
+}
+
+}  // namespace
+
+Sample read_parquet_sample(const FileList& files, std::int64_t max_rows) {
+  Sample sample;
+  sample.files = files.paths();
+  sample.header = true;
+  sample.total_rows = count_parquet_rows(sample.files);
+  for (const std::string& path : sample.files) {
+    if (sample.num_rows == max_rows) break;
+    const std::unique_ptr<ParquetFile> file = open_parquet(path);
+    const std::vector<std::size_t> places = places_of(*file, path, sample.names);
+    if (places.empty()) {
+      throw Error(ErrorCode::kInvalidData,
+                  concat("'", path, "' has no column of a type that satrap reads"));
+    }
+    sample.columns.resize(places.size());
+    translate_damage(path, [&] { add_rows(*file, places, max_rows, sample); });
+  }
+  sample.is_whole = sample.num_rows == sample.total_rows;
+  if (sample.num_rows > 0) return sample;
+  throw Error(ErrorCode::kInvalidData, concat("'", sample.files.front(), "' has no rows"));
+}
+
+}  // namespace satrap::data

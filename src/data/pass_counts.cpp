@@ -1,0 +1,41 @@
+#include "src/data/pass_counts.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace satrap::data {
+
+PassCounts::PassCounts(const RowPass& pass,
+                       std::int64_t total_bytes,
+                       std::shared_ptr<BadRowPolicy> bad_rows)
+    : total_bytes_(total_bytes),
+      has_all_rows_(pass.first_row == 0),
+      max_rows_(pass.max_rows),
+      bad_rows_(std::move(bad_rows)) {}
+
+void PassCounts::add(const BadRows& bad, std::int64_t num_good) {
+  bad_rows_->add(bad, num_good);
+  num_good_ += num_good;
+  num_bad_ += bad.count;
+}
+
+void PassCounts::end_pass() { bad_rows_->end_pass(has_all_rows_); }
+
+ReadStats PassCounts::stats(std::int64_t bytes, std::int64_t rows) const {
+  // What has been read of a file is a part of it, but of few small ones it is all.
+  double epoch_rows = 0.0;
+  if (total_bytes_ > 0 && bytes > 0) {
+    epoch_rows =
+        static_cast<double>(rows) * static_cast<double>(total_bytes_) / static_cast<double>(bytes);
+    if (max_rows_ > 0) epoch_rows = std::min(epoch_rows, static_cast<double>(max_rows_));
+    const auto good = static_cast<double>(num_good_), bad = static_cast<double>(num_bad_);
+    if (good > 0.0) epoch_rows *= good / (good + bad);
+  }
+  return {.rows = 0,
+          .bad_rows = bad_rows_->count(),
+          .bytes = bytes,
+          .total_bytes = total_bytes_,
+          .epoch_rows = epoch_rows};
+}
+
+}  // namespace satrap::data

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+
+#include "satrap/data/row_block_source.h"
+#include "src/data/bad_row_policy.h"
+
+namespace satrap::data {
+
+/// Counts the rows of one pass over files. One thread at a time, but for stats().
+class PassCounts {
+ public:
+  /// `total_bytes` of all files; 0: unknown.
+  PassCounts(const RowPass& pass, std::int64_t total_bytes, std::shared_ptr<BadRowPolicy> bad_rows);
+
+  /// As BadRowPolicy::add.
+  void add(const BadRows& bad, std::int64_t num_good);
+  void end_pass();
+
+  /// Of a pass that has read so many bytes, which have held so many rows, those of other passes
+  /// included. Thread-safe.
+  ReadStats stats(std::int64_t bytes, std::int64_t rows) const;
+
+ private:
+  const std::int64_t total_bytes_;
+  const bool has_all_rows_;
+  const std::int64_t max_rows_;
+  const std::shared_ptr<BadRowPolicy> bad_rows_;
+  std::atomic<std::int64_t> num_good_{0}, num_bad_{0};  // so far
+};
+
+}  // namespace satrap::data
