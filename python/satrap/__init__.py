@@ -1,0 +1,1 @@
+"""satrap from Python."""
