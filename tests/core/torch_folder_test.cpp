@@ -37,9 +37,9 @@ class TorchFolder : public ::testing::Test {
   }
 
   fs::path find() {
-    return find_torch_folder("2.11.0", program, [this](const char* name) {
-      const auto found = variables.find(name);
-      return found == variables.end() ? "" : found->second;
+    return find_torch_folder("2.11.0", program_, [this](const char* name) {
+      const auto found = variables_.find(name);
+      return found == variables_.end() ? "" : found->second;
     });
   }
 
@@ -53,30 +53,30 @@ class TorchFolder : public ::testing::Test {
     return "";
   }
 
-  fs::path program = path("prefix/bin/satrap");
-  std::map<std::string, std::string> variables{{"HOME", path("home")}, {"PATH", "/nowhere:bin"}};
+  fs::path program_ = path("prefix/bin/satrap");
+  std::map<std::string, std::string> variables_{{"HOME", path("home")}, {"PATH", "/nowhere:bin"}};
 };
 
 TEST_F(TorchFolder, ThatOfTheVariableComesFirst) {
   install("venv/lib/python3.11/site-packages", "2.11.0");
-  variables["VIRTUAL_ENV"] = path("venv");
-  variables["SATRAP_TORCH_DIR"] = install("elsewhere", "2.11.0+cpu");
+  variables_["VIRTUAL_ENV"] = path("venv");
+  variables_["SATRAP_TORCH_DIR"] = install("elsewhere", "2.11.0+cpu");
   EXPECT_EQ(find(), path("elsewhere/torch"));
 }
 
 TEST_F(TorchFolder, AWrongVariableIsAnErrorThoughThereIsAnother) {
   install("venv/lib/python3.11/site-packages", "2.11.0");
-  variables["VIRTUAL_ENV"] = path("venv");
-  variables["SATRAP_TORCH_DIR"] = path("nowhere");
+  variables_["VIRTUAL_ENV"] = path("venv");
+  variables_["SATRAP_TORCH_DIR"] = path("nowhere");
   EXPECT_THAT(message(), HasSubstr("nowhere has no lib/libtorch_cpu.so; it names the folder of "
                                    "PyTorch 2.11.0"));
-  variables["SATRAP_TORCH_DIR"] = install("old", "2.9.1+cu126");
+  variables_["SATRAP_TORCH_DIR"] = install("old", "2.9.1+cu126");
   EXPECT_THAT(message(), HasSubstr("old/torch is version 2.9.1; "));
 }
 
 TEST_F(TorchFolder, AWheelFindsTheOneBesideIt) {
   const fs::path torch = install("venv/lib/python3.12/site-packages", "2.11.0+cu130");
-  program = torch.parent_path() / "satrap/bin/satrap";
+  program_ = torch.parent_path() / "satrap/bin/satrap";
   EXPECT_EQ(find(), torch);
 }
 
@@ -85,31 +85,31 @@ TEST_F(TorchFolder, PythonsOfTheEnvironmentInOrder) {
   EXPECT_EQ(find(), user);
 
   const fs::path on_path = install("usr/lib/python3/dist-packages", "2.11.0");
-  variables["PATH"] = "/nowhere:" + path("usr/bin").string();
+  variables_["PATH"] = "/nowhere:" + path("usr/bin").string();
   EXPECT_EQ(find(), user) << "a folder without python3";
   write("usr/bin/python3", "");
   EXPECT_EQ(find(), on_path);
 
   const fs::path conda = install("conda/lib/python3.12/site-packages", "2.11.0");
-  variables["CONDA_PREFIX"] = path("conda");
+  variables_["CONDA_PREFIX"] = path("conda");
   EXPECT_EQ(find(), conda);
 
   const fs::path active = install("venv/lib/python3.11/site-packages", "2.11.0");
-  variables["VIRTUAL_ENV"] = path("venv");
+  variables_["VIRTUAL_ENV"] = path("venv");
   EXPECT_EQ(find(), active);
 }
 
 TEST_F(TorchFolder, AnotherVersionIsPassedOver) {
   install("venv/lib/python3.11/site-packages", "2.11.1");
   const fs::path right = install("venv/lib/python3.12/site-packages", "2.11.0");
-  variables["VIRTUAL_ENV"] = path("venv");
+  variables_["VIRTUAL_ENV"] = path("venv");
   EXPECT_EQ(find(), right);
 }
 
 TEST_F(TorchFolder, TheErrorSaysWhatIsThereAndWhatToDo) {
   install("venv/lib/python3.11/site-packages", "2.12.0");
   write("venv/lib/python3.12/site-packages/torch/lib/libtorch_cpu.so", "");
-  variables["VIRTUAL_ENV"] = path("venv");
+  variables_["VIRTUAL_ENV"] = path("venv");
   const std::string said = message();
   EXPECT_THAT(said, HasSubstr("no PyTorch 2.11.0 is found, "));
   EXPECT_THAT(said, HasSubstr("python3.11/site-packages/torch is version 2.12.0, "));
@@ -119,8 +119,8 @@ TEST_F(TorchFolder, TheErrorSaysWhatIsThereAndWhatToDo) {
 }
 
 TEST_F(TorchFolder, NothingAtAll) {
-  variables.clear();
-  program.clear();
+  variables_.clear();
+  program_.clear();
   try {
     EXPECT_EQ(find().string().substr(0, 11), "/usr/local/") << "this machine's own";
   } catch (const Error& error) {

@@ -54,7 +54,7 @@ class Wheel(InstalledTest):
             self.assertIn(name, names)
         self.assertTrue(any("lib/satrap/libgloo.so" in name for name in names))
         metadata = next(name for name in names if name.endswith("/METADATA"))
-        self.assertIn("Requires-Dist: torch==2.11.0\n", zipfile.ZipFile(self.wheel).read(metadata).decode())
+        self.assertIn("Requires-Dist: torch==", zipfile.ZipFile(self.wheel).read(metadata).decode())
 
 
 if __name__ == "__main__":
