@@ -79,6 +79,6 @@ set_target_properties(Cuda::rt PROPERTIES
 # NCCL is opened when it is needed (cuda/collective/nccl_library.cpp): its header, and where programs find it.
 add_library(Nccl::opened INTERFACE IMPORTED GLOBAL)
 target_include_directories(Nccl::opened INTERFACE "${TORCH_NVIDIA_DIR}/nccl/include")
-target_link_options(Nccl::opened INTERFACE "LINKER:-rpath,${TORCH_NVIDIA_DIR}/nccl/lib")
+list(APPEND CMAKE_BUILD_RPATH "${TORCH_NVIDIA_DIR}/nccl/lib")
 set(SATRAP_HAVE_CUDA ON)
 message(STATUS "CUDA: ${_nvcc} ${CMAKE_CUDA_COMPILER_VERSION}, sm ${CMAKE_CUDA_ARCHITECTURES}")

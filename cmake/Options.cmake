@@ -10,6 +10,10 @@ set(CMAKE_RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/bin")
 # Where programs look for the libraries that they open: beside them, or here if they were copied. As RPATH, since
 # RUNPATH counts only for who calls dlopen, which in sanitizer builds is the sanitizer.
 set(CMAKE_BUILD_RPATH "$ORIGIN/../lib;${PROJECT_BINARY_DIR}/lib")
+include(GNUInstallDirs)
+set(SATRAP_INSTALL_LIBDIR "${CMAKE_INSTALL_LIBDIR}/satrap")  # libraries that only satrap uses
+file(RELATIVE_PATH _libraries "${CMAKE_INSTALL_FULL_BINDIR}" "${CMAKE_INSTALL_FULL_LIBDIR}/satrap")
+set(CMAKE_INSTALL_RPATH "$ORIGIN/${_libraries}")
 add_link_options("LINKER:--disable-new-dtags")
 
 if(NOT CMAKE_BUILD_TYPE)
@@ -22,14 +26,21 @@ if(CCACHE)
   set(CMAKE_CUDA_COMPILER_LAUNCHER "${CCACHE}")
 endif()
 
-# The target of the host code: this machine, or, for another one, the least CPU that satrap is tested on.
+# The target of the host code: this machine, or the least CPU that satrap is tested on.
 set(_march native)
-if(CMAKE_CROSSCOMPILING AND CMAKE_SYSTEM_PROCESSOR STREQUAL "aarch64")
+if(CMAKE_CROSSCOMPILING)
+  set(_march portable)
+endif()
+set(SATRAP_MARCH ${_march} CACHE STRING "-march= of the host code: native, portable (x86-64-v3, armv8.2-a), or another")
+set(_march "${SATRAP_MARCH}")
+if(SATRAP_MARCH STREQUAL "portable" AND CMAKE_SYSTEM_PROCESSOR STREQUAL "aarch64")
   set(_march armv8.2-a)
-elseif(CMAKE_CROSSCOMPILING)
+elseif(SATRAP_MARCH STREQUAL "portable")
   set(_march x86-64-v3)
 endif()
-set(SATRAP_MARCH ${_march} CACHE STRING "-march= of the host code: native, x86-64-v3, armv8.2-a, ...")
+if(_march MATCHES "^x86-64-v[234]$")  # on an older CPU the loader says so, and starts no program
+  add_link_options("LINKER:-z,${_march}")
+endif()
 set(SATRAP_SANITIZE "" CACHE STRING "-fsanitize= value: 'address,undefined' or 'thread'; empty for none")
 
 # Flags of every C++ target; vendor headers are included as SYSTEM and do not warn. Warnings are errors with
@@ -40,10 +51,10 @@ set(_host_flags
   # Results must not depend on whether the compiler fuses a multiply and an add; code that wants a fused one says
   # std::fma.
   -ffp-contract=off -fno-math-errno -fno-trapping-math)
-if(SATRAP_MARCH STREQUAL "native" AND CMAKE_SYSTEM_PROCESSOR STREQUAL "aarch64")
+if(_march STREQUAL "native" AND CMAKE_SYSTEM_PROCESSOR STREQUAL "aarch64")
   list(APPEND _host_flags -mcpu=native)  # on ARM -march=native leaves the tuning at an average core's
-elseif(SATRAP_MARCH)
-  list(APPEND _host_flags -march=${SATRAP_MARCH})
+elseif(_march)
+  list(APPEND _host_flags -march=${_march})
 endif()
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # GCC 12 and 13 report overlaps inside std::string that are not there (GCC bug 105651). psabi notes what changed

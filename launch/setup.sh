@@ -21,7 +21,8 @@ programs=(c++ cmake ninja git python3)
 test_programs=(clang-format-19 clang-tidy-19 gzip ip zstd)
 # Only what libtorch_cpu.so is linked with: enough for C++ programs, not for Python.
 run_wheels=("torch==$torch" nvidia-cuda-runtime==13.0.96 nvidia-cuda-cupti==13.0.85)
-test_wheels=("torch==$torch" numpy==2.4.6 tensorboard==2.21.0 safetensors==0.8.0 kubernetes-validate==1.37.0)
+test_wheels=("torch==$torch" numpy==2.4.6 tensorboard==2.21.0 safetensors==0.8.0 kubernetes-validate==1.37.0
+  scikit-build-core==1.1.2)
 parquet_wheels=(pyarrow==26.0.1)  # the version of cmake/ArrowWheel.cmake
 # All with a version: cuda-nvcc alone would pull the newest crt and nvvm, which do not match it. nvdisasm, which the
 # tests of kernels use, was not published before 13.2 and reads what 13.0 has made.

@@ -1,8 +1,11 @@
 #include "cuda/collective/nccl_library.h"
 
+#include <string>
+
 #include <dlfcn.h>
 
 #include "satrap/core/error.h"
+#include "satrap/core/torch_folder.h"
 
 namespace satrap::collective {
 namespace {
@@ -15,11 +18,17 @@ void find(void* library, const char* name, Function& function) {
   }
 }
 
+/// The system's or the build's; else that of PyTorch's wheels.
+void* open_shared_library() {
+  if (void* const library = dlopen("libnccl.so.2", RTLD_NOW | RTLD_LOCAL)) return library;
+  const std::string reason = dlerror();
+  const auto wheel = torch_folder().parent_path() / "nvidia/nccl/lib/libnccl.so.2";
+  if (void* const library = dlopen(wheel.c_str(), RTLD_NOW | RTLD_LOCAL)) return library;
+  throw Error(ErrorCode::kUnavailable, concat("NCCL cannot be opened: ", reason, "; ", dlerror()));
+}
+
 NcclLibrary open_library() {
-  void* const library = dlopen("libnccl.so.2", RTLD_NOW | RTLD_LOCAL);
-  if (library == nullptr) {
-    throw Error(ErrorCode::kUnavailable, concat("NCCL cannot be opened: ", dlerror()));
-  }
+  void* const library = open_shared_library();
   NcclLibrary found{};
   find(library, "ncclGetVersion", found.get_version);
   find(library, "ncclGetUniqueId", found.get_unique_id);

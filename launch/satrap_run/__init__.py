@@ -9,4 +9,5 @@ members       messages between the launchers of several nodes
 store_folder  the folder of a job's stores, and those that killed launchers left
 job           attempts, failures, restarts, the exit status; runs on node 0
 main          assembles the rest
+programs      the commands of the wheel
 """

@@ -180,8 +180,9 @@ def make_parser():
 
 
 def find_program(name, bin_dir, parser):
-    launch = pathlib.Path(__file__).resolve().parent.parent
-    places = [pathlib.Path(bin_dir)] if bin_dir else [launch, launch.parent / "build/release/bin"]
+    beside = pathlib.Path(sys.argv[0]).absolute().parent
+    checkout = pathlib.Path(__file__).resolve().parents[2]
+    places = [pathlib.Path(bin_dir)] if bin_dir else [beside, checkout / "build/release/bin"]
     for place in places:
         path = place / name
         if path.is_file() and os.access(path, os.X_OK):

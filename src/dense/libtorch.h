@@ -128,7 +128,7 @@ class Libtorch {
  public:
   virtual ~Libtorch() = default;
 
-  /// Version, BLAS and CPU capability.
+  /// Version, BLAS, CPU capability and folder.
   virtual std::string describe() const = 0;
 
   /// A matrix without gaps between its rows.

@@ -5,22 +5,69 @@
 
 namespace satrap::dense {
 
+inline constexpr std::int64_t kSimdFloats = 16;
+
+// Of one vector register: GCC keeps a wider vector type in memory.
+#if defined(__AVX512F__)
+inline constexpr std::int64_t kPartFloats = 16;
+#elif defined(__AVX__)
+inline constexpr std::int64_t kPartFloats = 8;
+#else
+inline constexpr std::int64_t kPartFloats = 4;
+#endif
+using SimdPart = float __attribute__((vector_size(kPartFloats * sizeof(float)), may_alias));
+
 /// Sixteen floats that the compiler keeps in vector registers. Sums over its elements have a fixed
 /// order; the compiler may not vectorise a plain loop that sums floats.
-inline constexpr std::int64_t kSimdFloats = 16;
-using Simd = float __attribute__((vector_size(64), may_alias));
+struct Simd {
+  static constexpr std::int64_t kParts = kSimdFloats / kPartFloats;
+  SimdPart parts[kParts];
 
-/// Simd anywhere in memory. A vector type that is itself aligned to 4 would do for GCC; clang
-/// assumes that arrays of it are aligned to 64.
-struct __attribute__((packed, may_alias)) SimdInMemory {
-  Simd value;
+  float operator[](std::int64_t l) const { return parts[l / kPartFloats][l % kPartFloats]; }
 };
 
-// With narrower registers only these inline functions pass Simd, so its ABI does not matter.
-#pragma GCC diagnostic ignored "-Wpsabi"
+/// `result` has in each part what `operation` makes of the parts of a and b.
+template <class Operation>
+inline Simd by_parts(const Simd& a, const Simd& b, Operation operation) {
+  Simd result;
+  for (std::int64_t p = 0; p < Simd::kParts; ++p) {
+    result.parts[p] = operation(a.parts[p], b.parts[p]);
+  }
+  return result;
+}
 
-inline Simd load(const float* p) { return reinterpret_cast<const SimdInMemory*>(p)->value; }
-inline void store(float* p, Simd v) { reinterpret_cast<SimdInMemory*>(p)->value = v; }
+inline Simd operator+(const Simd& a, const Simd& b) {
+  return by_parts(a, b, [](const SimdPart& x, const SimdPart& y) { return x + y; });
+}
+inline Simd operator-(const Simd& a, const Simd& b) {
+  return by_parts(a, b, [](const SimdPart& x, const SimdPart& y) { return x - y; });
+}
+inline Simd operator*(const Simd& a, const Simd& b) {
+  return by_parts(a, b, [](const SimdPart& x, const SimdPart& y) { return x * y; });
+}
+inline Simd operator*(float a, const Simd& b) {
+  return by_parts(b, b, [a](const SimdPart& x, const SimdPart&) { return a * x; });
+}
+inline Simd& operator+=(Simd& a, const Simd& b) { return a = a + b; }
+
+/// A part anywhere in memory. A vector type that is itself aligned to 4 would do for GCC; clang
+/// assumes that arrays of it are aligned to 64.
+struct __attribute__((packed, may_alias)) PartInMemory {
+  SimdPart value;
+};
+
+inline Simd load(const float* p) {
+  Simd v;
+  for (std::int64_t i = 0; i < Simd::kParts; ++i) {
+    v.parts[i] = reinterpret_cast<const PartInMemory*>(p + i * kPartFloats)->value;
+  }
+  return v;
+}
+inline void store(float* p, const Simd& v) {
+  for (std::int64_t i = 0; i < Simd::kParts; ++i) {
+    reinterpret_cast<PartInMemory*>(p + i * kPartFloats)->value = v.parts[i];
+  }
+}
 
 inline float sum(const Simd& v) {
   float a[kSimdFloats];

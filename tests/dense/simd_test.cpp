@@ -20,7 +20,8 @@ TEST(Simd, LoadsFromAnyFloat) {
   for (std::size_t i = 0; i < from.size(); ++i) from[i] = static_cast<float>(i);
   for (std::size_t offset = 0; offset < 17; ++offset) {
     const Simd loaded = load(from.data() + offset);
-    for (std::size_t i = 0; i < 16; ++i) EXPECT_EQ(loaded[i], static_cast<float>(offset + i));
+    for (std::int64_t i = 0; i < kSimdFloats; ++i)
+      EXPECT_EQ(loaded[i], from[offset + static_cast<std::size_t>(i)]);
   }
 }
 

@@ -289,13 +289,10 @@ exit $status
         for name, text in [("srun", self.SRUN), ("scontrol", "#!/bin/bash\nprintf '127.0.0.1\\nother\\n'\n")]:
             (tools / name).write_text(text)
             (tools / name).chmod(0o755)
-        # The launcher looks for the fake programs in its own folder, which is in this home.
-        home = self.dir / "home" / "launch"
-        home.mkdir(parents=True)
-        home.joinpath("satrap-run").write_text(f"#!/bin/bash\nexec {SATRAP_RUN} --bin-dir {self.bin} \"$@\"\n")
-        home.joinpath("satrap-run").chmod(0o755)
-        self.env |= {"PATH": f"{tools}:{self.env['PATH']}", "SLURM_JOB_NODELIST": "n[1-2]", "SLURM_NNODES": "2",
-                     "SATRAP_HOME": str(home.parent), "SATRAP_PORT": str(self.port)}
+        # The launcher looks for the fake programs in the folder where it is called, which is on PATH.
+        (self.bin / "satrap-run").symlink_to(SATRAP_RUN)
+        self.env |= {"PATH": f"{tools}:{self.bin}:{self.env['PATH']}", "SLURM_JOB_NODELIST": "n[1-2]", "SLURM_NNODES": "2",
+                     "SATRAP_PORT": str(self.port)}
         self.script("config", "say('run_dir: runs/x\\n', sys.stdout)")
 
     def submit(self, *args, **env):

@@ -1,12 +1,15 @@
-"""launch/setup.sh on an unknown system: it says what it needs, and continues if that is installed."""
+"""launch/setup.sh on an unknown system: it says what it needs, and continues if that is installed. Its versions."""
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import tempfile
+import tomllib
 import unittest
 
-SCRIPT = pathlib.Path(os.environ.get("SATRAP_SOURCE_DIR") or pathlib.Path(__file__).parents[2]) / "launch/setup.sh"
+SOURCE = pathlib.Path(os.environ.get("SATRAP_SOURCE_DIR") or pathlib.Path(__file__).parents[2])
+SCRIPT = SOURCE / "launch/setup.sh"
 NEEDED = ["bash", "dirname", "cat", "id"]  # by the script itself
 WANTED = ["c++", "cmake", "ninja", "git", "python3"]
 
@@ -67,6 +70,17 @@ class OtherSystem(unittest.TestCase):
         done = self.set_up("everything")
         self.assertEqual(done.returncode, 1)
         self.assertIn("usage: launch/setup.sh [run|parquet|cuda|test]", done.stderr)
+
+
+class Versions(unittest.TestCase):
+    def test_the_wheel_and_cmake_want_what_is_installed(self):
+        script = SCRIPT.read_text()
+        torch = re.search(r"^torch=(\S+)$", script, re.M).group(1)
+        builder = re.search(r"scikit-build-core==[0-9.]+", script).group()
+        wheel = tomllib.loads((SOURCE / "pyproject.toml").read_text())
+        self.assertIn(f"torch=={torch}", wheel["project"]["dependencies"])
+        self.assertEqual(wheel["build-system"]["requires"], [builder])
+        self.assertIn(f"set(SATRAP_TORCH_VERSION {torch})", (SOURCE / "cmake/TorchWheel.cmake").read_text())
 
 
 if __name__ == "__main__":

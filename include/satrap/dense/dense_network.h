@@ -222,7 +222,7 @@ class DenseNetwork {
   virtual std::string to_torchscript() = 0;
 };
 
-/// One line for `satrap doctor`: version, BLAS, CPU capability of libtorch.
+/// One line for `satrap doctor`: version, BLAS, CPU capability, folder of libtorch.
 std::string describe_libtorch();
 
 /// The same for what computes a network on a GPU. Throws Error(kUnavailable) if it cannot be

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <filesystem>
 #include <new>
 #include <sstream>
 #include <stdexcept>
@@ -6,6 +7,7 @@
 
 #include <ATen/ATen.h>
 #include <ATen/Version.h>
+#include <dlfcn.h>
 #include <torch/csrc/jit/api/module.h>
 #include <torch/headeronly/version.h>
 
@@ -62,13 +64,20 @@ torch::jit::Module module_of(const ScriptFile& file) {
   return module;
 }
 
+/// The folder of the libtorch that this process has opened.
+std::string folder_of_libtorch() {
+  Dl_info library{};
+  if (dladdr(reinterpret_cast<const void*>(&at::get_mkl_version), &library) == 0) return "?";
+  return std::filesystem::path(library.dli_fname).parent_path().lexically_normal();
+}
+
 class Library : public Libtorch {
  public:
   std::string describe() const override {
     std::string blas = at::get_mkl_version();
     if (const std::size_t end = blas.find(" for "); end != std::string::npos) blas.resize(end);
     return std::string("libtorch ") + TORCH_VERSION + ", " + blas + ", CPU capability " +
-           at::get_cpu_capability();
+           at::get_cpu_capability() + ", in " + folder_of_libtorch();
   }
 
   void multiply(const Operand& a, const Operand& b, Bf16* product) const override {
