@@ -10,7 +10,8 @@ one JSON line to FILE: AUC, logloss and calibration on held-out rows after one p
 that FILE has are not trained again, whichever commit they are from; the report names the commits. hybrid runs with
 its bound from the first step and with train.staleness_schedule=sqrt, free-running; async as one rank and one shard.
 PyTorch is the program a user would write: the same model, rows, order, batches and optimizers, its own random start
-(satrap starts from the average label, train.start_from_average; that is part of the difference).
+(satrap starts from the average label, train.start_from_average, and dlrm and dcn_v2 with larger output weights; that
+is part of the difference).
 
 The report, Markdown on stdout, has the mean of sync and the differences of the other variants to it, paired by seed,
 with 95 % intervals. Bold: the whole interval is further from 0 than 0.001 of AUC or 0.5 % of logloss; --check makes

@@ -36,7 +36,7 @@ Heads::Heads(Layout& layout,
     const std::int64_t width = hidden.out();
     const std::string last = plain ? name : head + "." + std::to_string(output.hidden.size());
     heads_.push_back({.hidden = std::move(hidden),
-                      .logit = Linear(layout, last, width, 1, /*relu=*/false),
+                      .logit = Linear(layout, last, width, 1, /*relu=*/false, Initial::kGlorot),
                       .output = layout.add_scratch(output.hidden.empty() ? 0 : width),
                       .doutput = layout.add_scratch(output.hidden.empty() ? 0 : width)});
     layout.set_output_bias(l, heads_.back().logit.bias());

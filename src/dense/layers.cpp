@@ -1,12 +1,24 @@
 #include "src/dense/layers.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "satrap/core/error.h"
 #include "satrap/core/hash.h"
 #include "src/dense/ops.h"
 
 namespace satrap::dense {
+namespace {
+
+float glorot_range(std::int64_t in, std::int64_t out) {
+  return std::sqrt(6.0F / static_cast<float>(in + out));
+}
+
+}  // namespace
+
+float uniform_range(std::int64_t in) {
+  return in == 0 ? 0.0F : 1.0F / std::sqrt(static_cast<float>(in));
+}
 
 Linear::Linear(Layout& layout,
                const std::string& name,
@@ -15,9 +27,11 @@ Linear::Linear(Layout& layout,
                bool relu,
                Initial initial)
     : in_(in), out_(out), relu_(relu) {
-  const std::int64_t fan_in = initial == Initial::kZero ? 0 : in;
-  weight_ = layout.add_parameter(name + ".weight", {out, in}, fan_in);
-  bias_ = layout.add_parameter(name + ".bias", {out}, fan_in);
+  const float range = initial == Initial::kZero ? 0.0F : uniform_range(in);
+  const bool glorot = initial == Initial::kGlorot;
+  weight_ =
+      layout.add_parameter(name + ".weight", {out, in}, glorot ? glorot_range(in, out) : range);
+  bias_ = layout.add_parameter(name + ".bias", {out}, range);
 }
 
 void Linear::forward(Pass& pass, ConstJoined x, Matrix y) const {
@@ -84,8 +98,8 @@ void Linear::finished(Pass& pass) const {
 
 BatchNorm::BatchNorm(Layout& layout, const std::string& name, std::int64_t width, bool relu)
     : relu_(relu),
-      weight_(layout.add_parameter(name + ".weight", {width}, 0, 1.0F)),
-      bias_(layout.add_parameter(name + ".bias", {width}, 0, 0.0F)),
+      weight_(layout.add_parameter(name + ".weight", {width}, 0.0F, 1.0F)),
+      bias_(layout.add_parameter(name + ".bias", {width}, 0.0F, 0.0F)),
       running_mean_(layout.add_buffer(name + ".running_mean", width, 0.0F)),
       running_var_(layout.add_buffer(name + ".running_var", width, 1.0F)),
       xhat_(layout.add_scratch(width)),

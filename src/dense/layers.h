@@ -14,7 +14,13 @@ namespace satrap::dense {
 /// Every layer writes its forward pass in evaluation mode to a Script: write(script, x) returns the
 /// name of y.
 
-enum class Initial { kUniform, kZero };
+/// Where a layer starts. kUniform: weights and bias within 1/sqrt(in), the default of PyTorch's
+/// nn.Linear. kGlorot: weights within sqrt(6 / (in + out)) (Glorot and Bengio 2010), bias as
+/// before.
+enum class Initial { kUniform, kGlorot, kZero };
+
+/// The range of kUniform; 0 without inputs.
+float uniform_range(std::int64_t in);
 
 /// y = x W^T + b, torch's nn.Linear, followed by an optional ReLU. W is [out, in].
 class Linear {

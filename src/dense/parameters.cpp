@@ -1,7 +1,6 @@
 #include "src/dense/parameters.h"
 
 #include <algorithm>
-#include <cmath>
 #include <utility>
 
 #include "satrap/core/error.h"
@@ -17,9 +16,9 @@ std::int64_t Parameter::size() const {
 
 ParameterId Layout::add_parameter(std::string name,
                                   std::vector<std::int64_t> shape,
-                                  std::int64_t fan_in,
+                                  float range,
                                   float constant) {
-  parameters_.push_back({std::move(name), num_parameters_, std::move(shape), fan_in, constant});
+  parameters_.push_back({std::move(name), num_parameters_, std::move(shape), range, constant});
   num_parameters_ += parameters_.back().size();
   return parameters_.size() - 1;
 }
@@ -27,7 +26,7 @@ ParameterId Layout::add_parameter(std::string name,
 ParameterId Layout::add_parameter(std::string name,
                                   std::vector<std::int64_t> shape,
                                   std::vector<float> values) {
-  const ParameterId id = add_parameter(std::move(name), std::move(shape), 0);
+  const ParameterId id = add_parameter(std::move(name), std::move(shape), 0.0F);
   parameters_[id].given = std::move(values);
   return id;
 }
@@ -62,14 +61,13 @@ void Layout::initialize(std::uint64_t seed,
       std::ranges::copy(p.given, values.begin());
       continue;
     }
-    if (p.fan_in == 0) {
+    if (p.range == 0.0F) {
       std::fill(values.begin(), values.end(), p.constant);
       continue;
     }
     const RandomStream random{hash64(seed, 0xDE45E, i)};
-    const float bound = 1.0F / std::sqrt(static_cast<float>(p.fan_in));
     for (std::size_t n = 0; n < values.size(); ++n) {
-      values[n] = (2.0F * random.uniform(n) - 1.0F) * bound;
+      values[n] = (2.0F * random.uniform(n) - 1.0F) * p.range;
     }
   }
   for (const Buffer& b : buffers_) {

@@ -13,9 +13,8 @@ struct Parameter {
   std::string name;
   std::int64_t offset = 0;
   std::vector<std::int64_t> shape;
-  /// Initial values: uniform in [-1/sqrt(fan_in), 1/sqrt(fan_in)), which is the default of
-  /// PyTorch's nn.Linear for weight and bias alike; or, if fan_in is 0, the constant; or given.
-  std::int64_t fan_in = 0;
+  /// Initial values: uniform in [-range, range); or, if the range is 0, the constant; or given.
+  float range = 0.0F;
   float constant = 0.0F;
   std::vector<float> given = {};
 
@@ -41,7 +40,7 @@ class Layout {
  public:
   ParameterId add_parameter(std::string name,
                             std::vector<std::int64_t> shape,
-                            std::int64_t fan_in,
+                            float range,
                             float constant = 0.0F);
   ParameterId add_parameter(std::string name,
                             std::vector<std::int64_t> shape,

@@ -127,6 +127,8 @@ std::vector<job::DenseOptimizerConfig> every_optimizer() {
     job::DenseOptimizerConfig optimizer;
     optimizer.type = type;
     optimizer.lr = 0.05;
+    // Else gradients that are rounding alone make whole steps.
+    if (optimizer.type != "sgd") optimizer.eps = 1e-4;
     all.push_back(optimizer);
     optimizer.weight_decay = 0.01;
     all.push_back(optimizer);

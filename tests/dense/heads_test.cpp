@@ -1,5 +1,9 @@
 #include "src/dense/heads.h"
 
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
 #include <gtest/gtest.h>
 
 #include "satrap/core/error.h"
@@ -30,7 +34,7 @@ std::vector<float> column(std::span<const float> values, std::size_t cols, std::
 
 // ------------------------------------------------------------------------------ one label
 
-/// The results of one or several layers for the same input, from the same initial values.
+/// The results of one or several layers for the same input, from the same parameters.
 struct Computed {
   std::vector<std::string> names;
   std::vector<float> logits, gradients, dx;
@@ -44,7 +48,9 @@ Computed compute(const Layout& layout,
                  const Backward& backward) {
   constexpr std::int64_t kRows = 37, kIn = 19;
   const AlignedBuffer parameters(layout.num_parameters()), x(kRows * kIn), dx(kRows * kIn);
-  layout.initialize(5, parameters.span(), {});
+  for (std::uint64_t i = 0; i < parameters.span().size(); ++i) {
+    parameters.data()[i] = RandomStream{5}.uniform(i) - 0.5F;
+  }
   Pass pass(layout, parameters.data(), nullptr, kRows, Precision::kFp32);
   pass.begin({.num_examples = kRows, .training = true, .dropout_seed = 11});
   for (std::uint64_t i = 0; i < kRows * kIn; ++i) {
@@ -93,6 +99,41 @@ TEST(Heads, HiddenLayersOfAHeadAreNamedByTheirLabel) {
                                              "head.0.0.bias", "head.0.1.weight", "head.0.1.bias",
                                              "head.1.0.weight", "head.1.0.bias", "head.1.1.weight",
                                              "head.1.1.bias"}));
+}
+
+/// [least, most] of the values that the parameter starts with.
+std::pair<float, float> start_of(const Layout& layout, const std::string& name) {
+  const AlignedBuffer all(layout.num_parameters());
+  layout.initialize(1, all.span(), {});
+  for (const Parameter& p : layout.parameters()) {
+    if (p.name != name) continue;
+    const auto [least, most] = std::ranges::minmax(
+        all.span().subspan(static_cast<std::size_t>(p.offset), static_cast<std::size_t>(p.size())));
+    return {least, most};
+  }
+  ADD_FAILURE() << "no parameter " << name;
+  return {};
+}
+
+void expect_fills(std::pair<float, float> start, float range) {
+  EXPECT_GE(start.first, -range);
+  EXPECT_LT(start.first, -0.98F * range);
+  EXPECT_LE(start.second, range);
+  EXPECT_GT(start.second, 0.98F * range);
+}
+
+TEST(Heads, TheirLogitsStartInGlorotsRangeAndOtherLayersInPytorchs) {
+  Layout plain, top, several;
+  Heads(plain, "final", 599, Output{}, {});
+  expect_fills(start_of(plain, "final.weight"), 0.1F);  // sqrt(6 / (599 + 1))
+  EXPECT_LE(std::abs(start_of(plain, "final.bias").first), 1 / std::sqrt(599.0F));
+  Top(top, "top", 400, {599}, Output{}, {});
+  expect_fills(start_of(top, "top.0.weight"), 0.05F);  // 1 / sqrt(400)
+  expect_fills(start_of(top, "top.0.bias"), 0.05F);
+  expect_fills(start_of(top, "top.1.weight"), 0.1F);
+  Heads(several, "final", 400, {.num_labels = 2, .hidden = {599}}, {});
+  expect_fills(start_of(several, "head.1.0.weight"), 0.05F);
+  expect_fills(start_of(several, "head.1.1.weight"), 0.1F);
 }
 
 // ------------------------------------------------------------------------------ several labels

@@ -27,9 +27,9 @@ TEST(DenseLayout, OfNothingIsEmpty) {
 
 TEST(DenseLayout, ParametersStandOneAfterTheOther) {
   Layout layout;
-  const ParameterId w = layout.add_parameter("w", {2, 3}, 3);
-  const ParameterId b = layout.add_parameter("b", {2}, 3);
-  const ParameterId one = layout.add_parameter("one", {1, 1}, 0, 1.0F);
+  const ParameterId w = layout.add_parameter("w", {2, 3}, 0.5F);
+  const ParameterId b = layout.add_parameter("b", {2}, 0.5F);
+  const ParameterId one = layout.add_parameter("one", {1, 1}, 0.0F, 1.0F);
   EXPECT_EQ(layout.parameters()[w].offset, 0);
   EXPECT_EQ(layout.parameters()[w].size(), 6);
   EXPECT_EQ(layout.parameters()[b].offset, 6);
@@ -40,7 +40,7 @@ TEST(DenseLayout, ParametersStandOneAfterTheOther) {
 
 TEST(DenseLayout, BuffersAreApartFromParametersAndHaveTheirInitialValue) {
   Layout layout;
-  layout.add_parameter("w", {2}, 0, 5.0F);
+  layout.add_parameter("w", {2}, 0.0F, 5.0F);
   const BufferId mean = layout.add_buffer("mean", 2, 0.0F);
   const BufferId var = layout.add_buffer("var", 3, 1.0F);
   EXPECT_EQ(layout.buffers()[mean].offset, 0);
@@ -60,14 +60,14 @@ TEST(DenseLayout, ScratchHasTheRowsOfThePassOrItsOwn) {
 TEST(DenseLayout, ConstantsAndGivenValuesDoNotDependOnTheSeed) {
   Layout layout;
   layout.add_parameter("given", {3}, Values{1, 2, 3});
-  layout.add_parameter("constant", {2}, 0, 0.5F);
+  layout.add_parameter("constant", {2}, 0.0F, 0.5F);
   EXPECT_EQ(initialized(layout, 1).first, (Values{1, 2, 3, 0.5F, 0.5F}));
   EXPECT_EQ(initialized(layout, 2), initialized(layout, 1));
 }
 
 TEST(DenseLayout, RandomValuesFillTheirRangeAndNoMore) {
   Layout layout;
-  layout.add_parameter("w", {100, 100}, 4);  // within 1 / sqrt(4)
+  layout.add_parameter("w", {100, 100}, 0.5F);
   const Values values = initialized(layout, 1).first;
   const auto [least, most] = std::ranges::minmax(values);
   EXPECT_GE(least, -0.5F);
@@ -84,17 +84,17 @@ TEST(DenseLayout, RandomValuesFillTheirRangeAndNoMore) {
 
 TEST(DenseLayout, RandomValuesFollowFromSeedAndNumberOfTheParameter) {
   Layout layout;
-  layout.add_parameter("a", {4}, 1);
-  layout.add_parameter("b", {4}, 1);
+  layout.add_parameter("a", {4}, 1.0F);
+  layout.add_parameter("b", {4}, 1.0F);
   const Values first = initialized(layout, 1).first;
   EXPECT_EQ(initialized(layout, 1).first, first);
   EXPECT_NE(initialized(layout, 2).first, first);
   EXPECT_NE(Values(first.begin(), first.begin() + 4), Values(first.begin() + 4, first.end()));
 
   Layout longer;  // what follows makes no difference, nor does a size or a name
-  longer.add_parameter("c", {2, 3}, 1);
-  longer.add_parameter("d", {4}, 1);
-  longer.add_parameter("e", {1}, 1);
+  longer.add_parameter("c", {2, 3}, 1.0F);
+  longer.add_parameter("d", {4}, 1.0F);
+  longer.add_parameter("e", {1}, 1.0F);
   const Values other = initialized(longer, 1).first;
   EXPECT_TRUE(std::equal(first.begin(), first.begin() + 4, other.begin()));
   EXPECT_TRUE(std::equal(first.begin() + 4, first.end(), other.begin() + 6));

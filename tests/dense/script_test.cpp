@@ -7,7 +7,7 @@ namespace {
 
 TEST(Script, NamesValuesAndAttributes) {
   Layout layout;
-  const ParameterId weight = layout.add_parameter("bottom.0.weight", {2, 3}, 3);
+  const ParameterId weight = layout.add_parameter("bottom.0.weight", {2, 3}, 1.0F);
   const BufferId mean = layout.add_buffer("bottom.0.running_mean", 2, 0.0F);
   Script script(layout);
   const std::string x = script.let(script.numeric() + " - " + script.buffer(mean));

@@ -1,6 +1,6 @@
 """Same results as PyTorch: for every model, dense optimizer and row optimizer, ten training steps from the same weights
 give the same losses, probabilities, parameters and embedding rows to 1e-4 relative, in fp32; or, if PyTorch's own fp32
-deviates, as its fp64.
+deviates, as its fp64, in which one ReLU whose input is 0 but for rounding may take the other side.
 
 The reference is written here, and in parity_models.py, with nn.Module, autograd and torch.optim alone. Of the row
 optimizers, SGD, Adagrad and Adam are torch's for sparse gradients (Adam: SparseAdam); row-wise Adagrad and
@@ -17,7 +17,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from parity_models import CLASSES, FEATURES, NUM_NUMERIC, POOLING, SEQUENCE, TABLE
+from parity_models import CLASSES, FEATURES, NUM_NUMERIC, POOLING, SEQUENCE, TABLE, Relu
 
 STEPS, ROWS, NUM_IDS = 10, 600, 40
 TOLERANCE = 1e-4
@@ -166,9 +166,13 @@ def fields_of(batch, tables):
         w = torch.from_numpy(batch["weights"][offsets[0]:offsets[-1]])
         row_of = torch.from_numpy(np.repeat(np.arange(ROWS), np.diff(offsets)))
         table = tables[TABLE[name]]
-        vectors = nn.functional.embedding(ids, table, sparse=True) * w[:, None]
         if POOLING[name] == "sequence":
             position = torch.arange(len(ids)) - torch.from_numpy(offsets[:-1] - offsets[0])[row_of]
+            # Not looked up, else SparseAdam would move rows by a gradient of 0.
+            kept = position < SEQUENCE
+            ids, w, row_of, position = ids[kept], w[kept], row_of[kept], position[kept]
+        vectors = nn.functional.embedding(ids, table, sparse=True) * w[:, None]
+        if POOLING[name] == "sequence":
             for i in range(SEQUENCE):
                 at = position == i
                 fields.append(torch.zeros(ROWS, table.shape[1]).index_add(0, row_of[at], vectors[at]))
@@ -215,7 +219,7 @@ def error_of(ours, theirs):
     """Largest difference relative to the value, or to the tensor's root mean square if larger."""
     theirs = theirs.detach().reshape(ours.shape)
     scale = torch.maximum(theirs.abs(), theirs.square().mean().sqrt())
-    return ((ours - theirs).abs() / scale.clamp_min(1e-30)).max().item()
+    return ((ours - theirs).abs() / scale.clamp_min(1e-30)).nan_to_num(nan=torch.inf).max().item()
 
 
 def loss_of(logits, batch, label_weights):
@@ -226,10 +230,15 @@ def loss_of(logits, batch, label_weights):
     return sum(w * bce(logits[:, l], labels[:, l]) for l, w in enumerate(label_weights))
 
 
-def run_case(name, model, dense, row, batches, dump):
+def run_case(name, model, dense, row, batches, dump, other_side=None):
+    """Returns the error of each tensor, and the inputs near the kink of a ReLU, the nearest first, as (distance, number
+    of the ReLU, call, element). `other_side` is one of these, which is taken from the other side of the kink."""
     config = MODELS[model]
     module = CLASSES[model if model in CLASSES else config["type"]](config, dims_of(model))
     load_initial(module, dump)
+    relus = [m for m in module.modules() if isinstance(m, Relu)]
+    if other_side:
+        relus[other_side[1]].from_other_side = other_side[2:]
     tables = {t: dump[f"initial/table/{t}"].clone().requires_grad_() for t in MIXED_DIMS}
     parameters = list(module.parameters())
     dense_opt = dense_optimizer(parameters, dense)
@@ -267,19 +276,36 @@ def run_case(name, model, dense, row, batches, dump):
         change = error_of(dump[f"final/table/{table}"], dump[f"initial/table/{table}"])
         assert change > 20 * TOLERANCE, f"{name}: table {table} has hardly moved ({change}): nothing is tested"
     assert moved > 20 * TOLERANCE, f"{name}: the network has hardly moved ({moved}): nothing is tested"
-    return errors
+    return errors, sorted((at[0], i, *at[1:]) for i, relu in enumerate(relus) for at in relu.near)
 
 
-def run_case_in_fp64(name, model, dense, row, batches, dump):
-    """If PyTorch's fp32 has another sign than ours before a ReLU, its fp64 decides."""
+def run_case_in_fp64(name, model, dense, row, batches, dump, other_side=None):
     torch.set_default_dtype(torch.float64)
     batches = [{k: v.astype(np.float64) if v.dtype == np.float32 else v for k, v in b.items()}
                for b in batches]
     dump = {name: tensor.double() for name, tensor in dump.items()}
     try:
-        return run_case(name, model, dense, row, batches, dump)
+        return run_case(name, model, dense, row, batches, dump, other_side)
     finally:
         torch.set_default_dtype(torch.float32)
+
+
+def least_errors(*case):
+    """The errors relative to PyTorch's fp32, or its fp64 if they are larger than the tolerance.
+
+    An input within rounding of the kink of a ReLU is above 0 in one fp32 program and below in another, and their
+    gradients differ by an example. If it is PyTorch's fp32 that has the wrong side, its fp64 agrees with satrap; if it
+    is satrap, fp64 agrees once this one input takes the other side."""
+    errors, _ = run_case(*case)
+    if max(errors.values()) <= TOLERANCE:
+        return errors
+    errors, near = run_case_in_fp64(*case)
+    for other_side in near:
+        if max(errors.values()) <= TOLERANCE:
+            break
+        others, _ = run_case_in_fp64(*case, other_side)
+        errors = min(errors, others, key=lambda e: max(e.values()))
+    return errors
 
 
 def write_job(folder, batches):
@@ -312,9 +338,7 @@ def main():
         subprocess.run([program, f"{folder}/job.yaml"], check=True)
         for name, model, dense, row in cases():
             case = (name, model, dense, row, batches, read_dump(f"{folder}/{name}"))
-            errors = run_case(*case)
-            if not max(errors.values()) <= TOLERANCE:
-                errors = run_case_in_fp64(*case)
+            errors = least_errors(*case)
             tensor = max(errors, key=errors.get)
             worst = max(worst, (errors[tensor], f"{name}: {tensor}"))
             count += 1

@@ -27,8 +27,9 @@ class DcnV2 : public Model {
         du_(layout.add_scratch(width_)) {
     for (std::int64_t l = 0; l < config.cross_layers; ++l) {
       const std::string name = "cross." + std::to_string(l);
-      cross_.push_back({.weight = layout.add_parameter(name + ".weight", {width_, width_}, width_),
-                        .bias = layout.add_parameter(name + ".bias", {width_}, width_),
+      const float range = uniform_range(width_);
+      cross_.push_back({.weight = layout.add_parameter(name + ".weight", {width_, width_}, range),
+                        .bias = layout.add_parameter(name + ".bias", {width_}, range),
                         .product = layout.add_scratch(width_),
                         .output = layout.add_scratch(width_)});
     }

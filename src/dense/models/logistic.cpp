@@ -10,8 +10,8 @@ namespace {
 class Logistic : public Model {
  public:
   Logistic(const InputShape& shape, Layout& layout)
-      : weight_(layout.add_parameter("linear.weight", {1, shape.num_numeric}, /*fan_in=*/0)),
-        bias_(layout.add_parameter("linear.bias", {1}, /*fan_in=*/0)) {
+      : weight_(layout.add_parameter("linear.weight", {1, shape.num_numeric}, /*range=*/0.0F)),
+        bias_(layout.add_parameter("linear.bias", {1}, /*range=*/0.0F)) {
     layout.set_output_bias(0, bias_);
   }
 
