@@ -9,6 +9,7 @@
 #include "satrap/cli/output.h"
 #include "satrap/core/error.h"
 #include "satrap/core/file.h"
+#include "satrap/core/text.h"
 #include "satrap/data/sample.h"
 
 namespace satrap::app {
@@ -20,6 +21,18 @@ struct InitArguments {
   DraftRequest request;
   bool overwrite = false;
 };
+
+/// A configuration and a checkpoint have names in UTF-8.
+void require_utf8(const data::Sample& sample) {
+  for (std::size_t c = 0; c < sample.names.size(); ++c) {
+    if (is_utf8(sample.names[c])) continue;
+    throw Error(
+        ErrorCode::kInvalidData,
+        concat("'", sample.files.front(), "': the name of column ", c + 1, ", '", sample.names[c],
+               "', is not UTF-8; convert the file: iconv -f latin1 -t utf-8 ",
+               sample.files.front()));
+  }
+}
 
 int init(InitArguments& arguments) {
   DraftRequest& request = arguments.request;
@@ -49,7 +62,9 @@ void init_job(const DraftRequest& request, bool overwrite) {
                        "--overwrite, or train with it: satrap train ",
                        request.config));
   }
-  const JobDraft draft = draft_job(data::read_sample(request.data, kSampleRows), request);
+  const data::Sample sample = data::read_sample(request.data, kSampleRows);
+  require_utf8(sample);
+  const JobDraft draft = draft_job(sample, request);
   write_file_atomic(request.config, draft.yaml);
   std::string text = fmt::format("job         {}\n", request.config);
   for (const std::string& note : draft.notes) text += note + "\n";

@@ -138,6 +138,12 @@ class Draft {
         notes.push_back(fmt::format("look at     {}: {}", column.name, column.reason));
       }
     }
+    for (std::size_t c = 0; c < sample_.columns.size(); ++c) {
+      if (std::ranges::all_of(sample_.columns[c], is_utf8)) continue;
+      notes.push_back(fmt::format(
+          "look at     {}: texts that are not UTF-8; the same texts in UTF-8 have other ids",
+          sample_.names[c]));
+    }
   }
 
   void write_head() {

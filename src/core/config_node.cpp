@@ -72,6 +72,22 @@ namespace {
 
 constexpr std::int64_t kMaxFileBytes = std::int64_t{16} << 20;  // /dev/zero has no end
 
+/// What a configuration says is written into checkpoints, which hold no other text.
+void require_utf8(std::string_view text, const std::string& path) {
+  if (is_utf8(text)) return;
+  for (std::int64_t line = 1; !text.empty(); ++line) {
+    const std::size_t size = std::min(text.find('\n'), text.size() - 1) + 1;
+    if (!is_utf8(text.substr(0, size))) {
+      throw Error(ErrorCode::kInvalidConfig,
+                  concat(path, ":", line,
+                         ": is not UTF-8; convert the file, and data that have such "
+                         "names: iconv -f latin1 -t utf-8 ",
+                         path));
+    }
+    text.remove_prefix(size);
+  }
+}
+
 std::string read_text(const std::string& path) {
   const auto fail = [&] {
     throw Error(ErrorCode::kInvalidConfig, concat("cannot read ", path, ": ", strerror(errno)));
@@ -89,6 +105,7 @@ std::string read_text(const std::string& path) {
     }
   }
   if (std::ferror(file.get()) != 0) fail();
+  require_utf8(text, path);
   return text;
 }
 

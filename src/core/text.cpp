@@ -115,6 +115,17 @@ std::string printable(std::string_view text) {
   return shown;
 }
 
+bool is_utf8(std::string_view text) {
+  while (!text.empty()) {
+    const bool is_ascii = static_cast<unsigned char>(text[0]) < 0x80;
+    const bool is_c1 = text.size() > 1 && text[0] == '\xC2' && (text[1] & '\xE0') == '\x80';
+    const std::size_t size = is_ascii ? 1 : is_c1 ? 2 : shown_bytes(text);
+    if (size == 0) return false;
+    text.remove_prefix(size);
+  }
+  return true;
+}
+
 std::int64_t parse_bytes(std::string_view text) {
   constexpr const char* kExpected = "a size such as 512MiB or 8GiB";
   std::string_view rest = text;

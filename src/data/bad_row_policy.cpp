@@ -8,8 +8,8 @@
 
 namespace satrap::data {
 
-BadRowPolicy::BadRowPolicy(bool stop, const BadRowLimit& limit, Log log)
-    : stop_(stop), limit_(limit), log_(std::move(log)) {}
+BadRowPolicy::BadRowPolicy(bool stop, const BadRowLimit& limit, Log log, std::int64_t max_shown)
+    : stop_(stop), limit_(limit), log_(std::move(log)), max_shown_(max_shown) {}
 
 void BadRowPolicy::add(const BadRows& bad, std::int64_t num_good) {
   num_rows_ += bad.count + num_good;
@@ -22,10 +22,10 @@ void BadRowPolicy::add(const BadRows& bad, std::int64_t num_good) {
   const std::int64_t count = count_.fetch_add(bad.count, std::memory_order_relaxed) + bad.count;
   if (stop_) throw Error(ErrorCode::kInvalidData, bad.messages.front());
   for (const std::string& message : bad.messages) {
-    if (num_shown_ == static_cast<std::int64_t>(BadRows::kMaxMessages)) break;
+    if (num_shown_ == max_shown_) break;
     ++num_shown_;
     log_(concat("bad row skipped: ", message));
-    if (num_shown_ == static_cast<std::int64_t>(BadRows::kMaxMessages)) {
+    if (num_shown_ == max_shown_ && max_shown_ > 1) {
       log_("further bad rows are counted without being shown");
     }
   }

@@ -12,15 +12,18 @@
 
 namespace satrap::data {
 
-/// Handles bad rows, over all passes of a source: counts them, shows the first ten, and ends
+/// Handles bad rows, over all passes of a source: counts them, shows the first ones, and ends
 /// reading when there are too many. One thread at a time calls add() and end_pass(), in the order
 /// of the rows. The rows of a rank are those that it parses itself.
 class BadRowPolicy {
  public:
   using Log = std::function<void(const std::string&)>;
 
-  /// `stop`: the first bad row ends reading.
-  BadRowPolicy(bool stop, const BadRowLimit& limit, Log log);
+  /// `stop`: the first bad row ends reading. `max_shown`: bad rows that are shown one by one.
+  BadRowPolicy(bool stop,
+               const BadRowLimit& limit,
+               Log log,
+               std::int64_t max_shown = BadRows::kMaxMessages);
 
   /// `num_good`: the rows of the same block that could be read. Throws Error(kInvalidData) if
   /// reading must end. A share of the rows is a limit only when kMinRows have been read.
@@ -50,6 +53,7 @@ class BadRowPolicy {
   const bool stop_;
   const BadRowLimit limit_;
   const Log log_;
+  const std::int64_t max_shown_;
   std::atomic<std::int64_t> count_{0};
   std::int64_t num_rows_ = 0;  // good and bad
   std::int64_t num_shown_ = 0;

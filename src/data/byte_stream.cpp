@@ -263,6 +263,7 @@ const char* foreign_format(std::string_view head) {
     return "an xz";
   }
   if (starts_with(head, "PK\x03\x04")) return "a zip";
+  if (starts_with(head, "\xFF\xFE") || starts_with(head, "\xFE\xFF")) return "a UTF-16";
   return nullptr;
 }
 

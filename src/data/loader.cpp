@@ -41,11 +41,14 @@ std::int64_t num_readers(const DataConfig& config) {
   return std::max<std::int64_t>(1, num_cpus() / kCpusPerReader);
 }
 
-/// `is_limited`: too many of them end reading.
-std::shared_ptr<BadRowPolicy> bad_row_policy(const DataConfig& config, bool is_limited) {
-  return std::make_shared<BadRowPolicy>(config.on_bad_row == "stop",
-                                        is_limited ? config.bad_row_limit() : BadRowLimit(),
-                                        [](const std::string& line) { log_warning("{}", line); });
+/// `is_limited`: too many of them end reading. `max_shown`: in the log; evaluations and the fitting
+/// of transforms read the same rows again and again.
+std::shared_ptr<BadRowPolicy> bad_row_policy(const DataConfig& config,
+                                             bool is_limited,
+                                             std::int64_t max_shown = BadRows::kMaxMessages) {
+  return std::make_shared<BadRowPolicy>(
+      config.on_bad_row == "stop", is_limited ? config.bad_row_limit() : BadRowLimit(),
+      [](const std::string& line) { log_warning("{}", line); }, max_shown);
 }
 
 /// Opens passes over the data of one role.
@@ -180,8 +183,9 @@ std::unique_ptr<BatchSource> open_batches(const DataConfig& config,
                                           const ReadOptions& options) {
   // A run must not lose what it has learned to an evaluation; a prediction has nan for such rows.
   const bool is_limited = role == Role::kTrain;
-  const auto opener =
-      std::make_shared<const PassOpener>(config, role, bad_row_policy(config, is_limited));
+  const auto opener = std::make_shared<const PassOpener>(
+      config, role,
+      bad_row_policy(config, is_limited, role == Role::kEval ? 1 : BadRows::kMaxMessages));
   if (options.epochs - options.start.epoch > 1) opener->require_rereadable("several epochs");
   if (options.start.batches > 0) opener->require_rereadable("resuming in the middle");
 
@@ -252,7 +256,7 @@ std::unique_ptr<RowBlockSource> open_rows(const DataConfig& config,
 
 FittedTransforms fit_transforms(const DataConfig& config, const Schema& schema, std::int64_t seed) {
   if (!schema.needs_fit()) return fixed_transforms(schema);
-  const PassOpener opener(config, Role::kTrain, bad_row_policy(config, true));
+  const PassOpener opener(config, Role::kTrain, bad_row_policy(config, true, /*max_shown=*/0));
   opener.require_rereadable("z-scores and quantiles, which are fitted before training");
   const auto rows = opener.open(schema, {.num_threads = num_readers(config)});
   return fit_transforms(schema, *rows, config.fit_rows,

@@ -233,6 +233,16 @@ class Predictions(Newcomer):
 
 
 class OtherFormats(Newcomer):
+    def test_text_that_is_not_utf8_is_named_before_anything_is_trained(self):
+        (self.dir / "old.csv").write_bytes("label,Höhe,site\n".encode("latin-1") + b"1,2,a\n0,3,b\n" * 50)
+        self.assert_words(self.fail_with(1, "init", "old.csv", cwd=self.dir), "old.csv", "name of column 2", "iconv")
+        (self.dir / "old.yaml").write_bytes(JOB.replace("name: hour", "name: Höhe").encode("latin-1"))
+        self.assert_words(self.fail_with(2, "train", "old.yaml", cwd=self.dir), "old.yaml:", "is not UTF-8", "iconv")
+        (self.dir / "wide.csv").write_bytes("label,site\n1,a\n".encode("utf-16"))
+        self.assert_words(self.fail_with(1, "init", "wide.csv", cwd=self.dir), "wide.csv", "UTF-16")
+        (self.dir / "city.csv").write_bytes(b"label,city\n" + "1,Zürich\n0,Bern\n0,Zürich\n1,Bern\n".encode("latin-1") * 100)
+        self.assertIn("look at     city: texts that are not UTF-8", self.run_here("init", "city.csv").stdout)
+
     def test_a_url_is_refused_with_a_way_out(self):
         error = self.fail_with(2, "train", "job.yaml", "data.train=s3://bucket/day_*.gz", cwd=self.dir)
         self.assert_words(error, "'s3://bucket/day_*.gz' is a URL", "data.train.path=-")

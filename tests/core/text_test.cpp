@@ -150,5 +150,16 @@ TEST(Text, WithCommasGroupsDigitsByThree) {
   EXPECT_EQ(with_commas(-100'000), "-100,000");
 }
 
+TEST(IsUtf8, TakesEveryCharacterAndNothingElse) {
+  for (const char* text :
+       {"", "plain\t\n", "Z\xC3\xBCrich", "\xE2\x82\xAC", "\xF0\x9F\x98\x80", "\xC2\x85 of C1"}) {
+    EXPECT_TRUE(is_utf8(text)) << text;
+  }
+  for (const char* text :
+       {"Z\xFCrich", "\xC3", "\xC0\xAF", "\xED\xA0\x80", "\xF5\x80\x80\x80", "a\x80"}) {
+    EXPECT_FALSE(is_utf8(text)) << printable(text);
+  }
+}
+
 }  // namespace
 }  // namespace satrap

@@ -41,6 +41,9 @@ std::optional<T> parse_hex(std::string_view text) {
 /// in data or file names must not command it.
 std::string printable(std::string_view text);
 
+/// Whether all of it is UTF-8 (RFC 3629).
+bool is_utf8(std::string_view text);
+
 /// "8GiB", "1.5 MB", "100": bytes, with units of 1000 (kB, MB, GB, TB) or 1024 (KiB, MiB, GiB, TiB)
 /// in any case. Throws Error(kInvalidConfig) for anything else, and beyond 2^63.
 std::int64_t parse_bytes(std::string_view text);
