@@ -32,5 +32,21 @@ TEST(LoadedLibrary, SaysWhatIsMissing) {
             std::string::npos);
 }
 
+TEST(LoadedLibrary, WhatItNeedsIsOpenedFirstOrIfItCannotBeOpenedAlone) {
+  int num_calls = 0;
+  LoadedLibrary library{"libm.so.6", "cos", "cosines", "install libc"};
+  library.open_needed = [&] { return ++num_calls, std::string(); };
+  open_library(library);
+  EXPECT_EQ(num_calls, 0);
+  library.opens_needed_first = true;
+  open_library(library);
+  EXPECT_EQ(num_calls, 1);
+  library.open_needed = [] { return open_needed_library("libneeded.so"); };
+  EXPECT_EQ(refusal(library).substr(0, 74),
+            "libm.so.6, which is needed for cosines, cannot be opened: libneeded.so: ca");
+  library.opens_needed_first = false;
+  EXPECT_EQ(refusal(library), "") << "it is there already";
+}
+
 }  // namespace
 }  // namespace satrap

@@ -98,7 +98,7 @@ def csv_rows(count, num_ids, seed):
     draw = random.Random(seed)
     pick = lambda: draw.randrange(num_ids)
     several = lambda item, most: [item() for _ in range(draw.randrange(most + 1))]
-    rows = ['clicked,session,price,age,user,"shop name",tags,words,seen,history']
+    rows = ['clicked,session,price,age,user,"shop name",tags,words,seen,history,stars']
     for _ in range(count):
         user = draw.choice(["NA", "", pick(), -pick() - 1, 2**60 + pick()])
         price = draw.choice(["", "NA", draw.randrange(1000), f"{draw.random():.5f}", "1e3"])
@@ -108,8 +108,9 @@ def csv_rows(count, num_ids, seed):
         words = " ".join(several(lambda: f"word{pick()}", 5))
         seen = " ".join(several(lambda: f"{pick():x}:{draw.random():.3f}", 4))
         history = " ".join(several(lambda: str(pick()), 6))
+        stars = draw.choice(["NA", 1, 2, 3, 4, 5])
         label = "yes" if draw.random() < 0.3 else "no"
-        rows.append(f"{label},s{pick()},{price},{age},{user},{shop},{tags},{words},{seen},{history}")
+        rows.append(f"{label},s{pick()},{price},{age},{user},{shop},{tags},{words},{seen},{history},{stars}")
     return "\n".join(rows) + "\n"
 
 
@@ -210,15 +211,15 @@ class Export(unittest.TestCase):
         job = self.dir / "job.yaml"
         one = 'label: {column: clicked, positive: ["yes"]}'
         two = ('labels: [{column: clicked, positive: ["yes"]}, '
-               '{name: old, column: age, threshold: [40]}]')
+               '{name: loved, column: stars, threshold: [4]}]')
         for head in ["[]", "[8]"]:
             with self.subTest(head=head):
                 text = CSV.format(dir=self.dir, model=f"{{type: ffnn, bottom: [8], top: [16], head: {head}}}")
                 self.assertIn(one, text)
                 job.write_text(text.replace(one, two))
-                # An age that is missing makes a bad row.
+                # Stars that are missing make a bad row.
                 scorer = self.compare(job, self.dir / "eval.csv", "data.max_bad_rows=0")
-                self.assertEqual(scorer.labels, ["clicked", "old"])
+                self.assertEqual(scorer.labels, ["clicked", "loved"])
 
     def test_adult(self):
         job = SOURCE / "datasets/adult/quickstart.yaml"
