@@ -12,8 +12,8 @@
 namespace satrap::data {
 namespace {
 
-constexpr std::array<std::string_view, 9> kMissing{"",    "NULL", "null", "NaN",   "nan",
-                                                   "\\N", "?",    "-",    "(null)"};
+constexpr std::array<std::string_view, 9> kMissingTexts{"",    "NULL", "null", "NaN",   "nan",
+                                                        "\\N", "?",    "-",    "(null)"};
 constexpr std::array<std::string_view, 5> kMissingNumbers{"NA", "N/A", "n/a", "None", "none"};
 constexpr double kOften = 0.02;  // share of fields with several values
 
@@ -51,7 +51,7 @@ ColumnProfile::Kind kind_of(const std::vector<std::string_view>& values) {
 }
 
 bool is_missing_text(const std::string& text, bool is_numeric) {
-  return std::ranges::find(kMissing, text) != kMissing.end() ||
+  return std::ranges::find(kMissingTexts, text) != kMissingTexts.end() ||
          (is_numeric && std::ranges::find(kMissingNumbers, text) != kMissingNumbers.end());
 }
 

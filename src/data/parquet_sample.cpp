@@ -17,13 +17,11 @@ namespace {
 constexpr std::int64_t kRowsAtOnce = 4096;
 constexpr char kBetweenElements = '|';
 
-using Kind = ParquetFile::Kind;
-
-std::string element_text(const ParquetValues& values, Kind kind, std::size_t element) {
+std::string element_text(const ParquetValues& values, ParquetFile::Kind kind, std::size_t element) {
   if (!values.presence.empty() && values.presence[element] == 0) return "";
   NumberText buffer;
   std::string text(text_of(values, kind, element, buffer));
-  const bool is_float = kind == Kind::kFloat || kind == Kind::kDouble;
+  const bool is_float = kind == ParquetFile::Kind::kFloat || kind == ParquetFile::Kind::kDouble;
   if (is_float && text.find_first_not_of("-0123456789") == std::string::npos) text += ".0";
   return text;
 }
@@ -72,12 +70,12 @@ std::vector<std::size_t> places_of(const ParquetFile& file,
   std::vector<std::size_t> places;
   const std::vector<ParquetFile::Column>& columns = file.columns();
   for (std::size_t i = 0; names.empty() && i < columns.size(); ++i) {
-    if (columns[i].kind != Kind::kOther) places.push_back(i);
+    if (columns[i].kind != ParquetFile::Kind::kOther) places.push_back(i);
   }
   for (const std::size_t place : places) names.push_back(columns[place].name);
   for (std::size_t n = places.size(); n < names.size(); ++n) {
     const auto found = std::ranges::find(columns, names[n], &ParquetFile::Column::name);
-    if (found == columns.end() || found->kind == Kind::kOther) {
+    if (found == columns.end() || found->kind == ParquetFile::Kind::kOther) {
       throw Error(ErrorCode::kInvalidData,
                   concat("'", path, "' has no column '", names[n], "' as the file before it does"));
     }

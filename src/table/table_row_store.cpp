@@ -53,14 +53,21 @@ void TableRowStore::put(std::int64_t step,
   SATRAP_CHECK(step >= 1 && step <= kMaxStep, "put of step ", step);
   const std::lock_guard lock(mutex_);
   divide(keys);
-  pool_.parallel_for(std::ssize(units_), [&](std::int64_t number) {
-    const auto [table, begin, end] = units_[static_cast<std::size_t>(number)];
-    for (std::size_t u = begin; u < end; ++u) {
+  const auto for_each_unit = [&](const auto& visit) {
+    pool_.parallel_for(std::ssize(units_), [&](std::int64_t number) {
+      visit(units_[static_cast<std::size_t>(number)]);
+    });
+  };
+  for_each_unit([&](const Unit& unit) {  // before any row is replaced
+    for (std::size_t u = unit.begin; u < unit.end; ++u) {
       RowHeader header;
       std::memcpy(&header, rows[u], sizeof(header));
       SATRAP_CHECK(header.key == keys[u], "put: the row of id ", id_of(keys[u]),
                    " has the header of id ", id_of(header.key));
     }
+  });
+  for_each_unit([&](const Unit& unit) {
+    const auto [table, begin, end] = unit;
     put_rows(*table, 1, step, keys.subspan(begin, end - begin),
              [&, first = begin](std::size_t i) { return rows[first + i]; });
   });

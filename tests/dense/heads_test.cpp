@@ -124,14 +124,14 @@ void expect_fills(std::pair<float, float> start, float range) {
 
 TEST(Heads, TheirLogitsStartInGlorotsRangeAndOtherLayersInPytorchs) {
   Layout plain, top, several;
-  Heads(plain, "final", 599, Output{}, {});
+  const Heads of_plain(plain, "final", 599, Output{}, {});
   expect_fills(start_of(plain, "final.weight"), 0.1F);  // sqrt(6 / (599 + 1))
   EXPECT_LE(std::abs(start_of(plain, "final.bias").first), 1 / std::sqrt(599.0F));
-  Top(top, "top", 400, {599}, Output{}, {});
+  const Top of_top(top, "top", 400, {599}, Output{}, {});
   expect_fills(start_of(top, "top.0.weight"), 0.05F);  // 1 / sqrt(400)
   expect_fills(start_of(top, "top.0.bias"), 0.05F);
   expect_fills(start_of(top, "top.1.weight"), 0.1F);
-  Heads(several, "final", 400, {.num_labels = 2, .hidden = {599}}, {});
+  const Heads of_several(several, "final", 400, {.num_labels = 2, .hidden = {599}}, {});
   expect_fills(start_of(several, "head.1.0.weight"), 0.05F);
   expect_fills(start_of(several, "head.1.1.weight"), 0.1F);
 }
