@@ -9,8 +9,6 @@
 namespace satrap::data {
 namespace {
 
-using Kind = ParquetFile::Kind;
-
 std::vector<std::string> names_of(const ParquetFile& file) {
   std::vector<std::string> names;
   for (const ParquetFile::Column& column : file.columns()) names.push_back(column.name);
@@ -26,17 +24,18 @@ std::int64_t rows_of(const ParquetFile& file) {
 std::string objection(const ParquetFile::Column& column,
                       ColumnMap::Kind use,
                       const std::string& id_type) {
-  if (column.kind == Kind::kOther) {
+  if (column.kind == ParquetFile::Kind::kOther) {
     return "integers, booleans, floating-point numbers, texts and lists of them are read; convert "
            "it to one of these (a time to seconds, say)";
   }
   const bool is_of_ids = use == ColumnMap::Kind::kInt;
   if (column.is_list && !is_of_ids) return "a list is read as ids alone";
-  if (is_of_ids && (column.kind == Kind::kFloat || column.kind == Kind::kDouble)) {
+  if (is_of_ids &&
+      (column.kind == ParquetFile::Kind::kFloat || column.kind == ParquetFile::Kind::kDouble)) {
     return "ids are integers or texts; convert it, or make it a number, or cut it into ranges with "
            "`buckets`";
   }
-  if (is_of_ids && id_type == "hex" && column.kind != Kind::kText) {
+  if (is_of_ids && id_type == "hex" && column.kind != ParquetFile::Kind::kText) {
     return "hex digits are texts; write `type: int`";
   }
   return "";

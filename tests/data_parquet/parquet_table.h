@@ -50,8 +50,8 @@ inline std::shared_ptr<arrow::Array> strings(const Maybe<std::string>& values) {
 class ParquetTable {
  public:
   explicit ParquetTable(
-      std::vector<std::pair<std::string, std::shared_ptr<arrow::Array>>> columns = {}) {
-    for (auto& [name, values] : columns) {
+      const std::vector<std::pair<std::string, std::shared_ptr<arrow::Array>>>& columns = {}) {
+    for (const auto& [name, values] : columns) {
       fields_.push_back(arrow::field(name, values->type()));
       columns_.push_back(values);
     }
