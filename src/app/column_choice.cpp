@@ -94,7 +94,8 @@ double auc_alone(const std::vector<std::string>& texts,
     rows.emplace_back(std::strtof(texts[r].c_str(), nullptr), positive[r]);
   }
   std::ranges::sort(rows);
-  std::array<std::int64_t, 2> all{}, below{};
+  std::array<std::int64_t, 2> all{};
+  std::int64_t zeros_below = 0;
   for (const auto& [number, is_positive] : rows) ++all[is_positive ? 1 : 0];
   if (all[0] < kEnoughOfEach || all[1] < kEnoughOfEach) return 0.5;
   double pairs = 0.0;
@@ -105,8 +106,8 @@ double auc_alone(const std::vector<std::string>& texts,
       ++equal[rows[end].second ? 1 : 0];
     }
     pairs += static_cast<double>(equal[1]) *
-             (static_cast<double>(below[0]) + 0.5 * static_cast<double>(equal[0]));
-    below[0] += equal[0];
+             (static_cast<double>(zeros_below) + 0.5 * static_cast<double>(equal[0]));
+    zeros_below += equal[0];
     begin = end;
   }
   const double auc = pairs / (static_cast<double>(all[0]) * static_cast<double>(all[1]));
@@ -257,17 +258,16 @@ ColumnChoice choose(const data::Sample& sample,
                     const LabelChoice& label) {
   ColumnChoice choice;
   choice.name = sample.names[column];
-  if (profile.is_numeric()) {
-    choice.auc_alone = auc_alone(sample.columns[column], profile, label.positive);
-  }
+  const double auc =
+      profile.is_numeric() ? auc_alone(sample.columns[column], profile, label.positive) : 0.5;
   choice.is_ascending = profile.is_ascending;
-  choice.reason = reason_against(sample, column, profile, label, choice.auc_alone);
+  choice.reason = reason_against(sample, column, profile, label, auc);
   choice.is_time = is_time(profile, choice.name) && profile.is_ascending;
   if (!choice.reason.empty()) return choice;
   choice.reason = describe(profile, sample.num_rows);
-  if (choice.auc_alone > kNearlyTells) {
-    choice.reason +=
-        fmt::format(", alone it tells much of the label: auc {:.3f}", choice.auc_alone);
+  choice.is_doubtful = auc > kNearlyTells || profile.are_marked_numbers;
+  if (auc > kNearlyTells) {
+    choice.reason += fmt::format(", alone it tells much of the label: auc {:.3f}", auc);
   }
   Entries entries(sample.names, profile, sample.is_rereadable, choice);
   if (profile.kind == ColumnProfile::Kind::kNumber) {

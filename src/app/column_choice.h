@@ -18,7 +18,7 @@ struct ColumnChoice {
   std::string reason;                 // what the column is
   bool is_time = false;               // rows stand in the order of this time
   bool is_ascending = false;          // in the order of rows
-  double auc_alone = 0.5;             // of its numbers as predictions, or of their negatives
+  bool is_doubtful = false;           // the user should look at it, as the reason says
 
   bool is_used() const { return !numeric.empty() || !features.empty(); }
 };

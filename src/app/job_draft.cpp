@@ -132,9 +132,7 @@ class Draft {
   /// Of columns that are used all the same.
   void add_doubts(std::vector<std::string>& notes) const {
     for (const ColumnChoice& column : columns_) {
-      const bool is_number_as_text = column.reason.find("decimal comma") != std::string::npos;
-      const bool is_strong = column.reason.find("much of the label") != std::string::npos;
-      if (column.is_used() && (is_number_as_text || is_strong)) {
+      if (column.is_used() && column.is_doubtful) {
         notes.push_back(fmt::format("look at     {}: {}", column.name, column.reason));
       }
     }

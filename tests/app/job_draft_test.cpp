@@ -1,6 +1,7 @@
 #include "src/app/job_draft.h"
 
 #include <functional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -279,6 +280,39 @@ TEST_F(JobDraftTest, ElsewherePathsAreAbsolute) {
   column("color", color);
   EXPECT_THAT(draft(), HasSubstr("train: log.csv "));
   EXPECT_THAT(draft("", "jobs/job.yaml"), testing::ContainsRegex("train: \"?/.*/log.csv"));
+}
+
+TEST_F(JobDraftTest, NumbersThatTellTheLabelAreLeftOutAndStrongOnesAreDoubted) {
+  column("click", click);
+  column("color", color);
+  column("delay",
+         [](int row) { return std::to_string((click(row) == "1" ? 500 : 0) + row % 400); });
+  column("early",
+         [](int row) { return std::to_string((click(row) == "1" ? 300 : 0) + row % 400); });
+  column("plain", [](int row) { return std::to_string(row * row % 401); });
+  const std::string yaml = draft("click");
+  EXPECT_THAT(yaml, HasSubstr("delay: alone it tells the label, with auc 1.0000"));
+  std::set<std::string> numbers;
+  for (const auto& input : read(yaml).data.schema.numeric) numbers.insert(input.name);
+  EXPECT_EQ(numbers, (std::set<std::string>{"early", "plain"}));
+  EXPECT_THAT(yaml, HasSubstr("alone it tells much of the label: auc 0.9"));
+}
+
+TEST_F(JobDraftTest, WhatAscendsWithTheTimeIsLeftOutWhereTheLastRowsAreEvaluated) {
+  column("click", click);
+  column("color", color);
+  column("month", [](int row) { return std::to_string(1 + row / 250); });
+  EXPECT_THAT(draft("click"), HasSubstr("{name: month, type: int}"));
+  column("time", [](int row) { return std::to_string(1'500'000'000 + 60 * row); });
+  const std::string yaml = draft("click");
+  EXPECT_THAT(yaml, HasSubstr("by: tail"));
+  EXPECT_THAT(yaml, HasSubstr("month: ascends with the time"));
+}
+
+TEST_F(JobDraftTest, TheThresholdOfANumberIsNamedWithItsShare) {
+  column("stars", [](int row) { return std::to_string(row % 5); });
+  column("color", color);
+  EXPECT_THAT(draft("stars"), HasSubstr("numbers of at least 3 mean 1, which are 40 %"));
 }
 
 }  // namespace
