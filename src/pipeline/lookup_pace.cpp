@@ -17,43 +17,59 @@ LookupPace::LookupPace(std::int64_t max_staleness, std::int64_t max_open)
 
 std::int64_t LookupPace::request(std::int64_t step, Time now) {
   const std::lock_guard lock(mutex_);
-  slot(step) = {.step = step, .requested = now, .sent = {}};
-  const std::int64_t staleness = needed();
-  return staleness == 0 ? 0 : std::max<std::int64_t>(0, step - 1 - staleness);
+  if (first_ == 0) first_ = step;
+  slot(step) = {.step = step, .requested = now, .sent = {}, .is_newest = false};
+  const std::int64_t staleness = reads_newest(step) ? 0 : needed().value_or(step - 1);
+  least_ = std::max(least_, step - 1 - staleness);
+  return least_;
+}
+
+// With a bound of 1 there is nothing to choose.
+bool LookupPace::begins(std::int64_t steps) const {
+  if (max_staleness_ <= 1) return false;
+  return steps == 2 || steps == 16 || steps == 128 || (steps > 0 && steps % kEvery == 0);
+}
+
+bool LookupPace::reads_newest(std::int64_t step) const {
+  const std::int64_t steps = step - first_;
+  return begins(steps) || begins(steps - 1) || begins(steps - 2);
 }
 
 void LookupPace::note_sent(std::int64_t step, Time now) {
   const std::lock_guard lock(mutex_);
   slot(step).sent = now;
+  const Step& last = slot(step - 1);
+  if (last.step != step - 1 || step - 1 == first_ || reads_newest(step)) return;
+  const double seconds = seconds_between(last.sent, now);
+  // A pause, for an evaluation or a checkpoint, is no step.
+  const double most = step_seconds_ == 0.0 ? seconds : 2 * step_seconds_;
+  step_seconds_ +=
+      (step_seconds_ == 0.0 ? 1.0 : kWeight) * (std::min(seconds, most) - step_seconds_);
 }
 
-void LookupPace::note_pooled(const Pooled& pooled) {
-  // A shorter wait is none: the rows stood ready, and when they came is not known. If that goes on,
-  // the link is not what the dense stage waits for.
-  constexpr std::chrono::microseconds kWait(50);
+void LookupPace::note_pooled(std::int64_t step, std::int64_t read_version, Time now) {
   const std::lock_guard lock(mutex_);
-  const Step& cause = slot(pooled.read_version);
-  if (pooled.dense_seconds == 0.0 || cause.step != pooled.read_version) return;
-  double latency = seconds_between(pooled.arrived, pooled.now);
-  const bool has_waited = pooled.arrived - pooled.waited > kWait;
-  num_ready_ = has_waited ? 0 : num_ready_ + 1;
-  if (num_ready_ > 0 && num_ready_ < kMemory) return;
-  if (has_waited) {
-    latency += seconds_between(std::max(cause.sent, slot(pooled.step).requested), pooled.arrived);
-  }
-  const double weight = latency_ == 0.0 ? 1.0 : 1.0 / static_cast<double>(kMemory);
-  latency_ += weight * (latency - latency_);
-  dense_ += weight * (pooled.dense_seconds - dense_);
+  const Step& last = slot(step - 1);
+  if (read_version != step - 1) return;
+  slot(step).is_newest = true;
+  if (last.step != step - 1 || !last.is_newest || begins(step - 2 - first_)) return;
+  const Time begin = std::max(last.sent, slot(step).requested);
+  latencies_[static_cast<std::size_t>(num_latencies_++ % kSamples)] = seconds_between(begin, now);
 }
 
 std::int64_t LookupPace::staleness() const {
   const std::lock_guard lock(mutex_);
-  return needed();
+  return needed().value_or(0);
 }
 
-std::int64_t LookupPace::needed() const {
-  if (latency_ == 0.0) return 0;
-  const double steps = std::min(latency_ / dense_, static_cast<double>(max_staleness_));
+std::optional<std::int64_t> LookupPace::needed() const {
+  if (num_latencies_ == 0 || step_seconds_ == 0.0) return std::nullopt;
+  std::array<double, kSamples> sorted = latencies_;
+  const auto end = sorted.begin() + std::min<std::int64_t>(num_latencies_, kSamples);
+  const auto median = sorted.begin() + (end - sorted.begin()) / 2;
+  std::nth_element(sorted.begin(), median, end);
+  const double steps =
+      std::min(kMargin * *median / step_seconds_, static_cast<double>(max_staleness_));
   return std::min(max_staleness_, 1 + static_cast<std::int64_t>(steps));
 }
 

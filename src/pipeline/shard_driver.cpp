@@ -90,12 +90,7 @@ bool ShardDriver::wait_applied_for(std::int64_t step, std::chrono::milliseconds 
 void ShardDriver::look_up_planned() {
   while (Work* work = queue_.first_planned()) {
     const Lookup lookup = look_up(work, 0);
-    pace_.note_pooled({.step = lookup.step,
-                       .read_version = lookup.answered_version,
-                       .waited = lookup.waited,
-                       .arrived = lookup.arrived,
-                       .now = Clock::now(),
-                       .dense_seconds = queue_.dense_seconds()});
+    pace_.note_pooled(lookup.step, lookup.answered_version, Clock::now());
   }
 }
 

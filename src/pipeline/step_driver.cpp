@@ -31,18 +31,13 @@ void StepDriver::make_plan(Work& work) {
 }
 
 StepDriver::Lookup StepDriver::look_up(Work* work, std::int64_t version) {
-  Lookup lookup{.step = work->step,
-                .read_version = 0,
-                .answered_version = 0,
-                .waited = Clock::now(),
-                .arrived = {}};
+  Lookup lookup{.step = work->step, .read_version = 0, .answered_version = 0};
   std::optional<std::int64_t> answered;
   {
     const ScopedStage timer(timers_, kStagePull);
     version = work->rows->wait().value_or(version);
     answered = work->rows->answered_version();
   }
-  lookup.arrived = Clock::now();
   work->inputs.begin(work->batch, access_.layout(), access_.on_device());
   {
     const ScopedStage timer(timers_, kStageForward);

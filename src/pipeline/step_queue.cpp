@@ -20,7 +20,6 @@ Work* take(std::deque<Work*>& queue) {
 
 StepQueue::StepQueue(std::int64_t first_step, const table::StalenessBound& staleness)
     : staleness_(staleness),
-      first_step_(first_step),
       last_planned_(first_step - 1),
       last_looked_up_(first_step - 1),
       last_retired_(first_step - 1),
@@ -112,7 +111,6 @@ Work* StepQueue::take_looked_up(const std::atomic<bool>* stop) {
   if (error_) std::rethrow_exception(error_);
   if (stopped_) return nullptr;
   changed_.notify_all();
-  taken_ = std::chrono::steady_clock::now();
   return take(looked_up_);
 }
 
@@ -127,10 +125,6 @@ void StepQueue::finish(Work* work) {
   SATRAP_CHECK(work->step == last_finished_ + 1, "step ", work->step, " is finished after step ",
                last_finished_);
   last_finished_ = work->step;
-  if (work->step != first_step_) {
-    dense_seconds_ =
-        std::chrono::duration<double>(std::chrono::steady_clock::now() - taken_).count();
-  }
   release(work);
   changed_.notify_all();
 }
@@ -203,11 +197,6 @@ bool StepQueue::is_stopped() const {
 void StepQueue::wait_stopped_for(std::chrono::milliseconds time) {
   std::unique_lock lock(mutex_);
   changed_.wait_for(lock, time, [&] { return stopped_; });
-}
-
-double StepQueue::dense_seconds() const {
-  std::lock_guard lock(mutex_);
-  return dense_seconds_;
 }
 
 std::vector<std::int64_t> StepQueue::staleness_histogram() const {

@@ -70,15 +70,6 @@ TEST_F(StepQueueTest, TellsTheDriverThatTheDenseStageWaitsForALookup) {
   EXPECT_TRUE(queue_.wait([&](const StepQueue::State& state) { return !is_wanted(state); }));
 }
 
-TEST_F(StepQueueTest, MeasuresTheDenseStageFromTheSecondStepOn) {
-  for (const std::int64_t step : {1, 2}) {
-    EXPECT_EQ(queue_.dense_seconds(), 0.0);
-    look_up(step);
-    train(step);
-  }
-  EXPECT_GT(queue_.dense_seconds(), 0.0);
-}
-
 TEST_F(StepQueueTest, RefusesStepsOutOfOrder) {
   EXPECT_THROW(queue_.add_planned(work(2)), Error);
   queue_.add_planned(work(1));

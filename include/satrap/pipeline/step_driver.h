@@ -58,7 +58,6 @@ class StepDriver {
   struct Lookup {
     std::int64_t step;
     std::int64_t read_version, answered_version;  // of the oldest row; of the owner's answer
-    Clock::time_point waited, arrived;            // the wait for the rows: its begin and its end
   };
 
   /// Waits for the rows of the first planned work, pools them and passes the work on. A lookup

@@ -97,10 +97,6 @@ class StepQueue {
   bool is_stopped() const;
   void wait_stopped_for(std::chrono::milliseconds time);
 
-  /// Time from taking the last finished work to finishing it. 0: there is none but the first, which
-  /// starts slowly.
-  double dense_seconds() const;
-
   /// histogram[s]: number of lookups that read a state s updates older than sync's.
   std::vector<std::int64_t> staleness_histogram() const;
 
@@ -118,15 +114,12 @@ class StepQueue {
   }
 
   const table::StalenessBound staleness_;
-  const std::int64_t first_step_;
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<Work*> free_, planned_, looked_up_, gradients_;
   std::int64_t last_planned_, last_looked_up_, last_retired_, last_finished_;  // steps
   bool closed_ = false, stopped_ = false;
   bool is_wanted_ = false;
-  std::chrono::steady_clock::time_point taken_;
-  double dense_seconds_ = 0.0;
   std::exception_ptr error_;
   std::vector<std::int64_t> histogram_;
 };
