@@ -3,8 +3,8 @@
 #   tests/run.sh [quick|release|debug|asan|tsan|fuzz|cuda|tidy|all]...   (all = release asan tsan fuzz tidy cuda, also
 #                                                                         without an argument)
 # A preset is built and its tests are run; tidy is clang-tidy; quick is the part of release that an uncommitted
-# change needs. Every stage runs even if an earlier one failed. The last line counts the tests of all stages;
-# the exit status is 0 only if none failed.
+# change needs. Every stage runs even if an earlier one failed. What failed is said once more at the end, before the
+# last line, which counts the tests of all stages; the exit status is 0 only if none failed.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 
@@ -17,6 +17,8 @@ quarter=$(($(git rev-list --count HEAD 2> /dev/null || echo 0) % 4))
 passed=0 failed=0 skipped=0
 export GTEST_BRIEF=1  # of a suite, what failed alone
 times=()
+failures=$(mktemp)
+trap 'rm -f "$failures"' EXIT
 
 count() {
   passed=$((passed + $1)) failed=$((failed + $2)) skipped=$((skipped + $3))
@@ -105,7 +107,7 @@ run_preset() {
   [ "$preset" != tsan ] || wrap=without_aslr
   if ! { cmake --preset "$preset" > /dev/null &&
     $wrap cmake --build --preset "$preset" "${build[@]}" -j "$jobs" -- --quiet; }; then
-    echo "$preset: does not build"
+    echo "$preset: does not build" | tee -a "$failures"
     count 0 1 0
     times+=("$preset build: $((SECONDS - started)) s")
     return
@@ -114,9 +116,9 @@ run_preset() {
   started=$SECONDS
   rm -rf "$junit" "build/$preset/gtest"
   $wrap ctest --preset "$preset" "${select[@]}" -j "$parallel" --output-junit "$PWD/$junit" |
-    grep -vE '^ +Start |  Passed |^$'
+    grep -vE '^ +Start |  Passed |^$|\(Skipped\)$|^The following tests did not run'
   status=${PIPESTATUS[0]}
-  counts=$(python3 tests/support/junit_counts.py "$junit" "build/$preset/gtest" "$status") || counts="0 1 0"
+  counts=$(python3 tests/support/junit_counts.py "$junit" "build/$preset/gtest" "$status" "$failures") || counts="0 1 0"
   count $counts
   times+=("$preset tests: $((SECONDS - started)) s")
 }
@@ -152,7 +154,14 @@ for stage in "${stages[@]}"; do
   echo "=== $stage"
   started=$SECONDS
   if [ "$stage" = tidy ]; then
-    if run_tidy; then count 1 0 0; else count 0 1 0; fi
+    mkdir -p build
+    run_tidy | tee build/tidy.log
+    if [ "${PIPESTATUS[0]}" = 0 ]; then
+      count 1 0 0
+    else
+      tail -n 30 build/tidy.log >> "$failures"
+      count 0 1 0
+    fi
     times+=("tidy: $((SECONDS - started)) s")
   elif [ "$stage" = quick ]; then
     run_preset release quick
@@ -165,6 +174,10 @@ done
 
 echo "=== time"
 printf '%s\n' "${times[@]}" "all: $SECONDS s"
+if [ -s "$failures" ]; then
+  echo "=== failed"
+  cat "$failures"
+fi
 echo
 echo "$passed passed, $failed failed, $skipped skipped"
 [ "$failed" = 0 ] && [ "$passed" != 0 ]

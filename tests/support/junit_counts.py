@@ -1,6 +1,8 @@
 """Prints "passed failed skipped" for a JUnit file of ctest, and on stderr what failed, was skipped or was slow.
 
-usage: junit_counts.py FILE FOLDER CTEST_EXIT_STATUS
+usage: junit_counts.py FILE FOLDER CTEST_EXIT_STATUS [FAILURES]
+
+FAILURES is a file to which the names of the tests that failed are appended, with the ends of what they printed.
 
 A test of ctest that is a whole suite of googletest has its results in FOLDER/<name>.xml ("/" in names becomes "-"), and
 its tests count one by one. A file that is missing or that cannot be read, and an exit status that no failed test
@@ -51,7 +53,26 @@ def report(outcomes):
     print(*(len(outcomes[outcome]) for outcome in ("passed", "failed", "skipped")))
 
 
-def main(path, folder, exit_status):
+LINES_OF_FAILURE = 30
+
+
+def write_failures(path, cases, names):
+    with open(path, "a") as file:
+        for case in cases:
+            name = case.get("name")
+            tests = [test for test in names if test == name or test.startswith(f"{name}.")]
+            if not tests:
+                continue
+            lines = (case.findtext("system-out") or "").rstrip().splitlines()
+            print(*(f"FAILED {test}" for test in tests), sep="\n", file=file)
+            print(*(f"    {line[:300]}" for line in lines[-LINES_OF_FAILURE:]), sep="\n", file=file)
+        known = {case.get("name") for case in cases}
+        for name in names:
+            if not any(name == test or name.startswith(f"{test}.") for test in known):
+                print(f"FAILED {name}", file=file)
+
+
+def main(path, folder, exit_status, failures=None):
     outcomes = {"passed": [], "failed": [], "skipped": []}
     cases = cases_of(path)
     for case in cases:
@@ -67,8 +88,10 @@ def main(path, folder, exit_status):
 
     if not cases or (exit_status != 0 and not outcomes["failed"]):
         outcomes["failed"].append("the tests as a whole")
+    if failures:
+        write_failures(failures, cases, outcomes["failed"])
     report(outcomes)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], sys.argv[2], int(sys.argv[3]))
+    main(sys.argv[1], sys.argv[2], int(sys.argv[3]), *sys.argv[4:])
