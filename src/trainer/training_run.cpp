@@ -15,6 +15,7 @@
 #include "satrap/core/text.h"
 #include "satrap/data/loader.h"
 #include "satrap/data/row_count.h"
+#include "satrap/data/shared_files.h"
 #include "satrap/net/net_error.h"
 #include "satrap/pipeline/stages.h"
 
@@ -236,6 +237,8 @@ void TrainingRun::tell_start() const {
            model_.specs.tables.size(), model_.specs.tables.size() == 1 ? "" : "s", data,
            config_.data.batch_size, pool_.num_threads(), pool_.num_threads() == 1 ? "" : "s",
            config_.device, shown_path(config_.run_dir));
+  const std::vector<std::string> shared = data::shared_files(config_.data);
+  if (!shared.empty()) log_warning("{}", data::describe_shared_files(shared));
 }
 
 /// The last evaluation, checkpoint and summary.
