@@ -70,6 +70,7 @@ void TrainingRun::restore() {
       checkpoint::with_batch_size(manifest.position_of(cluster_.rank(), cluster_.size()),
                                   start_.continuation.batch_size, config_.data.batch_size);
   positions_ = manifest.positions;
+  ended_epochs_ = manifest.ended_epochs;
   restored_examples_ = manifest.examples;
   restored_nonfinite_steps_ = manifest.nonfinite_steps;
   if (config_.train.deterministic && start_.continuation.has_same_input) {
@@ -309,7 +310,7 @@ void TrainingRun::settle_within_grace() {
 /// stopping needs its result, to decide as it would have undisturbed.
 bool TrainingRun::owes_evaluation() {
   if (!early_stopping_.is_on() || step_ <= 0) return false;
-  return ranks_.any(cluster_.is_chief() && eval_clock_.due(step_) &&
+  return ranks_.any(cluster_.is_chief() && eval_clock_.due(step_, ended_epochs_) &&
                     early_stopping_.state().last_step != step_);
 }
 
