@@ -40,24 +40,27 @@ bool is_named_as_id(const std::string& name) {
 
 bool is_named_as_time(const std::string& name) {
   const std::string lower = lower_case(name);
-  constexpr std::array<std::string_view, 6> kWords{"time", "date", "hour",
-                                                   "day",  "ts",   "timestamp"};
-  return std::ranges::any_of(kWords, [&](std::string_view word) {
-    return lower == word || lower.ends_with(fmt::format("_{}", word));
-  });
+  constexpr std::array<std::string_view, 8> kWords{"time", "date",      "hour",     "day",
+                                                   "ts",   "timestamp", "datetime", "at"};
+  constexpr std::array<std::string_view, 3> kEnds{"Time", "Date", "At"};  // "createdAt"
+  return std::ranges::any_of(kWords,
+                             [&](std::string_view word) {
+                               return lower == word || lower.ends_with(fmt::format("_{}", word));
+                             }) ||
+         std::ranges::any_of(kEnds, [&](std::string_view end) { return name.ends_with(end); });
 }
 
-/// Seconds or milliseconds since 1970, of 1990 to 2039.
-bool is_epoch_time(const ColumnProfile& profile) {
-  const auto lies_in = [&](double unit) {
-    return profile.min >= 6.3e8 * unit && profile.max <= 2.2e9 * unit;
-  };
-  return profile.is_numeric() && profile.num_distinct > kFewValues && (lies_in(1) || lies_in(1e3));
+/// In this part of a second since 1970, of 1990 to 2039.
+bool is_epoch_time(const ColumnProfile& profile, double unit) {
+  return profile.is_numeric() && profile.num_distinct > kFewValues && profile.min >= 6.3e8 * unit &&
+         profile.max <= 2.2e9 * unit;
 }
 
 bool is_time(const ColumnProfile& profile, const std::string& name) {
   if (profile.kind == ColumnProfile::Kind::kTime) return true;
-  if (is_epoch_time(profile)) return is_named_as_time(name) || profile.is_ascending;
+  // Milliseconds and microseconds have more digits than most ids.
+  if (is_epoch_time(profile, 1e3) || is_epoch_time(profile, 1e6)) return !is_named_as_id(name);
+  if (is_epoch_time(profile, 1)) return is_named_as_time(name) || profile.is_ascending;
   return profile.is_numeric() && profile.is_ascending && is_named_as_time(name) &&
          profile.num_distinct >= 10;
 }
