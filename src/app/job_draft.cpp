@@ -207,6 +207,9 @@ class Draft {
       lines_.add(concat("    delimiter: ",
                         sample_.delimiter == "\t" ? "\"\\t\"" : yaml_scalar(sample_.delimiter)));
     }
+    if (sample_.decimal_comma) {
+      lines_.add("    decimal: \",\"", "numbers are written as 39,02");
+    }
     if (!sample_.header) {
       lines_.add("    header: false", "the first line is a row: names are made up");
       std::string names;

@@ -9,6 +9,7 @@
 #include "satrap/core/error.h"
 #include "satrap/data/schema.h"
 #include "src/data/column_map.h"
+#include "src/data/decimal_commas.h"
 #include "src/data/field_parse.h"
 #include "src/data/file_list.h"
 #include "src/data/foreign_text.h"
@@ -238,6 +239,7 @@ Sample read_sample(const std::vector<std::string>& patterns, std::int64_t max_ro
     }
     ++sample.num_rows;
   }
+  sample.decimal_comma = replace_decimal_commas(sample.columns);
   if (sample.is_whole) sample.total_rows = sample.num_rows + sample.num_ragged;
   if (sample.num_rows > 0) return sample;
   throw Error(ErrorCode::kInvalidData, concat("'", file, "' has a header and no rows"));

@@ -11,6 +11,7 @@ namespace satrap::data {
 struct Sample {
   std::vector<std::string> files;                 // of all patterns, in reading order
   std::string delimiter;                          // one character; "" of Parquet, which has none
+  bool decimal_comma = false;                     // numbers had one; it is a point in `columns`
   bool header = false;                            // the first line of every file names the columns
   std::vector<std::string> names;                 // [columns]; without a header c0, c1, ...
   std::vector<std::vector<std::string>> columns;  // [columns][rows]
