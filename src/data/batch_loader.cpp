@@ -80,7 +80,14 @@ bool BatchLoader::run_epoch(std::int64_t epoch) {
   };
   while (true) {
     if (unused.empty()) unused.push_back(std::make_unique<RowBlock>());
-    if (!pass_->next(*unused.back())) break;
+    bool has_block = false;
+    try {
+      has_block = pass_->next(*unused.back());
+    } catch (...) {  // it comes after the batches before it
+      if (collected == options_.batch_size) hand_out(false);
+      throw;
+    }
+    if (!has_block) break;
     any_rows = true;
     used.push_back(std::move(unused.back()));
     unused.pop_back();

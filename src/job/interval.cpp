@@ -28,14 +28,15 @@ Interval Interval::parse(const std::string& text, const std::string& where) {
     interval.seconds = 0.0;
   }
   if (interval.seconds <= 0.0) {
-    throw Error(ErrorCode::kInvalidConfig,
-                concat(where,
-                       ": expected an interval such as '500 steps', '1 epoch', '10min', '30s' or "
-                       "'never', got '",
-                       text, "'",
-                       unit.starts_with("epoch") || text.ends_with("epochs")
-                           ? "; parts of epochs are intervals of steps"
-                           : ""));
+    throw Error(
+        ErrorCode::kInvalidConfig,
+        concat(where,
+               ": expected an interval such as '500 steps', '1 epoch', '10min', '30s' or "
+               "'never', got '",
+               text, "'",
+               text.find(".") != std::string::npos && text.find(" epoch") != std::string::npos
+                   ? "; parts of epochs are intervals of steps"
+                   : ""));
   }
   return interval;
 }
