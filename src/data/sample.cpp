@@ -202,11 +202,15 @@ Sample read_sample(const std::vector<std::string>& patterns, std::int64_t max_ro
   const std::string& file = sample.files.front();
   if (lines.texts.empty()) throw Error(ErrorCode::kInvalidData, concat("'", file, "' has no rows"));
   refuse_other_formats(lines.texts.front(), file);
-  const char delimiter = find_delimiter(lines.texts, file);
+  // Another file may have other columns.
+  const auto second = std::find(lines.is_first.begin() + 1, lines.is_first.end(), true);
+  const std::vector<std::string> of_first_file(
+      lines.texts.begin(), lines.texts.begin() + (second - lines.is_first.begin()));
+  const char delimiter = find_delimiter(of_first_file, file);
   sample.delimiter = delimiter;
   const SchemaConfig text = text_with(delimiter);
 
-  const std::size_t num_columns = count_fields(lines.texts, delimiter).number;
+  const std::size_t num_columns = count_fields(of_first_file, delimiter).number;
   std::vector<std::vector<std::string>> rows;
   for (std::size_t i = 0; i < std::min(lines.texts.size(), kLinesForDelimiter); ++i) {
     if (i > 0 && lines.is_first[i]) continue;  // maybe the header once more

@@ -9,10 +9,10 @@ using Strings = std::vector<std::string>;
 using Columns = std::vector<Strings>;
 
 TEST(DecimalCommas, BecomePointsInColumnsOfNumbers) {
-  Columns columns{{"39,02", "-1,5", "7", "", "NA"}, {"red", "a,b", "c", "d", "e"}, {"1", "0"}};
+  Columns columns{{"39,02", "-1,5", "7", "", "NA", "+0,125"}, {"a,b", "c"}, {"1", "0"}};
   EXPECT_TRUE(replace_decimal_commas(columns));
   EXPECT_EQ(columns,
-            (Columns{{"39.02", "-1.5", "7", "", "NA"}, {"red", "a,b", "c", "d", "e"}, {"1", "0"}}));
+            (Columns{{"39.02", "-1.5", "7", "", "NA", "+0.125"}, {"a,b", "c"}, {"1", "0"}}));
 }
 
 TEST(DecimalCommas, AreNoneBesideNumbersWithPoints) {

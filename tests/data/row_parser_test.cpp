@@ -187,7 +187,7 @@ TEST_F(CsvReader, AQuoteThatIsNotClosedOnItsLineIsRefused) {
   EXPECT_EQ(result.rows.size(), 1U);
   EXPECT_EQ(result.bad[0], shown(2,
                                  "column 'f': a quote is not closed on its line (line ends "
-                                 "within quotes are not read)"));
+                                 "within quotes are not read: replace them by spaces)"));
   EXPECT_EQ(result.bad[2], shown(4, "column 'f': text after a closing quote"));
 }
 
