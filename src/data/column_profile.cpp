@@ -89,12 +89,17 @@ std::set<std::string> words_among_numbers(const std::vector<std::string_view>& v
 
 void describe_numbers(const std::vector<std::string_view>& values, ColumnProfile& column) {
   std::vector<double>& numbers = column.numbers;
+  double last = -std::numeric_limits<double>::infinity();
+  column.is_ascending = column.num_distinct > 1;
   for (const std::string_view text : values) {
     float value = 0;
     number_of(text, value);
     numbers.push_back(static_cast<double>(value));
+    double exact = numbers.back();  // ids and milliseconds that are near are one float
+    whole_of(text, exact);
+    column.is_ascending = column.is_ascending && exact >= last;
+    last = exact;
   }
-  column.is_ascending = std::ranges::is_sorted(numbers) && column.num_distinct > 1;
   std::ranges::sort(numbers);
   column.min = numbers.front();
   column.max = numbers.back();

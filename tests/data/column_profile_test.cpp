@@ -83,6 +83,8 @@ TEST(ColumnProfile, AnAscendingColumnNeverFalls) {
   EXPECT_TRUE(profile({"1", "1", "", "2"}).is_ascending);
   EXPECT_FALSE(profile({"1", "2", "1"}).is_ascending);
   EXPECT_FALSE(profile({"1", "1"}).is_ascending);
+  EXPECT_TRUE(profile({"1700000000001", "1700000000002"}).is_ascending);
+  EXPECT_FALSE(profile({"1700000000002", "1700000000001"}).is_ascending);
   EXPECT_TRUE(profile({"2017-11-07", "2017-11-08"}).is_ascending);
 }
 
