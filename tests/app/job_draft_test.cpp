@@ -132,6 +132,24 @@ TEST_F(JobDraftTest, RowsInTheOrderOfATimeKeepTheTail) {
   EXPECT_THAT(yaml, HasSubstr("about 1,000,000 rows"));
 }
 
+TEST_F(JobDraftTest, TextsThatHardlyEverComeBackAreLeftOut) {
+  const auto one_of = [](int most) {
+    return [=](int row) { return fmt::format("The {} of it", row % most); };
+  };
+  column("click", click);
+  column("title", one_of(950));
+  column("shop", one_of(800));
+  column("session_id", one_of(950));
+  column("tags", [](int row) { return fmt::format("a{}|b{}", row % 31, row % 32); });
+  const std::string yaml = draft();
+  EXPECT_THAT(yaml, HasSubstr("#   title: 950 different texts in 1000 rows: nearly all would be"));
+  for (const char* name : {"shop", "session_id", "tags"}) {
+    EXPECT_THAT(yaml, HasSubstr(fmt::format("- {{name: {}", name)));
+  }
+  sample_.is_whole = false;
+  EXPECT_THAT(draft(), HasSubstr("- {name: title"));
+}
+
 TEST_F(JobDraftTest, DatesAreTimesHoweverTheyAreWritten) {
   const auto day = [](int row) { return row / 100 % 28 + 1; };
   column("click", click);
