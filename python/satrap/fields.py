@@ -55,7 +55,8 @@ class FieldReader:
     def __init__(self, text):
         self._trim = text["trim"]
         self._missing = {"", *text["missing"]}
-        self._missing_numbers = {parse_number(token) for token in self._missing} - {None}
+        self._has_decimal_comma = text.get("decimal", ".") == ","
+        self._missing_numbers = {self._parse(token) for token in self._missing} - {None}
         self._hashes = {}
 
     def number(self, value):
@@ -63,7 +64,7 @@ class FieldReader:
         value = self._plain(value)
         if value is None:
             return math.nan
-        number = None if isinstance(value, list) else parse_number(str(value))
+        number = None if isinstance(value, list) else self._parse(value)
         if number is None and not (isinstance(value, str) and is_no_number(value)):
             raise BadValue("expected a finite number")
         return math.nan if number is None else number
@@ -89,6 +90,12 @@ class FieldReader:
                 ids.append(MISSING_ID)
                 weights.append(1.0)
         return ids, weights
+
+    def _parse(self, value):
+        """A float, from itself or from a text in the notation of the data; None if it is none."""
+        if not isinstance(value, str) or not self._has_decimal_comma:
+            return parse_number(str(value))
+        return None if "." in value else parse_number(value.replace(",", "."))
 
     def _plain(self, value):
         """A text; a float; a list; or None, if the value is missing."""
@@ -117,7 +124,7 @@ class FieldReader:
             weight = 1.0
             if feature["weight_separator"] and feature["weight_separator"] in element:
                 element, text = element.rsplit(feature["weight_separator"], 1)
-                weight = parse_number(text)
+                weight = self._parse(text)
                 if weight is None:
                     raise BadValue("expected a number as the weight")
             id = self._id(feature["type"], element) if element else None

@@ -26,6 +26,7 @@ constexpr std::int64_t kEnoughOfEach = 5;  // rows of each label
 constexpr double kTells = 0.99;            // an AUC of numbers that tell the label
 constexpr double kNearlyTells = 0.95;
 constexpr double kRarelyBack = 3.0;        // rows per value, below which integers are no ids
+constexpr double kHardlyBack = 0.9;        // values per row, from which texts are prose
 constexpr double kSkewed = 10.0;           // largest value over the mean
 constexpr std::int64_t kMoreElements = 4;  // room for longer bags than those of the sample
 constexpr double kExactIntegers = 9007199254740992.0;  // 2^53
@@ -40,26 +41,37 @@ bool is_named_as_id(const std::string& name) {
 
 bool is_named_as_time(const std::string& name) {
   const std::string lower = lower_case(name);
-  constexpr std::array<std::string_view, 6> kWords{"time", "date", "hour",
-                                                   "day",  "ts",   "timestamp"};
-  return std::ranges::any_of(kWords, [&](std::string_view word) {
-    return lower == word || lower.ends_with(fmt::format("_{}", word));
-  });
+  constexpr std::array<std::string_view, 8> kWords{"time", "date",      "hour",     "day",
+                                                   "ts",   "timestamp", "datetime", "at"};
+  constexpr std::array<std::string_view, 3> kEnds{"Time", "Date", "At"};  // "createdAt"
+  return std::ranges::any_of(kWords,
+                             [&](std::string_view word) {
+                               return lower == word || lower.ends_with(fmt::format("_{}", word));
+                             }) ||
+         std::ranges::any_of(kEnds, [&](std::string_view end) { return name.ends_with(end); });
 }
 
-/// Seconds or milliseconds since 1970, of 1990 to 2039.
-bool is_epoch_time(const ColumnProfile& profile) {
-  const auto lies_in = [&](double unit) {
-    return profile.min >= 6.3e8 * unit && profile.max <= 2.2e9 * unit;
-  };
-  return profile.is_numeric() && profile.num_distinct > kFewValues && (lies_in(1) || lies_in(1e3));
+/// In this part of a second since 1970, of 1990 to 2039.
+bool is_epoch_time(const ColumnProfile& profile, double unit) {
+  return profile.is_numeric() && profile.num_distinct > kFewValues && profile.min >= 6.3e8 * unit &&
+         profile.max <= 2.2e9 * unit;
 }
 
 bool is_time(const ColumnProfile& profile, const std::string& name) {
   if (profile.kind == ColumnProfile::Kind::kTime) return true;
-  if (is_epoch_time(profile)) return is_named_as_time(name) || profile.is_ascending;
+  // Milliseconds and microseconds have more digits than most ids.
+  if (is_epoch_time(profile, 1e3) || is_epoch_time(profile, 1e6)) return !is_named_as_id(name);
+  if (is_epoch_time(profile, 1)) return is_named_as_time(name) || profile.is_ascending;
   return profile.is_numeric() && profile.is_ascending && is_named_as_time(name) &&
          profile.num_distinct >= 10;
+}
+
+/// Texts that hardly ever come back, such as titles and names.
+bool is_prose(const ColumnProfile& profile) {
+  return profile.kind == ColumnProfile::Kind::kText && profile.separator.empty() &&
+         profile.num_values >= kEnoughRows &&
+         static_cast<double>(profile.num_distinct) >=
+             kHardlyBack * static_cast<double>(profile.num_values);
 }
 
 /// A column of few values, or whether it has a value at all, that says the label of every row: it
@@ -249,6 +261,10 @@ std::string reason_against(const data::Sample& sample,
   const bool is_key = profile.kind != ColumnProfile::Kind::kInteger || profile.is_ascending ||
                       is_named_as_id(name) || profile.max > kExactIntegers;
   if (is_unique && is_key) return "another value in every row, so that there is nothing to learn";
+  if (sample.is_whole && !is_named_as_id(name) && is_prose(profile)) {
+    return fmt::format("{} different texts in {} rows: nearly all would be learned by heart",
+                       profile.num_distinct, profile.num_values);
+  }
   return "";
 }
 

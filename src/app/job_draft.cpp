@@ -110,7 +110,9 @@ class Draft {
     for (const ColumnChoice& column : columns_) {
       num_numbers += column.numeric.size();
       num_features += column.features.size();
-      if (!column.is_used()) left_out += concat(left_out.empty() ? "" : ", ", column.name);
+      if (column.is_used()) continue;
+      left_out += concat(left_out.empty() ? "" : ", ",
+                         column.name.empty() ? "the column without a name" : column.name);
     }
     notes.push_back(concat(
         "data        ", num_rows(),
@@ -131,6 +133,12 @@ class Draft {
  private:
   /// Of columns that are used all the same.
   void add_doubts(std::vector<std::string>& notes) const {
+    if (sample_.num_open_quotes > 0) {
+      notes.push_back(
+          fmt::format("look at     {} lines have a quote that is not closed, and are skipped: line "
+                      "ends within quotes are not read, replace them by spaces",
+                      with_commas(sample_.num_open_quotes)));
+    }
     for (const ColumnChoice& column : columns_) {
       if (column.is_used() && column.is_doubtful) {
         notes.push_back(fmt::format("look at     {}: {}", column.name, column.reason));
@@ -198,6 +206,9 @@ class Draft {
     if (!sample_.delimiter.empty()) {
       lines_.add(concat("    delimiter: ",
                         sample_.delimiter == "\t" ? "\"\\t\"" : yaml_scalar(sample_.delimiter)));
+    }
+    if (sample_.decimal_comma) {
+      lines_.add("    decimal: \",\"", "numbers are written as 39,02");
     }
     if (!sample_.header) {
       lines_.add("    header: false", "the first line is a row: names are made up");

@@ -13,6 +13,7 @@
 #include "satrap/core/text.h"
 #include "satrap/data/columns.h"
 #include "satrap/data/schema.h"
+#include "satrap/data/shared_files.h"
 #include "satrap/trainer/dry_run.h"
 
 namespace satrap::app {
@@ -63,9 +64,10 @@ std::string describe_data(const job::JobConfig& config) {
                      data::describe_columns(config.data, schema, data::Role::kTrain) +
                      describe_batch(config, false);
   if (!config.data.has_eval()) return text + "evaluation data\n  none (data.eval)\n";
-  return text + "evaluation data\n" +
-         data::describe_columns(config.data, schema, data::Role::kEval) +
-         describe_batch(config, true);
+  text += "evaluation data\n" + data::describe_columns(config.data, schema, data::Role::kEval) +
+          describe_batch(config, true);
+  const std::vector<std::string> shared = data::shared_files(config.data);
+  return shared.empty() ? text : text + "  look at: " + data::describe_shared_files(shared) + "\n";
 }
 
 std::string describe_dry_run(const job::JobConfig& config) {

@@ -77,14 +77,22 @@ std::pair<std::size_t, std::string> guessed_column(const data::Sample& sample,
     if (!has_two_values(profiles[c])) continue;
     return {c, concat("the ", c == 0 ? "first" : "last", " column, with two values")};
   }
-  std::string others;
-  for (std::size_t c = 0; c < profiles.size(); ++c) {
-    if (!has_two_values(profiles[c])) continue;
-    others += concat(others.empty() ? "" : ", ", sample.names[c]);
-  }
+  const auto names_of = [&](const auto& belongs) {
+    constexpr std::size_t kMostShown = 20;
+    std::string names;
+    std::size_t found = 0;
+    for (std::size_t c = 0; c < profiles.size(); ++c) {
+      if (!belongs(profiles[c]) || ++found > kMostShown) continue;
+      names += concat(names.empty() ? "" : ", ", sample.names[c]);
+    }
+    return found > kMostShown ? concat(names, " and ", found - kMostShown, " more") : names;
+  };
+  const std::string others = names_of(has_two_values);
   fail(concat("'", sample.files.front(),
-              "': no column looks like a label; name the one to predict, --label COLUMN",
-              others.empty() ? "" : concat(" (with two values: ", others, ")")));
+              "': no column looks like a label; name the one to predict, --label COLUMN (",
+              others.empty() ? concat("there are ", names_of([](const auto&) { return true; }))
+                             : concat("with two values: ", others),
+              ")"));
 }
 
 /// "0 (82.5 %), 1 (17.5 %)"

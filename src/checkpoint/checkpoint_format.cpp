@@ -41,6 +41,7 @@ Json body_of(const Manifest& m) {
                                  {"next_row", p.next_row},
                                  {"rows_read", p.rows_read}});
   }
+  if (m.ended_epochs > 0) json["ended_epochs"] = m.ended_epochs;
   if (m.first_eval_row >= 0) json["first_eval_row"] = m.first_eval_row;
   json["tables"] = Json::array();
   for (const auto& t : m.tables) {
@@ -79,6 +80,7 @@ Manifest parse(const Json& json) {
                            p.contains("rows_read") ? integer_at(p, "rows_read") : 0});
   }
   if (m.positions.empty()) json.at("positions").at(0);  // throws: there is a rank
+  if (json.contains("ended_epochs")) m.ended_epochs = integer_at(json, "ended_epochs");
   if (json.contains("first_eval_row")) m.first_eval_row = integer_at(json, "first_eval_row");
   m.examples = integer_at(json, "examples");
   m.nonfinite_steps = integer_at(json, "nonfinite_steps");

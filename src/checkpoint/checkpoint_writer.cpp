@@ -210,6 +210,7 @@ void CheckpointWriter::publish(CheckpointContent& content) {
     out.manifest.examples = content.examples;
     out.manifest.nonfinite_steps = content.nonfinite_steps;
     out.manifest.positions = content.positions;
+    out.manifest.ended_epochs = content.ended_epochs;
     out.manifest.first_eval_row = content.first_eval_row;
     out.manifest.metrics = content.metrics;
     out.manifest.early_stopping = content.early_stopping;

@@ -72,6 +72,7 @@ void check_manifest(const Manifest& manifest, const std::string& path) {
   checker.count("step", manifest.step);
   checker.count("examples", manifest.examples);
   checker.count("nonfinite_steps", manifest.nonfinite_steps);
+  checker.count("ended_epochs", manifest.ended_epochs);
   checker.require(std::ssize(manifest.positions) <= kMaxRanks, "positions of ",
                   manifest.positions.size(), " ranks");
   for (const data::DataPosition& position : manifest.positions) {

@@ -44,21 +44,58 @@ std::string full_name(const CLI::App& command) {
   return command.get_parent() == nullptr ? name : full_name(*command.get_parent()) + " " + name;
 }
 
-/// Describes the error in the command line, with the nearest name for an unknown command.
-std::string usage_message(const CLI::App& program,
-                          const CLI::ParseError& error,
-                          const std::vector<std::string>& words) {
-  const CLI::App& command = deepest_command(program);
+std::string see_help(const CLI::App& command) {
+  return concat("; see `", full_name(command), " --help`");
+}
+
+/// " did you mean" of a name that is not known; "": nothing is like it.
+std::string suggestion(const std::string& word, const std::vector<std::string>& known) {
+  const std::string near = nearest(word, known);
+  return near.empty() ? "" : concat(", did you mean '", near, "'?");
+}
+
+/// The word where a command should stand, if there are commands and it is none of them; else "".
+std::string unknown_command(const CLI::App& command, const std::vector<std::string>& words) {
   std::vector<std::string> known;
   for (const CLI::App* sub : command.get_subcommands(nullptr)) known.push_back(sub->get_name());
-  const std::string help = concat("; see `", full_name(command), " --help`");
-  if (known.empty()) return error.what() + help;
   const std::size_t depth = full_name(command).find(' ') == std::string::npos ? 0 : 1;
-  const std::string word = words.size() > depth ? words[depth] : "";
-  if (word.empty() || word[0] == '-') return error.what() + help;
-  const std::string near = nearest(word, known);
-  return concat("unknown command '", word, "'",
-                near.empty() ? "" : concat(", did you mean '", near, "'?"), help);
+  if (known.empty() || words.size() <= depth || words[depth].starts_with('-')) return "";
+  return concat("unknown command '", words[depth], "'", suggestion(words[depth], known));
+}
+
+/// The first option that neither the command nor those above it have; "": all are known.
+std::string unknown_option(const CLI::App& command, const std::vector<std::string>& words) {
+  std::vector<std::string> known;
+  for (const CLI::App* app = &command; app != nullptr; app = app->get_parent()) {
+    for (const CLI::Option* option : app->get_options()) {
+      for (const std::string& name : option->get_lnames()) known.push_back("--" + name);
+    }
+  }
+  for (const std::string& word : words) {
+    if (word == "--") break;
+    const std::string name = word.substr(0, word.find('='));
+    if (!name.starts_with("--") || std::ranges::count(known, name) > 0) continue;
+    return concat("unknown option '", name, "'", suggestion(name, known));
+  }
+  return "";
+}
+
+/// What is wrong if a command or an option is unknown, and where to look it up; else "".
+std::string unknown_name(const CLI::App& program, const std::vector<std::string>& words) {
+  const CLI::App& command = deepest_command(program);
+  std::string message = unknown_command(command, words);
+  if (message.empty()) message = unknown_option(command, words);
+  return message.empty() ? "" : concat(message, see_help(command));
+}
+
+/// `help COMMAND` means `COMMAND --help`, in a program that has commands.
+std::vector<std::string> with_help_option(const CLI::App& program, std::vector<std::string> words) {
+  if (words.empty() || words.front() != "help" || program.get_subcommands(nullptr).empty()) {
+    return words;
+  }
+  words.erase(words.begin());
+  words.emplace_back("--help");
+  return words;
 }
 
 int run(CLI::App& program, const std::vector<std::string>& words, const Action& chosen) {
@@ -67,13 +104,19 @@ int run(CLI::App& program, const std::vector<std::string>& words, const Action& 
     program.parse(reversed);
     return chosen();
   } catch (const CLI::CallForHelp&) {
+    const std::string unknown = unknown_name(program, words);
+    if (!unknown.empty()) {
+      report_error(unknown);
+      return kUsageStatus;
+    }
     print(program.help());
     return 0;
   } catch (const CLI::CallForVersion& version) {
     print(concat(version.what(), "\n"));
     return 0;
   } catch (const CLI::ParseError& error) {
-    report_error(usage_message(program, error, words));
+    const std::string unknown = unknown_name(program, words);
+    report_error(unknown.empty() ? error.what() + see_help(deepest_command(program)) : unknown);
     return kUsageStatus;
   }
 }
@@ -90,7 +133,7 @@ int run_program(CLI::App& program,
     program.set_version_flag("--version", program.get_name() + " " SATRAP_VERSION);
     Action chosen;
     prepare(chosen);
-    return run(program, std::vector<std::string>(argv + 1, argv + argc), chosen);
+    return run(program, with_help_option(program, {argv + 1, argv + argc}), chosen);
   } catch (const Error& error) {
     if (error.code() != ErrorCode::kClosedPipe) report_error(error.what());
     return exit_status(error.code());

@@ -69,9 +69,25 @@ bool BatchLoader::run_epoch(std::int64_t epoch) {
   std::vector<RowPiece> pieces;  // of the batch that is being collected
   std::int64_t collected = 0;
   bool any_rows = false;
+  const auto hand_out = [&](bool ends_epoch) {
+    ++after.batches;
+    if (!emit(pieces, after, ends_epoch)) return false;
+    pieces.clear();
+    collected = 0;
+    std::move(used.begin(), used.end() - 1, std::back_inserter(unused));
+    used.erase(used.begin(), used.end() - 1);
+    return true;
+  };
   while (true) {
     if (unused.empty()) unused.push_back(std::make_unique<RowBlock>());
-    if (!pass_->next(*unused.back())) break;
+    bool has_block = false;
+    try {
+      has_block = pass_->next(*unused.back());
+    } catch (...) {  // it comes after the batches before it
+      if (collected == options_.batch_size) hand_out(false);
+      throw;
+    }
+    if (!has_block) break;
     any_rows = true;
     used.push_back(std::move(unused.back()));
     unused.pop_back();
@@ -80,19 +96,15 @@ bool BatchLoader::run_epoch(std::int64_t epoch) {
     std::int64_t row = std::min(to_skip, block.num_rows);
     to_skip -= row;
     while (row < block.num_rows) {
+      if (collected == options_.batch_size && !hand_out(false)) return false;
       const std::int64_t end = std::min(row + options_.batch_size - collected, block.num_rows);
       pieces.push_back({&block, row, end});
       collected += end - row;
       row = end;
       if (options_.ordered) after.next_row = block.row_number(end - 1) + 1;
       after.rows_read = options_.ordered ? after.next_row : block.rows_read;
-      if (collected < options_.batch_size) continue;
-      ++after.batches;
-      if (!emit(pieces, after)) return false;
-      pieces.clear();
-      collected = 0;
-      std::move(used.begin(), used.end() - 1, std::back_inserter(unused));
-      used.erase(used.begin(), used.end() - 1);
+      const bool is_certain = row < block.num_rows || !options_.looks_ahead;
+      if (collected == options_.batch_size && is_certain && !hand_out(false)) return false;
     }
     if (pieces.empty()) {
       unused.push_back(std::move(used.back()));
@@ -104,8 +116,7 @@ bool BatchLoader::run_epoch(std::int64_t epoch) {
     std::lock_guard lock(mutex_);
     if (!closed_) throw Error(ErrorCode::kInvalidData, no_rows_());
   }
-  ++after.batches;
-  if (!pieces.empty() && !emit(pieces, after)) return false;
+  if (!pieces.empty() && !hand_out(options_.looks_ahead)) return false;
   end_pass();
   return true;
 }
@@ -128,11 +139,14 @@ void BatchLoader::end_pass() {
   ended = std::move(pass_);
 }
 
-bool BatchLoader::emit(const std::vector<RowPiece>& pieces, const DataPosition& after) {
+bool BatchLoader::emit(const std::vector<RowPiece>& pieces,
+                       const DataPosition& after,
+                       bool ends_epoch) {
   std::unique_ptr<Item> item = spare_.try_pop().value_or(nullptr);
   if (!item) item = std::make_unique<Item>();
   assembler_.assemble(pieces, item->batch);
   item->after = after;
+  item->ends_epoch = ends_epoch;
   return ready_.push(std::move(item));
 }
 
@@ -150,6 +164,7 @@ bool BatchLoader::next(Batch& batch) {
   }
   std::swap(batch, (*item)->batch);
   position_ = (*item)->after;
+  ends_epoch_ = (*item)->ends_epoch;
   rows_.fetch_add(batch.num_examples, std::memory_order_relaxed);
   spare_.push(std::move(*item));
   return true;

@@ -32,6 +32,9 @@ class BatchLoader : public BatchSource {
     /// Rows come in the order of their numbers, so that a pass can begin at start.next_row;
     /// otherwise (shuffled) the rows of earlier batches have to be read again.
     bool ordered = true;
+    /// A full batch waits until it is known whether another one follows in its epoch. Not of a
+    /// pipe, whose next row may never come.
+    bool looks_ahead = true;
     std::int64_t rows_per_epoch = 0;  // 0: unknown
     bool may_be_empty = false;  // an epoch without rows is not an error: other ranks have them
     std::function<std::map<std::string, std::int64_t>()> bad_row_reasons = {};  // may be empty
@@ -53,6 +56,7 @@ class BatchLoader : public BatchSource {
 
   bool next(Batch& batch) override;
   DataPosition position() const override { return position_; }
+  bool has_ended_epoch() const override { return ends_epoch_; }
   ReadStats stats() const override;
   std::vector<DataFile> files() const override { return files_(); }
   std::map<std::string, std::int64_t> bad_row_reasons() const override {
@@ -66,6 +70,7 @@ class BatchLoader : public BatchSource {
   struct Item {
     Batch batch;
     DataPosition after;
+    bool ends_epoch = false;
   };
 
   void run();
@@ -73,7 +78,7 @@ class BatchLoader : public BatchSource {
   bool run_epoch(std::int64_t epoch);
   bool start_pass(std::unique_ptr<RowBlockSource> pass);
   void end_pass();
-  bool emit(const std::vector<RowPiece>& pieces, const DataPosition& after);
+  bool emit(const std::vector<RowPiece>& pieces, const DataPosition& after, bool ends_epoch);
 
   const Schema schema_;
   const BatchAssembler assembler_;
@@ -90,7 +95,8 @@ class BatchLoader : public BatchSource {
 
   BoundedQueue<std::unique_ptr<Item>> ready_;
   BoundedQueue<std::unique_ptr<Item>> spare_;
-  DataPosition position_;
+  DataPosition position_;  // of the last batch returned, as ends_epoch_
+  bool ends_epoch_ = false;
   std::atomic<std::int64_t> rows_{0};
   std::thread thread_;
 };

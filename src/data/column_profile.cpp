@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <optional>
 #include <set>
 #include <string_view>
 #include <unordered_map>
 
+#include "src/data/date_text.h"
 #include "src/data/field_parse.h"
 
 namespace satrap::data {
@@ -17,17 +19,27 @@ constexpr std::array<std::string_view, 9> kMissingTexts{"",    "NULL", "null", "
 constexpr std::array<std::string_view, 5> kMissingNumbers{"NA", "N/A", "n/a", "None", "none"};
 constexpr double kOften = 0.02;  // share of fields with several values
 
-bool is_digits(std::string_view text) {
-  return !text.empty() && std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; });
-}
+/// Of texts that are all dates.
+struct Dates {
+  bool are_all = false, are_ascending = false;
+};
 
-/// 2017-11-07, 2017/11/07 9:30, 2017-11-07T09:30:00Z
-bool is_time(std::string_view text) {
-  return text.size() >= 8 && is_digits(text.substr(0, 4)) && (text[4] == '-' || text[4] == '/') &&
-         text.find(text[4], 5) != std::string_view::npos && std::ranges::all_of(text, [](char c) {
-           return (c >= '0' && c <= '9') ||
-                  std::string_view("-/:. TZ+").find(c) != std::string_view::npos;
-         });
+/// With the day before the month or behind it, whichever fits all and is ascending.
+Dates look_at_dates(const std::vector<std::string_view>& values) {
+  Dates dates;
+  for (const bool day_first : {false, true}) {
+    bool are_all = !values.empty(), are_ascending = true;
+    std::optional<std::int64_t> last;
+    for (std::size_t i = 0; are_all && i < values.size(); ++i) {
+      const auto date = date_of(values[i], day_first);
+      are_all = date.has_value();
+      are_ascending = are_ascending && date >= last;
+      last = date;
+    }
+    dates.are_all = dates.are_all || are_all;
+    dates.are_ascending = dates.are_ascending || (are_all && are_ascending);
+  }
+  return dates;
 }
 
 bool is_integer(std::string_view text) {
@@ -38,9 +50,9 @@ bool is_integer(std::string_view text) {
 ColumnProfile::Kind kind_of(const std::vector<std::string_view>& values) {
   const auto all = [&](const auto& holds) { return std::ranges::all_of(values, holds); };
   if (values.empty()) return ColumnProfile::Kind::kText;
+  if (look_at_dates(values).are_all) return ColumnProfile::Kind::kTime;
   if (all(is_integer)) return ColumnProfile::Kind::kInteger;
   if (all(is_number)) return ColumnProfile::Kind::kNumber;
-  if (all(is_time)) return ColumnProfile::Kind::kTime;
   const std::size_t digits = values.front().size();
   const auto is_hex = [&](std::string_view text) {
     std::uint64_t value = 0;
@@ -77,12 +89,17 @@ std::set<std::string> words_among_numbers(const std::vector<std::string_view>& v
 
 void describe_numbers(const std::vector<std::string_view>& values, ColumnProfile& column) {
   std::vector<double>& numbers = column.numbers;
+  double last = -std::numeric_limits<double>::infinity();
+  column.is_ascending = column.num_distinct > 1;
   for (const std::string_view text : values) {
     float value = 0;
     number_of(text, value);
     numbers.push_back(static_cast<double>(value));
+    double exact = numbers.back();  // ids and milliseconds that are near are one float
+    whole_of(text, exact);
+    column.is_ascending = column.is_ascending && exact >= last;
+    last = exact;
   }
-  column.is_ascending = std::ranges::is_sorted(numbers) && column.num_distinct > 1;
   std::ranges::sort(numbers);
   column.min = numbers.front();
   column.max = numbers.back();
@@ -210,7 +227,10 @@ ColumnProfile profile_column(const std::vector<std::string>& texts, char delimit
   if (column.is_numeric()) {
     describe_numbers(values, column);
   } else {
-    column.is_ascending = column.num_distinct > 1 && std::ranges::is_sorted(values);
+    const bool is_sorted = column.kind == ColumnProfile::Kind::kTime
+                               ? look_at_dates(values).are_ascending
+                               : std::ranges::is_sorted(values);
+    column.is_ascending = column.num_distinct > 1 && is_sorted;
   }
   column.are_marked_numbers =
       column.kind == ColumnProfile::Kind::kText && are_marked_numbers(values);

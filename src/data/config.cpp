@@ -82,6 +82,10 @@ void FeatureConfig::visit(ConfigVisitor& v) {
 void SchemaConfig::visit(ConfigVisitor& v) {
   v.field("delimiter", delimiter, "Character between columns; \\t for tab.");
   v.field("quote", quote, "Character around fields that hold a delimiter. Empty: none.");
+  v.field("decimal", decimal,
+          "Character before the fraction of a number in text: 0.5 or, with \",\", 0,5. Not of "
+          "Parquet, whose texts have a point.",
+          {.one_of = {".", ","}});
   v.field("header", header, "The first line of every file names the columns.");
   v.field("columns", columns,
           "Names of the columns, for files without a header. Empty: they are numbered from 0.");

@@ -42,12 +42,16 @@ std::string RowFault::text() const {
   return text;
 }
 
-FieldReader::FieldReader(const Schema& schema, RowFiller& row, IdTexts* texts)
+FieldReader::FieldReader(const Schema& schema,
+                         RowFiller& row,
+                         bool has_decimal_comma,
+                         IdTexts* texts)
     : schema_(schema),
       row_(row),
       texts_(texts),
       delimiter_(schema.text.delimiter.front()),
       quote_(schema.text.quote.empty() ? '\0' : schema.text.quote.front()),
+      has_decimal_comma_(has_decimal_comma),
       trim_(schema.text.trim) {}
 
 const char* FieldReader::read(const char* p, const ColumnMap::Column& column) {
@@ -101,7 +105,8 @@ bool FieldReader::unquote(const char*& p, std::string_view& field) {
     while (*p != quote_ && *p != '\n') ++p;
     if (*p == '\n') {
       return fail_quotes(
-          "a quote is not closed on its line (line ends within quotes are not read)");
+          "a quote is not closed on its line (line ends within quotes are not read: replace them "
+          "by spaces)");
     }
     if (p[1] != quote_) break;
     unquoted_.append(begin, p + 1);
@@ -135,8 +140,8 @@ bool FieldReader::consume(const ColumnMap::Consumer& consumer,
     case Kind::kNumber: {
       float& value = row_.number(consumer.target);
       value = kMissingNumber;
-      if (missing || number_of(field, value)) return true;
-      if (!is_no_number(field)) return fail("expected a number", field);
+      if (missing || read_number(field, value)) return true;
+      if (!is_no_number(field)) return fail_number(field);
       value = kMissingNumber;
       return true;
     }
@@ -154,6 +159,15 @@ bool FieldReader::consume(const ColumnMap::Consumer& consumer,
   }
 }
 
+/// In the notation of the schema.
+bool FieldReader::read_number(std::string_view text, float& value) {
+  if (!has_decimal_comma_) return number_of(text, value);
+  if (text.find('.') != std::string_view::npos) return false;
+  with_point_ = text;
+  std::ranges::replace(with_point_, ',', '.');
+  return number_of(with_point_, value);
+}
+
 void FieldReader::add_missing(std::int64_t target) {
   if (schema_.id_columns[static_cast<std::size_t>(target)].config.missing != "own_id") return;
   row_.push_id(target, kMissingId, 1.0F);
@@ -168,9 +182,8 @@ bool FieldReader::read_label(const LabelConfig& config, std::string_view field, 
     return label == 1.0F || config.negative.empty() || is_one_of(config.negative) ||
            fail("not among the label's positive and negative texts", field);
   }
-  if (!number_of(field, label) && !is_truth_value(field, label)) {
-    return is_no_number(field) ? fail("the label is missing", {})
-                               : fail("expected a number", field);
+  if (!read_number(field, label) && !is_truth_value(field, label)) {
+    return is_no_number(field) ? fail("the label is missing", {}) : fail_number(field);
   }
   if (!config.threshold.empty()) {
     label = static_cast<double>(label) >= config.threshold.front() ? 1.0F : 0.0F;
@@ -203,7 +216,7 @@ bool FieldReader::read_element(std::int64_t target, std::string_view element) {
   if (!feature.weight_separator.empty()) {
     const std::size_t colon = element.rfind(feature.weight_separator.front());
     if (colon != std::string_view::npos) {
-      if (!number_of(element.substr(colon + 1), weight)) {
+      if (!read_number(element.substr(colon + 1), weight)) {
         return fail("expected a number as the weight", element);
       }
       element = element.substr(0, colon);
@@ -232,6 +245,12 @@ bool FieldReader::read_id(const FeatureConfig& feature, std::string_view text, s
 bool FieldReader::fail(std::string_view reason, std::string_view field) {
   fault_ = {column_, reason, field, field.data() != nullptr, false};
   return false;
+}
+
+bool FieldReader::fail_number(std::string_view field) {
+  return fail(has_decimal_comma_ ? "expected a number, with a decimal comma (data.schema.decimal)"
+                                 : "expected a number",
+              field);
 }
 
 bool FieldReader::fail_quotes(std::string_view reason) {

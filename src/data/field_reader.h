@@ -28,8 +28,12 @@ struct RowFault {
 /// Nothing is allocated per row. The schema and the row must outlive it.
 class FieldReader {
  public:
-  /// `texts` gets those of ids that are hashes of them; may be null.
-  FieldReader(const Schema& schema, RowFiller& row, IdTexts* texts = nullptr);
+  /// `has_decimal_comma`: numbers are written as 0,5. `texts` gets those of ids that are hashes of
+  /// them; may be null.
+  FieldReader(const Schema& schema,
+              RowFiller& row,
+              bool has_decimal_comma,
+              IdTexts* texts = nullptr);
 
   /// Puts what the field at `p` says into the open row. Returns its end (at the delimiter or '\n'),
   /// or null: fault() says why.
@@ -66,7 +70,9 @@ class FieldReader {
   bool read_label(const LabelConfig& config, std::string_view field, float& label);
   bool read_bag(std::int64_t target, std::string_view field);
   bool read_element(std::int64_t target, std::string_view element);
+  bool read_number(std::string_view text, float& value);
   bool fail(std::string_view reason, std::string_view field);
+  bool fail_number(std::string_view field);
   bool fail_quotes(std::string_view reason);
 
   /// As many as the feature keeps.
@@ -89,11 +95,13 @@ class FieldReader {
   IdTexts* const texts_;
   const char delimiter_;
   const char quote_;  // '\0': none
+  const bool has_decimal_comma_;
   const bool trim_;
 
   const ColumnMap::Column* column_ = nullptr;  // of the field that is being read
   RowFault fault_;
-  std::string unquoted_;  // a field whose quotes had to be removed
+  std::string unquoted_;    // a field whose quotes had to be removed
+  std::string with_point_;  // a number that had a decimal comma
 };
 
 }  // namespace satrap::data

@@ -96,9 +96,11 @@ class PassOpener {
                                       records_);
   }
 
+  bool is_rereadable() const { return generated_ || files_.rereadable; }
+
   /// Throws Error(kInvalidConfig) if the data cannot be read more than once.
   void require_rereadable(const std::string& purpose) const {
-    if (generated_ || files_.rereadable) return;
+    if (is_rereadable()) return;
     throw Error(ErrorCode::kInvalidConfig,
                 concat(name_of(role_), " data from '", files_.files.front().path,
                        "' can be read only once, which rules out ", purpose));
@@ -229,6 +231,7 @@ std::unique_ptr<BatchSource> open_batches(const DataConfig& config,
           .prefetch_batches = options.prefetch_batches,
           .start = options.start,
           .ordered = shuffle_rows == 0,
+          .looks_ahead = opener->is_rereadable(),
           .rows_per_epoch = opener->num_rows(),
           .may_be_empty = options.world_size > 1 || predicts,
           .bad_row_reasons = [opener] { return opener->bad_row_reasons(); },

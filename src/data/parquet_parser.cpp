@@ -49,7 +49,7 @@ void find_numbers(const ParquetValues& values,
 }  // namespace
 
 ParquetParser::ParquetParser(const Schema& schema, const RowPass& pass)
-    : schema_(schema), pass_(pass), row_(schema), fields_(schema, row_, pass.texts) {}
+    : schema_(schema), pass_(pass), row_(schema), fields_(schema, row_, false, pass.texts) {}
 
 void ParquetParser::begin(const ParquetGroup& group) {
   group_ = group;

@@ -38,7 +38,7 @@ RowParser::RowParser(const Schema& schema, const RowPass& pass)
       delimiter_(schema.text.delimiter.front()),
       has_quotes_(!schema.text.quote.empty()),
       row_(schema),
-      fields_(schema, row_, pass.texts) {}
+      fields_(schema, row_, schema.text.decimal == ",", pass.texts) {}
 
 void RowParser::parse(const TextBlock& text, RowBlock& rows, BadRows& bad) {
   layout_ = text.layout.get();

@@ -9,6 +9,7 @@
 #include "satrap/core/error.h"
 #include "satrap/data/schema.h"
 #include "src/data/column_map.h"
+#include "src/data/decimal_commas.h"
 #include "src/data/field_parse.h"
 #include "src/data/file_list.h"
 #include "src/data/foreign_text.h"
@@ -66,6 +67,9 @@ void refuse_other_formats(const std::string& line, const std::string& file) {
   if (!foreign.empty()) throw Error(ErrorCode::kInvalidData, concat("'", file, "' ", foreign));
 }
 
+/// Of a line within quotes, or at their beginning or end.
+bool has_open_quote(const std::string& line) { return std::ranges::count(line, '"') % 2 != 0; }
+
 char find_delimiter(const std::vector<std::string>& lines, const std::string& file) {
   char best = ',';
   std::size_t most = 1;
@@ -79,7 +83,10 @@ char find_delimiter(const std::vector<std::string>& lines, const std::string& fi
   throw Error(
       ErrorCode::kInvalidData,
       concat("'", file, "': neither comma, tab, semicolon, bar nor space divides its lines ",
-             "into columns"));
+             "into columns",
+             std::ranges::any_of(lines, has_open_quote)
+                 ? "; line ends within quotes are not read: replace them by spaces"
+                 : ""));
 }
 
 /// A header has a word over a column of numbers or, where all is text, words that are all different
@@ -137,6 +144,52 @@ Lines read_lines(const FileList& files, std::int64_t max_rows, Sample& sample) {
   return lines;
 }
 
+/// "'age', 'city'": names of the one that the other does not have, the first ones; "": there is
+/// none.
+std::string names_without(const std::vector<std::string>& names,
+                          const std::vector<std::string>& others) {
+  constexpr std::size_t kMostShown = 5;
+  std::string text;
+  std::size_t found = 0;
+  for (const std::string& name : names) {
+    if (std::ranges::count(others, name) > 0 || ++found > kMostShown) continue;
+    text += concat(found == 1 ? "'" : ", '", name, "'");
+  }
+  return found > kMostShown ? concat(text, " and ", found - kMostShown, " more") : text;
+}
+
+std::string first_line(const std::string& path) {
+  const Schema schema = schema_without_columns();
+  LineCutter cutter(schema, {path}, {}, {.block_bytes = 4096});
+  TextBlock block;
+  if (!cutter.next(block)) return "";
+  return {block.text_begin(), std::find(block.text_begin(), block.text_end(), '\n')};
+}
+
+/// A sample has the columns of all files by their places.
+void require_same_header(const Sample& sample, const SchemaConfig& text) {
+  const std::string& first = sample.files.front();
+  for (const std::string& file : sample.files) {
+    if (&file == &first || !sample.is_rereadable) continue;
+    const std::vector<std::string> names = split_line(text, first_line(file));
+    if (names == sample.names) continue;
+    const std::string lacks = names_without(sample.names, names);
+    const std::string has = names_without(names, sample.names);
+    const bool is_row = std::ranges::none_of(
+        names, [&](const std::string& name) { return std::ranges::count(sample.names, name) > 0; });
+    throw Error(
+        ErrorCode::kInvalidData,
+        is_row ? concat("'", file, "' does not begin with the names of the columns, as '", first,
+                        "' does: ", lacks, "; every file needs this line")
+               : concat("'", file, "' has other columns than '", first, "'",
+                        lacks.empty() ? "" : concat("; it lacks ", lacks),
+                        has.empty() ? "" : concat("; only it has ", has),
+                        lacks.empty() && has.empty() ? ": the same in another order" : "",
+                        "; name files that have the same ones, and add the others to data.train ",
+                        "of the configuration: training finds columns by their names"));
+  }
+}
+
 }  // namespace
 
 Sample read_sample(const std::vector<std::string>& patterns, std::int64_t max_rows) {
@@ -149,11 +202,15 @@ Sample read_sample(const std::vector<std::string>& patterns, std::int64_t max_ro
   const std::string& file = sample.files.front();
   if (lines.texts.empty()) throw Error(ErrorCode::kInvalidData, concat("'", file, "' has no rows"));
   refuse_other_formats(lines.texts.front(), file);
-  const char delimiter = find_delimiter(lines.texts, file);
+  // Another file may have other columns.
+  const auto second = std::find(lines.is_first.begin() + 1, lines.is_first.end(), true);
+  const std::vector<std::string> of_first_file(
+      lines.texts.begin(), lines.texts.begin() + (second - lines.is_first.begin()));
+  const char delimiter = find_delimiter(of_first_file, file);
   sample.delimiter = delimiter;
   const SchemaConfig text = text_with(delimiter);
 
-  const std::size_t num_columns = count_fields(lines.texts, delimiter).number;
+  const std::size_t num_columns = count_fields(of_first_file, delimiter).number;
   std::vector<std::vector<std::string>> rows;
   for (std::size_t i = 0; i < std::min(lines.texts.size(), kLinesForDelimiter); ++i) {
     if (i > 0 && lines.is_first[i]) continue;  // maybe the header once more
@@ -164,6 +221,7 @@ Sample read_sample(const std::vector<std::string>& patterns, std::int64_t max_ro
   for (std::size_t c = 0; c < num_columns; ++c) {
     sample.names.push_back(sample.header ? rows.front()[c] : concat("c", c));
   }
+  if (sample.header) require_same_header(sample, text);
 
   const std::int64_t most_rows =
       std::min(max_rows, std::max<std::int64_t>(1, kMaxFields / std::ssize(sample.names)));
@@ -177,6 +235,7 @@ Sample read_sample(const std::vector<std::string>& patterns, std::int64_t max_ro
     std::vector<std::string> fields = split_line(text, lines.texts[i]);
     if (fields.size() != num_columns) {
       ++sample.num_ragged;
+      sample.num_open_quotes += has_open_quote(lines.texts[i]) ? 1 : 0;
       continue;
     }
     for (std::size_t c = 0; c < num_columns; ++c) {
@@ -184,6 +243,7 @@ Sample read_sample(const std::vector<std::string>& patterns, std::int64_t max_ro
     }
     ++sample.num_rows;
   }
+  sample.decimal_comma = replace_decimal_commas(sample.columns);
   if (sample.is_whole) sample.total_rows = sample.num_rows + sample.num_ragged;
   if (sample.num_rows > 0) return sample;
   throw Error(ErrorCode::kInvalidData, concat("'", file, "' has a header and no rows"));

@@ -165,6 +165,7 @@ void check_parquet_schema(const Checker& check, const SchemaConfig& schema) {
   };
   refuse(schema.delimiter == plain.delimiter, "delimiter");
   refuse(schema.quote == plain.quote, "quote");
+  refuse(schema.decimal == plain.decimal, "decimal");
   refuse(schema.header == plain.header, "header");
   refuse(schema.columns == plain.columns, "columns");
 }

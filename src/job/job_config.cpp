@@ -80,10 +80,11 @@ void TrainConfig::visit(ConfigVisitor& v) {
   v.field("metric_window", metric_window,
           "Number of latest examples over which training metrics are computed.", {.min = 1});
   v.field("report_every", report_every,
-          "How often progress is reported: '100 steps', '10s', '1min', never. With a time, "
-          "metrics.jsonl also has about 50 points over the run, for its curves.");
+          "How often progress is reported: '100 steps', '1 epoch', '10s', '1min', never. With a "
+          "time, metrics.jsonl also has about 50 points over the run, for its curves.");
   v.field("eval_every", eval_every,
-          "How often the evaluation data is scored during training, besides at the end.");
+          "How often the evaluation data is scored during training, besides at the end: '1000 "
+          "steps', '1 epoch' (after its last step), '10min', never.");
   v.field("tensorboard", tensorboard,
           "Also write every report and evaluation for TensorBoard, to tensorboard/ in run_dir.");
   v.section("early_stopping", early_stopping, "End training once evaluation stops improving.");
@@ -118,7 +119,8 @@ std::int64_t ClusterOptions::heartbeat_ms() const {
 
 void CheckpointConfig::visit(ConfigVisitor& v) {
   v.field("every", every,
-          "How often a checkpoint is written, besides at the end: '1000 steps', '10min', never.");
+          "How often a checkpoint is written, besides at the end: '1000 steps', '1 epoch', "
+          "'10min', never.");
   v.field("keep", keep, "Number of checkpoints kept.", {.min = 1});
   v.field("max_failures", max_failures,
           "The job ends when this many checkpoints in a row cannot be written; until then each is "

@@ -67,6 +67,7 @@ bool GlobalBatches::next_alone(data::Batch& batch, RankShares& shares) {
   shares.global_examples = batch.num_examples;
   shares.first_example = 0;
   shares.positions.assign(1, source_.position());
+  shares.ended_epochs = source_.has_ended_epoch() ? source_.position().epoch + 1 : 0;
   return true;
 }
 
@@ -94,6 +95,7 @@ GlobalBatches::Line GlobalBatches::line() const {
   line.after = source_.position();
   line.examples = next_.num_examples;
   line.epoch = line.after.epoch;
+  line.ends_epoch = source_.has_ended_epoch();
   return line;
 }
 
@@ -113,6 +115,7 @@ bool GlobalBatches::hear(RankShares& shares) {
   if (error_ || !epoch) return false;
   shares.global_examples = shares.first_example = 0;
   shares.positions.clear();
+  shares.ended_epochs = *epoch + 1;
   for (std::int64_t r = 0; r < cluster_.size(); ++r) {
     const Line& line = lines_[static_cast<std::size_t>(r)];
     const bool hands_out = line.examples > 0 && line.epoch == *epoch;
@@ -121,6 +124,7 @@ bool GlobalBatches::hear(RankShares& shares) {
       hands_out_ = hands_out;
     }
     if (hands_out) shares.global_examples += line.examples;
+    if (hands_out && !line.ends_epoch) shares.ended_epochs = 0;
     shares.positions.push_back(hands_out ? line.after : line.before);
   }
   return true;

@@ -4,9 +4,13 @@
 
 namespace satrap::trainer {
 
-ReportClock::Due ReportClock::due(std::int64_t step, double seconds, double share) {
-  if (interval_.steps > 0) return step % interval_.steps == 0 ? Due::kReport : Due::kNo;
-  if (interval_.seconds <= 0.0) return Due::kNo;
+ReportClock::Due ReportClock::due(std::int64_t step,
+                                  std::int64_t ended_epochs,
+                                  double seconds,
+                                  double share) {
+  if (interval_.seconds <= 0.0) {
+    return interval_.ends_with(step, ended_epochs) ? Due::kReport : Due::kNo;
+  }
   const std::int64_t passed = points_at(share);
   const bool is_new = passed > num_points_ && passed < kPoints;  // the end is reported in any case
   const bool is_early = seconds >= next_second_;

@@ -20,8 +20,9 @@ class ReportClock {
   /// The share that a run begins with which continues; its earlier points are there.
   void begin(double share) { num_points_ = points_at(share); }
 
-  /// After `step`, `seconds` after the start, with this share of the run done; negative: unknown.
-  Due due(std::int64_t step, double seconds, double share);
+  /// After `step`, with which so many epochs are complete if one ends with it, else 0; `seconds`
+  /// after the start, with this share of the run done; negative: unknown.
+  Due due(std::int64_t step, std::int64_t ended_epochs, double seconds, double share);
 
  private:
   static std::int64_t points_at(double share) {

@@ -8,6 +8,7 @@
 
 #include "satrap/core/log.h"
 #include "satrap/core/resource.h"
+#include "satrap/data/shared_files.h"
 #include "satrap/pipeline/stages.h"
 
 namespace satrap::trainer {
@@ -378,6 +379,9 @@ void Reporter::write_summary(std::int64_t step,
   }
   summary["positive_share"] = positive_shares();
   summary["constant_inputs"] = constant_inputs_.names();
+  if (const auto shared = data::shared_files(sources_.config.data); !shared.empty()) {
+    summary["eval_reads_training_rows"] = data::describe_shared_files(shared);
+  }
   summary["nonfinite_steps"] = nonfinite_steps_;
   if (const auto scale = sources_.network.loss_scale()) {
     summary["loss_scale"] = loss_scale_json(*scale);

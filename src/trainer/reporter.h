@@ -60,9 +60,10 @@ class Reporter {
   /// The entry of metrics.jsonl about this process and its start.
   nlohmann::ordered_json describe_start() const;
 
-  /// Whether to report after this step; `examples`: of steps that have not been added yet.
-  ReportClock::Due due(std::int64_t step, std::int64_t examples) {
-    return clock_.due(step, seconds(), progress(step, examples));
+  /// Whether to report after this step; `ended_epochs` as in job::Interval, `examples`: of steps
+  /// that have not been added yet.
+  ReportClock::Due due(std::int64_t step, std::int64_t ended_epochs, std::int64_t examples) {
+    return clock_.due(step, ended_epochs, seconds(), progress(step, examples));
   }
 
   /// Reports and appends to metrics.jsonl. `is_due`: the user is told.

@@ -33,6 +33,7 @@ void TrainingRun::start_checkpoint() {
   auto content = std::make_unique<checkpoint::CheckpointContent>();
   content->step = step_;
   content->positions = positions_;
+  content->ended_epochs = ended_epochs_;
   content->examples = reporter_->examples();
   content->nonfinite_steps = reporter_->nonfinite_steps();
   content->first_eval_row = config_.data.eval.first_row;

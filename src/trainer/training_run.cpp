@@ -15,6 +15,7 @@
 #include "satrap/core/text.h"
 #include "satrap/data/loader.h"
 #include "satrap/data/row_count.h"
+#include "satrap/data/shared_files.h"
 #include "satrap/net/net_error.h"
 #include "satrap/pipeline/stages.h"
 
@@ -69,6 +70,7 @@ void TrainingRun::restore() {
       checkpoint::with_batch_size(manifest.position_of(cluster_.rank(), cluster_.size()),
                                   start_.continuation.batch_size, config_.data.batch_size);
   positions_ = manifest.positions;
+  ended_epochs_ = manifest.ended_epochs;
   restored_examples_ = manifest.examples;
   restored_nonfinite_steps_ = manifest.nonfinite_steps;
   if (config_.train.deterministic && start_.continuation.has_same_input) {
@@ -236,6 +238,8 @@ void TrainingRun::tell_start() const {
            model_.specs.tables.size(), model_.specs.tables.size() == 1 ? "" : "s", data,
            config_.data.batch_size, pool_.num_threads(), pool_.num_threads() == 1 ? "" : "s",
            config_.device, shown_path(config_.run_dir));
+  const std::vector<std::string> shared = data::shared_files(config_.data);
+  if (!shared.empty()) log_warning("{}", data::describe_shared_files(shared));
 }
 
 /// The last evaluation, checkpoint and summary.
@@ -306,7 +310,7 @@ void TrainingRun::settle_within_grace() {
 /// stopping needs its result, to decide as it would have undisturbed.
 bool TrainingRun::owes_evaluation() {
   if (!early_stopping_.is_on() || step_ <= 0) return false;
-  return ranks_.any(cluster_.is_chief() && eval_clock_.due(step_) &&
+  return ranks_.any(cluster_.is_chief() && eval_clock_.due(step_, ended_epochs_) &&
                     early_stopping_.state().last_step != step_);
 }
 

@@ -93,6 +93,7 @@ class TrainingRun {
   std::int64_t evaluated_step_ = -1;
   std::int64_t checkpointed_step_ = -1;
   std::vector<data::DataPosition> positions_;  // [num_ranks] after it
+  std::int64_t ended_epochs_ = 0;              // complete with it, if it ends one; else 0
   bool has_updated_ = false;                   // a step of this process was finite
   data::DataPosition start_position_;
   std::vector<std::string> warm_tables_;  // that were taken over

@@ -32,6 +32,7 @@ pipeline::StepVotes TrainingRun::enqueue(pipeline::Work& work) {
   step_ = work.step;
   num_queued_ += work.shares.global_examples;
   positions_ = work.shares.positions;
+  ended_epochs_ = work.shares.ended_epochs;
   if (ranks_.is_on_devices()) driver_->wait_before_update(step_);
   const pipeline::StepVotes votes = async_dense_ ? my_votes() : ranks_.reduce(network, my_votes());
   network.copy_flag(work.flag(), work.skip().place);
@@ -85,11 +86,11 @@ void TrainingRun::retire(pipeline::Work& work) {
 
 pipeline::StepVotes TrainingRun::my_votes() {
   pipeline::StepVotes votes{.stop = stop_requested()};
-  if (cluster_.is_chief()) report_due_ = reporter_->due(step_, num_queued_);
+  if (cluster_.is_chief()) report_due_ = reporter_->due(step_, ended_epochs_, num_queued_);
   votes.report = report_due_ != ReportClock::Due::kNo;
   if (cluster_.is_chief() && !async_dense_) {
-    votes.checkpoint = checkpoint_clock_.due(step_);
-    votes.evaluate = eval_clock_.due(step_);
+    votes.checkpoint = checkpoint_clock_.due(step_, ended_epochs_);
+    votes.evaluate = eval_clock_.due(step_, ended_epochs_);
   }
   return votes;
 }

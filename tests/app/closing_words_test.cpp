@@ -63,6 +63,13 @@ TEST(ClosingWords, SkippedRowsAreCountedByReason) {
   EXPECT_THAT(closing_words(run), HasSubstr("look at     more than 1 % of the rows were skipped"));
 }
 
+TEST(ClosingWords, EvaluationOnTrainingRowsIsNamed) {
+  Json run = good_run();
+  run["summary"]["eval_reads_training_rows"] = "evaluation reads the same rows as training";
+  EXPECT_THAT(closing_words(run),
+              HasSubstr("look at     evaluation reads the same rows as training\n"));
+}
+
 TEST(ClosingWords, ALabelOfOneClassIsNamed) {
   Json run = good_run();
   run["summary"]["positive_share"]["click"] = 1.0;

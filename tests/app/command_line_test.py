@@ -41,6 +41,15 @@ class Help(CliTest):
                 self.assertIn("--help", done.stdout)
                 self.assertEqual(self.succeed(*command, "-h").stdout, done.stdout)
 
+    def test_help_is_a_command_too(self):
+        for command in [(), ("train",), ("config", "dump")]:
+            self.assertEqual(self.succeed("help", *command).stdout, self.succeed(*command, "--help").stdout)
+
+    def test_help_on_what_does_not_exist(self):
+        for words in [("help", "trian"), ("trian", "--help")]:
+            self.assert_words(self.fail_with(2, *words), "unknown command 'trian'", "'train'")
+        self.assert_words(self.fail_with(2, "config", "dmup", "--help"), "unknown command 'dmup'", "'dump'")
+
     def test_the_first_page_lists_every_command(self):
         page = self.succeed("--help").stdout
         for name in sorted({command[0] for command in COMMANDS}):
@@ -114,8 +123,17 @@ class Usage(CliTest):
         self.assert_words(self.fail_with(2, "config", "dmup"), "'dmup'", "'dump'")
 
     def test_unknown_option(self):
-        self.assert_words(self.fail_with(2, "train", "x.yaml", "--resum"), "--resum",
-                          "satrap train --help")
+        self.assert_words(self.fail_with(2, "train", "x.yaml", "--resum"), "unknown option '--resum'",
+                          "did you mean '--resume'?", "satrap train --help")
+        self.assert_words(self.fail_with(2, "train", "--resum"), "did you mean '--resume'?")
+        self.assert_words(self.fail_with(2, "init", "x.csv", "--lable=y"), "unknown option '--lable', did you mean "
+                          "'--label'?")
+        self.assert_words(self.fail_with(2, "train", "x.yaml", "--nothing-like-it"), "unknown option "
+                          "'--nothing-like-it'; see `satrap train --help`")
+
+    def test_an_unknown_option_before_the_command(self):
+        for words in [("--verison",), ("--verison", "train", "x.yaml")]:
+            self.assert_words(self.fail_with(2, *words), "unknown option '--verison', did you mean '--version'?")
 
     def test_missing_arguments(self):
         self.assert_words(self.fail_with(2, "train"), "CONFIG", "required")

@@ -52,6 +52,30 @@ class Init(CliTest):
         scores = self.run_in_folder("predict", "--checkpoint", "runs/shop").stdout.splitlines()
         self.assertEqual(len(scores) - 1, summary["eval"]["examples"])
 
+    def test_decimal_commas_and_dates_of_a_spreadsheet(self):
+        head, *rows = shop_log(2000).splitlines()
+        rows = [f"{1 + number // 80:02}.03.2026;" + row.replace(",", ";").replace(".", ",")
+                for number, row in enumerate(rows)]
+        self.write("shop.csv", "\n".join(["day;" + head.replace(",", ";"), *rows]) + "\n")
+        done = self.run_in_folder("train", "shop.csv", "--label", "click", "train.epochs=1")
+        self.assertRegex(done.stdout, r"(?m)^left out +day, event_id$")
+        self.assertRegex(done.stdout, r"(?m)^evaluation +20 % of the rows by tail$")
+        self.assertIn('    decimal: ","  ', (self.dir / "shop.yaml").read_text())
+        self.assertIn("- {name: price, transform: zscore", (self.dir / "shop.yaml").read_text())
+        self.assertEqual(self.summary("shop")["bad_rows"], 0)
+        points = "\n".join([row.replace(",", ".") for row in rows]) + "\n"
+        self.write("points.csv", "day;" + head.replace(",", ";") + "\n" + points)
+        scores = self.run_in_folder("predict", "--checkpoint", "runs/shop", "--data", "points.csv").stdout.splitlines()
+        has_price = [row.split(";")[4] != "" for row in rows]
+        self.assertEqual([score != "nan" for score in scores[1:]], [not has for has in has_price])
+
+    def test_files_with_other_columns_are_named(self):
+        head, *rows = shop_log(200).splitlines()
+        self.write("a.csv", "\n".join([head, *rows]) + "\n")
+        self.write("b.csv", "\n".join([head.replace("price", "cost"), *rows]) + "\n")
+        self.assert_words(self.fail_with(1, "init", "a.csv", "b.csv", cwd=self.dir),
+                          "'b.csv' has other columns than 'a.csv'; it lacks 'price'; only it has 'cost'")
+
     def test_init_and_train_at_once(self):
         (self.dir / "shop.csv.gz").write_bytes(gzip.compress(shop_log(2000).encode()))
         self.run_in_folder("train", "shop.csv.gz", "--label", "click", "train.epochs=2")

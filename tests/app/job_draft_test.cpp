@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -131,6 +132,68 @@ TEST_F(JobDraftTest, RowsInTheOrderOfATimeKeepTheTail) {
   EXPECT_THAT(yaml, HasSubstr("about 1,000,000 rows"));
 }
 
+TEST_F(JobDraftTest, TextsThatHardlyEverComeBackAreLeftOut) {
+  const auto one_of = [](int most) {
+    return [=](int row) { return fmt::format("The {} of it", row % most); };
+  };
+  column("click", click);
+  column("title", one_of(950));
+  column("shop", one_of(800));
+  column("session_id", one_of(950));
+  column("tags", [](int row) { return fmt::format("a{}|b{}", row % 31, row % 32); });
+  const std::string yaml = draft();
+  EXPECT_THAT(yaml, HasSubstr("#   title: 950 different texts in 1000 rows: nearly all would be"));
+  for (const char* name : {"shop", "session_id", "tags"}) {
+    EXPECT_THAT(yaml, HasSubstr(fmt::format("- {{name: {}", name)));
+  }
+  sample_.is_whole = false;
+  EXPECT_THAT(draft(), HasSubstr("- {name: title"));
+}
+
+TEST_F(JobDraftTest, DatesAreTimesHoweverTheyAreWritten) {
+  const auto day = [](int row) { return row / 100 % 28 + 1; };
+  column("click", click);
+  column("color", color);
+  column("us", [&](int row) { return fmt::format("03/{:02}/2026", day(row)); });
+  column("german", [&](int row) { return fmt::format("{:02}.03.2026", 28 - day(row)); });
+  column("compact", [&](int row) { return fmt::format("202603{:02}", day(row * 7)); });
+  column("ms",
+         [](int row) { return std::to_string(1'700'000'000'000 + row * 7919 % 5000 * 1000); });
+  column("createdAt", [](int row) { return std::to_string(1'700'000'000 + row * 7919 % 5000); });
+  column("item_id", [](int row) { return std::to_string(1'700'000'000'000 + row * 7919 % 50); });
+  const std::string yaml = draft();
+  for (const char* name : {"us", "german", "compact", "ms", "createdAt"}) {
+    EXPECT_THAT(yaml, HasSubstr(fmt::format("#   {}: a time, which does not come back", name)));
+  }
+  EXPECT_THAT(yaml, HasSubstr("by: tail}"));
+  EXPECT_THAT(yaml, HasSubstr("in the order of us"));
+  EXPECT_THAT(yaml, HasSubstr("{name: item_id, type: int}"));
+}
+
+TEST_F(JobDraftTest, NumbersWithADecimalCommaAreReadAsSuch) {
+  column("click", click);
+  column("price", [](int row) { return std::to_string(row % 50) + ".5"; });
+  sample_.delimiter = ";";
+  sample_.decimal_comma = true;
+  const job::JobConfig config = read(draft());
+  EXPECT_EQ(config.data.schema.decimal, ",");
+  EXPECT_EQ(config.data.schema.numeric[0].name, "price");
+  sample_.decimal_comma = false;
+  EXPECT_EQ(read(draft()).data.schema.decimal, ".");
+}
+
+TEST_F(JobDraftTest, LineEndsWithinQuotesAreSaid) {
+  column("click", click);
+  column("color", color);
+  draft();
+  const auto notes = [&] {
+    return draft_job(sample_, {.data = {"log.csv"}, .label = "", .config = "j"}).notes;
+  };
+  EXPECT_THAT(notes(), Not(testing::Contains(HasSubstr("quote"))));
+  sample_.num_ragged = sample_.num_open_quotes = 1200;
+  EXPECT_THAT(notes(), testing::Contains(HasSubstr("1,200 lines have a quote that is not closed")));
+}
+
 TEST_F(JobDraftTest, ManyRowsAreSeenOnce) {
   column("click", click);
   column("color", color);
@@ -202,6 +265,8 @@ TEST_F(JobDraftTest, WithoutALabelTheUserIsAsked) {
   column("c", color);
   EXPECT_THAT(error(), HasSubstr("no column looks like a label"));
   EXPECT_THAT(error(), HasSubstr("--label COLUMN (with two values: b)"));
+  sample_.columns[1] = sample_.columns[0];
+  EXPECT_THAT(error(), HasSubstr("--label COLUMN (there are a, b, c)"));
   EXPECT_THAT(error("bb"), HasSubstr("has no column 'bb'; did you mean 'b'?"));
   EXPECT_THAT(error("a"), HasSubstr("label 'a' has 3 different texts, such as 'red' and 'blue'"));
 }

@@ -75,6 +75,16 @@ class AfterTraining(Newcomer):
         self.assertIn("look at     always has the same value in all examples", text)
         self.assertIn("look at     only 1 step of 2,048 examples: a model needs hundreds; try data.batch_size=32\n", text)
 
+    def test_evaluation_on_training_rows_is_said(self):
+        words = "evaluation reads the same rows as training: 'train.csv'; auc and logloss say nothing of new rows"
+        done = self.run_here("train", "job.yaml", "data.eval=train.csv")
+        self.assertIn("look at     " + words, done.stdout)
+        self.assertIn("warning " + words, done.stderr)
+        self.assertIn("  look at: " + words, self.run_here("config", "check", "job.yaml", "data.eval=train.csv",
+                                                           "--data").stdout)
+        for other in ["data.eval=eval.csv", "data.eval={fraction: 0.1, by: hash}"]:
+            self.assertNotIn(words[:20], self.run_here("config", "check", "job.yaml", other, "--data").stdout)
+
     def test_one_class_is_said(self):
         self.rows("train.csv", 2000, text_of=lambda click: "1")
         text = self.run_here("train", "job.yaml").stdout

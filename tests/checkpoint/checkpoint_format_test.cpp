@@ -24,6 +24,7 @@ Manifest full_manifest() {
   m.examples = 120;
   m.nonfinite_steps = 3;
   m.positions = {{1, 2, 3, 30}, {1, 4, 5, 50}};
+  m.ended_epochs = 2;
   m.first_eval_row = 123;
   m.metrics = {{"eval.auc", 0.75}, {"train.loss", 0.1}};
   m.early_stopping = EarlyStoppingState{"auc", 10, 8, 0.875, 2};
@@ -61,6 +62,7 @@ TEST_F(ManifestTest, ReadsBackAsItWasWritten) {
   EXPECT_EQ(m.examples, 120);
   EXPECT_EQ(m.nonfinite_steps, 3);
   EXPECT_EQ(m.positions, full_manifest().positions);
+  EXPECT_EQ(m.ended_epochs, 2);
   EXPECT_EQ(m.first_eval_row, 123);
   EXPECT_EQ(m.metrics, full_manifest().metrics);
   EXPECT_EQ(m.early_stopping, full_manifest().early_stopping);

@@ -20,6 +20,21 @@ TEST(ColumnProfile, TheKindIsTheNarrowestOfAllValues) {
   EXPECT_EQ(profile({"", ""}).kind, ColumnProfile::Kind::kText);
 }
 
+TEST(ColumnProfile, DatesAreTimesHoweverTheyAreWritten) {
+  for (const Strings& texts :
+       {Strings{"03/21/2026", "04/01/2026"}, Strings{"21.03.2026", "01.04.2026"},
+        Strings{"20260321", "20260401"}, Strings{"21-Mar-2026", "1-Apr-2026"},
+        Strings{"3/21/2026 9:30 AM", "3/21/2026 1:05 PM"}}) {
+    EXPECT_EQ(profile(texts).kind, ColumnProfile::Kind::kTime) << texts[0];
+    EXPECT_TRUE(profile(texts).is_ascending) << texts[0];
+    EXPECT_FALSE(profile({texts[1], texts[0]}).is_ascending) << texts[0];
+  }
+  // The day is in the second place, since nothing else fits all.
+  EXPECT_TRUE(profile({"02/03/2026", "02/04/2026", "02/13/2026", "03/01/2026"}).is_ascending);
+  EXPECT_EQ(profile({"03/21/2026", "21/03/2026"}).kind, ColumnProfile::Kind::kText);
+  EXPECT_EQ(profile({"20260321", "20261321"}).kind, ColumnProfile::Kind::kInteger);
+}
+
 TEST(ColumnProfile, TextsForMissingValuesAreNamed) {
   const ColumnProfile numbers = profile({"1", "", "NaN", "?", "NA", "2"});
   EXPECT_EQ(numbers.kind, ColumnProfile::Kind::kInteger);
@@ -68,6 +83,8 @@ TEST(ColumnProfile, AnAscendingColumnNeverFalls) {
   EXPECT_TRUE(profile({"1", "1", "", "2"}).is_ascending);
   EXPECT_FALSE(profile({"1", "2", "1"}).is_ascending);
   EXPECT_FALSE(profile({"1", "1"}).is_ascending);
+  EXPECT_TRUE(profile({"1700000000001", "1700000000002"}).is_ascending);
+  EXPECT_FALSE(profile({"1700000000002", "1700000000001"}).is_ascending);
   EXPECT_TRUE(profile({"2017-11-07", "2017-11-08"}).is_ascending);
 }
 

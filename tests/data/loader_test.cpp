@@ -175,6 +175,23 @@ TEST_F(LoaderTest, PositionCountsBatchesAndEpochs) {
   EXPECT_EQ(source->position(), (DataPosition{1, 1, 10, 10}));
 }
 
+TEST_F(LoaderTest, TheLastBatchOfAnEpochIsKnown) {
+  for (const auto& [rows, expected] :
+       {std::pair{20, std::vector{false, true, false, true}},
+        std::pair{21, std::vector{false, false, true, false, false, true}},
+        std::pair{3, std::vector{true, true}}}) {
+    for (const std::int64_t shuffle_rows : {0, 50}) {
+      DataConfig config = config_of(rows, 10);
+      config.shuffle_rows = shuffle_rows;
+      const auto source = open(config, {.epochs = 2});
+      std::vector<bool> ended;
+      Batch batch;
+      while (source->next(batch)) ended.push_back(source->has_ended_epoch());
+      EXPECT_EQ(ended, expected) << rows << " rows, shuffled in a buffer of " << shuffle_rows;
+    }
+  }
+}
+
 TEST_F(LoaderTest, APositionInShuffledRowsKnowsHowFarTheyWereRead) {
   DataConfig config = config_of(25, 10);
   config.shuffle_rows = 5;

@@ -107,6 +107,28 @@ class CsvReader : public FilesTest {
   DataConfig config_ = csv_config("", {"n"}, {"f"});
 };
 
+TEST_F(CsvReader, ADecimalCommaIsOneOfEveryNumber) {
+  config_.schema.delimiter = ";";
+  config_.schema.decimal = ",";
+  config_.schema.label.threshold = {0.5};
+  config_.schema.features[0].separator = "|";
+  config_.schema.features[0].weight_separator = ":";
+  const ReadResult result =
+      read("y;n;f\n0,5;-39,02;a:0,25|b\n0;7;c\n1;\"1,5e2\";c\n0;1.5;c\n0;1,2,3;c\n1,5;;d:0.5\n");
+  ASSERT_EQ(result.rows.size(), 3U);
+  EXPECT_EQ(result.rows[0].label, 1.0F);
+  EXPECT_EQ(result.rows[1].label, 0.0F);
+  EXPECT_EQ(result.rows[0].numeric[0], show(-39.02F));
+  EXPECT_EQ(result.rows[1].numeric[0], show(7));
+  EXPECT_EQ(result.rows[2].numeric[0], show(150));
+  EXPECT_EQ(result.rows[0].weights[0], (std::vector<float>{0.25F, 1.0F}));
+  const std::string reason = "expected a number, with a decimal comma (data.schema.decimal), got ";
+  EXPECT_EQ(result.bad,
+            (Strings{shown(5, "column 'n': " + reason + "\"1.5\""),
+                     shown(6, "column 'n': " + reason + "\"1,2,3\""),
+                     shown(7, "column 'f': expected a number as the weight, got \"d:0.5\"")}));
+}
+
 TEST_F(CsvReader, ColumnsAreFoundByTheirNamesInEachFile) {
   config_.train.path = {write("1", "y,n,f\n1,2,a\n"), write("2", "f,other,n,y\nb,?,3,0\n")};
   const ReadResult result = read_text(config_);
@@ -165,7 +187,7 @@ TEST_F(CsvReader, AQuoteThatIsNotClosedOnItsLineIsRefused) {
   EXPECT_EQ(result.rows.size(), 1U);
   EXPECT_EQ(result.bad[0], shown(2,
                                  "column 'f': a quote is not closed on its line (line ends "
-                                 "within quotes are not read)"));
+                                 "within quotes are not read: replace them by spaces)"));
   EXPECT_EQ(result.bad[2], shown(4, "column 'f': text after a closing quote"));
 }
 

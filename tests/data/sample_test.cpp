@@ -80,6 +80,52 @@ TEST_F(SampleTest, EveryFileHasItsHeader) {
   EXPECT_EQ(sample.columns[0], (Strings{"1", "3", "5"}));
 }
 
+TEST_F(SampleTest, FilesWithOtherHeadersAreNamedWithTheirColumns) {
+  const std::string a = write("a.csv", "y,f,g\n1,2,3\n");
+  const auto error_with = [&](const std::string& text) {
+    const std::string b = write("b.csv", text);
+    return error_of([&] { read_sample({a, b}, 100); });
+  };
+  const std::string names = "'" + path_of("b.csv") + "' has other columns than '" + a + "'";
+  EXPECT_TRUE(contains(error_with("y,f,h\n1,2,3\n"), names + "; it lacks 'g'; only it has 'h'; "));
+  EXPECT_TRUE(contains(error_with("y,f\n1,2\n"), names + "; it lacks 'g'; name files"));
+  EXPECT_TRUE(contains(error_with("y,f,g,h\n1,2,3,4\n"), names + "; only it has 'h'; "));
+  EXPECT_TRUE(contains(error_with("y,g,f\n1,2,3\n"), names + ": the same in another order"));
+  EXPECT_TRUE(contains(error_with("1,5,6\n0,7,8\n"),
+                       "does not begin with the names of the columns, as '" + a +
+                           "' does: 'y', 'f', 'g'; every file needs this line"));
+}
+
+TEST_F(SampleTest, HeadersOfFilesThatAreNotLookedAtAreCompared) {
+  std::string text = "y,f\n";
+  for (int i = 0; i < 1000; ++i) text += "1,2\n";
+  const std::string a = write("a.csv", text);
+  EXPECT_TRUE(
+      contains(error_of([&] { read_sample({a, write("b.csv.gz", gzip("y,g\n1,2\n"))}, 10); }),
+               "it lacks 'f'"));
+  EXPECT_EQ(read_sample({a, write("c.csv", "y,f\r\n1,2\r\n")}, 10).num_rows, 10);
+}
+
+TEST_F(SampleTest, LineEndsWithinQuotesAreCounted) {
+  std::string text = "y,f,g\n";
+  for (int i = 0; i < 40; ++i) text += "1,2,\"two words\"\n";
+  const Sample sample = this->sample(text + "0,\"two\nlines\",3\n1,2,3,4\n");
+  EXPECT_EQ(sample.num_rows, 40);
+  EXPECT_EQ(sample.num_ragged, 3);
+  EXPECT_EQ(sample.num_open_quotes, 2);
+  EXPECT_TRUE(contains(error("y,f\n1,\"a\nb\"\n0,\"c\nd\"\n1,\"c\nd\"\n"),
+                       "line ends within quotes are not read: replace them by spaces"));
+}
+
+TEST_F(SampleTest, DecimalCommasBecomePoints) {
+  const Sample sample = this->sample("y;n;f\n1;39,02;a\n0;7;b,c\n");
+  EXPECT_TRUE(sample.decimal_comma);
+  EXPECT_EQ(sample.columns[1], (Strings{"39.02", "7"}));
+  EXPECT_EQ(sample.columns[2], (Strings{"a", "b,c"}));
+  EXPECT_FALSE(this->sample("y;n\n1;39.02\n0;7\n").decimal_comma);
+  EXPECT_TRUE(this->sample("y,n\n1,\"39,02\"\n0,\"7,5\"\n").decimal_comma);
+}
+
 TEST_F(SampleTest, WhatIsNoTextInColumnsIsRefused) {
   EXPECT_TRUE(contains(error("{\"click\": 1, \"user\": 2}\n"), "is JSON"));
   EXPECT_TRUE(contains(error("1 3:1 5:0.5 7:1\n0 4:1 5:1 8:1\n"), "libsvm"));

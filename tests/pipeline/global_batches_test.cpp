@@ -83,6 +83,55 @@ TEST(GlobalBatches, ABatchWithoutRowsIsOfTheSchemaAllTheSame) {
   EXPECT_FALSE(batches.next(batch, shares));
 }
 
+/// Batches of one example each, the same number in each of two epochs.
+class TwoEpochs final : public data::BatchSource {
+ public:
+  explicit TwoEpochs(std::int64_t batches_per_epoch) : batches_per_epoch_(batches_per_epoch) {}
+  bool next(data::Batch& batch) override {
+    if (has_ended_epoch()) position_ = {.epoch = position_.epoch + 1};
+    if (position_.epoch == 2) return false;
+    ++position_.batches;
+    batch.num_examples = 1;
+    return true;
+  }
+  data::DataPosition position() const override { return position_; }
+  bool has_ended_epoch() const override { return position_.batches == batches_per_epoch_; }
+  data::ReadStats stats() const override { return {}; }
+  void close() override {}
+
+ private:
+  const std::int64_t batches_per_epoch_;
+  data::DataPosition position_;
+};
+
+TEST(GlobalBatches, OfAnEpochEndWithThoseOfTheRankThatHasTheMost) {
+  RankThreads ranks;
+  ranks.run(2, [](Cluster& cluster) {
+    cluster.share("");
+    TwoEpochs source(1 + cluster.rank());
+    StageTimers timers(kNumStages);
+    GlobalBatches batches(source, {}, {}, cluster.make_communicator("planners"), cluster, timers);
+    data::Batch batch;
+    RankShares shares;
+    std::vector<std::int64_t> ended;
+    while (batches.next(batch, shares)) ended.push_back(shares.ended_epochs);
+    EXPECT_EQ(ended, (std::vector<std::int64_t>{0, 1, 0, 2})) << "rank " << cluster.rank();
+  });
+}
+
+TEST(GlobalBatches, OfOneRankAloneEndWithItsEpochs) {
+  const job::JobConfig job;
+  const Cluster cluster(job, {});
+  TwoEpochs source(2);
+  StageTimers timers(kNumStages);
+  GlobalBatches batches(source, {}, {}, nullptr, cluster, timers);
+  data::Batch batch;
+  RankShares shares;
+  std::vector<std::int64_t> ended;
+  while (batches.next(batch, shares)) ended.push_back(shares.ended_epochs);
+  EXPECT_EQ(ended, (std::vector<std::int64_t>{0, 1, 0, 2}));
+}
+
 /// Batches of one example each, and then an error, or the end.
 class Batches final : public data::BatchSource {
  public:

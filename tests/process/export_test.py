@@ -198,6 +198,17 @@ class Export(unittest.TestCase):
         self.assertLessEqual({"items", "user", "shop name", "tags", "words"}, self.tables_with_ids_without_a_row)
         self.assertIn("shop%20name.keys.npy", os.listdir(self.dir / "export"))
 
+    def test_decimal_commas(self):
+        for name, rows, seed in [("train", 1000, 1), ("eval", 100, 2)]:
+            lines = [line.split(",") for line in csv_rows(rows, 20, seed).splitlines() if '"a, ' not in line]
+            (self.dir / f"{name}.csv").write_text("".join(
+                ";".join(field if field.count(".") == 0 else field.replace(".", ",") for field in line) + "\n"
+                for line in lines))
+        job = self.dir / "job.yaml"
+        job.write_text(CSV.format(dir=self.dir, model="{type: ffnn, bottom: [8], top: [16]}"))
+        notation = ["data.schema.delimiter=;", "data.schema.decimal=,", "data.on_bad_row=stop"]
+        self.compare(job, self.dir / "eval.csv", *notation)
+
     def test_an_attended_sequence(self):
         (self.dir / "train.csv").write_text(csv_rows(3000, 50, seed=1))
         (self.dir / "eval.csv").write_text(csv_rows(300, 80, seed=2))

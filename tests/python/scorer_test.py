@@ -130,6 +130,15 @@ class Values(ScorerTest):
         self.assertEqual(self.inputs(config, ["-99.9", -99.9, np.float32(-99.9), "-99", -99, 99], missing=["-99.9"]),
                          [[5], [5], [5], [-99], [-99], [99]])
 
+    def test_numbers_with_a_decimal_comma(self):
+        bag = feature("w", "words", 0, type="string", separator="|", weight_separator=":")
+        model = self.scorer([number("x", 0)], [bag], decimal=",")
+        numeric, pooled = model.inputs({"x": ["1,5", "-0,25", "7", 1.5, 2], "w": ["red:0,5|round", "", "", "", ["red"]]})
+        self.assertEqual(numeric.tolist(), [[1.5], [-0.25], [7], [1.5], [2]])
+        self.assertEqual(pooled.tolist(), [[1050], [0], [0], [0], [100]])
+        self.assert_refused(model, {"x": ["1.5"], "w": ["red"]}, "column 'x', row 0", "'1.5'")
+        self.assert_refused(model, {"x": ["1"], "w": ["red:0.5"]}, "column 'w', row 0", "number as the weight")
+
     def test_buckets(self):
         config = {**feature("x", "users", 0, missing="own_id"), "boundaries": [0.0, 1.0, 2.0]}
         del config["type"]

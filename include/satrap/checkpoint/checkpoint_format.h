@@ -52,6 +52,7 @@ struct Manifest {
   std::string created, version;
   std::int64_t step = 0, examples = 0, nonfinite_steps = 0;
   std::vector<data::DataPosition> positions;  // [num_ranks]
+  std::int64_t ended_epochs = 0;              // complete with the step, if it ends one; else 0
   std::int64_t first_eval_row = -1;  // where data.eval is a tail of the rows; -1: it is not
   std::map<std::string, double> metrics;
   std::optional<EarlyStoppingState> early_stopping;  // if the run may stop early

@@ -22,8 +22,8 @@ namespace satrap::checkpoint {
 /// small parts are copied, and tables become snapshots that copy a row aside before it changes.
 struct CheckpointContent {
   std::int64_t step = 0, examples = 0, nonfinite_steps = 0;
-  std::vector<data::DataPosition> positions;  // [num_ranks]
-  std::int64_t first_eval_row = -1;           // as in the manifest
+  std::vector<data::DataPosition> positions;           // [num_ranks]
+  std::int64_t ended_epochs = 0, first_eval_row = -1;  // as in the manifest
   std::map<std::string, double> metrics;
   std::optional<EarlyStoppingState> early_stopping;
   std::string transforms_json, config_yaml;

@@ -48,6 +48,10 @@ class BatchSource {
   /// The position after the last batch returned: a source opened there continues with the next.
   virtual DataPosition position() const = 0;
 
+  /// The last batch returned was the last of its epoch. Of a pipe, whose end is not known ahead,
+  /// false.
+  virtual bool has_ended_epoch() const { return false; }
+
   /// Thread-safe.
   virtual ReadStats stats() const = 0;
 

@@ -14,7 +14,7 @@ struct ColumnProfile {
     kInteger,  // of 64 bits
     kNumber,
     kHex,   // hex digits, the same number of them in every value
-    kTime,  // a date, maybe with a time of day
+    kTime,  // a date, maybe with a time of day, as people and programs write it
     kText
   };
 

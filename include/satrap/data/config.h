@@ -74,7 +74,8 @@ struct FeatureConfig {
 /// What the columns of a text file mean. `missing` and empty fields are missing values.
 struct SchemaConfig {
   std::string delimiter = ",";
-  std::string quote = "\"";  // empty: quotes have no meaning
+  std::string quote = "\"";   // empty: quotes have no meaning
+  std::string decimal = ".";  // or ","
   bool header = true;
   std::vector<std::string> columns = {};  // names, for files without a header
   bool trim = true;                       // drop spaces around a field

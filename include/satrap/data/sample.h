@@ -11,20 +11,22 @@ namespace satrap::data {
 struct Sample {
   std::vector<std::string> files;                 // of all patterns, in reading order
   std::string delimiter;                          // one character; "" of Parquet, which has none
+  bool decimal_comma = false;                     // numbers had one; it is a point in `columns`
   bool header = false;                            // the first line of every file names the columns
   std::vector<std::string> names;                 // [columns]; without a header c0, c1, ...
   std::vector<std::vector<std::string>> columns;  // [columns][rows]
   std::int64_t num_rows = 0;
-  std::int64_t num_ragged = 0;  // rows left out, because they have another number of columns
-  bool is_whole = false;        // there are no other rows
-  bool is_rereadable = true;    // false: standard input or a pipe
-  std::int64_t total_rows = 0;  // of all files, an estimate unless is_whole; 0: unknown
+  std::int64_t num_ragged = 0;       // rows left out, because they have another number of columns
+  std::int64_t num_open_quotes = 0;  // of these: with a quote that is not closed on its line
+  bool is_whole = false;             // there are no other rows
+  bool is_rereadable = true;         // false: standard input or a pipe
+  std::int64_t total_rows = 0;       // of all files, an estimate unless is_whole; 0: unknown
 };
 
 /// Reads up to `max_rows` rows of the files that `patterns` name (as data.train.path). The
 /// delimiter is the one of comma, tab, semicolon, bar and space that divides nearly all lines into
-/// the same, largest number of fields. Throws Error(kIo | kInvalidData) if the files cannot be read
-/// or are no such text.
+/// the same, largest number of fields. Throws Error(kIo | kInvalidData) if the files cannot be
+/// read, are no such text, or have headers that are not the same.
 Sample read_sample(const std::vector<std::string>& patterns, std::int64_t max_rows);
 
 }  // namespace satrap::data

@@ -49,6 +49,7 @@ class GlobalBatches {
   static constexpr std::int64_t kFailed = -1;
   struct Line {                            // what a rank tells the others
     std::int64_t examples = 0, epoch = 0;  // of the batch it could hand out; 0 examples: none
+    bool ends_epoch = false;
     std::int64_t wanted_ahead = 0;
     data::DataPosition before, after;  // where it stands without it, and with it
   };

@@ -1,0 +1,47 @@
+#include "satrap/data/shared_files.h"
+
+#include <algorithm>
+
+#include "satrap/core/error.h"
+#include "satrap/core/file.h"
+#include "satrap/core/text.h"
+#include "satrap/data/data_file.h"
+#include "satrap/data/loader.h"
+#include "src/data/file_list.h"
+
+namespace satrap::data {
+namespace {
+
+bool is_same(const std::string& a, const std::string& b) {
+  if (a == "-" || b == "-") return false;
+  try {
+    const DataFile x = describe_file(a), y = describe_file(b);
+    return x.is_regular() && x.bytes == y.bytes &&
+           examine_prefix(a, x.bytes).checksum == examine_prefix(b, y.bytes).checksum;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> shared_files(const DataConfig& config) {
+  if (config.eval.is_part() || config.resolved_format() == "synthetic") return {};
+  const std::vector<std::string> trained = usable_files(config.train);
+  std::vector<std::string> shared = usable_files(config.eval);
+  std::erase_if(shared, [&](const std::string& path) {
+    return std::ranges::none_of(trained, [&](const auto& other) { return is_same(path, other); });
+  });
+  return shared;
+}
+
+std::string describe_shared_files(const std::vector<std::string>& files) {
+  SATRAP_CHECK(!files.empty(), "no file is shared");
+  return concat("evaluation reads the same rows as training: '",
+                printable(shown_path(files.front())), "'",
+                files.size() > 1 ? concat(" and ", files.size() - 1, " more") : std::string(),
+                "; auc and logloss say nothing of new rows; name other rows, or keep a part of the "
+                "training rows: data.eval: {fraction: 0.1, by: hash}");
+}
+
+}  // namespace satrap::data
