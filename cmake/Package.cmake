@@ -39,7 +39,8 @@ install(RUNTIME_DEPENDENCY_SET satrap_bundled
   PRE_EXCLUDE_REGEXES "^lib(c|m|gcc_s|stdc\\+\\+|cudart)\\.so" "^ld-linux"
   LIBRARY DESTINATION "${SATRAP_INSTALL_LIBDIR}" COMPONENT bundled EXCLUDE_FROM_ALL)
 # Debian's notices of their licences; another system's are elsewhere.
-foreach(_package libfmt libgloo libspdlog libssl libxxhash libyaml-cpp libzstd zlib1g libhiredis libibverbs libnl-3)
+foreach(_package libfmt libgloo libsimdjson libspdlog libssl libxxhash libyaml-cpp libzstd zlib1g libhiredis libibverbs
+        libnl-3)
   install(FILES "/usr/share/doc/${_package}-dev/copyright" RENAME "${_package}.txt" OPTIONAL
     DESTINATION "${CMAKE_INSTALL_DATADIR}/satrap/licenses" COMPONENT bundled EXCLUDE_FROM_ALL)
 endforeach()

@@ -126,12 +126,24 @@ void DataConfig::visit(ConfigVisitor& v) {
       "itself.");
   v.field(
       "format", format,
-      "criteo: tab-separated Criteo click logs. csv: any delimited text. parquet: Parquet, whose "
-      "columns are found by name; integers, booleans (as 0 and 1), floating-point numbers, texts, "
-      "and lists of integers or texts as bags and sequences; a null is a missing value. synthetic: "
-      "rows generated on the fly. auto: parquet for files named .parquet, else criteo with schema "
-      "criteo, else csv.",
-      {.one_of = {"auto", "criteo", "csv", "parquet", "synthetic"}});
+      "criteo: tab-separated Criteo click logs. csv: any delimited text. json: JSON lines, an "
+      "object "
+      "per line, whose keys are the columns, a.b for b in a; numbers, texts, true, false and "
+      "arrays of "
+      "them as bags and sequences; a null or no key is a missing value. libsvm: `label index:value "
+      "...` with the columns label, qid, features (the indices as ids) and 0, 1, ... (the value of "
+      "that "
+      "index). libffm: `label field:index:value ...` with the columns label and 0, 1, ... (the "
+      "indices "
+      "of that field as ids, or its value). Weights of ids are read with weight_separator \":\". "
+      "parquet: Parquet, whose columns are found by name; integers, booleans (as 0 and 1), "
+      "floating-point numbers, texts, and lists of integers or texts as bags and sequences; a null "
+      "is "
+      "a missing value. synthetic: rows generated on the fly. auto: by the names of the files, "
+      "without "
+      ".gz and .zst: json for .jsonl, .ndjson and .json, libsvm for .libsvm and .svm, libffm for "
+      ".libffm and .ffm, parquet for .parquet; else criteo with schema criteo, else csv.",
+      {.one_of = {"auto", "criteo", "csv", "json", "libsvm", "libffm", "parquet", "synthetic"}});
   v.section(
       "train", train,
       "The training data. A resumed run compares them with those that its checkpoint has read: "

@@ -30,7 +30,10 @@ bool is_truth_value(std::string_view text, float& value) {
 
 }  // namespace
 
-std::string RowFault::kind() const { return concat("column '", column->name, "': ", reason); }
+std::string RowFault::kind() const {
+  if (column == nullptr) return std::string(reason);
+  return concat("column '", column->name, "': ", reason);
+}
 
 std::string RowFault::text() const {
   constexpr std::size_t kShownBytes = 40;

@@ -10,10 +10,10 @@
 #include "satrap/data/schema.h"
 #include "src/data/column_map.h"
 #include "src/data/field_parse.h"
+#include "src/data/file_format.h"
 #include "src/data/file_list.h"
 #include "src/data/foreign_text.h"
 #include "src/data/line_cutter.h"
-#include "src/data/parquet_files.h"
 #include "src/data/parquet_sample.h"
 
 namespace satrap::data {
@@ -141,7 +141,7 @@ Lines read_lines(const FileList& files, std::int64_t max_rows, Sample& sample) {
 
 Sample read_sample(const std::vector<std::string>& patterns, std::int64_t max_rows) {
   const FileList files = list_files(patterns);
-  if (are_parquet("auto", files)) return read_parquet_sample(files, max_rows);
+  if (format_of("auto", files) == FileFormat::kParquet) return read_parquet_sample(files, max_rows);
   Sample sample;
   sample.files = files.paths();
   sample.is_rereadable = files.rereadable;
