@@ -93,7 +93,7 @@ void SchemaConfig::visit(ConfigVisitor& v) {
   v.list("labels", labels,
          "Several labels, instead of `label`. The model predicts each of them; progress, early "
          "stopping and the best checkpoint use the first.");
-  v.list("numeric", numeric, "Numbers that go into the dense network.");
+  v.list("numeric", numeric, "Numbers that go into the dense network; true and false are 1 and 0.");
   v.list("features", features, "Categorical inputs: bags or sequences of ids.");
 }
 

@@ -138,7 +138,7 @@ bool FieldReader::consume(const ColumnMap::Consumer& consumer,
     case Kind::kNumber: {
       float& value = row_.number(consumer.target);
       value = kMissingNumber;
-      if (missing || number_of(field, value)) return true;
+      if (missing || number_of(field, value) || is_truth_value(field, value)) return true;
       if (!is_no_number(field)) return fail("expected a number", field);
       value = kMissingNumber;
       return true;

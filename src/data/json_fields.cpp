@@ -211,7 +211,9 @@ bool JsonFields::find(const char* line, const char* end, LineValues& found) {
   const char* const first = std::find_if_not(line, end, is_blank);
   reason_ = "expected a JSON object on the line";
   if (first < end && *first == '{') {
-    reason_ += concat(": ", simdjson::error_message(error));
+    std::string_view message = simdjson::error_message(error);
+    while (message.ends_with('.')) message.remove_suffix(1);
+    reason_ += concat(" (", message, ")");
   } else if (first < end && *first == '[') {
     reason_ += "; `jq -c '.[]'` writes the elements of an array so";
   }

@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 #include <string_view>
+#include <utility>
 
 #include "satrap/core/error.h"
 #include "satrap/data/schema.h"
@@ -13,6 +14,7 @@
 #include "src/data/file_format.h"
 #include "src/data/file_list.h"
 #include "src/data/foreign_text.h"
+#include "src/data/json_sample.h"
 #include "src/data/line_cutter.h"
 #include "src/data/parquet_sample.h"
 
@@ -28,14 +30,6 @@ struct Lines {
   std::vector<std::string> texts;  // not blank
   std::vector<bool> is_first;      // of its file
 };
-
-/// The lines' columns are not known yet, and the reader does not ask for any.
-Schema schema_without_columns() {
-  Schema schema;
-  schema.labelled = false;
-  schema.text.header = false;
-  return schema;
-}
 
 SchemaConfig text_with(char delimiter) {
   SchemaConfig text;
@@ -60,10 +54,13 @@ Fields count_fields(const std::vector<std::string>& lines, char delimiter) {
   return {most->first, static_cast<double>(most->second) / static_cast<double>(num_lines)};
 }
 
-/// Formats that are text, but not columns.
-void refuse_other_formats(const std::string& line, const std::string& file) {
+/// Formats of text whose rows say nothing of what their columns mean.
+void refuse_other_formats(FileFormat format, const std::string& line, const std::string& file) {
   const std::string foreign = foreign_text(line, true);
-  if (!foreign.empty()) throw Error(ErrorCode::kInvalidData, concat("'", file, "' ", foreign));
+  if (foreign.empty() && format == FileFormat::kDelimited) return;
+  throw Error(ErrorCode::kInvalidData,
+              concat("'", file, "' ", foreign.empty() ? concat("is ", name_of(format)) : foreign,
+                     "; a job for it is written by hand, as the README shows"));
 }
 
 char find_delimiter(const std::vector<std::string>& lines, const std::string& file) {
@@ -110,8 +107,8 @@ bool has_header(const std::vector<std::vector<std::string>>& rows) {
 
 /// Lines that are not blank, whole blocks until there are enough.
 Lines read_lines(const FileList& files, std::int64_t max_rows, Sample& sample) {
-  const Schema schema = schema_without_columns();
-  LineCutter cutter(schema, files.paths(), {}, {});
+  const Schema schema;  // the format is one whose lines need none
+  LineCutter cutter(schema, files.paths(), {}, {}, nullptr, FileFormat::kJson);
   Lines lines;
   TextBlock block;
   std::int64_t num_cut = 0;
@@ -137,18 +134,31 @@ Lines read_lines(const FileList& files, std::int64_t max_rows, Sample& sample) {
   return lines;
 }
 
+/// The sample with its number of rows; throws an error with this message if there are none.
+Sample whole(Sample sample, const std::string& message) {
+  if (sample.num_rows == 0) throw Error(ErrorCode::kInvalidData, message);
+  if (sample.is_whole) sample.total_rows = sample.num_rows + sample.num_ragged;
+  return sample;
+}
+
 }  // namespace
 
 Sample read_sample(const std::vector<std::string>& patterns, std::int64_t max_rows) {
   const FileList files = list_files(patterns);
-  if (format_of("auto", files) == FileFormat::kParquet) return read_parquet_sample(files, max_rows);
+  const FileFormat format = format_of("auto", files);
+  if (format == FileFormat::kParquet) return read_parquet_sample(files, max_rows);
   Sample sample;
   sample.files = files.paths();
   sample.is_rereadable = files.rereadable;
   const Lines lines = read_lines(files, max_rows, sample);
   const std::string& file = sample.files.front();
   if (lines.texts.empty()) throw Error(ErrorCode::kInvalidData, concat("'", file, "' has no rows"));
-  refuse_other_formats(lines.texts.front(), file);
+  if (format == FileFormat::kJson || is_json_object(lines.texts.front())) {
+    sample_json(lines.texts, max_rows, sample);
+    if (format != FileFormat::kJson) sample.format = "json";
+    return whole(std::move(sample), concat("'", file, "' has no line that is a JSON object"));
+  }
+  refuse_other_formats(format, lines.texts.front(), file);
   const char delimiter = find_delimiter(lines.texts, file);
   sample.delimiter = delimiter;
   const SchemaConfig text = text_with(delimiter);
@@ -184,9 +194,7 @@ Sample read_sample(const std::vector<std::string>& patterns, std::int64_t max_ro
     }
     ++sample.num_rows;
   }
-  if (sample.is_whole) sample.total_rows = sample.num_rows + sample.num_ragged;
-  if (sample.num_rows > 0) return sample;
-  throw Error(ErrorCode::kInvalidData, concat("'", file, "' has a header and no rows"));
+  return whole(std::move(sample), concat("'", file, "' has a header and no rows"));
 }
 
 }  // namespace satrap::data

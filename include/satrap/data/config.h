@@ -135,8 +135,8 @@ struct DataConfig {
   std::string folder = {};  // as JobConfig::folder says; not part of the section
   void visit(ConfigVisitor& v);
 
-  /// The format in force, but that `auto` is criteo or csv: files whose names say another format are
-  /// of that one.
+  /// The format in force, but that `auto` is criteo or csv: files whose names say another format
+  /// are of that one.
   std::string resolved_format() const;
 
   /// Throws Error(kInvalidConfig) if max_bad_rows says none.
