@@ -59,7 +59,7 @@ def json_line(r, row):
               "price": row["price"], "user": {"id": row["user.id"], "unread": [{"x": 1}]}}
     if row["age"] is None and r % 2:
         del values["age"]
-    keys = sorted(values, key=lambda key: hash((len(key) * 7 + r) % 5))
+    keys = sorted(values, key=lambda key: (len(key) * 7 + r) % 5)
     return json.dumps({key: values[key] for key in keys}) + "\n"
 
 
@@ -114,7 +114,8 @@ class Formats(CliTest):
 
     def test_json_comes_by_standard_input(self):
         self.write("job.yaml", JOB.format(train="day_1.jsonl", by="hash", shuffle=0))
-        head = ["data", "head", "job.yaml", "--rows", "3", "data.schema.numeric=[price]", "data.eval.fraction=0"]
+        head = ["data", "head", "job.yaml", "--rows", "3", "data.schema.numeric=[price]",
+                "data.eval.fraction=0", "data.eval.by=tail"]
         with open(self.dir / "day_1.jsonl", encoding="utf-8") as stream:
             done = satrap(*head, "data.train=-", "data.format=json", cwd=self.dir, stdin=stream)
         self.assertEqual(done.returncode, 0, done.stderr)
@@ -125,21 +126,24 @@ class Formats(CliTest):
         self.write("bad.jsonl", '{"click": 1}\n{"click": 1, "age": "old"}\n')
         error = self.fail_with(1, "train", "job.yaml", "data.on_bad_row=stop", "data.schema.numeric=[age]", cwd=self.dir)
         self.assert_words(error, "bad.jsonl:2: column 'age'", 'got "old"')
-        self.assert_words(self.fail_with(2, "train", "job.yaml", "data.train=[bad.jsonl, all.csv]", cwd=self.dir),
-                          "all.csv", "one format")
+        self.assert_words(self.fail_with(2, "train", "job.yaml", "data.train=[bad.jsonl, all.csv]", "--overwrite",
+                                         cwd=self.dir), "all.csv", "one format")
         self.assert_words(self.fail_with(2, "config", "check", "job.yaml", "data.schema.header=false", cwd=self.dir),
                           "data.schema.header", "has no effect on JSON lines")
 
     def test_init_writes_a_job_that_trains(self):
-        text = self.succeed("init", "day_1.jsonl", "--label", "click", cwd=self.dir).stdout
+        lines = [json.dumps({"click": row["click"] == 1, "user": {"id": row["user.id"]}, "items": row["items"],
+                             "price": row["price"]}) + "\n" for row in list(make_rows())[:700]]
+        self.write("shop.jsonl", "".join(lines))
+        text = self.succeed("init", "shop.jsonl", "--label", "click", cwd=self.dir).stdout
         self.assertIn("700 rows", text)
-        job = (self.dir / "day_1.yaml").read_text()
+        job = (self.dir / "shop.yaml").read_text()
         self.assertNotIn("delimiter", job)
         self.assertRegex(job, r'items.*separator: "?\|')
         self.assertIn("user.id", job)
-        self.succeed("train", "day_1.yaml", "train.max_steps=3", cwd=self.dir)
-        self.write("log", (self.dir / "day_1.jsonl").read_text())
-        self.succeed("train", "log", "--label", "click", "train.max_steps=3", cwd=self.dir)
+        self.succeed("train", "shop.yaml", "train.max_steps=3", cwd=self.dir)
+        self.write("log", "".join(lines))
+        self.succeed("train", "log", "--label", "click", "train.max_steps=3", "run_dir=other", cwd=self.dir)
         self.assertIn("format: json", (self.dir / "log.yaml").read_text())
 
     def test_the_model_of_libsvm_and_libffm_is_that_of_the_same_csv(self):
@@ -165,7 +169,7 @@ class Formats(CliTest):
                                        features=plain)
                     self.assertEqual(found, expected)
                 predict = ["predict", "job.yaml", "--checkpoint", "run", *more]
-                self.assertEqual(self.succeed(*predict, "--data", file, cwd=self.dir).stdout.count("\n"), ROWS)
+                self.assertEqual(self.succeed(*predict, "--data", file, cwd=self.dir).stdout.count("\n"), ROWS + 1)
 
 
 if __name__ == "__main__":
