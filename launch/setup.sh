@@ -2,7 +2,7 @@
 # Installs what satrap needs, as root or with sudo:
 #   launch/setup.sh run       compiler, libraries, and .venv with the wheels that programs run with
 #   launch/setup.sh cuda      also what a build with CUDA needs: nvcc 13.0 and the libraries of torch, as wheels
-#   launch/setup.sh parquet   also Arrow's C++ readers of Parquet, as a wheel
+#   launch/setup.sh parquet   also Arrow's C++ readers of Parquet and Arrow IPC, as a wheel
 #   launch/setup.sh test      also clang-format, clang-tidy, clang for fuzzers and a browser; cuda/ is compiled on every
 #                             machine that tests
 # Only what is missing is installed: a second run does nothing and needs no network.

@@ -23,7 +23,7 @@ namespace {
 std::optional<ColumnMap> columns_of_file(const Schema& schema,
                                          const std::string& path,
                                          FileFormat format) {
-  if (format == FileFormat::kParquet) return MappedParquet(path, schema).map;
+  if (is_columnar(format)) return MappedParquet(path, schema).map;
   if (format != FileFormat::kDelimited) return ColumnMap(schema, NamedColumns(schema).names, path);
   LineCutter cutter(schema, {path}, {}, {});
   TextBlock block;

@@ -14,14 +14,17 @@ struct Suffix {
   FileFormat format;
 };
 
-constexpr std::array<Suffix, 8> kSuffixes{{{".jsonl", FileFormat::kJson},
-                                           {".ndjson", FileFormat::kJson},
-                                           {".json", FileFormat::kJson},
-                                           {".libsvm", FileFormat::kLibsvm},
-                                           {".svm", FileFormat::kLibsvm},
-                                           {".libffm", FileFormat::kLibffm},
-                                           {".ffm", FileFormat::kLibffm},
-                                           {".parquet", FileFormat::kParquet}}};
+constexpr std::array<Suffix, 11> kSuffixes{{{".jsonl", FileFormat::kJson},
+                                            {".ndjson", FileFormat::kJson},
+                                            {".json", FileFormat::kJson},
+                                            {".libsvm", FileFormat::kLibsvm},
+                                            {".svm", FileFormat::kLibsvm},
+                                            {".libffm", FileFormat::kLibffm},
+                                            {".ffm", FileFormat::kLibffm},
+                                            {".parquet", FileFormat::kParquet},
+                                            {".arrow", FileFormat::kArrow},
+                                            {".feather", FileFormat::kArrow},
+                                            {".ipc", FileFormat::kArrow}}};
 
 FileFormat format_of_name(std::string_view name) {
   for (const std::string_view packed : {".gz", ".zst"}) {
@@ -44,6 +47,8 @@ std::string name_of(FileFormat format) {
       return "libffm";
     case FileFormat::kParquet:
       return "Parquet";
+    case FileFormat::kArrow:
+      return "Arrow";
     default:
       return "text in columns";
   }
@@ -54,6 +59,7 @@ FileFormat format_of(const std::string& format, const std::string& pattern) {
   if (format == "libsvm") return FileFormat::kLibsvm;
   if (format == "libffm") return FileFormat::kLibffm;
   if (format == "parquet") return FileFormat::kParquet;
+  if (format == "arrow") return FileFormat::kArrow;
   return format == "auto" ? format_of_name(pattern) : FileFormat::kDelimited;
 }
 
@@ -68,10 +74,10 @@ FileFormat format_of(const std::string& format, const FileList& files) {
                        "' is ", name_of(other), ": the files of data.train, and those of ",
                        "data.eval, are of one format; data.format says which, if names do not"));
   }
-  if (found == FileFormat::kParquet && !files.rereadable) {
+  if (is_columnar(found) && !files.rereadable) {
     throw Error(ErrorCode::kInvalidConfig,
-                concat("'", first.path, "': Parquet is read from files alone, because its ",
-                       "description stands at the end"));
+                concat("'", first.path, "': ", name_of(found),
+                       " is read from files alone, because ", "its description stands at the end"));
   }
   return found;
 }

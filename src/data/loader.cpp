@@ -89,7 +89,7 @@ class PassOpener {
       pass.first_row = std::max(pass.first_row, first_eval_row_);
     }
     if (generated_) return std::make_unique<GeneratedRows>(synthetic_, offset_, num_rows_, pass);
-    if (format_ == FileFormat::kParquet) {
+    if (is_columnar(format_)) {
       return std::make_unique<ParquetRows>(schema, files_, pass, bad_rows_, records_);
     }
     return std::make_unique<TextRows>(schema, files_, pass, bad_rows_, LineCutter::Limits{},

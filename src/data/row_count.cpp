@@ -39,8 +39,8 @@ Counted count(const DataConfig& config, const FileList& files, std::int64_t enou
   return counted;
 }
 
-bool is_parquet(const DataConfig& config, const FileList& files) {
-  return format_of(config.format, files) == FileFormat::kParquet;
+bool are_columnar(const DataConfig& config, const FileList& files) {
+  return is_columnar(format_of(config.format, files));
 }
 
 std::int64_t limited(const DataConfig& config, std::int64_t rows) {
@@ -52,7 +52,7 @@ std::int64_t limited(const DataConfig& config, std::int64_t rows) {
 std::int64_t count_rows(const DataConfig& config) {
   if (config.resolved_format() == "synthetic") return limited(config, config.synthetic.rows);
   const FileList files = list_files(config.train.path);
-  if (is_parquet(config, files)) return limited(config, count_parquet_rows(files.paths()));
+  if (are_columnar(config, files)) return limited(config, count_parquet_rows(files.paths()));
   return limited(config, count(config, files, 0).rows);
 }
 
@@ -60,7 +60,7 @@ std::int64_t estimate_rows(const DataConfig& config) {
   if (config.resolved_format() == "synthetic") return count_rows(config);
   const FileList files = list_files(config.train.path);
   if (!files.rereadable) return limited(config, 0);
-  if (is_parquet(config, files)) return count_rows(config);
+  if (are_columnar(config, files)) return count_rows(config);
   const Counted counted = count(config, files, kEnoughBytes);
   if (counted.is_all || counted.bytes == 0) return limited(config, counted.rows);
   const double share = static_cast<double>(counted.bytes) / static_cast<double>(files.total_bytes);

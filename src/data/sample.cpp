@@ -146,7 +146,7 @@ Sample whole(Sample sample, const std::string& message) {
 Sample read_sample(const std::vector<std::string>& patterns, std::int64_t max_rows) {
   const FileList files = list_files(patterns);
   const FileFormat format = format_of("auto", files);
-  if (format == FileFormat::kParquet) return read_parquet_sample(files, max_rows);
+  if (is_columnar(format)) return read_parquet_sample(files, max_rows);
   Sample sample;
   sample.files = files.paths();
   sample.is_rereadable = files.rereadable;

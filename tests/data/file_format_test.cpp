@@ -20,6 +20,9 @@ TEST(FileFormat, NamesSayItWhateverPacksThem) {
   EXPECT_EQ(format_of("auto", std::string("a.ffm")), FileFormat::kLibffm);
   EXPECT_EQ(format_of("auto", std::string("a.libffm")), FileFormat::kLibffm);
   EXPECT_EQ(format_of("auto", std::string("a.parquet")), FileFormat::kParquet);
+  EXPECT_EQ(format_of("auto", std::string("a.arrow")), FileFormat::kArrow);
+  EXPECT_EQ(format_of("auto", std::string("a.feather")), FileFormat::kArrow);
+  EXPECT_EQ(format_of("auto", std::string("a.ipc")), FileFormat::kArrow);
   for (const char* const name : {"-", "a.csv", "a.gz", "jsonl", "a.json.bak"}) {
     EXPECT_EQ(format_of("auto", std::string(name)), FileFormat::kDelimited) << name;
   }
