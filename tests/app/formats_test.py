@@ -104,8 +104,8 @@ class Formats(CliTest):
         predict = ["predict", "job.yaml", "--checkpoint", "run", "--keep", "user.id,price"]
         expected = self.succeed(*predict, "--data", "all.csv", cwd=self.dir).stdout
         self.assertEqual(expected.count("\n"), ROWS + 1)
-        self.assertEqual(self.succeed(*predict, "--data", "day_1.jsonl", "--data", "day_2.jsonl.gz", cwd=self.dir).stdout,
-                         expected)
+        files = ["--data", "day_1.jsonl", "--data", "day_2.jsonl.gz"]
+        self.assertEqual(self.succeed(*predict, *files, cwd=self.dir).stdout, expected)
         stats = ["data", "stats", "job.yaml"]
         self.assertEqual(self.succeed(*stats, f"data.train={self.files}", cwd=self.dir).stdout,
                          self.succeed(*stats, cwd=self.dir).stdout)
@@ -124,7 +124,8 @@ class Formats(CliTest):
     def test_errors_name_the_line_and_the_key(self):
         self.write("job.yaml", JOB.format(train="bad.jsonl", by="hash", shuffle=0))
         self.write("bad.jsonl", '{"click": 1}\n{"click": 1, "age": "old"}\n')
-        error = self.fail_with(1, "train", "job.yaml", "data.on_bad_row=stop", "data.schema.numeric=[age]", cwd=self.dir)
+        error = self.fail_with(1, "train", "job.yaml", "data.on_bad_row=stop", "data.schema.numeric=[age]",
+                               cwd=self.dir)
         self.assert_words(error, "bad.jsonl:2: column 'age'", 'got "old"')
         self.assert_words(self.fail_with(2, "train", "job.yaml", "data.train=[bad.jsonl, all.csv]", "--overwrite",
                                          cwd=self.dir), "all.csv", "one format")
