@@ -94,7 +94,7 @@ class JsonFields::Reader {
   };
   struct Seen {
     std::string path;
-    Target target;
+    const Target* target = nullptr;
   };
 
   simdjson::error_code read_object(simdjson::ondemand::object& object) {
@@ -108,23 +108,23 @@ class JsonFields::Reader {
         path_.resize(depth);
         key = path_.append(1, '.').append(key);
       }
-      const Target target = target_of(key);
-      if (target.column < 0 && !target.holds_columns) continue;
-      if (depth == 0) path_ = key;
-      const auto error = read_value(field.value(), target);
+      const Target* const target = target_of(key);
+      if (target == nullptr) continue;
+      if (depth == 0 && target->holds_columns) path_ = key;
+      const auto error = read_value(field.value(), *target);
       path_.resize(depth);
       if (error) return error;
     }
     return simdjson::SUCCESS;
   }
 
-  /// Lines mostly have the same keys in the same order.
-  Target target_of(std::string_view path) {
+  /// Null: the schema does not read this path. Lines mostly have the same keys in the same order.
+  const Target* target_of(std::string_view path) {
     constexpr std::size_t kMaxSeen = 1024;
     const std::size_t at = next_seen_++;
     if (at < seen_.size() && seen_[at].path == path) return seen_[at].target;
     const auto found = targets_.find(path);
-    const Target target = found == targets_.end() ? Target() : found->second;
+    const Target* const target = found == targets_.end() ? nullptr : &found->second;
     if (at == seen_.size() && at < kMaxSeen) seen_.emplace_back();
     if (at < seen_.size()) {
       seen_[at].path = path;
@@ -133,7 +133,7 @@ class JsonFields::Reader {
     return target;
   }
 
-  simdjson::error_code read_value(simdjson::ondemand::value value, const Target& target) {
+  simdjson::error_code read_value(simdjson::ondemand::value& value, const Target& target) {
     Value read;
     const char first = value.raw_json_token().front();
     if (first == '{') {
@@ -181,10 +181,11 @@ class JsonFields::Reader {
       return value.get_string().get(read.text);
     }
     token = token.substr(0, token.find_last_not_of(" \t\r\n") + 1);
-    if (token == "null" || token == "NaN") return simdjson::SUCCESS;
-    read.kind = JsonKind::kText;
+    const bool is_number = is_json_number(token);
+    if (!is_number && (token == "null" || token == "NaN")) return simdjson::SUCCESS;
+    const bool is_value = is_number || token == "true" || token == "false";
+    read.kind = is_value ? JsonKind::kText : JsonKind::kNone;
     read.text = token;
-    if (token != "true" && token != "false" && !is_json_number(token)) read.kind = JsonKind::kNone;
     return simdjson::SUCCESS;
   }
 
