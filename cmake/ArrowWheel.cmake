@@ -1,10 +1,10 @@
 # Arrow::parquet, Arrow's C++ readers of Parquet, from the PyPI wheel pyarrow: an optional part.
-# Result: SATRAP_HAVE_PARQUET. Without the wheel satrap is built without the part, and says so to who needs it.
+# Result: SATRAP_HAVE_ARROW. Without the wheel satrap is built without the part, and says so to who needs it.
 # ARROW_DIR is .../site-packages/pyarrow; by default that of .venv in the checkout (launch/setup.sh parquet).
 set(SATRAP_ARROW_VERSION 26.0.1)
 set(SATRAP_ARROW_SO_VERSION 2600)  # the wheel has no unversioned libraries
 set(ARROW_DIR "" CACHE PATH "site-packages/pyarrow of the wanted wheel; empty: the one in .venv, if it is there")
-set(SATRAP_HAVE_PARQUET OFF)
+set(SATRAP_HAVE_ARROW OFF)
 set(_arrow_dir "${ARROW_DIR}")
 if(NOT _arrow_dir)
   file(GLOB _arrow_dir "${PROJECT_SOURCE_DIR}/.venv/lib/python3*/site-packages/pyarrow")
@@ -33,5 +33,5 @@ foreach(_name arrow parquet)
     INTERFACE_INCLUDE_DIRECTORIES "${_arrow_dir}/include")
 endforeach()
 target_link_libraries(Arrow::parquet INTERFACE Arrow::arrow)
-set(SATRAP_HAVE_PARQUET ON)
+set(SATRAP_HAVE_ARROW ON)
 message(STATUS "Parquet: ${_arrow_dir}")

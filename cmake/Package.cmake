@@ -13,8 +13,8 @@ if(SATRAP_HAVE_CUDA)
     COMPONENT programs)
 endif()
 
-if(SATRAP_HAVE_PARQUET)
-  install(TARGETS satrap_parquet LIBRARY DESTINATION "${SATRAP_INSTALL_LIBDIR}" COMPONENT programs)
+if(SATRAP_HAVE_ARROW)
+  install(TARGETS satrap_arrow LIBRARY DESTINATION "${SATRAP_INSTALL_LIBDIR}" COMPONENT programs)
   foreach(_name arrow parquet)
     get_target_property(_library Arrow::${_name} IMPORTED_LOCATION)
     install(FILES "${_library}" DESTINATION "${SATRAP_INSTALL_LIBDIR}" COMPONENT programs)
@@ -39,7 +39,8 @@ install(RUNTIME_DEPENDENCY_SET satrap_bundled
   PRE_EXCLUDE_REGEXES "^lib(c|m|gcc_s|stdc\\+\\+|cudart)\\.so" "^ld-linux"
   LIBRARY DESTINATION "${SATRAP_INSTALL_LIBDIR}" COMPONENT bundled EXCLUDE_FROM_ALL)
 # Debian's notices of their licences; another system's are elsewhere.
-foreach(_package libfmt libgloo libspdlog libssl libxxhash libyaml-cpp libzstd zlib1g libhiredis libibverbs libnl-3)
+foreach(_package libfmt libgloo libsimdjson libspdlog libssl libxxhash libyaml-cpp libzstd zlib1g libhiredis libibverbs
+        libnl-3)
   install(FILES "/usr/share/doc/${_package}-dev/copyright" RENAME "${_package}.txt" OPTIONAL
     DESTINATION "${CMAKE_INSTALL_DATADIR}/satrap/licenses" COMPONENT bundled EXCLUDE_FROM_ALL)
 endforeach()

@@ -2,7 +2,7 @@
 # Installs what satrap needs, as root or with sudo:
 #   launch/setup.sh run       compiler, libraries, and .venv with the wheels that programs run with
 #   launch/setup.sh cuda      also what a build with CUDA needs: nvcc 13.0 and the libraries of torch, as wheels
-#   launch/setup.sh parquet   also Arrow's C++ readers of Parquet, as a wheel
+#   launch/setup.sh parquet   also Arrow's C++ readers of Parquet and Arrow IPC, as a wheel
 #   launch/setup.sh test      also clang-format, clang-tidy, clang for fuzzers and a browser; cuda/ is compiled on every
 #                             machine that tests
 # Only what is missing is installed: a second run does nothing and needs no network.
@@ -14,8 +14,8 @@ cd "$(dirname "$0")/.."
 supported="Debian 12, Debian 13 and Ubuntu 24.04 on x86-64 and aarch64"
 torch=2.11.0
 packages=(g++ cmake ninja-build ccache git ca-certificates python3 python3-venv
-  libbenchmark-dev libcli11-dev libfmt-dev libgloo-dev libgmock-dev libgtest-dev libspdlog-dev libssl-dev libxxhash-dev
-  libyaml-cpp-dev libzstd-dev nlohmann-json3-dev zlib1g-dev)
+  libbenchmark-dev libcli11-dev libfmt-dev libgloo-dev libgmock-dev libgtest-dev libsimdjson-dev libspdlog-dev
+  libssl-dev libxxhash-dev libyaml-cpp-dev libzstd-dev nlohmann-json3-dev zlib1g-dev)
 test_packages=(clang-19 clang-format-19 clang-tidy-19 libclang-rt-19-dev gzip iproute2 zstd)
 programs=(c++ cmake ninja git python3)
 test_programs=(clang-format-19 clang-tidy-19 gzip ip zstd)

@@ -9,7 +9,7 @@ set -uo pipefail
 cd "$(dirname "$0")/.."
 
 jobs=${SATRAP_JOBS:-$(nproc)}
-not_for_asan='^app\.(command_line|config|early_stopping|init|init_samples|job|labels|network|newcomer|parquet|progress|readme'
+not_for_asan='^app\.(command_line|config|early_stopping|init|init_samples|job|labels|formats|network|newcomer|parquet|progress|readme'
 not_for_asan+='|report|tensorboard)_test$|^process\.(adult|auto_device|checkpoint_format|cluster_faults|din|fp16|portable_bits'
 not_for_asan+='|pytorch_parity|strangers|torchscript)_test$'
 # A quarter of the sources is compiled alone, another one after each commit (tests/architecture).

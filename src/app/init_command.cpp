@@ -76,9 +76,10 @@ void add_init_command(CLI::App& program, cli::Action& chosen) {
       program.add_subcommand("init", "Write the configuration of a job from a look at its data");
   auto arguments = std::make_shared<InitArguments>();
   command
-      ->add_option(
-          "DATA", arguments->request.data,
-          "Files or globs of delimited text, plain, gzip or zstd, or of Parquet; -: standard input")
+      ->add_option("DATA", arguments->request.data,
+                   "Files or globs of delimited text or JSON lines, plain, gzip or zstd, or of "
+                   "Parquet; -: standard "
+                   "input")
       ->required()
       ->type_name("");
   command

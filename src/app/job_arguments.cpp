@@ -16,8 +16,9 @@ namespace {
 
 /// A configuration has the ending .yaml or .yml, mostly; these are data.
 void refuse_data(const std::string& config) {
-  constexpr std::array<std::string_view, 7> kEndings{".csv", ".tsv", ".txt",    ".data",
-                                                     ".gz",  ".zst", ".parquet"};
+  constexpr std::array<std::string_view, 17> kEndings{
+      ".csv",    ".tsv", ".txt",    ".data", ".gz",     ".zst",   ".parquet", ".json", ".jsonl",
+      ".ndjson", ".svm", ".libsvm", ".ffm",  ".libffm", ".arrow", ".feather", ".ipc"};
   const auto ends_config = [&](std::string_view ending) { return config.ends_with(ending); };
   if (std::ranges::none_of(kEndings, ends_config)) return;
   throw Error(

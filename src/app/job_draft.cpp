@@ -183,6 +183,9 @@ class Draft {
                !sample_.is_rereadable
                    ? "standard input, which can be read only once: no part is kept for evaluation"
                    : num_rows());
+    if (!sample_.format.empty()) {
+      lines_.add(concat("  format: ", sample_.format), "by the first row");
+    }
     if (!split_.by.empty()) {
       lines_.add(fmt::format("  eval: {{fraction: {}, by: {}}}", split_.fraction, split_.by),
                  split_.reason);

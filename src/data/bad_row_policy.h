@@ -8,7 +8,7 @@
 #include <string>
 
 #include "satrap/data/config.h"
-#include "src/data/row_parser.h"
+#include "src/data/block_parser.h"
 
 namespace satrap::data {
 

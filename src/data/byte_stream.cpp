@@ -290,11 +290,16 @@ std::unique_ptr<ByteStream> open_byte_stream(const std::string& path,
     throw Error(ErrorCode::kInvalidData,
                 concat("'", path, "' is named .zst but does not hold zstd data"));
   }
-  if (starts_with(head, "PAR1")) {
-    throw Error(ErrorCode::kInvalidData,
-                concat("'", file->name(), "' is a Parquet file, and is read as text: ",
-                       path == "-" ? "Parquet is read from files alone"
-                                   : "write data.format: parquet, or name it .parquet"));
+  for (const bool is_arrow : {false, true}) {
+    if (!starts_with(head, is_arrow ? "ARROW1" : "PAR1")) continue;
+    const std::string name = is_arrow ? "Arrow" : "Parquet";
+    const std::string format = is_arrow ? "arrow" : "parquet";
+    throw Error(
+        ErrorCode::kInvalidData,
+        concat("'", file->name(), is_arrow ? "' is an Arrow" : "' is a Parquet",
+               " file, and is read as text: ",
+               path == "-" ? name + " is read from files alone"
+                           : concat("write data.format: ", format, ", or name it .", format)));
   }
   if (const char* format = foreign_format(head)) {
     throw Error(

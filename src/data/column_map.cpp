@@ -138,40 +138,24 @@ void ColumnMap::find(const Schema& schema,
   for (std::size_t i = 0; i < names.size(); ++i) columns_[i].name = names[i];
 
   const ColumnFinder finder(names, schema.text, place, holder);
-  const auto add = [&](const std::string& column, const std::string& user, Consumer consumer) {
-    const std::size_t at = finder.find(column, user);
-    columns_[at].consumers.push_back(consumer);
-    return at;
-  };
-  for (std::size_t i = 0; schema.labelled && i < schema.labels.size(); ++i) {
-    const NamedLabelConfig& label = schema.labels[i];
-    add(label.source.column,
-        schema.labels.size() == 1 ? "the label" : concat("label '", label.name, "'"),
-        {Kind::kLabel, static_cast<std::int64_t>(i)});
-  }
-  for (std::size_t i = 0; i < schema.raw_numeric.size(); ++i) {
-    add(schema.raw_numeric[i], "a number", {Kind::kNumber, static_cast<std::int64_t>(i)});
-  }
-  for (std::size_t i = 0; i < schema.id_columns.size(); ++i) {
-    const FeatureConfig& feature = schema.id_columns[i].config;
-    const bool groups = schema.id_columns[i].feature == Schema::kGroups;
-    const std::string user = groups ? "data.group_by" : concat("feature '", feature.name, "'");
-    const std::vector<std::string> columns = columns_of(feature);
-    std::size_t last = 0;
-    for (std::size_t c = 0; c < columns.size(); ++c) {
-      const std::size_t at = add(columns[c], user, {Kind::kInt, static_cast<std::int64_t>(i)});
-      if (c > 0 && at <= last) {
-        throw Error(
-            ErrorCode::kInvalidConfig,
-            concat(place, ": ", user, " reads column '", columns[c], "' after '", columns[c - 1],
-                   "', which does not stand before it in the file; list "
-                   "`columns` in the file's order"));
-      }
-      last = at;
+  const ColumnRead* before = nullptr;  // of the same feature, if it has several columns
+  std::size_t last = 0;
+  const std::vector<ColumnRead> reads = reads_of(schema);
+  for (const ColumnRead& read : reads) {
+    const std::size_t at = finder.find(read.column, read.reader);
+    columns_[at].consumers.push_back(read.consumer);
+    const bool is_next = before != nullptr && read.consumer.kind == Kind::kInt &&
+                         before->consumer.kind == Kind::kInt &&
+                         before->consumer.target == read.consumer.target;
+    if (is_next && at <= last) {
+      throw Error(ErrorCode::kInvalidConfig,
+                  concat(place, ": ", read.reader, " reads column '", read.column, "' after '",
+                         before->column,
+                         "', which does not stand before it in the file; list "
+                         "`columns` in the file's order"));
     }
-  }
-  for (std::size_t i = 0; i < schema.kept.size(); ++i) {
-    add(schema.kept[i], "--keep", {Kind::kText, static_cast<std::int64_t>(i)});
+    before = &read;
+    last = at;
   }
 
   if (!schema.dividing_column.empty()) {
@@ -191,6 +175,33 @@ void ColumnMap::find(const Schema& schema,
                       ? fast_kind(schema, column.consumers.front())
                       : Kind::kGeneral;
   }
+}
+
+std::vector<ColumnRead> reads_of(const Schema& schema) {
+  using Kind = ColumnMap::Kind;
+  std::vector<ColumnRead> reads;
+  for (std::size_t i = 0; schema.labelled && i < schema.labels.size(); ++i) {
+    const NamedLabelConfig& label = schema.labels[i];
+    reads.push_back({label.source.column,
+                     schema.labels.size() == 1 ? "the label" : concat("label '", label.name, "'"),
+                     {Kind::kLabel, static_cast<std::int64_t>(i)}});
+  }
+  for (std::size_t i = 0; i < schema.raw_numeric.size(); ++i) {
+    reads.push_back(
+        {schema.raw_numeric[i], "a number", {Kind::kNumber, static_cast<std::int64_t>(i)}});
+  }
+  for (std::size_t i = 0; i < schema.id_columns.size(); ++i) {
+    const FeatureConfig& feature = schema.id_columns[i].config;
+    const bool groups = schema.id_columns[i].feature == Schema::kGroups;
+    const std::string user = groups ? "data.group_by" : concat("feature '", feature.name, "'");
+    for (const std::string& column : columns_of(feature)) {
+      reads.push_back({column, user, {Kind::kInt, static_cast<std::int64_t>(i)}});
+    }
+  }
+  for (std::size_t i = 0; i < schema.kept.size(); ++i) {
+    reads.push_back({schema.kept[i], "--keep", {Kind::kText, static_cast<std::int64_t>(i)}});
+  }
+  return reads;
 }
 
 std::vector<std::string> split_line(const SchemaConfig& text, std::string_view line) {

@@ -52,6 +52,16 @@ class ColumnMap {
   std::int64_t dividing_column_ = -1;
 };
 
+/// A column that the schema reads, for one use of it.
+struct ColumnRead {
+  std::string column;
+  std::string reader;  // for people: "the label", "feature 'C1'"
+  ColumnMap::Consumer consumer;
+};
+
+/// All of them but Schema::dividing_column; the columns of one feature follow each other.
+std::vector<ColumnRead> reads_of(const Schema& schema);
+
 /// Fields of a line, unquoted and trimmed by the schema. The line must not have a '\n'.
 std::vector<std::string> split_line(const SchemaConfig& text, std::string_view line);
 

@@ -10,8 +10,10 @@
 #include "satrap/core/text.h"
 #include "src/data/column_map.h"
 #include "src/data/column_use.h"
+#include "src/data/file_format.h"
 #include "src/data/file_list.h"
 #include "src/data/line_cutter.h"
+#include "src/data/named_columns.h"
 #include "src/data/parquet_files.h"
 
 namespace satrap::data {
@@ -20,8 +22,9 @@ namespace {
 /// None, of a text file without a row.
 std::optional<ColumnMap> columns_of_file(const Schema& schema,
                                          const std::string& path,
-                                         bool is_parquet) {
-  if (is_parquet) return MappedParquet(path, schema).map;
+                                         FileFormat format) {
+  if (is_columnar(format)) return MappedParquet(path, schema).map;
+  if (format != FileFormat::kDelimited) return ColumnMap(schema, NamedColumns(schema).names, path);
   LineCutter cutter(schema, {path}, {}, {});
   TextBlock block;
   while (cutter.next(block)) {
@@ -39,10 +42,10 @@ std::string describe_columns(const DataConfig& config, const Schema& schema, Rol
   }
   const FileList files = list_files(role == Role::kTrain ? config.train.path : config.eval.path);
   if (files.files.front().path == "-") return "  rows come from standard input\n";
-  const bool is_parquet = are_parquet(config.format, files);
+  const FileFormat format = format_of(config.format, files);
   std::optional<ColumnMap> first;
   for (const std::string& path : files.paths()) {
-    const auto columns = columns_of_file(schema, path, is_parquet);
+    const auto columns = columns_of_file(schema, path, format);
     if (!first) first = columns;
   }
   std::string text =

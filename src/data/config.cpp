@@ -97,15 +97,15 @@ void SchemaConfig::visit(ConfigVisitor& v) {
   v.list("labels", labels,
          "Several labels, instead of `label`. The model predicts each of them; progress, early "
          "stopping and the best checkpoint use the first.");
-  v.list("numeric", numeric, "Numbers that go into the dense network.");
+  v.list("numeric", numeric, "Numbers that go into the dense network; true and false are 1 and 0.");
   v.list("features", features, "Categorical inputs: bags or sequences of ids.");
 }
 
 void FilesConfig::visit(ConfigVisitor& v) {
-  v.field("path", path,
-          "Files or globs: text, plain or packed by gzip or zstd, or Parquet. The matches of a "
-          "glob are read in natural order "
-          "(day_2 before day_10). \"-\": standard input.");
+  v.field(
+      "path", path,
+      "Files or globs: text, plain or packed by gzip or zstd, or Parquet or Arrow. The matches of "
+      "a glob are read in natural order (day_2 before day_10). \"-\": standard input.");
   v.field("max_rows", max_rows, "Read only the first rows (lines). 0: all.", {.min = 0});
 }
 
@@ -130,12 +130,30 @@ void DataConfig::visit(ConfigVisitor& v) {
       "itself.");
   v.field(
       "format", format,
-      "criteo: tab-separated Criteo click logs. csv: any delimited text. parquet: Parquet, whose "
-      "columns are found by name; integers, booleans (as 0 and 1), floating-point numbers, texts, "
-      "and lists of integers or texts as bags and sequences; a null is a missing value. synthetic: "
-      "rows generated on the fly. auto: parquet for files named .parquet, else criteo with schema "
-      "criteo, else csv.",
-      {.one_of = {"auto", "criteo", "csv", "parquet", "synthetic"}});
+      "criteo: tab-separated Criteo click logs. csv: any delimited text. json: JSON lines, an "
+      "object "
+      "per line, whose keys are the columns (a.b is b in a); numbers, texts, true, false, and "
+      "arrays "
+      "of them as bags and sequences; null and no key are a missing value. libsvm: lines `label "
+      "index:value ...` with the columns label, qid, features (the indices, as ids) and 0, 1, ... "
+      "(the "
+      "value of that index). libffm: lines `label field:index:value ...` with the columns label "
+      "and 0, "
+      "1, ... (the indices of that field as ids, or its value). In both values are weights of ids "
+      "with "
+      "weight_separator: \":\", and else 1. parquet: Parquet, whose columns are found by name; "
+      "integers, booleans (as 0 and 1), floating-point numbers, texts, and lists of integers or "
+      "texts "
+      "as bags and sequences; a null is a missing value. arrow: files of Arrow IPC (Feather V2), "
+      "as "
+      "Parquet. synthetic: rows generated on the fly. auto: by the names of the files, json for "
+      ".jsonl, .ndjson and .json, libsvm for .libsvm and .svm, libffm for .libffm and .ffm (all "
+      "also "
+      "before .gz and .zst), parquet for .parquet, arrow for .arrow, .feather and .ipc; else "
+      "criteo "
+      "with schema criteo, else csv.",
+      {.one_of = {"auto", "criteo", "csv", "json", "libsvm", "libffm", "parquet", "arrow",
+                  "synthetic"}});
   v.section(
       "train", train,
       "The training data. A resumed run compares them with those that its checkpoint has read: "

@@ -30,7 +30,10 @@ bool is_truth_value(std::string_view text, float& value) {
 
 }  // namespace
 
-std::string RowFault::kind() const { return concat("column '", column->name, "': ", reason); }
+std::string RowFault::kind() const {
+  if (column == nullptr) return std::string(reason);
+  return concat("column '", column->name, "': ", reason);
+}
 
 std::string RowFault::text() const {
   constexpr std::size_t kShownBytes = 40;
@@ -140,7 +143,7 @@ bool FieldReader::consume(const ColumnMap::Consumer& consumer,
     case Kind::kNumber: {
       float& value = row_.number(consumer.target);
       value = kMissingNumber;
-      if (missing || read_number(field, value)) return true;
+      if (missing || read_number(field, value) || is_truth_value(field, value)) return true;
       if (!is_no_number(field)) return fail_number(field);
       value = kMissingNumber;
       return true;

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "satrap/core/error.h"
 #include "satrap/core/text.h"
 
 namespace satrap::data {
@@ -33,14 +32,18 @@ bool is_libsvm(std::string_view line) {
 
 }  // namespace
 
-std::string foreign_text(std::string_view line, bool is_header) {
+bool is_json_object(std::string_view line) {
   if (line.ends_with('\r')) line.remove_suffix(1);
-  if (line.starts_with("{\"") && line.ends_with('}')) {
-    return concat("is JSON, an object per line, and has no columns; ", kPipeIt,
-                  ", as in `jq -r '[.label, .user] | @csv'` with header: false");
+  return line.starts_with("{\"") && line.ends_with('}');
+}
+
+std::string foreign_text(std::string_view line, bool is_header) {
+  if (is_json_object(line)) {
+    return "is JSON, an object per line; write data.format: json, or name it .jsonl";
   }
+  if (line.ends_with('\r')) line.remove_suffix(1);
   if (is_header && is_libsvm(line)) {
-    return concat("looks like libsvm or libffm, which have no columns; ", kPipeIt);
+    return "looks like libsvm or libffm; write data.format: libsvm or libffm, or name it so";
   }
   return "";
 }

@@ -42,12 +42,14 @@ LineCutter::LineCutter(const Schema& schema,
                        std::vector<std::string> paths,
                        const RowPass& pass,
                        const Limits& limits,
-                       std::shared_ptr<FileRecords> records)
+                       std::shared_ptr<FileRecords> records,
+                       FileFormat format)
     : schema_(schema),
       paths_(std::move(paths)),
       pass_(pass),
       limits_(limits),
       records_(std::move(records)),
+      has_columns_(format == FileFormat::kDelimited),
       interruption_(pass.stop) {}
 
 bool LineCutter::next(TextBlock& block) {
@@ -113,7 +115,7 @@ bool LineCutter::cut(TextBlock& block) {
     carry_.assign(block.buffer.get() + block.end, block.buffer.get() + size);
   }
   if (next_file_line_ == 1) begin_file(block);
-  if (!layout_) find_layout(block);
+  if (has_columns_ && !layout_) find_layout(block);
   block.file = file_;
   block.layout = layout_;
   block.first_row = next_row_;

@@ -9,6 +9,7 @@
 #include "satrap/data/row_block_source.h"
 #include "satrap/data/schema.h"
 #include "src/data/byte_stream.h"
+#include "src/data/file_format.h"
 #include "src/data/file_records.h"
 #include "src/data/text_block.h"
 
@@ -29,7 +30,8 @@ class LineCutter {
              std::vector<std::string> paths,
              const RowPass& pass,
              const Limits& limits,
-             std::shared_ptr<FileRecords> records = nullptr);
+             std::shared_ptr<FileRecords> records = nullptr,
+             FileFormat format = FileFormat::kDelimited);
 
   /// Fills `block`, reusing its buffer. Returns false at the end. Throws as ByteStream, and
   /// Error(kInvalidData) for a line beyond the limit, Error(kInvalidConfig) if a file's columns do
@@ -60,6 +62,7 @@ class LineCutter {
   const RowPass pass_;
   const Limits limits_;
   const std::shared_ptr<FileRecords> records_;
+  const bool has_columns_;  // the format: a line of each file says which
   std::atomic<std::int64_t> bytes_read_{0}, rows_read_{0};
   Interruption interruption_;
 

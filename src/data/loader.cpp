@@ -11,10 +11,10 @@
 #include "satrap/core/resource.h"
 #include "satrap/data/row_count.h"
 #include "src/data/batch_loader.h"
+#include "src/data/file_format.h"
 #include "src/data/file_list.h"
 #include "src/data/file_records.h"
 #include "src/data/generated_rows.h"
-#include "src/data/parquet_files.h"
 #include "src/data/parquet_rows.h"
 #include "src/data/row_part.h"
 #include "src/data/shuffled_rows.h"
@@ -72,7 +72,7 @@ class PassOpener {
                   concat("data.", role == Role::kTrain ? "train" : "eval", ".path: is not set"));
     }
     files_ = list_files(files.path);
-    are_parquet_ = are_parquet(config.format, files_);
+    format_ = format_of(config.format, files_);
     if (role == Role::kTrain) records_ = std::make_shared<FileRecords>(files_.files);
     if (config.eval.is_part()) divide(config);
   }
@@ -89,11 +89,11 @@ class PassOpener {
       pass.first_row = std::max(pass.first_row, first_eval_row_);
     }
     if (generated_) return std::make_unique<GeneratedRows>(synthetic_, offset_, num_rows_, pass);
-    if (are_parquet_) {
+    if (is_columnar(format_)) {
       return std::make_unique<ParquetRows>(schema, files_, pass, bad_rows_, records_);
     }
     return std::make_unique<TextRows>(schema, files_, pass, bad_rows_, LineCutter::Limits{},
-                                      records_);
+                                      records_, format_);
   }
 
   bool is_rereadable() const { return generated_ || files_.rereadable; }
@@ -151,7 +151,7 @@ class PassOpener {
   std::shared_ptr<BadRowPolicy> bad_rows_;
   FileList files_;
   std::shared_ptr<FileRecords> records_;  // of files_; only of training data
-  bool are_parquet_ = false;
+  FileFormat format_ = FileFormat::kDelimited;
   bool generated_ = false;
   SyntheticConfig synthetic_;
   std::int64_t offset_ = 0;

@@ -11,9 +11,10 @@
 
 namespace satrap::data {
 
-/// What satrap takes from Arrow's readers of Parquet. They are in a shared library of their own,
-/// which parquet_library() opens when it is first needed, so that satrap runs without Arrow. The
-/// two sides share only this header. What Arrow refuses is a std::exception with its message.
+/// What satrap takes from Arrow's readers of Parquet and of Arrow IPC. They are in a shared library
+/// of their own, which parquet_library() opens when it is first needed, so that satrap runs without
+/// Arrow. The two sides share only this header. What Arrow refuses is a std::exception with its
+/// message.
 
 /// The values of one column in consecutive rows. A row of a list column has any number of elements,
 /// a row of another column one. Reused without allocating once its vectors have grown.
@@ -74,14 +75,16 @@ class ParquetLibrary {
   virtual ~ParquetLibrary() = default;
   virtual std::string describe() const = 0;  // "Arrow 26.0.1"
   virtual std::unique_ptr<ParquetFile> open(const std::string& path) const = 0;
+  /// A file of Arrow IPC, whose record batches take the place of row groups.
+  virtual std::unique_ptr<ParquetFile> open_ipc(const std::string& path) const = 0;
 };
 
 /// Opens the library on the first call. Throws Error(kUnavailable) if it is not there.
 const ParquetLibrary& parquet_library();
 
-/// Opens a file of Parquet, and names it in what it throws: Error(kIo) if it cannot be read,
-/// Error(kInvalidData) if it is no Parquet or an incomplete file, Error(kUnavailable) if this
-/// satrap was built without the library.
+/// Opens a file of Parquet or of Arrow IPC, whichever it is, and names it in what it throws:
+/// Error(kIo) if it cannot be read, Error(kInvalidData) if it is neither or an incomplete file,
+/// Error(kUnavailable) if this satrap was built without the library.
 std::unique_ptr<ParquetFile> open_parquet(const std::string& path);
 
 /// Calls read(), which reads from the open file `path`: what Arrow refuses becomes an

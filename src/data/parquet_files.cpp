@@ -66,26 +66,6 @@ void check_types(const MappedParquet& source, const Schema& schema) {
 
 }  // namespace
 
-bool is_parquet(const std::string& format, const std::string& pattern) {
-  return format == "parquet" || (format == "auto" && pattern.ends_with(".parquet"));
-}
-
-bool are_parquet(const std::string& format, const FileList& files) {
-  const auto is_one = [&](const DataFile& file) { return is_parquet(format, file.path); };
-  const auto other = std::ranges::find_if_not(files.files, is_one);
-  const auto found = std::ranges::find_if(files.files, is_one);
-  if (found == files.files.end()) return false;
-  if (other != files.files.end()) {
-    throw Error(ErrorCode::kInvalidConfig,
-                concat("'", found->path, "' is Parquet and '", other->path, "' is not: the files ",
-                       "of data.train, and those of data.eval, are of one format"));
-  }
-  if (files.rereadable) return true;
-  throw Error(ErrorCode::kInvalidConfig,
-              concat("'", found->path, "': Parquet is read from files alone, because its ",
-                     "description stands at the end"));
-}
-
 MappedParquet::MappedParquet(const std::string& file_path, const Schema& schema)
     : path(file_path),
       file(open_parquet(file_path)),

@@ -6,20 +6,11 @@
 #include <string>
 #include <vector>
 
-#include "satrap/data/config.h"
 #include "satrap/data/schema.h"
 #include "src/data/column_map.h"
-#include "src/data/file_list.h"
 #include "src/data/parquet.h"
 
 namespace satrap::data {
-
-/// Whether the files are Parquet, by data.format or else by their names in .parquet. Throws
-/// Error(kInvalidConfig) if only some of them are, or if they are no files but pipes.
-bool are_parquet(const std::string& format, const FileList& files);
-
-/// The same for one pattern of a configuration: a file or a glob.
-bool is_parquet(const std::string& format, const std::string& pattern);
 
 /// An open file with what the schema reads of it. Immutable.
 struct MappedParquet {

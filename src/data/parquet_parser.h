@@ -10,10 +10,10 @@
 
 #include "satrap/data/row_block_source.h"
 #include "satrap/data/schema.h"
+#include "src/data/block_parser.h"
 #include "src/data/field_reader.h"
 #include "src/data/parquet_groups.h"
 #include "src/data/row_filler.h"
-#include "src/data/row_parser.h"
 #include "src/data/value_text.h"
 
 namespace satrap::data {

@@ -6,6 +6,7 @@
 
 #include "satrap/core/error.h"
 #include "satrap/data/schema.h"
+#include "src/data/file_format.h"
 #include "src/data/file_list.h"
 #include "src/data/line_cutter.h"
 #include "src/data/parquet_files.h"
@@ -25,7 +26,8 @@ struct Counted {
 
 Counted count(const DataConfig& config, const FileList& files, std::int64_t enough_bytes) {
   const Schema schema = resolve_schema(config);
-  LineCutter cutter(schema, files.paths(), {.max_rows = config.train.max_rows}, {});
+  LineCutter cutter(schema, files.paths(), {.max_rows = config.train.max_rows}, {}, nullptr,
+                    format_of(config.format, files));
   TextBlock block;
   Counted counted;
   while (enough_bytes == 0 || cutter.bytes_read() < enough_bytes) {
@@ -37,6 +39,10 @@ Counted count(const DataConfig& config, const FileList& files, std::int64_t enou
   return counted;
 }
 
+bool are_columnar(const DataConfig& config, const FileList& files) {
+  return is_columnar(format_of(config.format, files));
+}
+
 std::int64_t limited(const DataConfig& config, std::int64_t rows) {
   return config.train.max_rows > 0 ? std::min(rows, config.train.max_rows) : rows;
 }
@@ -46,7 +52,7 @@ std::int64_t limited(const DataConfig& config, std::int64_t rows) {
 std::int64_t count_rows(const DataConfig& config) {
   if (config.resolved_format() == "synthetic") return limited(config, config.synthetic.rows);
   const FileList files = list_files(config.train.path);
-  if (are_parquet(config.format, files)) return limited(config, count_parquet_rows(files.paths()));
+  if (are_columnar(config, files)) return limited(config, count_parquet_rows(files.paths()));
   return limited(config, count(config, files, 0).rows);
 }
 
@@ -54,7 +60,7 @@ std::int64_t estimate_rows(const DataConfig& config) {
   if (config.resolved_format() == "synthetic") return count_rows(config);
   const FileList files = list_files(config.train.path);
   if (!files.rereadable) return limited(config, 0);
-  if (are_parquet(config.format, files)) return count_rows(config);
+  if (are_columnar(config, files)) return count_rows(config);
   const Counted counted = count(config, files, kEnoughBytes);
   if (counted.is_all || counted.bytes == 0) return limited(config, counted.rows);
   const double share = static_cast<double>(counted.bytes) / static_cast<double>(files.total_bytes);

@@ -1,13 +1,10 @@
 #include "src/data/row_parser.h"
 
-#include <algorithm>
-#include <array>
-#include <charconv>
 #include <string_view>
 
 #include "satrap/core/error.h"
 #include "src/data/field_parse.h"
-#include "src/data/row_part.h"
+#include "src/data/parse_lines.h"
 
 namespace satrap::data {
 namespace {
@@ -23,13 +20,6 @@ std::uint64_t take_digits(const char*& p) {
   return value;
 }
 
-const char* skip_lines(const char* p, const char* end, std::int64_t lines) {
-  for (; lines > 0 && p < end; --lines) {
-    p = static_cast<const char*>(std::memchr(p, '\n', static_cast<std::size_t>(end - p))) + 1;
-  }
-  return p;
-}
-
 }  // namespace
 
 RowParser::RowParser(const Schema& schema, const RowPass& pass)
@@ -42,70 +32,19 @@ RowParser::RowParser(const Schema& schema, const RowPass& pass)
 
 void RowParser::parse(const TextBlock& text, RowBlock& rows, BadRows& bad) {
   layout_ = text.layout.get();
-  bad.count = 0;
-  bad.messages.clear();
-  bad.reasons.clear();
-  row_.begin(rows, text.num_lines);
-  const char* p = text.text_begin();
-  const char* const end = text.text_end();
-  const std::int64_t end_row = pass_.max_rows > 0
-                                   ? std::min(text.first_row + text.num_lines, pass_.max_rows)
-                                   : text.first_row + text.num_lines;
-  std::int64_t row = text.first_row;
-  while (row < end_row) {
-    if (row < pass_.first_row) {
-      const std::int64_t skipped = std::min(pass_.first_row, end_row) - row;
-      p = skip_lines(p, end, skipped);
-      row += skipped;
-      continue;
-    }
-    const std::int64_t run_end = row + std::min(pass_.split.run(row), end_row - row);
-    if (!pass_.split.owns(row)) {
-      p = skip_lines(p, end, run_end - row);
-      row = run_end;
-      continue;
-    }
-    for (; row < run_end; ++row) {
-      const char* const line = p;
-      if (pass_.part != nullptr && !is_in_part(line, row)) {
-        p = skip_lines(line, end, 1);
-        continue;
-      }
-      if (is_blank_line(p)) {
-        p += *p == '\n' ? 1 : 2;
-        if (pass_.keeps_every_line) row_.add_row_without_values(row);
-        continue;
-      }
-      p = parse_row(p);
-      if (p != nullptr) {
-        row_.end_row(row);
-        continue;
-      }
-      row_.drop_row();
-      report(text, line, text.file_line + (row - text.first_row), bad);
-      p = skip_lines(line, end, 1);
-      if (pass_.keeps_every_line) row_.add_row_without_values(row, kept_of({line, p - 1}));
-    }
-  }
-  row_.finish();
+  parse_lines(*this, text, pass_, row_, rows, bad);
 }
 
-/// A row without a value in the column that divides the rows, or with wrong quotes up to there,
-/// goes by its number, as all do if there is no such column.
-bool RowParser::is_in_part(const char* line, std::int64_t row) {
-  std::string_view field;
-  const std::int64_t column = is_blank_line(line) ? -1 : layout_->dividing_column();
-  if (column >= 0 && fields_.find(line, column, field)) return pass_.part->has(field);
-  std::array<char, 20> digits;
-  const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), row).ptr;
-  return pass_.part->has({digits.data(), end});
+bool RowParser::find_dividing(const char* line, std::string_view& text) {
+  const std::int64_t column = layout_->dividing_column();
+  return column >= 0 && fields_.find(line, column, text);
 }
 
 /// The texts of the kept columns of a bad row, if all of its fields are there.
-std::vector<std::string> RowParser::kept_of(std::string_view line) const {
+std::vector<std::string> RowParser::kept_of(const char* line, const char* end) const {
   std::vector<std::string> texts(schema_.kept.size());
   if (texts.empty()) return texts;
-  const std::vector<std::string> fields = split_line(schema_.text, line);
+  const std::vector<std::string> fields = split_line(schema_.text, {line, end});
   const std::vector<ColumnMap::Column>& columns = layout_->columns();
   for (std::size_t i = 0; i < columns.size() && fields.size() == columns.size(); ++i) {
     for (const ColumnMap::Consumer& consumer : columns[i].consumers) {

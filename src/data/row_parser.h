@@ -1,13 +1,13 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "satrap/data/row_block_source.h"
 #include "satrap/data/schema.h"
+#include "src/data/block_parser.h"
 #include "src/data/column_map.h"
 #include "src/data/field_reader.h"
 #include "src/data/row_filler.h"
@@ -15,33 +15,23 @@
 
 namespace satrap::data {
 
-/// Rows of a block that could not be parsed.
-struct BadRows {
-  static constexpr std::size_t kMaxMessages = 10;
-
-  std::int64_t count = 0;
-  std::vector<std::string> messages;  // of the first ones: "file:line: column 'I3': expected ..."
-  std::map<std::string, std::int64_t> reasons;  // how many for which: "column 'I3': expected ..."
-};
-
-/// Parses blocks of text into blocks of rows. Fields are parsed in place; nothing
-/// is allocated per row. One thread at a time; the schema must outlive the parser.
-class RowParser {
+/// Parses text in columns, whose fields are parsed in place. The schema must outlive the parser.
+class RowParser : public BlockParser {
  public:
   RowParser(const Schema& schema, const RowPass& pass);
   RowParser(const RowParser&) = delete;
   RowParser& operator=(const RowParser&) = delete;
 
-  /// Replaces `rows` and `bad`. Lines outside the pass are counted and skipped; blank lines and
-  /// rows with an error are omitted from `rows` unless the pass keeps every line.
-  void parse(const TextBlock& text, RowBlock& rows, BadRows& bad);
+  void parse(const TextBlock& text, RowBlock& rows, BadRows& bad) override;
 
- private:
-  bool is_in_part(const char* line, std::int64_t row);
+  // For parse_lines, which describes them:
+  bool is_blank(const char* line) const { return is_blank_line(line); }
+  bool find_dividing(const char* line, std::string_view& text);
   const char* parse_row(const char* p);
-  std::vector<std::string> kept_of(std::string_view line) const;
+  std::vector<std::string> kept_of(const char* line, const char* end) const;
   void report(const TextBlock& text, const char* line, std::int64_t line_number, BadRows& bad);
 
+ private:
   const Schema& schema_;
   const RowPass pass_;
   const char delimiter_;

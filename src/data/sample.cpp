@@ -5,16 +5,18 @@
 #include <map>
 #include <set>
 #include <string_view>
+#include <utility>
 
 #include "satrap/core/error.h"
 #include "satrap/data/schema.h"
 #include "src/data/column_map.h"
 #include "src/data/decimal_commas.h"
 #include "src/data/field_parse.h"
+#include "src/data/file_format.h"
 #include "src/data/file_list.h"
 #include "src/data/foreign_text.h"
+#include "src/data/json_sample.h"
 #include "src/data/line_cutter.h"
-#include "src/data/parquet_files.h"
 #include "src/data/parquet_sample.h"
 
 namespace satrap::data {
@@ -29,14 +31,6 @@ struct Lines {
   std::vector<std::string> texts;  // not blank
   std::vector<bool> is_first;      // of its file
 };
-
-/// The lines' columns are not known yet, and the reader does not ask for any.
-Schema schema_without_columns() {
-  Schema schema;
-  schema.labelled = false;
-  schema.text.header = false;
-  return schema;
-}
 
 SchemaConfig text_with(char delimiter) {
   SchemaConfig text;
@@ -61,10 +55,13 @@ Fields count_fields(const std::vector<std::string>& lines, char delimiter) {
   return {most->first, static_cast<double>(most->second) / static_cast<double>(num_lines)};
 }
 
-/// Formats that are text, but not columns.
-void refuse_other_formats(const std::string& line, const std::string& file) {
+/// Formats of text whose rows say nothing of what their columns mean.
+void refuse_other_formats(FileFormat format, const std::string& line, const std::string& file) {
   const std::string foreign = foreign_text(line, true);
-  if (!foreign.empty()) throw Error(ErrorCode::kInvalidData, concat("'", file, "' ", foreign));
+  if (foreign.empty() && format == FileFormat::kDelimited) return;
+  throw Error(ErrorCode::kInvalidData,
+              concat("'", file, "' ", foreign.empty() ? concat("is ", name_of(format)) : foreign,
+                     "; a job for it is written by hand, as the README shows"));
 }
 
 /// Of a line within quotes, or at their beginning or end.
@@ -117,8 +114,8 @@ bool has_header(const std::vector<std::vector<std::string>>& rows) {
 
 /// Lines that are not blank, whole blocks until there are enough.
 Lines read_lines(const FileList& files, std::int64_t max_rows, Sample& sample) {
-  const Schema schema = schema_without_columns();
-  LineCutter cutter(schema, files.paths(), {}, {});
+  const Schema schema;  // the format is one whose lines need none
+  LineCutter cutter(schema, files.paths(), {}, {}, nullptr, FileFormat::kJson);
   Lines lines;
   TextBlock block;
   std::int64_t num_cut = 0;
@@ -190,18 +187,31 @@ void require_same_header(const Sample& sample, const SchemaConfig& text) {
   }
 }
 
+/// The sample with its number of rows; throws an error with this message if there are none.
+Sample whole(Sample sample, const std::string& message) {
+  if (sample.num_rows == 0) throw Error(ErrorCode::kInvalidData, message);
+  if (sample.is_whole) sample.total_rows = sample.num_rows + sample.num_ragged;
+  return sample;
+}
+
 }  // namespace
 
 Sample read_sample(const std::vector<std::string>& patterns, std::int64_t max_rows) {
   const FileList files = list_files(patterns);
-  if (are_parquet("auto", files)) return read_parquet_sample(files, max_rows);
+  const FileFormat format = format_of("auto", files);
+  if (is_columnar(format)) return read_parquet_sample(files, max_rows);
   Sample sample;
   sample.files = files.paths();
   sample.is_rereadable = files.rereadable;
   const Lines lines = read_lines(files, max_rows, sample);
   const std::string& file = sample.files.front();
   if (lines.texts.empty()) throw Error(ErrorCode::kInvalidData, concat("'", file, "' has no rows"));
-  refuse_other_formats(lines.texts.front(), file);
+  if (format == FileFormat::kJson || is_json_object(lines.texts.front())) {
+    sample_json(lines.texts, max_rows, sample);
+    if (format != FileFormat::kJson) sample.format = "json";
+    return whole(std::move(sample), concat("'", file, "' has no line that is a JSON object"));
+  }
+  refuse_other_formats(format, lines.texts.front(), file);
   // Another file may have other columns.
   const auto second = std::find(lines.is_first.begin() + 1, lines.is_first.end(), true);
   const std::vector<std::string> of_first_file(
@@ -244,9 +254,7 @@ Sample read_sample(const std::vector<std::string>& patterns, std::int64_t max_ro
     ++sample.num_rows;
   }
   sample.decimal_comma = replace_decimal_commas(sample.columns);
-  if (sample.is_whole) sample.total_rows = sample.num_rows + sample.num_ragged;
-  if (sample.num_rows > 0) return sample;
-  throw Error(ErrorCode::kInvalidData, concat("'", file, "' has a header and no rows"));
+  return whole(std::move(sample), concat("'", file, "' has a header and no rows"));
 }
 
 }  // namespace satrap::data

@@ -26,7 +26,8 @@ struct TextBlock {
   std::int64_t first_row = 0;  // number of the first line within the epoch
   std::int64_t file_line = 0;  // the same within the file, from 1
   std::shared_ptr<const std::string> file;
-  std::shared_ptr<const ColumnMap> layout;  // of this file's columns; null: lines are blank
+  std::shared_ptr<const ColumnMap> layout;  // of this file's columns; null: there are
+                                            // none, or all lines are blank
 
   const char* text_begin() const { return buffer.get() + begin; }
   const char* text_end() const { return buffer.get() + end; }

@@ -11,17 +11,18 @@ TextRows::TextRows(const Schema& schema,
                    const RowPass& pass,
                    std::shared_ptr<BadRowPolicy> bad_rows,
                    const LineCutter::Limits& limits,
-                   std::shared_ptr<FileRecords> records)
-    : cutter_(schema, files.paths(), pass, limits, std::move(records)),
+                   std::shared_ptr<FileRecords> records,
+                   FileFormat format)
+    : cutter_(schema, files.paths(), pass, limits, std::move(records), format),
       counts_(pass, files.total_bytes, std::move(bad_rows)),
       jobs_(2 * pass.num_threads + 2),
       cut_(static_cast<std::size_t>(2 * pass.num_threads + 2)) {
   SATRAP_CHECK(pass.num_threads >= 1, "num_threads must be positive, got ", pass.num_threads);
   for (std::int64_t i = 0; i < pass.num_threads; ++i) {
-    parsers_.push_back(std::make_unique<RowParser>(schema, pass));
+    parsers_.push_back(make_block_parser(format, schema, pass));
   }
   threads_.start("data-cut", [this] { cut_blocks(); });
-  for (const std::unique_ptr<RowParser>& parser : parsers_) {
+  for (const std::unique_ptr<BlockParser>& parser : parsers_) {
     threads_.start("data-parse", [this, &parser = *parser] { parse_blocks(parser); });
   }
 }
@@ -44,7 +45,7 @@ void TextRows::cut_blocks() {
   cut_.close();
 }
 
-void TextRows::parse_blocks(RowParser& parser) {
+void TextRows::parse_blocks(BlockParser& parser) {
   while (const auto numbered = cut_.pop()) {
     Job& job = (*numbered)->job;
     try {

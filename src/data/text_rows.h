@@ -10,11 +10,12 @@
 #include "satrap/data/row_block_source.h"
 #include "satrap/data/schema.h"
 #include "src/data/bad_row_policy.h"
+#include "src/data/block_parser.h"
+#include "src/data/file_format.h"
 #include "src/data/file_list.h"
 #include "src/data/line_cutter.h"
 #include "src/data/ordered_jobs.h"
 #include "src/data/pass_counts.h"
-#include "src/data/row_parser.h"
 
 namespace satrap::data {
 
@@ -30,7 +31,8 @@ class TextRows : public RowBlockSource {
            const RowPass& pass,
            std::shared_ptr<BadRowPolicy> bad_rows,
            const LineCutter::Limits& limits = {},
-           std::shared_ptr<FileRecords> records = nullptr);
+           std::shared_ptr<FileRecords> records = nullptr,
+           FileFormat format = FileFormat::kDelimited);
 
   bool next(RowBlock& block) override;
   ReadStats stats() const override;
@@ -48,7 +50,7 @@ class TextRows : public RowBlockSource {
   using Jobs = OrderedJobs<Job>;
 
   void cut_blocks();
-  void parse_blocks(RowParser& parser);
+  void parse_blocks(BlockParser& parser);
 
   LineCutter cutter_;
   PassCounts counts_;
@@ -56,7 +58,7 @@ class TextRows : public RowBlockSource {
   Jobs jobs_;
   BoundedQueue<Jobs::Numbered*> cut_;  // from the cutter to the parsers
   bool ended_ = false;
-  std::vector<std::unique_ptr<RowParser>> parsers_;  // one for each thread
+  std::vector<std::unique_ptr<BlockParser>> parsers_;  // one for each thread
   ThreadGroup threads_{[this] { TextRows::close(); }};
 };
 

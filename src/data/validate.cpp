@@ -1,12 +1,15 @@
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "satrap/core/error.h"
 #include "satrap/data/config.h"
 #include "satrap/data/schema.h"
-#include "src/data/parquet_files.h"
+#include "src/data/file_format.h"
+#include "src/data/libsvm_fields.h"
+#include "src/data/named_columns.h"
 
 namespace satrap::data {
 namespace {
@@ -39,7 +42,11 @@ void check_numeric(const Checker& check, const NumericConfig& input, const std::
   check.require(std::isfinite(input.fill), key + ".fill", "must be finite");
 }
 
-void check_feature(const Checker& check, const FeatureConfig& feature, const std::string& key) {
+/// `has_lists`: the files divide the ids of a bag themselves.
+void check_feature(const Checker& check,
+                   const FeatureConfig& feature,
+                   bool has_lists,
+                   const std::string& key) {
   check.require(!feature.name.empty() || !feature.column.empty(), key,
                 "has neither name nor column");
   check.require(feature.separator.empty() || is_character(feature.separator), key + ".separator",
@@ -49,7 +56,8 @@ void check_feature(const Checker& check, const FeatureConfig& feature, const std
                 key + ".weight_separator", "must be one character, different from separator");
   check.require(feature.keep == "first" || feature.max_length > 0, key + ".keep",
                 "has no effect without max_length");
-  check.require(feature.max_length == 0 || !feature.separator.empty() || !feature.columns.empty(),
+  check.require(feature.max_length == 0 || has_lists || !feature.separator.empty() ||
+                    !feature.columns.empty(),
                 key + ".max_length", "has no effect without a separator or several columns");
   check.require(feature.columns.empty() || feature.column.empty(), key + ".columns",
                 concat("replaces column, which is '", feature.column, "': leave one of them out"));
@@ -134,7 +142,7 @@ void check_inputs_are_no_labels(const Checker& check, const SchemaConfig& schema
   }
 }
 
-void check_schema(const Checker& check, const SchemaConfig& schema) {
+void check_schema(const Checker& check, const SchemaConfig& schema, bool has_lists) {
   const std::string key = "data.schema";
   check.require(is_character(schema.delimiter), key + ".delimiter",
                 concat("must be one character, got '", schema.delimiter, "'"));
@@ -151,17 +159,30 @@ void check_schema(const Checker& check, const SchemaConfig& schema) {
     check_numeric(check, schema.numeric[i], concat(key, ".numeric.", i));
   }
   for (std::size_t i = 0; i < schema.features.size(); ++i) {
-    check_feature(check, schema.features[i], concat(key, ".features.", i));
+    check_feature(check, schema.features[i], has_lists, concat(key, ".features.", i));
   }
 }
 
-/// Of files that are all Parquet.
-void check_parquet_schema(const Checker& check, const SchemaConfig& schema) {
+/// The format of all files, if they are of one.
+std::optional<FileFormat> common_format(const DataConfig& config) {
+  std::optional<FileFormat> common;
+  for (const FilesConfig* files : {&config.train, static_cast<const FilesConfig*>(&config.eval)}) {
+    for (const std::string& path : files->path) {
+      const FileFormat format = format_of(config.format, path);
+      if (common.value_or(format) != format) return std::nullopt;
+      common = format;
+    }
+  }
+  return common;
+}
+
+/// Of files that are all of a format which names its values.
+void check_named_schema(const Checker& check, const SchemaConfig& schema, FileFormat format) {
   const SchemaConfig plain;
   const auto refuse = [&](bool is_plain, const std::string& key) {
-    check.require(
-        is_plain, "data.schema." + key,
-        "has no effect on Parquet, which names its columns and divides its values itself");
+    check.require(is_plain, "data.schema." + key,
+                  concat("has no effect on ", name_of(format),
+                         ", which names its columns and divides its values itself"));
   };
   refuse(schema.delimiter == plain.delimiter, "delimiter");
   refuse(schema.quote == plain.quote, "quote");
@@ -170,10 +191,11 @@ void check_parquet_schema(const Checker& check, const SchemaConfig& schema) {
   refuse(schema.columns == plain.columns, "columns");
 }
 
-bool is_all_parquet(const DataConfig& config) {
-  const auto is_one = [&](const std::string& path) { return is_parquet(config.format, path); };
-  return std::ranges::all_of(config.train.path, is_one) &&
-         std::ranges::all_of(config.eval.path, is_one);
+/// Columns that these formats do not have.
+void check_libsvm_columns(const Schema& schema, FileFormat format) {
+  const NamedColumns columns(schema);
+  if (format == FileFormat::kLibsvm) LibsvmFields(schema, columns);
+  if (format == FileFormat::kLibffm) LibffmFields(schema, columns);
 }
 
 void check_part(const Checker& check, const DataConfig& config) {
@@ -242,20 +264,17 @@ void validate(const DataConfig& config, const ConfigOrigins& origins) {
     check_synthetic(check, config);
   } else {
     check_files(check, config);
-    if (config.schema_name.empty() && is_all_parquet(config)) {
-      check_parquet_schema(check, config.schema);
-    }
-    if (format == "parquet") {
-      check.require(config.schema_name.empty() || config.schema_name == "criteo", "data.schema",
-                    concat("'", config.schema_name, "' cannot be used with format parquet"));
-      if (config.schema_name.empty()) check_schema(check, config.schema);
-    } else if (format == "csv") {
-      check.require(config.schema_name.empty(), "data.schema",
-                    concat("'", config.schema_name, "' cannot be used with format csv"));
-      check_schema(check, config.schema);
-    } else {
+    const FileFormat files = common_format(config).value_or(FileFormat::kDelimited);
+    const bool is_named = files != FileFormat::kDelimited;
+    if (config.schema_name.empty() && is_named) check_named_schema(check, config.schema, files);
+    if (format == "criteo") {
       check.require(config.schema_name == "criteo" || !is_inline(config.schema), "data.schema",
                     "format criteo has its own schema; for another one use format csv");
+    } else {
+      const bool may_be_criteo = format != "csv" && config.schema_name == "criteo";
+      check.require(config.schema_name.empty() || may_be_criteo, "data.schema",
+                    concat("'", config.schema_name, "' cannot be used with format ", format));
+      if (config.schema_name.empty()) check_schema(check, config.schema, is_named);
     }
   }
   try {
@@ -263,7 +282,10 @@ void validate(const DataConfig& config, const ConfigOrigins& origins) {
   } catch (const Error& error) {
     check.require(false, "data.max_bad_rows", error.what());
   }
-  resolve_schema(config);  // names that clash, ranges that do not match
+  const Schema schema = resolve_schema(config);  // names that clash, ranges that do not match
+  if (format != "synthetic") {
+    check_libsvm_columns(schema, common_format(config).value_or(FileFormat::kDelimited));
+  }
 }
 
 }  // namespace satrap::data

@@ -116,7 +116,8 @@ class Init(CliTest):
 
     def test_what_it_cannot_read(self):
         self.assertIn("No such file", self.fail_with(1, "init", self.dir / "none.csv"))
-        self.assertIn("JSON", self.fail_with(1, "init", self.write("a.jsonl", '{"click": 1}\n'), cwd=self.dir))
+        self.assertIn("JSON", self.fail_with(1, "init", self.write("a.jsonl", '[1]\n'), cwd=self.dir))
+        self.assertIn("libsvm", self.fail_with(1, "init", self.write("a.svm", "1 3:1\n"), cwd=self.dir))
         self.assertIn("--label COLUMN", self.fail_with(2, "init", self.write("b.csv", "a,b\nx,1\ny,2\nz,3\n"),
                                                        cwd=self.dir))
         self.assertIn("DATA", self.fail_with(2, "init"))

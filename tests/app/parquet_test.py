@@ -1,4 +1,4 @@
-"""Jobs whose data are Parquet: the same model as from CSV, whatever command reads them."""
+"""Jobs whose data are Parquet or Arrow files: the same model as from CSV, whatever command reads them."""
 import sys
 import unittest
 
@@ -6,6 +6,7 @@ from cli import CliTest, satrap
 
 try:
     import pyarrow as pa
+    import pyarrow.feather as feather
     import pyarrow.parquet as pq
 except ImportError:
     print("skipped: needs pyarrow (launch/setup.sh test)")
@@ -65,6 +66,9 @@ class Parquet(CliTest):
         pq.write_table(pa.table(half), self.dir / "day_1.parquet", row_group_size=400)
         pq.write_table(pa.table({**rest, "city": city}), self.dir / "day_2.parquet", row_group_size=997,
                        compression="zstd")
+        feather.write_feather(pa.table(half), self.dir / "day_1.arrow", compression="uncompressed", chunksize=400)
+        feather.write_feather(pa.table({**rest, "city": city}), self.dir / "day_2.arrow", compression="zstd",
+                              chunksize=997)
         text = [",".join(rows)]
         for values in zip(*rows.values()):
             text.append(",".join("" if v is None else "|".join(map(str, v)) if isinstance(v, list) else str(v)
@@ -84,17 +88,17 @@ class Parquet(CliTest):
             with self.subTest(settings):
                 self.train("all.csv", "--overwrite", **settings)
                 expected = self.result()
-                for threads in [1, 3]:
-                    self.train('"day_*.parquet"', f"data.reader_threads={threads}", "--overwrite", **settings)
+                for files, threads in [("parquet", 1), ("parquet", 3), ("arrow", 1), ("arrow", 3)]:
+                    self.train(f'"day_*.{files}"', f"data.reader_threads={threads}", "--overwrite", **settings)
                     self.assertEqual(self.result(), expected)
 
     def test_a_run_that_stops_goes_on_with_the_same_bits(self):
-        for shuffle in [0, 500]:
-            with self.subTest(shuffle=shuffle):
-                self.train('"day_*.parquet"', "--overwrite", shuffle=shuffle)
+        for shuffle, files in [(0, '"day_*.parquet"'), (500, '"day_*.parquet"'), (500, '"day_*.arrow"')]:
+            with self.subTest(shuffle=shuffle, files=files):
+                self.train(files, "--overwrite", shuffle=shuffle)
                 expected = self.result()
-                self.train('"day_*.parquet"', "--overwrite", "train.max_steps=13", shuffle=shuffle)
-                self.train('"day_*.parquet"', "--resume", "data.reader_threads=2", shuffle=shuffle)
+                self.train(files, "--overwrite", "train.max_steps=13", shuffle=shuffle)
+                self.train(files, "--resume", "data.reader_threads=2", shuffle=shuffle)
                 self.assertEqual(self.result(), expected)
 
     def test_a_file_that_has_changed_is_refused(self):
@@ -111,8 +115,9 @@ class Parquet(CliTest):
         predict = ["predict", "job.yaml", "--checkpoint", "job", "--keep", "user,city"]
         expected = self.succeed(*predict, "--data", "all.csv", cwd=self.dir).stdout
         self.assertEqual(expected.count("\n"), ROWS + 1)
-        self.assertEqual(self.succeed(*predict, "--data", "day_1.parquet", "--data", "day_2.parquet",
-                                      cwd=self.dir).stdout, expected)
+        for files in ["parquet", "arrow"]:
+            self.assertEqual(self.succeed(*predict, "--data", f"day_1.{files}", "--data", f"day_2.{files}",
+                                          cwd=self.dir).stdout, expected)
 
     def test_commands_that_show_data(self):
         self.write("job.yaml", JOB.format(train="day_1.parquet", by="hash", shuffle=0))
@@ -126,12 +131,14 @@ class Parquet(CliTest):
         self.assertIn(", 0 bad rows\n", stats)
 
     def test_init_writes_a_job_that_trains(self):
-        text = self.succeed("init", "day_1.parquet", "day_2.parquet", "--label", "click", cwd=self.dir).stdout
-        self.assertIn("3,000 rows", text)
-        job = (self.dir / "day_1.yaml").read_text()
-        self.assertNotIn("delimiter", job)
-        self.assertRegex(job, r'items.*separator: "?\|')
-        self.succeed("train", "day_1.yaml", "train.max_steps=3", cwd=self.dir)
+        for files in ["parquet", "arrow"]:
+            text = self.succeed("init", f"day_1.{files}", f"day_2.{files}", "--label", "click", "--out",
+                                f"{files}.yaml", cwd=self.dir).stdout
+            self.assertIn("3,000 rows", text)
+            job = (self.dir / f"{files}.yaml").read_text()
+            self.assertNotIn("delimiter", job)
+            self.assertRegex(job, r'items.*separator: "?\|')
+            self.succeed("train", f"{files}.yaml", "train.max_steps=3", f"run_dir={files}", cwd=self.dir)
 
     def test_errors_name_file_column_and_remedy(self):
         self.write("job.yaml", JOB.format(train="day_1.parquet", by="hash", shuffle=0))
@@ -142,6 +149,11 @@ class Parquet(CliTest):
         (self.dir / "day_1.parquet").write_bytes((self.dir / "day_2.parquet").read_bytes()[:-9])
         self.assert_words(self.fail_with(1, "train", "job.yaml", cwd=self.dir), "day_1.parquet",
                           "incomplete Parquet file")
+        self.assert_words(self.fail_with(1, "config", "check", "job.yaml", "data.train=day_1.arrow", "data.format=csv",
+                                         "--data", cwd=self.dir), "is an Arrow file, and is read as text")
+        (self.dir / "day_1.arrow").write_bytes((self.dir / "day_2.arrow").read_bytes()[:-9])
+        self.assert_words(self.fail_with(1, "train", "job.yaml", "data.train=day_1.arrow", cwd=self.dir),
+                          "incomplete Arrow file")
         self.assert_words(self.fail_with(2, "train", "job.yaml", "data.train=[day_2.parquet, all.csv]", cwd=self.dir),
                           "all.csv", "one format")
 

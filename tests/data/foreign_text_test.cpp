@@ -10,7 +10,7 @@ namespace {
 TEST(ForeignText, JsonLinesAreNamedWithAWayOut) {
   const std::string text = foreign_text(R"({"label": 1, "user": "a"})", true);
   EXPECT_TRUE(contains(text, "is JSON"));
-  EXPECT_TRUE(contains(text, "data.train.path=-"));
+  EXPECT_TRUE(contains(text, "data.format: json"));
   EXPECT_EQ(foreign_text(R"({"label": 1})", false), foreign_text(R"({"label": 1})", true));
 }
 

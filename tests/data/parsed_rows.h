@@ -70,7 +70,8 @@ inline ReadResult read_text(const DataConfig& config,
         if (line.find("could not be read; the first") == std::string::npos)
           result.bad.push_back(line);
       });
-  TextRows rows(schema, list_files(config.train.path), pass, policy, limits);
+  const FileList files = list_files(config.train.path);
+  TextRows rows(schema, files, pass, policy, limits, nullptr, format_of(config.format, files));
   result.rows = all_rows(rows);
   result.num_bad = policy->count();
   return result;

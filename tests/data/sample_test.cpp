@@ -127,7 +127,6 @@ TEST_F(SampleTest, DecimalCommasBecomePoints) {
 }
 
 TEST_F(SampleTest, WhatIsNoTextInColumnsIsRefused) {
-  EXPECT_TRUE(contains(error("{\"click\": 1, \"user\": 2}\n"), "is JSON"));
   EXPECT_TRUE(contains(error("1 3:1 5:0.5 7:1\n0 4:1 5:1 8:1\n"), "libsvm"));
   EXPECT_TRUE(contains(error("word\nanother\n"), "neither comma, tab"));
   EXPECT_TRUE(contains(error("\n\n"), "has no rows"));

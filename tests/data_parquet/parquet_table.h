@@ -9,6 +9,8 @@
 
 #include <arrow/api.h>
 #include <arrow/io/file.h>
+#include <arrow/ipc/writer.h>
+#include <arrow/util/compression.h>
 #include <parquet/arrow/writer.h>
 #include <parquet/exception.h>
 
@@ -69,6 +71,25 @@ class ParquetTable {
     const auto table = arrow::Table::Make(arrow::schema(fields_), columns_);
     PARQUET_THROW_NOT_OK(parquet::arrow::WriteTable(*table, arrow::default_memory_pool(), file,
                                                     rows_per_group, properties.build()));
+    PARQUET_THROW_NOT_OK(file->Close());
+    return path;
+  }
+
+  /// The same as a file of Arrow IPC.
+  std::string write_ipc(
+      const std::string& path,
+      std::int64_t rows_per_batch = 1 << 20,
+      arrow::Compression::type compression = arrow::Compression::UNCOMPRESSED) const {
+    auto file = arrow::io::FileOutputStream::Open(path).ValueOrDie();
+    const auto schema = arrow::schema(fields_);
+    auto options = arrow::ipc::IpcWriteOptions::Defaults();
+    if (compression != arrow::Compression::UNCOMPRESSED) {
+      options.codec = arrow::util::Codec::Create(compression).ValueOrDie();
+    }
+    const auto writer = arrow::ipc::MakeFileWriter(file, schema, options).ValueOrDie();
+    const auto table = arrow::Table::Make(schema, columns_);
+    PARQUET_THROW_NOT_OK(writer->WriteTable(*table, rows_per_batch));
+    PARQUET_THROW_NOT_OK(writer->Close());
     PARQUET_THROW_NOT_OK(file->Close());
     return path;
   }

@@ -51,13 +51,14 @@ inline void append(const data::RowBlock& block, ReadRows& read) {
 /// Reads `path` by the classes of satrap, in blocks of at least `block_bytes`.
 inline ReadRows read_rows(const data::Schema& schema,
                           const std::string& path,
-                          std::int64_t block_bytes) {
+                          std::int64_t block_bytes,
+                          data::FileFormat format) {
   ReadRows read;
   const auto policy = std::make_shared<data::BadRowPolicy>(
       false, data::BadRowLimit(), [&](const std::string& line) { read.bad.push_back(line); });
   read.refused = is_refused([&] {
     data::TextRows rows(schema, {.files = {data::DataFile{.path = path}}}, {}, policy,
-                        {.block_bytes = block_bytes, .line_bytes = 1 << 16});
+                        {.block_bytes = block_bytes, .line_bytes = 1 << 16}, nullptr, format);
     for (data::RowBlock block; rows.next(block);) append(block, read);
   });
   read.num_bad = policy->count();
@@ -65,11 +66,13 @@ inline ReadRows read_rows(const data::Schema& schema,
 }
 
 /// Reads a file with this content in one block and in many: where it is cut must not matter.
-inline void read_as_one_and_as_many(const data::Schema& schema, std::string_view content) {
+inline void read_as_one_and_as_many(const data::Schema& schema,
+                                    std::string_view content,
+                                    data::FileFormat format = data::FileFormat::kDelimited) {
   static const MemoryFile file;
   file.set(content);
-  const ReadRows one = read_rows(schema, file.path(), 1 << 13);
-  const ReadRows many = read_rows(schema, file.path(), 64);
+  const ReadRows one = read_rows(schema, file.path(), 1 << 13, format);
+  const ReadRows many = read_rows(schema, file.path(), 64, format);
   if (one.refused != many.refused) fail("refused in one block or in many, not in both");
   if (!one.refused && one != many) fail("other rows in one block than in many");
 }

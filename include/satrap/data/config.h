@@ -121,7 +121,8 @@ struct BadRowLimit {
 struct DataConfig {
   std::string schema_name = "";  // "criteo", a path, or empty for the inline `schema`
   SchemaConfig schema;
-  std::string format = "auto";  // auto | criteo | csv | parquet | synthetic
+  std::string format = "auto";  // auto | criteo | csv | json | libsvm | libffm |
+                                // parquet | synthetic
   FilesConfig train;
   EvalConfig eval;
   std::string group_by = "";    // feature, or column; empty: none
@@ -135,8 +136,8 @@ struct DataConfig {
   std::string folder = {};  // as JobConfig::folder says; not part of the section
   void visit(ConfigVisitor& v);
 
-  /// The format in force: criteo, csv, parquet or synthetic. By `auto` files named .parquet are
-  /// Parquet whatever it is.
+  /// The format in force, but that `auto` is criteo or csv: files whose names say another format
+  /// are of that one.
   std::string resolved_format() const;
 
   /// Throws Error(kInvalidConfig) if max_bad_rows says none.

@@ -6,14 +6,15 @@
 
 namespace satrap::data {
 
-/// The first rows of delimited text or of Parquet, as texts: what can be known of files before
-/// anybody has said what they mean. Quotes and spaces around fields are gone.
+/// The first rows of delimited text, JSON lines or Parquet, as texts: what can be known of files
+/// before anybody has said what they mean. Quotes and spaces around fields are gone.
 struct Sample {
-  std::vector<std::string> files;                 // of all patterns, in reading order
-  std::string delimiter;                          // one character; "" of Parquet, which has none
-  bool decimal_comma = false;                     // numbers had one; it is a point in `columns`
-  bool header = false;                            // the first line of every file names the columns
-  std::vector<std::string> names;                 // [columns]; without a header c0, c1, ...
+  std::vector<std::string> files;  // of all patterns, in reading order
+  std::string delimiter;           // one character; "" of JSON and Parquet, which have none
+  std::string format;              // data.format, where names do not show it; or ""
+  bool decimal_comma = false;      // numbers had one; it is a point in `columns`
+  bool header = false;             // the first line of every file names the columns
+  std::vector<std::string> names;  // [columns]; without a header c0, c1, ...
   std::vector<std::vector<std::string>> columns;  // [columns][rows]
   std::int64_t num_rows = 0;
   std::int64_t num_ragged = 0;       // rows left out, because they have another number of columns
@@ -26,7 +27,7 @@ struct Sample {
 /// Reads up to `max_rows` rows of the files that `patterns` name (as data.train.path). The
 /// delimiter is the one of comma, tab, semicolon, bar and space that divides nearly all lines into
 /// the same, largest number of fields. Throws Error(kIo | kInvalidData) if the files cannot be
-/// read, are no such text, or have headers that are not the same.
+/// read, are of another format, or have headers that are not the same.
 Sample read_sample(const std::vector<std::string>& patterns, std::int64_t max_rows);
 
 }  // namespace satrap::data

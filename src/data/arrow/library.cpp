@@ -11,6 +11,7 @@
 
 #include "src/data/arrow/column_kind.h"
 #include "src/data/arrow/group_reader.h"
+#include "src/data/arrow/ipc_file.h"
 #include "src/data/parquet.h"
 
 namespace satrap::data {
@@ -57,13 +58,16 @@ class ArrowLibrary : public ParquetLibrary {
   std::unique_ptr<ParquetFile> open(const std::string& path) const override {
     return std::make_unique<ArrowFile>(path);
   }
+  std::unique_ptr<ParquetFile> open_ipc(const std::string& path) const override {
+    return open_ipc_file(path);
+  }
 };
 
 }  // namespace
 }  // namespace satrap::data
 
-extern "C" const satrap::data::ParquetLibrary* satrap_parquet();
-const satrap::data::ParquetLibrary* satrap_parquet() {
+extern "C" const satrap::data::ParquetLibrary* satrap_arrow();
+const satrap::data::ParquetLibrary* satrap_arrow() {
   static const satrap::data::ArrowLibrary library;
   return &library;
 }

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "src/data/file_list.h"
+
+namespace satrap::data {
+
+/// How the rows of a file are written.
+enum class FileFormat : std::uint8_t {
+  kDelimited,  // text in columns: CSV, TSV, Criteo
+  kJson,       // an object per line
+  kLibsvm,     // label index:value ...
+  kLibffm,     // label field:index:value ...
+  kParquet,
+  kArrow  // Arrow IPC files
+};
+
+/// Whether the files hold columns with their names and types, which Arrow reads.
+inline bool is_columnar(FileFormat format) {
+  return format == FileFormat::kParquet || format == FileFormat::kArrow;
+}
+
+/// "JSON lines", for people.
+std::string name_of(FileFormat format);
+
+/// That of one pattern of a configuration (a file or a glob) by data.format, or else by its name.
+FileFormat format_of(const std::string& format, const std::string& pattern);
+
+/// That of all files. Throws Error(kInvalidConfig) if they are of several, or if Parquet or Arrow
+/// is to be read from a pipe.
+FileFormat format_of(const std::string& format, const FileList& files);
+
+}  // namespace satrap::data

@@ -1,0 +1,67 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "satrap/data/schema.h"
+#include "src/data/column_map.h"
+#include "src/data/field_reader.h"
+#include "src/data/named_columns.h"
+
+namespace satrap::data {
+
+/// Finds the values of columns in a line "label index:value ... # comment" of libsvm or, with
+/// fields, "label field:index:value ..." of libffm. Columns are
+///   label: the first word;  qid: the value of the index of this name, in libsvm;
+///   3: in libsvm the value of index 3; in libffm the indices of field 3 as ids, or its value;
+///   features: the indices of the whole line as ids, in libsvm.
+/// An id is the text "index:value" where weights are read; else the value must be 1.
+class LibsvmFields {
+ public:
+  LibsvmFields(const Schema& schema, const NamedColumns& columns)
+      : LibsvmFields(schema, columns, false) {}
+
+  /// Blank, or a comment alone.
+  static bool is_blank(const char* line);
+
+  /// As NamedParser says. The texts are those of the line.
+  bool find(const char* line, const char* end, LineValues& found);
+  const RowFault& fault() const { return fault_; }
+
+ protected:
+  LibsvmFields(const Schema& schema, const NamedColumns& columns, bool has_fields);
+
+ private:
+  /// What is wanted of a column's words.
+  enum class Want : std::uint8_t { kValue, kIds, kWeightedIds };
+  struct Column {
+    ColumnMap::Column column;  // its name alone
+    Want want = Want::kValue;
+    std::vector<std::string_view> ids = {};  // of the line
+  };
+  static constexpr std::size_t kNoColumn = SIZE_MAX;
+
+  void check_name(const std::string& name) const;
+  static Want want_of(const Schema& schema, const NamedColumns& columns, std::size_t place);
+  bool take_word(std::string_view word, LineValues& found);
+  bool put(std::size_t place, std::string_view index, std::string_view value, LineValues& found);
+  bool fail(const ColumnMap::Column* column, std::string_view reason, std::string_view word);
+
+  const bool has_fields_;
+  std::vector<Column> columns_;
+  std::unordered_map<std::uint64_t, std::size_t> places_;  // of columns that are numbers
+  std::size_t label_ = kNoColumn, qid_ = kNoColumn, features_ = kNoColumn;
+  RowFault fault_;
+};
+
+class LibffmFields : public LibsvmFields {
+ public:
+  LibffmFields(const Schema& schema, const NamedColumns& columns)
+      : LibsvmFields(schema, columns, true) {}
+};
+
+}  // namespace satrap::data

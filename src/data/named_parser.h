@@ -1,0 +1,137 @@
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "satrap/core/error.h"
+#include "satrap/data/row_block_source.h"
+#include "satrap/data/schema.h"
+#include "src/data/block_parser.h"
+#include "src/data/field_reader.h"
+#include "src/data/named_columns.h"
+#include "src/data/parse_lines.h"
+#include "src/data/row_filler.h"
+
+namespace satrap::data {
+
+/// Parses lines that name their values. `Fields` finds the values of a line:
+///   Fields(schema, columns): throws Error(kInvalidConfig) for columns that the format cannot have;
+///   static bool is_blank(line);
+///   bool find(line, end, values): false if the line is none of the format; fault() then says why.
+/// The text at `end` is '\n', and TextBlock::kPadding bytes after it may be read.
+template <class Fields>
+class NamedParser : public BlockParser {
+ public:
+  NamedParser(const Schema& schema, const RowPass& pass)
+      : schema_(schema),
+        pass_(pass),
+        columns_(schema),
+        fields_(schema, columns_),
+        row_(schema),
+        reader_(schema, row_, false, pass.texts) {}
+  NamedParser(const NamedParser&) = delete;
+  NamedParser& operator=(const NamedParser&) = delete;
+
+  void parse(const TextBlock& text, RowBlock& rows, BadRows& bad) override {
+    end_ = text.text_end();
+    found_line_ = nullptr;
+    parse_lines(*this, text, pass_, row_, rows, bad);
+  }
+
+  // For parse_lines, which describes them:
+  bool is_blank(const char* line) const { return Fields::is_blank(line); }
+
+  bool find_dividing(const char* line, std::string_view& text) {
+    if (columns_.dividing < 0 || !find(line)) return false;
+    const LineValues::Value& value = found_.values[static_cast<std::size_t>(columns_.dividing)];
+    text = value.text;
+    return value.kind == LineValues::Kind::kText && !reader_.is_missing(text);
+  }
+
+  const char* parse_row(const char* line) {
+    if (!find(line)) {
+      fault_ = fields_.fault();
+      return nullptr;
+    }
+    for (const NamedColumns::Use& use : columns_.uses) {
+      if (!put(use, found_.values[use.place])) return nullptr;
+    }
+    return next_;
+  }
+
+  std::vector<std::string> kept_of(const char* line, const char* /*end*/) {
+    std::vector<std::string> texts(schema_.kept.size());
+    if (texts.empty() || !find(line)) return texts;
+    for (const NamedColumns::Use& use : columns_.uses) {
+      if (use.consumer().kind != ColumnMap::Kind::kText) continue;
+      texts[static_cast<std::size_t>(use.consumer().target)] = found_.values[use.place].text;
+    }
+    return texts;
+  }
+
+  void report(const TextBlock& text, const char* /*line*/, std::int64_t number, BadRows& bad) {
+    ++bad.count;
+    ++bad.reasons[fault_.kind()];
+    if (bad.messages.size() >= BadRows::kMaxMessages) return;
+    bad.messages.push_back(concat(*text.file, ":", number, ": ", fault_.text()));
+  }
+
+ private:
+  /// Finds the values of a line, once.
+  bool find(const char* line) {
+    if (line == found_line_) return is_found_;
+    const char* const end =
+        static_cast<const char*>(std::memchr(line, '\n', static_cast<std::size_t>(end_ - line)));
+    found_line_ = line;
+    next_ = end + 1;
+    found_.clear(columns_.names.size());
+    is_found_ = fields_.find(line, end, found_);
+    return is_found_;
+  }
+
+  bool put(const NamedColumns::Use& use, const LineValues::Value& value) {
+    using Kind = LineValues::Kind;
+    const ColumnMap::Consumer& consumer = use.consumer();
+    bool is_put = false;
+    if (value.kind == Kind::kText || value.kind == Kind::kMissing) {
+      is_put = reader_.read_value(value.text, value.kind == Kind::kMissing, use.column);
+    } else if (value.kind == Kind::kList && consumer.kind == ColumnMap::Kind::kInt) {
+      std::size_t at = value.begin;
+      is_put = reader_.read_list(use.column, consumer.target, [&](std::string_view& element) {
+        if (at == value.end) return false;
+        element = found_.elements[at++];
+        return true;
+      });
+    } else {
+      const bool is_list = value.kind == Kind::kList;
+      fault_ = {.column = &use.column,
+                .reason = is_list
+                              ? "a list is read as ids alone"
+                              : "expected a number, a text, true, false, null or a list of them",
+                .field = value.text,
+                .shows_field = !is_list};
+      return false;
+    }
+    if (!is_put) fault_ = reader_.fault();
+    return is_put;
+  }
+
+  const Schema& schema_;
+  const RowPass pass_;
+  const NamedColumns columns_;
+  Fields fields_;
+  RowFiller row_;
+  FieldReader reader_;
+
+  const char* end_ = nullptr;         // of the block
+  const char* found_line_ = nullptr;  // whose values were found last
+  const char* next_ = nullptr;        // the line after it
+  bool is_found_ = false;
+  LineValues found_;
+  RowFault fault_;  // of the row that was parsed last, if it is a bad one
+};
+
+}  // namespace satrap::data

@@ -1,0 +1,100 @@
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cstdint>
+#include <cstring>
+#include <string_view>
+
+#include "satrap/data/row_block_source.h"
+#include "src/data/block_parser.h"
+#include "src/data/row_filler.h"
+#include "src/data/row_part.h"
+#include "src/data/text_block.h"
+
+namespace satrap::data {
+
+/// The beginning of the line `lines` further on, or `end`.
+inline const char* skip_lines(const char* p, const char* end, std::int64_t lines) {
+  for (; lines > 0 && p < end; --lines) {
+    p = static_cast<const char*>(std::memchr(p, '\n', static_cast<std::size_t>(end - p))) + 1;
+  }
+  return p;
+}
+
+/// Whether the row of this line is in the part. A row without a value in the column that divides
+/// the rows, or whose value cannot be found, goes by its number, as all do if there is no such
+/// column.
+template <class Parser>
+bool is_in_part(Parser& parser, const RowPart& part, const char* line, std::int64_t row) {
+  std::string_view text;
+  if (!parser.is_blank(line) && parser.find_dividing(line, text)) return part.has(text);
+  std::array<char, 20> digits;
+  const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), row).ptr;
+  return part.has({digits.data(), end});
+}
+
+/// BlockParser::parse for a format whose rows are lines. The parser has, of the line that begins at
+/// `line` and ends with '\n':
+///   is_blank(line): whether it holds no row at all;
+///   find_dividing(line, text): the text of Schema::dividing_column, or false;
+///   parse_row(line): puts it into the open row; the next line, or null if it is a bad row;
+///   report(text, line, number, bad): why the row parsed last is bad;
+///   kept_of(line, end): the texts of the kept columns of a bad row.
+template <class Parser>
+void parse_lines(Parser& parser,
+                 const TextBlock& text,
+                 const RowPass& pass,
+                 RowFiller& filler,
+                 RowBlock& rows,
+                 BadRows& bad) {
+  bad.count = 0;
+  bad.messages.clear();
+  bad.reasons.clear();
+  filler.begin(rows, text.num_lines);
+  const char* p = text.text_begin();
+  const char* const end = text.text_end();
+  const std::int64_t end_row = pass.max_rows > 0
+                                   ? std::min(text.first_row + text.num_lines, pass.max_rows)
+                                   : text.first_row + text.num_lines;
+  std::int64_t row = text.first_row;
+  while (row < end_row) {
+    if (row < pass.first_row) {
+      const std::int64_t skipped = std::min(pass.first_row, end_row) - row;
+      p = skip_lines(p, end, skipped);
+      row += skipped;
+      continue;
+    }
+    const std::int64_t run_end = row + std::min(pass.split.run(row), end_row - row);
+    if (!pass.split.owns(row)) {
+      p = skip_lines(p, end, run_end - row);
+      row = run_end;
+      continue;
+    }
+    for (; row < run_end; ++row) {
+      const char* const line = p;
+      if (pass.part != nullptr && !is_in_part(parser, *pass.part, line, row)) {
+        p = skip_lines(line, end, 1);
+        continue;
+      }
+      if (parser.is_blank(line)) {
+        p = skip_lines(line, end, 1);
+        if (pass.keeps_every_line) filler.add_row_without_values(row);
+        continue;
+      }
+      p = parser.parse_row(line);
+      if (p != nullptr) {
+        filler.end_row(row);
+        continue;
+      }
+      filler.drop_row();
+      parser.report(text, line, text.file_line + (row - text.first_row), bad);
+      p = skip_lines(line, end, 1);
+      if (pass.keeps_every_line) filler.add_row_without_values(row, parser.kept_of(line, p - 1));
+    }
+  }
+  filler.finish();
+}
+
+}  // namespace satrap::data
