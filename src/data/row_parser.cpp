@@ -82,7 +82,7 @@ void RowParser::parse(const TextBlock& text, RowBlock& rows, BadRows& bad) {
         continue;
       }
       row_.drop_row();
-      report(text, line, text.file_line + (row - text.first_row), bad);
+      report(text, line, row - text.first_row, bad);
       p = skip_lines(line, end, 1);
       if (pass_.keeps_every_line) row_.add_row_without_values(row, kept_of({line, p - 1}));
     }
@@ -188,7 +188,7 @@ const char* RowParser::parse_row(const char* p) {
 
 void RowParser::report(const TextBlock& text,
                        const char* line,
-                       std::int64_t line_number,
+                       std::int64_t line_of_block,
                        BadRows& bad) {
   ++bad.count;
   const std::string_view whole(
@@ -201,7 +201,7 @@ void RowParser::report(const TextBlock& text,
   ++bad.reasons[is_of_row ? columns : fault_.kind()];
   if (bad.messages.size() >= BadRows::kMaxMessages) return;
   const std::string what = is_of_row ? concat(columns, ", got ", num_fields) : fault_.text();
-  bad.messages.push_back(concat(*text.file, ":", line_number, ": ", what));
+  bad.messages.push_back(concat(text.place_of(line_of_block), ": ", what));
 }
 
 }  // namespace satrap::data

@@ -40,7 +40,7 @@ class RowParser {
   bool is_in_part(const char* line, std::int64_t row);
   const char* parse_row(const char* p);
   std::vector<std::string> kept_of(std::string_view line) const;
-  void report(const TextBlock& text, const char* line, std::int64_t line_number, BadRows& bad);
+  void report(const TextBlock& text, const char* line, std::int64_t line_of_block, BadRows& bad);
 
   const Schema& schema_;
   const RowPass pass_;

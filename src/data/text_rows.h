@@ -18,7 +18,7 @@
 
 namespace satrap::data {
 
-/// Reads the rows of text files: one thread cuts the files into blocks of lines, pass.num_threads
+/// Reads the rows of text: one thread cuts it into blocks of lines, pass.num_threads
 /// threads parse them, and next() returns the results in order. A fixed number of blocks is reused,
 /// so memory is bounded.
 class TextRows : public RowBlockSource {
@@ -32,9 +32,16 @@ class TextRows : public RowBlockSource {
            const LineCutter::Limits& limits = {},
            std::shared_ptr<FileRecords> records = nullptr);
 
+  /// Of the lines of any source; `total_bytes`: that it will have read at the end, 0 if unknown.
+  TextRows(const Schema& schema,
+           std::unique_ptr<TextBlockSource> blocks,
+           const RowPass& pass,
+           std::shared_ptr<BadRowPolicy> bad_rows,
+           std::int64_t total_bytes = 0);
+
   bool next(RowBlock& block) override;
   ReadStats stats() const override;
-  bool was_closed() const override { return cutter_.was_cancelled(); }
+  bool was_closed() const override { return blocks_->was_cancelled(); }
   void close() override;
 
  private:
@@ -50,7 +57,7 @@ class TextRows : public RowBlockSource {
   void cut_blocks();
   void parse_blocks(RowParser& parser);
 
-  LineCutter cutter_;
+  const std::unique_ptr<TextBlockSource> blocks_;
   PassCounts counts_;
 
   Jobs jobs_;

@@ -4,9 +4,11 @@
 #include <vector>
 
 #include "satrap/core/error.h"
+#include "satrap/core/text.h"
 #include "satrap/data/config.h"
 #include "satrap/data/schema.h"
 #include "src/data/parquet_files.h"
+#include "src/data/topic_url.h"
 
 namespace satrap::data {
 namespace {
@@ -169,6 +171,8 @@ void check_parquet_schema(const Checker& check, const SchemaConfig& schema) {
   refuse(schema.columns == plain.columns, "columns");
 }
 
+bool is_topic(const std::string& path) { return path.starts_with(TopicUrl::kScheme); }
+
 bool is_all_parquet(const DataConfig& config) {
   const auto is_one = [&](const std::string& path) { return is_parquet(config.format, path); };
   return std::ranges::all_of(config.train.path, is_one) &&
@@ -192,6 +196,71 @@ void check_part(const Checker& check, const DataConfig& config) {
                 "rows to a file");
 }
 
+bool is_secret(const std::string& property) {
+  return property.find("password") != std::string::npos ||
+         property.find("secret") != std::string::npos || property == "ssl.key.pem" ||
+         property == "sasl.oauthbearer.config";
+}
+
+void check_properties(const Checker& check, const KafkaConfig& kafka) {
+  const std::string key = "data.kafka.properties";
+  for (const std::string& property : kafka.properties) {
+    const std::size_t equals = property.find('=');
+    const std::string name = property.substr(0, equals);
+    check.require(equals != std::string::npos && equals > 0, key,
+                  concat("'", is_secret(name) ? "a secret" : name, "' must be name=value"));
+    const std::string value = property.substr(equals + 1);
+    check.require(!is_secret(name) || (value.starts_with("${") && value.ends_with('}')), key,
+                  concat(name, " is a secret, and this file and checkpoints would show it: write ",
+                         name, "=${NAME} and set NAME in the environment"));
+    for (const char* const own :
+         {"bootstrap.servers", "group.id", "enable.auto.commit", "enable.auto.offset.store",
+          "enable.partition.eof", "auto.offset.reset"}) {
+      check.require(name != own, key,
+                    concat(name, " cannot be set: satrap decides what is read, and from where (",
+                           "data.train.path, data.kafka.start, data.kafka.group)"));
+    }
+  }
+}
+
+void check_topic(const Checker& check, const DataConfig& config) {
+  const KafkaConfig& kafka = config.kafka;
+  const std::string path = "data.train.path";
+  check.require(config.train.path.size() == 1, path, "a topic cannot be combined with other data");
+  try {
+    TopicUrl::parse(config.train.path.front());
+  } catch (const Error& error) {
+    check.require(false, path, error.what());
+  }
+  try {
+    if (kafka.start != "earliest" && kafka.start != "latest") parse_utc_time(kafka.start);
+  } catch (const Error& error) {
+    check.require(false, "data.kafka.start", concat(error.what(), ", nor earliest or latest"));
+  }
+  check.require(kafka.is_endless() || kafka.start != "latest", "data.kafka.start",
+                "latest leaves nothing to read up to the watermark: write end: never");
+  try {
+    check.require(parse_duration(kafka.timeout) > 0, "data.kafka.timeout", "must be positive");
+  } catch (const Error& error) {
+    check.require(false, "data.kafka.timeout", error.what());
+  }
+  check_properties(check, kafka);
+  const std::string format = config.resolved_format();
+  check.require(format != "parquet", "data.format", "messages of a topic are text, not Parquet");
+  if (format == "csv") {
+    check.require(!config.schema.header, "data.schema.header",
+                  "messages of a topic have no header: write header: false, and the names of the "
+                  "columns in data.schema.columns");
+    check.require(!config.schema.columns.empty(), "data.schema.columns",
+                  "must name the columns of the messages, which have no header");
+  }
+  check.require(!config.eval.is_part(), "data.eval.fraction",
+                "needs files for training: of a topic no part is kept; write data.eval.path");
+  check.require(!kafka.is_endless() || config.shuffle_rows == 0, "data.shuffle_rows",
+                "a topic without an end cannot be shuffled, since its rows could not be found "
+                "again: write 0, or data.kafka.end: watermark");
+}
+
 void check_files(const Checker& check, const DataConfig& config) {
   const auto uses_stdin = [](const FilesConfig& files) {
     return std::find(files.path.begin(), files.path.end(), "-") != files.path.end();
@@ -202,11 +271,15 @@ void check_files(const Checker& check, const DataConfig& config) {
     const std::string key = files == &config.train ? "data.train.path" : "data.eval.path";
     check.require(std::find(files->path.begin(), files->path.end(), "") == files->path.end(), key,
                   "has an empty name");
+    check.require(files == &config.train || std::ranges::none_of(files->path, is_topic), key,
+                  "evaluation and prediction read files, not topics of Kafka; write rows of the "
+                  "topic to a file");
     check.require(!uses_stdin(*files) || files->path.size() == 1, key,
                   "standard input ('-') cannot be combined with other files");
   }
   check.require(!uses_stdin(config.train) || !uses_stdin(config.eval), "data.eval.path",
                 "standard input ('-') is taken by data.train.path");
+  if (std::ranges::any_of(config.train.path, is_topic)) check_topic(check, config);
   check_part(check, config);
 }
 
