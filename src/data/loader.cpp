@@ -214,6 +214,13 @@ std::unique_ptr<BatchSource> open_batches(const DataConfig& config,
     opener->require_rereadable("resuming in the middle");
   }
 
+  if (role == Role::kTrain && reads_topic(config) && config.kafka.is_endless() &&
+      options.world_size > 1) {
+    throw Error(ErrorCode::kInvalidConfig,
+                "data.kafka.end: never needs a job of one rank, because its rows come in the order "
+                "of their arrival; of several ranks write data.kafka.end: watermark");
+  }
+
   DataConfig sized = config;
   choose_batch_size(sized);
   const std::int64_t batch_size =

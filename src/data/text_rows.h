@@ -32,7 +32,7 @@ class TextRows : public RowBlockSource {
            const LineCutter::Limits& limits = {},
            std::shared_ptr<FileRecords> records = nullptr);
 
-  /// Of the lines of any source; `total_bytes`: that it will have read at the end, 0 if unknown.
+  /// Takes the lines from `blocks`, which will have read `total_bytes` at its end; 0: unknown.
   TextRows(const Schema& schema,
            std::unique_ptr<TextBlockSource> blocks,
            const RowPass& pass,

@@ -24,8 +24,8 @@ class TopicLog {
   void add(const Piece& piece);
 
   /// The beginning of the piece with the next row of `position`, or of the last one before it, and
-  /// forgets what was read earlier: positions are asked for in their order. Of shuffled rows, whose
-  /// position has no row, the beginning of the epoch.
+  /// forgets what was read earlier: positions are asked for in their order. The beginning of the
+  /// epoch if rows are shuffled, whose position has no row.
   TopicPosition at(const DataPosition& position);
 
  private:

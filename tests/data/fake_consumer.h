@@ -22,11 +22,11 @@ class FakeConsumer : public KafkaConsumer {
  public:
   explicit FakeConsumer(const FakeTopic& topic) : topic_(topic) {}
 
-  std::int64_t most_messages = 7;                           // of a read
-  std::string unreachable = "";                             // what why_unreachable() says
+  std::int64_t most_messages = 7;                          // of a read
+  std::string unreachable = "";                            // what why_unreachable() says
   const std::atomic<std::int64_t>* first_there = nullptr;  // older messages are gone; null: none
-  std::atomic<bool>* stop_at_wait = nullptr;                // is set by wait()
-  std::vector<std::int64_t> started;                        // the offsets of start()
+  std::atomic<bool>* stop_at_wait = nullptr;               // is set by wait()
+  std::vector<std::int64_t> started;                       // the offsets of start()
 
   std::vector<std::string> topics() override { return {"clicks"}; }
   std::vector<KafkaWatermarks> watermarks() override {

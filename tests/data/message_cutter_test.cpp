@@ -1,8 +1,8 @@
 #include "src/data/message_cutter.h"
 
-#include <gmock/gmock.h>
-
 #include <functional>
+
+#include <gmock/gmock.h>
 
 #include "satrap/core/error.h"
 #include "satrap/core/hash.h"

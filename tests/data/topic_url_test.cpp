@@ -1,8 +1,8 @@
 #include "src/data/topic_url.h"
 
-#include <gmock/gmock.h>
-
 #include <cstdlib>
+
+#include <gmock/gmock.h>
 
 #include "satrap/core/error.h"
 

@@ -58,6 +58,9 @@ class Consumer : public KafkaConsumer {
     set(*properties, "auto.offset.reset", "error");
     set(*properties, "allow.auto.create.topics", "false");
     set(*properties, "client.id", "satrap");
+    // Each partition is several turns ahead, and memory is bounded though there may be many.
+    set(*properties, "queued.min.messages", "10000");
+    set(*properties, "queued.max.messages.kbytes", "16384");
     for (const auto& [name, value] : settings.properties) set(*properties, name, value);
     rd_kafka_conf_set_opaque(properties.get(), this);
     rd_kafka_conf_set_error_cb(properties.get(), &Consumer::on_error);
@@ -264,8 +267,8 @@ class Consumer : public KafkaConsumer {
         continue;
       }
       fail(concat("cannot be reached: no broker gave ", what,
-                  settings_.timeout_ms,
-                  " ms: ", last_error_.empty() ? rd_kafka_err2str(error) : last_error_));
+                  " within data.kafka.timeout = ", static_cast<double>(settings_.timeout_ms) / 1e3,
+                  "s: ", last_error_.empty() ? rd_kafka_err2str(error) : last_error_));
     }
   }
 
