@@ -1,13 +1,11 @@
 #include "src/data/message_cutter.h"
 
-#include <functional>
-
 #include <gmock/gmock.h>
 
-#include "satrap/core/error.h"
 #include "satrap/core/hash.h"
 #include "tests/data/fake_consumer.h"
 #include "tests/data/parsed_rows.h"
+#include "tests/data/text_files.h"
 
 namespace satrap::data {
 namespace {
@@ -84,15 +82,6 @@ class Reader {
 
 std::vector<std::string> read_topic(const FakeTopic& topic) {
   return Reader(topic).lines(whole(topic));
-}
-
-std::string error_of(const std::function<void()>& act) {
-  try {
-    act();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
 }
 
 TEST(MessageCutter, PartitionsTakeTurnsAndExhaustedOnesAreSkipped) {
@@ -261,7 +250,8 @@ TEST(MessageCutter, AMessageThatDoesNotComeIsAnError) {
   start.partitions[0].end = 3;
   Reader reader(topic);
   reader.limits.timeout_ms = 0;
-  EXPECT_THAT(error_of([&] { reader.lines(start); }), HasSubstr("does not send messages"));
+  EXPECT_THAT(error_of([&] { reader.lines(start); }, ErrorCode::kIo),
+              HasSubstr("does not send messages"));
 }
 
 TEST(MessageCutter, WithoutAnEndABrokerThatStaysAwayIsAnError) {
@@ -269,7 +259,7 @@ TEST(MessageCutter, WithoutAnEndABrokerThatStaysAwayIsAnError) {
   Reader reader(topic);
   reader.limits.timeout_ms = 0;
   reader.consumer->unreachable = "b: connection refused";
-  EXPECT_THAT(error_of([&] { reader.lines(whole(topic, true)); }),
+  EXPECT_THAT(error_of([&] { reader.lines(whole(topic, true)); }, ErrorCode::kIo),
               HasSubstr("data.kafka.timeout = 0ms: b: connection refused"));
 }
 

@@ -1,28 +1,17 @@
 // Topics read through librdkafka from its mock broker.
 #include "satrap/data/topic.h"
 
-#include <functional>
-
 #include <gmock/gmock.h>
 
-#include "satrap/core/error.h"
 #include "satrap/data/kafka_support.h"
 #include "satrap/data/loader.h"
+#include "tests/data/text_files.h"
 #include "tests/data_kafka/mock_broker.h"
 
 namespace satrap::data {
 namespace {
 
 using ::testing::HasSubstr;
-
-std::string error_of(const std::function<void()>& act) {
-  try {
-    act();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
-}
 
 class Topic : public ::testing::Test {
  protected:
@@ -94,8 +83,9 @@ TEST_F(Topic, WithoutAnEndOneRankReads) {
   broker.create("clicks", 1);
   DataConfig data = config("clicks");
   data.kafka.end = "never";
-  EXPECT_THAT(error_of([&] { read(data, {.rank = 1, .world_size = 2}); }),
-              HasSubstr("needs a job of one rank"));
+  EXPECT_THAT(
+      error_of([&] { read(data, {.rank = 1, .world_size = 2}); }, ErrorCode::kInvalidConfig),
+      HasSubstr("needs a job of one rank"));
 }
 
 TEST_F(Topic, ShuffledEpochsHaveTheSameRows) {
@@ -136,7 +126,7 @@ TEST_F(Topic, ContinuingIsRefusedWhereItCannotBeExact) {
   const TopicPosition begin = begin_topic(data);
   TopicPosition other = begin;
   other.topic = "views";
-  EXPECT_THAT(error_of([&] { continue_topic(data, other, "step 1"); }),
+  EXPECT_THAT(error_of([&] { continue_topic(data, other, "step 1"); }, ErrorCode::kInvalidConfig),
               HasSubstr("cannot continue from step 1 with topic 'clicks': it has a position in "
                         "topic 'views'"));
   TopicPosition ahead = begin;
@@ -204,14 +194,14 @@ TEST_F(Topic, ABrokerThatDoesNotAnswerIsAnError) {
   DataConfig data = config("clicks");
   data.train.path = {"kafka://127.0.0.1:1/clicks"};
   data.kafka.timeout = "1ms";
-  EXPECT_THAT(error_of([&] { begin_topic(data); }),
+  EXPECT_THAT(error_of([&] { begin_topic(data); }, ErrorCode::kIo),
               HasSubstr("topic 'clicks' at kafka://127.0.0.1:1 cannot be reached"));
 }
 
 TEST_F(Topic, APropertyThatIsNoneIsRefusedWithoutItsValue) {
   DataConfig data = config("clicks");
   data.kafka.properties = {"sasl.passwort=hush"};
-  const std::string error = error_of([&] { begin_topic(data); });
+  const std::string error = error_of([&] { begin_topic(data); }, ErrorCode::kInvalidConfig);
   EXPECT_THAT(error, HasSubstr("has no property 'sasl.passwort'"));
   EXPECT_EQ(error.find("hush"), std::string::npos);
 }
