@@ -85,7 +85,7 @@ bool MessageCutter::cut(TextBlock& block) {
       num_idle_ = 0;
     }
   }
-  if (num_without_value_ > 0 && !interruption_.is_cancelled()) {
+  if (num_without_value_ > 0) {
     log_info("{}: {} messages without a value were skipped", name_,
              std::exchange(num_without_value_, 0));
   }

@@ -44,11 +44,21 @@ struct Fetched {
   }
 };
 
+/// A descriptor that librdkafka writes to.
+struct Wakeup {
+  Wakeup() : descriptor(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+    if (descriptor < 0) throw Error(ErrorCode::kIo, concat("eventfd: ", std::strerror(errno)));
+  }
+  ~Wakeup() { close(descriptor); }
+  Wakeup(const Wakeup&) = delete;
+  Wakeup& operator=(const Wakeup&) = delete;
+
+  const int descriptor;
+};
+
 class Consumer : public KafkaConsumer {
  public:
-  explicit Consumer(const KafkaSettings& settings)
-      : settings_(settings), wakeup_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
-    if (wakeup_ < 0) throw Error(ErrorCode::kIo, concat("eventfd: ", std::strerror(errno)));
+  explicit Consumer(const KafkaSettings& settings) : settings_(settings) {
     Properties properties(rd_kafka_conf_new());
     set(*properties, "bootstrap.servers", settings.brokers);
     set(*properties, "group.id", settings.group.empty() ? "satrap" : settings.group);
@@ -70,7 +80,6 @@ class Consumer : public KafkaConsumer {
     std::array<char, 512> why{};
     client_.reset(rd_kafka_new(RD_KAFKA_CONSUMER, properties.get(), why.data(), why.size()));
     if (!client_) {
-      close(wakeup_);
       throw Error(ErrorCode::kInvalidConfig, concat("data.kafka.properties: ", why.data()));
     }
     static_cast<void>(properties.release());  // the client owns it now
@@ -78,9 +87,6 @@ class Consumer : public KafkaConsumer {
 
   ~Consumer() override {
     for (Fetched& fetched : fetched_) fetched.release();
-    queues_.clear();
-    client_.reset();
-    close(wakeup_);
   }
   Consumer(const Consumer&) = delete;
   Consumer& operator=(const Consumer&) = delete;
@@ -133,7 +139,7 @@ class Consumer : public KafkaConsumer {
       Queue queue(rd_kafka_queue_get_partition(client_.get(), settings_.topic.c_str(),
                                                static_cast<std::int32_t>(p)));
       rd_kafka_queue_forward(queue.get(), nullptr);  // each partition is read by itself
-      rd_kafka_queue_io_event_enable(queue.get(), wakeup_, &kOne, sizeof kOne);
+      rd_kafka_queue_io_event_enable(queue.get(), wakeup_.descriptor, &kOne, sizeof kOne);
       queues_.push_back(std::move(queue));
     }
     const PartitionList list = make_list(offsets);
@@ -173,11 +179,11 @@ class Consumer : public KafkaConsumer {
   void wait(int wait_ms) override {
     rd_kafka_poll(client_.get(), 0);
     std::uint64_t events = 0;
-    static_cast<void>(!::read(wakeup_, &events, sizeof events));
+    static_cast<void>(!::read(wakeup_.descriptor, &events, sizeof events));
     for (const Queue& queue : queues_) {
       if (rd_kafka_queue_length(queue.get()) > 0) return;
     }
-    pollfd descriptor{.fd = wakeup_, .events = POLLIN, .revents = 0};
+    pollfd descriptor{.fd = wakeup_.descriptor, .events = POLLIN, .revents = 0};
     poll(&descriptor, 1, wait_ms);
   }
 
@@ -325,7 +331,7 @@ class Consumer : public KafkaConsumer {
   }
 
   const KafkaSettings settings_;
-  const int wakeup_;  // readable when something has arrived in an empty queue
+  const Wakeup wakeup_;  // readable when something has arrived in an empty queue
   Client client_;
   std::vector<Queue> queues_;     // of each partition
   std::vector<Fetched> fetched_;  // the same
