@@ -261,6 +261,19 @@ void check_topic(const Checker& check, const DataConfig& config) {
                 "again: write 0, or data.kafka.end: watermark");
 }
 
+void check_no_topic(const Checker& check, const KafkaConfig& kafka) {
+  const KafkaConfig plain;
+  const auto refuse = [&](bool is_plain, const char* key) {
+    check.require(is_plain, concat("data.kafka.", key),
+                  "has no effect without a topic, data.train.path: kafka://host:9092/topic");
+  };
+  refuse(kafka.start == plain.start, "start");
+  refuse(kafka.end == plain.end, "end");
+  refuse(kafka.group == plain.group, "group");
+  refuse(kafka.timeout == plain.timeout, "timeout");
+  refuse(kafka.properties == plain.properties, "properties");
+}
+
 void check_files(const Checker& check, const DataConfig& config) {
   const auto uses_stdin = [](const FilesConfig& files) {
     return std::find(files.path.begin(), files.path.end(), "-") != files.path.end();
@@ -279,7 +292,11 @@ void check_files(const Checker& check, const DataConfig& config) {
   }
   check.require(!uses_stdin(config.train) || !uses_stdin(config.eval), "data.eval.path",
                 "standard input ('-') is taken by data.train.path");
-  if (std::ranges::any_of(config.train.path, is_topic)) check_topic(check, config);
+  if (std::ranges::any_of(config.train.path, is_topic)) {
+    check_topic(check, config);
+  } else {
+    check_no_topic(check, config.kafka);
+  }
   check_part(check, config);
 }
 
@@ -301,6 +318,7 @@ void check_synthetic(const Checker& check, const DataConfig& config) {
   check.require(config.train.path.empty(), "data.train.path",
                 "has no effect with format synthetic");
   check.require(config.eval.path.empty(), "data.eval.path", "has no effect with format synthetic");
+  check_no_topic(check, config.kafka);
   check.require(!config.eval.is_part(), "data.eval.fraction",
                 "has no effect with format synthetic; write synthetic.eval_rows");
 }

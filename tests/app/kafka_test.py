@@ -25,8 +25,7 @@ device: cpu
 seed: 7
 data:
   train: {train}
-  kafka: {{timeout: 5min{kafka}}}
-  batch_size: 100
+{kafka}  batch_size: 100
   schema: {{header: false, columns: [click, price, user], label: click, numeric: [price], features: [user]}}
 tables: {{default: {{dim: 4, optimizer: {{type: adagrad, lr: 0.05}}}}}}
 model: {{type: deepfm, hidden: [8]}}
@@ -56,7 +55,8 @@ class Kafka(CliTest):
         kafka_client.produce(self.broker.brokers, self.name, partition, values)
 
     def job(self, train, kafka="", name="job"):
-        self.write(f"{name}.yaml", JOB.format(train=train, kafka=kafka))
+        options = f"  kafka: {{timeout: 5min{kafka}}}\n" if str(train).startswith("kafka:") else ""
+        self.write(f"{name}.yaml", JOB.format(train=train, kafka=options))
 
     def train(self, name, *more):
         return self.succeed("train", f"{name}.yaml", f"run_dir={name}", *more, cwd=self.dir)
@@ -122,6 +122,7 @@ class Kafka(CliTest):
                 (["data.kafka.start=noon"], ["data.kafka.start", "'noon'", "UTC"]),
                 (["data.kafka.end=never", "data.shuffle_rows=10"], ["data.shuffle_rows"]),
                 (["data.kafka.end=never", "train.epochs=2"], ["several epochs"]),
+                ([f"data.train.path={evaluation}"], ["data.kafka.timeout", "without a topic"]),
                 (["data.kafka.timeout=soon"], ["data.kafka.timeout"]),
                 (["data.kafka.properties=[group.id=me]"], ["group.id", "data.kafka.group"]),
                 (["data.kafka.properties=[linger]"], ["'linger' must be name=value"]),

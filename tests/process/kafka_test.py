@@ -13,6 +13,7 @@ TESTS = pathlib.Path(__file__).parents[1]
 sys.path.insert(0, str(TESTS / "support"))
 import kafka_client
 import kafka_server
+from cluster_job import ClusterJob
 
 SATRAP = os.environ["SATRAP_BIN"]
 DEADLINE_S = 600 if os.environ.get("SATRAP_SANITIZE") else 240
@@ -24,14 +25,16 @@ seed: 7
 device: cpu
 data:
   train: {train}
-  kafka: {{end: never, timeout: 10min, group: trainer}}
-  batch_size: {batch}
+{kafka}  batch_size: {batch}
   schema: {{header: false, columns: [click, user], label: click, features: [user]}}
 tables: {{default: {{dim: 4, optimizer: {{type: adagrad, lr: 0.05}}}}}}
 model: {{type: deepfm, hidden: [4]}}
 train: {{mode: hybrid, staleness: 2, threads: 1, max_steps: {steps}}}
 checkpoint: {{every: 5 steps, keep: 2}}
 """
+
+
+ENDLESS = "  kafka: {end: never, timeout: 10min, group: trainer}\n"
 
 
 def satrap(*arguments):
@@ -86,7 +89,7 @@ class Kafka(unittest.TestCase):
     def test_every_row_once_through_kills_of_both(self):
         steps = ROWS // BATCH
         (self.dir / "job.yaml").write_text(
-            JOB.format(train=f"kafka://{self.server.brokers}/clicks", batch=BATCH, steps=steps))
+            JOB.format(train=f"kafka://{self.server.brokers}/clicks", kafka=ENDLESS, batch=BATCH, steps=steps))
         self.produce("clicks", 0, ROWS // 2)
         process = self.start()
         for kill in range(3):
@@ -106,10 +109,26 @@ class Kafka(unittest.TestCase):
         self.assertEqual(summary["examples"], ROWS)
         self.assertEqual(summary["rows"], ROWS)
 
+    def test_two_ranks_learn_from_a_topic_what_they_learn_from_a_file(self):
+        parts = [[f"{i % 3 // 2},u{i % 97}" for i in range(1000 * p, 1000 * p + number)]
+                 for p, number in enumerate((700, 0, 420))]
+        for partition, part in enumerate(parts):
+            kafka_client.produce(self.server.brokers, "views", partition, [line.encode() for line in part])
+        (self.dir / "views.csv").write_text("".join(line + "\n" for part in parts for line in part))
+        digests = []
+        for name, train in (("file", self.dir / "views.csv"), ("topic", f"kafka://{self.server.brokers}/views")):
+            text = JOB.format(train=train, kafka="", batch=BATCH, steps=0) + "embedding: {store: ps}\n"
+            (self.dir / f"{name}.yaml").write_text(text.replace("hybrid,", "hybrid, deterministic: true,"))
+            job = ClusterJob(self.dir / f"job-{name}", self.dir / f"{name}.yaml", shards=1, ranks=2, max_restarts=0)
+            self.addCleanup(job.kill_all)
+            self.assertEqual(job.start().end(DEADLINE_S), 0, job.output())
+            digests.append(job.digest(DEADLINE_S))
+        self.assertEqual(digests[1], digests[0])
+
     def test_a_topic_that_is_not_there_is_named_with_the_nearest(self):
         kafka_client.produce(self.server.brokers, "impressions", 0, [b"1,u1"])
         (self.dir / "other.yaml").write_text(
-            JOB.format(train=f"kafka://{self.server.brokers}/impresions", batch=BATCH, steps=1))
+            JOB.format(train=f"kafka://{self.server.brokers}/impresions", kafka="", batch=BATCH, steps=1))
         done = satrap("train", self.dir / "other.yaml", f"run_dir={self.dir / 'other'}")
         self.assertEqual(done.returncode, 2, done.stderr)
         self.assertIn("there is no topic 'impresions'", done.stderr)

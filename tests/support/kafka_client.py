@@ -54,11 +54,11 @@ LIB = load()
 
 
 class Client:
-    def __init__(self, kind, **properties):
+    def __init__(self, kind, properties):
         conf = LIB.rd_kafka_conf_new()
         why = ctypes.create_string_buffer(512)
-        for name, value in properties.items():
-            if LIB.rd_kafka_conf_set(conf, name.replace("_", ".").encode(), str(value).encode(), why, len(why)) != 0:
+        for name, value in {"log_level": 0, **properties}.items():
+            if LIB.rd_kafka_conf_set(conf, name.encode(), str(value).encode(), why, len(why)) != 0:
                 raise ValueError(why.value.decode())
         self.handle = LIB.rd_kafka_new(kind, conf, why, len(why))
         if not self.handle:
@@ -70,7 +70,7 @@ class Client:
 
 def produce(brokers, topic, partition, values):
     """Writes messages, in their order, and waits until the broker has them. None: without a value."""
-    client = Client(PRODUCER, bootstrap_servers=brokers, linger_ms=1, message_timeout_ms=DEADLINE_MS)
+    client = Client(PRODUCER, {"bootstrap.servers": brokers, "linger.ms": 1, "message.timeout.ms": DEADLINE_MS})
     handle = LIB.rd_kafka_topic_new(client.handle, topic.encode(), None)
     for value in values:
         while LIB.rd_kafka_produce(handle, partition, COPY, value, len(value or b""), b"key", 3, None) != 0:
@@ -84,7 +84,7 @@ def produce(brokers, topic, partition, values):
 
 def committed(brokers, group, topic, num_partitions):
     """The offsets that a group has committed."""
-    client = Client(CONSUMER, bootstrap_servers=brokers, group_id=group)
+    client = Client(CONSUMER, {"bootstrap.servers": brokers, "group.id": group})
     parts = LIB.rd_kafka_topic_partition_list_new(num_partitions)
     for partition in range(num_partitions):
         LIB.rd_kafka_topic_partition_list_add(parts, topic.encode(), partition)
@@ -101,7 +101,7 @@ class MockBroker:
     """A broker in the threads of this process, which keeps messages in memory."""
 
     def __init__(self):
-        self.client = Client(PRODUCER)
+        self.client = Client(PRODUCER, {})
         self.cluster = LIB.rd_kafka_mock_cluster_new(self.client.handle, 1)
         self.brokers = LIB.rd_kafka_mock_cluster_bootstraps(self.cluster).decode()
 

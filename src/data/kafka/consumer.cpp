@@ -69,8 +69,13 @@ class Consumer : public KafkaConsumer {
     set(*properties, "allow.auto.create.topics", "false");
     set(*properties, "client.id", "satrap");
     // Each partition is several turns ahead, and memory is bounded though there may be many.
-    set(*properties, "queued.min.messages", "10000");
+    set(*properties, "queued.min.messages", "20000");
     set(*properties, "queued.max.messages.kbytes", "16384");
+    // A full queue is looked at again after this time; half a second would starve a fast trainer.
+    // Which property that is depends on the version.
+    if (set(*properties, "fetch.queue.backoff.ms", "20", true) == RD_KAFKA_CONF_UNKNOWN) {
+      set(*properties, "fetch.error.backoff.ms", "20");
+    }
     for (const auto& [name, value] : settings.properties) set(*properties, name, value);
     rd_kafka_conf_set_opaque(properties.get(), this);
     rd_kafka_conf_set_error_cb(properties.get(), &Consumer::on_error);
@@ -228,11 +233,15 @@ class Consumer : public KafkaConsumer {
     if (error == RD_KAFKA_RESP_ERR__AUTHENTICATION) self.is_refused_ = true;
   }
 
-  static void set(rd_kafka_conf_t& properties, const std::string& name, const std::string& value) {
+  static rd_kafka_conf_res_t set(rd_kafka_conf_t& properties,
+                                 const std::string& name,
+                                 const std::string& value,
+                                 bool may_be_unknown = false) {
     std::array<char, 512> why{};
     const rd_kafka_conf_res_t result =
         rd_kafka_conf_set(&properties, name.c_str(), value.c_str(), why.data(), why.size());
-    if (result == RD_KAFKA_CONF_OK) return;
+    if (result == RD_KAFKA_CONF_OK) return result;
+    if (result == RD_KAFKA_CONF_UNKNOWN && may_be_unknown) return result;
     // Not what librdkafka says about the value, which may be a secret.
     throw Error(
         ErrorCode::kInvalidConfig,
