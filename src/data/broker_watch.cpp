@@ -11,15 +11,14 @@ namespace satrap::data {
 BrokerWatch::BrokerWatch(KafkaConsumer& consumer, std::string name, std::int64_t timeout_ms)
     : consumer_(consumer), name_(std::move(name)), timeout_(timeout_ms) {}
 
-void BrokerWatch::note_messages() { last_good_ = std::chrono::steady_clock::now(); }
-
 void BrokerWatch::check(bool is_owed) {
   const auto now = std::chrono::steady_clock::now();
+  if (!std::exchange(is_waiting_, true)) since_ = now;
   const std::string why = consumer_.why_unreachable();
   const std::string timeout = format_duration(std::chrono::duration<double>(timeout_).count());
   if (why.empty() == is_unreachable_) {
     is_unreachable_ = !why.empty();
-    last_good_ = now;
+    since_ = now;
     if (is_unreachable_) {
       log_warning("{}: no broker can be reached ({}); waiting up to data.kafka.timeout = {}", name_,
                   why, timeout);
@@ -27,13 +26,17 @@ void BrokerWatch::check(bool is_owed) {
       log_info("{}: a broker can be reached again", name_);
     }
   }
-  if (!is_unreachable_ && !is_owed) last_good_ = now;
-  if (now - last_good_ <= timeout_) return;
+  if (!is_unreachable_ && !is_owed) since_ = now;
+  if (now - since_ <= timeout_) return;
+  if (!why.empty()) {
+    throw Error(ErrorCode::kIo,
+                concat(name_, ": no broker could be reached for data.kafka.timeout = ", timeout,
+                       ": ", why));
+  }
   throw Error(ErrorCode::kIo,
-              concat(name_, ": no message for data.kafka.timeout = ", timeout, ": ",
-                     why.empty() ? "the broker does not send messages that are there; is the "
-                                   "leader of a partition down, or a transaction open?"
-                                 : why));
+              concat(name_, ": no message for data.kafka.timeout = ", timeout,
+                     ": the broker does not send messages that are there; is the leader of a "
+                     "partition down, or a transaction open?"));
 }
 
 }  // namespace satrap::data

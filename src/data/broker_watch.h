@@ -15,7 +15,8 @@ class BrokerWatch {
   /// `name`: of the topic, for people.
   BrokerWatch(KafkaConsumer& consumer, std::string name, std::int64_t timeout_ms);
 
-  void note_messages();
+  /// A wait is over, if there was one.
+  void note_messages() { is_waiting_ = false; }
 
   /// During a wait. `is_owed`: there is a message that has not come. Throws Error(kIo) if that, or
   /// that no broker can be reached, has lasted longer than the timeout.
@@ -27,7 +28,8 @@ class BrokerWatch {
   KafkaConsumer& consumer_;
   const std::string name_;
   const std::chrono::milliseconds timeout_;
-  std::chrono::steady_clock::time_point last_good_ = std::chrono::steady_clock::now();
+  bool is_waiting_ = false;
+  std::chrono::steady_clock::time_point since_;  // when what is waited for began to be missing
   bool is_unreachable_ = false;
 };
 

@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 
 #include "satrap/core/error.h"
+#include "src/data/topic_url.h"
 
 namespace satrap::data {
 namespace {
@@ -102,11 +103,15 @@ FileList list_files(const std::vector<std::string>& patterns) {
       }
       return {.files = {{.path = "-"}}, .total_bytes = 0, .rereadable = false};
     }
+    if (pattern.starts_with(TopicUrl::kScheme)) {
+      throw Error(ErrorCode::kInvalidConfig,
+                  concat("'", pattern, "' is a topic of Kafka, which only data.train.path of a ",
+                         "configuration may name; write some of its rows to a file"));
+    }
     if (pattern.find("://") != std::string::npos) {
-      throw Error(
-          ErrorCode::kInvalidConfig,
-          concat("'", pattern, "' is a URL of no kind that is read here: copy the data here, or ",
-                 "pipe it: `... | satrap train JOB data.train.path=-`"));
+      throw Error(ErrorCode::kInvalidConfig,
+                  concat("'", pattern, "' is a URL, which is not read: copy the data here, or ",
+                         "pipe it: `... | satrap train JOB data.train.path=-`"));
     }
     struct stat info{};
     if (::stat(pattern.c_str(), &info) == 0 || pattern.find_first_of("*?[") == std::string::npos) {

@@ -132,6 +132,7 @@ class Kafka(CliTest):
                 self.assert_words(error, *words)
         error = self.fail_with(2, "train", "job.yaml", "data.kafka.properties=['sasl.password=hush']", cwd=self.dir)
         self.assert_words(error, "sasl.password=${NAME}")
+        self.assert_words(self.fail_with(2, "init", url), "a topic of kafka", "data.train.path")
         error = self.fail_with(1, "train", "job.yaml", "--overwrite", cwd=self.dir)
         self.assert_words(error, "no row of the training data", url)
 
