@@ -2,11 +2,11 @@
 
 # satrap_module(<name> [DEPS <module>...] [LINK <target>...] [PRIVATE_LINK <target>...] [WITHOUT <folder>]
 #               [CONTROL | COLD])
-# Library satrap_<name> from src/<name>/*.cpp and one level of folders below, except <folder>. DEPS and LINK are part of
-# the module's interface; PRIVATE_LINK is not: its headers stay out of the module's public headers. A module without
-# sources is a header-only library. CONTROL: it has no loops over rows; sanitizer builds do not optimise it. COLD: not
-# worth the compile time of optimising it in any build. With CUDA, cuda/<name>/*.cu replaces no_cuda.cpp, which reports
-# that there is none.
+# Library satrap_<name> from src/<name>/*.cpp and one level of folders below, except <folder>, a regular expression.
+# DEPS and LINK are part of the module's interface; PRIVATE_LINK is not: its headers stay out of the module's public
+# headers. A module without sources is a header-only library. CONTROL: it has no loops over rows; sanitizer builds do
+# not optimise it. COLD: not worth the compile time of optimising it in any build. With CUDA, cuda/<name>/*.cu replaces
+# no_cuda.cpp, which reports that there is none.
 function(satrap_module name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "CONTROL;COLD" "WITHOUT" "DEPS;LINK;PRIVATE_LINK")
   list(TRANSFORM arg_DEPS PREPEND satrap_)

@@ -23,6 +23,10 @@ if(SATRAP_HAVE_ARROW)
   install(FILES ${_license} RENAME arrow.txt DESTINATION "${CMAKE_INSTALL_DATADIR}/satrap/licenses" COMPONENT programs)
 endif()
 
+if(SATRAP_HAVE_KAFKA)
+  install(TARGETS satrap_kafka LIBRARY DESTINATION "${SATRAP_INSTALL_LIBDIR}" COMPONENT programs)
+endif()
+
 # The launcher finds its package beside itself, where bin/satrap-run leads.
 install(PROGRAMS launch/satrap-run DESTINATION "${SATRAP_INSTALL_LAUNCH}" COMPONENT launcher)
 install(DIRECTORY launch/satrap_run launch/slurm DESTINATION "${SATRAP_INSTALL_LAUNCH}" COMPONENT launcher

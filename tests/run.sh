@@ -9,9 +9,9 @@ set -uo pipefail
 cd "$(dirname "$0")/.."
 
 jobs=${SATRAP_JOBS:-$(nproc)}
-not_for_asan='^app\.(command_line|config|early_stopping|init|init_samples|job|labels|formats|network|newcomer|parquet|progress|readme'
-not_for_asan+='|report|tensorboard)_test$|^process\.(adult|auto_device|checkpoint_format|cluster_faults|din|fp16|portable_bits'
-not_for_asan+='|pytorch_parity|strangers|torchscript)_test$'
+not_for_asan='^app\.(command_line|config|early_stopping|formats|init|init_samples|job|kafka|labels|network|newcomer|parquet'
+not_for_asan+='|progress|readme|report|tensorboard)_test$|^process\.(adult|auto_device|checkpoint_format'
+not_for_asan+='|cluster_faults|din|fp16|kafka|portable_bits|pytorch_parity|strangers|torchscript)_test$'
 # A quarter of the sources is compiled alone, another one after each commit (tests/architecture).
 quarter=$(($(git rev-list --count HEAD 2> /dev/null || echo 0) % 4))
 passed=0 failed=0 skipped=0
@@ -50,6 +50,8 @@ select_quick() {
     [ ! -d "tests/$module" ] || ! compgen -G "tests/$module/*_test.cpp" > /dev/null || build+=("${module}_tests")
     [ "$module" != data ] || ! compgen -G ".venv/lib/python3*/site-packages/pyarrow" > /dev/null ||
       { labels+=(data_parquet); build+=(data_parquet_tests); }
+    [ "$module" != data ] || [ ! -e /usr/include/librdkafka/rdkafka.h ] ||
+      { labels+=(data_kafka); build+=(data_kafka_tests); }
     [[ $module != @(backend|embedding) ]] || { labels+=(simt); build+=("${module}_simt_tests"); }
   done
   select=(-L "^($(IFS='|'; echo "${labels[*]}"))\$"

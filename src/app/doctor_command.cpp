@@ -13,6 +13,7 @@
 #include "satrap/cli/output.h"
 #include "satrap/core/error.h"
 #include "satrap/core/resource.h"
+#include "satrap/data/kafka_support.h"
 #include "satrap/data/parquet_support.h"
 #include "satrap/dense/dense_network.h"
 #include "satrap/dense/precision.h"
@@ -83,9 +84,10 @@ std::string describe_network() {
          "encrypted nor authenticated, and needs a private network (SECURITY.md)";
 }
 
-std::string describe_parquet_reader() {
+/// A part that is in a library of its own.
+std::string describe_part(std::string (*describe)()) {
   try {
-    return data::describe_parquet();
+    return describe();
   } catch (const Error& error) {
     return fmt::format("off: {}", error.what());
   }
@@ -111,7 +113,8 @@ int doctor() {
   }
   text += line("torch", torch);
   text += line("precision", precision);
-  text += line("parquet", describe_parquet_reader());
+  text += line("parquet", describe_part(data::describe_parquet));
+  text += line("kafka", describe_part(data::describe_kafka));
   for (const auto& [name, what] : describe_gpus()) text += line(name, what);
   text += line("gloo", net::describe_gloo());
   text += line("network", describe_network());

@@ -36,6 +36,7 @@ std::string bar(double share) {
 /// What the dense network and the memory do.
 std::string shares(const trainer::Report& r) {
   std::string text = fmt::format("  input wait {:.0f}%", 100.0 * r.wait_share);
+  if (r.lag >= 0) text += fmt::format("  lag {}", format_count(static_cast<double>(r.lag)));
   if (r.device_share >= 0.0) text += fmt::format("  gpu {:.0f}%", 100.0 * r.device_share);
   if (r.hit_rate >= 0.0) text += fmt::format("  cache hits {:.1f}%", 100.0 * r.hit_rate);
   return text;

@@ -215,7 +215,8 @@ std::string digest_of(const std::string& checkpoint) {
   }
   for (const auto& [name, file] : manifest.files) {
     if (row_files.contains(name)) continue;
-    if (name == kConfigFile || name == kDataFile) {  // checked, but not part of what was learned
+    if (name == kConfigFile || name == kDataFile ||
+        name == kTopicFile) {  // checked, but not part of what was learned
       read_checked(checkpoint, name, manifest, [](Block) {});
       continue;
     }
@@ -252,6 +253,15 @@ std::optional<std::vector<data::DataFile>> read_data_files(const std::string& ch
     if (!manifest.files.contains(kDataFile)) return std::nullopt;
     return parse_data_record(read_text(checkpoint, kDataFile, manifest),
                              checkpoint + "/" + kDataFile);
+  });
+}
+
+std::optional<data::TopicPosition> read_topic_position(const std::string& checkpoint) {
+  return offering_previous(checkpoint, [&]() -> std::optional<data::TopicPosition> {
+    const Manifest manifest = Manifest::read(checkpoint);
+    if (!manifest.files.contains(kTopicFile)) return std::nullopt;
+    return data::TopicPosition::from_json(read_text(checkpoint, kTopicFile, manifest),
+                                          checkpoint + "/" + kTopicFile);
   });
 }
 

@@ -226,6 +226,9 @@ void CheckpointWriter::publish(CheckpointContent& content) {
     if (!content.data_files.empty()) {
       out.file(kDataFile, [&](FileWriter& file) { file.write(data_record(content.data_files)); });
     }
+    if (content.topic) {
+      out.file(kTopicFile, [&](FileWriter& file) { file.write(content.topic->to_json()); });
+    }
     out.file(kConfigFile, [&](FileWriter& file) { file.write(content.config_yaml); });
     out.finish();
     const std::string path = directory_ + "/" + name;
@@ -243,6 +246,7 @@ void CheckpointWriter::publish(CheckpointContent& content) {
   }
   const auto& best = content.early_stopping;
   remove_oldest(directory_, keep_, best ? checkpoint_name(best->best_step) : "");
+  if (content.published) content.published();
 }
 
 }  // namespace satrap::checkpoint

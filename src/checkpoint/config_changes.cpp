@@ -47,6 +47,10 @@ constexpr Rule kRules[] = {
     {"data.synthetic.eval_rows", "", ChangeKind::kTraining},
     {"data.on_bad_row", "", ChangeKind::kTraining},
     {"data.max_bad_rows", "", ChangeKind::kTraining},
+    {"data.kafka.start", "", ChangeKind::kOutput},  // of the start of a job alone
+    {"data.kafka.group", "", ChangeKind::kOutput},
+    {"data.kafka.timeout", "", ChangeKind::kOutput},
+    {"data.kafka.properties", "", ChangeKind::kOutput},
     {"data.reader_threads", "", ChangeKind::kOutput},
     {"data.fit_rows", "", ChangeKind::kOutput},  // the checkpoint has the fitted values
     {"data.", "", ChangeKind::kInput},

@@ -136,6 +136,7 @@ void BatchLoader::end_pass() {
   finished_passes_.total_bytes = stats.total_bytes;
   finished_passes_.bad_rows = stats.bad_rows;
   finished_passes_.epoch_rows = stats.epoch_rows;
+  finished_passes_.lag = stats.lag;
   ended = std::move(pass_);
 }
 
@@ -179,6 +180,7 @@ ReadStats BatchLoader::stats() const {
     stats.bytes += pass.bytes;
     stats.total_bytes = pass.total_bytes;
     stats.bad_rows = pass.bad_rows;
+    stats.lag = pass.lag;
     if (stats.epoch_rows == 0.0) stats.epoch_rows = pass.epoch_rows;
   }
   stats.rows = rows_.load(std::memory_order_relaxed);

@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -38,6 +39,7 @@ class BatchLoader : public BatchSource {
     std::int64_t rows_per_epoch = 0;  // 0: unknown
     bool may_be_empty = false;  // an epoch without rows is not an error: other ranks have them
     std::function<std::map<std::string, std::int64_t>()> bad_row_reasons = {};  // may be empty
+    std::function<std::optional<TopicPosition>(const DataPosition&)> topic_position = {};  // too
   };
 
   /// Opens the pass of an epoch that begins at `first_row`.
@@ -62,6 +64,10 @@ class BatchLoader : public BatchSource {
   std::map<std::string, std::int64_t> bad_row_reasons() const override {
     if (!options_.bad_row_reasons) return {};
     return options_.bad_row_reasons();
+  }
+  std::optional<TopicPosition> topic_position(const DataPosition& position) const override {
+    if (!options_.topic_position) return std::nullopt;
+    return options_.topic_position(position);
   }
   std::int64_t rows_per_epoch() const override { return options_.rows_per_epoch; }
   void close() override;

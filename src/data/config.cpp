@@ -105,7 +105,9 @@ void FilesConfig::visit(ConfigVisitor& v) {
   v.field(
       "path", path,
       "Files or globs: text, plain or packed by gzip or zstd, or Parquet or Arrow. The matches of "
-      "a glob are read in natural order (day_2 before day_10). \"-\": standard input.");
+      "a glob are read in natural order (day_2 before day_10). \"-\": standard input. For training "
+      "also a topic of Kafka, kafka://host:9092,host:9092/topic, whose messages are one or several "
+      "lines of text.");
   v.field("max_rows", max_rows, "Read only the first rows (lines). 0: all.", {.min = 0});
 }
 
@@ -121,6 +123,28 @@ void EvalConfig::visit(ConfigVisitor& v) {
       "choice, those whose number, from 0 over all files, has in decimal digits an XXH3 hash (64 "
       "bits) below fraction * 2^64. Any other text is a column, whose text is hashed instead: "
       "rows of the same user, say, stay together; rows without a value go by their number.");
+}
+
+void KafkaConfig::visit(ConfigVisitor& v) {
+  v.field(
+      "start", start,
+      "Where a new job begins: earliest, the first message that is there; latest, after the last "
+      "one; or a time in UTC such as 2026-11-26T12:30:00Z. A resumed job continues where its "
+      "checkpoint was.");
+  v.field("end", end,
+          "watermark: after the messages that are there when a new job begins, which is an epoch. "
+          "never: wait for more, until train.max_steps or a signal.",
+          {.one_of = {"watermark", "never"}});
+  v.field("group", group,
+          "Consumer group whose offsets are committed after each checkpoint, for tools that show "
+          "the lag. satrap itself continues from its checkpoint. Empty: none.");
+  v.field("timeout", timeout,
+          "How long to wait for a broker, or for a message that must be there, before the run ends "
+          "with an error: '30s', '10min'.");
+  v.field("properties", properties,
+          "Properties of librdkafka's consumer, each name=value, such as "
+          "security.protocol=SASL_SSL. ${NAME} becomes the value of that environment variable; "
+          "secrets are accepted in this form only, so that no file has them.");
 }
 
 void DataConfig::visit(ConfigVisitor& v) {
@@ -160,6 +184,7 @@ void DataConfig::visit(ConfigVisitor& v) {
       "files may be appended, what has been read must stay.");
   v.section("eval", eval,
             "The evaluation data: files of their own, or a part of the training files.");
+  v.section("kafka", kafka, "How train.path is read if it is a topic, kafka://host:9092/topic.");
   v.field(
       "group_by", group_by,
       "Feature or other column whose values group the evaluation rows (a user, a session) for the "

@@ -11,6 +11,7 @@
 #include "satrap/core/error.h"
 #include "satrap/core/file.h"
 #include "satrap/core/hash.h"
+#include "satrap/data/topic.h"
 #include "src/data/file_list.h"
 
 namespace satrap::data {
@@ -71,7 +72,7 @@ std::vector<DataFile> without_folder(std::vector<DataFile> files, const std::str
 }
 
 std::vector<DataFile> list_training_files(const DataConfig& config) {
-  if (config.resolved_format() == "synthetic") return {};
+  if (config.resolved_format() == "synthetic" || reads_topic(config)) return {};
   return without_folder(list_files(config.train.path).files, config.folder);
 }
 

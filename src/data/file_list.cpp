@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 
 #include "satrap/core/error.h"
+#include "src/data/topic_url.h"
 
 namespace satrap::data {
 namespace {
@@ -101,6 +102,11 @@ FileList list_files(const std::vector<std::string>& patterns) {
                     "standard input ('-') cannot be combined with other data files");
       }
       return {.files = {{.path = "-"}}, .total_bytes = 0, .rereadable = false};
+    }
+    if (pattern.starts_with(TopicUrl::kScheme)) {
+      throw Error(ErrorCode::kInvalidConfig,
+                  concat("'", pattern, "' is a topic of Kafka, which only data.train.path of a ",
+                         "configuration may name; write some of its rows to a file"));
     }
     if (pattern.find("://") != std::string::npos) {
       throw Error(ErrorCode::kInvalidConfig,

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 #include <string_view>
 #include <utility>
 
@@ -19,6 +20,13 @@ void TextBlock::reserve(std::int64_t bytes, std::int64_t kept) {
   std::memset(larger.get() + kept, 0, static_cast<std::size_t>(bytes + kPadding - kept));
   buffer = std::move(larger);
   capacity = bytes;
+}
+
+std::string TextBlock::place_of(std::int64_t line) const {
+  if (messages.empty()) return concat(*file, ":", file_line + line);
+  const auto after = std::ranges::upper_bound(messages, line, {}, &Message::first_line);
+  const Message& message = *std::prev(after);
+  return concat(*file, ", offset ", message.offset, ", line ", line - message.first_line + 1);
 }
 
 std::int64_t count_newlines(const char* begin, const char* end) {
@@ -54,16 +62,9 @@ LineCutter::LineCutter(const Schema& schema,
 
 bool LineCutter::next(TextBlock& block) {
   while (cut(block)) {
-    if (wanted(block)) return true;
+    if (has_rows_of(pass_, block)) return true;
   }
   return false;
-}
-
-bool LineCutter::wanted(const TextBlock& block) const {
-  const std::int64_t end = block.first_row + block.num_lines;
-  if (block.num_lines == 0 || end <= pass_.first_row) return false;
-  const bool one_owner = pass_.split.run(block.first_row) >= block.num_lines;
-  return !one_owner || pass_.split.owns(block.first_row);
 }
 
 bool LineCutter::cut(TextBlock& block) {

@@ -11,13 +11,13 @@
 #include "src/data/byte_stream.h"
 #include "src/data/file_format.h"
 #include "src/data/file_records.h"
-#include "src/data/text_block.h"
+#include "src/data/text_block_source.h"
 
 namespace satrap::data {
 
 /// Cuts the files of a pass into blocks of whole lines, numbers the lines, and drops blocks without
 /// rows of the pass. One thread at a time, except for cancel() and the counter.
-class LineCutter {
+class LineCutter : public TextBlockSource {
  public:
   struct Limits {
     std::int64_t block_bytes = std::int64_t{256} << 10;
@@ -33,29 +33,23 @@ class LineCutter {
              std::shared_ptr<FileRecords> records = nullptr,
              FileFormat format = FileFormat::kDelimited);
 
-  /// Fills `block`, reusing its buffer. Returns false at the end. Throws as ByteStream, and
-  /// Error(kInvalidData) for a line beyond the limit, Error(kInvalidConfig) if a file's columns do
-  /// not fit the schema.
-  bool next(TextBlock& block);
+  /// Throws as ByteStream, and Error(kInvalidData) for a line beyond the limit,
+  /// Error(kInvalidConfig) if a file's columns do not fit the schema.
+  bool next(TextBlock& block) override;
 
-  /// Ends a waiting read of a pipe; next() then returns false. Thread-safe.
-  void cancel() { interruption_.cancel(); }
+  /// Ends a waiting read of a pipe.
+  void cancel() override { interruption_.cancel(); }
+  bool was_cancelled() const override { return interruption_.is_cancelled(); }
 
-  /// Whether the end that next() returned is that of cancel(), or of a stop. Thread-safe.
-  bool was_cancelled() const { return interruption_.is_cancelled(); }
-
-  /// Bytes read from the disk so far. Thread-safe.
-  std::int64_t bytes_read() const { return bytes_read_.load(std::memory_order_relaxed); }
-
-  /// Rows of the epoch that these bytes have held, those of other passes included. Thread-safe.
-  std::int64_t rows_read() const { return rows_read_.load(std::memory_order_relaxed); }
+  /// As they are on the disk.
+  std::int64_t bytes_read() const override { return bytes_read_.load(std::memory_order_relaxed); }
+  std::int64_t rows_read() const override { return rows_read_.load(std::memory_order_relaxed); }
 
  private:
   bool cut(TextBlock& block);
   void open_file();
   void begin_file(TextBlock& block);
   void find_layout(TextBlock& block);
-  bool wanted(const TextBlock& block) const;
 
   const Schema& schema_;
   const std::vector<std::string> paths_;

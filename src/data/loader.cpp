@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <functional>
 #include <iterator>
+#include <optional>
 #include <utility>
 
 #include "satrap/core/error.h"
@@ -19,6 +20,8 @@
 #include "src/data/row_part.h"
 #include "src/data/shuffled_rows.h"
 #include "src/data/text_rows.h"
+#include "src/data/topic_log.h"
+#include "src/data/topic_source.h"
 
 namespace satrap::data {
 namespace {
@@ -71,6 +74,15 @@ class PassOpener {
       throw Error(ErrorCode::kInvalidConfig,
                   concat("data.", role == Role::kTrain ? "train" : "eval", ".path: is not set"));
     }
+    if (reads_topic(config) && role == Role::kTrain) {
+      topic_config_ = config;
+      format_ = format_of_topic(config);
+      topic_ = config.kafka.position ? *config.kafka.position : begin_topic(config);
+      topic_log_ = std::make_shared<TopicLog>(*topic_);
+      files_.files = {{.path = files.path.front()}};
+      files_.rereadable = !config.kafka.is_endless();
+      return;
+    }
     files_ = list_files(files.path);
     format_ = format_of(config.format, files_);
     if (role == Role::kTrain) records_ = std::make_shared<FileRecords>(files_.files);
@@ -89,6 +101,11 @@ class PassOpener {
       pass.first_row = std::max(pass.first_row, first_eval_row_);
     }
     if (generated_) return std::make_unique<GeneratedRows>(synthetic_, offset_, num_rows_, pass);
+    if (topic_) {
+      return std::make_unique<TextRows>(
+          schema, open_topic_pass(topic_config_, schema, *topic_, pass, topic_log_), pass,
+          bad_rows_, format_);
+    }
     if (is_columnar(format_)) {
       return std::make_unique<ParquetRows>(schema, files_, pass, bad_rows_, records_);
     }
@@ -115,6 +132,10 @@ class PassOpener {
   /// The files, with what the passes have seen of them; empty if the rows are generated.
   std::vector<DataFile> files() const {
     return records_ ? without_folder(records_->files(), folder_) : std::vector<DataFile>();
+  }
+
+  std::optional<TopicPosition> topic_position(const DataPosition& position) const {
+    return topic_log_ ? std::optional(topic_log_->at(position)) : std::nullopt;
   }
 
   std::map<std::string, std::int64_t> bad_row_reasons() const { return bad_rows_->reasons(); }
@@ -152,6 +173,9 @@ class PassOpener {
   FileList files_;
   std::shared_ptr<FileRecords> records_;  // of files_; only of training data
   FileFormat format_ = FileFormat::kDelimited;
+  DataConfig topic_config_;             // if the rows are of a topic
+  std::optional<TopicPosition> topic_;  // the same: where it begins or continues
+  std::shared_ptr<TopicLog> topic_log_;
   bool generated_ = false;
   SyntheticConfig synthetic_;
   std::int64_t offset_ = 0;
@@ -189,7 +213,16 @@ std::unique_ptr<BatchSource> open_batches(const DataConfig& config,
       config, role,
       bad_row_policy(config, is_limited, role == Role::kEval ? 1 : BadRows::kMaxMessages));
   if (options.epochs - options.start.epoch > 1) opener->require_rereadable("several epochs");
-  if (options.start.batches > 0) opener->require_rereadable("resuming in the middle");
+  if (options.start.batches > 0 && !reads_topic(config)) {
+    opener->require_rereadable("resuming in the middle");
+  }
+
+  if (role == Role::kTrain && reads_topic(config) && config.kafka.is_endless() &&
+      options.world_size > 1) {
+    throw Error(ErrorCode::kInvalidConfig,
+                "data.kafka.end: never needs a job of one rank, because its rows come in the order "
+                "of their arrival; of several ranks write data.kafka.end: watermark");
+  }
 
   DataConfig sized = config;
   choose_batch_size(sized);
@@ -235,6 +268,8 @@ std::unique_ptr<BatchSource> open_batches(const DataConfig& config,
           .rows_per_epoch = opener->num_rows(),
           .may_be_empty = options.world_size > 1 || predicts,
           .bad_row_reasons = [opener] { return opener->bad_row_reasons(); },
+          .topic_position =
+              [opener](const DataPosition& position) { return opener->topic_position(position); },
       });
 }
 

@@ -72,11 +72,14 @@ class NamedParser : public BlockParser {
     return texts;
   }
 
-  void report(const TextBlock& text, const char* /*line*/, std::int64_t number, BadRows& bad) {
+  void report(const TextBlock& text,
+              const char* /*line*/,
+              std::int64_t line_of_block,
+              BadRows& bad) {
     ++bad.count;
     ++bad.reasons[fault_.kind()];
     if (bad.messages.size() >= BadRows::kMaxMessages) return;
-    bad.messages.push_back(concat(*text.file, ":", number, ": ", fault_.text()));
+    bad.messages.push_back(concat(text.place_of(line_of_block), ": ", fault_.text()));
   }
 
  private:

@@ -40,7 +40,7 @@ bool is_in_part(Parser& parser, const RowPart& part, const char* line, std::int6
 ///   is_blank(line): whether it holds no row at all;
 ///   find_dividing(line, text): the text of Schema::dividing_column, or false;
 ///   parse_row(line): puts it into the open row; the next line, or null if it is a bad row;
-///   report(text, line, number, bad): why the row parsed last is bad;
+///   report(text, line, line_of_block, bad): why the row parsed last is bad;
 ///   kept_of(line, end): the texts of the kept columns of a bad row.
 template <class Parser>
 void parse_lines(Parser& parser,
@@ -89,7 +89,7 @@ void parse_lines(Parser& parser,
         continue;
       }
       filler.drop_row();
-      parser.report(text, line, text.file_line + (row - text.first_row), bad);
+      parser.report(text, line, row - text.first_row, bad);
       p = skip_lines(line, end, 1);
       if (pass.keeps_every_line) filler.add_row_without_values(row, parser.kept_of(line, p - 1));
     }

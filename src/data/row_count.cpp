@@ -6,6 +6,7 @@
 
 #include "satrap/core/error.h"
 #include "satrap/data/schema.h"
+#include "satrap/data/topic.h"
 #include "src/data/file_format.h"
 #include "src/data/file_list.h"
 #include "src/data/line_cutter.h"
@@ -58,6 +59,7 @@ std::int64_t count_rows(const DataConfig& config) {
 
 std::int64_t estimate_rows(const DataConfig& config) {
   if (config.resolved_format() == "synthetic") return count_rows(config);
+  if (reads_topic(config)) return limited(config, 0);
   const FileList files = list_files(config.train.path);
   if (!files.rereadable) return limited(config, 0);
   if (are_columnar(config, files)) return count_rows(config);

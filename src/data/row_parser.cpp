@@ -127,7 +127,7 @@ const char* RowParser::parse_row(const char* p) {
 
 void RowParser::report(const TextBlock& text,
                        const char* line,
-                       std::int64_t line_number,
+                       std::int64_t line_of_block,
                        BadRows& bad) {
   ++bad.count;
   const std::string_view whole(
@@ -140,7 +140,7 @@ void RowParser::report(const TextBlock& text,
   ++bad.reasons[is_of_row ? columns : fault_.kind()];
   if (bad.messages.size() >= BadRows::kMaxMessages) return;
   const std::string what = is_of_row ? concat(columns, ", got ", num_fields) : fault_.text();
-  bad.messages.push_back(concat(*text.file, ":", line_number, ": ", what));
+  bad.messages.push_back(concat(text.place_of(line_of_block), ": ", what));
 }
 
 }  // namespace satrap::data

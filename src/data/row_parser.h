@@ -29,7 +29,7 @@ class RowParser : public BlockParser {
   bool find_dividing(const char* line, std::string_view& text);
   const char* parse_row(const char* p);
   std::vector<std::string> kept_of(const char* line, const char* end) const;
-  void report(const TextBlock& text, const char* line, std::int64_t line_number, BadRows& bad);
+  void report(const TextBlock& text, const char* line, std::int64_t line_of_block, BadRows& bad);
 
  private:
   const Schema& schema_;

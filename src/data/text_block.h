@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 namespace satrap::data {
 
@@ -13,7 +14,8 @@ inline bool is_blank_line(const char* line) {
   return *line == '\n' || (*line == '\r' && line[1] == '\n');
 }
 
-/// Some whole lines of one file. The text ends with '\n' and kPadding bytes after it may be read.
+/// Some whole lines of one file, or of some messages of one partition of a topic. The text ends
+/// with '\n' and kPadding bytes after it may be read.
 struct TextBlock {
   static constexpr std::int64_t kPadding = 64;
 
@@ -28,6 +30,16 @@ struct TextBlock {
   std::shared_ptr<const std::string> file;
   std::shared_ptr<const ColumnMap> layout;  // of this file's columns; null: there are
                                             // none, or all lines are blank
+
+  struct Message {
+    std::int64_t first_line = 0;  // of this block, from 0
+    std::int64_t offset = 0;
+  };
+  std::vector<Message>
+      messages;  // in their order, each of at least one line; empty: a file's lines
+
+  /// Where a line of the block is, for people: "log.csv:17".
+  std::string place_of(std::int64_t line) const;
 
   const char* text_begin() const { return buffer.get() + begin; }
   const char* text_end() const { return buffer.get() + end; }

@@ -13,8 +13,26 @@ TextRows::TextRows(const Schema& schema,
                    const LineCutter::Limits& limits,
                    std::shared_ptr<FileRecords> records,
                    FileFormat format)
-    : cutter_(schema, files.paths(), pass, limits, std::move(records), format),
-      counts_(pass, files.total_bytes, std::move(bad_rows)),
+    : TextRows(schema,
+               std::make_unique<LineCutter>(schema,
+                                            files.paths(),
+                                            pass,
+                                            limits,
+                                            std::move(records),
+                                            format),
+               pass,
+               std::move(bad_rows),
+               format,
+               files.total_bytes) {}
+
+TextRows::TextRows(const Schema& schema,
+                   std::unique_ptr<TextBlockSource> blocks,
+                   const RowPass& pass,
+                   std::shared_ptr<BadRowPolicy> bad_rows,
+                   FileFormat format,
+                   std::int64_t total_bytes)
+    : blocks_(std::move(blocks)),
+      counts_(pass, total_bytes, std::move(bad_rows)),
       jobs_(2 * pass.num_threads + 2),
       cut_(static_cast<std::size_t>(2 * pass.num_threads + 2)) {
   SATRAP_CHECK(pass.num_threads >= 1, "num_threads must be positive, got ", pass.num_threads);
@@ -31,7 +49,7 @@ void TextRows::cut_blocks() {
   while (Jobs::Numbered* const numbered = jobs_.acquire()) {
     Job& job = numbered->job;
     try {
-      job.end = !cutter_.next(job.text);
+      job.end = !blocks_->next(job.text);
       if (!job.end) {
         if (!cut_.push(numbered)) break;
         continue;
@@ -80,12 +98,14 @@ bool TextRows::next(RowBlock& block) {
 }
 
 ReadStats TextRows::stats() const {
-  const std::int64_t bytes = cutter_.bytes_read();
-  return counts_.stats(bytes, cutter_.rows_read());
+  const std::int64_t bytes = blocks_->bytes_read();
+  ReadStats stats = counts_.stats(bytes, blocks_->rows_read());
+  stats.lag = blocks_->lag();
+  return stats;
 }
 
 void TextRows::close() {
-  cutter_.cancel();
+  blocks_->cancel();
   jobs_.close();
   cut_.close();
 }

@@ -19,7 +19,7 @@
 
 namespace satrap::data {
 
-/// Reads the rows of text files: one thread cuts the files into blocks of lines, pass.num_threads
+/// Reads the rows of text: one thread cuts it into blocks of lines, pass.num_threads
 /// threads parse them, and next() returns the results in order. A fixed number of blocks is reused,
 /// so memory is bounded.
 class TextRows : public RowBlockSource {
@@ -34,9 +34,17 @@ class TextRows : public RowBlockSource {
            std::shared_ptr<FileRecords> records = nullptr,
            FileFormat format = FileFormat::kDelimited);
 
+  /// Takes the lines from `blocks`, which will have read `total_bytes` at its end; 0: unknown.
+  TextRows(const Schema& schema,
+           std::unique_ptr<TextBlockSource> blocks,
+           const RowPass& pass,
+           std::shared_ptr<BadRowPolicy> bad_rows,
+           FileFormat format,
+           std::int64_t total_bytes = 0);
+
   bool next(RowBlock& block) override;
   ReadStats stats() const override;
-  bool was_closed() const override { return cutter_.was_cancelled(); }
+  bool was_closed() const override { return blocks_->was_cancelled(); }
   void close() override;
 
  private:
@@ -52,7 +60,7 @@ class TextRows : public RowBlockSource {
   void cut_blocks();
   void parse_blocks(BlockParser& parser);
 
-  LineCutter cutter_;
+  const std::unique_ptr<TextBlockSource> blocks_;
   PassCounts counts_;
 
   Jobs jobs_;

@@ -5,11 +5,13 @@
 #include <vector>
 
 #include "satrap/core/error.h"
+#include "satrap/core/text.h"
 #include "satrap/data/config.h"
 #include "satrap/data/schema.h"
 #include "src/data/file_format.h"
 #include "src/data/libsvm_fields.h"
 #include "src/data/named_columns.h"
+#include "src/data/topic_url.h"
 
 namespace satrap::data {
 namespace {
@@ -198,6 +200,8 @@ void check_libsvm_columns(const Schema& schema, FileFormat format) {
   if (format == FileFormat::kLibffm) LibffmFields(schema, columns);
 }
 
+bool is_topic(const std::string& path) { return path.starts_with(TopicUrl::kScheme); }
+
 void check_part(const Checker& check, const DataConfig& config) {
   const EvalConfig& eval = config.eval;
   if (!eval.is_part()) {
@@ -215,6 +219,86 @@ void check_part(const Checker& check, const DataConfig& config) {
                 "rows to a file");
 }
 
+bool is_secret(const std::string& property) {
+  return property.find("password") != std::string::npos ||
+         property.find("secret") != std::string::npos || property == "ssl.key.pem" ||
+         property == "sasl.oauthbearer.config";
+}
+
+void check_properties(const Checker& check, const KafkaConfig& kafka) {
+  const std::string key = "data.kafka.properties";
+  for (const std::string& property : kafka.properties) {
+    const std::size_t equals = property.find('=');
+    const std::string name = property.substr(0, equals);
+    check.require(equals != std::string::npos && equals > 0, key,
+                  concat("'", is_secret(name) ? "a secret" : name, "' must be name=value"));
+    const std::string value = property.substr(equals + 1);
+    check.require(!is_secret(name) || (value.starts_with("${") && value.ends_with('}')), key,
+                  concat(name, " is a secret, and this file and checkpoints would show it: write ",
+                         name, "=${NAME} and set NAME in the environment"));
+    for (const char* const own :
+         {"bootstrap.servers", "group.id", "enable.auto.commit", "enable.auto.offset.store",
+          "enable.partition.eof", "auto.offset.reset"}) {
+      check.require(name != own, key,
+                    concat(name, " cannot be set: satrap decides what is read, and from where (",
+                           "data.train.path, data.kafka.start, data.kafka.group)"));
+    }
+  }
+}
+
+void check_topic(const Checker& check, const DataConfig& config) {
+  const KafkaConfig& kafka = config.kafka;
+  const std::string path = "data.train.path";
+  check.require(config.train.path.size() == 1, path, "a topic cannot be combined with other data");
+  try {
+    TopicUrl::parse(config.train.path.front());
+  } catch (const Error& error) {
+    check.require(false, path, error.what());
+  }
+  try {
+    if (kafka.start != "earliest" && kafka.start != "latest") parse_utc_time(kafka.start);
+  } catch (const Error& error) {
+    check.require(false, "data.kafka.start", concat(error.what(), ", nor earliest or latest"));
+  }
+  check.require(kafka.is_endless() || kafka.start != "latest", "data.kafka.start",
+                "latest leaves nothing to read up to the watermark: write end: never");
+  try {
+    check.require(parse_duration(kafka.timeout) > 0, "data.kafka.timeout", "must be positive");
+  } catch (const Error& error) {
+    check.require(false, "data.kafka.timeout", error.what());
+  }
+  check_properties(check, kafka);
+  const std::string format = config.resolved_format();
+  const FileFormat of_messages = format_of(config.format, config.train.path.front());
+  check.require(!is_columnar(of_messages), "data.format",
+                concat("messages of a topic are text, not ", name_of(of_messages)));
+  if (format == "csv" && of_messages == FileFormat::kDelimited) {
+    check.require(!config.schema.header, "data.schema.header",
+                  "messages of a topic have no header: write header: false, and the names of the "
+                  "columns in data.schema.columns");
+    check.require(!config.schema.columns.empty(), "data.schema.columns",
+                  "must name the columns of the messages, which have no header");
+  }
+  check.require(!config.eval.is_part(), "data.eval.fraction",
+                "needs files for training: of a topic no part is kept; write data.eval.path");
+  check.require(!kafka.is_endless() || config.shuffle_rows == 0, "data.shuffle_rows",
+                "a topic without an end cannot be shuffled, since its rows could not be found "
+                "again: write 0, or data.kafka.end: watermark");
+}
+
+void check_no_topic(const Checker& check, const KafkaConfig& kafka) {
+  const KafkaConfig plain;
+  const auto refuse = [&](bool is_plain, const char* key) {
+    check.require(is_plain, concat("data.kafka.", key),
+                  "has no effect without a topic, data.train.path: kafka://host:9092/topic");
+  };
+  refuse(kafka.start == plain.start, "start");
+  refuse(kafka.end == plain.end, "end");
+  refuse(kafka.group == plain.group, "group");
+  refuse(kafka.timeout == plain.timeout, "timeout");
+  refuse(kafka.properties == plain.properties, "properties");
+}
+
 void check_files(const Checker& check, const DataConfig& config) {
   const auto uses_stdin = [](const FilesConfig& files) {
     return std::find(files.path.begin(), files.path.end(), "-") != files.path.end();
@@ -225,11 +309,19 @@ void check_files(const Checker& check, const DataConfig& config) {
     const std::string key = files == &config.train ? "data.train.path" : "data.eval.path";
     check.require(std::find(files->path.begin(), files->path.end(), "") == files->path.end(), key,
                   "has an empty name");
+    check.require(files == &config.train || std::ranges::none_of(files->path, is_topic), key,
+                  "evaluation and prediction read files, not topics of Kafka; write rows of the "
+                  "topic to a file");
     check.require(!uses_stdin(*files) || files->path.size() == 1, key,
                   "standard input ('-') cannot be combined with other files");
   }
   check.require(!uses_stdin(config.train) || !uses_stdin(config.eval), "data.eval.path",
                 "standard input ('-') is taken by data.train.path");
+  if (std::ranges::any_of(config.train.path, is_topic)) {
+    check_topic(check, config);
+  } else {
+    check_no_topic(check, config.kafka);
+  }
   check_part(check, config);
 }
 
@@ -251,6 +343,7 @@ void check_synthetic(const Checker& check, const DataConfig& config) {
   check.require(config.train.path.empty(), "data.train.path",
                 "has no effect with format synthetic");
   check.require(config.eval.path.empty(), "data.eval.path", "has no effect with format synthetic");
+  check_no_topic(check, config.kafka);
   check.require(!config.eval.is_part(), "data.eval.fraction",
                 "has no effect with format synthetic; write synthetic.eval_rows");
 }

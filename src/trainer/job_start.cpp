@@ -1,5 +1,6 @@
 #include "job_start.h"
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -11,6 +12,7 @@
 #include "satrap/core/log.h"
 #include "satrap/data/loader.h"
 #include "satrap/data/row_count.h"
+#include "satrap/data/topic.h"
 
 namespace satrap::trainer {
 namespace {
@@ -59,6 +61,26 @@ job::JobConfig with_first_eval_row(job::JobConfig config) {
   return config;
 }
 
+/// With the place in the topic where the job begins or continues, which is decided once for all.
+job::JobConfig with_topic(job::JobConfig config, const std::string& checkpoint) {
+  if (!data::reads_topic(config.data)) return config;
+  if (checkpoint.empty()) {
+    config.data.kafka.position =
+        std::make_shared<const data::TopicPosition>(data::begin_topic(config.data));
+    return config;
+  }
+  const std::optional<data::TopicPosition> saved = checkpoint::read_topic_position(checkpoint);
+  if (!saved) {
+    throw Error(ErrorCode::kInvalidConfig,
+                concat("cannot continue from ", checkpoint,
+                       " with a topic: it was trained on other data; begin a new job with "
+                       "train.warm_start.from"));
+  }
+  config.data.kafka.position = std::make_shared<const data::TopicPosition>(
+      data::continue_topic(config.data, *saved, checkpoint));
+  return config;
+}
+
 /// Batches that the caller supplies cannot be compared.
 checkpoint::DataContinuation compare_data(const std::string& checkpoint,
                                           const job::JobConfig& config,
@@ -90,6 +112,12 @@ Json start_from(const std::string& checkpoint,
           {"warm_start", ""}};
 }
 
+std::shared_ptr<const data::TopicPosition> topic_of(const std::string& json) {
+  if (json.empty()) return nullptr;
+  return std::make_shared<const data::TopicPosition>(
+      data::TopicPosition::from_json(json, "what rank 0 has sent"));
+}
+
 }  // namespace
 
 JobStart JobStart::decide(const job::JobConfig& config,
@@ -104,10 +132,12 @@ JobStart JobStart::decide(const job::JobConfig& config,
     if (checkpoint.empty() && options.resume) {
       checkpoint = checkpoint::find_checkpoint(config.run_dir);
     }
-    const job::JobConfig counted = with_first_eval_row(config);
+    const job::JobConfig counted = with_topic(with_first_eval_row(config), checkpoint);
     Json json = checkpoint.empty() ? fresh_start(counted, options, schema)
                                    : start_from(checkpoint, counted, options);
     json["first_eval_row"] = counted.data.eval.first_row;
+    const auto& topic = counted.data.kafka.position;
+    json["topic"] = topic ? topic->to_json() : "";
     start = json.dump();
   }
   const Json json = Json::parse(cluster.share(start));
@@ -121,6 +151,7 @@ JobStart JobStart::decide(const job::JobConfig& config,
           json["transforms"],
           {.has_same_input = json["same_input"], .batch_size = json["batch_size"]},
           json["first_eval_row"],
+          topic_of(json["topic"]),
           json["warm_start"]};
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -18,8 +19,9 @@ struct JobStart {
   std::string checkpoint;  // to continue from; "": none
   std::string transforms;  // JSON
   checkpoint::Continuation continuation;
-  std::int64_t first_eval_row = -1;  // data::EvalConfig::first_row
-  std::string warm_start;            // checkpoint whose rows the first step starts with; "": none
+  std::int64_t first_eval_row = -1;                       // data::EvalConfig::first_row
+  std::shared_ptr<const data::TopicPosition> topic = {};  // data::KafkaConfig::position
+  std::string warm_start;  // checkpoint whose rows the first step starts with; "": none
 
   /// All ranks call it together. The chief takes the run directory, and fits the transforms to the
   /// data unless a checkpoint has them. Every rank compares its training files with the

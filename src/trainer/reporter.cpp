@@ -260,6 +260,7 @@ void Reporter::report(std::int64_t step, bool is_due) {
     line["device_seconds"] = device_seconds(*sources_.device_times);
     line["device_share"] = report.device_share = device_share_since(elapsed_since_last);
   }
+  if (const std::int64_t lag = sources_.data.stats().lag; lag >= 0) line["lag"] = report.lag = lag;
   if (const auto scale = sources_.network.loss_scale()) {
     line["loss_scale"] = loss_scale_json(*scale);
     tell_skipped(*scale);
@@ -377,6 +378,7 @@ void Reporter::write_summary(std::int64_t step,
     summary["bad_row_share"] = bad / (good + bad);
     summary["bad_row_reasons"] = sources_.data.bad_row_reasons();
   }
+  if (read.lag >= 0) summary["lag"] = read.lag;
   summary["positive_share"] = positive_shares();
   summary["constant_inputs"] = constant_inputs_.names();
   if (const auto shared = data::shared_files(sources_.config.data); !shared.empty()) {

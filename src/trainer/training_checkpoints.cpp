@@ -6,6 +6,7 @@
 
 #include "satrap/core/error.h"
 #include "satrap/core/log.h"
+#include "satrap/data/topic.h"
 #include "satrap/job/config_paths.h"
 #include "training_run.h"
 
@@ -42,9 +43,23 @@ void TrainingRun::start_checkpoint() {
   content->transforms_json = transforms_.to_json(schema_);
   content->config_yaml = dump_config(job::with_relative_paths(config_));
   content->data_files = source_->files();
+  content->topic = source_->topic_position(positions_.front());
+  if (content->topic && !config_.data.kafka.group.empty()) {
+    content->published = [this, topic = *content->topic] { commit_topic(topic); };
+  }
   content->pending = std::move(pending);
   content->capture(model_);
   checkpoints_->start(std::move(content));
+}
+
+/// For tools that show how far a job is: satrap continues from the checkpoint.
+void TrainingRun::commit_topic(const data::TopicPosition& position) const {
+  try {
+    data::commit_topic(config_.data, position);
+  } catch (const Error& error) {
+    log_warning("the offsets of group '{}' are not committed: {}", config_.data.kafka.group,
+                error.what());
+  }
 }
 
 /// On all of several ranks: makes the checkpoint's folder, and writes the lookups of each rank but

@@ -45,6 +45,7 @@ TrainingRun::TrainingRun(const job::JobConfig& config, const TrainOptions& optio
       eval_clock_(job::Interval::parse(config.train.eval_every, "train.eval_every")),
       checkpoint_clock_(job::Interval::parse(config.checkpoint.every, "checkpoint.every")) {
   config_.data.eval.first_row = start_.first_eval_row;
+  config_.data.kafka.position = start_.topic;
   if (start_.checkpoint.empty()) {
     start_anew();
   } else {

@@ -68,13 +68,15 @@ class TrainingRun {
   bool evaluate();  // false: a signal, here or on another rank, cut it short
   void start_checkpoint();
   bool prepare_checkpoint(const std::vector<pipeline::PendingLookup>& pending);
+  void commit_topic(const data::TopicPosition& position) const;
   void finish(bool finished);
   std::optional<checkpoint::EarlyStoppingState> early_stopping_state() const;
   void end_async();
   void require_an_update();
   bool stop_requested() const { return options_.stop != nullptr && options_.stop->load(); }
 
-  job::JobConfig config_;  // after start_ is decided, data.eval knows its first row
+  job::JobConfig config_;  // after start_ is decided, data knows its first row of
+                           // evaluation, and its place in a topic
   const TrainOptions& options_;
   pipeline::Cluster cluster_;
   std::optional<RunDirectory> directory_;  // of the chief

@@ -79,6 +79,7 @@ inline constexpr const char* kManifestFile = "manifest.json";
 inline constexpr const char* kDenseFile = "dense.bin";
 inline constexpr const char* kTransformsFile = "transforms.json";
 inline constexpr const char* kDataFile = "data.json";
+inline constexpr const char* kTopicFile = "topic.json";  // of a job that reads a topic
 inline constexpr const char* kConfigFile = "config.yaml";
 inline constexpr const char* kTemporaryPrefix = ".tmp-";
 inline constexpr const char* kAbandonedPrefix = "abandoned-";

@@ -9,6 +9,7 @@
 
 #include "satrap/checkpoint/checkpoint_format.h"
 #include "satrap/data/data_file.h"
+#include "satrap/data/topic_position.h"
 #include "satrap/pipeline/model.h"
 #include "satrap/pipeline/step_queue.h"
 #include "satrap/ps/shard_job.h"
@@ -31,6 +32,9 @@ std::string find_config(const std::string& checkpoint);
 /// The training files of a checkpoint, in reading order, as they were when they were read; nullopt
 /// if it has no record of them.
 std::optional<std::vector<data::DataFile>> read_data_files(const std::string& checkpoint);
+
+/// Where the checkpoint is in a topic; nothing if it was not trained on one.
+std::optional<data::TopicPosition> read_topic_position(const std::string& checkpoint);
 
 /// Fills a freshly built model; all ranks call it. Returns the pending lookups of `rank` of
 /// `num_ranks`; there are none if another number of ranks wrote the checkpoint. Throws

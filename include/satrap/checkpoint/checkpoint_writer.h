@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -13,6 +14,7 @@
 #include "satrap/core/error.h"
 #include "satrap/data/batch_source.h"
 #include "satrap/data/data_file.h"
+#include "satrap/data/topic_position.h"
 #include "satrap/pipeline/model.h"
 #include "satrap/pipeline/step_queue.h"
 
@@ -28,6 +30,8 @@ struct CheckpointContent {
   std::optional<EarlyStoppingState> early_stopping;
   std::string transforms_json, config_yaml;
   std::vector<data::DataFile> data_files;  // BatchSource::files()
+  std::optional<data::TopicPosition> topic;
+  std::function<void()> published;  // called once the checkpoint is complete; may be empty
   std::vector<pipeline::PendingLookup>
       pending;  // of the chief; other ranks have written theirs to files
 

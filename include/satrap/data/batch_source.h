@@ -3,11 +3,13 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "satrap/data/batch.h"
 #include "satrap/data/data_file.h"
+#include "satrap/data/topic_position.h"
 
 namespace satrap::data {
 
@@ -32,6 +34,7 @@ struct ReadStats {
   std::int64_t total_bytes = 0;  // of all files of an epoch; 0 if unknown (standard input)
   double epoch_rows = 0.0;       // good rows of an epoch, of all ranks: estimated from the bytes
                                  // that have been read; 0 if unknown
+  std::int64_t lag = -1;         // of a topic: messages that are there and not read; -1: no topic
 };
 
 /// A stream of batches over several epochs of the data. Used by one thread at a time; it may run
@@ -63,6 +66,13 @@ class BatchSource {
   /// with rows of the batches returned have been opened. Empty if the rows are from elsewhere.
   /// Thread-safe.
   virtual std::vector<DataFile> files() const { return {}; }
+
+  /// The place in the topic that a position stands for, at a row that is not after its next one.
+  /// Nothing if the rows are from elsewhere. Positions are asked for in their order. Thread-safe.
+  virtual std::optional<TopicPosition> topic_position(const DataPosition& position) const {
+    static_cast<void>(position);
+    return std::nullopt;
+  }
 
   /// Number of rows of one epoch if it is known without reading the data, else 0 (for ETA).
   virtual std::int64_t rows_per_epoch() const { return 0; }

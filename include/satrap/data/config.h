@@ -1,12 +1,14 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "satrap/core/config.h"
 #include "satrap/data/synthetic.h"
+#include "satrap/data/topic_position.h"
 
 namespace satrap::data {
 
@@ -111,6 +113,21 @@ struct EvalConfig : FilesConfig {
   std::int64_t first_row = -1;
 };
 
+/// How a topic of Kafka is read.
+struct KafkaConfig {
+  std::string start = "earliest";            // earliest | latest | a time in UTC
+  std::string end = "watermark";             // watermark | never
+  std::string group = "";                    // whose offsets are committed; empty: none are
+  std::string timeout = "1min";              // of waiting for a broker
+  std::vector<std::string> properties = {};  // of librdkafka, "name=value"
+  void visit(ConfigVisitor& v);
+
+  bool is_endless() const { return end == "never"; }
+
+  /// Where the job begins or continues, once the chief has decided it; not part of the file.
+  std::shared_ptr<const TopicPosition> position = {};
+};
+
 /// How many rows may be skipped before reading ends with an error; 0: no limit.
 struct BadRowLimit {
   std::int64_t rows = 0;
@@ -125,6 +142,7 @@ struct DataConfig {
                                 // parquet | synthetic
   FilesConfig train;
   EvalConfig eval;
+  KafkaConfig kafka;
   std::string group_by = "";    // feature, or column; empty: none
   std::int64_t batch_size = 0;  // of a step, over all ranks; 0: `auto`, until choose_batch_size
   std::int64_t reader_threads = 0;

@@ -42,7 +42,7 @@ FilePrefix examine_prefix(const std::string& path, std::int64_t bytes);
 std::vector<DataFile> without_folder(std::vector<DataFile> files, const std::string& folder);
 
 /// The training files as they are now, in reading order, none opened; empty if the rows are
-/// generated. Paths are those of a record. Throws as open_batches does.
+/// generated or of a topic. Paths are those of a record. Throws as open_batches does.
 std::vector<DataFile> list_training_files(const DataConfig& config);
 
 }  // namespace satrap::data

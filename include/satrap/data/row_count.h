@@ -12,7 +12,7 @@ std::int64_t count_rows(const DataConfig& config);
 
 /// About as many. Reads a few MiB, and concludes from them and the size of all files; exact if that
 /// is all there is. The same for the same files. 0 if it cannot be known: rows from standard input
-/// or a pipe, which must not be read twice. Throws as open_batches does.
+/// or a pipe, which must not be read twice, or of a topic. Throws as open_batches does.
 std::int64_t estimate_rows(const DataConfig& config);
 
 /// The batch size that `auto` means for so many rows; 0: unknown.

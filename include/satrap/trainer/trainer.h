@@ -31,6 +31,7 @@ struct Report {
   double eta_seconds = -1.0;  // negative: unknown
   double wait_share = 0.0;    // share of time the dense step waited for its input
   double mean_staleness = 0.0;
+  std::int64_t lag = -1;   // messages of the topic that are there and not read; -1: no topic
   double hit_rate = -1.0;  // of the cache of rows, since the last report; negative: none
   double device_share =
       -1.0;            // of the time since then the GPU was at work; negative: there is none

@@ -1,0 +1,18 @@
+#include "src/data/kafka.h"
+
+#include "satrap/core/loaded_library.h"
+#include "satrap/data/kafka_support.h"
+
+namespace satrap::data {
+
+const KafkaLibrary& kafka_library() {
+  static const KafkaLibrary& opened = *reinterpret_cast<const KafkaLibrary* (*)()>(
+      open_library({"libsatrap_kafka.so", "satrap_kafka", "topics of Kafka",
+                    "a build with librdkafka has it in lib/ beside bin/: run ./launch/setup.sh "
+                    "kafka (apt install librdkafka-dev), configure and build again"}))();
+  return opened;
+}
+
+std::string describe_kafka() { return kafka_library().describe(); }
+
+}  // namespace satrap::data

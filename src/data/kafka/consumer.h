@@ -1,0 +1,11 @@
+#pragma once
+
+#include <memory>
+
+#include "src/data/kafka.h"
+
+namespace satrap::data {
+
+std::unique_ptr<KafkaConsumer> open_consumer(const KafkaSettings& settings);
+
+}  // namespace satrap::data

@@ -1,0 +1,203 @@
+#include "src/data/message_cutter.h"
+
+#include <algorithm>
+#include <cstring>
+#include <string_view>
+#include <utility>
+
+#include "satrap/core/error.h"
+#include "satrap/core/log.h"
+#include "src/data/foreign_text.h"
+#include "src/data/line_cutter.h"
+
+namespace satrap::data {
+
+std::int64_t MessageCutter::Partition::end_of_turn() const {
+  const std::int64_t turns = (at.next - at.first) / kMessagesPerTurn + 1;
+  const std::int64_t end = at.first + turns * kMessagesPerTurn;
+  return at.end == TopicPosition::kNoEnd ? end : std::min(end, at.end);
+}
+
+MessageCutter::MessageCutter(const Schema& schema,
+                             std::unique_ptr<KafkaConsumer> consumer,
+                             const std::string& name,
+                             const TopicPosition& start,
+                             const RowPass& pass,
+                             const Limits& limits,
+                             std::shared_ptr<TopicLog> log,
+                             FileFormat format)
+    : pass_(pass),
+      limits_(limits),
+      log_(std::move(log)),
+      // The schema names the columns (validate), so no line is needed to find them.
+      layout_(format == FileFormat::kDelimited ? std::make_shared<const ColumnMap>(schema, "", name)
+                                               : nullptr),
+      name_(name),
+      consumer_(std::move(consumer)),
+      watch_(*consumer_, name, limits.timeout_ms),
+      interruption_(pass.stop),
+      turn_(start.turn),
+      next_row_(start.row) {
+  SATRAP_CHECK(start.row <= pass.first_row, "a pass from row ", pass.first_row,
+               " cannot start at row ", start.row);
+  std::vector<std::int64_t> offsets;
+  for (const TopicPosition::Partition& at : start.partitions) {
+    Partition& partition = partitions_.emplace_back();
+    partition.at = at;
+    partition.name =
+        std::make_shared<const std::string>(concat(name, ", partition ", offsets.size()));
+    is_endless_ |= at.end == TopicPosition::kNoEnd;
+    offsets.push_back(partition.is_exhausted() ? KafkaConsumer::kNotRead : at.next);
+  }
+  consumer_->start(offsets);
+  lag_ = count_lag();
+}
+
+bool MessageCutter::next(TextBlock& block) {
+  while (cut(block)) {
+    if (has_rows_of(pass_, block)) return true;
+  }
+  return false;
+}
+
+bool MessageCutter::cut(TextBlock& block) {
+  block.reserve(limits_.block_bytes, 0);
+  while (!ends() && (pass_.max_rows == 0 || next_row_ < pass_.max_rows) && find_turn()) {
+    block.begin = block.end = block.num_lines = 0;
+    block.messages.clear();
+    const TopicLog::Piece piece{pass_.epoch, next_row_, turn_, current().at.next, 0};
+    const bool has_more = fill(block);
+    if (interruption_.is_cancelled()) return false;
+    block.file = current().name;
+    block.layout = layout_;
+    block.first_row = next_row_;
+    next_row_ += block.num_lines;
+    rows_read_.store(next_row_, std::memory_order_relaxed);
+    lag_.store(count_lag(), std::memory_order_relaxed);
+    const bool is_idle = current().at.next == piece.begin;
+    if (log_ && !is_idle) {
+      log_->add({piece.epoch, piece.first_row, piece.partition, piece.begin, current().at.next});
+    }
+    if (!has_more) turn_ = (turn_ + 1) % std::ssize(partitions_);
+    num_idle_ = is_idle ? num_idle_ + 1 : 0;
+    if (block.num_lines > 0) return true;
+    if (num_idle_ >= std::ssize(partitions_)) {
+      consumer_->wait(limits_.wait_ms);
+      wait(/*is_owed=*/false);
+      num_idle_ = 0;
+    }
+  }
+  if (num_without_value_ > 0) {
+    log_info("{}: {} messages without a value were skipped", name_,
+             std::exchange(num_without_value_, 0));
+  }
+  return false;
+}
+
+/// The partition whose turn it is has messages to come. Returns false if none has.
+bool MessageCutter::find_turn() {
+  for (std::size_t i = 0; i < partitions_.size(); ++i) {
+    if (!current().is_exhausted()) return true;
+    turn_ = (turn_ + 1) % std::ssize(partitions_);
+  }
+  return false;
+}
+
+/// Adds messages of the current partition to the block. Returns whether the turn goes on.
+bool MessageCutter::fill(TextBlock& block) {
+  Partition& partition = current();
+  const std::int64_t limit = partition.end_of_turn();
+  while (partition.at.next < limit) {
+    if (block.end >= limits_.block_bytes) return true;
+    if (partition.taken == partition.read.messages.size()) {
+      if (!read_more(block, limit)) return false;
+      continue;
+    }
+    const KafkaMessage& message = partition.read.messages[partition.taken];
+    if (message.offset >=
+        limit) {  // those between are not there: compacted, or marks of transactions
+      partition.at.next = limit;
+      return false;
+    }
+    ++partition.taken;
+    take(block, message);
+    partition.at.next = message.offset + 1;
+  }
+  return false;
+}
+
+/// Returns false if the turn is over, because nothing comes and nothing must.
+bool MessageCutter::read_more(const TextBlock& block, std::int64_t limit) {
+  Partition& partition = current();
+  // Rows that were read once, before the position to resume at, are there and come first.
+  const bool is_owed = !is_endless_ || next_row_ + block.num_lines < pass_.first_row;
+  partition.read = consumer_->read(turn_, std::min(limit - partition.at.next, kMessagesPerTurn),
+                                   is_owed ? limits_.wait_ms : 0);
+  partition.taken = 0;
+  if (partition.read.is_gone) fail_gone(partition);
+  if (!partition.read.messages.empty()) {
+    watch_.note_messages();
+    return true;
+  }
+  partition.at.next = std::max(partition.at.next, std::min(partition.read.end, limit));
+  if (partition.at.next >= limit) return true;
+  if (!is_owed) return false;
+  wait(/*is_owed=*/true);
+  return !interruption_.is_cancelled();
+}
+
+void MessageCutter::take(TextBlock& block, const KafkaMessage& message) {
+  if (message.value == nullptr) {
+    ++num_without_value_;
+    return;
+  }
+  const std::string_view text(message.value, static_cast<std::size_t>(message.size));
+  if (layout_ && bytes_read_ == 0) {
+    const std::string foreign = foreign_text(text.substr(0, text.find('\n')), /*is_header=*/false);
+    if (!foreign.empty()) {
+      throw Error(ErrorCode::kInvalidData,
+                  concat(*current().name, ", offset ", message.offset, ": ", foreign));
+    }
+  }
+  const std::int64_t needed = block.end + message.size + 1;
+  if (needed > block.capacity) block.reserve(std::max(needed, 2 * block.capacity), block.end);
+  block.messages.push_back({.first_line = block.num_lines, .offset = message.offset});
+  std::memcpy(block.buffer.get() + block.end, text.data(), text.size());
+  block.end += message.size;
+  block.num_lines += count_newlines(text.data(), text.data() + text.size());
+  if (!text.ends_with('\n')) {
+    block.buffer[static_cast<std::size_t>(block.end++)] = '\n';
+    ++block.num_lines;
+  }
+  bytes_read_.fetch_add(message.size, std::memory_order_relaxed);
+}
+
+void MessageCutter::wait(bool is_owed) {
+  if (interruption_.is_cancelled()) return;
+  watch_.check(is_owed);
+  if (is_endless_ || watch_.is_unreachable()) interruption_.ends_pipe();
+}
+
+void MessageCutter::fail_gone(const Partition& partition) {
+  const std::vector<KafkaWatermarks> all = consumer_->watermarks();
+  const std::string first =
+      turn_ < std::ssize(all) ? concat(all[static_cast<std::size_t>(turn_)].low) : "unknown";
+  throw Error(ErrorCode::kInvalidData,
+              concat(*partition.name, ": the message with offset ", partition.at.next,
+                     ", which is next, is no longer there: the first one is ", first,
+                     "; the topic keeps too little (retention.ms, retention.bytes), or training is "
+                     "too slow for it"));
+}
+
+std::int64_t MessageCutter::count_lag() {
+  std::int64_t lag = 0;
+  for (std::size_t p = 0; p < partitions_.size(); ++p) {
+    const TopicPosition::Partition& at = partitions_[p].at;
+    const std::int64_t end =
+        at.end == TopicPosition::kNoEnd ? consumer_->high(static_cast<std::int64_t>(p)) : at.end;
+    lag += std::max<std::int64_t>(0, end - at.next);
+  }
+  return lag;
+}
+
+}  // namespace satrap::data

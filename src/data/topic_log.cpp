@@ -1,0 +1,40 @@
+#include "src/data/topic_log.h"
+
+#include <tuple>
+
+namespace satrap::data {
+namespace {
+
+bool is_read_at(const TopicLog::Piece& piece, const DataPosition& position) {
+  return std::tie(piece.epoch, piece.first_row) <= std::tie(position.epoch, position.next_row);
+}
+
+/// Moves to the piece, whose partition's turn it then is.
+void move_to(TopicPosition& position, const TopicLog::Piece& piece) {
+  if (piece.epoch != position.epoch) position = position.beginning(piece.epoch);
+  position.row = piece.first_row;
+  position.turn = piece.partition;
+  position.partitions[static_cast<std::size_t>(piece.partition)].next = piece.begin;
+}
+
+}  // namespace
+
+void TopicLog::add(const Piece& piece) {
+  const std::lock_guard lock(mutex_);
+  pieces_.push_back(piece);
+}
+
+TopicPosition TopicLog::at(const DataPosition& position) {
+  const std::lock_guard lock(mutex_);
+  if (position.next_row == 0) return begin_.beginning(position.epoch);
+  while (!pieces_.empty() && is_read_at(pieces_.front(), position)) {
+    const Piece& piece = pieces_.front();
+    move_to(begin_, piece);
+    if (pieces_.size() == 1 || !is_read_at(pieces_[1], position)) break;
+    begin_.partitions[static_cast<std::size_t>(piece.partition)].next = piece.end;
+    pieces_.pop_front();
+  }
+  return begin_;
+}
+
+}  // namespace satrap::data

@@ -1,0 +1,71 @@
+#include "src/data/topic_url.h"
+
+#include <cstdlib>
+#include <ctime>
+#include <iterator>
+
+#include "satrap/core/error.h"
+
+namespace satrap::data {
+namespace {
+
+constexpr std::string_view kTopicCharacters =
+    "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
+
+[[noreturn]] void refuse_url(const std::string& text, const char* why) {
+  throw Error(
+      ErrorCode::kInvalidConfig,
+      concat("'", text, "' ", why, "; a topic is written kafka://host:9092,host:9092/topic"));
+}
+
+}  // namespace
+
+TopicUrl TopicUrl::parse(const std::string& text) {
+  if (!text.starts_with(kScheme)) refuse_url(text, "does not begin with kafka://");
+  const std::size_t slash = text.find('/', kScheme.size());
+  if (slash == std::string::npos) refuse_url(text, "names no topic");
+  TopicUrl url{.brokers = text.substr(kScheme.size(), slash - kScheme.size()),
+               .topic = text.substr(slash + 1)};
+  if (url.brokers.empty()) refuse_url(text, "names no broker");
+  if (url.brokers.find('@') != std::string::npos) {
+    // Not the text, which may hold a password.
+    throw Error(ErrorCode::kInvalidConfig,
+                "a kafka:// URL has no user and no password: data.kafka.properties has them "
+                "(sasl.username, sasl.password)");
+  }
+  if (url.topic.empty()) refuse_url(text, "names no topic");
+  if (url.topic.find_first_not_of(kTopicCharacters) != std::string::npos) {
+    refuse_url(text, "names a topic with characters other than letters, digits, '.', '_' and '-'");
+  }
+  return url;
+}
+
+std::int64_t parse_utc_time(const std::string& text) {
+  for (const char* format : {"%Y-%m-%dT%H:%M:%SZ", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d"}) {
+    std::tm time{};
+    const char* const end = strptime(text.c_str(), format, &time);
+    if (end != nullptr && *end == '\0') return std::int64_t{timegm(&time)} * 1000;
+  }
+  throw Error(ErrorCode::kInvalidConfig,
+              concat("'", text, "' is no time in UTC such as 2026-11-26 or 2026-11-26T12:30:00Z"));
+}
+
+std::string with_environment(const std::string& text) {
+  std::string result;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t begin = text.find("${", at);
+    const std::size_t end = begin == std::string::npos ? begin : text.find('}', begin);
+    if (end == std::string::npos) return result + text.substr(at);
+    const std::string name = text.substr(begin + 2, end - begin - 2);
+    const char* const value = std::getenv(name.c_str());
+    if (value == nullptr) {
+      throw Error(ErrorCode::kInvalidConfig,
+                  concat("data.kafka.properties: ${", name, "} is not set in the environment"));
+    }
+    result += text.substr(at, begin - at) + value;
+    at = end + 1;
+  }
+  return result;
+}
+
+}  // namespace satrap::data

@@ -1,0 +1,222 @@
+// Topics read through librdkafka from its mock broker.
+#include "satrap/data/topic.h"
+
+#include <gmock/gmock.h>
+
+#include "satrap/data/kafka_support.h"
+#include "satrap/data/loader.h"
+#include "tests/data/text_files.h"
+#include "tests/data_kafka/mock_broker.h"
+
+namespace satrap::data {
+namespace {
+
+using ::testing::HasSubstr;
+
+class Topic : public ::testing::Test {
+ protected:
+  DataConfig config(const std::string& topic) {
+    DataConfig data;
+    data.train.path = {broker.url(topic)};
+    data.schema.header = false;
+    data.schema.columns = {"label", "id"};
+    data.schema.features = {FeatureConfig{.name = "id", .type = "int"}};
+    data.batch_size = 10;
+    return data;
+  }
+
+  /// The ids of a pass.
+  static std::vector<std::uint64_t> read(const DataConfig& data, const ReadOptions& options = {}) {
+    const Schema schema = resolve_schema(data);
+    const auto batches =
+        open_batches(data, schema, fixed_transforms(schema), Role::kTrain, options);
+    std::vector<std::uint64_t> ids;
+    Batch batch;
+    while (batches->next(batch)) ids.insert(ids.end(), batch.ids.begin(), batch.ids.end());
+    return ids;
+  }
+
+  void fill(const std::string& topic, int partition, int begin, int end) {
+    std::vector<std::optional<std::string>> values;
+    for (int i = begin; i < end; ++i) values.emplace_back("1," + std::to_string(i));
+    broker.write(topic, partition, values);
+  }
+
+  static std::vector<std::uint64_t> range(std::uint64_t begin, std::uint64_t end) {
+    std::vector<std::uint64_t> all;
+    for (; begin < end; ++begin) all.push_back(begin);
+    return all;
+  }
+
+  MockBroker broker;
+};
+
+TEST_F(Topic, IsReadInTheOrderOfItsPartitionsUpToTheWatermark) {
+  broker.create("clicks", 2);
+  fill("clicks", 1, 2000, 3500);
+  fill("clicks", 0, 0, 500);
+  std::vector<std::uint64_t> expected = range(0, 500), rest = range(2000, 3500);
+  expected.insert(expected.end(), rest.begin(), rest.end());
+  DataConfig data = config("clicks");
+  data.kafka.position = std::make_shared<const TopicPosition>(begin_topic(data));
+  fill("clicks", 0, 500, 600);  // after the end of the job
+  EXPECT_EQ(read(data), expected);
+  EXPECT_EQ(read(data), expected) << "once more";
+}
+
+TEST_F(Topic, EveryRankGetsItsRows) {
+  broker.create("clicks", 2);
+  fill("clicks", 0, 0, 55);
+  fill("clicks", 1, 55, 100);
+  DataConfig data = config("clicks");
+  data.kafka.position = std::make_shared<const TopicPosition>(begin_topic(data));
+  std::vector<std::uint64_t> all;
+  for (std::int64_t rank = 0; rank < 3; ++rank) {
+    const auto mine = read(data, {.rank = rank, .world_size = 3});
+    EXPECT_GT(mine.size(), 20U);
+    all.insert(all.end(), mine.begin(), mine.end());
+  }
+  EXPECT_THAT(all, ::testing::UnorderedElementsAreArray(range(0, 100)));
+}
+
+TEST_F(Topic, WithoutAnEndOneRankReads) {
+  broker.create("clicks", 1);
+  DataConfig data = config("clicks");
+  data.kafka.end = "never";
+  EXPECT_THAT(
+      error_of([&] { read(data, {.rank = 1, .world_size = 2}); }, ErrorCode::kInvalidConfig),
+      HasSubstr("needs a job of one rank"));
+}
+
+TEST_F(Topic, ShuffledEpochsHaveTheSameRows) {
+  broker.create("clicks", 1);
+  fill("clicks", 0, 0, 100);
+  DataConfig data = config("clicks");
+  data.shuffle_rows = 20;
+  const std::vector<std::uint64_t> ids = read(data, {.epochs = 2});
+  ASSERT_EQ(ids.size(), 200U);
+  EXPECT_THAT(std::vector<std::uint64_t>(ids.begin(), ids.begin() + 100),
+              ::testing::UnorderedElementsAreArray(range(0, 100)));
+  EXPECT_NE(std::vector<std::uint64_t>(ids.begin(), ids.begin() + 100), range(0, 100));
+}
+
+TEST_F(Topic, AStreamContinuesAtItsPosition) {
+  broker.create("clicks", 3);
+  for (int p = 0; p < 3; ++p) fill("clicks", p, 1000 * p, 1000 * p + 120);
+  DataConfig data = config("clicks");
+  const Schema schema = resolve_schema(data);
+  const std::vector<std::uint64_t> all = read(data);
+  const auto first = open_batches(data, schema, fixed_transforms(schema), Role::kTrain, {});
+  Batch batch;
+  for (int i = 0; i < 17; ++i) ASSERT_TRUE(first->next(batch));
+  const std::optional<TopicPosition> at = first->topic_position(first->position());
+  ASSERT_TRUE(at);
+  EXPECT_EQ(at->turn, 1);
+  EXPECT_GE(first->stats().lag, 0);
+  fill("clicks", 0, 120, 130);
+  data.kafka.position = std::make_shared<const TopicPosition>(continue_topic(data, *at, "step 17"));
+  EXPECT_EQ(read(data, {.start = first->position()}),
+            std::vector<std::uint64_t>(all.begin() + 170, all.end()));
+}
+
+TEST_F(Topic, ContinuingIsRefusedWhereItCannotBeExact) {
+  broker.create("clicks", 2);
+  fill("clicks", 0, 0, 10);
+  const DataConfig data = config("clicks");
+  const TopicPosition begin = begin_topic(data);
+  TopicPosition other = begin;
+  other.topic = "views";
+  EXPECT_THAT(error_of([&] { continue_topic(data, other, "step 1"); }, ErrorCode::kInvalidConfig),
+              HasSubstr("cannot continue from step 1 with topic 'clicks': it has a position in "
+                        "topic 'views'"));
+  TopicPosition ahead = begin;
+  ahead.partitions[0].next = ahead.partitions[0].end = 11;
+  EXPECT_THAT(error_of([&] { continue_topic(data, ahead, "step 1"); }),
+              HasSubstr("partition 0: offset 11 is next, and the topic ends at 10"));
+  TopicPosition more = begin;
+  more.partitions.emplace_back();
+  EXPECT_THAT(error_of([&] { continue_topic(data, more, "step 1"); }),
+              HasSubstr("had 3 partitions and has 2"));
+}
+
+TEST_F(Topic, WithoutAnEndNewPartitionsAreReadToo) {
+  broker.create("clicks", 2);
+  fill("clicks", 1, 0, 3);
+  DataConfig data = config("clicks");
+  TopicPosition saved = begin_topic(data);
+  saved.partitions.pop_back();
+  EXPECT_EQ(continue_topic(data, saved, "step 1").partitions.size(), 1U);
+  data.kafka.end = "never";
+  const TopicPosition now = continue_topic(data, saved, "step 1");
+  ASSERT_EQ(now.partitions.size(), 2U);
+  EXPECT_EQ(now.partitions[0].end, TopicPosition::kNoEnd);
+  EXPECT_EQ(now.partitions[1], TopicPosition::Partition());
+}
+
+TEST_F(Topic, WithoutAnEndAStopEndsTheStreamAfterWholeBatches) {
+  broker.create("clicks", 2);
+  fill("clicks", 0, 0, 25);
+  DataConfig data = config("clicks");
+  data.kafka.end = "never";
+  const Schema schema = resolve_schema(data);
+  std::atomic<bool> stop = false;
+  const auto batches =
+      open_batches(data, schema, fixed_transforms(schema), Role::kTrain, {.stop = &stop});
+  Batch batch;
+  ASSERT_TRUE(batches->next(batch));
+  ASSERT_TRUE(batches->next(batch));
+  fill("clicks", 1, 0, 5);
+  ASSERT_TRUE(batches->next(batch));
+  EXPECT_EQ(batches->position().next_row, 30);
+  stop = true;
+  EXPECT_FALSE(batches->next(batch));
+}
+
+TEST_F(Topic, ABrokerMayGoAndComeBack) {
+  broker.create("clicks", 1);
+  fill("clicks", 0, 0, 10);
+  DataConfig data = config("clicks");
+  data.kafka.end = "never";
+  data.kafka.properties = {"reconnect.backoff.max.ms=100"};
+  const Schema schema = resolve_schema(data);
+  const auto batches = open_batches(data, schema, fixed_transforms(schema), Role::kTrain, {});
+  Batch batch;
+  ASSERT_TRUE(batches->next(batch));
+  broker.go_down();
+  broker.come_up();
+  fill("clicks", 0, 10, 20);
+  ASSERT_TRUE(batches->next(batch));
+  EXPECT_EQ(batch.ids, range(10, 20));
+  batches->close();
+}
+
+TEST_F(Topic, ABrokerThatDoesNotAnswerIsAnError) {
+  DataConfig data = config("clicks");
+  data.train.path = {"kafka://127.0.0.1:1/clicks"};
+  data.kafka.timeout = "1ms";
+  EXPECT_THAT(error_of([&] { begin_topic(data); }, ErrorCode::kIo),
+              HasSubstr("topic 'clicks' at kafka://127.0.0.1:1 cannot be reached"));
+}
+
+TEST_F(Topic, APropertyThatIsNoneIsRefusedWithoutItsValue) {
+  DataConfig data = config("clicks");
+  data.kafka.properties = {"sasl.passwort=hush"};
+  const std::string error = error_of([&] { begin_topic(data); }, ErrorCode::kInvalidConfig);
+  EXPECT_THAT(error, HasSubstr("has no property 'sasl.passwort'"));
+  EXPECT_EQ(error.find("hush"), std::string::npos);
+}
+
+TEST_F(Topic, OffsetsAreCommittedForAGroup) {
+  broker.create("clicks", 2);
+  fill("clicks", 0, 0, 9);
+  DataConfig data = config("clicks");
+  data.kafka.group = "trainer";
+  TopicPosition position = begin_topic(data);
+  position.partitions[0].next = 7;
+  EXPECT_NO_THROW(commit_topic(data, position));
+}
+
+TEST(KafkaSupport, NamesTheClient) { EXPECT_THAT(describe_kafka(), HasSubstr("librdkafka 2")); }
+
+}  // namespace
+}  // namespace satrap::data

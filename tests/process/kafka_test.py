@@ -1,0 +1,154 @@
+"""Every row of a topic is trained on exactly once, though the trainer and the broker, a real one, are killed."""
+import json
+import os
+import pathlib
+import random
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+TESTS = pathlib.Path(__file__).parents[1]
+sys.path.insert(0, str(TESTS / "support"))
+import kafka_client
+import kafka_server
+from cluster_job import ClusterJob
+
+SATRAP = os.environ["SATRAP_BIN"]
+DEADLINE_S = 600 if os.environ.get("SATRAP_SANITIZE") else 240
+PARTITIONS = 3
+BATCH = 50
+ROWS = 6000  # each with an id of its own: the table then has as many rows as were trained on
+JOB = """\
+seed: 7
+device: cpu
+data:
+  train: {train}
+{kafka}  batch_size: {batch}
+  schema: {{header: false, columns: [click, user], label: click, features: [user]}}
+tables: {{default: {{dim: 4, optimizer: {{type: adagrad, lr: 0.05}}}}}}
+model: {{type: deepfm, hidden: [4]}}
+train: {{mode: hybrid, staleness: 2, threads: 1, max_steps: {steps}}}
+checkpoint: {{every: 5 steps, keep: 2}}
+"""
+
+
+ENDLESS = "  kafka: {end: never, timeout: 10min, group: trainer}\n"
+
+
+def satrap(*arguments):
+    return subprocess.run([SATRAP, *map(str, arguments)], capture_output=True, text=True, timeout=DEADLINE_S)
+
+
+if "\nkafka      librdkafka" not in satrap("doctor").stdout or kafka_client.LIB is None:
+    print("skipped: this satrap was built without Kafka")
+    sys.exit(77)
+
+
+class Kafka(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.random = random.Random(os.environ.get("SATRAP_TEST_SEED", "19"))
+
+    def produce(self, topic, begin, end):
+        """Rows in messages of 1 to 4 lines, in partitions at random."""
+        values = [[] for _ in range(PARTITIONS)]
+        while begin < end:
+            number = min(self.random.randint(1, 4), end - begin)
+            message = "\n".join(f"{i % 3 // 2},u{i}" for i in range(begin, begin + number))
+            values[self.random.randrange(PARTITIONS)].append(message.encode())
+            begin += number
+        for partition, messages in enumerate(values):
+            kafka_client.produce(self.server.brokers, topic, partition, messages)
+
+    def start(self):
+        self.log = open(self.dir / "log", "a")
+        self.addCleanup(self.log.close)
+        process = subprocess.Popen([SATRAP, "train", self.dir / "job.yaml", f"run_dir={self.dir / 'run'}", "--resume"],
+                                   stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        return process
+
+    def newest_step(self):
+        folder = self.dir / "run" / "checkpoints"
+        names = [path.name for path in folder.glob("step-*")] if folder.exists() else []
+        return max([int(name.removeprefix("step-")) for name in names], default=0)
+
+    def wait_for_step(self, step, process):
+        deadline = time.monotonic() + DEADLINE_S
+        while self.newest_step() < step:
+            self.assertIsNone(process.poll(), self.log_text())
+            self.assertLess(time.monotonic(), deadline, self.log_text())
+            time.sleep(0.01)
+
+    def log_text(self):
+        return (self.dir / "log").read_text()[-4000:]
+
+    def test_every_row_once_through_kills_of_both(self):
+        steps = ROWS // BATCH
+        (self.dir / "job.yaml").write_text(
+            JOB.format(train=f"kafka://{self.server.brokers}/clicks", kafka=ENDLESS, batch=BATCH, steps=steps))
+        self.produce("clicks", 0, ROWS // 2)
+        process = self.start()
+        for kill in range(3):
+            self.wait_for_step(self.random.randint(10, 15) + 15 * kill, process)
+            process.kill()
+            process.wait(DEADLINE_S)
+            process = self.start()
+        self.wait_for_step(steps // 2 - 5, process)
+        self.server.kill()
+        self.server.start()
+        self.produce("clicks", ROWS // 2, ROWS)
+        self.wait_for_step(steps // 2 + 10, process)
+        process.kill()
+        process.wait(DEADLINE_S)
+        self.assertEqual(self.start().wait(DEADLINE_S), 0, self.log_text())
+        summary = json.loads((self.dir / "run" / "summary.json").read_text())
+        self.assertEqual(summary["examples"], ROWS)
+        self.assertEqual(summary["rows"], ROWS)
+
+    def test_two_ranks_learn_from_a_topic_what_they_learn_from_a_file(self):
+        parts = [[f"{i % 3 // 2},u{i % 97}" for i in range(1000 * p, 1000 * p + number)]
+                 for p, number in enumerate((700, 0, 420))]
+        for partition, part in enumerate(parts):
+            kafka_client.produce(self.server.brokers, "views", partition, [line.encode() for line in part])
+        (self.dir / "views.csv").write_text("".join(line + "\n" for part in parts for line in part))
+        digests = []
+        for name, train in (("file", self.dir / "views.csv"), ("topic", f"kafka://{self.server.brokers}/views")):
+            text = JOB.format(train=train, kafka="", batch=BATCH, steps=0) + "embedding: {store: ps}\n"
+            (self.dir / f"{name}.yaml").write_text(text.replace("hybrid,", "hybrid, deterministic: true,"))
+            job = ClusterJob(self.dir / f"job-{name}", self.dir / f"{name}.yaml", shards=1, ranks=2, max_restarts=0)
+            self.addCleanup(job.kill_all)
+            self.assertEqual(job.start().end(DEADLINE_S), 0, job.output())
+            digests.append(job.digest(DEADLINE_S))
+        self.assertEqual(digests[1], digests[0])
+
+    def test_a_topic_that_is_not_there_is_named_with_the_nearest(self):
+        kafka_client.produce(self.server.brokers, "impressions", 0, [b"1,u1"])
+        (self.dir / "other.yaml").write_text(
+            JOB.format(train=f"kafka://{self.server.brokers}/impresions", kafka="", batch=BATCH, steps=1))
+        done = satrap("train", self.dir / "other.yaml", f"run_dir={self.dir / 'other'}")
+        self.assertEqual(done.returncode, 2, done.stderr)
+        self.assertIn("there is no topic 'impresions'", done.stderr)
+        self.assertIn("did you mean 'impressions'?", done.stderr)
+
+
+def main():
+    with tempfile.TemporaryDirectory(prefix="satrap-kafka-") as folder:
+        Kafka.dir = pathlib.Path(folder)
+        (Kafka.dir / "broker").mkdir()
+        try:
+            Kafka.server = kafka_server.Server(Kafka.dir / "broker", PARTITIONS)
+        except kafka_server.Unavailable as why:
+            print(f"skipped: {why}")
+            sys.exit(77)
+        try:
+            unittest.main()
+        finally:
+            Kafka.server.close()
+
+
+if __name__ == "__main__":
+    main()
