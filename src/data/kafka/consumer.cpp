@@ -5,7 +5,7 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
-#include <string_view>
+#include <tuple>
 #include <utility>
 
 #include <librdkafka/rdkafka.h>
@@ -87,7 +87,7 @@ class Consumer : public KafkaConsumer {
     if (!client_) {
       throw Error(ErrorCode::kInvalidConfig, concat("data.kafka.properties: ", why.data()));
     }
-    static_cast<void>(properties.release());  // the client owns it now
+    std::ignore = properties.release();  // the client owns it now
   }
 
   ~Consumer() override {
