@@ -156,8 +156,8 @@ std::string names_without(const std::vector<std::string>& names,
 }
 
 std::string first_line(const std::string& path) {
-  const Schema schema = schema_without_columns();
-  LineCutter cutter(schema, {path}, {}, {.block_bytes = 4096});
+  const Schema schema;  // as in read_lines
+  LineCutter cutter(schema, {path}, {}, {.block_bytes = 4096}, nullptr, FileFormat::kJson);
   TextBlock block;
   if (!cutter.next(block)) return "";
   return {block.text_begin(), std::find(block.text_begin(), block.text_end(), '\n')};
