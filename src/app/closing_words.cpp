@@ -188,7 +188,7 @@ std::string too_good(const Json& run) {
       auc);
 }
 
-std::string shared_files(const Json& run) {
+std::string evaluation_on_training(const Json& run) {
   return run["summary"].value("eval_reads_training_rows", "");
 }
 
@@ -244,9 +244,9 @@ std::string next_command(const Json& run) {
 
 std::vector<std::string> findings(const Json& run) {
   std::vector<std::string> found;
-  for (const auto find : {many_bad_rows, one_class, constant_inputs, too_few_steps, shared_files,
-                          one_class_of_evaluation, too_good, worse_than_base_rate,
-                          shifted_base_rate, overfitting, best_was_earlier}) {
+  for (const auto find : {many_bad_rows, one_class, constant_inputs, too_few_steps,
+                          evaluation_on_training, one_class_of_evaluation, too_good,
+                          worse_than_base_rate, shifted_base_rate, overfitting, best_was_earlier}) {
     std::string finding = find(run);
     if (!finding.empty()) found.push_back(std::move(finding));
   }

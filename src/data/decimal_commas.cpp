@@ -21,7 +21,7 @@ struct NumberNotation {
 bool is_decimal_digit(char c) { return c >= '0' && c <= '9'; }
 
 /// "-39,02"
-bool has_decimal_comma(std::string_view text) {
+bool is_comma_number(std::string_view text) {
   if (text.starts_with('-') || text.starts_with('+')) text.remove_prefix(1);
   const std::size_t comma = text.find(',');
   if (comma == 0 || comma == std::string_view::npos || comma + 1 == text.size()) return false;
@@ -43,7 +43,7 @@ NumberNotation notation_of(const std::vector<std::string>& texts) {
     if (is_number(text)) {
       ++notation.numbers;
       notation.has_points = notation.has_points || text.find('.') != std::string::npos;
-    } else if (has_decimal_comma(text)) {
+    } else if (is_comma_number(text)) {
       ++notation.numbers;
       notation.has_commas = true;
       notation.is_certain = notation.is_certain || !may_be_thousands(text);
@@ -67,7 +67,7 @@ bool replace_decimal_commas(std::vector<std::vector<std::string>>& columns) {
   }
   for (std::vector<std::string>* column : with_commas) {
     for (std::string& text : *column) {
-      if (has_decimal_comma(text)) text[text.find(',')] = '.';
+      if (is_comma_number(text)) text[text.find(',')] = '.';
     }
   }
   return !with_commas.empty();

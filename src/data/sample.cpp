@@ -155,7 +155,7 @@ std::string names_without(const std::vector<std::string>& names,
   return found > kMostShown ? concat(text, " and ", found - kMostShown, " more") : text;
 }
 
-std::string first_line(const std::string& path) {
+std::string first_line_of(const std::string& path) {
   const Schema schema;  // as in read_lines
   LineCutter cutter(schema, {path}, {}, {.block_bytes = 4096}, nullptr, FileFormat::kJson);
   TextBlock block;
@@ -168,7 +168,7 @@ void require_same_header(const Sample& sample, const SchemaConfig& text) {
   const std::string& first = sample.files.front();
   for (const std::string& file : sample.files) {
     if (&file == &first || !sample.is_rereadable) continue;
-    const std::vector<std::string> names = split_line(text, first_line(file));
+    const std::vector<std::string> names = split_line(text, first_line_of(file));
     if (names == sample.names) continue;
     const std::string lacks = names_without(sample.names, names);
     const std::string has = names_without(names, sample.names);

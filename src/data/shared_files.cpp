@@ -12,7 +12,7 @@
 namespace satrap::data {
 namespace {
 
-bool is_same(const std::string& a, const std::string& b) {
+bool has_same_content(const std::string& a, const std::string& b) {
   if (a == "-" || b == "-") return false;
   try {
     const DataFile x = describe_file(a), y = describe_file(b);
@@ -30,7 +30,8 @@ std::vector<std::string> shared_files(const DataConfig& config) {
   const std::vector<std::string> trained = usable_files(config.train);
   std::vector<std::string> shared = usable_files(config.eval);
   std::erase_if(shared, [&](const std::string& path) {
-    return std::ranges::none_of(trained, [&](const auto& other) { return is_same(path, other); });
+    return std::ranges::none_of(trained,
+                                [&](const auto& other) { return has_same_content(path, other); });
   });
   return shared;
 }

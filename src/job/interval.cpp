@@ -34,7 +34,7 @@ Interval Interval::parse(const std::string& text, const std::string& where) {
                ": expected an interval such as '500 steps', '1 epoch', '10min', '30s' or "
                "'never', got '",
                text, "'",
-               text.find(".") != std::string::npos && text.find(" epoch") != std::string::npos
+               text.find('.') != std::string::npos && text.find(" epoch") != std::string::npos
                    ? "; parts of epochs are intervals of steps"
                    : ""));
   }

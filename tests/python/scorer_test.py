@@ -133,7 +133,8 @@ class Values(ScorerTest):
     def test_numbers_with_a_decimal_comma(self):
         bag = feature("w", "words", 0, type="string", separator="|", weight_separator=":")
         model = self.scorer([number("x", 0)], [bag], decimal=",")
-        numeric, pooled = model.inputs({"x": ["1,5", "-0,25", "7", 1.5, 2], "w": ["red:0,5|round", "", "", "", ["red"]]})
+        numeric, pooled = model.inputs({"x": ["1,5", "-0,25", "7", 1.5, 2],
+                                        "w": ["red:0,5|round", "", "", "", ["red"]]})
         self.assertEqual(numeric.tolist(), [[1.5], [-0.25], [7], [1.5], [2]])
         self.assertEqual(pooled.tolist(), [[1050], [0], [0], [0], [100]])
         self.assert_refused(model, {"x": ["1.5"], "w": ["red"]}, "column 'x', row 0", "'1.5'")
