@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <bit>
 #include <functional>
+#include <map>
 #include <new>
 #include <string_view>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -42,13 +42,6 @@ bool is_json_number(std::string_view text) {
   }
   return text.empty();
 }
-
-struct TextHash {
-  using is_transparent = void;
-  std::size_t operator()(std::string_view text) const {
-    return std::hash<std::string_view>()(text);
-  }
-};
 
 }  // namespace
 
@@ -189,8 +182,8 @@ class JsonFields::Reader {
     return simdjson::SUCCESS;
   }
 
-  std::unordered_map<std::string, Target, TextHash, std::equal_to<>> targets_;  // by path
-  std::vector<Seen> seen_;  // keys of the lines before, in their order
+  std::map<std::string, Target, std::less<>> targets_;  // by path
+  std::vector<Seen> seen_;                              // keys of the lines before, in their order
   simdjson::ondemand::parser parser_;
 
   // Of the line that is being read:

@@ -29,6 +29,12 @@ bool index_of(std::string_view text, std::uint64_t& index) {
   return !text.empty() && text.front() >= '0' && text.front() <= '9' && whole_of(text, index);
 }
 
+/// "index:value", of which these are the parts.
+std::string_view word_of(std::string_view index, std::string_view value) {
+  const char* const end = value.data() + value.size();
+  return {index.data(), static_cast<std::size_t>(end - index.data())};
+}
+
 bool is_one(std::string_view value) {
   float number = 0;
   return value == "1" || (number_of(value, number) && number == 1.0F);
@@ -160,12 +166,12 @@ bool LibsvmFields::put(std::size_t place,
                        LineValues& found) {
   Column& column = columns_[place];
   if (column.want == Want::kWeightedIds) {
-    column.ids.emplace_back(index.data(), value.data() + value.size());
+    column.ids.push_back(word_of(index, value));
   } else if (column.want == Want::kIds) {
     if (!is_one(value)) {
       return fail(&column.column,
                   "expected the value 1; `weight_separator: \":\"` reads values as weights of ids",
-                  {index.data(), value.data() + value.size()});
+                  word_of(index, value));
     }
     column.ids.push_back(index);
   } else {

@@ -13,11 +13,18 @@ using ParquetTest = FilesTest;
 TEST_F(ParquetTest, WhatIsNoParquetIsRefusedWithoutTheLibrary) {
   const std::string text = write("text.parquet", "y,price\n1,2\n");
   EXPECT_EQ(error_of([&] { open_parquet(text); }),
-            "'" + text + "' is no Parquet file: it does not begin with PAR1");
+            "'" + text +
+                "' is neither a Parquet file nor an Arrow file: it begins with neither PAR1 " +
+                "nor ARROW1");
   for (const std::string content : {"PAR1", "PAR1PAR1", "PAR1 some rows"}) {
     const std::string cut = write("cut.parquet", content);
     EXPECT_TRUE(contains(error_of([&] { open_parquet(cut); }),
                          "'" + cut + "' is an incomplete Parquet file: it does not end with PAR1"));
+  }
+  for (const std::string content : {"ARROW1", "ARROW1ARROW1", "ARROW1 some rows"}) {
+    const std::string cut = write("cut.arrow", content);
+    EXPECT_TRUE(contains(error_of([&] { open_parquet(cut); }),
+                         "'" + cut + "' is an incomplete Arrow file: it does not end with ARROW1"));
   }
   const std::string none = path_of("none.parquet");
   EXPECT_EQ(error_of([&] { open_parquet(none); }, ErrorCode::kIo),
