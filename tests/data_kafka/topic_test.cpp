@@ -22,6 +22,7 @@ class Topic : public ::testing::Test {
     data.schema.columns = {"label", "id"};
     data.schema.features = {FeatureConfig{.name = "id", .type = "int"}};
     data.batch_size = 10;
+    data.kafka.timeout = "10min";  // however busy the machine is
     return data;
   }
 
