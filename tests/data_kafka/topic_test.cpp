@@ -1,4 +1,4 @@
-// Topics read through librdkafka from its mock broker_.
+// Topics read through librdkafka from its mock broker.
 #include "satrap/data/topic.h"
 
 #include <gmock/gmock.h>
