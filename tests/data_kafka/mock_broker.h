@@ -52,7 +52,7 @@ class MockBroker {
   void come_up() { require(rd_kafka_mock_broker_set_up(cluster_, 1)); }
 
  private:
-  static constexpr int kDeadlineMs = 60'000;
+  static constexpr int kDeadlineMs = 300'000;
 
   static void require(rd_kafka_resp_err_t error) {
     if (error != RD_KAFKA_RESP_ERR_NO_ERROR) throw std::runtime_error(rd_kafka_err2str(error));

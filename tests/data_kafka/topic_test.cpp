@@ -17,11 +17,12 @@ class Topic : public ::testing::Test {
  protected:
   DataConfig config(const std::string& topic) {
     DataConfig data;
-    data.train.path = {broker.url(topic)};
+    data.train.path = {broker_.url(topic)};
     data.schema.header = false;
     data.schema.columns = {"label", "id"};
     data.schema.features = {FeatureConfig{.name = "id", .type = "int"}};
     data.batch_size = 10;
+    data.kafka.timeout = "10min";  // however busy the machine is
     return data;
   }
 
@@ -39,7 +40,7 @@ class Topic : public ::testing::Test {
   void fill(const std::string& topic, int partition, int begin, int end) {
     std::vector<std::optional<std::string>> values;
     for (int i = begin; i < end; ++i) values.emplace_back("1," + std::to_string(i));
-    broker.write(topic, partition, values);
+    broker_.write(topic, partition, values);
   }
 
   static std::vector<std::uint64_t> range(std::uint64_t begin, std::uint64_t end) {
@@ -48,11 +49,11 @@ class Topic : public ::testing::Test {
     return all;
   }
 
-  MockBroker broker;
+  MockBroker broker_;
 };
 
 TEST_F(Topic, IsReadInTheOrderOfItsPartitionsUpToTheWatermark) {
-  broker.create("clicks", 2);
+  broker_.create("clicks", 2);
   fill("clicks", 1, 2000, 3500);
   fill("clicks", 0, 0, 500);
   std::vector<std::uint64_t> expected = range(0, 500), rest = range(2000, 3500);
@@ -65,7 +66,7 @@ TEST_F(Topic, IsReadInTheOrderOfItsPartitionsUpToTheWatermark) {
 }
 
 TEST_F(Topic, EveryRankGetsItsRows) {
-  broker.create("clicks", 2);
+  broker_.create("clicks", 2);
   fill("clicks", 0, 0, 55);
   fill("clicks", 1, 55, 100);
   DataConfig data = config("clicks");
@@ -80,7 +81,7 @@ TEST_F(Topic, EveryRankGetsItsRows) {
 }
 
 TEST_F(Topic, WithoutAnEndOneRankReads) {
-  broker.create("clicks", 1);
+  broker_.create("clicks", 1);
   DataConfig data = config("clicks");
   data.kafka.end = "never";
   EXPECT_THAT(
@@ -89,7 +90,7 @@ TEST_F(Topic, WithoutAnEndOneRankReads) {
 }
 
 TEST_F(Topic, ShuffledEpochsHaveTheSameRows) {
-  broker.create("clicks", 1);
+  broker_.create("clicks", 1);
   fill("clicks", 0, 0, 100);
   DataConfig data = config("clicks");
   data.shuffle_rows = 20;
@@ -101,7 +102,7 @@ TEST_F(Topic, ShuffledEpochsHaveTheSameRows) {
 }
 
 TEST_F(Topic, AStreamContinuesAtItsPosition) {
-  broker.create("clicks", 3);
+  broker_.create("clicks", 3);
   for (int p = 0; p < 3; ++p) fill("clicks", p, 1000 * p, 1000 * p + 120);
   DataConfig data = config("clicks");
   const Schema schema = resolve_schema(data);
@@ -120,7 +121,7 @@ TEST_F(Topic, AStreamContinuesAtItsPosition) {
 }
 
 TEST_F(Topic, ContinuingIsRefusedWhereItCannotBeExact) {
-  broker.create("clicks", 2);
+  broker_.create("clicks", 2);
   fill("clicks", 0, 0, 10);
   const DataConfig data = config("clicks");
   const TopicPosition begin = begin_topic(data);
@@ -140,7 +141,7 @@ TEST_F(Topic, ContinuingIsRefusedWhereItCannotBeExact) {
 }
 
 TEST_F(Topic, WithoutAnEndNewPartitionsAreReadToo) {
-  broker.create("clicks", 2);
+  broker_.create("clicks", 2);
   fill("clicks", 1, 0, 3);
   DataConfig data = config("clicks");
   TopicPosition saved = begin_topic(data);
@@ -154,7 +155,7 @@ TEST_F(Topic, WithoutAnEndNewPartitionsAreReadToo) {
 }
 
 TEST_F(Topic, WithoutAnEndAStopEndsTheStreamAfterWholeBatches) {
-  broker.create("clicks", 2);
+  broker_.create("clicks", 2);
   fill("clicks", 0, 0, 25);
   DataConfig data = config("clicks");
   data.kafka.end = "never";
@@ -173,7 +174,7 @@ TEST_F(Topic, WithoutAnEndAStopEndsTheStreamAfterWholeBatches) {
 }
 
 TEST_F(Topic, ABrokerMayGoAndComeBack) {
-  broker.create("clicks", 1);
+  broker_.create("clicks", 1);
   fill("clicks", 0, 0, 10);
   DataConfig data = config("clicks");
   data.kafka.end = "never";
@@ -182,8 +183,8 @@ TEST_F(Topic, ABrokerMayGoAndComeBack) {
   const auto batches = open_batches(data, schema, fixed_transforms(schema), Role::kTrain, {});
   Batch batch;
   ASSERT_TRUE(batches->next(batch));
-  broker.go_down();
-  broker.come_up();
+  broker_.go_down();
+  broker_.come_up();
   fill("clicks", 0, 10, 20);
   ASSERT_TRUE(batches->next(batch));
   EXPECT_EQ(batch.ids, range(10, 20));
@@ -207,7 +208,7 @@ TEST_F(Topic, APropertyThatIsNoneIsRefusedWithoutItsValue) {
 }
 
 TEST_F(Topic, OffsetsAreCommittedForAGroup) {
-  broker.create("clicks", 2);
+  broker_.create("clicks", 2);
   fill("clicks", 0, 0, 9);
   DataConfig data = config("clicks");
   data.kafka.group = "trainer";

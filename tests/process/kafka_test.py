@@ -16,7 +16,7 @@ import kafka_server
 from cluster_job import ClusterJob
 
 SATRAP = os.environ["SATRAP_BIN"]
-DEADLINE_S = 600 if os.environ.get("SATRAP_SANITIZE") else 240
+DEADLINE_S = 600
 PARTITIONS = 3
 BATCH = 50
 ROWS = 6000  # each with an id of its own: the table then has as many rows as were trained on
@@ -34,6 +34,7 @@ checkpoint: {{every: 5 steps, keep: 2}}
 """
 
 
+BOUNDED = "  kafka: {timeout: 10min}\n"
 ENDLESS = "  kafka: {end: never, timeout: 10min, group: trainer}\n"
 
 
@@ -116,8 +117,9 @@ class Kafka(unittest.TestCase):
             kafka_client.produce(self.server.brokers, "views", partition, [line.encode() for line in part])
         (self.dir / "views.csv").write_text("".join(line + "\n" for part in parts for line in part))
         digests = []
-        for name, train in (("file", self.dir / "views.csv"), ("topic", f"kafka://{self.server.brokers}/views")):
-            text = JOB.format(train=train, kafka="", batch=BATCH, steps=0) + "embedding: {store: ps}\n"
+        for name, train, kafka in (("file", self.dir / "views.csv", ""),
+                                   ("topic", f"kafka://{self.server.brokers}/views", BOUNDED)):
+            text = JOB.format(train=train, kafka=kafka, batch=BATCH, steps=0) + "embedding: {store: ps}\n"
             (self.dir / f"{name}.yaml").write_text(text.replace("hybrid,", "hybrid, deterministic: true,"))
             job = ClusterJob(self.dir / f"job-{name}", self.dir / f"{name}.yaml", shards=1, ranks=2, max_restarts=0)
             self.addCleanup(job.kill_all)
@@ -128,7 +130,7 @@ class Kafka(unittest.TestCase):
     def test_a_topic_that_is_not_there_is_named_with_the_nearest(self):
         kafka_client.produce(self.server.brokers, "impressions", 0, [b"1,u1"])
         (self.dir / "other.yaml").write_text(
-            JOB.format(train=f"kafka://{self.server.brokers}/impresions", kafka="", batch=BATCH, steps=1))
+            JOB.format(train=f"kafka://{self.server.brokers}/impresions", kafka=BOUNDED, batch=BATCH, steps=1))
         done = satrap("train", self.dir / "other.yaml", f"run_dir={self.dir / 'other'}")
         self.assertEqual(done.returncode, 2, done.stderr)
         self.assertIn("there is no topic 'impresions'", done.stderr)

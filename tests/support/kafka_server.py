@@ -1,8 +1,9 @@
 """A real broker of Kafka for tests: one node on loopback, whose jars Maven fetches once into its cache (~/.m2).
 
 Server(folder) raises Unavailable where java, mvn or the registry is missing."""
-import os
+import contextlib
 import pathlib
+import random
 import shutil
 import signal
 import socket
@@ -10,7 +11,7 @@ import subprocess
 import time
 
 VERSION = "4.3.1"
-DEADLINE_S = 120
+DEADLINE_S = 300
 POM = f"""\
 <project xmlns="http://maven.apache.org/POM/4.0.0">
   <modelVersion>4.0.0</modelVersion>
@@ -50,10 +51,15 @@ class Unavailable(Exception):
 
 
 def free_ports(number):
-    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(number)]
-    ports = [s.getsockname()[1] for s in sockets]
-    for s in sockets:
-        s.close()
+    """Ports that the system gives to nobody who asks for any."""
+    ports = []
+    while len(ports) < number:
+        port = random.SystemRandom().randrange(20_000, 30_000)
+        with socket.socket() as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            with contextlib.suppress(OSError):
+                probe.bind(("127.0.0.1", port))
+                ports.append(port)
     return ports
 
 
@@ -68,14 +74,23 @@ class Server:
         self.jars = self.folder / "jars"
         self.process = None
         self.fetch_jars()
+        for attempts_left in (2, 1, 0):
+            self.format(partitions)
+            try:
+                return self.start()
+            except RuntimeError as error:  # another program may have taken a port
+                if attempts_left == 0 or "BindException" not in str(error):
+                    raise
+
+    def format(self, partitions):
+        """Makes an empty broker at a port of its own."""
         port, controller = free_ports(2)
         self.brokers = f"127.0.0.1:{port}"
-        self.port = port
         self.properties = self.folder / "server.properties"
         self.properties.write_text(PROPERTIES.format(port=port, controller=controller, folder=self.folder,
                                                      partitions=partitions))
+        shutil.rmtree(self.folder / "data", ignore_errors=True)
         self.run_java("kafka.tools.StorageTool", "format", "-t", "c2F0cmFwLWthZmthLXRlcw", "-c", self.properties)
-        self.start()
 
     def fetch_jars(self):
         (self.folder / "pom.xml").write_text(POM)
@@ -84,7 +99,10 @@ class Server:
                    f"-DoutputDirectory={self.jars}"]
         # Without the network first: what is in the cache does not change.
         for offline in (["-o"], []):
-            done = subprocess.run([*command, *offline], capture_output=True, text=True, timeout=600)
+            try:
+                done = subprocess.run([*command, *offline], capture_output=True, text=True, timeout=DEADLINE_S)
+            except subprocess.TimeoutExpired:
+                raise Unavailable(f"mvn cannot fetch the jars within {DEADLINE_S} s") from None
             if done.returncode == 0:
                 return
         raise Unavailable(f"mvn cannot fetch the jars: {(done.stdout + done.stderr)[-500:]}")
@@ -109,7 +127,7 @@ class Server:
         while "Kafka Server started" not in log.read_text(errors="replace"):
             if self.process.poll() is not None or time.monotonic() > deadline:
                 self.close()
-                raise RuntimeError(f"the broker did not start: {log.read_text(errors='replace')[-2000:]}")
+                raise RuntimeError(f"the broker did not start: {log.read_text(errors='replace')[-20_000:]}")
             time.sleep(0.05)
 
     def kill(self):
