@@ -58,7 +58,7 @@ ParquetTable criteo_table() {
     }
     columns.emplace_back("C" + std::to_string(i + 1), strings(values));
   }
-  return ParquetTable(std::move(columns));
+  return ParquetTable(columns);
 }
 
 /// Files in the temporary folder, written once per process.

@@ -218,7 +218,7 @@ TEST(MessageCutter, ABadRowIsNamedByItsMessage) {
   std::vector<std::string> told;
   const auto policy = std::make_shared<BadRowPolicy>(
       false, BadRowLimit(), [&](const std::string& line) { told.push_back(line); });
-  TextRows rows(schema, reader.open(whole(topic)), reader.pass, policy);
+  TextRows rows(schema, reader.open(whole(topic)), reader.pass, policy, FileFormat::kDelimited);
   EXPECT_EQ(all_rows(rows).size(), 2U);
   ASSERT_FALSE(told.empty());
   EXPECT_THAT(told[0], HasSubstr("kafka://b/clicks, partition 1, offset 1, line 2: expected 2 "
