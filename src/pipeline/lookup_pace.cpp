@@ -19,7 +19,7 @@ std::int64_t LookupPace::request(std::int64_t step, Time now) {
   const std::lock_guard lock(mutex_);
   if (first_ == 0) first_ = step;
   slot(step) = {.step = step, .requested = now, .sent = {}, .is_newest = false};
-  const std::int64_t staleness = reads_newest(step) ? 0 : needed().value_or(step - 1);
+  const std::int64_t staleness = reads_newest(step) ? 0 : needed();
   least_ = std::max(least_, step - 1 - staleness);
   return least_;
 }
@@ -59,11 +59,11 @@ void LookupPace::note_pooled(std::int64_t step, std::int64_t read_version, Time 
 
 std::int64_t LookupPace::staleness() const {
   const std::lock_guard lock(mutex_);
-  return needed().value_or(0);
+  return needed();
 }
 
-std::optional<std::int64_t> LookupPace::needed() const {
-  if (num_latencies_ == 0 || step_seconds_ == 0.0) return std::nullopt;
+std::int64_t LookupPace::needed() const {
+  if (num_latencies_ == 0 || step_seconds_ == 0.0) return std::min<std::int64_t>(max_staleness_, 1);
   std::array<double, kSamples> sorted = latencies_;
   const auto end = sorted.begin() + std::min<std::int64_t>(num_latencies_, kSamples);
   const auto median = sorted.begin() + (end - sorted.begin()) / 2;

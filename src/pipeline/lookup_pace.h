@@ -4,7 +4,6 @@
 #include <chrono>
 #include <cstdint>
 #include <mutex>
-#include <optional>
 #include <vector>
 
 namespace satrap::pipeline {
@@ -36,8 +35,7 @@ class LookupPace {
   LookupPace(std::int64_t max_staleness, std::int64_t max_open);
 
   /// The rows of `step` are requested now. Returns v: they shall contain the updates of steps up to
-  /// v, and no less than the rows of the step before. 0, any rows will do, until there are
-  /// measurements.
+  /// v, and no less than the rows of the step before.
   std::int64_t request(std::int64_t step, Time now);
 
   /// The gradient of `step` is sent now.
@@ -47,7 +45,7 @@ class LookupPace {
   /// ones.
   void note_pooled(std::int64_t step, std::int64_t read_version, Time now);
 
-  /// s; 0: not measured yet.
+  /// s; 1 until there are measurements.
   std::int64_t staleness() const;
 
  private:
@@ -65,7 +63,7 @@ class LookupPace {
   /// Three lookups that read the newest version begin so many steps after the first.
   bool begins(std::int64_t steps) const;
   bool reads_newest(std::int64_t step) const;
-  std::optional<std::int64_t> needed() const;  // s, under the mutex
+  std::int64_t needed() const;  // s, under the mutex
 
   const std::int64_t max_staleness_;
   mutable std::mutex mutex_;

@@ -59,10 +59,11 @@ class MadeUpRank {
   std::vector<double> sent_;  // by step
 };
 
-TEST(LookupPace, AsksForAnyRowsUntilItHasMeasured) {
+TEST(LookupPace, AsksForRowsOneStepOldUntilItHasMeasured) {
   LookupPace pace(4, 8);
-  EXPECT_EQ(pace.staleness(), 0);
-  EXPECT_EQ(pace.request(7, at(0)), 0);
+  EXPECT_EQ(pace.staleness(), 1);
+  EXPECT_EQ(pace.request(7, at(0)), 5);
+  EXPECT_EQ(pace.request(8, at(0)), 6);
 }
 
 // How many steps after the first three lookups read the newest version, which makes the dense stage
@@ -134,13 +135,13 @@ TEST(LookupPace, NeverAsksForMoreThanTheBound) {
   for (const std::int64_t bound : {0, 1, 2, 3}) {
     MadeUpRank rank(bound, 6);
     for (int step = 0; step < 300; ++step) EXPECT_LE(rank.train(0.5, 0.010, 0.0001), bound);
-    EXPECT_EQ(rank.pace.staleness(), bound < 2 ? 0 : bound);
+    EXPECT_EQ(rank.pace.staleness(), bound);
   }
 }
 
-TEST(LookupPace, WithABoundOfOneStepAnyRowsWillDo) {
+TEST(LookupPace, WithABoundOfOneStepNoneReadsTheNewestVersion) {
   LookupPace pace(1, 8);
-  for (std::int64_t step = 1; step <= 300; ++step) EXPECT_EQ(pace.request(step, at(0)), 0);
+  for (std::int64_t step = 2; step <= 300; ++step) EXPECT_EQ(pace.request(step, at(0)), step - 2);
 }
 
 }  // namespace
