@@ -1,5 +1,6 @@
 #include "satrap/job/job_config.h"
 
+#include <algorithm>
 #include <functional>
 #include <optional>
 
@@ -236,6 +237,17 @@ void check_fp16(const JobConfig& config, const std::string& at) {
   }
 }
 
+/// One of epochs needs data whose end is known before it comes.
+void check_interval(const JobConfig& config, const std::string& text, const std::string& where) {
+  if (Interval::parse(text, where).epochs == 0) return;
+  const bool is_stdin = std::ranges::count(config.data.train.path, "-") > 0;
+  if (!is_stdin && !config.data.kafka.is_endless()) return;
+  throw Error(ErrorCode::kInvalidConfig,
+              concat(where, ": '", text, "' never comes to pass: ",
+                     is_stdin ? "standard input" : "a topic without an end",
+                     " has no epochs; write steps or a time, such as '1000 steps' or '10min'"));
+}
+
 }  // namespace
 
 void JobConfig::validate(const ConfigOrigins& origins) const {
@@ -243,9 +255,9 @@ void JobConfig::validate(const ConfigOrigins& origins) const {
     const auto origin = origins.find(path);
     return origin == origins.end() ? path : concat(origin->second, ": ", path);
   };
-  Interval::parse(train.report_every, at("train.report_every"));
-  Interval::parse(train.eval_every, at("train.eval_every"));
-  Interval::parse(checkpoint.every, at("checkpoint.every"));
+  check_interval(*this, train.report_every, at("train.report_every"));
+  check_interval(*this, train.eval_every, at("train.eval_every"));
+  check_interval(*this, checkpoint.every, at("checkpoint.every"));
   if (train.mode == "sync" && origins.contains("train.staleness") && train.staleness != 0) {
     throw Error(ErrorCode::kInvalidConfig,
                 concat(at("train.staleness"), ": mode sync has no staleness, got ", train.staleness,

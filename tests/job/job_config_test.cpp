@@ -16,6 +16,7 @@ namespace {
 
 using testing::AllOf;
 using testing::HasSubstr;
+using testing::Not;
 
 /// The message with which the training part of a configuration is refused; "" if it is not.
 /// `written`: the setting that is in the file.
@@ -62,6 +63,27 @@ TEST(TrainConfig, AFactorBelongsToAScheduleThatHasOne) {
   EXPECT_THAT(refusal_of(train, "train.staleness_schedule"), HasSubstr("train.staleness_factor"));
   train.staleness_factor = 0.5;  // as in the config.yaml of an older run
   EXPECT_THAT(refusal_of(train, "train.staleness_schedule"), Not(HasSubstr("staleness")));
+}
+
+TEST(JobConfig, IntervalsOfEpochsNeedDataThatHasThem) {
+  const auto refusal = [](const std::string& path, const std::string& end) {
+    JobConfig config;
+    config.data.train.path = {path};
+    config.data.kafka.end = end;
+    config.checkpoint.every = "2 epochs";
+    try {
+      config.validate({{"checkpoint.every", "job.yaml:7"}});
+    } catch (const Error& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  EXPECT_THAT(refusal("-", "watermark"),
+              HasSubstr("job.yaml:7: checkpoint.every: '2 epochs' never comes to pass: standard "
+                        "input has no epochs; write steps or a time"));
+  EXPECT_THAT(refusal("kafka://host/clicks", "never"), HasSubstr("a topic without an end has no"));
+  EXPECT_THAT(refusal("kafka://host/clicks", "watermark"), Not(HasSubstr("epochs")));
+  EXPECT_THAT(refusal("clicks.csv", "watermark"), Not(HasSubstr("epochs")));
 }
 
 TEST(TrainConfig, Fp16IsForASynchronousNetworkOfLibtorch) {
