@@ -90,7 +90,8 @@ LibsvmFields::Want LibsvmFields::want_of(const Schema& schema,
                                          std::size_t place) const {
   std::optional<Want> wanted;
   for (const NamedColumns::Use& use : columns.uses) {
-    if (use.place != place) continue;
+    // What is kept as a text is kept of either.
+    if (use.place != place || use.consumer().kind == ColumnMap::Kind::kText) continue;
     Want want = Want::kValue;
     if (use.consumer().kind == ColumnMap::Kind::kInt) {
       const FeatureConfig& feature =

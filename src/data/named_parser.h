@@ -80,7 +80,7 @@ class NamedParser : public BlockParser {
     if (texts.empty() || !find(line)) return texts;
     for (const NamedColumns::Use& use : columns_.uses) {
       if (use.consumer().kind != ColumnMap::Kind::kText) continue;
-      texts[static_cast<std::size_t>(use.consumer().target)] = found_.values[use.place].text;
+      texts[static_cast<std::size_t>(use.consumer().target)] = text_of(found_.values[use.place]);
     }
     return texts;
   }
@@ -148,11 +148,24 @@ class NamedParser : public BlockParser {
     return false;
   }
 
+  /// What is kept of a value: elements of a list are joined, and nothing is a fault.
+  std::string_view text_of(const LineValues::Value& value) {
+    if (value.kind != LineValues::Kind::kList) return value.text;
+    joined_.clear();
+    for (std::size_t i = value.begin; i < value.end; ++i) {
+      if (i > value.begin) joined_ += '|';  // as in a sample of JSON or Parquet
+      joined_ += found_.elements[i];
+    }
+    return joined_;
+  }
+
   bool put(const NamedColumns::Use& use, const LineValues::Value& value) {
     using Kind = LineValues::Kind;
     const ColumnMap::Consumer& consumer = use.consumer();
     bool is_put = false;
-    if (value.kind == Kind::kText || value.kind == Kind::kMissing) {
+    if (consumer.kind == ColumnMap::Kind::kText) {
+      is_put = reader_.read_value(text_of(value), value.kind == Kind::kMissing, use.column);
+    } else if (value.kind == Kind::kText || value.kind == Kind::kMissing) {
       is_put = reader_.read_value(value.text, value.kind == Kind::kMissing, use.column);
     } else if (value.kind == Kind::kList && consumer.kind == ColumnMap::Kind::kInt) {
       std::size_t at = value.begin;
@@ -187,6 +200,7 @@ class NamedParser : public BlockParser {
   const char* next_ = nullptr;        // the line after it
   bool is_found_ = false;
   LineValues found_;
+  std::string joined_;          // a list that is kept as a text
   ColumnMap::Column dividing_;  // its name alone; "": no column divides the rows of the pass
   RowFault fault_;              // of the row that was parsed last, if it is a bad one
 };

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "satrap/core/hash.h"
+#include "satrap/data/loader.h"
 #include "src/data/row_part.h"
 #include "tests/data/parsed_rows.h"
 #include "tests/data/text_files.h"
@@ -111,6 +112,23 @@ TEST_F(JsonLines, AKeyThatNoRowHasCannotDivide) {
       error_of([&] { read_text(divided, {.part = part}); }, ErrorCode::kInvalidConfig);
   EXPECT_TRUE(contains(error, "data.eval.by: none of the first 2 rows has a value for 'u'"))
       << error;
+}
+
+TEST_F(JsonLines, KeptTextsOfListsAreJoined) {
+  DataConfig kept = config(
+      "{\"y\": 1, \"u\": [1, \"a\", null]}\n{\"y\": 1}\n{\"u\": {\"b\": 1}}\n{\"n\": \"x\", \"u\": "
+      "[2, 3]}\n");
+  kept.eval.path = kept.train.path;
+  kept.schema.labels.clear();
+  Schema schema = resolve_schema(kept);
+  schema.labelled = false;
+  schema.kept = {"u"};
+  const auto source = open_rows(kept, schema, Role::kPredict, {.keeps_every_line = true});
+  RowBlock block;
+  ASSERT_TRUE(source->next(block));
+  ASSERT_EQ(block.num_rows, 4);
+  const Strings expected{"1|a", "", "{...}", "2|3"};
+  for (std::size_t r = 0; r < expected.size(); ++r) EXPECT_EQ(block.kept.at(0).at(r), expected[r]);
 }
 
 TEST_F(JsonLines, KeysMayBeWithinOthers) {

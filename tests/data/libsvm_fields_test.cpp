@@ -1,6 +1,7 @@
 #include "src/data/libsvm_fields.h"
 
 #include "satrap/core/hash.h"
+#include "satrap/data/loader.h"
 #include "src/data/row_part.h"
 #include "tests/data/parsed_rows.h"
 #include "tests/data/text_files.h"
@@ -158,6 +159,19 @@ TEST_F(Libsvm, WhatCannotDivideTheRowsIsRefused) {
   EXPECT_TRUE(
       contains(error_of([&] { read_text(divided, {.part = part}); }, ErrorCode::kInvalidConfig),
                "none of the first 2 rows has a value for 'qid'"));
+}
+
+TEST_F(Libsvm, AFeatureMayBeKeptToo) {
+  DataConfig kept = config("1 0:3:0.5 0:4:1\n", "libffm", {}, {"0"}, ":");
+  kept.eval.path = kept.train.path;
+  kept.schema.labels.clear();
+  Schema schema = resolve_schema(kept);
+  schema.labelled = false;
+  schema.kept = {"0"};
+  const auto source = open_rows(kept, schema, Role::kPredict, {});
+  RowBlock block;
+  ASSERT_TRUE(source->next(block));
+  EXPECT_EQ(block.kept.at(0).at(0), "3:0.5|4:1");
 }
 
 TEST_F(Libsvm, RandomRowsAreThoseOfTheSameCsv) {
