@@ -159,6 +159,7 @@ TEST_F(IpcFileTest, ASampleHasItsColumns) {
   const Sample sample = read_sample({typed_table().write_ipc(path_of("x.feather"), 3)}, 100);
   EXPECT_EQ(sample.total_rows, 4);
   EXPECT_EQ(sample.names.at(8), "items");
+  EXPECT_EQ(sample.lists, std::vector<std::string>{"items"});
   EXPECT_EQ(sample.columns.at(8), (std::vector<std::string>{"1|2|", "", "", "3"}));
   EXPECT_EQ(sample.columns.at(4), (std::vector<std::string>{"Rome", "", "", "Rome"}));
 }
