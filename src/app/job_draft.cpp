@@ -76,9 +76,12 @@ class Draft {
  public:
   Draft(const data::Sample& sample, const DraftRequest& request)
       : sample_(sample), request_(request) {
-    for (const auto& texts : sample.columns) {
+    for (std::size_t c = 0; c < sample.columns.size(); ++c) {
       const char delimiter = sample.delimiter.empty() ? '\0' : sample.delimiter.front();
-      profiles_.push_back(data::profile_column(texts, delimiter));
+      profiles_.push_back(data::profile_column(sample.columns[c], delimiter));
+      if (std::ranges::count(sample.lists, sample.names[c]) == 0) continue;
+      profiles_.back().is_list = true;
+      profiles_.back().kind = data::ColumnProfile::Kind::kText;  // no number, no time
     }
     label_ = choose_label(sample, profiles_, request.label);
     columns_ = choose_columns(sample, profiles_, label_);
@@ -160,8 +163,13 @@ class Draft {
                     sample_.files.front()));
     lines_.comment("Correct what is wrong; `satrap config explain KEY` documents every key.");
     if (sample_.num_ragged > 0) {
-      lines_.comment(fmt::format("{} more rows have another number of columns and will be skipped.",
-                                 with_commas(sample_.num_ragged)));
+      lines_.comment(fmt::format(
+          "{} more {} and will be skipped.", with_commas(sample_.num_ragged),
+          sample_.is_json ? "lines are no JSON objects" : "rows have another number of columns"));
+    }
+    if (sample_.num_rare > 0) {
+      lines_.comment(fmt::format("{} keys that are in less than 1 % of the rows are left out.",
+                                 with_commas(sample_.num_rare)));
     }
     lines_.add("");
   }

@@ -36,7 +36,7 @@ std::size_t rank_of(const std::string& name) {
 }
 
 bool has_two_values(const ColumnProfile& profile) {
-  return profile.num_distinct == 2 && profile.separator.empty();
+  return profile.num_distinct == 2 && profile.separator.empty() && !profile.is_list;
 }
 
 [[noreturn]] void fail(const std::string& message) {
@@ -179,6 +179,10 @@ LabelChoice choose_label(const data::Sample& sample,
     choice.reason = "as you said";
   }
   const ColumnProfile& profile = profiles[choice.column];
+  if (profile.is_list) {
+    fail(concat("--label: column '", sample.names[choice.column],
+                "' holds lists, which are read as ids alone; name a column of single values"));
+  }
   choice.missing_share =
       static_cast<double>(profile.num_missing) / static_cast<double>(sample.num_rows);
   divide(sample, profile, choice);

@@ -122,7 +122,9 @@ void EvalConfig::visit(ConfigVisitor& v) {
       "Which rows these are. tail: the last ones, for logs in the order of time. hash: a random "
       "choice, those whose number, from 0 over all files, has in decimal digits an XXH3 hash (64 "
       "bits) below fraction * 2^64. Any other text is a column, whose text is hashed instead: "
-      "rows of the same user, say, stay together; rows without a value go by their number.");
+      "rows of the same user, say, stay together; rows without a value go by their number. Of a "
+      "list "
+      "the only element counts; longer ones are bad rows.");
 }
 
 void KafkaConfig::visit(ConfigVisitor& v) {

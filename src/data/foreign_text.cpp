@@ -37,9 +37,10 @@ bool is_json_object(std::string_view line) {
   return line.starts_with("{\"") && line.ends_with('}');
 }
 
-std::string foreign_text(std::string_view line, bool is_header) {
+std::string foreign_text(std::string_view line, bool is_header, bool is_file) {
   if (is_json_object(line)) {
-    return "is JSON, an object per line; write data.format: json, or name it .jsonl";
+    const std::string text = "is JSON, an object per line; write data.format: json";
+    return is_file ? text + ", or name it .jsonl" : text;
   }
   if (line.ends_with('\r')) line.remove_suffix(1);
   if (is_header && is_libsvm(line)) {

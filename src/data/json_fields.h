@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "satrap/data/schema.h"
 #include "src/data/field_reader.h"
@@ -27,6 +28,7 @@ class JsonFields {
 
   /// As NamedParser says. The texts are valid until the next call.
   bool find(const char* line, const char* end, LineValues& found);
+  static std::string_view id_of(std::string_view element) { return element; }
   const RowFault& fault() const { return fault_; }
 
  private:

@@ -59,6 +59,11 @@ LibsvmFields::LibsvmFields(const Schema& schema, const NamedColumns& columns, bo
     (name == "label" ? label_ : name == "qid" ? qid_ : features_) = place;
     const bool is_single = name != "features";
     if (is_single) column.want = Want::kValue;
+    if (!is_single && columns.dividing == static_cast<std::int64_t>(place)) {
+      throw Error(ErrorCode::kInvalidConfig,
+                  "data.eval.by: 'features' is all indices of a line, and rows are divided by one "
+                  "value: name qid or the number of an index, or write hash");
+    }
     if (is_single || column.want != Want::kValue) continue;
     throw Error(ErrorCode::kInvalidConfig,
                 "data.schema: column 'features' is the indices of a line, which are ids: read it "
@@ -82,10 +87,11 @@ void LibsvmFields::check_name(const std::string& name) const {
 
 LibsvmFields::Want LibsvmFields::want_of(const Schema& schema,
                                          const NamedColumns& columns,
-                                         std::size_t place) {
+                                         std::size_t place) const {
   std::optional<Want> wanted;
   for (const NamedColumns::Use& use : columns.uses) {
-    if (use.place != place) continue;
+    // What is kept as a text is kept of either.
+    if (use.place != place || use.consumer().kind == ColumnMap::Kind::kText) continue;
     Want want = Want::kValue;
     if (use.consumer().kind == ColumnMap::Kind::kInt) {
       const FeatureConfig& feature =
@@ -106,7 +112,8 @@ LibsvmFields::Want LibsvmFields::want_of(const Schema& schema,
     }
     wanted = want;
   }
-  return wanted.value_or(Want::kValue);
+  const bool only_divides = has_fields_ && columns.dividing == static_cast<std::int64_t>(place);
+  return wanted.value_or(only_divides ? Want::kWeightedIds : Want::kValue);
 }
 
 bool LibsvmFields::is_blank(const char* line) {

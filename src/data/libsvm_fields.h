@@ -19,7 +19,8 @@ namespace satrap::data {
 ///   label: the first word;  qid: the value of the index of this name, in libsvm;
 ///   3: in libsvm the value of index 3; in libffm the indices of field 3 as ids, or its value;
 ///   features: the indices of the whole line as ids, in libsvm.
-/// An id is the text "index:value" where weights are read; else the value must be 1.
+/// An id is the text "index:value" where weights are read; else the value must be 1. A field of
+/// libffm that only divides the rows is read with its weights, whatever these are.
 class LibsvmFields {
  public:
   LibsvmFields(const Schema& schema, const NamedColumns& columns)
@@ -30,6 +31,9 @@ class LibsvmFields {
 
   /// As NamedParser says. The texts are those of the line.
   bool find(const char* line, const char* end, LineValues& found);
+  static std::string_view id_of(std::string_view element) {
+    return element.substr(0, element.find(':'));
+  }
   const RowFault& fault() const { return fault_; }
 
  protected:
@@ -46,7 +50,7 @@ class LibsvmFields {
   static constexpr std::size_t kNoColumn = SIZE_MAX;
 
   void check_name(const std::string& name) const;
-  static Want want_of(const Schema& schema, const NamedColumns& columns, std::size_t place);
+  Want want_of(const Schema& schema, const NamedColumns& columns, std::size_t place) const;
   bool take_word(std::string_view word, LineValues& found);
   bool put(std::size_t place, std::string_view index, std::string_view value, LineValues& found);
   bool fail(const ColumnMap::Column* column, std::string_view reason, std::string_view word);

@@ -153,7 +153,8 @@ void MessageCutter::take(TextBlock& block, const KafkaMessage& message) {
   }
   const std::string_view text(message.value, static_cast<std::size_t>(message.size));
   if (layout_ && bytes_read_ == 0) {
-    const std::string foreign = foreign_text(text.substr(0, text.find('\n')), /*is_header=*/false);
+    const std::string foreign =
+        foreign_text(text.substr(0, text.find('\n')), /*is_header=*/false, /*is_file=*/false);
     if (!foreign.empty()) {
       throw Error(ErrorCode::kInvalidData,
                   concat(*current().name, ", offset ", message.offset, ": ", foreign));

@@ -20,7 +20,8 @@ namespace satrap::data {
 /// Parses lines that name their values. `Fields` finds the values of a line:
 ///   Fields(schema, columns): throws Error(kInvalidConfig) for columns that the format cannot have;
 ///   static bool is_blank(line);
-///   bool find(line, end, values): false if the line is none of the format; fault() then says why.
+///   bool find(line, end, values): false if the line is none of the format; fault() then says why;
+///   id_of(element): the id of an element of a list, without its weight.
 /// The text at `end` is '\n', and TextBlock::kPadding bytes after it may be read.
 template <class Fields>
 class NamedParser : public BlockParser {
@@ -31,13 +32,18 @@ class NamedParser : public BlockParser {
         columns_(schema),
         fields_(schema, columns_),
         row_(schema),
-        reader_(schema, row_, false, pass.texts) {}
+        reader_(schema, row_, false, pass.texts) {
+    if (pass.part != nullptr && columns_.dividing >= 0) {
+      dividing_.name = columns_.names[static_cast<std::size_t>(columns_.dividing)];
+    }
+  }
   NamedParser(const NamedParser&) = delete;
   NamedParser& operator=(const NamedParser&) = delete;
 
   void parse(const TextBlock& text, RowBlock& rows, BadRows& bad) override {
     end_ = text.text_end();
     found_line_ = nullptr;
+    if (!dividing_.name.empty() && text.first_row == 0) require_dividing(text);
     parse_lines(*this, text, pass_, row_, rows, bad);
   }
 
@@ -47,8 +53,14 @@ class NamedParser : public BlockParser {
   bool find_dividing(const char* line, std::string_view& text) {
     if (columns_.dividing < 0 || !find(line)) return false;
     const LineValues::Value& value = found_.values[static_cast<std::size_t>(columns_.dividing)];
-    text = value.text;
-    return value.kind == LineValues::Kind::kText && !reader_.is_missing(text);
+    if (value.kind == LineValues::Kind::kText) {
+      text = value.text;
+    } else if (is_list_of(value, 1)) {
+      text = fields_.id_of(found_.elements[value.begin]);
+    } else {
+      return false;
+    }
+    return !reader_.is_missing(text);
   }
 
   const char* parse_row(const char* line) {
@@ -56,6 +68,7 @@ class NamedParser : public BlockParser {
       fault_ = fields_.fault();
       return nullptr;
     }
+    if (!can_divide()) return nullptr;
     for (const NamedColumns::Use& use : columns_.uses) {
       if (!put(use, found_.values[use.place])) return nullptr;
     }
@@ -67,7 +80,7 @@ class NamedParser : public BlockParser {
     if (texts.empty() || !find(line)) return texts;
     for (const NamedColumns::Use& use : columns_.uses) {
       if (use.consumer().kind != ColumnMap::Kind::kText) continue;
-      texts[static_cast<std::size_t>(use.consumer().target)] = found_.values[use.place].text;
+      texts[static_cast<std::size_t>(use.consumer().target)] = text_of(found_.values[use.place]);
     }
     return texts;
   }
@@ -95,11 +108,64 @@ class NamedParser : public BlockParser {
     return is_found_;
   }
 
+  static bool is_list_of(const LineValues::Value& value, std::size_t size) {
+    return value.kind == LineValues::Kind::kList && value.end - value.begin == size;
+  }
+
+  /// Throws an error if no row of the first block has a value in the column that divides the rows:
+  /// its name is wrong, and all rows would go by their numbers. All lines are looked at, so that it
+  /// does not depend on ranks; in later blocks the column may be missing.
+  void require_dividing(const TextBlock& text) {
+    std::int64_t num_rows = 0;
+    for (const char* line = text.text_begin(); line < end_; line = skip_lines(line, end_, 1)) {
+      if (is_blank(line) || !find(line)) continue;
+      const LineValues::Value& value = found_.values[static_cast<std::size_t>(columns_.dividing)];
+      if (value.kind != LineValues::Kind::kMissing && !is_list_of(value, 0)) return;
+      ++num_rows;
+    }
+    if (num_rows == 0) return;  // bad rows alone, which are reported
+    throw Error(ErrorCode::kInvalidConfig,
+                concat("data.eval.by: none of the first ", num_rows, " rows has a value for '",
+                       dividing_.name, "' (", text.place_of(0),
+                       "); name a column that rows have, or write hash"));
+  }
+
+  /// A value that is no text is no reason to divide the row by its number: others of the same user
+  /// may be in the other part.
+  bool can_divide() {
+    using Kind = LineValues::Kind;
+    if (dividing_.name.empty()) return true;
+    const LineValues::Value& value = found_.values[static_cast<std::size_t>(columns_.dividing)];
+    if (value.kind == Kind::kText || value.kind == Kind::kMissing || is_list_of(value, 0) ||
+        is_list_of(value, 1)) {
+      return true;
+    }
+    fault_ = {.column = &dividing_,
+              .reason =
+                  "data.eval.by divides rows by one number or text: name another column, or "
+                  "write hash",
+              .field = {}};
+    return false;
+  }
+
+  /// What is kept of a value: elements of a list are joined, and nothing is a fault.
+  std::string_view text_of(const LineValues::Value& value) {
+    if (value.kind != LineValues::Kind::kList) return value.text;
+    joined_.clear();
+    for (std::size_t i = value.begin; i < value.end; ++i) {
+      if (i > value.begin) joined_ += '|';  // as in a sample of JSON or Parquet
+      joined_ += found_.elements[i];
+    }
+    return joined_;
+  }
+
   bool put(const NamedColumns::Use& use, const LineValues::Value& value) {
     using Kind = LineValues::Kind;
     const ColumnMap::Consumer& consumer = use.consumer();
     bool is_put = false;
-    if (value.kind == Kind::kText || value.kind == Kind::kMissing) {
+    if (consumer.kind == ColumnMap::Kind::kText) {
+      is_put = reader_.read_value(text_of(value), value.kind == Kind::kMissing, use.column);
+    } else if (value.kind == Kind::kText || value.kind == Kind::kMissing) {
       is_put = reader_.read_value(value.text, value.kind == Kind::kMissing, use.column);
     } else if (value.kind == Kind::kList && consumer.kind == ColumnMap::Kind::kInt) {
       std::size_t at = value.begin;
@@ -134,7 +200,9 @@ class NamedParser : public BlockParser {
   const char* next_ = nullptr;        // the line after it
   bool is_found_ = false;
   LineValues found_;
-  RowFault fault_;  // of the row that was parsed last, if it is a bad one
+  std::string joined_;          // a list that is kept as a text
+  ColumnMap::Column dividing_;  // its name alone; "": no column divides the rows of the pass
+  RowFault fault_;              // of the row that was parsed last, if it is a bad one
 };
 
 }  // namespace satrap::data

@@ -63,6 +63,13 @@ void add_rows(const ParquetFile& file,
   }
 }
 
+/// Lists are read as ids alone, which floating-point numbers are not.
+bool is_sampled(const ParquetFile::Column& column) {
+  using Kind = ParquetFile::Kind;
+  const bool is_float = column.kind == Kind::kFloat || column.kind == Kind::kDouble;
+  return column.kind != Kind::kOther && !(column.is_list && is_float);
+}
+
 /// Places of the columns with the names of the sample; of the first file, all that are read.
 std::vector<std::size_t> places_of(const ParquetFile& file,
                                    const std::string& path,
@@ -70,7 +77,7 @@ std::vector<std::size_t> places_of(const ParquetFile& file,
   std::vector<std::size_t> places;
   const std::vector<ParquetFile::Column>& columns = file.columns();
   for (std::size_t i = 0; names.empty() && i < columns.size(); ++i) {
-    if (columns[i].kind != ParquetFile::Kind::kOther) places.push_back(i);
+    if (is_sampled(columns[i])) places.push_back(i);
   }
   for (const std::size_t place : places) names.push_back(columns[place].name);
   for (std::size_t n = places.size(); n < names.size(); ++n) {
@@ -98,6 +105,12 @@ Sample read_parquet_sample(const FileList& files, std::int64_t max_rows) {
     if (places.empty()) {
       throw Error(ErrorCode::kInvalidData,
                   concat("'", path, "' has no column of a type that satrap reads"));
+    }
+    if (sample.columns.empty()) {
+      for (const std::size_t place : places) {
+        const ParquetFile::Column& column = file->columns()[place];
+        if (column.is_list) sample.lists.push_back(column.name);
+      }
     }
     sample.columns.resize(places.size());
     translate_damage(path, [&] { add_rows(*file, places, max_rows, sample); });

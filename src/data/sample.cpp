@@ -207,8 +207,14 @@ Sample read_sample(const std::vector<std::string>& patterns, std::int64_t max_ro
   const std::string& file = sample.files.front();
   if (lines.texts.empty()) throw Error(ErrorCode::kInvalidData, concat("'", file, "' has no rows"));
   if (format == FileFormat::kJson || is_json_object(lines.texts.front())) {
-    sample_json(lines.texts, max_rows, sample);
+    sample_json(lines.texts, max_rows, kMaxFields, sample);
+    sample.is_json = true;
     if (format != FileFormat::kJson) sample.format = "json";
+    if (sample.num_rows > 0 && sample.names.empty()) {
+      throw Error(ErrorCode::kInvalidData,
+                  concat("'", file, "': no key with a number, a text or a list is in 1 % of its ",
+                         "objects or more; write rows that have the same keys"));
+    }
     return whole(std::move(sample), concat("'", file, "' has no line that is a JSON object"));
   }
   refuse_other_formats(format, lines.texts.front(), file);

@@ -147,6 +147,22 @@ class Formats(CliTest):
         self.succeed("train", "log", "--label", "click", "train.max_steps=3", "run_dir=other", cwd=self.dir)
         self.assertIn("format: json", (self.dir / "log.yaml").read_text())
 
+    def test_init_reads_what_training_reads(self):
+        lines = [json.dumps({"click": row["click"], "items": row["items"], "price": [r % 90 / 4],
+                             "age": float("nan") if row["age"] is None else row["age"]}) + "\n"
+                 for r, row in enumerate(list(make_rows())[:700])]
+        self.write("shop.jsonl", "".join(lines) + "[1]\n")
+        self.succeed("init", "shop.jsonl", "--label", "click", cwd=self.dir)
+        job = (self.dir / "shop.yaml").read_text()
+        self.assertIn("1 more lines are no JSON objects", job)
+        self.assertRegex(job, r"(?s)numeric:.*name: age.*features:.*name: price")
+        self.assertNotRegex(job, r"name: price, (transform|column)")
+        error = self.succeed("train", "shop.yaml", "train.max_steps=3", "data.on_bad_row=stop",
+                             "data.train.max_rows=700", cwd=self.dir).stderr
+        self.assertNotIn("could not be read", error)
+        self.assert_words(self.fail_with(2, "init", "shop.jsonl", "--label", "price", "--out", "x.yaml",
+                                         cwd=self.dir), "'price' holds lists")
+
     def test_the_model_of_libsvm_and_libffm_is_that_of_the_same_csv(self):
         csv, svm, ffm = ["label,features,0,1\n"], [], []
         for r in range(ROWS):

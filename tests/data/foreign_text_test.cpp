@@ -14,6 +14,11 @@ TEST(ForeignText, JsonLinesAreNamedWithAWayOut) {
   EXPECT_EQ(foreign_text(R"({"label": 1})", false), foreign_text(R"({"label": 1})", true));
 }
 
+TEST(ForeignText, NoNameIsAdvisedForATopic) {
+  EXPECT_TRUE(contains(foreign_text(R"({"label": 1})", false), ".jsonl"));
+  EXPECT_FALSE(contains(foreign_text(R"({"label": 1})", false, /*is_file=*/false), ".jsonl"));
+}
+
 TEST(ForeignText, LibsvmAndLibffmAreNamed) {
   EXPECT_TRUE(contains(foreign_text("1 3:1 7:0.5", true), "libsvm"));
   EXPECT_TRUE(contains(foreign_text("-1 0:3:1 2:17:0.25\r", true), "libffm"));

@@ -5,6 +5,8 @@
 #include <nlohmann/json.hpp>
 
 #include "satrap/core/hash.h"
+#include "satrap/data/loader.h"
+#include "src/data/row_part.h"
 #include "tests/data/parsed_rows.h"
 #include "tests/data/text_files.h"
 
@@ -69,6 +71,64 @@ TEST_F(JsonLines, ArraysAreBags) {
   const ReadResult result = read_text(limited);
   EXPECT_EQ(result.rows.at(0).bags, (std::vector<Ids>{{id("b"), id("c")}}));
   EXPECT_EQ(result.rows.at(0).weights, (std::vector<std::vector<float>>{{1.0F, 2.0F}}));
+}
+
+TEST_F(JsonLines, AListOfOneDividesTheRowsAndALongerOneDoesNot) {
+  const auto part = std::make_shared<const RowPart>(0.5, true);
+  const auto other = std::make_shared<const RowPart>(0.5, false);
+  std::string text;
+  for (int r = 0; r < 100; ++r) {
+    text += concat("{\"y\": 1, \"u\": [\"", r % 7, "\"], \"f\": ", r % 7, "}\n");
+  }
+  DataConfig divided = config(text + "{\"y\": 1, \"u\": [1, 2]}\n{\"y\": 1, \"u\": {}}\n");
+  divided.eval.fraction = 0.5;
+  divided.eval.by = "u";
+  std::int64_t num_rows = 0, num_bad = 0;
+  for (const auto& rows : {part, other}) {
+    const ReadResult result = read_text(divided, {.part = rows});
+    num_rows += std::ssize(result.rows);
+    num_bad += result.num_bad;
+    for (const ParsedRow& row : result.rows) {
+      const auto is_of = [&](int user) { return row.bags[0].at(0) == id(std::to_string(user)); };
+      for (int user = 0; user < 7; ++user) {
+        EXPECT_TRUE(!is_of(user) || rows->has(std::to_string(user)));
+      }
+    }
+    for (const std::string& bad : result.bad) {
+      EXPECT_TRUE(contains(bad, "column 'u': data.eval.by divides rows by one number or text"))
+          << bad;
+    }
+  }
+  EXPECT_EQ(num_rows, 100);
+  EXPECT_EQ(num_bad, 2);
+}
+
+TEST_F(JsonLines, AKeyThatNoRowHasCannotDivide) {
+  DataConfig divided = config("\n{\"y\": 1}\n{\"y\": 0, \"u\": null}\n");
+  divided.eval.fraction = 0.5;
+  divided.eval.by = "u";
+  const auto part = std::make_shared<const RowPart>(0.5, true);
+  const std::string error =
+      error_of([&] { read_text(divided, {.part = part}); }, ErrorCode::kInvalidConfig);
+  EXPECT_TRUE(contains(error, "data.eval.by: none of the first 2 rows has a value for 'u'"))
+      << error;
+}
+
+TEST_F(JsonLines, KeptTextsOfListsAreJoined) {
+  DataConfig kept = config(
+      "{\"y\": 1, \"u\": [1, \"a\", null]}\n{\"y\": 1}\n{\"u\": {\"b\": 1}}\n{\"n\": \"x\", \"u\": "
+      "[2, 3]}\n");
+  kept.eval.path = kept.train.path;
+  kept.schema.labels.clear();
+  Schema schema = resolve_schema(kept);
+  schema.labelled = false;
+  schema.kept = {"u"};
+  const auto source = open_rows(kept, schema, Role::kPredict, {.keeps_every_line = true});
+  RowBlock block;
+  ASSERT_TRUE(source->next(block));
+  ASSERT_EQ(block.num_rows, 4);
+  const Strings expected{"1|a", "", "{...}", "2|3"};
+  for (std::size_t r = 0; r < expected.size(); ++r) EXPECT_EQ(block.kept.at(0).at(r), expected[r]);
 }
 
 TEST_F(JsonLines, KeysMayBeWithinOthers) {

@@ -27,6 +27,58 @@ TEST_F(JsonSampleTest, KeysAreColumnsInTheOrderOfTheirFirstRows) {
   EXPECT_EQ(sample.format, "");
 }
 
+TEST_F(JsonSampleTest, ArraysAreListsEvenOfOneNumber) {
+  const std::string text = "{\"price\": [3.5], \"age\": 4}\n{\"price\": [4.5], \"age\": 5}\n";
+  EXPECT_EQ(read_sample({write("a.jsonl", text)}, 100).lists, Strings{"price"});
+}
+
+TEST_F(JsonSampleTest, NanIsMissingAsInTraining) {
+  const std::string text =
+      "{\"a\": NaN, \"b\": \"a \\\" NaN\"}\n{\"a\": -Infinity, \"b\": NaN}\nNaN\n{\"a\": nan}\n";
+  const Sample sample = read_sample({write("a.jsonl", text)}, 100);
+  EXPECT_EQ(sample.columns, (std::vector<Strings>{{"", ""}, {"a \" NaN", ""}}));
+  EXPECT_EQ(sample.num_ragged, 2);
+}
+
+TEST_F(JsonSampleTest, LinesOfManyLevelsAreRagged) {
+  std::string text = "{\"a\": {\"b\": [1]}}\n";
+  for (const std::string open : {"{\"a\":", "["}) {
+    text += "{\"a\":";
+    for (int i = 0; i < 300'000; ++i) text += open;
+    text += "1" + std::string(300'000, open == "[" ? ']' : '}') + "}\n";
+  }
+  const Sample sample = read_sample({write("a.jsonl", text)}, 100);
+  EXPECT_EQ(sample.names, Strings{"a.b"});
+  EXPECT_EQ(sample.num_ragged, 2);
+}
+
+TEST_F(JsonSampleTest, RareKeysAreLeftOut) {
+  std::string text;
+  for (int r = 0; r < 300; ++r) {
+    text +=
+        concat("{\"y\": 1, \"of_user\": {\"", r, "\": 1}", r % 50 == 0 ? ", \"z\": 2}\n" : "}\n");
+  }
+  const Sample sample = read_sample({write("a.jsonl", text)}, 1000);
+  EXPECT_EQ(sample.names, (Strings{"y", "z"}));
+  EXPECT_EQ(sample.num_rare, 300);
+  EXPECT_EQ(sample.num_rows, 300);
+}
+
+TEST_F(JsonSampleTest, RowsWithoutAKeyInCommonAreAnError) {
+  const std::string error = error_of([&] { read_sample({write("a.jsonl", "{}\n{}\n")}, 100); });
+  EXPECT_TRUE(contains(error, "no key with a number, a text or a list")) << error;
+}
+
+TEST_F(JsonSampleTest, ItsSizeIsLimited) {
+  const Strings lines = {R"({"a": 1})", R"({"a": 2, "b": 3, "c": 4})", R"({"a": 5})"};
+  Sample sample;
+  sample.is_whole = true;
+  sample_json(lines, 100, 4, sample);
+  EXPECT_EQ(sample.columns, (std::vector<Strings>{{"1"}, {""}, {""}}));
+  EXPECT_EQ(sample.num_rows, 1);
+  EXPECT_FALSE(sample.is_whole);
+}
+
 TEST_F(JsonSampleTest, IsKnownByItsFirstRow) {
   const std::string text = "{\"click\": 1}\n{\"click\": 0}\n";
   EXPECT_EQ(read_sample({write("log", text)}, 100).format, "json");

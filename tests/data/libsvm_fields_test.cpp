@@ -1,6 +1,8 @@
 #include "src/data/libsvm_fields.h"
 
 #include "satrap/core/hash.h"
+#include "satrap/data/loader.h"
+#include "src/data/row_part.h"
 #include "tests/data/parsed_rows.h"
 #include "tests/data/text_files.h"
 
@@ -118,6 +120,58 @@ TEST_F(Libsvm, ColumnsThatTheFormatDoesNotHaveAreRefused) {
   DataConfig header = config("", "libsvm", {}, {"features"});
   header.schema.header = false;
   EXPECT_TRUE(contains(refusal(header), "has no effect on libsvm"));
+}
+
+TEST_F(Libsvm, AFieldDividesTheRowsByItsIndex) {
+  const auto part = std::make_shared<const RowPart>(0.5, true);
+  const auto other = std::make_shared<const RowPart>(0.5, false);
+  std::string text;
+  for (int r = 0; r < 400; ++r) text += concat(r % 2, " 0:", r % 40, ":0.5 1:", r, ":1\n");
+  for (const bool is_feature : {true, false}) {
+    DataConfig divided = config(text, "libffm", {}, {"1"});
+    if (is_feature) {
+      divided.schema.features.emplace_back() = {
+          .name = "0", .type = "int", .weight_separator = ":"};
+    }
+    divided.eval.by = "0";
+    divided.eval.fraction = 0.5;
+    validate(divided);
+    std::int64_t num_rows = 0;
+    for (const auto& rows : {part, other}) {
+      const ReadResult result = read_text(divided, {.part = rows});
+      num_rows += std::ssize(result.rows);
+      for (const ParsedRow& row : result.rows) {
+        EXPECT_TRUE(rows->has(std::to_string(row.bags.front().at(0) % 40)));
+      }
+    }
+    EXPECT_EQ(num_rows, 400);
+  }
+}
+
+TEST_F(Libsvm, WhatCannotDivideTheRowsIsRefused) {
+  DataConfig divided = config("1 3:1\n0 4:1\n", "libsvm", {}, {"features"});
+  divided.eval.fraction = 0.5;
+  divided.eval.by = "features";
+  EXPECT_TRUE(contains(refusal(divided), "data.eval.by: 'features' is all indices"));
+  divided.eval.by = "qid";
+  validate(divided);
+  const auto part = std::make_shared<const RowPart>(0.5, true);
+  EXPECT_TRUE(
+      contains(error_of([&] { read_text(divided, {.part = part}); }, ErrorCode::kInvalidConfig),
+               "none of the first 2 rows has a value for 'qid'"));
+}
+
+TEST_F(Libsvm, AFeatureMayBeKeptToo) {
+  DataConfig kept = config("1 0:3:0.5 0:4:1\n", "libffm", {}, {"0"}, ":");
+  kept.eval.path = kept.train.path;
+  kept.schema.labels.clear();
+  Schema schema = resolve_schema(kept);
+  schema.labelled = false;
+  schema.kept = {"0"};
+  const auto source = open_rows(kept, schema, Role::kPredict, {});
+  RowBlock block;
+  ASSERT_TRUE(source->next(block));
+  EXPECT_EQ(block.kept.at(0).at(0), "3:0.5|4:1");
 }
 
 TEST_F(Libsvm, RandomRowsAreThoseOfTheSameCsv) {

@@ -83,6 +83,19 @@ TEST_F(IpcFileTest, HasTheRowsOfTheSameCsv) {
   EXPECT_EQ(read(typed_config(typed_table().write_ipc(path_of("plain.feather")))), expected);
 }
 
+TEST_F(IpcFileTest, ViewsAreTexts) {
+  const std::string is_long = "longer than the twelve bytes that a view holds";
+  const Maybe<std::string> cities{"Rome", std::nullopt, is_long};
+  const ParquetTable table({{"a", array_of<arrow::StringViewBuilder>(cities)},
+                            {"b", array_of<arrow::BinaryViewBuilder>(cities)},
+                            {"y", int64s({1, 0, 1})}});
+  const auto rows = read(csv_config(table.write_ipc(path_of("x.arrow")), {}, {"a", "b"}));
+  ASSERT_EQ(rows.size(), 3U);
+  EXPECT_EQ(rows[0].bags, (std::vector<Ids>{{hash_bytes("Rome")}, {hash_bytes("Rome")}}));
+  EXPECT_EQ(rows[1].bags, (std::vector<Ids>{{}, {}}));
+  EXPECT_EQ(rows[2].bags, (std::vector<Ids>{{hash_bytes(is_long)}, {hash_bytes(is_long)}}));
+}
+
 TEST_F(IpcFileTest, PartsOfStructsAreColumns) {
   const auto user = arrow::StructArray::Make(
                         {int64s({7, 8, std::nullopt}), strings({"Bern", std::nullopt, "Rome"})},
@@ -146,6 +159,7 @@ TEST_F(IpcFileTest, ASampleHasItsColumns) {
   const Sample sample = read_sample({typed_table().write_ipc(path_of("x.feather"), 3)}, 100);
   EXPECT_EQ(sample.total_rows, 4);
   EXPECT_EQ(sample.names.at(8), "items");
+  EXPECT_EQ(sample.lists, std::vector<std::string>{"items"});
   EXPECT_EQ(sample.columns.at(8), (std::vector<std::string>{"1|2|", "", "", "3"}));
   EXPECT_EQ(sample.columns.at(4), (std::vector<std::string>{"Rome", "", "", "Rome"}));
 }

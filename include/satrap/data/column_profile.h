@@ -38,6 +38,8 @@ struct ColumnProfile {
   /// Texts that a person reads as numbers: "39,02", "$1,000.50", "12 %".
   bool are_marked_numbers = false;
   std::int64_t most_elements = 0;  // in a field
+  /// Its fields are lists already, even those of one value, and are read as ids alone.
+  bool is_list = false;
 
   static constexpr std::size_t kFrequent = 20;
 

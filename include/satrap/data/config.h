@@ -139,7 +139,7 @@ struct DataConfig {
   std::string schema_name = "";  // "criteo", a path, or empty for the inline `schema`
   SchemaConfig schema;
   std::string format = "auto";  // auto | criteo | csv | json | libsvm | libffm |
-                                // parquet | synthetic
+                                // parquet | arrow | synthetic
   FilesConfig train;
   EvalConfig eval;
   KafkaConfig kafka;

@@ -16,8 +16,12 @@ struct Sample {
   bool header = false;             // the first line of every file names the columns
   std::vector<std::string> names;  // [columns]; without a header c0, c1, ...
   std::vector<std::vector<std::string>> columns;  // [columns][rows]
+  std::vector<std::string> lists;  // names of columns with lists, which are read as ids alone
+  bool is_json = false;
   std::int64_t num_rows = 0;
-  std::int64_t num_ragged = 0;       // rows left out, because they have another number of columns
+  std::int64_t num_rare = 0;         // of JSON: keys left out, because few rows have them
+  std::int64_t num_ragged = 0;       // rows left out: they have another number of columns, or are
+                                     // no JSON objects
   std::int64_t num_open_quotes = 0;  // of these: with a quote that is not closed on its line
   bool is_whole = false;             // there are no other rows
   bool is_rereadable = true;         // false: standard input or a pipe

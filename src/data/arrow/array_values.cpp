@@ -35,6 +35,8 @@ ArrowKind kind_of(const arrow::DataType& type) {
     case arrow::Type::BINARY:
     case arrow::Type::LARGE_STRING:
     case arrow::Type::LARGE_BINARY:
+    case arrow::Type::STRING_VIEW:
+    case arrow::Type::BINARY_VIEW:
       return ArrowKind::kText;
     case arrow::Type::DICTIONARY: {
       const auto& entries = static_cast<const arrow::DictionaryType&>(type).value_type();
@@ -98,6 +100,9 @@ void for_each_text(const arrow::Array& array,
     case arrow::Type::LARGE_STRING:
     case arrow::Type::LARGE_BINARY:
       return walk(static_cast<const arrow::LargeBinaryArray&>(array));
+    case arrow::Type::STRING_VIEW:
+    case arrow::Type::BINARY_VIEW:
+      return walk(static_cast<const arrow::BinaryViewArray&>(array));
     default:  // NA
       for (std::int64_t i = begin; i < end; ++i) use(std::string_view());
   }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <limits>
 #include <span>
 #include <utility>
 #include <vector>
@@ -32,6 +33,19 @@ std::shared_ptr<arrow::ipc::RecordBatchFileReader> open_reader(const std::string
   PARQUET_ASSIGN_OR_THROW(auto reader,
                           arrow::ipc::RecordBatchFileReader::Open(std::move(file), options));
   return reader;
+}
+
+/// The field of the file that takes the fewest bytes to read, as far as its type shows.
+int narrowest_field(const arrow::Schema& schema) {
+  const auto width = [&](int field) {
+    const arrow::DataType& type = *schema.field(field)->type();
+    return arrow::is_primitive(type.id()) ? type.bit_width() : std::numeric_limits<int>::max();
+  };
+  int narrowest = 0;
+  for (int i = 1; i < schema.num_fields(); ++i) {
+    if (width(i) < width(narrowest)) narrowest = i;
+  }
+  return narrowest;
 }
 
 class BatchReader : public ParquetGroupReader {
@@ -74,7 +88,7 @@ class IpcFile : public ParquetFile {
     for (int i = 0; i < schema->num_fields(); ++i) add_columns(*schema->field(i), "", {i});
     if (paths_.empty()) return;
     // Batches do not say how long they are before a column of them is read.
-    const auto reader = open_reader(path_, {0});
+    const auto reader = open_reader(path_, {narrowest_field(*schema)});
     for (int i = 0; i < reader->num_record_batches(); ++i) {
       PARQUET_ASSIGN_OR_THROW(const auto batch, reader->ReadRecordBatch(i));
       rows_of_groups_.push_back(batch->num_rows());
