@@ -32,7 +32,8 @@ struct KafkaRead {
   std::span<const KafkaMessage>
       messages;           // in the order of offsets; until the partition's next read
   std::int64_t end = -1;  // nothing follows them, up to this offset; -1: not known
-  bool is_gone = false;   // the broker no longer has what comes next
+  bool is_gone = false;   // the broker no longer has what comes after them
+  std::vector<std::string> problems = {};  // that may pass and were not told before
 };
 
 /// Offsets of the oldest message and of the next one to be written.
