@@ -154,6 +154,22 @@ class Kafka(CliTest):
         self.job(url)
         self.assertIn("u2", self.succeed("data", "head", "job.yaml", cwd=self.dir).stdout)
 
+        for more in ([], ["data.kafka.end=never"], ["data.kafka.end=never", "data.kafka.start=latest"]):
+            text = self.succeed("train", "job.yaml", "--dry-run", *more, cwd=self.dir).stdout
+            self.assert_words(text, f"messages of {url}", "price", "feature 'user'", "first batch: 3 examples")
+        self.succeed("config", "check", "job.yaml", "--data", cwd=self.dir)
+
+    def test_a_signal_ends_the_wait_for_a_broker(self):
+        self.job("kafka://127.0.0.1:1/clicks")
+        process = subprocess.Popen([SATRAP, "train", "job.yaml"], cwd=self.dir, stdout=subprocess.DEVNULL,
+                                   stderr=subprocess.PIPE, text=True)
+        self.addCleanup(process.stderr.close)
+        self.addCleanup(process.kill)
+        self.wait_for((self.dir / "run").exists, process)
+        process.send_signal(signal.SIGINT)
+        _, log = process.communicate(timeout=TIMEOUT_S)
+        self.assertEqual(process.returncode, 130, log)
+        self.assert_words(log, "stopped before the first step", "kafka://127.0.0.1:1")
     def published(self):
         folder = self.dir / "job" / "checkpoints"
         return [path.name for path in folder.iterdir()] if folder.exists() else []
