@@ -8,6 +8,7 @@
 #include "satrap/core/error.h"
 #include "satrap/core/file.h"
 #include "satrap/core/text.h"
+#include "satrap/data/topic.h"
 #include "src/data/column_map.h"
 #include "src/data/column_use.h"
 #include "src/data/file_format.h"
@@ -33,6 +34,28 @@ std::optional<ColumnMap> columns_of_file(const Schema& schema,
   return std::nullopt;
 }
 
+/// One line each.
+std::string describe_uses(const Schema& schema, const ColumnMap& map) {
+  std::size_t width = 0;
+  for (const ColumnMap::Column& column : map.columns()) {
+    width = std::max(width, column.name.size());
+  }
+  std::string text;
+  for (const ColumnMap::Column& column : map.columns()) {
+    text += fmt::format("  {:<{}}  {}\n", column.name, width, use_of(schema, column));
+  }
+  return text;
+}
+
+/// Without a look at its messages: the schema names their columns.
+std::string describe_topic(const DataConfig& config, const Schema& schema) {
+  const std::string& url = config.train.path.front();
+  const ColumnMap map = format_of(config.format, url) == FileFormat::kDelimited
+                            ? ColumnMap(schema, "", url)
+                            : ColumnMap(schema, NamedColumns(schema).names, url);
+  return fmt::format("  messages of {}\n", url) + describe_uses(schema, map);
+}
+
 }  // namespace
 
 std::string describe_columns(const DataConfig& config, const Schema& schema, Role role) {
@@ -40,6 +63,7 @@ std::string describe_columns(const DataConfig& config, const Schema& schema, Rol
   if (role != Role::kTrain && config.eval.is_part()) {
     return "  a part of the rows of the training data (data.eval.fraction)\n";
   }
+  if (role == Role::kTrain && reads_topic(config)) return describe_topic(config, schema);
   const FileList files = list_files(role == Role::kTrain ? config.train.path : config.eval.path);
   if (files.files.front().path == "-") return "  rows come from standard input\n";
   const FileFormat format = format_of(config.format, files);
@@ -52,15 +76,7 @@ std::string describe_columns(const DataConfig& config, const Schema& schema, Rol
       fmt::format("  {} file{}{}: {}{}\n", files.files.size(), files.files.size() == 1 ? "" : "s",
                   files.total_bytes > 0 ? ", " + format_bytes(files.total_bytes) : "",
                   shown_path(files.files.front().path), files.files.size() == 1 ? "" : " and more");
-  if (!first) return text;
-  std::size_t width = 0;
-  for (const ColumnMap::Column& column : first->columns()) {
-    width = std::max(width, column.name.size());
-  }
-  for (const ColumnMap::Column& column : first->columns()) {
-    text += fmt::format("  {:<{}}  {}\n", column.name, width, use_of(schema, column));
-  }
-  return text;
+  return first ? text + describe_uses(schema, *first) : text;
 }
 
 }  // namespace satrap::data

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -19,6 +20,7 @@ struct KafkaSettings {
   std::string group;                                            // that offsets are committed for
   std::vector<std::pair<std::string, std::string>> properties;  // of librdkafka
   std::int64_t timeout_ms = 0;                                  // of a request
+  const std::atomic<bool>* stop = nullptr;  // ends requests that wait, with an error; may be null
 };
 
 struct KafkaMessage {
@@ -32,7 +34,8 @@ struct KafkaRead {
   std::span<const KafkaMessage>
       messages;           // in the order of offsets; until the partition's next read
   std::int64_t end = -1;  // nothing follows them, up to this offset; -1: not known
-  bool is_gone = false;   // the broker no longer has what comes next
+  bool is_gone = false;   // the broker no longer has what comes after them
+  std::vector<std::string> problems = {};  // that may pass and were not told before
 };
 
 /// Offsets of the oldest message and of the next one to be written.
@@ -73,7 +76,7 @@ class KafkaConsumer {
   /// The next offset to be written, as the broker last told; -1: not yet.
   virtual std::int64_t high(std::int64_t partition) = 0;
 
-  /// Tells the broker how far the settings' group has read.
+  /// Tells the broker how far the settings' group has read: one try of a few seconds.
   virtual void commit(std::span<const std::int64_t> offsets) = 0;
 };
 

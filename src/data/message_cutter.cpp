@@ -18,6 +18,11 @@ std::int64_t MessageCutter::Partition::end_of_turn() const {
   return at.end == TopicPosition::kNoEnd ? end : std::min(end, at.end);
 }
 
+bool MessageCutter::Partition::pass_end(std::int64_t limit) {
+  at.next = std::max(at.next, std::min(read.end, limit));
+  return at.next >= limit;
+}
+
 MessageCutter::MessageCutter(const Schema& schema,
                              std::unique_ptr<KafkaConsumer> consumer,
                              const std::string& name,
@@ -129,18 +134,23 @@ bool MessageCutter::fill(TextBlock& block) {
 /// Returns false if the turn is over, because nothing comes and nothing must.
 bool MessageCutter::read_more(const TextBlock& block, std::int64_t limit) {
   Partition& partition = current();
+  // What the last read said of the place after its messages, which librdkafka says once.
+  if (partition.read.is_gone) fail_gone(partition);
+  if (partition.pass_end(limit)) return true;
   // Rows that were read once, before the position to resume at, are there and come first.
   const bool is_owed = !is_endless_ || next_row_ + block.num_lines < pass_.first_row;
   partition.read = consumer_->read(turn_, std::min(limit - partition.at.next, kMessagesPerTurn),
                                    is_owed ? limits_.wait_ms : 0);
   partition.taken = 0;
-  if (partition.read.is_gone) fail_gone(partition);
+  for (const std::string& problem : partition.read.problems) {
+    log_warning("{}: {}", *partition.name, problem);
+  }
   if (!partition.read.messages.empty()) {
     watch_.note_messages();
     return true;
   }
-  partition.at.next = std::max(partition.at.next, std::min(partition.read.end, limit));
-  if (partition.at.next >= limit) return true;
+  if (partition.read.is_gone) fail_gone(partition);
+  if (partition.pass_end(limit)) return true;
   if (!is_owed) return false;
   wait(/*is_owed=*/true);
   return !interruption_.is_cancelled();
@@ -196,6 +206,7 @@ std::int64_t MessageCutter::count_lag() {
     const TopicPosition::Partition& at = partitions_[p].at;
     const std::int64_t end =
         at.end == TopicPosition::kNoEnd ? consumer_->high(static_cast<std::int64_t>(p)) : at.end;
+    if (end < 0) return -1;  // not known until every broker has told
     lag += std::max<std::int64_t>(0, end - at.next);
   }
   return lag;

@@ -62,6 +62,9 @@ class MessageCutter : public TextBlockSource {
 
     bool is_exhausted() const { return at.end != TopicPosition::kNoEnd && at.next >= at.end; }
     std::int64_t end_of_turn() const;
+
+    /// Passes offsets up to the read's end that hold no message. Returns whether that is the limit.
+    bool pass_end(std::int64_t limit);
   };
 
   bool cut(TextBlock& block);

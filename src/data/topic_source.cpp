@@ -23,13 +23,14 @@ TopicUrl topic_url_of(const DataConfig& config) {
   return TopicUrl::parse(config.train.path.front());
 }
 
-std::unique_ptr<KafkaConsumer> open_topic(const DataConfig& config) {
+std::unique_ptr<KafkaConsumer> open_topic(const DataConfig& config, const std::atomic<bool>* stop) {
   const TopicUrl url = topic_url_of(config);
   KafkaSettings settings{.brokers = url.brokers,
                          .topic = url.topic,
                          .group = config.kafka.group,
                          .properties = {},
-                         .timeout_ms = timeout_ms_of(config.kafka)};
+                         .timeout_ms = timeout_ms_of(config.kafka),
+                         .stop = stop};
   for (const std::string& property : config.kafka.properties) {
     const std::size_t equals = property.find('=');  // is there: validate()
     settings.properties.emplace_back(property.substr(0, equals),
@@ -98,8 +99,8 @@ bool reads_topic(const DataConfig& config) {
          config.resolved_format() != "synthetic";
 }
 
-TopicPosition begin_topic(const DataConfig& config) {
-  const std::unique_ptr<KafkaConsumer> consumer = open_topic(config);
+TopicPosition begin_topic(const DataConfig& config, const std::atomic<bool>* stop) {
+  const std::unique_ptr<KafkaConsumer> consumer = open_topic(config, stop);
   const std::vector<KafkaWatermarks> marks = find_watermarks(config, *consumer);
   const std::string& start = config.kafka.start;
   std::vector<std::int64_t> by_time;
@@ -118,7 +119,8 @@ TopicPosition begin_topic(const DataConfig& config) {
 
 TopicPosition continue_topic(const DataConfig& config,
                              const TopicPosition& saved,
-                             const std::string& checkpoint) {
+                             const std::string& checkpoint,
+                             const std::atomic<bool>* stop) {
   const std::string topic = topic_url_of(config).topic;
   if (saved.topic != topic) {
     throw Error(ErrorCode::kInvalidConfig,
@@ -126,7 +128,7 @@ TopicPosition continue_topic(const DataConfig& config,
                        "': it has a position in topic '", saved.topic,
                        "'; begin a new job with train.warm_start.from"));
   }
-  const std::unique_ptr<KafkaConsumer> consumer = open_topic(config);
+  const std::unique_ptr<KafkaConsumer> consumer = open_topic(config, stop);
   const std::vector<KafkaWatermarks> marks = find_watermarks(config, *consumer);
   if (marks.size() < saved.partitions.size()) {
     throw Error(ErrorCode::kInvalidData,
@@ -154,7 +156,7 @@ void commit_topic(const DataConfig& config, const TopicPosition& position) {
   for (const TopicPosition::Partition& partition : position.partitions) {
     offsets.push_back(partition.next);
   }
-  open_topic(config)->commit(offsets);
+  open_topic(config, nullptr)->commit(offsets);
 }
 
 FileFormat format_of_topic(const DataConfig& config) {
@@ -168,7 +170,7 @@ std::unique_ptr<TextBlockSource> open_topic_pass(const DataConfig& config,
                                                  std::shared_ptr<TopicLog> log) {
   const bool continues = start.epoch == pass.epoch && start.row <= pass.first_row;
   return std::make_unique<MessageCutter>(
-      schema, open_topic(config), topic_url_of(config).text(),
+      schema, open_topic(config, pass.stop), topic_url_of(config).text(),
       continues ? start : start.beginning(pass.epoch), pass,
       MessageCutter::Limits{.timeout_ms = timeout_ms_of(config.kafka)}, std::move(log),
       format_of_topic(config));

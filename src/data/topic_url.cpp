@@ -44,7 +44,10 @@ std::int64_t parse_utc_time(const std::string& text) {
   for (const char* format : {"%Y-%m-%dT%H:%M:%SZ", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d"}) {
     std::tm time{};
     const char* const end = strptime(text.c_str(), format, &time);
-    if (end != nullptr && *end == '\0') return std::int64_t{timegm(&time)} * 1000;
+    if (end == nullptr || *end != '\0') continue;
+    const std::tm given = time;
+    const std::int64_t seconds = timegm(&time);  // makes March 3rd of February 31st
+    if (time.tm_mon == given.tm_mon && time.tm_mday == given.tm_mday) return seconds * 1000;
   }
   throw Error(ErrorCode::kInvalidConfig,
               concat("'", text, "' is no time in UTC such as 2026-11-26 or 2026-11-26T12:30:00Z"));

@@ -237,8 +237,8 @@ void check_properties(const Checker& check, const KafkaConfig& kafka) {
                   concat(name, " is a secret, and this file and checkpoints would show it: write ",
                          name, "=${NAME} and set NAME in the environment"));
     for (const char* const own :
-         {"bootstrap.servers", "group.id", "enable.auto.commit", "enable.auto.offset.store",
-          "enable.partition.eof", "auto.offset.reset"}) {
+         {"bootstrap.servers", "metadata.broker.list", "group.id", "enable.auto.commit",
+          "enable.auto.offset.store", "enable.partition.eof", "auto.offset.reset"}) {
       check.require(name != own, key,
                     concat(name, " cannot be set: satrap decides what is read, and from where (",
                            "data.train.path, data.kafka.start, data.kafka.group)"));
@@ -275,9 +275,10 @@ void check_topic(const Checker& check, const DataConfig& config) {
   if (format == "csv" && of_messages == FileFormat::kDelimited) {
     check.require(!config.schema.header, "data.schema.header",
                   "messages of a topic have no header: write header: false, and the names of the "
-                  "columns in data.schema.columns");
+                  "columns in data.schema.columns; or, if they are JSON, data.format: json");
     check.require(!config.schema.columns.empty(), "data.schema.columns",
-                  "must name the columns of the messages, which have no header");
+                  "must name the columns of the messages, which have no header; or, if they are "
+                  "JSON, write data.format: json");
   }
   check.require(!config.eval.is_part(), "data.eval.fraction",
                 "needs files for training: of a topic no part is kept; write data.eval.path");

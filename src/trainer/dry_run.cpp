@@ -9,6 +9,7 @@
 #include "satrap/core/resource.h"
 #include "satrap/core/thread_pool.h"
 #include "satrap/data/loader.h"
+#include "satrap/data/topic.h"
 #include "satrap/kernels/row_layout.h"
 #include "satrap/pipeline/cluster.h"
 #include "satrap/pipeline/model.h"
@@ -20,15 +21,23 @@ namespace {
 
 constexpr std::int64_t kFitRows = 10'000;
 
+/// A topic without an end is read up to the messages that are there, so that nothing is waited for.
+data::DataConfig up_to_now(data::DataConfig config) {
+  if (!data::reads_topic(config) || !config.kafka.is_endless()) return config;
+  config.kafka.end = data::KafkaConfig().end;
+  if (config.kafka.start == "latest") config.kafka.start = data::KafkaConfig().start;
+  return config;
+}
+
 data::Batch first_batch(const job::JobConfig& config,
                         const data::Schema& schema,
                         data::Role role,
                         std::int64_t& bad_rows) {
-  data::DataConfig fit = config.data;
+  const data::DataConfig now = up_to_now(config.data);
+  data::DataConfig fit = now;
   if (fit.fit_rows == 0 || fit.fit_rows > kFitRows) fit.fit_rows = kFitRows;
   const data::FittedTransforms transforms = data::fit_transforms(fit, schema, config.seed);
-  const auto source =
-      data::open_batches(config.data, schema, transforms, role, {.seed = config.seed});
+  const auto source = data::open_batches(now, schema, transforms, role, {.seed = config.seed});
   data::Batch batch;
   if (!source->next(batch)) throw Error(ErrorCode::kInvalidData, "no row can be used");
   bad_rows = source->stats().bad_rows;

@@ -62,11 +62,13 @@ job::JobConfig with_first_eval_row(job::JobConfig config) {
 }
 
 /// With the place in the topic where the job begins or continues, which is decided once for all.
-job::JobConfig with_topic(job::JobConfig config, const std::string& checkpoint) {
+job::JobConfig with_topic(job::JobConfig config,
+                          const std::string& checkpoint,
+                          const std::atomic<bool>* stop) {
   if (!data::reads_topic(config.data)) return config;
   if (checkpoint.empty()) {
     config.data.kafka.position =
-        std::make_shared<const data::TopicPosition>(data::begin_topic(config.data));
+        std::make_shared<const data::TopicPosition>(data::begin_topic(config.data, stop));
     return config;
   }
   const std::optional<data::TopicPosition> saved = checkpoint::read_topic_position(checkpoint);
@@ -77,7 +79,7 @@ job::JobConfig with_topic(job::JobConfig config, const std::string& checkpoint) 
                        "train.warm_start.from"));
   }
   config.data.kafka.position = std::make_shared<const data::TopicPosition>(
-      data::continue_topic(config.data, *saved, checkpoint));
+      data::continue_topic(config.data, *saved, checkpoint, stop));
   return config;
 }
 
@@ -132,7 +134,8 @@ JobStart JobStart::decide(const job::JobConfig& config,
     if (checkpoint.empty() && options.resume) {
       checkpoint = checkpoint::find_checkpoint(config.run_dir);
     }
-    const job::JobConfig counted = with_topic(with_first_eval_row(config), checkpoint);
+    const job::JobConfig counted =
+        with_topic(with_first_eval_row(config), checkpoint, options.stop);
     Json json = checkpoint.empty() ? fresh_start(counted, options, schema)
                                    : start_from(checkpoint, counted, options);
     json["first_eval_row"] = counted.data.eval.first_row;

@@ -1,4 +1,5 @@
 // The checkpoints of a run; the rest of TrainingRun is in training_run.cpp.
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -43,7 +44,11 @@ void TrainingRun::start_checkpoint() {
   content->transforms_json = transforms_.to_json(schema_);
   content->config_yaml = dump_config(job::with_relative_paths(config_));
   content->data_files = source_->files();
-  content->topic = source_->topic_position(positions_.front());
+  // The rank that is least far continues from there too.
+  content->topic =
+      source_->topic_position(std::ranges::min(positions_, {}, [](const data::DataPosition& at) {
+        return std::pair(at.epoch, at.next_row);
+      }));
   if (content->topic && !config_.data.kafka.group.empty()) {
     content->published = [this, topic = *content->topic] { commit_topic(topic); };
   }

@@ -16,7 +16,6 @@
 #include "satrap/data/loader.h"
 #include "satrap/data/row_count.h"
 #include "satrap/data/shared_files.h"
-#include "satrap/net/net_error.h"
 #include "satrap/pipeline/stages.h"
 
 namespace satrap::trainer {
@@ -346,10 +345,11 @@ TrainOutcome train(const job::JobConfig& job, const TrainOptions& options) {
       has_trained = run.has_trained();
       throw;
     }
-  } catch (const net::NetError& error) {
-    // Other processes of the job are not there, perhaps because they have been stopped too.
+  } catch (const Error& error) {
+    // Other processes of the job are not there, perhaps because they have been stopped too; or
+    // brokers, which are no longer waited for.
     const bool is_stopped = options.stop != nullptr && *options.stop;
-    if (!is_stopped || has_trained) throw;
+    if (error.code() != ErrorCode::kIo || !is_stopped || has_trained) throw;
     log_info("stopped before the first step: {}", error.what());
     return {.finished = false,
             .is_chief = options.cluster.rank == 0,

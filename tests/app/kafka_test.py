@@ -115,7 +115,7 @@ class Kafka(CliTest):
                 (["data.eval.fraction=0.1"], ["data.eval.fraction", "write data.eval.path"]),
                 ([f"data.train.path=[{url},{evaluation}]"], ["data.train.path", "cannot be combined"]),
                 (["data.train.path=kafka://somewhere"], ["data.train.path", "names no topic"]),
-                (["data.schema.header=true"], ["data.schema.header", "header: false"]),
+                (["data.schema.header=true"], ["data.schema.header", "header: false", "data.format: json"]),
                 (["data.schema.columns=[]"], ["data.schema.columns", "must name"]),
                 (["data.format=parquet"], ["text, not parquet"]),
                 (["data.kafka.start=latest"], ["data.kafka.start", "end: never"]),
@@ -125,6 +125,7 @@ class Kafka(CliTest):
                 ([f"data.train.path={evaluation}"], ["data.kafka.timeout", "without a topic"]),
                 (["data.kafka.timeout=soon"], ["data.kafka.timeout"]),
                 (["data.kafka.properties=[group.id=me]"], ["group.id", "data.kafka.group"]),
+                (["data.kafka.properties=['metadata.broker.list=me']"], ["metadata.broker.list", "data.train.path"]),
                 (["data.kafka.properties=[linger]"], ["'linger' must be name=value"]),
                 (["data.kafka.properties=['sasl.password=${SATRAP_TEST_NOT_SET}']"], ["SATRAP_TEST_NOT_SET"])):
             with self.subTest(settings):
@@ -153,6 +154,22 @@ class Kafka(CliTest):
         self.produce(1, rows(0, 3))
         self.job(url)
         self.assertIn("u2", self.succeed("data", "head", "job.yaml", cwd=self.dir).stdout)
+        for more in ([], ["data.kafka.end=never"], ["data.kafka.end=never", "data.kafka.start=latest"]):
+            text = self.succeed("train", "job.yaml", "--dry-run", *more, cwd=self.dir).stdout
+            self.assert_words(text, f"messages of {url}", "price", "feature 'user'", "first batch: 3 examples")
+        self.succeed("config", "check", "job.yaml", "--data", cwd=self.dir)
+
+    def test_a_signal_ends_the_wait_for_a_broker(self):
+        self.job("kafka://127.0.0.1:1/clicks")
+        process = subprocess.Popen([SATRAP, "train", "job.yaml"], cwd=self.dir, stdout=subprocess.DEVNULL,
+                                   stderr=subprocess.PIPE, text=True)
+        self.addCleanup(process.stderr.close)
+        self.addCleanup(process.kill)
+        self.wait_for((self.dir / "run").exists, process)
+        process.send_signal(signal.SIGINT)
+        _, log = process.communicate(timeout=TIMEOUT_S)
+        self.assertEqual(process.returncode, 130, log)
+        self.assert_words(log, "stopped before the first step", "kafka://127.0.0.1:1")
 
     def published(self):
         folder = self.dir / "job" / "checkpoints"

@@ -47,6 +47,20 @@ TEST_F(ColumnsTest, EachSaysWhatItIsUsedFor) {
   EXPECT_TRUE(contains(text, "\n  left  not read\n"));
 }
 
+TEST_F(ColumnsTest, ThoseOfATopicAreInTheSchema) {
+  DataConfig config = csv_config("kafka://broker/clicks", {"n"}, {"a"});
+  config.schema.header = false;
+  config.schema.columns = {"y", "n", "a", "left"};
+  const std::string text = describe(config);
+  EXPECT_TRUE(contains(text, "  messages of kafka://broker/clicks\n"));
+  EXPECT_TRUE(contains(text, "\n  n     number"));
+  EXPECT_TRUE(contains(text, "\n  left  not read\n"));
+  config.schema.header = true;
+  config.schema.columns = {};
+  config.format = "json";
+  EXPECT_TRUE(contains(describe(config), "\n  a  feature 'a', string\n"));
+}
+
 TEST_F(ColumnsTest, EveryFileMustFit) {
   DataConfig config = csv_config(write("1.csv", "y,a\n1,x\n"), {}, {"a"});
   config.train.path.push_back(write("2.csv", "y,b\n1,x\n"));

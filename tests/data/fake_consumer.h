@@ -8,6 +8,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "src/data/kafka.h"
@@ -26,7 +27,9 @@ class FakeConsumer : public KafkaConsumer {
   std::string unreachable = "";                            // what why_unreachable() says
   const std::atomic<std::int64_t>* first_there = nullptr;  // older messages are gone; null: none
   std::atomic<bool>* stop_at_wait = nullptr;               // is set by wait()
-  std::vector<std::int64_t> started;                       // the offsets of start()
+  std::int64_t gone_from = -1;  // messages from here on are gone by the time of the first read
+  bool knows_high = true;       // or high() is not known yet
+  std::vector<std::int64_t> started;  // the offsets of start()
 
   std::vector<std::string> topics() override { return {"clicks"}; }
   std::vector<KafkaWatermarks> watermarks() override {
@@ -54,8 +57,11 @@ class FakeConsumer : public KafkaConsumer {
     const auto& messages = topic_[static_cast<std::size_t>(partition)];
     std::vector<KafkaMessage>& taken = taken_[partition];
     taken.clear();
-    for (auto at = messages.lower_bound(next);
-         at != messages.end() && std::ssize(taken) < std::min(max_messages, most_messages); ++at) {
+    auto at = messages.lower_bound(next);
+    for (; at != messages.end() && std::ssize(taken) < std::min(max_messages, most_messages);
+         ++at) {
+      result.is_gone = gone_from >= 0 && at->first >= gone_from;
+      if (result.is_gone) break;
       const auto& [offset, value] = *at;
       taken.push_back({.offset = offset,
                        .value = value ? value->data() : nullptr,
@@ -63,8 +69,10 @@ class FakeConsumer : public KafkaConsumer {
       next = offset + 1;
     }
     result.messages = taken;
-    const std::int64_t end = messages.empty() ? 0 : messages.rbegin()->first + 1;
-    if (taken.empty()) result.end = std::max(end, end_marks);
+    const std::int64_t last = messages.empty() ? 0 : messages.rbegin()->first + 1;
+    const std::int64_t end = std::max(last, end_marks);
+    // Told once, with the messages before it.
+    if (at == messages.end() && std::exchange(told_end_[partition], end) != end) result.end = end;
     return result;
   }
   void wait(int) override {
@@ -72,7 +80,7 @@ class FakeConsumer : public KafkaConsumer {
   }
   std::string why_unreachable() override { return unreachable; }
   std::int64_t high(std::int64_t partition) override {
-    return watermarks()[static_cast<std::size_t>(partition)].high;
+    return knows_high ? watermarks()[static_cast<std::size_t>(partition)].high : -1;
   }
   void commit(std::span<const std::int64_t>) override {}
 
@@ -82,6 +90,7 @@ class FakeConsumer : public KafkaConsumer {
   const FakeTopic& topic_;
   std::vector<std::int64_t> next_;
   std::map<std::int64_t, std::vector<KafkaMessage>> taken_;
+  std::map<std::int64_t, std::int64_t> told_end_;
 };
 
 }  // namespace satrap::data

@@ -128,6 +128,11 @@ TEST(MessageCutter, OffsetsWithoutAMessageArePassed) {
   TopicPosition start = whole(marked);
   start.partitions[0].end = 4;
   EXPECT_THAT(with_marks.lines(start), ElementsAre("a"));
+
+  Reader marks_alone(marked);
+  marks_alone.consumer->end_marks = 4;
+  start.partitions[0].next = 1;
+  EXPECT_THAT(marks_alone.lines(start), IsEmpty());
 }
 
 TEST(MessageCutter, MessagesAfterTheEndAreNotRead) {
@@ -242,6 +247,36 @@ TEST(MessageCutter, MessagesThatAreGoneAreNamedWithBothOffsets) {
   EXPECT_THAT(error_of([&] { reader.lines(start); }),
               HasSubstr("kafka://b/clicks, partition 1: the message with offset 4, which is next, "
                         "is no longer there: the first one is 6"));
+}
+
+TEST(MessageCutter, MessagesBeforeThoseThatAreGoneAreUsed) {
+  const FakeTopic topic = topic_of({9});
+  Reader reader(topic);
+  reader.consumer->gone_from = 2;
+  reader.limits.block_bytes = 1;  // a block for each message
+  const auto cutter = reader.open(whole(topic));
+  TextBlock block;
+  std::vector<std::string> lines;
+  const std::string error = error_of([&] {
+    while (cutter->next(block)) Reader::append(block, 0, lines);
+  });
+  EXPECT_THAT(lines, ElementsAre("0,0", "0,1"));
+  EXPECT_THAT(error, HasSubstr("the message with offset 2, which is next, is no longer there"));
+}
+
+TEST(MessageCutter, WithoutAnEndTheLagIsKnownWhenTheBrokerHasToldIt) {
+  const FakeTopic topic = topic_of({9});
+  Reader reader(topic);
+  FakeConsumer* const consumer = reader.consumer.get();
+  consumer->knows_high = false;
+  reader.limits.block_bytes = 1;
+  const auto cutter = reader.open(whole(topic, true));
+  TextBlock block;
+  ASSERT_TRUE(cutter->next(block));
+  EXPECT_EQ(cutter->lag(), -1);
+  consumer->knows_high = true;
+  ASSERT_TRUE(cutter->next(block));
+  EXPECT_EQ(cutter->lag(), 7);
 }
 
 TEST(MessageCutter, AMessageThatDoesNotComeIsAnError) {

@@ -47,6 +47,9 @@ TEST(UtcTime, IsReadWithAndWithoutTheTimeOfDay) {
   EXPECT_EQ(parse_utc_time("2026-11-26T00:00:00"), 1'795'651'200'000);
   EXPECT_THROW(parse_utc_time("yesterday"), Error);
   EXPECT_THROW(parse_utc_time("2026-11-26 noon"), Error);
+  EXPECT_EQ(parse_utc_time("2028-02-29"), parse_utc_time("2028-03-01") - 86'400'000);
+  EXPECT_THROW(parse_utc_time("2026-02-29"), Error);
+  EXPECT_THROW(parse_utc_time("2026-02-31T00:00:00Z"), Error);
 }
 
 TEST(WithEnvironment, NamesBecomeTheirValues) {

@@ -48,6 +48,12 @@ class MockBroker {
     rd_kafka_topic_destroy(handle);
   }
 
+  /// Instead of messages, once.
+  void answer_fetch(rd_kafka_resp_err_t error) {
+    constexpr std::int16_t kFetch = 1;  // of the protocol
+    rd_kafka_mock_push_request_errors(cluster_, kFetch, 1, error);
+  }
+
   void go_down() { require(rd_kafka_mock_broker_set_down(cluster_, 1)); }
   void come_up() { require(rd_kafka_mock_broker_set_up(cluster_, 1)); }
 

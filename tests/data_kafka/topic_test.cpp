@@ -199,6 +199,25 @@ TEST_F(Topic, ABrokerThatDoesNotAnswerIsAnError) {
               HasSubstr("topic 'clicks' at kafka://127.0.0.1:1 cannot be reached"));
 }
 
+TEST_F(Topic, AStopEndsTheWaitForABroker) {
+  DataConfig data = config("clicks");
+  data.train.path = {"kafka://127.0.0.1:1/clicks"};
+  const std::atomic<bool> stop = true;
+  EXPECT_THAT(error_of([&] { begin_topic(data, &stop); }, ErrorCode::kIo),
+              HasSubstr("was not waited for after the signal to stop"));
+}
+
+TEST_F(Topic, DamagedMessagesAreAnErrorAndOtherErrorsPass) {
+  broker_.create("clicks", 1);
+  fill("clicks", 0, 0, 10);
+  const DataConfig data = config("clicks");
+  broker_.answer_fetch(RD_KAFKA_RESP_ERR_INVALID_MSG);
+  EXPECT_EQ(read(data), range(0, 10));
+  broker_.answer_fetch(RD_KAFKA_RESP_ERR__BAD_MSG);
+  EXPECT_THAT(error_of([&] { read(data); }, ErrorCode::kIo),
+              HasSubstr("has damaged messages in partition 0: "));
+}
+
 TEST_F(Topic, APropertyThatIsNoneIsRefusedWithoutItsValue) {
   DataConfig data = config("clicks");
   data.kafka.properties = {"sasl.passwort=hush"};
@@ -215,6 +234,9 @@ TEST_F(Topic, OffsetsAreCommittedForAGroup) {
   TopicPosition position = begin_topic(data);
   position.partitions[0].next = 7;
   EXPECT_NO_THROW(commit_topic(data, position));
+  broker_.go_down();
+  EXPECT_THAT(error_of([&] { commit_topic(data, position); }, ErrorCode::kIo),
+              HasSubstr("does not take the offsets of the group: "));
 }
 
 TEST(KafkaSupport, NamesTheClient) { EXPECT_THAT(describe_kafka(), HasSubstr("librdkafka 2")); }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <string>
 
 #include "satrap/data/config.h"
@@ -12,8 +13,8 @@ bool reads_topic(const DataConfig& config);
 
 /// Where training on the topic begins, and where an epoch ends, by data.kafka: asks the brokers.
 /// Throws Error(kIo) if they do not answer, Error(kInvalidConfig) if the topic is not there,
-/// Error(kUnavailable) in a build without Kafka.
-TopicPosition begin_topic(const DataConfig& config);
+/// Error(kUnavailable) in a build without Kafka. `stop`, if any, ends the wait with Error(kIo).
+TopicPosition begin_topic(const DataConfig& config, const std::atomic<bool>* stop = nullptr);
 
 /// The same for a job that continues where `saved`, of `checkpoint`, says. Ends stay, so that the
 /// rows do; without an end, or with one that is new, those of now. Partitions that were added are
@@ -21,9 +22,10 @@ TopicPosition begin_topic(const DataConfig& config);
 /// another topic, Error(kInvalidData) if messages to be read are no longer there.
 TopicPosition continue_topic(const DataConfig& config,
                              const TopicPosition& saved,
-                             const std::string& checkpoint);
+                             const std::string& checkpoint,
+                             const std::atomic<bool>* stop = nullptr);
 
-/// Commits the offsets of the position for data.kafka.group. Throws Error(kIo).
+/// Commits the offsets of the position for data.kafka.group, in some seconds. Throws Error(kIo).
 void commit_topic(const DataConfig& config, const TopicPosition& position);
 
 }  // namespace satrap::data

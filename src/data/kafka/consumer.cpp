@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
+#include <set>
 #include <tuple>
 #include <utility>
 
@@ -30,6 +31,7 @@ using TopicHandle = std::unique_ptr<rd_kafka_topic_t, Destroyer<rd_kafka_topic_d
 using PartitionList = std::unique_ptr<rd_kafka_topic_partition_list_t,
                                       Destroyer<rd_kafka_topic_partition_list_destroy>>;
 using Properties = std::unique_ptr<rd_kafka_conf_t, Destroyer<rd_kafka_conf_destroy>>;
+using Event = std::unique_ptr<rd_kafka_event_t, Destroyer<rd_kafka_event_destroy>>;
 using Metadata = std::unique_ptr<const rd_kafka_metadata_t, Destroyer<rd_kafka_metadata_destroy>>;
 
 /// Messages that librdkafka has handed over, until the next ones.
@@ -68,6 +70,9 @@ class Consumer : public KafkaConsumer {
     set(*properties, "auto.offset.reset", "error");
     set(*properties, "allow.auto.create.topics", "false");
     set(*properties, "client.id", "satrap");
+    // A commit waits so long for the group's coordinator, and so does the end of the client after
+    // it. There is no session: no group is joined.
+    set(*properties, "session.timeout.ms", "4000");
     // Each partition is several turns ahead, and memory is bounded though there may be many.
     set(*properties, "queued.min.messages", "20000");
     set(*properties, "queued.max.messages.kbytes", "16384");
@@ -209,18 +214,26 @@ class Consumer : public KafkaConsumer {
     std::int64_t low = -1, high = -1;
     rd_kafka_get_watermark_offsets(client_.get(), settings_.topic.c_str(),
                                    static_cast<std::int32_t>(partition), &low, &high);
-    return high;
+    return high >= 0 ? high : -1;
   }
 
   void commit(std::span<const std::int64_t> offsets) override {
     const PartitionList list = make_list(offsets);
-    ask("the offsets of the group",
-        [&](int) { return rd_kafka_commit(client_.get(), list.get(), /*async=*/0); });
+    const Queue answers(rd_kafka_queue_new(client_.get()));
+    // rd_kafka_commit() would try twice, and has no deadline.
+    const rd_kafka_resp_err_t error =
+        rd_kafka_commit_queue(client_.get(), list.get(), answers.get(), nullptr, nullptr);
+    if (error != RD_KAFKA_RESP_ERR_NO_ERROR) fail_commit(rd_kafka_err2str(error));
+    const Event answer(rd_kafka_queue_poll(answers.get(), kCommitMs));
+    if (!answer) fail_commit(concat("no broker answered within ", kCommitMs / 1000, "s"));
+    if (rd_kafka_event_error(answer.get()) != RD_KAFKA_RESP_ERR_NO_ERROR) {
+      fail_commit(rd_kafka_event_error_string(answer.get()));
+    }
   }
 
  private:
   static constexpr std::uint64_t kOne = 1;
-  static constexpr int kAttemptMs = 1000, kProbeMs = 500;
+  static constexpr int kAttemptMs = 1000, kProbeMs = 500, kCommitMs = 5000;
 
   static void on_error(rd_kafka_t*, int code, const char* reason, void* opaque) {
     auto& self = *static_cast<Consumer*>(opaque);
@@ -255,6 +268,11 @@ class Consumer : public KafkaConsumer {
                 concat("topic '", settings_.topic, "' at kafka://", settings_.brokers, " ", what));
   }
 
+  [[noreturn]] void fail_commit(const std::string& why) const {
+    fail(concat("does not take the offsets of the group: ", why,
+                "; the next checkpoint tries again"));
+  }
+
   /// Calls request(wait_ms), which returns an error code, until it succeeds.
   template <class Request>
   void ask(const char* what, const Request& request) {
@@ -263,6 +281,9 @@ class Consumer : public KafkaConsumer {
       const rd_kafka_resp_err_t error = request(kAttemptMs);
       if (error == RD_KAFKA_RESP_ERR_NO_ERROR) return;
       rd_kafka_poll(client_.get(), 0);
+      if (settings_.stop != nullptr && *settings_.stop) {
+        fail(concat("was not waited for after the signal to stop: it has not given ", what));
+      }
       if (is_refused_) {
         fail(concat("refuses this client: ", last_error_,
                     "; data.kafka.properties says who it is (security.protocol, sasl.mechanisms, "
@@ -323,8 +344,23 @@ class Consumer : public KafkaConsumer {
         return;
       case RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED:
         fail(concat("cannot be read: ", rd_kafka_message_errstr(&message)));
+      case RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART:
+      case RD_KAFKA_RESP_ERR__UNKNOWN_TOPIC:
+      case RD_KAFKA_RESP_ERR__UNKNOWN_PARTITION:
+        fail(concat("no longer has partition ", message.partition, ": ",
+                    rd_kafka_message_errstr(&message), "; was the topic deleted?"));
+      case RD_KAFKA_RESP_ERR__BAD_MSG:
+      case RD_KAFKA_RESP_ERR__BAD_COMPRESSION:
+        fail(concat("has damaged messages in partition ", message.partition, ": ",
+                    rd_kafka_message_errstr(&message),
+                    "; write them again, or begin a new job after them (data.kafka.start)"));
+      case RD_KAFKA_RESP_ERR__NOT_IMPLEMENTED:
+        fail(concat("has messages in partition ", message.partition,
+                    " that this librdkafka cannot read: ", rd_kafka_message_errstr(&message),
+                    "; write them with another compression, or install librdkafka with it"));
       default:
         last_error_ = rd_kafka_message_errstr(&message);
+        if (told_.insert(last_error_).second) result.problems.push_back(last_error_);
     }
   }
 
@@ -341,12 +377,13 @@ class Consumer : public KafkaConsumer {
 
   const KafkaSettings settings_;
   const Wakeup wakeup_;  // readable when something has arrived in an empty queue
-  Client client_;
-  std::vector<Queue> queues_;     // of each partition
-  std::vector<Fetched> fetched_;  // the same
   std::string last_error_;
   std::string unreachable_;  // "": as far as is known, a broker can be reached
   bool is_refused_ = false;
+  std::set<std::string> told_;    // problems
+  Client client_;                 // after what on_error() writes, also while it is destroyed
+  std::vector<Queue> queues_;     // of each partition
+  std::vector<Fetched> fetched_;  // the same
 };
 
 }  // namespace
