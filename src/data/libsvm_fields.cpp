@@ -31,8 +31,9 @@ bool index_of(std::string_view text, std::uint64_t& index) {
 
 /// "index:value", of which these are the parts.
 std::string_view word_of(std::string_view index, std::string_view value) {
+  const char* const begin = index.data();
   const char* const end = value.data() + value.size();
-  return {index.data(), static_cast<std::size_t>(end - index.data())};
+  return {begin, static_cast<std::size_t>(end - begin)};
 }
 
 bool is_one(std::string_view value) {
