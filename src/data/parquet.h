@@ -29,6 +29,17 @@ struct ParquetValues {
   Texts texts;
   std::vector<std::int32_t> codes;    // instead of texts: places in the dictionary
   const Texts* dictionary = nullptr;  // null: the texts are in `texts`; lives as long as the reader
+
+  /// Keeps the dictionary, and the memory.
+  void clear() {
+    ends.clear();
+    presence.clear();
+    integers.clear();
+    floats.clear();
+    doubles.clear();
+    texts.clear();
+    codes.clear();
+  }
 };
 
 /// Reads some columns of a row group from its first row to its last. One thread at a time.

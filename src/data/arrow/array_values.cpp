@@ -142,13 +142,7 @@ ArrayValues::ArrayValues(std::shared_ptr<arrow::Array> array) : elements_(std::m
 }
 
 void ArrayValues::read(std::int64_t num_rows, ParquetValues& values) {
-  values.ends.clear();
-  values.presence.clear();
-  values.integers.clear();
-  values.floats.clear();
-  values.doubles.clear();
-  values.texts.clear();
-  values.codes.clear();
+  values.clear();
   values.dictionary = entries_ ? &dictionary_ : nullptr;
   num_elements_ = 0;
   const std::int64_t end = row_ + num_rows;

@@ -70,7 +70,7 @@ class TypedColumn : public Column {
         has_codes_(reader_->GetExposedEncoding() == parquet::ExposedEncoding::DICTIONARY) {}
 
   void read(std::int64_t num_rows, ParquetValues& values) override {
-    clear(values);
+    values.clear();
     is_list_ ? read_lists(num_rows, values) : read_flat(num_rows, values);
     if (std::ranges::count(values.presence, 0) == 0) {
       values.presence.clear();
@@ -89,7 +89,7 @@ class TypedColumn : public Column {
   void skip(std::int64_t num_rows) override {
     constexpr std::int64_t kRowsAtOnce = 4096;
     for (std::int64_t rows = num_rows; is_list_ && rows > 0; rows -= kRowsAtOnce) {
-      clear(skipped_);
+      skipped_.clear();
       read_lists(std::min(rows, kRowsAtOnce), skipped_);
     }
     while (!is_list_ && num_rows > 0) {
@@ -100,16 +100,6 @@ class TypedColumn : public Column {
   }
 
  private:
-  static void clear(ParquetValues& values) {
-    values.ends.clear();
-    values.presence.clear();
-    values.integers.clear();
-    values.floats.clear();
-    values.doubles.clear();
-    values.texts.clear();
-    values.codes.clear();
-  }
-
   [[noreturn]] void fail() const {
     throw std::runtime_error("column '" + reader_->descr()->path()->ToDotString() +
                              "' ends before its row group");
