@@ -67,10 +67,10 @@ class LookupPace {
 
   const std::int64_t max_staleness_;
   mutable std::mutex mutex_;
-  std::vector<Step> steps_;                 // by step, modulo
-  std::int64_t least_ = 0;                  // version that was requested last
-  std::int64_t first_ = 0;                  // step; 0: none yet
-  std::array<double, kSamples> latencies_;  // seconds, the newest at num_latencies_ - 1, modulo
+  std::vector<Step> steps_;                   // by step, modulo
+  std::int64_t least_ = 0;                    // version that was requested last
+  std::int64_t first_ = 0;                    // step; 0: none yet
+  std::array<double, kSamples> latencies_{};  // seconds, the newest at num_latencies_ - 1, modulo
   std::int64_t num_latencies_ = 0;
   double step_seconds_ = 0.0;  // 0: not measured
 };
