@@ -4,6 +4,7 @@
 #include "satrap/core/log.h"
 #include "satrap/core/resource.h"
 #include "satrap/job/embedding_specs.h"
+#include "satrap/job/read_job.h"
 #include "satrap/net/endpoint.h"
 #include "satrap/net/store.h"
 #include "satrap/ps/shard_server.h"

@@ -10,6 +10,7 @@
 #include "satrap/dense/precision.h"
 #include "satrap/embedding/feature_layout.h"
 #include "satrap/job/config_place.h"
+#include "satrap/job/read_job.h"
 #include "satrap/pipeline/cached_tables.h"
 #include "satrap/pipeline/load_job.h"
 #include "satrap/pipeline/local_tables.h"

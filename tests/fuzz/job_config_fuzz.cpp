@@ -6,6 +6,7 @@
 #include "satrap/data/schema.h"
 #include "satrap/job/embedding_specs.h"
 #include "satrap/job/job_config.h"
+#include "satrap/job/read_job.h"
 #include "tests/fuzz/file.h"
 
 namespace {

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "satrap/core/file.h"
+#include "satrap/job/read_job.h"
 #include "tests/support/temporary_directory.h"
 
 namespace satrap::job {

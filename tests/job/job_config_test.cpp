@@ -9,6 +9,7 @@
 
 #include "satrap/core/error.h"
 #include "satrap/core/file.h"
+#include "satrap/job/read_job.h"
 #include "tests/support/temporary_directory.h"
 
 namespace satrap::job {
