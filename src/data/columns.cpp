@@ -16,6 +16,7 @@
 #include "src/data/line_cutter.h"
 #include "src/data/named_columns.h"
 #include "src/data/parquet_files.h"
+#include "src/data/topic_source.h"
 
 namespace satrap::data {
 namespace {
@@ -50,7 +51,7 @@ std::string describe_uses(const Schema& schema, const ColumnMap& map) {
 /// Without a look at its messages: the schema names their columns.
 std::string describe_topic(const DataConfig& config, const Schema& schema) {
   const std::string& url = config.train.path.front();
-  const ColumnMap map = format_of(config.format, url) == FileFormat::kDelimited
+  const ColumnMap map = format_of_topic(config) == FileFormat::kDelimited
                             ? ColumnMap(schema, "", url)
                             : ColumnMap(schema, NamedColumns(schema).names, url);
   return fmt::format("  messages of {}\n", url) + describe_uses(schema, map);

@@ -11,6 +11,7 @@
 #include "src/data/file_format.h"
 #include "src/data/libsvm_fields.h"
 #include "src/data/named_columns.h"
+#include "src/data/topic_source.h"
 #include "src/data/topic_url.h"
 
 namespace satrap::data {
@@ -269,7 +270,7 @@ void check_topic(const Checker& check, const DataConfig& config) {
   }
   check_properties(check, kafka);
   const std::string format = config.resolved_format();
-  const FileFormat of_messages = format_of(config.format, config.train.path.front());
+  const FileFormat of_messages = format_of_topic(config);
   check.require(!is_columnar(of_messages), "data.format",
                 concat("messages of a topic are text, not ", name_of(of_messages)));
   if (format == "csv" && of_messages == FileFormat::kDelimited) {
