@@ -64,6 +64,19 @@ void write_lookups(const std::vector<pipeline::PendingLookup>& pending, FileWrit
   }
 }
 
+std::string share_file(std::int64_t rank) { return fmt::format("topic-{}.json", rank); }
+
+/// Makes the chief's position in the topic that of all ranks, and removes what they have written.
+void merge_shares(CheckpointContent& content, const std::string& directory) {
+  std::vector<data::TopicPosition> shares = {*content.topic};
+  for (std::int64_t rank = 1; rank < std::ssize(content.positions); ++rank) {
+    const std::string path = directory + "/" + share_file(rank);
+    shares.push_back(data::TopicPosition::from_json(read_file(path), path));
+    remove_all(path);
+  }
+  content.topic = data::TopicPosition::merge(shares);
+}
+
 void remove_abandoned(const std::string& directory) {
   for (const std::string& name : list_directory(directory)) {
     if (name.starts_with(kAbandonedPrefix)) remove_all(directory + "/" + name);
@@ -96,6 +109,15 @@ void write_pending(const std::string& directory,
                    const std::vector<pipeline::PendingLookup>& pending) {
   FileWriter file(temporary_path(directory, checkpoint_name(step)) + "/" + pending_file(rank));
   write_lookups(pending, file);
+  file.finish();
+}
+
+void write_topic_share(const std::string& directory,
+                       std::int64_t step,
+                       std::int64_t rank,
+                       const data::TopicPosition& share) {
+  FileWriter file(temporary_path(directory, checkpoint_name(step)) + "/" + share_file(rank));
+  file.write(share.to_json());
   file.finish();
 }
 
@@ -227,6 +249,7 @@ void CheckpointWriter::publish(CheckpointContent& content) {
       out.file(kDataFile, [&](FileWriter& file) { file.write(data_record(content.data_files)); });
     }
     if (content.topic) {
+      if (content.topic->is_endless()) merge_shares(content, temporary);
       out.file(kTopicFile, [&](FileWriter& file) { file.write(content.topic->to_json()); });
     }
     out.file(kConfigFile, [&](FileWriter& file) { file.write(content.config_yaml); });
@@ -246,7 +269,7 @@ void CheckpointWriter::publish(CheckpointContent& content) {
   }
   const auto& best = content.early_stopping;
   remove_oldest(directory_, keep_, best ? checkpoint_name(best->best_step) : "");
-  if (content.published) content.published();
+  if (content.published) content.published(content);
 }
 
 }  // namespace satrap::checkpoint

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <exception>
 #include <functional>
@@ -36,6 +37,7 @@ class BatchLoader : public BatchSource {
     /// A full batch waits until it is known whether another one follows in its epoch. Not of a
     /// pipe, whose next row may never come.
     bool looks_ahead = true;
+    bool is_endless = false;          // as BatchSource::is_endless()
     std::int64_t rows_per_epoch = 0;  // 0: unknown
     bool may_be_empty = false;  // an epoch without rows is not an error: other ranks have them
     std::function<std::map<std::string, std::int64_t>()> bad_row_reasons = {};  // may be empty
@@ -57,6 +59,8 @@ class BatchLoader : public BatchSource {
   ~BatchLoader() override;
 
   bool next(Batch& batch) override;
+  bool wait(std::chrono::milliseconds at_most) override;
+  bool is_endless() const override { return options_.is_endless; }
   DataPosition position() const override { return position_; }
   bool has_ended_epoch() const override { return ends_epoch_; }
   ReadStats stats() const override;

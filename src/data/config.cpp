@@ -135,7 +135,8 @@ void KafkaConfig::visit(ConfigVisitor& v) {
       "checkpoint was.");
   v.field("end", end,
           "watermark: after the messages that are there when a new job begins, which is an epoch. "
-          "never: wait for more, until train.max_steps or a signal.",
+          "never: wait for more, until train.max_steps or a signal; each of several ranks then "
+          "reads partitions of its own.",
           {.one_of = {"watermark", "never"}});
   v.field("group", group,
           "Consumer group whose offsets are committed after each checkpoint, for tools that show "

@@ -44,6 +44,14 @@ std::int64_t num_readers(const DataConfig& config) {
   return std::max<std::int64_t>(1, num_cpus() / kCpusPerReader);
 }
 
+/// Of a topic without an end, several ranks read partitions of their own: the one of this rank.
+DataConfig share_of(DataConfig config, const ReadOptions& options) {
+  const std::shared_ptr<const TopicPosition>& all = config.kafka.position;
+  config.kafka.position = std::make_shared<const TopicPosition>(
+      (all ? *all : begin_topic(config)).share_of(options.rank, options.world_size));
+  return config;
+}
+
 /// `is_limited`: too many of them end reading. `max_shown`: in the log; evaluations and the fitting
 /// of transforms read the same rows again and again.
 std::shared_ptr<BadRowPolicy> bad_row_policy(const DataConfig& config,
@@ -209,19 +217,14 @@ std::unique_ptr<BatchSource> open_batches(const DataConfig& config,
                                           const ReadOptions& options) {
   // A run must not lose what it has learned to an evaluation; a prediction has nan for such rows.
   const bool is_limited = role == Role::kTrain;
+  const bool is_endless = role == Role::kTrain && reads_topic(config) && config.kafka.is_endless();
+  const bool has_share = is_endless && options.world_size > 1;
   const auto opener = std::make_shared<const PassOpener>(
-      config, role,
+      has_share ? share_of(config, options) : config, role,
       bad_row_policy(config, is_limited, role == Role::kEval ? 1 : BadRows::kMaxMessages));
   if (options.epochs - options.start.epoch > 1) opener->require_rereadable("several epochs");
   if (options.start.batches > 0 && !reads_topic(config)) {
     opener->require_rereadable("resuming in the middle");
-  }
-
-  if (role == Role::kTrain && reads_topic(config) && config.kafka.is_endless() &&
-      options.world_size > 1) {
-    throw Error(ErrorCode::kInvalidConfig,
-                "data.kafka.end: never needs a job of one rank, because its rows come in the order "
-                "of their arrival; of several ranks write data.kafka.end: watermark");
   }
 
   DataConfig sized = config;
@@ -230,8 +233,10 @@ std::unique_ptr<BatchSource> open_batches(const DataConfig& config,
       options.batch_size > 0 ? options.batch_size
                              : std::max<std::int64_t>(1, sized.batch_size / options.world_size);
   const std::int64_t shuffle_rows = role == Role::kTrain ? config.shuffle_rows : 0;
-  const RowSplit split{
-      .rank = options.rank, .world_size = options.world_size, .rows_per_turn = batch_size};
+  const RowSplit split = has_share ? RowSplit()
+                                   : RowSplit{.rank = options.rank,
+                                              .world_size = options.world_size,
+                                              .rows_per_turn = batch_size};
   const bool predicts = role == Role::kPredict;
   Schema read = schema;
   if (predicts) {  // labels and groups may be missing
@@ -265,6 +270,7 @@ std::unique_ptr<BatchSource> open_batches(const DataConfig& config,
           .start = options.start,
           .ordered = shuffle_rows == 0,
           .looks_ahead = opener->is_rereadable(),
+          .is_endless = is_endless,
           .rows_per_epoch = opener->num_rows(),
           .may_be_empty = options.world_size > 1 || predicts,
           .bad_row_reasons = [opener] { return opener->bad_row_reasons(); },

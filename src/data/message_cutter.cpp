@@ -70,7 +70,13 @@ bool MessageCutter::cut(TextBlock& block) {
   while (!ends() && (pass_.max_rows == 0 || next_row_ < pass_.max_rows) && find_turn()) {
     block.begin = block.end = block.num_lines = 0;
     block.messages.clear();
-    const TopicLog::Piece piece{pass_.epoch, next_row_, turn_, current().at.next, 0};
+    const TopicPosition::Partition at = current().at;
+    TopicLog::Piece piece{.epoch = pass_.epoch,
+                          .first_row = next_row_,
+                          .partition = turn_,
+                          .begin = at.next,
+                          .end = at.next,
+                          .skip = at.skip};
     const bool has_more = fill(block);
     if (interruption_.is_cancelled()) return false;
     block.file = current().name;
@@ -79,10 +85,9 @@ bool MessageCutter::cut(TextBlock& block) {
     next_row_ += block.num_lines;
     rows_read_.store(next_row_, std::memory_order_relaxed);
     lag_.store(count_lag(), std::memory_order_relaxed);
-    const bool is_idle = current().at.next == piece.begin;
-    if (log_ && !is_idle) {
-      log_->add({piece.epoch, piece.first_row, piece.partition, piece.begin, current().at.next});
-    }
+    piece.end = current().at.next;
+    const bool is_idle = piece.end == piece.begin;
+    if (log_ && !is_idle) log_->add(piece);
     if (!has_more) turn_ = (turn_ + 1) % std::ssize(partitions_);
     num_idle_ = is_idle ? num_idle_ + 1 : 0;
     if (block.num_lines > 0) return true;
@@ -122,12 +127,13 @@ bool MessageCutter::fill(TextBlock& block) {
     if (message.offset >=
         limit) {  // those between are not there: compacted, or marks of transactions
       partition.at.next = limit;
-      return false;
+      break;
     }
     ++partition.taken;
     take(block, message);
     partition.at.next = message.offset + 1;
   }
+  partition.at.skip = 0;  // those that compaction has removed
   return false;
 }
 
@@ -138,7 +144,8 @@ bool MessageCutter::read_more(const TextBlock& block, std::int64_t limit) {
   if (partition.read.is_gone) fail_gone(partition);
   if (partition.pass_end(limit)) return true;
   // Rows that were read once, before the position to resume at, are there and come first.
-  const bool is_owed = !is_endless_ || next_row_ + block.num_lines < pass_.first_row;
+  const bool is_owed =
+      !is_endless_ || partition.at.skip > 0 || next_row_ + block.num_lines < pass_.first_row;
   partition.read = consumer_->read(turn_, std::min(limit - partition.at.next, kMessagesPerTurn),
                                    is_owed ? limits_.wait_ms : 0);
   partition.taken = 0;
@@ -161,7 +168,7 @@ void MessageCutter::take(TextBlock& block, const KafkaMessage& message) {
     ++num_without_value_;
     return;
   }
-  const std::string_view text(message.value, static_cast<std::size_t>(message.size));
+  std::string_view text(message.value, static_cast<std::size_t>(message.size));
   if (layout_ && bytes_read_ == 0) {
     const std::string foreign =
         foreign_text(text.substr(0, text.find('\n')), /*is_header=*/false, /*is_file=*/false);
@@ -170,17 +177,32 @@ void MessageCutter::take(TextBlock& block, const KafkaMessage& message) {
                   concat(*current().name, ", offset ", message.offset, ": ", foreign));
     }
   }
-  const std::int64_t needed = block.end + message.size + 1;
+  const std::int64_t num_skipped = skip_rows(text);
+  if (num_skipped > 0 && text.empty()) return;
+  const auto size = std::ssize(text);
+  const std::int64_t needed = block.end + size + 1;
   if (needed > block.capacity) block.reserve(std::max(needed, 2 * block.capacity), block.end);
-  block.messages.push_back({.first_line = block.num_lines, .offset = message.offset});
+  block.messages.push_back({.first_line = block.num_lines - num_skipped, .offset = message.offset});
   std::memcpy(block.buffer.get() + block.end, text.data(), text.size());
-  block.end += message.size;
-  block.num_lines += count_newlines(text.data(), text.data() + text.size());
+  block.end += size;
+  block.num_lines += count_newlines(text.data(), text.data() + size);
   if (!text.ends_with('\n')) {
     block.buffer[static_cast<std::size_t>(block.end++)] = '\n';
     ++block.num_lines;
   }
   bytes_read_.fetch_add(message.size, std::memory_order_relaxed);
+}
+
+/// Removes lines from the beginning of a message that had been read before; returns how many.
+std::int64_t MessageCutter::skip_rows(std::string_view& text) {
+  std::int64_t& to_skip = current().at.skip;
+  std::int64_t skipped = 0;
+  for (bool has_line = true; to_skip > 0 && has_line; --to_skip, ++skipped) {
+    const std::size_t end = text.find('\n');
+    text.remove_prefix(std::min(end, text.size() - 1) + 1);
+    has_line = !text.empty();
+  }
+  return skipped;
 }
 
 void MessageCutter::wait(bool is_owed) {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "satrap/data/row_block_source.h"
@@ -72,6 +73,7 @@ class MessageCutter : public TextBlockSource {
   bool fill(TextBlock& block);
   bool read_more(const TextBlock& block, std::int64_t limit);
   void take(TextBlock& block, const KafkaMessage& message);
+  std::int64_t skip_rows(std::string_view& text);
   void wait(bool is_owed);
   [[noreturn]] void fail_gone(const Partition& partition);
   bool ends() { return is_endless_ ? interruption_.ends_pipe() : interruption_.is_cancelled(); }

@@ -14,7 +14,9 @@ void move_to(TopicPosition& position, const TopicLog::Piece& piece) {
   if (piece.epoch != position.epoch) position = position.beginning(piece.epoch);
   position.row = piece.first_row;
   position.turn = piece.partition;
-  position.partitions[static_cast<std::size_t>(piece.partition)].next = piece.begin;
+  TopicPosition::Partition& at = position.partitions[static_cast<std::size_t>(piece.partition)];
+  at.next = piece.begin;
+  at.skip = piece.skip;
 }
 
 }  // namespace
@@ -26,15 +28,22 @@ void TopicLog::add(const Piece& piece) {
 
 TopicPosition TopicLog::at(const DataPosition& position) {
   const std::lock_guard lock(mutex_);
-  if (position.next_row == 0) return begin_.beginning(position.epoch);
+  const bool is_endless = begin_.is_endless();
+  if (position.next_row == 0 && !is_endless) return begin_.beginning(position.epoch);
   while (!pieces_.empty() && is_read_at(pieces_.front(), position)) {
     const Piece& piece = pieces_.front();
     move_to(begin_, piece);
     if (pieces_.size() == 1 || !is_read_at(pieces_[1], position)) break;
-    begin_.partitions[static_cast<std::size_t>(piece.partition)].next = piece.end;
+    TopicPosition::Partition& at = begin_.partitions[static_cast<std::size_t>(piece.partition)];
+    at.next = piece.end;
+    at.skip = 0;
     pieces_.pop_front();
   }
-  return begin_;
+  if (!is_endless) return begin_;
+  TopicPosition next = begin_;
+  next.partitions[static_cast<std::size_t>(next.turn)].skip += position.next_row - begin_.row;
+  next.row = position.next_row;
+  return next;
 }
 
 }  // namespace satrap::data

@@ -17,6 +17,7 @@ class TopicLog {
     std::int64_t epoch = 0, first_row = 0;
     std::int64_t partition = 0;
     std::int64_t begin = 0, end = 0;  // offsets
+    std::int64_t skip = 0;            // rows of them that had been read before
   };
 
   explicit TopicLog(TopicPosition start) : begin_(std::move(start)) {}
@@ -25,7 +26,7 @@ class TopicLog {
 
   /// The beginning of the piece with the next row of `position`, or of the last one before it, and
   /// forgets what was read earlier: positions are asked for in their order. The beginning of the
-  /// epoch if rows are shuffled, whose position has no row.
+  /// epoch if rows are shuffled, whose position has no row. Of a topic without an end: that row.
   TopicPosition at(const DataPosition& position);
 
  private:

@@ -1,5 +1,7 @@
 #include "satrap/data/topic_position.h"
 
+#include <algorithm>
+
 #include <nlohmann/json.hpp>
 
 #include "satrap/core/error.h"
@@ -12,14 +14,49 @@ TopicPosition TopicPosition::beginning(std::int64_t of_epoch) const {
   TopicPosition begin = *this;
   begin.epoch = of_epoch;
   begin.row = begin.turn = 0;
-  for (Partition& partition : begin.partitions) partition.next = partition.first;
+  for (Partition& partition : begin.partitions) {
+    partition.next = partition.first;
+    partition.skip = 0;
+  }
   return begin;
+}
+
+bool TopicPosition::is_endless() const {
+  return std::ranges::any_of(partitions, [](const Partition& at) { return at.end == kNoEnd; });
+}
+
+TopicPosition TopicPosition::share_of(std::int64_t rank, std::int64_t num_ranks) const {
+  if (std::ssize(partitions) < num_ranks) {
+    throw Error(ErrorCode::kInvalidConfig,
+                concat("data.kafka.end: never gives each rank partitions of its own: topic '",
+                       topic, "' has ", partitions.size(), ", fewer than the job's ", num_ranks,
+                       " ranks; add partitions, or train with fewer ranks"));
+  }
+  TopicPosition share = *this;
+  for (std::int64_t p = 0; p < std::ssize(partitions); ++p) {
+    if (p % num_ranks == rank) continue;
+    Partition& others = share.partitions[static_cast<std::size_t>(p)];
+    others.end = others.next;
+  }
+  return share;
+}
+
+TopicPosition TopicPosition::merge(const std::vector<TopicPosition>& shares) {
+  TopicPosition all = shares.front();
+  for (const TopicPosition& share : shares) all.row = std::max(all.row, share.row);
+  for (std::size_t p = 0; p < all.partitions.size(); ++p) {
+    all.partitions[p] = shares[p % shares.size()].partitions.at(p);
+  }
+  return all;
 }
 
 std::string TopicPosition::to_json() const {
   TopicJson list = TopicJson::array();
   for (const Partition& partition : partitions) {
-    list.push_back({{"first", partition.first}, {"next", partition.next}, {"end", partition.end}});
+    list.push_back({{"first", partition.first},
+                    {"next", partition.next},
+                    {"end", partition.end},
+                    {"skip", partition.skip}});
   }
   const TopicJson json = {
       {"topic", topic}, {"epoch", epoch}, {"row", row}, {"turn", turn}, {"partitions", list}};
@@ -37,7 +74,8 @@ TopicPosition TopicPosition::from_json(const std::string& text, const std::strin
     for (const TopicJson& partition : json.at("partitions")) {
       position.partitions.push_back({.first = partition.at("first"),
                                      .next = partition.at("next"),
-                                     .end = partition.at("end")});
+                                     .end = partition.at("end"),
+                                     .skip = partition.value("skip", std::int64_t{0})});
     }
     if (position.turn >= 0 && position.turn < std::ssize(position.partitions)) return position;
     throw Error(ErrorCode::kCorrupt,

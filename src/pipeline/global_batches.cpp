@@ -31,11 +31,10 @@ GlobalBatches::GlobalBatches(data::BatchSource& source,
 
 bool GlobalBatches::next(data::Batch& batch, RankShares& shares) {
   if (!group_ || cluster_.size() == 1) return next_alone(batch, shares);
-  read_ahead();
-  const ScopedStage timer(timers_, kStageAgree);
-  const Line mine = line();
-  group_->all_gather(std::as_bytes(std::span(&mine, 1)), std::as_writable_bytes(std::span(lines_)),
-                     cluster_.deadline());
+  do {
+    read_ahead();
+    tell();
+  } while (must_wait());
   if (!hear(shares)) return false;
   if (hands_out_) {
     std::swap(batch, next_);
@@ -74,10 +73,25 @@ bool GlobalBatches::next_alone(data::Batch& batch, RankShares& shares) {
 void GlobalBatches::read_ahead() {
   const ScopedStage timer(timers_, kStageRead);
   try {
-    if (!has_next_) has_next_ = source_.next(next_);
+    is_idle_ = !has_next_ && !source_.wait(kIdleAfter);
+    if (!has_next_ && !is_idle_) has_next_ = source_.next(next_);
   } catch (...) {
     error_ = std::current_exception();  // the others hear of it
   }
+}
+
+void GlobalBatches::tell() {
+  const ScopedStage timer(timers_, kStageAgree);
+  const Line mine = line();
+  group_->all_gather(std::as_bytes(std::span(&mine, 1)), std::as_writable_bytes(std::span(lines_)),
+                     cluster_.deadline());
+}
+
+/// Nobody has examples, and some rank may still get some.
+bool GlobalBatches::must_wait() const {
+  const auto any = [&](const auto& is_so) { return std::ranges::any_of(lines_, is_so); };
+  return any([](const Line& line) { return line.examples == kIdle; }) &&
+         !any([](const Line& line) { return line.examples != kIdle && line.examples != 0; });
 }
 
 void GlobalBatches::want_ahead(std::int64_t num_batches) {
@@ -90,7 +104,12 @@ GlobalBatches::Line GlobalBatches::line() const {
   Line line;
   line.before = position_;
   line.wanted_ahead = wanted_ahead_;
-  if (error_) line.examples = kFailed;
+  line.lag = source_.stats().lag;
+  if (error_) {
+    line.examples = kFailed;
+  } else if (!has_next_ && source_.is_endless()) {
+    line.examples = is_idle_ ? kIdle : kStopped;
+  }
   if (!has_next_) return line;
   line.after = source_.position();
   line.examples = next_.num_examples;
@@ -99,11 +118,24 @@ GlobalBatches::Line GlobalBatches::line() const {
   return line;
 }
 
+/// Of all ranks' data if they are endless; -1 while one rank does not know its own.
+std::int64_t GlobalBatches::lag() const {
+  if (!source_.is_endless()) return -1;
+  std::int64_t sum = 0;
+  for (const Line& line : lines_) {
+    if (line.lag < 0) return -1;
+    sum += line.lag;
+  }
+  return sum;
+}
+
 /// The step consists of the batches of the earliest epoch that any rank is still in.
 bool GlobalBatches::hear(RankShares& shares) {
   std::optional<std::int64_t> epoch;
   num_ahead_ = wanted_ahead_;
+  bool has_stopped = false;
   for (const Line& line : lines_) {
+    has_stopped |= line.examples == kStopped;
     num_ahead_ = std::min(num_ahead_, line.wanted_ahead);
     if (line.examples == kFailed && !error_) {
       error_ = std::make_exception_ptr(
@@ -112,8 +144,9 @@ bool GlobalBatches::hear(RankShares& shares) {
     }
     if (line.examples > 0) epoch = std::min(epoch.value_or(line.epoch), line.epoch);
   }
-  if (error_ || !epoch) return false;
+  if (error_ || !epoch || has_stopped) return false;
   shares.global_examples = shares.first_example = 0;
+  shares.lag = lag();
   shares.positions.clear();
   shares.ended_epochs = *epoch + 1;
   for (std::int64_t r = 0; r < cluster_.size(); ++r) {

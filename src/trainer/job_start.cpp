@@ -61,15 +61,26 @@ job::JobConfig with_first_eval_row(job::JobConfig config) {
   return config;
 }
 
-/// With the place in the topic where the job begins or continues, which is decided once for all.
-job::JobConfig with_topic(job::JobConfig config,
-                          const std::string& checkpoint,
-                          const std::atomic<bool>* stop) {
-  if (!data::reads_topic(config.data)) return config;
+/// Where in the topic the job begins or continues, which is decided once for all.
+struct TopicStart {
+  std::shared_ptr<const data::TopicPosition> position = {};  // null: it reads no topic
+  std::int64_t row = -1;                                     // JobStart::topic_row
+};
+
+TopicStart find_topic(const job::JobConfig& config,
+                      const std::string& checkpoint,
+                      std::int64_t num_ranks,
+                      const std::atomic<bool>* stop) {
+  if (!data::reads_topic(config.data)) return {};
+  const bool has_shares = config.data.kafka.is_endless() && num_ranks > 1;
+  if (has_shares && config.train.deterministic) {
+    throw Error(ErrorCode::kInvalidConfig,
+                "data.kafka.end: never with several ranks rules out train.deterministic: what "
+                "arrives first is trained on first; write data.kafka.end: watermark");
+  }
   if (checkpoint.empty()) {
-    config.data.kafka.position =
-        std::make_shared<const data::TopicPosition>(data::begin_topic(config.data, stop));
-    return config;
+    return {.position =
+                std::make_shared<const data::TopicPosition>(data::begin_topic(config.data, stop))};
   }
   const std::optional<data::TopicPosition> saved = checkpoint::read_topic_position(checkpoint);
   if (!saved) {
@@ -78,9 +89,16 @@ job::JobConfig with_topic(job::JobConfig config,
                        " with a topic: it was trained on other data; begin a new job with "
                        "train.warm_start.from"));
   }
-  config.data.kafka.position = std::make_shared<const data::TopicPosition>(
-      data::continue_topic(config.data, *saved, checkpoint, stop));
-  return config;
+  if (has_shares && !saved->is_endless()) {
+    throw Error(ErrorCode::kInvalidConfig,
+                concat("cannot continue from ", checkpoint,
+                       " with data.kafka.end: never and several ranks: it read up to the "
+                       "watermark; continue with one rank, and with several from its next "
+                       "checkpoint on"));
+  }
+  return {.position = std::make_shared<const data::TopicPosition>(
+              data::continue_topic(config.data, *saved, checkpoint, stop)),
+          .row = saved->is_endless() ? saved->row : -1};
 }
 
 /// Batches that the caller supplies cannot be compared.
@@ -134,13 +152,14 @@ JobStart JobStart::decide(const job::JobConfig& config,
     if (checkpoint.empty() && options.resume) {
       checkpoint = checkpoint::find_checkpoint(config.run_dir);
     }
-    const job::JobConfig counted =
-        with_topic(with_first_eval_row(config), checkpoint, options.stop);
+    job::JobConfig counted = with_first_eval_row(config);
+    const TopicStart topic = find_topic(counted, checkpoint, cluster.size(), options.stop);
+    counted.data.kafka.position = topic.position;
     Json json = checkpoint.empty() ? fresh_start(counted, options, schema)
                                    : start_from(checkpoint, counted, options);
     json["first_eval_row"] = counted.data.eval.first_row;
-    const auto& topic = counted.data.kafka.position;
-    json["topic"] = topic ? topic->to_json() : "";
+    json["topic"] = topic.position ? topic.position->to_json() : "";
+    json["topic_row"] = topic.row;
     start = json.dump();
   }
   const Json json = Json::parse(cluster.share(start));
@@ -155,6 +174,7 @@ JobStart JobStart::decide(const job::JobConfig& config,
           {.has_same_input = json["same_input"], .batch_size = json["batch_size"]},
           json["first_eval_row"],
           topic_of(json["topic"]),
+          json["topic_row"],
           json["warm_start"]};
 }
 

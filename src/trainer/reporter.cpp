@@ -260,7 +260,7 @@ void Reporter::report(std::int64_t step, bool is_due) {
     line["device_seconds"] = device_seconds(*sources_.device_times);
     line["device_share"] = report.device_share = device_share_since(elapsed_since_last);
   }
-  if (const std::int64_t lag = sources_.data.stats().lag; lag >= 0) line["lag"] = report.lag = lag;
+  if (const std::int64_t behind = lag(); behind >= 0) line["lag"] = report.lag = behind;
   if (const auto scale = sources_.network.loss_scale()) {
     line["loss_scale"] = loss_scale_json(*scale);
     tell_skipped(*scale);
@@ -274,6 +274,10 @@ double Reporter::device_share_since(double elapsed) {
   const double before = last_device_seconds_;
   last_device_seconds_ = sources_.device_times->busy_seconds();
   return std::min(1.0, (last_device_seconds_ - before) / elapsed);
+}
+
+std::int64_t Reporter::lag() const {
+  return lag_of_ranks_ >= 0 ? lag_of_ranks_ : sources_.data.stats().lag;
 }
 
 void Reporter::tell_skipped(const dense::DenseNetwork::LossScale& scale) {
@@ -378,7 +382,7 @@ void Reporter::write_summary(std::int64_t step,
     summary["bad_row_share"] = bad / (good + bad);
     summary["bad_row_reasons"] = sources_.data.bad_row_reasons();
   }
-  if (read.lag >= 0) summary["lag"] = read.lag;
+  if (const std::int64_t behind = lag(); behind >= 0) summary["lag"] = behind;
   summary["positive_share"] = positive_shares();
   summary["constant_inputs"] = constant_inputs_.names();
   if (const auto shared = data::shared_files(sources_.config.data); !shared.empty()) {

@@ -48,6 +48,8 @@ class Reporter {
   void add(std::span<const float> probabilities,
            std::span<const float> labels,
            std::int64_t global_examples);
+  /// Of all ranks' data, where a rank knows only its own; -1: this rank's is that of all.
+  void set_lag(std::int64_t lag) { lag_of_ranks_ = lag; }
   void add_nonfinite() { ++nonfinite_steps_; }
 
   /// The batch of such a step, and its number, for whoever watches.
@@ -103,6 +105,7 @@ class Reporter {
   double seconds() const;
   double hit_rate_since(const embedding::CacheCounts& counts);
   double device_share_since(double elapsed);
+  std::int64_t lag() const;
   void tell_skipped(const dense::DenseNetwork::LossScale& scale);
 
   Sources sources_;
@@ -116,6 +119,7 @@ class Reporter {
   std::optional<Evaluation> evaluation_;
   std::int64_t examples_;           // in all
   std::int64_t examples_here_ = 0;  // by this process
+  std::int64_t lag_of_ranks_ = -1;
   std::int64_t nonfinite_steps_ = 0;
   std::int64_t told_skipped_steps_ = 0;  // for the loss scale
   std::string warm_start_;               // "": none

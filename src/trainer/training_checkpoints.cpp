@@ -44,17 +44,26 @@ void TrainingRun::start_checkpoint() {
   content->transforms_json = transforms_.to_json(schema_);
   content->config_yaml = dump_config(job::with_relative_paths(config_));
   content->data_files = source_->files();
-  // The rank that is least far continues from there too.
-  content->topic =
-      source_->topic_position(std::ranges::min(positions_, {}, [](const data::DataPosition& at) {
-        return std::pair(at.epoch, at.next_row);
-      }));
+  content->topic = topic_position();
   if (content->topic && !config_.data.kafka.group.empty()) {
-    content->published = [this, topic = *content->topic] { commit_topic(topic); };
+    content->published = [this](const checkpoint::CheckpointContent& complete) {
+      commit_topic(*complete.topic);
+    };
   }
   content->pending = std::move(pending);
   content->capture(model_);
   checkpoints_->start(std::move(content));
+}
+
+/// From where the ranks can continue in the topic. Without an end each reads partitions of its own:
+/// from where this rank can.
+std::optional<data::TopicPosition> TrainingRun::topic_position() const {
+  const bool has_share = source_->is_endless() && positions_.size() > 1;
+  return source_->topic_position(
+      has_share ? positions_[static_cast<std::size_t>(cluster_.rank())]
+                : std::ranges::min(positions_, {}, [](const data::DataPosition& at) {
+                    return std::pair(at.epoch, at.next_row);
+                  }));
 }
 
 /// For tools that show how far a job is: satrap continues from the checkpoint.
@@ -82,8 +91,11 @@ bool TrainingRun::prepare_checkpoint(const std::vector<pipeline::PendingLookup>&
   };
   const bool is_chief = cluster_.is_chief();
   const auto write_mine = [&] {
-    checkpoint::write_pending(RunDirectory::checkpoints_of(config_), step_, cluster_.rank(),
-                              pending);
+    const std::string directory = RunDirectory::checkpoints_of(config_);
+    checkpoint::write_pending(directory, step_, cluster_.rank(), pending);
+    if (const auto topic = topic_position(); topic && topic->is_endless()) {
+      checkpoint::write_topic_share(directory, step_, cluster_.rank(), *topic);
+    }
   };
   if (all_succeed(is_chief, [&] { checkpoints_->prepare(step_); }) &&
       all_succeed(!is_chief, write_mine)) {

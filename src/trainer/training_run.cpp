@@ -69,6 +69,9 @@ void TrainingRun::restore() {
   start_position_ =
       checkpoint::with_batch_size(manifest.position_of(cluster_.rank(), cluster_.size()),
                                   start_.continuation.batch_size, config_.data.batch_size);
+  if (start_.topic_row >= 0) {
+    start_position_.next_row = start_position_.rows_read = start_.topic_row;
+  }
   positions_ = manifest.positions;
   ended_epochs_ = manifest.ended_epochs;
   restored_examples_ = manifest.examples;
@@ -294,7 +297,7 @@ void TrainingRun::end_async() {
 
 void TrainingRun::settle_within_grace() {
   constexpr std::chrono::seconds kGrace(2);
-  // Several ranks stop after the same step, and they read files, whose end comes.
+  // Several ranks stop after the same step. They read files, whose end comes, or wait for nothing.
   if (cluster_.size() > 1 || !stop_requested()) return settle();
   if (driver_->wait_applied_for(step_, kGrace)) return;
   // Deterministic hybrid looks up later steps before it applies the last updates, and the input of

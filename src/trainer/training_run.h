@@ -68,6 +68,7 @@ class TrainingRun {
   bool evaluate();  // false: a signal, here or on another rank, cut it short
   void start_checkpoint();
   bool prepare_checkpoint(const std::vector<pipeline::PendingLookup>& pending);
+  std::optional<data::TopicPosition> topic_position() const;
   void commit_topic(const data::TopicPosition& position) const;
   void finish(bool finished);
   std::optional<checkpoint::EarlyStoppingState> early_stopping_state() const;

@@ -70,5 +70,33 @@ TEST(TopicLog, ShuffledRowsAreReadFromTheBeginningOfTheirEpoch) {
   EXPECT_EQ(log.at({.epoch = 1, .batches = 3, .next_row = 0}), two_partitions().beginning(1));
 }
 
+TEST(TopicLog, WithoutAnEndAPositionIsTheRowItself) {
+  TopicPosition start = two_partitions();
+  for (TopicPosition::Partition& at : start.partitions) at.end = TopicPosition::kNoEnd;
+  start.row = 100;  // the job continues there
+  start.partitions[1].skip = 2;
+  TopicLog log(start);
+  EXPECT_EQ(log.at({.next_row = 100}), start);
+  log.add({.epoch = 0, .first_row = 100, .partition = 0, .begin = 5, .end = 15});
+  log.add({.epoch = 0, .first_row = 130, .partition = 1, .begin = 0, .end = 10, .skip = 2});
+  TopicPosition at = log.at({.next_row = 107});
+  EXPECT_EQ(at.row, 107);
+  EXPECT_EQ(at.partitions[0].next, 5);
+  EXPECT_EQ(at.partitions[0].skip, 7);
+  EXPECT_EQ(at.partitions[1].skip, 2);
+  at = log.at({.next_row = 133});
+  EXPECT_EQ(at.partitions[0].next, 15);
+  EXPECT_EQ(at.partitions[0].skip, 0);
+  EXPECT_EQ(at.partitions[1].next, 0);
+  EXPECT_EQ(at.partitions[1].skip, 5);
+}
+
+TEST(TopicLog, WithoutAnEndARankWithoutRowsIsWhereItContinued) {
+  TopicPosition start = two_partitions();
+  start.partitions[0] = {.first = 5, .next = 9, .skip = 1};
+  TopicLog log(start);
+  EXPECT_EQ(log.at({.next_row = 0}), start) << "not the beginning of the epoch";
+}
+
 }  // namespace
 }  // namespace satrap::data

@@ -1,6 +1,9 @@
 // Topics read through librdkafka from its mock broker.
 #include "satrap/data/topic.h"
 
+#include <algorithm>
+#include <random>
+
 #include <gmock/gmock.h>
 
 #include "satrap/data/kafka_support.h"
@@ -80,13 +83,88 @@ TEST_F(Topic, EveryRankGetsItsRows) {
   EXPECT_THAT(all, ::testing::UnorderedElementsAreArray(range(0, 100)));
 }
 
-TEST_F(Topic, WithoutAnEndOneRankReads) {
+TEST_F(Topic, WithoutAnEndMoreRanksThanPartitionsAreRefused) {
   broker_.create("clicks", 1);
   DataConfig data = config("clicks");
   data.kafka.end = "never";
   EXPECT_THAT(
       error_of([&] { read(data, {.rank = 1, .world_size = 2}); }, ErrorCode::kInvalidConfig),
-      HasSubstr("needs a job of one rank"));
+      HasSubstr("topic 'clicks' has 1, fewer than the job's 2 ranks"));
+}
+
+/// Several ranks, one after another, from where all of them are.
+class Ranks {
+ public:
+  Ranks(const DataConfig& data, const TopicPosition& start, std::int64_t num_ranks)
+      : start_(start) {
+    DataConfig mine = data;
+    mine.kafka.position = std::make_shared<const TopicPosition>(start);
+    const Schema schema = resolve_schema(mine);
+    for (std::int64_t rank = 0; rank < num_ranks; ++rank) {
+      sources_.push_back(open_batches(mine, schema, fixed_transforms(schema), Role::kTrain,
+                                      {.rank = rank,
+                                       .world_size = num_ranks,
+                                       .batch_size = 7,
+                                       .start = {.next_row = start.row, .rows_read = start.row}}));
+    }
+  }
+
+  /// Trains a rank on a batch.
+  void step(std::int64_t rank, std::vector<std::uint64_t>& ids) {
+    Batch batch;
+    ASSERT_TRUE(sources_[static_cast<std::size_t>(rank)]->next(batch));
+    ids.insert(ids.end(), batch.ids.begin(), batch.ids.end());
+  }
+
+  TopicPosition position() const {
+    std::vector<TopicPosition> shares;
+    for (const auto& source : sources_) {
+      DataPosition at = source->position();
+      at.next_row = std::max(at.next_row, start_.row);
+      shares.push_back(*source->topic_position(at));
+    }
+    return TopicPosition::merge(shares);
+  }
+
+ private:
+  const TopicPosition start_;
+  std::vector<std::unique_ptr<BatchSource>> sources_;
+};
+
+TEST_F(Topic, WithoutAnEndEveryRowIsOfOneRankThroughRestartsWithOtherRanks) {
+  constexpr int kPartitions = 5, kRowsEach = 700;
+  broker_.create("clicks", kPartitions);
+  std::mt19937_64 random(17);
+  for (int p = 0; p < kPartitions; ++p) {  // in messages of several rows
+    std::vector<std::optional<std::string>> values;
+    for (int i = 0; i < kRowsEach;) {
+      std::string text;
+      for (std::uint64_t lines = 1 + random() % 9; lines > 0 && i < kRowsEach; --lines, ++i) {
+        text += "1," + std::to_string(kRowsEach * p + i) + (lines > 1 ? "\n" : "");
+      }
+      values.emplace_back(std::move(text));
+      if (random() % 10 == 0) values.emplace_back();  // without a value
+    }
+    broker_.write("clicks", p, values);
+  }
+  DataConfig data = config("clicks");
+  data.kafka.end = "never";
+  TopicPosition at = begin_topic(data);
+  std::vector<std::uint64_t> ids;
+  for (const std::int64_t num_ranks : {2, 3, 1, 5, 5, 4}) {
+    Ranks ranks(data, at, num_ranks);
+    for (std::int64_t rank = 0; rank < num_ranks; ++rank) {
+      for (std::uint64_t steps = random() % 8; steps > 0; --steps) ranks.step(rank, ids);
+    }
+    at = continue_topic(data, ranks.position(), "the last checkpoint");
+  }
+  data.batch_size = 1;
+  data.kafka.end = "watermark";
+  data.kafka.position = std::make_shared<const TopicPosition>(continue_topic(data, at, "the last"));
+  const auto rest = read(data, {.start = {.batches = 1, .next_row = at.row, .rows_read = at.row}});
+  EXPECT_GT(ids.size(), 150U);
+  ids.insert(ids.end(), rest.begin(), rest.end());
+  EXPECT_THAT(ids, ::testing::UnorderedElementsAreArray(range(0, kPartitions * kRowsEach)));
 }
 
 TEST_F(Topic, ShuffledEpochsHaveTheSameRows) {

@@ -1,6 +1,8 @@
 #include "satrap/pipeline/global_batches.h"
 
 #include <algorithm>
+#include <atomic>
+#include <chrono>
 #include <cstring>
 #include <functional>
 #include <utility>
@@ -219,6 +221,75 @@ TEST_F(GlobalBatchesOfThree, ThatOneRankCannotReadFailOnAllInTheSameStep) {
                   rank == 1 ? "log.csv:7: not a number" : "rank 1 could not read its data");
       },
       1);
+}
+
+/// Data without an end, that come when the test says so.
+class Arrivals final : public data::BatchSource {
+ public:
+  bool next(data::Batch& batch) override {
+    if (num_ready_ == 0) return false;  // a stop
+    --num_ready_;
+    ++position_.batches;
+    batch.num_examples = 1;
+    return true;
+  }
+  bool wait(std::chrono::milliseconds) override { return num_ready_ > 0 || is_stopped_; }
+  bool is_endless() const override { return true; }
+  data::DataPosition position() const override { return position_; }
+  data::ReadStats stats() const override { return {.lag = lag_}; }
+  void close() override {}
+
+  void arrive(std::int64_t num_batches) { num_ready_ += num_batches; }
+  void stop() { is_stopped_ = true; }
+  void set_lag(std::int64_t lag) { lag_ = lag; }
+
+ private:
+  std::atomic<std::int64_t> num_ready_ = 0, lag_ = -1;
+  std::atomic<bool> is_stopped_ = false;
+  data::DataPosition position_;
+};
+
+TEST(GlobalBatches, OfEndlessDataARankWithoutAnyDoesNotHoldUpTheOthers) {
+  RankThreads ranks;
+  ranks.run(2, [](Cluster& cluster) {
+    cluster.share("");
+    Arrivals source;
+    if (cluster.rank() == 0) source.arrive(3);
+    source.set_lag(10 * (cluster.rank() + 1));
+    StageTimers timers(kNumStages);
+    GlobalBatches batches(source, {}, {}, cluster.make_communicator("planners"), cluster, timers);
+    data::Batch batch;
+    RankShares shares;
+    for (std::int64_t step = 1; step <= 3; ++step) {
+      ASSERT_TRUE(batches.next(batch, shares));
+      EXPECT_EQ(batch.num_examples, cluster.rank() == 0 ? 1 : 0);
+      EXPECT_EQ(shares.global_examples, 1);
+      EXPECT_EQ(shares.ended_epochs, 0);
+      EXPECT_EQ(shares.positions[0].batches, step);
+      EXPECT_EQ(shares.lag, 30);
+    }
+    if (cluster.rank() == 1) source.arrive(1);
+    ASSERT_TRUE(batches.next(batch, shares)) << "rank 0 has none now, and rank 1 one";
+    EXPECT_EQ(shares.global_examples, 1);
+    EXPECT_EQ(batch.num_examples, cluster.rank());
+  });
+}
+
+TEST(GlobalBatches, OfEndlessDataEndOnAllRanksWhereOneStops) {
+  RankThreads ranks;
+  ranks.run(3, [](Cluster& cluster) {
+    cluster.share("");
+    Arrivals source;
+    source.arrive(2 + (cluster.rank() == 0 ? 5 : 0));
+    StageTimers timers(kNumStages);
+    GlobalBatches batches(source, {}, {}, cluster.make_communicator("planners"), cluster, timers);
+    data::Batch batch;
+    RankShares shares;
+    for (int i = 0; i < 2; ++i) ASSERT_TRUE(batches.next(batch, shares));
+    if (cluster.rank() == 1) source.stop();
+    EXPECT_FALSE(batches.next(batch, shares)) << "rank 0 has more, and rank 2 waits";
+    EXPECT_FALSE(batches.error());
+  });
 }
 
 }  // namespace

@@ -3,6 +3,7 @@ import json
 import os
 import pathlib
 import random
+import signal
 import subprocess
 import sys
 import tempfile
@@ -19,6 +20,7 @@ SATRAP = os.environ["SATRAP_BIN"]
 DEADLINE_S = 600
 PARTITIONS = 3
 BATCH = 50
+KILLS = int(os.environ.get("SATRAP_TEST_KILLS", "2"))  # of ranks and of the broker, in each attempt
 ROWS = 6000  # each with an id of its own: the table then has as many rows as were trained on
 JOB = """\
 seed: 7
@@ -126,6 +128,58 @@ class Kafka(unittest.TestCase):
             self.assertEqual(job.start().end(DEADLINE_S), 0, job.output())
             digests.append(job.digest(DEADLINE_S))
         self.assertEqual(digests[1], digests[0])
+
+    def test_ranks_share_an_endless_topic_through_kills_and_changes_of_their_number(self):
+        run = self.dir / "shared-run"
+        numbers = [2, 3, 1, 2]
+        part = ROWS // len(numbers)
+        for attempt, ranks in enumerate(numbers):
+            is_last = attempt == len(numbers) - 1
+            self.produce("shared", attempt * part, (attempt + 1) * part)
+            kafka = "  kafka: {timeout: 10min}\n" if is_last else ENDLESS
+            text = JOB.format(train=f"kafka://{self.server.brokers}/shared", kafka=kafka, batch=BATCH, steps=0)
+            config = self.dir / f"shared-{attempt}.yaml"
+            config.write_text(text + "embedding: {store: ps}\ncluster: {timeout: 60s}\n")
+            job = ClusterJob(self.dir / f"shared-{attempt}", config, shards=1, ranks=ranks,
+                             max_restarts=KILLS + 1, settings=(f"run_dir={run}",))
+            self.addCleanup(job.kill_all)
+            job.start("--resume")
+            if is_last:
+                self.assertEqual(job.end(DEADLINE_S), 0, job.output())
+                break
+            for kill in range(KILLS):
+                self.wait_for_examples(run, attempt * part + (kill + 1) * part // (2 * KILLS), job)
+                if kill % 2 == 0:
+                    job.member("rank", self.random.randrange(ranks), DEADLINE_S).send(signal.SIGKILL)
+                else:
+                    self.server.kill()
+                    self.server.start()
+            # Of what is left a rank may not have a whole batch, and the last checkpoint is some steps old.
+            self.wait_for_examples(run, (attempt + 1) * part - 6 * ranks * BATCH, job)
+            os.kill(job.pid, signal.SIGTERM)
+            job.end(DEADLINE_S)
+        summary = json.loads((run / "summary.json").read_text())
+        self.assertEqual(summary["rows"], ROWS)
+        self.assertEqual(summary["examples"], ROWS)
+
+    def test_several_ranks_are_not_deterministic_without_an_end(self):
+        config = self.dir / "arrival.yaml"
+        text = JOB.format(train=f"kafka://{self.server.brokers}/clicks", kafka=ENDLESS, batch=BATCH, steps=0)
+        config.write_text(text.replace("hybrid,", "hybrid, deterministic: true,") + "embedding: {store: ps}\n")
+        job = ClusterJob(self.dir / "arrival", config, shards=1, ranks=2, max_restarts=0)
+        self.addCleanup(job.kill_all)
+        self.assertEqual(job.start().end(DEADLINE_S), 2, job.output())
+        self.assertIn("data.kafka.end: never with several ranks rules out train.deterministic", job.output())
+
+    def wait_for_examples(self, run, number, job):
+        """Until a checkpoint has trained on so many."""
+        def newest():
+            folders = sorted((run / "checkpoints").glob("step-*"))
+            try:
+                return json.loads((folders[-1] / "manifest.json").read_text())["examples"] if folders else 0
+            except (OSError, ValueError):
+                return 0  # removed since
+        job.wait_until(lambda: newest() >= number, DEADLINE_S, f"{number} examples")
 
     def test_a_topic_that_is_not_there_is_named_with_the_nearest(self):
         kafka_client.produce(self.server.brokers, "impressions", 0, [b"1,u1"])

@@ -30,8 +30,10 @@ struct CheckpointContent {
   std::optional<EarlyStoppingState> early_stopping;
   std::string transforms_json, config_yaml;
   std::vector<data::DataFile> data_files;  // BatchSource::files()
-  std::optional<data::TopicPosition> topic;
-  std::function<void()> published;  // called once the checkpoint is complete; may be empty
+  std::optional<data::TopicPosition>
+      topic;  // without an end the chief's share, until it is published
+  std::function<void(const CheckpointContent&)>
+      published;  // called once the checkpoint is complete; may be empty
   std::vector<pipeline::PendingLookup>
       pending;  // of the chief; other ranks have written theirs to files
 
@@ -49,6 +51,12 @@ void write_pending(const std::string& directory,  // of all checkpoints
                    std::int64_t step,
                    std::int64_t rank,
                    const std::vector<pipeline::PendingLookup>& pending);
+
+/// The same for its share of a topic without an end.
+void write_topic_share(const std::string& directory,
+                       std::int64_t step,
+                       std::int64_t rank,
+                       const data::TopicPosition& share);
 
 /// How long a run goes on although its checkpoints cannot be written.
 struct FailureLimits {
@@ -78,7 +86,7 @@ class CheckpointWriter {
                          const std::optional<EarlyStoppingState>& early_stopping);
 
   /// For a job of several ranks: creates the folder where the checkpoint of `step` will be written,
-  /// so that the others can write their pending lookups there. Call it after wait().
+  /// so that the others can write their part there. Call it after wait().
   void prepare(std::int64_t step);
 
   /// Writes in the background. First settles the previous one.

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
 #include <cstddef>
 #include <deque>
@@ -38,6 +39,12 @@ class BoundedQueue {
   std::optional<T> try_pop() {
     std::unique_lock lock(mutex_);
     return take();
+  }
+
+  /// Blocks while empty and open, at most for so long. Returns whether pop() would not block.
+  bool wait(std::chrono::milliseconds at_most) {
+    std::unique_lock lock(mutex_);
+    return not_empty_.wait_for(lock, at_most, [&] { return closed_ || !items_.empty(); });
   }
 
   void close() {

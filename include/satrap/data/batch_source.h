@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -47,6 +48,16 @@ class BatchSource {
   /// epoch. Every batch has the configured number of rows except the last of an epoch, which may be
   /// shorter (never empty). Throws Error(kInvalidData) or Error(kIo) as the readers do.
   virtual bool next(Batch& batch) = 0;
+
+  /// Waits until next() would return at once; false if that takes longer. Of data that come without
+  /// a wait for others, true at once.
+  virtual bool wait(std::chrono::milliseconds at_most) {
+    static_cast<void>(at_most);
+    return true;
+  }
+
+  /// The data have no end of their own: next() returns false after a stop or close() alone.
+  virtual bool is_endless() const { return false; }
 
   /// The position after the last batch returned: a source opened there continues with the next.
   virtual DataPosition position() const = 0;

@@ -7,7 +7,9 @@
 namespace satrap::data {
 
 /// A place in the rows of a topic, from which reading can continue: the partition whose turn it is,
-/// and how far each has been read. Rows of a message are counted on from `row`.
+/// and how far each has been read. Of a topic with an end it is the beginning of some messages,
+/// from which rows are counted on from `row`. Without an end it is the next row itself, in a
+/// message or before one.
 struct TopicPosition {
   static constexpr std::int64_t kNoEnd = -1;
 
@@ -15,6 +17,7 @@ struct TopicPosition {
     std::int64_t first = 0;     // offset where an epoch begins
     std::int64_t next = 0;      // of the first message that has not been read
     std::int64_t end = kNoEnd;  // where an epoch ends; kNoEnd: never
+    std::int64_t skip = 0;      // rows from `next` on that have been read; 0 if there is an end
     friend bool operator==(const Partition&, const Partition&) = default;
   };
 
@@ -26,6 +29,17 @@ struct TopicPosition {
 
   /// Where an epoch begins, with the same offsets.
   TopicPosition beginning(std::int64_t of_epoch) const;
+
+  bool is_endless() const;
+
+  /// Of a topic without an end, each of several ranks reads partitions of its own, every
+  /// `num_ranks`-th from its number on: the share of a rank has no message of the others. Throws
+  /// Error(kInvalidConfig) if there are fewer partitions than ranks.
+  TopicPosition share_of(std::int64_t rank, std::int64_t num_ranks) const;
+
+  /// The place where all ranks are whose shares these are, in the order of the ranks. They number
+  /// their rows apart, so all continue from the largest number.
+  static TopicPosition merge(const std::vector<TopicPosition>& shares);
 
   std::string to_json() const;
 
