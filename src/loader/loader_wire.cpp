@@ -57,7 +57,9 @@ PassRequest read_pass_request(std::span<const std::byte> bytes) {
   require(split.world_size >= 1 && split.rank >= 0 && split.rank < split.world_size &&
               split.rows_per_turn >= 1,
           "no such rank");
+  constexpr std::int64_t kMostRows = std::int64_t{1} << 60;
   constexpr std::int64_t kMost = std::int64_t{1} << 30;  // products of two are numbers of rows
+  require(pass.first_row <= kMostRows && pass.max_rows <= kMostRows, "too many rows");
   require(split.world_size <= kMost && split.rows_per_turn <= kMost, "too many ranks or rows");
   require(stream.count >= 1 && stream.number >= 0 && stream.number < stream.count &&
               stream.rows_per_turn >= 1,

@@ -36,12 +36,19 @@ bool MergedStreams::next(data::RowDelivery& delivery) {
   for (;;) {
     if (!streams_.empty() && has_newcomer()) drop_streams();
     if (streams_.empty() && !open_streams()) return false;
+    const auto began = LoaderList::Clock::now();
     try {
       take(delivery);
       return true;
     } catch (const net::NetError& error) {
       if (is_closed_) return false;
-      lose(asked_->loader(), error.what());
+      const bool has_waited = 2 * (LoaderList::Clock::now() - began) >=
+                              std::chrono::milliseconds(side_.options.timeout_ms);
+      if (error.failure() == net::NetFailure::kTimeout && !has_waited) {
+        drop_streams();  // the rank has not come for the answer in time, as in a long evaluation
+      } else {
+        lose(asked_->loader(), error.what());
+      }
     }
   }
 }

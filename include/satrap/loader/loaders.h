@@ -13,9 +13,9 @@ namespace satrap::loader {
 
 struct LoadersOptions {
   std::int64_t timeout_ms = 600'000;  // of waiting for a loader, or for its next rows
-  /// Rows of the pass, of all ranks, that one loader reads before the next one's turn, about: a
-  /// multiple of what a rank reads at a time.
-  std::int64_t rows_per_turn = 4096;
+  /// Rows of this rank that one loader reads before the next one's turn; of several ranks as many
+  /// more as make a whole batch.
+  std::int64_t rows_per_turn = 1024;
   const std::atomic<bool>* stop = nullptr;  // once set, nobody waits for a loader; may be null
 };
 
