@@ -16,6 +16,7 @@ Starts and supervises a satrap job of many processes: N parameter-server shards
 
   satrap-run job.yaml                                (a rank for each GPU, or one on the CPU)
   satrap-run --ps 2 --nproc-per-node 2 job.yaml      (--ps sets embedding.store=ps)
+  satrap-run --loaders 2 job.yaml                    (processes that read for the ranks)
   satrap-run --ps 2 --nproc-per-node 2 --max-restarts 3 job.yaml train.epochs=2 -- --overwrite
 """
 
@@ -39,6 +40,12 @@ failures
   --overwrite after `--` apply to attempt 0 only; --accept-changed-data is for all. A rank that hangs
   after rank 0 has finished is killed after --grace; the job is complete nevertheless. A process that
   is stopped (SIGSTOP) for longer than --grace is killed, which counts as a failure.
+
+loaders
+  --loaders N starts N processes of `satrap loader`, which read and parse the training data for the
+  ranks (data.loaders.store=job). One that ends is started again after a second, and is no failure:
+  the others read its rows meanwhile. To read on other machines, serve a store with `satrap store`,
+  start `satrap loader --store URL` there, and write data.loaders.store: URL instead.
 
 stopping
   On Ctrl-C or SIGTERM ranks get the signal, write a checkpoint and end; then shards end. Between two
@@ -93,6 +100,7 @@ class Options:
     log_dir: str | None
     bin_dir: str | None
     ps_workers: int | None
+    loaders: int  # of the job, over all nodes
     ps_only: bool
     token: str | None  # from the environment
     interface: str | None  # where processes listen, SATRAP_INTERFACE; None: their default
@@ -106,11 +114,15 @@ class Options:
     def shape(self):
         """What the launchers of all nodes must agree on."""
         return {"--nnodes": self.nnodes, "--nproc-per-node": self.nproc, "--ps": self.ps,
-                "--max-restarts": self.max_restarts, "--ps-only": self.ps_only}
+                "--loaders": self.loaders, "--max-restarts": self.max_restarts, "--ps-only": self.ps_only}
 
     def local_shards(self):
         """Shards are assigned to the nodes round-robin."""
         return range(self.node_rank, self.ps, self.nnodes)
+
+    def local_loaders(self):
+        """As shards."""
+        return range(self.node_rank, self.loaders, self.nnodes)
 
 
 def count(minimum, maximum=None):
@@ -167,6 +179,8 @@ def make_parser():
     add("--bin-dir", metavar="DIR",
         help="folder of satrap and satrap-ps (default: this program's folder, its build, or PATH)")
     add("--ps-workers", type=count(1), metavar="W", help="worker threads of a shard")
+    add("--loaders", type=count(0), default=0, metavar="N",
+        help="processes that read the training data for the ranks, over all nodes (default 0: the ranks read)")
     add("--ps-only", action="store_true",
         help="start only shards; print the variables for ranks started by others")
     add("--nnodes", type=count(1), default=1, metavar="K", help="nodes of the job (default 1)")
@@ -206,6 +220,8 @@ def parse(argv, environment):
         parser.error("--ps-only needs --ps N with at least one shard")
     if given.ps_only and given.max_restarts > 0:
         parser.error("--max-restarts restarts ranks, and --ps-only has none: ranks would not find new shards")
+    if given.ps_only and given.loaders > 0:
+        parser.error("--loaders read for the ranks, and --ps-only has none: start `satrap loader` beside the ranks")
     if given.node_rank >= given.nnodes:
         parser.error(f"--node-rank {given.node_rank}: nodes are 0 to {given.nnodes - 1} (--nnodes)")
     token = environment.get("SATRAP_TOKEN") or None
@@ -217,13 +233,13 @@ def parse(argv, environment):
     if token is not None and len(token) < MIN_TOKEN_CHARS:
         parser.error(f"SATRAP_TOKEN has {len(token)} characters: too easy to guess, use {MIN_TOKEN_CHARS}")
     return Options(
-        config=given.config, settings=with_shards(given.settings, given.ps), train_flags=argv[split + 1:],
+        config=given.config, settings=with_loaders(with_shards(given.settings, given.ps), given.loaders), train_flags=argv[split + 1:],
         ps=given.ps, nproc=0 if given.ps_only else given.nproc_per_node, nnodes=given.nnodes,
         node_rank=given.node_rank, master_addr=given.master_addr, master_port=given.master_port,
         join_timeout=given.join_timeout, max_restarts=given.max_restarts,
         restart_delay=given.restart_delay, grace=given.grace,
         interface=environment.get("SATRAP_INTERFACE") or None, log_dir=given.log_dir, bin_dir=given.bin_dir,
-        ps_workers=given.ps_workers, ps_only=given.ps_only, token=token,
+        ps_workers=given.ps_workers, loaders=given.loaders, ps_only=given.ps_only, token=token,
         train_program=find_program("satrap", given.bin_dir, parser),
         ps_program=find_program("satrap-ps", given.bin_dir, parser) if given.ps else "")
 
@@ -231,6 +247,11 @@ def parse(argv, environment):
 def with_shards(settings, ps):
     """Shards are started for rows to live on them; whoever wants something else says so."""
     return [*(["embedding.store=ps"] if ps else []), *settings]
+
+
+def with_loaders(settings, loaders):
+    """As shards: loaders are started to be read from."""
+    return [*(["data.loaders.store=job"] if loaders else []), *settings]
 
 
 def complete(options, nproc):

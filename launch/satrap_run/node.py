@@ -7,11 +7,12 @@ import subprocess
 
 from .output import LogFile, Stream, TerminalStream
 from .process import Process, signal_name
-from .variables import rank_command, rank_variables, shard_command, shard_variables
+from .variables import loader_command, rank_command, rank_variables, shard_command, shard_variables
 
 USAGE_STATUS = 2
 FAILED_GRACE_S = 3.0  # of what still runs in an attempt that has failed
-SHARD_GRACE_S = 10.0  # of shards whose ranks have ended
+SHARD_GRACE_S = 10.0  # of shards and loaders whose ranks have ended
+LOADER_RESTART_S = 1.0  # after the end of a loader
 STOPPED_LOOK_S = 1.0  # how often it is looked for processes that are stopped
 SETTLE_S = 0.05  # so that the death of a shard is not mistaken for the error it causes in a rank
 
@@ -22,7 +23,9 @@ class Node:
     failed          a process ended that should not have: what, status, restart (whether to retry)
     chief_finished  rank 0 has ended with 0: the last checkpoint and the summary are written
     ranks_ended     no rank runs any more; finished: all have ended with 0
-    ended           no shard runs either
+    ended           no shard and no loader runs either
+
+    A loader that ends while ranks run is started again, and nothing is reported.
     """
 
     def __init__(self, options, token, log_dir, output, report):
@@ -95,6 +98,7 @@ class Node:
         self._processes = []
         self._files = {}
         self._store_url = None
+        self._attempt = None  # once it has started
         self._rank_signal = None  # what the ranks have been told to stop with
         self._chief_finished = False
         self._stopping_shards = False
@@ -105,10 +109,13 @@ class Node:
     def _start(self, attempt):
         if attempt.number != self._number:
             self._begin(attempt.number)
+        self._attempt = attempt
         try:
             for shard in self._options.local_shards():
                 self._launch("shard", shard, shard_command(self._options, shard),
                              shard_variables(self._options, attempt, self._token))
+            for loader in self._options.local_loaders():
+                self._launch_loader(loader, attempt)
             for local_rank in range(self._options.nproc):
                 self._launch("rank", self._options.node_rank * self._options.nproc + local_rank,
                              rank_command(self._options, attempt.number),
@@ -118,6 +125,18 @@ class Node:
                           "status": 126, "restart": False})
         self._look_for_stopped(attempt.number)
         self._report_progress()  # there may be nothing to run
+
+    def _launch_loader(self, loader, attempt):
+        self._launch("loader", loader, loader_command(self._options),
+                     shard_variables(self._options, attempt, self._token))
+
+    def _restart_loader(self, loader, attempt):
+        if attempt.number != self._number or self._stopping_shards or self._ending:
+            return
+        try:
+            self._launch_loader(loader, attempt)
+        except (OSError, subprocess.SubprocessError) as error:
+            self._output.say(f"loader {loader} cannot be started again: {error}")
 
     def _launch(self, kind, number, command, variables, on_line=None):
         name = kind if number is None else f"{kind} {number}"
@@ -153,12 +172,12 @@ class Node:
 
     def _stop_shards(self):
         self._stopping_shards = True
-        self._signal(self._running("shard"), signal.SIGTERM, SHARD_GRACE_S)
+        self._signal(self._running("shard", "loader"), signal.SIGTERM, SHARD_GRACE_S)
         self._report_progress()
 
     def _end(self):
         self._ending = True
-        self._signal(self._running("rank") + self._running("shard"), signal.SIGTERM, FAILED_GRACE_S)
+        self._signal(self._running("rank", "shard", "loader"), signal.SIGTERM, FAILED_GRACE_S)
         self._report_progress()
 
     def _signal(self, processes, number, grace_s):
@@ -196,7 +215,10 @@ class Node:
         self._close_files(process.name)
         if process.kind == "store" and not self._store_url.done():
             self._store_url.set_exception(ChildProcessError(process.describe_end()))
-        if not self._was_expected(process):
+        if not self._was_expected(process) and process.kind == "loader":
+            self._output.say(f"{process.describe_end()}; it is started again")
+            self._loop.call_later(LOADER_RESTART_S, self._restart_loader, process.number, self._attempt)
+        elif not self._was_expected(process):
             if not self._failures:
                 self._loop.call_later(SETTLE_S, self._report_failure, self._number)
             self._failures.append(process)
@@ -236,7 +258,7 @@ class Node:
             ranks = [process for process in self._processes if process.kind == "rank"]
             self._report({"event": "ranks_ended",
                           "finished": all(process.status == 0 for process in ranks)})
-        if self._ranks_reported and not self._running("shard") and not self._end_reported:
+        if self._ranks_reported and not self._running("shard", "loader") and not self._end_reported:
             self._end_reported = True
             self._report({"event": "ended"})
 
@@ -246,6 +268,7 @@ class Node:
             stream.finish()
         log.close()
 
-    def _running(self, kind=None):
+    def _running(self, *kinds):
+        """Of these kinds; of all, if none is given."""
         return [process for process in self._processes
-                if process.running and kind in (None, process.kind)]
+                if process.running and (not kinds or process.kind in kinds)]

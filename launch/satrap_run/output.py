@@ -18,7 +18,7 @@ MAX_LINE_BYTES = 1 << 16
 READ_BYTES = 1 << 16
 ERASE_LINE = b"\r\x1b[K"
 ESCAPE = re.compile(rb"\x1b\[[0-9;?]*[A-Za-z]")
-COLOURS = {"rank": 32, "shard": 36, "store": 35, "satrap-run": 33}
+COLOURS = {"rank": 32, "shard": 36, "loader": 34, "store": 35, "satrap-run": 33}
 
 
 def reopen_without_blocking(fd):

@@ -34,7 +34,7 @@ class Process:
 
     def __init__(self, loop, kind, number, command, variables, stdout, stderr, on_exit):
         """on_exit(process) is called once, by the event loop. OSError if it cannot be started."""
-        self.kind = kind  # rank, shard or store
+        self.kind = kind  # rank, shard, loader or store
         self.number = number
         self.status = None  # as of subprocess: -signal if killed
         self.killed_by_us = False

@@ -21,6 +21,10 @@ def shard_command(options, shard):
             *workers, *options.settings]
 
 
+def loader_command(options):
+    return [options.train_program, "loader"]
+
+
 def rank_command(options, attempt):
     flags = options.train_flags
     if attempt > 0:

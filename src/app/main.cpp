@@ -22,6 +22,7 @@ int main(int argc, char** argv) {
     add_checkpoint_commands(program, chosen);
     add_report_command(program, chosen);
     cli::add_ps_command(program, chosen);
+    cli::add_loader_command(program, chosen);
     cli::add_store_command(program, chosen);
     add_doctor_command(program, chosen);
     add_completion_command(program, chosen);

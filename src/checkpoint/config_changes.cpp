@@ -51,6 +51,7 @@ constexpr Rule kRules[] = {
     {"data.kafka.group", "", ChangeKind::kOutput},
     {"data.kafka.timeout", "", ChangeKind::kOutput},
     {"data.kafka.properties", "", ChangeKind::kOutput},
+    {"data.loaders.", "", ChangeKind::kOutput},
     {"data.reader_threads", "", ChangeKind::kOutput},
     {"data.fit_rows", "", ChangeKind::kOutput},  // the checkpoint has the fitted values
     {"data.", "", ChangeKind::kInput},

@@ -17,6 +17,7 @@
 #include "satrap/net/tcp_store.h"
 #include "satrap/ps/shard_server.h"
 #include "src/cli/last_words.h"
+#include "src/cli/loader.h"
 #include "src/cli/shard.h"
 
 namespace satrap::cli {
@@ -46,7 +47,23 @@ int run_shard(const PsArguments& arguments) {
   return 0;
 }
 
+int run_loader(const LoaderOptions& arguments) {
+  const StopSignals signals;
+  LoaderOptions options = arguments;
+  options.cluster = job::ClusterConfig::from_environment();
+  if (!arguments.cluster.store.empty()) options.cluster.store = arguments.cluster.store;
+  options.stop = &signals.stop();
+  try {
+    serve_loader(options);
+  } catch (const net::NetError& error) {
+    if (error.failure() != net::NetFailure::kStopped) throw;
+    log_info("stopped before it served: {}", error.what());
+  }
+  return 0;
+}
+
 constexpr int kMaxPort = 65535;
+constexpr int kMaxLoaderThreads = 1024;
 
 struct StoreArguments {
   std::string host = "127.0.0.1";
@@ -94,6 +111,29 @@ void add_ps_arguments(CLI::App& command, Action& chosen) {
 void add_ps_command(CLI::App& program, Action& chosen) {
   add_ps_arguments(*program.add_subcommand("ps", "Serve one parameter-server shard of a job"),
                    chosen);
+}
+
+void add_loader_command(CLI::App& program, Action& chosen) {
+  CLI::App* command =
+      program.add_subcommand("loader", "Read and parse training data for the ranks of jobs");
+  auto options = std::make_shared<LoaderOptions>();
+  command
+      ->add_option("--store", options->cluster.store,
+                   "URL of the store where the processes of the job meet (default: SATRAP_STORE)")
+      ->type_name("URL");
+  command
+      ->add_option("--threads", options->num_threads,
+                   "Threads that parse, for each rank; 0: one per CPU")
+      ->check(CLI::Range(0, kMaxLoaderThreads))
+      ->type_name("T");
+  command->footer(
+      "Ranks with the configuration data.loaders.store find it in the store, and say what to "
+      "read:\n"
+      "it sees the files under the same paths. SATRAP_TOKEN is the job's secret, SATRAP_INTERFACE\n"
+      "the network interface or address to listen on (default 127.0.0.1). It may come and go "
+      "while\n"
+      "ranks train. Serves until SIGTERM.");
+  command->callback([&chosen, options] { chosen = [options] { return run_loader(*options); }; });
 }
 
 void add_store_command(CLI::App& program, Action& chosen) {

@@ -98,6 +98,11 @@ class Reader final : public ConfigVisitor {
     for (const std::string& text : overrides) apply_override(root_, text, problems_);
     frames_.push_back({&root_, "", nullptr, false});
   }
+  Reader(const std::string& text, const std::string& name, std::vector<std::string> known_keys)
+      : known_keys_(std::move(known_keys)) {
+    root_ = parse_text(text, name, problems_);
+    frames_.push_back({&root_, "", nullptr, false});
+  }
 
   // Called after the visit of the root. Throws if there was any problem.
   ConfigOrigins finish() {
@@ -381,6 +386,15 @@ ConfigOrigins load(const Visit& visit,
   Reader reader(path, overrides, std::move(known_keys));
   visit(reader);
   return reader.finish();
+}
+
+void load_text(const Visit& visit,
+               const std::string& text,
+               const std::string& name,
+               std::vector<std::string> known_keys) {
+  Reader reader(text, name, std::move(known_keys));
+  visit(reader);
+  reader.finish();
 }
 
 }  // namespace satrap::config_detail

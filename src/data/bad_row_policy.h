@@ -24,15 +24,16 @@ class BadRowPolicy {
                const BadRowLimit& limit,
                Log log,
                std::int64_t max_shown = BadRows::kMaxMessages);
+  virtual ~BadRowPolicy() = default;
 
   /// `num_good`: the rows of the same block that could be read. Throws Error(kInvalidData) if
   /// reading must end. A share of the rows is a limit only when kMinRows have been read.
-  void add(const BadRows& bad, std::int64_t num_good);
+  virtual void add(const BadRows& bad, std::int64_t num_good);
 
   /// The end of a pass. If it had all rows, a limit of a share holds for however few there were: a
   /// run that resumes shortly before the end must not be judged by the rest. The first such pass
   /// with more than kMuch bad rows logs a warning.
-  void end_pass(bool had_all_rows);
+  virtual void end_pass(bool had_all_rows);
 
   /// Thread-safe.
   std::int64_t count() const { return count_.load(std::memory_order_relaxed); }

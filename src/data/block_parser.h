@@ -1,26 +1,14 @@
 #pragma once
 
-#include <cstdint>
-#include <map>
 #include <memory>
-#include <string>
-#include <vector>
 
+#include "satrap/data/bad_rows.h"
 #include "satrap/data/row_block_source.h"
 #include "satrap/data/schema.h"
 #include "src/data/file_format.h"
 #include "src/data/text_block.h"
 
 namespace satrap::data {
-
-/// Rows of a block that could not be parsed.
-struct BadRows {
-  static constexpr std::size_t kMaxMessages = 10;
-
-  std::int64_t count = 0;
-  std::vector<std::string> messages;  // of the first ones: "file:line: column 'I3': expected ..."
-  std::map<std::string, std::int64_t> reasons;  // how many for which: "column 'I3': expected ..."
-};
 
 /// Parses blocks of lines into blocks of rows. Nothing is allocated per row. One thread at a time.
 class BlockParser {

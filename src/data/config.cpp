@@ -150,6 +150,22 @@ void KafkaConfig::visit(ConfigVisitor& v) {
           "secrets are accepted in this form only, so that no file has them.");
 }
 
+void LoadersConfig::visit(ConfigVisitor& v) {
+  v.field(
+      "store", store,
+      "Where processes of `satrap loader` are found, which read and parse the training data for "
+      "the ranks: job, the job's own store (`satrap-run --loaders N` sets this), or the URL of "
+      "a `satrap store`. Their number changes no result. Empty: the ranks read.");
+  v.field(
+      "timeout", timeout,
+      "How long a rank waits for a loader, or for its next rows, before it turns to another or, "
+      "if there is none, the run ends with an error: '30s', '10min'.");
+}
+
+std::int64_t LoadersConfig::timeout_ms() const {
+  return static_cast<std::int64_t>(1e3 * parse_duration(timeout));
+}
+
 void DataConfig::visit(ConfigVisitor& v) {
   v.section_or_preset(
       "schema", schema_name, schema,
@@ -201,6 +217,7 @@ void DataConfig::visit(ConfigVisitor& v) {
       {.min = 1, .zero_word = "auto"});
   v.field("reader_threads", reader_threads, "Threads that parse. 0: one per four CPUs.",
           {.min = 0, .max = 1024});
+  v.section("loaders", loaders, "Processes that read the training data for the ranks.");
   v.field("shuffle_rows", shuffle_rows,
           "Shuffle the training rows within a buffer of this many. 0: the order of the files.",
           {.min = 0});

@@ -1,5 +1,6 @@
 #include "src/data/file_records.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <optional>
 #include <utility>
@@ -27,6 +28,13 @@ std::optional<DataFile> now(const std::string& path) {
   } catch (const Error&) {
     return std::nullopt;
   }
+}
+
+void warn_if_changed(const DataFile& before, const DataFile& current) {
+  if (!before.was_opened()) return;
+  if (current.bytes == before.bytes && current.checksum == before.checksum) return;
+  log_warning("data file '{}' has changed since it was last read: {} bytes -> {} bytes",
+              before.path, before.bytes, current.bytes);
 }
 
 /// Warns if the file is no longer what it was when it was opened. Returns it as it is now if it has
@@ -76,12 +84,9 @@ void FileRecords::begin(std::size_t file, std::int64_t first_row) {
   std::optional<DataFile> current;
   if (before.is_regular()) current = now(before.path);
   if (current) current = with_checksum(*current);
-  if (current && before.was_opened() &&
-      (current->bytes != before.bytes || current->checksum != before.checksum)) {
-    log_warning("data file '{}' has changed since it was last read: {} bytes -> {} bytes",
-                before.path, before.bytes, current->bytes);
-  }
+  if (current) warn_if_changed(before, *current);
   std::lock_guard lock(mutex_);
+  ++num_changes_;
   if (current) files_[file] = std::move(*current);
   files_[file].first_row = first_row;
 }
@@ -91,10 +96,36 @@ void FileRecords::end(std::size_t file, std::int64_t end_row) {
   const std::optional<DataFile> grown =
       before.was_opened() ? check_unchanged(before) : std::nullopt;
   std::lock_guard lock(mutex_);
+  ++num_changes_;
   if (grown) files_[file] = *grown;
   files_[file].num_rows = end_row - files_[file].first_row;
   // Another rank may be in the next file before this one opens it.
   if (file + 1 < files_.size()) files_[file + 1].first_row = end_row;
+}
+
+void FileRecords::take(const FileNote& note) {
+  const auto number = static_cast<std::size_t>(note.number);
+  if (note.number < 0 || number >= files().size()) {
+    throw Error(ErrorCode::kInvalidData,
+                concat("a note of file ", note.number, ", and there are ", files().size()));
+  }
+  const DataFile before = noted(number);
+  if (note.file.was_opened()) warn_if_changed(before, note.file);
+  std::lock_guard lock(mutex_);
+  ++num_changes_;
+  DataFile& file = files_[number];
+  const std::string path = file.path;
+  const std::int64_t first_row = std::max(file.first_row, note.file.first_row);
+  const std::int64_t num_rows = std::max(file.num_rows, note.file.num_rows);
+  if (note.file.was_opened()) file = note.file;
+  file.path = path;
+  file.first_row = first_row;
+  file.num_rows = num_rows;
+}
+
+std::int64_t FileRecords::num_changes() const {
+  std::lock_guard lock(mutex_);
+  return num_changes_;
 }
 
 std::vector<DataFile> FileRecords::files() const {

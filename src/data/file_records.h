@@ -25,13 +25,21 @@ class FileRecords {
   /// now; of any other nobody knows what was read, so it remains noted as it was.
   void end(std::size_t file, std::int64_t end_row);
 
+  /// What another process, which has read rows of this epoch, has noted of a file. Warns as
+  /// begin() does.
+  void take(const FileNote& note);
+
   std::vector<DataFile> files() const;
+
+  /// Counts up whenever files() changes.
+  std::int64_t num_changes() const;
 
  private:
   DataFile noted(std::size_t file) const;
 
   mutable std::mutex mutex_;
   std::vector<DataFile> files_;
+  std::int64_t num_changes_ = 0;
 };
 
 }  // namespace satrap::data

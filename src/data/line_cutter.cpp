@@ -81,19 +81,18 @@ bool LineCutter::cut(TextBlock& block) {
   carry_.clear();
 
   // Fill until the block is full and has the end of a line; one byte is kept for a last '\n'.
-  bool at_end = false;
   std::int64_t searched = 0;  // no '\n' before
   const char* last = nullptr;
   while (true) {
-    while (size < block.capacity - 1 && !at_end) {
+    while (size < block.capacity - 1 && !at_end_) {
       const std::size_t n = stream_->read(block.buffer.get() + size,
                                           static_cast<std::size_t>(block.capacity - 1 - size));
-      at_end = n == 0;
+      at_end_ = n == 0;
       size += static_cast<std::int64_t>(n);
     }
     last = static_cast<const char*>(
         memrchr(block.buffer.get() + searched, '\n', static_cast<std::size_t>(size - searched)));
-    if (last != nullptr || at_end) break;
+    if (last != nullptr || at_end_) break;
     searched = size;
     if (size >= limits_.line_bytes) {
       throw Error(ErrorCode::kInvalidData,
@@ -105,8 +104,7 @@ bool LineCutter::cut(TextBlock& block) {
   if (interruption_.is_cancelled()) return false;
 
   block.begin = 0;
-  if (at_end) {
-    stream_.reset();
+  if (at_end_) {
     if (size > 0 && block.buffer[static_cast<std::size_t>(size - 1)] != '\n') {
       block.buffer[static_cast<std::size_t>(size++)] = '\n';
     }
@@ -122,10 +120,27 @@ bool LineCutter::cut(TextBlock& block) {
   block.first_row = next_row_;
   block.file_line = next_file_line_;
   block.num_lines = count_newlines(block.text_begin(), block.text_end());
+  const bool ends_file = !trim(block) && at_end_;
   next_row_ += block.num_lines;
   rows_read_.store(next_row_, std::memory_order_relaxed);
   next_file_line_ += block.num_lines;
-  if (at_end && records_) records_->end(next_path_ - 1, next_row_);
+  if (ends_file) {
+    stream_.reset();
+    if (records_) records_->end(next_path_ - 1, next_row_);
+  }
+  return true;
+}
+
+/// Ends the block where the pass's stream is left, so that no block has rows of two of its turns.
+/// Returns whether lines were put back.
+bool LineCutter::trim(TextBlock& block) {
+  const std::int64_t wanted = pass_.split.stream.own_end(next_row_) - next_row_;
+  if (block.num_lines <= wanted) return false;
+  const char* end = block.text_begin();
+  for (std::int64_t i = 0; i < wanted; ++i) end = std::find(end, block.text_end(), '\n') + 1;
+  carry_.insert(carry_.begin(), end, block.text_end());
+  block.end = end - block.buffer.get();
+  block.num_lines = wanted;
   return true;
 }
 
@@ -135,6 +150,7 @@ void LineCutter::open_file() {
   file_ = std::make_shared<const std::string>(path == "-" ? "standard input" : path);
   layout_.reset();
   next_file_line_ = 1;
+  at_end_ = false;
   carry_.clear();
   stream_ = open_byte_stream(path, bytes_read_, interruption_);
 }

@@ -47,6 +47,7 @@ class LineCutter : public TextBlockSource {
 
  private:
   bool cut(TextBlock& block);
+  bool trim(TextBlock& block);
   void open_file();
   void begin_file(TextBlock& block);
   void find_layout(TextBlock& block);
@@ -64,7 +65,8 @@ class LineCutter : public TextBlockSource {
   std::unique_ptr<ByteStream> stream_;  // of the current file; null: open the next one
   std::shared_ptr<const std::string> file_;
   std::shared_ptr<const ColumnMap> layout_;  // null until a line of the file decides
-  std::vector<char> carry_;                  // beginning of a line whose end has not been read
+  bool at_end_ = false;                      // of the file: all of it is in blocks and carry_
+  std::vector<char> carry_;                  // read, and to begin the next block
   std::int64_t next_row_ = 0;
   std::int64_t next_file_line_ = 1;
 };

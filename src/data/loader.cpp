@@ -12,11 +12,13 @@
 #include "satrap/core/resource.h"
 #include "satrap/data/row_count.h"
 #include "src/data/batch_loader.h"
+#include "src/data/delivered_rows.h"
 #include "src/data/file_format.h"
 #include "src/data/file_list.h"
 #include "src/data/file_records.h"
 #include "src/data/generated_rows.h"
 #include "src/data/parquet_rows.h"
+#include "src/data/read_deliveries.h"
 #include "src/data/row_part.h"
 #include "src/data/shuffled_rows.h"
 #include "src/data/text_rows.h"
@@ -65,7 +67,11 @@ std::shared_ptr<BadRowPolicy> bad_row_policy(const DataConfig& config,
 /// Opens passes over the data of one role.
 class PassOpener {
  public:
-  PassOpener(const DataConfig& config, Role role, std::shared_ptr<BadRowPolicy> bad_rows)
+  /// `elsewhere`, if not empty: reads the rows of files instead of this process.
+  PassOpener(const DataConfig& config,
+             Role role,
+             std::shared_ptr<BadRowPolicy> bad_rows,
+             const OpenDeliveries& elsewhere = {})
       : role_(role),
         max_rows_(files_of(config, role).max_rows),
         folder_(config.folder),
@@ -95,6 +101,11 @@ class PassOpener {
     format_ = format_of(config.format, files_);
     if (role == Role::kTrain) records_ = std::make_shared<FileRecords>(files_.files);
     if (config.eval.is_part()) divide(config);
+    if (!elsewhere) return;
+    require_rereadable("data.loaders, other processes that read them");
+    DataConfig listed = config;
+    listed.train.path = files_.paths();
+    elsewhere_ = [listed, elsewhere](const RowPass& pass) { return elsewhere(listed, pass); };
   }
 
   /// `schema` must outlive the pass.
@@ -113,6 +124,9 @@ class PassOpener {
       return std::make_unique<TextRows>(
           schema, open_topic_pass(topic_config_, schema, *topic_, pass, topic_log_), pass,
           bad_rows_, format_);
+    }
+    if (elsewhere_) {
+      return std::make_unique<DeliveredRows>(elsewhere_(pass), pass, bad_rows_, records_);
     }
     if (is_columnar(format_)) {
       return std::make_unique<ParquetRows>(schema, files_, pass, bad_rows_, records_);
@@ -136,6 +150,8 @@ class PassOpener {
     if (!generated_) return 0;
     return max_rows_ > 0 ? std::min(max_rows_, num_rows_) : num_rows_;
   }
+
+  const std::shared_ptr<FileRecords>& records() const { return records_; }
 
   /// The files, with what the passes have seen of them; empty if the rows are generated.
   std::vector<DataFile> files() const {
@@ -180,6 +196,7 @@ class PassOpener {
   std::shared_ptr<BadRowPolicy> bad_rows_;
   FileList files_;
   std::shared_ptr<FileRecords> records_;  // of files_; only of training data
+  std::function<std::unique_ptr<RowDeliveries>(const RowPass&)> elsewhere_;
   FileFormat format_ = FileFormat::kDelimited;
   DataConfig topic_config_;             // if the rows are of a topic
   std::optional<TopicPosition> topic_;  // the same: where it begins or continues
@@ -221,7 +238,8 @@ std::unique_ptr<BatchSource> open_batches(const DataConfig& config,
   const bool has_share = is_endless && options.world_size > 1;
   const auto opener = std::make_shared<const PassOpener>(
       has_share ? share_of(config, options) : config, role,
-      bad_row_policy(config, is_limited, role == Role::kEval ? 1 : BadRows::kMaxMessages));
+      bad_row_policy(config, is_limited, role == Role::kEval ? 1 : BadRows::kMaxMessages),
+      options.open_deliveries);
   if (options.epochs - options.start.epoch > 1) opener->require_rereadable("several epochs");
   if (options.start.batches > 0 && !reads_topic(config)) {
     opener->require_rereadable("resuming in the middle");
@@ -296,6 +314,21 @@ std::unique_ptr<RowBlockSource> open_rows(const DataConfig& config,
                                           Role role,
                                           const RowPass& pass) {
   return std::make_unique<OwningRows>(config, schema, role, pass);
+}
+
+std::unique_ptr<RowDeliveries> open_deliveries(const DataConfig& config, const RowPass& pass) {
+  const auto schema = std::make_shared<const Schema>(resolve_schema(config));
+  const auto bad_rows = std::make_shared<CollectedBadRows>();
+  const PassOpener opener(config, Role::kTrain, bad_rows);
+  if (!opener.records() || opener.records()->files().size() != config.train.path.size()) {
+    throw Error(ErrorCode::kInvalidData,
+                concat("the ", config.train.path.size(), " files from '",
+                       config.train.path.empty() ? "" : config.train.path.front(),
+                       "' on are not files here"));
+  }
+  std::vector<DataFile> listed = opener.records()->files();
+  return std::make_unique<ReadDeliveries>(schema, opener.open(*schema, pass), bad_rows,
+                                          opener.records(), std::move(listed));
 }
 
 FittedTransforms fit_transforms(const DataConfig& config, const Schema& schema, std::int64_t seed) {

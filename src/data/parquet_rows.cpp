@@ -140,9 +140,9 @@ bool ParquetRows::next(RowBlock& block) {
     Block& read = **taken;
     ended_ = true;  // in case one of these throws
     if (read.error) std::rethrow_exception(read.error);
+    rows_read_ = read.end_row;
     counts_.add(read.bad, read.rows.num_rows);
     ended_ = false;
-    rows_read_ = read.end_row;
     bytes_read_ = part_->group.bytes_to(read.end_row);
     const bool is_last = std::exchange(read.is_last, false);
     std::swap(block, read.rows);

@@ -35,6 +35,7 @@ class ParquetRows : public RowBlockSource {
               std::shared_ptr<FileRecords> records = nullptr);
 
   bool next(RowBlock& block) override;
+  std::int64_t end_row() const override { return rows_read_; }
   ReadStats stats() const override { return counts_.stats(bytes_read_, rows_read_); }
   bool was_closed() const override { return closed_; }
   void close() override;

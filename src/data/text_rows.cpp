@@ -86,6 +86,7 @@ bool TextRows::next(RowBlock& block) {
       break;
     }
     if (job.error) std::rethrow_exception(job.error);
+    end_row_ = job.text.first_row + job.text.num_lines;
     counts_.add(job.bad, job.rows.num_rows);
     ended_ = false;
     std::swap(block, job.rows);

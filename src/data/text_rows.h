@@ -43,6 +43,7 @@ class TextRows : public RowBlockSource {
            std::int64_t total_bytes = 0);
 
   bool next(RowBlock& block) override;
+  std::int64_t end_row() const override { return end_row_; }
   ReadStats stats() const override;
   bool was_closed() const override { return blocks_->was_cancelled(); }
   void close() override;
@@ -66,6 +67,7 @@ class TextRows : public RowBlockSource {
   Jobs jobs_;
   BoundedQueue<Jobs::Numbered*> cut_;  // from the cutter to the parsers
   bool ended_ = false;
+  std::int64_t end_row_ = 0;
   std::vector<std::unique_ptr<BlockParser>> parsers_;  // one for each thread
   ThreadGroup threads_{[this] { TextRows::close(); }};
 };

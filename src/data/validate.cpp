@@ -301,6 +301,24 @@ void check_no_topic(const Checker& check, const KafkaConfig& kafka) {
   refuse(kafka.properties == plain.properties, "properties");
 }
 
+void check_loaders(const Checker& check, const DataConfig& config) {
+  const LoadersConfig& loaders = config.loaders;
+  try {
+    check.require(parse_duration(loaders.timeout) > 0, "data.loaders.timeout", "must be positive");
+  } catch (const Error& error) {
+    check.require(false, "data.loaders.timeout", error.what());
+  }
+  if (!loaders.is_on()) return;
+  const auto require_files = [&](bool has_files, const char* what) {
+    check.require(has_files, "data.loaders.store",
+                  concat("loaders read files, and ", what, ": leave it empty"));
+  };
+  require_files(config.resolved_format() != "synthetic", "synthetic rows are generated");
+  require_files(!reads_topic(config), "a topic is read by the ranks");
+  require_files(std::ranges::find(config.train.path, "-") == config.train.path.end(),
+                "standard input is that of one process");
+}
+
 void check_files(const Checker& check, const DataConfig& config) {
   const auto uses_stdin = [](const FilesConfig& files) {
     return std::find(files.path.begin(), files.path.end(), "-") != files.path.end();
@@ -372,6 +390,7 @@ void validate(const DataConfig& config, const ConfigOrigins& origins) {
       if (config.schema_name.empty()) check_schema(check, config.schema, is_named);
     }
   }
+  check_loaders(check, config);
   try {
     config.bad_row_limit();
   } catch (const Error& error) {

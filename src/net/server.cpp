@@ -185,6 +185,7 @@ class Server::Impl {
       log_error("server '{}': client '{}' dropped: {}", name_, session.client(), error.what());
       session.close(error.what());
     }
+    if (options_.on_closed) options_.on_closed(&session);
   }
 
   void dispatch(const std::shared_ptr<Strand>& strand,

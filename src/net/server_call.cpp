@@ -129,6 +129,7 @@ ServerCall::~ServerCall() = default;
 Op ServerCall::op() const { return state_->request.header.op; }
 const RequestTag& ServerCall::tag() const { return state_->request.header.tag; }
 const std::string& ServerCall::client_name() const { return state_->session->client(); }
+const void* ServerCall::connection() const { return state_->session.get(); }
 std::span<const std::byte> ServerCall::payload() const { return state_->request.payload; }
 std::int64_t ServerCall::reply_capacity() const { return state_->request.header.reply_capacity; }
 

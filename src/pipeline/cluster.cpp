@@ -39,18 +39,22 @@ void check(const job::JobConfig& job, const job::ClusterConfig& config) {
 
 }  // namespace
 
+net::EndpointOptions endpoint_options(const job::JobConfig& job, const job::ClusterConfig& config) {
+  net::EndpointOptions options;
+  options.interface = config.interface;
+  options.token = config.token;
+  options.heartbeat_interval_ms = std::max<std::int64_t>(1, job.cluster.heartbeat_ms() / 10);
+  options.heartbeat_timeout_ms = job.cluster.heartbeat_ms();
+  return options;
+}
+
 Cluster::Cluster(const job::JobConfig& job,
                  const job::ClusterConfig& config,
                  const std::atomic<bool>* stop)
     : config_(config), timeout_ms_(job.cluster.timeout_ms()), stop_(stop) {
   check(job, config);
   if (config.store.empty() || job.embedding.store != "ps") return;
-  net::EndpointOptions options;
-  options.interface = config.interface;
-  options.token = config.token;
-  options.heartbeat_interval_ms = std::max<std::int64_t>(1, job.cluster.heartbeat_ms() / 10);
-  options.heartbeat_timeout_ms = job.cluster.heartbeat_ms();
-  endpoint_.emplace(options);
+  endpoint_.emplace(endpoint_options(job, config));
   store_ = net::open_store(config.store, config.token, deadline());
   own_store_ = std::make_shared<net::PrefixStore>(config.job, store_);
 }

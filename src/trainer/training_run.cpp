@@ -17,6 +17,7 @@
 #include "satrap/data/row_count.h"
 #include "satrap/data/shared_files.h"
 #include "satrap/pipeline/stages.h"
+#include "training_loaders.h"
 
 namespace satrap::trainer {
 namespace {
@@ -94,6 +95,8 @@ void TrainingRun::open_pipeline() {
   read.epochs = config_.train.epochs;
   read.start = start_position_;
   read.stop = options_.stop;
+  loaders_ = open_loaders(config_, cluster_);
+  if (loaders_) read.open_deliveries = loaders_->opener();
   source_ = options_.open_batches
                 ? options_.open_batches(read)
                 : data::open_batches(config_.data, schema_, transforms_, data::Role::kTrain, read);

@@ -17,6 +17,7 @@
 #include "satrap/checkpoint/checkpoint_writer.h"
 #include "satrap/checkpoint/continuation.h"
 #include "satrap/job/interval.h"
+#include "satrap/loader/loaders.h"
 #include "satrap/pipeline/async_dense.h"
 #include "satrap/pipeline/cluster.h"
 #include "satrap/pipeline/global_batches.h"
@@ -108,7 +109,8 @@ class TrainingRun {
 
   // Created last and destroyed first: threads that use the members above.
   std::vector<std::unique_ptr<pipeline::Work>> works_;
-  std::deque<pipeline::Work*> in_flight_;  // enqueued, not retired
+  std::deque<pipeline::Work*> in_flight_;     // enqueued, not retired
+  std::unique_ptr<loader::Loaders> loaders_;  // that read for source_; null: this process reads
   std::unique_ptr<data::BatchSource> source_;
   std::unique_ptr<pipeline::GlobalBatches> batches_;
   std::unique_ptr<pipeline::StepQueue> queue_;

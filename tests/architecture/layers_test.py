@@ -21,7 +21,7 @@ LAYERS = [
     {"table", "backend"},
     {"collective"},
     {"data", "ps"},
-    {"job"},
+    {"job", "loader"},
     {"embedding", "dense", "cli"},
     {"pipeline"},
     {"checkpoint"},

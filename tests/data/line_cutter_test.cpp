@@ -54,6 +54,18 @@ TEST_F(LineCutterTest, ALastLineWithoutItsEndGetsOne) {
   EXPECT_THAT(blocks_of({write("a.csv", "y,s\n1,a\n0,b")}), ElementsAre("0 @ 2: 1,a\n0,b\n"));
 }
 
+TEST_F(LineCutterTest, ABlockEndsWithTheTurnOfAStream) {
+  const std::string path = write("a.csv", "y,s\n1,a\n0,b\n1,c\n0,d\n1,e\n0,f\n1,g");
+  RowPass pass;
+  pass.split.stream = {.number = 0, .count = 2, .rows_per_turn = 2};
+  EXPECT_THAT(blocks_of({path}, pass),
+              ElementsAre("0 @ 2: 1,a\n0,b\n", "2 @ 4: 1,c\n0,d\n1,e\n0,f\n"));
+  pass.split.stream.number = 1;
+  EXPECT_THAT(blocks_of({path, path}, pass),
+              ElementsAre("0 @ 2: 1,a\n0,b\n1,c\n0,d\n", "4 @ 6: 1,e\n0,f\n1,g\n", "7 @ 2: 1,a\n",
+                          "8 @ 3: 0,b\n1,c\n0,d\n1,e\n", "12 @ 7: 0,f\n1,g\n"));
+}
+
 TEST_F(LineCutterTest, RecordsHaveTheRowsOfEachFileWhateverTheBlocks) {
   const std::vector<std::string> paths = {write("a.csv", "y,s\n1,a\n0,b\n1,c"),
                                           write("b.csv", "y,s\n"), write("c.csv", "y,s\n0,d\n")};

@@ -2,7 +2,7 @@
 written for it, which may call the functions below.
 
 A test writes <folder>/rank-0.py, shard-1.py, store.py, config.py or doctor.py. Without a file the program waits for SIGTERM
-(shards) or, once all shards wait, exits with 0 (ranks).
+(shards, loaders) or, once all shards wait, exits with 0 (ranks).
 """
 import json
 import os
@@ -88,7 +88,7 @@ note("asked" if QUESTION else "started", argv=sys.argv[1:], env=dict(os.environ)
 script = FOLDER / f"{NAME}.py"
 if script.exists():
     exec(compile(script.read_text(), str(script), "exec"))  # noqa: S102
-elif NAME.startswith("shard") or NAME == "store":
+elif NAME.startswith("shard") or NAME in ("loader", "store"):
     if NAME == "store":
         say("tcp://127.0.0.1:1\n", sys.stdout)
     wait_for_signal(lambda number: 0)

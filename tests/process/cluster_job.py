@@ -54,7 +54,7 @@ class Hang(AssertionError):
 class Member:
     """A process of a job."""
     pid: int
-    kind: str  # shard or rank
+    kind: str  # shard, loader or rank
     number: int
     attempt: int
     environment: dict = dataclasses.field(repr=False, hash=False, compare=False)
@@ -85,6 +85,8 @@ def member_of(path, mark):
         kind, number = "shard", words[words.index("--shard") + 1]
     elif program == "satrap" and words[1] == "train":
         kind, number = "rank", environment["RANK"]
+    elif program == "satrap" and words[1] == "loader":
+        kind, number = "loader", 0  # they are all alike
     else:
         return None
     return Member(int(path.name), kind, int(number), int(environment["SATRAP_ATTEMPT"]), environment)

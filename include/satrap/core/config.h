@@ -184,6 +184,10 @@ ConfigOrigins load_config(T& config,
                           const std::string& path,
                           const std::vector<std::string>& overrides = {});
 
+/// The same from the text of a file of this name.
+template <ConfigStruct T>
+void load_config_text(T& config, const std::string& text, const std::string& name);
+
 /// The whole config as YAML text that load_config reads back to the same values.
 template <ConfigStruct T>
 std::string dump_config(T config);

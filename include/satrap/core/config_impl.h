@@ -26,6 +26,10 @@ ConfigOrigins load(const Visit& visit,
                    const std::string& path,
                    const std::vector<std::string>& overrides,
                    std::vector<std::string> known_keys);
+void load_text(const Visit& visit,
+               const std::string& text,
+               const std::string& name,
+               std::vector<std::string> known_keys);
 std::string dump(const Visit& visit);
 std::string explain(const Visit& visit, const std::string& path);
 std::vector<std::string> keys(const Visit& visit);  // dotted paths, `*` for an element or entry
@@ -43,6 +47,15 @@ ConfigOrigins load_config(T& config,
                           config_detail::keys(config_detail::visit_of(defaults)));
   config = std::move(loaded);
   return origins;
+}
+
+template <ConfigStruct T>
+void load_config_text(T& config, const std::string& text, const std::string& name) {
+  T defaults{};
+  T loaded = config;
+  config_detail::load_text(config_detail::visit_of(loaded), text, name,
+                           config_detail::keys(config_detail::visit_of(defaults)));
+  config = std::move(loaded);
 }
 
 template <ConfigStruct T>

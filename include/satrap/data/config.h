@@ -128,6 +128,18 @@ struct KafkaConfig {
   std::shared_ptr<const TopicPosition> position = {};
 };
 
+/// Other processes that read and parse the training data for the ranks.
+struct LoadersConfig {
+  static constexpr std::string_view kJob = "job";
+
+  std::string store = "";         // where they are found; empty: there are none
+  std::string timeout = "10min";  // of waiting for one
+  void visit(ConfigVisitor& v);
+
+  bool is_on() const { return !store.empty(); }
+  std::int64_t timeout_ms() const;
+};
+
 /// How many rows may be skipped before reading ends with an error; 0: no limit.
 struct BadRowLimit {
   std::int64_t rows = 0;
@@ -146,6 +158,7 @@ struct DataConfig {
   std::string group_by = "";    // feature, or column; empty: none
   std::int64_t batch_size = 0;  // of a step, over all ranks; 0: `auto`, until choose_batch_size
   std::int64_t reader_threads = 0;
+  LoadersConfig loaders;
   std::int64_t shuffle_rows = 0;
   std::string on_bad_row = "skip";  // skip | stop
   std::string max_bad_rows = "10%";

@@ -23,6 +23,13 @@ struct DataFile {
   friend bool operator==(const DataFile&, const DataFile&) = default;
 };
 
+/// What has become known of one of several files.
+struct FileNote {
+  std::int64_t number = 0;  // of the file in their list
+  DataFile file;
+  friend bool operator==(const FileNote&, const FileNote&) = default;
+};
+
 /// How many bytes at the beginning, and how many at the end, a checksum covers.
 inline constexpr std::int64_t kChecksumBytes = std::int64_t{64} << 10;
 

@@ -9,6 +9,7 @@
 #include "satrap/data/batch_source.h"
 #include "satrap/data/config.h"
 #include "satrap/data/row_block_source.h"
+#include "satrap/data/row_deliveries.h"
 #include "satrap/data/schema.h"
 #include "satrap/data/transforms.h"
 
@@ -33,6 +34,9 @@ struct ReadOptions {
   /// them, or for the pipe's writer, then ends within 100 ms, as close() would end it. Files are
   /// read on: deterministic training needs some batches more to continue with the same bits.
   const std::atomic<bool>* stop = nullptr;
+
+  /// Where other processes read the files' rows of kTrain; empty: this one does.
+  OpenDeliveries open_deliveries = {};
 };
 
 /// Opens the stream of batches of training or evaluation data. Rows are in the order of the files

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -12,6 +13,27 @@ namespace satrap::data {
 
 class RowPart;
 
+/// One of several streams among which the rows of a pass are divided, in turns of
+/// `rows_per_turn` rows, so that several processes read the rows of one rank.
+struct RowStream {
+  std::int64_t number = 0;
+  std::int64_t count = 1;
+  std::int64_t rows_per_turn = 1;
+
+  bool is_all() const { return count == 1; }
+  bool owns(std::int64_t row) const { return is_all() || (row / rows_per_turn) % count == number; }
+  /// The number after the last row of the turn of `row`, whosever it is.
+  std::int64_t turn_end(std::int64_t row) const {
+    return is_all() ? INT64_MAX : (row / rows_per_turn + 1) * rows_per_turn;
+  }
+  /// The number after the last row of the first own turn that ends after `row`.
+  std::int64_t own_end(std::int64_t row) const {
+    if (is_all()) return INT64_MAX;
+    const std::int64_t turn = row / rows_per_turn;
+    return (turn + (number - turn % count + count) % count + 1) * rows_per_turn;
+  }
+};
+
 /// Which rows belong to this rank: runs of `rows_per_turn` rows (the batch size of a rank) are
 /// assigned to the ranks in turn, so that every row has exactly one rank and the ranks read the
 /// same part of the data at the same time. Rows are numbered from 0 in each epoch, over all files
@@ -21,13 +43,16 @@ struct RowSplit {
   std::int64_t rank = 0;
   std::int64_t world_size = 1;
   std::int64_t rows_per_turn = 1;
+  RowStream stream = {};  // of the rank's rows, only those that are also in it
 
   bool owns(std::int64_t row) const {
-    return world_size == 1 || (row / rows_per_turn) % world_size == rank;
+    return (world_size == 1 || (row / rows_per_turn) % world_size == rank) && stream.owns(row);
   }
   /// Number of rows from `row` on that share its owner: `row` .. `row` + run(row) - 1.
   std::int64_t run(std::int64_t row) const {
-    return world_size == 1 ? INT64_MAX - row : rows_per_turn - row % rows_per_turn;
+    const std::int64_t of_rank =
+        world_size == 1 ? INT64_MAX - row : rows_per_turn - row % rows_per_turn;
+    return stream.is_all() ? of_rank : std::min(of_rank, stream.turn_end(row) - row);
   }
 };
 
@@ -60,6 +85,11 @@ class RowBlockSource {
 
   /// Number of rows of the whole epoch (all ranks) if known without reading, else 0.
   virtual std::int64_t rows_per_epoch() const { return 0; }
+
+  /// The rows of the pass that next() has returned or left out as bad are those before this number;
+  /// of those before it that next() has not returned, none will come. For the thread of next().
+  /// 0: unknown.
+  virtual std::int64_t end_row() const { return 0; }
 
   /// bad_rows, bytes and total_bytes of this pass so far; `rows` is left 0. Thread-safe.
   virtual ReadStats stats() const { return {}; }

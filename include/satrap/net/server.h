@@ -28,6 +28,8 @@ class ServerCall {
   Op op() const;
   const RequestTag& tag() const;
   const std::string& client_name() const;
+  /// The same for all calls of a connection, another one for those of others that are open.
+  const void* connection() const;
   std::span<const std::byte> payload() const;  // aligned to 64 bytes
 
   /// Largest size of the answer in bytes; -1: any size up to 4 GiB.
@@ -70,6 +72,10 @@ struct ServerOptions {
   std::int64_t max_request_bytes = std::int64_t{1} << 30;
 
   std::int64_t max_connections = 1024;
+
+  /// Called once a connection has ended, by the thread that has read it: with num_workers 0, no
+  /// handler of its calls runs any more. May be empty.
+  std::function<void(const void* connection)> on_closed = {};
 
   /// Time for a client to identify itself, and then to set up its end of the connection.
   std::int64_t setup_timeout_ms = 10'000;

@@ -14,6 +14,9 @@
 
 namespace satrap::pipeline {
 
+/// How a rank of the job reaches other processes.
+net::EndpointOptions endpoint_options(const job::JobConfig& job, const job::ClusterConfig& config);
+
 /// This rank among the ranks of a job. Rank 0, the chief, decides for all and writes the run
 /// directory; a single process is its own chief and uses no network.
 class Cluster {

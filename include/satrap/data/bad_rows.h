@@ -1,0 +1,20 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace satrap::data {
+
+/// Rows of a block that could not be parsed.
+struct BadRows {
+  static constexpr std::size_t kMaxMessages = 10;
+
+  std::int64_t count = 0;
+  std::vector<std::string> messages;  // of the first ones: "file:line: column 'I3': expected ..."
+  std::map<std::string, std::int64_t> reasons;  // how many for which: "column 'I3': expected ..."
+};
+
+}  // namespace satrap::data

@@ -1,0 +1,62 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "satrap/data/bad_rows.h"
+#include "satrap/data/batch_source.h"
+#include "satrap/data/config.h"
+#include "satrap/data/data_file.h"
+#include "satrap/data/row_block.h"
+#include "satrap/data/row_block_source.h"
+#include "satrap/data/schema.h"
+
+namespace satrap::data {
+
+/// What a process that reads rows tells the one that trains on them: the next rows of a pass, and
+/// what is known besides.
+struct RowDelivery {
+  RowBlock rows;                // may be empty
+  BadRows bad;                  // of the same lines
+  std::int64_t end_row = 0;     // as RowBlockSource::end_row after these rows
+  ReadStats stats;              // bytes, total_bytes and epoch_rows, of the process that reads
+  std::vector<FileNote> files;  // what has become known of files since the last delivery
+  bool is_end = false;          // no rows: the end of the pass
+
+  void clear();
+};
+
+/// The deliveries of one pass, in the order of rows. Used by one thread, except for close().
+class RowDeliveries {
+ public:
+  virtual ~RowDeliveries() = default;
+
+  /// Replaces `delivery`; blocks until there is one. False after close() or a stop; after the one
+  /// that is_end nothing may be asked for. Throws as RowBlockSource::next.
+  virtual bool next(RowDelivery& delivery) = 0;
+
+  /// As RowBlockSource::close. Thread-safe.
+  virtual void close() = 0;
+};
+
+/// Opens the deliveries of a pass over the training data of a configuration whose train.path are
+/// the files one by one.
+using OpenDeliveries =
+    std::function<std::unique_ptr<RowDeliveries>(const DataConfig& config, const RowPass& pass)>;
+
+/// Reads the rows here, for another process. Limits of bad rows do not apply. Throws as
+/// open_batches does.
+std::unique_ptr<RowDeliveries> open_deliveries(const DataConfig& config, const RowPass& pass);
+
+/// Appends the bytes of a delivery, in this machine's byte order.
+void append(const RowDelivery& delivery, std::vector<std::byte>& bytes);
+
+/// Replaces `delivery` by the one in `bytes`. Throws Error(kCorrupt) if they are truncated, too
+/// long or of other columns than the schema's; no bytes do other harm.
+void read(std::span<const std::byte> bytes, const Schema& schema, RowDelivery& delivery);
+
+}  // namespace satrap::data

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "satrap/net/endpoint.h"
+#include "satrap/net/store.h"
+
+namespace satrap::loader {
+
+struct LoaderServerOptions {
+  std::int64_t num_threads = 1;  // that parse, for each rank
+};
+
+/// A loader: reads, parses and hashes the rows that ranks ask for, and sends them. It knows no job:
+/// a rank says which files, which columns and which of the rows. What a loader remembers of a rank
+/// ends with its connection, so that loaders may come and go. Serves until it is destroyed.
+///
+/// Threads: those of net::Server and, for each connection, "loader-send" and those of a reader.
+class LoaderServer {
+ public:
+  /// Enters itself in the store, under a number that no loader has had.
+  LoaderServer(const net::Endpoint& endpoint,
+               std::shared_ptr<net::Store> store,
+               const LoaderServerOptions& options);
+  ~LoaderServer();  // takes the entry back, if the store can be reached
+  LoaderServer(const LoaderServer&) = delete;
+  LoaderServer& operator=(const LoaderServer&) = delete;
+
+  std::int64_t number() const;
+  const std::string& address() const;
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace satrap::loader

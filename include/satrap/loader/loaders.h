@@ -1,0 +1,47 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "satrap/data/row_deliveries.h"
+#include "satrap/net/endpoint.h"
+#include "satrap/net/store.h"
+
+namespace satrap::loader {
+
+struct LoadersOptions {
+  std::int64_t timeout_ms = 600'000;  // of waiting for a loader, or for its next rows
+  /// Rows of this rank that one loader reads before the next one's turn; of several ranks as many
+  /// more as make a whole batch.
+  std::int64_t rows_per_turn = 1024;
+  const std::atomic<bool>* stop = nullptr;  // once set, nobody waits for a loader; may be null
+};
+
+/// The loaders of a rank, which divide the rows of a pass in turns of equal size. The rows come in
+/// the order of their numbers, each once, whatever the number of loaders: when one is lost, or a
+/// new one has come, those that are there begin anew with the first row that is missing.
+class Loaders {
+ public:
+  /// `name` is that of the rank, for logs of loaders.
+  Loaders(net::EndpointOptions endpoint,
+          std::shared_ptr<net::Store> store,
+          std::string name,
+          const LoadersOptions& options);
+  ~Loaders();
+  Loaders(const Loaders&) = delete;
+  Loaders& operator=(const Loaders&) = delete;
+
+  /// Reads passes by the loaders; this object outlives what it opens. next() waits for a loader,
+  /// and throws Error(kIo) if there is none for timeout_ms, and what the loader's reader has
+  /// thrown.
+  data::OpenDeliveries opener();
+
+  class Impl;
+
+ private:
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace satrap::loader

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+
+#include "satrap/data/row_deliveries.h"
+#include "src/data/bad_row_policy.h"
+#include "src/data/file_records.h"
+
+namespace satrap::data {
+
+/// The rows of a pass that other processes read. What they report of bad rows and files counts as
+/// if they had been read here.
+class DeliveredRows : public RowBlockSource {
+ public:
+  /// `bad_rows` and `records` are shared by the passes of a source.
+  DeliveredRows(std::unique_ptr<RowDeliveries> deliveries,
+                const RowPass& pass,
+                std::shared_ptr<BadRowPolicy> bad_rows,
+                std::shared_ptr<FileRecords> records);
+
+  bool next(RowBlock& block) override;
+  std::int64_t end_row() const override { return delivery_.end_row; }
+  ReadStats stats() const override;
+  bool was_closed() const override { return was_closed_; }
+  void close() override { deliveries_->close(); }
+
+ private:
+  void take_notes();
+
+  const std::unique_ptr<RowDeliveries> deliveries_;
+  const std::shared_ptr<BadRowPolicy> bad_rows_;
+  const std::shared_ptr<FileRecords> records_;
+  const bool has_all_rows_;
+  RowDelivery delivery_;
+  bool ended_ = false;
+  std::atomic<bool> was_closed_{false};
+  mutable std::mutex mutex_;
+  ReadStats stats_;
+};
+
+}  // namespace satrap::data

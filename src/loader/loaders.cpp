@@ -1,0 +1,39 @@
+#include "satrap/loader/loaders.h"
+
+#include <utility>
+
+#include "src/loader/merged_streams.h"
+
+namespace satrap::loader {
+
+class Loaders::Impl {
+ public:
+  Impl(net::EndpointOptions endpoint,
+       std::shared_ptr<net::Store> store,
+       std::string name,
+       const LoadersOptions& options)
+      : side{.endpoint = net::Endpoint(std::move(endpoint)),
+             .store = store,
+             .name = std::move(name),
+             .options = options,
+             .list = LoaderList(store)} {}
+
+  RankSide side;
+};
+
+Loaders::Loaders(net::EndpointOptions endpoint,
+                 std::shared_ptr<net::Store> store,
+                 std::string name,
+                 const LoadersOptions& options)
+    : impl_(
+          std::make_unique<Impl>(std::move(endpoint), std::move(store), std::move(name), options)) {
+}
+Loaders::~Loaders() = default;
+
+data::OpenDeliveries Loaders::opener() {
+  return [side = &impl_->side](const data::DataConfig& config, const data::RowPass& pass) {
+    return std::make_unique<MergedStreams>(*side, PassRequest{config, pass});
+  };
+}
+
+}  // namespace satrap::loader

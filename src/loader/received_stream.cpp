@@ -1,0 +1,92 @@
+#include "src/loader/received_stream.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "satrap/net/net_error.h"
+
+namespace satrap::loader {
+ReceivedStream::ReceivedStream(const net::Endpoint& endpoint,
+                               net::Store& store,
+                               std::int64_t loader,
+                               const data::Schema& schema,
+                               const std::string& rank,
+                               const std::atomic<bool>& stop)
+    : endpoint_(endpoint),
+      loader_(loader),
+      schema_(schema),
+      connection_(endpoint,
+                  store,
+                  server_name(loader),
+                  rank,
+                  net::Deadline::after_ms(kConnectMs).unless(stop)) {}
+
+void ReceivedStream::open(const PassRequest& request, std::int64_t timeout_ms) {
+  split_ = request.pass.split;
+  timeout_ms_ = timeout_ms;
+  const std::string bytes = to_bytes(request);
+  const net::RequestBuffer buffer(endpoint_, {std::as_bytes(std::span(bytes))});
+  connection_.call(kOpen, buffer, {}, net::Deadline::after_ms(timeout_ms)).wait();
+  for (std::int64_t i = 0; i < kMaxInFlight; ++i) ask();
+}
+
+void ReceivedStream::ask() {
+  asked_.push_back(connection_.call_for_any_size(kNext, net::RequestBuffer(endpoint_, 0),
+                                                 net::Deadline::after_ms(timeout_ms_),
+                                                 {.expected_reply_bytes = expected_bytes_}));
+}
+
+const data::RowDelivery& ReceivedStream::front() {
+  if (!has_front_) receive();
+  return front_;
+}
+
+void ReceivedStream::pop(data::RowDelivery& delivery) {
+  std::swap(delivery, front_);
+  has_front_ = false;
+  ask();
+}
+
+void ReceivedStream::receive() {
+  net::Ticket ticket = std::move(asked_.front());
+  asked_.pop_front();
+  const std::span<const std::byte> bytes = ticket.wait();
+  const auto size = static_cast<std::int64_t>(bytes.size());
+  expected_bytes_ = std::max(expected_bytes_, size + size / 4);
+  if (!bytes.empty() && bytes[0] == static_cast<std::byte>(AnswerKind::kError)) {
+    throw_error(bytes, server_name(loader_));
+  }
+  try {
+    if (bytes.empty() || bytes[0] != static_cast<std::byte>(AnswerKind::kDelivery)) {
+      throw Error(ErrorCode::kInvalidData, "an answer of an unknown kind");
+    }
+    data::read(bytes.subspan(1), schema_, front_);
+    check(front_);
+  } catch (const Error& error) {
+    throw net::NetError(net::NetFailure::kProtocol, error.what());
+  }
+  has_front_ = true;
+}
+
+void ReceivedStream::check(const data::RowDelivery& delivery) const {
+  const data::RowBlock& rows = delivery.rows;
+  if (delivery.is_end) return;
+  const std::int64_t turn = turn_of(delivery.end_row);
+  std::int64_t last = -1;
+  for (std::int64_t r = 0; r < rows.num_rows; ++r) {
+    const std::int64_t row = rows.row_number(r);
+    const bool is_ours = row > last && split_.owns(row) && row < delivery.end_row &&
+                         (split_.stream.is_all() || row / split_.stream.rows_per_turn == turn);
+    if (!is_ours) throw Error(ErrorCode::kInvalidData, concat("row ", row, " was not asked for"));
+    last = row;
+  }
+}
+
+std::int64_t ReceivedStream::turn_of(std::int64_t end_row) const {
+  const data::RowStream& stream = split_.stream;
+  if (stream.is_all()) return 0;
+  const std::int64_t last = std::max<std::int64_t>(0, end_row - 1) / stream.rows_per_turn;
+  return last - (last % stream.count - stream.number + stream.count) % stream.count;
+}
+
+}  // namespace satrap::loader
