@@ -1,0 +1,271 @@
+#include "src/data/row_block_bytes.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+
+#include "satrap/core/error.h"
+
+namespace satrap::data {
+namespace {
+
+static_assert(std::endian::native == std::endian::little);
+
+constexpr std::uint32_t kBlockVersion = 0x31425253;           // "SRB1"
+constexpr std::size_t kMaxBlockBytes = std::size_t{1} << 31;  // so that sums of lengths fit 63 bits
+
+struct BlockHeader {
+  std::uint32_t version = kBlockVersion;
+  std::uint32_t num_rows = 0;
+  std::int64_t first_row = 0;
+  std::int64_t rows_read = 0;
+  std::uint32_t num_labels = 0;
+  std::uint32_t num_numeric = 0;
+  std::uint32_t num_bags = 0;
+  std::uint32_t num_kept = 0;
+};
+
+/// Calls `action` with a number of the unsigned type of that many bytes.
+template <class Action>
+void with_width(std::uint8_t width, const Action& action) {
+  switch (width) {
+    case 1:
+      return action(std::uint8_t{});
+    case 2:
+      return action(std::uint16_t{});
+    case 4:
+      return action(std::uint32_t{});
+    case 8:
+      return action(std::uint64_t{});
+    default:
+      throw Error(ErrorCode::kCorrupt,
+                  concat("block of rows: integers of ", static_cast<int>(width), " bytes"));
+  }
+}
+
+class BlockWriter {
+ public:
+  explicit BlockWriter(std::vector<std::byte>& bytes) : bytes_(bytes) {}
+
+  template <class T>
+  void put(const T* values, std::size_t count) {
+    static_assert(std::is_trivially_copyable_v<T>);
+    std::byte* const out = extend(count * sizeof(T));
+    if (count > 0) std::memcpy(out, values, count * sizeof(T));
+  }
+  template <class T>
+  void put(const T& value) {
+    put(&value, 1);
+  }
+
+  /// `value(i)` for each i below `count`, as differences from the least.
+  template <class Value>
+  void put_integers(std::size_t count, std::uint8_t least_width, const Value& value) {
+    std::uint64_t least = count == 0 ? 0 : UINT64_MAX, most = 0;
+    for (std::size_t i = 0; i < count; ++i) {
+      const std::uint64_t x = value(i);
+      least = std::min(least, x);
+      most = std::max(most, x);
+    }
+    const std::uint64_t range = most - least;
+    const std::uint8_t needed = range == 0            ? 0
+                                : range <= UINT8_MAX  ? 1
+                                : range <= UINT16_MAX ? 2
+                                : range <= UINT32_MAX ? 4
+                                                      : 8;
+    const std::uint8_t width = std::max(needed, least_width);
+    put(width);
+    put(least);
+    if (width == 0) return;
+    with_width(width, [&](auto type) {
+      using T = decltype(type);
+      std::byte* out = extend(count * sizeof(T));
+      for (std::size_t i = 0; i < count; ++i, out += sizeof(T)) {
+        const auto difference = static_cast<T>(value(i) - least);
+        std::memcpy(out, &difference, sizeof(T));
+      }
+    });
+  }
+
+ private:
+  std::byte* extend(std::size_t size) {
+    bytes_.resize(bytes_.size() + size);
+    return bytes_.data() + bytes_.size() - size;
+  }
+
+  std::vector<std::byte>& bytes_;
+};
+
+class BlockReader {
+ public:
+  explicit BlockReader(std::span<const std::byte> bytes) : rest_(bytes) {}
+
+  std::size_t remaining() const { return rest_.size(); }
+
+  template <class T>
+  void get(T* values, std::size_t count) {
+    const std::byte* const in = take(count, sizeof(T));
+    if (count > 0) std::memcpy(values, in, count * sizeof(T));
+  }
+  template <class T>
+  T get() {
+    T value;
+    get(&value, 1);
+    return value;
+  }
+  template <class T>
+  void get_all(std::vector<T>& values, std::size_t count) {
+    require(count, sizeof(T));
+    values.resize(count);
+    get(values.data(), count);
+  }
+
+  /// Calls `put(i, value)` for each i below `count`.
+  template <class Put>
+  void get_integers(std::size_t count, std::uint8_t least_width, const Put& put) {
+    const auto width = get<std::uint8_t>();
+    const auto least = get<std::uint64_t>();
+    if (width == 0 && least_width == 0) {
+      for (std::size_t i = 0; i < count; ++i) put(i, least);
+      return;
+    }
+    with_width(width, [&](auto type) {
+      using T = decltype(type);
+      const std::byte* in = take(count, sizeof(T));
+      for (std::size_t i = 0; i < count; ++i, in += sizeof(T)) {
+        T difference;
+        std::memcpy(&difference, in, sizeof(T));
+        put(i, least + difference);
+      }
+    });
+  }
+
+  void require(std::size_t count, std::size_t size) const {
+    if (count <= rest_.size() / size) return;
+    throw Error(ErrorCode::kCorrupt,
+                concat("block of rows: ", rest_.size(), " bytes are left where ", count,
+                       " values of ", size, " bytes are expected"));
+  }
+
+ private:
+  const std::byte* take(std::size_t count, std::size_t size) {
+    require(count, size);
+    const std::byte* const begin = rest_.data();
+    rest_ = rest_.subspan(count * size);
+    return begin;
+  }
+
+  std::span<const std::byte> rest_;
+};
+
+/// Lengths of consecutive pieces, from where each ends.
+void put_lengths(const std::int64_t* ends, std::size_t count, BlockWriter& out) {
+  out.put_integers(count, 0, [&](std::size_t i) {
+    return static_cast<std::uint64_t>(ends[i] - (i == 0 ? 0 : ends[i - 1]));
+  });
+}
+
+/// Where each piece ends; all pieces together are no longer than the bytes that follow.
+void get_lengths(BlockReader& in, std::int64_t* ends, std::size_t count) {
+  std::int64_t end = 0;
+  std::uint64_t any = 0;
+  in.get_integers(count, 0, [&](std::size_t i, std::uint64_t length) {
+    any |= length;
+    ends[i] = end += static_cast<std::int64_t>(length & UINT32_MAX);
+  });
+  if (any > UINT32_MAX) throw Error(ErrorCode::kCorrupt, "block of rows: a length is too large");
+  in.require(static_cast<std::size_t>(end), 1);
+}
+
+void check_columns(const char* what, std::uint32_t found, std::size_t expected) {
+  if (found == expected) return;
+  throw Error(ErrorCode::kCorrupt,
+              concat("block of rows: it has ", found, " columns of ", what, ", not ", expected));
+}
+
+}  // namespace
+
+void append_block(const RowBlock& block, std::vector<std::byte>& bytes) {
+  const auto num_rows = static_cast<std::size_t>(block.num_rows);
+  BlockWriter out(bytes);
+  out.put(BlockHeader{.num_rows = static_cast<std::uint32_t>(num_rows),
+                      .first_row = block.first_row,
+                      .rows_read = block.rows_read,
+                      .num_labels = static_cast<std::uint32_t>(block.num_labels),
+                      .num_numeric = static_cast<std::uint32_t>(block.numeric.size()),
+                      .num_bags = static_cast<std::uint32_t>(block.bags.size()),
+                      .num_kept = static_cast<std::uint32_t>(block.kept.size())});
+  out.put(static_cast<std::uint8_t>(block.row_numbers.empty() ? 0 : 1));
+  if (!block.row_numbers.empty()) {  // by how much each is above the place of its row
+    out.put_integers(num_rows, 0, [&](std::size_t r) {
+      return static_cast<std::uint64_t>(block.row_numbers[r]) - r;
+    });
+  }
+  out.put(block.labels.data(), num_rows * static_cast<std::size_t>(block.num_labels));
+  for (const std::vector<float>& column : block.numeric) out.put(column.data(), num_rows);
+  for (const RowBlock::Bags& bags : block.bags) {
+    put_lengths(bags.offsets.data() + 1, num_rows, out);
+    out.put_integers(bags.ids.size(), 1, [&](std::size_t i) { return bags.ids[i]; });
+    out.put(static_cast<std::uint8_t>(bags.weights.empty() ? 0 : 1));
+    out.put(bags.weights.data(), bags.weights.size());
+  }
+  for (const Texts& texts : block.kept) {
+    put_lengths(texts.ends.data(), num_rows, out);
+    out.put(texts.bytes.data(), texts.bytes.size());
+  }
+}
+
+void read_block(std::span<const std::byte> bytes, RowBlock& block) {
+  if (bytes.size() > kMaxBlockBytes) {
+    throw Error(ErrorCode::kCorrupt,
+                concat("block of rows: ", bytes.size(), " bytes are too many"));
+  }
+  BlockReader in(bytes);
+  const auto header = in.get<BlockHeader>();
+  if (header.version != kBlockVersion) {
+    throw Error(ErrorCode::kCorrupt,
+                concat("block of rows: version ", header.version, ", not ", kBlockVersion));
+  }
+  check_columns("labels", header.num_labels, static_cast<std::size_t>(block.num_labels));
+  check_columns("numbers", header.num_numeric, block.numeric.size());
+  check_columns("ids", header.num_bags, block.bags.size());
+  check_columns("texts", header.num_kept, block.kept.size());
+  const std::size_t num_rows = header.num_rows;
+  in.require(num_rows, sizeof(float));  // of one label at least
+  block.num_rows = static_cast<std::int64_t>(num_rows);
+  block.first_row = header.first_row;
+  block.rows_read = header.rows_read;
+  block.row_numbers.clear();
+  if (in.get<std::uint8_t>() != 0) {
+    block.row_numbers.resize(num_rows);
+    in.get_integers(num_rows, 0, [&](std::size_t r, std::uint64_t number) {
+      block.row_numbers[r] = static_cast<std::int64_t>(number + r);
+    });
+  }
+  in.get_all(block.labels, num_rows * header.num_labels);
+  for (std::vector<float>& column : block.numeric) in.get_all(column, num_rows);
+  for (RowBlock::Bags& bags : block.bags) {
+    bags.offsets.resize(num_rows + 1);
+    bags.offsets[0] = 0;
+    get_lengths(in, bags.offsets.data() + 1, num_rows);
+    const auto num_ids = static_cast<std::size_t>(bags.offsets.back());
+    bags.ids.resize(num_ids);
+    in.get_integers(num_ids, 1, [&](std::size_t i, std::uint64_t id) { bags.ids[i] = id; });
+    in.get_all(bags.weights, in.get<std::uint8_t>() != 0 ? num_ids : 0);
+  }
+  for (Texts& texts : block.kept) {
+    texts.ends.resize(num_rows);
+    get_lengths(in, texts.ends.data(), num_rows);
+    const auto size = num_rows == 0 ? 0 : static_cast<std::size_t>(texts.ends.back());
+    in.require(size, 1);
+    texts.bytes.resize(size);
+    in.get(texts.bytes.data(), size);
+  }
+  if (in.remaining() > 0) {
+    throw Error(ErrorCode::kCorrupt, concat("block of rows: ", in.remaining(), " bytes too many"));
+  }
+}
+
+}  // namespace satrap::data
