@@ -20,6 +20,10 @@ struct BadRows {
   std::int64_t count = 0;
   std::vector<std::string> messages;  // of the first ones: "file:line: column 'I3': expected ..."
   std::map<std::string, std::int64_t> reasons;  // how many for which: "column 'I3': expected ..."
+  std::int64_t last_row = -1;                   // number of the last one, if there is one
+
+  /// Adds those of a later block.
+  void append(const BadRows& later);
 };
 
 /// Parses blocks of lines into blocks of rows. Nothing is allocated per row. One thread at a time.

@@ -324,6 +324,9 @@ void check_files(const Checker& check, const DataConfig& config) {
   } else {
     check_no_topic(check, config.kafka);
   }
+  check.require(config.cache.empty() || (!uses_stdin(config.train) &&
+                                         std::ranges::none_of(config.train.path, is_topic)),
+                "data.cache", "needs training files, not a topic or standard input: write \"\"");
   check_part(check, config);
 }
 
@@ -346,6 +349,7 @@ void check_synthetic(const Checker& check, const DataConfig& config) {
                 "has no effect with format synthetic");
   check.require(config.eval.path.empty(), "data.eval.path", "has no effect with format synthetic");
   check_no_topic(check, config.kafka);
+  check.require(config.cache.empty(), "data.cache", "has no effect with format synthetic");
   check.require(!config.eval.is_part(), "data.eval.fraction",
                 "has no effect with format synthetic; write synthetic.eval_rows");
 }
