@@ -11,6 +11,7 @@
 #include <zlib.h>
 
 #include "satrap/core/hash.h"
+#include "satrap/core/log.h"
 #include "satrap/data/loader.h"
 #include "src/data/line_cutter.h"
 #include "src/data/row_parser.h"
@@ -61,6 +62,7 @@ class Files {
   ~Files() { std::filesystem::remove_all(folder_); }
 
   std::string plain() const { return (folder_ / "log.tsv").string(); }
+  std::string cache() const { return (folder_ / "cache").string(); }
   std::string gzip() const { return (folder_ / "log.tsv.gz").string(); }
 
  private:
@@ -130,22 +132,50 @@ void BM_Parse(benchmark::State& state) {
 BENCHMARK(BM_Parse)->Unit(benchmark::kMicrosecond);
 
 /// The whole path to a batch. Run it under `taskset -c 0` for the rate of one core.
+std::int64_t read_all(const DataConfig& config) {
+  const Schema schema = resolve_schema(config);
+  const auto batches =
+      open_batches(config, schema, fixed_transforms(schema), Role::kTrain, {.batch_size = 2048});
+  std::int64_t rows = 0;
+  Batch batch;
+  while (batches->next(batch)) rows += batch.num_examples;
+  return rows;
+}
+
 void read_batches(benchmark::State& state, const std::string& path, std::int64_t shuffle_rows) {
   DataConfig config = criteo(path);
   config.shuffle_rows = shuffle_rows;
-  const Schema schema = resolve_schema(config);
+  std::int64_t rows = 0;
+  for (auto _ : state) rows += read_all(config);
+  count_rows(state, rows);
+}
+/// From the cache of parsed rows, which is complete before.
+void BM_BatchesCached(benchmark::State& state) {
+  set_log_level(LogLevel::kWarning);
+  DataConfig config = criteo(files().plain());
+  config.cache = files().cache();
+  read_all(config);
+  std::int64_t rows = 0;
+  for (auto _ : state) rows += read_all(config);
+  count_rows(state, rows);
+}
+/// The same while they are written into the cache.
+void BM_BatchesIntoCache(benchmark::State& state) {
+  set_log_level(LogLevel::kWarning);
+  DataConfig config = criteo(files().plain());
+  config.cache = files().cache();
   std::int64_t rows = 0;
   for (auto _ : state) {
-    const auto batches =
-        open_batches(config, schema, fixed_transforms(schema), Role::kTrain, {.batch_size = 2048});
-    Batch batch;
-    while (batches->next(batch)) rows += batch.num_examples;
+    std::filesystem::remove_all(config.cache);
+    rows += read_all(config);
   }
   count_rows(state, rows);
 }
 void BM_BatchesPlain(benchmark::State& state) { read_batches(state, files().plain(), 0); }
 void BM_BatchesGzip(benchmark::State& state) { read_batches(state, files().gzip(), 0); }
 void BM_BatchesShuffled(benchmark::State& state) { read_batches(state, files().plain(), 50'000); }
+BENCHMARK(BM_BatchesCached)->Unit(benchmark::kMillisecond)->MeasureProcessCPUTime();
+BENCHMARK(BM_BatchesIntoCache)->Unit(benchmark::kMillisecond)->MeasureProcessCPUTime();
 BENCHMARK(BM_BatchesPlain)->Unit(benchmark::kMillisecond)->MeasureProcessCPUTime();
 BENCHMARK(BM_BatchesGzip)->Unit(benchmark::kMillisecond)->MeasureProcessCPUTime();
 BENCHMARK(BM_BatchesShuffled)->Unit(benchmark::kMillisecond)->MeasureProcessCPUTime();

@@ -53,6 +53,7 @@ constexpr Rule kRules[] = {
     {"data.kafka.properties", "", ChangeKind::kOutput},
     {"data.loaders.", "", ChangeKind::kOutput},
     {"data.reader_threads", "", ChangeKind::kOutput},
+    {"data.cache", "", ChangeKind::kOutput},
     {"data.fit_rows", "", ChangeKind::kOutput},  // the checkpoint has the fitted values
     {"data.", "", ChangeKind::kInput},
     {"tables.", ".dim", ChangeKind::kImpossible, "the checkpoint's rows have that width"},

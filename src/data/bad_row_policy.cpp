@@ -8,12 +8,23 @@
 
 namespace satrap::data {
 
+void BadRows::append(const BadRows& later) {
+  if (later.count == 0) return;
+  count += later.count;
+  last_row = later.last_row;
+  for (const auto& [reason, number] : later.reasons) reasons[reason] += number;
+  for (const std::string& message : later.messages) {
+    if (messages.size() < kMaxMessages) messages.push_back(message);
+  }
+}
+
 BadRowPolicy::BadRowPolicy(bool stop, const BadRowLimit& limit, Log log, std::int64_t max_shown)
     : stop_(stop), limit_(limit), log_(std::move(log)), max_shown_(max_shown) {}
 
 void BadRowPolicy::add(const BadRows& bad, std::int64_t num_good) {
   num_rows_ += bad.count + num_good;
   if (bad.count == 0) return;
+  if (copy_ != nullptr) copy_->append(bad);
   if (first_.empty()) first_ = bad.messages.front();
   {
     const std::lock_guard lock(mutex_);

@@ -30,6 +30,9 @@ class BadRowPolicy {
   /// reading must end. A share of the rows is a limit only when kMinRows have been read.
   virtual void add(const BadRows& bad, std::int64_t num_good);
 
+  /// From now on add() also appends to `copy`; null: to none.
+  void copy_to(BadRows* copy) { copy_ = copy; }
+
   /// The end of a pass. If it had all rows, a limit of a share holds for however few there were: a
   /// run that resumes shortly before the end must not be judged by the rest. The first such pass
   /// with more than kMuch bad rows logs a warning.
@@ -56,6 +59,7 @@ class BadRowPolicy {
   const Log log_;
   const std::int64_t max_shown_;
   std::atomic<std::int64_t> count_{0};
+  BadRows* copy_ = nullptr;
   std::int64_t num_rows_ = 0;  // good and bad
   std::int64_t num_shown_ = 0;
   bool has_warned_ = false;

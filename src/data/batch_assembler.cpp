@@ -1,11 +1,13 @@
 #include "src/data/batch_assembler.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "satrap/core/error.h"
 #include "satrap/core/grouped_auc.h"
 #include "satrap/core/hash.h"
+#include "satrap/core/portable_math.h"
 #include "src/data/row_filler.h"
 
 namespace satrap::data {
@@ -13,6 +15,19 @@ namespace satrap::data {
 namespace {
 
 constexpr std::uint64_t kGroupSeed = 0x67726F757073;  // "groups"
+
+constexpr std::int64_t kNumbersAtATime = 256;
+
+/// signed_log1p of each, to the bit, without branches, so that several are computed at a time.
+void take_logs(std::span<float> numbers) {
+  for (float& x : numbers) {
+    const double size = std::isfinite(x) ? std::fabs(static_cast<double>(x)) : 0.0;
+    const double sum = 1.0 + size, taken = sum - 1.0;
+    const double log = portable_log(sum) * (size / (taken == 0.0 ? 1.0 : taken));
+    const float signed_log = std::copysign(static_cast<float>(taken == 0.0 ? size : log), x);
+    x = std::isfinite(x) ? signed_log : x;
+  }
+}
 
 /// The group of a row with this bag: a hash of all its ids, in order.
 std::uint64_t group_of(std::span<const std::uint64_t> bag) {
@@ -125,22 +140,27 @@ void BatchAssembler::add_numeric(const Schema::NumericInput& input,
   const auto fill = static_cast<float>(config.fill);
   const auto stride = static_cast<std::size_t>(batch.num_numeric);
   float* out = batch.numeric.data() + input.output;
+  std::array<float, kNumbersAtATime> buffer;
   for (const RowPiece& piece : pieces) {
     const float* const values = piece.block->numeric[static_cast<std::size_t>(input.raw)].data();
-    for (std::int64_t r = piece.begin; r < piece.end; ++r, out += stride) {
-      float x = values[r];
-      const bool missing = std::isnan(x);
-      if (config.missing_indicator) out[1] = missing ? 1.0F : 0.0F;
-      if (missing) {
-        out[0] = fill;
-        continue;
+    for (std::int64_t begin = piece.begin; begin < piece.end; begin += kNumbersAtATime) {
+      const std::int64_t end = std::min(begin + kNumbersAtATime, piece.end);
+      const std::span numbers(buffer.data(), static_cast<std::size_t>(end - begin));
+      std::copy(values + begin, values + end, numbers.begin());
+      if (clipped) {
+        for (float& x : numbers) x = std::clamp(x, low, high);
       }
-      if (clipped) x = std::clamp(x, low, high);
-      if (logged) x = signed_log1p(x);
+      if (logged) take_logs(numbers);
       if (scaled) {
-        x = static_cast<float>((static_cast<double>(x) - scale.mean) / scale.stddev);
+        for (float& x : numbers) {
+          x = static_cast<float>((static_cast<double>(x) - scale.mean) / scale.stddev);
+        }
       }
-      out[0] = x;
+      for (std::size_t i = 0; i < numbers.size(); ++i, out += stride) {
+        const bool missing = std::isnan(values[begin + static_cast<std::int64_t>(i)]);
+        if (config.missing_indicator) out[1] = missing ? 1.0F : 0.0F;
+        out[0] = missing ? fill : numbers[i];
+      }
     }
   }
 }

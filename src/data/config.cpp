@@ -218,6 +218,15 @@ void DataConfig::visit(ConfigVisitor& v) {
   v.field("reader_threads", reader_threads, "Threads that parse. 0: one per four CPUs.",
           {.min = 0, .max = 1024});
   v.section("loaders", loaders, "Processes that read the training data for the ranks.");
+  v.field(
+      "cache", cache,
+      "Folder for the parsed rows of training and evaluation files. The first pass over them "
+      "writes "
+      "it, about 160 bytes for a row of Criteo, and later passes and runs read it many times "
+      "faster "
+      "than the files, with the same bits. It is written anew when a file or what is parsed "
+      "changes, or the ranks or batch_size of a job of several ranks, each of which caches its own "
+      "rows. Not for topics, standard input and synthetic data. Empty: none.");
   v.field("shuffle_rows", shuffle_rows,
           "Shuffle the training rows within a buffer of this many. 0: the order of the files.",
           {.min = 0});

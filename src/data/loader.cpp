@@ -19,6 +19,7 @@
 #include "src/data/generated_rows.h"
 #include "src/data/parquet_rows.h"
 #include "src/data/read_deliveries.h"
+#include "src/data/row_cache.h"
 #include "src/data/row_part.h"
 #include "src/data/shuffled_rows.h"
 #include "src/data/text_rows.h"
@@ -125,14 +126,27 @@ class PassOpener {
           schema, open_topic_pass(topic_config_, schema, *topic_, pass, topic_log_), pass,
           bad_rows_, format_);
     }
-    if (elsewhere_) {
-      return std::make_unique<DeliveredRows>(elsewhere_(pass), pass, bad_rows_, records_);
-    }
-    if (is_columnar(format_)) {
-      return std::make_unique<ParquetRows>(schema, files_, pass, bad_rows_, records_);
-    }
-    return std::make_unique<TextRows>(schema, files_, pass, bad_rows_, LineCutter::Limits{},
-                                      records_, format_);
+    if (!cache_) return parse(schema, pass);
+    const std::int64_t begin_row =
+        role_ == Role::kTrain ? 0 : std::max<std::int64_t>(0, first_eval_row_);
+    return cache_->open(schema, pass, begin_row,
+                        [this, &schema](const RowPass& parsed) { return parse(schema, parsed); });
+  }
+
+  /// Lets passes read the cache that `config` names, if any, and write it. `schema`: that of all.
+  void use_cache(const DataConfig& config, const Schema& schema, bool writes) {
+    if (config.cache.empty()) return;
+    if (role_ == Role::kTrain) require_rereadable("data.cache");
+    if (!is_rereadable()) return;
+    cache_ = std::make_unique<const RowCache>(
+        RowCache::Options{.folder = config.cache,
+                          .rows = name_of(role_),
+                          .identity = concat(name_of(format_), '\n', parsing_of(schema),
+                                             "part: ", part_ ? config.eval.fraction : 0.0, '\n'),
+                          .files = files_,
+                          .records = records_,
+                          .bad_rows = bad_rows_,
+                          .writes = writes});
   }
 
   bool is_rereadable() const { return generated_ || files_.rereadable; }
@@ -176,6 +190,18 @@ class PassOpener {
   }
 
  private:
+  /// A pass over files. `pass` has the limits of the configuration.
+  std::unique_ptr<RowBlockSource> parse(const Schema& schema, const RowPass& pass) const {
+    if (elsewhere_) {
+      return std::make_unique<DeliveredRows>(elsewhere_(pass), pass, bad_rows_, records_);
+    }
+    if (is_columnar(format_)) {
+      return std::make_unique<ParquetRows>(schema, files_, pass, bad_rows_, records_);
+    }
+    return std::make_unique<TextRows>(schema, files_, pass, bad_rows_, LineCutter::Limits{},
+                                      records_, format_);
+  }
+
   void divide(const DataConfig& config) {
     require_rereadable("data.eval.fraction, a part of them for evaluation");
     if (config.eval.by_tail()) {
@@ -198,8 +224,9 @@ class PassOpener {
   std::shared_ptr<FileRecords> records_;  // of files_; only of training data
   std::function<std::unique_ptr<RowDeliveries>(const RowPass&)> elsewhere_;
   FileFormat format_ = FileFormat::kDelimited;
-  DataConfig topic_config_;             // if the rows are of a topic
-  std::optional<TopicPosition> topic_;  // the same: where it begins or continues
+  std::unique_ptr<const RowCache> cache_;  // of the rows of files_; null: none
+  DataConfig topic_config_;                // if the rows are of a topic
+  std::optional<TopicPosition> topic_;     // the same: where it begins or continues
   std::shared_ptr<TopicLog> topic_log_;
   bool generated_ = false;
   SyntheticConfig synthetic_;
@@ -234,12 +261,15 @@ std::unique_ptr<BatchSource> open_batches(const DataConfig& config,
                                           const ReadOptions& options) {
   // A run must not lose what it has learned to an evaluation; a prediction has nan for such rows.
   const bool is_limited = role == Role::kTrain;
+  const bool predicts = role == Role::kPredict;
   const bool is_endless = role == Role::kTrain && reads_topic(config) && config.kafka.is_endless();
   const bool has_share = is_endless && options.world_size > 1;
-  const auto opener = std::make_shared<const PassOpener>(
+  const auto opened = std::make_shared<PassOpener>(
       has_share ? share_of(config, options) : config, role,
       bad_row_policy(config, is_limited, role == Role::kEval ? 1 : BadRows::kMaxMessages),
       options.open_deliveries);
+  if (!predicts) opened->use_cache(config, schema, /*writes=*/true);
+  const std::shared_ptr<const PassOpener> opener = opened;
   if (options.epochs - options.start.epoch > 1) opener->require_rereadable("several epochs");
   if (options.start.batches > 0 && !reads_topic(config)) {
     opener->require_rereadable("resuming in the middle");
@@ -255,7 +285,6 @@ std::unique_ptr<BatchSource> open_batches(const DataConfig& config,
                                    : RowSplit{.rank = options.rank,
                                               .world_size = options.world_size,
                                               .rows_per_turn = batch_size};
-  const bool predicts = role == Role::kPredict;
   Schema read = schema;
   if (predicts) {  // labels and groups may be missing
     read.labelled = read.grouped = false;
@@ -333,8 +362,9 @@ std::unique_ptr<RowDeliveries> open_deliveries(const DataConfig& config, const R
 
 FittedTransforms fit_transforms(const DataConfig& config, const Schema& schema, std::int64_t seed) {
   if (!schema.needs_fit()) return fixed_transforms(schema);
-  const PassOpener opener(config, Role::kTrain, bad_row_policy(config, true, /*max_shown=*/0));
+  PassOpener opener(config, Role::kTrain, bad_row_policy(config, true, /*max_shown=*/0));
   opener.require_rereadable("z-scores and quantiles, which are fitted before training");
+  opener.use_cache(config, schema, /*writes=*/false);  // it may end before the last row
   const auto rows = opener.open(schema, {.num_threads = num_readers(config)});
   return fit_transforms(schema, *rows, config.fit_rows,
                         hash64(kFitStream, static_cast<std::uint64_t>(seed)));

@@ -346,6 +346,7 @@ std::vector<std::string> ParquetParser::kept_of(std::size_t row) {
 void ParquetParser::report(std::int64_t row, BadRows& bad) const {
   const RowFault& fault = fields_.fault();
   ++bad.count;
+  bad.last_row = row;
   ++bad.reasons[fault.kind()];
   if (bad.messages.size() >= BadRows::kMaxMessages) return;
   const std::int64_t row_of_file = group_.rows_before + row - group_.first_row + 1;

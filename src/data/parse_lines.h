@@ -90,6 +90,7 @@ void parse_lines(Parser& parser,
       }
       filler.drop_row();
       parser.report(text, line, row - text.first_row, bad);
+      bad.last_row = row;
       p = skip_lines(line, end, 1);
       if (pass.keeps_every_line) filler.add_row_without_values(row, parser.kept_of(line, p - 1));
     }

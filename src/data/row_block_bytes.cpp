@@ -4,9 +4,9 @@
 #include <bit>
 #include <cstdint>
 #include <cstring>
-#include <type_traits>
 
 #include "satrap/core/error.h"
+#include "src/data/byte_fields.h"
 
 namespace satrap::data {
 namespace {
@@ -27,169 +27,113 @@ struct BlockHeader {
   std::uint32_t num_kept = 0;
 };
 
-/// Calls `action` with a number of the unsigned type of that many bytes.
+/// Calls `action` with a number of the unsigned type of that many bytes. False: there is none.
 template <class Action>
-void with_width(std::uint8_t width, const Action& action) {
+bool with_width(std::uint8_t width, const Action& action) {
   switch (width) {
     case 1:
-      return action(std::uint8_t{});
+      action(std::uint8_t{});
+      return true;
     case 2:
-      return action(std::uint16_t{});
+      action(std::uint16_t{});
+      return true;
     case 4:
-      return action(std::uint32_t{});
+      action(std::uint32_t{});
+      return true;
     case 8:
-      return action(std::uint64_t{});
+      action(std::uint64_t{});
+      return true;
     default:
-      throw Error(ErrorCode::kCorrupt,
-                  concat("block of rows: integers of ", static_cast<int>(width), " bytes"));
+      return false;
   }
 }
 
-class BlockWriter {
- public:
-  explicit BlockWriter(std::vector<std::byte>& bytes) : bytes_(bytes) {}
-
-  template <class T>
-  void put(const T* values, std::size_t count) {
-    static_assert(std::is_trivially_copyable_v<T>);
-    std::byte* const out = extend(count * sizeof(T));
-    if (count > 0) std::memcpy(out, values, count * sizeof(T));
+/// Writes `value(i)` for each i below `count`, as differences from the least.
+template <class Value>
+void put_integers(std::size_t count,
+                  std::uint8_t least_width,
+                  const Value& value,
+                  ByteWriter& out) {
+  std::uint64_t least = count == 0 ? 0 : UINT64_MAX, most = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::uint64_t x = value(i);
+    least = std::min(least, x);
+    most = std::max(most, x);
   }
-  template <class T>
-  void put(const T& value) {
-    put(&value, 1);
-  }
-
-  /// `value(i)` for each i below `count`, as differences from the least.
-  template <class Value>
-  void put_integers(std::size_t count, std::uint8_t least_width, const Value& value) {
-    std::uint64_t least = count == 0 ? 0 : UINT64_MAX, most = 0;
-    for (std::size_t i = 0; i < count; ++i) {
-      const std::uint64_t x = value(i);
-      least = std::min(least, x);
-      most = std::max(most, x);
+  const std::uint64_t range = most - least;
+  const std::uint8_t needed = range == 0            ? 0
+                              : range <= UINT8_MAX  ? 1
+                              : range <= UINT16_MAX ? 2
+                              : range <= UINT32_MAX ? 4
+                                                    : 8;
+  const std::uint8_t width = std::max(needed, least_width);
+  out.put(width);
+  out.put(least);
+  with_width(width, [&](auto type) {
+    using T = decltype(type);
+    std::byte* to = out.extend(count * sizeof(T));
+    for (std::size_t i = 0; i < count; ++i, to += sizeof(T)) {
+      const auto difference = static_cast<T>(value(i) - least);
+      std::memcpy(to, &difference, sizeof(T));
     }
-    const std::uint64_t range = most - least;
-    const std::uint8_t needed = range == 0            ? 0
-                                : range <= UINT8_MAX  ? 1
-                                : range <= UINT16_MAX ? 2
-                                : range <= UINT32_MAX ? 4
-                                                      : 8;
-    const std::uint8_t width = std::max(needed, least_width);
-    put(width);
-    put(least);
-    if (width == 0) return;
-    with_width(width, [&](auto type) {
-      using T = decltype(type);
-      std::byte* out = extend(count * sizeof(T));
-      for (std::size_t i = 0; i < count; ++i, out += sizeof(T)) {
-        const auto difference = static_cast<T>(value(i) - least);
-        std::memcpy(out, &difference, sizeof(T));
-      }
-    });
+  });
+}
+
+/// Calls `put(i, value)` for each i below `count`.
+template <class Put>
+void get_integers(std::size_t count, std::uint8_t least_width, const Put& put, ByteReader& in) {
+  const auto width = in.get<std::uint8_t>();
+  const auto least = in.get<std::uint64_t>();
+  if (width == 0 && least_width == 0) {
+    for (std::size_t i = 0; i < count; ++i) put(i, least);
+    return;
   }
-
- private:
-  std::byte* extend(std::size_t size) {
-    bytes_.resize(bytes_.size() + size);
-    return bytes_.data() + bytes_.size() - size;
-  }
-
-  std::vector<std::byte>& bytes_;
-};
-
-class BlockReader {
- public:
-  explicit BlockReader(std::span<const std::byte> bytes) : rest_(bytes) {}
-
-  std::size_t remaining() const { return rest_.size(); }
-
-  template <class T>
-  void get(T* values, std::size_t count) {
-    const std::byte* const in = take(count, sizeof(T));
-    if (count > 0) std::memcpy(values, in, count * sizeof(T));
-  }
-  template <class T>
-  T get() {
-    T value;
-    get(&value, 1);
-    return value;
-  }
-  template <class T>
-  void get_all(std::vector<T>& values, std::size_t count) {
-    require(count, sizeof(T));
-    values.resize(count);
-    get(values.data(), count);
-  }
-
-  /// Calls `put(i, value)` for each i below `count`.
-  template <class Put>
-  void get_integers(std::size_t count, std::uint8_t least_width, const Put& put) {
-    const auto width = get<std::uint8_t>();
-    const auto least = get<std::uint64_t>();
-    if (width == 0 && least_width == 0) {
-      for (std::size_t i = 0; i < count; ++i) put(i, least);
-      return;
+  const bool is_known = with_width(width, [&](auto type) {
+    using T = decltype(type);
+    const std::byte* from = in.take(count, sizeof(T));
+    for (std::size_t i = 0; i < count; ++i, from += sizeof(T)) {
+      T difference;
+      std::memcpy(&difference, from, sizeof(T));
+      put(i, least + difference);
     }
-    with_width(width, [&](auto type) {
-      using T = decltype(type);
-      const std::byte* in = take(count, sizeof(T));
-      for (std::size_t i = 0; i < count; ++i, in += sizeof(T)) {
-        T difference;
-        std::memcpy(&difference, in, sizeof(T));
-        put(i, least + difference);
-      }
-    });
-  }
-
-  void require(std::size_t count, std::size_t size) const {
-    if (count <= rest_.size() / size) return;
-    throw Error(ErrorCode::kCorrupt,
-                concat("block of rows: ", rest_.size(), " bytes are left where ", count,
-                       " values of ", size, " bytes are expected"));
-  }
-
- private:
-  const std::byte* take(std::size_t count, std::size_t size) {
-    require(count, size);
-    const std::byte* const begin = rest_.data();
-    rest_ = rest_.subspan(count * size);
-    return begin;
-  }
-
-  std::span<const std::byte> rest_;
-};
+  });
+  if (!is_known) in.fail(concat("integers of ", static_cast<int>(width), " bytes"));
+}
 
 /// Lengths of consecutive pieces, from where each ends.
-void put_lengths(const std::int64_t* ends, std::size_t count, BlockWriter& out) {
-  out.put_integers(count, 0, [&](std::size_t i) {
+void put_lengths(const std::int64_t* ends, std::size_t count, ByteWriter& out) {
+  const auto length = [&](std::size_t i) {
     return static_cast<std::uint64_t>(ends[i] - (i == 0 ? 0 : ends[i - 1]));
-  });
+  };
+  put_integers(count, 0, length, out);
 }
 
 /// Where each piece ends; all pieces together are no longer than the bytes that follow.
-void get_lengths(BlockReader& in, std::int64_t* ends, std::size_t count) {
+void get_lengths(ByteReader& in, std::int64_t* ends, std::size_t count) {
   std::int64_t end = 0;
   std::uint64_t any = 0;
-  in.get_integers(count, 0, [&](std::size_t i, std::uint64_t length) {
+  const auto put = [&](std::size_t i, std::uint64_t length) {
     any |= length;
     ends[i] = end += static_cast<std::int64_t>(length & UINT32_MAX);
-  });
-  if (any > UINT32_MAX) throw Error(ErrorCode::kCorrupt, "block of rows: a length is too large");
+  };
+  get_integers(count, 0, put, in);
+  if (any > UINT32_MAX) in.fail("a length is too large");
   in.require(static_cast<std::size_t>(end), 1);
 }
 
-void check_columns(const char* what, std::uint32_t found, std::size_t expected) {
-  if (found == expected) return;
-  throw Error(ErrorCode::kCorrupt,
-              concat("block of rows: it has ", found, " columns of ", what, ", not ", expected));
+void check_columns(const char* what,
+                   std::uint32_t found,
+                   std::size_t expected,
+                   const ByteReader& in) {
+  if (found != expected)
+    in.fail(concat("it has ", found, " columns of ", what, ", not ", expected));
 }
 
 }  // namespace
 
 void append_block(const RowBlock& block, std::vector<std::byte>& bytes) {
   const auto num_rows = static_cast<std::size_t>(block.num_rows);
-  BlockWriter out(bytes);
+  ByteWriter out(bytes);
   out.put(BlockHeader{.num_rows = static_cast<std::uint32_t>(num_rows),
                       .first_row = block.first_row,
                       .rows_read = block.rows_read,
@@ -199,15 +143,16 @@ void append_block(const RowBlock& block, std::vector<std::byte>& bytes) {
                       .num_kept = static_cast<std::uint32_t>(block.kept.size())});
   out.put(static_cast<std::uint8_t>(block.row_numbers.empty() ? 0 : 1));
   if (!block.row_numbers.empty()) {  // by how much each is above the place of its row
-    out.put_integers(num_rows, 0, [&](std::size_t r) {
+    const auto above = [&](std::size_t r) {
       return static_cast<std::uint64_t>(block.row_numbers[r]) - r;
-    });
+    };
+    put_integers(num_rows, 0, above, out);
   }
   out.put(block.labels.data(), num_rows * static_cast<std::size_t>(block.num_labels));
   for (const std::vector<float>& column : block.numeric) out.put(column.data(), num_rows);
   for (const RowBlock::Bags& bags : block.bags) {
     put_lengths(bags.offsets.data() + 1, num_rows, out);
-    out.put_integers(bags.ids.size(), 1, [&](std::size_t i) { return bags.ids[i]; });
+    put_integers(bags.ids.size(), 1, [&](std::size_t i) { return bags.ids[i]; }, out);
     out.put(static_cast<std::uint8_t>(bags.weights.empty() ? 0 : 1));
     out.put(bags.weights.data(), bags.weights.size());
   }
@@ -218,20 +163,16 @@ void append_block(const RowBlock& block, std::vector<std::byte>& bytes) {
 }
 
 void read_block(std::span<const std::byte> bytes, RowBlock& block) {
-  if (bytes.size() > kMaxBlockBytes) {
-    throw Error(ErrorCode::kCorrupt,
-                concat("block of rows: ", bytes.size(), " bytes are too many"));
-  }
-  BlockReader in(bytes);
+  ByteReader in(bytes, "block of rows");
+  if (bytes.size() > kMaxBlockBytes) in.fail(concat(bytes.size(), " bytes are too many"));
   const auto header = in.get<BlockHeader>();
   if (header.version != kBlockVersion) {
-    throw Error(ErrorCode::kCorrupt,
-                concat("block of rows: version ", header.version, ", not ", kBlockVersion));
+    in.fail(concat("version ", header.version, ", not ", kBlockVersion));
   }
-  check_columns("labels", header.num_labels, static_cast<std::size_t>(block.num_labels));
-  check_columns("numbers", header.num_numeric, block.numeric.size());
-  check_columns("ids", header.num_bags, block.bags.size());
-  check_columns("texts", header.num_kept, block.kept.size());
+  check_columns("labels", header.num_labels, static_cast<std::size_t>(block.num_labels), in);
+  check_columns("numbers", header.num_numeric, block.numeric.size(), in);
+  check_columns("ids", header.num_bags, block.bags.size(), in);
+  check_columns("texts", header.num_kept, block.kept.size(), in);
   const std::size_t num_rows = header.num_rows;
   in.require(num_rows, sizeof(float));  // of one label at least
   block.num_rows = static_cast<std::int64_t>(num_rows);
@@ -240,9 +181,10 @@ void read_block(std::span<const std::byte> bytes, RowBlock& block) {
   block.row_numbers.clear();
   if (in.get<std::uint8_t>() != 0) {
     block.row_numbers.resize(num_rows);
-    in.get_integers(num_rows, 0, [&](std::size_t r, std::uint64_t number) {
+    const auto put = [&](std::size_t r, std::uint64_t number) {
       block.row_numbers[r] = static_cast<std::int64_t>(number + r);
-    });
+    };
+    get_integers(num_rows, 0, put, in);
   }
   in.get_all(block.labels, num_rows * header.num_labels);
   for (std::vector<float>& column : block.numeric) in.get_all(column, num_rows);
@@ -252,7 +194,8 @@ void read_block(std::span<const std::byte> bytes, RowBlock& block) {
     get_lengths(in, bags.offsets.data() + 1, num_rows);
     const auto num_ids = static_cast<std::size_t>(bags.offsets.back());
     bags.ids.resize(num_ids);
-    in.get_integers(num_ids, 1, [&](std::size_t i, std::uint64_t id) { bags.ids[i] = id; });
+    std::uint64_t* const ids = bags.ids.data();
+    get_integers(num_ids, 1, [ids](std::size_t i, std::uint64_t id) { ids[i] = id; }, in);
     in.get_all(bags.weights, in.get<std::uint8_t>() != 0 ? num_ids : 0);
   }
   for (Texts& texts : block.kept) {
@@ -263,9 +206,7 @@ void read_block(std::span<const std::byte> bytes, RowBlock& block) {
     texts.bytes.resize(size);
     in.get(texts.bytes.data(), size);
   }
-  if (in.remaining() > 0) {
-    throw Error(ErrorCode::kCorrupt, concat("block of rows: ", in.remaining(), " bytes too many"));
-  }
+  in.require_end();
 }
 
 }  // namespace satrap::data

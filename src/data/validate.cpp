@@ -342,6 +342,12 @@ void check_files(const Checker& check, const DataConfig& config) {
   } else {
     check_no_topic(check, config.kafka);
   }
+  check.require(config.cache.empty() || (!uses_stdin(config.train) &&
+                                         std::ranges::none_of(config.train.path, is_topic)),
+                "data.cache", "needs training files, not a topic or standard input: write \"\"");
+  check.require(config.cache.empty() || !config.loaders.is_on(), "data.cache",
+                "holds rows that this process parses, and data.loaders has others parse them: "
+                "write one of the two");
   check_part(check, config);
 }
 
@@ -364,6 +370,7 @@ void check_synthetic(const Checker& check, const DataConfig& config) {
                 "has no effect with format synthetic");
   check.require(config.eval.path.empty(), "data.eval.path", "has no effect with format synthetic");
   check_no_topic(check, config.kafka);
+  check.require(config.cache.empty(), "data.cache", "has no effect with format synthetic");
   check.require(!config.eval.is_part(), "data.eval.fraction",
                 "has no effect with format synthetic; write synthetic.eval_rows");
 }

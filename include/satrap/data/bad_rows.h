@@ -15,6 +15,10 @@ struct BadRows {
   std::int64_t count = 0;
   std::vector<std::string> messages;  // of the first ones: "file:line: column 'I3': expected ..."
   std::map<std::string, std::int64_t> reasons;  // how many for which: "column 'I3': expected ..."
+  std::int64_t last_row = -1;                   // number of the last one, if there is one
+
+  /// Adds those of a later block.
+  void append(const BadRows& later);
 };
 
 }  // namespace satrap::data

@@ -159,6 +159,7 @@ struct DataConfig {
   std::int64_t batch_size = 0;  // of a step, over all ranks; 0: `auto`, until choose_batch_size
   std::int64_t reader_threads = 0;
   LoadersConfig loaders;
+  std::string cache = "";  // folder of the cache of parsed rows; empty: none
   std::int64_t shuffle_rows = 0;
   std::string on_bad_row = "skip";  // skip | stop
   std::string max_bad_rows = "10%";

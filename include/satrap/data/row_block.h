@@ -35,6 +35,9 @@ struct RowBlock {
              std::int64_t num_id_columns,
              std::int64_t num_label_columns = 1);
 
+  /// Removes the rows whose numbers are below `row`.
+  void drop_before(std::int64_t row);
+
   /// Number within the epoch of row r of the block.
   std::int64_t row_number(std::int64_t r) const {
     return row_numbers.empty() ? first_row + r : row_numbers[static_cast<std::size_t>(r)];

@@ -1,0 +1,145 @@
+#include "src/data/row_cache.h"
+
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+#include "satrap/core/config.h"
+#include "satrap/core/error.h"
+#include "satrap/core/file.h"
+#include "satrap/core/hash.h"
+#include "satrap/core/log.h"
+#include "satrap/core/text.h"
+#include "src/data/cached_rows.h"
+
+namespace satrap::data {
+namespace {
+
+/// The files as they are now. Empty: one is missing, and its reader will say so.
+std::vector<DataFile> current(const std::vector<DataFile>& files) {
+  std::vector<DataFile> now;
+  try {
+    for (const DataFile& file : files) now.push_back(describe_file(file.path));
+  } catch (const Error&) {
+    return {};
+  }
+  return now;
+}
+
+/// The first file that is not what it was; "": all are the same.
+std::string first_changed(const std::vector<DataFile>& before, const std::vector<DataFile>& now) {
+  for (std::size_t i = 0; i < now.size(); ++i) {
+    const DataFile &a = before[i], &b = now[i];
+    if (a.path != b.path || a.bytes != b.bytes || a.modified_ns != b.modified_ns) return b.path;
+  }
+  return "";
+}
+
+std::string size_of(std::int64_t rows, std::int64_t bytes) {
+  return concat(with_commas(rows), " rows, ", format_bytes(bytes), ", ",
+                rows == 0 ? 0 : bytes / rows, " bytes per row");
+}
+
+}  // namespace
+
+std::string parsing_of(const Schema& schema) {
+  SchemaConfig text = schema.text;
+  text.labels = schema.labels;
+  for (NamedLabelConfig& label : text.labels) {
+    label.name = "";
+    label.weight = 1.0;
+  }
+  text.label = {};
+  text.numeric.clear();
+  for (const std::string& column : schema.raw_numeric) {
+    text.numeric.emplace_back().column = column;
+  }
+  text.features.clear();
+  for (const Schema::IdColumn& column : schema.id_columns) {
+    text.features.push_back(column.config);
+    text.features.back().name = "";
+  }
+  return concat(dump_config(text), "dividing: ", schema.dividing_column, '\n');
+}
+
+RowCache::RowCache(Options options) : options_(std::move(options)) {
+  std::error_code error;
+  if (!std::filesystem::is_directory(options_.folder, error)) ensure_directory(options_.folder);
+}
+
+std::string RowCache::path_of(const RowPass& pass, std::int64_t begin_row) const {
+  std::string identity = concat(options_.identity, "rows: ", begin_row, ' ', pass.max_rows, '\n');
+  for (const DataFile& file : options_.files.files) identity += concat(file.path, '\n');
+  const RowSplit& split = pass.split;
+  if (split.world_size > 1) {
+    identity += concat("rank: ", split.rank, ' ', split.world_size, ' ', split.rows_per_turn, '\n');
+  }
+  return concat(options_.folder, '/', options_.rows, '-', to_hex(hash_bytes(identity)), ".rows");
+}
+
+std::unique_ptr<RowBlockSource> RowCache::open(const Schema& schema,
+                                               const RowPass& pass,
+                                               std::int64_t begin_row,
+                                               const ParsePass& parse) const {
+  std::vector<DataFile> now = current(options_.files.files);
+  if (now.empty()) return parse(pass);
+  const std::string path = path_of(pass, begin_row);
+  if (std::unique_ptr<RowCacheFile> file = find(path, now)) {
+    return std::make_unique<CachedRows>(schema, std::move(file), pass, begin_row,
+                                        options_.files.total_bytes, parse, options_.bad_rows,
+                                        options_.records);
+  }
+  if (!options_.writes || pass.first_row > begin_row) return parse(pass);
+  return write(path, parse(pass), std::move(now));
+}
+
+std::unique_ptr<RowCacheFile> RowCache::find(const std::string& path,
+                                             const std::vector<DataFile>& now) const {
+  if (!std::filesystem::exists(path)) return nullptr;
+  try {
+    auto file = std::make_unique<RowCacheFile>(path);
+    const std::string changed = first_changed(file->files(), now);
+    if (!changed.empty()) {
+      log_info("data.cache: '{}' ({}) is of '{}' as it was before; the rows are parsed again",
+               shown_path(path), size_of(file->num_rows(), file->num_bytes()), changed);
+      return nullptr;
+    }
+    log_debug("data.cache: {} rows come from '{}' ({})", options_.rows, shown_path(path),
+              size_of(file->num_rows(), file->num_bytes()));
+    return file;
+  } catch (const Error& error) {
+    log_warning("data.cache: '{}' is not used: {}; the rows are parsed again", shown_path(path),
+                error.what());
+    return nullptr;
+  }
+}
+
+std::unique_ptr<RowBlockSource> RowCache::write(const std::string& path,
+                                                std::unique_ptr<RowBlockSource> rows,
+                                                std::vector<DataFile> now) const {
+  std::unique_ptr<RowCacheWriter> writer;
+  try {
+    writer = RowCacheWriter::open(path);
+  } catch (const Error& error) {
+    log_warning("data.cache: {} rows are not cached: {}", options_.rows, error.what());
+    return rows;
+  }
+  if (!writer) {
+    log_info("data.cache: another run is writing '{}': this one parses", shown_path(path));
+    return rows;
+  }
+  const auto finish = [path, now = std::move(now), records = options_.records,
+                       name = options_.rows](RowCacheWriter& complete) {
+    const std::string changed = first_changed(now, current(now));
+    if (!changed.empty()) {
+      throw Error(ErrorCode::kIo, concat("'", changed, "' has changed while it was read"));
+    }
+    complete.finish(records ? records->files() : now);
+    log_info("data.cache: {} rows are now in '{}' ({})", name, shown_path(path),
+             size_of(complete.num_rows(), complete.num_bytes()));
+  };
+  return std::make_unique<CachingRows>(std::move(rows), std::move(writer), options_.bad_rows,
+                                       finish);
+}
+
+}  // namespace satrap::data

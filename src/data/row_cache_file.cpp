@@ -1,0 +1,225 @@
+#include "src/data/row_cache_file.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <string_view>
+#include <utility>
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "satrap/core/error.h"
+#include "satrap/core/hash.h"
+#include "src/data/byte_fields.h"
+#include "src/data/row_block_bytes.h"
+
+namespace satrap::data {
+namespace {
+
+// A change of the layout, or of what a parser makes of a text, has a new version.
+constexpr std::uint64_t kCacheVersion = 0x3143'5753'5452'4153;  // "SATRSWC1"
+
+/// The end of the file.
+struct CacheTrailer {
+  std::uint64_t version = kCacheVersion;
+  std::int64_t index_bytes = 0;  // just before it
+  std::uint64_t checksum = 0;    // of the index
+};
+
+std::uint64_t checksum_of(std::span<const std::byte> bytes) {
+  return hash_bytes({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+}
+
+[[noreturn]] void fail_to(const char* verb, const std::string& path) {
+  throw Error(ErrorCode::kIo, concat("cannot ", verb, " '", path, "': ", std::strerror(errno)));
+}
+
+std::string part_of(const std::string& path) { return path + ".part"; }
+
+void put_bad_rows(const BadRows& bad, ByteWriter& out) {
+  if (bad.count == 0) return;
+  out.put(bad.count);
+  out.put(bad.last_row);
+  out.put(bad.messages.size());
+  for (const std::string& message : bad.messages) out.put_text(message);
+  out.put(bad.reasons.size());
+  for (const auto& [reason, count] : bad.reasons) {
+    out.put_text(reason);
+    out.put(count);
+  }
+}
+
+void get_bad_rows(std::span<const std::byte> bytes, BadRows& bad) {
+  bad = {};
+  if (bytes.empty()) return;
+  ByteReader in(bytes, "bad rows");
+  bad.count = in.get<std::int64_t>();
+  bad.last_row = in.get<std::int64_t>();
+  for (auto n = in.get<std::size_t>(); n > 0; --n) bad.messages.push_back(in.get_text());
+  for (auto n = in.get<std::size_t>(); n > 0; --n) {
+    std::string reason = in.get_text();
+    bad.reasons[std::move(reason)] = in.get<std::int64_t>();
+  }
+  in.require_end();
+}
+
+}  // namespace
+
+std::unique_ptr<RowCacheWriter> RowCacheWriter::open(const std::string& path) {
+  const std::string part = part_of(path);
+  for (;;) {
+    const int fd = ::open(part.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+    if (fd < 0) fail_to("create", part);
+    // The writer before may have renamed or removed the file since.
+    struct stat opened = {}, named = {};
+    const bool is_taken = ::flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+    const bool is_named = ::stat(part.c_str(), &named) == 0 && ::fstat(fd, &opened) == 0 &&
+                          opened.st_ino == named.st_ino;
+    if (!is_taken && is_named) {
+      std::unique_ptr<RowCacheWriter> writer(new RowCacheWriter(path, fd));
+      if (opened.st_size > 0 && ::ftruncate(fd, 0) != 0) fail_to("empty", part);
+      return writer;
+    }
+    ::close(fd);
+    if (is_taken) return nullptr;
+  }
+}
+
+RowCacheWriter::RowCacheWriter(std::string path, int fd) : path_(std::move(path)), fd_(fd) {}
+
+RowCacheWriter::~RowCacheWriter() {
+  if (!is_finished_) ::unlink(part_of(path_).c_str());
+  ::close(fd_);
+}
+
+void RowCacheWriter::write(std::span<const std::byte> bytes) {
+  num_bytes_ += std::ssize(bytes);
+  while (!bytes.empty()) {
+    const ssize_t n = ::write(fd_, bytes.data(), bytes.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) fail_to("write", part_of(path_));
+    bytes = bytes.subspan(static_cast<std::size_t>(n));
+  }
+}
+
+void RowCacheWriter::add(const RowBlock& rows, const BadRows& bad) {
+  CachedBlock block{.offset = num_bytes_,
+                    .num_rows = rows.num_rows,
+                    .num_bad = bad.count,
+                    .end_row = blocks_.empty() ? 0 : blocks_.back().end_row};
+  if (rows.num_rows > 0) block.end_row = rows.row_number(rows.num_rows - 1) + 1;
+  if (bad.count > 0) block.end_row = std::max(block.end_row, bad.last_row + 1);
+  buffer_.clear();
+  if (rows.num_rows > 0) append_block(rows, buffer_);
+  const std::int64_t row_bytes = std::ssize(buffer_);
+  ByteWriter out(buffer_);
+  put_bad_rows(bad, out);
+  block.bytes = std::ssize(buffer_);
+  block.bad_bytes = block.bytes - row_bytes;
+  block.checksum = checksum_of(buffer_);
+  write(buffer_);
+  blocks_.push_back(block);
+  num_rows_ += rows.num_rows;
+}
+
+void RowCacheWriter::finish(const std::vector<DataFile>& files) {
+  buffer_.clear();
+  ByteWriter out(buffer_);
+  out.put(files.size());
+  for (const DataFile& file : files) {
+    out.put_text(file.path);
+    out.put_text(file.checksum);
+    for (const std::int64_t number :
+         {file.bytes, file.modified_ns, file.first_row, file.num_rows}) {
+      out.put(number);
+    }
+  }
+  out.put(blocks_.size());
+  out.put(blocks_.data(), blocks_.size());
+  const CacheTrailer trailer{.index_bytes = std::ssize(buffer_), .checksum = checksum_of(buffer_)};
+  out.put(trailer);
+  write(buffer_);
+  if (::rename(part_of(path_).c_str(), path_.c_str()) != 0) fail_to("rename", part_of(path_));
+  is_finished_ = true;
+}
+
+RowCacheFile::RowCacheFile(const std::string& path)
+    : path_(path), fd_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
+  if (fd_ < 0) fail_to("open", path_);
+  try {
+    read_index();
+  } catch (...) {
+    ::close(fd_);
+    throw;
+  }
+}
+
+RowCacheFile::~RowCacheFile() { ::close(fd_); }
+
+void RowCacheFile::read_index() {
+  struct stat status = {};
+  if (::fstat(fd_, &status) != 0) fail_to("read", path_);
+  num_bytes_ = status.st_size;
+  CacheTrailer trailer;
+  const std::int64_t before = num_bytes_ - std::ssize(std::as_bytes(std::span(&trailer, 1)));
+  if (before < 0) throw Error(ErrorCode::kCorrupt, "it is cut off");
+  read_at(before, sizeof(trailer));
+  ByteReader(buffer_, "its end").get(&trailer, 1);
+  if (trailer.version != kCacheVersion) {
+    throw Error(ErrorCode::kCorrupt, "it is cut off, or of another version of satrap");
+  }
+  if (trailer.index_bytes < 0 || trailer.index_bytes > before) {
+    throw Error(ErrorCode::kCorrupt, "its index is damaged");
+  }
+  read_at(before - trailer.index_bytes, static_cast<std::size_t>(trailer.index_bytes));
+  if (checksum_of(buffer_) != trailer.checksum) {
+    throw Error(ErrorCode::kCorrupt, "its index is damaged");
+  }
+  ByteReader in(buffer_, "its index");
+  for (auto n = in.get<std::size_t>(); n > 0; --n) {
+    DataFile& file = files_.emplace_back();
+    file.path = in.get_text();
+    file.checksum = in.get_text();
+    for (std::int64_t* const number :
+         {&file.bytes, &file.modified_ns, &file.first_row, &file.num_rows}) {
+      *number = in.get<std::int64_t>();
+    }
+  }
+  in.get_all(blocks_, in.get<std::size_t>());
+  in.require_end();
+}
+
+std::int64_t RowCacheFile::num_rows() const {
+  std::int64_t rows = 0;
+  for (const CachedBlock& block : blocks_) rows += block.num_rows;
+  return rows;
+}
+
+void RowCacheFile::read_at(std::int64_t offset, std::size_t size) {
+  buffer_.resize(size);
+  for (std::span<std::byte> rest = buffer_; !rest.empty();) {
+    const ssize_t n = ::pread(fd_, rest.data(), rest.size(), offset);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) fail_to("read", path_);
+    if (n == 0) throw Error(ErrorCode::kCorrupt, "it has become shorter");
+    rest = rest.subspan(static_cast<std::size_t>(n));
+    offset += n;
+  }
+}
+
+void RowCacheFile::read(std::size_t block, RowBlock& rows, BadRows& bad) {
+  const CachedBlock& cached = blocks_[block];
+  read_at(cached.offset, static_cast<std::size_t>(cached.bytes));
+  if (checksum_of(buffer_) != cached.checksum) {
+    throw Error(ErrorCode::kCorrupt, concat("the bytes from ", cached.offset, " on are damaged"));
+  }
+  const auto row_bytes = static_cast<std::size_t>(cached.bytes - cached.bad_bytes);
+  rows.num_rows = 0;
+  if (row_bytes > 0) read_block(std::span(buffer_).first(row_bytes), rows);
+  get_bad_rows(std::span(buffer_).subspan(row_bytes), bad);
+}
+
+}  // namespace satrap::data
