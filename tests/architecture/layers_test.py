@@ -21,7 +21,7 @@ LAYERS = [
     {"table", "backend"},
     {"collective"},
     {"data", "ps"},
-    {"job"},
+    {"job", "prepare"},
     {"embedding", "dense", "cli"},
     {"pipeline"},
     {"checkpoint"},
