@@ -16,7 +16,7 @@ using Convert =
     std::function<void(const LineBlock& block, std::map<std::string, std::string>& rows)>;
 
 /// Writes the rows of a source to parts. A piece of request().part_rows lines becomes one part for
-/// each split that has rows of it: train-00000.tsv.zst, test-00041.tsv.zst. Pieces that the
+/// each split that has rows of it: train-00000.txt.zst, test-00041.txt.zst. Pieces that the
 /// manifest has are read and left out.
 void write_parts(Workspace& workspace, LineSource& source, const Convert& convert);
 

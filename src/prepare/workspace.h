@@ -16,7 +16,7 @@
 namespace satrap::prepare {
 
 /// How the names of parts end.
-inline constexpr std::string_view kPartEnding = ".tsv.zst";
+inline constexpr std::string_view kPartEnding = ".txt.zst";
 
 /// The folder of a preparation and its manifest, prepare.json: what the source files were, which
 /// stages are done and which parts are complete. The manifest is replaced atomically after each of

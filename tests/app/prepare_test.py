@@ -57,7 +57,7 @@ class PrepareTest(CliTest):
 
     def rows(self, out, split):
         """The rows of a split, in the order of its parts."""
-        parts = sorted((self.dir / out).glob(f"{split}-*.tsv.zst"))
+        parts = sorted((self.dir / out).glob(f"{split}-*.txt.zst"))
         text = b"".join(subprocess.run(["zstd", "-dc", part], stdout=subprocess.PIPE, check=True).stdout
                         for part in parts)
         return [line.split("\t") for line in text.decode().splitlines()]
@@ -113,7 +113,7 @@ class PrepareTest(CliTest):
     def test_a_finished_preparation_is_not_repeated(self):
         make_criteo(self.source, 300, seed=1)
         first = self.prepare("criteo", "out").stdout
-        part = self.dir / "out/train-00001.tsv.zst"
+        part = self.dir / "out/train-00001.txt.zst"
         before = part.stat().st_mtime_ns
         self.assertEqual(first, self.prepare("criteo", "out").stdout)
         self.assertEqual(before, part.stat().st_mtime_ns)
