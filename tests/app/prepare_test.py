@@ -1,9 +1,11 @@
 """`satrap data prepare`: published files become parts and configurations that train, whatever the threads and kills."""
+import csv
 import gzip
 import json
 import pathlib
 import random
 import signal
+import statistics
 import subprocess
 import time
 import unittest
@@ -42,7 +44,70 @@ def make_avazu(folder, rows, seed):
         file.write("\n".join(lines) + "\n")
 
 
-MAKERS = {"criteo": make_criteo, "avazu": make_avazu}
+def make_criteo_1tb(folder, rows, seed):
+    draw = random.Random(seed)
+    for day in range(24):
+        with gzip.open(folder / f"day_{day}.gz", "wt", compresslevel=1) as file:
+            file.write("".join(criteo_row(draw) for _ in range(rows // 24 + day % 2)))
+
+
+def make_movielens(folder, rows, seed):
+    """Few users and moments, so that several ratings of a user have the same time."""
+    draw = random.Random(seed)
+    with open(folder / "ratings.csv", "w") as file:
+        print("userId,movieId,rating,timestamp", file=file)
+        for _ in range(rows):
+            print(draw.randrange(1, 8), draw.randrange(1, 300), draw.randrange(1, 11) / 2, 1000 + draw.randrange(90),
+                  sep=",", file=file)
+
+
+def make_frappe(folder, rows, seed):
+    draw = random.Random(seed)
+    names = ["user", "item", "cnt", "daytime", "weekday", "isweekend", "homework", "cost", "weather", "country", "city"]
+    lines = ["\t".join(names)]
+    lines += ["\t".join(str(draw.randrange(9)) for _ in names) for _ in range(rows)]
+    (folder / "frappe.csv").write_text("\n".join(lines) + "\n")
+
+
+MAY_13 = 1494604800  # 2017-05-13 00:00 in UTC+8
+
+
+def make_taobao(folder, rows, seed):
+    draw = random.Random(seed)
+
+    def write(name, header, lines):
+        (folder / name).write_text("\n".join([header, *(",".join(map(str, line)) for line in lines)]) + "\n")
+
+    def moment():
+        return MAY_13 - 50 + draw.randrange(100)
+
+    write("raw_sample.csv", "user,time_stamp,adgroup_id,pid,nonclk,clk",
+          [[draw.randrange(1, 30), moment(), draw.randrange(1, 40), "430548_1007", 1 - click, click]
+           for click in (draw.randrange(2) for _ in range(rows))])
+    write("ad_feature.csv", "adgroup_id,cate_id,campaign_id,customer,brand,price",
+          [[ad, ad % 7, ad, ad % 5, "NULL" if ad % 3 == 0 else ad % 4, ad * 1.5] for ad in range(1, 35)])
+    write("user_profile.csv", "userid,cms_segid,cms_group_id,final_gender_code,age_level,pvalue_level,shopping_level,"
+          "occupation,new_user_class_level ", [[user, 1, 2, 1, 3, "", 3, 0, ""] for user in range(1, 25)])
+    write("behavior_log.csv", "user,time_stamp,btag,cate,brand",
+          [[draw.randrange(1, 40), moment(), draw.choice(["pv", "cart", "fav", "buy"]), draw.randrange(1, 9),
+            draw.randrange(1, 9)] for _ in range(10 * rows)])
+
+
+def make_adult(folder, rows, seed):
+    draw = random.Random(seed)
+
+    def row(end):
+        return ", ".join([*(str(draw.randrange(9)) for _ in range(14)), draw.choice(["<=50K", ">50K"]) + end])
+    (folder / "adult.data").write_text("\n".join(row("") for _ in range(rows)) + "\n\n")
+    (folder / "adult.test").write_text("\n".join(["|1x3 Cross validator", *(row(".") for _ in range(rows // 2))]) + "\n")
+
+
+def make_nothing(folder, rows, seed):
+    """The rows of kwai are generated in training."""
+
+
+MAKERS = {"criteo": make_criteo, "avazu": make_avazu, "criteo_1tb": make_criteo_1tb, "movielens": make_movielens,
+          "frappe": make_frappe, "taobao": make_taobao, "adult": make_adult, "kwai": make_nothing}
 
 
 class PrepareTest(CliTest):
@@ -139,6 +204,97 @@ class PrepareTest(CliTest):
         self.assertEqual(expected["train"], self.rows("out", "train"))
         self.assertEqual(expected["test"], self.rows("out", "test"))
 
+    def test_the_last_day_of_criteo_1tb_is_test_then_validation(self):
+        make_criteo_1tb(self.source, 24 * 10, seed=4)
+        self.prepare("criteo_1tb", "out")
+        days = [gzip.open(self.source / f"day_{day}.gz", "rt").read().splitlines() for day in range(24)]
+        days = [[line.split("\t") for line in day] for day in days]
+        self.assertEqual(11, len(days[23]))
+        self.assertEqual(sum(days[:23], []), self.rows("out", "train"))
+        self.assertEqual(days[23][:6], self.rows("out", "test"))
+        self.assertEqual(days[23][6:], self.rows("out", "validation"))
+
+    def test_movielens_history_is_strictly_before(self):
+        make_movielens(self.source, 900, seed=6)
+        self.prepare("movielens", "out")
+        with open(self.source / "ratings.csv") as file:
+            published = [(int(u), m, float(r), int(t)) for u, m, r, t in list(csv.reader(file))[1:]]
+        expected = []
+        for user, movie, rating, moment in sorted(published, key=lambda row: (row[3], row[0])):
+            liked = sorted((row for row in published if row[0] == user and row[2] >= 4 and row[3] < moment),
+                           key=lambda row: row[3])
+            expected.append([str(int(rating >= 4)), str(user), movie, "|".join(row[1] for row in liked[-50:])])
+        self.assertEqual(expected, self.rows("out", "train") + self.rows("out", "test"))
+        self.assertEqual(90, len(self.rows("out", "test")))
+
+    def test_formats_of_movielens_give_the_same_rows(self):
+        make_movielens(self.source, 200, seed=6)
+        self.prepare("movielens", "out")
+        text = (self.source / "ratings.csv").read_text().split("\n", 1)[1]
+        (self.source / "ratings.csv").unlink()
+        for name, delimiter in (("ratings.dat", "::"), ("u.data", "\t")):
+            (self.source / name).write_text(text.replace(",", delimiter))
+            self.prepare("movielens", name)
+            (self.source / name).unlink()
+            self.assertEqual(self.rows("out", "train"), self.rows(name, "train"))
+
+    def test_frappe_threshold_is_the_median_of_training_rows(self):
+        make_frappe(self.source, 500, seed=7)
+        self.prepare("frappe", "out")
+        published = [line.split("\t") for line in (self.source / "frappe.csv").read_text().splitlines()[1:]]
+        train, test = self.rows("out", "train"), self.rows("out", "test")
+        self.assertEqual(500, len(train) + len(test))
+        self.assertTrue(60 < len(test) < 140, len(test))
+        left, counts, rows = list(published), [], []
+        for row in train:  # the training rows in the order of the file
+            while left[0][:2] + left[0][3:] != row[1:]:
+                left.pop(0)
+            counts.append(int(left.pop(0)[2]))
+            rows.append(row)
+        median = statistics.median_low(counts)
+        self.assertEqual([str(int(count > median)) for count in counts], [row[0] for row in rows])
+
+    def test_taobao_history_is_strictly_before_and_of_the_user(self):
+        make_taobao(self.source, 150, seed=8)
+        self.prepare("taobao", "out")
+
+        def table(name):
+            with open(self.source / name) as file:
+                return list(csv.reader(file))[1:]
+        ads = {row[0]: ["" if field == "NULL" else field for field in row[1:]] for row in table("ad_feature.csv")}
+        profiles = {row[0]: row[1:] for row in table("user_profile.csv")}
+        actions = [(user, int(moment), *rest) for user, moment, *rest in table("behavior_log.csv")]
+        expected = {"train": [], "test": []}
+        impressions = [(row[0], int(row[1]), *row[2:]) for row in table("raw_sample.csv")]
+        for user, moment, ad, pid, _, click in sorted(impressions, key=lambda row: (row[1], int(row[0]))):
+            before = sorted((a for a in actions if a[0] == user and a[1] < moment), key=lambda a: a[1])[-50:]
+            hour = str((moment + 8 * 3600) % 86400 // 3600)
+            expected["test" if moment >= MAY_13 else "train"].append(
+                [click, hour, user, *profiles.get(user, [""] * 8), ad, *ads.get(ad, [""] * 5), pid,
+                 *("|".join(a[column] for a in before) for column in (2, 3, 4))])
+        self.assertEqual(expected["train"], self.rows("out", "train"))
+        self.assertEqual(expected["test"], self.rows("out", "test"))
+
+    def test_adult_keeps_rows_without_the_comment(self):
+        make_adult(self.source, 40, seed=9)
+        self.prepare("adult", "out")
+        lines = [line.split("\t") for line in (self.source / "adult.test").read_text().splitlines()[1:]]
+        self.assertEqual(lines, self.rows("out", "test"))
+        self.assertEqual(40, len(self.rows("out", "train")))
+
+    def test_a_run_outside_of_what_is_expected_is_an_error(self):
+        self.prepare("kwai", "out")
+        job = [self.dir / "out/dlrm.yaml", *STEPS, "--overwrite"]
+        error = self.fail_with(1, "train", *job, "train.expect.auc=[0.99, 1]")
+        self.assert_words(error, "train.expect.auc", "expected 0.99 to 1", "look at")
+        self.assertTrue((self.dir / "out/runs/dlrm/summary.json").exists())
+        self.succeed("train", *job, "train.expect.auc=[0, 1]")
+        done = self.succeed("train", *job, "train.expect={auc: [0.99, 1], min_examples: 1000000}")
+        self.assert_words(done.stderr, "train.expect", "1,000,000")
+        for wrong, words in (("{auc: [0.5]}", "two numbers"), ("{auc: [0.9, 0.1]}", "two numbers"),
+                             ("{min_examples: 5}", "no effect")):
+            self.assert_words(self.fail_with(2, "train", *job, f"train.expect={wrong}"), words)
+
     def test_bad_input_is_named(self):
         error = self.fail_with(2, "data", "prepare", "criteo", "--from", self.source, "--out", self.dir / "out")
         self.assert_words(error, "train.txt", str(self.source), "https://")
@@ -176,7 +332,8 @@ class PrepareTest(CliTest):
 class SamplesTest(CliTest):
     """Samples of the published files, which may be next to the checkout."""
 
-    SAMPLES = {"criteo": "criteo_kaggle", "avazu": "avazu"}
+    SAMPLES = {"criteo": "criteo_kaggle", "avazu": "avazu", "movielens": "movielens_small", "frappe": "frappe",
+               "adult": "adult"}
 
     def test_samples_are_prepared_and_train_by_one_command_each(self):
         for name, folder in self.SAMPLES.items():
