@@ -14,7 +14,8 @@ from cli import SATRAP, CliTest
 
 SHARED = pathlib.Path(__file__).resolve().parents[2] / "../shared/data"
 DEADLINE_S = 300
-STEPS = ["train.max_steps=3", "device=cpu", "model.engine=native"]
+STEPS = ["train.max_steps=3", "data.batch_size=64", "device=cpu", "model.engine=native"]
+SMALL = ["--part-rows", "200", "--memory", "1MiB"]  # several parts and runs of the sorters
 
 
 # Tiny files of the published shape: a folder, a number of rows and a seed -> the files.
@@ -106,6 +107,9 @@ def make_nothing(folder, rows, seed):
     """The rows of kwai are generated in training."""
 
 
+# Files that are there when a preparation is in the middle of its work; parts and manifests are chosen by the test.
+RUNS = {"movielens": ["work/by-user-00000.zst", "work/by-time-00000.zst"],
+        "taobao": ["work/actions-00001.zst", "work/rows-00000.zst"]}
 MAKERS = {"criteo": make_criteo, "avazu": make_avazu, "criteo_1tb": make_criteo_1tb, "movielens": make_movielens,
           "frappe": make_frappe, "taobao": make_taobao, "adult": make_adult, "kwai": make_nothing}
 
@@ -118,7 +122,7 @@ class PrepareTest(CliTest):
 
     def prepare(self, name, out, *options):
         return self.succeed("data", "prepare", name, "--from", self.source, "--out", self.dir / out,
-                            "--part-rows", 100, "--memory", "64KiB", *options)
+                            *SMALL, *options)
 
     def rows(self, out, split):
         """The rows of a split, in the order of its parts."""
@@ -134,7 +138,7 @@ class PrepareTest(CliTest):
     def kill_and_continue(self, name, out, event, *options):
         """Kills a preparation as soon as the file `event` is there, if that comes to pass, then continues it."""
         process = subprocess.Popen([SATRAP, "data", "prepare", name, "--from", self.source, "--out", self.dir / out,
-                                    "--part-rows", "100", "--memory", "64KiB", *options],
+                                    *SMALL, *options],
                                    stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
         deadline = time.monotonic() + DEADLINE_S
         while process.poll() is None and not (self.dir / out / event).exists() and time.monotonic() < deadline:
@@ -163,15 +167,18 @@ class PrepareTest(CliTest):
 
     def test_a_killed_preparation_continues_with_the_same_bytes(self):
         for name, make in MAKERS.items():
+            if name == "kwai":
+                continue  # it has no parts
             with self.subTest(name):
                 for old in self.source.iterdir():
                     old.unlink()
-                make(self.source, 1500, seed=2)
+                make(self.source, 1000, seed=2)
                 self.prepare(name, f"{name}-whole")
                 parts = sorted(path.name for path in (self.dir / f"{name}-whole").glob("train-*"))
+                self.assertGreater(len(parts), 2)
                 draw = random.Random(3)
-                for event in ["prepare.json", *draw.sample(parts, 3)]:
-                    out = f"{name}-{event}"
+                for event in ["prepare.json", draw.choice(parts), *RUNS.get(name, [])]:
+                    out = f"{name}-{event.replace('/', '-')}"
                     self.kill_and_continue(name, out, event, "--threads", str(draw.choice([1, 4])))
                     self.assertEqual(self.contents(f"{name}-whole"), self.contents(out), event)
 
