@@ -19,7 +19,6 @@ namespace {
 constexpr std::int64_t kRunsInMemory = 4;
 constexpr std::int64_t kSharesOfMemory = 16;  // a run, its sorted copy, its bytes: four each
 constexpr std::int64_t kLeastRunBytes = 1024;
-constexpr std::int64_t kMostRuns = 900;  // open files of a merge
 
 /// Takes the number before the next tab from the text.
 std::int64_t take_number(std::string_view& text) {
@@ -32,11 +31,12 @@ std::int64_t take_number(std::string_view& text) {
 
 }  // namespace
 
-LineSorter::LineSorter(Workspace& workspace, std::string name)
+LineSorter::LineSorter(Workspace& workspace, std::string name, std::int64_t max_runs)
     : workspace_(workspace),
       name_(std::move(name)),
       run_bytes_(static_cast<std::size_t>(
-          std::max(kLeastRunBytes, workspace.request().memory_bytes / kSharesOfMemory))) {
+          std::max(kLeastRunBytes, workspace.request().memory_bytes / kSharesOfMemory))),
+      max_runs_(max_runs) {
   runs_.emplace_back();
 }
 
@@ -56,10 +56,10 @@ void LineSorter::add(const SortKey& key, std::string_view text) {
 
 void LineSorter::write_runs() {
   for (Run& run : runs_) run.number = num_runs_++;
-  if (num_runs_ > kMostRuns) {
+  if (num_runs_ > max_runs_) {
     throw Error(ErrorCode::kInvalidConfig,
                 concat("--memory: sorting in ", format_bytes(workspace_.request().memory_bytes),
-                       " needs more than ", kMostRuns,
+                       " needs more than ", max_runs_,
                        " files; allow more memory, with "
                        "--overwrite"));
   }

@@ -24,7 +24,9 @@ struct SortKey {
 /// preparation has written is not written again, and a sorter that it has finished needs no lines.
 class LineSorter {
  public:
-  LineSorter(Workspace& workspace, std::string name);
+  /// `max_runs`: what a merge can have open. Throws Error(kInvalidConfig) in add() and finish() if
+  /// more would be needed.
+  LineSorter(Workspace& workspace, std::string name, std::int64_t max_runs = 900);
 
   bool is_finished() const { return workspace_.stage(name_) != nullptr; }
 
@@ -56,6 +58,7 @@ class LineSorter {
   Workspace& workspace_;
   const std::string name_;
   const std::size_t run_bytes_;
+  const std::int64_t max_runs_;
   std::vector<Run> runs_;  // in memory
   std::int64_t num_runs_ = 0, num_lines_ = 0;
 };

@@ -292,10 +292,10 @@ class PrepareTest(CliTest):
     def test_a_run_outside_of_what_is_expected_is_an_error(self):
         self.prepare("kwai", "out")
         job = [self.dir / "out/dlrm.yaml", *STEPS, "--overwrite"]
-        error = self.fail_with(1, "train", *job, "train.expect.auc=[0.99, 1]")
+        error = self.fail_with(1, "train", *job, "train.expect={auc: [0.99, 1]}")
         self.assert_words(error, "train.expect.auc", "expected 0.99 to 1", "look at")
         self.assertTrue((self.dir / "out/runs/dlrm/summary.json").exists())
-        self.succeed("train", *job, "train.expect.auc=[0, 1]")
+        self.succeed("train", *job, "train.expect={auc: [0, 1]}")
         done = self.succeed("train", *job, "train.expect={auc: [0.99, 1], min_examples: 1000000}")
         self.assert_words(done.stderr, "train.expect", "1,000,000")
         for wrong, words in (("{auc: [0.5]}", "two numbers"), ("{auc: [0.9, 0.1]}", "two numbers"),

@@ -120,13 +120,15 @@ TEST_F(SortedLinesTest, RunsOfAKilledSorterAreKept) {
 
 TEST_F(SortedLinesTest, TooManyRunsAskForMoreMemory) {
   Workspace workspace(request(1, "out"), {});
-  LineSorter sorter(workspace, "lines");
-  const std::string text(2000, 'x');
-  EXPECT_THROW(
-      {
-        for (int i = 0; i < 1000; ++i) sorter.add({.first = i, .second = 0}, text);
-      },
-      Error);
+  constexpr int kRuns = 5;
+  const std::string text(2000, 'x');  // a run of its own
+  LineSorter enough(workspace, "enough", kRuns), too_few(workspace, "too-few", kRuns - 1);
+  for (int i = 0; i < kRuns; ++i) {
+    enough.add({.first = i, .second = 0}, text);
+    too_few.add({.first = i, .second = 0}, text);
+  }
+  enough.finish();
+  EXPECT_THROW(too_few.finish(), Error);
 }
 
 }  // namespace
