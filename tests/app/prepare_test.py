@@ -10,7 +10,7 @@ import subprocess
 import time
 import unittest
 
-from cli import SATRAP, CliTest
+from cli import SANITIZED, SATRAP, CliTest
 
 SHARED = pathlib.Path(__file__).resolve().parents[2] / "../shared/data"
 DEADLINE_S = 300
@@ -158,6 +158,8 @@ class PrepareTest(CliTest):
                 self.prepare(name, f"{name}4", "--threads", "4")
                 self.assertEqual(self.contents(f"{name}1"), self.contents(f"{name}4"))
                 self.assertNotIn("work", [path.name for path in (self.dir / f"{name}1").iterdir()])
+                if SANITIZED and name != "taobao":
+                    continue
                 configuration = pathlib.Path(printed.split("satrap train ")[1].strip())
                 done = self.succeed("train", self.dir / configuration, *STEPS)
                 self.assert_words(done.stdout, "3 steps", "eval")
@@ -167,8 +169,8 @@ class PrepareTest(CliTest):
 
     def test_a_killed_preparation_continues_with_the_same_bytes(self):
         for name, make in MAKERS.items():
-            if name == "kwai":
-                continue  # it has no parts
+            if name == "kwai" or (SANITIZED and name not in ("criteo", "taobao")):
+                continue  # kwai has no parts; sanitizers see each kind of work once
             with self.subTest(name):
                 for old in self.source.iterdir():
                     old.unlink()

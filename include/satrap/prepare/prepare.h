@@ -35,7 +35,7 @@ std::string describe_data_sets();
 /// Turns the published files of a data set into parts that satrap trains on, with a schema and
 /// configurations. A part appears under its name once it is complete, and `out`/prepare.json knows
 /// which are: after a crash the same request continues, and the bytes are those of an undisturbed
-/// run, with any number of threads. Memory: memory_bytes, about 10 MiB per thread and what the
+/// run, with any number of threads. Memory: memory_bytes, about 30 MiB per thread and what the
 /// set's README says. Shows its progress on a terminal.
 ///
 /// Throws Error(kInvalidConfig) for an unknown set or missing file, and if `out` holds another
