@@ -22,7 +22,7 @@ namespace {
 constexpr std::int64_t kTaobaoLines = 8192;
 constexpr std::size_t kActionsOfHistory = 50;
 constexpr std::int64_t kSecondsPerDay = 86400;
-constexpr std::int64_t kBeijing = 8 * 3600;  // the log's days are those of UTC+8
+constexpr std::int64_t kBeijing = 28'800;  // seconds: the log's days are those of UTC+8
 
 constexpr std::array<std::string_view, 8> kProfile = {
     "cms_segid",    "cms_group_id",   "final_gender_code", "age_level",
