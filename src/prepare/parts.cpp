@@ -36,7 +36,7 @@ void convert_block(const Convert& convert, Job& job) {
 /// The parts of one piece, which get their names together, when it is complete.
 class PieceFiles {
  public:
-  PieceFiles(const Workspace& workspace) : workspace_(workspace) {}
+  explicit PieceFiles(const Workspace& workspace) : workspace_(workspace) {}
 
   void add(const Job& job) {
     for (const auto& [split, count] : job.counts) {

@@ -45,6 +45,19 @@ std::string find_file(const DataSet& set, const SourceFile& file, const std::str
                      ", which ", set.name, " needs; get it from ", set.url));
 }
 
+std::vector<std::string> find_files(const DataSet& set, const std::string& folder) {
+  if (folder.empty() != set.files.empty()) {
+    throw Error(ErrorCode::kInvalidConfig,
+                set.files.empty()
+                    ? concat("--from: ", set.name, " is generated and reads no files; leave it out")
+                    : concat("--from is missing: the folder with the files of ", set.name,
+                             ", which are at ", set.url));
+  }
+  std::vector<std::string> paths;
+  for (const SourceFile& file : set.files) paths.push_back(find_file(set, file, folder));
+  return paths;
+}
+
 void write_configurations(const Workspace& workspace, const std::string& set) {
   for (const ConfigurationFile& file : configuration_files()) {
     if (file.set == set) write_file_atomic(workspace.path(std::string(file.name)), file.text);
@@ -79,8 +92,7 @@ std::string describe_data_sets() {
 
 Prepared prepare(const Request& request) {
   const DataSet& set = find_set(request.set);
-  std::vector<std::string> paths;
-  for (const SourceFile& file : set.files) paths.push_back(find_file(set, file, request.from));
+  const std::vector<std::string> paths = find_files(set, request.from);
   Workspace workspace(request, paths);
   write_configurations(workspace, set.name);
   if (!workspace.is_finished()) {

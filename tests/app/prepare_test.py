@@ -121,8 +121,8 @@ class PrepareTest(CliTest):
         self.source.mkdir()
 
     def prepare(self, name, out, *options):
-        return self.succeed("data", "prepare", name, "--from", self.source, "--out", self.dir / out,
-                            *SMALL, *options)
+        source = [] if name == "kwai" else ["--from", self.source]
+        return self.succeed("data", "prepare", name, *source, "--out", self.dir / out, *SMALL, *options)
 
     def rows(self, out, split):
         """The rows of a split, in the order of its parts."""
@@ -307,6 +307,10 @@ class PrepareTest(CliTest):
     def test_bad_input_is_named(self):
         error = self.fail_with(2, "data", "prepare", "criteo", "--from", self.source, "--out", self.dir / "out")
         self.assert_words(error, "train.txt", str(self.source), "https://")
+        error = self.fail_with(2, "data", "prepare", "criteo", "--out", self.dir / "out")
+        self.assert_words(error, "--from is missing", "criteo", "https://")
+        error = self.fail_with(2, "data", "prepare", "kwai", "--from", self.source, "--out", self.dir / "out")
+        self.assert_words(error, "--from", "kwai", "no files")
         error = self.fail_with(2, "data", "prepare", "netflix", "--from", self.source, "--out", self.dir / "out")
         self.assert_words(error, "netflix", "criteo", "avazu")
         make_criteo(self.source, 20, seed=1)
