@@ -72,6 +72,27 @@ function(satrap_embed name template)
   target_sources(satrap_${name} PRIVATE "${PROJECT_BINARY_DIR}/${folder}/${source}")
 endfunction()
 
+# satrap_embed_configurations(<name> <template> <folder>): <template>, in which @SATRAP_CONFIGURATION_FILES@ is replaced
+# by {set, file, text} of each <folder>/<set>/<file>.yaml, becomes a source of module <name>. Those of datasets/adult that
+# train on the files beside them, quickstart and persia, are left out.
+function(satrap_embed_configurations name template folder)
+  cmake_path(GET template PARENT_PATH to)
+  cmake_path(GET template STEM LAST_ONLY source)
+  file(GLOB files CONFIGURE_DEPENDS "${folder}/*/*.yaml")
+  list(FILTER files EXCLUDE REGEX "/adult/(quickstart|persia)\\.yaml$")
+  set(SATRAP_CONFIGURATION_FILES "")
+  foreach(file IN LISTS files)
+    cmake_path(GET file FILENAME file_name)
+    cmake_path(GET file PARENT_PATH set)
+    cmake_path(GET set FILENAME set)
+    file(READ "${file}" text)
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${file}")
+    string(APPEND SATRAP_CONFIGURATION_FILES "      {\"${set}\", \"${file_name}\", R\"YAML(${text})YAML\"},\n")
+  endforeach()
+  configure_file("${template}" "${PROJECT_BINARY_DIR}/${to}/${source}" @ONLY)
+  target_sources(satrap_${name} PRIVATE "${PROJECT_BINARY_DIR}/${to}/${source}")
+endfunction()
+
 # satrap_program(<name> LINK <target>...): bin/<name> from launch/<name>.cpp, once that file exists.
 function(satrap_program name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "LINK")

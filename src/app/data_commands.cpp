@@ -12,6 +12,7 @@
 #include "satrap/cli/output.h"
 #include "satrap/core/config.h"
 #include "satrap/core/error.h"
+#include "satrap/core/file.h"
 #include "satrap/core/log.h"
 #include "satrap/core/resource.h"
 #include "satrap/core/text.h"
@@ -19,6 +20,7 @@
 #include "satrap/data/output_file.h"
 #include "satrap/data/schema.h"
 #include "satrap/data/synthetic_tsv.h"
+#include "satrap/prepare/prepare.h"
 
 namespace satrap::app {
 namespace {
@@ -127,6 +129,56 @@ void add_generate(CLI::App& group, cli::Action& chosen) {
       [&chosen, arguments] { chosen = [arguments] { return generate(*arguments); }; });
 }
 
+// ------------------------------------------------------------------------------------- prepare
+
+int run_prepare(prepare::Request& request, const std::string& memory) {
+  request.memory_bytes = parse_bytes(memory);
+  if (request.threads == 0) request.threads = num_cpus();
+  const prepare::Prepared prepared = prepare::prepare(request);
+  std::string text;
+  for (const auto& [split, rows] : prepared.rows) {
+    text += fmt::format("{:<12}{} rows\n", split, with_commas(rows));
+  }
+  for (const std::string& note : prepared.notes) text += "note        " + note + "\n";
+  cli::print(text + fmt::format("next        satrap train {}\n",
+                                shown_path(prepared.first_configuration)));
+  return 0;
+}
+
+void add_prepare(CLI::App& group, cli::Action& chosen) {
+  CLI::App* command = group.add_subcommand(
+      "prepare",
+      "Turn the published files of a data set into parts to train on, with configurations");
+  auto request = std::make_shared<prepare::Request>();
+  auto memory = std::make_shared<std::string>("1GiB");
+  command->add_option("NAME", request->set, "The data set")
+      ->required()
+      ->type_name("")
+      ->check(CLI::IsMember(prepare::data_set_names()));
+  command->add_option("--from", request->from, "Folder with the published files")->type_name("DIR");
+  command->add_option("--out", request->out, "Folder for parts and configurations")
+      ->required()
+      ->type_name("DIR");
+  command->add_option("--threads", request->threads, "Threads; 0: one per CPU")
+      ->check(CLI::Range(0, 1024))
+      ->type_name("N");
+  command
+      ->add_option("--part-rows", request->part_rows,
+                   "Rows of the published files per part: what a killed preparation may lose")
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 40))
+      ->type_name("N");
+  command->add_option("--memory", *memory, "Memory for sorting (movielens, taobao)")
+      ->type_name("SIZE")
+      ->capture_default_str();
+  command->add_flag("--overwrite", request->overwrite,
+                    "Replace the parts of another preparation; runs in the folder stay");
+  command->footer("Data sets:\n" + prepare::describe_data_sets() +
+                  "A killed preparation continues where it was, by the same command.");
+  command->callback([&chosen, request, memory] {
+    chosen = [request, memory] { return run_prepare(*request, *memory); };
+  });
+}
+
 // ------------------------------------------------------------------------------------- head, stats
 
 struct LookArguments {
@@ -176,9 +228,11 @@ void add_look(CLI::App& group,
 }  // namespace
 
 void add_data_commands(CLI::App& program, cli::Action& chosen) {
-  CLI::App* group = program.add_subcommand("data", "Generate, show and summarise training data");
+  CLI::App* group =
+      program.add_subcommand("data", "Generate, prepare, show and summarise training data");
   group->require_subcommand(1);
   add_generate(*group, chosen);
+  add_prepare(*group, chosen);
   add_look(*group, chosen, "head", "Print the first rows of a job as satrap reads them", 10,
            "Number of rows (default 10)", data::describe_head);
   add_look(*group, chosen, "stats", "Print statistics of every column of a job's data", 0,

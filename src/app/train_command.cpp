@@ -10,6 +10,7 @@
 #include "checkpoint_paths.h"
 #include "closing_words.h"
 #include "commands.h"
+#include "expectation.h"
 #include "init_job.h"
 #include "job_arguments.h"
 #include "job_preview.h"
@@ -99,9 +100,11 @@ int train(TrainArguments& arguments) {
   if (outcome.is_chief && !outcome.summary_path.empty()) write_report(config.run_dir);
   if (outcome.finished) {
     if (outcome.is_chief) {
+      const nlohmann::ordered_json run = read_run(config.run_dir);
       cli::print(describe_summary(outcome.summary_path) +
                  fmt::format("report      {}\n", shown_path(report_path(config.run_dir))) +
-                 closing_words(read_run(config.run_dir)));
+                 closing_words(run));
+      check_expectation(config.train.expect, run["summary"]);
     }
     return 0;
   }

@@ -82,6 +82,7 @@ constexpr Rule kRules[] = {
     {"train.tensorboard", "", ChangeKind::kOutput},
     {"train.metric_window", "", ChangeKind::kOutput},
     {"train.report_every", "", ChangeKind::kOutput},
+    {"train.expect.", "", ChangeKind::kOutput},
     {"train.warm_start.", "", ChangeKind::kImpossible, "it applies only to the start of a run"},
     {"checkpoint.", "", ChangeKind::kOutput},
     {"cluster.", "", ChangeKind::kOutput},

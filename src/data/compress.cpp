@@ -1,4 +1,4 @@
-#include "src/data/compress.h"
+#include "satrap/data/compress.h"
 
 #include <limits>
 

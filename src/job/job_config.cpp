@@ -25,6 +25,19 @@ void EarlyStoppingConfig::visit(ConfigVisitor& v) {
           "A value is better only if it differs from the best by more than this.", {.min = 0});
 }
 
+void ExpectConfig::visit(ConfigVisitor& v) {
+  v.field(
+      "auc", auc,
+      "[low, high]: a finished run whose last evaluation has an AUC outside of this, for several "
+      "labels of the first, ends with an error and exit status 1, once everything is written. "
+      "For a benchmark whose result is known. Empty: any.",
+      {.min = 0, .max = 1});
+  v.field("min_examples", min_examples,
+          "Expect it only of a run that has trained on this many examples, so that a part of the "
+          "data may be tried.",
+          {.min = 0});
+}
+
 void TrainConfig::visit(ConfigVisitor& v) {
   v.field("mode", mode,
           "sync: every lookup sees all earlier updates. hybrid: embeddings are trained "
@@ -88,6 +101,7 @@ void TrainConfig::visit(ConfigVisitor& v) {
   v.field("tensorboard", tensorboard,
           "Also write every report and evaluation for TensorBoard, to tensorboard/ in run_dir.");
   v.section("early_stopping", early_stopping, "End training once evaluation stops improving.");
+  v.section("expect", expect, "What the result of the run must be.");
   v.section("warm_start", warm_start, "Start with what another run has learned.");
 }
 
@@ -214,6 +228,21 @@ void check_early_stopping(const JobConfig& config, const Place& at) {
   if (config.train.eval_every == "never") {
     fail(".patience", "counts evaluations during training; set train.eval_every");
   }
+}
+
+void check_expect(const JobConfig& config, const Place& at) {
+  const auto fail = [&](const std::string& field, const std::string& rule) {
+    throw Error(ErrorCode::kInvalidConfig, concat(at("train.expect" + field), ": ", rule));
+  };
+  const ExpectConfig& expect = config.train.expect;
+  if (!expect.is_on()) {
+    if (expect.min_examples > 0) fail(".min_examples", "has no effect without auc");
+    return;
+  }
+  if (expect.auc.size() != 2 || expect.auc[0] > expect.auc[1]) {
+    fail(".auc", "must be two numbers, [low, high], of which the second is not smaller");
+  }
+  if (!config.data.has_eval()) fail(".auc", "there is no evaluation data (data.eval)");
 }
 
 /// `at`: the place of train.precision.
@@ -350,6 +379,7 @@ void JobConfig::validate(const ConfigOrigins& origins) const {
                 concat(at("train.eval_every"), ": there is no evaluation data (data.eval)"));
   }
   check_early_stopping(*this, at);
+  check_expect(*this, at);
   data::validate(data, origins);
   with_place(origins, [&] { model.validate(); });
   with_place(origins, [&] { dense_optimizer.validate(); });

@@ -21,7 +21,7 @@ LAYERS = [
     {"table", "backend"},
     {"collective"},
     {"data", "ps"},
-    {"job", "loader"},
+    {"job", "loader", "prepare"},
     {"embedding", "dense", "cli"},
     {"pipeline"},
     {"checkpoint"},

@@ -25,6 +25,14 @@ struct EarlyStoppingConfig {
   bool is_on() const { return patience > 0; }
 };
 
+/// `train.expect` of the configuration.
+struct ExpectConfig {
+  std::vector<double> auc = {};   // [low, high]; empty: no expectation
+  std::int64_t min_examples = 0;  // trained on; after fewer nothing is expected
+  void visit(ConfigVisitor& v);
+  bool is_on() const { return !auc.empty(); }
+};
+
 /// `train.warm_start` of the configuration.
 struct WarmStartConfig {
   std::string from = "";  // empty: no warm start
@@ -56,6 +64,7 @@ struct TrainConfig {
   std::string eval_every = "never";
   bool tensorboard = false;
   EarlyStoppingConfig early_stopping;
+  ExpectConfig expect;
   WarmStartConfig warm_start;
   void visit(ConfigVisitor& v);
 

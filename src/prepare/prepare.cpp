@@ -1,0 +1,108 @@
+#include "satrap/prepare/prepare.h"
+
+#include <algorithm>
+#include <filesystem>
+
+#include <fmt/format.h>
+
+#include "configurations.h"
+#include "data_set.h"
+#include "satrap/core/error.h"
+#include "satrap/core/file.h"
+#include "satrap/core/text.h"
+#include "workspace.h"
+
+namespace satrap::prepare {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string names_text(const std::vector<std::string>& names, std::string_view last) {
+  std::string text;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (i > 0) text += i + 1 < names.size() ? ", " : last;
+    text += names[i];
+  }
+  return text;
+}
+
+const DataSet& find_set(const std::string& name) {
+  for (const DataSet& set : data_sets()) {
+    if (set.name == name) return set;
+  }
+  throw Error(ErrorCode::kInvalidConfig, concat("no data set is called '", name, "'; there are ",
+                                                names_text(data_set_names(), " and ")));
+}
+
+/// The file of one of these names. Throws if there is none.
+std::string find_file(const DataSet& set, const SourceFile& file, const std::string& folder) {
+  for (const std::string& name : file.names) {
+    std::string path = folder + "/" + name;
+    if (fs::is_regular_file(path)) return path;
+  }
+  throw Error(ErrorCode::kInvalidConfig,
+              concat("--from: ", folder, " has no file ", names_text(file.names, " or "),
+                     ", which ", set.name, " needs; get it from ", set.url));
+}
+
+std::vector<std::string> find_files(const DataSet& set, const std::string& folder) {
+  if (folder.empty() != set.files.empty()) {
+    throw Error(ErrorCode::kInvalidConfig,
+                set.files.empty()
+                    ? concat("--from: ", set.name, " is generated and reads no files; leave it out")
+                    : concat("--from is missing: the folder with the files of ", set.name,
+                             ", which are at ", set.url));
+  }
+  std::vector<std::string> paths;
+  for (const SourceFile& file : set.files) paths.push_back(find_file(set, file, folder));
+  return paths;
+}
+
+void write_configurations(const Workspace& workspace, const std::string& set) {
+  for (const ConfigurationFile& file : configuration_files()) {
+    if (file.set == set) write_file_atomic(workspace.path(std::string(file.name)), file.text);
+  }
+}
+
+std::vector<std::string> notes_of(const DataSet& set,
+                                  const std::map<std::string, std::int64_t>& rows) {
+  std::vector<std::string> notes;
+  std::int64_t total = 0;
+  for (const auto& [split, count] : rows) total += count;
+  if (set.published_rows > 0 && total != set.published_rows) {
+    notes.push_back(fmt::format("a part of the data set: {} of {} rows", with_commas(total),
+                                with_commas(set.published_rows)));
+  }
+  return notes;
+}
+
+}  // namespace
+
+std::vector<std::string> data_set_names() {
+  std::vector<std::string> names;
+  for (const DataSet& set : data_sets()) names.push_back(set.name);
+  return names;
+}
+
+std::string describe_data_sets() {
+  std::string text;
+  for (const DataSet& set : data_sets()) text += fmt::format("  {:<11} {}\n", set.name, set.text);
+  return text;
+}
+
+Prepared prepare(const Request& request) {
+  const DataSet& set = find_set(request.set);
+  const std::vector<std::string> paths = find_files(set, request.from);
+  Workspace workspace(request, paths);
+  write_configurations(workspace, set.name);
+  if (!workspace.is_finished()) {
+    if (set.write != nullptr) set.write(workspace, paths);
+    workspace.finish();
+  }
+  const std::map<std::string, std::int64_t> rows = workspace.rows();
+  return {.rows = rows,
+          .notes = notes_of(set, rows),
+          .first_configuration = workspace.path(set.configuration)};
+}
+
+}  // namespace satrap::prepare
