@@ -130,6 +130,7 @@ class RemoteFile : public RandomFile {
     if (begin + std::ssize(out) > entry_.bytes) {
       throw Error(ErrorCode::kIo, concat("data file '", name_, "' has become shorter"));
     }
+    if (out.empty()) return;
     tried_again(name_, is_cancelled_, [&] { store_.read(entry_, begin, out); });
   }
 

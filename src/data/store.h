@@ -49,8 +49,8 @@ class Store {
   /// What a folder holds, in any order; "": the uppermost.
   virtual std::vector<StoreEntry> list(const std::string& folder) = 0;
 
-  /// Fills `out` with the bytes of `file` from `begin` on, and makes sure that they are of the
-  /// version that `file` has.
+  /// Fills `out`, which is not empty, with the bytes of `file` from `begin` on, and makes sure that
+  /// they are of the version that `file` has.
   virtual void read(const StoreEntry& file, std::int64_t begin, std::span<char> out) = 0;
 };
 

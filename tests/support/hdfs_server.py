@@ -89,7 +89,8 @@ class Server:
             with urllib.request.urlopen(urllib.request.Request(f"{url}&noredirect=true", method=method),
                                         timeout=DEADLINE_S) as answer:
                 url = json.load(answer)["Location"]
-        with urllib.request.urlopen(urllib.request.Request(url, data=content, method=method), timeout=DEADLINE_S) as answer:
+        request = urllib.request.Request(url, data=content, method=method)
+        with urllib.request.urlopen(request, timeout=DEADLINE_S) as answer:
             return answer.read()
 
     def close(self):

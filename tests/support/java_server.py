@@ -37,8 +37,9 @@ def free_ports(number):
 
 
 def fetch_jars(folder, artifacts):
-    """Copies the jars of (group, artifact, version)s, and those they need, to folder/jars. Raises Unavailable where java,
-    mvn or the registry is missing."""
+    """Copies the jars of (group, artifact, version)s, and those they need, to folder/jars.
+
+    Raises Unavailable where java, mvn or the registry is missing."""
     for program in ("java", "mvn"):
         if shutil.which(program) is None:
             raise Unavailable(f"{program} is not installed")

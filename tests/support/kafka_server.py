@@ -49,8 +49,8 @@ class Server:
         self.properties.write_text(PROPERTIES.format(port=port, controller=controller, folder=self.folder,
                                                      partitions=self.partitions))
         shutil.rmtree(self.folder / "data", ignore_errors=True)
-        run_java(self.folder, "kafka.tools.StorageTool", "format", "-t", "c2F0cmFwLWthZmthLXRlcw", "-c", self.properties,
-                 options=OPTIONS)
+        run_java(self.folder, "kafka.tools.StorageTool", "format", "-t", "c2F0cmFwLWthZmthLXRlcw", "-c",
+                 self.properties, options=OPTIONS)
         self.start()
 
     def start(self):

@@ -19,7 +19,9 @@ jclouds.filesystem.basedir={data}
 """
 LOG = """\
 <configuration>
-  <appender name="out" class="ch.qos.logback.core.ConsoleAppender"><encoder><pattern>%msg%n</pattern></encoder></appender>
+  <appender name="out" class="ch.qos.logback.core.ConsoleAppender">
+    <encoder><pattern>%msg%n</pattern></encoder>
+  </appender>
   <root level="info"><appender-ref ref="out"/></root>
 </configuration>
 """
