@@ -195,8 +195,12 @@ void expand(Store& store,
     return;
   }
   for (StoreEntry& entry : matches_in(store, url, folder, part)) {
-    if (is_last && !entry.is_folder) found.push_back(std::move(entry));
-    if (!is_last && entry.is_folder) expand(store, url, entry.path, slash + 1, found);
+    if (entry.is_folder == is_last) continue;
+    if (is_last) {
+      found.push_back(std::move(entry));
+    } else {
+      expand(store, url, entry.path, slash + 1, found);
+    }
   }
 }
 

@@ -1,4 +1,4 @@
-"""Jobs whose files are in S3 or HDFS: the model is that of local files, and no other data are read, whatever happens."""
+"""Jobs whose files are in S3 or HDFS: the model is that of local files, and nothing else is read, whatever happens."""
 import gzip
 import json
 import os

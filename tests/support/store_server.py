@@ -15,8 +15,8 @@ DEADLINE_S = 300  # of a stalled answer, whose client should have gone long befo
 class Server:
     """Serves `files`, {"folder/name": bytes}, as s3://bucket/... and hdfs://`address`/... until close().
 
-    `faults` are taken by the next reads, one each: reset, truncate, stall, half, 500, 503, 403. `changes` is called before
-    each read."""
+    `faults` are taken by the next reads, one each: reset, truncate, stall, half, 500, 503, 403. `changes` is called
+    before each read."""
 
     def __init__(self):
         self.files = {}
