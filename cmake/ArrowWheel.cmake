@@ -1,4 +1,4 @@
-# Arrow::parquet, Arrow's C++ readers of Parquet, from the PyPI wheel pyarrow: an optional part.
+# Arrow::parquet, Arrow's C++ readers of Parquet, and Arrow::arrow_s3, its client of S3, from the PyPI wheel pyarrow: an optional part.
 # Result: SATRAP_HAVE_ARROW. Without the wheel satrap is built without the part, and says so to who needs it.
 # ARROW_DIR is .../site-packages/pyarrow; by default that of .venv in the checkout (launch/setup.sh parquet).
 set(SATRAP_ARROW_VERSION 26.0.1)
@@ -26,12 +26,13 @@ if(_arrow_reason)
   return()
 endif()
 
-foreach(_name arrow parquet)
+foreach(_name arrow parquet arrow_s3)
   add_library(Arrow::${_name} SHARED IMPORTED GLOBAL)
   set_target_properties(Arrow::${_name} PROPERTIES
     IMPORTED_LOCATION "${_arrow_dir}/lib${_name}.so.${SATRAP_ARROW_SO_VERSION}"
     INTERFACE_INCLUDE_DIRECTORIES "${_arrow_dir}/include")
 endforeach()
 target_link_libraries(Arrow::parquet INTERFACE Arrow::arrow)
+target_link_libraries(Arrow::arrow_s3 INTERFACE Arrow::arrow)
 set(SATRAP_HAVE_ARROW ON)
 message(STATUS "Parquet: ${_arrow_dir}")

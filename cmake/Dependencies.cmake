@@ -53,3 +53,4 @@ target_link_options(Gloo::gloo INTERFACE
 include(TorchWheel)
 include(ArrowWheel)
 include(Rdkafka)
+include(Curl)

@@ -14,8 +14,8 @@ if(SATRAP_HAVE_CUDA)
 endif()
 
 if(SATRAP_HAVE_ARROW)
-  install(TARGETS satrap_arrow LIBRARY DESTINATION "${SATRAP_INSTALL_LIBDIR}" COMPONENT programs)
-  foreach(_name arrow parquet)
+  install(TARGETS satrap_arrow satrap_s3 LIBRARY DESTINATION "${SATRAP_INSTALL_LIBDIR}" COMPONENT programs)
+  foreach(_name arrow parquet arrow_s3)
     get_target_property(_library Arrow::${_name} IMPORTED_LOCATION)
     install(FILES "${_library}" DESTINATION "${SATRAP_INSTALL_LIBDIR}" COMPONENT programs)
   endforeach()
@@ -25,6 +25,9 @@ endif()
 
 if(SATRAP_HAVE_KAFKA)
   install(TARGETS satrap_kafka LIBRARY DESTINATION "${SATRAP_INSTALL_LIBDIR}" COMPONENT programs)
+endif()
+if(SATRAP_HAVE_HDFS)
+  install(TARGETS satrap_hdfs LIBRARY DESTINATION "${SATRAP_INSTALL_LIBDIR}" COMPONENT programs)
 endif()
 
 # The launcher finds its package beside itself, where bin/satrap-run leads.

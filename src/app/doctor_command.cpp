@@ -15,6 +15,7 @@
 #include "satrap/core/resource.h"
 #include "satrap/data/kafka_support.h"
 #include "satrap/data/parquet_support.h"
+#include "satrap/data/store_support.h"
 #include "satrap/dense/dense_network.h"
 #include "satrap/dense/precision.h"
 #include "satrap/job/job_config.h"
@@ -115,6 +116,8 @@ int doctor() {
   text += line("precision", precision);
   text += line("parquet", describe_part(data::describe_parquet));
   text += line("kafka", describe_part(data::describe_kafka));
+  text += line("s3", describe_part(data::describe_s3));
+  text += line("hdfs", describe_part(data::describe_hdfs));
   for (const auto& [name, what] : describe_gpus()) text += line(name, what);
   text += line("gloo", net::describe_gloo());
   text += line("network", describe_network());

@@ -176,7 +176,10 @@ class Draft {
 
   /// As given if the configuration is written to the working directory, where paths mean the same.
   std::string path_of(const std::string& path) const {
-    if (path == "-" || std::filesystem::path(request_.config).parent_path().empty()) return path;
+    const bool is_url = path.find("://") != std::string::npos;
+    if (path == "-" || is_url || std::filesystem::path(request_.config).parent_path().empty()) {
+      return path;
+    }
     return std::filesystem::absolute(path).lexically_normal().string();
   }
 

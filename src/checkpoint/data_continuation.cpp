@@ -94,7 +94,9 @@ DataContinuation compare_data(const std::string& checkpoint,
   const data::DataPosition position = manifest.position_of(0, 1);
   const std::vector<DataChange> changes =
       data_changes(*before, position.rows_read, now, [&](const std::string& path, auto bytes) {
-        return data::examine_prefix(std::filesystem::path(config.folder) / path, bytes);
+        const bool is_url = path.find("://") != std::string::npos;
+        return data::examine_prefix(
+            is_url ? path : (std::filesystem::path(config.folder) / path).string(), bytes);
       });
   if (!accepts) {
     refuse(checkpoint, position, changes, config.eval.is_part());

@@ -1,148 +1,37 @@
 #include "src/data/byte_stream.h"
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
 #include <new>
 #include <string_view>
 #include <utility>
 #include <vector>
 
-#include <fcntl.h>
-#include <poll.h>
-#include <sys/stat.h>
-#include <unistd.h>
 #include <zlib.h>
 #include <zstd.h>
 #include <zstd_errors.h>
 
 #include "satrap/core/error.h"
 #include "src/data/foreign_text.h"
+#include "src/data/raw_input.h"
 
 namespace satrap::data {
 namespace {
 
 constexpr std::size_t kInputBytes = std::size_t{256} << 10;
-constexpr int kPollMs = 100;  // longest wait of an interrupted reader of a pipe
-
-std::string shown(const std::string& path) { return path == "-" ? "standard input" : path; }
-
-/// An open file descriptor that can show its first bytes before they are read.
-class RawFile {
- public:
-  RawFile(const std::string& path,
-          std::atomic<std::int64_t>& bytes_read,
-          Interruption& interruption)
-      : name_(shown(path)), bytes_read_(bytes_read), interruption_(interruption) {
-    // O_NONBLOCK: a named pipe is opened before its writer has come.
-    fd_ = path == "-" ? ::fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0)
-                      : ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-    if (fd_ < 0) fail("cannot open");
-    struct stat info{};
-    if (::fstat(fd_, &info) != 0) fail("cannot examine");
-    if (S_ISDIR(info.st_mode)) {
-      ::close(fd_);
-      throw Error(ErrorCode::kIo, concat("'", name_, "' is a directory, not a file"));
-    }
-    regular_ = S_ISREG(info.st_mode);
-    // Standard input may be a file from which something has been read.
-    if (regular_ && path != "-") size_ = info.st_size;
-    if (regular_) ::posix_fadvise(fd_, 0, 0, POSIX_FADV_SEQUENTIAL);
-  }
-  ~RawFile() { ::close(fd_); }
-  RawFile(const RawFile&) = delete;
-  RawFile& operator=(const RawFile&) = delete;
-
-  /// The first bytes, fewer only if the file is shorter.
-  std::string_view peek() {
-    while (head_.size() < 8) {
-      char buffer[8];
-      const std::size_t n = read_fd(buffer, 8 - head_.size());
-      if (n == 0) break;
-      head_.append(buffer, n);
-    }
-    return head_;
-  }
-
-  std::size_t read(char* out, std::size_t size) {
-    if (head_given_ < head_.size()) {
-      const std::size_t n = std::min(size, head_.size() - head_given_);
-      std::memcpy(out, head_.data() + head_given_, n);
-      head_given_ += n;
-      return n;
-    }
-    return read_fd(out, size);
-  }
-
-  const std::string& name() const { return name_; }
-  bool is_cancelled() const { return interruption_.is_cancelled(); }
-
- private:
-  std::size_t read_fd(char* out, std::size_t size) {
-    while (true) {
-      if (!regular_ && !wait_for_input()) return 0;
-      const ssize_t n = ::read(fd_, out, size);
-      if (n >= 0) {
-        bytes_read_.fetch_add(n, std::memory_order_relaxed);
-        position_ += n;
-        if (n == 0 && size > 0 && regular_) check_size();
-        return static_cast<std::size_t>(n);
-      }
-      // EAGAIN: another reader of the pipe was faster.
-      if (errno != EINTR && errno != EAGAIN) fail("cannot read");
-    }
-  }
-
-  /// A file may have grown since it was opened. One that has shrunk ended within a row, or lost
-  /// some.
-  void check_size() const {
-    if (position_ >= size_) return;
-    throw Error(ErrorCode::kIo,
-                concat("'", name_, "' has become shorter while it was read: it ended after ",
-                       position_, " of ", size_, " bytes"));
-  }
-
-  /// Returns false if the wait was interrupted.
-  bool wait_for_input() {
-    while (!interruption_.ends_pipe()) {
-      pollfd waiting{.fd = fd_, .events = POLLIN, .revents = 0};
-      const int ready = ::poll(&waiting, 1, kPollMs);
-      if (ready > 0) return true;
-      if (ready < 0 && errno != EINTR) fail("cannot wait for");
-    }
-    return false;
-  }
-
-  [[noreturn]] void fail(const char* what) {
-    const int reason = errno;
-    if (fd_ >= 0) ::close(fd_);
-    fd_ = -1;
-    throw Error(ErrorCode::kIo, concat(what, " '", name_, "': ", std::strerror(reason)));
-  }
-
-  std::string name_;
-  std::atomic<std::int64_t>& bytes_read_;
-  Interruption& interruption_;
-  int fd_ = -1;
-  bool regular_ = false;
-  off_t size_ = 0;  // of a regular file when it was opened
-  off_t position_ = 0;
-  std::string head_;
-  std::size_t head_given_ = 0;
-};
 
 class PlainStream : public ByteStream {
  public:
-  explicit PlainStream(std::unique_ptr<RawFile> file) : file_(std::move(file)) {}
+  explicit PlainStream(std::unique_ptr<RawInput> file) : file_(std::move(file)) {}
   std::size_t read(char* out, std::size_t size) override { return file_->read(out, size); }
 
  private:
-  std::unique_ptr<RawFile> file_;
+  std::unique_ptr<RawInput> file_;
 };
 
 class GzipStream : public ByteStream {
  public:
-  explicit GzipStream(std::unique_ptr<RawFile> file) : file_(std::move(file)), input_(kInputBytes) {
+  explicit GzipStream(std::unique_ptr<RawInput> file)
+      : file_(std::move(file)), input_(kInputBytes) {
     SATRAP_CHECK(inflateInit2(&zlib_, 15 + 16) == Z_OK, "zlib cannot be initialised");
   }
   ~GzipStream() override { inflateEnd(&zlib_); }
@@ -194,7 +83,7 @@ class GzipStream : public ByteStream {
     return true;
   }
 
-  std::unique_ptr<RawFile> file_;
+  std::unique_ptr<RawInput> file_;
   std::vector<char> input_;
   z_stream zlib_{};
   bool member_ended_ = false;
@@ -202,7 +91,7 @@ class GzipStream : public ByteStream {
 
 class ZstdStream : public ByteStream {
  public:
-  explicit ZstdStream(std::unique_ptr<RawFile> file)
+  explicit ZstdStream(std::unique_ptr<RawInput> file)
       : file_(std::move(file)), input_(ZSTD_DStreamInSize()), zstd_(ZSTD_createDStream()) {
     SATRAP_CHECK(zstd_ != nullptr, "zstd cannot be initialised");
     // Also accept frames of `zstd --long=31`.
@@ -239,7 +128,7 @@ class ZstdStream : public ByteStream {
   }
 
  private:
-  std::unique_ptr<RawFile> file_;
+  std::unique_ptr<RawInput> file_;
   std::vector<char> input_;
   ZSTD_DStream* zstd_;
   ZSTD_inBuffer at_hand_{nullptr, 0, 0};
@@ -272,7 +161,7 @@ const char* foreign_format(std::string_view head) {
 std::unique_ptr<ByteStream> open_byte_stream(const std::string& path,
                                              std::atomic<std::int64_t>& bytes_read,
                                              Interruption& interruption) {
-  auto file = std::make_unique<RawFile>(path, bytes_read, interruption);
+  std::unique_ptr<RawInput> file = open_raw_input(path, bytes_read, interruption);
   const std::string_view head = file->peek();
   if (head.empty() && !interruption.is_cancelled()) {
     throw Error(ErrorCode::kIo, concat("'", file->name(), "' is empty"));

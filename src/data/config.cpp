@@ -105,7 +105,12 @@ void FilesConfig::visit(ConfigVisitor& v) {
   v.field(
       "path", path,
       "Files or globs: text, plain or packed by gzip or zstd, or Parquet or Arrow. The matches of "
-      "a glob are read in natural order (day_2 before day_10). \"-\": standard input. For training "
+      "a glob are read in natural order (day_2 before day_10). They may be in S3, s3://bucket/key, "
+      "or "
+      "in HDFS, hdfs://host:9870/path with the port of the name node's web server; the environment "
+      "has the credentials (AWS_ACCESS_KEY_ID, AWS_PROFILE, HADOOP_USER_NAME), how long a request "
+      "is tried again (SATRAP_REMOTE_TIMEOUT, 1min) and how long it may make no progress "
+      "(SATRAP_REMOTE_STALL, 15s). \"-\": standard input. For training "
       "also a topic of Kafka, kafka://host:9092,host:9092/topic, whose messages are one or several "
       "lines of text.");
   v.field("max_rows", max_rows, "Read only the first rows (lines). 0: all.", {.min = 0});

@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 
 #include "satrap/core/error.h"
+#include "src/data/remote_file.h"
 #include "src/data/topic_url.h"
 
 namespace satrap::data {
@@ -37,10 +38,10 @@ std::vector<std::string> matches_of(const std::string& pattern) {
   return matches;
 }
 
-void add_file(const std::string& path, FileList& files) {
-  DataFile file = describe_file(path);
+void add_file(DataFile file, FileList& files) {
   if (file.is_regular()) {
-    if (file.bytes == 0) throw Error(ErrorCode::kIo, concat("data file '", path, "' is empty"));
+    if (file.bytes == 0)
+      throw Error(ErrorCode::kIo, concat("data file '", file.path, "' is empty"));
     files.total_bytes += file.bytes;
   } else {
     files.rereadable = false;
@@ -51,6 +52,7 @@ void add_file(const std::string& path, FileList& files) {
 }  // namespace
 
 DataFile describe_file(const std::string& path) {
+  if (is_remote(path)) return describe_remote_file(path);
   struct stat info{};
   if (::stat(path.c_str(), &info) != 0) {
     throw Error(ErrorCode::kIo, concat("data file '", path, "': ", std::strerror(errno)));
@@ -108,21 +110,27 @@ FileList list_files(const std::vector<std::string>& patterns) {
                   concat("'", pattern, "' is a topic of Kafka, which only data.train.path of a ",
                          "configuration may name; write some of its rows to a file"));
     }
+    if (is_remote(pattern)) {
+      for (DataFile& file : list_remote_files(pattern)) add_file(std::move(file), files);
+      continue;
+    }
     if (pattern.find("://") != std::string::npos) {
-      throw Error(ErrorCode::kInvalidConfig,
-                  concat("'", pattern, "' is a URL, which is not read: copy the data here, or ",
-                         "pipe it: `... | satrap train JOB data.train.path=-`"));
+      throw Error(
+          ErrorCode::kInvalidConfig,
+          concat("'", pattern, "' is a URL of neither S3 (s3://) nor HDFS (hdfs://), which ",
+                 "are read: copy the data here, or pipe it: `... | satrap train JOB "
+                 "data.train.path=-`"));
     }
     struct stat info{};
     if (::stat(pattern.c_str(), &info) == 0 || pattern.find_first_of("*?[") == std::string::npos) {
-      add_file(pattern, files);
+      add_file(describe_file(pattern), files);
       continue;
     }
     const std::vector<std::string> matches = matches_of(pattern);
     if (matches.empty()) {
       throw Error(ErrorCode::kIo, concat("no data file matches '", pattern, "'"));
     }
-    for (const std::string& path : matches) add_file(path, files);
+    for (const std::string& path : matches) add_file(describe_file(path), files);
   }
   if (!files.rereadable) files.total_bytes = 0;
   return files;

@@ -1,10 +1,10 @@
 #include "src/data/parquet.h"
 
-#include <cerrno>
-#include <cstring>
-#include <fstream>
+#include <algorithm>
 #include <new>
+#include <span>
 #include <string_view>
+#include <utility>
 
 #include "satrap/core/error.h"
 #include "satrap/core/loaded_library.h"
@@ -23,15 +23,11 @@ constexpr std::string_view kStreamMagic = "\xFF\xFF\xFF\xFF";  // of an Arrow st
 
 /// Which of them a file is, by its first bytes. Tells what is neither, or the beginning of one,
 /// from what Arrow finds wrong inside.
-ColumnFormat format_of_file(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) {
-    throw Error(ErrorCode::kIo,
-                concat("cannot open data file '", path, "': ", std::strerror(errno)));
-  }
+ColumnFormat format_of_file(const RandomFile& file) {
+  const std::string& path = file.name();
   std::string bytes(kArrowFiles.magic.size(), '\0');
-  file.read(bytes.data(), std::ssize(bytes));
-  file.clear();
+  file.read(0,
+            std::span(bytes).first(std::min(bytes.size(), static_cast<std::size_t>(file.size()))));
   if (bytes.starts_with(kStreamMagic)) {
     throw Error(
         ErrorCode::kInvalidData,
@@ -46,8 +42,9 @@ ColumnFormat format_of_file(const std::string& path) {
   }
   const auto size = std::ssize(format.magic);
   bytes.resize(format.magic.size());
-  if (!file.seekg(-size, std::ios::end) || !file.read(bytes.data(), size) ||
-      bytes != format.magic || file.tellg() < 3 * size) {
+  const bool has_end = file.size() >= 3 * size;
+  if (has_end) file.read(file.size() - size, bytes);
+  if (!has_end || bytes != format.magic) {
     throw Error(
         ErrorCode::kInvalidData,
         concat("'", path, "' is an incomplete ", format.name, " file: it does not end with ",
@@ -81,7 +78,8 @@ void translate_damage(const std::string& path, const std::function<void()>& read
 }
 
 std::unique_ptr<ParquetFile> open_parquet(const std::string& path) {
-  const ColumnFormat format = format_of_file(path);
+  std::shared_ptr<const RandomFile> source = open_random_file(path);
+  const ColumnFormat format = format_of_file(*source);
   const ParquetLibrary* library = nullptr;
   try {
     library = &parquet_library();
@@ -92,7 +90,8 @@ std::unique_ptr<ParquetFile> open_parquet(const std::string& path) {
   }
   std::unique_ptr<ParquetFile> file;
   translate_damage(path, [&] {
-    file = format.name == kArrowFiles.name ? library->open_ipc(path) : library->open(path);
+    file = format.name == kArrowFiles.name ? library->open_ipc(std::move(source))
+                                           : library->open(std::move(source));
   });
   return file;
 }

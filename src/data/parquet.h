@@ -8,12 +8,13 @@
 #include <vector>
 
 #include "satrap/data/texts.h"
+#include "src/data/random_file.h"
 
 namespace satrap::data {
 
 /// What satrap takes from Arrow's readers of Parquet and of Arrow IPC. They are in a shared library
 /// of their own, which parquet_library() opens when it is first needed, so that satrap runs without
-/// Arrow. The two sides share only this header. What Arrow refuses is a std::exception with its
+/// Arrow. The two sides share only this header and those that it includes. What Arrow refuses is a std::exception with its
 /// message.
 
 /// The values of one column in consecutive rows. A row of a list column has any number of elements,
@@ -85,9 +86,9 @@ class ParquetLibrary {
  public:
   virtual ~ParquetLibrary() = default;
   virtual std::string describe() const = 0;  // "Arrow 26.0.1"
-  virtual std::unique_ptr<ParquetFile> open(const std::string& path) const = 0;
+  virtual std::unique_ptr<ParquetFile> open(std::shared_ptr<const RandomFile> file) const = 0;
   /// A file of Arrow IPC, whose record batches take the place of row groups.
-  virtual std::unique_ptr<ParquetFile> open_ipc(const std::string& path) const = 0;
+  virtual std::unique_ptr<ParquetFile> open_ipc(std::shared_ptr<const RandomFile> file) const = 0;
 };
 
 /// Opens the library on the first call. Throws Error(kUnavailable) if it is not there.

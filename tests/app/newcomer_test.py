@@ -254,8 +254,8 @@ class OtherFormats(Newcomer):
         self.assertIn("look at     city: texts that are not UTF-8", self.run_here("init", "city.csv").stdout)
 
     def test_a_url_is_refused_with_a_way_out(self):
-        error = self.fail_with(2, "train", "job.yaml", "data.train=s3://bucket/day_*.gz", cwd=self.dir)
-        self.assert_words(error, "'s3://bucket/day_*.gz' is a URL", "data.train.path=-")
+        error = self.fail_with(2, "train", "job.yaml", "data.train=gs://bucket/day_*.gz", cwd=self.dir)
+        self.assert_words(error, "'gs://bucket/day_*.gz' is a URL", "data.train.path=-")
 
     def test_json_and_libsvm_are_named(self):
         for text, word in [('{"click": 1}\n', "JSON"), ("1 3:1 7:0.5\n", "libsvm")]:

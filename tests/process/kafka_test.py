@@ -13,6 +13,7 @@ import unittest
 TESTS = pathlib.Path(__file__).parents[1]
 sys.path.insert(0, str(TESTS / "support"))
 import kafka_client
+import java_server
 import kafka_server
 from cluster_job import ClusterJob
 
@@ -197,7 +198,7 @@ def main():
         (Kafka.dir / "broker").mkdir()
         try:
             Kafka.server = kafka_server.Server(Kafka.dir / "broker", PARTITIONS)
-        except kafka_server.Unavailable as why:
+        except java_server.Unavailable as why:
             print(f"skipped: {why}")
             sys.exit(77)
         try:

@@ -8,13 +8,13 @@
 #include <vector>
 
 #include <arrow/array.h>
-#include <arrow/io/file.h>
 #include <arrow/ipc/reader.h>
 #include <arrow/record_batch.h>
 #include <arrow/type.h>
 #include <parquet/exception.h>
 
 #include "src/data/arrow/array_values.h"
+#include "src/data/arrow/arrow_file.h"
 
 namespace satrap::data {
 namespace {
@@ -23,15 +23,15 @@ namespace {
 using Path = std::vector<int>;
 
 /// Reads the fields of the file with these numbers, ascending; none: all.
-std::shared_ptr<arrow::ipc::RecordBatchFileReader> open_reader(const std::string& path,
-                                                               std::vector<int> fields) {
-  PARQUET_ASSIGN_OR_THROW(auto file, arrow::io::ReadableFile::Open(path));
+std::shared_ptr<arrow::ipc::RecordBatchFileReader> open_reader(
+    const std::shared_ptr<const RandomFile>& file,
+    std::vector<int> fields) {
   arrow::ipc::IpcReadOptions options = arrow::ipc::IpcReadOptions::Defaults();
   options.use_threads = false;
   options.ensure_alignment = arrow::ipc::Alignment::kDataTypeSpecificAlignment;
   options.included_fields = std::move(fields);
   PARQUET_ASSIGN_OR_THROW(auto reader,
-                          arrow::ipc::RecordBatchFileReader::Open(std::move(file), options));
+                          arrow::ipc::RecordBatchFileReader::Open(arrow_file(file), options));
   return reader;
 }
 
@@ -50,13 +50,15 @@ int narrowest_field(const arrow::Schema& schema) {
 
 class BatchReader : public ParquetGroupReader {
  public:
-  BatchReader(const std::string& path, std::int64_t group, const std::vector<Path>& paths) {
+  BatchReader(const std::shared_ptr<const RandomFile>& file,
+              std::int64_t group,
+              const std::vector<Path>& paths) {
     std::vector<int> fields;
     for (const Path& place : paths) fields.push_back(place.front());
     std::ranges::sort(fields);
     fields.erase(std::unique(fields.begin(), fields.end()), fields.end());
     PARQUET_ASSIGN_OR_THROW(const auto batch,
-                            open_reader(path, fields)->ReadRecordBatch(static_cast<int>(group)));
+                            open_reader(file, fields)->ReadRecordBatch(static_cast<int>(group)));
     for (const Path& place : paths) {
       const auto field = std::ranges::find(fields, place.front()) - fields.begin();
       std::shared_ptr<arrow::Array> array = batch->column(static_cast<int>(field));
@@ -83,12 +85,12 @@ class BatchReader : public ParquetGroupReader {
 
 class IpcFile : public ParquetFile {
  public:
-  explicit IpcFile(std::string path) : path_(std::move(path)) {
-    const auto schema = open_reader(path_, {})->schema();
+  explicit IpcFile(std::shared_ptr<const RandomFile> file) : file_(std::move(file)) {
+    const auto schema = open_reader(file_, {})->schema();
     for (int i = 0; i < schema->num_fields(); ++i) add_columns(*schema->field(i), "", {i});
     if (paths_.empty()) return;
     // Batches do not say how long they are before a column of them is read.
-    const auto reader = open_reader(path_, {narrowest_field(*schema)});
+    const auto reader = open_reader(file_, {narrowest_field(*schema)});
     for (int i = 0; i < reader->num_record_batches(); ++i) {
       PARQUET_ASSIGN_OR_THROW(const auto batch, reader->ReadRecordBatch(i));
       rows_of_groups_.push_back(batch->num_rows());
@@ -103,7 +105,7 @@ class IpcFile : public ParquetFile {
       std::span<const std::size_t> columns) const override {
     std::vector<Path> paths;
     for (const std::size_t column : columns) paths.push_back(paths_[column]);
-    return std::make_unique<BatchReader>(path_, group, paths);
+    return std::make_unique<BatchReader>(file_, group, paths);
   }
 
  private:
@@ -122,7 +124,7 @@ class IpcFile : public ParquetFile {
     }
   }
 
-  const std::string path_;
+  const std::shared_ptr<const RandomFile> file_;
   std::vector<Column> columns_;
   std::vector<Path> paths_;  // [columns]
   std::vector<std::int64_t> rows_of_groups_;
@@ -130,8 +132,8 @@ class IpcFile : public ParquetFile {
 
 }  // namespace
 
-std::unique_ptr<ParquetFile> open_ipc_file(const std::string& path) {
-  return std::make_unique<IpcFile>(path);
+std::unique_ptr<ParquetFile> open_ipc_file(std::shared_ptr<const RandomFile> file) {
+  return std::make_unique<IpcFile>(std::move(file));
 }
 
 }  // namespace satrap::data

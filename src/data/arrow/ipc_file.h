@@ -9,6 +9,6 @@ namespace satrap::data {
 
 /// Opens a file of Arrow IPC ("Feather V2"). Its record batches take the place of row groups; one
 /// that is read is in memory as a whole, as far as its columns are read.
-std::unique_ptr<ParquetFile> open_ipc_file(const std::string& path);
+std::unique_ptr<ParquetFile> open_ipc_file(std::shared_ptr<const RandomFile> file);
 
 }  // namespace satrap::data

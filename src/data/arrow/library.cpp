@@ -2,13 +2,13 @@
 #include <string>
 #include <utility>
 
-#include <arrow/io/file.h>
 #include <arrow/memory_pool.h>
 #include <arrow/util/config.h>
 #include <parquet/exception.h>
 #include <parquet/file_reader.h>
 #include <parquet/metadata.h>
 
+#include "src/data/arrow/arrow_file.h"
 #include "src/data/arrow/column_kind.h"
 #include "src/data/arrow/group_reader.h"
 #include "src/data/arrow/ipc_file.h"
@@ -17,17 +17,13 @@
 namespace satrap::data {
 namespace {
 
-/// Bytes of a column that are read from the disk at a time: a row group need not fit into memory.
-constexpr std::int64_t kReadBytes = std::int64_t{256} << 10;
-
 class ArrowFile : public ParquetFile {
  public:
-  explicit ArrowFile(const std::string& path) {
+  explicit ArrowFile(std::shared_ptr<const RandomFile> file) {
     parquet::ReaderProperties properties(arrow::default_memory_pool());
     properties.enable_buffered_stream();
-    properties.set_buffer_size(kReadBytes);
-    PARQUET_ASSIGN_OR_THROW(auto file, arrow::io::ReadableFile::Open(path));
-    reader_ = parquet::ParquetFileReader::Open(std::move(file), properties);
+    properties.set_buffer_size(file->piece_bytes());  // of a column
+    reader_ = parquet::ParquetFileReader::Open(arrow_file(std::move(file)), properties);
     const std::shared_ptr<parquet::FileMetaData> metadata = reader_->metadata();
     for (int i = 0; i < metadata->num_columns(); ++i) {
       columns_.push_back(describe_column(*metadata->schema()->Column(i), *metadata->schema()));
@@ -55,11 +51,11 @@ class ArrowFile : public ParquetFile {
 class ArrowLibrary : public ParquetLibrary {
  public:
   std::string describe() const override { return std::string("Arrow ") + ARROW_VERSION_STRING; }
-  std::unique_ptr<ParquetFile> open(const std::string& path) const override {
-    return std::make_unique<ArrowFile>(path);
+  std::unique_ptr<ParquetFile> open(std::shared_ptr<const RandomFile> file) const override {
+    return std::make_unique<ArrowFile>(std::move(file));
   }
-  std::unique_ptr<ParquetFile> open_ipc(const std::string& path) const override {
-    return open_ipc_file(path);
+  std::unique_ptr<ParquetFile> open_ipc(std::shared_ptr<const RandomFile> file) const override {
+    return open_ipc_file(std::move(file));
   }
 };
 

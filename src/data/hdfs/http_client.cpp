@@ -1,0 +1,93 @@
+#include "src/data/hdfs/http_client.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <new>
+#include <string_view>
+#include <utility>
+
+namespace satrap::data {
+namespace {
+
+constexpr std::size_t kMostErrorBytes = std::size_t{16} << 10;
+constexpr long kMostRedirects = 3;
+constexpr std::string_view kUnreserved =
+    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~";
+
+struct Receiver {
+  CURL* handle;
+  const HttpClient::Take& take;
+  HttpAnswer& answer;
+};
+
+std::size_t receive(char* bytes, std::size_t, std::size_t size, void* data) {
+  const Receiver& receiver = *static_cast<Receiver*>(data);
+  HttpAnswer& answer = receiver.answer;
+  curl_easy_getinfo(receiver.handle, CURLINFO_RESPONSE_CODE, &answer.status);
+  answer.size += static_cast<std::int64_t>(size);
+  if (answer.status == 200) return receiver.take(bytes, size) ? size : 0;
+  answer.body.append(bytes, std::min(size, kMostErrorBytes - answer.body.size()));
+  return size;
+}
+
+}  // namespace
+
+HttpClient::Handle HttpClient::take_handle() {
+  std::lock_guard lock(mutex_);
+  if (idle_.empty()) {
+    Handle handle(curl_easy_init());
+    if (!handle) throw std::bad_alloc();
+    return handle;
+  }
+  Handle handle = std::move(idle_.back());
+  idle_.pop_back();
+  return handle;
+}
+
+HttpAnswer HttpClient::get(const std::string& url, const Take& take) {
+  Handle handle = take_handle();
+  CURL* const curl = handle.get();
+  HttpAnswer answer;
+  Receiver receiver{.handle = curl, .take = take, .answer = answer};
+  std::array<char, CURL_ERROR_SIZE> problem{};
+  curl_easy_setopt(curl, CURLOPT_URL, url.c_str());
+  curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https");
+  curl_easy_setopt(curl, CURLOPT_REDIR_PROTOCOLS_STR, "http,https");
+  curl_easy_setopt(curl, CURLOPT_FOLLOWLOCATION, 1L);
+  curl_easy_setopt(curl, CURLOPT_MAXREDIRS, kMostRedirects);
+  curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
+  curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT_MS, std::lround(stall_s_ * 1000));
+  curl_easy_setopt(curl, CURLOPT_LOW_SPEED_LIMIT, 1L);
+  curl_easy_setopt(curl, CURLOPT_LOW_SPEED_TIME, std::lround(std::ceil(stall_s_)));
+  curl_easy_setopt(curl, CURLOPT_BUFFERSIZE, 512L << 10);
+  curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, receive);
+  curl_easy_setopt(curl, CURLOPT_WRITEDATA, &receiver);
+  curl_easy_setopt(curl, CURLOPT_ERRORBUFFER, problem.data());
+  const CURLcode code = curl_easy_perform(curl);
+  curl_easy_setopt(curl, CURLOPT_ERRORBUFFER, nullptr);
+  if (code != CURLE_OK) {
+    answer.problem = problem.front() == '\0' ? curl_easy_strerror(code) : problem.data();
+    return answer;  // and closes the connection
+  }
+  curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &answer.status);
+  std::lock_guard lock(mutex_);
+  idle_.push_back(std::move(handle));
+  return answer;
+}
+
+std::string url_encoded(const std::string& text, bool keeps_slashes) {
+  constexpr std::string_view kDigits = "0123456789ABCDEF";
+  std::string encoded;
+  for (const char c : text) {
+    if (kUnreserved.find(c) != std::string_view::npos || (keeps_slashes && c == '/')) {
+      encoded += c;
+      continue;
+    }
+    const auto byte = static_cast<unsigned char>(c);
+    encoded += {'%', kDigits[byte >> 4], kDigits[byte & 15]};
+  }
+  return encoded;
+}
+
+}  // namespace satrap::data

@@ -1,0 +1,50 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <curl/curl.h>
+
+namespace satrap::data {
+
+struct HttpAnswer {
+  long status = 0;        // 0: there is none
+  std::string problem;    // what the network did; "": nothing
+  std::string body;       // of an answer that is not 200, its beginning
+  std::int64_t size = 0;  // of the body
+};
+
+/// Sends GET requests over connections that it keeps, and follows where they are sent. Thread-safe.
+class HttpClient {
+ public:
+  using Take = std::function<bool(const char* bytes, std::size_t size)>;  // false: too many
+
+  /// A request ends when less than a byte per second comes for `stall_s` seconds.
+  explicit HttpClient(double stall_s) : stall_s_(stall_s) {}
+
+  /// Gives the body of an answer 200 to `take` as it comes.
+  HttpAnswer get(const std::string& url, const Take& take);
+
+ private:
+  struct Close {
+    void operator()(CURL* handle) const { curl_easy_cleanup(handle); }
+  };
+  using Handle = std::unique_ptr<CURL, Close>;
+
+  Handle take_handle();
+
+  const double stall_s_;
+  std::mutex mutex_;
+  std::vector<Handle> idle_;  // with a connection that may be used again
+};
+
+/// As it stands in a URL, without slashes if `keeps_slashes` is false.
+std::string url_encoded(const std::string& text, bool keeps_slashes);
+
+}  // namespace satrap::data

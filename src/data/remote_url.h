@@ -1,0 +1,23 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace satrap::data {
+
+/// s3://bucket/key or hdfs://host:port/path
+struct RemoteUrl {
+  std::string scheme;     // "s3" or "hdfs"
+  std::string authority;  // the bucket, or "host:port"
+  std::string path;       // without the slash at its beginning; may be a glob
+
+  /// Throws Error(kInvalidConfig) for text that is none. The message of one with a password, which
+  /// such a URL must not have, does not show it.
+  static RemoteUrl parse(const std::string& text);
+
+  std::string with_path(std::string_view other) const {
+    return scheme + "://" + authority + "/" + std::string(other);
+  }
+};
+
+}  // namespace satrap::data

@@ -1,0 +1,20 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include <arrow/status.h>
+
+#include "src/data/store.h"
+
+namespace satrap::data {
+
+/// Throws a StoreFailure if it is not OK.
+void throw_failure(const arrow::Status& status);
+
+/// Credentials, region and endpoint are those of the AWS tools: AWS_ACCESS_KEY_ID,
+/// AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN, AWS_PROFILE with ~/.aws, a role of the machine;
+/// AWS_REGION or AWS_DEFAULT_REGION; AWS_ENDPOINT_URL_S3 or AWS_ENDPOINT_URL.
+std::unique_ptr<Store> open_bucket(const std::string& bucket, double stall_s);
+
+}  // namespace satrap::data

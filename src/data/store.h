@@ -1,0 +1,68 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace satrap::data {
+
+/// What satrap takes from the clients of S3 and HDFS. Each is in a shared library of its own, which
+/// is opened when it is first needed, so that satrap runs without it. The two sides share only this
+/// header. A call is one try: store_file.h tries again.
+
+/// Why a try has failed. `what()` says it without the name of the file.
+class StoreFailure : public std::runtime_error {
+ public:
+  enum class Kind : std::uint8_t {
+    kMayPass,  // the network, or a server that is busy
+    kMissing,  // there is no such file
+    kChanged,  // the file is no longer what it was
+    kFinal     // refused: trying again does not help
+  };
+
+  StoreFailure(Kind kind, const std::string& message) : std::runtime_error(message), kind_(kind) {}
+  Kind kind() const { return kind_; }
+
+ private:
+  Kind kind_;
+};
+
+/// A file or folder, as it is now.
+struct StoreEntry {
+  std::string path;  // within the store, without a slash at its beginning
+  bool is_folder = false;
+  std::int64_t bytes = 0;
+  std::int64_t modified_ns = 0;  // since 1970
+  std::string version = {};      // differs between contents; "": not known, as in a listing
+};
+
+/// A bucket of S3, or the files of a name node. Thread-safe. All throw StoreFailure.
+class Store {
+ public:
+  virtual ~Store() = default;
+
+  /// With its version.
+  virtual StoreEntry examine(const std::string& path) = 0;
+
+  /// What a folder holds, in any order; "": the uppermost.
+  virtual std::vector<StoreEntry> list(const std::string& folder) = 0;
+
+  /// Fills `out`, which is not empty, with the bytes of `file` from `begin` on, and makes sure that
+  /// they are of the version that `file` has.
+  virtual void read(const StoreEntry& file, std::int64_t begin, std::span<char> out) = 0;
+};
+
+class StoreLibrary {
+ public:
+  virtual ~StoreLibrary() = default;
+  virtual std::string describe() const = 0;  // "libcurl 7.88.1"
+
+  /// `authority`: the bucket, or "host:port" of a name node. A request that makes no progress for
+  /// `stall_s` seconds ends. The store lives as long as the library; it is the same for equal
+  /// arguments.
+  virtual Store& connect(const std::string& authority, double stall_s) = 0;
+};
+
+}  // namespace satrap::data

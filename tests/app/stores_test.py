@@ -1,0 +1,225 @@
+"""Jobs whose files are in S3 or HDFS: the model is that of local files, and nothing else is read, whatever happens."""
+import gzip
+import json
+import os
+import pathlib
+import random
+import shutil
+import subprocess
+import sys
+import unittest
+from unittest import mock
+
+from cli import CliTest, satrap
+
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
+import store_server
+
+DOCTOR = satrap("doctor").stdout
+SCHEMES = [scheme for scheme in ("s3", "hdfs") if f"\n{scheme:10} off:" not in DOCTOR]
+if not SCHEMES:
+    print("skipped: this satrap was built without S3 and HDFS")
+    sys.exit(77)
+try:
+    import pyarrow as pa
+    import pyarrow.feather
+    import pyarrow.parquet
+except ImportError:
+    pa = None
+
+ROWS = 1200
+JOB = """\
+run_dir: run
+device: cpu
+seed: 7
+data:
+  train: {train}
+  batch_size: 100
+  schema: {{label: click, numeric: [price], features: [user]}}
+tables: {{default: {{dim: 4, optimizer: {{type: adagrad, lr: 0.05}}}}}}
+model: {{type: deepfm, hidden: [8]}}
+train: {{mode: hybrid, staleness: 2, deterministic: true, threads: 1}}
+checkpoint: {{every: 5 steps, keep: 3}}
+"""
+COLUMNS = {"click": [i * 7 % 5 < 2 for i in range(ROWS)], "price": [i * 13 % 97 / 4 for i in range(ROWS)],
+           "user": [f"user {i * i % 501}" for i in range(ROWS)],
+           # Never read; makes a file of several pieces of 8 MiB.
+           "padding": [random.Random(i).randbytes(5000).hex() for i in range(ROWS)]}
+
+
+def csv(begin=0, end=ROWS, names=("click", "price", "user")):
+    def field(name, i):
+        return str(int(COLUMNS[name][i]) if name == "click" else COLUMNS[name][i])
+
+    lines = (",".join(field(name, i) for name in names) for i in range(begin, end))
+    return ("\n".join([",".join(names), *lines]) + "\n").encode()
+
+
+def json_lines():
+    lines = (json.dumps({n: COLUMNS[n][i] for n in ("click", "price", "user")}) + "\n" for i in range(ROWS))
+    return "".join(lines).encode()
+
+
+class Stores(CliTest):
+    def setUp(self):
+        super().setUp()
+        self.server = store_server.Server()
+        self.addCleanup(self.server.close)
+        environment = {**self.server.environment(), "SATRAP_REMOTE_TIMEOUT": "5min", "SATRAP_REMOTE_STALL": "1s"}
+        patched = mock.patch.dict(os.environ, environment)
+        patched.start()
+        self.addCleanup(patched.stop)
+
+    def put(self, name, content):
+        """In the folder and, as logs/`name`, in the server."""
+        (self.dir / name).write_bytes(content)
+        self.server.files[f"logs/{name}"] = content
+
+    def job(self, train):
+        self.write("job.yaml", JOB.format(train=json.dumps(train)))
+
+    def train(self, train, *more):
+        self.job(train)
+        self.succeed("train", "job.yaml", "--overwrite", *more, cwd=self.dir)
+        newest = self.checkpoints("run")[-1]
+        return newest, self.digest(self.dir / "run" / "checkpoints" / newest)
+
+    def put_days(self):
+        """Plain, gzip and zstd, which a glob reads in natural order."""
+        self.put("day_2.csv", csv(0, 400))
+        self.put("day_10.csv.gz", gzip.compress(csv(400, 800)))
+        last = csv(800)
+        if shutil.which("zstd"):
+            packed = subprocess.run(["zstd", "-qc"], input=last, stdout=subprocess.PIPE, check=True).stdout
+            self.put("day_11.csv.zst", packed)
+        else:
+            self.put("day_11.csv", last)
+        self.put("other.txt", b"not asked for")
+
+    def test_the_same_bits_as_from_local_files_in_every_format(self):
+        self.put_days()
+        patterns = ["day_*"]
+        self.put("rows.jsonl", json_lines())
+        patterns.append("rows.jsonl")
+        self.put("padded.csv", csv(names=tuple(COLUMNS)))
+        patterns.append("padded.csv")
+        if pa:
+            pa.parquet.write_table(pa.table(COLUMNS), self.dir / "rows.parquet", row_group_size=500)
+            pa.feather.write_feather(pa.table(COLUMNS), self.dir / "rows.arrow", chunksize=500)
+            for name in ("rows.parquet", "rows.arrow"):
+                self.put(name, (self.dir / name).read_bytes())
+                patterns.append(name)
+        for pattern in patterns:
+            expected = self.train(pattern)
+            for scheme in SCHEMES:
+                with self.subTest(pattern=pattern, scheme=scheme):
+                    self.assertEqual(self.train(self.server.url(scheme, f"l*s/{pattern}")), expected)
+
+    def test_faults_that_pass_change_no_bit(self):
+        self.put_days()
+        expected = self.train("day_*")
+        for scheme in SCHEMES:
+            with self.subTest(scheme):
+                faults = ["reset", "truncate", "half", "500", "503", "reset", "half", "stall"]
+                random.Random(28).shuffle(faults)
+                # Pauses grow while one read fails.
+                self.server.faults = [fault for i in range(0, 8, 2) for fault in (*faults[i:i + 2], None)]
+                self.assertEqual(self.train(self.server.url(scheme, "logs/day_*")), expected)
+                self.assertEqual(self.server.faults, [])
+
+    def test_faults_that_stay_end_with_an_error_that_names_the_file(self):
+        self.put("day.csv", csv())
+        for scheme in SCHEMES:
+            url = self.server.url(scheme, "logs/day.csv")
+            self.job(url)
+            for fault, timeout, words in (("403", "5min", ["403" if scheme == "hdfs" else "ACCESS_DENIED"]),
+                                          ("reset", "1s", ["SATRAP_REMOTE_TIMEOUT = 1.0s"]),
+                                          ("half", "1s", ["SATRAP_REMOTE_TIMEOUT = 1.0s"]),
+                                          ("stall", "1s", ["SATRAP_REMOTE_TIMEOUT = 1.0s"])):
+                with self.subTest(scheme=scheme, fault=fault):
+                    self.server.faults = [fault] * 1000
+                    error = self.fail_with(1, "train", "job.yaml", "--overwrite", cwd=self.dir,
+                                           env={**os.environ, "SATRAP_REMOTE_TIMEOUT": timeout})
+                    self.assert_words(error, f"cannot read '{url}'", *words)
+                    self.assertNotIn("secret-of-the-tests", error)
+            self.server.faults = []
+
+    def test_a_file_that_changes_while_it_is_read_ends_the_run(self):
+        self.put("day.csv", csv(names=tuple(COLUMNS)))
+        before = self.server.files["logs/day.csv"]
+        for scheme in SCHEMES:
+            with self.subTest(scheme):
+                self.server.files["logs/day.csv"] = before
+                self.server.reads = 0
+
+                def change():
+                    # The first reads take the checksum of the beginning and the end.
+                    if self.server.reads == 4:
+                        self.server.files["logs/day.csv"] = before[:-2] + b"9\n"
+
+                self.server.changes = change
+                self.job(self.server.url(scheme, "logs/day.csv"))
+                error = self.fail_with(1, "train", "job.yaml", "--overwrite", cwd=self.dir)
+                self.assert_words(error, "logs/day.csv' has changed while it was read", "start again")
+
+    def test_a_run_that_stops_goes_on_with_the_same_bits_or_names_what_has_changed(self):
+        self.put_days()
+        expected = self.train("day_*")
+        for scheme in SCHEMES:
+            with self.subTest(scheme):
+                days = self.server.url(scheme, "logs/day_*")
+                self.train(days, "train.max_steps=7")
+                before = dict(self.server.files)
+                for name, content in (("day_2.csv", csv(1, 401)), ("day_2.csv", None)):
+                    self.server.files[f"logs/{name}"] = content
+                    if content is None:
+                        del self.server.files[f"logs/{name}"]
+                    done = satrap("train", "job.yaml", "--resume", cwd=self.dir)
+                    self.assertEqual(done.returncode, 2, done.stderr)
+                    self.assert_words(done.stderr, f"logs/{name}", "--accept-changed-data")
+                    self.server.files = dict(before)
+                self.succeed("train", "job.yaml", "--resume", cwd=self.dir)
+                newest = self.checkpoints("run")[-1]
+                self.assertEqual((newest, self.digest(self.dir / "run" / "checkpoints" / newest)), expected)
+
+    def test_every_command_reads_them(self):
+        self.put("day.csv", csv())
+        self.train("day.csv")
+        predict = ["predict", "job.yaml", "--checkpoint", "run", "--data"]
+        expected = self.succeed(*predict, "day.csv", cwd=self.dir).stdout
+        for scheme in SCHEMES:
+            with self.subTest(scheme):
+                url = self.server.url(scheme, "logs/day.csv")
+                self.assertEqual(self.succeed(*predict, url, cwd=self.dir).stdout, expected)
+                self.succeed("eval", "job.yaml", "--checkpoint", "run", "--data", url, cwd=self.dir)
+                self.assertEqual(self.succeed("data", "head", "job.yaml", f"data.train={url}", cwd=self.dir).stdout,
+                                 self.succeed("data", "head", "job.yaml", cwd=self.dir).stdout)
+                check = self.succeed("config", "check", "--data", "job.yaml", f"data.train={url}", cwd=self.dir).stdout
+                self.assertIn(url, check)
+                out = self.dir / f"{scheme}.yaml"
+                self.succeed("init", url, "--label", "click", "--out", out, cwd=self.dir)
+                self.assertIn(url, out.read_text())
+                self.succeed("train", out, "train.max_steps=2", f"run_dir={scheme}", cwd=self.dir)
+
+    def test_what_makes_no_sense_is_refused(self):
+        for url, words in (("s3://key:password@bucket/day.csv", ["AWS_ACCESS_KEY_ID"]),
+                           ("hdfs://user:password@name/day.csv", ["HADOOP_USER_NAME"]), ("s3://", ["names no bucket"]),
+                           ("s3://bucket", ["names no file"]), ("hdfs:///day.csv", ["names no name node"])):
+            with self.subTest(url):
+                self.job(url)
+                error = self.fail_with(2, "train", "job.yaml", cwd=self.dir)
+                self.assert_words(error, *words)
+                self.assertNotIn("password@", error)
+        for scheme in SCHEMES:
+            self.job(self.server.url(scheme, "logs/none_*"))
+            self.assert_words(self.fail_with(1, "train", "job.yaml", cwd=self.dir), "no data file matches", "none_*")
+            self.job(self.server.url(scheme, "logs/none"))
+            self.assert_words(self.fail_with(1, "train", "job.yaml", cwd=self.dir), "logs/none'", "no such")
+        self.job(self.server.url(SCHEMES[0], "logs/day.csv"))
+        error = self.fail_with(2, "train", "job.yaml", cwd=self.dir,
+                               env={**os.environ, "SATRAP_REMOTE_TIMEOUT": "soon"})
+        self.assert_words(error, "SATRAP_REMOTE_TIMEOUT", "soon")
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

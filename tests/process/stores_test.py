@@ -1,0 +1,102 @@
+"""Jobs whose files are in a real HDFS and on a real server of S3: what they teach, and what is refused."""
+import gzip
+import os
+import pathlib
+import sys
+import tempfile
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "app"))
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
+import hdfs_server
+import java_server
+import s3_server
+from cli import CliTest, satrap
+
+JOB = """\
+run_dir: run
+device: cpu
+seed: 7
+data:
+  train: {train}
+  batch_size: 100
+  schema: {{label: click, numeric: [price], features: [user]}}
+tables: {{default: {{dim: 4, optimizer: {{type: adagrad, lr: 0.05}}}}}}
+model: {{type: deepfm, hidden: [8]}}
+train: {{mode: hybrid, staleness: 2, deterministic: true, threads: 1}}
+"""
+
+
+def rows(begin, end):
+    lines = (f"{int(i * 7 % 5 < 2)},{i * 13 % 97 / 4},user {i * i % 501}\n" for i in range(begin, end))
+    return ("click,price,user\n" + "".join(lines)).encode()
+
+
+# The last is longer than a block of HDFS.
+DAYS = {"day_2.csv": rows(0, 1000), "day_10.csv.gz": gzip.compress(rows(1000, 2000)),
+        "day_11.csv": rows(2000, 3000) + b"\n" * (2 << 20)}
+
+
+class Stores(CliTest):
+    def setUp(self):
+        super().setUp()
+        for name, content in DAYS.items():
+            (self.dir / name).write_bytes(content)
+
+    def start(self, module, scheme):
+        if f"\n{scheme:10} off:" in satrap("doctor").stdout:
+            self.skipTest(f"this satrap was built without {scheme}")
+        folder = tempfile.TemporaryDirectory(prefix=f"satrap-{scheme}-")
+        self.addCleanup(folder.cleanup)
+        try:
+            server = module.Server(folder.name)
+        except java_server.Unavailable as why:
+            self.skipTest(str(why))
+        self.addCleanup(server.close)
+        return server
+
+    def train(self, train, **environment):
+        self.write("job.yaml", JOB.format(train=train))
+        self.succeed("train", "job.yaml", "--overwrite", cwd=self.dir, env={**os.environ, **environment})
+        newest = self.checkpoints("run")[-1]
+        return newest, self.digest(self.dir / "run" / "checkpoints" / newest)
+
+    def refuse(self, train, *words, **environment):
+        self.write("job.yaml", JOB.format(train=train))
+        error = self.fail_with(1, "train", "job.yaml", "--overwrite", cwd=self.dir, env={**os.environ, **environment})
+        self.assert_words(error, *words)
+        return error
+
+    def test_s3(self):
+        server = self.start(s3_server, "s3")
+        folder = server.data / "clicks" / "date=2026-11-27"
+        folder.mkdir(parents=True)
+        for name, content in DAYS.items():
+            (folder / name).write_bytes(content)
+        expected = self.train("day_*")
+        environment = server.environment()
+        for path in ("date=*/day_*", "date=2026-11-27/day_*"):
+            self.assertEqual(self.train(f"s3://clicks/{path}", **environment), expected)
+        wrong = {**environment, "AWS_SECRET_ACCESS_KEY": "wrong-secret"}
+        for name in ("day_2.csv", "day_*"):
+            error = self.refuse(f"s3://clicks/date=2026-11-27/{name}", "cannot read 's3://clicks/date=2026-11-27",
+                                "AWS_SECRET_ACCESS_KEY", **wrong)
+            self.assertNotIn("wrong-secret", error)
+        self.refuse("s3://clicks/date=2026-11-27/day_3.csv", "day_3.csv'", "no such object", **environment)
+
+    def test_hdfs(self):
+        server = self.start(hdfs_server, "hdfs")
+        for name, content in DAYS.items():
+            server.write(f"/clicks/date=2026-11-27/{name}", content)
+        expected = self.train("day_*")
+        for path in ("date=*/day_*", "date=2026-11-27/day_*"):
+            self.assertEqual(self.train(f"hdfs://{server.address}/clicks/{path}", HADOOP_USER_NAME="satrap"), expected)
+        self.refuse(f"hdfs://{server.address}/clicks/day_3.csv", "clicks/day_3.csv'", "no such file")
+        self.refuse(f"hdfs://{server.rpc_address}/clicks/day_3.csv", "dfs.namenode.http-address", "9870")
+        server.ask("PUT", "/clicks/date=2026-11-27/day_2.csv", "SETPERMISSION", permission="600")
+        self.refuse(f"hdfs://{server.address}/clicks/date=2026-11-27/day_2.csv", "403", "Permission denied",
+                    "HADOOP_USER_NAME", HADOOP_USER_NAME="stranger")
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

@@ -1,0 +1,189 @@
+"""A server that speaks as much of S3 and of WebHDFS as a reader needs, in the threads of the test, and makes mistakes.
+
+It checks no signature: tests/process/stores_test.py reads from real servers."""
+import datetime
+import http.server
+import json
+import threading
+import urllib.parse
+import zlib
+from xml.sax.saxutils import escape
+
+DEADLINE_S = 300  # of a stalled answer, whose client should have gone long before
+
+
+class Server:
+    """Serves `files`, {"folder/name": bytes}, as s3://bucket/... and hdfs://`address`/... until close().
+
+    `faults` are taken by the next reads, one each: reset, truncate, stall, half, 500, 503, 403. `changes` is called
+    before each read."""
+
+    def __init__(self):
+        self.files = {}
+        self.faults = []
+        self.changes = lambda: None
+        self.reads = 0
+        self.lock = threading.Lock()
+        self.is_closing = threading.Event()
+        self.http = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.http.daemon_threads = True
+        self.http.store = self
+        self.address = f"127.0.0.1:{self.http.server_address[1]}"
+        self.thread = threading.Thread(target=self.http.serve_forever)
+        self.thread.start()
+
+    def environment(self):
+        return {"AWS_ENDPOINT_URL": f"http://{self.address}", "AWS_ACCESS_KEY_ID": "key",
+                "AWS_SECRET_ACCESS_KEY": "secret-of-the-tests", "AWS_EC2_METADATA_DISABLED": "true"}
+
+    def url(self, scheme, path):
+        return f"{scheme}://{'bucket' if scheme == 's3' else self.address}/{path}"
+
+    def next_fault(self):
+        with self.lock:
+            self.reads += 1
+            self.changes()
+            return self.faults.pop(0) if self.faults else None
+
+    def children(self, folder):
+        """(name, content) of what is in it; the content of a folder is None."""
+        prefix = f"{folder}/" if folder else ""
+        found = {}
+        for path, content in self.files.items():
+            if path.startswith(prefix):
+                name, _, below = path[len(prefix):].partition("/")
+                found[name] = None if below else content
+        return sorted(found.items())
+
+    def close(self):
+        self.is_closing.set()
+        self.http.shutdown()
+        self.thread.join()
+        self.http.server_close()
+
+
+def modified_s(content):
+    """Follows from the content, so that a file that changes has another time."""
+    return 1_700_000_000 + zlib.crc32(content) % 10_000_000
+
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def log_message(self, *arguments):
+        pass
+
+    def do_HEAD(self):
+        self.answer_s3()
+
+    def do_GET(self):
+        url = urllib.parse.urlsplit(self.path)
+        self.query = dict(urllib.parse.parse_qsl(url.query))
+        path = urllib.parse.unquote(url.path).strip("/")
+        if path.startswith("webhdfs/v1"):
+            self.answer_hdfs(path.removeprefix("webhdfs/v1").strip("/"))
+        else:
+            self.answer_s3()
+
+    def send(self, status, body=b"", **headers):
+        self.send_response(status)
+        for name, value in headers.items():
+            self.send_header(name.replace("_", "-"), value)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(body)
+
+    def send_bytes(self, status, body, refuse, **headers):
+        """The answer to a read, or what the next fault makes of it."""
+        store = self.server.store
+        fault = store.next_fault()
+        if fault is None:
+            return self.send(status, body, **headers)
+        if fault.isdigit():
+            return refuse(int(fault))
+        if fault == "half":
+            return self.send(status, body[:len(body) // 2], **headers)
+        self.close_connection = True
+        if fault != "reset":
+            self.send_response(status)
+            for name, value in headers.items():
+                self.send_header(name.replace("_", "-"), value)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body[:len(body) // 2])
+            self.wfile.flush()
+        if fault == "stall":
+            store.is_closing.wait(DEADLINE_S)
+
+    def refuse_s3(self, status):
+        code = {403: "AccessDenied", 404: "NoSuchKey", 503: "SlowDown"}.get(status, "InternalError")
+        self.send(status, f"<Error><Code>{code}</Code><Message>as asked for</Message></Error>".encode(),
+                  Content_Type="application/xml")
+
+    def answer_s3(self):
+        url = urllib.parse.urlsplit(self.path)
+        query = dict(urllib.parse.parse_qsl(url.query))
+        _, _, key = urllib.parse.unquote(url.path).lstrip("/").partition("/")
+        store = self.server.store
+        if query.get("list-type") == "2":
+            return self.list_s3(query.get("prefix", ""))
+        content = store.files.get(key)
+        if content is None:
+            return self.refuse_s3(404)
+        headers = {"ETag": f'"{zlib.crc32(content):08x}"',
+                   "Last_Modified": self.date_time_string(modified_s(content))}
+        if self.command == "HEAD":
+            self.send_response(200)
+            for name, value in headers.items():
+                self.send_header(name.replace("_", "-"), value)
+            self.send_header("Content-Length", str(len(content)))
+            return self.end_headers()
+        begin, _, last = self.headers["Range"].removeprefix("bytes=").partition("-")
+        body = content[int(begin):int(last) + 1]
+        headers["Content_Range"] = f"bytes {begin}-{last}/{len(content)}"
+        return self.send_bytes(206, body, self.refuse_s3, **headers)
+
+    def list_s3(self, prefix):
+        entries = []
+        folder = prefix.rstrip("/")
+        for name, content in self.server.store.children(folder):
+            path = escape(f"{prefix}{name}")
+            entries.append(f"<CommonPrefixes><Prefix>{path}/</Prefix></CommonPrefixes>" if content is None else
+                           f"<Contents><Key>{path}</Key><Size>{len(content)}</Size><LastModified>"
+                           f"{iso_time(modified_s(content))}</LastModified></Contents>")
+        self.send(200, f"<ListBucketResult><IsTruncated>false</IsTruncated><KeyCount>{len(entries)}</KeyCount>"
+                       f"{''.join(entries)}</ListBucketResult>".encode(), Content_Type="application/xml")
+
+    def refuse_hdfs(self, status):
+        name = {403: "AccessControlException", 404: "FileNotFoundException"}.get(status, "IOException")
+        body = {"RemoteException": {"exception": name, "message": "as asked for\n\tat Some.java"}}
+        self.send(status, json.dumps(body).encode(), Content_Type="application/json")
+
+    def answer_hdfs(self, path):
+        store = self.server.store
+        operation = self.query["op"]
+        content = store.files.get(path)
+        if operation == "LISTSTATUS":
+            children = store.children(path)
+            statuses = [status_of(name, found) for name, found in children]
+            return self.send(200, json.dumps({"FileStatuses": {"FileStatus": statuses}}).encode())
+        if content is None and not store.children(path):
+            return self.refuse_hdfs(404)
+        if operation == "GETFILESTATUS":
+            return self.send(200, json.dumps({"FileStatus": status_of("", content)}).encode())
+        if "data" not in self.query:  # the name node sends the reader to a data node
+            return self.send(307, Location=f"http://{store.address}{self.path}&data=1")
+        begin = int(self.query["offset"])
+        return self.send_bytes(200, content[begin:begin + int(self.query["length"])], self.refuse_hdfs)
+
+
+def status_of(name, content):
+    if content is None:
+        return {"pathSuffix": name, "type": "DIRECTORY", "length": 0, "modificationTime": 0, "fileId": 1}
+    return {"pathSuffix": name, "type": "FILE", "length": len(content), "modificationTime": modified_s(content) * 1000,
+            "fileId": zlib.crc32(content)}
+
+
+def iso_time(seconds):
+    return datetime.datetime.fromtimestamp(seconds, datetime.UTC).strftime("%Y-%m-%dT%H:%M:%S.123Z")
