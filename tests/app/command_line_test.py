@@ -17,6 +17,7 @@ COMMANDS = [
     ("data", "head"),
     ("data", "stats"),
     ("ps",),
+    ("loader",),
     ("store",),
     ("config",),
     ("config", "check"),
