@@ -233,7 +233,8 @@ def parse(argv, environment):
     if token is not None and len(token) < MIN_TOKEN_CHARS:
         parser.error(f"SATRAP_TOKEN has {len(token)} characters: too easy to guess, use {MIN_TOKEN_CHARS}")
     return Options(
-        config=given.config, settings=with_loaders(with_shards(given.settings, given.ps), given.loaders), train_flags=argv[split + 1:],
+        config=given.config, settings=with_loaders(with_shards(given.settings, given.ps), given.loaders),
+        train_flags=argv[split + 1:],
         ps=given.ps, nproc=0 if given.ps_only else given.nproc_per_node, nnodes=given.nnodes,
         node_rank=given.node_rank, master_addr=given.master_addr, master_port=given.master_port,
         join_timeout=given.join_timeout, max_restarts=given.max_restarts,

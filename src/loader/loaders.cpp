@@ -9,7 +9,7 @@ namespace satrap::loader {
 class Loaders::Impl {
  public:
   Impl(net::EndpointOptions endpoint,
-       std::shared_ptr<net::Store> store,
+       const std::shared_ptr<net::Store>& store,
        std::string name,
        const LoadersOptions& options)
       : side{.endpoint = net::Endpoint(std::move(endpoint)),
@@ -22,12 +22,10 @@ class Loaders::Impl {
 };
 
 Loaders::Loaders(net::EndpointOptions endpoint,
-                 std::shared_ptr<net::Store> store,
+                 const std::shared_ptr<net::Store>& store,
                  std::string name,
                  const LoadersOptions& options)
-    : impl_(
-          std::make_unique<Impl>(std::move(endpoint), std::move(store), std::move(name), options)) {
-}
+    : impl_(std::make_unique<Impl>(std::move(endpoint), store, std::move(name), options)) {}
 Loaders::~Loaders() = default;
 
 data::OpenDeliveries Loaders::opener() {

@@ -1,6 +1,7 @@
 #include "src/loader/received_stream.h"
 
 #include <algorithm>
+#include <span>
 #include <utility>
 
 #include "satrap/net/net_error.h"

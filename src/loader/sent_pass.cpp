@@ -1,6 +1,5 @@
 #include "src/loader/sent_pass.h"
 
-#include <mutex>
 #include <new>
 #include <optional>
 #include <utility>

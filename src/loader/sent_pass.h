@@ -1,7 +1,7 @@
 #pragma once
 
 #include <memory>
-#include <string>
+#include <mutex>
 #include <vector>
 
 #include "satrap/core/bounded_queue.h"

@@ -247,7 +247,7 @@ class Server::Impl {
 Server::Server(const Endpoint& endpoint,
                Store& store,
                const std::string& name,
-               ServerOptions options,
+               const ServerOptions& options,
                Handler handler)
     : impl_(std::make_unique<Impl>(endpoint, store, name, options, std::move(handler))) {}
 Server::~Server() = default;

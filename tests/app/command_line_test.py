@@ -18,6 +18,7 @@ COMMANDS = [
     ("data", "head"),
     ("data", "stats"),
     ("ps",),
+    ("loader",),
     ("store",),
     ("config",),
     ("config", "check"),

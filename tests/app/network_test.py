@@ -65,6 +65,7 @@ class NetworkTest(CliTest):
         everywhere = {"SATRAP_INTERFACE": "0.0.0.0"}
         self.refuse_without_token(SATRAP_PS, job, "--shard", "0", "--shards", "1", env=self.rank(0, **everywhere))
         self.refuse_without_token(SATRAP, "train", job, "embedding.store=ps", env=self.rank(0, **everywhere))
+        self.refuse_without_token(SATRAP, "loader", "--store", f"file://{self.dir}/store", env=environment(**everywhere))
 
     def test_without_a_secret_a_store_serves_this_machine(self):
         store = self.start(SATRAP, "store", env=environment())

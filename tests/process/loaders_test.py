@@ -1,4 +1,4 @@
-"""Loaders read the training data of a job whose processes are killed: the digest is that of ranks that read themselves."""
+"""Loaders read the training data of a job whose processes are killed: the digest is that of ranks that read them."""
 import pathlib
 import random
 import shutil
@@ -33,8 +33,9 @@ class Loaders(unittest.TestCase):
     def setUpClass(cls):
         cls.dir = pathlib.Path(tempfile.mkdtemp(prefix="satrap-loaders-"))
         cls.addClassCleanup(shutil.rmtree, cls.dir, ignore_errors=True)
-        rows = subprocess.run([SATRAP, "data", "generate", "--rows", str(ROWS), "--scale", "0.001", "--out", "-"],
-                              check=True, capture_output=True, text=True, timeout=JOB_S).stdout.splitlines(keepends=True)
+        text = subprocess.run([SATRAP, "data", "generate", "--rows", str(ROWS), "--scale", "0.001", "--out", "-"],
+                              check=True, capture_output=True, text=True, timeout=JOB_S).stdout
+        rows = text.splitlines(keepends=True)
         (cls.dir / "data").mkdir()
         for i in range(FILES):
             (cls.dir / "data" / f"p{i}.tsv").write_text("".join(rows[i * ROWS // FILES:(i + 1) * ROWS // FILES]))
@@ -74,7 +75,8 @@ class Loaders(unittest.TestCase):
 
     def test_a_rank_that_is_killed(self):
         job = self.job("rank", options=["--loaders", "2"]).start()
-        job.wait_until(lambda: list(job.run_dir.glob("checkpoints/step-*")) or not job.is_running(), JOB_S, "a checkpoint")
+        checkpoints = job.run_dir / "checkpoints"
+        job.wait_until(lambda: list(checkpoints.glob("step-*")) or not job.is_running(), JOB_S, "a checkpoint")
         for rank in job.members("rank")[:1]:
             rank.send(signal.SIGKILL)
         self.expect_same_bits(job)

@@ -26,7 +26,7 @@ class Loaders {
  public:
   /// `name` is that of the rank, for logs of loaders.
   Loaders(net::EndpointOptions endpoint,
-          std::shared_ptr<net::Store> store,
+          const std::shared_ptr<net::Store>& store,
           std::string name,
           const LoadersOptions& options);
   ~Loaders();

@@ -102,7 +102,7 @@ class Server {
   Server(const Endpoint& endpoint,
          Store& store,
          const std::string& name,
-         ServerOptions options,
+         const ServerOptions& options,
          Handler handler);
 
   /// Closes all connections and joins the threads. No handler runs afterwards. Calls kept elsewhere
