@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "satrap/core/error.h"
+#include "src/data/field_parse.h"
 #include "src/data/row_part.h"
 
 namespace satrap::data {
@@ -44,6 +45,22 @@ void find_numbers(const ParquetValues& values,
   for (std::size_t r = 0; r < values.presence.size(); ++r) {
     numbers[r] = values.presence[r] != 0 ? numbers[r] : kMissingNumber;
   }
+}
+
+/// The ids of texts that all have eight hex digits, or are empty: of these, any. False: others are
+/// among them. What follows an empty text is read in its place, for there are no surprises then.
+bool read_hex8(const Texts& texts, std::vector<std::uint64_t>& ids) {
+  constexpr std::int64_t kDigits = 8;
+  const std::int64_t last = std::ssize(texts.bytes) - kDigits;
+  if (last < 0) return false;
+  std::int64_t begin = 0;
+  for (std::size_t r = 0; r < ids.size(); ++r) {
+    const std::int64_t length = texts.ends[r] - begin;
+    if (length != 0 && length != kDigits) return false;
+    if (!hex8_of(texts.bytes.data() + std::min(begin, last), ids[r])) return false;
+    begin = texts.ends[r];
+  }
+  return true;
 }
 
 }  // namespace
@@ -181,9 +198,7 @@ void ParquetParser::find_ids(Column& column) {
     std::ranges::transform(values.integers, rows.ids.begin(),
                            [](std::int64_t id) { return static_cast<std::uint64_t>(id); });
   } else if (values.dictionary == nullptr) {
-    for (std::size_t r = 0; r < num_rows; ++r) {
-      find_id(*column.feature, values.texts.at(static_cast<std::int64_t>(r)), r, rows);
-    }
+    find_ids_of_texts(*column.feature, values.texts, rows);
   } else {
     const auto num_entries = static_cast<std::size_t>(values.dictionary->size());
     std::size_t entry = entries.ids.size();
@@ -201,14 +216,35 @@ void ParquetParser::find_ids(Column& column) {
     rows.are_ids = entries.are_ids;
   }
   if (rows.are_ids && values.presence.empty()) return;
-  const bool has_id = column.feature->missing == "own_id";
+  // Each loop takes several at a time: where the nulls are cannot be foreseen.
+  for (std::size_t r = 0; r < values.presence.size(); ++r) {
+    rows.what[r] = values.presence[r] != 0 ? rows.what[r] : Is::kNone;
+  }
   for (std::size_t r = 0; r < num_rows; ++r) {
-    const bool is_null = !values.presence.empty() && values.presence[r] == 0;
-    const bool is_missing = is_null || rows.what[r] == Is::kNone;
-    rows.ids[r] = is_missing ? kMissingId : rows.ids[r];
-    rows.what[r] = !is_missing ? rows.what[r] : has_id ? Is::kId : Is::kNone;
+    rows.ids[r] = rows.what[r] != Is::kNone ? rows.ids[r] : kMissingId;
+  }
+  if (column.feature->missing == "own_id") {
+    for (Is& what : rows.what) what = what != Is::kNone ? what : Is::kId;
   }
   column.is_usual = rows.are_ids || std::ranges::count(rows.what, Is::kUnusual) == 0;
+}
+
+/// Of texts that are not in a dictionary.
+void ParquetParser::find_ids_of_texts(const FeatureConfig& feature, const Texts& texts, Ids& ids) {
+  const std::size_t num_rows = ids.ids.size();
+  const bool is_hex = feature.type == "hex" && schema_.text.missing.empty();
+  if (!is_hex || !read_hex8(texts, ids.ids)) {
+    for (std::size_t r = 0; r < num_rows; ++r) {
+      find_id(feature, texts.at(static_cast<std::int64_t>(r)), r, ids);
+    }
+    return;
+  }
+  std::int64_t begin = 0;
+  for (std::size_t r = 0; r < num_rows; ++r) {
+    ids.what[r] = texts.ends[r] != begin ? Is::kId : Is::kNone;
+    begin = texts.ends[r];
+  }
+  ids.are_ids = std::ranges::count(ids.what, Is::kNone) == 0;
 }
 
 void ParquetParser::find_id(const FeatureConfig& feature,

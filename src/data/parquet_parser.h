@@ -80,6 +80,7 @@ class ParquetParser {
   bool take_any(const Column& column, std::size_t row);
   void prepare(Column& column, std::size_t num_rows);
   void find_ids(Column& column);
+  void find_ids_of_texts(const FeatureConfig& feature, const Texts& texts, Ids& ids);
   void find_id(const FeatureConfig& feature, std::string_view text, std::size_t i, Ids& ids);
   bool is_usual(std::int64_t first_row, std::int64_t num_rows) const;
   void put_columns(std::size_t num_rows, RowBlock& rows);

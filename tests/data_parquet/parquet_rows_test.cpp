@@ -106,6 +106,30 @@ TEST_F(ParquetRowsTest, EachUseOfAColumnAloneHasThemToo) {
   for (const FeatureConfig& feature : all.schema.features) compare(nullptr, &feature);
 }
 
+TEST_F(ParquetRowsTest, HexDigitsOfAnyNumberWithoutADictionary) {
+  const Maybe<std::string> eight = {"68fd1e64", std::nullopt, "FFFFFFFF",
+                                    "",         "0badCAFE",   std::nullopt};
+  Maybe<std::string> other = eight, bad = eight, none(eight.size(), std::nullopt);
+  other[2] = "ff";
+  bad[2] = "68fd1e6g";
+  for (const char* const missing : {"empty", "own_id"}) {
+    for (const Maybe<std::string>& ids : {eight, other, bad, none}) {
+      std::string text = "y,h\n";
+      for (const std::optional<std::string>& id : ids) text += "1," + id.value_or("") + "\n";
+      DataConfig config = csv_config(write("x.csv", text), {}, {"h"});
+      config.schema.features[0].type = "hex";
+      config.schema.features[0].missing = missing;
+      const ReadResult expected = read_text(config);
+      ParquetTable({{"y", int64s({1, 1, 1, 1, 1, 1})}, {"h", strings(ids)}})
+          .write(path_of("x.parquet"), 6, /*has_dictionaries=*/false);
+      config.train.path = {path_of("x.parquet")};
+      const ReadResult found = read(config);
+      EXPECT_EQ(found.rows, expected.rows);
+      EXPECT_EQ(found.num_bad, expected.num_bad);
+    }
+  }
+}
+
 TEST_F(ParquetRowsTest, AnIntegerHashesAsItsText) {
   const auto rows = read(typed_config(typed_parquet())).rows;
   EXPECT_EQ(rows[0].bags[0], std::vector<std::uint64_t>{hash_bytes("17")});

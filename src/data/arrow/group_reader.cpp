@@ -1,6 +1,7 @@
 #include "src/data/arrow/group_reader.h"
 
 #include <algorithm>
+#include <cstring>
 #include <iterator>
 #include <stdexcept>
 #include <string>
@@ -20,6 +21,25 @@ namespace {
 
 std::string_view text_of(const parquet::ByteArray& bytes) {
   return {reinterpret_cast<const char*>(bytes.ptr), bytes.len};
+}
+
+/// Texts of eight bytes, as hashes are written, need no call of memcpy.
+void append_texts(const parquet::ByteArray* first, const parquet::ByteArray* last, Texts& texts) {
+  constexpr std::size_t kUsual = 8;
+  std::size_t end = texts.bytes.size(), at = texts.ends.size();
+  std::size_t total = end;
+  for (const parquet::ByteArray* text = first; text < last; ++text) total += text->len;
+  texts.bytes.resize(total);
+  texts.ends.resize(at + static_cast<std::size_t>(last - first));
+  for (const parquet::ByteArray* text = first; text < last; ++text) {
+    if (text->len == kUsual) {
+      std::memcpy(texts.bytes.data() + end, text->ptr, kUsual);
+    } else if (text->len > 0) {
+      std::memcpy(texts.bytes.data() + end, text->ptr, text->len);
+    }
+    end += text->len;
+    texts.ends[at++] = static_cast<std::int64_t>(end);
+  }
 }
 
 /// Moves the elements that are there to their places among the nulls. Without branches: where the
@@ -160,7 +180,7 @@ class TypedColumn : public Column {
     const Value* const first = values_.get() + begin;
     const Value* const last = values_.get() + end;
     if constexpr (kIsText) {
-      for (const Value* value = first; value < last; ++value) values.texts.push(text_of(*value));
+      append_texts(first, last, values.texts);
     } else if constexpr (std::is_same_v<Value, float>) {
       values.floats.insert(values.floats.end(), first, last);
     } else if constexpr (std::is_same_v<Value, double>) {
