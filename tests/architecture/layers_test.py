@@ -5,7 +5,7 @@ that stands in for the device, and in one file of the benchmarks (graphs, which 
 libtorch only in src/dense/libtorch/ and cuda/dense/libtorch/, those of Arrow only in src/data/arrow/ and in the tests and
 benchmarks of Parquet, which write files with it, those of librdkafka only in src/data/kafka/ and in the tests and
 benchmarks of Kafka, those of simdjson only where JSON lines are read and in the benchmarks of readers, those of OpenSSL
-only in src/net/, those of Gloo only in
+only in src/net/ and for MD5, those of Gloo only in
 src/net/ and src/collective/, and in the tests and benchmarks of net, which compare our transport with Gloo itself.
 """
 
@@ -38,7 +38,7 @@ VENDORS = [
     ("Arrow", re.compile(r"(arrow|parquet)/"), ["src/data/arrow/", "tests/data_parquet/", "bench/data_parquet/"]),
     ("simdjson", re.compile(r"simdjson"), ["src/data/json_fields.cpp", "bench/data/"]),
     ("librdkafka", re.compile(r"librdkafka/"), ["src/data/kafka/", "tests/data_kafka/", "bench/data_kafka/"]),
-    ("OpenSSL", re.compile(r"openssl/"), ["src/net/"]),
+    ("OpenSSL", re.compile(r"openssl/"), ["src/net/", "src/prepare/md5.cpp"]),
     ("Gloo", re.compile(r"gloo/"), ["src/net/", "src/collective/", "tests/net/", "bench/net/"]),
 ]
 
