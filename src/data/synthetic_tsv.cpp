@@ -7,8 +7,8 @@
 
 #include "satrap/core/error.h"
 #include "satrap/core/thread_pool.h"
-#include "satrap/data/output_file.h"
 #include "satrap/data/compress.h"
+#include "satrap/data/output_file.h"
 #include "src/data/distinct_estimate.h"
 
 namespace satrap::data {

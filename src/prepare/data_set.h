@@ -11,6 +11,7 @@ namespace satrap::prepare {
 /// One file of a data set: any of these names, as published or as samples are called.
 struct SourceFile {
   std::vector<std::string> names;
+  std::string md5 = "";  // of the file that has the first name; empty: unknown
 };
 
 /// How the published files of one data set become parts.

@@ -18,7 +18,7 @@ std::vector<SourceFile> days() {
   std::vector<SourceFile> files;
   for (int day = 0; day < kTerabyteDays; ++day) {
     const std::string name = "day_" + std::to_string(day);
-    files.push_back({{name + ".gz", name, name + ".zst"}});
+    files.push_back({.names = {name + ".gz", name, name + ".zst"}, .md5 = ""});
   }
   return files;
 }
@@ -37,6 +37,7 @@ std::vector<DataSet> make_data_sets() {
        .url = "https://huggingface.co/datasets/criteo/CriteoClickLogs",
        .files = days(),
        .configuration = "dlrm.yaml",
+       .published_rows = 0,
        .write = prepare_criteo_1tb},
       {.name = "avazu",
        .text = "Avazu Click-Through Rate Prediction (Kaggle 2014): train.gz",
@@ -50,12 +51,14 @@ std::vector<DataSet> make_data_sets() {
        .url = "https://grouplens.org/datasets/movielens/",
        .files = {{joined(compressed_too("ratings.csv"), {"ratings.dat", "u.data"})}},
        .configuration = "din.yaml",
+       .published_rows = 0,
        .write = prepare_movielens},
       {.name = "frappe",
        .text = "Frappe app usage in context (2015): frappe.csv",
        .url = "https://www.baltrunas.info/context-aware",
        .files = {{{"frappe.csv", "frappe.tsv", "train.csv"}}},
        .configuration = "deepfm.yaml",
+       .published_rows = 0,
        .write = prepare_frappe},
       {.name = "taobao",
        .text = "Ali_Display_Ad_Click (Tianchi): raw_sample.csv and three more",
@@ -70,7 +73,8 @@ std::vector<DataSet> make_data_sets() {
       {.name = "adult",
        .text = "Adult, census income (UCI 1996): adult.data, adult.test",
        .url = "https://doi.org/10.24432/C5XW20",
-       .files = {{compressed_too("adult.data")}, {compressed_too("adult.test")}},
+       .files = {{compressed_too("adult.data"), "5d7c39d7b8804f071cdd1f2a7c460872"},
+                 {compressed_too("adult.test"), "35238206dfdf7f1fe215bbb874adecdc"}},
        .configuration = "deepfm.yaml",
        .published_rows = 48'842,
        .write = prepare_adult},
@@ -78,7 +82,9 @@ std::vector<DataSet> make_data_sets() {
        .text = "videos, users and histories of the generator, at any scale: no files",
        .url = "",
        .files = {},
-       .configuration = "dlrm.yaml"},
+       .configuration = "dlrm.yaml",
+       .published_rows = 0,
+       .write = nullptr},
   };
 }
 

@@ -2,11 +2,15 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <string_view>
+#include <utility>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "configurations.h"
 #include "data_set.h"
+#include "md5.h"
 #include "satrap/core/error.h"
 #include "satrap/core/file.h"
 #include "satrap/core/text.h"
@@ -64,9 +68,33 @@ void write_configurations(const Workspace& workspace, const std::string& set) {
   }
 }
 
+/// MD5s of the files that have a published one; computed once.
+const nlohmann::ordered_json& md5s_of(Workspace& workspace,
+                                      const DataSet& set,
+                                      const std::vector<std::string>& paths) {
+  const std::string stage = "md5";
+  if (workspace.stage(stage) == nullptr) {
+    auto found = nlohmann::ordered_json::object();
+    for (std::size_t i = 0; i < paths.size(); ++i) {
+      const SourceFile& file = set.files[i];
+      const std::string name = fs::path(paths[i]).filename().string();
+      if (!file.md5.empty() && name == file.names.front()) found[name] = md5_of_file(paths[i]);
+    }
+    workspace.finish_stage(stage, std::move(found));
+  }
+  return *workspace.stage(stage);
+}
+
 std::vector<std::string> notes_of(const DataSet& set,
+                                  const nlohmann::ordered_json& md5s,
                                   const std::map<std::string, std::int64_t>& rows) {
   std::vector<std::string> notes;
+  for (const SourceFile& file : set.files) {
+    const std::string md5 = md5s.value(file.names.front(), file.md5);
+    if (md5 == file.md5) continue;
+    notes.push_back(fmt::format("{} is not the published copy: its MD5 is {}, not {}",
+                                file.names.front(), md5, file.md5));
+  }
   std::int64_t total = 0;
   for (const auto& [split, count] : rows) total += count;
   if (set.published_rows > 0 && total != set.published_rows) {
@@ -95,13 +123,14 @@ Prepared prepare(const Request& request) {
   const std::vector<std::string> paths = find_files(set, request.from);
   Workspace workspace(request, paths);
   write_configurations(workspace, set.name);
+  const nlohmann::ordered_json md5s = md5s_of(workspace, set, paths);
   if (!workspace.is_finished()) {
     if (set.write != nullptr) set.write(workspace, paths);
     workspace.finish();
   }
   const std::map<std::string, std::int64_t> rows = workspace.rows();
   return {.rows = rows,
-          .notes = notes_of(set, rows),
+          .notes = notes_of(set, md5s, rows),
           .first_configuration = workspace.path(set.configuration)};
 }
 

@@ -1,6 +1,7 @@
 """`satrap data prepare`: published files become parts and configurations that train, whatever the threads and kills."""
 import csv
 import gzip
+import hashlib
 import json
 import pathlib
 import random
@@ -286,7 +287,9 @@ class PrepareTest(CliTest):
 
     def test_adult_keeps_rows_without_the_comment(self):
         make_adult(self.source, 40, seed=9)
-        self.prepare("adult", "out")
+        md5 = hashlib.md5((self.source / "adult.test").read_bytes()).hexdigest()
+        for _ in range(2):  # the second time from the manifest
+            self.assert_words(self.prepare("adult", "out").stdout, "adult.test is not the published copy", md5)
         lines = [line.split("\t") for line in (self.source / "adult.test").read_text().splitlines()[1:]]
         self.assertEqual(lines, self.rows("out", "test"))
         self.assertEqual(40, len(self.rows("out", "train")))
