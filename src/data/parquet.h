@@ -14,8 +14,8 @@ namespace satrap::data {
 
 /// What satrap takes from Arrow's readers of Parquet and of Arrow IPC. They are in a shared library
 /// of their own, which parquet_library() opens when it is first needed, so that satrap runs without
-/// Arrow. The two sides share only this header and those that it includes. What Arrow refuses is a std::exception with its
-/// message.
+/// Arrow. The two sides share only this header and those that it includes. What Arrow refuses is a
+/// std::exception with its message.
 
 /// The values of one column in consecutive rows. A row of a list column has any number of elements,
 /// a row of another column one. Reused without allocating once its vectors have grown.

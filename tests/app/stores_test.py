@@ -133,7 +133,6 @@ class Stores(CliTest):
             url = self.server.url(scheme, "logs/day.csv")
             self.job(url)
             for fault, timeout, words in (("403", "5min", ["403" if scheme == "hdfs" else "ACCESS_DENIED"]),
-                                          ("reset", "1s", ["SATRAP_REMOTE_TIMEOUT = 1.0s"]),
                                           ("half", "1s", ["SATRAP_REMOTE_TIMEOUT = 1.0s"]),
                                           ("stall", "1s", ["SATRAP_REMOTE_TIMEOUT = 1.0s"])):
                 with self.subTest(scheme=scheme, fault=fault):

@@ -1,6 +1,7 @@
 // Run-time options and suppressions of the sanitizer builds, linked into all of their programs.
-// libtorch, libgomp and the system's C++ libraries are not instrumented: faults wholly inside them
-// are not reported. No suppression names a function of satrap, and none may.
+// libtorch, Arrow's client of S3, libgomp and the system's C++ libraries are not instrumented:
+// faults wholly inside them are not reported. No suppression names a function of satrap, and none
+// may.
 
 #if defined(__SANITIZE_ADDRESS__)
 
@@ -30,6 +31,7 @@ extern "C" const char* __tsan_default_suppressions() {
   return "race:libtorch_cpu.so\n"
          "race:libc10.so\n"
          "race:libgomp\n"
+         "race:libarrow_s3.so\n"
          "called_from_lib:libtorch_cpu.so\n"
          "called_from_lib:libc10.so\n"
          "called_from_lib:libgomp.so\n"
