@@ -73,6 +73,8 @@ class ByteReader {
     return {reinterpret_cast<const char*>(in), size};
   }
 
+  std::span<const std::byte> rest() const { return rest_; }
+
   /// The beginning of the next `count` values of `size` bytes.
   const std::byte* take(std::size_t count, std::size_t size) {
     require(count, size);

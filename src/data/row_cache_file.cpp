@@ -14,6 +14,7 @@
 #include "satrap/core/error.h"
 #include "satrap/core/hash.h"
 #include "src/data/byte_fields.h"
+#include "src/data/record_bytes.h"
 #include "src/data/row_block_bytes.h"
 
 namespace satrap::data {
@@ -38,33 +39,6 @@ std::uint64_t checksum_of(std::span<const std::byte> bytes) {
 }
 
 std::string part_of(const std::string& path) { return path + ".part"; }
-
-void put_bad_rows(const BadRows& bad, ByteWriter& out) {
-  if (bad.count == 0) return;
-  out.put(bad.count);
-  out.put(bad.last_row);
-  out.put(bad.messages.size());
-  for (const std::string& message : bad.messages) out.put_text(message);
-  out.put(bad.reasons.size());
-  for (const auto& [reason, count] : bad.reasons) {
-    out.put_text(reason);
-    out.put(count);
-  }
-}
-
-void get_bad_rows(std::span<const std::byte> bytes, BadRows& bad) {
-  bad = {};
-  if (bytes.empty()) return;
-  ByteReader in(bytes, "bad rows");
-  bad.count = in.get<std::int64_t>();
-  bad.last_row = in.get<std::int64_t>();
-  for (auto n = in.get<std::size_t>(); n > 0; --n) bad.messages.push_back(in.get_text());
-  for (auto n = in.get<std::size_t>(); n > 0; --n) {
-    std::string reason = in.get_text();
-    bad.reasons[std::move(reason)] = in.get<std::int64_t>();
-  }
-  in.require_end();
-}
 
 }  // namespace
 
@@ -129,14 +103,7 @@ void RowCacheWriter::finish(const std::vector<DataFile>& files) {
   buffer_.clear();
   ByteWriter out(buffer_);
   out.put(files.size());
-  for (const DataFile& file : files) {
-    out.put_text(file.path);
-    out.put_text(file.checksum);
-    for (const std::int64_t number :
-         {file.bytes, file.modified_ns, file.first_row, file.num_rows}) {
-      out.put(number);
-    }
-  }
+  for (const DataFile& file : files) put_data_file(file, out);
   out.put(blocks_.size());
   out.put(blocks_.data(), blocks_.size());
   const CacheTrailer trailer{.index_bytes = std::ssize(buffer_), .checksum = checksum_of(buffer_)};
@@ -179,15 +146,7 @@ void RowCacheFile::read_index() {
     throw Error(ErrorCode::kCorrupt, "its index is damaged");
   }
   ByteReader in(buffer_, "its index");
-  for (auto n = in.get<std::size_t>(); n > 0; --n) {
-    DataFile& file = files_.emplace_back();
-    file.path = in.get_text();
-    file.checksum = in.get_text();
-    for (std::int64_t* const number :
-         {&file.bytes, &file.modified_ns, &file.first_row, &file.num_rows}) {
-      *number = in.get<std::int64_t>();
-    }
-  }
+  for (auto n = in.get<std::size_t>(); n > 0; --n) files_.push_back(get_data_file(in));
   in.get_all(blocks_, in.get<std::size_t>());
   in.require_end();
 }
@@ -219,7 +178,9 @@ void RowCacheFile::read(std::size_t block, RowBlock& rows, BadRows& bad) {
   const auto row_bytes = static_cast<std::size_t>(cached.bytes - cached.bad_bytes);
   rows.num_rows = 0;
   if (row_bytes > 0) read_block(std::span(buffer_).first(row_bytes), rows);
-  get_bad_rows(std::span(buffer_).subspan(row_bytes), bad);
+  ByteReader in{std::span(buffer_).subspan(row_bytes), "bad rows"};
+  bad = get_bad_rows(in);
+  in.require_end();
 }
 
 }  // namespace satrap::data
