@@ -183,9 +183,10 @@ void MessageCutter::take(TextBlock& block, const KafkaMessage& message) {
   const std::int64_t needed = block.end + size + 1;
   if (needed > block.capacity) block.reserve(std::max(needed, 2 * block.capacity), block.end);
   block.messages.push_back({.first_line = block.num_lines - num_skipped, .offset = message.offset});
-  std::memcpy(block.buffer.get() + block.end, text.data(), text.size());
+  char* const copied = block.buffer.get() + block.end;
+  std::memcpy(copied, text.data(), text.size());
   block.end += size;
-  block.num_lines += count_newlines(text.data(), text.data() + size);
+  block.num_lines += count_newlines(copied, copied + size);
   if (!text.ends_with('\n')) {
     block.buffer[static_cast<std::size_t>(block.end++)] = '\n';
     ++block.num_lines;
