@@ -171,7 +171,9 @@ bool BatchLoader::next(Batch& batch) {
   return true;
 }
 
-bool BatchLoader::wait(std::chrono::milliseconds at_most) { return ready_.wait(at_most); }
+bool BatchLoader::wait(std::chrono::milliseconds at_most) {
+  return !options_.is_endless || ready_.wait(at_most);
+}
 
 /// `bad_rows` of a pass counts those of earlier passes too: they share one policy.
 ReadStats BatchLoader::stats() const {

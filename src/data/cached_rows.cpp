@@ -97,9 +97,13 @@ void CachedRows::parse(std::int64_t first_row, std::int64_t end_row) {
 }
 
 void CachedRows::parse_rest(const std::string& why) {
-  log_warning("data.cache: '{}' is not used any further and removed: {}; the rows are parsed again",
+  log_warning("data.cache: '{}' is not used any further: {}; the rows are parsed again",
               shown_path(file_->path()), why);
-  remove_all(file_->path());
+  try {
+    remove_all(file_->path());
+  } catch (const Error& error) {
+    log_warning("data.cache: {}; remove it, or the next run finds it damaged too", error.what());
+  }
   const std::int64_t end_of_last =
       next_block_ == 0 ? begin_row_ : file_->blocks()[next_block_ - 1].end_row;
   next_block_ = file_->blocks().size();

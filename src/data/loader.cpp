@@ -142,7 +142,7 @@ class PassOpener {
         RowCache::Options{.folder = config.cache,
                           .rows = name_of(role_),
                           .identity = concat(name_of(format_), '\n', parsing_of(schema),
-                                             "part: ", part_ ? config.eval.fraction : 0.0, '\n'),
+                                             "part: ", part_ ? part_->identity() : "", '\n'),
                           .files = files_,
                           .records = records_,
                           .bad_rows = bad_rows_,

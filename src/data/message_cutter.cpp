@@ -86,6 +86,7 @@ bool MessageCutter::cut(TextBlock& block) {
     rows_read_.store(next_row_, std::memory_order_relaxed);
     lag_.store(count_lag(), std::memory_order_relaxed);
     piece.end = current().at.next;
+    piece.num_rows = block.num_lines;
     const bool is_idle = piece.end == piece.begin;
     if (log_ && !is_idle) log_->add(piece);
     if (!has_more) turn_ = (turn_ + 1) % std::ssize(partitions_);

@@ -19,7 +19,10 @@ namespace {
 std::vector<DataFile> current(const std::vector<DataFile>& files) {
   std::vector<DataFile> now;
   try {
-    for (const DataFile& file : files) now.push_back(describe_file(file.path));
+    for (const DataFile& file : files) {
+      now.push_back(describe_file(file.path));
+      now.back().checksum = examine_prefix(file.path, now.back().bytes).checksum;
+    }
   } catch (const Error&) {
     return {};
   }
@@ -31,6 +34,7 @@ std::string first_changed(const std::vector<DataFile>& before, const std::vector
   for (std::size_t i = 0; i < now.size(); ++i) {
     const DataFile &a = before[i], &b = now[i];
     if (a.path != b.path || a.bytes != b.bytes || a.modified_ns != b.modified_ns) return b.path;
+    if (a.was_opened() && a.checksum != b.checksum) return b.path;
   }
   return "";
 }
@@ -95,7 +99,9 @@ std::unique_ptr<RowBlockSource> RowCache::open(const Schema& schema,
 
 std::unique_ptr<RowCacheFile> RowCache::find(const std::string& path,
                                              const std::vector<DataFile>& now) const {
-  if (!std::filesystem::exists(path)) return nullptr;
+  std::error_code unknown;
+  const bool may_exist = std::filesystem::exists(path, unknown) || unknown;
+  if (!may_exist) return nullptr;
   try {
     auto file = std::make_unique<RowCacheFile>(path);
     const std::string changed = first_changed(file->files(), now);

@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 #include "satrap/core/hash.h"
@@ -16,6 +17,9 @@ class RowPart {
   RowPart(double fraction, bool is_evaluation)
       : limit_(static_cast<std::uint64_t>(std::ldexp(fraction, 64))),
         is_evaluation_(is_evaluation) {}
+
+  /// Differs between parts that differ, of the same role.
+  std::string identity() const { return std::to_string(limit_); }
 
   /// `text`: the row's field in the column that divides the rows, or else its number in decimal.
   bool has(std::string_view text) const { return (hash_bytes(text) < limit_) == is_evaluation_; }

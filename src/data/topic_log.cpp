@@ -41,7 +41,15 @@ TopicPosition TopicLog::at(const DataPosition& position) {
   }
   if (!is_endless) return begin_;
   TopicPosition next = begin_;
-  next.partitions[static_cast<std::size_t>(next.turn)].skip += position.next_row - begin_.row;
+  TopicPosition::Partition& at = next.partitions[static_cast<std::size_t>(next.turn)];
+  const std::int64_t num_read = position.next_row - begin_.row;
+  if (!pieces_.empty() && is_read_at(pieces_.front(), position) &&
+      num_read == pieces_.front().num_rows) {  // all of it, and it may be deleted
+    at.next = pieces_.front().end;
+    at.skip = 0;
+  } else {
+    at.skip += num_read;
+  }
   next.row = position.next_row;
   return next;
 }

@@ -18,6 +18,7 @@ class TopicLog {
     std::int64_t partition = 0;
     std::int64_t begin = 0, end = 0;  // offsets
     std::int64_t skip = 0;            // rows of them that had been read before
+    std::int64_t num_rows = 0;        // of the others
   };
 
   explicit TopicLog(TopicPosition start) : begin_(std::move(start)) {}

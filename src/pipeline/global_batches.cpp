@@ -31,10 +31,11 @@ GlobalBatches::GlobalBatches(data::BatchSource& source,
 
 bool GlobalBatches::next(data::Batch& batch, RankShares& shares) {
   if (!group_ || cluster_.size() == 1) return next_alone(batch, shares);
-  do {
-    read_ahead();
-    tell();
-  } while (must_wait());
+  agree();
+  while (must_wait()) {
+    holds_up_ = false;
+    agree();
+  }
   if (!hear(shares)) return false;
   if (hands_out_) {
     std::swap(batch, next_);
@@ -73,14 +74,15 @@ bool GlobalBatches::next_alone(data::Batch& batch, RankShares& shares) {
 void GlobalBatches::read_ahead() {
   const ScopedStage timer(timers_, kStageRead);
   try {
-    is_idle_ = !has_next_ && !source_.wait(kIdleAfter);
+    is_idle_ = !has_next_ && !source_.wait(holds_up_ ? std::chrono::milliseconds(0) : kIdleAfter);
     if (!has_next_ && !is_idle_) has_next_ = source_.next(next_);
   } catch (...) {
     error_ = std::current_exception();  // the others hear of it
   }
 }
 
-void GlobalBatches::tell() {
+void GlobalBatches::agree() {
+  read_ahead();
   const ScopedStage timer(timers_, kStageAgree);
   const Line mine = line();
   group_->all_gather(std::as_bytes(std::span(&mine, 1)), std::as_writable_bytes(std::span(lines_)),
@@ -132,6 +134,7 @@ std::int64_t GlobalBatches::lag() const {
 /// The step consists of the batches of the earliest epoch that any rank is still in.
 bool GlobalBatches::hear(RankShares& shares) {
   std::optional<std::int64_t> epoch;
+  holds_up_ = is_idle_;
   num_ahead_ = wanted_ahead_;
   bool has_stopped = false;
   for (const Line& line : lines_) {

@@ -78,6 +78,11 @@ TopicStart find_topic(const job::JobConfig& config,
                 "data.kafka.end: never with several ranks rules out train.deterministic: what "
                 "arrives first is trained on first; write data.kafka.end: watermark");
   }
+  if (has_shares && config.data.train.max_rows > 0) {
+    throw Error(ErrorCode::kInvalidConfig,
+                "data.kafka.end: never with several ranks rules out data.train.max_rows: each rank "
+                "counts its own rows; write train.max_steps");
+  }
   if (checkpoint.empty()) {
     return {.position =
                 std::make_shared<const data::TopicPosition>(data::begin_topic(config.data, stop))};

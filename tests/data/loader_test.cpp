@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cmath>
 #include <fstream>
 #include <new>
@@ -96,6 +97,13 @@ TEST_F(LoaderTest, ABatchIsLaidOutFeatureByFeature) {
   EXPECT_EQ(batch.offsets, (std::vector<std::int64_t>{0, 1, 2}));
   EXPECT_EQ(batch.ids, (std::vector<std::uint64_t>{5, x}));
   EXPECT_FALSE(source->next(batch));
+}
+
+TEST_F(LoaderTest, DataWithAnEndAreWaitedForByNextAlone) {
+  const auto batches = open(config_of(100'000, 50'000));
+  EXPECT_TRUE(batches->wait(std::chrono::milliseconds(0)))
+      << "a rank whose first batch takes long has not ended";
+  EXPECT_FALSE(batches->is_endless());
 }
 
 TEST_F(LoaderTest, RowsAreGroupedByAFeatureOrByAnotherColumn) {

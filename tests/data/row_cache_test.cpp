@@ -131,7 +131,7 @@ class RowCacheTest : public FilesTest {
     for (const std::string& path : config.train.path) {
       const auto time = std::filesystem::last_write_time(path);
       std::string text = read_file(path);
-      for (std::size_t i = text.find('\n'); i < text.size(); ++i) {
+      for (std::size_t i = kChecksumBytes; i + kChecksumBytes < text.size(); ++i) {
         if (text[i] == '5') text[i] = '6';
       }
       std::ofstream(path, std::ios::binary) << text;
@@ -227,6 +227,16 @@ TEST_F(RowCacheTest, AChangedFileIsParsedAgainAndReplacesTheCache) {
   expect_same(read(cached(config)), expected);
   EXPECT_EQ(caches().size(), 1U);
   expect_same(read(cached(config)), expected);
+}
+
+TEST_F(RowCacheTest, AFileOfTheSameSizeAndTimeIsToldByItsBeginningOrEnd) {
+  const DataConfig config = csv_config(write("log.csv", "y,n,f\n1,2,a\n"), {"n"}, {"f"});
+  read(cached(config));
+  const std::filesystem::path path = config.train.path.front();
+  const auto time = std::filesystem::last_write_time(path);
+  write("log.csv", "y,n,f\n0,2,a\n");
+  std::filesystem::last_write_time(path, time);
+  expect_same(read(cached(config)), read(config));
 }
 
 TEST_F(RowCacheTest, AnotherSchemaHasAnotherCacheAnotherTransformNot) {

@@ -77,8 +77,14 @@ TEST(TopicLog, WithoutAnEndAPositionIsTheRowItself) {
   start.partitions[1].skip = 2;
   TopicLog log(start);
   EXPECT_EQ(log.at({.next_row = 100}), start);
-  log.add({.epoch = 0, .first_row = 100, .partition = 0, .begin = 5, .end = 15});
-  log.add({.epoch = 0, .first_row = 130, .partition = 1, .begin = 0, .end = 10, .skip = 2});
+  log.add({.epoch = 0, .first_row = 100, .partition = 0, .begin = 5, .end = 15, .num_rows = 30});
+  log.add({.epoch = 0,
+           .first_row = 130,
+           .partition = 1,
+           .begin = 0,
+           .end = 10,
+           .skip = 2,
+           .num_rows = 8});
   TopicPosition at = log.at({.next_row = 107});
   EXPECT_EQ(at.row, 107);
   EXPECT_EQ(at.partitions[0].next, 5);
@@ -89,6 +95,9 @@ TEST(TopicLog, WithoutAnEndAPositionIsTheRowItself) {
   EXPECT_EQ(at.partitions[0].skip, 0);
   EXPECT_EQ(at.partitions[1].next, 0);
   EXPECT_EQ(at.partitions[1].skip, 5);
+  at = log.at({.next_row = 138});
+  EXPECT_EQ(at.partitions[1].next, 10) << "what has been read whole may be deleted";
+  EXPECT_EQ(at.partitions[1].skip, 0);
 }
 
 TEST(TopicLog, WithoutAnEndARankWithoutRowsIsWhereItContinued) {

@@ -2,6 +2,7 @@
 #include "satrap/data/topic.h"
 
 #include <algorithm>
+#include <chrono>
 #include <random>
 
 #include <gmock/gmock.h>
@@ -90,6 +91,24 @@ TEST_F(Topic, WithoutAnEndMoreRanksThanPartitionsAreRefused) {
   EXPECT_THAT(
       error_of([&] { read(data, {.rank = 1, .world_size = 2}); }, ErrorCode::kInvalidConfig),
       HasSubstr("topic 'clicks' has 1, fewer than the job's 2 ranks"));
+}
+
+TEST_F(Topic, WithoutAnEndMessagesThatHaveBeenReadWholeAreNotNeededToContinue) {
+  broker_.create("clicks", 1);
+  fill("clicks", 0, 0, 20);
+  DataConfig data = config("clicks");
+  data.kafka.end = "never";
+  const Schema schema = resolve_schema(data);
+  const auto batches = open_batches(data, schema, fixed_transforms(schema), Role::kTrain, {});
+  EXPECT_TRUE(batches->is_endless());
+  Batch batch;
+  for (int i = 0; i < 2; ++i) ASSERT_TRUE(batches->next(batch));
+  EXPECT_FALSE(batches->wait(std::chrono::milliseconds(0)));
+  const TopicPosition::Partition at =
+      batches->topic_position(batches->position())->partitions.front();
+  EXPECT_EQ(at.next, 20);
+  EXPECT_EQ(at.skip, 0);
+  batches->close();
 }
 
 /// Several ranks, one after another, from where all of them are.

@@ -49,8 +49,8 @@ class BatchSource {
   /// shorter (never empty). Throws Error(kInvalidData) or Error(kIo) as the readers do.
   virtual bool next(Batch& batch) = 0;
 
-  /// Waits until next() would return at once; false if that takes longer. Of data that come without
-  /// a wait for others, true at once.
+  /// Of endless data: waits until next() would return at once; false if that takes longer. Of data
+  /// that have an end true, at once, however long next() may take.
   virtual bool wait(std::chrono::milliseconds at_most) {
     static_cast<void>(at_most);
     return true;

@@ -17,8 +17,8 @@ namespace satrap::pipeline {
 /// A rank's shares of the global batches of a job. The ranks tell each other, one batch ahead,
 /// how many examples they have, so that all of them make the same steps: a rank whose data end
 /// earlier has empty batches until the others' epoch ends too. So has a rank whose endless data do
-/// not come within kIdleAfter; the others do not wait for it. They also agree on how many batches
-/// to read before their turn. Used by the planner's thread.
+/// not come within kIdleAfter; while they do not, the others wait for it no more. They also agree
+/// on how many batches to read before their turn. Used by the planner's thread.
 class GlobalBatches {
  public:
   /// `source` outlives it and begins at `start`. `group`: all ranks' planners; nullptr: this rank
@@ -49,7 +49,7 @@ class GlobalBatches {
 
  private:
   static constexpr std::int64_t kFailed = -1, kStopped = -2, kIdle = -3;
-  static constexpr std::chrono::seconds kIdleAfter{1};
+  static constexpr std::chrono::milliseconds kIdleAfter{100};
   struct Line {                            // what a rank tells the others
     std::int64_t examples = 0, epoch = 0;  // of the batch it could hand out; 0 examples: none
     bool ends_epoch = false;
@@ -58,7 +58,7 @@ class GlobalBatches {
   };
   bool next_alone(data::Batch& batch, RankShares& shares);
   void read_ahead();
-  void tell();
+  void agree();
   bool must_wait() const;
   std::int64_t lag() const;
   Line line() const;
@@ -71,7 +71,9 @@ class GlobalBatches {
   StageTimers& timers_;
   data::DataPosition position_;  // after what was handed out
   data::Batch next_;             // read, not handed out yet
-  bool has_next_ = false, is_idle_ = false;
+  bool has_next_ = false;
+  bool is_idle_ = false;    // no data have come
+  bool holds_up_ = false;   // then others had examples
   bool hands_out_ = false;  // next_ belongs to this step
   std::int64_t wanted_ahead_ = 0, num_ahead_ = 0;
   std::exception_ptr error_;
