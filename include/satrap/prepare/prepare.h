@@ -39,7 +39,8 @@ std::string describe_data_sets();
 /// set's README says. Shows its progress on a terminal.
 ///
 /// Throws Error(kInvalidConfig) for an unknown set or missing file, and if `out` holds another
-/// preparation; Error(kInvalidData) with file:line for rows of another shape; Error(kIo).
+/// preparation, something else or the published files; Error(kInvalidData) with file:line for rows
+/// of another shape; Error(kIo).
 Prepared prepare(const Request& request);
 
 }  // namespace satrap::prepare
