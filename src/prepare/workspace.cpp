@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "configuration_writer.h"
 #include "configurations.h"
 #include "file_names.h"
 #include "satrap/core/error.h"
@@ -72,7 +73,7 @@ Json replaced_by_another(const Json& manifest) {
   if (manifest.contains(kReplaced)) return manifest.at(kReplaced);
   Json pieces = manifest.at("pieces");
   if (manifest.contains(kBegunPiece)) pieces.push_back(manifest.at(kBegunPiece));
-  return {{"pieces", std::move(pieces)}};
+  return {{"set", manifest.at("inputs").at("set")}, {"pieces", std::move(pieces)}};
 }
 
 /// Throws if a source is in the folder, by its own name or by a link: a preparation replaces and
@@ -155,6 +156,7 @@ void Workspace::remove_replaced() {
     for (const auto& [split, rows] : piece.items()) remove_all(path(part_name(split, number)));
     ++number;
   }
+  remove_configurations(manifest_.at(kReplaced).at("set").get<std::string>(), request_.out);
   remove_all(work_folder());
   manifest_.erase(kReplaced);
   save();

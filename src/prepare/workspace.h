@@ -21,10 +21,10 @@ namespace satrap::prepare {
 class Workspace {
  public:
   /// Opens or creates `request.out`. `sources`: the files of `request.from` that are read. With
-  /// `request.overwrite`, removes the parts of the preparation that is there, and no other files.
-  /// Throws Error(kInvalidConfig) if the folder holds a source, something else than a preparation,
-  /// or one of other files or settings and `request.overwrite` is not set; Error(kCorrupt) for a
-  /// broken manifest.
+  /// `request.overwrite`, removes the parts and unedited configurations of the preparation that is
+  /// there, and no other files. Throws Error(kInvalidConfig) if the folder holds a source, something
+  /// else than a preparation, or one of other files or settings and `request.overwrite` is not set;
+  /// Error(kCorrupt) for a broken manifest.
   Workspace(const Request& request, const std::vector<std::string>& sources);
 
   const Request& request() const { return request_; }

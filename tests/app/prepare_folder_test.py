@@ -2,7 +2,7 @@
 import json
 import unittest
 
-from published_files import PrepareCase, make_criteo
+from published_files import SMALL, PrepareCase, make_criteo, make_frappe
 
 
 class PrepareFolderTest(PrepareCase):
@@ -89,6 +89,33 @@ class PrepareFolderTest(PrepareCase):
             self.write(f"out/{name}", "text")
         self.prepare("criteo", "out")
         self.assertEqual(sorted(mine), sorted(name for name in self.contents("out") if "tmp" in name or name == "work"))
+
+    def test_configurations_are_written_last_and_edits_stay(self):
+        make_criteo(self.source, 300, seed=1)
+        with open(self.source / "train.txt", "a") as file:
+            file.write("1\t2\t3\n")
+        self.fail_with(1, "data", "prepare", "criteo", "--from", self.source, "--out", self.dir / "out", *SMALL)
+        self.assertIn("train-00000.txt.zst", self.contents("out"))
+        self.assertFalse(list((self.dir / "out").glob("*.yaml")))
+        make_criteo(self.source, 300, seed=1)
+        self.assertNotIn("is kept", self.prepare("criteo", "out", "--overwrite").stdout)
+        edited = (self.dir / "out/dlrm.yaml").read_text() + "seed: 7\n"
+        self.write("out/dlrm.yaml", edited)
+        (self.dir / "out/deepfm.yaml").unlink()
+        for options in ([], ["--overwrite"]):
+            self.assert_words(self.prepare("criteo", "out", *options).stdout, "dlrm.yaml is kept")
+            self.assertEqual(edited, (self.dir / "out/dlrm.yaml").read_text())
+            self.assertTrue((self.dir / "out/deepfm.yaml").exists())
+        make_frappe(self.source, 300, seed=1)
+        self.prepare("frappe", "out", "--overwrite")  # has no dlrm.yaml, and no use for those of criteo
+        self.assertEqual(sorted(["dlrm", "schema", "deepfm", "dcn_v2", "wide_deep"]),
+                         sorted(path.stem for path in (self.dir / "out").glob("*.yaml")))
+
+    def test_a_split_without_rows_is_noted(self):
+        make_criteo(self.source, 1, seed=1)
+        self.assert_words(self.prepare("criteo", "out").stdout, "note        train has no rows")
+        make_criteo(self.source, 300, seed=1)
+        self.assertNotIn("has no rows", self.prepare("criteo", "out", "--overwrite").stdout)
 
 
 if __name__ == "__main__":
