@@ -89,17 +89,28 @@ void check_is_outside(const std::vector<std::string>& sources, const std::string
   }
 }
 
-/// Throws if the folder has files and no manifest.
+/// Throws if the folder has files that are none of a preparation: there is no manifest beside them.
 void check_is_own(const std::string& folder) {
   if (!fs::exists(folder)) return;
   const std::vector<std::string> names = list_directory(folder);
   if (std::ranges::find(names, kManifest) != names.end()) return;
-  if (std::ranges::all_of(names, [](const auto& name) { return complete_name(name) == kManifest; }))
+  if (std::ranges::all_of(names, [](const std::string& name) {
+        return name == FolderLock::kFile || complete_name(name) == kManifest;
+      })) {
     return;
+  }
   throw Error(ErrorCode::kInvalidConfig,
               concat("--out: ", folder,
                      " has files and no prepare.json, so no preparation has written them; name a "
                      "new folder"));
+}
+
+/// Creates the folder of a preparation, if it is missing.
+const std::string& open_folder(const Request& request, const std::vector<std::string>& sources) {
+  check_is_outside(sources, request.out);
+  check_is_own(request.out);
+  ensure_directory(request.out);
+  return request.out;
 }
 
 /// Whether a preparation writes a file of this name to its folder.
@@ -120,10 +131,7 @@ void remove_incomplete(const std::string& folder, const IsOwn& is_own) {
 }  // namespace
 
 Workspace::Workspace(const Request& request, const std::vector<std::string>& sources)
-    : request_(request), pool_(request.threads) {
-  check_is_outside(sources, request.out);
-  check_is_own(request.out);
-  ensure_directory(request.out);
+    : request_(request), lock_(open_folder(request, sources)), pool_(request.threads) {
   const Json inputs = inputs_of(request, sources);
   if (fs::exists(path(kManifest))) manifest_ = read_manifest(path(kManifest));
   if (!manifest_.is_null() && !request.overwrite && manifest_["inputs"] != inputs) {

@@ -8,6 +8,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "folder_lock.h"
 #include "line_block.h"
 #include "satrap/core/progress_line.h"
 #include "satrap/core/thread_pool.h"
@@ -17,14 +18,15 @@ namespace satrap::prepare {
 
 /// The folder of a preparation and its manifest, prepare.json: what the source files were, which
 /// stages are done and which parts are complete. The manifest is replaced atomically after each of
-/// them, so that a killed preparation continues with the next. One thread, except for `pool`.
+/// them, so that a killed preparation continues with the next. The folder is locked meanwhile. One
+/// thread, except for `pool`.
 class Workspace {
  public:
   /// Opens or creates `request.out`. `sources`: the files of `request.from` that are read. With
   /// `request.overwrite`, removes the parts and unedited configurations of the preparation that is
-  /// there, and no other files. Throws Error(kInvalidConfig) if the folder holds a source, something
-  /// else than a preparation, or one of other files or settings and `request.overwrite` is not set;
-  /// Error(kCorrupt) for a broken manifest.
+  /// there, and no other files. Throws Error(kInvalidConfig) if another process has the folder, if
+  /// it holds a source, something else than a preparation, or one of other files or settings and
+  /// `request.overwrite` is not set; Error(kCorrupt) for a broken manifest.
   Workspace(const Request& request, const std::vector<std::string>& sources);
 
   const Request& request() const { return request_; }
@@ -61,6 +63,7 @@ class Workspace {
   void remove_replaced();
 
   const Request request_;
+  const FolderLock lock_;
   ThreadPool pool_;
   ProgressLine progress_;
   double last_shown_ = 0.0;  // seconds of the steady clock

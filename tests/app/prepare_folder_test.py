@@ -1,4 +1,5 @@
 """The folder of `satrap data prepare`: what it removes, keeps and refuses."""
+import fcntl
 import json
 import unittest
 
@@ -116,6 +117,20 @@ class PrepareFolderTest(PrepareCase):
         self.assert_words(self.prepare("criteo", "out").stdout, "note        train has no rows")
         make_criteo(self.source, 300, seed=1)
         self.assertNotIn("has no rows", self.prepare("criteo", "out", "--overwrite").stdout)
+
+    def test_a_folder_is_for_one_preparation_at_a_time(self):
+        make_criteo(self.source, 300, seed=1)
+        self.prepare("criteo", "out")
+        before = self.contents("out")
+        with open(self.dir / "out/.prepare.lock", "w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            lock.write("process 4711 on elsewhere")
+            lock.flush()
+            error = self.fail_with(2, "data", "prepare", "criteo", "--from", self.source, "--out", self.dir / "out",
+                                   "--overwrite")
+            self.assert_words(error, "--out", str(self.dir / "out"), "process 4711 on elsewhere", "another folder")
+        self.prepare("criteo", "out")
+        self.assertEqual(before, self.contents("out"))
 
 
 if __name__ == "__main__":
