@@ -2,6 +2,7 @@
 import csv
 import gzip
 import hashlib
+import os
 import pathlib
 import random
 import signal
@@ -209,6 +210,16 @@ class PrepareTest(PrepareCase):
             file.write("1\t2\t3\n")
         error = self.fail_with(1, "data", "prepare", "criteo", "--from", self.source, "--out", self.dir / "out")
         self.assert_words(error, "train.txt:21", "3 columns", "40")
+
+    def test_md5_that_openssl_refuses_is_noted(self):
+        make_adult(self.source, 40, seed=9)
+        fips = self.write("openssl.cnf", "openssl_conf = init\n[init]\nalg_section = algorithms\n"
+                                         "[algorithms]\ndefault_properties = fips=yes\n")
+        for _ in range(2):  # the second time from the manifest
+            done = self.succeed("data", "prepare", "adult", "--from", self.source, "--out", self.dir / "out",
+                                env={**os.environ, "OPENSSL_CONF": str(fips)})
+            self.assert_words(done.stdout, "adult.data", "MD5 was not checked", "train       40 rows")
+            self.assertNotIn("is not the published copy", done.stdout)
 
 
 class SamplesTest(CliTest):
