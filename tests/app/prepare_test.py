@@ -5,6 +5,7 @@ import hashlib
 import os
 import pathlib
 import random
+import shutil
 import signal
 import statistics
 import subprocess
@@ -220,6 +221,24 @@ class PrepareTest(PrepareCase):
                                 env={**os.environ, "OPENSSL_CONF": str(fips)})
             self.assert_words(done.stdout, "adult.data", "MD5 was not checked", "train       40 rows")
             self.assertNotIn("is not the published copy", done.stdout)
+
+    def test_the_names_of_a_header_are_checked(self):
+        make_avazu(self.source, 20, seed=5)
+        with gzip.open(self.source / "train.gz", "rt") as file:
+            lines = file.read().splitlines()
+        make_movielens(self.source, 20, seed=6)
+        ratings = (self.source / "ratings.csv").read_text().splitlines()
+        for name, file, text, words in (
+                ("avazu", "train.gz", lines[1:], ["column 1", "'id'"]),
+                ("avazu", "train.gz", [lines[0].replace("hour", "day"), *lines[1:]], ["column 3", "'day'", "'hour'"]),
+                ("avazu", "train.gz", [lines[0] + ",more", *lines[1:]], ["25 columns", "24"]),
+                ("movielens", "ratings.csv", ratings[1:], ["column 1", "'userId'"]),
+                ("movielens", "ratings.csv", ["userId,movieId,tag,timestamp"], ["column 3", "'tag'", "'rating'"])):
+            with (gzip.open if file.endswith(".gz") else open)(self.source / file, "wt") as out:
+                out.write("\n".join(text) + "\n")
+            error = self.fail_with(1, "data", "prepare", name, "--from", self.source, "--out", self.dir / "out")
+            self.assert_words(error, f"{file}:1: ", "published one", *words)
+            shutil.rmtree(self.dir / "out")
 
 
 class SamplesTest(CliTest):
