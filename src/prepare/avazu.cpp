@@ -15,8 +15,14 @@
 namespace satrap::prepare {
 namespace {
 
-constexpr std::size_t kAvazuColumns = 24;  // id, click, hour, C1, ..., C21
-constexpr std::size_t kClick = 1, kHour = 2;
+constexpr std::array<std::string_view, 24> kAvazuColumns = {
+    "id",         "click",        "hour",         "C1",
+    "banner_pos", "site_id",      "site_domain",  "site_category",
+    "app_id",     "app_domain",   "app_category", "device_id",
+    "device_ip",  "device_model", "device_type",  "device_conn_type",
+    "C14",        "C15",          "C16",          "C17",
+    "C18",        "C19",          "C20",          "C21"};
+constexpr std::size_t kClick = 1, kHour = 2;  // of kAvazuColumns
 constexpr std::int64_t kAvazuScanLines = 65536;
 constexpr std::int64_t kShareOfOneDay = 10;  // held out, if the file has a single day
 constexpr std::array<std::string_view, 24> kHours = {
@@ -62,7 +68,7 @@ Days find_days(Workspace& workspace, const std::vector<std::string>& paths) {
     while (source.next(block, kAvazuScanLines)) {
       block.for_each([&](std::string_view line, std::int64_t i) {
         split_fields(line, ",", fields);
-        check_num_fields(fields, kAvazuColumns, block.place(i));
+        check_num_fields(fields, kAvazuColumns.size(), block.place(i));
         const Hour hour = parse_hour(fields[kHour], block.place(i));
         days.first = std::min(days.first, hour.day);
         days.last = std::max(days.last, hour.day);
@@ -82,6 +88,7 @@ Days find_days(Workspace& workspace, const std::vector<std::string>& paths) {
 }  // namespace
 
 void prepare_avazu(Workspace& workspace, const std::vector<std::string>& paths) {
+  Header(paths.front(), ",").check(kAvazuColumns);
   const Days days = find_days(workspace, paths);
   const bool one_day = days.first == days.last;
   const std::int64_t first_of_test = days.rows - days.rows / kShareOfOneDay;
@@ -91,7 +98,7 @@ void prepare_avazu(Workspace& workspace, const std::vector<std::string>& paths) 
                 std::vector<std::string_view> fields, row;
                 block.for_each([&](std::string_view line, std::int64_t i) {
                   split_fields(line, ",", fields);
-                  check_num_fields(fields, kAvazuColumns, block.place(i));
+                  check_num_fields(fields, kAvazuColumns.size(), block.place(i));
                   const Hour hour = parse_hour(fields[kHour], block.place(i));
                   row = {fields[kClick], kHours.at(hour.hour), kHours.at(hour.weekday)};
                   row.insert(row.end(), fields.begin() + kHour + 1, fields.end());

@@ -27,7 +27,7 @@ std::vector<DataSet> make_data_sets() {
   return {
       {.name = "criteo",
        .text = "Criteo Display Advertising Challenge (Kaggle 2014): train.txt",
-       .url = "https://www.kaggle.com/c/criteo-display-ad-challenge",
+       .url = "https://ailab.criteo.com/ressources/",
        .files = {{joined(compressed_too("train.txt"), {"first10k.tsv"})}},
        .configuration = "dlrm.yaml",
        .published_rows = 45'840'617,

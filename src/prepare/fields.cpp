@@ -68,6 +68,21 @@ std::size_t Header::at(std::string_view column) const {
                                               "published one?"));
 }
 
+void Header::check(std::span<const std::string_view> columns) const {
+  const auto [named, expected] = std::ranges::mismatch(columns_, columns);
+  if (named != columns_.end() && expected != columns.end()) {
+    throw Error(
+        ErrorCode::kInvalidData,
+        concat(path_, ":1: column ", named - columns_.begin() + 1, " of the header is '",
+               printable(*named), "', expected '", *expected, "'; is the file the published one?"));
+  }
+  if (columns_.size() != columns.size()) {
+    throw Error(ErrorCode::kInvalidData,
+                concat(path_, ":1: the header has ", columns_.size(), " columns, expected ",
+                       columns.size(), "; is the file the published one?"));
+  }
+}
+
 void append_row(std::string& text, const std::vector<std::string_view>& fields) {
   for (std::size_t i = 0; i < fields.size(); ++i) {
     if (i > 0) text.push_back('\t');

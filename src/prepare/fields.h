@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -33,6 +34,10 @@ class Header {
   /// there is none.
   std::size_t at(std::string_view column) const;
   bool has(std::string_view column) const;
+
+  /// Throws Error(kInvalidData) unless the header has these columns, in this order.
+  void check(std::span<const std::string_view> columns) const;
+
   std::size_t size() const { return columns_.size(); }
 
  private:

@@ -1,3 +1,4 @@
+#include <array>
 #include <cstddef>
 #include <optional>
 #include <string_view>
@@ -15,20 +16,21 @@ namespace satrap::prepare {
 namespace {
 
 constexpr std::int64_t kRatingLines = 8192;
-constexpr std::size_t kRatingColumns = 4;  // user, movie, rating, time
-constexpr double kLiked = 4.0;             // a rating of at least this is positive
-constexpr std::int64_t kTestShare = 10;    // the last tenth of the ratings is held out
+constexpr std::array<std::string_view, 4> kRatingColumns = {"userId", "movieId", "rating",
+                                                            "timestamp"};
+constexpr double kLiked = 4.0;           // a rating of at least this is positive
+constexpr std::int64_t kTestShare = 10;  // the last tenth of the ratings is held out
 constexpr std::size_t kMoviesOfHistory = 50;
 
 /// ratings.csv has a header and commas, ratings.dat of 1M and 10M "::", u.data of 100K tabs.
 struct RatingsFormat {
   std::string delimiter;
-  std::int64_t header_lines;
+  bool has_header;
 };
 
 RatingsFormat format_of(const std::string& path) {
-  if (path.ends_with(".csv") || path.find(".csv.") != std::string::npos) return {",", 1};
-  return {path.ends_with(".dat") ? "::" : "\t", 0};
+  if (path.ends_with(".csv") || path.find(".csv.") != std::string::npos) return {",", true};
+  return {path.ends_with(".dat") ? "::" : "\t", false};
 }
 
 bool is_liked(std::string_view rating, const std::string& place) {
@@ -41,7 +43,8 @@ bool is_liked(std::string_view rating, const std::string& place) {
 /// Sorts "label<TAB>movie" by user and time.
 void sort_by_user(Workspace& workspace, LineSorter& sorter, const std::string& path) {
   const RatingsFormat format = format_of(path);
-  FileLines source({path}, format.header_lines);
+  if (format.has_header) Header(path, format.delimiter).check(kRatingColumns);
+  FileLines source({path}, format.has_header ? 1 : 0);
   LineBlock block;
   std::vector<std::string_view> fields;
   std::string text;
@@ -49,7 +52,7 @@ void sort_by_user(Workspace& workspace, LineSorter& sorter, const std::string& p
     block.for_each([&](std::string_view line, std::int64_t i) {
       const std::string place = block.place(i);
       split_fields(line, format.delimiter, fields);
-      check_num_fields(fields, kRatingColumns, place);
+      check_num_fields(fields, kRatingColumns.size(), place);
       text.assign(is_liked(fields[2], place) ? "1\t" : "0\t").append(fields[1]);
       sorter.add({.first = integer_field(fields[0], "the user", place),
                   .second = integer_field(fields[3], "the time", place)},

@@ -5,8 +5,7 @@
 #include <memory>
 #include <vector>
 
-#include <fmt/format.h>
-
+#include "file_names.h"
 #include "satrap/data/compress.h"
 #include "satrap/data/output_file.h"
 
@@ -36,27 +35,28 @@ void convert_block(const Convert& convert, Job& job) {
 /// The parts of one piece, which get their names together, when it is complete.
 class PieceFiles {
  public:
-  explicit PieceFiles(const Workspace& workspace) : workspace_(workspace) {}
+  explicit PieceFiles(Workspace& workspace) : workspace_(workspace) {}
 
   void add(const Job& job) {
     for (const auto& [split, count] : job.counts) {
       std::unique_ptr<data::OutputFile>& file = files_[split];
       if (file == nullptr) {
-        file = std::make_unique<data::OutputFile>(workspace_.path(
-            fmt::format("{}-{:05}{}", split, workspace_.num_pieces(), kPartEnding)));
+        file = std::make_unique<data::OutputFile>(
+            workspace_.path(part_name(split, workspace_.num_pieces())));
       }
       file->write(job.compressed.at(split));
       rows_[split] += count;
     }
   }
 
-  std::map<std::string, std::int64_t> finish() {
+  void finish() {
+    workspace_.begin_piece(rows_);
     for (const auto& [split, file] : files_) file->finish();
-    return rows_;
+    workspace_.finish_piece();
   }
 
  private:
-  const Workspace& workspace_;
+  Workspace& workspace_;
   std::map<std::string, std::unique_ptr<data::OutputFile>> files_;
   std::map<std::string, std::int64_t> rows_;
 };
@@ -98,7 +98,7 @@ void write_parts(Workspace& workspace, LineSource& source, const Convert& conver
       workspace.show("writing parts", source, jobs[count - 1].block.first_row);
     }
     if (lines_left == workspace.request().part_rows) return;
-    workspace.add_piece(files.finish());
+    files.finish();
   }
 }
 

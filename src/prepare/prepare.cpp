@@ -2,17 +2,17 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <optional>
 #include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "configurations.h"
+#include "configuration_writer.h"
 #include "data_set.h"
 #include "md5.h"
 #include "satrap/core/error.h"
-#include "satrap/core/file.h"
 #include "satrap/core/text.h"
 #include "workspace.h"
 
@@ -62,13 +62,7 @@ std::vector<std::string> find_files(const DataSet& set, const std::string& folde
   return paths;
 }
 
-void write_configurations(const Workspace& workspace, const std::string& set) {
-  for (const ConfigurationFile& file : configuration_files()) {
-    if (file.set == set) write_file_atomic(workspace.path(std::string(file.name)), file.text);
-  }
-}
-
-/// MD5s of the files that have a published one; computed once.
+/// MD5s of the files that have a published one, null if OpenSSL computes none; found once.
 const nlohmann::ordered_json& md5s_of(Workspace& workspace,
                                       const DataSet& set,
                                       const std::vector<std::string>& paths) {
@@ -78,7 +72,9 @@ const nlohmann::ordered_json& md5s_of(Workspace& workspace,
     for (std::size_t i = 0; i < paths.size(); ++i) {
       const SourceFile& file = set.files[i];
       const std::string name = fs::path(paths[i]).filename().string();
-      if (!file.md5.empty() && name == file.names.front()) found[name] = md5_of_file(paths[i]);
+      if (file.md5.empty() || name != file.names.front()) continue;
+      const std::optional<std::string> md5 = md5_of_file(paths[i]);
+      found[name] = md5 ? nlohmann::ordered_json(*md5) : nlohmann::ordered_json();
     }
     workspace.finish_stage(stage, std::move(found));
   }
@@ -90,10 +86,17 @@ std::vector<std::string> notes_of(const DataSet& set,
                                   const std::map<std::string, std::int64_t>& rows) {
   std::vector<std::string> notes;
   for (const SourceFile& file : set.files) {
-    const std::string md5 = md5s.value(file.names.front(), file.md5);
-    if (md5 == file.md5) continue;
-    notes.push_back(fmt::format("{} is not the published copy: its MD5 is {}, not {}",
-                                file.names.front(), md5, file.md5));
+    const std::string& name = file.names.front();
+    const auto md5 = md5s.find(name);
+    if (md5 == md5s.end() || *md5 == file.md5) continue;
+    notes.push_back(
+        md5->is_null() ? concat(name, ": its MD5 was not checked, because OpenSSL refuses MD5 here")
+                       : fmt::format("{} is not the published copy: its MD5 is {}, not {}", name,
+                                     md5->get<std::string>(), file.md5));
+  }
+  for (const char* split : {"train", "test"}) {
+    if (set.write == nullptr || rows.contains(split)) continue;
+    notes.push_back(fmt::format("{} has no rows, so the configurations do not run", split));
   }
   std::int64_t total = 0;
   for (const auto& [split, count] : rows) total += count;
@@ -122,15 +125,18 @@ Prepared prepare(const Request& request) {
   const DataSet& set = find_set(request.set);
   const std::vector<std::string> paths = find_files(set, request.from);
   Workspace workspace(request, paths);
-  write_configurations(workspace, set.name);
   const nlohmann::ordered_json md5s = md5s_of(workspace, set, paths);
-  if (!workspace.is_finished()) {
-    if (set.write != nullptr) set.write(workspace, paths);
-    workspace.finish();
-  }
+  if (!workspace.is_finished() && set.write != nullptr) set.write(workspace, paths);
+  const std::vector<std::string> kept = write_configurations(set.name, request.out);
+  if (!workspace.is_finished()) workspace.finish();
   const std::map<std::string, std::int64_t> rows = workspace.rows();
+  std::vector<std::string> notes = notes_of(set, md5s, rows);
+  for (const std::string& name : kept) {
+    notes.push_back(fmt::format(
+        "{} is kept, which is not what prepare writes; remove it to have it written", name));
+  }
   return {.rows = rows,
-          .notes = notes_of(set, md5s, rows),
+          .notes = std::move(notes),
           .first_configuration = workspace.path(set.configuration)};
 }
 

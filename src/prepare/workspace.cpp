@@ -1,11 +1,16 @@
 #include "workspace.h"
 
+#include <algorithm>
 #include <chrono>
+#include <cstddef>
 #include <filesystem>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "configuration_writer.h"
+#include "configurations.h"
+#include "file_names.h"
 #include "satrap/core/error.h"
 #include "satrap/core/file.h"
 #include "satrap/core/json.h"
@@ -18,6 +23,9 @@ namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
 constexpr const char* kManifest = "prepare.json";
+// Keys of the manifest that are there for a while.
+constexpr const char* kBegunPiece = "piece";   // the rows of a piece whose parts get their names
+constexpr const char* kReplaced = "replaced";  // what --overwrite has not removed yet
 constexpr int kFormat = 1;  // raised when the same files and settings give other parts
 constexpr double kSecondsBetweenLines = 0.25;
 
@@ -51,63 +59,115 @@ Json read_manifest(const std::string& path) {
     static_cast<void>(manifest.at("stages").is_object());
     return manifest;
   } catch (const nlohmann::json::exception&) {
-    throw Error(ErrorCode::kCorrupt,
-                concat(path, ": is no manifest of a preparation; begin afresh with --overwrite"));
+    throw Error(
+        ErrorCode::kCorrupt,
+        concat(path,
+               ": is no manifest of a preparation, so the parts beside it are unknown; name "
+               "another folder with --out"));
   }
 }
 
-/// Files that a killed preparation was writing.
-void remove_incomplete(const std::string& folder) {
-  for (const std::string& name : list_directory(folder)) {
-    if (name.ends_with(".tmp") || name.find(".tmp-") != std::string::npos)
-      remove_all(folder + "/" + name);
+/// What must be removed if another preparation replaces this one: its pieces, also one that is not
+/// counted because the preparation was killed before that.
+Json replaced_by_another(const Json& manifest) {
+  if (manifest.contains(kReplaced)) return manifest.at(kReplaced);
+  Json pieces = manifest.at("pieces");
+  if (manifest.contains(kBegunPiece)) pieces.push_back(manifest.at(kBegunPiece));
+  return {{"set", manifest.at("inputs").at("set")}, {"pieces", std::move(pieces)}};
+}
+
+/// Throws if a source is in the folder, by its own name or by a link: a preparation replaces and
+/// removes files there.
+void check_is_outside(const std::vector<std::string>& sources, const std::string& folder) {
+  if (!fs::exists(folder)) return;
+  const std::string real_folder = fs::canonical(folder).string();
+  for (const std::string& source : sources) {
+    const std::string real = fs::canonical(source).string();
+    if (without_folder(real, real_folder) == real) continue;
+    throw Error(ErrorCode::kInvalidConfig, concat("--out: ", folder, " has the file ", source,
+                                                  " in it, which is read; name another folder"));
   }
 }
 
-/// Runs that have trained on it stay. The manifest goes last.
-void remove_preparation(const std::string& folder) {
-  for (const std::string& name : list_directory(folder)) {
-    if (name.ends_with(kPartEnding)) remove_all(folder + "/" + name);
+/// Throws if the folder has files that are none of a preparation: there is no manifest beside them.
+void check_is_own(const std::string& folder) {
+  if (!fs::exists(folder)) return;
+  const std::vector<std::string> names = list_directory(folder);
+  if (std::ranges::find(names, kManifest) != names.end()) return;
+  if (std::ranges::all_of(names, [](const std::string& name) {
+        return name == FolderLock::kFile || complete_name(name) == kManifest;
+      })) {
+    return;
   }
-  remove_all(folder + "/work");
-  remove_all(folder + "/" + kManifest);
+  throw Error(ErrorCode::kInvalidConfig,
+              concat("--out: ", folder,
+                     " has files and no prepare.json, so no preparation has written them; name a "
+                     "new folder"));
+}
+
+/// Creates the folder of a preparation, if it is missing.
+const std::string& open_folder(const Request& request, const std::vector<std::string>& sources) {
+  check_is_outside(sources, request.out);
+  check_is_own(request.out);
+  ensure_directory(request.out);
+  return request.out;
+}
+
+/// Whether a preparation writes a file of this name to its folder.
+bool is_own_name(std::string_view name) {
+  return name == kManifest || is_part_name(name) ||
+         std::ranges::any_of(configuration_files(),
+                             [&](const ConfigurationFile& file) { return file.name == name; });
+}
+
+/// Removes files that a killed preparation was writing.
+template <class IsOwn>
+void remove_incomplete(const std::string& folder, const IsOwn& is_own) {
+  for (const std::string& name : list_directory(folder)) {
+    if (is_own(complete_name(name))) remove_all(folder + "/" + name);
+  }
 }
 
 }  // namespace
 
 Workspace::Workspace(const Request& request, const std::vector<std::string>& sources)
-    : request_(request), pool_(request.threads) {
+    : request_(request), lock_(open_folder(request, sources)), pool_(request.threads) {
   const Json inputs = inputs_of(request, sources);
-  const std::string manifest = path(kManifest);
-  if (request.overwrite && fs::exists(manifest)) remove_preparation(request.out);
-  if (!request.overwrite && !fs::exists(manifest) && fs::exists(request.out) &&
-      !list_directory(request.out).empty()) {
+  if (fs::exists(path(kManifest))) manifest_ = read_manifest(path(kManifest));
+  if (!manifest_.is_null() && !request.overwrite && manifest_["inputs"] != inputs) {
     throw Error(ErrorCode::kInvalidConfig,
-                concat("--out: ", request.out,
-                       " has files and no prepare.json, so no preparation has written them; name a "
-                       "new folder"));
+                concat("--out: ", request.out, " holds a preparation of ",
+                       manifest_["inputs"]["set"].get<std::string>(),
+                       " from other files or with another --part-rows or --memory; name another "
+                       "folder, or add --overwrite"));
   }
-  ensure_directory(request.out);
-  if (fs::exists(manifest)) {
-    manifest_ = read_manifest(manifest);
-    if (manifest_["inputs"] != inputs) {
-      throw Error(ErrorCode::kInvalidConfig,
-                  concat("--out: ", request.out, " holds a preparation of ",
-                         manifest_["inputs"]["set"].get<std::string>(),
-                         " from other files or with another --part-rows or --memory; name another "
-                         "folder, or add --overwrite"));
-    }
-  } else {
-    manifest_ = {{"inputs", inputs}, {"stages", Json::object()}, {"pieces", Json::array()}};
+  if (manifest_.is_null() || request.overwrite) {
+    Json begun = {{"inputs", inputs}, {"stages", Json::object()}, {"pieces", Json::array()}};
+    if (!manifest_.is_null()) begun[kReplaced] = replaced_by_another(manifest_);
+    manifest_ = std::move(begun);
     save();
   }
-  remove_incomplete(request.out);
+  if (manifest_.contains(kReplaced)) remove_replaced();
+  remove_incomplete(request.out, is_own_name);
   if (is_finished()) {
-    remove_all(path("work"));
+    remove_all(work_folder());
   } else {
-    ensure_directory(path("work"));
-    remove_incomplete(path("work"));
+    ensure_directory(work_folder());
+    remove_incomplete(work_folder(), [](std::string_view name) { return !name.empty(); });
   }
+}
+
+/// After a kill here, the same command or another --overwrite continues.
+void Workspace::remove_replaced() {
+  std::int64_t number = 0;
+  for (const Json& piece : manifest_.at(kReplaced).at("pieces")) {
+    for (const auto& [split, rows] : piece.items()) remove_all(path(part_name(split, number)));
+    ++number;
+  }
+  remove_configurations(manifest_.at(kReplaced).at("set").get<std::string>(), request_.out);
+  remove_all(work_folder());
+  manifest_.erase(kReplaced);
+  save();
 }
 
 void Workspace::save() const {
@@ -125,8 +185,14 @@ void Workspace::finish_stage(const std::string& name, Json found) {
   save();
 }
 
-void Workspace::add_piece(const std::map<std::string, std::int64_t>& rows) {
-  manifest_["pieces"].push_back(rows);
+void Workspace::begin_piece(const std::map<std::string, std::int64_t>& rows) {
+  manifest_[kBegunPiece] = rows;
+  save();
+}
+
+void Workspace::finish_piece() {
+  manifest_["pieces"].push_back(manifest_.at(kBegunPiece));
+  manifest_.erase(kBegunPiece);
   save();
 }
 
@@ -141,7 +207,7 @@ std::map<std::string, std::int64_t> Workspace::rows() const {
 void Workspace::finish() {
   manifest_["finished"] = true;
   save();
-  remove_all(path("work"));
+  remove_all(work_folder());
 }
 
 void Workspace::show(std::string_view what, const LineSource& source, std::int64_t rows) {

@@ -2,9 +2,10 @@
 import csv
 import gzip
 import hashlib
-import json
+import os
 import pathlib
 import random
+import shutil
 import signal
 import statistics
 import subprocess
@@ -12,130 +13,19 @@ import time
 import unittest
 
 from cli import SANITIZED, SATRAP, CliTest
+from published_files import (MAKERS, MAY_13, SMALL, PrepareCase, make_adult, make_avazu, make_criteo, make_criteo_1tb,
+                             make_frappe, make_movielens, make_taobao)
 
 SHARED = pathlib.Path(__file__).resolve().parents[2] / "../shared/data"
 DEADLINE_S = 300
 STEPS = ["train.max_steps=3", "data.batch_size=64", "device=cpu", "model.engine=native"]
-SMALL = ["--part-rows", "200", "--memory", "1MiB"]  # several parts and runs of the sorters
-
-
-# Tiny files of the published shape: a folder, a number of rows and a seed -> the files.
-
-def criteo_row(draw):
-    numbers = [str(draw.randrange(-1, 50)) if draw.random() < 0.7 else "" for _ in range(13)]
-    ids = [f"{draw.randrange(2**32):08x}" if draw.random() < 0.9 else "" for _ in range(26)]
-    return "\t".join([str(draw.randrange(2)), *numbers, *ids]) + "\n"
-
-
-def make_criteo(folder, rows, seed):
-    draw = random.Random(seed)
-    (folder / "train.txt").write_text("".join(criteo_row(draw) for _ in range(rows)))
-
-
-def make_avazu(folder, rows, seed):
-    draw = random.Random(seed)
-    columns = ["id", "click", "hour", "C1", "banner_pos", "site_id", "site_domain", "site_category", "app_id",
-               "app_domain", "app_category", "device_id", "device_ip", "device_model", "device_type",
-               "device_conn_type", *(f"C{i}" for i in range(14, 22))]
-    lines = [",".join(columns)]
-    for row in range(rows):
-        day, hour = 21 + 10 * row // rows, draw.randrange(24)
-        rest = [f"{draw.randrange(2**16):08x}" for _ in columns[3:]]
-        lines.append(",".join([str(draw.randrange(2**64)), str(draw.randrange(2)), f"1410{day}{hour:02}", *rest]))
-    with gzip.open(folder / "train.gz", "wt", compresslevel=1) as file:
-        file.write("\n".join(lines) + "\n")
-
-
-def make_criteo_1tb(folder, rows, seed):
-    draw = random.Random(seed)
-    for day in range(24):
-        with gzip.open(folder / f"day_{day}.gz", "wt", compresslevel=1) as file:
-            file.write("".join(criteo_row(draw) for _ in range(rows // 24 + day % 2)))
-
-
-def make_movielens(folder, rows, seed):
-    """Few users and moments, so that several ratings of a user have the same time."""
-    draw = random.Random(seed)
-    with open(folder / "ratings.csv", "w") as file:
-        print("userId,movieId,rating,timestamp", file=file)
-        for _ in range(rows):
-            print(draw.randrange(1, 8), draw.randrange(1, 300), draw.randrange(1, 11) / 2, 1000 + draw.randrange(90),
-                  sep=",", file=file)
-
-
-def make_frappe(folder, rows, seed):
-    draw = random.Random(seed)
-    names = ["user", "item", "cnt", "daytime", "weekday", "isweekend", "homework", "cost", "weather", "country", "city"]
-    lines = ["\t".join(names)]
-    lines += ["\t".join(str(draw.randrange(9)) for _ in names) for _ in range(rows)]
-    (folder / "frappe.csv").write_text("\n".join(lines) + "\n")
-
-
-MAY_13 = 1494604800  # 2017-05-13 00:00 in UTC+8
-
-
-def make_taobao(folder, rows, seed):
-    draw = random.Random(seed)
-
-    def write(name, header, lines):
-        (folder / name).write_text("\n".join([header, *(",".join(map(str, line)) for line in lines)]) + "\n")
-
-    def moment():
-        return MAY_13 - 50 + draw.randrange(100)
-
-    write("raw_sample.csv", "user,time_stamp,adgroup_id,pid,nonclk,clk",
-          [[draw.randrange(1, 30), moment(), draw.randrange(1, 40), "430548_1007", 1 - click, click]
-           for click in (draw.randrange(2) for _ in range(rows))])
-    write("ad_feature.csv", "adgroup_id,cate_id,campaign_id,customer,brand,price",
-          [[ad, ad % 7, ad, ad % 5, "NULL" if ad % 3 == 0 else ad % 4, ad * 1.5] for ad in range(1, 35)])
-    write("user_profile.csv", "userid,cms_segid,cms_group_id,final_gender_code,age_level,pvalue_level,shopping_level,"
-          "occupation,new_user_class_level ", [[user, 1, 2, 1, 3, "", 3, 0, ""] for user in range(1, 25)])
-    write("behavior_log.csv", "user,time_stamp,btag,cate,brand",
-          [[draw.randrange(1, 40), moment(), draw.choice(["pv", "cart", "fav", "buy"]), draw.randrange(1, 9),
-            draw.randrange(1, 9)] for _ in range(10 * rows)])
-
-
-def make_adult(folder, rows, seed):
-    draw = random.Random(seed)
-
-    def row(end):
-        return ", ".join([*(str(draw.randrange(9)) for _ in range(14)), draw.choice(["<=50K", ">50K"]) + end])
-    (folder / "adult.data").write_text("\n".join(row("") for _ in range(rows)) + "\n\n")
-    (folder / "adult.test").write_text("\n".join(["|1x3 Cross validator", *(row(".") for _ in range(rows // 2))]) + "\n")
-
-
-def make_nothing(folder, rows, seed):
-    """The rows of kwai are generated in training."""
-
 
 # Files that are there when a preparation is in the middle of its work; parts and manifests are chosen by the test.
-RUNS = {"movielens": ["work/by-user-00000.zst", "work/by-time-00000.zst"],
-        "taobao": ["work/actions-00001.zst", "work/rows-00000.zst"]}
-MAKERS = {"criteo": make_criteo, "avazu": make_avazu, "criteo_1tb": make_criteo_1tb, "movielens": make_movielens,
-          "frappe": make_frappe, "taobao": make_taobao, "adult": make_adult, "kwai": make_nothing}
+RUNS = {"movielens": ["prepare.work/by-user-00000.zst", "prepare.work/by-time-00000.zst"],
+        "taobao": ["prepare.work/actions-00001.zst", "prepare.work/rows-00000.zst"]}
 
 
-class PrepareTest(CliTest):
-    def setUp(self):
-        super().setUp()
-        self.source = self.dir / "from"
-        self.source.mkdir()
-
-    def prepare(self, name, out, *options):
-        source = [] if name == "kwai" else ["--from", self.source]
-        return self.succeed("data", "prepare", name, *source, "--out", self.dir / out, *SMALL, *options)
-
-    def rows(self, out, split):
-        """The rows of a split, in the order of its parts."""
-        parts = sorted((self.dir / out).glob(f"{split}-*.txt.zst"))
-        text = b"".join(subprocess.run(["zstd", "-dc", part], stdout=subprocess.PIPE, check=True).stdout
-                        for part in parts)
-        return [line.split("\t") for line in text.decode().splitlines()]
-
-    def contents(self, out):
-        folder = self.dir / out
-        return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
-
+class PrepareTest(PrepareCase):
     def kill_and_continue(self, name, out, event, *options):
         """Kills a preparation as soon as the file `event` is there, if that comes to pass, then continues it."""
         process = subprocess.Popen([SATRAP, "data", "prepare", name, "--from", self.source, "--out", self.dir / out,
@@ -158,7 +48,7 @@ class PrepareTest(CliTest):
                 printed = self.prepare(name, f"{name}1", "--threads", "1").stdout
                 self.prepare(name, f"{name}4", "--threads", "4")
                 self.assertEqual(self.contents(f"{name}1"), self.contents(f"{name}4"))
-                self.assertNotIn("work", [path.name for path in (self.dir / f"{name}1").iterdir()])
+                self.assertNotIn("prepare.work", [path.name for path in (self.dir / f"{name}1").iterdir()])
                 if SANITIZED and name != "taobao":
                     continue
                 configuration = pathlib.Path(printed.split("satrap train ")[1].strip())
@@ -322,27 +212,33 @@ class PrepareTest(CliTest):
         error = self.fail_with(1, "data", "prepare", "criteo", "--from", self.source, "--out", self.dir / "out")
         self.assert_words(error, "train.txt:21", "3 columns", "40")
 
-    def test_a_folder_of_something_else_is_refused(self):
-        make_criteo(self.source, 300, seed=1)
-        (self.dir / "mine").mkdir()
-        self.write("mine/notes.txt", "mine")
-        error = self.fail_with(2, "data", "prepare", "criteo", "--from", self.source, "--out", self.dir / "mine")
-        self.assert_words(error, "mine", "new folder")
-        self.prepare("criteo", "out")
-        self.write("out/run.txt", "a run")
-        make_criteo(self.source, 90, seed=2)
-        error = self.fail_with(2, "data", "prepare", "criteo", "--from", self.source, "--out", self.dir / "out")
-        self.assert_words(error, "out", "other files", "--overwrite")
-        self.prepare("criteo", "out", "--overwrite")
-        self.assertEqual(6 * 90 // 7, len(self.rows("out", "train")))
-        self.assertEqual("a run", (self.dir / "out/run.txt").read_text())
+    def test_md5_that_openssl_refuses_is_noted(self):
+        make_adult(self.source, 40, seed=9)
+        fips = self.write("openssl.cnf", "openssl_conf = init\n[init]\nalg_section = algorithms\n"
+                                         "[algorithms]\ndefault_properties = fips=yes\n")
+        for _ in range(2):  # the second time from the manifest
+            done = self.succeed("data", "prepare", "adult", "--from", self.source, "--out", self.dir / "out",
+                                env={**os.environ, "OPENSSL_CONF": str(fips)})
+            self.assert_words(done.stdout, "adult.data", "MD5 was not checked", "train       40 rows")
+            self.assertNotIn("is not the published copy", done.stdout)
 
-    def test_a_broken_manifest_is_named(self):
-        make_criteo(self.source, 300, seed=1)
-        self.prepare("criteo", "out")
-        self.write("out/prepare.json", json.dumps({"pieces": [{"train": "many"}]}))
-        error = self.fail_with(1, "data", "prepare", "criteo", "--from", self.source, "--out", self.dir / "out")
-        self.assert_words(error, "prepare.json", "--overwrite")
+    def test_the_names_of_a_header_are_checked(self):
+        make_avazu(self.source, 20, seed=5)
+        with gzip.open(self.source / "train.gz", "rt") as file:
+            lines = file.read().splitlines()
+        make_movielens(self.source, 20, seed=6)
+        ratings = (self.source / "ratings.csv").read_text().splitlines()
+        for name, file, text, words in (
+                ("avazu", "train.gz", lines[1:], ["column 1", "'id'"]),
+                ("avazu", "train.gz", [lines[0].replace("hour", "day"), *lines[1:]], ["column 3", "'day'", "'hour'"]),
+                ("avazu", "train.gz", [lines[0] + ",more", *lines[1:]], ["25 columns", "24"]),
+                ("movielens", "ratings.csv", ratings[1:], ["column 1", "'userId'"]),
+                ("movielens", "ratings.csv", ["userId,movieId,tag,timestamp"], ["column 3", "'tag'", "'rating'"])):
+            with (gzip.open if file.endswith(".gz") else open)(self.source / file, "wt") as out:
+                out.write("\n".join(text) + "\n")
+            error = self.fail_with(1, "data", "prepare", name, "--from", self.source, "--out", self.dir / "out")
+            self.assert_words(error, f"{file}:1: ", "published one", *words)
+            shutil.rmtree(self.dir / "out")
 
 
 class SamplesTest(CliTest):

@@ -1,5 +1,8 @@
 #include "src/prepare/md5.h"
 
+#include <optional>
+#include <string>
+
 #include <gtest/gtest.h>
 
 #include "satrap/core/error.h"
@@ -9,7 +12,7 @@
 namespace satrap::prepare {
 namespace {
 
-std::string md5_of(const std::string& text) {
+std::optional<std::string> md5_of(const std::string& text) {
   const TemporaryDirectory folder;
   write_file_atomic(folder.path() + "/file", text);
   return md5_of_file(folder.path() + "/file");

@@ -16,7 +16,7 @@ struct Request {
   std::int64_t part_rows = std::int64_t{1} << 20;  // rows of the source per part
   std::int64_t memory_bytes = std::int64_t{1}
                               << 30;  // for sorting; the order does not depend on it
-  bool overwrite = false;             // removes what another preparation left in `out`
+  bool overwrite = false;  // removes parts and unedited configurations of the preparation in `out`
 };
 
 /// What is in the folder `out` now.
@@ -39,7 +39,8 @@ std::string describe_data_sets();
 /// set's README says. Shows its progress on a terminal.
 ///
 /// Throws Error(kInvalidConfig) for an unknown set or missing file, and if `out` holds another
-/// preparation; Error(kInvalidData) with file:line for rows of another shape; Error(kIo).
+/// preparation, something else or the published files; Error(kInvalidData) with file:line for rows
+/// of another shape; Error(kIo).
 Prepared prepare(const Request& request);
 
 }  // namespace satrap::prepare
