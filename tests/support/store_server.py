@@ -15,7 +15,8 @@ DEADLINE_S = 300  # of a stalled answer, whose client should have gone long befo
 class Server:
     """Serves `files`, {"folder/name": bytes}, as s3://bucket/... and hdfs://`address`/... until close().
 
-    `faults` are taken by the next reads, one each: reset, truncate, stall, half, 500, 503, 403. `changes` is called
+    `faults` are taken by the next reads, one each: reset, truncate, stall, half, 500, 503, 403, null (500 without a
+    message). `changes` is called
     before each read."""
 
     def __init__(self):
@@ -102,6 +103,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
             return self.send(status, body, **headers)
         if fault.isdigit():
             return refuse(int(fault))
+        if fault == "null":
+            return refuse(500, message=None)
         if fault == "half":
             return self.send(status, body[:len(body) // 2], **headers)
         self.close_connection = True
@@ -116,9 +119,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
         if fault == "stall":
             store.is_closing.wait(DEADLINE_S)
 
-    def refuse_s3(self, status):
+    def refuse_s3(self, status, message="as asked for"):
         code = {403: "AccessDenied", 404: "NoSuchKey", 503: "SlowDown"}.get(status, "InternalError")
-        self.send(status, f"<Error><Code>{code}</Code><Message>as asked for</Message></Error>".encode(),
+        self.send(status, f"<Error><Code>{code}</Code><Message>{message or ''}</Message></Error>".encode(),
                   Content_Type="application/xml")
 
     def answer_s3(self):
@@ -155,9 +158,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.send(200, f"<ListBucketResult><IsTruncated>false</IsTruncated><KeyCount>{len(entries)}</KeyCount>"
                        f"{''.join(entries)}</ListBucketResult>".encode(), Content_Type="application/xml")
 
-    def refuse_hdfs(self, status):
+    def refuse_hdfs(self, status, message="as asked for\n\tat Some.java"):
         name = {403: "AccessControlException", 404: "FileNotFoundException"}.get(status, "IOException")
-        body = {"RemoteException": {"exception": name, "message": "as asked for\n\tat Some.java"}}
+        body = {"RemoteException": {"exception": name if message else None, "message": message}}
         self.send(status, json.dumps(body).encode(), Content_Type="application/json")
 
     def answer_hdfs(self, path):

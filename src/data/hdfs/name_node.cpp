@@ -34,14 +34,23 @@ std::string identity() {
   return "";
 }
 
+/// A field of an object; "": there is none, or it is no text (Java's null).
+std::string text_in(const Json& object, const char* name) {
+  const auto field = object.find(name);
+  return field != object.end() && field->is_string() ? field->get<std::string>() : "";
+}
+
 /// "AccessControlException: Permission denied: user=..."; "": the answer is no such JSON.
 std::string remote_exception(const std::string& body) {
   const Json answer = Json::parse(body, nullptr, /*allow_exceptions=*/false);
-  if (!answer.is_object() || !answer.contains("RemoteException")) return "";
-  const Json& exception = answer["RemoteException"];
-  std::string message = exception.value("message", "");
+  if (!answer.is_object()) return "";
+  const auto exception = answer.find("RemoteException");
+  if (exception == answer.end()) return "";
+  std::string text = text_in(*exception, "exception");
+  std::string message = text_in(*exception, "message");
   message.erase(std::min(message.find('\n'), message.size()));  // a trace of Java's stack
-  return exception.value("exception", "") + ": " + message;
+  if (!text.empty() && !message.empty()) text += ": ";
+  return text + message;
 }
 
 [[noreturn]] void fail(const HttpAnswer& answer) {
