@@ -61,8 +61,6 @@ Store& store_of(const RemoteUrl& url) {
   }
 }
 
-using IsCancelled = std::function<bool()>;
-
 /// Sleeps until `end`, or until the reader is cancelled.
 void pause_until(Clock::time_point end, const IsCancelled& is_cancelled) {
   while (Clock::now() < end && !(is_cancelled && is_cancelled())) {
@@ -104,7 +102,8 @@ DataFile data_file_of(const RemoteUrl& url, const StoreEntry& entry) {
 StoreEntry examine_file(const RemoteUrl& url, const IsCancelled& is_cancelled) {
   const std::string text = url.with_path(url.path);
   Store& store = store_of(url);
-  StoreEntry entry = tried_again(text, is_cancelled, [&] { return store.examine(url.path); });
+  StoreEntry entry =
+      tried_again(text, is_cancelled, [&] { return store.examine(url.path, is_cancelled); });
   if (entry.is_folder) {
     throw Error(ErrorCode::kIo,
                 concat("data file '", text, "' is a directory; to read the files in it write '",
@@ -131,7 +130,7 @@ class RemoteFile : public RandomFile {
       throw Error(ErrorCode::kIo, concat("data file '", name_, "' has become shorter"));
     }
     if (out.empty()) return;
-    tried_again(name_, is_cancelled_, [&] { store_.read(entry_, begin, out); });
+    tried_again(name_, is_cancelled_, [&] { store_.read(entry_, begin, out, is_cancelled_); });
   }
 
  private:
@@ -164,7 +163,7 @@ std::vector<StoreEntry> matches_in(Store& store,
 std::optional<StoreEntry> entry_at(Store& store, const RemoteUrl& url, const std::string& path) {
   return tried_again(url.with_path(path), {}, [&]() -> std::optional<StoreEntry> {
     try {
-      StoreEntry entry = store.examine(path);
+      StoreEntry entry = store.examine(path, {});
       entry.path = path;
       return entry;
     } catch (const StoreFailure& failure) {

@@ -1,6 +1,7 @@
 """A server that speaks as much of S3 and of WebHDFS as a reader needs, in the threads of the test, and makes mistakes.
 
 It checks no signature: tests/process/stores_test.py reads from real servers."""
+import contextlib
 import datetime
 import http.server
 import json
@@ -9,6 +10,7 @@ import urllib.parse
 import zlib
 from xml.sax.saxutils import escape
 
+TRICKLE_S = 0.2  # between bytes
 DEADLINE_S = 300  # of a stalled answer, whose client should have gone long before
 
 
@@ -16,7 +18,7 @@ class Server:
     """Serves `files`, {"folder/name": bytes}, as s3://bucket/... and hdfs://`address`/... until close().
 
     `faults` are taken by the next reads, one each: reset, truncate, stall, half, 500, 503, 403, null (500 without a
-    message). `changes` is called
+    message), trickle (a byte now and then, for ever). `changes` is called
     before each read."""
 
     def __init__(self):
@@ -25,6 +27,7 @@ class Server:
         self.changes = lambda: None
         self.reads = 0
         self.lock = threading.Lock()
+        self.is_trickling = threading.Event()
         self.is_closing = threading.Event()
         self.http = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self.http.daemon_threads = True
@@ -114,8 +117,16 @@ class Handler(http.server.BaseHTTPRequestHandler):
                 self.send_header(name.replace("_", "-"), value)
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()
-            self.wfile.write(body[:len(body) // 2])
+            if fault != "trickle":
+                self.wfile.write(body[:len(body) // 2])
             self.wfile.flush()
+        if fault == "trickle":
+            store.is_trickling.set()
+            with contextlib.suppress(OSError):  # the client has gone
+                for i in range(len(body)):
+                    if store.is_closing.wait(TRICKLE_S):
+                        break
+                    self.wfile.write(body[i:i + 1])
         if fault == "stall":
             store.is_closing.wait(DEADLINE_S)
 

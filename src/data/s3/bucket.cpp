@@ -97,7 +97,7 @@ class Bucket : public Store {
       : name_(std::move(name)),
         files_(value_of(fs::S3FileSystem::Make(options_for(name_, stall_s)))) {}
 
-  StoreEntry examine(const std::string& path) override {
+  StoreEntry examine(const std::string& path, const IsCancelled&) override {
     const fs::FileInfo info = value_of(files_->GetFileInfo(name_ + "/" + path));
     if (info.type() == fs::FileType::NotFound) {
       throw StoreFailure(Kind::kMissing, "the bucket has no such object");
@@ -118,7 +118,10 @@ class Bucket : public Store {
     return entries;
   }
 
-  void read(const StoreEntry& file, std::int64_t begin, std::span<char> out) override {
+  void read(const StoreEntry& file,
+            std::int64_t begin,
+            std::span<char> out,
+            const IsCancelled&) override {
     fs::FileInfo info(name_ + "/" + file.path, fs::FileType::File);
     info.set_size(file.bytes);  // which saves asking for it
     const auto input = value_of(files_->OpenInputFile(info));
