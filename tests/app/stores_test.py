@@ -221,7 +221,11 @@ class Stores(CliTest):
 
     def test_what_makes_no_sense_is_refused(self):
         for url, words in (("s3://key:password@bucket/day.csv", ["AWS_ACCESS_KEY_ID"]),
-                           ("hdfs://user:password@name/day.csv", ["HADOOP_USER_NAME"]), ("s3://", ["names no bucket"]),
+                           ("hdfs://user:pass/password@name/day.csv", ["HADOOP_USER_NAME"]),
+                           ("https://user:password@host/day.csv", ["https://***@host/day.csv", "copy the data"]),
+                           ("s3a://key:password@bucket/day.csv", ["s3a://***@bucket/day.csv", "write s3://"]),
+                           ("S3://bucket/day.csv", ["write s3://"]), ("HDFS://name/day.csv", ["write hdfs://"]),
+                           ("s3://", ["names no bucket"]),
                            ("s3://bucket", ["names no file"]), ("hdfs:///day.csv", ["names no name node"])):
             with self.subTest(url):
                 self.job(url)
