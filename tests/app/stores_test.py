@@ -180,6 +180,39 @@ class Stores(CliTest):
                 error = self.fail_with(1, "train", "job.yaml", "--overwrite", cwd=self.dir)
                 self.assert_words(error, "logs/day.csv' has changed while it was read", "start again")
 
+    @unittest.skipUnless("s3" in SCHEMES, "built without S3")
+    def test_an_object_replaced_while_it_is_examined_is_not_cut_short(self):
+        url = self.server.url("s3", "logs/day.csv")
+        self.put("day.csv", csv())
+        self.train("day.csv")
+        predict = ["predict", "job.yaml", "--checkpoint", "run", "--data", url]
+        contents = [csv(0, 5), csv(500, 509)]
+        lines = [self.predicted(predict, content) for content in contents]
+        looks = 0
+
+        def replace():
+            nonlocal looks
+            looks += 1
+            if looks == at:
+                self.server.files["logs/day.csv"] = contents[1]
+
+        self.server.looked = replace
+        for at in range(1, 100):
+            looks = 0
+            self.server.files["logs/day.csv"] = contents[0]
+            done = satrap(*predict, cwd=self.dir)
+            if done.returncode == 0:
+                self.assertIn(done.stdout, lines, f"replaced after request {at}")
+            else:
+                self.assert_words(done.stderr, "has changed while it was read")
+            if looks < at:  # the command has ended before
+                break
+        self.assertGreater(at, 2)
+
+    def predicted(self, predict, content):
+        self.server.files["logs/day.csv"] = content
+        return self.succeed(*predict, cwd=self.dir).stdout
+
     def test_a_run_that_stops_goes_on_with_the_same_bits_or_names_what_has_changed(self):
         self.put_days()
         expected = self.train("day_*")

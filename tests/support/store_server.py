@@ -19,12 +19,13 @@ class Server:
 
     `faults` are taken by the next reads, one each: reset, truncate, stall, half, 500, 503, 403, null (500 without a
     message), trickle (a byte now and then, for ever). `changes` is called
-    before each read."""
+    before each read, `looked` once the answer to a HEAD request of S3 is known."""
 
     def __init__(self):
         self.files = {}
         self.faults = []
         self.changes = lambda: None
+        self.looked = lambda: None
         self.reads = 0
         self.lock = threading.Lock()
         self.is_trickling = threading.Event()
@@ -152,6 +153,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
             for name, value in headers.items():
                 self.send_header(name.replace("_", "-"), value)
             self.send_header("Content-Length", str(len(content)))
+            store.looked()
             return self.end_headers()
         begin, _, last = self.headers["Range"].removeprefix("bytes=").partition("-")
         body = content[int(begin):int(last) + 1]
