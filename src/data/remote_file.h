@@ -13,8 +13,8 @@ namespace satrap::data {
 /// Whether `path` is the URL of files in a store that can be read: s3:// or hdfs://.
 bool is_remote(const std::string& path);
 
-/// The files of a URL, whose path may be a glob: of each folder with a wildcard in its name, those
-/// that match, in natural order. Throws Error(kIo) if there is none.
+/// The files of a URL, whose path is the name of a file, or a glob: of each folder with a wildcard
+/// in its name, those that match, in natural order. Throws Error(kIo) if there is none.
 std::vector<DataFile> list_remote_files(const std::string& url);
 
 /// Size and time of one file. Throws as describe_file.

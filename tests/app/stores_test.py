@@ -252,6 +252,26 @@ class Stores(CliTest):
                 self.assertIn(url, out.read_text())
                 self.succeed("train", out, "train.max_steps=2", f"run_dir={scheme}", cwd=self.dir)
 
+    @unittest.skipUnless("s3" in SCHEMES, "built without S3")
+    def test_a_bucket_that_cannot_be_reached_is_named_with_what_to_do(self):
+        url = self.server.url("s3", "logs/day.csv")
+        self.job(url)
+        error = self.fail_with(1, "train", "job.yaml", cwd=self.dir,
+                               env={**os.environ, "AWS_ENDPOINT_URL": "gopher://127.0.0.1:1"})
+        self.assert_words(error, f"cannot read '{url}'", "gopher", "AWS_REGION", "AWS_ENDPOINT_URL")
+
+    def test_a_name_that_looks_like_a_glob_is_that_of_its_file(self):
+        self.put("day_2.csv", csv(0, 400))
+        expected = self.train("day_2.csv")
+        names = [("day_[2].csv", "day_[2].csv"), ("day_*.csv", "day_*.csv"), ("day_?.csv", "day_?.csv"),
+                 ("[2026]/day.csv", "[[]2026]/*.csv")]
+        for scheme in SCHEMES:
+            for name, pattern in names:
+                with self.subTest(scheme=scheme, pattern=pattern):
+                    # What the glob would match has other content.
+                    self.server.files = {f"logs/{name}": csv(0, 400), "logs/day_2.csv": csv(1, 401)}
+                    self.assertEqual(self.train(self.server.url(scheme, f"logs/{pattern}")), expected)
+
     def test_what_makes_no_sense_is_refused(self):
         for url, words in (("s3://key:password@bucket/day.csv", ["AWS_ACCESS_KEY_ID"]),
                            ("hdfs://user:pass/password@name/day.csv", ["HADOOP_USER_NAME"]),
@@ -270,6 +290,10 @@ class Stores(CliTest):
             self.assert_words(self.fail_with(1, "train", "job.yaml", cwd=self.dir), "no data file matches", "none_*")
             self.job(self.server.url(scheme, "logs/none"))
             self.assert_words(self.fail_with(1, "train", "job.yaml", cwd=self.dir), "logs/none'", "no such")
+            self.job(self.server.url(scheme, "logs//day.csv"))
+            error = self.fail_with(1, "train", "job.yaml", cwd=self.dir)
+            self.assert_words(error, "logs//day.csv'", "no such" if scheme == "hdfs" else "a key without an empty part")
+            self.assertNotIn("SATRAP_REMOTE_TIMEOUT", error)
         self.job(self.server.url(SCHEMES[0], "logs/day.csv"))
         error = self.fail_with(2, "train", "job.yaml", cwd=self.dir,
                                env={**os.environ, "SATRAP_REMOTE_TIMEOUT": "soon"})

@@ -199,6 +199,13 @@ class Bucket : public Store {
 void throw_failure(const arrow::Status& status) {
   if (status.ok()) return;
   const std::string& message = status.message();
+  if (status.IsInvalid() || status.IsNotImplemented()) {
+    const bool is_key = message.find("Empty path component") != std::string::npos;
+    throw StoreFailure(
+        Kind::kFinal,
+        "Arrow's client of S3 refuses it (" + message + ")" +
+            (is_key ? "; copy the object to a key without an empty part ('//')" : ""));
+  }
   if (message.find("Path does not exist") != std::string::npos) {
     throw StoreFailure(Kind::kMissing, "the bucket has no such object");
   }
@@ -209,7 +216,14 @@ void throw_failure(const arrow::Status& status) {
 }
 
 std::unique_ptr<Store> open_bucket(const std::string& bucket, double stall_s) {
-  return std::make_unique<Bucket>(bucket, stall_s);
+  try {
+    return std::make_unique<Bucket>(bucket, stall_s);
+  } catch (const StoreFailure& failure) {
+    throw StoreFailure(failure.kind(),
+                       std::string("cannot connect to the bucket: ") + failure.what() +
+                           "; AWS_REGION is the region of the bucket, AWS_ENDPOINT_URL the server "
+                           "that has it if that is not Amazon's (http://host:port)");
+  }
 }
 
 }  // namespace satrap::data
