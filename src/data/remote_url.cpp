@@ -46,8 +46,8 @@ RemoteUrl RemoteUrl::parse(const std::string& text) {
                 .path = slash == std::string::npos ? "" : text.substr(slash + 1)};
   if (has_user(text, scheme, url.authority)) {
     throw Error(ErrorCode::kInvalidConfig,
-                concat("'", without_password(text), "': a ", scheme,
-                       ":// URL has no user and no password: ", "the environment has them (",
+                concat("'", without_password(text), "': a URL of ", scheme,
+                       ":// has no user and no password: the environment has them (",
                        scheme == "s3" ? "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or "
                                         "AWS_PROFILE"
                                       : "HADOOP_USER_NAME, SATRAP_HDFS_TOKEN",

@@ -123,7 +123,7 @@ class Stores(CliTest):
         for scheme in SCHEMES:
             with self.subTest(scheme):
                 # Nothing ends a transfer that trickles in Arrow's client of S3.
-                slow = "trickle" if scheme == "hdfs" else "stall"
+                slow = "trickle" if scheme == "hdfs" else "half"
                 faults = ["reset", "truncate", "half", "500", "503", "null", "stall", slow]
                 random.Random(28).shuffle(faults)
                 # Pauses grow while one read fails.
