@@ -12,6 +12,7 @@
 
 #include "satrap/core/error.h"
 #include "src/data/remote_file.h"
+#include "src/data/remote_url.h"
 #include "src/data/topic_url.h"
 
 namespace satrap::data {
@@ -36,6 +37,23 @@ std::vector<std::string> matches_of(const std::string& pattern) {
   ::globfree(&found);
   std::sort(matches.begin(), matches.end(), natural_less);
   return matches;
+}
+
+[[noreturn]] void refuse_url(const std::string& url) {
+  const std::string shown = without_password(url);
+  std::string scheme = url.substr(0, url.find("://"));
+  std::ranges::transform(scheme, scheme.begin(),
+                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  const bool is_s3 = scheme == "s3" || scheme == "s3a" || scheme == "s3n";
+  if (is_s3 || scheme == "hdfs") {
+    throw Error(ErrorCode::kInvalidConfig,
+                concat("'", shown, "' names a file in ", is_s3 ? "S3" : "HDFS",
+                       " by another scheme: write ", is_s3 ? "s3" : "hdfs", "://"));
+  }
+  throw Error(ErrorCode::kInvalidConfig,
+              concat("'", shown, "' is a URL of neither S3 (s3://) nor HDFS (hdfs://), which ",
+                     "are read: copy the data here, or pipe it: `... | satrap train JOB "
+                     "data.train.path=-`"));
 }
 
 void add_file(DataFile file, FileList& files) {
@@ -107,20 +125,15 @@ FileList list_files(const std::vector<std::string>& patterns) {
     }
     if (pattern.starts_with(TopicUrl::kScheme)) {
       throw Error(ErrorCode::kInvalidConfig,
-                  concat("'", pattern, "' is a topic of Kafka, which only data.train.path of a ",
+                  concat("'", without_password(pattern),
+                         "' is a topic of Kafka, which only data.train.path of a ",
                          "configuration may name; write some of its rows to a file"));
     }
     if (is_remote(pattern)) {
       for (DataFile& file : list_remote_files(pattern)) add_file(std::move(file), files);
       continue;
     }
-    if (pattern.find("://") != std::string::npos) {
-      throw Error(
-          ErrorCode::kInvalidConfig,
-          concat("'", pattern, "' is a URL of neither S3 (s3://) nor HDFS (hdfs://), which ",
-                 "are read: copy the data here, or pipe it: `... | satrap train JOB "
-                 "data.train.path=-`"));
-    }
+    if (pattern.find("://") != std::string::npos) refuse_url(pattern);
     struct stat info{};
     if (::stat(pattern.c_str(), &info) == 0 || pattern.find_first_of("*?[") == std::string::npos) {
       add_file(describe_file(pattern), files);

@@ -43,11 +43,6 @@ double seconds_of(const char* name, double otherwise) {
   }
 }
 
-Store& store_of(const RemoteUrl& url) {
-  const double stall_s = std::max(kLeastStallS, seconds_of(kStallName, kDefaultStallS));
-  return store_library(url.scheme).connect(url.authority, stall_s);
-}
-
 [[noreturn]] void refuse(const std::string& url, const StoreFailure& failure) {
   switch (failure.kind()) {
     case StoreFailure::Kind::kMissing:
@@ -61,8 +56,6 @@ Store& store_of(const RemoteUrl& url) {
   }
 }
 
-using IsCancelled = std::function<bool()>;
-
 /// Sleeps until `end`, or until the reader is cancelled.
 void pause_until(Clock::time_point end, const IsCancelled& is_cancelled) {
   while (Clock::now() < end && !(is_cancelled && is_cancelled())) {
@@ -73,7 +66,9 @@ void pause_until(Clock::time_point end, const IsCancelled& is_cancelled) {
 /// Calls call() until it succeeds, its failure will not pass, or time is over. Pauses double, less
 /// a part that differs between files, so that not all readers come back at once.
 template <class Call>
-auto tried_again(const std::string& url, const IsCancelled& is_cancelled, const Call& call) {
+decltype(auto) tried_again(const std::string& url,
+                           const IsCancelled& is_cancelled,
+                           const Call& call) {
   const double timeout_s = seconds_of(kTimeoutName, kDefaultTimeoutS);
   const auto deadline = Clock::now() + std::chrono::duration_cast<Clock::duration>(
                                            std::chrono::duration<double>(timeout_s));
@@ -96,6 +91,13 @@ auto tried_again(const std::string& url, const IsCancelled& is_cancelled, const 
   }
 }
 
+Store& store_of(const RemoteUrl& url, const IsCancelled& is_cancelled) {
+  const double stall_s = std::max(kLeastStallS, seconds_of(kStallName, kDefaultStallS));
+  return tried_again(url.with_path(url.path), is_cancelled, [&]() -> Store& {
+    return store_library(url.scheme).connect(url.authority, stall_s);
+  });
+}
+
 DataFile data_file_of(const RemoteUrl& url, const StoreEntry& entry) {
   return {
       .path = url.with_path(entry.path), .bytes = entry.bytes, .modified_ns = entry.modified_ns};
@@ -103,8 +105,9 @@ DataFile data_file_of(const RemoteUrl& url, const StoreEntry& entry) {
 
 StoreEntry examine_file(const RemoteUrl& url, const IsCancelled& is_cancelled) {
   const std::string text = url.with_path(url.path);
-  Store& store = store_of(url);
-  StoreEntry entry = tried_again(text, is_cancelled, [&] { return store.examine(url.path); });
+  Store& store = store_of(url, is_cancelled);
+  StoreEntry entry =
+      tried_again(text, is_cancelled, [&] { return store.examine(url.path, is_cancelled); });
   if (entry.is_folder) {
     throw Error(ErrorCode::kIo,
                 concat("data file '", text, "' is a directory; to read the files in it write '",
@@ -119,7 +122,7 @@ class RemoteFile : public RandomFile {
   RemoteFile(const RemoteUrl& url, IsCancelled is_cancelled)
       : name_(url.with_path(url.path)),
         is_cancelled_(std::move(is_cancelled)),
-        store_(store_of(url)),
+        store_(store_of(url, is_cancelled_)),
         entry_(examine_file(url, is_cancelled_)) {}
 
   const std::string& name() const override { return name_; }
@@ -131,7 +134,7 @@ class RemoteFile : public RandomFile {
       throw Error(ErrorCode::kIo, concat("data file '", name_, "' has become shorter"));
     }
     if (out.empty()) return;
-    tried_again(name_, is_cancelled_, [&] { store_.read(entry_, begin, out); });
+    tried_again(name_, is_cancelled_, [&] { store_.read(entry_, begin, out, is_cancelled_); });
   }
 
  private:
@@ -161,15 +164,21 @@ std::vector<StoreEntry> matches_in(Store& store,
   return entries;
 }
 
-std::optional<StoreEntry> entry_at(Store& store, const RemoteUrl& url, const std::string& path) {
+/// The file `path`; none if there is no such file, or, with `or_refused`, the store refuses to say.
+std::optional<StoreEntry> file_at(Store& store,
+                                  const RemoteUrl& url,
+                                  const std::string& path,
+                                  bool or_refused) {
   return tried_again(url.with_path(path), {}, [&]() -> std::optional<StoreEntry> {
     try {
-      StoreEntry entry = store.examine(path);
+      StoreEntry entry = store.examine(path, {});
+      if (entry.is_folder) return std::nullopt;
       entry.path = path;
       return entry;
     } catch (const StoreFailure& failure) {
-      if (failure.kind() == StoreFailure::Kind::kMissing) return std::nullopt;
-      throw;
+      const bool is_refused = failure.kind() == StoreFailure::Kind::kFinal;
+      if (failure.kind() != StoreFailure::Kind::kMissing && !(is_refused && or_refused)) throw;
+      return std::nullopt;
     }
   });
 }
@@ -190,8 +199,8 @@ void expand(Store& store,
   if (!is_pattern(part)) {
     const std::string path = joined(folder, part);
     if (!is_last) return expand(store, url, path, slash + 1, found);
-    const std::optional<StoreEntry> entry = entry_at(store, url, path);
-    if (entry && !entry->is_folder) found.push_back(*entry);
+    const std::optional<StoreEntry> file = file_at(store, url, path, /*or_refused=*/false);
+    if (file) found.push_back(*file);
     return;
   }
   for (StoreEntry& entry : matches_in(store, url, folder, part)) {
@@ -213,8 +222,13 @@ bool is_remote(const std::string& path) {
 std::vector<DataFile> list_remote_files(const std::string& text) {
   const RemoteUrl url = RemoteUrl::parse(text);
   if (!is_pattern(url.path)) return {data_file_of(url, examine_file(url, {}))};
+  Store& store = store_of(url, {});
+  // S3 refuses to say whether there is a file to who may only list a part of the bucket.
+  if (const auto file = file_at(store, url, url.path, /*or_refused=*/true)) {
+    return {data_file_of(url, *file)};
+  }
   std::vector<StoreEntry> found;
-  expand(store_of(url), url, "", 0, found);
+  expand(store, url, "", 0, found);
   if (found.empty()) throw Error(ErrorCode::kIo, concat("no data file matches '", text, "'"));
   std::vector<DataFile> files;
   for (const StoreEntry& entry : found) files.push_back(data_file_of(url, entry));

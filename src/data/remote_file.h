@@ -13,16 +13,16 @@ namespace satrap::data {
 /// Whether `path` is the URL of files in a store that can be read: s3:// or hdfs://.
 bool is_remote(const std::string& path);
 
-/// The files of a URL, whose path may be a glob: of each folder with a wildcard in its name, those
-/// that match, in natural order. Throws Error(kIo) if there is none.
+/// The files of a URL, whose path is the name of a file, or a glob: of each folder with a wildcard
+/// in its name, those that match, in natural order. Throws Error(kIo) if there is none.
 std::vector<DataFile> list_remote_files(const std::string& url);
 
 /// Size and time of one file. Throws as describe_file.
 DataFile describe_remote_file(const std::string& url);
 
 /// A read is tried again when it makes no progress for SATRAP_REMOTE_STALL, and when it fails: with
-/// growing pauses, until SATRAP_REMOTE_TIMEOUT is over or
-/// `is_cancelled`, if there is one, returns true. Throws as open_random_file.
+/// growing pauses, until SATRAP_REMOTE_TIMEOUT is over or `is_cancelled`, if there is one, returns
+/// true, which also ends a try in HDFS. Throws as open_random_file.
 std::shared_ptr<const RandomFile> open_remote_file(const std::string& url,
                                                    std::function<bool()> is_cancelled = {});
 

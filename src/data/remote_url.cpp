@@ -8,12 +8,30 @@ namespace {
 constexpr std::string_view kDefaultPort = ":9870";  // of a name node's WebHDFS
 
 [[noreturn]] void refuse_remote_url(const std::string& text, const char* why) {
-  throw Error(ErrorCode::kInvalidConfig,
-              concat("'", text, "' ", why, "; files are written s3://bucket/key or ",
-                     "hdfs://namenode:9870/path, and may be globs"));
+  throw Error(ErrorCode::kInvalidConfig, concat("'", without_password(text), "' ", why,
+                                                "; files are written s3://bucket/key or ",
+                                                "hdfs://namenode:9870/path, and may be globs"));
+}
+
+/// Whether what stands before the first slash, `authority`, has a user, or begins one whose
+/// password has a slash: an '@' in the path of a file is no sign of it.
+bool has_user(const std::string& text, const std::string& scheme, const std::string& authority) {
+  if (authority.find('@') != std::string::npos) return true;
+  const std::size_t colon = authority.find(':');
+  if (colon == std::string::npos || text.find('@') == std::string::npos) return false;
+  const std::string port = authority.substr(colon + 1);
+  return scheme == "s3" || port.empty() ||
+         port.find_first_not_of("0123456789") != std::string::npos;
 }
 
 }  // namespace
+
+std::string without_password(const std::string& url) {
+  const std::size_t colon = url.find("://");
+  const std::size_t at = url.rfind('@');
+  if (colon == std::string::npos || at == std::string::npos || at < colon) return url;
+  return url.substr(0, colon + 3) + "***" + url.substr(at);
+}
 
 RemoteUrl RemoteUrl::parse(const std::string& text) {
   const std::size_t colon = text.find("://");
@@ -26,15 +44,14 @@ RemoteUrl RemoteUrl::parse(const std::string& text) {
   RemoteUrl url{.scheme = scheme,
                 .authority = text.substr(begin, slash - begin),
                 .path = slash == std::string::npos ? "" : text.substr(slash + 1)};
-  if (url.authority.find('@') != std::string::npos) {
-    // Not the text, which may hold a password.
-    throw Error(
-        ErrorCode::kInvalidConfig,
-        concat("a ", scheme, ":// URL has no user and no password: the environment has ", "them (",
-               scheme == "s3" ? "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or "
-                                "AWS_PROFILE"
-                              : "HADOOP_USER_NAME, SATRAP_HDFS_TOKEN",
-               ")"));
+  if (has_user(text, scheme, url.authority)) {
+    throw Error(ErrorCode::kInvalidConfig,
+                concat("'", without_password(text), "': a URL of ", scheme,
+                       ":// has no user and no password: the environment has them (",
+                       scheme == "s3" ? "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or "
+                                        "AWS_PROFILE"
+                                      : "HADOOP_USER_NAME, SATRAP_HDFS_TOKEN",
+                       ")"));
   }
   if (url.authority.empty()) {
     refuse_remote_url(text, scheme == "s3" ? "names no bucket" : "names no name node");

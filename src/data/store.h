@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -29,6 +30,9 @@ class StoreFailure : public std::runtime_error {
   Kind kind_;
 };
 
+/// Whether nobody waits for the answer any more; any thread asks. Empty: never.
+using IsCancelled = std::function<bool()>;
+
 /// A file or folder, as it is now.
 struct StoreEntry {
   std::string path;  // within the store, without a slash at its beginning
@@ -38,20 +42,24 @@ struct StoreEntry {
   std::string version = {};      // differs between contents; "": not known, as in a listing
 };
 
-/// A bucket of S3, or the files of a name node. Thread-safe. All throw StoreFailure.
+/// A bucket of S3, or the files of a name node. Thread-safe. All throw StoreFailure. HDFS ends a
+/// request within about a second when it is cancelled; S3 does not, since Arrow has no way to.
 class Store {
  public:
   virtual ~Store() = default;
 
   /// With its version.
-  virtual StoreEntry examine(const std::string& path) = 0;
+  virtual StoreEntry examine(const std::string& path, const IsCancelled& is_cancelled) = 0;
 
   /// What a folder holds, in any order; "": the uppermost.
   virtual std::vector<StoreEntry> list(const std::string& folder) = 0;
 
   /// Fills `out`, which is not empty, with the bytes of `file` from `begin` on, and makes sure that
   /// they are of the version that `file` has.
-  virtual void read(const StoreEntry& file, std::int64_t begin, std::span<char> out) = 0;
+  virtual void read(const StoreEntry& file,
+                    std::int64_t begin,
+                    std::span<char> out,
+                    const IsCancelled& is_cancelled) = 0;
 };
 
 class StoreLibrary {
@@ -60,8 +68,8 @@ class StoreLibrary {
   virtual std::string describe() const = 0;  // "libcurl 7.88.1"
 
   /// `authority`: the bucket, or "host:port" of a name node. A request that makes no progress for
-  /// `stall_s` seconds ends. The store lives as long as the library; it is the same for equal
-  /// arguments.
+  /// `stall_s` seconds (HDFS: less than 1 KiB/s) ends. The store lives as long as the library; it
+  /// is the same for equal arguments.
   virtual Store& connect(const std::string& authority, double stall_s) = 0;
 };
 

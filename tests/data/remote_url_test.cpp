@@ -41,5 +41,24 @@ TEST(RemoteUrl, OtherTextIsRefused) {
                              testing::Not(testing::HasSubstr("secret@"))));
 }
 
+TEST(RemoteUrl, APasswordIsNotShown) {
+  for (const std::string url : {"s3://key:PASSWORD@bucket/x", "s3://key:PASS/WORD@bucket/x",
+                                "hdfs://user:PASSWORD@name/f", "hdfs://user:PASS/WORD@name/f",
+                                "hdfs://user:/PASSWORD@name/f", "s3a://key:PASS/WORD@bucket/x"}) {
+    EXPECT_THAT(refusal_of(url), testing::AllOf(testing::HasSubstr("://***@"),
+                                                testing::Not(testing::HasSubstr("PASS")),
+                                                testing::Not(testing::HasSubstr("WORD"))));
+  }
+  EXPECT_EQ(without_password("https://user:a@b@host/x"), "https://***@host/x");
+  EXPECT_EQ(without_password("https://host/x"), "https://host/x");
+  EXPECT_EQ(without_password("a@b://c"), "a@b://c");
+}
+
+TEST(RemoteUrl, TheNameOfAFileMayHaveAnAtSign) {
+  EXPECT_EQ(RemoteUrl::parse("s3://bucket/a@b.csv").path, "a@b.csv");
+  EXPECT_EQ(RemoteUrl::parse("s3://bucket/10:30/a@b.csv").path, "10:30/a@b.csv");
+  EXPECT_EQ(RemoteUrl::parse("hdfs://name:9870/a@b.csv").path, "a@b.csv");
+}
+
 }  // namespace
 }  // namespace satrap::data

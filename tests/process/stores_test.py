@@ -1,10 +1,13 @@
 """Jobs whose files are in a real HDFS and on a real server of S3: what they teach, and what is refused."""
 import gzip
+import itertools
 import os
 import pathlib
+import random
 import sys
 import tempfile
 import unittest
+from unittest import mock
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "app"))
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
@@ -35,6 +38,29 @@ def rows(begin, end):
 # The last is longer than a block of HDFS.
 DAYS = {"day_2.csv": rows(0, 1000), "day_10.csv.gz": gzip.compress(rows(1000, 2000)),
         "day_11.csv": rows(2000, 3000) + b"\n" * (2 << 20)}
+
+
+class ServersInJava(CliTest):
+    """That a server which cannot start is seen at once; without java."""
+
+    def test_one_of_two_processes_ends(self):
+        def command(folder, program, options=()):
+            return [sys.executable, "-c", program]
+
+        with mock.patch.object(java_server, "command", command):
+            lives = java_server.JavaProcess(self.dir, "lives", "import signal; signal.pause()")
+            self.addCleanup(lives.kill)
+            ends = java_server.JavaProcess(self.dir, "ends", "raise SystemExit('a port is in use')")
+        with self.assertRaisesRegex(RuntimeError, "^ends did not start: a port is in use"):
+            java_server.wait_until(lambda: False, [lives, ends])
+        self.assertIsNotNone(lives.process.poll())
+
+    def test_ports_differ(self):
+        [port] = java_server.free_ports(1)
+        chosen = itertools.chain([port, port], iter(lambda: random.randrange(20_000, 30_000), None))
+        with mock.patch.object(java_server.random, "SystemRandom") as source:
+            source.return_value.randrange = lambda *_: next(chosen)
+            self.assertEqual(len(set(java_server.free_ports(2))), 2)
 
 
 class Stores(CliTest):

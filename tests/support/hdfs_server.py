@@ -8,7 +8,7 @@ import urllib.error
 import urllib.parse
 import urllib.request
 
-from java_server import JavaProcess, fetch_jars, free_ports, run_java, start_on_free_ports
+from java_server import JavaProcess, fetch_jars, free_ports, run_java, start_on_free_ports, wait_until
 
 VERSION = "3.4.3"
 ARTIFACTS = [("org.apache.hadoop", name, VERSION) for name in ("hadoop-common", "hadoop-hdfs", "hadoop-hdfs-client")]
@@ -63,12 +63,7 @@ class Server:
         run_java(self.folder, f"{package}.namenode.NameNode", "-format", "-force", "-nonInteractive", options=OPTIONS)
         self.processes = [JavaProcess(self.folder, name, f"{package}.{name}.{main}", options=OPTIONS)
                           for name, main in (("namenode", "NameNode"), ("datanode", "DataNode"))]
-        try:
-            for process in self.processes:
-                process.wait_until(self.is_writable)
-        except RuntimeError:
-            self.close()
-            raise
+        wait_until(self.is_writable, self.processes)
 
     def is_writable(self):
         try:

@@ -24,14 +24,16 @@ class Unavailable(Exception):
 
 
 def free_ports(number):
-    """Ports that the system gives to nobody who asks for any."""
+    """Different ports that the system gives to nobody who asks for any."""
     ports = []
-    while len(ports) < number:
-        port = random.SystemRandom().randrange(20_000, 30_000)
-        with socket.socket() as probe:
+    with contextlib.ExitStack() as probes:
+        while len(ports) < number:
+            port = random.SystemRandom().randrange(20_000, 30_000)
+            probe = probes.enter_context(socket.socket())
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             with contextlib.suppress(OSError):
                 probe.bind(("127.0.0.1", port))
+                probe.listen()  # so that no other probe can have it
                 ports.append(port)
     return ports
 
@@ -78,15 +80,6 @@ class JavaProcess:
             self.process = subprocess.Popen(command(folder, *arguments, options=options), stdin=subprocess.DEVNULL,
                                             stdout=out, stderr=subprocess.STDOUT)
 
-    def wait_until(self, is_ready):
-        """Raises RuntimeError, with what it said, if the process ends or is_ready() does not become true."""
-        deadline = time.monotonic() + DEADLINE_S
-        while not is_ready():
-            if self.process.poll() is not None or time.monotonic() > deadline:
-                self.kill()
-                raise RuntimeError(f"{self.log.stem} did not start: {self.said()[-20_000:]}")
-            time.sleep(0.05)
-
     def said(self):
         return self.log.read_text(errors="replace")
 
@@ -94,6 +87,20 @@ class JavaProcess:
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGKILL)
             self.process.wait(DEADLINE_S)
+
+
+def wait_until(is_ready, processes):
+    """Kills the JavaProcesses if one ends, or if is_ready() does not become true: raises RuntimeError with what that
+    one, or each, said."""
+    deadline = time.monotonic() + DEADLINE_S
+    while not is_ready():
+        ended = [process for process in processes if process.process.poll() is not None]
+        if ended or time.monotonic() > deadline:
+            for process in processes:
+                process.kill()
+            raise RuntimeError("\n".join(f"{process.log.stem} did not start: {process.said()[-20_000:]}"
+                                         for process in ended or processes))
+        time.sleep(0.05)
 
 
 def command(folder, *arguments, options=()):

@@ -4,7 +4,7 @@ Server(folder) raises java_server.Unavailable where java, mvn or the registry is
 import pathlib
 import shutil
 
-from java_server import JavaProcess, fetch_jars, free_ports, run_java, start_on_free_ports
+from java_server import JavaProcess, fetch_jars, free_ports, run_java, start_on_free_ports, wait_until
 
 ARTIFACTS = [("org.apache.kafka", "kafka_2.13", "4.3.1"), ("org.slf4j", "slf4j-simple", "1.7.36")]
 OPTIONS = ["-Dorg.slf4j.simpleLogger.defaultLogLevel=warn",
@@ -55,7 +55,7 @@ class Server:
 
     def start(self):
         self.process = JavaProcess(self.folder, "broker", "kafka.Kafka", self.properties, options=OPTIONS)
-        self.process.wait_until(lambda: "Kafka Server started" in self.process.said())
+        wait_until(lambda: "Kafka Server started" in self.process.said(), [self.process])
 
     def kill(self):
         self.process.kill()

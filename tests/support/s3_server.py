@@ -4,7 +4,7 @@ files of a folder.
 Server(folder) raises java_server.Unavailable where java, mvn or the registry is missing."""
 import pathlib
 
-from java_server import JavaProcess, fetch_jars, free_ports, start_on_free_ports
+from java_server import JavaProcess, fetch_jars, free_ports, start_on_free_ports, wait_until
 
 ARTIFACTS = [("org.gaul", "s3proxy", "2.6.0")]
 KEY, SECRET = "satrap", "secret-of-the-tests"
@@ -44,7 +44,7 @@ class Server:
         properties = self.folder / "s3proxy.conf"
         properties.write_text(PROPERTIES.format(port=port, key=KEY, secret=SECRET, data=self.data))
         self.process = JavaProcess(self.folder, "s3proxy", "org.gaul.s3proxy.Main", "--properties", properties)
-        self.process.wait_until(lambda: "Started Server" in self.process.said())
+        wait_until(lambda: "Started Server" in self.process.said(), [self.process])
 
     def environment(self):
         """What a client needs."""

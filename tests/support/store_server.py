@@ -1,6 +1,7 @@
 """A server that speaks as much of S3 and of WebHDFS as a reader needs, in the threads of the test, and makes mistakes.
 
 It checks no signature: tests/process/stores_test.py reads from real servers."""
+import contextlib
 import datetime
 import http.server
 import json
@@ -9,21 +10,25 @@ import urllib.parse
 import zlib
 from xml.sax.saxutils import escape
 
+TRICKLE_S = 0.2  # between bytes
 DEADLINE_S = 300  # of a stalled answer, whose client should have gone long before
 
 
 class Server:
     """Serves `files`, {"folder/name": bytes}, as s3://bucket/... and hdfs://`address`/... until close().
 
-    `faults` are taken by the next reads, one each: reset, truncate, stall, half, 500, 503, 403. `changes` is called
-    before each read."""
+    `faults` are taken by the next reads, one each: reset, truncate, stall, half, 500, 503, 403, null (500 without a
+    message), trickle (a byte now and then, for ever). `changes` is called
+    before each read, `looked` once the answer to a HEAD request of S3 is known."""
 
     def __init__(self):
         self.files = {}
         self.faults = []
         self.changes = lambda: None
+        self.looked = lambda: None
         self.reads = 0
         self.lock = threading.Lock()
+        self.is_trickling = threading.Event()
         self.is_closing = threading.Event()
         self.http = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self.http.daemon_threads = True
@@ -102,6 +107,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
             return self.send(status, body, **headers)
         if fault.isdigit():
             return refuse(int(fault))
+        if fault == "null":
+            return refuse(500, message=None)
         if fault == "half":
             return self.send(status, body[:len(body) // 2], **headers)
         self.close_connection = True
@@ -111,14 +118,22 @@ class Handler(http.server.BaseHTTPRequestHandler):
                 self.send_header(name.replace("_", "-"), value)
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()
-            self.wfile.write(body[:len(body) // 2])
+            if fault != "trickle":
+                self.wfile.write(body[:len(body) // 2])
             self.wfile.flush()
+        if fault == "trickle":
+            store.is_trickling.set()
+            with contextlib.suppress(OSError):  # the client has gone
+                for i in range(len(body)):
+                    if store.is_closing.wait(TRICKLE_S):
+                        break
+                    self.wfile.write(body[i:i + 1])
         if fault == "stall":
             store.is_closing.wait(DEADLINE_S)
 
-    def refuse_s3(self, status):
+    def refuse_s3(self, status, message="as asked for"):
         code = {403: "AccessDenied", 404: "NoSuchKey", 503: "SlowDown"}.get(status, "InternalError")
-        self.send(status, f"<Error><Code>{code}</Code><Message>as asked for</Message></Error>".encode(),
+        self.send(status, f"<Error><Code>{code}</Code><Message>{message or ''}</Message></Error>".encode(),
                   Content_Type="application/xml")
 
     def answer_s3(self):
@@ -138,6 +153,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
             for name, value in headers.items():
                 self.send_header(name.replace("_", "-"), value)
             self.send_header("Content-Length", str(len(content)))
+            store.looked()
             return self.end_headers()
         begin, _, last = self.headers["Range"].removeprefix("bytes=").partition("-")
         body = content[int(begin):int(last) + 1]
@@ -155,9 +171,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.send(200, f"<ListBucketResult><IsTruncated>false</IsTruncated><KeyCount>{len(entries)}</KeyCount>"
                        f"{''.join(entries)}</ListBucketResult>".encode(), Content_Type="application/xml")
 
-    def refuse_hdfs(self, status):
+    def refuse_hdfs(self, status, message="as asked for\n\tat Some.java"):
         name = {403: "AccessControlException", 404: "FileNotFoundException"}.get(status, "IOException")
-        body = {"RemoteException": {"exception": name, "message": "as asked for\n\tat Some.java"}}
+        body = {"RemoteException": {"exception": name if message else None, "message": message}}
         self.send(status, json.dumps(body).encode(), Content_Type="application/json")
 
     def answer_hdfs(self, path):

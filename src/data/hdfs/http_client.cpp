@@ -12,6 +12,7 @@ namespace {
 
 constexpr std::size_t kMostErrorBytes = std::size_t{16} << 10;
 constexpr long kMostRedirects = 3;
+constexpr long kLeastBytesPerSecond = 1024;
 constexpr std::string_view kUnreserved =
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~";
 
@@ -31,6 +32,12 @@ std::size_t receive(char* bytes, std::size_t, std::size_t size, void* data) {
   return size;
 }
 
+/// libcurl calls it at least once a second; not 0 ends the transfer.
+int asks_to_end(void* data, curl_off_t, curl_off_t, curl_off_t, curl_off_t) {
+  const IsCancelled& is_cancelled = *static_cast<const IsCancelled*>(data);
+  return is_cancelled && is_cancelled() ? 1 : 0;
+}
+
 }  // namespace
 
 HttpClient::Handle HttpClient::take_handle() {
@@ -45,7 +52,9 @@ HttpClient::Handle HttpClient::take_handle() {
   return handle;
 }
 
-HttpAnswer HttpClient::get(const std::string& url, const Take& take) {
+HttpAnswer HttpClient::get(const std::string& url,
+                           const IsCancelled& is_cancelled,
+                           const Take& take) {
   Handle handle = take_handle();
   CURL* const curl = handle.get();
   HttpAnswer answer;
@@ -58,11 +67,14 @@ HttpAnswer HttpClient::get(const std::string& url, const Take& take) {
   curl_easy_setopt(curl, CURLOPT_MAXREDIRS, kMostRedirects);
   curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
   curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT_MS, std::lround(stall_s_ * 1000));
-  curl_easy_setopt(curl, CURLOPT_LOW_SPEED_LIMIT, 1L);
+  curl_easy_setopt(curl, CURLOPT_LOW_SPEED_LIMIT, kLeastBytesPerSecond);
   curl_easy_setopt(curl, CURLOPT_LOW_SPEED_TIME, std::lround(std::ceil(stall_s_)));
   curl_easy_setopt(curl, CURLOPT_BUFFERSIZE, 512L << 10);
   curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, receive);
   curl_easy_setopt(curl, CURLOPT_WRITEDATA, &receiver);
+  curl_easy_setopt(curl, CURLOPT_NOPROGRESS, 0L);
+  curl_easy_setopt(curl, CURLOPT_XFERINFOFUNCTION, asks_to_end);
+  curl_easy_setopt(curl, CURLOPT_XFERINFODATA, &is_cancelled);
   curl_easy_setopt(curl, CURLOPT_ERRORBUFFER, problem.data());
   const CURLcode code = curl_easy_perform(curl);
   curl_easy_setopt(curl, CURLOPT_ERRORBUFFER, nullptr);

@@ -11,6 +11,8 @@
 
 #include <curl/curl.h>
 
+#include "src/data/store.h"
+
 namespace satrap::data {
 
 struct HttpAnswer {
@@ -25,11 +27,12 @@ class HttpClient {
  public:
   using Take = std::function<bool(const char* bytes, std::size_t size)>;  // false: too many
 
-  /// A request ends when less than a byte per second comes for `stall_s` seconds.
+  /// A request ends when less than 1 KiB/s comes for `stall_s` seconds.
   explicit HttpClient(double stall_s) : stall_s_(stall_s) {}
 
-  /// Gives the body of an answer 200 to `take` as it comes.
-  HttpAnswer get(const std::string& url, const Take& take);
+  /// Gives the body of an answer 200 to `take` as it comes. Ends, with a problem, within about a
+  /// second when is_cancelled() becomes true.
+  HttpAnswer get(const std::string& url, const IsCancelled& is_cancelled, const Take& take);
 
  private:
   struct Close {

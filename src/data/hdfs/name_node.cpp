@@ -34,14 +34,23 @@ std::string identity() {
   return "";
 }
 
+/// A field of an object; "": there is none, or it is no text (Java's null).
+std::string text_in(const Json& object, const char* name) {
+  const auto field = object.find(name);
+  return field != object.end() && field->is_string() ? field->get<std::string>() : "";
+}
+
 /// "AccessControlException: Permission denied: user=..."; "": the answer is no such JSON.
 std::string remote_exception(const std::string& body) {
   const Json answer = Json::parse(body, nullptr, /*allow_exceptions=*/false);
-  if (!answer.is_object() || !answer.contains("RemoteException")) return "";
-  const Json& exception = answer["RemoteException"];
-  std::string message = exception.value("message", "");
+  if (!answer.is_object()) return "";
+  const auto exception = answer.find("RemoteException");
+  if (exception == answer.end()) return "";
+  std::string text = text_in(*exception, "exception");
+  std::string message = text_in(*exception, "message");
   message.erase(std::min(message.find('\n'), message.size()));  // a trace of Java's stack
-  return exception.value("exception", "") + ": " + message;
+  if (!text.empty() && !message.empty()) text += ": ";
+  return text + message;
 }
 
 [[noreturn]] void fail(const HttpAnswer& answer) {
@@ -86,14 +95,14 @@ class NameNode : public Store {
   NameNode(const std::string& address, double stall_s)
       : base_("http://" + address + "/webhdfs/v1/"), http_(stall_s) {}
 
-  StoreEntry examine(const std::string& path) override {
-    return ask(path, "GETFILESTATUS",
+  StoreEntry examine(const std::string& path, const IsCancelled& is_cancelled) override {
+    return ask(path, "GETFILESTATUS", is_cancelled,
                [](const Json& answer) { return entry_of(answer.at("FileStatus"), ""); });
   }
 
   std::vector<StoreEntry> list(const std::string& folder) override {
     try {
-      return ask(folder, "LISTSTATUS", [&](const Json& answer) {
+      return ask(folder, "LISTSTATUS", {}, [&](const Json& answer) {
         std::vector<StoreEntry> entries;
         for (const Json& status : answer.at("FileStatuses").at("FileStatus")) {
           entries.push_back(entry_of(status, folder));
@@ -106,12 +115,15 @@ class NameNode : public Store {
     }
   }
 
-  void read(const StoreEntry& file, std::int64_t begin, std::span<char> out) override {
+  void read(const StoreEntry& file,
+            std::int64_t begin,
+            std::span<char> out,
+            const IsCancelled& is_cancelled) override {
     std::size_t filled = 0;
     const HttpAnswer answer =
         http_.get(url_of(file.path, "OPEN&offset=" + std::to_string(begin) +
                                         "&length=" + std::to_string(out.size())),
-                  [&](const char* bytes, std::size_t size) {
+                  is_cancelled, [&](const char* bytes, std::size_t size) {
                     if (size > out.size() - filled) return false;
                     std::memcpy(out.data() + filled, bytes, size);
                     filled += size;
@@ -119,7 +131,7 @@ class NameNode : public Store {
                   });
     if (answer.status != 200 || !answer.problem.empty()) fail(answer);
     // A file that has shrunk ends early: look at it first.
-    const std::string version = examine(file.path).version;
+    const std::string version = examine(file.path, is_cancelled).version;
     if (version != file.version) {
       throw StoreFailure(Kind::kChanged, file.version + " -> " + version);
     }
@@ -137,10 +149,11 @@ class NameNode : public Store {
   template <class Use>
   std::invoke_result_t<Use, const Json&> ask(const std::string& path,
                                              const std::string& operation,
+                                             const IsCancelled& is_cancelled,
                                              const Use& use) {
     std::string body;
     const HttpAnswer answer =
-        http_.get(url_of(path, operation), [&](const char* bytes, std::size_t size) {
+        http_.get(url_of(path, operation), is_cancelled, [&](const char* bytes, std::size_t size) {
           body.append(bytes, size);
           return std::ssize(body) <= kMostListBytes;
         });

@@ -5,6 +5,9 @@
 #include <chrono>
 #include <cstdint>
 #include <cstdlib>
+#include <ctime>
+#include <optional>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -91,19 +94,43 @@ std::int64_t whole_seconds(fs::TimePoint time) {
   return ns / kSecond * kSecond;
 }
 
+/// The time of "2026-11-27T03:49:21Z"; none if the text is no such time.
+std::optional<std::int64_t> time_of(const std::string& text) {
+  std::tm time{};
+  if (strptime(text.c_str(), "%Y-%m-%dT%H:%M:%SZ", &time) == nullptr) return std::nullopt;
+  return timegm(&time) * kSecond;
+}
+
+/// What one request says about an object.
+struct Description {
+  std::int64_t bytes;
+  std::optional<std::int64_t> modified_ns;
+  std::string tag;  // ETag; "": there is none
+
+  /// For people and for comparison.
+  std::string version() const {
+    return std::to_string(bytes) + " bytes" + (tag.empty() ? "" : ", ETag " + tag);
+  }
+};
+
 class Bucket : public Store {
  public:
   Bucket(std::string name, double stall_s)
       : name_(std::move(name)),
         files_(value_of(fs::S3FileSystem::Make(options_for(name_, stall_s)))) {}
 
-  StoreEntry examine(const std::string& path) override {
+  StoreEntry examine(const std::string& path, const IsCancelled&) override {
     const fs::FileInfo info = value_of(files_->GetFileInfo(name_ + "/" + path));
     if (info.type() == fs::FileType::NotFound) {
       throw StoreFailure(Kind::kMissing, "the bucket has no such object");
     }
     StoreEntry entry = entry_of(info);
-    if (!entry.is_folder) entry.version = version_of(path);
+    if (entry.is_folder) return entry;
+    // The object may have been replaced since: all that is known of it comes from one request.
+    const Description now = describe(path);
+    entry.bytes = now.bytes;
+    entry.modified_ns = now.modified_ns.value_or(entry.modified_ns);
+    entry.version = now.version();
     return entry;
   }
 
@@ -118,7 +145,10 @@ class Bucket : public Store {
     return entries;
   }
 
-  void read(const StoreEntry& file, std::int64_t begin, std::span<char> out) override {
+  void read(const StoreEntry& file,
+            std::int64_t begin,
+            std::span<char> out,
+            const IsCancelled&) override {
     fs::FileInfo info(name_ + "/" + file.path, fs::FileType::File);
     info.set_size(file.bytes);  // which saves asking for it
     const auto input = value_of(files_->OpenInputFile(info));
@@ -136,7 +166,7 @@ class Bucket : public Store {
       throw StoreFailure(Kind::kMayPass, "the server has sent fewer than the " +
                                              std::to_string(out.size()) + " bytes asked for");
     }
-    const std::string version = version_of(file.path);
+    const std::string version = describe(file.path).version();
     if (version == file.version) return;
     throw StoreFailure(Kind::kChanged, file.version + " -> " + version);
   }
@@ -149,14 +179,15 @@ class Bucket : public Store {
             .modified_ns = whole_seconds(info.mtime())};
   }
 
-  /// Size and ETag, for people and for comparison.
-  std::string version_of(const std::string& path) const {
+  /// By one request.
+  Description describe(const std::string& path) const {
     const auto input = value_of(files_->OpenInputFile(name_ + "/" + path));
     const auto metadata = value_of(input->ReadMetadata());
-    std::string version = std::to_string(value_of(input->GetSize())) + " bytes";
-    if (metadata == nullptr) return version;
-    const arrow::Result<std::string> tag = metadata->Get("ETag");
-    return tag.ok() ? version + ", ETag " + *tag : version;
+    Description object{.bytes = value_of(input->GetSize()), .modified_ns = {}, .tag = ""};
+    if (metadata == nullptr) return object;
+    object.tag = metadata->Get("ETag").ValueOr("");
+    object.modified_ns = time_of(metadata->Get("Last-Modified").ValueOr(""));
+    return object;
   }
 
   const std::string name_;
@@ -168,6 +199,13 @@ class Bucket : public Store {
 void throw_failure(const arrow::Status& status) {
   if (status.ok()) return;
   const std::string& message = status.message();
+  if (status.IsInvalid() || status.IsNotImplemented()) {
+    const bool is_key = message.find("Empty path component") != std::string::npos;
+    throw StoreFailure(
+        Kind::kFinal,
+        "Arrow's client of S3 refuses it (" + message + ")" +
+            (is_key ? "; copy the object to a key without an empty part ('//')" : ""));
+  }
   if (message.find("Path does not exist") != std::string::npos) {
     throw StoreFailure(Kind::kMissing, "the bucket has no such object");
   }
@@ -178,7 +216,14 @@ void throw_failure(const arrow::Status& status) {
 }
 
 std::unique_ptr<Store> open_bucket(const std::string& bucket, double stall_s) {
-  return std::make_unique<Bucket>(bucket, stall_s);
+  try {
+    return std::make_unique<Bucket>(bucket, stall_s);
+  } catch (const StoreFailure& failure) {
+    throw StoreFailure(failure.kind(),
+                       std::string("cannot connect to the bucket: ") + failure.what() +
+                           "; AWS_REGION is the region of the bucket, AWS_ENDPOINT_URL the server "
+                           "that has it if that is not Amazon's (http://host:port)");
+  }
 }
 
 }  // namespace satrap::data

@@ -15,6 +15,7 @@ void throw_failure(const arrow::Status& status);
 /// Credentials, region and endpoint are those of the AWS tools: AWS_ACCESS_KEY_ID,
 /// AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN, AWS_PROFILE with ~/.aws, a role of the machine;
 /// AWS_REGION or AWS_DEFAULT_REGION; AWS_ENDPOINT_URL_S3 or AWS_ENDPOINT_URL.
+/// Throws a StoreFailure.
 std::unique_ptr<Store> open_bucket(const std::string& bucket, double stall_s);
 
 }  // namespace satrap::data
