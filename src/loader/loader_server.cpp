@@ -60,7 +60,14 @@ class LoaderServer::Impl {
   }
 
   void open(net::ServerCall& call) {
-    PassRequest request = read_pass_request(call.payload());
+    PassRequest request;
+    try {
+      request = read_pass_request(call.payload());
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::kInvalidConfig) throw;
+      call.reply(error_bytes(error.code(), error.what()));
+      return;
+    }
     request.pass.num_threads = options_.num_threads;
     if (find(call.connection())) throw Error(ErrorCode::kInvalidData, "a pass is open already");
     log_info("reads rows from {} on for {}", request.pass.first_row, call.client_name());

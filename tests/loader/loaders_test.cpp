@@ -372,6 +372,22 @@ TEST_F(LoadersTest, OneThatCannotOpenAPassIsLeftToTheOthers) {
   EXPECT_GE(full.num_opened(), 1);
 }
 
+TEST_F(LoadersTest, OneOfAnotherVersionEndsTheRun) {
+  const FalseLoader old(
+      loader_end_, *store_, [] { return std::vector<std::byte>(); },
+      [] { return error_bytes(ErrorCode::kInvalidConfig, "the rank speaks version 2"); });
+  start_loaders(1);
+  try {
+    read(by_loaders());
+    FAIL() << "read by a loader of another version";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kInvalidConfig);
+    EXPECT_STREQ(
+        error.what(),
+        "loader/0: the rank speaks version 2; loaders must be of the version of the ranks");
+  }
+}
+
 TEST_F(LoadersTest, ARequestOfAStrangerIsRefused) {
   start_loaders(1);
   const net::Endpoint client(with_token());
@@ -379,15 +395,30 @@ TEST_F(LoadersTest, ARequestOfAStrangerIsRefused) {
     net::Connection connection(client, *store_, server_name(0), "test",
                                net::Deadline::after_ms(kTimeoutMs));
     const net::RequestBuffer request(client, {std::as_bytes(std::span(text))});
-    connection.call(op, request, {}, net::Deadline::after_ms(kTimeoutMs)).wait();
+    net::Ticket ticket =
+        connection.call_for_any_size(op, request, net::Deadline::after_ms(kTimeoutMs));
+    const std::span<const std::byte> answer = ticket.wait();
+    if (!answer.empty()) throw_error(answer, "the loader");
   };
+  const auto code_of = [&](const std::string& text) {
+    try {
+      call(kOpen, text);
+    } catch (const Error& error) {
+      return error.code();
+    }
+    return ErrorCode::kInternal;
+  };
+  constexpr std::size_t kNumber = sizeof(std::int64_t);
   const std::string good = to_bytes({config_, {}});
   EXPECT_NO_THROW(call(kOpen, good));
-  for (std::size_t size = 0; size < 10 * sizeof(std::int64_t); size += 5) {
+  for (std::size_t size = 0; size < 11 * kNumber; size += 5) {
     EXPECT_THROW(call(kOpen, good.substr(0, size)), net::NetError) << size;
   }
-  EXPECT_THROW(call(kOpen, good + "\nnonsense: 1\n"), net::NetError);
-  EXPECT_THROW(call(kOpen, std::string(10 * sizeof(std::int64_t), '\xff')), net::NetError);
+  EXPECT_THROW(call(kOpen, good.substr(0, kNumber) + std::string(10 * kNumber, '\xff')),
+               net::NetError);
+  EXPECT_EQ(code_of(good + "\nnonsense: 1\n"), ErrorCode::kInvalidConfig);
+  EXPECT_EQ(code_of(std::string(kNumber, '\1') + good.substr(kNumber)),  // another protocol
+            ErrorCode::kInvalidConfig);
   EXPECT_THROW(call(kNext, ""), net::NetError);
   EXPECT_THROW(call(77, ""), net::NetError);
 }
