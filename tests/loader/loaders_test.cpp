@@ -388,6 +388,13 @@ TEST_F(LoadersTest, OneOfAnotherVersionEndsTheRun) {
   }
 }
 
+TEST(LoaderServerOptions, TheCpusAreDividedAmongTheRanks) {
+  EXPECT_EQ(LoaderServerOptions{}.threads_for(1), num_cpus());
+  EXPECT_EQ(LoaderServerOptions{}.threads_for(num_cpus()), 1);
+  EXPECT_EQ(LoaderServerOptions{}.threads_for(2 * num_cpus()), 1);
+  EXPECT_EQ(LoaderServerOptions{.num_threads = 3}.threads_for(2 * num_cpus()), 3);
+}
+
 TEST_F(LoadersTest, ARequestOfAStrangerIsRefused) {
   start_loaders(1);
   const net::Endpoint client(with_token());
