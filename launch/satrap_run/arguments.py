@@ -101,6 +101,7 @@ class Options:
     bin_dir: str | None
     ps_workers: int | None
     loaders: int  # of the job, over all nodes
+    loader_threads: int | None
     ps_only: bool
     token: str | None  # from the environment
     interface: str | None  # where processes listen, SATRAP_INTERFACE; None: their default
@@ -181,6 +182,8 @@ def make_parser():
     add("--ps-workers", type=count(1), metavar="W", help="worker threads of a shard")
     add("--loaders", type=count(0), default=0, metavar="N",
         help="processes that read the training data for the ranks, over all nodes (default 0: the ranks read)")
+    add("--loader-threads", type=count(1), metavar="T",
+        help="threads of a loader that parse, for each rank (default: the CPUs, divided among the ranks)")
     add("--ps-only", action="store_true",
         help="start only shards; print the variables for ranks started by others")
     add("--nnodes", type=count(1), default=1, metavar="K", help="nodes of the job (default 1)")
@@ -222,6 +225,8 @@ def parse(argv, environment):
         parser.error("--max-restarts restarts ranks, and --ps-only has none: ranks would not find new shards")
     if given.ps_only and given.loaders > 0:
         parser.error("--loaders read for the ranks, and --ps-only has none: start `satrap loader` beside the ranks")
+    if given.loader_threads is not None and given.loaders == 0:
+        parser.error(f"--loader-threads {given.loader_threads}: there are no loaders; --loaders N starts some")
     if given.node_rank >= given.nnodes:
         parser.error(f"--node-rank {given.node_rank}: nodes are 0 to {given.nnodes - 1} (--nnodes)")
     token = environment.get("SATRAP_TOKEN") or None
@@ -240,7 +245,8 @@ def parse(argv, environment):
         join_timeout=given.join_timeout, max_restarts=given.max_restarts,
         restart_delay=given.restart_delay, grace=given.grace,
         interface=environment.get("SATRAP_INTERFACE") or None, log_dir=given.log_dir, bin_dir=given.bin_dir,
-        ps_workers=given.ps_workers, loaders=given.loaders, ps_only=given.ps_only, token=token,
+        ps_workers=given.ps_workers, loaders=given.loaders, loader_threads=given.loader_threads,
+        ps_only=given.ps_only, token=token,
         train_program=find_program("satrap", given.bin_dir, parser),
         ps_program=find_program("satrap-ps", given.bin_dir, parser) if given.ps else "")
 

@@ -22,7 +22,8 @@ def shard_command(options, shard):
 
 
 def loader_command(options):
-    return [options.train_program, "loader"]
+    threads = [] if options.loader_threads is None else ["--threads", str(options.loader_threads)]
+    return [options.train_program, "loader", *threads]
 
 
 def rank_command(options, attempt):

@@ -2,7 +2,6 @@
 
 #include "satrap/core/error.h"
 #include "satrap/core/log.h"
-#include "satrap/core/resource.h"
 #include "satrap/loader/loader_server.h"
 #include "satrap/net/endpoint.h"
 #include "satrap/net/store.h"
@@ -31,10 +30,8 @@ void serve_loader(const LoaderOptions& options) {
   const auto store =
       net::open_store(options.cluster.store, options.cluster.token,
                       net::Deadline::after_ms(kStoreTimeoutMs).unless(*options.stop));
-  const std::int64_t num_threads = options.num_threads > 0 ? options.num_threads : num_cpus();
-  const loader::LoaderServer server(endpoint, store, {.num_threads = num_threads});
-  log_info("loader {} serves at {} with {} threads for each rank", server.number(),
-           server.address(), num_threads);
+  const loader::LoaderServer server(endpoint, store, {.num_threads = options.num_threads});
+  log_info("loader {} serves at {}", server.number(), server.address());
   options.stop->wait(false);
 }
 

@@ -8,7 +8,7 @@
 namespace satrap::cli {
 
 struct LoaderOptions {
-  std::int64_t num_threads = 0;  // that parse, for each rank; 0: one per CPU
+  std::int64_t num_threads = 0;  // that parse, for each rank; 0: its share of the CPUs
   job::ClusterConfig cluster;
   const std::atomic<bool>* stop = nullptr;  // set by a signal handler
 };

@@ -123,7 +123,7 @@ void add_loader_command(CLI::App& program, Action& chosen) {
       ->type_name("URL");
   command
       ->add_option("--threads", options->num_threads,
-                   "Threads that parse, for each rank; 0: one per CPU")
+                   "Threads that parse, for each rank; 0: the CPUs, divided among the job's ranks")
       ->check(CLI::Range(0, kMaxLoaderThreads))
       ->type_name("T");
   command->footer(

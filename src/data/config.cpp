@@ -163,8 +163,8 @@ void LoadersConfig::visit(ConfigVisitor& v) {
       "a `satrap store`. Their number changes no result. Empty: the ranks read.");
   v.field(
       "timeout", timeout,
-      "How long a rank waits for a loader, or for its next rows, before it turns to another or, "
-      "if there is none, the run ends with an error: '30s', '10min'.");
+      "How long a rank waits for a loader while none can be used, before the run ends with an "
+      "error: '30s', '10min'.");
 }
 
 std::int64_t LoadersConfig::timeout_ms() const {

@@ -1,16 +1,23 @@
 #include "satrap/loader/loader_server.h"
 
+#include <algorithm>
 #include <map>
 #include <mutex>
 #include <utility>
 
 #include "satrap/core/error.h"
 #include "satrap/core/log.h"
+#include "satrap/core/resource.h"
 #include "satrap/net/server.h"
 #include "src/loader/loader_wire.h"
 #include "src/loader/sent_pass.h"
 
 namespace satrap::loader {
+
+std::int64_t LoaderServerOptions::threads_for(std::int64_t num_ranks) const {
+  if (num_threads > 0) return num_threads;
+  return std::max<std::int64_t>(1, num_cpus() / num_ranks);
+}
 
 class LoaderServer::Impl {
  public:
@@ -60,10 +67,18 @@ class LoaderServer::Impl {
   }
 
   void open(net::ServerCall& call) {
-    PassRequest request = read_pass_request(call.payload());
-    request.pass.num_threads = options_.num_threads;
+    PassRequest request;
+    try {
+      request = read_pass_request(call.payload());
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::kInvalidConfig) throw;
+      call.reply(error_bytes(error.code(), error.what()));
+      return;
+    }
+    request.pass.num_threads = options_.threads_for(request.pass.split.world_size);
     if (find(call.connection())) throw Error(ErrorCode::kInvalidData, "a pass is open already");
-    log_info("reads rows from {} on for {}", request.pass.first_row, call.client_name());
+    log_info("reads rows from {} on for {} with {} threads", request.pass.first_row,
+             call.client_name(), request.pass.num_threads);
     auto pass = std::make_shared<SentPass>(std::move(request));
     {
       const std::lock_guard lock(mutex_);

@@ -36,20 +36,29 @@ std::string server_name(std::int64_t number) { return concat("loader/", number);
 
 std::string to_bytes(const PassRequest& request) {
   std::string bytes;
-  visit_numbers(request, [&](std::int64_t number) {
+  const auto put = [&](std::int64_t number) {
     bytes.append(reinterpret_cast<const char*>(&number), sizeof(number));
-  });
+  };
+  put(kProtocol);
+  visit_numbers(request, put);
   return bytes + dump_config(request.config);
 }
 
 PassRequest read_pass_request(std::span<const std::byte> bytes) {
   PassRequest request;
   std::string_view rest(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-  visit_numbers(request, [&](std::int64_t& number) {
+  const auto take = [&](std::int64_t& number) {
     require(rest.size() >= sizeof(number), "ends early");
     std::memcpy(&number, rest.data(), sizeof(number));
     rest.remove_prefix(sizeof(number));
-  });
+  };
+  std::int64_t protocol = 0;
+  take(protocol);
+  if (protocol != kProtocol) {
+    throw Error(ErrorCode::kInvalidConfig, concat("the rank speaks version ", protocol,
+                                                  " of the protocol, this loader ", kProtocol));
+  }
+  visit_numbers(request, take);
   const data::RowPass& pass = request.pass;
   const data::RowSplit& split = pass.split;
   const data::RowStream& stream = split.stream;

@@ -13,7 +13,11 @@
 
 namespace satrap::loader {
 
-/// A connection serves one pass: kOpen once, answered at once, then kNext for each delivery.
+/// Of these messages. A rank and a loader with different ones do not understand each other.
+inline constexpr std::int64_t kProtocol = 1;
+
+/// A connection serves one pass: kOpen once, answered at once by nothing or error_bytes, then kNext
+/// for each delivery.
 inline constexpr net::Op kOpen = 1;
 inline constexpr net::Op kNext = 2;
 
@@ -32,7 +36,8 @@ struct PassRequest {
 };
 
 std::string to_bytes(const PassRequest& request);
-/// `bytes` are a stranger's: throws Error(kInvalidData), or kInvalidConfig, unless they say a pass.
+/// `bytes` are a stranger's: throws Error(kInvalidData) unless they say a pass, and kInvalidConfig
+/// if they are of another protocol or have another configuration than this version's.
 PassRequest read_pass_request(std::span<const std::byte> bytes);
 
 /// The answer to kNext: a delivery, or the error that ended the reading, in its first byte.

@@ -7,12 +7,13 @@
 #include "satrap/core/error.h"
 #include "satrap/core/log.h"
 #include "satrap/core/text.h"
+#include "satrap/core/thread_group.h"
 #include "satrap/net/net_error.h"
 
 namespace satrap::loader {
 namespace {
 
-constexpr std::chrono::seconds kLookEvery{2};  // for loaders that have come
+constexpr std::size_t kMaxConnecting = 16;  // to so many loaders at a time
 constexpr std::int64_t kFirstPauseMs = 10;
 constexpr std::int64_t kMaxPauseMs = 1000;
 
@@ -36,19 +37,13 @@ bool MergedStreams::next(data::RowDelivery& delivery) {
   for (;;) {
     if (!streams_.empty() && has_newcomer()) drop_streams();
     if (streams_.empty() && !open_streams()) return false;
-    const auto began = LoaderList::Clock::now();
     try {
       take(delivery);
       return true;
     } catch (const net::NetError& error) {
       if (is_closed_) return false;
-      const bool has_waited = 2 * (LoaderList::Clock::now() - began) >=
-                              std::chrono::milliseconds(side_.options.timeout_ms);
-      if (error.failure() == net::NetFailure::kTimeout && !has_waited) {
-        drop_streams();  // the rank has not come for the answer in time, as in a long evaluation
-      } else {
-        lose(asked_->loader(), error.what());
-      }
+      lose(asked_->loader(), error.what());
+      drop_streams();
     }
   }
 }
@@ -108,9 +103,9 @@ bool MergedStreams::open_streams() {
 bool MergedStreams::try_loaders() {
   looked_at_ = LoaderList::Clock::now();
   try {
-    const std::vector<std::int64_t> loaders = side_.list.find();
+    const std::vector<LoaderEntry> loaders = side_.list.find(looked_at_);
     if (loaders.empty()) side_.list.forget_losses();
-    return !loaders.empty() && connect(loaders);
+    return !loaders.empty() && open(reach(loaders));
   } catch (const Error& error) {  // the store
     if (error.code() != ErrorCode::kIo) throw;
     last_failure_ = error.what();
@@ -118,17 +113,39 @@ bool MergedStreams::try_loaders() {
   }
 }
 
-/// Opens a stream at each loader that can be reached.
-bool MergedStreams::connect(const std::vector<std::int64_t>& loaders) {
-  std::vector<std::unique_ptr<ReceivedStream>> streams;
-  for (const std::int64_t loader : loaders) {
-    try {
-      streams.push_back(std::make_unique<ReceivedStream>(side_.endpoint, *side_.store, loader,
-                                                         schema_, side_.name, is_closed_));
-    } catch (const net::NetError& error) {
-      lose(loader, error.what());
+/// Connects to several at a time, so that those that do not answer cost little. Returns those that
+/// do, in the order of `loaders`.
+std::vector<std::unique_ptr<ReceivedStream>> MergedStreams::reach(
+    const std::vector<LoaderEntry>& loaders) {
+  std::vector<std::unique_ptr<ReceivedStream>> streams(loaders.size());
+  std::vector<std::string> failures(loaders.size());
+  std::atomic<std::size_t> next{0};
+  const auto connect = [&] {
+    for (std::size_t i = next++; i < loaders.size(); i = next++) {
+      try {
+        const auto deadline = net::Deadline::after_ms(side_.options.connect_ms).unless(is_closed_);
+        streams[i] = std::make_unique<ReceivedStream>(side_.endpoint, loaders[i], schema_,
+                                                      side_.name, deadline);
+      } catch (const std::exception& error) {
+        failures[i] = error.what();
+      }
     }
+  };
+  {
+    ThreadGroup threads([&] { next = loaders.size(); });
+    for (std::size_t i = 1; i < std::min(loaders.size(), kMaxConnecting); ++i) {
+      threads.start("loader-connect", connect);
+    }
+    connect();
   }
+  for (std::size_t i = 0; i < loaders.size(); ++i) {
+    if (!streams[i]) lose(loaders[i], failures[i]);
+  }
+  std::erase(streams, nullptr);
+  return streams;
+}
+
+bool MergedStreams::open(std::vector<std::unique_ptr<ReceivedStream>> streams) {
   {
     const std::lock_guard lock(mutex_);
     streams_ = std::move(streams);
@@ -140,14 +157,15 @@ bool MergedStreams::connect(const std::vector<std::int64_t>& loaders) {
   for (const std::unique_ptr<ReceivedStream>& stream : streams_) {
     if (is_closed_) break;  // close() has not seen them all
     try {
-      stream->open(request, side_.options.timeout_ms);
-    } catch (const net::NetError& error) {
-      if (error.failure() == net::NetFailure::kRemote) {
-        throw Error(ErrorCode::kInvalidConfig,
-                    concat(error.what(), "; loaders must be of the version of the ranks"));
-      }
+      stream->open(request);
+    } catch (const net::NetError& error) {  // also what it could not do, as another one may
       lose(stream->loader(), error.what());
+      drop_streams();
       return false;
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::kInvalidConfig) throw;
+      throw Error(error.code(),
+                  concat(error.what(), "; loaders must be of the version of the ranks"));
     }
     ++request.pass.split.stream.number;
   }
@@ -155,26 +173,29 @@ bool MergedStreams::connect(const std::vector<std::int64_t>& loaders) {
   return !streams_.empty();
 }
 
+/// Whether a loader that is not used can be reached.
 bool MergedStreams::has_newcomer() {
   const auto now = LoaderList::Clock::now();
-  if (now - looked_at_ < kLookEvery) return false;
+  if (now - looked_at_ < std::chrono::milliseconds(side_.options.look_every_ms)) return false;
   looked_at_ = now;
-  std::vector<std::int64_t> used;
-  for (const auto& stream : streams_) used.push_back(stream->loader());
   try {
-    return side_.list.has_others(used);
+    std::vector<LoaderEntry> others = side_.list.find(now);
+    std::erase_if(others, [&](const LoaderEntry& other) {
+      return std::ranges::any_of(
+          streams_, [&](const auto& used) { return used->loader().number == other.number; });
+    });
+    return !others.empty() && !reach(others).empty();
   } catch (const Error& error) {
     log_debug("loaders that have come are not found: {}", error.what());
     return false;
   }
 }
 
-void MergedStreams::lose(std::int64_t loader, const char* why) {
-  last_failure_ = why;
-  side_.list.lose(loader);
-  if (is_closed_) return;
-  log_warning("loader {} is lost, the others read from row {} on: {}", loader, next_row_, why);
-  drop_streams();
+void MergedStreams::lose(const LoaderEntry& loader, const std::string& why) {
+  const std::string name = concat("loader ", loader.number, " at ", loader.address);
+  last_failure_ = concat(name, ": ", why);
+  side_.list.lose(loader.number, LoaderList::Clock::now());
+  if (!is_closed_) log_warning("{} is not used from row {} on: {}", name, next_row_, why);
 }
 
 void MergedStreams::drop_streams() {

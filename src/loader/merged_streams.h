@@ -37,10 +37,11 @@ class MergedStreams : public data::RowDeliveries {
  private:
   bool open_streams();
   bool try_loaders();
-  bool connect(const std::vector<std::int64_t>& loaders);
+  std::vector<std::unique_ptr<ReceivedStream>> reach(const std::vector<LoaderEntry>& loaders);
+  bool open(std::vector<std::unique_ptr<ReceivedStream>> streams);
   void take(data::RowDelivery& delivery);
   bool has_newcomer();
-  void lose(std::int64_t loader, const char* why);
+  void lose(const LoaderEntry& loader, const std::string& why);
   void drop_streams();
   bool is_stopped() const;
   void pause(std::int64_t milliseconds);

@@ -1,39 +1,47 @@
 #include "src/loader/received_stream.h"
 
 #include <algorithm>
+#include <chrono>
 #include <span>
 #include <utility>
 
 #include "satrap/net/net_error.h"
 
 namespace satrap::loader {
+namespace {
+
+/// A loader may read a file for long before the first row: what ends a wait for one that lives no
+/// more is the connection, by its end or for want of heartbeats.
+net::Deadline while_it_lives() {
+  constexpr std::chrono::hours kYear{365 * 24};
+  return net::Deadline::after_ms(std::chrono::milliseconds(kYear).count());
+}
+
+}  // namespace
+
 ReceivedStream::ReceivedStream(const net::Endpoint& endpoint,
-                               net::Store& store,
-                               std::int64_t loader,
+                               LoaderEntry loader,
                                const data::Schema& schema,
                                const std::string& rank,
-                               const std::atomic<bool>& stop)
+                               net::Deadline deadline)
     : endpoint_(endpoint),
-      loader_(loader),
+      loader_(std::move(loader)),
       schema_(schema),
-      connection_(endpoint,
-                  store,
-                  server_name(loader),
-                  rank,
-                  net::Deadline::after_ms(kConnectMs).unless(stop)) {}
+      connection_(endpoint, loader_.address, server_name(loader_.number), rank, deadline) {}
 
-void ReceivedStream::open(const PassRequest& request, std::int64_t timeout_ms) {
+void ReceivedStream::open(const PassRequest& request) {
   split_ = request.pass.split;
-  timeout_ms_ = timeout_ms;
   const std::string bytes = to_bytes(request);
   const net::RequestBuffer buffer(endpoint_, {std::as_bytes(std::span(bytes))});
-  connection_.call(kOpen, buffer, {}, net::Deadline::after_ms(timeout_ms)).wait();
+  net::Ticket ticket = connection_.call_for_any_size(kOpen, buffer, while_it_lives());
+  const std::span<const std::byte> answer = ticket.wait();
+  if (!answer.empty()) throw_error(answer, server_name(loader_.number));
   for (std::int64_t i = 0; i < kMaxInFlight; ++i) ask();
 }
 
 void ReceivedStream::ask() {
   asked_.push_back(connection_.call_for_any_size(kNext, net::RequestBuffer(endpoint_, 0),
-                                                 net::Deadline::after_ms(timeout_ms_),
+                                                 while_it_lives(),
                                                  {.expected_reply_bytes = expected_bytes_}));
 }
 
@@ -55,7 +63,7 @@ void ReceivedStream::receive() {
   const auto size = static_cast<std::int64_t>(bytes.size());
   expected_bytes_ = std::max(expected_bytes_, size + size / 4);
   if (!bytes.empty() && bytes[0] == static_cast<std::byte>(AnswerKind::kError)) {
-    throw_error(bytes, server_name(loader_));
+    throw_error(bytes, server_name(loader_.number));
   }
   try {
     if (bytes.empty() || bytes[0] != static_cast<std::byte>(AnswerKind::kDelivery)) {

@@ -1,12 +1,13 @@
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <deque>
 #include <string>
 
 #include "satrap/data/row_deliveries.h"
 #include "satrap/net/connection.h"
+#include "satrap/net/deadline.h"
+#include "src/loader/loader_list.h"
 #include "src/loader/loader_wire.h"
 
 namespace satrap::loader {
@@ -15,21 +16,20 @@ namespace satrap::loader {
 /// ahead. One thread, except for close().
 class ReceivedStream {
  public:
-  /// Connects to the loader, within kConnectMs unless `stop` is set. Throws NetError. `rank` is for
-  /// the loader's log; `schema`, which outlives the stream, says the columns.
+  /// Connects to the loader. Throws NetError. `rank` is for the loader's log; `schema`, which
+  /// outlives the stream, says the columns.
   ReceivedStream(const net::Endpoint& endpoint,
-                 net::Store& store,
-                 std::int64_t loader,
+                 LoaderEntry loader,
                  const data::Schema& schema,
                  const std::string& rank,
-                 const std::atomic<bool>& stop);
+                 net::Deadline deadline);
   ~ReceivedStream() { close(); }  // before what was asked for is waited for
   ReceivedStream(const ReceivedStream&) = delete;
   ReceivedStream& operator=(const ReceivedStream&) = delete;
 
-  /// Asks for the stream that the request's split says. `timeout_ms`: of waiting for a delivery.
-  /// Throws NetError.
-  void open(const PassRequest& request, std::int64_t timeout_ms);
+  /// Asks for the stream that the request's split says. Throws NetError, or
+  /// Error(kInvalidConfig) if the loader cannot read what this version asks for.
+  void open(const PassRequest& request);
 
   /// The next delivery; waits for it. Throws NetError if the loader is lost or talks nonsense, else
   /// what has ended its reading.
@@ -41,12 +41,10 @@ class ReceivedStream {
   /// The number of the turn, of the stream, that a delivery with this end is of.
   std::int64_t turn_of(std::int64_t end_row) const;
 
-  std::int64_t loader() const { return loader_; }
+  const LoaderEntry& loader() const { return loader_; }
 
   /// Ends waits, which then throw NetError(kClosed).
   void close() { connection_.close("the rank needs no more rows"); }
-
-  static constexpr std::int64_t kConnectMs = 2000;
 
  private:
   void ask();
@@ -54,11 +52,10 @@ class ReceivedStream {
   void check(const data::RowDelivery& delivery) const;
 
   const net::Endpoint& endpoint_;
-  const std::int64_t loader_;
+  const LoaderEntry loader_;
   const data::Schema& schema_;
   net::Connection connection_;
   data::RowSplit split_;
-  std::int64_t timeout_ms_ = 0;
   std::deque<net::Ticket> asked_;
   std::int64_t expected_bytes_ = std::int64_t{256} << 10;  // of an answer
   bool has_front_ = false;

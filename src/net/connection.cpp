@@ -41,6 +41,13 @@ Connection::Connection(const Endpoint& endpoint,
   }
 }
 
+Connection::Connection(const Endpoint& endpoint,
+                       const std::string& address,
+                       const std::string& server,
+                       const std::string& name,
+                       Deadline deadline)
+    : core_(std::make_shared<Core>(endpoint.impl(), address, server, name, deadline)) {}
+
 Connection::~Connection() {
   if (core_) core_->close("done");
 }

@@ -32,6 +32,15 @@ class Loaders(LauncherTest):
             self.assertIn(f"{self.bin}/satrap loader\n", self.log(name))
         self.assertEqual(self.order("ends"), ["loader ends"] * 2)
 
+    def test_their_threads(self):
+        self.script("rank-0", AFTER_STARTS.format(count=1))
+        self.run_job("--loaders", 1, "--loader-threads", 3, "job.yaml")
+        self.assertEqual(self.diary("loader", "started")[0]["argv"], ["loader", "--threads", "3"])
+
+    def test_threads_without_loaders_are_refused(self):
+        done = self.run_job("--loader-threads", 3, "job.yaml", status=2)
+        self.assertIn("--loader-threads 3: there are no loaders; --loaders N starts some", done.stderr)
+
     def test_without_them_ranks_read(self):
         self.run_job("job.yaml")
         self.assertEqual(self.diary("loader"), [])

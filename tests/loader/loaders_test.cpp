@@ -1,18 +1,24 @@
 #include "satrap/loader/loaders.h"
 
+#include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <functional>
 #include <map>
 #include <memory>
 #include <random>
+#include <span>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
 
+#include "satrap/core/resource.h"
+#include "satrap/core/text.h"
 #include "satrap/data/loader.h"
 #include "satrap/loader/loader_server.h"
 #include "satrap/net/connection.h"
@@ -72,11 +78,23 @@ class LoadersTest : public testing::Test {
     for (int i = 0; i < count; ++i) loaders_.push_back(start_loader());
   }
 
-  Loaders& rank_side(std::int64_t timeout_ms = kTimeoutMs) {
-    rank_side_ =
-        std::make_unique<Loaders>(with_token(), store_, "rank 0",
-                                  LoadersOptions{.timeout_ms = timeout_ms, .rows_per_turn = 16});
+  Loaders& rank_side(std::int64_t timeout_ms = kTimeoutMs, std::int64_t look_every_ms = 2000) {
+    rank_side_ = std::make_unique<Loaders>(with_token(), store_, "rank 0",
+                                           LoadersOptions{.timeout_ms = timeout_ms,
+                                                          .connect_ms = kTimeoutMs,
+                                                          .look_every_ms = look_every_ms,
+                                                          .rows_per_turn = 16});
     return *rank_side_;
+  }
+
+  /// Leaves the entry of a loader that was killed, and returns its address.
+  std::string leave_dead_entry() {
+    std::unique_ptr<LoaderServer> loader = start_loader();
+    const std::int64_t number = loader->number();
+    const std::string address = loader->address();
+    loader.reset();
+    store_->set(entry_key(number), address);
+    return address;
   }
 
   std::unique_ptr<data::BatchSource> open(data::ReadOptions options) {
@@ -189,6 +207,7 @@ TEST_F(LoadersTest, TheLastLoaderIsWaitedFor) {
 }
 
 TEST_F(LoadersTest, NoLoaderWithinTheTimeoutIsAnError) {
+  const std::string dead = leave_dead_entry();
   try {
     read([&] {
       data::ReadOptions options;
@@ -200,6 +219,8 @@ TEST_F(LoadersTest, NoLoaderWithinTheTimeoutIsAnError) {
     EXPECT_EQ(error.code(), ErrorCode::kIo);
     EXPECT_NE(std::string(error.what()).find("no loader could be used"), std::string::npos);
     EXPECT_NE(std::string(error.what()).find("satrap loader"), std::string::npos);
+    EXPECT_NE(std::string(error.what()).find(concat("loader 0 at ", dead)), std::string::npos);
+    EXPECT_NE(std::string(error.what()).find("refused"), std::string::npos) << error.what();
   }
 }
 
@@ -236,22 +257,25 @@ TEST_F(LoadersTest, ALoaderWithAnotherTokenIsNotUsed) {
   EXPECT_EQ(read(by_loaders()), expected);
 }
 
-/// Answers kOpen, and then `answer` to everything.
+/// Answers kOpen by `opened`, and kNext by what `answer` returns, on the thread of the connection.
 class FalseLoader {
  public:
-  FalseLoader(const net::Endpoint& endpoint, net::Store& store, std::vector<std::byte> answer)
+  using Answer = std::function<std::vector<std::byte>()>;
+
+  FalseLoader(
+      const net::Endpoint& endpoint,
+      net::Store& store,
+      const Answer& answer,
+      const Answer& opened = [] { return std::vector<std::byte>(); })
       : store_(store),
         number_(store.add(kCountKey, 1) - 1),
         server_(endpoint,
                 store,
                 server_name(number_),
                 {.max_in_flight = kMaxInFlight + 1},
-                [answer = std::move(answer)](std::unique_ptr<net::ServerCall>& call) {
-                  if (call->op() == kOpen) {
-                    call->reply({});
-                  } else {
-                    call->reply(answer);
-                  }
+                [this, answer, opened](std::unique_ptr<net::ServerCall>& call) {
+                  if (call->op() == kOpen) ++num_opened_;
+                  call->reply(call->op() == kOpen ? opened() : answer());
                 }) {
     store.set(entry_key(number_), server_.address());
   }
@@ -259,27 +283,116 @@ class FalseLoader {
   FalseLoader(const FalseLoader&) = delete;
   FalseLoader& operator=(const FalseLoader&) = delete;
 
+  int num_opened() const { return num_opened_; }
+
  private:
   net::Store& store_;
   const std::int64_t number_;
+  std::atomic<int> num_opened_{0};
   const net::Server server_;
 };
+
+std::vector<std::byte> bytes_of(const data::RowDelivery& delivery) {
+  std::vector<std::byte> bytes(1, static_cast<std::byte>(AnswerKind::kDelivery));
+  data::append(delivery, bytes);
+  return bytes;
+}
 
 TEST_F(LoadersTest, ALoaderThatTalksNonsenseIsLeft) {
   const Run expected = read({});
   data::RowDelivery delivery;
   delivery.end_row = 0;  // says nothing
   delivery.rows.clear(1, 1);
-  std::vector<std::byte> twice(1, static_cast<std::byte>(AnswerKind::kDelivery));
-  data::append(delivery, twice);
+  const std::vector<std::byte> twice = bytes_of(delivery);
   std::vector<std::byte> truncated(twice.begin(), twice.end() - 1);
   for (const std::vector<std::byte>& answer :
        {std::vector<std::byte>(), std::vector<std::byte>(1, std::byte{9}), truncated, twice}) {
     loaders_.clear();
-    const FalseLoader nonsense(loader_end_, *store_, answer);
+    const FalseLoader nonsense(loader_end_, *store_, [&] { return answer; });
     start_loaders(1);
     EXPECT_EQ(read(by_loaders()), expected) << answer.size() << " bytes";
   }
+}
+
+TEST_F(LoadersTest, ADeadLoaderDoesNotInterruptTheOthers) {
+  data::RowDelivery sent;
+  std::int64_t end_row = 0;
+  const FalseLoader loader(loader_end_, *store_, [&] {
+    sent.end_row = ++end_row;
+    return bytes_of(sent);
+  });
+  const auto deliveries = rank_side(kTimeoutMs, /*look_every_ms=*/0).opener()(config_, {});
+  data::RowDelivery delivery;
+  ASSERT_TRUE(deliveries->next(delivery));
+  leave_dead_entry();
+  for (std::int64_t row = 2; row < 50; ++row) {
+    ASSERT_TRUE(deliveries->next(delivery));
+    EXPECT_EQ(delivery.end_row, row);
+  }
+  EXPECT_EQ(loader.num_opened(), 1);
+}
+
+TEST_F(LoadersTest, ALoaderThatHasComeIsUsed) {
+  start_loaders(1);
+  const Run expected = read({});
+  data::ReadOptions options{.prefetch_batches = 1};
+  options.open_deliveries = rank_side(kTimeoutMs, /*look_every_ms=*/0).opener();
+  std::unique_ptr<FalseLoader> newcomer;
+  const Run run = read(options, [&](std::size_t batches) {
+    if (batches != 20) return;
+    newcomer = std::make_unique<FalseLoader>(loader_end_, *store_,
+                                             [] { return std::vector<std::byte>(); });
+  });
+  EXPECT_EQ(run, expected);
+  EXPECT_GE(newcomer->num_opened(), 1);  // and left, for its nonsense
+}
+
+TEST_F(LoadersTest, RowsMayTakeLongerThanTheWaitForALoader) {
+  data::RowDelivery end;
+  end.is_end = true;
+  const FalseLoader slow(loader_end_, *store_, [&] {
+    const auto late = net::Deadline::after_ms(20);  // the wait for a loader is over
+    while (!late.has_passed()) std::this_thread::yield();
+    return bytes_of(end);
+  });
+  const auto deliveries = rank_side(/*timeout_ms=*/1).opener()(config_, {});
+  data::RowDelivery delivery;
+  EXPECT_TRUE(deliveries->next(delivery));
+  EXPECT_TRUE(delivery.is_end);
+  EXPECT_EQ(slow.num_opened(), 1);
+}
+
+TEST_F(LoadersTest, OneThatCannotOpenAPassIsLeftToTheOthers) {
+  const FalseLoader full(
+      loader_end_, *store_, [] { return std::vector<std::byte>(); },
+      []() -> std::vector<std::byte> { throw Error(ErrorCode::kUnavailable, "no threads"); });
+  start_loaders(1);
+  const Run expected = read({});
+  EXPECT_EQ(read(by_loaders()), expected);
+  EXPECT_GE(full.num_opened(), 1);
+}
+
+TEST_F(LoadersTest, OneOfAnotherVersionEndsTheRun) {
+  const FalseLoader old(
+      loader_end_, *store_, [] { return std::vector<std::byte>(); },
+      [] { return error_bytes(ErrorCode::kInvalidConfig, "the rank speaks version 2"); });
+  start_loaders(1);
+  try {
+    read(by_loaders());
+    FAIL() << "read by a loader of another version";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kInvalidConfig);
+    EXPECT_STREQ(
+        error.what(),
+        "loader/0: the rank speaks version 2; loaders must be of the version of the ranks");
+  }
+}
+
+TEST(LoaderServerOptions, TheCpusAreDividedAmongTheRanks) {
+  EXPECT_EQ(LoaderServerOptions{}.threads_for(1), num_cpus());
+  EXPECT_EQ(LoaderServerOptions{}.threads_for(num_cpus()), 1);
+  EXPECT_EQ(LoaderServerOptions{}.threads_for(2 * num_cpus()), 1);
+  EXPECT_EQ(LoaderServerOptions{.num_threads = 3}.threads_for(2 * num_cpus()), 3);
 }
 
 TEST_F(LoadersTest, ARequestOfAStrangerIsRefused) {
@@ -289,15 +402,30 @@ TEST_F(LoadersTest, ARequestOfAStrangerIsRefused) {
     net::Connection connection(client, *store_, server_name(0), "test",
                                net::Deadline::after_ms(kTimeoutMs));
     const net::RequestBuffer request(client, {std::as_bytes(std::span(text))});
-    connection.call(op, request, {}, net::Deadline::after_ms(kTimeoutMs)).wait();
+    net::Ticket ticket =
+        connection.call_for_any_size(op, request, net::Deadline::after_ms(kTimeoutMs));
+    const std::span<const std::byte> answer = ticket.wait();
+    if (!answer.empty()) throw_error(answer, "the loader");
   };
+  const auto code_of = [&](const std::string& text) {
+    try {
+      call(kOpen, text);
+    } catch (const Error& error) {
+      return error.code();
+    }
+    return ErrorCode::kInternal;
+  };
+  constexpr std::size_t kNumber = sizeof(std::int64_t);
   const std::string good = to_bytes({config_, {}});
   EXPECT_NO_THROW(call(kOpen, good));
-  for (std::size_t size = 0; size < 10 * sizeof(std::int64_t); size += 5) {
+  for (std::size_t size = 0; size < 11 * kNumber; size += 5) {
     EXPECT_THROW(call(kOpen, good.substr(0, size)), net::NetError) << size;
   }
-  EXPECT_THROW(call(kOpen, good + "\nnonsense: 1\n"), net::NetError);
-  EXPECT_THROW(call(kOpen, std::string(10 * sizeof(std::int64_t), '\xff')), net::NetError);
+  EXPECT_THROW(call(kOpen, good.substr(0, kNumber) + std::string(10 * kNumber, '\xff')),
+               net::NetError);
+  EXPECT_EQ(code_of(good + "\nnonsense: 1\n"), ErrorCode::kInvalidConfig);
+  EXPECT_EQ(code_of(std::string(kNumber, '\1') + good.substr(kNumber)),  // another protocol
+            ErrorCode::kInvalidConfig);
   EXPECT_THROW(call(kNext, ""), net::NetError);
   EXPECT_THROW(call(77, ""), net::NetError);
 }

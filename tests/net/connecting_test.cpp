@@ -28,6 +28,15 @@ TEST_F(ConnectionTest, ConnectingToNobodyEndsAtTheDeadline) {
             NetFailure::kTimeout);
 }
 
+TEST_F(ConnectionTest, ConnectingToAnAddressIsOneAttempt) {
+  auto server = serve(echo);
+  const std::string address = server->address();
+  EXPECT_TRUE(Connection(client_end_, address, "shard", "test", soon()).is_open());
+  server.reset();
+  EXPECT_EQ(failure_of([&] { Connection(client_end_, address, "shard", "test", soon()); }),
+            NetFailure::kClosed);
+}
+
 TEST_F(ConnectionTest, WrongTokenAndWrongNameAreRefusedWithTheReason) {
   const auto server = serve(echo);
   EndpointOptions wrong = options();

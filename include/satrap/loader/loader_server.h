@@ -10,7 +10,10 @@
 namespace satrap::loader {
 
 struct LoaderServerOptions {
-  std::int64_t num_threads = 1;  // that parse, for each rank
+  std::int64_t num_threads = 0;  // that parse, for each rank; 0: its share of the CPUs
+
+  /// That parse for one of a job's `num_ranks`, each of which reads from every loader.
+  std::int64_t threads_for(std::int64_t num_ranks) const;
 };
 
 /// A loader: reads, parses and hashes the rows that ranks ask for, and sends them. It knows no job:

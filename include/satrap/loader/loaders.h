@@ -12,7 +12,9 @@
 namespace satrap::loader {
 
 struct LoadersOptions {
-  std::int64_t timeout_ms = 600'000;  // of waiting for a loader, or for its next rows
+  std::int64_t timeout_ms = 600'000;  // of waiting for a loader while there is none
+  std::int64_t connect_ms = 2000;     // of connecting to one
+  std::int64_t look_every_ms = 2000;  // for loaders that have come
   /// Rows of this rank that one loader reads before the next one's turn; of several ranks as many
   /// more as make a whole batch.
   std::int64_t rows_per_turn = 1024;
@@ -34,8 +36,9 @@ class Loaders {
   Loaders& operator=(const Loaders&) = delete;
 
   /// Reads passes by the loaders; this object outlives what it opens. next() waits for a loader,
-  /// and throws Error(kIo) if there is none for timeout_ms, and what the loader's reader has
-  /// thrown.
+  /// and throws Error(kIo) if there is none for timeout_ms, Error(kInvalidConfig) if one is of
+  /// another version, and what the loader's reader has thrown. For the rows of a loader that shows
+  /// by heartbeats that it lives, it waits as long as for a file.
   data::OpenDeliveries opener();
 
   class Impl;

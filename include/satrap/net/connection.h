@@ -63,6 +63,14 @@ class Connection {
              const std::string& server,
              const std::string& name,
              Deadline deadline);
+
+  /// Connects to server `server` at `address`, Server::address, in one attempt. Throws NetError: a
+  /// server that has ended is kClosed at once.
+  Connection(const Endpoint& endpoint,
+             const std::string& address,
+             const std::string& server,
+             const std::string& name,
+             Deadline deadline);
   ~Connection();  // closes; tickets not waited for throw kClosed
   Connection(Connection&&) noexcept;
   Connection& operator=(Connection&&) noexcept;
