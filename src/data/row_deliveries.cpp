@@ -1,5 +1,7 @@
 #include "satrap/data/row_deliveries.h"
 
+#include <cstdint>
+
 #include "satrap/core/error.h"
 #include "src/data/byte_fields.h"
 #include "src/data/record_bytes.h"
@@ -55,6 +57,10 @@ void read(std::span<const std::byte> bytes, const Schema& schema, RowDelivery& d
                       static_cast<std::int64_t>(schema.id_columns.size()), schema.num_labels());
   delivery.rows.kept.resize(schema.kept.size());
   read_block(in.rest(), delivery.rows);
+  const RowBlock& rows = delivery.rows;
+  if (rows.first_row < 0 || rows.first_row > INT64_MAX - rows.num_rows) {
+    in.fail(concat("no row has the number ", rows.first_row, " + ", rows.num_rows));
+  }
 }
 
 }  // namespace satrap::data

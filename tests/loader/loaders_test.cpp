@@ -305,8 +305,15 @@ TEST_F(LoadersTest, ALoaderThatTalksNonsenseIsLeft) {
   delivery.rows.clear(1, 1);
   const std::vector<std::byte> twice = bytes_of(delivery);
   std::vector<std::byte> truncated(twice.begin(), twice.end() - 1);
+  delivery.rows.num_rows = 2;
+  delivery.rows.first_row = INT64_MAX;
+  delivery.rows.labels = {0.0F, 1.0F};
+  delivery.rows.numeric[0] = {2.0F, 3.0F};
+  delivery.rows.bags[0] = {.offsets = {0, 1, 2}, .ids = {4, 5}, .weights = {}};
+  const std::vector<std::byte> unnumbered = bytes_of(delivery);
   for (const std::vector<std::byte>& answer :
-       {std::vector<std::byte>(), std::vector<std::byte>(1, std::byte{9}), truncated, twice}) {
+       {std::vector<std::byte>(), std::vector<std::byte>(1, std::byte{9}), truncated, twice,
+        unnumbered}) {
     loaders_.clear();
     const FalseLoader nonsense(loader_end_, *store_, [&] { return answer; });
     start_loaders(1);
