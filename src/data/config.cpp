@@ -161,10 +161,9 @@ void LoadersConfig::visit(ConfigVisitor& v) {
       "Where processes of `satrap loader` are found, which read and parse the training data for "
       "the ranks: job, the job's own store (`satrap-run --loaders N` sets this), or the URL of "
       "a `satrap store`. Their number changes no result. Empty: the ranks read.");
-  v.field(
-      "timeout", timeout,
-      "How long a rank waits for a loader while none can be used, before the run ends with an "
-      "error: '30s', '10min'.");
+  v.field("timeout", timeout,
+          "How long a rank waits for a loader while none can be used, before the run ends with an "
+          "error: '30s', '10min'.");
 }
 
 std::int64_t LoadersConfig::timeout_ms() const {
