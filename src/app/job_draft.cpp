@@ -11,6 +11,7 @@
 #include "label_choice.h"
 #include "satrap/core/config.h"
 #include "satrap/core/error.h"
+#include "satrap/core/file.h"
 #include "satrap/core/text.h"
 #include "satrap/data/row_count.h"
 
@@ -176,10 +177,8 @@ class Draft {
 
   /// As given if the configuration is written to the working directory, where paths mean the same.
   std::string path_of(const std::string& path) const {
-    const bool is_url = path.find("://") != std::string::npos;
-    if (path == "-" || is_url || std::filesystem::path(request_.config).parent_path().empty()) {
-      return path;
-    }
+    const bool is_here = std::filesystem::path(request_.config).parent_path().empty();
+    if (!is_relative_path(path) || is_here) return path;
     return std::filesystem::absolute(path).lexically_normal().string();
   }
 

@@ -10,6 +10,7 @@
 
 #include "satrap/checkpoint/checkpoint_reader.h"
 #include "satrap/core/error.h"
+#include "satrap/core/file.h"
 #include "satrap/core/log.h"
 #include "satrap/data/data_file.h"
 #include "src/checkpoint/data_changes.h"
@@ -94,9 +95,9 @@ DataContinuation compare_data(const std::string& checkpoint,
   const data::DataPosition position = manifest.position_of(0, 1);
   const std::vector<DataChange> changes =
       data_changes(*before, position.rows_read, now, [&](const std::string& path, auto bytes) {
-        const bool is_url = path.find("://") != std::string::npos;
         return data::examine_prefix(
-            is_url ? path : (std::filesystem::path(config.folder) / path).string(), bytes);
+            is_relative_path(path) ? (std::filesystem::path(config.folder) / path).string() : path,
+            bytes);
       });
   if (!accepts) {
     refuse(checkpoint, position, changes, config.eval.is_part());

@@ -67,6 +67,12 @@ std::string without_folder(const std::string& path, const std::string& folder) {
   return folder.empty() || !is_in_it ? path : path.substr(beginning.size());
 }
 
+bool is_relative_path(const std::string& path) {
+  const bool is_url = path.find("://") != std::string::npos;
+  return !path.empty() && path != "-" && !path.starts_with('~') && !is_url &&
+         fs::path(path).is_relative();
+}
+
 std::string shown_path(const std::string& path) {
   std::error_code unknown;
   return without_folder(path, fs::current_path(unknown).string());

@@ -11,12 +11,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// What the shell or another program would have to resolve, or nothing on a disk.
-bool is_no_relative_path(const std::string& path) {
-  return path.empty() || path == "-" || path.starts_with('~') ||
-         path.find("://") != std::string::npos || fs::path(path).is_absolute();
-}
-
 fs::path folder_of(const std::string& file) {
   std::error_code unknown;
   const bool is_pipe = file.starts_with("/dev/") || file.starts_with("/proc/");
@@ -25,7 +19,7 @@ fs::path folder_of(const std::string& file) {
 }
 
 std::string joined(const fs::path& folder, const std::string& path) {
-  if (is_no_relative_path(path)) return path;
+  if (!is_relative_path(path)) return path;
   const fs::path whole = folder / path;
   const bool climbs = std::ranges::find(whole, "..") != whole.end();
   if (!climbs) return whole.lexically_normal().string();

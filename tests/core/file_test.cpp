@@ -190,6 +190,10 @@ TEST(ShownPath, LeavesOutTheFolderItIsIn) {
   EXPECT_EQ(without_folder("/a/bb/c", "/a/b"), "/a/bb/c");
   EXPECT_EQ(without_folder("/a/b", "/a/b"), "/a/b");
   EXPECT_EQ(without_folder("a", ""), "a");
+  for (const char* const path : {"a", "a/b", "../a", "./-"}) EXPECT_TRUE(is_relative_path(path));
+  for (const char* const path : {"", "-", "/a", "~/a", "s3://bucket/a"}) {
+    EXPECT_FALSE(is_relative_path(path)) << path;
+  }
   const std::string here = std::filesystem::current_path().string();
   EXPECT_EQ(shown_path(here + "/runs/a"), "runs/a");
   EXPECT_EQ(shown_path("/elsewhere/a"), "/elsewhere/a");

@@ -26,6 +26,8 @@ namespace satrap::checkpoint {
 ///   transforms.json  the fitted numeric transforms
 ///   data.json        the training files (data::DataFile), in reading order; not there if the rows
 ///                    are from elsewhere, or in an older checkpoint; does not define the content
+///   topic.json       where all ranks are in the topic (data::TopicPosition), of a job that reads
+///                    one; does not define the content
 ///   config.yaml      the resolved configuration it was trained with; does not define the content
 ///
 /// Numbers are little-endian.

@@ -17,6 +17,10 @@ namespace satrap {
 /// The path without the folder at its beginning, if it is in that.
 std::string without_folder(const std::string& path, const std::string& folder);
 
+/// Whether a path means another file in another folder: it is not absolute, no URL, not "-", and
+/// nothing that a shell would have to resolve.
+bool is_relative_path(const std::string& path);
+
 /// A path as people read it: without the working directory at its beginning.
 std::string shown_path(const std::string& path);
 
