@@ -51,7 +51,7 @@ select_quick() {
     [ "$module" != data ] || ! compgen -G ".venv/lib/python3*/site-packages/pyarrow" > /dev/null ||
       { labels+=(data_parquet); build+=(data_parquet_tests); }
     [ "$module" != data ] || [ ! -e /usr/include/librdkafka/rdkafka.h ] ||
-      { labels+=(data_kafka); build+=(data_kafka_tests); }
+      { labels+=(data_kafka loader_kafka); build+=(data_kafka_tests loader_kafka_tests); }
     [[ $module != @(backend|embedding) ]] || { labels+=(simt); build+=("${module}_simt_tests"); }
   done
   select=(-L "^($(IFS='|'; echo "${labels[*]}"))\$"

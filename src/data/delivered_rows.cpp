@@ -8,10 +8,12 @@ namespace satrap::data {
 DeliveredRows::DeliveredRows(std::unique_ptr<RowDeliveries> deliveries,
                              const RowPass& pass,
                              std::shared_ptr<BadRowPolicy> bad_rows,
-                             std::shared_ptr<FileRecords> records)
+                             std::shared_ptr<FileRecords> records,
+                             std::shared_ptr<TopicLog> log)
     : deliveries_(std::move(deliveries)),
       bad_rows_(std::move(bad_rows)),
       records_(std::move(records)),
+      log_(std::move(log)),
       has_all_rows_(pass.first_row == 0) {}
 
 bool DeliveredRows::next(RowBlock& block) {
@@ -36,11 +38,17 @@ bool DeliveredRows::next(RowBlock& block) {
 }
 
 void DeliveredRows::take_notes() {
-  for (const FileNote& note : delivery_.files) records_->take(note);
+  if (records_) {
+    for (const FileNote& note : delivery_.files) records_->take(note);
+  }
+  if (log_) {
+    for (const TopicPiece& piece : delivery_.pieces) log_->add(piece);
+  }
   const std::lock_guard lock(mutex_);
   // Each loader reads all files, of which it parses a part: the furthest is how far they are.
   stats_.bytes = std::max(stats_.bytes, delivery_.stats.bytes);
   stats_.total_bytes = delivery_.stats.total_bytes;
+  stats_.lag = delivery_.stats.lag;
   if (delivery_.stats.epoch_rows > 0.0) stats_.epoch_rows = delivery_.stats.epoch_rows;
 }
 

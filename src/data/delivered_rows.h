@@ -8,6 +8,7 @@
 #include "satrap/data/row_deliveries.h"
 #include "src/data/bad_row_policy.h"
 #include "src/data/file_records.h"
+#include "src/data/topic_log.h"
 
 namespace satrap::data {
 
@@ -15,11 +16,13 @@ namespace satrap::data {
 /// if they had been read here.
 class DeliveredRows : public RowBlockSource {
  public:
-  /// `bad_rows` and `records` are shared by the passes of a source.
+  /// `bad_rows`, and `records` of files or the `log` of a topic, are shared by the passes of a
+  /// source.
   DeliveredRows(std::unique_ptr<RowDeliveries> deliveries,
                 const RowPass& pass,
                 std::shared_ptr<BadRowPolicy> bad_rows,
-                std::shared_ptr<FileRecords> records);
+                std::shared_ptr<FileRecords> records,
+                std::shared_ptr<TopicLog> log);
 
   bool next(RowBlock& block) override;
   std::int64_t end_row() const override { return delivery_.end_row; }
@@ -33,6 +36,7 @@ class DeliveredRows : public RowBlockSource {
   const std::unique_ptr<RowDeliveries> deliveries_;
   const std::shared_ptr<BadRowPolicy> bad_rows_;
   const std::shared_ptr<FileRecords> records_;
+  const std::shared_ptr<TopicLog> log_;
   const bool has_all_rows_;
   RowDelivery delivery_;
   bool ended_ = false;

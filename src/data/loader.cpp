@@ -51,7 +51,7 @@ std::int64_t num_readers(const DataConfig& config) {
 DataConfig share_of(DataConfig config, const ReadOptions& options) {
   const std::shared_ptr<const TopicPosition>& all = config.kafka.position;
   config.kafka.position = std::make_shared<const TopicPosition>(
-      (all ? *all : begin_topic(config)).share_of(options.rank, options.world_size));
+      (all ? *all : begin_topic(config)).share_of_rank(options.rank, options.world_size));
   return config;
 }
 
@@ -68,7 +68,7 @@ std::shared_ptr<BadRowPolicy> bad_row_policy(const DataConfig& config,
 /// Opens passes over the data of one role.
 class PassOpener {
  public:
-  /// `elsewhere`, if not empty: reads the rows of files instead of this process.
+  /// `elsewhere`, if not empty: reads the rows instead of this process.
   PassOpener(const DataConfig& config,
              Role role,
              std::shared_ptr<BadRowPolicy> bad_rows,
@@ -96,6 +96,7 @@ class PassOpener {
       topic_log_ = std::make_shared<TopicLog>(*topic_);
       files_.files = {{.path = files.path.front()}};
       files_.rereadable = !config.kafka.is_endless();
+      if (elsewhere) read_elsewhere(config, elsewhere);
       return;
     }
     files_ = list_files(files.path);
@@ -104,9 +105,7 @@ class PassOpener {
     if (config.eval.is_part()) divide(config);
     if (!elsewhere) return;
     require_rereadable("data.loaders, other processes that read them");
-    DataConfig listed = config;
-    listed.train.path = files_.paths();
-    elsewhere_ = [listed, elsewhere](const RowPass& pass) { return elsewhere(listed, pass); };
+    read_elsewhere(config, elsewhere);
   }
 
   /// `schema` must outlive the pass.
@@ -121,7 +120,7 @@ class PassOpener {
       pass.first_row = std::max(pass.first_row, first_eval_row_);
     }
     if (generated_) return std::make_unique<GeneratedRows>(synthetic_, offset_, num_rows_, pass);
-    if (topic_) {
+    if (topic_ && !elsewhere_) {
       return std::make_unique<TextRows>(
           schema, open_topic_pass(topic_config_, schema, *topic_, pass, topic_log_), pass,
           bad_rows_, format_);
@@ -166,6 +165,7 @@ class PassOpener {
   }
 
   const std::shared_ptr<FileRecords>& records() const { return records_; }
+  const std::shared_ptr<TopicLog>& topic_log() const { return topic_log_; }
 
   /// The files, with what the passes have seen of them; empty if the rows are generated.
   std::vector<DataFile> files() const {
@@ -190,10 +190,18 @@ class PassOpener {
   }
 
  private:
-  /// A pass over files. `pass` has the limits of the configuration.
+  /// The reader is told the names of the files, or where in the topic to begin.
+  void read_elsewhere(DataConfig config, const OpenDeliveries& elsewhere) {
+    config.train.path = files_.paths();
+    if (topic_) config.kafka.position = std::make_shared<const TopicPosition>(*topic_);
+    elsewhere_ = [config, elsewhere](const RowPass& pass) { return elsewhere(config, pass); };
+  }
+
+  /// A pass over files, or by other processes. `pass` has the limits of the configuration.
   std::unique_ptr<RowBlockSource> parse(const Schema& schema, const RowPass& pass) const {
     if (elsewhere_) {
-      return std::make_unique<DeliveredRows>(elsewhere_(pass), pass, bad_rows_, records_);
+      return std::make_unique<DeliveredRows>(elsewhere_(pass), pass, bad_rows_, records_,
+                                             topic_log_);
     }
     if (is_columnar(format_)) {
       return std::make_unique<ParquetRows>(schema, files_, pass, bad_rows_, records_);
@@ -349,15 +357,18 @@ std::unique_ptr<RowDeliveries> open_deliveries(const DataConfig& config, const R
   const auto schema = std::make_shared<const Schema>(resolve_schema(config));
   const auto bad_rows = std::make_shared<CollectedBadRows>();
   const PassOpener opener(config, Role::kTrain, bad_rows);
-  if (!opener.records() || opener.records()->files().size() != config.train.path.size()) {
+  const bool is_topic = opener.topic_log() != nullptr;
+  if (!is_topic &&
+      (!opener.records() || opener.records()->files().size() != config.train.path.size())) {
     throw Error(ErrorCode::kInvalidData,
                 concat("the ", config.train.path.size(), " files from '",
                        config.train.path.empty() ? "" : config.train.path.front(),
                        "' on are not files here"));
   }
-  std::vector<DataFile> listed = opener.records()->files();
+  std::vector<DataFile> listed;
+  if (!is_topic) listed = opener.records()->files();
   return std::make_unique<ReadDeliveries>(schema, opener.open(*schema, pass), bad_rows,
-                                          opener.records(), std::move(listed));
+                                          opener.records(), std::move(listed), opener.topic_log());
 }
 
 FittedTransforms fit_transforms(const DataConfig& config, const Schema& schema, std::int64_t seed) {

@@ -71,12 +71,12 @@ bool MessageCutter::cut(TextBlock& block) {
     block.begin = block.end = block.num_lines = 0;
     block.messages.clear();
     const TopicPosition::Partition at = current().at;
-    TopicLog::Piece piece{.epoch = pass_.epoch,
-                          .first_row = next_row_,
-                          .partition = turn_,
-                          .begin = at.next,
-                          .end = at.next,
-                          .skip = at.skip};
+    TopicPiece piece{.epoch = pass_.epoch,
+                     .first_row = next_row_,
+                     .partition = turn_,
+                     .begin = at.next,
+                     .end = at.next,
+                     .skip = at.skip};
     const bool has_more = fill(block);
     if (interruption_.is_cancelled()) return false;
     block.file = current().name;

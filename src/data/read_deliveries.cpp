@@ -16,10 +16,12 @@ ReadDeliveries::ReadDeliveries(std::shared_ptr<const Schema> schema,
                                std::unique_ptr<RowBlockSource> rows,
                                std::shared_ptr<CollectedBadRows> bad_rows,
                                std::shared_ptr<const FileRecords> records,
-                               std::vector<DataFile> listed)
+                               std::vector<DataFile> listed,
+                               std::shared_ptr<TopicLog> log)
     : schema_(std::move(schema)),
       bad_rows_(std::move(bad_rows)),
       records_(std::move(records)),
+      log_(std::move(log)),
       rows_(std::move(rows)),
       noted_(std::move(listed)) {
   bad_rows_->attach(*rows_);
@@ -39,7 +41,8 @@ bool ReadDeliveries::next(RowDelivery& delivery) {
     entries.pop_front();
   }
   delivery.stats = rows_->stats();
-  note_files(delivery);
+  if (records_) note_files(delivery);
+  if (log_) delivery.pieces = log_->take(delivery.end_row);
   return true;
 }
 

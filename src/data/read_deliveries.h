@@ -8,6 +8,7 @@
 #include "satrap/data/row_deliveries.h"
 #include "src/data/bad_row_policy.h"
 #include "src/data/file_records.h"
+#include "src/data/topic_log.h"
 
 namespace satrap::data {
 
@@ -37,12 +38,13 @@ class CollectedBadRows : public BadRowPolicy {
 class ReadDeliveries : public RowDeliveries {
  public:
   /// `bad_rows` is that of `rows`; `records` those of its files, which were `listed` before `rows`
-  /// was opened.
+  /// was opened, null if it reads a topic, of which `log` is told.
   ReadDeliveries(std::shared_ptr<const Schema> schema,
                  std::unique_ptr<RowBlockSource> rows,
                  std::shared_ptr<CollectedBadRows> bad_rows,
                  std::shared_ptr<const FileRecords> records,
-                 std::vector<DataFile> listed);
+                 std::vector<DataFile> listed,
+                 std::shared_ptr<TopicLog> log);
 
   bool next(RowDelivery& delivery) override;
   void close() override { rows_->close(); }
@@ -53,6 +55,7 @@ class ReadDeliveries : public RowDeliveries {
   const std::shared_ptr<const Schema> schema_;  // of rows_
   const std::shared_ptr<CollectedBadRows> bad_rows_;
   const std::shared_ptr<const FileRecords> records_;
+  const std::shared_ptr<TopicLog> log_;
   const std::unique_ptr<RowBlockSource> rows_;
   RowBlock block_;  // read, not delivered
   std::int64_t noted_changes_ = 0;

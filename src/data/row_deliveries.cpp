@@ -9,12 +9,28 @@
 
 namespace satrap::data {
 
+namespace {
+
+template <class Piece, class Visit>
+void visit_numbers(Piece& piece, const Visit& visit) {
+  visit(piece.epoch);
+  visit(piece.first_row);
+  visit(piece.partition);
+  visit(piece.begin);
+  visit(piece.end);
+  visit(piece.skip);
+  visit(piece.num_rows);
+}
+
+}  // namespace
+
 void RowDelivery::clear() {
   rows.num_rows = 0;
   bad = {};
   end_row = 0;
   stats = {};
   files.clear();
+  pieces.clear();
   is_end = false;
 }
 
@@ -25,12 +41,15 @@ void append(const RowDelivery& delivery, std::vector<std::byte>& bytes) {
   out.put(delivery.stats.bytes);
   out.put(delivery.stats.total_bytes);
   out.put(delivery.stats.epoch_rows);
+  out.put(delivery.stats.lag);
   put_bad_rows(delivery.bad, out);
   out.put(delivery.files.size());
   for (const FileNote& note : delivery.files) {
     out.put(note.number);
     put_data_file(note.file, out);
   }
+  out.put(delivery.pieces.size());
+  for (const TopicPiece& piece : delivery.pieces) visit_numbers(piece, [&](auto n) { out.put(n); });
   if (delivery.rows.num_rows > 0) append_block(delivery.rows, bytes);
 }
 
@@ -47,10 +66,16 @@ void read(std::span<const std::byte> bytes, const Schema& schema, RowDelivery& d
   delivery.stats.bytes = get_count();
   delivery.stats.total_bytes = get_count();
   delivery.stats.epoch_rows = in.get<double>();
+  delivery.stats.lag = in.get<std::int64_t>();
   delivery.bad = get_bad_rows(in);
   for (auto n = in.get<std::size_t>(); n > 0; --n) {
     const std::int64_t number = get_count();
     delivery.files.push_back({.number = number, .file = get_data_file(in)});
+  }
+  for (auto n = in.get<std::size_t>(); n > 0; --n) {
+    TopicPiece piece;
+    visit_numbers(piece, [&](std::int64_t& number) { number = get_count(); });
+    delivery.pieces.push_back(piece);
   }
   if (in.rest().empty()) return;
   delivery.rows.clear(static_cast<std::int64_t>(schema.raw_numeric.size()),

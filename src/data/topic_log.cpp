@@ -5,12 +5,12 @@
 namespace satrap::data {
 namespace {
 
-bool is_read_at(const TopicLog::Piece& piece, const DataPosition& position) {
+bool is_read_at(const TopicPiece& piece, const DataPosition& position) {
   return std::tie(piece.epoch, piece.first_row) <= std::tie(position.epoch, position.next_row);
 }
 
 /// Moves to the piece, whose partition's turn it then is.
-void move_to(TopicPosition& position, const TopicLog::Piece& piece) {
+void move_to(TopicPosition& position, const TopicPiece& piece) {
   if (piece.epoch != position.epoch) position = position.beginning(piece.epoch);
   position.row = piece.first_row;
   position.turn = piece.partition;
@@ -21,7 +21,7 @@ void move_to(TopicPosition& position, const TopicLog::Piece& piece) {
 
 }  // namespace
 
-void TopicLog::add(const Piece& piece) {
+void TopicLog::add(const TopicPiece& piece) {
   const std::lock_guard lock(mutex_);
   pieces_.push_back(piece);
 }
@@ -31,7 +31,7 @@ TopicPosition TopicLog::at(const DataPosition& position) {
   const bool is_endless = begin_.is_endless();
   if (position.next_row == 0 && !is_endless) return begin_.beginning(position.epoch);
   while (!pieces_.empty() && is_read_at(pieces_.front(), position)) {
-    const Piece& piece = pieces_.front();
+    const TopicPiece& piece = pieces_.front();
     move_to(begin_, piece);
     if (pieces_.size() == 1 || !is_read_at(pieces_[1], position)) break;
     TopicPosition::Partition& at = begin_.partitions[static_cast<std::size_t>(piece.partition)];
@@ -52,6 +52,16 @@ TopicPosition TopicLog::at(const DataPosition& position) {
   }
   next.row = position.next_row;
   return next;
+}
+
+std::vector<TopicPiece> TopicLog::take(std::int64_t end_row) {
+  const std::lock_guard lock(mutex_);
+  std::vector<TopicPiece> taken;
+  while (!pieces_.empty() && pieces_.front().first_row + pieces_.front().num_rows <= end_row) {
+    taken.push_back(pieces_.front());
+    pieces_.pop_front();
+  }
+  return taken;
 }
 
 }  // namespace satrap::data

@@ -21,24 +21,27 @@ TopicPosition TopicPosition::beginning(std::int64_t of_epoch) const {
   return begin;
 }
 
-bool TopicPosition::is_endless() const {
-  return std::ranges::any_of(partitions, [](const Partition& at) { return at.end == kNoEnd; });
+std::int64_t TopicPosition::num_endless() const {
+  return std::ranges::count(partitions, kNoEnd, &Partition::end);
 }
 
-TopicPosition TopicPosition::share_of(std::int64_t rank, std::int64_t num_ranks) const {
+TopicPosition TopicPosition::share_of(std::int64_t reader, std::int64_t num_readers) const {
+  TopicPosition share = *this;
+  std::int64_t number = 0;
+  for (Partition& at : share.partitions) {
+    if (at.end == kNoEnd && number++ % num_readers != reader) at.end = at.next;
+  }
+  return share;
+}
+
+TopicPosition TopicPosition::share_of_rank(std::int64_t rank, std::int64_t num_ranks) const {
   if (std::ssize(partitions) < num_ranks) {
     throw Error(ErrorCode::kInvalidConfig,
                 concat("data.kafka.end: never gives each rank partitions of its own: topic '",
                        topic, "' has ", partitions.size(), ", fewer than the job's ", num_ranks,
                        " ranks; add partitions, or train with fewer ranks"));
   }
-  TopicPosition share = *this;
-  for (std::int64_t p = 0; p < std::ssize(partitions); ++p) {
-    if (p % num_ranks == rank) continue;
-    Partition& others = share.partitions[static_cast<std::size_t>(p)];
-    others.end = others.next;
-  }
-  return share;
+  return share_of(rank, num_ranks);
 }
 
 TopicPosition TopicPosition::merge(const std::vector<TopicPosition>& shares) {

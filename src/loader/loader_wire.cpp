@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
+#include <memory>
 #include <string_view>
+#include <utility>
 
 namespace satrap::loader {
 namespace {
@@ -29,6 +32,16 @@ void require(bool holds, const char* what) {
   if (!holds) throw Error(ErrorCode::kInvalidData, concat("a request of rows: ", what));
 }
 
+std::shared_ptr<const data::TopicPosition> read_place(const std::string& text) {
+  data::TopicPosition place = data::TopicPosition::from_json(text, "a request of rows");
+  require(place.row >= 0, "a negative row of a topic");
+  for (const data::TopicPosition::Partition& at : place.partitions) {
+    require(at.first >= 0 && at.next >= 0 && at.skip >= 0 && at.end >= data::TopicPosition::kNoEnd,
+            "a negative offset");
+  }
+  return std::make_shared<const data::TopicPosition>(std::move(place));
+}
+
 }  // namespace
 
 std::string entry_key(std::int64_t number) { return concat("loaders/", number); }
@@ -41,7 +54,10 @@ std::string to_bytes(const PassRequest& request) {
   };
   put(kProtocol);
   visit_numbers(request, put);
-  return bytes + dump_config(request.config);
+  const auto& position = request.config.kafka.position;
+  const std::string place = position ? position->to_json() : "";
+  put(std::ssize(place));
+  return bytes + place + dump_config(request.config);
 }
 
 PassRequest read_pass_request(std::span<const std::byte> bytes) {
@@ -74,7 +90,13 @@ PassRequest read_pass_request(std::span<const std::byte> bytes) {
               stream.rows_per_turn >= 1,
           "no such stream");
   require(stream.count <= kMost && stream.rows_per_turn <= kMost, "too many streams or rows");
+  std::int64_t place_bytes = 0;
+  take(place_bytes);
+  require(place_bytes >= 0 && place_bytes <= std::ssize(rest), "ends early");
+  const std::string place(rest.substr(0, static_cast<std::size_t>(place_bytes)));
+  rest.remove_prefix(place.size());
   load_config_text(request.config, std::string(rest), "the request of a rank");
+  if (!place.empty()) request.config.kafka.position = read_place(place);
   return request;
 }
 

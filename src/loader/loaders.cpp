@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "src/loader/merged_streams.h"
+#include "src/loader/topic_streams.h"
 
 namespace satrap::loader {
 
@@ -29,8 +30,11 @@ Loaders::Loaders(net::EndpointOptions endpoint,
 Loaders::~Loaders() = default;
 
 data::OpenDeliveries Loaders::opener() {
-  return [side = &impl_->side](const data::DataConfig& config, const data::RowPass& pass) {
-    return std::make_unique<MergedStreams>(*side, PassRequest{config, pass});
+  return [side = &impl_->side](const data::DataConfig& config,
+                               const data::RowPass& pass) -> std::unique_ptr<data::RowDeliveries> {
+    PassRequest request{config, pass};
+    if (config.kafka.position) return std::make_unique<TopicStreams>(*side, std::move(request));
+    return std::make_unique<MergedStreams>(*side, std::move(request));
   };
 }
 

@@ -72,16 +72,22 @@ TopicStart find_topic(const job::JobConfig& config,
                       std::int64_t num_ranks,
                       const std::atomic<bool>* stop) {
   if (!data::reads_topic(config.data)) return {};
-  const bool has_shares = config.data.kafka.is_endless() && num_ranks > 1;
+  const bool has_loaders = config.data.loaders.is_on();
+  const bool has_shares = config.data.kafka.is_endless() && (num_ranks > 1 || has_loaders);
+  const std::string readers =
+      concat("data.kafka.end: never with ", num_ranks > 1 ? "several ranks" : "loaders");
   if (has_shares && config.train.deterministic) {
     throw Error(ErrorCode::kInvalidConfig,
-                "data.kafka.end: never with several ranks rules out train.deterministic: what "
-                "arrives first is trained on first; write data.kafka.end: watermark");
+                concat(readers,
+                       " rules out train.deterministic: what arrives first is trained on first; "
+                       "write data.kafka.end: watermark",
+                       has_loaders ? " and leave data.loaders.store empty" : ""));
   }
   if (has_shares && config.data.train.max_rows > 0) {
     throw Error(ErrorCode::kInvalidConfig,
-                "data.kafka.end: never with several ranks rules out data.train.max_rows: each rank "
-                "counts its own rows; write train.max_steps");
+                concat(readers,
+                       " rules out data.train.max_rows: each counts its own rows; write "
+                       "train.max_steps"));
   }
   if (checkpoint.empty()) {
     return {.position =
@@ -96,10 +102,9 @@ TopicStart find_topic(const job::JobConfig& config,
   }
   if (has_shares && !saved->is_endless()) {
     throw Error(ErrorCode::kInvalidConfig,
-                concat("cannot continue from ", checkpoint,
-                       " with data.kafka.end: never and several ranks: it read up to the "
-                       "watermark; continue with one rank, and with several from its next "
-                       "checkpoint on"));
+                concat("cannot continue from ", checkpoint, " with ", readers,
+                       ": it read up to the watermark; continue with one rank and no loader, and "
+                       "with more from its next checkpoint on"));
   }
   return {.position = std::make_shared<const data::TopicPosition>(
               data::continue_topic(config.data, *saved, checkpoint, stop)),

@@ -32,25 +32,25 @@ TEST(TopicPosition, EachPartitionIsInTheShareOfOneRank) {
   const TopicPosition all = endless(5);
   std::vector<std::int64_t> num_owners(5);
   for (std::int64_t rank = 0; rank < 3; ++rank) {
-    const TopicPosition share = all.share_of(rank, 3);
+    const TopicPosition share = all.share_of_rank(rank, 3);
     for (std::size_t p = 0; p < 5; ++p) {
       if (share.partitions[p].end == TopicPosition::kNoEnd) ++num_owners[p];
     }
   }
   EXPECT_EQ(num_owners, std::vector<std::int64_t>(5, 1));
-  EXPECT_EQ(all.share_of(0, 1), all);
+  EXPECT_EQ(all.share_of_rank(0, 1), all);
 }
 
 TEST(TopicPosition, MoreRanksThanPartitionsAreRefused) {
-  EXPECT_NO_THROW(endless(3).share_of(2, 3));
-  EXPECT_EQ(error_of([] { endless(3).share_of(0, 4); }, ErrorCode::kInvalidConfig),
+  EXPECT_NO_THROW(endless(3).share_of_rank(2, 3));
+  EXPECT_EQ(error_of([] { endless(3).share_of_rank(0, 4); }, ErrorCode::kInvalidConfig),
             "data.kafka.end: never gives each rank partitions of its own: topic 'clicks' has 3, "
             "fewer than the job's 4 ranks; add partitions, or train with fewer ranks");
 }
 
 TEST(TopicPosition, SharesMergeToWhereEachRankIsInItsPartitions) {
   std::vector<TopicPosition> shares;
-  for (std::int64_t rank = 0; rank < 2; ++rank) shares.push_back(endless(3).share_of(rank, 2));
+  for (std::int64_t rank = 0; rank < 2; ++rank) shares.push_back(endless(3).share_of_rank(rank, 2));
   shares[0].row = 40;
   shares[0].partitions[0].next = 10;
   shares[0].partitions[2].next = 12;

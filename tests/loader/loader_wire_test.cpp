@@ -87,6 +87,51 @@ TEST_F(LoaderWireTest, ALoaderThatTalksNonsenseIsLeft) {
   }
 }
 
+/// Two rows of a topic's partition 1, from offset 3 on, whose first row has been read.
+data::RowDelivery two_rows() {
+  data::RowDelivery delivery;
+  delivery.end_row = 42;
+  delivery.pieces = {
+      {.first_row = 40, .partition = 1, .begin = 3, .end = 5, .skip = 1, .num_rows = 2}};
+  return delivery;
+}
+
+TEST_F(LoaderWireTest, PiecesOfATopicThatDoNotFollowAreRefused) {
+  data::TopicPosition place;
+  place.row = 40;
+  place.partitions = {{.first = 0, .next = 7, .end = 7}, {.first = 0, .next = 3, .skip = 1}};
+  data::DataConfig config = config_;
+  config.kafka.position = std::make_shared<const data::TopicPosition>(place);
+  const auto take = [&](const data::RowDelivery& sent) {
+    const FalseLoader loader(loader_end_, *store_, [&] { return bytes_of(sent); });
+    data::RowDelivery delivery;
+    const auto deliveries = rank_side(/*timeout_ms=*/1).opener()(config, {.first_row = 40});
+    return deliveries->next(delivery) && delivery.end_row == 42;
+  };
+  EXPECT_TRUE(take(two_rows()));
+  using Change = std::function<void(data::RowDelivery&)>;
+  const std::vector<Change> changes = {
+      [](data::RowDelivery& sent) { sent.pieces.clear(); },
+      [](data::RowDelivery& sent) { sent.pieces[0].epoch = 1; },
+      [](data::RowDelivery& sent) { sent.pieces[0].first_row = 41; },
+      [](data::RowDelivery& sent) { sent.pieces[0].partition = 0; },
+      [](data::RowDelivery& sent) { sent.pieces[0].partition = 2; },
+      [](data::RowDelivery& sent) { sent.pieces[0].begin = 4; },
+      [](data::RowDelivery& sent) { sent.pieces[0].end = 3; },
+      [](data::RowDelivery& sent) { sent.pieces[0].skip = 0; },
+      [](data::RowDelivery& sent) { sent.pieces[0].num_rows = INT64_MAX; },
+      [](data::RowDelivery& sent) { sent.pieces.push_back(sent.pieces[0]); },
+      [](data::RowDelivery& sent) { sent.end_row = 39; },
+      [](data::RowDelivery& sent) { sent.end_row = INT64_MAX; },
+      [](data::RowDelivery& sent) { sent.is_end = true; },
+  };
+  for (std::size_t i = 0; i < changes.size(); ++i) {
+    data::RowDelivery sent = two_rows();
+    changes[i](sent);
+    EXPECT_THROW(take(sent), Error) << "change " << i;
+  }
+}
+
 TEST_F(LoaderWireTest, ADeadLoaderDoesNotInterruptTheOthers) {
   data::RowDelivery sent;
   std::int64_t end_row = 0;

@@ -21,7 +21,7 @@ SATRAP = os.environ["SATRAP_BIN"]
 DEADLINE_S = 600
 PARTITIONS = 3
 BATCH = 50
-KILLS = int(os.environ.get("SATRAP_TEST_KILLS", "2"))  # of ranks and of the broker, in each attempt
+KILLS = int(os.environ.get("SATRAP_TEST_KILLS", "3"))  # in each attempt: of a rank, the broker, a loader, in turn
 ROWS = 6000  # each with an id of its own: the table then has as many rows as were trained on
 JOB = """\
 seed: 7
@@ -130,11 +130,11 @@ class Kafka(unittest.TestCase):
             digests.append(job.digest(DEADLINE_S))
         self.assertEqual(digests[1], digests[0])
 
-    def test_ranks_share_an_endless_topic_through_kills_and_changes_of_their_number(self):
+    def test_ranks_and_loaders_share_an_endless_topic_through_kills_and_changes_of_their_number(self):
         run = self.dir / "shared-run"
-        numbers = [2, 3, 1, 2]
+        numbers = [(2, 0), (3, 2), (1, 2), (2, 0)]  # of ranks, of loaders
         part = ROWS // len(numbers)
-        for attempt, ranks in enumerate(numbers):
+        for attempt, (ranks, loaders) in enumerate(numbers):
             is_last = attempt == len(numbers) - 1
             self.produce("shared", attempt * part, (attempt + 1) * part)
             kafka = "  kafka: {timeout: 10min}\n" if is_last else ENDLESS
@@ -142,7 +142,8 @@ class Kafka(unittest.TestCase):
             config = self.dir / f"shared-{attempt}.yaml"
             config.write_text(text + "embedding: {store: ps}\ncluster: {timeout: 60s}\n")
             job = ClusterJob(self.dir / f"shared-{attempt}", config, shards=1, ranks=ranks,
-                             max_restarts=KILLS + 1, settings=(f"run_dir={run}",))
+                             max_restarts=KILLS + 1, settings=(f"run_dir={run}",),
+                             options=["--loaders", str(loaders)] if loaders else [])
             self.addCleanup(job.kill_all)
             job.start("--resume")
             if is_last:
@@ -150,13 +151,18 @@ class Kafka(unittest.TestCase):
                 break
             for kill in range(KILLS):
                 self.wait_for_examples(run, attempt * part + (kill + 1) * part // (2 * KILLS), job)
-                if kill % 2 == 0:
+                if kill % 3 == 0:
                     job.member("rank", self.random.randrange(ranks), DEADLINE_S).send(signal.SIGKILL)
-                else:
+                elif kill % 3 == 1:
                     self.server.kill()
                     self.server.start()
+                elif loaders:
+                    job.wait_until(lambda: job.members("loader"), DEADLINE_S, "a loader")
+                    self.random.choice(job.members("loader")).send(signal.SIGKILL)
             # Of what is left a rank may not have a whole batch, and the last checkpoint is some steps old.
             self.wait_for_examples(run, (attempt + 1) * part - 6 * ranks * BATCH, job)
+            logs = [path.read_text() for path in self.dir.glob(f"shared-{attempt}/logs/*/loader-*.log")]
+            self.assertEqual(any("reads rows from" in log for log in logs), loaders > 0)
             os.kill(job.pid, signal.SIGTERM)
             job.end(DEADLINE_S)
         summary = json.loads((run / "summary.json").read_text())

@@ -14,6 +14,7 @@
 #include "satrap/data/row_block.h"
 #include "satrap/data/row_block_source.h"
 #include "satrap/data/schema.h"
+#include "satrap/data/topic_position.h"
 
 namespace satrap::data {
 
@@ -23,9 +24,10 @@ struct RowDelivery {
   RowBlock rows;                // may be empty
   BadRows bad;                  // of the same lines
   std::int64_t end_row = 0;     // as RowBlockSource::end_row after these rows
-  ReadStats stats;              // bytes, total_bytes and epoch_rows, of the process that reads
+  ReadStats stats;              // bytes, total_bytes, epoch_rows and lag, of the process that reads
   std::vector<FileNote> files;  // what has become known of files since the last delivery
-  bool is_end = false;          // no rows: the end of the pass
+  std::vector<TopicPiece> pieces;  // of a topic: what the rows up to end_row came from
+  bool is_end = false;             // no rows: the end of the pass
 
   void clear();
 };
@@ -44,7 +46,7 @@ class RowDeliveries {
 };
 
 /// Opens the deliveries of a pass over the training data of a configuration whose train.path are
-/// the files one by one.
+/// the files one by one, or whose kafka.position says where in a topic without an end it begins.
 using OpenDeliveries =
     std::function<std::unique_ptr<RowDeliveries>(const DataConfig& config, const RowPass& pass)>;
 

@@ -6,6 +6,16 @@
 
 namespace satrap::data {
 
+/// Some messages of one partition, read one after another.
+struct TopicPiece {
+  std::int64_t epoch = 0, first_row = 0;
+  std::int64_t partition = 0;
+  std::int64_t begin = 0, end = 0;  // offsets
+  std::int64_t skip = 0;            // rows of them that had been read before
+  std::int64_t num_rows = 0;        // of the others
+  friend bool operator==(const TopicPiece&, const TopicPiece&) = default;
+};
+
 /// A place in the rows of a topic, from which reading can continue: the partition whose turn it is,
 /// and how far each has been read. Of a topic with an end it is the beginning of some messages,
 /// from which rows are counted on from `row`. Without an end it is the next row itself, in a
@@ -30,12 +40,16 @@ struct TopicPosition {
   /// Where an epoch begins, with the same offsets.
   TopicPosition beginning(std::int64_t of_epoch) const;
 
-  bool is_endless() const;
+  bool is_endless() const { return num_endless() > 0; }
+  std::int64_t num_endless() const;  // partitions without an end
 
-  /// Of a topic without an end, each of several ranks reads partitions of its own, every
-  /// `num_ranks`-th from its number on: the share of a rank has no message of the others. Throws
-  /// Error(kInvalidConfig) if there are fewer partitions than ranks.
-  TopicPosition share_of(std::int64_t rank, std::int64_t num_ranks) const;
+  /// Of a topic without an end, each of several readers has partitions of its own, every
+  /// `num_readers`-th of those without an end from its number on: the share of a reader has no
+  /// message of the others.
+  TopicPosition share_of(std::int64_t reader, std::int64_t num_readers) const;
+
+  /// The share of a rank. Throws Error(kInvalidConfig) if there are fewer partitions than ranks.
+  TopicPosition share_of_rank(std::int64_t rank, std::int64_t num_ranks) const;
 
   /// The place where all ranks are whose shares these are, in the order of the ranks. They number
   /// their rows apart, so all continue from the largest number.
