@@ -33,7 +33,7 @@ void Block::run(Dim3 index) {
   const Dim3 dim = launch_.block;
   std::memset(shared_.data(), kPattern, shared_.size());
   runnable_.clear();
-  for (Warp& warp : warps_) warp = Warp{};
+  for (unsigned w = 0; w < warps_.size(); ++w) warps_[w].reset(existing(w));
   at_barrier_ = 0;
   for (unsigned i = 0; i < dim.count(); ++i) {
     Lane& lane = *pool()[i];
@@ -65,7 +65,7 @@ std::span<const std::uint64_t, kWarpSize> Block::exchange(Collective kind,
          where);
     stop();
   }
-  if ((mask & ~existing(me.index / kWarpSize)) != 0) {
+  if ((mask & ~warp.existing) != 0) {
     note(std::string(name_of(kind)) + " with mask " + hex(mask) + ", beyond the block", where);
     stop();
   }
@@ -107,7 +107,7 @@ int Block::barrier(bool predicate, std::source_location where) {
     at_barrier_ = 0;
     barrier_result_ = barrier_count_;
     for (std::uint32_t first = 0; first < launch_.block.count(); first += kWarpSize) {
-      wake(first, existing(first / kWarpSize) & ~bit_within(first));
+      wake(first, warps_[first / kWarpSize].existing & ~bit_within(first));
     }
     preempt();
   } else {

@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <memory>
 #include <sstream>
 #include <unordered_map>
@@ -53,8 +53,9 @@ std::unordered_map<const void*, std::string> symbols_by_address() {
 }  // namespace
 
 std::map<std::string, const void*> functions_of_this_program() {
+  std::vector<char> image(std::filesystem::file_size("/proc/self/exe"));
   std::ifstream file("/proc/self/exe", std::ios::binary);
-  const std::vector<char> image{std::istreambuf_iterator<char>(file), {}};
+  file.read(image.data(), static_cast<std::streamsize>(image.size()));
   const auto read = [&]<class T>(std::uint64_t offset, T value) {
     std::memcpy(&value, image.data() + offset, sizeof(value));
     return value;

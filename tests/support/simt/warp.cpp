@@ -9,9 +9,16 @@ void Meeting::leave(std::uint32_t lane) {
   if (to_leave == 0) arrived = 0;
 }
 
-Meeting* Warp::waiting(std::uint32_t lanes) {
+void Warp::reset(std::uint32_t existing_lanes) {
+  for (Meeting& meeting : meetings) meeting.arrived = meeting.to_leave = 0;
+  newest = nullptr;
+  existing = existing_lanes;
+  ended = 0;
+}
+
+Meeting* Warp::older_waiting(std::uint32_t lanes) {
   for (Meeting& meeting : meetings) {
-    if (meeting.waits() && (meeting.mask & lanes) != 0) return &meeting;
+    if (meeting.names(lanes)) return &meeting;
   }
   return nullptr;
 }
@@ -25,6 +32,7 @@ Meeting& Warp::begin(Collective kind, std::uint32_t mask, std::source_location w
   meeting->mask = mask;
   meeting->kind = kind;
   meeting->where = where;
+  newest = meeting;
   return *meeting;
 }
 
