@@ -24,9 +24,11 @@ constexpr double kNeGap = 0.1;            // of evaluation above training: overf
 constexpr double kWorse = 0.002;          // of an AUC below the best one, or a share of a loss
 constexpr std::int64_t kEnoughExamples = 100;
 constexpr double kManyBadRows = 0.01;
-constexpr double kTooGood = 0.99;  // an AUC
-constexpr double kShift = 0.2;     // of the calibration from 1
-constexpr std::size_t kShown = 5;  // names or reasons
+constexpr double kTooGood = 0.99;    // an AUC
+constexpr double kShift = 0.2;       // of the calibration from 1
+constexpr double kMuchWait = 0.2;    // a share of the time
+constexpr double kLongSeconds = 30;  // a start counts little then
+constexpr std::size_t kShown = 5;    // names or reasons
 
 std::string run_name(const Json& run) { return shown_path(run.value("path", "")); }
 
@@ -232,6 +234,19 @@ std::string best_was_earlier(const Json& run) {
                      with_commas(best.step), best.metric, best.value, best.last, remedy);
 }
 
+std::string waits_for_data(const Json& run) {
+  const Json& summary = run["summary"];
+  const double share = number_at(summary, "/data_wait_share");
+  const bool is_topic = summary.contains("lag");  // whose messages come when they come
+  if (is_topic || !(share > kMuchWait) || !(number_at(summary, "/seconds") > kLongSeconds)) {
+    return "";
+  }
+  return fmt::format(
+      "training waited for rows of the data {:.0f} % of the time: read them with more threads "
+      "(data.reader_threads) or processes (satrap-run --loaders), or keep them parsed (data.cache)",
+      100.0 * share);
+}
+
 std::string next_command(const Json& run) {
   const std::string name = run_name(run);
   if (!run["summary"].contains("eval")) {
@@ -244,9 +259,10 @@ std::string next_command(const Json& run) {
 
 std::vector<std::string> findings(const Json& run) {
   std::vector<std::string> found;
-  for (const auto find : {many_bad_rows, one_class, constant_inputs, too_few_steps,
-                          evaluation_on_training, one_class_of_evaluation, too_good,
-                          worse_than_base_rate, shifted_base_rate, overfitting, best_was_earlier}) {
+  for (const auto find :
+       {many_bad_rows, one_class, constant_inputs, too_few_steps, evaluation_on_training,
+        one_class_of_evaluation, too_good, worse_than_base_rate, shifted_base_rate, overfitting,
+        best_was_earlier, waits_for_data}) {
     std::string finding = find(run);
     if (!finding.empty()) found.push_back(std::move(finding));
   }

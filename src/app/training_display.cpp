@@ -17,6 +17,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+constexpr double kNotableWait = 0.2;
+
 std::string metric(double value, const char* format) {
   return std::isfinite(value) ? fmt::format(fmt::runtime(format), value) : "-";
 }
@@ -36,7 +38,11 @@ std::string bar(double share) {
 /// What the dense network and the memory do.
 std::string shares(const trainer::Report& r) {
   std::string text = fmt::format("  input wait {:.0f}%", 100.0 * r.wait_share);
+  if (r.data_wait_share > kNotableWait) {
+    text += fmt::format(", for data {:.0f}%", 100.0 * r.data_wait_share);
+  }
   if (r.lag >= 0) text += fmt::format("  lag {}", format_count(static_cast<double>(r.lag)));
+  if (r.age >= 0.0) text += "  age " + format_duration(r.age);
   if (r.device_share >= 0.0) text += fmt::format("  gpu {:.0f}%", 100.0 * r.device_share);
   if (r.hit_rate >= 0.0) text += fmt::format("  cache hits {:.1f}%", 100.0 * r.hit_rate);
   return text;

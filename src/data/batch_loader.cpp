@@ -137,6 +137,7 @@ void BatchLoader::end_pass() {
   finished_passes_.bad_rows = stats.bad_rows;
   finished_passes_.epoch_rows = stats.epoch_rows;
   finished_passes_.lag = stats.lag;
+  finished_passes_.time_ms = stats.time_ms;
   ended = std::move(pass_);
 }
 
@@ -185,6 +186,7 @@ ReadStats BatchLoader::stats() const {
     stats.total_bytes = pass.total_bytes;
     stats.bad_rows = pass.bad_rows;
     stats.lag = pass.lag;
+    stats.time_ms = pass.time_ms;
     if (stats.epoch_rows == 0.0) stats.epoch_rows = pass.epoch_rows;
   }
   stats.rows = rows_.load(std::memory_order_relaxed);

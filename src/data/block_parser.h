@@ -20,8 +20,8 @@ class BlockParser {
   virtual void parse(const TextBlock& text, RowBlock& rows, BadRows& bad) = 0;
 };
 
-/// The parser of a format of text. The schema must outlive it. Throws Error(kInvalidConfig) if the
-/// schema asks for what the format does not have.
+/// The parser of lines of a format of text, or of messages of columns. The schema must outlive it.
+/// Throws Error(kInvalidConfig) if the schema asks for what the format does not have.
 std::unique_ptr<BlockParser> make_block_parser(FileFormat format,
                                                const Schema& schema,
                                                const RowPass& pass);

@@ -112,7 +112,8 @@ void FilesConfig::visit(ConfigVisitor& v) {
       "is tried again (SATRAP_REMOTE_TIMEOUT, 1min) and how long it may make no progress "
       "(SATRAP_REMOTE_STALL, 15s). \"-\": standard input. For training "
       "also a topic of Kafka, kafka://host:9092,host:9092/topic, whose messages are one or several "
-      "lines of text.");
+      "lines of text or, with data.format arrow or parquet, streams or files of Arrow IPC or files "
+      "of Parquet.");
   v.field("max_rows", max_rows, "Read only the first rows (lines). 0: all.", {.min = 0});
 }
 

@@ -49,6 +49,7 @@ void DeliveredRows::take_notes() {
   stats_.bytes = std::max(stats_.bytes, delivery_.stats.bytes);
   stats_.total_bytes = delivery_.stats.total_bytes;
   stats_.lag = delivery_.stats.lag;
+  stats_.time_ms = delivery_.stats.time_ms;
   if (delivery_.stats.epoch_rows > 0.0) stats_.epoch_rows = delivery_.stats.epoch_rows;
 }
 

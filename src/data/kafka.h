@@ -27,6 +27,7 @@ struct KafkaMessage {
   std::int64_t offset = 0;
   const char* value = nullptr;  // null: a tombstone
   std::int64_t size = 0;
+  std::int64_t time_ms = -1;  // since 1970, of its writing (CreateTime or LogAppendTime); -1: none
 };
 
 /// What could be read without waiting longer.

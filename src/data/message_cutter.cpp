@@ -1,14 +1,11 @@
 #include "src/data/message_cutter.h"
 
 #include <algorithm>
-#include <cstring>
-#include <string_view>
+#include <optional>
 #include <utility>
 
 #include "satrap/core/error.h"
 #include "satrap/core/log.h"
-#include "src/data/foreign_text.h"
-#include "src/data/line_cutter.h"
 
 namespace satrap::data {
 
@@ -34,9 +31,7 @@ MessageCutter::MessageCutter(const Schema& schema,
     : pass_(pass),
       limits_(limits),
       log_(std::move(log)),
-      // The schema names the columns (validate), so no line is needed to find them.
-      layout_(format == FileFormat::kDelimited ? std::make_shared<const ColumnMap>(schema, "", name)
-                                               : nullptr),
+      taker_(make_message_taker(format, schema, name)),
       name_(name),
       consumer_(std::move(consumer)),
       watch_(*consumer_, name, limits.timeout_ms),
@@ -55,7 +50,7 @@ MessageCutter::MessageCutter(const Schema& schema,
     offsets.push_back(partition.is_exhausted() ? KafkaConsumer::kNotRead : at.next);
   }
   consumer_->start(offsets);
-  lag_ = count_lag();
+  note_progress();
 }
 
 bool MessageCutter::next(TextBlock& block) {
@@ -70,6 +65,8 @@ bool MessageCutter::cut(TextBlock& block) {
   while (!ends() && (pass_.max_rows == 0 || next_row_ < pass_.max_rows) && find_turn()) {
     block.begin = block.end = block.num_lines = 0;
     block.messages.clear();
+    block.columns.clear();
+    taken_bytes_ = 0;
     const TopicPosition::Partition at = current().at;
     TopicPiece piece{.epoch = pass_.epoch,
                      .first_row = next_row_,
@@ -80,11 +77,10 @@ bool MessageCutter::cut(TextBlock& block) {
     const bool has_more = fill(block);
     if (interruption_.is_cancelled()) return false;
     block.file = current().name;
-    block.layout = layout_;
     block.first_row = next_row_;
     next_row_ += block.num_lines;
     rows_read_.store(next_row_, std::memory_order_relaxed);
-    lag_.store(count_lag(), std::memory_order_relaxed);
+    block.time_ms = note_progress();
     piece.end = current().at.next;
     piece.num_rows = block.num_lines;
     const bool is_idle = piece.end == piece.begin;
@@ -119,7 +115,7 @@ bool MessageCutter::fill(TextBlock& block) {
   Partition& partition = current();
   const std::int64_t limit = partition.end_of_turn();
   while (partition.at.next < limit) {
-    if (block.end >= limits_.block_bytes) return true;
+    if (taken_bytes_ >= limits_.block_bytes || block.num_lines >= limits_.block_rows) return true;
     if (partition.taken == partition.read.messages.size()) {
       if (!read_more(block, limit)) return false;
       continue;
@@ -169,42 +165,11 @@ void MessageCutter::take(TextBlock& block, const KafkaMessage& message) {
     ++num_without_value_;
     return;
   }
-  std::string_view text(message.value, static_cast<std::size_t>(message.size));
-  if (layout_ && bytes_read_ == 0) {
-    const std::string foreign =
-        foreign_text(text.substr(0, text.find('\n')), /*is_header=*/false, /*is_file=*/false);
-    if (!foreign.empty()) {
-      throw Error(ErrorCode::kInvalidData,
-                  concat(*current().name, ", offset ", message.offset, ": ", foreign));
-    }
-  }
-  const std::int64_t num_skipped = skip_rows(text);
-  if (num_skipped > 0 && text.empty()) return;
-  const auto size = std::ssize(text);
-  const std::int64_t needed = block.end + size + 1;
-  if (needed > block.capacity) block.reserve(std::max(needed, 2 * block.capacity), block.end);
-  block.messages.push_back({.first_line = block.num_lines - num_skipped, .offset = message.offset});
-  char* const copied = block.buffer.get() + block.end;
-  std::memcpy(copied, text.data(), text.size());
-  block.end += size;
-  block.num_lines += count_newlines(copied, copied + size);
-  if (!text.ends_with('\n')) {
-    block.buffer[static_cast<std::size_t>(block.end++)] = '\n';
-    ++block.num_lines;
-  }
+  std::int64_t& newest = current().newest_ms;
+  newest = std::max(newest, message.time_ms);
+  taker_->take(message, *current().name, current().at.skip, block);
+  taken_bytes_ += message.size + 1;  // as if it ended a line
   bytes_read_.fetch_add(message.size, std::memory_order_relaxed);
-}
-
-/// Removes lines from the beginning of a message that had been read before; returns how many.
-std::int64_t MessageCutter::skip_rows(std::string_view& text) {
-  std::int64_t& to_skip = current().at.skip;
-  std::int64_t skipped = 0;
-  for (bool has_line = true; to_skip > 0 && has_line; --to_skip, ++skipped) {
-    const std::size_t end = text.find('\n');
-    text.remove_prefix(std::min(end, text.size() - 1) + 1);
-    has_line = !text.empty();
-  }
-  return skipped;
 }
 
 void MessageCutter::wait(bool is_owed) {
@@ -224,16 +189,25 @@ void MessageCutter::fail_gone(const Partition& partition) {
                      "too slow for it"));
 }
 
-std::int64_t MessageCutter::count_lag() {
-  std::int64_t lag = 0;
+/// Sets the lag, and returns TextBlock::time_ms. A partition that has been read to its end does not
+/// hold the time up, unless all have.
+std::int64_t MessageCutter::note_progress() {
+  std::int64_t lag = 0, newest = -1;
+  std::optional<std::int64_t> oldest;  // of the newest of partitions that have more
   for (std::size_t p = 0; p < partitions_.size(); ++p) {
-    const TopicPosition::Partition& at = partitions_[p].at;
+    const Partition& partition = partitions_[p];
+    const TopicPosition::Partition& at = partition.at;
     const std::int64_t end =
         at.end == TopicPosition::kNoEnd ? consumer_->high(static_cast<std::int64_t>(p)) : at.end;
-    if (end < 0) return -1;  // not known until every broker has told
-    lag += std::max<std::int64_t>(0, end - at.next);
+    const bool is_known = end >= 0;  // when the broker has told
+    if (!is_known) lag = -1;
+    if (lag >= 0) lag += std::max<std::int64_t>(0, end - at.next);
+    newest = std::max(newest, partition.newest_ms);
+    if (is_known && at.next >= end) continue;
+    oldest = std::min(oldest.value_or(partition.newest_ms), partition.newest_ms);
   }
-  return lag;
+  lag_.store(lag, std::memory_order_relaxed);
+  return oldest.value_or(newest);
 }
 
 }  // namespace satrap::data

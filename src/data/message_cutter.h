@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <memory>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "satrap/data/row_block_source.h"
@@ -13,24 +12,25 @@
 #include "satrap/data/topic_position.h"
 #include "src/data/broker_watch.h"
 #include "src/data/byte_stream.h"
-#include "src/data/column_map.h"
 #include "src/data/file_format.h"
 #include "src/data/kafka.h"
+#include "src/data/message_taker.h"
 #include "src/data/text_block_source.h"
 #include "src/data/topic_log.h"
 
 namespace satrap::data {
 
-/// Makes blocks of the lines of a topic's messages, each of one partition's. The partitions take
-/// turns, of kMessagesPerTurn offsets each, counted from the partition's first. So of a topic with
-/// an end, the order of the rows follows from the offsets alone. Without an end, a partition that
-/// has no message now loses its turn.
+/// Makes blocks of the lines, or columns, of a topic's messages, each of one partition's. The
+/// partitions take turns, of kMessagesPerTurn offsets each, counted from the partition's first. So
+/// of a topic with an end, the order of the rows follows from the offsets alone. Without an end, a
+/// partition that has no message now loses its turn.
 class MessageCutter : public TextBlockSource {
  public:
   static constexpr std::int64_t kMessagesPerTurn = 1000;
 
   struct Limits {
     std::int64_t block_bytes = std::int64_t{256} << 10;  // a block is full when it has so many
+    std::int64_t block_rows = std::int64_t{16} << 10;    // or so many rows
     std::int64_t timeout_ms = 60'000;
     int wait_ms = 100;  // between looks for cancel() and the job's stop
   };
@@ -59,7 +59,8 @@ class MessageCutter : public TextBlockSource {
     TopicPosition::Partition at;
     std::shared_ptr<const std::string> name;
     KafkaRead read;
-    std::size_t taken = 0;  // messages of `read`
+    std::size_t taken = 0;        // messages of `read`
+    std::int64_t newest_ms = -1;  // the latest KafkaMessage::time_ms that was taken
 
     bool is_exhausted() const { return at.end != TopicPosition::kNoEnd && at.next >= at.end; }
     std::int64_t end_of_turn() const;
@@ -73,17 +74,16 @@ class MessageCutter : public TextBlockSource {
   bool fill(TextBlock& block);
   bool read_more(const TextBlock& block, std::int64_t limit);
   void take(TextBlock& block, const KafkaMessage& message);
-  std::int64_t skip_rows(std::string_view& text);
   void wait(bool is_owed);
   [[noreturn]] void fail_gone(const Partition& partition);
   bool ends() { return is_endless_ ? interruption_.ends_pipe() : interruption_.is_cancelled(); }
-  std::int64_t count_lag();
+  std::int64_t note_progress();
   Partition& current() { return partitions_[static_cast<std::size_t>(turn_)]; }
 
   const RowPass pass_;
   const Limits limits_;
   const std::shared_ptr<TopicLog> log_;
-  const std::shared_ptr<const ColumnMap> layout_;  // null: the format has no columns
+  const std::unique_ptr<MessageTaker> taker_;
   const std::string name_;
   const std::unique_ptr<KafkaConsumer> consumer_;
   BrokerWatch watch_;
@@ -95,6 +95,7 @@ class MessageCutter : public TextBlockSource {
   std::int64_t next_row_ = 0;
   std::int64_t num_idle_ = 0;  // partitions without a message, one turn after another
   std::int64_t num_without_value_ = 0;
+  std::int64_t taken_bytes_ = 0;  // of messages of the block that is being filled
   std::atomic<std::int64_t> bytes_read_{0}, rows_read_{0}, lag_{-1};
 };
 

@@ -19,16 +19,17 @@ struct ColumnFormat {
 };
 constexpr ColumnFormat kParquetFiles{"Parquet", "PAR1"};
 constexpr ColumnFormat kArrowFiles{"Arrow", "ARROW1"};
-constexpr std::string_view kStreamMagic = "\xFF\xFF\xFF\xFF";  // of an Arrow stream's first message
+constexpr ColumnFormat kArrowStreams{"Arrow", "\xFF\xFF\xFF\xFF"};  // first bytes alone
 
-/// Which of them a file is, by its first bytes. Tells what is neither, or the beginning of one,
-/// from what Arrow finds wrong inside.
-ColumnFormat format_of_file(const RandomFile& file) {
+/// Which of them a file, or a message, is by its first bytes. Tells what is neither, or the
+/// beginning of one, from what Arrow finds wrong inside.
+ColumnFormat format_of_file(const RandomFile& file, bool may_be_stream) {
   const std::string& path = file.name();
   std::string bytes(kArrowFiles.magic.size(), '\0');
   file.read(0,
             std::span(bytes).first(std::min(bytes.size(), static_cast<std::size_t>(file.size()))));
-  if (bytes.starts_with(kStreamMagic)) {
+  if (bytes.starts_with(kArrowStreams.magic)) {
+    if (may_be_stream) return kArrowStreams;
     throw Error(
         ErrorCode::kInvalidData,
         concat("'", path, "' is an Arrow stream, and only files of Arrow are read: write it ",
@@ -36,9 +37,11 @@ ColumnFormat format_of_file(const RandomFile& file) {
   }
   const ColumnFormat format = bytes == kArrowFiles.magic ? kArrowFiles : kParquetFiles;
   if (!bytes.starts_with(format.magic)) {
-    throw Error(ErrorCode::kInvalidData,
-                concat("'", path, "' is neither a Parquet file nor an Arrow file: it begins with ",
-                       "neither ", kParquetFiles.magic, " nor ", kArrowFiles.magic));
+    throw Error(
+        ErrorCode::kInvalidData,
+        concat("'", path, "' is neither a Parquet file nor an Arrow file",
+               may_be_stream ? " or stream" : "", ": it begins with neither ", kParquetFiles.magic,
+               " nor ", kArrowFiles.magic, may_be_stream ? " nor four bytes FF" : ""));
   }
   const auto size = std::ssize(format.magic);
   bytes.resize(format.magic.size());
@@ -77,9 +80,22 @@ void translate_damage(const std::string& path, const std::function<void()>& read
   }
 }
 
+std::unique_ptr<ParquetFile> open_message(std::shared_ptr<const RandomFile> bytes) {
+  const std::string place = bytes->name();
+  const std::string_view magic = format_of_file(*bytes, /*may_be_stream=*/true).magic;
+  const ParquetLibrary& library = parquet_library();
+  std::unique_ptr<ParquetFile> file;
+  translate_damage(place, [&] {
+    file = magic == kArrowStreams.magic ? library.open_stream(std::move(bytes))
+           : magic == kArrowFiles.magic ? library.open_ipc(std::move(bytes))
+                                        : library.open(std::move(bytes));
+  });
+  return file;
+}
+
 std::unique_ptr<ParquetFile> open_parquet(const std::string& path) {
   std::shared_ptr<const RandomFile> source = open_random_file(path);
-  const ColumnFormat format = format_of_file(*source);
+  const ColumnFormat format = format_of_file(*source, /*may_be_stream=*/false);
   const ParquetLibrary* library = nullptr;
   try {
     library = &parquet_library();

@@ -89,6 +89,9 @@ class ParquetLibrary {
   virtual std::unique_ptr<ParquetFile> open(std::shared_ptr<const RandomFile> file) const = 0;
   /// A file of Arrow IPC, whose record batches take the place of row groups.
   virtual std::unique_ptr<ParquetFile> open_ipc(std::shared_ptr<const RandomFile> file) const = 0;
+  /// The same of a stream of Arrow IPC, all of which is then in memory.
+  virtual std::unique_ptr<ParquetFile> open_stream(
+      std::shared_ptr<const RandomFile> file) const = 0;
 };
 
 /// Opens the library on the first call. Throws Error(kUnavailable) if it is not there.
@@ -98,6 +101,9 @@ const ParquetLibrary& parquet_library();
 /// Error(kIo) if it cannot be read, Error(kInvalidData) if it is neither or an incomplete file,
 /// Error(kUnavailable) if this satrap was built without the library.
 std::unique_ptr<ParquetFile> open_parquet(const std::string& path);
+
+/// The same of a message of a topic, `bytes`, which may also be a stream of Arrow IPC.
+std::unique_ptr<ParquetFile> open_message(std::shared_ptr<const RandomFile> bytes);
 
 /// Calls read(), which reads from the open file `path`: what Arrow refuses becomes an
 /// Error(kInvalidData) that names the file.

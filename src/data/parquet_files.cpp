@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 #include "satrap/core/error.h"
 #include "src/data/column_use.h"
@@ -67,8 +68,13 @@ void check_types(const MappedParquet& source, const Schema& schema) {
 }  // namespace
 
 MappedParquet::MappedParquet(const std::string& file_path, const Schema& schema)
+    : MappedParquet(file_path, open_parquet(file_path), schema) {}
+
+MappedParquet::MappedParquet(const std::string& file_path,
+                             std::unique_ptr<ParquetFile> opened,
+                             const Schema& schema)
     : path(file_path),
-      file(open_parquet(file_path)),
+      file(std::move(opened)),
       map(schema, names_of(*file), file_path),
       num_rows(rows_of(*file)) {
   for (std::size_t i = 0; i < map.columns().size(); ++i) {

@@ -18,6 +18,11 @@ struct MappedParquet {
   /// cannot be what the schema takes it for.
   MappedParquet(const std::string& file_path, const Schema& schema);
 
+  /// Of a file that is open already.
+  MappedParquet(const std::string& file_path,
+                std::unique_ptr<ParquetFile> opened,
+                const Schema& schema);
+
   const ParquetFile::Column& column(std::size_t i) const { return file->columns()[columns[i]]; }
   const ColumnMap::Column& use(std::size_t i) const { return map.columns()[columns[i]]; }
 

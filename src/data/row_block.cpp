@@ -1,6 +1,8 @@
 #include "satrap/data/row_block.h"
 
 #include <algorithm>
+#include <cstddef>
+#include <iterator>
 
 namespace satrap::data {
 
@@ -20,6 +22,45 @@ void RowBlock::clear(std::int64_t num_numeric,
     column.ids.clear();
     column.weights.clear();
   }
+}
+
+void RowBlock::append(const RowBlock& later) {
+  const auto add = [](auto& values, const auto& more) {
+    values.insert(values.end(), more.begin(), more.end());
+  };
+  const auto add_ends = [](std::vector<std::int64_t>& ends, auto first, auto last, auto before) {
+    std::transform(first, last, std::back_inserter(ends), [&](auto end) { return before + end; });
+  };
+  if (num_rows == 0) first_row = later.first_row;
+  num_rows += later.num_rows;
+  add(row_numbers, later.row_numbers);
+  add(labels, later.labels);
+  for (std::size_t i = 0; i < numeric.size(); ++i) add(numeric[i], later.numeric[i]);
+  for (std::size_t i = 0; i < bags.size(); ++i) {
+    const std::vector<std::int64_t>& offsets = later.bags[i].offsets;
+    add_ends(bags[i].offsets, offsets.begin() + 1, offsets.end(), bags[i].offsets.back());
+    add(bags[i].ids, later.bags[i].ids);
+    add(bags[i].weights, later.bags[i].weights);
+  }
+  for (std::size_t i = 0; i < kept.size(); ++i) {
+    const std::vector<std::int64_t>& ends = later.kept[i].ends;
+    add_ends(kept[i].ends, ends.begin(), ends.end(), std::ssize(kept[i].bytes));
+    kept[i].bytes += later.kept[i].bytes;
+  }
+}
+
+void RowBlock::truncate(std::int64_t rows) {
+  const auto size = static_cast<std::size_t>(rows);
+  num_rows = rows;
+  row_numbers.resize(size);
+  labels.resize(size * static_cast<std::size_t>(num_labels));
+  for (std::vector<float>& column : numeric) column.resize(size);
+  for (Bags& column : bags) {
+    column.offsets.resize(size + 1);
+    column.ids.resize(static_cast<std::size_t>(column.offsets.back()));
+    if (!column.weights.empty()) column.weights.resize(column.ids.size());
+  }
+  for (Texts& column : kept) column.resize(size);
 }
 
 void RowBlock::drop_before(std::int64_t row) {

@@ -42,6 +42,7 @@ void append(const RowDelivery& delivery, std::vector<std::byte>& bytes) {
   out.put(delivery.stats.total_bytes);
   out.put(delivery.stats.epoch_rows);
   out.put(delivery.stats.lag);
+  out.put(delivery.stats.time_ms);
   put_bad_rows(delivery.bad, out);
   out.put(delivery.files.size());
   for (const FileNote& note : delivery.files) {
@@ -67,6 +68,7 @@ void read(std::span<const std::byte> bytes, const Schema& schema, RowDelivery& d
   delivery.stats.total_bytes = get_count();
   delivery.stats.epoch_rows = in.get<double>();
   delivery.stats.lag = in.get<std::int64_t>();
+  delivery.stats.time_ms = in.get<std::int64_t>();
   delivery.bad = get_bad_rows(in);
   for (auto n = in.get<std::size_t>(); n > 0; --n) {
     const std::int64_t number = get_count();

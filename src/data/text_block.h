@@ -8,6 +8,7 @@
 namespace satrap::data {
 
 class ColumnMap;
+struct MappedParquet;
 
 /// Whether the line that begins here, and ends with '\n', is blank.
 inline bool is_blank_line(const char* line) {
@@ -15,7 +16,7 @@ inline bool is_blank_line(const char* line) {
 }
 
 /// Some whole lines of one file, or of some messages of one partition of a topic. The text ends
-/// with '\n' and kPadding bytes after it may be read.
+/// with '\n' and kPadding bytes after it may be read. Or rows of messages of columns.
 struct TextBlock {
   static constexpr std::int64_t kPadding = 64;
 
@@ -24,6 +25,7 @@ struct TextBlock {
   std::int64_t begin = 0;  // of the text within the buffer
   std::int64_t end = 0;
 
+  std::int64_t time_ms = -1;  // of messages, as ReadStats::time_ms
   std::int64_t num_lines = 0;
   std::int64_t first_row = 0;  // number of the first line within the epoch
   std::int64_t file_line = 0;  // the same within the file, from 1
@@ -37,6 +39,16 @@ struct TextBlock {
   };
   std::vector<Message>
       messages;  // in their order, each of at least one line; empty: a file's lines
+
+  /// Rows of a message of columns, which take the place of lines without a text.
+  struct Columns {
+    std::shared_ptr<const MappedParquet> source;  // null: the message cannot be read
+    std::string fault = {};                       // then: why, and which it is
+    std::int64_t first_line = 0;                  // as above, of its first row
+    std::int64_t num_rows = 0;
+    std::int64_t num_skipped = 0;  // of its first rows, which are not in the block
+  };
+  std::vector<Columns> columns;  // in the order of messages; empty: the block is text
 
   /// Where a line of the block is, for people: "log.csv:17".
   std::string place_of(std::int64_t line) const;

@@ -87,6 +87,7 @@ bool TextRows::next(RowBlock& block) {
     }
     if (job.error) std::rethrow_exception(job.error);
     end_row_ = job.text.first_row + job.text.num_lines;
+    time_ms_.store(job.text.time_ms, std::memory_order_relaxed);
     counts_.add(job.bad, job.rows.num_rows);
     ended_ = false;
     std::swap(block, job.rows);
@@ -102,6 +103,7 @@ ReadStats TextRows::stats() const {
   const std::int64_t bytes = blocks_->bytes_read();
   ReadStats stats = counts_.stats(bytes, blocks_->rows_read());
   stats.lag = blocks_->lag();
+  stats.time_ms = time_ms_.load(std::memory_order_relaxed);
   return stats;
 }
 

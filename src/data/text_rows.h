@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <exception>
 #include <memory>
@@ -68,6 +69,7 @@ class TextRows : public RowBlockSource {
   BoundedQueue<Jobs::Numbered*> cut_;  // from the cutter to the parsers
   bool ended_ = false;
   std::int64_t end_row_ = 0;
+  std::atomic<std::int64_t> time_ms_{-1};              // of the block returned last
   std::vector<std::unique_ptr<BlockParser>> parsers_;  // one for each thread
   ThreadGroup threads_{[this] { TextRows::close(); }};
 };

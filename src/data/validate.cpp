@@ -271,8 +271,6 @@ void check_topic(const Checker& check, const DataConfig& config) {
   check_properties(check, kafka);
   const std::string format = config.resolved_format();
   const FileFormat of_messages = format_of_topic(config);
-  check.require(!is_columnar(of_messages), "data.format",
-                concat("messages of a topic are text, not ", name_of(of_messages)));
   if (format == "csv" && of_messages == FileFormat::kDelimited) {
     check.require(!config.schema.header, "data.schema.header",
                   "messages of a topic have no header: write header: false, and the names of the "

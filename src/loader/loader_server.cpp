@@ -79,7 +79,7 @@ class LoaderServer::Impl {
     if (find(call.connection())) throw Error(ErrorCode::kInvalidData, "a pass is open already");
     log_info("reads rows from {} on for {} with {} threads", request.pass.first_row,
              call.client_name(), request.pass.num_threads);
-    auto pass = std::make_shared<SentPass>(std::move(request));
+    auto pass = std::make_shared<SentPass>(std::move(request), call.client_name());
     {
       const std::lock_guard lock(mutex_);
       passes_.emplace(call.connection(), std::move(pass));

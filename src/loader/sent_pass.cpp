@@ -4,9 +4,13 @@
 #include <optional>
 #include <utility>
 
+#include "satrap/core/log.h"
+#include "satrap/core/text.h"
+
 namespace satrap::loader {
 
-SentPass::SentPass(PassRequest request) : request_(std::move(request)) {
+SentPass::SentPass(PassRequest request, std::string client)
+    : request_(std::move(request)), client_(std::move(client)) {
   thread_.start("loader-send", [this] { run(); });
 }
 
@@ -47,11 +51,24 @@ void SentPass::send_deliveries() {
   while (deliveries_->next(delivery)) {
     bytes.assign(1, static_cast<std::byte>(AnswerKind::kDelivery));
     data::append(delivery, bytes);
-    if (!send(bytes)) return;
-    while (delivery.is_end && send(bytes)) {
+    const auto ready = std::chrono::steady_clock::now();
+    if (!send(bytes)) break;
+    wait_ += std::chrono::steady_clock::now() - ready;
+    if (!delivery.is_end) continue;
+    tell_waits();
+    while (send(bytes)) {
     }
-    if (delivery.is_end) return;
+    return;
   }
+  tell_waits();
+}
+
+/// Which of both is slower: the reading here, or the client.
+void SentPass::tell_waits() const {
+  using Seconds = std::chrono::duration<double>;
+  const Seconds elapsed = std::chrono::steady_clock::now() - begin_;
+  log_info("has read for {} for {}: rows were ready and waited for it {:.0f}% of the time", client_,
+           format_duration(elapsed.count()), 100.0 * Seconds(wait_).count() / elapsed.count());
 }
 
 /// False once closed.

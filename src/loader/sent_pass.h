@@ -1,7 +1,10 @@
 #pragma once
 
+#include <chrono>
+#include <cstdint>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <vector>
 
 #include "satrap/core/bounded_queue.h"
@@ -17,7 +20,8 @@ namespace satrap::loader {
 /// after them.
 class SentPass {
  public:
-  explicit SentPass(PassRequest request);
+  /// `client`: who reads it, for the log.
+  SentPass(PassRequest request, std::string client);
 
   /// Answers the call, later. Never waits: a connection has at most kMaxInFlight calls.
   void answer(std::unique_ptr<net::ServerCall> call);
@@ -28,9 +32,13 @@ class SentPass {
  private:
   void run();
   void send_deliveries();
+  void tell_waits() const;
   bool send(const std::vector<std::byte>& bytes);
 
   const PassRequest request_;
+  const std::string client_;
+  const std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
+  std::chrono::nanoseconds wait_{0};  // for the client to ask for the deliveries that were ready
   BoundedQueue<std::unique_ptr<net::ServerCall>> calls_{kMaxInFlight + 1};
   std::mutex mutex_;
   bool is_closed_ = false;

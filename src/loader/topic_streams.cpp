@@ -140,7 +140,8 @@ void TopicStreams::take(Arrival& arrival, data::RowDelivery& delivery) {
   bytes_ += bytes - std::exchange(taken.bytes, bytes);
   came.stats.bytes = bytes_;
   taken.lag = std::min(came.stats.lag, kMost);
-  came.stats.lag = lag();
+  taken.time_ms = std::min(came.stats.time_ms, kMost);
+  set_progress(came.stats);
   std::swap(delivery, came);
 }
 
@@ -162,13 +163,19 @@ void TopicStreams::pass_piece(const data::TopicPiece& piece, std::int64_t stream
   passed_.row += piece.num_rows;
 }
 
-std::int64_t TopicStreams::lag() const {
-  std::int64_t sum = 0;
+/// What all streams have told together. Until each has, after they were opened, the lag is that of
+/// before. A loader that has read all does not hold the time up, unless all have.
+void TopicStreams::set_progress(data::ReadStats& stats) {
+  std::int64_t lag = 0, newest = -1;
+  std::optional<std::int64_t> oldest;
   for (const Taken& taken : taken_) {
-    if (taken.lag < 0) return -1;  // not known until every loader has told
-    sum += taken.lag;
+    lag = lag < 0 || taken.lag < 0 ? -1 : lag + taken.lag;
+    newest = std::max(newest, taken.time_ms);
+    if (taken.lag != 0) oldest = std::min(oldest.value_or(taken.time_ms), taken.time_ms);
   }
-  return sum;
+  if (lag >= 0) lag_ = lag;
+  stats.lag = lag_;
+  stats.time_ms = oldest.value_or(newest);
 }
 
 }  // namespace satrap::loader

@@ -48,6 +48,7 @@ class TopicStreams : public data::RowDeliveries {
     std::int64_t end_row = 0;  // by its own numbers
     std::int64_t bytes = 0;
     std::int64_t lag = -1;
+    std::int64_t time_ms = -1;
   };
 
   bool open();
@@ -55,13 +56,14 @@ class TopicStreams : public data::RowDeliveries {
   PassRequest request_of(std::int64_t number, std::int64_t count) const;
   void take(Arrival& arrival, data::RowDelivery& delivery);
   void pass_piece(const data::TopicPiece& piece, std::int64_t stream);
-  std::int64_t lag() const;
+  void set_progress(data::ReadStats& stats);
 
   const PassRequest request_;
   const data::Schema schema_;
   data::TopicPosition position_;  // of the next row
   data::TopicPosition passed_;    // that after the delivery that take() looks at
   std::int64_t bytes_ = 0;
+  std::int64_t lag_ = -1;
   std::vector<Taken> taken_;                      // of each stream
   std::vector<data::TopicPosition> shares_ = {};  // the same: where it began
   LoaderStreams streams_;

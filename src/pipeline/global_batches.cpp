@@ -106,7 +106,10 @@ GlobalBatches::Line GlobalBatches::line() const {
   Line line;
   line.before = position_;
   line.wanted_ahead = wanted_ahead_;
-  line.lag = source_.stats().lag;
+  const data::ReadStats stats = source_.stats();
+  line.lag = stats.lag;
+  line.time_ms = stats.time_ms;
+  line.read_seconds = timers_.seconds(kStageRead);
   if (error_) {
     line.examples = kFailed;
   } else if (!has_next_ && source_.is_endless()) {
@@ -131,6 +134,19 @@ std::int64_t GlobalBatches::lag() const {
   return sum;
 }
 
+/// Of the rank that is furthest behind, as of partitions: one that has read all does not count,
+/// unless all have.
+std::int64_t GlobalBatches::time_ms() const {
+  if (!source_.is_endless()) return -1;
+  std::int64_t newest = -1;
+  std::optional<std::int64_t> oldest;
+  for (const Line& line : lines_) {
+    newest = std::max(newest, line.time_ms);
+    if (line.lag != 0) oldest = std::min(oldest.value_or(line.time_ms), line.time_ms);
+  }
+  return oldest.value_or(newest);
+}
+
 /// The step consists of the batches of the earliest epoch that any rank is still in.
 bool GlobalBatches::hear(RankShares& shares) {
   std::optional<std::int64_t> epoch;
@@ -150,7 +166,10 @@ bool GlobalBatches::hear(RankShares& shares) {
   if (error_ || !epoch || has_stopped) return false;
   shares.global_examples = shares.first_example = 0;
   shares.lag = lag();
+  shares.time_ms = time_ms();
   shares.positions.clear();
+  shares.read_seconds.clear();
+  for (const Line& line : lines_) shares.read_seconds.push_back(line.read_seconds);
   shares.ended_epochs = *epoch + 1;
   for (std::int64_t r = 0; r < cluster_.size(); ++r) {
     const Line& line = lines_[static_cast<std::size_t>(r)];

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <vector>
 
 #include <nlohmann/json_fwd.hpp>
 
@@ -16,6 +17,7 @@
 #include "satrap/data/schema.h"
 #include "satrap/pipeline/model.h"
 #include "satrap/pipeline/step_queue.h"
+#include "satrap/pipeline/work.h"
 #include "satrap/trainer/metrics.h"
 #include "satrap/trainer/trainer.h"
 #include "watch.h"
@@ -48,8 +50,8 @@ class Reporter {
   void add(std::span<const float> probabilities,
            std::span<const float> labels,
            std::int64_t global_examples);
-  /// Of all ranks' data, where a rank knows only its own; -1: this rank's is that of all.
-  void set_lag(std::int64_t lag) { lag_of_ranks_ = lag; }
+  /// What the ranks have told of their data by a step that is finished.
+  void look_at(const pipeline::RankShares& shares);
   void add_nonfinite() { ++nonfinite_steps_; }
 
   /// The batch of such a step, and its number, for whoever watches.
@@ -105,7 +107,13 @@ class Reporter {
   double seconds() const;
   double hit_rate_since(const embedding::CacheCounts& counts);
   double device_share_since(double elapsed);
-  std::int64_t lag() const;
+  struct Topic {
+    std::int64_t lag = -1;  // -1: there is no topic
+    double age = -1.0;      // seconds; negative: unknown
+  };
+  Topic topic_now() const;
+  std::vector<double> read_seconds() const;
+  std::vector<double> data_waits_since(const std::vector<double>& before, double elapsed) const;
   void tell_skipped(const dense::DenseNetwork::LossScale& scale);
 
   Sources sources_;
@@ -119,7 +127,9 @@ class Reporter {
   std::optional<Evaluation> evaluation_;
   std::int64_t examples_;           // in all
   std::int64_t examples_here_ = 0;  // by this process
-  std::int64_t lag_of_ranks_ = -1;
+  std::int64_t lag_of_ranks_ = -1,
+               time_of_ranks_ = -1;   // as RankShares; -1: this rank's are of all
+  std::vector<double> read_seconds_;  // of each rank that has told; empty: this one's are known
   std::int64_t nonfinite_steps_ = 0;
   std::int64_t told_skipped_steps_ = 0;  // for the loss scale
   std::string warm_start_;               // "": none
@@ -129,6 +139,7 @@ class Reporter {
   double training_seconds_ = 0.0;  // once training is over
   struct Mark {
     double seconds = 0.0, wait_seconds = 0.0;
+    std::vector<double> read_seconds = {};  // [ranks] waiting for data
     std::int64_t examples_here = 0;
   };
   Mark last_, told_;  // at the last report, and at the last one that was due

@@ -77,7 +77,7 @@ void TrainingRun::retire(pipeline::Work& work) {
         work.probabilities.values(), work.batch.labels,
         async_dense_ ? work.batch.num_examples * cluster_.size() : work.shares.global_examples);
   }
-  reporter_->set_lag(work.shares.lag);
+  reporter_->look_at(work.shares);
   const std::int64_t step = work.step;
   if (result.finite) reporter_->look_at(step, work.batch);
   queue_->finish(&work);

@@ -191,6 +191,21 @@ TEST(ClosingWords, AnotherBaseRateIsTold) {
   EXPECT_THAT(closing_words(run), Not(HasSubstr("calibration")));
 }
 
+TEST(ClosingWords, AReaderThatIsTooSlowIsTold) {
+  Json run = good_run();
+  run["summary"]["seconds"] = 100.0;
+  run["summary"]["data_wait_share"] = 0.2;
+  EXPECT_EQ(findings(run), std::vector<std::string>());
+  run["summary"]["data_wait_share"] = 0.45;
+  ASSERT_EQ(findings(run).size(), 1U);
+  EXPECT_THAT(findings(run)[0], AllOf(HasSubstr("45 % of the time"), HasSubstr("--loaders")));
+  run["summary"]["lag"] = 0;
+  EXPECT_EQ(findings(run), std::vector<std::string>()) << "messages come when they come";
+  run["summary"].erase("lag");
+  run["summary"]["seconds"] = 20.0;
+  EXPECT_EQ(findings(run), std::vector<std::string>()) << "too short to tell";
+}
+
 TEST(ClosingWords, OnlyWhatTheJobDoesNotHaveIsProposedAgainstOverfitting) {
   Json run = good_run();
   set(run, "train.epochs", "5");

@@ -80,11 +80,14 @@ class Kafka(CliTest):
         self.job(url, name="job")
         self.train("file")
         self.train("job", "train.max_steps=13")
-        self.assertIn('"lag"', (self.dir / "job" / "metrics.jsonl").read_text())
+        metrics = (self.dir / "job" / "metrics.jsonl").read_text()
+        for name in ("lag", "age", "data_wait_share"):
+            self.assertIn(f'"{name}"', metrics)
         self.produce(0, rows(9000, 9010))  # come after the end of the job
         self.train("job", "--resume")
         self.assertEqual(self.result("job"), self.result("file"))
         self.assertEqual(self.summary("job")["lag"], 0)
+        self.assertGreaterEqual(self.summary("job")["age"], 0)
 
     def test_without_an_end_it_waits_until_a_signal_and_continues_with_every_row_once(self):
         url = self.topic()
@@ -117,7 +120,6 @@ class Kafka(CliTest):
                 (["data.train.path=kafka://somewhere"], ["data.train.path", "names no topic"]),
                 (["data.schema.header=true"], ["data.schema.header", "header: false", "data.format: json"]),
                 (["data.schema.columns=[]"], ["data.schema.columns", "must name"]),
-                (["data.format=parquet"], ["text, not parquet"]),
                 (["data.kafka.start=latest"], ["data.kafka.start", "end: never"]),
                 (["data.kafka.start=noon"], ["data.kafka.start", "'noon'", "UTC"]),
                 (["data.kafka.end=never", "data.shuffle_rows=10"], ["data.shuffle_rows"]),

@@ -46,6 +46,17 @@ TEST(ProgressText, ShowsStepsAndTheNewestMetricsWhileTraining) {
   EXPECT_THAT(progress_text(live, report, 12.0, 2500.0), Not(HasSubstr("eta"))) << "it was wrong";
 }
 
+TEST(ProgressText, TellsHowFarATopicIsBehindAndWhoWaitsForIt) {
+  trainer::LiveProgress live;
+  live.phase = Phase::kTraining;
+  live.step = 30;
+  trainer::Report report{.wait_share = 0.5, .data_wait_share = 0.2, .lag = 1500, .age = 12.3};
+  EXPECT_THAT(progress_text(live, report, 0.0, 1.0),
+              HasSubstr("input wait 50%  lag 1.50k  age 12.3s"));
+  report.data_wait_share = 0.45;
+  EXPECT_THAT(progress_text(live, report, 0.0, 1.0), HasSubstr("input wait 50%, for data 45%"));
+}
+
 TEST(ProgressText, AnEvaluationHasItsOwnCountAndNoTimeLeft) {
   trainer::LiveProgress live;
   live.phase = Phase::kEvaluating;

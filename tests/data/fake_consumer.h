@@ -29,7 +29,8 @@ class FakeConsumer : public KafkaConsumer {
   std::atomic<bool>* stop_at_wait = nullptr;               // is set by wait()
   std::int64_t gone_from = -1;  // messages from here on are gone by the time of the first read
   bool knows_high = true;       // or high() is not known yet
-  std::vector<std::int64_t> started;  // the offsets of start()
+  std::vector<std::int64_t> started;                                   // the offsets of start()
+  std::map<std::int64_t, std::map<std::int64_t, std::int64_t>> times;  // of messages, if any
 
   std::vector<std::string> topics() override { return {"clicks"}; }
   std::vector<KafkaWatermarks> watermarks() override {
@@ -65,7 +66,8 @@ class FakeConsumer : public KafkaConsumer {
       const auto& [offset, value] = *at;
       taken.push_back({.offset = offset,
                        .value = value ? value->data() : nullptr,
-                       .size = value ? std::ssize(*value) : 0});
+                       .size = value ? std::ssize(*value) : 0,
+                       .time_ms = time_of(partition, offset)});
       next = offset + 1;
     }
     result.messages = taken;
@@ -87,6 +89,11 @@ class FakeConsumer : public KafkaConsumer {
   std::int64_t end_marks = 0;  // offsets below that hold no message but are passed, if larger
 
  private:
+  std::int64_t time_of(std::int64_t partition, std::int64_t offset) {
+    const auto [at, is_new] = times[partition].try_emplace(offset, -1);
+    return at->second;
+  }
+
   const FakeTopic& topic_;
   std::vector<std::int64_t> next_;
   std::map<std::int64_t, std::vector<KafkaMessage>> taken_;

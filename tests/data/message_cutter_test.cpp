@@ -279,6 +279,36 @@ TEST(MessageCutter, WithoutAnEndTheLagIsKnownWhenTheBrokerHasToldIt) {
   EXPECT_EQ(cutter->lag(), 7);
 }
 
+TEST(MessageCutter, TheTimeIsThatOfThePartitionFurthestBehindThatHasMore) {
+  const FakeTopic topic = topic_of({3, 2, 0});
+  for (const bool is_endless : {false, true}) {
+    Reader reader(topic);
+    reader.consumer->times = {{0, {{0, 500}, {1, 400}, {2, 900}}}, {1, {{0, 100}, {1, 200}}}};
+    reader.consumer->most_messages = 1;
+    reader.limits.block_bytes = 1;  // a block for each message
+    const std::atomic<bool> stop = false;
+    reader.pass.stop = &stop;
+    const auto cutter = reader.open(whole(topic, is_endless));
+    TextBlock block;
+    std::vector<std::int64_t> times;
+    for (int i = 0; i < 5; ++i) {
+      ASSERT_TRUE(cutter->next(block));
+      times.push_back(block.time_ms);
+    }
+    // Partition 1 is not known until it is read; 0 has no more then; at the end nothing has.
+    EXPECT_THAT(times, ElementsAre(-1, -1, -1, 100, 900)) << is_endless;
+  }
+}
+
+TEST(MessageCutter, OfMessagesWithoutATimeNoneIsKnown) {
+  const FakeTopic topic = topic_of({2});
+  Reader without(topic);
+  const auto cutter = without.open(whole(topic));
+  TextBlock block;
+  ASSERT_TRUE(cutter->next(block));
+  EXPECT_EQ(block.time_ms, -1);
+}
+
 TEST(MessageCutter, AMessageThatDoesNotComeIsAnError) {
   const FakeTopic topic = topic_of({2});
   TopicPosition start = whole(topic);

@@ -108,6 +108,12 @@ TEST_F(Topic, WithoutAnEndMessagesThatHaveBeenReadWholeAreNotNeededToContinue) {
       batches->topic_position(batches->position())->partitions.front();
   EXPECT_EQ(at.next, 20);
   EXPECT_EQ(at.skip, 0);
+  const std::int64_t day = 24 * 3600 * 1000;
+  const auto now = std::chrono::duration_cast<std::chrono::milliseconds>(
+                       std::chrono::system_clock::now().time_since_epoch())
+                       .count();
+  EXPECT_GT(batches->stats().time_ms, now - day);
+  EXPECT_LT(batches->stats().time_ms, now + day);
   batches->close();
 }
 

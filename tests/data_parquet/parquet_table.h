@@ -9,6 +9,7 @@
 
 #include <arrow/api.h>
 #include <arrow/io/file.h>
+#include <arrow/io/memory.h>
 #include <arrow/ipc/writer.h>
 #include <arrow/util/compression.h>
 #include <parquet/arrow/writer.h>
@@ -92,6 +93,16 @@ class ParquetTable {
     PARQUET_THROW_NOT_OK(writer->Close());
     PARQUET_THROW_NOT_OK(file->Close());
     return path;
+  }
+
+  /// The same as a stream of Arrow IPC, in memory.
+  std::string ipc_stream(std::int64_t rows_per_batch = 1 << 20) const {
+    const auto sink = arrow::io::BufferOutputStream::Create().ValueOrDie();
+    const auto schema = arrow::schema(fields_);
+    const auto writer = arrow::ipc::MakeStreamWriter(sink, schema).ValueOrDie();
+    PARQUET_THROW_NOT_OK(writer->WriteTable(*arrow::Table::Make(schema, columns_), rows_per_batch));
+    PARQUET_THROW_NOT_OK(writer->Close());
+    return sink->Finish().ValueOrDie()->ToString();
   }
 
  private:

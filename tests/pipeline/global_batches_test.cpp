@@ -236,7 +236,7 @@ class Arrivals final : public data::BatchSource {
   bool wait(std::chrono::milliseconds) override { return num_ready_ > 0 || is_stopped_; }
   bool is_endless() const override { return true; }
   data::DataPosition position() const override { return position_; }
-  data::ReadStats stats() const override { return {.lag = lag_}; }
+  data::ReadStats stats() const override { return {.lag = lag_, .time_ms = 100 + lag_}; }
   void close() override {}
 
   void arrive(std::int64_t num_batches) { num_ready_ += num_batches; }
@@ -267,11 +267,19 @@ TEST(GlobalBatches, OfEndlessDataARankWithoutAnyDoesNotHoldUpTheOthers) {
       EXPECT_EQ(shares.ended_epochs, 0);
       EXPECT_EQ(shares.positions[0].batches, step);
       EXPECT_EQ(shares.lag, 30);
+      EXPECT_EQ(shares.time_ms, 110) << "of the rank that is furthest behind";
+      EXPECT_EQ(shares.read_seconds.size(), 2U);
     }
+    if (cluster.rank() == 0) source.set_lag(0);
     if (cluster.rank() == 1) source.arrive(1);
     ASSERT_TRUE(batches.next(batch, shares)) << "rank 0 has none now, and rank 1 one";
     EXPECT_EQ(shares.global_examples, 1);
     EXPECT_EQ(batch.num_examples, cluster.rank());
+    source.set_lag(0);
+    if (cluster.rank() == 0) source.arrive(1);
+    ASSERT_TRUE(batches.next(batch, shares));
+    EXPECT_EQ(shares.lag, 0);
+    EXPECT_EQ(shares.time_ms, 100) << "all have read all there is";
   });
 }
 

@@ -60,6 +60,8 @@ class Loaders(unittest.TestCase):
         read = [path.read_text().count("reads rows from") for path in self.dir.glob("undisturbed/logs/*/loader-*.log")]
         self.assertEqual(len(read), 2)
         self.assertGreater(sum(read), 1)
+        logs = "".join(path.read_text() for path in self.dir.glob("undisturbed/logs/*/loader-*.log"))
+        self.assertRegex(logs, r"has read for rank .* for .*: rows were ready and waited for it \d+% of the time")
 
     def test_loaders_that_are_killed(self):
         draw = random.Random(4)

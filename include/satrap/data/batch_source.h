@@ -36,6 +36,8 @@ struct ReadStats {
   double epoch_rows = 0.0;       // good rows of an epoch, of all ranks: estimated from the bytes
                                  // that have been read; 0 if unknown
   std::int64_t lag = -1;         // of a topic: messages that are there and not read; -1: no topic
+  std::int64_t time_ms = -1;  // of a topic: when the newest messages read were written, in ms since
+                              // 1970, in the partition that is furthest behind; -1: unknown
 };
 
 /// A stream of batches over several epochs of the data. Used by one thread at a time; it may run

@@ -38,6 +38,12 @@ struct RowBlock {
   /// Removes the rows whose numbers are below `row`.
   void drop_before(std::int64_t row);
 
+  /// Adds the rows of a later block with the same columns. Both have row_numbers.
+  void append(const RowBlock& later);
+
+  /// Removes all rows but the first `rows`, of at least as many.
+  void truncate(std::int64_t rows);
+
   /// Number within the epoch of row r of the block.
   std::int64_t row_number(std::int64_t r) const {
     return row_numbers.empty() ? first_row + r : row_numbers[static_cast<std::size_t>(r)];

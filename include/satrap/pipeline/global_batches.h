@@ -53,7 +53,8 @@ class GlobalBatches {
   struct Line {                            // what a rank tells the others
     std::int64_t examples = 0, epoch = 0;  // of the batch it could hand out; 0 examples: none
     bool ends_epoch = false;
-    std::int64_t wanted_ahead = 0, lag = -1;
+    std::int64_t wanted_ahead = 0, lag = -1, time_ms = -1;
+    double read_seconds = 0.0;
     data::DataPosition before, after;  // where it stands without it, and with it
   };
   bool next_alone(data::Batch& batch, RankShares& shares);
@@ -61,6 +62,7 @@ class GlobalBatches {
   void agree();
   bool must_wait() const;
   std::int64_t lag() const;
+  std::int64_t time_ms() const;
   Line line() const;
   bool hear(RankShares& shares);
 

@@ -19,7 +19,9 @@ struct RankShares {
   std::int64_t first_example = 0;             // examples of the ranks before this one
   std::vector<data::DataPosition> positions;  // [num_ranks] after this step's batches
   std::int64_t ended_epochs = 0;              // complete with this step, if it ends one; else 0
-  std::int64_t lag = -1;                      // of all ranks if each reads partitions of its own
+  std::int64_t lag = -1;      // of all ranks if each reads partitions of its own, as ReadStats::lag
+  std::int64_t time_ms = -1;  // the same, as ReadStats::time_ms
+  std::vector<double> read_seconds;  // [num_ranks] that each has waited for its data so far
 };
 
 /// One step on its way through the trainer: read and planned (planner thread), looked up (embedding

@@ -27,11 +27,13 @@ struct Report {
   double examples_per_second = 0.0;               // since the last report
   double loss = 0.0;                              // mean over the window
   double auc = 0.0, ne = 0.0, calibration = 0.0;  // windowed; NaN where undefined
-  double progress = -1.0;     // share of the whole job in [0, 1]; negative: unknown
-  double eta_seconds = -1.0;  // negative: unknown
-  double wait_share = 0.0;    // share of time the dense step waited for its input
+  double progress = -1.0;        // share of the whole job in [0, 1]; negative: unknown
+  double eta_seconds = -1.0;     // negative: unknown
+  double wait_share = 0.0;       // share of time the dense step waited for its input
+  double data_wait_share = 0.0;  // the same of the rank that waited most for rows of its data
   double mean_staleness = 0.0;
   std::int64_t lag = -1;   // messages of the topic that are there and not read; -1: no topic
+  double age = -1.0;       // seconds since those trained on were written; negative: unknown
   double hit_rate = -1.0;  // of the cache of rows, since the last report; negative: none
   double device_share =
       -1.0;            // of the time since then the GPU was at work; negative: there is none

@@ -31,7 +31,7 @@ class ArrowInput : public arrow::io::RandomAccessFile {
   }
 
   arrow::Result<int64_t> ReadAt(int64_t position, int64_t nbytes, void* out) override {
-    const int64_t n = std::clamp<int64_t>(file_->size() - position, 0, nbytes);
+    const int64_t n = bytes_there(position, nbytes);
     try {
       file_->read(position, {static_cast<char*>(out), static_cast<std::size_t>(n)});
     } catch (const std::exception& error) {
@@ -42,7 +42,7 @@ class ArrowInput : public arrow::io::RandomAccessFile {
 
   arrow::Result<std::shared_ptr<arrow::Buffer>> ReadAt(int64_t position, int64_t nbytes) override {
     ARROW_ASSIGN_OR_RAISE(std::unique_ptr<arrow::ResizableBuffer> buffer,
-                          arrow::AllocateResizableBuffer(nbytes));
+                          arrow::AllocateResizableBuffer(bytes_there(position, nbytes)));
     ARROW_ASSIGN_OR_RAISE(const int64_t n, ReadAt(position, nbytes, buffer->mutable_data()));
     ARROW_RETURN_NOT_OK(buffer->Resize(n));
     return std::shared_ptr<arrow::Buffer>(std::move(buffer));
@@ -61,6 +61,11 @@ class ArrowInput : public arrow::io::RandomAccessFile {
   }
 
  private:
+  /// How many of `nbytes`, which a damaged description may have made up, the file has.
+  int64_t bytes_there(int64_t position, int64_t nbytes) const {
+    return std::max<int64_t>(0, std::min(file_->size() - position, nbytes));
+  }
+
   const std::shared_ptr<const RandomFile> file_;
   int64_t position_ = 0;
   bool closed_ = false;

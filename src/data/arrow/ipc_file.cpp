@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <limits>
 #include <span>
+#include <stdexcept>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -22,13 +24,18 @@ namespace {
 /// Where a column is: a field of the file, and the fields of structs below it.
 using Path = std::vector<int>;
 
+arrow::ipc::IpcReadOptions read_options() {
+  arrow::ipc::IpcReadOptions options = arrow::ipc::IpcReadOptions::Defaults();
+  options.use_threads = false;
+  options.ensure_alignment = arrow::ipc::Alignment::kDataTypeSpecificAlignment;
+  return options;
+}
+
 /// Reads the fields of the file with these numbers, ascending; none: all.
 std::shared_ptr<arrow::ipc::RecordBatchFileReader> open_reader(
     const std::shared_ptr<const RandomFile>& file,
     std::vector<int> fields) {
-  arrow::ipc::IpcReadOptions options = arrow::ipc::IpcReadOptions::Defaults();
-  options.use_threads = false;
-  options.ensure_alignment = arrow::ipc::Alignment::kDataTypeSpecificAlignment;
+  arrow::ipc::IpcReadOptions options = read_options();
   options.included_fields = std::move(fields);
   PARQUET_ASSIGN_OR_THROW(auto reader,
                           arrow::ipc::RecordBatchFileReader::Open(arrow_file(file), options));
@@ -50,18 +57,10 @@ int narrowest_field(const arrow::Schema& schema) {
 
 class BatchReader : public ParquetGroupReader {
  public:
-  BatchReader(const std::shared_ptr<const RandomFile>& file,
-              std::int64_t group,
-              const std::vector<Path>& paths) {
-    std::vector<int> fields;
-    for (const Path& place : paths) fields.push_back(place.front());
-    std::ranges::sort(fields);
-    fields.erase(std::unique(fields.begin(), fields.end()), fields.end());
-    PARQUET_ASSIGN_OR_THROW(const auto batch,
-                            open_reader(file, fields)->ReadRecordBatch(static_cast<int>(group)));
+  /// The paths begin with a column of the batch.
+  BatchReader(const arrow::RecordBatch& batch, const std::vector<Path>& paths) {
     for (const Path& place : paths) {
-      const auto field = std::ranges::find(fields, place.front()) - fields.begin();
-      std::shared_ptr<arrow::Array> array = batch->column(static_cast<int>(field));
+      std::shared_ptr<arrow::Array> array = batch.column(place.front());
       PARQUET_THROW_NOT_OK(array->ValidateFull());  // before anything follows its offsets
       for (std::size_t i = 1; i < place.size(); ++i) {
         const auto parent = std::static_pointer_cast<arrow::StructArray>(array);
@@ -83,29 +82,22 @@ class BatchReader : public ParquetGroupReader {
   std::vector<ArrayValues> columns_;
 };
 
-class IpcFile : public ParquetFile {
+/// What files and streams have in common.
+class IpcColumns : public ParquetFile {
  public:
-  explicit IpcFile(std::shared_ptr<const RandomFile> file) : file_(std::move(file)) {
-    const auto schema = open_reader(file_, {})->schema();
-    for (int i = 0; i < schema->num_fields(); ++i) add_columns(*schema->field(i), "", {i});
-    if (paths_.empty()) return;
-    // Batches do not say how long they are before a column of them is read.
-    const auto reader = open_reader(file_, {narrowest_field(*schema)});
-    for (int i = 0; i < reader->num_record_batches(); ++i) {
-      PARQUET_ASSIGN_OR_THROW(const auto batch, reader->ReadRecordBatch(i));
-      rows_of_groups_.push_back(batch->num_rows());
-    }
-  }
-
   const std::vector<Column>& columns() const override { return columns_; }
   const std::vector<std::int64_t>& rows_of_groups() const override { return rows_of_groups_; }
 
-  std::unique_ptr<ParquetGroupReader> read_group(
-      std::int64_t group,
-      std::span<const std::size_t> columns) const override {
+ protected:
+  void describe(const arrow::Schema& schema) {
+    for (int i = 0; i < schema.num_fields(); ++i) add_columns(*schema.field(i), "", {i});
+  }
+  void add_batch(const arrow::RecordBatch& batch) { rows_of_groups_.push_back(batch.num_rows()); }
+
+  std::vector<Path> paths_of(std::span<const std::size_t> columns) const {
     std::vector<Path> paths;
     for (const std::size_t column : columns) paths.push_back(paths_[column]);
-    return std::make_unique<BatchReader>(file_, group, paths);
+    return paths;
   }
 
  private:
@@ -124,16 +116,86 @@ class IpcFile : public ParquetFile {
     }
   }
 
-  const std::shared_ptr<const RandomFile> file_;
   std::vector<Column> columns_;
   std::vector<Path> paths_;  // [columns]
   std::vector<std::int64_t> rows_of_groups_;
+};
+
+class IpcFile : public IpcColumns {
+ public:
+  explicit IpcFile(std::shared_ptr<const RandomFile> file) : file_(std::move(file)) {
+    const auto schema = open_reader(file_, {})->schema();
+    describe(*schema);
+    if (columns().empty()) return;
+    // Batches do not say how long they are before a column of them is read.
+    const auto reader = open_reader(file_, {narrowest_field(*schema)});
+    for (int i = 0; i < reader->num_record_batches(); ++i) {
+      PARQUET_ASSIGN_OR_THROW(const auto batch, reader->ReadRecordBatch(i));
+      add_batch(*batch);
+    }
+  }
+
+  std::unique_ptr<ParquetGroupReader> read_group(
+      std::int64_t group,
+      std::span<const std::size_t> columns) const override {
+    std::vector<Path> paths = paths_of(columns);
+    std::vector<int> fields;
+    for (const Path& place : paths) fields.push_back(place.front());
+    std::ranges::sort(fields);
+    fields.erase(std::unique(fields.begin(), fields.end()), fields.end());
+    for (Path& place : paths) {
+      place.front() = static_cast<int>(std::ranges::find(fields, place.front()) - fields.begin());
+    }
+    PARQUET_ASSIGN_OR_THROW(const auto batch,
+                            open_reader(file_, fields)->ReadRecordBatch(static_cast<int>(group)));
+    return std::make_unique<BatchReader>(*batch, paths);
+  }
+
+ private:
+  const std::shared_ptr<const RandomFile> file_;
+};
+
+class IpcStream : public IpcColumns {
+ public:
+  explicit IpcStream(std::shared_ptr<const RandomFile> file) {
+    const std::int64_t size = file->size();
+    const std::shared_ptr<arrow::io::RandomAccessFile> input = arrow_file(std::move(file));
+    PARQUET_ASSIGN_OR_THROW(const auto reader,
+                            arrow::ipc::RecordBatchStreamReader::Open(input, read_options()));
+    describe(*reader->schema());
+    while (true) {
+      std::shared_ptr<arrow::RecordBatch> batch;
+      PARQUET_THROW_NOT_OK(reader->ReadNext(&batch));
+      if (!batch) break;
+      add_batch(*batch);
+      batches_.push_back(std::move(batch));
+    }
+    PARQUET_ASSIGN_OR_THROW(const std::int64_t end, input->Tell());
+    if (end < size) {
+      throw std::runtime_error("the stream has " + std::to_string(end) + " bytes, and " +
+                               std::to_string(size - end) + " follow its end");
+    }
+  }
+
+  std::unique_ptr<ParquetGroupReader> read_group(
+      std::int64_t group,
+      std::span<const std::size_t> columns) const override {
+    return std::make_unique<BatchReader>(*batches_[static_cast<std::size_t>(group)],
+                                         paths_of(columns));
+  }
+
+ private:
+  std::vector<std::shared_ptr<arrow::RecordBatch>> batches_;
 };
 
 }  // namespace
 
 std::unique_ptr<ParquetFile> open_ipc_file(std::shared_ptr<const RandomFile> file) {
   return std::make_unique<IpcFile>(std::move(file));
+}
+
+std::unique_ptr<ParquetFile> open_ipc_stream(std::shared_ptr<const RandomFile> file) {
+  return std::make_unique<IpcStream>(std::move(file));
 }
 
 }  // namespace satrap::data

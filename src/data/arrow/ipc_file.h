@@ -11,4 +11,8 @@ namespace satrap::data {
 /// that is read is in memory as a whole, as far as its columns are read.
 std::unique_ptr<ParquetFile> open_ipc_file(std::shared_ptr<const RandomFile> file);
 
+/// The same of a stream of Arrow IPC, all of which is then in memory. Bytes after its end are an
+/// error.
+std::unique_ptr<ParquetFile> open_ipc_stream(std::shared_ptr<const RandomFile> file);
+
 }  // namespace satrap::data

@@ -57,6 +57,9 @@ class ArrowLibrary : public ParquetLibrary {
   std::unique_ptr<ParquetFile> open_ipc(std::shared_ptr<const RandomFile> file) const override {
     return open_ipc_file(std::move(file));
   }
+  std::unique_ptr<ParquetFile> open_stream(std::shared_ptr<const RandomFile> file) const override {
+    return open_ipc_stream(std::move(file));
+  }
 };
 
 }  // namespace

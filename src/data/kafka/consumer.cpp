@@ -176,7 +176,8 @@ class Consumer : public KafkaConsumer {
       if (message->err == RD_KAFKA_RESP_ERR_NO_ERROR) {
         fetched.messages.push_back({.offset = message->offset,
                                     .value = static_cast<const char*>(message->payload),
-                                    .size = static_cast<std::int64_t>(message->len)});
+                                    .size = static_cast<std::int64_t>(message->len),
+                                    .time_ms = rd_kafka_message_timestamp(message, nullptr)});
         result.end = -1;
       } else {
         note(*message, result);
