@@ -77,8 +77,9 @@ void translate_damage(const std::string& path, const std::function<void()>& read
   }
 }
 
-std::unique_ptr<ParquetFile> open_parquet(const std::string& path) {
-  std::shared_ptr<const RandomFile> source = open_random_file(path);
+std::unique_ptr<ParquetFile> open_parquet(const std::string& path,
+                                          std::function<bool()> is_cancelled) {
+  std::shared_ptr<const RandomFile> source = open_random_file(path, std::move(is_cancelled));
   const ColumnFormat format = format_of_file(*source);
   const ParquetLibrary* library = nullptr;
   try {

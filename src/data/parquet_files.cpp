@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 #include "satrap/core/error.h"
 #include "src/data/column_use.h"
@@ -66,9 +67,11 @@ void check_types(const MappedParquet& source, const Schema& schema) {
 
 }  // namespace
 
-MappedParquet::MappedParquet(const std::string& file_path, const Schema& schema)
+MappedParquet::MappedParquet(const std::string& file_path,
+                             const Schema& schema,
+                             std::function<bool()> is_cancelled)
     : path(file_path),
-      file(open_parquet(file_path)),
+      file(open_parquet(file_path, std::move(is_cancelled))),
       map(schema, names_of(*file), file_path),
       num_rows(rows_of(*file)) {
   for (std::size_t i = 0; i < map.columns().size(); ++i) {

@@ -153,9 +153,13 @@ class RemoteFile : public RandomFile {
     if (begin + std::ssize(out) > entry_.bytes) {
       throw Error(ErrorCode::kIo, concat("data file '", name_, "' has become shorter"));
     }
-    if (out.empty()) return;
-    tried_again(name_, is_cancelled_,
-                [&](const IsCancelled& is_over) { store_.read(entry_, begin, out, is_over); });
+    while (!out.empty()) {
+      const auto piece = out.first(std::min<std::size_t>(out.size(), kRemotePieceBytes));
+      tried_again(name_, is_cancelled_,
+                  [&](const IsCancelled& is_over) { store_.read(entry_, begin, piece, is_over); });
+      begin += std::ssize(piece);
+      out = out.subspan(piece.size());
+    }
   }
 
  private:

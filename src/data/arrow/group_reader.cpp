@@ -286,11 +286,10 @@ std::unique_ptr<Column> make_column(parquet::RowGroupReader& group, int column) 
 
 class ArrowGroupReader : public ParquetGroupReader {
  public:
-  ArrowGroupReader(std::shared_ptr<parquet::RowGroupReader> group,
-                   std::span<const std::size_t> columns)
+  ArrowGroupReader(std::unique_ptr<OpenGroup> group, std::span<const std::size_t> columns)
       : group_(std::move(group)) {
     for (const std::size_t column : columns) {
-      columns_.push_back(make_column(*group_, static_cast<int>(column)));
+      columns_.push_back(make_column(group_->reader(), static_cast<int>(column)));
     }
   }
 
@@ -303,15 +302,14 @@ class ArrowGroupReader : public ParquetGroupReader {
   }
 
  private:
-  const std::shared_ptr<parquet::RowGroupReader> group_;
+  const std::unique_ptr<OpenGroup> group_;
   std::vector<std::unique_ptr<Column>> columns_;
 };
 
 }  // namespace
 
-std::unique_ptr<ParquetGroupReader> make_group_reader(
-    std::shared_ptr<parquet::RowGroupReader> group,
-    std::span<const std::size_t> columns) {
+std::unique_ptr<ParquetGroupReader> make_group_reader(std::unique_ptr<OpenGroup> group,
+                                                      std::span<const std::size_t> columns) {
   return std::make_unique<ArrowGroupReader>(std::move(group), columns);
 }
 

@@ -100,9 +100,9 @@ class IpcFile : public ParquetFile {
   const std::vector<Column>& columns() const override { return columns_; }
   const std::vector<std::int64_t>& rows_of_groups() const override { return rows_of_groups_; }
 
-  std::unique_ptr<ParquetGroupReader> read_group(
-      std::int64_t group,
-      std::span<const std::size_t> columns) const override {
+  std::unique_ptr<ParquetGroupReader> read_group(std::int64_t group,
+                                                 std::span<const std::size_t> columns,
+                                                 std::int64_t) const override {
     std::vector<Path> paths;
     for (const std::size_t column : columns) paths.push_back(paths_[column]);
     return std::make_unique<BatchReader>(file_, group, paths);
