@@ -13,6 +13,7 @@ namespace satrap::data {
 namespace {
 
 constexpr std::int64_t kLeastBuffer = std::int64_t{16} << 10;  // the head of a page fits into it
+constexpr std::int64_t kCostlyPiece = std::int64_t{1} << 20;   // of a file whose requests cost time
 constexpr std::int64_t kLargestHole = std::int64_t{8} << 10;   // read to save a request
 
 /// Whether the chunks of these columns have at most `limit` bytes together.
@@ -45,7 +46,8 @@ OpenGroup::OpenGroup(const SharedParquet& source,
   const std::int64_t share = std::min(max_bytes / num_columns, source.piece_bytes);
   file_ = parquet::ParquetFileReader::Open(
       source.file, with_buffers_of(std::max(share, kLeastBuffer)), source.metadata);
-  if (fit_into(share * num_columns, *source.metadata->RowGroup(group), columns_)) {
+  if (source.piece_bytes >= kCostlyPiece &&
+      fit_into(share * num_columns, *source.metadata->RowGroup(group), columns_)) {
     const arrow::io::CacheOptions options{.hole_size_limit = kLargestHole,
                                           .range_size_limit = source.piece_bytes,
                                           .lazy = false,
