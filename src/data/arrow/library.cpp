@@ -22,7 +22,7 @@ namespace {
 
 class ArrowFile : public ParquetFile {
  public:
-  explicit ArrowFile(std::shared_ptr<const RandomFile> file)
+  explicit ArrowFile(const std::shared_ptr<const RandomFile>& file)
       : source_{.file = arrow_file(file), .piece_bytes = file->piece_bytes(), .metadata = nullptr} {
     source_.metadata = parquet::ReadMetaData(source_.file);
     const parquet::FileMetaData& metadata = *source_.metadata;
@@ -54,7 +54,7 @@ class ArrowLibrary : public ParquetLibrary {
  public:
   std::string describe() const override { return std::string("Arrow ") + ARROW_VERSION_STRING; }
   std::unique_ptr<ParquetFile> open(std::shared_ptr<const RandomFile> file) const override {
-    return std::make_unique<ArrowFile>(std::move(file));
+    return std::make_unique<ArrowFile>(file);
   }
   std::unique_ptr<ParquetFile> open_ipc(std::shared_ptr<const RandomFile> file) const override {
     return open_ipc_file(std::move(file));
