@@ -169,15 +169,15 @@ void BatchAssembler::add_bags(std::int64_t column,
                               std::int64_t feature,
                               std::span<const RowPiece> pieces,
                               Batch& batch) const {
-  std::int64_t* offsets = batch.offsets.data() + feature * batch.num_examples;
+  std::int64_t* offsets = batch.offsets.data() + feature * batch.num_examples + 1;
   for (const RowPiece& piece : pieces) {
     const RowBlock::Bags& bags = piece.block->bags[static_cast<std::size_t>(column)];
     const std::int64_t begin = bags.offsets[static_cast<std::size_t>(piece.begin)];
     const std::int64_t end = bags.offsets[static_cast<std::size_t>(piece.end)];
     const std::int64_t shift = static_cast<std::int64_t>(batch.ids.size()) - begin;
-    for (std::int64_t r = piece.begin; r < piece.end; ++r) {
-      *++offsets = bags.offsets[static_cast<std::size_t>(r) + 1] + shift;
-    }
+    offsets =
+        std::transform(bags.offsets.begin() + piece.begin + 1, bags.offsets.begin() + piece.end + 1,
+                       offsets, [shift](std::int64_t offset) { return offset + shift; });
     batch.ids.insert(batch.ids.end(), bags.ids.begin() + begin, bags.ids.begin() + end);
     if (!schema_.weighted) continue;
     if (bags.weights.empty()) {

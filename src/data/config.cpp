@@ -109,8 +109,8 @@ void FilesConfig::visit(ConfigVisitor& v) {
       "or "
       "in HDFS, hdfs://host:9870/path with the port of the name node's web server; the environment "
       "has the credentials (AWS_ACCESS_KEY_ID, AWS_PROFILE, HADOOP_USER_NAME), how long a request "
-      "is tried again (SATRAP_REMOTE_TIMEOUT, 1min) and how long it may make no progress "
-      "(SATRAP_REMOTE_STALL, 15s). \"-\": standard input. For training "
+      "is tried again (SATRAP_REMOTE_TIMEOUT, 1min; a try may take half of it) and how long it may "
+      "make no progress (SATRAP_REMOTE_STALL, 15s). \"-\": standard input. For training "
       "also a topic of Kafka, kafka://host:9092,host:9092/topic, whose messages are one or several "
       "lines of text or, with data.format arrow or parquet, streams or files of Arrow IPC or files "
       "of Parquet.");

@@ -39,22 +39,31 @@ inline const char* find_field_end(const char* p, char delimiter) {
   }
 }
 
-/// Eight hex digits, either case, as a number. False if a byte is not a hex digit.
-inline bool hex8_of(const char* p, std::uint64_t& value) {
-  const std::uint64_t word = load8(p);
+/// 0 if the eight bytes are hex digits, either case.
+constexpr std::uint64_t hex8_faults(std::uint64_t word) {
   const std::uint64_t digit = word ^ (kEveryByte * '0');                            // 0 ... 9
   const std::uint64_t letter = (word | (kEveryByte * 0x20)) ^ (kEveryByte * 0x60);  // 1 ... 6
-  if ((word & kHighBits) != 0) return false;  // so no addition below carries into the next byte
+  // A set high bit is a fault in itself; without one no addition carries into the next byte.
   const std::uint64_t not_digit = digit + kEveryByte * (0x80 - 10);
-  const std::uint64_t is_letter =
-      ~(letter + kEveryByte * (0x80 - 7)) & (letter + kEveryByte * 0x7F);
-  if (((~not_digit | is_letter) & kHighBits) != kHighBits) return false;
+  const std::uint64_t not_letter =
+      (letter + kEveryByte * (0x80 - 7)) | ~(letter + kEveryByte * 0x7F);
+  return (word | (not_digit & not_letter)) & kHighBits;
+}
+
+/// The number that eight hex digits stand for.
+constexpr std::uint64_t hex8_value(std::uint64_t word) {
   std::uint64_t nibbles = (word & (kEveryByte * 0x0F)) + ((word >> 6) & kEveryByte) * 9;
   nibbles = __builtin_bswap64(nibbles);
   nibbles = (nibbles | (nibbles >> 4)) & 0x00FF00FF00FF00FFULL;
   nibbles = (nibbles | (nibbles >> 8)) & 0x0000FFFF0000FFFFULL;
-  value = (nibbles | (nibbles >> 16)) & 0xFFFFFFFFULL;
-  return true;
+  return (nibbles | (nibbles >> 16)) & 0xFFFFFFFFULL;
+}
+
+/// Eight hex digits, either case, as a number. False if a byte is not a hex digit.
+inline bool hex8_of(const char* p, std::uint64_t& value) {
+  const std::uint64_t word = load8(p);
+  value = hex8_value(word);
+  return hex8_faults(word) == 0;
 }
 
 /// 1 to 16 hex digits, with or without 0x.

@@ -10,6 +10,7 @@
 namespace satrap::data {
 namespace {
 
+constexpr std::int64_t kBufferBytes = std::int64_t{8} << 20;  // beside those of the message
 constexpr std::int64_t kReadRows = 2048;
 
 void report_message(const std::string& fault,
@@ -79,7 +80,7 @@ void MessageParser::read_group(const ParquetGroup& group,
                                RowBlock& rows,
                                BadRows& bad) {
   const MappedParquet& source = *group.source;
-  const auto reader = source.file->read_group(group.group, source.columns);
+  const auto reader = source.file->read_group(group.group, source.columns, kBufferBytes);
   values_.resize(source.columns.size());
   columns_.begin(group);
   std::int64_t at = group.first_row;

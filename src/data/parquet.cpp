@@ -93,8 +93,9 @@ std::unique_ptr<ParquetFile> open_message(std::shared_ptr<const RandomFile> byte
   return file;
 }
 
-std::unique_ptr<ParquetFile> open_parquet(const std::string& path) {
-  std::shared_ptr<const RandomFile> source = open_random_file(path);
+std::unique_ptr<ParquetFile> open_parquet(const std::string& path,
+                                          std::function<bool()> is_cancelled) {
+  std::shared_ptr<const RandomFile> source = open_random_file(path, std::move(is_cancelled));
   const ColumnFormat format = format_of_file(*source, /*may_be_stream=*/false);
   const ParquetLibrary* library = nullptr;
   try {

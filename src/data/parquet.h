@@ -76,10 +76,11 @@ class ParquetFile {
   virtual const std::vector<Column>& columns() const = 0;
   virtual const std::vector<std::int64_t>& rows_of_groups() const = 0;
 
-  /// `columns`: places in columns(). The file must outlive the reader.
-  virtual std::unique_ptr<ParquetGroupReader> read_group(
-      std::int64_t group,
-      std::span<const std::size_t> columns) const = 0;
+  /// `columns`: places in columns(). The reader has about `max_bytes` of a file of Parquet in
+  /// memory at most; of Arrow IPC it has the columns as a whole. The file must outlive the reader.
+  virtual std::unique_ptr<ParquetGroupReader> read_group(std::int64_t group,
+                                                         std::span<const std::size_t> columns,
+                                                         std::int64_t max_bytes) const = 0;
 };
 
 class ParquetLibrary {
@@ -99,8 +100,10 @@ const ParquetLibrary& parquet_library();
 
 /// Opens a file of Parquet or of Arrow IPC, whichever it is, and names it in what it throws:
 /// Error(kIo) if it cannot be read, Error(kInvalidData) if it is neither or an incomplete file,
-/// Error(kUnavailable) if this satrap was built without the library.
-std::unique_ptr<ParquetFile> open_parquet(const std::string& path);
+/// Error(kUnavailable) if this satrap was built without the library. `is_cancelled`: as of
+/// open_random_file.
+std::unique_ptr<ParquetFile> open_parquet(const std::string& path,
+                                          std::function<bool()> is_cancelled = {});
 
 /// The same of a message of a topic, `bytes`, which may also be a stream of Arrow IPC.
 std::unique_ptr<ParquetFile> open_message(std::shared_ptr<const RandomFile> bytes);

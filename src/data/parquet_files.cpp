@@ -67,8 +67,10 @@ void check_types(const MappedParquet& source, const Schema& schema) {
 
 }  // namespace
 
-MappedParquet::MappedParquet(const std::string& file_path, const Schema& schema)
-    : MappedParquet(file_path, open_parquet(file_path), schema) {}
+MappedParquet::MappedParquet(const std::string& file_path,
+                             const Schema& schema,
+                             std::function<bool()> is_cancelled)
+    : MappedParquet(file_path, open_parquet(file_path, std::move(is_cancelled)), schema) {}
 
 MappedParquet::MappedParquet(const std::string& file_path,
                              std::unique_ptr<ParquetFile> opened,

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -14,9 +15,11 @@ namespace satrap::data {
 
 /// An open file with what the schema reads of it. Immutable.
 struct MappedParquet {
-  /// Throws as open_parquet, and Error(kInvalidConfig) if a column is missing or of a type that
-  /// cannot be what the schema takes it for.
-  MappedParquet(const std::string& file_path, const Schema& schema);
+  /// Takes and throws as open_parquet, and throws Error(kInvalidConfig) if a column is missing or
+  /// of a type that cannot be what the schema takes it for.
+  MappedParquet(const std::string& file_path,
+                const Schema& schema,
+                std::function<bool()> is_cancelled = {});
 
   /// Of a file that is open already.
   MappedParquet(const std::string& file_path,

@@ -15,8 +15,13 @@ std::int64_t ParquetGroup::bytes_to(std::int64_t row) const {
 ParquetGroups::ParquetGroups(const Schema& schema,
                              FileList files,
                              std::int64_t max_rows,
-                             std::shared_ptr<FileRecords> records)
-    : schema_(schema), files_(std::move(files)), max_rows_(max_rows), records_(std::move(records)) {
+                             std::shared_ptr<FileRecords> records,
+                             std::function<bool()> is_cancelled)
+    : schema_(schema),
+      files_(std::move(files)),
+      max_rows_(max_rows),
+      records_(std::move(records)),
+      is_cancelled_(std::move(is_cancelled)) {
   last_.is_last = true;
 }
 
@@ -27,7 +32,7 @@ bool ParquetGroups::next(ParquetGroup& group) {
     if (next_file_ == files_.files.size()) return false;
     const DataFile& file = files_.files[next_file_];
     if (records_) records_->begin(next_file_, first_row);
-    last_ = {.source = std::make_shared<const MappedParquet>(file.path, schema_),
+    last_ = {.source = std::make_shared<const MappedParquet>(file.path, schema_, is_cancelled_),
              .file = next_file_++,
              .first_byte = next_byte_,
              .file_bytes = file.bytes};

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -34,11 +35,12 @@ struct ParquetGroup {
 class ParquetGroups {
  public:
   /// Groups that begin at `max_rows` or later are left out, unless it is 0. `records`, if any, are
-  /// of these files, and are told when one is opened.
+  /// of these files, and are told when one is opened. `is_cancelled`: as of open_parquet.
   ParquetGroups(const Schema& schema,
                 FileList files,
                 std::int64_t max_rows,
-                std::shared_ptr<FileRecords> records);
+                std::shared_ptr<FileRecords> records,
+                std::function<bool()> is_cancelled);
 
   /// Each file has at least one group, maybe an empty one. False at the end. Throws as
   /// MappedParquet.
@@ -49,6 +51,7 @@ class ParquetGroups {
   const FileList files_;
   const std::int64_t max_rows_;
   const std::shared_ptr<FileRecords> records_;
+  const std::function<bool()> is_cancelled_;
   std::size_t next_file_ = 0;
   std::int64_t next_byte_ = 0;  // of the next file
   ParquetGroup last_;           // given out; is_last: the next file is to be opened

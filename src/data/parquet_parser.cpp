@@ -47,20 +47,25 @@ void find_numbers(const ParquetValues& values,
   }
 }
 
-/// The ids of texts that all have eight hex digits, or are empty: of these, any. False: others are
-/// among them. What follows an empty text is read in its place, for there are no surprises then.
-bool read_hex8(const Texts& texts, std::vector<std::uint64_t>& ids) {
-  constexpr std::int64_t kDigits = 8;
-  const std::int64_t last = std::ssize(texts.bytes) - kDigits;
-  if (last < 0) return false;
-  std::int64_t begin = 0;
-  for (std::size_t r = 0; r < ids.size(); ++r) {
-    const std::int64_t length = texts.ends[r] - begin;
-    if (length != 0 && length != kDigits) return false;
-    if (!hex8_of(texts.bytes.data() + std::min(begin, last), ids[r])) return false;
-    begin = texts.ends[r];
+constexpr std::int64_t kHexDigits = 8;
+
+/// The ids of texts that all have eight hex digits, or are empty: the ids of the others, one after
+/// the other, in `ids`, of at least as many. False: other texts are among them. There is at least
+/// one text. No loop has branches, so that each takes several at a time.
+bool pack_hex8(const Texts& texts, std::vector<std::uint64_t>& ids) {
+  std::int64_t other_bits = texts.ends.front() & ~kHexDigits;
+  for (std::size_t r = 1; r < texts.ends.size(); ++r) {
+    other_bits |= (texts.ends[r] - texts.ends[r - 1]) & ~kHexDigits;
   }
-  return true;
+  if (other_bits != 0) return false;
+  std::uint64_t faults = 0;
+  const std::size_t num_ids = texts.bytes.size() / kHexDigits;
+  for (std::size_t i = 0; i < num_ids; ++i) {
+    const std::uint64_t word = load8(texts.bytes.data() + i * kHexDigits);
+    faults |= hex8_faults(word);
+    ids[i] = hex8_value(word);
+  }
+  return faults == 0;
 }
 
 }  // namespace
@@ -139,6 +144,7 @@ void ParquetParser::parse(std::span<const ParquetValues> values,
     row_.finish();
     return;
   }
+  for (Column& column : columns_) unpack(column);
   for (std::int64_t at = 0; at < num_rows; ++at) {
     const std::int64_t row = first_row + at;
     const auto place = static_cast<std::size_t>(at);
@@ -192,13 +198,22 @@ void ParquetParser::find_ids(Column& column) {
   Ids& rows = column.rows;
   Ids& entries = column.entries;
   const std::size_t num_rows = rows.ids.size();
+  column.is_packed = column.kind == FileKind::kText && values.dictionary == nullptr &&
+                     column.feature->type == "hex" && schema_.text.missing.empty() &&
+                     pack_hex8(values.texts, rows.ids);
+  const bool has_id_of_missing = column.feature->missing == "own_id";
+  if (column.is_packed && !has_id_of_missing) return;
   rows.are_ids = true;
   std::ranges::fill(rows.what, Is::kId);
-  if (column.kind != FileKind::kText) {
+  if (column.is_packed) {
+    unpack(column);
+  } else if (column.kind != FileKind::kText) {
     std::ranges::transform(values.integers, rows.ids.begin(),
                            [](std::int64_t id) { return static_cast<std::uint64_t>(id); });
   } else if (values.dictionary == nullptr) {
-    find_ids_of_texts(*column.feature, values.texts, rows);
+    for (std::size_t r = 0; r < num_rows; ++r) {
+      find_id(*column.feature, values.texts.at(static_cast<std::int64_t>(r)), r, rows);
+    }
   } else {
     const auto num_entries = static_cast<std::size_t>(values.dictionary->size());
     std::size_t entry = entries.ids.size();
@@ -223,28 +238,25 @@ void ParquetParser::find_ids(Column& column) {
   for (std::size_t r = 0; r < num_rows; ++r) {
     rows.ids[r] = rows.what[r] != Is::kNone ? rows.ids[r] : kMissingId;
   }
-  if (column.feature->missing == "own_id") {
+  if (has_id_of_missing) {
     for (Is& what : rows.what) what = what != Is::kNone ? what : Is::kId;
   }
   column.is_usual = rows.are_ids || std::ranges::count(rows.what, Is::kUnusual) == 0;
 }
 
-/// Of texts that are not in a dictionary.
-void ParquetParser::find_ids_of_texts(const FeatureConfig& feature, const Texts& texts, Ids& ids) {
-  const std::size_t num_rows = ids.ids.size();
-  const bool is_hex = feature.type == "hex" && schema_.text.missing.empty();
-  if (!is_hex || !read_hex8(texts, ids.ids)) {
-    for (std::size_t r = 0; r < num_rows; ++r) {
-      find_id(feature, texts.at(static_cast<std::int64_t>(r)), r, ids);
-    }
-    return;
+/// Moves ids that are packed to their rows; the others have none.
+void ParquetParser::unpack(Column& column) {
+  if (!column.is_packed) return;
+  column.is_packed = false;
+  Ids& rows = column.rows;
+  const Texts& texts = column.values->texts;
+  std::size_t left = texts.bytes.size() / kHexDigits;
+  rows.are_ids = left == rows.ids.size();
+  for (std::size_t r = rows.ids.size(); r-- > 0;) {
+    const bool has_id = !texts.at(static_cast<std::int64_t>(r)).empty();
+    rows.what[r] = has_id ? Is::kId : Is::kNone;
+    if (has_id) rows.ids[r] = rows.ids[--left];
   }
-  std::int64_t begin = 0;
-  for (std::size_t r = 0; r < num_rows; ++r) {
-    ids.what[r] = texts.ends[r] != begin ? Is::kId : Is::kNone;
-    begin = texts.ends[r];
-  }
-  ids.are_ids = std::ranges::count(ids.what, Is::kNone) == 0;
 }
 
 void ParquetParser::find_id(const FeatureConfig& feature,
@@ -276,6 +288,12 @@ void ParquetParser::put_columns(std::size_t num_rows, RowBlock& rows) {
       const std::size_t stride = schema_.labels.size();
       for (std::size_t r = 0; r < num_rows; ++r) {
         rows.labels[r * stride + target] = static_cast<float>(column.values->integers[r]);
+      }
+    } else if (column.is_packed) {
+      RowBlock::Bags& bags = rows.bags[target];
+      std::swap(bags.ids, column.rows.ids);
+      for (std::size_t r = 0; r < num_rows; ++r) {
+        bags.offsets[r + 1] = column.values->texts.ends[r] / kHexDigits;
       }
     } else {
       RowBlock::Bags& bags = rows.bags[target];

@@ -65,6 +65,7 @@ class ParquetParser {
     Ids entries = {};                 // [dictionary], of kId
     Ids rows = {};                    // of the block, of kId
     std::vector<float> numbers = {};  // the same, of kNumber; NaN: missing
+    bool is_packed = false;           // `rows` has the ids of rows that have one, one after another
     bool is_usual = false;            // no value of the block is left to kGeneral
 
     bool is_null(std::size_t element) const {
@@ -80,7 +81,7 @@ class ParquetParser {
   bool take_any(const Column& column, std::size_t row);
   void prepare(Column& column, std::size_t num_rows);
   void find_ids(Column& column);
-  void find_ids_of_texts(const FeatureConfig& feature, const Texts& texts, Ids& ids);
+  static void unpack(Column& column);
   void find_id(const FeatureConfig& feature, std::string_view text, std::size_t i, Ids& ids);
   bool is_usual(std::int64_t first_row, std::int64_t num_rows) const;
   void put_columns(std::size_t num_rows, RowBlock& rows);

@@ -34,7 +34,7 @@ ParquetRows::ParquetRows(const Schema& schema,
       pass_(pass),
       records_(records),
       counts_(pass, files.total_bytes, std::move(bad_rows)),
-      groups_(schema, files, pass.max_rows, std::move(records)),
+      groups_(schema, files, pass.max_rows, std::move(records), [this] { return closed_.load(); }),
       idle_(static_cast<std::size_t>(pass.num_threads) + 1),
       begun_(static_cast<std::size_t>(pass.num_threads) + 1) {
   SATRAP_CHECK(pass.num_threads >= 1, "num_threads must be positive, got ", pass.num_threads);
@@ -93,7 +93,9 @@ void ParquetRows::read_group(Part& part,
   parser.begin(group);
   values.resize(source.columns.size());
   for (std::int64_t row = at; (row = next_wanted(row, end)) < end; row = at) {
-    if (!reader) reader = source.file->read_group(group.group, source.columns);
+    if (!reader) {
+      reader = source.file->read_group(group.group, source.columns, kFileBytes / pass_.num_threads);
+    }
     const std::optional<Block*> free = part.free.pop();
     if (!free) return;
     Block& block = **free;

@@ -26,6 +26,7 @@ class ParquetRows : public RowBlockSource {
  public:
   static constexpr std::int64_t kBlockRows = 2048;
   static constexpr std::int64_t kRowsAhead = std::int64_t{128} << 10;
+  static constexpr std::int64_t kFileBytes = std::int64_t{512} << 20;  // of all threads in memory
 
   /// As TextRows.
   ParquetRows(const Schema& schema,

@@ -15,6 +15,7 @@ namespace satrap::data {
 namespace {
 
 constexpr std::int64_t kRowsAtOnce = 4096;
+constexpr std::int64_t kFileBytes = std::int64_t{32} << 20;  // in memory: few rows are wanted
 constexpr char kBetweenElements = '|';
 
 std::string element_text(const ParquetValues& values, ParquetFile::Kind kind, std::size_t element) {
@@ -48,7 +49,7 @@ void add_rows(const ParquetFile& file,
   for (std::size_t g = 0; g < file.rows_of_groups().size(); ++g) {
     std::int64_t left = file.rows_of_groups()[g];
     if (left == 0 || sample.num_rows == max_rows) continue;
-    const auto reader = file.read_group(static_cast<std::int64_t>(g), columns);
+    const auto reader = file.read_group(static_cast<std::int64_t>(g), columns, kFileBytes);
     while (left > 0 && sample.num_rows < max_rows) {
       const std::int64_t rows = std::min({kRowsAtOnce, left, max_rows - sample.num_rows});
       reader->read(rows, values);

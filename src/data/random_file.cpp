@@ -2,6 +2,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -57,8 +58,9 @@ class LocalFile : public RandomFile {
 
 }  // namespace
 
-std::shared_ptr<const RandomFile> open_random_file(const std::string& path) {
-  if (is_remote(path)) return open_remote_file(path);
+std::shared_ptr<const RandomFile> open_random_file(const std::string& path,
+                                                   std::function<bool()> is_cancelled) {
+  if (is_remote(path)) return open_remote_file(path, std::move(is_cancelled));
   return std::make_shared<LocalFile>(path);
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -26,8 +27,10 @@ class RandomFile {
   virtual std::int64_t piece_bytes() const = 0;
 };
 
-/// `path` may be the URL of a file in a store. Throws Error(kIo) for a file that cannot be opened,
+/// `path` may be the URL of a file in a store, of which a read fails soon once is_cancelled(), if
+/// there is one, returns true. Throws Error(kIo) for a file that cannot be opened,
 /// Error(kUnavailable) if this satrap was built without what reads the store.
-std::shared_ptr<const RandomFile> open_random_file(const std::string& path);
+std::shared_ptr<const RandomFile> open_random_file(const std::string& path,
+                                                   std::function<bool()> is_cancelled = {});
 
 }  // namespace satrap::data

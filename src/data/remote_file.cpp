@@ -63,27 +63,46 @@ void pause_until(Clock::time_point end, const IsCancelled& is_cancelled) {
   }
 }
 
-/// Calls call() until it succeeds, its failure will not pass, or time is over. Pauses double, less
-/// a part that differs between files, so that not all readers come back at once.
+/// How long one request may take. A slower one may be stuck: there is time for a second.
+double longest_try_s(double timeout_s) {
+  return std::max({timeout_s / 2, kLeastStallS, seconds_of(kStallName, kDefaultStallS)});
+}
+
+Clock::duration as_duration(double seconds) {
+  return std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
+}
+
+/// Calls call(is_over) until it succeeds, its failure will not pass, or time is over; is_over()
+/// says when to end a try. Pauses double, less a part that differs between files, so that not all
+/// readers come back at once.
 template <class Call>
 decltype(auto) tried_again(const std::string& url,
                            const IsCancelled& is_cancelled,
                            const Call& call) {
   const double timeout_s = seconds_of(kTimeoutName, kDefaultTimeoutS);
-  const auto deadline = Clock::now() + std::chrono::duration_cast<Clock::duration>(
-                                           std::chrono::duration<double>(timeout_s));
+  const double try_s = longest_try_s(timeout_s);
+  const auto deadline = Clock::now() + as_duration(timeout_s);
   milliseconds pause = kFirstPause;
   for (std::uint64_t tries = 1;; ++tries) {
+    const auto end_of_try = Clock::now() + as_duration(try_s);
+    bool is_late = false;
+    const IsCancelled is_over = [&] {
+      is_late = is_late || Clock::now() >= end_of_try;
+      return is_late || (is_cancelled && is_cancelled());
+    };
     try {
-      return call();
+      return call(is_over);
     } catch (const StoreFailure& failure) {
       if (failure.kind() != StoreFailure::Kind::kMayPass) refuse(url, failure);
       const auto share = static_cast<std::int64_t>(hash64(hash_bytes(url), tries) % 50);
       const auto next = Clock::now() + pause * (100 - share) / 100;
       if (next >= deadline || (is_cancelled && is_cancelled())) {
-        throw Error(ErrorCode::kIo, concat("cannot read '", url, "': ", failure.what(), "; tried ",
-                                           tries, tries == 1 ? " time" : " times", " within ",
-                                           kTimeoutName, " = ", format_duration(timeout_s)));
+        const std::string limit =
+            is_late ? concat(" (a try may last ", format_duration(try_s), ")") : "";
+        throw Error(ErrorCode::kIo,
+                    concat("cannot read '", url, "': ", failure.what(), limit, "; tried ", tries,
+                           tries == 1 ? " time" : " times", " within ", kTimeoutName, " = ",
+                           format_duration(timeout_s)));
       }
       pause_until(next, is_cancelled);
       pause = std::min(2 * pause, kLongestPause);
@@ -93,7 +112,7 @@ decltype(auto) tried_again(const std::string& url,
 
 Store& store_of(const RemoteUrl& url, const IsCancelled& is_cancelled) {
   const double stall_s = std::max(kLeastStallS, seconds_of(kStallName, kDefaultStallS));
-  return tried_again(url.with_path(url.path), is_cancelled, [&]() -> Store& {
+  return tried_again(url.with_path(url.path), is_cancelled, [&](const IsCancelled&) -> Store& {
     return store_library(url.scheme).connect(url.authority, stall_s);
   });
 }
@@ -106,8 +125,9 @@ DataFile data_file_of(const RemoteUrl& url, const StoreEntry& entry) {
 StoreEntry examine_file(const RemoteUrl& url, const IsCancelled& is_cancelled) {
   const std::string text = url.with_path(url.path);
   Store& store = store_of(url, is_cancelled);
-  StoreEntry entry =
-      tried_again(text, is_cancelled, [&] { return store.examine(url.path, is_cancelled); });
+  StoreEntry entry = tried_again(text, is_cancelled, [&](const IsCancelled& is_over) {
+    return store.examine(url.path, is_over);
+  });
   if (entry.is_folder) {
     throw Error(ErrorCode::kIo,
                 concat("data file '", text, "' is a directory; to read the files in it write '",
@@ -133,8 +153,13 @@ class RemoteFile : public RandomFile {
     if (begin + std::ssize(out) > entry_.bytes) {
       throw Error(ErrorCode::kIo, concat("data file '", name_, "' has become shorter"));
     }
-    if (out.empty()) return;
-    tried_again(name_, is_cancelled_, [&] { store_.read(entry_, begin, out, is_cancelled_); });
+    while (!out.empty()) {
+      const auto piece = out.first(std::min<std::size_t>(out.size(), kRemotePieceBytes));
+      tried_again(name_, is_cancelled_,
+                  [&](const IsCancelled& is_over) { store_.read(entry_, begin, piece, is_over); });
+      begin += std::ssize(piece);
+      out = out.subspan(piece.size());
+    }
   }
 
  private:
@@ -156,7 +181,8 @@ std::vector<StoreEntry> matches_in(Store& store,
                                    const std::string& folder,
                                    const std::string& pattern) {
   std::vector<StoreEntry> entries =
-      tried_again(url.with_path(folder), {}, [&] { return store.list(folder); });
+      tried_again(url.with_path(folder), {},
+                  [&](const IsCancelled& is_over) { return store.list(folder, is_over); });
   std::erase_if(entries, [&](const StoreEntry& entry) {
     const std::string name(name_of(entry));
     return name.empty() || ::fnmatch(pattern.c_str(), name.c_str(), FNM_PERIOD) != 0;
@@ -169,9 +195,9 @@ std::optional<StoreEntry> file_at(Store& store,
                                   const RemoteUrl& url,
                                   const std::string& path,
                                   bool or_refused) {
-  return tried_again(url.with_path(path), {}, [&]() -> std::optional<StoreEntry> {
+  const auto look = [&](const IsCancelled& is_over) -> std::optional<StoreEntry> {
     try {
-      StoreEntry entry = store.examine(path, {});
+      StoreEntry entry = store.examine(path, is_over);
       if (entry.is_folder) return std::nullopt;
       entry.path = path;
       return entry;
@@ -180,7 +206,8 @@ std::optional<StoreEntry> file_at(Store& store,
       if (failure.kind() != StoreFailure::Kind::kMissing && !(is_refused && or_refused)) throw;
       return std::nullopt;
     }
-  });
+  };
+  return tried_again(url.with_path(path), {}, look);
 }
 
 std::string joined(const std::string& folder, std::string_view name) {

@@ -20,9 +20,10 @@ std::vector<DataFile> list_remote_files(const std::string& url);
 /// Size and time of one file. Throws as describe_file.
 DataFile describe_remote_file(const std::string& url);
 
-/// A read is tried again when it makes no progress for SATRAP_REMOTE_STALL, and when it fails: with
-/// growing pauses, until SATRAP_REMOTE_TIMEOUT is over or `is_cancelled`, if there is one, returns
-/// true, which also ends a try in HDFS. Throws as open_random_file.
+/// A read is tried again when it makes no progress for SATRAP_REMOTE_STALL, takes half of
+/// SATRAP_REMOTE_TIMEOUT, or fails: with growing pauses, until SATRAP_REMOTE_TIMEOUT is over or
+/// `is_cancelled`, if there is one, returns true, which also ends a try. Throws as
+/// open_random_file.
 std::shared_ptr<const RandomFile> open_remote_file(const std::string& url,
                                                    std::function<bool()> is_cancelled = {});
 

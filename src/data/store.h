@@ -30,8 +30,12 @@ class StoreFailure : public std::runtime_error {
   Kind kind_;
 };
 
-/// Whether nobody waits for the answer any more; any thread asks. Empty: never.
+/// Whether nobody waits for the answer any more; the thread that called the store asks. Empty:
+/// never.
 using IsCancelled = std::function<bool()>;
+
+/// What a failure says then.
+inline constexpr const char* kNoLongerAwaited = "the answer came too late";
 
 /// A file or folder, as it is now.
 struct StoreEntry {
@@ -42,8 +46,8 @@ struct StoreEntry {
   std::string version = {};      // differs between contents; "": not known, as in a listing
 };
 
-/// A bucket of S3, or the files of a name node. Thread-safe. All throw StoreFailure. HDFS ends a
-/// request within about a second when it is cancelled; S3 does not, since Arrow has no way to.
+/// A bucket of S3, or the files of a name node. Thread-safe. All throw StoreFailure, also within
+/// about a second when they are cancelled.
 class Store {
  public:
   virtual ~Store() = default;
@@ -52,7 +56,8 @@ class Store {
   virtual StoreEntry examine(const std::string& path, const IsCancelled& is_cancelled) = 0;
 
   /// What a folder holds, in any order; "": the uppermost.
-  virtual std::vector<StoreEntry> list(const std::string& folder) = 0;
+  virtual std::vector<StoreEntry> list(const std::string& folder,
+                                       const IsCancelled& is_cancelled) = 0;
 
   /// Fills `out`, which is not empty, with the bytes of `file` from `begin` on, and makes sure that
   /// they are of the version that `file` has.

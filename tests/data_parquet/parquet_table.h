@@ -64,10 +64,11 @@ class ParquetTable {
   std::string write(const std::string& path,
                     std::int64_t rows_per_group = 1 << 20,
                     bool has_dictionaries = true,
-                    parquet::Compression::type compression = parquet::Compression::SNAPPY) const {
+                    parquet::Compression::type compression = parquet::Compression::SNAPPY,
+                    std::int64_t page_bytes = 1 << 20) const {
     auto file = arrow::io::FileOutputStream::Open(path).ValueOrDie();
     parquet::WriterProperties::Builder properties;
-    properties.compression(compression);
+    properties.compression(compression)->data_pagesize(page_bytes);
     if (!has_dictionaries) properties.disable_dictionary();
     const auto table = arrow::Table::Make(arrow::schema(fields_), columns_);
     PARQUET_THROW_NOT_OK(parquet::arrow::WriteTable(*table, arrow::default_memory_pool(), file,

@@ -23,22 +23,32 @@ std::string_view text_of(const parquet::ByteArray& bytes) {
   return {reinterpret_cast<const char*>(bytes.ptr), bytes.len};
 }
 
-/// Texts of eight bytes, as hashes are written, need no call of memcpy.
+/// Texts of eight bytes, as hashes are written, need neither branches nor calls.
 void append_texts(const parquet::ByteArray* first, const parquet::ByteArray* last, Texts& texts) {
-  constexpr std::size_t kUsual = 8;
+  constexpr std::uint32_t kUsual = 8;
   std::size_t end = texts.bytes.size(), at = texts.ends.size();
   std::size_t total = end;
-  for (const parquet::ByteArray* text = first; text < last; ++text) total += text->len;
+  std::uint32_t other_bits = 0;
+  for (const parquet::ByteArray* text = first; text < last; ++text) {
+    total += text->len;
+    other_bits |= text->len ^ kUsual;
+  }
   texts.bytes.resize(total);
   texts.ends.resize(at + static_cast<std::size_t>(last - first));
-  for (const parquet::ByteArray* text = first; text < last; ++text) {
-    if (text->len == kUsual) {
-      std::memcpy(texts.bytes.data() + end, text->ptr, kUsual);
-    } else if (text->len > 0) {
-      std::memcpy(texts.bytes.data() + end, text->ptr, text->len);
+  char* const bytes = texts.bytes.data();
+  std::int64_t* const ends = texts.ends.data();
+  if (other_bits == 0) {
+    for (const parquet::ByteArray* text = first; text < last; ++text) {
+      std::memcpy(bytes + end, text->ptr, kUsual);
+      end += kUsual;
+      ends[at++] = static_cast<std::int64_t>(end);
     }
+    return;
+  }
+  for (const parquet::ByteArray* text = first; text < last; ++text) {
+    if (text->len > 0) std::memcpy(bytes + end, text->ptr, text->len);
     end += text->len;
-    texts.ends[at++] = static_cast<std::int64_t>(end);
+    ends[at++] = static_cast<std::int64_t>(end);
   }
 }
 
@@ -58,11 +68,8 @@ void spread(Texts& texts, std::span<const std::uint8_t> presence) {
   std::size_t left = texts.ends.size();
   texts.ends.resize(presence.size());
   for (std::size_t i = presence.size(); i-- > 0;) {
-    if (presence[i] != 0) {
-      texts.ends[i] = texts.ends[--left];
-    } else {
-      texts.ends[i] = left == 0 ? 0 : texts.ends[left - 1];
-    }
+    texts.ends[i] = left == 0 ? 0 : texts.ends[left - 1];
+    left -= presence[i];
   }
 }
 
@@ -286,11 +293,10 @@ std::unique_ptr<Column> make_column(parquet::RowGroupReader& group, int column) 
 
 class ArrowGroupReader : public ParquetGroupReader {
  public:
-  ArrowGroupReader(std::shared_ptr<parquet::RowGroupReader> group,
-                   std::span<const std::size_t> columns)
+  ArrowGroupReader(std::unique_ptr<OpenGroup> group, std::span<const std::size_t> columns)
       : group_(std::move(group)) {
     for (const std::size_t column : columns) {
-      columns_.push_back(make_column(*group_, static_cast<int>(column)));
+      columns_.push_back(make_column(group_->reader(), static_cast<int>(column)));
     }
   }
 
@@ -303,15 +309,14 @@ class ArrowGroupReader : public ParquetGroupReader {
   }
 
  private:
-  const std::shared_ptr<parquet::RowGroupReader> group_;
+  const std::unique_ptr<OpenGroup> group_;
   std::vector<std::unique_ptr<Column>> columns_;
 };
 
 }  // namespace
 
-std::unique_ptr<ParquetGroupReader> make_group_reader(
-    std::shared_ptr<parquet::RowGroupReader> group,
-    std::span<const std::size_t> columns) {
+std::unique_ptr<ParquetGroupReader> make_group_reader(std::unique_ptr<OpenGroup> group,
+                                                      std::span<const std::size_t> columns) {
   return std::make_unique<ArrowGroupReader>(std::move(group), columns);
 }
 

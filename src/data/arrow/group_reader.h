@@ -4,17 +4,13 @@
 #include <memory>
 #include <span>
 
+#include "src/data/arrow/open_group.h"
 #include "src/data/parquet.h"
-
-namespace parquet {
-class RowGroupReader;
-}  // namespace parquet
 
 namespace satrap::data {
 
-/// Reads these columns of a row group by Arrow's column readers.
-std::unique_ptr<ParquetGroupReader> make_group_reader(
-    std::shared_ptr<parquet::RowGroupReader> group,
-    std::span<const std::size_t> columns);
+/// Reads these columns of the row group by Arrow's column readers.
+std::unique_ptr<ParquetGroupReader> make_group_reader(std::unique_ptr<OpenGroup> group,
+                                                      std::span<const std::size_t> columns);
 
 }  // namespace satrap::data

@@ -135,9 +135,9 @@ class IpcFile : public IpcColumns {
     }
   }
 
-  std::unique_ptr<ParquetGroupReader> read_group(
-      std::int64_t group,
-      std::span<const std::size_t> columns) const override {
+  std::unique_ptr<ParquetGroupReader> read_group(std::int64_t group,
+                                                 std::span<const std::size_t> columns,
+                                                 std::int64_t) const override {
     std::vector<Path> paths = paths_of(columns);
     std::vector<int> fields;
     for (const Path& place : paths) fields.push_back(place.front());
@@ -177,9 +177,9 @@ class IpcStream : public IpcColumns {
     }
   }
 
-  std::unique_ptr<ParquetGroupReader> read_group(
-      std::int64_t group,
-      std::span<const std::size_t> columns) const override {
+  std::unique_ptr<ParquetGroupReader> read_group(std::int64_t group,
+                                                 std::span<const std::size_t> columns,
+                                                 std::int64_t) const override {
     return std::make_unique<BatchReader>(*batches_[static_cast<std::size_t>(group)],
                                          paths_of(columns));
   }

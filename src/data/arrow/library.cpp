@@ -1,10 +1,12 @@
+#include <cstddef>
+#include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <utility>
+#include <vector>
 
-#include <arrow/memory_pool.h>
 #include <arrow/util/config.h>
-#include <parquet/exception.h>
 #include <parquet/file_reader.h>
 #include <parquet/metadata.h>
 
@@ -12,6 +14,7 @@
 #include "src/data/arrow/column_kind.h"
 #include "src/data/arrow/group_reader.h"
 #include "src/data/arrow/ipc_file.h"
+#include "src/data/arrow/open_group.h"
 #include "src/data/parquet.h"
 
 namespace satrap::data {
@@ -19,31 +22,30 @@ namespace {
 
 class ArrowFile : public ParquetFile {
  public:
-  explicit ArrowFile(std::shared_ptr<const RandomFile> file) {
-    parquet::ReaderProperties properties(arrow::default_memory_pool());
-    properties.enable_buffered_stream();
-    properties.set_buffer_size(file->piece_bytes());  // of a column
-    reader_ = parquet::ParquetFileReader::Open(arrow_file(std::move(file)), properties);
-    const std::shared_ptr<parquet::FileMetaData> metadata = reader_->metadata();
-    for (int i = 0; i < metadata->num_columns(); ++i) {
-      columns_.push_back(describe_column(*metadata->schema()->Column(i), *metadata->schema()));
+  explicit ArrowFile(const std::shared_ptr<const RandomFile>& file)
+      : source_{.file = arrow_file(file), .piece_bytes = file->piece_bytes(), .metadata = nullptr} {
+    source_.metadata = parquet::ReadMetaData(source_.file);
+    const parquet::FileMetaData& metadata = *source_.metadata;
+    for (int i = 0; i < metadata.num_columns(); ++i) {
+      columns_.push_back(describe_column(*metadata.schema()->Column(i), *metadata.schema()));
     }
-    for (int i = 0; i < metadata->num_row_groups(); ++i) {
-      rows_of_groups_.push_back(metadata->RowGroup(i)->num_rows());
+    for (int i = 0; i < metadata.num_row_groups(); ++i) {
+      rows_of_groups_.push_back(metadata.RowGroup(i)->num_rows());
     }
   }
 
   const std::vector<Column>& columns() const override { return columns_; }
   const std::vector<std::int64_t>& rows_of_groups() const override { return rows_of_groups_; }
 
-  std::unique_ptr<ParquetGroupReader> read_group(
-      std::int64_t group,
-      std::span<const std::size_t> columns) const override {
-    return make_group_reader(reader_->RowGroup(static_cast<int>(group)), columns);
+  std::unique_ptr<ParquetGroupReader> read_group(std::int64_t group,
+                                                 std::span<const std::size_t> columns,
+                                                 std::int64_t max_bytes) const override {
+    return make_group_reader(
+        std::make_unique<OpenGroup>(source_, static_cast<int>(group), columns, max_bytes), columns);
   }
 
  private:
-  std::unique_ptr<parquet::ParquetFileReader> reader_;
+  SharedParquet source_;
   std::vector<Column> columns_;
   std::vector<std::int64_t> rows_of_groups_;
 };
@@ -52,7 +54,7 @@ class ArrowLibrary : public ParquetLibrary {
  public:
   std::string describe() const override { return std::string("Arrow ") + ARROW_VERSION_STRING; }
   std::unique_ptr<ParquetFile> open(std::shared_ptr<const RandomFile> file) const override {
-    return std::make_unique<ArrowFile>(std::move(file));
+    return std::make_unique<ArrowFile>(file);
   }
   std::unique_ptr<ParquetFile> open_ipc(std::shared_ptr<const RandomFile> file) const override {
     return open_ipc_file(std::move(file));

@@ -79,7 +79,9 @@ HttpAnswer HttpClient::get(const std::string& url,
   const CURLcode code = curl_easy_perform(curl);
   curl_easy_setopt(curl, CURLOPT_ERRORBUFFER, nullptr);
   if (code != CURLE_OK) {
-    answer.problem = problem.front() == '\0' ? curl_easy_strerror(code) : problem.data();
+    answer.problem = code == CURLE_ABORTED_BY_CALLBACK ? kNoLongerAwaited
+                     : problem.front() == '\0'         ? curl_easy_strerror(code)
+                                                       : problem.data();
     return answer;  // and closes the connection
   }
   curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &answer.status);

@@ -100,9 +100,10 @@ class NameNode : public Store {
                [](const Json& answer) { return entry_of(answer.at("FileStatus"), ""); });
   }
 
-  std::vector<StoreEntry> list(const std::string& folder) override {
+  std::vector<StoreEntry> list(const std::string& folder,
+                               const IsCancelled& is_cancelled) override {
     try {
-      return ask(folder, "LISTSTATUS", {}, [&](const Json& answer) {
+      return ask(folder, "LISTSTATUS", is_cancelled, [&](const Json& answer) {
         std::vector<StoreEntry> entries;
         for (const Json& status : answer.at("FileStatuses").at("FileStatus")) {
           entries.push_back(entry_of(status, folder));

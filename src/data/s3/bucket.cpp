@@ -5,8 +5,12 @@
 #include <chrono>
 #include <cstdint>
 #include <cstdlib>
+#include <cstring>
 #include <ctime>
+#include <memory>
+#include <mutex>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -17,6 +21,8 @@
 #include <arrow/io/interfaces.h>
 #include <arrow/result.h>
 #include <arrow/util/key_value_metadata.h>
+
+#include "src/data/s3/abandonable_calls.h"
 
 namespace satrap::data {
 namespace {
@@ -119,7 +125,47 @@ class Bucket : public Store {
       : name_(std::move(name)),
         files_(value_of(fs::S3FileSystem::Make(options_for(name_, stall_s)))) {}
 
-  StoreEntry examine(const std::string& path, const IsCancelled&) override {
+  StoreEntry examine(const std::string& path, const IsCancelled& is_cancelled) override {
+    return calls_.run(is_cancelled, [this, path] { return entry_at(path); });
+  }
+
+  std::vector<StoreEntry> list(const std::string& folder,
+                               const IsCancelled& is_cancelled) override {
+    return calls_.run(is_cancelled, [this, folder] { return entries_in(folder); });
+  }
+
+  void read(const StoreEntry& file,
+            std::int64_t begin,
+            std::span<char> out,
+            const IsCancelled& is_cancelled) override {
+    // Whoever owns `out` may leave while Arrow still fills it.
+    const std::shared_ptr<Bytes> bytes = take_buffer(out.size());
+    calls_.run(is_cancelled, [this, file, begin, bytes, size = out.size()] {
+      read_range(file, begin, std::span(*bytes).first(size));
+    });
+    std::memcpy(out.data(), bytes->data(), out.size());
+    const std::lock_guard lock(mutex_);
+    buffers_.push_back(bytes);
+  }
+
+ private:
+  using Bytes = std::vector<char>;
+
+  /// One that no call uses.
+  std::shared_ptr<Bytes> take_buffer(std::size_t size) {
+    std::shared_ptr<Bytes> buffer = std::make_shared<Bytes>();
+    {
+      const std::lock_guard lock(mutex_);
+      if (!buffers_.empty()) {
+        buffer = std::move(buffers_.back());
+        buffers_.pop_back();
+      }
+    }
+    buffer->resize(std::max(buffer->size(), size));
+    return buffer;
+  }
+
+  StoreEntry entry_at(const std::string& path) const {
     const fs::FileInfo info = value_of(files_->GetFileInfo(name_ + "/" + path));
     if (info.type() == fs::FileType::NotFound) {
       throw StoreFailure(Kind::kMissing, "the bucket has no such object");
@@ -134,7 +180,7 @@ class Bucket : public Store {
     return entry;
   }
 
-  std::vector<StoreEntry> list(const std::string& folder) override {
+  std::vector<StoreEntry> entries_in(const std::string& folder) const {
     fs::FileSelector selector;
     selector.base_dir = folder.empty() ? name_ : name_ + "/" + folder;
     selector.allow_not_found = true;
@@ -145,10 +191,7 @@ class Bucket : public Store {
     return entries;
   }
 
-  void read(const StoreEntry& file,
-            std::int64_t begin,
-            std::span<char> out,
-            const IsCancelled&) override {
+  void read_range(const StoreEntry& file, std::int64_t begin, std::span<char> out) const {
     fs::FileInfo info(name_ + "/" + file.path, fs::FileType::File);
     info.set_size(file.bytes);  // which saves asking for it
     const auto input = value_of(files_->OpenInputFile(info));
@@ -171,7 +214,6 @@ class Bucket : public Store {
     throw StoreFailure(Kind::kChanged, file.version + " -> " + version);
   }
 
- private:
   StoreEntry entry_of(const fs::FileInfo& info) const {
     return {.path = info.path().substr(name_.size() + 1),
             .is_folder = info.type() == fs::FileType::Directory,
@@ -192,6 +234,9 @@ class Bucket : public Store {
 
   const std::string name_;
   const std::shared_ptr<fs::S3FileSystem> files_;
+  std::mutex mutex_;
+  std::vector<std::shared_ptr<Bytes>> buffers_;  // that no call uses
+  AbandonableCalls calls_;                       // the last member: its threads use the others
 };
 
 }  // namespace
