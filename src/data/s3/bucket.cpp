@@ -18,6 +18,8 @@
 #include <arrow/result.h>
 #include <arrow/util/key_value_metadata.h>
 
+#include "src/data/s3/bucket_writer.h"
+
 namespace satrap::data {
 namespace {
 
@@ -40,7 +42,8 @@ std::string_view advice_for(std::string_view message) {
        {"ACCESS_DENIED", "INVALID_ACCESS_KEY_ID", "SIGNATURE_DOES_NOT_MATCH", "HTTP status 403"}) {
     if (message.find(denied) == std::string_view::npos) continue;
     return "; are AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY (or AWS_PROFILE) those of an account "
-           "that may read the bucket, and does AWS_ENDPOINT_URL name its server?";
+           "that may read the bucket (and write what a job writes), and does AWS_ENDPOINT_URL name "
+           "its server?";
   }
   if (message.find("HTTP status 301") != std::string_view::npos) {
     return "; is the bucket in the region AWS_REGION?";
@@ -71,6 +74,8 @@ fs::S3Options options_for(const std::string& bucket, double stall_s) {
   options.retry_strategy = std::make_shared<OneTry>();
   options.connect_timeout = stall_s;
   options.request_timeout = stall_s;  // without progress
+  options.background_writes = false;  // which would copy what is written
+  options.allow_delayed_open = true;  // a small object is one request
   std::string endpoint = environment("AWS_ENDPOINT_URL_S3");
   if (endpoint.empty()) endpoint = environment("AWS_ENDPOINT_URL");
   if (const std::size_t end = endpoint.find("://"); end != std::string::npos) {
@@ -117,7 +122,8 @@ class Bucket : public Store {
  public:
   Bucket(std::string name, double stall_s)
       : name_(std::move(name)),
-        files_(value_of(fs::S3FileSystem::Make(options_for(name_, stall_s)))) {}
+        files_(value_of(fs::S3FileSystem::Make(options_for(name_, stall_s)))),
+        writer_(name_, files_) {}
 
   StoreEntry examine(const std::string& path, const IsCancelled&) override {
     const fs::FileInfo info = value_of(files_->GetFileInfo(name_ + "/" + path));
@@ -171,6 +177,8 @@ class Bucket : public Store {
     throw StoreFailure(Kind::kChanged, file.version + " -> " + version);
   }
 
+  StoreWriter& writer() override { return writer_; }
+
  private:
   StoreEntry entry_of(const fs::FileInfo& info) const {
     return {.path = info.path().substr(name_.size() + 1),
@@ -192,6 +200,7 @@ class Bucket : public Store {
 
   const std::string name_;
   const std::shared_ptr<fs::S3FileSystem> files_;
+  BucketWriter writer_;
 };
 
 }  // namespace
