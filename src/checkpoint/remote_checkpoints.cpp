@@ -1,9 +1,6 @@
 #include "satrap/checkpoint/remote_checkpoints.h"
 
 #include <algorithm>
-#include <cerrno>
-#include <cstdlib>
-#include <cstring>
 #include <filesystem>
 #include <optional>
 
@@ -11,7 +8,6 @@
 #include "satrap/core/error.h"
 #include "satrap/core/file.h"
 #include "satrap/core/log.h"
-#include "satrap/job/scratch.h"
 #include "src/checkpoint/checkpoint_directory.h"
 
 namespace satrap::checkpoint {
@@ -135,22 +131,8 @@ std::string fetch_checkpoint(const std::string& url, const std::string& folder) 
 
 LocalCheckpoint::LocalCheckpoint(const std::string& path_or_url) : path_(path_or_url) {
   if (!data::is_url(path_or_url)) return;
-  std::string pattern = job::scratch_folder() + "/copy-XXXXXX";
-  if (::mkdtemp(pattern.data()) == nullptr) {
-    throw Error(ErrorCode::kIo, concat(pattern, ": cannot be created: ", std::strerror(errno)));
-  }
-  folder_ = pattern;
-  try {
-    path_ = fetch_checkpoint(path_or_url, folder_);
-  } catch (...) {
-    satrap::remove_all(folder_);
-    throw;
-  }
-}
-
-LocalCheckpoint::~LocalCheckpoint() {
-  std::error_code ignored;
-  if (!folder_.empty()) std::filesystem::remove_all(folder_, ignored);
+  folder_.emplace();
+  path_ = fetch_checkpoint(path_or_url, folder_->path());
 }
 
 }  // namespace satrap::checkpoint

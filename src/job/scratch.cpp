@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <system_error>
 
 #include <sys/stat.h>
 #include <unistd.h>
@@ -47,6 +48,16 @@ std::string scratch_folder() {
   const std::string path = fs::absolute(named).lexically_normal().string();
   ensure_directory(path);
   return path;
+}
+
+ScratchFolder::ScratchFolder() : path_(scratch_folder() + "/copy-XXXXXX") {
+  if (::mkdtemp(path_.data()) != nullptr) return;
+  throw Error(ErrorCode::kIo, concat(path_, ": cannot be created: ", std::strerror(errno)));
+}
+
+ScratchFolder::~ScratchFolder() {
+  std::error_code ignored;
+  fs::remove_all(path_, ignored);
 }
 
 std::string local_run_dir(const JobConfig& config) {

@@ -86,6 +86,11 @@ void RunDirectory::upload() const {
   if (remote_) remote_->upload(root_);
 }
 
+void RunDirectory::end() const {
+  upload();
+  if (remote_) remove_all(checkpoints());
+}
+
 void RunDirectory::begin(std::int64_t step, const nlohmann::ordered_json& start) {
   for (const char* name : kFiles) {
     if (mode_ == Mode::kOverwrite) remove_all(path(name));

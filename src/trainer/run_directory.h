@@ -54,6 +54,9 @@ class RunDirectory {
   /// Copies metrics and summary to the store, if the run is there. Any thread may call it.
   void upload() const;
 
+  /// The run has ended: upload(), and nothing that the store has stays on this machine.
+  void end() const;
+
   /// Appends one line, also to TensorBoard's events if enabled, and flushes it.
   void append_metrics(const nlohmann::ordered_json& line);
 

@@ -273,11 +273,12 @@ void TrainingRun::finish(bool finished) {
   if (evaluated_step_ == step_) {
     checkpoints_->update_evaluation(step_, reporter_->metrics(), early_stopping_state());
   }
-  if (is_over) return;
-  // A signal may have cut the evaluation short.
-  reporter_->write_summary(step_, finished && !stop_requested(), resumed_step_ >= 0,
-                           early_stopping_);
-  directory_->upload();
+  if (!is_over) {
+    // A signal may have cut the evaluation short.
+    reporter_->write_summary(step_, finished && !stop_requested(), resumed_step_ >= 0,
+                             early_stopping_);
+  }
+  directory_->end();
 }
 
 /// Until now no rank has waited for another. From here on all ranks see the same state.

@@ -161,6 +161,18 @@ class StoreRuns(CliTest):
                 out = self.dir / f"export-{scheme}"
                 self.succeed("export", "--checkpoint", url, "--out", out, cwd=self.dir)
                 self.assertEqual(json.loads((out / "export.json").read_text())["checkpoint"], newest)
+                into = f"{self.url(scheme)}-exported/one"
+                self.succeed("export", "--checkpoint", "run", "--out", into, cwd=self.dir)
+                self.assert_words(self.fail_with(2, "export", "--checkpoint", "run", "--out", into, cwd=self.dir),
+                                  f"'{into}' holds an earlier export", "--overwrite")
+                self.succeed("export", "--checkpoint", url, "--out", into, "--overwrite", cwd=self.dir)
+                for path in out.iterdir():
+                    self.assertEqual(self.server.files[f"runs/{scheme}-exported/one/{path.name}"], path.read_bytes())
+                self.assert_words(self.fail_with(2, "export", "--checkpoint", "run", "--out", url, cwd=self.dir),
+                                  "not an export")
+                report = self.server.files.pop(f"runs/{scheme}/report.html")
+                self.assertEqual(self.succeed("report", url, cwd=self.dir).stdout, f"{url}/report.html\n")
+                self.assertEqual(self.server.files[f"runs/{scheme}/report.html"], report)
                 resharded = self.dir / f"resharded-{scheme}"
                 self.succeed("checkpoint", "reshard", url, "--shards", "2", "--out", resharded, cwd=self.dir)
                 self.assertEqual(self.digests(resharded), {k: v for k, v in self.digests(url).items() if "25" in k})

@@ -2,11 +2,13 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "satrap/checkpoint/checkpoint.h"
 #include "satrap/data/remote_folder.h"
+#include "satrap/job/scratch.h"
 
 namespace satrap::checkpoint {
 
@@ -61,14 +63,11 @@ std::string fetch_checkpoint(const std::string& url, const std::string& folder);
 class LocalCheckpoint {
  public:
   explicit LocalCheckpoint(const std::string& path_or_url);
-  ~LocalCheckpoint();
-  LocalCheckpoint(const LocalCheckpoint&) = delete;
-  LocalCheckpoint& operator=(const LocalCheckpoint&) = delete;
 
   const std::string& path() const { return path_; }
 
  private:
-  std::string folder_;  // of the copy; "": there is none
+  std::optional<job::ScratchFolder> folder_;  // of the copy
   std::string path_;
 };
 

@@ -48,6 +48,11 @@ std::string_view advice_for(std::string_view message) {
   if (message.find("HTTP status 301") != std::string_view::npos) {
     return "; is the bucket in the region AWS_REGION?";
   }
+  for (const std::string_view checksum : {"ContentSHA256Mismatch", "HTTP status 501"}) {
+    if (message.find(checksum) == std::string_view::npos) continue;
+    return "; a server that does not know the checksums of newer clients needs "
+           "AWS_REQUEST_CHECKSUM_CALCULATION=when_required";
+  }
   return "";
 }
 
