@@ -57,7 +57,8 @@ class StoreRuns(CliTest):
         return self.server.url(scheme, f"runs/{scheme}")
 
     def train(self, url, *more, **environment):
-        return self.succeed("train", "job.yaml", f"run_dir={url}", *more, cwd=self.dir, env={**os.environ, **environment})
+        return self.succeed("train", "job.yaml", f"run_dir={url}", *more, cwd=self.dir,
+                            env={**os.environ, **environment})
 
     def digests(self, run):
         """Of its checkpoints, by their names."""
@@ -80,9 +81,9 @@ class StoreRuns(CliTest):
                 with self.subTest(scheme=scheme, victim=victim):
                     self.server.files = {}
                     environment = {**os.environ, "SATRAP_SCRATCH": str(self.dir / f"first-{scheme}-{number}")}
-                    program = subprocess.Popen([SATRAP, "train", "job.yaml", f"run_dir={self.url(scheme)}"], cwd=self.dir,
-                                               env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-                                               stderr=subprocess.PIPE, text=True)
+                    program = subprocess.Popen([SATRAP, "train", "job.yaml", f"run_dir={self.url(scheme)}"],
+                                               cwd=self.dir, env=environment, stdin=subprocess.DEVNULL,
+                                               stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
 
                     def kill(key):
                         if "step-000000000015/" not in key or not key.endswith(victim):
@@ -133,7 +134,8 @@ class StoreRuns(CliTest):
                                           ("503", "1s", ["SATRAP_REMOTE_TIMEOUT = 1.0s"])):
                 with self.subTest(scheme=scheme, fault=fault):
                     self.server.files = {}
-                    self.server.write_fault = lambda key: fault if key.endswith("10/dense.bin") or "10/.tmp" in key else None
+                    self.server.write_fault = lambda key: (
+                        fault if key.endswith("10/dense.bin") or "10/.tmp" in key else None)
                     error = self.fail_with(1, "train", "job.yaml", f"run_dir={self.url(scheme)}",
                                            "checkpoint.max_failures=1", cwd=self.dir,
                                            env={**os.environ, "SATRAP_REMOTE_TIMEOUT": timeout})
@@ -176,13 +178,15 @@ class StoreRuns(CliTest):
                 resharded = self.dir / f"resharded-{scheme}"
                 self.succeed("checkpoint", "reshard", url, "--shards", "2", "--out", resharded, cwd=self.dir)
                 self.assertEqual(self.digests(resharded), {k: v for k, v in self.digests(url).items() if "25" in k})
-                self.assert_words(self.fail_with(2, "checkpoint", "reshard", url, "--shards", "2", cwd=self.dir), "--out")
+                self.assert_words(self.fail_with(2, "checkpoint", "reshard", url, "--shards", "2", cwd=self.dir),
+                                  "--out")
                 # Nothing stays on this machine but what the job itself has written.
                 self.assertEqual([path for path in (self.dir / "scratch").glob("copy-*")], [])
 
     def test_another_job_begins_with_a_checkpoint_in_a_store(self):
         expected = self.train_locally()
-        self.succeed("train", "job.yaml", "run_dir=warm", "train.warm_start.from=run", "train.max_steps=7", cwd=self.dir)
+        self.succeed("train", "job.yaml", "run_dir=warm", "train.warm_start.from=run", "train.max_steps=7",
+                     cwd=self.dir)
         for scheme in SCHEMES:
             with self.subTest(scheme):
                 self.train(self.url(scheme), "train.max_steps=10")
@@ -225,7 +229,8 @@ class StoreRuns(CliTest):
                 self.assertEqual([*self.digests(self.url(scheme))], ["step-000000000005"])
 
     def test_what_makes_no_sense_is_refused(self):
-        for url, words in (("s3://key:password@bucket/run", ["AWS_ACCESS_KEY_ID"]), ("gs://bucket/run", ["no URL of S3"]),
+        for url, words in (("s3://key:password@bucket/run", ["AWS_ACCESS_KEY_ID"]),
+                           ("gs://bucket/run", ["no URL of S3"]),
                            ("s3://bucket", ["names no"]), ("s3://bucket/", ["names no"])):
             with self.subTest(url):
                 error = self.fail_with(2, "train", "job.yaml", f"run_dir={url}", cwd=self.dir)

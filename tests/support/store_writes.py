@@ -10,9 +10,9 @@ DEADLINE_S = 300  # of a stalled answer
 
 
 class Writes:
-    """Of a http.server handler. Its store's `write_fault(key)` says what becomes of a request that brings bytes or gives
-    them a name; None: it succeeds. reset, stall: nothing is stored; lost: it is, and the answer does not come; 500, 503,
-    403: refused."""
+    """Of a http.server handler. Its store's `write_fault(key)` says what becomes of a request that brings bytes or
+    gives them a name; None: it succeeds. reset, stall: nothing is stored; lost: it is, and the answer does not come;
+    500, 503, 403: refused."""
 
     def do_PUT(self):
         body = self.read_body()
