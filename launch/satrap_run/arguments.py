@@ -176,7 +176,9 @@ def make_parser():
     add("--grace", type=seconds, default=60.0, metavar="S",
         help="seconds that ranks have to end, after Ctrl-C or SIGTERM (they write a checkpoint) and "
              "after rank 0 has finished; seconds that a process may be stopped by SIGSTOP (default 60)")
-    add("--log-dir", metavar="DIR", help="log files (default: logs in the job's run_dir)")
+    add("--log-dir", metavar="DIR",
+        help="log files (default: logs in the job's run_dir; of a job in a store, in runs/ and the last name of its "
+             "URL)")
     add("--bin-dir", metavar="DIR",
         help="folder of satrap and satrap-ps (default: this program's folder, its build, or PATH)")
     add("--ps-workers", type=count(1), metavar="W", help="worker threads of a shard")

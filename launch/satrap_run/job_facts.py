@@ -35,9 +35,14 @@ def job_facts(options):
 
 
 def run_dir_of(yaml):
-    """A relative one is in the folder that the configuration names."""
+    """That of this machine: of a job in a store, where it would be by default. A relative one is in the folder that the
+    configuration names."""
     run_dir = value_of("run_dir", yaml)
-    return None if run_dir is None else str(pathlib.Path(value_of("folder", yaml) or "") / run_dir)
+    if run_dir is None:
+        return None
+    if "://" in run_dir:
+        run_dir = f"runs/{run_dir.rstrip('/').rpartition('/')[2]}"
+    return str(pathlib.Path(value_of("folder", yaml) or "") / run_dir)
 
 
 def value_of(key, yaml):

@@ -7,6 +7,7 @@
 #include "checkpoint_paths.h"
 #include "commands.h"
 #include "satrap/checkpoint/checkpoint.h"
+#include "satrap/checkpoint/remote_checkpoints.h"
 #include "satrap/cli/output.h"
 #include "satrap/core/error.h"
 
@@ -38,7 +39,8 @@ int verify(const std::string& path) {
   std::optional<Error> first_fault;
   for (const checkpoint::CheckpointInfo& checkpoint : checkpoints_of(path)) {
     try {
-      const std::string digest = checkpoint::verify_checkpoint(checkpoint.path);
+      const checkpoint::LocalCheckpoint local(checkpoint.path);
+      const std::string digest = checkpoint::verify_checkpoint(local.path());
       cli::print(fmt::format("{}: ok, digest {}\n", checkpoint.path, digest));
     } catch (const Error& error) {
       if (error.code() != ErrorCode::kCorrupt) throw;
@@ -57,8 +59,15 @@ struct ReshardArguments {
 
 int reshard(const ReshardArguments& arguments) {
   const std::string path = newest_checkpoint(arguments.path);
+  const checkpoint::LocalCheckpoint local(path);
+  if (local.path() != path && arguments.out.empty()) {
+    throw Error(ErrorCode::kInvalidConfig,
+                concat("'", path,
+                       "' is not replaced in its store: name a folder of this machine "
+                       "for the new one with --out"));
+  }
   cli::print(fmt::format(
-      "{}\n", checkpoint::reshard_checkpoint(path, arguments.num_shards, arguments.out)));
+      "{}\n", checkpoint::reshard_checkpoint(local.path(), arguments.num_shards, arguments.out)));
   return 0;
 }
 

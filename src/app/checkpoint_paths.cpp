@@ -10,6 +10,7 @@
 
 #include "satrap/core/error.h"
 #include "satrap/core/log.h"
+#include "satrap/data/remote_folder.h"
 
 namespace satrap::app {
 namespace {
@@ -42,7 +43,10 @@ void UsedJob::add_to(CLI::App& command) {
 job::JobConfig UsedJob::load() {
   std::optional<job::JobConfig> named;
   if (!job.config.empty()) named = job.load();  // its errors come first
-  checkpoint.path = checkpoint_to_use(checkpoint.path);
+  const std::string chosen = checkpoint_to_use(checkpoint.path);
+  local_ = std::make_shared<const checkpoint::LocalCheckpoint>(chosen);
+  checkpoint.path = local_->path();
+  if (data::is_url(chosen)) checkpoint.url = chosen;
   if (named) return *std::move(named);
   job.config = checkpoint.path + "/config.yaml";
   return job.load();

@@ -1,11 +1,13 @@
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "job_arguments.h"
 #include "satrap/checkpoint/checkpoint.h"
 #include "satrap/checkpoint/continuation.h"
+#include "satrap/checkpoint/remote_checkpoints.h"
 
 namespace CLI {
 class App;
@@ -24,6 +26,9 @@ struct UsedJob {
   /// To be called before the members are used: chooses the checkpoint and reads the configuration,
   /// the checkpoint's own if none was named.
   job::JobConfig load();
+
+ private:
+  std::shared_ptr<const checkpoint::LocalCheckpoint> local_;  // lasts as long as the arguments
 };
 
 /// --data FILE, which may be repeated: rows to be used in place of the evaluation data.

@@ -1,5 +1,6 @@
 #include <iterator>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -8,8 +9,10 @@
 
 #include "checkpoint_paths.h"
 #include "commands.h"
+#include "remote_export.h"
 #include "satrap/cli/output.h"
 #include "satrap/core/text.h"
+#include "satrap/data/remote_folder.h"
 #include "satrap/trainer/export.h"
 
 namespace satrap::app {
@@ -28,10 +31,13 @@ trainer::RowsFormat format_named(const std::string& name) {
 }
 
 int run_export(ExportArguments& arguments) {
+  std::optional<RemoteExport> remote;
+  if (data::is_url(arguments.out)) remote.emplace(arguments.out, arguments.overwrite);
   const job::JobConfig config = arguments.used.load();
-  const trainer::Exported done =
-      trainer::export_model(config, arguments.used.checkpoint, arguments.out,
-                            format_named(arguments.format), arguments.overwrite);
+  const trainer::Exported done = trainer::export_model(
+      config, arguments.used.checkpoint, remote ? remote->local_path() : arguments.out,
+      format_named(arguments.format), arguments.overwrite);
+  if (remote) remote->upload();
   cli::print(fmt::format("{}: step {} of {}, {} rows, {}\n", arguments.out, done.step,
                          done.checkpoint, done.rows, format_bytes(done.bytes)));
   return 0;
@@ -49,7 +55,7 @@ void add_export_command(CLI::App& program, cli::Action& chosen) {
   command
       ->add_option("--out", arguments->out,
                    "Folder for dense.pt, the rows of each table and export.json, which describes "
-                   "them; appears once it is complete")
+                   "them; appears once it is complete; of s3:// and hdfs:// export.json does")
       ->required()
       ->type_name("DIR");
   command

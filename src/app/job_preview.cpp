@@ -12,6 +12,7 @@
 #include "satrap/core/resource.h"
 #include "satrap/core/text.h"
 #include "satrap/data/columns.h"
+#include "satrap/data/remote_folder.h"
 #include "satrap/data/schema.h"
 #include "satrap/data/shared_files.h"
 #include "satrap/trainer/dry_run.h"
@@ -50,7 +51,9 @@ std::string describe_tables(const std::vector<trainer::DryRun::Table>& tables) {
 
 std::string describe_run_dir(const std::string& run_dir) {
   std::error_code unknown;
-  const bool is_taken = std::filesystem::exists(run_dir + "/config.yaml", unknown);
+  const bool is_taken = data::is_url(run_dir)
+                            ? data::RemoteFolder(run_dir).find_text("config.yaml").has_value()
+                            : std::filesystem::exists(run_dir + "/config.yaml", unknown);
   return fmt::format(
       "run_dir\n  {}: {}\n", shown_path(run_dir),
       is_taken ? "holds a run; --resume continues it, --overwrite removes it" : "free");

@@ -117,7 +117,7 @@ int predict(PredictArguments& arguments) {
   out.write(lines);  // the heading, if there was no row
   if (signals.stop()) return 128 + signals.signal_number();
   out.finish();
-  log_info("{}: {} probabilities", checkpoint.path, read.rows);
+  log_info("{}: {} probabilities", checkpoint.name(), read.rows);
   if (read.bad_rows > 0) {
     log_warning("{} of {} rows could not be read; their lines are nan", read.bad_rows, read.rows);
   }

@@ -6,7 +6,6 @@
 #include "report_page.h"
 #include "run_table.h"
 #include "satrap/cli/output.h"
-#include "satrap/core/file.h"
 
 namespace satrap::app {
 namespace {
@@ -23,7 +22,7 @@ int report(const ReportArguments& arguments) {
   }
   const std::string path =
       arguments.out.empty() ? report_path(arguments.runs.front()) : arguments.out;
-  write_file_atomic(path, report_page(arguments.runs));
+  write_report_page(arguments.runs, path);
   cli::print(path + "\n");
   return 0;
 }

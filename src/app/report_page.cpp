@@ -12,6 +12,8 @@
 #include "report/assets.h"
 #include "run_record.h"
 #include "satrap/core/error.h"
+#include "satrap/core/file.h"
+#include "satrap/data/remote_folder.h"
 
 namespace satrap::app {
 namespace {
@@ -74,6 +76,13 @@ std::string report_page(const std::vector<std::string>& run_dirs) {
   fill(page, "{{script}}", kReportScript);
   fill(page, "{{runs}}", embedded(runs));
   return page;
+}
+
+void write_report_page(const std::vector<std::string>& run_dirs, const std::string& path) {
+  const std::string page = report_page(run_dirs);
+  if (!data::is_url(path)) return write_file_atomic(path, page);
+  const std::size_t slash = path.rfind('/');
+  data::RemoteFolder(path.substr(0, slash)).put_text(page, path.substr(slash + 1));
 }
 
 std::string report_path(const std::string& run_dir) {

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <sstream>
 #include <utility>
 #include <vector>
@@ -13,6 +14,7 @@
 #include "satrap/core/config.h"
 #include "satrap/core/error.h"
 #include "satrap/core/file.h"
+#include "satrap/data/remote_folder.h"
 
 namespace satrap::app {
 namespace {
@@ -86,19 +88,25 @@ class Lines {
   double earlier_seconds_ = 0.0;  // of training, by the processes before it
 };
 
-void read_metrics(const std::string& path, Json& run) {
+void read_metrics(const std::string& text, Json& run) {
   Lines lines;
-  if (fs::exists(path)) {
-    std::istringstream file(read_file(path));
-    for (std::string line; std::getline(file, line);) {
-      lines.add(Json::parse(line, nullptr, /*allow_exceptions=*/false));
-    }
+  std::istringstream file(text);
+  for (std::string line; std::getline(file, line);) {
+    lines.add(Json::parse(line, nullptr, /*allow_exceptions=*/false));
   }
   lines.move_into(run);
 }
 
+/// The content of a file of a run; nullopt if there is none.
+std::optional<std::string> find_text(const std::string& run, const std::string& name) {
+  if (data::is_url(run)) return data::RemoteFolder(run).find_text(name);
+  const std::string path = run + "/" + name;
+  return fs::exists(path) ? std::optional(read_file(path)) : std::nullopt;
+}
+
 /// The last part of the path, with or without a slash at its end.
 std::string name_of(const std::string& directory) {
+  if (data::is_url(directory)) return fs::path(data::RemoteFolder(directory).url()).filename();
   const fs::path path = fs::canonical(directory);
   return path.has_filename() ? path.filename().string() : path.string();
 }
@@ -106,30 +114,29 @@ std::string name_of(const std::string& directory) {
 }  // namespace
 
 Json read_run(const std::string& directory) {
-  if (!fs::is_directory(directory)) {
+  if (!data::is_url(directory) && !fs::is_directory(directory)) {
     throw Error(ErrorCode::kIo, concat(directory, ": no such directory"));
   }
   const std::string config = directory + "/config.yaml";
-  const std::string metrics = directory + "/metrics.jsonl";
-  const std::string summary = directory + "/summary.json";
-  if (!fs::exists(config) && !fs::exists(metrics)) {
+  const std::optional<std::string> config_text = find_text(directory, "config.yaml");
+  const std::optional<std::string> metrics = find_text(directory, "metrics.jsonl");
+  if (!config_text && !metrics) {
     throw Error(ErrorCode::kIo, concat(directory,
                                        ": not a run directory: it has neither config.yaml nor "
                                        "metrics.jsonl"));
   }
   Json run = {{"name", name_of(directory)}, {"path", directory}};
-  const std::string config_text = fs::exists(config) ? read_file(config) : "";
   run["config"] = Json::array();
-  for (const ConfigValue& value : config_values(config_text, config)) {
+  for (const ConfigValue& value : config_values(config_text.value_or(""), config)) {
     run["config"].push_back({value.path, value.text});
   }
-  run["config_text"] = config_text;
-  read_metrics(metrics, run);
+  run["config_text"] = config_text.value_or("");
+  read_metrics(metrics.value_or(""), run);
   run["summary"] = nullptr;
-  if (fs::exists(summary)) {
-    run["summary"] = Json::parse(read_file(summary), nullptr, false);
+  if (const std::optional<std::string> summary = find_text(directory, "summary.json")) {
+    run["summary"] = Json::parse(*summary, nullptr, false);
     if (!run["summary"].is_object()) {
-      throw Error(ErrorCode::kCorrupt, summary + ": is not a JSON object");
+      throw Error(ErrorCode::kCorrupt, directory + "/summary.json: is not a JSON object");
     }
   }
   return run;

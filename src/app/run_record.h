@@ -6,7 +6,8 @@
 
 namespace satrap::app {
 
-/// The content of a run directory, finished or not, in the form that report_page shows:
+/// The content of a run directory, or of a run in a store (its URL), finished or not, in the form
+/// that report_page shows:
 ///   name, path
 ///   config       [[dotted path, value], ...] of config.yaml, and its text, config_text
 ///   starts       the description that each process of the run wrote, oldest first

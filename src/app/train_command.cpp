@@ -22,6 +22,7 @@
 #include "satrap/core/error.h"
 #include "satrap/core/file.h"
 #include "satrap/core/log.h"
+#include "satrap/data/remote_folder.h"
 #include "satrap/trainer/trainer.h"
 #include "training_display.h"
 
@@ -36,9 +37,9 @@ struct TrainArguments {
 };
 
 /// A finished job does not fail because its report cannot be written.
-void write_report(const std::string& run_dir) {
+void try_report(const std::string& run_dir) {
   try {
-    write_file_atomic(report_path(run_dir), report_page({run_dir}));
+    write_report_page({run_dir}, report_path(run_dir));
   } catch (const std::exception& error) {
     log_warning("no report: {}", error.what());
   }
@@ -48,6 +49,9 @@ void write_report(const std::string& run_dir) {
 std::string how_to_continue(const job::JobConfig& config, const job::ClusterConfig& cluster) {
   if (cluster.num_ranks > 1 || cluster.num_shards > 0) {
     return "the command that started the job, with `-- --resume` at its end,";
+  }
+  if (data::is_url(config.run_dir)) {
+    return fmt::format("`satrap train CONFIG run_dir={} --resume`", config.run_dir);
   }
   return fmt::format("`satrap train {}/config.yaml --resume`", shown_path(config.run_dir));
 }
@@ -97,11 +101,11 @@ int train(TrainArguments& arguments) {
     options.live = display.live();
     outcome = trainer::train(config, options);
   }
-  if (outcome.is_chief && !outcome.summary_path.empty()) write_report(config.run_dir);
+  if (outcome.is_chief && !outcome.summary_path.empty()) try_report(config.run_dir);
   if (outcome.finished) {
     if (outcome.is_chief) {
       const nlohmann::ordered_json run = read_run(config.run_dir);
-      cli::print(describe_summary(outcome.summary_path) +
+      cli::print(describe_summary(run["summary"], config.run_dir + "/summary.json") +
                  fmt::format("report      {}\n", shown_path(report_path(config.run_dir))) +
                  closing_words(run));
       check_expectation(config.train.expect, run["summary"]);
@@ -139,7 +143,7 @@ int eval(EvalArguments& arguments) {
   const trainer::Evaluation result = trainer::evaluate(config, used.checkpoint, &signals.stop());
   if (signals.stop()) return 128 + signals.signal_number();
   cli::print(
-      fmt::format("checkpoint   {}\nexamples     {}\n", used.checkpoint.path, result.examples));
+      fmt::format("checkpoint   {}\nexamples     {}\n", used.checkpoint.name(), result.examples));
   if (result.labels.empty()) cli::print(describe_metrics(result));
   for (const trainer::Evaluation& label : result.labels) {
     cli::print(fmt::format("label        {}\n{}", label.label, describe_metrics(label)));

@@ -6,7 +6,6 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "satrap/core/error.h"
 #include "satrap/core/file.h"
 #include "satrap/core/log.h"
 #include "satrap/core/text.h"
@@ -152,11 +151,7 @@ void TrainingDisplay::show(const trainer::Report& report) {
            metric(report.ne, "{:.4f}"), report.mean_staleness);
 }
 
-std::string describe_summary(const std::string& summary_path) {
-  const Json summary = Json::parse(read_file(summary_path), nullptr, false);
-  if (summary.is_discarded()) {
-    throw Error(ErrorCode::kCorrupt, summary_path + ": is not JSON");
-  }
+std::string describe_summary(const Json& summary, const std::string& path) {
   const auto number = [&](const char* pointer, const char* format) {
     const Json::json_pointer at(pointer);
     return summary.contains(at) && summary[at].is_number()
@@ -197,7 +192,7 @@ std::string describe_summary(const std::string& summary_path) {
                         early.value("stopped", false) ? "; stopped early" : "");
   }
   if (summary.contains("cache")) text += describe_cache(summary["cache"]);
-  return text + fmt::format("summary     {}\n", shown_path(summary_path));
+  return text + fmt::format("summary     {}\n", shown_path(path));
 }
 
 }  // namespace satrap::app

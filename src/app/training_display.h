@@ -9,6 +9,8 @@
 #include <thread>
 #include <utility>
 
+#include <nlohmann/json_fwd.hpp>
+
 #include "satrap/core/progress_line.h"
 #include "satrap/trainer/trainer.h"
 
@@ -62,7 +64,7 @@ class TrainingDisplay {
   std::thread thread_;
 };
 
-/// The result of a job in a few lines, from summary.json. Throws Error(kIo | kCorrupt).
-std::string describe_summary(const std::string& summary_path);
+/// The result of a job in a few lines, from the content of summary.json; `path`: where that is.
+std::string describe_summary(const nlohmann::ordered_json& summary, const std::string& path);
 
 }  // namespace satrap::app

@@ -136,8 +136,13 @@ Manifest Manifest::read(const std::string& directory) {
   std::stringstream text;
   text << file.rdbuf();
   if (!file) throw Error(ErrorCode::kCorrupt, concat(path, ": missing or unreadable"));
+  return from_json(text.str(), directory);
+}
+
+Manifest Manifest::from_json(const std::string& text, const std::string& directory) {
+  const std::string path = directory + "/" + kManifestFile;
   try {
-    Json json = Json::parse(text.str(), [&](int depth, Json::parse_event_t, const Json&) {
+    Json json = Json::parse(text, [&](int depth, Json::parse_event_t, const Json&) {
       if (depth <= kMaxDepth) return true;
       throw Error(ErrorCode::kCorrupt,
                   concat(path, ": not a manifest: nested more than ", kMaxDepth, " deep"));

@@ -4,7 +4,9 @@
 #include "satrap/checkpoint/checkpoint.h"
 #include "satrap/checkpoint/checkpoint_format.h"
 #include "satrap/checkpoint/checkpoint_reader.h"
+#include "satrap/checkpoint/remote_checkpoints.h"
 #include "satrap/core/error.h"
+#include "satrap/data/remote_folder.h"
 
 namespace satrap::checkpoint {
 namespace {
@@ -16,6 +18,13 @@ bool is_checkpoint(const fs::path& path) {
   return step_of(path.filename().string()) && fs::is_directory(path);
 }
 
+/// `path` may be a URL.
+Manifest read_manifest(const std::string& path) {
+  if (!data::is_url(path)) return Manifest::read(path);
+  const data::RemoteFolder folder(path);
+  return Manifest::from_json(folder.find_text(kManifestFile).value_or(""), folder.url());
+}
+
 fs::path without_trailing_slash(const std::string& directory) {
   fs::path path(directory);
   return path.has_filename() ? path : path.parent_path();
@@ -24,6 +33,7 @@ fs::path without_trailing_slash(const std::string& directory) {
 }  // namespace
 
 std::vector<std::string> checkpoint_paths(const std::string& directory) {
+  if (data::is_url(directory)) return remote_checkpoint_urls(directory);
   fs::path path = without_trailing_slash(directory);
   if (is_checkpoint(path) || fs::exists(path / kManifestFile)) return {path.string()};
   if (fs::is_directory(path / "checkpoints")) path /= "checkpoints";
@@ -48,7 +58,7 @@ std::vector<CheckpointInfo> list_checkpoints(const std::string& directory) {
     CheckpointInfo& info = all.emplace_back();
     info.path = path;
     try {
-      const Manifest manifest = Manifest::read(path);
+      const Manifest manifest = read_manifest(path);
       info.step = manifest.step;
       const data::DataPosition position = manifest.position_of(0, 1);
       info.epoch = position.epoch;

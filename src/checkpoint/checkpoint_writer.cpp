@@ -83,7 +83,7 @@ void remove_abandoned(const std::string& directory) {
   }
 }
 
-void remove_oldest(const std::string& directory, std::int64_t keep, const std::string& best) {
+void remove_oldest_in(const std::string& directory, std::int64_t keep, const std::string& best) {
   const std::vector<std::string> all = checkpoint_paths(directory);
   for (std::int64_t i = 0; i + keep < std::ssize(all); ++i) {
     // Renamed first: a half-removed checkpoint is never found under a final name.
@@ -121,8 +121,11 @@ void write_topic_share(const std::string& directory,
   file.finish();
 }
 
-CheckpointWriter::CheckpointWriter(std::string directory, std::int64_t keep, FailureLimits limits)
-    : directory_(std::move(directory)), keep_(keep), limits_(limits) {
+CheckpointWriter::CheckpointWriter(std::string directory,
+                                   std::int64_t keep,
+                                   FailureLimits limits,
+                                   std::optional<CheckpointMirror> mirror)
+    : directory_(std::move(directory)), keep_(keep), limits_(limits), mirror_(std::move(mirror)) {
   ensure_directory(directory_);
   for (const std::string& name : list_directory(directory_)) {
     if (name.starts_with(kTemporaryPrefix)) remove_all(directory_ + "/" + name);
@@ -138,6 +141,7 @@ CheckpointWriter::~CheckpointWriter() {
 }
 
 void CheckpointWriter::set_newer_aside(std::int64_t step) {
+  if (mirror_) mirror_->checkpoints.set_newer_aside(step);
   for (const std::string& path : checkpoint_paths(directory_)) {
     const std::string name = std::filesystem::path(path).filename().string();
     if (name <= checkpoint_name(step)) continue;
@@ -158,6 +162,25 @@ void CheckpointWriter::update_evaluation(std::int64_t step,
   manifest.metrics = metrics;
   manifest.early_stopping = early_stopping;
   write_file_atomic(path + "/" + kManifestFile, manifest.to_json());
+  if (!mirror_) return;
+  mirror_->require_owned();
+  mirror_->checkpoints.put_manifest(path, checkpoint_name(step));
+}
+
+void CheckpointWriter::upload(const std::string& directory, const std::string& name) const {
+  if (!mirror_) return;
+  mirror_->require_owned();
+  mirror_->checkpoints.put(directory, name, mirror_->require_owned);
+}
+
+void CheckpointWriter::remove_oldest(const std::string& best) const {
+  if (!mirror_) return remove_oldest_in(directory_, keep_, best);
+  mirror_->checkpoints.remove_oldest(keep_, best);
+  remove_oldest_in(directory_, 1, "");
+}
+
+std::string CheckpointWriter::shown(const std::string& name) const {
+  return mirror_ ? mirror_->checkpoints.url_of(name) : shown_path(directory_ + "/" + name);
 }
 
 void CheckpointWriter::prepare(std::int64_t step) {
@@ -254,21 +277,22 @@ void CheckpointWriter::publish(CheckpointContent& content) {
     }
     out.file(kConfigFile, [&](FileWriter& file) { file.write(content.config_yaml); });
     out.finish();
-    const std::string path = directory_ + "/" + name;
-    replace_directory(temporary, path);
+    upload(temporary, name);
+    replace_directory(temporary, directory_ + "/" + name);
     fsync_directory(directory_);
     remove_abandoned(directory_);
-    log_info("checkpoint: step {} written to {}", content.step, shown_path(path));
+    log_info("checkpoint: step {} written to {}", content.step, shown(name));
   } catch (const Error& error) {
     std::error_code ignored;
     std::filesystem::remove_all(temporary, ignored);
-    const std::string newest = find_checkpoint(directory_);
+    std::string newest = find_checkpoint(directory_);
+    if (mirror_ && !newest.empty()) newest = shown(std::filesystem::path(newest).filename());
     throw Error(error.code(), concat("checkpoint of step ", content.step, " failed: ", error.what(),
                                      newest.empty() ? "; there is no earlier one"
                                                     : "; the newest one is " + newest));
   }
   const auto& best = content.early_stopping;
-  remove_oldest(directory_, keep_, best ? checkpoint_name(best->best_step) : "");
+  remove_oldest(best ? checkpoint_name(best->best_step) : "");
   if (content.published) content.published(content);
 }
 

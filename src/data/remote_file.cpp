@@ -1,121 +1,23 @@
 #include "src/data/remote_file.h"
 
 #include <algorithm>
-#include <chrono>
-#include <cstdlib>
 #include <functional>
 #include <optional>
 #include <string_view>
-#include <thread>
 #include <utility>
 
 #include <fnmatch.h>
 
 #include "satrap/core/error.h"
-#include "satrap/core/hash.h"
-#include "satrap/core/text.h"
 #include "src/data/file_list.h"
 #include "src/data/remote_url.h"
 #include "src/data/store.h"
-#include "src/data/store_libraries.h"
+#include "src/data/store_retry.h"
 
 namespace satrap::data {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-using std::chrono::milliseconds;
-
 constexpr std::int64_t kRemotePieceBytes = std::int64_t{8} << 20;
-constexpr milliseconds kFirstPause{100}, kLongestPause{5000}, kNap{50};
-/// How long a request is tried again, and how long one may make no progress.
-constexpr const char* kTimeoutName = "SATRAP_REMOTE_TIMEOUT";
-constexpr const char* kStallName = "SATRAP_REMOTE_STALL";
-constexpr double kDefaultTimeoutS = 60.0, kDefaultStallS = 15.0, kLeastStallS = 1.0;
-
-/// A duration in the environment; `otherwise` if there is none.
-double seconds_of(const char* name, double otherwise) {
-  const char* const text = std::getenv(name);
-  if (text == nullptr || *text == '\0') return otherwise;
-  try {
-    return parse_duration(text);
-  } catch (const Error& error) {
-    throw Error(error.code(), concat("the environment's ", name, ": ", error.what()));
-  }
-}
-
-[[noreturn]] void refuse(const std::string& url, const StoreFailure& failure) {
-  switch (failure.kind()) {
-    case StoreFailure::Kind::kMissing:
-      throw Error(ErrorCode::kIo, concat("data file '", url, "': ", failure.what()));
-    case StoreFailure::Kind::kChanged:
-      throw Error(ErrorCode::kIo,
-                  concat("data file '", url, "' has changed while it was read (", failure.what(),
-                         "): leave the files of a job as they are, and start again"));
-    default:
-      throw Error(ErrorCode::kIo, concat("cannot read '", url, "': ", failure.what()));
-  }
-}
-
-/// Sleeps until `end`, or until the reader is cancelled.
-void pause_until(Clock::time_point end, const IsCancelled& is_cancelled) {
-  while (Clock::now() < end && !(is_cancelled && is_cancelled())) {
-    std::this_thread::sleep_for(std::min<Clock::duration>(kNap, end - Clock::now()));
-  }
-}
-
-/// How long one request may take. A slower one may be stuck: there is time for a second.
-double longest_try_s(double timeout_s) {
-  return std::max({timeout_s / 2, kLeastStallS, seconds_of(kStallName, kDefaultStallS)});
-}
-
-Clock::duration as_duration(double seconds) {
-  return std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
-}
-
-/// Calls call(is_over) until it succeeds, its failure will not pass, or time is over; is_over()
-/// says when to end a try. Pauses double, less a part that differs between files, so that not all
-/// readers come back at once.
-template <class Call>
-decltype(auto) tried_again(const std::string& url,
-                           const IsCancelled& is_cancelled,
-                           const Call& call) {
-  const double timeout_s = seconds_of(kTimeoutName, kDefaultTimeoutS);
-  const double try_s = longest_try_s(timeout_s);
-  const auto deadline = Clock::now() + as_duration(timeout_s);
-  milliseconds pause = kFirstPause;
-  for (std::uint64_t tries = 1;; ++tries) {
-    const auto end_of_try = Clock::now() + as_duration(try_s);
-    bool is_late = false;
-    const IsCancelled is_over = [&] {
-      is_late = is_late || Clock::now() >= end_of_try;
-      return is_late || (is_cancelled && is_cancelled());
-    };
-    try {
-      return call(is_over);
-    } catch (const StoreFailure& failure) {
-      if (failure.kind() != StoreFailure::Kind::kMayPass) refuse(url, failure);
-      const auto share = static_cast<std::int64_t>(hash64(hash_bytes(url), tries) % 50);
-      const auto next = Clock::now() + pause * (100 - share) / 100;
-      if (next >= deadline || (is_cancelled && is_cancelled())) {
-        const std::string limit =
-            is_late ? concat(" (a try may last ", format_duration(try_s), ")") : "";
-        throw Error(ErrorCode::kIo,
-                    concat("cannot read '", url, "': ", failure.what(), limit, "; tried ", tries,
-                           tries == 1 ? " time" : " times", " within ", kTimeoutName, " = ",
-                           format_duration(timeout_s)));
-      }
-      pause_until(next, is_cancelled);
-      pause = std::min(2 * pause, kLongestPause);
-    }
-  }
-}
-
-Store& store_of(const RemoteUrl& url, const IsCancelled& is_cancelled) {
-  const double stall_s = std::max(kLeastStallS, seconds_of(kStallName, kDefaultStallS));
-  return tried_again(url.with_path(url.path), is_cancelled, [&](const IsCancelled&) -> Store& {
-    return store_library(url.scheme).connect(url.authority, stall_s);
-  });
-}
 
 DataFile data_file_of(const RemoteUrl& url, const StoreEntry& entry) {
   return {

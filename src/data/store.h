@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "src/data/random_file.h"
+
 namespace satrap::data {
 
 /// What satrap takes from the clients of S3 and HDFS. Each is in a shared library of its own, which
@@ -46,6 +48,22 @@ struct StoreEntry {
   std::string version = {};      // differs between contents; "": not known, as in a listing
 };
 
+/// Changes the files of a store. Thread-safe. All throw StoreFailure.
+class StoreWriter {
+ public:
+  virtual ~StoreWriter() = default;
+
+  /// Gives `path` the content of a file of this machine, whose errors pass. A reader finds what was
+  /// there before, or all of it. Creates folders where the store has any.
+  virtual void write(const std::string& path, const RandomFile& content) = 0;
+
+  /// Removes a file. Not an error if there is none.
+  virtual void remove_file(const std::string& path) = 0;
+
+  /// Removes a folder with everything in it. Not an error if there is none.
+  virtual void remove_folder(const std::string& path) = 0;
+};
+
 /// A bucket of S3, or the files of a name node. Thread-safe. All throw StoreFailure, also within
 /// about a second when they are cancelled.
 class Store {
@@ -65,6 +83,9 @@ class Store {
                     std::int64_t begin,
                     std::span<char> out,
                     const IsCancelled& is_cancelled) = 0;
+
+  /// Lives as long as the store.
+  virtual StoreWriter& writer() = 0;
 };
 
 class StoreLibrary {

@@ -6,6 +6,7 @@
 
 #include "satrap/core/error.h"
 #include "satrap/core/text.h"
+#include "satrap/data/remote_folder.h"
 #include "satrap/job/config_place.h"
 
 namespace satrap::job {
@@ -150,7 +151,9 @@ std::optional<double> CheckpointConfig::max_unsaved_seconds() const {
 
 void JobConfig::visit(ConfigVisitor& v) {
   v.field("run_dir", run_dir,
-          "Directory for everything the run writes. Empty: runs/ and the name of the file, without "
+          "Directory for everything the run writes, or its URL in a store: s3://bucket/prefix, "
+          "hdfs://namenode:9870/path; the run then keeps copies of what it writes in the folder "
+          "SATRAP_SCRATCH of the environment. Empty: runs/ and the name of the file, without "
           ".yaml.");
   v.field(
       "folder", folder,
@@ -204,6 +207,16 @@ void check_cache(const JobConfig& config, const Place& at) {
     refuse(concat("table '", name,
                   "' has capacity_rows, ttl_steps or admit_after, and would take "
                   "rows in a cache for unused; remove them, or "));
+  }
+}
+
+/// Its place in a file or on the command line may show a password.
+void check_run_dir(const std::string& run_dir) {
+  if (!data::is_url(run_dir)) return;
+  try {
+    const data::RemoteFolder is_possible(run_dir);
+  } catch (const Error& error) {
+    throw Error(error.code(), concat("run_dir: ", error.what()));
   }
 }
 
@@ -283,6 +296,7 @@ void JobConfig::validate(const ConfigOrigins& origins) const {
     const auto origin = origins.find(path);
     return origin == origins.end() ? path : concat(origin->second, ": ", path);
   };
+  check_run_dir(run_dir);
   check_interval(*this, train.report_every, at("train.report_every"));
   check_interval(*this, train.eval_every, at("train.eval_every"));
   check_interval(*this, checkpoint.every, at("checkpoint.every"));

@@ -236,10 +236,10 @@ Exported export_model(const job::JobConfig& config,
                       bool overwrite) {
   ExportDirectory out(out_path, overwrite);
   LoadedModel loaded(config, checkpoint, LoadedModel::Rows::kNone);
-  Exported result{.checkpoint = loaded.path, .step = loaded.manifest.step};
+  Exported result{.checkpoint = checkpoint.name(), .step = loaded.manifest.step};
   Json json = {{"format", kFormat},
                {"version", SATRAP_VERSION},
-               {"checkpoint", loaded.path},
+               {"checkpoint", checkpoint.name()},
                {"step", loaded.manifest.step},
                {"examples", loaded.manifest.examples}};
   json.update(describe_model(loaded));

@@ -1,5 +1,6 @@
 #include "job_start.h"
 
+#include <filesystem>
 #include <memory>
 #include <string>
 #include <vector>
@@ -11,8 +12,10 @@
 #include "satrap/core/error.h"
 #include "satrap/core/log.h"
 #include "satrap/data/loader.h"
+#include "satrap/data/remote_folder.h"
 #include "satrap/data/row_count.h"
 #include "satrap/data/topic.h"
+#include "satrap/job/scratch.h"
 
 namespace satrap::trainer {
 namespace {
@@ -42,9 +45,11 @@ RunDirectory::Mode mode_of(const TrainOptions& options) {
 /// The start of a new run.
 Json fresh_start(const job::JobConfig& config,
                  const TrainOptions& options,
-                 const data::Schema& schema) {
+                 const data::Schema& schema,
+                 const RunDirectory& directory) {
   const ScopedPhase fitting(options.live, LiveProgress::Phase::kFitting);
-  return {{"warm_start", config.train.warm_start.is_on() ? warm_start_checkpoint(config) : ""},
+  const bool is_warm = config.train.warm_start.is_on();
+  return {{"warm_start", is_warm ? directory.local_checkpoint(warm_start_checkpoint(config)) : ""},
           {"checkpoint", ""},
           {"transforms", data::fit_transforms(config.data, schema, config.seed).to_json(schema)},
           {"same_input", true},
@@ -111,6 +116,16 @@ TopicStart find_topic(const job::JobConfig& config,
           .row = saved->is_endless() ? saved->row : -1};
 }
 
+/// On another rank than the chief, which has created the folder.
+void require_shared_scratch(const job::JobConfig& config) {
+  const std::string directory = job::local_run_dir(config);
+  if (!data::is_url(config.run_dir) || std::filesystem::exists(directory)) return;
+  throw Error(ErrorCode::kInvalidConfig,
+              concat("run_dir: '", config.run_dir, "': this rank does not see the folder in which ",
+                     "rank 0 keeps what goes there (", directory,
+                     "): SATRAP_SCRATCH must name a folder that all machines of a job share"));
+}
+
 /// Batches that the caller supplies cannot be compared.
 checkpoint::DataContinuation compare_data(const std::string& checkpoint,
                                           const job::JobConfig& config,
@@ -159,13 +174,12 @@ JobStart JobStart::decide(const job::JobConfig& config,
   if (cluster.is_chief()) {
     std::string checkpoint = given_checkpoint(options);
     directory.emplace(config, mode_of(options));  // from here on no other job writes there
-    if (checkpoint.empty() && options.resume) {
-      checkpoint = checkpoint::find_checkpoint(config.run_dir);
-    }
+    checkpoint = checkpoint.empty() && options.resume ? directory->newest_checkpoint()
+                                                      : directory->local_checkpoint(checkpoint);
     job::JobConfig counted = with_first_eval_row(config);
     const TopicStart topic = find_topic(counted, checkpoint, cluster.size(), options.stop);
     counted.data.kafka.position = topic.position;
-    Json json = checkpoint.empty() ? fresh_start(counted, options, schema)
+    Json json = checkpoint.empty() ? fresh_start(counted, options, schema, *directory)
                                    : start_from(checkpoint, counted, options);
     json["first_eval_row"] = counted.data.eval.first_row;
     json["topic"] = topic.position ? topic.position->to_json() : "";
@@ -174,6 +188,7 @@ JobStart JobStart::decide(const job::JobConfig& config,
   }
   const Json json = Json::parse(cluster.share(start));
   const std::string checkpoint = json["checkpoint"];
+  if (!cluster.is_chief()) require_shared_scratch(config);
   if (!cluster.is_chief() && !checkpoint.empty()) {
     const checkpoint::DataContinuation mine = compare_data(checkpoint, config, options, false);
     checkpoint::require_same_changes({.changes = json_of(mine.changes)}, json["data_changes"],

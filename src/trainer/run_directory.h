@@ -8,14 +8,18 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "event_file.h"
+#include "remote_run.h"
 #include "run_lock.h"
+#include "satrap/checkpoint/checkpoint_writer.h"
 #include "satrap/job/job_config.h"
+#include "satrap/job/scratch.h"
 
 namespace satrap::trainer {
 
 /// The directory of a run, which it keeps for itself (RunLock): config.yaml (resolved),
 /// metrics.jsonl, summary.json, checkpoints/, tensorboard/ if enabled; and report.html, which is
-/// made from the first three.
+/// made from the first three. Of a run in a store it is the folder of this machine
+/// (job::local_run_dir), which begins with what the store has and is copied there (RemoteRun).
 class RunDirectory {
  public:
   enum class Mode { kFresh, kOverwrite, kResume };
@@ -23,6 +27,9 @@ class RunDirectory {
   /// Makes sure that the directory can be written to and is no other job's, and changes nothing
   /// else in it. kFresh refuses one that holds an earlier run. Throws Error(kIo | kInvalidConfig).
   RunDirectory(const job::JobConfig& config, Mode mode);
+  ~RunDirectory();
+  RunDirectory(const RunDirectory&) = delete;
+  RunDirectory& operator=(const RunDirectory&) = delete;
 
   /// Begins the run: kOverwrite removes the files of the previous run (and nothing else);
   /// config.yaml is written, and metrics.jsonl is opened for appending, without the lines of steps
@@ -32,8 +39,23 @@ class RunDirectory {
   std::string path(const std::string& name) const { return root_ + "/" + name; }
   std::string checkpoints() const { return path("checkpoints"); }
   static std::string checkpoints_of(const job::JobConfig& config) {
-    return config.run_dir + "/checkpoints";
+    return job::local_run_dir(config) + "/checkpoints";
   }
+
+  /// Path of the run's newest checkpoint on this machine; "": there is none.
+  std::string newest_checkpoint() const;
+
+  /// Path of a checkpoint: itself, or of a URL a copy that is removed with this object.
+  std::string local_checkpoint(const std::string& path_or_url) const;
+
+  /// Where checkpoints are kept, if not here.
+  std::optional<checkpoint::CheckpointMirror> mirror() const;
+
+  /// Copies metrics and summary to the store, if the run is there. Any thread may call it.
+  void upload() const;
+
+  /// The run has ended: upload(), and nothing that the store has stays on this machine.
+  void end() const;
 
   /// Appends one line, also to TensorBoard's events if enabled, and flushes it.
   void append_metrics(const nlohmann::ordered_json& line);
@@ -48,10 +70,14 @@ class RunDirectory {
   void write_summary(const nlohmann::ordered_json& summary);
 
  private:
+  void refuse_earlier_run(const std::string& what) const;
+  std::string copies() const { return path(".copies"); }
+
   const job::JobConfig& config_;
   const Mode mode_;
   const std::string root_;
   std::optional<RunLock> lock_;
+  std::optional<RemoteRun> remote_;
   std::ofstream metrics_;
   std::optional<EventFile> events_;
 };

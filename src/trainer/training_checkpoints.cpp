@@ -45,11 +45,10 @@ void TrainingRun::start_checkpoint() {
   content->config_yaml = dump_config(job::with_relative_paths(config_));
   content->data_files = source_->files();
   content->topic = topic_position();
-  if (content->topic && !config_.data.kafka.group.empty()) {
-    content->published = [this](const checkpoint::CheckpointContent& complete) {
-      commit_topic(*complete.topic);
-    };
-  }
+  content->published = [this](const checkpoint::CheckpointContent& complete) {
+    if (complete.topic && !config_.data.kafka.group.empty()) commit_topic(*complete.topic);
+    directory_->upload();
+  };
   content->pending = std::move(pending);
   content->capture(model_);
   checkpoints_->start(std::move(content));

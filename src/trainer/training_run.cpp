@@ -139,8 +139,8 @@ void TrainingRun::begin_directory() {
   if (const auto seconds = config_.checkpoint.max_unsaved_seconds()) {
     limits.max_unsaved = std::chrono::duration<double>(*seconds);
   }
-  checkpoints_ = std::make_unique<checkpoint::CheckpointWriter>(directory_->checkpoints(),
-                                                                config_.checkpoint.keep, limits);
+  checkpoints_ = std::make_unique<checkpoint::CheckpointWriter>(
+      directory_->checkpoints(), config_.checkpoint.keep, limits, directory_->mirror());
   checkpoints_->set_newer_aside(step_);
 }
 
@@ -223,7 +223,7 @@ TrainOutcome TrainingRun::run() {
   planner_.reset();
   if (!cluster_.is_chief()) return {finished, false, "", ""};
   return {finished && !stop_requested(), true, directory_->path("summary.json"),
-          checkpoint::find_checkpoint(directory_->checkpoints())};
+          checkpoint::find_checkpoint(config_.run_dir)};
 }
 
 /// What the user is about to wait for.
@@ -273,10 +273,12 @@ void TrainingRun::finish(bool finished) {
   if (evaluated_step_ == step_) {
     checkpoints_->update_evaluation(step_, reporter_->metrics(), early_stopping_state());
   }
-  if (is_over) return;
-  // A signal may have cut the evaluation short.
-  reporter_->write_summary(step_, finished && !stop_requested(), resumed_step_ >= 0,
-                           early_stopping_);
+  if (!is_over) {
+    // A signal may have cut the evaluation short.
+    reporter_->write_summary(step_, finished && !stop_requested(), resumed_step_ >= 0,
+                             early_stopping_);
+  }
+  directory_->end();
 }
 
 /// Until now no rank has waited for another. From here on all ranks see the same state.

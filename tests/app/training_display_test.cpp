@@ -2,10 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-
-#include "satrap/core/error.h"
-#include "satrap/core/file.h"
-#include "tests/support/temporary_directory.h"
+#include <nlohmann/json.hpp>
 
 namespace satrap::app {
 namespace {
@@ -13,15 +10,9 @@ namespace {
 using testing::HasSubstr;
 using testing::Not;
 
-class DescribeSummary : public testing::Test {
- protected:
-  std::string describe(const std::string& json) {
-    const std::string path = directory_.path() + "/summary.json";
-    write_file_atomic(path, json);
-    return describe_summary(path);
-  }
-  TemporaryDirectory directory_;
-};
+std::string describe(const std::string& json) {
+  return describe_summary(nlohmann::ordered_json::parse(json), "run/summary.json");
+}
 
 using Phase = trainer::LiveProgress::Phase;
 
@@ -78,7 +69,7 @@ TEST(RecentRate, IsThatOfTheLastSeconds) {
   EXPECT_EQ(rate.add(11.0, 9300), 1000.0);
 }
 
-TEST_F(DescribeSummary, ShowsMetricsAndThePlaceOfTheFile) {
+TEST(DescribeSummary, ShowsMetricsAndThePlaceOfTheFile) {
   const std::string text = describe(R"({
     "step": 12, "examples": 1200, "seconds": 2.0, "examples_per_second": 600.0,
     "train": {"loss": 0.5, "auc": 0.75, "ne": 0.9},
@@ -87,17 +78,13 @@ TEST_F(DescribeSummary, ShowsMetricsAndThePlaceOfTheFile) {
   EXPECT_THAT(text, HasSubstr("600 examples/s"));
   EXPECT_THAT(text, HasSubstr("loss 0.50000  auc 0.75000"));
   EXPECT_THAT(text, HasSubstr("auc 0.70000  logloss 0.55000"));
-  EXPECT_THAT(text, HasSubstr(directory_.path() + "/summary.json"));
+  EXPECT_THAT(text, HasSubstr("run/summary.json"));
 }
 
-TEST_F(DescribeSummary, UndefinedNumbersAreDashes) {
+TEST(DescribeSummary, UndefinedNumbersAreDashes) {
   const std::string text = describe(R"({"step": 1, "train": {"loss": 0.1, "auc": null}})");
   EXPECT_THAT(text, HasSubstr("loss 0.10000  auc -"));
   EXPECT_THAT(text, Not(HasSubstr("eval")));
-}
-
-TEST_F(DescribeSummary, TextThatIsNotJsonIsAnError) {
-  EXPECT_THROW(describe("{\"step\": "), Error);
 }
 
 }  // namespace

@@ -137,6 +137,11 @@ class LogDir(LauncherTest):
         self.assertEqual(self.diary("config", "asked")[0]["argv"], ["config", "dump", "job.yaml", "seed=3"])
         self.assertTrue((self.dir / "runs/a b/logs/attempt-0/rank-0.log").exists())
 
+    def test_of_a_job_in_a_store_on_this_machine(self):
+        self.script("config", f"say('run_dir: s3://bucket/runs/x\\nfolder: {self.dir}/deep\\n', sys.stdout)")
+        self.run_without_log_dir()
+        self.assertTrue((self.dir / "deep" / "runs" / "x" / "logs" / "attempt-0").is_dir())
+
     def test_in_the_run_directory_of_a_configuration_elsewhere(self):
         self.script("config", f"say('run_dir: runs/x\\nfolder: {self.dir}/deep\\n', sys.stdout)")
         self.run_without_log_dir()

@@ -1,9 +1,11 @@
-"""Jobs whose files are in a real HDFS and on a real server of S3: what they teach, and what is refused."""
+"""Jobs whose files and runs are in a real HDFS and on a real server of S3: what they teach, and what is refused."""
 import gzip
 import itertools
 import os
 import pathlib
 import random
+import re
+import shutil
 import sys
 import tempfile
 import unittest
@@ -87,6 +89,23 @@ class Stores(CliTest):
         newest = self.checkpoints("run")[-1]
         return newest, self.digest(self.dir / "run" / "checkpoints" / newest)
 
+    def keep_run(self, url, **environment):
+        """A run in a store is stopped, continued from an empty scratch folder, and begun anew. Returns the newest
+        checkpoint of each, as train() does."""
+        environment = {**os.environ, "SATRAP_SCRATCH": str(self.dir / "scratch"), **environment}
+        for arguments in (["train.max_steps=20"], ["--resume"]):
+            self.succeed("train", "job.yaml", f"run_dir={url}", *arguments, cwd=self.dir, env=environment)
+            shutil.rmtree(self.dir / "scratch")
+        continued = self.newest_of(url, environment)
+        self.succeed("train", "job.yaml", f"run_dir={url}", "--overwrite", cwd=self.dir, env=environment)
+        self.succeed("predict", "--checkpoint", url, "--data", "day_2.csv", "--out", self.dir / "scores", cwd=self.dir,
+                     env=environment)
+        return {continued, self.newest_of(url, environment)}
+
+    def newest_of(self, url, environment):
+        said = self.succeed("checkpoint", "verify", url, cwd=self.dir, env=environment).stdout
+        return re.findall(r"(step-\d+): ok, digest ([0-9a-f]+)", said)[-1]
+
     def refuse(self, train, *words, **environment):
         self.write("job.yaml", JOB.format(train=train))
         error = self.fail_with(1, "train", "job.yaml", "--overwrite", cwd=self.dir, env={**os.environ, **environment})
@@ -103,6 +122,12 @@ class Stores(CliTest):
         environment = server.environment()
         for path in ("date=*/day_*", "date=2026-11-27/day_*"):
             self.assertEqual(self.train(f"s3://clicks/{path}", **environment), expected)
+        # S3Proxy does not know the checksums that the SDK adds otherwise.
+        error = self.fail_with(1, "train", "job.yaml", "run_dir=s3://clicks/runs/one", cwd=self.dir,
+                               env={**os.environ, **environment})
+        self.assert_words(error, "AWS_REQUEST_CHECKSUM_CALCULATION=when_required")
+        self.assertEqual(self.keep_run("s3://clicks/runs/one", AWS_REQUEST_CHECKSUM_CALCULATION="when_required",
+                                       **environment), {expected})
         wrong = {**environment, "AWS_SECRET_ACCESS_KEY": "wrong-secret"}
         for name in ("day_2.csv", "day_*"):
             error = self.refuse(f"s3://clicks/date=2026-11-27/{name}", "cannot read 's3://clicks/date=2026-11-27",
@@ -117,6 +142,14 @@ class Stores(CliTest):
         expected = self.train("day_*")
         for path in ("date=*/day_*", "date=2026-11-27/day_*"):
             self.assertEqual(self.train(f"hdfs://{server.address}/clicks/{path}", HADOOP_USER_NAME="satrap"), expected)
+        server.ask("PUT", "/runs", "MKDIRS", permission="777")
+        run = f"hdfs://{server.address}/runs/one"
+        self.assertEqual(self.keep_run(run, HADOOP_USER_NAME="satrap"), {expected})
+        server.ask("PUT", "/runs/one", "SETPERMISSION", permission="755")
+        stranger = {"HADOOP_USER_NAME": "stranger", "SATRAP_SCRATCH": str(self.dir / "scratch")}
+        error = self.fail_with(1, "train", "job.yaml", f"run_dir={run}", "--resume", cwd=self.dir,
+                               env={**os.environ, **stranger})
+        self.assert_words(error, f"cannot write '{run}/owner.json'", "403", "Permission denied", "HADOOP_USER_NAME")
         self.refuse(f"hdfs://{server.address}/clicks/day_3.csv", "clicks/day_3.csv'", "no such file")
         self.refuse(f"hdfs://{server.rpc_address}/clicks/day_3.csv", "dfs.namenode.http-address", "9870")
         server.ask("PUT", "/clicks/date=2026-11-27/day_2.csv", "SETPERMISSION", permission="600")

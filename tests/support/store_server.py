@@ -1,6 +1,6 @@
-"""A server that speaks as much of S3 and of WebHDFS as a reader needs, in the threads of the test, and makes mistakes.
+"""A server that speaks as much of S3 and of WebHDFS as a job needs, in the threads of the test, and makes mistakes.
 
-It checks no signature: tests/process/stores_test.py reads from real servers."""
+It checks no signature: tests/process/stores_test.py uses real servers."""
 import contextlib
 import datetime
 import functools
@@ -11,6 +11,8 @@ import urllib.parse
 import zlib
 from xml.sax.saxutils import escape
 
+from store_writes import Writes
+
 TRICKLE_S = 0.2  # between bytes
 DEADLINE_S = 300  # of a stalled answer, whose client should have gone long before
 
@@ -20,7 +22,7 @@ class Server:
 
     `faults` are taken by the next reads, one each: reset, truncate, stall, half, 500, 503, 403, null (500 without a
     message), trickle (a byte now and then, for ever). `changes` is called
-    before each read, `looked` once the answer to a HEAD request of S3 is known."""
+    before each read, `looked` once the answer to a HEAD request of S3 is known. `write_fault`: see Writes."""
 
     def __init__(self):
         self.files = {}
@@ -28,6 +30,8 @@ class Server:
         self.changes = lambda: None
         self.looked = lambda: None
         self.reads = 0
+        self.write_fault = lambda key: None
+        self.uploads, self.parts = 0, {}
         self.lock = threading.Lock()
         self.is_trickling = threading.Event()
         self.is_closing = threading.Event()
@@ -57,8 +61,9 @@ class Server:
         found = {}
         for path, content in self.files.items():
             if path.startswith(prefix):
-                name, _, below = path[len(prefix):].partition("/")
-                found[name] = None if below else content
+                name, slash, _ = path[len(prefix):].partition("/")
+                if name:  # else it is the object that stands for the folder
+                    found[name] = None if slash else content
         return sorted(found.items())
 
     def close(self):
@@ -79,7 +84,7 @@ def modified_s(content):
     return 1_700_000_000 + crc_of(content) % 10_000_000
 
 
-class Handler(http.server.BaseHTTPRequestHandler):
+class Handler(Writes, http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True  # an answer is sent in two parts
 
@@ -91,7 +96,6 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     def do_GET(self):
         url = urllib.parse.urlsplit(self.path)
-        self.query = dict(urllib.parse.parse_qsl(url.query))
         path = urllib.parse.unquote(url.path).strip("/")
         if path.startswith("webhdfs/v1"):
             self.answer_hdfs(path.removeprefix("webhdfs/v1").strip("/"))
@@ -150,7 +154,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         _, _, key = urllib.parse.unquote(url.path).lstrip("/").partition("/")
         store = self.server.store
         if query.get("list-type") == "2":
-            return self.list_s3(query.get("prefix", ""))
+            return self.list_s3(query.get("prefix", ""), "delimiter" in query)
         content = store.files.get(key)
         if content is None:
             return self.refuse_s3(404)
@@ -168,10 +172,12 @@ class Handler(http.server.BaseHTTPRequestHandler):
         headers["Content_Range"] = f"bytes {begin}-{last}/{len(content)}"
         return self.send_bytes(206, body, self.refuse_s3, **headers)
 
-    def list_s3(self, prefix):
+    def list_s3(self, prefix, is_folder):
         entries = []
-        folder = prefix.rstrip("/")
-        for name, content in self.server.store.children(folder):
+        files = self.server.store.files
+        found = self.server.store.children(prefix.rstrip("/")) if is_folder else [
+            (key.removeprefix(prefix), content) for key, content in files.items() if key.startswith(prefix)]
+        for name, content in found:
             path = escape(f"{prefix}{name}")
             entries.append(f"<CommonPrefixes><Prefix>{path}/</Prefix></CommonPrefixes>" if content is None else
                            f"<Contents><Key>{path}</Key><Size>{len(content)}</Size><LastModified>"
@@ -186,7 +192,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     def answer_hdfs(self, path):
         store = self.server.store
-        operation = self.query["op"]
+        operation = self.query()["op"]
         content = store.files.get(path)
         if operation == "LISTSTATUS":
             children = store.children(path)
@@ -196,10 +202,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
             return self.refuse_hdfs(404)
         if operation == "GETFILESTATUS":
             return self.send(200, json.dumps({"FileStatus": status_of("", content)}).encode())
-        if "data" not in self.query:  # the name node sends the reader to a data node
+        if "data" not in self.query():  # the name node sends the reader to a data node
             return self.send(307, Location=f"http://{store.address}{self.path}&data=1")
-        begin = int(self.query["offset"])
-        return self.send_bytes(200, content[begin:begin + int(self.query["length"])], self.refuse_hdfs)
+        begin = int(self.query()["offset"])
+        return self.send_bytes(200, content[begin:begin + int(self.query()["length"])], self.refuse_hdfs)
 
 
 def status_of(name, content):

@@ -10,7 +10,7 @@ namespace satrap::checkpoint {
 
 /// The properties of a checkpoint that `checkpoint ls` and resuming need, without its rows.
 struct CheckpointInfo {
-  std::string path;  // the checkpoint's directory
+  std::string path;  // the checkpoint's directory, or its URL
   std::int64_t step = 0;
   std::int64_t epoch = 0;
   std::int64_t batches = 0;  // handed out in this epoch
@@ -24,7 +24,8 @@ struct CheckpointInfo {
   std::string problem;  // why its manifest cannot be read; all but the path is then empty
 };
 
-/// Checkpoints under `directory` (a run's `checkpoints/`, or a run directory), oldest first.
+/// Checkpoints under `directory` (a run's `checkpoints/`, or a run directory; or the URL of one),
+/// oldest first.
 /// Unfinished ones (temporary names) are not listed.
 std::vector<CheckpointInfo> list_checkpoints(const std::string& directory);
 

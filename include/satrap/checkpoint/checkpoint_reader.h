@@ -78,7 +78,7 @@ void read_checked(const std::string& checkpoint,
                   const std::function<void(std::span<const std::byte> bytes)>& take);
 
 /// Paths of the published checkpoints under a run directory or its checkpoints/, oldest first; of
-/// the directory itself if it is a checkpoint.
+/// the directory itself if it is a checkpoint. URLs, if `directory` is one.
 std::vector<std::string> checkpoint_paths(const std::string& directory);
 
 /// The newest checkpoint of a directory (a run, its checkpoints/, or a checkpoint itself); "" if

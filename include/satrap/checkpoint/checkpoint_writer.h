@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "satrap/checkpoint/early_stopping_state.h"
+#include "satrap/checkpoint/remote_checkpoints.h"
 #include "satrap/core/error.h"
 #include "satrap/data/batch_source.h"
 #include "satrap/data/data_file.h"
@@ -65,14 +66,24 @@ struct FailureLimits {
       max_unsaved = std::nullopt;
 };
 
+/// Where the checkpoints of a run in a store are kept; those of this machine are then its newest.
+struct CheckpointMirror {
+  RemoteCheckpoints checkpoints;
+  std::function<void()> require_owned;  // throws if another job has taken the run over
+};
+
 /// Publishes checkpoints in `directory`: each is written under a temporary name with checksums,
 /// synced, then renamed; only then are the oldest removed until `keep` are left, but not the best
-/// one by early stopping. A failure does not touch the published ones; within the limits it is
-/// logged at once.
+/// one by early stopping. With a mirror, a checkpoint is uploaded before it gets its name, of the
+/// mirror's so many are kept, and of `directory` one. A failure does not touch the published ones;
+/// within the limits it is logged at once.
 class CheckpointWriter {
  public:
   /// Creates `directory` and removes unfinished checkpoints of a run that was killed.
-  CheckpointWriter(std::string directory, std::int64_t keep, FailureLimits limits = {});
+  CheckpointWriter(std::string directory,
+                   std::int64_t keep,
+                   FailureLimits limits = {},
+                   std::optional<CheckpointMirror> mirror = std::nullopt);
   ~CheckpointWriter();  // waits for the checkpoint in progress; its error is logged
 
   /// The run continues from `step`: checkpoints of later steps no longer belong to it. They are
@@ -105,12 +116,16 @@ class CheckpointWriter {
   using Clock = std::chrono::steady_clock;
 
   void publish(CheckpointContent& content);
+  void upload(const std::string& directory, const std::string& name) const;
+  void remove_oldest(const std::string& best) const;
+  std::string shown(const std::string& name) const;  // of a checkpoint, where it is kept
   void join();
   std::string reached_limit() const;  // in words; "": none
 
   const std::string directory_;
   const std::int64_t keep_;
   const FailureLimits limits_;
+  const std::optional<CheckpointMirror> mirror_;
   std::thread thread_;
   std::optional<Error> error_;                 // of the last one
   std::int64_t num_failures_ = 0;              // since the last success

@@ -36,6 +36,9 @@ void check_labels(const std::string& checkpoint,
 struct UsedCheckpoint {
   std::string path;
   bool accept_changed_config = false;  // see check_predictions
+  std::string url = "";                // of which `path` is a copy; "": it is none
+
+  const std::string& name() const { return url.empty() ? path : url; }
 };
 
 /// Throws Error(kInvalidConfig) with a line for each key of the configuration under which the

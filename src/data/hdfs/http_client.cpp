@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <exception>
 #include <new>
 #include <string_view>
 #include <utility>
@@ -32,6 +33,27 @@ std::size_t receive(char* bytes, std::size_t, std::size_t size, void* data) {
   return size;
 }
 
+struct Sender {
+  const RandomFile* content;
+  std::int64_t sent = 0;
+  std::exception_ptr error = nullptr;
+};
+
+std::size_t hand_over(char* bytes, std::size_t, std::size_t size, void* data) {
+  Sender& sender = *static_cast<Sender*>(data);
+  if (sender.content == nullptr) return 0;
+  const std::int64_t left = sender.content->size() - sender.sent;
+  const std::int64_t count = std::min(left, static_cast<std::int64_t>(size));
+  try {
+    sender.content->read(sender.sent, std::span(bytes, static_cast<std::size_t>(count)));
+  } catch (...) {  // libcurl is C
+    sender.error = std::current_exception();
+    return CURL_READFUNC_ABORT;
+  }
+  sender.sent += count;
+  return static_cast<std::size_t>(count);
+}
+
 /// libcurl calls it at least once a second; not 0 ends the transfer.
 int asks_to_end(void* data, curl_off_t, curl_off_t, curl_off_t, curl_off_t) {
   const IsCancelled& is_cancelled = *static_cast<const IsCancelled*>(data);
@@ -52,29 +74,19 @@ HttpClient::Handle HttpClient::take_handle() {
   return handle;
 }
 
-HttpAnswer HttpClient::get(const std::string& url,
-                           const IsCancelled& is_cancelled,
-                           const Take& take) {
-  Handle handle = take_handle();
-  CURL* const curl = handle.get();
-  HttpAnswer answer;
-  Receiver receiver{.handle = curl, .take = take, .answer = answer};
-  std::array<char, CURL_ERROR_SIZE> problem{};
-  curl_easy_setopt(curl, CURLOPT_URL, url.c_str());
+void HttpClient::set_limits(CURL* curl) const {
+  curl_easy_reset(curl);  // what the request before it has set; keeps the connection
   curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https");
   curl_easy_setopt(curl, CURLOPT_REDIR_PROTOCOLS_STR, "http,https");
-  curl_easy_setopt(curl, CURLOPT_FOLLOWLOCATION, 1L);
-  curl_easy_setopt(curl, CURLOPT_MAXREDIRS, kMostRedirects);
   curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
   curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT_MS, std::lround(stall_s_ * 1000));
   curl_easy_setopt(curl, CURLOPT_LOW_SPEED_LIMIT, kLeastBytesPerSecond);
   curl_easy_setopt(curl, CURLOPT_LOW_SPEED_TIME, std::lround(std::ceil(stall_s_)));
-  curl_easy_setopt(curl, CURLOPT_BUFFERSIZE, 512L << 10);
-  curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, receive);
-  curl_easy_setopt(curl, CURLOPT_WRITEDATA, &receiver);
-  curl_easy_setopt(curl, CURLOPT_NOPROGRESS, 0L);
-  curl_easy_setopt(curl, CURLOPT_XFERINFOFUNCTION, asks_to_end);
-  curl_easy_setopt(curl, CURLOPT_XFERINFODATA, &is_cancelled);
+}
+
+void HttpClient::perform(Handle handle, HttpAnswer& answer) {
+  CURL* const curl = handle.get();
+  std::array<char, CURL_ERROR_SIZE> problem{};
   curl_easy_setopt(curl, CURLOPT_ERRORBUFFER, problem.data());
   const CURLcode code = curl_easy_perform(curl);
   curl_easy_setopt(curl, CURLOPT_ERRORBUFFER, nullptr);
@@ -82,11 +94,60 @@ HttpAnswer HttpClient::get(const std::string& url,
     answer.problem = code == CURLE_ABORTED_BY_CALLBACK ? kNoLongerAwaited
                      : problem.front() == '\0'         ? curl_easy_strerror(code)
                                                        : problem.data();
-    return answer;  // and closes the connection
+    return;  // and closes the connection
   }
   curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &answer.status);
+  const char* redirect = nullptr;
+  curl_easy_getinfo(curl, CURLINFO_REDIRECT_URL, &redirect);
+  if (redirect != nullptr) answer.redirect = redirect;
   std::lock_guard lock(mutex_);
   idle_.push_back(std::move(handle));
+}
+
+HttpAnswer HttpClient::get(const std::string& url,
+                           const IsCancelled& is_cancelled,
+                           const Take& take) {
+  Handle handle = take_handle();
+  CURL* const curl = handle.get();
+  HttpAnswer answer;
+  Receiver receiver{.handle = curl, .take = take, .answer = answer};
+  set_limits(curl);
+  curl_easy_setopt(curl, CURLOPT_URL, url.c_str());
+  curl_easy_setopt(curl, CURLOPT_FOLLOWLOCATION, 1L);
+  curl_easy_setopt(curl, CURLOPT_MAXREDIRS, kMostRedirects);
+  curl_easy_setopt(curl, CURLOPT_BUFFERSIZE, 512L << 10);
+  curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, receive);
+  curl_easy_setopt(curl, CURLOPT_WRITEDATA, &receiver);
+  curl_easy_setopt(curl, CURLOPT_NOPROGRESS, 0L);
+  curl_easy_setopt(curl, CURLOPT_XFERINFOFUNCTION, asks_to_end);
+  curl_easy_setopt(curl, CURLOPT_XFERINFODATA, &is_cancelled);
+  perform(std::move(handle), answer);
+  return answer;
+}
+
+HttpAnswer HttpClient::send(const char* method, const std::string& url, const RandomFile* content) {
+  Handle handle = take_handle();
+  CURL* const curl = handle.get();
+  HttpAnswer answer;
+  const Take ignore = [](const char*, std::size_t) { return true; };
+  Receiver receiver{.handle = curl, .take = ignore, .answer = answer};
+  Sender sender{.content = content};
+  const std::unique_ptr<curl_slist, void (*)(curl_slist*)> headers(
+      curl_slist_append(nullptr, "Content-Type: application/octet-stream"), curl_slist_free_all);
+  set_limits(curl);
+  curl_easy_setopt(curl, CURLOPT_HTTPHEADER, headers.get());
+  curl_easy_setopt(curl, CURLOPT_URL, url.c_str());
+  curl_easy_setopt(curl, CURLOPT_UPLOAD, 1L);
+  curl_easy_setopt(curl, CURLOPT_CUSTOMREQUEST, method);
+  curl_easy_setopt(curl, CURLOPT_INFILESIZE_LARGE,
+                   static_cast<curl_off_t>(content == nullptr ? 0 : content->size()));
+  curl_easy_setopt(curl, CURLOPT_UPLOAD_BUFFERSIZE, 512L << 10);
+  curl_easy_setopt(curl, CURLOPT_READFUNCTION, hand_over);
+  curl_easy_setopt(curl, CURLOPT_READDATA, &sender);
+  curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, receive);
+  curl_easy_setopt(curl, CURLOPT_WRITEDATA, &receiver);
+  perform(std::move(handle), answer);
+  if (sender.error) std::rethrow_exception(sender.error);
   return answer;
 }
 

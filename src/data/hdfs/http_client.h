@@ -20,9 +20,10 @@ struct HttpAnswer {
   std::string problem;    // what the network did; "": nothing
   std::string body;       // of an answer that is not 200, its beginning
   std::int64_t size = 0;  // of the body
+  std::string redirect;   // URL where the sender of a request is sent; "": nowhere
 };
 
-/// Sends GET requests over connections that it keeps, and follows where they are sent. Thread-safe.
+/// Sends requests over connections that it keeps. Thread-safe.
 class HttpClient {
  public:
   using Take = std::function<bool(const char* bytes, std::size_t size)>;  // false: too many
@@ -30,9 +31,13 @@ class HttpClient {
   /// A request ends when less than 1 KiB/s comes for `stall_s` seconds.
   explicit HttpClient(double stall_s) : stall_s_(stall_s) {}
 
-  /// Gives the body of an answer 200 to `take` as it comes. Ends, with a problem, within about a
-  /// second when is_cancelled() becomes true.
+  /// Follows where it is sent. Gives the body of an answer 200 to `take` as it comes. Ends, with a
+  /// problem, within about a second when is_cancelled() becomes true.
   HttpAnswer get(const std::string& url, const IsCancelled& is_cancelled, const Take& take);
+
+  /// A request that changes something: PUT with the bytes of `content`, which may be null, or
+  /// DELETE. Errors of the content pass. Does not follow where it is sent.
+  HttpAnswer send(const char* method, const std::string& url, const RandomFile* content = nullptr);
 
  private:
   struct Close {
@@ -41,6 +46,8 @@ class HttpClient {
   using Handle = std::unique_ptr<CURL, Close>;
 
   Handle take_handle();
+  void set_limits(CURL* curl) const;
+  void perform(Handle handle, HttpAnswer& answer);
 
   const double stall_s_;
   std::mutex mutex_;

@@ -12,6 +12,7 @@
 #include <nlohmann/json.hpp>
 
 #include "src/data/hdfs/http_client.h"
+#include "src/data/hdfs/name_node_writer.h"
 
 namespace satrap::data {
 namespace {
@@ -21,18 +22,6 @@ using Kind = StoreFailure::Kind;
 
 constexpr std::int64_t kMillisecond = 1'000'000;
 constexpr std::int64_t kMostListBytes = std::int64_t{1} << 30;
-
-/// What identifies the user in a request; a secret.
-std::string identity() {
-  for (const auto& [name, key] :
-       {std::pair("SATRAP_HDFS_TOKEN", "delegation"), std::pair("HADOOP_USER_NAME", "user.name")}) {
-    const char* const value = std::getenv(name);
-    if (value != nullptr && *value != '\0') {
-      return std::string("&") + key + "=" + url_encoded(value, /*keeps_slashes=*/false);
-    }
-  }
-  return "";
-}
 
 /// A field of an object; "": there is none, or it is no text (Java's null).
 std::string text_in(const Json& object, const char* name) {
@@ -53,31 +42,6 @@ std::string remote_exception(const std::string& body) {
   return text + message;
 }
 
-[[noreturn]] void fail(const HttpAnswer& answer) {
-  if (answer.status == 0 || answer.status == 200) {
-    throw StoreFailure(Kind::kMayPass, answer.problem);
-  }
-  const std::string exception = remote_exception(answer.body);
-  if (exception.starts_with("FileNotFoundException")) {
-    throw StoreFailure(Kind::kMissing, "HDFS has no such file");
-  }
-  std::string message = "the server answers " + std::to_string(answer.status);
-  if (!exception.empty()) message += ", " + exception;
-  if (!answer.problem.empty()) message += ", " + answer.problem;
-  if (answer.status >= 500 || exception.starts_with("StandbyException") ||
-      exception.starts_with("RetriableException")) {
-    throw StoreFailure(Kind::kMayPass, message);
-  }
-  if (answer.body.find("Hadoop IPC port") != std::string::npos || exception.empty()) {
-    message +=
-        "; is this the port of the name node's web server (dfs.namenode.http-address, 9870 by "
-        "default)? WebHDFS is read there, and not at its RPC port (8020, 9000)";
-  } else if (answer.status == 401 || answer.status == 403) {
-    message += "; HADOOP_USER_NAME is the user that reads, SATRAP_HDFS_TOKEN a delegation token";
-  }
-  throw StoreFailure(Kind::kFinal, message);
-}
-
 StoreEntry entry_of(const Json& status, const std::string& folder) {
   const auto name = status.at("pathSuffix").get<std::string>();
   const auto bytes = status.at("length").get<std::int64_t>();
@@ -93,7 +57,7 @@ StoreEntry entry_of(const Json& status, const std::string& folder) {
 class NameNode : public Store {
  public:
   NameNode(const std::string& address, double stall_s)
-      : base_("http://" + address + "/webhdfs/v1/"), http_(stall_s) {}
+      : base_("http://" + address + "/webhdfs/v1/"), http_(stall_s), writer_(base_, http_) {}
 
   StoreEntry examine(const std::string& path, const IsCancelled& is_cancelled) override {
     return ask(path, "GETFILESTATUS", is_cancelled,
@@ -130,7 +94,7 @@ class NameNode : public Store {
                     filled += size;
                     return true;
                   });
-    if (answer.status != 200 || !answer.problem.empty()) fail(answer);
+    if (answer.status != 200 || !answer.problem.empty()) throw_failure(answer);
     // A file that has shrunk ends early: look at it first.
     const std::string version = examine(file.path, is_cancelled).version;
     if (version != file.version) {
@@ -140,6 +104,8 @@ class NameNode : public Store {
     throw StoreFailure(Kind::kMayPass, "the server has sent " + std::to_string(filled) + " of " +
                                            std::to_string(out.size()) + " bytes");
   }
+
+  StoreWriter& writer() override { return writer_; }
 
  private:
   std::string url_of(const std::string& path, const std::string& operation) const {
@@ -158,7 +124,7 @@ class NameNode : public Store {
           body.append(bytes, size);
           return std::ssize(body) <= kMostListBytes;
         });
-    if (answer.status != 200 || !answer.problem.empty()) fail(answer);
+    if (answer.status != 200 || !answer.problem.empty()) throw_failure(answer);
     try {
       return use(Json::parse(body));
     } catch (const Json::exception&) {
@@ -169,9 +135,48 @@ class NameNode : public Store {
 
   const std::string base_;
   HttpClient http_;
+  NameNodeWriter writer_;
 };
 
 }  // namespace
+
+std::string identity() {
+  for (const auto& [name, key] :
+       {std::pair("SATRAP_HDFS_TOKEN", "delegation"), std::pair("HADOOP_USER_NAME", "user.name")}) {
+    const char* const value = std::getenv(name);
+    if (value != nullptr && *value != '\0') {
+      return std::string("&") + key + "=" + url_encoded(value, /*keeps_slashes=*/false);
+    }
+  }
+  return "";
+}
+
+void throw_failure(const HttpAnswer& answer) {
+  if (answer.status < 300) {
+    throw StoreFailure(Kind::kMayPass, answer.problem);
+  }
+  const std::string exception = remote_exception(answer.body);
+  if (exception.starts_with("FileNotFoundException")) {
+    throw StoreFailure(Kind::kMissing, "HDFS has no such file");
+  }
+  std::string message = "the server answers " + std::to_string(answer.status);
+  if (!exception.empty()) message += ", " + exception;
+  if (!answer.problem.empty()) message += ", " + answer.problem;
+  if (answer.status >= 500 || exception.starts_with("StandbyException") ||
+      exception.starts_with("RetriableException")) {
+    throw StoreFailure(Kind::kMayPass, message);
+  }
+  if (answer.body.find("Hadoop IPC port") != std::string::npos || exception.empty()) {
+    message +=
+        "; is this the port of the name node's web server (dfs.namenode.http-address, 9870 by "
+        "default)? WebHDFS is read there, and not at its RPC port (8020, 9000)";
+  } else if (answer.status == 401 || answer.status == 403) {
+    message +=
+        "; HADOOP_USER_NAME is the user that reads and writes, SATRAP_HDFS_TOKEN a delegation "
+        "token";
+  }
+  throw StoreFailure(Kind::kFinal, message);
+}
 
 std::unique_ptr<Store> open_name_node(const std::string& address, double stall_s) {
   return std::make_unique<NameNode>(address, stall_s);

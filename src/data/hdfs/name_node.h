@@ -3,12 +3,19 @@
 #include <memory>
 #include <string>
 
+#include "src/data/hdfs/http_client.h"
 #include "src/data/store.h"
 
 namespace satrap::data {
 
-/// Reads by WebHDFS, as the user HADOOP_USER_NAME, or with the delegation token SATRAP_HDFS_TOKEN.
-/// `address`: "host:port" of the name node's web server.
+/// What identifies the user in a request, "&user.name=..."; a secret. "": nothing does.
+std::string identity();
+
+/// Throws the StoreFailure of an answer that is not the one hoped for.
+[[noreturn]] void throw_failure(const HttpAnswer& answer);
+
+/// Reads and writes by WebHDFS, as the user HADOOP_USER_NAME, or with the delegation token
+/// SATRAP_HDFS_TOKEN. `address`: "host:port" of the name node's web server.
 std::unique_ptr<Store> open_name_node(const std::string& address, double stall_s);
 
 }  // namespace satrap::data

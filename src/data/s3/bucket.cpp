@@ -23,6 +23,7 @@
 #include <arrow/util/key_value_metadata.h>
 
 #include "src/data/s3/abandonable_calls.h"
+#include "src/data/s3/bucket_writer.h"
 
 namespace satrap::data {
 namespace {
@@ -46,10 +47,16 @@ std::string_view advice_for(std::string_view message) {
        {"ACCESS_DENIED", "INVALID_ACCESS_KEY_ID", "SIGNATURE_DOES_NOT_MATCH", "HTTP status 403"}) {
     if (message.find(denied) == std::string_view::npos) continue;
     return "; are AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY (or AWS_PROFILE) those of an account "
-           "that may read the bucket, and does AWS_ENDPOINT_URL name its server?";
+           "that may read the bucket (and write what a job writes), and does AWS_ENDPOINT_URL name "
+           "its server?";
   }
   if (message.find("HTTP status 301") != std::string_view::npos) {
     return "; is the bucket in the region AWS_REGION?";
+  }
+  for (const std::string_view checksum : {"ContentSHA256Mismatch", "HTTP status 501"}) {
+    if (message.find(checksum) == std::string_view::npos) continue;
+    return "; a server that does not know the checksums of newer clients needs "
+           "AWS_REQUEST_CHECKSUM_CALCULATION=when_required";
   }
   return "";
 }
@@ -77,6 +84,8 @@ fs::S3Options options_for(const std::string& bucket, double stall_s) {
   options.retry_strategy = std::make_shared<OneTry>();
   options.connect_timeout = stall_s;
   options.request_timeout = stall_s;  // without progress
+  options.background_writes = false;  // which would copy what is written
+  options.allow_delayed_open = true;  // a small object is one request
   std::string endpoint = environment("AWS_ENDPOINT_URL_S3");
   if (endpoint.empty()) endpoint = environment("AWS_ENDPOINT_URL");
   if (const std::size_t end = endpoint.find("://"); end != std::string::npos) {
@@ -123,7 +132,8 @@ class Bucket : public Store {
  public:
   Bucket(std::string name, double stall_s)
       : name_(std::move(name)),
-        files_(value_of(fs::S3FileSystem::Make(options_for(name_, stall_s)))) {}
+        files_(value_of(fs::S3FileSystem::Make(options_for(name_, stall_s)))),
+        writer_(name_, files_) {}
 
   StoreEntry examine(const std::string& path, const IsCancelled& is_cancelled) override {
     return calls_.run(is_cancelled, [this, path] { return entry_at(path); });
@@ -147,6 +157,8 @@ class Bucket : public Store {
     const std::lock_guard lock(mutex_);
     buffers_.push_back(bytes);
   }
+
+  StoreWriter& writer() override { return writer_; }
 
  private:
   using Bytes = std::vector<char>;
@@ -234,6 +246,7 @@ class Bucket : public Store {
 
   const std::string name_;
   const std::shared_ptr<fs::S3FileSystem> files_;
+  BucketWriter writer_;
   std::mutex mutex_;
   std::vector<std::shared_ptr<Bytes>> buffers_;  // that no call uses
   AbandonableCalls calls_;                       // the last member: its threads use the others

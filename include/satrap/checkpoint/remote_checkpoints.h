@@ -1,0 +1,74 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "satrap/checkpoint/checkpoint.h"
+#include "satrap/data/remote_folder.h"
+#include "satrap/job/scratch.h"
+
+namespace satrap::checkpoint {
+
+/// The checkpoints of a run in a store. A folder step-<12 digits> is one if it has a manifest,
+/// which is written last and removed first: what was cut off is none. All throw as RemoteFolder.
+class RemoteCheckpoints {
+ public:
+  /// `url`: of the folder that holds them.
+  explicit RemoteCheckpoints(const std::string& url) : folder_(url) {}
+
+  /// Names of the complete ones, oldest first.
+  std::vector<std::string> names() const;
+  std::string url_of(const std::string& name) const { return folder_.url_of(name); }
+
+  /// Uploads a complete one of this machine. Calls `before_manifest` when all but that is there;
+  /// what it throws leaves no checkpoint.
+  void put(const std::string& directory,
+           const std::string& name,
+           const std::function<void()>& before_manifest) const;
+
+  /// Uploads the manifest anew.
+  void put_manifest(const std::string& directory, const std::string& name) const;
+
+  /// Those of steps after `step` are checkpoints no more. Their files stay until the next
+  /// remove_oldest(), the manifest as abandoned-manifest.json.
+  void set_newer_aside(std::int64_t step) const;
+
+  /// Removes the oldest until `keep` are left, but not `best` (a name; "": none), and what is not
+  /// complete.
+  void remove_oldest(std::int64_t keep, const std::string& best) const;
+
+  void remove_all() const;
+
+ private:
+  std::vector<std::string> folders() const;
+  bool is_complete(const std::string& name) const;
+  void remove(const std::string& name) const;
+
+  data::RemoteFolder folder_;
+};
+
+/// As checkpoint_paths() for the URL of a checkpoint, a run or its checkpoints/.
+std::vector<std::string> remote_checkpoint_urls(const std::string& url);
+
+/// Copies a checkpoint from a store to `folder`, where it has the same name, unless it is there
+/// already. Returns its path. Throws Error(kIo) if there is none, Error(kCorrupt) for a manifest
+/// that cannot be read; other files are checked when they are used.
+std::string fetch_checkpoint(const std::string& url, const std::string& folder);
+
+/// A checkpoint on this machine: of a path that itself, of a URL a copy in the scratch folder,
+/// which is removed with this object.
+class LocalCheckpoint {
+ public:
+  explicit LocalCheckpoint(const std::string& path_or_url);
+
+  const std::string& path() const { return path_; }
+
+ private:
+  std::optional<job::ScratchFolder> folder_;  // of the copy
+  std::string path_;
+};
+
+}  // namespace satrap::checkpoint

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <string>
+
+#include "satrap/job/job_config.h"
+
+namespace satrap::job {
+
+/// Where jobs whose run_dir is in a store keep files on this machine: the environment's
+/// SATRAP_SCRATCH, else a folder of this user's own among the system's temporary files. Creates it.
+/// Throws Error(kIo) if it cannot be written to, Error(kInvalidConfig) if it is another user's.
+std::string scratch_folder();
+
+/// A new folder in the scratch_folder(), which is removed with this object.
+class ScratchFolder {
+ public:
+  ScratchFolder();
+  ~ScratchFolder();
+  ScratchFolder(const ScratchFolder&) = delete;
+  ScratchFolder& operator=(const ScratchFolder&) = delete;
+
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+/// The folder of this machine in which a job writes: its run_dir or, if that is a URL, one in the
+/// scratch_folder() that follows from it and has its last name.
+std::string local_run_dir(const JobConfig& config);
+
+}  // namespace satrap::job

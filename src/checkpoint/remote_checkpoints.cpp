@@ -1,0 +1,138 @@
+#include "satrap/checkpoint/remote_checkpoints.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <optional>
+
+#include "satrap/checkpoint/checkpoint_format.h"
+#include "satrap/core/error.h"
+#include "satrap/core/file.h"
+#include "satrap/core/log.h"
+#include "src/checkpoint/checkpoint_directory.h"
+
+namespace satrap::checkpoint {
+namespace {
+
+using Entry = data::RemoteFolder::Entry;
+
+constexpr const char* kAbandonedManifest = "abandoned-manifest.json";
+
+std::string manifest_of(const std::string& name) { return name + "/" + kManifestFile; }
+
+bool holds(const std::vector<Entry>& entries, const std::string& name, bool is_folder) {
+  return std::ranges::any_of(entries, [&](const Entry& entry) {
+    return entry.name == name && entry.is_folder == is_folder;
+  });
+}
+
+std::string last_part(const std::string& url) { return url.substr(url.rfind('/') + 1); }
+
+}  // namespace
+
+std::vector<std::string> RemoteCheckpoints::folders() const {
+  std::vector<std::string> found;
+  for (const Entry& entry : folder_.list("")) {
+    if (entry.is_folder && step_of(entry.name)) found.push_back(entry.name);
+  }
+  return found;  // names sort by step
+}
+
+bool RemoteCheckpoints::is_complete(const std::string& name) const {
+  return holds(folder_.list(name), kManifestFile, /*is_folder=*/false);
+}
+
+std::vector<std::string> RemoteCheckpoints::names() const {
+  std::vector<std::string> found = folders();
+  std::erase_if(found, [&](const std::string& name) { return !is_complete(name); });
+  return found;
+}
+
+void RemoteCheckpoints::put(const std::string& directory,
+                            const std::string& name,
+                            const std::function<void()>& before_manifest) const {
+  if (is_complete(name)) folder_.remove_file(manifest_of(name));
+  for (const auto& [file, ignored] : Manifest::read(directory).files) {
+    folder_.put(directory + "/" + file, name + "/" + file);
+  }
+  before_manifest();
+  put_manifest(directory, name);
+}
+
+void RemoteCheckpoints::put_manifest(const std::string& directory, const std::string& name) const {
+  folder_.put(directory + "/" + kManifestFile, manifest_of(name));
+}
+
+void RemoteCheckpoints::set_newer_aside(std::int64_t step) const {
+  for (const std::string& name : names()) {
+    if (name <= checkpoint_name(step)) continue;
+    const std::optional<std::string> manifest = folder_.find_text(manifest_of(name));
+    if (!manifest) continue;
+    folder_.put_text(*manifest, name + "/" + kAbandonedManifest);
+    folder_.remove_file(manifest_of(name));
+    log_warning(
+        "checkpoint {} is later than step {}, from where the run continues: its manifest "
+        "is renamed to {}",
+        url_of(name), step, kAbandonedManifest);
+  }
+}
+
+void RemoteCheckpoints::remove(const std::string& name) const {
+  folder_.remove_file(manifest_of(name));
+  folder_.remove_folder(name);
+}
+
+void RemoteCheckpoints::remove_oldest(std::int64_t keep, const std::string& best) const {
+  const std::vector<std::string> complete = names();
+  for (const std::string& name : folders()) {
+    const auto found = std::ranges::find(complete, name);
+    const bool is_kept = found != complete.end() && complete.end() - found <= keep;
+    if (is_kept || (name == best && found != complete.end())) continue;
+    remove(name);
+  }
+}
+
+void RemoteCheckpoints::remove_all() const {
+  for (const std::string& name : folders()) remove(name);
+}
+
+std::vector<std::string> remote_checkpoint_urls(const std::string& text) {
+  data::RemoteFolder folder(text);
+  std::vector<Entry> entries = folder.list("");
+  if (holds(entries, kManifestFile, /*is_folder=*/false)) return {folder.url()};
+  if (holds(entries, "checkpoints", /*is_folder=*/true)) {
+    folder = data::RemoteFolder(folder.url_of("checkpoints"));
+  }
+  const RemoteCheckpoints all(folder.url());
+  std::vector<std::string> urls = all.names();
+  for (std::string& name : urls) name = all.url_of(name);
+  return urls;
+}
+
+std::string fetch_checkpoint(const std::string& url, const std::string& folder) {
+  const data::RemoteFolder remote(url);
+  const std::optional<std::string> json = remote.find_text(kManifestFile);
+  if (!json) {
+    throw Error(ErrorCode::kIo, concat("no checkpoint in '", url, "': it has no ", kManifestFile,
+                                       ", which is written last"));
+  }
+  const std::string name = last_part(remote.url()), path = folder + "/" + name;
+  const std::string manifest_path = path + "/" + kManifestFile;
+  if (std::filesystem::exists(manifest_path) && read_file(manifest_path) == *json) return path;
+  const Manifest manifest = Manifest::from_json(*json, remote.url());
+  const std::string temporary = temporary_path(folder, name);
+  satrap::remove_all(temporary);
+  ensure_directory(temporary);
+  for (const auto& [file, ignored] : manifest.files) remote.get(file, temporary + "/" + file);
+  write_file_atomic(temporary + "/" + kManifestFile, *json);
+  replace_directory(temporary, path);
+  log_info("checkpoint {} copied to {}", remote.url(), shown_path(path));
+  return path;
+}
+
+LocalCheckpoint::LocalCheckpoint(const std::string& path_or_url) : path_(path_or_url) {
+  if (!data::is_url(path_or_url)) return;
+  folder_.emplace();
+  path_ = fetch_checkpoint(path_or_url, folder_->path());
+}
+
+}  // namespace satrap::checkpoint
