@@ -38,6 +38,7 @@ using Metadata = std::unique_ptr<const rd_kafka_metadata_t, Destroyer<rd_kafka_m
 struct Fetched {
   std::vector<rd_kafka_message_t*> held;
   std::vector<KafkaMessage> messages;
+  Clock::time_point next_look{};  // see refill()
 
   void release() {
     for (rd_kafka_message_t* message : held) rd_kafka_message_destroy(message);
@@ -74,13 +75,11 @@ class Consumer : public KafkaConsumer {
     // it. There is no session: no group is joined.
     set(*properties, "session.timeout.ms", "4000");
     // Each partition is several turns ahead, and memory is bounded though there may be many.
-    set(*properties, "queued.min.messages", "20000");
+    set(*properties, "queued.min.messages", concat(kQueued));
     set(*properties, "queued.max.messages.kbytes", "16384");
-    // A full queue is looked at again after this time; half a second would starve a fast trainer.
-    // Which property that is depends on the version.
-    if (set(*properties, "fetch.queue.backoff.ms", "20", true) == RD_KAFKA_CONF_UNKNOWN) {
-      set(*properties, "fetch.error.backoff.ms", "20");
-    }
+    // A full queue is looked at again after this time; a second would starve a fast trainer.
+    looks_at_queues_ =
+        set(*properties, "fetch.queue.backoff.ms", concat(kLookMs), true) == RD_KAFKA_CONF_OK;
     for (const auto& [name, value] : settings.properties) set(*properties, name, value);
     rd_kafka_conf_set_opaque(properties.get(), this);
     rd_kafka_conf_set_error_cb(properties.get(), &Consumer::on_error);
@@ -184,6 +183,7 @@ class Consumer : public KafkaConsumer {
       }
     }
     result.messages = fetched.messages;
+    if (!looks_at_queues_ && !fetched.messages.empty()) refill(partition, fetched);
     return result;
   }
 
@@ -234,7 +234,8 @@ class Consumer : public KafkaConsumer {
 
  private:
   static constexpr std::uint64_t kOne = 1;
-  static constexpr int kAttemptMs = 1000, kProbeMs = 500, kCommitMs = 5000;
+  static constexpr int kAttemptMs = 1000, kProbeMs = 500, kCommitMs = 5000, kLookMs = 20;
+  static constexpr std::int64_t kQueued = 20'000;  // messages of a partition
 
   static void on_error(rd_kafka_t*, int code, const char* reason, void* opaque) {
     auto& self = *static_cast<Consumer*>(opaque);
@@ -262,6 +263,19 @@ class Consumer : public KafkaConsumer {
         concat("data.kafka.properties: librdkafka ",
                result == RD_KAFKA_CONF_UNKNOWN ? "has no property '" : "refuses the value of '",
                name, "' (https://github.com/confluentinc/librdkafka, CONFIGURATION.md)"));
+  }
+
+  /// librdkafka before 2.3 looks at a queue that was full only when something happens between it
+  /// and the broker, up to a second later. A request does, and is answered in a millisecond.
+  void refill(std::int64_t partition, Fetched& fetched) {
+    rd_kafka_queue_t* const queue = queues_[static_cast<std::size_t>(partition)].get();
+    const auto waiting = static_cast<std::int64_t>(rd_kafka_queue_length(queue));
+    const bool has_more = fetched.messages.back().offset + 1 + waiting < high(partition);
+    if (!has_more || waiting >= kQueued / 2 || Clock::now() < fetched.next_look) return;
+    std::int64_t low = 0, end = 0;
+    rd_kafka_query_watermark_offsets(client_.get(), settings_.topic.c_str(),
+                                     static_cast<std::int32_t>(partition), &low, &end, kLookMs);
+    fetched.next_look = Clock::now() + std::chrono::milliseconds(kLookMs);
   }
 
   [[noreturn]] void fail(const std::string& what) const {
@@ -381,6 +395,7 @@ class Consumer : public KafkaConsumer {
   std::string last_error_;
   std::string unreachable_;  // "": as far as is known, a broker can be reached
   bool is_refused_ = false;
+  bool looks_at_queues_ = false;  // librdkafka does so by itself
   std::set<std::string> told_;    // problems
   Client client_;                 // after what on_error() writes, also while it is destroyed
   std::vector<Queue> queues_;     // of each partition
