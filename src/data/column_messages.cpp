@@ -1,7 +1,6 @@
 #include "src/data/column_messages.h"
 
 #include <algorithm>
-#include <limits>
 #include <memory>
 #include <span>
 #include <utility>
@@ -40,15 +39,19 @@ class MessageBytes : public RandomFile {
   const std::string bytes_;
 };
 
-/// Throws Error(kInvalidData) for a description that cannot be true.
+/// They are in memory together, of each message that is read ahead.
+constexpr std::int64_t kMostRows = std::int64_t{1} << 18;
+
+/// Throws Error(kInvalidData) for a description that cannot be true, and for too many rows.
 void check_rows(const MappedParquet& source) {
   std::int64_t total = 0;
   for (const std::int64_t rows : source.file->rows_of_groups()) {
-    const bool is_possible = rows >= 0 && rows <= std::numeric_limits<std::int32_t>::max() - total;
+    const bool is_possible = rows >= 0 && rows <= kMostRows - total;
     total += is_possible ? rows : 0;
     if (is_possible) continue;
     throw Error(ErrorCode::kInvalidData,
-                concat("'", source.path, "' cannot be read: it says that it has ", rows, " rows"));
+                concat("'", source.path, "' cannot be read: it says that it has ", total + rows,
+                       " rows; at most ", kMostRows, " may be in one message"));
   }
 }
 

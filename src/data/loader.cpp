@@ -367,7 +367,9 @@ std::unique_ptr<RowDeliveries> open_deliveries(const DataConfig& config, const R
   }
   std::vector<DataFile> listed;
   if (!is_topic) listed = opener.records()->files();
-  return std::make_unique<ReadDeliveries>(schema, opener.open(*schema, pass), bad_rows,
+  RowPass told = pass;
+  told.tells_empty = is_topic;  // which may have no good row for long
+  return std::make_unique<ReadDeliveries>(schema, opener.open(*schema, told), bad_rows,
                                           opener.records(), std::move(listed), opener.topic_log());
 }
 

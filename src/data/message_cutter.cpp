@@ -1,6 +1,7 @@
 #include "src/data/message_cutter.h"
 
 #include <algorithm>
+#include <chrono>
 #include <optional>
 #include <utility>
 
@@ -8,6 +9,17 @@
 #include "satrap/core/log.h"
 
 namespace satrap::data {
+namespace {
+
+constexpr std::chrono::seconds kTellEvery{1};
+
+bool is_beginning(const TopicPosition& start) {
+  return start.row == 0 && std::ranges::all_of(start.partitions, [](const auto& at) {
+           return at.next == at.first && at.skip == 0;
+         });
+}
+
+}  // namespace
 
 std::int64_t MessageCutter::Partition::end_of_turn() const {
   const std::int64_t turns = (at.next - at.first) / kMessagesPerTurn + 1;
@@ -31,7 +43,7 @@ MessageCutter::MessageCutter(const Schema& schema,
     : pass_(pass),
       limits_(limits),
       log_(std::move(log)),
-      taker_(make_message_taker(format, schema, name)),
+      taker_(make_message_taker(format, schema, name, is_beginning(start))),
       name_(name),
       consumer_(std::move(consumer)),
       watch_(*consumer_, name, limits.timeout_ms),
@@ -55,7 +67,7 @@ MessageCutter::MessageCutter(const Schema& schema,
 
 bool MessageCutter::next(TextBlock& block) {
   while (cut(block)) {
-    if (has_rows_of(pass_, block)) return true;
+    if (block.num_lines == 0 || has_rows_of(pass_, block)) return true;
   }
   return false;
 }
@@ -87,11 +99,19 @@ bool MessageCutter::cut(TextBlock& block) {
     if (log_ && !is_idle) log_->add(piece);
     if (!has_more) turn_ = (turn_ + 1) % std::ssize(partitions_);
     num_idle_ = is_idle ? num_idle_ + 1 : 0;
-    if (block.num_lines > 0) return true;
+    const auto now = Clock::now();
+    if (block.num_lines > 0) {
+      next_tell_ = now + kTellEvery;
+      return true;
+    }
     if (num_idle_ >= std::ssize(partitions_)) {
       consumer_->wait(limits_.wait_ms);
       wait(/*is_owed=*/false);
       num_idle_ = 0;
+      if (!pass_.tells_empty || now < next_tell_) continue;
+      next_tell_ = now + kTellEvery;
+      block.time_ms = note_progress();
+      return true;
     }
   }
   if (num_without_value_ > 0) {

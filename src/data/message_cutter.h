@@ -1,6 +1,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -55,6 +56,8 @@ class MessageCutter : public TextBlockSource {
   std::int64_t lag() const override { return lag_.load(std::memory_order_relaxed); }
 
  private:
+  using Clock = std::chrono::steady_clock;
+
   struct Partition {
     TopicPosition::Partition at;
     std::shared_ptr<const std::string> name;
@@ -93,7 +96,8 @@ class MessageCutter : public TextBlockSource {
 
   std::int64_t turn_ = 0;
   std::int64_t next_row_ = 0;
-  std::int64_t num_idle_ = 0;  // partitions without a message, one turn after another
+  Clock::time_point next_tell_{};  // RowPass::tells_empty
+  std::int64_t num_idle_ = 0;      // partitions without a message, one turn after another
   std::int64_t num_without_value_ = 0;
   std::int64_t taken_bytes_ = 0;  // of messages of the block that is being filled
   std::atomic<std::int64_t> bytes_read_{0}, rows_read_{0}, lag_{-1};

@@ -20,7 +20,8 @@ class LineMessages : public MessageTaker {
  public:
   /// Whose columns the schema names (validate), so that no line is needed to find them. Null: the
   /// format has none.
-  explicit LineMessages(std::shared_ptr<const ColumnMap> layout) : layout_(std::move(layout)) {}
+  LineMessages(std::shared_ptr<const ColumnMap> layout, bool begins)
+      : layout_(std::move(layout)), is_first_(begins) {}
 
   void take(const KafkaMessage& message,
             const std::string& partition,
@@ -71,18 +72,20 @@ class LineMessages : public MessageTaker {
   }
 
   const std::shared_ptr<const ColumnMap> layout_;
-  bool is_first_ = true;
+  bool is_first_;
 };
 
 }  // namespace
 
 std::unique_ptr<MessageTaker> make_message_taker(FileFormat format,
                                                  const Schema& schema,
-                                                 const std::string& name) {
+                                                 const std::string& name,
+                                                 bool begins) {
   if (is_columnar(format)) return std::make_unique<ColumnMessages>(schema, name);
   return std::make_unique<LineMessages>(format == FileFormat::kDelimited
                                             ? std::make_shared<const ColumnMap>(schema, "", name)
-                                            : nullptr);
+                                            : nullptr,
+                                        begins);
 }
 
 }  // namespace satrap::data

@@ -25,9 +25,12 @@ class MessageTaker {
 };
 
 /// That of a format: lines of text, or columns. `schema` must outlive it; `name`: of the topic, for
-/// people. Throws Error(kUnavailable) if this satrap was built without what reads the format.
+/// people. `begins`: no message was read before, so that the first one of a format that is
+/// obviously another is an error instead of a bad row. Throws Error(kUnavailable) if this satrap
+/// was built without what reads the format.
 std::unique_ptr<MessageTaker> make_message_taker(FileFormat format,
                                                  const Schema& schema,
-                                                 const std::string& name);
+                                                 const std::string& name,
+                                                 bool begins);
 
 }  // namespace satrap::data

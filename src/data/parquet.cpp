@@ -8,6 +8,7 @@
 
 #include "satrap/core/error.h"
 #include "satrap/core/loaded_library.h"
+#include "satrap/core/text.h"
 #include "satrap/data/parquet_support.h"
 
 namespace satrap::data {
@@ -56,6 +57,18 @@ ColumnFormat format_of_file(const RandomFile& file, bool may_be_stream) {
   return format;
 }
 
+/// Arrow says so in words, "Out of memory: malloc of size 4096 failed". A size that no part of a
+/// file has comes from damage.
+bool is_out_of_memory(std::string_view what) {
+  constexpr std::string_view kSize = "of size ";
+  constexpr std::int64_t kMostBytes = std::int64_t{1} << 30;
+  const std::size_t at = what.find(kSize);
+  if (!what.starts_with("Out of memory") || at == std::string_view::npos) return false;
+  const std::string_view size = what.substr(at + kSize.size());
+  return parse_number<std::int64_t>(size.substr(0, size.find(' '))).value_or(INT64_MAX) <=
+         kMostBytes;
+}
+
 }  // namespace
 
 const ParquetLibrary& parquet_library() {
@@ -76,6 +89,7 @@ void translate_damage(const std::string& path, const std::function<void()>& read
   } catch (const std::bad_alloc&) {
     throw;
   } catch (const std::exception& error) {
+    if (is_out_of_memory(error.what())) throw std::bad_alloc();
     throw Error(ErrorCode::kInvalidData, concat("'", path, "' cannot be read: ", error.what()));
   }
 }

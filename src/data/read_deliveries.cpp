@@ -32,13 +32,15 @@ bool ReadDeliveries::next(RowDelivery& delivery) {
   if (entries.empty() && !has_ended_) has_ended_ = !rows_->next(block_);
   if (has_ended_ && rows_->was_closed()) return false;
   delivery.clear();
-  delivery.is_end = entries.empty();
+  delivery.is_end = has_ended_ && entries.empty();
   if (!entries.empty()) {
     CollectedBadRows::Entry& entry = entries.front();
     delivery.bad = std::move(entry.bad);
     delivery.end_row = entry.end_row;
     if (entry.num_good > 0) std::swap(delivery.rows, block_);
     entries.pop_front();
+  } else if (!has_ended_) {
+    delivery.end_row = rows_->end_row();
   }
   delivery.stats = rows_->stats();
   if (records_) note_files(delivery);

@@ -34,7 +34,8 @@ TextRows::TextRows(const Schema& schema,
     : blocks_(std::move(blocks)),
       counts_(pass, total_bytes, std::move(bad_rows)),
       jobs_(2 * pass.num_threads + 2),
-      cut_(static_cast<std::size_t>(2 * pass.num_threads + 2)) {
+      cut_(static_cast<std::size_t>(2 * pass.num_threads + 2)),
+      tells_empty_(pass.tells_empty) {
   SATRAP_CHECK(pass.num_threads >= 1, "num_threads must be positive, got ", pass.num_threads);
   for (std::int64_t i = 0; i < pass.num_threads; ++i) {
     parsers_.push_back(make_block_parser(format, schema, pass));
@@ -67,7 +68,9 @@ void TextRows::parse_blocks(BlockParser& parser) {
   while (const auto numbered = cut_.pop()) {
     Job& job = (*numbered)->job;
     try {
-      parser.parse(job.text, job.rows, job.bad);
+      job.rows.num_rows = 0;
+      job.bad = {};
+      if (job.text.num_lines > 0) parser.parse(job.text, job.rows, job.bad);
     } catch (...) {
       job.error = std::current_exception();
     }
@@ -92,7 +95,7 @@ bool TextRows::next(RowBlock& block) {
     ended_ = false;
     std::swap(block, job.rows);
     jobs_.release(numbered);
-    if (block.num_rows > 0) return true;
+    if (block.num_rows > 0 || tells_empty_) return true;
   }
   ended_ = true;
   block.num_rows = 0;

@@ -67,6 +67,7 @@ class TextRows : public RowBlockSource {
 
   Jobs jobs_;
   BoundedQueue<Jobs::Numbered*> cut_;  // from the cutter to the parsers
+  const bool tells_empty_;             // RowPass
   bool ended_ = false;
   std::int64_t end_row_ = 0;
   std::atomic<std::int64_t> time_ms_{-1};              // of the block returned last

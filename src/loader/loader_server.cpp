@@ -75,7 +75,7 @@ class LoaderServer::Impl {
       call.reply(error_bytes(error.code(), error.what()));
       return;
     }
-    request.pass.num_threads = options_.threads_for(request.pass.split.world_size);
+    request.pass.num_threads = options_.threads_for(request.num_ranks);
     if (find(call.connection())) throw Error(ErrorCode::kInvalidData, "a pass is open already");
     log_info("reads rows from {} on for {} with {} threads", request.pass.first_row,
              call.client_name(), request.pass.num_threads);

@@ -88,7 +88,12 @@ std::vector<std::unique_ptr<ReceivedStream>> LoaderStreams::reach(
 
 bool LoaderStreams::ask(std::vector<std::unique_ptr<ReceivedStream>> streams,
                         const Requests& requests) {
-  if (std::ssize(streams) > max_streams_) streams.resize(static_cast<std::size_t>(max_streams_));
+  if (const auto count = std::ssize(streams); count > max_streams_) {
+    // Other ranks have the loaders after those of this one.
+    const std::int64_t first = side_.options.rank % count * max_streams_ % count;
+    std::ranges::rotate(streams, streams.begin() + first);
+    streams.resize(static_cast<std::size_t>(max_streams_));
+  }
   {
     const std::lock_guard lock(mutex_);
     streams_ = std::move(streams);

@@ -17,6 +17,7 @@ template <class Pass, class Visit>
 void visit_numbers(Pass& request, const Visit& visit) {
   auto& pass = request.pass;
   visit(request.config.eval.first_row);
+  visit(request.num_ranks);
   visit(pass.epoch);
   visit(pass.first_row);
   visit(pass.max_rows);
@@ -82,6 +83,7 @@ PassRequest read_pass_request(std::span<const std::byte> bytes) {
   require(split.world_size >= 1 && split.rank >= 0 && split.rank < split.world_size &&
               split.rows_per_turn >= 1,
           "no such rank");
+  require(request.num_ranks >= 1, "no rank");
   constexpr std::int64_t kMostRows = std::int64_t{1} << 60;
   constexpr std::int64_t kMost = std::int64_t{1} << 30;  // products of two are numbers of rows
   require(pass.first_row <= kMostRows && pass.max_rows <= kMostRows, "too many rows");

@@ -32,6 +32,7 @@ std::string server_name(std::int64_t number);
 /// What a rank asks for.
 struct PassRequest {
   data::DataConfig config;
+  std::int64_t num_ranks = 1;  // that ask for passes like this one
   data::RowPass pass;  // without what a process cannot tell another: part, texts, stop, num_threads
 };
 

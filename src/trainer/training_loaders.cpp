@@ -21,7 +21,10 @@ std::unique_ptr<loader::Loaders> open_loaders(const job::JobConfig& config,
   return std::make_unique<loader::Loaders>(
       pipeline::endpoint_options(config, place),
       net::open_store(url, place.token, cluster.deadline()), concat("rank ", place.rank),
-      loader::LoadersOptions{.timeout_ms = loaders.timeout_ms(), .stop = cluster.stop()});
+      loader::LoadersOptions{.timeout_ms = loaders.timeout_ms(),
+                             .rank = cluster.rank(),
+                             .num_ranks = cluster.size(),
+                             .stop = cluster.stop()});
 }
 
 }  // namespace satrap::trainer

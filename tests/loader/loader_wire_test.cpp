@@ -227,7 +227,7 @@ TEST_F(LoaderWireTest, ARequestOfAStrangerIsRefused) {
     return ErrorCode::kInternal;
   };
   constexpr std::size_t kNumber = sizeof(std::int64_t);
-  const std::string good = to_bytes({config_, {}});
+  const std::string good = to_bytes({config_, 1, {}});
   EXPECT_NO_THROW(call(kOpen, good));
   for (std::size_t size = 0; size < 11 * kNumber; size += 5) {
     EXPECT_THROW(call(kOpen, good.substr(0, size)), net::NetError) << size;

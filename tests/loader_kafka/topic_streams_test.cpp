@@ -11,6 +11,7 @@
 #include <random>
 #include <set>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -192,6 +193,51 @@ TEST_F(TopicStreamsTest, AStopEndsAWaitForMessages) {
   stop_ = true;
   data::Batch batch;
   EXPECT_FALSE(source->next(batch));
+}
+
+TEST_F(TopicStreamsTest, ATopicOfBadRowsAloneIsToldOf) {
+  broker_.write("clicks", 0, {"bad,1", "bad,2", "bad,3"});
+  start_loaders(2);
+  config_.on_bad_row = "stop";
+  const auto source = open_by_loaders(data::begin_topic(config_));
+  data::Batch batch;
+  try {
+    source->next(batch);
+    FAIL() << "a bad row was taken";
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), testing::HasSubstr("partition 0, offset 0"));
+  }
+}
+
+TEST_F(TopicStreamsTest, QuietLoadersTellThatNothingIsLeft) {
+  write(2, 0, 100);  // of the other partitions, some of another loader's, nothing comes
+  start_loaders(2);
+  const auto source = open_by_loaders(data::begin_topic(config_));
+  take(*source, 98);
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::minutes(5);
+  const auto told = [&] { return source->stats().lag == 0 && source->stats().time_ms >= 0; };
+  while (!told() && std::chrono::steady_clock::now() < deadline) std::this_thread::yield();
+  EXPECT_EQ(source->stats().lag, 0);
+  EXPECT_GT(source->stats().time_ms, 0);
+  source->close();
+}
+
+TEST_F(TopicStreamsTest, AMessageOfAnotherFormatInTheMiddleIsABadRow) {
+  write(0, 0, 100);
+  data::TopicPosition place = data::begin_topic(config_);
+  {
+    const auto source = open(place);
+    take(*source, 98);
+    place = source->topic_position(source->position()).value();
+    source->close();
+  }
+  broker_.write("clicks", 0, {R"({"label": 1, "id": 5})"});
+  write(0, 100, 200);
+  start_loaders(1);
+  const auto source = open_by_loaders(place);
+  take(*source, 196);
+  EXPECT_EQ(source->stats().bad_rows, 3);  // two of the rows
+  source->close();
 }
 
 TEST_F(TopicStreamsTest, WhatALoaderCannotReadEndsTheRun) {

@@ -66,7 +66,9 @@ struct RowPass {
   std::int64_t num_threads = 1;              // the producer may use; at least 1
   bool keeps_every_line = false;  // of text: one without a usable row is a row with label NaN,
                                   // every number missing and every bag empty
-  IdTexts* texts = nullptr;       // gets the texts of ids; may be null
+  bool tells_empty = false;  // of text: next() also returns after lines without a good row and, of
+                             // a topic without an end, once a second while nothing comes
+  IdTexts* texts = nullptr;                 // gets the texts of ids; may be null
   const std::atomic<bool>* stop = nullptr;  // once set: ends the reading of a pipe, as close() does
 };
 
@@ -78,7 +80,8 @@ class RowBlockSource {
  public:
   virtual ~RowBlockSource() = default;
 
-  /// Fills `block` (reusing its memory) with the next rows, at least one. Blocks until they are
+  /// Fills `block` (reusing its memory) with the next rows, at least one but for
+  /// RowPass::tells_empty. Blocks until they are
   /// ready. Returns false and an empty block at the end of the pass or after close(). Throws
   /// Error(kInvalidData) or Error(kIo).
   virtual bool next(RowBlock& block) = 0;

@@ -18,6 +18,7 @@ struct LoadersOptions {
   /// Rows of this rank that one loader reads before the next one's turn; of several ranks as many
   /// more as make a whole batch.
   std::int64_t rows_per_turn = 1024;
+  std::int64_t rank = 0, num_ranks = 1;     // of the job, whose ranks share its loaders
   const std::atomic<bool>* stop = nullptr;  // once set, nobody waits for a loader; may be null
 };
 
