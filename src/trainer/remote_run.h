@@ -39,8 +39,8 @@ class RemoteRun {
   /// Whether require_owned() has found that out. Asks the store nothing.
   bool is_lost() const { return is_lost_; }
 
-  /// Makes metrics and summary in the local folder `root` those of the store. If the metrics there
-  /// go on from those of the store, they stay, and TensorBoard's events with them.
+  /// Makes metrics and summary in the local folder `root` those of the store. Local
+  /// metrics that begin with those of the store stay, and TensorBoard's events with them.
   void bring(const std::string& root) const;
 
   /// Names of TensorBoard's files in the store.
