@@ -41,6 +41,7 @@ Json body_of(const Manifest& m) {
                                  {"next_row", p.next_row},
                                  {"rows_read", p.rows_read}});
   }
+  if (!m.folder.empty()) json["folder"] = m.folder;
   if (m.ended_epochs > 0) json["ended_epochs"] = m.ended_epochs;
   if (m.first_eval_row >= 0) json["first_eval_row"] = m.first_eval_row;
   json["tables"] = Json::array();
@@ -73,6 +74,7 @@ Manifest parse(const Json& json) {
   m.has_packed_rows = json.at("format") == kPackedFormat;
   m.version = json.at("version");
   m.created = json.at("created");
+  m.folder = json.value("folder", "");
   m.step = integer_at(json, "step");
   for (const Json& p : json.at("positions")) {
     m.positions.push_back({integer_at(p, "epoch"), integer_at(p, "batches"),

@@ -79,6 +79,7 @@ void write_resharded(const std::string& path, std::int64_t num_shards, Directory
   const Manifest from = Manifest::read(path);
   out.manifest = from;
   out.manifest.files.clear();
+  out.manifest.folder.clear();
   out.manifest.has_packed_rows = false;
   std::set<std::string> row_files;
   for (std::size_t t = 0; t < from.tables.size(); ++t) {

@@ -156,25 +156,30 @@ void CheckpointWriter::set_newer_aside(std::int64_t step) {
 void CheckpointWriter::update_evaluation(std::int64_t step,
                                          const std::map<std::string, double>& metrics,
                                          const std::optional<EarlyStoppingState>& early_stopping) {
-  const std::string path = directory_ + "/" + checkpoint_name(step);
-  if (!std::filesystem::exists(path)) return;
-  Manifest manifest = Manifest::read(path);
+  const std::string name = checkpoint_name(step), path = directory_ + "/" + name;
+  const std::string local = path + "/" + kManifestFile;
+  const std::string here = std::filesystem::exists(path) ? read_file(local) : "";
+  const std::string kept = mirror_ ? mirror_->checkpoints.find_manifest(name).value_or("") : here;
+  if (kept.empty()) return;
+  Manifest manifest = Manifest::from_json(kept, path);
   manifest.metrics = metrics;
   manifest.early_stopping = early_stopping;
-  write_file_atomic(path + "/" + kManifestFile, manifest.to_json());
+  const std::string json = manifest.to_json();
+  if (here == kept) write_file_atomic(local, json);  // else it is of another run that was there
   if (!mirror_) return;
-  mirror_->require_owned();
-  mirror_->checkpoints.put_manifest(path, checkpoint_name(step));
+  mirror_->before_manifest();
+  mirror_->checkpoints.put_manifest(json, name);
 }
 
 void CheckpointWriter::upload(const std::string& directory, const std::string& name) const {
   if (!mirror_) return;
   mirror_->require_owned();
-  mirror_->checkpoints.put(directory, name, mirror_->require_owned);
+  mirror_->checkpoints.put(directory, name, mirror_->before_manifest);
 }
 
 void CheckpointWriter::remove_oldest(const std::string& best) const {
   if (!mirror_) return remove_oldest_in(directory_, keep_, best);
+  mirror_->require_owned();
   mirror_->checkpoints.remove_oldest(keep_, best);
   remove_oldest_in(directory_, 1, "");
 }
@@ -218,6 +223,7 @@ void CheckpointWriter::join() {
 }
 
 std::string CheckpointWriter::reached_limit() const {
+  if (mirror_ && mirror_->is_lost()) return "this one ends";
   if (num_failures_ >= limits_.max_failures) {
     return num_failures_ == 1 ? "it ends the run (checkpoint.max_failures: 1)"
                               : concat(num_failures_, " in a row (checkpoint.max_failures)");
@@ -251,6 +257,7 @@ void CheckpointWriter::publish(CheckpointContent& content) {
     out.manifest.created = fmt::format(
         "{:%Y-%m-%dT%H:%M:%SZ}",
         fmt::gmtime(std::chrono::system_clock::to_time_t(std::chrono::system_clock::now())));
+    if (mirror_) out.manifest.folder = mirror_->owner;
     out.manifest.step = content.step;
     out.manifest.examples = content.examples;
     out.manifest.nonfinite_steps = content.nonfinite_steps;

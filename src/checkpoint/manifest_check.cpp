@@ -88,6 +88,8 @@ void check_manifest(const Manifest& manifest, const std::string& path) {
   for (const Manifest::Tensor& tensor : manifest.dense) {
     checker.add(concat("size of tensor '", tensor.name, "'"), size_of(tensor, checker), numbers);
   }
+  checker.require(manifest.folder.empty() || is_file_name(manifest.folder), "'", manifest.folder,
+                  "' is not the name of a folder beside it");
   for (const auto& [name, file] : manifest.files) {
     checker.require(is_file_name(name), "'", name, "' is not the name of a file beside it");
     checker.add(concat("bytes of ", name), file.bytes, bytes);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <optional>
+#include <utility>
 
 #include "satrap/checkpoint/checkpoint_format.h"
 #include "satrap/core/error.h"
@@ -25,6 +26,11 @@ bool holds(const std::vector<Entry>& entries, const std::string& name, bool is_f
   });
 }
 
+/// Of a file that a manifest lists, in the folder of the checkpoint.
+std::string place_of(const Manifest& manifest, const std::string& file) {
+  return manifest.folder.empty() ? file : manifest.folder + "/" + file;
+}
+
 std::string last_part(const std::string& url) { return url.substr(url.rfind('/') + 1); }
 
 }  // namespace
@@ -37,35 +43,50 @@ std::vector<std::string> RemoteCheckpoints::folders() const {
   return found;  // names sort by step
 }
 
-bool RemoteCheckpoints::is_complete(const std::string& name) const {
-  return holds(folder_.list(name), kManifestFile, /*is_folder=*/false);
-}
-
 std::vector<std::string> RemoteCheckpoints::names() const {
   std::vector<std::string> found = folders();
-  std::erase_if(found, [&](const std::string& name) { return !is_complete(name); });
+  std::erase_if(found, [&](const std::string& name) {
+    return !holds(folder_.list(name), kManifestFile, /*is_folder=*/false);
+  });
   return found;
 }
 
 void RemoteCheckpoints::put(const std::string& directory,
                             const std::string& name,
                             const std::function<void()>& before_manifest) const {
-  if (is_complete(name)) folder_.remove_file(manifest_of(name));
-  for (const auto& [file, ignored] : Manifest::read(directory).files) {
-    folder_.put(directory + "/" + file, name + "/" + file);
+  const std::string json = read_file(directory + "/" + kManifestFile);
+  const Manifest manifest = Manifest::from_json(json, directory);
+  for (const auto& [file, ignored] : manifest.files) {
+    folder_.put(directory + "/" + file, name + "/" + place_of(manifest, file));
   }
   before_manifest();
-  put_manifest(directory, name);
+  require_files(manifest, name);
+  put_manifest(json, name);
 }
 
-void RemoteCheckpoints::put_manifest(const std::string& directory, const std::string& name) const {
-  folder_.put(directory + "/" + kManifestFile, manifest_of(name));
+void RemoteCheckpoints::require_files(const Manifest& manifest, const std::string& name) const {
+  const std::string folder = manifest.folder.empty() ? name : name + "/" + manifest.folder;
+  const std::vector<Entry> entries = folder_.list(folder);
+  for (const auto& [file, ignored] : manifest.files) {
+    if (holds(entries, file, /*is_folder=*/false)) continue;
+    throw Error(ErrorCode::kIo, concat("'", url_of(name), "/", place_of(manifest, file),
+                                       "' has been uploaded and is gone: something else removes "
+                                       "files of this run"));
+  }
+}
+
+std::optional<std::string> RemoteCheckpoints::find_manifest(const std::string& name) const {
+  return folder_.find_text(manifest_of(name));
+}
+
+void RemoteCheckpoints::put_manifest(const std::string& json, const std::string& name) const {
+  folder_.put_text(json, manifest_of(name));
 }
 
 void RemoteCheckpoints::set_newer_aside(std::int64_t step) const {
   for (const std::string& name : names()) {
     if (name <= checkpoint_name(step)) continue;
-    const std::optional<std::string> manifest = folder_.find_text(manifest_of(name));
+    const std::optional<std::string> manifest = find_manifest(name);
     if (!manifest) continue;
     folder_.put_text(*manifest, name + "/" + kAbandonedManifest);
     folder_.remove_file(manifest_of(name));
@@ -82,12 +103,21 @@ void RemoteCheckpoints::remove(const std::string& name) const {
 }
 
 void RemoteCheckpoints::remove_oldest(std::int64_t keep, const std::string& best) const {
-  const std::vector<std::string> complete = names();
+  std::vector<std::string> complete, others;
   for (const std::string& name : folders()) {
-    const auto found = std::ranges::find(complete, name);
-    const bool is_kept = found != complete.end() && complete.end() - found <= keep;
-    if (is_kept || (name == best && found != complete.end())) continue;
-    remove(name);
+    const std::vector<Entry> entries = folder_.list(name);
+    if (holds(entries, kManifestFile, /*is_folder=*/false)) {
+      complete.push_back(name);
+      for (const std::string& older : std::exchange(others, {})) remove(older);
+    } else if (holds(entries, kAbandonedManifest, /*is_folder=*/false)) {
+      remove(name);
+    } else {
+      others.push_back(name);
+    }
+  }
+  for (std::int64_t i = 0; i + keep < std::ssize(complete); ++i) {
+    const std::string& name = complete[static_cast<std::size_t>(i)];
+    if (name != best) remove(name);
   }
 }
 
@@ -122,7 +152,9 @@ std::string fetch_checkpoint(const std::string& url, const std::string& folder) 
   const std::string temporary = temporary_path(folder, name);
   satrap::remove_all(temporary);
   ensure_directory(temporary);
-  for (const auto& [file, ignored] : manifest.files) remote.get(file, temporary + "/" + file);
+  for (const auto& [file, ignored] : manifest.files) {
+    remote.get(place_of(manifest, file), temporary + "/" + file);
+  }
   write_file_atomic(temporary + "/" + kManifestFile, *json);
   replace_directory(temporary, path);
   log_info("checkpoint {} copied to {}", remote.url(), shown_path(path));

@@ -5,6 +5,7 @@
 #include <bit>
 #include <chrono>
 #include <ctime>
+#include <iterator>
 #include <type_traits>
 
 #include <fmt/format.h>
@@ -108,11 +109,12 @@ void collect(const Json& object, const std::string& path, std::string& summary) 
 
 /// TensorBoard reads the files of a directory in the order of their names, which begin with a time:
 /// the new file's is later than all existing ones, whatever the clock says.
-std::string new_path(const std::string& directory) {
+std::string new_path(const std::string& directory, std::vector<std::string> earlier_names) {
   constexpr std::string_view kPrefix = "events.out.tfevents.";
   constexpr std::size_t kDigits = 10;
   std::int64_t time = std::time(nullptr);
-  for (const std::string& name : list_directory(directory)) {
+  std::ranges::copy(list_directory(directory), std::back_inserter(earlier_names));
+  for (const std::string& name : earlier_names) {
     if (!name.starts_with(kPrefix)) continue;
     const auto earlier = parse_number<std::int64_t>(name.substr(kPrefix.size(), kDigits));
     if (earlier) time = std::max(time, *earlier + 1);
@@ -124,9 +126,11 @@ std::string new_path(const std::string& directory) {
 
 }  // namespace
 
-EventFile::EventFile(const std::string& directory, std::int64_t first_step) {
+EventFile::EventFile(const std::string& directory,
+                     std::int64_t first_step,
+                     const std::vector<std::string>& others) {
   ensure_directory(directory);
-  path_ = new_path(directory);
+  path_ = new_path(directory, others);
   file_.open(path_, std::ios::binary);
   if (!file_) throw Error(ErrorCode::kIo, path_ + ": cannot be opened for writing");
   write_event(0, bytes_field(kFileVersion, "brain.Event:2"));

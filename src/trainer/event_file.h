@@ -4,6 +4,7 @@
 #include <fstream>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <nlohmann/json_fwd.hpp>
 
@@ -15,9 +16,11 @@ namespace satrap::trainer {
 class EventFile {
  public:
   /// Begins a new file in `directory`, which it creates; TensorBoard reads the file after the
-  /// existing ones. Their entries for `first_step` and later are void: those steps are trained
-  /// again. Throws Error(kIo).
-  EventFile(const std::string& directory, std::int64_t first_step);
+  /// existing ones and `others`, names of files that are elsewhere. Their entries for `first_step`
+  /// and later are void: those steps are trained again. Throws Error(kIo).
+  EventFile(const std::string& directory,
+            std::int64_t first_step,
+            const std::vector<std::string>& others = {});
 
   /// Writes every number in `line`, and in objects in it, as a scalar of `step`: {"train": {"auc":
   /// 0.7}} is train/auc. Flushes. Throws Error(kIo).

@@ -23,16 +23,20 @@ constexpr const char* kOwnerFile = "owner.json";
 constexpr const char* kEventFolder = "tensorboard";
 constexpr const char* kCheckpointFolder = "checkpoints";
 
+std::string random_id() {
+  std::random_device random;
+  return fmt::format("{:08x}{:08x}", random(), random());
+}
+
 /// This process, unlike any other.
-std::string describe_owner() {
+std::string describe_owner(const std::string& id) {
   std::array<char, 256> host{};
   if (::gethostname(host.data(), host.size() - 1) != 0) host[0] = '?';
-  std::random_device random;
   return nlohmann::ordered_json{
              {"host", host.data()},
              {"pid", ::getpid()},
              {"since", fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)))},
-             {"id", fmt::format("{:08x}{:08x}", random(), random())}}
+             {"id", id}}
              .dump() +
          "\n";
 }
@@ -44,7 +48,15 @@ std::string complete_lines(const std::string& path) {
   return text;
 }
 
+/// Whether the file has that text, and maybe more.
+bool goes_on_from(const std::string& path, const std::string& text) {
+  return !text.empty() && std::filesystem::exists(path) && read_file(path).starts_with(text);
+}
+
 }  // namespace
+
+RemoteRun::RemoteRun(const std::string& url)
+    : folder_(url), owner_id_(random_id()), owner_(describe_owner(owner_id_)) {}
 
 checkpoint::RemoteCheckpoints RemoteRun::checkpoints() const {
   return checkpoint::RemoteCheckpoints(folder_.url_of(kCheckpointFolder));
@@ -60,14 +72,12 @@ std::string RemoteRun::find_run() const {
   return "";
 }
 
-void RemoteRun::take_over() {
-  owner_ = describe_owner();
-  folder_.put_text(owner_, kOwnerFile);
-}
+void RemoteRun::take_over() const { folder_.put_text(owner_, kOwnerFile); }
 
 void RemoteRun::require_owned() const {
   const std::optional<std::string> owner = folder_.find_text(kOwnerFile);
   if (owner == owner_) return;
+  is_lost_ = true;
   throw Error(
       ErrorCode::kIo,
       concat("run_dir: '", folder_.url(), "' has been taken over by another job (", kOwnerFile,
@@ -76,11 +86,15 @@ void RemoteRun::require_owned() const {
 }
 
 void RemoteRun::bring(const std::string& root) const {
-  remove_all(root + "/" + kEventFolder);  // the store has those of earlier processes
   remove_all(root + "/" + kRunReport);
   for (const char* name : {kRunConfig, kRunMetrics, kRunSummary}) {
     const std::string path = root + "/" + name;
-    if (const std::optional<std::string> text = folder_.find_text(name)) {
+    const std::optional<std::string> text = folder_.find_text(name);
+    if (name == kRunMetrics) {
+      if (text && goes_on_from(path, *text)) continue;
+      remove_all(root + "/" + kEventFolder);  // of another run, or the store has them
+    }
+    if (text) {
       write_file_atomic(path, *text);
     } else {
       remove_all(path);
@@ -99,9 +113,14 @@ void RemoteRun::clear() const {
 
 void RemoteRun::write_config(const std::string& yaml) const { folder_.put_text(yaml, kRunConfig); }
 
+std::vector<std::string> RemoteRun::events() const {
+  std::vector<std::string> names;
+  for (const auto& [name, ignored] : folder_.list(kEventFolder)) names.push_back(name);
+  return names;
+}
+
 void RemoteRun::upload(const std::string& root) const {
   namespace fs = std::filesystem;
-  require_owned();
   folder_.put_text(complete_lines(root + "/" + kRunMetrics), kRunMetrics);
   const std::string summary = root + "/" + kRunSummary;
   if (fs::exists(summary)) folder_.put_text(read_file(summary), kRunSummary);

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <atomic>
 #include <string>
+#include <vector>
 
 #include "satrap/checkpoint/remote_checkpoints.h"
 #include "satrap/data/remote_folder.h"
@@ -15,24 +17,34 @@ inline constexpr const char* kRunReport = "report.html";
 
 /// A run that is kept in a store. A store has no locks: owner.json there names the process that was
 /// the last to begin or continue the run, and another that still trains ends before it would
-/// publish its next checkpoint. All throw as RemoteFolder; thread-safe after take_over().
+/// publish its next checkpoint. All throw as RemoteFolder; thread-safe.
 class RemoteRun {
  public:
-  explicit RemoteRun(const std::string& url) : folder_(url) {}
+  explicit RemoteRun(const std::string& url);
 
   checkpoint::RemoteCheckpoints checkpoints() const;
 
   /// The name of something that an earlier run has left; "": there is nothing.
   std::string find_run() const;
 
+  /// Hex digits that no other process has.
+  const std::string& owner_id() const { return owner_id_; }
+
   /// From now on the run is this process's.
-  void take_over();
+  void take_over() const;
 
   /// Throws Error(kIo) if it is no longer.
   void require_owned() const;
 
-  /// Makes metrics and summary in the local folder `root` those of the store.
+  /// Whether require_owned() has found that out. Asks the store nothing.
+  bool is_lost() const { return is_lost_; }
+
+  /// Makes metrics and summary in the local folder `root` those of the store. Local
+  /// metrics that begin with those of the store stay, and TensorBoard's events with them.
   void bring(const std::string& root) const;
+
+  /// Names of TensorBoard's files in the store.
+  std::vector<std::string> events() const;
 
   /// Removes the run. Its config.yaml goes last.
   void clear() const;
@@ -44,7 +56,8 @@ class RemoteRun {
 
  private:
   const data::RemoteFolder folder_;
-  std::string owner_;  // what this process has written to owner.json
+  const std::string owner_id_, owner_;  // the second is what owner.json then holds
+  mutable std::atomic<bool> is_lost_{false};
 };
 
 }  // namespace satrap::trainer

@@ -3,12 +3,14 @@
 #include <array>
 #include <filesystem>
 #include <sstream>
+#include <vector>
 
 #include <nlohmann/json.hpp>
 
 #include "satrap/checkpoint/checkpoint_reader.h"
 #include "satrap/core/error.h"
 #include "satrap/core/file.h"
+#include "satrap/core/log.h"
 #include "satrap/data/remote_folder.h"
 #include "satrap/job/config_paths.h"
 
@@ -40,17 +42,12 @@ RunDirectory::RunDirectory(const job::JobConfig& config, Mode mode)
   lock_.emplace(root_);
   if (data::is_url(config.run_dir)) {
     remote_.emplace(config.run_dir);
-    const std::string earlier = mode_ == Mode::kFresh ? remote_->find_run() : "";
-    if (!earlier.empty()) refuse_earlier_run(earlier);
-    remote_->take_over();
+    require_no_earlier_run();
     remote_->bring(root_);
     if (mode_ != Mode::kResume) remove_all(checkpoints());
     return;
   }
-  if (mode_ != Mode::kFresh) return;
-  for (const char* name : kFiles) {
-    if (fs::exists(path(name))) refuse_earlier_run(name);
-  }
+  require_no_earlier_run();
 }
 
 RunDirectory::~RunDirectory() {
@@ -65,10 +62,22 @@ void RunDirectory::refuse_earlier_run(const std::string& what) const {
                      "run_dir"));
 }
 
-std::string RunDirectory::newest_checkpoint() const {
+void RunDirectory::require_no_earlier_run() const {
+  if (mode_ != Mode::kFresh) return;
+  if (remote_) {
+    const std::string found = remote_->find_run();
+    if (!found.empty()) refuse_earlier_run(found);
+    return;
+  }
+  for (const char* name : kFiles) {
+    if (fs::exists(path(name))) refuse_earlier_run(name);
+  }
+}
+
+std::string RunDirectory::newest_checkpoint() {
   if (!remote_) return checkpoint::find_checkpoint(root_);
-  const std::string url = checkpoint::find_checkpoint(config_.run_dir);
-  return url.empty() ? "" : checkpoint::fetch_checkpoint(url, checkpoints());
+  newest_ = checkpoint::find_checkpoint(config_.run_dir);
+  return newest_->empty() ? "" : checkpoint::fetch_checkpoint(*newest_, checkpoints());
 }
 
 std::string RunDirectory::local_checkpoint(const std::string& path_or_url) const {
@@ -79,19 +88,52 @@ std::string RunDirectory::local_checkpoint(const std::string& path_or_url) const
 std::optional<checkpoint::CheckpointMirror> RunDirectory::mirror() const {
   if (!remote_) return std::nullopt;
   return checkpoint::CheckpointMirror{.checkpoints = remote_->checkpoints(),
-                                      .require_owned = [this] { remote_->require_owned(); }};
+                                      .owner = remote_->owner_id(),
+                                      .require_owned = [this] { remote_->require_owned(); },
+                                      .is_lost = [this] { return remote_->is_lost(); },
+                                      .before_manifest = [this] { upload_before_manifest(); }};
 }
 
-void RunDirectory::upload() const {
-  if (remote_) remote_->upload(root_);
+/// Whoever continues from the checkpoint finds its metrics there.
+void RunDirectory::upload_before_manifest() const {
+  remote_->require_owned();
+  try {
+    remote_->upload(root_);
+  } catch (const Error& error) {
+    log_warning("{}; the metrics are copied again with the next checkpoint", error.what());
+  }
+  remote_->require_owned();
 }
 
 void RunDirectory::end() const {
-  upload();
-  if (remote_) remove_all(checkpoints());
+  if (!remote_) return;
+  remote_->require_owned();
+  remote_->upload(root_);
+  remove_all(checkpoints());
+}
+
+/// The job that runs there, if there is one, ends only if this one can go on.
+void RunDirectory::take_over() const {
+  require_no_earlier_run();
+  if (newest_) {
+    const std::string newest = checkpoint::find_checkpoint(config_.run_dir);
+    if (newest != *newest_) {
+      throw Error(ErrorCode::kIo,
+                  concat("run_dir: '", config_.run_dir, "': another job is training there: since ",
+                         "this one began, its newest checkpoint has become ",
+                         newest.empty() ? "none" : newest, "; stop that job and start again"));
+    }
+  }
+  remote_->take_over();
+}
+
+void RunDirectory::require_held() const {
+  lock_->require_held();
+  if (remote_ && remote_->is_lost()) remote_->require_owned();
 }
 
 void RunDirectory::begin(std::int64_t step, const nlohmann::ordered_json& start) {
+  if (remote_) take_over();
   for (const char* name : kFiles) {
     if (mode_ == Mode::kOverwrite) remove_all(path(name));
   }
@@ -104,7 +146,10 @@ void RunDirectory::begin(std::int64_t step, const nlohmann::ordered_json& start)
   metrics_.open(name, std::ios::app);
   if (!metrics_) throw Error(ErrorCode::kIo, name + ": cannot be opened for writing");
   append_metrics({{"step", step}, {"start", start}});
-  if (config_.train.tensorboard) events_.emplace(path("tensorboard"), step + 1);
+  if (config_.train.tensorboard) {
+    events_.emplace(path("tensorboard"), step + 1,
+                    remote_ ? remote_->events() : std::vector<std::string>{});
+  }
 }
 
 void RunDirectory::append_metrics(const nlohmann::ordered_json& line) {

@@ -25,15 +25,17 @@ class RunDirectory {
   enum class Mode { kFresh, kOverwrite, kResume };
 
   /// Makes sure that the directory can be written to and is no other job's, and changes nothing
-  /// else in it. kFresh refuses one that holds an earlier run. Throws Error(kIo | kInvalidConfig).
+  /// else in it, and nothing in a store. kFresh refuses one that holds an earlier run. Throws
+  /// Error(kIo | kInvalidConfig).
   RunDirectory(const job::JobConfig& config, Mode mode);
   ~RunDirectory();
   RunDirectory(const RunDirectory&) = delete;
   RunDirectory& operator=(const RunDirectory&) = delete;
 
-  /// Begins the run: kOverwrite removes the files of the previous run (and nothing else);
-  /// config.yaml is written, and metrics.jsonl is opened for appending, without the lines of steps
-  /// after `step` (written by a run that now continues from `step`). Its next line is `start`.
+  /// Begins the run, and takes it over if it is in a store: kOverwrite removes the files of the
+  /// previous run (and nothing else); config.yaml is written, and metrics.jsonl is opened for
+  /// appending, without the lines of steps after `step` (written by a run that now continues from
+  /// `step`). Its next line is `start`.
   void begin(std::int64_t step, const nlohmann::ordered_json& start);
 
   std::string path(const std::string& name) const { return root_ + "/" + name; }
@@ -43,7 +45,7 @@ class RunDirectory {
   }
 
   /// Path of the run's newest checkpoint on this machine; "": there is none.
-  std::string newest_checkpoint() const;
+  std::string newest_checkpoint();
 
   /// Path of a checkpoint: itself, or of a URL a copy that is removed with this object.
   std::string local_checkpoint(const std::string& path_or_url) const;
@@ -51,17 +53,16 @@ class RunDirectory {
   /// Where checkpoints are kept, if not here.
   std::optional<checkpoint::CheckpointMirror> mirror() const;
 
-  /// Copies metrics and summary to the store, if the run is there. Any thread may call it.
-  void upload() const;
-
-  /// The run has ended: upload(), and nothing that the store has stays on this machine.
+  /// The run has ended: the store gets metrics and summary, if the run is there, and nothing that
+  /// it has stays on this machine.
   void end() const;
 
   /// Appends one line, also to TensorBoard's events if enabled, and flushes it.
   void append_metrics(const nlohmann::ordered_json& line);
 
-  /// Throws Error(kIo) if another job has taken the directory; see RunLock.
-  void require_held() const { lock_->require_held(); }
+  /// Throws Error(kIo) if another job has taken the directory (RunLock), or is known to have taken
+  /// over the run in the store.
+  void require_held() const;
 
   /// Whether summary.json is that of a run that has finished after `step`.
   bool has_finished(std::int64_t step) const;
@@ -71,6 +72,9 @@ class RunDirectory {
 
  private:
   void refuse_earlier_run(const std::string& what) const;
+  void require_no_earlier_run() const;
+  void take_over() const;
+  void upload_before_manifest() const;
   std::string copies() const { return path(".copies"); }
 
   const job::JobConfig& config_;
@@ -78,6 +82,7 @@ class RunDirectory {
   const std::string root_;
   std::optional<RunLock> lock_;
   std::optional<RemoteRun> remote_;
+  std::optional<std::string> newest_;  // newest_checkpoint() in the store
   std::ofstream metrics_;
   std::optional<EventFile> events_;
 };

@@ -47,7 +47,6 @@ void TrainingRun::start_checkpoint() {
   content->topic = topic_position();
   content->published = [this](const checkpoint::CheckpointContent& complete) {
     if (complete.topic && !config_.data.kafka.group.empty()) commit_topic(*complete.topic);
-    directory_->upload();
   };
   content->pending = std::move(pending);
   content->capture(model_);

@@ -52,6 +52,7 @@ struct Manifest {
   };
   bool has_packed_rows = false;  // format 2: rows as RowLayout::pack writes them
   std::string created, version;
+  std::string folder;  // in a store, of the other files; "": they are beside the manifest
   std::int64_t step = 0, examples = 0, nonfinite_steps = 0;
   std::vector<data::DataPosition> positions;  // [num_ranks]
   std::int64_t ended_epochs = 0;              // complete with the step, if it ends one; else 0

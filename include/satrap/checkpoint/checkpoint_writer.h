@@ -69,14 +69,17 @@ struct FailureLimits {
 /// Where the checkpoints of a run in a store are kept; those of this machine are then its newest.
 struct CheckpointMirror {
   RemoteCheckpoints checkpoints;
-  std::function<void()> require_owned;  // throws if another job has taken the run over
+  std::string owner;                      // a name of this process, unlike any other
+  std::function<void()> require_owned;    // throws if another job has taken the run over
+  std::function<bool()> is_lost;          // whether that has happened, as far as is known
+  std::function<void()> before_manifest;  // copies what else belongs to the run; throws the same
 };
 
 /// Publishes checkpoints in `directory`: each is written under a temporary name with checksums,
 /// synced, then renamed; only then are the oldest removed until `keep` are left, but not the best
 /// one by early stopping. With a mirror, a checkpoint is uploaded before it gets its name, of the
 /// mirror's so many are kept, and of `directory` one. A failure does not touch the published ones;
-/// within the limits it is logged at once.
+/// within the limits it is logged at once. A job that was taken over has no limits left.
 class CheckpointWriter {
  public:
   /// Creates `directory` and removes unfinished checkpoints of a run that was killed.

@@ -12,8 +12,12 @@
 
 namespace satrap::checkpoint {
 
+struct Manifest;
+
 /// The checkpoints of a run in a store. A folder step-<12 digits> is one if it has a manifest,
-/// which is written last and removed first: what was cut off is none. All throw as RemoteFolder.
+/// which is written last and removed first: what was cut off is none. Other files are in the folder
+/// that the manifest names: no two processes write the same file, even if both believe that the run
+/// is theirs. All throw as RemoteFolder.
 class RemoteCheckpoints {
  public:
   /// `url`: of the folder that holds them.
@@ -24,27 +28,29 @@ class RemoteCheckpoints {
   std::string url_of(const std::string& name) const { return folder_.url_of(name); }
 
   /// Uploads a complete one of this machine. Calls `before_manifest` when all but that is there;
-  /// what it throws leaves no checkpoint.
+  /// what it throws leaves no checkpoint. Throws Error(kIo) if files are gone by then.
   void put(const std::string& directory,
            const std::string& name,
            const std::function<void()>& before_manifest) const;
 
-  /// Uploads the manifest anew.
-  void put_manifest(const std::string& directory, const std::string& name) const;
+  /// The content of its manifest; nullopt: it is not complete.
+  std::optional<std::string> find_manifest(const std::string& name) const;
+  void put_manifest(const std::string& json, const std::string& name) const;
 
   /// Those of steps after `step` are checkpoints no more. Their files stay until the next
   /// remove_oldest(), the manifest as abandoned-manifest.json.
   void set_newer_aside(std::int64_t step) const;
 
-  /// Removes the oldest until `keep` are left, but not `best` (a name; "": none), and what is not
-  /// complete.
+  /// Removes the oldest until `keep` are left, but not `best` (a name; "": none). Of what is not
+  /// complete only what was set aside, or is older than the newest: another may be uploading the
+  /// next one.
   void remove_oldest(std::int64_t keep, const std::string& best) const;
 
   void remove_all() const;
 
  private:
   std::vector<std::string> folders() const;
-  bool is_complete(const std::string& name) const;
+  void require_files(const Manifest& manifest, const std::string& name) const;
   void remove(const std::string& name) const;
 
   data::RemoteFolder folder_;
