@@ -39,6 +39,11 @@ checkpoint: {every: 5 steps, keep: 2}
 """
 
 
+def flipped(content):
+    """With another bit in its last byte."""
+    return content[:-1] + bytes([content[-1] ^ 1])
+
+
 class StoreRuns(CliTest):
     def setUp(self):
         super().setUp()
@@ -114,6 +119,69 @@ class StoreRuns(CliTest):
         summary = json.loads(self.server.files[f"runs/{scheme}/summary.json"])
         self.assertTrue(summary["finished"])
         self.assertNotIn(SECRET.encode(), b"".join(self.server.files.values()))
+
+    def kill_in_upload(self, file, *command):
+        """Runs a command until it would upload `file`, and kills it there."""
+        program = self.start(*command)
+
+        def kill(key):
+            if not key.endswith(file):
+                return None
+            program.kill()
+            return "reset"
+
+        self.server.write_fault = kill
+        self.expect_killed(program)
+        self.server.write_fault = lambda key: None
+
+    def start(self, *command):
+        return subprocess.Popen([SATRAP, *command], cwd=self.dir, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                                stderr=subprocess.PIPE, text=True)
+
+    def expect_killed(self, program):
+        _, said = program.communicate(timeout=TIMEOUT_S)
+        self.assertEqual(program.returncode, -9, said)
+
+    def local_file(self, name):
+        """Of the newest checkpoint that a killed job has left on this machine."""
+        return sorted((self.dir / "scratch").glob(f"*/*/checkpoints/step-*/{name}"))[-1]
+
+    def test_a_damaged_copy_on_this_machine_is_fetched_again(self):
+        expected = self.train_locally()
+        for scheme in SCHEMES:
+            for name, damage in (("table-0.bin", lambda path: path.write_bytes(flipped(path.read_bytes()))),
+                                 ("dense.bin", pathlib.Path.unlink)):
+                with self.subTest(scheme=scheme, name=name):
+                    self.server.files = {}
+                    self.kill_in_upload("15/table-0.bin", "train", "job.yaml", f"run_dir={self.url(scheme)}")
+                    damage(self.local_file(name))
+                    self.train(self.url(scheme), "--resume")
+                    self.assertEqual(self.digests(self.url(scheme)), expected)
+
+    def test_a_damaged_checkpoint_in_the_store_is_refused_and_the_one_before_it_offered(self):
+        expected = self.train_locally()
+        for scheme in SCHEMES:
+            with self.subTest(scheme):
+                url = self.url(scheme)
+                resume = ("train", "job.yaml", f"run_dir={url}", "--resume")
+                self.train(url, "train.max_steps=10")
+                folder = f"runs/{scheme}/checkpoints/step-000000000010"
+                key, dense = f"{folder}/table-0.bin", f"{folder}/dense.bin"
+                intact = self.server.files
+                lost = {name: content for name, content in intact.items() if name != key}
+                for words, files in (("size or checksum", {**intact, key: flipped(intact[key])}), ("missing", lost)):
+                    self.server.files = files
+                    for command in (("checkpoint", "verify", url), resume):
+                        error = self.fail_with(1, *command, cwd=self.dir)
+                        self.assert_words(error, f"step-000000000010/table-0.bin: {words}", "--resume-from",
+                                          f"the one before it is {url}/checkpoints/step-000000000005 ")
+                        self.assertNotIn("scratch", error)
+                self.server.files = {name: content for name, content in lost.items() if "step-000000000005" not in name}
+                self.assert_words(self.fail_with(1, *resume, cwd=self.dir), "no earlier one in the store")
+                # What those starts have fetched and checked is not fetched again.
+                self.server.files = {**intact, dense: flipped(intact[dense])}
+                self.train(url, "--resume")
+                self.assertEqual(self.digests(url), expected)
 
     def test_faults_that_pass_change_nothing(self):
         expected = self.train_locally()
