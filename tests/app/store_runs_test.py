@@ -249,7 +249,59 @@ class StoreRuns(CliTest):
                 self.assert_words(self.fail_with(2, "checkpoint", "reshard", url, "--shards", "2", cwd=self.dir),
                                   "--out")
                 # Nothing stays on this machine but what the job itself has written.
-                self.assertEqual([path for path in (self.dir / "scratch").glob("copy-*")], [])
+                self.assertEqual(self.copies(), [])
+
+    def test_an_export_that_was_cut_off_is_repeated_with_rights_to_its_folder_alone(self):
+        self.succeed("train", "job.yaml", cwd=self.dir)
+        self.succeed("export", "--checkpoint", "run", "--out", "expected", cwd=self.dir)
+        expected = {path.name: path.read_bytes() for path in (self.dir / "expected").iterdir()}
+        for scheme in SCHEMES:
+            with self.subTest(scheme):
+                folder = f"exports/{scheme}/one"
+                out = self.server.url(scheme, folder)
+                command = ("export", "--checkpoint", "run", "--out", out)
+
+                def exported(folder=folder):
+                    return {key.removeprefix(f"{folder}/"): content for key, content in self.server.files.items()
+                            if key.startswith(f"{folder}/") and not key.endswith("/")}
+
+                def only_there(key, folder=folder):
+                    return None if key.startswith(folder) else "403"
+
+                self.kill_in_upload("dense.pt", *command)
+                self.assertEqual([*exported()], ["export-incomplete.json"])
+                self.succeed(*command, cwd=self.dir)
+                self.assertEqual(exported(), expected)
+                self.kill_in_upload("/export.json", *command, "--overwrite")
+                self.assertNotIn("export.json", exported())
+                self.server.files = {**self.server.files, f"{folder}/rows-of-before.bin": b"1"}
+                self.server.write_fault = only_there
+                self.succeed(*command, cwd=self.dir)
+                self.succeed(*command, "--overwrite", cwd=self.dir)
+                self.assertEqual(exported(), expected)
+                self.server.write_fault = lambda key: None
+
+    def test_the_copy_of_a_killed_command_is_removed_by_the_next(self):
+        for scheme in SCHEMES:
+            with self.subTest(scheme):
+                url = self.url(scheme)
+                self.train(url, "train.max_steps=5")
+                program = self.start("checkpoint", "verify", f"{url}/checkpoints/step-000000000005")
+
+                def kill(program=program):
+                    if self.copies():
+                        program.kill()
+
+                self.server.changes = kill
+                self.expect_killed(program)
+                self.server.changes = lambda: None
+                self.assertEqual(len(self.copies()), 1)
+                self.digests(url)
+                self.assertEqual(self.copies(), [])
+
+    def copies(self):
+        """Of checkpoints, on this machine."""
+        return [*(self.dir / "scratch").glob("copy-*")]
 
     def test_another_job_begins_with_a_checkpoint_in_a_store(self):
         expected = self.train_locally()
@@ -263,6 +315,8 @@ class StoreRuns(CliTest):
                 self.train(self.url(scheme), "--overwrite")
                 self.train(f"warm-{scheme}", f"train.warm_start.from={self.url(scheme)}", "train.max_steps=7")
                 self.assertEqual(self.digests(f"warm-{scheme}"), self.digests("warm"))
+                summary = json.loads((self.dir / f"warm-{scheme}" / "summary.json").read_text())
+                self.assertEqual(summary["warm_start"]["from"], f"{self.url(scheme)}/checkpoints/step-000000000025")
 
     def test_a_run_that_is_there_is_kept_continued_or_removed_as_asked_for(self):
         expected = self.train_locally()
