@@ -10,7 +10,7 @@ cd "$(dirname "$0")/.."
 
 jobs=${SATRAP_JOBS:-$(nproc)}
 not_for_asan='^app\.(cache|command_line|config|early_stopping|formats|init|init_samples|job|kafka(_columns)?|labels'
-not_for_asan+='|network|newcomer|parquet|prepare(_folder)?|progress|readme|report|store_runs|stores|tensorboard)_test$'
+not_for_asan+='|network|newcomer|parquet|prepare(_folder)?|progress|readme|report|store_(owners|runs)|stores|tensorboard)_test$'
 not_for_asan+='|^process\.(adult|auto_device|checkpoint_format|cluster_faults|din|export|fp16|kafka|loaders|portable_bits'
 not_for_asan+='|pytorch_parity|store_cluster|stores|strangers|torchscript)_test$'
 # An eighth of the sources is compiled alone, another one after each commit (tests/architecture).

@@ -197,18 +197,22 @@ void CheckpointWriter::prepare(std::int64_t step) {
 void CheckpointWriter::start(std::unique_ptr<CheckpointContent> content) {
   settle();
   error_.reset();
-  thread_ = start_thread("checkpoint", [this, content = std::move(content)] {
-    try {
-      publish(*content);
-      num_failures_ = 0;
-      saved_at_ = Clock::now();
-    } catch (const Error& error) {
-      add_failure(error);
-    } catch (const std::exception& error) {
-      add_failure(Error(ErrorCode::kIo,
-                        concat("checkpoint of step ", content->step, " failed: ", error.what())));
-    }
-  });
+  std::promise<void> done;
+  done_ = done.get_future();
+  thread_ = start_thread(
+      "checkpoint", [this, content = std::move(content), done = std::move(done)]() mutable {
+        try {
+          publish(*content);
+          num_failures_ = 0;
+          saved_at_ = Clock::now();
+        } catch (const Error& error) {
+          add_failure(error);
+        } catch (const std::exception& error) {
+          add_failure(Error(ErrorCode::kIo, concat("checkpoint of step ", content->step,
+                                                   " failed: ", error.what())));
+        }
+        done.set_value();
+      });
 }
 
 void CheckpointWriter::add_failure(const Error& error) {
@@ -232,6 +236,10 @@ std::string CheckpointWriter::reached_limit() const {
   return is_late ? fmt::format("none has been written for {:.0f} s (checkpoint.max_unsaved)",
                                std::chrono::duration<double>(Clock::now() - saved_at_).count())
                  : "";
+}
+
+bool CheckpointWriter::is_writing_after(std::chrono::milliseconds pause) const {
+  return done_.valid() && done_.wait_for(pause) != std::future_status::ready;
 }
 
 void CheckpointWriter::settle() {

@@ -1,11 +1,14 @@
 #include "satrap/checkpoint/remote_checkpoints.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <filesystem>
 #include <optional>
+#include <span>
 #include <utility>
 
 #include "satrap/checkpoint/checkpoint_format.h"
+#include "satrap/checkpoint/checkpoint_reader.h"
 #include "satrap/core/error.h"
 #include "satrap/core/file.h"
 #include "satrap/core/log.h"
@@ -32,6 +35,86 @@ std::string place_of(const Manifest& manifest, const std::string& file) {
 }
 
 std::string last_part(const std::string& url) { return url.substr(url.rfind('/') + 1); }
+
+/// Whether a file of this machine is as the manifest says.
+bool matches(const std::string& directory, const std::string& file, const Manifest& manifest) {
+  try {
+    read_checked(directory, file, manifest, [](std::span<const std::byte>) {});
+    return true;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+bool holds_checkpoint(const std::string& path, const std::string& json, const Manifest& manifest) {
+  const std::string manifest_path = path + "/" + kManifestFile;
+  return std::filesystem::exists(manifest_path) && read_file(manifest_path) == json &&
+         std::ranges::all_of(manifest.files,
+                             [&](const auto& file) { return matches(path, file.first, manifest); });
+}
+
+/// Leaves a file that is complete as it is: of a copy that was cut off, or has been damaged since.
+void fetch_file(const data::RemoteFolder& remote,
+                const std::string& file,
+                const Manifest& manifest,
+                const std::string& directory) {
+  constexpr int kTries = 2;
+  for (int i = 0; i < kTries; ++i) {
+    if (matches(directory, file, manifest)) return;
+    remote.get(place_of(manifest, file), directory + "/" + file);
+  }
+  if (matches(directory, file, manifest)) return;
+  throw Error(ErrorCode::kCorrupt, remote.url_of(place_of(manifest, file)) +
+                                       ": size or checksum of its content is not what the "
+                                       "manifest says");
+}
+
+/// Throws as fetch_checkpoint, but offers no other one.
+std::string copy_checkpoint(const data::RemoteFolder& remote, const std::string& folder) {
+  const std::optional<std::string> json = remote.find_text(kManifestFile);
+  if (!json || !holds(remote.list(""), kManifestFile, /*is_folder=*/false)) {
+    throw Error(ErrorCode::kIo, concat("no checkpoint in '", remote.url(), "': it has no ",
+                                       kManifestFile, ", which is written last"));
+  }
+  const Manifest manifest = Manifest::from_json(*json, remote.url());
+  const std::vector<Entry> found = remote.list(manifest.folder);
+  for (const auto& [file, ignored] : manifest.files) {
+    if (holds(found, file, /*is_folder=*/false)) continue;
+    throw Error(ErrorCode::kCorrupt, remote.url_of(place_of(manifest, file)) + ": missing");
+  }
+  const std::string name = last_part(remote.url()), path = folder + "/" + name;
+  if (holds_checkpoint(path, *json, manifest)) return path;
+  const std::string temporary = temporary_path(folder, name);
+  if (std::filesystem::exists(path)) {
+    satrap::remove_all(temporary);
+    rename_atomic(path, temporary);
+  }
+  ensure_directory(temporary);
+  for (const std::string& file : list_directory(temporary)) {
+    if (!manifest.files.contains(file)) satrap::remove_all(temporary + "/" + file);
+  }
+  for (const auto& [file, ignored] : manifest.files) {
+    fetch_file(remote, file, manifest, temporary);
+  }
+  write_file_atomic(temporary + "/" + kManifestFile, *json);
+  replace_directory(temporary, path);
+  log_info("checkpoint {} copied to {}", remote.url(), shown_path(path));
+  return path;
+}
+
+/// For a message: which checkpoint there is in the store before a damaged one.
+std::string offer_before(const std::string& url) {
+  try {
+    const RemoteCheckpoints all(url.substr(0, url.rfind('/')));
+    std::vector<std::string> names = all.names();
+    std::erase_if(names, [&](const std::string& name) { return name >= last_part(url); });
+    if (names.empty()) return "; there is no earlier one in the store";
+    return "; the one before it is " + all.url_of(names.back()) +
+           " (--resume-from continues there)";
+  } catch (const Error&) {
+    return "";  // the damage is what counts
+  }
+}
 
 }  // namespace
 
@@ -140,25 +223,12 @@ std::vector<std::string> remote_checkpoint_urls(const std::string& text) {
 
 std::string fetch_checkpoint(const std::string& url, const std::string& folder) {
   const data::RemoteFolder remote(url);
-  const std::optional<std::string> json = remote.find_text(kManifestFile);
-  if (!json) {
-    throw Error(ErrorCode::kIo, concat("no checkpoint in '", url, "': it has no ", kManifestFile,
-                                       ", which is written last"));
+  try {
+    return copy_checkpoint(remote, folder);
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::kCorrupt) throw;
+    throw Error(ErrorCode::kCorrupt, error.what() + offer_before(remote.url()));
   }
-  const std::string name = last_part(remote.url()), path = folder + "/" + name;
-  const std::string manifest_path = path + "/" + kManifestFile;
-  if (std::filesystem::exists(manifest_path) && read_file(manifest_path) == *json) return path;
-  const Manifest manifest = Manifest::from_json(*json, remote.url());
-  const std::string temporary = temporary_path(folder, name);
-  satrap::remove_all(temporary);
-  ensure_directory(temporary);
-  for (const auto& [file, ignored] : manifest.files) {
-    remote.get(place_of(manifest, file), temporary + "/" + file);
-  }
-  write_file_atomic(temporary + "/" + kManifestFile, *json);
-  replace_directory(temporary, path);
-  log_info("checkpoint {} copied to {}", remote.url(), shown_path(path));
-  return path;
 }
 
 LocalCheckpoint::LocalCheckpoint(const std::string& path_or_url) : path_(path_or_url) {

@@ -1,11 +1,14 @@
 #include "satrap/job/scratch.h"
 
+#include <array>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <system_error>
 
+#include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -40,6 +43,47 @@ std::string own_temporary_folder() {
   return path;
 }
 
+/// A file that is locked (flock) as long as this object lives; `flags` as of flock().
+class LockedFile {
+ public:
+  LockedFile(const std::string& path, int flags)
+      : fd_(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, S_IRUSR | S_IWUSR)),
+        is_locked_(fd_ >= 0 && ::flock(fd_, flags) == 0) {}
+  ~LockedFile() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+  LockedFile(const LockedFile&) = delete;
+  LockedFile& operator=(const LockedFile&) = delete;
+
+  bool is_locked() const { return is_locked_; }
+
+ private:
+  const int fd_;
+  const bool is_locked_;
+};
+
+/// The names of copies of this machine up to where they differ: another one may share the folder
+/// and not see this one's locks.
+std::string copy_prefix() {
+  std::array<char, 256> host{};
+  if (::gethostname(host.data(), host.size() - 1) != 0) return "copy-";
+  return concat("copy-", host.data(), "-");
+}
+constexpr const char* kRandomPart = "XXXXXX";  // of mkdtemp
+
+/// Those of processes of this machine that were killed.
+void remove_left_copies(const std::string& scratch, const std::string& prefix) {
+  for (const std::string& name : list_directory(scratch)) {
+    if (!name.starts_with(prefix) || name.size() != prefix.size() + std::strlen(kRandomPart)) {
+      continue;
+    }
+    const std::string path = concat(scratch, "/", name);
+    const LockedFile lock(path + "/.lock", LOCK_EX | LOCK_NB);
+    std::error_code ignored;
+    if (lock.is_locked()) fs::remove_all(path, ignored);
+  }
+}
+
 }  // namespace
 
 std::string scratch_folder() {
@@ -50,9 +94,20 @@ std::string scratch_folder() {
   return path;
 }
 
-ScratchFolder::ScratchFolder() : path_(scratch_folder() + "/copy-XXXXXX") {
-  if (::mkdtemp(path_.data()) != nullptr) return;
-  throw Error(ErrorCode::kIo, concat(path_, ": cannot be created: ", std::strerror(errno)));
+class ScratchFolder::Lock : public LockedFile {
+  using LockedFile::LockedFile;
+};
+
+ScratchFolder::ScratchFolder() {
+  const std::string scratch = scratch_folder(), prefix = copy_prefix();
+  // So that nobody takes a new folder, which has no lock yet, for one that was left.
+  const LockedFile one_at_a_time(scratch + "/.copies.lock", LOCK_EX);
+  if (one_at_a_time.is_locked()) remove_left_copies(scratch, prefix);
+  path_ = concat(scratch, "/", prefix, kRandomPart);
+  if (::mkdtemp(path_.data()) == nullptr) {
+    throw Error(ErrorCode::kIo, concat(path_, ": cannot be created: ", std::strerror(errno)));
+  }
+  lock_ = std::make_unique<Lock>(path_ + "/.lock", LOCK_EX | LOCK_NB);
 }
 
 ScratchFolder::~ScratchFolder() {

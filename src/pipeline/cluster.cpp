@@ -1,14 +1,23 @@
 #include "satrap/pipeline/cluster.h"
 
+#include <algorithm>
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
 #include <random>
+#include <utility>
 
 #include "satrap/core/error.h"
+#include "satrap/core/log.h"
+#include "satrap/core/thread_group.h"
 #include "satrap/job/interval.h"
+#include "satrap/net/net_error.h"
 
 namespace satrap::pipeline {
 namespace {
 
 constexpr const char* kStartKey = "start";
+constexpr const char* kSignsKey = "signs-of-life";  // of the chief, before the start: a counter
 constexpr std::size_t kNonceDigits = 16;
 
 std::string random_nonce() {
@@ -37,6 +46,42 @@ void check(const job::JobConfig& job, const job::ClusterConfig& config) {
   }
 }
 
+/// Counts in the store as long as it lives, so that others see that this process does.
+class SignsOfLife {
+ public:
+  SignsOfLife(net::Store& store, std::int64_t pause_ms)
+      : store_(store), pause_(pause_ms), threads_([this] { stop(); }) {
+    threads_.start("signs-of-life", [this] { run(); });
+  }
+
+ private:
+  void stop() {
+    {
+      const std::lock_guard lock(mutex_);
+      ends_ = true;
+    }
+    ended_.notify_all();
+  }
+  void run() {
+    std::unique_lock lock(mutex_);
+    while (!ended_.wait_for(lock, pause_, [&] { return ends_; })) {
+      try {
+        store_.add(kSignsKey, 1);
+      } catch (const Error& error) {
+        log_warning("the other ranks may give up: {}", error.what());
+        return;
+      }
+    }
+  }
+
+  net::Store& store_;
+  const std::chrono::milliseconds pause_;
+  std::mutex mutex_;
+  std::condition_variable ended_;
+  bool ends_ = false;
+  ThreadGroup threads_;
+};
+
 }  // namespace
 
 net::EndpointOptions endpoint_options(const job::JobConfig& job, const job::ClusterConfig& config) {
@@ -59,20 +104,36 @@ Cluster::Cluster(const job::JobConfig& job,
   own_store_ = std::make_shared<net::PrefixStore>(config.job, store_);
 }
 
-std::string Cluster::share(const std::string& text) {
-  if (size() == 1) return text;
+std::string Cluster::share(const std::function<std::string()>& make) {
+  if (size() == 1) return make();
   if (is_chief()) {
-    start_ = random_nonce();
-    own_store_->set(kStartKey, start_ + text);
+    const SignsOfLife signs(*own_store_, std::min<std::int64_t>(timeout_ms_ / 4, 500));
+    start_ = random_nonce() + make();
+    own_store_->set(kStartKey, start_);
   } else {
-    start_ = own_store_->wait(kStartKey, deadline());
+    start_ = wait_for_start();
   }
-  const std::string shared = is_chief() ? text : start_.substr(kNonceDigits);
+  std::string shared = start_.substr(kNonceDigits);
   start_.resize(kNonceDigits);
-  // Once all ranks have read the key, a later start under the same name must not see it.
+  // Once all ranks have read the keys, a later start under the same name must not see them.
   make_communicator("start")->barrier(deadline());
-  if (is_chief()) own_store_->erase(kStartKey);
+  if (is_chief()) {
+    own_store_->erase(kStartKey);
+    own_store_->erase(kSignsKey);
+  }
   return shared;
+}
+
+std::string Cluster::wait_for_start() const {
+  std::optional<std::string> signs;
+  for (;;) {
+    try {
+      return own_store_->wait(kStartKey, deadline());
+    } catch (const net::NetError& error) {
+      const std::optional<std::string> before = std::exchange(signs, own_store_->get(kSignsKey));
+      if (error.failure() != net::NetFailure::kTimeout || signs == before) throw;
+    }
+  }
 }
 
 std::unique_ptr<collective::Communicator> Cluster::make_communicator(const std::string& name) {

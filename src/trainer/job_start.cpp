@@ -49,7 +49,9 @@ Json fresh_start(const job::JobConfig& config,
                  const RunDirectory& directory) {
   const ScopedPhase fitting(options.live, LiveProgress::Phase::kFitting);
   const bool is_warm = config.train.warm_start.is_on();
-  return {{"warm_start", is_warm ? directory.local_checkpoint(warm_start_checkpoint(config)) : ""},
+  const std::string warm = is_warm ? warm_start_checkpoint(config) : "";
+  return {{"warm_start", directory.local_checkpoint(warm)},
+          {"warm_start_url", data::is_url(warm) ? warm : ""},
           {"checkpoint", ""},
           {"transforms", data::fit_transforms(config.data, schema, config.seed).to_json(schema)},
           {"same_input", true},
@@ -154,13 +156,35 @@ Json start_from(const std::string& checkpoint,
           {"same_input", continuation.has_same_input && data.has_same_input()},
           {"data_changes", json_of(data.changes)},
           {"batch_size", continuation.batch_size},
-          {"warm_start", ""}};
+          {"warm_start", ""},
+          {"warm_start_url", ""}};
 }
 
 std::shared_ptr<const data::TopicPosition> topic_of(const std::string& json) {
   if (json.empty()) return nullptr;
   return std::make_shared<const data::TopicPosition>(
       data::TopicPosition::from_json(json, "what rank 0 has sent"));
+}
+
+/// Takes the run directory. May fetch a checkpoint, or read much data.
+Json start_of_chief(const job::JobConfig& config,
+                    const TrainOptions& options,
+                    const data::Schema& schema,
+                    std::int64_t num_ranks,
+                    std::optional<RunDirectory>& directory) {
+  std::string checkpoint = given_checkpoint(options);
+  directory.emplace(config, mode_of(options));  // from here on no other job writes there
+  checkpoint = checkpoint.empty() && options.resume ? directory->newest_checkpoint()
+                                                    : directory->local_checkpoint(checkpoint);
+  job::JobConfig counted = with_first_eval_row(config);
+  const TopicStart topic = find_topic(counted, checkpoint, num_ranks, options.stop);
+  counted.data.kafka.position = topic.position;
+  Json json = checkpoint.empty() ? fresh_start(counted, options, schema, *directory)
+                                 : start_from(checkpoint, counted, options);
+  json["first_eval_row"] = counted.data.eval.first_row;
+  json["topic"] = topic.position ? topic.position->to_json() : "";
+  json["topic_row"] = topic.row;
+  return json;
 }
 
 }  // namespace
@@ -170,23 +194,8 @@ JobStart JobStart::decide(const job::JobConfig& config,
                           const data::Schema& schema,
                           pipeline::Cluster& cluster,
                           std::optional<RunDirectory>& directory) {
-  std::string start;
-  if (cluster.is_chief()) {
-    std::string checkpoint = given_checkpoint(options);
-    directory.emplace(config, mode_of(options));  // from here on no other job writes there
-    checkpoint = checkpoint.empty() && options.resume ? directory->newest_checkpoint()
-                                                      : directory->local_checkpoint(checkpoint);
-    job::JobConfig counted = with_first_eval_row(config);
-    const TopicStart topic = find_topic(counted, checkpoint, cluster.size(), options.stop);
-    counted.data.kafka.position = topic.position;
-    Json json = checkpoint.empty() ? fresh_start(counted, options, schema, *directory)
-                                   : start_from(checkpoint, counted, options);
-    json["first_eval_row"] = counted.data.eval.first_row;
-    json["topic"] = topic.position ? topic.position->to_json() : "";
-    json["topic_row"] = topic.row;
-    start = json.dump();
-  }
-  const Json json = Json::parse(cluster.share(start));
+  const Json json = Json::parse(cluster.share(
+      [&] { return start_of_chief(config, options, schema, cluster.size(), directory).dump(); }));
   const std::string checkpoint = json["checkpoint"];
   if (!cluster.is_chief()) require_shared_scratch(config);
   if (!cluster.is_chief() && !checkpoint.empty()) {
@@ -200,7 +209,7 @@ JobStart JobStart::decide(const job::JobConfig& config,
           json["first_eval_row"],
           topic_of(json["topic"]),
           json["topic_row"],
-          json["warm_start"]};
+          {.path = json["warm_start"], .url = json["warm_start_url"]}};
 }
 
 }  // namespace satrap::trainer

@@ -23,7 +23,8 @@ struct JobStart {
   std::shared_ptr<const data::TopicPosition> topic = {};  // data::KafkaConfig::position
   std::int64_t topic_row = -1;  // number of the row there from which all ranks continue; -1: as
                                 // the checkpoint says
-  std::string warm_start;       // checkpoint whose rows the first step starts with; "": none
+  checkpoint::UsedCheckpoint
+      warm_start;  // whose rows the first step starts with; its path is "": none
 
   /// All ranks call it together. The chief takes the run directory, and fits the transforms to the
   /// data unless a checkpoint has them. Every rank compares its training files with the

@@ -1,5 +1,6 @@
 // The checkpoints of a run; the rest of TrainingRun is in training_run.cpp.
 #include <algorithm>
+#include <chrono>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -18,14 +19,25 @@ std::optional<checkpoint::EarlyStoppingState> TrainingRun::early_stopping_state(
 }
 
 /// On all ranks: saves the chief's rows, dense state and data positions, and every rank's lookups
-/// ahead.
-void TrainingRun::start_checkpoint() {
+/// ahead. `is_needed`: of this step and no later one; else it is left out while the last one is
+/// still being written and the job has several ranks.
+void TrainingRun::start_checkpoint(bool is_needed) {
   if (checkpointed_step_ == step_) return;
-  checkpointed_step_ = step_;
-  if (cluster_.is_chief()) {
-    directory_->require_held();
-    checkpoints_->settle();  // one at a time: its snapshots are done
+  if (cluster_.is_chief()) directory_->require_held();
+  while (cluster_.size() > 1 && !is_written()) {
+    if (is_needed) continue;
+    if (cluster_.is_chief()) {
+      log_warning(
+          "the checkpoint of step {} is left out: the one before it is still being written; the "
+          "next one follows it at once",
+          step_);
+    }
+    has_left_checkpoint_ = true;
+    return;
   }
+  has_left_checkpoint_ = false;
+  checkpointed_step_ = step_;
+  if (cluster_.is_chief()) checkpoints_->settle();  // one at a time: its snapshots are done
   settle();
   std::vector<pipeline::PendingLookup> pending;
   // Lookups ahead of step 1 read what a resumed run begins with, and its input may be far.
@@ -51,6 +63,13 @@ void TrainingRun::start_checkpoint() {
   content->pending = std::move(pending);
   content->capture(model_);
   checkpoints_->start(std::move(content));
+}
+
+/// On all ranks: whether the chief has written the last checkpoint. If not, it waits for that, but
+/// no longer than the others, and what they have asked the shards, can.
+bool TrainingRun::is_written() {
+  const std::chrono::milliseconds pause(cluster_.timeout_ms() / 2);
+  return !ranks_.any(cluster_.is_chief() && checkpoints_->is_writing_after(pause));
 }
 
 /// From where the ranks can continue in the topic. Without an end each reads partitions of its own:

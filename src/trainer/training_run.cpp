@@ -55,8 +55,8 @@ TrainingRun::TrainingRun(const job::JobConfig& config, const TrainOptions& optio
 
 void TrainingRun::start_anew() {
   positions_.assign(static_cast<std::size_t>(cluster_.size()), start_position_);
-  if (start_.warm_start.empty()) return model_.tables->begin({});
-  const checkpoint::WarmStart warm(config_, start_.warm_start, model_);
+  if (start_.warm_start.path.empty()) return model_.tables->begin({});
+  const checkpoint::WarmStart warm(config_, start_.warm_start.path, model_);
   warm.load(model_);
   warm_tables_ = warm.tables();
 }
@@ -124,7 +124,7 @@ void TrainingRun::open_pipeline() {
                         timers_, directory_ ? &*directory_ : nullptr, cluster_, model_.times.get()},
       options_, restored_examples_);
   reporter_->restore_nonfinite_steps(restored_nonfinite_steps_);
-  reporter_->set_warm_start(start_.warm_start, warm_tables_);
+  reporter_->set_warm_start(start_.warm_start.name(), warm_tables_);
 }
 
 void TrainingRun::start_planner() {
@@ -209,7 +209,8 @@ TrainOutcome TrainingRun::run() {
       reporter_->report(step_, report_due_ == ReportClock::Due::kReport);
     }
     stopped = (votes.evaluate && !evaluate()) || votes.stop;
-    if (votes.checkpoint || early_stopping_.is_best(step_)) start_checkpoint();
+    const bool is_best = early_stopping_.is_best(step_);
+    if (votes.checkpoint || is_best) start_checkpoint(is_best);
   }
   const bool reached_end = queue_->has_ended();
   retire_down_to(0);
@@ -264,7 +265,7 @@ void TrainingRun::finish(bool finished) {
   if (cluster_.is_chief() && !is_over && !reporter_->has_told(step_))
     reporter_->report(step_, true);
   if (finished && config_.data.has_eval()) evaluate();
-  start_checkpoint();
+  start_checkpoint(/*is_needed=*/true);
   // No rank ends before its rows are in the checkpoint.
   model_.tables->wait_joined();
   ranks_.barrier();

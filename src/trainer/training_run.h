@@ -67,7 +67,8 @@ class TrainingRun {
 
   bool owes_evaluation();
   bool evaluate();  // false: a signal, here or on another rank, cut it short
-  void start_checkpoint();
+  void start_checkpoint(bool is_needed);
+  bool is_written();
   bool prepare_checkpoint(const std::vector<pipeline::PendingLookup>& pending);
   std::optional<data::TopicPosition> topic_position() const;
   void commit_topic(const data::TopicPosition& position) const;
@@ -96,6 +97,7 @@ class TrainingRun {
   std::int64_t resumed_step_ = -1;  // -1: not resumed
   std::int64_t evaluated_step_ = -1;
   std::int64_t checkpointed_step_ = -1;
+  bool has_left_checkpoint_ = false;           // one was due and is owed
   std::vector<data::DataPosition> positions_;  // [num_ranks] after it
   std::int64_t ended_epochs_ = 0;              // complete with it, if it ends one; else 0
   bool has_updated_ = false;                   // a step of this process was finite

@@ -90,7 +90,8 @@ pipeline::StepVotes TrainingRun::my_votes() {
   if (cluster_.is_chief()) report_due_ = reporter_->due(step_, ended_epochs_, num_queued_);
   votes.report = report_due_ != ReportClock::Due::kNo;
   if (cluster_.is_chief() && !async_dense_) {
-    votes.checkpoint = checkpoint_clock_.due(step_, ended_epochs_);
+    votes.checkpoint = checkpoint_clock_.due(step_, ended_epochs_) || has_left_checkpoint_;
+    if (has_left_checkpoint_ && checkpoints_->is_writing_after({})) votes.checkpoint = false;
     votes.evaluate = eval_clock_.due(step_, ended_epochs_);
   }
   return votes;

@@ -3,83 +3,15 @@ import json
 import os
 import pathlib
 import random
-import re
 import subprocess
-import sys
-import threading
 import unittest
-from unittest import mock
 
-from cli import SATRAP, TIMEOUT_S, CliTest, satrap
-
-sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
-import store_server
+from cli import SATRAP, TIMEOUT_S
+from store_run_case import flipped, plain, SCHEMES, SECRET, StoreRunCase
 from store_writes import take_first
 
-DOCTOR = satrap("doctor").stdout
-SCHEMES = [scheme for scheme in ("s3", "hdfs") if f"\n{scheme:10} off:" not in DOCTOR]
-if not SCHEMES:
-    print("skipped: this satrap was built without S3 and HDFS")
-    sys.exit(77)
 
-SECRET = "secret-of-the-tests"
-ROWS = 2500  # 25 steps
-JOB = """\
-run_dir: run
-device: cpu
-seed: 7
-data:
-  train: rows.csv
-  eval: rows.csv
-  batch_size: 100
-  schema: {label: click, numeric: [price], features: [user]}
-tables: {default: {dim: 4, optimizer: {type: adagrad, lr: 0.05}}}
-model: {type: deepfm, hidden: [8]}
-train: {mode: hybrid, staleness: 2, deterministic: true, threads: 1, report_every: 5 steps}
-checkpoint: {every: 5 steps, keep: 2}
-"""
-
-
-def plain(key):
-    """Without the folder that only one process writes, in that of a checkpoint."""
-    return re.sub(r"(/step-\d+)/[0-9a-f]{16}/", r"\1/", key)
-
-
-class StoreRuns(CliTest):
-    def setUp(self):
-        super().setUp()
-        self.server = store_server.Server()
-        self.addCleanup(self.server.close)
-        patched = mock.patch.dict(os.environ, {
-            **self.server.environment(), "HADOOP_USER_NAME": "satrap", "SATRAP_REMOTE_TIMEOUT": "5min",
-            "SATRAP_REMOTE_STALL": "1min", "SATRAP_SCRATCH": str(self.dir / "scratch")})
-        patched.start()
-        self.addCleanup(patched.stop)
-        lines = (f"{int(i * 7 % 5 < 2)},{i * 13 % 97 / 4},user {i * i % 501}\n" for i in range(ROWS))
-        self.write("rows.csv", "click,price,user\n" + "".join(lines))
-        self.write("job.yaml", JOB)
-
-    def url(self, scheme):
-        return self.server.url(scheme, f"runs/{scheme}")
-
-    def train(self, url, *more, **environment):
-        return self.succeed("train", "job.yaml", f"run_dir={url}", *more, cwd=self.dir,
-                            env={**os.environ, **environment})
-
-    def digests(self, run):
-        """Of its checkpoints, by their names."""
-        said = self.succeed("checkpoint", "verify", run, cwd=self.dir).stdout
-        return dict(re.findall(r"(step-\d+): ok, digest ([0-9a-f]+)", said))
-
-    def names_in_store(self, scheme):
-        folder = f"runs/{scheme}/"
-        return sorted(plain(key).removeprefix(folder) for key in self.server.files
-                      if key.startswith(folder) and not key.endswith("/"))
-
-    def train_locally(self):
-        self.succeed("train", "job.yaml", cwd=self.dir)
-        return self.digests("run")
-
+class StoreRuns(StoreRunCase):
     def test_a_job_killed_while_it_uploads_continues_on_another_machine_with_the_same_bits(self):
         expected = self.train_locally()
         for scheme in SCHEMES:
@@ -111,19 +43,47 @@ class StoreRuns(CliTest):
                     self.assertEqual(self.digests(self.url(scheme)), expected)
                     self.assert_same_files(scheme)
 
-    def metrics(self, scheme):
-        text = self.server.files[f"runs/{scheme}/metrics.jsonl"].decode()
-        return [json.loads(line) for line in text.splitlines()]
+    def local_file(self, name):
+        """Of the newest checkpoint that a killed job has left on this machine."""
+        return sorted((self.dir / "scratch").glob(f"*/*/checkpoints/step-*/{name}"))[-1]
 
-    def assert_same_files(self, scheme):
-        """The store has what the local run has."""
-        local = sorted(str(path.relative_to(self.dir / "run")) for path in (self.dir / "run").rglob("*")
-                       if path.is_file())
-        self.assertEqual(self.names_in_store(scheme), sorted([*local, "owner.json"]))
-        self.assertEqual([line["step"] for line in self.metrics(scheme) if "train" in line], [5, 10, 15, 20, 25])
-        summary = json.loads(self.server.files[f"runs/{scheme}/summary.json"])
-        self.assertTrue(summary["finished"])
-        self.assertNotIn(SECRET.encode(), b"".join(self.server.files.values()))
+    def test_a_damaged_copy_on_this_machine_is_fetched_again(self):
+        expected = self.train_locally()
+        for scheme in SCHEMES:
+            for name, damage in (("table-0.bin", lambda path: path.write_bytes(flipped(path.read_bytes()))),
+                                 ("dense.bin", pathlib.Path.unlink)):
+                with self.subTest(scheme=scheme, name=name):
+                    self.server.files = {}
+                    self.kill_in_upload("15/table-0.bin", "train", "job.yaml", f"run_dir={self.url(scheme)}")
+                    damage(self.local_file(name))
+                    self.train(self.url(scheme), "--resume")
+                    self.assertEqual(self.digests(self.url(scheme)), expected)
+
+    def test_a_damaged_checkpoint_in_the_store_is_refused_and_the_one_before_it_offered(self):
+        expected = self.train_locally()
+        for scheme in SCHEMES:
+            with self.subTest(scheme):
+                url = self.url(scheme)
+                resume = ("train", "job.yaml", f"run_dir={url}", "--resume")
+                self.train(url, "train.max_steps=10")
+                folder = f"runs/{scheme}/checkpoints/step-000000000010"
+                key, dense = (next(key for key in self.server.files if plain(key) == f"{folder}/{name}")
+                              for name in ("table-0.bin", "dense.bin"))
+                intact = self.server.files
+                lost = {name: content for name, content in intact.items() if name != key}
+                for words, files in (("size or checksum", {**intact, key: flipped(intact[key])}), ("missing", lost)):
+                    self.server.files = files
+                    for command in (("checkpoint", "verify", url), resume):
+                        error = self.fail_with(1, *command, cwd=self.dir)
+                        self.assert_words(error, f"{key}: {words}", "--resume-from",
+                                          f"the one before it is {url}/checkpoints/step-000000000005 ")
+                        self.assertNotIn("scratch", error)
+                self.server.files = {name: content for name, content in lost.items() if "step-000000000005" not in name}
+                self.assert_words(self.fail_with(1, *resume, cwd=self.dir), "no earlier one in the store")
+                # What those starts have fetched and checked is not fetched again.
+                self.server.files = {**intact, dense: flipped(intact[dense])}
+                self.train(url, "--resume")
+                self.assertEqual(self.digests(url), expected)
 
     def test_faults_that_pass_change_nothing(self):
         expected = self.train_locally()
@@ -191,7 +151,59 @@ class StoreRuns(CliTest):
                 self.assert_words(self.fail_with(2, "checkpoint", "reshard", url, "--shards", "2", cwd=self.dir),
                                   "--out")
                 # Nothing stays on this machine but what the job itself has written.
-                self.assertEqual([path for path in (self.dir / "scratch").glob("copy-*")], [])
+                self.assertEqual(self.copies(), [])
+
+    def test_an_export_that_was_cut_off_is_repeated_with_rights_to_its_folder_alone(self):
+        self.succeed("train", "job.yaml", cwd=self.dir)
+        self.succeed("export", "--checkpoint", "run", "--out", "expected", cwd=self.dir)
+        expected = {path.name: path.read_bytes() for path in (self.dir / "expected").iterdir()}
+        for scheme in SCHEMES:
+            with self.subTest(scheme):
+                folder = f"exports/{scheme}/one"
+                out = self.server.url(scheme, folder)
+                command = ("export", "--checkpoint", "run", "--out", out)
+
+                def exported(folder=folder):
+                    return {key.removeprefix(f"{folder}/"): content for key, content in self.server.files.items()
+                            if key.startswith(f"{folder}/") and not key.endswith("/")}
+
+                def only_there(key, folder=folder):
+                    return None if key.startswith(folder) else "403"
+
+                self.kill_in_upload("dense.pt", *command)
+                self.assertEqual([*exported()], ["export-incomplete.json"])
+                self.succeed(*command, cwd=self.dir)
+                self.assertEqual(exported(), expected)
+                self.kill_in_upload("/export.json", *command, "--overwrite")
+                self.assertNotIn("export.json", exported())
+                self.server.files = {**self.server.files, f"{folder}/rows-of-before.bin": b"1"}
+                self.server.write_fault = only_there
+                self.succeed(*command, cwd=self.dir)
+                self.succeed(*command, "--overwrite", cwd=self.dir)
+                self.assertEqual(exported(), expected)
+                self.server.write_fault = lambda key: None
+
+    def test_the_copy_of_a_killed_command_is_removed_by_the_next(self):
+        for scheme in SCHEMES:
+            with self.subTest(scheme):
+                url = self.url(scheme)
+                self.train(url, "train.max_steps=5")
+                program = self.start_command("checkpoint", "verify", f"{url}/checkpoints/step-000000000005")
+
+                def kill(program=program):
+                    if self.copies():
+                        program.kill()
+
+                self.server.changes = kill
+                self.expect_killed(program)
+                self.server.changes = lambda: None
+                self.assertEqual(len(self.copies()), 1)
+                self.digests(url)
+                self.assertEqual(self.copies(), [])
+
+    def copies(self):
+        """Of checkpoints, on this machine."""
+        return [*(self.dir / "scratch").glob("copy-*")]
 
     def test_another_job_begins_with_a_checkpoint_in_a_store(self):
         expected = self.train_locally()
@@ -205,163 +217,8 @@ class StoreRuns(CliTest):
                 self.train(self.url(scheme), "--overwrite")
                 self.train(f"warm-{scheme}", f"train.warm_start.from={self.url(scheme)}", "train.max_steps=7")
                 self.assertEqual(self.digests(f"warm-{scheme}"), self.digests("warm"))
-
-    def test_a_run_that_is_there_is_kept_continued_or_removed_as_asked_for(self):
-        expected = self.train_locally()
-        for scheme in SCHEMES:
-            with self.subTest(scheme):
-                url = self.url(scheme)
-                self.train(url, "train.max_steps=12")
-                before = dict(self.server.files)
-                error = self.fail_with(2, "train", "job.yaml", f"run_dir={url}", cwd=self.dir)
-                self.assert_words(error, f"'{url}' holds an earlier run", "--resume", "--overwrite")
-                self.assertEqual(self.server.files, before)
-                # Steps after the checkpoint from which it continues are void.
-                self.train(url, "--resume-from", f"{url}/checkpoints/step-000000000010")
-                self.assertEqual(self.digests(url), expected)
-                self.train(url, "--overwrite", "train.max_steps=5")
-                self.assertEqual([*self.digests(url)], ["step-000000000005"])
-                preview = self.succeed("train", "job.yaml", f"run_dir={url}", "--dry-run", cwd=self.dir).stdout
-                self.assert_words(preview, f"{url}: holds a run")
-
-    def test_a_job_that_another_has_taken_over_publishes_nothing_more(self):
-        for scheme in SCHEMES:
-            with self.subTest(scheme):
-                self.server.files = {}
-
-                def take_over(key):
-                    if "step-000000000010/" in key:
-                        self.server.files = {**self.server.files, f"runs/{scheme}/owner.json": b'{"host": "other"}\n'}
-
-                self.server.write_fault = take_over
-                error = self.fail_with(1, "train", "job.yaml", f"run_dir={self.url(scheme)}", "train.epochs=4",
-                                       cwd=self.dir)
-                self.assert_words(error, f"'{self.url(scheme)}' has been taken over by another job", '"other"')
-                self.assertNotIn("in a row", error)  # it ends with the first refusal
-                self.assertEqual([*self.digests(self.url(scheme))], ["step-000000000005"])
-
-    def start(self, url, *more):
-        """A job beside others; its scratch folder is `first`."""
-        environment = {**os.environ, "SATRAP_SCRATCH": str(self.dir / "first"), "SATRAP_REMOTE_STALL": "5min"}
-        return subprocess.Popen([SATRAP, "train", "job.yaml", f"run_dir={url}", *more], cwd=self.dir, env=environment,
-                                stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-
-    def continue_elsewhere(self, url, *more):
-        """What another machine says that continues the run, to 15 steps."""
-        return satrap("train", "job.yaml", f"run_dir={url}", "--resume", "train.max_steps=15", *more, cwd=self.dir,
-                      env={**os.environ, "SATRAP_SCRATCH": str(self.dir / "second"), "SATRAP_REMOTE_STALL": "5min"})
-
-    def test_a_former_owner_that_goes_on_uploading_leaves_what_the_new_one_has_published(self):
-        for scheme in SCHEMES:
-            with self.subTest(scheme):
-                seen = []
-
-                def continue_it(key):
-                    if not seen and "step-000000000015/" in key and "table-0.bin" in key:
-                        seen.append(None)
-                        done = self.continue_elsewhere(self.url(scheme), "tables.default.optimizer.lr=0.06")
-                        seen[0] = (done, self.digests(self.url(scheme)))
-
-                self.server.write_fault = continue_it
-                _, said = (program := self.start(self.url(scheme))).communicate(timeout=TIMEOUT_S)
-                done, published = seen[0]
-                self.assertEqual((done.returncode, program.returncode), (0, 1), done.stderr + said)
-                self.assert_words(said, "has been taken over by another job")
-                self.assertEqual([*published], ["step-000000000010", "step-000000000015"])
-                self.assertEqual(self.digests(self.url(scheme)), published)
-
-    def test_a_former_owner_removes_nothing_of_an_upload_in_progress(self):
-        for scheme in SCHEMES:
-            with self.subTest(scheme):
-                held, goes_on, said = threading.Event(), threading.Event(), []
-                self.addCleanup(goes_on.set)
-
-                def interleave(key):
-                    if "step-000000000010/" in key and key.endswith("manifest.json") and not held.is_set():
-                        held.set()
-                        goes_on.wait(TIMEOUT_S)
-                    elif "step-000000000015/" in key and "table-0.bin" in key and not said:
-                        goes_on.set()
-                        said.append(program.communicate(timeout=TIMEOUT_S)[1])
-
-                self.server.write_fault = interleave
-                program = self.start(self.url(scheme))
-                self.assertTrue(held.wait(TIMEOUT_S))
-                done = self.continue_elsewhere(self.url(scheme))
-                self.assertEqual((done.returncode, program.returncode), (0, 1), f"{done.stderr}{said}")
-                self.assert_words(said[0], "has been taken over by another job")
-                self.assertEqual([*self.digests(self.url(scheme))], ["step-000000000010", "step-000000000015"])
-
-    def test_a_start_that_is_refused_leaves_the_run_to_the_job_that_has_it(self):
-        expected, refused = self.train_locally(), []
-        scheme = SCHEMES[0]
-
-        def start_another(key):
-            if not refused and "step-000000000010/" in key:
-                refused.append(None)
-                refused[0] = self.continue_elsewhere(self.url(scheme), "model.hidden=[16]")
-
-        self.server.write_fault = start_another
-        self.train(self.url(scheme), "checkpoint.max_failures=1")
-        self.assertEqual(refused[0].returncode, 2, refused[0].stderr)
-        self.assert_words(refused[0].stderr, "model.hidden: [8] -> [16]")
-        self.assertEqual(self.digests(self.url(scheme)), expected)
-
-    def test_a_start_while_another_job_publishes_is_refused(self):
-        scheme = SCHEMES[0]
-        self.train(self.url(scheme), "train.max_steps=10")
-        before, reads = dict(self.server.files), self.server.reads
-
-        def publish():
-            if self.server.reads - reads >= 6:  # metrics and manifest are read first
-                self.server.files = {**before, **{key.replace("step-000000000010/", "step-000000000015/"): content
-                                                  for key, content in before.items()}}
-
-        self.server.changes = publish
-        done = self.continue_elsewhere(self.url(scheme))
-        self.assertEqual(done.returncode, 1, done.stderr)
-        self.assert_words(done.stderr, "another job is training there", "checkpoints/step-000000000015; stop that job")
-        self.assertEqual({key: self.server.files[key] for key in before}, before)
-
-    def test_metrics_that_are_refused_follow_later(self):
-        self.train_locally()
-        scheme = SCHEMES[0]
-        self.server.write_fault = lambda key: (
-            "403" if key.endswith("metrics.jsonl") and any("manifest" in name for name in self.server.files) else None)
-        error = self.fail_with(1, "train", "job.yaml", f"run_dir={self.url(scheme)}", "checkpoint.max_failures=1",
-                               "train.max_steps=20", cwd=self.dir)
-        self.assert_words(error, f"cannot write '{self.url(scheme)}/metrics.jsonl'")
-        self.assertEqual([*self.digests(self.url(scheme))], ["step-000000000015", "step-000000000020"])
-        self.server.write_fault = lambda key: None
-        self.train(self.url(scheme), "--resume")
-        self.assert_same_files(scheme)
-
-    def test_an_evaluation_is_added_to_the_checkpoint_that_was_evaluated(self):
-        url, manifest = self.url(SCHEMES[0]), f"runs/{SCHEMES[0]}/checkpoints/step-000000000025/manifest.json"
-
-        def kill(key):
-            if key.endswith("metrics.jsonl") and manifest in self.server.files:
-                program.kill()  # its last checkpoint stays on its machine
-                return "reset"
-
-        self.server.write_fault = kill
-        (program := self.start(url)).communicate(timeout=TIMEOUT_S)
-        self.assertEqual(program.returncode, -9)
-        self.server.write_fault = lambda key: None
-        another = "tables.default.optimizer.lr=0.06"
-        self.train(url, "--overwrite", another)
-        before = self.digests(url)
-        self.train(url, "--resume-from", url, another, SATRAP_SCRATCH=str(self.dir / "first"))
-        self.assertEqual(self.digests(url), before)
-        self.assertIn("eval.auc", json.loads(self.server.files[manifest])["metrics"])
-
-    def test_events_of_each_start_have_a_file_of_their_own(self):
-        url, events = self.url(SCHEMES[0]), f"runs/{SCHEMES[0]}/tensorboard/events.out.tfevents."
-        self.train(url, "train.max_steps=10")
-        self.server.files = {**self.server.files, f"{events}9000000000.another": b"events"}
-        self.train(url, "--resume", "train.tensorboard=true")
-        names = [key.removeprefix(events)[:10] for key in self.server.files if key.startswith(events)]
-        self.assertEqual(sorted(names), ["9000000000", "9000000001"])
+                summary = json.loads((self.dir / f"warm-{scheme}" / "summary.json").read_text())
+                self.assertEqual(summary["warm_start"]["from"], f"{self.url(scheme)}/checkpoints/step-000000000025")
 
     def test_what_makes_no_sense_is_refused(self):
         for url, words in (("s3://key:password@bucket/run", ["AWS_ACCESS_KEY_ID"]),
@@ -376,4 +233,4 @@ class StoreRuns(CliTest):
 
 
 if __name__ == "__main__":
-    unittest.main(verbosity=2)
+    unittest.main()

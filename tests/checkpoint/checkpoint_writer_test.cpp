@@ -197,11 +197,13 @@ TEST_F(CheckpointWriterTest, WritesInTheBackgroundOneAfterTheOther) {
   content->rows = std::make_unique<WaitingSnapshot>(let.get_future());
   writer.start(std::move(content));  // returns, although nothing can be written
   EXPECT_FALSE(fs::exists(path(5)));
+  EXPECT_TRUE(writer.is_writing_after(std::chrono::milliseconds(1)));
   std::thread next([&] { writer.start(small_content(6)); });
   let.set_value();
   next.join();
   EXPECT_TRUE(fs::exists(path(5)));
   writer.wait();
+  EXPECT_FALSE(writer.is_writing_after({}));
   EXPECT_TRUE(fs::exists(path(6)));
 }
 

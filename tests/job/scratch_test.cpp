@@ -89,6 +89,21 @@ TEST_F(Scratch, AFolderInItEndsWithItsObject) {
   EXPECT_FALSE(fs::exists(path));
 }
 
+TEST_F(Scratch, AFolderInItThatAKilledProcessHasLeftIsRemovedWithTheNext) {
+  const ScratchFolder used;
+  const std::string prefix = used.path().substr(0, used.path().size() - 6);
+  const std::string left = prefix + "killed", longer = prefix + "another";
+  for (const std::string& path : {left, longer}) {
+    fs::create_directory(path);
+    std::ofstream(path + "/file") << "content";
+  }
+  const ScratchFolder next;
+  EXPECT_FALSE(fs::exists(left));
+  EXPECT_TRUE(fs::exists(longer)) << "its name is no copy's of this machine";
+  EXPECT_TRUE(fs::exists(used.path()));
+  EXPECT_TRUE(fs::exists(next.path()));
+}
+
 TEST_F(Scratch, TheRunOfAUrlHasItsLastName) {
   JobConfig config;
   config.run_dir = "s3://bucket/runs/one";

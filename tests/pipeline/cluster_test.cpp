@@ -1,5 +1,7 @@
 #include "satrap/pipeline/cluster.h"
 
+#include <optional>
+#include <string>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -35,7 +37,7 @@ TEST_F(ClusterTest, AProcessAloneIsItsOwnChiefWithoutANetwork) {
   EXPECT_TRUE(cluster.is_chief());
   EXPECT_EQ(cluster.rank(), 0);
   EXPECT_EQ(cluster.size(), 1);
-  EXPECT_EQ(cluster.share("text"), "text");
+  EXPECT_EQ(cluster.share([] { return "text"; }), "text");
   EXPECT_EQ(cluster.make_communicator("any")->size(), 1);
   EXPECT_EQ(cluster.store(), nullptr);
 }
@@ -65,7 +67,7 @@ TEST_F(ClusterTest, AJobOnShardsNeedsThemAndAStore) {
 TEST_F(ClusterTest, EveryRankHearsWhatTheChiefSays) {
   for (const std::string& text : {std::string("begin"), std::string(), std::string(1000, 'x')}) {
     threads_.run(3, [&](Cluster& cluster) {
-      EXPECT_EQ(cluster.share(cluster.is_chief() ? text : "not this"), text)
+      EXPECT_EQ(cluster.share([&] { return cluster.is_chief() ? text : "not this"; }), text)
           << "rank " << cluster.rank();
     });
   }
@@ -73,7 +75,7 @@ TEST_F(ClusterTest, EveryRankHearsWhatTheChiefSays) {
 
 TEST_F(ClusterTest, GroupsAreOfAllRanksInTheirOrder) {
   threads_.run(3, [&](Cluster& cluster) {
-    cluster.share("");
+    cluster.share([] { return ""; });
     for (const char* name : {"one", "another"}) {
       const auto group = cluster.make_communicator(name);
       EXPECT_EQ(group->rank(), cluster.rank());
@@ -85,11 +87,23 @@ TEST_F(ClusterTest, GroupsAreOfAllRanksInTheirOrder) {
   });
 }
 
+TEST_F(ClusterTest, TheChiefGivesSignsOfLifeWhileItPreparesTheStart) {
+  threads_.run(2, [&](Cluster& cluster) {
+    net::PrefixStore store("start-1/", cluster.store());
+    const std::string shared =
+        cluster.share([&] { return store.wait("signs-of-life", cluster.deadline()); });
+    EXPECT_GT(std::stoll(shared), 0);
+    if (cluster.is_chief()) {
+      EXPECT_EQ(store.get("signs-of-life"), std::nullopt) << "a later start would take it for its";
+    }
+  });
+}
+
 TEST_F(ClusterTest, ARankWhoseChiefDoesNotComeGivesUp) {
   threads_.job.cluster.timeout = "100ms";
   Cluster cluster(threads_.job, threads_.config(1, 2));
   EXPECT_EQ(cluster.timeout_ms(), 100);
-  EXPECT_THROW(cluster.share(""), net::NetError);
+  EXPECT_THROW(cluster.share([] { return ""; }), net::NetError);
 }
 
 }  // namespace

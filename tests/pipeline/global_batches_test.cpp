@@ -109,7 +109,7 @@ class TwoEpochs final : public data::BatchSource {
 TEST(GlobalBatches, OfAnEpochEndWithThoseOfTheRankThatHasTheMost) {
   RankThreads ranks;
   ranks.run(2, [](Cluster& cluster) {
-    cluster.share("");
+    cluster.share([] { return ""; });
     TwoEpochs source(1 + cluster.rank());
     StageTimers timers(kNumStages);
     GlobalBatches batches(source, {}, {}, cluster.make_communicator("planners"), cluster, timers);
@@ -168,7 +168,7 @@ class GlobalBatchesOfThree : public testing::Test {
            std::int64_t fails = -1,
            std::int64_t endless = -1) {
     ranks_.run(kRanks, [&](Cluster& cluster) {
-      cluster.share("");
+      cluster.share([] { return ""; });
       const std::int64_t rank = cluster.rank();
       Batches source(4, rank == fails, rank != endless);
       StageTimers timers(kNumStages);
@@ -252,7 +252,7 @@ class Arrivals final : public data::BatchSource {
 TEST(GlobalBatches, OfEndlessDataARankWithoutAnyDoesNotHoldUpTheOthers) {
   RankThreads ranks;
   ranks.run(2, [](Cluster& cluster) {
-    cluster.share("");
+    cluster.share([] { return ""; });
     Arrivals source;
     if (cluster.rank() == 0) source.arrive(3);
     source.set_lag(10 * (cluster.rank() + 1));
@@ -286,7 +286,7 @@ TEST(GlobalBatches, OfEndlessDataARankWithoutAnyDoesNotHoldUpTheOthers) {
 TEST(GlobalBatches, OfEndlessDataEndOnAllRanksWhereOneStops) {
   RankThreads ranks;
   ranks.run(3, [](Cluster& cluster) {
-    cluster.share("");
+    cluster.share([] { return ""; });
     Arrivals source;
     source.arrive(2 + (cluster.rank() == 0 ? 5 : 0));
     StageTimers timers(kNumStages);

@@ -224,7 +224,7 @@ class PartitionedTraining {
   void train(Cluster& cluster,
              const std::function<Shares(std::int64_t)>& shares_of,
              const After& after) {
-    cluster.share("");
+    cluster.share([] { return ""; });
     ThreadPool pool(options_.threads);
     const auto device = backend::make_host_device(&pool);
     const backend::Stream stream(*device);

@@ -45,7 +45,7 @@ class RankGroupTest : public testing::Test {
   /// Runs body(group, rank) on each of three ranks.
   void run(const std::function<void(RankGroup&, std::int64_t)>& body) const {
     threads_.run(3, [&](Cluster& cluster) {
-      cluster.share("");
+      cluster.share([] { return ""; });
       StageTimers timers(kNumStages);
       RankGroup group(cluster, timers);
       body(group, cluster.rank());

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <future>
 #include <map>
 #include <memory>
 #include <optional>
@@ -109,6 +110,9 @@ class CheckpointWriter {
   /// Counts a checkpoint that failed before start().
   void add_failure(const Error& error);
 
+  /// Whether the last one is still being written, or uploaded, after `pause`. Waits no longer.
+  bool is_writing_after(std::chrono::milliseconds pause) const;
+
   /// Waits for the last one. Throws its error if the limits are reached.
   void settle();
 
@@ -130,6 +134,7 @@ class CheckpointWriter {
   const FailureLimits limits_;
   const std::optional<CheckpointMirror> mirror_;
   std::thread thread_;
+  std::future<void> done_;                     // of the thread
   std::optional<Error> error_;                 // of the last one
   std::int64_t num_failures_ = 0;              // since the last success
   Clock::time_point saved_at_ = Clock::now();  // or begun

@@ -59,9 +59,11 @@ class RemoteCheckpoints {
 /// As checkpoint_paths() for the URL of a checkpoint, a run or its checkpoints/.
 std::vector<std::string> remote_checkpoint_urls(const std::string& url);
 
-/// Copies a checkpoint from a store to `folder`, where it has the same name, unless it is there
-/// already. Returns its path. Throws Error(kIo) if there is none, Error(kCorrupt) for a manifest
-/// that cannot be read; other files are checked when they are used.
+/// Copies a checkpoint from a store to `folder`, where it has the same name. Fetches only files
+/// that are not there yet, or are damaged there: each is compared with its size and checksum.
+/// Returns its path. Throws Error(kIo) if there is none, Error(kCorrupt) if the store lacks a file
+/// of it or has another content, twice, than the manifest says; it then names the checkpoint before
+/// it there.
 std::string fetch_checkpoint(const std::string& url, const std::string& folder);
 
 /// A checkpoint on this machine: of a path that itself, of a URL a copy in the scratch folder,

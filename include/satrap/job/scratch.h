@@ -1,5 +1,6 @@
 #pragma once
 
+#include <memory>
 #include <string>
 
 #include "satrap/job/job_config.h"
@@ -11,7 +12,9 @@ namespace satrap::job {
 /// Throws Error(kIo) if it cannot be written to, Error(kInvalidConfig) if it is another user's.
 std::string scratch_folder();
 
-/// A new folder in the scratch_folder(), which is removed with this object.
+/// A new folder in the scratch_folder(), which is removed with this object, or when a process of
+/// this machine makes the next one after this process was killed: a lock (flock) on `.lock` in it
+/// says that it is in use.
 class ScratchFolder {
  public:
   ScratchFolder();
@@ -22,7 +25,10 @@ class ScratchFolder {
   const std::string& path() const { return path_; }
 
  private:
+  class Lock;
+
   std::string path_;
+  std::unique_ptr<Lock> lock_;
 };
 
 /// The folder of this machine in which a job writes: its run_dir or, if that is a URL, one in the

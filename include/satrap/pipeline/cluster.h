@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -46,14 +47,17 @@ class Cluster {
   const net::Endpoint& endpoint() const { return *endpoint_; }
   const std::shared_ptr<net::Store>& store() const { return store_; }
 
-  /// Sends the chief's `text` to every rank at the start of a job; other ranks' `text` is ignored.
-  /// Called once, by all.
-  std::string share(const std::string& text);
+  /// At the start of a job: what `make` returns on the chief, on all ranks; it is not called on the
+  /// others, which wait for as long as the chief lives, be it longer than the timeout. Called once,
+  /// by all.
+  std::string share(const std::function<std::string()>& make);
 
   /// A new group of all ranks, under a name that is used once in the job. After share().
   std::unique_ptr<collective::Communicator> make_communicator(const std::string& name);
 
  private:
+  std::string wait_for_start() const;
+
   const job::ClusterConfig config_;
   const std::int64_t timeout_ms_;
   const std::atomic<bool>* const stop_;
