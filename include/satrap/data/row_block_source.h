@@ -68,7 +68,7 @@ struct RowPass {
                                   // every number missing and every bag empty
   bool tells_empty = false;  // of text: next() also returns after lines without a good row and, of
                              // a topic without an end, once a second while nothing comes
-  IdTexts* texts = nullptr;                 // gets the texts of ids; may be null
+  IdTexts* texts = nullptr;  // gets the texts of ids; may be null
   const std::atomic<bool>* stop = nullptr;  // once set: ends the reading of a pipe, as close() does
 };
 

@@ -21,11 +21,11 @@ namespace satrap::data {
 /// What a process that reads rows tells the one that trains on them: the next rows of a pass, and
 /// what is known besides.
 struct RowDelivery {
-  RowBlock rows;                // may be empty
-  BadRows bad;                  // of the same lines
-  std::int64_t end_row = 0;     // as RowBlockSource::end_row after these rows
-  ReadStats stats;              // all but rows and bad_rows, of the process that reads
-  std::vector<FileNote> files;  // what has become known of files since the last delivery
+  RowBlock rows;                   // may be empty
+  BadRows bad;                     // of the same lines
+  std::int64_t end_row = 0;        // as RowBlockSource::end_row after these rows
+  ReadStats stats;                 // all but rows and bad_rows, of the process that reads
+  std::vector<FileNote> files;     // what has become known of files since the last delivery
   std::vector<TopicPiece> pieces;  // of a topic: what the rows up to end_row came from
   bool is_end = false;             // no rows: the end of the pass
 

@@ -24,9 +24,9 @@ struct SharedParquet {
 };
 
 /// Some columns of a row group for one reader, with at most about `max_bytes` of the file in memory
-/// at a time, or a piece of each column if that is less. Each column has a buffer of an equal share;
-/// but of a file in a store, where the columns fit into these together, threads of Arrow's read
-/// them at once, neighbours by one request.
+/// at a time, or a piece of each column if that is less. Each column has a buffer of an equal
+/// share; but of a file in a store, where the columns fit into these together, threads of Arrow's
+/// read them at once, neighbours by one request.
 class OpenGroup {
  public:
   OpenGroup(const SharedParquet& source,
