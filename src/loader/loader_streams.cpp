@@ -23,11 +23,15 @@ LoaderStreams::LoaderStreams(RankSide& side, const data::Schema& schema, std::in
     : side_(side), schema_(schema), max_streams_(max_streams) {}
 
 bool LoaderStreams::open(const Requests& requests) {
-  const net::Deadline deadline = net::Deadline::after_ms(side_.options.timeout_ms);
+  // One that is reached and sends nonsense, again and again, is as none.
+  bool may_try = !deadline_;
+  if (may_try) deadline_ = net::Deadline::after_ms(side_.options.timeout_ms);
   std::int64_t pause_ms = kFirstPauseMs;
   while (!is_stopped()) {
-    if (try_loaders(requests)) return true;
-    if (deadline.has_passed()) {
+    may_try = may_try || !deadline_->has_passed();
+    if (may_try && try_loaders(requests)) return true;
+    may_try = false;
+    if (deadline_->has_passed()) {
       throw Error(ErrorCode::kIo,
                   concat("data.loaders: no loader could be used for data.loaders.timeout = ",
                          format_duration(static_cast<double>(side_.options.timeout_ms) / 1e3),

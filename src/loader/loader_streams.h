@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -43,6 +44,9 @@ class LoaderStreams {
   /// version.
   bool open(const Requests& requests);
 
+  /// Rows have come: the time of waiting for a loader begins anew with the next open().
+  void note_rows() { deadline_.reset(); }
+
   bool is_open() const { return !streams_.empty(); }
   std::int64_t count() const { return std::ssize(streams_); }
   ReceivedStream& operator[](std::int64_t number) const {
@@ -71,7 +75,8 @@ class LoaderStreams {
   const data::Schema& schema_;
   const std::int64_t max_streams_;
   LoaderList::Clock::time_point looked_at_;
-  std::string last_failure_;  // of a loader or the store, in words
+  std::optional<net::Deadline> deadline_;  // since the first open() without rows
+  std::string last_failure_;               // of a loader or the store, in words
 
   std::mutex mutex_;
   std::condition_variable closed_;

@@ -42,6 +42,7 @@ bool MergedStreams::next(data::RowDelivery& delivery) {
     }
     try {
       take(delivery);
+      streams_.note_rows();
       return true;
     } catch (const net::NetError& error) {
       if (streams_.is_closed()) return false;

@@ -70,6 +70,7 @@ bool TopicStreams::next(data::RowDelivery& delivery) {
     try {
       if (arrival.error) std::rethrow_exception(arrival.error);
       take(arrival, delivery);
+      streams_.note_rows();
       receivers_->spare.push(std::move(arrival.delivery));
       return true;
     } catch (const net::NetError& error) {
