@@ -65,14 +65,6 @@ Json stage_seconds(const StageTimers& timers) {
   return stages;
 }
 
-/// The share of the rank that has waited most, and if there are several, that of each.
-void add_data_waits(const std::vector<double>& shares, Json& json) {
-  json["data_wait_share"] = *std::ranges::max_element(shares);
-  for (std::size_t r = 0; r < shares.size() && shares.size() > 1; ++r) {
-    json["data_wait_of_rank"][std::to_string(r)] = shares[r];
-  }
-}
-
 Json device_seconds(backend::StreamTimes& times) {
   Json seconds = Json::object();
   for (std::uint8_t kind = 0; kind < backend::StreamTimes::kNumKinds; ++kind) {
@@ -131,6 +123,7 @@ Reporter::Reporter(Sources sources, const TrainOptions& options, std::int64_t ex
       window_(sources.config.train.metric_window, sources.schema.num_labels()),
       watch_(sources.schema),
       constant_inputs_(sources.schema),
+      progress_of_data_(sources.data, sources.timers),
       clock_(job::Interval::parse(sources.config.train.report_every, "train.report_every")),
       num_positive_(sources.schema.labels.size()),
       examples_(examples),
@@ -244,10 +237,10 @@ void Reporter::report(std::int64_t step, bool is_due) {
     report.eta_seconds = (1.0 - report.progress) / rate;
   }
   report.wait_share = std::min(1.0, (wait - since.wait_seconds) / elapsed);
-  const std::vector<double> data_waits = data_waits_since(since.read_seconds, elapsed);
+  const std::vector<double> data_waits = progress_of_data_.waits_since(since.read_seconds, elapsed);
   report.data_wait_share = *std::ranges::max_element(data_waits);
   report.mean_staleness = mean_staleness(histogram);
-  last_ = {now, wait, read_seconds(), examples_here_};
+  last_ = {now, wait, progress_of_data_.read_seconds(), examples_here_};
   if (is_due) told_ = last_;
 
   Json line = {{"step", step}, {"examples", examples_}, {"seconds", now}};
@@ -271,9 +264,10 @@ void Reporter::report(std::int64_t step, bool is_due) {
     line["device_seconds"] = device_seconds(*sources_.device_times);
     line["device_share"] = report.device_share = device_share_since(elapsed_since_last);
   }
-  const Topic topic = topic_now();
-  if (topic.lag >= 0) line["lag"] = report.lag = topic.lag;
-  if (topic.age >= 0.0) line["age"] = report.age = topic.age;
+  const DataProgress::Topic topic = progress_of_data_.topic();
+  add_topic(topic, line);
+  report.lag = topic.lag;
+  report.age = topic.age;
   if (const auto scale = sources_.network.loss_scale()) {
     line["loss_scale"] = loss_scale_json(*scale);
     tell_skipped(*scale);
@@ -287,42 +281,6 @@ double Reporter::device_share_since(double elapsed) {
   const double before = last_device_seconds_;
   last_device_seconds_ = sources_.device_times->busy_seconds();
   return std::min(1.0, (last_device_seconds_ - before) / elapsed);
-}
-
-void Reporter::look_at(const pipeline::RankShares& shares) {
-  lag_of_ranks_ = shares.lag;
-  time_of_ranks_ = shares.time_ms;
-  read_seconds_ = shares.read_seconds;
-}
-
-Reporter::Topic Reporter::topic_now() const {
-  const data::ReadStats stats = sources_.data.stats();
-  // Without an end, what this rank reads is a part of the topic.
-  const bool has_share = sources_.data.is_endless() && !read_seconds_.empty();
-  const std::int64_t time_ms = has_share ? time_of_ranks_ : stats.time_ms;
-  Topic topic{.lag = has_share ? lag_of_ranks_ : stats.lag};
-  if (time_ms < 0) return topic;
-  const auto now = std::chrono::system_clock::now().time_since_epoch();
-  const std::chrono::duration<double> age = now - std::chrono::milliseconds(time_ms);
-  topic.age = std::max(0.0, age.count());  // the brokers have clocks of their own
-  return topic;
-}
-
-/// That each rank has waited for its data, as far as this one knows.
-std::vector<double> Reporter::read_seconds() const {
-  if (!read_seconds_.empty()) return read_seconds_;
-  return {sources_.timers.seconds(pipeline::kStageRead)};
-}
-
-/// The share of the time `elapsed` since `before`, for which each rank has waited for its data.
-std::vector<double> Reporter::data_waits_since(const std::vector<double>& before,
-                                               double elapsed) const {
-  std::vector<double> shares = read_seconds();
-  for (std::size_t r = 0; r < shares.size(); ++r) {
-    const double since = r < before.size() ? before[r] : 0.0;
-    shares[r] = std::clamp((shares[r] - since) / elapsed, 0.0, 1.0);
-  }
-  return shares;
 }
 
 void Reporter::tell_skipped(const dense::DenseNetwork::LossScale& scale) {
@@ -408,7 +366,7 @@ void Reporter::write_summary(std::int64_t step,
                           {"max", max_staleness(histogram)},
                           {"mean", mean_staleness(histogram)},
                           {"histogram", histogram}};
-  add_data_waits(data_waits_since({}, std::max(total, 1e-9)), summary);
+  add_data_waits(progress_of_data_.waits_since({}, std::max(total, 1e-9)), summary);
   summary["stage_seconds"] = stage_seconds(sources_.timers);
   const pipeline::EmbeddingTables::Size size = sources_.tables.size();
   summary["rows"] = size.rows;
@@ -428,9 +386,7 @@ void Reporter::write_summary(std::int64_t step,
     summary["bad_row_share"] = bad / (good + bad);
     summary["bad_row_reasons"] = sources_.data.bad_row_reasons();
   }
-  const Topic topic = topic_now();
-  if (topic.lag >= 0) summary["lag"] = topic.lag;
-  if (topic.age >= 0.0) summary["age"] = topic.age;
+  add_topic(progress_of_data_.topic(), summary);
   summary["positive_share"] = positive_shares();
   summary["constant_inputs"] = constant_inputs_.names();
   if (const auto shared = data::shared_files(sources_.config.data); !shared.empty()) {

@@ -9,6 +9,7 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "constant_inputs.h"
+#include "data_progress.h"
 #include "early_stopping.h"
 #include "report_clock.h"
 #include "run_directory.h"
@@ -51,7 +52,7 @@ class Reporter {
            std::span<const float> labels,
            std::int64_t global_examples);
   /// What the ranks have told of their data by a step that is finished.
-  void look_at(const pipeline::RankShares& shares);
+  void look_at(const pipeline::RankShares& shares) { progress_of_data_.look_at(shares); }
   void add_nonfinite() { ++nonfinite_steps_; }
 
   /// The batch of such a step, and its number, for whoever watches.
@@ -107,13 +108,6 @@ class Reporter {
   double seconds() const;
   double hit_rate_since(const embedding::CacheCounts& counts);
   double device_share_since(double elapsed);
-  struct Topic {
-    std::int64_t lag = -1;  // -1: there is no topic
-    double age = -1.0;      // seconds; negative: unknown
-  };
-  Topic topic_now() const;
-  std::vector<double> read_seconds() const;
-  std::vector<double> data_waits_since(const std::vector<double>& before, double elapsed) const;
   void tell_skipped(const dense::DenseNetwork::LossScale& scale);
 
   Sources sources_;
@@ -121,15 +115,13 @@ class Reporter {
   WindowedMetrics window_;
   TrainingWatch watch_;
   ConstantInputs constant_inputs_;
+  DataProgress progress_of_data_;
   ReportClock clock_;
   std::vector<std::int64_t> num_positive_;  // [num_labels], of num_seen_ examples of this rank
   std::int64_t num_seen_ = 0;
   std::optional<Evaluation> evaluation_;
   std::int64_t examples_;           // in all
   std::int64_t examples_here_ = 0;  // by this process
-  std::int64_t lag_of_ranks_ = -1,
-               time_of_ranks_ = -1;   // as RankShares; -1: this rank's are of all
-  std::vector<double> read_seconds_;  // of each rank that has told; empty: this one's are known
   std::int64_t nonfinite_steps_ = 0;
   std::int64_t told_skipped_steps_ = 0;  // for the loss scale
   std::string warm_start_;               // "": none

@@ -7,20 +7,13 @@ import random
 import shutil
 import signal
 import subprocess
-import sys
 import unittest
 from unittest import mock
 
 from cli import SATRAP, TIMEOUT_S, CliTest, satrap
-
-sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
+from store_run_case import SCHEMES
 import store_server
 
-DOCTOR = satrap("doctor").stdout
-SCHEMES = [scheme for scheme in ("s3", "hdfs") if f"\n{scheme:10} off:" not in DOCTOR]
-if not SCHEMES:
-    print("skipped: this satrap was built without S3 and HDFS")
-    sys.exit(77)
 try:
     import pyarrow as pa
     import pyarrow.feather
