@@ -1,6 +1,7 @@
 #include "src/data/column_messages.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <utility>
@@ -50,8 +51,9 @@ void check_rows(const MappedParquet& source) {
     total += is_possible ? rows : 0;
     if (is_possible) continue;
     throw Error(ErrorCode::kInvalidData,
-                concat("'", source.path, "' cannot be read: it says that it has ", total + rows,
-                       " rows; at most ", kMostRows, " may be in one message"));
+                concat("'", source.path, "' cannot be read: it says that it has ",
+                       total + std::min(rows, INT64_MAX - total), " rows; at most ", kMostRows,
+                       " may be in one message"));
   }
 }
 
