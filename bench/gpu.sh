@@ -114,7 +114,7 @@ part_repeated() {
 part_trainer() {
   local what small=()
   [[ $(< "$root/kind") == gpu ]] || small=(--small)
-  for what in same rates peers; do
+  for what in same rates ranks peers; do
     run_step "trainer:$what" 240 "${own[@]}" "$python" "$root/bench/gpu_trainer.py" ${small[@]+"${small[@]}"} \
       "$what" "$root/bin/satrap" || continue
     keep_output "trainer:$what"

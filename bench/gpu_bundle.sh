@@ -4,7 +4,7 @@
 # OUT is build/gpu_bundle.tar.gz if it is not given.
 # Programs come from a build for the GPU (build/cuda), with the libraries they need beyond glibc and the driver:
 #   cmake --preset cuda -DSATRAP_MARCH=x86-64-v3 -DCMAKE_CUDA_ARCHITECTURES=90-real
-#   cmake --build --preset cuda --target satrap backend_tests embedding_tests dense_tests \
+#   cmake --build --preset cuda --target satrap satrap-ps backend_tests embedding_tests dense_tests \
 #     collective_tests trainer_step_bench backend_{plan,resolve,pool_forward,backward,export}_bench
 # --interpreter, --executor: from build/release, to try the scripts where there is no GPU. Kernels run on the
 # interpreter of PTX, in a build that found nvcc, or on the executor, as those of whole jobs always do.
@@ -56,6 +56,7 @@ take() {
 programs() { find bin $(ls -d variants 2> /dev/null) -type f | sort; }
 
 take "$build/$satrap" "$bundle/bin/satrap"
+take "$build/bin/satrap-ps" "$bundle/bin/satrap-ps"
 for library in "$build"/lib/libsatrap_libtorch*.so; do  # what they need is PyTorch's, which gpu_trainer.py looks for
   strip -g -o "$bundle/lib/$(basename "$library")" "$library"
 done
@@ -76,6 +77,9 @@ for variant in ${variants[@]+"${variants[@]}"}; do
 done
 mv "$bundle"/lib/lib{stdc++,gcc_s}.so.* "$bundle/lib/runtime"
 cp "$source"/bench/gpu{.sh,_trainer.py} "$bundle/bench"
+mkdir "$bundle/launch"
+cp -r "$source"/launch/satrap{-run,_run} "$bundle/launch"
+rm -rf "$bundle/launch/satrap_run/__pycache__"
 cp "$source"/bench/backend/{table,pytorch_reference,pytorch_trainer}.py "$bundle/bench/backend"
 git -C "$source" describe --always --dirty > "$bundle/commit" 2> /dev/null || echo unknown > "$bundle/commit"
 echo "$kind" > "$bundle/kind"
@@ -95,7 +99,7 @@ cd "$folder/unpacked"
 for program in $(programs); do
   list=--benchmark_list_tests
   [[ $program != *_tests ]] || list=--gtest_list_tests
-  [[ $program != */@(satrap|trainer_step_bench) ]] || list=--help
+  [[ $program != */@(satrap|satrap-ps|trainer_step_bench) ]] || list=--help
   env -i LD_LIBRARY_PATH=lib:lib/runtime "$program" "$list" > "$folder/listed"
   [[ -s $folder/listed ]] || { echo "$program lists nothing" >&2; exit 1; }
 done

@@ -3,10 +3,11 @@
 
     bench/gpu_trainer.py same PROGRAM         small deterministic jobs: each digest beside that of the CPU
     bench/gpu_trainer.py rates PROGRAM        Criteo-shaped jobs: examples/s with caches of part of the rows
-    bench/gpu_trainer.py peers PROGRAM        the same shape from a TSV in memory, in turn with PyTorch
+    bench/gpu_trainer.py ranks PROGRAM        the same jobs over a shard: by one rank, and by two that share a GPU
+    bench/gpu_trainer.py peers PROGRAM        the same shape from a TSV in memory, in turn with PyTorch and FBGEMM
     bench/gpu_trainer.py --small ...          with less of everything, to try it without a GPU
 
-PROGRAM is satrap of a bundle of gpu_bundle.sh, with trainer_step_bench beside it. Jobs of `same` run with the dense
+PROGRAM is satrap of a bundle of gpu_bundle.sh, with satrap-ps and trainer_step_bench beside it. Jobs of `same` run with the dense
 network on the CPU (model.engine: native), which gives the bits of the CPU, and on the GPU (graph), which gives its metrics
 to rounding, if PROGRAM can open PyTorch's libraries: those of the python3 in PATH are offered to it. One line per job. Exit
 status 1: a digest or a metric differs, or a job failed.
@@ -51,6 +52,8 @@ tables: {default: {dim: 64, optimizer: {type: adagrad, lr: 0.02}}}
 model: {type: dlrm, bottom: [64], top: [64]}
 train: {mode: hybrid, staleness: 4, precision: fp32}
 """
+PYTORCH = [("rows on the GPU", "gpu"), ("rows on the host", "host")]
+FBGEMM = [("rows on the GPU", "fbgemm"), ("cache of 25 % of the rows", "fbgemm_cache")]
 MODES = [["train.mode=sync"], ["train.mode=hybrid", "train.staleness=0"],
          ["train.mode=hybrid", "train.staleness=4", "train.staleness_schedule=constant"]]
 
@@ -84,13 +87,14 @@ def engines(program):
     return ["native"]
 
 
-def train(program, config, *settings):
-    """The job's summary and the digest of its last checkpoint ("" without one)."""
+def train(program, config, *settings, launcher=(), env=ENVIRONMENT):
+    """The job's summary and the digest of its last checkpoint ("" without one). `launcher`: what starts the job instead
+    of `PROGRAM train`."""
     with tempfile.TemporaryDirectory() as folder:
         path, run = pathlib.Path(folder, "job.yaml"), pathlib.Path(folder, "run")
         path.write_text(config)
-        done = subprocess.run([program, "train", path, f"run_dir={run}", *settings], capture_output=True, text=True,
-                              check=False, stdin=subprocess.DEVNULL, env=ENVIRONMENT)
+        done = subprocess.run([*(launcher or (program, "train")), path, f"run_dir={run}", *settings], capture_output=True,
+                              text=True, check=False, stdin=subprocess.DEVNULL, env=env)
         if done.returncode != 0:
             raise Failed(f"{' '.join(settings)}: status {done.returncode}: {done.stderr[-500:].strip()}")
         summary = json.loads((run / "summary.json").read_text())
@@ -137,9 +141,24 @@ def rates(program, small):
                           "device_seconds": gpu.get("device_seconds")}), flush=True)
 
 
-def why_no_pytorch():
-    """Why pytorch_trainer.py cannot run with the python3 in PATH, or ""."""
-    code = "import pyarrow, torch; assert torch.cuda.is_available(), 'PyTorch sees no GPU'"
+def ranks(program, small):
+    """Both ranks see one GPU, which NCCL refuses, so that they exchange in the hosts' memory."""
+    config = RATES.replace("SCALE", "0.0001" if small else "0.1").replace("STEPS", "3" if small else "300")
+    bundle = pathlib.Path(program).resolve().parents[1]
+    env = ENVIRONMENT | {"CUDA_VISIBLE_DEVICES": "0", "SIMT_DEVICES": "1"}  # of the executor, in a bundle for no GPU
+    for number in (1, 2):
+        launcher = ["python3", bundle / "launch/satrap-run", "--bin-dir", bundle / "bin", "--ps", "1",
+                    "--nproc-per-node", str(number)]
+        found, _ = train(program, config, "device=cuda", f"model.engine={engines(program)[-1]}",
+                         f"embedding.cache.memory={1 << (20 if small else 33)}B", launcher=launcher, env=env)
+        print(json.dumps({"ranks": number, "hit_rate": found["cache"]["hit_rate"], "stage_seconds": found["stage_seconds"],
+                          "device_seconds": found.get("device_seconds"),
+                          "examples_per_second": found["examples_per_second"]}), flush=True)
+
+
+def why_no_pytorch(modules="pyarrow, torch"):
+    """Why pytorch_trainer.py cannot run with the python3 in PATH and these modules, or ""."""
+    code = f"import {modules}; assert torch.cuda.is_available(), 'PyTorch sees no GPU'"
     done = subprocess.run(["python3", "-c", code], capture_output=True, text=True, check=False)
     return "" if done.returncode == 0 else (done.stderr.strip().splitlines() or ["no python3"])[-1]
 
@@ -153,8 +172,9 @@ def line_of(command, what):
 
 
 def peers(program, small):
-    """Rounds of satrap with all rows in its cache and with a quarter, and PyTorch with its rows on the GPU and on the
-    host. The cache's memory is of the rows that the TSV has."""
+    """Rounds of satrap with all rows in its cache and with a quarter, PyTorch with its rows on the GPU and on the host,
+    and FBGEMM with its rows on the GPU, and with a quarter in its cache. The caches' memory is of the rows that the TSV
+    has."""
     rows, seconds, rounds = (20_000, "1", 1) if small else (409_600, "4", 3)
     here, row_bytes = pathlib.Path(__file__).parent, 64 * 4 * 2 + 64
     with tempfile.TemporaryDirectory() as folder:
@@ -163,12 +183,15 @@ def peers(program, small):
                        stdout=subprocess.DEVNULL)
         config.write_text(PEERS.replace("TSV", str(tsv)).replace("4096", "256" if small else "4096"))
         pytorch = ["python3", here / "backend/pytorch_trainer.py", tsv, seconds]
-        total, reason = None, why_no_pytorch()
-        if reason:
-            print(f"NOT RUN: pytorch: {reason}")
+        total, others = None, []
+        for peer, modules, places in (("pytorch", "pyarrow, torch", PYTORCH), ("fbgemm", "pyarrow, torch, fbgemm_gpu", FBGEMM)):
+            reason = why_no_pytorch(modules)
+            if reason:
+                print(f"NOT RUN: {peer}: {reason}")
+            else:
+                others += [(f"{peer}, {name}", place) for name, place in places]
         for turn in range(rounds):
-            for name, place in () if reason else (("rows on the GPU", "gpu"), ("rows on the host", "host")):
-                name = f"pytorch, {name}"
+            for name, place in others:
                 found = line_of([*pytorch, place], name)
                 total = found["rows"]
                 print(json.dumps({"round": turn, "program": name} | found), flush=True)
@@ -183,10 +206,10 @@ def peers(program, small):
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--small", action="store_true")
-    parser.add_argument("what", choices=["same", "rates", "peers"])
+    parser.add_argument("what", choices=["same", "rates", "ranks", "peers"])
     parser.add_argument("program")
     given = parser.parse_args()
     try:
-        {"same": same, "rates": rates, "peers": peers}[given.what](given.program, given.small)
+        {"same": same, "rates": rates, "ranks": ranks, "peers": peers}[given.what](given.program, given.small)
     except Failed as error:
         sys.exit(f"FAILED: {error}")

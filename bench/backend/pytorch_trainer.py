@@ -1,6 +1,8 @@
 """Trains a DLRM from a Criteo TSV in memory with PyTorch on a GPU, for gpu_trainer.py: pytorch_trainer.py TSV SECONDS
-gpu|host. The rows of all features stand in one table, in the GPU's memory or in the host's, which has only the ids of the
-TSV; embedding_bag with sparse gradients and Adagrad, fused Adam for the network, fp32. Prints one JSON line."""
+gpu|host|fbgemm|fbgemm_cache. The rows of all features stand in one table, which has only the ids of the TSV: for
+embedding_bag with sparse gradients and Adagrad in the GPU's memory or in the host's; for FBGEMM's table-batched embedding
+with its fused exact Adagrad in the GPU's memory, or in the host's behind a cache (LFU) of a quarter of the rows. Fused Adam
+for the network, fp32. Prints one JSON line."""
 
 import json
 import sys
@@ -53,27 +55,65 @@ def batches_of(path):
             for i in range(0, len(labels) - BATCH + 1, BATCH)], total
 
 
+class PytorchRows:
+    """embedding_bag, whose optimizer takes a step of its own."""
+
+    def __init__(self, total, place):
+        self.device = torch.device("cuda" if place == "gpu" else "cpu")
+        self.bag = torch.nn.EmbeddingBag(total, DIM, mode="sum", sparse=True, device=self.device)
+        torch.nn.init.uniform_(self.bag.weight, -0.01, 0.01)
+        self.optimizer = torch.optim.Adagrad(self.bag.parameters(), lr=0.02)
+        self.offsets = torch.arange(BATCH * FEATURES, device=self.device)
+
+    def lookup(self, ids):
+        self.optimizer.zero_grad()
+        return self.bag(ids.view(-1), self.offsets)
+
+    def update(self):
+        self.optimizer.step()
+
+
+class FbgemmRows:
+    """FBGEMM updates the rows in its backward pass."""
+
+    def __init__(self, total, place):
+        from fbgemm_gpu.split_embedding_configs import EmbOptimType
+        from fbgemm_gpu.split_table_batched_embeddings_ops_common import CacheAlgorithm, EmbeddingLocation, PoolingMode
+        from fbgemm_gpu.split_table_batched_embeddings_ops_training import (ComputeDevice,
+                                                                            SplitTableBatchedEmbeddingBagsCodegen)
+        self.device = torch.device("cuda")
+        where = EmbeddingLocation.MANAGED_CACHING if place == "fbgemm_cache" else EmbeddingLocation.DEVICE
+        self.bag = SplitTableBatchedEmbeddingBagsCodegen(
+            [(total, DIM, where, ComputeDevice.CUDA)], optimizer=EmbOptimType.EXACT_ADAGRAD, learning_rate=0.02,
+            eps=1e-10, pooling_mode=PoolingMode.SUM, stochastic_rounding=False, cache_load_factor=0.25,
+            cache_algorithm=CacheAlgorithm.LFU, device=self.device)
+        self.bag.init_embedding_weights_uniform(-0.01, 0.01)
+        self.offsets = torch.arange(BATCH * FEATURES + 1, device=self.device)
+
+    def lookup(self, ids):
+        return self.bag(ids.view(-1), self.offsets)
+
+    def update(self):
+        pass
+
+
 def main():
     path, seconds, place = sys.argv[1], float(sys.argv[2]), sys.argv[3]
     torch.manual_seed(1)
-    gpu, rows_at = torch.device("cuda"), torch.device("cuda" if place == "gpu" else "cpu")
+    gpu = torch.device("cuda")
     batches, total = batches_of(path)
-    bag = torch.nn.EmbeddingBag(total, DIM, mode="sum", sparse=True, device=rows_at)
-    torch.nn.init.uniform_(bag.weight, -0.01, 0.01)
+    rows = FbgemmRows(total, place) if place.startswith("fbgemm") else PytorchRows(total, place)
     network = Dlrm().to(gpu)
-    rows_optimizer = torch.optim.Adagrad(bag.parameters(), lr=0.02)
     optimizer = torch.optim.Adam(network.parameters(), lr=0.001, fused=True)
-    offsets = torch.arange(BATCH * FEATURES, device=rows_at)
 
     def step(batch):
         labels, numbers = (t.to(gpu, non_blocking=True) for t in batch[:2])
-        ids = batch[2].to(rows_at, non_blocking=True)
-        rows_optimizer.zero_grad()
+        ids = batch[2].to(rows.device, non_blocking=True)
         optimizer.zero_grad()
-        pooled = bag(ids.view(-1), offsets).view(BATCH, FEATURES * DIM).to(gpu)
+        pooled = rows.lookup(ids).view(BATCH, FEATURES * DIM).to(gpu)
         loss = torch.nn.functional.binary_cross_entropy_with_logits(network(numbers, pooled), labels)
         loss.backward()
-        rows_optimizer.step()
+        rows.update()
         optimizer.step()
         return loss.detach()
 

@@ -93,13 +93,15 @@ def pytorch(out):
 
 
 def jobs(checks):
-    """What gpu_trainer.py printed: whole jobs beside those of the CPU, their rates, and those of PyTorch."""
-    programs, rates = {}, []
+    """What gpu_trainer.py printed: whole jobs beside those of the CPU, their rates, and those of PyTorch and FBGEMM."""
+    programs, rates, ranks = {}, [], []
     for line in checks.splitlines():
         if line.startswith('{"'):
             found = json.loads(line)
             if "program" in found:
                 programs.setdefault(found["program"], []).append(found)
+            elif "ranks" in found:
+                ranks.append(found)
             elif "examples_per_second" in found:
                 rates.append(found)
     same = re.findall(r"^(train\.mode=.*?), cache of (\S+), hits \S+: digest \S+, auc (\S+): (.*)$", checks, re.MULTILINE)
@@ -115,6 +117,11 @@ def jobs(checks):
         hits = f"{found['hit_rate']:.1%}" if "hit_rate" in found else ""
         print(f"| {found['device']} | {found.get('engine', 'native')} | {cache} | {hits} | "
               f"{found['examples_per_second']:,.0f} |")
+    if ranks:
+        print("\n### The same over a shard, by ranks that share one GPU\n\n"
+              "| ranks | hits | examples/s | GPU's share |\n|---|---|---|---|")
+    for found in ranks:
+        print(f"| {found['ranks']} | {found['hit_rate']:.1%} | {found['examples_per_second']:,.0f} | {busy([found])} |")
     if programs:
         print("\n### DLRM from the same TSV in memory, in turn\n\n"
               "| program | rounds | examples/s, median (min - max) | relative to PyTorch's first, round by round | hits "
