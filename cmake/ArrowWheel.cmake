@@ -1,4 +1,5 @@
-# Arrow::parquet, Arrow's C++ readers of Parquet, and Arrow::arrow_s3, its client of S3, from the PyPI wheel pyarrow: an optional part.
+# Arrow::parquet, Arrow's C++ readers of Parquet, and Arrow::arrow_s3, its client of S3, from the PyPI wheel pyarrow: an
+# optional part.
 # Result: SATRAP_HAVE_ARROW. Without the wheel satrap is built without the part, and says so to who needs it.
 # ARROW_DIR is .../site-packages/pyarrow; by default that of .venv in the checkout (launch/setup.sh parquet).
 set(SATRAP_ARROW_VERSION 26.0.1)

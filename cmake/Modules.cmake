@@ -41,12 +41,16 @@ function(satrap_module name)
   set_property(GLOBAL APPEND PROPERTY SATRAP_MODULES ${name})
 endfunction()
 
-# satrap_loaded_library(<name> <folder> [CUDA <folder>] LINK <target>...): lib/libsatrap_<name>.so from <folder>/*.cpp,
-# which programs open when they need it. It shares headers with them but no object. The sources of the folder with CUDA
-# replace no_cuda.cpp.
+# satrap_loaded_library(<name> <folder> [WITH <folder>] [CUDA <folder>] LINK <target>...): lib/libsatrap_<name>.so from
+# <folder>/*.cpp, and those of the folder WITH which it shares sources with another library. Programs open it when they
+# need it. It shares headers with them but no object. The sources of the folder with CUDA replace no_cuda.cpp.
 function(satrap_loaded_library name folder)
-  cmake_parse_arguments(PARSE_ARGV 2 arg "" "CUDA" "LINK")
+  cmake_parse_arguments(PARSE_ARGV 2 arg "" "WITH;CUDA" "LINK")
   file(GLOB sources CONFIGURE_DEPENDS "${folder}/*.cpp")
+  if(arg_WITH)
+    file(GLOB shared_sources CONFIGURE_DEPENDS "${arg_WITH}/*.cpp")
+    list(APPEND sources ${shared_sources})
+  endif()
   if(arg_CUDA)
     file(GLOB cuda_sources CONFIGURE_DEPENDS "${arg_CUDA}/*.cpp")
     list(FILTER sources EXCLUDE REGEX "/no_cuda\\.cpp$")

@@ -2,7 +2,8 @@
 # Installs what satrap needs, as root or with sudo:
 #   launch/setup.sh run       compiler, libraries, and .venv with the wheels that programs run with
 #   launch/setup.sh cuda      also what a build with CUDA needs: nvcc 13.0 and the libraries of torch, as wheels
-#   launch/setup.sh parquet   also Arrow's C++ readers of Parquet and Arrow IPC, and its client of S3, as a wheel
+#   launch/setup.sh parquet   also Arrow's C++ readers of Parquet and Arrow IPC, as a wheel
+#   launch/setup.sh s3        also that wheel, which has a client of S3, and libcurl, by which objects are read
 #   launch/setup.sh kafka     also librdkafka, the client of Kafka
 #   launch/setup.sh hdfs      also libcurl, by which files in HDFS are read
 #   launch/setup.sh test      also clang-format, clang-tidy, clang for fuzzers and a browser; cuda/ is compiled on every
@@ -19,7 +20,7 @@ packages=(g++ cmake ninja-build ccache git ca-certificates python3 python3-venv
   libbenchmark-dev libcli11-dev libfmt-dev libgloo-dev libgmock-dev libgtest-dev libsimdjson-dev libspdlog-dev
   libssl-dev libxxhash-dev libyaml-cpp-dev libzstd-dev nlohmann-json3-dev zlib1g-dev)
 kafka_packages=(librdkafka-dev)  # 2.0.2 or newer: cmake/Rdkafka.cmake
-hdfs_packages=(libcurl4-openssl-dev)  # 7.88 or newer: cmake/Curl.cmake
+curl_packages=(libcurl4-openssl-dev)  # 7.88 or newer: cmake/Curl.cmake
 test_packages=(clang-19 clang-format-19 clang-tidy-19 libclang-rt-19-dev gzip iproute2 zstd)
 programs=(c++ cmake ninja git python3)
 test_programs=(clang-format-19 clang-tidy-19 gzip ip zstd)
@@ -105,14 +106,14 @@ mode=${1:-run}
 case $mode in
   run | parquet | cuda) ;;
   kafka) packages+=("${kafka_packages[@]}") ;;
-  hdfs) packages+=("${hdfs_packages[@]}") ;;
+  s3 | hdfs) packages+=("${curl_packages[@]}") ;;
   test)
-    packages+=("${test_packages[@]}" "${kafka_packages[@]}" "${hdfs_packages[@]}")
+    packages+=("${test_packages[@]}" "${kafka_packages[@]}" "${curl_packages[@]}")
     programs+=("${test_programs[@]}")
     # A browser for tests/app/report_test.py. Ubuntu has it as a snap only; there that test looks for others.
     [[ $(system) != Debian* ]] || packages+=(chromium)
     ;;
-  *) die "usage: launch/setup.sh [run|parquet|kafka|hdfs|cuda|test]" ;;
+  *) die "usage: launch/setup.sh [run|parquet|s3|kafka|hdfs|cuda|test]" ;;
 esac
 if is_supported; then install_packages "${packages[@]}"; else ask_for_packages "${packages[@]}"; fi
 if [ "$mode" = cuda ] || [ "$mode" = test ]; then
@@ -121,4 +122,4 @@ if [ "$mode" = cuda ] || [ "$mode" = test ]; then
 elif [ "$(cat .venv/.satrap-test 2> /dev/null)" != "${test_wheels[*]}" ]; then  # that set contains this one
   install_wheels run --no-deps "${run_wheels[@]}"
 fi
-if [ "$mode" = parquet ] || [ "$mode" = test ]; then install_wheels parquet --no-deps "${parquet_wheels[@]}"; fi
+case $mode in parquet | s3 | test) install_wheels parquet --no-deps "${parquet_wheels[@]}" ;; esac

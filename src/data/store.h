@@ -94,8 +94,8 @@ class StoreLibrary {
   virtual std::string describe() const = 0;  // "libcurl 7.88.1"
 
   /// `authority`: the bucket, or "host:port" of a name node. A request that makes no progress for
-  /// `stall_s` seconds (HDFS: less than 1 KiB/s) ends. The store lives as long as the library; it
-  /// is the same for equal arguments.
+  /// `stall_s` seconds (that reads: less than 1 KiB/s) ends. The store lives as long as the
+  /// library; it is the same for equal arguments.
   virtual Store& connect(const std::string& authority, double stall_s) = 0;
 };
 

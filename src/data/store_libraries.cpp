@@ -13,8 +13,8 @@ StoreLibrary& opened(const LoadedLibrary& library) {
 StoreLibrary& s3_library() {
   static StoreLibrary& library =
       opened({"libsatrap_s3.so", "satrap_s3", "files in S3",
-              "a build with the wheel pyarrow has it in lib/ beside bin/: run ./launch/setup.sh "
-              "parquet, configure and build again"});
+              "a build with the wheel pyarrow and libcurl has it in lib/ beside bin/: run "
+              "./launch/setup.sh s3, configure and build again"});
   return library;
 }
 

@@ -1,5 +1,6 @@
 """Jobs whose files are in S3 or HDFS: the model is that of local files, and nothing else is read, whatever happens."""
 import gzip
+import itertools
 import json
 import os
 import pathlib
@@ -115,12 +116,10 @@ class Stores(CliTest):
         expected = self.train("day_*")
         for scheme in SCHEMES:
             with self.subTest(scheme):
-                # In S3 one that trickles takes half of the timeout.
-                slow = "trickle" if scheme == "hdfs" else "half"
-                faults = ["reset", "truncate", "half", "500", "503", "null", "stall", slow]
+                faults = ["reset", "truncate", "half", "longer", "500", "503", "null", "stall", "trickle", "half"]
                 random.Random(28).shuffle(faults)
                 # Pauses grow while one read fails.
-                self.server.faults = [fault for i in range(0, 8, 2) for fault in (*faults[i:i + 2], None)]
+                self.server.faults = [fault for i in range(0, 10, 2) for fault in (*faults[i:i + 2], None)]
                 self.assertEqual(self.train(self.server.url(scheme, "logs/day_*")), expected)
                 self.assertEqual(self.server.faults, [])
 
@@ -129,10 +128,14 @@ class Stores(CliTest):
         for scheme in SCHEMES:
             url = self.server.url(scheme, "logs/day.csv")
             self.job(url)
-            for fault, timeout, words in (("403", "5min", ["403" if scheme == "hdfs" else "ACCESS_DENIED"]),
-                                          ("half", "1s", ["SATRAP_REMOTE_TIMEOUT = 1.0s"]),
-                                          ("stall", "1s", ["SATRAP_REMOTE_TIMEOUT = 1.0s"]),
-                                          ("trickle", "1s", ["SATRAP_REMOTE_TIMEOUT = 1.0s"])):
+            cases = [(fault, "1s", ["SATRAP_REMOTE_TIMEOUT = 1.0s"]) for fault in ("half", "stall", "trickle")]
+            if scheme == "hdfs":
+                cases.append(("403", "5min", ["403", "as asked for", "HADOOP_USER_NAME"]))
+            else:
+                cases += [("403", "5min", ["403, AccessDenied: as asked for", "AWS_ACCESS_KEY_ID"]),
+                          ("301", "5min", ["301, PermanentRedirect", "AWS_REGION"]),
+                          ("400", "5min", ["400, ExpiredToken", "AWS_REGION"])]
+            for fault, timeout, words in cases:
                 with self.subTest(scheme=scheme, fault=fault):
                     self.server.faults = [fault] * 1000
                     error = self.fail_with(1, "train", "job.yaml", "--overwrite", cwd=self.dir,
@@ -161,19 +164,21 @@ class Stores(CliTest):
     def test_a_file_that_changes_while_it_is_read_ends_the_run(self):
         self.put("day.csv", csv(names=tuple(COLUMNS)))
         before = self.server.files["logs/day.csv"]
-        for scheme in SCHEMES:
-            with self.subTest(scheme):
+        other, shorter = before[:-2] + b"9\n", before[:1000]
+        for scheme, after in itertools.product(SCHEMES, (other, shorter)):
+            with self.subTest(scheme=scheme, bytes=len(after)):
                 self.server.files["logs/day.csv"] = before
                 self.server.reads = 0
 
                 def change():
                     # The first reads take the checksum of the beginning and the end.
                     if self.server.reads == 4:
-                        self.server.files["logs/day.csv"] = before[:-2] + b"9\n"
+                        self.server.files["logs/day.csv"] = after
 
                 self.server.changes = change
                 self.job(self.server.url(scheme, "logs/day.csv"))
-                error = self.fail_with(1, "train", "job.yaml", "--overwrite", cwd=self.dir)
+                error = self.fail_with(1, "train", "job.yaml", "--overwrite", cwd=self.dir,
+                                       env={**os.environ, "SATRAP_REMOTE_STALL": "5min"})
                 self.assert_words(error, "logs/day.csv' has changed while it was read", "start again")
 
     @unittest.skipUnless("s3" in SCHEMES, "built without S3")
@@ -204,6 +209,74 @@ class Stores(CliTest):
             if looks < at:  # the command has ended before
                 break
         self.assertGreater(at, 2)
+
+    def signed(self, **environment):
+        """What the requests for an object said that a command has made, by the names of their headers."""
+        self.server.asked.clear()
+        self.succeed("data", "head", "job.yaml", cwd=self.dir, env={**os.environ, **environment})
+        self.assertEqual({method for method, _ in self.server.asked}, {"HEAD", "GET"})
+        return [{name.lower(): value for name, value in headers.items()} for _, headers in self.server.asked]
+
+    @unittest.skipUnless("s3" in SCHEMES, "built without S3")
+    def test_requests_are_signed_with_the_credentials_that_there_are(self):
+        self.put("day.csv", csv())
+        self.job(self.server.url("s3", "logs/day.csv"))
+        self.write("credentials", "[other]\naws_access_key_id = key-of-other\naws_secret_access_key = secret\n")
+        files = {"AWS_SHARED_CREDENTIALS_FILE": str(self.dir / "credentials"),
+                 "AWS_CONFIG_FILE": str(self.dir / "none")}
+        token = "a/token+of=the/tests=="
+        for headers in self.signed(AWS_SESSION_TOKEN=token, AWS_REGION="mars-east-1"):
+            self.assertEqual(headers["x-amz-security-token"], token)
+            self.assertEqual(headers["x-amz-content-sha256"], "UNSIGNED-PAYLOAD")
+            self.assertRegex(headers["authorization"], r"Credential=key/\d+/mars-east-1/s3/aws4_request")
+            self.assertRegex(headers["authorization"], r"SignedHeaders=[a-z0-9;-]*;x-amz-security-token\b")
+        with mock.patch.dict(os.environ):
+            del os.environ["AWS_ACCESS_KEY_ID"], os.environ["AWS_SECRET_ACCESS_KEY"]
+            for headers in self.signed(AWS_PROFILE="other", **files):
+                self.assertIn("Credential=key-of-other/", headers["authorization"])
+            for headers in self.signed(**files):
+                self.assertNotIn("authorization", headers)
+
+    @unittest.skipUnless("s3" in SCHEMES, "built without S3")
+    @unittest.skipUnless(shutil.which("openssl"), "openssl is not installed")
+    def test_a_server_with_a_certificate_of_a_private_authority_is_read_once_that_is_named(self):
+        self.put("day.csv", csv())
+        certificate, key = self.dir / "certificate.pem", self.dir / "key.pem"
+        subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1",
+                        "-nodes", "-keyout", key, "-out", certificate, "-subj", "/CN=127.0.0.1", "-addext",
+                        "subjectAltName=IP:127.0.0.1"], check=True, capture_output=True)
+        self.server.use_tls(certificate, key)
+        self.job(self.server.url("s3", "logs/d*"))
+        environment = {**os.environ, "AWS_ENDPOINT_URL": f"https://{self.server.address}",
+                       "SATRAP_REMOTE_STALL": "5min"}
+        error = self.fail_with(1, "data", "head", "job.yaml", cwd=self.dir,
+                               env={**environment, "SATRAP_REMOTE_TIMEOUT": "1s"})
+        self.assert_words(error, "cannot read 's3://bucket/logs/d*'", "certificate")
+        self.succeed("data", "head", "job.yaml", cwd=self.dir, env={**environment, "AWS_CA_BUNDLE": str(certificate)})
+
+    @unittest.skipUnless("s3" in SCHEMES, "built without S3")
+    def test_a_piece_takes_one_request(self):
+        self.put("day.csv", csv())
+        self.train("day.csv")
+        looks = []
+        for names in (("click", "price", "user"), tuple(COLUMNS)):
+            self.server.files["logs/day.csv"] = csv(names=names)
+            self.server.asked.clear()
+            self.succeed("predict", "job.yaml", "--checkpoint", "run", "--data", self.server.url("s3", "logs/day.csv"),
+                         cwd=self.dir, env={**os.environ, "SATRAP_REMOTE_STALL": "5min"})
+            looks.append([method for method, _ in self.server.asked].count("HEAD"))
+        self.assertEqual(looks[0], looks[1], "a file of two pieces is looked at as often as one of one")
+
+    @unittest.skipUnless("s3" in SCHEMES, "built without S3")
+    def test_a_server_that_knows_no_ranges_is_refused_unless_the_object_is_one_piece(self):
+        self.put("day.csv", csv())
+        expected = self.train("day.csv")
+        url = self.server.url("s3", "logs/day.csv")
+        self.server.knows_ranges = False
+        self.assertEqual(self.train(url), expected)
+        self.server.files["logs/day.csv"] = csv(names=tuple(COLUMNS))
+        error = self.fail_with(1, "train", "job.yaml", "--overwrite", cwd=self.dir)
+        self.assert_words(error, f"cannot read '{url}'", "status 200, not 206", "Range")
 
     def predicted(self, predict, content):
         self.server.files["logs/day.csv"] = content

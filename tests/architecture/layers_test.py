@@ -3,7 +3,7 @@
 A module includes only modules of lower layers. Headers of CUDA and NCCL are included only in cuda/, in the executor
 that stands in for the device, and in one file of the benchmarks (graphs, which backend::Device does not have); those of
 libtorch only in src/dense/libtorch/ and cuda/dense/libtorch/, those of Arrow only in src/data/arrow/, src/data/s3/ and
-in the tests and benchmarks of Parquet, which write files with it, those of libcurl only in src/data/hdfs/, those of
+in the tests and benchmarks of Parquet, which write files with it, those of libcurl only in src/data/http/, those of
 librdkafka only in src/data/kafka/ and in the tests and benchmarks of Kafka, those of simdjson only where JSON lines are
 read and in the benchmarks of readers, those of OpenSSL only in src/net/ and for MD5, those of Gloo only in src/net/ and
 src/collective/, and in the tests and benchmarks of net, which compare our transport with Gloo itself.
@@ -38,7 +38,7 @@ VENDORS = [
     ("Arrow", re.compile(r"(arrow|parquet)/"), ["src/data/arrow/", "src/data/s3/", "tests/data_parquet/", "bench/data_parquet/"]),
     ("simdjson", re.compile(r"simdjson"), ["src/data/json_fields.cpp", "bench/data/"]),
     ("librdkafka", re.compile(r"librdkafka/"), ["src/data/kafka/", "tests/data_kafka/", "bench/data_kafka/"]),
-    ("libcurl", re.compile(r"curl/"), ["src/data/hdfs/"]),
+    ("libcurl", re.compile(r"curl/"), ["src/data/http/"]),
     ("OpenSSL", re.compile(r"openssl/"), ["src/net/", "src/prepare/md5.cpp"]),
     ("Gloo", re.compile(r"gloo/"), ["src/net/", "src/collective/", "tests/net/", "bench/net/"]),
 ]

@@ -1,6 +1,7 @@
 """Jobs whose files and runs are in a real HDFS and on a real server of S3: what they teach, and what is refused."""
 import gzip
 import itertools
+import json
 import os
 import pathlib
 import random
@@ -134,6 +135,11 @@ class Stores(CliTest):
                                 "AWS_SECRET_ACCESS_KEY", **wrong)
             self.assertNotIn("wrong-secret", error)
         self.refuse("s3://clicks/date=2026-11-27/day_3.csv", "day_3.csv'", "no such object", **environment)
+        expected = self.train("day_2.csv")
+        for name in ("day 1+2=3&4%25~#;,@$!'().csv", "übung €.csv"):
+            (folder / name).write_bytes(DAYS["day_2.csv"])
+            url = json.dumps(f"s3://clicks/date=2026-11-27/{name}")
+            self.assertEqual(self.train(url, **environment), expected, name)
 
     def test_hdfs(self):
         server = self.start(hdfs_server, "hdfs")

@@ -6,6 +6,7 @@ import datetime
 import functools
 import http.server
 import json
+import ssl
 import threading
 import urllib.parse
 import zlib
@@ -20,15 +21,17 @@ DEADLINE_S = 300  # of a stalled answer, whose client should have gone long befo
 class Server:
     """Serves `files`, {"folder/name": bytes}, as s3://bucket/... and hdfs://`address`/... until close().
 
-    `faults` are taken by the next reads, one each: reset, truncate, stall, half, 500, 503, 403, null (500 without a
-    message), trickle (a byte now and then, for ever). `changes` is called
-    before each read, `looked` once the answer to a HEAD request of S3 is known. `write_fault`: see Writes."""
+    `faults` are taken by the next reads, one each: reset, truncate, stall, half, longer, 500, 503, 403, null (500
+    without a message), 301, 400, trickle (a byte now and then, for ever). `changes` is called before each read,
+    `looked` once the answer to a HEAD request of S3 is known; `asked` has the (method, headers) of the requests of
+    S3 for an object. If not `knows_ranges`, it sends whole objects. `write_fault`: see Writes."""
 
     def __init__(self):
         self.files = {}
         self.faults = []
         self.changes = lambda: None
         self.looked = lambda: None
+        self.asked, self.knows_ranges = [], True
         self.reads = 0
         self.write_fault = lambda key: None
         self.uploads, self.parts = 0, {}
@@ -45,6 +48,12 @@ class Server:
     def environment(self):
         return {"AWS_ENDPOINT_URL": f"http://{self.address}", "AWS_ACCESS_KEY_ID": "key",
                 "AWS_SECRET_ACCESS_KEY": "secret-of-the-tests", "AWS_EC2_METADATA_DISABLED": "true"}
+
+    def use_tls(self, certificate, key):
+        """Before the first request."""
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(certificate, key)
+        self.http.socket = context.wrap_socket(self.http.socket, server_side=True)
 
     def url(self, scheme, path):
         return f"{scheme}://{'bucket' if scheme == 's3' else self.address}/{path}"
@@ -109,12 +118,12 @@ class Handler(Writes, http.server.BaseHTTPRequestHandler):
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         if self.command != "HEAD":
-            self.wfile.write(body)
+            with contextlib.suppress(ConnectionError):  # the client has gone
+                self.wfile.write(body)
 
-    def send_bytes(self, status, body, refuse, **headers):
-        """The answer to a read, or what the next fault makes of it."""
+    def send_bytes(self, fault, status, body, refuse, **headers):
+        """The answer to a read, or what a fault makes of it."""
         store = self.server.store
-        fault = store.next_fault()
         if fault is None:
             return self.send(status, body, **headers)
         if fault.isdigit():
@@ -123,6 +132,8 @@ class Handler(Writes, http.server.BaseHTTPRequestHandler):
             return refuse(500, message=None)
         if fault == "half":
             return self.send(status, body[:len(body) // 2], **headers)
+        if fault == "longer":
+            return self.send(status, body + b"and more", **headers)
         self.close_connection = True
         if fault != "reset":
             self.send_response(status)
@@ -144,7 +155,8 @@ class Handler(Writes, http.server.BaseHTTPRequestHandler):
             store.is_closing.wait(DEADLINE_S)
 
     def refuse_s3(self, status, message="as asked for"):
-        code = {403: "AccessDenied", 404: "NoSuchKey", 503: "SlowDown"}.get(status, "InternalError")
+        code = {301: "PermanentRedirect", 400: "ExpiredToken", 403: "AccessDenied", 404: "NoSuchKey",
+                503: "SlowDown"}.get(status, "InternalError")
         self.send(status, f"<Error><Code>{code}</Code><Message>{message or ''}</Message></Error>".encode(),
                   Content_Type="application/xml")
 
@@ -155,6 +167,9 @@ class Handler(Writes, http.server.BaseHTTPRequestHandler):
         store = self.server.store
         if query.get("list-type") == "2":
             return self.list_s3(query.get("prefix", ""), "delimiter" in query)
+        with store.lock:
+            store.asked.append((self.command, dict(self.headers)))
+        fault = store.next_fault() if self.command == "GET" else None
         content = store.files.get(key)
         if content is None:
             return self.refuse_s3(404)
@@ -167,10 +182,14 @@ class Handler(Writes, http.server.BaseHTTPRequestHandler):
             self.send_header("Content-Length", str(len(content)))
             store.looked()
             return self.end_headers()
+        if not store.knows_ranges:
+            return self.send_bytes(fault, 200, content, self.refuse_s3, **headers)
         begin, _, last = self.headers["Range"].removeprefix("bytes=").partition("-")
-        body = content[int(begin):int(last) + 1]
+        begin, last = int(begin), min(int(last), len(content) - 1)
+        if begin > last:
+            return self.send(416, Content_Range=f"bytes */{len(content)}")
         headers["Content_Range"] = f"bytes {begin}-{last}/{len(content)}"
-        return self.send_bytes(206, body, self.refuse_s3, **headers)
+        return self.send_bytes(fault, 206, content[begin:last + 1], self.refuse_s3, **headers)
 
     def list_s3(self, prefix, is_folder):
         entries = []
@@ -204,8 +223,10 @@ class Handler(Writes, http.server.BaseHTTPRequestHandler):
             return self.send(200, json.dumps({"FileStatus": status_of("", content)}).encode())
         if "data" not in self.query():  # the name node sends the reader to a data node
             return self.send(307, Location=f"http://{store.address}{self.path}&data=1")
+        fault = store.next_fault()
+        content = store.files[path]
         begin = int(self.query()["offset"])
-        return self.send_bytes(200, content[begin:begin + int(self.query()["length"])], self.refuse_hdfs)
+        return self.send_bytes(fault, 200, content[begin:begin + int(self.query()["length"])], self.refuse_hdfs)
 
 
 def status_of(name, content):

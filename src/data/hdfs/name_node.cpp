@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
-#include <cstring>
 #include <string_view>
 #include <type_traits>
 #include <utility>
@@ -11,8 +10,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "src/data/hdfs/http_client.h"
 #include "src/data/hdfs/name_node_writer.h"
+#include "src/data/http/http_client.h"
 
 namespace satrap::data {
 namespace {
@@ -84,25 +83,20 @@ class NameNode : public Store {
             std::int64_t begin,
             std::span<char> out,
             const IsCancelled& is_cancelled) override {
-    std::size_t filled = 0;
     const HttpAnswer answer =
-        http_.get(url_of(file.path, "OPEN&offset=" + std::to_string(begin) +
-                                        "&length=" + std::to_string(out.size())),
-                  is_cancelled, [&](const char* bytes, std::size_t size) {
-                    if (size > out.size() - filled) return false;
-                    std::memcpy(out.data() + filled, bytes, size);
-                    filled += size;
-                    return true;
-                  });
+        http_.get_into(out,
+                       {.url = url_of(file.path, "OPEN&offset=" + std::to_string(begin) +
+                                                     "&length=" + std::to_string(out.size()))},
+                       is_cancelled);
     if (answer.status != 200 || !answer.problem.empty()) throw_failure(answer);
     // A file that has shrunk ends early: look at it first.
     const std::string version = examine(file.path, is_cancelled).version;
     if (version != file.version) {
       throw StoreFailure(Kind::kChanged, file.version + " -> " + version);
     }
-    if (filled == out.size()) return;
-    throw StoreFailure(Kind::kMayPass, "the server has sent " + std::to_string(filled) + " of " +
-                                           std::to_string(out.size()) + " bytes");
+    if (answer.size == std::ssize(out)) return;
+    throw StoreFailure(Kind::kMayPass, "the server has sent " + std::to_string(answer.size) +
+                                           " of " + std::to_string(out.size()) + " bytes");
   }
 
   StoreWriter& writer() override { return writer_; }
@@ -119,11 +113,11 @@ class NameNode : public Store {
                                              const IsCancelled& is_cancelled,
                                              const Use& use) {
     std::string body;
-    const HttpAnswer answer =
-        http_.get(url_of(path, operation), is_cancelled, [&](const char* bytes, std::size_t size) {
-          body.append(bytes, size);
-          return std::ssize(body) <= kMostListBytes;
-        });
+    const HttpAnswer answer = http_.get({.url = url_of(path, operation)}, is_cancelled,
+                                        [&](const char* bytes, std::size_t size) {
+                                          body.append(bytes, size);
+                                          return std::ssize(body) <= kMostListBytes;
+                                        });
     if (answer.status != 200 || !answer.problem.empty()) throw_failure(answer);
     try {
       return use(Json::parse(body));

@@ -3,7 +3,7 @@
 #include <memory>
 #include <string>
 
-#include "src/data/hdfs/http_client.h"
+#include "src/data/http/http_client.h"
 #include "src/data/store.h"
 
 namespace satrap::data {

@@ -3,14 +3,9 @@
 #include <memory>
 #include <string>
 
-#include <arrow/status.h>
-
 #include "src/data/store.h"
 
 namespace satrap::data {
-
-/// Throws a StoreFailure if it is not OK.
-void throw_failure(const arrow::Status& status);
 
 /// Credentials, region and endpoint are those of the AWS tools: AWS_ACCESS_KEY_ID,
 /// AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN, AWS_PROFILE with ~/.aws, a role of the machine;

@@ -9,7 +9,7 @@
 #include <arrow/io/interfaces.h>
 #include <arrow/result.h>
 
-#include "src/data/s3/bucket.h"
+#include "src/data/s3/failures.h"
 
 namespace satrap::data {
 namespace {

@@ -7,16 +7,18 @@
 #include <arrow/result.h>
 #include <arrow/util/config.h>
 
+#include "src/data/http/http_client.h"
 #include "src/data/s3/bucket.h"
+#include "src/data/s3/failures.h"
 #include "src/data/store.h"
 #include "src/data/store_cache.h"
 
 namespace satrap::data {
 namespace {
 
-class ArrowS3Library : public StoreLibrary {
+class S3Library : public StoreLibrary {
  public:
-  ArrowS3Library() {
+  S3Library() {
     arrow::fs::S3GlobalOptions options = arrow::fs::S3GlobalOptions::Defaults();
     options.log_level = arrow::fs::S3LogLevel::Off;
     throw_failure(arrow::fs::InitializeS3(options));
@@ -25,15 +27,15 @@ class ArrowS3Library : public StoreLibrary {
     nowhere.region = "us-east-1";
     throw_failure(arrow::fs::S3FileSystem::Make(nowhere).status());
   }
-  ~ArrowS3Library() override {
+  ~S3Library() override {
     buckets_.clear();
     static_cast<void>(arrow::fs::EnsureS3Finalized());
   }
-  ArrowS3Library(const ArrowS3Library&) = delete;
-  ArrowS3Library& operator=(const ArrowS3Library&) = delete;
+  S3Library(const S3Library&) = delete;
+  S3Library& operator=(const S3Library&) = delete;
 
   std::string describe() const override {
-    return std::string("S3 by Arrow ") + ARROW_VERSION_STRING;
+    return "S3 by " + curl_version_text() + " and Arrow " + ARROW_VERSION_STRING;
   }
 
   Store& connect(const std::string& bucket, double stall_s) override {
@@ -41,6 +43,7 @@ class ArrowS3Library : public StoreLibrary {
   }
 
  private:
+  const CurlInUse curl_;
   StoreCache buckets_;
 };
 
@@ -49,6 +52,6 @@ class ArrowS3Library : public StoreLibrary {
 
 extern "C" satrap::data::StoreLibrary* satrap_s3();
 satrap::data::StoreLibrary* satrap_s3() {
-  static satrap::data::ArrowS3Library library;
+  static satrap::data::S3Library library;
   return &library;
 }

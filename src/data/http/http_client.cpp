@@ -1,8 +1,10 @@
-#include "src/data/hdfs/http_client.h"
+#include "src/data/http/http_client.h"
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <cmath>
+#include <cstring>
 #include <exception>
 #include <new>
 #include <string_view>
@@ -17,6 +19,42 @@ constexpr long kLeastBytesPerSecond = 1024;
 constexpr std::string_view kUnreserved =
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~";
 
+using Headers = std::unique_ptr<curl_slist, void (*)(curl_slist*)>;
+
+void append(Headers& headers, const std::string& line) {
+  curl_slist* const longer = curl_slist_append(headers.get(), line.c_str());
+  if (longer == nullptr) throw std::bad_alloc();
+  if (!headers) headers.reset(longer);  // else the list has kept its beginning
+}
+
+/// Sets the signature of a request without a body, all of whose headers are signed. The result must
+/// outlive the request.
+Headers sign(CURL* curl, const S3Signer& signer) {
+  curl_easy_setopt(curl, CURLOPT_AWS_SIGV4, ("aws:amz:" + signer.region + ":s3").c_str());
+  curl_easy_setopt(curl, CURLOPT_USERNAME, signer.key_id.c_str());
+  curl_easy_setopt(curl, CURLOPT_PASSWORD, signer.secret.c_str());
+  Headers headers(nullptr, curl_slist_free_all);
+  append(headers, "x-amz-content-sha256: UNSIGNED-PAYLOAD");
+  if (!signer.session_token.empty()) {
+    append(headers, "x-amz-security-token: " + signer.session_token);
+  }
+  curl_easy_setopt(curl, CURLOPT_HTTPHEADER, headers.get());
+  return headers;
+}
+
+/// Those of the last answer.
+std::map<std::string, std::string> headers_of(CURL* curl) {
+  std::map<std::string, std::string> headers;
+  curl_header* header = nullptr;
+  while ((header = curl_easy_nextheader(curl, CURLH_HEADER, -1, header)) != nullptr) {
+    std::string name = header->name;
+    std::ranges::transform(name, name.begin(),
+                           [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+    headers[name] = header->value;
+  }
+  return headers;
+}
+
 struct Receiver {
   CURL* handle;
   const HttpClient::Take& take;
@@ -28,7 +66,7 @@ std::size_t receive(char* bytes, std::size_t, std::size_t size, void* data) {
   HttpAnswer& answer = receiver.answer;
   curl_easy_getinfo(receiver.handle, CURLINFO_RESPONSE_CODE, &answer.status);
   answer.size += static_cast<std::int64_t>(size);
-  if (answer.status == 200) return receiver.take(bytes, size) ? size : 0;
+  if (answer.status == 200 || answer.status == 206) return receiver.take(bytes, size) ? size : 0;
   answer.body.append(bytes, std::min(size, kMostErrorBytes - answer.body.size()));
   return size;
 }
@@ -62,6 +100,18 @@ int asks_to_end(void* data, curl_off_t, curl_off_t, curl_off_t, curl_off_t) {
 
 }  // namespace
 
+std::string curl_version_text() {
+  return std::string("libcurl ") + curl_version_info(CURLVERSION_NOW)->version;
+}
+
+std::string HttpAnswer::header(const std::string& name) const {
+  const auto found = headers.find(name);
+  return found == headers.end() ? "" : found->second;
+}
+
+HttpClient::HttpClient(double stall_s, std::string ca_file)
+    : stall_s_(stall_s), ca_file_(std::move(ca_file)) {}
+
 HttpClient::Handle HttpClient::take_handle() {
   std::lock_guard lock(mutex_);
   if (idle_.empty()) {
@@ -78,7 +128,9 @@ void HttpClient::set_limits(CURL* curl) const {
   curl_easy_reset(curl);  // what the request before it has set; keeps the connection
   curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https");
   curl_easy_setopt(curl, CURLOPT_REDIR_PROTOCOLS_STR, "http,https");
+  curl_easy_setopt(curl, CURLOPT_PATH_AS_IS, 1L);
   curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
+  if (!ca_file_.empty()) curl_easy_setopt(curl, CURLOPT_CAINFO, ca_file_.c_str());
   curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT_MS, std::lround(stall_s_ * 1000));
   curl_easy_setopt(curl, CURLOPT_LOW_SPEED_LIMIT, kLeastBytesPerSecond);
   curl_easy_setopt(curl, CURLOPT_LOW_SPEED_TIME, std::lround(std::ceil(stall_s_)));
@@ -100,11 +152,15 @@ void HttpClient::perform(Handle handle, HttpAnswer& answer) {
   const char* redirect = nullptr;
   curl_easy_getinfo(curl, CURLINFO_REDIRECT_URL, &redirect);
   if (redirect != nullptr) answer.redirect = redirect;
+  answer.headers = headers_of(curl);
+  curl_off_t modified_s = -1;
+  curl_easy_getinfo(curl, CURLINFO_FILETIME_T, &modified_s);
+  answer.modified_s = std::max<std::int64_t>(modified_s, 0);
   std::lock_guard lock(mutex_);
   idle_.push_back(std::move(handle));
 }
 
-HttpAnswer HttpClient::get(const std::string& url,
+HttpAnswer HttpClient::get(const HttpRequest& request,
                            const IsCancelled& is_cancelled,
                            const Take& take) {
   Handle handle = take_handle();
@@ -112,9 +168,14 @@ HttpAnswer HttpClient::get(const std::string& url,
   HttpAnswer answer;
   Receiver receiver{.handle = curl, .take = take, .answer = answer};
   set_limits(curl);
-  curl_easy_setopt(curl, CURLOPT_URL, url.c_str());
-  curl_easy_setopt(curl, CURLOPT_FOLLOWLOCATION, 1L);
+  const Headers headers =
+      request.signer ? sign(curl, *request.signer) : Headers(nullptr, curl_slist_free_all);
+  curl_easy_setopt(curl, CURLOPT_URL, request.url.c_str());
+  if (!request.range.empty()) curl_easy_setopt(curl, CURLOPT_RANGE, request.range.c_str());
+  curl_easy_setopt(curl, CURLOPT_NOBODY, request.wants_body ? 0L : 1L);
+  curl_easy_setopt(curl, CURLOPT_FOLLOWLOCATION, request.follows ? 1L : 0L);
   curl_easy_setopt(curl, CURLOPT_MAXREDIRS, kMostRedirects);
+  curl_easy_setopt(curl, CURLOPT_FILETIME, 1L);
   curl_easy_setopt(curl, CURLOPT_BUFFERSIZE, 512L << 10);
   curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, receive);
   curl_easy_setopt(curl, CURLOPT_WRITEDATA, &receiver);
@@ -125,6 +186,25 @@ HttpAnswer HttpClient::get(const std::string& url,
   return answer;
 }
 
+HttpAnswer HttpClient::get_into(std::span<char> out,
+                                const HttpRequest& request,
+                                const IsCancelled& is_cancelled) {
+  std::span<char> rest = out;
+  bool is_longer = false;
+  HttpAnswer answer = get(request, is_cancelled, [&](const char* bytes, std::size_t size) {
+    is_longer = size > rest.size();
+    if (is_longer) return false;
+    std::memcpy(rest.data(), bytes, size);
+    rest = rest.subspan(size);
+    return true;
+  });
+  if (is_longer) {
+    answer.problem =
+        "the server has sent more than the " + std::to_string(out.size()) + " bytes asked for";
+  }
+  return answer;
+}
+
 HttpAnswer HttpClient::send(const char* method, const std::string& url, const RandomFile* content) {
   Handle handle = take_handle();
   CURL* const curl = handle.get();
@@ -132,8 +212,8 @@ HttpAnswer HttpClient::send(const char* method, const std::string& url, const Ra
   const Take ignore = [](const char*, std::size_t) { return true; };
   Receiver receiver{.handle = curl, .take = ignore, .answer = answer};
   Sender sender{.content = content};
-  const std::unique_ptr<curl_slist, void (*)(curl_slist*)> headers(
-      curl_slist_append(nullptr, "Content-Type: application/octet-stream"), curl_slist_free_all);
+  Headers headers(nullptr, curl_slist_free_all);
+  append(headers, "Content-Type: application/octet-stream");
   set_limits(curl);
   curl_easy_setopt(curl, CURLOPT_HTTPHEADER, headers.get());
   curl_easy_setopt(curl, CURLOPT_URL, url.c_str());
