@@ -132,10 +132,10 @@ def rates(program, small):
     print(json.dumps({"device": "cpu", "examples_per_second": cpu["examples_per_second"], "rows": cpu["rows"]}))
     row_bytes = 64 * 4 * 2 + 64  # weights and states, and what a cache keeps beside them
     engine = engines(program)[-1]
-    for percent in (25, 120, 400):
-        gpu, _ = train(program, config, "device=cuda", f"model.engine={engine}",
+    for percent, host_rows in ((25, "staged"), (25, "registered"), (120, "staged"), (400, "staged")):
+        gpu, _ = train(program, config, "device=cuda", f"model.engine={engine}", f"embedding.cache.host_rows={host_rows}",
                        f"embedding.cache.memory={max(1 << 20, cpu['rows'] * row_bytes * percent // 100)}B")
-        print(json.dumps({"device": "cuda", "engine": engine, "cache_percent": percent,
+        print(json.dumps({"device": "cuda", "engine": engine, "cache_percent": percent, "host_rows": host_rows,
                           "hit_rate": gpu["cache"]["hit_rate"], "examples_per_second": gpu["examples_per_second"],
                           "seconds": gpu["seconds"], "stage_seconds": gpu["stage_seconds"],
                           "device_seconds": gpu.get("device_seconds")}), flush=True)
@@ -172,9 +172,9 @@ def line_of(command, what):
 
 
 def peers(program, small):
-    """Rounds of satrap with all rows in its cache and with a quarter, PyTorch with its rows on the GPU and on the host,
-    and FBGEMM with its rows on the GPU, and with a quarter in its cache. The caches' memory is of the rows that the TSV
-    has."""
+    """Rounds of satrap with all rows in its cache, and with a quarter, staged and registered; PyTorch with its rows on the
+    GPU and on the host; and FBGEMM with its rows on the GPU, and with a quarter in its cache. The caches' memory is of the
+    rows that the TSV has."""
     rows, seconds, rounds = (20_000, "1", 1) if small else (409_600, "4", 3)
     here, row_bytes = pathlib.Path(__file__).parent, 64 * 4 * 2 + 64
     with tempfile.TemporaryDirectory() as folder:
@@ -195,11 +195,13 @@ def peers(program, small):
                 found = line_of([*pytorch, place], name)
                 total = found["rows"]
                 print(json.dumps({"round": turn, "program": name} | found), flush=True)
-            for percent in (120, 25):
+            for percent, host_rows in ((120, "staged"), (25, "staged"), (25, "registered")):
                 memory = max(1 << 20, (total or rows * 3) * row_bytes * percent // 100)
                 name = f"satrap, cache of {percent} % of the rows"
+                name += ", host rows registered" if host_rows == "registered" else ""
                 step_bench = pathlib.Path(program).parent / "trainer_step_bench"
-                found = line_of([step_bench, config, seconds, f"embedding.cache.memory={memory}B"], name)
+                found = line_of([step_bench, config, seconds, f"embedding.cache.memory={memory}B",
+                                 f"embedding.cache.host_rows={host_rows}"], name)
                 print(json.dumps({"round": turn, "program": name} | found), flush=True)
 
 

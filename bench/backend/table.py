@@ -114,6 +114,7 @@ def jobs(checks):
               "| device | engine | cache, of the rows | hits | examples/s |\n|---|---|---|---|---|")
     for found in rates:
         cache = f"{found['cache_percent']} %" if "cache_percent" in found else ""
+        cache += ", registered" if found.get("host_rows") == "registered" else ""
         hits = f"{found['hit_rate']:.1%}" if "hit_rate" in found else ""
         print(f"| {found['device']} | {found.get('engine', 'native')} | {cache} | {hits} | "
               f"{found['examples_per_second']:,.0f} |")

@@ -103,6 +103,29 @@ void CudaDevice::free(Place place, std::byte* memory) noexcept {
   }
 }
 
+// Without an address of its own, kernels find it where the host does.
+std::string CudaDevice::register_host(std::byte* memory, std::int64_t bytes) {
+  use_on_this_thread();
+  cudaError_t error = cudaHostRegister(memory, static_cast<std::size_t>(bytes),
+                                       cudaHostRegisterPortable | cudaHostRegisterMapped);
+  const char* call = "cudaHostRegister";
+  if (error == cudaSuccess) {
+    void* address = nullptr;
+    error = cudaHostGetDevicePointer(&address, memory, 0);
+    if (error == cudaSuccess && address == memory) return {};
+    call = "cudaHostGetDevicePointer";
+    complain(cudaHostUnregister(memory), "cudaHostUnregister");
+  }
+  if (error == cudaSuccess) return "the GPU has another address for it";
+  static_cast<void>(cudaGetLastError());  // as check() does
+  return concat(call, ": ", cudaGetErrorName(error));
+}
+
+void CudaDevice::unregister_host(std::byte* memory) noexcept {
+  complain(cudaSetDevice(number_), "cudaSetDevice");
+  complain(cudaHostUnregister(memory), "cudaHostUnregister");
+}
+
 void CudaDevice::copy(void* to, const void* from, std::int64_t bytes, StreamRef stream) {
   if (bytes == 0) return;
   check(

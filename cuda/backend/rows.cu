@@ -60,6 +60,25 @@ void copy_rows(const Grids& grids,
          cache, range, reinterpret_cast<uint4*>(staging), log2_lanes);
 }
 
+/// Copies rows from where they are into their slots, as move_rows does from staging.
+__global__ void __launch_bounds__(kThreads)
+    load_units(CacheView cache, Range range, const uint4* const* rows, int log2_lanes) {
+  const Group group(log2_lanes);
+  const int units = static_cast<int>(cache.layout.row_bytes / RowLayout::kUnit);
+  const std::int64_t count = *range.count;
+  const std::int64_t num_rows = count < range.max_rows ? count : range.max_rows;
+  for (std::int64_t i = global_group(log2_lanes); i < num_rows; i += num_groups(log2_lanes)) {
+    const std::int64_t slot = range.slots[i];
+    if (slot < 0) continue;
+    uint4* to = reinterpret_cast<uint4*>(cache.rows + slot * cache.layout.device_stride);
+    const uint4* from = rows[i];
+#pragma unroll 1
+    for (int u = group.lane; u < units; u += group.size) {
+      to[u == 0 ? units - 1 : u - 1] = from[u];  // RowLayout::device_unit
+    }
+  }
+}
+
 __device__ bool is_listed(const CacheView& cache, ListMode mode, std::int64_t slot) {
   return cache.digests[slot] != 0 && (mode == ListMode::kAll || cache.dirty[slot] != kClean);
 }
@@ -126,6 +145,18 @@ void CudaDevice::scatter_rows(const CacheView& cache,
                               StreamRef stream) {
   copy_rows<false>(grids_, cache, {slots, count, begin, max_rows}, const_cast<std::byte*>(staging),
                    stream);
+}
+
+void CudaDevice::load_rows(const CacheView& cache,
+                           const std::int32_t* slots,
+                           const std::uint32_t* count,
+                           std::int64_t max_rows,
+                           const std::byte* const* rows,
+                           StreamRef stream) {
+  if (max_rows <= 0) return;
+  const int log2_lanes = row_lanes(cache.layout.row_bytes / 4, 0).log2_lanes;
+  launch(load_units, grids_.grid_for(max_rows, kThreads >> log2_lanes), stream, cache,
+         Range{slots, count, 0, max_rows}, reinterpret_cast<const uint4* const*>(rows), log2_lanes);
 }
 
 void CudaDevice::list_slots(const CacheView& cache,

@@ -24,6 +24,8 @@ class HostDevice final : public Device {
   void use_on_this_thread() const override {}
   std::byte* allocate(Place place, std::int64_t bytes, const char* what) override;
   void free(Place place, std::byte* memory) noexcept override;
+  std::string register_host(std::byte*, std::int64_t) override { return {}; }
+  void unregister_host(std::byte*) noexcept override {}
   void copy(void* to, const void* from, std::int64_t bytes, StreamRef stream) override;
   void fill(void* memory, int byte, std::int64_t bytes, StreamRef stream) override;
   std::int64_t prims_scratch_bytes(std::int64_t) const override { return 0; }
@@ -75,6 +77,12 @@ class HostDevice final : public Device {
                     std::int64_t max_rows,
                     const std::byte* staging,
                     StreamRef stream) override;
+  void load_rows(const CacheView& cache,
+                 const std::int32_t* slots,
+                 const std::uint32_t* count,
+                 std::int64_t max_rows,
+                 const std::byte* const* rows,
+                 StreamRef stream) override;
   void pool_forward(const CacheView& cache,
                     const Bags& bags,
                     const PlanView& plan,

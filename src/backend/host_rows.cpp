@@ -53,6 +53,18 @@ void HostDevice::scatter_rows(const CacheView& cache,
                });
 }
 
+void HostDevice::load_rows(const CacheView& cache,
+                           const std::int32_t* slots,
+                           const std::uint32_t* count,
+                           std::int64_t max_rows,
+                           const std::byte* const* rows,
+                           StreamRef) {
+  for (std::int64_t i = 0; i < std::min<std::int64_t>(*count, max_rows); ++i) {
+    if (slots[i] < 0) continue;
+    cache.layout.to_device(rows[i], cache.rows + slots[i] * cache.layout.device_stride);
+  }
+}
+
 void HostDevice::list_slots(const CacheView& cache,
                             ListMode mode,
                             std::int64_t first_set,

@@ -56,27 +56,50 @@ void CachedParts::ask_for_missing() {
   missing_.sort();
   keys_.clear();
   rows_.clear();
+  numbers_.clear();
   for (std::size_t i = 0; i < places_.size(); ++i) {
     keys_.push_back(missing_.key(i));
-    rows_.push_back(places_[missing_.number(i)]);
+    numbers_.push_back(missing_.number(i));
+    rows_.push_back(places_[numbers_[i]]);
   }
   cached_.write_back.find(keys_, rows_, found_);
   std::size_t count = 0;
   for (std::size_t i = 0; i < keys_.size(); ++i) {
     if (found_[i]) continue;
     keys_[count] = keys_[i];
+    numbers_[count] = numbers_[i];
     rows_[count++] = rows_[i];
   }
   keys_.resize(count);
   rows_.resize(count);
   cached_.count_fetched(keys_);
-  cached_.fetcher.start({.step = step_, .keys = keys_, .rows = rows_, .arrive = [this] {
+  cached_.fetcher.start({.step = step_,
+                         .keys = keys_,
+                         .rows = rows_,
+                         .may_stay = cached_.reads_in_store,
+                         .arrive = [this] {
                            cached_.device.use_on_this_thread();
-                           for (std::size_t g = 0; g < parts.size(); ++g) {
-                             cached_.caches[g]->scatter(*parts[g], cached_.copies);
-                           }
+                           queue_arrival();
                            cached_.copies.wait_until_idle();
                          }});
+}
+
+/// Rows that the store has told the places of are read there: nothing puts them before they have
+/// arrived, been updated and left the cache.
+void CachedParts::queue_arrival() {
+  if (!cached_.reads_in_store) {
+    for (std::size_t g = 0; g < parts.size(); ++g) {
+      cached_.caches[g]->scatter(*parts[g], cached_.copies);
+    }
+    return;
+  }
+  for (std::size_t i = 0; i < rows_.size(); ++i) places_[numbers_[i]] = rows_[i];
+  std::span<const std::byte* const> places = places_;
+  for (std::size_t g = 0; g < parts.size(); ++g) {
+    const std::size_t count = parts[g]->missing.size();
+    cached_.caches[g]->load(*parts[g], places.first(count), cached_.copies);
+    places = places.subspan(count);
+  }
 }
 
 }  // namespace satrap::embedding

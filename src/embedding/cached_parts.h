@@ -37,6 +37,7 @@ class CachedParts {
 
  private:
   void ask_for_missing();
+  void queue_arrival();
 
   RowCache& cached_;
   std::int64_t step_ = 0;
@@ -48,6 +49,7 @@ class CachedParts {
   // The rows to be fetched, ascending.
   std::vector<Key> keys_;
   std::vector<std::byte*> rows_;
+  std::vector<std::size_t> numbers_;  // of their places
   std::vector<bool> found_;
   std::vector<std::int32_t> list_;
 };

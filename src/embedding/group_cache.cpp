@@ -178,6 +178,15 @@ void GroupCache::scatter(const GroupPart& part, backend::StreamRef stream) const
                        part.staging.data(), stream);
 }
 
+void GroupCache::load(GroupPart& part,
+                      std::span<const std::byte* const> rows,
+                      backend::StreamRef stream) const {
+  if (rows.empty()) return;
+  const std::int32_t* const slots = part.slots.data();
+  device_.load_rows(view(), slots + 1, reinterpret_cast<const std::uint32_t*>(slots),
+                    std::ssize(rows), part.row_places.upload(rows, stream), stream);
+}
+
 // ------------------------------------------------------------------------------- overflow rows
 
 /// Frees the rows that no batch needs any more.

@@ -53,8 +53,13 @@ class GroupCache {
   };
   bool resolve(GroupPart& part, const Numbers& numbers, WriteBack* write_back);
 
-  /// Queues the copy of the fetched rows into their slots.
+  /// Queues the copy of the fetched rows, from the staging of the part, into their slots.
   void scatter(const GroupPart& part, backend::StreamRef stream) const;
+
+  /// The same, of rows that the device reads where they are.
+  void load(GroupPart& part,
+            std::span<const std::byte* const> rows,  // [n]
+            backend::StreamRef stream) const;
 
   /// Copies all changed rows to `write_back`; they stay in the cache, unchanged. While no update
   /// runs. Blocks until the device has done it.

@@ -57,6 +57,7 @@ class RowCache : public GroupCaches {
   void check_on_device(const ConstFloatMatrix& matrix, std::int64_t num_examples) const;
 
   RowAccess& uncached;
+  const bool reads_in_store;              // CachedRows::Options
   std::optional<DeviceRows> device_rows;  // with options.stream
   backend::StreamTimes* const times;      // or nullptr
   const backend::Stream copies;           // of fetches

@@ -73,7 +73,13 @@ void RowFetcher::run() {
     lock.unlock();
     std::exception_ptr error;
     try {
-      if (!request.keys.empty()) store_.fetch(request.keys, request.rows);
+      if (!request.keys.empty()) {
+        if (request.may_stay) {
+          store_.locate(request.keys, request.rows);
+        } else {
+          store_.fetch(request.keys, request.rows);
+        }
+      }
       request.arrive();
     } catch (...) {
       error = std::current_exception();

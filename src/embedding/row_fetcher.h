@@ -20,10 +20,11 @@ namespace satrap::embedding {
 class RowFetcher {
  public:
   struct Request {
-    std::int64_t step = 0;                  // of the batch, ascending from request to request
-    std::span<const Key> keys = {};         // [n] ascending; with `rows` in memory of the batch
-    std::span<std::byte* const> rows = {};  // [n] out
-    std::function<void()> arrive = {};      // called once they are there, on a thread of this
+    std::int64_t step = 0;              // of the batch, ascending from request to request
+    std::span<const Key> keys = {};     // [n] ascending; with `rows` in memory of the batch
+    std::span<std::byte*> rows = {};    // [n] out
+    bool may_stay = false;              // rows may be left in the store: table::RowStore::locate
+    std::function<void()> arrive = {};  // called once they are there, on a thread of this
   };
 
   /// `store` outlives it.

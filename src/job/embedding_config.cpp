@@ -31,6 +31,14 @@ void CacheConfig::visit(ConfigVisitor& v) {
           "if it has changed and, unless train.deterministic, its copy is older than the staleness "
           "bound allows. auto: shared for ranks on several nodes, else exclusive.",
           {.one_of = {"auto", "exclusive", "shared"}});
+  v.field("host_rows", host_rows,
+          "How rows that the cache lacks come out of tables in the trainer's process. staged: "
+          "threads copy them to where the device reads them. registered: a GPU reads them in the "
+          "tables, whose memory is registered with the driver: all of it is then resident and "
+          "locked, up to twice the bytes of the rows. Where that is refused, as by the limit of "
+          "locked memory (ulimit -l), rows are staged, and the log says so once. Not measured yet "
+          "on a GPU; the results are the same, bit for bit.",
+          {.one_of = {"staged", "registered"}});
 }
 
 std::int64_t CacheConfig::memory_bytes(std::int64_t device_bytes) const {
@@ -76,11 +84,16 @@ void EmbeddingConfig::validate(const ConfigOrigins& origins) const {
   }
   if (!is_on) {
     // A memory of 0 that is written turns off a cache for which the rest may stay.
-    for (const char* const field : {"eviction", "policy"}) {
+    for (const char* const field : {"eviction", "policy", "host_rows"}) {
       if (!origins.contains(section + field) || origins.contains(section + "memory")) continue;
       refuse(field, concat("there is no cache; set ", section, "memory, or leave it out"));
     }
     return;
+  }
+  if (cache.host_rows == "registered" && store != "embedded") {
+    refuse("host_rows", concat("registered is for tables in the trainer's process, and the rows of "
+                               "embedding.store: ",
+                               store, " are in others; write staged"));
   }
   if (cache.policy == "shared" && store != "ps") {
     refuse("policy", "shared is for rows on shards; write embedding.store: ps, or exclusive");

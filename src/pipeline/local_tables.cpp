@@ -1,10 +1,13 @@
 #include "satrap/pipeline/local_tables.h"
 
+#include <mutex>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "satrap/backend/memory.h"
 #include "satrap/core/file.h"
+#include "satrap/core/log.h"
 #include "satrap/table/row_file.h"
 #include "satrap/table/table_snapshot.h"
 #include "src/pipeline/serial_driver.h"
@@ -82,6 +85,23 @@ EmbeddingTables::Size LocalTables::size() {
     size.bytes += table->resident_bytes();
   }
   return size;
+}
+
+void LocalTables::register_rows(backend::Device& device) {
+  const auto is_told = std::make_shared<std::once_flag>();
+  const auto register_block = [&device, is_told](std::byte* pages,
+                                                 std::int64_t bytes) -> std::shared_ptr<void> {
+    auto registered = std::make_shared<backend::HostRegistration>(device, pages, bytes);
+    if (registered->why_not().empty()) return registered;
+    std::call_once(*is_told, [&] {
+      log_warning(
+          "embedding.cache.host_rows: rows are staged: {} bytes of a table could not be "
+          "registered ({}); raise the limit of locked memory (ulimit -l), or write staged",
+          bytes, registered->why_not());
+    });
+    return nullptr;
+  };
+  for (const auto& table : tables_) table->register_blocks(register_block);
 }
 
 table::RowStore& LocalTables::row_store() {

@@ -151,6 +151,7 @@ embedding::CachedRows::Options cache_options(const job::JobConfig& config,
           .num_fetches = config.embedding.store == "ps"
                              ? std::min<std::int64_t>(16, config.train.prefetch_batches)
                              : 1,
+          .reads_in_store = config.embedding.cache.host_rows == "registered",
           .stream = stream,
           .times = stream == nullptr ? nullptr : times};
 }
@@ -282,6 +283,9 @@ Model::Model(const job::JobConfig& config,
   } else {
     auto local = std::make_unique<LocalTables>(specs, pool);
     if (has_cache) store = &local->row_store();
+    if (has_cache && config.embedding.cache.host_rows == "registered") {
+      local->register_rows(*device);
+    }
     tables = std::move(local);
   }
   if (has_cache) {

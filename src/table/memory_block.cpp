@@ -22,11 +22,12 @@ constexpr std::int64_t round_up(std::int64_t value, std::int64_t multiple) {
 
 }  // namespace
 
-MemoryBlock::MemoryBlock(std::int64_t bytes) {
+MemoryBlock::MemoryBlock(std::int64_t bytes, std::int64_t alignment) {
   SATRAP_CHECK(bytes > 0, "block of ", bytes, " bytes");
   if (bytes < kMappedBytes) {
-    const std::int64_t size = round_up(bytes, kAlignment);
-    void* memory = std::aligned_alloc(kAlignment, static_cast<std::size_t>(size));
+    const std::int64_t size = round_up(bytes, alignment);
+    void* memory =
+        std::aligned_alloc(static_cast<std::size_t>(alignment), static_cast<std::size_t>(size));
     if (memory == nullptr) out_of_memory(bytes);
     std::memset(memory, 0, static_cast<std::size_t>(size));
     data_ = static_cast<std::byte*>(memory);

@@ -5,9 +5,10 @@
 
 namespace satrap::table {
 
-/// Owns a block of zeroed memory. Small blocks come from the heap; from kMappedBytes on they are
-/// mapped, so that untouched pages take no memory, and from kHugeBytes on they request huge pages:
-/// rows and entries are read in random order, and most of that cost is address translation.
+/// Owns a block of zeroed memory: a multiple of its alignment, which is kAlignment or kPageBytes.
+/// Small blocks come from the heap; from kMappedBytes on they are mapped, so that untouched pages
+/// take no memory, and from kHugeBytes on they request huge pages: rows and entries are read in
+/// random order, and most of that cost is address translation.
 class MemoryBlock {
  public:
   static constexpr std::int64_t kAlignment = 64;
@@ -18,7 +19,7 @@ class MemoryBlock {
 
   MemoryBlock() = default;
   /// Throws Error(kUnavailable) if memory is exhausted.
-  explicit MemoryBlock(std::int64_t bytes);
+  explicit MemoryBlock(std::int64_t bytes, std::int64_t alignment = kAlignment);
   ~MemoryBlock();
   MemoryBlock(MemoryBlock&& other) noexcept;
   MemoryBlock& operator=(MemoryBlock&& other) noexcept;

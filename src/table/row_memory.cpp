@@ -1,6 +1,7 @@
 #include "src/table/row_memory.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "satrap/core/error.h"
 
@@ -16,8 +17,27 @@ RowMemory::RowMemory(std::int64_t stride_bytes, std::int64_t num_partitions)
 void RowMemory::make_block(std::size_t block) {
   const std::lock_guard lock(mutex_);
   if (bases_[block].load(std::memory_order_relaxed) != nullptr) return;  // by another partition
-  blocks_[block] = MemoryBlock(bytes_of(block));
+  blocks_[block] = MemoryBlock(bytes_of(block), MemoryBlock::kPageBytes);
+  register_block(block);
   bases_[block].store(blocks_[block].data(), std::memory_order_release);
+}
+
+void RowMemory::register_blocks(RegisterBlock function) {
+  const std::lock_guard lock(mutex_);
+  register_ = std::move(function);
+  is_registered_ = true;
+  for (std::size_t block = 0; block < kMaxBlocks; ++block) {
+    if (blocks_[block].data() != nullptr) register_block(block);
+  }
+}
+
+/// Of a new block, before it has a row.
+void RowMemory::register_block(std::size_t block) {
+  if (!is_registered()) return;
+  const std::int64_t pages =
+      (bytes_of(block) + MemoryBlock::kPageBytes - 1) / MemoryBlock::kPageBytes;
+  registrations_[block] = register_(blocks_[block].data(), pages * MemoryBlock::kPageBytes);
+  if (registrations_[block] == nullptr) is_registered_ = false;
 }
 
 std::int64_t RowMemory::number_of(const std::byte* address, std::int64_t num_rows) const {
@@ -44,7 +64,10 @@ std::int64_t RowMemory::resident_bytes(std::int64_t num_rows) const {
     const std::int64_t granule = std::max(
         MemoryBlock::kPageBytes, MemoryBlock::page_bytes(bytes_of(block)) >> partition_bits_);
     const std::int64_t touched = (rows * stride_bytes_ + granule - 1) / granule * granule;
-    bytes += bytes_of(block) < MemoryBlock::kMappedBytes ? whole : std::min(whole, touched);
+    const bool is_locked = bases_[block].load(std::memory_order_acquire) != nullptr &&
+                           registrations_[block] != nullptr;
+    const bool is_whole = is_locked || bytes_of(block) < MemoryBlock::kMappedBytes;
+    bytes += is_whole ? whole : std::min(whole, touched);
   }
   return bytes;
 }

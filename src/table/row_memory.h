@@ -4,8 +4,10 @@
 #include <atomic>
 #include <bit>
 #include <cstdint>
+#include <memory>
 #include <mutex>
 
+#include "satrap/table/register_block.h"
 #include "satrap/table/row.h"
 #include "src/table/memory_block.h"
 
@@ -42,6 +44,10 @@ class RowMemory {
   /// Number of the row at `address` if it is in a block of the first `num_rows` rows of its
   /// partition, else -1.
   std::int64_t number_of(const std::byte* address, std::int64_t num_rows) const;
+
+  /// As Table.
+  void register_blocks(RegisterBlock function);
+  bool is_registered() const { return is_registered_.load(std::memory_order_acquire); }
 
   /// The memory of one partition with `num_rows` rows.
   std::int64_t resident_bytes(std::int64_t num_rows) const;
@@ -80,11 +86,15 @@ class RowMemory {
     return bytes_of_partition(block) << partition_bits_;
   }
   void make_block(std::size_t block);
+  void register_block(std::size_t block);
 
   const std::int64_t stride_bytes_;
   const int partition_bits_;
   std::mutex mutex_;  // for creating blocks
+  RegisterBlock register_;
+  std::atomic<bool> is_registered_{false};
   std::array<MemoryBlock, kMaxBlocks> blocks_;
+  std::array<std::shared_ptr<void>, kMaxBlocks> registrations_;  // end before their blocks
   std::array<std::atomic<std::byte*>, kMaxBlocks> bases_{};
 };
 

@@ -24,12 +24,12 @@ Table::Table(TableSpec spec, std::uint64_t seed, std::int64_t num_shards)
       layout_(spec_.layout()),
       table_seed_(RowInit::table_seed(seed, spec_.name)),
       num_shards_(num_shards),
+      memory_(std::make_shared<RowMemory>(layout_.row_bytes, kPartitions)),
       no_row_(static_cast<std::size_t>(layout_.row_bytes)) {
   SATRAP_CHECK(num_shards >= 1, "table '", spec_.name, "': ", num_shards, " shards");
-  const auto memory = std::make_shared<RowMemory>(layout_.row_bytes, kPartitions);
   for (std::int64_t p = 0; p < kPartitions; ++p) {
     partitions_[static_cast<std::size_t>(p)] =
-        std::make_unique<Partition>(p, num_shards, memory, spec_.limits);
+        std::make_unique<Partition>(p, num_shards, memory_, spec_.limits);
   }
   if (spec_.limits.admit_after <= 1) return;
   TableSpec candidates;
@@ -370,6 +370,12 @@ void Table::for_each_row(const std::function<void(const std::byte* row)>& visit)
     }
   }
 }
+
+void Table::register_blocks(RegisterBlock function) {
+  memory_->register_blocks(std::move(function));
+}
+
+bool Table::is_registered() const { return memory_->is_registered(); }
 
 std::int64_t Table::num_rows() const {
   std::int64_t sum = 0;

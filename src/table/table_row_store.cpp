@@ -1,6 +1,7 @@
 #include "satrap/table/table_row_store.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <utility>
 
@@ -8,6 +9,28 @@
 #include "satrap/table/whole_rows.h"
 
 namespace satrap::table {
+namespace {
+
+/// A block may be refused meanwhile: the rows in it are copied then.
+void locate_rows(Table& table, std::span<const Key> keys, std::span<std::byte*> rows) {
+  if (!table.is_registered())
+    return fetch_rows(table, 1, keys, [&](std::size_t i) { return rows[i]; });
+  std::array<RowPointer, kRowsPerBlock> found;
+  for (std::size_t begin = 0; begin < keys.size(); begin += kRowsPerBlock) {
+    const std::size_t size = std::min(kRowsPerBlock, keys.size() - begin);
+    table.find_or_insert(keys.subspan(begin, size), std::span(found).first(size));
+    const bool is_registered = table.is_registered();  // with the rows that were just added
+    for (std::size_t i = 0; i < size; ++i) {
+      if (is_registered) {
+        rows[begin + i] = found[i];
+      } else {
+        std::memcpy(rows[begin + i], found[i], static_cast<std::size_t>(table.row_bytes()));
+      }
+    }
+  }
+}
+
+}  // namespace
 
 TableRowStore::TableRowStore(std::vector<Table*> tables, ThreadPool& pool)
     : tables_(std::move(tables)), pool_(pool) {
@@ -35,14 +58,29 @@ void TableRowStore::divide(std::span<const Key> keys) {
   }
 }
 
+template <class Visit>
+void TableRowStore::for_each_unit(Visit&& visit) {
+  pool_.parallel_for(std::ssize(units_),
+                     [&](std::int64_t number) { visit(units_[static_cast<std::size_t>(number)]); });
+}
+
 void TableRowStore::fetch(std::span<const Key> keys, std::span<std::byte* const> rows) {
   SATRAP_CHECK(keys.size() == rows.size(), keys.size(), " keys, ", rows.size(), " rows");
   const std::lock_guard lock(mutex_);
   divide(keys);
-  pool_.parallel_for(std::ssize(units_), [&](std::int64_t number) {
-    const auto [table, begin, end] = units_[static_cast<std::size_t>(number)];
-    fetch_rows(*table, 1, keys.subspan(begin, end - begin),
-               [&, first = begin](std::size_t i) { return rows[first + i]; });
+  for_each_unit([&](const Unit& unit) {
+    fetch_rows(*unit.table, 1, keys.subspan(unit.begin, unit.end - unit.begin),
+               [&](std::size_t i) { return rows[unit.begin + i]; });
+  });
+}
+
+void TableRowStore::locate(std::span<const Key> keys, std::span<std::byte*> rows) {
+  SATRAP_CHECK(keys.size() == rows.size(), keys.size(), " keys, ", rows.size(), " rows");
+  const std::lock_guard lock(mutex_);
+  divide(keys);
+  for_each_unit([&](const Unit& unit) {
+    locate_rows(*unit.table, keys.subspan(unit.begin, unit.end - unit.begin),
+                rows.subspan(unit.begin, unit.end - unit.begin));
   });
 }
 
@@ -53,11 +91,6 @@ void TableRowStore::put(std::int64_t step,
   SATRAP_CHECK(step >= 1 && step <= kMaxStep, "put of step ", step);
   const std::lock_guard lock(mutex_);
   divide(keys);
-  const auto for_each_unit = [&](const auto& visit) {
-    pool_.parallel_for(std::ssize(units_), [&](std::int64_t number) {
-      visit(units_[static_cast<std::size_t>(number)]);
-    });
-  };
   for_each_unit([&](const Unit& unit) {  // before any row is replaced
     for (std::size_t u = unit.begin; u < unit.end; ++u) {
       RowHeader header;

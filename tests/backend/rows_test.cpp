@@ -1,3 +1,6 @@
+#include <cstdlib>
+#include <memory>
+
 #include <gtest/gtest.h>
 
 #include "satrap/backend/plan.h"
@@ -57,6 +60,60 @@ TEST(DeviceRows, GoOutAndComeBackInChunks) {
       ASSERT_TRUE(download(to.view().rows, static_cast<std::int64_t>(rows.size())) == expected);
       ASSERT_EQ(download(from.view().dirty, size.num_slots()), marks);
     });
+  }
+}
+
+/// Rows are spread over registered pages and the device's memory, in any order.
+TEST(DeviceRows, ComeFromWhereTheyAreAsFromStaging) {
+  SATRAP_NEEDS_DEVICE();
+  constexpr std::size_t kPage = 4096;
+  for (const std::int64_t dim : {1, 12, 64}) {
+    for (const FloatType type : {FloatType::kFp32, FloatType::kBf16}) {
+      SCOPED_TRACE(concat("dim ", dim, ", ", static_cast<int>(type)));
+      const RowLayout layout = RowLayout::of(dim, type, RowOptimizerType::kAdam);
+      const CacheSize size{2, 3};
+      Random random(7);
+      const auto slots = random_slots(50, size.total_slots(), true, random);
+      const DeviceArray<std::int32_t> slots_on_device(slots);
+      const auto row_bytes = static_cast<std::size_t>(layout.row_bytes);
+      const std::size_t bytes = (50 * row_bytes + kPage - 1) / kPage * kPage;
+      const std::unique_ptr<std::byte, decltype(&std::free)> pages(
+          static_cast<std::byte*>(std::aligned_alloc(kPage, bytes)), &std::free);
+      for (std::size_t i = 0; i < bytes; ++i) pages.get()[i] = std::byte(random.below(256));
+      const backend::HostRegistration registered(device(), pages.get(),
+                                                 static_cast<std::int64_t>(bytes));
+      ASSERT_EQ(registered.why_not(), "");
+      const DeviceArray<std::byte> staging(
+          std::vector<std::byte>(pages.get(), pages.get() + 50 * row_bytes));
+      std::vector<const std::byte*> places;
+      for (std::size_t i = 0; i < 50; ++i) {
+        places.push_back((i % 3 == 0 ? staging.data() : pages.get()) + i * row_bytes);
+      }
+      const DeviceArray<const std::byte*> places_on_device(places);
+      for (const std::uint32_t count : {0, 1, 45, 50}) {
+        const DeviceArray<std::uint32_t> count_on_device(std::vector{count});
+        for_each_schedule([&] {
+          const backend::Stream stream(device());
+          const auto fill = [&](const auto& load) {
+            const backend::Cache cache(device(), layout, size, EvictionPolicy::kLru, stream);
+            const std::int64_t all = size.total_slots() * layout.device_stride;
+            device().fill(cache.view().rows, 0x11, all, stream);
+            load(cache.view());
+            stream.wait_until_idle();
+            return download(cache.view().rows, all);
+          };
+          const auto expected = fill([&](const backend::CacheView& cache) {
+            device().scatter_rows(cache, slots_on_device.data(), count_on_device.data(), 0, 50,
+                                  staging.data(), stream);
+          });
+          const auto found = fill([&](const backend::CacheView& cache) {
+            device().load_rows(cache, slots_on_device.data(), count_on_device.data(), 50,
+                               places_on_device.data(), stream);
+          });
+          ASSERT_TRUE(found == expected) << count << " rows";
+        });
+      }
+    }
   }
 }
 

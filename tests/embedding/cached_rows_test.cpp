@@ -27,6 +27,7 @@ struct CacheCase {
   bool is_late = true;
   std::int64_t num_threads = 1;
   std::int64_t max_look_ahead = 0;
+  bool is_registered = false;
 };
 
 class CachedRowsOfEverySize : public ::testing::TestWithParam<CacheCase> {
@@ -39,6 +40,7 @@ class CachedRowsOfEverySize : public ::testing::TestWithParam<CacheCase> {
             .prefetch = c.prefetch,
             .max_look_ahead = c.max_look_ahead,
             .num_threads = c.num_threads,
+            .is_registered = c.is_registered,
             .is_late = c.is_late};
   }
 };
@@ -53,6 +55,7 @@ INSTANTIATE_TEST_SUITE_P(
                       CacheCase{"OneSetHybrid1", 0.0, 1, 2},
                       CacheCase{"OneSetHybrid4", 0.0, 4, 2, kLru},
                       CacheCase{"OneSetHybrid4Prompt", 0.0, 4, 2, kLru, false},
+                      CacheCase{"OneSetRegistered", 0.0, 1, 2, kLfu, true, 1, 0, true},
                       CacheCase{"Share5Sync", 0.05, 0, 3},
                       CacheCase{"Share5Hybrid4", 0.05, 4, 2, kLfu, true, 3},
                       CacheCase{"Share20Sync", 0.2, 0, 4, kLru},
@@ -61,7 +64,8 @@ INSTANTIATE_TEST_SUITE_P(
                       CacheCase{"Share100Hybrid4", 1.3, 4, 2},
                       CacheCase{"OneSetAhead", 0.0, 1, 2, kAhead, true, 1, 3},
                       CacheCase{"Share5Ahead", 0.05, 4, 2, kAhead, true, 3, 8},
-                      CacheCase{"Share20Ahead", 0.2, 0, 3, kAhead, true, 1, 50}),
+                      CacheCase{"Share20Ahead", 0.2, 0, 3, kAhead, true, 1, 50},
+                      CacheCase{"Share5Registered", 0.05, 4, 2, kAhead, false, 3, 8, true}),
     [](const ::testing::TestParamInfo<CacheCase>& c) { return std::string(c.param.name); });
 
 /// With steps that are skipped, and saves and reads between steps.
@@ -100,6 +104,7 @@ TEST_P(CachedRowsOfRandomJobs, TrainAsInTheirTablesBitForBit) {
                            .policy = GetParam() % 2 == 0 ? kLfu : kLru,
                            .staleness = GetParam() % 3,
                            .prefetch = 1,
+                           .is_registered = GetParam() % 2 == 1,
                            .is_late = true});
   std::size_t at = 1;  // the largest first, for which the cache is made
   training.train(

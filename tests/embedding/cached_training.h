@@ -16,6 +16,7 @@
 #include <gtest/gtest.h>
 
 #include "satrap/backend/device.h"
+#include "satrap/backend/memory.h"
 #include "satrap/embedding/cached_rows.h"
 #include "satrap/embedding/table_rows.h"
 #include "satrap/table/staleness_bound.h"
@@ -35,6 +36,14 @@ struct TestTables {
     for (const table::TableSpec& spec : specs) {
       tables.push_back(std::make_unique<table::Table>(spec, kTablesSeed));
       pointers.push_back(tables.back().get());
+    }
+  }
+
+  void register_rows(backend::Device& device) const {
+    for (table::Table* table : pointers) {
+      table->register_blocks([&device](std::byte* pages, std::int64_t bytes) {
+        return std::make_shared<backend::HostRegistration>(device, pages, bytes);
+      });
     }
   }
 
@@ -100,7 +109,8 @@ class CachedTraining {
     std::int64_t max_look_ahead = 0;  // under EvictionPolicy::kLookahead
     std::int64_t num_fetches = 8;
     std::int64_t num_threads = 1;
-    bool is_late = false;  // the store answers late and in random order
+    bool is_registered = false;  // the device reads rows in the tables
+    bool is_late = false;        // the store answers late and in random order
     std::uint64_t seed = 1;
   };
 
@@ -131,9 +141,11 @@ class CachedTraining {
                                 .max_in_flight = max_in_flight(),
                                 .update_delay = options.staleness,
                                 .max_look_ahead = options.max_look_ahead,
-                                .num_fetches = options.num_fetches})),
+                                .num_fetches = options.num_fetches,
+                                .reads_in_store = options.is_registered})),
         planner(cached->layout(), pool),
         reference_planner(reference.layout(), pool) {
+    if (options.is_registered) home.register_rows(*device);
     if (!options.is_late) return;
     gate.close(StoreCall::kFetch);
     gate.close(StoreCall::kPut);
@@ -305,12 +317,12 @@ class CachedTraining {
   const Options options;
   const std::vector<job::FeatureSpec> features;
   ThreadPool pool;
+  const std::unique_ptr<backend::Device> device = backend::make_host_device(&pool);
   TestTables home, in_place;
   table::TableRowStore store;
   GatedRowStore gate;
   TableRows uncached, reference;
   EmbeddingOracle oracle;
-  const std::unique_ptr<backend::Device> device = backend::make_host_device(&pool);
   std::unique_ptr<CachedRows> cached;
   Planner planner, reference_planner;
   std::deque<data::Batch> ahead;       // shown and not requested

@@ -71,11 +71,10 @@ class GatedRowStore final : public table::RowStore {
   explicit GatedRowStore(table::RowStore& store) : store_(store) {}
 
   void fetch(std::span<const Key> keys, std::span<std::byte* const> rows) override {
-    const std::int64_t number = enter(StoreCall::kFetch, {{keys.begin(), keys.end()}, 0});
-    if (number % 2 == 1) store_.fetch(keys, rows);
-    wait_at_gate(StoreCall::kFetch, number);
-    if (number % 2 == 0) store_.fetch(keys, rows);
-    leave(StoreCall::kFetch);
+    fetch_by(keys, [&] { store_.fetch(keys, rows); });
+  }
+  void locate(std::span<const Key> keys, std::span<std::byte*> rows) override {
+    fetch_by(keys, [&] { store_.locate(keys, rows); });
   }
   void put(std::int64_t step,
            std::span<const Key> keys,
@@ -168,6 +167,15 @@ class GatedRowStore final : public table::RowStore {
   void wait(std::unique_lock<std::mutex>& lock, const std::string& what, Condition condition) {
     constexpr std::chrono::seconds kDeadline(60);
     if (!changed_.wait_for(lock, kDeadline, condition)) throw std::runtime_error("no " + what);
+  }
+
+  template <class Fetch>
+  void fetch_by(std::span<const Key> keys, Fetch fetch) {
+    const std::int64_t number = enter(StoreCall::kFetch, {{keys.begin(), keys.end()}, 0});
+    if (number % 2 == 1) fetch();
+    wait_at_gate(StoreCall::kFetch, number);
+    if (number % 2 == 0) fetch();
+    leave(StoreCall::kFetch);
   }
 
   std::int64_t enter(StoreCall call, Record record) {

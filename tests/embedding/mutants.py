@@ -36,6 +36,7 @@ checkpoint: {every: 9 steps, keep: 2}
 """
 SMALL, LARGE = "embedding.cache.memory=60KiB", "embedding.cache.memory=400KiB"
 SAVED = f"{LARGE}, checkpoint.every=1 steps"
+REGISTERED = f"{SMALL}, embedding.cache.host_rows=registered"
 NATIVE = "model.engine=native"  # the network on the CPU, to which pooled rows and gradients go
 ON_CPU = f"{LARGE}, {NATIVE}"
 RACE = "race between streams"
@@ -72,6 +73,10 @@ MUTANTS = [
      ["row_cache.cpp"], RACE),
     ("older rows: those on their way to the store are fetched from it", "cached_parts.cpp",
      "    if (found_[i]) continue;\n", "", SMALL, ["cached_parts.cpp"]),
+    ("older rows: those on their way to the store are read in their tables", "cached_parts.cpp",
+     "    if (found_[i]) continue;\n", "", REGISTERED, ["cached_parts.cpp"]),
+    ("lost places: rows that stay in their tables are read in staging", "cached_parts.cpp",
+     "places_[numbers_[i]] = rows_[i];", "static_cast<void>(i);", REGISTERED, ["cached_parts.cpp"]),
     ("lost rows: what makes room does not reach the store", "group_cache.cpp",
      "  write_back->add(std::move(rows), step);\n", "  static_cast<void>(step);\n", SMALL, ["group_cache.cpp"]),
     ("lost rows: a checkpoint leaves out what has changed in overflow rows", "group_cache.cpp",
@@ -142,7 +147,7 @@ def prepare(build):
     link = link_command(build, "satrap_on_simt", "simt/satrap")
     with tempfile.TemporaryDirectory() as folder:
         expected = {}
-        for number, settings in enumerate([SMALL, LARGE, SAVED, ON_CPU]):
+        for number, settings in enumerate([SMALL, LARGE, SAVED, ON_CPU, REGISTERED]):
             words = settings.split(", ")
             expected[settings] = digest(pathlib.Path(folder), build / "bin" / "satrap", f"cpu-{number}",
                                         *(word for word in words if not word.startswith("embedding.cache")))

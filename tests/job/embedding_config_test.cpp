@@ -58,6 +58,22 @@ TEST(EmbeddingConfig, AnEvictionBelongsToACache) {
   EXPECT_THAT(refusal_of(embedding, written), Not(HasSubstr("eviction")));
 }
 
+TEST(EmbeddingConfig, OnlyRowsInTheProcessCanBeRegistered) {
+  EmbeddingConfig embedding;
+  embedding.cache.memory = "1MiB";
+  embedding.cache.host_rows = "registered";
+  const ConfigOrigins written{{"embedding.cache.host_rows", "job.yaml:1"}};
+  EXPECT_EQ(refusal_of(embedding, written), "");
+  embedding.store = "ps";
+  EXPECT_THAT(
+      refusal_of(embedding, written),
+      HasSubstr("embedding.cache.host_rows: registered is for tables in the trainer's "
+                "process, and the rows of embedding.store: ps are in others; write staged"));
+  embedding.cache.memory = "auto";
+  embedding.store = "embedded";
+  EXPECT_THAT(refusal_of(embedding, written), HasSubstr("host_rows: there is no cache"));
+}
+
 TEST(EmbeddingConfig, RanksOfSeveralNodesKeepCopiesUnlessTheConfigurationSaysOtherwise) {
   ClusterConfig one, one_node, two_nodes;
   one_node.num_ranks = one_node.num_local_ranks = 4;

@@ -101,12 +101,13 @@ class Samples(unittest.TestCase):
         done = subprocess.run([os.environ["SATRAP_BIN"], "train", *map(str, settings), f"run_dir={run}"], cwd=SOURCE,
                               stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=JOB_S)
         self.assertEqual(done.returncode, 0, done.stderr[-3000:])
+        self.stderr = done.stderr
         summary = json.loads((run / "summary.json").read_text())
         newest = sorted((run / "checkpoints").glob("step-*"))[-1]
         digest = cache_test.satrap("checkpoint", "verify", newest).stdout.split("digest ")[1]
         return (digest, summary["train"], summary["eval"]), summary["device"], summary.get("cache")
 
-    def check(self, job, rows, percentages):
+    def check(self, job, rows, percentages, host_rows="staged"):
         for (mode, *more), percent in zip(MODES, itertools.cycle(percentages)):
             settings = [*job, f"train.mode={mode}", "train.precision=fp32",
                         *(setting if setting == NATIVE else f"train.{setting}" for setting in more)]
@@ -114,23 +115,29 @@ class Samples(unittest.TestCase):
             self.assertEqual((device, cache), ("cpu", None))
             with self.subTest(mode=[mode, *more], percent=percent):
                 found, device, cache = self.end_of(
-                    *settings, f"embedding.cache.memory={percent * rows * cache_test.BYTES_PER_ROW // 100}B")
+                    *settings, f"embedding.cache.memory={percent * rows * cache_test.BYTES_PER_ROW // 100}B",
+                    f"embedding.cache.host_rows={host_rows}")
                 self.assertEqual(device, "cuda")
                 self.assertEqual(found, expected)
                 self.assertGreater(cache["hits"], 0)
 
     def test_adult(self):
         self.check(["datasets/adult/quickstart.yaml", "train.max_steps=25", "train.epochs=1", "train.threads=1"], 2500,
-                   PERCENT)
+                   PERCENT, "registered")
+        self.assertNotIn("rows are staged", self.stderr)
 
     def test_adult_in_fp16(self):
         settings = ["datasets/adult/quickstart.yaml", "train.max_steps=25", "train.epochs=1", "train.threads=1",
                     "train.precision=fp16"]
         expected, device, _ = self.end_of(*settings)
         self.assertEqual(device, "cpu")
-        found, device, _ = self.end_of(*settings, f"embedding.cache.memory={125 * cache_test.BYTES_PER_ROW}B")
+        with mock.patch.dict(os.environ, SIMT_REGISTERED_MIB="1"):  # less than the rows
+            found, device, _ = self.end_of(*settings, f"embedding.cache.memory={125 * cache_test.BYTES_PER_ROW}B",
+                                           "embedding.cache.host_rows=registered")
         self.assertEqual(device, "cuda")
         self.assertEqual(found, expected)
+        self.assertRegex(self.stderr, "rows are staged: [0-9]+ bytes of a table .*cudaErrorMemoryAllocation.* write staged")
+        self.assertEqual(self.stderr.count("rows are staged"), 1)
 
     def test_criteo(self):
         if not CRITEO.exists():
@@ -202,15 +209,17 @@ class Counts(unittest.TestCase):
     def test_copies_have_the_bytes_of_ids_numbers_and_lists(self):
         n, features, numbers = 512, 2, 2
         ids = 8 * n * features + 8 * (n * features + 1) + 24 * features
+        missing = ["embedding.cache.eviction=lfu", "embedding.cache.memory=500KiB", "data.synthetic.cardinalities=[50,30000]"]
+        registered = "embedding.cache.host_rows=registered"
         for looks, settings in ((1, []), (2, ["embedding.cache.memory=36KiB"]),  # more than half full
-                                (1, ["embedding.cache.eviction=lfu"]),
-                                (1, ["embedding.cache.eviction=lfu", "embedding.cache.memory=500KiB",
-                                     "data.synthetic.cardinalities=[50,30000]"])):
+                                (1, ["embedding.cache.eviction=lfu"]), (1, missing), (1, [*missing, registered])):
             with self.subTest(settings=settings):
                 counts = self.per_step(f"data.batch_size={n}", "data.synthetic.rows=200000", *settings)
                 # Numbers, labels and probabilities; of each missing row its key and its slot, to and fro; of each victim
-                # its key. Rows themselves are read and written in pinned memory by kernels.
-                expected = looks * ids + 4 * n * (numbers + 2) + counts["misses"] * 16 + counts["rows_written"] * 8
+                # its key. Rows themselves are read and written in the host's memory by kernels, which must know the place of
+                # each that is read in its table.
+                per_miss = 24 if registered in settings else 16
+                expected = looks * ids + 4 * n * (numbers + 2) + counts["misses"] * per_miss + counts["rows_written"] * 8
                 self.assertAlmostEqual(counts["copied_bytes"] / expected, 1, delta=0.02)
                 self.assertEqual(counts["misses"] > 10, "30000" in str(settings))
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <map>
+#include <memory>
 #include <random>
 #include <thread>
 #include <vector>
@@ -152,6 +153,22 @@ TEST(RowArena, HasTheRowsOfItsPartition) {
     EXPECT_EQ(second.number_of(second.row(i), 100), i);
   }
   EXPECT_EQ(alone.number_of(first.row(3), 100), -1);
+}
+
+TEST(RowMemory, ARegisteredBlockIsResidentAsAWhole) {
+  constexpr std::int64_t kStride = 64, kFirstOfMapped = 8 * ((1 << 9) - 1);  // block 9 has 256 KiB
+  const auto bytes_with = [&](bool registers) {
+    RowMemory memory(kStride, 1);
+    if (registers) {
+      memory.register_blocks([](std::byte* pages, std::int64_t) {
+        return std::shared_ptr<void>(pages, [](void*) {});
+      });
+    }
+    for (std::int64_t i = 0; i <= kFirstOfMapped; ++i) memory.add(0, i);
+    return memory.resident_bytes(kFirstOfMapped + 1);
+  };
+  EXPECT_EQ(bytes_with(false), kFirstOfMapped * kStride + MemoryBlock::kPageBytes);
+  EXPECT_EQ(bytes_with(true), kFirstOfMapped * kStride + (std::int64_t{256} << 10));
 }
 
 }  // namespace

@@ -46,6 +46,12 @@ class Device : public Operations {
   /// Waits for what is queued, on any stream, since that may use the memory.
   virtual void free(Place place, std::byte* memory) noexcept = 0;
 
+  /// Lets kernels read memory of the host where it is: whole pages, which belong to nothing else.
+  /// All of it becomes resident and locked. Empty if it is; else why not, and nothing has changed.
+  /// To be undone before the memory is freed, and once nothing that is queued reads it any more.
+  virtual std::string register_host(std::byte* memory, std::int64_t bytes) = 0;
+  virtual void unregister_host(std::byte* memory) noexcept = 0;
+
   /// Queues a copy of `bytes` between any two places. Host memory must not change until the copy is
   /// done; it must be pinned for the copy to overlap with other work.
   virtual void copy(void* to, const void* from, std::int64_t bytes, StreamRef stream) = 0;

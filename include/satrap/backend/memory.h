@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <type_traits>
 #include <utility>
 
@@ -43,6 +44,25 @@ class Memory {
   std::byte* data_ = nullptr;
   std::int64_t bytes_ = 0;
   Place place_ = Place::kDevice;
+};
+
+/// Registers memory of the host, which must outlive it, so that kernels read it where it is.
+class HostRegistration {
+ public:
+  HostRegistration(Device& device, std::byte* memory, std::int64_t bytes)
+      : device_(device), memory_(memory), why_not_(device.register_host(memory, bytes)) {}
+  ~HostRegistration() {
+    if (why_not_.empty()) device_.unregister_host(memory_);
+  }
+  HostRegistration(const HostRegistration&) = delete;
+  HostRegistration& operator=(const HostRegistration&) = delete;
+
+  const std::string& why_not() const { return why_not_; }  // empty: it is registered
+
+ private:
+  Device& device_;
+  std::byte* const memory_;
+  const std::string why_not_;
 };
 
 /// Gives memory room for so many bytes, and some more if it has to grow, without keeping its

@@ -133,6 +133,16 @@ class Operations {
                             const std::byte* staging,
                             StreamRef stream) = 0;
 
+  /// As scatter_rows, of rows that are anywhere in registered or pinned memory of the host
+  /// (device.h) or in the device's: row i, in the host's layout, is at rows[i], a multiple of 16,
+  /// and goes to slots[i]. Nothing may write them meanwhile.
+  virtual void load_rows(const CacheView& cache,
+                         const std::int32_t* slots,   // device [*count]
+                         const std::uint32_t* count,  // device [1], at most max_rows
+                         std::int64_t max_rows,
+                         const std::byte* const* rows,  // device [*count]
+                         StreamRef stream) = 0;
+
   /// pool forward: output vector = Σ coefficient * weights over the bag's ids in order, by fma from
   /// 0; zeros for an empty bag, a missing row, and after the end of a sequence. Sums are fp32,
   /// rounded to the output's type once. Writes padded_dim elements per vector, and nothing between

@@ -135,6 +135,7 @@ class CachedRows final : public RowAccess {
     // hold, before which hardly any has to leave. For ranks, which agree on one number.
     bool looks_ahead_at_once = false;
     std::int64_t num_fetches = 4;  // at a time
+    bool reads_in_store = false;   // the device reads missing rows where the store can tell where
     // On which rows are pooled and updated, for a network in the device's memory, which queues its
     // work there too; nullptr: for one in the host's.
     const backend::Stream* stream = nullptr;

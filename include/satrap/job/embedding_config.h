@@ -10,10 +10,11 @@ namespace satrap::job {
 
 /// `embedding.cache` of the configuration.
 struct CacheConfig {
-  std::string memory = "0";       // bytes or a share; 0: no cache; auto
-  std::string eviction = "auto";  // auto | lookahead | lfu | lru
-  std::string policy = "auto";    // auto | exclusive | shared
-  bool is_on_gpu = false;         // as JobConfig::device says; not part of the section
+  std::string memory = "0";          // bytes or a share; 0: no cache; auto
+  std::string eviction = "auto";     // auto | lookahead | lfu | lru
+  std::string policy = "auto";       // auto | exclusive | shared
+  std::string host_rows = "staged";  // staged | registered
+  bool is_on_gpu = false;            // as JobConfig::device says; not part of the section
   void visit(ConfigVisitor& v);
 
   /// The cache's memory on a device that has `device_bytes` for it. Throws Error(kInvalidConfig) if

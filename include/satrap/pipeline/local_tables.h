@@ -3,6 +3,7 @@
 #include <memory>
 #include <vector>
 
+#include "satrap/backend/device.h"
 #include "satrap/core/thread_pool.h"
 #include "satrap/embedding/table_rows.h"
 #include "satrap/pipeline/embedding_tables.h"
@@ -23,6 +24,10 @@ class LocalTables final : public EmbeddingTables {
                                           StageTimers& timers) override;
   std::unique_ptr<RowsSnapshot> take_snapshot(std::int64_t step) override;
   Size size() override;
+
+  /// Lets the device read rows in the tables, where it can; the log says once where it cannot.
+  /// After it, begin() and all else. The device outlives the tables.
+  void register_rows(backend::Device& device);
 
   /// The same rows, for a cache: tables without limits. They may only change through it then.
   table::RowStore& row_store();

@@ -22,6 +22,13 @@ class RowStore {
   virtual void fetch(std::span<const Key> keys,              // [n]
                      std::span<std::byte* const> rows) = 0;  // [n] of [row_bytes], out
 
+  /// As fetch, but a row that is in registered memory (Table::register_blocks) is not copied:
+  /// rows[i] becomes its address. It may be read there until the row is put.
+  virtual void locate(std::span<const Key> keys,     // [n]
+                      std::span<std::byte*> rows) {  // [n] of [row_bytes], in and out
+    fetch(keys, rows);
+  }
+
   /// Replaces the rows of `keys`; missing ones are created. Each row has its own key in its header,
   /// and keeps the header's last step and count, as if the cache's updates had been made here. The
   /// rows are in all snapshots that begin later (except for rows that were never updated), and in

@@ -10,11 +10,14 @@
 #include <span>
 #include <vector>
 
+#include "satrap/table/register_block.h"
 #include "satrap/table/row.h"
 #include "satrap/table/sharding.h"
 #include "satrap/table/table_spec.h"
 
 namespace satrap::table {
+
+class RowMemory;
 
 /// The rows of one table in this process (all of them, or those of one shard of several): flat
 /// memory, no allocation per row, no long pause when it grows. Rows are divided by the top bits of
@@ -119,6 +122,13 @@ class Table {
   /// Calls visit for every row, in no particular order. Nothing else may use the table meanwhile.
   void for_each_row(const std::function<void(const std::byte* row)>& visit) const;
 
+  /// Registers the memory of rows, all that there is and each block that is added, before it has a
+  /// row. Nothing else may use the table meanwhile. Registrations end with the table.
+  void register_blocks(RegisterBlock function);
+
+  /// Whether all rows are in registered memory: not once a block has been refused. Thread-safe.
+  bool is_registered() const;
+
   std::int64_t num_rows() const;        // thread-safe
   std::int64_t resident_bytes() const;  // of rows and index; thread-safe
 
@@ -155,6 +165,7 @@ class Table {
   const RowLayout layout_;
   const std::uint64_t table_seed_;
   const std::int64_t num_shards_;
+  const std::shared_ptr<RowMemory> memory_;  // of the rows of all partitions
   std::array<std::unique_ptr<Partition>, kPartitions> partitions_;
   std::atomic<std::int64_t> applied_ = 0;  // step
   std::vector<std::byte> no_row_;          // zeros

@@ -19,6 +19,7 @@ class TableRowStore final : public RowStore {
   TableRowStore(std::vector<Table*> tables, ThreadPool& pool);
 
   void fetch(std::span<const Key> keys, std::span<std::byte* const> rows) override;
+  void locate(std::span<const Key> keys, std::span<std::byte*> rows) override;
   void put(std::int64_t step,
            std::span<const Key> keys,
            std::span<const std::byte* const> rows) override;
@@ -31,6 +32,8 @@ class TableRowStore final : public RowStore {
   };
 
   void divide(std::span<const Key> keys);
+  template <class Visit>
+  void for_each_unit(Visit&& visit);
 
   const std::vector<Table*> tables_;
   ThreadPool& pool_;

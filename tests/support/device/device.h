@@ -40,7 +40,8 @@ class DeviceArray {
   explicit DeviceArray(const std::vector<T>& values)
       : DeviceArray(static_cast<std::int64_t>(values.size())) {
     if (!values.empty()) {
-      device().copy(memory_.data(), values.data(), memory_.bytes(), stream_);
+      device().copy(memory_.data(), static_cast<const void*>(values.data()), memory_.bytes(),
+                    stream_);
       stream_.wait_until_idle();
     }
   }

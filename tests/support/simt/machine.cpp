@@ -16,6 +16,7 @@ Machine read_environment() {
   read("SIMT_DRIVER", machine.driver);
   read("SIMT_CAPABILITY", machine.compute_capability);
   read("SIMT_PEERS", has_peers);
+  read("SIMT_REGISTERED_MIB", machine.registered_mib);
   machine.has_peers = has_peers != 0;
   return machine;
 }

@@ -20,6 +20,7 @@ void Memory::add(const void* begin, std::size_t bytes, Allocation::Kind kind, in
   const auto address = std::bit_cast<std::uintptr_t>(begin);
   allocations_[address] = {address, bytes, kind, device, num_allocations_++, make_cells(bytes)};
   if (kind == Allocation::Kind::kDevice) device_bytes_[device] += bytes;
+  if (kind == Allocation::Kind::kRegistered) registered_bytes_ += bytes;
   ++version_;
 }
 
@@ -29,9 +30,16 @@ bool Memory::remove(const void* begin, Allocation::Kind kind) {
   if (kind == Allocation::Kind::kDevice) {
     device_bytes_[found->second.device] -= found->second.bytes;
   }
+  if (kind == Allocation::Kind::kRegistered) registered_bytes_ -= found->second.bytes;
   allocations_.erase(found);
   ++version_;
   return true;
+}
+
+bool Memory::overlaps(const void* begin, std::size_t bytes) const {
+  const auto address = std::bit_cast<std::uintptr_t>(begin);
+  const auto next = allocations_.lower_bound(address);
+  return find(address) != nullptr || (next != allocations_.end() && next->first < address + bytes);
 }
 
 std::size_t Memory::device_bytes() const {

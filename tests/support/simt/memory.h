@@ -23,9 +23,9 @@ struct FreeCells {
 };
 using Cells = std::unique_ptr<Cell[], FreeCells>;
 
-/// Memory of the device, or pinned memory of the host.
+/// Memory of the device, or of the host: pinned, or registered.
 struct Allocation {
-  enum class Kind { kDevice, kPinned };
+  enum class Kind { kDevice, kPinned, kRegistered };
   std::uintptr_t begin = 0;
   std::size_t bytes = 0;
   Kind kind = Kind::kDevice;
@@ -48,6 +48,9 @@ class Memory {
  public:
   void add(const void* begin, std::size_t bytes, Allocation::Kind kind, int device);
 
+  /// Whether one has some of these bytes.
+  bool overlaps(const void* begin, std::size_t bytes) const;
+
   /// False if no allocation of that kind begins there.
   bool remove(const void* begin, Allocation::Kind kind);
 
@@ -58,6 +61,7 @@ class Memory {
   /// Of all devices, and of one.
   std::size_t device_bytes() const;
   std::size_t device_bytes(int device) const;
+  std::size_t registered_bytes() const { return registered_bytes_; }
 
   /// Another number whenever ranges change.
   std::int64_t version() const { return version_; }
@@ -65,6 +69,7 @@ class Memory {
  private:
   std::map<std::uintptr_t, Allocation> allocations_;  // by their begin
   std::map<int, std::size_t> device_bytes_;           // by device
+  std::size_t registered_bytes_ = 0;
   std::int64_t version_ = 0, num_allocations_ = 0;
 };
 

@@ -6,6 +6,21 @@
 #include "tests/support/simt/executor.h"
 
 namespace simt {
+namespace {
+
+std::string name_of(Allocation::Kind kind) {
+  switch (kind) {
+    case Allocation::Kind::kDevice:
+      return "device";
+    case Allocation::Kind::kPinned:
+      return "pinned";
+    case Allocation::Kind::kRegistered:
+      return "registered";
+  }
+  return {};
+}
+
+}  // namespace
 
 void Races::begin(std::string name, std::size_t stream, const Clock& before, DeviceSet devices) {
   mark_ = static_cast<Mark>(works_.size());
@@ -61,8 +76,7 @@ void Races::check(Mark earlier, bool earlier_writes, bool writes, std::uintptr_t
   fault_ = "race between streams: " + works_[mark_].name + (writes ? " writes" : " reads") +
            " what " + works_[earlier].name + (earlier_writes ? " writes" : " reads") +
            ", without an order: byte " + std::to_string(address - where.begin) + " of the " +
-           std::to_string(where.bytes) + " of " +
-           (where.kind == Allocation::Kind::kDevice ? "device" : "pinned") + " allocation " +
+           std::to_string(where.bytes) + " of " + name_of(where.kind) + " allocation " +
            std::to_string(where.number);
 }
 

@@ -168,6 +168,10 @@ const char* cudaGetErrorName(cudaError_t error) {
       return "cudaErrorPeerAccessAlreadyEnabled";
     case cudaErrorPeerAccessNotEnabled:
       return "cudaErrorPeerAccessNotEnabled";
+    case cudaErrorHostMemoryAlreadyRegistered:
+      return "cudaErrorHostMemoryAlreadyRegistered";
+    case cudaErrorHostMemoryNotRegistered:
+      return "cudaErrorHostMemoryNotRegistered";
     case cudaErrorNotReady:
       return "cudaErrorNotReady";
   }
@@ -319,6 +323,39 @@ cudaError_t cudaFreeHost(void* memory) {
   devices().run_all(current_device());
   devices().memory().remove(memory, simt::Allocation::Kind::kPinned);
   std::free(memory);
+  return cudaSuccess;
+}
+cudaError_t cudaHostRegister(void* memory, std::size_t bytes, unsigned) {
+  const Turn turn(turns());
+  if (const cudaError_t error = check_unsafe()) return error;
+  const std::size_t page = 4096;
+  if (bytes == 0 || bytes % page != 0 || std::bit_cast<std::uintptr_t>(memory) % page != 0) {
+    return remember(cudaErrorInvalidValue);
+  }
+  if (devices().memory().overlaps(memory, bytes)) {
+    return remember(cudaErrorHostMemoryAlreadyRegistered);
+  }
+  const auto most = static_cast<std::size_t>(simt::machine().registered_mib) << 20;
+  if (devices().memory().registered_bytes() + bytes > most) {
+    return remember(cudaErrorMemoryAllocation);
+  }
+  devices().memory().add(memory, bytes, simt::Allocation::Kind::kRegistered, current_device());
+  return cudaSuccess;
+}
+cudaError_t cudaHostUnregister(void* memory) {
+  const Turn turn(turns());
+  if (const cudaError_t error = check_unsafe()) return error;
+  devices().run_all(current_device());
+  const bool is_found = devices().memory().remove(memory, simt::Allocation::Kind::kRegistered);
+  return is_found ? cudaSuccess : remember(cudaErrorHostMemoryNotRegistered);
+}
+cudaError_t cudaHostGetDevicePointer(void** address, void* memory, unsigned) {
+  const Turn turn(turns());
+  const auto* const found = devices().memory().find(std::bit_cast<std::uintptr_t>(memory));
+  if (found == nullptr || found->kind == simt::Allocation::Kind::kDevice) {
+    return remember(cudaErrorInvalidValue);
+  }
+  *address = memory;
   return cudaSuccess;
 }
 cudaError_t cudaMemcpyAsync(void* to,

@@ -61,6 +61,23 @@ TEST(SimtStreams, WorkRunsWhenSomebodyWaits) {
   EXPECT_EQ(value, 1);
 }
 
+TEST(SimtMemory, OnlyWholePagesAreRegisteredAndEachOnce) {
+  alignas(4096) static std::byte pages[3 * 4096];
+  EXPECT_EQ(cudaHostRegister(pages + 64, 4096, 0), cudaErrorInvalidValue);
+  EXPECT_EQ(cudaHostRegister(pages, 64, 0), cudaErrorInvalidValue);
+  EXPECT_EQ(cudaHostRegister(pages + 4096, 4096, 0), cudaSuccess);
+  EXPECT_EQ(cudaHostRegister(pages, sizeof(pages), 0), cudaErrorHostMemoryAlreadyRegistered);
+  EXPECT_EQ(cudaHostRegister(pages + 4096, 8192, 0), cudaErrorHostMemoryAlreadyRegistered);
+  void* address = nullptr;
+  EXPECT_EQ(cudaHostGetDevicePointer(&address, pages + 4096, 0), cudaSuccess);
+  EXPECT_EQ(address, pages + 4096);
+  EXPECT_EQ(cudaHostGetDevicePointer(&address, pages, 0), cudaErrorInvalidValue);
+  EXPECT_EQ(cudaHostUnregister(pages), cudaErrorHostMemoryNotRegistered);
+  EXPECT_EQ(cudaHostUnregister(pages + 4096), cudaSuccess);
+  EXPECT_EQ(cudaHostGetDevicePointer(&address, pages + 4096, 0), cudaErrorInvalidValue);
+  EXPECT_EQ(cudaGetLastError(), cudaErrorInvalidValue);
+}
+
 TEST(SimtStreams, AfterAFaultEveryWaitIsTold) {
   {
     Streams s;
