@@ -319,6 +319,17 @@ void check_loaders(const Checker& check, const DataConfig& config) {
                 "standard input is that of one process");
 }
 
+void check_cache(const Checker& check, const CacheConfig& cache) {
+  std::int64_t max_bytes = 0;
+  try {
+    max_bytes = cache.max_bytes();
+  } catch (const Error& error) {
+    check.require(false, "data.cache.max_size", error.what());
+  }
+  check.require(max_bytes == 0 || cache.is_on(), "data.cache.max_size",
+                "has no effect without data.cache.folder");
+}
+
 void check_files(const Checker& check, const DataConfig& config) {
   const auto uses_stdin = [](const FilesConfig& files) {
     return std::find(files.path.begin(), files.path.end(), "-") != files.path.end();
@@ -342,10 +353,11 @@ void check_files(const Checker& check, const DataConfig& config) {
   } else {
     check_no_topic(check, config.kafka);
   }
-  check.require(config.cache.empty() || (!uses_stdin(config.train) &&
-                                         std::ranges::none_of(config.train.path, is_topic)),
-                "data.cache", "needs training files, not a topic or standard input: write \"\"");
-  check.require(config.cache.empty() || !config.loaders.is_on(), "data.cache",
+  check.require(
+      !config.cache.is_on() ||
+          (!uses_stdin(config.train) && std::ranges::none_of(config.train.path, is_topic)),
+      "data.cache.folder", "needs training files, not a topic or standard input: write \"\"");
+  check.require(!config.cache.is_on() || !config.loaders.is_on(), "data.cache.folder",
                 "holds rows that this process parses, and data.loaders has others parse them: "
                 "write one of the two");
   check_part(check, config);
@@ -370,7 +382,7 @@ void check_synthetic(const Checker& check, const DataConfig& config) {
                 "has no effect with format synthetic");
   check.require(config.eval.path.empty(), "data.eval.path", "has no effect with format synthetic");
   check_no_topic(check, config.kafka);
-  check.require(config.cache.empty(), "data.cache", "has no effect with format synthetic");
+  check.require(!config.cache.is_on(), "data.cache.folder", "has no effect with format synthetic");
   check.require(!config.eval.is_part(), "data.eval.fraction",
                 "has no effect with format synthetic; write synthetic.eval_rows");
 }
@@ -398,6 +410,7 @@ void validate(const DataConfig& config, const ConfigOrigins& origins) {
     }
   }
   check_loaders(check, config);
+  check_cache(check, config.cache);
   try {
     config.bad_row_limit();
   } catch (const Error& error) {
