@@ -161,8 +161,8 @@ void LoadersConfig::visit(ConfigVisitor& v) {
       "store", store,
       "Where processes of `satrap loader` are found, which read and parse the training data for "
       "the ranks: job, the job's own store (`satrap-run --loaders N` sets this), or the URL of "
-      "a `satrap store`. They read files, and topics without an end; their number changes no "
-      "result of files. Empty: the ranks read.");
+      "a `satrap store`. They read files and topics; their number changes no result, but of a "
+      "topic without an end, whose order is that of arrival. Empty: the ranks read.");
   v.field("timeout", timeout,
           "How long a rank waits for a loader while none can be used, before the run ends with an "
           "error: '30s', '10min'.");

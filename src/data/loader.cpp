@@ -232,9 +232,9 @@ class PassOpener {
   std::shared_ptr<FileRecords> records_;  // of files_; only of training data
   std::function<std::unique_ptr<RowDeliveries>(const RowPass&)> elsewhere_;
   FileFormat format_ = FileFormat::kDelimited;
-  std::unique_ptr<RowCache> cache_;  // of the rows of files_; null: none
-  DataConfig topic_config_;                // if the rows are of a topic
-  std::optional<TopicPosition> topic_;     // the same: where it begins or continues
+  std::unique_ptr<RowCache> cache_;     // of the rows of files_; null: none
+  DataConfig topic_config_;             // if the rows are of a topic
+  std::optional<TopicPosition> topic_;  // the same: where it begins or continues
   std::shared_ptr<TopicLog> topic_log_;
   bool generated_ = false;
   SyntheticConfig synthetic_;
@@ -368,7 +368,7 @@ std::unique_ptr<RowDeliveries> open_deliveries(const DataConfig& config, const R
   std::vector<DataFile> listed;
   if (!is_topic) listed = opener.records()->files();
   RowPass told = pass;
-  told.tells_empty = is_topic;  // which may have no good row for long
+  told.tells_empty = is_topic && config.kafka.is_endless();  // which may be quiet for long
   return std::make_unique<ReadDeliveries>(schema, opener.open(*schema, told), bad_rows,
                                           opener.records(), std::move(listed), opener.topic_log());
 }

@@ -308,13 +308,10 @@ void check_loaders(const Checker& check, const DataConfig& config) {
   }
   if (!loaders.is_on()) return;
   const auto require_files = [&](bool has_files, const char* what) {
-    check.require(
-        has_files, "data.loaders.store",
-        concat("loaders read files and topics without an end, and ", what, ": leave it empty"));
+    check.require(has_files, "data.loaders.store",
+                  concat("loaders read files and topics, and ", what, ": leave it empty"));
   };
   require_files(config.resolved_format() != "synthetic", "synthetic rows are generated");
-  require_files(!reads_topic(config) || config.kafka.is_endless(),
-                "a topic with an end is read by the ranks, in the order of its messages");
   require_files(std::ranges::find(config.train.path, "-") == config.train.path.end(),
                 "standard input is that of one process");
 }
