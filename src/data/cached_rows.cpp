@@ -10,7 +10,7 @@
 namespace satrap::data {
 
 CachedRows::CachedRows(const Schema& schema,
-                       std::unique_ptr<RowCacheFile> file,
+                       std::shared_ptr<RowCacheFile> file,
                        const RowPass& pass,
                        std::int64_t begin_row,
                        std::int64_t total_bytes,
@@ -143,10 +143,12 @@ void CachedRows::close() {
 
 CachingRows::CachingRows(std::unique_ptr<RowBlockSource> rows,
                          std::unique_ptr<RowCacheWriter> writer,
+                         std::int64_t max_rows,
                          std::shared_ptr<BadRowPolicy> bad_rows,
                          Finish finish)
     : rows_(std::move(rows)),
       writer_(std::move(writer)),
+      max_rows_(max_rows),
       bad_rows_(std::move(bad_rows)),
       finish_(std::move(finish)) {
   bad_rows_->copy_to(&bad_);
@@ -160,8 +162,21 @@ bool CachingRows::next(RowBlock& block) {
   return any;
 }
 
+/// Of the pass: what its reader has read ahead included, so rather too much.
+double CachingRows::share_read(const RowBlock& block) const {
+  const ReadStats read = rows_->stats();
+  if (read.bytes <= 0 || read.total_bytes <= 0) return 1.0;
+  double share = static_cast<double>(read.bytes) / static_cast<double>(read.total_bytes);
+  if (max_rows_ > 0 && block.num_rows > 0) {
+    const auto end_row = static_cast<double>(block.row_number(block.num_rows - 1) + 1);
+    share = std::max(share, end_row / static_cast<double>(max_rows_));
+  }
+  return std::min(share, 1.0);
+}
+
 void CachingRows::write(const RowBlock& block, bool is_end) {
   try {
+    writer_->set_share(is_end ? 1.0 : share_read(block));
     if (!is_end || bad_.count > 0) writer_->add(block, bad_);
     bad_ = {};
     if (!is_end) return;

@@ -27,7 +27,7 @@ class CachedRows : public RowBlockSource {
   /// `begin_row`: the first row of the cache. The schema must outlive the source; `records` may be
   /// null; `total_bytes` are those of the data files.
   CachedRows(const Schema& schema,
-             std::unique_ptr<RowCacheFile> file,
+             std::shared_ptr<RowCacheFile> file,
              const RowPass& pass,
              std::int64_t begin_row,
              std::int64_t total_bytes,
@@ -49,7 +49,7 @@ class CachedRows : public RowBlockSource {
   void note_files(std::int64_t end_row);
 
   const Schema& schema_;
-  const std::unique_ptr<RowCacheFile> file_;
+  const std::shared_ptr<RowCacheFile> file_;
   const RowPass pass_;
   const std::int64_t begin_row_, total_bytes_;
   const ParsePass parse_;
@@ -71,8 +71,10 @@ class CachingRows : public RowBlockSource {
   /// Called at the end of the pass with the complete writer.
   using Finish = std::function<void(RowCacheWriter&)>;
 
+  /// `max_rows`: as in RowPass.
   CachingRows(std::unique_ptr<RowBlockSource> rows,
               std::unique_ptr<RowCacheWriter> writer,
+              std::int64_t max_rows,
               std::shared_ptr<BadRowPolicy> bad_rows,
               Finish finish);
   ~CachingRows() override;
@@ -85,9 +87,11 @@ class CachingRows : public RowBlockSource {
 
  private:
   void write(const RowBlock& block, bool is_end);
+  double share_read(const RowBlock& block) const;
 
   const std::unique_ptr<RowBlockSource> rows_;
   std::unique_ptr<RowCacheWriter> writer_;  // null: it has failed, or is finished
+  const std::int64_t max_rows_;
   const std::shared_ptr<BadRowPolicy> bad_rows_;
   const Finish finish_;
   BadRows bad_;  // since the last block

@@ -161,8 +161,8 @@ void LoadersConfig::visit(ConfigVisitor& v) {
       "store", store,
       "Where processes of `satrap loader` are found, which read and parse the training data for "
       "the ranks: job, the job's own store (`satrap-run --loaders N` sets this), or the URL of "
-      "a `satrap store`. They read files, and topics without an end; their number changes no "
-      "result of files. Empty: the ranks read.");
+      "a `satrap store`. They read files and topics; their number changes no result, but of a "
+      "topic without an end, whose order is that of arrival. Empty: the ranks read.");
   v.field("timeout", timeout,
           "How long a rank waits for a loader while none can be used, before the run ends with an "
           "error: '30s', '10min'.");
@@ -171,6 +171,21 @@ void LoadersConfig::visit(ConfigVisitor& v) {
 std::int64_t LoadersConfig::timeout_ms() const {
   return static_cast<std::int64_t>(1e3 * parse_duration(timeout));
 }
+
+void CacheConfig::visit(ConfigVisitor& v) {
+  v.field("folder", folder,
+          "Folder for the parsed rows of training and evaluation files. The first pass over them "
+          "writes it, about 160 bytes for a row of Criteo, and later passes and runs read it many "
+          "times faster than the files, with the same bits. It is written anew when a file or what "
+          "is parsed changes, or the ranks or batch_size of a job of several ranks, each of which "
+          "caches its own rows. Not for topics, standard input and synthetic data. Empty: none.");
+  v.field("max_size", max_size,
+          "Bytes that all caches in the folder may take together, such as 200GiB. Those that were "
+          "used longest ago make room for new ones, but none that a job uses. Rows that do not fit "
+          "are parsed in each pass. 0: no limit.");
+}
+
+std::int64_t CacheConfig::max_bytes() const { return parse_bytes(max_size); }
 
 void DataConfig::visit(ConfigVisitor& v) {
   v.section_or_preset(
@@ -224,15 +239,7 @@ void DataConfig::visit(ConfigVisitor& v) {
   v.field("reader_threads", reader_threads, "Threads that parse. 0: one per four CPUs.",
           {.min = 0, .max = 1024});
   v.section("loaders", loaders, "Processes that read the training data for the ranks.");
-  v.field(
-      "cache", cache,
-      "Folder for the parsed rows of training and evaluation files. The first pass over them "
-      "writes "
-      "it, about 160 bytes for a row of Criteo, and later passes and runs read it many times "
-      "faster "
-      "than the files, with the same bits. It is written anew when a file or what is parsed "
-      "changes, or the ranks or batch_size of a job of several ranks, each of which caches its own "
-      "rows. Not for topics, standard input and synthetic data. Empty: none.");
+  v.section("cache", cache, "Where parsed rows are kept for later passes and runs.");
   v.field("shuffle_rows", shuffle_rows,
           "Shuffle the training rows within a buffer of this many. 0: the order of the files.",
           {.min = 0});

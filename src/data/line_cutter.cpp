@@ -22,6 +22,15 @@ void TextBlock::reserve(std::int64_t bytes, std::int64_t kept) {
   capacity = bytes;
 }
 
+const char* TextBlock::keep_lines(std::int64_t lines) {
+  num_lines = lines;
+  if (!columns.empty()) return text_end();
+  const char* kept_end = text_begin();
+  for (std::int64_t i = 0; i < lines; ++i) kept_end = std::find(kept_end, text_end(), '\n') + 1;
+  end = kept_end - buffer.get();
+  return kept_end;
+}
+
 std::string TextBlock::place_of(std::int64_t line) const {
   if (messages.empty()) return concat(*file, ":", file_line + line);
   const auto after = std::ranges::upper_bound(messages, line, {}, &Message::first_line);
@@ -136,11 +145,8 @@ bool LineCutter::cut(TextBlock& block) {
 bool LineCutter::trim(TextBlock& block) {
   const std::int64_t wanted = pass_.split.stream.own_end(next_row_) - next_row_;
   if (block.num_lines <= wanted) return false;
-  const char* end = block.text_begin();
-  for (std::int64_t i = 0; i < wanted; ++i) end = std::find(end, block.text_end(), '\n') + 1;
-  carry_.insert(carry_.begin(), end, block.text_end());
-  block.end = end - block.buffer.get();
-  block.num_lines = wanted;
+  const char* const all = block.text_end();
+  carry_.insert(carry_.begin(), block.keep_lines(wanted), all);
   return true;
 }
 

@@ -134,11 +134,11 @@ class PassOpener {
 
   /// Lets passes read the cache that `config` names, if any, and write it. `schema`: that of all.
   void use_cache(const DataConfig& config, const Schema& schema, bool writes) {
-    if (config.cache.empty()) return;
+    if (!config.cache.is_on()) return;
     if (role_ == Role::kTrain) require_rereadable("data.cache");
     if (!is_rereadable()) return;
-    cache_ = std::make_unique<const RowCache>(
-        RowCache::Options{.folder = config.cache,
+    cache_ = std::make_unique<RowCache>(
+        RowCache::Options{.config = config.cache,
                           .rows = name_of(role_),
                           .identity = concat(name_of(format_), '\n', parsing_of(schema),
                                              "part: ", part_ ? part_->identity() : "", '\n'),
@@ -232,9 +232,9 @@ class PassOpener {
   std::shared_ptr<FileRecords> records_;  // of files_; only of training data
   std::function<std::unique_ptr<RowDeliveries>(const RowPass&)> elsewhere_;
   FileFormat format_ = FileFormat::kDelimited;
-  std::unique_ptr<const RowCache> cache_;  // of the rows of files_; null: none
-  DataConfig topic_config_;                // if the rows are of a topic
-  std::optional<TopicPosition> topic_;     // the same: where it begins or continues
+  std::unique_ptr<RowCache> cache_;     // of the rows of files_; null: none
+  DataConfig topic_config_;             // if the rows are of a topic
+  std::optional<TopicPosition> topic_;  // the same: where it begins or continues
   std::shared_ptr<TopicLog> topic_log_;
   bool generated_ = false;
   SyntheticConfig synthetic_;
@@ -368,7 +368,7 @@ std::unique_ptr<RowDeliveries> open_deliveries(const DataConfig& config, const R
   std::vector<DataFile> listed;
   if (!is_topic) listed = opener.records()->files();
   RowPass told = pass;
-  told.tells_empty = is_topic;  // which may have no good row for long
+  told.tells_empty = is_topic && config.kafka.is_endless();  // which may be quiet for long
   return std::make_unique<ReadDeliveries>(schema, opener.open(*schema, told), bad_rows,
                                           opener.records(), std::move(listed), opener.topic_log());
 }

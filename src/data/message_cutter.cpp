@@ -79,6 +79,7 @@ bool MessageCutter::cut(TextBlock& block) {
     block.messages.clear();
     block.columns.clear();
     taken_bytes_ = 0;
+    wanted_rows_ = std::min(limits_.block_rows, pass_.split.stream.own_end(next_row_) - next_row_);
     const TopicPosition::Partition at = current().at;
     TopicPiece piece{.epoch = pass_.epoch,
                      .first_row = next_row_,
@@ -95,7 +96,7 @@ bool MessageCutter::cut(TextBlock& block) {
     block.time_ms = note_progress();
     piece.end = current().at.next;
     piece.num_rows = block.num_lines;
-    const bool is_idle = piece.end == piece.begin;
+    const bool is_idle = piece.end == piece.begin && piece.num_rows == 0;
     if (log_ && !is_idle) log_->add(piece);
     if (!has_more) turn_ = (turn_ + 1) % std::ssize(partitions_);
     num_idle_ = is_idle ? num_idle_ + 1 : 0;
@@ -135,7 +136,7 @@ bool MessageCutter::fill(TextBlock& block) {
   Partition& partition = current();
   const std::int64_t limit = partition.end_of_turn();
   while (partition.at.next < limit) {
-    if (taken_bytes_ >= limits_.block_bytes || block.num_lines >= limits_.block_rows) return true;
+    if (taken_bytes_ >= limits_.block_bytes || block.num_lines >= wanted_rows_) return true;
     if (partition.taken == partition.read.messages.size()) {
       if (!read_more(block, limit)) return false;
       continue;
@@ -146,8 +147,10 @@ bool MessageCutter::fill(TextBlock& block) {
       partition.at.next = limit;
       break;
     }
-    ++partition.taken;
+    const std::int64_t lines_before = block.num_lines, skipped = partition.at.skip;
     take(block, message);
+    if (put_back(block, lines_before, skipped)) return true;
+    ++partition.taken;
     partition.at.next = message.offset + 1;
   }
   partition.at.skip = 0;  // those that compaction has removed
@@ -190,6 +193,19 @@ void MessageCutter::take(TextBlock& block, const KafkaMessage& message) {
   taker_->take(message, *current().name, current().at.skip, block);
   taken_bytes_ += message.size + 1;  // as if it ended a line
   bytes_read_.fetch_add(message.size, std::memory_order_relaxed);
+}
+
+/// Leaves to the next block what of the message that was just taken is beyond the turn of the
+/// pass's stream. The block had `lines_before`, and `skipped` rows of the message had been read.
+/// Returns whether there is such a rest.
+bool MessageCutter::put_back(TextBlock& block, std::int64_t lines_before, std::int64_t skipped) {
+  const std::int64_t end = pass_.split.stream.own_end(next_row_);
+  if (block.num_lines <= end - next_row_) return false;
+  block.keep_lines(end - next_row_);
+  TopicPosition::Partition& at = current().at;
+  at.next = current().read.messages[current().taken].offset;
+  at.skip = skipped + block.num_lines - lines_before;
+  return true;
 }
 
 void MessageCutter::wait(bool is_owed) {

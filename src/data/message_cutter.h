@@ -24,7 +24,8 @@ namespace satrap::data {
 /// Makes blocks of the lines, or columns, of a topic's messages, each of one partition's. The
 /// partitions take turns, of kMessagesPerTurn offsets each, counted from the partition's first. So
 /// of a topic with an end, the order of the rows follows from the offsets alone. Without an end, a
-/// partition that has no message now loses its turn.
+/// partition that has no message now loses its turn. A block has rows of one turn of the pass's
+/// stream: it may end within a message.
 class MessageCutter : public TextBlockSource {
  public:
   static constexpr std::int64_t kMessagesPerTurn = 1000;
@@ -77,6 +78,7 @@ class MessageCutter : public TextBlockSource {
   bool fill(TextBlock& block);
   bool read_more(const TextBlock& block, std::int64_t limit);
   void take(TextBlock& block, const KafkaMessage& message);
+  bool put_back(TextBlock& block, std::int64_t lines_before, std::int64_t skipped);
   void wait(bool is_owed);
   [[noreturn]] void fail_gone(const Partition& partition);
   bool ends() { return is_endless_ ? interruption_.ends_pipe() : interruption_.is_cancelled(); }
@@ -96,6 +98,7 @@ class MessageCutter : public TextBlockSource {
 
   std::int64_t turn_ = 0;
   std::int64_t next_row_ = 0;
+  std::int64_t wanted_rows_ = 0;   // of the block that is being filled, at most
   Clock::time_point next_tell_{};  // RowPass::tells_empty
   std::int64_t num_idle_ = 0;      // partitions without a message, one turn after another
   std::int64_t num_without_value_ = 0;

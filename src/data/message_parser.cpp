@@ -37,7 +37,7 @@ void MessageParser::parse(const TextBlock& text, RowBlock& rows, BadRows& bad) {
   for (const TextBlock::Columns& message : text.columns) {
     const std::int64_t first = text.first_row + message.first_line;
     const std::int64_t begin = std::max(first + message.num_skipped, pass_.first_row);
-    std::int64_t end = first + message.num_rows;
+    std::int64_t end = std::min(first + message.num_rows, text.first_row + text.num_lines);
     if (pass_.max_rows > 0) end = std::min(end, pass_.max_rows);
     if (message.source == nullptr) {
       if (count_own({begin, end}) > 0) report_message(message.fault, 1, first, bad);

@@ -66,9 +66,12 @@ std::string parsing_of(const Schema& schema) {
   return concat(dump_config(text), "dividing: ", schema.dividing_column, '\n');
 }
 
-RowCache::RowCache(Options options) : options_(std::move(options)) {
+RowCache::RowCache(Options options)
+    : options_(std::move(options)),
+      space_(options_.config.folder, options_.config.max_bytes(), options_.config.refusals) {
   std::error_code error;
-  if (!std::filesystem::is_directory(options_.folder, error)) ensure_directory(options_.folder);
+  const std::string& folder = options_.config.folder;
+  if (!std::filesystem::is_directory(folder, error)) ensure_directory(folder);
 }
 
 std::string RowCache::path_of(const RowPass& pass, std::int64_t begin_row) const {
@@ -78,38 +81,42 @@ std::string RowCache::path_of(const RowPass& pass, std::int64_t begin_row) const
   if (split.world_size > 1) {
     identity += concat("rank: ", split.rank, ' ', split.world_size, ' ', split.rows_per_turn, '\n');
   }
-  return concat(options_.folder, '/', options_.rows, '-', to_hex(hash_bytes(identity)), ".rows");
+  return concat(options_.config.folder, '/', options_.rows, '-', to_hex(hash_bytes(identity)),
+                ".rows");
 }
 
 std::unique_ptr<RowBlockSource> RowCache::open(const Schema& schema,
                                                const RowPass& pass,
                                                std::int64_t begin_row,
-                                               const ParsePass& parse) const {
+                                               const ParsePass& parse) {
   std::vector<DataFile> now = current(options_.files.files);
   if (now.empty()) return parse(pass);
   const std::string path = path_of(pass, begin_row);
-  if (std::unique_ptr<RowCacheFile> file = find(path, now)) {
-    return std::make_unique<CachedRows>(schema, std::move(file), pass, begin_row,
-                                        options_.files.total_bytes, parse, options_.bad_rows,
-                                        options_.records);
+  used_ = find(path, now);
+  if (used_) {
+    return std::make_unique<CachedRows>(schema, used_, pass, begin_row, options_.files.total_bytes,
+                                        parse, options_.bad_rows, options_.records);
   }
-  if (!options_.writes || pass.first_row > begin_row) return parse(pass);
-  return write(path, parse(pass), std::move(now));
+  const bool is_whole = pass.first_row <= begin_row;
+  if (!options_.writes || !is_whole || space_.has_refused(path)) return parse(pass);
+  return write(path, pass, parse(pass), std::move(now));
 }
 
-std::unique_ptr<RowCacheFile> RowCache::find(const std::string& path,
+std::shared_ptr<RowCacheFile> RowCache::find(const std::string& path,
                                              const std::vector<DataFile>& now) const {
   std::error_code unknown;
   const bool may_exist = std::filesystem::exists(path, unknown) || unknown;
   if (!may_exist) return nullptr;
   try {
-    auto file = std::make_unique<RowCacheFile>(path);
+    auto file = std::make_shared<RowCacheFile>(path);
     const std::string changed = first_changed(file->files(), now);
     if (!changed.empty()) {
       log_info("data.cache: '{}' ({}) is of '{}' as it was before; the rows are parsed again",
                shown_path(path), size_of(file->num_rows(), file->num_bytes()), changed);
       return nullptr;
     }
+    file->mark_used();
+    space_.trim();
     log_debug("data.cache: {} rows come from '{}' ({})", options_.rows, shown_path(path),
               size_of(file->num_rows(), file->num_bytes()));
     return file;
@@ -121,11 +128,12 @@ std::unique_ptr<RowCacheFile> RowCache::find(const std::string& path,
 }
 
 std::unique_ptr<RowBlockSource> RowCache::write(const std::string& path,
+                                                const RowPass& pass,
                                                 std::unique_ptr<RowBlockSource> rows,
-                                                std::vector<DataFile> now) const {
+                                                std::vector<DataFile> now) {
   std::unique_ptr<RowCacheWriter> writer;
   try {
-    writer = RowCacheWriter::open(path);
+    writer = RowCacheWriter::open(path, space_);
   } catch (const Error& error) {
     log_warning("data.cache: {} rows are not cached: {}", options_.rows, error.what());
     return rows;
@@ -134,18 +142,18 @@ std::unique_ptr<RowBlockSource> RowCache::write(const std::string& path,
     log_info("data.cache: another run is writing '{}': this one parses", shown_path(path));
     return rows;
   }
-  const auto finish = [path, now = std::move(now), records = options_.records,
-                       name = options_.rows](RowCacheWriter& complete) {
+  const auto finish = [this, path, now = std::move(now)](RowCacheWriter& complete) {
     const std::string changed = first_changed(now, current(now));
     if (!changed.empty()) {
       throw Error(ErrorCode::kIo, concat("'", changed, "' has changed while it was read"));
     }
-    complete.finish(records ? records->files() : now);
-    log_info("data.cache: {} rows are now in '{}' ({})", name, shown_path(path),
+    complete.finish(options_.records ? options_.records->files() : now);
+    used_ = std::make_shared<RowCacheFile>(path);
+    log_info("data.cache: {} rows are now in '{}' ({})", options_.rows, shown_path(path),
              size_of(complete.num_rows(), complete.num_bytes()));
   };
-  return std::make_unique<CachingRows>(std::move(rows), std::move(writer), options_.bad_rows,
-                                       finish);
+  return std::make_unique<CachingRows>(std::move(rows), std::move(writer), pass.max_rows,
+                                       options_.bad_rows, finish);
 }
 
 }  // namespace satrap::data

@@ -6,12 +6,14 @@
 #include <string>
 #include <vector>
 
+#include "satrap/data/config.h"
 #include "satrap/data/row_block_source.h"
 #include "satrap/data/schema.h"
 #include "src/data/bad_row_policy.h"
 #include "src/data/file_list.h"
 #include "src/data/file_records.h"
 #include "src/data/row_cache_file.h"
+#include "src/data/row_cache_space.h"
 
 namespace satrap::data {
 
@@ -22,11 +24,11 @@ using ParsePass = std::function<std::unique_ptr<RowBlockSource>(const RowPass& p
 /// the rows of its rank while it parses them; later passes over the same rows, also of other runs,
 /// read them. Files are the same if their sizes and times are; the rows are if the same is parsed
 /// in the same way (see parsing_of). What does not fit, or is damaged, is parsed again, and the log
-/// says why. What cannot be written is not cached, and the log says why.
+/// says why. What cannot be written, or has no room, is not cached, and the log says why.
 class RowCache {
  public:
   struct Options {
-    std::string folder;
+    CacheConfig config;
     std::string rows;      // the name of the rows: "training"
     std::string identity;  // of what is parsed of the files, and how
     FileList files;
@@ -43,17 +45,20 @@ class RowCache {
   std::unique_ptr<RowBlockSource> open(const Schema& schema,
                                        const RowPass& pass,
                                        std::int64_t begin_row,
-                                       const ParsePass& parse) const;
+                                       const ParsePass& parse);
 
  private:
   std::string path_of(const RowPass& pass, std::int64_t begin_row) const;
-  std::unique_ptr<RowCacheFile> find(const std::string& path,
+  std::shared_ptr<RowCacheFile> find(const std::string& path,
                                      const std::vector<DataFile>& now) const;
   std::unique_ptr<RowBlockSource> write(const std::string& path,
+                                        const RowPass& pass,
                                         std::unique_ptr<RowBlockSource> rows,
-                                        std::vector<DataFile> now) const;
+                                        std::vector<DataFile> now);
 
   const Options options_;
+  const RowCacheSpace space_;
+  std::shared_ptr<RowCacheFile> used_;  // of the last pass: stays while this job may read it
 };
 
 /// What of a schema decides how a row is parsed, as a text: no transforms, names or weights.

@@ -38,12 +38,12 @@ std::uint64_t checksum_of(std::span<const std::byte> bytes) {
   throw Error(ErrorCode::kIo, concat("cannot ", verb, " '", path, "': ", std::strerror(errno)));
 }
 
-std::string part_of(const std::string& path) { return path + ".part"; }
-
 }  // namespace
 
-std::unique_ptr<RowCacheWriter> RowCacheWriter::open(const std::string& path) {
-  const std::string part = part_of(path);
+std::unique_ptr<RowCacheWriter> RowCacheWriter::open(const std::string& path,
+                                                     const RowCacheSpace& space) {
+  const std::string part = part_of_cache(path);
+  const RowCacheSpace::Lock lock = space.lock();
   for (;;) {
     const int fd = ::open(part.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
     if (fd < 0) fail_to("create", part);
@@ -53,7 +53,7 @@ std::unique_ptr<RowCacheWriter> RowCacheWriter::open(const std::string& path) {
     const bool is_named = ::stat(part.c_str(), &named) == 0 && ::fstat(fd, &opened) == 0 &&
                           opened.st_ino == named.st_ino;
     if (!is_taken && is_named) {
-      std::unique_ptr<RowCacheWriter> writer(new RowCacheWriter(path, fd));
+      std::unique_ptr<RowCacheWriter> writer(new RowCacheWriter(path, space, fd));
       if (opened.st_size > 0 && ::ftruncate(fd, 0) != 0) fail_to("empty", part);
       return writer;
     }
@@ -62,19 +62,24 @@ std::unique_ptr<RowCacheWriter> RowCacheWriter::open(const std::string& path) {
   }
 }
 
-RowCacheWriter::RowCacheWriter(std::string path, int fd) : path_(std::move(path)), fd_(fd) {}
+RowCacheWriter::RowCacheWriter(std::string path, const RowCacheSpace& space, int fd)
+    : path_(std::move(path)), space_(space), fd_(fd) {}
 
 RowCacheWriter::~RowCacheWriter() {
-  if (!is_finished_) ::unlink(part_of(path_).c_str());
+  if (!is_finished_) ::unlink(part_of_cache(path_).c_str());
   ::close(fd_);
 }
 
 void RowCacheWriter::write(std::span<const std::byte> bytes) {
   num_bytes_ += std::ssize(bytes);
+  if (num_bytes_ > reserved_) {
+    const auto expected = static_cast<std::int64_t>(static_cast<double>(num_bytes_) / share_);
+    reserved_ = space_.reserve(path_, fd_, num_bytes_, expected);
+  }
   while (!bytes.empty()) {
     const ssize_t n = ::write(fd_, bytes.data(), bytes.size());
     if (n < 0 && errno == EINTR) continue;
-    if (n < 0) fail_to("write", part_of(path_));
+    if (n < 0) fail_to("write", part_of_cache(path_));
     bytes = bytes.subspan(static_cast<std::size_t>(n));
   }
 }
@@ -108,8 +113,12 @@ void RowCacheWriter::finish(const std::vector<DataFile>& files) {
   out.put(blocks_.data(), blocks_.size());
   const CacheTrailer trailer{.index_bytes = std::ssize(buffer_), .checksum = checksum_of(buffer_)};
   out.put(trailer);
+  share_ = 1.0;
   write(buffer_);
-  if (::rename(part_of(path_).c_str(), path_.c_str()) != 0) fail_to("rename", part_of(path_));
+  const std::string part = part_of_cache(path_);
+  if (reserved_ < INT64_MAX && ::ftruncate(fd_, num_bytes_) != 0) fail_to("shorten", part);
+  ::flock(fd_, LOCK_SH | LOCK_NB);  // others may read it now
+  if (::rename(part.c_str(), path_.c_str()) != 0) fail_to("rename", part);
   is_finished_ = true;
 }
 
@@ -117,6 +126,11 @@ RowCacheFile::RowCacheFile(const std::string& path)
     : path_(path), fd_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
   if (fd_ < 0) fail_to("open", path_);
   try {
+    const bool is_taken = ::flock(fd_, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+    struct stat status = {};
+    if (is_taken || (::fstat(fd_, &status) == 0 && status.st_nlink == 0)) {
+      throw Error(ErrorCode::kIo, "another run has just removed it to make room");
+    }
     read_index();
   } catch (...) {
     ::close(fd_);
@@ -150,6 +164,8 @@ void RowCacheFile::read_index() {
   in.get_all(blocks_, in.get<std::size_t>());
   in.require_end();
 }
+
+void RowCacheFile::mark_used() { ::futimens(fd_, nullptr); }
 
 std::int64_t RowCacheFile::num_rows() const {
   std::int64_t rows = 0;

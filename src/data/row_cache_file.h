@@ -11,6 +11,7 @@
 #include "satrap/data/data_file.h"
 #include "satrap/data/row_block.h"
 #include "src/data/block_parser.h"
+#include "src/data/row_cache_space.h"
 
 namespace satrap::data {
 
@@ -34,16 +35,20 @@ struct CachedBlock {
 class RowCacheWriter {
  public:
   /// Null if another writer, of any process, has the place. A part that a killed process has left
-  /// is overwritten. Throws Error(kIo).
-  static std::unique_ptr<RowCacheWriter> open(const std::string& path);
+  /// is overwritten. `space`, which outlives the writer, is that of its folder. Throws Error(kIo).
+  static std::unique_ptr<RowCacheWriter> open(const std::string& path, const RowCacheSpace& space);
 
   /// Removes the part, unless finish() has returned.
   ~RowCacheWriter();
   RowCacheWriter(const RowCacheWriter&) = delete;
   RowCacheWriter& operator=(const RowCacheWriter&) = delete;
 
+  /// The share of the rows, in (0, 1], that have been added once the next ones are: what the file
+  /// will need follows from it.
+  void set_share(double share) { share_ = share; }
+
   /// The next rows, perhaps none, and the bad rows up to them. Throws Error(kIo), as on a full
-  /// disk.
+  /// disk, or without room.
   void add(const RowBlock& rows, const BadRows& bad);
 
   /// `files`: what the rows were parsed from. Replaces a file at `path`. Throws Error(kIo).
@@ -53,13 +58,16 @@ class RowCacheWriter {
   std::int64_t num_bytes() const { return num_bytes_; }
 
  private:
-  RowCacheWriter(std::string path, int fd);
+  RowCacheWriter(std::string path, const RowCacheSpace& space, int fd);
   void write(std::span<const std::byte> bytes);
 
   const std::string path_;
+  const RowCacheSpace& space_;
   const int fd_;
   bool is_finished_ = false;
+  double share_ = 1.0;
   std::int64_t num_rows_ = 0, num_bytes_ = 0;
+  std::int64_t reserved_ = 0;  // bytes, of which it has written num_bytes_
   std::vector<CachedBlock> blocks_;
   std::vector<std::byte> buffer_;
 };
@@ -67,8 +75,9 @@ class RowCacheWriter {
 /// Such a file, read at any place. One thread at a time.
 class RowCacheFile {
  public:
-  /// Reads the index. Throws Error(kIo) if there is no file, Error(kCorrupt) if it is damaged or of
-  /// another version of satrap.
+  /// Reads the index. Nobody makes room by removing the file while the object lives. Throws
+  /// Error(kIo) if there is no file, Error(kCorrupt) if it is damaged or of another version of
+  /// satrap.
   explicit RowCacheFile(const std::string& path);
   ~RowCacheFile();
   RowCacheFile(const RowCacheFile&) = delete;
@@ -79,6 +88,9 @@ class RowCacheFile {
   const std::vector<CachedBlock>& blocks() const { return blocks_; }
   std::int64_t num_rows() const;
   std::int64_t num_bytes() const { return num_bytes_; }
+
+  /// Counts as the last use, as far as this process may say so.
+  void mark_used();
 
   /// Replaces `rows`, which has the columns of those that were written, and `bad`. Throws
   /// Error(kIo | kCorrupt).

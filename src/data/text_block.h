@@ -56,6 +56,10 @@ struct TextBlock {
   const char* text_begin() const { return buffer.get() + begin; }
   const char* text_end() const { return buffer.get() + end; }
 
+  /// Keeps the first `lines`, of at least as many; where those that it gives up begin. Columns keep
+  /// their messages, whose further rows are not in the block.
+  const char* keep_lines(std::int64_t lines);
+
   /// Makes room for `bytes`, keeping the first `kept` bytes of the buffer.
   void reserve(std::int64_t bytes, std::int64_t kept);
 };

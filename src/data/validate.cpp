@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <cmath>
 #include <optional>
 #include <string>
 #include <vector>
@@ -8,162 +7,20 @@
 #include "satrap/core/text.h"
 #include "satrap/data/config.h"
 #include "satrap/data/schema.h"
+#include "src/data/config_checker.h"
 #include "src/data/file_format.h"
 #include "src/data/libsvm_fields.h"
 #include "src/data/named_columns.h"
 #include "src/data/topic_source.h"
 #include "src/data/topic_url.h"
+#include "src/data/validate_schema.h"
 
 namespace satrap::data {
 namespace {
 
-/// Throws an error with the place of a broken rule: "train.yaml:12: data.schema.quote: ...".
-class Checker {
- public:
-  explicit Checker(const ConfigOrigins& origins) : origins_(origins) {}
-
-  void require(bool holds, const std::string& key, const std::string& rule) const {
-    if (holds) return;
-    const auto origin = origins_.find(key);
-    throw Error(ErrorCode::kInvalidConfig, origin == origins_.end()
-                                               ? concat(key, ": ", rule)
-                                               : concat(origin->second, ": ", key, ": ", rule));
-  }
-
- private:
-  const ConfigOrigins& origins_;
-};
-
-bool is_character(const std::string& text) {
-  return (text.size() == 1 && text != "\n" && text != "\r") || text == "\\t";
-}
-
-void check_numeric(const Checker& check, const NumericConfig& input, const std::string& key) {
-  check.require(!input.name.empty() || !input.column.empty(), key, "has neither name nor column");
-  check.require(input.clip.empty() || (input.clip.size() == 2 && input.clip[0] <= input.clip[1]),
-                key + ".clip", "must be two numbers, [low, high]");
-  check.require(std::isfinite(input.fill), key + ".fill", "must be finite");
-}
-
-/// `has_lists`: the files divide the ids of a bag themselves.
-void check_feature(const Checker& check,
-                   const FeatureConfig& feature,
-                   bool has_lists,
-                   const std::string& key) {
-  check.require(!feature.name.empty() || !feature.column.empty(), key,
-                "has neither name nor column");
-  check.require(feature.separator.empty() || is_character(feature.separator), key + ".separator",
-                concat("must be one character, got '", feature.separator, "'"));
-  check.require(feature.weight_separator.empty() || (is_character(feature.weight_separator) &&
-                                                     feature.weight_separator != feature.separator),
-                key + ".weight_separator", "must be one character, different from separator");
-  check.require(feature.keep == "first" || feature.max_length > 0, key + ".keep",
-                "has no effect without max_length");
-  check.require(feature.max_length == 0 || has_lists || !feature.separator.empty() ||
-                    !feature.columns.empty(),
-                key + ".max_length", "has no effect without a separator or several columns");
-  check.require(feature.columns.empty() || feature.column.empty(), key + ".columns",
-                concat("replaces column, which is '", feature.column, "': leave one of them out"));
-  check.require(feature.columns.empty() || !feature.name.empty(), key + ".columns",
-                "a feature of several columns needs a name");
-  const BucketConfig& buckets = feature.buckets;
-  if (!buckets.any()) return;
-  check.require(buckets.quantiles == 0 || buckets.boundaries.empty(), key + ".buckets",
-                "takes either quantiles or boundaries");
-  check.require(buckets.quantiles != 1, key + ".buckets.quantiles", "must be at least 2");
-  check.require(std::is_sorted(buckets.boundaries.begin(), buckets.boundaries.end(),
-                               [](double a, double b) { return a <= b; }),
-                key + ".buckets.boundaries", "must be ascending");
-  check.require(feature.type == "string" && feature.separator.empty() &&
-                    feature.weight_separator.empty() && feature.columns.empty(),
-                key + ".buckets",
-                "a feature made from a number has no type, no separators and one column");
-}
-
-void check_label(const Checker& check, const LabelConfig& label, const std::string& key) {
-  check.require(label.positive.empty() || label.threshold.empty(), key,
-                "takes either positive or threshold");
-  check.require(label.negative.empty() || !label.positive.empty(), key + ".negative",
-                "has no effect without positive");
-  check.require(label.threshold.size() <= 1, key + ".threshold", "must be one number");
-}
-
-/// The name is a column header in the output of `predict`, and a key of metrics and event files.
-void check_label_name(const Checker& check, const NamedLabelConfig& label, const std::string& key) {
-  const bool own = !label.name.empty();
-  const std::string& name = own ? label.name : label.source.column;
-  const auto is_control = [](char c) { return static_cast<unsigned char>(c) < 32 || c == 127; };
-  const auto bad = std::ranges::find_if(name, is_control);
-  const std::string place = key + (own ? ".name" : ".column");
-  check.require(!name.empty(), place, "a label without a name needs a column, got none");
-  if (bad == name.end()) return;
-  check.require(false, place,
-                concat("a label's name has no control characters, got the byte ",
-                       static_cast<int>(static_cast<unsigned char>(*bad)), " at place ",
-                       bad - name.begin(), own ? "" : "; give the label its own `name`"));
-}
-
-void check_labels(const Checker& check, const SchemaConfig& schema, const std::string& key) {
-  // Only a change can be detected: a resolved config writes `label` too, and must load again.
-  check.require(schema.labels.empty() || schema.label == LabelConfig(), key + ".labels",
-                concat("replaces label, which reads column '", schema.label.column,
-                       "': leave one of them out"));
-  check_label(check, schema.label, key + ".label");
-  for (std::size_t i = 0; i < schema.labels.size(); ++i) {
-    check_label(check, schema.labels[i].source, concat(key, ".labels.", i));
-    check_label_name(check, schema.labels[i], concat(key, ".labels.", i));
-  }
-}
-
 /// Whether the user has written an inline schema.
 bool is_inline(const SchemaConfig& schema) {
   return !schema.numeric.empty() || !schema.features.empty() || !schema.labels.empty();
-}
-
-/// A model that reads the label has nothing to learn.
-void check_inputs_are_no_labels(const Checker& check, const SchemaConfig& schema) {
-  std::vector<std::string> labels;
-  for (const NamedLabelConfig& label : schema.labels) labels.push_back(label.source.column);
-  if (labels.empty()) labels.push_back(schema.label.column);
-  const auto refuse_label = [&](const std::string& column, const std::string& key) {
-    check.require(std::ranges::count(labels, column) == 0, key,
-                  concat("column '", column, "' is the label's; an input must not read it"));
-  };
-  const auto column_of = [](const auto& input) {
-    return input.column.empty() ? input.name : input.column;
-  };
-  for (std::size_t i = 0; i < schema.numeric.size(); ++i) {
-    refuse_label(column_of(schema.numeric[i]), concat("data.schema.numeric.", i));
-  }
-  for (std::size_t i = 0; i < schema.features.size(); ++i) {
-    const FeatureConfig& feature = schema.features[i];
-    std::vector<std::string> columns = feature.columns;
-    if (columns.empty()) columns.push_back(column_of(feature));
-    for (const std::string& column : columns) {
-      refuse_label(column, concat("data.schema.features.", i));
-    }
-  }
-}
-
-void check_schema(const Checker& check, const SchemaConfig& schema, bool has_lists) {
-  const std::string key = "data.schema";
-  check.require(is_character(schema.delimiter), key + ".delimiter",
-                concat("must be one character, got '", schema.delimiter, "'"));
-  check.require(schema.quote.empty() || (is_character(schema.quote) && schema.quote != "\\t" &&
-                                         schema.quote != schema.delimiter),
-                key + ".quote", "must be one character, different from delimiter, or empty");
-  check.require(!schema.header || schema.columns.empty(), key + ".columns",
-                "is for files without a header; add header: false");
-  check_labels(check, schema, key);
-  check_inputs_are_no_labels(check, schema);
-  check.require(!schema.numeric.empty() || !schema.features.empty(), key,
-                "has neither numeric nor features: nothing to learn from");
-  for (std::size_t i = 0; i < schema.numeric.size(); ++i) {
-    check_numeric(check, schema.numeric[i], concat(key, ".numeric.", i));
-  }
-  for (std::size_t i = 0; i < schema.features.size(); ++i) {
-    check_feature(check, schema.features[i], has_lists, concat(key, ".features.", i));
-  }
 }
 
 /// The format of all files, if they are of one.
@@ -179,21 +36,6 @@ std::optional<FileFormat> common_format(const DataConfig& config) {
   return common;
 }
 
-/// Of files that are all of a format which names its values.
-void check_named_schema(const Checker& check, const SchemaConfig& schema, FileFormat format) {
-  const SchemaConfig plain;
-  const auto refuse = [&](bool is_plain, const std::string& key) {
-    check.require(is_plain, "data.schema." + key,
-                  concat("has no effect on ", name_of(format),
-                         ", which names its columns and divides its values itself"));
-  };
-  refuse(schema.delimiter == plain.delimiter, "delimiter");
-  refuse(schema.quote == plain.quote, "quote");
-  refuse(schema.decimal == plain.decimal, "decimal");
-  refuse(schema.header == plain.header, "header");
-  refuse(schema.columns == plain.columns, "columns");
-}
-
 /// Columns that these formats do not have.
 void check_libsvm_columns(const Schema& schema, FileFormat format) {
   const NamedColumns columns(schema);
@@ -203,7 +45,7 @@ void check_libsvm_columns(const Schema& schema, FileFormat format) {
 
 bool is_topic(const std::string& path) { return path.starts_with(TopicUrl::kScheme); }
 
-void check_part(const Checker& check, const DataConfig& config) {
+void check_part(const ConfigChecker& check, const DataConfig& config) {
   const EvalConfig& eval = config.eval;
   if (!eval.is_part()) {
     check.require(eval.by == EvalConfig().by, "data.eval.by", "has no effect without fraction");
@@ -226,7 +68,7 @@ bool is_secret(const std::string& property) {
          property == "sasl.oauthbearer.config";
 }
 
-void check_properties(const Checker& check, const KafkaConfig& kafka) {
+void check_properties(const ConfigChecker& check, const KafkaConfig& kafka) {
   const std::string key = "data.kafka.properties";
   for (const std::string& property : kafka.properties) {
     const std::size_t equals = property.find('=');
@@ -247,7 +89,7 @@ void check_properties(const Checker& check, const KafkaConfig& kafka) {
   }
 }
 
-void check_topic(const Checker& check, const DataConfig& config) {
+void check_topic(const ConfigChecker& check, const DataConfig& config) {
   const KafkaConfig& kafka = config.kafka;
   const std::string path = "data.train.path";
   check.require(config.train.path.size() == 1, path, "a topic cannot be combined with other data");
@@ -286,7 +128,7 @@ void check_topic(const Checker& check, const DataConfig& config) {
                 "again: write 0, or data.kafka.end: watermark");
 }
 
-void check_no_topic(const Checker& check, const KafkaConfig& kafka) {
+void check_no_topic(const ConfigChecker& check, const KafkaConfig& kafka) {
   const KafkaConfig plain;
   const auto refuse = [&](bool is_plain, const char* key) {
     check.require(is_plain, concat("data.kafka.", key),
@@ -299,7 +141,7 @@ void check_no_topic(const Checker& check, const KafkaConfig& kafka) {
   refuse(kafka.properties == plain.properties, "properties");
 }
 
-void check_loaders(const Checker& check, const DataConfig& config) {
+void check_loaders(const ConfigChecker& check, const DataConfig& config) {
   const LoadersConfig& loaders = config.loaders;
   try {
     check.require(parse_duration(loaders.timeout) > 0, "data.loaders.timeout", "must be positive");
@@ -308,18 +150,26 @@ void check_loaders(const Checker& check, const DataConfig& config) {
   }
   if (!loaders.is_on()) return;
   const auto require_files = [&](bool has_files, const char* what) {
-    check.require(
-        has_files, "data.loaders.store",
-        concat("loaders read files and topics without an end, and ", what, ": leave it empty"));
+    check.require(has_files, "data.loaders.store",
+                  concat("loaders read files and topics, and ", what, ": leave it empty"));
   };
   require_files(config.resolved_format() != "synthetic", "synthetic rows are generated");
-  require_files(!reads_topic(config) || config.kafka.is_endless(),
-                "a topic with an end is read by the ranks, in the order of its messages");
   require_files(std::ranges::find(config.train.path, "-") == config.train.path.end(),
                 "standard input is that of one process");
 }
 
-void check_files(const Checker& check, const DataConfig& config) {
+void check_cache(const ConfigChecker& check, const CacheConfig& cache) {
+  std::int64_t max_bytes = 0;
+  try {
+    max_bytes = cache.max_bytes();
+  } catch (const Error& error) {
+    check.require(false, "data.cache.max_size", error.what());
+  }
+  check.require(max_bytes == 0 || cache.is_on(), "data.cache.max_size",
+                "has no effect without data.cache.folder");
+}
+
+void check_files(const ConfigChecker& check, const DataConfig& config) {
   const auto uses_stdin = [](const FilesConfig& files) {
     return std::find(files.path.begin(), files.path.end(), "-") != files.path.end();
   };
@@ -342,16 +192,17 @@ void check_files(const Checker& check, const DataConfig& config) {
   } else {
     check_no_topic(check, config.kafka);
   }
-  check.require(config.cache.empty() || (!uses_stdin(config.train) &&
-                                         std::ranges::none_of(config.train.path, is_topic)),
-                "data.cache", "needs training files, not a topic or standard input: write \"\"");
-  check.require(config.cache.empty() || !config.loaders.is_on(), "data.cache",
+  check.require(
+      !config.cache.is_on() ||
+          (!uses_stdin(config.train) && std::ranges::none_of(config.train.path, is_topic)),
+      "data.cache.folder", "needs training files, not a topic or standard input: write \"\"");
+  check.require(!config.cache.is_on() || !config.loaders.is_on(), "data.cache.folder",
                 "holds rows that this process parses, and data.loaders has others parse them: "
                 "write one of the two");
   check_part(check, config);
 }
 
-void check_synthetic(const Checker& check, const DataConfig& config) {
+void check_synthetic(const ConfigChecker& check, const DataConfig& config) {
   config.synthetic.validate("data.synthetic");
   const bool criteo_shape =
       config.synthetic.num_numeric == 13 && config.synthetic.num_features() == 26;
@@ -370,7 +221,7 @@ void check_synthetic(const Checker& check, const DataConfig& config) {
                 "has no effect with format synthetic");
   check.require(config.eval.path.empty(), "data.eval.path", "has no effect with format synthetic");
   check_no_topic(check, config.kafka);
-  check.require(config.cache.empty(), "data.cache", "has no effect with format synthetic");
+  check.require(!config.cache.is_on(), "data.cache.folder", "has no effect with format synthetic");
   check.require(!config.eval.is_part(), "data.eval.fraction",
                 "has no effect with format synthetic; write synthetic.eval_rows");
 }
@@ -378,7 +229,7 @@ void check_synthetic(const Checker& check, const DataConfig& config) {
 }  // namespace
 
 void validate(const DataConfig& config, const ConfigOrigins& origins) {
-  const Checker check(origins);
+  const ConfigChecker check(origins);
   const std::string format = config.resolved_format();
   if (format == "synthetic") {
     check_synthetic(check, config);
@@ -398,6 +249,7 @@ void validate(const DataConfig& config, const ConfigOrigins& origins) {
     }
   }
   check_loaders(check, config);
+  check_cache(check, config.cache);
   try {
     config.bad_row_limit();
   } catch (const Error& error) {

@@ -35,7 +35,7 @@ void for_each_path(JobConfig& config, const Use& use) {
   if (config.data.schema_name != "criteo") use("data.schema", config.data.schema_name);
   for (std::string& path : config.data.train.path) use("data.train.path", path);
   for (std::string& path : config.data.eval.path) use("data.eval.path", path);
-  use("data.cache", config.data.cache);
+  use("data.cache.folder", config.data.cache.folder);
   use("model.path", config.model.path);
   use("train.warm_start.from", config.train.warm_start.from);
 }

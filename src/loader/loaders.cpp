@@ -33,7 +33,10 @@ data::OpenDeliveries Loaders::opener() {
   return [side = &impl_->side](const data::DataConfig& config,
                                const data::RowPass& pass) -> std::unique_ptr<data::RowDeliveries> {
     PassRequest request{config, side->options.num_ranks, pass};
-    if (config.kafka.position) return std::make_unique<TopicStreams>(*side, std::move(request));
+    const auto& position = config.kafka.position;
+    if (position && position->is_endless()) {
+      return std::make_unique<TopicStreams>(*side, std::move(request));
+    }
     return std::make_unique<MergedStreams>(*side, std::move(request));
   };
 }

@@ -9,6 +9,19 @@
 namespace satrap::loader {
 namespace {
 
+[[noreturn]] void fail_protocol(const std::string& what) {
+  throw net::NetError(net::NetFailure::kProtocol, what);
+}
+
+/// Where the streams of a pass over a topic begin to read.
+std::optional<data::TopicPosition> first_place(const PassRequest& request) {
+  const auto& position = request.config.kafka.position;
+  if (!position) return std::nullopt;
+  const bool continues =
+      position->epoch == request.pass.epoch && position->row <= request.pass.first_row;
+  return continues ? *position : position->beginning(request.pass.epoch);
+}
+
 /// A turn has whole turns of every rank, so that each of them has as many rows in it.
 std::int64_t turn_of_loaders(const data::RowSplit& split, std::int64_t rows_per_turn) {
   if (split.world_size == 1) return rows_per_turn;
@@ -23,11 +36,15 @@ MergedStreams::MergedStreams(RankSide& side, PassRequest request)
       schema_(data::resolve_schema(request_.config)),
       rows_per_turn_(turn_of_loaders(request_.pass.split, side.options.rows_per_turn)),
       next_row_(request_.pass.first_row),
+      place_(first_place(request_)),
       streams_(side, schema_) {}
 
 PassRequest MergedStreams::request_of(std::int64_t number, std::int64_t count) const {
   PassRequest request = request_;
   request.pass.first_row = next_row_;
+  if (place_) {
+    request.config.kafka.position = std::make_shared<const data::TopicPosition>(*place_);
+  }
   request.pass.split.stream = {.number = number, .count = count, .rows_per_turn = rows_per_turn_};
   return request;
 }
@@ -63,6 +80,7 @@ void MergedStreams::take(data::RowDelivery& delivery) {
     if (front.is_end) {
       if (++num_ended == count) {  // one after the other: no stream has more rows
         delivery = front;
+        delivery.pieces.clear();
         return;
       }
       next_row_ = turn_end;
@@ -75,13 +93,50 @@ void MergedStreams::take(data::RowDelivery& delivery) {
       continue;
     }
     if (turn_of_front < turn || front.end_row <= next_row_) {
-      throw net::NetError(net::NetFailure::kProtocol,
-                          concat("rows before ", front.end_row, " came after row ", next_row_));
+      fail_protocol(concat("rows before ", front.end_row, " came after row ", next_row_));
     }
     stream.pop(delivery);
+    take_pieces(turn % count, delivery);
     next_row_ = std::min(delivery.end_row, turn_end);
     return;
   }
+}
+
+/// All streams read all messages, and each says how it has cut them.
+void MergedStreams::take_pieces(std::int64_t stream, data::RowDelivery& delivery) {
+  if (!place_ || stream != 0) {
+    delivery.pieces.clear();
+    return;
+  }
+  for (const data::TopicPiece& piece : delivery.pieces) pass_piece(piece);
+}
+
+/// Moves to the beginning of the piece, which must follow the last one or, after streams were
+/// opened anew, begin as it does.
+void MergedStreams::pass_piece(const data::TopicPiece& piece) {
+  data::TopicPosition next = *place_;
+  const bool is_again = piece.first_row == next.row && last_ && piece.begin == last_->begin &&
+                        piece.partition == last_->partition && piece.skip == last_->skip;
+  if (last_ && !is_again) {
+    data::TopicPosition::Partition& at =
+        next.partitions[static_cast<std::size_t>(last_->partition)];
+    at.next = last_->end;
+    at.skip = 0;
+    next.row += last_->num_rows;
+  }
+  if (piece.partition < 0 || piece.partition >= std::ssize(next.partitions)) {
+    fail_protocol(concat("messages of a partition ", piece.partition, " came"));
+  }
+  data::TopicPosition::Partition& at = next.partitions[static_cast<std::size_t>(piece.partition)];
+  if (piece.epoch != next.epoch || piece.first_row != next.row || piece.begin != at.next ||
+      piece.end < piece.begin || piece.num_rows < 0 || piece.skip < 0) {
+    fail_protocol(concat("messages ", piece.begin, " to ", piece.end, " of partition ",
+                         piece.partition, " do not continue at ", at.next));
+  }
+  at.skip = piece.skip;
+  next.turn = piece.partition;
+  place_ = std::move(next);
+  last_ = piece;
 }
 
 }  // namespace satrap::loader

@@ -97,6 +97,28 @@ class Cache(CliTest):
         self.assertEqual(found, expected)
         self.assert_words(log, "damaged", "parsed again")
 
+    def test_a_limit_holds_for_the_folder_and_the_model_stays(self):
+        expected, _ = self.train("data.cache=cache", "--overwrite")
+        sizes = {cache.name: cache.stat().st_size for cache in self.caches()}
+        training, evaluation = (next(n for n in sizes if n.startswith(rows)) for rows in ("training", "evaluation"))
+        limit = f"data.cache.max_size={sizes[training] + sizes[evaluation] // 2}"
+        for cache in self.caches():
+            cache.unlink()
+        found, log = self.train("data.cache=cache", limit, "--overwrite")
+        self.assertEqual(found, expected)
+        self.assertEqual([cache.name for cache in self.caches()], [training])  # in use until the run ends
+        self.assertEqual(log.count("not cached: they need more than"), 1, log)
+        found, log = self.train("data.cache=cache", "data.cache.max_size=5kB", "--overwrite")
+        self.assertEqual(found, expected)
+        self.assert_words(log, "not cached: they need about", "data.cache.max_size", "4.88KiB")
+        self.assertEqual([cache.name for cache in self.caches()], [training])  # which this run reads
+        self.write("day_2.csv", make_rows(ROWS // 3, ROWS, factor=17))
+        _, log = self.train("data.cache=cache", f"data.cache.max_size={sizes[training] + 1000}", "--overwrite")
+        self.assert_words(log, "is removed to make room", "training rows are now in")
+        self.assertEqual([cache.name for cache in self.caches()], [training])
+        error = self.fail_with(2, "train", "job.yaml", "data.cache=cache", "data.cache.max_size=much", cwd=self.dir)
+        self.assert_words(error, "data.cache.max_size", "much")
+
     def test_a_cache_of_what_is_read_once_is_refused(self):
         error = self.fail_with(2, "train", "job.yaml", "data.cache=cache", "data.train=-", cwd=self.dir)
         self.assert_words(error, "data.cache", "standard input")

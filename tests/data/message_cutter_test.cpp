@@ -347,5 +347,46 @@ TEST(MessageCutter, MaxRowsEndsAPass) {
   EXPECT_LT(lines.size(), 100U);
 }
 
+TEST(MessageCutter, ABlockHasRowsOfOneTurnOfTheStream) {
+  FakeTopic topic(2);
+  std::string text;
+  for (std::int64_t i = 0, row = 0; i < 30; ++i) {
+    text.clear();
+    for (std::int64_t n = i == 7 ? 40 : i % 4 + 1; n > 0; --n) text += concat(row++, ",7\n");
+    topic[static_cast<std::size_t>(i / 20)][i % 20] = text;
+  }
+  const std::vector<std::string> all = Reader(topic).lines(whole(topic));
+  for (std::int64_t number = 0; number < 3; ++number) {
+    Reader reader(topic);
+    reader.pass.split.stream = {.number = number, .count = 3, .rows_per_turn = 8};
+    const RowStream stream = reader.pass.split.stream;
+    const auto log = reader.log = std::make_shared<TopicLog>(whole(topic));
+    const std::unique_ptr<MessageCutter> cutter = reader.open(whole(topic));
+    TextBlock block;
+    std::int64_t num_own = 0, last_row = 0;
+    while (cutter->next(block)) {
+      EXPECT_LE(block.first_row + block.num_lines, stream.own_end(block.first_row));
+      std::vector<std::string> lines;
+      Reader::append(block, 0, lines);
+      for (std::size_t i = 0; i < lines.size(); ++i) {
+        last_row = block.first_row + static_cast<std::int64_t>(i);
+        num_own += stream.owns(last_row) ? 1 : 0;
+        EXPECT_EQ(lines[i], all[static_cast<std::size_t>(last_row)]);
+      }
+    }
+    std::int64_t expected_own = 0;
+    for (std::int64_t row = 0; row < std::ssize(all); ++row) expected_own += stream.owns(row);
+    EXPECT_EQ(num_own, expected_own);
+    // The place of each row, from which another stream, or none, continues.
+    for (std::int64_t row = 0; row <= last_row; ++row) {
+      const TopicPosition at = log->at({.epoch = 0, .batches = 1, .next_row = row});
+      EXPECT_LE(at.row, row);
+      Reader rest(topic);
+      rest.pass.first_row = row;
+      EXPECT_EQ(rest.lines(at), std::vector(all.begin() + row, all.end())) << row;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace satrap::data

@@ -1,5 +1,6 @@
 #include "src/data/row_cache.h"
 
+#include <algorithm>
 #include <bit>
 #include <cstdint>
 #include <filesystem>
@@ -78,7 +79,7 @@ class RowCacheTest : public FilesTest {
   }
 
   DataConfig cached(DataConfig config) const {
-    config.cache = path_of("cache");
+    config.cache.folder = path_of("cache");
     return config;
   }
 
@@ -321,6 +322,61 @@ TEST_F(RowCacheTest, AFullDiskEndsTheCacheAndNotTheRun) {
   EXPECT_FALSE(std::filesystem::exists(path));
 }
 
+TEST_F(RowCacheTest, ALimitThatTheRowsFitIntoChangesNothing) {
+  const DataConfig config = make_files();
+  read(cached(config));
+  const std::string whole = read_file(cache());
+  std::filesystem::remove(cache());
+  DataConfig limited = cached(config);
+  limited.cache.max_size = std::to_string(whole.size());
+  expect_same(read(limited, {.epochs = 2}), read(config, {.epochs = 2}));
+  EXPECT_EQ(read_file(cache()).size(), whole.size());
+  EXPECT_FALSE(limited.cache.refusals->contains(cache()));
+}
+
+TEST_F(RowCacheTest, RowsBeyondTheLimitAreParsedInEachEpoch) {
+  const DataConfig config = make_files();
+  const Stream expected = read(config, {.epochs = 2});
+  read(cached(config));
+  const std::string path = cache();
+  const auto bytes = std::filesystem::file_size(path);
+  for (const std::uintmax_t limit : {std::uintmax_t{1}, bytes / 2, bytes - 1}) {
+    std::filesystem::remove(path);
+    DataConfig limited = cached(config);
+    limited.cache.max_size = std::to_string(limit);
+    expect_same(read(limited, {.epochs = 2}), expected);
+    EXPECT_TRUE(caches().empty());
+    EXPECT_TRUE(limited.cache.refusals->contains(path));
+  }
+}
+
+TEST_F(RowCacheTest, RowsOfOtherFilesTakeTheRoom) {
+  const DataConfig config = make_files();
+  read(cached(config));
+  const std::string first = cache();
+  DataConfig other = cached(config);
+  other.cache.max_size = std::to_string(std::filesystem::file_size(first) * 3 / 2);
+  std::ranges::reverse(other.train.path);
+  const Stream expected = read(other, {.epochs = 2});
+  ASSERT_EQ(caches().size(), 1U);
+  EXPECT_NE(cache(), first);
+  read(cached(config));
+  expect_same(read(other, {.epochs = 2}), expected);
+  EXPECT_EQ(caches().size(), 1U) << "the limit holds again, and what is read stays";
+}
+
+TEST_F(RowCacheTest, ALimitNeedsACacheAndASize) {
+  DataConfig config = make_files();
+  config.cache.max_size = "1GiB";
+  EXPECT_TRUE(contains(error_of([&] { validate(config); }, ErrorCode::kInvalidConfig),
+                       "data.cache.max_size: has no effect without data.cache.folder"));
+  config = cached(config);
+  validate(config);
+  config.cache.max_size = "much";
+  EXPECT_TRUE(contains(error_of([&] { validate(config); }, ErrorCode::kInvalidConfig),
+                       "data.cache.max_size: "));
+}
+
 TEST_F(RowCacheTest, ABadRowStillEndsARunThatWantsNone) {
   DataConfig config = make_files();
   read(cached(config));
@@ -358,7 +414,7 @@ TEST_F(RowCacheTest, RowsThatAreReadOnceCannotBeCached) {
       contains(error_of([&] { validate(config); }, ErrorCode::kInvalidConfig), "data.cache"));
   DataConfig synthetic;
   synthetic.format = "synthetic";
-  synthetic.cache = path_of("cache");
+  synthetic.cache.folder = path_of("cache");
   EXPECT_TRUE(
       contains(error_of([&] { validate(synthetic); }, ErrorCode::kInvalidConfig), "data.cache"));
 }

@@ -142,6 +142,26 @@ TEST_F(ColumnMessagesTest, AreDividedAmongRanksByRows) {
   EXPECT_EQ(all, parsed(0, 60));
 }
 
+TEST_F(ColumnMessagesTest, AreDividedAmongStreamsWhoseTurnsEndWithinMessages) {
+  const FakeTopic topic = {{{0, rows_of(0, 25).ipc_stream(10)}, {1, parquet_file(25, 60, 9)}},
+                           {{0, "not columns"}, {1, ipc_file(61, 90, 4)}}};
+  auto expected = parsed(0, 60);
+  for (const ParsedRow& row : parsed(61, 90)) expected.push_back(row);
+  for (const std::int64_t count : {1, 2, 5}) {
+    std::vector<ParsedRow> all;
+    std::int64_t bad = 0;
+    for (std::int64_t number = 0; number < count; ++number) {
+      const auto mine = read(
+          topic, {.split = {.stream = {.number = number, .count = count, .rows_per_turn = 7}}});
+      all.insert(all.end(), mine.begin(), mine.end());
+      bad += policy_->count();
+    }
+    std::ranges::sort(all, {}, &ParsedRow::number);
+    EXPECT_EQ(all, expected) << count;
+    EXPECT_EQ(bad, 1);
+  }
+}
+
 TEST_F(ColumnMessagesTest, APassContinuesAtAnyRowOfAMessage) {
   const FakeTopic topic = {{{0, rows_of(0, 5).ipc_stream(2)},
                             {1, "not columns"},

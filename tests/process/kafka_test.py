@@ -120,15 +120,19 @@ class Kafka(unittest.TestCase):
             kafka_client.produce(self.server.brokers, "views", partition, [line.encode() for line in part])
         (self.dir / "views.csv").write_text("".join(line + "\n" for part in parts for line in part))
         digests = []
-        for name, train, kafka in (("file", self.dir / "views.csv", ""),
-                                   ("topic", f"kafka://{self.server.brokers}/views", BOUNDED)):
+        url = f"kafka://{self.server.brokers}/views"
+        for name, train, kafka, options in (("file", self.dir / "views.csv", "", []), ("topic", url, BOUNDED, []),
+                                            ("loaders", url, BOUNDED, ["--loaders", "2"])):
             text = JOB.format(train=train, kafka=kafka, batch=BATCH, steps=0) + "embedding: {store: ps}\n"
             (self.dir / f"{name}.yaml").write_text(text.replace("hybrid,", "hybrid, deterministic: true,"))
-            job = ClusterJob(self.dir / f"job-{name}", self.dir / f"{name}.yaml", shards=1, ranks=2, max_restarts=0)
+            job = ClusterJob(self.dir / f"job-{name}", self.dir / f"{name}.yaml", shards=1, ranks=2, max_restarts=0,
+                             options=options)
             self.addCleanup(job.kill_all)
             self.assertEqual(job.start().end(DEADLINE_S), 0, job.output())
             digests.append(job.digest(DEADLINE_S))
-        self.assertEqual(digests[1], digests[0])
+            logs = [path.read_text() for path in self.dir.glob(f"job-{name}/logs/*/loader-*.log")]
+            self.assertEqual(any("reads rows from" in log for log in logs), bool(options))
+        self.assertEqual(digests[1:], digests[:1] * 2)
 
     def test_ranks_and_loaders_share_an_endless_topic_through_kills_and_changes_of_their_number(self):
         run = self.dir / "shared-run"

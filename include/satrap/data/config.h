@@ -2,6 +2,8 @@
 
 #include <cstdint>
 #include <memory>
+#include <mutex>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -140,6 +142,38 @@ struct LoadersConfig {
   std::int64_t timeout_ms() const;
 };
 
+/// Names of caches that this process had no room for. Any thread.
+class CacheRefusals {
+ public:
+  void add(const std::string& name) {
+    const std::lock_guard lock(mutex_);
+    names_.insert(name);
+  }
+  bool contains(const std::string& name) const {
+    const std::lock_guard lock(mutex_);
+    return names_.contains(name);
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::set<std::string> names_;
+};
+
+/// The cache of parsed rows.
+struct CacheConfig {
+  static constexpr std::string_view kPlain = "folder";
+
+  std::string folder = "";     // empty: there is none
+  std::string max_size = "0";  // bytes of all caches in the folder; 0: no limit
+  void visit(ConfigVisitor& v);
+
+  bool is_on() const { return !folder.empty(); }
+  std::int64_t max_bytes() const;  // throws Error(kInvalidConfig)
+
+  /// What the job has found out; copies of the configuration share it. Not part of the file.
+  std::shared_ptr<CacheRefusals> refusals = std::make_shared<CacheRefusals>();
+};
+
 /// How many rows may be skipped before reading ends with an error; 0: no limit.
 struct BadRowLimit {
   std::int64_t rows = 0;
@@ -159,7 +193,7 @@ struct DataConfig {
   std::int64_t batch_size = 0;  // of a step, over all ranks; 0: `auto`, until choose_batch_size
   std::int64_t reader_threads = 0;
   LoadersConfig loaders;
-  std::string cache = "";  // folder of the cache of parsed rows; empty: none
+  CacheConfig cache;
   std::int64_t shuffle_rows = 0;
   std::string on_bad_row = "skip";  // skip | stop
   std::string max_bad_rows = "10%";

@@ -46,7 +46,7 @@ class RowDeliveries {
 };
 
 /// Opens the deliveries of a pass over the training data of a configuration whose train.path are
-/// the files one by one, or whose kafka.position says where in a topic without an end it begins.
+/// the files one by one, or whose kafka.position says where in a topic it begins.
 using OpenDeliveries =
     std::function<std::unique_ptr<RowDeliveries>(const DataConfig& config, const RowPass& pass)>;
 

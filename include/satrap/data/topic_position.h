@@ -6,7 +6,7 @@
 
 namespace satrap::data {
 
-/// Some messages of one partition, read one after another.
+/// Some messages of one partition, read one after another, or a part of one.
 struct TopicPiece {
   std::int64_t epoch = 0, first_row = 0;
   std::int64_t partition = 0;
@@ -17,8 +17,8 @@ struct TopicPiece {
 };
 
 /// A place in the rows of a topic, from which reading can continue: the partition whose turn it is,
-/// and how far each has been read. Of a topic with an end it is the beginning of some messages,
-/// from which rows are counted on from `row`. Without an end it is the next row itself, in a
+/// and how far each has been read. Of a topic with an end it is the beginning of a piece, from
+/// which rows are counted on from `row`. Without an end it is the next row itself, in a
 /// message or before one.
 struct TopicPosition {
   static constexpr std::int64_t kNoEnd = -1;
@@ -27,7 +27,7 @@ struct TopicPosition {
     std::int64_t first = 0;     // offset where an epoch begins
     std::int64_t next = 0;      // of the first message that has not been read
     std::int64_t end = kNoEnd;  // where an epoch ends; kNoEnd: never
-    std::int64_t skip = 0;      // rows from `next` on that have been read; 0 if there is an end
+    std::int64_t skip = 0;      // rows from `next` on that have been read
     friend bool operator==(const Partition&, const Partition&) = default;
   };
 

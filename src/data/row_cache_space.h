@@ -1,0 +1,60 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "satrap/data/config.h"
+
+namespace satrap::data {
+
+/// The room for caches of rows in a folder that several processes may use. With a limit, a cache
+/// that is written makes room by removing those that were used longest ago (by their modification
+/// times), but none that a process uses: readers have a shared lock (flock) on it, its writer an
+/// exclusive one. Any thread.
+class RowCacheSpace {
+ public:
+  /// `max_bytes` of all caches together, also unfinished ones; 0: no limit. `refusals` outlives the
+  /// object's pass, so that nobody tries again.
+  RowCacheSpace(std::string folder,
+                std::int64_t max_bytes,
+                std::shared_ptr<CacheRefusals> refusals);
+
+  /// Others neither begin a cache nor make room while it lives.
+  class Lock {
+   public:
+    explicit Lock(const std::string& folder);  // waits for another one; no lock without flock
+    ~Lock();
+    Lock(const Lock&) = delete;
+    Lock& operator=(const Lock&) = delete;
+
+   private:
+    const int fd_;
+  };
+  Lock lock() const { return Lock(folder_); }
+
+  /// Whether the cache `path` had no room in this process.
+  bool has_refused(const std::string& path) const { return refusals_->contains(path); }
+
+  /// Makes room for `bytes` in the unfinished cache of `path`, which is open for writing at `fd`.
+  /// Returns how many bytes it may have, which are its size as others see it. `expected`: its bytes
+  /// in the end, as far as known; a cache that will not fit has no other removed. Throws
+  /// Error(kIo), also if there is no room, which is then a refusal.
+  std::int64_t reserve(const std::string& path,
+                       int fd,
+                       std::int64_t bytes,
+                       std::int64_t expected) const;
+
+  /// Removes caches until the limit holds, or all that are left are in use.
+  void trim() const;
+
+ private:
+  const std::string folder_;
+  const std::int64_t max_bytes_;
+  const std::shared_ptr<CacheRefusals> refusals_;
+};
+
+/// The unfinished cache of `path`.
+std::string part_of_cache(const std::string& path);
+
+}  // namespace satrap::data

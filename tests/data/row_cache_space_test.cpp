@@ -1,0 +1,158 @@
+#include "src/data/row_cache_space.h"
+
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include "satrap/core/error.h"
+#include "satrap/core/file.h"
+#include "satrap/core/log.h"
+#include "tests/data/text_files.h"
+
+namespace satrap::data {
+namespace {
+
+namespace fs = std::filesystem;
+
+class RowCacheSpaceTest : public FilesTest {
+ protected:
+  RowCacheSpaceTest() { set_log_level(LogLevel::kOff); }
+  ~RowCacheSpaceTest() override {
+    for (const int fd : open_) ::close(fd);
+    set_log_level(LogLevel::kInfo);
+  }
+
+  RowCacheSpace space(std::int64_t max_bytes) {
+    fs::create_directories(path_of("cache"));
+    return {path_of("cache"), max_bytes, refusals_};
+  }
+
+  std::string cache(const std::string& name) const { return path_of("cache") + "/" + name; }
+
+  void put(const std::string& name, std::size_t bytes, int hours_unused) {
+    fs::create_directories(path_of("cache"));
+    write("cache/" + name, std::string(bytes, 'x'));
+    fs::last_write_time(cache(name),
+                        fs::file_time_type::clock::now() - std::chrono::hours(hours_unused));
+  }
+
+  /// Somebody uses it; an open file for it.
+  int use(const std::string& name, int lock) {
+    const int fd = ::open(cache(name).c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+    open_.push_back(fd);
+    EXPECT_EQ(::flock(fd, lock | LOCK_NB), 0);
+    return fd;
+  }
+
+  std::int64_t reserve(const RowCacheSpace& space,
+                       const std::string& name,
+                       std::int64_t bytes,
+                       std::int64_t expected = 0) {
+    return space.reserve(cache(name), use(name + ".part", LOCK_EX), bytes, expected);
+  }
+
+  std::string refusal(const RowCacheSpace& space,
+                      const std::string& name,
+                      std::int64_t bytes,
+                      std::int64_t expected = 0) {
+    return error_of([&] { reserve(space, name, bytes, expected); }, ErrorCode::kIo);
+  }
+
+  std::vector<std::string> names() const { return list_directory(path_of("cache")); }
+
+  std::shared_ptr<CacheRefusals> refusals_ = std::make_shared<CacheRefusals>();
+
+ private:
+  std::vector<int> open_;
+};
+
+using Names = std::vector<std::string>;
+
+TEST_F(RowCacheSpaceTest, WithoutALimitNothingIsRemoved) {
+  put("a.rows", 1000, 9);
+  EXPECT_EQ(reserve(space(0), "b.rows", 1'000'000), INT64_MAX);
+  space(0).trim();
+  EXPECT_EQ(names(), (Names{"a.rows", "b.rows.part"}));
+  EXPECT_EQ(fs::file_size(cache("b.rows.part")), 0U);
+}
+
+TEST_F(RowCacheSpaceTest, WhatWasUsedLongestAgoMakesRoom) {
+  put("a.rows", 30, 2);
+  put("b.rows", 40, 3);
+  put("c.rows", 30, 1);
+  EXPECT_EQ(reserve(space(100), "new.rows", 40), 40);
+  EXPECT_EQ(names(), (Names{"a.rows", "c.rows", "new.rows.part"}));
+  EXPECT_EQ(reserve(space(100), "more.rows", 1), 2) << "and a 64th of the limit";
+  EXPECT_EQ(names(), (Names{"c.rows", "more.rows.part", "new.rows.part"}));
+}
+
+TEST_F(RowCacheSpaceTest, OthersSeeWhatIsReserved) {
+  EXPECT_EQ(reserve(space(6400), "a.rows", 10), 110);
+  EXPECT_EQ(fs::file_size(cache("a.rows.part")), 110U);
+  EXPECT_EQ(reserve(space(6400), "b.rows", 6290), 6290);
+  EXPECT_NE(refusal(space(6400), "c.rows", 1), "");
+}
+
+TEST_F(RowCacheSpaceTest, ACacheInUseStays) {
+  put("a.rows", 50, 2);
+  put("b.rows", 50, 1);
+  use("a.rows", LOCK_SH);
+  reserve(space(100), "new.rows", 50);
+  EXPECT_EQ(names(), (Names{"a.rows", "new.rows.part"}));
+  const std::string error = refusal(space(100), "other.rows", 1);
+  EXPECT_TRUE(contains(error, "more than the 0B that caches in use leave")) << error;
+  EXPECT_TRUE(contains(error, "data.cache.max_size")) << error;
+  EXPECT_TRUE(space(100).has_refused(cache("other.rows")));
+  EXPECT_FALSE(space(100).has_refused(cache("new.rows")));
+}
+
+TEST_F(RowCacheSpaceTest, WhatAKilledProcessHasLeftGoesFirst) {
+  put("a.rows", 50, 5);
+  put("left.rows.part", 50, 0);
+  reserve(space(100), "new.rows", 50);
+  EXPECT_EQ(names(), (Names{"a.rows", "new.rows.part"}));
+}
+
+TEST_F(RowCacheSpaceTest, TheCacheThatIsReplacedGoesBeforeOthers) {
+  put("a.rows", 50, 5);
+  put("b.rows", 50, 0);
+  reserve(space(100), "b.rows", 50);
+  EXPECT_EQ(names(), (Names{"a.rows", "b.rows.part"}));
+}
+
+TEST_F(RowCacheSpaceTest, OneThatWillNotFitHasNoOtherRemoved) {
+  put("a.rows", 50, 5);
+  EXPECT_EQ(reserve(space(100), "large.rows", 20, 200), 21);
+  const std::string error = refusal(space(100), "huge.rows", 51, 200);
+  EXPECT_TRUE(contains(error, "about 200B")) << error;
+  EXPECT_EQ(names().front(), "a.rows");
+}
+
+TEST_F(RowCacheSpaceTest, ALowerLimitHoldsForWhatIsThere) {
+  put("a.rows", 50, 5);
+  put("b.rows", 50, 4);
+  put("c.rows", 50, 3);
+  space(110).trim();
+  EXPECT_EQ(names(), (Names{"b.rows", "c.rows"}));
+  use("b.rows", LOCK_SH);
+  space(1).trim();
+  EXPECT_EQ(names(), (Names{"b.rows"}));
+}
+
+TEST_F(RowCacheSpaceTest, OtherFilesOfTheFolderAreNotTouched) {
+  put("notes.txt", 500, 9);
+  put("a.rows", 100, 1);
+  fs::create_directories(cache("folder.rows"));
+  reserve(space(100), "new.rows", 100);
+  EXPECT_EQ(names(), (Names{"folder.rows", "new.rows.part", "notes.txt"}));
+}
+
+}  // namespace
+}  // namespace satrap::data
