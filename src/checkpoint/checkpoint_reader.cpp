@@ -60,8 +60,9 @@ std::vector<float> read_floats(const std::string& checkpoint,
     if (values.empty()) {  // the file has the size that the manifest says
       values.reserve(static_cast<std::size_t>(manifest.files.at(name).bytes) / sizeof(float));
     }
-    const auto* floats = reinterpret_cast<const float*>(block.data());
-    values.insert(values.end(), floats, floats + block.size() / sizeof(float));
+    const std::span floats(reinterpret_cast<const float*>(block.data()),
+                           block.size() / sizeof(float));
+    values.insert(values.end(), floats.begin(), floats.end());
   });
   if (std::ssize(values) != expected) {
     throw Error(ErrorCode::kCorrupt, concat(checkpoint, "/", name, ": ", values.size(),

@@ -82,7 +82,7 @@ std::vector<fs::path> torch_of(const fs::path& prefix) {
 fs::path find_torch_folder(const std::string& version,
                            const fs::path& program,
                            const Environment& environment) {
-  if (const std::string given = environment("SATRAP_TORCH_DIR"); !given.empty()) {
+  if (std::string given = environment("SATRAP_TORCH_DIR"); !given.empty()) {
     const std::string fault = fault_of(given, version);
     if (fault.empty()) return given;
     throw Error(ErrorCode::kUnavailable,

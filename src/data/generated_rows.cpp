@@ -31,11 +31,11 @@ RowRange piece_of_pass(const RowPass& pass,
   return {first, end};
 }
 
-GeneratedRows::GeneratedRows(const SyntheticConfig& config,
+GeneratedRows::GeneratedRows(std::shared_ptr<const SyntheticGenerator> generator,
                              std::int64_t offset,
                              std::int64_t num_rows,
                              const RowPass& pass)
-    : generator_(config),
+    : generator_(std::move(generator)),
       offset_(offset),
       num_rows_(limited(num_rows, pass)),
       pass_(pass),
@@ -52,7 +52,7 @@ void GeneratedRows::generate_blocks() {
       const RowRange range = piece_of_pass(pass_, num_rows_, kPieceRows, numbered->number);
       job.rows.num_rows = 0;
       if (range.first < range.end) {
-        generator_.generate(offset_ + range.first, range.end - range.first, job.rows);
+        generator_->generate(offset_ + range.first, range.end - range.first, job.rows);
         job.rows.first_row = range.first;
         job.rows.row_numbers.clear();
       }

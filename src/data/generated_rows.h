@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <exception>
+#include <memory>
 
 #include "satrap/core/thread_group.h"
 #include "satrap/data/row_block_source.h"
@@ -14,7 +15,7 @@ namespace satrap::data {
 /// of the epoch is row `offset` + r of the generator, for r < num_rows.
 class GeneratedRows : public RowBlockSource {
  public:
-  GeneratedRows(const SyntheticConfig& config,
+  GeneratedRows(std::shared_ptr<const SyntheticGenerator> generator,
                 std::int64_t offset,
                 std::int64_t num_rows,
                 const RowPass& pass);
@@ -33,7 +34,7 @@ class GeneratedRows : public RowBlockSource {
 
   void generate_blocks();
 
-  const SyntheticGenerator generator_;
+  const std::shared_ptr<const SyntheticGenerator> generator_;
   const std::int64_t offset_;
   const std::int64_t num_rows_;
   const RowPass pass_;

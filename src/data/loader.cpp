@@ -65,6 +65,12 @@ std::shared_ptr<BadRowPolicy> bad_row_policy(const DataConfig& config,
       [](const std::string& line) { log_warning("{}", line); }, max_shown);
 }
 
+/// The generator that `config` shares, if it is of the same rows, or a new one.
+std::shared_ptr<const SyntheticGenerator> generator_of(const DataConfig& config) {
+  if (config.generator && config.generator->config() == config.synthetic) return config.generator;
+  return std::make_shared<const SyntheticGenerator>(config.synthetic);
+}
+
 /// Opens passes over the data of one role.
 class PassOpener {
  public:
@@ -78,10 +84,9 @@ class PassOpener {
         folder_(config.folder),
         bad_rows_(std::move(bad_rows)) {
     if (config.resolved_format() == "synthetic") {
-      synthetic_ = config.synthetic;
+      generator_ = generator_of(config);
       offset_ = role == Role::kTrain ? 0 : config.synthetic.rows;
       num_rows_ = role == Role::kTrain ? config.synthetic.rows : config.synthetic.eval_rows;
-      generated_ = true;
       return;
     }
     const FilesConfig& files = files_of(config, role);
@@ -119,7 +124,7 @@ class PassOpener {
     } else if (first_eval_row_ >= 0) {
       pass.first_row = std::max(pass.first_row, first_eval_row_);
     }
-    if (generated_) return std::make_unique<GeneratedRows>(synthetic_, offset_, num_rows_, pass);
+    if (generator_) return std::make_unique<GeneratedRows>(generator_, offset_, num_rows_, pass);
     if (topic_ && !elsewhere_) {
       return std::make_unique<TextRows>(
           schema, open_topic_pass(topic_config_, schema, *topic_, pass, topic_log_), pass,
@@ -148,7 +153,7 @@ class PassOpener {
                           .writes = writes});
   }
 
-  bool is_rereadable() const { return generated_ || files_.rereadable; }
+  bool is_rereadable() const { return generator_ || files_.rereadable; }
 
   /// Throws Error(kInvalidConfig) if the data cannot be read more than once.
   void require_rereadable(const std::string& purpose) const {
@@ -160,7 +165,7 @@ class PassOpener {
 
   /// Rows of an epoch if known, else 0.
   std::int64_t num_rows() const {
-    if (!generated_) return 0;
+    if (!generator_) return 0;
     return max_rows_ > 0 ? std::min(max_rows_, num_rows_) : num_rows_;
   }
 
@@ -179,7 +184,7 @@ class PassOpener {
   std::map<std::string, std::int64_t> bad_row_reasons() const { return bad_rows_->reasons(); }
 
   std::string no_rows_message() const {
-    if (generated_) return concat("data.synthetic: no rows for the ", name_of(role_), " data");
+    if (generator_) return concat("data.synthetic: no rows for the ", name_of(role_), " data");
     std::string message =
         concat("no row of the ", name_of(role_), " data can be used ('", files_.files.front().path,
                "'", files_.files.size() > 1 ? " and others" : "", ")");
@@ -236,8 +241,7 @@ class PassOpener {
   DataConfig topic_config_;             // if the rows are of a topic
   std::optional<TopicPosition> topic_;  // the same: where it begins or continues
   std::shared_ptr<TopicLog> topic_log_;
-  bool generated_ = false;
-  SyntheticConfig synthetic_;
+  std::shared_ptr<const SyntheticGenerator> generator_;  // if the rows are generated
   std::int64_t offset_ = 0;
   std::int64_t num_rows_ = 0;
 };
@@ -332,6 +336,10 @@ std::unique_ptr<BatchSource> open_batches(const DataConfig& config,
           .topic_position =
               [opener](const DataPosition& position) { return opener->topic_position(position); },
       });
+}
+
+void share_generator(DataConfig& config) {
+  if (config.resolved_format() == "synthetic") config.generator = generator_of(config);
 }
 
 std::vector<std::string> usable_files(const FilesConfig& files) {

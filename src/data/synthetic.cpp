@@ -4,6 +4,8 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <mutex>
+#include <optional>
 #include <utility>
 
 #include "satrap/core/error.h"
@@ -83,7 +85,6 @@ class SyntheticGenerator::Impl {
     }
     numeric_ = make_synthetic_numeric(config_, hash64(seed, kNumeric));
     choose_pairs(hash64(seed, kPairs));
-    calibrate(RandomStream{hash64(seed, kCalibration)});
   }
 
   const SyntheticConfig& config() const { return config_; }
@@ -98,6 +99,7 @@ class SyntheticGenerator::Impl {
     block.first_row = first_row;
     block.num_rows = num_rows;
     if (probabilities != nullptr) probabilities->clear();
+    const Logit logit = calibrated();
     Workspace work;
     for (std::int64_t row = first_row; row < first_row + num_rows;) {
       const std::int64_t end =
@@ -108,7 +110,7 @@ class SyntheticGenerator::Impl {
         work.rows.add({rows_.bits(number)}, moment_of(row), number);
       }
       generate_tile(work, &block);
-      draw_labels(work, block, probabilities);
+      draw_labels(logit, work, block, probabilities);
     }
   }
 
@@ -190,21 +192,32 @@ class SyntheticGenerator::Impl {
     }
   }
 
-  void draw_labels(const Workspace& work,
-                   RowBlock& block,
-                   std::vector<float>* probabilities) const {
+  static void draw_labels(const Logit& logit,
+                          const Workspace& work,
+                          RowBlock& block,
+                          std::vector<float>* probabilities) {
     for (std::size_t r = 0; r < work.rows.size(); ++r) {
       const double p =
-          std::clamp(portable_sigmoid(logit_(work.sums, r)), kSmallestP, 1.0 - kSmallestP);
+          std::clamp(portable_sigmoid(logit(work.sums, r)), kSmallestP, 1.0 - kSmallestP);
       const bool positive = work.rows.random[r].uniform_double(kLabelDraw) < p;
       block.labels.push_back(positive ? 1.0F : 0.0F);
       if (probabilities != nullptr) probabilities->push_back(static_cast<float>(p));
     }
   }
 
+  /// The logit, which the first call solves.
+  Logit calibrated() const {
+    const std::lock_guard lock(mutex_);
+    if (!logit_) {
+      logit_ =
+          solve_logit(RandomStream{hash64(static_cast<std::uint64_t>(config_.seed), kCalibration)});
+    }
+    return *logit_;
+  }
+
   /// Solves the weights of the logit over rows spread over the whole run. The rows come from a
   /// separate stream, so that the teacher does not depend on the number of rows.
-  void calibrate(const RandomStream& random) {
+  Logit solve_logit(const RandomStream& random) const {
     Sums sample;
     Workspace work;
     for (std::size_t row = 0; row < kCalibrationRows;) {
@@ -216,23 +229,24 @@ class SyntheticGenerator::Impl {
       generate_tile(work, nullptr);
       append(work.sums, sample);
     }
-    logit_ = {};
+    Logit solved;
     const double ids_share = 1.0 - config_.interaction_share - config_.numeric_share;
     const auto weight = [](double share, const std::vector<double>& sums) {
       const double spread = deviation(sums);
       return spread > 0.0 ? std::sqrt(std::max(share, 0.0)) / spread : 0.0;
     };
-    logit_.ids = weight(ids_share, sample.ids);
-    logit_.pairs = weight(config_.interaction_share, sample.pairs);
-    logit_.numeric = weight(config_.numeric_share, sample.numeric);
+    solved.ids = weight(ids_share, sample.ids);
+    solved.pairs = weight(config_.interaction_share, sample.pairs);
+    solved.numeric = weight(config_.numeric_share, sample.numeric);
 
     std::vector<double> logits(kCalibrationRows);
-    for (std::size_t r = 0; r < logits.size(); ++r) logits[r] = logit_(sample, r);
+    for (std::size_t r = 0; r < logits.size(); ++r) logits[r] = solved(sample, r);
     const double spread = deviation(logits);
     const double scale = spread > 0.0 ? config_.signal / spread : 0.0;
-    for (double* part : {&logit_.ids, &logit_.pairs, &logit_.numeric}) *part *= scale;
+    for (double* part : {&solved.ids, &solved.pairs, &solved.numeric}) *part *= scale;
     for (double& logit : logits) logit *= scale;
-    logit_.bias = solve_bias(logits, config_.base_rate);
+    solved.bias = solve_bias(logits, config_.base_rate);
+    return solved;
   }
 
   static void append(const Sums& from, Sums& to) {
@@ -250,7 +264,8 @@ class SyntheticGenerator::Impl {
   std::vector<std::size_t> vector_of_feature_;  // [num_features] or kNoVector
   std::size_t num_vectors_ = 0;
   std::vector<std::pair<std::size_t, std::size_t>> pairs_;  // of vectors
-  Logit logit_;
+  mutable std::mutex mutex_;
+  mutable std::optional<Logit> logit_;  // guarded by mutex_; empty until it is solved
 };
 
 SyntheticGenerator::SyntheticGenerator(const SyntheticConfig& config)

@@ -46,6 +46,7 @@ TrainingRun::TrainingRun(const job::JobConfig& config, const TrainOptions& optio
       checkpoint_clock_(job::Interval::parse(config.checkpoint.every, "checkpoint.every")) {
   config_.data.eval.first_row = start_.first_eval_row;
   config_.data.kafka.position = start_.topic;
+  data::share_generator(config_.data);
   if (start_.checkpoint.empty()) {
     start_anew();
   } else {

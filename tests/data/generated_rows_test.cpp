@@ -19,7 +19,7 @@ SyntheticConfig small() {
 std::vector<ParsedRow> generated(const RowPass& pass,
                                  std::int64_t offset = 0,
                                  std::int64_t num_rows = 5000) {
-  GeneratedRows rows(small(), offset, num_rows, pass);
+  GeneratedRows rows(std::make_shared<const SyntheticGenerator>(small()), offset, num_rows, pass);
   return all_rows(rows);
 }
 

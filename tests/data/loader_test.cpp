@@ -428,6 +428,34 @@ TEST_F(LoaderTest, SyntheticRowsNeedNoFile) {
   EXPECT_EQ(ids_of(*eval)[0].size(), 200U);
 }
 
+TEST_F(LoaderTest, CopiesOfAConfigurationShareTheGeneratorOfItsRowsAlone) {
+  DataConfig config;
+  config.format = "synthetic";
+  config.synthetic.rows = 100;
+  config.synthetic.eval_rows = 100;
+  config.synthetic.cardinalities = {100, 1000};
+  config.batch_size = 100;
+  DataConfig shared = config;
+  share_generator(shared);
+  ASSERT_TRUE(shared.generator);
+  EXPECT_EQ(ids_of(*open(shared)), ids_of(*open(config)));
+  EXPECT_EQ(ids_of(*open(shared, {}, Role::kEval)), ids_of(*open(config, {}, Role::kEval)));
+  DataConfig copy = shared;
+  share_generator(copy);
+  EXPECT_EQ(copy.generator, shared.generator);
+  copy.synthetic.seed = config.synthetic.seed = 2;
+  EXPECT_EQ(ids_of(*open(copy)), ids_of(*open(config)));
+  EXPECT_NE(ids_of(*open(copy)), ids_of(*open(shared)));
+  share_generator(copy);
+  EXPECT_NE(copy.generator, shared.generator);
+}
+
+TEST_F(LoaderTest, ReadersOfFilesShareNoGenerator) {
+  DataConfig config = csv_config(write("train.csv", "y,n\n1,1\n"), {"n"}, {});
+  share_generator(config);
+  EXPECT_FALSE(config.generator);
+}
+
 TEST_F(LoaderTest, PredictionKeepsEveryLineAndReadsNoLabel) {
   const std::string text = "n,f\n1,10\nx,11\n\n4,13\n";
   DataConfig config = csv_config(write("unlabelled.csv", text), {"n"}, {"f"});

@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "satrap/data/loader.h"
 #include "satrap/job/job_config.h"
 
 namespace satrap::job {
@@ -20,6 +21,7 @@ inline JobConfig tiny_job(const std::string& run_dir) {
   config.data.synthetic.max_ids = {1, 5, 3, 1};
   config.data.synthetic.num_numeric = 3;
   config.data.synthetic.numeric_missing = {0.1};
+  data::share_generator(config.data);  // by copies of this job
   config.tables["default"].dim = 8;
   config.features["default"];
   config.model.type = "dlrm";

@@ -7,6 +7,7 @@
 #include <thread>
 #include <vector>
 
+#include "satrap/data/loader.h"
 #include "satrap/data/schema.h"
 #include "satrap/job/embedding_specs.h"
 #include "satrap/net/endpoint.h"
@@ -56,6 +57,7 @@ class TinyCluster {
   /// As train; returns the error of each rank, if it has one.
   std::vector<std::exception_ptr> try_to_train(const TrainOptions& options = {}) {
     ++num_starts_;
+    data::share_generator(job_.data);
     std::vector<TrainOutcome> outcomes(static_cast<std::size_t>(num_ranks_));
     std::vector<std::exception_ptr> errors(outcomes.size());
     std::vector<std::thread> threads;

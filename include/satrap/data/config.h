@@ -200,6 +200,8 @@ struct DataConfig {
   std::int64_t fit_rows = 1'000'000;
   SyntheticConfig synthetic;
   std::string folder = {};  // as JobConfig::folder says; not part of the section
+  // What share_generator has made, which passes share; not part of the section.
+  std::shared_ptr<const SyntheticGenerator> generator = {};
   void visit(ConfigVisitor& v);
 
   /// The format in force, but that `auto` is criteo or csv: files whose names say another format

@@ -22,10 +22,11 @@ namespace satrap::data {
 /// Labels: Bernoulli(p) with
 ///   logit p = b + Σ w_f(id) + Σ over some pairs of features <u_f(id), u_g(id')> + Σ g_c(number c),
 /// with w and u from hashes of the ids, so that no table is stored and any scale can be streamed. b
-/// and the weight of the three sums are solved when the generator is built (about 0.1 s) so that
-/// the mean of p is `base_rate` and the standard deviation of the logit is `signal`.
+/// and the weight of the three sums are solved by the first generate() (about 0.1 s), for which
+/// others wait, so that the mean of p is `base_rate` and the standard deviation of the logit is
+/// `signal`.
 ///
-/// Immutable: all functions are thread-safe.
+/// All functions are thread-safe.
 class SyntheticGenerator {
  public:
   /// Throws Error(kInvalidConfig).

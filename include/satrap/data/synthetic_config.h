@@ -40,6 +40,7 @@ struct SyntheticConfig {
   double new_id_rate = 0.0;
 
   void visit(ConfigVisitor& v);
+  friend bool operator==(const SyntheticConfig&, const SyntheticConfig&) = default;
 
   /// Throws Error(kInvalidConfig) starting with `where` if fields contradict each other.
   void validate(const std::string& where) const;

@@ -17,7 +17,8 @@ using race_kernels::store;
 using testing::AllOf;
 using testing::HasSubstr;
 
-constexpr std::size_t kBytes = 64 * sizeof(float);
+constexpr std::size_t kValues = 64;
+constexpr std::size_t kBytes = kValues * sizeof(float);
 
 /// A stream, an event and memory of a device.
 struct OnDevice {
@@ -170,7 +171,7 @@ TEST(SimtDevices, CopiesReachEveryDevice) {
   std::memset(one.values, 3, kBytes);
   cudaMemcpyAsync(other.values, one.values, kBytes, cudaMemcpyDefault, other.stream);
   cudaStreamSynchronize(other.stream);
-  EXPECT_TRUE(std::equal(one.values, one.values + kBytes / sizeof(*one.values), other.values));
+  EXPECT_TRUE(std::equal(one.values, one.values + kValues, other.values));
 }
 
 /// What is reported when a kernel of device 0 writes to device 1.
