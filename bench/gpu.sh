@@ -115,7 +115,7 @@ part_trainer() {
   local what small=()
   [[ $(< "$root/kind") == gpu ]] || small=(--small)
   for what in same rates ranks peers; do
-    run_step "trainer:$what" 240 "${own[@]}" "$python" "$root/bench/gpu_trainer.py" ${small[@]+"${small[@]}"} \
+    run_step "trainer:$what" 420 "${own[@]}" "$python" "$root/bench/gpu_trainer.py" ${small[@]+"${small[@]}"} \
       "$what" "$root/bin/satrap" || continue
     keep_output "trainer:$what"
   done

@@ -131,6 +131,7 @@ run_preset() {
 # them include. The tests that compile every source and header alone would add nothing and are left out. Compiler
 # warnings are left to the builds.
 run_tidy() {
+  .venv/bin/clang-tidy --version > /dev/null || return
   cmake --preset release -B build/tidy -DCMAKE_UNITY_BUILD_BATCH_SIZE=0 > /dev/null || return
   sed -n 's/^  "file": "\(.*\)",\{0,1\}$/\1/p' build/tidy/compile_commands.json |
     grep '/Unity/' | grep -vE '/(satrap_libtorch|satrap_simt|satrap_test_support)\.dir/' | tr '\n' '\0' |

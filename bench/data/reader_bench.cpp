@@ -153,7 +153,7 @@ void read_batches(benchmark::State& state, const std::string& path, std::int64_t
 void BM_BatchesCached(benchmark::State& state) {
   set_log_level(LogLevel::kWarning);
   DataConfig config = criteo(files().plain());
-  config.cache = files().cache();
+  config.cache.folder = files().cache();
   read_all(config);
   std::int64_t rows = 0;
   for (auto _ : state) rows += read_all(config);
@@ -163,10 +163,10 @@ void BM_BatchesCached(benchmark::State& state) {
 void BM_BatchesIntoCache(benchmark::State& state) {
   set_log_level(LogLevel::kWarning);
   DataConfig config = criteo(files().plain());
-  config.cache = files().cache();
+  config.cache.folder = files().cache();
   std::int64_t rows = 0;
   for (auto _ : state) {
-    std::filesystem::remove_all(config.cache);
+    std::filesystem::remove_all(config.cache.folder);
     rows += read_all(config);
   }
   count_rows(state, rows);

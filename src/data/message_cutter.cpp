@@ -150,6 +150,7 @@ bool MessageCutter::fill(TextBlock& block) {
     const std::int64_t lines_before = block.num_lines, skipped = partition.at.skip;
     take(block, message);
     if (put_back(block, lines_before, skipped)) return true;
+    if (message.value != nullptr) bytes_read_.fetch_add(message.size, std::memory_order_relaxed);
     ++partition.taken;
     partition.at.next = message.offset + 1;
   }
@@ -192,7 +193,6 @@ void MessageCutter::take(TextBlock& block, const KafkaMessage& message) {
   newest = std::max(newest, message.time_ms);
   taker_->take(message, *current().name, current().at.skip, block);
   taken_bytes_ += message.size + 1;  // as if it ended a line
-  bytes_read_.fetch_add(message.size, std::memory_order_relaxed);
 }
 
 /// Leaves to the next block what of the message that was just taken is beyond the turn of the

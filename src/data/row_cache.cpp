@@ -68,7 +68,7 @@ std::string parsing_of(const Schema& schema) {
 
 RowCache::RowCache(Options options)
     : options_(std::move(options)),
-      space_(options_.config.folder, options_.config.max_bytes(), options_.config.refusals) {
+      space_(options_.config.folder, options_.config.max_bytes(), options_.config.caches) {
   std::error_code error;
   const std::string& folder = options_.config.folder;
   if (!std::filesystem::is_directory(folder, error)) ensure_directory(folder);
@@ -92,9 +92,10 @@ std::unique_ptr<RowBlockSource> RowCache::open(const Schema& schema,
   std::vector<DataFile> now = current(options_.files.files);
   if (now.empty()) return parse(pass);
   const std::string path = path_of(pass, begin_row);
-  used_ = find(path, now);
-  if (used_) {
-    return std::make_unique<CachedRows>(schema, used_, pass, begin_row, options_.files.total_bytes,
+  const std::shared_ptr<RowCacheFile> file = find(path, now);
+  options_.config.caches->keep(path, file);
+  if (file) {
+    return std::make_unique<CachedRows>(schema, file, pass, begin_row, options_.files.total_bytes,
                                         parse, options_.bad_rows, options_.records);
   }
   const bool is_whole = pass.first_row <= begin_row;
@@ -148,7 +149,7 @@ std::unique_ptr<RowBlockSource> RowCache::write(const std::string& path,
       throw Error(ErrorCode::kIo, concat("'", changed, "' has changed while it was read"));
     }
     complete.finish(options_.records ? options_.records->files() : now);
-    used_ = std::make_shared<RowCacheFile>(path);
+    options_.config.caches->keep(path, std::make_shared<RowCacheFile>(path));
     log_info("data.cache: {} rows are now in '{}' ({})", options_.rows, shown_path(path),
              size_of(complete.num_rows(), complete.num_bytes()));
   };

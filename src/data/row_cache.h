@@ -58,7 +58,6 @@ class RowCache {
 
   const Options options_;
   const RowCacheSpace space_;
-  std::shared_ptr<RowCacheFile> used_;  // of the last pass: stays while this job may read it
 };
 
 /// What of a schema decides how a row is parsed, as a text: no transforms, names or weights.

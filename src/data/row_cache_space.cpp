@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <string_view>
 #include <system_error>
 #include <tuple>
 #include <utility>
@@ -24,6 +25,17 @@ namespace {
 
 constexpr std::int64_t kReservationsOfAll = 64;  // so that few of them look at the folder
 
+/// Whether a file is a cache, or an unfinished one: other files of the folder are not ours.
+bool is_cache(std::string_view name) {
+  constexpr std::size_t kHash = 1 + 16;  // as to_hex writes it
+  constexpr std::string_view kPart = ".part", kRows = ".rows";
+  if (name.ends_with(kPart)) name.remove_suffix(kPart.size());
+  if (!name.ends_with(kRows) || name.size() <= kHash + kRows.size()) return false;
+  const std::string_view hash = name.substr(name.size() - kHash - kRows.size(), kHash);
+  return hash.front() == '-' &&
+         hash.find_first_not_of("0123456789abcdef", 1) == std::string_view::npos;
+}
+
 /// A cache in the folder, or an unfinished one.
 struct FolderEntry {
   std::string path;
@@ -33,22 +45,22 @@ struct FolderEntry {
 
 /// All but the unfinished cache of `path`; the one that goes first comes first.
 std::vector<FolderEntry> entries_but(const std::string& folder, const std::string& path) {
+  const std::string own = std::filesystem::path(path).filename().string();
   std::vector<FolderEntry> entries;
   std::error_code ended;
   for (std::filesystem::directory_iterator it(folder, ended), end; it != end && !ended;
        it.increment(ended)) {
-    std::string name = it->path().string();
+    const std::string name = it->path().filename().string();
     struct stat status = {};
-    const bool is_part = name.ends_with(".rows.part");
-    if (!(is_part || name.ends_with(".rows")) || name == part_of_cache(path) ||
-        ::lstat(name.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) {
+    if (!is_cache(name) || name == part_of_cache(own) ||
+        ::lstat(it->path().c_str(), &status) != 0 || !S_ISREG(status.st_mode)) {
       continue;
     }
     const std::int64_t used_ns =
-        is_part || name == path
+        name.ends_with(".part") || name == own
             ? 0
             : std::int64_t{status.st_mtim.tv_sec} * 1'000'000'000 + status.st_mtim.tv_nsec;
-    entries.push_back({.path = std::move(name), .bytes = status.st_size, .used_ns = used_ns});
+    entries.push_back({.path = it->path().string(), .bytes = status.st_size, .used_ns = used_ns});
   }
   std::ranges::sort(entries, {},
                     [](const FolderEntry& entry) { return std::tie(entry.used_ns, entry.path); });
@@ -61,13 +73,24 @@ std::int64_t total_of(const std::vector<FolderEntry>& entries) {
   return total;
 }
 
-/// False: a process uses it, or it must stay for another reason.
-bool remove_unused(const std::string& path) {
+/// Calls use() unless a process uses the cache, or it cannot be opened. Whether it has, with
+/// success.
+template <class Use>
+bool if_unused(const std::string& path, const Use& use) {
   const int fd = ::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW);
   if (fd < 0) return false;
-  const bool is_removed = ::flock(fd, LOCK_EX | LOCK_NB) == 0 && ::unlink(path.c_str()) == 0;
+  const bool is_done = ::flock(fd, LOCK_EX | LOCK_NB) == 0 && use();
   ::close(fd);
-  return is_removed;
+  return is_done;
+}
+
+/// Of those that cannot make room.
+std::int64_t bytes_in_use(const std::vector<FolderEntry>& entries) {
+  std::int64_t total = 0;
+  for (const FolderEntry& entry : entries) {
+    if (!if_unused(entry.path, [] { return true; })) total += entry.bytes;
+  }
+  return total;
 }
 
 /// Removes entries until those that are left have at most `bytes`; how many they have then.
@@ -75,7 +98,7 @@ std::int64_t remove_until(std::int64_t bytes, const std::vector<FolderEntry>& en
   std::int64_t total = total_of(entries);
   for (const FolderEntry& entry : entries) {
     if (total <= bytes) break;
-    if (!remove_unused(entry.path)) continue;
+    if (!if_unused(entry.path, [&] { return ::unlink(entry.path.c_str()) == 0; })) continue;
     total -= entry.bytes;
     log_info("data.cache: '{}' ({}) is removed to make room", shown_path(entry.path),
              format_bytes(entry.bytes));
@@ -99,8 +122,8 @@ RowCacheSpace::Lock::~Lock() {
 
 RowCacheSpace::RowCacheSpace(std::string folder,
                              std::int64_t max_bytes,
-                             std::shared_ptr<CacheRefusals> refusals)
-    : folder_(std::move(folder)), max_bytes_(max_bytes), refusals_(std::move(refusals)) {}
+                             std::shared_ptr<JobCaches> caches)
+    : folder_(std::move(folder)), max_bytes_(max_bytes), caches_(std::move(caches)) {}
 
 std::int64_t RowCacheSpace::reserve(const std::string& path,
                                     int fd,
@@ -111,19 +134,10 @@ std::int64_t RowCacheSpace::reserve(const std::string& path,
   const std::vector<FolderEntry> others = entries_but(folder_, path);
   std::int64_t taken = total_of(others);
   const std::int64_t needed = std::max(bytes, expected);
-  if (needed <= max_bytes_ && taken + bytes > max_bytes_) {
-    taken = remove_until(max_bytes_ - bytes, others);
-  }
   if (taken + bytes > max_bytes_) {
-    refusals_->add(path);
-    const std::string need =
-        needed > max_bytes_
-            ? concat("about ", format_bytes(needed))
-            : concat("more than the ", format_bytes(std::max<std::int64_t>(0, max_bytes_ - taken)),
-                     " that caches in use leave");
-    throw Error(ErrorCode::kIo,
-                concat("they need ", need, ", and data.cache.max_size allows all caches in '",
-                       shown_path(folder_), "' ", format_bytes(max_bytes_)));
+    const std::int64_t in_use = bytes_in_use(others);
+    if (needed <= max_bytes_ - in_use) taken = remove_until(max_bytes_ - bytes, others);
+    if (taken + bytes > max_bytes_) refuse(path, needed, in_use);
   }
   const std::int64_t size = std::min(bytes + max_bytes_ / kReservationsOfAll, max_bytes_ - taken);
   if (::ftruncate(fd, size) != 0) {
@@ -131,6 +145,17 @@ std::int64_t RowCacheSpace::reserve(const std::string& path,
                 concat("cannot extend '", part_of_cache(path), "': ", std::strerror(errno)));
   }
   return size;
+}
+
+void RowCacheSpace::refuse(const std::string& path,
+                           std::int64_t needed,
+                           std::int64_t in_use) const {
+  caches_->refuse(path);
+  const std::string used =
+      in_use == 0 ? "" : concat(", of which ", format_bytes(in_use), " are in use");
+  throw Error(ErrorCode::kIo, concat("they need about ", format_bytes(needed),
+                                     ", and data.cache.max_size allows all caches in '",
+                                     shown_path(folder_), "' ", format_bytes(max_bytes_), used));
 }
 
 void RowCacheSpace::trim() const {

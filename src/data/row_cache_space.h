@@ -14,11 +14,9 @@ namespace satrap::data {
 /// exclusive one. Any thread.
 class RowCacheSpace {
  public:
-  /// `max_bytes` of all caches together, also unfinished ones; 0: no limit. `refusals` outlives the
-  /// object's pass, so that nobody tries again.
-  RowCacheSpace(std::string folder,
-                std::int64_t max_bytes,
-                std::shared_ptr<CacheRefusals> refusals);
+  /// `max_bytes` of all caches together, also unfinished ones; 0: no limit. `caches` outlives the
+  /// object's pass, so that nobody tries again what was refused.
+  RowCacheSpace(std::string folder, std::int64_t max_bytes, std::shared_ptr<JobCaches> caches);
 
   /// Others neither begin a cache nor make room while it lives.
   class Lock {
@@ -33,8 +31,8 @@ class RowCacheSpace {
   };
   Lock lock() const { return Lock(folder_); }
 
-  /// Whether the cache `path` had no room in this process.
-  bool has_refused(const std::string& path) const { return refusals_->contains(path); }
+  /// Whether the cache `path` had no room.
+  bool has_refused(const std::string& path) const { return caches_->has_refused(path); }
 
   /// Makes room for `bytes` in the unfinished cache of `path`, which is open for writing at `fd`.
   /// Returns how many bytes it may have, which are its size as others see it. `expected`: its bytes
@@ -49,9 +47,11 @@ class RowCacheSpace {
   void trim() const;
 
  private:
+  [[noreturn]] void refuse(const std::string& path, std::int64_t needed, std::int64_t in_use) const;
+
   const std::string folder_;
   const std::int64_t max_bytes_;
-  const std::shared_ptr<CacheRefusals> refusals_;
+  const std::shared_ptr<JobCaches> caches_;
 };
 
 /// The unfinished cache of `path`.

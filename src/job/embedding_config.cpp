@@ -31,14 +31,15 @@ void CacheConfig::visit(ConfigVisitor& v) {
           "if it has changed and, unless train.deterministic, its copy is older than the staleness "
           "bound allows. auto: shared for ranks on several nodes, else exclusive.",
           {.one_of = {"auto", "exclusive", "shared"}});
-  v.field("host_rows", host_rows,
-          "How rows that the cache lacks come out of tables in the trainer's process. staged: "
-          "threads copy them to where the device reads them. registered: a GPU reads them in the "
-          "tables, whose memory is registered with the driver: all of it is then resident and "
-          "locked, up to twice the bytes of the rows. Where that is refused, as by the limit of "
-          "locked memory (ulimit -l), rows are staged, and the log says so once. Not measured yet "
-          "on a GPU; the results are the same, bit for bit.",
-          {.one_of = {"staged", "registered"}});
+  v.field(
+      "host_rows", host_rows,
+      "How rows that the cache lacks come out of tables in the trainer's process. staged: "
+      "threads copy them to where the device reads them. registered: a GPU reads them in the "
+      "tables, whose memory is registered with the driver: all of it is then resident and "
+      "locked, up to twice the bytes of the rows. Where memory is short, or the driver refuses, "
+      "rows are staged, and the log says so once. Not measured yet on a GPU; the results are "
+      "the same, bit for bit.",
+      {.one_of = {"staged", "registered"}});
 }
 
 std::int64_t CacheConfig::memory_bytes(std::int64_t device_bytes) const {

@@ -8,6 +8,8 @@
 #include "satrap/backend/memory.h"
 #include "satrap/core/file.h"
 #include "satrap/core/log.h"
+#include "satrap/core/resource.h"
+#include "satrap/core/text.h"
 #include "satrap/table/row_file.h"
 #include "satrap/table/table_snapshot.h"
 #include "src/pipeline/serial_driver.h"
@@ -91,13 +93,18 @@ void LocalTables::register_rows(backend::Device& device) {
   const auto is_told = std::make_shared<std::once_flag>();
   const auto register_block = [&device, is_told](std::byte* pages,
                                                  std::int64_t bytes) -> std::shared_ptr<void> {
-    auto registered = std::make_shared<backend::HostRegistration>(device, pages, bytes);
-    if (registered->why_not().empty()) return registered;
+    std::string why_not = "there is less memory left";
+    if (bytes <=
+        satrap::memory_bytes() - satrap::resident_bytes()) {  // the driver makes all of it resident
+      auto registered = std::make_shared<backend::HostRegistration>(device, pages, bytes);
+      if (registered->why_not().empty()) return registered;
+      why_not = registered->why_not();
+    }
     std::call_once(*is_told, [&] {
       log_warning(
-          "embedding.cache.host_rows: rows are staged: {} bytes of a table could not be "
-          "registered ({}); raise the limit of locked memory (ulimit -l), or write staged",
-          bytes, registered->why_not());
+          "embedding.cache.host_rows: rows are staged: {} of a table could not be registered "
+          "({}); staged needs no more memory than the rows",
+          format_bytes(bytes), why_not);
     });
     return nullptr;
   };

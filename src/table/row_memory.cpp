@@ -59,17 +59,28 @@ std::int64_t RowMemory::number_of(const std::byte* address, std::int64_t num_row
 std::int64_t RowMemory::resident_bytes(std::int64_t num_rows) const {
   std::int64_t bytes = 0;
   for (std::size_t block = 0; first_row(block) < num_rows; ++block) {
+    if (is_registered(block)) continue;
     const std::int64_t whole = bytes_of_partition(block);
     const std::int64_t rows = std::min(num_rows - first_row(block), kFirstRows << block);
     const std::int64_t granule = std::max(
         MemoryBlock::kPageBytes, MemoryBlock::page_bytes(bytes_of(block)) >> partition_bits_);
     const std::int64_t touched = (rows * stride_bytes_ + granule - 1) / granule * granule;
-    const bool is_locked = bases_[block].load(std::memory_order_acquire) != nullptr &&
-                           registrations_[block] != nullptr;
-    const bool is_whole = is_locked || bytes_of(block) < MemoryBlock::kMappedBytes;
-    bytes += is_whole ? whole : std::min(whole, touched);
+    bytes += bytes_of(block) < MemoryBlock::kMappedBytes ? whole : std::min(whole, touched);
   }
   return bytes;
+}
+
+std::int64_t RowMemory::registered_bytes() const {
+  std::int64_t bytes = 0;
+  for (std::size_t block = 0; block < kMaxBlocks; ++block) {
+    if (is_registered(block)) bytes += bytes_of(block);
+  }
+  return bytes;
+}
+
+bool RowMemory::is_registered(std::size_t block) const {
+  const bool exists = bases_[block].load(std::memory_order_acquire) != nullptr;
+  return exists && registrations_[block] != nullptr;
 }
 
 }  // namespace satrap::table

@@ -49,8 +49,11 @@ class RowMemory {
   void register_blocks(RegisterBlock function);
   bool is_registered() const { return is_registered_.load(std::memory_order_acquire); }
 
-  /// The memory of one partition with `num_rows` rows.
+  /// The memory of one partition with `num_rows` rows, but in registered blocks.
   std::int64_t resident_bytes(std::int64_t num_rows) const;
+
+  /// Registered blocks are resident as a whole.
+  std::int64_t registered_bytes() const;
 
  private:
   static constexpr int kFirstBits = 3;
@@ -87,6 +90,7 @@ class RowMemory {
   }
   void make_block(std::size_t block);
   void register_block(std::size_t block);
+  bool is_registered(std::size_t block) const;
 
   const std::int64_t stride_bytes_;
   const int partition_bits_;

@@ -395,7 +395,8 @@ std::int64_t Table::resident_bytes() const {
            partition.index_bytes.load(std::memory_order_relaxed);
   }
   if (candidates_) sum += candidates_->resident_bytes();
-  return sum + static_cast<std::int64_t>(sizeof(Partition)) * kPartitions;
+  return sum + memory_->registered_bytes() +
+         static_cast<std::int64_t>(sizeof(Partition)) * kPartitions;
 }
 
 }  // namespace satrap::table

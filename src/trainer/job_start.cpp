@@ -87,8 +87,7 @@ TopicStart find_topic(const job::JobConfig& config,
     throw Error(ErrorCode::kInvalidConfig,
                 concat(readers,
                        " rules out train.deterministic: what arrives first is trained on first; "
-                       "write data.kafka.end: watermark",
-                       has_loaders ? " and leave data.loaders.store empty" : ""));
+                       "write data.kafka.end: watermark"));
   }
   if (has_shares && config.data.train.max_rows > 0) {
     throw Error(ErrorCode::kInvalidConfig,

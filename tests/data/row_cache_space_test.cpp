@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <fcntl.h>
@@ -29,16 +30,22 @@ class RowCacheSpaceTest : public FilesTest {
     set_log_level(LogLevel::kInfo);
   }
 
-  RowCacheSpace space(std::int64_t max_bytes) {
+  RowCacheSpace space(std::int64_t max_bytes, const std::string& ending = "") {
     fs::create_directories(path_of("cache"));
-    return {path_of("cache"), max_bytes, refusals_};
+    return {path_of("cache") + ending, max_bytes, caches_};
   }
 
-  std::string cache(const std::string& name) const { return path_of("cache") + "/" + name; }
+  /// "a.rows" stands for a name as caches have it.
+  std::string cache(std::string name) const {
+    if (const std::size_t end = name.find(".rows"); end != std::string::npos) {
+      name.insert(end, kHash);
+    }
+    return path_of("cache") + "/" + name;
+  }
 
   void put(const std::string& name, std::size_t bytes, int hours_unused) {
     fs::create_directories(path_of("cache"));
-    write("cache/" + name, std::string(bytes, 'x'));
+    write("cache/" + fs::path(cache(name)).filename().string(), std::string(bytes, 'x'));
     fs::last_write_time(cache(name),
                         fs::file_time_type::clock::now() - std::chrono::hours(hours_unused));
   }
@@ -65,11 +72,21 @@ class RowCacheSpaceTest : public FilesTest {
     return error_of([&] { reserve(space, name, bytes, expected); }, ErrorCode::kIo);
   }
 
-  std::vector<std::string> names() const { return list_directory(path_of("cache")); }
+  std::vector<std::string> names() const {
+    std::vector<std::string> names = list_directory(path_of("cache"));
+    for (std::string& name : names) {
+      if (const std::size_t hash = name.find(kHash); hash != std::string::npos) {
+        name.erase(hash, kHash.size());
+      }
+    }
+    return names;
+  }
 
-  std::shared_ptr<CacheRefusals> refusals_ = std::make_shared<CacheRefusals>();
+  std::shared_ptr<JobCaches> caches_ = std::make_shared<JobCaches>();
 
  private:
+  static constexpr std::string_view kHash = "-0123456789abcdef";
+
   std::vector<int> open_;
 };
 
@@ -107,7 +124,8 @@ TEST_F(RowCacheSpaceTest, ACacheInUseStays) {
   reserve(space(100), "new.rows", 50);
   EXPECT_EQ(names(), (Names{"a.rows", "new.rows.part"}));
   const std::string error = refusal(space(100), "other.rows", 1);
-  EXPECT_TRUE(contains(error, "more than the 0B that caches in use leave")) << error;
+  EXPECT_TRUE(contains(error, "they need about 1B")) << error;
+  EXPECT_TRUE(contains(error, "100B, of which 100B are in use")) << error;
   EXPECT_TRUE(contains(error, "data.cache.max_size")) << error;
   EXPECT_TRUE(space(100).has_refused(cache("other.rows")));
   EXPECT_FALSE(space(100).has_refused(cache("new.rows")));
@@ -135,6 +153,24 @@ TEST_F(RowCacheSpaceTest, OneThatWillNotFitHasNoOtherRemoved) {
   EXPECT_EQ(names().front(), "a.rows");
 }
 
+TEST_F(RowCacheSpaceTest, OneThatWillNotFitBesideThoseInUseHasNoOtherRemoved) {
+  put("a.rows", 20, 5);
+  put("used.rows", 70, 6);
+  use("used.rows", LOCK_SH);
+  EXPECT_NE(refusal(space(100), "new.rows", 20, 40), "");
+  EXPECT_EQ(names().front(), "a.rows");
+  EXPECT_EQ(reserve(space(100), "other.rows", 20, 30), 21);
+  EXPECT_EQ(names(), (Names{"new.rows.part", "other.rows.part", "used.rows"}));
+}
+
+TEST_F(RowCacheSpaceTest, TheFolderMayEndWithASlash) {
+  const RowCacheSpace with_slash = space(100, "/");
+  const int fd = use("a.rows.part", LOCK_EX);
+  const std::string path = path_of("cache") + "//" + fs::path(cache("a.rows")).filename().string();
+  EXPECT_EQ(with_slash.reserve(path, fd, 60, 0), 61);
+  EXPECT_EQ(with_slash.reserve(path, fd, 100, 0), 100) << "its own part does not count";
+}
+
 TEST_F(RowCacheSpaceTest, ALowerLimitHoldsForWhatIsThere) {
   put("a.rows", 50, 5);
   put("b.rows", 50, 4);
@@ -148,10 +184,15 @@ TEST_F(RowCacheSpaceTest, ALowerLimitHoldsForWhatIsThere) {
 
 TEST_F(RowCacheSpaceTest, OtherFilesOfTheFolderAreNotTouched) {
   put("notes.txt", 500, 9);
+  for (const char* name : {"cache/mine.rows", "cache/-0123456789abcdef.rows", "cache/my.rows.part",
+                           "cache/t-0123456789abcdeg.rows"}) {
+    write(name, "not a cache");
+  }
   put("a.rows", 100, 1);
   fs::create_directories(cache("folder.rows"));
   reserve(space(100), "new.rows", 100);
-  EXPECT_EQ(names(), (Names{"folder.rows", "new.rows.part", "notes.txt"}));
+  EXPECT_EQ(names(), (Names{".rows", "folder.rows", "mine.rows", "my.rows.part", "new.rows.part",
+                            "notes.txt", "t-0123456789abcdeg.rows"}));
 }
 
 }  // namespace

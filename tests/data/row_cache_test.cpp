@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -78,8 +79,10 @@ class RowCacheTest : public FilesTest {
     return config;
   }
 
+  /// As of another job.
   DataConfig cached(DataConfig config) const {
     config.cache.folder = path_of("cache");
+    config.cache.caches = std::make_shared<JobCaches>();
     return config;
   }
 
@@ -331,7 +334,7 @@ TEST_F(RowCacheTest, ALimitThatTheRowsFitIntoChangesNothing) {
   limited.cache.max_size = std::to_string(whole.size());
   expect_same(read(limited, {.epochs = 2}), read(config, {.epochs = 2}));
   EXPECT_EQ(read_file(cache()).size(), whole.size());
-  EXPECT_FALSE(limited.cache.refusals->contains(cache()));
+  EXPECT_FALSE(limited.cache.caches->has_refused(cache()));
 }
 
 TEST_F(RowCacheTest, RowsBeyondTheLimitAreParsedInEachEpoch) {
@@ -346,7 +349,7 @@ TEST_F(RowCacheTest, RowsBeyondTheLimitAreParsedInEachEpoch) {
     limited.cache.max_size = std::to_string(limit);
     expect_same(read(limited, {.epochs = 2}), expected);
     EXPECT_TRUE(caches().empty());
-    EXPECT_TRUE(limited.cache.refusals->contains(path));
+    EXPECT_TRUE(limited.cache.caches->has_refused(path));
   }
 }
 
@@ -363,6 +366,18 @@ TEST_F(RowCacheTest, RowsOfOtherFilesTakeTheRoom) {
   read(cached(config));
   expect_same(read(other, {.epochs = 2}), expected);
   EXPECT_EQ(caches().size(), 1U) << "the limit holds again, and what is read stays";
+}
+
+TEST_F(RowCacheTest, AJobKeepsTheCachesOfItsOtherRows) {
+  const DataConfig config = make_files();
+  DataConfig job = cached(config);
+  read(job);
+  const std::string first = cache();
+  job.cache.max_size = std::to_string(std::filesystem::file_size(first) * 3 / 2);
+  std::ranges::reverse(job.train.path);
+  read(job);  // of the same job, as an evaluation beside the training
+  EXPECT_EQ(caches().size(), 1U);
+  EXPECT_EQ(cache(), first);
 }
 
 TEST_F(RowCacheTest, ALimitNeedsACacheAndASize) {

@@ -136,7 +136,7 @@ class Samples(unittest.TestCase):
                                            "embedding.cache.host_rows=registered")
         self.assertEqual(device, "cuda")
         self.assertEqual(found, expected)
-        self.assertRegex(self.stderr, "rows are staged: [0-9]+ bytes of a table .*cudaErrorMemoryAllocation.* write staged")
+        self.assertRegex(self.stderr, "rows are staged: [0-9.]+[KM]iB of a table .*cudaErrorMemoryAllocation")
         self.assertEqual(self.stderr.count("rows are staged"), 1)
 
     def test_criteo(self):

@@ -157,18 +157,19 @@ TEST(RowArena, HasTheRowsOfItsPartition) {
 
 TEST(RowMemory, ARegisteredBlockIsResidentAsAWhole) {
   constexpr std::int64_t kStride = 64, kFirstOfMapped = 8 * ((1 << 9) - 1);  // block 9 has 256 KiB
-  const auto bytes_with = [&](bool registers) {
-    RowMemory memory(kStride, 1);
+  const auto bytes_with = [&](bool registers, std::int64_t partitions) {
+    RowMemory memory(kStride, partitions);
     if (registers) {
       memory.register_blocks([](std::byte* pages, std::int64_t) {
         return std::shared_ptr<void>(pages, [](void*) {});
       });
     }
     for (std::int64_t i = 0; i <= kFirstOfMapped; ++i) memory.add(0, i);
-    return memory.resident_bytes(kFirstOfMapped + 1);
+    return memory.resident_bytes(kFirstOfMapped + 1) + memory.registered_bytes();
   };
-  EXPECT_EQ(bytes_with(false), kFirstOfMapped * kStride + MemoryBlock::kPageBytes);
-  EXPECT_EQ(bytes_with(true), kFirstOfMapped * kStride + (std::int64_t{256} << 10));
+  EXPECT_EQ(bytes_with(false, 1), kFirstOfMapped * kStride + MemoryBlock::kPageBytes);
+  EXPECT_EQ(bytes_with(true, 1), kFirstOfMapped * kStride + (std::int64_t{256} << 10));
+  EXPECT_EQ(bytes_with(true, 2), 2 * bytes_with(true, 1)) << "with the part of another partition";
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -46,23 +47,41 @@ class Memory {
   Place place_ = Place::kDevice;
 };
 
-/// Registers memory of the host, which must outlive it, so that kernels read it where it is.
+/// Registers memory of the host, which must outlive it, so that kernels read it where it is. It is
+/// done in pieces, between which other threads can map memory; a GiB takes about 0.1 s.
 class HostRegistration {
  public:
   HostRegistration(Device& device, std::byte* memory, std::int64_t bytes)
-      : device_(device), memory_(memory), why_not_(device.register_host(memory, bytes)) {}
-  ~HostRegistration() {
-    if (why_not_.empty()) device_.unregister_host(memory_);
+      : device_(device), memory_(memory) {
+    while (registered_ < bytes) {
+      why_not_ =
+          device.register_host(memory + registered_, std::min(kPieceBytes, bytes - registered_));
+      if (!why_not_.empty()) {
+        unregister();
+        return;
+      }
+      registered_ += kPieceBytes;
+    }
   }
+  ~HostRegistration() { unregister(); }
   HostRegistration(const HostRegistration&) = delete;
   HostRegistration& operator=(const HostRegistration&) = delete;
 
   const std::string& why_not() const { return why_not_; }  // empty: it is registered
 
  private:
+  static constexpr std::int64_t kPieceBytes = std::int64_t{1} << 30;
+
+  void unregister() {
+    for (; registered_ > 0; registered_ -= kPieceBytes) {
+      device_.unregister_host(memory_ + registered_ - kPieceBytes);
+    }
+  }
+
   Device& device_;
   std::byte* const memory_;
-  const std::string why_not_;
+  std::int64_t registered_ = 0;  // a multiple of kPieceBytes; the last piece may be smaller
+  std::string why_not_;
 };
 
 /// Gives memory room for so many bytes, and some more if it has to grow, without keeping its

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <set>
@@ -142,21 +143,30 @@ struct LoadersConfig {
   std::int64_t timeout_ms() const;
 };
 
-/// Names of caches that this process had no room for. Any thread.
-class CacheRefusals {
+/// The caches of parsed rows that a job has met, by their paths. Any thread.
+class JobCaches {
  public:
-  void add(const std::string& name) {
+  void refuse(const std::string& path) {
     const std::lock_guard lock(mutex_);
-    names_.insert(name);
+    refused_.insert(path);
   }
-  bool contains(const std::string& name) const {
+
+  /// Whether there was no room for it: nobody tries again.
+  bool has_refused(const std::string& path) const {
     const std::lock_guard lock(mutex_);
-    return names_.contains(name);
+    return refused_.contains(path);
+  }
+
+  /// Keeps an open cache, and so its file, for later passes; instead of the one before it.
+  void keep(const std::string& path, std::shared_ptr<const void> open) {
+    const std::lock_guard lock(mutex_);
+    open_[path] = std::move(open);
   }
 
  private:
   mutable std::mutex mutex_;
-  std::set<std::string> names_;
+  std::set<std::string> refused_;
+  std::map<std::string, std::shared_ptr<const void>> open_;
 };
 
 /// The cache of parsed rows.
@@ -171,7 +181,7 @@ struct CacheConfig {
   std::int64_t max_bytes() const;  // throws Error(kInvalidConfig)
 
   /// What the job has found out; copies of the configuration share it. Not part of the file.
-  std::shared_ptr<CacheRefusals> refusals = std::make_shared<CacheRefusals>();
+  std::shared_ptr<JobCaches> caches = std::make_shared<JobCaches>();
 };
 
 /// How many rows may be skipped before reading ends with an error; 0: no limit.

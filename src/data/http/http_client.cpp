@@ -30,7 +30,11 @@ void append(Headers& headers, const std::string& line) {
 /// Sets the signature of a request without a body, all of whose headers are signed. The result must
 /// outlive the request.
 Headers sign(CURL* curl, const S3Signer& signer) {
-  curl_easy_setopt(curl, CURLOPT_AWS_SIGV4, ("aws:amz:" + signer.region + ":s3").c_str());
+  const std::string kind = "aws:amz:" + signer.region + ":s3";
+  if (curl_easy_setopt(curl, CURLOPT_AWS_SIGV4, kind.c_str()) != CURLE_OK) {
+    throw StoreFailure(StoreFailure::Kind::kFinal,
+                       curl_version_text() + " was built without AWS signatures (AWS_SIGV4)");
+  }
   curl_easy_setopt(curl, CURLOPT_USERNAME, signer.key_id.c_str());
   curl_easy_setopt(curl, CURLOPT_PASSWORD, signer.secret.c_str());
   Headers headers(nullptr, curl_slist_free_all);
@@ -173,6 +177,7 @@ HttpAnswer HttpClient::get(const HttpRequest& request,
   curl_easy_setopt(curl, CURLOPT_URL, request.url.c_str());
   if (!request.range.empty()) curl_easy_setopt(curl, CURLOPT_RANGE, request.range.c_str());
   curl_easy_setopt(curl, CURLOPT_NOBODY, request.wants_body ? 0L : 1L);
+  if (!request.uses_proxy) curl_easy_setopt(curl, CURLOPT_PROXY, "");
   curl_easy_setopt(curl, CURLOPT_FOLLOWLOCATION, request.follows ? 1L : 0L);
   curl_easy_setopt(curl, CURLOPT_MAXREDIRS, kMostRedirects);
   curl_easy_setopt(curl, CURLOPT_FILETIME, 1L);

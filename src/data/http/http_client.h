@@ -42,6 +42,7 @@ struct HttpRequest {
   std::string url;
   bool wants_body = true;               // false: HEAD
   bool follows = true;                  // where it is sent
+  bool uses_proxy = true;               // that of the environment
   std::string range = {};               // of bytes, "0-99"; "": all of them
   std::optional<S3Signer> signer = {};  // none: not signed
 };

@@ -124,6 +124,7 @@ class Bucket : public Store {
   HttpRequest request_for(const std::string& path, const IsCancelled& is_cancelled) {
     return {.url = url_ + "/" + url_encoded(path, /*keeps_slashes=*/true),
             .follows = false,
+            .uses_proxy = false,  // as Arrow's client
             .signer = calls_.run(is_cancelled, [this] { return signer_of(options_); })};
   }
 
