@@ -107,7 +107,8 @@ class Cache(CliTest):
         found, log = self.train("data.cache=cache", limit, "--overwrite")
         self.assertEqual(found, expected)
         self.assertEqual([cache.name for cache in self.caches()], [training])  # in use until the run ends
-        self.assertEqual(log.count("not cached: they need more than"), 1, log)
+        self.assertEqual(log.count("not cached: they need about"), 1, log)
+        self.assert_words(log, "are in use")
         found, log = self.train("data.cache=cache", "data.cache.max_size=5kB", "--overwrite")
         self.assertEqual(found, expected)
         self.assert_words(log, "not cached: they need about", "data.cache.max_size", "4.88KiB")
