@@ -48,7 +48,8 @@ class Memory {
 };
 
 /// Registers memory of the host, which must outlive it, so that kernels read it where it is. It is
-/// done in pieces, between which other threads can map memory; a GiB takes about 0.1 s.
+/// done in pieces, between which other threads can map memory, and of which none is too large for
+/// a driver. It blocks until all pages are resident.
 class HostRegistration {
  public:
   HostRegistration(Device& device, std::byte* memory, std::int64_t bytes)
