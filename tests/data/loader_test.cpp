@@ -414,42 +414,6 @@ TEST_F(LoaderTest, TransformsAreFittedOnTheTrainingData) {
   EXPECT_EQ(batch.numeric, std::vector<float>{98});
 }
 
-TEST_F(LoaderTest, SyntheticRowsNeedNoFile) {
-  DataConfig config;
-  config.format = "synthetic";
-  config.synthetic.rows = 2500;
-  config.synthetic.eval_rows = 100;
-  config.synthetic.cardinalities = {100, 1000};
-  config.batch_size = 1000;
-  const auto source = open(config);
-  EXPECT_EQ(source->rows_per_epoch(), 2500);
-  EXPECT_EQ(ids_of(*source).size(), 3U);
-  const auto eval = open(config, {}, Role::kEval);
-  EXPECT_EQ(ids_of(*eval)[0].size(), 200U);
-}
-
-TEST_F(LoaderTest, CopiesOfAConfigurationShareTheGeneratorOfItsRowsAlone) {
-  DataConfig config;
-  config.format = "synthetic";
-  config.synthetic.rows = 100;
-  config.synthetic.eval_rows = 100;
-  config.synthetic.cardinalities = {100, 1000};
-  config.batch_size = 100;
-  DataConfig shared = config;
-  share_generator(shared);
-  ASSERT_TRUE(shared.generator);
-  EXPECT_EQ(ids_of(*open(shared)), ids_of(*open(config)));
-  EXPECT_EQ(ids_of(*open(shared, {}, Role::kEval)), ids_of(*open(config, {}, Role::kEval)));
-  DataConfig copy = shared;
-  share_generator(copy);
-  EXPECT_EQ(copy.generator, shared.generator);
-  copy.synthetic.seed = config.synthetic.seed = 2;
-  EXPECT_EQ(ids_of(*open(copy)), ids_of(*open(config)));
-  EXPECT_NE(ids_of(*open(copy)), ids_of(*open(shared)));
-  share_generator(copy);
-  EXPECT_NE(copy.generator, shared.generator);
-}
-
 TEST_F(LoaderTest, ReadersOfFilesShareNoGenerator) {
   DataConfig config = csv_config(write("train.csv", "y,n\n1,1\n"), {"n"}, {});
   share_generator(config);
