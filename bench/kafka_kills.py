@@ -124,8 +124,7 @@ def kill(kind, job, server, draw):
         server.kill()
         server.start()
         return
-    job.wait_until(lambda: job.members(kind), WAIT_S, f"a {kind}")
-    draw.choice(job.members(kind)).send(signal.SIGKILL)
+    draw.choice(job.any_members(kind, WAIT_S)).send(signal.SIGKILL)
 
 
 def train(folder, server, options, watch, ClusterJob):

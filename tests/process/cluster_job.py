@@ -197,16 +197,26 @@ class ClusterJob:
         found = (member_of(path, self._mark.encode()) for path in pathlib.Path("/proc").glob("[0-9]*"))
         return [member for member in found if member is not None and kind in (None, member.kind)]
 
+    def any_members(self, kind, deadline_s):
+        """Those of a kind, once there are any; none if the job ends first."""
+        return self._members_once_there(lambda: self.members(kind), deadline_s, f"a {kind}")
+
     def member(self, kind, number, deadline_s):
         """That shard or rank, once it runs; None if the job ends first."""
+        found = self._members_once_there(
+            lambda: [member for member in self.members(kind) if member.number == number], deadline_s,
+            f"{kind} {number}")
+        return found[0] if found else None
+
+    def _members_once_there(self, find, deadline_s, what):
         found = []
 
         def look():
-            found[:] = [member for member in self.members(kind) if member.number == number]
+            found[:] = find()
             return found or not self.is_running()
 
-        self.wait_until(look, deadline_s, f"{kind} {number}")
-        return found[0] if found else None
+        self.wait_until(look, deadline_s, what)
+        return found
 
     def address_of(self, shard, deadline_s):
         """The address of a shard, once it serves; None if the job ends first."""

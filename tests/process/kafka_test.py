@@ -161,8 +161,7 @@ class Kafka(unittest.TestCase):
                     self.server.kill()
                     self.server.start()
                 elif loaders:
-                    job.wait_until(lambda: job.members("loader"), DEADLINE_S, "a loader")
-                    self.random.choice(job.members("loader")).send(signal.SIGKILL)
+                    self.random.choice(job.any_members("loader", DEADLINE_S)).send(signal.SIGKILL)
             # Of what is left a rank may not have a whole batch, and the last checkpoint is some steps old.
             self.wait_for_examples(run, (attempt + 1) * part - 6 * ranks * BATCH, job)
             logs = [path.read_text() for path in self.dir.glob(f"shared-{attempt}/logs/*/loader-*.log")]

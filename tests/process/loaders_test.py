@@ -68,9 +68,8 @@ class Loaders(unittest.TestCase):
         job = self.job("killed", options=["--loaders", "2"]).start()
         for lines in [5, *sorted(draw.randrange(15, 90) for _ in range(3))]:
             job.wait_lines(lines, JOB_S)
-            job.wait_until(lambda: job.members("loader") or not job.is_running(), JOB_S, "a loader")
-            for loader in draw.sample(job.members("loader"), 1) if job.members("loader") else []:
-                loader.send(signal.SIGKILL)
+            if loaders := job.any_members("loader", JOB_S):
+                draw.choice(loaders).send(signal.SIGKILL)
         self.expect_same_bits(job)
         self.assertIn("it is started again", job.output())
         self.assertEqual(job.restarts(), 0)
