@@ -60,6 +60,9 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # GCC 12 and 13 report overlaps inside std::string that are not there (GCC bug 105651). psabi notes what changed
   # before the oldest compiler that can build this.
   list(APPEND _host_flags -Wno-restrict -Wno-psabi)
+elseif(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+  # Of processors with AVX10.1 Clang 19 reads a combination of features from -march=native that it then objects to.
+  list(APPEND _host_flags -Wno-unknown-warning-option -Wno-invalid-feature-combination)
 endif()
 
 if(CMAKE_UNITY_BUILD)
