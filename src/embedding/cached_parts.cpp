@@ -19,8 +19,8 @@ void CachedParts::update(std::span<const float* const> gradients,
 
 void CachedParts::make_plan(std::int64_t step) {
   step_ = step;
-  cached_.sample(parts, step);
   for (std::size_t g = 0; g < parts.size(); ++g) cached_.caches[g]->make_plan(*parts[g]);
+  cached_.sample(parts, step);  // while the device plans
 }
 
 void CachedParts::request(std::int64_t step) {

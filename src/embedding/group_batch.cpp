@@ -14,6 +14,15 @@ namespace {
 
 constexpr std::int64_t kExamplesPerPiece = 512;  // of one feature: the unit of work
 
+bool is_long(std::int64_t num_ids) { return num_ids > backend::kMaxShortBag; }
+
+/// Looks at all of them, several at a time: a branch for each would take longer.
+bool has_long_bag(const std::int64_t* offsets, std::int64_t num_examples) {
+  bool has = false;
+  for (std::int64_t r = 0; r < num_examples; ++r) has |= is_long(offsets[r + 1] - offsets[r]);
+  return has;
+}
+
 }  // namespace
 
 GroupBatch::GroupBatch(backend::Device& device,
@@ -90,8 +99,9 @@ void GroupBatch::list_long_bags(const data::Batch& batch) {
   long_bags_.clear();
   for (std::int64_t f = 0; f < num_features(); ++f) {
     const std::int64_t* const offsets = offsets_of(batch, group_.features[index(f)]);
+    if (!has_long_bag(offsets, num_examples_)) continue;
     for (std::int64_t r = 0; r < num_examples_; ++r) {
-      if (offsets[r + 1] - offsets[r] <= backend::kMaxShortBag) continue;
+      if (!is_long(offsets[r + 1] - offsets[r])) continue;
       long_bags_.push_back(static_cast<std::int32_t>(f * num_examples_ + r));
     }
   }
@@ -149,9 +159,10 @@ void GroupBatch::fill_examples(const data::Batch& batch,
     host.offsets[f * num_examples_ + r] = offsets[r] + shift;
   }
   const TableId table = feature(f).spec.table;
-  for (std::int64_t i = offsets[begin]; i < offsets[end]; ++i) {
-    host.keys[i + shift] = make_key(table, batch.ids[index(i)]);
-  }
+  make_keys(
+      table,
+      std::span(batch.ids).subspan(index(offsets[begin]), index(offsets[end] - offsets[begin])),
+      host.keys + offsets[begin] + shift);
   if (!is_weighted_) return;
   std::copy(batch.id_weights.begin() + offsets[begin], batch.id_weights.begin() + offsets[end],
             host.weights + offsets[begin] + shift);

@@ -57,6 +57,20 @@ TEST(Key, HasTheTableAndTheIdItWasMadeOf) {
   EXPECT_EQ(mixed_id_of(key), mix_id(123456789));
 }
 
+TEST(Key, ManyAtOnceAreThoseOfEach) {
+  const RandomStream random{hash64(2)};
+  for (const std::uint64_t most : {kIdMask, ~std::uint64_t{0}}) {
+    for (std::size_t count = 0; count < 70; ++count) {
+      std::vector<std::uint64_t> ids;
+      for (std::size_t i = 0; i < count; ++i) ids.push_back(random.bits(count * 70 + i) & most);
+      std::vector<Key> keys(count + 1, Key{42});
+      make_keys(TableId{7}, ids, keys.data());
+      for (std::size_t i = 0; i < count; ++i) ASSERT_EQ(keys[i], make_key(TableId{7}, ids[i]));
+      ASSERT_EQ(keys[count], Key{42});
+    }
+  }
+}
+
 TEST(Key, SortsByTableFirst) {
   EXPECT_LT(make_key(TableId{0}, 5), make_key(TableId{1}, 0));
   EXPECT_LT(make_key(TableId{1}, ~0ULL), make_key(TableId{2}, 0));

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 namespace satrap {
 
@@ -27,6 +28,9 @@ constexpr std::uint64_t unmix_id(std::uint64_t mixed);
 
 /// Key of `id` in `table`.
 inline Key make_key(TableId table, std::uint64_t id);
+
+/// Keys of many ids of a table, to as many places: several at a time, where the processor can.
+void make_keys(TableId table, std::span<const std::uint64_t> ids, Key* keys);
 
 /// Parts of a key: its table, its mixed id, and the (folded) id of the data.
 constexpr TableId table_of(Key key);
