@@ -202,7 +202,7 @@ void Fp32Product::multiply(ConstMatrix a,
   for (std::int64_t k = 0; k == 0 || k < depth; k += kPanelRows) {
     const std::int64_t panel_rows = std::min(kPanelRows, depth - k);
     const bool last = k + panel_rows == depth;
-    if (transpose_a) copy_strips(a, k, panel_rows, strips_.data());
+    if (strips_size > 0) copy_strips(a, k, panel_rows, strips_.data());
     for (std::int64_t j = 0; j < c.cols; j += kPanelCols) {
       const std::int64_t cols = std::min(kPanelCols, c.cols - j);
       const std::int64_t vectors = (cols + kVector - 1) / kVector;

@@ -24,7 +24,6 @@ std::int64_t state_floats(RowOptimizerType type, std::int64_t dim) {
 }
 
 void RowOptimizer::initialize_state(const float* weights, float* state, std::int64_t dim) const {
-  float* const second = state + padded_dim(dim);
   switch (type) {
     case RowOptimizerType::kSgd:
       break;
@@ -36,7 +35,7 @@ void RowOptimizer::initialize_state(const float* weights, float* state, std::int
       break;
     case RowOptimizerType::kAdam:
       std::fill_n(state, dim, 0.0F);
-      std::fill_n(second, dim, 0.0F);
+      std::fill_n(state + padded_dim(dim), dim, 0.0F);
       break;
     case RowOptimizerType::kFtrl: {
       const float curvature = (ftrl_beta + std::sqrt(initial_accumulator)) / lr + ftrl_l2;
@@ -44,7 +43,7 @@ void RowOptimizer::initialize_state(const float* weights, float* state, std::int
         const float w = weights[d];
         state[d] = w == 0.0F ? 0.0F : -std::fma(w, curvature, std::copysign(ftrl_l1, w));
       }
-      std::fill_n(second, dim, initial_accumulator);
+      std::fill_n(state + padded_dim(dim), dim, initial_accumulator);
       break;
     }
   }
