@@ -38,7 +38,7 @@ checkpoint: {every: 20 steps, keep: 2}
 RATES = """
 device: cpu
 seed: 7
-data: {format: synthetic, batch_size: 4096, synthetic: {rows: 1000000000, eval_rows: 0, scale: SCALE}}
+data: {format: synthetic, batch_size: BATCH, synthetic: {rows: 1000000000, eval_rows: 0, scale: SCALE}}
 tables: {default: {dim: 64, optimizer: {type: adagrad, lr: 0.02}}}
 model: {type: dlrm, bottom: [64], top: [64]}
 train: {mode: hybrid, staleness: 4, precision: fp32, max_steps: STEPS, report_every: 10 steps}
@@ -133,8 +133,13 @@ def same(program, small):
         raise Failed(f"{differ} jobs differ")
 
 
+def config_of_rates(small):
+    scale, steps, batch = ("0.0001", "3", "256") if small else ("0.1", "300", "4096")
+    return RATES.replace("SCALE", scale).replace("STEPS", steps).replace("BATCH", batch)
+
+
 def rates(program, small):
-    config = RATES.replace("SCALE", "0.0001" if small else "0.1").replace("STEPS", "3" if small else "300")
+    config = config_of_rates(small)
     cpu, _ = train(program, config, "model.engine=native")
     print(json.dumps({"device": "cpu", "examples_per_second": cpu["examples_per_second"], "rows": cpu["rows"]}))
     row_bytes = 64 * 4 * 2 + 64  # weights and states, and what a cache keeps beside them
@@ -150,7 +155,7 @@ def rates(program, small):
 
 def ranks(program, small):
     """Both ranks see one GPU, which NCCL refuses, so that they exchange in the hosts' memory."""
-    config = RATES.replace("SCALE", "0.0001" if small else "0.1").replace("STEPS", "3" if small else "300")
+    config = config_of_rates(small)
     bundle = pathlib.Path(program).resolve().parents[1]
     env = ENVIRONMENT | {"CUDA_VISIBLE_DEVICES": "0", "SIMT_DEVICES": "1"}  # of the executor, in a bundle for no GPU
     for number in (1, 2):
