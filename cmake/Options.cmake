@@ -63,6 +63,8 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
 elseif(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
   # Of processors with AVX10.1 Clang 19 reads a combination of features from -march=native that it then objects to.
   list(APPEND _host_flags -Wno-unknown-warning-option -Wno-invalid-feature-combination)
+  # Clang's -Wconversion has this in it, GCC's has not. std::stable_sort of GCC 12's library uses what it deprecates.
+  list(APPEND _host_flags -Wno-sign-conversion -Wno-deprecated-declarations)
 endif()
 
 if(CMAKE_UNITY_BUILD)
@@ -82,6 +84,13 @@ if(SATRAP_SANITIZE)
   # The instrumentation hides initialisations from this analysis.
   list(APPEND _host_flags $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
   add_link_options(-fsanitize=${SATRAP_SANITIZE})
+  if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")  # GCC has these of its own
+    if(SATRAP_SANITIZE MATCHES "address")
+      add_compile_definitions(__SANITIZE_ADDRESS__=1)
+    else()
+      add_compile_definitions(__SANITIZE_THREAD__=1)
+    endif()
+  endif()
 endif()
 
 foreach(_flag IN LISTS _host_flags)

@@ -30,7 +30,7 @@ class DoorTest : public testing::Test {
         std::vector<pollfd> fds{{wake_.fd(), POLLIN, 0}};
         door_.watch(fds);
         poll(fds.data(), fds.size(), static_cast<int>(door_.next().remaining_ms()));
-        door_.serve(fds, [this](Visitor& visitor) { visitor.accept("secret", "hello"); });
+        door_.serve(fds, [](Visitor& visitor) { visitor.accept("secret", "hello"); });
         num_refused_ = door_.num_refused();
       }
     });

@@ -1,7 +1,8 @@
 // Run-time options and suppressions of the sanitizer builds, linked into all of their programs.
-// libtorch, Arrow's client of S3, libgomp and the system's C++ libraries are not instrumented:
-// faults wholly inside them are not reported. No suppression names a function of satrap, and none
-// may.
+// allow_addr2line: names of functions in reports by Clang's runtimes where there is no
+// llvm-symbolizer. libtorch, Arrow's client of S3, libgomp and the system's C++ libraries are not
+// instrumented: faults wholly inside them are not reported. No suppression names a function of
+// satrap, and none may.
 
 #if defined(__SANITIZE_ADDRESS__)
 
@@ -11,10 +12,11 @@
 // is, have such blocks, one in 64 of them there (github.com/google/sanitizers/issues/1322).
 extern "C" const char* __asan_default_options() {
   return "detect_stack_use_after_return=1:strict_string_checks=1:detect_leaks=1:"
-         "check_initialization_order=1:abort_on_error=0:intercept_tls_get_addr=0";
+         "check_initialization_order=1:abort_on_error=0:intercept_tls_get_addr=0:"
+         "allow_addr2line=1";
 }
 
-extern "C" const char* __ubsan_default_options() { return "print_stacktrace=1"; }
+extern "C" const char* __ubsan_default_options() { return "print_stacktrace=1:allow_addr2line=1"; }
 
 extern "C" const char* __lsan_default_suppressions() {
   return "leak:libtorch_cpu.so\n"
@@ -25,7 +27,9 @@ extern "C" const char* __lsan_default_suppressions() {
 
 #elif defined(__SANITIZE_THREAD__)
 
-extern "C" const char* __tsan_default_options() { return "second_deadlock_stack=1"; }
+extern "C" const char* __tsan_default_options() {
+  return "second_deadlock_stack=1:allow_addr2line=1";
+}
 
 extern "C" const char* __tsan_default_suppressions() {
   return "race:libtorch_cpu.so\n"
