@@ -6,8 +6,8 @@
 #   launch/setup.sh s3        also that wheel, which has a client of S3, and libcurl, by which objects are read
 #   launch/setup.sh kafka     also librdkafka, the client of Kafka
 #   launch/setup.sh hdfs      also libcurl, by which files in HDFS are read
-#   launch/setup.sh test      also clang-format, clang-tidy, clang for sanitizers and a browser; cuda/ is compiled on every
-#                             machine that tests
+#   launch/setup.sh test      also clang-format, clang-tidy, clang for sanitizers and a browser; cuda/ is compiled on
+#                             every machine that tests
 # Only what is missing is installed: a second run does nothing and needs no network.
 # Supported: Debian 12 and 13, Ubuntu 24.04, on x86-64 and aarch64. Elsewhere only wheels are installed: the script
 # lists the packages it needs, and continues if the programs among them are installed; CMake looks for the libraries.
