@@ -146,7 +146,7 @@ class Nodes(NodesTest):
                     peer.shutdown(socket.SHUT_WR)
                     while peer.recv(65536):
                         pass
-                except ConnectionError:
+                except OSError:  # it has hung up
                     pass
         member = self.node(1)
         self.end_all([leader, member], 0)

@@ -89,7 +89,7 @@ class Strangers(NodesTest):
     def answer(self, server, answer):
         """Answers the launcher of node 1 in the place of node 0, and hangs up."""
         peer, _ = server.accept()
-        with peer, contextlib.suppress(ConnectionError):
+        with peer, contextlib.suppress(OSError):  # it has hung up
             peer.sendall(answer + b"\n")
             peer.shutdown(socket.SHUT_WR)
             while peer.recv(65536):
