@@ -90,14 +90,15 @@ std::string progress_text(const trainer::LiveProgress& live,
                           const std::optional<trainer::Report>& report,
                           double age,
                           double rate) {
-  const double share = live.share;
+  const trainer::LiveProgress::Trained trained = live.trained();
+  const double share = trained.share;
   std::string text = bar(share) + share_text(share) + (share < 0.0 ? "" : "  ") + live.phase_name();
   const auto phase = live.phase.load();
   if (phase == trainer::LiveProgress::Phase::kEvaluating) {
     text += fmt::format("  {} examples", format_count(static_cast<double>(live.evaluated)));
   }
   const bool is_training = phase == trainer::LiveProgress::Phase::kTraining;
-  if (live.step > 0) text += fmt::format("  step {}", live.step.load());
+  if (trained.step > 0) text += fmt::format("  step {}", trained.step);
   if (is_training && rate >= 0.0) text += fmt::format("  {} examples/s", format_count(rate));
   if (!report) return text;
   text += metrics(*report);
@@ -129,7 +130,8 @@ void TrainingDisplay::redraw_until_closed() {
   std::unique_lock lock(mutex_);
   while (!is_closed_) {
     const double now = seconds();
-    const double recent = live_.step > 0 ? rate.add(now, live_.examples) : -1.0;
+    const trainer::LiveProgress::Trained trained = live_.trained();
+    const double recent = trained.step > 0 ? rate.add(now, trained.examples) : -1.0;
     line_.show(progress_text(live_, report_, now - report_seconds_, recent));
     changed_.wait_for(lock, kEvery);
   }

@@ -151,9 +151,7 @@ void Reporter::look_at(std::int64_t step, const data::Batch& batch) {
   LiveProgress* const live = options_.live;
   if (live == nullptr || !sources_.cluster.is_chief()) return;
   live->phase = LiveProgress::Phase::kTraining;
-  live->step = step;
-  live->examples = examples_;
-  live->share = progress(step);
+  live->set_trained({.step = step, .examples = examples_, .share = progress(step)});
 }
 
 void Reporter::end_training(bool is_whole) {

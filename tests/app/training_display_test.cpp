@@ -26,8 +26,7 @@ TEST(ProgressText, HasAPhaseFromTheFirstMoment) {
 TEST(ProgressText, ShowsStepsAndTheNewestMetricsWhileTraining) {
   trainer::LiveProgress live;
   live.phase = Phase::kTraining;
-  live.step = 30;
-  live.share = 0.5;
+  live.set_trained({.step = 30, .share = 0.5});
   EXPECT_EQ(progress_text(live, {}, 0.0, 2500.0),
             "[##########..........]  50%  training  step 30  2.50k examples/s");
   const trainer::Report report{.loss = 0.25, .auc = 0.75, .eta_seconds = 12.0, .wait_share = 0.04};
@@ -40,7 +39,7 @@ TEST(ProgressText, ShowsStepsAndTheNewestMetricsWhileTraining) {
 TEST(ProgressText, TellsHowFarATopicIsBehindAndWhoWaitsForIt) {
   trainer::LiveProgress live;
   live.phase = Phase::kTraining;
-  live.step = 30;
+  live.set_trained({.step = 30});
   trainer::Report report{.wait_share = 0.5, .data_wait_share = 0.2, .lag = 1500, .age = 12.3};
   EXPECT_THAT(progress_text(live, report, 0.0, 1.0),
               HasSubstr("input wait 50%  lag 1.50k  age 12.3s"));
@@ -51,8 +50,7 @@ TEST(ProgressText, TellsHowFarATopicIsBehindAndWhoWaitsForIt) {
 TEST(ProgressText, AnEvaluationHasItsOwnCountAndNoTimeLeft) {
   trainer::LiveProgress live;
   live.phase = Phase::kEvaluating;
-  live.step = 60;
-  live.share = 1.0;
+  live.set_trained({.step = 60, .share = 1.0});
   live.evaluated = 2000;
   const trainer::Report report{.loss = 0.25, .auc = 0.75, .eta_seconds = 0.0};
   EXPECT_EQ(progress_text(live, report, 0.5, 2500.0),

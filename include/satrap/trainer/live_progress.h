@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <mutex>
 
 namespace satrap::trainer {
 
@@ -22,12 +23,30 @@ struct LiveProgress {
   static constexpr std::array<const char*, 7> kPhaseNames = {
       "starting", "fitting transforms", "loading", "reading", "training", "evaluating", "saving"};
 
+  /// Of the whole job.
+  struct Trained {
+    std::int64_t step = 0, examples = 0;
+    double share = -1.0;  // as Report::progress
+  };
+
   std::atomic<Phase> phase = Phase::kStarting;
-  std::atomic<std::int64_t> step = 0, examples = 0;  // of the whole job
-  std::atomic<double> share = -1.0;                  // as Report::progress
-  std::atomic<std::int64_t> evaluated = 0;           // examples of the evaluation that goes on
+  std::atomic<std::int64_t> evaluated = 0;  // examples of the evaluation that goes on
+
+  /// A reader sees numbers that belong together.
+  void set_trained(const Trained& trained) {
+    const std::lock_guard lock(mutex_);
+    trained_ = trained;
+  }
+  Trained trained() const {
+    const std::lock_guard lock(mutex_);
+    return trained_;
+  }
 
   const char* phase_name() const { return kPhaseNames[static_cast<std::size_t>(phase.load())]; }
+
+ private:
+  mutable std::mutex mutex_;
+  Trained trained_;
 };
 
 /// Sets the phase of `live`, which may be null, for as long as this object lives.
