@@ -124,6 +124,8 @@ class RunningJob {
     bool is_taken = false, is_writing = false, is_written = false;
     std::vector<std::unique_ptr<table::TableSnapshot>> tables;
     std::vector<std::unique_ptr<net::ServerCall>> begin_calls, write_calls;
+    /// They begin the next one, after the last file of this one.
+    std::vector<std::unique_ptr<net::ServerCall>> next_calls;
     std::string files;  // JSON
     std::string error;
   };

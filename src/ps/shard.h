@@ -71,6 +71,7 @@ class Shard {
   void start_job(Begin& begin);
   void load_rows(const Begin& begin, RunningJob& job) const;
   void write_files(RunningJob& job, const std::string& directory);
+  void begin_next_snapshot(const std::shared_ptr<RunningJob>& job);
 
   const std::vector<table::TableSpec> tables_;
   const std::uint64_t seed_;

@@ -38,6 +38,15 @@ void answer_all(std::vector<std::unique_ptr<net::ServerCall>>& calls,
   }
 }
 
+/// Keeps a call that begins the next snapshot until this one has been written.
+void wait_for_files(RunningJob::Snapshot& snapshot, std::unique_ptr<net::ServerCall>& call) {
+  auto& calls = snapshot.next_calls;
+  if (!calls.empty() && !is_same(calls.back()->tag(), call->tag())) {
+    answer_all(calls, "a later snapshot has been asked for", {});
+  }
+  calls.push_back(std::move(call));
+}
+
 /// Where the workers meet: the last one to arrive acts while the others wait.
 class Meeting {
  public:
@@ -197,9 +206,12 @@ void Shard::begin_snapshot(const std::shared_ptr<RunningJob>& job, Call& call) {
     job->snapshot->begin_calls.push_back(std::move(call));
     return;
   }
-  if (job->snapshot && (!job->snapshot->is_taken || job->snapshot->is_writing)) {
+  // A rank that has given up a checkpoint which took too long may come with the next one.
+  const bool is_writing = job->snapshot && job->snapshot->is_writing;
+  if (is_writing) return wait_for_files(*job->snapshot, call);
+  if (job->snapshot && !job->snapshot->is_taken) {
     invalid(concat("a snapshot of step ", step, " before that of step ", job->snapshot->step,
-                   " has been written"));
+                   " has begun"));
   }
   job->snapshot.reset();
   job->snapshot = std::make_unique<RunningJob::Snapshot>();
@@ -263,7 +275,10 @@ void Shard::write_snapshot(const std::shared_ptr<RunningJob>& job, Call& call) {
   if (is_repeated) return;
   snapshot->write_tag = snapshot->write_calls.back()->tag();
   snapshot->is_writing = true;
-  control_.push([this, job, directory] { write_files(*job, directory); });
+  control_.push([this, job, directory] {
+    write_files(*job, directory);
+    begin_next_snapshot(job);
+  });
 }
 
 void Shard::write_files(RunningJob& job, const std::string& directory) {
@@ -299,6 +314,23 @@ void Shard::write_files(RunningJob& job, const std::string& directory) {
   snapshot.error = error;
   snapshot.files = to_json(files);
   answer_all(snapshot.write_calls, error, snapshot.files);
+}
+
+void Shard::begin_next_snapshot(const std::shared_ptr<RunningJob>& job) {
+  std::vector<Call> calls;
+  {
+    const std::lock_guard lock(job->snapshot_mutex);
+    calls.swap(job->snapshot->next_calls);
+  }
+  for (Call& call : calls) {
+    try {
+      const std::shared_lock gate(job->gate);
+      job->throw_if_failed();
+      begin_snapshot(job, call);
+    } catch (const std::exception& failure) {
+      call->fail(failure.what());
+    }
+  }
 }
 
 }  // namespace satrap::ps

@@ -2,6 +2,9 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <limits>
+
+#include <sys/stat.h>
 
 #include "satrap/core/error.h"
 #include "satrap/core/file.h"
@@ -163,6 +166,37 @@ TEST_F(ShardSnapshot, AnErrorOfTheFileSystemIsTheAnswerAndTheNextOneWorks) {
               testing::HasSubstr("/nowhere/at/all/table-0.shard-0.bin"));
   clients[0]->begin_snapshot(3);
   EXPECT_EQ(clients[0]->write_snapshot(directory()).size(), 3U);
+}
+
+// The first file is a pipe, so the shard cannot open it before somebody reads it.
+TEST_F(ShardSnapshot, OneThatIsNotWrittenInTimeDelaysTheNextOneAndNoMore) {
+  const Oracle oracle(tables_);
+  const auto servers = serve(1);
+  Cluster cluster{.job = job_of(1, 0, false), .num_steps = 3};
+  auto clients = clients_of(cluster, {.timeout_ms = 200});
+  train(*clients[0], cluster, 0);
+  clients[0]->wait_applied(3);
+  clients[0]->begin_snapshot(3);
+  const std::string slow = folder_.path() + "/slow", pipe = slow + "/table-0.shard-0.bin";
+  ensure_directory(slow);
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  EXPECT_THAT(message_of([&] { clients[0]->write_snapshot(slow); }),
+              testing::HasSubstr("imed out"));
+  EXPECT_THAT(message_of([&] { clients[0]->begin_snapshot(3); }), testing::HasSubstr("imed out"));
+
+  std::thread reader([&] {
+    std::ifstream file(pipe);
+    file.ignore(std::numeric_limits<std::streamsize>::max());
+  });
+  const net::Deadline deadline = net::Deadline::after_ms(30'000);
+  std::string failure = "not begun";
+  while (!failure.empty() && !deadline.has_passed()) {
+    failure = message_of([&] { clients[0]->begin_snapshot(3); });
+  }
+  reader.join();
+  EXPECT_EQ(failure, "");
+  EXPECT_EQ(rows_in(clients[0]->write_snapshot(directory())),
+            expected_rows(oracle, cluster).back());
 }
 
 TEST_F(ShardSnapshot, DamagedFilesAreRefusedByName) {

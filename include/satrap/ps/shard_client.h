@@ -167,8 +167,9 @@ class ShardClient final : public table::RowStore {
            std::span<const std::byte* const> rows) override;
 
   /// A consistent copy of the rows as of `step`, which must be the last step applied.
-  /// begin_snapshot takes it, in milliseconds; write_snapshot writes it to `directory`, on a file
-  /// system that all shards share, blocks while steps continue, and returns the files of all
+  /// begin_snapshot takes it, in milliseconds, or once the shards have written the one before, of
+  /// which write_snapshot may have missed its deadline; write_snapshot writes it to `directory`, on
+  /// a file system that all shards share, blocks while steps continue, and returns the files of all
   /// shards.
   void begin_snapshot(std::int64_t step);
   std::vector<SnapshotFile> write_snapshot(const std::string& directory);
