@@ -158,9 +158,8 @@ void ColumnMap::find(const Schema& schema,
     last = at;
   }
 
-  if (!schema.dividing_column.empty()) {
-    dividing_column_ =
-        static_cast<std::int64_t>(finder.find(schema.dividing_column, "data.eval.by"));
+  for (const Schema::SelectingColumn& selecting : schema.selecting) {
+    selecting_.push_back(finder.find(selecting.column, selecting.reader));
   }
 
   // The fast parsers know only the empty token: a token such as "-1" needs the general parser.

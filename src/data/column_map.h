@@ -39,8 +39,8 @@ class ColumnMap {
 
   const std::vector<Column>& columns() const { return columns_; }
 
-  /// That of Schema::dividing_column; -1: none.
-  std::int64_t dividing_column() const { return dividing_column_; }
+  /// Those of Schema::selecting: places in columns().
+  const std::vector<std::size_t>& selecting() const { return selecting_; }
 
  private:
   void find(const Schema& schema,
@@ -49,7 +49,7 @@ class ColumnMap {
             const char* holder);
 
   std::vector<Column> columns_;
-  std::int64_t dividing_column_ = -1;
+  std::vector<std::size_t> selecting_;
 };
 
 /// A column that the schema reads, for one use of it.
@@ -59,7 +59,7 @@ struct ColumnRead {
   ColumnMap::Consumer consumer;
 };
 
-/// All of them but Schema::dividing_column; the columns of one feature follow each other.
+/// All of them but Schema::selecting; the columns of one feature follow each other.
 std::vector<ColumnRead> reads_of(const Schema& schema);
 
 /// Fields of a line, unquoted and trimmed by the schema. The line must not have a '\n'.

@@ -53,6 +53,10 @@ std::string use_of(const Schema& schema, const ColumnMap::Column& column) {
   for (const ColumnMap::Consumer& consumer : column.consumers) {
     text += (text.empty() ? "" : "; ") + use_of(schema, consumer);
   }
+  for (const Schema::SelectingColumn& selecting : schema.selecting) {
+    if (selecting.column != column.name) continue;
+    text += concat(text.empty() ? "" : "; ", "selects rows (", selecting.reader, ")");
+  }
   return text.empty() ? "not read" : text;
 }
 

@@ -16,6 +16,7 @@
 #include "src/data/line_cutter.h"
 #include "src/data/named_columns.h"
 #include "src/data/parquet_files.h"
+#include "src/data/row_selection.h"
 #include "src/data/topic_source.h"
 
 namespace satrap::data {
@@ -64,20 +65,21 @@ std::string describe_columns(const DataConfig& config, const Schema& schema, Rol
   if (role != Role::kTrain && config.eval.is_part()) {
     return "  a part of the rows of the training data (data.eval.fraction)\n";
   }
-  if (role == Role::kTrain && reads_topic(config)) return describe_topic(config, schema);
+  const Schema read = schema_of_role(schema, config, role);
+  if (role == Role::kTrain && reads_topic(config)) return describe_topic(config, read);
   const FileList files = list_files(role == Role::kTrain ? config.train.path : config.eval.path);
   if (files.files.front().path == "-") return "  rows come from standard input\n";
   const FileFormat format = format_of(config.format, files);
   std::optional<ColumnMap> first;
   for (const std::string& path : files.paths()) {
-    const auto columns = columns_of_file(schema, path, format);
+    const auto columns = columns_of_file(read, path, format);
     if (!first) first = columns;
   }
   std::string text =
       fmt::format("  {} file{}{}: {}{}\n", files.files.size(), files.files.size() == 1 ? "" : "s",
                   files.total_bytes > 0 ? ", " + format_bytes(files.total_bytes) : "",
                   shown_path(files.files.front().path), files.files.size() == 1 ? "" : " and more");
-  return first ? text + describe_uses(schema, *first) : text;
+  return first ? text + describe_uses(read, *first) : text;
 }
 
 }  // namespace satrap::data

@@ -115,6 +115,14 @@ void FilesConfig::visit(ConfigVisitor& v) {
       "lines of text or, with data.format arrow or parquet, streams or files of Arrow IPC or files "
       "of Parquet.");
   v.field("max_rows", max_rows, "Read only the first rows (lines). 0: all.", {.min = 0});
+  v.field(
+      "where", where,
+      "Read only the rows, of these, for which this holds: comparisons joined by `and`, such as "
+      "day >= 2026-11-01 and country in (US, DE). The operators are =, !=, <, <=, >, >=, in and "
+      "not in. A value is compared as a number if it is one; else, or in quotes, as a text, byte "
+      "by byte. A missing value is the empty text '', and neither less nor greater than any. The "
+      "columns need not be inputs. Row groups of Parquet without such rows are not read. Empty: "
+      "all rows.");
 }
 
 void EvalConfig::visit(ConfigVisitor& v) {

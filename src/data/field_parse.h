@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <charconv>
 #include <cmath>
@@ -101,6 +102,13 @@ inline bool number_of(std::string_view text, float& value) {
 inline bool is_number(std::string_view text) {
   float value = 0;
   return number_of(text, value);
+}
+
+/// Whether it is this word in any case.
+inline bool is_word(std::string_view text, std::string_view lower_case_word) {
+  return std::ranges::equal(text, lower_case_word, {}, [](char c) {
+    return 'A' <= c && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  });
 }
 
 }  // namespace satrap::data

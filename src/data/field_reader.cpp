@@ -11,12 +11,6 @@
 namespace satrap::data {
 namespace {
 
-bool is_word(std::string_view text, std::string_view lower_case_word) {
-  return std::ranges::equal(text, lower_case_word, {}, [](char c) {
-    return 'A' <= c && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  });
-}
-
 /// What programs write for a number that is not there.
 bool is_no_number(std::string_view text) {
   constexpr std::array<std::string_view, 6> kWords{"nan", "null", "na", "n/a", "none", "\\n"};
@@ -78,13 +72,14 @@ bool FieldReader::read_value(std::string_view text, bool is_null, const ColumnMa
   return true;
 }
 
-bool FieldReader::find(const char* line, std::int64_t column, std::string_view& field) {
+FieldFound FieldReader::find(const char* line, std::size_t column, std::string_view& field) {
   const char* end = find_field(line, field);
   for (; column > 0; --column) {
-    if (end == nullptr || *end == '\n') return false;
+    if (end == nullptr || *end == '\n') return FieldFound::kUnreadable;
     end = find_field(end + 1, field);
   }
-  return end != nullptr && !is_missing(field);
+  if (end == nullptr) return FieldFound::kUnreadable;
+  return is_missing(field) ? FieldFound::kMissing : FieldFound::kText;
 }
 
 const char* FieldReader::find_field(const char* p, std::string_view& field) {

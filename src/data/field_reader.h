@@ -8,6 +8,7 @@
 #include "satrap/data/id_texts.h"
 #include "satrap/data/schema.h"
 #include "src/data/column_map.h"
+#include "src/data/comparison.h"
 #include "src/data/row_filler.h"
 
 namespace satrap::data {
@@ -58,9 +59,8 @@ class FieldReader {
   bool is_missing(std::string_view text) const;
   void add_missing(std::int64_t target);  // if a missing value has an id of its own
 
-  /// The field of this number, from 0, in the line at `line`. False if the line has none there, or
-  /// a missing value.
-  bool find(const char* line, std::int64_t column, std::string_view& field);
+  /// The field of this number, from 0, in the line at `line`.
+  FieldFound find(const char* line, std::size_t column, std::string_view& field);
   const RowFault& fault() const { return fault_; }
 
  private:

@@ -36,6 +36,12 @@ std::string_view word_of(std::string_view index, std::string_view value) {
   return {begin, static_cast<std::size_t>(end - begin)};
 }
 
+/// Who selects rows by this column; null: nobody.
+const std::string* selecting_reader(const Schema& schema, const std::string& column) {
+  const auto at = std::ranges::find(schema.selecting, column, &Schema::SelectingColumn::column);
+  return at == schema.selecting.end() ? nullptr : &at->reader;
+}
+
 bool is_one(std::string_view value) {
   float number = 0;
   return value == "1" || (number_of(value, number) && number == 1.0F);
@@ -60,10 +66,11 @@ LibsvmFields::LibsvmFields(const Schema& schema, const NamedColumns& columns, bo
     (name == "label" ? label_ : name == "qid" ? qid_ : features_) = place;
     const bool is_single = name != "features";
     if (is_single) column.want = Want::kValue;
-    if (!is_single && columns.dividing == static_cast<std::int64_t>(place)) {
+    if (const std::string* reader = selecting_reader(schema, name); !is_single && reader) {
       throw Error(ErrorCode::kInvalidConfig,
-                  "data.eval.by: 'features' is all indices of a line, and rows are divided by one "
-                  "value: name qid or the number of an index, or write hash");
+                  concat(*reader,
+                         ": 'features' is all indices of a line, and rows are selected by one "
+                         "value: name qid or the number of an index"));
     }
     if (is_single || column.want != Want::kValue) continue;
     throw Error(ErrorCode::kInvalidConfig,
@@ -113,8 +120,9 @@ LibsvmFields::Want LibsvmFields::want_of(const Schema& schema,
     }
     wanted = want;
   }
-  const bool only_divides = has_fields_ && columns.dividing == static_cast<std::int64_t>(place);
-  return wanted.value_or(only_divides ? Want::kWeightedIds : Want::kValue);
+  const bool only_selects =
+      has_fields_ && selecting_reader(schema, columns.names[place]) != nullptr;
+  return wanted.value_or(only_selects ? Want::kWeightedIds : Want::kValue);
 }
 
 bool LibsvmFields::is_blank(const char* line) {

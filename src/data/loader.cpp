@@ -20,7 +20,7 @@
 #include "src/data/parquet_rows.h"
 #include "src/data/read_deliveries.h"
 #include "src/data/row_cache.h"
-#include "src/data/row_part.h"
+#include "src/data/row_selection.h"
 #include "src/data/shuffled_rows.h"
 #include "src/data/text_rows.h"
 #include "src/data/topic_log.h"
@@ -89,6 +89,7 @@ class PassOpener {
       num_rows_ = role == Role::kTrain ? config.synthetic.rows : config.synthetic.eval_rows;
       return;
     }
+    selection_ = RowSelection::of(config, role);
     const FilesConfig& files = files_of(config, role);
     if (files.path.empty()) {
       throw Error(ErrorCode::kInvalidConfig,
@@ -117,7 +118,7 @@ class PassOpener {
   std::unique_ptr<RowBlockSource> open(const Schema& schema, RowPass pass) const {
     pass.max_rows = pass.max_rows > 0 && max_rows_ > 0 ? std::min(pass.max_rows, max_rows_)
                                                        : std::max(pass.max_rows, max_rows_);
-    pass.part = part_;
+    pass.selection = selection_;
     if (first_eval_row_ >= 0 && role_ == Role::kTrain) {
       pass.max_rows =
           pass.max_rows > 0 ? std::min(pass.max_rows, first_eval_row_) : first_eval_row_;
@@ -146,7 +147,7 @@ class PassOpener {
         RowCache::Options{.config = config.cache,
                           .rows = name_of(role_),
                           .identity = concat(name_of(format_), '\n', parsing_of(schema),
-                                             "part: ", part_ ? part_->identity() : "", '\n'),
+                                             selection_ ? selection_->identity() : ""),
                           .files = files_,
                           .records = records_,
                           .bad_rows = bad_rows_,
@@ -188,6 +189,9 @@ class PassOpener {
     std::string message =
         concat("no row of the ", name_of(role_), " data can be used ('", files_.files.front().path,
                "'", files_.files.size() > 1 ? " and others" : "", ")");
+    if (selection_ && !selection_->condition().empty()) {
+      message += concat("; ", selection_->condition());
+    }
     if (bad_rows_->count() > 0) {
       message += concat(": ", bad_rows_->count(), " bad rows; the first: ", bad_rows_->first());
     }
@@ -217,21 +221,19 @@ class PassOpener {
 
   void divide(const DataConfig& config) {
     require_rereadable("data.eval.fraction, a part of them for evaluation");
-    if (config.eval.by_tail()) {
-      first_eval_row_ = first_eval_row(config);
-      if (first_eval_row_ > 0) return;
-      throw Error(ErrorCode::kInvalidData, concat("data.eval.fraction = ", config.eval.fraction,
-                                                  " leaves no row of the training data ('",
-                                                  files_.files.front().path, "') to train on"));
-    }
-    part_ = std::make_shared<const RowPart>(config.eval.fraction, role_ != Role::kTrain);
+    if (!config.eval.by_tail()) return;
+    first_eval_row_ = first_eval_row(config);
+    if (first_eval_row_ > 0) return;
+    throw Error(ErrorCode::kInvalidData, concat("data.eval.fraction = ", config.eval.fraction,
+                                                " leaves no row of the training data ('",
+                                                files_.files.front().path, "') to train on"));
   }
 
   Role role_;
   std::int64_t max_rows_ = 0;
   std::string folder_;
-  std::shared_ptr<const RowPart> part_;  // of the files' rows, if both roles read them
-  std::int64_t first_eval_row_ = -1;     // if the rows from here on are for evaluation
+  std::shared_ptr<const RowSelection> selection_;  // of the files' rows
+  std::int64_t first_eval_row_ = -1;               // if the rows from here on are for evaluation
   std::shared_ptr<BadRowPolicy> bad_rows_;
   FileList files_;
   std::shared_ptr<FileRecords> records_;  // of files_; only of training data
@@ -250,7 +252,7 @@ class PassOpener {
 class OwningRows : public RowBlockSource {
  public:
   OwningRows(const DataConfig& config, const Schema& schema, Role role, const RowPass& pass)
-      : schema_(schema),
+      : schema_(schema_of_role(schema, config, role)),
         rows_(PassOpener(config, role, bad_row_policy(config, false)).open(schema_, pass)) {}
 
   bool next(RowBlock& block) override { return rows_->next(block); }
@@ -297,7 +299,7 @@ std::unique_ptr<BatchSource> open_batches(const DataConfig& config,
                                    : RowSplit{.rank = options.rank,
                                               .world_size = options.world_size,
                                               .rows_per_turn = batch_size};
-  Schema read = schema;
+  Schema read = schema_of_role(schema, config, role);
   if (predicts) {  // labels and groups may be missing
     read.labelled = read.grouped = false;
     std::erase_if(read.id_columns,
@@ -362,7 +364,8 @@ std::unique_ptr<RowBlockSource> open_rows(const DataConfig& config,
 }
 
 std::unique_ptr<RowDeliveries> open_deliveries(const DataConfig& config, const RowPass& pass) {
-  const auto schema = std::make_shared<const Schema>(resolve_schema(config));
+  const auto schema =
+      std::make_shared<const Schema>(schema_of_role(resolve_schema(config), config, Role::kTrain));
   const auto bad_rows = std::make_shared<CollectedBadRows>();
   const PassOpener opener(config, Role::kTrain, bad_rows);
   const bool is_topic = opener.topic_log() != nullptr;
@@ -386,7 +389,8 @@ FittedTransforms fit_transforms(const DataConfig& config, const Schema& schema, 
   PassOpener opener(config, Role::kTrain, bad_row_policy(config, true, /*max_shown=*/0));
   opener.require_rereadable("z-scores and quantiles, which are fitted before training");
   opener.use_cache(config, schema, /*writes=*/false);  // it may end before the last row
-  const auto rows = opener.open(schema, {.num_threads = num_readers(config)});
+  const Schema read = schema_of_role(schema, config, Role::kTrain);
+  const auto rows = opener.open(read, {.num_threads = num_readers(config)});
   return fit_transforms(schema, *rows, config.fit_rows,
                         hash64(kFitStream, static_cast<std::uint64_t>(seed)));
 }

@@ -16,8 +16,9 @@ NamedColumns::NamedColumns(const Schema& schema) {
     use.column.name = read.column;
     use.column.consumers = {read.consumer};
   }
-  if (schema.dividing_column.empty()) return;
-  dividing = static_cast<std::int64_t>(place_of(schema.dividing_column));
+  for (const Schema::SelectingColumn& column : schema.selecting) {
+    selecting.push_back(place_of(column.column));
+  }
 }
 
 }  // namespace satrap::data

@@ -23,9 +23,9 @@ struct NamedColumns {
     const ColumnMap::Consumer& consumer() const { return column.consumers.front(); }
   };
 
-  std::vector<std::string> names;  // of the columns, each once
-  std::vector<Use> uses;           // in the order of the schema
-  std::int64_t dividing = -1;      // place of Schema::dividing_column; -1: none
+  std::vector<std::string> names;      // of the columns, each once
+  std::vector<Use> uses;               // in the order of the schema
+  std::vector<std::size_t> selecting;  // places of Schema::selecting
 };
 
 /// What a line has for the columns of NamedColumns, before it is put into a row. Its memory is

@@ -33,8 +33,9 @@ class NamedParser : public BlockParser {
         fields_(schema, columns_),
         row_(schema),
         reader_(schema, row_, false, pass.texts) {
-    if (pass.part != nullptr && columns_.dividing >= 0) {
-      dividing_.name = columns_.names[static_cast<std::size_t>(columns_.dividing)];
+    if (pass.selection == nullptr) return;
+    for (const Schema::SelectingColumn& selecting : schema.selecting) {
+      selecting_.emplace_back().name = selecting.column;
     }
   }
   NamedParser(const NamedParser&) = delete;
@@ -43,24 +44,27 @@ class NamedParser : public BlockParser {
   void parse(const TextBlock& text, RowBlock& rows, BadRows& bad) override {
     end_ = text.text_end();
     found_line_ = nullptr;
-    if (!dividing_.name.empty() && text.first_row == 0) require_dividing(text);
+    for (std::size_t i = 0; i < selecting_.size() && text.first_row == 0; ++i) {
+      require_selecting(text, i);
+    }
     parse_lines(*this, text, pass_, row_, rows, bad);
   }
 
   // For parse_lines, which describes them:
   bool is_blank(const char* line) const { return Fields::is_blank(line); }
 
-  bool find_dividing(const char* line, std::string_view& text) {
-    if (columns_.dividing < 0 || !find(line)) return false;
-    const LineValues::Value& value = found_.values[static_cast<std::size_t>(columns_.dividing)];
+  FieldFound find_selecting(const char* line, std::size_t place, std::string_view& text) {
+    if (!find(line)) return FieldFound::kUnreadable;
+    const LineValues::Value& value = found_.values[columns_.selecting[place]];
+    if (!is_single(value)) return FieldFound::kUnreadable;
     if (value.kind == LineValues::Kind::kText) {
       text = value.text;
     } else if (is_list_of(value, 1)) {
       text = fields_.id_of(found_.elements[value.begin]);
     } else {
-      return false;
+      return FieldFound::kMissing;
     }
-    return !reader_.is_missing(text);
+    return reader_.is_missing(text) ? FieldFound::kMissing : FieldFound::kText;
   }
 
   const char* parse_row(const char* line) {
@@ -68,7 +72,7 @@ class NamedParser : public BlockParser {
       fault_ = fields_.fault();
       return nullptr;
     }
-    if (!can_divide()) return nullptr;
+    if (!can_select()) return nullptr;
     for (const NamedColumns::Use& use : columns_.uses) {
       if (!put(use, found_.values[use.place])) return nullptr;
     }
@@ -112,40 +116,44 @@ class NamedParser : public BlockParser {
     return value.kind == LineValues::Kind::kList && value.end - value.begin == size;
   }
 
-  /// Throws an error if no row of the first block has a value in the column that divides the rows:
-  /// its name is wrong, and all rows would go by their numbers. All lines are looked at, so that it
-  /// does not depend on ranks; in later blocks the column may be missing.
-  void require_dividing(const TextBlock& text) {
+  /// A value that has one text at most.
+  static bool is_single(const LineValues::Value& value) {
+    using Kind = LineValues::Kind;
+    return value.kind == Kind::kText || value.kind == Kind::kMissing || is_list_of(value, 0) ||
+           is_list_of(value, 1);
+  }
+
+  /// Throws an error if no row of the first block has a value in this column, which says what rows
+  /// are read: its name is wrong. All lines are looked at, so that it does not depend on ranks; in
+  /// later blocks the column may be missing.
+  void require_selecting(const TextBlock& text, std::size_t place) {
     std::int64_t num_rows = 0;
     for (const char* line = text.text_begin(); line < end_; line = skip_lines(line, end_, 1)) {
       if (is_blank(line) || !find(line)) continue;
-      const LineValues::Value& value = found_.values[static_cast<std::size_t>(columns_.dividing)];
+      const LineValues::Value& value = found_.values[columns_.selecting[place]];
       if (value.kind != LineValues::Kind::kMissing && !is_list_of(value, 0)) return;
       ++num_rows;
     }
     if (num_rows == 0) return;  // bad rows alone, which are reported
     throw Error(ErrorCode::kInvalidConfig,
-                concat("data.eval.by: none of the first ", num_rows, " rows has a value for '",
-                       dividing_.name, "' (", text.place_of(0),
-                       "); name a column that rows have, or write hash"));
+                concat(schema_.selecting[place].reader, ": none of the first ", num_rows,
+                       " rows has a value for '", selecting_[place].name, "' (", text.place_of(0),
+                       "); name a column that rows have"));
   }
 
   /// A value that is no text is no reason to divide the row by its number: others of the same user
   /// may be in the other part.
-  bool can_divide() {
-    using Kind = LineValues::Kind;
-    if (dividing_.name.empty()) return true;
-    const LineValues::Value& value = found_.values[static_cast<std::size_t>(columns_.dividing)];
-    if (value.kind == Kind::kText || value.kind == Kind::kMissing || is_list_of(value, 0) ||
-        is_list_of(value, 1)) {
-      return true;
+  bool can_select() {
+    for (std::size_t i = 0; i < selecting_.size(); ++i) {
+      if (is_single(found_.values[columns_.selecting[i]])) continue;
+      fault_ = {.column = &selecting_[i],
+                .reason =
+                    "rows are selected by one number or text (data.train.where, "
+                    "data.eval.where, data.eval.by): name another column",
+                .field = {}};
+      return false;
     }
-    fault_ = {.column = &dividing_,
-              .reason =
-                  "data.eval.by divides rows by one number or text: name another column, or "
-                  "write hash",
-              .field = {}};
-    return false;
+    return true;
   }
 
   /// What is kept of a value: elements of a list are joined, and nothing is a fault.
@@ -200,9 +208,9 @@ class NamedParser : public BlockParser {
   const char* next_ = nullptr;        // the line after it
   bool is_found_ = false;
   LineValues found_;
-  std::string joined_;          // a list that is kept as a text
-  ColumnMap::Column dividing_;  // its name alone; "": no column divides the rows of the pass
-  RowFault fault_;              // of the row that was parsed last, if it is a bad one
+  std::string joined_;                        // a list that is kept as a text
+  std::vector<ColumnMap::Column> selecting_;  // names alone; empty: the pass reads all rows
+  RowFault fault_;                            // of the row that was parsed last, if it is a bad one
 };
 
 }  // namespace satrap::data

@@ -76,6 +76,14 @@ class ParquetFile {
   virtual const std::vector<Column>& columns() const = 0;
   virtual const std::vector<std::int64_t>& rows_of_groups() const = 0;
 
+  /// The least and the greatest value of a column in a row group, as two elements of its kind;
+  /// nulls and nan are not counted. False: unknown, as in all formats but Parquet.
+  virtual bool find_bounds(std::int64_t /*group*/,
+                           std::size_t /*column*/,
+                           ParquetValues& /*bounds*/) const {
+    return false;
+  }
+
   /// `columns`: places in columns(). The reader has about `max_bytes` of a file of Parquet in
   /// memory at most; of Arrow IPC it has the columns as a whole. The file must outlive the reader.
   virtual std::unique_ptr<ParquetGroupReader> read_group(std::int64_t group,

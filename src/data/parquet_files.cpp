@@ -42,26 +42,33 @@ std::string objection(const ParquetFile::Column& column,
   return "";
 }
 
+void require_use(const MappedParquet& source,
+                 const ParquetFile::Column& column,
+                 const std::string& user,
+                 const std::string& objection) {
+  if (objection.empty()) return;
+  throw Error(ErrorCode::kInvalidConfig,
+              concat(source.path, ": column '", column.name, "' (", column.type,
+                     ") cannot be used as ", user, ": ", objection));
+}
+
 void check_types(const MappedParquet& source, const Schema& schema) {
   for (std::size_t i = 0; i < source.columns.size(); ++i) {
     const ParquetFile::Column& column = source.column(i);
-    const auto check = [&](ColumnMap::Kind use, const std::string& id_type,
-                           const std::string& user) {
-      const std::string reason = objection(column, use, id_type);
-      if (reason.empty()) return;
-      throw Error(ErrorCode::kInvalidConfig,
-                  concat(source.path, ": column '", column.name, "' (", column.type,
-                         ") cannot be used as ", user, ": ", reason));
-    };
     for (const ColumnMap::Consumer& consumer : source.use(i).consumers) {
       const bool is_of_ids = consumer.kind == ColumnMap::Kind::kInt;
       const auto target = static_cast<std::size_t>(consumer.target);
-      check(consumer.kind, is_of_ids ? schema.id_columns[target].config.type : "",
-            use_of(schema, consumer));
+      require_use(
+          source, column, use_of(schema, consumer),
+          objection(column, consumer.kind, is_of_ids ? schema.id_columns[target].config.type : ""));
     }
-    if (static_cast<std::int64_t>(source.columns[i]) != source.map.dividing_column()) continue;
-    check(ColumnMap::Kind::kInt, "", "data.eval.by");
-    check(ColumnMap::Kind::kText, "", "data.eval.by");  // no list
+  }
+  for (std::size_t i = 0; i < schema.selecting.size(); ++i) {
+    const ParquetFile::Column& column = source.file->columns()[source.map.selecting()[i]];
+    const Schema::SelectingColumn& selecting = schema.selecting[i];
+    require_use(source, column, selecting.reader, objection(column, ColumnMap::Kind::kText, ""));
+    if (!selecting.divides_rows) continue;
+    require_use(source, column, selecting.reader, objection(column, ColumnMap::Kind::kInt, ""));
   }
 }
 
@@ -81,7 +88,7 @@ MappedParquet::MappedParquet(const std::string& file_path,
       num_rows(rows_of(*file)) {
   for (std::size_t i = 0; i < map.columns().size(); ++i) {
     if (!map.columns()[i].consumers.empty() ||
-        static_cast<std::int64_t>(i) == map.dividing_column()) {
+        std::ranges::find(map.selecting(), i) != map.selecting().end()) {
       columns.push_back(i);
     }
   }

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "src/data/value_text.h"
+
 namespace satrap::data {
 
 std::int64_t ParquetGroup::bytes_to(std::int64_t row) const {
@@ -10,6 +12,23 @@ std::int64_t ParquetGroup::bytes_to(std::int64_t row) const {
   const auto rows = static_cast<double>(rows_before + row - first_row);
   const double share = rows / static_cast<double>(source->num_rows);
   return first_byte + static_cast<std::int64_t>(share * static_cast<double>(file_bytes));
+}
+
+bool may_select(const ParquetGroup& group, const RowSelection* selection) {
+  if (selection == nullptr || group.num_rows == 0) return true;
+  return selection->may_have_any([&](std::size_t place) {
+    const ParquetFile& file = *group.source->file;
+    const std::size_t column = group.source->map.selecting()[place];
+    const ParquetFile::Kind kind = file.columns()[column].kind;
+    std::optional<ColumnBounds> bounds;
+    ParquetValues values;
+    if (!file.find_bounds(group.group, column, values)) return bounds;
+    NumberText least, greatest;
+    bounds = {.least = std::string(text_of(values, kind, 0, least)),
+              .greatest = std::string(text_of(values, kind, 1, greatest)),
+              .are_numbers = kind != ParquetFile::Kind::kText};
+    return bounds;
+  });
 }
 
 ParquetGroups::ParquetGroups(const Schema& schema,

@@ -11,6 +11,7 @@
 #include "src/data/file_list.h"
 #include "src/data/file_records.h"
 #include "src/data/parquet_files.h"
+#include "src/data/row_selection.h"
 
 namespace satrap::data {
 
@@ -29,6 +30,10 @@ struct ParquetGroup {
   /// About the bytes up to this row.
   std::int64_t bytes_to(std::int64_t row) const;
 };
+
+/// False: what the file says of the group's columns leaves none of its rows in the selection, which
+/// may be null.
+bool may_select(const ParquetGroup& group, const RowSelection* selection);
 
 /// Gives out the row groups of files in order; opens each file when its turn comes. One thread at a
 /// time. `schema` must outlive it.

@@ -76,14 +76,10 @@ ParquetParser::ParquetParser(const Schema& schema, const RowPass& pass)
 void ParquetParser::begin(const ParquetGroup& group) {
   group_ = group;
   columns_.clear();
-  dividing_ = -1;
   const MappedParquet& source = *group.source;
   for (std::size_t i = 0; i < source.columns.size(); ++i) {
     const ParquetFile::Column& column = source.column(i);
     const ColumnMap::Column& use = source.use(i);
-    if (static_cast<std::int64_t>(source.columns[i]) == source.map.dividing_column()) {
-      dividing_ = static_cast<std::int64_t>(i);
-    }
     const std::int64_t target = use.consumers.empty() ? 0 : use.consumers.front().target;
     const bool is_of_ids =
         !use.consumers.empty() && use.consumers.front().kind == ColumnMap::Kind::kInt;
@@ -95,6 +91,11 @@ void ParquetParser::begin(const ParquetGroup& group) {
          .target = target,
          .feature =
              is_of_ids ? &schema_.id_columns[static_cast<std::size_t>(target)].config : nullptr});
+  }
+  selecting_.clear();
+  for (const std::size_t column : source.map.selecting()) {
+    const auto at = std::ranges::lower_bound(source.columns, column);
+    selecting_.push_back(static_cast<std::size_t>(at - source.columns.begin()));
   }
 }
 
@@ -137,6 +138,7 @@ void ParquetParser::parse(std::span<const ParquetValues> values,
     columns_[i].values = &values[i];
     prepare(columns_[i], static_cast<std::size_t>(num_rows));
   }
+  select(first_row, static_cast<std::size_t>(num_rows));
   row_.begin(rows, num_rows);
   if (is_usual(first_row, num_rows)) {
     put_columns(static_cast<std::size_t>(num_rows), rows);
@@ -162,14 +164,29 @@ void ParquetParser::parse(std::span<const ParquetValues> values,
 
 bool ParquetParser::is_wanted(std::int64_t row, std::size_t at) {
   if (row < pass_.first_row || (pass_.max_rows > 0 && row >= pass_.max_rows)) return false;
-  if (!pass_.split.owns(row)) return false;
-  if (pass_.part == nullptr) return true;
-  if (dividing_ >= 0 && !columns_[static_cast<std::size_t>(dividing_)].is_null(at)) {
-    const std::string_view text = text_of(columns_[static_cast<std::size_t>(dividing_)], at);
-    if (!fields_.is_missing(text)) return pass_.part->has(text);
+  return pass_.split.owns(row) && (are_all_selected_ || is_selected_[at]);
+}
+
+FieldFound ParquetParser::find_selecting(std::size_t place,
+                                         std::size_t at,
+                                         std::string_view& text) {
+  const Column& column = columns_[selecting_[place]];
+  if (column.is_null(at)) return FieldFound::kMissing;
+  text = text_of(column, at);
+  return fields_.is_missing(text) ? FieldFound::kMissing : FieldFound::kText;
+}
+
+/// Finds out which rows of the block are in the pass's selection.
+void ParquetParser::select(std::int64_t first_row, std::size_t num_rows) {
+  if (pass_.selection == nullptr) return;
+  is_selected_.resize(num_rows);
+  are_all_selected_ = true;
+  for (std::size_t at = 0; at < num_rows; ++at) {
+    is_selected_[at] = pass_.selection->has(
+        first_row + static_cast<std::int64_t>(at),
+        [&](std::size_t place, std::string_view& text) { return find_selecting(place, at, text); });
+    are_all_selected_ = are_all_selected_ && is_selected_[at];
   }
-  const auto end = std::to_chars(digits_.data(), digits_.data() + digits_.size(), row).ptr;
-  return pass_.part->has({digits_.data(), end});
 }
 
 bool ParquetParser::parse_row(std::size_t row) {
@@ -274,7 +291,7 @@ void ParquetParser::find_id(const FeatureConfig& feature,
 bool ParquetParser::is_usual(std::int64_t first_row, std::int64_t num_rows) const {
   const std::int64_t end = first_row + num_rows;
   return first_row >= pass_.first_row && (pass_.max_rows == 0 || end <= pass_.max_rows) &&
-         pass_.part == nullptr && pass_.split.owns(first_row) &&
+         are_all_selected_ && pass_.split.owns(first_row) &&
          pass_.split.run(first_row) >= num_rows && std::ranges::all_of(columns_, &Column::is_usual);
 }
 

@@ -75,6 +75,8 @@ class ParquetParser {
 
   Way way_of(const ColumnMap::Column& use, const ParquetFile::Column& column) const;
   bool is_wanted(std::int64_t row, std::size_t at);
+  FieldFound find_selecting(std::size_t place, std::size_t at, std::string_view& text);
+  void select(std::int64_t first_row, std::size_t num_rows);
   bool parse_row(std::size_t row);
   bool take(Column& column, std::size_t row);
   bool take_integers(const Column& column, std::size_t row);
@@ -93,7 +95,9 @@ class ParquetParser {
   const RowPass pass_;
   ParquetGroup group_;
   std::vector<Column> columns_;
-  std::int64_t dividing_ = -1;  // in columns_
+  std::vector<std::size_t> selecting_;  // places of Schema::selecting in columns_
+  std::vector<bool> is_selected_;       // [rows of the block], if the pass has a selection
+  bool are_all_selected_ = true;
   RowFiller row_;
   FieldReader fields_;
   NumberText digits_;

@@ -88,7 +88,8 @@ void ParquetRows::read_group(Part& part,
   const ParquetGroup& group = part.group;
   const MappedParquet& source = *group.source;
   const std::int64_t end = group.first_row + group.num_rows;
-  std::int64_t at = group.first_row;  // the next row of the reader
+  const bool may_have_rows = may_select(group, pass_.selection.get());
+  std::int64_t at = may_have_rows ? group.first_row : end;  // the next row of the reader
   std::unique_ptr<ParquetGroupReader> reader;
   parser.begin(group);
   values.resize(source.columns.size());

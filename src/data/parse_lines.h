@@ -1,8 +1,6 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
-#include <charconv>
 #include <cstdint>
 #include <cstring>
 #include <string_view>
@@ -10,7 +8,7 @@
 #include "satrap/data/row_block_source.h"
 #include "src/data/block_parser.h"
 #include "src/data/row_filler.h"
-#include "src/data/row_part.h"
+#include "src/data/row_selection.h"
 #include "src/data/text_block.h"
 
 namespace satrap::data {
@@ -23,22 +21,21 @@ inline const char* skip_lines(const char* p, const char* end, std::int64_t lines
   return p;
 }
 
-/// Whether the row of this line is in the part. A row without a value in the column that divides
-/// the rows, or whose value cannot be found, goes by its number, as all do if there is no such
-/// column.
 template <class Parser>
-bool is_in_part(Parser& parser, const RowPart& part, const char* line, std::int64_t row) {
-  std::string_view text;
-  if (!parser.is_blank(line) && parser.find_dividing(line, text)) return part.has(text);
-  std::array<char, 20> digits;
-  const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), row).ptr;
-  return part.has({digits.data(), end});
+bool is_selected(Parser& parser,
+                 const RowSelection& selection,
+                 const char* line,
+                 std::int64_t row) {
+  return selection.has(row, [&](std::size_t place, std::string_view& text) {
+    return parser.is_blank(line) ? FieldFound::kUnreadable
+                                 : parser.find_selecting(line, place, text);
+  });
 }
 
 /// BlockParser::parse for a format whose rows are lines. The parser has, of the line that begins at
 /// `line` and ends with '\n':
 ///   is_blank(line): whether it holds no row at all;
-///   find_dividing(line, text): the text of Schema::dividing_column, or false;
+///   find_selecting(line, place, text): what the line has of this column of Schema::selecting;
 ///   parse_row(line): puts it into the open row; the next line, or null if it is a bad row;
 ///   report(text, line, line_of_block, bad): why the row parsed last is bad;
 ///   kept_of(line, end): the texts of the kept columns of a bad row.
@@ -74,7 +71,7 @@ void parse_lines(Parser& parser,
     }
     for (; row < run_end; ++row) {
       const char* const line = p;
-      if (pass.part != nullptr && !is_in_part(parser, *pass.part, line, row)) {
+      if (pass.selection != nullptr && !is_selected(parser, *pass.selection, line, row)) {
         p = skip_lines(line, end, 1);
         continue;
       }

@@ -63,7 +63,7 @@ std::string parsing_of(const Schema& schema) {
     text.features.push_back(column.config);
     text.features.back().name = "";
   }
-  return concat(dump_config(text), "dividing: ", schema.dividing_column, '\n');
+  return dump_config(text);
 }
 
 RowCache::RowCache(Options options)

@@ -35,9 +35,8 @@ void RowParser::parse(const TextBlock& text, RowBlock& rows, BadRows& bad) {
   parse_lines(*this, text, pass_, row_, rows, bad);
 }
 
-bool RowParser::find_dividing(const char* line, std::string_view& text) {
-  const std::int64_t column = layout_->dividing_column();
-  return column >= 0 && fields_.find(line, column, text);
+FieldFound RowParser::find_selecting(const char* line, std::size_t place, std::string_view& text) {
+  return fields_.find(line, layout_->selecting()[place], text);
 }
 
 /// The texts of the kept columns of a bad row, if all of its fields are there.

@@ -26,7 +26,7 @@ class RowParser : public BlockParser {
 
   // For parse_lines, which describes them:
   bool is_blank(const char* line) const { return is_blank_line(line); }
-  bool find_dividing(const char* line, std::string_view& text);
+  FieldFound find_selecting(const char* line, std::size_t place, std::string_view& text);
   const char* parse_row(const char* p);
   std::vector<std::string> kept_of(const char* line, const char* end) const;
   void report(const TextBlock& text, const char* line, std::int64_t line_of_block, BadRows& bad);

@@ -169,7 +169,6 @@ Schema resolve_schema(const DataConfig& config) {
     schema.id_columns.push_back({.feature = index, .config = feature});
   }
 
-  if (config.eval.by_column()) schema.dividing_column = config.eval.by;
   if (!config.group_by.empty()) add_groups(config.group_by, schema);
 
   check_unique(schema.numeric_names, "numeric inputs");

@@ -7,10 +7,12 @@
 #include "satrap/core/text.h"
 #include "satrap/data/config.h"
 #include "satrap/data/schema.h"
+#include "src/data/comparison.h"
 #include "src/data/config_checker.h"
 #include "src/data/file_format.h"
 #include "src/data/libsvm_fields.h"
 #include "src/data/named_columns.h"
+#include "src/data/row_selection.h"
 #include "src/data/topic_source.h"
 #include "src/data/topic_url.h"
 #include "src/data/validate_schema.h"
@@ -44,6 +46,24 @@ void check_libsvm_columns(const Schema& schema, FileFormat format) {
 }
 
 bool is_topic(const std::string& path) { return path.starts_with(TopicUrl::kScheme); }
+
+void check_conditions(const ConfigChecker& check, const DataConfig& config) {
+  const EvalConfig& eval = config.eval;
+  check.require(eval.where.empty() || !eval.is_part(), "data.eval.where",
+                "has no effect on a fraction of the training rows; write data.train.where, which "
+                "holds for both");
+  check.require(
+      eval.where.empty() || !eval.path.empty(), "data.eval.where",
+      "has no effect without data.eval.path, which may name the files of data.train.path");
+  for (const FilesConfig* files : {&config.train, static_cast<const FilesConfig*>(&eval)}) {
+    if (files->where.empty()) continue;
+    try {
+      parse_comparisons(files->where, /*has_decimal_comma=*/false);
+    } catch (const Error& error) {
+      check.require(false, files == &eval ? "data.eval.where" : "data.train.where", error.what());
+    }
+  }
+}
 
 void check_part(const ConfigChecker& check, const DataConfig& config) {
   const EvalConfig& eval = config.eval;
@@ -200,6 +220,7 @@ void check_files(const ConfigChecker& check, const DataConfig& config) {
                 "holds rows that this process parses, and data.loaders has others parse them: "
                 "write one of the two");
   check_part(check, config);
+  check_conditions(check, config);
 }
 
 void check_synthetic(const ConfigChecker& check, const DataConfig& config) {
@@ -220,6 +241,10 @@ void check_synthetic(const ConfigChecker& check, const DataConfig& config) {
   check.require(config.train.path.empty(), "data.train.path",
                 "has no effect with format synthetic");
   check.require(config.eval.path.empty(), "data.eval.path", "has no effect with format synthetic");
+  check.require(config.train.where.empty(), "data.train.where",
+                "has no effect with format synthetic");
+  check.require(config.eval.where.empty(), "data.eval.where",
+                "has no effect with format synthetic");
   check_no_topic(check, config.kafka);
   check.require(!config.cache.is_on(), "data.cache.folder", "has no effect with format synthetic");
   check.require(!config.eval.is_part(), "data.eval.fraction",
@@ -257,7 +282,10 @@ void validate(const DataConfig& config, const ConfigOrigins& origins) {
   }
   const Schema schema = resolve_schema(config);  // names that clash, ranges that do not match
   if (format != "synthetic") {
-    check_libsvm_columns(schema, common_format(config).value_or(FileFormat::kDelimited));
+    for (const Role role : {Role::kTrain, Role::kEval}) {
+      check_libsvm_columns(schema_of_role(schema, config, role),
+                           common_format(config).value_or(FileFormat::kDelimited));
+    }
   }
 }
 

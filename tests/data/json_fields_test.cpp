@@ -6,7 +6,7 @@
 
 #include "satrap/core/hash.h"
 #include "satrap/data/loader.h"
-#include "src/data/row_part.h"
+#include "src/data/row_selection.h"
 #include "tests/data/parsed_rows.h"
 #include "tests/data/text_files.h"
 
@@ -74,8 +74,6 @@ TEST_F(JsonLines, ArraysAreBags) {
 }
 
 TEST_F(JsonLines, AListOfOneDividesTheRowsAndALongerOneDoesNot) {
-  const auto part = std::make_shared<const RowPart>(0.5, true);
-  const auto other = std::make_shared<const RowPart>(0.5, false);
   std::string text;
   for (int r = 0; r < 100; ++r) {
     text += concat("{\"y\": 1, \"u\": [\"", r % 7, "\"], \"f\": ", r % 7, "}\n");
@@ -84,19 +82,19 @@ TEST_F(JsonLines, AListOfOneDividesTheRowsAndALongerOneDoesNot) {
   divided.eval.fraction = 0.5;
   divided.eval.by = "u";
   std::int64_t num_rows = 0, num_bad = 0;
-  for (const auto& rows : {part, other}) {
-    const ReadResult result = read_text(divided, {.part = rows});
+  for (const Role role : {Role::kTrain, Role::kEval}) {
+    const ReadResult result = read_text(divided, {.selection = RowSelection::of(divided, role)});
+    const RowPart part(0.5, role == Role::kEval);
     num_rows += std::ssize(result.rows);
     num_bad += result.num_bad;
     for (const ParsedRow& row : result.rows) {
       const auto is_of = [&](int user) { return row.bags[0].at(0) == id(std::to_string(user)); };
       for (int user = 0; user < 7; ++user) {
-        EXPECT_TRUE(!is_of(user) || rows->has(std::to_string(user)));
+        EXPECT_TRUE(!is_of(user) || part.has(std::to_string(user)));
       }
     }
     for (const std::string& bad : result.bad) {
-      EXPECT_TRUE(contains(bad, "column 'u': data.eval.by divides rows by one number or text"))
-          << bad;
+      EXPECT_TRUE(contains(bad, "column 'u': rows are selected by one number or text")) << bad;
     }
   }
   EXPECT_EQ(num_rows, 100);
@@ -107,9 +105,9 @@ TEST_F(JsonLines, AKeyThatNoRowHasCannotDivide) {
   DataConfig divided = config("\n{\"y\": 1}\n{\"y\": 0, \"u\": null}\n");
   divided.eval.fraction = 0.5;
   divided.eval.by = "u";
-  const auto part = std::make_shared<const RowPart>(0.5, true);
+  const auto part = RowSelection::of(divided, Role::kEval);
   const std::string error =
-      error_of([&] { read_text(divided, {.part = part}); }, ErrorCode::kInvalidConfig);
+      error_of([&] { read_text(divided, {.selection = part}); }, ErrorCode::kInvalidConfig);
   EXPECT_TRUE(contains(error, "data.eval.by: none of the first 2 rows has a value for 'u'"))
       << error;
 }

@@ -2,7 +2,7 @@
 
 #include "satrap/core/hash.h"
 #include "satrap/data/loader.h"
-#include "src/data/row_part.h"
+#include "src/data/row_selection.h"
 #include "tests/data/parsed_rows.h"
 #include "tests/data/text_files.h"
 
@@ -123,8 +123,6 @@ TEST_F(Libsvm, ColumnsThatTheFormatDoesNotHaveAreRefused) {
 }
 
 TEST_F(Libsvm, AFieldDividesTheRowsByItsIndex) {
-  const auto part = std::make_shared<const RowPart>(0.5, true);
-  const auto other = std::make_shared<const RowPart>(0.5, false);
   std::string text;
   for (int r = 0; r < 400; ++r) text += concat(r % 2, " 0:", r % 40, ":0.5 1:", r, ":1\n");
   for (const bool is_feature : {true, false}) {
@@ -137,11 +135,12 @@ TEST_F(Libsvm, AFieldDividesTheRowsByItsIndex) {
     divided.eval.fraction = 0.5;
     validate(divided);
     std::int64_t num_rows = 0;
-    for (const auto& rows : {part, other}) {
-      const ReadResult result = read_text(divided, {.part = rows});
+    for (const Role role : {Role::kTrain, Role::kEval}) {
+      const ReadResult result = read_text(divided, {.selection = RowSelection::of(divided, role)});
+      const RowPart part(0.5, role == Role::kEval);
       num_rows += std::ssize(result.rows);
       for (const ParsedRow& row : result.rows) {
-        EXPECT_TRUE(rows->has(std::to_string(row.bags.front().at(0) % 40)));
+        EXPECT_TRUE(part.has(std::to_string(row.bags.front().at(0) % 40)));
       }
     }
     EXPECT_EQ(num_rows, 400);
@@ -155,10 +154,10 @@ TEST_F(Libsvm, WhatCannotDivideTheRowsIsRefused) {
   EXPECT_TRUE(contains(refusal(divided), "data.eval.by: 'features' is all indices"));
   divided.eval.by = "qid";
   validate(divided);
-  const auto part = std::make_shared<const RowPart>(0.5, true);
-  EXPECT_TRUE(
-      contains(error_of([&] { read_text(divided, {.part = part}); }, ErrorCode::kInvalidConfig),
-               "none of the first 2 rows has a value for 'qid'"));
+  const auto part = RowSelection::of(divided, Role::kEval);
+  EXPECT_TRUE(contains(
+      error_of([&] { read_text(divided, {.selection = part}); }, ErrorCode::kInvalidConfig),
+      "none of the first 2 rows has a value for 'qid'"));
 }
 
 TEST_F(Libsvm, AFeatureMayBeKeptToo) {

@@ -8,6 +8,7 @@
 
 #include "satrap/data/row_block_source.h"
 #include "satrap/data/schema.h"
+#include "src/data/row_selection.h"
 #include "src/data/text_rows.h"
 
 namespace satrap::data {
@@ -61,7 +62,8 @@ struct ReadResult {
 inline ReadResult read_text(const DataConfig& config,
                             const RowPass& pass = {},
                             const LineCutter::Limits& limits = {}) {
-  const Schema schema = resolve_schema(config);
+  Schema schema = resolve_schema(config);
+  if (pass.selection) schema.selecting = pass.selection->columns();
   ReadResult result;
   const auto policy = std::make_shared<BadRowPolicy>(
       config.on_bad_row == "stop",

@@ -8,7 +8,7 @@
 #include "satrap/core/hash.h"
 #include "satrap/data/loader.h"
 #include "satrap/data/row_count.h"
-#include "src/data/row_part.h"
+#include "src/data/row_selection.h"
 #include "tests/data/parsed_rows.h"
 #include "tests/data/text_files.h"
 #include "tests/data_parquet/parquet_table.h"
@@ -19,7 +19,8 @@ namespace {
 class ParquetRowsTest : public FilesTest {
  protected:
   static ReadResult read(const DataConfig& config, const RowPass& pass = {}) {
-    const Schema schema = resolve_schema(config);
+    Schema schema = resolve_schema(config);
+    if (pass.selection) schema.selecting = pass.selection->columns();
     ReadResult result;
     const auto policy = std::make_shared<BadRowPolicy>(
         config.on_bad_row == "stop", BadRowLimit(), [&](const std::string& line) {
@@ -254,7 +255,10 @@ TEST_F(ManyRowsTest, APassHasItsRowsAlone) {
       compare({.split = {.rank = rank, .world_size = 3, .rows_per_turn = turn}, .num_threads = 2});
     }
   }
-  compare({.part = std::make_shared<const RowPart>(0.3, true)});
+  DataConfig divided = config();
+  divided.eval.fraction = 0.3;
+  divided.eval.by = "hash";
+  compare({.selection = RowSelection::of(divided, Role::kEval)});
 }
 
 TEST_F(ManyRowsTest, APartGoesByAColumnOfAnyType) {
@@ -264,7 +268,7 @@ TEST_F(ManyRowsTest, APartGoesByAColumnOfAnyType) {
       each->eval.fraction = 0.4;
       each->eval.by = column;
     }
-    const RowPass pass{.part = std::make_shared<const RowPart>(0.4, true)};
+    const RowPass pass{.selection = RowSelection::of(text, Role::kEval)};
     EXPECT_EQ(read(parquet, pass).rows, read_text(text, pass).rows);
   }
 }

@@ -98,6 +98,7 @@ struct FilesConfig {
 
   std::vector<std::string> path = {};  // files, globs, or "-" for standard input
   std::int64_t max_rows = 0;           // read only the first rows; 0: all
+  std::string where = "";              // of these, those for which this holds; "": all
   void visit(ConfigVisitor& v);
 };
 

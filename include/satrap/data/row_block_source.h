@@ -11,7 +11,7 @@
 
 namespace satrap::data {
 
-class RowPart;
+class RowSelection;
 
 /// One of several streams among which the rows of a pass are divided, in turns of
 /// `rows_per_turn` rows, so that several processes read the rows of one rank.
@@ -59,11 +59,11 @@ struct RowSplit {
 /// One pass over the rows of one epoch.
 struct RowPass {
   std::int64_t epoch = 0;
-  std::int64_t first_row = 0;                // rows with a smaller number are skipped
-  std::int64_t max_rows = 0;                 // rows from this number on are skipped; 0: none
-  RowSplit split = {};                       // and so are rows of other ranks
-  std::shared_ptr<const RowPart> part = {};  // and those that are not in it; null: all are
-  std::int64_t num_threads = 1;              // the producer may use; at least 1
+  std::int64_t first_row = 0;  // rows with a smaller number are skipped
+  std::int64_t max_rows = 0;   // rows from this number on are skipped; 0: none
+  RowSplit split = {};         // and so are rows of other ranks
+  std::shared_ptr<const RowSelection> selection = {};  // and those not in it; null: all are
+  std::int64_t num_threads = 1;                        // the producer may use; at least 1
   bool keeps_every_line = false;  // of text: one without a usable row is a row with label NaN,
                                   // every number missing and every bag empty
   bool tells_empty = false;  // of text: next() also returns after lines without a good row and, of

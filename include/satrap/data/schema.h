@@ -48,8 +48,13 @@ struct Schema {
   bool grouped = false;
   std::int64_t group_feature = kGroups;
 
-  /// Column whose text says which rows are for evaluation; empty: none does.
-  std::string dividing_column;
+  /// Columns whose texts say which rows are read, each once; schema_of_role sets it.
+  struct SelectingColumn {
+    std::string column;
+    std::string reader;         // for people: "data.eval.by"
+    bool divides_rows = false;  // among training and evaluation
+  };
+  std::vector<SelectingColumn> selecting;
 
   /// Inputs of the dense network made from one number.
   struct NumericInput {

@@ -12,6 +12,7 @@
 
 #include "src/data/arrow/arrow_file.h"
 #include "src/data/arrow/column_kind.h"
+#include "src/data/arrow/group_bounds.h"
 #include "src/data/arrow/group_reader.h"
 #include "src/data/arrow/ipc_file.h"
 #include "src/data/arrow/open_group.h"
@@ -36,6 +37,12 @@ class ArrowFile : public ParquetFile {
 
   const std::vector<Column>& columns() const override { return columns_; }
   const std::vector<std::int64_t>& rows_of_groups() const override { return rows_of_groups_; }
+
+  bool find_bounds(std::int64_t group, std::size_t column, ParquetValues& bounds) const override {
+    return !columns_[column].is_list &&
+           find_group_bounds(*source_.metadata, static_cast<int>(group), static_cast<int>(column),
+                             bounds);
+  }
 
   std::unique_ptr<ParquetGroupReader> read_group(std::int64_t group,
                                                  std::span<const std::size_t> columns,

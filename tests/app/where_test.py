@@ -1,0 +1,78 @@
+"""Jobs that read the rows for which data.train.where and data.eval.where hold."""
+import json
+import unittest
+
+from cli import CliTest, satrap
+
+JOB = """run_dir: run
+data:
+  schema: {label: {column: y}, features: [user]}
+  train: {path: log.csv, where: day < 2026-11-18}
+  eval: {path: log.csv, where: "day >= 2026-11-18 and country in (US, DE)"}
+  batch_size: 50
+model: logistic
+"""
+
+
+def country_of(row):
+    return ("US", "DE", "FR")[row % 3]
+
+
+def day_of(row):
+    return f"2026-11-{10 + row // 100}"
+
+
+class Where(CliTest):
+    ROWS = 1000
+
+    def setUp(self):
+        super().setUp()
+        lines = [f"{row % 2},u{row % 10},{day_of(row)},{country_of(row)}\n" for row in range(self.ROWS)]
+        (self.dir / "log.csv").write_text("y,user,day,country\n" + "".join(lines))
+        (self.dir / "job.yaml").write_text(JOB)
+
+    def satrap(self, *arguments):
+        return satrap(*arguments, cwd=self.dir)
+
+    def summary(self):
+        return json.loads((self.dir / "run" / "summary.json").read_text())
+
+    def test_one_file_is_trained_on_up_to_a_day_and_evaluated_from_it_on(self):
+        done = self.satrap("train", "job.yaml")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertNotIn("same rows as training", done.stderr)
+        self.assertEqual(self.summary()["examples"], 800)
+        self.assertEqual(self.summary()["eval"]["examples"],
+                         len([row for row in range(800, self.ROWS) if country_of(row) != "FR"]))
+
+    def test_a_resumed_job_continues_in_its_rows(self):
+        for steps in [7, 16]:
+            done = self.satrap("train", "job.yaml", f"train.max_steps={steps}", *["--resume"] * (steps > 7))
+            self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(self.summary()["examples"], 800)
+
+    def test_predictions_are_of_the_evaluated_rows_or_of_all_of_another_file(self):
+        self.assertEqual(self.satrap("train", "job.yaml").returncode, 0)
+        for arguments, rows in [([], self.summary()["eval"]["examples"]), (["--data", "log.csv"], self.ROWS)]:
+            done = self.satrap("predict", "--checkpoint", "run", *arguments)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertEqual(len(done.stdout.splitlines()) - 1, rows)
+
+    def test_a_dry_run_names_the_columns(self):
+        done = self.satrap("train", "job.yaml", "--dry-run")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertRegex(done.stdout + done.stderr, r"day +selects rows \(data.train.where\)")
+        self.assertRegex(done.stdout + done.stderr, r"country +selects rows \(data.eval.where\)")
+
+    def test_what_is_wrong_is_named(self):
+        for setting, error in [
+                ("day => 5", "data.train.where: expected =, !=, <, <=, >, >=, in or not in after 'day', got '=>'"),
+                ("dya = 5", "there is no column 'dya', which data.train.where reads; did you mean 'day'?"),
+                ("day > 2027-01-01", "log.csv'); data.train.where: day > 2027-01-01\n")]:
+            done = self.satrap("train", "job.yaml", "--overwrite", f"data.train.where={setting}")
+            self.assertNotEqual(done.returncode, 0)
+            self.assertIn(error, done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
