@@ -62,8 +62,16 @@ class ParquetFile {
     kFloat,
     kDouble,
     kText,  // strings and other bytes
+    kDays,  // since 1970-01-01, as integers; the next four are times
+    kSeconds,
+    kMilliseconds,
+    kMicroseconds,
+    kNanoseconds,
     kOther  // satrap does not read it
   };
+
+  /// Whether values are dates or times.
+  static bool is_of_time(Kind kind) { return kind >= Kind::kDays && kind <= Kind::kNanoseconds; }
 
   struct Column {
     std::string name;  // of a part of a struct: "user.age"

@@ -25,7 +25,10 @@ std::int64_t rows_of(const ParquetFile& file) {
 std::string objection(const ParquetFile::Column& column,
                       ColumnMap::Kind use,
                       const std::string& id_type) {
-  if (column.kind == ParquetFile::Kind::kOther) {
+  if (ParquetFile::is_of_time(column.kind) && use == ColumnMap::Kind::kText && !column.is_list) {
+    return "";
+  }
+  if (column.kind == ParquetFile::Kind::kOther || ParquetFile::is_of_time(column.kind)) {
     return "integers, booleans, floating-point numbers, texts and lists of them are read; convert "
            "it to one of these (a time to seconds, say)";
   }

@@ -24,9 +24,15 @@ bool may_select(const ParquetGroup& group, const RowSelection* selection) {
     ParquetValues values;
     if (!file.find_bounds(group.group, column, values)) return bounds;
     NumberText least, greatest;
+    const bool is_text = kind == ParquetFile::Kind::kText || ParquetFile::is_of_time(kind);
     bounds = {.least = std::string(text_of(values, kind, 0, least)),
               .greatest = std::string(text_of(values, kind, 1, greatest)),
-              .are_numbers = kind != ParquetFile::Kind::kText};
+              .are_numbers = !is_text};
+    const auto is_in_order = [](const std::string& time) { return time.find('-', 1) == 4; };
+    if (ParquetFile::is_of_time(kind) &&
+        !(is_in_order(bounds->least) && is_in_order(bounds->greatest))) {
+      bounds.reset();  // outside the years whose texts are in order
+    }
     return bounds;
   });
 }

@@ -68,7 +68,8 @@ void add_rows(const ParquetFile& file,
 bool is_sampled(const ParquetFile::Column& column) {
   using Kind = ParquetFile::Kind;
   const bool is_float = column.kind == Kind::kFloat || column.kind == Kind::kDouble;
-  return column.kind != Kind::kOther && !(column.is_list && is_float);
+  return column.kind != Kind::kOther && !ParquetFile::is_of_time(column.kind) &&
+         !(column.is_list && is_float);
 }
 
 /// Places of the columns with the names of the sample; of the first file, all that are read.

@@ -113,6 +113,19 @@ class ColumnMessagesTest : public FilesTest {
   std::vector<std::string> told_;  // of bad rows
 };
 
+TEST_F(ColumnMessagesTest, RowsAreSelectedAsThoseOfFiles) {
+  DataConfig config;
+  config.train.where = "price >= 10 and city != '' and y = 0";
+  const auto selection = RowSelection::of(config, Role::kTrain);
+  schema_.selecting = selection->columns();
+  std::vector<ParsedRow> expected;
+  for (const ParsedRow& row : parsed(0, 100)) {
+    if (row.number >= 40 && row.number % 3 != 0 && row.number % 2 == 0) expected.push_back(row);
+  }
+  const FakeTopic topic = {{{0, ipc_file(0, 50, 7)}, {1, parquet_file(50, 100, 7)}}};
+  EXPECT_EQ(read(topic, {.selection = selection}), expected);
+}
+
 TEST_F(ColumnMessagesTest, AreStreamsAndFilesOfAnyNumberOfRows) {
   const FakeTopic topic = {{{0, rows_of(0, 1).ipc_stream()},
                             {1, rows_of(1, 129).ipc_stream()},

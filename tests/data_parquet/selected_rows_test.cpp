@@ -114,6 +114,51 @@ TEST_F(SelectedRows, GroupsWithoutThemAreNotRead) {
   }
 }
 
+// Parquet has no type for seconds: it gets these as milliseconds.
+TEST_F(SelectedRows, DatesAndTimesAreTexts) {
+  constexpr std::int64_t kFirstDay = 20'784, kTimes = 96;  // 2026-11-27; every 15 minutes
+  Maybe<std::int64_t> labels;
+  Maybe<std::int32_t> days;
+  std::vector<Maybe<std::int64_t>> times(4);
+  for (std::int64_t r = 0; r < 3 * kTimes; ++r) {
+    labels.push_back(r % 2);
+    days.push_back(static_cast<std::int32_t>(kFirstDay + r / kTimes));
+    std::int64_t ticks = kFirstDay * 86'400 + r * 900;
+    for (Maybe<std::int64_t>& column : times) {
+      column.push_back(r == 5 ? std::nullopt : std::optional(ticks));
+      ticks *= 1'000;
+    }
+  }
+  const auto pool = arrow::default_memory_pool();
+  const auto time_of = [&](std::size_t i, arrow::TimeUnit::type unit, const std::string& zone) {
+    return array_of<arrow::TimestampBuilder>(
+        times[i], arrow::TimestampBuilder(arrow::timestamp(unit, zone), pool));
+  };
+  const ParquetTable table({{"y", int64s(labels)},
+                            {"day", array_of<arrow::Date32Builder>(days)},
+                            {"s", time_of(0, arrow::TimeUnit::SECOND, "")},
+                            {"ms", time_of(1, arrow::TimeUnit::MILLI, "")},
+                            {"us", time_of(2, arrow::TimeUnit::MICRO, "UTC")},
+                            {"ns", time_of(3, arrow::TimeUnit::NANO, "Europe/Rome")}});
+  table.write(path_of("time.parquet"), kTimes);
+  table.write_ipc(path_of("time.arrow"), kTimes);
+  for (const std::string file : {"time.parquet", "time.arrow"}) {
+    const auto count = [&](const std::string& where) {
+      DataConfig config = csv_config(path_of(file), {"y"}, {});
+      config.train.where = where;
+      return std::ssize(read(config));
+    };
+    EXPECT_EQ(count("day >= 2026-11-28"), 2 * kTimes);
+    EXPECT_EQ(count("day = 2026-11-29"), kTimes);
+    EXPECT_EQ(count("day > 2026-11-29"), 0);
+    for (const std::string column : {"s", "ms", "us", "ns"}) {
+      EXPECT_EQ(count(column + " >= 2026-11-28"), 2 * kTimes) << column;
+      EXPECT_EQ(count(column + " < '2026-11-27 06:00:00'"), 23) << column;
+      EXPECT_EQ(count(column + " = ''"), 1) << column;
+    }
+  }
+}
+
 TEST_F(SelectedRows, AListCannotSelect) {
   ParquetTable(
       {{"y", int64s({1})},

@@ -30,6 +30,21 @@ ArrowKind kind_of(const arrow::DataType& type) {
       return ArrowKind::kFloat;
     case arrow::Type::DOUBLE:
       return ArrowKind::kDouble;
+    case arrow::Type::DATE32:
+    case arrow::Type::DATE64:
+      return ArrowKind::kDays;
+    case arrow::Type::TIMESTAMP:
+      switch (static_cast<const arrow::TimestampType&>(type).unit()) {
+        case arrow::TimeUnit::SECOND:
+          return ArrowKind::kSeconds;
+        case arrow::TimeUnit::MILLI:
+          return ArrowKind::kMilliseconds;
+        case arrow::TimeUnit::MICRO:
+          return ArrowKind::kMicroseconds;
+        case arrow::TimeUnit::NANO:
+          return ArrowKind::kNanoseconds;
+      }
+      return ArrowKind::kOther;
     case arrow::Type::NA:  // every value is null
     case arrow::Type::STRING:
     case arrow::Type::BINARY:
@@ -119,6 +134,11 @@ void append_numbers(const arrow::Array& array,
   }
 }
 
+std::int64_t whole_days(std::int64_t milliseconds) {
+  constexpr std::int64_t kPerDay = 86'400'000;
+  return milliseconds / kPerDay - (milliseconds % kPerDay < 0 ? 1 : 0);
+}
+
 }  // namespace
 
 ParquetFile::Column describe_type(const arrow::DataType& type) {
@@ -193,6 +213,18 @@ void ArrayValues::append(std::int64_t begin, std::int64_t end, ParquetValues& va
       return append_numbers<arrow::UInt32Array>(array, begin, end, values.integers);
     case arrow::Type::UINT64:
       return append_numbers<arrow::UInt64Array>(array, begin, end, values.integers);
+    case arrow::Type::DATE32:
+      return append_numbers<arrow::Date32Array>(array, begin, end, values.integers);
+    case arrow::Type::TIMESTAMP:
+      return append_numbers<arrow::TimestampArray>(array, begin, end, values.integers);
+    case arrow::Type::DATE64: {
+      const std::size_t first = values.integers.size();
+      append_numbers<arrow::Date64Array>(array, begin, end, values.integers);
+      for (std::size_t i = first; i < values.integers.size(); ++i) {
+        values.integers[i] = whole_days(values.integers[i]);
+      }
+      return;
+    }
     case arrow::Type::FLOAT:
       return append_numbers<arrow::FloatArray>(array, begin, end, values.floats);
     case arrow::Type::DOUBLE:

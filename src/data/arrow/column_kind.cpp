@@ -17,6 +17,19 @@ const parquet::IntLogicalType* integer_type(const parquet::ColumnDescriptor& col
              : nullptr;
 }
 
+Kind kind_of_time(const parquet::TimestampLogicalType& type) {
+  switch (type.time_unit()) {
+    case parquet::LogicalType::TimeUnit::MILLIS:
+      return Kind::kMilliseconds;
+    case parquet::LogicalType::TimeUnit::MICROS:
+      return Kind::kMicroseconds;
+    case parquet::LogicalType::TimeUnit::NANOS:
+      return Kind::kNanoseconds;
+    default:
+      return Kind::kOther;
+  }
+}
+
 Kind kind_of(const parquet::ColumnDescriptor& column) {
   const auto& logical = column.logical_type();
   const bool is_plain = logical == nullptr || logical->is_none();
@@ -24,8 +37,12 @@ Kind kind_of(const parquet::ColumnDescriptor& column) {
     case parquet::Type::BOOLEAN:
       return Kind::kInteger;
     case parquet::Type::INT32:
+      if (!is_plain && logical->is_date()) return Kind::kDays;
       return is_plain || logical->is_int() ? Kind::kInteger : Kind::kOther;
     case parquet::Type::INT64:
+      if (!is_plain && logical->is_timestamp()) {
+        return kind_of_time(static_cast<const parquet::TimestampLogicalType&>(*logical));
+      }
       if (!is_plain && !logical->is_int()) return Kind::kOther;
       return is_unsigned(column) ? Kind::kUnsigned : Kind::kInteger;
     case parquet::Type::FLOAT:
