@@ -29,7 +29,7 @@ constexpr std::int64_t kRows = 500'000;
 constexpr std::int64_t kRowsPerGroup = 100'000;
 
 /// A log with the shape of Criteo Kaggle: a label, 13 counts with blanks, 26 texts of 8 hex digits,
-/// the more frequent the smaller, out of as many as there.
+/// the more frequent the smaller, out of as many as there; and `row`, its number.
 ParquetTable criteo_table() {
   const RandomStream random{42};
   const SyntheticConfig shape;
@@ -58,6 +58,9 @@ ParquetTable criteo_table() {
     }
     columns.emplace_back("C" + std::to_string(i + 1), strings(values));
   }
+  Maybe<std::int64_t> numbers;
+  for (std::int64_t r = 0; r < kRows; ++r) numbers.emplace_back(r);
+  columns.emplace_back("row", int64s(numbers));
   return ParquetTable(columns);
 }
 
@@ -123,30 +126,39 @@ void arrow_columns(benchmark::State& state, const std::string& path) {
   count_rows(state, rows);
 }
 
-void batches(benchmark::State& state, const std::string& path) {
+/// Counts the rows of the file, whether `where` selects them or not.
+void batches(benchmark::State& state, const std::string& path, const std::string& where = "") {
   DataConfig config;
   config.schema_name = "criteo";
   config.train.path = {path};
+  config.train.where = where;
   config.reader_threads = 1;
   const Schema schema = resolve_schema(config);
-  std::int64_t rows = 0;
+  std::int64_t passes = 0;
   for (auto _ : state) {
     const auto source =
         open_batches(config, schema, fixed_transforms(schema), Role::kTrain, {.batch_size = 2048});
     Batch batch;
-    while (source->next(batch)) rows += batch.num_examples;
+    while (source->next(batch)) benchmark::DoNotOptimize(batch.ids.data());
+    ++passes;
   }
-  count_rows(state, rows);
+  count_rows(state, passes * kRows);
 }
 
 void BM_ArrowZstd(benchmark::State& state) { arrow_columns(state, files().zstd()); }
 void BM_ArrowSnappyPlain(benchmark::State& state) { arrow_columns(state, files().snappy()); }
 void BM_BatchesZstd(benchmark::State& state) { batches(state, files().zstd()); }
 void BM_BatchesSnappyPlain(benchmark::State& state) { batches(state, files().snappy()); }
+void BM_WhereAll(benchmark::State& state) { batches(state, files().zstd(), "row >= 0"); }
+void BM_WhereFifth(benchmark::State& state) { batches(state, files().zstd(), "row < 100000"); }
+void BM_WhereScattered(benchmark::State& state) { batches(state, files().zstd(), "I1 < 10"); }
 BENCHMARK(BM_ArrowZstd)->Unit(benchmark::kMillisecond)->MeasureProcessCPUTime();
 BENCHMARK(BM_ArrowSnappyPlain)->Unit(benchmark::kMillisecond)->MeasureProcessCPUTime();
 BENCHMARK(BM_BatchesZstd)->Unit(benchmark::kMillisecond)->MeasureProcessCPUTime();
 BENCHMARK(BM_BatchesSnappyPlain)->Unit(benchmark::kMillisecond)->MeasureProcessCPUTime();
+BENCHMARK(BM_WhereAll)->Unit(benchmark::kMillisecond)->MeasureProcessCPUTime();
+BENCHMARK(BM_WhereFifth)->Unit(benchmark::kMillisecond)->MeasureProcessCPUTime();
+BENCHMARK(BM_WhereScattered)->Unit(benchmark::kMillisecond)->MeasureProcessCPUTime();
 
 }  // namespace
 }  // namespace satrap::data

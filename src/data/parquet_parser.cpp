@@ -197,7 +197,7 @@ bool ParquetParser::parse_row(std::size_t row) {
 /// look into a dictionary would wait for memory.
 void ParquetParser::prepare(Column& column, std::size_t num_rows) {
   const ParquetValues& values = *column.values;
-  column.is_usual = column.way == Way::kNumber || column.way == Way::kId;
+  column.is_usual = column.only_selects() || column.way == Way::kNumber || column.way == Way::kId;
   if (column.way == Way::kLabel) {
     column.is_usual = values.presence.empty() &&
                       std::ranges::all_of(values.integers, [](auto x) { return x == 0 || x == 1; });
@@ -298,6 +298,7 @@ bool ParquetParser::is_usual(std::int64_t first_row, std::int64_t num_rows) cons
 /// Puts the values of all rows at once, a column at a time.
 void ParquetParser::put_columns(std::size_t num_rows, RowBlock& rows) {
   for (Column& column : columns_) {
+    if (column.only_selects()) continue;
     const auto target = static_cast<std::size_t>(column.target);
     if (column.way == Way::kNumber) {
       std::swap(rows.numeric[target], column.numbers);

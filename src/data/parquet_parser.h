@@ -68,6 +68,7 @@ class ParquetParser {
     bool is_packed = false;           // `rows` has the ids of rows that have one, one after another
     bool is_usual = false;            // no value of the block is left to kGeneral
 
+    bool only_selects() const { return use->consumers.empty(); }
     bool is_null(std::size_t element) const {
       return !values->presence.empty() && values->presence[element] == 0;
     }
