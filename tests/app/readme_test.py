@@ -17,8 +17,9 @@ class Readme(CliTest):
         self.assertGreaterEqual(len(blocks), 3)
         for block in blocks:
             if "run_dir" not in block:  # a part of a job
-                block = f"run_dir: {self.dir}/run\n" + block.replace(
-                    "data:\n", "data:\n  train: {path: train.csv}\n")
+                block = f"run_dir: {self.dir}/run\n" + block
+            if "  train:" not in block:
+                block = block.replace("data:\n", "data:\n  train: {path: train.csv}\n")
             with self.subTest(block=block):
                 self.succeed("config", "check", self.write("job.yaml", block))
 
