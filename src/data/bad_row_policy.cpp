@@ -9,6 +9,7 @@
 namespace satrap::data {
 
 void BadRows::append(const BadRows& later) {
+  left_out += later.left_out;
   if (later.count == 0) return;
   count += later.count;
   last_row = later.last_row;
@@ -22,9 +23,9 @@ BadRowPolicy::BadRowPolicy(bool stop, const BadRowLimit& limit, Log log, std::in
     : stop_(stop), limit_(limit), log_(std::move(log)), max_shown_(max_shown) {}
 
 void BadRowPolicy::add(const BadRows& bad, std::int64_t num_good) {
-  num_rows_ += bad.count + num_good;
-  if (bad.count == 0) return;
+  num_rows_ += bad.count + num_good + bad.left_out;
   if (copy_ != nullptr) copy_->append(bad);
+  if (bad.count == 0) return;
   if (first_.empty()) first_ = bad.messages.front();
   {
     const std::lock_guard lock(mutex_);

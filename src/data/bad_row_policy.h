@@ -60,7 +60,7 @@ class BadRowPolicy {
   const std::int64_t max_shown_;
   std::atomic<std::int64_t> count_{0};
   BadRows* copy_ = nullptr;
-  std::int64_t num_rows_ = 0;  // good and bad
+  std::int64_t num_rows_ = 0;  // good, bad and left out
   std::int64_t num_shown_ = 0;
   bool has_warned_ = false;
   std::string first_;

@@ -56,7 +56,7 @@ std::optional<Comparison::Number> Comparison::number_of(std::string_view text) c
   if (std::int64_t integer = 0; whole_of(text, integer)) return static_cast<Number>(integer);
   if (std::uint64_t integer = 0; whole_of(text, integer)) return static_cast<Number>(integer);
   if (double real = 0; whole_of(text, real)) {
-    return std::isfinite(real) ? std::optional(static_cast<Number>(real)) : std::nullopt;
+    return std::isnan(real) ? std::nullopt : std::optional(static_cast<Number>(real));
   }
   if (is_word(text, "true")) return 1;
   if (is_word(text, "false")) return 0;
@@ -65,9 +65,8 @@ std::optional<Comparison::Number> Comparison::number_of(std::string_view text) c
   std::string with_point(text);
   with_point[comma] = '.';
   double real = 0;
-  return whole_of(with_point, real) && std::isfinite(real)
-             ? std::optional(static_cast<Number>(real))
-             : std::nullopt;
+  return whole_of(with_point, real) && !std::isnan(real) ? std::optional(static_cast<Number>(real))
+                                                         : std::nullopt;
 }
 
 bool Comparison::holds(std::string_view text) const {

@@ -29,9 +29,7 @@ MessageParser::MessageParser(const Schema& schema, const RowPass& pass)
     : pass_(pass), columns_(schema, pass), filler_(schema) {}
 
 void MessageParser::parse(const TextBlock& text, RowBlock& rows, BadRows& bad) {
-  bad.count = 0;
-  bad.messages.clear();
-  bad.reasons.clear();
+  bad.clear();
   filler_.begin(rows, 0);
   filler_.finish();
   for (const TextBlock::Columns& message : text.columns) {
@@ -40,7 +38,7 @@ void MessageParser::parse(const TextBlock& text, RowBlock& rows, BadRows& bad) {
     std::int64_t end = std::min(first + message.num_rows, text.first_row + text.num_lines);
     if (pass_.max_rows > 0) end = std::min(end, pass_.max_rows);
     if (message.source == nullptr) {
-      if (count_own({begin, end}) > 0) report_message(message.fault, 1, first, bad);
+      if (pass_.split.count(begin, end) > 0) report_message(message.fault, 1, first, bad);
       continue;
     }
     ParquetGroup group{.source = message.source, .first_row = first};
@@ -61,7 +59,7 @@ void MessageParser::parse_group(const ParquetGroup& group,
                                 Range wanted,
                                 RowBlock& rows,
                                 BadRows& bad) {
-  const std::int64_t num_own = count_own(wanted);
+  const std::int64_t num_own = pass_.split.count(wanted.begin, wanted.end);
   if (num_own == 0) return;
   const std::int64_t num_before = rows.num_rows;
   const BadRows bad_before = bad;
@@ -98,16 +96,6 @@ void MessageParser::read_group(const ParquetGroup& group,
       rows.append(piece_);
     }
   }
-}
-
-std::int64_t MessageParser::count_own(Range wanted) const {
-  std::int64_t own = 0;
-  for (std::int64_t row = wanted.begin; row < wanted.end;) {
-    const std::int64_t run = std::min(pass_.split.run(row), wanted.end - row);
-    if (pass_.split.owns(row)) own += run;
-    row += run;
-  }
-  return own;
 }
 
 }  // namespace satrap::data

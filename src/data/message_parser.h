@@ -23,7 +23,6 @@ class MessageParser : public BlockParser {
 
   void parse_group(const ParquetGroup& group, Range wanted, RowBlock& rows, BadRows& bad);
   void read_group(const ParquetGroup& group, Range wanted, RowBlock& rows, BadRows& bad);
-  std::int64_t count_own(Range wanted) const;
 
   const RowPass pass_;
   ParquetParser columns_;

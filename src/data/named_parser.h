@@ -45,7 +45,7 @@ class NamedParser : public BlockParser {
     end_ = text.text_end();
     found_line_ = nullptr;
     for (std::size_t i = 0; i < selecting_.size() && text.first_row == 0; ++i) {
-      require_selecting(text, i);
+      if (schema_.selecting[i].divides_rows) require_dividing(text, i);
     }
     parse_lines(*this, text, pass_, row_, rows, bad);
   }
@@ -123,10 +123,10 @@ class NamedParser : public BlockParser {
            is_list_of(value, 1);
   }
 
-  /// Throws an error if no row of the first block has a value in this column, which says what rows
-  /// are read: its name is wrong. All lines are looked at, so that it does not depend on ranks; in
-  /// later blocks the column may be missing.
-  void require_selecting(const TextBlock& text, std::size_t place) {
+  /// Throws an error if no row of the first block has a value in this column, which divides the
+  /// rows: its name is wrong, and all rows would go by their numbers. All lines are looked at, so
+  /// that it does not depend on ranks; in later blocks the column may be missing.
+  void require_dividing(const TextBlock& text, std::size_t place) {
     std::int64_t num_rows = 0;
     for (const char* line = text.text_begin(); line < end_; line = skip_lines(line, end_, 1)) {
       if (is_blank(line) || !find(line)) continue;
@@ -138,7 +138,7 @@ class NamedParser : public BlockParser {
     throw Error(ErrorCode::kInvalidConfig,
                 concat(schema_.selecting[place].reader, ": none of the first ", num_rows,
                        " rows has a value for '", selecting_[place].name, "' (", text.place_of(0),
-                       "); name a column that rows have"));
+                       "); name a column that rows have, or write hash"));
   }
 
   /// A value that is no text is no reason to divide the row by its number: others of the same user
@@ -147,9 +147,10 @@ class NamedParser : public BlockParser {
     for (std::size_t i = 0; i < selecting_.size(); ++i) {
       if (is_single(found_.values[columns_.selecting[i]])) continue;
       fault_ = {.column = &selecting_[i],
-                .reason =
-                    "rows are selected by one number or text (data.train.where, "
-                    "data.eval.where, data.eval.by): name another column",
+                .reason = schema_.selecting[i].divides_rows
+                              ? "data.eval.by divides rows by one number or text: name another "
+                                "column, or write hash"
+                              : "data.train.where and data.eval.where compare one number or text",
                 .field = {}};
       return false;
     }

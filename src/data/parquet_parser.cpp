@@ -131,14 +131,12 @@ void ParquetParser::parse(std::span<const ParquetValues> values,
                           std::int64_t num_rows,
                           RowBlock& rows,
                           BadRows& bad) {
-  bad.count = 0;
-  bad.messages.clear();
-  bad.reasons.clear();
+  bad.clear();
   for (std::size_t i = 0; i < columns_.size(); ++i) {
     columns_[i].values = &values[i];
     prepare(columns_[i], static_cast<std::size_t>(num_rows));
   }
-  select(first_row, static_cast<std::size_t>(num_rows));
+  select(first_row, static_cast<std::size_t>(num_rows), bad);
   row_.begin(rows, num_rows);
   if (is_usual(first_row, num_rows)) {
     put_columns(static_cast<std::size_t>(num_rows), rows);
@@ -150,7 +148,7 @@ void ParquetParser::parse(std::span<const ParquetValues> values,
   for (std::int64_t at = 0; at < num_rows; ++at) {
     const std::int64_t row = first_row + at;
     const auto place = static_cast<std::size_t>(at);
-    if (!is_wanted(row, place)) continue;
+    if (!is_of_pass(row) || (!are_all_selected_ && !is_selected_[place])) continue;
     if (parse_row(place)) {
       row_.end_row(row);
       continue;
@@ -162,9 +160,9 @@ void ParquetParser::parse(std::span<const ParquetValues> values,
   row_.finish();
 }
 
-bool ParquetParser::is_wanted(std::int64_t row, std::size_t at) {
-  if (row < pass_.first_row || (pass_.max_rows > 0 && row >= pass_.max_rows)) return false;
-  return pass_.split.owns(row) && (are_all_selected_ || is_selected_[at]);
+bool ParquetParser::is_of_pass(std::int64_t row) const {
+  return row >= pass_.first_row && (pass_.max_rows == 0 || row < pass_.max_rows) &&
+         pass_.split.owns(row);
 }
 
 FieldFound ParquetParser::find_selecting(std::size_t place,
@@ -177,15 +175,19 @@ FieldFound ParquetParser::find_selecting(std::size_t place,
 }
 
 /// Finds out which rows of the block are in the pass's selection.
-void ParquetParser::select(std::int64_t first_row, std::size_t num_rows) {
+void ParquetParser::select(std::int64_t first_row, std::size_t num_rows, BadRows& bad) {
   if (pass_.selection == nullptr) return;
-  is_selected_.resize(num_rows);
+  is_selected_.assign(num_rows, false);
   are_all_selected_ = true;
   for (std::size_t at = 0; at < num_rows; ++at) {
-    is_selected_[at] = pass_.selection->has(
-        first_row + static_cast<std::int64_t>(at),
+    const std::int64_t row = first_row + static_cast<std::int64_t>(at);
+    if (!is_of_pass(row)) continue;
+    const RowChoice choice = pass_.selection->choice_of(
+        row,
         [&](std::size_t place, std::string_view& text) { return find_selecting(place, at, text); });
+    is_selected_[at] = choice == RowChoice::kRead;
     are_all_selected_ = are_all_selected_ && is_selected_[at];
+    bad.left_out += choice == RowChoice::kLeftOut ? 1 : 0;
   }
 }
 

@@ -75,9 +75,9 @@ class ParquetParser {
   };
 
   Way way_of(const ColumnMap::Column& use, const ParquetFile::Column& column) const;
-  bool is_wanted(std::int64_t row, std::size_t at);
+  bool is_of_pass(std::int64_t row) const;
   FieldFound find_selecting(std::size_t place, std::size_t at, std::string_view& text);
-  void select(std::int64_t first_row, std::size_t num_rows);
+  void select(std::int64_t first_row, std::size_t num_rows, BadRows& bad);
   bool parse_row(std::size_t row);
   bool take(Column& column, std::size_t row);
   bool take_integers(const Column& column, std::size_t row);

@@ -113,6 +113,10 @@ void ParquetRows::read_group(Part& part,
   Block& last = **free;
   last.rows.num_rows = 0;
   last.bad = {};
+  if (!may_have_rows) {
+    last.bad.left_out = pass_.split.count(std::max(group.first_row, pass_.first_row),
+                                          pass_.max_rows > 0 ? std::min(end, pass_.max_rows) : end);
+  }
   last.end_row = end;
   last.is_last = true;
   part.full.push(&last);

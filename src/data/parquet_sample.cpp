@@ -84,7 +84,7 @@ std::vector<std::size_t> places_of(const ParquetFile& file,
   for (const std::size_t place : places) names.push_back(columns[place].name);
   for (std::size_t n = places.size(); n < names.size(); ++n) {
     const auto found = std::ranges::find(columns, names[n], &ParquetFile::Column::name);
-    if (found == columns.end() || found->kind == ParquetFile::Kind::kOther) {
+    if (found == columns.end() || !is_sampled(*found)) {
       throw Error(ErrorCode::kInvalidData,
                   concat("'", path, "' has no column '", names[n], "' as the file before it does"));
     }

@@ -21,12 +21,14 @@ inline const char* skip_lines(const char* p, const char* end, std::int64_t lines
   return p;
 }
 
+/// `selection` may be null.
 template <class Parser>
-bool is_selected(Parser& parser,
-                 const RowSelection& selection,
-                 const char* line,
-                 std::int64_t row) {
-  return selection.has(row, [&](std::size_t place, std::string_view& text) {
+RowChoice choice_of(Parser& parser,
+                    const RowSelection* selection,
+                    const char* line,
+                    std::int64_t row) {
+  if (selection == nullptr) return RowChoice::kRead;
+  return selection->choice_of(row, [&](std::size_t place, std::string_view& text) {
     return parser.is_blank(line) ? FieldFound::kUnreadable
                                  : parser.find_selecting(line, place, text);
   });
@@ -46,9 +48,7 @@ void parse_lines(Parser& parser,
                  RowFiller& filler,
                  RowBlock& rows,
                  BadRows& bad) {
-  bad.count = 0;
-  bad.messages.clear();
-  bad.reasons.clear();
+  bad.clear();
   filler.begin(rows, text.num_lines);
   const char* p = text.text_begin();
   const char* const end = text.text_end();
@@ -71,7 +71,9 @@ void parse_lines(Parser& parser,
     }
     for (; row < run_end; ++row) {
       const char* const line = p;
-      if (pass.selection != nullptr && !is_selected(parser, *pass.selection, line, row)) {
+      const RowChoice choice = choice_of(parser, pass.selection.get(), line, row);
+      if (choice != RowChoice::kRead) {
+        bad.left_out += choice == RowChoice::kLeftOut ? 1 : 0;
         p = skip_lines(line, end, 1);
         continue;
       }

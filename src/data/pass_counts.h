@@ -27,8 +27,9 @@ class PassCounts {
   const std::int64_t total_bytes_;
   const bool has_all_rows_;
   const std::int64_t max_rows_;
+  const double part_share_;
   const std::shared_ptr<BadRowPolicy> bad_rows_;
-  std::atomic<std::int64_t> num_good_{0}, num_bad_{0};  // so far
+  std::atomic<std::int64_t> num_good_{0}, num_others_{0};  // so far: bad or left out
 };
 
 }  // namespace satrap::data

@@ -7,7 +7,8 @@ namespace satrap::data {
 CollectedBadRows::CollectedBadRows() : BadRowPolicy(false, {}, {}) {}
 
 void CollectedBadRows::add(const BadRows& bad, std::int64_t num_good) {
-  if (bad.count > 0 || num_good > 0) entries_.push_back({bad, num_good, source_->end_row()});
+  if (bad.count > 0 || bad.left_out > 0 || num_good > 0)
+    entries_.push_back({bad, num_good, source_->end_row()});
 }
 
 void CollectedBadRows::end_pass(bool) {}

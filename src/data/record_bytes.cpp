@@ -8,6 +8,7 @@
 namespace satrap::data {
 
 void put_bad_rows(const BadRows& bad, ByteWriter& out) {
+  out.put(bad.left_out);
   out.put(bad.count);
   if (bad.count == 0) return;
   out.put(bad.last_row);
@@ -22,6 +23,7 @@ void put_bad_rows(const BadRows& bad, ByteWriter& out) {
 
 BadRows get_bad_rows(ByteReader& in) {
   BadRows bad;
+  bad.left_out = in.get<std::int64_t>();
   bad.count = in.get<std::int64_t>();
   if (bad.count == 0) return bad;
   if (bad.count < 0) in.fail(concat("a count of ", bad.count));

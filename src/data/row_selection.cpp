@@ -24,6 +24,7 @@ std::shared_ptr<const RowSelection> RowSelection::of(const DataConfig& config, R
 
 void RowSelection::divide(const EvalConfig& eval, bool is_evaluation) {
   part_.emplace(eval.fraction, is_evaluation);
+  part_share_ = is_evaluation ? eval.fraction : 1.0 - eval.fraction;
   identity_ = concat("part: ", part_->identity(), '\n');
   if (!eval.by_column()) return;
   dividing_ = static_cast<std::int64_t>(place_of(eval.by, "data.eval.by"));

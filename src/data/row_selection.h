@@ -18,6 +18,12 @@
 
 namespace satrap::data {
 
+enum class RowChoice : std::uint8_t {
+  kRead,
+  kLeftOut,   // it does not meet the conditions
+  kOtherPart  // it is of the other role
+};
+
 /// Which rows of the files a role reads: those of its part, if training and evaluation divide them,
 /// for which data.train.where or data.eval.where holds. This follows from the row's number and its
 /// texts in some columns alone: it is the same in every pass and on every rank. Immutable.
@@ -39,23 +45,13 @@ class RowSelection {
   /// cannot be found are read, so that they are reported as bad rows. A row without a text in the
   /// column that divides the rows is in the part that its number says.
   template <class Find>
-  bool has(std::int64_t row, const Find& find) const {
-    std::string_view text;
-    for (const Test& test : tests_) {
-      text = {};
-      const FieldFound found = find(test.place, text);
-      if (found == FieldFound::kUnreadable) break;
-      if (found == FieldFound::kMissing) text = {};
-      for (const Comparison& comparison : test.comparisons) {
-        if (!comparison.holds(text)) return false;
-      }
-    }
-    if (!part_) return true;
-    if (dividing_ >= 0 && find(dividing_, text) == FieldFound::kText) return part_->has(text);
-    std::array<char, 20> digits;
-    const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), row).ptr;
-    return part_->has({digits.data(), end});
+  RowChoice choice_of(std::int64_t row, const Find& find) const {
+    if (!meets_conditions(find)) return RowChoice::kLeftOut;
+    return !part_ || is_in_part(row, find) ? RowChoice::kRead : RowChoice::kOtherPart;
   }
+
+  /// About the share of the rows that are in the part.
+  double part_share() const { return part_share_; }
 
   /// False: it has none of some rows; bounds_of(place) is what is known of their column.
   bool may_have_any(const std::function<std::optional<ColumnBounds>(std::size_t)>& bounds_of) const;
@@ -67,12 +63,38 @@ class RowSelection {
     std::vector<Comparison> comparisons;
   };
 
+  template <class Find>
+  bool meets_conditions(const Find& find) const {
+    for (const Test& test : tests_) {
+      std::string_view text;
+      const FieldFound found = find(test.place, text);
+      if (found == FieldFound::kUnreadable) return true;
+      if (found == FieldFound::kMissing) text = {};
+      for (const Comparison& comparison : test.comparisons) {
+        if (!comparison.holds(text)) return false;
+      }
+    }
+    return true;
+  }
+
+  template <class Find>
+  bool is_in_part(std::int64_t row, const Find& find) const {
+    std::string_view text;
+    if (dividing_ >= 0 && find(static_cast<std::size_t>(dividing_), text) == FieldFound::kText) {
+      return part_->has(text);
+    }
+    std::array<char, 20> digits;
+    const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), row).ptr;
+    return part_->has({digits.data(), end});
+  }
+
   void divide(const EvalConfig& eval, bool is_evaluation);
   void add_conditions(const std::string& text, const std::string& key, bool has_decimal_comma);
   std::size_t place_of(const std::string& column, const std::string& reader);
 
   std::vector<Schema::SelectingColumn> columns_;
   std::optional<RowPart> part_;
+  double part_share_ = 1.0;
   std::int64_t dividing_ = -1;  // place of the column that divides the rows; -1: none does
   std::vector<Test> tests_;
   std::string identity_, condition_;

@@ -27,7 +27,8 @@ bool has_same_content(const std::string& a, const std::string& b) {
 
 std::vector<std::string> shared_files(const DataConfig& config) {
   if (config.eval.is_part() || config.resolved_format() == "synthetic") return {};
-  if (config.train.where != config.eval.where) return {};  // other rows of them
+  const bool have_conditions = !config.train.where.empty() && !config.eval.where.empty();
+  if (have_conditions && config.train.where != config.eval.where) return {};  // of other rows
   const std::vector<std::string> trained = usable_files(config.train);
   std::vector<std::string> shared = usable_files(config.eval);
   std::erase_if(shared, [&](const std::string& path) {

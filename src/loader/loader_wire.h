@@ -14,7 +14,7 @@
 namespace satrap::loader {
 
 /// Of these messages. A rank and a loader with different ones do not understand each other.
-inline constexpr std::int64_t kProtocol = 2;
+inline constexpr std::int64_t kProtocol = 3;
 
 /// A connection serves one pass: kOpen once, answered at once by nothing or error_bytes, then kNext
 /// for each delivery.

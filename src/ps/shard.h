@@ -70,8 +70,8 @@ class Shard {
   void run_control();
   void start_job(Begin& begin);
   void load_rows(const Begin& begin, RunningJob& job) const;
-  void write_files(RunningJob& job, const std::string& directory);
-  void begin_next_snapshot(const std::shared_ptr<RunningJob>& job);
+  std::vector<Call> write_files(RunningJob& job, const std::string& directory);
+  void begin_snapshots(const std::shared_ptr<RunningJob>& job, std::vector<Call> calls);
 
   const std::vector<table::TableSpec> tables_;
   const std::uint64_t seed_;

@@ -275,13 +275,11 @@ void Shard::write_snapshot(const std::shared_ptr<RunningJob>& job, Call& call) {
   if (is_repeated) return;
   snapshot->write_tag = snapshot->write_calls.back()->tag();
   snapshot->is_writing = true;
-  control_.push([this, job, directory] {
-    write_files(*job, directory);
-    begin_next_snapshot(job);
-  });
+  control_.push([this, job, directory] { begin_snapshots(job, write_files(*job, directory)); });
 }
 
-void Shard::write_files(RunningJob& job, const std::string& directory) {
+/// Returns the calls that have waited for it.
+std::vector<Shard::Call> Shard::write_files(RunningJob& job, const std::string& directory) {
   RunningJob::Snapshot& snapshot = *job.snapshot;  // stays while is_writing
   std::vector<SnapshotFile> files;
   std::string error;
@@ -314,21 +312,17 @@ void Shard::write_files(RunningJob& job, const std::string& directory) {
   snapshot.error = error;
   snapshot.files = to_json(files);
   answer_all(snapshot.write_calls, error, snapshot.files);
+  return std::move(snapshot.next_calls);
 }
 
-void Shard::begin_next_snapshot(const std::shared_ptr<RunningJob>& job) {
-  std::vector<Call> calls;
-  {
-    const std::lock_guard lock(job->snapshot_mutex);
-    calls.swap(job->snapshot->next_calls);
-  }
+void Shard::begin_snapshots(const std::shared_ptr<RunningJob>& job, std::vector<Call> calls) {
   for (Call& call : calls) {
     try {
       const std::shared_lock gate(job->gate);
       job->throw_if_failed();
       begin_snapshot(job, call);
     } catch (const std::exception& failure) {
-      call->fail(failure.what());
+      if (call) call->fail(failure.what());
     }
   }
 }

@@ -33,6 +33,8 @@ TEST(Comparison, NumbersAreComparedAsNumbers) {
   EXPECT_FALSE(holds("n > 10", "10"));
   EXPECT_TRUE(holds("n <> 5", "6"));
   EXPECT_TRUE(holds("n = 0.1", "0.10"));
+  EXPECT_TRUE(holds("n > 5", "inf"));
+  EXPECT_TRUE(holds("n > -inf", "-1e300"));
 }
 
 TEST(Comparison, IntegersOf64BitsAreExact) {
@@ -43,7 +45,7 @@ TEST(Comparison, IntegersOf64BitsAreExact) {
 }
 
 TEST(Comparison, ATextThatIsNoNumberIsUnequalToAndNotOrderedAmongNumbers) {
-  for (const char* const text : {"x", "", "nan", "inf", "1x", "0x10"}) {
+  for (const char* const text : {"x", "", "nan", "1x", "0x10"}) {
     EXPECT_TRUE(holds("n != 5", text)) << text;
     for (const char* const op : {"=", "<", "<=", ">", ">="}) {
       EXPECT_FALSE(holds(std::string("n ") + op + " 5", text)) << op << text;

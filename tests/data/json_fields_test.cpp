@@ -94,7 +94,8 @@ TEST_F(JsonLines, AListOfOneDividesTheRowsAndALongerOneDoesNot) {
       }
     }
     for (const std::string& bad : result.bad) {
-      EXPECT_TRUE(contains(bad, "column 'u': rows are selected by one number or text")) << bad;
+      EXPECT_TRUE(contains(bad, "column 'u': data.eval.by divides rows by one number or text"))
+          << bad;
     }
   }
   EXPECT_EQ(num_rows, 100);

@@ -94,6 +94,8 @@ TEST_F(RowSelectionTest, OneFileIsDividedByTime) {
   EXPECT_EQ(ids_of(config), rows_that([](auto r) { return r < 2400; }));
   EXPECT_EQ(ids_of(config, Role::kEval), rows_that([](auto r) { return r >= 2400; }));
   EXPECT_TRUE(shared_files(config).empty());
+  config.eval.where = "";
+  EXPECT_EQ(shared_files(config).size(), 1U) << "they are among them";
   config.eval.where = config.train.where;
   EXPECT_EQ(shared_files(config).size(), 1U);
 }
@@ -193,6 +195,44 @@ TEST_F(RowSelectionTest, JsonAndLibsvmHaveTheRowsOfTheSameCsv) {
   EXPECT_EQ(rows[0].number, 2100);
 }
 
+TEST_F(RowSelectionTest, AKeyThatNoRowHasIsMissing) {
+  DataConfig lines = config_of(write("x.jsonl", "{\"y\": 1, \"id\": 1}\n{\"y\": 1, \"id\": 2}\n"));
+  lines.train.where = "bot != 1";
+  EXPECT_EQ(ids_of(lines).size(), 2U);
+  lines.train.where = "bot = 1";
+  EXPECT_TRUE(contains(error_of([&] { ids_of(lines); }), "data.train.where: bot = 1"));
+}
+
+TEST_F(RowSelectionTest, ProgressAndTheShareOfBadRowsCountWhatIsLeftOut) {
+  std::string text = "y,id,day\n";
+  for (int r = 0; r < 30'000; ++r)
+    text += r % 20 == 0 ? "1\n" : concat("1,", r, ',', r % 100, '\n');
+  DataConfig config = config_of(write("few.csv", text));  // 5 % have no day
+  config.max_bad_rows = "10%";
+  config.train.where = "day >= 98";
+  const Schema schema = resolve_schema(config);
+  config.cache.folder = path_of("cache");
+  for (const OpenDeliveries& elsewhere : {OpenDeliveries(), OpenDeliveries(open_deliveries)}) {
+    if (elsewhere) config.cache.folder = "";
+    for (int pass = 0; pass < 2; ++pass) {
+      const auto source = open_batches(config, schema, fixed_transforms(schema), Role::kTrain,
+                                       {.open_deliveries = elsewhere});
+      Batch batch;
+      std::int64_t num_read = 0;
+      while (source->next(batch)) num_read += batch.num_examples;
+      EXPECT_EQ(num_read, 600);
+      EXPECT_EQ(source->stats().bad_rows, 1'500);
+      EXPECT_NEAR(source->stats().epoch_rows, 600, 30);
+    }
+  }
+  config.eval.fraction = 0.25;
+  config.eval.by = "hash";
+  const auto source = open_batches(config, schema, fixed_transforms(schema), Role::kTrain, {});
+  Batch batch;
+  while (source->next(batch)) continue;
+  EXPECT_NEAR(source->stats().epoch_rows, 450, 25);
+}
+
 TEST_F(RowSelectionTest, ACacheIsOfItsRowsAlone) {
   DataConfig config = config_of(csv());
   config.cache.folder = path_of("cache");
@@ -254,11 +294,6 @@ TEST_F(RowSelectionTest, WhatIsWrongIsNamed) {
   generated.synthetic.rows = 10;
   generated.train.where = "C1 = 1";
   EXPECT_TRUE(contains(refusal(generated), "data.train.where: has no effect with format synth"));
-
-  DataConfig lines = config_of(write("x.jsonl", "{\"y\": 1, \"id\": 1}\n{\"y\": 1, \"id\": 2}\n"));
-  lines.train.where = "day = 5";
-  EXPECT_TRUE(contains(error_of([&] { ids_of(lines); }, ErrorCode::kInvalidConfig),
-                       "data.train.where: none of the first 2 rows has a value for 'day'"));
 }
 
 }  // namespace

@@ -173,16 +173,17 @@ TEST_F(ShardSnapshot, OneThatIsNotWrittenInTimeDelaysTheNextOneAndNoMore) {
   const Oracle oracle(tables_);
   const auto servers = serve(1);
   Cluster cluster{.job = job_of(1, 0, false), .num_steps = 3};
-  auto clients = clients_of(cluster, {.timeout_ms = 200});
+  auto clients = clients_of(cluster);
   train(*clients[0], cluster, 0);
   clients[0]->wait_applied(3);
-  clients[0]->begin_snapshot(3);
+  const auto impatient = client(0, 1, {.encoding = cluster.encoding, .timeout_ms = 200});
+  impatient->join(cluster.job.session);
+  impatient->begin_snapshot(3);
   const std::string slow = folder_.path() + "/slow", pipe = slow + "/table-0.shard-0.bin";
   ensure_directory(slow);
   ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
-  EXPECT_THAT(message_of([&] { clients[0]->write_snapshot(slow); }),
-              testing::HasSubstr("imed out"));
-  EXPECT_THAT(message_of([&] { clients[0]->begin_snapshot(3); }), testing::HasSubstr("imed out"));
+  EXPECT_THAT(message_of([&] { impatient->write_snapshot(slow); }), testing::HasSubstr("imed out"));
+  EXPECT_THAT(message_of([&] { impatient->begin_snapshot(3); }), testing::HasSubstr("imed out"));
 
   std::thread reader([&] {
     std::ifstream file(pipe);

@@ -17,6 +17,16 @@ struct BadRows {
   std::map<std::string, std::int64_t> reasons;  // how many for which: "column 'I3': expected ..."
   std::int64_t last_row = -1;                   // number of the last one, if there is one
 
+  /// Rows of the block that are not read because they do not meet data.train.where or
+  /// data.eval.where. Those of a block that nothing is returned for may be missing.
+  std::int64_t left_out = 0;
+
+  void clear() {
+    count = left_out = 0;
+    messages.clear();
+    reasons.clear();
+  }
+
   /// Adds those of a later block.
   void append(const BadRows& later);
 };

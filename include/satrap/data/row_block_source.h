@@ -54,6 +54,16 @@ struct RowSplit {
         world_size == 1 ? INT64_MAX - row : rows_per_turn - row % rows_per_turn;
     return stream.is_all() ? of_rank : std::min(of_rank, stream.turn_end(row) - row);
   }
+  /// How many of the rows `begin` .. `end` - 1 it owns.
+  std::int64_t count(std::int64_t begin, std::int64_t end) const {
+    std::int64_t own = 0;
+    for (std::int64_t row = begin; row < end;) {
+      const std::int64_t next = row + std::min(run(row), end - row);
+      own += owns(row) ? next - row : 0;
+      row = next;
+    }
+    return own;
+  }
 };
 
 /// One pass over the rows of one epoch.
