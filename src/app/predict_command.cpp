@@ -146,7 +146,8 @@ void add_predict_command(CLI::App& program, cli::Action& chosen) {
       ->type_name("FILE");
   command->footer(
       "Writes the header `probability`, then one line for each line of the data except header\n"
-      "lines, in the same order. For several labels the header lists their names, and each line\n"
+      "lines and rows that do not meet data.eval.where, in the same order. For several labels the "
+      "header lists their names, and each line\n"
       "has one probability per label, separated by tabs. --keep puts columns of the data, as they\n"
       "are written, before them (a tab in a field as \\t). A blank line gets `nan`, and so does a\n"
       "row that cannot be read; with data.on_bad_row=stop such a row ends the command.\n"

@@ -37,6 +37,19 @@ bool is_ordered_within(Comparison::Operator op,
   return is_ordered(op, is_upper ? greatest : least, operand);
 }
 
+/// Whether a text is a date, or a date and a time, or begins one with whole numbers.
+bool begins_time(std::string_view text) {
+  constexpr std::string_view kForm = "0000-00-00T00:00:00.000000000";
+  if (text.size() > kForm.size()) return false;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const bool is_digit = text[i] >= '0' && text[i] <= '9';
+    if (kForm[i] == '0' ? !is_digit : text[i] != kForm[i]) return false;
+  }
+  const std::size_t size = text.size();
+  return size == 0 || size == 4 || size == 7 || size == 10 || size == 13 || size == 16 ||
+         size == 19 || size > 20;
+}
+
 }  // namespace
 
 Comparison::Comparison(std::string column,
@@ -78,6 +91,13 @@ bool Comparison::holds(std::string_view text) const {
     return is_ordered(operator_, text, std::string_view(operand.text));
   });
   return is_any != is_negated;
+}
+
+std::string Comparison::no_time() const {
+  const auto at = std::ranges::find_if(operands_, [](const Operand& operand) {
+    return operand.number.has_value() || !begins_time(operand.text);
+  });
+  return at == operands_.end() ? "" : at->text;
 }
 
 bool Comparison::may_hold(const ColumnBounds& bounds) const {

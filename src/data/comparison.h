@@ -53,6 +53,11 @@ class Comparison {
 
   bool holds(std::string_view text) const;
 
+  /// The first of the values that is neither empty nor the beginning of a time such as
+  /// 2026-11-27T21:05:09.125, which is how dates and times of Parquet are compared; "": there is
+  /// none.
+  std::string no_time() const;
+
   /// False: it holds for no row of these bounds.
   bool may_hold(const ColumnBounds& bounds) const;
 

@@ -190,7 +190,7 @@ class PassOpener {
         concat("no row of the ", name_of(role_), " data can be used ('", files_.files.front().path,
                "'", files_.files.size() > 1 ? " and others" : "", ")");
     if (selection_ && !selection_->condition().empty()) {
-      message += concat("; ", selection_->condition());
+      message += concat("; only rows that meet ", selection_->condition(), " are read");
     }
     if (bad_rows_->count() > 0) {
       message += concat(": ", bad_rows_->count(), " bad rows; the first: ", bad_rows_->first());
@@ -382,6 +382,18 @@ std::unique_ptr<RowDeliveries> open_deliveries(const DataConfig& config, const R
   told.tells_empty = is_topic && config.kafka.is_endless();  // which may be quiet for long
   return std::make_unique<ReadDeliveries>(schema, opener.open(*schema, told), bad_rows,
                                           opener.records(), std::move(listed), opener.topic_log());
+}
+
+void require_evaluation_rows(const DataConfig& config, const Schema& schema) {
+  if (!config.has_eval()) return;
+  const auto selection = RowSelection::of(config, Role::kEval);
+  if (!selection || selection->condition().empty()) return;
+  const PassOpener opener(config, Role::kEval, bad_row_policy(config, false, /*max_shown=*/0));
+  if (!opener.is_rereadable()) return;
+  const Schema read = schema_of_role(schema, config, Role::kEval);
+  const auto rows = opener.open(read, {});
+  RowBlock block;
+  if (!rows->next(block)) throw Error(ErrorCode::kInvalidData, opener.no_rows_message());
 }
 
 FittedTransforms fit_transforms(const DataConfig& config, const Schema& schema, std::int64_t seed) {

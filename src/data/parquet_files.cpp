@@ -29,7 +29,8 @@ std::string objection(const ParquetFile::Column& column,
     return "";
   }
   if (column.kind == ParquetFile::Kind::kOther || ParquetFile::is_of_time(column.kind)) {
-    return "integers, booleans, floating-point numbers, texts and lists of them are read; convert "
+    return "integers, booleans, floating-point numbers, texts and lists of them are read (and for "
+           "data.train.where dates and timestamps); convert "
            "it to one of these (a time to seconds, say)";
   }
   const bool is_of_ids = use == ColumnMap::Kind::kInt;
@@ -70,6 +71,13 @@ void check_types(const MappedParquet& source, const Schema& schema) {
     const ParquetFile::Column& column = source.file->columns()[source.map.selecting()[i]];
     const Schema::SelectingColumn& selecting = schema.selecting[i];
     require_use(source, column, selecting.reader, objection(column, ColumnMap::Kind::kText, ""));
+    if (ParquetFile::is_of_time(column.kind) && !selecting.no_time.empty()) {
+      throw Error(ErrorCode::kInvalidConfig,
+                  concat(selecting.reader, ": column '", column.name, "' (", column.type, ") of ",
+                         source.path, " has dates or times, and '", selecting.no_time,
+                         "' is none: write 2026-11-27 or 2026-11-27T21:05:09.125, in UTC, or the "
+                         "beginning of one"));
+    }
     if (!selecting.divides_rows) continue;
     require_use(source, column, selecting.reader, objection(column, ColumnMap::Kind::kInt, ""));
   }

@@ -42,6 +42,7 @@ void RowSelection::add_conditions(const std::string& text,
       const std::size_t place = place_of(comparison.column(), key);
       const auto test = std::ranges::find(tests_, place, &Test::place);
       Test& of_column = test != tests_.end() ? *test : tests_.emplace_back(Test{place, {}});
+      if (columns_[place].no_time.empty()) columns_[place].no_time = comparison.no_time();
       of_column.comparisons.push_back(std::move(comparison));
     }
   } catch (const Error& error) {

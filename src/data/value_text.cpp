@@ -29,7 +29,7 @@ std::string_view text_of_time(std::int64_t ticks, std::int64_t ticks_per_day, Nu
   if (ticks_per_day > 1) {
     const std::int64_t per_second = ticks_per_day / kSecondsPerDay;
     const std::int64_t second = of_day / per_second;
-    end = fmt::format_to(end, " {:02}:{:02}:{:02}", second / 3600, second / 60 % 60, second % 60);
+    end = fmt::format_to(end, "T{:02}:{:02}:{:02}", second / 3600, second / 60 % 60, second % 60);
     std::int64_t fraction = of_day % per_second, unit = per_second;
     if (fraction > 0) *end++ = '.';
     for (; fraction > 0; fraction %= unit) {

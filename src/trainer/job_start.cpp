@@ -48,6 +48,7 @@ Json fresh_start(const job::JobConfig& config,
                  const data::Schema& schema,
                  const RunDirectory& directory) {
   const ScopedPhase fitting(options.live, LiveProgress::Phase::kFitting);
+  data::require_evaluation_rows(config.data, schema);
   const bool is_warm = config.train.warm_start.is_on();
   const std::string warm = is_warm ? warm_start_checkpoint(config) : "";
   return {{"warm_start", directory.local_checkpoint(warm)},

@@ -64,11 +64,22 @@ class Where(CliTest):
         self.assertRegex(done.stdout + done.stderr, r"day +selects rows \(data.train.where\)")
         self.assertRegex(done.stdout + done.stderr, r"country +selects rows \(data.eval.where\)")
 
+    def test_a_condition_that_leaves_nothing_to_evaluate_ends_the_job_at_once(self):
+        for settings, error in [
+                (["data.eval.where=day > 2027-01-01"], "data.eval.where: day > 2027-01-01 are read"),
+                (["data.eval={fraction: 0.1, by: tail}"], "data.train.where: day < 2026-11-18 are read")]:
+            done = self.satrap("train", "job.yaml", *settings)
+            self.assertEqual(done.returncode, 1)
+            self.assertIn("no row of the evaluation data can be used", done.stderr)
+            self.assertIn(error, done.stderr)
+            self.assertFalse((self.dir / "run" / "summary.json").exists())
+        self.assertEqual(self.satrap("train", "job.yaml", "--overwrite").returncode, 0)
+
     def test_what_is_wrong_is_named(self):
         for setting, error in [
                 ("day => 5", "data.train.where: expected =, !=, <, <=, >, >=, in or not in after 'day', got '=>'"),
                 ("dya = 5", "there is no column 'dya', which data.train.where reads; did you mean 'day'?"),
-                ("day > 2027-01-01", "log.csv'); data.train.where: day > 2027-01-01\n")]:
+                ("day > 2027-01-01", "log.csv'); only rows that meet data.train.where: day > 2027-01-01 are read\n")]:
             done = self.satrap("train", "job.yaml", "--overwrite", f"data.train.where={setting}")
             self.assertNotEqual(done.returncode, 0)
             self.assertIn(error, done.stderr)

@@ -200,7 +200,8 @@ TEST_F(RowSelectionTest, AKeyThatNoRowHasIsMissing) {
   lines.train.where = "bot != 1";
   EXPECT_EQ(ids_of(lines).size(), 2U);
   lines.train.where = "bot = 1";
-  EXPECT_TRUE(contains(error_of([&] { ids_of(lines); }), "data.train.where: bot = 1"));
+  EXPECT_TRUE(
+      contains(error_of([&] { ids_of(lines); }), "that meet data.train.where: bot = 1 are"));
 }
 
 TEST_F(RowSelectionTest, ProgressAndTheShareOfBadRowsCountWhatIsLeftOut) {

@@ -40,18 +40,18 @@ TEST(ValueText, Dates) {
 
 TEST(ValueText, Times) {
   constexpr std::int64_t kSecond = 1'795'813'509;  // of date -u
-  EXPECT_EQ(integer_text(kSecond, Kind::kSeconds), "2026-11-27 21:05:09");
-  EXPECT_EQ(integer_text(kSecond * 1'000, Kind::kMilliseconds), "2026-11-27 21:05:09");
-  EXPECT_EQ(integer_text(kSecond * 1'000 + 5, Kind::kMilliseconds), "2026-11-27 21:05:09.005");
+  EXPECT_EQ(integer_text(kSecond, Kind::kSeconds), "2026-11-27T21:05:09");
+  EXPECT_EQ(integer_text(kSecond * 1'000, Kind::kMilliseconds), "2026-11-27T21:05:09");
+  EXPECT_EQ(integer_text(kSecond * 1'000 + 5, Kind::kMilliseconds), "2026-11-27T21:05:09.005");
   EXPECT_EQ(integer_text(kSecond * 1'000'000 + 250'000, Kind::kMicroseconds),
-            "2026-11-27 21:05:09.250");
+            "2026-11-27T21:05:09.250");
   EXPECT_EQ(integer_text(kSecond * 1'000'000 + 1, Kind::kMicroseconds),
-            "2026-11-27 21:05:09.000001");
+            "2026-11-27T21:05:09.000001");
   EXPECT_EQ(integer_text(kSecond * 1'000'000'000 + 123'456'789, Kind::kNanoseconds),
-            "2026-11-27 21:05:09.123456789");
-  EXPECT_EQ(integer_text(-1, Kind::kMicroseconds), "1969-12-31 23:59:59.999999");
+            "2026-11-27T21:05:09.123456789");
+  EXPECT_EQ(integer_text(-1, Kind::kMicroseconds), "1969-12-31T23:59:59.999999");
   constexpr auto kLeast = std::numeric_limits<std::int64_t>::min();
-  EXPECT_EQ(integer_text(kLeast, Kind::kNanoseconds), "1677-09-21 00:12:43.145224192");
+  EXPECT_EQ(integer_text(kLeast, Kind::kNanoseconds), "1677-09-21T00:12:43.145224192");
   EXPECT_EQ(integer_text(kLeast, Kind::kSeconds), std::to_string(kLeast));
 }
 

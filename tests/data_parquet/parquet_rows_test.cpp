@@ -370,11 +370,13 @@ TEST_F(ParquetRowsTest, ColumnsThatDoNotFitAreNamed) {
                 ": column 'price' (DOUBLE) cannot be used as feature 'price', string: ids are "
                 "integers or texts; convert it, or make it a number, or cut it into ranges with "
                 "`buckets`");
-  EXPECT_EQ(error(csv_config(path, {"day"}, {})),
-            path +
-                ": column 'day' (Date) cannot be used as number: integers, booleans, "
-                "floating-point numbers, texts and lists of them are read; convert it to one of "
-                "these (a time to seconds, say)");
+  EXPECT_EQ(
+      error(csv_config(path, {"day"}, {})),
+      path +
+          ": column 'day' (Date) cannot be used as number: integers, booleans, "
+          "floating-point numbers, texts and lists of them are read (and for data.train.where "
+          "dates and timestamps); convert it to one of "
+          "these (a time to seconds, say)");
   EXPECT_EQ(error(csv_config(path, {"items"}, {})),
             path +
                 ": column 'items' (list of INT64) cannot be used as number: a list is read as "

@@ -153,7 +153,16 @@ TEST_F(SelectedRows, DatesAndTimesAreTexts) {
     EXPECT_EQ(count("day > 2026-11-29"), 0);
     for (const std::string column : {"s", "ms", "us", "ns"}) {
       EXPECT_EQ(count(column + " >= 2026-11-28"), 2 * kTimes) << column;
-      EXPECT_EQ(count(column + " < '2026-11-27 06:00:00'"), 23) << column;
+      EXPECT_EQ(count(column + " < 2026-11-27T06:00:00"), 23) << column;
+      EXPECT_EQ(count(column + " < 2026-11-27T06"), 23) << column;
+      EXPECT_EQ(count(column + " = 2026-11-28T00:15:00"), 1) << column;
+      for (const char* const wrong :
+           {"2026-11-27T06:00:00Z", "'2026-11-27 06:00:00'", "1795813509", "2026", "yesterday"}) {
+        const std::string message =
+            error_of([&] { count(column + " < " + wrong); }, ErrorCode::kInvalidConfig);
+        EXPECT_TRUE(contains(message, "data.train.where: column '" + column + "' (")) << message;
+        EXPECT_TRUE(contains(message, "write 2026-11-27 or 2026-11-27T21:05:09.125")) << message;
+      }
       EXPECT_EQ(count(column + " = ''"), 1) << column;
     }
   }

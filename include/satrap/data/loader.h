@@ -64,6 +64,10 @@ std::unique_ptr<RowBlockSource> open_rows(const DataConfig& config,
                                           Role role,
                                           const RowPass& pass);
 
+/// Throws Error(kInvalidData) if no row of the evaluation data meets their condition; reads up to
+/// the first that does. Does nothing without evaluation data or without a condition.
+void require_evaluation_rows(const DataConfig& config, const Schema& schema);
+
 /// The transforms of a job: fitted on the first `fit_rows` rows of the training data if the schema
 /// needs it.
 FittedTransforms fit_transforms(const DataConfig& config, const Schema& schema, std::int64_t seed);

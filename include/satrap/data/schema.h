@@ -53,6 +53,7 @@ struct Schema {
     std::string column;
     std::string reader;         // for people: "data.eval.by"
     bool divides_rows = false;  // among training and evaluation
+    std::string no_time = {};   // a text it is compared with that is no time; "": there is none
   };
   std::vector<SelectingColumn> selecting;
 
