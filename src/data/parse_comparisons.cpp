@@ -99,15 +99,13 @@ class Tokens {
   Token next_;
 };
 
-using Kind = Tokens::Kind;
-
 bool is_value(const Tokens& tokens) {
-  return tokens.next().kind == Kind::kWord || tokens.next().kind == Kind::kQuoted;
+  return tokens.next().kind == Tokens::Kind::kWord || tokens.next().kind == Tokens::Kind::kQuoted;
 }
 
 Comparison::Value take_value(Tokens& tokens) {
   if (!is_value(tokens)) tokens.fail("a value");
-  const bool is_quoted = tokens.next().kind == Kind::kQuoted;
+  const bool is_quoted = tokens.next().kind == Tokens::Kind::kQuoted;
   return {.text = tokens.take().text, .is_quoted = is_quoted};
 }
 
@@ -126,7 +124,7 @@ std::vector<Comparison::Value> take_list(Tokens& tokens) {
 Comparison take_comparison(Tokens& tokens, bool has_decimal_comma) {
   if (!is_value(tokens)) tokens.fail("the name of a column");
   const std::string column = tokens.take().text;
-  if (tokens.next().kind == Kind::kOperator) {
+  if (tokens.next().kind == Tokens::Kind::kOperator) {
     for (const auto& [text, op] : kOperators) {
       if (tokens.next().text != text) continue;
       tokens.take();
@@ -151,7 +149,7 @@ std::vector<Comparison> parse_comparisons(std::string_view text, bool has_decima
   std::vector<Comparison> comparisons;
   while (true) {
     comparisons.push_back(take_comparison(tokens, has_decimal_comma));
-    if (tokens.next().kind == Kind::kEnd) return comparisons;
+    if (tokens.next().kind == Tokens::Kind::kEnd) return comparisons;
     if (!tokens.is_keyword("and")) tokens.fail("`and` or the end");
     tokens.take();
   }
