@@ -17,7 +17,7 @@ bool holds(const std::string& condition, std::string_view text, bool has_decimal
   return parse_comparisons(condition, has_decimal_comma).at(0).holds(text);
 }
 
-std::string refusal(const std::string& condition) {
+std::string condition_refusal(const std::string& condition) {
   return error_of([&] { parse_comparisons(condition, false); }, ErrorCode::kInvalidConfig);
 }
 
@@ -128,8 +128,8 @@ TEST(Comparison, WhatCannotBeReadIsNamed) {
       {"day = 5 6", "expected `and` or the end, got '6'"},
   };
   for (const auto& [condition, message] : all) {
-    EXPECT_NE(refusal(condition).find(message), std::string::npos)
-        << condition << ": " << refusal(condition);
+    EXPECT_NE(condition_refusal(condition).find(message), std::string::npos)
+        << condition << ": " << condition_refusal(condition);
   }
 }
 
