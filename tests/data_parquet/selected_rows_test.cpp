@@ -123,10 +123,10 @@ TEST_F(SelectedRows, DatesAndTimesAreTexts) {
   for (std::int64_t r = 0; r < 3 * kTimes; ++r) {
     labels.push_back(r % 2);
     days.push_back(static_cast<std::int32_t>(kFirstDay + r / kTimes));
-    std::int64_t ticks = kFirstDay * 86'400 + r * 900;
-    for (Maybe<std::int64_t>& column : times) {
-      column.push_back(r == 5 ? std::nullopt : std::optional(ticks));
-      ticks *= 1'000;
+    const std::int64_t second = kFirstDay * 86'400 + r * 900;
+    constexpr std::int64_t kPerSecond[] = {1, 1'000, 1'000'000, 1'000'000'000};
+    for (std::size_t i = 0; i < times.size(); ++i) {
+      times[i].push_back(r == 5 ? std::nullopt : std::optional(second * kPerSecond[i]));
     }
   }
   const auto pool = arrow::default_memory_pool();
