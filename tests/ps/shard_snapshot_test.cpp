@@ -176,9 +176,9 @@ TEST_F(ShardSnapshot, OneThatIsNotWrittenInTimeDelaysTheNextOneAndNoMore) {
   auto clients = clients_of(cluster);
   train(*clients[0], cluster, 0);
   clients[0]->wait_applied(3);
-  const auto impatient = client(0, 1, {.encoding = cluster.encoding, .timeout_ms = 200});
+  const auto impatient = client(0, 1, {.encoding = cluster.encoding, .timeout_ms = 1000});
   impatient->join(cluster.job.session);
-  impatient->begin_snapshot(3);
+  clients[0]->begin_snapshot(3);
   const std::string slow = folder_.path() + "/slow", pipe = slow + "/table-0.shard-0.bin";
   ensure_directory(slow);
   ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
