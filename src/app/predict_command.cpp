@@ -146,11 +146,11 @@ void add_predict_command(CLI::App& program, cli::Action& chosen) {
       ->type_name("FILE");
   command->footer(
       "Writes the header `probability`, then one line for each line of the data except header\n"
-      "lines and rows that do not meet data.eval.where, in the same order. For several labels the "
-      "header lists their names, and each line\n"
-      "has one probability per label, separated by tabs. --keep puts columns of the data, as they\n"
-      "are written, before them (a tab in a field as \\t). A blank line gets `nan`, and so does a\n"
-      "row that cannot be read; with data.on_bad_row=stop such a row ends the command.\n"
+      "lines and rows that do not meet data.eval.where, in the same order. For several labels\n"
+      "the header lists their names, and each line has one probability per label, separated by\n"
+      "tabs. --keep puts columns of the data, as they are written, before them (a tab in a field\n"
+      "as \\t). A blank line gets `nan`, and so does a row that cannot be read; with\n"
+      "data.on_bad_row=stop such a row ends the command.\n"
       "\n"
       "Labels are ignored. With a header, label columns may be missing. Without a header but with\n"
       "named columns, a line has either all columns or all but those that only labels use; the\n"

@@ -119,15 +119,12 @@ void FilesConfig::visit(ConfigVisitor& v) {
       "where", where,
       "Read only the rows, of these, for which this holds: comparisons joined by `and`, such as "
       "day >= 2026-11-01 and country in (US, DE). The operators are =, !=, <, <=, >, >=, in and "
-      "not in. A value is compared as a number if it is one; else, or in quotes, as a text, byte "
-      "by byte; dates and times of Parquet and Arrow are 2026-11-20 and 2026-11-20T21:05:09.125 "
-      "(UTC where they have a zone). A missing value is the empty text '', and neither less nor "
-      "greater than any. The "
-      "columns need not be inputs. Row groups of Parquet whose statistics rule out such rows are "
-      "not read. The "
-      "condition is not looked at for max_rows, batch_size: auto and an evaluation part by: tail, "
-      "which count all rows. Empty: "
-      "all rows.");
+      "not in. A value is compared as a number if it is one, with true and false as 1 and 0; else, "
+      "or in quotes, as a text, byte by byte; dates and times of Parquet and Arrow are 2026-11-20 "
+      "and 2026-11-20T21:05:09.125 (UTC where they have a zone). A missing value is the empty text "
+      "'', and neither less nor greater than any. The columns need not be inputs. Row groups of "
+      "Parquet whose statistics rule out such rows are not read. max_rows, batch_size: auto and an "
+      "evaluation part by: tail count all rows, whether they meet it or not. Empty: all rows.");
 }
 
 void EvalConfig::visit(ConfigVisitor& v) {

@@ -111,4 +111,10 @@ inline bool is_word(std::string_view text, std::string_view lower_case_word) {
   });
 }
 
+/// true as 1 and false as 0, in any case.
+inline bool is_truth_value(std::string_view text, float& value) {
+  value = is_word(text, "true") ? 1.0F : 0.0F;
+  return value == 1.0F || is_word(text, "false");
+}
+
 }  // namespace satrap::data

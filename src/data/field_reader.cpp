@@ -17,11 +17,6 @@ bool is_no_number(std::string_view text) {
   return std::ranges::any_of(kWords, [&](std::string_view word) { return is_word(text, word); });
 }
 
-bool is_truth_value(std::string_view text, float& value) {
-  value = is_word(text, "true") ? 1.0F : 0.0F;
-  return value == 1.0F || is_word(text, "false");
-}
-
 }  // namespace
 
 std::string RowFault::kind() const {

@@ -17,7 +17,7 @@ std::shared_ptr<const RowSelection> RowSelection::of(const DataConfig& config, R
   if (is_divided) selection.divide(eval, role != Role::kTrain);
   if (!where.empty()) {
     selection.add_conditions(where, of_training ? "data.train.where" : "data.eval.where",
-                             resolve_schema(config).text.decimal == ",");
+                             config.schema.decimal == ",");
   }
   return std::make_shared<const RowSelection>(std::move(selection));
 }

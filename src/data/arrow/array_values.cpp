@@ -1,5 +1,6 @@
 #include "src/data/arrow/array_values.h"
 
+#include <chrono>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -135,8 +136,7 @@ void append_numbers(const arrow::Array& array,
 }
 
 std::int64_t whole_days(std::int64_t milliseconds) {
-  constexpr std::int64_t kPerDay = 86'400'000;
-  return milliseconds / kPerDay - (milliseconds % kPerDay < 0 ? 1 : 0);
+  return std::chrono::floor<std::chrono::days>(std::chrono::milliseconds(milliseconds)).count();
 }
 
 }  // namespace
