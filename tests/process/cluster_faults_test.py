@@ -278,6 +278,7 @@ class ClusterFaults(unittest.TestCase):
         with contextlib.suppress(OSError):  # it may end
             faults.leave_no_memory(shard.pid, rng.randrange(0, 2 << 20))
         return (rf"\[shard {shard.number}\] error: (out of memory|thread '.+' cannot be started: )"
+                rf"|\[shard {shard.number}\] .*: error while loading shared libraries: "
                 rf"|shard[ /]{shard.number}\b.*(: out of memory|no resources)")
 
     def test_a_shard_is_out_of_memory(self):
