@@ -57,6 +57,7 @@ class FieldReader {
   /// The id that a text stands for. False: it is none.
   bool read_id(const FeatureConfig& feature, std::string_view text, std::uint64_t& id);
   bool is_missing(std::string_view text) const;
+  bool has_missing_texts() const { return !schema_.text.missing.empty(); }
   void add_missing(std::int64_t target);  // if a missing value has an id of its own
 
   /// The field of this number, from 0, in the line at `line`.

@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "satrap/core/error.h"
-#include "src/data/field_parse.h"
 #include "src/data/row_part.h"
 
 namespace satrap::data {
@@ -47,27 +46,6 @@ void find_numbers(const ParquetValues& values,
   }
 }
 
-constexpr std::int64_t kHexDigits = 8;
-
-/// The ids of texts that all have eight hex digits, or are empty: the ids of the others, one after
-/// the other, in `ids`, of at least as many. False: other texts are among them. There is at least
-/// one text. No loop has branches, so that each takes several at a time.
-bool pack_hex8(const Texts& texts, std::vector<std::uint64_t>& ids) {
-  std::int64_t other_bits = texts.ends.front() & ~kHexDigits;
-  for (std::size_t r = 1; r < texts.ends.size(); ++r) {
-    other_bits |= (texts.ends[r] - texts.ends[r - 1]) & ~kHexDigits;
-  }
-  if (other_bits != 0) return false;
-  std::uint64_t faults = 0;
-  const std::size_t num_ids = texts.bytes.size() / kHexDigits;
-  for (std::size_t i = 0; i < num_ids; ++i) {
-    const std::uint64_t word = load8(texts.bytes.data() + i * kHexDigits);
-    faults |= hex8_faults(word);
-    ids[i] = hex8_value(word);
-  }
-  return faults == 0;
-}
-
 }  // namespace
 
 ParquetParser::ParquetParser(const Schema& schema, const RowPass& pass)
@@ -104,8 +82,8 @@ ParquetParser::Way ParquetParser::way_of(const ColumnMap::Column& use,
   if (use.consumers.size() != 1) return Way::kGeneral;
   const ColumnMap::Consumer& consumer = use.consumers.front();
   const auto target = static_cast<std::size_t>(consumer.target);
-  const bool has_tokens = !schema_.text.missing.empty();  // of which one may look like a number
-  const bool is_number = column.kind != FileKind::kText && !has_tokens;
+  // A text that means missing may look like a number.
+  const bool is_number = column.kind != FileKind::kText && !fields_.has_missing_texts();
   switch (consumer.kind) {
     case ColumnMap::Kind::kLabel: {
       const LabelConfig& label = schema_.labels[target].source;
@@ -144,7 +122,7 @@ void ParquetParser::parse(std::span<const ParquetValues> values,
     row_.finish();
     return;
   }
-  for (Column& column : columns_) unpack(column);
+  for (Column& column : columns_) column.ids.unpack();
   for (std::int64_t at = 0; at < num_rows; ++at) {
     const std::int64_t row = first_row + at;
     const auto place = static_cast<std::size_t>(at);
@@ -207,86 +185,9 @@ void ParquetParser::prepare(Column& column, std::size_t num_rows) {
     find_numbers(values, column.kind, num_rows, column.numbers);
     column.is_usual = std::ranges::none_of(column.numbers, [](float x) { return std::isinf(x); });
   } else if (column.way == Way::kId) {
-    column.rows.resize(num_rows);
-    find_ids(column);
+    column.ids.find(values, column.kind, *column.feature, num_rows, fields_);
+    column.is_usual = column.ids.are_usual();
   }
-}
-
-void ParquetParser::find_ids(Column& column) {
-  const ParquetValues& values = *column.values;
-  Ids& rows = column.rows;
-  Ids& entries = column.entries;
-  const std::size_t num_rows = rows.ids.size();
-  column.is_packed = column.kind == FileKind::kText && values.dictionary == nullptr &&
-                     column.feature->type == "hex" && schema_.text.missing.empty() &&
-                     pack_hex8(values.texts, rows.ids);
-  const bool has_id_of_missing = column.feature->missing == "own_id";
-  if (column.is_packed && !has_id_of_missing) return;
-  rows.are_ids = true;
-  std::ranges::fill(rows.what, Is::kId);
-  if (column.is_packed) {
-    unpack(column);
-  } else if (column.kind != FileKind::kText) {
-    std::ranges::transform(values.integers, rows.ids.begin(),
-                           [](std::int64_t id) { return static_cast<std::uint64_t>(id); });
-  } else if (values.dictionary == nullptr) {
-    for (std::size_t r = 0; r < num_rows; ++r) {
-      find_id(*column.feature, values.texts.at(static_cast<std::int64_t>(r)), r, rows);
-    }
-  } else {
-    const auto num_entries = static_cast<std::size_t>(values.dictionary->size());
-    std::size_t entry = entries.ids.size();
-    entries.resize(num_entries);
-    for (; entry < num_entries; ++entry) {
-      const std::string_view text = values.dictionary->at(static_cast<std::int64_t>(entry));
-      find_id(*column.feature, text, entry, entries);
-    }
-    for (std::size_t r = 0; r < num_rows && num_entries > 0; ++r) {
-      rows.ids[r] = entries.ids[static_cast<std::size_t>(values.codes[r])];
-    }
-    for (std::size_t r = 0; r < num_rows && num_entries > 0 && !entries.are_ids; ++r) {
-      rows.what[r] = entries.what[static_cast<std::size_t>(values.codes[r])];
-    }
-    rows.are_ids = entries.are_ids;
-  }
-  if (rows.are_ids && values.presence.empty()) return;
-  // Each loop takes several at a time: where the nulls are cannot be foreseen.
-  for (std::size_t r = 0; r < values.presence.size(); ++r) {
-    rows.what[r] = values.presence[r] != 0 ? rows.what[r] : Is::kNone;
-  }
-  for (std::size_t r = 0; r < num_rows; ++r) {
-    rows.ids[r] = rows.what[r] != Is::kNone ? rows.ids[r] : kMissingId;
-  }
-  if (has_id_of_missing) {
-    for (Is& what : rows.what) what = what != Is::kNone ? what : Is::kId;
-  }
-  column.is_usual = rows.are_ids || std::ranges::count(rows.what, Is::kUnusual) == 0;
-}
-
-/// Moves ids that are packed to their rows; the others have none.
-void ParquetParser::unpack(Column& column) {
-  if (!column.is_packed) return;
-  column.is_packed = false;
-  Ids& rows = column.rows;
-  const Texts& texts = column.values->texts;
-  std::size_t left = texts.bytes.size() / kHexDigits;
-  rows.are_ids = left == rows.ids.size();
-  for (std::size_t r = rows.ids.size(); r-- > 0;) {
-    const bool has_id = !texts.at(static_cast<std::int64_t>(r)).empty();
-    rows.what[r] = has_id ? Is::kId : Is::kNone;
-    if (has_id) rows.ids[r] = rows.ids[--left];
-  }
-}
-
-void ParquetParser::find_id(const FeatureConfig& feature,
-                            std::string_view text,
-                            std::size_t i,
-                            Ids& ids) {
-  ids.ids[i] = 0;
-  ids.what[i] = fields_.is_missing(text)                     ? Is::kNone
-                : fields_.read_id(feature, text, ids.ids[i]) ? Is::kId
-                                                             : Is::kUnusual;
-  ids.are_ids = ids.are_ids && ids.what[i] == Is::kId;
 }
 
 /// Whether all rows are of this pass, and none of them needs a look at single values.
@@ -309,35 +210,19 @@ void ParquetParser::put_columns(std::size_t num_rows, RowBlock& rows) {
       for (std::size_t r = 0; r < num_rows; ++r) {
         rows.labels[r * stride + target] = static_cast<float>(column.values->integers[r]);
       }
-    } else if (column.is_packed) {
-      RowBlock::Bags& bags = rows.bags[target];
-      std::swap(bags.ids, column.rows.ids);
-      for (std::size_t r = 0; r < num_rows; ++r) {
-        bags.offsets[r + 1] = column.values->texts.ends[r] / kHexDigits;
-      }
     } else {
-      RowBlock::Bags& bags = rows.bags[target];
-      std::size_t size = 0;
-      for (std::size_t r = 0; r < num_rows; ++r) {
-        bags.ids[size] = column.rows.ids[r];
-        size += column.rows.what[r] == Is::kId ? 1 : 0;
-        bags.offsets[r + 1] = static_cast<std::int64_t>(size);
-      }
+      column.ids.put(rows.bags[target]);
     }
   }
-}
-
-void ParquetParser::Ids::resize(std::size_t size) {
-  ids.resize(size);
-  what.resize(size);
 }
 
 /// Puts what the column has in this row into the open row. False: fields_.fault() says why not.
 bool ParquetParser::take(Column& column, std::size_t row) {
   switch (column.way) {
     case Way::kId:
-      if (column.rows.what[row] == Is::kUnusual) break;
-      if (column.rows.what[row] == Is::kId) row_.put_id(column.target, column.rows.ids[row]);
+      if (column.ids.what(row) == SingleIds::Is::kUnusual) break;
+      if (column.ids.what(row) == SingleIds::Is::kId)
+        row_.put_id(column.target, column.ids.id(row));
       return true;
     case Way::kNumber:
       row_.number(column.target) = column.numbers[row];

@@ -14,6 +14,7 @@
 #include "src/data/field_reader.h"
 #include "src/data/parquet_groups.h"
 #include "src/data/row_filler.h"
+#include "src/data/single_ids.h"
 #include "src/data/value_text.h"
 
 namespace satrap::data {
@@ -43,17 +44,6 @@ class ParquetParser {
   /// How a value is taken. All but the last leave anything unusual to it.
   enum class Way : std::uint8_t { kLabel, kNumber, kId, kIds, kGeneral };
 
-  /// What a value of a column of single ids is.
-  enum class Is : std::uint8_t { kNone, kId, kUnusual };
-
-  /// An id for each of some values, where they are ids.
-  struct Ids {
-    std::vector<std::uint64_t> ids;
-    std::vector<Is> what;
-    bool are_ids = true;  // all of them
-    void resize(std::size_t size);
-  };
-
   struct Column {
     const ColumnMap::Column* use;
     ParquetFile::Kind kind;
@@ -62,10 +52,8 @@ class ParquetParser {
     std::int64_t target;           // unless kGeneral
     const FeatureConfig* feature;  // of kId, kIds
     const ParquetValues* values = nullptr;
-    Ids entries = {};                 // [dictionary], of kId
-    Ids rows = {};                    // of the block, of kId
+    SingleIds ids = {};               // of the block, of kId
     std::vector<float> numbers = {};  // the same, of kNumber; NaN: missing
-    bool is_packed = false;           // `rows` has the ids of rows that have one, one after another
     bool is_usual = false;            // no value of the block is left to kGeneral
 
     bool only_selects() const { return use->consumers.empty(); }
@@ -83,9 +71,6 @@ class ParquetParser {
   bool take_integers(const Column& column, std::size_t row);
   bool take_any(const Column& column, std::size_t row);
   void prepare(Column& column, std::size_t num_rows);
-  void find_ids(Column& column);
-  static void unpack(Column& column);
-  void find_id(const FeatureConfig& feature, std::string_view text, std::size_t i, Ids& ids);
   bool is_usual(std::int64_t first_row, std::int64_t num_rows) const;
   void put_columns(std::size_t num_rows, RowBlock& rows);
   std::string_view text_of(const Column& column, std::size_t element);
