@@ -16,11 +16,13 @@ constexpr std::int64_t kExamplesPerPiece = 512;  // of one feature: the unit of 
 
 bool is_long(std::int64_t num_ids) { return num_ids > backend::kMaxShortBag; }
 
-/// Looks at all of them, several at a time: a branch for each would take longer.
+/// Looks at all of them, several at a time: a branch, or a truth value, for each would take longer.
 bool has_long_bag(const std::int64_t* offsets, std::int64_t num_examples) {
-  bool has = false;
-  for (std::int64_t r = 0; r < num_examples; ++r) has |= is_long(offsets[r + 1] - offsets[r]);
-  return has;
+  std::int64_t signs = 0;  // negative if one of the differences is
+  for (std::int64_t r = 0; r < num_examples; ++r) {
+    signs |= backend::kMaxShortBag - (offsets[r + 1] - offsets[r]);
+  }
+  return signs < 0;
 }
 
 }  // namespace

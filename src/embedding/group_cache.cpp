@@ -102,6 +102,7 @@ bool GroupCache::resolve(GroupPart& part, const Numbers& numbers, WriteBack* wri
                    .halving_log2 = halving_log2_},
                   part.plan->misses(), stream_);
   const backend::ResolveCounts counts = download_one(device_, part.plan->misses().counts, stream_);
+  note_crowding(counts, write_back == nullptr);
   evict(part, counts.writebacks, numbers.step, write_back);
   if (!tags.empty()) share(part, numbers.batch);
   take_overflow(part, std::min<std::int64_t>(counts.overflows, num_free), numbers.batch);
@@ -125,6 +126,14 @@ void GroupCache::evict(const GroupPart& part,
                       rows->data(), stream_);
   for (const Key key : list(misses.writeback_keys, count)) rows->add_key(key);
   write_back->add(std::move(rows), step);
+}
+
+void GroupCache::note_crowding(const backend::ResolveCounts& counts, bool are_copies) {
+  constexpr std::int64_t kKeysPerEviction = 16;
+  const std::int64_t num_keys = std::int64_t{counts.hits} + counts.misses;
+  const bool is_now = are_copies ? 2 * (misses_ + counts.misses) >= view().size.num_slots()
+                                 : kKeysPerEviction * counts.writebacks > num_keys;
+  is_crowded_ = is_crowded_ || is_now;
 }
 
 /// Keeps the overflow rows of earlier batches that this one needs too.

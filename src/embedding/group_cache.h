@@ -73,6 +73,11 @@ class GroupCache {
   std::int64_t hits() const { return hits_; }
   std::int64_t misses() const { return misses_; }
 
+  /// Whether it matters which rows leave: in some batch, rows of a sixteenth of its keys or more
+  /// took the place of others. Copies leave uncounted: there, once as many have come as half of the
+  /// cache holds.
+  bool is_crowded() const { return is_crowded_; }
+
  private:
   /// A row outside the sets, from its first to its last batch.
   struct Overflow {
@@ -89,6 +94,7 @@ class GroupCache {
   void share(const GroupPart& part, std::uint32_t batch);
   void take_overflow(const GroupPart& part, std::int64_t count, std::uint32_t batch);
   bool add_misses(GroupPart& part, std::int64_t count);
+  void note_crowding(const backend::ResolveCounts& counts, bool are_copies);
   std::span<const Key> list(const Key* keys, std::int64_t count);
   void evict(const GroupPart& part, std::int64_t count, std::int64_t step, WriteBack* write_back);
 
@@ -102,6 +108,7 @@ class GroupCache {
   std::uint32_t last_looked_at_ = 0, last_resolved_ = 0, halving_log2_ = 0;
   PlanRoom plan_room_;
   std::int64_t hits_ = 0, misses_ = 0;
+  bool is_crowded_ = false;
   // What was last read of the device's lists, kept from batch to batch.
   std::vector<Key> keys_;
   std::vector<std::int32_t> slots_;

@@ -138,9 +138,7 @@ void GroupCaches::resolve(const Parts& parts, std::int64_t step, WriteBack* writ
     }
   }
   is_worth_looking_ = is_worth_looking_ || options_.looks_ahead_at_once ||
-                      std::ranges::any_of(caches, [](const auto& cache) {
-                        return 2 * cache->misses() >= cache->view().size.num_slots();
-                      });
+                      std::ranges::any_of(caches, &GroupCache::is_crowded);
 }
 
 /// Blocks until more than the steps up to `completed` are completed; throws if that cannot help.

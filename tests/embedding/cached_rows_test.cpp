@@ -139,6 +139,18 @@ TEST_F(CachedRowsTest, ACacheThatHoldsAllRowsFetchesEachOnceAndWritesNoneBeforeA
   EXPECT_EQ(training->cached->counts().rows_written, 40);  // nothing has changed since
 }
 
+TEST_F(CachedRowsTest, ItLooksAheadOnceRowsMakeRoomForOthersAndNotBefore) {
+  constexpr std::int64_t kSets = 8;
+  start({.memory_bytes = kSets * (one_set() + backend::CacheSize::kWays * kWindowBytesPerSlot),
+         .policy = backend::EvictionPolicy::kLookahead,
+         .max_look_ahead = 4});
+  for (std::uint64_t id = 0; id < 160; id += 10) step(range(id, id + 10));  // of 256 slots
+  ASSERT_EQ(training->cached->counts().rows_written, 0);
+  EXPECT_EQ(training->cached->look_ahead(), 0);
+  step(range(1'000, 1'250));
+  EXPECT_GT(training->cached->look_ahead(), 0);
+}
+
 TEST_F(CachedRowsTest, AFlushWritesWhatHasChangedSinceTheLast) {
   start({.memory_bytes = 64 * one_set()});
   step(range(0, 40));
