@@ -49,9 +49,6 @@ void CachedParts::ask_for_missing() {
       missing_.add(part->missing[i], std::ssize(places_));
       places_.push_back(part->staging.data() + static_cast<std::int64_t>(i) * row_bytes);
     }
-    list_.assign(1, static_cast<std::int32_t>(part->missing.size()));
-    list_.insert(list_.end(), part->for_slots.begin(), part->for_slots.end());
-    part->slots.upload(list_, cached_.planning);
   }
   missing_.sort();
   keys_.clear();

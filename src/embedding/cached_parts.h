@@ -51,7 +51,6 @@ class CachedParts {
   std::vector<std::byte*> rows_;
   std::vector<std::size_t> numbers_;  // of their places
   std::vector<bool> found_;
-  std::vector<std::int32_t> list_;
 };
 
 }  // namespace satrap::embedding

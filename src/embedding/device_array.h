@@ -60,6 +60,26 @@ class QueuedArray {
   backend::Memory pinned_, memory_;
 };
 
+/// What the host reads of an array in a device's memory, by way of pinned memory. Reused: allocates
+/// only to grow.
+template <class T>
+class ReadArray {
+ public:
+  explicit ReadArray(backend::Device& device) : device_(&device) {}
+
+  /// Queues the copy of so many values, which are there once the stream has done it.
+  std::span<const T> queue(const T* values, std::int64_t count, backend::StreamRef stream) {
+    const auto bytes = count * static_cast<std::int64_t>(sizeof(T));
+    make_room(pinned_, *device_, backend::Place::kPinnedHost, bytes, "a list of the device");
+    if (bytes > 0) device_->copy(pinned_.data(), values, bytes, stream);
+    return {reinterpret_cast<const T*>(pinned_.data()), static_cast<std::size_t>(count)};
+  }
+
+ private:
+  backend::Device* device_;
+  backend::Memory pinned_;
+};
+
 /// Copies values of the device's memory to the host; blocks until the work queued before is done.
 template <class T>
 void download(backend::Device& device,

@@ -31,10 +31,14 @@ GroupCache::GroupCache(backend::Device& device,
     : device_(device),
       group_(group),
       stream_(stream),
+      evictions_(device),
       recordings_(device, stream_),
       cache_(device, group.layout, size, policy, stream_),
       listed_(device, sets_per_list(size)),
       plan_room_(device, group.layout),
+      victims_(device),
+      missing_(device),
+      slots_(device),
       free_overflow_(index(size.overflow_rows)),
       overflow_slots_(device),
       shared_slots_(device),
@@ -89,6 +93,7 @@ bool GroupCache::resolve(GroupPart& part, const Numbers& numbers, WriteBack* wri
   const std::int64_t num_free = std::ssize(free_overflow_);
   const bool is_known = window_ && last_looked_at_ >= numbers.batch;
   last_resolved_ = numbers.batch;
+  part.made_room.make_wait(stream_);  // an earlier call's lists are read until then
   device_.resolve(view(), part.view(),
                   {.batch = numbers.batch,
                    .completed = numbers.completed,
@@ -103,28 +108,37 @@ bool GroupCache::resolve(GroupPart& part, const Numbers& numbers, WriteBack* wri
                   part.plan->misses(), stream_);
   const backend::ResolveCounts counts = download_one(device_, part.plan->misses().counts, stream_);
   note_crowding(counts, write_back == nullptr);
-  evict(part, counts.writebacks, numbers.step, write_back);
+  read_lists(part.plan->misses(), counts);
+  evict(part, numbers.step, write_back);
   if (!tags.empty()) share(part, numbers.batch);
   take_overflow(part, std::min<std::int64_t>(counts.overflows, num_free), numbers.batch);
-  if (!add_misses(part, counts.misses)) return false;
+  if (!add_misses(part)) return false;
   // Rows that came in an earlier call for this batch have been found now.
   hits_ += std::int64_t{counts.hits} + counts.misses - std::ssize(part.missing);
   return true;
 }
 
-/// Saves the rows that make room, which are still in their slots.
-void GroupCache::evict(const GroupPart& part,
-                       std::int64_t count,
-                       std::int64_t step,
-                       WriteBack* write_back) {
+/// All at once: each wait for the device takes longer than the copies.
+void GroupCache::read_lists(const backend::MissView& misses, const backend::ResolveCounts& counts) {
+  victim_keys_ = victims_.queue(misses.writeback_keys, counts.writebacks, stream_);
+  missing_keys_ = missing_.queue(misses.miss_keys, counts.misses, stream_);
+  missing_slots_ = slots_.queue(misses.miss_slots, counts.misses, stream_);
+  if (counts.writebacks + counts.misses > 0) stream_.wait_until_idle();
+}
+
+/// Saves the rows that make room, which are still in their slots, while the planner goes on.
+void GroupCache::evict(GroupPart& part, std::int64_t step, WriteBack* write_back) {
+  const auto count = std::ssize(victim_keys_);
   if (count == 0) return;
   SATRAP_CHECK(write_back != nullptr, count, " copies of rows have changed");
   const backend::MissView& misses = part.plan->misses();
   std::unique_ptr<WriteBack::Rows> rows = write_back->take_free();
   rows->begin(device_, count, group_.layout.row_bytes);
   device_.gather_rows(view(), misses.writeback_slots, &misses.counts->writebacks, 0, count,
-                      rows->data(), stream_);
-  for (const Key key : list(misses.writeback_keys, count)) rows->add_key(key);
+                      rows->data(), evictions_);
+  rows->arrive_with(device_, evictions_);
+  part.made_room.record(evictions_);
+  for (const Key key : victim_keys_) rows->add_key(key);
   write_back->add(std::move(rows), step);
 }
 
@@ -157,19 +171,14 @@ void GroupCache::take_overflow(const GroupPart& part, std::int64_t count, std::u
   has_other_overflow_ = true;
 }
 
-bool GroupCache::add_misses(GroupPart& part, std::int64_t count) {
-  if (count == 0) return true;
-  const backend::MissView& misses = part.plan->misses();
-  const std::span<const Key> keys = list(misses.miss_keys, count);
-  slots_.resize(index(count));
-  download(device_, misses.miss_slots, std::span(slots_), stream_);
-  for (std::size_t i = 0; i < keys.size(); ++i) {
-    if (slots_[i] < 0) continue;
-    part.missing.push_back(keys[i]);
-    part.for_slots.push_back(slots_[i]);
+bool GroupCache::add_misses(GroupPart& part) {
+  for (std::size_t i = 0; i < missing_keys_.size(); ++i) {
+    if (missing_slots_[i] < 0) continue;
+    part.missing.push_back(missing_keys_[i]);
+    part.for_slots.push_back(missing_slots_[i]);
     ++misses_;
   }
-  return std::ranges::find(slots_, -1) == slots_.end();
+  return std::ranges::find(missing_slots_, -1) == missing_slots_.end();
 }
 
 /// Keys in the device's memory, until the next call.
@@ -179,21 +188,28 @@ std::span<const Key> GroupCache::list(const Key* keys, std::int64_t count) {
   return keys_;
 }
 
-void GroupCache::scatter(const GroupPart& part, backend::StreamRef stream) const {
-  const auto count = std::ssize(part.missing);
-  if (count == 0) return;
-  const std::int32_t* const slots = part.slots.data();
-  device_.scatter_rows(view(), slots + 1, reinterpret_cast<const std::uint32_t*>(slots), 0, count,
-                       part.staging.data(), stream);
+void GroupCache::scatter(GroupPart& part, backend::StreamRef stream) const {
+  if (part.missing.empty()) return;
+  const std::int32_t* const slots = list_slots(part, stream);
+  device_.scatter_rows(view(), slots + 1, reinterpret_cast<const std::uint32_t*>(slots), 0,
+                       std::ssize(part.missing), part.staging.data(), stream);
 }
 
 void GroupCache::load(GroupPart& part,
                       std::span<const std::byte* const> rows,
                       backend::StreamRef stream) const {
   if (rows.empty()) return;
-  const std::int32_t* const slots = part.slots.data();
+  const std::int32_t* const slots = list_slots(part, stream);
   device_.load_rows(view(), slots + 1, reinterpret_cast<const std::uint32_t*>(slots),
                     std::ssize(rows), part.row_places.upload(rows, stream), stream);
+}
+
+/// Queues the list of the slots that wait for rows, and the wait until they are free.
+const std::int32_t* GroupCache::list_slots(GroupPart& part, backend::StreamRef stream) {
+  part.made_room.make_wait(stream);
+  part.list.assign(1, static_cast<std::int32_t>(part.for_slots.size()));
+  part.list.insert(part.list.end(), part.for_slots.begin(), part.for_slots.end());
+  return part.slots.upload(part.list, stream);
 }
 
 // ------------------------------------------------------------------------------- overflow rows

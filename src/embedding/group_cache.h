@@ -27,7 +27,8 @@ namespace satrap::embedding {
 class GroupCache {
  public:
   /// `window`: the batches that it looks ahead at; without, if the policy is another. `stream`: for
-  /// all its work but scatter(); it outlives it, as the device and the group do.
+  /// all its work but scatter() and copies of rows that make room; it outlives it, as the device
+  /// and the group do.
   GroupCache(backend::Device& device,
              const RowGroup& group,
              const backend::CacheSize& size,
@@ -44,17 +45,18 @@ class GroupCache {
 
   /// Gives each key of the planned part a slot: sets the plan's slots and lists the rows to be
   /// fetched. Rows that make room for them go to `write_back` if they have changed: their updates
-  /// precede `completed`. Without a write-back the rows are copies, which nothing changes. Blocks
-  /// until the device has done it. False if there was no slot for some: call it again once more
-  /// batches are completed.
+  /// precede `completed`; they are copied from their slots later. Without a write-back the
+  /// rows are copies, which nothing changes. Blocks until the device has given slots. False if
+  /// there was no slot for some: call it again once more batches are completed.
   struct Numbers {
     std::uint32_t batch = 0, completed = 0;
     std::int64_t step = 0;  // the last one whose updates are applied
   };
   bool resolve(GroupPart& part, const Numbers& numbers, WriteBack* write_back);
 
-  /// Queues the copy of the fetched rows, from the staging of the part, into their slots.
-  void scatter(const GroupPart& part, backend::StreamRef stream) const;
+  /// Queues the copy of the fetched rows, from the staging of the part, into their slots, after the
+  /// copy of the rows that were there.
+  void scatter(GroupPart& part, backend::StreamRef stream) const;
 
   /// The same, of rows that the device reads where they are.
   void load(GroupPart& part,
@@ -93,14 +95,17 @@ class GroupCache {
                      WriteBack::Kind kind);
   void share(const GroupPart& part, std::uint32_t batch);
   void take_overflow(const GroupPart& part, std::int64_t count, std::uint32_t batch);
-  bool add_misses(GroupPart& part, std::int64_t count);
+  bool add_misses(GroupPart& part);
+  void read_lists(const backend::MissView& misses, const backend::ResolveCounts& counts);
   void note_crowding(const backend::ResolveCounts& counts, bool are_copies);
   std::span<const Key> list(const Key* keys, std::int64_t count);
-  void evict(const GroupPart& part, std::int64_t count, std::int64_t step, WriteBack* write_back);
+  static const std::int32_t* list_slots(GroupPart& part, backend::StreamRef stream);
+  void evict(GroupPart& part, std::int64_t step, WriteBack* write_back);
 
   backend::Device& device_;
   const RowGroup& group_;
   const backend::Stream& stream_;
+  const backend::Stream evictions_;
   backend::Recordings recordings_;  // of plans: batches of one size have the same ones again
   const backend::Cache cache_;
   const backend::SlotListBuffer listed_;
@@ -111,7 +116,10 @@ class GroupCache {
   bool is_crowded_ = false;
   // What was last read of the device's lists, kept from batch to batch.
   std::vector<Key> keys_;
-  std::vector<std::int32_t> slots_;
+  ReadArray<Key> victims_, missing_;
+  ReadArray<std::int32_t> slots_;
+  std::span<const Key> victim_keys_, missing_keys_;
+  std::span<const std::int32_t> missing_slots_;
 
   // Overflow rows: usually none is in use.
   OverflowRows overflow_;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "satrap/backend/plan.h"
+#include "satrap/backend/stream.h"
 #include "satrap/embedding/group_batch.h"
 #include "satrap/embedding/row_groups.h"
 #include "src/embedding/device_array.h"
@@ -18,7 +19,11 @@ struct GroupPart {
             const FeatureLayout& layout,
             const RowGroup& of_group,
             ThreadPool& pool)
-      : group(of_group), batch(device, layout, of_group, pool), slots(device), row_places(device) {}
+      : group(of_group),
+        batch(device, layout, of_group, pool),
+        made_room(device),
+        slots(device),
+        row_places(device) {}
 
   backend::PlanView view() const { return plan->view(batch.num_ids()); }
   std::int64_t row_bytes() const { return group.layout.row_bytes; }
@@ -31,9 +36,11 @@ struct GroupPart {
   std::optional<backend::Plan> plan;
 
   // The rows to be fetched: keys, the slots that wait for them, and their memory.
+  backend::Event made_room;                  // the rows that were in the slots have been copied
   std::vector<Key> missing;                  // [n]
   std::vector<std::int32_t> for_slots;       // [n]
-  DeviceArray<std::int32_t> slots;           // [1 + n] in the device: n, then for_slots
+  std::vector<std::int32_t> list;            // [1 + n]
+  QueuedArray<std::int32_t> slots;           // [1 + n] in the device: n, then for_slots
   backend::Memory staging;                   // [n, row_bytes], pinned
   QueuedArray<const std::byte*> row_places;  // [n] in the device, of rows that stay in the store
 };

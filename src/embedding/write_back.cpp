@@ -8,8 +8,16 @@
 
 namespace satrap::embedding {
 
+WriteBack::Rows::~Rows() {
+  try {
+    wait_for_arrival();
+  } catch (const Error&) {  // the device has failed, and copies nothing any more
+  }
+}
+
 void WriteBack::Rows::begin(backend::Device& device, std::int64_t count, std::int64_t row_bytes) {
   row_bytes_ = row_bytes;
+  is_arriving_ = false;
   keys_.clear();
   if (count * row_bytes <= memory_.bytes()) return;
   memory_ = {};
@@ -18,6 +26,16 @@ void WriteBack::Rows::begin(backend::Device& device, std::int64_t count, std::in
 }
 
 void WriteBack::Rows::add_key(Key key) { keys_.add(key, count()); }
+
+void WriteBack::Rows::arrive_with(backend::Device& device, backend::StreamRef stream) {
+  if (!arrival_) arrival_.emplace(device);
+  arrival_->record(stream);
+  is_arriving_ = true;
+}
+
+void WriteBack::Rows::wait_for_arrival() const {
+  if (is_arriving_) arrival_->wait_until_reached();
+}
 
 WriteBack::WriteBack(table::RowStore& store, std::int64_t max_bytes)
     : store_(store), max_bytes_(max_bytes) {
@@ -80,6 +98,7 @@ void WriteBack::find(std::span<const Key> keys,
     for (std::size_t i = 0; i < keys.size() && place < end; ++i) {
       place = rows.keys_.find(keys[i], place);
       if (place == end || rows.keys_.key(place) != keys[i] || found[i]) continue;
+      rows.wait_for_arrival();
       std::memcpy(places[i], rows.row(place), static_cast<std::size_t>(rows.row_bytes_));
       found[i] = true;
     }
@@ -160,10 +179,12 @@ std::size_t WriteBack::take_newest(std::int64_t& step) {
     if (count > 0 && bytes > kMaxBytes) break;
     step = std::max(step, rows.step_);
   }
+  taken_rows_.clear();
   taken_.clear();
   sources_.clear();
   for (std::size_t item = count; item-- > 0;) {
     const Rows& rows = *items_[item].rows;
+    taken_rows_.push_back(&rows);
     for (std::size_t i = 0; i < static_cast<std::size_t>(rows.count()); ++i) {
       taken_.add(rows.keys_.key(i), std::ssize(sources_));
       sources_.push_back(rows.row(i));
@@ -192,6 +213,7 @@ std::vector<std::unique_ptr<WriteBack::Rows>> WriteBack::release_first(std::size
 }
 
 std::int64_t WriteBack::put(std::int64_t step) {
+  for (const Rows* rows : taken_rows_) rows->wait_for_arrival();
   taken_.sort();
   keys_.clear();
   rows_.clear();

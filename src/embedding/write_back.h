@@ -8,10 +8,12 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "satrap/backend/memory.h"
+#include "satrap/backend/stream.h"
 #include "satrap/core/thread_group.h"
 #include "satrap/table/row_store.h"
 #include "src/embedding/numbered_keys.h"
@@ -30,9 +32,16 @@ class WriteBack {
   /// Rows of one layout. Reused, with its memory.
   class Rows {
    public:
+    Rows() = default;
+    ~Rows();  // waits for their arrival: the memory is freed
+    Rows(const Rows&) = delete;
+    Rows& operator=(const Rows&) = delete;
+
     /// Room for `count` rows in pinned memory; their keys are added with add_key().
     void begin(backend::Device& device, std::int64_t count, std::int64_t row_bytes);
     void add_key(Key key);  // of the next row
+    /// They arrive once the stream has done what has been queued on it.
+    void arrive_with(backend::Device& device, backend::StreamRef stream);
     std::byte* data() { return memory_.data(); }
     std::int64_t count() const { return keys_.size(); }
 
@@ -42,10 +51,13 @@ class WriteBack {
       return memory_.data() + static_cast<std::int64_t>(keys_.number(place)) * row_bytes_;
     }
     std::int64_t bytes() const { return count() * row_bytes_; }
+    void wait_for_arrival() const;
 
     Kind kind_ = Kind::kEvicted;
     std::int64_t row_bytes_ = 0, step_ = 0;
     NumberedKeys keys_;  // sorted once added
+    std::optional<backend::Event> arrival_;
+    bool is_arriving_ = false;
     backend::Memory memory_;
   };
 
@@ -102,7 +114,8 @@ class WriteBack {
   bool is_stopped_ = false;
   std::exception_ptr error_;
   // Of the thread, kept from put to put.
-  NumberedKeys taken_;                     // newest first
+  std::vector<const Rows*> taken_rows_;    // newest first
+  NumberedKeys taken_;                     // the same order
   std::vector<const std::byte*> sources_;  // by the numbers of taken_
   std::vector<Key> keys_;
   std::vector<const std::byte*> rows_;

@@ -225,7 +225,9 @@ class Counts(unittest.TestCase):
                 self.assertEqual(counts["misses"] > 10, "30000" in str(settings))
                 if looks == 2:  # a plan of the batch ahead, and touch
                     self.assertLessEqual(counts["launches"], 40)
-                    self.assertEqual(counts["allocations"], 0)
+                    self.assertLess(counts["allocations"], 0.5)  # more rows than before may wait for the store
+                    # The look before, the counts, the lists; not for rows that make room.
+                    self.assertAlmostEqual(counts["waits planner"], 3, delta=0.3)
 
 
 class SeveralGpus(partitioned_cache_test.PartitionedCache):
