@@ -6,6 +6,7 @@
 #include <csignal>
 #include <cstring>
 #include <stdexcept>
+#include <string_view>
 
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -167,6 +168,11 @@ TEST_F(LinkTest, CaseF_DeadlineBreaksTheLinkAndWakesEverybody) {
   waiting.join();
   EXPECT_EQ(other, NetFailure::kTimeout);
   EXPECT_EQ(failure_of([&] { second->post_send(1, 1, 0, 64); }), NetFailure::kTimeout);
+  try {
+    second->post_send(1, 1, 0, 64);
+  } catch (const NetError& error) {  // says why, and not where in Gloo
+    EXPECT_EQ(std::string_view(error.what()).find(".cc:"), std::string_view::npos) << error.what();
+  }
 }
 
 // I: Gloo calls std::terminate when a peer sends more than the posted receive has room for.
