@@ -30,7 +30,7 @@ class SingleIds {
 
   bool are_usual() const { return are_usual_; }
 
-  /// Puts them into a bag per row, of at least as many ids. They are undefined then.
+  /// Puts them into a bag per row, of at least as many ids. The ids are undefined afterwards.
   void put(RowBlock::Bags& bags);
 
   /// Before single ones are asked for.

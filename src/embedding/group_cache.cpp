@@ -27,11 +27,12 @@ GroupCache::GroupCache(backend::Device& device,
                        const backend::CacheSize& size,
                        backend::EvictionPolicy policy,
                        const std::optional<backend::WindowSize>& window,
-                       const backend::Stream& stream)
+                       const backend::Stream& stream,
+                       const backend::Stream& evictions)
     : device_(device),
       group_(group),
       stream_(stream),
-      evictions_(device),
+      evictions_(evictions),
       recordings_(device, stream_),
       cache_(device, group.layout, size, policy, stream_),
       listed_(device, sets_per_list(size)),
@@ -107,7 +108,7 @@ bool GroupCache::resolve(GroupPart& part, const Numbers& numbers, WriteBack* wri
                    .halving_log2 = halving_log2_},
                   part.plan->misses(), stream_);
   const backend::ResolveCounts counts = download_one(device_, part.plan->misses().counts, stream_);
-  note_crowding(counts, write_back == nullptr);
+  note_crowding(counts);
   read_lists(part.plan->misses(), counts);
   evict(part, numbers.step, write_back);
   if (!tags.empty()) share(part, numbers.batch);
@@ -142,12 +143,11 @@ void GroupCache::evict(GroupPart& part, std::int64_t step, WriteBack* write_back
   write_back->add(std::move(rows), step);
 }
 
-void GroupCache::note_crowding(const backend::ResolveCounts& counts, bool are_copies) {
-  constexpr std::int64_t kKeysPerEviction = 16;
+void GroupCache::note_crowding(const backend::ResolveCounts& counts) {
+  constexpr std::int64_t kKeysPerMiss = 16;
   const std::int64_t num_keys = std::int64_t{counts.hits} + counts.misses;
-  const bool is_now = are_copies ? 2 * (misses_ + counts.misses) >= view().size.num_slots()
-                                 : kKeysPerEviction * counts.writebacks > num_keys;
-  is_crowded_ = is_crowded_ || is_now;
+  const bool is_full = misses_ >= view().size.num_slots();
+  is_crowded_ = is_crowded_ || (is_full && kKeysPerMiss * counts.misses > num_keys);
 }
 
 /// Keeps the overflow rows of earlier batches that this one needs too.
@@ -190,7 +190,7 @@ std::span<const Key> GroupCache::list(const Key* keys, std::int64_t count) {
 
 void GroupCache::scatter(GroupPart& part, backend::StreamRef stream) const {
   if (part.missing.empty()) return;
-  const std::int32_t* const slots = list_slots(part, stream);
+  const std::int32_t* const slots = queue_free_slots(part, stream);
   device_.scatter_rows(view(), slots + 1, reinterpret_cast<const std::uint32_t*>(slots), 0,
                        std::ssize(part.missing), part.staging.data(), stream);
 }
@@ -199,13 +199,13 @@ void GroupCache::load(GroupPart& part,
                       std::span<const std::byte* const> rows,
                       backend::StreamRef stream) const {
   if (rows.empty()) return;
-  const std::int32_t* const slots = list_slots(part, stream);
+  const std::int32_t* const slots = queue_free_slots(part, stream);
   device_.load_rows(view(), slots + 1, reinterpret_cast<const std::uint32_t*>(slots),
                     std::ssize(rows), part.row_places.upload(rows, stream), stream);
 }
 
-/// Queues the list of the slots that wait for rows, and the wait until they are free.
-const std::int32_t* GroupCache::list_slots(GroupPart& part, backend::StreamRef stream) {
+/// Queues the wait until the slots that rows come to are free, and their list.
+const std::int32_t* GroupCache::queue_free_slots(GroupPart& part, backend::StreamRef stream) {
   part.made_room.make_wait(stream);
   part.list.assign(1, static_cast<std::int32_t>(part.for_slots.size()));
   part.list.insert(part.list.end(), part.for_slots.begin(), part.for_slots.end());

@@ -26,15 +26,16 @@ namespace satrap::embedding {
 /// same time; make_plan() and scatter() may run beside them, for other batches.
 class GroupCache {
  public:
-  /// `window`: the batches that it looks ahead at; without, if the policy is another. `stream`: for
-  /// all its work but scatter() and copies of rows that make room; it outlives it, as the device
-  /// and the group do.
+  /// `window`: the batches that it looks ahead at; without, if the policy is another. `evictions`:
+  /// for the copies of rows that make room; `stream`: for all other work but scatter(). They
+  /// outlive it, as the device and the group do.
   GroupCache(backend::Device& device,
              const RowGroup& group,
              const backend::CacheSize& size,
              backend::EvictionPolicy policy,
              const std::optional<backend::WindowSize>& window,
-             const backend::Stream& stream);
+             const backend::Stream& stream,
+             const backend::Stream& evictions);
 
   /// Queues the plan of a part whose batch has been filled and uploaded.
   void make_plan(GroupPart& part);
@@ -75,9 +76,8 @@ class GroupCache {
   std::int64_t hits() const { return hits_; }
   std::int64_t misses() const { return misses_; }
 
-  /// Whether it matters which rows leave: in some batch, rows of a sixteenth of its keys or more
-  /// took the place of others. Copies leave uncounted: there, once as many have come as half of the
-  /// cache holds.
+  /// Whether it matters which rows leave: as many have come as it holds, and then some batch missed
+  /// more than a sixteenth of its rows.
   bool is_crowded() const { return is_crowded_; }
 
  private:
@@ -97,15 +97,15 @@ class GroupCache {
   void take_overflow(const GroupPart& part, std::int64_t count, std::uint32_t batch);
   bool add_misses(GroupPart& part);
   void read_lists(const backend::MissView& misses, const backend::ResolveCounts& counts);
-  void note_crowding(const backend::ResolveCounts& counts, bool are_copies);
+  void note_crowding(const backend::ResolveCounts& counts);
   std::span<const Key> list(const Key* keys, std::int64_t count);
-  static const std::int32_t* list_slots(GroupPart& part, backend::StreamRef stream);
+  static const std::int32_t* queue_free_slots(GroupPart& part, backend::StreamRef stream);
   void evict(GroupPart& part, std::int64_t step, WriteBack* write_back);
 
   backend::Device& device_;
   const RowGroup& group_;
   const backend::Stream& stream_;
-  const backend::Stream evictions_;
+  const backend::Stream& evictions_;
   backend::Recordings recordings_;  // of plans: batches of one size have the same ones again
   const backend::Cache cache_;
   const backend::SlotListBuffer listed_;

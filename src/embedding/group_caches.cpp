@@ -29,6 +29,7 @@ GroupCaches::GroupCaches(const std::vector<job::FeatureSpec>& features,
       device(the_device),
       pool(threads),
       planning(the_device),
+      evictions(the_device),
       own_compute_(make_own(the_device, options.stream)),
       compute(own_compute_ ? *own_compute_ : *options.stream),
       options_(options),
@@ -80,7 +81,7 @@ void GroupCaches::make_caches(const Parts& parts, std::int64_t num_examples, std
     std::optional<backend::WindowSize> window;
     if (look_ahead_ > 0) window = window_size(needs[g], sizes[g], look_ahead_);
     caches.push_back(std::make_unique<GroupCache>(device, parts[g]->group, sizes[g],
-                                                  options_.policy, window, planning));
+                                                  options_.policy, window, planning, evictions));
   }
   steps_before_ = step - 1;
   completed_ = step - 1;

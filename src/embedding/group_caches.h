@@ -102,7 +102,8 @@ class GroupCaches {
   const FeatureLayout on_host, on_device;
   backend::Device& device;
   ThreadPool& pool;
-  const backend::Stream planning;  // of the planner
+  const backend::Stream planning;   // of the planner
+  const backend::Stream evictions;  // of the planner: copies of rows that make room
 
   // One per group with features, in the order of groups; made once.
   std::vector<std::unique_ptr<GroupCache>> caches;

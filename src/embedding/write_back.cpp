@@ -17,7 +17,7 @@ WriteBack::Rows::~Rows() {
 
 void WriteBack::Rows::begin(backend::Device& device, std::int64_t count, std::int64_t row_bytes) {
   row_bytes_ = row_bytes;
-  is_arriving_ = false;
+  device_ = nullptr;
   keys_.clear();
   if (count * row_bytes <= memory_.bytes()) return;
   memory_ = {};
@@ -30,11 +30,13 @@ void WriteBack::Rows::add_key(Key key) { keys_.add(key, count()); }
 void WriteBack::Rows::arrive_with(backend::Device& device, backend::StreamRef stream) {
   if (!arrival_) arrival_.emplace(device);
   arrival_->record(stream);
-  is_arriving_ = true;
+  device_ = &device;
 }
 
 void WriteBack::Rows::wait_for_arrival() const {
-  if (is_arriving_) arrival_->wait_until_reached();
+  if (device_ == nullptr) return;
+  device_->use_on_this_thread();
+  arrival_->wait_until_reached();
 }
 
 WriteBack::WriteBack(table::RowStore& store, std::int64_t max_bytes)
@@ -93,12 +95,14 @@ void WriteBack::find(std::span<const Key> keys,
   for (auto item = items_.rbegin(); item != items_.rend(); ++item) {
     if (item->rows == nullptr) continue;
     const Rows& rows = *item->rows;
+    bool has_arrived = false;
     std::size_t place = 0;
     const auto end = static_cast<std::size_t>(rows.count());
     for (std::size_t i = 0; i < keys.size() && place < end; ++i) {
       place = rows.keys_.find(keys[i], place);
       if (place == end || rows.keys_.key(place) != keys[i] || found[i]) continue;
-      rows.wait_for_arrival();
+      if (!has_arrived) rows.wait_for_arrival();  // with the lock: it takes as long as a copy
+      has_arrived = true;
       std::memcpy(places[i], rows.row(place), static_cast<std::size_t>(rows.row_bytes_));
       found[i] = true;
     }

@@ -55,9 +55,9 @@ class WriteBack {
 
     Kind kind_ = Kind::kEvicted;
     std::int64_t row_bytes_ = 0, step_ = 0;
-    NumberedKeys keys_;  // sorted once added
+    NumberedKeys keys_;                        // sorted once added
+    const backend::Device* device_ = nullptr;  // of the copy that they arrive by; or none
     std::optional<backend::Event> arrival_;
-    bool is_arriving_ = false;
     backend::Memory memory_;
   };
 
@@ -66,8 +66,9 @@ class WriteBack {
 
   std::unique_ptr<Rows> take_free();
 
-  /// Blocks while more than max_bytes of evicted rows wait. Rethrows the store's error, as do all
-  /// functions that wait; throws Error(kUnavailable) once stopped.
+  /// Blocks while more than max_bytes of evicted rows wait. Rethrows the error of the store, or of
+  /// rows that have not arrived, as do all functions that wait; throws Error(kUnavailable) once
+  /// stopped.
   void wait_for_room();
 
   /// `step`: the last one whose updates the rows may have. Rows of a key that are added later are
@@ -79,11 +80,12 @@ class WriteBack {
   void add_action(std::function<void()> action);
 
   /// Copies each row that is under way, in its newest version, to its place, and sets found[i].
+  /// Blocks until rows that are found have arrived; throws the device's error.
   void find(std::span<const Key> keys,           // [n] ascending
             std::span<std::byte* const> places,  // [n] of [row_bytes] out
             std::vector<bool>& found);           // [n] out
 
-  void throw_if_failed() const;  // the store's error
+  void throw_if_failed() const;  // the error of the store, or of rows that have not arrived
   void wait_until_empty();       // blocks until all that was added is in the store
   std::int64_t bytes_put() const;
   std::int64_t rows_put() const;

@@ -51,7 +51,7 @@ std::string text_of(const std::exception_ptr& error) {
   try {
     std::rethrow_exception(error);
   } catch (const std::exception& e) {
-    return e.what();
+    return gloo_reason(e.what());
   } catch (...) {
     return "unknown error";
   }
@@ -257,7 +257,7 @@ class SafePair final : public tcp::Pair {
     if (!ex_ && state_ != CLOSED) signalException(reason);
   }
   static std::string broken(const std::exception& error) {
-    return std::string("the peer broke Gloo's protocol: ") + error.what();
+    return std::string("the peer broke Gloo's protocol: ") + gloo_reason(error.what());
   }
   static bool is_gone(const tcp::Op& op) {
     return op.ubuf && !gloo::NonOwningPtr<tcp::UnboundBuffer>(op.ubuf);
@@ -290,6 +290,11 @@ SafeContext& safe(tcp::Context& context) { return static_cast<SafeContext&>(cont
 
 }  // namespace
 
+std::string gloo_reason(std::string_view text) {
+  const std::size_t end = text.starts_with('[') ? text.find("] ") : std::string_view::npos;
+  return std::string(end == std::string_view::npos ? text : text.substr(end + 2));
+}
+
 bool is_gloo_timeout(std::string_view text) {
   return text.find("imeout") != std::string_view::npos ||   // of the application, of connecting
          text.find("Timed out") != std::string_view::npos;  // of this wait
@@ -304,7 +309,8 @@ std::shared_ptr<GlooDevice> make_gloo_device() {
   } catch (const std::system_error&) {  // no thread available: not the address's fault
     throw;
   } catch (const std::exception& error) {
-    throw Error(ErrorCode::kUnavailable, concat("Gloo does not work here: ", error.what()));
+    throw Error(ErrorCode::kUnavailable,
+                concat("Gloo does not work here: ", gloo_reason(error.what())));
   }
 }
 
@@ -319,7 +325,8 @@ GlooMesh::GlooMesh(std::shared_ptr<GlooDevice> device, int rank, int size, OnDow
       }
     }).run();
   } catch (const std::exception& error) {
-    throw NetError(NetFailure::kClosed, concat("Gloo cannot make a connection: ", error.what()));
+    throw NetError(NetFailure::kClosed,
+                   concat("Gloo cannot make a connection: ", gloo_reason(error.what())));
   }
 }
 
@@ -330,7 +337,8 @@ void GlooMesh::adopt(int peer, Fd socket) {
   try {
     is_adopted = safe(*context_).pair(peer).adopt(std::move(socket));
   } catch (const std::exception& error) {
-    throw NetError(NetFailure::kClosed, concat("Gloo cannot use a connection: ", error.what()));
+    throw NetError(NetFailure::kClosed,
+                   concat("Gloo cannot use a connection: ", gloo_reason(error.what())));
   }
   if (!is_adopted)
     throw NetError(NetFailure::kClosed, "the connection was closed while it was made");

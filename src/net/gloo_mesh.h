@@ -31,6 +31,9 @@ namespace satrap::net {
 using GlooDevice = gloo::transport::tcp::Device;
 using GlooBuffer = gloo::transport::UnboundBuffer;
 
+/// What an exception of Gloo's says, without the place in its sources that it begins with.
+std::string gloo_reason(std::string_view text);
+
 /// Whether this is the text of a timeout exception of Gloo's.
 bool is_gloo_timeout(std::string_view text);
 

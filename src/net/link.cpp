@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <chrono>
 #include <exception>
-#include <string>
 #include <string_view>
 #include <utility>
 
@@ -16,12 +15,6 @@ namespace {
 // connections, and any of these may be noticed first.
 NetFailure failure_of(std::string_view reason) {
   return is_gloo_timeout(reason) ? NetFailure::kTimeout : NetFailure::kClosed;
-}
-
-/// Gloo's texts begin with the place in its sources, "[file:line] ", which tells a user nothing.
-std::string without_place(std::string_view text) {
-  const std::size_t end = text.starts_with('[') ? text.find("] ") : std::string_view::npos;
-  return std::string(end == std::string_view::npos ? text : text.substr(end + 2));
 }
 
 }  // namespace
@@ -72,7 +65,7 @@ Link::Link(std::shared_ptr<GlooDevice> device, int rank, int size, std::function
             rank,
             size,
             [breaker = breaker_](int peer, const std::string& reason) {
-              breaker->trip(failure_of(reason), concat("peer ", peer, ": ", without_place(reason)));
+              breaker->trip(failure_of(reason), concat("peer ", peer, ": ", reason));
             }) {}
 
 void Link::adopt(int peer, Fd socket) {
@@ -112,7 +105,7 @@ void LinkBuffer::post_receive(int peer,
   try {
     buffer_->recv(peer, slot, static_cast<std::size_t>(offset), static_cast<std::size_t>(bytes));
   } catch (const std::exception& error) {
-    link_->breaker()->trip(NetFailure::kClosed, without_place(error.what()));
+    link_->breaker()->trip(NetFailure::kClosed, gloo_reason(error.what()));
     throw link_->breaker()->error();
   }
 }
@@ -124,7 +117,7 @@ void LinkBuffer::post_send(int peer, std::uint64_t slot, std::int64_t offset, st
   try {
     buffer_->send(peer, slot, static_cast<std::size_t>(offset), static_cast<std::size_t>(bytes));
   } catch (const std::exception& error) {
-    link_->breaker()->trip(NetFailure::kClosed, without_place(error.what()));
+    link_->breaker()->trip(NetFailure::kClosed, gloo_reason(error.what()));
     throw link_->breaker()->error();
   }
 }
@@ -147,7 +140,7 @@ void LinkBuffer::finish(bool& is_under_way, Deadline deadline, Wait&& wait) {
       return;
     }
   } catch (const std::exception& error) {
-    link_->breaker()->trip(failure_of(error.what()), without_place(error.what()));
+    link_->breaker()->trip(failure_of(error.what()), gloo_reason(error.what()));
   }
   fail(deadline);
 }

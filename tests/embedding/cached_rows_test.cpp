@@ -139,16 +139,20 @@ TEST_F(CachedRowsTest, ACacheThatHoldsAllRowsFetchesEachOnceAndWritesNoneBeforeA
   EXPECT_EQ(training->cached->counts().rows_written, 40);  // nothing has changed since
 }
 
-TEST_F(CachedRowsTest, ItLooksAheadOnceRowsMakeRoomForOthersAndNotBefore) {
+TEST_F(CachedRowsTest, ItLooksAheadOnceItIsFullAndABatchMissesManyRows) {
   constexpr std::int64_t kSets = 8;
   start({.memory_bytes = kSets * (one_set() + backend::CacheSize::kWays * kWindowBytesPerSlot),
          .policy = backend::EvictionPolicy::kLookahead,
          .max_look_ahead = 4});
+  const auto look_ahead = [&] { return training->cached->look_ahead(); };
   for (std::uint64_t id = 0; id < 160; id += 10) step(range(id, id + 10));  // of 256 slots
-  ASSERT_EQ(training->cached->counts().rows_written, 0);
-  EXPECT_EQ(training->cached->look_ahead(), 0);
-  step(range(1'000, 1'250));
-  EXPECT_GT(training->cached->look_ahead(), 0);
+  EXPECT_EQ(look_ahead(), 0);
+  for (std::uint64_t id = 160; id < 400; ++id) step(range(id - 20, id + 1));  // one is missing
+  EXPECT_GE(training->cached->counts().misses, 400);
+  EXPECT_EQ(look_ahead(), 0);
+  training->cached->flush();  // what leaves now has not changed
+  step(range(1'000, 1'050));
+  EXPECT_GT(look_ahead(), 0);
 }
 
 TEST_F(CachedRowsTest, AFlushWritesWhatHasChangedSinceTheLast) {

@@ -131,8 +131,8 @@ class CachedRows final : public RowAccess {
     // steps up to its last_reader. 0 where nothing makes updates wait for lookups.
     table::StalenessBound update_delay = 0;
     std::int64_t max_look_ahead = 0;  // batches; their examples wait in memory
-    // From the second batch on, instead of once the rows of a batch take the place of others. For
-    // ranks, which agree on one number.
+    // From the second batch on, instead of once the cache is full and a batch misses more than a
+    // sixteenth of its rows. For ranks, which agree on one number.
     bool looks_ahead_at_once = false;
     std::int64_t num_fetches = 4;  // at a time
     bool reads_in_store = false;   // the device reads missing rows where the store can tell where
