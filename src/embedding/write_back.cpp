@@ -5,13 +5,15 @@
 #include <utility>
 
 #include "satrap/core/error.h"
+#include "satrap/core/log.h"
 
 namespace satrap::embedding {
 
 WriteBack::Rows::~Rows() {
   try {
     wait_for_arrival();
-  } catch (const Error&) {  // the device has failed, and copies nothing any more
+  } catch (const Error& error) {  // the device has failed, and copies nothing any more
+    log_debug("rows to write back: {}", error.what());
   }
 }
 
