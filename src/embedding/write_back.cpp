@@ -5,17 +5,8 @@
 #include <utility>
 
 #include "satrap/core/error.h"
-#include "satrap/core/log.h"
 
 namespace satrap::embedding {
-
-WriteBack::Rows::~Rows() {
-  try {
-    wait_for_arrival();
-  } catch (const Error& error) {  // the device has failed, and copies nothing any more
-    log_debug("rows to write back: {}", error.what());
-  }
-}
 
 void WriteBack::Rows::begin(backend::Device& device, std::int64_t count, std::int64_t row_bytes) {
   row_bytes_ = row_bytes;

@@ -32,11 +32,6 @@ class WriteBack {
   /// Rows of one layout. Reused, with its memory.
   class Rows {
    public:
-    Rows() = default;
-    ~Rows();  // waits for their arrival: the memory is freed
-    Rows(const Rows&) = delete;
-    Rows& operator=(const Rows&) = delete;
-
     /// Room for `count` rows in pinned memory; their keys are added with add_key().
     void begin(backend::Device& device, std::int64_t count, std::int64_t row_bytes);
     void add_key(Key key);  // of the next row
