@@ -80,20 +80,20 @@ struct Set {
   }
 };
 
-/// The overflow row of an earlier batch that holds the tag, or -1.
+/// The overflow row of an earlier batch that holds the tag, which this batch needs too; or -1.
 __device__ std::int32_t find_shared(const ResolveArguments& arguments, std::uint64_t tag) {
   std::int64_t first = 0;  // that is not below the tag
   for (std::int64_t end = arguments.num_shared; first < end;) {
     const std::int64_t middle = (first + end) / 2;
-    if (arguments.shared_tags[middle] < tag) {
+    if (arguments.shared[middle].tag < tag) {
       first = middle + 1;
     } else {
       end = middle;
     }
   }
-  return first < arguments.num_shared && arguments.shared_tags[first] == tag
-             ? arguments.shared_slots[first]
-             : -1;
+  if (first == arguments.num_shared || arguments.shared[first].tag != tag) return -1;
+  arguments.shared[first].is_needed = 1;
+  return arguments.shared[first].slot;
 }
 
 /// Looks all keys up, one per thread, and pins the rows found. No two keys have the same slot, so

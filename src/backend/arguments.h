@@ -24,9 +24,7 @@ inline void check_arguments(const CacheView& cache, const ResolveArguments& argu
                " of earlier ones, of ", cache.size.overflow_rows);
   SATRAP_CHECK(arguments.max_overflow == 0 || arguments.overflow_slots != nullptr,
                "overflow_slots is null");
-  SATRAP_CHECK(arguments.num_shared == 0 ||
-                   (arguments.shared_tags != nullptr && arguments.shared_slots != nullptr),
-               "shared_tags or shared_slots is null");
+  SATRAP_CHECK(arguments.num_shared == 0 || arguments.shared != nullptr, "shared is null");
   SATRAP_CHECK(arguments.halving_log2 < 32, "halving_log2 is ", arguments.halving_log2);
   SATRAP_CHECK(arguments.num_next_uses == 0 || arguments.next_uses != nullptr, "next_uses is null");
 }

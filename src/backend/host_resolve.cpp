@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cstdint>
+#include <span>
 #include <utility>
 
 #include "src/backend/arguments.h"
@@ -40,10 +41,11 @@ class Resolution {
   bool trains() const { return arguments_.mode == ResolveMode::kTrain; }
 
   std::int32_t find_shared(std::uint64_t tag) const {
-    const std::uint64_t* const end = arguments_.shared_tags + arguments_.num_shared;
-    const std::uint64_t* const found = std::lower_bound(arguments_.shared_tags, end, tag);
-    return found != end && *found == tag ? arguments_.shared_slots[found - arguments_.shared_tags]
-                                         : -1;
+    const std::span shared(arguments_.shared, static_cast<std::size_t>(arguments_.num_shared));
+    const auto found = std::ranges::lower_bound(shared, tag, {}, &SharedRow::tag);
+    if (found == shared.end() || found->tag != tag) return -1;
+    found->is_needed = 1;
+    return found->slot;
   }
 
   void pin(std::int64_t slot, std::uint32_t unique) {

@@ -29,6 +29,12 @@ void CachedParts::request(std::int64_t step) {
   ask_for_missing();
 }
 
+void CachedParts::wait() {
+  cached_.fetcher.wait(step_);
+  cached_.device.use_on_this_thread();
+  arrived_.make_wait(cached_.compute);
+}
+
 void CachedParts::check_step(std::int64_t step) const {
   SATRAP_CHECK(step == step_, "step ", step, " with the plan of step ", step_);
 }
@@ -77,19 +83,24 @@ void CachedParts::ask_for_missing() {
                          .arrive = [this] {
                            cached_.device.use_on_this_thread();
                            queue_arrival();
-                           cached_.copies.wait_until_idle();
                          }});
+}
+
+void CachedParts::queue_arrival() {
+  for (const auto& part : parts) part->made_room.make_wait(cached_.copies);
+  if (cached_.reads_in_store) {
+    queue_load();
+  } else {
+    for (std::size_t g = 0; g < parts.size(); ++g) {
+      cached_.caches[g]->scatter(*parts[g], cached_.copies);
+    }
+  }
+  arrived_.record(cached_.copies);
 }
 
 /// Rows that the store has told the places of are read there: nothing puts them before they have
 /// arrived, been updated and left the cache.
-void CachedParts::queue_arrival() {
-  if (!cached_.reads_in_store) {
-    for (std::size_t g = 0; g < parts.size(); ++g) {
-      cached_.caches[g]->scatter(*parts[g], cached_.copies);
-    }
-    return;
-  }
+void CachedParts::queue_load() {
   for (std::size_t i = 0; i < rows_.size(); ++i) places_[numbers_[i]] = rows_[i];
   std::span<const std::byte* const> places = places_;
   for (std::size_t g = 0; g < parts.size(); ++g) {

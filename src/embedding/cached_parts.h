@@ -15,7 +15,10 @@ namespace satrap::embedding {
 class CachedParts {
  public:
   explicit CachedParts(RowCache& cached)
-      : parts(cached.make_parts()), cached_(cached), steps_(cached.device) {}
+      : parts(cached.make_parts()),
+        cached_(cached),
+        steps_(cached.device),
+        arrived_(cached.device) {}
   ~CachedParts() { cached_.fetcher.forget(step_); }
   CachedParts(const CachedParts&) = delete;
   CachedParts& operator=(const CachedParts&) = delete;
@@ -28,8 +31,9 @@ class CachedParts {
   /// Queues the update of the step, as RowCache does.
   void update(std::span<const float* const> gradients, std::int64_t step, const float* flag);
 
-  /// Blocks until the rows of this and all earlier steps are there.
-  void wait() { cached_.fetcher.wait(step_); }
+  /// Blocks until the store has given the rows of this and all earlier steps. What is queued on
+  /// `compute` from then on comes after their arrival.
+  void wait();
 
   void check_step(std::int64_t step) const;  // of its plan
 
@@ -38,12 +42,14 @@ class CachedParts {
  private:
   void ask_for_missing();
   void queue_arrival();
+  void queue_load();
 
   RowCache& cached_;
   std::int64_t step_ = 0;
   bool is_queued_ = false;  // its update
   QueuedArray<TableStep> steps_;
 
+  backend::Event arrived_;          // of the rows in their slots
   NumberedKeys missing_;            // of all groups
   std::vector<std::byte*> places_;  // by the numbers of missing_
   // The rows to be fetched, ascending.

@@ -46,13 +46,13 @@ class QueuedArray {
   explicit QueuedArray(backend::Device& device) : device_(&device) {}
 
   /// Queues the copy of new content.
-  const T* upload(std::span<const T> values, backend::StreamRef stream) {
+  T* upload(std::span<const T> values, backend::StreamRef stream) {
     const auto bytes = static_cast<std::int64_t>(values.size_bytes());
     make_room(pinned_, *device_, backend::Place::kPinnedHost, bytes, "a list for the device");
     make_room(memory_, *device_, backend::Place::kDevice, bytes, "a list for the device");
     std::ranges::copy(values, reinterpret_cast<T*>(pinned_.data()));
     device_->copy(memory_.data(), pinned_.data(), bytes, stream);
-    return reinterpret_cast<const T*>(memory_.data());
+    return reinterpret_cast<T*>(memory_.data());
   }
 
  private:
@@ -60,18 +60,28 @@ class QueuedArray {
   backend::Memory pinned_, memory_;
 };
 
-/// What the host reads of an array in a device's memory, by way of pinned memory. Reused: allocates
-/// only to grow.
+/// What the host reads of an array in a device's memory, in pinned memory. Reused: allocates only
+/// to grow.
 template <class T>
 class ReadArray {
  public:
   explicit ReadArray(backend::Device& device) : device_(&device) {}
 
-  /// Queues the copy of so many values, which are there once the stream has done it.
-  std::span<const T> queue(const T* values, std::int64_t count, backend::StreamRef stream) {
-    const auto bytes = count * static_cast<std::int64_t>(sizeof(T));
-    make_room(pinned_, *device_, backend::Place::kPinnedHost, bytes, "a list of the device");
-    if (bytes > 0) device_->copy(pinned_.data(), values, bytes, stream);
+  /// Room for so many values, whose content is undefined.
+  void reserve(std::int64_t count) {
+    make_room(pinned_, *device_, backend::Place::kPinnedHost,
+              count * static_cast<std::int64_t>(sizeof(T)), "a list of the device");
+  }
+
+  /// Queues the copy of values [begin, end), for which there is room, to the same places. They are
+  /// there once the stream has done it.
+  void queue(const T* values, std::int64_t begin, std::int64_t end, backend::StreamRef stream) {
+    if (begin >= end) return;
+    const auto size = static_cast<std::int64_t>(sizeof(T));
+    device_->copy(pinned_.data() + begin * size, values + begin, (end - begin) * size, stream);
+  }
+
+  std::span<const T> first(std::int64_t count) const {
     return {reinterpret_cast<const T*>(pinned_.data()), static_cast<std::size_t>(count)};
   }
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <numeric>
 #include <span>
 #include <type_traits>
 #include <utility>
@@ -37,16 +36,9 @@ GroupCache::GroupCache(backend::Device& device,
       cache_(device, group.layout, size, policy, stream_),
       listed_(device, sets_per_list(size)),
       plan_room_(device, group.layout),
-      victims_(device),
-      missing_(device),
-      slots_(device),
-      free_overflow_(index(size.overflow_rows)),
-      overflow_slots_(device),
-      shared_slots_(device),
-      listed_slots_(device),
-      shared_tags_(device) {
-  std::iota(free_overflow_.rbegin(), free_overflow_.rend(),
-            static_cast<std::int32_t>(size.num_slots()));
+      found_(device),
+      overflow_(device, size),
+      saved_slots_(device) {
   if (window) {
     constexpr std::uint64_t kWindowsPerHalving = 8;
     window_.emplace(device, *window, stream_);
@@ -80,56 +72,32 @@ void GroupCache::make_plan(GroupPart& part) {
 // ------------------------------------------------------------------------------------- resolve
 
 bool GroupCache::resolve(GroupPart& part, const Numbers& numbers, WriteBack* write_back) {
-  release_overflow(numbers, write_back);
-  std::vector<std::uint64_t> tags;
-  std::vector<std::int32_t> slots;
-  for (const auto& [tag, row] : overflow_) {
-    tags.push_back(tag);
-    slots.push_back(row.slot);
-  }
-  if (has_other_overflow_) {
-    overflow_slots_.upload(std::vector(free_overflow_.rbegin(), free_overflow_.rend()), stream_);
-    has_other_overflow_ = false;
-  }
-  const std::int64_t num_free = std::ssize(free_overflow_);
+  release_overflow(part, numbers, write_back);
   const bool is_known = window_ && last_looked_at_ >= numbers.batch;
   last_resolved_ = numbers.batch;
-  part.made_room.make_wait(stream_);  // an earlier call's lists are read until then
-  device_.resolve(view(), part.view(),
-                  {.batch = numbers.batch,
-                   .completed = numbers.completed,
-                   .overflow_slots = overflow_slots_.data(),
-                   .max_overflow = num_free,
-                   .shared_tags = shared_tags_.upload(tags, stream_),
-                   .shared_slots = shared_slots_.upload(slots, stream_),
-                   .num_shared = std::ssize(tags),
-                   .next_uses = is_known ? window_->next_uses(numbers.batch) : nullptr,
-                   .num_next_uses = is_known ? window_->view().size.max_keys : 0,
-                   .halving_log2 = halving_log2_},
-                  part.plan->misses(), stream_);
-  const backend::ResolveCounts counts = download_one(device_, part.plan->misses().counts, stream_);
-  note_crowding(counts);
-  read_lists(part.plan->misses(), counts);
+  backend::ResolveArguments arguments{
+      .batch = numbers.batch,
+      .completed = numbers.completed,
+      .next_uses = is_known ? window_->next_uses(numbers.batch) : nullptr,
+      .num_next_uses = is_known ? window_->view().size.max_keys : 0,
+      .halving_log2 = halving_log2_};
+  overflow_.give(arguments, stream_);
+  device_.resolve(view(), part.view(), arguments, part.plan->misses(), stream_);
+  found_.read(part.plan->misses(), arguments, part.batch.num_ids(), stream_);
+  note_crowding();
   evict(part, numbers.step, write_back);
-  if (!tags.empty()) share(part, numbers.batch);
-  take_overflow(part, std::min<std::int64_t>(counts.overflows, num_free), numbers.batch);
+  overflow_.note_needed(found_.shared(), numbers.batch);
+  overflow_.take(found_.overflow(), numbers.batch);
+  part.made_room.record(evictions_);
   if (!add_misses(part)) return false;
   // Rows that came in an earlier call for this batch have been found now.
-  hits_ += std::int64_t{counts.hits} + counts.misses - std::ssize(part.missing);
+  hits_ += std::int64_t{found_.counts().hits} + found_.counts().misses - std::ssize(part.missing);
   return true;
-}
-
-/// All at once: each wait for the device takes longer than the copies.
-void GroupCache::read_lists(const backend::MissView& misses, const backend::ResolveCounts& counts) {
-  victim_keys_ = victims_.queue(misses.writeback_keys, counts.writebacks, stream_);
-  missing_keys_ = missing_.queue(misses.miss_keys, counts.misses, stream_);
-  missing_slots_ = slots_.queue(misses.miss_slots, counts.misses, stream_);
-  if (counts.writebacks + counts.misses > 0) stream_.wait_until_idle();
 }
 
 /// Saves the rows that make room, which are still in their slots, while the planner goes on.
 void GroupCache::evict(GroupPart& part, std::int64_t step, WriteBack* write_back) {
-  const auto count = std::ssize(victim_keys_);
+  const auto count = std::ssize(found_.victims());
   if (count == 0) return;
   SATRAP_CHECK(write_back != nullptr, count, " copies of rows have changed");
   const backend::MissView& misses = part.plan->misses();
@@ -138,47 +106,27 @@ void GroupCache::evict(GroupPart& part, std::int64_t step, WriteBack* write_back
   device_.gather_rows(view(), misses.writeback_slots, &misses.counts->writebacks, 0, count,
                       rows->data(), evictions_);
   rows->arrive_with(device_, evictions_);
-  part.made_room.record(evictions_);
-  for (const Key key : victim_keys_) rows->add_key(key);
+  for (const Key key : found_.victims()) rows->add_key(key);
   write_back->add(std::move(rows), step);
 }
 
-void GroupCache::note_crowding(const backend::ResolveCounts& counts) {
+void GroupCache::note_crowding() {
   constexpr std::int64_t kKeysPerMiss = 16;
-  const std::int64_t num_keys = std::int64_t{counts.hits} + counts.misses;
+  const std::int64_t num_misses = found_.counts().misses;
+  const std::int64_t num_keys = found_.counts().hits + num_misses;
   const bool is_full = misses_ >= view().size.num_slots();
-  is_crowded_ = is_crowded_ || (is_full && kKeysPerMiss * counts.misses > num_keys);
-}
-
-/// Keeps the overflow rows of earlier batches that this one needs too.
-void GroupCache::share(const GroupPart& part, std::uint32_t batch) {
-  const backend::PlanView plan = part.view();
-  if (plan.num_ids == 0) return;
-  const std::int64_t num_unique = download_one(device_, plan.counts, stream_).unique;
-  std::vector<std::uint64_t> tags(index(num_unique));
-  download(device_, plan.unique_tags, std::span(tags), stream_);
-  for (auto& [tag, row] : overflow_) {
-    if (std::ranges::binary_search(tags, tag)) row.last = batch;
-  }
-}
-
-void GroupCache::take_overflow(const GroupPart& part, std::int64_t count, std::uint32_t batch) {
-  if (count == 0) return;
-  for (const Key key : list(part.plan->misses().overflow_keys, count)) {
-    overflow_[backend::tag_of(key)] = {free_overflow_.back(), batch, batch};
-    free_overflow_.pop_back();
-  }
-  has_other_overflow_ = true;
+  is_crowded_ = is_crowded_ || (is_full && kKeysPerMiss * num_misses > num_keys);
 }
 
 bool GroupCache::add_misses(GroupPart& part) {
-  for (std::size_t i = 0; i < missing_keys_.size(); ++i) {
-    if (missing_slots_[i] < 0) continue;
-    part.missing.push_back(missing_keys_[i]);
-    part.for_slots.push_back(missing_slots_[i]);
+  const std::span<const std::int32_t> slots = found_.missing_slots();
+  for (std::size_t i = 0; i < slots.size(); ++i) {
+    if (slots[i] < 0) continue;
+    part.missing.push_back(found_.missing()[i]);
+    part.for_slots.push_back(slots[i]);
     ++misses_;
   }
-  return std::ranges::find(missing_slots_, -1) == missing_slots_.end();
+  return std::ranges::find(slots, -1) == slots.end();
 }
 
 /// Keys in the device's memory, until the next call.
@@ -190,7 +138,7 @@ std::span<const Key> GroupCache::list(const Key* keys, std::int64_t count) {
 
 void GroupCache::scatter(GroupPart& part, backend::StreamRef stream) const {
   if (part.missing.empty()) return;
-  const std::int32_t* const slots = queue_free_slots(part, stream);
+  const std::int32_t* const slots = queue_slots(part, stream);
   device_.scatter_rows(view(), slots + 1, reinterpret_cast<const std::uint32_t*>(slots), 0,
                        std::ssize(part.missing), part.staging.data(), stream);
 }
@@ -199,14 +147,12 @@ void GroupCache::load(GroupPart& part,
                       std::span<const std::byte* const> rows,
                       backend::StreamRef stream) const {
   if (rows.empty()) return;
-  const std::int32_t* const slots = queue_free_slots(part, stream);
+  const std::int32_t* const slots = queue_slots(part, stream);
   device_.load_rows(view(), slots + 1, reinterpret_cast<const std::uint32_t*>(slots),
                     std::ssize(rows), part.row_places.upload(rows, stream), stream);
 }
 
-/// Queues the wait until the slots that rows come to are free, and their list.
-const std::int32_t* GroupCache::queue_free_slots(GroupPart& part, backend::StreamRef stream) {
-  part.made_room.make_wait(stream);
+const std::int32_t* GroupCache::queue_slots(GroupPart& part, backend::StreamRef stream) {
   part.list.assign(1, static_cast<std::int32_t>(part.for_slots.size()));
   part.list.insert(part.list.end(), part.for_slots.begin(), part.for_slots.end());
   return part.slots.upload(part.list, stream);
@@ -214,42 +160,32 @@ const std::int32_t* GroupCache::queue_free_slots(GroupPart& part, backend::Strea
 
 // ------------------------------------------------------------------------------- overflow rows
 
-/// Frees the rows that no batch needs any more.
-void GroupCache::release_overflow(const Numbers& numbers, WriteBack* write_back) {
-  std::vector<OverflowRows::iterator> over, changed;
-  for (auto row = overflow_.begin(); row != overflow_.end(); ++row) {
-    if (row->second.last > numbers.completed) continue;
-    over.push_back(row);
-    if (row->second.saved < row->second.last) changed.push_back(row);
-  }
-  if (write_back != nullptr) {
-    save_overflow(changed, numbers, *write_back, WriteBack::Kind::kEvicted);
-  }
-  for (const OverflowRows::iterator row : over) {
-    free_overflow_.push_back(row->second.slot);
-    overflow_.erase(row);
-    has_other_overflow_ = true;
-  }
+/// Frees the rows that no batch needs any more. Other rows come there once those that have changed
+/// have been copied.
+void GroupCache::release_overflow(GroupPart& part, const Numbers& numbers, WriteBack* write_back) {
+  const auto changed = overflow_.release(numbers.completed);
+  if (changed.empty() || write_back == nullptr) return;
+  auto rows = gather_overflow(changed, part.released, evictions_, *write_back);
+  rows->arrive_with(device_, evictions_);
+  write_back->add(std::move(rows), numbers.step);
 }
 
-void GroupCache::save_overflow(const std::vector<OverflowRows::iterator>& rows,
-                               const Numbers& numbers,
-                               WriteBack& write_back,
-                               WriteBack::Kind kind) {
-  if (rows.empty()) return;
-  std::vector<std::int32_t> slots = {static_cast<std::int32_t>(rows.size())};
-  std::unique_ptr<WriteBack::Rows> saved = write_back.take_free();
-  saved->begin(device_, std::ssize(rows), group_.layout.row_bytes);
-  for (const OverflowRows::iterator row : rows) {
-    slots.push_back(row->second.slot);
-    saved->add_key(backend::key_of_tag(row->first));
-    row->second.saved = numbers.completed;
+std::unique_ptr<WriteBack::Rows> GroupCache::gather_overflow(
+    std::span<const OverflowRows::Changed> changed,
+    QueuedArray<std::int32_t>& list,
+    backend::StreamRef stream,
+    WriteBack& write_back) {
+  std::unique_ptr<WriteBack::Rows> rows = write_back.take_free();
+  rows->begin(device_, std::ssize(changed), group_.layout.row_bytes);
+  slots_.assign(1, static_cast<std::int32_t>(changed.size()));
+  for (const auto& [key, slot] : changed) {
+    slots_.push_back(slot);
+    rows->add_key(key);
   }
-  const std::int32_t* const listed = listed_slots_.upload(slots, stream_);
+  const std::int32_t* const listed = list.upload(slots_, stream);
   device_.gather_rows(view(), listed + 1, reinterpret_cast<const std::uint32_t*>(listed), 0,
-                      std::ssize(rows), saved->data(), stream_);
-  stream_.wait_until_idle();
-  write_back.add(std::move(saved), numbers.step, kind);
+                      std::ssize(changed), rows->data(), stream);
+  return rows;
 }
 
 // ---------------------------------------------------------------------------------------- save
@@ -269,15 +205,11 @@ void GroupCache::save(const Numbers& numbers, WriteBack& write_back) {
     for (const Key key : list(changed.keys, count)) rows->add_key(key);
     write_back.add(std::move(rows), numbers.step, WriteBack::Kind::kSaved);
   }
-  std::vector<OverflowRows::iterator> overflow_rows;
-  for (auto row = overflow_.begin(); row != overflow_.end(); ++row) {
-    const Overflow& overflow = row->second;
-    // A row that no completed batch has needed is as it was fetched, or not yet there.
-    const std::uint32_t updated = std::min(overflow.last, numbers.completed);
-    if (overflow.first <= numbers.completed && overflow.saved < updated)
-      overflow_rows.push_back(row);
-  }
-  save_overflow(overflow_rows, numbers, write_back, WriteBack::Kind::kSaved);
+  const auto changed = overflow_.list_changed(numbers.completed);
+  if (changed.empty()) return;
+  auto rows = gather_overflow(changed, saved_slots_, stream_, write_back);
+  stream_.wait_until_idle();
+  write_back.add(std::move(rows), numbers.step, WriteBack::Kind::kSaved);
 }
 
 }  // namespace satrap::embedding

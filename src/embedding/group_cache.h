@@ -1,7 +1,7 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
+#include <memory>
 #include <optional>
 #include <span>
 #include <vector>
@@ -13,7 +13,9 @@
 #include "satrap/embedding/row_groups.h"
 #include "src/embedding/device_array.h"
 #include "src/embedding/group_part.h"
+#include "src/embedding/overflow_rows.h"
 #include "src/embedding/plan_room.h"
+#include "src/embedding/resolve_lists.h"
 #include "src/embedding/write_back.h"
 
 namespace satrap::embedding {
@@ -55,8 +57,8 @@ class GroupCache {
   };
   bool resolve(GroupPart& part, const Numbers& numbers, WriteBack* write_back);
 
-  /// Queues the copy of the fetched rows, from the staging of the part, into their slots, after the
-  /// copy of the rows that were there.
+  /// Queues the copy of the fetched rows, from the staging of the part, into their slots, once
+  /// the part's room is made.
   void scatter(GroupPart& part, backend::StreamRef stream) const;
 
   /// The same, of rows that the device reads where they are.
@@ -81,25 +83,15 @@ class GroupCache {
   bool is_crowded() const { return is_crowded_; }
 
  private:
-  /// A row outside the sets, from its first to its last batch.
-  struct Overflow {
-    std::int32_t slot;
-    std::uint32_t first, last;
-    std::uint32_t saved = 0;  // the updates of batches up to it are saved
-  };
-  using OverflowRows = std::map<std::uint64_t, Overflow>;  // by tag
-  void release_overflow(const Numbers& numbers, WriteBack* write_back);
-  void save_overflow(const std::vector<OverflowRows::iterator>& rows,
-                     const Numbers& numbers,
-                     WriteBack& write_back,
-                     WriteBack::Kind kind);
-  void share(const GroupPart& part, std::uint32_t batch);
-  void take_overflow(const GroupPart& part, std::int64_t count, std::uint32_t batch);
+  void release_overflow(GroupPart& part, const Numbers& numbers, WriteBack* write_back);
+  std::unique_ptr<WriteBack::Rows> gather_overflow(std::span<const OverflowRows::Changed> changed,
+                                                   QueuedArray<std::int32_t>& list,
+                                                   backend::StreamRef stream,
+                                                   WriteBack& write_back);
   bool add_misses(GroupPart& part);
-  void read_lists(const backend::MissView& misses, const backend::ResolveCounts& counts);
-  void note_crowding(const backend::ResolveCounts& counts);
+  void note_crowding();
   std::span<const Key> list(const Key* keys, std::int64_t count);
-  static const std::int32_t* queue_free_slots(GroupPart& part, backend::StreamRef stream);
+  static const std::int32_t* queue_slots(GroupPart& part, backend::StreamRef stream);
   void evict(GroupPart& part, std::int64_t step, WriteBack* write_back);
 
   backend::Device& device_;
@@ -114,19 +106,13 @@ class GroupCache {
   PlanRoom plan_room_;
   std::int64_t hits_ = 0, misses_ = 0;
   bool is_crowded_ = false;
-  // What was last read of the device's lists, kept from batch to batch.
-  std::vector<Key> keys_;
-  ReadArray<Key> victims_, missing_;
-  ReadArray<std::int32_t> slots_;
-  std::span<const Key> victim_keys_, missing_keys_;
-  std::span<const std::int32_t> missing_slots_;
-
-  // Overflow rows: usually none is in use.
+  ResolveLists found_;
   OverflowRows overflow_;
-  std::vector<std::int32_t> free_overflow_;  // slots; the next one is the last
-  bool has_other_overflow_ = true;           // than overflow_slots_ says
-  DeviceArray<std::int32_t> overflow_slots_, shared_slots_, listed_slots_;
-  DeviceArray<std::uint64_t> shared_tags_;
+
+  // Kept from use to use.
+  std::vector<Key> keys_;
+  std::vector<std::int32_t> slots_;
+  QueuedArray<std::int32_t> saved_slots_;
 };
 
 }  // namespace satrap::embedding

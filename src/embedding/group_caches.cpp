@@ -136,6 +136,7 @@ void GroupCaches::resolve(const Parts& parts, std::int64_t step, WriteBack* writ
         if (caches[g]->resolve(*parts[g], numbers(step, completed), write_back)) break;
       }
       wait_for_room(step, completed, *caches[g]);
+      parts[g]->made_room.wait_until_reached();  // the part's lists are used again
     }
   }
   is_worth_looking_ = is_worth_looking_ || options_.looks_ahead_at_once ||

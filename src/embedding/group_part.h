@@ -21,6 +21,7 @@ struct GroupPart {
             ThreadPool& pool)
       : group(of_group),
         batch(device, layout, of_group, pool),
+        released(device),
         made_room(device),
         slots(device),
         row_places(device) {}
@@ -34,6 +35,8 @@ struct GroupPart {
   std::shared_ptr<const backend::PlanScratch> scratch;  // of the plan
   std::int64_t max_ids = -1;                            // that the plan has room for
   std::optional<backend::Plan> plan;
+
+  QueuedArray<std::int32_t> released;  // [1 + n] overflow rows that are saved: n, then slots
 
   // The rows to be fetched: keys, the slots that wait for them, and their memory.
   backend::Event made_room;                  // the rows that were in the slots have been copied

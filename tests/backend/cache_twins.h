@@ -71,19 +71,18 @@ class Twins {
     const auto expected =
         host_.resolve(expected_plan.tags, occurrences, arguments, overflow, next_uses);
 
-    std::vector<std::uint64_t> shared_tags;
-    std::vector<std::int32_t> shared_slots;
+    std::vector<backend::SharedRow> shared;
+    std::vector<std::uint32_t> needed;
     for (const auto& [tag, slot] : overflow.shared) {
-      shared_tags.push_back(tag);
-      shared_slots.push_back(slot);
+      shared.push_back({.tag = tag, .slot = slot});
+      needed.push_back(std::ranges::binary_search(expected_plan.tags, tag) ? 1 : 0);
     }
-    const DeviceArray<std::int32_t> overflow_slots(overflow.slots), slots_on_device(shared_slots);
-    const DeviceArray<std::uint64_t> tags_on_device(shared_tags);
+    const DeviceArray<std::int32_t> overflow_slots(overflow.slots);
+    const DeviceArray<backend::SharedRow> shared_on_device(shared);
     arguments.overflow_slots = overflow_slots.data();
     arguments.max_overflow = std::ssize(overflow.slots);
-    arguments.shared_tags = tags_on_device.data();
-    arguments.shared_slots = slots_on_device.data();
-    arguments.num_shared = std::ssize(shared_tags);
+    arguments.shared = shared_on_device.data();
+    arguments.num_shared = std::ssize(shared);
 
     const DeviceBatch on_device(batch);
     const backend::PlanView view = plan_.view(batch.num_ids());
@@ -106,6 +105,10 @@ class Twins {
     EXPECT_EQ(
         download(misses.overflow_keys, static_cast<std::int64_t>(expected.overflow_keys.size())),
         expected.overflow_keys);
+    const auto shared_after = download(shared_on_device.data(), std::ssize(shared));
+    for (std::size_t i = 0; i < shared.size(); ++i) {
+      EXPECT_EQ(shared_after[i].is_needed, needed[i]) << "shared row " << i;
+    }
     return expected;
   }
 

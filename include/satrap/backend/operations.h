@@ -39,6 +39,14 @@ enum class ResolveMode {
   kTrain,     // pins what it finds and admits what it misses
   kReadOnly,  // changes nothing in the cache: misses get overflow rows
 };
+
+/// An overflow row of an earlier batch that is not done with it.
+struct SharedRow {
+  std::uint64_t tag = 0;
+  std::int32_t slot = 0;        // from num_slots on
+  std::uint32_t is_needed = 0;  // becomes 1 if this batch needs it, too
+};
+
 struct ResolveArguments {
   ResolveMode mode = ResolveMode::kTrain;
   std::uint32_t batch = 1;      // number of this batch, ascending from 1
@@ -51,8 +59,7 @@ struct ResolveArguments {
 
   // The overflow rows of earlier batches that are not done with them. A key has one row: what such
   // a row holds is found there, by any batch. Device memory.
-  const std::uint64_t* shared_tags = nullptr;  // [num_shared], ascending
-  const std::int32_t* shared_slots = nullptr;  // [num_shared] from num_slots on
+  SharedRow* shared = nullptr;  // [num_shared], tags ascending; in and out
   std::int64_t num_shared = 0;
 
   // Under kLookahead, the next uses of the batch's keys (Window::next_uses); null: none is known.
@@ -98,10 +105,10 @@ class Operations {
                      StreamRef stream) = 0;
 
   /// probe, admit, evict. All keys are looked up first, and the rows found are pinned: a row is
-  /// pinned while last_needed > completed. A key that is not in its set but among shared_tags is
-  /// found there: it is a hit, and not admitted; the caller keeps its row until all batches that
-  /// have found it are done. Then one warp owns a set and handles all of its misses,
-  /// so nothing is locked and the result does not depend on the schedule. Each miss takes, in the
+  /// pinned while last_needed > completed. A key that is not in its set but among the shared
+  /// rows is found there: it is a hit, and not admitted; the caller keeps its row until all batches
+  /// that have found it are done. Then one warp owns a set and handles all of its misses, so
+  /// nothing is locked and the result does not depend on the schedule. Each miss takes, in the
   /// order of tags: the first empty way; else the unpinned way that the policy chooses, lowest way
   /// first among equals; else the next of overflow_slots; else none (-1), which counts.overflows >
   /// max_overflow shows. Sets plan.slots and the lists of `misses`. Rows are not touched:

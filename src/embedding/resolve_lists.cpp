@@ -1,0 +1,66 @@
+#include "src/embedding/resolve_lists.h"
+
+#include <algorithm>
+
+namespace satrap::embedding {
+
+ResolveLists::ResolveLists(backend::Device& device)
+    : read_counts_(device),
+      victims_(device),
+      missing_(device),
+      overflow_(device),
+      slots_(device),
+      shared_(device) {
+  read_counts_.reserve(1);
+}
+
+void ResolveLists::read(const backend::MissView& misses,
+                        const backend::ResolveArguments& arguments,
+                        std::int64_t num_ids,
+                        const backend::Stream& stream) {
+  victims_.reserve(num_ids);
+  missing_.reserve(num_ids);
+  slots_.reserve(num_ids);
+  overflow_.reserve(std::min(num_ids, arguments.max_overflow));
+  shared_.reserve(arguments.num_shared);
+  num_shared_ = arguments.num_shared;
+
+  // None after none: where all rows are found, nothing is copied in vain.
+  const auto likely_after = [](std::int64_t count, std::int64_t limit) {
+    return std::min(count + count / 16, limit);
+  };
+  const Lengths likely = {
+      .victims = likely_after(lengths_.victims, num_ids),
+      .missing = likely_after(lengths_.missing, num_ids),
+      .overflow = likely_after(lengths_.overflow, std::min(num_ids, arguments.max_overflow))};
+  read_counts_.queue(misses.counts, 0, 1, stream);
+  shared_.queue(arguments.shared, 0, num_shared_, stream);
+  queue(misses, {}, likely, stream);
+  stream.wait_until_idle();
+
+  counts_ = read_counts_.first(1).front();
+  lengths_ = {.victims = counts_.writebacks,
+              .missing = counts_.misses,
+              .overflow = std::min<std::int64_t>(counts_.overflows, arguments.max_overflow)};
+  if (greater(likely, lengths_) == likely) return;
+  queue(misses, likely, lengths_, stream);
+  stream.wait_until_idle();
+}
+
+ResolveLists::Lengths ResolveLists::greater(const Lengths& a, const Lengths& b) {
+  return {.victims = std::max(a.victims, b.victims),
+          .missing = std::max(a.missing, b.missing),
+          .overflow = std::max(a.overflow, b.overflow)};
+}
+
+void ResolveLists::queue(const backend::MissView& misses,
+                         const Lengths& begin,
+                         const Lengths& end,
+                         backend::StreamRef stream) {
+  victims_.queue(misses.writeback_keys, begin.victims, end.victims, stream);
+  missing_.queue(misses.miss_keys, begin.missing, end.missing, stream);
+  slots_.queue(misses.miss_slots, begin.missing, end.missing, stream);
+  overflow_.queue(misses.overflow_keys, begin.overflow, end.overflow, stream);
+}
+
+}  // namespace satrap::embedding
