@@ -57,7 +57,8 @@ void GroupBatch::fill(const data::Batch& batch, std::int64_t row_stride) {
       "rows of ", row_stride, " elements for ", layout_.output_width, " embedding columns");
   check_batch(batch, layout_, row_stride);
   measure(batch, row_stride);
-  grow();
+  backend::make_room(host_, device_, backend::Place::kPinnedHost, parts_in(nullptr).bytes,
+                     "a batch of ids");
   fill_features();
   const std::int64_t num_pieces = (num_examples_ + kExamplesPerPiece - 1) / kExamplesPerPiece;
   pool_.parallel_for(num_features() * num_pieces, [&](std::int64_t unit) {
@@ -75,7 +76,8 @@ void GroupBatch::fill(std::span<const Key> keys) {
   long_bags_.clear();
   num_examples_ = num_ids_ = std::ssize(keys);
   row_stride_ = group_.layout.padded_dim;
-  grow();
+  backend::make_room(host_, device_, backend::Place::kPinnedHost, parts_in(nullptr).bytes,
+                     "a batch of ids");
   const Parts host = parts_in(host_.data());
   host.features[0] = {
       .first_vector = 0, .column = 0, .pooling = Pooling::kSum, .vectors_per_row = 1};
@@ -109,14 +111,15 @@ void GroupBatch::list_long_bags(const data::Batch& batch) {
   }
 }
 
-void GroupBatch::grow() {
-  const std::int64_t bytes = parts_in(nullptr).bytes;
-  if (bytes <= host_.bytes()) return;
-  const std::int64_t with_room = bytes + bytes / 4;  // batches differ
-  host_ = {};
-  device_memory_ = {};
-  host_ = {device_, backend::Place::kPinnedHost, with_room, "a batch of ids"};
-  device_memory_ = {device_, backend::Place::kDevice, with_room, "a batch of ids"};
+void GroupBatch::exchange(GroupBatch& other) noexcept {
+  std::swap(num_ids_, other.num_ids_);
+  std::swap(num_examples_, other.num_examples_);
+  std::swap(row_stride_, other.row_stride_);
+  std::swap(is_weighted_, other.is_weighted_);
+  std::swap(is_of_keys_, other.is_of_keys_);
+  std::swap(first_ids_, other.first_ids_);
+  std::swap(long_bags_, other.long_bags_);
+  std::swap(host_, other.host_);
 }
 
 GroupBatch::Parts GroupBatch::parts_in(std::byte* memory) const {
@@ -181,7 +184,9 @@ std::int64_t GroupBatch::count_keys() const {
 }
 
 void GroupBatch::upload(backend::StreamRef stream) {
-  device_.copy(device_memory_.data(), host_.data(), parts_in(nullptr).bytes, stream);
+  const std::int64_t bytes = parts_in(nullptr).bytes;
+  backend::make_room(device_memory_, device_, backend::Place::kDevice, bytes, "a batch of ids");
+  device_.copy(device_memory_.data(), host_.data(), bytes, stream);
 }
 
 backend::Bags GroupBatch::bags() const {

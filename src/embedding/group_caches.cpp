@@ -33,7 +33,8 @@ GroupCaches::GroupCaches(const std::vector<job::FeatureSpec>& features,
       own_compute_(make_own(the_device, options.stream)),
       compute(own_compute_ ? *own_compute_ : *options.stream),
       options_(options),
-      queued_(the_device) {}
+      queued_(the_device),
+      kept_(the_device, on_device, threads) {}
 
 GroupCaches::Parts GroupCaches::make_parts() const {
   Parts parts;
@@ -46,8 +47,12 @@ GroupCaches::Parts GroupCaches::make_parts() const {
 
 void GroupCaches::fill(const Parts& parts, const data::Batch& batch, std::int64_t step) {
   device.use_on_this_thread();
-  for (const auto& part : parts) part->batch.fill(batch, on_device.output_width);
+  if (!kept_.take(step, parts)) fill(parts, batch);
   upload(parts, batch.num_examples, step);
+}
+
+void GroupCaches::fill(const Parts& parts, const data::Batch& batch) const {
+  for (const auto& part : parts) part->batch.fill(batch, on_device.output_width);
 }
 
 void GroupCaches::fill(const Parts& parts,
@@ -100,8 +105,10 @@ std::int64_t GroupCaches::expected_keys(const GroupPart& part, std::int64_t num_
 void GroupCaches::look_at(const data::Batch& batch, std::int64_t step) {
   if (look_ahead() == 0) return;
   prepare_look();
-  fill(looked_at_, batch, step);
+  fill(looked_at_, batch);
+  upload(looked_at_, batch.num_examples, step);
   touch(step);
+  kept_.keep(step, looked_at_);
 }
 
 void GroupCaches::look_at(std::span<const std::vector<Key>> keys,
@@ -109,6 +116,7 @@ void GroupCaches::look_at(std::span<const std::vector<Key>> keys,
                           std::int64_t step) {
   if (look_ahead() == 0) return;
   prepare_look();
+  planning.wait_until_idle();  // it may still read the batch before
   fill(looked_at_, keys, num_examples, step);
   touch(step);
 }
@@ -116,7 +124,6 @@ void GroupCaches::look_at(std::span<const std::vector<Key>> keys,
 void GroupCaches::prepare_look() {
   device.use_on_this_thread();
   if (looked_at_.empty()) looked_at_ = make_parts();
-  planning.wait_until_idle();  // it may still read the batch before
 }
 
 void GroupCaches::touch(std::int64_t step) {

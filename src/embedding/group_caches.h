@@ -20,6 +20,7 @@
 #include "satrap/table/staleness_bound.h"
 #include "satrap/table/table_spec.h"
 #include "src/embedding/group_cache.h"
+#include "src/embedding/kept_batches.h"
 #include "src/embedding/queued_steps.h"
 #include "src/embedding/write_back.h"
 
@@ -109,6 +110,7 @@ class GroupCaches {
   std::vector<std::unique_ptr<GroupCache>> caches;
 
  private:
+  void fill(const Parts& parts, const data::Batch& batch) const;
   void prepare_look();
   void touch(std::int64_t step);
   void upload(const Parts& parts, std::int64_t num_examples, std::int64_t step);
@@ -126,6 +128,7 @@ class GroupCaches {
   const Options options_;
   QueuedSteps queued_;
   Parts looked_at_;              // the batch that is looked at
+  KeptBatches kept_;             // those that have been
   std::int64_t look_ahead_ = 0;  // batches
   bool is_worth_looking_ = false;
   std::int64_t steps_before_ = 0;

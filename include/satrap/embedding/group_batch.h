@@ -37,7 +37,12 @@ class GroupBatch {
   /// [n, padded_dim]. A key may occur several times.
   void fill(std::span<const Key> keys);
 
-  /// Queues the copy to the device, which reads this object's pinned memory: once per fill().
+  /// Exchanges the batches of two objects of one group, on the host; their memory on the device
+  /// stays. The batch is to be uploaded again.
+  void exchange(GroupBatch& other) noexcept;
+
+  /// Queues the copy to the device, which reads this object's pinned memory: once per fill() or
+  /// exchange().
   void upload(backend::StreamRef stream);
 
   std::int64_t num_ids() const { return num_ids_; }
@@ -63,7 +68,6 @@ class GroupBatch {
   std::int64_t num_features() const { return is_of_keys_ ? 1 : std::ssize(group_.features); }
   const PlacedFeature& feature(std::int64_t f) const;
   void measure(const data::Batch& batch, std::int64_t row_stride);
-  void grow();
   void list_long_bags(const data::Batch& batch);
   void fill_features();
   void fill_examples(const data::Batch& batch,
