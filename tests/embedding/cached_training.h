@@ -112,6 +112,7 @@ class CachedTraining {
     bool is_registered = false;  // the device reads rows in the tables
     bool is_late = false;        // the store answers late and in random order
     std::uint64_t seed = 1;
+    backend::Device* device = nullptr;  // nullptr: the host
   };
 
   CachedTraining(const std::vector<table::TableSpec>& specs,
@@ -134,7 +135,7 @@ class CachedTraining {
             kTablesSeed,
             gate,
             uncached,
-            *device,
+            device,
             pool,
             CachedRows::Options{.memory_bytes = options.memory_bytes,
                                 .policy = options.policy,
@@ -145,7 +146,7 @@ class CachedTraining {
                                 .reads_in_store = options.is_registered})),
         planner(cached->layout(), pool),
         reference_planner(reference.layout(), pool) {
-    if (options.is_registered) home.register_rows(*device);
+    if (options.is_registered) home.register_rows(device);
     if (!options.is_late) return;
     gate.close(StoreCall::kFetch);
     gate.close(StoreCall::kPut);
@@ -317,7 +318,8 @@ class CachedTraining {
   const Options options;
   const std::vector<job::FeatureSpec> features;
   ThreadPool pool;
-  const std::unique_ptr<backend::Device> device = backend::make_host_device(&pool);
+  const std::unique_ptr<backend::Device> host = backend::make_host_device(&pool);
+  backend::Device& device = options.device != nullptr ? *options.device : *host;
   TestTables home, in_place;
   table::TableRowStore store;
   GatedRowStore gate;
