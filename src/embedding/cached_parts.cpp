@@ -87,6 +87,7 @@ void CachedParts::ask_for_missing() {
 }
 
 void CachedParts::queue_arrival() {
+  // Also where no row is missing: so the part is not used again while its room is being made.
   for (const auto& part : parts) part->made_room.make_wait(cached_.copies);
   if (cached_.reads_in_store) {
     queue_load();

@@ -67,17 +67,13 @@ class ReadArray {
  public:
   explicit ReadArray(backend::Device& device) : device_(&device) {}
 
-  /// Room for so many values, whose content is undefined.
-  void reserve(std::int64_t count) {
-    make_room(pinned_, *device_, backend::Place::kPinnedHost,
-              count * static_cast<std::int64_t>(sizeof(T)), "a list of the device");
-  }
-
-  /// Queues the copy of values [begin, end), for which there is room, to the same places. They are
-  /// there once the stream has done it.
+  /// Queues the copy of values [begin, end) to the same places, or, where the memory has to grow,
+  /// of all up to the end. They are there once the stream has done it.
   void queue(const T* values, std::int64_t begin, std::int64_t end, backend::StreamRef stream) {
     if (begin >= end) return;
     const auto size = static_cast<std::int64_t>(sizeof(T));
+    if (end * size > pinned_.bytes()) begin = 0;
+    make_room(pinned_, *device_, backend::Place::kPinnedHost, end * size, "a list of the device");
     device_->copy(pinned_.data() + begin * size, values + begin, (end - begin) * size, stream);
   }
 

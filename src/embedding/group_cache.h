@@ -50,15 +50,16 @@ class GroupCache {
   /// fetched. Rows that make room for them go to `write_back` if they have changed: their updates
   /// precede `completed`; they are copied from their slots later. Without a write-back the
   /// rows are copies, which nothing changes. Blocks until the device has given slots. False if
-  /// there was no slot for some: call it again once more batches are completed.
+  /// there was no slot for some: call it again once more batches are completed, and the part's room
+  /// is made.
   struct Numbers {
     std::uint32_t batch = 0, completed = 0;
     std::int64_t step = 0;  // the last one whose updates are applied
   };
   bool resolve(GroupPart& part, const Numbers& numbers, WriteBack* write_back);
 
-  /// Queues the copy of the fetched rows, from the staging of the part, into their slots, once
-  /// the part's room is made.
+  /// Queues the copy of the fetched rows, from the staging of the part, into their slots.
+  /// The stream waits before until the part's room is made.
   void scatter(GroupPart& part, backend::StreamRef stream) const;
 
   /// The same, of rows that the device reads where they are.

@@ -6,9 +6,12 @@
 
 #include "satrap/core/error.h"
 #include "src/embedding/divide_cache.h"
+#include "src/embedding/index.h"
 
 namespace satrap::embedding {
 namespace {
+
+constexpr std::int64_t kMaxKeptBytes = std::int64_t{1} << 30;
 
 std::optional<backend::Stream> make_own(backend::Device& device, const backend::Stream* given) {
   if (given != nullptr) return std::nullopt;
@@ -34,7 +37,7 @@ GroupCaches::GroupCaches(const std::vector<job::FeatureSpec>& features,
       compute(own_compute_ ? *own_compute_ : *options.stream),
       options_(options),
       queued_(the_device),
-      kept_(the_device, on_device, threads) {}
+      kept_(the_device, on_device, threads, kMaxKeptBytes) {}
 
 GroupCaches::Parts GroupCaches::make_parts() const {
   Parts parts;
@@ -48,6 +51,10 @@ GroupCaches::Parts GroupCaches::make_parts() const {
 void GroupCaches::fill(const Parts& parts, const data::Batch& batch, std::int64_t step) {
   device.use_on_this_thread();
   if (!kept_.take(step, parts)) fill(parts, batch);
+  std::size_t num_ids = 0;
+  for (const auto& part : parts) num_ids += index(part->batch.num_ids());
+  SATRAP_CHECK(num_ids == batch.ids.size(), "step ", step, " has ", batch.ids.size(), " ids, and ",
+               num_ids, " of it were looked at");
   upload(parts, batch.num_examples, step);
 }
 
@@ -108,7 +115,8 @@ void GroupCaches::look_at(const data::Batch& batch, std::int64_t step) {
   fill(looked_at_, batch);
   upload(looked_at_, batch.num_examples, step);
   touch(step);
-  kept_.keep(step, looked_at_);
+  // The parts are filled again: the device must not read their memory then.
+  if (!kept_.keep(step, looked_at_)) planning.wait_until_idle();
 }
 
 void GroupCaches::look_at(std::span<const std::vector<Key>> keys,

@@ -128,7 +128,7 @@ class GroupCaches {
   const Options options_;
   QueuedSteps queued_;
   Parts looked_at_;              // the batch that is looked at
-  KeptBatches kept_;             // those that have been
+  KeptBatches kept_;             // batches looked at, until they are planned
   std::int64_t look_ahead_ = 0;  // batches
   bool is_worth_looking_ = false;
   std::int64_t steps_before_ = 0;

@@ -21,8 +21,8 @@ struct GroupPart {
             ThreadPool& pool)
       : group(of_group),
         batch(device, layout, of_group, pool),
-        released(device),
         made_room(device),
+        released(device),
         slots(device),
         row_places(device) {}
 
@@ -36,15 +36,19 @@ struct GroupPart {
   std::int64_t max_ids = -1;                            // that the plan has room for
   std::optional<backend::Plan> plan;
 
-  QueuedArray<std::int32_t> released;  // [1 + n] overflow rows that are saved: n, then slots
+  // Pinned memory is freed last: freeing memory of the device waits for the work that reads it.
+  backend::Memory staging;  // [n, row_bytes], of the rows to be fetched; pinned
 
-  // The rows to be fetched: keys, the slots that wait for them, and their memory.
-  backend::Event made_room;                  // the rows that were in the slots have been copied
+  // The rows that make room. Whoever queues work that ends the step's use of this part has it wait
+  // for made_room first, so that lists are not used again while they are read.
+  backend::Event made_room;            // they have been copied
+  QueuedArray<std::int32_t> released;  // [1 + n] those in overflow rows: n, then slots
+
+  // The rows to be fetched: keys, and the slots that wait for them.
   std::vector<Key> missing;                  // [n]
   std::vector<std::int32_t> for_slots;       // [n]
   std::vector<std::int32_t> list;            // [1 + n]
   QueuedArray<std::int32_t> slots;           // [1 + n] in the device: n, then for_slots
-  backend::Memory staging;                   // [n, row_bytes], pinned
   QueuedArray<const std::byte*> row_places;  // [n] in the device, of rows that stay in the store
 };
 

@@ -6,9 +6,13 @@
 
 namespace satrap::embedding {
 
-void KeptBatches::keep(std::int64_t step, Parts parts) {
+bool KeptBatches::keep(std::int64_t step, Parts parts) {
   SATRAP_CHECK(kept_.empty() || kept_.back().step < step, "step ", step,
                " is looked at after step ", kept_.back().step);
+  std::int64_t bytes = 0;
+  for (const auto& part : parts) bytes += part->batch.host_bytes();
+  if (bytes_ + bytes > max_bytes_) return false;
+  bytes_ += bytes;
   Kept kept;
   if (!free_.empty()) {
     kept = std::move(free_.back());
@@ -19,8 +23,10 @@ void KeptBatches::keep(std::int64_t step, Parts parts) {
     }
   }
   kept.step = step;
+  kept.bytes = bytes;
   exchange(kept, parts);
   kept_.push_back(std::move(kept));
+  return true;
 }
 
 bool KeptBatches::take(std::int64_t step, Parts parts) {
@@ -28,6 +34,7 @@ bool KeptBatches::take(std::int64_t step, Parts parts) {
   SATRAP_CHECK(kept_.front().step == step, "step ", step, " is planned, and step ",
                kept_.front().step, ", which was looked at before, has not been");
   exchange(kept_.front(), parts);
+  bytes_ -= kept_.front().bytes;
   free_.push_back(std::move(kept_.front()));
   kept_.pop_front();
   return true;

@@ -16,7 +16,7 @@ class PlanRoom {
   /// Both outlive it.
   PlanRoom(backend::Device& device, const RowLayout& layout) : device_(device), layout_(layout) {}
 
-  /// No queued work may still use the part's plan.
+  /// No queued work may still use the part's plan, but on the stream of its next build_plan.
   void make(GroupPart& part, std::int64_t max_overflow) {
     const std::int64_t num_ids = part.batch.num_ids();
     if (scratch_ == nullptr || num_ids > max_ids_) {

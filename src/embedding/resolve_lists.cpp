@@ -10,24 +10,17 @@ ResolveLists::ResolveLists(backend::Device& device)
       missing_(device),
       overflow_(device),
       slots_(device),
-      shared_(device) {
-  read_counts_.reserve(1);
-}
+      shared_(device) {}
 
 void ResolveLists::read(const backend::MissView& misses,
                         const backend::ResolveArguments& arguments,
                         std::int64_t num_ids,
                         const backend::Stream& stream) {
-  victims_.reserve(num_ids);
-  missing_.reserve(num_ids);
-  slots_.reserve(num_ids);
-  overflow_.reserve(std::min(num_ids, arguments.max_overflow));
-  shared_.reserve(arguments.num_shared);
   num_shared_ = arguments.num_shared;
 
   // None after none: where all rows are found, nothing is copied in vain.
   const auto likely_after = [](std::int64_t count, std::int64_t limit) {
-    return std::min(count + count / 16, limit);
+    return count == 0 ? 0 : std::min(count + count / 16 + 2, limit);
   };
   const Lengths likely = {
       .victims = likely_after(lengths_.victims, num_ids),

@@ -36,8 +36,8 @@ class RowFetcher {
   /// throws Error(kUnavailable) once stopped.
   void wait(std::int64_t step);
 
-  /// Blocks while a request of `step` is on its way, and drops one that is not: its memory is free
-  /// again. Throws nothing.
+  /// Blocks while a request of `step` is on its way, and drops one that is not. Then none of the
+  /// threads uses its memory. Throws nothing.
   void forget(std::int64_t step) noexcept;
 
   /// Requests that are not on their way are dropped. Any thread.

@@ -2,6 +2,7 @@
 // allow, and what two of them, or one and the host, do without an order is an error.
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -20,8 +21,9 @@ using satrap::testing::for_each_schedule;
 TEST(CachedRowsOfADevice, TrainAsInTheirTables) {
   SATRAP_NEEDS_DEVICE();
   const auto least = bytes_of_least(backend::EvictionPolicy::kLookahead);
-  for (const std::int64_t memory : {least, bytes_of_share(0.05), bytes_of_share(0.2)}) {
-    for_each_schedule([memory] {
+  for (const auto& [memory, is_registered] :
+       {std::pair{least, false}, {bytes_of_share(0.05), true}, {bytes_of_share(0.2), false}}) {
+    for_each_schedule([memory, is_registered] {
       CachedTraining training(three_tables(), four_features(),
                               {.memory_bytes = memory,
                                .policy = backend::EvictionPolicy::kLookahead,
@@ -29,6 +31,7 @@ TEST(CachedRowsOfADevice, TrainAsInTheirTables) {
                                .prefetch = 2,
                                .max_look_ahead = 8,
                                .num_fetches = 3,
+                               .is_registered = is_registered,
                                .device = &device()});
       training.train(
           24, [&] { return next_batch(training); },
@@ -37,6 +40,24 @@ TEST(CachedRowsOfADevice, TrainAsInTheirTables) {
           });
       training.expect_rows();
       EXPECT_GT(training.cached->counts().rows_written, 0);
+    });
+  }
+}
+
+/// As at the end of a run that is stopped in the middle of its prefetch: rows are on their way to
+/// the device, and from there.
+TEST(CachedRowsOfADevice, IsDestroyedWithBatchesInFlight) {
+  SATRAP_NEEDS_DEVICE();
+  for (const bool is_registered : {false, true}) {
+    for_each_schedule([is_registered] {
+      CachedTraining training(three_tables(), four_features(),
+                              {.memory_bytes = bytes_of_share(0.05),
+                               .staleness = 2,
+                               .prefetch = 3,
+                               .is_registered = is_registered,
+                               .device = &device()});
+      training.train(6, [&] { return next_batch(training); }, [] {});
+      for (int n = 0; n < 3; ++n) training.request(next_batch(training));
     });
   }
 }

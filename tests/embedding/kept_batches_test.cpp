@@ -28,7 +28,8 @@ struct TwoGroups {
 
   data::Batch next_batch() {  // perhaps an empty one; seldom a large one
     const auto num_examples = static_cast<std::int64_t>(random() % 8 == 0 ? 40 : random() % 5);
-    return random_batch(random, 2, num_examples, 3, 100, random() % 2 == 0);
+    const std::int64_t max_bag = random() % 8 == 0 ? 2 * backend::kMaxShortBag : 3;
+    return random_batch(random, 2, num_examples, max_bag, 100, random() % 2 == 0);
   }
 
   std::mt19937_64 random{5};
@@ -37,24 +38,34 @@ struct TwoGroups {
   FeatureLayout layout{features, tables, FeatureLayout::kDeviceColumns};
   RowGroups groups{features, tables, 1};
   ThreadPool pool{1};
-  KeptBatches kept{device(), layout, pool};
+  KeptBatches kept{device(), layout, pool, 1 << 20};
 };
 
-using Uploaded = std::vector<std::pair<std::vector<Key>, std::vector<std::int64_t>>>;
+/// Of each group, as the device has it.
+struct Uploaded {
+  std::vector<Key> keys;
+  std::vector<std::int64_t> offsets, sizes;
+  std::vector<float> weights;
+  std::vector<std::int32_t> long_bags;
+  bool operator==(const Uploaded&) const = default;
+};
 
 void upload(KeptBatches::Parts parts, const backend::Stream& stream) {
   for (const auto& part : parts) part->batch.upload(stream);
 }
 
-/// Keys and offsets of each group, as the device has them.
-Uploaded uploaded(KeptBatches::Parts parts, const backend::Stream& stream) {
+std::vector<Uploaded> uploaded(KeptBatches::Parts parts, const backend::Stream& stream) {
   upload(parts, stream);
   stream.wait_until_idle();
-  Uploaded found;
+  std::vector<Uploaded> found;
   for (const auto& part : parts) {
     const backend::Bags bags = part->batch.bags();
-    found.emplace_back(download(bags.keys, bags.num_ids),
-                       download(bags.offsets, bags.num_features * bags.num_examples + 1));
+    Uploaded& group = found.emplace_back();
+    group.keys = download(bags.keys, bags.num_ids);
+    group.offsets = download(bags.offsets, bags.num_features * bags.num_examples + 1);
+    if (bags.weights != nullptr) group.weights = download(bags.weights, bags.num_ids);
+    group.long_bags = download(bags.long_bags, bags.num_long_bags);
+    group.sizes = {bags.num_examples, bags.num_vectors, bags.row_stride};
   }
   return found;
 }
@@ -74,7 +85,7 @@ TEST(KeptBatches, AreThoseThatWereLookedAt) {
         const data::Batch& batch = batches.emplace_back(job.next_batch());
         for (const auto& part : looked_at) part->batch.fill(batch, job.layout.output_width);
         upload(looked_at, stream);
-        job.kept.keep(std::ssize(batches), looked_at);
+        ASSERT_TRUE(job.kept.keep(std::ssize(batches), looked_at));
       }
       ASSERT_TRUE(job.kept.take(step + 1, planned));
       for (const auto& part : expected) {
@@ -86,17 +97,41 @@ TEST(KeptBatches, AreThoseThatWereLookedAt) {
   });
 }
 
+/// One that does not fit stays in its parts, and later ones may fit.
+TEST(KeptBatches, TakeNoMoreMemoryThanTheyMay) {
+  SATRAP_NEEDS_DEVICE();
+  TwoGroups job;
+  const backend::Stream stream(device());
+  const auto parts = job.make_parts();
+  const auto fill = [&](std::int64_t num_examples) {
+    const data::Batch batch = random_batch(job.random, 2, num_examples, 3, 100, false);
+    for (const auto& part : parts) part->batch.fill(batch, job.layout.output_width);
+    return uploaded(parts, stream);
+  };
+  fill(100);
+  const std::int64_t bytes = parts[0]->batch.host_bytes() + parts[1]->batch.host_bytes();
+  KeptBatches kept(device(), job.layout, job.pool, bytes + bytes / 2);
+  EXPECT_TRUE(kept.keep(1, parts));
+  const std::vector<Uploaded> second = fill(100);
+  EXPECT_FALSE(kept.keep(2, parts));
+  EXPECT_EQ(uploaded(parts, stream), second);
+  EXPECT_TRUE(kept.take(1, parts));
+  EXPECT_FALSE(kept.take(2, parts));
+  EXPECT_TRUE(kept.keep(3, parts));
+}
+
 TEST(KeptBatches, AreGivenOutInTheirOrder) {
   SATRAP_NEEDS_DEVICE();
   TwoGroups job;
   const backend::Stream stream(device());
   const auto parts = job.make_parts();
   const auto keep = [&](std::int64_t step) {
-    for (const auto& part : parts) part->batch.fill(job.next_batch(), job.layout.output_width);
-    job.kept.keep(step, parts);
+    const data::Batch batch = job.next_batch();
+    for (const auto& part : parts) part->batch.fill(batch, job.layout.output_width);
+    return job.kept.keep(step, parts);
   };
-  keep(5);
-  keep(6);
+  EXPECT_TRUE(keep(5));
+  EXPECT_TRUE(keep(6));
   EXPECT_THROW(keep(6), Error);
   EXPECT_FALSE(job.kept.take(4, parts));  // which nobody has looked at
   EXPECT_THROW(job.kept.take(6, parts), Error);

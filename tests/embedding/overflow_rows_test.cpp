@@ -72,6 +72,7 @@ TEST(OverflowRows, AreThoseOfAListOverRandomBatches) {
     OverflowRows rows(device(), kSize);
     ListOfRows model;
     std::uint32_t completed = 0;
+    bool has_been_full = false;
     for (std::uint32_t batch = 1; batch <= 200; ++batch) {
       completed = std::max(completed,
                            batch - 1 - static_cast<std::uint32_t>(random() % std::min(batch, 5U)));
@@ -108,14 +109,17 @@ TEST(OverflowRows, AreThoseOfAListOverRandomBatches) {
         if (shared.is_needed != 0) model.rows.at(shared.tag).last = batch;
       }
       rows.note_needed(given.shared, batch);
+      const std::size_t count = std::min<std::size_t>(random() % 25, given.free.size());
+      has_been_full = has_been_full || count == given.free.size();
       std::vector<Key> taking;
-      while (taking.size() < std::min<std::size_t>(random() % 12, given.free.size())) {
+      while (taking.size() < count) {
         const Key key = make_key(TableId{0}, 1000 * batch + taking.size());
         model.rows[backend::tag_of(key)] = {given.free[taking.size()], batch, batch, 0};
         taking.push_back(key);
       }
       rows.take(taking, batch);
     }
+    EXPECT_TRUE(has_been_full);
   }
 }
 

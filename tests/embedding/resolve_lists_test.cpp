@@ -61,6 +61,7 @@ void check(ResolveLists& lists,
   ASSERT_EQ(lists.shared().size(), result.shared.size());
   for (std::size_t i = 0; i < result.shared.size(); ++i) {
     EXPECT_EQ(lists.shared()[i].tag, result.shared[i].tag);
+    EXPECT_EQ(lists.shared()[i].slot, result.shared[i].slot);
     EXPECT_EQ(lists.shared()[i].is_needed, result.shared[i].is_needed);
   }
   EXPECT_EQ(lists.counts().hits, result.hits);
@@ -98,7 +99,8 @@ TEST(ResolveLists, AreWholeHoweverManyTheLastOneHad) {
         for (std::size_t i = 0; i < result.missing.size(); ++i) {
           result.slots.push_back(static_cast<std::int32_t>(next++));
         }
-        for (std::uint64_t i = 0; i < random() % 20; ++i) {
+        const std::uint64_t num_shared = random() % 20;
+        for (std::uint64_t i = 0; i < num_shared; ++i) {
           result.shared.push_back(
               {.tag = next++, .slot = 1, .is_needed = static_cast<std::uint32_t>(i % 2)});
         }

@@ -27,8 +27,9 @@ class GroupBatch {
              const RowGroup& group,
              ThreadPool& pool);
 
-  /// Replaces the batch. No queued work may still read the previous one, on host or device. `batch`
-  /// covers the whole job, may be empty, and is not needed once this returns.
+  /// Replaces the batch. No queued work may still read the previous one on the host, nor on the
+  /// device, but on the stream of upload(). `batch` covers the whole job, may be empty, and is not
+  /// needed once this returns.
   void fill(const data::Batch& batch,
             std::int64_t row_stride);  // of the pooled output and its gradient, in elements: at
                                        // least output_width, a multiple of kDeviceColumns
@@ -46,6 +47,7 @@ class GroupBatch {
   void upload(backend::StreamRef stream);
 
   std::int64_t num_ids() const { return num_ids_; }
+  std::int64_t host_bytes() const { return host_.bytes(); }
   std::span<const Key> keys() const;  // [num_ids], of the host
   std::int64_t count_keys() const;    // that are distinct; sorts them
 
