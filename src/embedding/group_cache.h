@@ -59,7 +59,7 @@ class GroupCache {
   bool resolve(GroupPart& part, const Numbers& numbers, WriteBack* write_back);
 
   /// Queues the copy of the fetched rows, from the staging of the part, into their slots.
-  /// The stream waits before until the part's room is made.
+  /// The caller has made the stream wait for the part's room.
   void scatter(GroupPart& part, backend::StreamRef stream) const;
 
   /// The same, of rows that the device reads where they are.

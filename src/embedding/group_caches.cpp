@@ -53,8 +53,8 @@ void GroupCaches::fill(const Parts& parts, const data::Batch& batch, std::int64_
   if (!kept_.take(step, parts)) fill(parts, batch);
   std::size_t num_ids = 0;
   for (const auto& part : parts) num_ids += index(part->batch.num_ids());
-  SATRAP_CHECK(num_ids == batch.ids.size(), "step ", step, " has ", batch.ids.size(), " ids, and ",
-               num_ids, " of it were looked at");
+  SATRAP_CHECK(num_ids == batch.ids.size(), "step ", step, " has ", batch.ids.size(),
+               " ids, and its plan ", num_ids);
   upload(parts, batch.num_examples, step);
 }
 

@@ -35,15 +35,12 @@ void ResolveLists::read(const backend::MissView& misses,
   lengths_ = {.victims = counts_.writebacks,
               .missing = counts_.misses,
               .overflow = std::min<std::int64_t>(counts_.overflows, arguments.max_overflow)};
-  if (greater(likely, lengths_) == likely) return;
+  if (lengths_.victims <= likely.victims && lengths_.missing <= likely.missing &&
+      lengths_.overflow <= likely.overflow) {
+    return;
+  }
   queue(misses, likely, lengths_, stream);
   stream.wait_until_idle();
-}
-
-ResolveLists::Lengths ResolveLists::greater(const Lengths& a, const Lengths& b) {
-  return {.victims = std::max(a.victims, b.victims),
-          .missing = std::max(a.missing, b.missing),
-          .overflow = std::max(a.overflow, b.overflow)};
 }
 
 void ResolveLists::queue(const backend::MissView& misses,

@@ -35,9 +35,7 @@ class ResolveLists {
  private:
   struct Lengths {
     std::int64_t victims = 0, missing = 0, overflow = 0;
-    bool operator==(const Lengths&) const = default;
   };
-  static Lengths greater(const Lengths& a, const Lengths& b);
   void queue(const backend::MissView& misses,
              const Lengths& begin,
              const Lengths& end,

@@ -130,8 +130,8 @@ class CachedRows final : public RowAccess {
     // Before an update come all lookups that must not see it: that of step t waits for those of
     // steps up to its last_reader. 0 where nothing makes updates wait for lookups.
     table::StalenessBound update_delay = 0;
-    std::int64_t max_look_ahead =
-        0;  // batches; their examples wait in memory, and, up to 1 GiB, their keys and offsets
+    // Batches, whose examples wait in memory; their keys and offsets, too, up to 1 GiB.
+    std::int64_t max_look_ahead = 0;
     // From the second batch on, instead of once the cache is full and a batch misses more than a
     // sixteenth of its rows. For ranks, which agree on one number.
     bool looks_ahead_at_once = false;

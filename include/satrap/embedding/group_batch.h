@@ -47,9 +47,9 @@ class GroupBatch {
   void upload(backend::StreamRef stream);
 
   std::int64_t num_ids() const { return num_ids_; }
-  std::int64_t host_bytes() const { return host_.bytes(); }
-  std::span<const Key> keys() const;  // [num_ids], of the host
-  std::int64_t count_keys() const;    // that are distinct; sorts them
+  std::int64_t host_bytes() const { return host_.bytes(); }  // of pinned memory
+  std::span<const Key> keys() const;                         // [num_ids], of the host
+  std::int64_t count_keys() const;                           // that are distinct; sorts them
 
   /// The batch in device memory, valid until the next fill(): work queued after upload() may use
   /// it. Its ids are in the order of the batch, so a key's gradients are added in the same order as
