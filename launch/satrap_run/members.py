@@ -7,6 +7,7 @@ than its own connection: nothing that it says is taken for what a launcher would
 """
 import asyncio
 import dataclasses
+import errno
 import hmac
 import json
 import secrets
@@ -273,6 +274,9 @@ async def connect(options, family, address):
     sock.setblocking(False)
     try:
         await asyncio.get_running_loop().sock_connect(sock, address)
+        # While nobody listens, this end may be given that port, and TCP then connects it to itself.
+        if sock.getsockname() == sock.getpeername():
+            raise ConnectionRefusedError(errno.ECONNREFUSED, "nobody listens there but this socket itself")
     except BaseException:
         sock.close()
         raise

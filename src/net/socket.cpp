@@ -109,6 +109,14 @@ std::int64_t local_port(const Fd& fd) {
                    : reinterpret_cast<const sockaddr_in*>(address)->sin_port);
 }
 
+bool is_connected_to_itself(const Fd& fd) {
+  sockaddr_storage ours{}, theirs{};
+  socklen_t our_length = sizeof(ours), their_length = sizeof(theirs);
+  return getsockname(fd.get(), reinterpret_cast<sockaddr*>(&ours), &our_length) == 0 &&
+         getpeername(fd.get(), reinterpret_cast<sockaddr*>(&theirs), &their_length) == 0 &&
+         our_length == their_length && std::memcmp(&ours, &theirs, our_length) == 0;
+}
+
 Fd connect_tcp(const std::string& host, std::int64_t port, Deadline deadline) {
   const AddressList list(host, port, 0);
   std::string reason;
@@ -124,6 +132,7 @@ Fd connect_tcp(const std::string& host, std::int64_t port, Deadline deadline) {
       socklen_t length = sizeof(error);
       getsockopt(fd.get(), SOL_SOCKET, SO_ERROR, &error, &length);
     }
+    if (error == 0 && is_connected_to_itself(fd)) error = ECONNREFUSED;
     if (error == 0) {
       set_no_delay(fd.get());
       return fd;

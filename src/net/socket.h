@@ -43,8 +43,12 @@ std::string resolve_address(const std::string& host);
 Fd listen_tcp(const std::string& address, std::int64_t port);
 std::int64_t local_port(const Fd& fd);
 
+/// Whether both ends of a connection are this socket: who connects to a port of this machine at
+/// which nobody listens may be given that port for his own end, and TCP connects him to himself.
+bool is_connected_to_itself(const Fd& fd);
+
 /// A connected, non-blocking socket without delay. Throws NetError: kTimeout, or kClosed if the
-/// other side does not answer or refuses at once.
+/// other side does not answer or refuses at once, also where nobody listens but the socket itself.
 Fd connect_tcp(const std::string& host, std::int64_t port, Deadline deadline);
 
 /// The next waiting connection, non-blocking, or nothing: nobody waits, or that one has gone.

@@ -4,13 +4,15 @@ import os
 import pathlib
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
 import time
 import unittest
 import uuid
+
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
+from ports import free_ports  # noqa: E402
 
 ROOT = pathlib.Path(os.environ.get("SATRAP_SOURCE_DIR") or pathlib.Path(__file__).parents[2])
 SATRAP_RUN = ROOT / "launch" / "satrap-run"
@@ -130,17 +132,12 @@ class LauncherTest(unittest.TestCase):
                 pass
 
 
-def free_port():
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        return server.getsockname()[1]
-
-
 class NodesTest(LauncherTest):
     """Launchers of several nodes, all on this machine."""
 
     def setUp(self):
         super().setUp()
-        self.port = free_port()
+        [self.port] = free_ports(1)
         self.env["SATRAP_TOKEN"] = TOKEN
 
     def node(self, rank, *args, nnodes=2, **kwargs):

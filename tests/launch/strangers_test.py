@@ -1,4 +1,5 @@
 """Strangers at the port where the launchers meet: each costs its own connection and no more."""
+import asyncio
 import contextlib
 import json
 import random
@@ -7,10 +8,12 @@ import resource
 import socket
 import sys
 import unittest
+from unittest import mock
 
 from launcher import ROOT, NodesTest
 
 sys.path.insert(0, str(ROOT / "launch"))
+from satrap_run import members  # noqa: E402
 from satrap_run.members import MAX_STRANGERS, Refusals, proof  # noqa: E402
 
 ODD = [
@@ -111,6 +114,17 @@ class Strangers(NodesTest):
             self.answer(server, b'{"nonce": "x"}\n{"refused": "go \\u001b[31m away", "proof": "\\ud800"}')
             _, err = self.end(member, 1)
         self.assertEqual(err, "[satrap-run] error: node 0 has another SATRAP_TOKEN\n")
+
+
+class Joining(unittest.TestCase):
+    def test_an_end_that_is_connected_to_itself_is_no_node(self):
+        """The system may give the port of node 0, at which nobody listens yet, to the end that connects to it."""
+        with socket.socket() as end:
+            end.bind(("127.0.0.1", 0))
+            with mock.patch.object(members, "socket", mock.Mock(socket=lambda *_: end)), \
+                    self.assertRaises(ConnectionRefusedError):
+                asyncio.run(members.connect(None, socket.AF_INET, end.getsockname()))
+            self.assertEqual(end.fileno(), -1, "closed, so that node 0 can have its port")
 
 
 class Refused(unittest.TestCase):

@@ -2,6 +2,7 @@
 #include <csignal>
 #include <cstring>
 
+#include <netinet/in.h>
 #include <sys/socket.h>
 
 #include "src/net/socket.h"
@@ -33,6 +34,23 @@ TEST(LinkSetup, CaseI_OversizedMessageWhileTheLinkIsClosedDoesNotDeadlock) {
     link->close(NetFailure::kClosed, "test over");
     peer->close(NetFailure::kClosed, "test over");
   }
+}
+
+// The system may give the port of a server that is gone to the end that connects to it.
+TEST(LinkSetup, AnEndThatIsConnectedToItselfIsNoConnection) {
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  auto* const any = reinterpret_cast<sockaddr*>(&address);
+  const Fd end(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  ASSERT_EQ(bind(end.get(), any, sizeof(address)), 0);
+  address.sin_port = htons(static_cast<std::uint16_t>(local_port(end)));
+  ASSERT_EQ(connect(end.get(), any, sizeof(address)), 0);
+  EXPECT_TRUE(is_connected_to_itself(end));
+
+  const auto [one, other] = connected_sockets();
+  EXPECT_FALSE(is_connected_to_itself(one));
+  EXPECT_FALSE(is_connected_to_itself(other));
 }
 
 // Whoever reached a port at which Gloo listens could take the place of the peer that it waits for.

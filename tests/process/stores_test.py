@@ -7,6 +7,7 @@ import pathlib
 import random
 import re
 import shutil
+import subprocess
 import sys
 import tempfile
 import unittest
@@ -16,6 +17,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "app"))
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
 import hdfs_server
 import java_server
+import ports
 import s3_server
 from cli import CliTest, satrap
 
@@ -59,11 +61,18 @@ class ServersInJava(CliTest):
         self.assertIsNotNone(lives.process.poll())
 
     def test_ports_differ(self):
-        [port] = java_server.free_ports(1)
-        chosen = itertools.chain([port, port], iter(lambda: random.randrange(20_000, 30_000), None))
-        with mock.patch.object(java_server.random, "SystemRandom") as source:
-            source.return_value.randrange = lambda *_: next(chosen)
-            self.assertEqual(len(set(java_server.free_ports(2))), 2)
+        [port] = ports.free_ports(1)
+        chosen = itertools.chain([port, port], iter(lambda: random.choice(ports.PORTS), None))
+        with mock.patch.object(ports.random, "SystemRandom") as source:
+            source.return_value.choice = lambda _: next(chosen)
+            self.assertEqual(len({port, *ports.free_ports(2)}), 3)
+
+    def test_another_process_gets_other_ports(self):
+        mine = ports.free_ports(1)
+        look = (f"import sys; sys.path.insert(0, {os.path.dirname(ports.__file__)!r}); import ports; "
+                f"print(ports._can_be_mine({mine[0]}))")
+        done = subprocess.run([sys.executable, "-c", look], capture_output=True, text=True, timeout=60, check=True)
+        self.assertEqual(done.stdout, "False\n")
 
 
 class Stores(CliTest):

@@ -8,7 +8,8 @@ import urllib.error
 import urllib.parse
 import urllib.request
 
-from java_server import JavaProcess, fetch_jars, free_ports, run_java, start_on_free_ports, wait_until
+from java_server import JavaProcess, fetch_jars, run_java, start_on_free_ports, wait_until
+from ports import free_ports
 
 VERSION = "3.4.3"
 ARTIFACTS = [("org.apache.hadoop", name, VERSION) for name in ("hadoop-common", "hadoop-hdfs", "hadoop-hdfs-client")]

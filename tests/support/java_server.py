@@ -1,10 +1,7 @@
 """Real servers in Java for tests, on loopback, whose jars Maven fetches once into its cache (~/.m2)."""
-import contextlib
 import pathlib
-import random
 import shutil
 import signal
-import socket
 import subprocess
 import time
 
@@ -21,21 +18,6 @@ DEPENDENCY = "<dependency><groupId>{}</groupId><artifactId>{}</artifactId><versi
 
 class Unavailable(Exception):
     """Why there can be no such server on this machine."""
-
-
-def free_ports(number):
-    """Different ports that the system gives to nobody who asks for any."""
-    ports = []
-    with contextlib.ExitStack() as probes:
-        while len(ports) < number:
-            port = random.SystemRandom().randrange(20_000, 30_000)
-            probe = probes.enter_context(socket.socket())
-            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            with contextlib.suppress(OSError):
-                probe.bind(("127.0.0.1", port))
-                probe.listen()  # so that no other probe can have it
-                ports.append(port)
-    return ports
 
 
 def fetch_jars(folder, artifacts):

@@ -4,7 +4,8 @@ Server(folder) raises java_server.Unavailable where java, mvn or the registry is
 import pathlib
 import shutil
 
-from java_server import JavaProcess, fetch_jars, free_ports, run_java, start_on_free_ports, wait_until
+from java_server import JavaProcess, fetch_jars, run_java, start_on_free_ports, wait_until
+from ports import free_ports
 
 ARTIFACTS = [("org.apache.kafka", "kafka_2.13", "4.3.1"), ("org.slf4j", "slf4j-simple", "1.7.36")]
 OPTIONS = ["-Dorg.slf4j.simpleLogger.defaultLogLevel=warn",

@@ -4,7 +4,8 @@ files of a folder.
 Server(folder) raises java_server.Unavailable where java, mvn or the registry is missing."""
 import pathlib
 
-from java_server import JavaProcess, fetch_jars, free_ports, start_on_free_ports, wait_until
+from java_server import JavaProcess, fetch_jars, start_on_free_ports, wait_until
+from ports import free_ports
 
 ARTIFACTS = [("org.gaul", "s3proxy", "2.6.0")]
 KEY, SECRET = "satrap", "secret-of-the-tests"
