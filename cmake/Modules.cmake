@@ -107,17 +107,17 @@ function(satrap_program name)
   endif()
 endfunction()
 
-# satrap_test_options(<target>): how the C++ of all tests is compiled and linked. Tests use slow and obvious
-# code; optimising it, especially with sanitizers, costs more than it saves.
+# satrap_test_options(<target>): how the C++ of all tests is compiled and linked. Tests use slow and obvious code, all of
+# a program's as one: optimising it, or compiling it in parts that use the same templates, costs more than it saves.
 function(satrap_test_options target)
   target_include_directories(${target} PRIVATE "${PROJECT_SOURCE_DIR}")
-  target_compile_definitions(${target} PRIVATE SATRAP_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
-  target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1> $<$<CONFIG:Sanitize>:-O0>)
+  target_compile_options(${target} PRIVATE $<$<NOT:$<CONFIG:Debug>>:-O0>)
+  set_target_properties(${target} PROPERTIES UNITY_BUILD_BATCH_SIZE 0)
   target_link_libraries(${target} PRIVATE satrap_test_support GTest::gmock GTest::gtest_main)
 endfunction()
 
-# satrap_discover_suites(<name>): every suite of <name>_tests is one test of ctest. For programs whose tests load
-# libtorch, which takes a third of a second, or are many.
+# satrap_discover_suites(<name>): every suite of <name>_tests is one test of ctest: to start a program takes longer than
+# most tests.
 function(satrap_discover_suites name)
   set(folder "${PROJECT_BINARY_DIR}/tests")
   set(include "${folder}/${name}_suites.cmake")
@@ -132,9 +132,8 @@ function(satrap_discover_suites name)
   set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES "${folder}/${name}_include.cmake")
 endfunction()
 
-# satrap_tests(<name>): tests/<name>/*_test.cpp become the program <name>_tests, every TEST (or suite, see
-# above) one test of ctest with label <name>; every tests/<name>/*_test.py is one test too (exit status 77:
-# skipped).
+# satrap_tests(<name>): tests/<name>/*_test.cpp become the program <name>_tests, every suite one test of ctest with
+# label <name>; every tests/<name>/*_test.py is one test too (exit status 77: skipped).
 function(satrap_tests name)
   file(GLOB sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tests/${name}/*_test.cpp"
                                       "${PROJECT_SOURCE_DIR}/tests/${name}/*/*_test.cpp")
@@ -148,13 +147,8 @@ function(satrap_tests name)
     endif()
     if(name MATCHES "^(dense|pipeline|checkpoint|trainer|app)$")
       add_dependencies(${name}_tests satrap_libtorch)
-      satrap_discover_suites(${name})
-    else()
-      gtest_discover_tests(${name}_tests
-        WORKING_DIRECTORY "${PROJECT_BINARY_DIR}/tests"
-        TEST_PREFIX ${name}. DISCOVERY_TIMEOUT 300
-        PROPERTIES LABELS ${name} TIMEOUT 600 ENVIRONMENT OMP_NUM_THREADS=1)
     endif()
+    satrap_discover_suites(${name})
   endif()
 
   file(GLOB scripts CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tests/${name}/*_test.py")
@@ -168,21 +162,25 @@ function(satrap_tests name)
   endforeach()
 endfunction()
 
+# satrap_bench(<program> <source>... LINK <target>...): a program of bench/, which the target `benches` builds and `all`
+# does not: only some tests need some of them.
+add_custom_target(benches)
+function(satrap_bench program)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "LINK")
+  add_executable(${program} EXCLUDE_FROM_ALL ${arg_UNPARSED_ARGUMENTS})
+  set_target_properties(${program} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/bench")
+  target_include_directories(${program} PRIVATE "${PROJECT_SOURCE_DIR}")
+  target_link_libraries(${program} PRIVATE ${arg_LINK} satrap_sanitizer_options)
+  add_dependencies(benches ${program})
+endfunction()
+
 # satrap_benches(<name>): every bench/<name>/x_bench.cpp becomes the program bench/<name>_x_bench.
 function(satrap_benches name)
   file(GLOB sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/bench/${name}/*_bench.cpp")
   foreach(source IN LISTS sources)
     cmake_path(GET source STEM stem)
-    add_executable(${name}_${stem} ${source})
-    set_target_properties(${name}_${stem} PROPERTIES
-      RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/bench")
-    target_include_directories(${name}_${stem} PRIVATE "${PROJECT_SOURCE_DIR}")
+    satrap_bench(${name}_${stem} ${source} LINK satrap_${name} benchmark::benchmark benchmark::benchmark_main)
     add_dependencies(${name}_${stem} satrap_libtorch)
-    target_link_libraries(${name}_${stem} PRIVATE satrap_${name} satrap_sanitizer_options
-      benchmark::benchmark benchmark::benchmark_main)
-    if(SATRAP_SANITIZE)
-      set_target_properties(${name}_${stem} PROPERTIES EXCLUDE_FROM_ALL ON)
-    endif()
   endforeach()
 endfunction()
 

@@ -21,9 +21,9 @@ if(NOT CMAKE_BUILD_TYPE)
 endif()
 
 find_program(CCACHE ccache)
-if(CCACHE)
-  set(CMAKE_CXX_COMPILER_LAUNCHER "${CCACHE}")
-  set(CMAKE_CUDA_COMPILER_LAUNCHER "${CCACHE}")
+if(CCACHE)  # clones in other folders share what it keeps
+  set(CMAKE_CXX_COMPILER_LAUNCHER env "CCACHE_BASEDIR=${PROJECT_SOURCE_DIR}" CCACHE_NOHASHDIR=1 "${CCACHE}")
+  set(CMAKE_CUDA_COMPILER_LAUNCHER ${CMAKE_CXX_COMPILER_LAUNCHER})
 endif()
 
 # The target of the host code: this machine, or the least CPU that satrap is tested on.
@@ -51,6 +51,8 @@ set(_host_flags
   # Results must not depend on whether the compiler fuses a multiply and an add; code that wants a fused one says
   # std::fma.
   -ffp-contract=off -fno-math-errno -fno-trapping-math)
+# Names of files in messages begin in the checkout, as ccache keeps them for every clone; a debugger's are whole.
+list(APPEND _host_flags $<$<NOT:$<CONFIG:Debug>>:-ffile-prefix-map=${PROJECT_SOURCE_DIR}/=>)
 if(_march STREQUAL "native" AND CMAKE_SYSTEM_PROCESSOR STREQUAL "aarch64")
   list(APPEND _host_flags -mcpu=native)  # on ARM -march=native leaves the tuning at an average core's
 elseif(_march)

@@ -9,13 +9,15 @@ before the rest. A mutant that its test does not catch is a failure, and so is o
 no longer exists, or that README.md does not list.
 """
 
+import contextlib
+import hashlib
 import json
 import pathlib
 import re
 import shlex
+import shutil
 import subprocess
 import sys
-import tempfile
 
 ROOT = pathlib.Path(__file__).parents[2]
 
@@ -214,6 +216,18 @@ def quarter(mutants):
     return mutants[int(commits.stdout or 0) % 4::4]
 
 
+@contextlib.contextmanager
+def folder_of(build, mutant):
+    """An empty folder for what is made of a mutant; of the same name each time, for ccache."""
+    folder = build / "mutants" / hashlib.sha256(repr(mutant).encode()).hexdigest()[:16]
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
 def compile_mutant(build, folder, mutant, commands, module="cuda/backend"):
     """The objects of its sources, compiled from a copy of its file in `folder`."""
     _, file, old, new, _, sources = mutant
@@ -227,7 +241,7 @@ def compile_mutant(build, folder, mutant, commands, module="cuda/backend"):
         arguments[at] = str(folder / f"{source}.o")
         objects.append(arguments[at])
         arguments[-1] = str((overlay if source == file else ROOT / module) / source)
-        compiler = next(i for i, a in enumerate(arguments) if not a.endswith("ccache"))
+        compiler = next(i for i, a in enumerate(arguments) if re.search(r"[+][+](-\d+)?$", a))  # after ccache
         arguments[compiler + 1:compiler + 1] = [f"-I{folder}"]
         arguments += ["-O0", "-w"]
         subprocess.run(arguments, cwd=build, check=True, capture_output=True, text=True)
@@ -290,9 +304,9 @@ def prepare(build):
     link = link_command(build, "backend_simt_tests", "tests/backend_simt_tests")
 
     def seen(mutant):
-        with tempfile.TemporaryDirectory() as folder:
+        with folder_of(build, mutant) as folder:
             try:
-                return verdict(build_mutant(build, pathlib.Path(folder), mutant, commands, link), mutant[4])
+                return verdict(build_mutant(build, folder, mutant, commands, link), mutant[4])
             except subprocess.CalledProcessError as error:
                 sys.exit(f"{mutant[0]} ({mutant[1]}) does not build:\n{error.stderr}")
 

@@ -14,7 +14,7 @@ import sys
 import tempfile
 
 sys.path[:0] = [str(pathlib.Path(__file__).parents[1] / "backend")]
-from mutants import compile_commands, compile_mutant, link_command, run, text_with  # noqa: E402
+from mutants import compile_commands, compile_mutant, folder_of, link_command, run, text_with  # noqa: E402
 
 SEEDS = 8
 JOB = """
@@ -170,8 +170,7 @@ def prepare(build):
                 sys.exit(f"without a mutant, {settings}: {found} instead of {expected[settings]}")
 
     def seen(mutant):
-        with tempfile.TemporaryDirectory() as name:
-            folder = pathlib.Path(name)
+        with folder_of(build, mutant) as folder:
             try:
                 program = build_mutant(build, folder, mutant, commands, link)
             except subprocess.CalledProcessError as error:
