@@ -54,8 +54,12 @@ os.environ.setdefault("SIMT_SEED", str(random.SystemRandom().randrange(1, 1 << 3
 import cache_test  # noqa: E402
 
 cache_test.TOO_LARGE = "do not fit in the GPU's memory"
-cache_test.BUSY = "data.synthetic.rows=16000"  # a step takes ten times as long
+# A step takes ten times as long: half the examples in each of as many steps, and fewer steps for those that are killed.
+cache_test.CONFIG = cache_test.CONFIG.replace("batch_size: 128", "batch_size: 64").replace("rows: 6400", "rows: 3200")
+cache_test.BUSY = "data.synthetic.rows=8000"
 import partitioned_cache_test  # noqa: E402
+
+partitioned_cache_test.ROWS = 5000
 from cluster_job import JOB_S  # noqa: E402
 
 
