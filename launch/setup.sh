@@ -6,8 +6,9 @@
 #   launch/setup.sh s3        also that wheel, which has a client of S3, and libcurl, by which objects are read
 #   launch/setup.sh kafka     also librdkafka, the client of Kafka
 #   launch/setup.sh hdfs      also libcurl, by which files in HDFS are read
-#   launch/setup.sh test      also clang-format, clang-tidy, clang for sanitizers and a browser; cuda/ is compiled on
-#                             every machine that tests
+#   launch/setup.sh test      also what the tests of the preset release use; of PyTorch no more than programs run with
+#   launch/setup.sh develop   also what all checks use: PyTorch with CUDA's libraries, nvcc, clang for sanitizers,
+#                             clang-format, clang-tidy and a browser
 # Only what is missing is installed: a second run does nothing and needs no network.
 # Supported: Debian 12 and 13, Ubuntu 24.04, on x86-64 and aarch64. Elsewhere only wheels are installed: the script
 # lists the packages it needs, and continues if the programs among them are installed; CMake looks for the libraries.
@@ -21,13 +22,15 @@ packages=(g++ cmake ninja-build ccache git ca-certificates python3 python3-venv
   libssl-dev libxxhash-dev libyaml-cpp-dev libzstd-dev nlohmann-json3-dev zlib1g-dev)
 kafka_packages=(librdkafka-dev)  # 2.0.2 or newer: cmake/Rdkafka.cmake
 curl_packages=(libcurl4-openssl-dev)  # 7.88 or newer: cmake/Curl.cmake
-test_packages=(clang-19 clang-format-19 libclang-rt-19-dev gzip iproute2 zstd)
+test_packages=(gzip iproute2 zstd)
+develop_packages=(clang-19 clang-format-19 libclang-rt-19-dev)
 programs=(c++ cmake ninja git python3)
-test_programs=(clang-format-19 gzip ip zstd)
+test_programs=(gzip ip zstd)
+develop_programs=(clang-format-19)
 # Only what libtorch_cpu.so is linked with: enough for C++ programs, not for Python.
 run_wheels=("torch==$torch" nvidia-cuda-runtime==13.0.96 nvidia-cuda-cupti==13.0.85)
-test_wheels=("torch==$torch" numpy==2.4.6 tensorboard==2.21.0 safetensors==0.8.0 kubernetes-validate==1.37.0
-  scikit-build-core==1.1.2)
+torch_wheels=("torch==$torch")  # for Python: with all libraries of CUDA, 2 GB
+test_wheels=(numpy==2.4.6 tensorboard==2.21.0 safetensors==0.8.0 kubernetes-validate==1.37.0 scikit-build-core==1.1.2)
 tidy_wheels=(clang-tidy==23.1.4)  # those before 22 check all headers of the system too, in 2.5 times the time
 parquet_wheels=(pyarrow==26.0.1)  # the version of cmake/ArrowWheel.cmake
 # All with a version: cuda-nvcc alone would pull the newest crt and nvvm, which do not match it. nvdisasm, which the
@@ -99,7 +102,7 @@ install_wheels() {
   [ "$(cat "$stamp" 2> /dev/null)" != "$*" ] || return 0
   [ -x .venv/bin/pip ] || python3 -m venv .venv
   say "wheels: $*"
-  .venv/bin/pip install -q --disable-pip-version-check "$@" >&2
+  .venv/bin/pip install -q --disable-pip-version-check --no-warn-conflicts "$@" >&2
   echo "$*" > "$stamp"
 }
 
@@ -108,20 +111,24 @@ case $mode in
   run | parquet | cuda) ;;
   kafka) packages+=("${kafka_packages[@]}") ;;
   s3 | hdfs) packages+=("${curl_packages[@]}") ;;
-  test)
+  test | develop)
     packages+=("${test_packages[@]}" "${kafka_packages[@]}" "${curl_packages[@]}")
     programs+=("${test_programs[@]}")
-    # A browser for tests/app/report_test.py. Ubuntu has it as a snap only; there that test looks for others.
-    [[ $(system) != Debian* ]] || packages+=(chromium)
     ;;
-  *) die "usage: launch/setup.sh [run|parquet|s3|kafka|hdfs|cuda|test]" ;;
+  *) die "usage: launch/setup.sh [run|parquet|s3|kafka|hdfs|cuda|test|develop]" ;;
 esac
+if [ "$mode" = develop ]; then
+  packages+=("${develop_packages[@]}")
+  programs+=("${develop_programs[@]}")
+  # A browser for tests/app/report_test.py. Ubuntu has it as a snap only; there that test looks for others.
+  [[ $(system) != Debian* ]] || packages+=(chromium)
+fi
 if is_supported; then install_packages "${packages[@]}"; else ask_for_packages "${packages[@]}"; fi
-if [ "$mode" = cuda ] || [ "$mode" = test ]; then
-  install_wheels test "${test_wheels[@]}"
-  install_wheels cuda --no-deps "${cuda_wheels[@]}"
-elif [ "$(cat .venv/.satrap-test 2> /dev/null)" != "${test_wheels[*]}" ]; then  # that set contains this one
+case $mode in cuda | develop) install_wheels torch "${torch_wheels[@]}" ;; esac
+if [ "$(cat .venv/.satrap-torch 2> /dev/null)" != "${torch_wheels[*]}" ]; then  # that set contains this one
   install_wheels run --no-deps "${run_wheels[@]}"
 fi
-if [ "$mode" = test ]; then install_wheels tidy --no-deps "${tidy_wheels[@]}"; fi
-case $mode in parquet | s3 | test) install_wheels parquet --no-deps "${parquet_wheels[@]}" ;; esac
+case $mode in test | develop) install_wheels test "${test_wheels[@]}" ;; esac
+case $mode in parquet | s3 | test | develop) install_wheels parquet --no-deps "${parquet_wheels[@]}" ;; esac
+case $mode in cuda | develop) install_wheels cuda --no-deps "${cuda_wheels[@]}" ;; esac
+if [ "$mode" = develop ]; then install_wheels tidy --no-deps "${tidy_wheels[@]}"; fi

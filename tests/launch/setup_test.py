@@ -39,7 +39,7 @@ class OtherSystem(unittest.TestCase):
     def pretend_wheels(self):
         """Creates what an installation would have."""
         (self.dir / ".venv").mkdir()
-        for name in ["run_wheels", "test_wheels", "cuda_wheels"]:
+        for name in ["run_wheels", "torch_wheels", "cuda_wheels"]:
             done = subprocess.run(["bash", "-c", f"""eval "$(sed -n '/^torch=/p; /wheels=(/,/)/p' {SCRIPT})"
                 [ {name} = cuda_wheels -o {name} = run_wheels ] && set -- --no-deps
                 echo "$@" "${{{name}[@]}}" """], capture_output=True, text=True, check=True, timeout=60)
@@ -61,15 +61,18 @@ class OtherSystem(unittest.TestCase):
         self.assertIn("not found: cmake ninja; install them and run this again", done.stderr)
         self.assertNotIn("wheels", done.stderr)
 
-    def test_tests_want_more(self):
-        done = self.set_up("test")
-        self.assertEqual(done.returncode, 1)
-        self.assertIn("clang-format-19", done.stderr.splitlines()[-1])
+    def test_tests_want_more_and_all_checks_want_most(self):
+        for mode, wanted, not_wanted in (("test", "zstd", "clang-format-19"), ("develop", "clang-format-19", "nothing")):
+            with self.subTest(mode):
+                done = self.set_up(mode)
+                self.assertEqual(done.returncode, 1)
+                self.assertIn(wanted, done.stderr.splitlines()[-1])
+                self.assertNotIn(not_wanted, done.stderr.splitlines()[-1])
 
     def test_usage(self):
         done = self.set_up("everything")
         self.assertEqual(done.returncode, 1)
-        self.assertIn("usage: launch/setup.sh [run|parquet|s3|kafka|hdfs|cuda|test]", done.stderr)
+        self.assertIn("usage: launch/setup.sh [run|parquet|s3|kafka|hdfs|cuda|test|develop]", done.stderr)
 
 
 class Versions(unittest.TestCase):

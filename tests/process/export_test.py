@@ -15,7 +15,11 @@ import unittest
 import unittest.mock
 
 import numpy as np
-import torch
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
+import python_torch  # noqa: E402
+
+python_torch.require()
+import torch  # noqa: E402
 
 SATRAP = os.environ["SATRAP_BIN"]
 SOURCE = pathlib.Path(os.environ["SATRAP_SOURCE_DIR"])

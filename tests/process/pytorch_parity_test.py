@@ -9,13 +9,18 @@ FTRL-proximal are written from their papers.
 import itertools
 import json
 import os
+import pathlib
 import subprocess
 import sys
 import tempfile
 
 import numpy as np
-import torch
-from torch import nn
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
+import python_torch  # noqa: E402
+
+python_torch.require()
+import torch  # noqa: E402
+from torch import nn  # noqa: E402
 
 from parity_models import CLASSES, FEATURES, NUM_NUMERIC, POOLING, SEQUENCE, TABLE, Relu
 

@@ -12,8 +12,12 @@ import time
 import unittest
 
 import numpy as np
-import torch
-from torch import nn
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
+import python_torch  # noqa: E402
+
+python_torch.require()
+import torch  # noqa: E402
+from torch import nn  # noqa: E402
 
 SATRAP = os.environ["SATRAP_BIN"]
 SOURCE = pathlib.Path(os.environ["SATRAP_SOURCE_DIR"])

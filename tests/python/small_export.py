@@ -10,10 +10,14 @@ import sys
 import warnings
 
 import numpy as np
-import torch
 
 SOURCE = pathlib.Path(os.environ.get("SATRAP_SOURCE_DIR") or ".").resolve()
-sys.path.insert(0, str(SOURCE / "python"))
+sys.path[:0] = [str(SOURCE / "python"), str(pathlib.Path(__file__).parents[1] / "support")]
+import python_torch  # noqa: E402
+
+python_torch.require()
+import torch  # noqa: E402
+
 from satrap import tables  # noqa: E402
 from satrap.fields import MISSING_ID  # noqa: E402
 from satrap.xxh3 import xxh3  # noqa: E402

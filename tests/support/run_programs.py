@@ -3,14 +3,15 @@
 usage: run_programs.py SECONDS PROGRAM...
 
 For machines that are too slow to start a program for every test. SECONDS limits each program. Failed and skipped tests
-are named on stderr, as by junit_counts.py; libraries get one thread, as under ctest."""
+are named on stderr; libraries get one thread, as under ctest."""
 
 import os
 import subprocess
 import sys
 import tempfile
 
-from junit_counts import outcomes_of_suite, report
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "runner"))
+from outcomes import FAILED, PASSED, SKIPPED, outcomes_of_suite  # noqa: E402
 
 
 def run(program, seconds):
@@ -29,11 +30,14 @@ def run(program, seconds):
 
 
 def main(seconds, programs):
-    outcomes = {"passed": [], "failed": [], "skipped": []}
+    outcomes = {PASSED: [], FAILED: [], SKIPPED: []}
     for program in programs:
         for test, result in run(program, seconds):
             outcomes[result].append(test)
-    report(outcomes)
+    for outcome in (FAILED, SKIPPED):
+        for name in outcomes[outcome]:
+            print(f"{outcome.upper()} {name}", file=sys.stderr)
+    print(*(len(names) for names in outcomes.values()))
 
 
 if __name__ == "__main__":
