@@ -3,6 +3,7 @@
 import os
 import signal
 import sys
+import textwrap
 import time
 
 import build
@@ -16,7 +17,7 @@ from progress import Progress
 LINES_OF_FAILURE = 30
 MOST_FLAKY = 2
 SLOW_S, NUM_SLOW = 20, 5
-MOST_SKIPPED = 15  # names of skipped tests that a stage prints
+COLUMNS = 120
 
 
 class Run:
@@ -61,10 +62,8 @@ class Run:
                 self.fail(f"{name} ({stage}): {why}")
             self.fail(f"{names[-1]} ({stage}): {why}", output)
         self.flaky += [(stage, name, output) for name, output in results.flaky]
-        for name in results.skipped[:MOST_SKIPPED]:
-            self.progress.say(f"SKIPPED {name}")
-        if len(results.skipped) > MOST_SKIPPED:
-            self.progress.say(f"SKIPPED {len(results.skipped) - MOST_SKIPPED} more")
+        for line in textwrap.wrap(" ".join(results.skipped), COLUMNS, break_long_words=False, break_on_hyphens=False):
+            self.progress.say(f"SKIPPED {line}")
         for seconds, name in sorted(results.slow, reverse=True)[:NUM_SLOW]:
             if seconds >= SLOW_S:
                 self.progress.say(f"slow: {seconds:6.1f} s  {name}")

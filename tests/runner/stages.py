@@ -91,8 +91,8 @@ def quick():
 def selection_of(preset):
     if preset == "release":
         # A sixteenth of the headers and sources is compiled alone, another one after each commit (tests/architecture).
-        part = num_commits() % 16
-        return Selection(select=["-E", rf"^architecture\.(header|source)_tests_(?!{part}$)"])
+        others = "|".join(str(part) for part in range(16) if part != num_commits() % 16)
+        return Selection(select=["-E", rf"^architecture\.(header|source)_tests_({others})$"])
     if preset == "cuda":
         # Only what differs: the kernels, compiled by nvcc, their registers, their tests, libtorch's and NCCL.
         return Selection(["--target", "backend_tests", "satrap_libtorch_cuda", "collective_tests"],
