@@ -42,7 +42,7 @@ class Build:
 
     def configure(self, *more):
         done = subprocess.run(["cmake", "--preset", self.preset, *stages.options_of(self.preset), *more],
-                              capture_output=True, text=True, check=False)
+                              capture_output=True, text=True, errors="replace", check=False)
         if done.returncode != 0:
             self.say(done.stdout[-5000:] + done.stderr[-5000:])
         return done.returncode == 0

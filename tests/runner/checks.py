@@ -55,8 +55,10 @@ def check_tidy(jobs, clock, show):
                 show(done, len(files), name, status != 0)
                 if status != 0:
                     findings.append(output)
-        finally:
-            pool.shutdown(cancel_futures=True)
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            clock.end_all()
+            raise
     return not findings and bool(files), "".join(findings) or "no source to check"
 
 

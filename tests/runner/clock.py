@@ -2,13 +2,13 @@
 
 import contextlib
 import os
+import select
 import signal
 import subprocess
 import threading
 import time
 
-# Seconds that each stage takes on two cores where nothing is cached: to build, and to test. Only their ratios count:
-# tests/runner/README.md says how they were measured.
+# Seconds that each stage takes on two cores where nothing is cached: to build, and to test. Only their ratios count.
 RECORDED = {
     "format": (0, 3),
     "release": (600, 400),
@@ -32,7 +32,8 @@ class Clock:
         self.now = now
         self.started = now() if started is None else started
         self.limit_s = limit_s
-        self.took = {}  # (build, test) seconds by stage
+        self.took = {}  # (build, test) seconds by stage, of those that were built and tested
+        self.running = set()
 
     def elapsed(self):
         return self.now() - self.started
@@ -67,15 +68,16 @@ class Clock:
 
     @contextlib.contextmanager
     def start(self, command, must_end=True, **options):
-        """Runs a command in a process group of its own, which is ended where the time is over (then OutOfTime is
-        raised) and where this program is interrupted. must_end: whether the limit counts for it."""
+        """Runs a command in a session of its own. It is ended, with all that it has started, where the time is over
+        (then OutOfTime is raised) and where this program is interrupted. must_end: whether the limit counts for it."""
         process = subprocess.Popen(command, stdin=subprocess.DEVNULL, start_new_session=True, **options)
+        self.running.add(process)
         ended = threading.Event()
         timer = None
         if must_end and self.limit_s is not None:
             def end():
                 ended.set()
-                end_group(process)
+                end_all_of(process)
             timer = threading.Timer(max(1.0, self.left_s() + MOST_FOR_REST * self.limit_s), end)
             timer.daemon = True
             timer.start()
@@ -83,13 +85,20 @@ class Clock:
             yield process
             process.wait()
         except BaseException:
-            end_group(process)
+            end_all_of(process)
             raise
         finally:
+            self.running.discard(process)
             if timer:
                 timer.cancel()
         if ended.is_set():
+            timer.join()  # until nothing is left
             raise OutOfTime
+
+    def end_all(self):
+        """What other threads have started and not yet waited for."""
+        for process in list(self.running):
+            end_all_of(process)
 
 
 def descendants(pid):
@@ -106,12 +115,25 @@ def descendants(pid):
     return found
 
 
-def end_group(process, at_most_s=10):
+def is_there(pid):
+    """Whether a process has not ended (a zombie has)."""
+    try:
+        with open(f"/proc/{pid}/stat") as file:
+            return file.read().rpartition(")")[2].split()[0] not in "ZX"
+    except OSError:
+        return False
+
+
+def end_all_of(process, at_most_s=10):
     """Ends a process and all that it has started: SIGTERM, then SIGKILL for those that are left."""
     everyone = descendants(process.pid)
     for number in (signal.SIGTERM, signal.SIGKILL):
+        everyone += [pid for pid in descendants(process.pid) if pid not in everyone]
         for pid in everyone:
-            with contextlib.suppress(ProcessLookupError):
+            with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.kill(pid, number)
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            process.wait(at_most_s)
+        end = time.monotonic() + at_most_s
+        while time.monotonic() < end and any(map(is_there, everyone)):
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(0.1)
+            select.select([], [], [], 0.05)

@@ -65,12 +65,19 @@ class WhatItPrinted(unittest.TestCase):
                          "==1==ERROR: LeakSanitizer: detected memory leaks",
                          "WARNING: ThreadSanitizer: data race (pid=1)",
                          "a.cpp:3:5: runtime error: signed integer overflow: 1 + 2",
-                         "==7== ERROR: libFuzzer: deadly signal")
+                         "==7== ERROR: libFuzzer: deadly signal",
+                         python("self.assertEqual(done.returncode, 0)", "AssertionError: 86 != 0"))
 
     def test_signals_of_programs_that_a_test_started(self):
         self.check_final("a signal",
                          python("self.assertEqual(done.returncode, 0)", "AssertionError: -11 != 0 : "),
                          python("self.assertEqual(0, done.returncode)", "AssertionError: 0 != -6 : "),
+                         python("self.assertIn(done.returncode, (0, 1))", "AssertionError: -11 not found in (0, 1)"),
+                         python("self.assertIn(status, ends)",
+                                "AssertionError: -6 not found in (0, <Signals.SIGKILL: -9>)"),
+                         python("self.assertEqual(ends, [0, 0])",
+                                "AssertionError: Lists differ: [-11, 0] != [0, 0]"),
+                         python("satrap('train')", "AssertionError: ('train',) ended with -11", "ERROR"),
                          python("run(check=True)", "subprocess.CalledProcessError: Command '['x']' died with "
                                                    "<Signals.SIGSEGV: 11>.", "ERROR"),
                          "terminate called after throwing an instance of 'std::runtime_error'\n")
@@ -79,6 +86,7 @@ class WhatItPrinted(unittest.TestCase):
         self.check_final("exceeded a time limit",
                          python("run(timeout=5)", "subprocess.TimeoutExpired: Command 'x' timed out after 5 seconds",
                                 "ERROR"),
+                         "Traceback (most recent call last):\n  File 'x', line 1\nsubprocess.TimeoutExpired: 5 s\n",
                          python("job.end(60)", "cluster_job.Hang: the job has not ended within 60 s\nps 0: ...", "ERROR"),
                          python("job.wait_lines(3, 9)", "cluster_job.Hang: 3 lines: not within 9 s", "ERROR"))
 
@@ -95,6 +103,15 @@ class WhatItPrinted(unittest.TestCase):
                          gtest("Expected equality of these values:\n  digest_of(a)\n    Which is: 1\n  2"),
                          gtest("Expected equality of these values:\n  a\n    Which is: 0.12345678\n  b\n"
                                "    Which is: 0.12345679"),
+                         gtest("Expected equality of these values:\n  a\n    Which is: 0.693147\n  b\n"
+                               "    Which is: 0.693147"),
+                         python("self.assertEqual(a, b)", "AssertionError: 0.5 != 0.5000000001"),
+                         python("self.assertEqual(a, b)", "AssertionError: Lists differ: [0.5, 0.25] != [0.5, 0.375]"),
+                         python("self.assertEqual(one, other)", "AssertionError: b'\\x01\\x02' != b'\\x01\\x03'"),
+                         gtest("Value of: same(a, b)\n  Actual: false\nExpected: true").replace(
+                             "AskingForAnEvent", "TheSameBitsOnTwoThreads"),
+                         "unknown file: Failure\nC++ exception with description \"the digest differs\" thrown.\n",
+                         "losses: relative error 0.3; unequal bits\n",
                          gtest("Value of: rounded\nExpected: elements are equal bit for bit\n  Actual: { 1, 2 }"))
 
     def test_lost_rows(self):

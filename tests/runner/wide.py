@@ -12,7 +12,7 @@ import subprocess
 FOLDER = pathlib.Path("tests/wide")
 HEAD = re.compile(r"^# about (\d+) s: (.+)$", re.M)
 COUNTS = re.compile(r"^(\d+) passed, (\d+) failed, (\d+) skipped$")
-NUM_LINES = 60  # of its output that are printed
+FAILURES = ("FAILED", "SURVIVES")
 
 
 def parts():
@@ -39,8 +39,9 @@ def counts_of(output, status):
     return (int(status == 0), int(status not in (0, 77)), int(status == 77))
 
 
-def run(name, clock, progress):
-    """Runs one part or all; yields (name, whether it passed, its counts, its output) of each."""
+def run(name, clock, progress, note_failure):
+    """Runs one part or all; yields (name, its counts, its output) of each. note_failure: called with each failure that a
+    part names, in case that it is ended."""
     for part in [name] if name else parts():
         progress.say(f"wide:{part}: {HEAD.search(program_of(part).read_text()).group(2)}")
         lines = []
@@ -49,9 +50,12 @@ def run(name, clock, progress):
             for line in process.stdout:
                 lines.append(line)
                 progress.show(f"wide:{part}: {line.strip()}")
+                if line.startswith(FAILURES):
+                    note_failure(line.strip())
         output = "".join(lines)
-        counts = counts_of(output, process.returncode)
-        for line in output.rstrip().splitlines()[-NUM_LINES:]:
+        for line in lines:
             if line.startswith("SKIPPED"):
-                progress.say(line)
-        yield f"wide:{part}", counts[1] == 0, counts, output
+                progress.say(line.rstrip())
+        if process.returncode == 77:
+            progress.say(f"SKIPPED wide:{part}: {lines[-1].strip() if lines else 'it does not say why'}")
+        yield f"wide:{part}", counts_of(output, process.returncode), output

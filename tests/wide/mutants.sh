@@ -4,14 +4,14 @@
 set -uo pipefail
 build=build/release
 [ -f "$build/build.ninja" ] || cmake --preset release > /dev/null || exit 1
-targets=(backend_simt_tests embedding_simt_tests)
+targets=(backend_simt_tests satrap satrap_on_simt)
 ninja -C "$build" -t query backend_ptx_tests > /dev/null 2>&1 && targets+=(backend_ptx_tests)
 cmake --build "$build" -j "${SATRAP_JOBS:-$(nproc)}" --target "${targets[@]}" || exit 1
 python=.venv/bin/python
 [ -x "$python" ] || python=python3
 passed=0 failed=0 skipped=0
 lists=(tests/backend/mutants.py tests/embedding/mutants.py)
-if [ ${#targets[@]} = 3 ]; then
+if [ ${#targets[@]} = 4 ]; then
   lists+=(tests/backend/ptx_mutants.py)
 else
   echo "SKIPPED tests/backend/ptx_mutants.py: no nvcc"

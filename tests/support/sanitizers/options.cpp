@@ -2,7 +2,8 @@
 // allow_addr2line: names of functions in reports by Clang's runtimes where there is no
 // llvm-symbolizer. libtorch, Arrow's client of S3, libgomp and the system's C++ libraries are not
 // instrumented: faults wholly inside them are not reported. No suppression names a function of
-// satrap, and none may.
+// satrap, and none may. The exit status of a report is 86, by which tests/runner/verdict.py knows
+// one of a program whose messages a test does not show.
 
 #if defined(__SANITIZE_ADDRESS__)
 
@@ -13,10 +14,12 @@
 extern "C" const char* __asan_default_options() {
   return "detect_stack_use_after_return=1:strict_string_checks=1:detect_leaks=1:"
          "check_initialization_order=1:abort_on_error=0:intercept_tls_get_addr=0:"
-         "allow_addr2line=1";
+         "allow_addr2line=1:exitcode=86";
 }
 
-extern "C" const char* __ubsan_default_options() { return "print_stacktrace=1:allow_addr2line=1"; }
+extern "C" const char* __ubsan_default_options() {
+  return "print_stacktrace=1:allow_addr2line=1:exitcode=86";
+}
 
 extern "C" const char* __lsan_default_suppressions() {
   return "leak:libtorch_cpu.so\n"
@@ -28,7 +31,7 @@ extern "C" const char* __lsan_default_suppressions() {
 #elif defined(__SANITIZE_THREAD__)
 
 extern "C" const char* __tsan_default_options() {
-  return "second_deadlock_stack=1:allow_addr2line=1";
+  return "second_deadlock_stack=1:allow_addr2line=1:exitcode=86";
 }
 
 extern "C" const char* __tsan_default_suppressions() {
