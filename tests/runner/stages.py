@@ -18,6 +18,9 @@ NOT_FOR_ASAN = (
     r"|^process\.(adult|auto_device|checkpoint_format|cluster_faults|din|export|fp16|kafka|loaders|portable_bits"
     r"|pytorch_parity|store_cluster|stores|strangers|torchscript)_test$")
 
+# Of modules that tsan tests, suites that take long and have one thread, in which it can find nothing.
+OF_ONE_THREAD = r"^table\.(Limits/TableLimits|TableLimitsMemory)$"
+
 
 @dataclasses.dataclass(frozen=True)
 class Selection:
@@ -103,7 +106,7 @@ def selection_of(preset):
     if preset == "tsan":
         threaded = [module for module in modules() if module not in ("app", "cli", "job", "kernels")]
         return Selection(["--target", "sanitizer_canary", *(f"{module}_tests" for module in threaded)],
-                         ["-L", f"^(sanitizers|{'|'.join(threaded)})$"])
+                         ["-L", f"^(sanitizers|{'|'.join(threaded)})$", "-E", OF_ONE_THREAD])
     return Selection()
 
 
