@@ -10,7 +10,6 @@ import subprocess
 
 # After release, in this order, turned by the number of commits.
 LATER = ["asan", "tsan", "fuzz", "tidy", "cuda"]
-PRESETS = ["release", "debug", "asan", "tsan", "fuzz", "cuda"]
 
 NOT_FOR_ASAN = (
     r"^app\.(cache|command_line|config|early_stopping|formats|init|init_samples|job|kafka(_columns)?|labels"
