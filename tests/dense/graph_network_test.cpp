@@ -10,6 +10,7 @@
 
 #include "satrap/core/error.h"
 #include "tests/dense/network_fixture.h"
+#include "tests/support/sanitized.h"
 
 namespace satrap::dense {
 namespace {
@@ -81,11 +82,12 @@ TEST_F(GraphNetworkTest, OutputsAndGradientsAreThoseOfThePasses) {
 }
 
 TEST_F(GraphNetworkTest, LossesOf200StepsAreThoseOfThePasses) {
+  constexpr std::int64_t num_steps = kSanitized ? 20 : 200;
   for (const ModelCase& c : every_case()) {
     SCOPED_TRACE(c.name);
     const auto native = make_network(c, pool_);
     const auto graph = make_network(as_graph(c), pool_);
-    for (std::int64_t step = 1; step <= 200; ++step) {
+    for (std::int64_t step = 1; step <= num_steps; ++step) {
       Batch batch(c.shape, 64, static_cast<std::uint64_t>(step));
       Batch other = batch;
       const double loss = batch.run(*native, step).loss;

@@ -18,6 +18,7 @@
 
 #include "satrap/table/sharding.h"
 #include "tests/pipeline/partitioned_training.h"
+#include "tests/support/sanitized.h"
 
 namespace satrap::pipeline {
 namespace {
@@ -159,6 +160,7 @@ TEST(PartitionedRows, HaveTheSameBitsWhereDevicesExchangeThem) {
   };
   for (const std::int64_t ranks : {2, 3, 4}) {
     for (const std::int64_t staleness : {0, 1, 4}) {
+      if (kSanitized && ranks + staleness % 3 != 3) continue;  // a third of them
       SCOPED_TRACE(::testing::Message() << ranks << " ranks, staleness " << staleness);
       const auto shares_of = PartitionedTraining::random_shares(ranks, 300, 40);
       Options options{

@@ -49,6 +49,7 @@ if not (BUILD / "simt" / "satrap").exists():
     sys.exit(77)
 BUILD_BIN = make_programs()
 os.environ["SATRAP_BIN"] = str(BUILD_BIN / "satrap")
+os.environ.setdefault("ASAN_OPTIONS", "detect_stack_use_after_return=0")  # of fibers: tests/support/simt/CMakeLists.txt
 os.environ.setdefault("SIMT_SEED", os.environ.get("SATRAP_TEST_SEED") or str(random.SystemRandom().randrange(1, 1 << 32)))
 
 import cache_test  # noqa: E402

@@ -5,6 +5,7 @@
 #include <mutex>
 
 #include "tests/ps/shard_fixture.h"
+#include "tests/support/sanitized.h"
 
 namespace satrap::ps {
 namespace {
@@ -51,6 +52,8 @@ TEST_F(ManyShards, EveryDivisionOfTheWorkGivesTheSameBits) {
   for (const std::int64_t num_shards : {1, 2, 3}) {
     for (const std::int64_t num_workers : {1, 2, 3}) {
       for (const std::int64_t num_ranks : {1, 2, 3}) {
+        // Every pair of two numbers.
+        if (kSanitized && (num_shards + num_workers + num_ranks) % 3 != 0) continue;
         expect_same_bits({.num_shards = num_shards,
                           .num_workers = num_workers,
                           .job = job_of(num_ranks, 0, false)});
@@ -269,15 +272,16 @@ class Bound : public ShardTest {
 };
 
 TEST_F(Bound, HoldsForTenThousandStepsOverShardsThatAreSlowAtRandom) {
+  constexpr std::int64_t num_steps = kSanitized ? 250 : 2500;
   for (const std::int64_t staleness : {0, 1, 4, 16}) {
     std::int64_t sum = 0;
-    for (const auto& [seen, count] : staleness_seen(staleness, 2500)) {
+    for (const auto& [seen, count] : staleness_seen(staleness, num_steps)) {
       EXPECT_GE(seen, 0);
       EXPECT_LE(seen, staleness);
       sum += count;
       RecordProperty(concat("tau_", staleness, "_seen_", seen), std::to_string(count));
     }
-    EXPECT_EQ(sum, 2 * 2500);
+    EXPECT_EQ(sum, 2 * num_steps);
   }
 }
 

@@ -18,7 +18,8 @@ NOT_FOR_ASAN = (
     r"|pytorch_parity|store_cluster|stores|strangers|torchscript)_test$")
 
 # Of modules that tsan tests, suites that take long and have one thread, in which it can find nothing.
-OF_ONE_THREAD = r"^table\.(Limits/TableLimits|TableLimitsMemory)$"
+OF_ONE_THREAD = (r"^table\.(Limits/TableLimits|TableLimitsMemory|StepClock|Sharding|RowIndexTest)$"
+                 r"|^backend\.Device(Backward|Plan|PoolForward|Resolve|RoundTrip|Rows|Window)$")
 
 
 @dataclasses.dataclass(frozen=True)

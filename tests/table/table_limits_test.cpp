@@ -15,6 +15,7 @@
 #include "satrap/table/row_limits.h"
 #include "satrap/table/table.h"
 #include "satrap/table/table_snapshot.h"
+#include "tests/support/sanitized.h"
 
 namespace satrap::table {
 namespace {
@@ -241,6 +242,7 @@ TEST_P(TableLimits, TheRowsThatTheDefinitionLeavesAreThere) {
     model.step(step, keys_of_step(step));
     table.plan(step);
     table.apply(step);
+    if (kSanitized && step % 10 != 0) continue;
     ASSERT_EQ(keys_of(table.content()), model.keys()) << "step " << step;
   }
   EXPECT_GT(model.num_gone(), 1000);
@@ -320,6 +322,7 @@ TEST_P(TableLimits, ASnapshotAndLookupsAreOfTheirStepWhilePlansAreAhead) {
   for (std::int64_t next = 51; next <= 50 + 60; ++next) {
     in_turn.plan(next), in_turn.apply(next);
     resumed.plan(next), resumed.apply(next);
+    if (kSanitized && next % 10 != 0) continue;
     ASSERT_EQ(resumed.content(), in_turn.content()) << "step " << next;
   }
 }
