@@ -1,7 +1,10 @@
 """Values of a column as numbers and ids: what training makes of the same text.
 
-A value is a text, as it would stand in the data; a number; None, NaN or pandas' NA, which are missing; or, for a
-feature with several ids, a list of texts and integers. Integers count as their decimal text.
+A value is a text, as it would stand in the data; a number; a truth value; None, NaN or pandas' NA, which are missing;
+or, for a feature with several ids, a list of texts and numbers.
+
+How a value becomes an id and a number is rule 2 or, for models that were begun with an older satrap, rule 1
+(data.schema.value_rule). Rule 2: numbers are float64 until they are inputs; what is one value is one id.
 """
 import math
 import re
@@ -16,6 +19,8 @@ NO_NUMBER = {"nan", "null", "na", "n/a", "none", "\\n"}  # what programs write f
 NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 INT = re.compile(r"[0-9]+|-[0-9]+")
 HEX = re.compile(r"(0[xX])?[0-9a-fA-F]+")
+WHOLE = re.compile(r"([+-]?)([0-9]+)(?:\.([0-9]*)([eE][+-]?[0-9]+)?|([eE]\+[0-9]+))")  # hex digits have no "+"
+FIRST_TOO_LARGE = float.fromhex("0x1.FFFFFFp127")  # of a float32
 
 
 class InputError(ValueError):
@@ -26,20 +31,58 @@ class BadValue(Exception):
     """What was expected of a value; its column and row are known to the caller."""
 
 
+def plain_values(array):
+    """The values of NumPy's array or scalar as Python's. A float32 is the double nearest to its shortest text, as a file
+    would have it: 0.1, not 0.10000000149."""
+    kind = getattr(array, "dtype", None)
+    if kind in (np.dtype("float32"), np.dtype("float16")):
+        array = np.asarray(array).astype(str).astype(np.float64)
+    return array.tolist()
+
+
+def without_quotes(element):
+    """An element of "['a', 'b']"."""
+    is_quoted = len(element) > 1 and element[0] == element[-1] and element[0] in "'\""
+    return element[1:-1] if is_quoted else element
+
+
 def is_no_number(text):
     return text.lower() in NO_NUMBER
 
 
 def parse_number(text):
-    """A finite decimal number, the nearest double rounded to float32; None if the text is none."""
+    """The double nearest to a decimal number; None if the text is none, or no float32 is near it."""
     if not NUMBER.fullmatch(text):
         return None
     value = float(text)
-    return float(np.float32(value)) if abs(value) < float(np.finfo(np.float32).max) else None
+    return value + 0.0 if abs(value) < FIRST_TOO_LARGE else None  # -0 is 0
 
 
-def id_text(type, given, value):
-    """A plain value that was `given` for ids, with an integer in a float, as pandas has it beside NaN, as its text."""
+def text_of_real(value):
+    """Python's, but that whole numbers below 1e16 have no ".0"."""
+    return str(int(value)) if value.is_integer() and abs(value) < 1e16 else str(value)
+
+
+def canonical_text(text, decimal="."):
+    """The text by which a text is an id: of a truth value "true" or "false"; of a number with a point, or an exponent with
+    its "+", that is whole its digits. "1e5" may be hex digits and "1.10" a version: they stay."""
+    if text.lower() in ("true", "false"):
+        return text.lower()
+    match = WHOLE.fullmatch(text.replace(decimal, ".") if decimal != "." and "." not in text else text)
+    if not match or (decimal != "." and "." in text):
+        return text
+    sign, whole, fraction, *exponents = match.groups()
+    exponent = exponents[0] or exponents[1]
+    if exponent is None and not fraction.strip("0"):
+        digits = whole.lstrip("0") or "0"
+        return "-" + digits if sign == "-" and digits != "0" else digits
+    value = float(match.group()) if exponent else math.nan
+    return text_of_real(value) if value.is_integer() and abs(value) < 2**53 else text
+
+
+def id_text_of_rule_1(type, given, value):
+    if isinstance(given, bool):
+        raise BadValue("expected a text or a number")
     if type == "hex" and value is not None and not isinstance(given, (str, list, tuple)):
         raise BadValue("expected a text of hex digits")
     if not isinstance(value, float):
@@ -53,11 +96,14 @@ class FieldReader:
     """Reads values by the rules of export.json: its section "text" and those of a column."""
 
     def __init__(self, text):
+        self._rule = text.get("value_rule", 1)
         self._trim = text["trim"]
         self._missing = {"", *text["missing"]}
-        self._has_decimal_comma = text.get("decimal", ".") == ","
+        self._decimal = text.get("decimal", ".")
+        self._has_decimal_comma = self._decimal == ","
         self._missing_numbers = {self._parse(token) for token in self._missing} - {None}
         self._hashes = {}
+        self.real = np.float32 if self._rule == 1 else np.float64  # of a number that is no input yet
 
     def number(self, value):
         """A float, NaN if it is missing."""
@@ -74,14 +120,14 @@ class FieldReader:
         number = self.number(value)
         if math.isnan(number):
             return ([MISSING_ID], [1.0]) if feature["missing"] == "own_id" else ([], [])
-        boundaries = np.array(feature["boundaries"], np.float32)
-        return [int(np.searchsorted(boundaries, np.float32(number), side="right"))], [1.0]
+        boundaries = np.array(feature["boundaries"], np.float32 if self._rule == 1 else np.float64)
+        return [int(np.searchsorted(boundaries, boundaries.dtype.type(number), side="right"))], [1.0]
 
     def bag(self, feature, values):
         """The ids of a feature, from the values of its columns, and their weights."""
         ids, weights = [], []
         for value in values:
-            value = id_text(feature["type"], value, self._plain(value))
+            value = self._id_text(feature["type"], value)
             before = len(ids)
             if value is not None:
                 self._add(feature, value, ids, weights)
@@ -93,25 +139,42 @@ class FieldReader:
 
     def _parse(self, value):
         """A float, from itself or from a text in the notation of the data; None if it is none."""
-        if not isinstance(value, str) or not self._has_decimal_comma:
-            return parse_number(str(value))
-        return None if "." in value else parse_number(value.replace(",", "."))
+        if isinstance(value, str) and self._rule != 1 and value.lower() in ("true", "false"):
+            return float(value.lower() == "true")
+        if isinstance(value, str) and self._has_decimal_comma:
+            number = None if "." in value else parse_number(value.replace(",", "."))
+        else:
+            number = parse_number(str(value))
+        return float(np.float32(number)) if self._rule == 1 and number is not None else number
+
+    def _id_text(self, type, given):
+        """A plain value for ids: a text, a list, or None."""
+        value = self._plain(given)
+        if self._rule == 1:
+            return id_text_of_rule_1(type, given, value)
+        if value is None or isinstance(value, list):
+            return value
+        if type == "hex" and not isinstance(given, str):
+            raise BadValue("expected a text of hex digits")
+        return text_of_real(value) if isinstance(value, float) else value
 
     def _plain(self, value):
         """A text; a float; a list; or None, if the value is missing."""
         if hasattr(value, "tolist"):
-            value = value.tolist()  # NumPy's
+            value = plain_values(value)  # NumPy's
         if value is None or type(value).__name__ in ("NAType", "NaTType"):
             return None
         if isinstance(value, bool):
-            raise BadValue("expected a text or a number")
+            if self._rule == 1:
+                raise BadValue("expected a text or a number")
+            value = "true" if value else "false"
         if isinstance(value, int):
             value = str(value)
         if isinstance(value, str):
             value = value.strip(" \t") if self._trim else value
             return None if value in self._missing else value
         if isinstance(value, float):
-            return None if math.isnan(value) or parse_number(str(value)) in self._missing_numbers else value
+            return None if math.isnan(value) or self._parse(value) in self._missing_numbers else value
         if isinstance(value, (list, tuple)):
             return list(value) or None
         raise BadValue("expected a text, a number or a list")
@@ -136,17 +199,23 @@ class FieldReader:
 
     def _elements(self, feature, value):
         if isinstance(value, str):
+            if self._rule != 1 and feature["separator"] and value[:1] == "[" and value[-1:] == "]" and len(value) > 1:
+                elements = [element.strip(" ") for element in value[1:-1].split(feature["separator"])]
+                return ["" if is_no_number(element) else without_quotes(element) for element in elements]
             value = value.split(feature["separator"]) if feature["separator"] else [value]
         elif not feature["separator"]:
             raise BadValue("expected one id")
         else:
-            value = [id_text(feature["type"], element, self._plain(element)) or "" for element in value]
+            value = [self._id_text(feature["type"], element) or "" for element in value]
             if not all(isinstance(element, str) for element in value):
                 raise BadValue("expected a list of texts and integers")
         return [element.strip(" ") for element in value] if self._trim else value
 
     def _id(self, type, text):
         """None if the text says that there is none."""
+        if self._rule != 1 and type != "hex":
+            text = canonical_text(text, self._decimal)
+            text = {"true": "1", "false": "0"}.get(text, text) if type == "int" else text
         if type == "string":
             if text not in self._hashes:
                 self._hashes[text] = xxh3(text.encode())

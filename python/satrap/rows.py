@@ -1,5 +1,5 @@
 """Rows in the forms in which a caller may have them, as columns."""
-from .fields import InputError
+from .fields import InputError, plain_values
 
 
 def columns_of(rows, names):
@@ -35,7 +35,7 @@ def columns_of_mapping(rows, names):
 def values_of(values, name):
     if isinstance(values, (str, bytes)) or not hasattr(values, "__iter__"):
         raise InputError(f"column '{name}': expected a list of values, one for each row, got {values!r}")
-    return values.tolist() if hasattr(values, "tolist") else list(values)
+    return plain_values(values) if hasattr(values, "tolist") else list(values)
 
 
 def keys_of(mapping, names, what):

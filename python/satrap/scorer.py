@@ -8,7 +8,7 @@ from .fields import BadValue, FieldReader, InputError
 from .rows import columns_of
 from .tables import Table
 
-FORMAT = 1  # of export.json
+FORMATS = (1, 2)  # of export.json; 1 has no text.value_rule
 
 
 class Scorer:
@@ -49,7 +49,7 @@ class Scorer:
         numeric = np.zeros((count, self._about["model"]["numeric_width"]), np.float32)
         pooled = np.zeros((count, self._about["model"]["pooled_width"]), np.float32)
         for config in self._about["numeric"]:
-            add_number(config, read_column(reader.number, columns, [config["column"]]), numeric)
+            add_number(config, read_column(reader.number, columns, [config["column"]]), numeric, reader.real)
         for config in self._about["features"]:
             self._add_feature(config, read_bags(reader, config, columns), numeric, pooled)
         return numeric, pooled
@@ -76,9 +76,9 @@ def read_description(folder):
     if not path.is_file():
         raise FileNotFoundError(f"'{folder}' has no export.json: name a folder that `satrap export` has written")
     about = json.loads(path.read_text(encoding="utf-8"))
-    if about["format"] != FORMAT:
-        raise ValueError(f"{path}: format {about['format']}, this version reads format {FORMAT}: install the satrap "
-                         f"that has written it, {about['version']}")
+    if about["format"] not in FORMATS:
+        raise ValueError(f"{path}: format {about['format']}, this version reads formats {FORMATS[0]} to {FORMATS[-1]}: "
+                         f"install the satrap that has written it, {about['version']}")
     for name, file in about["files"].items():
         there = folder / name
         size = there.stat().st_size if there.is_file() else None
@@ -132,16 +132,17 @@ def read_bags(reader, config, columns):
     return read_column(lambda *values: reader.bag(config, values), columns, columns_read(config))
 
 
-def add_number(config, values, numeric):
-    x = np.array(values, np.float32)
+def add_number(config, values, numeric, real):
+    """real: the type in which a number is kept until it is an input, float64 or (rule 1) float32."""
+    x = np.array(values, real)
     missing = np.isnan(x)
     if config["clip"]:
-        x = np.clip(x, *np.float32(config["clip"]))
+        x = np.clip(x, *np.array(config["clip"], real))
     if config["transform"].startswith("log1p"):
-        x = np.copysign(np.log1p(np.abs(x, dtype=np.float64)).astype(np.float32), x)
+        x = np.copysign(np.log1p(np.abs(x, dtype=np.float64)).astype(real), x)
     if config["transform"].endswith("zscore"):
-        x = ((x.astype(np.float64) - config["mean"]) / config["stddev"]).astype(np.float32)
-    numeric[:, config["position"]] = np.where(missing, np.float32(config["fill"]), x)
+        x = (x.astype(np.float64) - config["mean"]) / config["stddev"]
+    numeric[:, config["position"]] = np.where(missing, np.float32(config["fill"]), x.astype(np.float32))
     if config["missing_indicator"]:
         numeric[:, config["position"] + 1] = missing
 

@@ -25,6 +25,9 @@ constexpr double kWorse = 0.002;          // of an AUC below the best one, or a 
 constexpr std::int64_t kEnoughExamples = 100;
 constexpr double kManyBadRows = 0.01;
 constexpr double kTooGood = 0.99;    // an AUC
+constexpr double kReversed = 0.45;   // the same, of groups on both sides of the split
+constexpr double kNoSignal = 0.02;   // of an AUC from 0.5
+constexpr double kMoreLoss = 0.05;   // a share of the best logloss
 constexpr double kShift = 0.2;       // of the calibration from 1
 constexpr double kMuchWait = 0.2;    // a share of the time
 constexpr double kLongSeconds = 30;  // a start counts little then
@@ -167,8 +170,64 @@ std::string overfitting(const Json& run) {
       train, eval, alternatives(remedies));
 }
 
+/// Columns of features whose names are those of ids, as a user would divide rows by them.
+std::vector<std::string> id_columns(const Json& run) {
+  std::vector<std::string> names;
+  for (const Json& pair : run["config"]) {
+    const auto key = pair[0].get<std::string>();
+    if (!key.starts_with("data.schema.features.") || !key.ends_with(".name")) continue;
+    const auto name = pair[1].get<std::string>();
+    const std::string lower = lower_case(name);
+    if (lower.ends_with("id") || lower.find("user") != std::string::npos) names.push_back(name);
+  }
+  return names;
+}
+
+double used_auc(const Json& run) { return number_at(used_evaluation(run), "/auc"); }
+
+std::string groups_on_both_sides(const Json& run) {
+  const double auc = used_auc(run);
+  if (!(auc < kReversed) || is_short(run)) return "";
+  const std::vector<std::string> columns = id_columns(run);
+  return fmt::format(
+      "auc {:.3f} on the evaluation data is below 0.5: most likely rows of one group, such as the "
+      "items of an impression, are on both sides of the split, so that what was learned of one "
+      "tells the opposite of another; keep groups together with data.eval.by: COLUMN{}",
+      auc, columns.empty() ? "" : fmt::format(" ({})", alternatives(columns)));
+}
+
+std::string inputs_without_signal(const Json& run) {
+  const double auc = used_auc(run);
+  if (!(std::fabs(auc - 0.5) <= kNoSignal) || is_short(run)) return "";
+  return fmt::format(
+      "auc {:.3f} on the evaluation data: the inputs do not tell the label; add columns that may, "
+      "or look at what they hold (`satrap data stats`)",
+      auc);
+}
+
+/// Of the checkpoint that is used, beside the evaluation with the least.
+std::string much_more_loss(const Json& run) {
+  const double used = number_at(used_evaluation(run), "/logloss");
+  double least = used;
+  std::int64_t step = 0;
+  for (const Json& line : run["evaluations"]) {
+    const double loss = number_at(line, "/eval/logloss");
+    if (!(loss < least)) continue;
+    least = loss;
+    step = line["step"].get<std::int64_t>();
+  }
+  if (!(used > (1.0 + kMoreLoss) * least)) return "";
+  return fmt::format(
+      "logloss {:.4f} of the checkpoint that is used is {:.0f} % above {:.4f} at step {}: its "
+      "probabilities are further off; train.early_stopping.metric=logloss keeps that one",
+      used, 100.0 * (used / least - 1.0), least, with_commas(step));
+}
+
 std::string worse_than_base_rate(const Json& run) {
-  if (!overfitting(run).empty()) return "";
+  if (!overfitting(run).empty() || !groups_on_both_sides(run).empty() ||
+      !inputs_without_signal(run).empty()) {
+    return "";
+  }
   const double eval = number_at(used_evaluation(run), "/ne");
   const bool has_eval = std::isfinite(eval);
   const double ne = has_eval ? eval : number_at(run["summary"], "/train/ne");
@@ -261,8 +320,9 @@ std::vector<std::string> findings(const Json& run) {
   std::vector<std::string> found;
   for (const auto find :
        {many_bad_rows, one_class, constant_inputs, too_few_steps, evaluation_on_training,
-        one_class_of_evaluation, too_good, worse_than_base_rate, shifted_base_rate, overfitting,
-        best_was_earlier, waits_for_data}) {
+        one_class_of_evaluation, too_good, groups_on_both_sides, inputs_without_signal,
+        worse_than_base_rate, shifted_base_rate, overfitting, best_was_earlier, much_more_loss,
+        waits_for_data}) {
     std::string finding = find(run);
     if (!finding.empty()) found.push_back(std::move(finding));
   }

@@ -5,11 +5,13 @@
 #include <cmath>
 #include <cstdlib>
 #include <map>
+#include <set>
 #include <string_view>
 
 #include <fmt/format.h>
 
 #include "satrap/core/config.h"
+#include "satrap/core/error.h"
 #include "satrap/core/text.h"
 
 namespace satrap::app {
@@ -37,6 +39,13 @@ bool is_named_as_id(const std::string& name) {
   constexpr std::array<std::string_view, 5> kWords{"user", "item", "ip", "uid", "zip"};
   return lower == "id" || lower.ends_with("_id") || name.ends_with("Id") || name.ends_with("ID") ||
          std::ranges::find(kWords, lower) != kWords.end();
+}
+
+/// "C1..C26", which data.schema takes for 26 columns.
+bool is_range(const std::string& name) {
+  const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
+  const std::size_t dots = name.find("..");
+  return dots != std::string::npos && dots > 0 && is_digit(name[dots - 1]) && is_digit(name.back());
 }
 
 bool is_named_as_time(const std::string& name) {
@@ -100,10 +109,10 @@ bool tells_label(const std::vector<std::string>& texts,
 double auc_alone(const std::vector<std::string>& texts,
                  const ColumnProfile& profile,
                  const std::vector<bool>& positive) {
-  std::vector<std::pair<float, bool>> rows;
+  std::vector<std::pair<double, bool>> rows;
   for (std::size_t r = 0; r < texts.size(); ++r) {
     if (profile.is_missing(texts[r])) continue;
-    rows.emplace_back(std::strtof(texts[r].c_str(), nullptr), positive[r]);
+    rows.emplace_back(std::strtod(texts[r].c_str(), nullptr), positive[r]);
   }
   std::ranges::sort(rows);
   std::array<std::int64_t, 2> all{};
@@ -159,7 +168,7 @@ class Entries {
   void number() {
     const bool is_skewed = profile_.min >= 0.0 && profile_.max > kSkewed * profile_.mean;
     choice_.numeric.push_back(
-        fmt::format("{{name: {}, transform: {}{}}}", yaml_scalar(choice_.name),
+        fmt::format("{{{}, transform: {}{}}}", name_and_column(),
                     !can_fit_   ? "log1p"
                     : is_skewed ? "log1p_zscore"
                                 : "zscore",
@@ -169,17 +178,13 @@ class Entries {
   void ranges() {
     choice_.features.push_back(
         fmt::format("{{name: {}, column: {}, buckets: {{{}}}}}",
-                    yaml_scalar(own_name(choice_.name + "_range")), yaml_scalar(choice_.name),
+                    yaml_scalar(own_name(simple_name() + "_range")), yaml_scalar(choice_.name),
                     can_fit_ ? fmt::format("quantiles: {}", num_ranges(profile_))
                              : fmt::format("boundaries: {}", boundaries(profile_))));
   }
 
   void ids() {
-    // `default` is no name of a feature.
-    const bool is_reserved = choice_.name == "default";
-    const std::string name = is_reserved ? own_name("default_id") : choice_.name;
-    std::string text = fmt::format("{{name: {}", yaml_scalar(name));
-    if (is_reserved) text += ", column: default";
+    std::string text = fmt::format("{{{}", name_and_column());
     if (profile_.kind == ColumnProfile::Kind::kInteger) text += ", type: int";
     if (profile_.kind == ColumnProfile::Kind::kHex) text += ", type: hex";
     if (!profile_.separator.empty()) {
@@ -191,6 +196,20 @@ class Entries {
   }
 
  private:
+  /// `default` is no name of a feature, and one with two dots stands for several columns.
+  std::string simple_name() const {
+    if (choice_.name == "default") return own_name("default_id");
+    std::string name = choice_.name;
+    if (name.find("..") == std::string::npos) return name;
+    std::ranges::replace(name, '.', '_');
+    return own_name(name);
+  }
+  std::string name_and_column() const {
+    const std::string name = simple_name();
+    return concat("name: ", yaml_scalar(name),
+                  name == choice_.name ? "" : concat(", column: ", yaml_scalar(choice_.name)));
+  }
+
   /// A name that no column has.
   std::string own_name(std::string name) const {
     while (std::ranges::count(names_, name) > 0) name += '_';
@@ -211,8 +230,11 @@ std::string describe(const ColumnProfile& profile, std::int64_t num_rows) {
                       : profile.kind == ColumnProfile::Kind::kNumber ? "numbers"
                       : profile.kind == ColumnProfile::Kind::kHex    ? "hex ids"
                                                                      : "texts");
+  if (profile.have_points) text += ", some with a point (17.0), which are the same integers";
+  if (profile.are_long_digits) text += " of digits, more than 64 bits have";
   if (!profile.separator.empty()) {
-    text += fmt::format(", up to {} ids in a field", profile.most_elements);
+    text += fmt::format(", up to {} ids in a field{}", profile.most_elements,
+                        profile.is_in_brackets ? " in brackets" : "");
   }
   if (profile.are_marked_numbers) {
     text += ", numbers with a decimal comma, thousands or a unit, which are read as texts";
@@ -234,8 +256,7 @@ std::string reason_against(const data::Sample& sample,
   const bool has_missing = profile.num_missing > 0;
   if (name.empty()) return "a column without a name";
   if (std::ranges::count(sample.names, name) > 1) return "two columns have this name";
-  if (name.find("..") != std::string::npos)
-    return "a name with two dots stands for several columns";
+  if (is_range(name)) return "such a name stands for several columns";
   if (profile.num_values == 0) return "it has no values";
   if (profile.num_distinct == 1 && !has_missing) {
     return fmt::format("{} in every row", profile.frequent.front().first);
@@ -335,6 +356,35 @@ void leave_out_ascending(std::vector<ColumnChoice>& choices) {
     choice.features.clear();
     choice.reason = "ascends with the time, so that later rows have values that nobody has seen";
   }
+}
+
+std::pair<std::string, std::string> find_history(const data::Sample& sample,
+                                                 const std::vector<ColumnProfile>& profiles,
+                                                 const std::vector<ColumnChoice>& choices) {
+  constexpr double kOftenInLists = 0.5;
+  const auto is_of_ids = [&](std::size_t c, bool is_list) {
+    const auto used = std::ranges::find(choices, sample.names[c], &ColumnChoice::name);
+    if (used == choices.end() || used->features.empty()) return false;
+    return is_list == (!profiles[c].separator.empty() || profiles[c].is_list);
+  };
+  for (std::size_t list = 0; list < profiles.size(); ++list) {
+    if (!is_of_ids(list, true) || profiles[list].most_elements < 2) continue;
+    std::set<std::string> elements;
+    for (const std::string& text : sample.columns[list]) {
+      for (std::string& element : data::elements_of(text, profiles[list])) {
+        elements.insert(std::move(element));
+      }
+    }
+    for (std::size_t item = 0; item < profiles.size(); ++item) {
+      if (!is_of_ids(item, false) || profiles[item].num_distinct <= kFewValues) continue;
+      const auto found = std::ranges::count_if(
+          sample.columns[item], [&](const std::string& id) { return elements.contains(id); });
+      if (static_cast<double>(found) >= kOftenInLists * static_cast<double>(sample.num_rows)) {
+        return {sample.names[list], sample.names[item]};
+      }
+    }
+  }
+  return {};
 }
 
 }  // namespace satrap::app

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "label_choice.h"
@@ -34,5 +35,10 @@ std::vector<ColumnChoice> choose_columns(const data::Sample& sample,
 /// For rows in the order of a time, the last of which are for evaluation: leaves out columns that
 /// ascend with it, such as a month, whose later values nobody has seen.
 void leave_out_ascending(std::vector<ColumnChoice>& choices);
+
+/// A column of lists and one of single ids that are often in them; two empty texts: there are none.
+std::pair<std::string, std::string> find_history(const data::Sample& sample,
+                                                 const std::vector<data::ColumnProfile>& profiles,
+                                                 const std::vector<ColumnChoice>& choices);
 
 }  // namespace satrap::app

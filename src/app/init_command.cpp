@@ -20,7 +20,16 @@ constexpr std::int64_t kSampleRows = 100'000;
 struct InitArguments {
   DraftRequest request;
   bool overwrite = false;
+  std::string delimiter, header;
 };
+
+/// What is between columns, as people write it.
+std::string delimiter_of(const std::string& text) {
+  const std::string delimiter = text == "tab" || text == "\\t" ? "\t" : text;
+  if (delimiter.size() <= 1) return delimiter;
+  throw Error(ErrorCode::kInvalidConfig,
+              concat("--delimiter: expected one character, or tab, got '", text, "'"));
+}
 
 /// A configuration and a checkpoint have names in UTF-8.
 void require_utf8(const data::Sample& sample) {
@@ -36,6 +45,8 @@ void require_utf8(const data::Sample& sample) {
 
 int init(InitArguments& arguments) {
   DraftRequest& request = arguments.request;
+  request.text.delimiter = delimiter_of(arguments.delimiter);
+  if (!arguments.header.empty()) request.text.header = arguments.header == "yes";
   if (request.config.empty()) request.config = default_config(request.data);
   init_job(request, arguments.overwrite);
   const bool is_stdin = request.data.front() == "-";
@@ -62,7 +73,7 @@ void init_job(const DraftRequest& request, bool overwrite) {
                        "--overwrite, or train with it: satrap train ",
                        request.config));
   }
-  const data::Sample sample = data::read_sample(request.data, kSampleRows);
+  const data::Sample sample = data::read_sample(request.data, kSampleRows, request.text);
   require_utf8(sample);
   const JobDraft draft = draft_job(sample, request);
   write_file_atomic(request.config, draft.yaml);
@@ -86,6 +97,15 @@ void add_init_command(CLI::App& program, cli::Action& chosen) {
       ->add_option("--label", arguments->request.label,
                    "Column to predict (default: the one that looks like a label)")
       ->type_name("COLUMN");
+  command
+      ->add_option("--delimiter", arguments->delimiter,
+                   "Character between columns, or tab (default: the one that divides the lines)")
+      ->type_name("CHARACTER");
+  command
+      ->add_option("--header", arguments->header,
+                   "Whether the first line names the columns (default: by what it holds)")
+      ->check(CLI::IsMember({"yes", "no"}))
+      ->type_name("yes|no");
   command
       ->add_option("--out", arguments->request.config,
                    "The configuration (default: the name of the data with .yaml)")

@@ -12,6 +12,7 @@
 #include "satrap/core/config.h"
 #include "satrap/core/error.h"
 #include "satrap/core/file.h"
+#include "satrap/core/ids.h"
 #include "satrap/core/text.h"
 #include "satrap/data/row_count.h"
 
@@ -23,7 +24,6 @@ constexpr std::int64_t kRowsToLearn = 2'000'000;  // in all epochs together, if 
 constexpr std::int64_t kMostEpochs = 20;
 constexpr std::int64_t kEvaluationsPerEpoch = 2;
 constexpr std::int64_t kPatience = 5;     // evaluations
-constexpr double kEnoughPositives = 5.0;  // in the evaluation rows
 constexpr double kManyUnlabelled = 0.05;  // share of rows
 
 /// Text in columns: values on the left, comments on the right.
@@ -137,10 +137,13 @@ class Draft {
  private:
   /// Of columns that are used all the same.
   void add_doubts(std::vector<std::string>& notes) const {
+    if (label_.is_guess) {
+      notes.push_back(fmt::format("look at     label {}: a guess; name the column with --label",
+                                  sample_.names[label_.column]));
+    }
     if (sample_.num_open_quotes > 0) {
       notes.push_back(
-          fmt::format("look at     {} lines have a quote that is not closed, and are skipped: line "
-                      "ends within quotes are not read, replace them by spaces",
+          fmt::format("look at     {} rows have a quote that is not closed, and are skipped",
                       with_commas(sample_.num_open_quotes)));
     }
     for (const ColumnChoice& column : columns_) {
@@ -268,8 +271,37 @@ class Draft {
   void write_model() {
     lines_.add("tables:");
     lines_.add("  default: {dim: 16, optimizer: {type: adagrad, lr: 0.02}}");
+    if (num_features() > kMaxTables) {
+      lines_.add("features: {default: {table: shared}}",
+                 fmt::format("one table for all, since there are at most {} tables", kMaxTables));
+    }
     lines_.add("model: {type: deepfm, hidden: [128, 64], dropout: 0.3}");
     lines_.add("dense_optimizer: {type: adam, lr: 0.002}");
+    write_attention();
+  }
+
+  /// How to let the model look at what of a history is like the candidate.
+  void write_attention() {
+    const auto [history, candidate] = find_history(sample_, profiles_, columns_);
+    if (history.empty()) return;
+    lines_.comment(
+        fmt::format("{} has ids that {} has, too: a history and a candidate. Model `din` "
+                    "compares them:",
+                    history, candidate));
+    const std::string item = yaml_scalar(candidate), list = yaml_scalar(history);
+    lines_.comment("  tables: {items: {dim: 16, optimizer: {type: adagrad, lr: 0.02}}}");
+    lines_.comment(
+        fmt::format("  features: {{{}: {{table: items}}, {}: {{table: items, pooling: "
+                    "sequence}}}}",
+                    item, list));
+    lines_.comment(
+        fmt::format("  model: {{type: din, attend: [{{sequence: {}, query: {}}}]}}", list, item));
+  }
+
+  std::int64_t num_features() const {
+    std::int64_t number = 0;
+    for (const ColumnChoice& column : columns_) number += std::ssize(column.features);
+    return number;
   }
 
   std::string num_rows() const {
@@ -301,12 +333,7 @@ class Draft {
         rows / static_cast<double>(batch_size()) / static_cast<double>(kEvaluationsPerEpoch);
     lines_.add(fmt::format("  eval_every: {} steps", std::max(1LL, std::llround(steps))),
                fmt::format("about {} times per epoch", kEvaluationsPerEpoch));
-    const double positives = static_cast<double>(std::ranges::count(label_.positive, true)) /
-                             static_cast<double>(sample_.num_rows) *
-                             static_cast<double>(sample_.total_rows) * split_.fraction;
-    const bool has_auc = positives >= kEnoughPositives;  // of fewer it is a matter of chance
-    lines_.add(fmt::format("  early_stopping: {{metric: {}, patience: {}}}",
-                           has_auc ? "auc" : "logloss", kPatience),
+    lines_.add(fmt::format("  early_stopping: {{metric: logloss, patience: {}}}", kPatience),
                "evaluations without a better one; the best checkpoint is kept");
   }
 

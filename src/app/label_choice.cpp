@@ -19,13 +19,13 @@ using Profiles = std::vector<ColumnProfile>;
 
 /// Names of labels, in the order of preference. Those from kFirstTrait on may as well be traits of
 /// a user or an item.
-constexpr std::array<std::string_view, 31> kLabelNames{
-    "label",     "click",        "clicked",    "is_click",  "is_clicked",    "is_attributed",
-    "is_trade",  "target",       "conversion", "converted", "is_conversion", "purchase",
-    "purchased", "is_purchase",  "buy",        "is_buy",    "bought",        "install",
-    "installed", "is_installed", "like",       "is_like",   "churn",         "rating",
-    "y",         "survived",     "outcome",    "response",  "class",         "income",
-    "churned"};
+constexpr std::array<std::string_view, 34> kLabelNames{
+    "label",     "click",        "clicked",      "is_click",   "is_clicked",    "is_attributed",
+    "is_trade",  "target",       "conversion",   "converted",  "is_conversion", "purchase",
+    "purchased", "is_purchase",  "buy",          "is_buy",     "bought",        "install",
+    "installed", "is_installed", "like",         "is_like",    "churn",         "rating",
+    "y",         "survived",     "outcome",      "response",   "class",         "income",
+    "churned",   "stars",        "review_stars", "user_rating"};
 constexpr std::size_t kFirstTrait = 24;
 constexpr std::array<std::string_view, 7> kYes{"yes", "y", "true", "t", "positive", "click", "1"};
 
@@ -60,9 +60,10 @@ std::size_t column_named(const data::Sample& sample, const std::string& name) {
                             : concat("; did you mean '", guess, "'?")));
 }
 
-/// The column that looks most like a label, and why.
+/// The column that looks most like a label, and why. `is_guess` is set if only its place says so.
 std::pair<std::size_t, std::string> guessed_column(const data::Sample& sample,
-                                                   const Profiles& profiles) {
+                                                   const Profiles& profiles,
+                                                   bool& is_guess) {
   std::size_t best = profiles.size();
   for (std::size_t c = 0; c < profiles.size(); ++c) {
     if (rank_of(sample.names[c]) == kLabelNames.size() || profiles[c].num_distinct < 2) continue;
@@ -75,7 +76,8 @@ std::pair<std::size_t, std::string> guessed_column(const data::Sample& sample,
   if (best < profiles.size()) return {best, "its name is that of a label"};
   for (const std::size_t c : {profiles.size() - 1, std::size_t{0}}) {
     if (!has_two_values(profiles[c])) continue;
-    return {c, concat("the ", c == 0 ? "first" : "last", " column, with two values")};
+    is_guess = true;
+    return {c, concat("a guess: the ", c == 0 ? "first" : "last", " column, with two values")};
   }
   const auto names_of = [&](const auto& belongs) {
     constexpr std::size_t kMostShown = 20;
@@ -130,16 +132,15 @@ void divide(const data::Sample& sample, const ColumnProfile& profile, LabelChoic
     const bool is_plain = profile.num_distinct == 2 && profile.min == 0.0 && profile.max == 1.0;
     const double threshold = profile.num_distinct == 2 ? profile.max : profile.upper_half;
     mark([&](const std::string& text) {
-      return static_cast<double>(std::strtof(text.c_str(), nullptr)) >=
-             (is_plain ? 1.0 : threshold);
+      return std::strtod(text.c_str(), nullptr) >= (is_plain ? 1.0 : threshold);
     });
     choice.yaml =
         is_plain ? column : fmt::format("{{column: {}, threshold: {}}}", column, threshold);
     if (!is_plain) {
-      choice.reason += fmt::format(
-          "; numbers of at least {} mean 1, which are {:.3g} %", static_cast<float>(threshold),
-          100 * static_cast<double>(std::ranges::count(choice.positive, true)) /
-              static_cast<double>(sample.num_rows));
+      choice.reason +=
+          fmt::format("; numbers of at least {} mean 1, which are {:.3g} %", threshold,
+                      100 * static_cast<double>(std::ranges::count(choice.positive, true)) /
+                          static_cast<double>(sample.num_rows));
     }
     return;
   }
@@ -173,7 +174,7 @@ LabelChoice choose_label(const data::Sample& sample,
                          const std::string& label) {
   LabelChoice choice;
   if (label.empty()) {
-    std::tie(choice.column, choice.reason) = guessed_column(sample, profiles);
+    std::tie(choice.column, choice.reason) = guessed_column(sample, profiles, choice.is_guess);
   } else {
     choice.column = column_named(sample, label);
     choice.reason = "as you said";

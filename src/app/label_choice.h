@@ -14,6 +14,7 @@ struct LabelChoice {
   std::size_t column = 0;
   std::string yaml;                   // value of data.schema.label
   std::string reason;                 // why this column, and what it says
+  bool is_guess = false;              // nothing but its place says that it is one
   std::vector<bool> positive;         // [rows] of the sample; false where the label is missing
   std::vector<std::size_t> outcomes;  // other columns that look like labels: known too late to
                                       // learn from

@@ -192,6 +192,16 @@ std::string describe_summary(const Json& summary, const std::string& path) {
                         number("/early_stopping/best_value", "{:.5f}"),
                         number("/early_stopping/best_step", "{:.0f}"),
                         early.value("stopped", false) ? "; stopped early" : "");
+    if (summary.contains(Json::json_pointer("/early_stopping/eval/logloss"))) {
+      text += fmt::format(
+          "            auc {}  logloss {}  ne {}  calibration {}: the checkpoint that eval, "
+          "predict "
+          "and export use\n",
+          number("/early_stopping/eval/auc", "{:.5f}"),
+          number("/early_stopping/eval/logloss", "{:.5f}"),
+          number("/early_stopping/eval/ne", "{:.4f}"),
+          number("/early_stopping/eval/calibration", "{:.4f}"));
+    }
   }
   if (summary.contains("cache")) text += describe_cache(summary["cache"]);
   return text + fmt::format("summary     {}\n", shown_path(path));

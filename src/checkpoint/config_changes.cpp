@@ -31,6 +31,8 @@ constexpr Rule kRules[] = {
     {"seed", "", ChangeKind::kImpossible,
      "untrained rows and the order of shuffled data depend on it"},
     {"data.schema.features.", ".type", ChangeKind::kImpossible, "ids would mean other rows"},
+    {"data.schema.value_rule", "", ChangeKind::kImpossible,
+     "values would be other ids and inputs; write the checkpoint's, data.schema.value_rule: 1"},
     {"data.schema.features.", ".buckets.quantiles", ChangeKind::kImpossible,
      "the checkpoint has the ranges and a row for each"},
     {"data.schema.features.", ".buckets.boundaries", ChangeKind::kImpossible,
@@ -101,6 +103,7 @@ constexpr const char* kUntrained = "it gives ids without a row their weights";
 constexpr PredictionRule kPredictionRules[] = {
     {"seed", "", true, kUntrained},
     {"data.schema.features", "", true, kOtherInputs},
+    {"data.schema.value_rule", "", true, kOtherInputs},
     {"data.schema.numeric", "", true, kOtherInputs},
     {"tables.", ".init.type", true, kUntrained},
     {"tables.", ".init.scale", true, kUntrained},

@@ -20,9 +20,7 @@ namespace {
 std::optional<job::JobConfig> config_at(const std::string& path) {
   job::JobConfig config;
   try {
-    const ConfigOrigins written = load_config(config, path);
-    // Checkpoints from before there were schedules have none.
-    if (!written.contains("train.staleness_schedule")) config.train.staleness_schedule = "constant";
+    job::keep_past_defaults(config, load_config(config, path));
     data::resolve_schema(config.data);
   } catch (const Error& error) {
     log_warning("the configuration is not compared with the checkpoint's: {}", error.what());

@@ -19,12 +19,12 @@ constexpr std::uint64_t kGroupSeed = 0x67726F757073;  // "groups"
 constexpr std::int64_t kNumbersAtATime = 256;
 
 /// signed_log1p of each, to the bit, without branches, so that several are computed at a time.
-void take_logs(std::span<float> numbers) {
-  for (float& x : numbers) {
-    const double size = std::isfinite(x) ? std::fabs(static_cast<double>(x)) : 0.0;
+void take_logs(std::span<double> numbers) {
+  for (double& x : numbers) {
+    const double size = std::isfinite(x) ? std::fabs(x) : 0.0;
     const double sum = 1.0 + size, taken = sum - 1.0;
     const double log = portable_log(sum) * (size / (taken == 0.0 ? 1.0 : taken));
-    const float signed_log = std::copysign(static_cast<float>(taken == 0.0 ? size : log), x);
+    const double signed_log = std::copysign(taken == 0.0 ? size : log, x);
     x = std::isfinite(x) ? signed_log : x;
   }
 }
@@ -48,8 +48,8 @@ BatchAssembler::BatchAssembler(const Schema& schema, const FittedTransforms& tra
                    transforms.boundaries.size() == schema.bucketed.size(),
                "the transforms are those of another schema");
   for (const std::vector<double>& boundaries : transforms.boundaries) {
-    std::vector<float>& rounded = boundaries_.emplace_back();
-    for (const double boundary : boundaries) rounded.push_back(static_cast<float>(boundary));
+    std::vector<double>& compared = boundaries_.emplace_back();
+    for (const double boundary : boundaries) compared.push_back(schema.text.rounded(boundary));
   }
   for (std::size_t i = 0; i < schema.id_columns.size(); ++i) {
     if (schema.id_columns[i].feature == Schema::kGroups) continue;
@@ -135,31 +135,38 @@ void BatchAssembler::add_numeric(const Schema::NumericInput& input,
   const bool clipped = !config.clip.empty();
   const bool logged = config.transform.starts_with("log1p");
   const bool scaled = config.transform.ends_with("zscore");
-  const float low = clipped ? static_cast<float>(config.clip[0]) : 0.0F;
-  const float high = clipped ? static_cast<float>(config.clip[1]) : 0.0F;
+  const SchemaConfig& text = schema_.text;
+  const double low = clipped ? text.rounded(config.clip[0]) : 0.0;
+  const double high = clipped ? text.rounded(config.clip[1]) : 0.0;
+  const auto round = [&](std::span<double> numbers) {
+    if (!text.rounds_numbers()) return;
+    for (double& x : numbers) x = text.rounded(x);
+  };
   const auto fill = static_cast<float>(config.fill);
   const auto stride = static_cast<std::size_t>(batch.num_numeric);
   float* out = batch.numeric.data() + input.output;
-  std::array<float, kNumbersAtATime> buffer;
+  std::array<double, kNumbersAtATime> buffer;
   for (const RowPiece& piece : pieces) {
-    const float* const values = piece.block->numeric[static_cast<std::size_t>(input.raw)].data();
+    const double* const values = piece.block->numeric[static_cast<std::size_t>(input.raw)].data();
     for (std::int64_t begin = piece.begin; begin < piece.end; begin += kNumbersAtATime) {
       const std::int64_t end = std::min(begin + kNumbersAtATime, piece.end);
       const std::span numbers(buffer.data(), static_cast<std::size_t>(end - begin));
       std::copy(values + begin, values + end, numbers.begin());
+      round(numbers);
       if (clipped) {
-        for (float& x : numbers) x = std::clamp(x, low, high);
+        for (double& x : numbers) x = std::clamp(x, low, high);
       }
-      if (logged) take_logs(numbers);
+      if (logged) {
+        take_logs(numbers);
+        round(numbers);
+      }
       if (scaled) {
-        for (float& x : numbers) {
-          x = static_cast<float>((static_cast<double>(x) - scale.mean) / scale.stddev);
-        }
+        for (double& x : numbers) x = (x - scale.mean) / scale.stddev;
       }
       for (std::size_t i = 0; i < numbers.size(); ++i, out += stride) {
         const bool missing = std::isnan(values[begin + static_cast<std::int64_t>(i)]);
         if (config.missing_indicator) out[1] = missing ? 1.0F : 0.0F;
-        out[0] = missing ? fill : numbers[i];
+        out[0] = missing ? fill : static_cast<float>(numbers[i]);
       }
     }
   }
@@ -193,14 +200,15 @@ void BatchAssembler::add_buckets(std::size_t bucketed,
                                  std::span<const RowPiece> pieces,
                                  Batch& batch) const {
   const Schema::Bucketed& feature = schema_.bucketed[bucketed];
-  const std::vector<float>& boundaries = boundaries_[bucketed];
+  const std::vector<double>& boundaries = boundaries_[bucketed];
   const bool own_id = feature.config.missing == "own_id";
   std::int64_t* offsets = batch.offsets.data() + feature.feature * batch.num_examples;
   for (const RowPiece& piece : pieces) {
-    const float* const values = piece.block->numeric[static_cast<std::size_t>(feature.raw)].data();
+    const double* const values = piece.block->numeric[static_cast<std::size_t>(feature.raw)].data();
     for (std::int64_t r = piece.begin; r < piece.end; ++r) {
       if (!std::isnan(values[r])) {
-        const auto range = std::upper_bound(boundaries.begin(), boundaries.end(), values[r]);
+        const auto range =
+            std::upper_bound(boundaries.begin(), boundaries.end(), schema_.text.rounded(values[r]));
         batch.ids.push_back(static_cast<std::uint64_t>(range - boundaries.begin()));
       } else if (own_id) {
         batch.ids.push_back(kMissingId);

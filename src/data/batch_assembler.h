@@ -41,7 +41,7 @@ class BatchAssembler {
 
   const Schema& schema_;
   std::vector<FittedTransforms::Scale> scales_;     // [schema.numeric_inputs]
-  std::vector<std::vector<float>> boundaries_;      // [schema.bucketed]
+  std::vector<std::vector<double>> boundaries_;     // [schema.bucketed]
   std::vector<std::int64_t> id_column_of_feature_;  // -1: made from a number
   std::vector<std::int64_t> bucketed_of_feature_;   // -1: made from ids
 };

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <unordered_map>
 
+#include "src/data/canonical_text.h"
 #include "src/data/date_text.h"
 #include "src/data/field_parse.h"
 
@@ -42,9 +43,16 @@ Dates look_at_dates(const std::vector<std::string_view>& values) {
   return dates;
 }
 
+/// Also "17.0": what pandas makes of integers beside gaps.
 bool is_integer(std::string_view text) {
   std::uint64_t value = 0;
-  return int_of(text, value);
+  return int_of(text, value) || int_of(CanonicalText('.').of_text(text), value);
+}
+
+/// Digits alone, which 64 bits may be too few for.
+bool are_digits(std::string_view text) {
+  if (text.starts_with('-')) text.remove_prefix(1);
+  return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
 }
 
 ColumnProfile::Kind kind_of(const std::vector<std::string_view>& values) {
@@ -52,6 +60,7 @@ ColumnProfile::Kind kind_of(const std::vector<std::string_view>& values) {
   if (values.empty()) return ColumnProfile::Kind::kText;
   if (look_at_dates(values).are_all) return ColumnProfile::Kind::kTime;
   if (all(is_integer)) return ColumnProfile::Kind::kInteger;
+  if (all(are_digits)) return ColumnProfile::Kind::kText;
   if (all(is_number)) return ColumnProfile::Kind::kNumber;
   const std::size_t digits = values.front().size();
   const auto is_hex = [&](std::string_view text) {
@@ -92,13 +101,9 @@ void describe_numbers(const std::vector<std::string_view>& values, ColumnProfile
   double last = -std::numeric_limits<double>::infinity();
   column.is_ascending = column.num_distinct > 1;
   for (const std::string_view text : values) {
-    float value = 0;
-    number_of(text, value);
-    numbers.push_back(static_cast<double>(value));
-    double exact = numbers.back();  // ids and milliseconds that are near are one float
-    whole_of(text, exact);
-    column.is_ascending = column.is_ascending && exact >= last;
-    last = exact;
+    number_of(text, numbers.emplace_back());
+    column.is_ascending = column.is_ascending && numbers.back() >= last;
+    last = numbers.back();
   }
   std::ranges::sort(numbers);
   column.min = numbers.front();
@@ -139,38 +144,94 @@ bool are_marked_numbers(const std::vector<std::string_view>& values) {
          });
 }
 
-/// A separator occurs in enough fields, the parts are never empty, and fewer parts than fields are
-/// different: they are put together anew. Between words a space is no separator, between integers
-/// it is.
+/// The elements of fields, as one separator divides them.
+struct Elements {
+  std::set<std::string_view> first, others,
+      all;                         // different ones: of the first places, of later ones
+  std::int64_t num = 0, most = 0;  // of all fields, of one
+  std::size_t num_lists = 0;       // fields with several
+  bool are_integers = true, have_digits = true, have_spaces = false;
+
+  void add(std::string_view element, bool is_first) {
+    while (element.starts_with(' ')) element.remove_prefix(1);
+    while (element.ends_with(' ')) element.remove_suffix(1);
+    (is_first ? first : others).insert(element);
+    all.insert(element);
+    ++num;
+    are_integers = are_integers && is_integer(element);
+    have_digits = have_digits && element.find_first_of("0123456789") != std::string_view::npos;
+    have_spaces = have_spaces || element.find(' ') != std::string_view::npos;
+  }
+
+  /// Whether later places have what the first ones have, as lists do; "Berlin, DE" has not.
+  bool are_alike() const {
+    const auto common = std::ranges::count_if(
+        others, [&](std::string_view element) { return first.contains(element); });
+    return 4 * common >= std::ssize(others.size() < first.size() ? others : first);
+  }
+  /// Whether they are put together anew, so that they are fewer than the fields.
+  bool come_back(std::int64_t num_distinct) const {
+    return std::ssize(all) <= num_distinct + most || 2 * num >= 3 * std::ssize(all);
+  }
+};
+
+Elements elements_of(const std::vector<std::string_view>& values, char separator) {
+  Elements elements;
+  for (std::string_view text : values) {
+    std::int64_t number = 1;
+    for (std::size_t at = 0; (at = text.find(separator)) != std::string_view::npos; ++number) {
+      elements.add(text.substr(0, at), number == 1);
+      text.remove_prefix(at + 1);
+    }
+    elements.add(text, number == 1);
+    elements.num_lists += number > 1 ? 1 : 0;
+    elements.most = std::max(elements.most, number);
+  }
+  return elements;
+}
+
+/// A separator occurs in enough fields, and the elements come back: they are put together anew.
+/// Between words a space or a comma is no separator unless the elements are those of lists.
 std::string find_separator(const std::vector<std::string_view>& values,
                            std::int64_t num_distinct,
                            char delimiter,
                            std::int64_t& most_elements) {
-  for (const char separator : std::string_view("|;, ")) {
+  for (const char separator : std::string_view("|;^, ")) {
     if (separator == delimiter) continue;
-    std::set<std::string_view> parts;
-    std::size_t separated = 0;
-    std::size_t with_integers = 0;
-    std::int64_t most = 0;
-    for (std::string_view text : values) {
-      std::int64_t elements = 1;
-      bool are_integers = true;
-      for (std::size_t at = 0; (at = text.find(separator)) != std::string_view::npos; ++elements) {
-        are_integers = are_integers && is_integer(text.substr(0, at));
-        parts.insert(text.substr(0, at));
-        text.remove_prefix(at + 1);
-      }
-      are_integers = are_integers && is_integer(text);
-      parts.insert(text);
-      separated += elements > 1 ? 1 : 0;
-      with_integers += elements > 1 && are_integers ? 1 : 0;
-      most = std::max(most, elements);
+    const Elements elements = elements_of(values, separator);
+    if (static_cast<double>(elements.num_lists) < kOften * static_cast<double>(values.size())) {
+      continue;
     }
-    if (static_cast<double>(separated) < kOften * static_cast<double>(values.size())) continue;
     const bool is_between_words = separator == ' ' || separator == ',';
-    if (is_between_words && with_integers < separated) continue;
-    if (std::ssize(parts) > num_distinct + most) continue;
-    most_elements = most;
+    const bool are_ids = elements.are_integers || (elements.are_alike() && !elements.have_spaces &&
+                                                   (separator == ',' || elements.have_digits));
+    if (is_between_words && !are_ids) continue;
+    if (!elements.come_back(num_distinct)) continue;
+    most_elements = elements.most;
+    return {separator};
+  }
+  return "";
+}
+
+/// Whether nearly all fields are lists as Python and JSON write them: "[1, 2]". Then what is within
+/// the brackets is in `within`.
+bool are_in_brackets(const std::vector<std::string_view>& values,
+                     std::vector<std::string_view>& within) {
+  within.clear();
+  for (const std::string_view text : values) {
+    if (text.size() < 2 || text.front() != '[' || text.back() != ']') return false;
+    within.push_back(text.substr(1, text.size() - 2));
+  }
+  return !values.empty();
+}
+
+/// Of lists in brackets: NumPy writes them with spaces alone.
+std::string separator_in_brackets(const std::vector<std::string_view>& within,
+                                  std::int64_t& most_elements) {
+  for (const char separator : {',', ' '}) {
+    const Elements elements = elements_of(within, separator);
+    if (elements.num_lists == 0 && separator == ',') continue;
+    most_elements = elements.most;
     return {separator};
   }
   return "";
@@ -232,12 +293,38 @@ ColumnProfile profile_column(const std::vector<std::string>& texts, char delimit
                                : std::ranges::is_sorted(values);
     column.is_ascending = column.num_distinct > 1 && is_sorted;
   }
+  column.are_long_digits =
+      column.kind == ColumnProfile::Kind::kText && std::ranges::all_of(values, are_digits);
+  column.have_points =
+      column.kind == ColumnProfile::Kind::kInteger &&
+      std::ranges::any_of(values, [](auto text) { return text.find('.') != text.npos; });
   column.are_marked_numbers =
       column.kind == ColumnProfile::Kind::kText && are_marked_numbers(values);
   if (column.kind == ColumnProfile::Kind::kText && !column.are_marked_numbers) {
-    column.separator = find_separator(values, column.num_distinct, delimiter, column.most_elements);
+    std::vector<std::string_view> within;
+    column.is_in_brackets = are_in_brackets(values, within);
+    column.separator = column.is_in_brackets ? separator_in_brackets(within, column.most_elements)
+                                             : find_separator(values, column.num_distinct,
+                                                              delimiter, column.most_elements);
   }
   return column;
+}
+
+std::vector<std::string> elements_of(const std::string& field, const ColumnProfile& column) {
+  std::vector<std::string> elements;
+  std::string_view rest = field;
+  if (column.is_in_brackets && rest.size() >= 2) rest = rest.substr(1, rest.size() - 2);
+  const char separator = column.separator.empty() ? '|' : column.separator.front();
+  while (!rest.empty()) {
+    const std::size_t end = std::min(rest.find(separator), rest.size());
+    std::string_view element = rest.substr(0, end);
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+    const auto is_around = [](char c) { return c == ' ' || c == '\'' || c == '"'; };
+    while (!element.empty() && is_around(element.front())) element.remove_prefix(1);
+    while (!element.empty() && is_around(element.back())) element.remove_suffix(1);
+    if (!element.empty()) elements.emplace_back(element);
+  }
+  return elements;
 }
 
 }  // namespace satrap::data

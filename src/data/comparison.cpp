@@ -71,7 +71,7 @@ std::optional<Comparison::Number> Comparison::number_of(std::string_view text) c
   if (double real = 0; whole_of(text, real)) {
     return std::isnan(real) ? std::nullopt : std::optional(static_cast<Number>(real));
   }
-  if (float truth = 0; is_truth_value(text, truth)) return static_cast<Number>(truth);
+  if (double truth = 0; is_truth_value(text, truth)) return static_cast<Number>(truth);
   const std::size_t comma = has_decimal_comma_ ? text.find(',') : std::string_view::npos;
   if (comma == std::string_view::npos) return std::nullopt;
   std::string with_point(text);

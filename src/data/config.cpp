@@ -99,6 +99,13 @@ void SchemaConfig::visit(ConfigVisitor& v) {
          "stopping and the best checkpoint use the first.");
   v.list("numeric", numeric, "Numbers that go into the dense network; true and false are 1 and 0.");
   v.list("features", features, "Categorical inputs: bags or sequences of ids.");
+  v.field(
+      "value_rule", value_rule,
+      "How values become ids and inputs. 2: numbers are compared and transformed in 64 bits; a "
+      "truth value is one id, however it is written, and a whole number with a point is its "
+      "digits (17.0 is 17). 1: as satrap did before: in 32 bits, and every text is an id of its "
+      "own. Jobs that were begun by rule 1 go on by it.",
+      {.min = 1, .max = kValueRule});
 }
 
 void FilesConfig::visit(ConfigVisitor& v) {

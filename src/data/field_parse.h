@@ -5,7 +5,9 @@
 #include <charconv>
 #include <cmath>
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
+#include <string>
 #include <string_view>
 
 namespace satrap::data {
@@ -90,18 +92,34 @@ inline bool int_of(std::string_view text, std::uint64_t& value) {
   return true;
 }
 
-/// A finite decimal number: the nearest double, rounded to float.
-inline bool number_of(std::string_view text, float& value) {
+/// Numbers of at least this size have no float that is near.
+inline constexpr double kFirstTooLarge = 0x1.FFFFFFp127;
+
+inline bool is_too_large(double x) { return std::fabs(x) >= kFirstTooLarge; }
+
+/// Whether a text is a decimal number, and a float can be near it.
+enum class NumberIs : std::uint8_t { kThere, kTooLarge, kNone };
+
+/// The nearest double. Numbers that are too small for one are 0.
+inline NumberIs number_of(std::string_view text, double& value) {
   if (text.starts_with('+') && !text.starts_with("+-")) text.remove_prefix(1);
-  double wide = 0;
-  if (!whole_of(text, wide)) return false;
-  value = static_cast<float>(wide);
-  return std::isfinite(value);
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error == std::errc::invalid_argument || end != text.data() + text.size()) {
+    return NumberIs::kNone;
+  }
+  // std::from_chars does not tell too small from too large.
+  if (error == std::errc::result_out_of_range) {
+    value = std::strtod(std::string(text).c_str(), nullptr);
+  } else if (!std::isfinite(value)) {
+    return NumberIs::kNone;  // a word
+  }
+  value += 0.0;  // -0 is 0
+  return is_too_large(value) ? NumberIs::kTooLarge : NumberIs::kThere;
 }
 
 inline bool is_number(std::string_view text) {
-  float value = 0;
-  return number_of(text, value);
+  double value = 0;
+  return number_of(text, value) == NumberIs::kThere;
 }
 
 /// Whether it is this word in any case.
@@ -112,9 +130,9 @@ inline bool is_word(std::string_view text, std::string_view lower_case_word) {
 }
 
 /// true as 1 and false as 0, in any case.
-inline bool is_truth_value(std::string_view text, float& value) {
-  value = is_word(text, "true") ? 1.0F : 0.0F;
-  return value == 1.0F || is_word(text, "false");
+inline bool is_truth_value(std::string_view text, double& value) {
+  value = is_word(text, "true") ? 1.0 : 0.0;
+  return value == 1.0 || is_word(text, "false");
 }
 
 }  // namespace satrap::data

@@ -44,7 +44,14 @@ FieldReader::FieldReader(const Schema& schema,
       delimiter_(schema.text.delimiter.front()),
       quote_(schema.text.quote.empty() ? '\0' : schema.text.quote.front()),
       has_decimal_comma_(has_decimal_comma),
-      trim_(schema.text.trim) {}
+      trim_(schema.text.trim),
+      canonical_(has_decimal_comma ? ',' : '.') {
+  for (const NamedLabelConfig& label : schema.labels) {
+    LabelConfig& config = labels_.emplace_back(label.source);
+    for (std::string& text : config.positive) text = std::string(comparable(text));
+    for (std::string& text : config.negative) text = std::string(comparable(text));
+  }
+}
 
 const char* FieldReader::read(const char* p, const ColumnMap::Column& column) {
   column_ = &column;
@@ -97,9 +104,10 @@ bool FieldReader::unquote(const char*& p, std::string_view& field) {
   while (true) {
     while (*p != quote_ && *p != '\n') ++p;
     if (*p == '\n') {
-      return fail_quotes(
-          "a quote is not closed on its line (line ends within quotes are not read: replace them "
-          "by spaces)");
+      return fail_quotes(schema_.text.value_rule == 1
+                             ? "a quote is not closed on its line (with data.schema.value_rule: 1 "
+                               "line ends within quotes are not read)"
+                             : "a quote is not closed within 1 MiB");
     }
     if (p[1] != quote_) break;
     unquoted_.append(begin, p + 1);
@@ -107,7 +115,9 @@ bool FieldReader::unquote(const char*& p, std::string_view& field) {
     begin = p;
   }
   field = {begin, static_cast<std::size_t>(p - begin)};
-  if (!unquoted_.empty()) field = unquoted_.append(field);
+  const bool has_line_ends = stand_in_ != 0 && field.find(stand_in_) != std::string_view::npos;
+  if (!unquoted_.empty() || has_line_ends) field = unquoted_.append(field);
+  if (stand_in_ != 0) std::ranges::replace(unquoted_, stand_in_, '\n');
   ++p;
   while (*p == ' ' || (*p == '\t' && delimiter_ != '\t')) ++p;
   if (*p == '\r' && p[1] == '\n') ++p;
@@ -129,11 +139,12 @@ bool FieldReader::consume(const ColumnMap::Consumer& consumer,
   switch (consumer.kind) {
     case Kind::kLabel:
       if (missing) return fail("the label is missing", {});
-      return read_label(schema_.labels[target].source, field, row_.label(consumer.target));
+      return read_label(labels_[target], field, row_.label(consumer.target));
     case Kind::kNumber: {
-      float& value = row_.number(consumer.target);
+      double& value = row_.number(consumer.target);
       value = kMissingNumber;
-      if (missing || read_number(field, value) || is_truth_value(field, value)) return true;
+      if (missing || read_number(field, value) == NumberIs::kThere) return true;
+      if (is_truth_value(field, value)) return true;
       if (!is_no_number(field)) return fail_number(field);
       value = kMissingNumber;
       return true;
@@ -153,9 +164,9 @@ bool FieldReader::consume(const ColumnMap::Consumer& consumer,
 }
 
 /// In the notation of the schema.
-bool FieldReader::read_number(std::string_view text, float& value) {
+NumberIs FieldReader::read_number(std::string_view text, double& value) {
   if (!has_decimal_comma_) return number_of(text, value);
-  if (text.find('.') != std::string_view::npos) return false;
+  if (text.find('.') != std::string_view::npos) return NumberIs::kNone;
   with_point_ = text;
   std::ranges::replace(with_point_, ',', '.');
   return number_of(with_point_, value);
@@ -166,29 +177,47 @@ void FieldReader::add_missing(std::int64_t target) {
   row_.push_id(target, kMissingId, 1.0F);
 }
 
+/// What a text is compared by with others that say what it means. Valid until the next call.
+std::string_view FieldReader::comparable(std::string_view text) {
+  return schema_.text.value_rule == 1 ? text : canonical_.of_text(text);
+}
+
 bool FieldReader::read_label(const LabelConfig& config, std::string_view field, float& label) {
   const auto is_one_of = [&](const std::vector<std::string>& texts) {
-    return std::find(texts.begin(), texts.end(), field) != texts.end();
+    return std::ranges::find(texts, comparable(field)) != texts.end();
   };
   if (!config.positive.empty()) {
     label = is_one_of(config.positive) ? 1.0F : 0.0F;
     return label == 1.0F || config.negative.empty() || is_one_of(config.negative) ||
            fail("not among the label's positive and negative texts", field);
   }
-  if (!read_number(field, label) && !is_truth_value(field, label)) {
+  double number = 0;
+  if (read_number(field, number) != NumberIs::kThere && !is_truth_value(field, number)) {
     return is_no_number(field) ? fail("the label is missing", {}) : fail_number(field);
   }
   if (!config.threshold.empty()) {
-    label = static_cast<double>(label) >= config.threshold.front() ? 1.0F : 0.0F;
+    number = schema_.text.rounded(number) >= config.threshold.front() ? 1.0 : 0.0;
   }
-  return label == 0.0F || label == 1.0F ||
+  label = static_cast<float>(number);
+  return number == 0.0 || number == 1.0 ||
          fail("expected 0 or 1 (`positive` or `threshold` say what else means 1)", field);
 }
 
-/// One id, or the ids of a bag.
+/// An element of "['a', 'b']", which Python writes, or of '["a", "b"]'; "": a missing one.
+std::string_view without_quotes(std::string_view element) {
+  if (is_no_number(element)) return {};
+  const bool is_quoted = element.size() >= 2 && element.front() == element.back() &&
+                         (element.front() == '\'' || element.front() == '"');
+  return is_quoted ? element.substr(1, element.size() - 2) : element;
+}
+
+/// One id, or the ids of a bag, which may be in brackets.
 bool FieldReader::read_bag(std::int64_t target, std::string_view field) {
   const std::string& separator =
       schema_.id_columns[static_cast<std::size_t>(target)].config.separator;
+  const bool is_in_brackets = !separator.empty() && schema_.text.value_rule != 1 &&
+                              field.size() >= 2 && field.front() == '[' && field.back() == ']';
+  if (is_in_brackets) field = field.substr(1, field.size() - 2);
   return read_elements(target, [&](std::string_view& element) {
     if (field.empty()) return false;
     element = std::exchange(field, {});
@@ -196,8 +225,9 @@ bool FieldReader::read_bag(std::int64_t target, std::string_view field) {
     const std::size_t end = element.find(separator.front());
     if (end != std::string_view::npos) field = element.substr(end + 1);
     element = element.substr(0, end);
-    while (trim_ && element.starts_with(' ')) element.remove_prefix(1);
-    while (trim_ && element.ends_with(' ')) element.remove_suffix(1);
+    while ((trim_ || is_in_brackets) && element.starts_with(' ')) element.remove_prefix(1);
+    while ((trim_ || is_in_brackets) && element.ends_with(' ')) element.remove_suffix(1);
+    if (is_in_brackets) element = without_quotes(element);
     return true;
   });
 }
@@ -205,11 +235,11 @@ bool FieldReader::read_bag(std::int64_t target, std::string_view field) {
 /// An id, maybe with its weight. An empty one counts for nothing.
 bool FieldReader::read_element(std::int64_t target, std::string_view element) {
   const FeatureConfig& feature = schema_.id_columns[static_cast<std::size_t>(target)].config;
-  float weight = 1.0F;
+  double weight = 1.0;
   if (!feature.weight_separator.empty()) {
     const std::size_t colon = element.rfind(feature.weight_separator.front());
     if (colon != std::string_view::npos) {
-      if (!read_number(element.substr(colon + 1), weight)) {
+      if (read_number(element.substr(colon + 1), weight) != NumberIs::kThere) {
         return fail("expected a number as the weight", element);
       }
       element = element.substr(0, colon);
@@ -218,21 +248,31 @@ bool FieldReader::read_element(std::int64_t target, std::string_view element) {
   if (element.empty()) return true;
   std::uint64_t id = 0;
   if (!read_id(feature, element, id)) return is_no_number(element);
-  row_.push_id(target, id, weight);
+  row_.push_id(target, id, static_cast<float>(weight));
   return true;
 }
 
 bool FieldReader::read_id(const FeatureConfig& feature, std::string_view text, std::uint64_t& id) {
   switch (feature.type.front()) {
     case 'i':
-      return int_of(text, id) || fail("expected an integer of 64 bits", text);
+      return read_int(text, id) || fail("expected an integer of 64 bits", text);
     case 'h':
       return hex_of(text, id) || fail("expected up to 16 hex digits", text);
     default:
+      text = comparable(text);
       id = hash_bytes(text);
       if (texts_ != nullptr) texts_->add(id, text);
       return true;
   }
+}
+
+bool FieldReader::read_int(std::string_view text, std::uint64_t& id) {
+  if (int_of(text, id)) return true;
+  if (schema_.text.value_rule == 1) return false;
+  double truth = 0;
+  const bool is_truth = is_truth_value(text, truth);
+  if (is_truth) id = static_cast<std::uint64_t>(truth);
+  return is_truth || int_of(canonical_.of_text(text), id);
 }
 
 bool FieldReader::fail(std::string_view reason, std::string_view field) {
@@ -241,6 +281,10 @@ bool FieldReader::fail(std::string_view reason, std::string_view field) {
 }
 
 bool FieldReader::fail_number(std::string_view field) {
+  double value = 0;
+  if (read_number(field, value) == NumberIs::kTooLarge) {
+    return fail("the number is too large: at most 3.4e38 in size", field);
+  }
   return fail(has_decimal_comma_ ? "expected a number, with a decimal comma (data.schema.decimal)"
                                  : "expected a number",
               field);

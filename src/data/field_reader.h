@@ -4,11 +4,14 @@
 #include <limits>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "satrap/data/id_texts.h"
 #include "satrap/data/schema.h"
+#include "src/data/canonical_text.h"
 #include "src/data/column_map.h"
 #include "src/data/comparison.h"
+#include "src/data/field_parse.h"
 #include "src/data/row_filler.h"
 
 namespace satrap::data {
@@ -35,6 +38,9 @@ class FieldReader {
               RowFiller& row,
               bool has_decimal_comma,
               IdTexts* texts = nullptr);
+
+  /// TextBlock::stand_in of the text that is read next.
+  void use_stand_in(char stand_in) { stand_in_ = stand_in; }
 
   /// Puts what the field at `p` says into the open row. Returns its end (at the delimiter or '\n'),
   /// or null: fault() says why.
@@ -68,10 +74,12 @@ class FieldReader {
   const char* find_field(const char* p, std::string_view& field);
   bool unquote(const char*& p, std::string_view& field);
   bool consume(const ColumnMap::Consumer& consumer, std::string_view field, bool missing);
+  std::string_view comparable(std::string_view text);
   bool read_label(const LabelConfig& config, std::string_view field, float& label);
   bool read_bag(std::int64_t target, std::string_view field);
   bool read_element(std::int64_t target, std::string_view element);
-  bool read_number(std::string_view text, float& value);
+  bool read_int(std::string_view text, std::uint64_t& id);
+  NumberIs read_number(std::string_view text, double& value);
   bool fail(std::string_view reason, std::string_view field);
   bool fail_number(std::string_view field);
   bool fail_quotes(std::string_view reason);
@@ -98,11 +106,14 @@ class FieldReader {
   const char quote_;  // '\0': none
   const bool has_decimal_comma_;
   const bool trim_;
+  char stand_in_ = 0;
 
   const ColumnMap::Column* column_ = nullptr;  // of the field that is being read
   RowFault fault_;
   std::string unquoted_;    // a field whose quotes had to be removed
   std::string with_point_;  // a number that had a decimal comma
+  CanonicalText canonical_;
+  std::vector<LabelConfig> labels_;  // [schema.labels] with texts that can be compared
 };
 
 }  // namespace satrap::data

@@ -56,10 +56,13 @@ std::vector<std::string> matches_of(const std::string& pattern) {
                      "data.train.path=-`"));
 }
 
-void add_file(DataFile file, FileList& files) {
+/// An empty file has no rows; `empty` is the first one.
+void add_file(DataFile file, FileList& files, std::string& empty) {
   if (file.is_regular()) {
-    if (file.bytes == 0)
-      throw Error(ErrorCode::kIo, concat("data file '", file.path, "' is empty"));
+    if (file.bytes == 0) {  // such as Spark's _SUCCESS, or an hour without rows
+      if (empty.empty()) empty = file.path;
+      return;
+    }
     files.total_bytes += file.bytes;
   } else {
     files.rereadable = false;
@@ -115,6 +118,7 @@ bool natural_less(const std::string& a, const std::string& b) {
 
 FileList list_files(const std::vector<std::string>& patterns) {
   FileList files;
+  std::string empty;
   for (const std::string& pattern : patterns) {
     if (pattern == "-") {
       if (patterns.size() > 1) {
@@ -130,21 +134,22 @@ FileList list_files(const std::vector<std::string>& patterns) {
                          "configuration may name; write some of its rows to a file"));
     }
     if (is_remote(pattern)) {
-      for (DataFile& file : list_remote_files(pattern)) add_file(std::move(file), files);
+      for (DataFile& file : list_remote_files(pattern)) add_file(std::move(file), files, empty);
       continue;
     }
     if (pattern.find("://") != std::string::npos) refuse_url(pattern);
     struct stat info{};
     if (::stat(pattern.c_str(), &info) == 0 || pattern.find_first_of("*?[") == std::string::npos) {
-      add_file(describe_file(pattern), files);
+      add_file(describe_file(pattern), files, empty);
       continue;
     }
     const std::vector<std::string> matches = matches_of(pattern);
     if (matches.empty()) {
       throw Error(ErrorCode::kIo, concat("no data file matches '", pattern, "'"));
     }
-    for (const std::string& path : matches) add_file(describe_file(path), files);
+    for (const std::string& path : matches) add_file(describe_file(path), files, empty);
   }
+  if (files.files.empty()) throw Error(ErrorCode::kIo, concat("data file '", empty, "' is empty"));
   if (!files.rereadable) files.total_bytes = 0;
   return files;
 }

@@ -102,9 +102,8 @@ struct NumberStats {
   double mean = 0;
   double sum_squares = 0;  // of differences to the mean (Welford 1962)
 
-  void add(float value) {
-    if (std::isnan(value)) return;
-    const auto x = static_cast<double>(value);
+  void add(double x) {
+    if (std::isnan(x)) return;
     ++count;
     min = std::min(min, x);
     max = std::max(max, x);
@@ -211,7 +210,7 @@ std::string show_inputs(const Schema& schema, std::size_t raw, const Batch& batc
   return text;
 }
 
-std::string show_number(float value) { return std::isnan(value) ? "-" : fmt::format("{}", value); }
+std::string show_number(double value) { return std::isnan(value) ? "-" : fmt::format("{}", value); }
 
 }  // namespace
 
@@ -303,7 +302,7 @@ std::string describe_stats(const DataConfig& config,
         for (std::size_t i = 0; i < inputs.size(); ++i) {
           const Schema::NumericInput& input = schema.numeric_inputs[i];
           if (std::isnan(block.numeric[static_cast<std::size_t>(input.raw)][row])) continue;
-          inputs[i].add(batch.numeric[static_cast<std::size_t>(input.output)]);
+          inputs[i].add(static_cast<double>(batch.numeric[static_cast<std::size_t>(input.output)]));
         }
       });
   if (num_rows == 0) throw Error(ErrorCode::kInvalidData, "no row can be used");

@@ -160,7 +160,9 @@ class JsonFields::Reader {
       }
       Value scalar;
       if (const auto error = read_scalar(element, scalar)) return error;
-      if (scalar.kind == JsonKind::kText) found_->elements.push_back(scalar.text);
+      if (scalar.kind == JsonKind::kText) {
+        found_->elements.push_back({scalar.text, scalar.is_number});
+      }
       if (scalar.kind == JsonKind::kNone) read = scalar;
     }
     read.end = found_->elements.size();
@@ -178,6 +180,7 @@ class JsonFields::Reader {
     if (!is_number && (token == "null" || token == "NaN")) return simdjson::SUCCESS;
     const bool is_value = is_number || token == "true" || token == "false";
     read.kind = is_value ? JsonKind::kText : JsonKind::kNone;
+    read.is_number = is_number;
     read.text = token;
     return simdjson::SUCCESS;
   }

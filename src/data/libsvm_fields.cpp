@@ -43,8 +43,8 @@ const std::string* selecting_reader(const Schema& schema, const std::string& col
 }
 
 bool is_one(std::string_view value) {
-  float number = 0;
-  return value == "1" || (number_of(value, number) && number == 1.0F);
+  double number = 0;
+  return value == "1" || (number_of(value, number) == NumberIs::kThere && number == 1.0);
 }
 
 }  // namespace
@@ -149,7 +149,7 @@ bool LibsvmFields::find(const char* line, const char* end, LineValues& found) {
     LineValues::Value& list = found.values[i];
     list.kind = LineValues::Kind::kList;
     list.begin = found.elements.size();
-    found.elements.insert(found.elements.end(), column.ids.begin(), column.ids.end());
+    for (const std::string_view id : column.ids) found.elements.push_back({id});
     list.end = found.elements.size();
   }
   return true;

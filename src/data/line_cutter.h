@@ -11,6 +11,7 @@
 #include "src/data/byte_stream.h"
 #include "src/data/file_format.h"
 #include "src/data/file_records.h"
+#include "src/data/quoted_lines.h"
 #include "src/data/text_block_source.h"
 
 namespace satrap::data {
@@ -47,6 +48,9 @@ class LineCutter : public TextBlockSource {
 
  private:
   bool cut(TextBlock& block);
+  std::int64_t fill(TextBlock& block);
+  std::int64_t find_end(TextBlock& block, std::int64_t size, std::int64_t searched);
+  void carry(const TextBlock& block, const char* begin, const char* end);
   bool trim(TextBlock& block);
   void open_file();
   void begin_file(TextBlock& block);
@@ -58,6 +62,7 @@ class LineCutter : public TextBlockSource {
   const Limits limits_;
   const std::shared_ptr<FileRecords> records_;
   const bool has_columns_;  // the format: a line of each file says which
+  const QuotedLines quotes_;
   std::atomic<std::int64_t> bytes_read_{0}, rows_read_{0};
   Interruption interruption_;
 
@@ -66,7 +71,7 @@ class LineCutter : public TextBlockSource {
   std::shared_ptr<const std::string> file_;
   std::shared_ptr<const ColumnMap> layout_;  // null until a line of the file decides
   bool at_end_ = false;                      // of the file: all of it is in blocks and carry_
-  std::vector<char> carry_;                  // read, and to begin the next block
+  std::vector<char> carry_;                  // read, and to begin the next block, as it was read
   std::int64_t next_row_ = 0;
   std::int64_t next_file_line_ = 1;
 };

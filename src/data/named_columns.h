@@ -35,11 +35,17 @@ struct LineValues {
   struct Value {
     Kind kind = Kind::kMissing;
     std::string_view text = {};      // of kNone: what is shown of it
+    bool is_number = false;          // its format says so
     std::size_t begin = 0, end = 0;  // of a list: in `elements`
   };
 
+  struct Element {
+    std::string_view text;
+    bool is_number = false;
+  };
+
   std::vector<Value> values;  // [names]
-  std::vector<std::string_view> elements;
+  std::vector<Element> elements;
 
   void clear(std::size_t num_columns) {
     values.assign(num_columns, {});

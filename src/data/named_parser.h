@@ -10,6 +10,7 @@
 #include "satrap/data/row_block_source.h"
 #include "satrap/data/schema.h"
 #include "src/data/block_parser.h"
+#include "src/data/canonical_text.h"
 #include "src/data/field_reader.h"
 #include "src/data/named_columns.h"
 #include "src/data/parse_lines.h"
@@ -60,7 +61,7 @@ class NamedParser : public BlockParser {
     if (value.kind == LineValues::Kind::kText) {
       text = value.text;
     } else if (is_list_of(value, 1)) {
-      text = fields_.id_of(found_.elements[value.begin]);
+      text = fields_.id_of(found_.elements[value.begin].text);
     } else {
       return FieldFound::kMissing;
     }
@@ -163,9 +164,14 @@ class NamedParser : public BlockParser {
     joined_.clear();
     for (std::size_t i = value.begin; i < value.end; ++i) {
       if (i > value.begin) joined_ += '|';  // as in a sample of JSON or Parquet
-      joined_ += found_.elements[i];
+      joined_ += found_.elements[i].text;
     }
     return joined_;
+  }
+
+  /// What a value is as an id; valid until the next call.
+  std::string_view id_text(std::string_view text, bool is_number) {
+    return is_number && schema_.text.value_rule != 1 ? canonical_.of_number(text) : text;
   }
 
   bool put(const NamedColumns::Use& use, const LineValues::Value& value) {
@@ -175,12 +181,15 @@ class NamedParser : public BlockParser {
     if (consumer.kind == ColumnMap::Kind::kText) {
       is_put = reader_.read_value(text_of(value), value.kind == Kind::kMissing, use.column);
     } else if (value.kind == Kind::kText || value.kind == Kind::kMissing) {
-      is_put = reader_.read_value(value.text, value.kind == Kind::kMissing, use.column);
+      const bool is_of_ids = consumer.kind == ColumnMap::Kind::kInt;
+      is_put = reader_.read_value(is_of_ids ? id_text(value.text, value.is_number) : value.text,
+                                  value.kind == Kind::kMissing, use.column);
     } else if (value.kind == Kind::kList && consumer.kind == ColumnMap::Kind::kInt) {
       std::size_t at = value.begin;
       is_put = reader_.read_list(use.column, consumer.target, [&](std::string_view& element) {
         if (at == value.end) return false;
-        element = found_.elements[at++];
+        element = id_text(found_.elements[at].text, found_.elements[at].is_number);
+        ++at;
         return true;
       });
     } else {
@@ -209,6 +218,7 @@ class NamedParser : public BlockParser {
   const char* next_ = nullptr;        // the line after it
   bool is_found_ = false;
   LineValues found_;
+  CanonicalText canonical_{'.'};
   std::string joined_;                        // a list that is kept as a text
   std::vector<ColumnMap::Column> selecting_;  // names alone; empty: the pass reads all rows
   RowFault fault_;                            // of the row that was parsed last, if it is a bad one

@@ -57,7 +57,8 @@ class ParquetGroupReader {
 class ParquetFile {
  public:
   enum class Kind : std::uint8_t {
-    kInteger,   // of up to 64 bits, and booleans as 0 and 1
+    kTruth,     // booleans, as the integers 0 and 1
+    kInteger,   // of up to 64 bits
     kUnsigned,  // of 64 bits, as integers of the same bits
     kFloat,
     kDouble,

@@ -24,7 +24,8 @@ std::int64_t rows_of(const ParquetFile& file) {
 /// Why a column of this type cannot be used so, and what to do; "": it can.
 std::string objection(const ParquetFile::Column& column,
                       ColumnMap::Kind use,
-                      const std::string& id_type) {
+                      const std::string& id_type,
+                      std::int64_t value_rule) {
   if (ParquetFile::is_of_time(column.kind) && use == ColumnMap::Kind::kText && !column.is_list) {
     return "";
   }
@@ -35,7 +36,7 @@ std::string objection(const ParquetFile::Column& column,
   }
   const bool is_of_ids = use == ColumnMap::Kind::kInt;
   if (column.is_list && !is_of_ids) return "a list is read as ids alone";
-  if (is_of_ids &&
+  if (is_of_ids && value_rule == 1 &&
       (column.kind == ParquetFile::Kind::kFloat || column.kind == ParquetFile::Kind::kDouble)) {
     return "ids are integers or texts; convert it, or make it a number, or cut it into ranges with "
            "`buckets`";
@@ -64,13 +65,15 @@ void check_types(const MappedParquet& source, const Schema& schema) {
       const auto target = static_cast<std::size_t>(consumer.target);
       require_use(
           source, column, use_of(schema, consumer),
-          objection(column, consumer.kind, is_of_ids ? schema.id_columns[target].config.type : ""));
+          objection(column, consumer.kind, is_of_ids ? schema.id_columns[target].config.type : "",
+                    schema.text.value_rule));
     }
   }
   for (std::size_t i = 0; i < schema.selecting.size(); ++i) {
     const ParquetFile::Column& column = source.file->columns()[source.map.selecting()[i]];
     const Schema::SelectingColumn& selecting = schema.selecting[i];
-    require_use(source, column, selecting.reader, objection(column, ColumnMap::Kind::kText, ""));
+    require_use(source, column, selecting.reader,
+                objection(column, ColumnMap::Kind::kText, "", kValueRule));
     if (ParquetFile::is_of_time(column.kind) && !selecting.no_time.empty()) {
       throw Error(ErrorCode::kInvalidConfig,
                   concat(selecting.reader, ": column '", column.name, "' (", column.type, ") of ",
@@ -79,7 +82,8 @@ void check_types(const MappedParquet& source, const Schema& schema) {
                          "beginning of one"));
     }
     if (!selecting.divides_rows) continue;
-    require_use(source, column, selecting.reader, objection(column, ColumnMap::Kind::kInt, ""));
+    require_use(source, column, selecting.reader,
+                objection(column, ColumnMap::Kind::kInt, "", schema.text.value_rule));
   }
 }
 

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "satrap/core/error.h"
+#include "src/data/field_parse.h"
 #include "src/data/row_part.h"
 
 namespace satrap::data {
@@ -13,20 +14,24 @@ namespace {
 
 using FileKind = ParquetFile::Kind;
 
-bool is_integer(FileKind kind) { return kind == FileKind::kInteger || kind == FileKind::kUnsigned; }
+/// Whether a column has its values as integers, which are no times.
+bool is_integer(FileKind kind) {
+  return kind == FileKind::kTruth || kind == FileKind::kInteger || kind == FileKind::kUnsigned;
+}
 
-/// The numbers as a text of them would be read: by way of double.
+/// The numbers as a text of them would be read.
 void find_numbers(const ParquetValues& values,
                   FileKind kind,
                   std::size_t num_rows,
-                  std::vector<float>& numbers) {
+                  std::vector<double>& numbers) {
   numbers.resize(num_rows);
   const auto convert = [&](const auto& elements, auto to_double) {
     for (std::size_t r = 0; r < num_rows; ++r) {
-      numbers[r] = static_cast<float>(to_double(elements[r]));
+      numbers[r] = to_double(elements[r]) + 0.0;  // -0 is 0
     }
   };
   switch (kind) {
+    case FileKind::kTruth:
     case FileKind::kInteger:
       convert(values.integers, [](std::int64_t x) { return static_cast<double>(x); });
       break;
@@ -35,7 +40,7 @@ void find_numbers(const ParquetValues& values,
               [](std::int64_t x) { return static_cast<double>(static_cast<std::uint64_t>(x)); });
       break;
     case FileKind::kFloat:
-      convert(values.floats, [](float x) { return x; });
+      convert(values.floats, decimal_of);
       break;
     default:
       convert(values.doubles, [](double x) { return x; });
@@ -95,7 +100,9 @@ ParquetParser::Way ParquetParser::way_of(const ColumnMap::Column& use,
     case ColumnMap::Kind::kInt: {
       const FeatureConfig& feature = schema_.id_columns[target].config;
       if (!feature.weight_separator.empty() || !feature.columns.empty()) return Way::kGeneral;
-      if (is_number && feature.type == "int") return column.is_list ? Way::kIds : Way::kId;
+      if (is_number && is_integer(column.kind) && feature.type == "int") {
+        return column.is_list ? Way::kIds : Way::kId;
+      }
       const bool is_single = feature.separator.empty() && !column.is_list;
       return is_single && column.kind == FileKind::kText ? Way::kId : Way::kGeneral;
     }
@@ -183,7 +190,7 @@ void ParquetParser::prepare(Column& column, std::size_t num_rows) {
                       std::ranges::all_of(values.integers, [](auto x) { return x == 0 || x == 1; });
   } else if (column.way == Way::kNumber) {
     find_numbers(values, column.kind, num_rows, column.numbers);
-    column.is_usual = std::ranges::none_of(column.numbers, [](float x) { return std::isinf(x); });
+    column.is_usual = std::ranges::none_of(column.numbers, is_too_large);
   } else if (column.way == Way::kId) {
     column.ids.find(values, column.kind, *column.feature, num_rows, fields_);
     column.is_usual = column.ids.are_usual();
@@ -226,7 +233,7 @@ bool ParquetParser::take(Column& column, std::size_t row) {
       return true;
     case Way::kNumber:
       row_.number(column.target) = column.numbers[row];
-      if (std::isinf(column.numbers[row])) break;
+      if (is_too_large(column.numbers[row])) break;
       return true;
     case Way::kLabel: {
       if (column.is_null(row)) break;
@@ -287,7 +294,7 @@ bool ParquetParser::take_any(const Column& column, std::size_t row) {
 
 /// Valid until the next call.
 std::string_view ParquetParser::text_of(const Column& column, std::size_t element) {
-  return data::text_of(*column.values, column.kind, element, digits_);
+  return data::text_of(*column.values, column.kind, element, digits_, schema_.text.value_rule);
 }
 
 /// The texts of the kept columns of a bad row.

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -52,13 +53,15 @@ class ParquetParser {
     std::int64_t target;           // unless kGeneral
     const FeatureConfig* feature;  // of kId, kIds
     const ParquetValues* values = nullptr;
-    SingleIds ids = {};               // of the block, of kId
-    std::vector<float> numbers = {};  // the same, of kNumber; NaN: missing
-    bool is_usual = false;            // no value of the block is left to kGeneral
+    SingleIds ids = {};                // of the block, of kId
+    std::vector<double> numbers = {};  // the same, of kNumber; NaN: missing
+    bool is_usual = false;             // no value of the block is left to kGeneral
 
     bool only_selects() const { return use->consumers.empty(); }
     bool is_null(std::size_t element) const {
-      return !values->presence.empty() && values->presence[element] == 0;
+      if (!values->presence.empty() && values->presence[element] == 0) return true;
+      return (kind == ParquetFile::Kind::kDouble && std::isnan(values->doubles[element])) ||
+             (kind == ParquetFile::Kind::kFloat && std::isnan(values->floats[element]));
     }
   };
 

@@ -15,7 +15,7 @@ void RowBlock::clear(std::int64_t num_numeric,
   num_labels = num_label_columns;
   labels.clear();
   numeric.resize(static_cast<std::size_t>(num_numeric));
-  for (std::vector<float>& column : numeric) column.clear();
+  for (std::vector<double>& column : numeric) column.clear();
   bags.resize(static_cast<std::size_t>(num_id_columns));
   for (Bags& column : bags) {
     column.offsets.assign(1, 0);
@@ -54,7 +54,7 @@ void RowBlock::truncate(std::int64_t rows) {
   num_rows = rows;
   row_numbers.resize(size);
   labels.resize(size * static_cast<std::size_t>(num_labels));
-  for (std::vector<float>& column : numeric) column.resize(size);
+  for (std::vector<double>& column : numeric) column.resize(size);
   for (Bags& column : bags) {
     column.offsets.resize(size + 1);
     column.ids.resize(static_cast<std::size_t>(column.offsets.back()));
@@ -74,7 +74,7 @@ void RowBlock::drop_before(std::int64_t row) {
   if (!row_numbers.empty()) drop(row_numbers, dropped);
   num_rows -= dropped;
   drop(labels, dropped * num_labels);
-  for (std::vector<float>& column : numeric) drop(column, dropped);
+  for (std::vector<double>& column : numeric) drop(column, dropped);
   for (Bags& column : bags) {
     const std::int64_t ids_dropped = column.offsets[static_cast<std::size_t>(dropped)];
     drop(column.offsets, dropped);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <cstdint>
 #include <cstring>
 
@@ -13,7 +14,7 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little);
 
-constexpr std::uint32_t kBlockVersion = 0x31425253;           // "SRB1"
+constexpr std::uint32_t kBlockVersion = 0x32425253;           // "SRB2"
 constexpr std::size_t kMaxBlockBytes = std::size_t{1} << 31;  // so that sums of lengths fit 63 bits
 
 struct BlockHeader {
@@ -121,6 +122,39 @@ void get_lengths(ByteReader& in, std::int64_t* ends, std::size_t count) {
   in.require(static_cast<std::size_t>(end), 1);
 }
 
+/// As floats where that loses nothing: most numbers are counts.
+void put_numbers(std::span<const double> numbers, ByteWriter& out) {
+  const bool are_floats = std::ranges::all_of(numbers, [](double x) {
+    return std::isnan(x) || static_cast<double>(static_cast<float>(x)) == x;
+  });
+  out.put(static_cast<std::uint8_t>(are_floats ? sizeof(float) : sizeof(double)));
+  if (!are_floats) {
+    out.put(numbers.data(), numbers.size());
+    return;
+  }
+  std::byte* to = out.extend(numbers.size() * sizeof(float));
+  for (std::size_t i = 0; i < numbers.size(); ++i, to += sizeof(float)) {
+    const auto number = static_cast<float>(numbers[i]);
+    std::memcpy(to, &number, sizeof(number));
+  }
+}
+
+void get_numbers(ByteReader& in, std::size_t count, std::vector<double>& numbers) {
+  const auto width = in.get<std::uint8_t>();
+  if (width == sizeof(double)) {
+    in.get_all(numbers, count);
+    return;
+  }
+  if (width != sizeof(float)) in.fail(concat("numbers of ", static_cast<int>(width), " bytes"));
+  const std::byte* from = in.take(count, sizeof(float));
+  numbers.resize(count);
+  for (std::size_t i = 0; i < count; ++i, from += sizeof(float)) {
+    float number = 0;
+    std::memcpy(&number, from, sizeof(number));
+    numbers[i] = static_cast<double>(number);
+  }
+}
+
 void check_columns(const char* what,
                    std::uint32_t found,
                    std::size_t expected,
@@ -149,7 +183,9 @@ void append_block(const RowBlock& block, std::vector<std::byte>& bytes) {
     put_integers(num_rows, 0, above, out);
   }
   out.put(block.labels.data(), num_rows * static_cast<std::size_t>(block.num_labels));
-  for (const std::vector<float>& column : block.numeric) out.put(column.data(), num_rows);
+  for (const std::vector<double>& column : block.numeric) {
+    put_numbers(std::span(column).first(num_rows), out);
+  }
   for (const RowBlock::Bags& bags : block.bags) {
     put_lengths(bags.offsets.data() + 1, num_rows, out);
     put_integers(bags.ids.size(), 1, [&](std::size_t i) { return bags.ids[i]; }, out);
@@ -187,7 +223,7 @@ void read_block(std::span<const std::byte> bytes, RowBlock& block) {
     get_integers(num_rows, 0, put, in);
   }
   in.get_all(block.labels, num_rows * header.num_labels);
-  for (std::vector<float>& column : block.numeric) in.get_all(column, num_rows);
+  for (std::vector<double>& column : block.numeric) get_numbers(in, num_rows, column);
   for (RowBlock::Bags& bags : block.bags) {
     bags.offsets.resize(num_rows + 1);
     bags.offsets[0] = 0;

@@ -21,7 +21,7 @@ namespace satrap::data {
 namespace {
 
 // A change of the layout, or of what a parser makes of a text, has a new version.
-constexpr std::uint64_t kCacheVersion = 0x3243'5753'5452'4153;  // "SATRSWC2"
+constexpr std::uint64_t kCacheVersion = 0x3343'5753'5452'4153;  // "SATRSWC3"
 
 /// The end of the file.
 struct CacheTrailer {

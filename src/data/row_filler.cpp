@@ -17,7 +17,7 @@ void RowFiller::begin(RowBlock& rows, std::int64_t max_rows) {
   rows.row_numbers.resize(lines);
   rows.numeric.resize(schema_.raw_numeric.size());
   numbers_.clear();
-  for (std::vector<float>& column : rows.numeric) {
+  for (std::vector<double>& column : rows.numeric) {
     column.resize(lines);
     numbers_.push_back(column.data());
   }
@@ -84,8 +84,8 @@ void RowFiller::add_row_without_values(std::int64_t row_number,
   for (std::size_t i = 0; i < rows_->kept.size(); ++i) {
     rows_->kept[i].push(i < texts.size() ? std::string_view(texts[i]) : std::string_view());
   }
-  std::fill_n(&label(0), num_labels_, kMissingNumber);
-  for (std::vector<float>& column : rows_->numeric) column[row_] = kMissingNumber;
+  std::fill_n(&label(0), num_labels_, std::numeric_limits<float>::quiet_NaN());
+  for (std::vector<double>& column : rows_->numeric) column[row_] = kMissingNumber;
   end_row(row_number);
 }
 
@@ -96,7 +96,7 @@ void RowFiller::finish() {
   rows.labels.resize(row_ * num_labels_);
   rows.row_numbers.resize(row_);
   if (row_ > 0) rows.first_row = rows.row_numbers.front();
-  for (std::vector<float>& column : rows.numeric) column.resize(row_);
+  for (std::vector<double>& column : rows.numeric) column.resize(row_);
   for (RowBlock::Bags& bags : rows.bags) {
     bags.offsets.resize(row_ + 1);
     const auto size = static_cast<std::size_t>(bags.offsets.back());

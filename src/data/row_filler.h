@@ -13,7 +13,7 @@
 
 namespace satrap::data {
 
-inline constexpr float kMissingNumber = std::numeric_limits<float>::quiet_NaN();
+inline constexpr double kMissingNumber = std::numeric_limits<double>::quiet_NaN();
 
 /// The id that stands for a missing value where the schema says `missing: own_id`.
 inline constexpr std::uint64_t kMissingId = 0x6D697373696E67ULL;  // "missing"; below 2^54
@@ -33,7 +33,7 @@ class RowFiller {
   float& label(std::int64_t target) {
     return rows_->labels[row_ * num_labels_ + static_cast<std::size_t>(target)];
   }
-  float& number(std::int64_t target) { return numbers_[static_cast<std::size_t>(target)][row_]; }
+  double& number(std::int64_t target) { return numbers_[static_cast<std::size_t>(target)][row_]; }
   std::int64_t num_ids(std::int64_t target) const {
     const Bags& bags = bags_[static_cast<std::size_t>(target)];
     return bags.size - bags.offsets[row_];
@@ -73,9 +73,9 @@ class RowFiller {
   const std::size_t num_labels_;
 
   RowBlock* rows_ = nullptr;
-  std::size_t row_ = 0;          // rows ended
-  std::vector<float*> numbers_;  // [schema.raw_numeric]
-  std::vector<Bags> bags_;       // [schema.id_columns]
+  std::size_t row_ = 0;           // rows ended
+  std::vector<double*> numbers_;  // [schema.raw_numeric]
+  std::vector<Bags> bags_;        // [schema.id_columns]
 };
 
 }  // namespace satrap::data

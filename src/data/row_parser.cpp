@@ -32,6 +32,8 @@ RowParser::RowParser(const Schema& schema, const RowPass& pass)
 
 void RowParser::parse(const TextBlock& text, RowBlock& rows, BadRows& bad) {
   layout_ = text.layout.get();
+  text_ = &text;
+  fields_.use_stand_in(text.stand_in);
   parse_lines(*this, text, pass_, row_, rows, bad);
 }
 
@@ -43,7 +45,10 @@ FieldFound RowParser::find_selecting(const char* line, std::size_t place, std::s
 std::vector<std::string> RowParser::kept_of(const char* line, const char* end) const {
   std::vector<std::string> texts(schema_.kept.size());
   if (texts.empty()) return texts;
-  const std::vector<std::string> fields = split_line(schema_.text, {line, end});
+  std::vector<std::string> fields = split_line(schema_.text, {line, end});
+  for (std::string& field : fields) {
+    text_->restore_line_ends(field.data(), field.data() + field.size());
+  }
   const std::vector<ColumnMap::Column>& columns = layout_->columns();
   for (std::size_t i = 0; i < columns.size() && fields.size() == columns.size(); ++i) {
     for (const ColumnMap::Consumer& consumer : columns[i].consumers) {
@@ -82,11 +87,10 @@ const char* RowParser::parse_row(const char* p) {
         const bool negative = *q == '-';
         q += negative ? 1 : 0;
         const char* const digits = q;
-        // Through double, as number_of does it.
-        const auto magnitude = static_cast<float>(static_cast<double>(take_digits(q)));
+        const auto magnitude = static_cast<double>(take_digits(q));
         done = at_end(q) && (q != digits || !negative);
         row_.number(column->target) =
-            q == digits ? kMissingNumber : (negative ? -magnitude : magnitude);
+            q == digits ? kMissingNumber : (negative ? 0.0 - magnitude : magnitude);
         break;
       }
       case Kind::kInt: {

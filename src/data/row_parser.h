@@ -37,7 +37,8 @@ class RowParser : public BlockParser {
   const char delimiter_;
   const bool has_quotes_;
 
-  const ColumnMap* layout_ = nullptr;
+  const ColumnMap* layout_ = nullptr;  // of the block that is parsed, as text_
+  const TextBlock* text_ = nullptr;
   RowFiller row_;
   FieldReader fields_;
   RowFault fault_;  // of the row that was parsed last, if it is a bad one

@@ -14,6 +14,8 @@ std::shared_ptr<const RowSelection> RowSelection::of(const DataConfig& config, R
   const bool is_divided = eval.is_part() && !eval.by_tail();
   if (where.empty() && !is_divided) return nullptr;
   RowSelection selection;
+  selection.value_rule_ = config.schema.value_rule;
+  selection.decimal_ = config.schema.decimal.front();
   if (is_divided) selection.divide(eval, role != Role::kTrain);
   if (!where.empty()) {
     selection.add_conditions(where, of_training ? "data.train.where" : "data.eval.where",
@@ -30,6 +32,7 @@ void RowSelection::divide(const EvalConfig& eval, bool is_evaluation) {
   dividing_ = static_cast<std::int64_t>(place_of(eval.by, "data.eval.by"));
   columns_.back().divides_rows = true;
   identity_ += concat("by: ", eval.by, '\n');
+  if (value_rule_ != 1) identity_ += concat("rule: ", value_rule_, '\n');
 }
 
 void RowSelection::add_conditions(const std::string& text,

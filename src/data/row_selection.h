@@ -13,6 +13,7 @@
 #include "satrap/data/config.h"
 #include "satrap/data/loader.h"
 #include "satrap/data/schema.h"
+#include "src/data/canonical_text.h"
 #include "src/data/comparison.h"
 #include "src/data/row_part.h"
 
@@ -81,7 +82,9 @@ class RowSelection {
   bool is_in_part(std::int64_t row, const Find& find) const {
     std::string_view text;
     if (dividing_ >= 0 && find(static_cast<std::size_t>(dividing_), text) == FieldFound::kText) {
-      return part_->has(text);
+      if (value_rule_ == 1) return part_->has(text);
+      CanonicalText canonical(decimal_);
+      return part_->has(canonical.of_text(text));
     }
     std::array<char, 20> digits;
     const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), row).ptr;
@@ -98,6 +101,8 @@ class RowSelection {
   std::int64_t dividing_ = -1;  // place of the column that divides the rows; -1: none does
   std::vector<Test> tests_;
   std::string identity_, condition_;
+  std::int64_t value_rule_ = kValueRule;
+  char decimal_ = '.';
 };
 
 /// `schema` as this role reads files.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <optional>
 #include <set>
 #include <string_view>
 #include <utility>
@@ -18,6 +19,7 @@
 #include "src/data/json_sample.h"
 #include "src/data/line_cutter.h"
 #include "src/data/parquet_sample.h"
+#include "src/data/quoted_lines.h"
 
 namespace satrap::data {
 namespace {
@@ -38,21 +40,81 @@ SchemaConfig text_with(char delimiter) {
   return text;
 }
 
-/// How many fields most lines have, and the share of lines that have so many.
-struct Fields {
-  std::size_t number = 0;
-  double share = 0.0;
+/// Lines from `first` on, of one file, as rows: with a delimiter, fields in quotes may have line
+/// ends.
+void add_rows_of_file(const Lines& lines,
+                      std::size_t first,
+                      std::size_t end,
+                      char delimiter,
+                      Lines& rows) {
+  std::string text;
+  for (std::size_t i = first; i < end; ++i) text.append(lines.texts[i]).append(1, '\n');
+  char stand_in = 0;
+  QuotedLines(text_with(delimiter))
+      .join(text.data(), text.data(), text.data() + text.size(), /*is_all=*/true, stand_in);
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t row_end = text.find('\n', at);
+    std::string& row = rows.texts.emplace_back(text, at, row_end - at);
+    if (stand_in != 0) std::ranges::replace(row, stand_in, '\n');
+    rows.is_first.push_back(lines.is_first[first] && at == 0);
+    at = row_end + 1;
+  }
+}
+
+Lines rows_of(const Lines& lines, char delimiter, std::size_t most_lines) {
+  const std::size_t num_lines = std::min(lines.texts.size(), most_lines);
+  Lines rows;
+  for (std::size_t first = 0, end = 0; first < num_lines; first = end) {
+    for (end = first + 1; end < num_lines && !lines.is_first[end];) ++end;
+    add_rows_of_file(lines, first, end, delimiter, rows);
+  }
+  return rows;
+}
+
+/// Rows as a delimiter divides them.
+struct Division {
+  char delimiter = ',';
+  std::vector<std::vector<std::string>> rows;
+  std::size_t num_fields = 0;  // of most rows
+  double share = 0.0;          // of the rows that have so many
+
+  /// The first line is a header, or a row like the others.
+  bool fits() const {
+    return num_fields > 1 && share >= kNearlyAll && rows.front().size() == num_fields;
+  }
+
+  /// In how many fields this character is found.
+  std::size_t num_fields_with(char c) const {
+    std::set<std::size_t> fields;
+    for (const std::vector<std::string>& row : rows) {
+      for (std::size_t i = 0; i < row.size() && row.size() == num_fields; ++i) {
+        if (row[i].find(c) != std::string::npos) fields.insert(i);
+      }
+    }
+    return fields.size();
+  }
 };
 
-Fields count_fields(const std::vector<std::string>& lines, char delimiter) {
-  const std::size_t num_lines = std::min(lines.size(), kLinesForDelimiter);
-  std::map<std::size_t, std::size_t> lines_with;
-  for (std::size_t i = 0; i < num_lines; ++i) {
-    ++lines_with[split_line(text_with(delimiter), lines[i]).size()];
+Division divide(const Lines& lines, char delimiter) {
+  Division division;
+  division.delimiter = delimiter;
+  std::map<std::size_t, std::size_t> rows_with;
+  for (const std::string& row : rows_of(lines, delimiter, kLinesForDelimiter).texts) {
+    ++rows_with[division.rows.emplace_back(split_line(text_with(delimiter), row)).size()];
   }
   const auto most =
-      std::ranges::max_element(lines_with, {}, [](const auto& entry) { return entry.second; });
-  return {most->first, static_cast<double>(most->second) / static_cast<double>(num_lines)};
+      std::ranges::max_element(rows_with, {}, [](const auto& entry) { return entry.second; });
+  division.num_fields = most->first;
+  division.share = static_cast<double>(most->second) / static_cast<double>(division.rows.size());
+  return division;
+}
+
+/// Whether a delimiter divides rows better than the one before it. Lists within a field have a
+/// separator of their own: it is found in fewer fields than the other way round.
+bool is_better(const Division& division, const Division& before) {
+  const std::size_t inner = division.num_fields_with(before.delimiter);
+  const std::size_t outer = before.num_fields_with(division.delimiter);
+  return inner != outer ? inner < outer : division.num_fields > before.num_fields;
 }
 
 /// Formats of text whose rows say nothing of what their columns mean.
@@ -64,26 +126,20 @@ void refuse_other_formats(FileFormat format, const std::string& line, const std:
                      "; a job for it is written by hand, as the README shows"));
 }
 
-/// Of a line within quotes, or at their beginning or end.
+/// Of a line with a quote that is not closed.
 bool has_open_quote(const std::string& line) { return std::ranges::count(line, '"') % 2 != 0; }
 
-char find_delimiter(const std::vector<std::string>& lines, const std::string& file) {
-  char best = ',';
-  std::size_t most = 1;
+Division find_delimiter(const Lines& lines, const std::string& file) {
+  std::optional<Division> best;
   for (const char delimiter : kDelimiters) {
-    const Fields fields = count_fields(lines, delimiter);
-    if (fields.share < kNearlyAll || fields.number <= most) continue;
-    best = delimiter;
-    most = fields.number;
+    Division division = divide(lines, delimiter);
+    if (division.fits() && (!best || is_better(division, *best))) best = std::move(division);
   }
-  if (most > 1) return best;
+  if (best) return *std::move(best);
   throw Error(
       ErrorCode::kInvalidData,
       concat("'", file, "': neither comma, tab, semicolon, bar nor space divides its lines ",
-             "into columns",
-             std::ranges::any_of(lines, has_open_quote)
-                 ? "; line ends within quotes are not read: replace them by spaces"
-                 : ""));
+             "into the same columns as its first line; name another one with --delimiter"));
 }
 
 /// A header has a word over a column of numbers or, where all is text, words that are all different
@@ -160,7 +216,8 @@ std::string first_line_of(const std::string& path) {
   LineCutter cutter(schema, {path}, {}, {.block_bytes = 4096}, nullptr, FileFormat::kJson);
   TextBlock block;
   if (!cutter.next(block)) return "";
-  return {block.text_begin(), std::find(block.text_begin(), block.text_end(), '\n')};
+  const char* const begin = block.text_begin();
+  return {begin, std::find(begin, block.text_end(), '\n')};
 }
 
 /// A sample has the columns of all files by their places.
@@ -196,7 +253,9 @@ Sample whole(Sample sample, const std::string& message) {
 
 }  // namespace
 
-Sample read_sample(const std::vector<std::string>& patterns, std::int64_t max_rows) {
+Sample read_sample(const std::vector<std::string>& patterns,
+                   std::int64_t max_rows,
+                   const SampleOptions& options) {
   const FileList files = list_files(patterns);
   const FileFormat format = format_of("auto", files);
   if (is_columnar(format)) return read_parquet_sample(files, max_rows);
@@ -220,38 +279,46 @@ Sample read_sample(const std::vector<std::string>& patterns, std::int64_t max_ro
   refuse_other_formats(format, lines.texts.front(), file);
   // Another file may have other columns.
   const auto second = std::find(lines.is_first.begin() + 1, lines.is_first.end(), true);
-  const std::vector<std::string> of_first_file(
-      lines.texts.begin(), lines.texts.begin() + (second - lines.is_first.begin()));
-  const char delimiter = find_delimiter(of_first_file, file);
-  sample.delimiter = delimiter;
-  const SchemaConfig text = text_with(delimiter);
+  const std::ptrdiff_t of_first = second - lines.is_first.begin();
+  const Lines first_file = {{lines.texts.begin(), lines.texts.begin() + of_first},
+                            {lines.is_first.begin(), second}};
+  const Division division = options.delimiter.empty()
+                                ? find_delimiter(first_file, file)
+                                : divide(first_file, options.delimiter.front());
+  sample.delimiter = division.delimiter;
+  const SchemaConfig text = text_with(division.delimiter);
+  const Lines rows = rows_of(lines, division.delimiter, lines.texts.size());
 
-  const std::size_t num_columns = count_fields(of_first_file, delimiter).number;
-  std::vector<std::vector<std::string>> rows;
-  for (std::size_t i = 0; i < std::min(lines.texts.size(), kLinesForDelimiter); ++i) {
-    if (i > 0 && lines.is_first[i]) continue;  // maybe the header once more
-    rows.push_back(split_line(text, lines.texts[i]));
-    if (rows.back().size() != num_columns) rows.pop_back();
+  const std::size_t num_columns = division.num_fields;
+  std::vector<std::vector<std::string>> first_rows;
+  for (const std::vector<std::string>& row : division.rows) {
+    if (row.size() == num_columns) first_rows.push_back(row);
   }
-  sample.header = has_header(rows);
+  const bool begins_right = division.rows.front().size() == num_columns;
+  sample.header = options.header.value_or(begins_right && has_header(first_rows));
+  if (sample.header && !begins_right) {
+    throw Error(ErrorCode::kInvalidData,
+                concat("'", file, "': the header has ", division.rows.front().size(),
+                       " columns, and most rows have ", num_columns));
+  }
   for (std::size_t c = 0; c < num_columns; ++c) {
-    sample.names.push_back(sample.header ? rows.front()[c] : concat("c", c));
+    sample.names.push_back(sample.header ? first_rows.front()[c] : concat("c", c));
   }
   if (sample.header) require_same_header(sample, text);
 
   const std::int64_t most_rows =
       std::min(max_rows, std::max<std::int64_t>(1, kMaxFields / std::ssize(sample.names)));
   sample.columns.resize(num_columns);
-  for (std::size_t i = 0; i < lines.texts.size(); ++i) {
-    if (sample.header && lines.is_first[i]) continue;
+  for (std::size_t i = 0; i < rows.texts.size(); ++i) {
+    if (sample.header && rows.is_first[i]) continue;
     if (sample.num_rows == most_rows) {
       sample.is_whole = false;
       break;
     }
-    std::vector<std::string> fields = split_line(text, lines.texts[i]);
+    std::vector<std::string> fields = split_line(text, rows.texts[i]);
     if (fields.size() != num_columns) {
       ++sample.num_ragged;
-      sample.num_open_quotes += has_open_quote(lines.texts[i]) ? 1 : 0;
+      sample.num_open_quotes += has_open_quote(rows.texts[i]) ? 1 : 0;
       continue;
     }
     for (std::size_t c = 0; c < num_columns; ++c) {

@@ -11,6 +11,17 @@ namespace {
 constexpr std::int64_t kOutputRows = 1024;
 constexpr std::uint32_t kWeighted = 0x80000000U;
 
+void push(std::uint64_t word, std::vector<std::uint32_t>& halves) {
+  halves.push_back(static_cast<std::uint32_t>(word));
+  halves.push_back(static_cast<std::uint32_t>(word >> 32));
+}
+
+std::uint64_t take(const std::uint32_t*& halves) {
+  const std::uint64_t word = halves[0] | (static_cast<std::uint64_t>(halves[1]) << 32);
+  halves += 2;
+  return word;
+}
+
 }  // namespace
 
 ShuffledRows::ShuffledRows(std::unique_ptr<RowBlockSource> rows,
@@ -60,8 +71,8 @@ void ShuffledRows::pack(std::int64_t row, PackedRow& packed) const {
   for (std::size_t l = 0; l < num_labels_; ++l) {
     packed.push_back(std::bit_cast<std::uint32_t>(input_.labels[r * num_labels_ + l]));
   }
-  for (const std::vector<float>& column : input_.numeric) {
-    packed.push_back(std::bit_cast<std::uint32_t>(column[r]));
+  for (const std::vector<double>& column : input_.numeric) {
+    push(std::bit_cast<std::uint64_t>(column[r]), packed);
   }
   for (const RowBlock::Bags& bags : input_.bags) {
     const auto begin = static_cast<std::size_t>(bags.offsets[r]);
@@ -69,8 +80,7 @@ void ShuffledRows::pack(std::int64_t row, PackedRow& packed) const {
     const bool weighted = !bags.weights.empty();
     packed.push_back(static_cast<std::uint32_t>(end - begin) | (weighted ? kWeighted : 0U));
     for (std::size_t i = begin; i < end; ++i) {
-      packed.push_back(static_cast<std::uint32_t>(bags.ids[i]));
-      packed.push_back(static_cast<std::uint32_t>(bags.ids[i] >> 32));
+      push(bags.ids[i], packed);
     }
     for (std::size_t i = begin; weighted && i < end; ++i) {
       packed.push_back(std::bit_cast<std::uint32_t>(bags.weights[i]));
@@ -83,15 +93,13 @@ void ShuffledRows::unpack(const PackedRow& packed, RowBlock& block) const {
   for (std::size_t l = 0; l < num_labels_; ++l) {
     block.labels.push_back(std::bit_cast<float>(*next++));
   }
-  for (std::vector<float>& column : block.numeric) {
-    column.push_back(std::bit_cast<float>(*next++));
+  for (std::vector<double>& column : block.numeric) {
+    column.push_back(std::bit_cast<double>(take(next)));
   }
   for (RowBlock::Bags& bags : block.bags) {
     const std::uint32_t head = *next++;
     const std::uint32_t count = head & ~kWeighted;
-    for (std::uint32_t i = 0; i < count; ++i, next += 2) {
-      bags.ids.push_back(next[0] | (static_cast<std::uint64_t>(next[1]) << 32));
-    }
+    for (std::uint32_t i = 0; i < count; ++i) bags.ids.push_back(take(next));
     if ((head & kWeighted) != 0) {
       for (std::uint32_t i = 0; i < count; ++i)
         bags.weights.push_back(std::bit_cast<float>(*next++));

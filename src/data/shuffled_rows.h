@@ -25,8 +25,8 @@ class ShuffledRows : public RowBlockSource {
 
  private:
   /// A row in one piece: labels and numbers as bits, then per id column the number of ids (with
-  /// kWeighted if weights follow), the ids in two halves each, the weights. Keeps its memory when
-  /// the next row replaces it.
+  /// kWeighted if weights follow), the ids, the weights; numbers and ids in two halves each. Keeps
+  /// its memory when the next row replaces it.
   using PackedRow = std::vector<std::uint32_t>;
 
   bool refill();

@@ -181,8 +181,8 @@ class SyntheticGenerator::Impl {
     }
   }
 
-  void add_numbers(std::size_t c, Workspace& work, std::vector<float>* out) const {
-    constexpr float kMissing = std::numeric_limits<float>::quiet_NaN();
+  void add_numbers(std::size_t c, Workspace& work, std::vector<double>* out) const {
+    constexpr double kMissing = std::numeric_limits<double>::quiet_NaN();
     const SyntheticNumeric& column = numeric_[c];
     for (std::size_t r = 0; r < work.rows.size(); ++r) {
       const std::size_t drawn = column.draw(work.rows.random[r].bits(kNumericDraws + c));

@@ -78,7 +78,7 @@ void append_criteo_tsv(const SyntheticGenerator& generator,
   char* out = text.data() + before;
   for (std::size_t r = 0; r < static_cast<std::size_t>(block.num_rows); ++r) {
     *out++ = block.labels[r] > 0.5F ? '1' : '0';
-    for (const std::vector<float>& column : block.numeric) {
+    for (const std::vector<double>& column : block.numeric) {
       *out++ = '\t';
       if (std::isnan(column[r])) continue;
       out = std::to_chars(out, out + 9, static_cast<std::int32_t>(column[r])).ptr;

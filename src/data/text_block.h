@@ -15,8 +15,8 @@ inline bool is_blank_line(const char* line) {
   return *line == '\n' || (*line == '\r' && line[1] == '\n');
 }
 
-/// Some whole lines of one file, or of some messages of one partition of a topic. The text ends
-/// with '\n' and kPadding bytes after it may be read. Or rows of messages of columns.
+/// Some whole rows of one file, each a line, or of some messages of one partition of a topic. The
+/// text ends with '\n' and kPadding bytes after it may be read. Or rows of messages of columns.
 struct TextBlock {
   static constexpr std::int64_t kPadding = 64;
 
@@ -25,8 +25,10 @@ struct TextBlock {
   std::int64_t begin = 0;  // of the text within the buffer
   std::int64_t end = 0;
 
-  std::int64_t time_ms = -1;  // of messages, as ReadStats::time_ms
-  std::int64_t num_lines = 0;
+  char stand_in = 0;  // in the place of a line end within a field (QuotedLines); 0: there is none
+
+  std::int64_t time_ms = -1;   // of messages, as ReadStats::time_ms
+  std::int64_t num_lines = 0;  // rows
   std::int64_t first_row = 0;  // number of the first line within the epoch
   std::int64_t file_line = 0;  // the same within the file, from 1
   std::shared_ptr<const std::string> file;
@@ -50,8 +52,14 @@ struct TextBlock {
   };
   std::vector<Columns> columns;  // in the order of messages; empty: the block is text
 
-  /// Where a line of the block is, for people: "log.csv:17".
+  /// Where a row of the block is, for people: "log.csv:17", the line where it begins.
   std::string place_of(std::int64_t line) const;
+
+  /// How many line ends have a stand-in before `until`.
+  std::int64_t num_stand_ins(const char* until) const;
+
+  /// Makes of a copy of text of the block what it was.
+  void restore_line_ends(char* from, char* to) const;
 
   const char* text_begin() const { return buffer.get() + begin; }
   const char* text_end() const { return buffer.get() + end; }

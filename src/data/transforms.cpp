@@ -41,9 +41,9 @@ struct Moments {
 struct Reservoir {
   RandomStream random;
   std::int64_t count = 0;
-  std::vector<float> values;
+  std::vector<double> values;
 
-  void add(float x) {
+  void add(double x) {
     const auto n = static_cast<std::uint64_t>(count++);
     if (count <= kSampleValues) {
       values.push_back(x);
@@ -59,7 +59,7 @@ struct Reservoir {
     std::vector<double> result;
     const auto size = static_cast<std::int64_t>(values.size());
     for (std::int64_t i = 1; i < num_ranges && size > 0; ++i) {
-      const float boundary = values[static_cast<std::size_t>(i * size / num_ranges)];
+      const double boundary = values[static_cast<std::size_t>(i * size / num_ranges)];
       const double last = result.empty() ? values.front() : result.back();
       if (boundary > last) result.push_back(boundary);
     }
@@ -67,19 +67,18 @@ struct Reservoir {
   }
 };
 
-float before_scaling(float x, const NumericConfig& config) {
+double before_scaling(double x, const NumericConfig& config, const SchemaConfig& text) {
+  x = text.rounded(x);
   if (!config.clip.empty()) {
-    x = std::clamp(x, static_cast<float>(config.clip[0]), static_cast<float>(config.clip[1]));
+    x = std::clamp(x, text.rounded(config.clip[0]), text.rounded(config.clip[1]));
   }
-  return config.transform.starts_with("log1p") ? signed_log1p(x) : x;
+  return config.transform.starts_with("log1p") ? text.rounded(signed_log1p(x)) : x;
 }
 
 }  // namespace
 
-float signed_log1p(float x) {
-  if (!std::isfinite(x)) return x;
-  const double size = std::fabs(static_cast<double>(x));
-  return std::copysign(static_cast<float>(portable_log1p(size)), x);
+double signed_log1p(double x) {
+  return std::isfinite(x) ? std::copysign(portable_log1p(std::fabs(x)), x) : x;
 }
 
 FittedTransforms fixed_transforms(const Schema& schema) {
@@ -107,7 +106,7 @@ FittedTransforms fit_transforms(const Schema& schema,
         max_rows == 0 ? block.num_rows : std::min(block.num_rows, max_rows - num_rows);
     num_rows += count;
     const auto values_of = [&](std::int64_t raw, auto&& use) {
-      const float* const values = block.numeric[static_cast<std::size_t>(raw)].data();
+      const double* const values = block.numeric[static_cast<std::size_t>(raw)].data();
       for (std::int64_t r = 0; r < count; ++r) {
         if (!std::isnan(values[r])) use(values[r]);
       }
@@ -115,13 +114,12 @@ FittedTransforms fit_transforms(const Schema& schema,
     for (std::size_t i = 0; i < moments.size(); ++i) {
       const Schema::NumericInput& input = schema.numeric_inputs[i];
       if (!takes_zscore(input.config)) continue;
-      values_of(input.raw, [&](float x) {
-        moments[i].add(static_cast<double>(before_scaling(x, input.config)));
-      });
+      values_of(input.raw,
+                [&](double x) { moments[i].add(before_scaling(x, input.config, schema.text)); });
     }
     for (std::size_t i = 0; i < samples.size(); ++i) {
       if (schema.bucketed[i].config.buckets.quantiles == 0) continue;
-      values_of(schema.bucketed[i].raw, [&](float x) { samples[i].add(x); });
+      values_of(schema.bucketed[i].raw, [&](double x) { samples[i].add(schema.text.rounded(x)); });
     }
   }
   if (num_rows == 0) {

@@ -2,8 +2,10 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <string_view>
 
+#include "satrap/data/config.h"
 #include "src/data/parquet.h"
 
 namespace satrap::data {
@@ -11,13 +13,23 @@ namespace satrap::data {
 /// Room for the text of any number or time.
 using NumberText = std::array<char, 32>;
 
-/// An element of a column of this kind as text: of a number the shortest that stands for it; of a
-/// date 2026-11-27; of a time 2026-11-27T21:05:09, in UTC if it is of a zone, with .125 or more
-/// digits behind it if it has a fraction, in threes. Dates and times outside the years 0 to 9999
-/// are as the integers that they are in the file. `buffer` and `values` hold the text.
+/// A number as Python writes it, but that whole numbers below 1e16 have no ".0".
+std::string_view text_of_real(double x, NumberText& buffer);
+std::string_view text_of_real(float x, NumberText& buffer);
+
+/// The double that is nearest to the shortest decimal text of a float: what a file of text would
+/// have of 0.1F is 0.1.
+double decimal_of(float x);
+
+/// An element of a column of this kind as text: of a floating-point number text_of_real, or by rule
+/// 1 of SchemaConfig::value_rule the shortest text; of a truth value true or false; of a date
+/// 2026-11-27; of a time 2026-11-27T21:05:09, in UTC if it is of a zone, with .125 or more digits
+/// behind it if it has a fraction, in threes. Dates and times outside the years 0 to 9999 are as
+/// the integers that they are in the file. `buffer` and `values` hold the text.
 std::string_view text_of(const ParquetValues& values,
                          ParquetFile::Kind kind,
                          std::size_t element,
-                         NumberText& buffer);
+                         NumberText& buffer,
+                         std::int64_t value_rule = kValueRule);
 
 }  // namespace satrap::data

@@ -66,4 +66,9 @@ JobConfig with_relative_paths(JobConfig config) {
   return config;
 }
 
+void keep_past_defaults(JobConfig& config, const ConfigOrigins& written) {
+  if (!written.contains("train.staleness_schedule")) config.train.staleness_schedule = "constant";
+  if (!written.contains("data.schema.value_rule")) config.data.schema.value_rule = 1;
+}
+
 }  // namespace satrap::job

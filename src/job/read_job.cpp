@@ -1,6 +1,8 @@
 #include "satrap/job/read_job.h"
 
+#include <filesystem>
 #include <optional>
+#include <system_error>
 
 #include "satrap/core/error.h"
 #include "satrap/job/config_paths.h"
@@ -52,6 +54,14 @@ void imply_dim_one(JobConfig& config, const ConfigOrigins& origins) {
   }
 }
 
+/// Whether a run has written this file, beside its checkpoints or in one.
+bool is_of_run(const std::filesystem::path& path) {
+  std::error_code unknown;
+  return path.filename() == "config.yaml" &&
+         (std::filesystem::exists(path.parent_path() / "checkpoints", unknown) ||
+          std::filesystem::exists(path.parent_path() / "manifest.json", unknown));
+}
+
 }  // namespace
 
 JobConfig read_job(const std::string& path,
@@ -59,6 +69,7 @@ JobConfig read_job(const std::string& path,
                    ConfigOrigins& origins) {
   JobConfig config;
   origins = load_config(config, path, overrides);
+  if (is_of_run(path)) keep_past_defaults(config, origins);
   resolve_paths(config, path, origins);
   data::inline_schema_file(config.data);
   imply_dim_one(config, origins);

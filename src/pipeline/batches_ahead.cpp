@@ -20,10 +20,7 @@ bool BatchesAhead::next(Work& work) {
        ++i) {
     read();
   }
-  if (ahead_.empty()) {
-    if (batches_.error()) std::rethrow_exception(batches_.error());
-    return false;
-  }
+  if (ahead_.empty()) return false;
   std::swap(work.batch, ahead_.front().batch);
   std::swap(work.shares, ahead_.front().shares);
   free_.push_back(std::move(ahead_.front()));

@@ -22,9 +22,9 @@ class BatchesAhead {
                std::int64_t first_step,
                std::int64_t last_step);
 
-  /// Gives `work` the batch of the next step. False at the end. Reads at most two batches: while
-  /// the window grows, by one batch per step, a reader that is the bottleneck halves the rate. An
-  /// error of reading comes out when it is the turn of the batch that it is about.
+  /// Gives `work` the batch of the next step. False at the end, which is also where a batch cannot
+  /// be read (GlobalBatches::error). Reads at most two batches: while the window grows, by one
+  /// batch per step, a reader that is the bottleneck halves the rate.
   bool next(Work& work);
 
  private:

@@ -26,7 +26,7 @@ namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
 constexpr const char* kDescriptionFile = "export.json";
-constexpr int kFormat = 1;
+constexpr int kFormat = 2;
 
 /// The output folder, under a temporary name until it is complete.
 class ExportDirectory {

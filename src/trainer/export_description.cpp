@@ -13,9 +13,9 @@ using Json = nlohmann::ordered_json;
 
 Json text_of(const data::Schema& schema) {
   const data::SchemaConfig& text = schema.text;
-  return {{"delimiter", text.delimiter}, {"quote", text.quote},     {"decimal", text.decimal},
-          {"header", text.header},       {"columns", text.columns}, {"trim", text.trim},
-          {"missing", text.missing}};
+  return {{"delimiter", text.delimiter}, {"quote", text.quote},          {"decimal", text.decimal},
+          {"header", text.header},       {"columns", text.columns},      {"trim", text.trim},
+          {"missing", text.missing},     {"value_rule", text.value_rule}};
 }
 
 /// In the order of the network's outputs.

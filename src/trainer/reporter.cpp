@@ -357,7 +357,11 @@ void Reporter::write_summary(std::int64_t step,
       {"examples_per_second", static_cast<double>(examples_here_) / std::max(total, 1e-9)},
       {"train", window_json(window_.compute())}};
   if (evaluation_) summary["eval"] = evaluation_json(*evaluation_);
-  if (early_stopping.is_on()) summary["early_stopping"] = early_stopping_json(early_stopping);
+  if (early_stopping.is_on()) {
+    summary["early_stopping"] = early_stopping_json(early_stopping);
+    summary["early_stopping"]["eval"] =
+        sources_.directory->evaluation_of(early_stopping.state().best_step);
+  }
   summary["mode"] = sources_.config.train.mode;
   const job::TrainConfig& train = sources_.config.train;
   summary["staleness"] = {{"bound", train.is_async() ? Json() : Json(train.max_staleness())},

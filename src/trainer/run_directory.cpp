@@ -166,6 +166,18 @@ bool RunDirectory::has_finished(std::int64_t step) const {
          summary.value("step", nlohmann::json()) == step;
 }
 
+nlohmann::ordered_json RunDirectory::evaluation_of(std::int64_t step) const {
+  std::ifstream lines(path(kRunMetrics));
+  nlohmann::ordered_json found;
+  for (std::string text; std::getline(lines, text);) {
+    const auto line = nlohmann::ordered_json::parse(text, nullptr, /*allow_exceptions=*/false);
+    if (line.is_object() && line.value("step", std::int64_t{-1}) == step && line.contains("eval")) {
+      found = line["eval"];
+    }
+  }
+  return found;
+}
+
 void RunDirectory::write_summary(const nlohmann::ordered_json& summary) {
   require_held();
   write_file_atomic(path(kRunSummary), summary.dump(2) + "\n");

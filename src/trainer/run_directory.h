@@ -60,6 +60,9 @@ class RunDirectory {
   /// Appends one line, also to TensorBoard's events if enabled, and flushes it.
   void append_metrics(const nlohmann::ordered_json& line);
 
+  /// The evaluation of a step that was appended, in this process or before; null: there is none.
+  nlohmann::ordered_json evaluation_of(std::int64_t step) const;
+
   /// Throws Error(kIo) if another job has taken the directory (RunLock), or is known to have taken
   /// over the run in the store.
   void require_held() const;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <exception>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -214,15 +215,20 @@ TrainOutcome TrainingRun::run() {
     if (votes.checkpoint || is_best) start_checkpoint(is_best);
   }
   const bool reached_end = queue_->has_ended();
+  // All ranks end before the same batch, which one of them cannot read.
+  const std::exception_ptr unreadable = reached_end ? batches_->error() : nullptr;
+  if (unreadable && !has_trained()) std::rethrow_exception(unreadable);
   retire_down_to(0);
   settle_within_grace();
   if (config_.train.is_async()) end_async();
   // A stop ends a pipe too, on any rank.
   stopped = stopped || stop_requested();
-  const bool finished = early_stopping_.should_stop() || !ranks_.any(stopped || !reached_end);
+  const bool finished = early_stopping_.should_stop() ||
+                        !ranks_.any(stopped || !reached_end || unreadable != nullptr);
   if (finished) require_an_update();
-  finish(finished);
+  finish(finished, /*has_failed=*/unreadable != nullptr && !finished);
   planner_.reset();
+  if (unreadable && !finished) std::rethrow_exception(unreadable);
   if (!cluster_.is_chief()) return {finished, false, "", ""};
   return {finished && !stop_requested(), true, directory_->path("summary.json"),
           checkpoint::find_checkpoint(config_.run_dir)};
@@ -250,8 +256,8 @@ void TrainingRun::tell_start() const {
   if (!shared.empty()) log_warning("{}", data::describe_shared_files(shared));
 }
 
-/// The last evaluation, checkpoint and summary.
-void TrainingRun::finish(bool finished) {
+/// The last evaluation, checkpoint and summary; of a run that has failed the checkpoint alone.
+void TrainingRun::finish(bool finished, bool has_failed) {
   const ScopedPhase saving(options_.live, LiveProgress::Phase::kSaving);
   reporter_->end_training(finished && resumed_step_ < 0);
   // What a finished run has written stays, whoever starts it again.
@@ -275,7 +281,7 @@ void TrainingRun::finish(bool finished) {
   if (evaluated_step_ == step_) {
     checkpoints_->update_evaluation(step_, reporter_->metrics(), early_stopping_state());
   }
-  if (!is_over) {
+  if (!is_over && !has_failed) {
     // A signal may have cut the evaluation short.
     reporter_->write_summary(step_, finished && !stop_requested(), resumed_step_ >= 0,
                              early_stopping_);

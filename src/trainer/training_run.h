@@ -72,7 +72,7 @@ class TrainingRun {
   bool prepare_checkpoint(const std::vector<pipeline::PendingLookup>& pending);
   std::optional<data::TopicPosition> topic_position() const;
   void commit_topic(const data::TopicPosition& position) const;
-  void finish(bool finished);
+  void finish(bool finished, bool has_failed);
   std::optional<checkpoint::EarlyStoppingState> early_stopping_state() const;
   void end_async();
   void require_an_update();

@@ -19,7 +19,7 @@ class Samples(CliTest):
         self.succeed("train", "job.yaml", cwd=self.dir)
         summary = json.loads((self.dir / "runs/job/summary.json").read_text())
         self.assertEqual(summary["bad_rows"], 0)
-        self.assertGreater(summary["early_stopping"]["best_value"], auc_of_lightgbm - 0.005)
+        self.assertGreater(summary["early_stopping"]["eval"]["auc"], auc_of_lightgbm - 0.005)
 
     def test_avazu(self):
         self.check("avazu/first10k.csv", 0.7134)

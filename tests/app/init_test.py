@@ -46,7 +46,7 @@ class Init(CliTest):
         self.run_in_folder("train", "shop.yaml")
         self.assertIn("batch_size: 32\n", (self.dir / "runs/shop/config.yaml").read_text())  # auto
         summary = self.summary("shop")
-        self.assertGreater(summary["early_stopping"]["best_value"], 0.75)
+        self.assertGreater(summary["early_stopping"]["eval"]["auc"], 0.75)
         self.assertEqual(summary["bad_rows"], 0)
         self.assertAlmostEqual(summary["eval"]["examples"], 1200, delta=150)
         scores = self.run_in_folder("predict", "--checkpoint", "runs/shop").stdout.splitlines()
@@ -133,7 +133,7 @@ class Init(CliTest):
         """LightGBM's defaults reach 0.9217 on the same rows (bench/own_data.py)."""
         self.run_in_folder("init", ROOT / "datasets/adult/adult.data")
         self.run_in_folder("train", "adult.yaml")
-        self.assertGreater(self.summary("adult")["early_stopping"]["best_value"], 0.9217 - 0.005)
+        self.assertGreater(self.summary("adult")["early_stopping"]["eval"]["auc"], 0.9217 - 0.005)
 
 
 class EvaluationPart(CliTest):

@@ -12,6 +12,8 @@
 #include "satrap/core/config.h"
 #include "satrap/core/error.h"
 #include "satrap/core/file.h"
+#include "satrap/data/schema.h"
+#include "satrap/job/embedding_specs.h"
 #include "satrap/job/job_config.h"
 #include "satrap/job/read_job.h"
 #include "tests/support/temporary_directory.h"
@@ -42,6 +44,15 @@ class JobDraftTest : public testing::Test {
     sample_.num_rows = kRows;
     if (sample_.total_rows == 0) sample_.total_rows = kRows;
     return draft_job(sample_, {.data = {"log.csv"}, .label = label, .config = config}).yaml;
+  }
+
+  std::string notes() {
+    draft();
+    std::string text;
+    for (const std::string& note :
+         draft_job(sample_, {.data = {"log.csv"}, .label = "", .config = "job.yaml"}).notes)
+      text += note + "\n";
+    return text;
   }
 
   std::string error(const std::string& label = "") {
@@ -192,7 +203,7 @@ TEST_F(JobDraftTest, LineEndsWithinQuotesAreSaid) {
   };
   EXPECT_THAT(notes(), Not(testing::Contains(HasSubstr("quote"))));
   sample_.num_ragged = sample_.num_open_quotes = 1200;
-  EXPECT_THAT(notes(), testing::Contains(HasSubstr("1,200 lines have a quote that is not closed")));
+  EXPECT_THAT(notes(), testing::Contains(HasSubstr("1,200 rows have a quote that is not closed")));
 }
 
 TEST_F(JobDraftTest, ManyRowsAreSeenOnce) {
@@ -302,12 +313,14 @@ TEST_F(JobDraftTest, NamesThatMeanSomethingElseAreReplacedOrLeftOut) {
   column("default", color);
   column("default_id", color);
   column("C1..C3", color);
+  column("Price....", number);
   column("price", number);
   column("price_range", color);
   const std::string yaml = draft();
   EXPECT_THAT(yaml, HasSubstr("- {name: default_id_, column: default}"));
   EXPECT_THAT(yaml, HasSubstr("- {name: price_range_, column: price, "));
-  EXPECT_THAT(yaml, HasSubstr("#   C1..C3: a name with two dots"));
+  EXPECT_THAT(yaml, HasSubstr("#   C1..C3: such a name stands for several columns"));
+  EXPECT_THAT(yaml, HasSubstr("- {name: Price____, column: Price...., transform: "));
   read(yaml);
 }
 
@@ -327,12 +340,38 @@ TEST_F(JobDraftTest, ManyNumbersDoWithoutRanges) {
   EXPECT_EQ(config.data.schema.features.size(), 1000U);
 }
 
-TEST_F(JobDraftTest, AnAucOfAFewPositivesDoesNotStopTraining) {
-  column("click", [](int row) { return row % 50 == 0 ? "1" : "0"; });
+TEST_F(JobDraftTest, TrainingStopsByTheLoss) {
+  column("click", click);
   column("color", color);
   EXPECT_THAT(draft(), HasSubstr("{metric: logloss, patience: 5}"));
-  sample_.total_rows = 2000;
-  EXPECT_THAT(draft(), HasSubstr("{metric: auc, patience: 5}"));
+}
+
+TEST_F(JobDraftTest, MoreColumnsThanTablesShareOne) {
+  column("click", click);
+  for (int i = 0; i < 1100; ++i) column("c" + std::to_string(i), color);
+  const std::string yaml = draft();
+  EXPECT_THAT(yaml, HasSubstr("features: {default: {table: shared}}"));
+  EXPECT_EQ(job::embedding_specs(read(yaml), data::resolve_schema(read(yaml).data)).tables.size(),
+            1U);
+}
+
+TEST_F(JobDraftTest, AHistoryAndACandidateAreShownToDin) {
+  const auto item = [](int row) { return "i" + std::to_string(row * 7 % 50); };
+  column("click", click);
+  column("item", item);
+  column("history", [&](int row) { return item(row) + " " + item(row + 3) + " " + item(row + 5); });
+  const std::string yaml = draft();
+  EXPECT_THAT(yaml, HasSubstr("{name: history, separator: \" \", max_length: 12}"));
+  EXPECT_THAT(yaml,
+              HasSubstr("#   model: {type: din, attend: [{sequence: history, query: item}]}"));
+}
+
+TEST_F(JobDraftTest, AGuessIsSaidToBeOne) {
+  column("color", color);
+  column("alone", click);
+  EXPECT_THAT(notes(), HasSubstr("look at     label alone: a guess; name the column with --label"));
+  column("stars", [](int row) { return std::to_string(1 + row % 5); });
+  EXPECT_THAT(notes(), HasSubstr("label       stars: its name is that of a label"));
 }
 
 TEST_F(JobDraftTest, ATraitWithTheNameOfALabelIsAnInput) {

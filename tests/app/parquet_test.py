@@ -144,7 +144,8 @@ class Parquet(CliTest):
         self.write("job.yaml", JOB.format(train="day_1.parquet", by="hash", shuffle=0))
         self.assert_words(self.fail_with(2, "train", "job.yaml", "data.schema.label=clicks", cwd=self.dir),
                           "day_1.parquet", "no column 'clicks'", "did you mean 'click'")
-        self.assert_words(self.fail_with(2, "train", "job.yaml", "data.schema.features=[price]", cwd=self.dir),
+        self.assert_words(self.fail_with(2, "train", "job.yaml", "data.schema.features=[price]",
+                                         "data.schema.value_rule=1", cwd=self.dir),
                           "column 'price' (DOUBLE)", "ids are integers or texts")
         (self.dir / "day_1.parquet").write_bytes((self.dir / "day_2.parquet").read_bytes()[:-9])
         self.assert_words(self.fail_with(1, "train", "job.yaml", cwd=self.dir), "day_1.parquet",

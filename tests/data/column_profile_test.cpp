@@ -96,6 +96,40 @@ TEST(ColumnProfile, SeveralValuesInAField) {
   EXPECT_EQ(profile({"12 7 3", "3 7", "12"}).separator, " ");
 }
 
+TEST(ColumnProfile, HistoriesOfAnyNotation) {
+  EXPECT_EQ(profile({"i0 i5 i9", "i5 i2 i0", "i9 i2 i5"}).separator, " ");
+  EXPECT_EQ(profile({"N12 N7", "N7 N12", "N3 N12 N7"}).separator, " ");
+  EXPECT_EQ(profile({"i0^i5", "i5^i0", "i5"}).separator, "^");
+  EXPECT_EQ(profile_column({"red,blue", "blue,red", "red"}, ';').separator, ",");
+  EXPECT_EQ(profile_column({"1,2,3", "4,5", "2,4,1"}, ',').separator, "");
+  EXPECT_FALSE(profile({"i0 i5", "i5"}).is_in_brackets);
+  for (const auto& texts : std::vector<std::vector<std::string>>{
+           {"[1, 2, 3]", "[3]", "[2, 1]"}, {"['a', 'b']", "['b']"}, {"[\"a\",\"b\"]", "[\"b\"]"}}) {
+    const ColumnProfile column = profile_column(texts, ',');
+    EXPECT_TRUE(column.is_in_brackets) << texts[0];
+    EXPECT_EQ(column.separator, ",") << texts[0];
+  }
+  EXPECT_EQ(profile({"[1 2  3]", "[4 5]"}).separator, " ");  // as NumPy writes them
+  const ColumnProfile words = profile({"['red', 'blue']", "[]"});
+  EXPECT_EQ(elements_of("['red', 'blue']", words), (std::vector<std::string>{"red", "blue"}));
+  EXPECT_EQ(elements_of("[]", words), std::vector<std::string>());
+}
+
+TEST(ColumnProfile, WholeNumbersWithAPointAreIntegers) {
+  const ColumnProfile ids = profile({"17.0", "3.0", "", "933820.0"});
+  EXPECT_EQ(ids.kind, ColumnProfile::Kind::kInteger);
+  EXPECT_TRUE(ids.have_points);
+  EXPECT_EQ(profile({"17.0", "3.5"}).kind, ColumnProfile::Kind::kNumber);
+  EXPECT_FALSE(profile({"17", "3"}).have_points);
+}
+
+TEST(ColumnProfile, MoreDigitsThanAnIntegerHasAreTexts) {
+  const ColumnProfile ids = profile({"18446744073709551616", "17", "99999999999999999999999"});
+  EXPECT_EQ(ids.kind, ColumnProfile::Kind::kText);
+  EXPECT_TRUE(ids.are_long_digits);
+  EXPECT_FALSE(profile({"a", "b"}).are_long_digits);
+}
+
 TEST(ColumnProfile, WordsAreOneValue) {
   EXPECT_EQ(profile({"Private room", "Entire home", "Private home"}).separator, "");
   EXPECT_EQ(profile({"Berlin, DE", "Paris, FR"}).separator, "");

@@ -71,15 +71,30 @@ TEST(FieldParse, AnIntHasSixtyFourBits) {
 }
 
 TEST(FieldParse, ANumberIsFinite) {
-  float value = 0;
-  EXPECT_TRUE(number_of("-1.5e3", value));
-  EXPECT_EQ(value, -1500.0F);
-  EXPECT_TRUE(number_of("+.25", value));
-  EXPECT_EQ(value, 0.25F);
-  EXPECT_TRUE(number_of("1e-300", value));
-  EXPECT_EQ(value, 0.0F);
-  for (const char* text : {"", "nan", "inf", "-inf", "1e39", "1,5", "1.5x", "--1", "+-1", "."}) {
-    EXPECT_FALSE(number_of(text, value)) << text;
+  double value = 0;
+  const auto is = [&](const char* text) { return number_of(text, value); };
+  EXPECT_EQ(is("-1.5e3"), NumberIs::kThere);
+  EXPECT_EQ(value, -1500.0);
+  EXPECT_EQ(is("+.25"), NumberIs::kThere);
+  EXPECT_EQ(value, 0.25);
+  EXPECT_EQ(is("1e-300"), NumberIs::kThere);
+  EXPECT_EQ(value, 1e-300);
+  for (const char* text : {"", "nan", "inf", "-inf", "1,5", "1.5x", "--1", "+-1", "."}) {
+    EXPECT_EQ(is(text), NumberIs::kNone) << text;
+  }
+}
+
+TEST(FieldParse, WhatIsTooSmallIsZeroAndWhatIsTooLargeIsSaid) {
+  double value = 1;
+  for (const char* text : {"1e-400", "-1e-400", "0.0e-999999", "1e-99999"}) {
+    EXPECT_EQ(number_of(text, value), NumberIs::kThere) << text;
+    EXPECT_EQ(value, 0.0) << text;
+  }
+  EXPECT_EQ(number_of("4.9e-324", value), NumberIs::kThere);
+  EXPECT_GT(value, 0.0);
+  EXPECT_EQ(number_of("3.4028235e38", value), NumberIs::kThere);
+  for (const char* text : {"3.4028236e38", "1e39", "-1e39", "1e400", "-1e400"}) {
+    EXPECT_EQ(number_of(text, value), NumberIs::kTooLarge) << text;
   }
 }
 

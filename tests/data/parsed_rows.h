@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include <fmt/format.h>
+
 #include "satrap/data/row_block_source.h"
 #include "satrap/data/schema.h"
 #include "src/data/row_selection.h"
@@ -23,7 +25,8 @@ struct ParsedRow {
   friend bool operator==(const ParsedRow&, const ParsedRow&) = default;
 };
 
-inline std::string show(float value) { return std::isnan(value) ? "-" : std::to_string(value); }
+/// To the last digit.
+inline std::string show(double value) { return std::isnan(value) ? "-" : fmt::format("{}", value); }
 
 inline void append_rows(const RowBlock& block, std::vector<ParsedRow>& rows) {
   for (std::int64_t r = 0; r < block.num_rows; ++r) {
@@ -31,7 +34,7 @@ inline void append_rows(const RowBlock& block, std::vector<ParsedRow>& rows) {
     ParsedRow& row = rows.emplace_back();
     row.number = block.row_number(r);
     row.label = block.labels[at];
-    for (const std::vector<float>& column : block.numeric) row.numeric.push_back(show(column[at]));
+    for (const std::vector<double>& column : block.numeric) row.numeric.push_back(show(column[at]));
     for (const RowBlock::Bags& bags : block.bags) {
       const auto begin = static_cast<std::ptrdiff_t>(bags.offsets[at]);
       const auto end = static_cast<std::ptrdiff_t>(bags.offsets[at + 1]);

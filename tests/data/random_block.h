@@ -13,7 +13,8 @@
 
 namespace satrap::data {
 
-/// Rows with two labels, three columns of numbers with missing ones, columns of ids of every width
+/// Rows with two labels, three columns of numbers with missing ones, of which the last needs 64
+/// bits, columns of ids of every width
 /// and with weights, and two columns of texts. `rows` < 0: some.
 inline RowBlock random_block(std::uint64_t seed, std::int64_t rows = -1) {
   const RandomStream random{hash64(seed, 1)};
@@ -30,9 +31,10 @@ inline RowBlock random_block(std::uint64_t seed, std::int64_t rows = -1) {
     block.row_numbers.push_back(number);
     number += 1 + static_cast<std::int64_t>(below(20) == 0 ? below(100'000) : 0);
     for (int l = 0; l < 2; ++l) block.labels.push_back(static_cast<float>(below(2)));
-    for (std::vector<float>& column : block.numeric) {
-      column.push_back(below(4) == 0 ? std::numeric_limits<float>::quiet_NaN()
-                                     : static_cast<float>(below(1000)) / 8 - 60);
+    for (std::vector<double>& column : block.numeric) {
+      const bool is_float = &column != &block.numeric.back();
+      column.push_back(below(4) == 0 ? std::numeric_limits<double>::quiet_NaN()
+                                     : static_cast<double>(below(1000)) / (is_float ? 8 : 7) - 60);
     }
     for (std::size_t i = 0; i < block.bags.size(); ++i) {
       RowBlock::Bags& bags = block.bags[i];
@@ -51,9 +53,11 @@ inline RowBlock random_block(std::uint64_t seed, std::int64_t rows = -1) {
 
 /// To the bit: a missing number is one of the same bits.
 inline void expect_equal(const RowBlock& a, const RowBlock& b) {
-  const auto bits_of = [](const std::vector<float>& values) {
-    std::vector<std::uint32_t> bits;
-    for (const float value : values) bits.push_back(std::bit_cast<std::uint32_t>(value));
+  const auto bits_of = [](const auto& values) {
+    std::vector<std::uint64_t> bits;
+    for (const auto value : values) {
+      bits.push_back(std::bit_cast<std::uint64_t>(static_cast<double>(value)));
+    }
     return bits;
   };
   EXPECT_EQ(a.num_rows, b.num_rows);

@@ -28,7 +28,7 @@ TEST(RowBlock, ClearGivesEmptyColumnsOfTheGivenNumbers) {
   block.clear(2, 1, 3);
   EXPECT_EQ(block.num_rows, 0);
   EXPECT_EQ(block.num_labels, 3);
-  EXPECT_EQ(block.numeric, std::vector<std::vector<float>>(2));
+  EXPECT_EQ(block.numeric, std::vector<std::vector<double>>(2));
   ASSERT_EQ(block.bags.size(), 1U);
   EXPECT_EQ(block.bags[0].offsets, std::vector<std::int64_t>{0});
   EXPECT_TRUE(block.bags[0].ids.empty());
@@ -43,7 +43,7 @@ TEST(RowBlock, ClearForgetsTheRowsAndKeepsTheirMemory) {
   block.labels = {0, 1};
   block.numeric[0] = {1, 2};
   block.bags[0] = {.offsets = {0, 1, 2}, .ids = {5, 6}, .weights = {1, 1}};
-  const float* const memory = block.numeric[0].data();
+  const double* const memory = block.numeric[0].data();
   block.clear(1, 1);
   EXPECT_EQ(block.num_rows, 0);
   EXPECT_EQ(block.first_row, 0);

@@ -72,9 +72,9 @@ bool slow_number(const std::string& text, std::string& shown) {
   if (text.empty()) return true;
   if (text.find_first_not_of("0123456789+-.e") != std::string::npos) return false;
   char* end = nullptr;
-  const auto value = static_cast<float>(std::strtod(text.c_str(), &end));
+  const double value = std::strtod(text.c_str(), &end);
   shown = show(value);
-  return end == text.c_str() + text.size() && std::isfinite(value);
+  return end == text.c_str() + text.size() && std::fabs(value) < 3.4028236e38;
 }
 
 bool slow_id(const std::string& text, int base, Ids& ids) {
@@ -84,6 +84,7 @@ bool slow_id(const std::string& text, int base, Ids& ids) {
   std::string digits = prefixed ? text.substr(2) : text;
   const bool negative = base == 10 && digits.starts_with("-");
   if (negative) digits.erase(0, 1);
+  if (base == 10 && digits.ends_with(".0")) digits.resize(digits.size() - 2);
   const char* allowed = base == 16 ? "0123456789abcdefABCDEF" : "0123456789";
   if (digits.empty() || digits.find_first_not_of(allowed) != std::string::npos) return false;
   unsigned __int128 value = 0;

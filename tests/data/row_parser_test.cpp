@@ -118,7 +118,7 @@ TEST_F(CsvReader, ADecimalCommaIsOneOfEveryNumber) {
   ASSERT_EQ(result.rows.size(), 3U);
   EXPECT_EQ(result.rows[0].label, 1.0F);
   EXPECT_EQ(result.rows[1].label, 0.0F);
-  EXPECT_EQ(result.rows[0].numeric[0], show(-39.02F));
+  EXPECT_EQ(result.rows[0].numeric[0], show(-39.02));
   EXPECT_EQ(result.rows[1].numeric[0], show(7));
   EXPECT_EQ(result.rows[2].numeric[0], show(150));
   EXPECT_EQ(result.rows[0].weights[0], (std::vector<float>{0.25F, 1.0F}));
@@ -182,13 +182,18 @@ TEST_F(CsvReader, QuotesHoldDelimitersAndDoubledQuotes) {
   EXPECT_EQ(result.rows[3].bags[0], Ids{});
 }
 
-TEST_F(CsvReader, AQuoteThatIsNotClosedOnItsLineIsRefused) {
-  const ReadResult result = read("y,n,f\n1,2,\"a\nb\"\n1,2,\"a\" b\n1,2,c\n");
-  EXPECT_EQ(result.rows.size(), 1U);
-  EXPECT_EQ(result.bad[0], shown(2,
-                                 "column 'f': a quote is not closed on its line (line ends "
-                                 "within quotes are not read: replace them by spaces)"));
-  EXPECT_EQ(result.bad[2], shown(4, "column 'f': text after a closing quote"));
+TEST_F(CsvReader, AQuoteThatIsNotClosedIsRefused) {
+  const std::string text = "y,n,f\n1,2,\"a\nb\"\n1,2,\"a\" b\n1,2,c\n1,2,\"d\n";
+  const ReadResult result = read(text);
+  EXPECT_EQ(result.rows.size(), 2U);
+  ASSERT_EQ(result.bad.size(), 2U);
+  EXPECT_EQ(result.bad[0], shown(4, "column 'f': text after a closing quote"));
+  EXPECT_EQ(result.bad[1], shown(6, "column 'f': a quote is not closed within 1 MiB"));
+  config_.schema.value_rule = 1;
+  EXPECT_EQ(read(text).bad.at(0),
+            shown(2,
+                  "column 'f': a quote is not closed on its line (with data.schema.value_rule: 1 "
+                  "line ends within quotes are not read)"));
 }
 
 TEST_F(CsvReader, QuotesMayHaveNoMeaning) {

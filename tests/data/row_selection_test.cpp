@@ -155,14 +155,14 @@ TEST_F(RowSelectionTest, BadRowsAreStillReported) {
                                       "1,x,6,US\n"  // not wanted: nobody reads its fields
                                       "1,3\n"       // has no day
                                       "\n"
-                                      "1,\"4,5,US\n"  // nor has this
-                                      "1,5,\"5\",US\n"));
+                                      "1,5,\"5\",US\n"
+                                      "1,\"4,5,US\n"));  // nor has this
   config.train.where = "day = 5";
   const ReadResult result =
       read_text(config, {.selection = RowSelection::of(config, Role::kTrain)});
   ASSERT_EQ(result.rows.size(), 2U);
   EXPECT_EQ(result.rows[0].number, 0);
-  EXPECT_EQ(result.rows[1].number, 6);
+  EXPECT_EQ(result.rows[1].number, 5);
   EXPECT_EQ(result.num_bad, 3);
 }
 

@@ -106,15 +106,45 @@ TEST_F(SampleTest, HeadersOfFilesThatAreNotLookedAtAreCompared) {
   EXPECT_EQ(read_sample({a, write("c.csv", "y,f\r\n1,2\r\n")}, 10).num_rows, 10);
 }
 
-TEST_F(SampleTest, LineEndsWithinQuotesAreCounted) {
+TEST_F(SampleTest, FieldsInQuotesMayHaveLineEnds) {
   std::string text = "y,f,g\n";
   for (int i = 0; i < 40; ++i) text += "1,2,\"two words\"\n";
   const Sample sample = this->sample(text + "0,\"two\nlines\",3\n1,2,3,4\n");
-  EXPECT_EQ(sample.num_rows, 40);
-  EXPECT_EQ(sample.num_ragged, 3);
-  EXPECT_EQ(sample.num_open_quotes, 2);
-  EXPECT_TRUE(contains(error("y,f\n1,\"a\nb\"\n0,\"c\nd\"\n1,\"c\nd\"\n"),
-                       "line ends within quotes are not read: replace them by spaces"));
+  EXPECT_EQ(sample.num_rows, 41);
+  EXPECT_EQ(sample.columns[1].back(), "two\nlines");
+  EXPECT_EQ(sample.num_ragged, 1);
+  EXPECT_EQ(sample.num_open_quotes, 0);
+  const Sample all = this->sample("y,f\n1,\"a\nb\"\n0,\"c\n\nd\"\n1,\"c\nd\"\n");
+  EXPECT_EQ(all.columns[1],
+            (Strings{"a\nb", "c\nd", "c\nd"}));  // of a sample, blank lines are gone
+  const Sample open = this->sample("y,f,g\n" + text.substr(6) + "0,\"open,3\n");
+  EXPECT_EQ(open.num_ragged, 1);
+  EXPECT_EQ(open.num_open_quotes, 1);
+}
+
+TEST_F(SampleTest, AListIsNoRow) {
+  const Sample spaces =
+      this->sample("user,hist,item,y\nu0,i0 i5 i9 i7 i2,i0,1\nu1,i1 i2 i3 i4 i5,i1,0\n");
+  EXPECT_EQ(spaces.delimiter, ",");
+  EXPECT_EQ(spaces.names, (Strings{"user", "hist", "item", "y"}));
+  EXPECT_EQ(this->sample("u0,i0|i5|i9|i7|i2,i0,1\nu1,i1|i2|i3|i4|i5,i1,0\n").delimiter, ",");
+  EXPECT_EQ(this->sample("u0,i0 i5 i9 i7,i1 i2 i3 i4,1\nu1,i1 i2 i3 i4,i5 i6 i7 i8,0\n").delimiter,
+            ",");
+  EXPECT_EQ(this->sample("h,y\n\"[1, 2, 3]\",1\n\"[4, 5, 6]\",0\n").delimiter, ",");
+  EXPECT_EQ(this->sample("a|b|c|1,2\nd|e|f|3,4\n").delimiter, "|");
+  EXPECT_EQ(this->sample("a\tb, c\t1\nd\te, f\t0\n").delimiter, "\t");
+}
+
+TEST_F(SampleTest, WhatIsSaidOfTheTextCounts) {
+  const std::vector<std::string> files = {write("a.csv", "a|b,c\n1|2,3\n4|5,6\n")};
+  EXPECT_EQ(read_sample(files, 10, {.delimiter = "|"}).names, (Strings{"a", "b,c"}));
+  EXPECT_EQ(read_sample(files, 10, {.delimiter = ","}).names, (Strings{"a|b", "c"}));
+  const Sample rows = read_sample(files, 10, {.delimiter = ",", .header = false});
+  EXPECT_EQ(rows.names, (Strings{"c0", "c1"}));
+  EXPECT_EQ(rows.num_rows, 3);
+  const std::vector<std::string> words = {write("b.csv", "u,v\nw,x\nu,z\n")};
+  EXPECT_FALSE(read_sample(words, 10).header);
+  EXPECT_TRUE(read_sample(words, 10, {.header = true}).header);
 }
 
 TEST_F(SampleTest, DecimalCommasBecomePoints) {

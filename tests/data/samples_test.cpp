@@ -31,8 +31,8 @@ Totals totals_of(const DataConfig& config, Role role = Role::kTrain) {
     totals.rows += block.num_rows;
     for (const float label : block.labels) totals.positive += static_cast<double>(label);
     for (const RowBlock::Bags& bags : block.bags) totals.ids += bags.offsets.back();
-    for (const std::vector<float>& column : block.numeric) {
-      for (const float value : column) totals.missing_numbers += std::isnan(value) ? 1 : 0;
+    for (const std::vector<double>& column : block.numeric) {
+      for (const double value : column) totals.missing_numbers += std::isnan(value) ? 1 : 0;
     }
   }
   EXPECT_EQ(rows->stats().bad_rows, 0);

@@ -39,7 +39,9 @@ inline Rows generate(const SyntheticConfig& config, std::int64_t first, std::int
 /// Appends all values of a row, bit for bit.
 inline void append_row(const RowBlock& block, std::size_t row, std::vector<std::uint64_t>& out) {
   out.push_back(static_cast<std::uint64_t>(block.labels[row]));
-  for (const auto& column : block.numeric) out.push_back(std::bit_cast<std::uint32_t>(column[row]));
+  for (const auto& column : block.numeric) {
+    out.push_back(std::bit_cast<std::uint32_t>(static_cast<float>(column[row])));
+  }
   for (const auto& bags : block.bags) {
     out.push_back(0xBA6);
     out.insert(out.end(), bags.ids.begin() + bags.offsets[row],

@@ -10,7 +10,7 @@ TEST(Synthetic, NumbersAreIntegersWithTheGivenShareMissing) {
   const Rows rows = generate(small_config(), 0, 20'000);
   std::vector<double> missing(3, 0.0);
   for (std::size_t c = 0; c < 3; ++c) {
-    for (const float value : rows.block.numeric[c]) {
+    for (const double value : rows.block.numeric[c]) {
       if (std::isnan(value)) {
         missing[c] += 1.0 / 20'000;
       } else {
@@ -75,7 +75,7 @@ double spread_of_p(const Rows& rows, bool same_ids) {
       for (const auto& bags : rows.block.bags) key.push_back(bags.ids[r]);
     } else {
       for (const auto& column : rows.block.numeric) {
-        key.push_back(std::bit_cast<std::uint32_t>(column[r]));
+        key.push_back(std::bit_cast<std::uint64_t>(column[r]));
       }
     }
     const float p = rows.probabilities[r];

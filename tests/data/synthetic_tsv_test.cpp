@@ -58,7 +58,7 @@ void expect_same(const RowBlock& actual, const RowBlock& expected) {
   EXPECT_EQ(actual.labels, expected.labels);
   for (std::size_t c = 0; c < 13; ++c) {
     for (std::size_t r = 0; r < expected.labels.size(); ++r) {
-      const float a = actual.numeric[c][r], e = expected.numeric[c][r];
+      const double a = actual.numeric[c][r], e = expected.numeric[c][r];
       ASSERT_TRUE(a == e || (std::isnan(a) && std::isnan(e))) << "I" << c + 1 << " of row " << r;
     }
   }

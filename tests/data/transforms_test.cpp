@@ -1,7 +1,11 @@
 #include "satrap/data/transforms.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
+#include <set>
+#include <string>
+#include <vector>
 
 #include "src/data/batch_assembler.h"
 #include "src/data/row_filler.h"
@@ -10,12 +14,12 @@
 namespace satrap::data {
 namespace {
 
-constexpr float kMissing = std::numeric_limits<float>::quiet_NaN();
+constexpr double kMissing = std::numeric_limits<double>::quiet_NaN();
 
 /// One block of one number per row.
 class OneColumn : public RowBlockSource {
  public:
-  explicit OneColumn(std::vector<float> values) : values_(std::move(values)) {}
+  explicit OneColumn(std::vector<double> values) : values_(std::move(values)) {}
 
   bool next(RowBlock& block) override {
     block.clear(1, 0);
@@ -28,7 +32,7 @@ class OneColumn : public RowBlockSource {
   }
 
  private:
-  std::vector<float> values_;
+  std::vector<double> values_;
   bool given_ = false;
 };
 
@@ -46,7 +50,7 @@ Schema schema_of(const FeatureConfig& feature) {
 
 Batch batch_of(const Schema& schema,
                const FittedTransforms& transforms,
-               const std::vector<float>& values) {
+               const std::vector<double>& values) {
   RowBlock block;
   OneColumn(values).next(block);
   const RowPiece piece{&block, 0, block.num_rows};
@@ -56,7 +60,7 @@ Batch batch_of(const Schema& schema,
 }
 
 FittedTransforms fit(const Schema& schema,
-                     const std::vector<float>& values,
+                     const std::vector<double>& values,
                      std::int64_t max_rows = 0) {
   OneColumn rows(values);
   return fit_transforms(schema, rows, max_rows, 1);
@@ -77,15 +81,15 @@ FeatureConfig range_feature(std::int64_t quantiles, std::vector<double> boundari
 }
 
 TEST(Transforms, SignedLog1pIsOddAndGoesThroughZero) {
-  EXPECT_EQ(signed_log1p(0.0F), 0.0F);
-  EXPECT_FLOAT_EQ(signed_log1p(std::exp(1.0F) - 1.0F), 1.0F);
-  EXPECT_EQ(signed_log1p(-3.0F), -signed_log1p(3.0F));
+  EXPECT_EQ(signed_log1p(0.0), 0.0);
+  EXPECT_DOUBLE_EQ(signed_log1p(std::exp(1.0) - 1.0), 1.0);
+  EXPECT_EQ(signed_log1p(-3.0), -signed_log1p(3.0));
 }
 
 TEST(Transforms, NoneAndLog1pNeedNoData) {
   const Schema schema = schema_of(input_with("log1p"));
   const Batch batch = batch_of(schema, fixed_transforms(schema), {0, -1, kMissing});
-  EXPECT_EQ(batch.numeric, (std::vector<float>{0, signed_log1p(-1), 0}));
+  EXPECT_EQ(batch.numeric, (std::vector<float>{0, static_cast<float>(signed_log1p(-1)), 0}));
 }
 
 TEST(Transforms, ClipComesFirstAndFillLast) {
@@ -94,7 +98,7 @@ TEST(Transforms, ClipComesFirstAndFillLast) {
   input.fill = -7;
   const Schema schema = schema_of(input);
   const Batch batch = batch_of(schema, fixed_transforms(schema), {-5, 20, kMissing});
-  EXPECT_EQ(batch.numeric, (std::vector<float>{0, signed_log1p(10), -7}));
+  EXPECT_EQ(batch.numeric, (std::vector<float>{0, static_cast<float>(signed_log1p(10)), -7}));
 }
 
 TEST(Transforms, AnIndicatorSaysWhereAValueIsMissing) {
@@ -108,7 +112,7 @@ TEST(Transforms, AnIndicatorSaysWhereAValueIsMissing) {
 
 TEST(Transforms, AZScoreHasMeanZeroAndDeviationOne) {
   const Schema schema = schema_of(input_with("zscore"));
-  const std::vector<float> values = {1, 3, kMissing, 5, 7};  // mean 4, variance 5
+  const std::vector<double> values = {1, 3, kMissing, 5, 7};  // mean 4, variance 5
   const FittedTransforms transforms = fit(schema, values);
   EXPECT_DOUBLE_EQ(transforms.scales[0].mean, 4.0);
   EXPECT_DOUBLE_EQ(transforms.scales[0].stddev, std::sqrt(5.0));
@@ -119,7 +123,7 @@ TEST(Transforms, AZScoreHasMeanZeroAndDeviationOne) {
 
 TEST(Transforms, AZScoreMayFollowALogarithm) {
   const Schema schema = schema_of(input_with("log1p_zscore"));
-  const float e = std::exp(1.0F);
+  const double e = std::exp(1.0);
   const FittedTransforms transforms = fit(schema, {0, e * e - 1});  // 0 and 2 after log1p
   EXPECT_NEAR(transforms.scales[0].mean, 1.0, 1e-6);
   EXPECT_NEAR(transforms.scales[0].stddev, 1.0, 1e-6);
@@ -132,6 +136,55 @@ TEST(Transforms, AConstantColumnIsNotDividedByZero) {
             (std::vector<float>{5, 0}));
 }
 
+Schema by_rule(std::int64_t rule, Schema schema) {
+  schema.text.value_rule = rule;
+  return schema;
+}
+
+/// Seconds of a minute: as floats, most have the same value.
+TEST(Transforms, TimesThatAreNearStayApart) {
+  std::vector<double> seconds;
+  for (int i = 0; i < 60; ++i) seconds.push_back(1.76e9 + i);
+  const auto num_inputs = [&](const Schema& schema) {
+    const Batch batch = batch_of(schema, fit(schema, seconds), seconds);
+    return std::set<float>(batch.numeric.begin(), batch.numeric.end()).size();
+  };
+  const Schema schema = schema_of(input_with("zscore"));
+  EXPECT_EQ(num_inputs(schema), 60U);
+  EXPECT_LE(num_inputs(by_rule(1, schema)), 2U);
+  NumericConfig clipped = input_with("zscore");
+  clipped.clip = {1.76e9 + 10, 1.76e9 + 29};
+  EXPECT_EQ(num_inputs(schema_of(clipped)), 20U);
+}
+
+/// Milliseconds, and dates as yyyymmdd, of which two neighbours are one float.
+TEST(Transforms, ScaledInputsAreThoseOfDoubles) {
+  const std::vector<double> dates = {20180130, 20180131, 20180201, 1.7643168e12, 1.764316800001e12};
+  const Schema schema = schema_of(input_with("zscore"));
+  const FittedTransforms transforms = fit(schema, dates);
+  const Batch batch = batch_of(schema, transforms, dates);
+  for (std::size_t i = 0; i < dates.size(); ++i) {
+    const double expected = (dates[i] - transforms.scales[0].mean) / transforms.scales[0].stddev;
+    EXPECT_EQ(batch.numeric[i], static_cast<float>(expected));
+  }
+}
+
+TEST(Transforms, ByRule1EachResultIsRounded) {
+  NumericConfig config = input_with("log1p_zscore");
+  config.clip = {0.1, 0.7};
+  const Schema schema = by_rule(1, schema_of(config));
+  const std::vector<double> values = {0.1, 0.3, 0.5, 0.7, 0.9};
+  const FittedTransforms transforms = fit(schema, values);
+  const Batch batch = batch_of(schema, transforms, values);
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const double clipped =
+        std::clamp(static_cast<float>(values[i]), static_cast<float>(0.1), static_cast<float>(0.7));
+    const double log = static_cast<float>(signed_log1p(clipped));
+    EXPECT_EQ(batch.numeric[i],
+              static_cast<float>((log - transforms.scales[0].mean) / transforms.scales[0].stddev));
+  }
+}
+
 TEST(Transforms, OnlyTheFirstRowsAreFitted) {
   const Schema schema = schema_of(input_with("zscore"));
   EXPECT_EQ(fit(schema, {1, 3, 1000}, 2).scales[0].mean, 2.0);
@@ -141,9 +194,25 @@ TEST(Transforms, OnlyTheFirstRowsAreFitted) {
 TEST(Buckets, BoundariesBelongToTheRangeAbove) {
   const Schema schema = schema_of(range_feature(0, {0, 0.1, 10}));
   const Batch batch =
-      batch_of(schema, fixed_transforms(schema), {-1, 0, 0.05F, 0.1F, kMissing, 10, 1e9F});
+      batch_of(schema, fixed_transforms(schema), {-1, 0, 0.05, 0.1, kMissing, 10, 1e9});
   EXPECT_EQ(batch.ids, (std::vector<std::uint64_t>{0, 1, 1, 2, 3, 3}));
   EXPECT_EQ(batch.offsets, (std::vector<std::int64_t>{0, 1, 2, 3, 4, 4, 5, 6}));
+}
+
+/// Every decimal of up to three digits is in the range that begins with it; of 0.7 and the next
+/// smaller double only the first is. By rule 1 both are the same float.
+TEST(Buckets, BoundariesAreNotRounded) {
+  std::vector<double> decimals;
+  for (int i = 1; i < 1000; ++i)
+    decimals.push_back(std::stod("0." + std::to_string(1000 + i).substr(1)));
+  const Schema schema = schema_of(range_feature(0, decimals));
+  const Batch batch = batch_of(schema, fixed_transforms(schema), decimals);
+  for (std::size_t i = 0; i < decimals.size(); ++i) EXPECT_EQ(batch.ids[i], i + 1) << decimals[i];
+  const Schema one = schema_of(range_feature(0, {0.7}));
+  const std::vector<double> near = {std::nextafter(0.7, 0), 0.7};
+  EXPECT_EQ(batch_of(one, fixed_transforms(one), near).ids, (std::vector<std::uint64_t>{0, 1}));
+  const Schema old = by_rule(1, one);
+  EXPECT_EQ(batch_of(old, fixed_transforms(old), near).ids, (std::vector<std::uint64_t>{1, 1}));
 }
 
 TEST(Buckets, AMissingNumberMayHaveAnIdOfItsOwn) {
@@ -156,8 +225,8 @@ TEST(Buckets, AMissingNumberMayHaveAnIdOfItsOwn) {
 
 TEST(Buckets, QuantilesHoldEqualShares) {
   const Schema schema = schema_of(range_feature(4, {}));
-  std::vector<float> values;
-  for (int i = 0; i < 1000; ++i) values.push_back(static_cast<float>(i * 7919 % 1000));
+  std::vector<double> values;
+  for (int i = 0; i < 1000; ++i) values.push_back(static_cast<double>(i * 7919 % 1000));
   const FittedTransforms transforms = fit(schema, values);
   EXPECT_EQ(transforms.boundaries[0], (std::vector<double>{250, 500, 750}));
   std::vector<int> counts(4);
@@ -169,16 +238,16 @@ TEST(Buckets, QuantilesHoldEqualShares) {
 
 TEST(Buckets, AFrequentValueIsOneRange) {
   const Schema schema = schema_of(range_feature(10, {}));
-  std::vector<float> values(900, 0.0F);
-  for (int i = 1; i <= 100; ++i) values.push_back(static_cast<float>(i));
+  std::vector<double> values(900, 0.0);
+  for (int i = 1; i <= 100; ++i) values.push_back(static_cast<double>(i));
   EXPECT_EQ(fit(schema, values).boundaries[0], std::vector<double>{1});
   EXPECT_TRUE(fit(schema, {kMissing}).boundaries[0].empty());
 }
 
 TEST(Buckets, QuantilesOfManyRowsComeFromASample) {
   const Schema schema = schema_of(range_feature(2, {}));
-  std::vector<float> values;
-  for (int i = 0; i < 1'000'000; ++i) values.push_back(static_cast<float>(i % 10'007));
+  std::vector<double> values;
+  for (int i = 0; i < 1'000'000; ++i) values.push_back(static_cast<double>(i % 10'007));
   const FittedTransforms transforms = fit(schema, values);
   EXPECT_NEAR(transforms.boundaries[0][0], 5003.0, 60.0);  // 2.5 standard errors
   EXPECT_EQ(transforms.boundaries, fit(schema, values).boundaries);

@@ -23,7 +23,10 @@ TEST(ValueText, Numbers) {
   values.doubles = {-2.5e10};
   NumberText buffer;
   EXPECT_EQ(text_of(values, ValueKind::kFloat, 0, buffer), "0.1");
-  EXPECT_EQ(text_of(values, ValueKind::kDouble, 0, buffer), "-2.5e+10");
+  EXPECT_EQ(text_of(values, ValueKind::kDouble, 0, buffer), "-25000000000");
+  EXPECT_EQ(text_of(values, ValueKind::kDouble, 0, buffer, /*value_rule=*/1), "-2.5e+10");
+  EXPECT_EQ(integer_text(1, ValueKind::kTruth), "true");
+  EXPECT_EQ(integer_text(0, ValueKind::kTruth), "false");
   EXPECT_EQ(integer_text(-5, ValueKind::kInteger), "-5");
   EXPECT_EQ(integer_text(-1, ValueKind::kUnsigned), "18446744073709551615");
 }

@@ -365,7 +365,9 @@ TEST_F(ParquetRowsTest, ColumnsThatDoNotFitAreNamed) {
             path +
                 ": there is no column 'elevation', which a number reads; the file has 4 columns, "
                 "the first is 'y'");
-  EXPECT_EQ(error(csv_config(path, {}, {"price"})),
+  DataConfig old = csv_config(path, {}, {"price"});
+  old.schema.value_rule = 1;
+  EXPECT_EQ(error(old),
             path +
                 ": column 'price' (DOUBLE) cannot be used as feature 'price', string: ids are "
                 "integers or texts; convert it, or make it a number, or cut it into ranges with "

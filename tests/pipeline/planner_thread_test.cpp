@@ -92,7 +92,7 @@ class PlannerThreadTest : public DriverTest {
     return *thread_;
   }
 
-  /// Trains each step up to the end of the data; returns the steps.
+  /// Trains each step up to the end of the data; returns the steps, or throws why it is no end.
   std::vector<std::int64_t> train_all() {
     std::vector<std::int64_t> steps;
     while (Work* work = queue_->take_looked_up(nullptr)) {
@@ -102,6 +102,7 @@ class PlannerThreadTest : public DriverTest {
       if (Work* const trained = queue_->take_gradient())
         queue_->retire(trained);  // else it stopped
     }
+    if (batches_->error()) std::rethrow_exception(batches_->error());
     return steps;
   }
 

@@ -24,8 +24,8 @@ class ScorerTest(unittest.TestCase):
         self.dir = pathlib.Path(tempfile.mkdtemp(prefix="satrap-scorer-"))
         self.addCleanup(shutil.rmtree, self.dir, ignore_errors=True)
 
-    def scorer(self, numeric=(), features=(), **more):
-        return satrap.Scorer(write_export(self.dir / "model", list(numeric), list(features), **more))
+    def scorer(self, numeric=(), features=(), name="model", **more):
+        return satrap.Scorer(write_export(self.dir / name, list(numeric), list(features), **more))
 
     def assert_refused(self, scorer, rows, *words):
         with self.assertRaises(satrap.InputError) as refused:
@@ -149,6 +149,31 @@ class Values(ScorerTest):
         config = feature("x", "words", 0, type="string")
         self.assertEqual(self.inputs(config, ["red", " red ", "Red", "round"]), [[100], [100], [0], [1000]])
 
+    def test_by_rule_2_one_value_is_one_id(self):
+        config = feature("x", "words", 0, type="string")
+        model = self.scorer([], [config], value_rule=2)
+        for values in [(True, "True", "true", np.bool_(True)), (17, 17.0, "17", "17.0", np.float32(17), np.int64(17)),
+                       (0.1, "0.1", np.float32(0.1), np.float64(0.1)), (1e5, 100000, "100000.0", "1.0E5"),
+                       (1e16, "1e+16"), (-0.0, 0, "0", "-0.0"), (1e-4, "0.0001"), ("1.10",), ("1e5",), ("2.5", 2.5)]:
+            reader = satrap.fields.FieldReader({"trim": True, "missing": [], "value_rule": 2})
+            ids = {reader.bag(config, [value])[0][0] for value in values}
+            self.assertEqual(len(ids), 1, values)
+        numbers = satrap.fields.FieldReader({"trim": True, "missing": [], "value_rule": 2})
+        whole = {**config, "type": "int"}
+        self.assertEqual([numbers.bag(whole, [value])[0] for value in (True, "False", 17.0, "17.0", "1.7E1", "-3.0")],
+                         [[1], [0], [17], [17], [17], [2**64 - 3]])
+        self.assertEqual([numbers.number(value) for value in (True, "false", "1.5")], [1, 0, 1.5])
+        self.assert_refused(self.scorer([], [whole], value_rule=2, name="whole"), {"x": [1.5]}, "integer of 64 bits")
+        self.assertEqual(model.inputs({"x": ["red", True]})[1].tolist(), [[100], [0]])
+
+    def test_by_rule_2_numbers_are_float64_until_they_are_inputs(self):
+        config = number("x", 0, transform="zscore", mean=1.76e9, stddev=20.0)
+        seconds = [1.76e9 + i for i in range(60)]
+        for rule, kinds in ((2, 60), (1, 2)):
+            model = self.scorer([config], [], value_rule=rule, name=f"rule-{rule}")
+            self.assertEqual(len(set(model.inputs({"x": seconds})[0].ravel().tolist())) > 2, kinds > 2)
+            self.assertLessEqual(len(set(model.inputs({"x": seconds})[0].ravel().tolist())), kinds)
+
     def test_bags_as_texts_and_as_lists(self):
         config = feature("x", "words", 0, type="string", separator="|", weight_separator=":")
         self.assertEqual(
@@ -212,7 +237,7 @@ class Folders(ScorerTest):
         folder = write_export(self.dir / "model", [], [feature("x", "users", 0)])
         about = json.loads((folder / "export.json").read_text())
         (folder / "export.json").write_text(json.dumps({**about, "format": 9, "version": "7.0"}))
-        with self.assertRaisesRegex(ValueError, "format 9.*reads format 1.*7.0"):
+        with self.assertRaisesRegex(ValueError, "format 9.*reads formats 1 to 2.*7.0"):
             satrap.Scorer(folder)
 
     def test_a_file_that_is_short_or_gone(self):

@@ -34,7 +34,10 @@ struct ColumnProfile {
   std::vector<double> numbers;  // [num_values] ascending
   double upper_half = 0.0;      // the smallest value such that at most half of all are as large
   // Of a column with several values in a field:
-  std::string separator;  // ""; one value
+  std::string separator;         // ""; one value
+  bool is_in_brackets = false;   // "[1, 2]"
+  bool are_long_digits = false;  // digits alone, and more than 64 bits have
+  bool have_points = false;      // integers, of which some are written as 17.0
   /// Texts that a person reads as numbers: "39,02", "$1,000.50", "12 %".
   bool are_marked_numbers = false;
   std::int64_t most_elements = 0;  // in a field
@@ -50,5 +53,8 @@ struct ColumnProfile {
 
 /// Looks at the texts of one column, in the order of rows. `delimiter` is that between columns.
 ColumnProfile profile_column(const std::vector<std::string>& texts, char delimiter);
+
+/// The elements of a field of a column that has lists.
+std::vector<std::string> elements_of(const std::string& field, const ColumnProfile& column);
 
 }  // namespace satrap::data

@@ -76,6 +76,10 @@ struct FeatureConfig {
   void visit(ConfigVisitor& v);
 };
 
+/// How values become ids and inputs, of which jobs have that of their time: 1 until satrap 0.1,
+/// 2 from then on. SchemaConfig::visit tells the difference.
+inline constexpr std::int64_t kValueRule = 2;
+
 /// What the columns of a text file mean. `missing` and empty fields are missing values.
 struct SchemaConfig {
   std::string delimiter = ",";
@@ -89,7 +93,14 @@ struct SchemaConfig {
   std::vector<NamedLabelConfig> labels = {};  // for a model of several; empty: `label`
   std::vector<NumericConfig> numeric;
   std::vector<FeatureConfig> features;
+  std::int64_t value_rule = kValueRule;
   void visit(ConfigVisitor& v);
+
+  /// Rule 1 rounds numbers before they are compared and transformed.
+  bool rounds_numbers() const { return value_rule == 1; }
+  double rounded(double x) const {
+    return rounds_numbers() ? static_cast<double>(static_cast<float>(x)) : x;
+  }
 };
 
 /// The files of training or evaluation.

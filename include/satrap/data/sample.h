@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,16 +23,25 @@ struct Sample {
   std::int64_t num_rare = 0;         // of JSON: keys left out, because few rows have them
   std::int64_t num_ragged = 0;       // rows left out: they have another number of columns, or are
                                      // no JSON objects
-  std::int64_t num_open_quotes = 0;  // of these: with a quote that is not closed on its line
+  std::int64_t num_open_quotes = 0;  // of these: with a quote that is not closed
   bool is_whole = false;             // there are no other rows
   bool is_rereadable = true;         // false: standard input or a pipe
   std::int64_t total_rows = 0;       // of all files, an estimate unless is_whole; 0: unknown
 };
 
+/// What is known of the files; what is not is found out.
+struct SampleOptions {
+  std::string delimiter = {};       // one character
+  std::optional<bool> header = {};  // whether the first line names the columns
+};
+
 /// Reads up to `max_rows` rows of the files that `patterns` name (as data.train.path). The
-/// delimiter is the one of comma, tab, semicolon, bar and space that divides nearly all lines into
-/// the same, largest number of fields. Throws Error(kIo | kInvalidData) if the files cannot be
+/// delimiter is the one of comma, tab, semicolon, bar and space that divides the first line and
+/// nearly all others into the same number of fields, but not one that is within few fields of
+/// another: that of a list. Throws Error(kIo | kInvalidData) if the files cannot be
 /// read, are of another format, or have headers that are not the same.
-Sample read_sample(const std::vector<std::string>& patterns, std::int64_t max_rows);
+Sample read_sample(const std::vector<std::string>& patterns,
+                   std::int64_t max_rows,
+                   const SampleOptions& options = {});
 
 }  // namespace satrap::data

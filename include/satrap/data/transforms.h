@@ -39,6 +39,6 @@ FittedTransforms fit_transforms(const Schema& schema,
                                 std::uint64_t seed);
 
 /// log(1 + |x|) with the sign of x.
-float signed_log1p(float x);
+double signed_log1p(double x);
 
 }  // namespace satrap::data

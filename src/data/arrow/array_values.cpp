@@ -17,6 +17,7 @@ using ArrowKind = ParquetFile::Kind;
 ArrowKind kind_of(const arrow::DataType& type) {
   switch (type.id()) {
     case arrow::Type::BOOL:
+      return ArrowKind::kTruth;
     case arrow::Type::INT8:
     case arrow::Type::INT16:
     case arrow::Type::INT32:

@@ -35,7 +35,7 @@ Kind kind_of(const parquet::ColumnDescriptor& column) {
   const bool is_plain = logical == nullptr || logical->is_none();
   switch (column.physical_type()) {
     case parquet::Type::BOOLEAN:
-      return Kind::kInteger;
+      return Kind::kTruth;
     case parquet::Type::INT32:
       if (!is_plain && logical->is_date()) return Kind::kDays;
       return is_plain || logical->is_int() ? Kind::kInteger : Kind::kOther;
