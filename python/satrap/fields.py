@@ -15,7 +15,9 @@ from .xxh3 import xxh3
 
 BITS64 = 2**64 - 1
 MISSING_ID = 0x6D697373696E67
-NO_NUMBER = {"nan", "null", "na", "n/a", "none", "\\n"}  # what programs write for a number that is not there
+NO_NUMBER = {  # what programs write for a number that is not there
+    "nan", "null", "na", "n/a", "none", "\\n", "-nan", "<na>", "#n/a", "#n/a n/a", "#na", "nan(ind)", "-nan(ind)",
+    "1.#qnan", "-1.#qnan", "1.#ind", "-1.#ind"}
 NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 INT = re.compile(r"[0-9]+|-[0-9]+")
 HEX = re.compile(r"(0[xX])?[0-9a-fA-F]+")

@@ -242,6 +242,10 @@ std::string describe(const ColumnProfile& profile, std::int64_t num_rows) {
   if (profile.num_missing > 0) {
     text += fmt::format(", {:.3g} % missing", 100 * static_cast<double>(profile.num_missing) /
                                                   static_cast<double>(num_rows));
+    std::string words;
+    for (const std::string& word : profile.missing)
+      words += concat(words.empty() ? "" : ", ", word);
+    if (!words.empty()) text += concat(" (", words, ")");
   }
   return text;
 }
@@ -283,6 +287,13 @@ std::string reason_against(const data::Sample& sample,
                       is_named_as_id(name) || profile.max > kExactIntegers;
   if (is_unique && is_key) return "another value in every row, so that there is nothing to learn";
   if (sample.is_whole && !is_named_as_id(name) && is_prose(profile)) {
+    if (profile.are_marked_numbers) {
+      return fmt::format(
+          "numbers with a decimal comma, thousands or a unit in {:.3g} % of the rows, which are "
+          "not "
+          "read: write them as 1234.5",
+          100 * static_cast<double>(profile.num_values) / static_cast<double>(sample.num_rows));
+    }
     return fmt::format("{} different texts in {} rows: nearly all would be learned by heart",
                        profile.num_distinct, profile.num_values);
   }

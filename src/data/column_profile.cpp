@@ -15,9 +15,10 @@
 namespace satrap::data {
 namespace {
 
-constexpr std::array<std::string_view, 9> kMissingTexts{"",    "NULL", "null", "NaN",   "nan",
-                                                        "\\N", "?",    "-",    "(null)"};
-constexpr std::array<std::string_view, 5> kMissingNumbers{"NA", "N/A", "n/a", "None", "none"};
+// "\xE2\x80\x93", "\xE2\x80\x94": dashes.
+constexpr std::array<std::string_view, 14> kMissingTexts{
+    "",  "NULL", "null", "NaN",    "nan",  "\\N",          "?",
+    "-", "--",   ".",    "(null)", "<NA>", "\xE2\x80\x93", "\xE2\x80\x94"};
 constexpr double kOften = 0.02;  // share of fields with several values
 
 /// Of texts that are all dates.
@@ -73,7 +74,7 @@ ColumnProfile::Kind kind_of(const std::vector<std::string_view>& values) {
 
 bool is_missing_text(const std::string& text, bool is_numeric) {
   return std::ranges::find(kMissingTexts, text) != kMissingTexts.end() ||
-         (is_numeric && std::ranges::find(kMissingNumbers, text) != kMissingNumbers.end());
+         (is_numeric && (is_no_number(text) || is_infinity(text)));
 }
 
 /// The few words in a column of numbers, such as "unknown" or "#DIV/0!"; empty: it is none.

@@ -92,7 +92,8 @@ void SchemaConfig::visit(ConfigVisitor& v) {
   v.field("trim", trim, "Drop spaces around fields.");
   v.field("missing", missing,
           "Texts that mean a missing value, besides the empty text and, where a number or an id of "
-          "type int or hex is expected, nan, null, na, n/a, none and \\N in any case.");
+          "type int or hex is expected, what programs write for one, in any case: nan, -nan, null, "
+          "na, n/a, #n/a, <na>, none, \\N, 1.#qnan and the like.");
   v.section("label", label, "Where the label is, if there is one.");
   v.list("labels", labels,
          "Several labels, instead of `label`. The model predicts each of them; progress, early "

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <charconv>
 #include <cmath>
@@ -127,6 +128,22 @@ inline bool is_word(std::string_view text, std::string_view lower_case_word) {
   return std::ranges::equal(text, lower_case_word, {}, [](char c) {
     return 'A' <= c && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
   });
+}
+
+/// What programs write for a number that is not there, in any case: C, Excel, pandas, R, SQL.
+inline bool is_no_number(std::string_view text) {
+  constexpr std::array<std::string_view, 17> kWords{
+      "nan",       "null",    "na",       "n/a",      "none",   "\\n",
+      "-nan",      "<na>",    "#n/a",     "#n/a n/a", "#na",    "nan(ind)",
+      "-nan(ind)", "1.#qnan", "-1.#qnan", "1.#ind",   "-1.#ind"};
+  return text.size() <= 9 &&
+         std::ranges::any_of(kWords, [&](std::string_view word) { return is_word(text, word); });
+}
+
+/// "inf" and "infinity", with a sign or without one, in any case.
+inline bool is_infinity(std::string_view text) {
+  if (text.starts_with('-') || text.starts_with('+')) text.remove_prefix(1);
+  return is_word(text, "inf") || is_word(text, "infinity");
 }
 
 /// true as 1 and false as 0, in any case.

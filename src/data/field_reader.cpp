@@ -9,15 +9,7 @@
 #include "src/data/field_parse.h"
 
 namespace satrap::data {
-namespace {
-
-/// What programs write for a number that is not there.
-bool is_no_number(std::string_view text) {
-  constexpr std::array<std::string_view, 6> kWords{"nan", "null", "na", "n/a", "none", "\\n"};
-  return std::ranges::any_of(kWords, [&](std::string_view word) { return is_word(text, word); });
-}
-
-}  // namespace
+namespace {}  // namespace
 
 std::string RowFault::kind() const {
   if (column == nullptr) return std::string(reason);
@@ -255,7 +247,12 @@ bool FieldReader::read_element(std::int64_t target, std::string_view element) {
 bool FieldReader::read_id(const FeatureConfig& feature, std::string_view text, std::uint64_t& id) {
   switch (feature.type.front()) {
     case 'i':
-      return read_int(text, id) || fail("expected an integer of 64 bits", text);
+      if (!read_int(text, id)) return fail("expected an integer of 64 bits", text);
+      // Any other is the text of its bits with a sign.
+      if (texts_ != nullptr && id >> 63 != 0 && !text.starts_with('-')) {
+        texts_->add(id, comparable(text));
+      }
+      return true;
     case 'h':
       return hex_of(text, id) || fail("expected up to 16 hex digits", text);
     default:
@@ -284,6 +281,9 @@ bool FieldReader::fail_number(std::string_view field) {
   double value = 0;
   if (read_number(field, value) == NumberIs::kTooLarge) {
     return fail("the number is too large: at most 3.4e38 in size", field);
+  }
+  if (is_infinity(field)) {
+    return fail("infinity is no number to learn from; data.schema.missing can name it", field);
   }
   return fail(has_decimal_comma_ ? "expected a number, with a decimal comma (data.schema.decimal)"
                                  : "expected a number",

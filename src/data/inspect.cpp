@@ -29,7 +29,10 @@ std::string show_id(std::uint64_t id, const FeatureConfig& feature, const IdText
     const std::string text = texts.find(id);
     if (!text.empty()) return fmt::format("{} ({:016x})", text, id);
   }
-  if (feature.type == "int") return fmt::format("{}", static_cast<std::int64_t>(id));
+  if (feature.type == "int") {
+    const std::string text = texts.find(id);
+    return text.empty() ? fmt::format("{}", static_cast<std::int64_t>(id)) : text;
+  }
   if (feature.type == "hex" && id <= 0xFFFFFFFFU) return fmt::format("{:08x}", id);
   return fmt::format("{:016x}", id);
 }

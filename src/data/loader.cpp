@@ -18,6 +18,7 @@
 #include "src/data/file_records.h"
 #include "src/data/generated_rows.h"
 #include "src/data/parquet_rows.h"
+#include "src/data/pass_progress.h"
 #include "src/data/read_deliveries.h"
 #include "src/data/row_cache.h"
 #include "src/data/row_selection.h"
@@ -62,7 +63,10 @@ std::shared_ptr<BadRowPolicy> bad_row_policy(const DataConfig& config,
                                              std::int64_t max_shown = BadRows::kMaxMessages) {
   return std::make_shared<BadRowPolicy>(
       config.on_bad_row == "stop", is_limited ? config.bad_row_limit() : BadRowLimit(),
-      [](const std::string& line) { log_warning("{}", line); }, max_shown);
+      [words = config.words](const std::string& line) {
+        if (words->is_new(line)) log_warning("{}", line);
+      },
+      max_shown);
 }
 
 /// The generator that `config` shares, if it is of the same rows, or a new one.
@@ -403,8 +407,11 @@ FittedTransforms fit_transforms(const DataConfig& config, const Schema& schema, 
   opener.use_cache(config, schema, /*writes=*/false);  // it may end before the last row
   const Schema read = schema_of_role(schema, config, Role::kTrain);
   const auto rows = opener.open(read, {.num_threads = num_readers(config)});
+  PassProgress progress("fitting z-scores and ranges",
+                        config.fit_rows > 0 ? 0 : rows->stats().total_bytes, config.stop);
   return fit_transforms(schema, *rows, config.fit_rows,
-                        hash64(kFitStream, static_cast<std::uint64_t>(seed)));
+                        hash64(kFitStream, static_cast<std::uint64_t>(seed)),
+                        [&] { progress.note(rows->stats().bytes); });
 }
 
 }  // namespace satrap::data

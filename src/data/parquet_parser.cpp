@@ -100,7 +100,8 @@ ParquetParser::Way ParquetParser::way_of(const ColumnMap::Column& use,
     case ColumnMap::Kind::kInt: {
       const FeatureConfig& feature = schema_.id_columns[target].config;
       if (!feature.weight_separator.empty() || !feature.columns.empty()) return Way::kGeneral;
-      if (is_number && is_integer(column.kind) && feature.type == "int") {
+      const bool keeps_texts = column.kind == FileKind::kUnsigned && pass_.texts != nullptr;
+      if (is_number && is_integer(column.kind) && feature.type == "int" && !keeps_texts) {
         return column.is_list ? Way::kIds : Way::kId;
       }
       const bool is_single = feature.separator.empty() && !column.is_list;

@@ -11,6 +11,7 @@
 #include "src/data/file_list.h"
 #include "src/data/line_cutter.h"
 #include "src/data/parquet_files.h"
+#include "src/data/pass_progress.h"
 
 namespace satrap::data {
 namespace {
@@ -31,10 +32,12 @@ Counted count(const DataConfig& config, const FileList& files, std::int64_t enou
                     format_of(config.format, files));
   TextBlock block;
   Counted counted;
+  PassProgress progress("counting rows", files.total_bytes, config.stop);
   while (enough_bytes == 0 || cutter.bytes_read() < enough_bytes) {
     counted.is_all = !cutter.next(block);
     if (counted.is_all) break;
     counted.rows = block.first_row + block.num_lines;
+    progress.note(cutter.bytes_read());
   }
   counted.bytes = cutter.bytes_read();
   return counted;

@@ -123,11 +123,33 @@ void refuse_other_formats(FileFormat format, const std::string& line, const std:
   if (foreign.empty() && format == FileFormat::kDelimited) return;
   throw Error(ErrorCode::kInvalidData,
               concat("'", file, "' ", foreign.empty() ? concat("is ", name_of(format)) : foreign,
-                     "; a job for it is written by hand, as the README shows"));
+                     format == FileFormat::kDelimited && foreign.find("libsvm") == std::string::npos
+                         ? ""
+                         : "; a job for it is written by hand, as the README shows"));
 }
 
 /// Of a line with a quote that is not closed.
 bool has_open_quote(const std::string& line) { return std::ranges::count(line, '"') % 2 != 0; }
+
+/// Of a file whose first lines are comments or a title: says where its table begins.
+void refuse_lines_before(const Lines& lines, const std::string& file) {
+  constexpr std::size_t kMostLines = 20;
+  for (std::size_t first = 1; first < std::min(kMostLines, lines.texts.size() - 1); ++first) {
+    const Lines rest = {
+        {lines.texts.begin() + static_cast<std::ptrdiff_t>(first), lines.texts.end()},
+        {lines.is_first.begin() + static_cast<std::ptrdiff_t>(first), lines.is_first.end()}};
+    for (const char delimiter : std::string_view(",\t;|")) {
+      if (!divide(rest, delimiter).fits()) continue;
+      const bool are_comments = lines.texts.front().starts_with('#');
+      throw Error(ErrorCode::kInvalidData,
+                  concat("'", file, "': its table begins after ", first, " other line",
+                         first == 1 ? "" : "s", ", the first is '",
+                         lines.texts.front().substr(0, 40), "'; leave them out: ",
+                         are_comments ? concat("grep -v '^#' ", file)
+                                      : concat("tail -n +", first + 1, " ", file)));
+    }
+  }
+}
 
 Division find_delimiter(const Lines& lines, const std::string& file) {
   std::optional<Division> best;
@@ -136,6 +158,7 @@ Division find_delimiter(const Lines& lines, const std::string& file) {
     if (division.fits() && (!best || is_better(division, *best))) best = std::move(division);
   }
   if (best) return *std::move(best);
+  refuse_lines_before(lines, file);
   throw Error(
       ErrorCode::kInvalidData,
       concat("'", file, "': neither comma, tab, semicolon, bar nor space divides its lines ",
@@ -265,6 +288,10 @@ Sample read_sample(const std::vector<std::string>& patterns,
   const Lines lines = read_lines(files, max_rows, sample);
   const std::string& file = sample.files.front();
   if (lines.texts.empty()) throw Error(ErrorCode::kInvalidData, concat("'", file, "' has no rows"));
+  if (const std::string foreign = foreign_text(lines.texts.front(), true);
+      foreign.starts_with("is a JSON array")) {
+    throw Error(ErrorCode::kInvalidData, concat("'", file, "' ", foreign));
+  }
   if (format == FileFormat::kJson || is_json_object(lines.texts.front())) {
     sample_json(lines.texts, max_rows, kMaxFields, sample);
     sample.is_json = true;

@@ -94,7 +94,8 @@ FittedTransforms fixed_transforms(const Schema& schema) {
 FittedTransforms fit_transforms(const Schema& schema,
                                 RowBlockSource& rows,
                                 std::int64_t max_rows,
-                                std::uint64_t seed) {
+                                std::uint64_t seed,
+                                const std::function<void()>& after_block) {
   std::vector<Moments> moments(schema.numeric_inputs.size());
   std::vector<Reservoir> samples(schema.bucketed.size());
   for (std::size_t i = 0; i < samples.size(); ++i) samples[i].random.stream = hash64(seed, i);
@@ -105,6 +106,7 @@ FittedTransforms fit_transforms(const Schema& schema,
     const std::int64_t count =
         max_rows == 0 ? block.num_rows : std::min(block.num_rows, max_rows - num_rows);
     num_rows += count;
+    if (after_block) after_block();
     const auto values_of = [&](std::int64_t raw, auto&& use) {
       const double* const values = block.numeric[static_cast<std::size_t>(raw)].data();
       for (std::int64_t r = 0; r < count; ++r) {

@@ -164,8 +164,8 @@ void JobConfig::visit(ConfigVisitor& v) {
           "of a node; embedding.cache.memory is 50% of what is free there if nothing else is "
           "written; the dense network is computed there too, unless model.engine says otherwise. "
           "auto: cuda if there is a GPU and the job can run on it, else cpu; a job that has a GPU "
-          "and cannot use it says why when it starts.",
-          {.one_of = {"auto", "cpu", "cuda"}});
+          "and cannot use it says why when it starts. gpu: as cuda.",
+          {.one_of = {"auto", "cpu", "cuda", "gpu"}});
   v.field("seed", seed, "Seed of initial values and shuffling.", {.min = 0});
   v.section("data", data, "Training and evaluation data.");
   v.named("tables", tables, "Embedding tables; `default` applies to those not named.");

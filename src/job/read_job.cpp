@@ -69,6 +69,7 @@ JobConfig read_job(const std::string& path,
                    ConfigOrigins& origins) {
   JobConfig config;
   origins = load_config(config, path, overrides);
+  if (config.device == "gpu") config.device = "cuda";
   if (is_of_run(path)) keep_past_defaults(config, origins);
   resolve_paths(config, path, origins);
   data::inline_schema_file(config.data);

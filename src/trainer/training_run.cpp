@@ -351,6 +351,7 @@ bool TrainingRun::evaluate() {
 
 TrainOutcome train(const job::JobConfig& job, const TrainOptions& options) {
   job::JobConfig config = job;
+  config.data.stop = options.stop;
   data::choose_batch_size(config.data);  // of a job that was not read from a file
   bool has_trained = false;
   try {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <new>
 #include <sstream>
 #include <stdexcept>
@@ -20,11 +21,20 @@ enum class ErrorCode {
   kUnavailable,    // something this build or machine does not have
 };
 
+/// What what() would end at is shown as \x00.
+inline std::string with_visible_nuls(std::string text) {
+  for (std::size_t at = 0; (at = text.find('\0', at)) != std::string::npos;) {
+    text.replace(at, 1, "\\x00");
+  }
+  return text;
+}
+
 /// The exception of satrap. Its message names the thing, the rule and the value, and file:line of
 /// the user's input if there is one; the user sees it unchanged.
 class Error : public std::runtime_error {
  public:
-  Error(ErrorCode code, const std::string& message) : std::runtime_error(message), code_(code) {}
+  Error(ErrorCode code, const std::string& message)
+      : std::runtime_error(with_visible_nuls(message)), code_(code) {}
   ErrorCode code() const { return code_; }
 
  private:

@@ -21,8 +21,9 @@ struct ColumnProfile {
   Kind kind = Kind::kText;
   std::int64_t num_values = 0;  // not missing
   std::int64_t num_missing = 0;
-  /// The texts that mean a missing value, without "": NULL, NaN, \N, "?" and "-"; where numbers are
-  /// expected also NA, None and n/a, and the few other words among many numbers.
+  /// The texts that mean a missing value, without "": NULL, NaN, \N, "?", "-" and dashes; where
+  /// numbers are expected also what programs write for none (NA, #N/A, -nan), and the few other
+  /// words among many numbers.
   std::vector<std::string> missing;
   std::int64_t num_distinct = 0;  // values
   std::vector<std::pair<std::string, std::int64_t>>

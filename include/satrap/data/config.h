@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -181,6 +182,20 @@ class JobCaches {
   std::map<std::string, std::shared_ptr<const void>> open_;
 };
 
+/// What a job has said of its data: each pass over the same rows would say it again. Any thread.
+class JobWords {
+ public:
+  bool is_new(const std::string& line) {
+    const std::lock_guard lock(mutex_);
+    return said_.size() >= kMost || said_.insert(line).second;
+  }
+
+ private:
+  static constexpr std::size_t kMost = 10'000;
+  std::mutex mutex_;
+  std::set<std::string> said_;
+};
+
 /// The cache of parsed rows.
 struct CacheConfig {
   static constexpr std::string_view kPlain = "folder";
@@ -222,6 +237,10 @@ struct DataConfig {
   std::int64_t fit_rows = 1'000'000;
   SyntheticConfig synthetic;
   std::string folder = {};  // as JobConfig::folder says; not part of the section
+  // Once set, passes before the first step end; null: nobody sets it. Not part of the section.
+  const std::atomic<bool>* stop = nullptr;
+  // Copies of the configuration share it; not part of the section.
+  std::shared_ptr<JobWords> words = std::make_shared<JobWords>();
   // What share_generator has made, which passes share; not part of the section.
   std::shared_ptr<const SyntheticGenerator> generator = {};
   void visit(ConfigVisitor& v);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -32,11 +33,12 @@ FittedTransforms fixed_transforms(const Schema& schema);
 /// Makes one pass over `rows` (at most max_rows of them; 0: all). Means and deviations are exact,
 /// without missing values; quantiles are those of a sample of up to 200,000 values per column,
 /// drawn with `seed`. The result depends on the rows and the seed alone. Throws Error(kInvalidData)
-/// if there are no rows.
+/// if there are no rows, and what `after_block` throws.
 FittedTransforms fit_transforms(const Schema& schema,
                                 RowBlockSource& rows,
                                 std::int64_t max_rows,
-                                std::uint64_t seed);
+                                std::uint64_t seed,
+                                const std::function<void()>& after_block = {});
 
 /// log(1 + |x|) with the sign of x.
 double signed_log1p(double x);
