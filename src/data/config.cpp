@@ -121,7 +121,8 @@ void FilesConfig::visit(ConfigVisitor& v) {
       "make no progress (SATRAP_REMOTE_STALL, 15s). \"-\": standard input. For training "
       "also a topic of Kafka, kafka://host:9092,host:9092/topic, whose messages are one or several "
       "lines of text or, with data.format arrow or parquet, streams or files of Arrow IPC or files "
-      "of Parquet.");
+      "of Parquet. data.eval: none leaves out evaluation and what needs it "
+      "(train.eval_every, train.early_stopping).");
   v.field("max_rows", max_rows, "Read only the first rows (lines). 0: all.", {.min = 0});
   v.field(
       "where", where,

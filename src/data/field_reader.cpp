@@ -176,7 +176,12 @@ std::string_view FieldReader::comparable(std::string_view text) {
 
 bool FieldReader::read_label(const LabelConfig& config, std::string_view field, float& label) {
   const auto is_one_of = [&](const std::vector<std::string>& texts) {
-    return std::ranges::find(texts, comparable(field)) != texts.end();
+    const auto has = [&](std::string_view text) {
+      return std::ranges::find(texts, text) != texts.end();
+    };
+    const std::string_view text = comparable(field);
+    if (has(text) || schema_.text.value_rule == 1) return has(text);
+    return (text == "true" && has("1")) || (text == "false" && has("0"));
   };
   if (!config.positive.empty()) {
     label = is_one_of(config.positive) ? 1.0F : 0.0F;

@@ -54,6 +54,14 @@ void imply_dim_one(JobConfig& config, const ConfigOrigins& origins) {
   }
 }
 
+/// data.eval: none. What needs evaluations goes with them.
+void leave_out_evaluation(JobConfig& config) {
+  config.data.eval.path.clear();
+  config.data.eval.fraction = 0.0;
+  config.train.eval_every = TrainConfig().eval_every;
+  config.train.early_stopping = {};
+}
+
 /// Whether a run has written this file, beside its checkpoints or in one.
 bool is_of_run(const std::filesystem::path& path) {
   std::error_code unknown;
@@ -70,6 +78,7 @@ JobConfig read_job(const std::string& path,
   JobConfig config;
   origins = load_config(config, path, overrides);
   if (config.device == "gpu") config.device = "cuda";
+  if (config.data.eval.path == std::vector<std::string>{"none"}) leave_out_evaluation(config);
   if (is_of_run(path)) keep_past_defaults(config, origins);
   resolve_paths(config, path, origins);
   data::inline_schema_file(config.data);

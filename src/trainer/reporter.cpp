@@ -154,7 +154,8 @@ void Reporter::look_at(std::int64_t step, const data::Batch& batch) {
   live->set_trained({.step = step, .examples = examples_, .share = progress(step)});
 }
 
-void Reporter::end_training(bool is_whole) {
+void Reporter::end_training(bool is_finished, bool is_whole) {
+  is_finished_ = is_finished;
   training_seconds_ = seconds();
   if (is_whole) warn(watch_.end_labels());
 }
@@ -183,6 +184,7 @@ double Reporter::seconds() const {
 }
 
 double Reporter::progress(std::int64_t step, std::int64_t examples_in_flight) const {
+  if (is_finished_) return 1.0;
   const job::TrainConfig& train = sources_.config.train;
   const auto examples = static_cast<double>(examples_ + examples_in_flight);
   double share = -1.0;

@@ -58,9 +58,10 @@ class Reporter {
   /// The batch of such a step, and its number, for whoever watches.
   void look_at(std::int64_t step, const data::Batch& batch);
 
-  /// Training is over: `seconds` of the summary ends here, whatever evaluation follows. `is_whole`:
-  /// this process has seen all of the job's examples.
-  void end_training(bool is_whole);
+  /// Training is over: `seconds` of the summary ends here, whatever evaluation follows.
+  /// `is_finished`: nothing is left to train on, so that progress is 100 %. `is_whole`: this
+  /// process has seen all of the job's examples.
+  void end_training(bool is_finished, bool is_whole);
 
   /// The entry of metrics.jsonl about this process and its start.
   nlohmann::ordered_json describe_start() const;
@@ -128,6 +129,7 @@ class Reporter {
   std::vector<std::string> warm_tables_;
   std::chrono::steady_clock::time_point start_;
   double initial_progress_ = 0.0;
+  bool is_finished_ = false;
   double training_seconds_ = 0.0;  // once training is over
   struct Mark {
     double seconds = 0.0, wait_seconds = 0.0;

@@ -259,7 +259,7 @@ void TrainingRun::tell_start() const {
 /// The last evaluation, checkpoint and summary; of a run that has failed the checkpoint alone.
 void TrainingRun::finish(bool finished, bool has_failed) {
   const ScopedPhase saving(options_.live, LiveProgress::Phase::kSaving);
-  reporter_->end_training(finished && resumed_step_ < 0);
+  reporter_->end_training(finished, finished && resumed_step_ < 0);
   // What a finished run has written stays, whoever starts it again.
   const bool is_over =
       cluster_.is_chief() && finished && !has_trained() && directory_->has_finished(step_);

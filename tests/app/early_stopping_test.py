@@ -57,6 +57,12 @@ class EarlyStopping(CliTest):
         self.succeed("train", job, "--resume")
         self.assertEqual(self.early_stopping_of("run"), self.early_stopping_of("whole"))
 
+    def test_without_evaluation_nothing_needs_one(self):
+        done = self.succeed("train", self.overfitting_job(), "data.eval=none", "train.early_stopping={metric: auc, patience: 2}",
+                            "train.eval_every=2 steps", f"run_dir={self.dir / 'none'}")
+        self.assertNotIn("\neval  ", done.stdout)
+        self.assertRegex(done.stderr.replace("\r", "\n"), "100%")
+
     def test_what_it_needs(self):
         job = self.job(rows=100)
         for settings, words in [

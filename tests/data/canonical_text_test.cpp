@@ -196,6 +196,10 @@ TEST_F(ValueRuleTest, TextsOfALabelAreThoseOfTheirValues) {
   ASSERT_EQ(result.rows.size(), 2U);
   EXPECT_EQ(result.rows[0].label, 1.0F);
   EXPECT_EQ(result.rows[1].label, 0.0F);
+  config.schema.label = {.column = "y", .positive = {"1"}, .negative = {"0"}};
+  EXPECT_EQ(read_text(config).rows.at(0).label, 1.0F);  // as of a column of truth values
+  config.schema.value_rule = 1;
+  EXPECT_TRUE(read_text(config).rows.empty());
 }
 
 /// A number that is the threshold means 1, and the next smaller one 0, for decimals of up to three
