@@ -12,8 +12,8 @@ import time
 RECORDED = {
     "format": (0, 3),
     "release": (470, 620),
-    "asan": (450, 650),
-    "tsan": (162, 305),
+    "asan": (450, 420),
+    "tsan": (150, 240),
     "fuzz": (113, 64),
     "tidy": (0, 165),
     "cuda": (155, 8),
