@@ -10,7 +10,10 @@
 #include "satrap/core/error.h"
 #include "satrap/core/file.h"
 #include "satrap/core/text.h"
+#include "satrap/data/columns.h"
 #include "satrap/data/sample.h"
+#include "satrap/data/schema.h"
+#include "satrap/pipeline/load_job.h"
 
 namespace satrap::app {
 namespace {
@@ -41,6 +44,20 @@ void require_utf8(const data::Sample& sample) {
                "', is not UTF-8; convert the file: iconv -f latin1 -t utf-8 ",
                sample.files.front()));
   }
+}
+
+/// As `train` will: throws what it would say, of a configuration that is not yet under its name.
+void check(const std::string& yaml, const DraftRequest& request) {
+  const std::string draft = request.config + ".draft";
+  write_file_atomic(draft, yaml);
+  try {
+    const job::JobConfig config = pipeline::load_job(draft, {});
+    data::describe_columns(config.data, data::resolve_schema(config.data), data::Role::kTrain);
+  } catch (...) {
+    std::filesystem::remove(draft);
+    throw;
+  }
+  std::filesystem::remove(draft);
 }
 
 int init(InitArguments& arguments) {
@@ -76,6 +93,7 @@ void init_job(const DraftRequest& request, bool overwrite) {
   const data::Sample sample = data::read_sample(request.data, kSampleRows, request.text);
   require_utf8(sample);
   const JobDraft draft = draft_job(sample, request);
+  if (request.data.front() != "-") check(draft.yaml, request);
   write_file_atomic(request.config, draft.yaml);
   std::string text = fmt::format("job         {}\n", request.config);
   for (const std::string& note : draft.notes) text += note + "\n";

@@ -39,6 +39,12 @@ class OddFiles(CliTest):
         self.refused("comments.csv", "# of a tool\n# more\n" + ROWS, "after 2 other lines", "grep -v '^#' comments.csv")
         self.refused("title.csv", "Clicks of Monday\n" + ROWS, "after 1 other line", "tail -n +2 title.csv")
 
+    def test_what_train_would_refuse_is_not_written(self):
+        self.write("twice.csv", "click,user,click\n" + "".join(f"{r % 2},u{r % 3},{r % 2}\n" for r in range(40)))
+        error = self.fail_with(2, "init", "twice.csv", "--label", "click", cwd=self.dir)
+        self.assert_words(error, "twice.csv", "two columns are named 'click'")
+        self.assertEqual(os.listdir(self.dir), ["twice.csv"])
+
     def test_a_message_shows_bytes_that_are_0(self):
         self.write("job.yaml", JOB.format(path="nul.csv"))
         (self.dir / "nul.csv").write_bytes(b"click,us\0er\n1,a\n")
