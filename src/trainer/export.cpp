@@ -16,6 +16,7 @@
 #include "satrap/checkpoint/checkpoint_reader.h"
 #include "satrap/core/error.h"
 #include "satrap/core/file.h"
+#include "satrap/core/hash.h"
 #include "satrap/core/ids.h"
 #include "satrap/table/row.h"
 
@@ -90,15 +91,20 @@ class ExportDirectory {
   std::int64_t bytes_ = 0;
 };
 
-/// A table's name as the name of a file.
+/// A table's name as the name of a file; of a long one the beginning and a hash.
 std::string file_name(const std::string& table) {
+  constexpr std::size_t kMost = 160;  // bytes: with endings at most 255, what file systems take
   std::string name;
   for (const char c : table) {
     const bool plain =
         std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '-' || c == '.';
     name += plain ? std::string(1, c) : fmt::format("%{:02X}", static_cast<unsigned char>(c));
   }
-  return name;
+  if (name.size() <= kMost) return name;
+  const std::size_t percent = name.rfind('%', kMost - 1);  // two digits belong to it
+  const bool cuts_digits = percent != std::string::npos && percent + 3 > kMost;
+  return fmt::format("{}-{:016x}", name.substr(0, cuts_digits ? percent : kMost),
+                     hash_bytes(table));
 }
 
 /// Calls visit(row, header) for every row of a table; ids without a row are skipped.

@@ -71,6 +71,20 @@ class Export(CliTest):
         return tables
 
     @unittest.skipIf(WHY_NOT, WHY_NOT)
+    def test_names_of_any_length(self):
+        names = ["推荐系统" * 8, "x" * 247, "y" * 159 + "/", "y" * 158 + "/z"]
+        self.write("long.csv", ",".join(["click", *names]) + "\n" + "".join(
+            f"{r % 2}," + ",".join(f"t{(r + c) % 3}" for c in range(len(names))) + "\n" for r in range(40)))
+        self.succeed("init", "long.csv", cwd=self.dir)
+        self.succeed("train", "long.yaml", "run_dir=long", "train.max_steps=3", cwd=self.dir)
+        self.succeed("export", "--checkpoint", "long", "--out", "names", cwd=self.dir)
+        about = json.loads((self.dir / "names/export.json").read_text())
+        self.assertEqual(sorted(table["name"] for table in about["tables"]), sorted(names))
+        files = [table["keys"] for table in about["tables"]]
+        self.assertEqual(len(set(files)), len(names))
+        for file in files:
+            self.assertTrue((self.dir / "names" / file).is_file(), file)
+
     def test_safetensors_hold_the_same_rows(self):
         self.succeed(*self.command)
         npy = {name: [np.load(self.out / f"{name}.{part}.npy") for part in ["keys", "weights"]]
