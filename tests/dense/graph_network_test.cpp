@@ -82,12 +82,12 @@ TEST_F(GraphNetworkTest, OutputsAndGradientsAreThoseOfThePasses) {
 }
 
 TEST_F(GraphNetworkTest, LossesOf200StepsAreThoseOfThePasses) {
-  constexpr std::int64_t num_steps = kSanitized ? 20 : 200;
+  constexpr std::int64_t kNumSteps = kSanitized ? 20 : 200;
   for (const ModelCase& c : every_case()) {
     SCOPED_TRACE(c.name);
     const auto native = make_network(c, pool_);
     const auto graph = make_network(as_graph(c), pool_);
-    for (std::int64_t step = 1; step <= num_steps; ++step) {
+    for (std::int64_t step = 1; step <= kNumSteps; ++step) {
       Batch batch(c.shape, 64, static_cast<std::uint64_t>(step));
       Batch other = batch;
       const double loss = batch.run(*native, step).loss;

@@ -87,12 +87,12 @@ TEST_F(LossScaleTest, StartsAt65536AndIsOfFp16Alone) {
 }
 
 TEST_F(LossScaleTest, LossesOf200StepsAreNearThoseOfFp32) {
-  constexpr std::int64_t num_steps = kSanitized ? 20 : 200;
+  constexpr std::int64_t kNumSteps = kSanitized ? 20 : 200;
   for (ModelCase c : all_models()) {
     SCOPED_TRACE(c.name);
     c.model.engine = "graph";
     const auto exact = make_network(c, pool_), half = make(c);
-    for (std::int64_t step = 1; step <= num_steps; ++step) {
+    for (std::int64_t step = 1; step <= kNumSteps; ++step) {
       Batch batch(c.shape, 64, static_cast<std::uint64_t>(step));
       Batch other = batch;
       const double loss = batch.run(*exact, step).loss;

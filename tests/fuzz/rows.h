@@ -35,7 +35,7 @@ inline void append(const data::RowBlock& block, ReadRows& read) {
   };
   read.num_rows += block.num_rows;
   append_bytes(block.labels, column());
-  for (const std::vector<float>& numbers : block.numeric) append_bytes(numbers, column());
+  for (const std::vector<double>& numbers : block.numeric) append_bytes(numbers, column());
   for (const data::RowBlock::Bags& bags : block.bags) {
     if (std::ssize(bags.offsets) != block.num_rows + 1) fail("a bag without a row");
     if (bags.offsets.back() != std::ssize(bags.ids)) fail("ids beyond the bags");

@@ -272,16 +272,16 @@ class Bound : public ShardTest {
 };
 
 TEST_F(Bound, HoldsForTenThousandStepsOverShardsThatAreSlowAtRandom) {
-  constexpr std::int64_t num_steps = kSanitized ? 250 : 2500;
+  constexpr std::int64_t kNumSteps = kSanitized ? 250 : 2500;
   for (const std::int64_t staleness : {0, 1, 4, 16}) {
     std::int64_t sum = 0;
-    for (const auto& [seen, count] : staleness_seen(staleness, num_steps)) {
+    for (const auto& [seen, count] : staleness_seen(staleness, kNumSteps)) {
       EXPECT_GE(seen, 0);
       EXPECT_LE(seen, staleness);
       sum += count;
       RecordProperty(concat("tau_", staleness, "_seen_", seen), std::to_string(count));
     }
-    EXPECT_EQ(sum, 2 * num_steps);
+    EXPECT_EQ(sum, 2 * kNumSteps);
   }
 }
 
