@@ -1,7 +1,6 @@
 #include "src/data/field_reader.h"
 
 #include <algorithm>
-#include <array>
 #include <utility>
 
 #include "satrap/core/error.h"
@@ -9,7 +8,17 @@
 #include "src/data/field_parse.h"
 
 namespace satrap::data {
-namespace {}  // namespace
+namespace {
+
+/// An element of "['a', 'b']", which Python writes, or of '["a", "b"]'; "": a missing one.
+std::string_view without_quotes(std::string_view element) {
+  if (is_no_number(element)) return {};
+  const bool is_quoted = element.size() >= 2 && element.front() == element.back() &&
+                         (element.front() == '\'' || element.front() == '"');
+  return is_quoted ? element.substr(1, element.size() - 2) : element;
+}
+
+}  // namespace
 
 std::string RowFault::kind() const {
   if (column == nullptr) return std::string(reason);
@@ -198,14 +207,6 @@ bool FieldReader::read_label(const LabelConfig& config, std::string_view field, 
   label = static_cast<float>(number);
   return number == 0.0 || number == 1.0 ||
          fail("expected 0 or 1 (`positive` or `threshold` say what else means 1)", field);
-}
-
-/// An element of "['a', 'b']", which Python writes, or of '["a", "b"]'; "": a missing one.
-std::string_view without_quotes(std::string_view element) {
-  if (is_no_number(element)) return {};
-  const bool is_quoted = element.size() >= 2 && element.front() == element.back() &&
-                         (element.front() == '\'' || element.front() == '"');
-  return is_quoted ? element.substr(1, element.size() - 2) : element;
 }
 
 /// One id, or the ids of a bag, which may be in brackets.

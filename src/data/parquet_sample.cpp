@@ -64,7 +64,7 @@ void add_rows(const ParquetFile& file,
   }
 }
 
-/// Lists are read as ids alone, which floating-point numbers are not.
+/// Lists are read as ids alone, which floating-point numbers seldom are.
 bool is_sampled(const ParquetFile::Column& column) {
   using Kind = ParquetFile::Kind;
   const bool is_float = column.kind == Kind::kFloat || column.kind == Kind::kDouble;

@@ -62,10 +62,12 @@ void leave_out_evaluation(JobConfig& config) {
   config.train.early_stopping = {};
 }
 
-/// Whether a run has written this file, beside its checkpoints or in one.
-bool is_of_run(const std::filesystem::path& path) {
+/// Whether a run has written this file, beside its checkpoints or in one: with every key, also
+/// those that nobody writes by hand.
+bool is_of_run(const std::filesystem::path& path, const ConfigOrigins& written) {
   std::error_code unknown;
-  return path.filename() == "config.yaml" &&
+  return path.filename() == "config.yaml" && written.contains("data.schema.trim") &&
+         written.contains("checkpoint.max_failures") &&
          (std::filesystem::exists(path.parent_path() / "checkpoints", unknown) ||
           std::filesystem::exists(path.parent_path() / "manifest.json", unknown));
 }
@@ -79,7 +81,7 @@ JobConfig read_job(const std::string& path,
   origins = load_config(config, path, overrides);
   if (config.device == "gpu") config.device = "cuda";
   if (config.data.eval.path == std::vector<std::string>{"none"}) leave_out_evaluation(config);
-  if (is_of_run(path)) keep_past_defaults(config, origins);
+  if (is_of_run(path, origins)) keep_past_defaults(config, origins);
   resolve_paths(config, path, origins);
   data::inline_schema_file(config.data);
   imply_dim_one(config, origins);

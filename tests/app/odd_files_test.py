@@ -92,6 +92,14 @@ class OddFiles(CliTest):
         other = self.succeed("predict", "--checkpoint", "run", "--data", upper, cwd=self.dir).stdout
         self.assertNotEqual(scores, other)  # by rule 1, "True" and "true" are two ids
 
+    def test_a_file_of_ones_own_has_the_rule_of_today(self):
+        """Also one with the name of a run's, beside a folder of checkpoints."""
+        (self.dir / "checkpoints").mkdir()
+        self.write("a.csv", ROWS)
+        self.write("config.yaml", JOB.format(path="a.csv"))
+        self.succeed("train", "config.yaml", "run_dir=run", cwd=self.dir)
+        self.assertIn("value_rule: 2", (self.dir / "run/config.yaml").read_text())
+
     def test_a_bad_row_is_said_once(self):
         self.write("a.csv", ROWS + "x,u1\n" + ROWS[11:] * 4)
         self.write("job.yaml", JOB.format(path="a.csv").replace("batch_size: 2", "eval: {path: a.csv}\n  batch_size: 2"))
