@@ -7,7 +7,8 @@ import subprocess
 
 from .output import LogFile, Stream, TerminalStream
 from .process import Process, signal_name
-from .variables import loader_command, rank_command, rank_variables, shard_command, shard_variables
+from .variables import (launcher_variables, loader_command, rank_command, rank_variables, shard_command,
+                        shard_variables)
 
 USAGE_STATUS = 2
 FAILED_GRACE_S = 3.0  # of what still runs in an attempt that has failed
@@ -62,7 +63,7 @@ class Node:
 
         self._launch("store", None, [self._options.train_program, "store", "--host", host,
                                      "--port", "0"],
-                     {"SATRAP_TOKEN": self._token}, on_line)
+                     launcher_variables(self._options) | {"SATRAP_TOKEN": self._token}, on_line)
         self._store_url = url
         return await asyncio.wait_for(url, timeout_s)
 
@@ -239,6 +240,11 @@ class Node:
     def _report_failure(self, number):
         """Among processes that ended together, returns the one that explains the others."""
         if number != self._number:
+            return
+        # A rank may have heard of the stop before the launcher did.
+        self._failures = [p for p in self._failures if not self._was_expected(p)]
+        if not self._failures:
+            self._report_progress()
             return
         refused = [p for p in self._failures if p.status == USAGE_STATUS]
         killed = [p for p in self._failures if p.status < 0]

@@ -1,5 +1,6 @@
 """Command line and environment of each process of a job."""
 import dataclasses
+import math
 import os
 
 ATTEMPT_0_FLAGS = ("--resume", "--overwrite", "--resume-from")
@@ -45,8 +46,13 @@ def later_flags(flags):
     return kept
 
 
+def launcher_variables(options):
+    """By which a process knows a signal of its launcher, and how long to serve after one of somebody else."""
+    return {"SATRAP_RUN_PID": str(os.getpid()), "SATRAP_RUN_GRACE": str(math.ceil(options.grace))}
+
+
 def shard_variables(options, attempt, token):
-    values = {"SATRAP_STORE": attempt.store, "SATRAP_TOKEN": token,
+    values = launcher_variables(options) | {"SATRAP_STORE": attempt.store, "SATRAP_TOKEN": token,
               "SATRAP_ATTEMPT": str(attempt.number), "TORCHELASTIC_RUN_ID": attempt.run_id}
     if options.interface is not None:
         values["SATRAP_INTERFACE"] = options.interface

@@ -34,7 +34,7 @@ struct PsArguments {
 /// request.
 int run_shard(const PsArguments& arguments) {
   std::set_new_handler(end_without_memory);
-  const StopSignals signals;
+  const StopSignals signals(StopSignals::Role::kServer);
   ShardOptions options = arguments.options;
   options.cluster = job::ClusterConfig::from_environment();
   options.stop = &signals.stop();
@@ -48,7 +48,7 @@ int run_shard(const PsArguments& arguments) {
 }
 
 int run_loader(const LoaderOptions& arguments) {
-  const StopSignals signals;
+  const StopSignals signals(StopSignals::Role::kServer);
   LoaderOptions options = arguments;
   options.cluster = job::ClusterConfig::from_environment();
   if (!arguments.cluster.store.empty()) options.cluster.store = arguments.cluster.store;
@@ -71,7 +71,7 @@ struct StoreArguments {
 };
 
 int serve_store(const StoreArguments& arguments) {
-  const StopSignals signals;
+  const StopSignals signals(StopSignals::Role::kServer);
   const std::string token = job::ClusterConfig::from_environment().token;
   const net::TcpStoreServer server(arguments.host, arguments.port, token);
   print(server.url() + "\n");

@@ -165,6 +165,23 @@ class ClusterFaults(unittest.TestCase):
             job.start("--resume")
         self.check("kill -9 launcher", strike, check_end=self.check_unnoticed)
 
+    def test_sigterm_to_all_processes_at_once(self):
+        """As scancel and systemd do: shards serve until the ranks have written their checkpoint."""
+        def strike(job, rng):
+            self.victim(job, "shard", 0)
+            members = job.members()
+            rng.shuffle(members)
+            for member in members:
+                member.send(signal.SIGTERM)
+            os.kill(job.pid, signal.SIGTERM)
+            trained = phase_of(job).startswith("step")
+            if job.end(JOB_S) == 0:
+                raise Missed("the job has ended")
+            if trained:
+                self.assertRegex(job.output(), "stopped by SIGTERM; .* continues from", job.describe())
+            job.start("--resume")
+        self.check("SIGTERM to all", strike, check_end=self.check_unnoticed, settings=("data.synthetic.rows=48000",))
+
     # Processes that hang
 
     def freeze(self, job, kind, rng):
