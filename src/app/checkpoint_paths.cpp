@@ -11,6 +11,7 @@
 #include "satrap/core/error.h"
 #include "satrap/core/log.h"
 #include "satrap/data/remote_folder.h"
+#include "satrap/trainer/run_series.h"
 
 namespace satrap::app {
 namespace {
@@ -23,6 +24,16 @@ bool take_suffix(std::string& path, const std::string& suffix) {
   if (!path.ends_with(suffix) || std::filesystem::exists(path, unknown)) return false;
   path.resize(path.size() - suffix.size());
   return true;
+}
+
+/// The newest run of the job, where `path` is the folder of the first.
+std::string with_newest_run(const std::string& path) {
+  const std::string newest = trainer::newest_run(path);
+  if (newest != path) {
+    log_info("{}: the newest run of those that began with {}; {}/checkpoints are that one's",
+             newest, path, path);
+  }
+  return newest;
 }
 
 }  // namespace
@@ -79,12 +90,15 @@ std::vector<checkpoint::CheckpointInfo> checkpoints_of(const std::string& path) 
   return found;
 }
 
-std::string newest_checkpoint(const std::string& path) { return checkpoints_of(path).back().path; }
+std::string newest_checkpoint(const std::string& path) {
+  return checkpoints_of(with_newest_run(path)).back().path;
+}
 
 std::string checkpoint_to_use(const std::string& path) {
   std::string directory = path;
   const bool takes_last = take_suffix(directory, kLast);
   const bool needs_best = !takes_last && take_suffix(directory, kBest);
+  directory = with_newest_run(directory);
   const std::vector<checkpoint::CheckpointInfo> found = checkpoints_of(directory);
   if (takes_last) return found.back().path;
   const auto best =

@@ -1,11 +1,15 @@
 #include <algorithm>
+#include <array>
 #include <csignal>
+#include <cstdlib>
 #include <exception>
 #include <memory>
+#include <string>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
+#include <unistd.h>
 
 #include "checkpoint_paths.h"
 #include "closing_words.h"
@@ -23,6 +27,7 @@
 #include "satrap/core/file.h"
 #include "satrap/core/log.h"
 #include "satrap/data/remote_folder.h"
+#include "satrap/trainer/run_series.h"
 #include "satrap/trainer/trainer.h"
 #include "training_display.h"
 
@@ -75,6 +80,33 @@ void init_first(TrainArguments& arguments) {
   job.config = request.config;
 }
 
+/// Whether a launcher, a scheduler or a supervisor has started this process: what starts the same
+/// command again after a failure.
+bool is_started_by_program() {
+  constexpr std::array kVariables = {"SATRAP_STORE",    "RANK",      "TORCHELASTIC_RUN_ID",
+                                     "SLURM_JOB_ID",    "PBS_JOBID", "LSB_JOBID",
+                                     "AWS_BATCH_JOB_ID"};
+  const auto is_set = [](const char* name) { return std::getenv(name) != nullptr; };
+  if (std::ranges::any_of(kVariables, is_set)) return true;
+  // The first process of a container, or a system's service; a user's service.
+  const char* service = std::getenv("SYSTEMD_EXEC_PID");
+  return getpid() == 1 || getppid() == 1 ||
+         (service != nullptr && std::to_string(getpid()) == service);
+}
+
+/// Of a job whose run_dir nobody named each run has a folder of its own. What starts a job again
+/// without --resume is to be told that there is a run, not to begin another.
+void choose_run_dir(job::JobConfig& config, const trainer::TrainOptions& options) {
+  const std::string& first = config.default_run_dir;
+  if (first.empty() || is_started_by_program()) return;
+  const bool is_new = !options.resume && options.resume_from.empty() && !options.overwrite;
+  config.run_dir = is_new ? trainer::next_run(first) : trainer::newest_run(first);
+  if (config.run_dir == first) return;
+  log_info("run_dir: {}, {} {}", shown_path(config.run_dir),
+           is_new ? "a new folder beside" : "the newest of the runs that began with",
+           shown_path(first));
+}
+
 int train(TrainArguments& arguments) {
   if (!arguments.label.empty()) init_first(arguments);
   if (arguments.options.accept_changed_data && !arguments.options.resume &&
@@ -83,7 +115,8 @@ int train(TrainArguments& arguments) {
         ErrorCode::kInvalidConfig,
         "--accept-changed-data is for a run that continues: with --resume or --resume-from");
   }
-  const job::JobConfig config = arguments.job.load();
+  job::JobConfig config = arguments.job.load();
+  choose_run_dir(config, arguments.options);
   if (arguments.is_dry) {
     cli::print(describe_dry_run(config));
     return 0;

@@ -22,13 +22,14 @@
 namespace satrap::data {
 namespace {
 
-/// None, of a text file without a row.
+/// None, of a text file without a row among its first `max_rows` lines or so; 0: of all.
 std::optional<ColumnMap> columns_of_file(const Schema& schema,
                                          const std::string& path,
-                                         FileFormat format) {
+                                         FileFormat format,
+                                         std::int64_t max_rows = 0) {
   if (is_columnar(format)) return MappedParquet(path, schema).map;
   if (format != FileFormat::kDelimited) return ColumnMap(schema, NamedColumns(schema).names, path);
-  LineCutter cutter(schema, {path}, {}, {});
+  LineCutter cutter(schema, {path}, {.max_rows = max_rows}, {});
   TextBlock block;
   while (cutter.next(block)) {
     if (block.layout) return *block.layout;
@@ -47,6 +48,13 @@ std::string describe_uses(const Schema& schema, const ColumnMap& map) {
     text += fmt::format("  {:<{}}  {}\n", column.name, width, use_of(schema, column));
   }
   return text;
+}
+
+/// Whether there are files of this role that belong to it alone.
+bool has_files(const DataConfig& config, Role role) {
+  if (config.resolved_format() == "synthetic") return false;
+  if (role == Role::kTrain) return !reads_topic(config);
+  return config.has_eval() && !config.eval.is_part();
 }
 
 /// Without a look at its messages: the schema names their columns.
@@ -80,6 +88,15 @@ std::string describe_columns(const DataConfig& config, const Schema& schema, Rol
                   files.total_bytes > 0 ? ", " + format_bytes(files.total_bytes) : "",
                   shown_path(files.files.front().path), files.files.size() == 1 ? "" : " and more");
   return first ? text + describe_uses(read, *first) : text;
+}
+
+void check_columns(const DataConfig& config, const Schema& schema, Role role) {
+  constexpr std::int64_t kMaxRows = 1000;  // a file may begin with any number of blank lines
+  if (!has_files(config, role)) return;
+  const FileList files = list_files(role == Role::kTrain ? config.train.path : config.eval.path);
+  if (!files.rereadable) return;
+  columns_of_file(schema_of_role(schema, config, role), files.paths().front(),
+                  format_of(config.format, files), kMaxRows);
 }
 
 }  // namespace satrap::data

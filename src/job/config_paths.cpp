@@ -52,10 +52,12 @@ void resolve_paths(JobConfig& config, const std::string& file, const ConfigOrigi
   config.folder = (of_file / config.folder).lexically_normal().string();
   if (config.folder.ends_with('/') && config.folder.size() > 1) config.folder.pop_back();
   config.data.folder = config.folder;
-  if (config.run_dir.empty()) config.run_dir = "runs/" + fs::path(file).stem().string();
+  const bool is_default = config.run_dir.empty();
+  if (is_default) config.run_dir = "runs/" + fs::path(file).stem().string();
   for_each_path(config, [&](const std::string& key, std::string& path) {
     path = joined(is_override(key) ? of_command_line : fs::path(config.folder), path);
   });
+  config.default_run_dir = is_default ? config.run_dir : "";
 }
 
 JobConfig with_relative_paths(JobConfig config) {

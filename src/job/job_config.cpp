@@ -154,7 +154,8 @@ void JobConfig::visit(ConfigVisitor& v) {
           "Directory for everything the run writes, or its URL in a store: s3://bucket/prefix, "
           "hdfs://namenode:9870/path; the run then keeps copies of what it writes in the folder "
           "SATRAP_SCRATCH of the environment. Empty: runs/ and the name of the file, without "
-          ".yaml.");
+          ".yaml; if that holds a run, with -2, -3 and so on, unless a launcher or a scheduler "
+          "has started the job.");
   v.field(
       "folder", folder,
       "Where the relative paths of this file begin. Empty: the folder of the file; those of the "

@@ -92,10 +92,7 @@ std::unique_ptr<backend::Device> make_device(const job::JobConfig& config,
                                              const Cluster& cluster,
                                              ThreadPool& pool) {
   if (!config.is_on_gpu()) return backend::make_host_device(&pool);
-  if (const std::string reason = backend::why_no_cuda(); !reason.empty()) {
-    throw Error(ErrorCode::kUnavailable,
-                concat("device: there is no GPU for cuda: ", reason, "; write cpu"));
-  }
+  require_device(config);
   const int number = gpu_of_rank(cluster.config(), backend::num_cuda_devices());
   auto device = backend::make_cuda_device(number);
   if (cluster.is_chief()) log_info("device: cuda, GPU {}: {}", number, device->info().name);
@@ -249,6 +246,14 @@ job::JobConfig load_job(const std::string& path, const std::vector<std::string>&
   data::choose_batch_size(config.data);
   job::with_place(origins, [&] { check_model(config); });
   return config;
+}
+
+void require_device(const job::JobConfig& config) {
+  if (!config.is_on_gpu()) return;
+  if (const std::string reason = backend::why_no_cuda(); !reason.empty()) {
+    throw Error(ErrorCode::kUnavailable,
+                concat("device: there is no GPU for cuda: ", reason, "; write cpu"));
+  }
 }
 
 Model::Model(const job::JobConfig& config,

@@ -11,11 +11,13 @@
 #include "satrap/checkpoint/data_continuation.h"
 #include "satrap/core/error.h"
 #include "satrap/core/log.h"
+#include "satrap/data/columns.h"
 #include "satrap/data/loader.h"
 #include "satrap/data/remote_folder.h"
 #include "satrap/data/row_count.h"
 #include "satrap/data/topic.h"
 #include "satrap/job/scratch.h"
+#include "satrap/pipeline/model.h"
 
 namespace satrap::trainer {
 namespace {
@@ -166,6 +168,18 @@ std::shared_ptr<const data::TopicPosition> topic_of(const std::string& json) {
       data::TopicPosition::from_json(json, "what rank 0 has sent"));
 }
 
+/// What a user would have to mend in any folder, before a word about the folder; a start that
+/// fails here leaves nothing behind.
+void check_fresh_start(const job::JobConfig& config,
+                       const TrainOptions& options,
+                       const data::Schema& schema) {
+  pipeline::require_device(config);
+  if (options.open_batches) return;
+  for (const data::Role role : {data::Role::kTrain, data::Role::kEval}) {
+    data::check_columns(config.data, schema, role);
+  }
+}
+
 /// Takes the run directory. May fetch a checkpoint, or read much data.
 Json start_of_chief(const job::JobConfig& config,
                     const TrainOptions& options,
@@ -173,7 +187,9 @@ Json start_of_chief(const job::JobConfig& config,
                     std::int64_t num_ranks,
                     std::optional<RunDirectory>& directory) {
   std::string checkpoint = given_checkpoint(options);
-  directory.emplace(config, mode_of(options));  // from here on no other job writes there
+  const RunDirectory::Mode mode = mode_of(options);
+  if (mode != RunDirectory::Mode::kResume) check_fresh_start(config, options, schema);
+  directory.emplace(config, mode);  // from here on no other job writes there
   checkpoint = checkpoint.empty() && options.resume ? directory->newest_checkpoint()
                                                     : directory->local_checkpoint(checkpoint);
   job::JobConfig counted = with_first_eval_row(config);

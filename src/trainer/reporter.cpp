@@ -10,6 +10,7 @@
 #include "satrap/core/resource.h"
 #include "satrap/data/shared_files.h"
 #include "satrap/pipeline/stages.h"
+#include "satrap/trainer/run_series.h"
 
 namespace satrap::trainer {
 namespace {
@@ -203,11 +204,14 @@ double Reporter::progress(std::int64_t step, std::int64_t examples_in_flight) co
 
 Json Reporter::describe_start() const {
   const std::time_t now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
-  return {{"time", fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(now))},
-          {"version", SATRAP_VERSION},
-          {"machine", options_.machine},
-          {"ranks", sources_.cluster.size()},
-          {"shards", sources_.cluster.config().num_shards}};
+  Json start = {{"time", fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(now))},
+                {"version", SATRAP_VERSION},
+                {"machine", options_.machine},
+                {"ranks", sources_.cluster.size()},
+                {"shards", sources_.cluster.config().num_shards}};
+  const std::string& first = sources_.config.default_run_dir;
+  if (!first.empty()) start["series"] = series_of(first);
+  return start;
 }
 
 void Reporter::report(std::int64_t step, bool is_due) {

@@ -1,5 +1,6 @@
 #include "run_directory.h"
 
+#include <algorithm>
 #include <array>
 #include <filesystem>
 #include <sstream>
@@ -69,9 +70,15 @@ void RunDirectory::require_no_earlier_run() const {
     if (!found.empty()) refuse_earlier_run(found);
     return;
   }
-  for (const char* name : kFiles) {
-    if (fs::exists(path(name))) refuse_earlier_run(name);
-  }
+  const std::string found = earlier_run(root_);
+  if (!found.empty()) refuse_earlier_run(found);
+}
+
+/// The name of what is there of a run; "": nothing.
+std::string RunDirectory::earlier_run(const std::string& root) {
+  const auto* found = std::ranges::find_if(
+      kFiles, [&](const char* name) { return fs::exists(fs::path(root) / name); });
+  return found == kFiles.end() ? "" : *found;
 }
 
 std::string RunDirectory::newest_checkpoint() {

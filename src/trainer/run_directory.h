@@ -40,6 +40,9 @@ class RunDirectory {
 
   std::string path(const std::string& name) const { return root_ + "/" + name; }
   std::string checkpoints() const { return path("checkpoints"); }
+
+  /// Whether there is anything of a run in this folder of this machine.
+  static bool holds_run(const std::string& root) { return !earlier_run(root).empty(); }
   static std::string checkpoints_of(const job::JobConfig& config) {
     return job::local_run_dir(config) + "/checkpoints";
   }
@@ -74,6 +77,7 @@ class RunDirectory {
   void write_summary(const nlohmann::ordered_json& summary);
 
  private:
+  static std::string earlier_run(const std::string& root);
   void refuse_earlier_run(const std::string& what) const;
   void require_no_earlier_run() const;
   void take_over() const;

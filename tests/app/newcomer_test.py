@@ -158,7 +158,8 @@ class BeforeTraining(Newcomer):
         self.assertIn("run_dir\n  runs/job: free\n", text)
         self.assertFalse((self.dir / "runs").exists())
         self.run_here("train", "job.yaml")
-        self.assertIn("runs/job: holds a run", self.run_here("train", "job.yaml", "--dry-run").stdout)
+        self.assertIn("runs/job-2: free", self.run_here("train", "job.yaml", "--dry-run").stdout)
+        self.assertIn("runs/job: holds a run", self.run_here("train", "job.yaml", "--dry-run", "--resume").stdout)
 
     def test_head_and_stats_show_text_and_the_transformed_number(self):
         head = self.run_here("data", "head", "job.yaml", "--rows", 1).stdout

@@ -12,4 +12,8 @@ namespace satrap::data {
 /// training data, it says so. The columns of a topic are those that the schema names.
 std::string describe_columns(const DataConfig& config, const Schema& schema, Role role);
 
+/// Throws as reading would, if a file of training or evaluation is missing, or the first one's
+/// columns do not fit the schema. Reads nothing that can be read only once.
+void check_columns(const DataConfig& config, const Schema& schema, Role role);
+
 }  // namespace satrap::data

@@ -16,6 +16,9 @@
 
 namespace satrap::pipeline {
 
+/// Throws Error(kUnavailable) if the job is for a GPU and there is none that it could use.
+void require_device(const job::JobConfig& config);
+
 /// Everything that is trained: the embedding rows and the dense network of a job. Built from the
 /// configuration and the resolved schema; contents are those of step 0 until a checkpoint is
 /// loaded.
