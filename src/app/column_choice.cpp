@@ -240,11 +240,13 @@ std::string describe(const ColumnProfile& profile, std::int64_t num_rows) {
     text += ", numbers with a decimal comma, thousands or a unit, which are read as texts";
   }
   if (profile.num_missing > 0) {
-    text += fmt::format(", {:.3g} % missing", 100 * static_cast<double>(profile.num_missing) /
-                                                  static_cast<double>(num_rows));
+    const double percent = 100.0 / static_cast<double>(num_rows);
+    text += fmt::format(", {:.3g} % missing", percent * static_cast<double>(profile.num_missing));
     std::string words;
-    for (const std::string& word : profile.missing)
-      words += concat(words.empty() ? "" : ", ", word);
+    for (const auto& [word, count] : profile.missing) {
+      words += fmt::format("{}{} {:.3g} %", words.empty() ? "" : ", ", word,
+                           percent * static_cast<double>(count));
+    }
     if (!words.empty()) text += concat(" (", words, ")");
   }
   return text;

@@ -236,14 +236,17 @@ class Draft {
     }
     std::set<std::string> missing;
     for (std::size_t c = 0; c < profiles_.size(); ++c) {
-      if (c != label_.column)
-        missing.insert(profiles_[c].missing.begin(), profiles_[c].missing.end());
+      if (c == label_.column) continue;
+      for (const auto& [text, count] : profiles_[c].missing) missing.insert(text);
     }
-    std::string texts;
+    std::string texts, infinities;
     for (const std::string& text : missing) {
       texts += concat(texts.empty() ? "" : ", ", yaml_scalar(text));
+      if (data::means_infinity(text)) infinities += concat("; without ", text, " its rows are bad");
     }
-    if (!missing.empty()) lines_.add(concat("    missing: [", texts, "]"), "and the empty text");
+    if (!missing.empty()) {
+      lines_.add(concat("    missing: [", texts, "]"), concat("and the empty text", infinities));
+    }
     lines_.add(concat("    label: ", label_.yaml), label_.reason);
     write_inputs("numeric", &ColumnChoice::numeric);
     write_inputs("features", &ColumnChoice::features);

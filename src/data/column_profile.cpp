@@ -246,21 +246,22 @@ double ColumnProfile::frequent_share(std::size_t rank) const {
 }
 
 bool ColumnProfile::is_missing(const std::string& text) const {
-  return text.empty() || std::ranges::find(missing, text) != missing.end();
+  return text.empty() || missing.contains(text);
 }
+
+bool means_infinity(const std::string& text) { return is_infinity(text); }
 
 ColumnProfile profile_column(const std::vector<std::string>& texts, char delimiter) {
   ColumnProfile column;
   std::vector<std::string_view> values;
-  std::set<std::string> missing;
   const auto look = [&](bool is_numeric) {
     values.clear();
-    missing.clear();
+    column.missing.clear();
     for (const std::string& text : texts) {
       if (!is_missing_text(text, is_numeric)) {
         values.push_back(text);
       } else if (!text.empty()) {
-        missing.insert(text);
+        ++column.missing[text];
       }
     }
     column.kind = kind_of(values);
@@ -269,11 +270,13 @@ ColumnProfile profile_column(const std::vector<std::string>& texts, char delimit
   if (!look(true)) look(false);
   if (column.kind == ColumnProfile::Kind::kText) {
     const std::set<std::string> words = words_among_numbers(values);
-    missing.insert(words.begin(), words.end());
-    std::erase_if(values, [&](std::string_view text) { return words.contains(std::string(text)); });
+    std::erase_if(values, [&](std::string_view text) {
+      const bool is_word = words.contains(std::string(text));
+      if (is_word) ++column.missing[std::string(text)];
+      return is_word;
+    });
     column.kind = kind_of(values);
   }
-  column.missing.assign(missing.begin(), missing.end());
   column.num_values = std::ssize(values);
   column.num_missing = std::ssize(texts) - column.num_values;
 

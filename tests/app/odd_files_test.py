@@ -106,6 +106,15 @@ class OddFiles(CliTest):
         log = self.succeed("train", "job.yaml", "train.eval_every=2 steps", "data.max_bad_rows=0", cwd=self.dir).stderr
         self.assertEqual(log.count("bad row skipped"), 1, log)
 
+    def test_each_word_for_a_missing_number_is_counted(self):
+        words = ["#N/A", "-nan", "inf", "-", ""]
+        rows = [f"{r % 2},{words[r % 10] if r % 10 < 5 else f'{r}.5'}" for r in range(400)]
+        self.write("words.csv", "click,price\n" + "\n".join(rows) + "\n")
+        self.succeed("init", "words.csv", "--label", "click", cwd=self.dir)
+        job = (self.dir / "words.yaml").read_text()
+        self.assert_words(job, "50 % missing (#N/A 10 %, - 10 %, -nan 10 %, inf 10 %)",
+                          "and the empty text; without inf its rows are bad")
+
 
 class Signals(CliTest):
     def setUp(self):

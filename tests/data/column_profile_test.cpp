@@ -6,6 +6,7 @@ namespace satrap::data {
 namespace {
 
 using Strings = std::vector<std::string>;
+using Words = std::map<std::string, std::int64_t>;
 
 ColumnProfile profile(const Strings& texts) { return profile_column(texts, ','); }
 
@@ -39,10 +40,10 @@ TEST(ColumnProfile, TextsForMissingValuesAreNamed) {
   const ColumnProfile numbers = profile({"1", "", "NaN", "?", "NA", "2"});
   EXPECT_EQ(numbers.kind, ColumnProfile::Kind::kInteger);
   EXPECT_EQ(numbers.num_missing, 4);
-  EXPECT_EQ(numbers.missing, (Strings{"?", "NA", "NaN"}));
+  EXPECT_EQ(numbers.missing, (Words{{"?", 1}, {"NA", 1}, {"NaN", 1}}));
   const ColumnProfile texts = profile({"NA", "DE", "\\N", "NULL"});  // Namibia
   EXPECT_EQ(texts.num_values, 2);
-  EXPECT_EQ(texts.missing, (Strings{"NULL", "\\N"}));
+  EXPECT_EQ(texts.missing, (Words{{"NULL", 1}, {"\\N", 1}}));
 }
 
 TEST(ColumnProfile, AFewWordsAmongNumbersAreMissingValues) {
@@ -52,7 +53,7 @@ TEST(ColumnProfile, AFewWordsAmongNumbersAreMissingValues) {
   const ColumnProfile column = profile(texts);
   EXPECT_EQ(column.kind, ColumnProfile::Kind::kNumber);
   EXPECT_EQ(column.num_missing, 3);
-  EXPECT_EQ(column.missing, (Strings{"#DIV/0!", "unknown"}));
+  EXPECT_EQ(column.missing, (Words{{"#DIV/0!", 1}, {"unknown", 2}}));
   texts.insert(texts.end(), {"a", "b", "c", "d"});
   EXPECT_EQ(profile(texts).kind, ColumnProfile::Kind::kText);
   EXPECT_EQ(profile({"1", "2", "red"}).kind, ColumnProfile::Kind::kText);

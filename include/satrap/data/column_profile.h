@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -23,8 +24,8 @@ struct ColumnProfile {
   std::int64_t num_missing = 0;
   /// The texts that mean a missing value, without "": NULL, NaN, \N, "?", "-" and dashes; where
   /// numbers are expected also what programs write for none (NA, #N/A, -nan), and the few other
-  /// words among many numbers.
-  std::vector<std::string> missing;
+  /// words among many numbers. And how often each occurs.
+  std::map<std::string, std::int64_t> missing;
   std::int64_t num_distinct = 0;  // values
   std::vector<std::pair<std::string, std::int64_t>>
       frequent;               // the most frequent values, and how
@@ -54,6 +55,10 @@ struct ColumnProfile {
 
 /// Looks at the texts of one column, in the order of rows. `delimiter` is that between columns.
 ColumnProfile profile_column(const std::vector<std::string>& texts, char delimiter);
+
+/// Whether a text that is taken as missing would otherwise be a number that is too large to use:
+/// inf, -Infinity.
+bool means_infinity(const std::string& text);
 
 /// The elements of a field of a column that has lists.
 std::vector<std::string> elements_of(const std::string& field, const ColumnProfile& column);
