@@ -26,9 +26,9 @@ std::string share_text(double share) {
   return share < 0.0 ? "" : fmt::format("{:3.0f}%", std::floor(100.0 * share));
 }
 
-/// "[#####.....]", or nothing for an unknown share.
+/// "[####......]", or nothing for an unknown share.
 std::string bar(double share) {
-  constexpr int kWidth = 20;
+  constexpr int kWidth = 10;
   if (share < 0.0) return "";
   const int done = std::clamp(static_cast<int>(share * kWidth), 0, kWidth);
   return fmt::format("[{:.<{}}] ", std::string(static_cast<std::size_t>(done), '#'), kWidth);
@@ -85,7 +85,8 @@ double RecentRate::add(double seconds, std::int64_t examples) {
   return static_cast<double>(examples - first_examples) / (seconds - first_seconds);
 }
 
-// A narrow terminal cuts the end.
+// A narrow terminal cuts the end: in 80 columns metrics and the time left stay, also behind the
+// name of a rank.
 std::string progress_text(const trainer::LiveProgress& live,
                           const std::optional<trainer::Report>& report,
                           double age,
@@ -98,12 +99,11 @@ std::string progress_text(const trainer::LiveProgress& live,
     text += fmt::format("  {} examples", format_count(static_cast<double>(live.evaluated)));
   }
   const bool is_training = phase == trainer::LiveProgress::Phase::kTraining;
+  if (report) text += metrics(*report);
+  if (report && is_training) text += time_left(report->eta_seconds - age);
   if (trained.step > 0) text += fmt::format("  step {}", trained.step);
   if (is_training && rate >= 0.0) text += fmt::format("  {} examples/s", format_count(rate));
-  if (!report) return text;
-  text += metrics(*report);
-  if (!is_training) return text;
-  return text + time_left(report->eta_seconds - age) + shares(*report);
+  return report && is_training ? text + shares(*report) : text;
 }
 
 TrainingDisplay::TrainingDisplay() {

@@ -28,11 +28,11 @@ TEST(ProgressText, ShowsStepsAndTheNewestMetricsWhileTraining) {
   live.phase = Phase::kTraining;
   live.set_trained({.step = 30, .share = 0.5});
   EXPECT_EQ(progress_text(live, {}, 0.0, 2500.0),
-            "[##########..........]  50%  training  step 30  2.50k examples/s");
+            "[#####.....]  50%  training  step 30  2.50k examples/s");
   const trainer::Report report{.loss = 0.25, .auc = 0.75, .eta_seconds = 12.0, .wait_share = 0.04};
   EXPECT_EQ(progress_text(live, report, 2.0, 2500.0),
-            "[##########..........]  50%  training  step 30  2.50k examples/s  loss 0.2500  auc "
-            "0.7500  eta 10.0s  input wait 4%");
+            "[#####.....]  50%  training  loss 0.2500  auc 0.7500  eta 10.0s  step 30  2.50k "
+            "examples/s  input wait 4%");
   EXPECT_THAT(progress_text(live, report, 12.0, 2500.0), Not(HasSubstr("eta"))) << "it was wrong";
 }
 
@@ -54,8 +54,17 @@ TEST(ProgressText, AnEvaluationHasItsOwnCountAndNoTimeLeft) {
   live.evaluated = 2000;
   const trainer::Report report{.loss = 0.25, .auc = 0.75, .eta_seconds = 0.0};
   EXPECT_EQ(progress_text(live, report, 0.5, 2500.0),
-            "[####################] 100%  evaluating  2.00k examples  step 60  loss 0.2500  auc "
-            "0.7500");
+            "[##########] 100%  evaluating  2.00k examples  loss 0.2500  auc 0.7500  step 60");
+}
+
+TEST(ProgressText, MetricsAndTimeLeftFitInto80Columns) {
+  trainer::LiveProgress live;
+  live.phase = Phase::kTraining;
+  live.set_trained({.step = 1234567, .share = 1.0});
+  const trainer::Report report{.loss = 12.25, .auc = 0.75, .eta_seconds = 100000.0};
+  const std::string line = progress_text(live, report, 0.0, 123456.0);
+  EXPECT_THAT(line.substr(0, 80), HasSubstr("loss 12.2500  auc 0.7500  eta 1d03h  step 1234567"));
+  EXPECT_THAT(("[rank 12] " + line).substr(0, 80), HasSubstr("loss 12.2500  auc 0.7500  eta"));
 }
 
 TEST(RecentRate, IsThatOfTheLastSeconds) {
