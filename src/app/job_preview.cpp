@@ -32,21 +32,43 @@ std::string describe_batch(const job::JobConfig& config, bool of_evaluation) {
                      first.bad_rows == 1 ? "" : "s");
 }
 
-std::string describe_tables(const std::vector<trainer::DryRun::Table>& tables) {
-  constexpr double kMillion = 1e6;
-  std::size_t width = 5;
-  for (const auto& table : tables) width = std::max(width, table.name.size());
-  std::string text = fmt::format("tables\n  {:<{}}  {:>7}  {:>9}  {:>15}  {:>16}\n", "table", width,
-                                 "weights", "row", "a million rows", "first batch");
-  std::int64_t bytes = 0;
-  for (const auto& table : tables) {
-    const auto million = static_cast<std::int64_t>(kMillion * static_cast<double>(table.row_bytes));
-    text +=
-        fmt::format("  {:<{}}  {:>7}  {:>9}  {:>15}  {:>11} rows\n", table.name, width, table.dim,
-                    format_bytes(table.row_bytes), format_bytes(million), table.first_rows);
-    bytes += table.first_rows * table.row_bytes;
+/// Where the numbers of rows come from.
+std::string describe_estimate(const trainer::DryRun& run) {
+  if (run.examples_total <= 0) {
+    return fmt::format("rows of the first {} examples: how many there are is unknown",
+                       run.examples_seen);
   }
-  return text + fmt::format("  rows of the first batch: {}\n", format_bytes(bytes));
+  if (run.examples_total <= run.examples_seen) {
+    return fmt::format("rows of all {} examples", run.examples_total);
+  }
+  return fmt::format("rows of about {} examples, by how the first {} make tables grow",
+                     format_count(static_cast<double>(run.examples_total)), run.examples_seen);
+}
+
+std::int64_t bytes_of_tables(const trainer::DryRun& run) {
+  std::int64_t bytes = 0;
+  for (const auto& table : run.tables) bytes += table.rows * table.row_bytes;
+  return bytes;
+}
+
+std::string describe_tables(const trainer::DryRun& run) {
+  std::size_t width = 5;
+  for (const auto& table : run.tables) width = std::max(width, table.name.size());
+  std::string text = fmt::format("tables\n  {:<{}}  {:>7}  {:>9}  {:>12}  {:>10}\n", "table", width,
+                                 "weights", "row", "rows", "memory");
+  for (const auto& table : run.tables) {
+    text += fmt::format("  {:<{}}  {:>7}  {:>9}  {:>12}  {:>10}\n", table.name, width, table.dim,
+                        format_bytes(table.row_bytes), table.rows,
+                        format_bytes(table.rows * table.row_bytes));
+  }
+  return text + fmt::format("  {}\n", describe_estimate(run));
+}
+
+/// Of one process that holds all tables; ranks and shards divide it.
+std::string describe_memory(const trainer::DryRun& run) {
+  const std::int64_t tables = bytes_of_tables(run), process = resident_bytes();
+  return fmt::format("memory\n  total: {}; tables {}, the process with one batch {}\n",
+                     format_bytes(tables + process), format_bytes(tables), format_bytes(process));
 }
 
 std::string describe_run_dir(const std::string& run_dir) {
@@ -80,10 +102,7 @@ std::string describe_dry_run(const job::JobConfig& config) {
   text += fmt::format("model\n  {}: {} dense parameters, {}; logloss of the first batch {:.4f}\n",
                       config.model.type, run.dense_parameters,
                       format_bytes(run.dense_parameters * kFloat), run.logloss);
-  text += describe_tables(run.tables);
-  text += fmt::format("memory\n  of this process, with one batch and no trained row: {}\n",
-                      format_bytes(resident_bytes()));
-  return text + describe_run_dir(config.run_dir);
+  return text + describe_tables(run) + describe_memory(run) + describe_run_dir(config.run_dir);
 }
 
 }  // namespace satrap::app

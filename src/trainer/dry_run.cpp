@@ -1,7 +1,9 @@
 #include "satrap/trainer/dry_run.h"
 
 #include <algorithm>
-#include <unordered_set>
+#include <cmath>
+#include <memory>
+#include <span>
 #include <utility>
 
 #include "loaded_model.h"
@@ -9,6 +11,7 @@
 #include "satrap/core/resource.h"
 #include "satrap/core/thread_pool.h"
 #include "satrap/data/loader.h"
+#include "satrap/data/row_count.h"
 #include "satrap/data/topic.h"
 #include "satrap/kernels/row_layout.h"
 #include "satrap/pipeline/cluster.h"
@@ -20,6 +23,7 @@ namespace satrap::trainer {
 namespace {
 
 constexpr std::int64_t kFitRows = 10'000;
+constexpr std::int64_t kEstimateRows = 100'000;
 
 /// A topic without an end is read up to the messages that are there, so that nothing is waited for.
 data::DataConfig up_to_now(data::DataConfig config) {
@@ -29,32 +33,106 @@ data::DataConfig up_to_now(data::DataConfig config) {
   return config;
 }
 
-data::Batch first_batch(const job::JobConfig& config,
-                        const data::Schema& schema,
-                        data::Role role,
-                        std::int64_t& bad_rows) {
+std::unique_ptr<data::BatchSource> open_source(const job::JobConfig& config,
+                                               const data::Schema& schema,
+                                               data::Role role) {
   const data::DataConfig now = up_to_now(config.data);
   data::DataConfig fit = now;
   if (fit.fit_rows == 0 || fit.fit_rows > kFitRows) fit.fit_rows = kFitRows;
   const data::FittedTransforms transforms = data::fit_transforms(fit, schema, config.seed);
-  const auto source = data::open_batches(now, schema, transforms, role, {.seed = config.seed});
+  return data::open_batches(now, schema, transforms, role, {.seed = config.seed});
+}
+
+data::Batch first_batch(data::BatchSource& source) {
   data::Batch batch;
-  if (!source->next(batch)) throw Error(ErrorCode::kInvalidData, "no row can be used");
-  bad_rows = source->stats().bad_rows;
+  if (!source.next(batch)) throw Error(ErrorCode::kInvalidData, "no row can be used");
   return batch;
 }
 
-std::int64_t rows_needed(const data::Batch& batch,
-                         const std::vector<job::FeatureSpec>& features,
-                         TableId table) {
-  std::unordered_set<std::uint64_t> ids;
-  for (std::size_t f = 0; f < features.size(); ++f) {
-    if (features[f].table != table) continue;
+/// The different ids of each table, counted while examples are added.
+class IdCounts {
+ public:
+  IdCounts(const pipeline::Model& model) : model_(model), ids_(model.specs.tables.size()) {}
+
+  void add(const data::Batch& batch) {
+    const auto& features = model_.specs.features;
     const auto n = static_cast<std::size_t>(batch.num_examples);
-    const auto begin = batch.ids.begin() + batch.offsets[f * n];
-    ids.insert(begin, batch.ids.begin() + batch.offsets[(f + 1) * n]);
+    for (std::size_t f = 0; f < features.size(); ++f) {
+      auto& ids = ids_[static_cast<std::size_t>(features[f].table)];
+      ids.insert(ids.end(), batch.ids.begin() + batch.offsets[f * n],
+                 batch.ids.begin() + batch.offsets[(f + 1) * n]);
+    }
+    examples_ += batch.num_examples;
   }
-  return std::ssize(ids);
+
+  std::int64_t examples() const { return examples_; }
+
+  std::vector<std::int64_t> count() {
+    std::vector<std::int64_t> counts;
+    for (auto& ids : ids_) {
+      std::ranges::sort(ids);
+      ids.erase(std::ranges::unique(ids).begin(), ids.end());
+      counts.push_back(std::ssize(ids));
+    }
+    return counts;
+  }
+
+ private:
+  const pipeline::Model& model_;
+  std::vector<std::vector<std::uint64_t>> ids_;  // of each table
+  std::int64_t examples_ = 0;
+};
+
+/// How many different ids there are among `total` examples, if there were `half` among the first
+/// half of those seen and `whole` among all of them: Heaps' law, whole * (total / seen)^b.
+std::int64_t extrapolate(std::int64_t half,
+                         std::int64_t whole,
+                         double half_share,
+                         double seen,
+                         double total) {
+  if (half == 0 || total <= seen) return whole;
+  const double growth = std::log(static_cast<double>(whole) / static_cast<double>(half));
+  const double exponent = std::clamp(growth / -std::log(half_share), 0.0, 1.0);
+  return std::llround(static_cast<double>(whole) * std::pow(total / seen, exponent));
+}
+
+/// Of an epoch, about; 0: unknown.
+std::int64_t estimated_examples(const data::DataConfig& config) {
+  if (config.resolved_format() == "synthetic" || data::reads_topic(config)) return 0;
+  const double share = config.eval.is_part() ? 1.0 - config.eval.fraction : 1.0;
+  return std::llround(share * static_cast<double>(data::estimate_rows(config)));
+}
+
+/// Fills in the rows of result.tables.
+void estimate_tables(data::BatchSource& source,
+                     data::Batch& batch,
+                     const pipeline::Model& model,
+                     DryRun& result) {
+  IdCounts ids(model);
+  std::vector<std::int64_t> half;
+  std::int64_t half_examples = 0;
+  bool has_more = true;
+  while (has_more && ids.examples() < kEstimateRows) {
+    ids.add(batch);
+    if (half.empty() && ids.examples() >= kEstimateRows / 2) {
+      half = ids.count();
+      half_examples = ids.examples();
+    }
+    has_more = source.next(batch);
+  }
+  const std::vector<std::int64_t> whole = ids.count();
+  result.examples_seen = ids.examples();
+  const bool is_known = !has_more || result.examples_total <= 0 || half.empty();
+  if (!has_more) result.examples_total = ids.examples();
+  const auto seen = static_cast<double>(ids.examples());
+  for (std::size_t t = 0; t < whole.size(); ++t) {
+    std::int64_t& rows = result.tables[t].rows;
+    rows = is_known ? whole[t]
+                    : extrapolate(half[t], whole[t], static_cast<double>(half_examples) / seen,
+                                  seen, static_cast<double>(result.examples_total));
+    const std::int64_t limit = model.specs.tables[t].limits.capacity_rows;
+    if (limit > 0) rows = std::min(rows, limit);
+  }
 }
 
 }  // namespace
@@ -62,8 +140,10 @@ std::int64_t rows_needed(const data::Batch& batch,
 FirstBatch read_first_batch(const job::JobConfig& config, bool of_evaluation) {
   const data::Schema schema = data::resolve_schema(config.data);
   FirstBatch first;
-  const data::Batch batch = first_batch(
-      config, schema, of_evaluation ? data::Role::kEval : data::Role::kTrain, first.bad_rows);
+  const auto source =
+      open_source(config, schema, of_evaluation ? data::Role::kEval : data::Role::kTrain);
+  const data::Batch batch = first_batch(*source);
+  first.bad_rows = source->stats().bad_rows;
   first.examples = batch.num_examples;
   first.ids = std::ssize(batch.ids);
   for (std::size_t l = 0; l < schema.labels.size(); ++l) {
@@ -83,17 +163,14 @@ DryRun dry_run(const job::JobConfig& job) {
   ThreadPool pool(config.train.threads > 0 ? config.train.threads : num_cpus());
   pipeline::Cluster cluster(config, {});
   pipeline::Model model(config, schema, cluster, pool);
-  std::int64_t bad_rows = 0;
-  const data::Batch batch = first_batch(config, schema, data::Role::kTrain, bad_rows);
+  const auto source = open_source(config, schema, data::Role::kTrain);
+  data::Batch batch = first_batch(*source);
 
   DryRun result;
   result.dense_parameters = model.network->num_parameters();
   for (const table::TableSpec& table : model.specs.tables) {
     const RowLayout layout = RowLayout::of(table.dim, table.weights, table.optimizer.type);
-    result.tables.push_back({.name = table.name,
-                             .dim = table.dim,
-                             .row_bytes = layout.row_bytes,
-                             .first_rows = rows_needed(batch, model.specs.features, table.id)});
+    result.tables.push_back({.name = table.name, .dim = table.dim, .row_bytes = layout.row_bytes});
   }
   pipeline::Scorer scorer(model);
   std::vector<float> probabilities, labels;
@@ -102,6 +179,9 @@ DryRun dry_run(const job::JobConfig& job) {
   };
   const std::span<const float> scores = first_label(scorer.score(batch), probabilities);
   result.logloss = compute_metrics(scores, first_label(batch.labels, labels)).logloss;
+  result.examples_total = source->rows_per_epoch();
+  if (result.examples_total <= 0) result.examples_total = estimated_examples(config.data);
+  estimate_tables(*source, batch, model, result);
   return result;
 }
 

@@ -153,13 +153,27 @@ class BeforeTraining(Newcomer):
         text = self.run_here("train", "job.yaml", "--dry-run").stdout
         self.assertIn("evaluation data\n", text)
         self.assertRegex(text, r"model\n  deepfm: \d+ dense parameters, \S+; logloss of the first batch 0\.\d+\n")
-        self.assertRegex(text, r"  site +5 +\d+B +\S+MiB +8 rows\n")
-        self.assertRegex(text, r"memory\n .* \S+MiB\n")
+        self.assertRegex(text, r"  site +5 +80B +8 +640B\n  rows of all \d+ examples\n")
+        self.assertRegex(text, r"memory\n  total: \S+MiB; tables 640B, the process with one batch \S+MiB\n")
         self.assertIn("run_dir\n  runs/job: free\n", text)
         self.assertFalse((self.dir / "runs").exists())
         self.run_here("train", "job.yaml")
         self.assertIn("runs/job-2: free", self.run_here("train", "job.yaml", "--dry-run").stdout)
         self.assertIn("runs/job: holds a run", self.run_here("train", "job.yaml", "--dry-run", "--resume").stdout)
+
+    def test_a_dry_run_estimates_rows_and_applies_the_split(self):
+        """Of 250,000 rows it looks at 100,000: table `user` grows with each row, `site` has all its rows soon."""
+        rows = "".join(f"{r % 2},s{r * 7919 % 50},u{r}\n" for r in range(250_000))
+        self.write("big.csv", "click,site,user\n" + rows)
+        self.write("big.yaml", "device: cpu\ndata: {train: big.csv, eval: {fraction: 0.2, by: hash}, batch_size: 1000,"
+                   " schema: {label: click, features: [site, user]}}\ntables: {default: {dim: 4}}\nmodel: deepfm\n")
+        text = self.run_here("train", "big.yaml", "--dry-run").stdout
+        found = re.search(r"  site +5 +80B +50 .*\n  user +5 +80B +(\d+) .*\n  rows of about (\d+)k examples, by how the "
+                          r"first 100000 make tables grow", text)
+        self.assertIsNotNone(found, text)
+        self.assertAlmostEqual(int(found[1]), 200_000, delta=4000)
+        first = re.findall(r"first batch: (.*)", text)
+        self.assertEqual(len(set(first)), 2, "other rows in evaluation")
 
     def test_head_and_stats_show_text_and_the_transformed_number(self):
         head = self.run_here("data", "head", "job.yaml", "--rows", 1).stdout

@@ -24,16 +24,18 @@ struct DryRun {
   struct Table {
     std::string name;
     std::int64_t dim = 0;
-    std::int64_t row_bytes = 0;   // with optimizer state
-    std::int64_t first_rows = 0;  // that the first batch needs
+    std::int64_t row_bytes = 0;  // with optimizer state
+    std::int64_t rows = 0;       // after an epoch: estimated unless all rows were looked at
   };
   std::vector<Table> tables;
+  std::int64_t examples_seen = 0;   // from which the rows are estimated: the first ones
+  std::int64_t examples_total = 0;  // of an epoch, about; 0: unknown, and rows are those seen
   std::int64_t dense_parameters = 0;
   double logloss = 0.0;  // of the first label in the first batch
 };
 
-/// Builds the model in this process, on the CPU, and scores the first batch. No step is taken and
-/// nothing is written. Throws as a run would.
+/// Builds the model in this process, on the CPU, and scores the first batch. Reads some more to see
+/// how the tables grow. No step is taken and nothing is written. Throws as a run would.
 DryRun dry_run(const job::JobConfig& config);
 
 }  // namespace satrap::trainer
