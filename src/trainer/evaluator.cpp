@@ -36,6 +36,7 @@ Evaluation evaluate_label(const Scored& scored,
       ranks.gather(std::span<const double>(mine).first(cluster.is_chief() ? mine.size() : 0));
   Evaluation evaluation{result.examples, of_chief[0], of_chief[1], of_chief[2], of_chief[3]};
   if (schema.grouped) evaluation.grouped = {of_chief[4], grouped.num_groups};
+  evaluation.reliability = reliability(probabilities, labels);
   evaluation.label = schema.labels[static_cast<std::size_t>(label)].name;
   return evaluation;
 }

@@ -41,6 +41,24 @@ Json evaluation_json(const Evaluation& e) {
   return json;
 }
 
+/// Of each label, the columns of its bins.
+Json reliability_json(const Evaluation& e) {
+  Json labels = Json::array();
+  for (const Evaluation& label : e.labels.empty() ? std::vector{e} : e.labels) {
+    Json columns = {{"label", label.label},
+                    {"examples", Json::array()},
+                    {"predicted", Json::array()},
+                    {"positives", Json::array()}};
+    for (const ReliabilityBin& bin : label.reliability) {
+      columns["examples"].push_back(bin.examples);
+      columns["predicted"].push_back(bin.predicted);
+      columns["positives"].push_back(bin.positives);
+    }
+    labels.push_back(std::move(columns));
+  }
+  return labels;
+}
+
 Json early_stopping_json(const EarlyStopping& e) {
   const bool has_best = e.state().best_step >= 0;
   return {{"metric", e.state().metric},
@@ -310,7 +328,8 @@ void Reporter::report_evaluation(std::int64_t step, const Evaluation& evaluation
   sources_.directory->append_metrics({{"step", step},
                                       {"examples", examples_},
                                       {"seconds", seconds()},
-                                      {"eval", evaluation_json(evaluation)}});
+                                      {"eval", evaluation_json(evaluation)},
+                                      {"reliability", reliability_json(evaluation)}});
   if (evaluation.labels.empty()) log_evaluation(step, "", evaluation);
   for (const Evaluation& label : evaluation.labels) {
     log_evaluation(step, label.label + " ", label);

@@ -15,6 +15,7 @@
 #include "satrap/job/job_config.h"
 #include "satrap/trainer/live_progress.h"
 #include "satrap/trainer/metrics.h"
+#include "satrap/trainer/reliability.h"
 
 namespace satrap::trainer {
 
@@ -74,6 +75,7 @@ struct Evaluation {
   std::int64_t examples = 0;
   double auc = 0.0, logloss = 0.0, ne = 0.0, calibration = 0.0;
   std::optional<GroupedAuc> grouped = {};  // with data.group_by
+  std::vector<ReliabilityBin> reliability = {};
 
   /// With several labels: the metrics of each, in their order. The numbers above are those of the
   /// first.
