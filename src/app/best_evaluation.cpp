@@ -41,4 +41,26 @@ BestEvaluation best_evaluation(const Json& run) {
   return best;
 }
 
+UsedEvaluation used_evaluation(const Json& run) {
+  const BestEvaluation best = best_evaluation(run);
+  double kept = number_at(run["summary"], "/early_stopping/best_step");
+  const std::string patience = setting(run, "train.early_stopping.patience");
+  const bool is_in_progress = run["summary"].is_null();
+  if (is_in_progress && !patience.empty() && patience != "0" && std::isfinite(best.value)) {
+    kept = static_cast<double>(best.step);
+  }
+  UsedEvaluation used;
+  for (const Json& line : run["evaluations"]) {
+    if (!line["eval"].is_object()) continue;
+    const auto step = line["step"].get<std::int64_t>();
+    used = {.step = step, .is_best = static_cast<double>(step) == kept, .numbers = line["eval"]};
+    if (used.is_best) return used;
+  }
+  const Json::json_pointer at("/eval");
+  if (used.step < 0 && run["summary"].contains(at) && run["summary"][at].is_object()) {
+    used.numbers = run["summary"][at];
+  }
+  return used;
+}
+
 }  // namespace satrap::app

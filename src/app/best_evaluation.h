@@ -19,6 +19,15 @@ struct BestEvaluation {
 };
 BestEvaluation best_evaluation(const nlohmann::ordered_json& run);
 
+/// The evaluation of the checkpoint that eval, predict and export use: the best one that early
+/// stopping has kept, else the last.
+struct UsedEvaluation {
+  std::int64_t step = -1;                                             // -1: unknown
+  bool is_best = false;                                               // by early stopping
+  nlohmann::ordered_json numbers = nlohmann::ordered_json::object();  // empty: there is none
+};
+UsedEvaluation used_evaluation(const nlohmann::ordered_json& run);
+
 /// Whether larger values of a metric are better.
 bool rises(const std::string& metric);
 

@@ -131,13 +131,6 @@ std::string too_few_steps(const Json& run) {
 
 bool has_early_stopping(const Json& run) { return run["summary"].contains("early_stopping"); }
 
-/// The numbers of the evaluation of the checkpoint that eval, predict and export use; empty: none.
-Json used_evaluation(const Json& run) {
-  const BestEvaluation best = best_evaluation(run);
-  if (best.is_kept && best.numbers.is_object()) return best.numbers;
-  return run["summary"].value("eval", Json::object());
-}
-
 /// "a, b or c"
 std::string alternatives(const std::vector<std::string>& words) {
   std::string text;
@@ -183,7 +176,7 @@ std::vector<std::string> id_columns(const Json& run) {
   return names;
 }
 
-double used_auc(const Json& run) { return number_at(used_evaluation(run), "/auc"); }
+double used_auc(const Json& run) { return number_at(used_evaluation(run).numbers, "/auc"); }
 
 std::string groups_on_both_sides(const Json& run) {
   const double auc = used_auc(run);
@@ -207,7 +200,7 @@ std::string inputs_without_signal(const Json& run) {
 
 /// Of the checkpoint that is used, beside the evaluation with the least.
 std::string much_more_loss(const Json& run) {
-  const double used = number_at(used_evaluation(run), "/logloss");
+  const double used = number_at(used_evaluation(run).numbers, "/logloss");
   double least = used;
   std::int64_t step = 0;
   for (const Json& line : run["evaluations"]) {
@@ -228,7 +221,7 @@ std::string worse_than_base_rate(const Json& run) {
       !inputs_without_signal(run).empty()) {
     return "";
   }
-  const double eval = number_at(used_evaluation(run), "/ne");
+  const double eval = number_at(used_evaluation(run).numbers, "/ne");
   const bool has_eval = std::isfinite(eval);
   const double ne = has_eval ? eval : number_at(run["summary"], "/train/ne");
   if (!(ne > 1.0)) return "";
@@ -241,7 +234,7 @@ std::string worse_than_base_rate(const Json& run) {
 }
 
 std::string too_good(const Json& run) {
-  const double auc = number_at(used_evaluation(run), "/auc");
+  const double auc = number_at(used_evaluation(run).numbers, "/auc");
   if (!(auc > kTooGood)) return "";
   return fmt::format(
       "auc {:.4f} on the evaluation data is too good for most problems: does an input tell the "
@@ -268,7 +261,7 @@ std::string one_class_of_evaluation(const Json& run) {
 }
 
 std::string shifted_base_rate(const Json& run) {
-  const double calibration = number_at(used_evaluation(run), "/calibration");
+  const double calibration = number_at(used_evaluation(run).numbers, "/calibration");
   const bool is_far = calibration < 1.0 - kShift || calibration > 1.0 + kShift;
   if (!is_far || is_short(run)) return "";
   const Json shares = run["summary"].value("positive_share", Json::object());

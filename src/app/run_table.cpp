@@ -2,13 +2,15 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
-#include <set>
-#include <utility>
+#include <cstddef>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
 
 #include "best_evaluation.h"
+#include "evaluation_data.h"
+#include "run_differences.h"
 #include "run_record.h"
 #include "satrap/core/file.h"
 #include "satrap/core/text.h"
@@ -18,73 +20,87 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+constexpr std::size_t kDifferencesInALine = 10;
+
 struct Line {
   std::string name;
   BestEvaluation best;
-  std::map<std::string, std::string> config;
+  Settings differences;
 };
 
-Line line_of(const Json& run) {
-  Line line{.name = shown_path(run["path"]), .best = best_evaluation(run), .config = {}};
-  for (const Json& pair : run["config"]) line.config[pair[0]] = pair[1];
-  return line;
+/// The metric that all runs of a group are ranked by: theirs, or one that all have.
+std::string ranking_metric(const std::vector<Line>& lines, const ComparableRuns& group) {
+  const std::string& first = lines[group.runs.front()].best.metric;
+  const bool is_one = std::ranges::all_of(
+      group.runs, [&](std::size_t run) { return lines[run].best.metric == first; });
+  return is_one ? first : "logloss";
 }
 
-/// NaN is last.
-bool is_better(const Line& a, const Line& b) {
-  if (std::isnan(a.best.value) || std::isnan(b.best.value)) return !std::isnan(a.best.value);
-  return rises(a.best.metric) ? a.best.value > b.best.value : a.best.value < b.best.value;
-}
-
-std::set<std::string> differing_keys(const std::vector<Line>& lines) {
-  std::set<std::string> keys;
-  for (const Line& line : lines) {
-    for (const auto& [key, value] : line.config) {
-      const bool is_everywhere = std::ranges::all_of(lines, [&](const Line& other) {
-        const auto found = other.config.find(key);
-        return found != other.config.end() && found->second == value;
-      });
-      if (!is_everywhere && key != "run_dir" && key != "folder") keys.insert(key);
-    }
-  }
-  return keys;
+/// The best first; NaN is last.
+void rank(const std::vector<Line>& lines, ComparableRuns& group) {
+  const std::string metric = ranking_metric(lines, group);
+  const auto value_of = [&](std::size_t run) {
+    const BestEvaluation& best = lines[run].best;
+    return best.metric == metric ? best.value : number_at(best.numbers, "/" + metric);
+  };
+  std::ranges::stable_sort(group.runs, [&](std::size_t a, std::size_t b) {
+    const double left = value_of(a), right = value_of(b);
+    if (std::isnan(left) || std::isnan(right)) return !std::isnan(left) && std::isnan(right);
+    return rises(metric) ? left > right : left < right;
+  });
 }
 
 std::string shown(double value, int digits) {
   return std::isnan(value) ? "-" : fmt::format("{:.{}f}", value, digits);
 }
 
-std::string differences(const Line& line, const std::set<std::string>& keys) {
+std::string differences(const Line& line) {
   std::string text;
-  for (const std::string& key : keys) {
-    if (const auto found = line.config.find(key); found != line.config.end()) {
-      text += fmt::format("{}{}={}", text.empty() ? "" : " ", key, found->second);
-    }
+  const std::size_t size = line.differences.size();
+  const std::size_t shown = size > kDifferencesInALine + 1 ? kDifferencesInALine : size;
+  for (std::size_t i = 0; i < shown; ++i) {
+    const auto& [key, value] = line.differences[i];
+    const bool is_list = value.starts_with('+') || value.starts_with('-');  // of what it has, lacks
+    text += fmt::format("{}{}{}{}", text.empty() ? "" : "  ", key, is_list ? " " : "=", value);
   }
-  return text;
+  if (shown < size) text += fmt::format("  and {} more keys: see --out FILE", size - shown);
+  return printable(text);
+}
+
+std::string text_of(const Line& line, std::size_t width) {
+  const BestEvaluation& best = line.best;
+  const bool is_known = !std::isnan(best.value);
+  return fmt::format("{:<{}}  {:>16}  {:>9}  {:>9}  {:>7}  {}\n", line.name, width,
+                     is_known ? fmt::format("{} {:.5f}", best.metric, best.value) : "-",
+                     is_known ? with_commas(best.step) : "-",
+                     shown(number_at(best.numbers, "/logloss"), 5),
+                     shown(number_at(best.numbers, "/ne"), 4), differences(line));
 }
 
 }  // namespace
 
 std::string run_table(const std::vector<std::string>& run_dirs) {
+  std::vector<Json> runs;
+  for (const std::string& directory : run_dirs) runs.push_back(read_run(directory));
+  const std::vector<Settings> all = config_differences(runs);
   std::vector<Line> lines;
   std::size_t width = 3;
-  for (const std::string& directory : run_dirs) {
-    lines.push_back(line_of(read_run(directory)));
+  for (std::size_t r = 0; r < runs.size(); ++r) {
+    lines.push_back({.name = printable(shown_path(runs[r]["path"])),
+                     .best = best_evaluation(runs[r]),
+                     .differences = all[r]});
     width = std::max(width, lines.back().name.size());
   }
-  std::ranges::stable_sort(lines, is_better);
-  const std::set<std::string> keys = differing_keys(lines);
   std::string text = fmt::format("{:<{}}  {:>16}  {:>9}  {:>9}  {:>7}  {}\n", "run", width,
                                  "best evaluation", "at step", "logloss", "ne", "differences");
-  for (const Line& line : lines) {
-    const BestEvaluation& best = line.best;
-    text += fmt::format(
-        "{:<{}}  {:>16}  {:>9}  {:>9}  {:>7}  {}\n", line.name, width,
-        std::isnan(best.value) ? "-" : fmt::format("{} {:.5f}", best.metric, best.value),
-        std::isnan(best.value) ? "-" : with_commas(best.step),
-        shown(number_at(best.numbers, "/logloss"), 5), shown(number_at(best.numbers, "/ne"), 4),
-        differences(line, keys));
+  for (ComparableRuns& group : comparable_runs(runs)) {
+    rank(lines, group);
+    if (!group.differences.empty()) {
+      text += fmt::format("\nnot ranked with {}, since the evaluation data differ: {}\n",
+                          lines.front().name,
+                          printable(fmt::format("{}", fmt::join(group.differences, "; "))));
+    }
+    for (const std::size_t run : group.runs) text += text_of(lines[run], width);
   }
   return text;
 }

@@ -311,6 +311,45 @@ class Report(ReportTest):
         self.assertRegex(lines[2], r"run-0 +auc 0\.70000 +50 .* dense_optimizer\.lr=0\.1$")
         self.assertRegex(lines[3], r"run-2 +- +- ")
 
+    def evaluated(self, name, config, auc, examples=100, logloss=0.5):
+        return self.run_directory(name, config=config, metrics=[
+            {"step": 10, "seconds": 1, "eval": {"examples": examples, "auc": auc, "logloss": logloss}}])
+
+    def test_runs_over_other_data_are_not_ranked_together(self):
+        part = "data: {{train: {{path: [{}]}}, eval: {{fraction: 0.2, by: hash}}}}\n"
+        of_a, of_b = part.format("a.csv"), part.format("b.csv")
+        runs = [self.evaluated("low", of_a, 0.6), self.evaluated("other", of_b, 0.9),
+                self.evaluated("high", of_a, 0.7), self.evaluated("grown", of_a, 0.8, examples=120)]
+        lines = self.succeed("report", *runs).stdout.splitlines()
+        self.assertEqual([line.split("  ")[0].split("/")[-1] for line in lines if "auc" in line],
+                         ["high", "low", "other", "grown"])
+        self.assertEqual(lines[3:5], ["", f"not ranked with {runs[0]}, since the evaluation data differ: "
+                                          "data.train.path is [b.csv], not [a.csv]"])
+        self.assertTrue(lines[7].endswith("differ: 120 evaluation examples, not 100"), lines[7])
+
+    def test_runs_with_two_metrics_of_early_stopping_are_ranked_by_the_logloss(self):
+        config = "train: {{early_stopping: {{metric: {}}}}}\n"
+        runs = [self.evaluated("a", config.format("auc"), 0.9, logloss=0.6),
+                self.evaluated("b", config.format("logloss"), 0.8, logloss=0.5)]
+        lines = self.succeed("report", *runs).stdout.splitlines()
+        self.assertIn("logloss 0.50000", lines[1])
+        self.assertIn("auc 0.90000", lines[2])
+
+    def test_features_are_compared_by_name(self):
+        features = lambda *names: "data: {schema: {features: [%s]}}\n" % ", ".join(
+            f"{{name: {name}, type: int, separator: '|'}}" for name in names)
+        runs = [self.evaluated("all", features("user", "city", "item", "hour"), 0.7),
+                self.evaluated("less", features("user", "item", "hour"), 0.6)]
+        lines = self.succeed("report", *runs).stdout.splitlines()
+        self.assertTrue(lines[1].endswith("  data.schema.features +city"), lines[1])
+        self.assertTrue(lines[2].endswith("  data.schema.features -city"), lines[2])
+
+    def test_a_table_shows_control_characters_and_does_not_send_them(self):
+        runs = [self.evaluated(name, f'model: {{path: "{name}\\e[2J"}}\n', 0.5) for name in "ab"]
+        table = self.succeed("report", *runs).stdout
+        self.assertIn("model.path=a\\x1b[2J", table)
+        self.assertNotIn("\x1b", table)
+
     def test_a_page_needs_a_place_that_is_there(self):
         run = self.run_directory()
         self.assert_words(self.fail_with(1, "report", run, "--out", self.dir / "none" / "x.html"), "none/x.html")
