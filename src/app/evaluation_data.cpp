@@ -65,9 +65,15 @@ std::int64_t positives_of(const Json& line) {
   return positives;
 }
 
-/// Whether a key of the configuration chooses evaluation rows or labels.
+/// Whether a key of the configuration says what a label is.
+bool says_label(const std::string& key, bool has_several) {
+  if (!has_several) return key.starts_with("data.schema.label.");
+  return key.starts_with("data.schema.labels.") && !key.ends_with(".weight") &&
+         !key.ends_with(".name");
+}
+
+/// Whether a key of the configuration chooses evaluation rows.
 bool chooses_rows(const std::string& key, bool is_part, bool is_synthetic) {
-  if (key.starts_with("data.schema.label")) return !key.ends_with(".weight");
   if (is_synthetic) return key.starts_with("data.synthetic.") || key == "data.format";
   if (key.starts_with("data.eval")) return true;
   return is_part && key.starts_with("data.train");
@@ -83,8 +89,12 @@ Recorded recorded(const Json& run) {
   const bool is_part = is_part_of_training(run);
   const bool is_synthetic = setting(run, "data.format") == "synthetic";
   const std::string folder = setting(run, "folder");
-  for (const auto& [key, text] : settings_by_name(run)) {
-    if (!chooses_rows(key, is_part, is_synthetic) || !says_something(text)) continue;
+  const Settings settings = settings_by_name(run);
+  const bool has_several = std::ranges::any_of(
+      settings, [](const auto& one) { return one.first.starts_with("data.schema.labels."); });
+  for (const auto& [key, text] : settings) {
+    const bool counts = chooses_rows(key, is_part, is_synthetic) || says_label(key, has_several);
+    if (!counts || !says_something(text)) continue;
     found.settings[key] = text;
     if (!key.ends_with(".path") && key != "data.train" && key != "data.eval") continue;
     for (const std::string& path : entries_of(text)) {

@@ -1,5 +1,6 @@
 #include "report_page.h"
 
+#include <cmath>
 #include <cstddef>
 #include <filesystem>
 #include <set>
@@ -8,8 +9,11 @@
 
 #include <nlohmann/json.hpp>
 
+#include "best_evaluation.h"
 #include "closing_words.h"
+#include "evaluation_data.h"
 #include "report/assets.h"
+#include "run_differences.h"
 #include "run_record.h"
 #include "satrap/core/error.h"
 #include "satrap/core/file.h"
@@ -51,7 +55,7 @@ void fill(std::string& page, std::string_view place, std::string_view text) {
 }
 
 /// Runs are named by their directories, or by their paths if the names are equal.
-void make_names_unique(Json& runs) {
+void make_names_unique(std::vector<Json>& runs) {
   std::multiset<std::string> names;
   for (const Json& run : runs) names.insert(run["name"]);
   for (Json& run : runs) {
@@ -59,22 +63,54 @@ void make_names_unique(Json& runs) {
   }
 }
 
+/// What the page says of a run besides its record (read_run): `data`, `evaluation_data` in words;
+/// `used`, the evaluation that stands first, with `reliability`; `best`; `findings`. The bins of
+/// other evaluations, which make the page large, go.
+void add_conclusions(Json& run) {
+  run["findings"] = run["summary"].is_object() ? Json(findings(run)) : Json::array();
+  run["data"] = describe_training_data(run);
+  run["evaluation_data"] = describe_evaluation_data(run);
+  const BestEvaluation best = best_evaluation(run);
+  run["best"] = nullptr;
+  if (std::isfinite(best.value) && run["evaluations"].size() > 1) {
+    run["best"] = {{"metric", best.metric}, {"step", best.step}, {"value", best.value}};
+  }
+  const UsedEvaluation used = used_evaluation(run);
+  run["used"] = {{"step", used.step},
+                 {"is_best", used.is_best},
+                 {"eval", used.numbers},
+                 {"reliability", Json::array()}};
+  for (Json& line : run["evaluations"]) {
+    if (line["step"] == used.step && line.contains("reliability") &&
+        line["reliability"].is_array()) {
+      run["used"]["reliability"] = std::move(line["reliability"]);
+    }
+    line.erase("reliability");
+  }
+}
+
 }  // namespace
 
 std::string report_page(const std::vector<std::string>& run_dirs) {
-  Json runs = Json::array();
-  for (const std::string& directory : run_dirs) {
-    runs.push_back(read_run(directory));
-    Json& run = runs.back();
-    run["findings"] = run["summary"].is_object() ? Json(findings(run)) : Json::array();
+  std::vector<Json> runs;
+  for (const std::string& directory : run_dirs) runs.push_back(read_run(directory));
+  const std::vector<Settings> differences = config_differences(runs);
+  Json groups = Json::array();
+  for (const ComparableRuns& group : comparable_runs(runs)) {
+    groups.push_back({{"runs", group.runs}, {"differences", group.differences}});
+  }
+  for (std::size_t r = 0; r < runs.size(); ++r) {
+    add_conclusions(runs[r]);
+    runs[r]["differences"] = differences[r];
   }
   make_names_unique(runs);
   std::string page(kReportPage);
   // The user's text is filled in last, so that it is not searched for placeholders.
   fill(page, "{{style}}", kReportStyle);
   fill(page, "{{charts}}", kReportCharts);
+  fill(page, "{{headline}}", kReportHeadline);
   fill(page, "{{script}}", kReportScript);
-  fill(page, "{{runs}}", embedded(runs));
+  fill(page, "{{runs}}", embedded({{"runs", runs}, {"groups", groups}}));
   return page;
 }
 

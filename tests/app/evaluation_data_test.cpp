@@ -68,6 +68,11 @@ TEST(ComparableRuns, AnotherLabelOrFilterIsOtherData) {
   EXPECT_THAT(difference(evaluated("data: {eval: {path: [v.csv], where: ''}}"),
                          evaluated("data: {eval: {path: [v.csv], where: day > 3}}")),
               ElementsAre("data.eval.where is day > 3, not none"));
+  EXPECT_THAT(difference(evaluated("data: {schema: {label: {column: click}}}"),
+                         evaluated("data: {schema: {label: {column: label}, labels: [{name: x, "
+                                   "column: buy}]}}")),
+              ElementsAre("data.schema.label.column is none, not click",
+                          "data.schema.labels.x.column is buy, not none"));
   EXPECT_THAT(difference(evaluated("data: {schema: {labels: [{name: a, weight: 1}]}}"),
                          evaluated("data: {schema: {labels: [{name: a, weight: 2}]}}")),
               IsEmpty());

@@ -11,20 +11,21 @@ from cli import TIMEOUT_S, CliTest
 
 BROWSER = next(filter(None, map(shutil.which, ["chromium", "chromium-browser", "google-chrome"])), None)
 
-CHARTS = ["Loss (logloss)", "AUC", "Normalised entropy", "Calibration (mean p / mean label)", "Throughput, examples/s",
-          "Dense stage waiting for its input, share of time", "Work of the stages per step",
-          "Staleness of lookups so far, steps", "Staleness of lookups, share of all", "Memory",
-          "Rows in the tables"]
+CHARTS = ["Loss (logloss)", "AUC", "Normalised entropy", "Calibration (mean p / mean label)", "Reliability",
+          "Throughput, examples/s", "Dense stage waiting for its input, share of time", "Work of the stages per step",
+          "Staleness of lookups so far, steps", "Staleness of lookups, share of all", "Memory", "Rows in the tables"]
 HOSTILE = "</script><script>document.title='broken'</script><img src=x onerror=\"alert(1)\">&'"
 
 
 class Page(html.parser.HTMLParser):
-    """The contents of a page: `charts`, captions with the numbers of shapes drawn; `cells` of its tables."""
+    """The contents of a page: `charts`, captions with the numbers of shapes drawn; `cells` of its tables, and those of
+    them that are `marked` as best; `terms`, the metrics that stand first; `folded`, what a reader must open; `said`."""
 
     def __init__(self, text):
         super().__init__()
-        self.charts, self.cells, self.path = {}, [], []
-        self.title = self.error = self.heading = self.legend = ""
+        self.charts, self.cells, self.path, self.marked, self.terms, self.folded = {}, [], [], [], [], []
+        self.order = []  # texts
+        self.title = self.error = self.heading = self.legend = self.about = self.said = ""
         self.images = 0
         self.feed(text)
 
@@ -39,6 +40,8 @@ class Page(html.parser.HTMLParser):
             self.images += 1
         if tag in ("td", "th"):
             self.cells.append("")
+        if tag in ("dt", "dd"):
+            self.terms.append("")
         kind = attributes.get("class") or ""
         is_shape = tag == "rect" or tag == "path" and kind.split(" ")[0] in ("curve", "layer")
         if is_shape and ("svg", "img") in [(t, a.get("role")) for t, a in self.path]:
@@ -53,11 +56,22 @@ class Page(html.parser.HTMLParser):
             self.charts[self.caption] = self.shapes
 
     def handle_data(self, text):
+        self.order.append(text)
         tags = [tag for tag, _ in self.path]
         if "figcaption" in tags:
             self.caption += text
         elif "td" in tags or "th" in tags:
             self.cells[-1] += text
+            if any(a.get("class") == "best" for _, a in self.path):
+                self.marked.append(text)
+        elif "dt" in tags or "dd" in tags:
+            self.terms[-1] += text
+        elif "summary" in tags:
+            self.folded.append(text)
+        elif any(a.get("class") in ("said", "notice") for _, a in self.path):
+            self.said += text + "\n"
+        elif any(a.get("id") == "about" for _, a in self.path):
+            self.about += text
         elif tags[-1:] == ["title"] and "svg" not in tags:
             self.title += text
         elif "h1" in tags:
@@ -103,13 +117,16 @@ class InABrowser(ReportTest):
         self.assertEqual(page.charts["AUC"], 2, "training and evaluation")
         self.assertGreaterEqual(page.charts["Work of the stages per step"], 5)
         self.assertEqual(page.charts["Staleness of lookups, share of all"], 3, "bound 2")
-        self.assertEqual(page.heading, str(self.dir / "run"))
+        self.assertEqual(page.heading, "dlrm on train.tsv")
+        self.assertRegex(page.about, r"^run · finished · 30 steps · [\d.]+ s · \d{4}-\d\d-\d\d \d\d:\d\d UTC$")
+        self.assertEqual(page.value_of("Run directory"), str(self.dir / "run"))
+        self.assertEqual(page.folded[:2], ["Speed, staleness and memory", "All numbers of the run"])
         summary = json.loads((self.dir / "run" / "summary.json").read_text())
         self.assertEqual(page.value_of("State"), "finished")
         self.assertEqual(page.value_of("Steps"), "30")
         self.assertEqual(page.value_of("satrap"), summary["version"])
         self.assertRegex(page.value_of("Machine"), r"\d CPUs, \d.* GiB")
-        self.assertAlmostEqual(float(page.value_of("AUC, evaluation")), summary["eval"]["auc"], places=4)
+        self.assertAlmostEqual(float(page.value_of("AUC, last evaluation")), summary["eval"]["auc"], places=4)
 
     def test_over_time_and_under_a_pointer(self):
         self.succeed("train", self.job())
@@ -122,7 +139,8 @@ class InABrowser(ReportTest):
               [...document.querySelectorAll('.readout')].map((line) => line.textContent).join('|');""")
         self.assertEqual(list(page.charts), CHARTS)
         readouts = page.heading.split("|")
-        self.assertEqual(len(readouts), 9, "all but bars and areas")
+        self.assertEqual(len(readouts), 10, "all but bars and areas")
+        self.assertRegex(readouts.pop(4), r"^predicted [\d.]+%, observed [\d.]+% \(\d+ of \d+\)$")
         for readout in readouts:
             self.assertRegex(readout, r"^training time [\d.]+ \w+ · .*\d")
 
@@ -149,7 +167,9 @@ class InABrowser(ReportTest):
             HOSTILE, config=f"run_dir: {json.dumps(HOSTILE)}\n",
             metrics=[{"step": 0, "start": {"version": HOSTILE, "machine": HOSTILE, "time": HOSTILE}},
                      {"step": 1, "seconds": 1, "train": {HOSTILE: 0.5}, "stage_seconds": {HOSTILE: 1}},
-                     {"step": 1, "seconds": 1, "eval": {"labels": {HOSTILE: {"auc": 0.5}}}}])
+                     {"step": 1, "seconds": 1, "eval": {"labels": {HOSTILE: {"auc": 0.5}}}, "reliability": [
+                         None, 1, {"label": "odd", "examples": [HOSTILE], "predicted": 3, "positives": None},
+                         {"label": HOSTILE, "examples": [200], "predicted": [100.0], "positives": [90]}]}])
         (run / "summary.json").write_text(json.dumps({"step": 1, "mode": HOSTILE, "finished": True}))
         self.succeed("report", run, run, "--out", self.dir / "hostile.html")
         for path in [self.dir / "hostile.html", self.report(run)]:
@@ -159,6 +179,7 @@ class InABrowser(ReportTest):
             self.assertEqual(page.cells[page.cells.index("Machine") + 1], HOSTILE)
             self.assertIn(HOSTILE, page.charts)
             self.assertIn(f"AUC of {HOSTILE}", page.charts)
+            self.assertIn(f"Reliability of {HOSTILE}", page.charts)
 
     def report(self, run):
         self.succeed("report", run)
@@ -183,7 +204,8 @@ class InABrowser(ReportTest):
                                           {"step": 9, "seconds": 2, "eval": {"recall": 0.7, "examples": 9}}])
         page = self.render(self.report(run))
         self.assertEqual(page.charts, {"recall": 1})
-        self.assertEqual(page.value_of("recall, evaluation"), "0.7")
+        self.assertEqual(page.value_of("recall, last evaluation"), "0.7")
+        self.assertEqual(page.terms[:2], ["recall", "0.70000"])
 
     def test_of_several_labels_each_has_its_charts(self):
         metrics = lambda loss, auc: {loss: 0.5, "auc": auc}
@@ -196,8 +218,10 @@ class InABrowser(ReportTest):
         page = self.render(self.report(run))
         of_all = ["Loss (logloss)", "AUC"]
         self.assertEqual(page.charts, {name + of: 2 for of in [" of click", " of buy.it"] for name in of_all})
-        self.assertNotIn("AUC, evaluation", page.cells, "which is that of click")
-        self.assertEqual(page.value_of("AUC of buy.it, evaluation"), "0.9")
+        self.assertNotIn("AUC, last evaluation", page.cells, "which is that of click")
+        self.assertEqual(page.value_of("AUC of buy.it, last evaluation"), "0.9")
+        self.assertEqual([value for value in page.terms if value.startswith("0.")],
+                         ["0.80000", "0.50000", "0.90000", "0.50000"], "AUC and logloss of each")
         self.assertEqual(page.value_of("AUC of buy.it, last training window"), "0.7")
 
     def early_stopped(self):
@@ -221,6 +245,56 @@ class InABrowser(ReportTest):
         self.assertEqual(page.heading, "1,3,1", "one ring, around the second of the hollow dots of the evaluations")
         self.assertIn("best evaluation", page.legend)
 
+    def test_first_stands_the_evaluation_of_the_checkpoint_that_is_used(self):
+        run = self.early_stopped()
+        (run / "summary.json").write_text(json.dumps({
+            "step": 15, "finished": True, "mode": "sync", "eval": {"auc": 0.8},
+            "early_stopping": {"metric": "auc", "best_step": 10, "best_value": 0.9}}))
+        page = self.render(self.report(run))
+        self.assertEqual(page.terms, ["AUC", "0.90000", "training 0.70000", "last evaluation 0.80000",
+                                      "1 is perfect, 0.5 chance"])
+        self.assertEqual(page.said, "Evaluated at step 10, the best by auc: the checkpoint that eval, predict and "
+                                    "export use.\n")
+        self.assertLess(page.order.index("0.90000"), page.order.index("State"))
+
+    def test_without_evaluation_the_training_window_stands_first(self):
+        page = self.render(self.report(self.run_directory(metrics=[
+            {"step": 5, "seconds": 1, "train": {"loss": 0.5, "auc": 0.75}}])))
+        self.assertEqual([value for value in page.terms if value.startswith("0.")], ["0.75000", "0.50000"])
+        self.assertIn("there is no evaluation", page.said)
+
+    def test_reliability_is_that_of_the_checkpoint_that_is_used(self):
+        bins = lambda positives: [{"label": "y", "examples": [200, 30, 30, 0], "predicted": [20.0, 9, 12, 0],
+                                   "positives": [positives, 10, 14, 0]}]
+        run = self.run_directory(metrics=[
+            {"step": step, "seconds": step, "eval": {"auc": 0.7}, "reliability": bins(step)} for step in (15, 25)])
+        (run / "summary.json").write_text('{"step": 25, "finished": true, "early_stopping": {"best_step": 15}}')
+        page = self.render(self.report(run), """
+            const chart = [...document.querySelectorAll('figure')].find((one) => one.textContent.includes('Reliab'));
+            const [low, high] = chart.querySelectorAll('svg[role=img] .eval-dot');
+            document.getElementById('title').textContent = [low, high].map((dot) => {
+              const box = dot.getBoundingClientRect();
+              chart.querySelector('svg[role=img]').dispatchEvent(
+                new PointerEvent('pointermove', {clientX: box.x + box.width / 2, clientY: box.y}));
+              return chart.querySelector('.readout').textContent;
+            }).join('|');""")
+        self.assertEqual(page.heading, "predicted 10%, observed 7.5% (15 of 200)|"
+                                       "predicted 35%, observed 40% (24 of 60)", "two small bins are one")
+
+    def test_the_best_run_is_marked_among_runs_over_the_same_data(self):
+        config = "data: {{eval: {{path: [{}]}}}}\n"
+        metrics = lambda auc, loss: [
+            {"step": 5, "seconds": 1, "eval": {"examples": 50, "auc": auc, "logloss": loss, "calibration": auc}}]
+        made = [("a", "v.csv", 0.7, 0.4), ("b", "v.csv", 0.8, 0.5), ("c", "w.csv", 0.9, 0.1)]
+        runs = [self.run_directory(name, config=config.format(file), metrics=metrics(auc, loss))
+                for name, file, auc, loss in made]
+        out = self.dir / "all.html"
+        self.succeed("report", *runs, "--out", out)
+        page = self.render(out)
+        self.assertEqual(page.marked, ["0.80000", "0.40000", "0.80000"], "AUC, logloss and calibration, none of c")
+        self.assertIn("Not all runs are ranked together: they were evaluated on other data than a, b", page.said)
+        self.assertIn("c: data.eval.path is [w.csv], not [v.csv]", page.said)
+
     def test_of_the_summary_are_the_time_and_the_reasons_of_bad_rows(self):
         run = self.early_stopped()
         (run / "summary.json").write_text(json.dumps({
@@ -230,12 +304,14 @@ class InABrowser(ReportTest):
         self.assertEqual(page.value_of("Training time"), "14.5 s")
         self.assertEqual(page.value_of("Bad rows"), "1,200, most: column 'n': expected a number (1,000)")
 
-    def test_a_narrow_window_has_room_for_the_values(self):
-        text = self.report(self.early_stopped()).read_text()
-        self.write("copy.html", f"""<iframe width="420" height="900" srcdoc="{html.escape(text)}"></iframe><script>
+    def narrowest_value(self, page, width=420):
+        """Of a page in a narrow window: its own width, and that of its narrowest value in a table."""
+        text = page.read_text()
+        self.write("copy.html", f"""<iframe width="{width}" height="900" srcdoc="{html.escape(text)}"></iframe><script>
             const frame = document.querySelector('iframe');
             frame.onload = () => {{
               const page = frame.contentDocument;
+              page.querySelectorAll('details').forEach((one) => {{ one.open = true; }});
               const widths = [...page.querySelectorAll('td')].map((cell) => cell.getBoundingClientRect().width);
               document.title = [page.documentElement.scrollWidth, Math.min(...widths)].join();
             }};</script>""")
@@ -243,7 +319,20 @@ class InABrowser(ReportTest):
             [BROWSER, "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
              f"--user-data-dir={self.dir}/browser", "--dump-dom", (self.dir / "copy.html").as_uri()],
             capture_output=True, text=True, timeout=TIMEOUT_S)
-        width, narrowest = map(float, done.stdout.split("<title>")[1].split("</title>")[0].split(","))
+        return map(float, done.stdout.split("<title>")[1].split("</title>")[0].split(","))
+
+    def test_a_narrow_window_has_room_for_the_values(self):
+        width, narrowest = self.narrowest_value(self.report(self.early_stopped()))
+        self.assertLessEqual(width, 420)
+        self.assertGreater(narrowest, 300)
+
+    def test_a_comparison_in_a_narrow_window_has_a_line_for_each_run(self):
+        config = "run_dir: x\nmodel: {{type: {0}, hidden: [{0}]}}\n"
+        runs = [self.run_directory(f"a-run-with-a-long-name-{i}", config=config.format("deepfm" * 9 + str(i)), metrics=[
+            {"step": 5, "seconds": 1, "eval": {"auc": i / 10, "logloss": 0.5}}]) for i in range(5)]
+        out = self.dir / "all.html"
+        self.succeed("report", *runs, "--out", out)
+        width, narrowest = self.narrowest_value(out)
         self.assertLessEqual(width, 420)
         self.assertGreater(narrowest, 300)
 

@@ -33,7 +33,7 @@ function format(value, kind = 'plain') {
 
 // "850 ms", "3 min 20 s", "2 h 5 min".
 function duration(seconds) {
-  if (seconds < 60) return format(seconds, 'seconds');
+  if (seconds < 60) return format(Number(seconds.toPrecision(3)), 'seconds');
   const minutes = Math.floor(seconds / 60);
   if (minutes < 60) return `${minutes} min ${Math.floor(seconds % 60)} s`;
   return `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
@@ -45,7 +45,7 @@ function ticks(low, high, kind, wanted, wholeOnly) {
   const raw = (high - low) / divisor / wanted;
   const power = 10 ** Math.floor(Math.log10(raw));
   let step = power * [1, 2, 5, 10].find((multiple) => raw <= multiple * power * (1 + 1e-9));
-  if (wholeOnly) step = Math.max(1, step);
+  if (wholeOnly) step = Math.max(1 / divisor, step);
   const decimals = Math.max(0, -Math.floor(Math.log10(step) + 1e-9));
   const found = [];
   for (let i = Math.ceil(low / divisor / step - 1e-9); i * step * divisor <= high + 1e-9 * (high - low); ++i) {
@@ -56,7 +56,8 @@ function ticks(low, high, kind, wanted, wholeOnly) {
 
 const SIZE = {width: 480, height: 250, left: 62, right: 12, top: 8, bottom: 38};
 
-// An empty chart over the ranges of `x` ({low, high, kind, name}) and `y`: axes and scales.
+// An empty chart over the ranges of `x` ({low, high, kind, name, marks: [[value, label], ...] or none}) and `y`: axes and
+// scales.
 function frame(title, x, y) {
   const right = SIZE.width - SIZE.right, bottom = SIZE.height - SIZE.bottom;
   const place = {
@@ -64,12 +65,12 @@ function frame(title, x, y) {
     y: (value) => bottom - (bottom - SIZE.top) * (value - y.low) / (y.high - y.low),
   };
   const root = svg('svg', {viewBox: `0 0 ${SIZE.width} ${SIZE.height}`, role: 'img', 'aria-label': title});
-  for (const [value, label] of ticks(y.low, y.high, y.kind, 7, false)) {
+  for (const [value, label] of y.marks ?? ticks(y.low, y.high, y.kind, 7, false)) {
     const at = place.y(value);
     root.append(svg('line', {class: 'grid', x1: SIZE.left, x2: right, y1: at, y2: at}),
       svg('text', {x: SIZE.left - 6, y: at + 4, 'text-anchor': 'end'}, label));
   }
-  for (const [value, label] of ticks(x.low, x.high, x.kind, 6, x.kind === 'count')) {
+  for (const [value, label] of x.marks ?? ticks(x.low, x.high, x.kind, 6, x.kind === 'count')) {
     root.append(svg('text', {x: place.x(value), y: bottom + 15, 'text-anchor': 'middle'}, label));
   }
   root.append(svg('text', {x: (SIZE.left + right) / 2, y: bottom + 31, 'text-anchor': 'middle'}, x.name));
@@ -103,6 +104,10 @@ const curveSample = ({colour, dashed, dotted}) => svg('svg', {class: 'sample', v
 const dot = (kind, colour, cx, cy, r) => svg('circle', {class: kind, style: `stroke: var(${colour})`, cx, cy, r});
 const bestSample = (colour) => svg('svg', {class: 'sample ring', viewBox: '0 0 22 16'},
   dot('eval-dot', colour, 11, 8, 3), dot('best-dot', colour, 11, 8, 6.5));
+const intervalSample = (colour) => svg('svg', {class: 'sample ring', viewBox: '0 0 22 16'},
+  svg('path', {class: 'curve interval', style: `stroke: var(${colour})`, d: 'M11,1V15'}), dot('eval-dot', colour, 11, 8, 3));
+const diagonalSample = () => svg('svg', {class: 'sample', viewBox: '0 0 22 8'},
+  svg('line', {class: 'diagonal', x1: 1, y1: 4, x2: 21, y2: 4}));
 const areaSample = (colour) => html('span', {class: 'swatch', style: `background: var(${colour})`});
 
 // A path through the points, broken where one is null, with dots at isolated ones.
@@ -193,4 +198,93 @@ function histogramChart({title, groups, legend, xName}) {
       svg('title', {}, `${value}: ${format(share, 'percent')}`))));
   });
   return figure(title, legend, root);
+}
+
+// ------------------------------------------------------------------------------------ reliability
+
+const MIN_BIN = 50;  // examples: smaller bins say little and are joined with the next
+const LOG_RATIO = 50;  // of the largest to the smallest prediction, from which on scales are logarithmic
+
+// Where the share of positives lies with 95 % confidence: Wilson 1927, J. Am. Stat. Assoc. 22.
+function wilson(positives, examples) {
+  const z = 1.96, share = positives / examples, scale = 1 + z * z / examples;
+  const middle = (share + z * z / (2 * examples)) / scale;
+  const half = z * Math.sqrt(share * (1 - share) / examples + (z / (2 * examples)) ** 2) / scale;
+  return [Math.max(0, middle - half), Math.min(1, middle + half)];
+}
+
+// Points of {predicted, observed, low, high, examples, positives}.
+function reliabilityPoints(bins) {
+  const joined = [];
+  for (const bin of bins.filter(({examples}) => examples > 0)) {
+    const before = last(joined);
+    if (before === undefined || before.examples >= MIN_BIN) {
+      joined.push({...bin});
+    } else {
+      for (const name of ['examples', 'predicted', 'positives']) before[name] += bin[name];
+    }
+  }
+  return joined.map(({examples, predicted, positives}) => {
+    const [low, high] = wilson(positives, examples);
+    return {predicted: predicted / examples, observed: positives / examples, low, high, examples, positives};
+  }).filter((point) => Object.values(point).every(isNumber));
+}
+
+// The range of both axes for probabilities up to `high`, and how a probability is placed on them.
+function probabilityScale(points) {
+  const predictions = points.map(({predicted}) => predicted).filter((p) => p > 0);
+  const high = Math.min(1, 1.05 * Math.max(1e-9, ...points.flatMap((point) => [point.predicted, point.high])));
+  const least = Math.min(...predictions);
+  if (!(Math.max(...predictions) > LOG_RATIO * least)) return {low: 0, high, kind: 'percent', place: (p) => p};
+  const low = Math.log10(least / 2), top = Math.log10(high), marks = [];
+  const factors = top - low > 3 ? [1] : [1, 2, 5];
+  for (let power = Math.floor(low); power <= top; ++power) {
+    for (const factor of factors) {
+      const at = Math.log10(factor) + power;
+      if (at >= low && at <= top) marks.push([at, format(Number((factor * 10 ** power).toPrecision(1)), 'percent')]);
+    }
+  }
+  return {low, high: top, kind: 'percent', marks, place: (p) => Math.max(low, Math.log10(p))};
+}
+
+// What was predicted and what came of it. series: [{name, colour, bins: [{examples, predicted, positives}]}]. Null
+// without bins.
+function reliabilityChart({title, series, legend}) {
+  const drawn = series.map((one) => ({...one, points: reliabilityPoints(one.bins)}))
+    .filter(({points}) => points.length > 0);
+  if (drawn.length === 0) return null;
+  const scale = probabilityScale(drawn.flatMap(({points}) => points));
+  const {root, place: linear} = frame(title, {...scale, name: 'mean predicted probability'}, scale);
+  const place = {x: (p) => linear.x(scale.place(p)), y: (p) => linear.y(scale.place(p))};
+  const [from, to] = [scale.low, scale.high];
+  root.append(svg('line', {
+    class: 'diagonal', x1: linear.x(from), y1: linear.y(from), x2: linear.x(to), y2: linear.y(to)}));
+  for (const {colour, points} of drawn) {
+    const style = `stroke: var(${colour})`;
+    const bars = points.map(({predicted, low, high}) =>
+      `M${place.x(predicted).toFixed(1)},${place.y(low).toFixed(1)}V${place.y(high).toFixed(1)}`);
+    root.append(svg('path', {class: 'curve interval', style, d: bars.join('')}));
+    for (const {predicted, observed} of points) {
+      root.append(dot('eval-dot', colour, place.x(predicted), place.y(observed), 3.2));
+    }
+  }
+  const readout = html('p', {class: 'readout'});
+  root.addEventListener('pointermove', (event) => {
+    const box = root.getBoundingClientRect();
+    const at = (event.clientX - box.left) * SIZE.width / box.width;
+    const nearest = ({points}) => points.reduce((best, one) =>
+      (Math.abs(place.x(one.predicted) - at) < Math.abs(place.x(best.predicted) - at) ? one : best));
+    readout.textContent = drawn.map((one) => {
+      const {predicted, observed, examples, positives} = nearest(one);
+      return [one.name, `predicted ${format(predicted, 'percent')}, observed ${format(observed, 'percent')}`
+        + ` (${positives} of ${examples})`].filter(Boolean).join(' ');
+    }).join(' · ');
+  });
+  root.addEventListener('pointerleave', () => { readout.textContent = ''; });
+  const sampleOf = drawn.length === 1 ? drawn[0].colour : '--faint';
+  const result = figure(title, [...legend,
+    html('span', {}, intervalSample(sampleOf), 'share of positives of similar predictions, with its 95 % interval'),
+    html('span', {}, diagonalSample(), 'as predicted')], root);
+  result.append(readout);
+  return result;
 }

@@ -1,5 +1,5 @@
 'use strict';
-// The page: its text about the runs, and the choice of charts (charts.js draws them).
+// The page: its text about the runs (what stands first is in headline.js), and the choice of charts (charts.js).
 
 addEventListener('error', (event) => {
   const place = document.getElementById('error');
@@ -7,7 +7,7 @@ addEventListener('error', (event) => {
   place.hidden = false;
 });
 
-const runs = JSON.parse(document.getElementById('runs').textContent);
+const {runs, groups} = JSON.parse(document.getElementById('runs').textContent);
 const single = runs.length === 1;
 
 // Metrics and their names on the page; files call the loss of an evaluation logloss.
@@ -40,18 +40,6 @@ function metricsOf(object) {
     .map(([name, value]) => [metricName(name), value]));
 }
 
-// The evaluation with the best value of the metric that early stopping goes by: {metric, step, value}.
-function bestOf(run) {
-  const metric = new Map(run.config).get('train.early_stopping.metric') ?? 'auc';
-  const sign = ['auc', 'gauc'].includes(metric) ? 1 : -1;
-  let best = null;
-  for (const {step, eval: numbers} of run.evaluations) {
-    const value = numbers?.[metric];
-    if (isNumber(value) && (best === null || sign * (value - best.value) > 0)) best = {metric, step, value};
-  }
-  return run.evaluations.length > 1 ? best : null;
-}
-
 // ---------------------------------------------------------------------------------------- result
 
 const last = (list) => list[list.length - 1];
@@ -80,8 +68,8 @@ function resultRows(run) {
   const start = startOf(run);
   const isWhole = summary && starts.length < 2;  // else the summary has the last process's time
   const seconds = isWhole ? summary.seconds : Math.max(0, ...run.reports.map(({time}) => time));
-  const best = bestOf(run);
   const rows = [
+    ['Run directory', run.path],
     ['State', stateOf(run)],
     ['Started', starts[0]?.start?.time],
     ['Resumed', starts.slice(1).map(({step}) => `at step ${step}`).join(', ')],
@@ -101,9 +89,12 @@ function resultRows(run) {
   for (const name of new Set([...Object.keys(METRICS), ...train.keys(), ...evaluation.keys()])) {
     const title = titleOf(name);
     rows.push([`${title}, last training window`, sized(train.get(name), 'plain')]);
-    rows.push([`${title}, evaluation`, sized(evaluation.get(name), 'plain')]);
+    rows.push([`${title}, last evaluation`, sized(evaluation.get(name), 'plain')]);
   }
-  if (best) rows.push(['Best evaluation', `${best.metric} ${format(best.value)} at step ${whole(best.step)}`]);
+  if (run.best) {
+    const {metric, value, step} = run.best;
+    rows.push(['Best evaluation', `${metric} ${format(value)} at step ${whole(step)}`]);
+  }
   const {mean, max, bound} = summary?.staleness ?? {};
   rows.push(
     ['Rows', whole(report.rows)],
@@ -116,47 +107,63 @@ function resultRows(run) {
   return rows.filter(([, value]) => value !== undefined && value !== null && value !== '');
 }
 
-// One column per run; `columns` are Maps from a row's name to its text.
+// Rows of one run, or one column for each run; `columns` are Maps from a row's name to its text.
 function table(columns) {
-  const names = new Set(columns.flatMap((column) => [...column.keys()]));
-  const head = single ? [] : [html('thead', {}, html('tr', {}, html('th'),
-    ...runs.map(({name}, r) => html('th', {scope: 'col'}, curveSample({colour: runColour(r)}), ' ', name))))];
-  const body = [...names].map((name) => html('tr', {}, html('th', {scope: 'row'}, name),
-    ...columns.map((column) => html('td', {}, String(column.get(name) ?? '–')))));
-  return html('table', {class: single ? 'single' : ''}, ...head, html('tbody', {}, ...body));
+  const names = [...new Set(columns.flatMap((column) => [...column.keys()]))];
+  if (!single) return comparison(names.map((name) => [name, columns.map((column) => column.get(name)), []]));
+  return html('table', {class: 'single'}, html('tbody', {}, ...names.map((name) =>
+    html('tr', {}, html('th', {scope: 'row'}, name), html('td', {}, String(columns[0].get(name)))))));
+}
+
+// "2026-11-28 22:03 UTC"
+function timeOf(start) {
+  const time = String(start?.start?.time ?? '');
+  return time.replace(/^(\d{4}-\d\d-\d\d)T(\d\d:\d\d):\d\dZ$/, '$1 $2 UTC');
+}
+
+function showTitle() {
+  const [run] = runs;
+  const jobs = new Set(runs.map(nameOfJob));
+  const job = jobs.size === 1 ? nameOfJob(run) : '';
+  document.title = `${[runs.map(({name}) => name).join(', '), job].filter(Boolean).join(': ')} – satrap`;
+  document.getElementById('title').textContent = single ? job || run.name : `Comparison of ${runs.length} runs`;
+  const seconds = run.summary?.seconds, [start] = run.starts;
+  const about = single ? [job && run.name, stateOf(run), plural(last(run.reports)?.step ?? 0, 'step'),
+    isNumber(seconds) && run.starts.length < 2 ? duration(seconds) : '', timeOf(start)] : [job];
+  document.getElementById('about').textContent = about.filter(Boolean).join(' · ');
 }
 
 function showResult() {
-  document.title = `${runs.map(({name}) => name).join(', ')} – satrap`;
-  const title = document.getElementById('title');
-  title.textContent = single ? runs[0].path : `Comparison of ${runs.length} runs`;
+  const place = document.getElementById('result');
+  if (single) {
+    place.append(...headlineOf(runs[0]), ...sentences(runs[0]).map((text) => html('p', {class: 'said'}, text)));
+  } else {
+    place.append(...whatIsNotRanked(), comparison(comparedRows()));
+  }
   const found = runs.flatMap(({name, findings}) => findings.map((text) => (single ? text : `${name}: ${text}`)));
   if (found.length > 0) {
-    document.getElementById('result').append(
-      html('ul', {class: 'findings'}, ...found.map((text) => html('li', {}, text))));
+    const items = found.map((text) => html('li', {}, text));
+    place.append(html('h2', {}, 'Look at'), html('ul', {class: 'findings'}, ...items));
   }
-  document.getElementById('result').append(table(runs.map((run) => new Map(resultRows(run)))));
 }
 
 function showDifferences() {
   if (single) return;
-  const configs = runs.map(({config}) => new Map(config));
-  const keys = [...new Set(configs.flatMap((config) => [...config.keys()]))];
-  const differing = keys.filter((key) =>
-    !['run_dir', 'folder'].includes(key) && new Set(configs.map((config) => config.get(key))).size > 1);
   const place = document.getElementById('differences');
   place.append(html('h2', {}, 'Differences of the configurations'));
-  place.append(differing.length === 0 ? html('p', {}, 'None, except run_dir.')
-    : table(configs.map((config) => new Map(differing.map((key) => [key, config.get(key)])))));
+  const columns = runs.map(({differences}) => new Map(differences));
+  place.append(columns.every(({size}) => size === 0) ? html('p', {}, 'None, except run_dir.') : table(columns));
 }
 
 function showDetails() {
-  const show = (title, text) => document.getElementById('details').append(
-    html('details', {}, html('summary', {}, title), html('pre', {}, text)));
+  const place = document.getElementById('details');
+  const fold = (title, content) => place.append(html('details', {}, html('summary', {}, title), content));
+  fold(single ? 'All numbers of the run' : 'All numbers of the runs',
+    table(runs.map((run) => new Map(resultRows(run)))));
   for (const {name, config_text: config, summary} of runs) {
     const whose = single ? '' : ` of ${name}`;
-    if (config) show(`Configuration${whose}, every default written out`, config);
-    if (summary) show(`summary.json${whose}`, JSON.stringify(summary, null, 2));
+    if (config) fold(`Configuration${whose}, every default written out`, html('pre', {}, config));
+    if (summary) fold(`summary.json${whose}`, html('pre', {}, JSON.stringify(summary, null, 2)));
   }
 }
 
@@ -172,10 +179,8 @@ const entry = (sample, name) => html('span', {}, curveSample(sample), name);
 const runEntries = () => (single ? [] : runs.map(({name}, r) => entry({colour: runColour(r)}, name)));
 
 // Where on the axis the best evaluation is; undefined: there is none.
-function bestPlace(run) {
-  const best = bestOf(run);
-  return best === null ? undefined : at(run.evaluations.find(({step}) => step === best.step));
-}
+const bestPlace = ({best, evaluations}) =>
+  (best === null ? undefined : at(evaluations.find(({step}) => step === best.step)));
 
 // Curves of one or two kinds of a thing, such as training and evaluation. kinds: [{name, dotted,
 // pointsOf(run)}].
@@ -252,9 +257,23 @@ function stalenessHistogram() {
     title: 'Staleness of lookups, share of all', groups, legend: runEntries(), xName: 'steps'});
 }
 
-function showCharts() {
-  const charts = [
-    ...metricCharts(),
+// Of each label, the predictions of the evaluation that stands first against what came of them.
+function reliabilityCharts() {
+  const isCounts = (list) => Array.isArray(list) && list.every(isNumber);
+  const binsOf = ({used}, label) => {
+    const {examples, predicted, positives} = used.reliability.find((one) => one?.label === label) ?? {};
+    if (![examples, predicted, positives].every(isCounts)) return [];
+    return examples.map((count, i) => ({examples: count, predicted: predicted[i], positives: positives[i]}));
+  };
+  const labels = new Set(runs.flatMap(({used}) => used.reliability.map((one) => one?.label)));
+  return [...labels].map((label) => reliabilityChart({
+    title: labels.size > 1 ? `Reliability of ${label}` : 'Reliability',
+    series: runs.map((run, r) => ({name: single ? '' : run.name, colour: runColour(r), bins: binsOf(run, label)})),
+    legend: runEntries()})).filter((chart) => chart !== null);
+}
+
+function machineCharts() {
+  return [
     reported('Throughput, examples/s', 'count', ['', (line) => line.examples_per_second]),
     reported('Dense stage waiting for its input, share of time', 'percent', ['', (line) => line.wait_share]),
     ...runs.map(stageChart),
@@ -272,11 +291,23 @@ function showCharts() {
     reported('Needed rows found in the cache so far, share', 'percent', ['', (line) => line.cache?.hit_rate]),
     reported('Rows between cache and tables so far', 'bytes',
       ['fetched', (line) => line.cache?.bytes_fetched], ['written back', (line) => line.cache?.bytes_written]),
-  ].filter((chart) => chart !== null);
-  document.getElementById('charts').replaceChildren(
-    ...(charts.length > 0 ? charts : [html('p', {}, 'Nothing has been reported yet.')]));
+  ];
 }
 
+function showCharts() {
+  const fill = (id, charts) => {
+    const found = charts.filter((chart) => chart !== null);
+    document.getElementById(id).replaceChildren(...found);
+    return found.length;
+  };
+  const drawn = [fill('charts', [...metricCharts(), ...reliabilityCharts()]), fill('machine-charts', machineCharts())];
+  document.getElementById('machine').hidden = drawn[1] === 0;
+  if (drawn[0] + drawn[1] === 0) {
+    document.getElementById('charts').append(html('p', {}, 'Nothing has been reported yet.'));
+  }
+}
+
+showTitle();
 showResult();
 showDifferences();
 showCharts();
