@@ -52,17 +52,24 @@ struct Recorded {
   bool has_config = false;
 };
 
+/// -1: unknown.
+std::int64_t count_of(double number) {
+  constexpr double kExact = 1e15;
+  return number >= 0.0 && number < kExact ? std::llround(number) : -1;
+}
+
+/// Of all labels.
 std::int64_t positives_of(const Json& line) {
   if (!line.contains("reliability") || !line["reliability"].is_array()) return -1;
-  std::int64_t positives = 0;
+  double positives = 0.0;
   for (const Json& label : line["reliability"]) {
     if (!label.is_object() || !label.value("positives", Json()).is_array()) return -1;
     for (const Json& count : label["positives"]) {
-      if (!count.is_number_integer()) return -1;
-      positives += count.get<std::int64_t>();
+      if (!count.is_number()) return -1;
+      positives += count.get<double>();
     }
   }
-  return positives;
+  return count_of(positives);
 }
 
 /// Whether a key of the configuration says what a label is.
@@ -103,8 +110,7 @@ Recorded recorded(const Json& run) {
     }
   }
   const UsedEvaluation used = used_evaluation(run);
-  const double examples = number_at(used.numbers, "/examples");
-  if (std::isfinite(examples)) found.examples = std::llround(examples);
+  found.examples = count_of(number_at(used.numbers, "/examples"));
   for (const Json& line : run["evaluations"]) {
     if (line["step"] == used.step) found.positives = positives_of(line);
   }
