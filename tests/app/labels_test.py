@@ -106,6 +106,19 @@ class Labels(CliTest):
             self.assertIn(f": {name} auc ", self.log.stderr)
             self.assertIn(f"{name}: auc ", self.log.stdout)
 
+    def test_the_bins_of_each_add_up_to_its_evaluation(self):
+        self.trained()
+        [line] = [line for line in map(json.loads, (self.run_dir / "metrics.jsonl").read_text().splitlines())
+                  if "eval" in line]
+        for bins, (name, metrics), truth in zip(line["reliability"], line["eval"]["labels"].items(), zip(*rows())):
+            self.assertEqual(bins["label"], name)
+            self.assertEqual(sum(bins["examples"]), ROWS)
+            self.assertEqual(sum(bins["positives"]), sum(truth))
+            self.assertAlmostEqual(sum(bins["predicted"]) / sum(bins["positives"]), metrics["calibration"], places=9)
+            means = [p / n for p, n in zip(bins["predicted"], bins["examples"])]
+            self.assertEqual(means, sorted(means))
+            self.assertGreater(len(means), 10)
+
     def test_eval_prints_what_training_found(self):
         job = self.trained()
         page = self.succeed("eval", job, "--checkpoint", self.run_dir).stdout
